@@ -167,12 +167,12 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	l := r.loop(memory, events)
 	l.Perform, l.CPUs, l.Linger, l.Only = perform, runtime.NumCPU(), true, r.request.Only
 	l.Observe, l.Outputs = events.Observe, r.outputs()
-	l.Movable = func(ctx context.Context, paths []string) ([]string, error) {
+	l.Archivable = func(ctx context.Context, paths []string) ([]string, error) {
 		return r.commits.Movable(ctx, r.o.Tree.Dir, paths)
 	}
 	if r.commits != nil {
 		l.Commit = r.commits.Commit
-		l.Passing = r.passing
+		l.Transient = r.passing
 	}
 	if r.share != nil {
 		l.Share, l.Perform = r.share, r.share.Guard(perform)
@@ -195,8 +195,8 @@ func (r *run) run(ctx context.Context) (Result, error) {
 }
 
 func (r *run) result(l *loop.Loop, res loop.Result) Result {
-	out := Result{Tree: res.Tree, Only: l.Only, Ran: res.Ran, Wrote: res.Wrote, Commit: r.share.Known(res.Commit), Held: res.Held,
-		Busy: res.Busy, Pushed: res.Pushed, Sent: res.Sent, Took: res.Took}
+	out := Result{Tree: res.Tree, Only: l.Only, Ran: res.Ran, Wrote: res.Wrote, Commit: r.share.Known(res.Commit), Held: res.MemoryBusy,
+		Busy: res.LedgersBusy, Pushed: res.Pushed, Sent: res.Sent, Took: res.Pulled}
 	if res.Tree != nil {
 		out.Verdict = l.Only.Verdict(res.Tree)
 		for _, w := range l.Only.Waits(res.Tree) {
@@ -212,8 +212,8 @@ func (r *run) decide(ctx context.Context) (Result, error) {
 	defer memory.Close() //nolint:errcheck // it was only read
 	events := r.openEvents()
 	defer events.Close()
-	res, err := r.loop(memory, events).Look(ctx)
-	out := Result{Tree: res.Tree, Wrote: res.Wrote, Held: res.Held, Busy: res.Busy}
+	res, err := r.loop(memory, events).DecideOnce(ctx)
+	out := Result{Tree: res.Tree, Wrote: res.Wrote, Held: res.MemoryBusy, Busy: res.LedgersBusy}
 	if res.Tree != nil {
 		out.Verdict = controllers.Verdict(res.Tree)
 	}
@@ -223,7 +223,7 @@ func (r *run) decide(ctx context.Context) (Result, error) {
 // loop is what every loop on the tree has.
 func (r *run) loop(memory *recall.Memory, events *eventlog.Recorder) *loop.Loop {
 	return &loop.Loop{Store: r.store, Now: r.o.Tree.Now, Warn: r.o.Sink.Warn, Record: events.Record, Memory: memory,
-		Doing: r.o.Sink.Count}
+		Progress: r.o.Sink.Count}
 }
 
 func (r *run) openMemory() *recall.Memory {

@@ -502,17 +502,17 @@ func TestAdoptPending(t *testing.T) {
 	f, other, bare := shared(t)
 	hash := other.record(map[string]string{checks: done, "state/runs/a/1.json": "left\n"})
 	left := other.remote()
-	if err := left.Leave(t.Context(), "run-1", hash); err != nil {
+	if err := left.PushPending(t.Context(), "run-1", hash); err != nil {
 		t.Fatal(err)
 	}
-	if err := left.Leave(t.Context(), "run-1", hash); err != nil {
+	if err := left.PushPending(t.Context(), "run-1", hash); err != nil {
 		t.Errorf("left twice: %v", err)
 	}
 	person := other.author("mine", map[string]string{"README.md": "mine\n"})
-	if err := left.Leave(t.Context(), "run-2", person); err != nil {
+	if err := left.PushPending(t.Context(), "run-2", person); err != nil {
 		t.Fatal(err)
 	}
-	if err := left.Leave(t.Context(), "run-1", person); !errors.Is(err, ErrRefused) {
+	if err := left.PushPending(t.Context(), "run-1", person); !errors.Is(err, ErrRefused) {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	m := f.remote()
@@ -532,7 +532,7 @@ func TestAdoptPending(t *testing.T) {
 		return (&fixture{t, bare}).git("for-each-ref", "--format=%(refname)", "refs/reconcile")
 	}
 	f.equal("references", refs(), "refs/reconcile/pending/run-2")  // it changes what is a person's
-	if err := left.Leave(t.Context(), "run-3", hash); err != nil { // again, with nothing that is not on the branch
+	if err := left.PushPending(t.Context(), "run-3", hash); err != nil { // again, with nothing that is not on the branch
 		t.Fatal(err)
 	}
 	if got, err := m.pull(f); err != nil || got.Moved {

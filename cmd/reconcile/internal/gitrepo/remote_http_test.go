@@ -264,7 +264,7 @@ func TestServerIsFull(t *testing.T) {
 	hash := f.record(map[string]string{checks: done})
 	m := f.remote()
 	claim := []Claim{{"x", "a", time.Now().Add(time.Minute)}}
-	for what, err := range map[string]error{"push": m.Push(t.Context(), hash), "leave": m.Leave(t.Context(), "1", hash)} {
+	for what, err := range map[string]error{"push": m.Push(t.Context(), hash), "leave": m.PushPending(t.Context(), "1", hash)} {
 		if !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrProtected) || !strings.Contains(err.Error(), "no space left") {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -297,7 +297,7 @@ func (s *objectStore) holds(commit string, paths []string) bool {
 
 // Leave stores a commit that could not be pushed where the next Adopt merges its records. id must be new, and
 // consist of letters, digits, dots and dashes.
-func (m *Remote) Leave(ctx context.Context, id, commit string) error {
+func (m *Remote) PushPending(ctx context.Context, id, commit string) error {
 	ref := pendingRefs + id
 	if !validRef(ref) || strings.Contains(id, "/") {
 		return fmt.Errorf("%q: not a name for a reference", id)

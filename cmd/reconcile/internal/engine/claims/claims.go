@@ -213,7 +213,7 @@ func (k *Keeper) Seen(others []Claim) {
 }
 
 // Elsewhere names the effects that other reconcilers perform, and until when their claims stand.
-func (k *Keeper) Elsewhere() map[string]time.Time {
+func (k *Keeper) OtherClaims() map[string]time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()

@@ -302,8 +302,8 @@ func TestClaimedOnceAmongTwo(t *testing.T) {
 		if got := next(t, two); !slices.Equal(got, []string{"a" + released}) {
 			t.Errorf("the second one heard %q", got)
 		}
-		if until := two.Elsewhere()["a"]; !until.After(time.Now()) || len(two.Elsewhere()) != 1 {
-			t.Errorf("elsewhere: %v", two.Elsewhere())
+		if until := two.OtherClaims()["a"]; !until.After(time.Now()) || len(two.OtherClaims()) != 1 {
+			t.Errorf("elsewhere: %v", two.OtherClaims())
 		}
 		if got := next(t, one); !slices.Equal(got, []string{"a" + finished, "b" + finished}) {
 			t.Errorf("the first one heard %q", got)
@@ -334,8 +334,8 @@ func TestDoneMeanwhileIsNotRepeated(t *testing.T) {
 		if got := next(t, k); !slices.Equal(got, []string{"a" + released}) {
 			t.Errorf("heard %q", got)
 		}
-		if _, total := r.of("a"); total != 0 || k.Elsewhere()["a"].IsZero() {
-			t.Errorf("performed %d times; elsewhere %v", total, k.Elsewhere())
+		if _, total := r.of("a"); total != 0 || k.OtherClaims()["a"].IsZero() {
+			t.Errorf("performed %d times; elsewhere %v", total, k.OtherClaims())
 		}
 		time.Sleep(time.Second)
 		if len(b.keys()) != 0 {
@@ -361,7 +361,7 @@ func TestPartition(t *testing.T) {
 		cut.setAway(true)
 		for next := 0; next == 0; { // as the loop does: it tries again when the claim has run out
 			time.Sleep(100 * time.Millisecond)
-			if two.Drain(); two.Elsewhere()["a"].IsZero() {
+			if two.Drain(); two.OtherClaims()["a"].IsZero() {
 				two.Submit(effect("a"))
 			}
 			_, next = r.of("a")
@@ -394,7 +394,7 @@ func TestStolenClaim(t *testing.T) {
 		if got := next(t, k); !slices.Equal(got, []string{"a" + released}) {
 			t.Errorf("heard %q", got)
 		}
-		if k.Elsewhere()["a"].IsZero() {
+		if k.OtherClaims()["a"].IsZero() {
 			t.Error("it is not known to be elsewhere")
 		}
 		time.Sleep(time.Minute)
@@ -481,7 +481,7 @@ func share(k *Keeper, v *view, chance *rand.Rand) {
 				k.Pushed([]string{report.Key})
 			}
 		}
-		elsewhere := k.Elsewhere()
+		elsewhere := k.OtherClaims()
 		rest = false
 		for i := range 20 {
 			key := fmt.Sprint("k", i)

@@ -103,8 +103,8 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 		branch = "" // it is the one that is checked out
 	}
 	specs := ownership.SpecsIn(c.o.Store, t)
-	ours := slices.Concat(ownership.Written(c.o.Store.Kinds(), settings), specs.Paths(scope.Whole))
-	if scope.Whole {
+	ours := slices.Concat(ownership.Written(c.o.Store.Kinds(), settings), specs.Paths(scope.MemorySettled))
+	if scope.MemorySettled {
 		ours = append(ours, c.o.Store.MemoryDir())
 	}
 	paths, err := c.Git.Dirty(ctx, branch, ours)
@@ -122,7 +122,7 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 		paths, private, err = c.Shared.Public(ctx, t, paths)
 	}
 	if err != nil || len(paths) == 0 {
-		return loop.Committed{Behind: private}, errors.Join(err, c.Git.Settle(ctx))
+		return loop.Committed{Incomplete: private}, errors.Join(err, c.Git.Settle(ctx))
 	}
 	head, err := c.Git.Head(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 		Message: gitrepo.Message(changesOf(paths, settings.Folders.State, t), trailers(head)...),
 	})
 	if errors.Is(err, gitrepo.ErrNothing) {
-		return loop.Committed{Behind: private}, nil
+		return loop.Committed{Incomplete: private}, nil
 	}
 	if res.Warning != "" {
 		c.o.Warn(res.Warning)
@@ -141,7 +141,7 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	if c.Shared != nil && err == nil {
 		c.Shared.MovedTo(res.Hash)
 	}
-	return loop.Committed{Hash: res.Hash, Behind: private || res.Warning != ""}, err
+	return loop.Committed{Hash: res.Hash, Incomplete: private || res.Warning != ""}, err
 }
 
 // owes reports whether the branch does not know an object that takes effect once, as its file is now. nil is known.

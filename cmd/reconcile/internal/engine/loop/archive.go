@@ -11,13 +11,13 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// archive moves specs that have had their effect out of specs/. Nothing that is decided depends on where they are.
-func (s *session) archive(ctx context.Context) error {
+// archive moves specs that have taken effect out of specs/. No decision depends on where a spec is stored.
+func (s *run) archive(ctx context.Context) error {
 	s.archiveAt = time.Time{}
-	if s.Movable == nil || s.busy() || s.forgets() {
+	if s.loop.Archivable == nil || s.busy() || s.memoryPending() {
 		return nil
 	}
-	moves, next := controllers.Archivable(s.tree, s.Now())
+	moves, next := controllers.Archivable(s.tree, s.loop.Now())
 	if s.archiveAt = next; len(moves) == 0 {
 		return nil
 	}
@@ -25,7 +25,7 @@ func (s *session) archive(ctx context.Context) error {
 	for i, m := range moves {
 		paths[i] = m.From
 	}
-	movable, err := s.Movable(ctx, paths)
+	movable, err := s.loop.Archivable(ctx, paths)
 	if err != nil {
 		return fmt.Errorf("look which specs may go to the archive: %w", err)
 	}
@@ -34,10 +34,10 @@ func (s *session) archive(ctx context.Context) error {
 		_, ok := slices.BinarySearch(movable, m.From)
 		return !ok
 	})
-	done, err := s.Store.Archive(ctx, moves)
+	done, err := s.loop.Store.Archive(ctx, moves)
 	if len(done) > 0 {
 		s.wrote += len(done)
-		s.changedAt = s.Now()
+		s.changedAt = s.loop.Now()
 		var hints []string
 		for _, m := range done {
 			hints = append(hints, m.From, m.To)
@@ -46,7 +46,7 @@ func (s *session) archive(ctx context.Context) error {
 			return err
 		}
 		s.decide()
-		return errors.Join(err, s.settleMemory(ctx, true)) // it looks again at captures that moved
+		return errors.Join(err, s.settleMemory(ctx, true)) // captures that moved are scanned again
 	}
 	return err
 }

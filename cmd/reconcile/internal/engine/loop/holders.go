@@ -9,44 +9,44 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// patience is how long a one-shot run with nothing else to do waits for another process before it says so.
-const patience = 10 * time.Second
+// warnAfter is how long an otherwise idle one-shot run waits for another process before it warns.
+const warnAfter = 10 * time.Second
 
-// holder is another process that performs something which this run waits for.
+// holder is another process whose effect blocks this run.
 type holder struct {
-	since time.Time // when this run began to wait for it
-	told  bool
+	since  time.Time // when this run began to wait for it
+	warned bool
 }
 
-// tellOfHolders says, once of each, for which processes this run has been waiting: one that hangs would never be noticed
-// else.
-func (s *session) tellOfHolders() {
+// warnOfHolders warns once for each process that this run has been waiting for. Without it, a hanging process would go
+// unnoticed.
+func (s *run) warnOfHolders() {
 	claims := map[string][]*state.Claim{}
-	if len(s.mine) == 0 && s.foreign() {
-		claims = s.heldElsewhere()
+	if len(s.mine) == 0 && s.waitsForOthers() {
+		claims = s.claimsOfOthers()
 	}
 	maps.DeleteFunc(s.holders, func(process string, _ holder) bool { return claims[process] == nil })
-	now := s.Now()
+	now := s.loop.Now()
 	for _, process := range slices.Sorted(maps.Keys(claims)) {
 		h, known := s.holders[process]
 		if !known {
 			h.since = now
 		}
-		if !h.told && now.Sub(h.since) >= patience {
-			h.told = true
+		if !h.warned && now.Sub(h.since) >= warnAfter {
+			h.warned = true
 			s.warn(holderText(claims[process], now))
 		}
 		s.holders[process] = h
 	}
 }
 
-// heldElsewhere lists the claims of other processes, by process, in the order of their starts.
-func (s *session) heldElsewhere() map[string][]*state.Claim {
+// claimsOfOthers lists the claims of other processes, by process, ordered by start.
+func (s *run) claimsOfOthers() map[string][]*state.Claim {
 	out := map[string][]*state.Claim{}
 	for _, kind := range s.tree.Kinds() {
 		for _, e := range s.tree.Active(kind) {
 			for i := range e.Claims {
-				if c := &e.Claims[i]; c.Process != s.id() {
+				if c := &e.Claims[i]; c.Process != s.processID() {
 					out[c.Process] = append(out[c.Process], c)
 				}
 			}
@@ -63,7 +63,7 @@ func (s *session) heldElsewhere() map[string][]*state.Claim {
 func holderText(claims []*state.Claim, now time.Time) string {
 	c := claims[0]
 	if i := slices.IndexFunc(claims, func(c *state.Claim) bool { return !c.StartedAt.IsZero() }); i > 0 {
-		c = claims[i] // rather one that runs than one that only will
+		c = claims[i] // prefer a running effect over one that is only claimed
 	}
 	what, at := c.Node+" of "+c.Owner, "has claimed and not started"
 	if n := len(claims) - 1; n > 0 {

@@ -17,15 +17,15 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// derive writes the specs that records call for and that do not exist yet: the question of a node's agent, a question
-// that another program put into a ledger, what an agent learned. What comes in is a file first, and takes effect because
-// it is there. At the end of a run nothing new is asked.
-func (s *session) derive(ctx context.Context) error {
+// deriveSpecs writes the missing specs that records call for: the question of a node's agent, a question that another
+// program wrote into a ledger, an observation that an agent learned. Input from outside becomes a file first and takes
+// effect through that file. At the end of a run it derives no new questions.
+func (s *run) deriveSpecs(ctx context.Context) error {
 	var changes []state.Change
 	var paths []string
 	for _, spec := range s.decider.Derive(s.tree) {
-		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.Memory != nil {
-			s.Memory.Anchor(o)
+		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.loop.Memory != nil {
+			s.loop.Memory.Anchor(o)
 		} else if s.stopping {
 			continue
 		}
@@ -33,7 +33,7 @@ func (s *session) derive(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", spec.Ref, err)
 		}
-		if _, err := s.Store.Root().Lstat(spec.Path); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := s.loop.Store.Root().Lstat(spec.Path); !errors.Is(err, fs.ErrNotExist) {
 			s.warn(fmt.Sprintf("%s is to be written, and %s is in the way: move that file", spec.Ref, spec.Path))
 			continue
 		}
@@ -43,7 +43,7 @@ func (s *session) derive(ctx context.Context) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := s.write(ctx, changes, s.Now()); err != nil {
+	if err := s.write(ctx, changes, s.loop.Now()); err != nil {
 		return err
 	}
 	if err := s.refresh(ctx, paths); err != nil {
@@ -53,28 +53,28 @@ func (s *session) derive(ctx context.Context) error {
 	return nil
 }
 
-// renumber gives each record of other programs that has the number of another one a number of its own, before anything is
-// made of it.
-func (s *session) renumber(ctx context.Context) error {
+// renumberLedgers gives records of other programs that share a number distinct numbers, before specs are derived from
+// them.
+func (s *run) renumberLedgers(ctx context.Context) error {
 	for _, l := range s.tree.Ledgers() {
-		if !l.Doubled || s.barredLedgers[l.Issue] != nil {
+		if !l.Doubled || s.busyLedgers[l.Issue] != nil {
 			continue
 		}
 		ours := controllers.LedgersOf(s.tree, []schemas.Ref{l.Ref()})[l.Issue]
 		renumbered := false
-		err := s.Store.Fold(ctx, l.Path, func(old []byte) ([]byte, error) {
+		err := s.loop.Store.Fold(ctx, l.Path, func(old []byte) ([]byte, error) {
 			next, err := clarify.Renumber(old, l.Issue, ours)
 			renumbered = err == nil && !bytes.Equal(old, next)
 			return next, err
 		})
 		switch {
 		case errors.Is(err, state.ErrBusy):
-			s.bar(l.Issue, err)
+			s.markBusy(l.Issue, err)
 		case errors.Is(err, clarify.ErrNoLedger): // another program was writing it
 		case err != nil:
 			return err
 		case renumbered:
-			s.changedAt = s.Now()
+			s.changedAt = s.loop.Now()
 			s.warn(fmt.Sprintf("%s: several records had one number; all but one have the next ones now", l.Path))
 			if err := s.refresh(ctx, []string{l.Path}); err != nil {
 				return err
@@ -85,15 +85,15 @@ func (s *session) renumber(ctx context.Context) error {
 	return nil
 }
 
-// foldTries bounds how often a turn decides again because another program was writing into a ledger meanwhile.
+// foldTries bounds how often a turn decides again because another program wrote into a ledger meanwhile.
 const foldTries = 10
 
-// foldLedgers brings the ledgers up to date with the statuses of the requests, before anything rests on these: a number
-// is ours once it is in the ledger. What another program has written meanwhile is decided on first.
-func (s *session) foldLedgers(ctx context.Context) error {
-	if !s.swept {
-		s.swept = true
-		if err := s.Store.SweepLedgers(ctx); err != nil {
+// foldLedgers writes the statuses of the requests into the ledgers before anything depends on them: a number is
+// reserved once it is in the ledger. Records that another program wrote meanwhile are decided first.
+func (s *run) foldLedgers(ctx context.Context) error {
+	if !s.ledgersSwept {
+		s.ledgersSwept = true
+		if err := s.loop.Store.SweepLedgers(ctx); err != nil {
 			return err
 		}
 	}
@@ -104,18 +104,18 @@ func (s *session) foldLedgers(ctx context.Context) error {
 		}
 		if tries == foldTries {
 			for _, issue := range behind {
-				s.bar(issue, fmt.Errorf("another program keeps changing %s; it was looked at %d times: %w",
-					s.Store.LedgerPath(issue), foldTries, state.ErrBusy))
+				s.markBusy(issue, fmt.Errorf("another program keeps changing %s; it was looked at %d times: %w",
+					s.loop.Store.LedgerPath(issue), foldTries, state.ErrBusy))
 			}
 			behind = nil
 		}
 		if len(behind) == 0 {
-			s.announce()
+			s.reportRequests()
 			return nil
 		}
 		paths := make([]string, len(behind))
 		for i, issue := range behind {
-			paths[i] = s.Store.LedgerPath(issue)
+			paths[i] = s.loop.Store.LedgerPath(issue)
 		}
 		if err := s.refresh(ctx, paths); err != nil {
 			return err
@@ -124,109 +124,109 @@ func (s *session) foldLedgers(ctx context.Context) error {
 	}
 }
 
-// bar leaves a ledger alone that could not be had: what rests on it is not written, told or started before the ledger is
-// tried again, and everything else goes on.
-func (s *session) bar(issue int, why error) {
-	if s.barredLedgers == nil {
-		s.barredLedgers = map[int]error{}
+// markBusy skips a ledger whose lock is not available. Nothing that depends on it is written, reported or started
+// before the ledger is tried again; everything else continues.
+func (s *run) markBusy(issue int, why error) {
+	if s.busyLedgers == nil {
+		s.busyLedgers = map[int]error{}
 	}
-	s.barredLedgers[issue], s.barredAt = why, s.Now()
+	s.busyLedgers[issue], s.ledgerTriedAt = why, s.loop.Now()
 	if s.watching {
-		s.warn(ledgerBarred(why).Error())
+		s.warn(busyLedgerError(why).Error())
 	}
 }
 
-func ledgerBarred(why error) error {
+func busyLedgerError(why error) error {
 	return fmt.Errorf("%w; what rests on this ledger is left for the next run", why)
 }
 
-// ledgerError names the ledgers that could not be had; nil if all could.
-func (s *session) ledgerError() (err error) {
-	for _, issue := range slices.Sorted(maps.Keys(s.barredLedgers)) {
-		err = errors.Join(err, ledgerBarred(s.barredLedgers[issue]))
+// busyLedgersError names the busy ledgers; nil without any.
+func (s *run) busyLedgersError() (err error) {
+	for _, issue := range slices.Sorted(maps.Keys(s.busyLedgers)) {
+		err = errors.Join(err, busyLedgerError(s.busyLedgers[issue]))
 	}
 	return err
 }
 
-// onBarredLedger reports whether an object, or a node of it, rests on a ledger that could not be had.
-func (s *session) onBarredLedger(ref schemas.Ref, node string) bool {
-	return len(s.barredLedgers) > 0 && slices.ContainsFunc(controllers.LedgersUnder(s.tree, ref, node), func(issue int) bool {
-		return s.barredLedgers[issue] != nil
+// onBusyLedger reports whether an object, or a node of it, depends on a busy ledger.
+func (s *run) onBusyLedger(ref schemas.Ref, node string) bool {
+	return len(s.busyLedgers) > 0 && slices.ContainsFunc(controllers.LedgersUnder(s.tree, ref, node), func(issue int) bool {
+		return s.busyLedgers[issue] != nil
 	})
 }
 
-// hold remembers how a request stood before it was decided on: what has become of it is told when the ledger has it.
-// Until then it may get another number.
-func (s *session) hold(ref schemas.Ref) {
-	if _, held := s.untold[ref]; held {
+// keepUnreported keeps the state of a request before a decision. The transition is reported once it is in the ledger;
+// until then the request may get another number.
+func (s *run) keepUnreported(ref schemas.Ref) {
+	if _, held := s.unreported[ref]; held {
 		return
 	}
-	if s.untold == nil {
-		s.untold = map[schemas.Ref]*state.Entry{}
+	if s.unreported == nil {
+		s.unreported = map[schemas.Ref]*state.Entry{}
 	}
-	s.untold[ref] = s.tree.Entry(ref)
+	s.unreported[ref] = s.tree.Entry(ref)
 }
 
-// announce tells what has become of the requests that were decided on.
-func (s *session) announce() {
+// reportRequests reports the transitions of the requests that were decided on.
+func (s *run) reportRequests() {
 	var events []controllers.Event
-	untold := s.untold
-	s.untold = nil
+	untold := s.unreported
+	s.unreported = nil
 	for _, ref := range sortedRefs(untold) {
-		if s.onBarredLedger(ref, "") {
-			if s.untold == nil {
-				s.untold = map[schemas.Ref]*state.Entry{}
+		if s.onBusyLedger(ref, "") {
+			if s.unreported == nil {
+				s.unreported = map[schemas.Ref]*state.Entry{}
 			}
-			s.untold[ref] = untold[ref]
+			s.unreported[ref] = untold[ref]
 			continue
 		}
 		events = append(events, controllers.Events(untold[ref], s.tree.Entry(ref))...)
 	}
-	s.tell(events)
+	s.recordEvents(events)
 }
 
-// foldOnce folds every ledger that lacks something and can be had, and returns the issues of those that hold what was not
-// decided on.
-func (s *session) foldOnce(ctx context.Context) (behind []int, err error) {
-	records := controllers.LedgersOf(s.tree, s.unfolded())
+// foldOnce folds every ledger that lacks a record and is not busy. It returns the issues of ledgers with records that
+// were not decided on yet.
+func (s *run) foldOnce(ctx context.Context) (behind []int, err error) {
+	records := controllers.LedgersOf(s.tree, s.requestsToFold())
 	for i, issue := range slices.Sorted(maps.Keys(records)) {
-		s.doing("fold ledgers", i, len(records))
-		if s.barredLedgers[issue] != nil || holds(s.tree.Ledger(issue), records[issue]) {
+		s.progress("fold ledgers", i, len(records))
+		if s.busyLedgers[issue] != nil || isFolded(s.tree.Ledger(issue), records[issue]) {
 			continue
 		}
-		path := s.Store.LedgerPath(issue)
-		s.warnOfStates(path, s.tree.Ledger(issue), records[issue])
+		path := s.loop.Store.LedgerPath(issue)
+		s.warnUnknownStatuses(path, s.tree.Ledger(issue), records[issue])
 		switch err := s.foldLedger(ctx, path, issue, records[issue]); {
 		case errors.Is(err, clarify.ErrStale):
 			behind = append(behind, issue)
 		case errors.Is(err, state.ErrBusy):
-			s.bar(issue, err)
+			s.markBusy(issue, err)
 		case err != nil:
 			return nil, err
 		}
 	}
 	if len(behind) == 0 {
-		s.requests = s.onBarredLedgers()
+		s.requests = s.requestsOnBusyLedgers()
 	}
 	return behind, nil
 }
 
-// onBarredLedgers are the requests whose ledgers are still to be folded.
-func (s *session) onBarredLedgers() map[schemas.Ref]bool {
+// requestsOnBusyLedgers are the requests whose ledgers are not folded yet.
+func (s *run) requestsOnBusyLedgers() map[schemas.Ref]bool {
 	out := map[schemas.Ref]bool{}
-	if len(s.barredLedgers) == 0 {
+	if len(s.busyLedgers) == 0 {
 		return out
 	}
-	for _, ref := range s.unfolded() {
-		if s.onBarredLedger(ref, "") {
+	for _, ref := range s.requestsToFold() {
+		if s.onBusyLedger(ref, "") {
 			out[ref] = true
 		}
 	}
 	return out
 }
 
-// warnOfStates tells which records of ours have a status that nobody knows: the fold is about to write over it.
-func (s *session) warnOfStates(path string, ledger *state.Ledger, ours []schemas.Clarification) {
+// warnUnknownStatuses warns of records of ours with an unknown status, which the fold is about to overwrite.
+func (s *run) warnUnknownStatuses(path string, ledger *state.Ledger, ours []schemas.Clarification) {
 	if ledger == nil {
 		return
 	}
@@ -239,9 +239,9 @@ func (s *session) warnOfStates(path string, ledger *state.Ledger, ours []schemas
 	}
 }
 
-func (s *session) foldLedger(ctx context.Context, path string, issue int, ours []schemas.Clarification) error {
+func (s *run) foldLedger(ctx context.Context, path string, issue int, ours []schemas.Clarification) error {
 	fold := func(old []byte) ([]byte, error) { return clarify.Fold(old, issue, ours) }
-	err := s.Store.Fold(ctx, path, fold)
+	err := s.loop.Store.Fold(ctx, path, fold)
 	if errors.Is(err, clarify.ErrNoLedger) {
 		s.warn(fmt.Sprintf("%v; it was moved to .reconcile/damaged, and is written anew", err))
 		damaged := func(data []byte) bool {
@@ -249,18 +249,18 @@ func (s *session) foldLedger(ctx context.Context, path string, issue int, ours [
 			return errors.Is(err, clarify.ErrNoLedger)
 		}
 		salvage := func(data []byte) []byte { return clarify.Salvage(data, issue) }
-		if err = s.Store.SetAside(ctx, path, damaged, salvage); err == nil {
-			err = s.Store.Fold(ctx, path, fold)
+		if err = s.loop.Store.SetAside(ctx, path, damaged, salvage); err == nil {
+			err = s.loop.Store.Fold(ctx, path, fold)
 		}
 	}
 	if err == nil {
-		s.changedAt = s.Now()
+		s.changedAt = s.loop.Now()
 	}
 	return err
 }
 
-// holds reports whether a ledger has each of our records as it should be.
-func holds(ledger *state.Ledger, ours []schemas.Clarification) bool {
+// isFolded reports whether a ledger has each of our records in its current form.
+func isFolded(ledger *state.Ledger, ours []schemas.Clarification) bool {
 	if ledger == nil {
 		return len(ours) == 0
 	}
@@ -275,9 +275,9 @@ func holds(ledger *state.Ledger, ours []schemas.Clarification) bool {
 	})
 }
 
-// unfolded are the requests and ledgers that changed since the last fold: all requests at the beginning, since another
-// program may have written over a ledger while nobody looked.
-func (s *session) unfolded() []schemas.Ref {
+// requestsToFold are the requests and ledgers that changed since the last fold. Initially these are all requests, since
+// another program may have overwritten a ledger before this run started.
+func (s *run) requestsToFold() []schemas.Ref {
 	if s.requests != nil {
 		return sortedRefs(s.requests)
 	}
@@ -288,9 +288,9 @@ func (s *session) unfolded() []schemas.Ref {
 	return all
 }
 
-// united makes one ledger of a file with the conflict markers of a git merge. It reports whether p is about such a file,
-// and it could; else the file is one like others that cannot be used.
-func (s *session) united(ctx context.Context, p schemas.Problem) bool {
+// resolveConflict merges a ledger file with git conflict markers. It reports whether p is about such a file and the
+// merge succeeded; otherwise the file is treated like any other damaged file.
+func (s *run) resolveConflict(ctx context.Context, p schemas.Problem) bool {
 	issue, ok := state.LedgerIssue(p.Ref)
-	return ok && s.Store.Fold(ctx, p.Path, func(old []byte) ([]byte, error) { return clarify.Unite(old, issue) }) == nil
+	return ok && s.loop.Store.Fold(ctx, p.Path, func(old []byte) ([]byte, error) { return clarify.Unite(old, issue) }) == nil
 }

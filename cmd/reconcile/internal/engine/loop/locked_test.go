@@ -78,7 +78,7 @@ func TestLockLingersOverQuickCommands(t *testing.T) {
 		t.Errorf("the lock was taken %d times, and %d times where it lingers: want at least %d, and at most %d", len(long), len(short), nodes, most)
 	}
 	for _, d := range short {
-		if d > keepFor+2*startFor {
+		if d > lockLinger+2*startFor {
 			t.Errorf("the lock was held for %s", d)
 		}
 	}

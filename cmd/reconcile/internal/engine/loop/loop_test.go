@@ -542,7 +542,7 @@ func TestWatchOutlivesABusyRepository(t *testing.T) {
 		busy := errors.New("a rebase is in progress")
 		l := newLoop(t, tree(t, "    - {name: a, run: [x]}"), newActor(always(time.Second, schemas.OutcomeSucceeded)))
 		tries := 0
-		l.Passing = func(err error) bool { return errors.Is(err, busy) }
+		l.Transient = func(err error) bool { return errors.Is(err, busy) }
 		l.Commit = func(context.Context, *state.Tree, Scope) (Committed, error) {
 			if tries++; tries < 4 {
 				return Committed{}, busy

@@ -11,118 +11,118 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Memory keeps what agents learned. Its files are written under locks of their own, so that captures need not wait for
-// the tree; all methods but Told are called under the lock of the tree.
+// Memory stores what agents learned. Its files have their own locks, so that captures need not wait for the tree. All
+// methods except DrainEvents are called under the lock of the tree.
 type Memory interface {
-	// Settle brings the memory in step with the observations of the tree. The error wraps state.ErrBusy if a lock cannot
-	// be had: what is not in the memory yet is taken in later.
-	Settle(context.Context, *state.Tree) (Settled, error)
-	// Compact shortens what nobody has added to for long.
-	Compact(context.Context) (Settled, error)
-	// Anchor notes the content that the files of an observation have now.
+	// Settle updates the memory from the observations of the tree. The error wraps state.ErrBusy if a lock is not
+	// available; the rest is added later.
+	Settle(context.Context, *state.Tree) (MemoryResult, error)
+	// Compact shortens issues without recent additions.
+	Compact(context.Context) (MemoryResult, error)
+	// Anchor records the current content digests of an observation's files.
 	Anchor(*schemas.ObservationSpec)
-	// Save keeps for later processes what was found out about files. It is called before the tree counts as settled: what a
-	// process leaves that is killed in the middle is swept by a run that has something to look for.
+	// Save persists cached facts about files for later processes. It is called before the tree is marked as settled, so
+	// that a run with work to do removes the leftover files of a process that is killed during Save.
 	Save()
-	// Told returns what came up since the last call.
-	Told() []controllers.Event
+	// DrainEvents returns the events since the last call.
+	DrainEvents() []controllers.Event
 }
 
-// Settled is what became of the memory.
-type Settled struct {
-	// Edited are the observations whose specs differ from what the memory took in, with the digest of that.
+// MemoryResult is the outcome of a change of the memory.
+type MemoryResult struct {
+	// Edited are the observations whose specs differ from the stored version, with the digest of that version.
 	Edited map[string]string
-	// Events tell what was done, and what a person should know.
+	// Events report the changes, and notes for the user.
 	Events []controllers.Event
-	// Wrote counts the files below the memory's folder that were written, also before an error.
+	// Wrote counts the written files in the memory's folder, also before an error.
 	Wrote int
 }
 
-// compactEvery is how often it is looked whether something is to be compacted.
+// compactEvery is the interval between checks for compaction.
 const compactEvery = 24 * time.Hour
 
-// remembers reports whether there is a memory.
-func (s *session) remembers() bool {
+// hasMemory reports whether there is a memory.
+func (s *run) hasMemory() bool {
 	on := s.tree.Settings().Memory.Enabled
-	return s.Memory != nil && (on == nil || *on)
+	return s.loop.Memory != nil && (on == nil || *on)
 }
 
-// settleMemory brings the memory in step with the observations, before anything starts that is to be reminded of them.
-// A lock that cannot be had holds up nothing: it is tried again when the run tidies up, which is what last says.
-func (s *session) settleMemory(ctx context.Context, last bool) error {
-	if s.Memory == nil {
+// settleMemory updates the memory from the observations, before effects start that recall it. A busy lock blocks
+// nothing: it is retried at the end of the run, when last is true.
+func (s *run) settleMemory(ctx context.Context, last bool) error {
+	if s.loop.Memory == nil {
 		return nil
 	}
-	s.tell(s.Memory.Told())
-	if s.recollect == settled || s.recollect == busy && !last || !s.remembers() {
+	s.recordEvents(s.loop.Memory.DrainEvents())
+	if s.memoryState == memorySettled || s.memoryState == memoryBusy && !last || !s.hasMemory() {
 		return nil
 	}
-	if len(s.tree.Entries(schemas.ObservationKind.Name)) == 0 && !s.Store.HasMemory() {
-		s.recollect = settled
+	if len(s.tree.Entries(schemas.ObservationKind.Name)) == 0 && !s.loop.Store.HasMemory() {
+		s.memoryState = memorySettled
 		return nil
 	}
-	if s.recollect == unknown {
-		if err := s.Store.SweepMemory(ctx); err != nil {
+	if s.memoryState == memoryUnknown {
+		if err := s.loop.Store.SweepMemory(ctx); err != nil {
 			return err
 		}
 	}
 	for range settleTries {
-		done, err := s.Memory.Settle(ctx, s.tree)
+		done, err := s.loop.Memory.Settle(ctx, s.tree)
 		if errors.Is(err, state.ErrBusy) {
-			s.recollect = busy
-			return s.noted(done)
+			s.memoryState = memoryBusy
+			return s.noteMemory(done)
 		}
 		if err != nil {
 			return fmt.Errorf("bring the memory in step with the tree: %w", err)
 		}
-		s.recollect = settled
-		s.accept(done.Edited)
-		if err := s.remembered(done); err != nil || s.recollect == settled {
+		s.memoryState = memorySettled
+		s.acceptEdited(done.Edited)
+		if err := s.noteMemoryWrites(done); err != nil || s.memoryState == memorySettled {
 			return err
 		}
 	}
 	return nil
 }
 
-// settleTries bounds how often a turn looks into the memory again because something was written there meanwhile. What
-// is left is seen to at the next turn.
+// settleTries bounds how often a turn reads the memory again because it was written meanwhile. The next turn handles
+// the rest.
 const settleTries = 10
 
-// recollection is how the memory stands to the tree.
-type recollection int
+// memoryState relates the memory to the tree.
+type memoryState int
 
 const (
-	unknown recollection = iota // at the beginning
-	behind                      // observations changed, or the memory's files
-	busy                        // the same, and a lock could not be had
-	settled
+	memoryUnknown memoryState = iota // initially
+	memoryStale                      // observations or the memory's files changed
+	memoryBusy                       // like memoryStale, and a lock was not available
+	memorySettled
 )
 
-// remembered takes in what was done to the memory. What others wrote there meanwhile is no news at the next look
-// either, so that the memory has to be looked into once more.
-func (s *session) remembered(done Settled) error {
+// noteMemoryWrites records a change of the memory. The next refresh does not report concurrent writes of other
+// processes, so the memory must be read again.
+func (s *run) noteMemoryWrites(done MemoryResult) error {
 	if done.Wrote > 0 {
-		s.recollect = behind
+		s.memoryState = memoryStale
 	}
-	return s.noted(done)
+	return s.noteMemory(done)
 }
 
-// noted takes in what was done to the memory, whether or not that was all.
-func (s *session) noted(done Settled) error {
-	s.tell(done.Events)
+// noteMemory records a change of the memory, complete or not.
+func (s *run) noteMemory(done MemoryResult) error {
+	s.recordEvents(done.Events)
 	if done.Wrote == 0 {
 		return nil
 	}
 	s.wrote += done.Wrote
-	s.changedAt = s.Now()
-	return s.Store.RefreshMemory()
+	s.changedAt = s.loop.Now()
+	return s.loop.Store.RefreshMemory()
 }
 
-// forgets reports whether something that was captured is not in the memory, since a lock cannot be had.
-func (s *session) forgets() bool { return s.remembers() && s.recollect != settled }
+// memoryPending reports whether a captured observation is missing in the memory because a lock is not available.
+func (s *run) memoryPending() bool { return s.hasMemory() && s.memoryState != memorySettled }
 
-// accept notes which observations were edited after the memory took them in, and decides on them.
-func (s *session) accept(edited map[string]string) {
+// acceptEdited notes which observations were edited after the memory stored them, and decides on them.
+func (s *run) acceptEdited(edited map[string]string) {
 	var entries []*state.Entry
 	for _, e := range s.tree.Entries(schemas.ObservationKind.Name) {
 		if e.Object == nil {
@@ -149,52 +149,52 @@ func (s *session) accept(edited map[string]string) {
 	s.decide()
 }
 
-// compactMemory shortens what nobody has added to for long, once in a run and once a day.
-func (s *session) compactMemory(ctx context.Context) error {
-	if !s.remembers() || !s.compacts() || !s.compacted.IsZero() && !s.compactionDue() {
+// compactMemory shortens issues without recent additions, once in a run and once a day.
+func (s *run) compactMemory(ctx context.Context) error {
+	if !s.hasMemory() || !s.autoCompacts() || !s.compacted.IsZero() && !s.compactionDue() {
 		return nil
 	}
-	s.compacted = s.Now()
-	if s.recollect != settled {
+	s.compacted = s.loop.Now()
+	if s.memoryState != memorySettled {
 		return nil
 	}
-	done, err := s.Memory.Compact(ctx)
+	done, err := s.loop.Memory.Compact(ctx)
 	if errors.Is(err, state.ErrBusy) {
-		s.recollect = busy // it is on record, and not in the files
-		return s.noted(done)
+		s.memoryState = memoryBusy // recorded, but not yet in the files
+		return s.noteMemory(done)
 	}
 	if err != nil {
 		return fmt.Errorf("compact the memory: %w", err)
 	}
-	if err := s.remembered(done); err != nil {
+	if err := s.noteMemoryWrites(done); err != nil {
 		return err
 	}
 	return s.settleMemory(ctx, true)
 }
 
-// compacts reports whether there is a memory that is compacted by itself.
-func (s *session) compacts() bool {
+// autoCompacts reports whether there is a memory with automatic compaction.
+func (s *run) autoCompacts() bool {
 	after := s.tree.Settings().Memory.CompactAfterDays
-	return (after == nil || *after > 0) && s.Store.HasMemory()
+	return (after == nil || *after > 0) && s.loop.Store.HasMemory()
 }
 
-// wakeMemory is when to look next whether something is to be compacted; zero: never.
-func (s *session) wakeMemory() time.Time {
-	if s.compacted.IsZero() || !s.remembers() || !s.compacts() {
+// nextCompaction is the time of the next check for compaction; zero: never.
+func (s *run) nextCompaction() time.Time {
+	if s.compacted.IsZero() || !s.hasMemory() || !s.autoCompacts() {
 		return time.Time{}
 	}
 	return s.compacted.Add(compactEvery)
 }
 
-// compactionDue reports whether it is time to look again.
-func (s *session) compactionDue() bool {
-	at := s.wakeMemory()
-	return !at.IsZero() && !s.Now().Before(at)
+// compactionDue reports whether a check for compaction is due.
+func (s *run) compactionDue() bool {
+	at := s.nextCompaction()
+	return !at.IsZero() && !s.loop.Now().Before(at)
 }
 
-func (s *session) tell(events []controllers.Event) {
-	if s.Record != nil && len(events) > 0 {
-		s.tellNews() // which was before
-		s.Record(events)
+func (s *run) recordEvents(events []controllers.Event) {
+	if s.loop.Record != nil && len(events) > 0 {
+		s.recordTransitions() // earlier ones first
+		s.loop.Record(events)
 	}
 }

@@ -32,16 +32,16 @@ type shelf struct {
 
 const shelfPath = "state/memory/issue-0.json"
 
-func (m *shelf) Settle(_ context.Context, t *state.Tree) (Settled, error) {
+func (m *shelf) Settle(_ context.Context, t *state.Tree) (MemoryResult, error) {
 	if m.busy > 0 {
 		m.busy--
 		events := []controllers.Event{controllers.NewMemoryWarning("busy", time.Now())}
-		return Settled{Events: events}, fmt.Errorf("x: %w", state.ErrBusy)
+		return MemoryResult{Events: events}, fmt.Errorf("x: %w", state.ErrBusy)
 	}
 	m.settled++
 	was := m.read()
 	is := map[string]string{}
-	out := Settled{Edited: map[string]string{}}
+	out := MemoryResult{Edited: map[string]string{}}
 	for _, e := range t.Entries(schemas.ObservationKind.Name) {
 		switch old := was[e.Name]; {
 		case e.Object == nil:
@@ -85,7 +85,10 @@ func (m *shelf) read() map[string]string {
 	return out
 }
 
-func (m *shelf) Compact(context.Context) (Settled, error) { m.compacts++; return Settled{}, nil }
+func (m *shelf) Compact(context.Context) (MemoryResult, error) {
+	m.compacts++
+	return MemoryResult{}, nil
+}
 
 func (m *shelf) Anchor(o *schemas.ObservationSpec) {
 	for i := range o.Entries {
@@ -98,7 +101,7 @@ func (m *shelf) Anchor(o *schemas.ObservationSpec) {
 
 func (m *shelf) Save() {}
 
-func (m *shelf) Told() []controllers.Event {
+func (m *shelf) DrainEvents() []controllers.Event {
 	out := m.told
 	m.told = nil
 	return out
@@ -282,11 +285,11 @@ func TestBusyMemory(t *testing.T) {
 		l.Store = s
 		var whole []bool
 		l.Commit = func(_ context.Context, _ *state.Tree, is Scope) (Committed, error) {
-			whole = append(whole, is.Whole)
+			whole = append(whole, is.MemorySettled)
 			return Committed{}, nil
 		}
-		if r := once(t, l); r.Held == settled || !slices.Equal(whole, []bool{settled}) {
-			t.Errorf("busy %d times: held %t, committed as whole %v", busy, r.Held, whole)
+		if r := once(t, l); r.MemoryBusy == settled || !slices.Equal(whole, []bool{settled}) {
+			t.Errorf("busy %d times: held %t, committed as whole %v", busy, r.MemoryBusy, whole)
 		}
 		if _, fresh := s.Fresh(); fresh != settled || len(m.read()) == 0 == settled {
 			t.Errorf("busy %d times: fresh %t, the memory has %v", busy, fresh, m.read())

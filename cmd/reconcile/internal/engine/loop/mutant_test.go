@@ -12,7 +12,7 @@ var faults = []mutants.Mutant{
 	{"what becomes due is forgotten", "../../../../../state/base.go", "range u.base.clocks {\n\t\tu.touch", "range u.base.clocks[:0] {\n\t\tu.touch"},
 	{"who refers to what changed is forgotten", "../../../../../state/base.go", "\tu.touchReferrers()\n", ""},
 	{"inputs are forgotten", "../../../../../state/base.go", "\tu.inputs()\n", ""},
-	{"inputs are not looked at before a node starts", "turn.go", "if owner := s.tree.Entry(e.Owner); s.stale && ",
+	{"inputs are not looked at before a node starts", "turn.go", "if owner := s.tree.Entry(e.Owner); s.endedSinceScan && ",
 		"if owner := s.tree.Entry(e.Owner); false && "},
 	{"the lock of the tree is kept over slow commands", "wait.go", "quick = time.After(startFor)", "quick = nil"},
 	{"outputs are forgotten", "../../../../../state/base.go", "\tu.outputs()\n", ""},

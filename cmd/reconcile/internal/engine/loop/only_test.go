@@ -127,7 +127,7 @@ func TestLimitStandsStillBetweenRuns(t *testing.T) {
 		}
 		time.Sleep(8 * time.Hour)
 		look := newLoop(t, dir, newActor(nil))
-		if _, err := look.Look(t.Context()); err != nil {
+		if _, err := look.DecideOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(8 * time.Hour)

@@ -36,7 +36,7 @@ func TestLockIsKeptWhileDeciding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := crowd(t, 40)
 		l := newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded)))
-		l.Doing = func(string, int, int) { time.Sleep(4 * time.Second) }
+		l.Progress = func(string, int, int) { time.Sleep(4 * time.Second) }
 		if _, err := l.Once(t.Context()); err != nil || statuses(dir) != 40 {
 			t.Errorf("%d statuses, %v", statuses(dir), err)
 		}
@@ -78,7 +78,9 @@ type failing struct{ *shelf }
 
 var errKilled = errors.New("killed")
 
-func (failing) Settle(context.Context, *state.Tree) (Settled, error) { return Settled{}, errKilled }
+func (failing) Settle(context.Context, *state.Tree) (MemoryResult, error) {
+	return MemoryResult{}, errKilled
+}
 
 // A first run over a large tree that ends in the middle keeps what it decided, and the next one goes on from there.
 func TestFirstRunKeepsWhatItDecided(t *testing.T) {

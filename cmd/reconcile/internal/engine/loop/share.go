@@ -14,87 +14,88 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Share is the branch of a remote repository that several reconcilers work on. Nothing of it is called concurrently.
+// Share is the branch of a remote repository that several reconcilers work on. Its methods are not called concurrently.
 type Share interface {
-	// Fetch asks the remote how it stands, and reports whether Adopt has something to do. turn says that a push is to
-	// follow: where many push, it waits until this one may.
+	// Fetch fetches the state of the remote, and reports whether Adopt has work to do. turn announces a push: if many
+	// reconcilers push, Fetch waits for its turn.
 	Fetch(ctx context.Context, turn bool) (news bool, err error)
-	// Adopt puts the tree on top of what was fetched, and reports whether a file changed. It is called under the lock of
-	// the tree, which is as t.
+	// Adopt rebases the tree on the fetched commits, and reports whether a file changed. It is called under the lock of
+	// the tree, whose state is t.
 	Adopt(ctx context.Context, t *state.Tree) (moved bool, err error)
-	// Push brings what was committed to the remote, if that lacks anything, which sent says. again says that someone else
-	// was first. done are the effects whose results are in it: their claims are over.
+	// Push pushes the commits that the remote lacks; sent reports whether there were any. again reports that another
+	// push came first. done are the effects whose results are included: their claims are released.
 	Push(ctx context.Context, done []string) (sent, again bool, err error)
-	// Leave puts what could not be pushed on the remote in another way, so that others take it in.
-	Leave(ctx context.Context) error
-	// Owed names the effects that were claimed by killed runs on this tree and whose results are here, but were not on the
-	// remote when it was fetched: others wait for them.
-	Owed(ctx context.Context) ([]string, error)
-	// Elsewhere names the effects that other reconcilers have claimed, by key, and until when.
-	Elsewhere() map[string]time.Time
+	// PushPending pushes commits that lost the race to a separate reference of the remote, from which other reconcilers
+	// merge them.
+	PushPending(ctx context.Context) error
+	// Unpushed names the effects that killed runs on this tree had claimed, and whose results are here but were missing
+	// on the remote at the last fetch: other reconcilers wait for them.
+	Unpushed(ctx context.Context) ([]string, error)
+	// OtherClaims names the effects that other reconcilers have claimed, by key, with the expiry of each claim.
+	OtherClaims() map[string]time.Time
 }
 
 // Bounds of the exchange with a remote.
 const (
-	firstPoll  = time.Second      // between looks at the remote while something of others is waited for; doubled each time
-	lastPoll   = 15 * time.Second //
-	batch      = 2 * time.Second  // results are gathered this long before they are pushed while more is running
-	freshFor   = time.Second      // a look at the remote is not repeated before a push that follows this soon
-	pushTries  = 10
-	pushFor    = time.Minute
-	awayFor    = time.Minute     // a one-shot run that waits for a remote that is away gives up then
-	flushFor   = 5 * time.Second // a run that is told to end has this long to push
-	sharedLook = 2               // effects claimed beyond what may run at once where others could perform them, at least
+	firstPoll        = time.Second      // first interval between fetches while this run waits for other reconcilers; doubled each time
+	lastPoll         = 15 * time.Second // upper bound of that interval
+	batch            = 2 * time.Second  // results are batched this long before a push while effects run
+	freshFor         = time.Second      // a push that follows this soon needs no further fetch
+	pushTries        = 10
+	pushFor          = time.Minute
+	unreachableLimit = time.Minute     // a one-shot run that waits for an unreachable remote gives up then
+	flushLimit       = 5 * time.Second // time for the last push of a run that was told to stop
+	sharedLookahead  = 2               // minimum of effects claimed beyond those that may run at once, if others could perform them
 )
 
-// errMoved says that the branch is not what was decided on any more: decide again.
+// errMoved says that the branch moved since the decision: decide again.
 var errMoved = errors.New("the branch moved")
 
-// starved says that a run gave up pushing; it is an ErrBusy.
-type starved struct {
+// starvedError says that a run gave up pushing; it is an ErrBusy.
+type starvedError struct {
 	tries int
 	took  time.Duration
 }
 
-func (e *starved) Error() string {
+func (e *starvedError) Error() string {
 	return fmt.Sprintf("others keep pushing to the branch: %d tries in %s; what this run recorded is committed here, and the "+
 		"next run pushes it", e.tries, e.took.Round(time.Second))
 }
-func (e *starved) Unwrap() error { return state.ErrBusy }
+func (e *starvedError) Unwrap() error { return state.ErrBusy }
 
-// sharing is how a session stands to the remote. Its times are those of the process, also where the clock of the records
-// stands still.
-type sharing struct {
-	theirs   map[string]time.Time // as Share.Elsewhere
-	awaited  []controllers.Effect // wanted, selected, and claimed elsewhere
-	abroad   []schemas.Ref        // the owners of all that is wanted and claimed elsewhere
-	since    time.Time            // when the run began to wait for them
-	told     bool                 // and said so
-	unpushed []string             // keys of effects whose results the remote lacks
-	oldest   time.Time            // when the first of them came in
-	looked   time.Time            // the last successful look at the remote
-	pollAt   time.Time
-	pause    time.Duration // between polls
-	tries    int           // pushes in a row that others were quicker than
-	first    time.Time     // of these
-	away     time.Time     // since when the remote fails; zero: it does not
-	stuck    time.Time     // since when it takes no push, though it may well answer; zero: it does
-	flushBy  time.Time     // when a run that was told to end gives up pushing
-	withheld bool          // statuses were left for a later commit, since something is being performed
-	tidied   bool          // the run has tidied up; unless changedAt says otherwise, nothing was written since
-	pushed   bool          // everything that was committed is on the remote
-	sent     bool          // something was pushed
-	took     bool          // something of others was taken in
+// remoteState is the state of a run that concerns the remote. Its times come from the process's clock, even if the
+// clock of the records is fixed.
+type remoteState struct {
+	otherClaims      map[string]time.Time // the result of Share.OtherClaims
+	awaited          []controllers.Effect // effects that are wanted, selected, and claimed by other reconcilers
+	remoteOwners     []schemas.Ref        // the owners of all wanted effects that other reconcilers have claimed
+	awaitedSince     time.Time            // when the run began to wait for them
+	awaitedWarned    bool                 // a warning about it was given
+	unpushed         []string             // keys of effects whose results the remote lacks
+	oldest           time.Time            // time of the first of them
+	fetchedAt        time.Time            // time of the last successful fetch
+	pollAt           time.Time
+	pollPause        time.Duration // interval between fetches
+	lostPushes       int           // consecutive pushes that lost the race
+	firstLostPush    time.Time     // time of the first of these
+	failingSince     time.Time     // since when the remote fails; zero: it works
+	pushFailingSince time.Time     // since when pushes fail, even if fetches work; zero: they work
+	flushDeadline    time.Time     // when a run that was told to stop gives up pushing
+	withheld         bool          // statuses of running objects were left for a later commit
+	finalized        bool          // the run has finalized; nothing was written since, unless changedAt is set
+	pushed           bool          // all commits are on the remote
+	sent             bool          // this run pushed a commit
+	pulled           bool          // this run adopted commits of others
 }
 
-// exchange looks at the remote and publishes results while the run goes on, as far as either is due.
-func (s *session) exchange(ctx context.Context) error {
-	if s.Share == nil {
+// exchange fetches from the remote and publishes results during the run, if either is due.
+func (s *run) exchange(ctx context.Context) error {
+	if s.loop.Share == nil {
 		return nil
 	}
 	if s.pollDue() {
 		if _, err := s.pull(ctx, false); err != nil {
-			if err = s.endure(ctx, err); err != nil {
+			if err = s.handleRemoteError(ctx, err); err != nil {
 				return err
 			}
 		}
@@ -102,156 +103,158 @@ func (s *session) exchange(ctx context.Context) error {
 	if !s.publishDue() {
 		return nil
 	}
-	return s.endure(ctx, s.tidy(ctx))
+	return s.handleRemoteError(ctx, s.finalize(ctx))
 }
 
-// pull takes in what is new on the remote.
-func (s *session) pull(ctx context.Context, turn bool) (moved bool, err error) {
+// pull fetches from the remote and adopts new commits.
+func (s *run) pull(ctx context.Context, turn bool) (moved bool, err error) {
 	ctx, cancel := s.network(ctx)
 	defer cancel()
-	news, err := s.Share.Fetch(ctx, turn)
+	news, err := s.loop.Share.Fetch(ctx, turn)
 	if err == nil {
-		first := s.looked.IsZero()
-		s.looked, s.away = time.Now(), time.Time{}
+		first := s.fetchedAt.IsZero()
+		s.fetchedAt, s.failingSince = time.Now(), time.Time{}
 		if news {
 			moved, err = s.adoptTip(ctx)
 		}
 		if err == nil && first {
-			err = s.owe(ctx)
+			err = s.publishUnpushed(ctx)
 		}
 	}
 	s.schedule(moved)
 	return moved, err
 }
 
-// owe lets what killed runs recorded be published at once: others may have waited for it for long.
-func (s *session) owe(ctx context.Context) error {
-	owed, err := s.Share.Owed(ctx)
+// publishUnpushed schedules the results of killed runs for the next push: other reconcilers may have waited long for
+// them.
+func (s *run) publishUnpushed(ctx context.Context) error {
+	owed, err := s.loop.Share.Unpushed(ctx)
 	if len(owed) > 0 {
 		s.unpushed, s.oldest = append(s.unpushed, owed...), time.Time{}
 	}
 	return err
 }
 
-// adoptTip puts the tree on top of what was fetched. What other programs wrote into ledgers is made specs first: a ledger
-// of the remote takes the place of ours.
-func (s *session) adoptTip(ctx context.Context) (moved bool, err error) {
-	err = s.locked(ctx, func() error {
+// adoptTip rebases the tree on the fetched commits. It first derives specs from ledger entries of other programs, since
+// the remote's version replaces the ledger.
+func (s *run) adoptTip(ctx context.Context) (moved bool, err error) {
+	err = s.withLock(ctx, func() error {
 		if err := s.refresh(ctx, []string{s.tree.Settings().Folders.State + "/clarifications"}); err != nil {
 			return err
 		}
 		s.decide()
-		if err := s.derive(ctx); err != nil {
+		if err := s.deriveSpecs(ctx); err != nil {
 			return err
 		}
-		moved, err = s.Share.Adopt(ctx, s.tree)
+		moved, err = s.loop.Share.Adopt(ctx, s.tree)
 		return err
 	})
 	if moved {
-		s.rescan, s.moved, s.took = true, true, true
+		s.rescan, s.filesReplaced, s.pulled = true, true, true
 		if s.watching {
-			s.changedAt = s.Now() // a commit of the user's is to be pushed, and with it what had to wait for it
+			s.changedAt = s.loop.Now() // a user's commit is to be pushed, and with it the commits that depend on it
 		}
 	}
 	return moved, err
 }
 
-// network bounds what a run that was told to end spends on the remote.
-func (s *session) network(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.flushBy.IsZero() {
+// network limits how long a run that was told to stop uses the remote.
+func (s *run) network(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.flushDeadline.IsZero() {
 		return context.WithCancel(ctx)
 	}
-	return context.WithDeadline(ctx, s.flushBy)
+	return context.WithDeadline(ctx, s.flushDeadline)
 }
 
-// schedule says when to look at the remote again: soon while something new comes in.
-func (s *session) schedule(moved bool) {
-	s.pause = min(max(2*s.pause, firstPoll), lastPoll)
+// schedule sets the time of the next fetch: soon while new commits arrive.
+func (s *run) schedule(moved bool) {
+	s.pollPause = min(max(2*s.pollPause, firstPoll), lastPoll)
 	if moved {
-		s.pause = firstPoll
+		s.pollPause = firstPoll
 	}
-	wait := s.pause/2 + rand.N(s.pause/2) + 1
+	wait := s.pollPause/2 + rand.N(s.pollPause/2) + 1
 	if poll := s.tree.Settings().Git.Poll.Std(); s.watching && len(s.awaited) == 0 {
-		if wait = poll; !s.away.IsZero() {
-			wait = max(poll, s.pause)
+		if wait = poll; !s.failingSince.IsZero() {
+			wait = max(poll, s.pollPause)
 		}
 	}
 	s.pollAt = time.Now().Add(wait)
 }
 
-func (s *session) pollDue() bool {
+func (s *run) pollDue() bool {
 	return (s.watching || len(s.awaited) > 0) && !time.Now().Before(s.pollAt)
 }
 
-// publishDue reports whether results are to be pushed before the run is idle: others may wait for them.
-func (s *session) publishDue() bool {
-	if len(s.unpushed) == 0 || len(s.inbox) > 0 || s.barred() {
+// publishDue reports whether a push is due before the run is idle: other reconcilers may wait for the results.
+func (s *run) publishDue() bool {
+	if len(s.unpushed) == 0 || len(s.inbox) > 0 || s.backingOff() {
 		return false
 	}
 	return len(s.mine) == 0 && !s.idle() || !time.Now().Before(s.oldest.Add(batch))
 }
 
-// barred reports whether the remote is away and it is not yet time to try it again.
-func (s *session) barred() bool { return !s.away.IsZero() && time.Now().Before(s.pollAt) }
+// backingOff reports whether the remote failed and the next try is not due yet.
+func (s *run) backingOff() bool { return !s.failingSince.IsZero() && time.Now().Before(s.pollAt) }
 
-// untilShared is the time until the remote is to be looked at, or results are to be pushed.
-func (s *session) untilShared() time.Duration {
+// untilShared is the time until the next fetch or push is due.
+func (s *run) untilShared() time.Duration {
 	next := time.Hour
-	if s.Share == nil {
+	if s.loop.Share == nil {
 		return next
 	}
-	if s.watching || len(s.awaited) > 0 || s.barred() {
+	if s.watching || len(s.awaited) > 0 || s.backingOff() {
 		next = min(next, time.Until(s.pollAt))
 	}
 	for _, e := range s.awaited {
-		next = min(next, time.Until(s.theirs[e.Key])) // then its claim has run out
+		next = min(next, time.Until(s.otherClaims[e.Key])) // when its claim expires
 	}
-	if len(s.awaited) > 0 && len(s.mine) == 0 && !s.told {
-		next = min(next, time.Until(s.since.Add(patience)))
+	if len(s.awaited) > 0 && len(s.mine) == 0 && !s.awaitedWarned {
+		next = min(next, time.Until(s.awaitedSince.Add(warnAfter)))
 	}
-	if len(s.unpushed) > 0 && !s.barred() {
+	if len(s.unpushed) > 0 && !s.backingOff() {
 		next = min(next, time.Until(s.oldest.Add(batch)))
 	}
 	return max(next, time.Millisecond)
 }
 
-// endure takes in an error of the exchange. A watcher goes on with what it can do here; a one-shot run does for a while,
-// for what it has started is not lost with the remote. What is to be decided again is decided at the next turn.
-func (s *session) endure(ctx context.Context, err error) error {
+// handleRemoteError handles an error of the exchange. A watcher continues with local work. A one-shot run does so for a
+// while, since the results of its effects are kept locally. Anything that must be decided again is decided at the next
+// turn.
+func (s *run) handleRemoteError(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, errMoved) || errors.Is(err, state.ErrChanged):
 		return nil
 	case ctx.Err() != nil:
-		return errStopped // and tried again at the end
-	case !s.passing(err) || errors.As(err, new(*starved)) && !s.watching:
+		return errStopped // retried at the end
+	case !s.transient(err) || errors.As(err, new(*starvedError)) && !s.watching:
 		return err
-	case s.Share == nil:
+	case s.loop.Share == nil:
 		return nil
 	}
 	now := time.Now()
-	if s.away.IsZero() {
-		s.away = now
+	if s.failingSince.IsZero() {
+		s.failingSince = now
 	}
-	if !s.watching && now.Sub(earlier(s.away, s.stuck)) >= awayFor && len(s.mine) == 0 {
+	if !s.watching && now.Sub(earlier(s.failingSince, s.pushFailingSince)) >= unreachableLimit && len(s.mine) == 0 {
 		return err
 	}
 	s.schedule(false)
 	return nil
 }
 
-// recorded reports whether another reconciler performed an effect, too, and was first to push what came of it: then that
-// stands. It happens to one that could not tell in time that it performs it still.
-func (s *session) recorded(key string) bool {
-	if s.Share == nil {
+// alreadyRecorded reports whether another reconciler also performed an effect and pushed its result first: then that
+// result is valid. This happens to a reconciler that could not renew its claim in time.
+func (s *run) alreadyRecorded(key string) bool {
+	if s.loop.Share == nil {
 		return false
 	}
-	_, err := s.Store.Root().Lstat(s.Store.RunPath(key))
+	_, err := s.loop.Store.Root().Lstat(s.loop.Store.RunPath(key))
 	return err == nil
 }
 
-// result notes that the remote lacks a result.
-func (s *session) result(key string) {
-	if s.Share == nil {
+// noteUnpushed notes that the remote lacks a result.
+func (s *run) noteUnpushed(key string) {
+	if s.loop.Share == nil {
 		return
 	}
 	if len(s.unpushed) == 0 {
@@ -260,45 +263,46 @@ func (s *session) result(key string) {
 	s.unpushed = append(s.unpushed, key)
 }
 
-// split takes from the wanted effects those that other reconcilers have claimed.
-func (s *session) split(wanted []*controllers.Effect) []*controllers.Effect {
-	if s.Share == nil {
+// excludeOtherClaims removes from the wanted effects those that other reconcilers have claimed.
+func (s *run) excludeOtherClaims(wanted []*controllers.Effect) []*controllers.Effect {
+	if s.loop.Share == nil {
 		return wanted
 	}
-	s.theirs, s.awaited, s.abroad = s.Share.Elsewhere(), nil, nil
-	in := s.Only.In(s.tree)
+	s.otherClaims, s.awaited, s.remoteOwners = s.loop.Share.OtherClaims(), nil, nil
+	in := s.loop.Only.In(s.tree)
 	var free []*controllers.Effect
 	for _, e := range wanted {
-		if _, theirs := s.theirs[e.Key]; !theirs || s.mine[e.Key].Key != "" {
+		if _, theirs := s.otherClaims[e.Key]; !theirs || s.mine[e.Key].Key != "" {
 			free = append(free, e)
 			continue
 		}
-		s.abroad = append(s.abroad, e.Owner)
+		s.remoteOwners = append(s.remoteOwners, e.Owner)
 		if in(e.Owner, e.Node) {
 			s.awaited = append(s.awaited, *e)
 		}
 	}
 	if len(s.awaited) == 0 {
-		s.since, s.told = time.Time{}, false
-	} else if s.since.IsZero() {
-		s.since = time.Now()
-		s.pause, s.pollAt = 0, time.Now()
+		s.awaitedSince, s.awaitedWarned = time.Time{}, false
+	} else if s.awaitedSince.IsZero() {
+		s.awaitedSince = time.Now()
+		s.pollPause, s.pollAt = 0, time.Now()
 	}
 	return free
 }
 
-// ahead is how many effects more than may run at once are claimed. What is claimed here nobody else performs.
-func (s *session) ahead() int {
-	if s.Share == nil {
+// claimAhead is how many effects are claimed beyond those that may run at once. Other reconcilers cannot perform
+// claimed effects.
+func (s *run) claimAhead() int {
+	if s.loop.Share == nil {
 		return lookahead
 	}
-	return max(sharedLook, s.CPUs) // so many that none waits for the remote
+	return max(sharedLookahead, s.loop.CPUs) // enough that none waits for the remote
 }
 
-// open are the objects of which something is performed, here or elsewhere. What their statuses say meanwhile is not the
-// same for all who share the branch, and is not committed.
-func (s *session) open() []schemas.Ref {
-	if s.Share == nil {
+// openObjects are the objects with running effects, here or elsewhere. Their statuses differ between the reconcilers on
+// the branch, and are not committed.
+func (s *run) openObjects() []schemas.Ref {
+	if s.loop.Share == nil {
 		return nil
 	}
 	open := map[schemas.Ref]bool{}
@@ -309,15 +313,15 @@ func (s *session) open() []schemas.Ref {
 			}
 		}
 	}
-	for _, owner := range s.abroad {
+	for _, owner := range s.remoteOwners {
 		open[owner] = true
 	}
 	return slices.SortedFunc(maps.Keys(open), schemas.Ref.Compare)
 }
 
-// overtake makes sure that what is about to be committed stands on what is on the remote now, or nearly so.
-func (s *session) overtake(ctx context.Context) error {
-	if s.Share == nil || time.Since(s.looked) < freshFor || s.changedAt.IsZero() && len(s.unpushed) == 0 {
+// pullBeforePush makes sure that the next commit is based on the current tip of the remote, or a recent one.
+func (s *run) pullBeforePush(ctx context.Context) error {
+	if s.loop.Share == nil || time.Since(s.fetchedAt) < freshFor || s.changedAt.IsZero() && len(s.unpushed) == 0 {
 		return nil
 	}
 	moved, err := s.pull(ctx, true)
@@ -327,31 +331,31 @@ func (s *session) overtake(ctx context.Context) error {
 	return err
 }
 
-// publish pushes what was committed. Where someone else was first, it takes in what they pushed, and errMoved is
-// returned: what follows from that is to be decided before it is tried again.
-func (s *session) publish(ctx context.Context, done []string) error {
-	if s.Share == nil {
+// publish pushes the commits. If another push came first, it adopts that and returns errMoved: decide again before the
+// next try.
+func (s *run) publish(ctx context.Context, done []string) error {
+	if s.loop.Share == nil {
 		return nil
 	}
 	net, cancel := s.network(ctx)
 	defer cancel()
-	sent, again, err := s.Share.Push(net, done)
+	sent, again, err := s.loop.Share.Push(net, done)
 	if err != nil {
-		s.stuck = earlier(s.stuck, time.Now())
+		s.pushFailingSince = earlier(s.pushFailingSince, time.Now())
 		return err
 	}
-	s.sent, s.stuck = s.sent || sent, time.Time{}
+	s.sent, s.pushFailingSince = s.sent || sent, time.Time{}
 	if !again {
-		s.pushed, s.tries, s.away = true, 0, time.Time{}
+		s.pushed, s.lostPushes, s.failingSince = true, 0, time.Time{}
 		s.unpushed = slices.DeleteFunc(s.unpushed, func(key string) bool { return slices.Contains(done, key) })
 		s.oldest = time.Now()
 		return nil
 	}
-	if s.tries++; s.tries == 1 {
-		s.first = time.Now()
+	if s.lostPushes++; s.lostPushes == 1 {
+		s.firstLostPush = time.Now()
 	}
-	if s.tries >= pushTries || time.Since(s.first) >= pushFor {
-		return s.giveUp(net)
+	if s.lostPushes >= pushTries || time.Since(s.firstLostPush) >= pushFor {
+		return s.giveUpPush(net)
 	}
 	if _, err := s.pull(ctx, true); err != nil {
 		return err
@@ -359,38 +363,38 @@ func (s *session) publish(ctx context.Context, done []string) error {
 	return errMoved
 }
 
-// giveUp leaves for others what this run could not push.
-func (s *session) giveUp(ctx context.Context) error {
-	err := &starved{s.tries, time.Since(s.first)}
-	s.tries = 0
-	return errors.Join(err, s.Share.Leave(ctx))
+// giveUpPush hands the unpushed commits over to other reconcilers.
+func (s *run) giveUpPush(ctx context.Context) error {
+	err := &starvedError{s.lostPushes, time.Since(s.firstLostPush)}
+	s.lostPushes = 0
+	return errors.Join(err, s.loop.Share.PushPending(ctx))
 }
 
-// tellOfAwaited says, once, for what of others this run has been waiting.
-func (s *session) tellOfAwaited() {
-	if s.told || len(s.awaited) == 0 || len(s.mine) > 0 || time.Since(s.since) < patience {
+// warnOfAwaited warns once that this run waits for effects of other reconcilers.
+func (s *run) warnOfAwaited() {
+	if s.awaitedWarned || len(s.awaited) == 0 || len(s.mine) > 0 || time.Since(s.awaitedSince) < warnAfter {
 		return
 	}
-	s.told = true
+	s.awaitedWarned = true
 	e := s.awaited[0]
 	what := e.Node + " of " + e.Owner.String()
 	if n := len(s.awaited) - 1; n > 0 {
 		what += fmt.Sprintf(" and %d more", n)
 	}
 	s.warn(fmt.Sprintf("waiting for %s, which another reconciler performs; unless it renews its claim on the remote, this run "+
-		"takes over in %s", what, time.Until(s.theirs[e.Key]).Round(time.Second)))
+		"takes over in %s", what, time.Until(s.otherClaims[e.Key]).Round(time.Second)))
 }
 
-// done reports whether everything is on the remote already.
-func (s *session) done() bool {
-	return s.Share != nil && s.tidied && !s.withheld && s.changedAt.IsZero() && len(s.unpushed) == 0
+// published reports whether everything is on the remote already.
+func (s *run) published() bool {
+	return s.loop.Share != nil && s.finalized && !s.withheld && s.changedAt.IsZero() && len(s.unpushed) == 0
 }
 
-// flushError says of a run that was told to end what has become of what it could not push in time.
-func (s *session) flushError(err error) error {
-	if s.flushBy.IsZero() || !errors.Is(err, context.DeadlineExceeded) {
+// flushError explains an expired push deadline of a run that was told to stop.
+func (s *run) flushError(err error) error {
+	if s.flushDeadline.IsZero() || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("what this run recorded could not be pushed within %s of the signal; it is kept here, and the next run "+
-		"pushes it: %w", flushFor, state.ErrBusy)
+		"pushes it: %w", flushLimit, state.ErrBusy)
 }

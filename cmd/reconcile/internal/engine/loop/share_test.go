@@ -62,12 +62,12 @@ func (r *remote) Push(_ context.Context, done []string) (sent, again bool, err e
 	return true, false, nil
 }
 
-func (r *remote) Leave(context.Context) error            { return r.say("leave") }
-func (r *remote) Owed(context.Context) ([]string, error) { return r.owed, nil }
-func (r *remote) has(what string) int                    { return strings.Count(strings.Join(r.log, " "), what) }
+func (r *remote) PushPending(context.Context) error          { return r.say("leave") }
+func (r *remote) Unpushed(context.Context) ([]string, error) { return r.owed, nil }
+func (r *remote) has(what string) int                        { return strings.Count(strings.Join(r.log, " "), what) }
 
 // Elsewhere leaves out what has run out.
-func (r *remote) Elsewhere() map[string]time.Time {
+func (r *remote) OtherClaims() map[string]time.Time {
 	now := time.Now()
 	maps.DeleteFunc(r.others, func(_ string, until time.Time) bool { return !now.Before(until) })
 	return maps.Clone(r.others)
@@ -82,7 +82,7 @@ func sharedLoop(t *testing.T, r *remote) *Loop {
 	t.Helper()
 	l := newLoop(t, tree(t, "    - {name: a, run: [x]}\n    - {name: b, run: [x], needs: [a]}"), newActor(always1s()))
 	l.Share = r
-	l.Passing = func(err error) bool { return errors.Is(err, errAway) }
+	l.Transient = func(err error) bool { return errors.Is(err, errAway) }
 	l.Commit = func(context.Context, *state.Tree, Scope) (Committed, error) { return Committed{Hash: "abc"}, nil }
 	return l
 }
@@ -92,8 +92,8 @@ func TestPushedOnTopOfWhatWon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remote{refuse: 2}
 		got, err := sharedLoop(t, r).Once(t.Context())
-		if err != nil || !got.Pushed || !got.Sent || !got.Took {
-			t.Fatalf("pushed %t, sent %t, took %t: %v", got.Pushed, got.Sent, got.Took, err)
+		if err != nil || !got.Pushed || !got.Sent || !got.Pulled {
+			t.Fatalf("pushed %t, sent %t, took %t: %v", got.Pushed, got.Sent, got.Pulled, err)
 		}
 		if r.log[0] != "fetch" || r.has("push turn adopt push turn adopt push") != 1 {
 			t.Errorf("said to the remote: %q", r.log)
@@ -215,7 +215,7 @@ func TestGivesUpOnARemoteThatTakesNothing(t *testing.T) {
 		r := &remote{full: true, others: map[string]time.Time{}}
 		l := newLoop(t, tree(t, "    - {name: a, run: [x]}\n    - {name: b, run: [x]}"), newActor(always1s()))
 		l.Share = r
-		l.Passing = func(err error) bool { return errors.Is(err, errAway) }
+		l.Transient = func(err error) bool { return errors.Is(err, errAway) }
 		l.Commit = func(context.Context, *state.Tree, Scope) (Committed, error) { return Committed{Hash: "abc"}, nil }
 		first, err := l.Store.Load(t.Context())
 		if err != nil {
@@ -225,7 +225,7 @@ func TestGivesUpOnARemoteThatTakesNothing(t *testing.T) {
 		r.others[effects[1].Key] = time.Now().Add(time.Hour)
 		start := time.Now()
 		got, err := l.Once(t.Context())
-		if took := time.Since(start); !errors.Is(err, errAway) || got.Pushed || got.Ran != 1 || took > 2*awayFor {
+		if took := time.Since(start); !errors.Is(err, errAway) || got.Pushed || got.Ran != 1 || took > 2*unreachableLimit {
 			t.Errorf("%d ran, pushed %t after %s: %v", got.Ran, got.Pushed, took, err)
 		}
 		if n := r.has("push"); n < 3 || n > 30 {

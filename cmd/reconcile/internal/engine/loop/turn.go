@@ -12,29 +12,29 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// turn takes in what happened, decides, starts effects, and writes, all under the tree's lock; then it ends what is no longer
-// wanted.
-func (s *session) turn(ctx context.Context) error {
+// turn records reports, decides, starts effects, and writes files, all under the tree's lock; then it cancels unwanted
+// effects.
+func (s *run) turn(ctx context.Context) error {
 	if err := s.record(); err != nil {
 		return err
 	}
 	err := s.advance(ctx)
 	s.perform(nil)
 	s.cancel()
-	if err == nil && s.Observe != nil {
-		s.Observe(nil, s.tree)
+	if err == nil && s.loop.Observe != nil {
+		s.loop.Observe(nil, s.tree)
 	}
 	return err
 }
 
-// advance brings the tree up to date, decides, starts what may start, and writes.
-func (s *session) advance(ctx context.Context) error {
+// advance refreshes the tree, decides, starts effects, and writes.
+func (s *run) advance(ctx context.Context) error {
 	if err := s.takeLock(ctx); err != nil {
 		return err
 	}
-	err := s.underLock(ctx)
+	err := s.decideLocked(ctx)
 	if err == nil {
-		err = s.settleLock()
+		err = s.keepOrUnlock()
 	} else {
 		err = errors.Join(err, s.unlock())
 	}
@@ -44,30 +44,30 @@ func (s *session) advance(ctx context.Context) error {
 	return err
 }
 
-func (s *session) underLock(ctx context.Context) error {
+func (s *run) decideLocked(ctx context.Context) error {
 	s.started = false
-	if err := errors.Join(s.look(ctx), s.setAside(ctx), s.renumber(ctx)); err != nil {
+	if err := errors.Join(s.scan(ctx), s.moveDamaged(ctx), s.renumberLedgers(ctx)); err != nil {
 		return err
 	}
-	if err := s.start(ctx); err != nil {
+	if err := s.startEffects(ctx); err != nil {
 		return err
 	}
 	if err := s.foldLedgers(ctx); err != nil {
 		return err
 	}
-	s.rest()
+	s.stopClocks()
 	return s.flush(ctx, false)
 }
 
-// start decides, writes what has to be there first, and claims and starts what may start.
-func (s *session) start(ctx context.Context) error {
+// startEffects decides, writes the files that must exist first, and claims and starts effects.
+func (s *run) startEffects(ctx context.Context) error {
 	for tries := 1; ; tries++ {
 		s.decide()
-		if err := errors.Join(s.derive(ctx), s.foldLedgers(ctx), s.save(ctx), s.settleMemory(ctx, false)); err != nil {
+		if err := errors.Join(s.deriveSpecs(ctx), s.foldLedgers(ctx), s.flushLarge(ctx), s.settleMemory(ctx, false)); err != nil {
 			return err
 		}
 		claims := s.claimable()
-		moved, err := s.inputsMoved(ctx, claims)
+		moved, err := s.inputsChanged(ctx, claims)
 		if err != nil {
 			return err
 		}
@@ -77,20 +77,20 @@ func (s *session) start(ctx context.Context) error {
 	}
 }
 
-// inputTries bounds how often a turn decides anew because inputs change while it looks at them.
+// inputTries bounds how often a turn decides again because inputs change while it reads them.
 const inputTries = 10
 
-// doing tells what the turn is at, and keeps the lock of the tree young: it is renewed for as long as work goes on.
-func (s *session) doing(step string, done, total int) {
-	s.Store.Working()
-	if s.Doing != nil {
-		s.Doing(step, done, total)
+// progress reports the current step of a turn, and renews the lock of the tree during long work.
+func (s *run) progress(step string, done, total int) {
+	s.loop.Store.Working()
+	if s.loop.Progress != nil {
+		s.loop.Progress(step, done, total)
 	}
 }
 
-// record takes in what the performer reports. Results are durable before anything is written or started because of them,
-// and when the turn ends.
-func (s *session) record() error {
+// record stores the performer's reports in the journal. Results are durable before anything is written or started
+// because of them, and at the end of the turn.
+func (s *run) record() error {
 	var runs []schemas.Run
 	var given []string
 	ended := endedIn(s.inbox)
@@ -98,22 +98,22 @@ func (s *session) record() error {
 		switch r.Kind {
 		case controllers.Started:
 			if ended[r.Key] {
-				continue // nobody will look for its process
+				continue // its process is not needed any more
 			}
 			if err := s.journal.Started(r.Key, r.At, r.PID); err != nil {
 				return err
 			}
 			continue
 		case controllers.Finished:
-			if s.recorded(r.Key) {
+			if s.alreadyRecorded(r.Key) {
 				given = append(given, r.Key)
 				break
 			}
 			runs = append(runs, *r.Run)
-			s.recordedOf[s.mine[r.Key].Owner] += sizeOf(r.Run)
+			s.unwrittenBytes[s.mine[r.Key].Owner] += sizeOf(r.Run)
 			s.paths = append(s.paths, s.outputsOf(r.Key)...)
-			s.count(r.Run)
-			s.result(r.Key)
+			s.countRun(r.Run)
+			s.noteUnpushed(r.Key)
 		case controllers.Held:
 			s.held[r.Key] = r.Why
 			given = append(given, r.Key)
@@ -123,10 +123,10 @@ func (s *session) record() error {
 		case controllers.Released:
 			given = append(given, r.Key)
 			s.paths = append(s.paths, r.Missing...)
-			s.pollAt = time.Now() // perhaps another reconciler has it
+			s.pollAt = time.Now() // another reconciler may have it
 		}
 		delete(s.mine, r.Key)
-		s.stale = true
+		s.endedSinceScan = true
 	}
 	s.inbox = nil
 	if len(runs) > 0 {
@@ -151,32 +151,32 @@ func endedIn(reports []controllers.Report) map[string]bool {
 	return ended
 }
 
-func (s *session) count(r *schemas.Run) {
+func (s *run) countRun(r *schemas.Run) {
 	s.ran++
 	if r.Outcome != schemas.OutcomeSucceeded && r.Outcome != schemas.OutcomeCancelled {
-		return // failures are bounded by their retry policy
+		return // the retry policy bounds failures
 	}
 	node := r.Owner + " " + r.Node
-	if s.laps[node]++; s.laps[node] > maxLaps {
-		s.chasing = node
+	if s.successes[node]++; s.successes[node] > maxRepeats {
+		s.repeating = node
 	}
 }
 
-// look brings the tree up to date: with the journals always, with all files when a scan is asked for or another
-// process wrote, else with those that were hinted at; and, when something finished, with specs that it may have changed.
-func (s *session) look(ctx context.Context) error {
-	start := s.Now()
-	var hints []string // nil: everywhere
+// scan refreshes the tree: from the journals always; from all files if a scan is requested or another process wrote;
+// otherwise from the hinted files, and, after an effect ended, from specs that it may have changed.
+func (s *run) scan(ctx context.Context) error {
+	start := s.loop.Now()
+	var hints []string // nil: all files
 	if !s.rescan {
 		hints = append([]string{}, s.paths...)
-		if s.stale {
-			hints = append(hints, s.Store.ChangedHints(append(s.working(), s.asking()...))...)
+		if s.endedSinceScan {
+			hints = append(hints, s.loop.Store.ChangedHints(append(s.specsInUse(), s.questionFolders()...))...)
 		}
 	}
-	whole := s.moved || start.Sub(s.whole) >= s.tree.Settings().Watch.Rescan.Std()
+	whole := s.filesReplaced || start.Sub(s.fullScanAt) >= s.tree.Settings().Watch.Rescan.Std()
 	var err error
 	if hints == nil && !whole {
-		err = s.take(s.Store.RefreshChanged(ctx, s.tree))
+		err = s.useTree(s.loop.Store.RefreshChanged(ctx, s.tree))
 	} else {
 		err = s.refresh(ctx, hints)
 	}
@@ -187,17 +187,17 @@ func (s *session) look(ctx context.Context) error {
 	if hints != nil {
 		return nil
 	}
-	s.rescan, s.stale = false, false
-	s.scanned, s.scanCost = s.Now(), s.Now().Sub(start)
+	s.rescan, s.endedSinceScan = false, false
+	s.scannedAt, s.scanCost = s.loop.Now(), s.loop.Now().Sub(start)
 	if whole {
-		s.moved, s.whole = false, s.scanned
+		s.filesReplaced, s.fullScanAt = false, s.scannedAt
 	}
 	return nil
 }
 
-// working are the specs of the objects that want something, and of their sessions: before more of them is started, it is
-// made sure that they still say so.
-func (s *session) working() []string {
+// specsInUse are the specs of the objects with effects, and of their sessions: they are read again before more effects
+// start.
+func (s *run) specsInUse() []string {
 	var paths []string
 	for ref := range s.effects {
 		e := s.tree.Entry(ref)
@@ -215,44 +215,44 @@ func (s *session) working() []string {
 	return slices.Compact(paths)
 }
 
-// asking are the folders where a run leaves questions that it asks by command: before anything is made of its end, it is
-// made sure that they are known.
-func (s *session) asking() []string {
+// questionFolders are the folders into which a command of a run writes questions: they are read before its end is
+// evaluated.
+func (s *run) questionFolders() []string {
 	dir := s.tree.Settings().Folders.Specs + "/"
 	return []string{dir + schemas.ClarificationRequestKind.Plural + "/", dir + schemas.ReplyKind.Plural + "/"}
 }
 
-func (s *session) refresh(ctx context.Context, hints []string) error {
-	return s.take(s.Store.Refresh(ctx, s.tree, hints))
+func (s *run) refresh(ctx context.Context, hints []string) error {
+	return s.useTree(s.loop.Store.Refresh(ctx, s.tree, hints))
 }
 
-// take takes over the tree that a look returned.
-func (s *session) take(tree *state.Tree, refs []schemas.Ref, err error) error {
+// useTree replaces the tree by the result of a refresh.
+func (s *run) useTree(tree *state.Tree, refs []schemas.Ref, err error) error {
 	if err != nil {
 		return fmt.Errorf("look at the tree again: %w", err)
 	}
 	if tree.Settings() != s.tree.Settings() {
 		s.dirty = nil // every decision may depend on them
-		s.recollect = unknown
+		s.memoryState = memoryUnknown
 	}
 	s.tree = tree
 	s.touch(refs...)
 	return nil
 }
 
-// inputsMoved reports whether inputs of nodes that are about to start differ from what was decided on, because of something
-// that ran since all files were looked at.
-func (s *session) inputsMoved(ctx context.Context, claims []controllers.Effect) (bool, error) {
+// inputsChanged reports whether inputs of nodes that are about to start changed since the decision, because of an
+// effect that ended after the last scan.
+func (s *run) inputsChanged(ctx context.Context, claims []controllers.Effect) (bool, error) {
 	nodes := map[schemas.Ref][]string{}
 	for _, e := range claims {
-		if owner := s.tree.Entry(e.Owner); s.stale && owner != nil && owner.Inputs[e.Node] != "" {
+		if owner := s.tree.Entry(e.Owner); s.endedSinceScan && owner != nil && owner.Inputs[e.Node] != "" {
 			nodes[e.Owner] = append(nodes[e.Owner], e.Node)
 		}
 	}
 	if len(nodes) == 0 {
 		return false, nil
 	}
-	tree, refs, err := s.Store.RefreshInputs(ctx, s.tree, nodes)
+	tree, refs, err := s.loop.Store.RefreshInputs(ctx, s.tree, nodes)
 	if err != nil {
 		return false, fmt.Errorf("look at inputs again: %w", err)
 	}
@@ -261,14 +261,14 @@ func (s *session) inputsMoved(ctx context.Context, claims []controllers.Effect) 
 	return len(refs) > 0, nil
 }
 
-// touch marks objects to be decided again.
-func (s *session) touch(refs ...schemas.Ref) {
+// touch marks objects for the next decision.
+func (s *run) touch(refs ...schemas.Ref) {
 	for _, r := range refs {
 		if s.requests != nil && r.Kind == state.LedgerKind {
 			s.requests[r] = true
 		}
-		if (r.Kind == schemas.ObservationKind.Name || r.Kind == state.MemoryKind) && s.recollect != unknown {
-			s.recollect = behind
+		if (r.Kind == schemas.ObservationKind.Name || r.Kind == state.MemoryKind) && s.memoryState != memoryUnknown {
+			s.memoryState = memoryStale
 		}
 		if s.dirty != nil {
 			s.dirty[r] = true
@@ -276,9 +276,9 @@ func (s *session) touch(refs ...schemas.Ref) {
 	}
 }
 
-// decide brings statuses and wants up to date with the tree.
-func (s *session) decide() {
-	now := s.Now()
+// decide updates statuses and effects for the current tree.
+func (s *run) decide() {
+	now := s.loop.Now()
 	for ref, w := range s.wakes {
 		if !w.at.After(now) {
 			s.touch(ref)
@@ -292,23 +292,23 @@ func (s *session) decide() {
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
 	}
-	s.adopt(s.decider.Settle(s.tree, now, dirty, func(done, total int) { s.doing("decide", done, total) }))
+	s.apply(s.decider.Settle(s.tree, now, dirty, func(done, total int) { s.progress("decide", done, total) }))
 	s.dirty = map[schemas.Ref]bool{}
 }
 
-// adopt takes a decision over.
-func (s *session) adopt(d controllers.Decision) {
+// apply makes a decision the current state of the run.
+func (s *run) apply(d controllers.Decision) {
 	for _, ref := range d.Changed {
 		s.unwritten[ref] = true
 		if s.requests != nil && ref.Kind == schemas.ClarificationRequestKind.Name {
 			s.requests[ref] = true
 		}
 		switch {
-		case s.Record == nil:
+		case s.loop.Record == nil:
 		case ref.Kind == schemas.ClarificationRequestKind.Name:
-			s.hold(ref)
+			s.keepUnreported(ref)
 		default:
-			s.news = append(s.news, news{s.tree.Entry(ref), d.Tree.Entry(ref)})
+			s.transitions = append(s.transitions, transition{s.tree.Entry(ref), d.Tree.Entry(ref)})
 		}
 	}
 	s.tree = d.Tree
@@ -317,25 +317,25 @@ func (s *session) adopt(d controllers.Decision) {
 		set(s.restores, ref, out.Restore, len(out.Restore) > 0)
 		set(s.wakes, ref, wake{out.Again, out.Await}, !out.Again.IsZero())
 		if e := s.tree.Entry(ref); e != nil && e.Gone() {
-			s.gone[ref] = e // records came in after the spec had gone
+			s.removed[ref] = e // records were added after the spec was removed
 		}
 	}
 	for _, e := range d.Removed {
-		s.gone[e.Ref] = e
+		s.removed[e.Ref] = e
 	}
 }
 
-// news is a decision that Record is still to be told of: nothing waits for that, but what is written does.
-type news struct{ was, is *state.Entry }
+// transition is a decision that Record has not seen yet. Nothing waits for it, except that files are written after it.
+type transition struct{ was, is *state.Entry }
 
-func (s *session) tellNews() {
+func (s *run) recordTransitions() {
 	var events []controllers.Event
-	for _, n := range s.news {
+	for _, n := range s.transitions {
 		events = append(events, controllers.Events(n.was, n.is)...)
 	}
-	s.news = nil
+	s.transitions = nil
 	if len(events) > 0 {
-		s.Record(events)
+		s.loop.Record(events)
 	}
 }
 
@@ -347,22 +347,23 @@ func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
 	}
 }
 
-// claimable lists what this process may start.
-func (s *session) claimable() []controllers.Effect {
-	if s.stopping || s.Store.Orphaned() {
-		return nil // what a killed process left running is ended before anything may start under the same key
+// claimable lists the effects that this process may start.
+func (s *run) claimable() []controllers.Effect {
+	if s.stopping || s.loop.Store.Orphaned() {
+		return nil // remaining processes of a killed run are ended before anything may start under the same key
 	}
-	return controllers.Admit(s.tree, s.split(s.wanted()), s.Only, s.id(), s.CPUs, s.ahead())
+	return controllers.Admit(s.tree, s.excludeOtherClaims(s.wanted()), s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead())
 }
 
-// claim puts on record what this process is about to start, starts it, and decides once more, now that it is claimed. The
-// record is synced while the performer prepares. What is written of the decision is written while it runs: the journal has it.
-func (s *session) claim(ctx context.Context, claims []controllers.Effect) error {
+// claim journals the effects that this process is about to start, starts them, and decides again. The journal is synced
+// while the performer prepares. The resulting statuses are written while the effects run, since the journal already has
+// the claims.
+func (s *run) claim(ctx context.Context, claims []controllers.Effect) error {
 	if len(claims) == 0 {
 		return nil
 	}
 	if s.journal == nil {
-		journal, err := s.Store.Journal()
+		journal, err := s.loop.Store.Journal()
 		if err != nil {
 			return err
 		}
@@ -384,7 +385,7 @@ func (s *session) claim(ctx context.Context, claims []controllers.Effect) error 
 	if err := s.journal.Sync(); err != nil {
 		return err
 	}
-	s.tellNews()
+	s.recordTransitions()
 	if err := s.refresh(ctx, []string{}); err != nil {
 		return err
 	}
@@ -392,14 +393,14 @@ func (s *session) claim(ctx context.Context, claims []controllers.Effect) error 
 	return nil
 }
 
-// wanted lists all effects that the decisions want and that can be had, in a fixed order.
-func (s *session) wanted() []*controllers.Effect {
+// wanted lists all effects that the decisions want and that are available, in a fixed order.
+func (s *run) wanted() []*controllers.Effect {
 	var all []*controllers.Effect
 	for _, ref := range sortedRefs(s.effects) {
 		effects := s.effects[ref]
 		for i := range effects {
 			e := &effects[i]
-			if s.held[e.Key] == "" && !s.onBarredLedger(e.Owner, e.Node) {
+			if s.held[e.Key] == "" && !s.onBusyLedger(e.Owner, e.Node) {
 				all = append(all, e)
 			}
 		}
@@ -407,11 +408,11 @@ func (s *session) wanted() []*controllers.Effect {
 	return all
 }
 
-// perform starts what was claimed, as far as other processes leave room.
-func (s *session) perform(claimed []controllers.Effect) {
+// perform starts the claimed effects, within the slots that other processes leave free.
+func (s *run) perform(claimed []controllers.Effect) {
 	usage := map[string]int{}
 	for ref, effects := range s.effects {
-		elsewhere := s.elsewhere(ref)
+		elsewhere := s.claimedByOthers(ref)
 		for _, e := range effects {
 			if elsewhere[e.Key] {
 				for _, g := range e.Groups {
@@ -420,14 +421,14 @@ func (s *session) perform(claimed []controllers.Effect) {
 			}
 		}
 	}
-	s.Perform.SetForeign(usage)
+	s.loop.Perform.SetForeign(usage)
 	for _, e := range claimed {
-		s.Perform.Submit(e)
+		s.loop.Perform.Submit(e)
 	}
 }
 
-// cancel ends what runs and is no longer wanted.
-func (s *session) cancel() {
+// cancel stops running effects that became unwanted.
+func (s *run) cancel() {
 	wanted := map[string]bool{}
 	for _, effects := range s.effects {
 		for i := range effects {
@@ -436,20 +437,20 @@ func (s *session) cancel() {
 	}
 	for key := range s.mine {
 		if !wanted[key] {
-			s.Perform.Cancel(key, "it is no longer wanted")
+			s.loop.Perform.Cancel(key, "it is no longer wanted")
 		}
 	}
 }
 
-// elsewhere returns the keys that other processes have claimed.
-func (s *session) elsewhere(ref schemas.Ref) map[string]bool {
+// claimedByOthers returns the keys that other processes have claimed.
+func (s *run) claimedByOthers(ref schemas.Ref) map[string]bool {
 	e := s.tree.Entry(ref)
 	if e == nil {
 		return nil
 	}
 	var keys map[string]bool
 	for _, c := range e.Claims {
-		if c.Process != s.id() {
+		if c.Process != s.processID() {
 			if keys == nil {
 				keys = map[string]bool{}
 			}

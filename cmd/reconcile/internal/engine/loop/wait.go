@@ -8,9 +8,9 @@ import (
 	"reconcile.dev/reconcile/controllers"
 )
 
-// wait returns when there is reason for another turn: a result, a hint, a wake-up, or time to look again. It returns
-// errStopped when ctx ends. A lock that the last turn kept is given up if nothing happens at once.
-func (s *session) wait(ctx context.Context) error {
+// wait returns when another turn is due: after a result, a hint, a timer, or the scan interval. It returns errStopped
+// when ctx ends. A lock that is held from the last turn is released if nothing happens at once.
+func (s *run) wait(ctx context.Context) error {
 	timer := time.NewTimer(s.untilNext())
 	defer timer.Stop()
 	var quick <-chan time.Time
@@ -26,8 +26,8 @@ func (s *session) wait(ctx context.Context) error {
 			continue
 		case <-ctx.Done():
 			return errStopped
-		case <-s.Perform.Notify():
-			s.hear()
+		case <-s.loop.Perform.Notify():
+			s.drainReports()
 			s.gather(ctx)
 		case h, ok := <-s.hints:
 			if !ok {
@@ -36,7 +36,7 @@ func (s *session) wait(ctx context.Context) error {
 			}
 			s.hint(h)
 		case <-timer.C:
-			if s.foreign() || s.specsDue() {
+			if s.waitsForOthers() || s.specsDue() {
 				s.rescan = true
 			}
 		}
@@ -44,18 +44,18 @@ func (s *session) wait(ctx context.Context) error {
 	}
 }
 
-// gather collects further results for as long as enough work is queued that no processor waits for a turn, and the end of
-// what has just started, so that of a quick command there is nothing to decide but its result.
-func (s *session) gather(ctx context.Context) {
+// gather collects further results while enough work is queued that no processor waits for a turn. It also waits briefly
+// for the end of effects that just started, so that a quick command needs only one decision.
+func (s *run) gather(ctx context.Context) {
 	full := time.NewTimer(gatherFor)
 	defer full.Stop()
 	quick := time.NewTimer(startFor)
 	defer quick.Stop()
 	started := false
-	for !started && onlyStarts(s.inbox) || s.Perform.Backlog() >= 2*s.CPUs {
+	for !started && onlyStarts(s.inbox) || s.loop.Perform.Backlog() >= 2*s.loop.CPUs {
 		select {
-		case <-s.Perform.Notify():
-			s.hear()
+		case <-s.loop.Perform.Notify():
+			s.drainReports()
 		case <-quick.C:
 			started = true
 		case <-full.C:
@@ -70,29 +70,29 @@ func onlyStarts(reports []controllers.Report) bool {
 	return !slices.ContainsFunc(reports, func(r controllers.Report) bool { return r.Kind != controllers.Started })
 }
 
-// hear takes the performer's reports into the inbox.
-func (s *session) hear() {
-	reports := s.Perform.Drain()
+// drainReports appends the performer's reports to the inbox.
+func (s *run) drainReports() {
+	reports := s.loop.Perform.Drain()
 	s.inbox = append(s.inbox, reports...)
-	if s.Observe != nil && len(reports) > 0 {
-		s.Observe(reports, s.tree)
+	if s.loop.Observe != nil && len(reports) > 0 {
+		s.loop.Observe(reports, s.tree)
 	}
 }
 
-func (s *session) hint(h Hint) {
+func (s *run) hint(h Hint) {
 	if h.Full {
 		s.rescan = true
 	}
 	if h.Written {
-		s.changedAt = s.Now()
+		s.changedAt = s.loop.Now()
 	}
 	s.paths = append(s.paths, h.Paths...)
 }
 
 // untilNext is the time to the next turn if nothing happens.
-func (s *session) untilNext() time.Duration {
+func (s *run) untilNext() time.Duration {
 	const longest = time.Hour
-	now := s.Now()
+	now := s.loop.Now()
 	next := now.Add(longest)
 	sooner := func(t time.Time) {
 		if t.Before(next) {
@@ -102,42 +102,42 @@ func (s *session) untilNext() time.Duration {
 	for _, w := range s.wakes {
 		sooner(w.at)
 	}
-	if at := s.wakeMemory(); s.watching && !at.IsZero() && !s.barred() {
+	if at := s.nextCompaction(); s.watching && !at.IsZero() && !s.backingOff() {
 		sooner(at)
 	}
-	if s.foreign() || s.Store.Orphaned() {
+	if s.waitsForOthers() || s.loop.Store.Orphaned() {
 		sooner(now.Add(pollForeign))
 	}
-	if s.watching && len(s.barredLedgers) > 0 {
+	if s.watching && len(s.busyLedgers) > 0 {
 		sooner(now.Add(pollLedgers))
 	}
 	if !s.watching {
-		sooner(s.scanned.Add(s.scanEvery()))
-	} else if !s.changedAt.IsZero() && !s.barred() {
+		sooner(s.scannedAt.Add(s.scanEvery()))
+	} else if !s.changedAt.IsZero() && !s.backingOff() {
 		sooner(s.changedAt.Add(s.commitDelay()))
 	}
 	return min(max(next.Sub(now), 0), s.untilShared())
 }
 
-// scanEvery keeps the share of looking for changed files below a twentieth of the time.
-func (s *session) scanEvery() time.Duration { return max(pollSpecs, 20*s.scanCost) }
+// scanEvery keeps scans for changed files below a twentieth of the time.
+func (s *run) scanEvery() time.Duration { return max(pollSpecs, 20*s.scanCost) }
 
-func (s *session) specsDue() bool {
-	return !s.watching && !s.Now().Before(s.scanned.Add(s.scanEvery()))
+func (s *run) specsDue() bool {
+	return !s.watching && !s.loop.Now().Before(s.scannedAt.Add(s.scanEvery()))
 }
 
-// quiet reports whether a watcher has something to tidy up and nothing has happened for the commit delay.
-func (s *session) quiet() bool {
-	if s.withheld && s.changedAt.IsZero() && len(s.open()) == 0 {
-		s.changedAt = s.Now() // what was left for a later commit may be committed now
+// quiet reports whether a watcher has something to finalize and nothing has happened for the commit delay.
+func (s *run) quiet() bool {
+	if s.withheld && s.changedAt.IsZero() && len(s.openObjects()) == 0 {
+		s.changedAt = s.loop.Now() // the withheld statuses can be committed now
 	}
-	changed := !s.changedAt.IsZero() && !s.Now().Before(s.changedAt.Add(s.commitDelay()))
-	return len(s.mine) == 0 && (changed || s.compactionDue()) && !s.barred()
+	changed := !s.changedAt.IsZero() && !s.loop.Now().Before(s.changedAt.Add(s.commitDelay()))
+	return len(s.mine) == 0 && (changed || s.compactionDue()) && !s.backingOff()
 }
 
-func (s *session) commitDelay() time.Duration { return s.tree.Settings().Watch.CommitDelay.Std() }
+func (s *run) commitDelay() time.Duration { return s.tree.Settings().Watch.CommitDelay.Std() }
 
-// earlier returns the earlier of two times, of which zero means never.
+// earlier returns the earlier of two times; zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -145,8 +145,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// nextWake is the earliest time at which something becomes due; zero when nothing does.
-func (s *session) nextWake() time.Time {
+// nextWake is the earliest timer of an object; zero: none.
+func (s *run) nextWake() time.Time {
 	var next time.Time
 	for _, w := range s.wakes {
 		if next.IsZero() || w.at.Before(next) {

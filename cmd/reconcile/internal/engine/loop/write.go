@@ -14,29 +14,29 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// flush writes the statuses that differ from their files, as far as they may not wait. force writes everything.
-func (s *session) flush(ctx context.Context, force bool) error {
-	s.tellNews()
-	now := s.Now()
+// flush writes the statuses that differ from their files, except those that can be deferred. force writes all of them.
+func (s *run) flush(ctx context.Context, force bool) error {
+	s.recordTransitions()
+	now := s.loop.Now()
 	var changes, applied []state.Change
-	stamps := map[schemas.Ref]stamp{}
+	stamps := map[schemas.Ref]statusStamp{}
 	for _, ref := range sortedRefs(s.unwritten) {
 		e := s.tree.Entry(ref)
 		if e == nil || !e.HasStatus() {
-			delete(s.unwritten, ref) // removals sees to it, if there is a file
+			delete(s.unwritten, ref) // removals deletes its file, if there is one
 			continue
 		}
-		if !force && s.mayWait(e) || ref.Kind == schemas.ClarificationRequestKind.Name && s.onBarredLedger(ref, "") {
+		if !force && s.canDefer(e) || ref.Kind == schemas.ClarificationRequestKind.Name && s.onBusyLedger(ref, "") {
 			continue
 		}
-		s.Store.Working()
+		s.loop.Store.Working()
 		data, err := state.EncodeStatus(ref, e.Status())
 		if err != nil {
 			return fmt.Errorf("%s: %w", ref, err)
 		}
 		c := state.Change{Path: e.StatusPath, Data: data, Status: e.Status()}
 		if ref.Kind == schemas.ActionKind.Name {
-			applied = append(applied, c) // after its target, or a kill in between could lose what it asked for
+			applied = append(applied, c) // written after its target: a kill in between could otherwise lose the action
 		} else {
 			changes = append(changes, c)
 		}
@@ -46,36 +46,36 @@ func (s *session) flush(ctx context.Context, force bool) error {
 	if err := s.write(ctx, changes, now); err != nil {
 		return err
 	}
-	return s.flushed(ctx, stamps)
+	return s.noteFlushed(ctx, stamps)
 }
 
-// save writes what was decided of a large tree before the memory is brought in step, which may take as long: if the run is
-// killed then, the next one does not begin anew.
-func (s *session) save(ctx context.Context) error {
+// flushLarge writes the statuses of a large tree before the memory is updated, which may take equally long. The run
+// that follows a killed one then does not start over.
+func (s *run) flushLarge(ctx context.Context) error {
 	if len(s.unwritten) < state.Batch {
 		return nil
 	}
 	return s.flush(ctx, false)
 }
 
-// flushed notes what was written, and brings the projection of the agents along.
-func (s *session) flushed(ctx context.Context, stamps map[schemas.Ref]stamp) error {
+// noteFlushed notes which statuses were written, and updates the projection of the agents.
+func (s *run) noteFlushed(ctx context.Context, stamps map[schemas.Ref]statusStamp) error {
 	agents := len(s.removedAgents) > 0
 	for ref, is := range stamps {
 		delete(s.unwritten, ref)
-		delete(s.recordedOf, ref)
+		delete(s.unwrittenBytes, ref)
 		s.written[ref] = is
 		agents = agents || ref.Kind == schemas.AgentKind.Name
 	}
 	if !agents {
 		return nil
 	}
-	return s.project(ctx)
+	return s.projectAgents(ctx)
 }
 
-// setAside moves files under state/ that cannot be used out of the way, so that what they said is decided again. Ledgers
-// with the conflict markers of a git merge are united; of others, what is whole is kept.
-func (s *session) setAside(ctx context.Context) error {
+// moveDamaged moves damaged files under state/ away, so that their content is decided again. Ledgers with git conflict
+// markers are merged; of other ledgers, the intact records are kept.
+func (s *run) moveDamaged(ctx context.Context) error {
 	var events []controllers.Event
 	tell := func(p schemas.Problem, how string) {
 		text := fmt.Sprintf("%s: %s; %s", p.Place, p.Message, how)
@@ -88,7 +88,7 @@ func (s *session) setAside(ctx context.Context) error {
 		if p.Code != state.DamagedState {
 			continue
 		}
-		if found = true; s.united(ctx, p) {
+		if found = true; s.resolveConflict(ctx, p) {
 			tell(p, "both sides were united")
 		} else {
 			rest[p.Path] = p
@@ -97,33 +97,33 @@ func (s *session) setAside(ctx context.Context) error {
 	if !found {
 		return nil
 	}
-	moved, err := s.Store.MoveAside(ctx, clarify.Salvage)
+	moved, err := s.loop.Store.MoveAside(ctx, clarify.Salvage)
 	for _, path := range moved {
 		if p, ok := rest[path]; ok {
 			tell(p, "it was moved to .reconcile/damaged, and is decided again")
 			delete(rest, path)
 		}
 	}
-	s.tell(events)
+	s.recordEvents(events)
 	if err != nil {
 		return err
 	}
-	return s.refresh(ctx, append([]string{}, slices.Sorted(maps.Keys(rest))...)) // what is left was being written
+	return s.refresh(ctx, append([]string{}, slices.Sorted(maps.Keys(rest))...)) // the remaining files were being written
 }
 
-func (s *session) warn(text string) {
-	if s.Warn != nil {
-		s.Warn(text)
+func (s *run) warn(text string) {
+	if s.loop.Warn != nil {
+		s.loop.Warn(text)
 	}
 }
 
-func (s *session) write(ctx context.Context, changes []state.Change, now time.Time) error {
+func (s *run) write(ctx context.Context, changes []state.Change, now time.Time) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	done := 0
 	for part := range slices.Chunk(changes, state.Batch) {
-		n, err := s.Store.Write(ctx, part)
+		n, err := s.loop.Store.Write(ctx, part)
 		if n > 0 {
 			s.wrote += n
 			s.changedAt = now
@@ -132,24 +132,24 @@ func (s *session) write(ctx context.Context, changes []state.Change, now time.Ti
 			return fmt.Errorf("write statuses: %w", err)
 		}
 		done += len(part)
-		s.doing("write", done, len(changes))
+		s.progress("write", done, len(changes))
 	}
 	return nil
 }
 
-// project brings state/agent-status.json up to date with the agents' statuses.
-func (s *session) project(ctx context.Context) error {
+// projectAgents updates state/agent-status.json from the agents' statuses.
+func (s *run) projectAgents(ctx context.Context) error {
 	path := s.tree.Settings().Folders.State + "/agent-status.json"
 	fold := func(old []byte) ([]byte, error) { return controllers.FoldAgentStatus(old, s.tree, s.removedAgents...) }
-	err := s.Store.Fold(ctx, path, fold)
+	err := s.loop.Store.Fold(ctx, path, fold)
 	if errors.Is(err, controllers.ErrNoAgentStatus) {
 		s.warn(fmt.Sprintf("%v; it was moved to .reconcile/damaged, and is written anew", err))
 		damaged := func(data []byte) bool {
 			_, err := fold(data)
 			return errors.Is(err, controllers.ErrNoAgentStatus)
 		}
-		if err = s.Store.SetAside(ctx, path, damaged, nil); err == nil {
-			err = s.Store.Fold(ctx, path, fold)
+		if err = s.loop.Store.SetAside(ctx, path, damaged, nil); err == nil {
+			err = s.loop.Store.Fold(ctx, path, fold)
 		}
 	}
 	if err == nil {
@@ -158,45 +158,45 @@ func (s *session) project(ctx context.Context) error {
 	return err
 }
 
-// removals are the files of objects that are to have none: the status of one with which nothing is wrong any more, and
-// the status and records of one whose spec is gone, once nothing of it runs. What ran in this process is in the journal
-// first; its records become files at a checkpoint, so that only a forced flush, which follows one, removes those, too.
-func (s *session) removals(force bool) []state.Change {
+// removals deletes the files of objects that must not have any: the status of an object without problems, and the
+// status and records of an object whose spec was removed, once nothing of it runs. The journal has the records of this
+// process first; they become files at a checkpoint, so only a forced flush, which follows a checkpoint, removes those.
+func (s *run) removals(force bool) []state.Change {
 	var changes []state.Change
-	for _, ref := range sortedRefs(s.gone) {
-		was, is := s.gone[ref], s.tree.Entry(ref)
+	for _, ref := range sortedRefs(s.removed) {
+		was, is := s.removed[ref], s.tree.Entry(ref)
 		if is != nil && is.Gone() {
 			was = is
 		}
 		switch {
 		case len(was.Claims) > 0 && is == was || s.hasMine(ref):
-			continue // it is being ended; its result comes first
+			continue // its effect is being stopped; the result comes first
 		case !force && s.journal != nil && was.RunCount() > 0:
 			continue
 		case is == nil || is.Gone():
-			changes = append(changes, s.remove(was)...)
+			changes = append(changes, s.removeEntry(was)...)
 		case !is.HasStatus():
 			changes = append(changes, state.Change{Path: was.StatusPath})
 		}
-		delete(s.gone, ref)
+		delete(s.removed, ref)
 	}
 	return changes
 }
 
-// remove takes an object whose spec is gone out of the tree.
-func (s *session) remove(e *state.Entry) []state.Change {
+// removeEntry removes an object without a spec from the tree.
+func (s *run) removeEntry(e *state.Entry) []state.Change {
 	if e.Kind == schemas.AgentKind.Name {
 		s.removedAgents = append(s.removedAgents, e.Name)
 	}
 	changes := []state.Change{{Path: e.StatusPath}}
 	for _, r := range e.Runs() {
-		changes = append(changes, state.Change{Path: s.Store.RunPath(r.Key)})
+		changes = append(changes, state.Change{Path: s.loop.Store.RunPath(r.Key)})
 	}
 	s.tree = s.tree.With(&state.Entry{Ref: e.Ref})
 	return changes
 }
 
-func (s *session) hasMine(ref schemas.Ref) bool {
+func (s *run) hasMine(ref schemas.Ref) bool {
 	for _, e := range s.mine {
 		if e.Owner == ref {
 			return true
@@ -205,18 +205,18 @@ func (s *session) hasMine(ref schemas.Ref) bool {
 	return false
 }
 
-// tidy makes files of what the journal holds, drops old records, commits, and, when nothing is left to do, remembers
-// that.
-func (s *session) tidy(run context.Context) error {
-	ctx := context.WithoutCancel(run) // only what waits for the remote is given up at once
-	if err := s.recover(ctx); err != nil {
+// finalize turns the journal into files, drops old records, commits, publishes, and marks the tree as settled if no
+// work is left.
+func (s *run) finalize(run context.Context) error {
+	ctx := context.WithoutCancel(run) // only the remote is given up at once
+	if err := s.recoverKilled(ctx); err != nil {
 		return err
 	}
-	if err := s.overtake(run); err != nil {
+	if err := s.pullBeforePush(run); err != nil {
 		return err
 	}
 	done := slices.Clone(s.unpushed)
-	err := s.locked(ctx, func() error {
+	err := s.withLock(ctx, func() error {
 		if err := s.checkpoint(ctx); err != nil {
 			return err
 		}
@@ -226,54 +226,54 @@ func (s *session) tidy(run context.Context) error {
 		return err
 	}
 	behind := false
-	open := s.open()
-	if s.Commit != nil {
-		made, err := s.Commit(ctx, s.tree, Scope{Whole: !s.forgets(), Open: open})
+	open := s.openObjects()
+	if s.loop.Commit != nil {
+		made, err := s.loop.Commit(ctx, s.tree, Scope{MemorySettled: !s.memoryPending(), Open: open})
 		if err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
 		if made.Hash != "" {
 			s.commit = made.Hash
 		}
-		behind = made.Behind
+		behind = made.Incomplete
 	}
 	s.keepOutputs(ctx)
 	if err := s.publish(run, done); err != nil {
 		return err
 	}
 	s.publishOutputs(run)
-	s.changedAt, s.tidied, s.withheld = time.Time{}, true, len(open) > 0
-	if s.Memory != nil {
-		s.Memory.Save()
+	s.changedAt, s.finalized, s.withheld = time.Time{}, true, len(open) > 0
+	if s.loop.Memory != nil {
+		s.loop.Memory.Save()
 	}
-	if behind || s.left || s.busy() || len(s.effects) > 0 || s.awaits(nil) || s.restoring() || s.unrestored || s.unkept != nil || s.forgets() || len(s.barredLedgers) > 0 {
-		return nil // nothing may be believed settled while there is something to do
+	if behind || s.leftOrphans || s.busy() || len(s.effects) > 0 || s.awaits(nil) || s.restoring() || s.unrestored || s.unkept != nil || s.memoryPending() || len(s.busyLedgers) > 0 {
+		return nil // a tree with pending work must not count as settled
 	}
-	return s.locked(ctx, func() error { return s.Store.Settle(s.summary()) })
+	return s.withLock(ctx, func() error { return s.loop.Store.Settle(s.summary()) })
 }
 
-// finish tidies up at the end of a run. What another run wrote since this one looked is looked at, too: that run may
-// have left it to this one to say that the tree is settled.
-func (s *session) finish(ctx context.Context) error {
-	if s.done() {
+// finish finalizes at the end of a run. It includes writes of other runs since the last scan: such a run may rely on
+// this one to mark the tree as settled.
+func (s *run) finish(ctx context.Context) error {
+	if s.published() {
 		return nil
 	}
-	err := s.tidy(ctx)
+	err := s.finalize(ctx)
 	for tries := 0; errors.Is(err, errMoved) || errors.Is(err, state.ErrChanged) && tries < 3; tries++ {
 		s.rescan = true
 		if err = s.turn(ctx); err == nil {
-			err = s.tidy(ctx)
+			err = s.finalize(ctx)
 		}
 	}
 	if errors.Is(err, state.ErrChanged) {
-		return nil // then it is for the next run to say
+		return nil // left to the next run
 	}
 	return s.flushError(err)
 }
 
-// checkpoint leaves everything that is known as files. Records of objects that are gone become files too, and then go
-// with the rest of the object.
-func (s *session) checkpoint(ctx context.Context) error {
+// checkpoint writes all known state as files. Records of removed objects become files, too, and are then removed with
+// the object.
+func (s *run) checkpoint(ctx context.Context) error {
 	if s.journal != nil {
 		if err := s.journal.Checkpoint(ctx); err != nil {
 			return err
@@ -286,40 +286,40 @@ func (s *session) checkpoint(ctx context.Context) error {
 	if err := errors.Join(s.foldLedgers(ctx), s.settleMemory(ctx, true), s.compactMemory(ctx)); err != nil {
 		return err
 	}
-	s.rest()
+	s.stopClocks()
 	if err := s.flush(ctx, true); err != nil {
 		return err
 	}
 	if len(s.tree.Entries(schemas.AgentKind.Name)) > 0 {
-		// Also when no agent changed: a run may have been killed between the statuses and their projection.
-		if err := s.project(ctx); err != nil {
+		// Also if no agent changed: a run may have been killed between the statuses and their projection.
+		if err := s.projectAgents(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.Store.Prune(ctx, s.tree, s.tree.Settings().Runs.Keep); err != nil || s.Outputs == nil || s.busy() {
+	if err := s.loop.Store.Prune(ctx, s.tree, s.tree.Settings().Runs.Keep); err != nil || s.loop.Outputs == nil || s.busy() {
 		return err
 	}
-	return s.Outputs.Sweep(s.tree)
+	return s.loop.Outputs.Sweep(s.tree)
 }
 
-func (s *session) busy() bool {
-	return len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.Store.ClaimedElsewhere()
+func (s *run) busy() bool {
+	return len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.loop.Store.ClaimedElsewhere()
 }
 
-// rest stops the clocks of the DAGs of which nothing runs: of those that are not selected, and of all when this run is
+// stopClocks stops the clocks of DAGs without running effects: of the unselected ones, and of all when this run is
 // about to end.
-func (s *session) rest() {
+func (s *run) stopClocks() {
 	all := !s.busy() && !s.watching && (s.stopping || s.idle())
-	if !all && s.Only == nil {
+	if !all && s.loop.Only == nil {
 		return
 	}
-	var dags []schemas.Ref // one whose time runs is decided again when that is over
+	var dags []schemas.Ref // with a running clock; a DAG is decided again when its time is over
 	for ref := range s.wakes {
-		if ref.Kind == schemas.DAGKind.Name && (all || ref.Name != s.Only.DAG) {
+		if ref.Kind == schemas.DAGKind.Name && (all || ref.Name != s.loop.Only.DAG) {
 			dags = append(dags, ref)
 		}
 	}
-	stopped := controllers.StopClocks(s.tree, s.Now(), dags, s.began, s.worked)
+	stopped := controllers.StopClocks(s.tree, s.loop.Now(), dags, s.began, s.worked)
 	for _, e := range stopped {
 		s.unwritten[e.Ref] = true
 	}
@@ -328,9 +328,9 @@ func (s *session) rest() {
 	}
 }
 
-// summary is what a run with nothing to do prints instead of looking at every object.
-func (s *session) summary() state.Summary {
-	const most = 100 // as many as fit a screen are shown anyway
+// summary is what a run without work prints instead of reading every object.
+func (s *run) summary() state.Summary {
+	const most = 100 // more than fit a screen
 	var lines []string
 	for _, w := range controllers.Waits(s.tree) {
 		if lines = append(lines, w.String()); len(lines) == most {
@@ -339,18 +339,18 @@ func (s *session) summary() state.Summary {
 	}
 	return state.Summary{
 		Lines: lines,
-		Wake:  earlier(earlier(s.nextWake(), s.wakeMemory()), s.archiveAt), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
-		Clocks: sortedRefs(s.wakes), Dormant: controllers.Dormant(s.tree), Commit: s.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
+		Wake:  earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
+		Clocks: sortedRefs(s.wakes), Dormant: controllers.Dormant(s.tree), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
 }
 
-// end brings a run to its end: what still runs is ended, and everything that is known is written.
-func (s *session) end(ctx context.Context, cause error) (Result, error) {
+// end ends a run: it stops the running effects and writes all known state.
+func (s *run) end(ctx context.Context, cause error) (Result, error) {
 	interrupted := ctx.Err() != nil
 	ctx = context.WithoutCancel(ctx)
 	s.stopping, s.watching = true, false
 	if interrupted {
-		s.flushBy = time.Now().Add(flushFor)
+		s.flushDeadline = time.Now().Add(flushLimit)
 	}
 	err := errors.Join(s.unlock(), s.drain(ctx))
 	if errors.Is(cause, errStopped) {
@@ -358,9 +358,9 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	}
 	switch {
 	case err == nil && (cause == nil || s.fault != nil):
-		err = s.turn(ctx) // nothing runs any more, and the statuses are to say so
+		err = s.turn(ctx) // nothing runs any more; update the statuses
 	default:
-		err = errors.Join(err, s.record()) // what has finished is not done again: closing the journal makes it durable
+		err = errors.Join(err, s.record()) // finished effects must not run again: closing the journal makes their results durable
 	}
 	if err == nil && cause == nil {
 		err = s.finish(ctx)
@@ -370,20 +370,20 @@ func (s *session) end(ctx context.Context, cause error) (Result, error) {
 	}
 	return Result{
 		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
-		Held: s.forgets(), Busy: s.ledgerError(), Pushed: s.pushed, Sent: s.sent, Took: s.took,
+		MemoryBusy: s.memoryPending(), LedgersBusy: s.busyLedgersError(), Pushed: s.pushed, Sent: s.sent, Pulled: s.pulled,
 	}, errors.Join(cause, err)
 }
 
-// drain ends what still runs and hears its last words.
-func (s *session) drain(ctx context.Context) error {
-	err := s.Perform.Close(ctx)
-	s.over = true
-	s.hear()
+// drain stops the running effects and collects their last reports.
+func (s *run) drain(ctx context.Context) error {
+	err := s.loop.Perform.Close(ctx)
+	s.performerClosed = true
+	s.drainReports()
 	return errors.Join(err, s.heldError())
 }
 
-// heldError is what a run ends with when something that a killed run left behind kept a node from starting.
-func (s *session) heldError() error {
+// heldError is the error of a run in which a remaining process of a killed run kept a node from starting.
+func (s *run) heldError() error {
 	for _, key := range slices.Sorted(maps.Keys(s.held)) {
 		return fmt.Errorf("%s: %s: %w", key, s.held[key], state.ErrBusy)
 	}

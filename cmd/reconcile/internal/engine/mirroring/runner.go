@@ -208,7 +208,7 @@ func (m *Runner) Once(ctx context.Context, r loop.Result) (commit string) {
 func (m *Runner) record(ctx context.Context, r loop.Result) (commit string, err error) {
 	const tries = 5
 	for range tries {
-		made, err := m.o.Commits.Commit(ctx, r.Tree, loop.Scope{Whole: !r.Held})
+		made, err := m.o.Commits.Commit(ctx, r.Tree, loop.Scope{MemorySettled: !r.MemoryBusy})
 		if err != nil || m.o.Share == nil {
 			return made.Hash, err
 		}

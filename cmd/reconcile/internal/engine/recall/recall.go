@@ -64,7 +64,7 @@ func (r *Memory) addEvents(e ...controllers.Event) {
 }
 
 // Told implements [loop.Memory].
-func (r *Memory) Told() []controllers.Event {
+func (r *Memory) DrainEvents() []controllers.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.events
@@ -76,7 +76,7 @@ func (r *Memory) Told() []controllers.Event {
 func (r *Memory) Save() { r.files.Save() }
 
 // Settle implements [loop.Memory].
-func (r *Memory) Settle(ctx context.Context, t *state.Tree) (loop.Settled, error) {
+func (r *Memory) Settle(ctx context.Context, t *state.Tree) (loop.MemoryResult, error) {
 	done, err := r.files.Settle(ctx, t)
 	for _, s := range done.Stored {
 		r.addEvents(controllers.NewMemoryEvent(controllers.MemoryStored, s.Agent, s.Issue, s.IDs, s.Tokens, r.o.Now()))
@@ -85,7 +85,7 @@ func (r *Memory) Settle(ctx context.Context, t *state.Tree) (loop.Settled, error
 		r.warn(text)
 	}
 	r.reportBusy(err)
-	return loop.Settled{Edited: done.Edited, Events: r.Told(), Wrote: r.written()}, err
+	return loop.MemoryResult{Edited: done.Edited, Events: r.DrainEvents(), Wrote: r.written()}, err
 }
 
 // written counts the files of the memory that were written since the last call.
@@ -109,13 +109,13 @@ func (r *Memory) reportBusy(err error) {
 }
 
 // Compact implements [loop.Memory].
-func (r *Memory) Compact(ctx context.Context) (loop.Settled, error) {
+func (r *Memory) Compact(ctx context.Context) (loop.MemoryResult, error) {
 	done, err := r.files.CompactDue(ctx)
 	for _, c := range done {
 		r.addEvents(controllers.NewMemoryCompacted(c.Issue, c.Before, c.After, r.o.Now()))
 	}
 	r.reportBusy(err)
-	return loop.Settled{Events: r.Told(), Wrote: r.written()}, err
+	return loop.MemoryResult{Events: r.DrainEvents(), Wrote: r.written()}, err
 }
 
 // Anchor implements [loop.Memory].

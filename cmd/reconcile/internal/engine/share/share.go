@@ -250,7 +250,7 @@ func (s *Share) sweep(ctx context.Context, head string) {
 }
 
 // Owed implements loop.Share.
-func (s *Share) Owed(ctx context.Context) ([]string, error) {
+func (s *Share) Unpushed(ctx context.Context) ([]string, error) {
 	me, err := s.name()
 	if err != nil {
 		return nil, err
@@ -296,15 +296,15 @@ func (s *Share) Recorded(ctx context.Context, commit string, keys []string) (don
 }
 
 // Leave implements loop.Share.
-func (s *Share) Leave(ctx context.Context) error {
+func (s *Share) PushPending(ctx context.Context) error {
 	head, err := s.git.Head(ctx)
 	if err != nil {
 		return err
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	return s.remote.Leave(ctx, hex.EncodeToString(id[:]), head.Hash)
+	return s.remote.PushPending(ctx, hex.EncodeToString(id[:]), head.Hash)
 }
 
 // Elsewhere implements loop.Share.
-func (s *Share) Elsewhere() map[string]time.Time { return s.keeper.Elsewhere() }
+func (s *Share) OtherClaims() map[string]time.Time { return s.keeper.OtherClaims() }

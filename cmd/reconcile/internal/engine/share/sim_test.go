@@ -226,10 +226,10 @@ func (c *simClone) Push(_ context.Context, done []string) (sent, again bool, err
 }
 
 // Leave implements loop.Share.
-func (c *simClone) Leave(context.Context) error { return nil }
+func (c *simClone) PushPending(context.Context) error { return nil }
 
 // Owed implements loop.Share.
-func (c *simClone) Owed(context.Context) (keys []string, err error) {
+func (c *simClone) Unpushed(context.Context) (keys []string, err error) {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
 	for key, claim := range c.hub.claims {
@@ -242,7 +242,7 @@ func (c *simClone) Owed(context.Context) (keys []string, err error) {
 }
 
 // Elsewhere implements loop.Share.
-func (c *simClone) Elsewhere() map[string]time.Time { return c.keeper.Elsewhere() }
+func (c *simClone) OtherClaims() map[string]time.Time { return c.keeper.OtherClaims() }
 
 // Take implements claims.Remote.
 func (c *simClone) Take(_ context.Context, keys []string) (refused []claims.Claim, err error) {
@@ -426,7 +426,7 @@ func (c *simClone) run(ctx context.Context) (loop.Result, error) {
 	health := &health{warn: func(string) {}, name: "hub"}
 	c.keeper = claims.New(claims.Options{Inner: w, Remote: c, For: simClaim, Retry: health.retry})
 	l := &loop.Loop{Store: store, Perform: c.keeper, Now: time.Now, CPUs: 2, Share: c,
-		Commit: c.record, Passing: Transient}
+		Commit: c.record, Transient: Transient}
 	r, err := l.Once(ctx)
 	c.keeper.Stop(context.Background())
 	return r, err

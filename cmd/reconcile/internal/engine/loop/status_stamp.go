@@ -8,20 +8,20 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// stamp is what mayWait compares: what was last written of a status.
-type stamp struct {
-	size    int // of the file
+// statusStamp summarizes the last written version of a status; canDefer compares it with the current one.
+type statusStamp struct {
+	size    int // bytes of the file
 	phase   string
 	ready   string
-	actions int      // that were applied
-	blocked []string // nodes that somebody has to act on, sorted
+	actions int      // applied actions
+	blocked []string // nodes that wait for a person, sorted
 }
 
-// mayWait reports whether a status that differs from its file may be written later. While something is under way,
-// progress below phase and readiness can be told from the journal ([controllers.Current]); it is written when the
-// results since the last write are as large as the file, so that the bytes of all writes grow as the results do. What
-// somebody has to act on is written at once.
-func (s *session) mayWait(e *state.Entry) bool {
+// canDefer reports whether writing a status that differs from its file can wait. While effects run, readers reconstruct
+// progress below phase and readiness from the journal ([controllers.Current]). The status is written when the results
+// since the last write are as large as the file, so the bytes of all writes grow linearly with the results. A node that
+// waits for a person is written at once.
+func (s *run) canDefer(e *state.Entry) bool {
 	was, ok := s.written[e.Ref]
 	if !ok || !controllers.Foretold(e.Kind) || s.idle() {
 		return false
@@ -29,12 +29,12 @@ func (s *session) mayWait(e *state.Entry) bool {
 	is := stampOf(e, 0)
 	return was.phase == is.phase && was.ready == is.ready && was.actions == is.actions &&
 		!slices.ContainsFunc(is.blocked, func(n string) bool { _, old := slices.BinarySearch(was.blocked, n); return !old }) &&
-		s.recordedOf[e.Ref] < was.size
+		s.unwrittenBytes[e.Ref] < was.size
 }
 
-func stampOf(e *state.Entry, size int) stamp {
+func stampOf(e *state.Entry, size int) statusStamp {
 	base := e.Status().Base()
-	is := stamp{size: size, phase: base.Phase}
+	is := statusStamp{size: size, phase: base.Phase}
 	if c := base.Condition(schemas.Ready); c != nil {
 		is.ready = string(c.Status) + c.Reason
 	}
@@ -52,7 +52,7 @@ func stampOf(e *state.Entry, size int) stamp {
 	return is
 }
 
-// sizeOf is about as many bytes as a record takes.
+// sizeOf estimates the bytes of a record.
 func sizeOf(r *schemas.Run) int {
 	const frame = 500
 	return frame + len(r.Message) + len(r.Output) + len(r.Result)

@@ -1,0 +1,336 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// run is one run of a loop. It is confined to one goroutine.
+type run struct {
+	loop            *Loop
+	journal         *state.Journal
+	tree            *state.Tree
+	decider         controllers.Decider
+	hints           <-chan Hint
+	watching        bool
+	stopping        bool // nothing new is started
+	performerClosed bool // the performer is closed
+	leftOrphans     bool // a process was killed too late for this run to end its remaining processes
+
+	// The current decisions, by object; only objects with effects, restores or timers are listed.
+	effects  map[schemas.Ref][]controllers.Effect
+	restores map[schemas.Ref][]controllers.Restore
+	// unrestored says that cached outputs could not be written: the next run retries.
+	unrestored   bool
+	unkept       error  // why the kept outputs in git are not up to date
+	unkeptWarned string // the last warning about it
+	wakes        map[schemas.Ref]wake
+
+	holders map[string]holder // other processes that this run waits for
+
+	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
+	inbox  []controllers.Report // reports of the performer that are not recorded yet
+	paths  []string             // hinted and not scanned yet
+	rescan bool                 // scan everything at the next turn
+
+	requests     map[schemas.Ref]bool // requests and ledgers that changed since the last fold; nil: any may have
+	ledgersSwept bool                 // leftover ledger locks of killed processes were removed
+	// busyLedgers are the ledgers whose locks were not available, by issue, with the error; ledgerTriedAt is the time
+	// of the last try.
+	busyLedgers   map[int]error
+	ledgerTriedAt time.Time
+
+	lock     *state.Lock // kept since the last turn; nil if not held
+	lockedAt time.Time   // when it was taken
+	started  bool        // the last turn started an effect
+
+	memoryState memoryState // relation of the memory to tree
+	compacted   time.Time   // time of the last check for compaction
+
+	archiveAt time.Time // when a spec is due for the archive; zero: never
+
+	began          time.Time
+	worked         map[schemas.Ref]bool          // owners of effects that this run has claimed
+	mine           map[string]controllers.Effect // claimed by this process and not finished, by key
+	held           map[string]string             // keys that cannot be started, and why
+	fault          error                         // why this process cannot perform effects
+	unwritten      map[schemas.Ref]bool          // status in tree differs from the file
+	unreported     map[schemas.Ref]*state.Entry  // requests before a transition that is not reported yet
+	transitions    []transition                  // not recorded yet; recorded before any file is written
+	removed        map[schemas.Ref]*state.Entry  // objects whose status and records are to be removed, in their last state
+	written        map[schemas.Ref]statusStamp   // the last written versions
+	unwrittenBytes map[schemas.Ref]int           // bytes of results since the last write
+	scannedAt      time.Time                     // end of the last scan of all changes
+	fullScanAt     time.Time                     // end of the last scan of every file
+	filesReplaced  bool                          // git replaced files: every file must be scanned
+	scanCost       time.Duration                 // duration of that scan
+	endedSinceScan bool                          // an effect ended since the last scan
+	removedAgents  []string                      // to be removed from the projection
+	changedAt      time.Time                     // time of the last uncommitted write; zero: none
+	successes      map[string]int                // successes of each node in this run
+	repeating      string                        // a node that exceeded maxRepeats
+	ran            int
+	wrote          int
+	commit         string
+	remoteState
+}
+
+// wake is when an object is decided again although nothing changed.
+type wake struct {
+	at    time.Time
+	await bool
+}
+
+func (l *Loop) newRun(watching bool) *run {
+	return &run{
+		loop: l, decider: controllers.Decider{Only: l.Only}, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
+		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
+		restores: map[schemas.Ref][]controllers.Restore{},
+		mine:     map[string]controllers.Effect{}, held: map[string]string{}, successes: map[string]int{},
+		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
+		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
+		unwrittenBytes: map[schemas.Ref]int{},
+	}
+}
+
+func (l *Loop) begin(ctx context.Context, watching bool) (*run, error) {
+	s := l.newRun(watching)
+	if err := s.recoverKilled(ctx); err != nil {
+		return nil, err
+	}
+	if !watching {
+		l.Store.Watch()
+	}
+	start := l.Now()
+	if err := s.load(ctx); err != nil {
+		return nil, err
+	}
+	s.scannedAt, s.scanCost = l.Now(), l.Now().Sub(start)
+	s.fullScanAt = s.scannedAt
+	if l.Share == nil {
+		return s, nil
+	}
+	// Changes of others are adopted before any decision. A watcher continues with the local state if it cannot fetch
+	// them.
+	if _, err := s.pull(ctx, false); err != nil && !(watching && s.handleRemoteError(ctx, err) == nil) {
+		return nil, fmt.Errorf("%w; nothing was run", err)
+	}
+	return s, nil
+}
+
+// load reads the tree. If the differences from the last settled tree are known, only those objects are decided: the
+// statuses and ledgers of the rest are valid, and had no pending work.
+func (s *run) load(ctx context.Context) error {
+	tree, changed, known, err := s.loop.Store.LoadChanged(ctx, s.loop.Only == nil)
+	if err != nil {
+		return err
+	}
+	s.tree = tree
+	if known && s.loop.Only == nil { // work selected by name may be pending in a settled tree
+		s.dirty, s.requests = map[schemas.Ref]bool{}, map[schemas.Ref]bool{}
+		for _, ref := range changed {
+			if ref.Kind == schemas.ClarificationRequestKind.Name {
+				s.requests[ref] = true // a ledger may lack it
+			}
+		}
+		s.touch(changed...)
+	}
+	return nil
+}
+
+// recoverKilled recovers from killed processes: it turns their results into files and ends their remaining processes
+// before anything may start under the same key.
+func (s *run) recoverKilled(ctx context.Context) error {
+	var orphans []state.Orphan
+	err := s.withLock(ctx, func() (err error) {
+		orphans, err = s.loop.Store.Recover(ctx)
+		return err
+	})
+	if err != nil || len(orphans) == 0 {
+		return err
+	}
+	if s.performerClosed {
+		s.leftOrphans = true // the next run must end them: this one no longer can
+		return nil
+	}
+	if err := s.loop.Perform.ReapAll(ctx, orphans); err != nil {
+		return fmt.Errorf("end what a killed run left behind: %w", err)
+	}
+	return s.withLock(ctx, func() error {
+		torn, err := s.loop.Store.MoveTornAside(ctx, orphans)
+		for _, p := range torn {
+			s.warn(fmt.Sprintf("%s: the run that was making it again was killed; what it left was moved to .reconcile/damaged", p))
+		}
+		return errors.Join(err, s.loop.Store.ForgetOrphans(ctx, orphans))
+	})
+}
+
+// errStopped ends a run that was told to stop.
+var errStopped = errors.New("stopped")
+
+// once runs turns until idle, and scans everything again before it ends.
+func (s *run) once(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := s.turn(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		if s.fault != nil {
+			return s.fault
+		}
+		if s.loop.Store.Orphaned() {
+			if err := s.recoverKilled(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.repeating != "" {
+			return fmt.Errorf("%s was run %d times in this run, because what it does changes what it depends on; "+
+				"take what it writes out of its inputs", s.repeating, maxRepeats+1)
+		}
+		if s.restoreOutputs(ctx) {
+			continue
+		}
+		if err := s.exchange(ctx); err != nil {
+			return err
+		}
+		if !s.idle() {
+			s.warnOfHolders()
+			s.warnOfAwaited()
+			if err := s.wait(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if !s.endedSinceScan && !s.rescan {
+			s.loop.Store.Unwatch()
+			if s.loop.Share == nil {
+				return nil
+			}
+			err := s.finalize(ctx)
+			switch {
+			case errors.Is(err, errMoved) || errors.Is(err, state.ErrChanged):
+			case err != nil && ctx.Err() != nil:
+				return errStopped // retried at the end
+			default:
+				return err
+			}
+		}
+		s.rescan = true
+		clear(s.busyLedgers) // these are retried, too
+	}
+	return errStopped
+}
+
+// watch runs turns until ctx ends, and finalizes whenever it is quiet.
+func (s *run) watch(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if s.loop.Now().Sub(s.ledgerTriedAt) >= pollLedgers {
+			clear(s.busyLedgers)
+		}
+		// A turn takes milliseconds: it is not interrupted, so that every claim is also performed.
+		if err := s.turn(context.WithoutCancel(ctx)); err != nil && !s.transient(err) {
+			return err
+		}
+		if s.fault != nil {
+			return s.fault
+		}
+		if s.loop.Store.Orphaned() {
+			err := s.recoverKilled(ctx)
+			if err == nil {
+				continue
+			}
+			if !s.transient(err) {
+				return err
+			}
+		}
+		if s.restoreOutputs(ctx) {
+			continue
+		}
+		if err := s.exchange(ctx); err != nil {
+			return err
+		}
+		if s.quiet() {
+			if err := s.finalizeQuiet(ctx); err != nil {
+				return err
+			}
+		}
+		if err := s.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return errStopped
+}
+
+// finalizeQuiet finalizes between the turns of a watcher.
+func (s *run) finalizeQuiet(ctx context.Context) error {
+	err := s.finalize(ctx)
+	if err != nil && !errors.Is(err, errMoved) && !errors.Is(err, state.ErrChanged) {
+		s.changedAt = s.loop.Now() // again after the next quiet period
+	}
+	return s.handleRemoteError(ctx, err)
+}
+
+// transient reports whether a watcher retries after an error at its next turn.
+func (s *run) transient(err error) bool {
+	return errors.Is(err, state.ErrBusy) || s.loop.Transient != nil && s.loop.Transient(err)
+}
+
+// idle reports whether nothing runs, here or elsewhere, and no object has work that a one-shot run waits for.
+func (s *run) idle() bool {
+	if len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.waitsForOthers() {
+		return false
+	}
+	return !s.awaits(s.loop.Only)
+}
+
+// awaits reports whether a selected object has a timer that a one-shot run waits for.
+func (s *run) awaits(only *controllers.Selection) bool {
+	for ref, w := range s.wakes {
+		if w.await && only.Works(s.tree, ref) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitsForOthers reports whether another process performs a selected effect, wanted or not: while it is being stopped,
+// the statuses are not final. Unselected effects matter while they may occupy slots that selected ones need.
+func (s *run) waitsForOthers() bool {
+	return s.loop.Store.ClaimedElsewhere() && (s.loop.Only == nil || s.othersClaimSelected() || s.hasUnclaimed())
+}
+
+// othersClaimSelected reports whether another process has claimed a selected effect.
+func (s *run) othersClaimSelected() bool {
+	in := s.loop.Only.In(s.tree)
+	for e := range s.loop.Only.Entries(s.tree) {
+		for i := range e.Claims {
+			if c := &e.Claims[i]; c.Process != s.processID() && in(e.Ref, c.Node) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasUnclaimed reports whether a selected effect is wanted and not claimed by this process.
+func (s *run) hasUnclaimed() bool {
+	in := s.loop.Only.In(s.tree)
+	return slices.ContainsFunc(s.wanted(), func(e *controllers.Effect) bool {
+		return s.mine[e.Key].Key == "" && in(e.Owner, e.Node)
+	})
+}
+
+// processID names this process in claims; "" before its first claim.
+func (s *run) processID() string {
+	if s.journal == nil {
+		return ""
+	}
+	return s.journal.ID()
+}
