@@ -9,42 +9,42 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// mostProblems bounds the lines about one turn: a branch switch may break any number of files.
-const mostProblems = 20
+// maxProblems bounds the lines about one turn: a branch switch may break any number of files.
+const maxProblems = 20
 
-// reportProblems reports which problems of the tree's files came up, after each turn of a watcher: it prints its report only
-// when it ends, and whoever saved a broken file is to know at once.
+// reportProblems warns of new problems of the tree's files after each turn of a watcher. A watcher prints its report
+// only at its end, and a user who saves a broken file needs to know at once.
 func reportProblems(l *loop.Loop, warn func(text string)) {
 	observe := l.Observe
-	told := map[string]bool{}
+	known := map[string]bool{}
 	l.Observe = func(reports []controllers.Report, t *state.Tree) {
 		observe(reports, t)
 		if reports != nil || t == nil {
 			return
 		}
-		lines, now := newProblems(t.Problems(), told)
-		for _, line := range lines[:min(len(lines), mostProblems)] {
+		lines, now := newProblems(t.Problems(), known)
+		for _, line := range lines[:min(len(lines), maxProblems)] {
 			warn(line)
 		}
 		switch {
-		case len(lines) > mostProblems:
-			warn(fmt.Sprintf("and %d more problems; \"reconcile validate\" lists them", len(lines)-mostProblems))
-		case len(now) == 0 && len(told) > 0:
+		case len(lines) > maxProblems:
+			warn(fmt.Sprintf("and %d more problems; \"reconcile validate\" lists them", len(lines)-maxProblems))
+		case len(now) == 0 && len(known) > 0:
 			warn("the problems of the files are gone")
 		}
-		told = now
+		known = now
 	}
 }
 
-// newProblems returns a line for each problem that is not in told, and the set of all lines.
-func newProblems(problems []schemas.Problem, told map[string]bool) (lines []string, now map[string]bool) {
+// newProblems returns a line for each problem that is not in known, and the set of all lines.
+func newProblems(problems []schemas.Problem, known map[string]bool) (lines []string, now map[string]bool) {
 	now = make(map[string]bool, len(problems))
 	for _, p := range problems {
 		line := p.Error()
 		if p.Severity == schemas.Warning {
 			line = "warning: " + line
 		}
-		if !told[line] && !now[line] {
+		if !known[line] && !now[line] {
 			lines = append(lines, line)
 		}
 		now[line] = true

@@ -1,5 +1,5 @@
-// Package engine runs the loop over a tree: it opens the tree, connects the loop to git, a remote, GitHub, the memory and the
-// logs, and watches.
+// Package engine runs the loop on a tree: it opens the tree, connects the loop to git, a remote, GitHub, the memory and
+// the logs, and watches.
 package engine
 
 import (
@@ -29,57 +29,57 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Sink receives what a run has to say while it goes on. Count, Warn and Note may be called from any goroutine.
+// Sink receives the output of a run. Count, Warn and Note may be called from any goroutine.
 type Sink interface {
 	eventlog.Observer
-	// Count is called, as often as one likes, with how far counted work is that may take long: "read", "write".
+	// Count reports the progress of long work: step is for example "read" or "write". It may be called often.
 	Count(step string, done, total int)
-	// Note is called with what happened: a line that stays.
+	// Note reports an event as a permanent line.
 	Note(text string)
-	// Warn is called with what is wrong and does not end the run.
+	// Warn reports a problem that does not end the run.
 	Warn(text string)
 }
 
-// Options say what a run works with. All but Inside and WarnIndex must be set.
+// Options configure a run. All fields except Inside and WarnIndex are required.
 type Options struct {
 	Tree tree.Config
 	Sink Sink
-	// Inside is the run of this tree that this process is part of; nil: none.
+	// Inside is the run of this tree that this process is part of, or nil.
 	Inside *runner.Inside
-	// WarnIndex is called with what the endpoint for vectors lacks or refuses.
+	// WarnIndex is called with errors of the endpoint for vectors.
 	WarnIndex func(error)
 }
 
-// Request is what is asked of a run.
+// Request says what a run does.
 type Request struct {
-	Watch      bool                   // stay, and run whenever something changes
-	Commit     bool                   // commit what was written, whatever the settings say
-	Push       bool                   // share the branch; it implies Commit
-	DecideOnly bool                   // decide once; start nothing, wait for nothing, and leave commits to runs
-	Only       *controllers.Selection // what is performed; nil: everything
+	Watch      bool                   // keep running after each change
+	Commit     bool                   // commit the written files even if the settings do not ask for it
+	Push       bool                   // share the branch; implies Commit
+	DecideOnly bool                   // decide once; start nothing, wait for nothing, commit nothing
+	Only       *controllers.Selection // the effects to perform; nil: all
 }
 
-// Result is how a run ended.
+// Result is the outcome of a run.
 type Result struct {
-	// Unchanged says that nothing had changed since the last run. Tree is nil then, and Counts tells how many objects
-	// of each kind there are.
-	Unchanged bool
-	Counts    []state.Count
-	Tree      *state.Tree            // at its fixed point
-	Only      *controllers.Selection // what the run was about
-	Verdict   controllers.Exit       // what the statuses say
-	Held      bool                   // something is not in the memory, since a lock could not be had
-	Busy      error                  // ledgers that could not be had; nil: all could
-	Waits     []string               // what people have to do, a line each
-	Ran       int                    // effects performed by this run
-	Wrote     int                    // files written: statuses, derived specs, the memory's
-	Commit    string                 // the commit that was made, or ""
-	Pushed    bool                   // all that is committed is on the remote
-	Sent      bool                   // this run pushed something
-	Took      bool                   // what others pushed was taken in
+	// Unchanged says that nothing has changed since the last run. Tree is nil then, and Counts has the number of
+	// objects of each kind.
+	Unchanged   bool
+	Counts      []state.Count
+	Tree        *state.Tree            // at its fixed point
+	Only        *controllers.Selection // the selection of the run
+	Verdict     controllers.Exit       // summary of the statuses
+	MemoryBusy  bool                   // a lock was not available, so that the memory is incomplete
+	LedgersBusy error                  // ledgers whose locks were not available; nil if all were
+	Waits       []string               // actions that people have to take, one per line
+	Ran         int                    // effects performed by this run
+	Wrote       int                    // written files: statuses, derived specs, and those of the memory
+	Commit      string                 // the new commit, or ""
+	Pushed      bool                   // all commits are on the remote
+	Sent        bool                   // this run pushed a commit
+	Pulled      bool                   // this run adopted commits of others
 }
 
-// NestedError says that a run was asked for inside of a run of the same tree.
+// NestedError says that a run was requested inside a run of the same tree.
 type NestedError struct{ Key string } // of the outer run
 
 func (e *NestedError) Error() string {
@@ -87,8 +87,9 @@ func (e *NestedError) Error() string {
 		"a run inside a run would wait for itself: take the call out of the node, or point -C at another tree", e.Key)
 }
 
-// Run drives the tree to its fixed point. When ctx ends it stops and returns ctx.Err(), but for a watcher, whose normal end
-// that is. The error is a *NestedError or a *commits.NoRepositoryError where the run was refused before it began.
+// Run drives the tree to its fixed point. When ctx ends it stops and returns ctx.Err(), except for a watcher, for which
+// this is the normal end. The error is a *NestedError or a *commits.NoRepositoryError if the run was refused before it
+// began.
 func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	if o.Inside != nil {
 		return Result{}, &NestedError{o.Inside.Key}
@@ -130,20 +131,20 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	return r.run(ctx)
 }
 
-// run is one run of the loop with all that it is connected to.
+// run is one run of the loop with its connections.
 type run struct {
 	o        Options
 	request  Request
 	store    *state.Store
 	settings *schemas.SettingsSpec
-	commits  *commits.Committer // nil when nothing is to be committed
-	share    *share.Share       // nil when nothing is to be pushed
-	mirror   *mirroring.Runner  // nil when nothing is to be mirrored
-	warned   string             // what warnOnce said last
+	commits  *commits.Committer // nil: nothing is committed
+	share    *share.Share       // nil: nothing is pushed
+	mirror   *mirroring.Runner  // nil: nothing is mirrored
+	warned   string             // last text of warnOnce
 }
 
-// openRemote opens the repository, if something is to be committed, and the remote, if something is to be pushed: a run that
-// could not commit or push what it did refuses before it does anything.
+// openRemote opens the repository if the run commits, and the remote if it pushes. A run that could not commit or push
+// fails before it does anything.
 func (r *run) openRemote(ctx context.Context) (err error) {
 	r.commits, err = commits.Open(commits.Options{Dir: r.o.Tree.Dir, Store: r.store, Now: r.o.Tree.Now, Warn: r.o.Sink.Warn},
 		commits.Request{Commit: r.request.Commit, Push: r.request.Push})
@@ -172,7 +173,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	}
 	if r.commits != nil {
 		l.Commit = r.commits.Commit
-		l.Transient = r.passing
+		l.Transient = r.transient
 	}
 	if r.share != nil {
 		l.Share, l.Perform = r.share, r.share.Guard(perform)
@@ -195,8 +196,8 @@ func (r *run) run(ctx context.Context) (Result, error) {
 }
 
 func (r *run) result(l *loop.Loop, res loop.Result) Result {
-	out := Result{Tree: res.Tree, Only: l.Only, Ran: res.Ran, Wrote: res.Wrote, Commit: r.share.Known(res.Commit), Held: res.MemoryBusy,
-		Busy: res.LedgersBusy, Pushed: res.Pushed, Sent: res.Sent, Took: res.Pulled}
+	out := Result{Tree: res.Tree, Only: l.Only, Ran: res.Ran, Wrote: res.Wrote, Commit: r.share.RemoteHash(res.Commit), MemoryBusy: res.MemoryBusy,
+		LedgersBusy: res.LedgersBusy, Pushed: res.Pushed, Sent: res.Sent, Pulled: res.Pulled}
 	if res.Tree != nil {
 		out.Verdict = l.Only.Verdict(res.Tree)
 		for _, w := range l.Only.Waits(res.Tree) {
@@ -206,21 +207,21 @@ func (r *run) result(l *loop.Loop, res loop.Result) Result {
 	return out
 }
 
-// decide decides once, for a caller that only wants to know the state.
+// decide decides once, for a caller that only needs the state.
 func (r *run) decide(ctx context.Context) (Result, error) {
 	memory := r.openMemory()
 	defer memory.Close() //nolint:errcheck // it was only read
 	events := r.openEvents()
 	defer events.Close()
 	res, err := r.loop(memory, events).DecideOnce(ctx)
-	out := Result{Tree: res.Tree, Wrote: res.Wrote, Held: res.MemoryBusy, Busy: res.LedgersBusy}
+	out := Result{Tree: res.Tree, Wrote: res.Wrote, MemoryBusy: res.MemoryBusy, LedgersBusy: res.LedgersBusy}
 	if res.Tree != nil {
 		out.Verdict = controllers.Verdict(res.Tree)
 	}
 	return out, err
 }
 
-// loop is what every loop on the tree has.
+// loop returns the part of a loop's configuration that all loops share.
 func (r *run) loop(memory *recall.Memory, events *eventlog.Recorder) *loop.Loop {
 	return &loop.Loop{Store: r.store, Now: r.o.Tree.Now, Warn: r.o.Sink.Warn, Record: events.Record, Memory: memory,
 		Progress: r.o.Sink.Count}
@@ -243,7 +244,7 @@ func (r *run) outputs() *outputs.Keeper {
 	return outputs.New(o)
 }
 
-// show writes what a command in a comment on GitHub asks for, as Markdown.
+// show renders the answer to a command in a GitHub comment as Markdown.
 func (r *run) show(t *state.Tree, v slash.View) string { return render.Show(t, v, r.o.Tree.Now()) }
 
 func (r *run) openMirror() *mirroring.Runner {
@@ -251,9 +252,9 @@ func (r *run) openMirror() *mirroring.Runner {
 		Share: r.share, Watching: r.request.Watch, Show: r.show, Warn: r.o.Sink.Warn, Note: r.o.Sink.Note})
 }
 
-// passing reports an error of git or of the remote that a watcher outlives: a rebase, for example, and changes of the
-// user that are in the way of what others pushed.
-func (r *run) passing(err error) bool {
+// transient reports whether a watcher retries after an error of git or of the remote: a rebase, for example, or user
+// changes that conflict with fetched commits.
+func (r *run) transient(err error) bool {
 	var conflict *gitrepo.Conflict
 	if r.request.Watch && errors.As(err, &conflict) {
 		r.warnOnce(err)
@@ -265,7 +266,7 @@ func (r *run) passing(err error) bool {
 	return share.Transient(err)
 }
 
-// warnOnce reports an error that lasts, the first time.
+// warnOnce reports a lasting error once.
 func (r *run) warnOnce(err error) {
 	if text := err.Error(); text != r.warned {
 		r.warned = text
@@ -274,7 +275,7 @@ func (r *run) warnOnce(err error) {
 }
 
 func (r *run) runner(ctx context.Context, memory *recall.Memory) (*runner.Runner, error) {
-	ctx = context.WithoutCancel(ctx) // what has begun to start is started; then it is ended in order
+	ctx = context.WithoutCancel(ctx) // a start that has begun is completed, and then stopped in order
 	s := r.settings
 	slots := s.Limits.ConcurrentTasks
 	if slots == 0 {

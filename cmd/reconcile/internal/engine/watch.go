@@ -16,8 +16,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// watch runs the loop with hints from the file system: from the tree's own folders, and from where the inputs of nodes
-// are. A watcher's end by a signal is its normal end.
+// watch runs the loop with hints from the file system: from the tree's own folders, and from the inputs of nodes. A
+// signal is a watcher's normal end.
 func (r *run) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	s := r.settings
 	watcher, err := watch.New(r.o.Tree.Dir, watch.Options{
@@ -46,13 +46,13 @@ func (r *run) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	reportProblems(l, r.o.Sink.Warn)
 	res, err := l.Watch(ctx, hints)
 	if res.Tree == nil && ctx.Err() != nil && interrupted(err) {
-		// It was told to end before it had read the tree: that is a normal end too, and tells how things stand.
+		// The signal came before the tree was read: that is a normal end too, and the result has the present state.
 		res.Tree, err = r.store.Load(context.WithoutCancel(ctx))
 	}
 	return res, errors.Join(err, watcher.Close())
 }
 
-// interrupted reports whether all that went wrong is that a context ended.
+// interrupted reports whether every error is a cancelled context.
 func interrupted(err error) bool {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
@@ -61,7 +61,8 @@ func interrupted(err error) bool {
 	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !interrupted(e) })
 }
 
-// followInputs tells a watcher where the globs of the tree's nodes can match, after each turn that changed it.
+// followInputs passes the paths that the globs of the tree's nodes can match to a watcher, after each turn that changed
+// them.
 func followInputs(l *loop.Loop, follow func(paths []string)) {
 	observe := l.Observe
 	var last []string
@@ -77,20 +78,20 @@ func followInputs(l *loop.Loop, follow func(paths []string)) {
 	}
 }
 
-// followTree hands on the tree after each turn that changed it.
-func followTree(l *loop.Loop, tell func(*state.Tree)) {
+// followTree passes the tree to update after each turn that changed it.
+func followTree(l *loop.Loop, update func(*state.Tree)) {
 	observe := l.Observe
 	var last *state.Tree
 	l.Observe = func(reports []controllers.Report, t *state.Tree) {
 		observe(reports, t)
 		if reports == nil && t != nil && t != last {
 			last = t
-			tell(t)
+			update(t)
 		}
 	}
 }
 
-// watchedPaths are the folders of specs and state, the settings, and the folders above which no input can be.
+// watchedPaths are the folders of specs and state, the settings, and the base folders of input globs.
 func watchedPaths(s *schemas.SettingsSpec, t *state.Tree) []string {
 	paths := []string{schemas.SettingsPath, s.Folders.Specs, s.Folders.State}
 	if t == nil {
@@ -110,7 +111,7 @@ func watchedPaths(s *schemas.SettingsSpec, t *state.Tree) []string {
 	return slices.Compact(paths)
 }
 
-// watchedPath is the file that a glob names, or the folder in and below which it can match.
+// watchedPath is the file that a glob names, or the topmost folder in which it can match.
 func watchedPath(glob string) string {
 	if !strings.ContainsAny(glob, `*?[{\`) {
 		return glob
@@ -119,8 +120,8 @@ func watchedPath(glob string) string {
 	return base
 }
 
-// forward hands hints on until the watcher is closed, or nobody takes them any more, which is when over is closed. written
-// has a token when records were written beside the loop.
+// forward passes hints on until the watcher is closed or over is closed, after which the receiver no longer reads.
+// written has a token when files were written outside of the loop.
 func forward(from <-chan watch.Hint, written <-chan struct{}, to chan<- loop.Hint, over <-chan struct{}) {
 	defer close(to)
 	for {

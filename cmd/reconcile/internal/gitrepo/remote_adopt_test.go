@@ -531,7 +531,7 @@ func TestAdoptPending(t *testing.T) {
 	refs := func() string {
 		return (&fixture{t, bare}).git("for-each-ref", "--format=%(refname)", "refs/reconcile")
 	}
-	f.equal("references", refs(), "refs/reconcile/pending/run-2")  // it changes what is a person's
+	f.equal("references", refs(), "refs/reconcile/pending/run-2")        // it changes what is a person's
 	if err := left.PushPending(t.Context(), "run-3", hash); err != nil { // again, with nothing that is not on the branch
 		t.Fatal(err)
 	}

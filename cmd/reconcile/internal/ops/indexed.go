@@ -87,7 +87,7 @@ func withIndex[T any](ctx context.Context, e Env, do func(*indexed) (T, error)) 
 			out, err = do(k.indexed(p.session.Kept))
 		}
 	}
-	if err == nil && !p.session.Whole() {
+	if err == nil && !p.session.Complete() {
 		return out, p, nil
 	}
 	p.session.Close()

@@ -51,9 +51,9 @@ type PlanChangeRequest struct {
 type ChangePlan struct {
 	Pull     *mirror.Pull
 	Problems []schemas.Problem
-	Head     string     // the commit that was planned, as the pull request has it
-	Said     *plan.Said // what was done with the comment on the pull request; nil: nothing was tried
-	Verdict  Code       // Invalid if specs of the change are
+	Head     string              // the commit that was planned, as the pull request has it
+	Said     *plan.CommentResult // what was done with the comment on the pull request; nil: nothing was tried
+	Verdict  Code                // Invalid if specs of the change are
 }
 
 // PlanChange tells what a commit would do over the settings and the state of another, and says so on a pull request where that
@@ -73,8 +73,8 @@ func PlanChange(ctx context.Context, env Env, q PlanChangeRequest) (r ChangePlan
 	case q.Out != "":
 		err = plan.Save(env.within(q.Out), q.Out, r.Pull)
 	case q.From != "" || q.PullRequest != 0:
-		var said plan.Said
-		if said, err = plan.Say(ctx, env.Tree, r.Pull, heads); err == nil {
+		var said plan.CommentResult
+		if said, err = plan.Comment(ctx, env.Tree, r.Pull, heads); err == nil {
 			r.Said = &said
 		}
 	}

@@ -153,13 +153,13 @@ func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
 
 // newRunResult collects what is to be said about a run.
 func newRunResult(out engine.Result) RunResult {
-	r := RunResult{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.Held,
-		Pushed: out.Pushed, Took: out.Took, Sent: out.Sent, Verdict: Code(out.Verdict)}
-	if out.Held {
+	r := RunResult{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.MemoryBusy,
+		Pushed: out.Pushed, Took: out.Pulled, Sent: out.Sent, Verdict: Code(out.Verdict)}
+	if out.MemoryBusy {
 		r.Verdict = Busy
 	}
-	if out.Busy != nil {
-		r.Busy = lockTimeout(out.Busy, "run again")
+	if out.LedgersBusy != nil {
+		r.Busy = lockTimeout(out.LedgersBusy, "run again")
 	}
 	counts := out.Counts
 	if out.Tree != nil {

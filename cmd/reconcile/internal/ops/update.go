@@ -53,15 +53,15 @@ func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Reque
 		e.note("another run is at work; this is how things stand")
 	default:
 		out, err := e.runLoop(ctx, q, false)
-		if out.Busy != nil && q.DecideOnly {
-			e.note("%v", out.Busy)
+		if out.LedgersBusy != nil && q.DecideOnly {
+			e.note("%v", out.LedgersBusy)
 		} else {
-			err = errors.Join(err, out.Busy)
+			err = errors.Join(err, out.LedgersBusy)
 		}
 		if err != nil {
 			return false, lockTimeout(err, "what was written is kept, the next run takes it up")
 		}
-		whole = !out.Held
+		whole = !out.MemoryBusy
 		if out.Verdict == controllers.ExitInvalid {
 			e.note("some spec files cannot be used; \"reconcile validate\" lists them")
 		}

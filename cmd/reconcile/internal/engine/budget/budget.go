@@ -1,5 +1,5 @@
-// Package budget counts what fills an agent's context, in tokens: files that its program reads, the memory that it would be
-// given, and the conversation.
+// Package budget counts the tokens in an agent's context: files that its program reads, recalled memory, and the
+// conversation.
 package budget
 
 import (
@@ -10,23 +10,25 @@ import (
 	"math"
 	"os"
 	"path"
+	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
-// Request says whose context is counted.
+// Request selects the agent and the work whose context is counted.
 type Request struct {
 	Agent        string
-	Issue        int   // of the work that memory is recalled for
+	Issue        int   // the issue that memory is recalled for
 	Conversation *Text // nil: the log of the agent's last run
 }
 
-// Text is a text that is read when all else of a request is known to be right.
+// Text is a named reader. It is read only after the rest of a request was checked.
 type Text struct {
 	Name string
 	io.Reader
@@ -35,7 +37,7 @@ type Text struct {
 // ErrNoAgent says that the agent is neither an object of the tree nor defined by a file of an agent program.
 var ErrNoAgent = errors.New("no such agent")
 
-// Count collects what fills the context. The recall of the memory counts as none.
+// Count counts the context of an agent by sections. Its recall of the memory is a dry run and not recorded.
 func Count(ctx context.Context, s *state.Store, t *state.Tree, m *memstore.Files, r Request) (render.Budget, error) {
 	b := render.Budget{Agent: r.Agent, IssueNumber: r.Issue, ContextWindow: schemas.DefaultContextWindow}
 	files := &contextFiles{root: s.Root()}
@@ -64,11 +66,11 @@ func Count(ctx context.Context, s *state.Store, t *state.Tree, m *memstore.Files
 		{Name: "memory", Items: memory},
 		{Name: "conversation", Items: conversation},
 	}
-	sumUp(&b)
+	computeTotals(&b)
 	return b, nil
 }
 
-// memoryItems is the recall as the agent would be given it now, and what it displaces.
+// memoryItems returns the recall that the agent would get now, and the tokens that it displaces.
 func memoryItems(ctx context.Context, m *memstore.Files, r Request) ([]render.BudgetItem, int, error) {
 	found, err := m.Recall(ctx, memstore.Request{Agent: r.Agent, Issue: r.Issue, Dry: true})
 	if errors.Is(err, memstore.ErrDisabled) {
@@ -82,8 +84,8 @@ func memoryItems(ctx context.Context, m *memstore.Files, r Request) ([]render.Bu
 	}}, found.Displaced, nil
 }
 
-// sumUp fills in sums, shares and the level.
-func sumUp(b *render.Budget) {
+// computeTotals fills in totals, percentages and the level.
+func computeTotals(b *render.Budget) {
 	for i := range b.Sections {
 		sec := &b.Sections[i]
 		if sec.Items == nil {
@@ -99,7 +101,7 @@ func sumUp(b *render.Budget) {
 	b.Level = budgetLevel(b.TotalTokens, b.ContextWindow)
 }
 
-// budgetLevel is the level of a context with so many tokens in a window: 70 % and 90 % are the thresholds.
+// budgetLevel returns the level for a number of tokens in a window; the thresholds are 70 % and 90 %.
 func budgetLevel(total, window int) string {
 	switch {
 	case total*10 >= window*9:
@@ -110,13 +112,13 @@ func budgetLevel(total, window int) string {
 	return render.BudgetOK
 }
 
-// shareOf is what part of the window n tokens are, in percent with one decimal, rounded down so that a share never
-// shows a threshold that it has not reached.
+// shareOf returns the percentage of the window that n tokens use, rounded down to one decimal so that it never shows a
+// threshold before it is reached.
 func shareOf(n, window int) float64 {
 	return math.Floor(float64(n)*1000/float64(max(window, 1))) / 10
 }
 
-// conversationItems are the conversation so far: the one that was given, else what the agent printed in its last run.
+// conversationItems counts the conversation: the given one, or else the output of the agent's last run.
 func conversationItems(root *os.Root, t *state.Tree, r Request) ([]render.BudgetItem, error) {
 	if r.Conversation != nil {
 		data, err := io.ReadAll(r.Conversation)
@@ -140,7 +142,7 @@ func conversationItems(root *os.Root, t *state.Tree, r Request) ([]render.Budget
 	return []render.BudgetItem{it}, nil
 }
 
-// lastRunOf is the run of an agent that ended last; nil for none.
+// lastRunOf returns the run of an agent that ended last, or nil.
 func lastRunOf(t *state.Tree, agent string) *schemas.Run {
 	var last *schemas.Run
 	for _, k := range []schemas.Kind{schemas.DAGKind, schemas.ClarificationRequestKind} {
@@ -155,7 +157,7 @@ func lastRunOf(t *state.Tree, agent string) *schemas.Run {
 	return last
 }
 
-// definition lists the files that define an agent: its spec, and those of agent programs.
+// definition counts the files that define an agent: its spec, and those of agent programs.
 func (c *contextFiles) definition(e *state.Entry, agent string) []render.BudgetItem {
 	var out []render.BudgetItem
 	if e != nil && e.Object != nil {
@@ -165,7 +167,7 @@ func (c *contextFiles) definition(e *state.Entry, agent string) []render.BudgetI
 		".github/agents/"+agent+".*.md")...)
 }
 
-// templates lists the templates that the agent's steps name, or, where none does, all that the tree has.
+// templates counts the templates that the agent's steps name, or else all templates of the tree.
 func (c *contextFiles) templates(t *state.Tree, agent string) []render.BudgetItem {
 	var out []render.BudgetItem
 	for step := range controllers.WorkflowSteps(t) {
@@ -187,4 +189,23 @@ func (c *contextFiles) templates(t *state.Tree, agent string) []render.BudgetIte
 func (c *contextFiles) exists(name string) bool {
 	_, err := c.root.Stat(name)
 	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// conversationItem counts the messages of a transcript, or the whole text if it is not a transcript.
+func conversationItem(name string, data []byte) render.BudgetItem {
+	messages, err := memory.ReadConversation(data)
+	if err != nil {
+		return boundedText{string(data[:min(len(data), budgetFileLimit)]), int64(len(data))}.item(name)
+	}
+	var said strings.Builder
+	size := int64(0)
+	for _, m := range messages {
+		size += int64(len(m.Content))
+		if said.Len() < budgetFileLimit {
+			said.WriteString(m.Content + "\n")
+		}
+	}
+	it := boundedText{said.String(), size}.item(name)
+	it.Note = render.Plural(len(messages), "message")
+	return it
 }

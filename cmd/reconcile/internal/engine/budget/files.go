@@ -15,7 +15,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// What agent programs read by themselves, as patterns of [fs.Glob].
+// Files that agent programs read, as patterns of [fs.Glob].
 var (
 	instructionFiles = []string{
 		"AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".github/copilot-instructions.md",
@@ -26,14 +26,14 @@ var (
 
 const templateFolder = ".github/templates"
 
-// Bounds of what is read for a budget.
+// Limits for reading files.
 const (
-	budgetFileLimit = 1 << 20 // bytes of a file that are counted; the rest is estimated from them
-	budgetFiles     = 1000    // files that a pattern may match
+	budgetFileLimit = 1 << 20 // counted bytes of a file; the rest is estimated from them
+	budgetFiles     = 1000    // maximum matches of a pattern
 )
 
-// contextFiles reads what agents are given. A file counts once, whatever names lead to it: CLAUDE.md is often a link to
-// AGENTS.md.
+// contextFiles counts the files of an agent's context. A file counts once even if several names lead to it: CLAUDE.md
+// is often a link to AGENTS.md.
 type contextFiles struct {
 	root    *os.Root
 	counted []countedFile
@@ -44,21 +44,21 @@ type countedFile struct {
 	info os.FileInfo
 }
 
-// matching counts the files below the root that match the patterns, in the order of the patterns. What leads out of the
-// tree, or is no file that can be read, is listed with the reason and counts nothing.
+// matching counts the files below the root that match the patterns, in the order of the patterns. A file that leads out
+// of the tree or cannot be read is listed with the reason and zero tokens.
 func (c *contextFiles) matching(patterns ...string) []render.BudgetItem {
 	var out []render.BudgetItem
 	for _, p := range patterns {
 		names := []string{p}
 		if strings.ContainsRune(p, '*') {
-			names, _ = fs.Glob(regular.FS(c.root), p) // the patterns are ours: none is malformed
+			names, _ = fs.Glob(regular.FS(c.root), p) // the patterns are constants and well-formed
 		}
 		out = append(out, c.named(names[:min(len(names), budgetFiles)]...)...)
 	}
 	return out
 }
 
-// named counts files by their names; those that do not exist are left out.
+// named counts files by name; missing files are omitted.
 func (c *contextFiles) named(names ...string) []render.BudgetItem {
 	var out []render.BudgetItem
 	for _, name := range names {
@@ -69,7 +69,7 @@ func (c *contextFiles) named(names ...string) []render.BudgetItem {
 	return out
 }
 
-// count reads one file; false where it is not there, or a folder.
+// count counts one file; false if it does not exist or is a folder.
 func (c *contextFiles) count(name string) (render.BudgetItem, bool) {
 	it := render.BudgetItem{Name: name}
 	info, err := c.root.Stat(name)
@@ -94,7 +94,7 @@ func (c *contextFiles) count(name string) (render.BudgetItem, bool) {
 	return text.item(name), true
 }
 
-// boundedText is the beginning of a file, and how large all of it is.
+// boundedText is the beginning of a file, with the size of the whole file.
 type boundedText struct {
 	text string
 	size int64
@@ -111,7 +111,7 @@ func readBeginning(root *os.Root, name string) (boundedText, error) {
 	return boundedText{string(data), max(info.Size(), int64(len(data)))}, err
 }
 
-// item counts the text. What was not read counts as many tokens a byte as what was.
+// item counts the text. The unread rest is estimated with the tokens per byte of the text.
 func (b boundedText) item(name string) render.BudgetItem {
 	it := render.BudgetItem{Name: name}
 	if strings.ContainsRune(b.text, 0) {

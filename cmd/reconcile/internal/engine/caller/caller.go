@@ -1,5 +1,5 @@
-// Package caller knows who calls: a person, or a run of an agent. What only people may do is refused to runs, and a run acts as
-// its own agent.
+// Package caller identifies the caller of this process: a person, or a run of an agent. A run may not do what is
+// reserved for people, and it acts as its own agent.
 package caller
 
 import (
@@ -12,14 +12,14 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Caller is who called this process.
+// Caller gives access to the environment of this process and of its ancestors.
 type Caller struct {
 	Dir      string                                  // of the tree
 	Getenv   func(string) string                     // the environment of this process
-	Ancestry func(yield func(environ []string) bool) // the environments of its ancestors; nil: they are not looked at
+	Ancestry func(yield func(environ []string) bool) // the environments of its ancestors; nil: ancestors are ignored
 }
 
-// AnyRun is the run of any tree that this process is part of; nil for a person.
+// AnyRun returns the run, of any tree, that this process is part of; nil for a person.
 func (c Caller) AnyRun() *runner.Inside {
 	return runner.InsideRun(c.Dir, func(yield func([]string) bool) {
 		var own []string
@@ -34,7 +34,7 @@ func (c Caller) AnyRun() *runner.Inside {
 	})
 }
 
-// Run is the run of this tree that this process is part of; nil where it is part of none.
+// Run returns the run of this tree that this process is part of, or nil.
 func (c Caller) Run() *runner.Inside {
 	if in := c.AnyRun(); in != nil && !in.Elsewhere {
 		return in
@@ -42,10 +42,10 @@ func (c Caller) Run() *runner.Inside {
 	return nil
 }
 
-// InRun reports whether this process is part of a run of the same tree: then that run does the work.
+// InRun reports whether this process is part of a run of the same tree, which then does the work.
 func (c Caller) InRun() bool { return c.Run() != nil }
 
-// OnlyPeople refuses inside of a run of this tree what only people may do.
+// OnlyPeople returns an error inside a run of this tree. what names the operation that only people may do.
 func (c Caller) OnlyPeople(what string) error {
 	if in := c.Run(); in != nil {
 		return NotInRun(what, in)
@@ -53,12 +53,12 @@ func (c Caller) OnlyPeople(what string) error {
 	return nil
 }
 
-// NotInRun refuses to a run what only people may do.
+// NotInRun is the error for a run that attempts an operation reserved for people.
 func NotInRun(what string, in *runner.Inside) error {
 	return &PeopleOnlyError{fmt.Sprintf("only a person may %s, and this is part of %s: do it outside of a run", what, runName(in))}
 }
 
-// runName names a run for messages.
+// runName names a run in messages.
 func runName(in *runner.Inside) string {
 	name := "a run"
 	if in.Key != "" {
@@ -70,8 +70,8 @@ func runName(in *runner.Inside) string {
 	return name
 }
 
-// Actor is who acts: in a run its agent, "" where it has none, and else whom the flag names, the agent of the environment,
-// or who is logged in. A run cannot act as anybody else.
+// Actor returns the acting agent or person. In a run this is its agent, "" if it has none. Otherwise it is the name
+// from the flag, the agent of the environment, or the login name. A run cannot act under another name.
 func (c Caller) Actor(flag, name string) (string, error) {
 	in := c.Run()
 	switch {
@@ -84,7 +84,7 @@ func (c Caller) Actor(flag, name string) (string, error) {
 	return in.Agent, nil
 }
 
-// Speaker is [Caller.Actor] for what agents and persons say to each other: a run without an agent says nothing.
+// Speaker is like [Caller.Actor] for messages between agents and persons: a run without an agent cannot send any.
 func (c Caller) Speaker(flag, name string) (string, error) {
 	who, err := c.Actor(flag, name)
 	if err == nil && who == "" {
@@ -96,7 +96,8 @@ func (c Caller) Speaker(flag, name string) (string, error) {
 	return who, err
 }
 
-// Worker is [Caller.Actor] for --agent of who takes up work. Outside of a run, and in one without an agent, the flag says it.
+// Worker is like [Caller.Actor] for the --agent flag of commands that claim work. Outside of a run, and in a run
+// without an agent, the flag decides.
 func (c Caller) Worker(agent string) (string, error) {
 	if in := c.Run(); in == nil || in.Agent == "" {
 		return agent, nil
@@ -104,7 +105,7 @@ func (c Caller) Worker(agent string) (string, error) {
 	return c.Actor("--agent", agent)
 }
 
-// RunKey is the key of the run of a node that this process is part of; "" where it is part of none.
+// RunKey returns the key of the node's run that this process is part of, or "".
 func (c Caller) RunKey() string {
 	if in := c.Run(); in != nil {
 		if _, _, ok := schemas.SplitRunKey(in.Key); ok {
@@ -114,7 +115,7 @@ func (c Caller) RunKey() string {
 	return ""
 }
 
-// Login is who sits at the terminal, as far as the system tells.
+// Login returns the login name of the user, if the system knows it.
 func (c Caller) Login() string {
 	for _, name := range []string{"GITHUB_ACTOR", "USER", "USERNAME"} {
 		if v := c.Getenv(name); v != "" {
@@ -127,10 +128,10 @@ func (c Caller) Login() string {
 	return ""
 }
 
-// PeopleOnlyError refuses to a run what only people may do.
+// PeopleOnlyError says that a run attempted an operation reserved for people.
 type PeopleOnlyError struct{ text string }
 
 func (e *PeopleOnlyError) Error() string { return e.text }
 
-// BadRequest marks an error about what was asked for.
+// BadRequest marks an error of the request.
 func (e *PeopleOnlyError) BadRequest() {}

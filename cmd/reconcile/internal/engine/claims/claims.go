@@ -1,3 +1,20 @@
+// Package claims prevents two reconcilers that share a remote repository from performing one effect twice.
+//
+// A [Keeper] wraps the performer of effects. It claims an effect on the remote before it submits it, checks whether the
+// result exists already, renews the claim while the effect runs and until the result was pushed, and then releases it.
+// An effect that another reconciler has claimed is released at once, and [Keeper.OtherClaims] lists it until its claim
+// ends or expires.
+//
+// # Why one effect is not performed twice
+//
+// Another reconciler may take over a claim that was not renewed for Options.For, after it has watched the claim for
+// that long by its own clock. The holder counts from the time before it pushed the last renewal, and stops the effect
+// before the claim expires: claims are exclusive as long as clocks run at the same speed, whatever time they show. A
+// result is pushed before its claim is released, and looked up after a claim was taken: at least one of the two is
+// always visible.
+//
+// A holder that is suspended for longer than Options.For, and continues before it notices, is not excluded. Its result
+// is then not recorded.
 package claims
 
 import (
@@ -13,84 +30,84 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Claim is a claim that another reconciler has.
+// Claim is a claim of another reconciler.
 type Claim struct {
 	Key   string
-	Until time.Time // when it runs out unless it is renewed, by this process's clock
+	Until time.Time // expiry unless it is renewed, by this process's clock
 }
 
-// Remote is where claims are kept. Its methods are called by one goroutine at a time.
+// Remote stores claims. Its methods are called by one goroutine at a time.
 type Remote interface {
-	// Take claims keys, or renews claims that are ours already, and returns those that another reconciler has.
+	// Take claims keys, or renews our own claims, and returns those that another reconciler holds.
 	Take(ctx context.Context, keys []string) (refused []Claim, err error)
-	// Renew returns the keys whose claims are not ours any more.
+	// Renew returns the keys whose claims are no longer ours.
 	Renew(ctx context.Context, keys []string) (lost []string, err error)
-	// Drop gives claims back; those that are not ours are left alone.
+	// Drop releases claims; it ignores claims of others.
 	Drop(ctx context.Context, keys []string) error
-	// Done returns the keys whose results are on the remote's branch now.
+	// Done returns the keys whose results are on the remote's branch.
 	Done(ctx context.Context, keys []string) ([]string, error)
 }
 
-// Options say what a Keeper works with. All of them but Grace must be set.
+// Options configure a Keeper. All fields except Grace are required.
 type Options struct {
 	Inner  loop.Performer
 	Remote Remote
-	// For is how long a claim stands without being renewed.
+	// For is how long a claim is valid without renewal.
 	For time.Duration
 	// Grace is how long an effect may take to end.
 	Grace time.Duration
-	// Retry is told of each error of the remote. If it says no, the effects that were to be claimed are Broken; else they
-	// are tried again later.
+	// Retry is called with the result of each call of the remote. If it returns false for an error, the effects to be
+	// claimed are reported as Broken; otherwise they are retried later.
 	Retry func(error) bool
 }
 
-// Keeper is a performer that claims effects on a remote first. Its methods may be called from any goroutine.
+// Keeper is a performer that first claims effects on a remote. Its methods may be called from any goroutine.
 type Keeper struct {
-	o      Options
-	notify chan struct{} // one token while reports wait
-	wake   chan struct{} // one token while the worker has something to do
-	stop   chan struct{}
-	end    sync.Once
-	gone   sync.WaitGroup
+	o       Options
+	notify  chan struct{} // one token while reports are pending
+	wake    chan struct{} // one token while the worker has work
+	stop    chan struct{}
+	end     sync.Once
+	workers sync.WaitGroup
 
-	mu        sync.Mutex // guards what follows; taken before locks of Inner
-	items     map[string]*item
-	drop      map[string]bool // claims of ours to be given back
-	elsewhere map[string]time.Time
-	reports   []controllers.Report
-	closed    bool
-	retry     backOff
+	mu          sync.Mutex // guards the fields below; locked before locks of Inner
+	items       map[string]*item
+	drop        map[string]bool // our claims that must be released
+	otherClaims map[string]time.Time
+	reports     []controllers.Report
+	closed      bool
+	retry       backOff
 }
 
-// stage is how far an effect has come.
+// stage is the progress of an effect.
 type stage int
 
 const (
-	waiting stage = iota // to be claimed
-	taking               // being claimed
-	handed               // claimed, and performed by Inner
-	ended                // its result is on record here, and not yet pushed
+	waiting   stage = iota // not claimed yet
+	taking                 // being claimed
+	submitted              // claimed, and submitted to Inner
+	ended                  // its result is recorded here and not pushed yet
 )
 
 type item struct {
 	effect  controllers.Effect
 	stage   stage
 	held    bool        // the claim is ours
-	lost    bool        // it was, and what comes of the effect does not count
-	renewed time.Time   // before the claim was last pushed
-	fence   *time.Timer // fires when the claim has not been renewed for too long
+	lost    bool        // the claim was lost: the result is discarded
+	renewed time.Time   // time before the claim was last pushed
+	fence   *time.Timer // fires when the claim has not been renewed in time
 }
 
 // New returns a Keeper, which works until Stop.
 func New(o Options) *Keeper {
 	k := &Keeper{o: o, notify: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		items: map[string]*item{}, drop: map[string]bool{}, elsewhere: map[string]time.Time{}}
-	k.gone.Go(k.work)
-	k.gone.Go(k.forward)
+		items: map[string]*item{}, drop: map[string]bool{}, otherClaims: map[string]time.Time{}}
+	k.workers.Go(k.work)
+	k.workers.Go(k.forward)
 	return k
 }
 
-// Submit queues an effect: it is claimed with all others that wait, and then handed on.
+// Submit queues an effect: it is claimed together with all other waiting effects, and then started.
 func (k *Keeper) Submit(e controllers.Effect) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,23 +118,23 @@ func (k *Keeper) Submit(e controllers.Effect) {
 	case it == nil:
 		k.items[e.Key] = &item{effect: e}
 		poke(k.wake)
-	case it.stage == handed:
+	case it.stage == submitted:
 		k.o.Inner.Submit(e)
 	default:
 		it.effect = e
 	}
 }
 
-// Cancel gives an effect up, wherever it is.
+// Cancel stops an effect at any stage.
 func (k *Keeper) Cancel(key, why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch it := k.items[key]; {
 	case it == nil || it.stage == ended:
-	case it.stage == handed:
+	case it.stage == submitted:
 		k.o.Inner.Cancel(key, why)
 	default:
-		k.forget(key, it)
+		k.remove(key, it)
 		k.release(key, why)
 	}
 }
@@ -128,22 +145,22 @@ func (k *Keeper) Backlog() int {
 	defer k.mu.Unlock()
 	n := k.o.Inner.Backlog()
 	for _, it := range k.items {
-		if it.stage < handed {
+		if it.stage < submitted {
 			n++
 		}
 	}
 	return n
 }
 
-// SetForeign is Inner's.
+// SetForeign delegates to Inner.
 func (k *Keeper) SetForeign(usage map[string]int) { k.o.Inner.SetForeign(usage) }
 
-// ReapAll is Inner's.
+// ReapAll delegates to Inner.
 func (k *Keeper) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 	return k.o.Inner.ReapAll(ctx, orphans)
 }
 
-// Notify returns a channel that has a token whenever reports wait to be drained.
+// Notify returns a channel that has a token whenever there are reports to drain.
 func (k *Keeper) Notify() <-chan struct{} { return k.notify }
 
 // Drain returns the reports since the last call.
@@ -153,14 +170,14 @@ func (k *Keeper) Drain() []controllers.Report {
 	out := k.reports
 	k.reports = nil
 	for _, r := range k.o.Inner.Drain() {
-		out = append(out, k.hear(r))
+		out = append(out, k.convertReport(r))
 	}
 	return out
 }
 
-// hear follows what Inner says of an effect. What a run came to whose claim was lost is not a result: another reconciler
-// performs it, or has.
-func (k *Keeper) hear(r controllers.Report) controllers.Report {
+// convertReport updates the state of an effect from a report of Inner. The result of a run whose claim was lost is
+// discarded: another reconciler performs the effect, or already has.
+func (k *Keeper) convertReport(r controllers.Report) controllers.Report {
 	it := k.items[r.Key]
 	if it == nil || r.Kind == controllers.Started {
 		return r
@@ -173,17 +190,17 @@ func (k *Keeper) hear(r controllers.Report) controllers.Report {
 	if r.Kind == controllers.Finished {
 		r = controllers.Report{Kind: controllers.Released, Key: r.Key, At: r.At, Why: lostText}
 	}
-	k.forget(r.Key, it)
+	k.remove(r.Key, it)
 	return r
 }
 
-// Close ends everything, as Inner does. Claims of what has finished are kept, and renewed, until Stop.
+// Close stops all effects, like Inner. Claims of finished effects are kept and renewed until Stop.
 func (k *Keeper) Close(ctx context.Context) error {
 	k.mu.Lock()
 	k.closed = true
 	for key, it := range k.items {
-		if it.stage < handed {
-			k.forget(key, it)
+		if it.stage < submitted {
+			k.remove(key, it)
 			k.release(key, "reconcile is ending")
 		}
 	}
@@ -191,54 +208,54 @@ func (k *Keeper) Close(ctx context.Context) error {
 	return k.o.Inner.Close(ctx)
 }
 
-// Pushed says that the results of these effects are on the remote: their claims are given back.
+// Pushed says that the results of these effects are on the remote: their claims are released.
 func (k *Keeper) Pushed(keys []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, key := range keys {
 		if it := k.items[key]; it != nil && it.stage == ended {
-			k.forget(key, it)
+			k.remove(key, it)
 		}
 	}
 }
 
-// Seen takes over what stands on the remote: the claims of other reconcilers.
+// Seen replaces the known claims of other reconcilers.
 func (k *Keeper) Seen(others []Claim) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	clear(k.elsewhere)
+	clear(k.otherClaims)
 	for _, c := range others {
-		k.elsewhere[c.Key] = c.Until
+		k.otherClaims[c.Key] = c.Until
 	}
 }
 
-// Elsewhere names the effects that other reconcilers perform, and until when their claims stand.
+// OtherClaims returns the effects that other reconcilers perform, with the expiry of their claims.
 func (k *Keeper) OtherClaims() map[string]time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(k.elsewhere, func(_ string, until time.Time) bool { return !now.Before(until) })
-	return maps.Clone(k.elsewhere)
+	maps.DeleteFunc(k.otherClaims, func(_ string, until time.Time) bool { return !now.Before(until) })
+	return maps.Clone(k.otherClaims)
 }
 
-// Has reports whether an effect is in this Keeper's hands.
+// Has reports whether this Keeper handles an effect.
 func (k *Keeper) Has(key string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.items[key] != nil || k.drop[key]
 }
 
-// Stop ends the Keeper after Close. Claims that are not needed any more are given back; those of results that were not
-// pushed are left to run out. It returns when that is done or ctx is.
+// Stop ends the Keeper after Close. It releases unneeded claims; claims of results that were not pushed are left to
+// expire. It returns when that is done or ctx ends.
 func (k *Keeper) Stop(ctx context.Context) {
 	k.end.Do(func() { close(k.stop) })
-	k.gone.Wait()
+	k.workers.Wait()
 	if keys := k.toDrop(); len(keys) > 0 {
-		_ = k.o.Remote.Drop(ctx, keys) // they run out by themselves
+		_ = k.o.Remote.Drop(ctx, keys) // they expire otherwise
 	}
 }
 
-// forward lets those who wait for this Keeper know that Inner has something to say.
+// forward notifies the readers of this Keeper of reports of Inner.
 func (k *Keeper) forward() {
 	for {
 		select {
@@ -260,8 +277,8 @@ func (k *Keeper) report(r controllers.Report) {
 	poke(k.notify)
 }
 
-// forget drops an effect, and the claim on it if it is ours; k.mu is held.
-func (k *Keeper) forget(key string, it *item) {
+// remove removes an effect, and releases its claim if it is ours; k.mu is held.
+func (k *Keeper) remove(key string, it *item) {
 	delete(k.items, key)
 	if it.fence != nil {
 		it.fence.Stop()
@@ -279,7 +296,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-// sortedKeys lists the keys of effects in one of the stages, in order.
+// sortedKeys lists the keys of the wanted effects in order.
 func (k *Keeper) sortedKeys(wanted func(*item) bool) []string {
 	var out []string
 	for key, it := range k.items {

@@ -13,17 +13,17 @@ import (
 
 // Bounds of the worker.
 const (
-	gather   = 10 * time.Millisecond // effects that are submitted within it are claimed by one push
-	firstTry = time.Second           // before the remote is tried again; doubled each time
-	lastTry  = 15 * time.Second
+	batchDelay = 10 * time.Millisecond // effects submitted within this time are claimed by one push
+	firstTry   = time.Second           // before the first retry; doubled each time
+	lastTry    = 15 * time.Second
 )
 
 const (
-	lostText = "another reconciler has taken the claim over"
-	fellText = "the claim could not be renewed in time: the remote cannot be reached"
+	lostText    = "another reconciler has taken the claim over"
+	expiredText = "the claim could not be renewed in time: the remote cannot be reached"
 )
 
-// backOff says when a remote that failed is tried again.
+// backOff determines when a failed remote is retried.
 type backOff struct {
 	wait time.Duration
 	at   time.Time
@@ -31,14 +31,14 @@ type backOff struct {
 
 func (b *backOff) failed(now time.Time) {
 	b.wait = min(max(2*b.wait, firstTry), lastTry)
-	b.at = now.Add(b.wait/2 + rand.N(b.wait/2)) // so that many who lost sight of it do not come back at once
+	b.at = now.Add(b.wait/2 + rand.N(b.wait/2)) // random, so that many reconcilers do not return at once
 }
 
-// work talks to the remote, for as long as the Keeper lives.
+// work calls the remote until the Keeper stops.
 func (k *Keeper) work() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	k.gone.Go(func() {
+	k.workers.Go(func() {
 		select {
 		case <-k.stop:
 			cancel()
@@ -46,7 +46,7 @@ func (k *Keeper) work() {
 		}
 	})
 	for {
-		next := k.step(ctx)
+		next := k.runOnce(ctx)
 		timer := time.NewTimer(next)
 		select {
 		case <-k.stop:
@@ -55,14 +55,14 @@ func (k *Keeper) work() {
 		case <-timer.C:
 		case <-k.wake:
 			timer.Stop()
-			if !k.pause(gather) {
+			if !k.pause(batchDelay) {
 				return
 			}
 		}
 	}
 }
 
-// pause reports whether the Keeper still lives after a while.
+// pause waits, and reports whether the Keeper still runs.
 func (k *Keeper) pause(d time.Duration) bool {
 	select {
 	case <-k.stop:
@@ -72,13 +72,13 @@ func (k *Keeper) pause(d time.Duration) bool {
 	}
 }
 
-// step does what is due, and returns when there is more to do.
-func (k *Keeper) step(ctx context.Context) time.Duration {
+// runOnce does the work that is due, and returns the time until the next work.
+func (k *Keeper) runOnce(ctx context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, k.o.For/2)
 	defer cancel()
 	k.renew(ctx)
-	k.giveBack(ctx)
-	k.take(ctx)
+	k.dropClaims(ctx)
+	k.claimWaiting(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
@@ -94,20 +94,21 @@ func (k *Keeper) step(ctx context.Context) time.Duration {
 	if wait := k.retry.at.Sub(now); wait > 0 {
 		next = max(next, wait)
 	}
-	return max(next, gather)
+	return max(next, batchDelay)
 }
 
 func isWaiting(it *item) bool { return it.stage == waiting }
 
-// ready reports whether the remote may be tried now.
+// ready reports whether the remote may be called now.
 func (k *Keeper) ready() bool { return !time.Now().Before(k.retry.at) }
 
-// heard takes in how a call of the remote ended, and reports whether it may be repeated if it failed; k.mu is not held.
-func (k *Keeper) heard(ctx context.Context, err error) bool {
+// noteResult records the result of a call of the remote, and reports whether a failed call may be repeated; k.mu is not
+// held.
+func (k *Keeper) noteResult(ctx context.Context, err error) bool {
 	if err != nil && ctx.Err() != nil {
 		select {
 		case <-k.stop:
-			return true // it is this end that gave up
+			return true // stopped by this process
 		default:
 		}
 	}
@@ -122,7 +123,7 @@ func (k *Keeper) heard(ctx context.Context, err error) bool {
 	return again
 }
 
-// renew pushes the claims that are a third of the way to their end.
+// renew renews the claims after a third of their lifetime.
 func (k *Keeper) renew(ctx context.Context) {
 	at := time.Now()
 	k.mu.Lock()
@@ -130,7 +131,7 @@ func (k *Keeper) renew(ctx context.Context) {
 	if !k.ready() {
 		due = nil
 	}
-	if len(due) > 0 { // one push for all costs as much as for one
+	if len(due) > 0 { // one push for all costs the same
 		due = k.sortedKeys(func(it *item) bool { return it.held })
 	}
 	k.mu.Unlock()
@@ -138,9 +139,9 @@ func (k *Keeper) renew(ctx context.Context) {
 		return
 	}
 	lost, err := k.o.Remote.Renew(ctx, due)
-	k.heard(ctx, err)
+	k.noteResult(ctx, err)
 	if err != nil {
-		return // the fences fall in time
+		return // the fences fire in time
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,56 +150,56 @@ func (k *Keeper) renew(ctx context.Context) {
 		switch {
 		case it == nil || !it.held:
 		case slices.Contains(lost, key):
-			k.elsewhere[key] = at.Add(k.o.For)
-			k.lose(key, it, lostText)
+			k.otherClaims[key] = at.Add(k.o.For)
+			k.loseClaim(key, it, lostText)
 		default:
-			k.hold(key, it, at)
+			k.markHeld(key, it, at)
 		}
 	}
 }
 
-// hold notes that a claim is ours, as of a time before it was pushed; k.mu is held.
-func (k *Keeper) hold(key string, it *item, at time.Time) {
+// markHeld notes that a claim is ours, as of a time before it was pushed; k.mu is held.
+func (k *Keeper) markHeld(key string, it *item, at time.Time) {
 	it.held, it.renewed = true, at
 	if it.stage == ended {
 		return
 	}
-	left := time.Until(at.Add(k.patience()))
+	left := time.Until(at.Add(k.renewTimeout()))
 	if it.fence == nil {
-		it.fence = time.AfterFunc(left, func() { k.fall(key) })
+		it.fence = time.AfterFunc(left, func() { k.expire(key) })
 	} else {
 		it.fence.Reset(left)
 	}
 }
 
-// patience is how long a claim that cannot be renewed is relied on: what runs has to end before others take it over.
-func (k *Keeper) patience() time.Duration { return max(k.o.For/2, k.o.For-k.o.Grace-time.Second) }
+// renewTimeout is how long a claim is trusted without renewal: its effect must end before others take it over.
+func (k *Keeper) renewTimeout() time.Duration { return max(k.o.For/2, k.o.For-k.o.Grace-time.Second) }
 
-// fall ends what rests on a claim that could not be renewed in time.
-func (k *Keeper) fall(key string) {
+// expire stops the effect of a claim that could not be renewed in time.
+func (k *Keeper) expire(key string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	it := k.items[key]
-	if it == nil || !it.held || it.stage == ended || time.Since(it.renewed) < k.patience() {
+	if it == nil || !it.held || it.stage == ended || time.Since(it.renewed) < k.renewTimeout() {
 		return
 	}
-	k.lose(key, it, fellText)
+	k.loseClaim(key, it, expiredText)
 }
 
-// lose lets go of a claim that cannot be relied on any more; k.mu is held.
-func (k *Keeper) lose(key string, it *item, why string) {
+// loseClaim gives up a claim that is no longer reliable; k.mu is held.
+func (k *Keeper) loseClaim(key string, it *item, why string) {
 	it.held = false
 	switch it.stage {
-	case handed:
+	case submitted:
 		it.lost = true
 		k.o.Inner.Cancel(key, why)
 	case ended:
-		delete(k.items, key) // the result is on record; nothing is left to protect
+		delete(k.items, key) // the result is recorded; the claim is not needed any more
 	}
 }
 
-// giveBack drops the claims that are not needed any more.
-func (k *Keeper) giveBack(ctx context.Context) {
+// dropClaims releases unneeded claims.
+func (k *Keeper) dropClaims(ctx context.Context) {
 	k.mu.Lock()
 	ready := k.ready()
 	k.mu.Unlock()
@@ -210,7 +211,7 @@ func (k *Keeper) giveBack(ctx context.Context) {
 		return
 	}
 	err := k.o.Remote.Drop(ctx, keys)
-	if k.heard(ctx, err); err == nil {
+	if k.noteResult(ctx, err); err == nil {
 		return
 	}
 	k.mu.Lock()
@@ -222,7 +223,7 @@ func (k *Keeper) giveBack(ctx context.Context) {
 	}
 }
 
-// toDrop takes the claims that are to be given back. What is wanted again meanwhile keeps its claim.
+// toDrop removes and returns the claims to release. Claims of effects that are wanted again are kept.
 func (k *Keeper) toDrop() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -232,8 +233,8 @@ func (k *Keeper) toDrop() []string {
 	return keys
 }
 
-// take claims what waits, looks whether it was done meanwhile, and hands on what is left.
-func (k *Keeper) take(ctx context.Context) {
+// claimWaiting claims the waiting effects, checks which have results meanwhile, and starts the rest.
+func (k *Keeper) claimWaiting(ctx context.Context) {
 	k.mu.Lock()
 	var keys []string
 	if k.ready() {
@@ -250,20 +251,20 @@ func (k *Keeper) take(ctx context.Context) {
 	refused, err := k.o.Remote.Take(ctx, keys)
 	var done []string
 	if err == nil {
-		k.taken(keys, refused, at)
-		if keys = k.claimed(keys); len(keys) > 0 {
+		k.noteTaken(keys, refused, at)
+		if keys = k.stillClaimed(keys); len(keys) > 0 {
 			done, err = k.o.Remote.Done(ctx, keys)
 		}
 	}
-	if again := k.heard(ctx, err); err != nil {
-		k.putBack(keys, err, again)
+	if again := k.noteResult(ctx, err); err != nil {
+		k.requeue(keys, err, again)
 		return
 	}
-	k.handOn(keys, done)
+	k.startClaimed(keys, done)
 }
 
-// taken notes what became of a push of claims.
-func (k *Keeper) taken(keys []string, refused []Claim, at time.Time) {
+// noteTaken records the result of pushing claims.
+func (k *Keeper) noteTaken(keys []string, refused []Claim, at time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	until := map[string]time.Time{}
@@ -273,24 +274,24 @@ func (k *Keeper) taken(keys []string, refused []Claim, at time.Time) {
 	for _, key := range keys {
 		it, theirs := k.items[key], false
 		if _, theirs = until[key]; theirs {
-			k.elsewhere[key] = until[key]
+			k.otherClaims[key] = until[key]
 		}
 		switch {
 		case it == nil && !theirs:
-			k.drop[key] = true // it was given up meanwhile
+			k.drop[key] = true // cancelled meanwhile
 		case it == nil:
 		case theirs:
 			delete(k.items, key)
 			k.release(key, "another reconciler performs it")
 		default:
-			delete(k.elsewhere, key)
-			k.hold(key, it, at)
+			delete(k.otherClaims, key)
+			k.markHeld(key, it, at)
 		}
 	}
 }
 
-// claimed are the keys that are claimed and still wanted.
-func (k *Keeper) claimed(keys []string) []string {
+// stillClaimed are the keys that are claimed and still wanted.
+func (k *Keeper) stillClaimed(keys []string) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
@@ -299,32 +300,32 @@ func (k *Keeper) claimed(keys []string) []string {
 	})
 }
 
-// putBack lets effects that could not be claimed wait for the next try, or gives them up: the first is reported as Broken,
-// which ends the run, and the others, which fail for the same cause, as Released.
-func (k *Keeper) putBack(keys []string, err error, again bool) {
+// requeue requeues effects that could not be claimed, or gives them up: the first is reported as Broken, which ends the
+// run, and the others, which fail for the same reason, as Released.
+func (k *Keeper) requeue(keys []string, err error, again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	told := false
+	reported := false
 	for _, key := range keys {
 		it := k.items[key]
 		switch {
 		case it == nil:
 		case again:
 			it.stage = waiting
-		case told:
-			k.forget(key, it)
+		case reported:
+			k.remove(key, it)
 			k.release(key, "it could not be claimed on the remote")
 		default:
-			told = true
-			k.forget(key, it)
+			reported = true
+			k.remove(key, it)
 			k.report(controllers.Report{Kind: controllers.Broken, Key: key, At: time.Now(),
 				Err: fmt.Errorf("claim it on the remote: %w", err)})
 		}
 	}
 }
 
-// handOn starts what was claimed, but for what another reconciler has done already.
-func (k *Keeper) handOn(keys, done []string) {
+// startClaimed starts the claimed effects, except those that another reconciler has performed already.
+func (k *Keeper) startClaimed(keys, done []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, key := range keys {
@@ -332,13 +333,13 @@ func (k *Keeper) handOn(keys, done []string) {
 		switch {
 		case it == nil:
 		case slices.Contains(done, key):
-			k.forget(key, it)
-			k.elsewhere[key] = time.Now().Add(k.o.For) // until the result is here
+			k.remove(key, it)
+			k.otherClaims[key] = time.Now().Add(k.o.For) // until the result arrives
 			k.release(key, "another reconciler has performed it")
 		case !it.held:
 			it.stage = waiting
 		default:
-			it.stage = handed
+			it.stage = submitted
 			k.o.Inner.Submit(it.effect)
 		}
 	}

@@ -15,15 +15,15 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Movable returns the spec files of these that may go to the archive: all outside of a repository, else those that are as
-// the branch has them. c may be nil: then the repository is the one that the tree in dir is in.
+// Movable returns those of the spec files that may be archived: all outside of a repository, otherwise those without
+// changes against the branch. c may be nil: then the repository of dir is used.
 func (c *Committer) Movable(ctx context.Context, dir string, paths []string) ([]string, error) {
 	repo, err := c.repository(dir)
 	switch {
 	case errors.Is(err, gitrepo.ErrNotARepo):
 		return paths, nil
 	case err != nil:
-		return nil, nil // whatever is wrong there: nothing moves
+		return nil, nil // nothing moves if the repository cannot be opened
 	}
 	dirty, err := repo.Dirty(ctx, "", paths)
 	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(dirty, p) }), err
@@ -36,8 +36,7 @@ func (c *Committer) repository(dir string) (*gitrepo.Repo, error) {
 	return gitrepo.Open(dir)
 }
 
-// Archived are the files that went from specs to the archive since the branch was committed to: their old paths, which
-// exist no more.
+// Archived are the former paths of specs that were archived since the last commit of the branch.
 func Archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.Tree) ([]string, error) {
 	folders := t.Settings().Folders
 	byName := map[string][]string{} // paths in the archive

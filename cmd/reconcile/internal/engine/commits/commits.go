@@ -1,4 +1,4 @@
-// Package commits records in git what reconcile wrote to a tree.
+// Package commits commits the files that reconcile wrote to git.
 package commits
 
 import (
@@ -20,7 +20,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Options say what a Committer works with.
+// Options configure a Committer.
 type Options struct {
 	Dir   string // of the tree
 	Store *state.Store
@@ -28,22 +28,21 @@ type Options struct {
 	Warn  func(text string)
 }
 
-// Request says why something is to be committed: the user asked for it, or the settings do.
+// Request says what the user asked for; the settings may ask for more.
 type Request struct {
 	Commit, Push bool
 }
 
-// Shared is the branch as several reconcilers work on it.
+// Shared is a branch that several reconcilers work on.
 type Shared interface {
-	// Public leaves out of the paths that are to be committed what must not leave this clone yet. private reports whether
-	// there is any.
+	// Public returns the paths without those that must not leave this clone yet. private reports whether there are any.
 	Public(ctx context.Context, t *state.Tree, paths []string) (public []string, private bool, err error)
-	// MovedTo notes the commit that the branch is at.
+	// MovedTo records the commit that the branch is at.
 	MovedTo(commit string) (moved bool)
 }
 
-// Committer records what reconcile wrote in git: everything below the state folder that it owns, and the specs of its
-// commands, as far as they differ from the branch, so that a run also commits what a killed one had written.
+// Committer commits the files that reconcile wrote: everything that it owns in the state folder, and the specs of its
+// commands. It commits all differences from the branch, so a run also commits what a killed run wrote.
 type Committer struct {
 	Git    *gitrepo.Repo
 	Shared Shared // nil: the branch is not shared
@@ -51,10 +50,10 @@ type Committer struct {
 	o Options
 }
 
-// NoRepositoryError says that something is to be committed or pushed where there is no git repository.
+// NoRepositoryError says that a commit or push was requested without a git repository.
 type NoRepositoryError struct {
 	Request Request // what the user asked for
-	Setting string  // the setting that says so, where the user did not ask
+	Setting string  // the setting that asks for it, if the user did not
 	Err     error
 }
 
@@ -67,8 +66,8 @@ func (e *NoRepositoryError) Error() string {
 
 func (e *NoRepositoryError) Unwrap() error { return e.Err }
 
-// Open opens the repository to commit to, which a run does before it does anything else. It returns nil if nothing is to
-// be committed.
+// Open opens the repository to commit to, before a run does anything else. It returns nil if no commit is
+// requested.
 func Open(o Options, r Request) (*Committer, error) {
 	s := o.Store.Settings()
 	if !r.Commit && !r.Push && !s.Git.Commit && !s.Git.Push {
@@ -94,13 +93,13 @@ func Open(o Options, r Request) (*Committer, error) {
 // New returns a Committer to an open repository.
 func New(o Options, repo *gitrepo.Repo) *Committer { return &Committer{Git: repo, o: o} }
 
-// Commit records what belongs to the tree. A memory that is not whole would make a commit in which an observation stands
-// and what follows from it does not: then neither is part of it.
+// Commit commits the files of the tree. If the memory is incomplete, a commit would contain an observation without its
+// effects; then neither is included.
 func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope) (loop.Committed, error) {
 	settings := t.Settings()
 	branch := settings.Git.Branch
 	if c.Shared != nil {
-		branch = "" // it is the one that is checked out
+		branch = "" // the checked out branch
 	}
 	specs := ownership.SpecsIn(c.o.Store, t)
 	ours := slices.Concat(ownership.Written(c.o.Store.Kinds(), settings), specs.Paths(scope.MemorySettled))
@@ -110,7 +109,7 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	paths, err := c.Git.Dirty(ctx, branch, ours)
 	left := ownership.Unsettled(t, scope.Open)
 	paths = slices.DeleteFunc(paths, func(p string) bool {
-		return left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.owes(ctx, specs.Once(p))
+		return left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.uncommitted(ctx, specs.Once(p))
 	})
 	if err == nil {
 		var moved []string
@@ -144,8 +143,9 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	return loop.Committed{Hash: res.Hash, Incomplete: private || res.Warning != ""}, err
 }
 
-// owes reports whether the branch does not know an object that takes effect once, as its file is now. nil is known.
-func (c *Committer) owes(ctx context.Context, o *schemas.Object) bool {
+// uncommitted reports whether the branch lacks the current version of an object that takes effect once. nil counts as
+// committed.
+func (c *Committer) uncommitted(ctx context.Context, o *schemas.Object) bool {
 	if o == nil {
 		return false
 	}
@@ -169,7 +169,7 @@ func (c *Committer) owes(ctx context.Context, o *schemas.Object) bool {
 	return err == nil && !known
 }
 
-// trailers name the input: the commit that the tree stood on.
+// trailers record the input: the commit that the tree was based on.
 func trailers(h gitrepo.Head) []gitrepo.Trailer {
 	if h.Hash == "" {
 		return nil
@@ -177,8 +177,8 @@ func trailers(h gitrepo.Head) []gitrepo.Trailer {
 	return []gitrepo.Trailer{{Key: "Reconcile-Input", Value: h.Hash}}
 }
 
-// changesOf tells which objects the paths belong to, each once, in the order of the paths. Records speak for their
-// owner. The facts follow.
+// changesOf lists the objects that the paths belong to, each once, in the order of the paths, followed by facts. A
+// record belongs to its owner.
 func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
 	var out []gitrepo.Change
 	seen := map[string]bool{}
@@ -195,7 +195,7 @@ func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
 	return append(out, factsOf(paths, dir)...)
 }
 
-// factsOf tells which facts the paths state or take back.
+// factsOf lists the facts that the paths state or retract.
 func factsOf(paths []string, dir string) []gitrepo.Change {
 	ids, stated := index.FactsIn(slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
 		return path.Dir(p) != state.FactsDir(dir)
@@ -207,7 +207,7 @@ func factsOf(paths []string, dir string) []gitrepo.Change {
 	return out
 }
 
-// noteOf says in a few words how far an object is; "" where there is nothing to say.
+// noteOf summarizes the progress of an object in a few words, or "".
 func noteOf(t *state.Tree, e *state.Entry) string {
 	if e == nil || !e.HasStatus() {
 		return ""

@@ -1,41 +1,49 @@
-// Package doctor finds what is wrong with a tree and its surroundings: files that do not parse, locks and temporary
-// files that killed processes left, caches that lie, a damaged repository, file systems and limits that reconcile cannot
-// rely on. What is safe to repair, it repairs.
+// Package doctor diagnoses a tree and its surroundings: files that do not parse, leftover locks and temporary files of
+// killed processes, wrong caches, a damaged repository, and unsuitable file systems and limits. It repairs what is safe
+// to repair.
 //
-// Every check looks and changes nothing, but for a test file of its own under .reconcile/. A repair does what the next
-// run would do anyway, by the same code and under the same locks, so it may be killed at any point and run again, beside
-// any number of other processes. What needs a judgement is left to people, and said.
+// A check changes nothing, except for a test file under .reconcile/. A repair does what the next run would do anyway,
+// by the same code and under the same locks, so it may be killed at any point and repeated, concurrently with any
+// number of other processes. Findings that need a judgement are reported and left to people.
 package doctor
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Level says how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
 const (
 	OK    Level = "ok"
-	Warn  Level = "warn"  // works, but not as it should, or not for sure
+	Warn  Level = "warn"  // works, but impaired or unreliable
 	Error Level = "error" // does not work
 )
 
-// Finding is the result of one check; a check that finds several things returns several.
+// Finding is one result of a check; a check may return several.
 type Finding struct {
-	// Name is the stable name of the check: "locks".
+	// Name is the stable name of the check, such as "locks".
 	Name   string `json:"name"`
 	Level  Level  `json:"level"`
 	Detail string `json:"detail"`
-	// Fix says what to do; empty when nothing is to be done.
+	// Fix says what to do; empty if no action is needed.
 	Fix string `json:"fix,omitempty"`
-	// Fixable means that doctor --fix does it.
+	// Fixable means that doctor --fix repairs it.
 	Fixable bool `json:"fixable"`
 	// Invalid means that the specs are at fault, and not their surroundings.
 	Invalid bool `json:"-"`
@@ -43,35 +51,35 @@ type Finding struct {
 	repair func(context.Context) error
 }
 
-// Env is what is examined, and the hands that repairs need. Dir, Open, Now and Git must be set.
+// Env is the subject of an examination, with the functions that repairs need. Dir, Open, Now and Git must be set.
 type Env struct {
 	// Dir is the root of the tree.
 	Dir string
-	// Open opens a store on the tree; without its caches if so told.
+	// Open opens a store on the tree, with or without its caches.
 	Open func(noCache bool) (*state.Store, error)
 	Now  func() time.Time
-	// Program says which build this is, for people.
+	// Program describes this build for people.
 	Program string
-	// Environ is the environment, as os.Environ has it.
+	// Environ is the environment, as returned by os.Environ.
 	Environ []string
-	// Git makes a git command that runs in dir with the environment, and runs no program of the repository's configuration.
+	// Git returns a git command for dir and the environment, which runs no program of the repository's configuration.
 	Git func(ctx context.Context, dir string, environ []string, args ...string) *exec.Cmd
 	// Hold is the command line of a program that calls [Hold]; empty: locks are not tested.
 	Hold []string
-	// Reap ends what killed runs left running; nil: such runs are only reported.
+	// Reap ends the remaining processes of killed runs; nil: they are only reported.
 	Reap func(context.Context, []state.Orphan) error
-	// Remember makes the memory anew from what was captured; the tree is locked. nil: it is only reported.
+	// Remember rebuilds the memory from the captured observations; the tree is locked. nil: damage is only reported.
 	Remember func(context.Context, *state.Store, *state.Tree) error
-	// Index says what is in the index of search; the error says why it cannot be used. nil: it is not examined.
+	// Index describes the search index; the error says why it is unusable. nil: it is not examined.
 	Index func(context.Context, *state.Store, *state.Tree) (string, error)
-	// Reindex builds the index anew; nil: it is only reported.
+	// Reindex rebuilds the index; nil: damage is only reported.
 	Reindex func(context.Context, *state.Store, *state.Tree) error
-	// Settle finishes what a killed commit left undone in the repository; nil: it is only reported.
+	// Settle completes an interrupted commit in the repository; nil: it is only reported.
 	Settle func(context.Context) error
 
 	root  *os.Root
 	store *state.Store
-	tree  *state.Tree // nil when it could not be loaded
+	tree  *state.Tree // nil if it could not be loaded
 }
 
 // checks are all checks, in the order of the report.
@@ -101,15 +109,15 @@ var checks = []struct {
 	{"environment", checkEnvironment},
 }
 
-// Check examines everything and returns at least one finding per check. It never fails as a whole: what cannot be
-// examined is a finding, too. The order is fixed.
+// Check examines everything and returns at least one finding per check, in a fixed order. It never fails as a whole: if
+// something cannot be examined, that is a finding.
 func Check(ctx context.Context, env Env) []Finding {
 	findings, done := examine(ctx, &env)
 	done()
 	return findings
 }
 
-// examine is Check with what it needs left open, for repairs; done closes it.
+// examine is Check, except that it leaves the resources for repairs open; done closes them.
 func examine(ctx context.Context, env *Env) (findings []Finding, done func()) {
 	closers := env.open(ctx)
 	for _, c := range checks {
@@ -122,7 +130,8 @@ func examine(ctx context.Context, env *Env) (findings []Finding, done func()) {
 	return findings, closers
 }
 
-// open opens what the checks share. What cannot be opened stays nil, which the check "tree" reports.
+// open opens the resources that the checks share. Resources that cannot be opened stay nil, which the check "tree"
+// reports.
 func (e *Env) open(ctx context.Context) (done func()) {
 	e.root, _ = regular.Root(e.Dir)
 	e.store, _ = e.Open(false)
@@ -131,7 +140,7 @@ func (e *Env) open(ctx context.Context) (done func()) {
 	}
 	return func() {
 		if e.store != nil {
-			_ = e.store.Close() // it saves a cache, no more
+			_ = e.store.Close() // this only saves a cache
 		}
 		if e.root != nil {
 			_ = e.root.Close()
@@ -139,7 +148,7 @@ func (e *Env) open(ctx context.Context) (done func()) {
 	}
 }
 
-// settings are those of the tree, or the defaults.
+// settings are the settings of the tree, or the defaults.
 func (e *Env) settings() *schemas.SettingsSpec {
 	if e.tree != nil {
 		return e.tree.Settings()
@@ -149,8 +158,8 @@ func (e *Env) settings() *schemas.SettingsSpec {
 	return s
 }
 
-// Fix repairs what can be repaired, and examines everything again. What was repaired is among the findings, as ok; a
-// repair that failed says so in Detail.
+// Fix runs all repairs and examines everything again. Successful repairs are findings of level ok; a failed repair is
+// described in Detail.
 func Fix(ctx context.Context, env Env) []Finding {
 	first := env
 	before, done := examine(ctx, &first)
@@ -176,7 +185,7 @@ func Fix(ctx context.Context, env Env) []Finding {
 	return append(repaired, after...)
 }
 
-// Worst returns the highest level among findings, and whether specs alone are to blame for it.
+// Worst returns the highest level among findings, and whether only specs are the cause of it.
 func Worst(findings []Finding) (worst Level, invalid bool) {
 	worst, invalid = OK, true
 	rank := map[Level]int{OK: 0, Warn: 1, Error: 2}
@@ -198,4 +207,72 @@ func skipped(because string) []Finding { return ok("not examined: " + because) }
 func (f Finding) by(repair func(context.Context) error) Finding {
 	f.repair = repair
 	return f
+}
+
+// Options configure an examination.
+type Options struct {
+	Tree     tree.Config
+	Indexing indexing.Options
+	// WarnMemory is called with problems of the memory.
+	WarnMemory func(text string)
+}
+
+// New returns the Env of a tree.
+func New(o Options) Env {
+	b := process.ReadBuild()
+	env := Env{
+		Dir: o.Tree.Dir, Now: o.Tree.Now, Environ: os.Environ(), Git: gitrepo.Inspect,
+		Program: fmt.Sprintf("reconcile %s, %s, %s", b.Version, b.Go, b.Platform),
+		Open: func(noCache bool) (*state.Store, error) {
+			so := o.Tree.StoreOptions()
+			so.NoCache = noCache
+			return state.Open(o.Tree.Dir, so)
+		},
+		Reap: o.reap, Remember: o.rebuildMemory, Index: o.examineIndex, Reindex: o.rebuildIndex,
+	}
+	if self, err := os.Executable(); err == nil {
+		env.Hold = []string{self, "doctor", "--hold-lock"}
+	}
+	if repo, err := gitrepo.Open(o.Tree.Dir); err == nil {
+		env.Settle = repo.Settle
+	}
+	return env
+}
+
+// reap ends the remaining processes of killed runs.
+func (o Options) reap(ctx context.Context, orphans []state.Orphan) error {
+	r, err := runner.New(runner.Options{Root: o.Tree.Dir, Now: o.Tree.Now})
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.ReapAll(ctx, orphans), r.Close(ctx))
+}
+
+func (o Options) rebuildMemory(ctx context.Context, s *state.Store, t *state.Tree) error {
+	m := memstore.Open(s, memstore.Options{Now: o.Tree.Now, Kinds: s.Kinds(), Warn: o.WarnMemory, Settings: s.Settings()})
+	_, err := m.Rebuild(ctx, t)
+	return errors.Join(err, m.Close())
+}
+
+// examineIndex describes an existing index, or returns why it is unusable.
+func (o Options) examineIndex(ctx context.Context, s *state.Store, t *state.Tree) (string, error) {
+	k, _, err := indexing.NewKeeper(ctx, o.Indexing, s, t)
+	if err != nil {
+		return "", err
+	}
+	return indexing.Examine(k, t)
+}
+
+// rebuildIndex replaces an unusable index.
+func (o Options) rebuildIndex(ctx context.Context, s *state.Store, t *state.Tree) error {
+	k, _, err := indexing.NewKeeper(ctx, o.Indexing, s, t)
+	if err != nil {
+		return err
+	}
+	x, err := k.Rebuild(ctx, t)
+	if err != nil {
+		return err
+	}
+	x.Close()
+	return nil
 }

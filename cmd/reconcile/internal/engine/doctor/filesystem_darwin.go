@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystem is what the kernel says of a file system.
+// fileSystem describes a file system as reported by the kernel.
 type fileSystem struct {
 	name string // "apfs", "nfs", …
-	free uint64 // bytes that this user may still write
+	free uint64 // bytes available to this user
 }
 
 func statFS(dir string) (fileSystem, error) {

@@ -10,13 +10,13 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// fileSystem is what the kernel says of a file system.
+// fileSystem describes a file system as reported by the kernel.
 type fileSystem struct {
 	name string // "ext4", "nfs", …
-	free uint64 // bytes that this user may still write
+	free uint64 // bytes available to this user
 }
 
-// fileSystemNames are the magic numbers of statfs(2), of those that one meets or has to fear.
+// fileSystemNames are the magic numbers of statfs(2) for common and for risky file systems.
 var fileSystemNames = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", 0x2fc12fc1: "zfs",
 	unix.TMPFS_MAGIC: "tmpfs", unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.F2FS_SUPER_MAGIC: "f2fs",
@@ -36,7 +36,7 @@ func statFS(dir string) (fileSystem, error) {
 	return fileSystem{name: name, free: st.Bavail * uint64(st.Bsize)}, nil
 }
 
-// watchLimits returns how many folders, and by how many programs, one user may watch.
+// watchLimits returns how many folders one user may watch, and with how many programs.
 func watchLimits() (watches, instances int, err error) {
 	if watches, err = readLimit("max_user_watches"); err != nil {
 		return 0, 0, err

@@ -4,10 +4,10 @@ package doctor
 
 import "errors"
 
-// fileSystem is what the system says of a file system.
+// fileSystem describes a file system as reported by the system.
 type fileSystem struct {
 	name string
-	free uint64 // bytes that this user may still write
+	free uint64 // bytes available to this user
 }
 
 var errUnknown = errors.New("this system is not asked")

@@ -17,13 +17,13 @@ import (
 
 const (
 	lockFile     = ".reconcile/tmp/doctor-flock"
-	flockWait    = 10 * time.Second // for a process to start, and for a lock to become free
+	flockWait    = 10 * time.Second // for a process to start, and for a lock to be released
 	held         = "held"
 	flockTestFix = "do not let several processes work on this tree; move it to a local disk"
 )
 
-// Hold takes the kernel's lock on the named file, says so on w, and holds it until r ends. It is the other process of
-// the test that checkFlock makes.
+// Hold locks the named file, reports this on w, and holds the lock until r ends. It is the other process in the test of
+// checkFlock.
 func Hold(name string, r io.Reader, w io.Writer) error {
 	l := flock.New(name)
 	switch got, err := l.TryLock(); {
@@ -39,8 +39,8 @@ func Hold(name string, r io.Reader, w io.Writer) error {
 	return errors.Join(err, l.Close())
 }
 
-// checkFlock tests with two processes what every lock stands on: that the kernel lets only one have it, and that the
-// death of its holder frees it.
+// checkFlock tests with two processes what every lock depends on: the kernel gives it to only one of them, and releases
+// it when its holder dies.
 func checkFlock(ctx context.Context, e *Env) []Finding {
 	switch {
 	case len(e.Hold) == 0:
@@ -72,9 +72,9 @@ func (e *Env) testFlock(ctx context.Context, name string) error {
 	}
 	defer in.Close()
 	err := e.whileHeld(name, out)
-	// Killed, not asked: what is tested is that the kernel cleans up.
+	// Killed and not terminated: the test is whether the kernel cleans up.
 	err = errors.Join(err, cmd.Process.Kill())
-	_ = cmd.Wait() // says only that it was killed
+	_ = cmd.Wait() // reports only the kill
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (e *Env) testFlock(ctx context.Context, name string) error {
 	return l.Close()
 }
 
-// whileHeld waits until the other process has the lock, and tries to take it, too.
+// whileHeld waits until the other process has the lock, and then tries to take it.
 func (e *Env) whileHeld(name string, out io.Reader) error {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if line != held+"\n" {

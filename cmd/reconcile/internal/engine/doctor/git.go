@@ -9,14 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reconcile.dev/reconcile/state/worktree"
 	"strings"
 	"time"
 )
 
-// gitPatience bounds each git command; connectivity of a large repository takes a while.
-const gitPatience = time.Minute
+// gitTimeout bounds each git command; the connectivity check of a large repository takes a while.
+const gitTimeout = time.Minute
 
-// checkGit examines the repository that the tree is in, with the git command.
+// checkGit examines the tree's repository with the git command.
 func checkGit(ctx context.Context, e *Env) []Finding {
 	if _, err := exec.LookPath("git"); err != nil {
 		return []Finding{warn("git is not on the PATH, so the repository was not examined", "install git")}
@@ -41,16 +42,16 @@ func checkGit(ctx context.Context, e *Env) []Finding {
 	return ok("repository, HEAD, index and ignored files are in order")
 }
 
-// git runs a git command in the tree and returns what it prints.
+// git runs a git command in the tree and returns its output.
 func (e *Env) git(ctx context.Context, args ...string) (string, error) {
 	if err := e.blocked(); err != nil {
 		return "", fmt.Errorf("git %s: %w", args[0], err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, gitPatience)
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	out, err := e.Git(ctx, e.Dir, e.Environ, args...).Output()
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("git %s: no answer within %s", args[0], gitPatience)
+		return "", fmt.Errorf("git %s: no answer within %s", args[0], gitTimeout)
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -66,7 +67,7 @@ func (e *Env) gitHead(ctx context.Context, dir string) []Finding {
 	}
 	branch, err := e.git(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if err == nil {
-		// A branch without commits has no file; one that has a file and no commit is damaged.
+		// A branch without commits has no file; one with a file and without a commit is damaged.
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(branch))); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -96,18 +97,18 @@ func (e *Env) gitIndex(ctx context.Context, _ string) []Finding {
 	return nil
 }
 
-// gitIgnored looks for scratch files that were committed by mistake.
+// gitIgnored looks for local files that were committed by mistake.
 func (e *Env) gitIgnored(ctx context.Context, _ string) []Finding {
 	files, err := e.git(ctx, "ls-files", "--", ".reconcile", ":(glob)**/*.json.lock", ":(glob)vectors/*.snapshot")
 	if err != nil || files == "" {
-		return nil // an index that cannot be read was reported
+		return nil // an unreadable index was reported already
 	}
 	names := strings.Split(files, "\n")
 	return []Finding{warn("git keeps files that are only of local and passing use: "+some(names),
 		"git rm --cached them, and add .reconcile/, state/**/*.lock and /vectors/*.snapshot to .gitignore")}
 }
 
-// gitFormat reports features for which every commit has to go through the git command.
+// gitFormat reports features for which every commit needs the git command.
 func (e *Env) gitFormat(ctx context.Context, dir string) []Finding {
 	var features []string
 	for _, f := range []struct{ key, value, name string }{
@@ -129,12 +130,12 @@ func (e *Env) gitFormat(ctx context.Context, dir string) []Finding {
 		": commits go through the git command, which is slower and must stay on the PATH", "")}
 }
 
-// gitLocks reports lock files that git left behind when it was killed, and commits of ours that were not finished.
+// gitLocks reports leftover lock files of a killed git, and unfinished commits of reconcile.
 func (e *Env) gitLocks(_ context.Context, dir string) []Finding {
 	var found []Finding
 	for _, name := range []string{"index.lock", "HEAD.lock", "config.lock", "packed-refs.lock"} {
 		info, err := os.Lstat(filepath.Join(dir, name))
-		if err == nil && e.Now().Sub(info.ModTime()) > oldLitter {
+		if err == nil && e.Now().Sub(info.ModTime()) > leftoverAge {
 			found = append(found, warn(fmt.Sprintf("%s is %s old: git was killed, or still works",
 				name, e.Now().Sub(info.ModTime()).Round(time.Second)),
 				"if no git is running, remove "+filepath.Join(dir, name)))
@@ -148,4 +149,38 @@ func (e *Env) gitLocks(_ context.Context, dir string) []Finding {
 		found = append(found, f)
 	}
 	return found
+}
+
+// blocked returns an error for a file on which git would block forever, if there is one.
+func (e *Env) blocked() error {
+	dir, err := filepath.Abs(e.Dir)
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return err
+	}
+	folders := e.settings().Folders
+	return worktree.Blocked(dir, filepath.Join(dir, filepath.FromSlash(folders.State)),
+		filepath.Join(dir, filepath.FromSlash(folders.Specs)), filepath.Join(dir, "vectors"))
+}
+
+// gitMerge checks whether git merges state files field by field: the tree needs the attribute, and the clone needs the
+// merge driver. If git does not keep the state, there is nothing to merge.
+func (e *Env) gitMerge(ctx context.Context, _ string) []Finding {
+	folder := e.settings().Folders.State
+	attribute, err := e.git(ctx, "check-attr", "merge", "--", folder+"/dags/any.json")
+	if err != nil {
+		return nil // another version of git
+	}
+	wanted := strings.HasSuffix(attribute, ": reconcile")
+	kept, err := e.git(ctx, "ls-files", "--", folder+"/*.json")
+	if err != nil || kept == "" && !wanted || !wanted && !strings.HasSuffix(attribute, ": unspecified") {
+		return nil
+	}
+	if command, err := e.git(ctx, "config", "--get", "merge.reconcile.driver"); wanted && err == nil && command != "" {
+		return nil
+	}
+	return []Finding{warn("where branches meet, state files are merged as text, with conflict markers in them",
+		"reconcile merge-driver --install")}
 }

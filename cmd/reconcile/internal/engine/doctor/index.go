@@ -10,15 +10,15 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// What the index of search is kept in, and what is kept of it locally.
+// Folders of the search index and of local caches.
 const (
 	indexFolder   = "vectors"
 	cacheFolder   = ".reconcile/cache"
-	embeddingsDir = "embeddings" // in the cache: vectors that an endpoint was paid for
+	embeddingsDir = "embeddings" // in the cache: vectors of a paid endpoint
 )
 
-// checkIndex examines the index of search: whether it can be read, is of the embedder that is set, and stays out of git.
-// There need not be one: the first search makes it.
+// checkIndex examines the search index: whether it is readable, belongs to the configured embedder, and is ignored by
+// git. It may be missing: the first search creates it.
 func checkIndex(ctx context.Context, e *Env) []Finding {
 	if e.tree == nil || e.root == nil {
 		return skipped("the tree cannot be read")
@@ -54,17 +54,17 @@ func checkIndex(ctx context.Context, e *Env) []Finding {
 // unignored reports whether the tree is in a repository that does not ignore a file.
 func (e *Env) unignored(ctx context.Context, name string) bool {
 	if _, err := e.git(ctx, "rev-parse", "--git-dir"); err != nil {
-		return false // there is no repository, or no git: another check tells
+		return false // no repository, or no git: another check reports it
 	}
 	_, err := e.git(ctx, "check-ignore", "--quiet", "--no-index", "--", name)
 	return err != nil
 }
 
-// sizeOf is how many bytes the files below a folder have whose names match, and how many there are.
+// sizeOf returns the total size in bytes and the number of files below a folder whose names match.
 func (e *Env) sizeOf(dir, pattern string) (size, files int64) {
 	_ = fs.WalkDir(regular.FS(e.root), dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // what cannot be listed counts nothing
+			return nil // unreadable folders count as empty
 		}
 		if ok, _ := path.Match(pattern, path.Base(name)); ok {
 			if info, err := d.Info(); err == nil {
@@ -79,7 +79,8 @@ func (e *Env) sizeOf(dir, pattern string) (size, files int64) {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// dropCache removes what the next run reads anew. Vectors that an endpoint made stay: each is checked when it is read.
+// dropCache removes caches that the next run recreates. It keeps vectors of an endpoint: each is verified when it is
+// read.
 func (e *Env) dropCache(context.Context) error {
 	entries, err := regular.List(e.root, cacheFolder)
 	for _, entry := range entries {

@@ -14,8 +14,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// checkLedgers examines what ledgers promise: each number is given once and none is left out, and what the requests'
-// statuses say stands there. Ledgers that cannot be read are a matter of the check "state".
+// checkLedgers examines the invariants of ledgers: each number is used once, without gaps, and the records match the
+// requests' statuses. The check "state" reports unreadable ledgers.
 func checkLedgers(_ context.Context, e *Env) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
@@ -41,12 +41,12 @@ func checkLedgers(_ context.Context, e *Env) []Finding {
 		counted(records, "record")))
 }
 
-// checkNumbers finds ids that several records of a ledger have, and numbers that none has.
+// checkNumbers finds duplicate ids in a ledger, and gaps.
 func checkNumbers(l *state.Ledger) []Finding {
 	given := map[int]bool{0: true}
 	var twice []string
 	for _, c := range l.Records() {
-		_, seq, _ := clarify.ParseID(c.ID) // every id is one of this issue: else the ledger could not be read
+		_, seq, _ := clarify.ParseID(c.ID) // every id belongs to this issue: otherwise the ledger is unreadable
 		if seq > 0 && given[seq] && !slices.Contains(twice, c.ID) {
 			twice = append(twice, c.ID)
 		}
@@ -75,7 +75,7 @@ func checkNumbers(l *state.Ledger) []Finding {
 	return found
 }
 
-// unledgered lists, by id, requests whose record is not in the ledger as their status has it.
+// unledgered lists, by id, requests whose record in the ledger is missing or differs from their status.
 func unledgered(t *state.Tree) []string {
 	damaged := map[schemas.Ref]bool{}
 	for _, p := range t.Problems() {
@@ -104,7 +104,7 @@ func unledgered(t *state.Tree) []string {
 	return ids
 }
 
-// compareLedgers notes the ledgers of a about which b says something else.
+// compareLedgers adds the ledgers of a that differ from those of b to differ.
 func compareLedgers(a, b *state.Tree, differ map[string]bool) {
 	for _, l := range a.Ledgers() {
 		o := b.Ledger(l.Issue)

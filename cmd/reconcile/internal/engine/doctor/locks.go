@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	longHold   = 10 * time.Second // locks are held for milliseconds
-	oldLitter  = time.Minute      // a temporary file lives for milliseconds
-	lockAgent  = "reconcile doctor"
-	tempFolder = ".reconcile/tmp"
+	longHold    = 10 * time.Second // locks are held for milliseconds
+	leftoverAge = time.Minute      // a temporary file lives for milliseconds
+	lockAgent   = "reconcile doctor"
+	tempFolder  = ".reconcile/tmp"
 )
 
-// checkLocks judges every lock by the code that takes locks.
+// checkLocks examines every lock with the code that takes locks.
 func checkLocks(_ context.Context, e *Env) []Finding {
 	if e.root == nil {
 		return skipped("the tree cannot be read")
@@ -39,7 +39,7 @@ func checkLocks(_ context.Context, e *Env) []Finding {
 			found = append(found, bad(err.Error(), "check the permissions of the file"))
 			continue
 		}
-		if f := e.judge(name, info); f.Level != OK {
+		if f := e.lockFinding(name, info); f.Level != OK {
 			found = append(found, f)
 		}
 	}
@@ -49,8 +49,8 @@ func checkLocks(_ context.Context, e *Env) []Finding {
 	return ok(counted(len(locked), "lock") + ", none abandoned")
 }
 
-// judge says what a lock's state means.
-func (e *Env) judge(name string, info lock.Info) Finding {
+// lockFinding returns the finding for the state of a lock.
+func (e *Env) lockFinding(name string, info lock.Info) Finding {
 	who := fmt.Sprintf("%s.lock of process %d (%s), %s old", name, info.PID, info.Agent, info.Age.Round(time.Second))
 	take := func(ctx context.Context) error {
 		l, err := lock.Acquire(ctx, e.root, name, lock.Options{Agent: lockAgent, Tries: 1})
@@ -63,7 +63,7 @@ func (e *Env) judge(name string, info lock.Info) Finding {
 	switch {
 	case info.State == lock.Corpse || info.State == lock.Stale:
 		return warn(fmt.Sprintf("%s lock: %s", info.State, who), fix).by(take)
-	case info.State == lock.Empty && info.Age > oldLitter:
+	case info.State == lock.Empty && info.Age > leftoverAge:
 		return warn("empty lock: "+who, fix).by(take)
 	case info.State == lock.Free && len(info.Litter) > 0:
 		return warn("left by a killed process: "+some(info.Litter), fix).by(take)
@@ -73,7 +73,7 @@ func (e *Env) judge(name string, info lock.Info) Finding {
 	return Finding{Level: OK}
 }
 
-// lockedFiles lists the files that have a lock, or what is left of one, sorted.
+// lockedFiles lists the files with a lock, or with leftovers of one, sorted.
 func (e *Env) lockedFiles() ([]string, error) {
 	var files []string
 	for _, folder := range []string{e.settings().Folders.State, ".reconcile"} {
@@ -84,7 +84,7 @@ func (e *Env) lockedFiles() ([]string, error) {
 			case err != nil:
 				return err
 			case d.IsDir() && strings.HasPrefix(name, ".reconcile/") && name != ".reconcile":
-				return fs.SkipDir // guards, logs and caches; the locks of .reconcile are at its top
+				return fs.SkipDir // guards, logs and caches; .reconcile has its locks at the top level
 			case d.IsDir() && d.Name() == "testdata":
 				return fs.SkipDir
 			}
@@ -111,7 +111,7 @@ func lockedFile(name string) (string, bool) {
 	return "", false
 }
 
-// checkLitter looks for temporary files that outlived their writers, and for logs of runs that are forgotten.
+// checkLitter looks for leftover temporary files, and for logs of runs without a record.
 func checkLitter(ctx context.Context, e *Env) []Finding {
 	if e.root == nil {
 		return skipped("the tree cannot be read")
@@ -136,7 +136,7 @@ func (e *Env) temporary() []Finding {
 			return err
 		}
 		info, err := d.Info()
-		if err == nil && e.Now().Sub(info.ModTime()) > oldLitter {
+		if err == nil && e.Now().Sub(info.ModTime()) > leftoverAge {
 			old = append(old, name)
 		}
 		return nil
@@ -162,11 +162,11 @@ func (e *Env) looseLogs(ctx context.Context) []Finding {
 	}
 	return []Finding{warn(counted(len(loose), "log")+" of runs that nothing tells of any more: "+some(loose),
 		"doctor --fix removes them").by(func(ctx context.Context) error {
-		return e.locked(ctx, func() error { return e.store.RemoveOrphanLogs(ctx) })
+		return e.withLock(ctx, func() error { return e.store.RemoveOrphanLogs(ctx) })
 	})}
 }
 
-// checkJournals looks for what processes left when they were killed.
+// checkJournals looks for journals of killed processes.
 func checkJournals(_ context.Context, e *Env) []Finding {
 	if e.store == nil {
 		return skipped("the tree cannot be read")
@@ -180,11 +180,11 @@ func checkJournals(_ context.Context, e *Env) []Finding {
 		case j.Damaged:
 			found = append(found, warn(fmt.Sprintf("process %s was killed, and its journal is damaged: "+
 				"%s before the damage, %s without a result", j.Process, schemas.Count(j.Results, "result"), schemas.Count(j.Claims, "effect")),
-				"doctor --fix keeps the results; what has none runs again").by(e.recover))
+				"doctor --fix keeps the results; what has none runs again").by(e.recoverKilled))
 		default:
 			found = append(found, warn(fmt.Sprintf("process %s was killed and left %s and %s without one",
 				j.Process, schemas.Count(j.Results, "result"), schemas.Count(j.Claims, "effect")),
-				"doctor --fix keeps the results and ends what still runs; so does the next run").by(e.recover))
+				"doctor --fix keeps the results and ends what still runs; so does the next run").by(e.recoverKilled))
 		}
 	}
 	if len(found) > 0 {
@@ -193,10 +193,11 @@ func checkJournals(_ context.Context, e *Env) []Finding {
 	return ok(schemas.Count(live, "process") + " at work, none was killed")
 }
 
-// recover does what a run does first: results become files, and what still runs is ended before it is forgotten.
-func (e *Env) recover(ctx context.Context) error {
+// recoverKilled does the first step of a run: it turns results into files, and ends remaining processes before their
+// journal is deleted.
+func (e *Env) recoverKilled(ctx context.Context) error {
 	var orphans []state.Orphan
-	err := e.locked(ctx, func() (err error) {
+	err := e.withLock(ctx, func() (err error) {
 		orphans, err = e.store.Recover(ctx)
 		return err
 	})
@@ -209,5 +210,5 @@ func (e *Env) recover(ctx context.Context) error {
 	if err := e.Reap(ctx, orphans); err != nil { // not under the lock: it takes as long as the programs take to end
 		return err
 	}
-	return e.locked(ctx, func() error { return e.store.ForgetOrphans(ctx, orphans) })
+	return e.withLock(ctx, func() error { return e.store.ForgetOrphans(ctx, orphans) })
 }

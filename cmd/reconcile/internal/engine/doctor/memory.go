@@ -17,8 +17,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// checkMemory examines what the memory promises: every file can be read, the manifest says what the issue files say,
-// and they what the observations say. Locks and files that were set aside are matters of other checks.
+// checkMemory examines the invariants of the memory: every file is readable, the manifest matches the issue files, and
+// these match the observations. Other checks cover locks and damaged files.
 func checkMemory(_ context.Context, e *Env) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
@@ -26,7 +26,7 @@ func checkMemory(_ context.Context, e *Env) []Finding {
 	if on := e.settings().Memory.Enabled; on != nil && !*on {
 		return ok("the memory is turned off: memory.enabled is false")
 	}
-	m := &memoryCheck{Env: e, dir: e.settings().Folders.State + "/memory", taken: map[string]memory.Taken{}, removed: map[string]bool{}}
+	m := &memoryCheck{env: e, dir: e.settings().Folders.State + "/memory", taken: map[string]memory.Taken{}, removed: map[string]bool{}}
 	for _, look := range []func() error{m.issues, m.archives, m.records} {
 		if err := look(); err != nil {
 			return []Finding{bad(fmt.Sprintf("the memory cannot be read: %v", err), "check the permissions of "+m.dir)}
@@ -42,22 +42,22 @@ func checkMemory(_ context.Context, e *Env) []Finding {
 
 // memoryCheck is one examination of the memory.
 type memoryCheck struct {
-	*Env
-	dir     string
-	files   int
-	entries []schemas.ObservationIndex
-	taken   map[string]memory.Taken // what was taken in, by the name of the Observation
-	removed map[string]bool         // observations
-	missing []string                // observations that were not taken in yet
-	gone    []string                // what was taken in and is not there any more
-	unread  bool                    // some issue file could not be read
-	found   []Finding
+	env      *Env
+	dir      string
+	files    int
+	entries  []schemas.ObservationIndex
+	taken    map[string]memory.Taken // stored captures, by name of the Observation
+	removed  map[string]bool         // observations
+	unstored []string                // observations that are not stored yet
+	orphaned []string                // stored observations whose spec is gone
+	unread   bool                    // an issue file could not be read
+	found    []Finding
 }
 
 const rebuildFix = "doctor --fix makes it anew, as the next run would do"
 
 func (m *memoryCheck) issues() error {
-	return eachJSON(m.root, m.dir, func(name string, data []byte) {
+	return eachJSON(m.env.root, m.dir, func(name string, data []byte) {
 		if !strings.HasPrefix(path.Base(name), "issue-") {
 			return
 		}
@@ -76,7 +76,7 @@ func (m *memoryCheck) issues() error {
 }
 
 func (m *memoryCheck) archives() error {
-	return eachJSON(m.root, m.dir+"/archive", func(name string, data []byte) {
+	return eachJSON(m.env.root, m.dir+"/archive", func(name string, data []byte) {
 		if _, err := memory.Parse(data); err != nil {
 			m.damaged(name, err)
 		}
@@ -84,7 +84,7 @@ func (m *memoryCheck) archives() error {
 }
 
 func (m *memoryCheck) records() error {
-	return eachJSON(m.root, m.dir+"/records", func(name string, data []byte) {
+	return eachJSON(m.env.root, m.dir+"/records", func(name string, data []byte) {
 		r, err := memory.ParseRecord(data)
 		if err != nil {
 			m.damaged(name, err)
@@ -97,7 +97,7 @@ func (m *memoryCheck) records() error {
 	})
 }
 
-// damaged notes a file that cannot be read. What a newer program wrote is nothing to repair.
+// damaged records a file that cannot be read. A file of a newer program needs no repair.
 func (m *memoryCheck) damaged(name string, err error) {
 	if errors.Is(err, memory.ErrNewer) {
 		m.found = append(m.found, warn(fmt.Sprintf("%s: %v", name, err),
@@ -115,7 +115,7 @@ func (m *memoryCheck) manifest() {
 		return
 	}
 	name := m.dir + "/manifest.json"
-	data, err := regular.Read(m.root, name)
+	data, err := regular.Read(m.env.root, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		m.found = append(m.found, warn(name+" is missing", rebuildFix).by(m.rebuild))
@@ -126,32 +126,32 @@ func (m *memoryCheck) manifest() {
 	}
 }
 
-// specs compares what was captured with what was taken in.
+// specs compares the captured observations with the stored ones.
 func (m *memoryCheck) specs() {
 	if m.unread {
 		return
 	}
 	var edited, wrong []string
-	for _, e := range m.tree.Entries(schemas.ObservationKind.Name) {
+	for _, e := range m.env.tree.Entries(schemas.ObservationKind.Name) {
 		taken, known := m.taken[e.Name]
 		switch {
 		case e.Object == nil:
 		case !known:
-			m.missing = append(m.missing, e.Name)
+			m.unstored = append(m.unstored, e.Name)
 		case taken.Digest == e.Object.Digest:
-		case m.holds(e, taken):
+		case m.isStored(e, taken):
 			wrong = append(wrong, e.Ref.String())
 		default:
 			edited = append(edited, e.Ref.String())
 		}
 	}
 	for name := range m.taken {
-		e := m.tree.Entry(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name})
+		e := m.env.tree.Entry(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name})
 		if e == nil || e.Gone() {
-			m.gone = append(m.gone, name)
+			m.orphaned = append(m.orphaned, name)
 		}
 	}
-	slices.Sort(m.gone)
+	slices.Sort(m.orphaned)
 	if len(wrong) > 0 {
 		m.found = append(m.found, warn("what is on record for them is not their digest, and all else is as they say: "+some(wrong),
 			rebuildFix).by(m.rebuild))
@@ -162,15 +162,15 @@ func (m *memoryCheck) specs() {
 	}
 }
 
-// holds reports whether all that is stored of a capture is what its spec makes: then it is the digest on record that is wrong.
-func (m *memoryCheck) holds(e *state.Entry, taken memory.Taken) bool {
+// isStored reports whether all stored content of a capture matches its spec: then only the recorded digest is wrong.
+func (m *memoryCheck) isStored(e *state.Entry, taken memory.Taken) bool {
 	spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object)
 	if spec == nil {
 		return false
 	}
 	var stored []schemas.Observation
 	for _, name := range []string{"issue-%d.json", "archive/issue-%d-archived.json"} {
-		data, err := regular.Read(m.root, m.dir+"/"+fmt.Sprintf(name, taken.Issue))
+		data, err := regular.Read(m.env.root, m.dir+"/"+fmt.Sprintf(name, taken.Issue))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -183,14 +183,14 @@ func (m *memoryCheck) holds(e *state.Entry, taken memory.Taken) bool {
 	return memory.Holds(memory.Spec{Name: e.Name, ObservationSpec: spec}, taken, stored, m.removed)
 }
 
-// pending tells what the next run does: as with all specs, nothing is wrong with what has not run yet.
+// pending describes the work of the next run, which is not a problem.
 func (m *memoryCheck) pending() string {
 	var todo []string
-	if len(m.missing) > 0 {
-		todo = append(todo, "takes in "+some(m.missing))
+	if len(m.unstored) > 0 {
+		todo = append(todo, "takes in "+some(m.unstored))
 	}
-	if len(m.gone) > 0 {
-		todo = append(todo, "forgets "+some(m.gone))
+	if len(m.orphaned) > 0 {
+		todo = append(todo, "forgets "+some(m.orphaned))
 	}
 	if len(todo) == 0 {
 		return "in step with what was captured"
@@ -198,7 +198,7 @@ func (m *memoryCheck) pending() string {
 	return "the next run " + strings.Join(todo, " and ")
 }
 
-// eachJSON reads the JSON files of a folder, sorted by name. A folder that is not there has none.
+// eachJSON reads the JSON files of a folder, sorted by name. A missing folder is empty.
 func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) error {
 	entries, err := regular.List(root, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -211,7 +211,7 @@ func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) erro
 		name := path.Join(dir, entry.Name())
 		data, readErr := regular.Read(root, name)
 		if errors.Is(readErr, fs.ErrNotExist) {
-			continue // it was just replaced by another, or removed
+			continue // it was just replaced or removed
 		}
 		if readErr != nil {
 			return readErr
@@ -221,16 +221,16 @@ func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) erro
 	return err
 }
 
-// rebuild makes the memory anew from what was captured, under the lock of the tree.
+// rebuild rebuilds the memory from the captured observations, under the lock of the tree.
 func (m *memoryCheck) rebuild(ctx context.Context) error {
-	if m.Remember == nil {
+	if m.env.Remember == nil {
 		return errors.New("this program cannot; run reconcile memory rebuild")
 	}
-	return m.locked(ctx, func() error {
-		t, err := m.store.Load(ctx)
+	return m.env.withLock(ctx, func() error {
+		t, err := m.env.store.Load(ctx)
 		if err != nil {
 			return err
 		}
-		return m.Remember(ctx, m.store, t)
+		return m.env.Remember(ctx, m.env.store, t)
 	})
 }

@@ -16,16 +16,16 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// mirrorKey is the variable whose value signs what is made on GitHub instead of the key on record.
+// mirrorKey is the variable whose value signs content on GitHub instead of the recorded key.
 const mirrorKey = "RECONCILE_MIRROR_KEY="
 
-// checkMirror examines what is on record of GitHub: every record can be read, is about this repository and about an object
-// that exists, and records agree. Nothing is asked of GitHub.
+// checkMirror examines the records of GitHub: every record is readable and belongs to this repository and to an
+// existing object, and the records are consistent. It makes no requests to GitHub.
 func checkMirror(_ context.Context, e *Env) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
 	}
-	m := &mirrorCheck{Env: e, dir: e.store.MirrorDir(), numbers: map[string]int{}, made: map[string][]int{}}
+	m := &mirrorCheck{env: e, dir: e.store.MirrorDir(), numbers: map[string]int{}, made: map[string][]int{}}
 	if set := e.settings().GitHub; set.Mirror {
 		m.repo = set.Repo
 	}
@@ -40,7 +40,7 @@ func checkMirror(_ context.Context, e *Env) []Finding {
 			return []Finding{bad(fmt.Sprintf("what is on record of GitHub cannot be read: %v", err), "check the permissions of "+m.dir)}
 		}
 	}
-	m.agree()
+	m.checkDuplicates()
 	switch {
 	case len(m.found) > 0:
 		return m.found
@@ -55,21 +55,21 @@ func checkMirror(_ context.Context, e *Env) []Finding {
 
 // mirrorCheck is one examination of the records of the mirror.
 type mirrorCheck struct {
-	*Env
+	env     *Env
 	dir     string
-	repo    string           // that the tree is mirrored to; "" where it is not
-	records int              // that can be read
-	begun   int              // calls whose end is not on record
-	numbers map[string]int   // the issue on record of an object
-	made    map[string][]int // by object: the issues that say they were made for it
+	repo    string           // the mirrored repository; "" if mirroring is off
+	records int              // readable ones
+	begun   int              // calls without a recorded result
+	numbers map[string]int   // the recorded issue of an object
+	made    map[string][]int // by object: the issues whose records name it
 	found   []Finding
 }
 
 // issues reads the records of issues.
 func (m *mirrorCheck) issues() error {
-	return eachJSON(m.root, m.dir, func(name string, data []byte) {
+	return eachJSON(m.env.root, m.dir, func(name string, data []byte) {
 		var n int
-		if _, err := fmt.Sscanf(path.Base(name), "issue-%d.json", &n); err != nil || m.store.MirrorPath(n) != name {
+		if _, err := fmt.Sscanf(path.Base(name), "issue-%d.json", &n); err != nil || m.env.store.MirrorPath(n) != name {
 			return
 		}
 		var f schemas.MirrorFile
@@ -78,7 +78,7 @@ func (m *mirrorCheck) issues() error {
 			if err := state.DecodeMirror(data, &f); err != nil {
 				return err
 			}
-			return cmp.Or(f.Check(n), m.here(f.Repo))
+			return cmp.Or(f.Check(n), m.checkRepo(f.Repo))
 		}) {
 			return
 		}
@@ -96,7 +96,7 @@ func (m *mirrorCheck) issues() error {
 
 // objects reads the records of the objects of a kind.
 func (m *mirrorCheck) objects(k schemas.Kind) error {
-	return eachJSON(m.root, m.dir+"/objects/"+k.Plural, func(name string, data []byte) {
+	return eachJSON(m.env.root, m.dir+"/objects/"+k.Plural, func(name string, data []byte) {
 		ref := schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(path.Base(name), ".json")}
 		var o schemas.MirrorObject
 		if !m.usable(name, data, func(data []byte) error {
@@ -104,7 +104,7 @@ func (m *mirrorCheck) objects(k schemas.Kind) error {
 			if err := state.DecodeMirror(data, &o); err != nil {
 				return err
 			}
-			return cmp.Or(o.Check(ref), m.here(o.Repo))
+			return cmp.Or(o.Check(ref), m.checkRepo(o.Repo))
 		}) {
 			return
 		}
@@ -113,7 +113,7 @@ func (m *mirrorCheck) objects(k schemas.Kind) error {
 		} else {
 			m.begun++
 		}
-		if orphaned(m.tree, ref) {
+		if orphaned(m.env.tree, ref) {
 			m.found = append(m.found, warn(fmt.Sprintf("%s is about %s, which is not there any more", name, ref),
 				"doctor --fix removes it; should the object come back, its issue is found again on GitHub").by(
 				func(ctx context.Context) error { return m.removeOrphan(ctx, name, ref) }))
@@ -121,31 +121,31 @@ func (m *mirrorCheck) objects(k schemas.Kind) error {
 	})
 }
 
-// orphaned reports whether an object is gone for sure: one whose file cannot be read may have any name.
+// orphaned reports whether an object certainly does not exist: an unreadable file may define any object.
 func orphaned(t *state.Tree, ref schemas.Ref) bool {
 	unread := slices.ContainsFunc(t.Problems(), func(p schemas.Problem) bool { return p.Severity == schemas.Error && p.Ref.Name == "" })
 	entry := t.Entry(ref)
 	return !unread && (entry == nil || entry.Gone())
 }
 
-// removeOrphan removes the record of an object that is gone. Nobody else writes it: there is nothing to be mirrored.
+// removeOrphan removes the record of a deleted object. No other process writes it, since the object is not mirrored.
 func (m *mirrorCheck) removeOrphan(ctx context.Context, name string, ref schemas.Ref) error {
-	return m.locked(ctx, func() error {
-		t, err := m.store.Load(ctx)
+	return m.env.withLock(ctx, func() error {
+		t, err := m.env.store.Load(ctx)
 		if err != nil || !orphaned(t, ref) {
 			return err
 		}
-		if err = m.root.Remove(name); errors.Is(err, fs.ErrNotExist) {
+		if err = m.env.root.Remove(name); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	})
 }
 
-// keys reads the keys that markers are signed with.
+// keys reads the keys that sign markers.
 func (m *mirrorCheck) keys() error {
-	name, there := m.store.MirrorKeysPath(), false
-	err := eachJSON(m.root, m.dir, func(file string, data []byte) {
+	name, there := m.env.store.MirrorKeysPath(), false
+	err := eachJSON(m.env.root, m.dir, func(file string, data []byte) {
 		if file != name {
 			return
 		}
@@ -155,7 +155,7 @@ func (m *mirrorCheck) keys() error {
 			return cmp.Or(state.DecodeMirror(data, &k), k.Check())
 		})
 	})
-	fromElsewhere := slices.ContainsFunc(m.Environ, func(v string) bool { return strings.HasPrefix(v, mirrorKey) })
+	fromElsewhere := slices.ContainsFunc(m.env.Environ, func(v string) bool { return strings.HasPrefix(v, mirrorKey) })
 	if err == nil && !there && !fromElsewhere && m.records > 0 {
 		m.found = append(m.found, warn(name+" is missing, with which the comments on record were signed",
 			"take it back from git, or set "+strings.TrimSuffix(mirrorKey, "=")+" to what it was; else the next run signs with another one"))
@@ -163,16 +163,16 @@ func (m *mirrorCheck) keys() error {
 	return err
 }
 
-// here reports a record of another repository.
-func (m *mirrorCheck) here(repo string) error {
+// checkRepo reports a record of another repository.
+func (m *mirrorCheck) checkRepo(repo string) error {
 	if m.repo != "" && !strings.EqualFold(repo, m.repo) {
 		return fmt.Errorf("it is about the repository %.100q, and the settings name %s", repo, m.repo)
 	}
 	return nil
 }
 
-// usable judges a record. One that cannot be used is set aside by a repair, as the next run that mirrors does it; what a
-// newer program wrote is nothing to repair.
+// usable examines a record. The repair moves an unreadable one away, like the next run that mirrors; a record of a
+// newer program needs no repair.
 func (m *mirrorCheck) usable(name string, data []byte, judge func([]byte) error) bool {
 	err := judge(data)
 	switch {
@@ -186,15 +186,15 @@ func (m *mirrorCheck) usable(name string, data []byte, judge func([]byte) error)
 	f := bad(fmt.Sprintf("%s: %v", name, err),
 		"doctor --fix sets it aside under .reconcile/damaged; the next run that mirrors looks up on GitHub what it said")
 	m.found = append(m.found, f.by(func(ctx context.Context) error {
-		return m.locked(ctx, func() error {
-			return m.store.SetAside(ctx, name, func(data []byte) bool { return judge(data) != nil }, nil)
+		return m.env.withLock(ctx, func() error {
+			return m.env.store.SetAside(ctx, name, func(data []byte) bool { return judge(data) != nil }, nil)
 		})
 	}))
 	return false
 }
 
-// agree reports objects for which several issues were made: only people can tell which one is to stay.
-func (m *mirrorCheck) agree() {
+// checkDuplicates reports objects with several issues: only people can decide which one to keep.
+func (m *mirrorCheck) checkDuplicates() {
 	for _, object := range slices.Sorted(maps.Keys(m.made)) {
 		numbers := m.made[object]
 		if n := m.numbers[object]; n > 0 && !slices.Contains(numbers, n) {

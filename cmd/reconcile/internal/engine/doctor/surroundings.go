@@ -11,12 +11,13 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/outputs"
 	"reconcile.dev/reconcile/state/regular"
 )
 
 func checkProgram(_ context.Context, e *Env) []Finding { return ok(e.Program) }
 
-// checkFileSystem warns of file systems on which locks or renames are known to lie, and of full ones.
+// checkFileSystem warns of file systems on which locks or renames are known to be unreliable, and of full ones.
 func checkFileSystem(_ context.Context, e *Env) []Finding {
 	info, err := statFS(e.Dir)
 	if err != nil {
@@ -33,7 +34,7 @@ func checkFileSystem(_ context.Context, e *Env) []Finding {
 	return ok(fmt.Sprintf("%s, %d GiB free", info.name, info.free>>30))
 }
 
-// riskyFileSystems are those of which it is known, by the names that statFS gives them.
+// riskyFileSystems are the known ones, by the names of statFS.
 var riskyFileSystems = map[string]string{
 	"nfs":    "locks need a lock daemon on the server, and other machines see changes late",
 	"cifs":   "locks and renames are translated, and not all servers keep to them",
@@ -45,7 +46,7 @@ var riskyFileSystems = map[string]string{
 
 const testFile = ".reconcile/tmp/doctor"
 
-// isTree reports whether the folder is, or begins to be, a tree: into others nothing is written.
+// isTree reports whether the folder is, or is about to become, a tree: nothing is written into other folders.
 func (e *Env) isTree() bool {
 	if e.root == nil {
 		return false
@@ -58,7 +59,7 @@ func (e *Env) isTree() bool {
 	return false
 }
 
-// makeScratch makes .reconcile, which ignores itself.
+// makeScratch creates .reconcile, which ignores itself.
 func (e *Env) makeScratch() error {
 	if _, err := e.root.Lstat(".reconcile/.gitignore"); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -66,7 +67,7 @@ func (e *Env) makeScratch() error {
 	return durable.WriteFile(e.root, tempFolder, ".reconcile/.gitignore", []byte("*\n"))
 }
 
-// checkWriting writes a file as every file is written, and reads it back.
+// checkWriting writes a file like any other, and reads it back.
 func checkWriting(_ context.Context, e *Env) []Finding {
 	if !e.isTree() {
 		return skipped("this is not a tree yet")
@@ -127,7 +128,7 @@ func checkWatches(_ context.Context, e *Env) []Finding {
 		return ok("no limit is known here")
 	}
 	folders := e.folders()
-	const others = 1024 // editors and the like want some, too
+	const others = 1024 // for editors and similar programs
 	switch {
 	case watches < folders+others:
 		return []Finding{warn(fmt.Sprintf("%s for %s: --watch may have to poll", schemas.Count(watches, "watch"), schemas.Count(folders, "folder")),
@@ -147,13 +148,13 @@ func (e *Env) folders() int {
 			if err == nil && d.IsDir() {
 				n++
 			}
-			return nil // what cannot be read is not watched either
+			return nil // unreadable folders are not watched either
 		})
 	}
 	return n
 }
 
-// checkEnvironment reports variables that change what commands do, where one may not expect it.
+// checkEnvironment reports variables that change the behaviour of commands unexpectedly.
 func checkEnvironment(_ context.Context, e *Env) []Finding {
 	var found []Finding
 	var ours, gits []string
@@ -177,4 +178,21 @@ func checkEnvironment(_ context.Context, e *Env) []Finding {
 		return found
 	}
 	return ok("nothing in it changes what reconcile does")
+}
+
+// checkOutputs compares the entries of the output cache with their names, which are digests.
+func checkOutputs(ctx context.Context, e *Env) []Finding {
+	if e.root == nil {
+		return skipped("the tree cannot be read")
+	}
+	stats, err := outputs.Verify(ctx, e.root)
+	if err != nil {
+		return []Finding{warn(err.Error(), "check the permissions of "+outputs.Dir)}
+	}
+	if len(stats.Wrong) == 0 {
+		return ok(fmt.Sprintf("%s of nodes in the cache, %d MiB", counted(stats.Entries, "output"), stats.Bytes>>20))
+	}
+	drop := func(context.Context) error { return outputs.Drop(e.root, stats.Wrong) }
+	return []Finding{warn(outputs.Dir+" has entries that are not what their names say: "+some(stats.Wrong),
+		"doctor --fix removes them; a run does so, too, before it would use one").by(drop)}
 }

@@ -17,7 +17,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// checkTree examines specs and settings, by the code that a run uses.
+// checkTree examines specs and settings with the code of a run.
 func checkTree(ctx context.Context, e *Env) []Finding {
 	switch {
 	case e.root == nil || e.store == nil:
@@ -60,7 +60,7 @@ func checkTree(ctx context.Context, e *Env) []Finding {
 	return ok(detail)
 }
 
-// counted is "1 error" or "2 errors".
+// counted returns a number with a noun: "1 error" or "2 errors".
 func counted(n int, word string) string {
 	if n != 1 {
 		word += "s"
@@ -74,14 +74,14 @@ const (
 	damagedJournal = "damaged-journal"
 )
 
-// noFolder is the finding of something in place of one of the tree's own folders.
+// noFolder is the finding of a file in place of one of the tree's folders.
 func noFolder(err error) Finding {
 	f := bad(err.Error(), "what is in the tree was not examined")
 	f.Invalid = true
 	return f
 }
 
-// checkState examines whether what reconcile and its peers wrote can be read.
+// checkState examines whether the files that reconcile and other programs wrote are readable.
 func checkState(_ context.Context, e *Env) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
@@ -90,7 +90,7 @@ func checkState(_ context.Context, e *Env) []Finding {
 	for _, p := range e.tree.Problems() {
 		if p.Code == damagedState {
 			found = append(found, bad(fmt.Sprintf("%s: %s", p.Place, p.Message),
-				"doctor --fix sets it aside under .reconcile/damaged; the next run writes it anew").by(e.moveAside))
+				"doctor --fix sets it aside under .reconcile/damaged; the next run writes it anew").by(e.moveDamaged))
 		}
 	}
 	shared := e.settings().Folders.State + "/agent-status.json"
@@ -104,17 +104,17 @@ func checkState(_ context.Context, e *Env) []Finding {
 	return ok("every status and record can be read")
 }
 
-// moveAside sets damaged state aside, under the lock of the tree. Ledgers with the conflict markers of a git merge are
-// united, and of others what is whole is kept, as the next run would do it.
-func (e *Env) moveAside(ctx context.Context) error {
-	return e.locked(ctx, func() error {
+// moveDamaged moves damaged state away, under the lock of the tree. Like the next run, it merges ledgers with git
+// conflict markers, and keeps the intact records of others.
+func (e *Env) moveDamaged(ctx context.Context) error {
+	return e.withLock(ctx, func() error {
 		t, err := e.store.Load(ctx)
 		if err != nil {
 			return err
 		}
 		for _, p := range t.Problems() {
 			if issue, ok := state.LedgerIssue(p.Ref); ok && p.Code == state.DamagedState {
-				// What cannot be united is set aside with the rest.
+				// Ledgers that cannot be merged are moved away with the rest.
 				_ = e.store.Fold(ctx, p.Path, func(old []byte) ([]byte, error) { return clarify.Unite(old, issue) })
 			}
 		}
@@ -123,7 +123,7 @@ func (e *Env) moveAside(ctx context.Context) error {
 	})
 }
 
-func (e *Env) locked(ctx context.Context, do func() error) error {
+func (e *Env) withLock(ctx context.Context, do func() error) error {
 	l, err := e.store.Lock(ctx)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (e *Env) locked(ctx context.Context, do func() error) error {
 	return errors.Join(do(), l.Release())
 }
 
-// checkDamaged reports what was set aside: only people can tell what it was worth.
+// checkDamaged reports files that were moved away: only people can decide whether they are needed.
 func checkDamaged(_ context.Context, e *Env) []Finding {
 	if e.root == nil {
 		return skipped("the tree cannot be read")
@@ -141,7 +141,7 @@ func checkDamaged(_ context.Context, e *Env) []Finding {
 		if err == nil && !d.IsDir() {
 			names = append(names, name)
 		}
-		return nil // what cannot be listed is no file that was set aside
+		return nil // unreadable folders count as empty
 	})
 	if len(names) == 0 {
 		return ok("no file was set aside")
@@ -150,12 +150,12 @@ func checkDamaged(_ context.Context, e *Env) []Finding {
 		"look at them, then remove .reconcile/damaged")}
 }
 
-// checkCache compares what the cache makes of the tree with what the files say.
+// checkCache compares the tree as read with and without the cache.
 func checkCache(ctx context.Context, e *Env) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
 	}
-	const tries = 3 // a live run may change the tree between the two looks
+	const tries = 3 // a live run may change the tree between the two reads
 	var differ []string
 	for range tries {
 		plain, err := e.loadFresh(ctx, true)
@@ -183,7 +183,7 @@ func (e *Env) loadFresh(ctx context.Context, noCache bool) (*state.Tree, error) 
 	return t, errors.Join(err, s.Close())
 }
 
-// compare names the objects and ledgers about which two trees differ, sorted.
+// compare names the objects and ledgers that differ between two trees, sorted.
 func compare(a, b *state.Tree) []string {
 	differ := map[string]bool{}
 	for _, kind := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Kinds(), b.Kinds())))) {
@@ -214,7 +214,7 @@ func compare(a, b *state.Tree) []string {
 	return slices.Sorted(maps.Keys(differ))
 }
 
-// problems are the paths of what is wrong, by what is wrong.
+// problems maps the text of each problem to its path.
 func problems(t *state.Tree) map[string]string {
 	m := map[string]string{}
 	for _, p := range t.Problems() {
@@ -244,7 +244,7 @@ func sameStatus(a, b *state.Entry) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-// some lists up to five names, and how many more there are.
+// some lists up to five names, and the number of the others.
 func some(names []string) string {
 	const most = 5
 	if len(names) <= most {

@@ -10,8 +10,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Log logs events: what was said in clarifications with the fields of agentx-spec 12.3, all others at debug level
-// unless something is wrong.
+// Log logs events: messages of clarifications with the fields of agentx-spec 12.3, and all others at debug level,
+// warnings excepted.
 func Log(log *slog.Logger, list []events.Event) {
 	for _, e := range list {
 		level, msg, attrs := eventAttrs(&e)
@@ -21,10 +21,10 @@ func Log(log *slog.Logger, list []events.Event) {
 
 func eventAttrs(e *events.Event) (slog.Level, string, []slog.Attr) {
 	if e.Clarification != nil {
-		return clarifiedAttrs(e.Clarification)
+		return clarificationAttrs(e.Clarification)
 	}
 	if e.Memory != nil {
-		return rememberedAttrs(e.Memory)
+		return memoryAttrs(e.Memory)
 	}
 	attrs := []slog.Attr{slog.String("ref", e.Ref), slog.String("reason", e.Reason), slog.String("message", e.Message)}
 	if e.Node != "" {
@@ -39,7 +39,7 @@ func eventAttrs(e *events.Event) (slog.Level, string, []slog.Attr) {
 	return slog.LevelDebug, "event", attrs
 }
 
-func clarifiedAttrs(c *controllers.Clarified) (slog.Level, string, []slog.Attr) {
+func clarificationAttrs(c *controllers.Clarified) (slog.Level, string, []slog.Attr) {
 	attrs := []slog.Attr{
 		slog.String("clarificationId", c.ClarificationID), slog.Int("issueNumber", c.IssueNumber),
 		slog.String("fromAgent", c.FromAgent), slog.String("toAgent", c.ToAgent), slog.Int("round", c.Round),
@@ -55,20 +55,21 @@ func clarifiedAttrs(c *controllers.Clarified) (slog.Level, string, []slog.Attr) 
 	return level, c.Type, attrs
 }
 
-func rememberedAttrs(m *controllers.Remembered) (slog.Level, string, []slog.Attr) {
+func memoryAttrs(m *controllers.Remembered) (slog.Level, string, []slog.Attr) {
 	return slog.LevelInfo, m.Type, []slog.Attr{
 		slog.String("agent", m.Agent), slog.Int("issueNumber", m.IssueNumber), slog.Int("count", m.Count),
 		slog.Int("totalTokens", m.TotalTokens), slog.Any("observationIds", m.ObservationIDs),
 	}
 }
 
-// findings are what the monitor found in a turn. Whatever it finds it acts upon in the same turn, so events tell of it.
-type findings struct {
+// monitorFindings are the findings of the monitor in a turn. The monitor acts on every finding in the same turn, so the
+// turn's events report them all.
+type monitorFindings struct {
 	stale             map[string]bool // by id
 	stuck, deadlocked int
 }
 
-func (f *findings) add(list []events.Event) {
+func (f *monitorFindings) add(list []events.Event) {
 	for i := range list {
 		c := list[i].Clarification
 		switch {
@@ -86,10 +87,9 @@ func (f *findings) add(list []events.Event) {
 	}
 }
 
-// log tells what was found in the turn that led to the tree: what became stale in it or still is, what went in circles,
-// and what was in a ring. Without an open question there was nothing to look at, and nothing is logged; where nothing is
-// wrong it is of interest for debugging only.
-func (f *findings) log(log *slog.Logger, t *state.Tree) {
+// log logs the findings of the turn that led to the tree: stale questions, new and old, endless exchanges, and cycles.
+// Without an open question nothing is logged; without a finding the line has debug level.
+func (f *monitorFindings) log(log *slog.Logger, t *state.Tree) {
 	stale, open := len(f.stale), len(f.stale)+f.stuck+f.deadlocked
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
 		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
@@ -108,5 +108,5 @@ func (f *findings) log(log *slog.Logger, t *state.Tree) {
 		log.LogAttrs(context.Background(), level, "monitor", slog.Int("staleCount", stale), slog.Int("stuckCount", f.stuck),
 			slog.Int("deadlockedCount", f.deadlocked))
 	}
-	*f = findings{}
+	*f = monitorFindings{}
 }

@@ -55,7 +55,7 @@ func TestFindings(t *testing.T) {
 		}, quiet, `{"level":"INFO","msg":"monitor","staleCount":0,"stuckCount":1,"deadlockedCount":2}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var f findings
+			var f monitorFindings
 			f.add(c.events)
 			if got := logged(t, func(log *slog.Logger) { f.log(log, c.tree) }); got != c.want {
 				t.Errorf("logged %s, want %s", got, c.want)

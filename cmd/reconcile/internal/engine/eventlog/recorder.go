@@ -1,4 +1,5 @@
-// Package eventlog records what happens in a run: in the event log of the tree, in the structured log, and for an observer.
+// Package eventlog records the events of a run: in the event log of the tree, in the structured log, and for an
+// observer.
 package eventlog
 
 import (
@@ -16,22 +17,22 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// backlog bounds the turns of clarifications that wait for the end of a turn of the loop to be shown.
+// backlog bounds the clarification events that wait for the end of a turn to be shown.
 const backlog = 1024
 
-// Observer is what shows a run. Its methods are called by one goroutine, between turns.
+// Observer displays a run. Its methods are called by one goroutine, between turns.
 type Observer interface {
-	// Report is called with what the performer reports of a node.
+	// Report is called with each report of the performer about a node.
 	Report(controllers.Report)
 	// Tree is called with the tree after a turn; it must not be changed.
 	Tree(*state.Tree)
-	// Said is called after a turn with what was said in clarifications in it.
+	// Said is called after a turn with each clarification event of it.
 	Said(*controllers.Clarified)
-	// Missed is called with how many more such events there were.
+	// Missed is called with the number of further such events that were dropped.
 	Missed(n int)
 }
 
-// Options say what a Recorder works with.
+// Options configure a Recorder.
 type Options struct {
 	Root     *os.Root // of the tree
 	Now      func() time.Time
@@ -40,23 +41,23 @@ type Options struct {
 	Warn     func(text string)
 }
 
-// Recorder publishes the events of a run. What the loop decides is published once; the event log and the structured log
-// have it at once, under the lock of the tree, so that their order is that of the decisions. The observer must not make
-// other processes wait for a terminal: it is called when the lock is released.
+// Recorder publishes the events of a run. Each decision of the loop is published once. The event log and the structured
+// log are written at once, under the lock of the tree, so that they have the order of the decisions. The observer is
+// called after the lock is released, since a slow terminal must not delay other processes.
 type Recorder struct {
 	o      Options
 	bus    events.Bus
 	talk   *events.Subscription
-	missed int      // of the dropped events of talk, those that were reported
-	found  findings // of the monitor in this turn
+	missed int             // dropped events of talk that were reported
+	found  monitorFindings // findings of the monitor in this turn
 	// refused are the replies and questions that were refused in this turn, with the reasons.
 	refused []string
 }
 
-// New returns a Recorder, which is to be closed.
+// New returns a Recorder. The caller closes it.
 func New(o Options) *Recorder {
 	n := &Recorder{o: o}
-	n.bus.Handle(n.keep)
+	n.bus.Handle(n.appendLog)
 	if o.Log != nil {
 		n.bus.Handle(func(list []events.Event) { Log(o.Log, list) })
 		n.bus.Handle(n.found.add)
@@ -82,14 +83,14 @@ func (n *Recorder) Record(list []controllers.Event) {
 	n.bus.Publish(out...)
 }
 
-// keep writes the event log. The log is local and can be lost; failing to write it fails nothing.
-func (n *Recorder) keep(list []events.Event) {
+// appendLog writes the event log. The log is local and expendable: an error is only a warning.
+func (n *Recorder) appendLog(list []events.Event) {
 	if err := events.Append(n.o.Root, list); err != nil {
 		n.o.Warn("event log: " + err.Error())
 	}
 }
 
-// Observe hands on reports as they come, and after a turn the tree and what was said in it.
+// Observe passes reports to the observer, and after a turn the tree and the clarification events.
 func (n *Recorder) Observe(reports []controllers.Report, t *state.Tree) {
 	for _, r := range reports {
 		n.o.Observer.Report(r)
@@ -102,14 +103,14 @@ func (n *Recorder) Observe(reports []controllers.Report, t *state.Tree) {
 	}
 	n.refused = nil
 	n.o.Observer.Tree(t)
-	n.show()
+	n.showTalk()
 	if n.o.Log != nil {
 		n.found.log(n.o.Log, t)
 	}
 }
 
-// show prints what was said since the last time.
-func (n *Recorder) show() {
+// showTalk shows the clarification events since the last call.
+func (n *Recorder) showTalk() {
 	for {
 		select {
 		case d, ok := <-n.talk.C:
@@ -130,14 +131,14 @@ func (n *Recorder) reportMissed(missed int) {
 	}
 }
 
-// Close shows what is left. It must not be called under the lock of the tree.
+// Close shows the remaining events. It must not be called under the lock of the tree.
 func (n *Recorder) Close() {
 	n.bus.Close()
-	n.show()
+	n.showTalk()
 	n.reportMissed(n.talk.Dropped() - n.missed)
 }
 
-// eventText is "Running → Succeeded", with the message where there is one that says more.
+// eventText returns "Running → Succeeded", followed by the message if it adds information.
 func eventText(e controllers.Event) string {
 	text := e.Message
 	if e.From != e.To {
@@ -153,7 +154,7 @@ func eventText(e controllers.Event) string {
 	return text
 }
 
-// entry is an event as the logs have it.
+// entry converts an event to its form in the logs.
 func entry(e controllers.Event) events.Event {
 	kind := events.Normal
 	if e.Warning {
@@ -163,7 +164,7 @@ func entry(e controllers.Event) events.Event {
 		Clarification: e.Clarified, Memory: e.Remembered}
 }
 
-// Append writes an event of what happened outside of a run into the logs. It takes the lock of the tree; log may be nil.
+// Append writes an event that happened outside of a run to the logs. It takes the lock of the tree; log may be nil.
 func Append(ctx context.Context, s *state.Store, log *slog.Logger, e controllers.Event) error {
 	list := []events.Event{entry(e)}
 	if log != nil {

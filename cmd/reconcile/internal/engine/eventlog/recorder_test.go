@@ -73,7 +73,7 @@ func TestEventsThatAreNotShownAreCounted(t *testing.T) {
 		list = append(list, answered(i, "Yes."))
 	}
 	n.Record(list)
-	n.show()
+	n.showTalk()
 	n.Record(list[:1])
 	n.Record(list)
 	n.Close()

@@ -13,40 +13,40 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// FollowOptions say what Follow works with.
+// FollowOptions configure Follow.
 type FollowOptions struct {
 	Tree     tree.Config
 	Store    *state.Store
 	Settings *schemas.SettingsSpec
-	Warn     func(text string) // is called with what is wrong with the index, each once
-	Index    func(error)       // is Options.Warn of the keepers
+	Warn     func(text string) // called with each problem of the index once
+	Index    func(error)       // Options.Warn of the keepers
 }
 
-// follower keeps the index in step with a tree that is watched, beside the loop. It begins when there is an index: who never
-// searches pays nothing.
+// follower keeps the index of a watched tree up to date, concurrently with the loop. It starts once an index exists, so
+// users who never search pay nothing.
 type follower struct {
 	o       FollowOptions
-	tree    *state.Tree    // as it was last handed on; nil before
-	watcher *watch.Watcher // of all that is indexed; nil as long as there is no index
+	tree    *state.Tree    // the latest tree; nil before the first
+	watcher *watch.Watcher // of all indexed files; nil while there is no index
 	due     <-chan time.Time
-	warn    func(error) // what is wrong with the index keeps nobody from working
+	warn    func(error) // reports problems of the index, which do not stop the watcher
 	retry   retry
 }
 
-// retry is when to try again to make vectors that an index lacks.
+// retry schedules retries for vectors that an index lacks.
 type retry struct {
-	wait  time.Duration    // since the last try; 0: nothing is lacking
-	again <-chan time.Time // when to try again; nil: at the next refresh
+	wait  time.Duration    // since the last try; 0: no vectors are missing
+	again <-chan time.Time // time of the next try; nil: at the next refresh
 }
 
-// Bounds of how long to wait until vectors that an index lacks are tried again.
+// Bounds of the interval between retries.
 const (
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
 )
 
-// tried notes what came of a try: the next one is after twice the time.
-func (r *retry) tried(lacks bool) {
+// noteTry records the result of a try and doubles the interval if vectors are still missing.
+func (r *retry) noteTry(lacks bool) {
 	if !lacks {
 		*r = retry{}
 		return
@@ -55,16 +55,16 @@ func (r *retry) tried(lacks bool) {
 	r.again = time.After(r.wait)
 }
 
-// stopFor is how long the end of a watcher waits for a refresh that is under way. What it leaves is the old index
-// or the new.
-const stopFor = 2 * time.Second
+// stopTimeout is how long the end of a watcher waits for a running refresh. An aborted refresh leaves the old index or
+// the new one.
+const stopTimeout = 2 * time.Second
 
-// Follow begins to follow the trees that tell hands on. stop ends it.
-func Follow(ctx context.Context, o FollowOptions) (tell func(*state.Tree), stop func()) {
+// Follow follows the trees that update passes on. stop ends it.
+func Follow(ctx context.Context, o FollowOptions) (update func(*state.Tree), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	trees, over := make(chan *state.Tree, 1), make(chan struct{})
 	warn := Once(func(err error) {
-		if ctx.Err() == nil { // what breaks because it is the end is no matter for a warning
+		if ctx.Err() == nil { // errors caused by the end itself are not reported
 			o.Warn("index: " + err.Error())
 		}
 	})
@@ -77,7 +77,7 @@ func Follow(ctx context.Context, o FollowOptions) (tell func(*state.Tree), stop 
 		cancel()
 		select {
 		case <-over:
-		case <-time.After(stopFor):
+		case <-time.After(stopTimeout):
 		}
 	}
 	return loop.Latest(trees), stop
@@ -86,7 +86,7 @@ func Follow(ctx context.Context, o FollowOptions) (tell func(*state.Tree), stop 
 func (f *follower) run(ctx context.Context, trees <-chan *state.Tree) {
 	defer func() {
 		if f.watcher != nil {
-			_ = f.watcher.Close() // it has nothing to say
+			_ = f.watcher.Close() // it has no error to report
 		}
 	}()
 	for {
@@ -98,14 +98,14 @@ func (f *follower) run(ctx context.Context, trees <-chan *state.Tree) {
 		case <-ctx.Done():
 			return
 		case f.tree = <-trees:
-			f.later()
+			f.scheduleRefresh()
 		case h := <-hints:
 			if h.Full || slices.ContainsFunc(h.Paths, isIndexed) {
-				f.later()
+				f.scheduleRefresh()
 			}
 		case <-f.retry.again:
 			f.retry.again = nil
-			f.later()
+			f.scheduleRefresh()
 		case <-f.due:
 			f.due = nil
 			if err := f.refresh(ctx); err != nil {
@@ -118,14 +118,14 @@ func (f *follower) run(ctx context.Context, trees <-chan *state.Tree) {
 // isIndexed reports whether a file is not the index itself.
 func isIndexed(p string) bool { return p != index.SnapshotPath && p != index.DeltaPath }
 
-// later has the index refreshed after a while, in which more may change.
-func (f *follower) later() {
+// scheduleRefresh schedules a refresh after a delay, in which further changes are batched.
+func (f *follower) scheduleRefresh() {
 	if f.due == nil && f.tree != nil {
 		f.due = time.After(f.o.Settings.Watch.CommitDelay.Std())
 	}
 }
 
-// refresh brings an index that is there up to date.
+// refresh updates an existing index.
 func (f *follower) refresh(ctx context.Context) error {
 	k, _, err := NewKeeper(ctx, Options{Tree: f.o.Tree, Warn: f.o.Index}, f.o.Store, f.tree)
 	if err != nil || !k.Exists() {
@@ -142,13 +142,13 @@ func (f *follower) refresh(ctx context.Context) error {
 		return err
 	}
 	if k.Retry {
-		f.retry.tried(x.LacksVectors())
+		f.retry.noteTry(x.LacksVectors())
 	}
 	x.Close()
 	return nil
 }
 
-// watchFiles begins to watch all that is indexed.
+// watchFiles starts watching all indexed files.
 func (f *follower) watchFiles(k *index.Keeper) (err error) {
 	s := f.o.Settings.Watch
 	f.watcher, err = watch.New(f.o.Tree.Dir, watch.Options{

@@ -1,31 +1,34 @@
-// Package indexing keeps the index of a tree: for a command that searches, and beside a run that watches.
+// Package indexing maintains the index of a tree: for a command that searches, and during a watching run.
 package indexing
 
 import (
 	"context"
+	"fmt"
+	"path"
 	"sync"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
-// Options say what keeping an index takes.
+// Options configure the maintenance of an index.
 type Options struct {
 	Tree tree.Config
-	// Warn is called with what the index has to do without. It keeps nobody from working.
+	// Warn is called with missing parts of the index, which do not stop the work.
 	Warn func(error)
-	// Note is called with what a person should know.
+	// Note is called with notes for the user.
 	Note func(text string)
-	// Progress is called with how far building is; may be nil.
+	// Progress is called with the progress of a build; may be nil.
 	Progress func(step string, done, total int)
 }
 
-// NewKeeper returns what keeps the index of an open tree. denied says why the endpoint for vectors may not be asked; nil: it
-// may, or there is none.
+// NewKeeper returns the keeper of an open tree's index. denied says why the endpoint for vectors is not allowed; nil if
+// it is, or there is none.
 func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k *index.Keeper, denied, err error) {
 	k = &index.Keeper{
 		Store: s, Now: o.Tree.Now, Warn: Once(o.Warn), Progress: o.Progress,
@@ -45,7 +48,8 @@ func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k
 	return k, denied, err
 }
 
-// Once passes on what was not reported yet: an index is built of words first, and then with vectors.
+// Once passes each error on once: an index is first built from words, and then with vectors, and both may report the
+// same error.
 func Once(warn func(error)) func(error) {
 	var said sync.Map
 	return func(err error) {
@@ -53,4 +57,32 @@ func Once(warn func(error)) func(error) {
 			warn(err)
 		}
 	}
+}
+
+// Ignore adds a new index to the folder's .gitignore, or notes the line to add if the folder has one already.
+func Ignore(o Options, k *index.Keeper) {
+	dir, name := path.Split(index.SnapshotPath)
+	if _, err := gitrepo.Open(o.Tree.Dir); err != nil || k.Ignored(path.Clean(dir), true)(name, false) {
+		return
+	}
+	if wrote, err := k.Store.Ignore(path.Clean(dir), "*.snapshot"); err != nil || !wrote {
+		o.Note(fmt.Sprintf("%s is derived, and git does not ignore it: add the line %s to .gitignore", index.SnapshotPath, IgnoreLine))
+	}
+}
+
+// IgnoreLine is the line of .gitignore that excludes the index from git.
+const IgnoreLine = "/vectors/*.snapshot"
+
+// Examine describes the content of an existing index, or returns why it is unusable.
+func Examine(k *index.Keeper, t *state.Tree) (string, error) {
+	x, err := k.Open(t)
+	if err != nil {
+		return "", err
+	}
+	defer x.Close()
+	model := x.Meta().Model
+	if model == "" {
+		model = "nothing"
+	}
+	return fmt.Sprintf("%s, vectors by %s", render.GroupedPlural(x.Graph().Nodes(), "node"), model), x.Verify()
 }

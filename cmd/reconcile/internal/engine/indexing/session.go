@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Session is an index in use, which was brought up to date. A new one answers by words only, until it is finished.
+// Session is an updated index in use. A new index searches by words only until it is finished.
 type Session struct {
 	*index.Kept
 	options Options
@@ -18,7 +18,7 @@ type Session struct {
 	tree    *state.Tree
 }
 
-// Open brings the index of an open tree up to date. The caller finishes or closes the session.
+// Open updates the index of an open tree. The caller finishes or closes the session.
 func Open(ctx context.Context, o Options, k *index.Keeper, t *state.Tree) (*Session, error) {
 	x, err := k.Refresh(ctx, t)
 	if err != nil {
@@ -27,8 +27,8 @@ func Open(ctx context.Context, o Options, k *index.Keeper, t *state.Tree) (*Sess
 	return &Session{x, o, k, t}, nil
 }
 
-// Repair builds the index again. damage is what somebody found wrong with it: what is large is compared with its sums as it is
-// read.
+// Repair rebuilds the index. damage is the error that was found in it. Large sections are verified against their
+// checksums as they are read.
 func (s *Session) Repair(ctx context.Context, damage error) error {
 	x, err := s.keeper.Repair(ctx, s.tree, damage)
 	if err != nil {
@@ -39,20 +39,20 @@ func (s *Session) Repair(ctx context.Context, damage error) error {
 	return nil
 }
 
-// Whole reports whether nothing is left to [Session.Finish].
-func (s *Session) Whole() bool { return s.Kept.Finish == nil }
+// Complete reports whether [Session.Finish] has nothing left to do.
+func (s *Session) Complete() bool { return s.Kept.Finish == nil }
 
-// Finish makes what a new index still lacks, and closes the session.
+// Finish adds the missing parts of a new index, and closes the session.
 func (s *Session) Finish(ctx context.Context) error {
 	defer func() { s.Close() }()
-	if s.Whole() {
+	if s.Complete() {
 		return nil
 	}
 	s.options.Note(fmt.Sprintf("the index is built (%s); until then, search goes by words only", s.How.Rebuilt))
 	whole, err := s.Kept.Finish(ctx)
 	if _, written := errors.AsType[*fs.PathError](err); written {
 		s.options.Warn(fmt.Errorf("the index could not be kept, and is built again next time: %w", err))
-		return nil // what was asked for was answered
+		return nil // the query was answered already
 	}
 	if err != nil {
 		return err

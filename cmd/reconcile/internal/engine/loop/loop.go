@@ -53,7 +53,7 @@ type Loop struct {
 	Store   *state.Store
 	Perform Performer
 	Now     func() time.Time
-	// CPUs is the number of processors, which limits.concurrentTasks 0 means.
+	// CPUs is the number of processors; limits.concurrentTasks: 0 allows that many tasks.
 	CPUs int
 	// Linger keeps the lock of the tree from turn to turn, for some milliseconds, while effects end at once. Other
 	// processes wait that long.

@@ -66,7 +66,7 @@ func (r *remote) PushPending(context.Context) error          { return r.say("lea
 func (r *remote) Unpushed(context.Context) ([]string, error) { return r.owed, nil }
 func (r *remote) has(what string) int                        { return strings.Count(strings.Join(r.log, " "), what) }
 
-// Elsewhere leaves out what has run out.
+// OtherClaims omits expired claims.
 func (r *remote) OtherClaims() map[string]time.Time {
 	now := time.Now()
 	maps.DeleteFunc(r.others, func(_ string, until time.Time) bool { return !now.Before(until) })

@@ -12,8 +12,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// answered are the comments to which a reply of ours stands on an issue of which nothing was read: its record was lost,
-// and what was refused then must not act now. What was accepted is known by its specs.
+// answered are the comments that have a reply of ours on an issue without a read position: its record was lost, and
+// comments that were refused before must not take effect now. Accepted comments are known by their specs.
 func (in *Inbox) answered(ctx context.Context, f *schemas.MirrorFile, all []github.Comment) (map[int64]bool, error) {
 	if !f.Read.Since.IsZero() || len(f.Handled) > 0 {
 		return nil, nil
@@ -25,7 +25,7 @@ func (in *Inbox) answered(ctx context.Context, f *schemas.MirrorFile, all []gith
 		if !isReply || err != nil {
 			continue
 		}
-		me, err := in.Remote.Viewer(ctx)
+		me, err := in.Mirror.Remote.Viewer(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -34,23 +34,25 @@ func (in *Inbox) answered(ctx context.Context, f *schemas.MirrorFile, all []gith
 	return out, nil
 }
 
-// mine reports whether a comment is one of this program: it is on record, its marker fits its text, or the token's account
-// wrote it, with a marker of which the key may be lost. What else holds a marker was copied or made up.
-func (in *Inbox) mine(ctx context.Context, f *schemas.MirrorFile, c *github.Comment) (bool, error) {
+// isOurs reports whether this program wrote a comment: it is on record, its marker matches its text, or it has a
+// marker, whose key may be lost, and the token's account as author. Any other comment with a marker is a copy or a
+// forgery.
+func (in *Inbox) isOurs(ctx context.Context, f *schemas.MirrorFile, c *github.Comment) (bool, error) {
 	if slices.ContainsFunc(f.Comments, func(o schemas.MirrorComment) bool { return o.ID == c.ID }) {
 		return true, nil
 	}
 	if mirror.Marked(c.Body) == "" {
 		return false, nil
 	}
-	if _, ok := in.Keys.Open(c.Body); ok {
+	if _, ok := in.Mirror.Keys.Open(c.Body); ok {
 		return true, nil
 	}
-	me, err := in.Remote.Viewer(ctx)
+	me, err := in.Mirror.Remote.Viewer(ctx)
 	return err == nil && sameUser(c.Author, me), err
 }
 
-// actor is the author of a comment, with what counts of his teams and permission, and whether he may give commands.
+// actor returns the author of a comment with the relevant teams and permission, and whether the author may give
+// commands.
 func (in *Inbox) actor(ctx context.Context, f *schemas.MirrorFile, c *github.Comment) (slash.Actor, bool, error) {
 	a := slash.Actor{Login: c.Author.Login, Association: c.Association, Bot: c.Author.Bot}
 	for _, team := range slash.TeamsToAsk(a, &in.Commands) {
@@ -63,7 +65,7 @@ func (in *Inbox) actor(ctx context.Context, f *schemas.MirrorFile, c *github.Com
 			break
 		}
 	}
-	if slash.AsksPermission(a, &in.Commands) && saysSomething(f, c) {
+	if slash.AsksPermission(a, &in.Commands) && isRelevant(f, c) {
 		var err error
 		if a.Permission, err = in.permission(ctx, a.Login); err != nil {
 			return a, false, err
@@ -72,22 +74,23 @@ func (in *Inbox) actor(ctx context.Context, f *schemas.MirrorFile, c *github.Com
 	return a, slash.Authorize(a, &in.Commands) == nil, nil
 }
 
-// saysSomething reports whether a comment may be meant for this program: it has a command, or an agent asked something
-// on its issue. Of all others nobody has to know who may what.
-func saysSomething(f *schemas.MirrorFile, c *github.Comment) bool {
+// isRelevant reports whether a comment may be addressed to this program: it has a command, or its issue has a question
+// of an agent. The permissions of other authors are not requested.
+func isRelevant(f *schemas.MirrorFile, c *github.Comment) bool {
 	return slices.ContainsFunc(f.Comments, func(o schemas.MirrorComment) bool { return strings.HasPrefix(o.Key, "round/") }) ||
 		len(slash.Parse(c.Body).Commands) > 0
 }
 
-// permission asks once for each login. What the token may not ask gives nobody a right.
+// permission returns the permission of a login, requested once. If the token may not request it, nobody has a
+// permission.
 func (in *Inbox) permission(ctx context.Context, login string) (string, error) {
 	may, known := in.may[login]
 	if known {
 		return may, nil
 	}
-	may, err := in.Listener.Permission(ctx, login)
-	if ofOne(err) {
-		in.heard.note("whether somebody may write to the repository cannot be told, so members whose membership is private "+
+	may, err := in.Client.Permission(ctx, login)
+	if isLocal(err) {
+		in.result.note("whether somebody may write to the repository cannot be told, so members whose membership is private "+
 			"count only if github.commands.allow lists them: %v", err)
 		may, err = "none", nil
 	}
@@ -101,7 +104,7 @@ func (in *Inbox) permission(ctx context.Context, login string) (string, error) {
 	return may, nil
 }
 
-// inTeam asks once for each team and login. A team that the token does not see has nobody in it.
+// inTeam returns whether a login is in a team, requested once. A team that the token cannot see counts as empty.
 func (in *Inbox) inTeam(ctx context.Context, team, login string) (bool, error) {
 	key := team + " " + login
 	is, known := in.teams[key]
@@ -109,9 +112,9 @@ func (in *Inbox) inTeam(ctx context.Context, team, login string) (bool, error) {
 		return is, nil
 	}
 	org, name, _ := strings.Cut(team, "/")
-	is, err := in.Listener.InTeam(ctx, org, name, login)
-	if ofOne(err) {
-		in.heard.note("whether somebody is in the team %s cannot be told: %v", team, err)
+	is, err := in.Client.InTeam(ctx, org, name, login)
+	if isLocal(err) {
+		in.result.note("whether somebody is in the team %s cannot be told: %v", team, err)
 		is, err = false, nil
 	}
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
 )
 
-// mirrorClaim is what a reconciler claims on the remote while it mirrors.
+// mirrorClaim is the key that a reconciler claims on the remote while it mirrors.
 const mirrorClaim = "github-mirror"
 
-// mirrorPatience is how long a run waits for another on the same tree that mirrors.
-const mirrorPatience = 30 * time.Second
+// mirrorLockTimeout is how long a run waits for another run on the same tree that mirrors.
+const mirrorLockTimeout = 30 * time.Second
 
-// alone has this run mirror alone: on this tree by a lock, and among those that share a branch by a claim. release is nil
-// if another one does it, which then is in step with what it has, or a later run with this.
-func (m *Runner) alone(ctx context.Context) (held context.Context, release func(), err error) {
+// exclusive makes this run the only one that mirrors: on this tree by a lock, and among the reconcilers on a branch by
+// a claim. release is nil if another reconciler holds the claim; then that one or a later run mirrors the changes.
+func (m *Runner) exclusive(ctx context.Context) (held context.Context, release func(), err error) {
 	if err := os.MkdirAll(filepath.Join(m.o.Tree.Dir, ".reconcile", "locks"), 0o755); err != nil {
 		return ctx, nil, err
 	}
 	l := flock.New(filepath.Join(m.o.Tree.Dir, ".reconcile", "locks", "github"))
-	wait, cancel := context.WithTimeout(ctx, mirrorPatience)
+	wait, cancel := context.WithTimeout(ctx, mirrorLockTimeout)
 	defer cancel()
 	if ok, err := l.TryLockContext(wait, 100*time.Millisecond); !ok {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
@@ -33,7 +33,7 @@ func (m *Runner) alone(ctx context.Context) (held context.Context, release func(
 		}
 		return ctx, nil, err
 	}
-	unlock := func() { _ = l.Unlock() } // the end of the process does it, too
+	unlock := func() { _ = l.Unlock() } // the end of the process unlocks it, too
 	if m.o.Share == nil {
 		return ctx, unlock, nil
 	}
@@ -45,10 +45,10 @@ func (m *Runner) alone(ctx context.Context) (held context.Context, release func(
 	return held, func() { drop(); unlock() }, nil
 }
 
-// errUnheld is the error of what was broken off because another reconciler may do it now.
+// errUnheld is the error of work that was aborted because another reconciler may do it now.
 var errUnheld = errors.New("the claim on the remote was lost, so another reconciler may be at it; the next run goes on")
 
-// unheld is an error of something that was done while a claim was held.
+// unheld replaces an error that was caused by the loss of a claim with errUnheld.
 func unheld(ctx, held context.Context, err error) error {
 	if err != nil && held.Err() != nil && ctx.Err() == nil {
 		return errUnheld
@@ -56,8 +56,8 @@ func unheld(ctx, held context.Context, err error) error {
 	return err
 }
 
-// hold claims something among reconcilers, each time for a while, for as long as a run works on it. drop is nil while
-// another one has it. held ends when the claim is lost, or may be: it ran out while the remote could not be reached.
+// hold claims key among reconcilers and renews the claim during a run; each is its lifetime. drop is nil if another
+// reconciler holds the claim. held ends when the claim is lost, or may be: it expired while the remote was unreachable.
 func hold(ctx context.Context, r claims.Remote, key string, each time.Duration) (held context.Context, drop func(), err error) {
 	began := time.Now()
 	refused, err := r.Take(ctx, []string{key})
@@ -74,11 +74,11 @@ func hold(ctx context.Context, r claims.Remote, key string, each time.Duration) 
 	return held, func() {
 		cancel()
 		<-over
-		_ = r.Drop(context.WithoutCancel(ctx), []string{key}) // else it runs out
+		_ = r.Drop(context.WithoutCancel(ctx), []string{key}) // otherwise it expires
 	}, nil
 }
 
-// renewing renews a claim that stands until a time, and returns when it is lost, or may be, or ctx ends.
+// renewing renews a claim that is valid until a time. It returns when the claim is lost, or may be, or ctx ends.
 func renewing(ctx context.Context, r claims.Remote, key string, each time.Duration, until time.Time) {
 	tick := time.NewTicker(each / 3)
 	defer tick.Stop()

@@ -172,7 +172,7 @@ func process(t *testing.T, dir string, k *talk, write func(p string, do func() e
 	in := &Inbox{
 		Mirror: &Mirror{Remote: k, Records: NewRecords(store, testRepo, false, func(s string) { t.Error(s) }),
 			Now: func() time.Time { return k.clock }},
-		Listener: k, Known: memory.Source{}, Watch: k.watch,
+		Client: k, Known: memory.Source{}, Watch: k.watch,
 		Write: func(s controllers.Spec) error {
 			return write(s.Path, func() error { return writeNew(store, s) })
 		},
@@ -180,7 +180,7 @@ func process(t *testing.T, dir string, k *talk, write func(p string, do func() e
 			return fmt.Sprintf("It is shown: %s %v", v.Verb, v.Objects) + k.more
 		},
 	}
-	if in.Keys, err = in.Records.Keys(t.Context(), ""); err != nil {
+	if in.Mirror.Keys, err = in.Mirror.Records.Keys(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	in.Commands = store.Settings().GitHub.Commands
@@ -562,7 +562,7 @@ func TestInboxFlood(t *testing.T) {
 	k := newTalk()
 	dir := newTree(t, k)
 	want := map[int64]string{}
-	for range mostReceipts + 2 {
+	for range maxReceipts + 2 {
 		want[k.write(42, "mallory", "NONE", "/cancel")] = "confused"
 	}
 	last := k.write(42, "octo", "OWNER", "/hold build")

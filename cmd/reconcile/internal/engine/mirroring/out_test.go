@@ -426,7 +426,7 @@ func TestOneIssueDoesNotHoldUpOthers(t *testing.T) {
 	for n := range 4 {
 		many = append(many, mirror.Issue{Number: n + 1, Comments: []mirror.Comment{{Key: "k", Body: "b"}}})
 	}
-	if r, err := run(t, t.TempDir(), w, many); !errors.Is(err, github.ErrForbidden) || len(w.calls)+w.reads != mostRefusals || r.Left != 4 {
+	if r, err := run(t, t.TempDir(), w, many); !errors.Is(err, github.ErrForbidden) || len(w.calls)+w.reads != maxRefusals || r.Left != 4 {
 		t.Errorf("%+v, %v, %d reads", r, err, w.reads)
 	}
 	w.calls, w.reads = nil, 0

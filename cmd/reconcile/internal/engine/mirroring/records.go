@@ -17,16 +17,16 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// recordLimit is the largest record that is read, in bytes.
+// recordLimit is the maximum size of a record, in bytes.
 const recordLimit = 16 << 20
 
-// Records are the files below state/github: what was made on GitHub and read there. Each change is on disk, durably, when
-// the method that makes it returns. They are for one goroutine.
+// Records are the files below state/github: what was created on GitHub and read there. Each change is durable when its
+// method returns. Records are not safe for concurrent use.
 type Records struct {
 	store *state.Store
 	repo  string // owner/name
 	warn  func(string)
-	dry   bool // nothing is written, and what would be is remembered
+	dry   bool // changes stay in memory and are not written
 
 	issues  map[int]*schemas.MirrorFile
 	objects map[schemas.Ref]*schemas.MirrorObject
@@ -34,8 +34,8 @@ type Records struct {
 	newKey  bool
 }
 
-// NewRecords returns the records of what stands in a repository. warn is told of files that cannot be used and are moved
-// to .reconcile/damaged: what they said is found again on GitHub. Dry records are never written.
+// NewRecords returns the records of a repository. warn is called for damaged files, which are moved to
+// .reconcile/damaged: their content is looked up on GitHub again. Dry records are never written.
 func NewRecords(store *state.Store, repo string, dry bool, warn func(string)) *Records {
 	return &Records{store: store, repo: repo, dry: dry, warn: warn, issues: map[int]*schemas.MirrorFile{},
 		objects: map[schemas.Ref]*schemas.MirrorObject{}}
@@ -44,7 +44,7 @@ func NewRecords(store *state.Store, repo string, dry bool, warn func(string)) *R
 // Changed reports whether a file was written.
 func (r *Records) Changed() bool { return r.changed }
 
-// Issue is what is on record of an issue; empty where nothing is. Callers must not change it.
+// Issue returns the record of an issue; it is empty if there is none. Callers must not change it.
 func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, error) {
 	if f := r.issues[issue]; f != nil {
 		return f, nil
@@ -58,10 +58,10 @@ func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, er
 	return f, nil
 }
 
-// ChangeIssue changes what is on record of an issue. change may be called several times, with what other processes wrote
-// meanwhile.
+// ChangeIssue changes the record of an issue. change may be called several times, with concurrent changes of other
+// processes.
 func (r *Records) ChangeIssue(ctx context.Context, issue int, change func(*schemas.MirrorFile)) error {
-	if _, err := r.Issue(ctx, issue); err != nil { // it moves a file aside that cannot be used
+	if _, err := r.Issue(ctx, issue); err != nil { // moves a damaged file away
 		return err
 	}
 	if r.dry {
@@ -88,7 +88,7 @@ func (r *Records) newIssue(issue int) *schemas.MirrorFile {
 	return &schemas.MirrorFile{Version: schemas.MirrorVersion, Repo: r.repo, Issue: issue}
 }
 
-// readIssue reads a record; nil data says nothing.
+// readIssue decodes a record; nil data is an empty one.
 func (r *Records) readIssue(issue int, data []byte, into *schemas.MirrorFile) error {
 	*into = *r.newIssue(issue)
 	if data == nil {
@@ -100,7 +100,7 @@ func (r *Records) readIssue(issue int, data []byte, into *schemas.MirrorFile) er
 	return errors.Join(into.Check(issue), r.sameRepo(into.Repo))
 }
 
-// sortIssue puts lists into the order of the file.
+// sortIssue sorts the lists into the order of the file.
 func sortIssue(f *schemas.MirrorFile) {
 	slices.SortFunc(f.Comments, func(a, b schemas.MirrorComment) int { return strings.Compare(a.Key, b.Key) })
 	slices.SortFunc(f.Handled, func(a, b schemas.MirrorHandled) int { return int(max(-1, min(1, a.Comment-b.Comment))) })
@@ -112,7 +112,7 @@ func sortIssue(f *schemas.MirrorFile) {
 	f.Others = slices.Compact(f.Others)
 }
 
-// Made is the issue that was made for an object, 0 if none was.
+// Made returns the issue that was created for an object, or 0.
 func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
 	o, err := r.Object(ctx, ref)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
 	return o.Issue, nil
 }
 
-// Object is what is on record of the issue of an object that names none. Callers must not change it.
+// Object returns the record of the issue of an object whose spec names none. Callers must not change it.
 func (r *Records) Object(ctx context.Context, ref schemas.Ref) (*schemas.MirrorObject, error) {
 	if o := r.objects[ref]; o != nil {
 		return o, nil
@@ -181,7 +181,7 @@ func (r *Records) sameRepo(repo string) error {
 	return nil
 }
 
-// Issues are the numbers of all issues that something is on record of, sorted.
+// Issues returns the numbers of all issues with a record, sorted.
 func (r *Records) Issues() ([]int, error) {
 	var out []int
 	err := r.store.ListFolder(r.store.MirrorDir(), func(name []byte, id state.Identity) {
@@ -198,11 +198,11 @@ func (r *Records) Issues() ([]int, error) {
 	return out, nil
 }
 
-// NewKey reports whether what stands on GitHub may be signed with a key that was lost: Keys made one, and no run of the
-// mirror has looked at everything since.
+// NewKey reports whether content on GitHub may be signed with a lost key: Keys created a new key, and the mirror has
+// not completed a run since.
 func (r *Records) NewKey() bool { return r.newKey }
 
-// Signed notes that everything was looked at, and signed with a key that is known.
+// Signed records that all content was checked, and is signed with a known key.
 func (r *Records) Signed(ctx context.Context) error {
 	if !r.newKey {
 		return nil
@@ -221,7 +221,7 @@ func (r *Records) Signed(ctx context.Context) error {
 	})
 }
 
-// readKeys reads the file of keys; nil data has none.
+// readKeys decodes the file of keys; nil data is an empty one.
 func readKeys(data []byte) (*schemas.MirrorKeys, error) {
 	kept := new(schemas.MirrorKeys)
 	if data == nil {
@@ -233,8 +233,8 @@ func readKeys(data []byte) (*schemas.MirrorKeys, error) {
 	return kept, kept.Check()
 }
 
-// Keys are what markers are signed with: secret, if there is one, and those on record, of which the first is made if there
-// is none. A secret comes from the environment, and is written nowhere.
+// Keys returns the keys that sign markers: secret, if set, and those on record; the first one is created if there is
+// none. A secret comes from the environment, and is never written.
 func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) {
 	var kept *schemas.MirrorKeys
 	decode := func(data []byte) (err error) {
@@ -279,7 +279,7 @@ func (r *Records) fold(ctx context.Context, p string, fold func(old []byte) ([]b
 	return nil
 }
 
-// read reads a record, if there is one. One that cannot be used is moved aside, but for one of a newer program.
+// read reads a record, if it exists. A damaged one is moved away, unless a newer program wrote it.
 func (r *Records) read(ctx context.Context, p string, decode func([]byte) error) error {
 	data, _, err := r.store.ReadFile(p, recordLimit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -297,11 +297,11 @@ func (r *Records) read(ctx context.Context, p string, decode func([]byte) error)
 		return decode(nil)
 	}
 	r.warn(fmt.Sprintf("%s: %v; it was moved to .reconcile/damaged, and what it said is looked up on GitHub", p, err))
-	return errors.Join(r.setAside(ctx, p, decode), decode(nil))
+	return errors.Join(r.moveDamaged(ctx, p, decode), decode(nil))
 }
 
-// setAside moves a record out of the way that under its lock still cannot be used.
-func (r *Records) setAside(ctx context.Context, p string, decode func([]byte) error) (err error) {
+// moveDamaged moves a record away that is still damaged under its lock.
+func (r *Records) moveDamaged(ctx context.Context, p string, decode func([]byte) error) (err error) {
 	l, err := r.store.Lock(ctx)
 	if err != nil {
 		return err
@@ -310,5 +310,5 @@ func (r *Records) setAside(ctx context.Context, p string, decode func([]byte) er
 	return r.store.SetAside(ctx, p, func(data []byte) bool { return decode(data) != nil }, nil)
 }
 
-// stamp is a time as records have it.
-func stamp(t time.Time) schemas.Time { return schemas.NewTime(t.Truncate(time.Second)) }
+// recordTime rounds a time to the precision of records.
+func recordTime(t time.Time) schemas.Time { return schemas.NewTime(t.Truncate(time.Second)) }

@@ -27,10 +27,10 @@ import (
 // keyVariable is the environment variable whose value signs markers instead of the key in the tree.
 const keyVariable = "RECONCILE_MIRROR_KEY"
 
-// mirrorKeyLength is the least length of a key from the environment.
+// mirrorKeyLength is the minimum length of a key from the environment.
 const mirrorKeyLength = 16
 
-// RunnerOptions say what a Runner works with.
+// RunnerOptions configure a Runner.
 type RunnerOptions struct {
 	Tree     tree.Config
 	Store    *state.Store
@@ -38,25 +38,25 @@ type RunnerOptions struct {
 	Commits  *commits.Committer // nil: nothing is committed
 	Share    *share.Share       // nil: nothing is pushed
 	Watching bool
-	// Show writes what a command in a comment asks for, as Markdown.
+	// Show renders the answer to a command in a comment as Markdown.
 	Show func(*state.Tree, slash.View) string
 	Warn func(text string)
 	Note func(text string)
 }
 
-// Runner keeps the issues of a repository on GitHub in step with the tree of a run.
+// Runner mirrors the tree of a run to the issues of a repository on GitHub.
 type Runner struct {
 	o      RunnerOptions
 	client *github.Client
 	repo   string // owner/name
 	files  string // the address of the tree's files
-	// comments is what a watcher knows of comments; nil in a run that looks once.
+	// comments is a watcher's state for reading comments; nil in a run that reads once.
 	comments *Watch
-	warned   string // what warnOnce said last
+	warned   string // last text of warnOnce
 }
 
-// OpenRunner returns nil when nothing is to be mirrored, also where that cannot be: a mirror that is late is brought up to
-// date by a later run, and keeps none from its work.
+// OpenRunner returns nil if mirroring is disabled or impossible. A late mirror is updated by a later run, and blocks no
+// work.
 func OpenRunner(o RunnerOptions) *Runner {
 	set := &o.Settings.GitHub
 	if !set.Mirror {
@@ -76,7 +76,7 @@ func OpenRunner(o RunnerOptions) *Runner {
 	return &Runner{o: o, client: client, repo: set.Repo, files: FilesOnline(o.Tree, set)}
 }
 
-// FilesOnline is the address of the tree's files on the default branch.
+// FilesOnline returns the URL of the tree's files on the default branch.
 func FilesOnline(c tree.Config, set *schemas.GitHubSettings) string {
 	server := cmp.Or(c.Getenv("GITHUB_SERVER_URL"), "https://github.com")
 	if set.BaseURL != "" {
@@ -84,7 +84,7 @@ func FilesOnline(c tree.Config, set *schemas.GitHubSettings) string {
 		if err != nil {
 			return ""
 		}
-		server = u.Scheme + "://" + strings.TrimPrefix(u.Host, "api.") // pages are beside api.github.com
+		server = u.Scheme + "://" + strings.TrimPrefix(u.Host, "api.") // the web host of api.github.com
 	}
 	address := server + "/" + set.Repo + "/blob/HEAD"
 	if below := worktree.Below(c.Dir); below != "" {
@@ -93,7 +93,7 @@ func FilesOnline(c tree.Config, set *schemas.GitHubSettings) string {
 	return address
 }
 
-// ProjectTree is what should stand on GitHub for a tree.
+// ProjectTree returns the issues that GitHub should have for a tree.
 func ProjectTree(ctx context.Context, t *state.Tree, records *Records, files string) ([]mirror.Issue, error) {
 	var failed error
 	issues := mirror.Project(t, controllers.MirrorOptions(t, mirror.Options{Files: files, Mention: t.Settings().GitHub.Mention,
@@ -105,7 +105,7 @@ func ProjectTree(ctx context.Context, t *state.Tree, records *Records, files str
 	return issues, failed
 }
 
-// KeysOf are what markers are signed with.
+// KeysOf returns the keys that sign markers.
 func KeysOf(ctx context.Context, getenv func(string) string, records *Records) (mirror.Keys, error) {
 	secret := getenv(keyVariable)
 	if secret != "" && len(secret) < mirrorKeyLength {
@@ -114,13 +114,13 @@ func KeysOf(ctx context.Context, getenv func(string) string, records *Records) (
 	return records.Keys(ctx, secret)
 }
 
-// Out brings GitHub in step with a tree, and reports whether records were written. again is when to try again what could
-// not be done; zero: with the next change. What goes wrong is told, and is no failure of the run.
+// Out updates GitHub from a tree, and reports whether records were written. again is the time of the next try for
+// failed work; zero: with the next change. Errors are warnings and do not fail the run.
 func (m *Runner) Out(ctx context.Context, t *state.Tree) (wrote bool, again time.Time) {
-	if set := t.Settings().GitHub; !set.Mirror || set.Repo != m.repo { // a watcher is started anew to mirror elsewhere
+	if set := t.Settings().GitHub; !set.Mirror || set.Repo != m.repo { // a watcher must be restarted to mirror to another repository
 		return false, time.Time{}
 	}
-	held, release, err := m.alone(ctx)
+	held, release, err := m.exclusive(ctx)
 	if err != nil || release == nil {
 		m.warnOnce(err)
 		return false, m.o.Tree.Now().Add(time.Minute)
@@ -132,7 +132,7 @@ func (m *Runner) Out(ctx context.Context, t *state.Tree) (wrote bool, again time
 		rep, err = m.sync(held, t, records)
 	}
 	if err == nil && rep.Later == nil {
-		err = m.hear(held, records, (*Inbox).Answer)
+		err = m.processComments(held, records, (*Inbox).Answer)
 	}
 	if err = unheld(ctx, held, err); errors.Is(err, errUnheld) {
 		again = m.o.Tree.Now().Add(time.Minute)
@@ -167,8 +167,8 @@ func (m *Runner) sync(ctx context.Context, t *state.Tree, records *Records) (Rep
 	return e.Out(ctx, issues)
 }
 
-// warnOnce warns of what went wrong, once while it lasts. The mirror of a watcher is beside its loop, so what was said is
-// the mirror's own.
+// warnOnce warns of an error once while it lasts. A watcher mirrors concurrently with its loop, so the mirror has its
+// own last warning.
 func (m *Runner) warnOnce(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || err.Error() == m.warned {
 		return
@@ -177,7 +177,7 @@ func (m *Runner) warnOnce(err error) {
 	m.o.Warn("mirror to GitHub: " + m.warned)
 }
 
-// summary says what a run of the mirror did.
+// summary describes the changes of a mirror run.
 func summary(r Report) string {
 	var parts []string
 	for _, p := range []struct {
@@ -191,21 +191,21 @@ func summary(r Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// Once mirrors the tree of a one-shot run at its end, and commits and pushes what is on record then. It returns the
-// commit, "" if there was none.
+// Once mirrors the tree of a one-shot run at its end, and then commits and pushes the records. It returns the commit,
+// or "".
 func (m *Runner) Once(ctx context.Context, r loop.Result) (commit string) {
 	wrote, _ := m.Out(ctx, r.Tree)
 	if !wrote || m.o.Commits == nil {
 		return ""
 	}
-	commit, err := m.record(ctx, r)
+	commit, err := m.commitRecords(ctx, r)
 	m.warnOnce(err)
 	return commit
 }
 
-// record commits what is on record of GitHub. Where somebody else pushes meanwhile, it is tried again a few times; what
-// stays unpushed then, the next run pushes, or finds again on GitHub.
-func (m *Runner) record(ctx context.Context, r loop.Result) (commit string, err error) {
+// commitRecords commits the records of GitHub. If other reconcilers push meanwhile, it retries a few times. The next
+// run pushes records that stay unpushed, or finds their content on GitHub.
+func (m *Runner) commitRecords(ctx context.Context, r loop.Result) (commit string, err error) {
 	const tries = 5
 	for range tries {
 		made, err := m.o.Commits.Commit(ctx, r.Tree, loop.Scope{MemorySettled: !r.MemoryBusy})
@@ -227,9 +227,9 @@ func (m *Runner) record(ctx context.Context, r loop.Result) (commit string, err 
 	return commit, nil
 }
 
-// Follow mirrors the trees that tell is given, beside a watcher: the newest one, a quiet time after it came. wrote has a
-// token when records were written. stop ends it.
-func (m *Runner) Follow(ctx context.Context) (tell func(*state.Tree), wrote <-chan struct{}, stop func()) {
+// Follow mirrors the trees that are passed to update, concurrently with a watcher: the latest one, after a quiet
+// period. wrote has a token when records were written. stop ends it.
+func (m *Runner) Follow(ctx context.Context) (update func(*state.Tree), wrote <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	trees, written, over := make(chan *state.Tree, 1), make(chan struct{}, 1), make(chan struct{})
 	go func() {

@@ -16,26 +16,26 @@ import (
 	cache "reconcile.dev/reconcile/state/outputs"
 )
 
-// keptLimit is how many bytes of outputs are kept of one run. Many servers refuse larger files.
+// keptLimit bounds the outputs of one run that are kept in git, in bytes. Many servers refuse larger files.
 const keptLimit = 50 << 20
 
-// kept is how what is kept in git differs from what is to be.
-type kept struct {
-	wanted  []*schemas.Run    // what records and specs say, in the order of keys
-	here    map[string]string // what references of this repository say: trees, by key
+// keptDiff is the difference between the outputs that git keeps and those that it should keep.
+type keptDiff struct {
+	wanted  []*schemas.Run    // according to records and specs, ordered by key
+	local   map[string]string // trees that references of this repository name, by key
 	surplus func(key string) bool
 }
 
-// compare returns nil where there is nothing to keep, and nothing is kept. A run that does not commit leaves it to one that
+// compare returns nil if nothing is kept and nothing should be. A run that does not commit leaves the work to one that
 // does.
-func (k *Keeper) compare(t *state.Tree) (*kept, error) {
+func (k *Keeper) compare(t *state.Tree) (*keptDiff, error) {
 	if k.o.Git == nil {
 		return nil, nil
 	}
 	runs, unsure := controllers.Kept(t)
 	runs = slices.DeleteFunc(runs, func(r *schemas.Run) bool {
 		_, err := k.o.Store.Root().Lstat(k.o.Store.RunPath(r.Key))
-		return err != nil // it was pruned just now
+		return err != nil // just pruned
 	})
 	here, err := k.o.Git.Kept()
 	if err != nil || len(runs)+len(here) == 0 {
@@ -45,7 +45,7 @@ func (k *Keeper) compare(t *state.Tree) (*kept, error) {
 	for _, r := range runs {
 		wanted[r.Key] = true
 	}
-	return &kept{runs, here, func(key string) bool { return !wanted[key] && !unsure(key) }}, nil
+	return &keptDiff{runs, here, func(key string) bool { return !wanted[key] && !unsure(key) }}, nil
 }
 
 // Keep implements loop.Outputs.
@@ -55,7 +55,7 @@ func (k *Keeper) Keep(ctx context.Context, t *state.Tree) error {
 		return err
 	}
 	for _, r := range d.wanted {
-		if d.here[r.Key] == "" && !k.unkept[r.Key] {
+		if d.local[r.Key] == "" && !k.unkept[r.Key] {
 			err = errors.Join(err, k.keep(ctx, r))
 		}
 	}
@@ -73,11 +73,11 @@ func (k *Keeper) Publish(ctx context.Context, t *state.Tree) error {
 			return err
 		}
 	}
-	maps.DeleteFunc(d.here, func(key, _ string) bool { return !d.surplus(key) })
-	return k.o.Git.Drop(ctx, d.here)
+	maps.DeleteFunc(d.local, func(key, _ string) bool { return !d.surplus(key) })
+	return k.o.Git.Drop(ctx, d.local)
 }
 
-// keep keeps the outputs of a run, if they are here, and may be kept.
+// keep stores the outputs of a run in git, if they exist and may be kept.
 func (k *Keeper) keep(ctx context.Context, r *schemas.Run) error {
 	var files []gitrepo.KeptFile
 	size := int64(0)
@@ -85,7 +85,7 @@ func (k *Keeper) keep(ctx context.Context, r *schemas.Run) error {
 		size += o.Size
 	}
 	if size > keptLimit {
-		k.refuse(r, fmt.Sprintf("they have more than %d MiB", keptLimit>>20))
+		k.warnNotKept(r, fmt.Sprintf("they have more than %d MiB", keptLimit>>20))
 		return nil
 	}
 	for _, o := range r.Outputs {
@@ -97,7 +97,7 @@ func (k *Keeper) keep(ctx context.Context, r *schemas.Run) error {
 			return err
 		}
 		if rule := secretIn(data); rule != "" {
-			k.refuse(r, fmt.Sprintf("%s has what looks like a secret (%s); take it out, or leave out outputs.keep", o.Path, rule))
+			k.warnNotKept(r, fmt.Sprintf("%s has what looks like a secret (%s); take it out, or leave out outputs.keep", o.Path, rule))
 			return nil
 		}
 		files = append(files, gitrepo.KeptFile{Path: o.Path, Executable: o.Mode == schemas.OutputExecutable, Data: data})
@@ -106,13 +106,13 @@ func (k *Keeper) keep(ctx context.Context, r *schemas.Run) error {
 	return err
 }
 
-// refuse says, once, why outputs are not kept.
-func (k *Keeper) refuse(r *schemas.Run, why string) {
+// warnNotKept warns once that outputs are not kept in git.
+func (k *Keeper) warnNotKept(r *schemas.Run, why string) {
 	k.unkept[r.Key] = true
 	k.o.Warn(fmt.Sprintf("the outputs of %s of %s are not kept in git: %s", r.Node, r.Owner, why))
 }
 
-// secretIn names the rule by which data has a secret; "" if it has none.
+// secretIn returns the rule that detects a secret in data, or "".
 func secretIn(data []byte) string {
 	text := string(data)
 	if found := slices.Concat(secrets.Find(text), secrets.Private(text)); len(found) > 0 {
@@ -121,19 +121,19 @@ func secretIn(data []byte) string {
 	return ""
 }
 
-// push brings the remote in step: outputs whose records are on the branch are pushed, and those go whose records have gone
-// from the branch, which is known where its head is ours.
-func (k *Keeper) push(ctx context.Context, d *kept) error {
+// push updates the remote: it pushes outputs whose records are on the branch, and deletes those whose records were
+// removed from the branch. It does so only if the branch's head is ours.
+func (k *Keeper) push(ctx context.Context, d *keptDiff) error {
 	head, there, err := k.o.Share.Remote().Kept(ctx)
 	if err != nil {
 		return err
 	}
 	is, err := k.o.Git.Head(ctx)
 	if err != nil || is.Hash != head {
-		return err // others have pushed since, or GitHub makes the commits: the next run sees to it
+		return err // another push came first, or GitHub makes the commits: the next run continues
 	}
 	var new []string
-	for key, hash := range d.here {
+	for key, hash := range d.local {
 		if hash != there[key] && !d.surplus(key) {
 			new = append(new, key)
 		}
@@ -144,7 +144,7 @@ func (k *Keeper) push(ctx context.Context, d *kept) error {
 	}
 	now := map[string]string{}
 	for _, key := range recorded {
-		now[key] = d.here[key]
+		now[key] = d.local[key]
 	}
 	for key := range there {
 		if d.surplus(key) {
@@ -154,7 +154,7 @@ func (k *Keeper) push(ctx context.Context, d *kept) error {
 	return k.o.Share.Remote().ChangeKept(ctx, there, now)
 }
 
-// fill adds to the local cache what it lacks of the outputs of a run, from git: from this repository, else from the remote.
+// fill adds missing outputs of a run to the local cache, from this repository or else from the remote.
 func (k *Keeper) fill(ctx context.Context, r controllers.Restore) error {
 	repo, err := gitrepo.OpenToCommit(k.o.Dir)
 	if err != nil {
@@ -174,13 +174,13 @@ func (k *Keeper) fill(ctx context.Context, r controllers.Restore) error {
 	if err != nil {
 		return err
 	}
-	return remote.FetchKept(ctx, r.Run.Key, sentLimit(r.Run.Outputs), func(open gitrepo.OpenFunc) error {
+	return remote.FetchKept(ctx, r.Run.Key, fetchLimit(r.Run.Outputs), func(open gitrepo.OpenFunc) error {
 		return k.fillFrom(ctx, open, r)
 	})
 }
 
-// sentLimit is how many bytes git needs at most for outputs that were kept: what names and frames them is beside them.
-func sentLimit(all []schemas.Output) int64 {
+// fetchLimit bounds the bytes that git needs for kept outputs, including names and framing.
+func fetchLimit(all []schemas.Output) int64 {
 	const names = 1 << 20
 	size, most := int64(0), int64(keptLimit)
 	for _, o := range all {
@@ -189,7 +189,7 @@ func sentLimit(all []schemas.Output) int64 {
 	return min(size, most+int64(len(all))*4096)*101/100 + names
 }
 
-// fillFrom adds files of a tree to the cache, which takes only what the record describes.
+// fillFrom adds files of a tree to the cache, which accepts only files that match the record.
 func (k *Keeper) fillFrom(ctx context.Context, open gitrepo.OpenFunc, r controllers.Restore) error {
 	for _, o := range r.Outputs {
 		if cache.Has(k.o.Store.Root(), o) {

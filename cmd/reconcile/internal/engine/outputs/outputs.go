@@ -1,10 +1,11 @@
-// Package outputs keeps what nodes leave behind: declared outputs in the local cache, and, where the spec asks for it, as
-// references in git.
+// Package outputs keeps the declared outputs of nodes: in the local cache, and, if the spec asks for it, as references
+// in git.
 package outputs
 
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
@@ -12,28 +13,29 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	cache "reconcile.dev/reconcile/state/outputs"
+	"reconcile.dev/reconcile/state/regular"
 )
 
-// Options say what a Keeper works with.
+// Options configure a Keeper.
 type Options struct {
 	Dir      string // of the tree
 	Store    *state.Store
 	Settings *schemas.SettingsSpec
-	Git      *gitrepo.Repo // nil: nothing is kept in git
+	Git      *gitrepo.Repo // nil: git keeps nothing
 	Share    *share.Share  // nil: nothing is pushed
 	Warn     func(text string)
 }
 
-// Keeper implements loop.Outputs: declared outputs in the local cache and in git.
+// Keeper implements loop.Outputs: it keeps declared outputs in the local cache and in git.
 type Keeper struct {
 	o      Options
-	unkept map[string]bool // runs whose outputs cannot be kept in git, by key
+	unkept map[string]bool // runs whose outputs git cannot keep, by key
 }
 
 // New returns a Keeper.
 func New(o Options) *Keeper { return &Keeper{o: o, unkept: map[string]bool{}} }
 
-// Restore implements loop.Outputs. Where the cache lacks something, or it is damaged, git is asked for what is kept there.
+// Restore implements loop.Outputs. If an output is missing or damaged in the cache, it is read from git.
 func (k *Keeper) Restore(ctx context.Context, r controllers.Restore) error {
 	for _, o := range r.Outputs {
 		err := cache.Restore(ctx, k.o.Store.Root(), o)
@@ -52,7 +54,7 @@ func (k *Keeper) Restore(ctx context.Context, r controllers.Restore) error {
 // Sweep implements loop.Outputs.
 func (k *Keeper) Sweep(t *state.Tree) error {
 	if k.o.Store.OthersAtWork() {
-		return nil // what they add is not on record yet
+		return nil // their additions are not recorded yet
 	}
 	return cache.Sweep(k.o.Store.Root(), CacheLimit(t.Settings()), func(name func(schemas.Output)) {
 		for _, e := range t.Active(schemas.DAGKind.Name) {
@@ -68,5 +70,34 @@ func (k *Keeper) Sweep(t *state.Tree) error {
 	})
 }
 
-// CacheLimit is how many bytes the local cache of outputs may have.
+// CacheLimit is the size of the local cache of outputs, in bytes.
 func CacheLimit(s *schemas.SettingsSpec) int64 { return int64(*s.Runs.OutputCache) }
+
+// Compare reads the declared outputs of a DAG's succeeded nodes, in the tree in dir. missing are those that do not
+// exist, changed those that differ from the result of their runs; both by node.
+func Compare(ctx context.Context, dir string, e *state.Entry) (missing, changed map[string][]string, err error) {
+	missing, changed = controllers.NotHere(e), map[string][]string{}
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	if spec == nil {
+		return missing, changed, nil
+	}
+	root, err := regular.Root(dir)
+	if err != nil {
+		return missing, changed, err
+	}
+	defer root.Close()
+	for node, files := range spec.OutputPaths() {
+		for _, file := range files {
+			was := controllers.Recorded(e, node, file)
+			if len(was) == 0 || slices.Contains(missing[node], file) {
+				continue
+			}
+			is, err := cache.Digest(ctx, root, file)
+			same := func(o schemas.Output) bool { return o.Digest == is.Digest }
+			if err != nil || !slices.ContainsFunc(was, same) {
+				changed[node] = append(changed[node], file)
+			}
+		}
+	}
+	return missing, changed, ctx.Err()
+}

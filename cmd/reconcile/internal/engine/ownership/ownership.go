@@ -1,6 +1,6 @@
-// Package ownership knows which files of a tree are whose: which ones reconcile writes, alone or beside other programs, and
-// which ones belong to a spec that it wrote. It decides what a commit holds, and whose version of a file counts when
-// branches meet.
+// Package ownership determines the owner of each file of a tree: files that reconcile writes, alone or together with
+// other programs, and specs that it generated. This decides which files a commit contains, and which version of a file
+// wins when branches are merged.
 package ownership
 
 import (
@@ -23,10 +23,10 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Owners says what may be done with the files of a tree when the tree is put on top of what others pushed.
+// Owners returns the rules for rebasing the tree on fetched commits.
 func Owners(store *state.Store, t *state.Tree) gitrepo.Owners {
 	return gitrepo.Owners{Of: ownership(store, t), Lock: store.LockFile,
-		Join: func(p string, v gitrepo.Versions) ([]byte, error) { return join(t, p, v) }}
+		Join: func(p string, v gitrepo.Versions) ([]byte, error) { return mergeShared(t, p, v) }}
 }
 
 func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership {
@@ -54,9 +54,9 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 	}
 }
 
-// join carries what other programs wrote into a file into the version of the remote that is to take its place. What this
-// program wrote there is not: it follows from specs and records, and is written again.
-func join(t *state.Tree, p string, v gitrepo.Versions) ([]byte, error) {
+// mergeShared merges what other programs wrote into a file with the remote's version of it. Content of this program is
+// not merged: it follows from specs and records, and is written again.
+func mergeShared(t *state.Tree, p string, v gitrepo.Versions) ([]byte, error) {
 	name := strings.TrimSuffix(path.Base(p), ".json")
 	if issue, ok := state.LedgerIssue(schemas.Ref{Kind: state.LedgerKind, Name: name}); ok {
 		return controllers.CarryLedger(t, issue, v.Base, v.There, v.Next)
@@ -71,13 +71,13 @@ func join(t *state.Tree, p string, v gitrepo.Versions) ([]byte, error) {
 	return data, err
 }
 
-// sameJSON reports whether two contents are the same but for their form.
+// sameJSON reports whether two JSON texts have the same content.
 func sameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Written are the folders and files that reconcile alone writes, but for the memory.
+// Written are the folders and files that only reconcile writes, without the memory.
 func Written(kinds schemas.Kinds, s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
 	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir), state.ArchiveDir(dir)}
@@ -89,68 +89,68 @@ func Written(kinds schemas.Kinds, s *schemas.SettingsSpec) []string {
 	return out
 }
 
-// ByHand reports whether a path is that of a file of facts that somebody wrote: it is theirs to commit.
+// ByHand reports whether a path is a file of facts that a user wrote: the user commits it.
 func ByHand(s *schemas.SettingsSpec, p string) bool {
 	return strings.HasPrefix(p, state.FactsDir(s.Folders.State)+"/") && !index.IsFactFile(p)
 }
 
 // Specs are the spec files of a tree that may belong to the program.
 type Specs struct {
-	store *state.Store
-	kept  map[string]bool            // by path: what was made of what came in
-	memo  map[string]bool            // by path: as kept, and committed with the memory
-	used  map[string]*schemas.Object // by path: what took effect as it is, whoever wrote it
-	once  map[string]bool            // by path: those of used that take effect once
+	store       *state.Store
+	fromRecords map[string]bool            // by path: derived from records
+	fromMemory  map[string]bool            // by path: derived from observations, and committed with the memory
+	applied     map[string]*schemas.Object // by path: in effect as written, by the program or a user
+	once        map[string]bool            // by path: those of applied that take effect once
 }
 
-// SpecsIn finds the spec files of a tree that may belong to the program. Without them, another clone would retract what was
-// made of them, and a clone that has the file only would do it again.
+// SpecsIn finds the spec files of a tree that may belong to the program. If they were not committed, another clone
+// would retract what follows from them, and a clone with only the file would do the work again.
 func SpecsIn(store *state.Store, t *state.Tree) Specs {
 	s := Specs{store, map[string]bool{}, map[string]bool{}, map[string]*schemas.Object{}, map[string]bool{}}
 	for origin, objects := range controllers.Origins(t) {
 		for _, o := range objects {
 			switch origin {
 			case controllers.OriginRecord:
-				s.kept[o.Path] = true
+				s.fromRecords[o.Path] = true
 			case controllers.OriginMemory:
-				s.memo[o.Path] = true
+				s.fromMemory[o.Path] = true
 			case controllers.OriginOnce:
 				s.once[o.Path] = true
-				s.used[o.Path] = o
+				s.applied[o.Path] = o
 			case controllers.OriginCommand:
-				s.used[o.Path] = o
+				s.applied[o.Path] = o
 			}
 		}
 	}
 	return s
 }
 
-// Paths are the files, those that are committed with the memory only if memory is set.
+// Paths are the files; those that are committed with the memory only if memory is set.
 func (s Specs) Paths(memory bool) []string {
-	out := slices.AppendSeq(slices.Collect(maps.Keys(s.kept)), maps.Keys(s.used))
+	out := slices.AppendSeq(slices.Collect(maps.Keys(s.fromRecords)), maps.Keys(s.applied))
 	if memory {
-		out = slices.AppendSeq(out, maps.Keys(s.memo))
+		out = slices.AppendSeq(out, maps.Keys(s.fromMemory))
 	}
 	return out
 }
 
-// Once is the spec in a file that takes effect once; nil for other files.
+// Once returns the spec of a file that takes effect once; nil for other files.
 func (s Specs) Once(p string) *schemas.Object {
 	if !s.once[p] {
 		return nil
 	}
-	return s.used[p]
+	return s.applied[p]
 }
 
-// OfUser reports whether a spec that took effect belongs to a user: it is not in the form that commands write.
-func (s Specs) OfUser(p string) bool { return s.used[p] != nil && !s.inForm(p) }
+// OfUser reports whether an applied spec belongs to a user: it does not have the form that commands write.
+func (s Specs) OfUser(p string) bool { return s.applied[p] != nil && !s.isGenerated(p) }
 
 // owns reports whether a spec file belongs to the program.
-func (s Specs) owns(p string) bool { return s.kept[p] || s.memo[p] || s.inForm(p) }
+func (s Specs) owns(p string) bool { return s.fromRecords[p] || s.fromMemory[p] || s.isGenerated(p) }
 
-// inForm reports whether a spec that took effect is in the form that commands write.
-func (s Specs) inForm(p string) bool {
-	o := s.used[p]
+// isGenerated reports whether an applied spec has the form that commands write.
+func (s Specs) isGenerated(p string) bool {
+	o := s.applied[p]
 	if o == nil {
 		return false
 	}
@@ -162,8 +162,8 @@ func (s Specs) inForm(p string) bool {
 	return err == nil && bytes.Equal(is, was)
 }
 
-// Subject is the object that a file is about, by its path below the state folder: "dags/checks.json",
-// "runs/dags/checks/build-….json", "memory/issue-42.json". The other files of the memory go with those of the issues.
+// Subject returns the object that a file belongs to, by its path in the state folder: "dags/checks.json",
+// "runs/dags/checks/build-….json", "memory/issue-42.json". Other files of the memory belong to its issues.
 func Subject(t *state.Tree, p string) (schemas.Ref, bool) {
 	kinds := controllers.TableOf(t).Schemas()
 	parts := strings.Split(strings.TrimPrefix(p, "runs/"), "/")
@@ -182,8 +182,8 @@ func Subject(t *state.Tree, p string) (schemas.Ref, bool) {
 	return schemas.Ref{Kind: k.Name, Name: name}, ok
 }
 
-// Unsettled returns whether a file tells the state of what is being performed: it is a status of the open objects, of those
-// that they name or that name them, or of an agent.
+// Unsettled returns a function that reports whether a file contains the state of running effects: the status of an open
+// object, of an object that references or is referenced by one, or of an agent.
 func Unsettled(t *state.Tree, open []schemas.Ref) func(path string) bool {
 	dir := t.Settings().Folders.State
 	agents := dir + "/" + schemas.AgentKind.Plural + "/"

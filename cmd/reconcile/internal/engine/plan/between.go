@@ -1,5 +1,5 @@
-// Package plan tells what a run would do: between two commits, on a pull request, and on GitHub's issues. Nothing of it runs
-// anything.
+// Package plan computes what a run would do: between two commits, on a pull request, and on GitHub's issues. It
+// executes nothing.
 package plan
 
 import (
@@ -22,8 +22,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// side is the tree that one of the two commits of a plan would make, and what a run over it would do.
-type side struct {
+// plannedTree is the tree of one of the two commits of a plan, with the steps of a run over it.
+type plannedTree struct {
 	tree     *state.Tree
 	problems []schemas.Problem // of the specs
 	steps    []controllers.Step
@@ -31,14 +31,14 @@ type side struct {
 	settings string
 }
 
-// Between plans what the specs of head would do over the settings and the state of base. Nothing of the work tree
-// counts, and of head's own settings and state nothing either: whoever made head may not be one of ours.
+// Between plans the specs of head with the settings and the state of base. It ignores the work tree, and head's own
+// settings and state: the author of head may not be trusted.
 func Between(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head string) (*mirror.Pull, []schemas.Problem, error) {
-	before, err := planSide(ctx, c, repo, base, base)
+	before, err := planTree(ctx, c, repo, base, base)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plan over the base %s: %w", base, err)
 	}
-	after, err := planSide(ctx, c, repo, base, head)
+	after, err := planTree(ctx, c, repo, base, head)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plan over %s: %w", head, err)
 	}
@@ -59,7 +59,7 @@ func Between(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head 
 	}
 	var added []controllers.Step
 	for _, s := range after.steps {
-		if anyway[s] && !(s.Verb == controllers.StepRun && differ(before.tree, after.tree, s.Ref)) {
+		if anyway[s] && !(s.Verb == controllers.StepRun && specDiffers(before.tree, after.tree, s.Ref)) {
 			p.Anyway++
 		} else {
 			added = append(added, s)
@@ -70,14 +70,14 @@ func Between(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head 
 	return p, after.problems, nil
 }
 
-// differ reports whether two trees have different specs of one object: what runs of it anyway then runs otherwise.
-func differ(a, b *state.Tree, ref schemas.Ref) bool {
+// specDiffers reports whether an object has different specs in two trees: then its runs differ, too.
+func specDiffers(a, b *state.Tree, ref schemas.Ref) bool {
 	x, y := a.Entry(ref), b.Entry(ref)
 	return x == nil || y == nil || x.Object == nil || y.Object == nil || x.Object.Digest != y.Object.Digest
 }
 
-// planSide lays out and plans one side.
-func planSide(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head string) (*side, error) {
+// planTree checks out and plans one commit.
+func planTree(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head string) (*plannedTree, error) {
 	dir, err := os.MkdirTemp("", "reconcile-plan-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the tree: %w", err)
@@ -88,7 +88,7 @@ func planSide(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head
 		return nil, err
 	}
 	defer m.Close()
-	s := &side{specs: map[string][sha256.Size]byte{}}
+	s := &plannedTree{specs: map[string][sha256.Size]byte{}}
 	if s.tree, err = m.Store.Load(ctx); err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func planSide(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head
 	return s, nil
 }
 
-// inputsOf returns which files the nodes of a tree have as inputs; nil where no node declares any. Specs are laid out
-// already, and settings and state are those of the base.
+// inputsOf returns a predicate for the input files of a tree's nodes; nil if no node declares inputs. It excludes
+// specs, which are checked out already, and settings and state, which come from the base.
 func inputsOf(t *state.Tree) func(string) bool {
 	var globs []string
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
@@ -150,8 +150,8 @@ func inputsOf(t *state.Tree) func(string) bool {
 	}
 }
 
-// pullSteps are the steps that head adds, and the objects that it adds and removes: of these, what becomes of their
-// statuses goes without saying.
+// pullSteps are the steps that head adds, and the objects that it adds and removes. Status changes of the latter are
+// omitted.
 func pullSteps(before, after *state.Tree, added []controllers.Step) []mirror.PullStep {
 	steps := []mirror.PullStep{}
 	moved := map[schemas.Ref]bool{}
@@ -186,7 +186,7 @@ func pullBounds(b controllers.Bounds) mirror.PullBounds {
 	return out
 }
 
-// seconds rounds up: what is said to be the most must not be less.
+// seconds rounds up, since the result is an upper bound.
 func seconds(d time.Duration) int64 {
 	n := int64(d / time.Second)
 	if d%time.Second > 0 {

@@ -14,14 +14,14 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Calls are those that would bring GitHub's issues in step with a tree.
+// Calls are the calls that would update GitHub's issues from a tree.
 type Calls struct {
 	Calls []github.Call
-	Notes []string // what a person should know
+	Notes []string // notes for the user
 }
 
-// GitHub returns each call that would bring GitHub in step with the tree, without making it. What stands there is looked at.
-// With an error the calls may lack some; nil: nothing could be looked at.
+// GitHub returns each call that would update GitHub from the tree, without making it. It reads the present state of the
+// issues. With an error the calls may be incomplete; they are nil if nothing could be read.
 func GitHub(ctx context.Context, c tree.Config, s *state.Store, t *state.Tree) (*Calls, error) {
 	set, policy := &t.Settings().GitHub, egress.Policy{Getenv: c.Getenv}
 	switch {

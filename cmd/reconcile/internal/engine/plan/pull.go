@@ -21,10 +21,10 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// pullLimit is the most that a saved plan may have, in bytes.
+// pullLimit is the maximum size of a saved plan, in bytes.
 const pullLimit = 16 << 20
 
-// Load reads a plan that [Save] wrote, which may be anybody's, from the file full, which messages call name.
+// Load reads a plan that [Save] wrote from the file full, which messages call name. The file is not trusted.
 func Load(full, name string) (*mirror.Pull, error) {
 	root, err := regular.Root(filepath.Dir(full))
 	if err != nil {
@@ -59,40 +59,40 @@ func Load(full, name string) (*mirror.Pull, error) {
 	return p, nil
 }
 
-// pullKeys sign the comment on a pull request. They are no secret: whose the comment is, GitHub says.
+// pullKeys sign the comment on a pull request. They are not secret: GitHub records the author of a comment.
 var pullKeys = mirror.Keys{"reconcile plan --pull-request"}
 
-// Said is what was done with the comment on a pull request.
-type Said struct {
-	// At is the commit that the pull request is at, where that is none of those that were planned: then nothing was said.
+// CommentResult is the outcome of [Comment].
+type CommentResult struct {
+	// At is the commit of the pull request if it is none of the planned ones: then no comment was written.
 	At string
-	// Did is what became of the comment.
+	// Did is the change of the comment.
 	Did github.Stuck
 }
 
-// Say says what was planned in the one comment of ours on the pull request, if that is at one of heads.
-func Say(ctx context.Context, c tree.Config, p *mirror.Pull, heads []string) (Said, error) {
+// Comment writes the plan to our single comment on the pull request, if its commit is one of heads.
+func Comment(ctx context.Context, c tree.Config, p *mirror.Pull, heads []string) (CommentResult, error) {
 	client, err := pullClient(c)
 	if err != nil {
-		return Said{}, err
+		return CommentResult{}, err
 	}
 	pull, err := client.PullRequest(ctx, p.Number)
 	if err != nil {
-		return Said{}, fmt.Errorf("pull request #%d: %w", p.Number, err)
+		return CommentResult{}, fmt.Errorf("pull request #%d: %w", p.Number, err)
 	}
 	if !slices.Contains(heads, pull.Head.OID) {
-		return Said{At: pull.Head.OID}, nil
+		return CommentResult{At: pull.Head.OID}, nil
 	}
 	key := mirror.PullKey(p.Number)
 	mine := func(body string) bool { return mirror.Marked(body) == key }
 	did, err := client.Stick(ctx, p.Number, mine, pullKeys.Seal(key, p.Body()), p.Speaks())
 	if err != nil {
-		return Said{}, fmt.Errorf("comment on pull request #%d: %w", p.Number, err)
+		return CommentResult{}, fmt.Errorf("comment on pull request #%d: %w", p.Number, err)
 	}
-	return Said{Did: did}, nil
+	return CommentResult{Did: did}, nil
 }
 
-// pullClient speaks with the repository of the workflow that this is part of, or else with the one of the settings.
+// pullClient returns a client for the repository of the current workflow, or else of the settings.
 func pullClient(c tree.Config) (*github.Client, error) {
 	s, err := c.Open()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package process knows the running program: its build, and what its garbage collector is tuned for.
+// Package process describes the running program: its build, and the tuning of its garbage collector.
 package process
 
 import (
@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 )
 
-// Build says which build of the program runs.
+// Build identifies the build of the program.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -18,7 +18,7 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// ReadBuild asks the binary itself; a build without a version calls itself "devel".
+// ReadBuild reads the build from the binary; a build without a version has the version "devel".
 func ReadBuild() Build {
 	v := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -41,8 +41,8 @@ func ReadBuild() Build {
 	return v
 }
 
-// BuildIdentity differs between any two builds, for caches of what a build made. It is what the file system says of the
-// binary: builds with local changes share their version.
+// BuildIdentity differs between any two builds; caches use it as a key. It includes the binary's size and modification
+// time, since builds with local changes share their version.
 func BuildIdentity() string {
 	name, err := os.Executable()
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 )
 
-// GCGoal is what the garbage collector is tuned for.
+// GCGoal selects the tuning of the garbage collector.
 type GCGoal int
 
 const (
-	// GCLatency trades some memory for time, for a command that ends soon on a tree that is not large: the collector
-	// takes a tenth of the time of a DAG of quick commands otherwise.
+	// GCLatency trades some memory for time, for a short command on a tree that is not large. Otherwise the collector
+	// uses a tenth of the time of a DAG of quick commands.
 	GCLatency GCGoal = memstore.HeapGrowth
-	// GCBatch is GCLatency for a command that looks at thousands of files and ends: none of what it needs for that is
-	// collected. Set GCDefault before work that takes long and much memory.
+	// GCBatch is GCLatency for a short command that reads thousands of files: it practically disables the collector.
+	// Set GCDefault before long work that needs much memory.
 	GCBatch GCGoal = 1600
-	// GCDefault is Go's own pace, or the present one if that collects more often.
+	// GCDefault is Go's default, or the present setting if that collects more often.
 	GCDefault GCGoal = 100
 )
 
-// TuneGC sets how far the heap may grow before garbage is collected, unless the user has, with GOGC.
+// TuneGC sets how far the heap may grow before a collection, unless the user has set GOGC.
 func TuneGC(getenv func(string) string, goal GCGoal) {
 	switch {
 	case getenv("GOGC") != "":
@@ -33,9 +33,9 @@ func TuneGC(getenv func(string) string, goal GCGoal) {
 	}
 }
 
-// SaveMemory trades some time for memory, the more the larger the tree is: with Go's default the heap may grow to twice
-// what a tree takes, which with 50,000 objects is more than 300 MB. Until the heap has the size that such a tree takes,
-// nothing is collected, since most of what is allocated on the way stays.
+// SaveMemory trades some time for memory, more so for larger trees: with Go's default the heap may grow to twice the
+// size of a tree, which is more than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is
+// collected, since most of the allocations stay live.
 func SaveMemory(getenv func(string) string, files int, large bool) {
 	then := 60
 	if large {
@@ -46,7 +46,7 @@ func SaveMemory(getenv func(string) string, files int, large bool) {
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	const least, of = 4 << 20, 3 << 9 // the heap that Go begins with, and what a file takes
+	const least, of = 4 << 20, 3 << 9 // Go's initial heap, and the size of a file's data
 	first := uint64(files) * of * 100 / max(live[0].Value.Uint64(), least)
 	debug.SetGCPercent(max(int(first)-100, then))
 	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(then) })

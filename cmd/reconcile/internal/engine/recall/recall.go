@@ -1,4 +1,5 @@
-// Package recall connects the memory to a run: agents are reminded at their start, and what they say is learned.
+// Package recall connects the memory to a run: agents get recalled observations at their start, and their output is
+// captured.
 package recall
 
 import (
@@ -18,40 +19,41 @@ import (
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// Options say what a Memory works with.
+// Options configure a Memory.
 type Options struct {
 	Store *state.Store
 	Now   func() time.Time
 	Log   *slog.Logger // nil: nothing is logged
 	Warn  func(text string)
-	// Count is called with how far work is that takes long.
+	// Count is called with the progress of long work.
 	Count func(step string, done, total int)
 }
 
-// Memory connects the memory to a run: the loop keeps it in step with the tree, the runner reminds agents of what is in it,
-// and learns for it. Runs do the latter two beside the loop, which hears of them at its next turn.
+// Memory connects the memory to a run: the loop updates it from the tree, and the runner recalls observations from it
+// and captures new ones for it. Runs do the latter two concurrently with the loop, which drains their events at its
+// next turn.
 type Memory struct {
 	o     Options
 	files *memstore.Files
-	busy  string // the file whose lock could not be had; only the loop's, as is wrote
-	wrote int    // files of the memory that were written and that the loop knows of
+	busy  string // the path of a busy lock; used by the loop only, like wrote
+	wrote int    // written files of the memory that the loop has counted
 
 	mu     sync.Mutex
-	events []controllers.Event // since Told was called
+	events []controllers.Event // since the last DrainEvents
 }
 
-// New opens the memory; nothing is read yet. Settings are those of the tree at any time, since a watcher outlives a change
-// of them.
+// New opens the memory; nothing is read yet. It reads the settings from the tree each time, since a watcher outlives a
+// change of them.
 func New(o Options) *Memory {
 	r := &Memory{o: o}
 	r.files = memstore.Open(o.Store, memstore.Options{Now: o.Now, Kinds: o.Store.Kinds(), Warn: r.warn, Doing: o.Count})
 	return r
 }
 
-// Close gives up what reading needs.
+// Close releases the resources for reading.
 func (r *Memory) Close() error { return r.files.Close() }
 
-// warn reports what is wrong with the memory. It stops no work.
+// warn reports a problem of the memory. It stops no work.
 func (r *Memory) warn(text string) {
 	r.o.Warn("warning: " + text)
 	r.addEvents(controllers.NewMemoryWarning(text, r.o.Now()))
@@ -63,7 +65,7 @@ func (r *Memory) addEvents(e ...controllers.Event) {
 	r.events = append(r.events, e...)
 }
 
-// Told implements [loop.Memory].
+// DrainEvents implements [loop.Memory].
 func (r *Memory) DrainEvents() []controllers.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +97,7 @@ func (r *Memory) written() int {
 	return r.wrote - was
 }
 
-// reportBusy reports, once, which lock cannot be had: the loop tries again.
+// reportBusy reports a busy lock once: the loop retries.
 func (r *Memory) reportBusy(err error) {
 	var held *lock.BusyError
 	if !errors.As(err, &held) {
@@ -131,7 +133,7 @@ func (r *Memory) Anchor(o *schemas.ObservationSpec) {
 	}
 }
 
-// Recall is what an agent is told at its start. One that cannot be reminded works without.
+// Recall returns the text that an agent gets at its start. If the recall fails, the agent works without it.
 func (r *Memory) Recall(ctx context.Context, task controllers.Recall) string {
 	found, err := r.files.Recall(ctx, memstore.Request{
 		Agent: task.Agent, Issue: task.Issue, Context: task.Context, Repeatable: true,
@@ -151,7 +153,7 @@ func (r *Memory) Recall(ctx context.Context, task controllers.Recall) string {
 	return found.Text
 }
 
-// Learn is what is worth keeping of what an agent said in a run.
+// Learn extracts the observations from an agent's output of a run.
 func (r *Memory) Learn(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
 	got := memory.LearnRun(r.source(l.Agent, l.Issue, l.At, l.Text))
 	return got.Entries, got.SourceTokens

@@ -1,14 +1,16 @@
-// Package scaffold makes the files that a tree begins with: settings, examples, the workflows for GitHub Actions, and what
-// git needs to know.
+// Package scaffold provides the initial files of a tree: settings, examples, the workflows for GitHub Actions, and
+// git's ignore and attribute lines.
 package scaffold
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,24 +20,24 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// template is what every tree begins with, example is work to look at, actions are the workflows.
+// template has the files of every tree, example has sample work, actions has the workflows.
 //
 //go:embed all:template all:example all:actions
 var embedded embed.FS
 
-// File is a file of a tree; its path is below the root.
+// File is a file of a tree; its path is relative to the root.
 type File struct {
 	Path string
 	Data []byte
 }
 
-// Tree returns the files that every tree begins with.
+// Tree returns the initial files of every tree.
 func Tree() []File { return filesOf("template") }
 
-// Example returns a session, agents, a workflow and a DAG that does a little work.
+// Example returns a session, agents, a workflow and a small DAG.
 func Example() []File { return filesOf("example") }
 
-// filesOf returns the embedded files below a folder.
+// filesOf returns the embedded files of a folder.
 func filesOf(dir string) (files []File) {
 	err := fs.WalkDir(embedded, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -60,8 +62,8 @@ func Open(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// Write writes files in dir whose names are free, and reports each. Where one is taken nothing is written, unless missing
-// says to write the others. A file with the very content may be there: a command that was killed can be repeated.
+// Write writes those of the files in dir whose names are free, and reports each. If a name is taken it writes nothing,
+// unless missing is set. A file with the same content may exist, so that an interrupted command can be repeated.
 func Write(dir string, files []File, missing bool, wrote func(path string)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the tree: %w", err)
@@ -87,7 +89,7 @@ func Write(dir string, files []File, missing bool, wrote func(path string)) erro
 	return nil
 }
 
-// CheckFree refuses files whose names are taken.
+// CheckFree returns an error if names of the files are taken.
 func CheckFree(dir string, files []File) error {
 	root, err := Open(dir)
 	if err != nil {
@@ -105,10 +107,11 @@ func takenError(dir string, taken []string, do string) error {
 	return fmt.Errorf("%s has files of these names already, nothing was written: %s; %s", dir, strings.Join(taken, ", "), do)
 }
 
-// sortFiles separates the files whose names are free from those that are taken; those with the very content are neither.
+// sortFiles separates files with free names from those whose names are taken; files that exist with the same content
+// are in neither list.
 func sortFiles(root *os.Root, files []File) (free []File, taken []string, err error) {
 	for _, f := range files {
-		is, err := specs.Look(root, f.Path, f.Data)
+		is, err := specs.PresenceOf(root, f.Path, f.Data)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -122,11 +125,11 @@ func sortFiles(root *os.Root, files []File) (free []File, taken []string, err er
 	return free, taken, nil
 }
 
-// Ignored are the lines of .gitignore for what is local to a clone.
+// Ignored are the lines of .gitignore for files that are local to a clone.
 var Ignored = []string{"/.reconcile/", "/state/**/*.lock", indexing.IgnoreLine}
 
-// AddLines adds lines to a text file of a folder, and reports whether it was written. lacks says which lines it lacks,
-// given what it has.
+// AddLines adds lines to a text file of a folder, and reports whether it was written. lacks returns the missing lines
+// for the file's content.
 func AddLines(root *os.Root, name string, lacks func(old string) []string) (wrote bool, err error) {
 	old, err := regular.Read(root, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -144,8 +147,46 @@ func AddLines(root *os.Root, name string, lacks func(old string) []string) (wrot
 	return true, durable.WriteFile(root, specs.Scratch, name, []byte(text))
 }
 
-// LacksIgnored returns those of the lines of [Ignored] that a .gitignore does not have.
+// LacksIgnored returns the lines of [Ignored] that a .gitignore lacks.
 func LacksIgnored(old string) []string {
 	there := strings.Fields(old)
 	return slices.DeleteFunc(slices.Clone(Ignored), func(l string) bool { return slices.Contains(there, l) })
+}
+
+// ReleaseMark is the placeholder in the action for the release to install.
+const ReleaseMark = `"VERSION"`
+
+// releaseForm matches a version that always means the same: not a branch, "latest", or a build with local changes.
+var releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+
+// fileForm matches the other values that the action accepts: the URL of a release file with its checksum, or a path in
+// the repository.
+var fileForm = regexp.MustCompile(`^(https://[!-~]+#sha256=[0-9a-f]{64}|\./[0-9A-Za-z._/-]+)$`)
+
+// IsVersion reports whether a text is a version that always means the same.
+func IsVersion(s string) bool { return releaseForm.MatchString(s) }
+
+// IsRelease reports whether the action can install a text: a version, the URL of a release file with its checksum, or a
+// path in the repository.
+func IsRelease(s string) bool { return IsVersion(s) || fileForm.MatchString(s) }
+
+// Workflows returns the workflows for GitHub Actions, and their shared action, which installs a release; "" keeps the
+// placeholder.
+func Workflows(release string) []File {
+	files := filesOf("actions")
+	for i := range files {
+		if release != "" {
+			files[i].Data = bytes.ReplaceAll(files[i].Data, []byte(ReleaseMark), []byte(yamlText(release)))
+		}
+	}
+	return files
+}
+
+// yamlText quotes a release, file or path as a YAML value: a # after a space would begin a comment, and none contains a
+// quote.
+func yamlText(s string) string {
+	if IsVersion(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }

@@ -18,18 +18,18 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// holderPath is where a tree keeps the name under which it claims effects.
+// holderPath is the file with the name under which a tree claims effects.
 const holderPath = ".reconcile/holder"
 
-// name is who has the claims of this tree. It is the tree and not the process: what a killed run has claimed, the next
-// run on the same tree goes on with, and need not wait until it runs out. A copy of the tree has another name.
-func (s *Share) name() (string, error) {
+// holderName returns the holder of this tree's claims. It identifies the tree and not the process: the next run on the
+// same tree continues the claims of a killed run without waiting for their expiry. A copy of the tree has another name.
+func (s *Share) holderName() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holder != "" {
 		return s.holder, nil
 	}
-	place, err := s.place()
+	place, err := s.location()
 	if err != nil {
 		return "", err
 	}
@@ -50,8 +50,8 @@ func (s *Share) name() (string, error) {
 	return name, nil
 }
 
-// place tells trees apart that are copies of each other.
-func (s *Share) place() (string, error) {
+// location distinguishes copies of a tree.
+func (s *Share) location() (string, error) {
 	dir, err := filepath.Abs(s.o.Dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -67,15 +67,15 @@ func (s *Share) place() (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// Claims are the claims of this tree on the remote.
+// Claims returns the claims of this tree on the remote.
 func (s *Share) Claims() claims.Remote { return claimRemote{s} }
 
 // claimRemote implements [claims.Remote].
 type claimRemote struct{ s *Share }
 
-// claims makes claims of keys, from now on.
+// claims returns claims for keys that start now.
 func (c claimRemote) claims(keys []string) ([]gitrepo.Claim, error) {
-	name, err := c.s.name()
+	name, err := c.s.holderName()
 	until := time.Now().Add(c.s.o.Settings.Git.ClaimFor.Std())
 	out := make([]gitrepo.Claim, len(keys))
 	for i, key := range keys {
@@ -111,9 +111,9 @@ func (c claimRemote) Drop(ctx context.Context, keys []string) error {
 	return c.s.remote.Drop(ctx, keys)
 }
 
-// Done implements claims.Remote. Another run on this tree may have taken in what this one does not know yet.
+// Done implements claims.Remote. Another run on this tree may have adopted commits that this one does not know yet.
 func (c claimRemote) Done(ctx context.Context, keys []string) (done []string, err error) {
-	tip, err := c.s.ask(ctx, false)
+	tip, err := c.s.fetchTip(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (c claimRemote) Done(ctx context.Context, keys []string) (done []string, er
 		done, err = c.s.Recorded(ctx, tip.Head, keys)
 	}
 	for _, key := range keys {
-		if c.s.done(key) && !slices.Contains(done, key) {
+		if c.s.hasResult(key) && !slices.Contains(done, key) {
 			done = append(done, key)
 		}
 	}

@@ -10,58 +10,59 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 )
 
-// health is whether the remote can be reached. Its methods may be called from any goroutine.
+// health tracks whether the remote is reachable. Its methods may be called from any goroutine.
 type health struct {
 	name     string
 	watching bool
 	warn     func(string)
 
-	mu       sync.Mutex
-	away     [2]time.Time // by way: since when it cannot be reached so; zero: it can
-	reported bool         // and that was reported
+	mu           sync.Mutex
+	failingSince [2]time.Time // by access: since when it fails; zero: it works
+	reported     bool         // and the outage was reported
 }
 
-// way is how a remote is used. One that can be read may still take nothing: its disk is full, a proxy lets no push through.
-type way int
+// access is a kind of use of a remote. A readable remote may still refuse writes: a full disk, or a proxy that blocks
+// pushes.
+type access int
 
 const (
-	reading way = iota
-	writing     // which reads, too
+	reading access = iota
+	writing        // includes reading
 )
 
-// awayFor is how long a one-shot run goes on trying to claim what it is to start.
-const awayFor = time.Minute
+// claimTimeout is how long a one-shot run retries a claim.
+const claimTimeout = time.Minute
 
-// refusedFor is the same where the remote answers, but does not write the claim.
-const refusedFor = 5 * time.Second
+// refusedTimeout is the same if the remote responds but refuses the claim.
+const refusedTimeout = 5 * time.Second
 
-// Transient reports whether an error of a remote may be gone at the next try.
+// Transient reports whether an error of a remote may disappear on retry.
 func Transient(err error) bool {
 	return errors.Is(err, gitrepo.ErrUnreachable) && !errors.Is(err, gitrepo.ErrDenied) ||
 		errors.Is(err, gitrepo.ErrBusy) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// observe notes how a call of the remote ended.
-func (h *health) observe(how way, err error) {
+// observe records the result of a call of the remote.
+func (h *health) observe(how access, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case err == nil:
-		clear(h.away[:how+1])
-	case Transient(err) && h.away[how].IsZero():
-		h.away[how] = time.Now()
+		clear(h.failingSince[:how+1])
+	case Transient(err) && h.failingSince[how].IsZero():
+		h.failingSince[how] = time.Now()
 	}
-	if h.reported && h.away == [2]time.Time{} {
+	if h.reported && h.failingSince == [2]time.Time{} {
 		h.reported = false
 		h.warn(h.name + " can be reached again")
 	}
 }
 
-// outage reports, once, that the run goes on although the remote cannot be reached.
+// outage reports once that the run continues although the remote is unreachable.
 func (h *health) outage(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.reported || h.away == [2]time.Time{} {
+	if h.reported || h.failingSince == [2]time.Time{} {
 		return
 	}
 	h.reported = true
@@ -69,18 +70,18 @@ func (h *health) outage(err error) {
 		"reached again", err, h.name))
 }
 
-// retry notes how a claim ended, and reports whether it is to be tried again.
+// retry records the result of a claim, and reports whether to try again.
 func (h *health) retry(err error) bool {
 	h.observe(writing, err)
 	if err == nil {
 		return true
 	}
 	h.mu.Lock()
-	patience := awayFor
+	patience := claimTimeout
 	if errors.Is(err, gitrepo.ErrUnwritable) {
-		patience = refusedFor
+		patience = refusedTimeout
 	}
-	again := Transient(err) && (h.watching || time.Since(h.away[writing]) < patience)
+	again := Transient(err) && (h.watching || time.Since(h.failingSince[writing]) < patience)
 	h.mu.Unlock()
 	if again {
 		h.outage(err)
@@ -88,7 +89,7 @@ func (h *health) retry(err error) bool {
 	return again
 }
 
-// Outage reports, once, that the run goes on although the remote cannot be reached, where err says so.
+// Outage reports once that the run continues although the remote is unreachable, if err says so.
 func (s *Share) Outage(err error) {
 	if Transient(err) {
 		s.health.outage(err)

@@ -14,9 +14,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Public leaves out of the paths that are to be committed what the others who share the branch would take back, and this
-// clone do again: what follows from specs that are not on the branch as they are here. It stays here until they are, and
-// so do the statuses that tell of it. private reports whether there is any.
+// Public returns the paths without those whose specs differ from the branch: other reconcilers on the branch would
+// retract these results, and this clone would redo them. They stay local until their specs are committed, as do the
+// statuses that mention them. private reports whether there are any.
 func (s *Share) Public(ctx context.Context, t *state.Tree, paths []string) (public []string, private bool, err error) {
 	about, removed := s.subjects(t, paths)
 	changed, err := s.git.Dirty(ctx, "", slices.Sorted(maps.Keys(about)))
@@ -27,7 +27,7 @@ func (s *Share) Public(ctx context.Context, t *state.Tree, paths []string) (publ
 	var waits []string // specs
 	for _, p := range changed {
 		if slices.Contains(paths, p) {
-			continue // it is committed with what came of it
+			continue // committed together with its results
 		}
 		waits = append(waits, p)
 		for _, ref := range about[p] {
@@ -44,13 +44,13 @@ func (s *Share) Public(ctx context.Context, t *state.Tree, paths []string) (publ
 	s.reportPrivate(append(waits, gone...))
 	public = slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
 		ref, ok := s.subject(t, p)
-		// Who could have been removed with a spec is in no list any more.
+		// Objects that were removed together with a spec are in no list any more.
 		return left(p) || ok && own[ref] || len(gone) > 0 && ok && (slices.Contains(removed, ref) || !s.isRecord(t, p))
 	})
 	return public, len(waits)+len(gone) > 0, nil
 }
 
-// subject is the object that a file of the state folder is about.
+// subject returns the object that a file of the state folder belongs to.
 func (s *Share) subject(t *state.Tree, path string) (schemas.Ref, bool) {
 	below, ok := strings.CutPrefix(path, t.Settings().Folders.State+"/")
 	if !ok {
@@ -64,7 +64,7 @@ func (s *Share) isRecord(t *state.Tree, path string) bool {
 	return strings.HasPrefix(path, t.Settings().Folders.State+"/runs/")
 }
 
-// subjects are the objects that paths are about: by the file of their specs, and those that have none any more.
+// subjects returns the objects that paths belong to: by spec file, and those whose spec is gone.
 func (s *Share) subjects(t *state.Tree, paths []string) (about map[string][]schemas.Ref, removed []schemas.Ref) {
 	about = map[string][]schemas.Ref{}
 	for _, p := range paths {
@@ -77,15 +77,15 @@ func (s *Share) subjects(t *state.Tree, paths []string) (about map[string][]sche
 			removed = append(removed, ref)
 		case e.Object != nil:
 			about[e.Object.Path] = append(about[e.Object.Path], ref)
-		default: // it is broken: where it says so
+		default: // a broken object: the file of its first problem
 			about[e.Problems[0].Path] = append(about[e.Problems[0].Path], ref)
 		}
 	}
 	return about, removed
 }
 
-// removedSpecs are the files below the specs that the branch has, and that were removed or changed here: what was in them
-// may have been removed only here.
+// removedSpecs are the files in the spec folder of the branch that were removed or changed here: their objects may have
+// been removed only locally.
 func (s *Share) removedSpecs(ctx context.Context, t *state.Tree) (gone []string, err error) {
 	changed, err := s.git.Dirty(ctx, "", []string{t.Settings().Folders.Specs})
 	if err != nil || len(changed) == 0 {
@@ -106,7 +106,7 @@ func (s *Share) removedSpecs(ctx context.Context, t *state.Tree) (gone []string,
 	return slices.DeleteFunc(gone, func(p string) bool { return slices.Contains(moved, p) }), err
 }
 
-// reportPrivate reports, once, which specs have yet to be committed.
+// reportPrivate warns once which specs are not committed yet.
 func (s *Share) reportPrivate(specs []string) {
 	slices.Sort(specs)
 	text := strings.Join(specs[:min(len(specs), 5)], ", ")

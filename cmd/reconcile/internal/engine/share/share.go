@@ -1,5 +1,5 @@
 // Package share works on a branch of a remote repository together with other reconcilers: it fetches, adopts and pushes
-// commits, and keeps claims on effects there.
+// commits, and holds claims on effects there.
 package share
 
 import (
@@ -22,40 +22,41 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Options say what a Share works with.
+// Options configure a Share.
 type Options struct {
 	Dir      string // of the tree
 	Store    *state.Store
 	Settings *schemas.SettingsSpec
 	Commits  *commits.Committer
 	Egress   egress.Policy
-	Watching bool // the run does not end by itself, so it waits for a remote that is away
+	Watching bool // the run does not end by itself, so it waits for an unreachable remote
 	Warn     func(text string)
 }
 
-// Share is a branch that this run shares with others: what the loop and the keeper of claims need of a remote.
+// Share is a branch that this run shares with others. It implements the remote for the loop and for the keeper of
+// claims.
 type Share struct {
 	o      Options
 	git    *gitrepo.Repo
 	remote *gitrepo.Remote
-	api    *github.Client // makes commits that git may not push; nil: nobody does
+	api    *github.Client // makes commits that git may not push; nil: not available
 	keeper *claims.Keeper
 	health health
-	// private are the specs of which it was reported that what follows from them is not shared.
+	// private are the uncommitted specs in the last warning of reportPrivate.
 	private string
 
-	mu        sync.Mutex // guards what follows; the keeper asks beside the loop
-	holder    string     // who has our claims; "" until it is needed
-	tip       gitrepo.Tip
-	made      map[string]string        // by the name of a commit here, the one that GitHub made in its place
-	before    bool                     // tip was fetched before the loop began, and is as good for its first look
-	base      string                   // the commit that this run knows the branch at; other runs on this tree move it, too
-	asked     bool                     // the remote, at least once
-	kept      []byte                   // the content of sightingsPath
-	firstSeen map[string]time.Duration // of the claims in it, by hash
+	mu             sync.Mutex // guards the fields below; the keeper reads them concurrently with the loop
+	holder         string     // the holder of our claims; "" until it is needed
+	tip            gitrepo.Tip
+	replacedBy     map[string]string        // by local hash, the hash of the commit that GitHub made instead
+	prefetched     bool                     // tip was fetched before the loop began; its first fetch uses it
+	base           string                   // the commit that this run knows the branch at; other runs on this tree move it, too
+	asked          bool                     // the remote was asked at least once
+	savedSightings []byte                   // the content of sightingsPath
+	firstSeen      map[string]time.Duration // of the claims in it, by hash
 }
 
-// Open finds the remote, and has commits follow what is shared.
+// Open opens the remote, and connects the committer to the shared branch.
 func Open(ctx context.Context, o Options) (*Share, error) {
 	api, err := openAPI(o)
 	if err != nil {
@@ -72,49 +73,49 @@ func Open(ctx context.Context, o Options) (*Share, error) {
 }
 
 func newShare(o Options, remote *gitrepo.Remote) *Share {
-	return &Share{o: o, git: o.Commits.Git, remote: remote, made: map[string]string{}, firstSeen: map[string]time.Duration{},
+	return &Share{o: o, git: o.Commits.Git, remote: remote, replacedBy: map[string]string{}, firstSeen: map[string]time.Duration{},
 		health: health{name: remote.String(), watching: o.Watching, warn: o.Warn}}
 }
 
-// InSync reports whether the remote has all that there is here, and nothing more.
+// InSync reports whether the local branch and the remote are at the same commit.
 func (s *Share) InSync(ctx context.Context) (bool, error) {
 	news, err := s.Fetch(ctx, false)
 	if err != nil {
 		return false, fmt.Errorf("%w; nothing was run", err)
 	}
-	s.before = true
+	s.prefetched = true
 	head, err := s.git.Head(ctx)
 	return !news && err == nil && s.tip.Head == head.Hash, err
 }
 
-// Remote is the remote repository.
+// Remote returns the remote repository.
 func (s *Share) Remote() *gitrepo.Remote { return s.remote }
 
-// Guard puts the keeper of claims before what performs effects.
+// Guard wraps a performer with the keeper of claims.
 func (s *Share) Guard(inner loop.Performer) *claims.Keeper {
 	s.keeper = claims.New(claims.Options{Inner: inner, Remote: s.Claims(), For: s.o.Settings.Git.ClaimFor.Std(),
 		Grace: s.o.Settings.Runs.Grace.Std(), Retry: s.health.retry})
 	return s.keeper
 }
 
-// Close gives back what is left on the remote of this run, for as long as a run that was told to end may take.
+// Close removes this run's claims and tickets from the remote, within the time that an interrupted run may use.
 func (s *Share) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	s.keeper.Stop(ctx)
-	_ = s.remote.Close(ctx) // others find out by themselves
+	_ = s.remote.Close(ctx) // others notice by themselves
 }
 
 // Fetch implements loop.Share.
 func (s *Share) Fetch(ctx context.Context, turn bool) (news bool, err error) {
 	s.mu.Lock()
-	tip, known := s.tip, s.before
-	s.before = false
+	tip, known := s.tip, s.prefetched
+	s.prefetched = false
 	s.mu.Unlock()
 	if known {
-		err = s.seen(tip)
+		err = s.reportClaims(tip)
 	} else {
-		tip, err = s.ask(ctx, turn)
+		tip, err = s.fetchTip(ctx, turn)
 	}
 	if err != nil {
 		return false, err
@@ -128,7 +129,7 @@ func (s *Share) Fetch(ctx context.Context, turn bool) (news bool, err error) {
 	return tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0) || s.base != head.Hash, err
 }
 
-// MovedTo notes the commit that the branch is at, and reports whether it was at another one.
+// MovedTo records the commit that the branch is at, and reports whether it was at another one.
 func (s *Share) MovedTo(commit string) (moved bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,12 +138,12 @@ func (s *Share) MovedTo(commit string) (moved bool) {
 	return moved
 }
 
-// ask asks the remote how it stands.
-func (s *Share) ask(ctx context.Context, turn bool) (tip gitrepo.Tip, err error) {
+// fetchTip fetches the state of the remote.
+func (s *Share) fetchTip(ctx context.Context, turn bool) (tip gitrepo.Tip, err error) {
 	s.mu.Lock()
 	if !s.asked {
 		s.asked = true
-		s.recallSightings()
+		s.restoreSightings()
 	}
 	s.mu.Unlock()
 	if turn {
@@ -158,15 +159,15 @@ func (s *Share) ask(ctx context.Context, turn bool) (tip gitrepo.Tip, err error)
 	s.tip = tip
 	s.saveSightings()
 	s.mu.Unlock()
-	return tip, s.seen(tip)
+	return tip, s.reportClaims(tip)
 }
 
-// seen tells the keeper, if there is one yet, who has claimed what.
-func (s *Share) seen(tip gitrepo.Tip) error {
+// reportClaims passes the claims of other reconcilers to the keeper, if there is one yet.
+func (s *Share) reportClaims(tip gitrepo.Tip) error {
 	if s.keeper == nil {
 		return nil
 	}
-	me, err := s.name()
+	me, err := s.holderName()
 	var others []claims.Claim
 	for _, c := range tip.Claims {
 		if c.Holder != me {
@@ -192,7 +193,7 @@ func (s *Share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 	head, err := s.git.Head(ctx)
 	moved = s.MovedTo(head.Hash)
 	if ours && head.Hash == tip.Head && len(got.Paths) == 0 {
-		return false, err // it has another name, and is what was here
+		return false, err // same content under another hash
 	}
 	return moved || got.Moved, err
 }
@@ -207,7 +208,7 @@ func (s *Share) Push(ctx context.Context, done []string) (sent, again bool, err 
 	same := head == "" || head == s.tip.Head
 	s.mu.Unlock()
 	if !same {
-		if sent, again, err := s.send(ctx, head); again || err != nil {
+		if sent, again, err := s.pushCommit(ctx, head); again || err != nil {
 			return sent, again, err
 		}
 		s.mu.Lock()
@@ -220,10 +221,10 @@ func (s *Share) Push(ctx context.Context, done []string) (sent, again bool, err 
 	return !same, false, nil
 }
 
-// sweep gives back claims that nobody needs any more: those that have run out, and those of killed runs on this tree whose
-// results are on the branch. What fails is left for the next time.
+// sweep releases unneeded claims: expired ones, and those of killed runs on this tree whose results are on the branch.
+// Failures are left for the next call.
 func (s *Share) sweep(ctx context.Context, head string) {
-	me, err := s.name()
+	me, err := s.holderName()
 	if err != nil || head == "" {
 		return
 	}
@@ -238,7 +239,7 @@ func (s *Share) sweep(ctx context.Context, head string) {
 			own = append(own, c.Key)
 		}
 	}
-	s.tip.Claims = nil // once for each look at the remote
+	s.tip.Claims = nil // once for each fetch
 	s.mu.Unlock()
 	done, err := s.Recorded(ctx, head, own)
 	if over = append(over, done...); err != nil || len(over) == 0 {
@@ -249,9 +250,9 @@ func (s *Share) sweep(ctx context.Context, head string) {
 	}
 }
 
-// Owed implements loop.Share.
+// Unpushed implements loop.Share.
 func (s *Share) Unpushed(ctx context.Context) ([]string, error) {
-	me, err := s.name()
+	me, err := s.holderName()
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +260,7 @@ func (s *Share) Unpushed(ctx context.Context) ([]string, error) {
 	head := s.tip.Head
 	var here []string
 	for _, c := range s.tip.Claims {
-		if c.Key != "" && c.Holder == me && !s.keeper.Has(c.Key) && s.done(c.Key) {
+		if c.Key != "" && c.Holder == me && !s.keeper.Has(c.Key) && s.hasResult(c.Key) {
 			here = append(here, c.Key)
 		}
 	}
@@ -271,13 +272,13 @@ func (s *Share) Unpushed(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(here, func(key string) bool { return slices.Contains(there, key) }), err
 }
 
-// done reports whether the result of an effect is a file of this tree.
-func (s *Share) done(key string) bool {
+// hasResult reports whether the result of an effect is a file of this tree.
+func (s *Share) hasResult(key string) bool {
 	_, err := s.o.Store.Root().Lstat(s.o.Store.RunPath(key))
 	return err == nil
 }
 
-// Recorded returns the keys whose results a commit has.
+// Recorded returns the keys whose results are part of a commit.
 func (s *Share) Recorded(ctx context.Context, commit string, keys []string) (done []string, err error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -295,7 +296,7 @@ func (s *Share) Recorded(ctx context.Context, commit string, keys []string) (don
 	return done, err
 }
 
-// Leave implements loop.Share.
+// PushPending implements loop.Share.
 func (s *Share) PushPending(ctx context.Context) error {
 	head, err := s.git.Head(ctx)
 	if err != nil {
@@ -306,5 +307,5 @@ func (s *Share) PushPending(ctx context.Context) error {
 	return s.remote.PushPending(ctx, hex.EncodeToString(id[:]), head.Hash)
 }
 
-// Elsewhere implements loop.Share.
+// OtherClaims implements loop.Share.
 func (s *Share) OtherClaims() map[string]time.Time { return s.keeper.OtherClaims() }

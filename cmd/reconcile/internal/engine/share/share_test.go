@@ -27,7 +27,7 @@ func TestHealthOfARemoteThatTakesNothing(t *testing.T) {
 		r := &health{name: "origin/main", warn: func(text string) { said = append(said, text) }}
 		full := fmt.Errorf("no space left: %w", gitrepo.ErrUnreachable)
 		tries := 1
-		for start := time.Now(); r.retry(full) && time.Since(start) < 2*awayFor; tries++ {
+		for start := time.Now(); r.retry(full) && time.Since(start) < 2*claimTimeout; tries++ {
 			r.observe(reading, nil)
 			time.Sleep(10 * time.Second)
 		}
@@ -96,7 +96,7 @@ func TestClaimsAreWatchedOnce(t *testing.T) {
 	}
 	ends := func() time.Time {
 		t.Helper()
-		tip, err := open("b").ask(t.Context(), false)
+		tip, err := open("b").fetchTip(t.Context(), false)
 		if err != nil || len(tip.Claims) != 1 {
 			t.Fatal(tip.Claims, err)
 		}

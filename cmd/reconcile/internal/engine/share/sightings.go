@@ -11,15 +11,15 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// sightingsPath is where a tree keeps since when the claims of others have been as they are. It may be lost: then they are
-// watched once more.
+// sightingsPath is the file that records since when the claims of others have been unchanged. It may be lost: then they
+// are watched again.
 const sightingsPath = ".reconcile/claims.json"
 
-// sightingsLimit is the size up to which that file is read.
+// sightingsLimit is the maximum size of that file.
 const sightingsLimit = 1 << 20
 
-// sightings is that file. Its times are durations since the machine was started, which no change of the clock touches; Boot
-// tells that it is the same start of the same machine.
+// sightings is the content of that file. Its times are durations since the machine's boot, which are independent of
+// clock changes; Boot identifies the boot.
 type sightings struct {
 	Boot string     `json:"boot"`
 	Seen []sighting `json:"seen"`
@@ -31,8 +31,8 @@ type sighting struct {
 	Since time.Duration `json:"since"`
 }
 
-// recallSightings tells the remote what the run before this one saw. Whatever is wrong with it, there is nothing to recall then.
-func (s *Share) recallSightings() {
+// restoreSightings restores the sightings of the previous run. If the file is unusable, nothing is restored.
+func (s *Share) restoreSightings() {
 	up, ok := uptime()
 	fi, err := s.o.Store.Root().Lstat(sightingsPath)
 	if !ok || err != nil || fi.Size() > sightingsLimit {
@@ -43,7 +43,7 @@ func (s *Share) recallSightings() {
 	if err != nil || json.Unmarshal(data, &was) != nil || was.Boot == "" || was.Boot != proc.Self().Tag {
 		return
 	}
-	s.kept, s.firstSeen = data, map[string]time.Duration{}
+	s.savedSightings, s.firstSeen = data, map[string]time.Duration{}
 	now := time.Now()
 	before := make([]gitrepo.Sighting, len(was.Seen))
 	for i, c := range was.Seen {
@@ -53,8 +53,8 @@ func (s *Share) recallSightings() {
 	s.remote.RestoreSightings(before)
 }
 
-// saveSightings keeps what was seen for the next run. What is there already is not written again. Times are rounded up: who
-// takes a claim over must have waited for it.
+// saveSightings saves the sightings for the next run, if they changed. Times are rounded up, since a claim must not be
+// taken over too early.
 func (s *Share) saveSightings() {
 	up, ok := uptime()
 	is := sightings{Boot: proc.Self().Tag, Seen: []sighting{}}
@@ -74,10 +74,10 @@ func (s *Share) saveSightings() {
 		s.firstSeen[c.Hash] = c.Since
 	}
 	data, err := json.Marshal(is)
-	if err != nil || bytes.Equal(data, s.kept) || len(is.Seen) == 0 && s.kept == nil {
+	if err != nil || bytes.Equal(data, s.savedSightings) || len(is.Seen) == 0 && s.savedSightings == nil {
 		return
 	}
-	if durable.Replace(s.o.Store.Root(), ".reconcile/tmp", sightingsPath, data) == nil { // else it is watched once more
-		s.kept = data
+	if durable.Replace(s.o.Store.Root(), ".reconcile/tmp", sightingsPath, data) == nil { // otherwise it is watched again
+		s.savedSightings = data
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uptime is how long ago the machine was started, with the time that it slept. It never jumps.
+// uptime returns the time since the machine's boot, including sleep. It never jumps.
 func uptime() (time.Duration, bool) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

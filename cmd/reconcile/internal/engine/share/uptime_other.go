@@ -4,5 +4,5 @@ package share
 
 import "time"
 
-// uptime is how long ago the machine was started; these systems have no such clock that two processes could compare.
+// uptime returns the time since the machine's boot; these systems have no such clock that two processes could compare.
 func uptime() (time.Duration, bool) { return 0, false }

@@ -14,13 +14,13 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Checkout is a tree in a folder of its own: the settings and the state of one commit, and the specs of one.
+// Checkout is a tree in a separate folder: the settings and the state of one commit, and the specs of another.
 type Checkout struct {
 	Store *state.Store
-	files layer
+	files fileWriter
 }
 
-// Close closes the store. The folder stays.
+// Close closes the store. The folder remains.
 func (m *Checkout) Close() {
 	_ = m.Store.Close() // it has no cache
 	_ = m.files.root.Close()
@@ -29,13 +29,13 @@ func (m *Checkout) Close() {
 // Put adds a file. A path that leads out of the folder is refused.
 func (m *Checkout) Put(f gitrepo.Stored) error { return m.files.put(f) }
 
-// Checkout lays a tree out in dir: the settings and the state of base, the specs of head. The settings name the folders.
+// Checkout writes a tree to dir: the settings and the state of base, the specs of head. The settings name the folders.
 func (c Config) Checkout(ctx context.Context, repo *gitrepo.Repo, base, head, dir string) (m *Checkout, err error) {
 	root, err := regular.Root(dir)
 	if err != nil {
 		return nil, err
 	}
-	m = &Checkout{files: layer{root: root, made: map[string]bool{".": true}}}
+	m = &Checkout{files: fileWriter{root: root, made: map[string]bool{".": true}}}
 	defer func() {
 		if err != nil && m.Store != nil {
 			_ = m.Store.Close() // as above
@@ -59,15 +59,15 @@ func (c Config) Checkout(ctx context.Context, repo *gitrepo.Repo, base, head, di
 	return m, repo.Files(ctx, head, []string{folders.Specs}, m.Put)
 }
 
-// layer lays files out in a folder.
-type layer struct {
+// fileWriter writes files into a folder.
+type fileWriter struct {
 	root *os.Root
 	made map[string]bool // folders
 }
 
-// put writes a file. A name that leads out of the folder is refused by it; whatever git has of the tree's own local
-// folder is left out.
-func (l *layer) put(f gitrepo.Stored) error {
+// put writes a file. A name that leads out of the folder is an error of root; git's copy of the tree's local folder is
+// omitted.
+func (l *fileWriter) put(f gitrepo.Stored) error {
 	name := filepath.FromSlash(f.Path)
 	if dir := path.Dir(f.Path); !l.made[dir] {
 		l.made[dir] = true
@@ -81,7 +81,7 @@ func (l *layer) put(f gitrepo.Stored) error {
 	return regular.Cause(l.root.WriteFile(name, f.Data, 0o600))
 }
 
-// LoadAt lays out what a commit has of the tree in dir, a folder of its own, and loads it as any tree.
+// LoadAt checks out a commit of the tree in dir, a separate folder, and loads it like any tree.
 func (c Config) LoadAt(ctx context.Context, repo *gitrepo.Repo, commit, dir string) (*state.Tree, error) {
 	m, err := c.Checkout(ctx, repo, commit, commit, dir)
 	if err != nil {
@@ -93,13 +93,13 @@ func (c Config) LoadAt(ctx context.Context, repo *gitrepo.Repo, commit, dir stri
 		return nil, err
 	}
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
-		e.Missing = nil // outputs are in the work tree, and no commit tells what it had
+		e.Missing = nil // outputs are in the work tree; commits do not record them
 	}
 	return t, nil
 }
 
-// Revision opens the repository of the tree, and resolves the commit that rev names. The error is a *NoHistoryError where
-// there is no repository.
+// Revision opens the repository of the tree, and resolves rev to a commit. The error is a *NoHistoryError without a
+// repository.
 func (c Config) Revision(ctx context.Context, rev string) (*gitrepo.Repo, string, error) {
 	repo, err := gitrepo.Open(c.Dir)
 	if errors.Is(err, gitrepo.ErrNotARepo) {
@@ -112,12 +112,12 @@ func (c Config) Revision(ctx context.Context, rev string) (*gitrepo.Repo, string
 	return repo, commit, err
 }
 
-// NoHistoryError says that a commit was asked for where there is no repository.
+// NoHistoryError says that a commit was requested without a repository.
 type NoHistoryError struct{ Err error }
 
 func (e *NoHistoryError) Error() string {
 	return fmt.Sprintf("what was before is known in a git repository only: %v", e.Err)
 }
 
-// BadRequest marks an error about what was asked for.
+// BadRequest marks an error of the request.
 func (e *NoHistoryError) BadRequest() {}

@@ -1,5 +1,4 @@
-// Package tree opens trees: the store of a directory, what running processes have in their journals, and the tree as a
-// commit has it.
+// Package tree opens trees: the store of a directory, the journals of running processes, and the tree of a commit.
 package tree
 
 import (
@@ -15,7 +14,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Config is what opening a tree takes of the process.
+// Config has the process's parameters for opening a tree.
 type Config struct {
 	Dir    string              // of the tree
 	Now    func() time.Time    // the clock of the records
@@ -24,7 +23,7 @@ type Config struct {
 	Kinds  controllers.Table   // nil: controllers.Kinds
 }
 
-// Table is the table of kinds that the tree is read with.
+// Table is the table of kinds for reading the tree.
 func (c Config) Table() controllers.Table {
 	if c.Kinds == nil {
 		return controllers.Kinds
@@ -41,7 +40,7 @@ func (c Config) Open() (*state.Store, error) {
 	return s, nil
 }
 
-// StoreOptions are those of every store on the tree.
+// StoreOptions are the options of every store on the tree.
 func (c Config) StoreOptions() state.Options {
 	stored, storedBy := storedIn(c.Dir)
 	return state.Options{
@@ -51,8 +50,8 @@ func (c Config) StoreOptions() state.Options {
 	}
 }
 
-// storedIn returns how git stores the files of the tree in dir, and what that depends on. The repository is opened when
-// the first file is asked about, and again after each question for what it depends on.
+// storedIn returns how git stores the files of the tree in dir, and a key of what that depends on. The repository is
+// opened for the first file, and again after each call of by.
 func storedIn(dir string) (stored func(path string) func([]byte) []byte, by func() string) {
 	var mu sync.Mutex
 	open := sync.OnceValue(func() *gitrepo.Conversions { return conversions(dir) })
@@ -74,7 +73,7 @@ func storedIn(dir string) (stored func(path string) func([]byte) []byte, by func
 	}
 }
 
-// conversions are those of the repository that dir is in; nil where there is none that can be read.
+// conversions returns those of the repository of dir; nil if it has no readable one.
 func conversions(dir string) *gitrepo.Conversions {
 	repo, err := gitrepo.Open(dir)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// Problems are the problems of a tree's files, what probably does not do what it is meant to, and what its hub will
-// refuse: a file can be right and ask what its agent may not ask. That is a warning, as a workflow that allows it may be on
-// its way; a run makes the request Stalled.
+// Problems are the problems of a tree's files, probable mistakes, and questions that their hub will refuse: a valid
+// file may ask what its agent must not ask. That is a warning, since a workflow that allows it may follow; a run marks
+// the request as Stalled.
 func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 	problems := slices.Clone(t.Problems())
 	scopes := map[string]clarify.Scope{}
@@ -25,7 +25,7 @@ func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 		st, _ := e.Status().(*schemas.ClarificationRequestStatus)
 		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
 		if spec == nil || st != nil && st.ID != "" {
-			continue // it was accepted, and stays so
+			continue // an accepted request stays accepted
 		}
 		scope, ok := scopes[spec.From]
 		if !ok {
@@ -67,7 +67,7 @@ func adviceProblem(s *state.Store, advice controllers.Advice) schemas.Problem {
 	return p
 }
 
-// programIn finds programs as a run does: by the PATH, or, of a name with a slash, below the root.
+// programIn finds programs as a run does: in PATH, or, for a name with a slash, relative to the root.
 func programIn(root string) func(string) bool {
 	return func(name string) bool {
 		if strings.Contains(name, "/") && !filepath.IsAbs(name) {

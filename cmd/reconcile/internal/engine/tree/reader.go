@@ -10,16 +10,16 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Reader reads a tree with the statuses that the journals of running processes lead to. It takes no lock and changes
+// Reader reads a tree with statuses that include the journals of running processes. It takes no lock and changes
 // nothing.
 type Reader struct {
 	Now func() time.Time
 
-	current *state.Tree // what Load or Refresh returned last,
-	files   *state.Tree // and the same as the files have it
+	current *state.Tree // the last result of Load or Refresh,
+	files   *state.Tree // and the same without journals
 }
 
-// Load opens the tree and reads all of it, with what running processes have in their journals. The reader can look again.
+// Load opens the tree and reads it with the journals of running processes. The reader can refresh it.
 func (c Config) Load(ctx context.Context) (*state.Store, *state.Tree, Reader, error) {
 	r := Reader{Now: c.Now}
 	s, err := c.Open()
@@ -33,7 +33,7 @@ func (c Config) Load(ctx context.Context) (*state.Store, *state.Tree, Reader, er
 	return s, t, r, nil
 }
 
-// Load reads all of the tree.
+// Load reads the whole tree.
 func (r *Reader) Load(ctx context.Context, s *state.Store) (*state.Tree, error) {
 	t, err := s.Load(ctx)
 	if err != nil {
@@ -42,7 +42,8 @@ func (r *Reader) Load(ctx context.Context, s *state.Store) (*state.Tree, error) 
 	return r.withJournals(s, t), nil
 }
 
-// Refresh looks again at a tree that Load or Refresh returned: at the files that hints name, or at all, and at journals.
+// Refresh updates a tree that Load or Refresh returned: from the files that hints name, or from all, and from the
+// journals.
 func (r *Reader) Refresh(ctx context.Context, s *state.Store, t *state.Tree, hints []string) (*state.Tree, error) {
 	if t == r.current {
 		t = r.files
@@ -57,7 +58,7 @@ func (r *Reader) Refresh(ctx context.Context, s *state.Store, t *state.Tree, hin
 	return r.withJournals(s, next), nil
 }
 
-// withJournals adds what the journals of running processes have to a tree as its files have it.
+// withJournals adds the journals of running processes to a tree that was read from its files.
 func (r *Reader) withJournals(s *state.Store, t *state.Tree) *state.Tree {
 	r.files, r.current = t, controllers.Current(t, r.Now(), s.Journaled())
 	return r.current

@@ -167,7 +167,7 @@ func (m *mirrored) sync(ctx context.Context) (err error) {
 		return err
 	}
 	in := &mirroring.Inbox{
-		Mirror: out, Listener: client,
+		Mirror: out, Client: client,
 		Tree:  store.Load,
 		Write: func(controllers.Spec) error { return errors.New("nobody wrote anything") },
 	}

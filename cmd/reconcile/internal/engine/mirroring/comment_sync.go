@@ -12,8 +12,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Say has comments of ours on an issue, each once: those that are missing are made, in their order, and those that say
-// something else are edited. Other comments stay as they are.
+// Say ensures that our comments exist on an issue, each once: missing ones are created in order, and outdated ones are
+// edited. Other comments are not touched.
 func (m *Mirror) Say(ctx context.Context, issue int, comments ...mirror.Comment) error {
 	var missing []mirror.Comment
 	for _, c := range comments {
@@ -39,9 +39,9 @@ func (m *Mirror) Say(ctx context.Context, issue int, comments ...mirror.Comment)
 	return m.create(ctx, issue, missing)
 }
 
-// onRecord is what is on record of a comment; one without an id says nothing, or that it was about to be made.
+// onRecord returns the record of a comment; one without an id is empty, or an intent to create it.
 func (m *Mirror) onRecord(ctx context.Context, issue int, key string) (schemas.MirrorComment, error) {
-	if issue == 0 { // a dry run would have made it
+	if issue == 0 { // a dry run would have created it
 		return schemas.MirrorComment{}, nil
 	}
 	f, err := m.Records.Issue(ctx, issue)
@@ -56,7 +56,7 @@ func (m *Mirror) onRecord(ctx context.Context, issue int, key string) (schemas.M
 	return schemas.MirrorComment{}, nil
 }
 
-// record notes how a comment stands.
+// record records the state of comments.
 func (m *Mirror) record(ctx context.Context, issue int, is ...schemas.MirrorComment) error {
 	if issue == 0 {
 		return nil
@@ -69,8 +69,8 @@ func (m *Mirror) record(ctx context.Context, issue int, is ...schemas.MirrorComm
 	})
 }
 
-// edit has a comment that is on record say something else. there is false if it is gone, or is not as we left it: then it
-// is somebody else's, stays as it is, and another one is made.
+// edit updates a comment on record. there is false if the comment was deleted, or edited by a user: then it is kept as
+// it is, and a new one is created.
 func (m *Mirror) edit(ctx context.Context, issue int, c mirror.Comment, was schemas.MirrorComment) (there bool, err error) {
 	now, err := m.Remote.GetComment(ctx, was.ID)
 	switch {
@@ -78,32 +78,32 @@ func (m *Mirror) edit(ctx context.Context, issue int, c mirror.Comment, was sche
 		return false, m.forget(ctx, issue, c.Key)
 	case err != nil:
 		return false, err
-	case !m.ours(now.Body, c.Key, was):
+	case !m.unedited(now.Body, c.Key, was):
 		m.note("comment %d on issue #%d was edited by somebody else: it stays, and another one tells on", was.ID, issue)
 		return false, m.forget(ctx, issue, c.Key)
 	}
 	return true, m.revise(ctx, issue, c, now)
 }
 
-// ours reports whether a comment of ours is as we left it: by its marker or, where that was signed with a key that is not
-// known any more, by what is on record of its text.
-func (m *Mirror) ours(body, key string, was schemas.MirrorComment) bool {
+// unedited reports whether our comment is as we wrote it: by its marker or, if the marker's key is lost, by the digest
+// on record.
+func (m *Mirror) unedited(body, key string, was schemas.MirrorComment) bool {
 	k, ok := m.Keys.Open(body)
 	return ok && k == key || was.Stands != "" && mirror.Digest(body) == was.Stands ||
 		mirror.Marked(body) == key && mirror.Digest(mirror.Unsealed(body)) == was.Digest
 }
 
-// forget notes that a comment does not stand there any more.
+// forget deletes the record of a comment.
 func (m *Mirror) forget(ctx context.Context, issue int, key string) error {
-	if m.there != nil {
-		delete(m.there[issue], key)
+	if m.existingComments != nil {
+		delete(m.existingComments[issue], key)
 	}
 	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
 		f.Comments = slices.DeleteFunc(f.Comments, func(o schemas.MirrorComment) bool { return o.Key == key })
 	})
 }
 
-// revise edits a comment of ours that stands there, unless it says what it should.
+// revise edits an existing comment of ours, unless it is up to date.
 func (m *Mirror) revise(ctx context.Context, issue int, c mirror.Comment, now *github.Comment) error {
 	sealed := m.Keys.Seal(c.Key, c.Body)
 	if mirror.Digest(now.Body) != mirror.Digest(sealed) {
@@ -117,7 +117,7 @@ func (m *Mirror) revise(ctx context.Context, issue int, c mirror.Comment, now *g
 	return m.record(ctx, issue, made(c, now.ID, sealed, now.Body))
 }
 
-// made is the record of a comment that stands there.
+// made returns the record of an existing comment.
 func made(c mirror.Comment, id int64, sealed, stands string) schemas.MirrorComment {
 	r := schemas.MirrorComment{Key: c.Key, ID: id, Digest: mirror.Digest(c.Body)}
 	if d := mirror.Digest(stands); d != mirror.Digest(sealed) {
@@ -126,24 +126,24 @@ func made(c mirror.Comment, id int64, sealed, stands string) schemas.MirrorComme
 	return r
 }
 
-// create makes comments that are not on record. It looks at what stands on the issue first: records can be lost.
+// create creates comments without a record. It reads the comments of the issue first, since records can be lost.
 func (m *Mirror) create(ctx context.Context, issue int, missing []mirror.Comment) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	there, err := m.standing(ctx, issue, false)
+	there, err := m.existing(ctx, issue, false)
 	if err != nil {
 		return err
 	}
 	if len(there) > 0 {
-		if err := m.missed(ctx, issue); err != nil {
+		if err := m.recoverLabels(ctx, issue); err != nil {
 			return err
 		}
 	}
 	var intended []schemas.MirrorComment
 	for _, c := range missing {
 		if _, ok := there[c.Key]; !ok {
-			intended = append(intended, schemas.MirrorComment{Key: c.Key, Digest: mirror.Digest(c.Body), Intended: stamp(m.Now())})
+			intended = append(intended, schemas.MirrorComment{Key: c.Key, Digest: mirror.Digest(c.Body), Intended: recordTime(m.Now())})
 		}
 	}
 	if len(intended) > 0 {
@@ -164,9 +164,9 @@ func (m *Mirror) create(ctx context.Context, issue int, missing []mirror.Comment
 	return nil
 }
 
-// missed takes the labels of an issue for ours on which comments of ours stand and nothing is on record: what was is lost,
-// and labels have no marker. Else nobody would take them off.
-func (m *Mirror) missed(ctx context.Context, issue int) error {
+// recoverLabels records the labels of an issue as ours if the issue has comments of ours and no record: the record was
+// lost, and labels have no marker. Otherwise they would never be removed.
+func (m *Mirror) recoverLabels(ctx context.Context, issue int) error {
 	f, err := m.Records.Issue(ctx, issue)
 	if err != nil || len(f.Comments) > 0 {
 		return err
@@ -187,13 +187,13 @@ func (m *Mirror) missed(ctx context.Context, issue int) error {
 	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Labels = append(f.Labels, ours...) })
 }
 
-// createOne makes a comment that is about to be made on record, and does not stand there.
+// createOne creates an intended comment that does not exist on the issue.
 func (m *Mirror) createOne(ctx context.Context, issue int, c mirror.Comment) error {
 	sealed := m.Keys.Seal(c.Key, c.Body)
 	now, err := m.Remote.CreateComment(ctx, issue, sealed)
 	var uncertain *github.Uncertain
 	if errors.As(err, &uncertain) {
-		there, look := m.standing(ctx, issue, true)
+		there, look := m.existing(ctx, issue, true)
 		if found, ok := there[c.Key]; look == nil && ok {
 			return m.revise(ctx, issue, c, &found)
 		}
@@ -208,12 +208,12 @@ func (m *Mirror) createOne(ctx context.Context, issue int, c mirror.Comment) err
 	return m.record(ctx, issue, made(c, now.ID, sealed, now.Body))
 }
 
-// standing are the comments of ours on an issue, by key. An issue is looked at once, and again if what was seen is too old.
-func (m *Mirror) standing(ctx context.Context, issue int, again bool) (map[string]github.Comment, error) {
-	if there := m.there[issue]; there != nil && !again {
+// existing returns our comments on an issue, by key. An issue is read once, and again to refresh a stale list.
+func (m *Mirror) existing(ctx context.Context, issue int, again bool) (map[string]github.Comment, error) {
+	if there := m.existingComments[issue]; there != nil && !again {
 		return there, nil
 	}
-	if issue == 0 { // a dry run would have made it
+	if issue == 0 { // a dry run would have created it
 		return nil, nil
 	}
 	all, err := m.Remote.Comments(ctx, issue, time.Time{})
@@ -229,21 +229,21 @@ func (m *Mirror) standing(ctx context.Context, issue int, again bool) (map[strin
 		if err != nil {
 			return nil, err
 		}
-		if key := m.sign(c.Body); key != "" && sameUser(c.Author, me) {
+		if key := m.keyIn(c.Body); key != "" && sameUser(c.Author, me) {
 			there[key] = c
 		}
 	}
-	if m.there == nil {
-		m.there = map[int]map[string]github.Comment{}
+	if m.existingComments == nil {
+		m.existingComments = map[int]map[string]github.Comment{}
 	}
-	m.there[issue] = there
+	m.existingComments[issue] = there
 	return there, nil
 }
 
-// sign is the key in the marker of a text of ours, "" for another text. Where the key that signs was made only now, nothing
-// that stands there can be signed with it: then the marker alone counts, so that a tree that keeps no records makes nothing
+// keyIn returns the key in the marker of a text of ours, "" for other texts. If the signing key is new, existing
+// comments cannot be signed with it: then the marker alone counts, so that a tree that keeps no records creates nothing
 // twice.
-func (m *Mirror) sign(text string) string {
+func (m *Mirror) keyIn(text string) string {
 	key, ok := m.Keys.Open(text)
 	if !ok && m.Records.NewKey() {
 		return mirror.Marked(text)

@@ -16,8 +16,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Listener is what reading needs of GitHub; a *github.Client is one.
-type Listener interface {
+// CommentClient is the part of GitHub's API for reading and answering comments; a *github.Client implements it.
+type CommentClient interface {
 	Comments(ctx context.Context, issue int, since time.Time) ([]github.Comment, error)
 	RecentComments(ctx context.Context, since time.Time) ([]github.Comment, error)
 	React(ctx context.Context, comment int64, content string) error
@@ -25,78 +25,78 @@ type Listener interface {
 	Permission(ctx context.Context, login string) (string, error)
 }
 
-// Inbox makes specs of what people write on the issues that a Mirror keeps, and tells them what became of it. It is for
-// one goroutine.
+// Inbox derives specs from the comments on the issues of a Mirror, and replies with the results. It is not safe for
+// concurrent use.
 //
-// A comment acts once: the names of its specs follow from its id, they are written before it is on record that it was
-// handled, and that before its author is told; each step can be done again.
+// A comment takes effect once. The names of its specs are derived from its id; they are written before the comment is
+// recorded as handled, and the author gets a reply after that. Each step can be repeated.
 type Inbox struct {
-	*Mirror
-	Listener Listener
+	Mirror   *Mirror
+	Client   CommentClient
 	Commands schemas.GitHubCommands // who may give commands
-	// Tree loads the tree as it is now. It is asked only if there is something to decide.
+	// Tree loads the present tree. It is called only if there are new comments.
 	Tree func(context.Context) (*state.Tree, error)
-	// Write writes a spec as a new file, durably. One with the same content may be there.
+	// Write writes a spec as a new file, durably. One with the same content may exist.
 	Write func(controllers.Spec) error
-	// Watch remembers, from one look to the next, which issues need none; nil looks at all.
+	// Watch remembers between calls which issues have nothing new; nil reads all issues.
 	Watch *Watch
-	// Show and Known are as in [slash.Input].
+	// Show and Known are described at [slash.Input].
 	Show  func(t *state.Tree, v slash.View) string
 	Known memory.Source
 
 	teams  map[string]bool     // by team and login
-	may    map[string]string   // by login: what GitHub said of the permission
-	listed map[int64]time.Time // when comments that were listed were changed last
-	heard  Heard
+	may    map[string]string   // permissions by login, as returned by GitHub
+	listed map[int64]time.Time // time of the last change of the listed comments
+	result ReadResult
 }
 
-// Watch is what a process that looks again and again knows: with it a look at issues of which nothing is new is one
-// request for all of them. The zero value knows nothing.
+// Watch is the state of a process that reads comments repeatedly. It reduces reading issues without new comments to one
+// request for all of them. The zero value is empty.
 type Watch struct {
-	since  time.Time           // everything before was seen, by GitHub's clock
-	seen   map[int64]time.Time // and what was changed after that, with the time, by its id
-	looked map[int]bool        // issues
+	since      time.Time           // everything before was read, by GitHub's clock
+	seen       map[int64]time.Time // later changes that were read, with their time, by id
+	readIssues map[int]bool        // issues
 }
 
-// Heard tells what came of reading.
-type Heard struct {
-	Comments int // that something was made of, or that were refused
-	Specs    int // files written
-	Receipts int // reactions and replies given
-	// Later says why something was left for the next time, where trying again helps; nil: nothing was.
+// ReadResult is the result of reading or answering comments.
+type ReadResult struct {
+	Comments int // comments that specs were derived from, or that were refused
+	Specs    int // written files
+	Receipts int // reactions and replies
+	// Later is the error because of which work is left for the next call; nil: no work is left.
 	Later error
-	// Notes are what people should know, a line each.
+	// Notes are notes for the user, one per line.
 	Notes []string
 }
 
-// unread is an issue with what is new on it.
+// unread is an issue with its new comments.
 type unread struct {
 	issue slash.Issue
-	since time.Time        // when the newest comment of a person was changed last, by GitHub's clock
-	seen  []github.Comment // what persons wrote, as far as it was listed
+	since time.Time        // time of the last change of a person's comment, by GitHub's clock
+	seen  []github.Comment // listed comments of persons
 }
 
-// Read makes specs of what is new, and gives first receipts: eyes for what a run has to decide, the last one for the rest.
-// The error is one of the disk, of the token, or of ctx; what was done before it is told beside it.
-func (in *Inbox) Read(ctx context.Context) (Heard, error) {
-	in.heard = Heard{}
+// Read derives specs from new comments, and gives first receipts: the eyes reaction if a run has to decide, the final
+// receipt otherwise. The error comes from the disk, the token, or ctx; the result includes the work before it.
+func (in *Inbox) Read(ctx context.Context) (ReadResult, error) {
+	in.result = ReadResult{}
 	all, err := in.collect(ctx)
 	if err != nil {
-		return in.heard, err
+		return in.result, err
 	}
 	verdicts, err := in.decide(ctx, all)
 	if err != nil {
-		return in.heard, err
+		return in.result, err
 	}
 	for _, u := range all {
-		if err := in.take(ctx, u, verdicts); err != nil {
-			return in.heard, err
+		if err := in.applyVerdicts(ctx, u, verdicts); err != nil {
+			return in.result, err
 		}
 	}
 	return in.answer(ctx, false)
 }
 
-// decide says what is made of what is new.
+// decide returns the verdicts on the new comments.
 func (in *Inbox) decide(ctx context.Context, all []unread) ([]slash.Decision, error) {
 	if !slices.ContainsFunc(all, func(u unread) bool { return len(u.issue.Comments) > 0 }) {
 		return nil, nil
@@ -106,11 +106,11 @@ func (in *Inbox) decide(ctx context.Context, all []unread) ([]slash.Decision, er
 		return nil, err
 	}
 	made := func(ref schemas.Ref) int {
-		n, _ := in.Records.Made(ctx, ref) // a record that cannot be read says nothing
+		n, _ := in.Mirror.Records.Made(ctx, ref) // an unreadable record counts as empty
 		return n
 	}
 	objects := mirror.Objects(t, controllers.MirrorOptions(t, mirror.Options{Made: made}))
-	input := slash.Input{Tree: t, Now: in.Now(), Show: in.Show, Known: in.Known}
+	input := slash.Input{Tree: t, Now: in.Mirror.Now(), Show: in.Show, Known: in.Known}
 	for _, u := range all {
 		u.issue.Objects = objects[u.issue.File.Issue]
 		input.Issues = append(input.Issues, u.issue)
@@ -118,24 +118,24 @@ func (in *Inbox) decide(ctx context.Context, all []unread) ([]slash.Decision, er
 	return slash.Decide(input), nil
 }
 
-// collect lists what is new on the issues that have a comment of ours: what is older than the first of those was not
+// collect lists the new comments on the issues that have a comment of ours. Comments before our first one were not
 // written to this program.
 func (in *Inbox) collect(ctx context.Context) ([]unread, error) {
-	numbers, err := in.Records.Issues()
+	numbers, err := in.Mirror.Records.Issues()
 	if err != nil {
 		return nil, err
 	}
-	begun := in.Now()
-	if numbers, err = in.stirred(ctx, numbers); err != nil {
+	begun := in.Mirror.Now()
+	if numbers, err = in.changedIssues(ctx, numbers); err != nil {
 		if !github.Later(err) {
 			return nil, err
 		}
-		in.heard.Later = err
+		in.result.Later = err
 		return nil, nil
 	}
 	var out []unread
 	for _, n := range numbers {
-		f, err := in.Records.Issue(ctx, n)
+		f, err := in.Mirror.Records.Issue(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -143,31 +143,31 @@ func (in *Inbox) collect(ctx context.Context) ([]unread, error) {
 		if first == 0 {
 			continue
 		}
-		u, err := in.look(ctx, f, first)
+		u, err := in.readIssue(ctx, f, first)
 		switch {
 		case err == nil:
 			out = append(out, u)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case github.Later(err):
-			in.heard.Later = err
+			in.result.Later = err
 			return out, nil
-		case ofOne(err):
-			in.heard.note("issue #%d is not read: %v", n, err)
+		case isLocal(err):
+			in.result.note("issue #%d is not read: %v", n, err)
 		default:
 			return nil, err
 		}
 	}
-	in.watched(numbers, in.Now().Sub(begun))
+	in.noteRead(numbers, in.Mirror.Now().Sub(begun))
 	return out, nil
 }
 
-// stirred are the issues that have to be looked at: those that were not before, and those that something was written on.
-func (in *Inbox) stirred(ctx context.Context, numbers []int) ([]int, error) {
+// changedIssues are the issues that must be read: those that were not read before, and those with new comments.
+func (in *Inbox) changedIssues(ctx context.Context, numbers []int) ([]int, error) {
 	if in.Watch == nil || in.Watch.since.IsZero() {
 		return numbers, nil
 	}
-	recent, err := in.Listener.RecentComments(ctx, in.Watch.since.Add(-overlap))
+	recent, err := in.Client.RecentComments(ctx, in.Watch.since.Add(-overlap))
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (in *Inbox) stirred(ctx context.Context, numbers []int) ([]int, error) {
 		}
 		in.list(&c)
 	}
-	return slices.DeleteFunc(numbers, func(n int) bool { return in.Watch.looked[n] && !news[n] }), nil
+	return slices.DeleteFunc(numbers, func(n int) bool { return in.Watch.readIssues[n] && !news[n] }), nil
 }
 
 func (in *Inbox) list(c *github.Comment) {
@@ -188,9 +188,9 @@ func (in *Inbox) list(c *github.Comment) {
 	in.listed[c.ID] = c.Updated
 }
 
-// watched notes what was looked at, in the time that it took: what was written meanwhile on an issue that came first was
-// not seen.
-func (in *Inbox) watched(numbers []int, took time.Duration) {
+// noteRead updates Watch after reading, which took some time: comments that were written meanwhile on an issue that was
+// read first were missed.
+func (in *Inbox) noteRead(numbers []int, took time.Duration) {
 	w := in.Watch
 	if w == nil || len(in.listed) == 0 {
 		return
@@ -202,19 +202,19 @@ func (in *Inbox) watched(numbers []int, took time.Duration) {
 	w.since = latest(w.since, newest.Add(-took))
 	w.seen = maps.Clone(in.listed)
 	maps.DeleteFunc(w.seen, func(_ int64, at time.Time) bool { return at.Before(w.since.Add(-overlap)) })
-	if w.looked == nil {
-		w.looked = map[int]bool{}
+	if w.readIssues == nil {
+		w.readIssues = map[int]bool{}
 	}
 	for _, n := range numbers {
-		w.looked[n] = true
+		w.readIssues[n] = true
 	}
 }
 
-func (h *Heard) note(format string, args ...any) {
+func (h *ReadResult) note(format string, args ...any) {
 	h.Notes = append(h.Notes, fmt.Sprintf(format, args...))
 }
 
-// firstOf is the id of the first comment of ours on an issue, 0 if none is known.
+// firstOf returns the id of our first comment on an issue, 0 if none is known.
 func firstOf(f *schemas.MirrorFile) int64 {
 	first := int64(0)
 	for _, c := range f.Comments {
@@ -225,21 +225,21 @@ func firstOf(f *schemas.MirrorFile) int64 {
 	return first
 }
 
-// overlap is how long before the newest comment that was read the next call begins: comments of one moment need not
-// become visible in their order.
+// overlap is how far before the newest comment the next call starts: comments with close times may become visible out
+// of order.
 const overlap = 10 * time.Second
 
-// moment is how far apart the two times of a comment may be that nobody edited: a server need not take them at once.
-const moment = time.Second
+// editTolerance is how far apart the two times of an unedited comment may be: a server need not set them at once.
+const editTolerance = time.Second
 
-// look lists the comments of an issue, and which of them are new.
-func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (unread, error) {
+// readIssue lists the comments of an issue, and selects the new ones.
+func (in *Inbox) readIssue(ctx context.Context, f *schemas.MirrorFile, first int64) (unread, error) {
 	u := unread{issue: slash.Issue{File: f}, since: f.Read.Since.Time}
 	from := u.since
 	if !from.IsZero() {
 		from = from.Add(-overlap)
 	}
-	all, err := in.Listener.Comments(ctx, f.Issue, from)
+	all, err := in.Client.Comments(ctx, f.Issue, from)
 	if err != nil {
 		return u, err
 	}
@@ -250,7 +250,7 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 	slices.SortFunc(all, func(a, b github.Comment) int { return int(max(-1, min(1, a.ID-b.ID))) })
 	for _, c := range all {
 		in.list(&c)
-		if mine, err := in.mine(ctx, f, &c); err != nil {
+		if mine, err := in.isOurs(ctx, f, &c); err != nil {
 			return u, err
 		} else if mine || c.ID < first || c.Author.Bot {
 			continue
@@ -274,7 +274,7 @@ func (in *Inbox) look(ctx context.Context, f *schemas.MirrorFile, first int64) (
 			u.since = latest(u.since, c.Updated)
 		}
 		u.issue.Comments = append(u.issue.Comments, slash.Comment{ID: c.ID, Author: who, Body: c.Body, Created: c.Created,
-			Edited: c.Updated.Sub(c.Created) > moment, Marked: mirror.Marked(c.Body) != ""})
+			Edited: c.Updated.Sub(c.Created) > editTolerance, Marked: mirror.Marked(c.Body) != ""})
 	}
 	return u, nil
 }
@@ -286,7 +286,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// isNew reports whether a comment was not read before, or was left aside and changed since.
+// isNew reports whether a comment was not read before, or was skipped and has changed since.
 func (u *unread) isNew(f *schemas.MirrorFile, c *github.Comment) bool {
 	read := f.Read.Since.Time
 	switch {

@@ -1,3 +1,14 @@
+// Package mirroring mirrors a tree to issues on GitHub.
+//
+// Package controllers/mirror decides the content of the issues; [Mirror.Out] compares it with the records below
+// state/github, and creates, edits, adds and removes the differences. An unchanged tree costs no request.
+//
+// Everything is created once. The intent is on disk before the call, and the id afterwards; a run that finds an intent
+// without an id reads the issue first. Our own comments are identified by their author and by a marker that only we can
+// make, so that even lost records lead to no second comment. Edits, and adding and removing labels, are idempotent.
+//
+// The work of others is not touched: a comment that was edited, a label that existed before, assignees, and whether an
+// issue is open.
 package mirroring
 
 import (
@@ -12,9 +23,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Remote is what is needed of GitHub; a *github.Client is one. A dry one hands back what it would have made with the
-// number or id 0.
-type Remote interface {
+// IssueClient is the part of GitHub's API for mirroring; a *github.Client implements it. A dry client returns objects
+// with the number or id 0.
+type IssueClient interface {
 	Viewer(ctx context.Context) (github.User, error)
 	Issue(ctx context.Context, number int) (*github.Issue, error)
 	FindIssues(ctx context.Context, label string, since time.Time) ([]github.Issue, error)
@@ -29,37 +40,37 @@ type Remote interface {
 	RemoveLabel(ctx context.Context, issue int, name string) error
 }
 
-// Mirror keeps one repository on GitHub in step with one tree. It is for one goroutine.
+// Mirror mirrors one tree to one repository on GitHub. It is not safe for concurrent use.
 type Mirror struct {
-	Remote  Remote
+	Remote  IssueClient
 	Records *Records
 	Keys    mirror.Keys
 	Now     func() time.Time
-	// Dry says that Remote makes nothing: what it hands back has no ids.
+	// Dry says that Remote creates nothing: the objects that it returns have no ids.
 	Dry bool
 
-	there   map[int]map[string]github.Comment // by issue and key: comments of ours that stand there
-	made    map[string]int                    // by key: issues of ours; nil until they were looked for
-	ensured map[string]bool                   // labels that the repository has
-	report  Report
+	existingComments map[int]map[string]github.Comment // by issue and key: our comments that exist
+	made             map[string]int                    // by key: our issues; nil until they were listed
+	ensured          map[string]bool                   // labels that exist in the repository
+	report           Report
 }
 
-// Report tells what became of a run of the mirror.
+// Report is the result of mirroring.
 type Report struct {
-	Issues, Comments, Edits, Labels int // made, edited, and added or removed
-	// Left is how many issues are not as they should be: the next run goes on with them.
+	Issues, Comments, Edits, Labels int // created, edited, and added or removed
+	// Left is the number of issues that are not up to date: the next run continues with them.
 	Left int
-	// Later says why they were left, where trying again helps: a limit, or a server that fails. nil: nothing was left so.
+	// Later is the error because of which they were left, if a retry helps: a limit, or a failing server.
 	Later error
-	// Notes are what people should know, a line each: what was skipped, and why.
+	// Notes are notes for the user, one per line: skipped issues, with the reasons.
 	Notes []string
 }
 
-// Calls is how many calls changed something.
+// Calls is the number of calls that changed something.
 func (r Report) Calls() int { return r.Issues + r.Comments + r.Edits + r.Labels }
 
-// elsewhere says how what is shown on an issue that is not there any more gets to another one; "" for other errors.
-func (m *Mirror) elsewhere(i mirror.Issue, err error) string {
+// moveHint says how the content of an issue that no longer exists gets to another one; "" for other errors.
+func (m *Mirror) moveHint(i mirror.Issue, err error) string {
 	switch {
 	case !errors.Is(err, github.ErrGone) && !errors.Is(err, github.ErrTransferred):
 		return ""
@@ -69,12 +80,11 @@ func (m *Mirror) elsewhere(i mirror.Issue, err error) string {
 	return fmt.Sprintf("; name one in the spec of %s, or delete %s to have one made", i.Object, m.Records.store.MirrorObjectPath(i.Object))
 }
 
-// mostRefusals is after how many issues in a row that the token has no right to the mirror gives up.
-const mostRefusals = 3
+// maxRefusals is the number of successive issues without permission after which the mirror gives up.
+const maxRefusals = 3
 
-// Out brings issues to where they should be, in their order. What cannot be done on one issue is noted, and the others
-// are seen to. The error is one that no other issue can get around: of the disk, of the token, or of ctx. What was done
-// before it is in the report.
+// Out updates the issues in order. An error of one issue is noted, and the others are still updated. The returned error
+// affects all issues: it comes from the disk, the token, or ctx. The report includes the work before it.
 func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error) {
 	m.report = Report{}
 	refusals := 0
@@ -86,32 +96,32 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 			continue
 		case ctx.Err() != nil:
 			return m.report, ctx.Err()
-		case errors.As(err, new(*github.Uncertain)): // the next run looks again what became of it
+		case errors.As(err, new(*github.Uncertain)): // the next run looks up the result
 			m.report.Later, m.report.Left = err, m.report.Left+1
 			continue
 		case github.Later(err):
 			m.report.Later, m.report.Left = err, m.report.Left+len(issues)-n
 			return m.report, nil
-		case errors.Is(err, github.ErrForbidden): // of this one, or of the repository
+		case errors.Is(err, github.ErrForbidden): // for this issue, or for the repository
 			refusals++
 		default:
 			refusals = 0
 		}
-		if !ofOne(err) || refusals == mostRefusals {
+		if !isLocal(err) || refusals == maxRefusals {
 			m.report.Left += len(issues) - n
 			return m.report, err
 		}
 		m.report.Left++
-		m.note("%s is not mirrored: %v%s", describe(i), err, m.elsewhere(i, err))
+		m.note("%s is not mirrored: %v%s", describe(i), err, m.moveHint(i, err))
 	}
-	if err := m.outdated(ctx, issues); err != nil || m.report.Later != nil {
+	if err := m.clearOutdated(ctx, issues); err != nil || m.report.Later != nil {
 		return m.report, err
 	}
 	return m.report, m.Records.Signed(ctx)
 }
 
-// ofOne reports whether an error says something of one issue or comment only.
-func ofOne(err error) bool {
+// isLocal reports whether an error concerns only one issue or comment.
+func isLocal(err error) bool {
 	return errors.Is(err, github.ErrForbidden) || errors.Is(err, github.ErrInvalid) || errors.Is(err, github.ErrGone) ||
 		errors.Is(err, github.ErrTransferred) || errors.Is(err, github.ErrLocked)
 }
@@ -127,10 +137,10 @@ func (m *Mirror) note(format string, args ...any) {
 	m.report.Notes = append(m.report.Notes, fmt.Sprintf(format, args...))
 }
 
-// issue brings one issue to where it should be.
+// issue updates one issue.
 func (m *Mirror) issue(ctx context.Context, i mirror.Issue) error {
 	if i.Number == 0 {
-		number, err := m.make(ctx, i)
+		number, err := m.createIssue(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -139,14 +149,14 @@ func (m *Mirror) issue(ctx context.Context, i mirror.Issue) error {
 	if err := m.Say(ctx, i.Number, i.Comments...); err != nil {
 		return err
 	}
-	if err := m.head(ctx, i); err != nil {
+	if err := m.updateHead(ctx, i); err != nil {
 		return err
 	}
 	return m.labels(ctx, i.Number, i.Labels)
 }
 
-// outdated takes the labels off issues on which nothing is shown any more. Comments there stay, as what was.
-func (m *Mirror) outdated(ctx context.Context, issues []mirror.Issue) error {
+// clearOutdated removes the labels from issues that no longer show anything. Comments there remain as history.
+func (m *Mirror) clearOutdated(ctx context.Context, issues []mirror.Issue) error {
 	shown := map[int]bool{}
 	for _, i := range issues {
 		shown[i.Number] = true
@@ -164,7 +174,7 @@ func (m *Mirror) outdated(ctx context.Context, issues []mirror.Issue) error {
 		case github.Later(err):
 			m.report.Later, m.report.Left = err, m.report.Left+1
 			return nil
-		case ofOne(err):
+		case isLocal(err):
 			m.note("the labels of issue #%d stay: %v", n, err)
 		default:
 			return err
@@ -173,8 +183,8 @@ func (m *Mirror) outdated(ctx context.Context, issues []mirror.Issue) error {
 	return nil
 }
 
-// make makes the issue of an object, unless it is there, and returns its number; 0 on a dry run.
-func (m *Mirror) make(ctx context.Context, i mirror.Issue) (int, error) {
+// createIssue creates the issue of an object, unless it exists, and returns its number; 0 in a dry run.
+func (m *Mirror) createIssue(ctx context.Context, i mirror.Issue) (int, error) {
 	number, err := m.findMade(ctx, i.Key, false)
 	if err != nil {
 		return 0, err
@@ -182,10 +192,10 @@ func (m *Mirror) make(ctx context.Context, i mirror.Issue) (int, error) {
 	if number > 0 {
 		return number, m.recordMade(ctx, i, number, false)
 	}
-	if err := m.ensure(ctx, mirror.MadeLabel); err != nil {
+	if err := m.ensureLabel(ctx, mirror.MadeLabel); err != nil {
 		return 0, err
 	}
-	now := stamp(m.Now())
+	now := recordTime(m.Now())
 	err = m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
 		o.Intended, o.Titles = now, []string{mirror.Digest(i.Title)}
 	})
@@ -212,8 +222,8 @@ func (m *Mirror) make(ctx context.Context, i mirror.Issue) (int, error) {
 	return made.Number, m.recordMade(ctx, i, made.Number, true)
 }
 
-// recordMade notes the number of an issue that was made and, where it is known that they stand there unless somebody else
-// edited them, its title and body.
+// recordMade records the number of a created issue, and its title and body if head is set, in which case both are as
+// written unless they were edited since.
 func (m *Mirror) recordMade(ctx context.Context, i mirror.Issue, number int, head bool) error {
 	err := m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
 		o.Issue, o.Intended = number, schemas.Time{}
@@ -227,9 +237,8 @@ func (m *Mirror) recordMade(ctx context.Context, i mirror.Issue, number int, hea
 	return m.Records.ChangeIssue(ctx, number, func(f *schemas.MirrorFile) { f.Made = i.Object.String() })
 }
 
-// head has an issue that was made for an object say what the object is called, and what it is about. A title or a body that
-// somebody edited stays.
-func (m *Mirror) head(ctx context.Context, i mirror.Issue) error {
+// updateHead updates the title and body of an issue that was created for an object. An edited title or body is kept.
+func (m *Mirror) updateHead(ctx context.Context, i mirror.Issue) error {
 	if i.Number == 0 || i.Key == "" {
 		return nil
 	}
@@ -249,7 +258,7 @@ func (m *Mirror) head(ctx context.Context, i mirror.Issue) error {
 			return err
 		}
 	}
-	if sealed := m.Keys.Seal(i.Key, i.Body); m.sign(now.Body) == i.Key && mirror.Digest(now.Body) != mirror.Digest(sealed) {
+	if sealed := m.Keys.Seal(i.Key, i.Body); m.keyIn(now.Body) == i.Key && mirror.Digest(now.Body) != mirror.Digest(sealed) {
 		body = sealed
 	}
 	if title != "" || body != "" {
@@ -261,8 +270,8 @@ func (m *Mirror) head(ctx context.Context, i mirror.Issue) error {
 	return m.recordMade(ctx, i, i.Number, true)
 }
 
-// findMade looks for an issue of ours by its key; 0 if there is none. They are all asked for once, and again if what was
-// seen is too old.
+// findMade returns the number of our issue with a key, or 0. All issues are listed once, and again to refresh a stale
+// list.
 func (m *Mirror) findMade(ctx context.Context, key string, again bool) (int, error) {
 	if m.made == nil || again {
 		me, err := m.Remote.Viewer(ctx)
@@ -275,7 +284,7 @@ func (m *Mirror) findMade(ctx context.Context, key string, again bool) (int, err
 		}
 		m.made = map[string]int{}
 		for _, i := range slices.Backward(found) { // of two, the first counts
-			if k := m.sign(i.Body); k != "" && sameUser(i.Author, me) && !i.PullRequest {
+			if k := m.keyIn(i.Body); k != "" && sameUser(i.Author, me) && !i.PullRequest {
 				m.made[k] = i.Number
 			}
 		}
@@ -283,7 +292,7 @@ func (m *Mirror) findMade(ctx context.Context, key string, again bool) (int, err
 	return m.made[key], nil
 }
 
-// sameUser compares by id where it is known: names can be changed.
+// sameUser compares by id if it is known: names can change.
 func sameUser(a, b github.User) bool {
 	if a.ID != 0 && b.ID != 0 {
 		return a.ID == b.ID
@@ -291,8 +300,8 @@ func sameUser(a, b github.User) bool {
 	return a.Login != "" && a.Login == b.Login
 }
 
-// ensure makes a label of the repository, unless it is there.
-func (m *Mirror) ensure(ctx context.Context, name string) error {
+// ensureLabel creates a label of the repository, unless it exists.
+func (m *Mirror) ensureLabel(ctx context.Context, name string) error {
 	if m.ensured[name] {
 		return nil
 	}
@@ -310,10 +319,10 @@ func (m *Mirror) ensure(ctx context.Context, name string) error {
 	return nil
 }
 
-// labels adds what an issue lacks, and removes what is ours and should not be there. A label that somebody else put there
-// is left alone, and so is that somebody took ours off.
+// labels adds missing labels to an issue, and removes unwanted ones of ours. Labels that other users added are kept,
+// and labels of ours that they removed are not added again.
 func (m *Mirror) labels(ctx context.Context, issue int, want []string) error {
-	if issue == 0 { // a dry run would have made it
+	if issue == 0 { // a dry run would have created it
 		return m.addLabels(ctx, 0, want)
 	}
 	rec, err := m.Records.Issue(ctx, issue)
@@ -338,7 +347,7 @@ func (m *Mirror) labels(ctx context.Context, issue int, want []string) error {
 	return m.addLabels(ctx, issue, add)
 }
 
-// removeLabels takes labels of ours off that are not wanted, and forgets those of others.
+// removeLabels removes unwanted labels of ours, and drops the records of unwanted labels of others.
 func (m *Mirror) removeLabels(ctx context.Context, issue int, rec *schemas.MirrorFile, want []string) error {
 	unwanted := func(name string) bool { return !slices.Contains(want, name) }
 	for _, name := range slices.Concat(rec.Labels, rec.Adding) {
@@ -362,8 +371,8 @@ func (m *Mirror) removeLabels(ctx context.Context, issue int, rec *schemas.Mirro
 	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Others = slices.DeleteFunc(f.Others, unwanted) })
 }
 
-// intendLabels notes which labels are about to be added: those that the issue does not have, and those that an earlier
-// run was about to add. The others somebody else put there; that is on record, so that nobody has to look again.
+// intendLabels records which labels are about to be added: those that the issue lacks, and those that an earlier run
+// intended to add. The others were added by other users, which is recorded so that the issue need not be read again.
 func (m *Mirror) intendLabels(ctx context.Context, issue int, begun, add []string) ([]string, error) {
 	now, err := m.Remote.Issue(ctx, issue)
 	if err != nil {
@@ -387,7 +396,7 @@ func (m *Mirror) addLabels(ctx context.Context, issue int, add []string) error {
 		return nil
 	}
 	for _, name := range add {
-		if err := m.ensure(ctx, name); err != nil {
+		if err := m.ensureLabel(ctx, name); err != nil {
 			return err
 		}
 	}

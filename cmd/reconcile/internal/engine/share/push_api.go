@@ -12,11 +12,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// viaGit is the way of git.via that pushes; the other one has GitHub make commits.
+// viaGit is the value of git.via for git push; with the other value GitHub makes the commits.
 const viaGit = "git"
 
-// openAPI returns who makes commits where git may not push them: GitHub, which signs them, on behalf of the token. nil:
-// there is nobody, and none is asked for.
+// openAPI returns the client with which GitHub makes and signs commits on behalf of the token, where git may not push.
+// nil: no client is available, and none is required.
 func openAPI(o Options) (*github.Client, error) {
 	asked := o.Settings.Git.Via != viaGit
 	repo := cmp.Or(o.Settings.GitHub.Repo, o.Egress.Getenv("GITHUB_REPOSITORY"))
@@ -37,9 +37,9 @@ func openAPI(o Options) (*github.Client, error) {
 	return nil, nil
 }
 
-// send brings a commit to the remote. again says that the branch is at another commit: somebody's, or the one that GitHub
-// made in the place of ours. Both are to be adopted.
-func (s *Share) send(ctx context.Context, commit string) (sent, again bool, err error) {
+// pushCommit pushes a commit to the remote. again says that the branch is at another commit: one of others, or the one
+// that GitHub made instead of ours. Both are to be adopted.
+func (s *Share) pushCommit(ctx context.Context, commit string) (sent, again bool, err error) {
 	const kept = "what was recorded is committed here, and the next run pushes it"
 	if s.o.Settings.Git.Via == viaGit {
 		err = s.remote.Push(ctx, commit)
@@ -54,7 +54,7 @@ func (s *Share) send(ctx context.Context, commit string) (sent, again bool, err 
 		}
 	}
 	refused := err
-	switch sent, err = s.make(ctx, commit); {
+	switch sent, err = s.commitByAPI(ctx, commit); {
 	case err == nil:
 		return sent, true, nil
 	case refused != nil:
@@ -63,9 +63,10 @@ func (s *Share) send(ctx context.Context, commit string) (sent, again bool, err 
 	return false, false, fmt.Errorf("commit by GitHub's API: %w; %s", err, kept)
 }
 
-// make has GitHub make a commit with the same files and message. Without an error the branch is worth a look, whether it
-// was made, perhaps made, or somebody was first: what is made twice GitHub refuses, since its base is gone.
-func (s *Share) make(ctx context.Context, commit string) (made bool, err error) {
+// commitByAPI lets GitHub make a commit with the same files and message. Without an error the branch must be fetched,
+// whether the commit was made, possibly made, or another push came first: GitHub refuses a second commit on the same
+// base.
+func (s *Share) commitByAPI(ctx context.Context, commit string) (made bool, err error) {
 	s.mu.Lock()
 	tip := s.tip
 	s.mu.Unlock()
@@ -92,23 +93,24 @@ func (s *Share) make(ctx context.Context, commit string) (made bool, err error) 
 		return false, err
 	}
 	s.mu.Lock()
-	s.made[commit] = oid
+	s.replacedBy[commit] = oid
 	s.mu.Unlock()
 	return true, nil
 }
 
-// isOurs reports whether a tip is the commit that GitHub made in the place of the one that this run knows the branch at, so
-// that nothing in it is of others; s.mu is held.
+// isOurs reports whether a tip is the commit that GitHub made instead of our base commit, so that it contains nothing
+// of others; s.mu is held.
 func (s *Share) isOurs(tip gitrepo.Tip) bool {
-	return tip.Head != "" && s.made[s.base] == tip.Head && len(tip.Pending) == 0
+	return tip.Head != "" && s.replacedBy[s.base] == tip.Head && len(tip.Pending) == 0
 }
 
-// Known is the name of a commit on the branch: where GitHub made it, another one than it had here. s may be nil.
-func (s *Share) Known(commit string) string {
+// RemoteHash returns the hash that a commit has on the branch, which differs from the local one if GitHub made it. s
+// may be nil.
+func (s *Share) RemoteHash(commit string) string {
 	if s == nil {
 		return commit
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return cmp.Or(s.made[commit], commit)
+	return cmp.Or(s.replacedBy[commit], commit)
 }

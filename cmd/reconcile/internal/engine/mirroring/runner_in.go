@@ -13,28 +13,29 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// In makes specs of what people wrote on issues, for the run that follows, and reports whether records were written. What
-// goes wrong is told, and is no failure of the run.
+// In derives specs from comments on issues, for the run that follows, and reports whether records were written. Errors
+// are warnings and do not fail the run.
 func (m *Runner) In(ctx context.Context) (wrote bool) {
 	records := NewRecords(m.o.Store, m.repo, false, m.o.Warn)
 	if issues, err := records.Issues(); err == nil && len(issues) == 0 {
-		return false // nothing was mirrored: nobody can have written anything
+		return false // nothing was mirrored, so there are no comments
 	}
-	held, release, err := m.alone(ctx)
+	held, release, err := m.exclusive(ctx)
 	if err != nil || release == nil {
 		m.warnOnce(err)
 		return false
 	}
 	defer release()
-	if err = m.catchUp(held); err == nil {
-		err = m.hear(held, records, (*Inbox).Read)
+	if err = m.adoptOthers(held); err == nil {
+		err = m.processComments(held, records, (*Inbox).Read)
 	}
 	m.warnOnce(unheld(ctx, held, err))
 	return records.Changed()
 }
 
-// catchUp has the tree know what other reconcilers handled and pushed, before comments are read. A watcher's loop does it.
-func (m *Runner) catchUp(ctx context.Context) error {
+// adoptOthers adopts what other reconcilers handled and pushed, before comments are read. A watcher's loop does this
+// already.
+func (m *Runner) adoptOthers(ctx context.Context) error {
 	if m.o.Share == nil || m.o.Watching {
 		return nil
 	}
@@ -50,9 +51,9 @@ func (m *Runner) catchUp(ctx context.Context) error {
 	return err
 }
 
-// hear has the inbox read or answer. While nothing was mirrored, nobody can have written anything.
-func (m *Runner) hear(
-	ctx context.Context, records *Records, do func(*Inbox, context.Context) (Heard, error),
+// processComments lets the inbox read or answer comments. If nothing was mirrored, there are none.
+func (m *Runner) processComments(
+	ctx context.Context, records *Records, do func(*Inbox, context.Context) (ReadResult, error),
 ) error {
 	if issues, err := records.Issues(); err != nil || len(issues) == 0 {
 		return err
@@ -61,7 +62,7 @@ func (m *Runner) hear(
 	if err != nil {
 		return err
 	}
-	store, err := m.o.Tree.Open() // of its own: a watcher's loop looks at what others announce, and not at what its store does
+	store, err := m.o.Tree.Open() // a separate store: a watcher's loop scans after announcements of other stores, not of its own
 	if err != nil {
 		return err
 	}
@@ -69,17 +70,17 @@ func (m *Runner) hear(
 	files := memstore.Open(store, memstore.Options{Now: m.o.Tree.Now, Kinds: store.Kinds(), Warn: m.warnMemory, Settings: store.Settings()})
 	defer files.Close() //nolint:errcheck // it was only read
 	heard, err := do(&Inbox{
-		Mirror:   &Mirror{Remote: m.client, Records: records, Keys: keys, Now: m.o.Tree.Now},
-		Listener: m.client, Commands: store.Settings().GitHub.Commands, Tree: store.Load, Watch: m.comments,
-		Write: func(s controllers.Spec) error { return writeHeard(store, s) }, Show: m.o.Show,
+		Mirror: &Mirror{Remote: m.client, Records: records, Keys: keys, Now: m.o.Tree.Now},
+		Client: m.client, Commands: store.Settings().GitHub.Commands, Tree: store.Load, Watch: m.comments,
+		Write: func(s controllers.Spec) error { return writeDerived(store, s) }, Show: m.o.Show,
 		Known: memory.Source{Exists: files.Exists, Digest: files.Digest, Known: files.Known,
 			StateFolder: files.StateFolder()},
 	}, ctx)
-	m.reportHeard(heard)
+	m.reportRead(heard)
 	return err
 }
 
-// warnMemory reports what is wrong with the memory. It stops no work.
+// warnMemory reports a problem of the memory. It stops no work.
 func (m *Runner) warnMemory(text string) {
 	m.o.Warn("warning: " + text)
 	if m.o.Tree.Log != nil {
@@ -87,8 +88,8 @@ func (m *Runner) warnMemory(text string) {
 	}
 }
 
-// writeHeard writes a spec that a comment became, as one of the command line is.
-func writeHeard(store *state.Store, s controllers.Spec) error {
+// writeDerived writes a spec that was derived from a comment, like one of the command line.
+func writeDerived(store *state.Store, s controllers.Spec) error {
 	if err := specs.CheckSecrets(s.Ref.Name, s.Spec); err != nil {
 		return err
 	}
@@ -102,8 +103,8 @@ func writeHeard(store *state.Store, s controllers.Spec) error {
 	return store.Announce()
 }
 
-// reportHeard reports what came of comments.
-func (m *Runner) reportHeard(h Heard) {
+// reportRead reports the results of reading comments.
+func (m *Runner) reportRead(h ReadResult) {
 	for _, n := range h.Notes {
 		m.o.Warn("GitHub: " + n)
 	}
