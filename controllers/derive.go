@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -156,21 +157,12 @@ func (d *deriver) importable(c *schemas.Clarification) bool {
 // request may be is cut; the thread keeps all of it.
 func importSpec(c *schemas.Clarification, issue int) *schemas.ClarificationRequestSpec {
 	const topic, question = 200, 2000 // characters
-	spec := &schemas.ClarificationRequestSpec{Issue: issue, From: c.From, To: c.To, Topic: cut(c.Topic, topic),
-		Question: cut(c.Topic, question), Blocking: c.Blocking, Imported: c.ID}
+	spec := &schemas.ClarificationRequestSpec{Issue: issue, From: c.From, To: c.To, Topic: shorten.Text(c.Topic, topic),
+		Question: shorten.Text(c.Topic, question), Blocking: c.Blocking, Imported: c.ID}
 	if len(c.Thread) > 0 && c.Thread[0].Type == schemas.TurnQuestion {
-		spec.Question = cut(c.Thread[0].Body, question)
+		spec.Question = shorten.Text(c.Thread[0].Body, question)
 	}
 	return spec
-}
-
-// cut shortens a text to a number of characters.
-func cut(s string, most int) string {
-	runes := []rune(s)
-	if len(runes) <= most {
-		return s
-	}
-	return string(runes[:most-1]) + "…"
 }
 
 // LedgersOf returns what belongs into the ledgers that the changed objects bear on: for each such issue the records of

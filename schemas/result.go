@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/schemas/validator"
 )
 
@@ -34,19 +35,10 @@ func CheckResult(schema, result []byte) error {
 		if at := pathText(validator.Steps(v, violation.Path)); at != "" {
 			b.WriteString(at + ": ")
 		}
-		b.WriteString(shortText(violation.Message))
+		b.WriteString(shorten.Text(violation.Message, 300))
 	}
 	if more := len(found) - most; more > 0 {
 		fmt.Fprintf(&b, "; and %s", Count(more, "further problem"))
 	}
 	return errors.New(b.String())
-}
-
-// shortText cuts a message that quotes long names or values.
-func shortText(s string) string {
-	const most = 300
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // judge holds the document to its kind's schema and reports everything that does not keep it in plain words.
@@ -145,11 +147,8 @@ func (v *value) describe() string {
 
 // quoteShort quotes a text, cut to a length that fits into a message.
 func quoteShort(s string) string {
-	const most = 60
-	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most]) + "…"
-	}
-	return strconv.Quote(s)
+	const most = 61
+	return strconv.Quote(shorten.Text(s, most))
 }
 
 // typeHint says what to write instead, where that can be told.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 func someWork() *Work {
@@ -256,7 +257,7 @@ func FuzzForgery(f *testing.F) {
 	}
 	want := skeleton(prompts("plain"))
 	f.Fuzz(func(t *testing.T, text string) {
-		text = cut(text, 500) // longer threads are shortened: that changes what is around them
+		text = shorten.Bytes(text, 500) // longer threads are shortened: that changes what is around them
 		got := prompts(text)
 		if skeleton(got) != want {
 			t.Errorf("%q: got\n%s\nwant\n%s", text, got, want)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 const (
@@ -95,22 +96,11 @@ func label(s string) string {
 	odd := func(r rune) bool {
 		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/-", r)
 	}
-	short := cut(s, labelLimit)
+	short := shorten.Bytes(s, labelLimit)
 	if s == "" || short != s || strings.ContainsFunc(s, odd) {
 		return strconv.Quote(short)
 	}
 	return s
-}
-
-// cut returns the first most bytes of s, without half a character at the end.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }
 
 // shortThread removes the middle of a thread that is too long for a prompt, and marks the gap.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // CutMark ends a text that was read only up to a limit.
@@ -51,7 +52,7 @@ func Read(format string, stdout []byte) (Said, error) {
 	case ask != nil:
 		return Said{Ask: ask}, checkAsk(ask)
 	case near != "":
-		return Said{}, fmt.Errorf("the line %q is no question that can be put; the form is: %s", shorten(near, 100), AskForm)
+		return Said{}, fmt.Errorf("the line %q is no question that can be put; the form is: %s", shorten.Text(strings.TrimSpace(near), 100), AskForm)
 	case text == "":
 		return Said{}, ErrEmpty
 	}
@@ -111,7 +112,7 @@ type TooLongError struct {
 func (e *TooLongError) Error() string { return e.err.Error() }
 
 // Kept returns the beginning of the answer for a request to shorten it; it is also too long.
-func (e *TooLongError) Kept() string { return shorten(e.Answer, 4*AnswerLimit) }
+func (e *TooLongError) Kept() string { return shorten.Text(strings.TrimSpace(e.Answer), 4*AnswerLimit) }
 
 // answerIn finds the answer in a JSON value.
 func answerIn(value json.RawMessage) (string, error) {
@@ -158,7 +159,7 @@ func readJSON(stdout []byte) (Said, error) {
 	if err := d.Decode(&s); err != nil {
 		return Said{}, fmt.Errorf("the structured output is not of version %d: %w", Version, err)
 	}
-	said := Said{Result: s.Result, Answer: s.Answer, Resolution: shorten(s.Resolution, AnswerLimit)}
+	said := Said{Result: s.Result, Answer: s.Answer, Resolution: shorten.Text(strings.TrimSpace(s.Resolution), AnswerLimit)}
 	if c := s.Clarification; c != nil {
 		said.Ask = &schemas.Ask{To: c.To, Topic: c.Topic, Question: c.Question, Artifacts: c.Artifacts,
 			Blocking: c.Blocking == nil || *c.Blocking}
@@ -174,14 +175,6 @@ func isStructured(value []byte) bool {
 		return false
 	}
 	return string(bytes.TrimSpace(fields["reconcile"])) == "1"
-}
-
-// shorten cuts text to most characters; the last of them says so.
-func shorten(text string, most int) string {
-	if text = strings.TrimSpace(text); utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }
 
 // checkAsk checks a question by the rules of a ClarificationRequest, which is made from it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // longestEcho is how much of a foreign text a reply repeats, in characters.
@@ -16,13 +17,10 @@ const longestEcho = 200
 func code(s string) string {
 	s = strings.Join(strings.Fields(redacted(visible(s))), " ")
 	s = strings.ReplaceAll(s, "`", "'")
-	if r := []rune(s); len(r) > longestEcho {
-		s = string(r[:longestEcho]) + "…"
-	}
 	if s == "" {
 		return "` `"
 	}
-	return "`" + s + "`"
+	return "`" + shorten.Text(s, longestEcho+1) + "`"
 }
 
 // inert is a text as it is where it is a plain word that GitHub takes for no commit, else as code.

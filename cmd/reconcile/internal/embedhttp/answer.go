@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/vectors/embed"
 )
 
@@ -114,7 +115,7 @@ func (e *Embedder) message(data []byte) string {
 		}
 		return r
 	}, secrets.Redact(text))
-	if text = strings.TrimSpace(clip(text, longestMessage)); text == "" {
+	if text = strings.TrimSpace(shorten.Bytes(text, longestMessage)); text == "" {
 		return ""
 	}
 	return ": " + text

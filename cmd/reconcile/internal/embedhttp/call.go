@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/vectors/embed"
 )
 
@@ -34,20 +34,12 @@ func (e *Embedder) askBatch(ctx context.Context, texts []string) ([][]float32, e
 		second, err := e.askBatch(ctx, texts[half:])
 		return append(first, second...), err
 	case len(texts[0]) > leastText:
-		shorter := clip(texts[0], max(leastText, len(texts[0])/2))
+		shorter := shorten.Bytes(texts[0], max(leastText, len(texts[0])/2))
 		if !embed.Blank(shorter) {
 			return e.askBatch(ctx, []string{shorter})
 		}
 	}
 	return nil, err
-}
-
-// clip returns the beginning of s, at most n bytes, without an incomplete character.
-func clip(s string, n int) string {
-	for n = min(n, len(s)); n > 0 && n < len(s) && !utf8.RuneStart(s[n]); {
-		n--
-	}
-	return s[:n]
 }
 
 // refusal is a response that rejects the texts permanently.

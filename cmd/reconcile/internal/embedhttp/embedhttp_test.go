@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/vectors/embed"
 )
 
@@ -123,7 +124,7 @@ func check(t *testing.T, texts []string, got [][]float32) {
 			want = embed.Nothing(dims)
 		}
 		if err := embed.Unit(want); err != nil || !slices.Equal(got[i], want) {
-			t.Errorf("text %d, %q: %v, want %v (%v)", i, clip(text, 20), got[i], want, err)
+			t.Errorf("text %d, %q: %v, want %v (%v)", i, shorten.Bytes(text, 20), got[i], want, err)
 		}
 	}
 }

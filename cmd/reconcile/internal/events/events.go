@@ -18,6 +18,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -90,9 +91,7 @@ func Append(root *os.Root, events []Event) error {
 func encode(events []Event) []byte {
 	b := []byte{'\n'}
 	for _, e := range events {
-		if r := []rune(e.Message); len(r) > messageLimit {
-			e.Message = string(r[:messageLimit]) + "…"
-		}
+		e.Message = shorten.Text(e.Message, messageLimit+1)
 		line, err := json.Marshal(e)
 		if err != nil || len(line) > lineLimit {
 			continue // a struct of strings always marshals; overlong names are dropped

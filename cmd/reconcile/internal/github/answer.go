@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // complaint is the body of an error response, in GitHub's form.
@@ -50,18 +52,12 @@ const longestWord = 200
 
 // plain returns a server's message as one line without control characters, cut.
 func plain(s string) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n++; n > longestWord {
-			return b.String() + "…"
-		}
+	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
-			r = ' '
+			return ' '
 		}
-		b.WriteRune(r)
-	}
-	return b.String()
+		return r
+	}, shorten.Text(s, longestWord+1))
 }
 
 // refusal returns the error for a response with a status of 300 or above.

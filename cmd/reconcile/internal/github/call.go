@@ -3,7 +3,8 @@ package github
 import (
 	"encoding/json"
 	"net/http"
-	"unicode/utf8"
+
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // Call is a request, as shown to people and in journals; it contains no secret.
@@ -24,11 +25,7 @@ func (c Call) String() string {
 	}
 	body := c.Body
 	if len(body) > longestBody {
-		cut := longestBody
-		for !utf8.RuneStart(body[cut]) {
-			cut--
-		}
-		return s + " " + string(body[:cut]) + "…"
+		return s + " " + shorten.Bytes(string(body), longestBody) + "…"
 	}
 	return s + " " + string(body)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // Change is one object that a commit changes.
@@ -137,13 +139,7 @@ func bullet(c Change) string {
 }
 
 // clip returns s as one line of at most n characters.
-func clip(s string, n int) string {
-	r := []rune(oneLine(s))
-	if len(r) <= n {
-		return string(r)
-	}
-	return string(r[:n-1]) + "…"
-}
+func clip(s string, n int) string { return shorten.Text(oneLine(s), n) }
 
 // oneLine removes line ends and control characters: a separate line could pass for a trailer.
 func oneLine(s string) string {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // Command is a command that becomes a node.
@@ -172,15 +174,12 @@ func isShown(name string) bool {
 // short returns the beginning of a text's first line.
 func short(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "")), "\n")
-	if r := []rune(text); len(r) > 200 {
-		text = string(r[:199]) + "…"
-	}
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return -1
 		}
 		return r
-	}, text))
+	}, shorten.Text(text, 200)))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

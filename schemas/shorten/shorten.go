@@ -1,0 +1,32 @@
+// Package shorten cuts texts to a length.
+package shorten
+
+import "unicode/utf8"
+
+// Text returns s if it has at most most characters, else the first most-1 of them and an ellipsis.
+func Text(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	end, n := 0, 0
+	for i := range s {
+		if n == most-1 {
+			end = i
+		}
+		if n++; n > most {
+			return s[:end] + "…"
+		}
+	}
+	return s
+}
+
+// Bytes returns at most the first most bytes of s, without an incomplete character at the end.
+func Bytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
