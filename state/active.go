@@ -171,7 +171,7 @@ type activeFile struct {
 	in int
 }
 
-// collect takes the files that are not skipped from the cache, or has them read.
+// collect takes the files that are not skipped from the cache, or reads them.
 func (l *activeLoad) collect() {
 	for _, f := range l.found {
 		is := scanEntry{f.dir + "/" + string(f.name), f.area, f.stat}

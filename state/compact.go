@@ -26,7 +26,7 @@ func (r *decodeBuffer) pack(data []byte) []byte {
 	return bytes.Clone(r.packed)
 }
 
-// lendLists gives c the buffer's lists to be decoded into.
+// lendLists gives c the buffer's lists, into which the decoder writes.
 func (r *decodeBuffer) lendLists(c *schemas.Common) {
 	c.Conditions, c.History = r.conditions[:0], r.history[:0]
 }

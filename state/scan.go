@@ -61,7 +61,7 @@ type scanner struct {
 	spare  sync.Pool   // of *listing
 }
 
-// scan finds all files of the tree's folders with one worker for each visitor, the first of which is the caller.
+// scan finds all files of the tree's folders with one worker for each visitor; the caller is the first worker.
 func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) error {
 	return newScanner(root, l, false).scan(ctx, visitors...)
 }

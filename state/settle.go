@@ -125,8 +125,8 @@ func (s *Store) sumTree(ctx context.Context, look *freshScan, globs []string) (f
 	return all.fingerprint, err
 }
 
-// sum returns the fingerprint of the model's files, of which is is the base; it equals that of Fresh if and only if no
-// other file changed.
+// sum returns the fingerprint of the model's files, whose base is is; it equals that of Fresh if and only if no other
+// file changed.
 func (m *model) sum(is *base) fingerprint {
 	all := fingerprinter{fingerprint: is.sum()}
 	for _, t := range m.scanErrors {

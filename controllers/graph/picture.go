@@ -1,4 +1,4 @@
-// Package graph is what is drawn of tasks that need each other.
+// Package graph describes the picture of a graph of tasks.
 package graph
 
 import (

@@ -52,8 +52,8 @@ func (p *projection) link(text, path string) string {
 	return "[" + text + "](" + p.o.Files + "/" + strings.Join(parts, "/") + ")"
 }
 
-// block adds lines that belong together, after an empty line. When there is no room, it drops the rest of the lines;
-// of a block that is all or nothing, all.
+// block adds lines that belong together, after an empty line. If they do not fit, it drops the rest of the lines; if
+// whole is set, all of them.
 func (b *Body) block(lines []string, whole bool) {
 	if whole {
 		lines = []string{strings.Join(lines, "\n")}

@@ -9,10 +9,11 @@ import (
 
 // Projector says what should be on GitHub for the objects of a kind.
 type Projector struct {
-	// Home is the number of the issue that an object names, or else the object on whose issue it is shown. Where both are
-	// zero, an issue is made for the object.
+	// Home returns the number of the issue that an object names, or the object on whose issue it is shown. If both are
+	// zero, an issue is created for the object.
 	Home func(*schemas.Object) (issue int, of schemas.Ref)
-	// About is what the issue that is made for an object is called, "" for the name of the object, and what it begins with.
+	// About returns the title of the issue that is created for an object, "" for the name of the object, and its
+	// description.
 	About func(*schemas.Object) (title, description string)
 	// Write adds comments and labels to the issue of an object.
 	Write func(*Page)

@@ -15,7 +15,7 @@ type Options struct {
 	Files string
 	// Mention lists the logins and organization/team names that escalations mention, with or without @.
 	Mention []string
-	// Kinds lists what is mirrored, in this order.
+	// Kinds lists the mirrored kinds, in this order.
 	Kinds []Mirrored
 	// Why returns the reasons why an object is not ready, a line each.
 	Why func(*state.Entry, *state.Tree) []string
@@ -24,18 +24,18 @@ type Options struct {
 	Made func(schemas.Ref) int
 }
 
-// Issue is what should stand on one issue.
+// Issue is the wanted state of one issue.
 type Issue struct {
-	// Number is 0 for an issue that is to be made.
+	// Number is 0 for an issue to create.
 	Number int
-	// Object is what the issue is made for, with Key, Title and Body; nothing for an issue that a spec names.
+	// Object is the object that the issue is created for, with Key, Title and Body; zero for an issue that a spec names.
 	Object           schemas.Ref
 	Key, Title, Body string
 	Comments         []Comment // in the order in which they are made
 	Labels           []string  // names of labels of Labels, sorted
 }
 
-// Comment is one comment of ours, without its marker.
+// Comment is one comment of the mirror, without its marker.
 type Comment struct {
 	Key  string
 	Body string // at most BodyLimit characters
@@ -48,7 +48,7 @@ type Label struct {
 	Description string // at most 100 characters
 }
 
-// MadeLabel is on issues that were made for an object: by it they are found again.
+// MadeLabel marks issues that were created for an object, so that they are found again.
 const MadeLabel = "reconcile"
 
 const (
@@ -105,7 +105,7 @@ type projection struct {
 	issues map[home]*Issue
 }
 
-// home is where an object is shown: on an issue that a spec names, or on the one that is made for an object.
+// home is the place where an object is shown: on an issue that a spec names, or on the one that is created for an object.
 type home struct {
 	number int
 	made   schemas.Ref
@@ -137,8 +137,8 @@ func (p *projection) add(e *state.Entry, by *Projector) {
 	by.Write(&Page{Entry: e, projection: p, issue: i})
 }
 
-// homeOf is the issue of an object, that of the object that it belongs to, or one of its own. ok is false while the object
-// that it belongs to cannot be used.
+// homeOf returns the issue of an object, that of the object that it belongs to, or a separate one. ok is false while the
+// object that it belongs to is not usable.
 func (p *projection) homeOf(e *state.Entry) (h home, ok bool) {
 	by := p.projector(e.Kind)
 	if by == nil {
@@ -154,7 +154,7 @@ func (p *projection) homeOf(e *state.Entry) (h home, ok bool) {
 	return h, true
 }
 
-// projector is that of a kind; nil if objects of the kind are not mirrored.
+// projector returns that of a kind; nil if objects of the kind are not mirrored.
 func (p *projection) projector(kind string) *Projector {
 	for _, k := range p.o.Kinds {
 		if k.Kind == kind {
@@ -172,7 +172,7 @@ func (p *projection) homeOfRef(ref schemas.Ref) (home, bool) {
 	return p.homeOf(e)
 }
 
-// make fills in what the issue of an object is made with.
+// make sets the title and the body of the issue of an object.
 func (p *projection) make(i *Issue, made schemas.Ref) {
 	i.Object = made
 	e := p.t.Entry(i.Object)
@@ -193,7 +193,7 @@ func title(s string) string {
 	return strings.NewReplacer("@", "@"+gap, "#", "#"+gap).Replace(s)
 }
 
-// mentions are those who are mentioned, as GitHub writes them; what cannot be a login or a team is left out.
+// mentions returns the mentioned people, as GitHub writes them; it leaves out names that cannot be a login or a team.
 func (o Options) mentions() string {
 	var out []string
 	for _, m := range o.Mention {

@@ -40,7 +40,7 @@ type dag struct {
 	entry  *state.Entry
 	object *schemas.Object // the source of plan
 	plan   []plannedNode
-	tasks  []int32 // each node after what it needs
+	tasks  []int32 // each node after its dependencies
 	nodes  []Node  // by position, as in the status
 	states []string
 	tally

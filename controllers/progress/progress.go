@@ -1,5 +1,6 @@
-// Package progress follows a run for its display: what runs, what waits and for whom, what is done, and the estimated
-// remaining time. It is a fold over the reports of the performer and the trees after each turn, and reads no clock.
+// Package progress follows a run for its display: running, waiting and finished nodes, the people that it waits for, and
+// the estimated remaining time. It is a fold over the reports of the performer and the trees after each turn, and reads
+// no clock.
 package progress
 
 import (

@@ -1,12 +1,13 @@
 package topology
 
-// Next returns the successor of a node at a position, which it advances; false where there is none any more. Positions begin
-// with 0, and nothing else is assumed of them.
+// Next returns the successor of a node at a position, which it advances; false after the last one. Positions begin with
+// 0; their other values are up to the function.
 type Next func(node uint32, at *int) (to uint32, ok bool)
 
-// Components finds strongly connected components: groups of nodes of which each can be reached from each other one. It is
-// Tarjan's algorithm ("Depth-first search and linear graph algorithms", 1972) with a stack of its own, so that a long chain
-// does not recurse as deep. It takes linear time. Its memory is used again by later searches; it is not for concurrent use.
+// Components finds strongly connected components: maximal groups of nodes that can all be reached from each other. It is
+// Tarjan's algorithm ("Depth-first search and linear graph algorithms", 1972) with an explicit stack, so that a long
+// chain does not recurse deeply. It takes linear time. Later searches reuse its memory; it is not safe for concurrent
+// use.
 type Components struct {
 	number, low []uint32 // by node; number: 0 before the node is visited, done once its component is known
 	visited     uint32
@@ -21,16 +22,16 @@ type step struct {
 
 const done = 1<<32 - 1
 
-// NewComponents is for nodes that are numbered from 0 to n-1.
+// NewComponents returns a search over nodes that are numbered from 0 to n-1.
 func NewComponents(n int) *Components {
 	return &Components{number: make([]uint32, n), low: make([]uint32, n)}
 }
 
-// Forget takes a node for one that was not visited.
+// Forget marks a node as not visited.
 func (c *Components) Forget(node uint32) { c.number[node] = 0 }
 
-// Search visits what can be reached from root, unless it was visited before, and calls found with each component when it is
-// complete, those that others lead to first. found must not keep the slice.
+// Search visits the nodes that can be reached from root, except those that were visited before, and calls found with each
+// complete component, successors first. found must not keep the slice.
 func (c *Components) Search(root uint32, next Next, found func(component []uint32)) {
 	if c.number[root] != 0 {
 		return
@@ -58,7 +59,7 @@ func (c *Components) Search(root uint32, next Next, found func(component []uint3
 			c.close(node, found)
 		}
 	}
-	c.visited = 0 // all that was visited is done
+	c.visited = 0 // all visited nodes are done
 }
 
 func (c *Components) visit(node uint32) step {
@@ -68,7 +69,7 @@ func (c *Components) visit(node uint32) step {
 	return step{node: node}
 }
 
-// close takes the component of its first node off the open ones.
+// close pops the component of its first node from the open ones.
 func (c *Components) close(first uint32, found func([]uint32)) {
 	from := len(c.open) - 1
 	for c.open[from] != first {

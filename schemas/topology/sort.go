@@ -1,23 +1,23 @@
-// Package topology orders tasks that need each other, and finds the strongly connected components of graphs.
+// Package topology sorts tasks topologically by their dependencies, and finds the strongly connected components of
+// graphs.
 package topology
 
 import "slices"
 
-// Order is a way through a graph of tasks, numbered from 0.
+// Order is a topological order of a graph of tasks, numbered from 0.
 type Order struct {
-	// Tasks are all tasks, each after those that it needs; of several that are free at once, the smaller number
-	// first within a layer.
+	// Tasks are all tasks, each after its dependencies; within a layer by number.
 	Tasks []int32
-	// Layers are the same tasks by depth: layer 0 needs nothing, and every task stands one layer below the deepest
-	// that it needs. The tasks of one layer do not need each other. They share memory with Tasks.
+	// Layers are the same tasks by depth: layer 0 has no dependencies, and every task is one layer below its deepest
+	// dependency. The tasks of one layer do not depend on each other. They share memory with Tasks.
 	Layers [][]int32
 }
 
-// Sort orders the tasks; needs[i] lists what task i needs. It takes linear time. It returns false when tasks need each
-// other in a circle.
+// Sort orders the tasks topologically; needs[i] lists the dependencies of task i. It takes linear time. It returns false
+// if the graph has a cycle.
 func Sort(needs [][]int32) (Order, bool) {
 	n := len(needs)
-	left := make([]int32, n) // needs that are not yet ordered
+	left := make([]int32, n) // dependencies that are not yet ordered
 	users := invert(needs)
 	o := Order{Tasks: make([]int32, 0, n)}
 	for i := range needs {
@@ -42,7 +42,7 @@ func Sort(needs [][]int32) (Order, bool) {
 	return o, len(o.Tasks) == n
 }
 
-// invert lists, for every task, the tasks that need it. All lists share one array.
+// invert lists, for every task, the tasks that depend on it. All lists share one array.
 func invert(needs [][]int32) [][]int32 {
 	counts := make([]int32, len(needs))
 	total := 0

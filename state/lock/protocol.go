@@ -67,7 +67,7 @@ type attempt struct {
 	inWay body      // the lock of another holder
 }
 
-// acquire runs the protocol on a disk, which the lock owns if there is no error.
+// acquire runs the protocol on a disk; without an error, the lock owns the disk.
 func acquire(ctx context.Context, d disk, path string, o Options) (*Lock, error) {
 	g, err := d.lockGuard(ctx, o.budget())
 	if errors.Is(err, ErrBusy) {

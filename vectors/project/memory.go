@@ -41,7 +41,7 @@ func Memory(files ...Remembered) graph.Part {
 	return b.Part
 }
 
-// mergedIn are the originals of merged observations that stand, of those whose originals are all there.
+// mergedIn returns the originals of merged observations, of those whose originals all exist.
 func mergedIn(files []Remembered) map[string]bool {
 	there, out := map[string]bool{}, map[string]bool{}
 	for _, f := range files {

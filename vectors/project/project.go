@@ -29,8 +29,8 @@ type Projector struct {
 	Lines bool
 }
 
-// Part makes the part of an object; an empty one for what has no spec that can be used. text is the object's file, for a
-// projector with Lines; nil where it cannot be read.
+// Part makes the part of an object; an empty one for an object without a valid spec. text is the object's file, for a
+// projector with Lines; nil if it is not readable.
 func (p *Projector) Part(e *state.Entry, text []byte) graph.Part {
 	if e.Object == nil {
 		return graph.Part{}
@@ -48,7 +48,7 @@ var (
 	Clarification = Projector{Build: request}
 )
 
-// Builder gathers the part of one object.
+// Builder collects the part of one object.
 type Builder struct {
 	graph.PartBuilder
 	Entry *state.Entry // with an Object

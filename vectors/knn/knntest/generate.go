@@ -11,26 +11,26 @@ import (
 	"reconcile.dev/reconcile/vectors/kernel"
 )
 
-// Shape is how vectors are distributed.
+// Shape is a distribution of vectors.
 type Shape int
 
 const (
 	// Clustered vectors are a mixture of normal distributions in a subspace, with noise in all dimensions.
 	Clustered Shape = iota
-	// TextLike vectors are as embeddings of texts tend to be: a mixture whose spectrum falls off evenly, all on one side
-	// of the origin, and some components much larger than others. Coding them by few bits needs a rotation first.
+	// TextLike vectors resemble embeddings of texts: a mixture whose spectrum falls off evenly, all on one side of the
+	// origin, and some components much larger than others. They need a rotation before they are coded with few bits.
 	TextLike
 	// Offset vectors are clustered ones with a common offset: two of them have a cosine of 0.77 on average.
 	Offset
-	// Copies are templates with 100 near copies each. Spec.Noise says how near.
+	// Copies are templates with 100 near copies each, at a distance of Spec.Noise.
 	Copies
 	// Duplicates are vectors in groups of 100 equal ones.
 	Duplicates
 	// Dominated vectors are clustered ones with 4 components that are ten times as large as the others.
 	Dominated
-	// LowDimensional vectors lie in a subspace of 6 dimensions, but for a little noise.
+	// LowDimensional vectors are in a subspace of 6 dimensions, except for some noise.
 	LowDimensional
-	// Uniform vectors have any direction.
+	// Uniform vectors have random directions.
 	Uniform
 )
 
@@ -48,14 +48,14 @@ func Shapes() []Shape {
 // String returns the name of the shape, as in reports.
 func (s Shape) String() string { return shapeNames[s] }
 
-// Spec says which vectors to make. Queries are drawn as the vectors are, and are none of them.
+// Spec describes the vectors to make. Queries are drawn from the same distribution, and are not among the vectors.
 type Spec struct {
 	Shape      Shape
 	N, Queries int
 	Dims       int
 	Seed       uint64
-	// Noise is the length of what makes the difference between a template and its copies, in lengths of the template; 0.1 by
-	// default. Other shapes ignore it.
+	// Noise is the distance between a template and its copies, in lengths of the template; 0.1 by default. Other shapes
+	// ignore it.
 	Noise float32
 	// Foreign queries are drawn around other centres than the vectors.
 	Foreign bool
@@ -77,10 +77,10 @@ func (d *Data) Vector(i int) []float32 { return d.Vectors[i*d.Dims : (i+1)*d.Dim
 // Query returns query i.
 func (d *Data) Query(i int) []float32 { return d.Asked[i*d.Dims : (i+1)*d.Dims : (i+1)*d.Dims] }
 
-// made holds what was generated in this process: several tests and benchmarks search the same vectors.
+// made caches the data of this process: several tests and benchmarks search the same vectors.
 var made sync.Map // of Spec to func() *Data
 
-// Make returns the vectors of a spec. They are generated once in a process, and are not to be changed.
+// Make returns the vectors of a spec. They are generated once in a process, and must not be changed.
 func (s Spec) Make() *Data {
 	once, _ := made.LoadOrStore(s, sync.OnceValue(s.generate))
 	return once.(func() *Data)()
@@ -108,7 +108,7 @@ func (s Spec) generate() *Data {
 		asked.place(rand.New(rand.NewPCG(s.Seed, 0x666f726569676e)))
 	}
 	parallel(s.N+s.Queries, func(i int) {
-		// Queries follow the vectors, so that they are draws of their own.
+		// Queries follow the vectors, so that they are separate draws.
 		if i < s.N {
 			m.draw(d.Vector(i), uint64(i))
 		} else {
@@ -165,7 +165,7 @@ func (m *mixture) place(r *rand.Rand) {
 	}
 }
 
-// clustered sets what makes clusters.
+// clustered sets the parameters of clusters.
 func (m *mixture) clustered(r *rand.Rand) {
 	const inside = 40
 	m.normal(min(m.Dims, inside), 0.3)
@@ -184,7 +184,7 @@ func (m *mixture) clustered(r *rand.Rand) {
 	}
 }
 
-// normal sets what makes one normal distribution in some dimensions, with noise in all.
+// normal sets the parameters of one normal distribution in some dimensions, with noise in all.
 func (m *mixture) normal(dims int, noise float64) {
 	m.spread, m.apart = make([]float32, dims), make([]float32, dims)
 	for i := range m.spread {
@@ -193,7 +193,7 @@ func (m *mixture) normal(dims int, noise float64) {
 	m.noise = float32(noise * math.Sqrt(float64(dims)/float64(m.Dims)))
 }
 
-// copies sets what makes templates and their copies.
+// copies sets the parameters of templates and their copies.
 func (m *mixture) copies() {
 	noise := m.Noise
 	switch {
@@ -209,7 +209,7 @@ func (m *mixture) copies() {
 	}
 }
 
-// textLike sets what makes vectors like embeddings of texts.
+// textLike sets the parameters of vectors like embeddings of texts.
 func (m *mixture) textLike(r *rand.Rand) {
 	m.spread = make([]float32, min(m.Dims, 256))
 	total := float32(0)

@@ -14,8 +14,8 @@ type Neighbor struct {
 	Similarity float32
 }
 
-// Truth returns the k most similar rows of each query, the most similar first, ties by row, found by comparing all.
-// They are found once, and are not to be changed.
+// Truth returns the k most similar rows of each query, the most similar first, ties by row, by exhaustive search. The
+// result is computed once, and must not be changed.
 func (d *Data) Truth(k int) [][]Neighbor {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -25,8 +25,8 @@ func (d *Data) Truth(k int) [][]Neighbor {
 	return d.truths[k]
 }
 
-// rowsAtOnce and queriesAtOnce vectors of 768 components stay in a processor's cache of the second level while they are
-// compared.
+// While they are compared, rowsAtOnce and queriesAtOnce vectors of 768 components stay in a processor's second-level
+// cache.
 const (
 	rowsAtOnce    = 64
 	queriesAtOnce = 16
@@ -70,11 +70,11 @@ func order(a, b Neighbor) int {
 	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.Row, b.Row))
 }
 
-// rounding is how far two computations of one similarity may differ.
+// rounding is the maximum difference of two computations of one similarity.
 const rounding = 2e-6
 
-// Recall returns the part of the true neighbours of a query that were found, 0 to 1. A row that is as similar as the
-// last of them counts like that.
+// Recall returns the fraction of the true neighbours of a query that were found, 0 to 1. A row that is as similar as the
+// last of them also counts.
 func (d *Data) Recall(query int, truth []Neighbor, found []uint32) float64 {
 	if len(truth) == 0 {
 		return 1
