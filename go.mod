@@ -30,6 +30,7 @@ require (
 	golang.org/x/sys v0.49.0 // locks, process groups, directory scans, what the processor can do
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
 	golang.org/x/tools v0.52.0 // import rules and txtar (tests only)
+	k8s.io/client-go v0.34.2 // -o jsonpath, as kubectl reads it
 	sigs.k8s.io/yaml v1.6.0 // YAML output, by the JSON form of values
 )
 

@@ -66,6 +66,10 @@ var sessionColumns = []Column{
 var agentColumns = []Column{
 	readyColumn,
 	ofStatus("STATUS", func(s *schemas.AgentStatus) string { return s.Status }),
+	ofStatus("ISSUE", issueOfAgent),
+	ofStatus("CLARIFICATION", func(s *schemas.AgentStatus) string { return textOf(s.ClarificationID) }),
+	ofStatus("WAITING ON", func(s *schemas.AgentStatus) string { return textOf(s.WaitingOn) }),
+	ofStatus("RESPONDING TO", func(s *schemas.AgentStatus) string { return textOf(s.RespondingTo) }),
 	ofSpec("ROLE", func(s *schemas.AgentSpec) string { return s.Role }),
 	ofSpec("RUNNER", runnerWord),
 	ofSpec("MODEL", func(s *schemas.AgentSpec) string { return s.Model }),
@@ -75,6 +79,20 @@ var agentColumns = []Column{
 		}
 		return schemas.Time{}
 	}},
+}
+
+func issueOfAgent(s *schemas.AgentStatus) string {
+	if s.Issue == nil {
+		return ""
+	}
+	return "#" + strconv.Itoa(*s.Issue)
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 func runnerWord(s *schemas.AgentSpec) string {

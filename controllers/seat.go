@@ -167,7 +167,7 @@ func (r *rows) take(e *state.Entry) gate {
 	if first, ok := r.owners[owner]; ok && owner != "" {
 		return gate{keep: true, reason: ReasonAnotherSessionActive, message: fmt.Sprintf(
 			"session %s of owner %s is active and ranks higher; %q makes this one the active one", first, owner,
-			"reconcile switch "+e.Name)}
+			"reconcile resume "+e.Name+" --exclusive")}
 	}
 	if r.taken >= r.limit {
 		return gate{keep: true, reason: ReasonSessionLimit, message: fmt.Sprintf(

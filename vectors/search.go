@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNoVectors is the warning of a search by meaning in an index that has no vectors.
-var ErrNoVectors = errors.New("the index has no vectors: search went by words only; reconcile index makes them")
+var ErrNoVectors = errors.New("the index has no vectors: search went by words only; reconcile search index makes them")
 
 // Mode is by what a search finds.
 type Mode string

@@ -83,7 +83,7 @@ func (a *app) specChanges(changes []ops.SpecChange, dryRun bool, err error) erro
 }
 
 func newDeleteCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "delete KIND/NAME…",
 		Short: "Remove the specs of objects",
 		Long: `Remove the spec files of objects. The next run ends what runs of them, and removes their statuses and records. git keeps
@@ -99,6 +99,8 @@ the files that were committed.`,
 		},
 		ValidArgsFunction: a.completeObjects(false),
 	}
+	cmd.AddCommand(newDeleteFactCmd(a))
+	return cmd
 }
 
 func newEditCmd(a *app) *cobra.Command {
@@ -156,6 +158,7 @@ written only if it is valid.`,
 	f.StringToStringVar(&q.Labels, "label", nil, "give the object labels: `a=b,c=d`")
 	f.BoolVar(&edit, "edit", false, "open the spec in $VISUAL or $EDITOR first")
 	f.BoolVar(&q.DryRun, "dry-run", false, "only print the spec")
+	cmd.AddCommand(newCreateFactCmd(a))
 	return cmd
 }
 

@@ -25,17 +25,29 @@ Each fact is a file of its own in state/graph/, named after what it says, so tha
 conflicts; a run with --commit commits it. related, path and search --explain show it. Who states the same again
 changes it; reviews and changes of trust are a history, and each is kept.`
 
-func newFactCmd(a *app) *cobra.Command {
+func newCreateFactCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fact",
 		Short: "State how things are related, where they come from, what contradicts what; review and trust them",
 		Long:  factLong,
-		Example: "  reconcile fact edge docs/git.md state/tree.go --type documents --note \"how a tree is shared\"\n" +
-			"  reconcile fact review docs/git.md approved\n  reconcile fact list docs/git.md",
+		Example: "  reconcile create fact edge docs/git.md state/tree.go --type documents --note \"how a tree is shared\"\n" +
+			"  reconcile create fact review docs/git.md approved\n  reconcile get facts docs/git.md",
 		RunE: noSubcommand,
 	}
-	cmd.AddCommand(newFactEdgeCmd(a), newFactProvenanceCmd(a), newFactConflictCmd(a), newFactResolveCmd(a), newFactReviewCmd(a),
-		newFactTrustCmd(a), newFactAddCmd(a), newFactListCmd(a), newFactRemoveCmd(a))
+	cmd.AddCommand(newFactEdgeCmd(a), newFactProvenanceCmd(a), newFactConflictCmd(a), newFactResolutionCmd(a), newFactReviewCmd(a),
+		newFactTrustCmd(a), newFactsFromCmd(a))
+	return cmd
+}
+
+// newFormerFactCmd has the former names of the commands for facts, for one version.
+func newFormerFactCmd(a *app) *cobra.Command {
+	cmd := newCreateFactCmd(a)
+	for _, c := range cmd.Commands() {
+		a.renamed(c, "create fact "+c.Name())
+	}
+	list, remove := newGetFactsCmd(a), newDeleteFactCmd(a)
+	list.Use, list.Aliases, remove.Use = "list", nil, "remove"
+	cmd.AddCommand(a.renamed(list, "get facts"), a.renamed(remove, "delete fact"))
 	return cmd
 }
 
@@ -64,8 +76,8 @@ func newFactEdgeCmd(a *app) *cobra.Command {
 		Long: `State that one thing is related to another. Which types of edges may lead from what to what is the same as for those
 that are found in files; an error lists them. A symbol that is named by its folder stays the same when it moves to
 another file.`,
-		Example: "  reconcile fact edge docs/git.md state/:Tree.Entry --type documents\n" +
-			"  reconcile fact edge dag/checks docs/git.md --type used_pattern --weight 0.5",
+		Example: "  reconcile create fact edge docs/git.md state/:Tree.Entry --type documents\n" +
+			"  reconcile create fact edge dag/checks docs/git.md --type used_pattern --weight 0.5",
 		Args: arguments(2, 2, "what is related and to what"),
 	}
 	cmd.Flags().StringVar(&r.Type, "type", "", "`TYPE` of the edge: "+strings.Join(ops.EdgeNames(), ", "))
@@ -88,8 +100,8 @@ func newFactProvenanceCmd(a *app) *cobra.Command {
 		Short: "State where something comes from, and vouch for that",
 		Long: `State where something comes from, and vouch for that: --by says who does, and when is now. TYPE says what ID is: file,
 commit, review, url, agent, or another name.`,
-		Example: "  reconcile fact provenance docs/git.md --source commit:1a2b3c4d --confidence 0.9\n" +
-			"  reconcile fact provenance docs/git.md --source url:https://git-scm.com/docs",
+		Example: "  reconcile create fact provenance docs/git.md --source commit:1a2b3c4d --confidence 0.9\n" +
+			"  reconcile create fact provenance docs/git.md --source url:https://git-scm.com/docs",
 		Args: arguments(1, 1, "what comes from there"),
 	}
 	cmd.Flags().StringVar(&from, "source", "", "`TYPE:ID` of where it comes from")
@@ -109,8 +121,8 @@ func newFactConflictCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "conflict A B",
 		Short:   "State that two things contradict each other",
-		Long:    "State that two things contradict each other. reconcile fact resolve says how that ended.",
-		Example: "  reconcile fact conflict docs/git.md docs/files.md --note \"they differ on who writes .gitignore\"",
+		Long:    "State that two things contradict each other. reconcile create fact resolution says how that ended.",
+		Example: "  reconcile create fact conflict docs/git.md docs/files.md --note \"they differ on who writes .gitignore\"",
 		Args:    arguments(2, 2, "two things"),
 	}
 	cmd.Flags().StringVar(&c.Type, "type", "contradiction", "`TYPE` of the conflict: contradiction, supersession, duplicate, or another name")
@@ -123,13 +135,14 @@ func newFactConflictCmd(a *app) *cobra.Command {
 	})
 }
 
-func newFactResolveCmd(a *app) *cobra.Command {
+func newFactResolutionCmd(a *app) *cobra.Command {
 	by := ""
 	cmd := &cobra.Command{
-		Use:     "resolve ID TEXT…",
+		Use:     "resolution ID TEXT…",
+		Aliases: []string{"resolve"},
 		Short:   "State how a conflict ended",
 		Long:    "State how a conflict ended. The conflict stays on record, with its resolution.",
-		Example: "  reconcile fact resolve conflict-0123456789ab \"docs/git.md is right\"",
+		Example: "  reconcile create fact resolution conflict-0123456789ab \"docs/git.md is right\"",
 		Args:    arguments(2, -1, "the id of a conflict, and how it ended"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := ops.ResolveRequest{ID: args[0], Text: strings.Join(args[1:], " "), By: by}
@@ -151,7 +164,7 @@ func newFactReviewCmd(a *app) *cobra.Command {
 		Use:     "review NODE VERDICT",
 		Short:   "State what you make of something: " + verdicts,
 		Long:    "State what you make of something: " + verdicts + ". The digest of its text is on record with it.",
-		Example: "  reconcile fact review docs/git.md approved\n  reconcile fact review state/:Tree.Entry rejected --note \"it may panic\"",
+		Example: "  reconcile create fact review docs/git.md approved\n  reconcile create fact review state/:Tree.Entry rejected --note \"it may panic\"",
 		Args:    arguments(2, 2, "what was reviewed, and one of "+verdicts),
 	}, func(args []string) (ops.Statement, error) {
 		return &ops.Review{Node: args[0], Verdict: args[1]}, nil
@@ -162,9 +175,9 @@ func newFactTrustCmd(a *app) *cobra.Command {
 	return a.factCmd(&cobra.Command{
 		Use:   "trust NODE LEVEL",
 		Short: "State how far something is to be trusted from now on: 0 to 1",
-		Long: `State how far something is to be trusted from now on: 0 to 1. What was stated before stays on record: reconcile fact list
+		Long: `State how far something is to be trusted from now on: 0 to 1. What was stated before stays on record: reconcile get facts
 NODE --kind trust tells who changed it, when and why.`,
-		Example: "  reconcile fact trust docs/git.md 0.8 --note \"checked against the code\"",
+		Example: "  reconcile create fact trust docs/git.md 0.8 --note \"checked against the code\"",
 		Args:    arguments(2, 2, "what is to be trusted, and how far"),
 	}, func(args []string) (ops.Statement, error) {
 		level, err := strconv.ParseFloat(args[1], 64)
@@ -175,14 +188,15 @@ NODE --kind trust tells who changed it, when and why.`,
 	})
 }
 
-func newFactAddCmd(a *app) *cobra.Command {
+func newFactsFromCmd(a *app) *cobra.Command {
 	by := ""
 	cmd := &cobra.Command{
-		Use:   "add FILE|-",
-		Short: "State all that a file states, of the form of those in state/graph/",
+		Use:     "from FILE|-",
+		Aliases: []string{"add"},
+		Short:   "State all that a file states, of the form of those in state/graph/",
 		Long: `State all that a file states, of the form of those in state/graph/: an object with edges, provenances, conflicts,
 reviews or trusts. Nothing is written if one of them cannot be. Ids are given anew.`,
-		Example: "  reconcile fact add edges.json\n  generate-edges | reconcile fact add -",
+		Example: "  reconcile create fact from edges.json\n  generate-edges | reconcile create fact from -",
 		Args:    arguments(1, 1, "a file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := a.readFacts(args[0])
@@ -218,15 +232,16 @@ func (a *app) readFacts(name string) ([]byte, error) {
 	return data, err
 }
 
-func newFactRemoveCmd(a *app) *cobra.Command {
+func newDeleteFactCmd(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "remove ID…",
-		Short: "Take back what was stated",
+		Use:     "fact ID…",
+		Aliases: []string{"facts"},
+		Short:   "Take back what was stated",
 		Long: `Take back what was stated, by its id. Nothing is taken back if one of the ids is wrong. A second file says that it is, so
 that it does not come back from another clone; delete the first one to be rid of its text. What somebody wrote into a
 file by hand is removed there.`,
-		Example:           "  reconcile fact remove edge-0123456789ab",
-		Args:              arguments(1, -1, "ids of facts; reconcile fact list shows them"),
+		Example:           "  reconcile delete fact edge-0123456789ab",
+		Args:              arguments(1, -1, "ids of facts; reconcile get facts shows them"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.factRemove(cmd.Context(), args) },
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -257,13 +272,14 @@ func (a *app) printStated(all []ops.Stated) error {
 	return nil
 }
 
-func newFactListCmd(a *app) *cobra.Command {
+func newGetFactsCmd(a *app) *cobra.Command {
 	q := ops.FactsRequest{}
 	cmd := &cobra.Command{
-		Use:     "list [KIND/NAME|PATH[:SYMBOL]]",
+		Use:     "facts [KIND/NAME|PATH[:SYMBOL]]",
+		Aliases: []string{"fact"},
 		Short:   "List what is stated, of everything or of one thing",
 		Long:    "List what is stated, of everything or of one thing. What was written by hand is listed, too.",
-		Example: "  reconcile fact list\n  reconcile fact list docs/git.md --kind review,trust",
+		Example: "  reconcile get facts\n  reconcile get facts docs/git.md --kind review,trust",
 		Args:    arguments(0, 1, "an object, a file or a symbol"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -286,7 +302,7 @@ func (a *app) printFacts(all []ops.Fact) error {
 		return a.print(all)
 	}
 	if len(all) == 0 {
-		a.note("nothing is stated; reconcile fact --help tells what can be")
+		a.note("nothing is stated; reconcile create fact --help tells what can be")
 	}
 	t := render.NewTable(a.palette(), "ID", "FACT", "BY", "AT")
 	for _, f := range all {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,7 @@ func (a *app) outputFlag(cmd *cobra.Command, f *pflag.FlagSet, formats ...string
 type choice struct {
 	value   *string
 	allowed []string
+	prefix  string // what begins with it is allowed, too; "" allows nothing more
 }
 
 func (c *choice) String() string {
@@ -66,13 +68,21 @@ func (c *choice) String() string {
 func (c *choice) Type() string { return "choice" }
 
 func (c *choice) Set(s string) error {
+	if c.prefix != "" && strings.HasPrefix(s, c.prefix) {
+		*c.value = s
+		return nil
+	}
 	for _, w := range c.allowed {
 		if s == w {
 			*c.value = s
 			return nil
 		}
 	}
-	return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), schemas.DidYouMean(s, c.allowed))
+	words := c.allowed
+	if c.prefix != "" {
+		words = append(slices.Clone(words), c.prefix+"…")
+	}
+	return fmt.Errorf("must be one of %s%s", strings.Join(words, ", "), schemas.DidYouMean(s, c.allowed))
 }
 
 // namesFlag is a flag for some of the given names, which the shell completes.

@@ -21,7 +21,7 @@ func newIndexCmd(a *app) *cobra.Command {
 		Use:     "index",
 		Short:   "Bring the index of search up to date, rebuild or check it",
 		Long:    indexLong,
-		Example: "  reconcile index --stats\n  reconcile index --rebuild",
+		Example: "  reconcile search index --stats\n  reconcile search index --rebuild",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.index(cmd.Context(), q) },
 	}

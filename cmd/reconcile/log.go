@@ -24,7 +24,7 @@ func logLevels() []string { return []string{"debug", "info", "warn", "error", lo
 
 // bindLog binds the flags of the structured log.
 func (a *app) bindLog(root *cobra.Command, f *pflag.FlagSet) {
-	f.Var(&choice{&a.global.logLevel, logLevels()}, "log",
+	f.Var(&choice{value: &a.global.logLevel, allowed: logLevels()}, "log",
 		"log what happens as JSON lines to stderr, from `LEVEL` on: "+strings.Join(logLevels(), ", ")+" (also: RECONCILE_LOG)")
 	f.StringVar(&a.global.logFile, "log-file", "", "append the log to `FILE` instead (default level: info)")
 	_ = root.RegisterFlagCompletionFunc("log", cobra.FixedCompletions(logLevels(), cobra.ShellCompDirectiveNoFileComp))
@@ -58,7 +58,7 @@ func (a *app) logLevel() (string, error) {
 		return a.global.logLevel, nil
 	}
 	word := cmp.Or(a.getenv("RECONCILE_LOG"), logOff)
-	if err := (&choice{new(string), logLevels()}).Set(word); err != nil {
+	if err := (&choice{value: new(string), allowed: logLevels()}).Set(word); err != nil {
 		return "", badUsage("RECONCILE_LOG=%q: %v", word, err)
 	}
 	if word == logOff && a.global.logFile != "" {

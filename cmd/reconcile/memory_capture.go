@@ -48,7 +48,7 @@ takes it into the memory.`,
 	f.StringVar(&q.Agent, "agent", "", "the `AGENT` that learned it (default: RECONCILE_AGENT)")
 	f.Var(&issue, "issue", "the issue that it is about; 0 for none (default: RECONCILE_ISSUE)")
 	f.StringVar(&q.Session, "session", "", "the `SESSION` of the work (default: RECONCILE_SESSION)")
-	f.Var(&choice{&q.Form, []string{memory.FormAuto, memory.FormConversation, memory.FormSummary}}, "format",
+	f.Var(&choice{value: &q.Form, allowed: []string{memory.FormAuto, memory.FormConversation, memory.FormSummary}}, "format",
 		"the `FORMAT` of the text: auto, conversation or summary (default auto)")
 	f.BoolVar(&summary, "summary", false, "the same as --format summary")
 	f.StringVar(&q.Category, "category", "",

@@ -11,7 +11,7 @@ import (
 )
 
 const pathLong = `Show the shortest way from one thing to another, over edges in both directions, with what each edge says and where it
-is stated: in the file and line of the node that it leaves, or in a file that somebody wrote (reconcile fact).
+is stated: in the file and line of the node that it leaves, or in a file that somebody wrote (reconcile create fact).
 
 --paths shows alternatives, the shorter ones first, of up to 16 edges. --domain, --kind, --edge, --avoid and --direction
 say where a way may lead; the two ends are exempt. --through names the domains that it goes through, in this order.

@@ -12,7 +12,7 @@ import (
 )
 
 const relatedLong = `Show what an object, a file or a symbol is related to: what it calls, imports, contains, defines, references or
-documents, and what does so with it; where each edge is stated; and what people stated of it (reconcile fact). A symbol
+documents, and what does so with it; where each edge is stated; and what people stated of it (reconcile create fact). A symbol
 is named by its file (state/tree.go:Tree.Entry), by its folder (state/:Tree.Entry), or by a line of it (state/tree.go:120).
 
 --component shows all that it is connected with, however far. --cycles shows what leads back to itself by calls, or by

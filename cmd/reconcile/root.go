@@ -109,11 +109,11 @@ func addCommands(a *app, root *cobra.Command) {
 	for _, v := range ops.Verbs {
 		add(groupSteer, newVerbCmd(a, v))
 	}
-	add(groupSteer, newSwitchCmd(a), hidden(newHookCmd(a)))
+	add(groupSteer, a.renamed(newSwitchCmd(a), "resume --exclusive"), hidden(newHookCmd(a)))
 	add(groupAsk, newClarifyCmd(a))
-	add(groupMemory, newMemoryCmd(a), newFactCmd(a), newBudgetCmd(a))
+	add(groupMemory, newMemoryCmd(a), hidden(newFormerFactCmd(a)), newBudgetCmd(a))
 	add(groupAuthor, newInitCmd(a), newCreateCmd(a), newEditCmd(a), newApplyCmd(a), newDeleteCmd(a), newExplainCmd(a), a.renamed(newSchemaCmd(a), "explain --schema"))
-	add(groupProgram, newDoctorCmd(a), newAllowCmd(a), newIndexCmd(a), hidden(newMergeDriverCmd(a)), newVersionCmd(a))
+	add(groupProgram, newDoctorCmd(a), newAllowCmd(a), a.renamed(newIndexCmd(a), "search index"), hidden(newMergeDriverCmd(a)), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)
 	root.InitDefaultCompletionCmd()
@@ -133,7 +133,7 @@ func hidden(cmd *cobra.Command) *cobra.Command {
 func (a *app) renamed(cmd *cobra.Command, now string) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a.note("%s is called %s now, and will go in the next version", cmd.Name(), now)
+		a.note("%s is called \"%s\" now; the former name goes with the next version", strings.TrimPrefix(cmd.CommandPath(), "reconcile "), now)
 		return run(cmd, args)
 	}
 	return hidden(cmd)

@@ -19,7 +19,9 @@ called exactly what you typed comes first. A result names its place; --explain s
 stated of it. The index is brought up to date first: what did not change is not read again.
 
 --mode related goes by meaning first and then over edges, and ranks by alpha * meaning + (1 - alpha) * relation: it finds
-what belongs to what was meant, also in other domains. --alpha, --depth, --edge and --min-score are for it.`
+what belongs to what was meant, also in other domains. --alpha, --depth, --edge and --min-score are for it.
+
+Behind -- all is text: "reconcile search -- index" looks for the word.`
 
 func newSearchCmd(a *app) *cobra.Command {
 	q := ops.NewSearch()
@@ -54,7 +56,7 @@ func newSearchCmd(a *app) *cobra.Command {
 	f.Float64Var(&q.MinScore, "min-score", 0, "with --mode related: only results of this `SCORE` or more, 0 to 1")
 	f.IntVar(&q.Depth, "depth", q.Depth, "with --mode related: go `N` edges far, 1 to 8")
 	namesFlag(cmd, f, &q.Edges, "edge", "with --mode related: only over edges of `TYPE`; may be repeated", ops.EdgeNames())
-	cmd.AddCommand(newSearchEvalCmd(a))
+	cmd.AddCommand(newSearchEvalCmd(a), newIndexCmd(a))
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
@@ -10,7 +11,7 @@ import (
 )
 
 func newVerbCmd(a *app, v ops.Verb) *cobra.Command {
-	q := &ops.ActRequest{Verb: v.Name}
+	q, exclusive := &ops.ActRequest{Verb: v.Name}, false
 	targets := []schemas.Kind{schemas.DAGKind}
 	if v.Session {
 		targets = append(targets, schemas.SessionKind)
@@ -32,13 +33,23 @@ run is at work it only writes: that run takes it from there.`,
 			if q.Target = args[0]; len(args) == 2 {
 				q.Node = args[1]
 			}
+			if exclusive {
+				return a.resumeExclusively(cmd, q)
+			}
 			return a.act(cmd.Context(), *q)
 		},
 		ValidArgsFunction: a.completeNodes(targets...),
 	}
 	cmd.Flags().StringVar(&q.Reason, "reason", "", "the `REASON`, for the record")
 	cmd.Flags().StringVar(&q.By, "by", "", "the `NAME` of who asks; in a run its agent (default: the user's login name)")
-	if v.Name == schemas.VerbRetry {
+	switch v.Name {
+	case schemas.VerbResume:
+		cmd.Long += `
+
+--exclusive makes a session the active one of its owner: its spec asks for Active, and the owner's other sessions that ask
+for Active then ask for Paused. Only the word behind "phase" changes in their files. Then the tree is run once.`
+		cmd.Flags().BoolVar(&exclusive, "exclusive", false, "make the session the active one of its owner, and pause the owner's others")
+	case schemas.VerbRetry:
 		cmd.Flags().BoolVar(&q.All, "all", false, "run every node of the DAG again, also those that succeeded")
 	}
 	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
@@ -64,14 +75,13 @@ func (a *app) act(ctx context.Context, q ops.ActRequest) error {
 	return err
 }
 
+// newSwitchCmd is the former name of resume --exclusive.
 func newSwitchCmd(a *app) *cobra.Command {
 	q := &ops.SwitchRequest{}
 	cmd := &cobra.Command{
-		Use:   "switch SESSION",
-		Short: "Make a session the active one of its owner",
-		Long: `Make a session the active one of its owner: its spec asks for Active, and the owner's other sessions that ask
-for Active then ask for Paused. Only the word behind "phase" changes in their files. Then the tree is run once.`,
-		Example: "  reconcile switch health",
+		Use:     "switch SESSION",
+		Short:   "Make a session the active one of its owner",
+		Example: "  reconcile resume health --exclusive",
 		Args:    arguments(1, 1, "a session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Session = args[0]
@@ -81,6 +91,15 @@ for Active then ask for Paused. Only the word behind "phase" changes in their fi
 	}
 	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only edit the specs; the next run follows them")
 	return cmd
+}
+
+// resumeExclusively makes a session the active one of its owner: the specs of the owner's sessions change, which leaves no
+// place for a reason.
+func (a *app) resumeExclusively(cmd *cobra.Command, q *ops.ActRequest) error {
+	if given := changed(cmd, "reason", "by"); len(given) > 0 || q.Node != "" {
+		return badUsage("--exclusive edits the specs of sessions: name a session, without %s", strings.Join(append(given, "a node"), ", "))
+	}
+	return a.switchTo(cmd.Context(), ops.SwitchRequest{Session: q.Target, NoRun: q.NoRun})
 }
 
 func (a *app) switchTo(ctx context.Context, q ops.SwitchRequest) error {

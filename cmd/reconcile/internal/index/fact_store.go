@@ -327,7 +327,7 @@ func (b *FactStore) notOwn(id string) error {
 	if i := slices.IndexFunc(all, func(f Fact) bool { return f.ID == id }); i >= 0 {
 		return fmt.Errorf("%s stands in %s, which was written by hand: edit that file", id, all[i].Path)
 	}
-	return fmt.Errorf("%.100q: %w; reconcile fact list shows the ids", id, ErrNoFact)
+	return fmt.Errorf("%.100q: %w; reconcile get facts shows the ids", id, ErrNoFact)
 }
 
 // Conflict returns the conflict with an id.
@@ -350,7 +350,7 @@ func (b *FactStore) Conflict(id string) (*Conflict, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("%.100q: %w among the conflicts; reconcile fact list --kind conflict shows the ids", id, ErrNoFact)
+		return nil, fmt.Errorf("%.100q: %w among the conflicts; reconcile get facts --kind conflict shows the ids", id, ErrNoFact)
 	}
 	return found, nil
 }

@@ -66,7 +66,7 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 
 // errNoTags reports that no program finds symbols.
 var errNoTags = errors.New("files of other languages than Go are indexed without their symbols, as pieces of text: there is " +
-	"no universal-ctags that prints JSON on the PATH; install it, and run: reconcile index")
+	"no universal-ctags that prints JSON on the PATH; install it, and run: reconcile search index")
 
 // together groups inputs that are read together: those of a folder of Go files.
 func together(inputs []input) (out [][]*input) {

@@ -32,14 +32,13 @@ type GetResult struct {
 	Nameless int
 	// Interrupted has the nodes of each DAG that its status says run, and that no process runs.
 	Interrupted map[schemas.Ref][]string
+	// Gone are objects that were there before; only [FollowObjects] knows.
+	Gone []schemas.Ref
 }
 
 // Get lists objects.
 func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
-	if len(q.What) == 2 && !isObject(q.What[0]) && !strings.Contains(q.What[1], "/") {
-		q.What = []string{strings.Join(q.What, "/")} // "dag checks"
-	}
-	labels, err := parseSelector(q.Selector)
+	labels, err := q.read()
 	if err != nil {
 		return GetResult{}, err
 	}
@@ -48,7 +47,24 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 		return GetResult{}, typed(err)
 	}
 	defer done()
-	r := GetResult{Table: controllers.TableOf(t)}
+	r, err := q.pick(t, labels)
+	if q.At == "" {
+		r.Interrupted = interruptedIn(r.Entries)
+	}
+	return r, typed(err)
+}
+
+// read parses the selector. A kind and a name of two words become one.
+func (q *GetRequest) read() (selector, error) {
+	if len(q.What) == 2 && !isObject(q.What[0]) && !strings.Contains(q.What[1], "/") {
+		q.What = []string{strings.Join(q.What, "/")} // "dag checks"
+	}
+	return parseSelector(q.Selector)
+}
+
+// pick returns the objects of a tree that were asked for.
+func (q *GetRequest) pick(t *state.Tree, labels selector) (r GetResult, err error) {
+	r.Table = controllers.TableOf(t)
 	switch {
 	case len(q.What) == 0:
 		r.All = true
@@ -66,10 +82,7 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 	default:
 		r.Entries, r.Kinds, err = ofKinds(t, strings.Split(q.What[0], ","), labels)
 	}
-	if q.At == "" {
-		r.Interrupted = interruptedIn(r.Entries)
-	}
-	return r, typed(err)
+	return r, err
 }
 
 // isObject reports whether a word names an object, and not a kind.

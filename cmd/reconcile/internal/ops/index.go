@@ -63,7 +63,7 @@ func Index(ctx context.Context, env Env, q IndexRequest) (r IndexResult, err err
 		}
 		r.Verified = &Verified{v.Compared, v.Recall.Asked, v.Recall.Default, v.Recall.Thorough}
 		if !v.Sound {
-			return r, fmt.Errorf("the index is not what its files come to: %s; run: reconcile index --rebuild", v.Compared)
+			return r, fmt.Errorf("the index is not what its files come to: %s; run: reconcile search index --rebuild", v.Compared)
 		}
 	}
 	if q.Stats {

@@ -165,7 +165,7 @@ func TestKindOfItsOwn(t *testing.T) {
 			t.Fatalf("%d objects, %v", len(got.Entries), err)
 		}
 		var b bytes.Buffer
-		if err := render.ObjectTables(&b, render.Palette{}, got.Table, got.Entries, env.Tree.Now()); err != nil {
+		if err := render.ObjectTables(&b, render.Palette{}, got.Table, got.Entries, false, env.Tree.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if fields := strings.Fields(b.String()); !slices.Equal(fields, []string{"NAME", "DAG", "PRINTED", "v1", "pack", "published", "v1"}) {

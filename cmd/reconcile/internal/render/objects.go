@@ -1,8 +1,12 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -10,8 +14,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// ObjectTables prints objects, one table for each kind with objects, in the order of the table of kinds.
-func ObjectTables(w io.Writer, p Palette, table controllers.Table, entries []*state.Entry, now time.Time) error {
+// ObjectTables prints objects, one table for each kind with objects, in the order of the table of kinds. wide adds the labels,
+// the file of the spec, and why an object is as it is.
+func ObjectTables(w io.Writer, p Palette, table controllers.Table, entries []*state.Entry, wide bool, now time.Time) error {
 	byKind := map[string][]*state.Entry{}
 	for _, e := range entries {
 		byKind[e.Kind] = append(byKind[e.Kind], e)
@@ -25,17 +30,20 @@ func ObjectTables(w io.Writer, p Palette, table controllers.Table, entries []*st
 			fmt.Fprintln(w)
 		}
 		printed = true
-		if err := kindTable(w, p, &k, byKind[k.Name], now); err != nil {
+		if err := kindTable(w, p, &k, byKind[k.Name], wide, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func kindTable(w io.Writer, p Palette, k *controllers.Kind, entries []*state.Entry, now time.Time) error {
+func kindTable(w io.Writer, p Palette, k *controllers.Kind, entries []*state.Entry, wide bool, now time.Time) error {
 	heads := []string{"NAME"}
 	for _, c := range k.ColumnsOrDefault() {
 		heads = append(heads, c.Head)
+	}
+	if wide {
+		heads = append(heads, "LABELS", "FILE", "STATUS")
 	}
 	t := NewTable(p, heads...)
 	for _, e := range entries {
@@ -47,9 +55,36 @@ func kindTable(w io.Writer, p Palette, k *controllers.Kind, entries []*state.Ent
 				row = append(row, Cell{Text: ageOf(c.Time(e), now)})
 			}
 		}
+		if wide {
+			row = append(row, wideCells(e)...)
+		}
 		t.Cells(row...)
 	}
 	return t.Write(w)
+}
+
+func wideCells(e *state.Entry) []Cell {
+	labels, file := "", ""
+	if e.Object != nil {
+		var pairs []string
+		for _, k := range slices.Sorted(maps.Keys(e.Object.Metadata.Labels)) {
+			pairs = append(pairs, k+"="+e.Object.Metadata.Labels[k])
+		}
+		labels, file = strings.Join(pairs, ","), e.Object.Path
+	}
+	return []Cell{{Text: cmp.Or(labels, none)}, {Text: cmp.Or(file, none)}, {Text: controllers.Because(e)}}
+}
+
+// ObjectLines prints a line for each object, with its state, as they come: the columns have fixed widths.
+func ObjectLines(w io.Writer, p Palette, entries []*state.Entry) error {
+	var b strings.Builder
+	for _, e := range entries {
+		ready, phase := Word(controllers.ReadyWord(e)), Word(controllers.PhaseWord(e))
+		fmt.Fprintf(&b, "%-32s  %s  %s  %s\n", Line(e.Ref.String()), p.Paint(ready.Color, fmt.Sprintf("%-7s", ready.Text)),
+			p.Paint(phase.Color, fmt.Sprintf("%-10s", phase.Text)), Line(controllers.Because(e)))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // Word returns a cell with a word in the color of its state, or a dash for "".

@@ -56,7 +56,7 @@ func entriesNamed(t *state.Tree, refs []schemas.Ref) []*state.Entry {
 
 // showStatus prints objects of an issue, and what can be worked on there.
 func showStatus(w io.Writer, t *state.Tree, entries []*state.Entry, now time.Time) error {
-	if err := ObjectTables(w, Palette{}, controllers.TableOf(t), entries, now); err != nil {
+	if err := ObjectTables(w, Palette{}, controllers.TableOf(t), entries, false, now); err != nil {
 		return err
 	}
 	items := slices.DeleteFunc(controllers.Ready(t, now), func(it controllers.Item) bool { return !concerns(entries, &it) })

@@ -1,0 +1,112 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
+	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// FollowObjects yields what [Get] finds, and then those of the objects whose spec or status changed, and what is gone, until
+// ctx ends, which is no error. It also yields empty results, at least every second, so that a caller can stop.
+func FollowObjects(ctx context.Context, env Env, q GetRequest) iter.Seq2[GetResult, error] {
+	return func(yield func(GetResult, error) bool) {
+		if err := env.followObjects(ctx, q, yield); err != nil && ctx.Err() == nil {
+			yield(GetResult{}, typed(err))
+		}
+	}
+}
+
+func (e Env) followObjects(ctx context.Context, q GetRequest, yield func(GetResult, error) bool) error {
+	labels, err := q.read()
+	switch {
+	case err != nil:
+		return err
+	case q.At != "":
+		return badField("at", ": a commit does not change; leave out --watch")
+	}
+	o, err := e.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.store.Close()
+	folders := o.tree.Settings().Folders
+	watcher, err := watch.New(e.Tree.Dir, watch.Options{
+		Paths:    []string{schemas.SettingsPath, folders.Specs, folders.State},
+		Debounce: followDebounce, Poll: followLook, Warn: func(err error) { e.note("%v", err) },
+	})
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	r, err := q.pick(o.tree, labels)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(followLook)
+	defer tick.Stop()
+	last := r.texts()
+	for yield(r, nil) {
+		paths := []string{} // only the journals
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case hint := <-watcher.Hints():
+			if paths = hint.Paths; hint.Full {
+				paths = nil
+			}
+		}
+		if err := o.refresh(ctx, paths); err != nil {
+			return err
+		}
+		if r, err = q.pickAgain(o.tree, labels, last); err != nil {
+			return err
+		}
+		now := r.texts()
+		r.keepChanged(last, now)
+		last = now
+	}
+	return nil
+}
+
+// pickAgain is pick, where objects that were named may be gone.
+func (q *GetRequest) pickAgain(t *state.Tree, labels selector, before map[schemas.Ref][]byte) (GetResult, error) {
+	if len(q.What) == 0 || len(q.What) == 1 && !isObject(q.What[0]) {
+		return q.pick(t, labels)
+	}
+	r := GetResult{Table: controllers.TableOf(t), Single: len(q.What) == 1}
+	for _, ref := range slices.SortedFunc(maps.Keys(before), schemas.Ref.Compare) {
+		if e := t.Entry(ref); e != nil {
+			r.Entries = append(r.Entries, e)
+		}
+	}
+	return r, nil
+}
+
+// texts returns the JSON of each object.
+func (r *GetResult) texts() map[schemas.Ref][]byte {
+	out := make(map[schemas.Ref][]byte, len(r.Entries))
+	for _, e := range r.Entries {
+		out[e.Ref], _ = json.Marshal(NewObject(e)) // an object that was read can be written
+	}
+	return out
+}
+
+// keepChanged drops the objects whose texts are the same as before, and adds the names of those that went.
+func (r *GetResult) keepChanged(before, now map[schemas.Ref][]byte) {
+	r.Entries = slices.DeleteFunc(r.Entries, func(e *state.Entry) bool { return bytes.Equal(before[e.Ref], now[e.Ref]) })
+	for _, ref := range slices.SortedFunc(maps.Keys(before), schemas.Ref.Compare) {
+		if now[ref] == nil {
+			r.Gone = append(r.Gone, ref)
+		}
+	}
+}
