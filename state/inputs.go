@@ -178,15 +178,15 @@ func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[stri
 
 // cleanRules returns the part of the clean rules that holds for the whole repository; "" without globs or a callback.
 func (s *Store) cleanRules(globs []string) string {
-	if len(globs) == 0 || s.opts.CleanRules == nil {
+	if len(globs) == 0 || s.opts.Cleaner == nil {
 		return ""
 	}
-	return s.opts.CleanRules()
+	return s.opts.Cleaner.Rules()
 }
 
 // addRules adds the clean rules.
 func (s *Store) addRules(to *fingerprinter, globs []string, stored string) {
-	if len(globs) > 0 && s.opts.CleanRules != nil {
+	if len(globs) > 0 && s.opts.Cleaner != nil {
 		to.addText("\x00stored", stored)
 	}
 }
@@ -243,8 +243,8 @@ func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
 
 // digestOf returns the digest of a file's content after git's clean filter.
 func (s *Store) digestOf(p string, f io.Reader) (digest [sha256.Size]byte, err error) {
-	if s.opts.CleanFilter != nil {
-		if stored := s.opts.CleanFilter(p); stored != nil {
+	if s.opts.Cleaner != nil {
+		if stored := s.opts.Cleaner.Filter(p); stored != nil {
 			data, err := io.ReadAll(f)
 			return sha256.Sum256(stored(data)), err
 		}

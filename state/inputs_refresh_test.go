@@ -67,6 +67,16 @@ func TestRefreshInputsIsLoad(t *testing.T) {
 	}
 }
 
+// readRules is a Cleaner that puts what its files hold in front of all content.
+type readRules func(path string) string
+
+func (r readRules) Rules() string { return r("rules") }
+
+func (r readRules) Filter(string) func([]byte) []byte {
+	by := r("rules") + r(".gitattributes") + r("src/.gitattributes")
+	return func(data []byte) []byte { return append([]byte(by), data...) }
+}
+
 // storedAsRulesSay opens a tree where what files hold depends on the files .gitattributes and rules.
 func storedAsRulesSay(t *testing.T, dir string, anew bool) *Store {
 	t.Helper()
@@ -77,11 +87,7 @@ func storedAsRulesSay(t *testing.T, dir string, anew bool) *Store {
 		}
 		return string(data)
 	}
-	s, err := Open(dir, Options{Kinds: testKinds, Now: time.Now, NoCache: anew, CleanRules: func() string { return read("rules") },
-		CleanFilter: func(string) func([]byte) []byte {
-			by := read("rules") + read(".gitattributes") + read("src/.gitattributes")
-			return func(data []byte) []byte { return append([]byte(by), data...) }
-		}})
+	s, err := Open(dir, Options{Kinds: testKinds, Now: time.Now, NoCache: anew, Cleaner: readRules(read)})
 	if err != nil {
 		t.Fatal(err)
 	}

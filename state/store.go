@@ -39,13 +39,18 @@ type Options struct {
 	Large func(files int)
 	// DormantFrom is the number of files of dormant objects from which on LoadChanged skips them; 0: minDormantFiles.
 	DormantFrom int
-	// CleanFilter returns git's clean filter for the path of a file: a function from the content of the work tree to that
-	// of the blob, so that inputs have the same digest in every checkout; nil if both are the same. May be nil.
-	CleanFilter func(path string) func([]byte) []byte
-	// CleanRules returns the source of the CleanFilter, except .gitattributes below the tree: a text that differs if the
-	// filter may differ. It is called before each scan of all inputs; CleanFilter uses the rules of the last call. May be
-	// nil.
-	CleanRules func() string
+	// Cleaner makes inputs have the same digest in every checkout; nil: their content is used as it is.
+	Cleaner Cleaner
+}
+
+// Cleaner knows git's clean filters. It is safe for concurrent use.
+type Cleaner interface {
+	// Filter returns the clean filter for the path of a file: a function from the content of the work tree to that of the
+	// blob; nil if both are the same. It uses the rules of the last call of Rules.
+	Filter(path string) func([]byte) []byte
+	// Rules returns the source of the filters, except .gitattributes below the tree: a text that differs if a filter may
+	// differ. It is called before each scan of all inputs.
+	Rules() string
 }
 
 // LargeTree is the number of files from which on a tree is large: some 12,000 objects.

@@ -159,7 +159,7 @@ func (r *run) openRemote(ctx context.Context) (err error) {
 func (r *run) run(ctx context.Context) (Result, error) {
 	memory := r.openMemory()
 	defer memory.Close() //nolint:errcheck // it was only read
-	perform, err := r.runner(ctx, memory)
+	perform, err := r.runner(memory)
 	if err != nil {
 		return Result{}, err
 	}
@@ -274,8 +274,7 @@ func (r *run) warnOnce(err error) {
 	}
 }
 
-func (r *run) runner(ctx context.Context, memory *recall.Memory) (*runner.Runner, error) {
-	ctx = context.WithoutCancel(ctx) // a start that has begun is completed, and then stopped in order
+func (r *run) runner(memory *recall.Memory) (*runner.Runner, error) {
 	s := r.settings
 	slots := s.Limits.ConcurrentTasks
 	if slots == 0 {
@@ -288,6 +287,6 @@ func (r *run) runner(ctx context.Context, memory *recall.Memory) (*runner.Runner
 		Redact:      secrets.RedactBytes,
 		Durable:     r.store.SyncJournal,
 		Specs:       s.Folders.Specs,
-		Recall:      func(task controllers.Recall) string { return memory.Recall(ctx, task) }, Learn: memory.Learn,
+		Memory:      memory,
 	})
 }

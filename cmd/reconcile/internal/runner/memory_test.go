@@ -21,15 +21,17 @@ type brain struct {
 	lessons  []controllers.Lesson
 }
 
-func (m *brain) options() Options {
-	return Options{
-		Recall: func(r controllers.Recall) string { m.recalled = append(m.recalled, r); return section },
-		Learn: func(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
-			m.lessons = append(m.lessons, l)
-			return []schemas.ObservationEntry{{Category: schemas.CategoryDecision, Content: "Learned."}}, 42
-		},
-	}
+func (m *brain) Recall(r controllers.Recall) string {
+	m.recalled = append(m.recalled, r)
+	return section
 }
+
+func (m *brain) Learn(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
+	m.lessons = append(m.lessons, l)
+	return []schemas.ObservationEntry{{Category: schemas.CategoryDecision, Content: "Learned."}}, 42
+}
+
+func (m *brain) options() Options { return Options{Memory: m} }
 
 var theRecall = controllers.Recall{Agent: "engineer", Issue: 29, Context: "Build it."}
 

@@ -44,12 +44,18 @@ type Options struct {
 	// Durable makes this process's records of the submitted effects durable; no command starts before it has returned. It is
 	// called concurrently. Default: no-op.
 	Durable func() error
-	// Recall returns a section of a prompt with earlier work; "" for none. Learn returns the observations in an agent's
-	// output, and the number of its tokens. Both are called concurrently; may be nil.
-	Recall func(controllers.Recall) string
-	Learn  func(controllers.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
+	// Memory reminds agents, and keeps what they say; nil: there is none.
+	Memory Memory
 	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": none.
 	Specs string
+}
+
+// Memory is what agents know of earlier work. It is safe for concurrent use.
+type Memory interface {
+	// Recall returns what an agent is to know of earlier work, as a section of a prompt; "" for nothing.
+	Recall(controllers.Recall) string
+	// Learn returns what is to be kept of what an agent said, and the number of tokens of that.
+	Learn(controllers.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
 }
 
 func (o Options) withDefaults() Options {

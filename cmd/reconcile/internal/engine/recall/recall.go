@@ -134,7 +134,8 @@ func (r *Memory) Anchor(o *schemas.ObservationSpec) {
 }
 
 // Recall returns the text that an agent gets at its start. If the recall fails, the agent works without it.
-func (r *Memory) Recall(ctx context.Context, task controllers.Recall) string {
+func (r *Memory) Recall(task controllers.Recall) string {
+	ctx := context.Background() // a start that has begun is completed, and then stopped in order
 	found, err := r.files.Recall(ctx, memstore.Request{
 		Agent: task.Agent, Issue: task.Issue, Context: task.Context, Repeatable: true,
 	})

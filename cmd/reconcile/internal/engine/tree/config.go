@@ -42,35 +42,50 @@ func (c Config) Open() (*state.Store, error) {
 
 // StoreOptions are the options of every store on the tree.
 func (c Config) StoreOptions() state.Options {
-	stored, storedBy := storedIn(c.Dir)
 	return state.Options{
 		Kinds: c.Table().Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
 		Large: func(files int) { process.SaveMemory(c.Getenv, files, files > state.LargeTree) },
-		Log:   c.Log, CleanFilter: stored, CleanRules: storedBy,
+		Log:   c.Log, Cleaner: newCleaner(c.Dir),
 	}
 }
 
-// storedIn returns how git stores the files of the tree in dir, and a key of what that depends on. The repository is
-// opened for the first file, and again after each call of by.
-func storedIn(dir string) (stored func(path string) func([]byte) []byte, by func() string) {
-	var mu sync.Mutex
-	open := sync.OnceValue(func() *gitrepo.Conversions { return conversions(dir) })
-	stored = func(path string) func([]byte) []byte {
-		mu.Lock()
-		get := open
-		mu.Unlock()
-		c := get()
-		if c == nil {
-			return nil
-		}
-		return c.Stored(path)
+// cleaner knows the clean filters of the repository of a directory. It opens the repository for the first file, and again
+// after each call of Rules.
+type cleaner struct {
+	dir string
+
+	mu   sync.Mutex
+	open func() *gitrepo.Conversions // once
+}
+
+func newCleaner(dir string) *cleaner {
+	c := &cleaner{dir: dir}
+	c.reset()
+	return c
+}
+
+// reset makes the next file open the repository.
+func (c *cleaner) reset() {
+	c.open = sync.OnceValue(func() *gitrepo.Conversions { return conversions(c.dir) })
+}
+
+// Filter implements [state.Cleaner].
+func (c *cleaner) Filter(path string) func([]byte) []byte {
+	c.mu.Lock()
+	open := c.open
+	c.mu.Unlock()
+	if known := open(); known != nil {
+		return known.Stored(path)
 	}
-	return stored, func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		open = sync.OnceValue(func() *gitrepo.Conversions { return conversions(dir) })
-		return gitrepo.ConversionSources(dir)
-	}
+	return nil
+}
+
+// Rules implements [state.Cleaner].
+func (c *cleaner) Rules() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reset()
+	return gitrepo.ConversionSources(c.dir)
 }
 
 // conversions returns those of the repository of dir; nil if it has no readable one.
