@@ -155,7 +155,7 @@ with the answer. A question to an agent that has answered the node already is th
 
 func newReplyCmd(a *app, o *clarifyOptions, r ops.ReplyVerb) *cobra.Command {
 	from, use, least := "", r.Name+" ID TEXT", 2
-	if r.Wordless != "" {
+	if r.DefaultText != "" {
 		use, least = r.Name+" ID [TEXT]", 1
 	}
 	cmd := &cobra.Command{
@@ -246,7 +246,7 @@ func (a *app) printThread(c controllers.Thread) error {
 }
 
 // printSaid prints what came of a question or a reply, and returns how it ended.
-func (a *app) printSaid(s *ops.Said, err error) error {
+func (a *app) printSaid(s *ops.ThreadResult, err error) error {
 	if s == nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (a *app) printSaid(s *ops.Said, err error) error {
 
 // printOutcome prints the thread after a question, and else a line: CLR-42-001: pending → answered. An agent that asked inside
 // of a run and has to wait for the answer is told only that.
-func (a *app) printOutcome(s *ops.Said) error {
+func (a *app) printOutcome(s *ops.ThreadResult) error {
 	m, asked := &s.Thread, s.Reply == nil || s.Reply.Type == schemas.TurnQuestion
 	if s.Open && s.Inside && a.global.output == formatTable {
 		_, err := fmt.Fprintf(a.stdout, "%s asks %s: %s\n", m.Title(), clean(m.To), nextInRun(s))
@@ -302,7 +302,7 @@ func nextFor(m *controllers.Thread) string {
 }
 
 // nextInRun is what an agent has to do that asks while it runs.
-func nextInRun(s *ops.Said) string {
+func nextInRun(s *ops.ThreadResult) string {
 	if s.Waits {
 		return "end this run now; the node waits for the answer, and runs again with it"
 	}

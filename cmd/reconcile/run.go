@@ -124,7 +124,7 @@ func (a *app) listed(r *ops.RunResult) []*state.Entry {
 	if a.global.quiet {
 		return slices.DeleteFunc(r.Unready, func(e *state.Entry) bool { return controllers.Standing(e).Waiting == 1 })
 	}
-	if !r.Looked() || r.Unchanged || r.Total > reportRows {
+	if !r.HasTree() || r.Unchanged || r.Total > reportRows {
 		return r.Unready
 	}
 	var rows []*state.Entry
@@ -174,7 +174,7 @@ func summary(r *ops.RunResult) string {
 			s += fmt.Sprintf(", %d %s", part.n, part.word)
 		}
 	}
-	if s += "; " + activity(r); r.Held {
+	if s += "; " + activity(r); r.MemoryBusy {
 		s += "; the memory waits for a lock"
 	}
 	return s
@@ -204,7 +204,7 @@ func exchanged(r *ops.RunResult) string {
 	case r.Sent:
 		s = ", pushed what was committed before"
 	}
-	if r.Took {
+	if r.Pulled {
 		s += ", took in what others pushed"
 	}
 	return s

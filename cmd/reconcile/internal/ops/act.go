@@ -14,14 +14,14 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Verb is one way to steer what runs.
+// Verb is a command that controls runs, such as pause or retry.
 type Verb struct {
 	Name     string
 	Short    string
-	Session  bool // also of sessions
-	WholeDAG bool // also without a node
-	Node     bool // also of a node
-	People   bool // for people only: refused inside of a run
+	Session  bool // applies to sessions, too
+	WholeDAG bool // applies to a DAG without a node
+	Node     bool // applies to a node, too
+	People   bool // reserved for people: refused inside a run
 }
 
 // Verbs lists the verbs of [Act].
@@ -35,7 +35,7 @@ var Verbs = []Verb{
 	{schemas.VerbApprove, "Let a held node start, or say that a person's task is done", false, true, true, true},
 }
 
-// Usage is what the verb is about, as in "retry dag/NAME [NODE]|session/NAME".
+// Usage returns the usage of a verb, such as "retry dag/NAME [NODE]|session/NAME".
 func (v Verb) Usage() string {
 	s := v.Name + " dag/NAME"
 	switch {
@@ -50,26 +50,26 @@ func (v Verb) Usage() string {
 	return s
 }
 
-// ActRequest asks for a verb on a DAG, a node or a session.
+// ActRequest requests a verb on a DAG, a node or a session.
 type ActRequest struct {
 	Verb   string
 	Target string // dag/NAME or session/NAME
-	Node   string // of a DAG; "": all of it
+	Node   string // of a DAG; "": the whole DAG
 	Reason string // for the record
-	By     string // who asks; "": the caller
-	All    bool   // of a retry: every node of the DAG again, also those that succeeded
+	By     string // the acting person or agent; "": the caller
+	All    bool   // with retry: run every node of the DAG again, including succeeded ones
 	NoRun  bool   // only write the action; the next run applies it
 }
 
-// ActResult is what an action led to.
+// ActResult is the outcome of an action.
 type ActResult struct {
 	Path string     // the file of the action
 	Run  *RunResult // the run that applied it; nil: another run applies it
-	Moot string     // why the action changed nothing; "" where it did, or was not applied yet
+	Moot string     // why the action had no effect; "" if it had one or is not applied yet
 }
 
-// Act writes an Action, and runs the tree once, so that it takes effect. While another run is at work it only writes. The
-// result counts also with an error, once it has a path.
+// Act writes an Action, and runs the tree once to apply it. While another run is active it only writes the action. The
+// result is valid even with an error, if it has a path.
 func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 	i := slices.IndexFunc(Verbs, func(v Verb) bool { return v.Name == q.Verb })
 	if i < 0 {
@@ -107,12 +107,12 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 		return r, typed(err)
 	}
 	env.note("wrote %s", r.Path)
-	r.Run, err = env.follow(ctx, t, q.NoRun)
+	r.Run, err = env.applyByRun(ctx, t, q.NoRun)
 	r.Moot = env.mootAction(ctx, strings.TrimSuffix(path.Base(r.Path), ".yaml"))
 	return r, typed(err)
 }
 
-// approvable refuses an approval that would change nothing, and says what waits for one.
+// approvable returns an error for an approval without effect, and lists the objects that wait for one.
 func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	ref, err := spec.TargetRef()
 	if err != nil || controllers.Approvable(t, ref, spec.Node, e.Tree.Now()) {
@@ -131,11 +131,11 @@ func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	return fmt.Errorf("there is nothing to approve of %s; what waits: %s", what, schemas.Shorten(waits, 3))
 }
 
-// mootAction says why an action changed nothing; "" where it did.
+// mootAction returns why an action had no effect, or "".
 func (e Env) mootAction(ctx context.Context, name string) string {
 	s, t, err := e.load(ctx)
 	if err != nil {
-		return "" // the run reported what went wrong
+		return "" // the run reported the error
 	}
 	defer s.Close()
 	for _, d := range t.Entries(schemas.DAGKind.Name) {
@@ -147,7 +147,7 @@ func (e Env) mootAction(ctx context.Context, name string) string {
 	return ""
 }
 
-// target checks what a verb is about, before anything is written.
+// target checks and returns the target of a verb, before anything is written.
 func (v Verb) target(t *state.Tree, word, node string) (string, error) {
 	e, err := find(t, word)
 	if err != nil {
@@ -169,8 +169,8 @@ func (v Verb) target(t *state.Tree, word, node string) (string, error) {
 	return e.Ref.String(), err
 }
 
-// actionName is retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that tells apart what is asked
-// in one second. The target is cut where the name would get too long.
+// actionName returns a name such as retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that
+// distinguishes requests of the same second. A long target is shortened.
 func actionName(spec schemas.ActionSpec) string {
 	const most = 30
 	_, name, _ := strings.Cut(spec.Target, "/")
@@ -179,8 +179,8 @@ func actionName(spec schemas.ActionSpec) string {
 	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }
 
-// follow makes what was written take effect: by a run, unless one is at work that will see it. nil: there was no run.
-func (e Env) follow(ctx context.Context, before *state.Tree, noRun bool) (*RunResult, error) {
+// applyByRun runs the tree to apply what was written, unless an active run will apply it. nil: there was no run.
+func (e Env) applyByRun(ctx context.Context, before *state.Tree, noRun bool) (*RunResult, error) {
 	switch {
 	case noRun:
 		return nil, nil

@@ -14,20 +14,20 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// AgentsResult is what the agents do.
+// AgentsResult is the current activity of the agents.
 type AgentsResult struct {
-	File   map[string]json.RawMessage // what state/agent-status.json says
-	Agents []Agent                    // by name; also those that no run has looked at yet
+	File   map[string]json.RawMessage // the content of state/agent-status.json
+	Agents []Agent                    // by name, including agents that no run has seen yet
 }
 
-// Agent is one agent, with what it does.
+// Agent is the activity of one agent.
 type Agent struct {
 	Name string
 	schemas.AgentActivity
 }
 
-// Agents tells what the agents do, from state/agent-status.json and the statuses in the tree, as the next run would write it.
-// Nothing is run. A file that cannot be read is reported, and left to the next run.
+// Agents returns the activity of the agents, from state/agent-status.json and the statuses in the tree, as the next run
+// would write it. It runs nothing. An unreadable file is reported, and left to the next run.
 func Agents(ctx context.Context, env Env) (r AgentsResult, err error) {
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func Agents(ctx context.Context, env Env) (r AgentsResult, err error) {
 	for _, name := range names {
 		agent := Agent{Name: name}
 		if raw, ok := r.File[name]; ok {
-			_ = json.Unmarshal(raw, &agent.AgentActivity) // fields of a wrong type, of another program, stay empty
+			_ = json.Unmarshal(raw, &agent.AgentActivity) // fields of another program with a wrong type stay empty
 		}
 		r.Agents = append(r.Agents, agent)
 	}

@@ -8,32 +8,32 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 )
 
-// AllowVariable is the variable of the environment that lists addresses which one process may send to.
+// AllowVariable is the environment variable with the addresses that this process may send to.
 const AllowVariable = egress.AllowVariable
 
-// AllowRequest asks where the settings of the tree send data, and lets them.
+// AllowRequest requests the addresses to which the settings of the tree send data, and allows them.
 type AllowRequest struct {
 	List   bool   // only return the addresses
-	Remove string // take back what was allowed for this address, instead; "": nothing
+	Remove string // instead revoke the permission for this address; "": none
 }
 
-// AllowResult are the addresses of the settings.
+// AllowResult lists the addresses of the settings.
 type AllowResult struct {
 	Destinations []Destination
-	File         string // that has what is allowed
+	File         string // the file of the allowlist
 }
 
 // Destination is an address of the settings.
 type Destination struct {
 	Setting  string `json:"setting"`
 	URL      string `json:"url"`
-	Variable string `json:"variable,omitempty"` // whose value goes along
+	Variable string `json:"variable,omitempty"` // the environment variable whose value is sent
 	Sends    string `json:"sends"`
 	Allowed  bool   `json:"allowed"`
 }
 
-// Allow lets the settings of the tree send data to the addresses that they name. Only a person may do that, also with the
-// trees of other runs: the list is that of the user.
+// Allow allows the settings of the tree to send data to the addresses that they name. Only a person may do that, even
+// outside of this tree's runs, since the list belongs to the user.
 func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {

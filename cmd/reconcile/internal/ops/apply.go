@@ -23,26 +23,26 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// SpecText is text with specs: one, or several YAML documents.
+// SpecText is a text of one or several YAML documents with specs.
 type SpecText struct {
-	Name string // how problems name it; a file, with the extension of its format
+	Name string // the name in problems; for a file with the extension of its format
 	Text []byte
 }
 
-// ApplyRequest asks for specs to be written.
+// ApplyRequest requests that specs are written.
 type ApplyRequest struct {
 	Texts  []SpecText
 	DryRun bool // write nothing
 }
 
-// SpecChange is what happened to the spec of one object.
+// SpecChange is the change of one object's spec.
 type SpecChange struct {
 	Ref    string `json:"ref"`
 	Path   string `json:"path"`
 	Change string `json:"change"` // created, configured, unchanged or deleted
 }
 
-// ProblemsError has what is wrong with specs that were to be written.
+// ProblemsError has the problems of specs that were not written.
 type ProblemsError struct{ Problems []schemas.Problem }
 
 func (e *ProblemsError) Error() string {
@@ -53,8 +53,8 @@ func (e *ProblemsError) Error() string {
 	return strings.Join(lines, "\n") + "\nnothing was written"
 }
 
-// Apply writes the specs of objects, each to the file that holds the object already, else to specs/<kinds>/<name>.yaml. All
-// are checked first: where one cannot be written, none is.
+// Apply writes the specs of objects, each to the file that already holds the object, or else to
+// specs/<kinds>/<name>.yaml. All are checked first: if one cannot be written, none is.
 func Apply(ctx context.Context, env Env, q ApplyRequest) ([]SpecChange, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -82,13 +82,13 @@ func Apply(ctx context.Context, env Env, q ApplyRequest) ([]SpecChange, error) {
 	return changes, typed(errors.Join(durable.Apply(s.Root(), specs.Scratch, files), s.Announce()))
 }
 
-// document is one decoded spec and its text.
+// document is one decoded spec with its text.
 type document struct {
 	*schemas.Object
 	text []byte
 }
 
-// decodeAll decodes all documents, which must be valid and about different objects.
+// decodeAll decodes all documents, which must be valid and have different objects.
 func decodeAll(t *state.Tree, texts []SpecText) ([]document, error) {
 	decoder := schemas.DecoderFor(controllers.TableOf(t).Schemas(), t.Settings())
 	var all []document
@@ -121,8 +121,8 @@ func decodeAll(t *state.Tree, texts []SpecText) ([]document, error) {
 	return all, nil
 }
 
-// splitDocuments splits a stream of YAML documents. Each keeps its line numbers, by empty lines in front of it. Empty documents
-// are left out.
+// splitDocuments splits a stream of YAML documents. Leading empty lines preserve the line numbers of each. Empty
+// documents are omitted.
 func splitDocuments(text []byte) [][]byte {
 	var out [][]byte
 	var part []byte
@@ -146,7 +146,7 @@ func splitDocuments(text []byte) [][]byte {
 	return out
 }
 
-// specsIn splits a text into specs. What reconcile get printed has statuses, which are left out, and lists.
+// specsIn splits a text into specs. It accepts the output of reconcile get: it removes statuses and splits lists.
 func specsIn(text []byte) [][]byte {
 	var out [][]byte
 	for _, part := range splitDocuments(text) {
@@ -181,7 +181,7 @@ func withoutStatus(object any) any {
 	return object
 }
 
-// planApply decides where the spec of an object goes, and with which content; nil if it is there already.
+// planApply determines the file and the content for the spec of an object; nil content if the spec is unchanged.
 func (e Env) planApply(s *state.Store, t *state.Tree, d document) (SpecChange, []byte, error) {
 	c := SpecChange{Ref: d.Ref.String()}
 	if err := e.mayWrite(d.Ref, d.Object); err != nil {
@@ -213,7 +213,7 @@ func (e Env) planApply(s *state.Store, t *state.Tree, d document) (SpecChange, [
 	return c, data, err
 }
 
-// newSpecPath is where the spec of a new object goes.
+// newSpecPath returns the file for the spec of a new object.
 func newSpecPath(t *state.Tree, ref schemas.Ref) string {
 	k, _ := controllers.TableOf(t).Schemas().Find(ref.Kind)
 	if k.Name == schemas.SettingsKind.Name {
@@ -222,7 +222,7 @@ func newSpecPath(t *state.Tree, ref schemas.Ref) string {
 	return path.Join(t.Settings().Folders.Specs, k.Plural, ref.Name+".yaml")
 }
 
-// asFile is the text of a spec in the format of the file that it goes to.
+// asFile converts the text of a spec to the format of its file.
 func asFile(text []byte, name string) ([]byte, error) {
 	switch path.Ext(name) {
 	case ".json":
@@ -242,7 +242,7 @@ func asFile(text []byte, name string) ([]byte, error) {
 	return text, nil
 }
 
-// mayWrite refuses inside of a run what decides about runs: settings, agents, and what a person says.
+// mayWrite refuses, inside a run, changes of objects that control runs: settings, agents, and decisions of people.
 func (e Env) mayWrite(ref schemas.Ref, o *schemas.Object) error {
 	switch ref.Kind {
 	case schemas.SettingsKind.Name, schemas.AgentKind.Name:
@@ -257,7 +257,7 @@ func (e Env) mayWrite(ref schemas.Ref, o *schemas.Object) error {
 	return nil
 }
 
-// instead names the command that does what a change of an object of an immutable kind would be meant for.
+// instead names the command to use instead of changing an object of an immutable kind.
 var instead = map[string]string{
 	schemas.ActionKind.Name:               "act again, with reconcile retry, pause, resume, …",
 	schemas.ReplyKind.Name:                "say more with reconcile clarify answer",
@@ -265,7 +265,7 @@ var instead = map[string]string{
 	schemas.ObservationKind.Name:          "use reconcile memory capture, and reconcile memory remove for what is wrong",
 }
 
-// immutable refuses a change of what is a record of what was said or done.
+// immutable refuses to change an object that records what was said or done.
 func immutable(ref schemas.Ref) error {
 	if word, ok := instead[ref.Kind]; ok {
 		return badRequest("%s is a record and cannot be changed: %s", ref, word)
@@ -273,8 +273,8 @@ func immutable(ref schemas.Ref) error {
 	return nil
 }
 
-// Delete removes the specs of objects. What runs of them ends at the next run, which removes their statuses, too. All are
-// checked first: where one cannot be deleted, none is.
+// Delete removes the specs of objects. The next run stops their running effects and removes their statuses. All are
+// checked first: if one cannot be deleted, none is.
 func Delete(ctx context.Context, env Env, objects []string) ([]SpecChange, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -302,7 +302,7 @@ func Delete(ctx context.Context, env Env, objects []string) ([]SpecChange, error
 	return changes, typed(errors.Join(durable.Apply(s.Root(), specs.Scratch, files), s.Announce()))
 }
 
-// specPath is the file of an object that is not gone.
+// specPath returns the file of an object that still exists.
 func specPath(e *state.Entry) string {
 	if e.Object != nil {
 		return e.Object.Path
@@ -310,10 +310,10 @@ func specPath(e *state.Entry) string {
 	return e.Problems[0].Path
 }
 
-// EditRequest asks for the spec of an object to be changed by a person.
+// EditRequest requests that a person changes the spec of an object.
 type EditRequest struct {
 	Object string
-	// Change returns the new text of a file. It is called with the path of a copy, which it may change.
+	// Change changes a file; copy is the path of a copy of the spec.
 	Change func(ctx context.Context, copy string) error
 }
 
@@ -342,7 +342,8 @@ func Edit(ctx context.Context, env Env, q EditRequest) ([]SpecChange, error) {
 	return env.applyEdited(ctx, specPath(e), text, e.Ref, q.Change)
 }
 
-// applyEdited has a text changed by the caller and applies it. A text that cannot be applied is kept, and the error names it.
+// applyEdited lets the caller change a text and applies it. If the text cannot be applied it is kept, and the error
+// names its file.
 func (e Env) applyEdited(ctx context.Context, name string, text []byte, ref schemas.Ref, change func(context.Context, string) error) ([]SpecChange, error) {
 	dir, err := os.MkdirTemp("", "reconcile-edit-")
 	if err != nil {

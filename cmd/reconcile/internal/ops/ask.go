@@ -23,33 +23,33 @@ import (
 
 // AskRequest is a question to an agent.
 type AskRequest struct {
-	From, To    string // agents; in a run it is the run's agent that asks
+	From, To    string // agents; in a run, From is the run's agent
 	Topic       string
 	Question    string
-	Issue       *int // nil: that of the run, or none
-	NonBlocking bool // the agent can go on without the answer
+	Issue       *int // nil: the issue of the run, or none
+	NonBlocking bool // the agent can continue without the answer
 	Artifacts   []string
-	Request     string // the name of the request; "": made from the question
+	Request     string // the name of the request; "": derived from the question
 	NoRun       bool   // only write the request
 }
 
-// Said is a thread after something was said in it.
-type Said struct {
+// ThreadResult is a clarification thread after a question or reply was added.
+type ThreadResult struct {
 	Thread controllers.Thread
 	Before *controllers.Thread // the thread before a reply; nil after the first question
 	Reply  *ReplyVerb          // nil after the first question
-	Open   bool                // the answer is still to come
+	Open   bool                // the answer is pending
 	Inside bool                // the caller is a run of the tree
 	Waits  bool                // the node of a run waits for the answer, and runs again with it
-	Seen   bool                // nothing was done: the question was answered before
-	// Verdict is NotReady if the question may not be asked, as the run that looked at it found.
+	Seen   bool                // nothing was written: the question was answered before
+	// Verdict is NotReady if the run refused the question.
 	Verdict Code
 }
 
-// Ask writes a ClarificationRequest and runs the tree, so that it takes effect. The same question asked again is the same
-// request; a question of a node to an agent that has answered it already is the next round of that thread. Nothing is written
-// of what may not be asked. The result is nil where there is no thread, and counts also with an error.
-func Ask(ctx context.Context, env Env, q AskRequest) (*Said, error) {
+// Ask writes a ClarificationRequest and runs the tree to apply it. Repeating a question returns the same request; a
+// question of a node to an agent that has already answered it is the next round of that thread. Questions that are not
+// allowed are not written. The result is nil if there is no thread, and valid even with an error.
+func Ask(ctx context.Context, env Env, q AskRequest) (*ThreadResult, error) {
 	spec, err := env.question(q)
 	if err != nil {
 		return nil, typed(err)
@@ -69,7 +69,7 @@ func Ask(ctx context.Context, env Env, q AskRequest) (*Said, error) {
 		}
 		env.note("already asked: %s", cmp.Or(requestStatus(e).ID, e.Name))
 	} else if m := nextRoundOf(o.tree, spec); m != nil {
-		return env.askOn(ctx, o, m, spec, q.NoRun)
+		return env.askNextRound(ctx, o, m, spec, q.NoRun)
 	} else {
 		where, err := specs.Write(o.store, o.tree, schemas.ClarificationRequestKind, name, spec)
 		if err != nil {
@@ -84,7 +84,7 @@ func Ask(ctx context.Context, env Env, q AskRequest) (*Said, error) {
 	if err != nil {
 		return nil, typed(err)
 	}
-	said := env.said(m)
+	said := env.threadResult(m)
 	said.Open = m.Status == "" || m.Waiting()
 	if m.Refused() {
 		said.Verdict = NotReady
@@ -92,12 +92,12 @@ func Ask(ctx context.Context, env Env, q AskRequest) (*Said, error) {
 	return said, typed(agentError(&m))
 }
 
-func (e Env) said(m controllers.Thread) *Said {
+func (e Env) threadResult(m controllers.Thread) *ThreadResult {
 	spec := requestSpec(m.Entry)
-	return &Said{Thread: m, Inside: e.Caller.InRun(), Waits: spec != nil && spec.Blocking && spec.Run != ""}
+	return &ThreadResult{Thread: m, Inside: e.Caller.InRun(), Waits: spec != nil && spec.Blocking && spec.Run != ""}
 }
 
-// question makes the spec of a request. In a run it adds who asks, about which issue, and which node waits.
+// question returns the spec of a request. In a run it adds the asking agent, the issue, and the waiting node.
 func (e Env) question(q AskRequest) (spec *schemas.ClarificationRequestSpec, err error) {
 	spec = &schemas.ClarificationRequestSpec{From: q.From, To: q.To, Topic: q.Topic, Blocking: !q.NonBlocking, Artifacts: q.Artifacts}
 	if q.Issue != nil {
@@ -127,8 +127,8 @@ func (e Env) question(q AskRequest) (spec *schemas.ClarificationRequestSpec, err
 	return spec, nil
 }
 
-// checkRequest refuses what the protocol does not allow (agentx-spec 6.3), before anything is written. Lengths, blank
-// texts and paths are checked when the file is made, by the code that reads it.
+// checkRequest returns an error for requests that the protocol does not allow (agentx-spec 6.3), before anything is
+// written. Lengths, blank texts and paths are checked when the file is written, by the code that reads it.
 func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequestSpec) error {
 	for _, name := range []string{spec.From, spec.To} {
 		if !isAgent(t, name) {
@@ -153,7 +153,7 @@ func isAgent(t *state.Tree, name string) bool {
 	return e != nil && !e.Gone()
 }
 
-// checkArtifacts refuses paths that lead to no file of the tree: who is asked would not see them.
+// checkArtifacts returns an error for paths without a file in the tree: the asked agent could not read them.
 func checkArtifacts(root *os.Root, paths []string) error {
 	for _, p := range paths {
 		info, err := root.Stat(p)
@@ -169,8 +169,8 @@ func checkArtifacts(root *os.Root, paths []string) error {
 	return nil
 }
 
-// requestName is made from what is asked, so that a repeated call is the same request (decision 12): the topic, and a
-// digest. Two nodes that ask the same ask twice, for each waits for its own answer.
+// requestName derives a name from the question, so that a repeated call is the same request (decision 12): the topic,
+// and a digest. The same question of two nodes has two names, since each node waits for its own answer.
 func requestName(spec *schemas.ClarificationRequestSpec) string {
 	dag, node, _ := schemas.SplitRunKey(spec.Run)
 	digest := specs.NameDigest(4, spec.Issue, spec.From, spec.To, spec.Topic, spec.Question, spec.Blocking,
@@ -180,7 +180,7 @@ func requestName(spec *schemas.ClarificationRequestSpec) string {
 	return specs.FitName(topic[:min(len(topic), longest)], "-"+digest)
 }
 
-// slug writes a text with lower-case letters, digits and hyphens; "question" if nothing of it is left.
+// slug converts a text to lower-case letters, digits and hyphens; "question" if nothing remains.
 func slug(s string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
@@ -188,8 +188,8 @@ func slug(s string) string {
 	return cmp.Or(strings.Join(words, "-"), "question")
 }
 
-// freshName is [requestName], and a further name where the question was asked before and abandoned: nobody waits for the
-// answer to that.
+// freshName returns [requestName], or a name with a number if that question was abandoned, since an abandoned question
+// gets no answer.
 func freshName(t *state.Tree, spec *schemas.ClarificationRequestSpec) string {
 	first := requestName(spec)
 	name := first
@@ -202,7 +202,7 @@ func freshName(t *state.Tree, spec *schemas.ClarificationRequestSpec) string {
 	}
 }
 
-// sameRequest refuses a name that another question has, or one that was abandoned.
+// sameRequest returns an error if a name belongs to another question, or to an abandoned one.
 func sameRequest(e *state.Entry, spec *schemas.ClarificationRequestSpec) error {
 	old := requestSpec(e)
 	if old == nil || old.Issue != spec.Issue || old.From != spec.From || old.To != spec.To || old.Topic != spec.Topic ||
@@ -216,10 +216,11 @@ func sameRequest(e *state.Entry, spec *schemas.ClarificationRequestSpec) error {
 	return nil
 }
 
-// nextRoundOf finds the thread that a node's question goes on with: the one in which the same agent has answered it. nil: none.
+// nextRoundOf returns the thread that a node's question continues: the same agent has answered it. nil if there is
+// none.
 func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *controllers.Thread {
 	if spec.Run == "" || !spec.Blocking {
-		return nil // the run goes on, and its success settles the thread
+		return nil // the run continues, and its success resolves the thread
 	}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
 		old := requestSpec(e)
@@ -236,18 +237,19 @@ func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *control
 	return nil
 }
 
-// sameTask reports whether two runs are of one node as it is defined: their keys differ in the last number only.
+// sameTask reports whether two runs are attempts of the same version of a node: their keys differ only in the last
+// number.
 func sameTask(a, b string) bool {
 	task := func(key string) string { return key[:max(strings.LastIndexByte(key, '-'), 0)] }
 	return a != "" && task(a) == task(b)
 }
 
-// askOn asks the next question of a thread, unless it is one that was answered.
-func (e Env) askOn(ctx context.Context, o *openTree, m *controllers.Thread, spec *schemas.ClarificationRequestSpec, noRun bool) (*Said, error) {
+// askNextRound asks the next question of a thread, unless it was answered already.
+func (e Env) askNextRound(ctx context.Context, o *openTree, m *controllers.Thread, spec *schemas.ClarificationRequestSpec, noRun bool) (*ThreadResult, error) {
 	for _, turn := range m.Thread {
 		if turn.Type == schemas.TurnQuestion && turn.Body == spec.Question {
 			e.note("already asked: %s", m.Title())
-			said := e.said(*m)
+			said := e.threadResult(*m)
 			said.Seen = true
 			return said, nil
 		}
@@ -255,7 +257,7 @@ func (e Env) askOn(ctx context.Context, o *openTree, m *controllers.Thread, spec
 	return e.reply(ctx, o, m, &ReplyVerbs[0], spec.From, spec.Question, noRun)
 }
 
-// agentError is the failure of the agent that was asked, if that is why a human has to decide; nil otherwise.
+// agentError returns the failure of the asked agent if it caused the escalation of a thread to a human; otherwise nil.
 func agentError(m *controllers.Thread) error {
 	e := m.Escalation
 	if m.Status != schemas.ClarificationEscalated || e == nil || e.Reason != schemas.EscalatedAgent {

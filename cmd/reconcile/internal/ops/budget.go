@@ -10,15 +10,15 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// BudgetRequest asks what fills an agent's context.
+// BudgetRequest requests the size of an agent's context.
 type BudgetRequest struct {
 	Agent        string
-	Issue        int   // of the work that memory is recalled for; 0: none
+	Issue        int   // the issue that memory is recalled for; 0: none
 	Conversation *Text // nil: the log of the agent's last run
-	FailOn       int   // the share of the window, in percent, from which on it is an error; 0: never
+	FailOn       int   // percentage of the window from which on the result is an error; 0: never
 }
 
-// Budget counts what fills an agent's context. The result counts also with an error, where it has an agent.
+// Budget counts the content of an agent's context. The result is valid even with an error, if it names an agent.
 func Budget(ctx context.Context, env Env, q BudgetRequest) (b render.Budget, err error) {
 	switch {
 	case q.Agent == "":
@@ -33,7 +33,7 @@ func Budget(ctx context.Context, env Env, q BudgetRequest) (b render.Budget, err
 		return b, typed(err)
 	}
 	defer s.Close()
-	if e := t.Entry(agentRef(q.Agent)); e != nil && e.Broken() { // what it says may not be what was meant
+	if e := t.Entry(agentRef(q.Agent)); e != nil && e.Broken() { // a broken spec may not have its intended content
 		var all []error
 		for _, p := range e.Problems {
 			all = append(all, &Error{Code: Invalid, Err: errors.New(p.Error())})

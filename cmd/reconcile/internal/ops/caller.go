@@ -8,7 +8,8 @@ import (
 	"reconcile.dev/reconcile/schemas/secrets"
 )
 
-// person is who says so: by, which a run cannot choose, or else the caller. In a run without an agent, who is logged in.
+// person returns the acting person: by, which a run cannot choose, or else the caller. In a run without an agent it is
+// the login name.
 func (e Env) person(by string) (string, error) {
 	who, err := e.Caller.Actor("--by", by)
 	if err != nil {
@@ -18,15 +19,15 @@ func (e Env) person(by string) (string, error) {
 	return who, specs.CheckSecret("--by", who)
 }
 
-// here is a path that is named from where the caller is.
-func (e Env) here(p string) string {
+// callerPath resolves a path relative to the caller's folder.
+func (e Env) callerPath(p string) string {
 	if filepath.IsAbs(p) {
 		return p
 	}
 	return filepath.Join(e.Tree.Dir, e.Prefix, p)
 }
 
-// redact removes secrets and private text, and warns where there were any.
+// redact removes secrets and private text, and warns if there were any.
 func (e Env) redact(what, text string) string {
 	plain := secrets.Redact(text)
 	if plain != text {

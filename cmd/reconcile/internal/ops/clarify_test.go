@@ -181,7 +181,7 @@ func TestRepliesFollowThePicture(t *testing.T) {
 			case r.Type == schemas.TurnQuestion && from == schemas.ClarificationStale:
 				legal = false // that edge is the retry's
 			}
-			if got := slices.Contains(r.Takes, from); got != legal {
+			if got := slices.Contains(r.States, from); got != legal {
 				t.Errorf("%s while %s: offered %t, possible %t", r.Name, from, got, legal)
 			}
 		}

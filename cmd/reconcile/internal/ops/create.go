@@ -12,18 +12,18 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// CreateRequest asks for the spec of a new object.
+// CreateRequest requests the spec of a new object.
 type CreateRequest struct {
 	Kind, Name string
 	Labels     map[string]string
-	// Fields are fields of the spec and their values, as YAML.
+	// Fields are fields of the spec with their values, as YAML.
 	Fields map[string]string
 	DryRun bool // only return the text
-	// Change has the text changed by a person before it is applied, as in [EditRequest]; nil: it is applied as it is.
+	// Change lets a person change the text before it is applied, as in [EditRequest]; nil: it is applied unchanged.
 	Change func(ctx context.Context, copy string) error
 }
 
-// Create writes the spec of an object that does not exist yet, with a comment on each field. text is what it was made of.
+// Create writes the spec of a new object, with a comment on each field. text is the text of the spec before Change.
 func Create(ctx context.Context, env Env, q CreateRequest) (changes []SpecChange, text []byte, err error) {
 	k, ok := env.kinds().Find(q.Kind)
 	if !ok {
@@ -56,7 +56,7 @@ func Create(ctx context.Context, env Env, q CreateRequest) (changes []SpecChange
 	return changes, text, typed(err)
 }
 
-// template is the text of a spec: the fields that were given, and as comments those that could be.
+// template returns the text of a spec: the given fields, and the other fields as comments.
 func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) ([]byte, error) {
 	spec, err := schemas.Explain(k, []string{"spec"})
 	if err != nil {
@@ -104,7 +104,7 @@ func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) ([]byte, error) 
 	return []byte(b.String()), nil
 }
 
-// fieldText is a field of a spec as YAML. The value is given as YAML, too.
+// fieldText returns a field of a spec as YAML. value is YAML, too.
 func fieldText(name, value string) (string, error) {
 	var v any
 	if err := yaml.Unmarshal([]byte(value), &v); err != nil {

@@ -8,28 +8,28 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// DescribeRequest asks for all about one object.
+// DescribeRequest requests all information about one object.
 type DescribeRequest struct {
 	Object string // kind/name, or the id of a clarification
-	At     string // a revision of git; "": the tree as it is
+	At     string // a revision of git; "": the present tree
 }
 
-// Description is an object with all about it.
+// Description is an object with all information about it.
 type Description struct {
 	Object
 	Path      string   `json:"path,omitempty"`
-	Why       []string `json:"why"`       // why it is not ready, and when it is looked at again
-	Referrers []string `json:"referrers"` // objects that name it
+	Why       []string `json:"why"`       // why it is not ready, and when it is decided again
+	Referrers []string `json:"referrers"` // objects that reference it
 	// OutputsChanged are the declared outputs that have changed since their runs, by node.
 	OutputsChanged map[string][]string `json:"outputsChanged,omitempty"`
 
 	Entry          *state.Entry         `json:"-"`
-	Details        []controllers.Column `json:"-"` // of the kind
-	OutputsMissing map[string][]string  `json:"-"` // declared outputs that are not here, by node
-	Interrupted    []string             `json:"-"` // nodes that the status says run, and that no process runs
+	Details        []controllers.Column `json:"-"` // specific to the kind
+	OutputsMissing map[string][]string  `json:"-"` // declared outputs that do not exist, by node
+	Interrupted    []string             `json:"-"` // nodes with the status Running that no process runs
 }
 
-// Describe tells all about one object. The outputs are compared with the files only for the tree as it is.
+// Describe returns all information about one object. Outputs are compared with the files only for the present tree.
 func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, error) {
 	t, done, err := env.loadAt(ctx, q.At)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"reconcile.dev/reconcile/controllers"
 )
 
-// DigestRequest asks for the clarifications that were created in a time.
+// DigestRequest requests a summary of clarifications.
 type DigestRequest struct {
-	Since time.Time // the zero time: all
+	Since time.Time // those created since; the zero time: all
 }
 
-// Digest summarizes the clarifications of a time, up to now.
+// Digest summarizes the clarifications that were created since a time.
 func Digest(ctx context.Context, env Env, q DigestRequest) (controllers.Digest, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {

@@ -6,18 +6,18 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/doctor"
 )
 
-// DoctorRequest asks what is wrong with the tree and its surroundings.
+// DoctorRequest requests an examination of the tree and its surroundings.
 type DoctorRequest struct {
 	Fix bool // repair what is safe to repair
 }
 
-// DoctorResult has what was found.
+// DoctorResult has the findings.
 type DoctorResult struct {
 	Findings []doctor.Finding
 	Verdict  Code // Failure if there are errors, Invalid if only specs are at fault
 }
 
-// Doctor examines the tree, what killed runs left in it, the caches, the repository, the file system and the environment.
+// Doctor examines the tree, leftovers of killed runs, the caches, the repository, the file system and the environment.
 func Doctor(ctx context.Context, env Env, q DoctorRequest) (r DoctorResult, err error) {
 	examine := doctor.Check
 	if q.Fix {

@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Code says how an operation ended. The command line exits with it.
+// Code is the result of an operation. The command line uses it as the exit code.
 type Code int
 
 // The codes of operations.
@@ -20,8 +20,8 @@ const (
 	OK          Code = 0
 	Failure     Code = 1
 	BadRequest  Code = 2
-	Invalid     Code = 3  // some spec is invalid
-	NotReady    Code = 4  // some object failed or is stalled
+	Invalid     Code = 3  // a spec is invalid
+	NotReady    Code = 4  // an object failed or is stalled
 	Busy        Code = 75 // try again
 	Interrupted Code = 130
 )
@@ -35,15 +35,15 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// FieldError says what is wrong with a field of a request. Surfaces name the field in their own way.
+// FieldError says what is wrong with a field of a request. Each surface names the field in its own form.
 type FieldError struct {
-	Field string // as in a request: min-score, k
-	Text  string // what follows the name: " 2: write 0 to 1"
+	Field string // the name in the request: min-score, k
+	Text  string // the text after the name: " 2: write 0 to 1"
 }
 
 func (e *FieldError) Error() string { return e.Field + e.Text }
 
-// BadRequest marks an error about what was asked for.
+// BadRequest marks an error of the request.
 func (e *FieldError) BadRequest() {}
 
 func badField(field, format string, args ...any) error {
@@ -54,12 +54,12 @@ func badRequest(format string, args ...any) error {
 	return &Error{Code: BadRequest, Err: fmt.Errorf(format, args...)}
 }
 
-// CodeOf returns the code of an error that joins no others; OK for nil.
+// CodeOf returns the code of a single error; OK for nil.
 func CodeOf(err error) Code {
 	var own *Error
 	var request interface {
 		error
-		BadRequest() // marks errors about what was asked for
+		BadRequest() // marks errors of the request
 	}
 	switch {
 	case err == nil:
@@ -83,7 +83,7 @@ func CodeOf(err error) Code {
 	return Failure
 }
 
-// typed makes an error an *Error; nil stays nil.
+// typed converts an error to an *Error; nil stays nil.
 func typed(err error) error {
 	var own *Error
 	if err == nil || errors.As(err, &own) {

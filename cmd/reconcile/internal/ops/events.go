@@ -15,20 +15,20 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// How soon an event that was added is seen: at once where the file system reports it, else at the next look.
+// How soon a new event is seen: after the debounce if the file system reports changes, otherwise at the next poll.
 const (
 	followDebounce = 20 * time.Millisecond
-	followLook     = time.Second
+	followInterval = time.Second
 )
 
-// EventsRequest asks for what happened.
+// EventsRequest requests events.
 type EventsRequest struct {
 	Object string        // kind/name, or the id of a clarification; "": all
 	Type   string        // one of [events.Types]; "": all
-	Since  time.Duration // how long before now it begins; 0: with the oldest
+	Since  time.Duration // how far back the list starts; 0: at the oldest event
 }
 
-// Events lists what happened, oldest first.
+// Events lists events, oldest first.
 func Events(ctx context.Context, env Env, q EventsRequest) ([]events.Event, error) {
 	filter, err := env.eventFilter(ctx, q)
 	if err != nil {
@@ -43,8 +43,8 @@ func Events(ctx context.Context, env Env, q EventsRequest) ([]events.Event, erro
 	return found, typed(err)
 }
 
-// FollowEvents yields what the log has, and then what any process adds to it, until ctx ends, which is no error. It also yields
-// empty batches, at least every second, so that a caller can stop.
+// FollowEvents yields the events of the log, and then those that any process appends, until ctx ends, which is not an
+// error. It also yields empty batches, at least every second, so that a caller can stop.
 func FollowEvents(ctx context.Context, env Env, q EventsRequest) iter.Seq2[events.Batch, error] {
 	return func(yield func(events.Batch, error) bool) {
 		if err := env.followEvents(ctx, q, func(b events.Batch) bool { return yield(b, nil) }); err != nil {
@@ -63,9 +63,9 @@ func (e Env) followEvents(ctx context.Context, q EventsRequest, yield func(event
 		return fmt.Errorf("open %s: %w", e.Tree.Dir, regular.Cause(err))
 	}
 	defer root.Close()
-	// Nothing but the log is watched; its folder need not exist yet.
+	// Only the log is watched; its folder need not exist yet.
 	watcher, err := watch.New(filepath.Join(e.Tree.Dir, filepath.Dir(events.Path)), watch.Options{
-		Paths: []string{filepath.Base(events.Path)}, Debounce: followDebounce, Rescan: followLook, Poll: followLook,
+		Paths: []string{filepath.Base(events.Path)}, Debounce: followDebounce, Rescan: followInterval, Poll: followInterval,
 		Warn: func(err error) { e.note("%v", err) },
 	})
 	if err != nil {

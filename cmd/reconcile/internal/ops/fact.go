@@ -16,7 +16,7 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// Statement is what can be stated of nodes: a relation, a provenance, a conflict, a review or a change of trust.
+// Statement is a statement about nodes: a relation, a provenance, a conflict, a review or a trust level.
 type (
 	Statement  = index.Statement
 	Relation   = index.Relation
@@ -24,7 +24,7 @@ type (
 	Conflict   = index.Conflict
 	Review     = index.Review
 	Trust      = index.Trust
-	Stated     = index.PutResult // what was done with a statement
+	Stated     = index.PutResult // the result of recording a statement
 )
 
 // FactKinds are the kinds of statements, Verdicts those of reviews.
@@ -35,13 +35,13 @@ var (
 
 // StateFactsRequest are statements to record.
 type StateFactsRequest struct {
-	Facts []Statement // their nodes by any of their names
+	Facts []Statement // nodes may be given by any of their names
 	By    string      // "": the caller
-	Note  string      // why, where a statement does not say; secrets are removed from it
+	Note  string      // the reason, for statements without one; secrets are removed from it
 }
 
-// StateFacts records statements, each in a file. Nothing is written if one of them is of an unknown node, is an edge that
-// the rules do not allow, or holds a secret.
+// StateFacts records statements, each in a file. It writes nothing if a statement has an unknown node, a forbidden
+// edge, or a secret.
 func StateFacts(ctx context.Context, env Env, q StateFactsRequest) ([]Stated, *Pending, error) {
 	for _, f := range q.Facts {
 		if err := checkFact(f); err != nil {
@@ -56,10 +56,10 @@ func StateFacts(ctx context.Context, env Env, q StateFactsRequest) ([]Stated, *P
 	return withIndex(ctx, env, func(x *indexed) ([]Stated, error) { return x.state(ctx, who, note, q.Facts) })
 }
 
-// ResolveRequest says how a conflict ended.
+// ResolveRequest resolves a conflict.
 type ResolveRequest struct{ ID, Text, By string }
 
-// ResolveConflict records how a conflict ended.
+// ResolveConflict records the resolution of a conflict.
 func ResolveConflict(ctx context.Context, env Env, q ResolveRequest) ([]Stated, *Pending, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return nil, nil, badRequest("the resolution is empty: say how the conflict ended")
@@ -70,7 +70,7 @@ func ResolveConflict(ctx context.Context, env Env, q ResolveRequest) ([]Stated, 
 		return nil, nil, typed(err)
 	}
 	return withIndex(ctx, env, func(x *indexed) ([]Stated, error) {
-		c, err := env.book(x.store).Conflict(q.ID)
+		c, err := env.factStore(x.store).Conflict(q.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -83,14 +83,14 @@ func ResolveConflict(ctx context.Context, env Env, q ResolveRequest) ([]Stated, 
 func (x *indexed) state(ctx context.Context, who, note string, all []Statement) ([]Stated, error) {
 	for _, f := range all {
 		index.Sign(f, who, x.Tree.Now(), note)
-		if err := errors.Join(x.settle(f), checkSecrets(f)); err != nil {
+		if err := errors.Join(x.resolveNodes(f), checkSecrets(f)); err != nil {
 			return nil, err
 		}
 	}
-	return x.book(x.store).Put(ctx, all)
+	return x.factStore(x.store).Put(ctx, all)
 }
 
-// checkFact refuses values that a statement cannot have.
+// checkFact returns an error for values out of range.
 func checkFact(f Statement) error {
 	switch f := f.(type) {
 	case *Relation:
@@ -118,8 +118,8 @@ func checkFact(f Statement) error {
 	return nil
 }
 
-// settle puts the ids of nodes in the place of their names, and says why an edge is not allowed.
-func (x *indexed) settle(f Statement) error {
+// resolveNodes replaces the names of nodes with their ids, and returns an error for a forbidden edge.
+func (x *indexed) resolveNodes(f Statement) error {
 	var refs []graph.Ref
 	var ids []string
 	for _, name := range f.About() {
@@ -139,7 +139,7 @@ func (x *indexed) settle(f Statement) error {
 		if err := graph.CheckEdge(t, &from, &to); err != nil {
 			return err
 		}
-		f.From, f.To = lasting(f.From, ids[0]), lasting(f.To, ids[1])
+		f.From, f.To = edgeName(f.From, ids[0]), edgeName(f.To, ids[1])
 	case *Provenance:
 		f.Node = ids[0]
 	case *Conflict:
@@ -152,15 +152,17 @@ func (x *indexed) settle(f Statement) error {
 	return nil
 }
 
-// lasting is what an edge names a node by: a symbol by its folder, if it was named so, since it may move.
-func lasting(name, id string) string {
+// edgeName returns the name of a node to store in an edge. A symbol that was named by its folder keeps that name, since
+// it may move to another file.
+func edgeName(name, id string) string {
 	if name = strings.TrimPrefix(name, "./"); source.IsAlias(name) {
 		return name
 	}
 	return id
 }
 
-// checkSecrets refuses a fact that holds a secret, but for the names of nodes, which are in the tree already.
+// checkSecrets returns an error for a fact that contains a secret, except in names of nodes, which are in the tree
+// already.
 func checkSecrets(f Statement) error {
 	data, err := json.Marshal(f)
 	if err != nil {
@@ -181,15 +183,15 @@ func checkSecrets(f Statement) error {
 	return nil
 }
 
-// FactsLimit is how many bytes a file of facts may have.
+// FactsLimit is the maximum size of a file of facts, in bytes.
 const FactsLimit = index.FactsLimit
 
-// ParseFacts reads statements of the form of the files in state/graph/.
+// ParseFacts parses statements in the form of the files in state/graph/.
 func ParseFacts(data []byte) ([]Statement, error) { return index.ParseFacts(data) }
 
-// FactsRequest asks for what is stated.
+// FactsRequest requests facts.
 type FactsRequest struct {
-	About *string  // a node; nil: everything
+	About *string  // a node; nil: all
 	Kinds []string // of FactKinds; none: all
 }
 
@@ -202,7 +204,7 @@ type Fact struct {
 	Fact Statement `json:"fact"`
 }
 
-// Facts lists what is stated, of everything or of one node.
+// Facts lists the facts about one node, or all facts.
 func Facts(ctx context.Context, env Env, q FactsRequest) ([]Fact, *Pending, error) {
 	if i := slices.IndexFunc(q.Kinds, func(k string) bool { return !slices.Contains(index.Kinds, k) }); i >= 0 {
 		return nil, nil, badField("kind", ": there is no %q%s; there are %s", q.Kinds[i], schemas.DidYouMean(q.Kinds[i], index.Kinds),
@@ -214,7 +216,7 @@ func Facts(ctx context.Context, env Env, q FactsRequest) ([]Fact, *Pending, erro
 			if err != nil {
 				return nil, err
 			}
-			return x.facts(x.book(x.store), q.Kinds, func(name string) bool {
+			return x.facts(x.factStore(x.store), q.Kinds, func(name string) bool {
 				is, ok := x.kept.Resolve(name)
 				return ok && is == r
 			})
@@ -225,11 +227,11 @@ func Facts(ctx context.Context, env Env, q FactsRequest) ([]Fact, *Pending, erro
 		return nil, nil, typed(err)
 	}
 	defer s.Close()
-	all, err := env.facts(env.book(s), q.Kinds, nil)
+	all, err := env.facts(env.factStore(s), q.Kinds, nil)
 	return all, nil, typed(err)
 }
 
-// facts lists the facts of some kinds, and of the nodes that about admits; nil admits all.
+// facts lists the facts of some kinds whose nodes satisfy about; nil selects all.
 func (e Env) facts(b *index.FactStore, kinds []string, about func(node string) bool) ([]Fact, error) {
 	all, err := b.List()
 	if err != nil {
@@ -244,12 +246,12 @@ func (e Env) facts(b *index.FactStore, kinds []string, about func(node string) b
 	return out, nil
 }
 
-// RemoveFacts withdraws facts by their ids. Nothing is withdrawn if one of the ids is wrong.
+// RemoveFacts retracts facts by their ids. It retracts nothing if one of the ids is wrong.
 func RemoveFacts(ctx context.Context, env Env, ids []string) error {
 	s, err := env.Tree.Open()
 	if err != nil {
 		return typed(err)
 	}
 	defer s.Close()
-	return typed(env.book(s).Retract(ctx, ids))
+	return typed(env.factStore(s).Retract(ctx, ids))
 }

@@ -13,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// find returns the object that word names: kind/name, or a ClarificationRequest by the id of its clarification.
+// find returns the object that word names: kind/name, or the id of a clarification.
 func find(t *state.Tree, word string) (*state.Entry, error) {
 	if name, ok := clarificationID(word); ok {
 		return findByID(t, name)
@@ -28,7 +28,7 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 	return nil, notFound(t, ref)
 }
 
-// parseRef reads kind/name.
+// parseRef parses kind/name.
 func parseRef(table controllers.Table, word string) (schemas.Ref, error) {
 	ref, err := table.Schemas().ParseRef(word)
 	if err != nil {
@@ -37,7 +37,7 @@ func parseRef(table controllers.Table, word string) (schemas.Ref, error) {
 	return ref, nil
 }
 
-// clarificationID is the id that word is, as CLR-42-001 or clarificationrequest/CLR-42-001, in any case.
+// clarificationID returns the id in word, such as CLR-42-001 or clarificationrequest/CLR-42-001, in any case.
 func clarificationID(word string) (id string, ok bool) {
 	kind, name, qualified := strings.Cut(word, "/")
 	if !qualified {
@@ -49,7 +49,7 @@ func clarificationID(word string) (id string, ok bool) {
 	return name, ok
 }
 
-// findByID returns the first request by name that has the id. A request whose name is the word itself comes first.
+// findByID returns the first request by name with the id. A request whose name is the word itself comes first.
 func findByID(t *state.Tree, word string) (*state.Entry, error) {
 	if e := t.Entry(requestRef(word)); e != nil {
 		return e, nil
@@ -63,7 +63,7 @@ func findByID(t *state.Tree, word string) (*state.Entry, error) {
 	return nil, threadNotFound(t, id, issue)
 }
 
-// findRef is [find] for operations that need no object to be there: only an id is looked up in the tree.
+// findRef is [find] for operations on objects that need not exist: only an id is looked up in the tree.
 func (e Env) findRef(ctx context.Context, word string) (schemas.Ref, error) {
 	if _, ok := clarificationID(word); !ok {
 		return parseRef(e.Tree.Table(), word)
@@ -80,7 +80,7 @@ func (e Env) findRef(ctx context.Context, word string) (schemas.Ref, error) {
 	return found.Ref, nil
 }
 
-// notFound says that ref does not exist, and what was probably meant.
+// notFound says that ref does not exist, and suggests a similar name.
 func notFound(t *state.Tree, ref schemas.Ref) error {
 	var names []string
 	for _, e := range t.Entries(ref.Kind) {
@@ -115,7 +115,7 @@ func findNode(e *state.Entry, node string) error {
 	return fmt.Errorf("%s has no node %q%s", e.Ref, node, hint)
 }
 
-// checkThreadWord refuses a word that has neither the form of an id nor that of the name of a request.
+// checkThreadWord returns an error for a word that is neither an id nor a possible name of a request.
 func checkThreadWord(word string) error {
 	if _, _, ok := clarify.ReadID(word); !ok && schemas.CheckName(word) != nil {
 		return noThreadID(word)
@@ -131,7 +131,7 @@ func noThreadID(word string) error {
 // agentRef names an agent.
 func agentRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.AgentKind.Name, Name: name} }
 
-// findAgent returns the entry of an agent that can be used.
+// findAgent returns the entry of a usable agent.
 func findAgent(t *state.Tree, name string) (*state.Entry, error) {
 	e := t.Entry(agentRef(name))
 	switch {
@@ -148,7 +148,7 @@ func requestRef(name string) schemas.Ref {
 	return schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: name}
 }
 
-// requestSpec is nil where there is none.
+// requestSpec returns the spec of a request, or nil.
 func requestSpec(e *state.Entry) *schemas.ClarificationRequestSpec {
 	if e == nil {
 		return nil
@@ -166,8 +166,8 @@ func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
 	return new(schemas.ClarificationRequestStatus)
 }
 
-// findThread returns the clarification that a word names: by its id, in any case and without leading zeros if they are
-// left out, or by the name of its request.
+// findThread returns the clarification that a word names: by its id, in any case and with or without leading zeros, or
+// by the name of its request.
 func findThread(t *state.Tree, word string) (controllers.Thread, error) {
 	if id, issue, ok := clarify.ReadID(word); ok {
 		for _, m := range controllers.Threads(t, issue, false) {
@@ -194,7 +194,7 @@ func findThread(t *state.Tree, word string) (controllers.Thread, error) {
 	return controllers.RequestedThread(t, e), nil
 }
 
-// threadNotFound says that there is no such clarification, and which was probably meant: of the issue, or of any with -1.
+// threadNotFound says that a clarification does not exist, and suggests one of the issue, or of any issue with -1.
 func threadNotFound(t *state.Tree, word string, issue int) error {
 	var names []string
 	for _, m := range controllers.Threads(t, issue, false) {

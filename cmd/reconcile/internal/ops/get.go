@@ -13,24 +13,25 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// GetRequest asks for objects.
+// GetRequest requests objects.
 type GetRequest struct {
-	// What names kinds, as "dags" or "sessions,dags", or objects, as "dag/checks" or a kind and a name; none means all.
+	// What names kinds, as "dags" or "sessions,dags", or objects, as "dag/checks" or a kind and a name; empty means
+	// all.
 	What     []string
-	Selector string // a condition on labels, as "a=b,c!=d,e,!f"; not for objects that are named
-	At       string // a revision of git; "": the tree as it is
+	Selector string // a label selector, as "a=b,c!=d,e,!f"; ignored for named objects
+	At       string // a revision of git; "": the present tree
 }
 
 // GetResult has objects.
 type GetResult struct {
-	Entries []*state.Entry    // in the order asked for
+	Entries []*state.Entry    // in the requested order
 	All     bool              // neither kinds nor objects were named
-	Kinds   []string          // what was asked for, if it was kinds
+	Kinds   []string          // the requested kinds
 	Single  bool              // one object was named
 	Table   controllers.Table // of the kinds
-	// Nameless counts the problems of files in which no object can be named. It is counted for All.
+	// Nameless counts the problems of files without a recognizable object. It is counted for All.
 	Nameless int
-	// Interrupted has the nodes of each DAG that its status says run, and that no process runs.
+	// Interrupted has, for each DAG, the nodes with the status Running that no process runs.
 	Interrupted map[schemas.Ref][]string
 	// Gone are objects that were there before; only [FollowObjects] knows.
 	Gone []schemas.Ref
@@ -103,7 +104,8 @@ func findAll(t *state.Tree, words []string) ([]*state.Entry, error) {
 	return out, nil
 }
 
-// ofKinds lists the objects of the kinds that words name, and how the kinds are called: one by its plural, several as written.
+// ofKinds lists the objects of the kinds that words name, and the names of the kinds: one by its plural, several as
+// written.
 func ofKinds(t *state.Tree, words []string, labels selector) (all []*state.Entry, called []string, err error) {
 	var seen []string
 	kinds := controllers.TableOf(t).Schemas()
@@ -123,7 +125,7 @@ func ofKinds(t *state.Tree, words []string, labels selector) (all []*state.Entry
 	return all, words, nil
 }
 
-// kindHint is what was probably meant by a word that names no kind, and all kinds there are.
+// kindHint suggests a kind for an unknown word, and lists all kinds.
 func kindHint(kinds schemas.Kinds, word string) string {
 	var all []string
 	for _, k := range kinds {
@@ -142,14 +144,14 @@ func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {
 	return out
 }
 
-// loadAt reads the tree as a commit has it; "" is the tree as it is. done releases what it holds.
+// loadAt reads the tree of a commit; "" is the present tree. done releases it.
 func (e Env) loadAt(ctx context.Context, rev string) (t *state.Tree, done func(), err error) {
 	if rev == "" {
 		s, t, err := e.load(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		return t, func() { _ = s.Close() }, nil // it saves a cache, no more
+		return t, func() { _ = s.Close() }, nil // this only saves a cache
 	}
 	repo, commit, err := e.Tree.Revision(ctx, rev)
 	if err != nil {
@@ -159,7 +161,7 @@ func (e Env) loadAt(ctx context.Context, rev string) (t *state.Tree, done func()
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a folder for the tree of %s: %w", rev, err)
 	}
-	remove := func() { _ = os.RemoveAll(dir) } // what is left of it, the system clears away
+	remove := func() { _ = os.RemoveAll(dir) } // the system removes the rest
 	t, err = e.Tree.LoadAt(ctx, repo, commit, dir)
 	if err != nil {
 		remove()
@@ -168,7 +170,7 @@ func (e Env) loadAt(ctx context.Context, rev string) (t *state.Tree, done func()
 	return t, remove, nil
 }
 
-// Object is an object in one: spec and status together.
+// Object is a whole object: spec and status.
 type Object struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -176,11 +178,11 @@ type Object struct {
 	Spec       json.RawMessage   `json:"spec,omitempty"`
 	Status     schemas.Status    `json:"status,omitempty"`
 	Problems   []schemas.Problem `json:"problems,omitempty"`
-	// NotHere are the declared outputs that nodes which have succeeded lack, by node.
+	// NotHere are the missing outputs of succeeded nodes, by node.
 	NotHere map[string][]string `json:"outputsNotHere,omitempty"`
 }
 
-// NewObject makes an Object of an entry.
+// NewObject converts an entry to an Object.
 func NewObject(e *state.Entry) Object {
 	m := Object{
 		APIVersion: schemas.APIVersion, Kind: e.Kind, Metadata: schemas.Metadata{Name: e.Name},
@@ -199,7 +201,7 @@ type ObjectList struct {
 	Items      []Object `json:"items"`
 }
 
-// NewObjectList makes an ObjectList of entries.
+// NewObjectList converts entries to an ObjectList.
 func NewObjectList(entries []*state.Entry) ObjectList {
 	l := ObjectList{APIVersion: schemas.APIVersion, Kind: "List", Items: make([]Object, len(entries))}
 	for i, e := range entries {
@@ -208,17 +210,17 @@ func NewObjectList(entries []*state.Entry) ObjectList {
 	return l
 }
 
-// selector is a condition on labels.
+// selector is a label selector.
 type selector []requirement
 
 // requirement is one part of a selector: key=value, key!=value, key or !key.
 type requirement struct {
 	key, value string
-	any        bool // the value does not matter
+	any        bool // any value matches
 	not        bool
 }
 
-// parseSelector reads "a=b,c!=d,e,!f".
+// parseSelector parses "a=b,c!=d,e,!f".
 func parseSelector(s string) (selector, error) {
 	var out selector
 	for part := range strings.SplitSeq(s, ",") {
@@ -251,7 +253,7 @@ func (s selector) matches(labels map[string]string) bool {
 	return true
 }
 
-// pick returns the entries whose labels match; a broken object has none.
+// pick returns the entries with matching labels; a broken object has no labels.
 func (s selector) pick(entries []*state.Entry) []*state.Entry {
 	if len(s) == 0 {
 		return entries

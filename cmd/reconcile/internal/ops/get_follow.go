@@ -41,7 +41,7 @@ func (e Env) followObjects(ctx context.Context, q GetRequest, yield func(GetResu
 	folders := o.tree.Settings().Folders
 	watcher, err := watch.New(e.Tree.Dir, watch.Options{
 		Paths:    []string{schemas.SettingsPath, folders.Specs, folders.State},
-		Debounce: followDebounce, Poll: followLook, Warn: func(err error) { e.note("%v", err) },
+		Debounce: followDebounce, Poll: followInterval, Warn: func(err error) { e.note("%v", err) },
 	})
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (e Env) followObjects(ctx context.Context, q GetRequest, yield func(GetResu
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(followLook)
+	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
 	last := r.texts()
 	for yield(r, nil) {

@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// GraphRequest asks for the picture of a DAG or a workflow.
+// GraphRequest requests the picture of a DAG or a workflow.
 type GraphRequest struct {
 	Object string // kind/name
 }

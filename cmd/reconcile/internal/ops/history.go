@@ -17,19 +17,19 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// HistoryRequest asks what changed of an object.
+// HistoryRequest requests the changes of an object.
 type HistoryRequest struct {
 	Object string // kind/name, or the id of a clarification; it need not exist any more
-	At     string // the commit to go back from
-	Limit  int    // how many changes at most; at least 1
+	At     string // the commit to start from, going back
+	Limit  int    // maximum number of changes; at least 1
 }
 
 // HistoryResult has the changes of an object, newest first.
 type HistoryResult struct {
 	Ref     schemas.Ref
-	Paths   []string // the files of the object that were looked for
+	Paths   []string // the files of the object
 	Changes []Change
-	Shallow bool // the clone does not have what is older
+	Shallow bool // a shallow clone lacks older commits
 }
 
 // Change is one commit that changed an object.
@@ -37,25 +37,25 @@ type Change struct {
 	Commit string    `json:"commit"`
 	When   time.Time `json:"when"`
 	Author string    `json:"author"`
-	// Input is the commit that a run had read whose outcome this one records.
+	// Input is the input commit of the run whose result this commit records.
 	Input   string `json:"input,omitempty"`
 	Subject string `json:"subject"`
-	// Phase and Ready are set where they changed.
+	// Phase and Ready are set if they changed.
 	Phase *BeforeAfter `json:"phase,omitempty"`
 	Ready *BeforeAfter `json:"ready,omitempty"`
-	// Spec are the fields of the spec, the labels and annotations that changed, sorted.
+	// Spec are the changed fields of the spec, the labels and annotations, sorted.
 	Spec []FieldChange `json:"spec,omitempty"`
-	// Note is what befell a whole file: created, removed, or that it could not be read.
+	// Note describes a change of a whole file: created, removed, or unreadable.
 	Note string `json:"note,omitempty"`
 }
 
-// BeforeAfter is a word before and after a commit.
+// BeforeAfter is a value before and after a commit.
 type BeforeAfter struct {
 	Was string `json:"was"`
 	Now string `json:"now"`
 }
 
-// String is "was → now"; "" where nothing changed.
+// String returns "was → now", or "" for nil.
 func (c *BeforeAfter) String() string {
 	if c == nil {
 		return ""
@@ -63,14 +63,14 @@ func (c *BeforeAfter) String() string {
 	return cmp.Or(c.Was, "-") + " → " + cmp.Or(c.Now, "-")
 }
 
-// FieldChange is a field as JSON before and after; without one of them it was added or removed.
+// FieldChange is a field as JSON before and after; one of them is missing if it was added or removed.
 type FieldChange struct {
 	Field string          `json:"field"`
 	Was   json.RawMessage `json:"was,omitempty"`
 	Now   json.RawMessage `json:"now,omitempty"`
 }
 
-// History tells which commits changed the spec or the status of an object.
+// History returns the commits that changed the spec or the status of an object.
 func History(ctx context.Context, env Env, q HistoryRequest) (r HistoryResult, err error) {
 	if q.Limit < 1 {
 		return r, badRequest("-n %d: at least 1", q.Limit)
@@ -99,8 +99,8 @@ func History(ctx context.Context, env Env, q HistoryRequest) (r HistoryResult, e
 	return r, typed(err)
 }
 
-// pathsOf are the files of an object: the status, "" if its kind has none, and with it the spec, where it is now. Of an
-// object that is gone, it is looked for where it would be by its name.
+// pathsOf returns the files of an object: the status, "" if its kind has none, and with it the spec at its current
+// path. For a deleted object the paths are derived from its name.
 func (env Env) pathsOf(ctx context.Context, ref schemas.Ref) (status string, all []string, err error) {
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -124,8 +124,8 @@ func (env Env) pathsOf(ctx context.Context, ref schemas.Ref) (status string, all
 	return status, append(all, base+".yaml", base+".yml", base+".json", base+".toml"), nil
 }
 
-// changeOf tells what a commit changed of an object; of is false where it changed nothing of this one: a file may have held
-// another before.
+// changeOf describes how a commit changed an object; of is false if it did not: the file may have held another object
+// before.
 func changeOf(kinds schemas.Kinds, ref schemas.Ref, statusPath string, paths []string, r gitrepo.Revision) (c Change, of bool) {
 	c = Change{Commit: r.Hash, When: r.When, Author: r.Author, Input: r.Input, Subject: r.Subject}
 	var notes []string
@@ -148,7 +148,7 @@ func changeOf(kinds schemas.Kinds, ref schemas.Ref, statusPath string, paths []s
 	return c, of
 }
 
-// ownSpec is a spec, or nil where it is that of another object.
+// ownSpec returns a spec, or nil if it belongs to another object.
 func ownSpec(kinds schemas.Kinds, ref schemas.Ref, path string, data []byte) []byte {
 	if o := schemas.NewDecoder(kinds, 0).Decode(path, data).Object; o != nil && o.Ref != ref {
 		return nil
@@ -181,7 +181,7 @@ func isStatus(kinds schemas.Kinds, data []byte) bool {
 	return err == nil
 }
 
-// phaseAndReady is the phase of a status, and whether it says that the object is ready; both empty for what is none.
+// phaseAndReady returns the phase and the Ready condition of a status; both are empty if it cannot be decoded.
 func phaseAndReady(kinds schemas.Kinds, data []byte) (phase, ready string) {
 	_, st, err := state.DecodeStatus(kinds, data)
 	if err != nil {
@@ -193,7 +193,7 @@ func phaseAndReady(kinds schemas.Kinds, data []byte) (phase, ready string) {
 	return st.Base().Phase, ready
 }
 
-// spec notes what changed between two versions of a spec file.
+// spec records the difference between two versions of a spec file.
 func (c *Change) spec(kinds schemas.Kinds, ref schemas.Ref, path string, was, now []byte) (note string) {
 	fieldsWas, okWas := specFields(kinds, ref, path, was)
 	fieldsNow, okNow := specFields(kinds, ref, path, now)
@@ -224,7 +224,7 @@ func (c *Change) spec(kinds schemas.Kinds, ref schemas.Ref, path string, was, no
 	return ""
 }
 
-// specFields are the fields of a spec by their dotted paths, each as JSON; ok is false where the file does not declare
+// specFields returns the fields of a spec by their dotted paths, each as JSON; ok is false if the file does not declare
 // ref.
 func specFields(kinds schemas.Kinds, ref schemas.Ref, path string, data []byte) (fields map[string]json.RawMessage, ok bool) {
 	o := schemas.NewDecoder(kinds, 0).Decode(path, data).Object
@@ -234,7 +234,7 @@ func specFields(kinds schemas.Kinds, ref schemas.Ref, path string, data []byte) 
 	fields = map[string]json.RawMessage{}
 	flatten(fields, "spec", o.Canonical())
 	for name, value := range map[string]any{"metadata.labels": o.Metadata.Labels, "metadata.annotations": o.Metadata.Annotations} {
-		raw, _ := json.Marshal(value) // a map of texts
+		raw, _ := json.Marshal(value) // a map of strings
 		if string(raw) != "null" {
 			flatten(fields, name, raw)
 		}
@@ -242,8 +242,8 @@ func specFields(kinds schemas.Kinds, ref schemas.Ref, path string, data []byte) 
 	return fields, true
 }
 
-// flatten adds what is below a field. Of lists of things with a name or an id, as nodes and steps, these stand for the
-// number: a node that moves does not change.
+// flatten adds the fields below a field. Elements of a list with a name or an id, such as nodes and steps, are
+// identified by it instead of the index: a moved node counts as unchanged.
 func flatten(into map[string]json.RawMessage, field string, raw json.RawMessage) {
 	var object map[string]json.RawMessage
 	var list []json.RawMessage

@@ -11,36 +11,36 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// HookRequest says that an agent starts work outside of reconcile, or ends it.
+// HookRequest reports that an agent starts or ends work outside of reconcile.
 type HookRequest struct {
-	Agent  string // in a run of an agent: that one
-	Issue  *int   // what the work is about; 0: no issue
+	Agent  string // in a run of an agent: that agent
+	Issue  *int   // the issue of the work; 0: none
 	Finish bool
 	Note   string // for the record
 	NoRun  bool   // only write the record
 
-	Transcript *Text  // the conversation of an end; nil: none
-	Session    string // of the conversation; "": as it says
+	Transcript *Text  // the conversation of the finished work; nil: none
+	Session    string // of the conversation; "": the one that it names
 }
 
-// HookResult is what the agent must know.
+// HookResult is the information for the agent.
 type HookResult struct {
 	Agent string `json:"agent"`
 	Issue int    `json:"issue"`
 	// Outcome is Started or Done, Record the key of the record.
 	Outcome string `json:"outcome"`
 	Record  string `json:"record"`
-	// Memory is what is remembered of earlier work, at a start: the section "## Memory Recall", or "".
+	// Memory is the recall of earlier work, at a start: the section "## Memory Recall", or "".
 	Memory string `json:"memory,omitempty"`
-	// Learned is what an end kept; absent if no conversation was given.
+	// Learned is what was captured at the end; absent without a conversation.
 	Learned *Learned `json:"learned,omitempty"`
 	controllers.Brief
 
-	Verdict Code `json:"-"` // Busy if what was learned is kept, and not yet in the memory
+	Verdict Code `json:"-"` // Busy if the capture is written and not yet in the memory
 }
 
-// Hook records that an agent starts or ends its work, runs the tree once, and tells what blocks the agent, answers to its
-// questions, and questions that wait for it. An end gives back what the agent took for the issue with [Claim].
+// Hook records that an agent starts or ends its work, and runs the tree once. It returns what blocks the agent, answers
+// to its questions, and questions that wait for it. An end releases what the agent claimed for the issue with [Claim].
 func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error) {
 	if r.Agent, err = env.Caller.Worker(q.Agent); err != nil {
 		return r, typed(err)
@@ -65,7 +65,7 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 	}
 	defer o.store.Close()
 	note := env.redact("--note", q.Note)
-	if q.Finish { // before the work counts as done: what was learned is not to be lost
+	if q.Finish { // before the work counts as done, so that the capture is not lost
 		if _, err = findAgent(o.tree, r.Agent); err == nil {
 			r.Learned, err = env.learnSession(ctx, o.store, r.Agent, r.Issue, said)
 		}
@@ -105,7 +105,7 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 	}
 	r.Brief = controllers.NewBrief(o.tree, r.Agent, r.Issue, since, left)
 	if !q.Finish {
-		r.Memory = env.remind(ctx, o.store, o.tree, r.Agent, r.Issue)
+		r.Memory = env.recallFor(ctx, o.store, o.tree, r.Agent, r.Issue)
 	}
 	return r, nil
 }

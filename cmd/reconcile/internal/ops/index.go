@@ -9,31 +9,31 @@ import (
 	"reconcile.dev/reconcile/vectors/answer"
 )
 
-// IndexRequest asks for an index that is up to date.
+// IndexRequest requests an updated index.
 type IndexRequest struct {
-	Rebuild bool // build it again from the files
-	Verify  bool // compare it with one that is built again
-	Stats   bool // return its figures
+	Rebuild bool // rebuild it from the files
+	Verify  bool // compare it with a rebuilt one
+	Stats   bool // return its statistics
 }
 
-// IndexResult is what was done, and the index that there is.
+// IndexResult is the result of an update of the index.
 type IndexResult struct {
-	Rebuilt               string // why it was built; "": it was not
-	Changed, Gone, Inputs int    // inputs that changed or are new, that went, and all
+	Rebuilt               string // why it was rebuilt; "": it was not
+	Changed, Gone, Inputs int    // changed or new inputs, removed ones, and all
 	Nodes                 int
 	Took                  time.Duration
 	Verified              *Verified
 	Stats                 *answer.Stats
 }
 
-// Verified is the result of comparing an index with what its files lead to.
+// Verified is the result of comparing an index with a rebuilt one.
 type Verified struct {
 	Compared        string
-	Vectors         int     // whose 10 nearest were asked for
-	Found, Thorough float64 // the share that was found
+	Vectors         int     // number of queries for the 10 nearest vectors
+	Found, Thorough float64 // recall with the default and with the thorough search
 }
 
-// Index brings the index up to date. With Verify the error says that the index is wrong; the result is valid then, too.
+// Index updates the index. With Verify, an error says that the index is wrong; the result is valid then, too.
 func Index(ctx context.Context, env Env, q IndexRequest) (r IndexResult, err error) {
 	defer func() { err = typed(err) }()
 	k, err := env.keep(ctx)

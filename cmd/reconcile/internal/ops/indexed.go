@@ -19,34 +19,34 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Operations on the index bring it up to date first. They return their result as soon as there is one, with what is left to do
+// Operations on the index update it first. They return their result as soon as it is available, with the remaining work
 // on a new index: see [Pending].
 
-// keeping is an open tree with what keeps its index.
-type keeping struct {
+// indexTree is an open tree with the keeper of its index.
+type indexTree struct {
 	Env
 	store   *state.Store
 	tree    *state.Tree
 	keeper  *index.Keeper
 	options indexing.Options
-	denied  error // why the endpoint for vectors may not be asked; nil: it may, or there is none
+	denied  error // why the endpoint for vectors is not allowed; nil if it is, or there is none
 }
 
-// indexed is an index that is up to date.
+// indexed is an updated index.
 type indexed struct {
-	*keeping
+	*indexTree
 	answer.Index
 	kept *index.Kept
 }
 
-// keep opens the tree, and what keeps its index. The caller closes the store.
-func (e Env) keep(ctx context.Context) (*keeping, error) {
+// keep opens the tree, and the keeper of its index. The caller closes the store.
+func (e Env) keep(ctx context.Context) (*indexTree, error) {
 	process.TuneGC(e.Tree.Getenv, process.GCBatch)
 	s, t, err := e.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	k := &keeping{Env: e, store: s, tree: t, options: e.indexing()}
+	k := &indexTree{Env: e, store: s, tree: t, options: e.indexing()}
 	if k.keeper, k.denied, err = indexing.NewKeeper(ctx, k.options, s, t); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -54,15 +54,15 @@ func (e Env) keep(ctx context.Context) (*keeping, error) {
 	return k, nil
 }
 
-// Pending is the work that a new index leaves for after the answer: it answers by words only, and its vectors are missing.
-// A nil one is none.
+// Pending is the remaining work on a new index after the answer: the index searches by words only, and its vectors are
+// missing. nil means no work.
 type Pending struct {
 	store   *state.Store
 	session *indexing.Session
 }
 
-// Finish makes the vectors that the index lacks. It takes as long as building takes, and reports to the sink of the operation.
-// It must be called once; a canceled context only gives the index up.
+// Finish computes the missing vectors of the index. It may take long, and reports to the sink of the operation. It must
+// be called once; with a cancelled context it only closes the index.
 func (p *Pending) Finish(ctx context.Context) error {
 	if p == nil {
 		return nil
@@ -71,7 +71,7 @@ func (p *Pending) Finish(ctx context.Context) error {
 	return typed(p.session.Finish(ctx))
 }
 
-// withIndex brings the index up to date and returns what do makes of it. do is called again where what it read was damaged.
+// withIndex updates the index and returns the result of do. do is called again if it read damaged data.
 func withIndex[T any](ctx context.Context, e Env, do func(*indexed) (T, error)) (out T, _ *Pending, err error) {
 	defer func() { err = typed(err) }()
 	k, err := e.keep(ctx)
@@ -94,16 +94,16 @@ func withIndex[T any](ctx context.Context, e Env, do func(*indexed) (T, error)) 
 	return out, nil, errors.Join(err, k.store.Close())
 }
 
-func (k *keeping) indexed(x *index.Kept) *indexed {
-	return &indexed{k, answer.Index{Graph: x.Graph(), Stated: k.book(k.store).States}, x}
+func (k *indexTree) indexed(x *index.Kept) *indexed {
+	return &indexed{k, answer.Index{Graph: x.Graph(), Stated: k.factStore(k.store).States}, x}
 }
 
-// book keeps the facts of an open tree.
-func (e Env) book(s *state.Store) *index.FactStore {
+// factStore returns the facts of an open tree.
+func (e Env) factStore(s *state.Store) *index.FactStore {
 	return &index.FactStore{Store: s, Warn: e.warnIndex}
 }
 
-// indexing says what keeping the index takes.
+// indexing returns the options for the keeper of the index.
 func (e Env) indexing() indexing.Options {
 	o := indexing.Options{Tree: e.Tree, Warn: e.warnIndex, Note: func(text string) { e.note("%s", text) }}
 	if e.Sink != nil {
@@ -112,7 +112,7 @@ func (e Env) indexing() indexing.Options {
 	return o
 }
 
-// warnIndex reports and logs what the index has to do without.
+// warnIndex reports and logs missing parts of the index.
 func (e Env) warnIndex(err error) {
 	if denied, ok := errors.AsType[*egress.DeniedError](err); ok {
 		if !denied.FirstReport() {
@@ -124,7 +124,7 @@ func (e Env) warnIndex(err error) {
 	e.logWarning("index", err.Error())
 }
 
-// node is the node that a word names. An unknown one is answered with what was probably meant.
+// node returns the node that a word names. For an unknown one, the error suggests similar names.
 func (x *indexed) node(word string) (graph.Ref, error) {
 	if strings.TrimSpace(word) == "" {
 		return 0, badRequest("%q is the name of no node; \"reconcile search\" finds what there is by its words", word)
@@ -151,14 +151,14 @@ func (x *indexed) node(word string) (graph.Ref, error) {
 	return 0, fmt.Errorf("%s is not in the index%s", render.Line(word), hint)
 }
 
-// inTree is what the tree calls a file, perhaps with a symbol or a line after a colon, that is named from where the caller
-// is. What exists there is meant first; anything else is left as it is.
+// inTree converts a file name that is relative to the caller's folder, perhaps with a symbol or a line after a colon,
+// to a path in the tree. A word that names no existing file is returned unchanged.
 func (e Env) inTree(word string) string {
 	file, _, _ := strings.Cut(word, ":")
 	if e.Prefix == "" || file == "" || filepath.IsAbs(file) {
 		return word
 	}
-	if _, err := os.Lstat(e.here(file)); err != nil {
+	if _, err := os.Lstat(e.callerPath(file)); err != nil {
 		return word
 	}
 	below := filepath.Join(e.Prefix, file)

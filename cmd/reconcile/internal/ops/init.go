@@ -16,25 +16,25 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// ImportSources are the sources of commands that Init knows.
+// ImportSources are the sources of commands that Init supports.
 var ImportSources = importer.Sources
 
-// InitRequest asks for a tree in the folder of the environment.
+// InitRequest requests a tree in the folder of the environment.
 type InitRequest struct {
-	Missing bool   // write the files whose names are free, and leave the others
-	Example bool   // also write work to look at
-	From    string // also write a DAG of the commands of this source; "": none
-	Nested  bool   // also where the folder is in another tree
+	Missing bool   // write the files whose names are free, and skip the others
+	Example bool   // also write sample work
+	From    string // also write a DAG with the commands of this source; "": none
+	Nested  bool   // even if the folder is inside another tree
 }
 
 // InitResult is the work that a new tree declares.
 type InitResult struct {
-	DAG     string         // the file of the DAG that was imported; "": none was
+	DAG     string         // the file of the imported DAG; "": none
 	Nodes   []ImportedNode // of that DAG
-	Omitted []string       // what was found and is not in it: where, what, and why
+	Omitted []string       // skipped commands: where, what, and why
 }
 
-// ImportedNode is a command that was found.
+// ImportedNode is an imported command.
 type ImportedNode struct {
 	Node  string   `json:"node"`
 	Run   []string `json:"run"`
@@ -50,11 +50,11 @@ func (e *InsideTreeError) Error() string {
 	return fmt.Sprintf("%s is a folder of the tree %s: work there needs no other tree", e.Dir, e.Tree)
 }
 
-// BadRequest marks an error about what was asked for.
+// BadRequest marks an error of the request.
 func (e *InsideTreeError) BadRequest() {}
 
-// Init makes a tree: settings, a folder for specs, and what git needs. Files that exist are not changed, but for lines that
-// are added to .gitignore and .gitattributes. It notes what it writes.
+// Init creates a tree: settings, a folder for specs, and git's ignore and attribute lines. It changes no existing file,
+// except for lines that it adds to .gitignore and .gitattributes. It notes what it writes.
 func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {
@@ -80,7 +80,7 @@ func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error)
 		if err != nil {
 			return r, err
 		}
-		if err := scaffold.CheckFree(dir, specs); err != nil { // Missing does not help there
+		if err := scaffold.CheckFree(dir, specs); err != nil { // independent of Missing
 			return r, err
 		}
 		r.DAG = filepath.Join(dir, filepath.FromSlash(specs[len(specs)-1].Path))
@@ -112,7 +112,7 @@ func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error)
 
 func (e Env) noteWritten(path string) { e.note("wrote %s", path) }
 
-// treeOf returns the tree that a folder is in, "" if there is none, and reports whether it is its top.
+// treeOf returns the tree that contains a folder, or "", and reports whether the folder is its root.
 func treeOf(dir string) (tree string, top bool) {
 	found, err := state.Find(dir, controllers.Schemas())
 	if err != nil {
@@ -128,7 +128,7 @@ func treeOf(dir string) (tree string, top bool) {
 	return found, abs == found
 }
 
-// importFrom finds the commands of a source, and makes the specs of them: a session, and then a DAG. It writes nothing.
+// importFrom finds the commands of a source, and returns their specs: a session, and then a DAG. It writes nothing.
 func (e Env) importFrom(ctx context.Context, source string, isTree bool) (importer.Found, []scaffold.File, error) {
 	dir := e.Tree.Dir
 	found, err := importer.Find(ctx, dir, source)
@@ -157,7 +157,7 @@ func (e Env) importFrom(ctx context.Context, source string, isTree bool) (import
 	return found, files, err
 }
 
-// importedSpecs makes the specs; what is written was read before, by the code that reads it in a run.
+// importedSpecs returns the specs, after decoding them with the code of a run.
 func importedSpecs(settings *schemas.SettingsSpec, folder, source string, found importer.Found) ([]scaffold.File, error) {
 	session, err := importer.Session(source)
 	if err != nil {
@@ -185,7 +185,7 @@ func specFile(folder string, k schemas.Kind, name string) string {
 	return path.Join(folder, k.Plural, name+".yaml")
 }
 
-// checkNames refuses where another file has an object of the name.
+// checkNames returns an error if another file has an object with the name.
 func checkNames(t *state.Tree, folder, name string) error {
 	for _, k := range []schemas.Kind{schemas.SessionKind, schemas.DAGKind} {
 		e := t.Entry(schemas.Ref{Kind: k.Name, Name: name})
@@ -196,18 +196,19 @@ func checkNames(t *state.Tree, folder, name string) error {
 	return nil
 }
 
-// InitWorkflowsRequest asks for the workflows for GitHub Actions in the folder of the environment, the top of a repository.
+// InitWorkflowsRequest requests the workflows for GitHub Actions in the folder of the environment, the root of a
+// repository.
 type InitWorkflowsRequest struct {
-	Release string // that they install; "": that of this build, if it has one
+	Release string // the release to install; "": the release of this build, if it has one
 	Missing bool   // as in InitRequest
 }
 
-// InitWorkflowsResult says what is left to write.
+// InitWorkflowsResult says what remains to be filled in.
 type InitWorkflowsResult struct {
-	File, Mark string // the file in which a release is to be written in the place of a mark; "": none
+	File, Mark string // the file in which a release must replace the mark; "": none
 }
 
-// InitWorkflows makes the workflows for GitHub Actions. It notes what it writes.
+// InitWorkflows creates the workflows for GitHub Actions. It notes what it writes.
 func InitWorkflows(ctx context.Context, env Env, q InitWorkflowsRequest) (r InitWorkflowsResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {

@@ -17,7 +17,7 @@ type Explanation struct {
 	schemas.Explanation
 }
 
-// Explain tells what may be written in a field: "dag.spec.nodes.needs".
+// Explain describes a field: "dag.spec.nodes.needs".
 func Explain(_ context.Context, env Env, field string) (Explanation, error) {
 	word, rest, _ := strings.Cut(field, ".")
 	k, err := findKind(env, word)
@@ -54,8 +54,8 @@ func findKind(env Env, word string) (schemas.Kind, error) {
 	return k, nil
 }
 
-// WriteSchemas writes a file for each kind into a folder, and returns the names. They are derived, so files that are there
-// are replaced.
+// WriteSchemas writes a file for each kind into a folder, and returns the names. Existing files are replaced, since
+// they are derived.
 func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {
@@ -74,5 +74,5 @@ func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, e
 	return written, nil
 }
 
-// Version tells which build of the program this is.
+// Version returns the build of the program.
 func Version(_ context.Context, _ Env) process.Build { return process.ReadBuild() }

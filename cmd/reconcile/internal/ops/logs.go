@@ -15,33 +15,33 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// LogsRequest asks for what the commands of a DAG, or the agent that was asked in a clarification, printed.
+// LogsRequest requests the output of the commands of a DAG, or of the agent that was asked in a clarification.
 type LogsRequest struct {
-	Object   string // kind/name, or the id of a clarification; "": all DAGs, which goes with Failed
+	Object   string // kind/name, or the id of a clarification; "": all DAGs, only with Failed
 	Node     string // "": all nodes
-	Failed   bool   // only nodes that failed
-	Previous bool   // the attempt before the one that counts
+	Failed   bool   // only failed nodes
+	Previous bool   // the attempt before the current one
 }
 
-// LogsResult has the attempts that were asked for.
+// LogsResult has the requested attempts.
 type LogsResult struct {
-	Of       schemas.Ref // what was asked for; zero: all DAGs
+	Of       schemas.Ref // the requested object; zero: all DAGs
 	Attempts []Attempt   // never nil
 }
 
-// Attempt is one run of a node whose output can be shown.
+// Attempt is one run of a node with its output.
 type Attempt struct {
 	Owner  string `json:"owner"`
 	Node   string `json:"node"`
 	State  string `json:"state"`
 	Took   string `json:"took,omitempty"`
-	Log    string `json:"log,omitempty"` // path below the root
+	Log    string `json:"log,omitempty"` // path relative to the root
 	Output string `json:"output"`        // the end of it
 
 	Former bool `json:"-"` // it ran before the node was changed
 }
 
-// Logs lists the attempts that count, or those before them.
+// Logs lists the current attempts, or the ones before them.
 func Logs(ctx context.Context, env Env, q LogsRequest) (LogsResult, error) {
 	r := LogsResult{Attempts: []Attempt{}}
 	if q.Object == "" && !q.Failed {
@@ -62,7 +62,7 @@ func Logs(ctx context.Context, env Env, q LogsRequest) (LogsResult, error) {
 		r.Of, owners, now = e.Ref, []*state.Entry{e}, env.decided(t, e.Ref)
 	}
 	for _, e := range owners {
-		some, err := chosenAttempts(e, now.Entry(e.Ref), q)
+		some, err := selectAttempts(e, now.Entry(e.Ref), q)
 		if err != nil {
 			return r, typed(err)
 		}
@@ -80,14 +80,14 @@ func logged(t *state.Tree, word string) (*state.Entry, error) {
 	return e, err
 }
 
-// decided is the tree as the next turn of a run sees an object, so that it is known what counts, also while another process
-// runs it, or after an edit. Nothing is written.
+// decided returns the tree as the next turn of a run would decide it for an object. The current attempt is then known
+// even if another process runs it, or after an edit. It writes nothing.
 func (e Env) decided(t *state.Tree, ref schemas.Ref) *state.Tree {
 	return controllers.Settle(t, e.Tree.Now(), []schemas.Ref{ref}).Tree
 }
 
-// ReadLog opens the last lines of what an attempt printed, all of it with a negative number. whole is false where its log is
-// not here, and only what the record keeps is read.
+// ReadLog opens the last lines of an attempt's output, or all of it with a negative number. whole is false if the log
+// does not exist and only the end in the record is returned.
 func ReadLog(_ context.Context, env Env, at Attempt, lines int) (text io.ReadCloser, whole bool, err error) {
 	root, err := regular.Root(env.Tree.Dir)
 	if err != nil {
@@ -101,8 +101,8 @@ func ReadLog(_ context.Context, env Env, at Attempt, lines int) (text io.ReadClo
 	return log, true, typed(seekTail(log, lines))
 }
 
-// chosenAttempts picks what the flags ask for of an object: e as it is on disk, now as it is decided.
-func chosenAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
+// selectAttempts selects the requested attempts of an object: e has its state on disk, now its decided state.
+func selectAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 	var out []Attempt
 	if now == nil {
 		now = e
@@ -137,7 +137,7 @@ func chosenAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 	return nil, fmt.Errorf("%s %s has not run yet; \"reconcile describe %s\" says why", e.Ref, q.Node, e.Ref)
 }
 
-// attemptOf is the attempt of a node that counts, or the one before it.
+// attemptOf returns the current attempt of a node, or the one before it.
 func attemptOf(e *state.Entry, node string, previous bool) (Attempt, bool) {
 	list, fits := controllers.Attempts(e, node)
 	st, _ := e.Status().(*schemas.DAGStatus)
@@ -181,7 +181,7 @@ func openLog(root *os.Root, path string) (*os.File, error) {
 	return f, err
 }
 
-// seekTail moves to the beginning of the last n lines of a file; negative: to its beginning.
+// seekTail seeks to the start of the last n lines of a file, or with a negative number to its start.
 func seekTail(f *os.File, n int) error {
 	end, err := f.Seek(0, io.SeekEnd)
 	switch {
@@ -199,7 +199,7 @@ func seekTail(f *os.File, n int) error {
 		}
 		for i := size - 1; i >= 0; i-- {
 			if block[i] != '\n' || at+i == end-1 {
-				continue // the end of the last line is not the beginning of another one
+				continue // the end of the last line does not start another one
 			}
 			if n--; n <= 0 {
 				return rewind(f, min(at+i+1, end))
@@ -214,10 +214,10 @@ func rewind(f *os.File, at int64) error {
 	return err
 }
 
-// lastLines is the end of a text; of fewer lines, or with a negative number, all of it.
+// lastLines returns the last n lines of a text, or all with a negative number.
 func lastLines(s string, n int) string {
 	lines := strings.SplitAfter(s, "\n")
-	lines = lines[:len(lines)-1] // of a text that ends with a line feed, or is empty
+	lines = lines[:len(lines)-1] // the text ends with a line feed, or is empty
 	if n < 0 || len(lines) <= n {
 		return s
 	}

@@ -16,42 +16,42 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// How often a log that is followed is looked at, and, less often, the tree.
+// How often a followed log is polled, and, less often, the tree.
 const (
-	logLook  = 100 * time.Millisecond
-	treeLook = 300 * time.Millisecond
+	logInterval  = 100 * time.Millisecond
+	treeInterval = 300 * time.Millisecond
 )
 
-// LogPart is a part of a log that is followed. An empty one says that there is nothing new.
+// LogPart is a part of a followed log. An empty one means that there is nothing new.
 type LogPart struct {
-	Text    io.Reader // what was added; to be read before the next part. nil: nothing
-	Attempt int       // the number of another attempt, which begins here; 0: none does
+	Text    io.Reader // the appended text; to be read before the next part. nil: none
+	Attempt int       // the number of another attempt, which starts here; 0: none
 	Node    string    // of that attempt
 	Lines   int       // how many of the last lines of Ended to show; negative: all
-	Ended   *Attempt  // the node has ended, and this is on record of it; nil: it goes on, or the end was in its log
+	Ended   *Attempt  // the record of an ended node without a log; nil: it continues, or its log was shown
 }
 
-// errStopped says that the caller of an iterator has seen enough.
+// errStopped says that the caller of an iterator has stopped.
 var errStopped = errors.New("stopped")
 
-// logFollower yields what the attempts of one node print, until the node has ended.
+// logFollower yields the output of the attempts of one node until the node has ended.
 type logFollower struct {
 	env   Env
-	yield func(LogPart) error // errStopped: the caller has seen enough
+	yield func(LogPart) error // errStopped: the caller has stopped
 	store *state.Store
 	tree  *state.Tree
 	ref   schemas.Ref
 	node  string
 	tail  int
 
-	key  string   // of the attempt that is printed; "" before the first
-	log  *os.File // nil while it is not there
-	told string   // what was said last of why nothing is printed
+	key      string   // of the current attempt; "" before the first
+	log      *os.File // nil while it does not exist
+	lastNote string   // last note about why there is no output
 }
 
-// FollowLog yields what a node prints until it ends, whichever process runs it, beginning with the last lines of what it has
-// printed, or all with a negative number. It also yields empty parts, some a second, so that a caller can stop. The end of ctx
-// is no error.
+// FollowLog yields the output of a node until it ends, whichever process runs it. It starts with the last lines, or
+// with all for a negative number. It also yields empty parts several times a second, so that a caller can stop. The end
+// of ctx is not an error.
 func FollowLog(ctx context.Context, env Env, q LogsRequest, lines int) iter.Seq2[LogPart, error] {
 	return func(yield func(LogPart, error) bool) {
 		err := env.followLog(ctx, q, lines, func(p LogPart) error {
@@ -85,7 +85,7 @@ func (e Env) followLog(ctx context.Context, q LogsRequest, lines int, yield func
 	return f.run(context.WithoutCancel(ctx), ctx.Done())
 }
 
-// nodeToFollow is the node that is named, or the only one there is.
+// nodeToFollow returns the named node, or the only one.
 func nodeToFollow(e *state.Entry, node string) (string, error) {
 	names := controllers.NodeNames(e)
 	switch {
@@ -102,12 +102,12 @@ func nodeToFollow(e *state.Entry, node string) (string, error) {
 }
 
 func (f *logFollower) run(ctx context.Context, done <-chan struct{}) error {
-	ticker := time.NewTicker(logLook)
+	ticker := time.NewTicker(logInterval)
 	defer ticker.Stop()
 	var looked time.Time
 	for {
-		if time.Since(looked) >= treeLook {
-			over, err := f.look(ctx)
+		if time.Since(looked) >= treeInterval {
+			over, err := f.poll(ctx)
 			if err != nil || over {
 				return err
 			}
@@ -123,9 +123,9 @@ func (f *logFollower) run(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// look brings the tree up to date, prints what is new, and reports whether the node has ended.
-func (f *logFollower) look(ctx context.Context) (over bool, err error) {
-	// What was claimed is known before it is looked who lives: so nobody is missed who ends in between.
+// poll refreshes the tree, yields new output, and reports whether the node has ended.
+func (f *logFollower) poll(ctx context.Context) (over bool, err error) {
+	// Claims are read before live processes are listed, so that a process that ends in between is not missed.
 	if f.tree, _, err = f.store.Refresh(ctx, f.tree, []string{}); err != nil {
 		return false, err
 	}
@@ -155,14 +155,14 @@ func (f *logFollower) look(ctx context.Context) (over bool, err error) {
 		return true, fmt.Errorf("%s %s has not ended, and no run is at work that would go on with it; it %s. \"reconcile\" starts one",
 			f.ref, f.node, why)
 	}
-	if why != f.told {
+	if why != f.lastNote {
 		f.env.note("%s %s %s", f.ref, f.node, why)
-		f.told = why
+		f.lastNote = why
 	}
 	return false, nil
 }
 
-// ended reports whether nothing more comes of the node by itself; if not, why says how it stands.
+// ended reports whether the node produces no more output without another run; if not, why describes its state.
 func (f *logFollower) ended(e *state.Entry) (over bool, why string) {
 	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {
@@ -182,12 +182,12 @@ func (f *logFollower) ended(e *state.Entry) (over bool, why string) {
 	return false, why
 }
 
-// anyoneAlive reports whether some process runs the tree.
+// anyoneAlive reports whether a process runs the tree.
 func (f *logFollower) anyoneAlive() bool {
 	return slices.ContainsFunc(f.store.Journals(), func(j state.JournalInfo) bool { return j.Alive })
 }
 
-// begin turns to another attempt, once all of the one before is printed.
+// begin switches to another attempt, after the rest of the previous one was yielded.
 func (f *logFollower) begin(e *state.Entry, r *schemas.Run) error {
 	if err := f.copyNew(); err != nil {
 		return err
@@ -199,11 +199,11 @@ func (f *logFollower) begin(e *state.Entry, r *schemas.Run) error {
 		f.tail = -1
 	}
 	f.close()
-	f.key, f.told = r.Key, ""
+	f.key, f.lastNote = r.Key, ""
 	return nil
 }
 
-// copyNew prints what was added to the log. There is none before something is printed.
+// copyNew yields what was appended to the log. The log may not exist before the first output.
 func (f *logFollower) copyNew() error {
 	if f.key == "" {
 		return f.yield(LogPart{})
@@ -228,7 +228,7 @@ func (f *logFollower) copyNew() error {
 	return errors.Join(err, f.yield(LogPart{Text: f.log}))
 }
 
-// printEnd prints what is on record of a node that has ended and has no log here.
+// printEnd yields the record of an ended node without a log.
 func (f *logFollower) printEnd(e *state.Entry) error {
 	at, ok := attemptOf(e, f.node, false)
 	if !ok {

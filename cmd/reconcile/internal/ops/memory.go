@@ -24,8 +24,8 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// withMemory opens the memory of the tree for do; the tree itself is not read. Settings that cannot be read at all may have
-// turned the memory off: then nothing is done.
+// withMemory opens the memory of the tree for do, without reading the tree. It does nothing if the settings are
+// unreadable, since they may have disabled the memory.
 func (e Env) withMemory(ctx context.Context, do func(*state.Store, *memstore.Files) error) (err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {
@@ -49,12 +49,12 @@ func (e Env) withMemory(ctx context.Context, do func(*state.Store, *memstore.Fil
 	return errors.Join(do(s, m), m.Close())
 }
 
-// memory is the memory of an open tree.
+// memory returns the memory of an open tree.
 func (e Env) memory(s *state.Store) *memstore.Files {
 	return memstore.Open(s, memstore.Options{Now: e.Tree.Now, Kinds: s.Kinds(), Warn: e.warnMemory, Settings: s.Settings()})
 }
 
-// warnMemory reports and logs what is wrong with the memory and does not end the operation.
+// warnMemory reports and logs a problem of the memory that does not end the operation.
 func (e Env) warnMemory(text string) {
 	e.warn(text)
 	e.logWarning("memory", text)
@@ -66,22 +66,21 @@ func (e Env) logWarning(about, text string) {
 	}
 }
 
-// logMemory logs what was done with the memory (agentx-spec, memory pipeline 12.2).
+// logMemory logs an operation on the memory (agentx-spec, memory pipeline 12.2).
 func (e Env) logMemory(what string, attrs ...slog.Attr) {
 	if e.Tree.Log != nil {
 		e.Tree.Log.LogAttrs(context.Background(), slog.LevelInfo, what, attrs...)
 	}
 }
 
-// recordEvent writes an event of the memory into the logs. The event log can be lost, so that an event that cannot be
-// written is a warning.
+// recordEvent writes an event of the memory to the logs. An error is only a warning, since the event log is expendable.
 func (e Env) recordEvent(ctx context.Context, s *state.Store, event controllers.Event) {
 	if err := eventlog.Append(ctx, s, e.Tree.Log, event); err != nil {
 		e.warnMemory("event log: " + err.Error())
 	}
 }
 
-// recordRecall records what was recalled, and notes what that saves.
+// recordRecall records a recall, and notes the tokens that it saves.
 func (e Env) recordRecall(ctx context.Context, s *state.Store, agent string, issue int, found memstore.Recalled) {
 	if len(found.IDs) == 0 {
 		return
@@ -94,8 +93,7 @@ func (e Env) recordRecall(ctx context.Context, s *state.Store, agent string, iss
 	e.recordEvent(ctx, s, controllers.NewMemoryEvent(controllers.MemoryRecalled, agent, issue, found.IDs, found.Tokens, e.Tree.Now()))
 }
 
-// work is who the agent of a command is, and which issue its work is about: as the request says, else the environment of a
-// run.
+// work returns the agent and the issue of a command: from the request, or else from the environment of a run.
 func (e Env) work(command, agent string, issue *int) (string, int, error) {
 	agent = cmp.Or(agent, e.Tree.Getenv("RECONCILE_AGENT"))
 	if n, err := strconv.ParseInt(e.Tree.Getenv("RECONCILE_ISSUE"), 10, 32); err == nil && n >= 0 && issue == nil {
@@ -115,7 +113,7 @@ func (e Env) work(command, agent string, issue *int) (string, int, error) {
 	return agent, *issue, nil
 }
 
-// MemoryFilter says which observations are wanted; the zero value means all that are neither superseded nor archived.
+// MemoryFilter selects observations; the zero value selects all that are neither superseded nor archived.
 type MemoryFilter struct {
 	Agent, Category string
 	Issue           *int
@@ -147,7 +145,7 @@ func checkCategory(word string) error {
 	return nil
 }
 
-// checkIDs refuses words that are no ids of observations.
+// checkIDs returns an error for words that are not ids of observations.
 func checkIDs(ids []string) error {
 	for _, id := range ids {
 		if !schemas.IsObservationID(id) {
@@ -158,7 +156,7 @@ func checkIDs(ids []string) error {
 	return nil
 }
 
-// explainUnknown replaces the error about an id that does not exist by one that says which was probably meant.
+// explainUnknown replaces an error about an unknown id with one that suggests a similar id.
 func explainUnknown(ctx context.Context, m *memstore.Files, ids []string, err error) error {
 	if !errors.Is(err, memstore.ErrUnknown) {
 		return err
@@ -186,8 +184,8 @@ func unknownID(ctx context.Context, m *memstore.Files, id string) error {
 	return fmt.Errorf("observation %s does not exist%s", id, hint)
 }
 
-// nearestID looks among the ids of the same agent and issue, since what is mistyped or lost is mostly the end of an id, and
-// among all that have the same end.
+// nearestID searches the ids of the same agent and issue, since mostly the end of an id is mistyped or lost, and all
+// ids with the same end.
 func nearestID(id string, rows []memory.Row) string {
 	cut := strings.LastIndexByte(id, '-')
 	head, end := id[:strings.LastIndexByte(id[:cut], '-')], id[cut:]
@@ -200,7 +198,7 @@ func nearestID(id string, rows []memory.Row) string {
 	return schemas.Nearest(id, near)
 }
 
-// GetMemory returns observations in full.
+// GetMemory returns full observations.
 func GetMemory(ctx context.Context, env Env, ids []string) ([]memory.Full, error) {
 	if err := checkIDs(ids); err != nil {
 		return nil, err
@@ -232,10 +230,10 @@ func ListMemory(ctx context.Context, env Env, f MemoryFilter) (rows []memory.Row
 	return rows, err
 }
 
-// MemorySearchLimit is how many observations a search returns, unless it says something else.
+// MemorySearchLimit is the default number of observations that a search returns.
 const MemorySearchLimit = memstore.DefaultLimit
 
-// SearchMemoryRequest asks for observations that have any of the words of a text.
+// SearchMemoryRequest requests observations that have any of the words of a text.
 type SearchMemoryRequest struct {
 	MemoryFilter
 	Text  string
@@ -245,7 +243,7 @@ type SearchMemoryRequest struct {
 // SearchMemoryResult are observations, the best first.
 type SearchMemoryResult struct {
 	Rows []memory.Row
-	Hint string // why the text finds nothing at all; "": it may
+	Hint string // why the text cannot match anything; "" if it can
 }
 
 // SearchMemory finds observations by words.
@@ -261,21 +259,21 @@ func SearchMemory(ctx context.Context, env Env, q SearchMemoryRequest) (r Search
 		return r, err
 	}
 	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
-		began := time.Now() // of the log, not of a record
+		began := time.Now() // for the log, not for a record
 		if r.Rows, err = m.Search(ctx, memstore.Query{Text: q.Text, Filter: filter, Limit: q.Limit}); err != nil {
 			return err
 		}
 		env.logMemory("memory-search", slog.String("query", secrets.Redact(q.Text)), slog.Int("results", len(r.Rows)),
 			slog.Duration("latency", time.Since(began)))
 		if len(r.Rows) == 0 && len(lexical.Terms(q.Text)) == 0 {
-			r.Hint = withoutTerms(q.Text)
+			r.Hint = noTermsHint(q.Text)
 		}
 		return nil
 	})
 	return r, err
 }
 
-// MemoryStats returns the figures of the memory.
+// MemoryStats returns the statistics of the memory.
 func MemoryStats(ctx context.Context, env Env) (stats schemas.MemoryStats, err error) {
 	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
 		stats, err = m.Stats(ctx)
@@ -284,15 +282,15 @@ func MemoryStats(ctx context.Context, env Env) (stats schemas.MemoryStats, err e
 	return stats, err
 }
 
-// RecallRequest asks for what an agent is told of earlier work when it begins.
+// RecallRequest requests the recall of earlier work for an agent that starts.
 type RecallRequest struct {
-	Agent   string // "": that of the environment
-	Issue   *int   // nil: that of the environment
-	Context Text   // what the agent is about to do
-	Budget  *int   // in tokens; nil: that of the settings
+	Agent   string // "": from the environment
+	Issue   *int   // nil: from the environment
+	Context Text   // the agent's next task
+	Budget  *int   // in tokens; nil: from the settings
 }
 
-// Recall returns what an agent is told of earlier work. It counts as recalled.
+// Recall returns the recall of earlier work for an agent, and records it.
 func Recall(ctx context.Context, env Env, q RecallRequest) (found memstore.Recalled, err error) {
 	agent, issue, err := env.work("recall", q.Agent, q.Issue)
 	if err != nil {
@@ -327,7 +325,7 @@ func Recall(ctx context.Context, env Env, q RecallRequest) (found memstore.Recal
 	return found, err
 }
 
-// contextOf reads what an agent is about to do.
+// contextOf reads the description of the agent's next task.
 func contextOf(from Text) (string, error) {
 	const most = 64 << 10
 	if from.Reader == nil {

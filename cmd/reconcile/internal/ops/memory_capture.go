@@ -24,11 +24,11 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// CaptureRequest is what an agent learned: a conversation, or a summary.
+// CaptureRequest is a text from which observations are captured: a conversation, or a summary.
 type CaptureRequest struct {
-	Agent      string // "": that of the run, or of the environment
-	Issue      *int   // nil: that of the environment
-	Session    string // "": that of the environment
+	Agent      string // "": of the run, or from the environment
+	Issue      *int   // nil: from the environment
+	Session    string // "": from the environment
 	Form       string // memory.FormAuto, memory.FormConversation or memory.FormSummary; "": auto
 	Category   string // of a text without sections
 	Supersedes []string
@@ -36,24 +36,24 @@ type CaptureRequest struct {
 	Text       Text
 }
 
-// CaptureResult is what a capture stored.
+// CaptureResult is the result of a capture.
 type CaptureResult struct {
 	memstore.Captured
-	// Found counts what the text held, Dropped what of it was beyond the 50 best or said nothing.
+	// Found counts the observations in the text, Dropped those that were not among the 50 best or had no content.
 	Found   int `json:"found"`
 	Dropped int `json:"dropped"`
 	// SourceTokens is the length of the text.
 	SourceTokens int `json:"sourceTokens"`
 }
 
-// learning is a text that is learned from: whose it is, and what it is.
-type learning struct {
+// captureSource describes a text: its agent, session, issue and form.
+type captureSource struct {
 	agent, session string
 	issue          int
 	form, name     string
 }
 
-// Capture keeps what an agent learned.
+// Capture stores observations from a text.
 func Capture(ctx context.Context, env Env, q CaptureRequest) (r CaptureResult, err error) {
 	process.TuneGC(env.Tree.Getenv, process.GCLatency)
 	from, err := q.check(env)
@@ -93,8 +93,8 @@ func Capture(ctx context.Context, env Env, q CaptureRequest) (r CaptureResult, e
 	return r, err
 }
 
-// check completes a request from the environment, and refuses what no capture can be.
-func (q *CaptureRequest) check(e Env) (l learning, err error) {
+// check completes a request from the environment, and returns an error for an invalid one.
+func (q *CaptureRequest) check(e Env) (l captureSource, err error) {
 	if l.agent, err = e.Caller.Worker(q.Agent); err != nil {
 		return l, err
 	}
@@ -135,8 +135,8 @@ func checkSession(name string) error {
 
 const nothingLearned = "No observations extracted from session (empty summary)"
 
-// learn makes entries of a text.
-func (e Env) learn(m *memstore.Files, from learning, text []byte) (memory.Learned, error) {
+// learn extracts observations from a text.
+func (e Env) learn(m *memstore.Files, from captureSource, text []byte) (memory.Learned, error) {
 	source := memory.Source{
 		Agent: from.agent, Issue: from.issue, Session: from.session, At: e.Tree.Now(),
 		Exists: m.Exists, Digest: m.Digest, Known: m.Known, StateFolder: m.StateFolder(),
@@ -155,8 +155,8 @@ func (e Env) learn(m *memstore.Files, from learning, text []byte) (memory.Learne
 	return learned, nil
 }
 
-// attach adds what the request says of the entries: what they are about and replace. The digest of each anchor is that of
-// its content now.
+// attach adds the anchors, the category and the superseded observations of the request to the entries. The digest of
+// each anchor is taken from its present content.
 func (q *CaptureRequest) attach(ctx context.Context, m *memstore.Files, entries []schemas.ObservationEntry) error {
 	for i := range entries {
 		e := &entries[i]
@@ -175,7 +175,7 @@ func (q *CaptureRequest) attach(ctx context.Context, m *memstore.Files, entries 
 	return nil
 }
 
-// supersede lets the entry that fits best replace an older observation.
+// supersede marks an older observation as replaced by the best matching entry.
 func supersede(ctx context.Context, m *memstore.Files, entries []schemas.ObservationEntry, id string) error {
 	older, err := m.ByID(ctx, id)
 	if errors.Is(err, memstore.ErrUnknown) {
@@ -194,8 +194,8 @@ func supersede(ctx context.Context, m *memstore.Files, entries []schemas.Observa
 	return nil
 }
 
-// noteUnknownAgent warns of an agent that the tree does not have: what it learned is kept all the same. The tree is read
-// only where no file has the agent's name, for it may have 50,000 others.
+// noteUnknownAgent warns of an agent that the tree does not have; its observations are stored in any case. The tree,
+// which may have 50,000 objects, is read only if no file has the agent's name.
 func (e Env) noteUnknownAgent(ctx context.Context, s *state.Store, name string) {
 	for _, ext := range []string{".yaml", ".yml", ".json"} {
 		if _, err := s.Root().Stat(path.Join(s.Settings().Folders.Specs, schemas.AgentKind.Plural, name+ext)); err == nil {
@@ -204,16 +204,16 @@ func (e Env) noteUnknownAgent(ctx context.Context, s *state.Store, name string) 
 	}
 	t, err := s.Load(ctx)
 	if err != nil {
-		return // the next run tells
+		return // the next run reports it
 	}
 	if found := t.Entry(agentRef(name)); found == nil || found.Gone() {
 		e.note("warning: %v; what it learned is kept under its name", notFound(t, agentRef(name)))
 	}
 }
 
-// store writes a capture, and records the event. That of a held one is recorded by the run that takes it into the memory;
-// that it is held is a warning.
-func (e Env) store(ctx context.Context, s *state.Store, m *memstore.Files, from learning, l memory.Learned) (memstore.Captured, error) {
+// store writes a capture, and records the event. If a lock holds the capture back, this is a warning, and the run that
+// adds it to the memory records its event.
+func (e Env) store(ctx context.Context, s *state.Store, m *memstore.Files, from captureSource, l memory.Learned) (memstore.Captured, error) {
 	c, err := m.Capture(ctx, &schemas.ObservationSpec{
 		Agent: from.agent, Issue: from.issue, Session: from.session, Timestamp: schemas.NewTime(e.Tree.Now()),
 		Entries: l.Entries, SourceTokens: l.SourceTokens, Run: e.Caller.RunKey(),
@@ -239,18 +239,18 @@ func observationIDs(c memstore.Captured) []string {
 	return ids
 }
 
-// Learned is what the end of an agent's work stored.
+// Learned is the capture at the end of an agent's work.
 type Learned struct {
-	// Name is that of the Observation, Path its file; empty if the conversation held nothing to remember.
+	// Name is the name of the Observation, Path its file; empty if the conversation contained no observation.
 	Name string `json:"name,omitempty"`
 	Path string `json:"path,omitempty"`
-	// ObservationIDs are what is new, Repeats the ids of what was known already.
+	// ObservationIDs are the new observations, Repeats the ids of known ones.
 	ObservationIDs []string `json:"observationIds"`
 	Repeats        []string `json:"repeats,omitempty"`
-	// Held says that the memory was locked: the next run takes the Observation into the memory.
+	// Held says that the memory was locked: the next run adds the Observation to the memory.
 	Held bool `json:"held,omitempty"`
 
-	added int // how many observations the Observation adds, also while it is held
+	added int // number of new observations in the Observation, also while it is held
 }
 
 func (l *Learned) String() string {
@@ -261,14 +261,15 @@ func (l *Learned) String() string {
 	return fmt.Sprintf("learned %s, %d known already: %s", schemas.Count(len(l.ObservationIDs), "observation"), len(l.Repeats), l.Path)
 }
 
-// conversation is that of an agent's session.
+// conversation is the conversation of an agent's session.
 type conversation struct {
 	text    []byte
 	session string
-	file    string // that a program named; "" if a person did
+	file    string // named by a program; "" if a person gave the text
 }
 
-// readConversation reads the conversation of a session. What a program's own hook says of it names the file and the session.
+// readConversation reads the conversation of a session. The input of a program's own hook names the file and the
+// session.
 func readConversation(from Text, session string) (*conversation, error) {
 	text, err := io.ReadAll(from)
 	if err != nil {
@@ -295,7 +296,7 @@ func readConversation(from Text, session string) (*conversation, error) {
 	return c, err
 }
 
-// learnSession keeps what an agent learned in a session that ends. nil: no conversation was given, or there is no memory.
+// learnSession captures observations from a finished session. nil: there is no conversation, or no memory.
 func (e Env) learnSession(ctx context.Context, s *state.Store, agent string, issue int, said *conversation) (_ *Learned, err error) {
 	defer func() { err = typed(err) }()
 	switch on := *s.Settings().Memory.Enabled; {
@@ -308,8 +309,8 @@ func (e Env) learnSession(ctx context.Context, s *state.Store, agent string, iss
 		e.note("%v; nothing was captured", memstore.ErrDisabled)
 		return nil, nil
 	}
-	from := learning{agent: agent, issue: issue, session: said.session, form: memory.FormAuto}
-	if said.file != "" { // whatever file a program names: only a conversation is read as one
+	from := captureSource{agent: agent, issue: issue, session: said.session, form: memory.FormAuto}
+	if said.file != "" { // a program may name any file: it must be a conversation
 		from.form, from.name = memory.FormConversation, said.file
 	}
 	m := e.memory(s)
@@ -317,7 +318,7 @@ func (e Env) learnSession(ctx context.Context, s *state.Store, agent string, iss
 	return got, errors.Join(err, m.Close())
 }
 
-func (e Env) captureSession(ctx context.Context, s *state.Store, m *memstore.Files, from learning, text []byte) (*Learned, error) {
+func (e Env) captureSession(ctx context.Context, s *state.Store, m *memstore.Files, from captureSource, text []byte) (*Learned, error) {
 	l, err := e.learn(m, from, text)
 	if err != nil {
 		return nil, err
@@ -334,7 +335,7 @@ func (e Env) captureSession(ctx context.Context, s *state.Store, m *memstore.Fil
 		added: len(l.Entries) - len(c.Repeats)}, nil
 }
 
-// noteSettled notes that the run after a capture took in what a lock had held.
+// noteSettled records that the run after a capture added held observations to the memory.
 func (e Env) noteSettled(ctx context.Context, s *state.Store, issue int, l *Learned) {
 	m := e.memory(s)
 	all, err := m.ByIssue(ctx, issue)
@@ -350,8 +351,9 @@ func (e Env) noteSettled(ctx context.Context, s *state.Store, issue int, l *Lear
 	}
 }
 
-// remind returns what an agent is told of earlier work when it takes up an issue. One that cannot be reminded works without.
-func (e Env) remind(ctx context.Context, s *state.Store, t *state.Tree, agent string, issue int) string {
+// recallFor returns the recall of earlier work for an agent that starts on an issue. If the recall fails, the agent
+// works without it.
+func (e Env) recallFor(ctx context.Context, s *state.Store, t *state.Tree, agent string, issue int) string {
 	m := e.memory(s)
 	defer m.Close() //nolint:errcheck // it was only read
 	found, err := m.Recall(ctx, memstore.Request{Agent: agent, Issue: issue, Context: controllers.AboutIssue(t, issue)})

@@ -11,13 +11,13 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// VerifyMemoryRequest says that observations are still true of the files that they are about.
+// VerifyMemoryRequest confirms that observations are still true.
 type VerifyMemoryRequest struct {
 	IDs []string
 	By  string // "": the caller
 }
 
-// VerifyMemory records that observations are still true.
+// VerifyMemory records that observations are still true of their files.
 func VerifyMemory(ctx context.Context, env Env, q VerifyMemoryRequest) error {
 	if err := checkIDs(q.IDs); err != nil {
 		return err
@@ -36,16 +36,16 @@ type RemoveMemoryRequest struct {
 	IDs       []string
 	By        string // "": the caller
 	Reason    string
-	Originals bool // of what compaction made, also the originals
+	Originals bool // for compacted observations, also remove the originals
 }
 
-// RemoveMemoryResult are the observations that were removed.
+// RemoveMemoryResult are the removed observations.
 type RemoveMemoryResult struct {
 	IDs      []string `json:"ids"`
-	Archived int      `json:"-"` // originals that stay in the archive
+	Archived int      `json:"-"` // originals that remain in the archive
 }
 
-// RemoveMemory removes observations from the memory. A record keeps that they were removed.
+// RemoveMemory removes observations from the memory. A record documents the removal.
 func RemoveMemory(ctx context.Context, env Env, q RemoveMemoryRequest) (r RemoveMemoryResult, err error) {
 	if err := checkIDs(q.IDs); err != nil {
 		return r, err
@@ -68,7 +68,7 @@ func RemoveMemory(ctx context.Context, env Env, q RemoveMemoryRequest) (r Remove
 	return r, err
 }
 
-// RebuildMemoryResult is the memory after it was made again from the specs and records.
+// RebuildMemoryResult is the state of the rebuilt memory.
 type RebuildMemoryResult struct {
 	Observations int      `json:"observations"`
 	Issues       int      `json:"issues"`
@@ -77,7 +77,7 @@ type RebuildMemoryResult struct {
 	Warnings     []string `json:"warnings"`
 }
 
-// RebuildMemory makes the files of the memory again from the specs and records.
+// RebuildMemory rebuilds the files of the memory from the specs and records.
 func RebuildMemory(ctx context.Context, env Env) (r RebuildMemoryResult, err error) {
 	defer func() { err = typed(err) }()
 	s, t, err := env.load(ctx)
@@ -91,7 +91,7 @@ func RebuildMemory(ctx context.Context, env Env) (r RebuildMemoryResult, err err
 	}
 	m := env.memory(s)
 	defer func() { err = errors.Join(err, m.Close()) }()
-	began := time.Now() // of the report, not of a record
+	began := time.Now() // for the report, not for a record
 	settled, err := m.Rebuild(ctx, t)
 	if err = errors.Join(err, lock.Release()); err != nil {
 		return r, err
@@ -106,13 +106,13 @@ func RebuildMemory(ctx context.Context, env Env) (r RebuildMemoryResult, err err
 	return r, err
 }
 
-// CompactMemoryRequest asks to merge related observations into fewer.
+// CompactMemoryRequest requests that related observations are merged.
 type CompactMemoryRequest struct {
 	Issue *int // nil: all issues that are due
-	Undo  bool // put back the originals of the last compaction of the issue
+	Undo  bool // restore the originals of the issue's last compaction
 }
 
-// CompactMemory merges related observations of issues into fewer, or undoes that.
+// CompactMemory merges related observations of issues, or undoes that.
 func CompactMemory(ctx context.Context, env Env, q CompactMemoryRequest) (done []memstore.Compacted, err error) {
 	if q.Undo && q.Issue == nil {
 		return nil, badField("undo", " needs --issue: the issue whose last compaction is undone")

@@ -15,20 +15,20 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// AuditMemoryRequest asks for what should not be in the memory, or not in this way.
+// AuditMemoryRequest requests an audit of the memory.
 type AuditMemoryRequest struct {
 	Most   memory.AuditBounds
-	Unused time.Duration // from what age on an observation counts as never recalled
-	Since  time.Time     // only what was learned or recalled since then
+	Unused time.Duration // age from which on an observation counts as never recalled
+	Since  time.Time     // only observations learned or recalled since
 }
 
-// AuditMemoryResult is what was found.
+// AuditMemoryResult has the findings.
 type AuditMemoryResult struct {
 	memory.Audit
-	Past []string `json:"past"` // what there is more of than is allowed
+	Past []string `json:"past"` // exceeded bounds
 }
 
-// AuditMemory looks for duplicates, stale observations, secrets, and what is never recalled.
+// AuditMemory finds duplicates, stale observations, secrets, and observations that are never recalled.
 func AuditMemory(ctx context.Context, env Env, q AuditMemoryRequest) (r AuditMemoryResult, err error) {
 	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
 		in := memory.AuditInput{Now: env.Tree.Now(), Unused: q.Unused, Since: q.Since, Stale: m.Stale}
@@ -53,29 +53,29 @@ func AuditMemory(ctx context.Context, env Env, q AuditMemoryRequest) (r AuditMem
 	return r, err
 }
 
-// Ways to put the questions of an evaluation.
+// Methods of an evaluation.
 const (
 	BySearch = "search"
 	ByRecall = "recall"
 )
 
-// EvalMemoryRequest asks how well the memory finds what is known to answer questions.
+// EvalMemoryRequest requests an evaluation of the memory with known answers.
 type EvalMemoryRequest struct {
-	Gold  Text   // the questions, with the ids that answer them
+	Gold  Text   // the questions, with the ids of their answers
 	By    string // BySearch or ByRecall
 	Least memory.EvalBounds
 }
 
-// EvalMemoryResult are the figures of an evaluation.
+// EvalMemoryResult has the metrics of an evaluation.
 type EvalMemoryResult struct {
 	By string `json:"by"`
 	memory.Evaluation
-	Unknown []string        `json:"unknown"` // expected ids that the memory does not have
-	Past    []string        `json:"past"`    // bounds that are not kept
+	Unknown []string        `json:"unknown"` // expected ids that the memory lacks
+	Past    []string        `json:"past"`    // violated bounds
 	Answers []memory.Answer `json:"answers"`
 }
 
-// EvalMemory puts the questions of a gold set to the memory. Nothing counts as recalled.
+// EvalMemory runs the questions of a gold set on the memory. It records no recalls.
 func EvalMemory(ctx context.Context, env Env, q EvalMemoryRequest) (r EvalMemoryResult, err error) {
 	if err := q.check(); err != nil {
 		return r, err
@@ -117,7 +117,7 @@ func (q *EvalMemoryRequest) check() error {
 	return nil
 }
 
-// evaluate puts all questions.
+// evaluate runs all questions.
 func evaluate(ctx context.Context, m *memstore.Files, by string, questions []memory.Question) (EvalMemoryResult, error) {
 	r := EvalMemoryResult{By: by, Unknown: []string{}, Answers: []memory.Answer{}}
 	known, err := knownOf(ctx, m)
@@ -125,12 +125,12 @@ func evaluate(ctx context.Context, m *memstore.Files, by string, questions []mem
 		return r, err
 	}
 	for _, q := range questions {
-		ids, err := put(ctx, m, by, q.Question)
+		ids, err := ask(ctx, m, by, q.Question)
 		if err != nil {
 			return r, fmt.Errorf("ask %q: %w", q.Question, err)
 		}
 		var results []memory.Result
-		for _, id := range known.merge(ids) { // originals are found, too
+		for _, id := range known.merge(ids) { // archived originals are found, too
 			results = append(results, memory.Result{ID: id, Tokens: known.tokens[id]})
 		}
 		for _, id := range q.Expect {
@@ -145,7 +145,7 @@ func evaluate(ctx context.Context, m *memstore.Files, by string, questions []mem
 	return r, nil
 }
 
-// knownIDs has the length of every observation, and by which one compaction replaced it.
+// knownIDs has the length of every observation, and the replacements by compaction.
 type knownIDs struct {
 	tokens map[string]int
 	merged map[string]string
@@ -162,11 +162,11 @@ func knownOf(ctx context.Context, m *memstore.Files) (knownIDs, error) {
 	})
 }
 
-// merge replaces ids by those of the observations that they were merged into, each once.
+// merge replaces ids with those of the observations that they were merged into, without duplicates.
 func (k *knownIDs) merge(ids []string) []string {
 	var out []string
 	for _, id := range ids {
-		for range len(k.merged) { // of what was merged twice, too; a cycle in damaged files ends
+		for range len(k.merged) { // follow repeated merges; a cycle in damaged files ends
 			next, ok := k.merged[id]
 			if !ok {
 				break
@@ -180,8 +180,8 @@ func (k *knownIDs) merge(ids []string) []string {
 	return out
 }
 
-// put returns the ids that answer a question, best first.
-func put(ctx context.Context, m *memstore.Files, by, question string) ([]string, error) {
+// ask returns the ids that answer a question, best first.
+func ask(ctx context.Context, m *memstore.Files, by, question string) ([]string, error) {
 	if by == ByRecall {
 		found, err := m.Recall(ctx, memstore.Request{Agent: "eval", Context: question, Dry: true})
 		return found.IDs, err

@@ -16,7 +16,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// What git is told of the merge driver.
+// The configuration of git for the merge driver.
 const (
 	driverName    = "merge.reconcile.name"
 	driverTitle   = "reconcile: statuses and records, field by field"
@@ -25,11 +25,12 @@ const (
 	attributes    = ".gitattributes"
 )
 
-// MergeRequest names the versions of a state file: the common ancestor, and the two sides. Ours becomes the result.
+// MergeRequest names the versions of a state file: the common ancestor, and the two sides. Ours is overwritten with the
+// result.
 type MergeRequest struct{ Base, Ours, Theirs string }
 
-// MergeFiles merges two versions field by field, or as text, as git does without a driver, where no side is JSON; such texts
-// may have conflicts, which are marked. With an error, ours is as it was.
+// MergeFiles merges two versions field by field. If no side is JSON it merges them as text, like git without a driver,
+// and marks conflicts. With an error, ours is unchanged.
 func MergeFiles(ctx context.Context, env Env, q MergeRequest) (conflicts bool, err error) {
 	defer func() { err = typed(err) }()
 	var sides [3][]byte
@@ -56,8 +57,8 @@ func MergeFiles(ctx context.Context, env Env, q MergeRequest) (conflicts bool, e
 	return conflicts, nil
 }
 
-// InstallMergeDriver tells git of the merge driver: in the attributes of the tree, and in the configuration of the clone. It
-// notes what it changes.
+// InstallMergeDriver configures the merge driver: in the attributes of the tree, and in the configuration of the clone.
+// It notes what it changes.
 func InstallMergeDriver(ctx context.Context, env Env) (err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {
@@ -94,7 +95,7 @@ func InstallMergeDriver(ctx context.Context, env Env) (err error) {
 	return nil
 }
 
-// lacksAttribute returns the line that .gitattributes lacks, unless it has one that says how files of the pattern are merged.
+// lacksAttribute returns the line that .gitattributes lacks, unless it already has a merge attribute for the pattern.
 func (e Env) lacksAttribute(old, pattern string) []string {
 	for line := range strings.Lines(old) {
 		words := strings.Fields(line)

@@ -1,6 +1,6 @@
-// Package ops has the use cases of the program: functions from a typed request to a typed result, without flags, streams or
-// exit statuses of a process. A surface parses what a user wants, calls one operation, and renders the result. Every error of
-// an operation is an [*Error].
+// Package ops has the use cases of the program: functions from a typed request to a typed result, without flags,
+// streams or process exit codes. A surface parses the user's input, calls one operation, and renders the result. Every
+// error of an operation is an [*Error].
 package ops
 
 import (
@@ -14,30 +14,30 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Env is what an operation works with.
+// Env is the environment of an operation.
 type Env struct {
 	Tree   tree.Config   // opens the tree, and has the clock
-	Prefix string        // the folder of the tree where the caller is, which names of files are relative to; "": the top
-	Caller caller.Caller // who asks
-	Sink   Sink          // nil: nobody listens
+	Prefix string        // the caller's folder in the tree, which file names are relative to; "": the root
+	Caller caller.Caller // the calling person or run
+	Sink   Sink          // nil: no reports
 
-	// View shows a run of the loop while it goes on, with talk also what is said in clarifications; nil: runs are not shown.
+	// View shows a run of the loop in progress, and with talk also its clarification events; nil: runs are not shown.
 	View func(talk bool) View
 	// Engine runs the loop; nil: [engine.Run].
 	Engine func(context.Context, engine.Options, engine.Request) (engine.Result, error)
 }
 
-// Sink receives what an operation reports besides its result. Its methods may be called from any goroutine.
+// Sink receives the reports of an operation besides its result. Its methods may be called from any goroutine.
 type Sink interface {
-	// Note is called with what a person should know.
+	// Note is called with notes for the user.
 	Note(text string)
-	// Warn is called with what is wrong and does not end the operation.
+	// Warn is called with problems that do not end the operation.
 	Warn(text string)
-	// Count is called, as often as one likes, with how far work is that may take long.
+	// Count is called repeatedly with the progress of long work.
 	Count(step string, done, total int)
 }
 
-// kinds are those that the tree is read with.
+// kinds are the kinds for reading the tree.
 func (e Env) kinds() schemas.Kinds { return e.Tree.Table().Schemas() }
 
 func (e Env) note(format string, args ...any) {
@@ -52,7 +52,7 @@ func (e Env) warn(text string) {
 	}
 }
 
-// openTree is an opened tree that can be read again.
+// openTree is an open tree that can be refreshed.
 type openTree struct {
 	store  *state.Store
 	tree   *state.Tree
@@ -69,7 +69,7 @@ func (e Env) open(ctx context.Context) (o *openTree, err error) {
 	return o, err
 }
 
-// refresh looks again at the files that hints name, or at all of them, and at the journals.
+// refresh reads the journals, and the files that hints name, or all files.
 func (o *openTree) refresh(ctx context.Context, hints []string) error {
 	t, err := o.reader.Refresh(ctx, o.store, o.tree, hints)
 	if err == nil {

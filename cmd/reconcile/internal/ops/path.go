@@ -9,24 +9,24 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// PathRequest asks for ways from one node to another, or to nodes of a kind, or in the last domain of Through.
+// PathRequest requests paths from one node to another, to nodes of a kind, or to the last domain of Through.
 type PathRequest struct {
 	Walk
-	Ends      []string // from where, and to where, unless Kinds or Through say that
-	Paths     int      // how many ways at most
-	MaxLength int      // in edges; 0: 16, and any for the shortest way alone
-	MinWeight float64  // of the product of the weights
-	Through   []string // domains, in their order
+	Ends      []string // the start, and the end unless Kinds or Through define it
+	Paths     int      // maximum number of paths
+	MaxLength int      // in edges; 0: 16, or unlimited for a single shortest path
+	MinWeight float64  // minimum product of the weights
+	Through   []string // domains, in order
 	EndKinds  []string
 }
 
-// PathResult are ways, the shorter ones first.
+// PathResult are paths, the shorter ones first.
 type PathResult struct {
 	Paths []answer.Path `json:"paths"`
 	More  bool          `json:"more"`
 }
 
-// Path finds ways from one node to another.
+// Path finds paths from one node to another.
 func Path(ctx context.Context, env Env, q PathRequest) (*PathResult, *Pending, error) {
 	r, err := q.route()
 	if err != nil {
@@ -45,7 +45,7 @@ func Path(ctx context.Context, env Env, q PathRequest) (*PathResult, *Pending, e
 		}
 		var ways []graph.Path
 		out := &PathResult{Paths: []answer.Path{}}
-		if q.simple() {
+		if q.shortestOnly() {
 			if p, ok := x.Graph.ShortestPath(r.From, r.To[0], r.Filter); ok {
 				ways = append(ways, p)
 			}
@@ -89,7 +89,7 @@ func (q *PathRequest) route() (r graph.Route, err error) {
 	return r, err
 }
 
-// simple reports whether no more than the shortest way between two nodes is asked for, whatever its length.
-func (q *PathRequest) simple() bool {
+// shortestOnly reports whether only the shortest path between two nodes is requested, of any length.
+func (q *PathRequest) shortestOnly() bool {
 	return q.Paths == 1 && q.MaxLength == 0 && q.MinWeight == 0 && len(q.Through)+len(q.EndKinds) == 0
 }

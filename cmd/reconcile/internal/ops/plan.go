@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/plan"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
@@ -12,19 +11,19 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// PlanRequest asks what a run would do to the tree as it is.
+// PlanRequest requests what a run would do to the present tree.
 type PlanRequest struct {
-	Advice bool // also look for what is valid and probably does not do what it is meant to
+	Advice bool // also find valid specs that probably do not work as intended
 }
 
 // PlanResult is what a run would do.
 type PlanResult struct {
 	Steps    []controllers.Step
-	Problems []schemas.Problem // of the files, and with Advice also warnings about valid ones
+	Problems []schemas.Problem // of the files; with Advice also warnings about valid ones
 	Verdict  Code              // OK, Invalid or NotReady: the state of the objects before the run
 }
 
-// Plan tells what a run would do, and changes nothing.
+// Plan returns what a run would do, and changes nothing.
 func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -38,12 +37,13 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	return r, nil
 }
 
-// PlanChangeRequest asks what a change would do that is not merged yet.
+// PlanChangeRequest requests what an unmerged change would do.
 type PlanChangeRequest struct {
-	Base, Head  string // revisions; "": no base, and for the head HEAD
-	PullRequest int    // the number of the pull request that is told; 0: none
-	Out         string // the file that the plan is written to instead; "": none
-	// From is the file of a plan that was made elsewhere, which is told if its pull request is at Head; "": it is made now.
+	Base, Head  string // revisions; "": no base, and HEAD as the head
+	PullRequest int    // the number of the pull request to comment on; 0: none
+	Out         string // the file to which the plan is written instead; "": none
+	// From is a file with a saved plan, which is commented if its pull request is at Head; "": the plan is computed
+	// now.
 	From string
 }
 
@@ -51,18 +51,18 @@ type PlanChangeRequest struct {
 type ChangePlan struct {
 	Pull     *mirror.Pull
 	Problems []schemas.Problem
-	Head     string              // the commit that was planned, as the pull request has it
-	Said     *plan.CommentResult // what was done with the comment on the pull request; nil: nothing was tried
+	Head     string              // the planned commit, as the pull request names it
+	Said     *plan.CommentResult // the outcome of the comment on the pull request; nil: there was no attempt
 	Verdict  Code                // Invalid if specs of the change are
 }
 
-// PlanChange tells what a commit would do over the settings and the state of another, and says so on a pull request where that
-// is asked for. The plan counts also with an error.
+// PlanChange computes what a commit would do with the settings and the state of another, and comments on a pull request
+// if requested. The plan is valid even with an error.
 func PlanChange(ctx context.Context, env Env, q PlanChangeRequest) (r ChangePlan, err error) {
 	heads := []string{q.Head}
 	if q.From != "" {
 		r.Head = q.Head
-		r.Pull, err = plan.Load(env.within(q.From), q.From)
+		r.Pull, err = plan.Load(env.callerPath(q.From), q.From)
 	} else {
 		heads, err = env.planBetween(ctx, q, &r)
 	}
@@ -71,7 +71,7 @@ func PlanChange(ctx context.Context, env Env, q PlanChangeRequest) (r ChangePlan
 	}
 	switch {
 	case q.Out != "":
-		err = plan.Save(env.within(q.Out), q.Out, r.Pull)
+		err = plan.Save(env.callerPath(q.Out), q.Out, r.Pull)
 	case q.From != "" || q.PullRequest != 0:
 		var said plan.CommentResult
 		if said, err = plan.Comment(ctx, env.Tree, r.Pull, heads); err == nil {
@@ -81,7 +81,7 @@ func PlanChange(ctx context.Context, env Env, q PlanChangeRequest) (r ChangePlan
 	return r, typed(err)
 }
 
-// planBetween makes the plan, and returns the commits at which the pull request may be.
+// planBetween computes the plan, and returns the commits at which the pull request may be.
 func (e Env) planBetween(ctx context.Context, q PlanChangeRequest, r *ChangePlan) ([]string, error) {
 	repo, base, err := e.Tree.Revision(ctx, q.Base)
 	if err != nil {
@@ -100,22 +100,14 @@ func (e Env) planBetween(ctx context.Context, q PlanChangeRequest, r *ChangePlan
 	r.Head = head
 	if q.PullRequest != 0 && q.Out == "" {
 		if second, err := repo.Resolve(ctx, head+"^2"); err == nil {
-			r.Head = second // a merge that GitHub made to try it has the pull request's head as its second parent
+			r.Head = second // the second parent of GitHub's test merge is the head of the pull request
 		}
 	}
 	return []string{head, r.Head}, nil
 }
 
-// within is a file that is named from where the caller is.
-func (e Env) within(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(e.Tree.Dir, e.Prefix, name)
-}
-
-// PlanGitHub tells which calls would bring GitHub's issues up to date with the tree, without making them. What is there is
-// read. nil: nothing could be read; with an error the calls may lack some.
+// PlanGitHub returns the calls that would update GitHub's issues from the tree, without making them. It reads the
+// present issues. nil: nothing could be read; with an error the calls may be incomplete.
 func PlanGitHub(ctx context.Context, env Env) (*plan.Calls, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {

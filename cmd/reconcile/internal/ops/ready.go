@@ -9,16 +9,16 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// ReadyRequest asks what can be worked on.
+// ReadyRequest requests work items.
 type ReadyRequest struct {
-	Agent string // only what this agent can do; "": all
-	Issue *int   // only what is about this issue; nil: all
-	Taken bool   // also what somebody else took
-	NoRun bool   // only look: decide nothing before
+	Agent string // only items that this agent can do; "": all
+	Issue *int   // only items about this issue; nil: all
+	Taken bool   // also items that others have claimed
+	NoRun bool   // read only: decide nothing first
 }
 
-// Ready lists what can be worked on now, the most urgent first. It is never nil. What follows from the files is decided and
-// written before, unless another run is at work; nothing is started.
+// Ready lists the items that can be worked on now, the most urgent first. It is never nil. Unless another run is
+// active, it first decides and writes the statuses; it starts nothing.
 func Ready(ctx context.Context, env Env, q ReadyRequest) ([]controllers.Item, error) {
 	o, err := env.openReady(ctx, q)
 	if err != nil {
@@ -41,7 +41,7 @@ func Ready(ctx context.Context, env Env, q ReadyRequest) ([]controllers.Item, er
 
 func (q ReadyRequest) about(it controllers.Item) bool { return q.Issue == nil || it.Issue == *q.Issue }
 
-// openReady opens the tree for an agent of it, with all decided that can be.
+// openReady opens and updates the tree, and checks the agent of the request.
 func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
 	o, err := e.open(ctx)
 	if err != nil {
@@ -54,22 +54,22 @@ func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
 		_, err = e.update(ctx, o, q.NoRun, engine.Request{DecideOnly: true})
 	}
 	if err != nil {
-		_ = o.store.Close() // it saves a cache, no more
+		_ = o.store.Close() // this only saves a cache
 		return nil, err
 	}
 	return o, nil
 }
 
-// ClaimResult is what an agent took.
+// ClaimResult is the item that an agent claimed.
 type ClaimResult struct {
 	Agent string
-	Item  *controllers.Item // nil: there was nothing to take
-	// Unroutable are questions to the agent that are not handed out.
+	Item  *controllers.Item // nil: there was no free item
+	// Unroutable are questions to the agent that are not assigned.
 	Unroutable []controllers.Item
 }
 
-// Claim takes the first free item of an agent, so that nobody else is given it. In a run the agent is that of the run. An item
-// that was taken is returned also with an error.
+// Claim claims the first free item for an agent, so that no other agent gets it. In a run the agent is that of the run.
+// A claimed item is returned even with an error.
 func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err error) {
 	if r.Agent, err = env.Caller.Worker(q.Agent); err != nil {
 		return r, typed(err)

@@ -11,17 +11,18 @@ import (
 // Orders are the orders in which related nodes are visited.
 var Orders = []string{"breadth", "depth"}
 
-// RelatedRequest asks what a node is related to. A node is named kind/name, path, path:symbol or path:line.
+// RelatedRequest requests the nodes that are related to a node. A node is named kind/name, path, path:symbol or
+// path:line.
 type RelatedRequest struct {
 	Walk
 	Node      string
-	Depth     int    // how many edges to go; not with Component
+	Depth     int    // maximum number of edges; not with Component
 	Limit     int    // of the nodes
 	Order     string // one of Orders
-	Component bool   // all that it is connected with
+	Component bool   // the whole connected component
 }
 
-// RelatedResult are the nodes that are related to one, and what people stated of that one.
+// RelatedResult are the nodes that are related to one, and the facts about it.
 type RelatedResult struct {
 	ID      string            `json:"id"`
 	Results []answer.Relation `json:"results"`
@@ -29,7 +30,7 @@ type RelatedResult struct {
 	Facts   []answer.Fact     `json:"facts,omitempty"`
 }
 
-// Related tells what a node is related to.
+// Related finds the nodes that are related to a node.
 func Related(ctx context.Context, env Env, q RelatedRequest) (*RelatedResult, *Pending, error) {
 	const deepest = 20
 	f, err := q.filter()
@@ -64,7 +65,7 @@ func Related(ctx context.Context, env Env, q RelatedRequest) (*RelatedResult, *P
 	})
 }
 
-// CyclesRequest asks for what leads back to itself over edges of one type: those of the walk, or else calls and imports.
+// CyclesRequest requests cycles over edges of one type: those of the walk, or else calls and imports.
 type CyclesRequest struct {
 	Walk
 	Node  *string // only cycles with this node; nil: all
@@ -75,10 +76,10 @@ type CyclesRequest struct {
 type CyclesResult struct {
 	Cycles []answer.Cycle `json:"cycles"`
 	More   bool           `json:"more"`
-	Rest   int            `json:"-"` // how many more there are
+	Rest   int            `json:"-"` // the number of omitted ones
 }
 
-// Cycles finds what leads back to itself.
+// Cycles finds strongly connected components with more than one node, and nodes with an edge to themselves.
 func Cycles(ctx context.Context, env Env, q CyclesRequest) (*CyclesResult, *Pending, error) {
 	f, err := q.filter()
 	if err != nil {

@@ -15,63 +15,63 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// ReplyVerb is one way to take part in a thread.
+// ReplyVerb is a kind of reply in a thread.
 type ReplyVerb struct {
 	Name, Short string
 	Type        string   // one of the Turn constants
-	Takes       []string // the states in which the picture has an edge for it (agentx-architecture 6.1)
-	Wordless    string   // what is said where no text is given; "" where one is needed
+	States      []string // the states with a transition for it (agentx-architecture 6.1)
+	DefaultText string   // the text if none is given; "" if one is required
 	letter      string   // of the type, in the names of replies
 }
 
-// ReplyVerbs lists the ways to take part in a thread; the first one goes on with it.
+// ReplyVerbs lists the kinds of replies; the first one continues a thread.
 var ReplyVerbs = []ReplyVerb{
 	{
 		Name: "question", Short: "Ask on after an answer: the next round", Type: schemas.TurnQuestion, letter: "q",
-		Takes: []string{schemas.ClarificationAnswered},
+		States: []string{schemas.ClarificationAnswered},
 	},
 	{
 		Name: "answer", Short: "Answer a question", Type: schemas.TurnAnswer, letter: "a",
-		Takes: []string{schemas.ClarificationPending, schemas.ClarificationStale},
+		States: []string{schemas.ClarificationPending, schemas.ClarificationStale},
 	},
 	{
 		Name: "resolve", Short: "Settle a matter that was answered or escalated", Type: schemas.TurnResolution, letter: "r",
-		Takes: []string{schemas.ClarificationAnswered, schemas.ClarificationEscalated},
+		States: []string{schemas.ClarificationAnswered, schemas.ClarificationEscalated},
 	},
 	{
 		Name: "escalate", Short: "Hand a matter to a human", Type: schemas.TurnEscalation, letter: "e",
-		Takes:    []string{schemas.ClarificationPending, schemas.ClarificationAnswered, schemas.ClarificationStale},
-		Wordless: "A human is asked to decide.",
+		States:      []string{schemas.ClarificationPending, schemas.ClarificationAnswered, schemas.ClarificationStale},
+		DefaultText: "A human is asked to decide.",
 	},
 	{
 		Name: "abandon", Short: "Drop a question that nobody has answered", Type: schemas.TurnAbandonment, letter: "x",
-		Takes:    []string{schemas.ClarificationPending},
-		Wordless: "The answer is not needed any more.",
+		States:      []string{schemas.ClarificationPending},
+		DefaultText: "The answer is not needed any more.",
 	},
 }
 
 // When names the states in which the reply is possible: "a, b or c".
 func (r *ReplyVerb) When() string {
-	last := len(r.Takes) - 1
+	last := len(r.States) - 1
 	if last == 0 {
-		return r.Takes[0]
+		return r.States[0]
 	}
-	return strings.Join(r.Takes[:last], ", ") + " or " + r.Takes[last]
+	return strings.Join(r.States[:last], ", ") + " or " + r.States[last]
 }
 
-// ReplyRequest is what somebody says in a thread.
+// ReplyRequest is a reply in a thread.
 type ReplyRequest struct {
 	Verb  string // the name of one of ReplyVerbs
 	ID    string // of the clarification, or the name of its request
-	Text  string // "": what the verb says without words
-	From  string // who says so; "": the caller
+	Text  string // "": the verb's default text
+	From  string // the author; "": the caller
 	NoRun bool   // only write the reply
 }
 
-// Reply writes a Reply and runs the tree, so that it takes effect. What a run would refuse is refused before anything is
-// written; the same call again is the same reply. The result is nil where the thread was not changed, and counts also with an
+// Reply writes a Reply and runs the tree to apply it. A reply that a run would refuse is refused before it is written;
+// repeating a call returns the same reply. The result is nil if the thread was not changed, and valid even with an
 // error.
-func Reply(ctx context.Context, env Env, q ReplyRequest) (*Said, error) {
+func Reply(ctx context.Context, env Env, q ReplyRequest) (*ThreadResult, error) {
 	i := slices.IndexFunc(ReplyVerbs, func(r ReplyVerb) bool { return r.Name == q.Verb })
 	if i < 0 {
 		return nil, badRequest("nobody can %q a clarification", q.Verb)
@@ -83,7 +83,7 @@ func Reply(ctx context.Context, env Env, q ReplyRequest) (*Said, error) {
 		return nil, badRequest("the text is not UTF-8")
 	}
 	r := &ReplyVerbs[i]
-	text := r.Wordless
+	text := r.DefaultText
 	if q.Text != "" {
 		text = env.redact("the text", q.Text)
 	}
@@ -109,8 +109,8 @@ func Reply(ctx context.Context, env Env, q ReplyRequest) (*Said, error) {
 	return env.reply(ctx, o, &m, r, from, text, q.NoRun)
 }
 
-// reply writes a reply to a thread, makes it take effect, and tells the outcome.
-func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *ReplyVerb, from, text string, noRun bool) (*Said, error) {
+// reply writes a reply to a thread, applies it, and returns the outcome.
+func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *ReplyVerb, from, text string, noRun bool) (*ThreadResult, error) {
 	spec := &schemas.ReplySpec{Clarification: m.Request, Type: r.Type, From: from, Body: text}
 	if m.Entry == nil {
 		spec.Clarification = m.ID
@@ -118,7 +118,7 @@ func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *R
 	if r.Type == schemas.TurnQuestion {
 		spec.Run = e.runOf(m)
 	}
-	name, ok := r.said(o.tree, m, spec)
+	name, ok := r.findReply(o.tree, m, spec)
 	if ok {
 		e.note("already said")
 	} else {
@@ -140,12 +140,12 @@ func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *R
 	}
 	after, err := findThread(o.tree, word)
 	if err == nil {
-		err = r.judge(&after, name)
+		err = r.replyError(&after, name)
 	}
 	if err != nil {
 		return nil, typed(err)
 	}
-	said := e.said(after)
+	said := e.threadResult(after)
 	said.Before, said.Reply = m, r
 	if r.Type == schemas.TurnQuestion {
 		said.Open, err = true, agentError(&after)
@@ -153,7 +153,7 @@ func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *R
 	return said, typed(err)
 }
 
-// runOf is the key of the run that this process is part of, if it is one of the node that asked: then the node waits
+// runOf returns the key of the run that this process is part of, if it is a run of the asking node, which then waits
 // for the answer.
 func (e Env) runOf(m *controllers.Thread) string {
 	if spec := requestSpec(m.Entry); spec != nil && sameTask(spec.Run, e.Caller.RunKey()) {
@@ -162,9 +162,9 @@ func (e Env) runOf(m *controllers.Thread) string {
 	return ""
 }
 
-// said finds the reply that says the same, in this round or, where it took the thread to the next one, in the round before:
-// a call that is repeated, because it was killed say, is the same reply. Without one, name is that of a new reply.
-func (r *ReplyVerb) said(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) (name string, ok bool) {
+// findReply finds an equal reply, in this round or, for a reply that starts the next round, in the previous one: a
+// repeated call, for example after a kill, is the same reply. If there is none, name is the name for a new reply.
+func (r *ReplyVerb) findReply(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) (name string, ok bool) {
 	rounds := []int{m.Round}
 	if r.Type == schemas.TurnQuestion || r.Type == schemas.TurnResolution {
 		rounds = append(rounds, m.Round-1)
@@ -188,8 +188,8 @@ func replyName(m *controllers.Thread, spec *schemas.ReplySpec, letter string, ro
 	return specs.FitName(base, "-"+letter+"-"+specs.NameDigest(3, spec.Clarification, spec.Type, spec.From, spec.Body, round))
 }
 
-// check refuses what a run would refuse, before anything is written: what the picture of the states has no place for,
-// what is for another agent to say, and an answer that says nothing.
+// check returns an error for what a run would refuse, before anything is written: a reply without a transition in the
+// present state, an answer by another agent, and an empty answer.
 func (r *ReplyVerb) check(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) error {
 	switch {
 	case m.Refused():
@@ -199,24 +199,24 @@ func (r *ReplyVerb) check(t *state.Tree, m *controllers.Thread, spec *schemas.Re
 	case r.Type == schemas.TurnAnswer && spec.From != m.To && isAgent(t, spec.From):
 		return &clarify.Error{Kind: clarify.ScopeViolation, Message: fmt.Sprintf(
 			"agent '%s' cannot answer %s, which asks '%s'; a person may, under another name", spec.From, m.Title(), m.To)}
-	case m.Status == "" && slices.Contains(r.Takes, schemas.ClarificationPending):
-		return nil // it is pending as soon as a run has accepted it
+	case m.Status == "" && slices.Contains(r.States, schemas.ClarificationPending):
+		return nil // it is pending once a run has accepted it
 	case r.Type == schemas.TurnQuestion && m.Status == schemas.ClarificationEscalated && m.Round >= m.MaxRounds:
 		return clarify.NewMaxRounds(m.Title(), m.MaxRounds)
-	case !slices.Contains(r.Takes, m.Status):
+	case !slices.Contains(r.States, m.Status):
 		return fmt.Errorf("%s is %s; to %s it must be %s", m.Title(), ThreadState(m.Status), r.Name, r.When())
 	}
 	return r.objection(t, m, spec)
 }
 
-// objection is what the request itself would have against a reply for which there is an edge.
+// objection returns the request's objection to a reply for which there is a transition.
 func (r *ReplyVerb) objection(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) error {
 	request := requestSpec(m.Entry)
 	if request == nil {
 		return nil // the run imports the question first
 	}
 	st := *requestStatus(m.Entry)
-	st.Phase = m.Status // another program may have moved it
+	st.Phase = m.Status // another program may have changed it
 	why := clarify.Objection(request, &st, clarify.Reply{Spec: spec, Agent: isAgent(t, spec.From)})
 	switch {
 	case why == "":
@@ -227,7 +227,7 @@ func (r *ReplyVerb) objection(t *state.Tree, m *controllers.Thread, spec *schema
 	return &clarify.Error{Kind: clarify.ScopeViolation, Message: why}
 }
 
-// ThreadState is the state of a thread for a message.
+// ThreadState describes the state of a thread in messages.
 func ThreadState(status string) string {
 	if status == "" {
 		return "not taken by a run yet"
@@ -235,8 +235,8 @@ func ThreadState(status string) string {
 	return status
 }
 
-// judge is what went wrong with a reply that was written.
-func (r *ReplyVerb) judge(m *controllers.Thread, name string) error {
+// replyError returns why a written reply was refused, or nil.
+func (r *ReplyVerb) replyError(m *controllers.Thread, name string) error {
 	for _, x := range requestStatus(m.Entry).Refused {
 		if x.Name == name {
 			return fmt.Errorf("%s was not changed: %s", m.Title(), x.Message)

@@ -13,44 +13,44 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// RunRequest asks for a run of the loop.
+// RunRequest requests a run of the loop.
 type RunRequest struct {
-	Watch  bool   // stay, and run whenever something changes
-	Commit bool   // commit what was written, whatever the settings say
-	Push   bool   // share the branch; it implies Commit
+	Watch  bool   // keep running after each change
+	Commit bool   // commit the written files even if the settings do not ask for it
+	Push   bool   // share the branch; implies Commit
 	Object string // the DAG to run, as dag/NAME; "": everything
-	Node   string // the node of Object to run, with all that it needs; "": all of it
+	Node   string // the node of Object to run, with its dependencies; "": all nodes
 }
 
-// RunResult is how a run ended.
+// RunResult is the outcome of a run.
 type RunResult struct {
-	Objects   []state.Count `json:"objects"` // in the order of the table of kinds
-	Ready     int           `json:"ready"`
-	Total     int           `json:"total"`
-	Unchanged bool          `json:"unchanged,omitempty"` // nothing had changed since the last run
-	Ran       int           `json:"ran"`
-	Wrote     int           `json:"wrote"`
-	Commit    string        `json:"commit,omitempty"`
-	Pushed    bool          `json:"pushed,omitempty"`   // all that is committed is on the remote
-	Took      bool          `json:"took,omitempty"`     // what others pushed was merged
-	Held      bool          `json:"held,omitempty"`     // the memory waits for a lock; the next run goes on
-	Waits     []string      `json:"waits,omitempty"`    // what people have to do, a line each
-	NotReady  []ObjectRow   `json:"notReady,omitempty"` // set by Explain; left out where the run did not need to look
+	Objects    []state.Count `json:"objects"` // in the order of the table of kinds
+	Ready      int           `json:"ready"`
+	Total      int           `json:"total"`
+	Unchanged  bool          `json:"unchanged,omitempty"` // nothing had changed since the last run
+	Ran        int           `json:"ran"`
+	Wrote      int           `json:"wrote"`
+	Commit     string        `json:"commit,omitempty"`
+	Pushed     bool          `json:"pushed,omitempty"`   // all commits are on the remote
+	Pulled     bool          `json:"took,omitempty"`     // commits of others were merged
+	MemoryBusy bool          `json:"held,omitempty"`     // the memory waits for a lock; the next run continues
+	Waits      []string      `json:"waits,omitempty"`    // actions for people, one per line
+	NotReady   []ObjectRow   `json:"notReady,omitempty"` // set by Explain; absent if the run did not read the tree
 
 	Verdict  Code                      `json:"-"` // OK, Invalid or NotReady, and Busy if something is held
-	Busy     error                     `json:"-"` // what could not be locked; nil: nothing
-	Sent     bool                      `json:"-"` // something was pushed
-	Standing controllers.StandingCount `json:"-"` // of all objects, where the run looked
-	Unready  []*state.Entry            `json:"-"` // that wait, failed or are invalid, where the run looked
+	Busy     error                     `json:"-"` // the lock that was not available; nil: none
+	Sent     bool                      `json:"-"` // a commit was pushed
+	Standing controllers.StandingCount `json:"-"` // of all objects, if the run read the tree
+	Unready  []*state.Entry            `json:"-"` // objects that wait, failed or are invalid, if the run read the tree
 
-	tree *state.Tree // nil where the run did not look
+	tree *state.Tree // nil if the run did not read the tree
 	only *controllers.Selection
 }
 
-// Looked reports whether the run read the tree.
-func (r *RunResult) Looked() bool { return r.tree != nil }
+// HasTree reports whether the run read the tree.
+func (r *RunResult) HasTree() bool { return r.tree != nil }
 
-// Entries are the objects that the run was about, by kind and name; none where it did not look.
+// Entries are the selected objects, by kind and name; none without a tree.
 func (r *RunResult) Entries() iter.Seq[*state.Entry] {
 	if r.tree == nil {
 		return func(func(*state.Entry) bool) {}
@@ -58,7 +58,7 @@ func (r *RunResult) Entries() iter.Seq[*state.Entry] {
 	return r.only.Entries(r.tree)
 }
 
-// Problems lists what is wrong with the files of these objects, and where the run was about everything, of all files.
+// Problems lists the problems of the selected objects, or of all files if everything was selected.
 func (r *RunResult) Problems() (out []schemas.Problem) {
 	if r.tree != nil && r.only == nil {
 		return r.tree.Problems()
@@ -69,7 +69,7 @@ func (r *RunResult) Problems() (out []schemas.Problem) {
 	return out
 }
 
-// ObjectRow is one object, and why it is as it is.
+// ObjectRow is one object with the reason for its state.
 type ObjectRow struct {
 	Ref    string `json:"ref"`
 	Phase  string `json:"phase,omitempty"`
@@ -83,7 +83,7 @@ func (r *RunResult) Explain() {
 	}
 }
 
-// Run does what is missing until nothing is left to do.
+// Run drives the tree to its fixed point.
 func Run(ctx context.Context, env Env, q RunRequest) (RunResult, error) {
 	only, err := env.selection(ctx, q)
 	if err != nil {
@@ -101,7 +101,7 @@ func Run(ctx context.Context, env Env, q RunRequest) (RunResult, error) {
 	return r, typed(err)
 }
 
-// selection reads what to perform; nil is everything.
+// selection returns the selected effects; nil selects all.
 func (e Env) selection(ctx context.Context, q RunRequest) (*controllers.Selection, error) {
 	switch {
 	case q.Object == "":
@@ -132,13 +132,13 @@ func (e Env) selection(ctx context.Context, q RunRequest) (*controllers.Selectio
 	return &controllers.Selection{DAG: found.Name, Nodes: []string{q.Node}}, nil
 }
 
-// run runs the loop for people, who see what is said in clarifications.
+// run runs the loop for people, and shows clarification events.
 func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
 	out, err := e.runLoop(ctx, q, true)
 	if err != nil {
 		return RunResult{}, err
 	}
-	if out.Tree == nil && out.Verdict != controllers.ExitReady { // it had no need to read what is wrong
+	if out.Tree == nil && out.Verdict != controllers.ExitReady { // the run did not read the tree, which has the problems
 		s, t, err := e.load(ctx)
 		if err == nil {
 			err = s.Close()
@@ -151,10 +151,10 @@ func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
 	return newRunResult(out), nil
 }
 
-// newRunResult collects what is to be said about a run.
+// newRunResult collects the report about a run.
 func newRunResult(out engine.Result) RunResult {
-	r := RunResult{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, Held: out.MemoryBusy,
-		Pushed: out.Pushed, Took: out.Pulled, Sent: out.Sent, Verdict: Code(out.Verdict)}
+	r := RunResult{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, MemoryBusy: out.MemoryBusy,
+		Pushed: out.Pushed, Pulled: out.Pulled, Sent: out.Sent, Verdict: Code(out.Verdict)}
 	if out.MemoryBusy {
 		r.Verdict = Busy
 	}

@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// AllowSecret is the comment by which a person says that a line has no secret, whatever it looks like.
+	// AllowSecret is the comment by which a person marks a line as free of secrets.
 	AllowSecret = "reconcile:allow-secret"
-	// largestScanned bounds the files that are read, in bytes. reconcile writes none that is larger.
+	// largestScanned bounds the files that are read, in bytes. reconcile writes no larger ones.
 	largestScanned = 256 << 20
 )
 
 // SecretScan is the result of ScanSecrets.
 type SecretScan struct {
-	Files   int           `json:"files"` // that were read
+	Files   int           `json:"files"` // number of files read
 	Secrets []FoundSecret `json:"secrets"`
-	Skipped []string      `json:"skipped,omitempty"` // files that were not read, each with the reason
+	Skipped []string      `json:"skipped,omitempty"` // skipped files, each with the reason
 }
 
-// FoundSecret is the place of a secret, and nothing of what it is.
+// FoundSecret is the place of a secret, without its content.
 type FoundSecret struct {
 	schemas.Place
 	Rule string `json:"rule"`
 }
 
-// ScanSecrets looks for secrets and private text in files and folders; without any, in all that the tree keeps.
+// ScanSecrets finds secrets and private text in files and folders, or by default in all files of the tree.
 func ScanSecrets(ctx context.Context, env Env, paths []string) (scan SecretScan, err error) {
 	defer func() { err = typed(err) }()
 	s, err := env.Tree.Open()
@@ -51,7 +51,7 @@ func ScanSecrets(ctx context.Context, env Env, paths []string) (scan SecretScan,
 	scan.Secrets = []FoundSecret{}
 	if len(paths) > 0 {
 		for _, p := range paths {
-			if err := scan.walk(ctx, env.here(p), filepath.ToSlash(p)); err != nil {
+			if err := scan.walk(ctx, env.callerPath(p), filepath.ToSlash(p)); err != nil {
 				return scan, err
 			}
 		}
@@ -69,7 +69,7 @@ func ScanSecrets(ctx context.Context, env Env, paths []string) (scan SecretScan,
 	return scan, nil
 }
 
-// walk reads the regular files at and below full, in order of their names; links are not followed.
+// walk reads the regular files in full, in order of their names; it does not follow links.
 func (r *SecretScan) walk(ctx context.Context, full, shown string) error {
 	return filepath.WalkDir(full, func(name string, d fs.DirEntry, err error) error {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
@@ -92,7 +92,7 @@ func (r *SecretScan) walk(ctx context.Context, full, shown string) error {
 	})
 }
 
-// read searches one file. One that is gone meanwhile is skipped.
+// read scans one file. A deleted one is skipped.
 func (r *SecretScan) read(name, shown string) error {
 	info, err := os.Lstat(name)
 	if err == nil && info.Size() > largestScanned {
@@ -117,11 +117,11 @@ func (r *SecretScan) read(name, shown string) error {
 	return nil
 }
 
-// search adds what is found in a text.
+// search adds the findings in a text.
 func (r *SecretScan) search(text, shown string) {
 	found := slices.Concat(secrets.Find(text), secrets.Private(text))
 	slices.SortFunc(found, func(a, b secrets.Finding) int { return cmp.Compare(a.Start, b.Start) })
-	line, start := 1, 0 // of the line of the finding
+	line, start := 1, 0 // of the finding's line
 	for _, f := range found {
 		line += strings.Count(text[start:f.Start], "\n")
 		start += strings.LastIndexByte(text[start:f.Start], '\n') + 1
@@ -133,7 +133,7 @@ func (r *SecretScan) search(text, shown string) {
 	}
 }
 
-// Problems are the secrets as problems of their files.
+// Problems converts the secrets to problems of their files.
 func (r *SecretScan) Problems() []schemas.Problem {
 	out := make([]schemas.Problem, len(r.Secrets))
 	for i, f := range r.Secrets {

@@ -12,16 +12,16 @@ import (
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// SearchRequest asks for what fits a text. Domains and kinds are those of nodes; none means all.
+// SearchRequest is a search. Domains and kinds are those of nodes; none means all.
 type SearchRequest struct {
 	Text                   string
 	Domains, Kinds, Labels []string
 	Limit                  int
 	Mode                   string  // one of SearchModes
-	Explain                bool    // add what people stated of each result
-	Thorough               bool    // look at more candidates
-	MinSimilarity          float32 // by meaning, the least cosine: 0 to 1
-	// Of the mode related: the share of meaning, the least score, how many edges to go, and of which types.
+	Explain                bool    // add the facts about each result
+	Thorough               bool    // examine more candidates
+	MinSimilarity          float32 // minimum cosine similarity: 0 to 1
+	// For the mode related: the weight of the similarity, the minimum score, the number of edges, and their types.
 	Alpha, MinScore float64
 	Depth           int
 	Edges           []string
@@ -32,7 +32,7 @@ func NewSearch() SearchRequest {
 	return SearchRequest{Limit: 10, Mode: string(vectors.Hybrid), Alpha: 0.7, Depth: 2}
 }
 
-// RelatedMode is the mode of search that goes by meaning first and then over edges.
+// RelatedMode is the mode that searches by similarity first and then follows edges.
 const RelatedMode = string(vectors.Related)
 
 // SearchModes are the modes of search.
@@ -44,13 +44,13 @@ func SearchModes() []string {
 	return out
 }
 
-// SearchResult is what was found.
+// SearchResult are the results of a search.
 type SearchResult struct {
 	Query        string       `json:"query"`
 	Status       string       `json:"status"` // found, or no_matches
 	Results      []answer.Hit `json:"results"`
 	AlsoExistsIn []string     `json:"also_exists_in,omitempty"`
-	Hint         string       `json:"hint,omitempty"` // what to do where nothing was found
+	Hint         string       `json:"hint,omitempty"` // what to try if there are no matches
 }
 
 // Search finds code, documents, decisions and work by words, meaning and relations.
@@ -71,8 +71,8 @@ func Search(ctx context.Context, env Env, q SearchRequest) (*SearchResult, *Pend
 	})
 }
 
-// warnSearch reports what a search did without. That vectors are still being made is not reported; that they may not be made
-// is.
+// warnSearch reports missing parts of a search. It does not report vectors that are still being computed, but does
+// report an endpoint that is not allowed.
 func (x *indexed) warnSearch(w error) {
 	missing := errors.Is(w, vectors.ErrNoVectors)
 	switch {
@@ -144,7 +144,7 @@ func (q *SearchRequest) query() (vectors.Query, error) {
 	return out, err
 }
 
-// checkQuery refuses texts that nothing can be found by.
+// checkQuery returns an error for an empty or too long text.
 func checkQuery(text string) error {
 	const longest = 10_000
 	switch {
@@ -156,7 +156,7 @@ func checkQuery(text string) error {
 	return nil
 }
 
-// expansion is how the mode related goes on from what it found.
+// expansion returns the parameters of the mode related.
 func (q *SearchRequest) expansion() (x graph.Expansion, err error) {
 	switch {
 	case !(q.Alpha > 0 && q.Alpha <= 1):
@@ -171,10 +171,10 @@ func (q *SearchRequest) expansion() (x graph.Expansion, err error) {
 	return x, err
 }
 
-// hint says what to do where nothing was found. unknown means that what was searched has none of the words.
+// hint says what to try if there are no matches. unknown means that the index has none of the words.
 func (q *SearchRequest) hint(unknown bool, elsewhere []string) string {
 	if unknown && len(lexical.Terms(q.Text)) == 0 {
-		return withoutTerms(q.Text)
+		return noTermsHint(q.Text)
 	}
 	if len(elsewhere) > 0 {
 		return "there is something in " + strings.Join(elsewhere, " and ") + ": search without --domain"
@@ -197,8 +197,8 @@ func (q *SearchRequest) hint(unknown bool, elsewhere []string) string {
 	return "something has the words, but not with these filters: search without " + strings.Join(narrow, ", ")
 }
 
-// withoutTerms says why nothing is found by a text that has no terms.
-func withoutTerms(text string) string {
+// noTermsHint explains why a text without terms has no matches.
+func noTermsHint(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 		return "stop words, such as a, the and what, are too common to be searched for; add words that say what it is about"
 	}

@@ -13,13 +13,13 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// SearchEvalRequest asks how well the functions of a folder of Go code are found by what they do.
+// SearchEvalRequest requests how well the functions of a folder of Go code are found by their doc comments.
 type SearchEvalRequest struct {
 	Dir       string
 	Questions int // 0: all
 }
 
-// SearchEvalResult are the figures of an evaluation.
+// SearchEvalResult has the metrics of an evaluation.
 type SearchEvalResult struct {
 	Folder    string    `json:"folder"`
 	Files     int       `json:"files"`
@@ -28,14 +28,14 @@ type SearchEvalResult struct {
 	Rankings  []Ranking `json:"rankings"`
 }
 
-// Ranking are the figures of one mode of search.
+// Ranking has the metrics of one search mode.
 type Ranking struct {
 	By       string  `json:"by"`
 	MRR10    float64 `json:"mrr10"`
 	Recall10 float64 `json:"recall10"`
 }
 
-// SearchEval measures how well functions are found by what they do: by the first sentences of their doc comments.
+// SearchEval measures how well functions are found by the first sentences of their doc comments.
 func SearchEval(ctx context.Context, env Env, q SearchEvalRequest) (r SearchEvalResult, err error) {
 	defer func() { err = typed(err) }()
 	if q.Questions < 0 {
@@ -72,7 +72,7 @@ type goCode struct {
 	modules   source.Modules
 }
 
-// read reads the files, but for tests and third-party code.
+// read reads the files, without tests and third-party code.
 func (c *goCode) read(ctx context.Context, dir string) error {
 	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil {

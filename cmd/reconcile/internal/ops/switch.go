@@ -16,30 +16,31 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// SwitchRequest asks for a session to be the active one of its owner.
+// SwitchRequest requests that a session becomes its owner's only active one.
 type SwitchRequest struct {
 	Session string // its name, or session/NAME
-	NoRun   bool   // only edit the specs; the next run follows them
+	NoRun   bool   // only edit the specs; the next run applies them
 }
 
-// SwitchResult is what a switch changed.
+// SwitchResult is the outcome of a switch.
 type SwitchResult struct {
 	Session schemas.Ref
-	Edits   []PhaseEdit // the specs that were changed; none where the session was the active one already
-	Run     *RunResult  // the run that followed; nil: there was none
+	Edits   []PhaseEdit // the changed specs; none if the session was the only active one already
+	Run     *RunResult  // the run that applied them; nil: none
 }
 
 // PhaseEdit is one spec that Switch changes.
 type PhaseEdit struct {
 	Ref   schemas.Ref
 	Path  string
-	Phase string // that the spec asks for now
+	Phase string // the new phase in the spec
 
 	data []byte
 }
 
-// Switch makes a session the active one of its owner: its spec asks for Active, and the owner's other sessions that ask for
-// Active then ask for Paused. Then the tree is run once. The result counts also with an error, for what was edited.
+// Switch makes a session the only active one of its owner: it sets the phase in its spec to Active, and in the owner's
+// other active sessions to Paused. Then it runs the tree once. The result is valid even with an error, for the edits
+// that were made.
 func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err error) {
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -62,11 +63,11 @@ func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err 
 		return r, typed(err)
 	}
 	r.Session, r.Edits = e.Ref, edits
-	r.Run, err = env.follow(ctx, t, q.NoRun)
+	r.Run, err = env.applyByRun(ctx, t, q.NoRun)
 	return r, typed(err)
 }
 
-// findSession takes health as well as session/health.
+// findSession accepts health as well as session/health.
 func findSession(t *state.Tree, word string) (*state.Entry, error) {
 	ref := schemas.Ref{Kind: schemas.SessionKind.Name, Name: word}
 	if schemas.CheckName(word) != nil {
@@ -88,8 +89,8 @@ func findSession(t *state.Tree, word string) (*state.Entry, error) {
 	return e, nil
 }
 
-// planSwitch works out the new text of every spec that must change; those that pause come first, so that a switch that
-// is cut short leaves no two sessions active.
+// planSwitch computes the new text of every spec that must change. Specs to pause come first, so that an interrupted
+// switch leaves no two sessions active.
 func planSwitch(root *os.Root, t *state.Tree, to *state.Entry) ([]PhaseEdit, error) {
 	var edits []PhaseEdit
 	var problems []error
@@ -117,7 +118,7 @@ func sessionSpec(e *state.Entry) *schemas.SessionSpec {
 	return schemas.SpecAs[*schemas.SessionSpec](e.Object)
 }
 
-// editPhase changes the phase in a spec's text, and makes sure that the decoder sees exactly that change.
+// editPhase changes the phase in a spec's text, and verifies with the decoder that nothing else changed.
 func editPhase(root *os.Root, t *state.Tree, e *state.Entry, phase string) (PhaseEdit, error) {
 	path := e.Object.Path
 	byHand := func(err error) error {

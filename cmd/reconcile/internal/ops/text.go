@@ -9,13 +9,13 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Text is a text of a request. It is read when the rest of the request is known to be right.
+// Text is a named text of a request. It is read only after the rest of the request was checked.
 type Text struct {
 	Name string
 	io.Reader
 }
 
-// textLimit bounds what is read as a conversation or summary: far more than any session has.
+// textLimit bounds a conversation or summary, in bytes: far more than any session has.
 const textLimit = 256 << 20
 
 // StreamText is a text that is read to the end of a stream.
@@ -23,7 +23,7 @@ func StreamText(name string, from io.Reader) Text {
 	return Text{name, &textReader{name: name, from: from}}
 }
 
-// FileText is the text of a file, named from where the process runs. The file is opened when it is read.
+// FileText is the text of a file, relative to the process's folder. The file is opened at the first read.
 func FileText(file string) Text { return Text{file, &textReader{name: file}} }
 
 // textReader reads a text up to the limit.
@@ -50,7 +50,7 @@ func (r *textReader) Read(p []byte) (n int, err error) {
 		err = fmt.Errorf("read %s: %w", r.name, regular.Cause(err))
 	}
 	if err != nil && r.file != nil {
-		_ = r.file.Close() // it was only read
+		_ = r.file.Close() // opened for reading only
 	}
 	return n, err
 }

@@ -7,17 +7,16 @@ import (
 	"reconcile.dev/reconcile/controllers"
 )
 
-// ThreadsRequest asks for what agents ask each other. Of ID, Issue and Troubled at most one is set.
+// ThreadsRequest requests clarifications. Of ID, Issue and Troubled at most one is set.
 type ThreadsRequest struct {
 	ID       string // of one clarification, or the name of its request
-	Issue    *int   // all that were asked about an issue
-	Troubled bool   // the open ones that are overdue, go in circles or wait for each other
-	NoRun    bool   // do not bring the tree up to date before
+	Issue    *int   // all about an issue
+	Troubled bool   // open ones that are overdue, do not progress, or wait for each other
+	NoRun    bool   // do not update the tree first
 }
 
-// Threads lists clarifications by issue and number: those that are open, unless the request asks for others. The
-// list is never nil. The tree is
-// brought up to date before, so that what is overdue is asked again or handed to a person.
+// Threads lists clarifications by issue and number: the open ones, unless the request selects others. The list is never
+// nil. It updates the tree first, so that overdue questions are asked again or escalated to a person.
 func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]controllers.Thread, error) {
 	if q.ID != "" {
 		if err := checkThreadWord(q.ID); err != nil {

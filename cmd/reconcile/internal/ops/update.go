@@ -13,25 +13,25 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// View shows a run of the loop while it goes on.
+// View shows a run of the loop in progress.
 type View interface {
 	engine.Sink
 	Close()
 }
 
-// unseen is the view of a run that is not shown, but for warnings.
-type unseen struct {
+// silentView is the view of a run that shows only warnings.
+type silentView struct {
 	render.Silent
 	warn func(text string)
 }
 
-func (unseen) Said(*controllers.Clarified) {}
-func (unseen) Missed(int)                  {}
-func (u unseen) Warn(text string)          { u.warn(text) }
+func (silentView) Said(*controllers.Clarified) {}
+func (silentView) Missed(int)                  {}
+func (u silentView) Warn(text string)          { u.warn(text) }
 
-// runLoop runs the loop over the tree; talk shows what is said in clarifications.
+// runLoop runs the loop on the tree; talk shows clarification events.
 func (e Env) runLoop(ctx context.Context, q engine.Request, talk bool) (engine.Result, error) {
-	var view View = unseen{warn: e.warn}
+	var view View = silentView{warn: e.warn}
 	if e.View != nil {
 		view = e.View(talk)
 	}
@@ -43,9 +43,9 @@ func (e Env) runLoop(ctx context.Context, q engine.Request, talk bool) (engine.R
 	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Inside: e.Caller.Run(), WarnIndex: e.warnIndex}, q)
 }
 
-// update brings the tree up to date by a run, so that questions whose time is over are noticed and what was written takes
-// effect. With DecideOnly nothing is started and nothing is waited for. With noRun, while
-// another run is at work, and as a part of one, it only looks: that run does the rest. whole reports whether the memory is up to date with the tree, too.
+// update updates the tree by a run, so that expired questions are noticed and written files are applied. With
+// DecideOnly it starts nothing and waits for nothing. With noRun, while another run is active, or inside a run, it only
+// reads the tree: that run does the rest. whole reports whether the memory is up to date, too.
 func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Request) (whole bool, err error) {
 	switch {
 	case noRun || e.Caller.InRun():
@@ -69,7 +69,7 @@ func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Reque
 	return whole, o.refresh(ctx, nil)
 }
 
-// anyClaim reports whether a live process performs something in this tree.
+// anyClaim reports whether a live process performs an effect in this tree.
 func anyClaim(t *state.Tree) bool {
 	for e := range (*controllers.Selection)(nil).Entries(t) {
 		if len(e.Claims) > 0 {
@@ -79,8 +79,8 @@ func anyClaim(t *state.Tree) bool {
 	return false
 }
 
-// lockTimeout gives the error of a lock that was not available its kind, and says what happens next; other errors it leaves
-// alone.
+// lockTimeout converts a busy lock's error to an error of that kind with the next step; other errors are returned
+// unchanged.
 func lockTimeout(err error, next string) error {
 	if !errors.Is(err, state.ErrBusy) {
 		return err
@@ -89,8 +89,8 @@ func lockTimeout(err error, next string) error {
 	return &clarify.Error{Kind: clarify.LockTimeout, Message: why + "; " + next}
 }
 
-// recordHook writes the hook record that decide makes of the tree as it is under its lock, so that of several who
-// decide at once each sees what the others recorded. With nil nothing is written.
+// recordHook writes the hook record that decide returns for the tree, which is read under its lock: concurrent
+// decisions see each other's records. If decide returns nil, nothing is written.
 func (o *openTree) recordHook(ctx context.Context, decide func(*state.Tree) (*schemas.Run, error)) (err error) {
 	lock, err := o.store.Lock(ctx)
 	if err != nil {

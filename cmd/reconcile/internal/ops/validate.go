@@ -17,21 +17,21 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// ValidateRequest asks what is wrong with spec files.
+// ValidateRequest requests a validation of spec files.
 type ValidateRequest struct {
-	Paths []string // files and folders, named from where the caller is; none: all of the tree
+	Paths []string // files and folders, relative to the caller's folder; none: the whole tree
 }
 
-// Validation is what is wrong with spec files.
+// Validation has the problems of spec files.
 type Validation struct {
-	Files    int               `json:"files"` // that were checked
+	Files    int               `json:"files"` // number of checked files
 	Errors   int               `json:"errors"`
 	Warnings int               `json:"warnings"`
 	Problems []schemas.Problem `json:"problems"`
 }
 
-// Validate checks the spec files of the tree by the code that a run uses. Files outside the tree's specs are checked each by
-// itself: what they refer to is not looked up.
+// Validate checks the spec files of the tree with the code of a run. Files outside the tree's specs are checked
+// individually: their references are not resolved.
 func Validate(ctx context.Context, env Env, q ValidateRequest) (Validation, error) {
 	v := Validation{Problems: []schemas.Problem{}}
 	s, t, err := env.load(ctx)
@@ -43,7 +43,7 @@ func Validate(ctx context.Context, env Env, q ValidateRequest) (Validation, erro
 		v.Files, v.Problems = countFiles(s, t), append(v.Problems, tree.Problems(s, t)...)
 	}
 	for _, p := range q.Paths {
-		if err := v.check(s, t, env.within(p), p); err != nil {
+		if err := v.check(s, t, env.callerPath(p), p); err != nil {
 			return v, typed(err)
 		}
 	}
@@ -57,7 +57,7 @@ func Validate(ctx context.Context, env Env, q ValidateRequest) (Validation, erro
 	return v, nil
 }
 
-// Verdict is Invalid where there are errors.
+// Verdict is Invalid if there are errors.
 func (v Validation) Verdict() Code {
 	if v.Errors > 0 {
 		return Invalid
@@ -65,7 +65,7 @@ func (v Validation) Verdict() Code {
 	return OK
 }
 
-// countFiles counts the spec files that are known by an object or by a problem, and the settings.
+// countFiles counts the spec files with an object or a problem, and the settings.
 func countFiles(s *state.Store, t *state.Tree) int {
 	files := map[string]bool{}
 	if _, err := s.Root().Lstat(schemas.SettingsPath); err == nil {
@@ -86,20 +86,20 @@ func countFiles(s *state.Store, t *state.Tree) int {
 	return len(files)
 }
 
-// check adds what is to be said about the file or folder full; p is what it is called on the command line.
+// check adds the problems of the file or folder full; p is its name on the command line.
 func (v *Validation) check(s *state.Store, t *state.Tree, full, p string) error {
 	if _, err := os.Stat(full); err != nil {
 		return fmt.Errorf("%s: %w", p, regular.Cause(err))
 	}
-	if rel, ok := below(s.Dir(), full); ok && (isSpecs(t, rel) || rel == schemas.SettingsPath) {
-		v.pick(s, t, rel)
+	if rel, ok := pathBelow(s.Dir(), full); ok && (isSpecs(t, rel) || rel == schemas.SettingsPath) {
+		v.addTreeProblems(s, t, rel)
 		return nil
 	}
-	return v.checkAlone(s, full, p, t.Settings().Limits.FileSize)
+	return v.checkFiles(s, full, p, t.Settings().Limits.FileSize)
 }
 
-// below is the slash path of full below root, if it is there.
-func below(root, full string) (string, bool) {
+// pathBelow returns the slash path of full relative to root, if it is below.
+func pathBelow(root, full string) (string, bool) {
 	a, err1 := realFolder(root, true)
 	b, err2 := realFolder(full, false)
 	if err1 != nil || err2 != nil {
@@ -109,14 +109,14 @@ func below(root, full string) (string, bool) {
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
-// isSpecs reports whether a path is one at which spec files are read.
+// isSpecs reports whether spec files are read from a path.
 func isSpecs(t *state.Tree, p string) bool {
 	folders := t.Settings().Folders
 	return tree.Within(p, folders.Specs) || tree.Within(p, state.ArchiveDir(folders.State))
 }
 
-// pick takes over the problems of the tree's files at and below rel.
-func (v *Validation) pick(s *state.Store, t *state.Tree, rel string) {
+// addTreeProblems adds the problems of the tree's files at and below rel.
+func (v *Validation) addTreeProblems(s *state.Store, t *state.Tree, rel string) {
 	files := map[string]bool{}
 	for _, kind := range t.Kinds() {
 		for _, e := range t.Entries(kind) {
@@ -134,8 +134,8 @@ func (v *Validation) pick(s *state.Store, t *state.Tree, rel string) {
 	v.Files += max(len(files), 1)
 }
 
-// checkAlone judges the spec files at or below full, each by itself; shown is what full is called in the report.
-func (v *Validation) checkAlone(s *state.Store, full, shown string, limit int) error {
+// checkFiles checks the spec files at or below full individually; shown is the name of full in the report.
+func (v *Validation) checkFiles(s *state.Store, full, shown string, limit int) error {
 	return filepath.WalkDir(full, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func isSpecFile(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// readBounded reads a regular file, and not more of it than shows that it is too large.
+// readBounded reads a regular file, but not the content of one that is too large.
 func readBounded(name string, limit int) ([]byte, error) {
 	f, info, err := regular.OpenPath(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -169,12 +169,13 @@ func readBounded(name string, limit int) ([]byte, error) {
 	}
 	defer f.Close()
 	if info.Size() > int64(limit) {
-		return make([]byte, limit+1), nil // the decoder says so, in its own words
+		return make([]byte, limit+1), nil // the decoder reports the error
 	}
 	return io.ReadAll(f)
 }
 
-// realFolder is the path without links in its folders; all says whether a link at its end is followed: a spec may be one.
+// realFolder resolves links in the folders of a path; all says whether a link at its end is resolved, too: a spec may
+// be one.
 func realFolder(p string, all bool) (string, error) {
 	abs, err := filepath.Abs(p)
 	if err != nil {

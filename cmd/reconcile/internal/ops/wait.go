@@ -14,17 +14,17 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// lookEvery is how often Wait looks whether the file of a status changed. One lstat costs some microseconds.
-const lookEvery = 100 * time.Millisecond
+// pollInterval is how often Wait checks the files of statuses. One lstat takes some microseconds.
+const pollInterval = 100 * time.Millisecond
 
-// WaitRequest asks to wait until objects have a condition or a phase.
+// WaitRequest requests to wait until objects have a condition or a phase.
 type WaitRequest struct {
 	Objects []string      // kind/name, or the ids of clarifications
 	For     string        // condition=NAME[=VALUE] or phase=NAME
-	Timeout time.Duration // how long at most; 0: look once
+	Timeout time.Duration // maximum time; 0: check once
 }
 
-// Met is an object that has what was waited for.
+// Met is an object that has the condition or phase.
 type Met struct {
 	Ref       string `json:"ref"`
 	Condition string `json:"condition,omitempty"` // or
@@ -32,7 +32,7 @@ type Met struct {
 	Status    string `json:"status,omitempty"` // of the condition
 }
 
-// String is "dag/checks: Ready True".
+// String returns, for example, "dag/checks: Ready True".
 func (m Met) String() string {
 	if m.Condition == "" {
 		return m.Ref + ": phase " + m.Phase
@@ -40,8 +40,9 @@ func (m Met) String() string {
 	return m.Ref + ": " + m.Condition + " " + m.Status
 }
 
-// Wait waits until all the objects have what is waited for. It looks at the files that other processes write, and runs nothing
-// itself. It warns of an object that is stalled, and waits on. When the time is up it fails, and says what it still waits for.
+// Wait waits until all objects have the condition or phase. It polls the files that other processes write, and runs
+// nothing itself. It warns of stalled objects, and keeps waiting. At the timeout it fails, and names the objects that
+// it still waits for.
 func Wait(ctx context.Context, env Env, q WaitRequest) ([]Met, error) {
 	g, err := parseGoal(q.For)
 	if err != nil {
@@ -75,13 +76,13 @@ func Wait(ctx context.Context, env Env, q WaitRequest) ([]Met, error) {
 	return out, nil
 }
 
-// goal is what wait waits for: a condition with a value, or a phase.
+// goal is a condition with a value, or a phase.
 type goal struct {
-	condition string // "" means that the phase is meant
+	condition string // "": the phase is compared
 	value     string
 }
 
-// parseGoal reads condition=Ready, condition=Stalled=False or phase=Succeeded. A condition that is absent is False.
+// parseGoal parses condition=Ready, condition=Stalled=False or phase=Succeeded. A missing condition counts as False.
 func parseGoal(s string) (goal, error) {
 	what, rest, _ := strings.Cut(s, "=")
 	name, value, given := strings.Cut(rest, "=")
@@ -99,8 +100,8 @@ func parseGoal(s string) (goal, error) {
 	return goal{}, badField("for", " %q: write condition=Ready, condition=Stalled=False or phase=Succeeded", s)
 }
 
-// misspelt is the common condition that a name, which is none of them, was probably meant to be; "" if there is none.
-// Other names are conditions that a kind may have.
+// misspelt returns the common condition that is similar to an unknown name, or "". Other names may be conditions of a
+// kind.
 func misspelt(name string) string {
 	common := []string{schemas.Ready, schemas.Reconciling, schemas.Stalled}
 	if slices.Contains(common, name) {
@@ -116,7 +117,8 @@ func (g goal) String() string {
 	return g.condition + " " + g.value
 }
 
-// metBy looks at what a run made of the spec as it is now: a status of an earlier spec meets nothing.
+// metBy reports whether an object has reached the goal for its present spec: a status of an earlier spec does not
+// count.
 func (g goal) metBy(e *state.Entry) bool {
 	switch {
 	case e == nil || outdated(e):
@@ -142,20 +144,20 @@ func outdated(e *state.Entry) bool {
 	return e.Object != nil && e.HasStatus() && e.Status().Base().ObservedDigest != e.Object.Digest
 }
 
-// until returns when nothing is left to wait for, or with an error when the time is up. The time is real time, whatever
-// the clock of the records says.
+// until returns when all objects have reached the goal, or with an error at the timeout. It uses real time, not the
+// clock of the records.
 func (w *waiter) until(ctx context.Context, timeout time.Duration) error {
 	up, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for open := w.missing(); len(open) > 0; open = w.missing() {
-		if timeout > 0 { // else the error says it, now
+	for open := w.unmet(); len(open) > 0; open = w.unmet() {
+		if timeout > 0 { // otherwise the error reports it
 			w.reportStalled(open)
 		}
 		switch err := w.next(up); {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, context.DeadlineExceeded):
-			return w.late(timeout)
+			return w.timeoutError(timeout)
 		case err != nil:
 			return err
 		}
@@ -170,17 +172,17 @@ type waiter struct {
 	goal     goal
 	refs     []schemas.Ref
 	seen     map[string]stamp
-	reported map[schemas.Ref]string // why an object is stalled, as reported last
+	reported map[schemas.Ref]string // the last reported reason of a stalled object
 }
 
-// stamp is what the file system says of a file; the zero stamp is that of a file that does not exist.
+// stamp is the metadata of a file; the zero stamp is a missing file.
 type stamp struct {
 	size  int64
 	mtime time.Time
 }
 
-// missing lists the objects that are not there yet.
-func (w *waiter) missing() []schemas.Ref {
+// unmet lists the objects that have not reached the goal.
+func (w *waiter) unmet() []schemas.Ref {
 	var out []schemas.Ref
 	for _, ref := range w.refs {
 		if !w.goal.metBy(w.tree.Entry(ref)) {
@@ -190,7 +192,7 @@ func (w *waiter) missing() []schemas.Ref {
 	return out
 }
 
-// reportStalled reports of what is waited for why it is stalled, once for each reason.
+// reportStalled reports stalled objects, once for each reason.
 func (w *waiter) reportStalled(open []schemas.Ref) {
 	for _, ref := range open {
 		e := w.tree.Entry(ref)
@@ -205,14 +207,14 @@ func (w *waiter) reportStalled(open []schemas.Ref) {
 	}
 }
 
-// isStalled reports whether waiting for an object is in vain until somebody does something.
+// isStalled reports whether an object cannot progress without an action.
 func isStalled(e *state.Entry) bool {
 	return e != nil && (e.Broken() || !outdated(e) && controllers.IsStalled(e))
 }
 
-// next waits for a moment, and looks at the objects again whose files changed.
+// next waits briefly, and refreshes objects with changed files.
 func (w *waiter) next(ctx context.Context) error {
-	timer := time.NewTimer(lookEvery)
+	timer := time.NewTimer(pollInterval)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -225,7 +227,7 @@ func (w *waiter) next(ctx context.Context) error {
 	return nil
 }
 
-// changed lists the files of the objects whose stamp differs from the last one seen; at first, all of them.
+// changed lists the files of the objects whose stamp has changed; the first call lists all of them.
 func (w *waiter) changed() []string {
 	first := w.seen == nil
 	if first {
@@ -263,16 +265,16 @@ func (w *waiter) stamp(path string) stamp {
 	return stamp{info.Size(), info.ModTime()}
 }
 
-// late says what is still waited for.
-func (w *waiter) late(timeout time.Duration) error {
+// timeoutError names the objects that have not reached the goal.
+func (w *waiter) timeoutError(timeout time.Duration) error {
 	var parts []error
-	for _, ref := range w.missing() {
-		parts = append(parts, fmt.Errorf("%s: waited %s for %s; %s", ref, timeout, w.goal, w.standing(ref)))
+	for _, ref := range w.unmet() {
+		parts = append(parts, fmt.Errorf("%s: waited %s for %s; %s", ref, timeout, w.goal, w.currentState(ref)))
 	}
 	return errors.Join(parts...)
 }
 
-func (w *waiter) standing(ref schemas.Ref) string {
+func (w *waiter) currentState(ref schemas.Ref) string {
 	e := w.tree.Entry(ref)
 	if e == nil {
 		return "it is gone"

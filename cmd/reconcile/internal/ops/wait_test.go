@@ -58,8 +58,8 @@ func TestWaitGoesByWhatIsThere(t *testing.T) {
 	defer o.store.Close()
 	w := &waiter{openTree: o, goal: goal{condition: schemas.Ready, value: "True"}, refs: []schemas.Ref{ref}}
 	for range 2 { // the first look is at all files
-		if len(w.missing()) != 1 {
-			t.Fatalf("%s although it is claimed", w.standing(ref))
+		if len(w.unmet()) != 1 {
+			t.Fatalf("%s although it is claimed", w.currentState(ref))
 		}
 		if err := w.next(t.Context()); err != nil {
 			t.Fatal(err)
@@ -68,8 +68,8 @@ func TestWaitGoesByWhatIsThere(t *testing.T) {
 	if err := j.Release([]string{run.Key}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.next(t.Context()); err != nil || len(w.missing()) > 0 {
-		t.Errorf("%v; %s", err, w.standing(ref))
+	if err := w.next(t.Context()); err != nil || len(w.unmet()) > 0 {
+		t.Errorf("%v; %s", err, w.currentState(ref))
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Walk says over which edges and nodes a relation or a path may go, by their names; none means all.
+// Walk limits a relation or a path to edges and nodes, by their names; none means all.
 type Walk struct {
 	Edges, Domains, Kinds []string
 	Avoid                 []string // edges, domains or kinds
 	Direction             string   // one of Directions; "" is both
 }
 
-// Directions are the directions in which edges are walked.
+// Directions are the directions in which edges are followed.
 var Directions = []string{"both", "out", "in"}
 
 func (w *Walk) filter() (f graph.Filter, err error) {
@@ -44,7 +44,7 @@ func (w *Walk) filter() (f graph.Filter, err error) {
 	return f, checkKinds(f.Types, f.Domains)
 }
 
-// parseNames parses the values of a field; a dash stands for an underscore.
+// parseNames parses the values of a field; a dash is read as an underscore.
 func parseNames[T any](field string, names []string, parse func(string) (T, error)) ([]T, error) {
 	var out []T
 	for _, name := range names {
@@ -57,7 +57,7 @@ func parseNames[T any](field string, names []string, parse func(string) (T, erro
 	return out, nil
 }
 
-// checkKinds refuses kinds if none of them is of a domain that is asked for.
+// checkKinds returns an error if none of the kinds belongs to a requested domain.
 func checkKinds(kinds []graph.NodeType, domains []graph.Domain) error {
 	there := func(t graph.NodeType) bool { return slices.Contains(domains, t.Domain()) }
 	if len(kinds) == 0 || len(domains) == 0 || slices.ContainsFunc(kinds, there) {
@@ -67,7 +67,7 @@ func checkKinds(kinds []graph.NodeType, domains []graph.Domain) error {
 		strings.Join(namesOf(domains), ", "))
 }
 
-// avoid removes what a name stands for from a filter.
+// avoid removes the edges, kind or domain with a name from a filter.
 func avoid(f *graph.Filter, name string) error {
 	left := 0
 	if t, err := graph.ParseEdgeType(name); err == nil {
@@ -89,7 +89,7 @@ func avoid(f *graph.Filter, name string) error {
 	return nil
 }
 
-// without is some, or all if there are none, without one.
+// without returns some, or all if some is empty, without one.
 func without[T comparable](some, all []T, one T) []T {
 	if len(some) == 0 {
 		some = all
@@ -105,7 +105,7 @@ func nodeTypes() []graph.NodeType {
 	return all
 }
 
-// EdgeNames, DomainNames and KindNames are the names that a Walk may have.
+// EdgeNames, DomainNames and KindNames are the valid names in a Walk.
 func EdgeNames() []string   { return namesOf(graph.EdgeTypes()) }
 func DomainNames() []string { return namesOf(graph.Domains) }
 func KindNames() []string   { return namesOf(nodeTypes()) }

@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 	if err != nil || one.Ran != 1 || one.Verdict != ops.OK {
 		t.Errorf("%+v, %v", one, err)
 	}
-	if r := mustRun(t, env); !r.Unchanged || r.Looked() || r.Ran != 0 || r.Total != 5 || len(r.Waits) == 0 {
+	if r := mustRun(t, env); !r.Unchanged || r.HasTree() || r.Ran != 0 || r.Total != 5 || len(r.Waits) == 0 {
 		t.Errorf("%+v", r)
 	}
 	write(t, env, "specs/dags/bad.yaml", "kind: DAG\n")
