@@ -5,6 +5,10 @@
 // The first count of a process indexes the vocabulary, which takes some milliseconds and 3 MB without pointers; nothing
 // is done before. Counts are pure and safe for concurrent use. Recent counts are cached, word by word, in half a
 // megabyte: texts repeat few words, and encoding one takes a hundred times as long as a cache hit.
+//
+// The vocabulary and the expression that cuts words are those of tiktoken-go/tokenizer. Its encoder is not used: agents
+// wait for a count when they start and when they end, and with it a recall takes 71 ms of CPU time instead of 43, the
+// capture of one sentence 75 instead of 47, and that of 300 KB 131 instead of 89.
 package tokens
 
 import (
