@@ -41,8 +41,8 @@ type line struct {
 // share is what a session has had.
 type share struct {
 	claims int
-	last   schemas.Time // the latest start
-	dags   []string     // whose effects queue or run
+	last   schemas.Time  // the latest start
+	owners []schemas.Ref // whose effects queue or run
 }
 
 type admission struct {
@@ -59,8 +59,8 @@ func (a *admission) enter(t *state.Tree, e *Effect, self string) {
 		s = new(share)
 		a.shares[e.Session] = s
 	}
-	if n := len(s.dags); n == 0 || s.dags[n-1] != e.Owner.Name {
-		s.dags = append(s.dags, e.Owner.Name)
+	if n := len(s.owners); n == 0 || s.owners[n-1] != e.Owner {
+		s.owners = append(s.owners, e.Owner)
 	}
 	if c := claimOf(t.Entry(e.Owner), e.Key); c != nil {
 		s.claims++
@@ -160,8 +160,8 @@ func smallest(m map[int][]string) int {
 // remember looks up when each session that queues got a place last.
 func (a *admission) remember(t *state.Tree) {
 	for _, s := range a.shares {
-		for _, name := range s.dags {
-			e := t.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: name})
+		for _, ref := range s.owners {
+			e := t.Entry(ref)
 			if e == nil {
 				continue
 			}

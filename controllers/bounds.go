@@ -42,30 +42,41 @@ func Bound(t *state.Tree, steps []Step) Bounds {
 		if e == nil || e.Object == nil {
 			continue
 		}
-		switch spec := e.Object.Spec().(type) {
-		case *schemas.DAGSpec:
-			b.addNode(t, planOf(e.Object), s.Node)
-		case *schemas.ClarificationRequestSpec:
-			b.add(t, spec.To, nil, nil, 1)
+		tries := Tries{Most: 1}
+		if k := TableOf(t).Row(e.Kind); k != nil && k.Tries != nil {
+			tries = k.Tries(e, s.Node)
 		}
+		b.add(t, tries)
 	}
 	slices.SortFunc(b.Agents, func(x, y AgentBounds) int { return cmp.Compare(x.Name, y.Name) })
 	return b
 }
 
-// addNode adds the tries of a node.
-func (b *Bounds) addNode(t *state.Tree, p *plan, name string) {
-	i, ok := p.index[name]
-	if !ok {
-		return
-	}
-	n := &p.spec.Nodes[i]
-	b.add(t, n.Agent, n.Timeout, p.spec.Policy.Timeout, 1+p.retries[i].Limit)
+// Tries describes the runs that one effect takes at most.
+type Tries struct {
+	Most  int    // number of runs
+	Agent string // that is run; "" for a command
+	// Limit ends each run; nil: the limit of the agent, if it has one. Whole ends it in any case, unless it is nil.
+	Limit, Whole *schemas.Duration
 }
 
-// add adds tries of a command, or of an agent. What ends each is limit, or where there is none that of the agent, and in
-// any case whole, the limit of the DAG.
-func (b *Bounds) add(t *state.Tree, agent string, limit, whole *schemas.Duration, tries int) {
+// nodeTries are the tries of a node of a DAG.
+func nodeTries(e *state.Entry, node string) Tries {
+	p := planOf(e.Object)
+	i, ok := p.index[node]
+	if !ok {
+		return Tries{}
+	}
+	n := &p.spec.Nodes[i]
+	return Tries{1 + p.retries[i].Limit, n.Agent, n.Timeout, p.spec.Policy.Timeout}
+}
+
+// askTries is the run of the agent that is asked.
+func askTries(e *state.Entry, _ string) Tries { return Tries{Most: 1, Agent: requestSpec(e).To} }
+
+// add adds tries.
+func (b *Bounds) add(t *state.Tree, of Tries) {
+	agent, limit, whole, tries := of.Agent, of.Limit, of.Whole, of.Most
 	var a *AgentBounds
 	if agent != "" {
 		e := t.Entry(schemas.Ref{Kind: schemas.AgentKind.Name, Name: agent})

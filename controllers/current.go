@@ -8,10 +8,10 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Foretold reports whether the status of a kind follows from specs and records: while a run is under way, its file may be
-// behind the journal, and [Current] tells what it will be.
-func Foretold(kind string) bool {
-	return kind == schemas.DAGKind.Name || kind == schemas.SessionKind.Name || kind == schemas.AgentKind.Name
+// Foretold reports whether the status of an object may be written later: see [Kind.Foretold].
+func Foretold(t *state.Tree, ref schemas.Ref) bool {
+	k := TableOf(t).Row(ref.Kind)
+	return k != nil && k.Foretold
 }
 
 // Current returns t with the statuses that follow from the records of the given objects, which are those that a journal
@@ -24,7 +24,7 @@ func Current(t *state.Tree, now time.Time, refs []schemas.Ref) *state.Tree {
 	d := Settle(t, now, refs)
 	var entries []*state.Entry
 	for _, ref := range d.Changed {
-		if is := d.Tree.Entry(ref); is != nil && is.HasStatus() && Foretold(ref.Kind) && observed(t.Entry(ref)) {
+		if is := d.Tree.Entry(ref); is != nil && is.HasStatus() && Foretold(t, ref) && observed(t.Entry(ref)) {
 			entries = append(entries, is)
 		}
 	}

@@ -45,6 +45,24 @@ type Kind struct {
 	// Retired returns what finds out when a spec of the tree had its effect, zero while it has not: after the time that the
 	// settings say it is moved to the archive. It is asked about sound objects only. nil: never.
 	Retired func(*state.Tree) func(*state.Entry) time.Time
+	// Performs is set if decisions about the objects have effects.
+	Performs bool
+	// Foretold is set if the status follows from specs and records alone: while a run is under way, its file may be behind the
+	// journal, and [Current] returns what it will be.
+	Foretold bool
+	// PartOf returns the DAG, and the node of it, that an effect of the object at a node is for: a run of only that DAG performs
+	// it. nil: no run of a single DAG performs effects of the kind.
+	PartOf func(e *state.Entry, node string) (dag, of string)
+	// Steps lists what a run would do for an object with the decision out, besides its status. nil: the effects that nobody has
+	// claimed.
+	Steps func(e *state.Entry, out Out) []Step
+	// Tries bounds the runs of a step at a node. nil: one run without a limit.
+	Tries func(e *state.Entry, node string) Tries
+	// Events lists what happened within an object, besides changes of its phase and conditions. An event without a node replaces
+	// that of the phase, unless this is a warning. before may be nil. nil: nothing.
+	Events func(before, after *state.Entry) []Event
+	// Why explains, a line each, what an object that is not ready waits for, beyond its condition. nil: nothing.
+	Why func(*state.Entry, *state.Tree) []string
 	// Note says in a few words how far an object is, by its status, for the messages of commits; "" and nil: nothing.
 	Note func(schemas.Status) string
 	// Mirror says what is shown of the objects on GitHub. nil: nothing.

@@ -27,22 +27,33 @@ type Event struct {
 	Remembered *Remembered
 }
 
-// Events lists the transitions between two entries of one object; either may be nil.
-func Events(before, after *state.Entry) []Event {
+// Events lists the transitions between two entries of one object of the tree; either may be nil.
+func Events(t *state.Tree, before, after *state.Entry) []Event {
 	old, now := statusOf(before), statusOf(after)
 	if old == nil && now == nil {
 		return nil
 	}
-	out := requestEvents(before, after)
-	if e, ok := objectEvent(before, after, old, now); ok && (len(out) == 0 || e.Warning) {
-		out = append(out, e) // else it says once more where the question stands
+	var out []Event
+	if now != nil {
+		if k := TableOf(t).Row(after.Kind); k != nil && k.Events != nil {
+			out = k.Events(before, after)
+		}
 	}
-	was, _ := old.(*schemas.DAGStatus)
-	is, ok := now.(*schemas.DAGStatus)
+	described := slices.ContainsFunc(out, func(e Event) bool { return e.Node == "" })
+	if e, ok := objectEvent(before, after, old, now); ok && (!described || e.Warning) {
+		out = append(out, e)
+	}
+	return out
+}
+
+// dagEvents lists the transitions of the nodes of a DAG.
+func dagEvents(before, after *state.Entry) []Event {
+	was, _ := statusOf(before).(*schemas.DAGStatus)
+	is, ok := after.Status().(*schemas.DAGStatus)
 	if !ok {
-		return out
+		return nil
 	}
-	return append(nodeEvents(after.Ref, was, is), out...)
+	return nodeEvents(after.Ref, was, is)
 }
 
 func statusOf(e *state.Entry) schemas.Status {

@@ -12,18 +12,20 @@ import (
 // Kinds is the table of kinds. A new kind is a row here, a file in schemas and a file beside this one.
 var Kinds = Table{
 	{Kind: schemas.SessionKind, Decide: decideSession, Columns: sessionColumns, Details: sessionDetails,
-		Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true, Mirror: &mirror.Session,
+		Foretold: true, Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true, Mirror: &mirror.Session,
 		Index: &project.Session},
 	{Kind: schemas.AgentKind, Decide: decideAgent, Columns: agentColumns, Details: agentDetails,
-		Affects: agentAffects, KeepSpec: true},
+		Foretold: true, Affects: agentAffects, KeepSpec: true},
 	{Kind: schemas.WorkflowKind, Decide: decideWorkflow, Columns: workflowColumns,
 		Affects: affectsEverything, Index: &project.Workflow}, // a workflow says who may ask whom
 	{Kind: schemas.DAGKind, Decide: decideDAG, Check: checkConditions, Columns: dagColumns, Details: dagDetails,
 		DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
-		Affects:   dagAffects, After: addMovedQuestions, Shared: true, Same: sameDAG, Note: dagNote,
+		Performs:  true, Foretold: true, PartOf: nodeOfDAG, Steps: nodeSteps, Tries: nodeTries, Events: dagEvents, Why: whyDAG,
+		Affects: dagAffects, After: addMovedQuestions, Shared: true, Same: sameDAG, Note: dagNote,
 		Mirror: &mirror.DAG, Index: &project.DAG},
 	{Kind: schemas.ClarificationRequestKind, Decide: decideRequest, Columns: requestColumns,
 		DependsOn: []string{schemas.DAGKind.Name}, Sources: []string{state.LedgerKind},
+		Performs: true, PartOf: askingNode, Steps: askSteps, Tries: askTries, Events: requestEvents,
 		Affects: requestAffects, Before: addOrdered, After: addNumbered, Shared: true,
 		Origin: requestOrigin, Note: requestNote, Mirror: &mirror.Clarification,
 		Index: &project.Clarification},

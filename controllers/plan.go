@@ -40,13 +40,13 @@ func Plan(t *state.Tree, now time.Time) []Step {
 				continue
 			}
 			changed := slices.Contains(d.Changed, e.Ref)
-			steps = append(steps, objectSteps(e, out, changed)...)
+			steps = append(steps, objectSteps(&k, e, out, changed)...)
 		}
 	}
 	return steps
 }
 
-func objectSteps(e *state.Entry, out Out, changed bool) []Step {
+func objectSteps(k *Kind, e *state.Entry, out Out, changed bool) []Step {
 	var steps []Step
 	switch {
 	case out.Status == nil && e.HasStatus() && e.Gone():
@@ -58,24 +58,25 @@ func objectSteps(e *state.Entry, out Out, changed bool) []Step {
 	case changed:
 		steps = []Step{{Ref: e.Ref, Verb: StepWrite, Why: whyWrite(e, out.Status)}}
 	}
-	switch st := out.Status.(type) {
-	case *schemas.DAGStatus:
-		for _, r := range out.Restore {
-			steps = append(steps, Step{Ref: e.Ref, Node: r.Node, Verb: StepRestore, Why: r.why()})
+	for _, r := range out.Restore {
+		steps = append(steps, Step{Ref: e.Ref, Node: r.Node, Verb: StepRestore, Why: r.why()})
+	}
+	if k.Steps != nil {
+		return append(steps, k.Steps(e, out)...)
+	}
+	for i := range out.Effects {
+		if f := &out.Effects[i]; claimOf(e, f.Key) == nil {
+			steps = append(steps, Step{Ref: e.Ref, Node: f.Node, Verb: StepRun, Why: "has not run yet"})
 		}
-		if e.Object != nil {
-			steps = append(steps, nodeSteps(e, st)...)
-		}
-	case *schemas.ClarificationRequestStatus:
-		steps = append(steps, askSteps(e, st, out)...)
 	}
 	return steps
 }
 
 // askSteps lists the run of the agent that would be asked, now or when the time of a failure is over.
-func askSteps(e *state.Entry, st *schemas.ClarificationRequestStatus, out Out) []Step {
+func askSteps(e *state.Entry, out Out) []Step {
 	spec := requestSpec(e)
-	if spec == nil {
+	st, ok := out.Status.(*schemas.ClarificationRequestStatus)
+	if spec == nil || !ok {
 		return nil
 	}
 	asks := Step{Ref: e.Ref, Verb: StepRun, Node: fmt.Sprintf("round_%d", st.Round),
@@ -107,7 +108,11 @@ func whyWrite(e *state.Entry, now schemas.Status) string {
 }
 
 // nodeSteps lists what would become of the nodes that are not at their end, in execution order.
-func nodeSteps(e *state.Entry, st *schemas.DAGStatus) []Step {
+func nodeSteps(e *state.Entry, out Out) []Step {
+	st, ok := out.Status.(*schemas.DAGStatus)
+	if !ok || e.Object == nil {
+		return nil
+	}
 	p := planOf(e.Object)
 	var was map[string]schemas.NodeStatus
 	if old, ok := e.Status().(*schemas.DAGStatus); ok {

@@ -331,7 +331,7 @@ func (s *scenario) trace() {
 	was := s.effects()
 	d := s.settle()
 	for _, ref := range d.Changed {
-		s.events = append(s.events, Events(before.Entry(ref), d.Tree.Entry(ref))...)
+		s.events = append(s.events, Events(d.Tree, before.Entry(ref), d.Tree.Entry(ref))...)
 		e := d.Tree.Entry(ref)
 		if e == nil || !e.HasStatus() {
 			fmt.Fprintf(&s.out, "%s removed\n", ref)

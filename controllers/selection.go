@@ -18,24 +18,33 @@ type Selection struct {
 
 // In returns what tells whether a node of an object of the tree is selected; of requests, the node does not matter.
 func (s *Selection) In(t *state.Tree) func(owner schemas.Ref, node string) bool {
+	return s.in(TableOf(t), t)
+}
+
+func (s *Selection) in(table Table, t *state.Tree) func(owner schemas.Ref, node string) bool {
 	if s == nil {
 		return func(schemas.Ref, string) bool { return true }
 	}
 	needed := s.needed(t)
 	return func(owner schemas.Ref, node string) bool {
-		switch owner.Kind {
-		case schemas.DAGKind.Name:
-			return owner.Name == s.DAG && needed(node)
-		case schemas.ClarificationRequestKind.Name:
-			spec := requestSpec(t.Entry(owner))
-			if spec == nil {
-				return false
-			}
-			dag, by, ok := schemas.SplitRunKey(spec.Run)
-			return ok && dag == s.DAG && needed(by)
+		k, e := table.Row(owner.Kind), t.Entry(owner)
+		if k == nil || k.PartOf == nil || e == nil {
+			return false
 		}
-		return false
+		dag, of := k.PartOf(e, node)
+		return dag == s.DAG && needed(of)
 	}
+}
+
+// nodeOfDAG is [Kind.PartOf] for DAGs.
+func nodeOfDAG(e *state.Entry, node string) (dag, of string) { return e.Name, node }
+
+// askingNode is [Kind.PartOf] for requests: they belong to the node that asks.
+func askingNode(e *state.Entry, _ string) (dag, node string) {
+	if spec := requestSpec(e); spec != nil {
+		dag, node, _ = schemas.SplitRunKey(spec.Run)
+	}
+	return dag, node
 }
 
 // needed tells of the DAG's nodes whether they were asked for, or are needed by one that was.
@@ -101,7 +110,7 @@ func (s *Selection) Entries(t *state.Tree) iter.Seq[*state.Entry] {
 			}
 		}
 		about = func(ref schemas.Ref) bool {
-			return slices.Contains(refs, ref) || ref.Kind == schemas.ClarificationRequestKind.Name && in(ref, "")
+			return slices.Contains(refs, ref) || in(ref, "")
 		}
 	}
 	return func(yield func(*state.Entry) bool) {

@@ -44,13 +44,7 @@ func Standing(e *state.Entry) StandingCount {
 
 // ExpectsStatus reports whether an object has a status at all times. Replies and observations have one only while
 // something is wrong with them, settings never.
-func ExpectsStatus(e *state.Entry) bool {
-	switch e.Kind {
-	case schemas.ReplyKind.Name, schemas.ObservationKind.Name, schemas.SettingsKind.Name:
-		return false
-	}
-	return true
-}
+func ExpectsStatus(e *state.Entry) bool { return e.Object == nil || e.Object.ExpectsStatus() }
 
 // StandingByKind counts objects by kind. Kinds without objects are left out.
 func StandingByKind(list iter.Seq[*state.Entry]) map[string]StandingCount {
@@ -136,20 +130,10 @@ func Because(e *state.Entry) string {
 	return c.Reason + ": " + c.Message
 }
 
-// NodeNames lists the nodes of a DAG as declared, or, where the spec cannot be read, as the status knows them. Of a
-// clarification request it lists the nodes under which the agent that is asked was run or runs: round_1, round_1_again.
+// NodeNames lists the nodes of a DAG as declared, or, if its spec cannot be read, as in its status. Of any other object it
+// lists the nodes of its runs: round_1 and round_1_again of a clarification request.
 func NodeNames(e *state.Entry) []string {
 	var names []string
-	if e.Kind == schemas.ClarificationRequestKind.Name {
-		for _, r := range e.Runs() {
-			names = append(names, r.Node)
-		}
-		for _, c := range e.Claims {
-			names = append(names, c.Node)
-		}
-		slices.Sort(names)
-		return slices.Compact(names)
-	}
 	if dag := schemas.SpecAs[*schemas.DAGSpec](e.Object); dag != nil {
 		for _, n := range dag.Nodes {
 			names = append(names, n.Name)
@@ -157,14 +141,21 @@ func NodeNames(e *state.Entry) []string {
 		return names
 	}
 	if st, ok := e.Status().(*schemas.DAGStatus); ok {
-		names = slices.Concat(st.Layers...)
+		return slices.Concat(st.Layers...)
 	}
-	return names
+	for _, r := range e.Runs() {
+		names = append(names, r.Node)
+	}
+	for _, c := range e.Claims {
+		names = append(names, c.Node)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Interrupted lists the nodes of a DAG that are said to run and that no process runs.
 func Interrupted(e *state.Entry) []string {
-	if e.Kind != schemas.DAGKind.Name || e.Brief().Running == 0 {
+	if e.Brief().Running == 0 {
 		return nil
 	}
 	st, ok := e.Status().(*schemas.DAGStatus)

@@ -97,7 +97,7 @@ func (k *talk) turn() {
 func (k *talk) listen(before *state.Tree) {
 	k.t.Helper()
 	for _, ref := range k.last.Changed {
-		for _, e := range Events(before.Entry(ref), k.tree().Entry(ref)) {
+		for _, e := range Events(k.tree(), before.Entry(ref), k.tree().Entry(ref)) {
 			if e.Reason == "" || e.Clarified != nil && (e.Clarified.Type == "" || e.Clarified.Status == "") {
 				k.t.Errorf("a malformed event: %+v %+v", e, e.Clarified)
 			}

@@ -60,7 +60,7 @@ func Counts(t *state.Tree) []state.Count {
 
 // RefusedReply reports whether an object is a reply that was refused: it is not ready, and nothing is left to do about it.
 func RefusedReply(e *state.Entry) bool {
-	if e.Kind != schemas.ReplyKind.Name || e.Broken() || !e.HasStatus() {
+	if e.Object == nil || e.Object.ExpectsStatus() || !e.HasStatus() {
 		return false
 	}
 	c := e.Status().Base().Condition(schemas.Ready)
@@ -90,8 +90,17 @@ func Why(e *state.Entry, t *state.Tree) []string {
 		}
 		out = append(out, line)
 	}
+	if k := TableOf(t).Row(e.Kind); k != nil && k.Why != nil {
+		out = append(out, k.Why(e, t)...)
+	}
+	return out
+}
+
+// whyDAG names the nodes that keep a DAG from being done, and describes what its session waits for.
+func whyDAG(e *state.Entry, t *state.Tree) []string {
+	var out []string
 	if st, ok := e.Status().(*schemas.DAGStatus); ok {
-		out = append(out, whyNodes(e, st)...)
+		out = whyNodes(e, st)
 	}
 	return append(out, whySession(e, t)...)
 }

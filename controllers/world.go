@@ -48,7 +48,7 @@ func (w *World) asked(owner schemas.Ref, node string) bool {
 		return false
 	}
 	if w.asks == nil {
-		w.asks = w.only.In(w.tree)
+		w.asks = w.only.in(w.table, w.tree)
 	}
 	return w.asks(owner, node)
 }
@@ -200,9 +200,11 @@ type deeds struct {
 func (w *World) deedsOf(agent string) *deeds {
 	if w.deeds == nil {
 		w.deeds = map[string]*deeds{}
-		for _, kind := range []schemas.Kind{schemas.DAGKind, schemas.ClarificationRequestKind} {
-			for _, e := range w.tree.Active(kind.Name) {
-				w.gather(e)
+		for i := range w.table {
+			if k := &w.table[i]; k.Performs {
+				for _, e := range w.tree.Active(k.Name) {
+					w.gather(e)
+				}
 			}
 		}
 	}

@@ -121,6 +121,8 @@ var ReplyKind = Kind{
 	Short:     "An answer, further question, resolution, escalation or abandonment in a clarification.",
 	New:       func() Spec { return new(ReplySpec) },
 	NewStatus: func() Status { return new(ReplyStatus) },
+
+	StatusOptional: true,
 }
 
 // ReplySpec is one entry of a clarification's thread. It is immutable once accepted.

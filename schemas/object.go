@@ -24,6 +24,8 @@ type Kind struct {
 	New func() Spec
 	// NewStatus returns an empty status of this kind; nil for a kind that has none (Settings).
 	NewStatus func() Status
+	// StatusOptional is set if an object has a status only while something is wrong with it.
+	StatusOptional bool
 
 	// CheckAgainst reports problems of an object with respect to one that it refers to. It runs once the whole tree is
 	// known, for each reference to an object that is itself valid. nil: no such check.
@@ -185,6 +187,7 @@ type Object struct {
 
 	canonical []byte // canonical JSON of the spec as written
 	newSpec   func() Spec
+	optional  bool // the status, see ExpectsStatus
 	typed     atomic.Pointer[typed]
 }
 
@@ -200,9 +203,12 @@ type typed struct {
 func NewObject(k Kind, m Metadata, path, digest string, canonical []byte, refs []Reference) *Object {
 	return &Object{
 		Ref: Ref{Kind: k.Name, Name: m.Name}, Metadata: m, Digest: digest, Path: path, Refs: refs,
-		canonical: canonical, newSpec: k.New,
+		canonical: canonical, newSpec: k.New, optional: k.StatusOptional || k.NewStatus == nil,
 	}
 }
+
+// ExpectsStatus reports whether the object has a status at all times once a run has seen it.
+func (o *Object) ExpectsStatus() bool { return !o.optional }
 
 // Spec returns the typed spec with its defaults. Callers must not change it.
 func (o *Object) Spec() Spec { return o.decoded().spec }

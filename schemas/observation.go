@@ -5,9 +5,10 @@ import "strings"
 // ObservationKind is the kind Observation.
 var ObservationKind = Kind{
 	Name: "Observation", Plural: "observations", Aliases: []string{"obs"},
-	Short:     "What an agent learned: decisions, changes, errors and facts to remember.",
-	New:       func() Spec { return new(ObservationSpec) },
-	NewStatus: func() Status { return new(ObservationStatus) },
+	Short:          "What an agent learned: decisions, changes, errors and facts to remember.",
+	New:            func() Spec { return new(ObservationSpec) },
+	NewStatus:      func() Status { return new(ObservationStatus) },
+	StatusOptional: true,
 }
 
 // ObservationSpec is one capture of memory. It is immutable once accepted.

@@ -2,7 +2,10 @@ package ops_test
 
 import (
 	"bytes"
+	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +88,13 @@ func decideRelease(in controllers.In) controllers.Out {
 }
 
 var releaseRow = controllers.Kind{
-	Kind: releaseKind, Decide: decideRelease, DependsOn: []string{schemas.DAGKind.Name},
+	Kind: releaseKind, Decide: decideRelease, DependsOn: []string{schemas.DAGKind.Name}, Performs: true,
+	PartOf: func(e *state.Entry, _ string) (dag, of string) {
+		return schemas.SpecAs[*releaseSpec](e.Object).DAG, "box"
+	},
+	Why: func(e *state.Entry, _ *state.Tree) []string {
+		return []string{"it waits for " + e.Object.Refs[0].To.String()}
+	},
 	Columns: []controllers.Column{
 		{Head: "DAG", Text: func(e *state.Entry) string { return schemas.SpecAs[*releaseSpec](e.Object).DAG }},
 		{Head: "PRINTED", Text: printed},
@@ -186,6 +195,48 @@ func TestKindOfItsOwn(t *testing.T) {
 		}
 		if d, err = ops.Describe(t.Context(), env, ops.DescribeRequest{Object: "dag/pack"}); err != nil || !slices.Contains(d.Referrers, "release/v1") {
 			t.Errorf("the DAG is named by %q, %v", d.Referrers, err)
+		}
+	})
+	t.Run("logs", func(t *testing.T) {
+		r, err := ops.Logs(t.Context(), env, ops.LogsRequest{Object: "release/v1"})
+		if err != nil || len(r.Attempts) != 1 || r.Attempts[0].Node != "publish" {
+			t.Errorf("the attempts are %+v, %v", r.Attempts, err)
+		}
+	})
+	t.Run("plan", func(t *testing.T) {
+		write(t, env, "specs/dags/pack2.yaml", head+"DAG\nmetadata: {name: pack2}\nspec: {session: shipping, nodes: [{name: box, run: [\"true\"]}]}\n")
+		write(t, env, "specs/releases/v5.yaml", head+"Release\nmetadata: {name: v5}\nspec: {dag: pack2}\n")
+		write(t, env, "specs/releases/v6.yaml", head+"Release\nmetadata: {name: v6}\nspec: {dag: pack}\n")
+		s, tree, _, err := env.Tree.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		runs := map[string]string{}
+		steps := controllers.Plan(tree, env.Tree.Now())
+		for _, step := range steps {
+			if step.Verb == controllers.StepRun {
+				runs[step.Ref.String()] = step.Node
+			}
+		}
+		if want := map[string]string{"dag/pack2": "box", "release/v6": "publish"}; !maps.Equal(runs, want) {
+			t.Errorf("a run would perform %v, not %v", runs, want)
+		}
+		if b := controllers.Bound(tree, steps); b.Runs != 2 || b.Endless != 2 {
+			t.Errorf("the bounds are %+v", b)
+		}
+		if v5 := controllers.Settle(tree, env.Tree.Now(), nil).Tree.Entry(schemas.Ref{Kind: "Release", Name: "v5"}); !slices.Contains(
+			controllers.Why(v5, tree), "it waits for dag/pack2") {
+			t.Errorf("it is explained by %q", controllers.Why(v5, tree))
+		}
+		only := &controllers.Selection{DAG: "pack", Nodes: []string{"box"}}
+		if in := only.In(tree); !in(schemas.Ref{Kind: "Release", Name: "v6"}, "publish") || in(schemas.Ref{Kind: "Release", Name: "v5"}, "publish") {
+			t.Error("a run of one DAG does not perform exactly its release")
+		}
+		for _, name := range []string{"specs/dags/pack2.yaml", "specs/releases/v5.yaml", "specs/releases/v6.yaml"} {
+			if err := os.Remove(filepath.Join(env.Tree.Dir, name)); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	t.Run("search", func(t *testing.T) {

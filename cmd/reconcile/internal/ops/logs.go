@@ -74,7 +74,10 @@ func Logs(ctx context.Context, env Env, q LogsRequest) (LogsResult, error) {
 // logged returns an object whose runs have logs.
 func logged(t *state.Tree, word string) (*state.Entry, error) {
 	e, err := find(t, word)
-	if err == nil && e.Kind != schemas.DAGKind.Name && e.Kind != schemas.ClarificationRequestKind.Name {
+	if err != nil {
+		return nil, err
+	}
+	if k := controllers.TableOf(t).Row(e.Kind); k == nil || !k.Performs {
 		err = badRequest("%s has no logs; DAGs and clarification requests have", e.Ref)
 	}
 	return e, err

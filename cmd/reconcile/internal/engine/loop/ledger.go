@@ -180,7 +180,7 @@ func (s *run) reportRequests() {
 			s.unreported[ref] = untold[ref]
 			continue
 		}
-		events = append(events, controllers.Events(untold[ref], s.tree.Entry(ref))...)
+		events = append(events, controllers.Events(s.tree, untold[ref], s.tree.Entry(ref))...)
 	}
 	s.recordEvents(events)
 }

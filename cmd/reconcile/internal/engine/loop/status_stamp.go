@@ -23,7 +23,7 @@ type statusStamp struct {
 // waits for a person is written at once.
 func (s *run) canDefer(e *state.Entry) bool {
 	was, ok := s.written[e.Ref]
-	if !ok || !controllers.Foretold(e.Kind) || s.idle() {
+	if !ok || !controllers.Foretold(s.tree, e.Ref) || s.idle() {
 		return false
 	}
 	is := stampOf(e, 0)

@@ -331,7 +331,7 @@ type transition struct{ was, is *state.Entry }
 func (s *run) recordTransitions() {
 	var events []controllers.Event
 	for _, n := range s.transitions {
-		events = append(events, controllers.Events(n.was, n.is)...)
+		events = append(events, controllers.Events(s.tree, n.was, n.is)...)
 	}
 	s.transitions = nil
 	if len(events) > 0 {
