@@ -14,8 +14,8 @@ const glossary = "docs/glossary.md"
 // qualified is an identifier with its package, and maybe its type: state.Tree.Since.
 var qualified = regexp.MustCompile(`^[a-z]+\.[A-Z]\w*(\.[A-Z]\w*)?$`)
 
-// TestGlossaryNamesWhatExists holds that every path and identifier that the glossary names is in the tree.
-func TestGlossaryNamesWhatExists(t *testing.T) {
+// TestLinksOfTheGlossary checks that each path and identifier on the page exists.
+func TestLinksOfTheGlossary(t *testing.T) {
 	declared, n := exported(t), 0
 	for _, m := range span.FindAllStringSubmatch(read(t, glossary), -1) {
 		n++
@@ -33,7 +33,7 @@ func TestGlossaryNamesWhatExists(t *testing.T) {
 	}
 }
 
-// TestGlossaryIsSorted holds that the tables are sorted, name each word once, and have three columns.
+// TestGlossaryIsSorted checks that the tables are sorted, name each word once, and have three columns.
 func TestGlossaryIsSorted(t *testing.T) {
 	seen := map[string]bool{}
 	for _, section := range strings.Split(read(t, glossary), "\n## ")[1:] {
