@@ -145,7 +145,7 @@ func judgeNewAction(in In, ref schemas.Ref, st *schemas.ActionStatus) judgement 
 		return judgement{phase: schemas.ActionPending, class: waiting, reason: ReasonTargetNotFound,
 			message: fmt.Sprintf("waits for %s, which does not exist", ref)}
 	}
-	for _, a := range in.World.actionsOn(target) {
+	for _, a := range actionsOn(in.World, target) {
 		if a.Name != in.Name {
 			continue
 		}
@@ -160,15 +160,8 @@ func judgeNewAction(in In, ref schemas.Ref, st *schemas.ActionStatus) judgement 
 }
 
 // actionsOn lists the actions applied to a DAG or session, as decided.
-func (w *World) actionsOn(target *state.Entry) []schemas.AppliedAction {
-	if target.Kind == schemas.SessionKind.Name {
-		if st := w.sessionStatus(target); st != nil {
-			return st.Actions
-		}
-	} else if st := w.dagStatus(target); st != nil {
-		return st.Actions
-	}
-	return nil
+func actionsOn(w *World, target *state.Entry) []schemas.AppliedAction {
+	return schemas.AppliedTo(w.Status(target))
 }
 
 func immutable(phase, message string) judgement {
@@ -188,22 +181,22 @@ func actionAffects(c *Change) {
 	}
 	if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Target != "" {
 		if ref, err := targetKinds.ParseRef(st.Target); err == nil {
-			c.addTarget(ref)
+			addTarget(c.Worklist, ref)
 			if ref.Kind == schemas.SessionKind.Name && e.Gone() {
-				c.addActionHolders(e.Name)
+				addActionHolders(c.Worklist, e.Name)
 			}
 		}
 	}
 	if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil {
 		if ref, err := spec.TargetRef(); err == nil {
-			c.addTarget(ref)
+			addTarget(c.Worklist, ref)
 		}
 	}
 }
 
 var targetKinds = schemas.Kinds{schemas.DAGKind, schemas.SessionKind}
 
-func (w Worklist) addTarget(ref schemas.Ref) {
+func addTarget(w Worklist, ref schemas.Ref) {
 	if w.Tree().Entry(ref) != nil {
 		w.AddChanged(ref)
 	}

@@ -10,6 +10,18 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
+// activities is what decisions about agents share over one tree in one round. Each part is made when it is first asked for.
+type activities struct {
+	world *World
+	tree  *state.Tree
+	deeds map[string]*deeds
+	waits map[string]wait // by asking agent
+}
+
+func activitiesOf(w *World) *activities {
+	return Shared(&w.OfRound, func() *activities { return &activities{world: w, tree: w.Tree} })
+}
+
 // decideAgent tells what an agent does and did last, from claims, records and questions.
 func decideAgent(in In) Out {
 	if in.Gone() {
@@ -17,7 +29,8 @@ func decideAgent(in In) Out {
 	}
 	st := &schemas.AgentStatus{Common: common(in.Status())}
 	old, _ := in.Status().(*schemas.AgentStatus)
-	d := in.World.deedsOf(in.Name)
+	w := activitiesOf(in.World)
+	d := w.deedsOf(in.Name)
 	last := d.last
 	if h := LastHook(in.Entry); h != nil {
 		last = later(last, h.FinishedAt)
@@ -32,7 +45,7 @@ func decideAgent(in In) Out {
 		st.Running = append(st.Running, c.Key)
 	}
 	slices.Sort(st.Running)
-	j := in.World.activity(in.Entry, d, st)
+	j := w.activity(in.Entry, d, st)
 	st.History = agentHistory(in, d, st.History)
 	if in.Broken() {
 		brokenJudgement(in, st.AgentActivity.Status).settle(&st.Common, st.ObservedDigest, in.Now)
@@ -74,7 +87,7 @@ func hookMessage(r *schemas.Run) string {
 // activity fills in the fields of agentx-spec 4.3 and says the same in a sentence. Of several things that an agent is at,
 // the first of these counts: it answers, a run of it is under way, it waits for an answer, it took work up by a hook, it
 // is stuck, is done, is idle.
-func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judgement {
+func (w *activities) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judgement {
 	a := &st.AgentActivity
 	say := func(status, reason, message string) judgement {
 		a.Status = status
@@ -82,7 +95,7 @@ func (w *World) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judg
 	}
 	hooks := HooksInForce(e)
 	if q := firstOf(d.answers); q != nil {
-		spec, id := requestSpec(q), w.requestStatus(q).ID
+		spec, id := requestSpec(q), requestsOf(w.world).requestStatus(q).ID
 		a.Issue, a.ClarificationID, a.RespondingTo = number(spec.Issue), &id, &spec.From
 		return say(schemas.AgentClarify, ReasonClarifying, fmt.Sprintf("answers %s to %s", id, spec.From))
 	}
@@ -147,7 +160,7 @@ type wait struct {
 }
 
 // waitsWith returns the oldest blocking question of an agent that is neither answered nor closed, nil if there is none.
-func (w *World) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.ClarificationRequestStatus) {
+func (w *activities) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.ClarificationRequestStatus) {
 	if w.waits == nil {
 		w.waits = map[string]wait{}
 		for _, e := range w.tree.Entries(schemas.ClarificationRequestKind.Name) {
@@ -159,11 +172,11 @@ func (w *World) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.Clarificati
 }
 
 // waitFor takes note of a question that keeps its asker from its work, if it does and is the oldest.
-func (w *World) waitFor(e *state.Entry) {
+func (w *activities) waitFor(e *state.Entry) {
 	if st := requestStatusOf(e); st.ID != "" && !schemas.ClarificationOpen(st.Phase) {
 		return // it is not opened again
 	}
-	st := w.requestStatus(e)
+	st := requestsOf(w.world).requestStatus(e)
 	if st.ID == "" || st.Phase == schemas.ClarificationAnswered || !schemas.ClarificationOpen(st.Phase) {
 		return
 	}
@@ -178,8 +191,8 @@ func (w *World) waitFor(e *state.Entry) {
 }
 
 // failedFor reports whether the latest task of an agent failed for good.
-func (w *World) failedFor(d *deeds) bool {
-	st := w.dagStatus(d.dag)
+func (w *activities) failedFor(d *deeds) bool {
+	st := dagStatus(w.world, d.dag)
 	if st == nil {
 		return false
 	}
@@ -205,4 +218,72 @@ func agentAffects(c *Change) {
 			c.AddWithReaders(r)
 		}
 	}
+}
+
+// deeds is what claims and records tell of one agent.
+type deeds struct {
+	claims []*state.Claim
+	runs   []*schemas.Run
+	last   schemas.Time // the latest start or end
+	issue  int          // of the oldest claim
+	// task is the latest run of a node, and where it ran; answers are the questions that the agent is being asked.
+	task    *schemas.Run
+	dag     *state.Entry
+	answers []*state.Entry
+}
+
+// deedsOf returns what an agent does and did; never nil.
+func (w *activities) deedsOf(agent string) *deeds {
+	if w.deeds == nil {
+		w.deeds = map[string]*deeds{}
+		for _, k := range w.world.Table() {
+			if k.Performs {
+				for _, e := range w.tree.Active(k.Name) {
+					w.gather(e)
+				}
+			}
+		}
+	}
+	if d := w.deeds[agent]; d != nil {
+		return d
+	}
+	return new(deeds)
+}
+
+func (w *activities) gather(e *state.Entry) {
+	for i := range e.Claims {
+		if c := &e.Claims[i]; c.Agent != "" && !c.StartedAt.IsZero() {
+			d := w.deed(c.Agent)
+			if len(d.claims) == 0 || c.StartedAt.Before(d.claims[0].StartedAt.Time) {
+				d.issue = issueOf(w.tree, e)
+			}
+			d.claims = append(d.claims, c)
+			d.last = later(d.last, c.StartedAt)
+			if e.Kind == schemas.ClarificationRequestKind.Name {
+				d.answers = append(d.answers, e)
+			}
+		}
+	}
+	if !e.RunsHave(state.OfAgent) {
+		return
+	}
+	for _, r := range e.Runs() {
+		if r.Agent != "" {
+			d := w.deed(r.Agent)
+			d.runs = append(d.runs, r)
+			d.last = later(d.last, r.FinishedAt)
+			if e.Kind == schemas.DAGKind.Name && (d.task == nil || r.FinishedAt.After(d.task.FinishedAt.Time)) {
+				d.task, d.dag = r, e
+			}
+		}
+	}
+}
+
+func (w *activities) deed(agent string) *deeds {
+	d := w.deeds[agent]
+	if d == nil {
+		d = new(deeds)
+		w.deeds[agent] = d
+	}
+	return d
 }

@@ -14,17 +14,18 @@ func decideRequest(in In) Out {
 	if in.Gone() {
 		return Out{}
 	}
-	f := in.World.finding(in.Entry)
+	w := requestsOf(in.World)
+	f := w.finding(in.Entry)
 	if f.stand != nil {
 		return standRequest(in, f)
 	}
 	v := f.verdict
-	if order := in.World.orders()[in.Name]; order != nil {
+	if order := w.orders()[in.Name]; order != nil {
 		m := f.matter
 		m.Order = order
 		v = m.Decide()
 	}
-	delete(in.World.findings, in.Name) // nobody else asks for it, and a tree may have thousands
+	delete(w.findings, in.Name) // nobody else asks for it, and a tree may have thousands
 	st := *v.Status
 	if len(st.Refused) == 0 {
 		st.Refused = nil // as a file has it
@@ -37,7 +38,7 @@ func decideRequest(in In) Out {
 	judgeRequest(&st, &f.matter, v).settle(&st.Common, f.digest, in.Now)
 	out := Out{Status: &st, Again: v.Again, Await: v.Await}
 	if v.Ask != nil {
-		out.Effects = []Effect{in.World.askEffect(in.Entry, &f.matter, &st, v.Ask)}
+		out.Effects = []Effect{w.askEffect(in.Entry, &f.matter, &st, v.Ask)}
 	}
 	return out
 }
@@ -138,8 +139,8 @@ func lastAsked(st *schemas.ClarificationRequestStatus) int {
 
 // requestStatus is the status that a request has now: as decided where it is being decided, else as it stands. It is
 // never nil.
-func (w *World) requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
-	if st, ok := w.Status(e).(*schemas.ClarificationRequestStatus); ok {
+func (w *requests) requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
+	if st, ok := w.world.Status(e).(*schemas.ClarificationRequestStatus); ok {
 		return st
 	}
 	return new(schemas.ClarificationRequestStatus)

@@ -9,28 +9,20 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// matters is the index of the present tree.
-func (s *settler) matters() *matterIndex {
-	if s.index == nil {
-		s.index = &matterIndex{tree: s.tree}
-	}
-	return s.index
-}
-
 // requestAffects adds what reads a request: its two agents, the DAG whose node asks, and the replies to it. Of one that was
 // edited, broken or removed, nothing says whom it affected. The change of a ledger affects the requests about its issue.
 func requestAffects(c *Change) {
 	e := c.Entry
 	switch {
 	case c.Ref.Kind == state.LedgerKind:
-		c.addRequestsAbout(c.Ref)
+		addRequestsAbout(c.Worklist, c.Ref)
 		return
 	case e == nil || e.Object == nil || e.HasStatus() && e.Status().Base().ObservedDigest != e.Object.Digest:
 		c.AddAll()
 		return
 	}
-	c.addAgents(e)
-	for _, r := range c.s.matters().repliesTo(e.Name, requestStatusOf(e).ID) {
+	addAgents(c.Worklist, e)
+	for _, r := range indexOf(c.OfTree(), c.Tree()).repliesTo(e.Name, requestStatusOf(e).ID) {
 		c.Add(r.Ref)
 	}
 	for _, r := range e.Object.Refs {
@@ -43,7 +35,7 @@ func requestAffects(c *Change) {
 }
 
 // addRequestsAbout adds the requests about the issue of a ledger.
-func (w Worklist) addRequestsAbout(ledger schemas.Ref) {
+func addRequestsAbout(w Worklist, ledger schemas.Ref) {
 	issue, err := strconv.Atoi(strings.TrimPrefix(ledger.Name, ledgerPrefix))
 	if err != nil {
 		return
@@ -67,7 +59,7 @@ func replyAffects(c *Change) {
 	if !c.Itself {
 		return
 	}
-	x := c.s.matters()
+	x := indexOf(c.OfTree(), c.Tree())
 	if spec := replySpec(c.Entry); spec != nil {
 		if e := x.request(spec.Clarification); e != nil {
 			c.AddWithReaders(e.Ref)
@@ -80,22 +72,12 @@ func replyAffects(c *Change) {
 
 // addOrdered adds the requests that are to be escalated because of those which are decided now.
 func addOrdered(r *Round) {
-	if r.Everything() || !r.decidesRequests() {
+	if r.Everything() || !r.HasKind(schemas.ClarificationRequestKind.Name) {
 		return
 	}
-	for name := range r.World.orders() {
+	for name := range requestsOf(r.World).orders() {
 		r.AddWithReaders(requestRef(name))
 	}
-	r.World.work = r.s.work
-}
-
-func (w Worklist) decidesRequests() bool {
-	for ref := range w.s.work {
-		if ref.Kind == schemas.ClarificationRequestKind.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // addNumbered adds the requests that got a number in the round.

@@ -109,7 +109,7 @@ func newFold(in In, p *plan, old *schemas.DAGStatus) *fold {
 		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
 		keys: make([]string, n), inputs: make([]string, n), history: chronicle{old: old.History}}
 	if len(p.agents) > 0 {
-		f.questions = in.World.matters.questionsOf(in.Name)
+		f.questions = requestsOf(in.World).matters.questionsOf(in.Name)
 	}
 	for i := range f.was {
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
@@ -157,7 +157,7 @@ func (f *fold) judgeAll() {
 	f.rebind()
 	f.records()
 	f.again = time.Time{}
-	f.gate = f.World.gateOf(f.p.spec.Session)
+	f.gate = slotsOf(f.World).gateOf(f.p.spec.Session)
 	if f.hold == schemas.VerbPause && f.gate.open {
 		f.gate = gate{keep: true, reason: ReasonPausedByAction, message: "an action paused the DAG; resume it to go on"}
 	}

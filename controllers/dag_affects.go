@@ -17,11 +17,11 @@ func dagAffects(c *Change) {
 	}
 	if e.Brief().StalledReason == ReasonInvalidSpec && c.Note("all sessions") {
 		for _, session := range c.Tree().Entries(schemas.SessionKind.Name) {
-			c.addSession(session.Name)
+			addSession(c.Worklist, session.Name)
 		}
 	}
 	if st, ok := e.Status().(*schemas.DAGStatus); ok && st.Session != "" {
-		c.addSession(st.Session)
+		addSession(c.Worklist, st.Session)
 	}
 	refs := e.Refs
 	if e.Object != nil {
@@ -29,16 +29,16 @@ func dagAffects(c *Change) {
 	}
 	for _, r := range refs {
 		if r.To.Kind == schemas.SessionKind.Name {
-			c.addSession(r.To.Name)
+			addSession(c.Worklist, r.To.Name)
 		} else {
 			c.Add(r.To)
 		}
 	}
-	c.addAgents(e)
+	addAgents(c.Worklist, e)
 }
 
 // addSession adds a session that a DAG belongs to. One that is to be completed may give its slot away.
-func (w Worklist) addSession(name string) {
+func addSession(w Worklist, name string) {
 	e := w.Tree().Entry(sessionRef(name))
 	if e == nil {
 		return
@@ -51,7 +51,7 @@ func (w Worklist) addSession(name string) {
 
 // addAgents adds the agents that work for an object, or did, and those whose status says that they work: what they worked
 // on may be gone.
-func (w Worklist) addAgents(e *state.Entry) {
+func addAgents(w Worklist, e *state.Entry) {
 	for i := range e.Claims {
 		w.Add(agentRef(e.Claims[i].Agent))
 	}
@@ -88,7 +88,7 @@ func addMovedQuestions(r *Round) {
 }
 
 // addActionHolders adds the DAGs that remember an action on a session. They may have moved to another session since.
-func (w Worklist) addActionHolders(action string) {
+func addActionHolders(w Worklist, action string) {
 	for _, e := range w.Tree().Entries(schemas.DAGKind.Name) {
 		st, ok := e.Status().(*schemas.DAGStatus)
 		if ok && slices.ContainsFunc(st.Actions, func(a schemas.AppliedAction) bool { return a.Name == action }) {

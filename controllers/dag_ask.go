@@ -36,7 +36,7 @@ func (f *fold) pauses(i int32, run *schemas.Run) bool {
 	}
 	_, seq := splitSeq(run.Key)
 	return slices.ContainsFunc(qs, func(q *dagQuestion) bool {
-		return q.spec.Blocking && (q.seq == seq || f.World.matters.askedOn(q, run.Key))
+		return q.spec.Blocking && (q.seq == seq || requestsOf(f.World).matters.askedOn(q, run.Key))
 	})
 }
 
@@ -56,7 +56,7 @@ func (f *fold) givenUp(i int32) bool {
 		return false
 	}
 	for _, q := range r.questions {
-		st := f.World.requestStatus(q.entry)
+		st := requestsOf(f.World).requestStatus(q.entry)
 		if f.holds(i, q) && st.Escalation != nil {
 			f.set(i, schemas.NodeFailed, ReasonEscalated, fmt.Sprintf("clarification %s was escalated: %s", st.ID,
 				escalationText(st.Escalation)))
@@ -94,7 +94,7 @@ func (f *fold) refused(i int32) []refusal {
 	r := &f.recs[i]
 	var out []refusal
 	for _, q := range r.questions {
-		if why := untaken(f.World.requestStatus(q.entry)); why != "" {
+		if why := untaken(requestsOf(f.World).requestStatus(q.entry)); why != "" {
 			out = append(out, refusal{q.spec, why})
 		}
 	}
@@ -103,9 +103,9 @@ func (f *fold) refused(i int32) []refusal {
 	}
 	for _, run := range f.Runs() {
 		if run.Node == f.p.spec.Nodes[i].Name && run.NodeKey == f.b.keys[i] && run.Asks != nil &&
-			f.World.matters.takes(f.p.name, run) == nil {
+			requestsOf(f.World).matters.takes(f.p.name, run) == nil {
 			spec := askSpec(f.Entry, run, 0)
-			if err := f.World.scopeOf(run.Agent).Check(spec); err != nil {
+			if err := requestsOf(f.World).scopeOf(run.Agent).Check(spec); err != nil {
 				out = append(out, refusal{spec, err.Error()})
 			}
 		}
@@ -127,7 +127,7 @@ func (f *fold) holds(i int32, q *dagQuestion) bool {
 	if q.spec.Blocking {
 		return true
 	}
-	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && f.World.matters.takes(f.p.name, r.last) == q
+	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && requestsOf(f.World).matters.takes(f.p.name, r.last) == q
 }
 
 // waitsForAnswer blocks a node whose latest run asked, or which was interrupted after it had, while a question is open.
@@ -159,7 +159,7 @@ func (f *fold) waitsForAnswer(i int32) bool {
 
 // openFor says why a question keeps its node from going on; the reason is empty when it does not.
 func (f *fold) openFor(q *dagQuestion) (reason, message string) {
-	st := f.World.requestStatus(q.entry)
+	st := requestsOf(f.World).requestStatus(q.entry)
 	switch st.Phase {
 	case schemas.ClarificationPending, schemas.ClarificationStale:
 		return ReasonWaitsForAnswer, fmt.Sprintf("Clarification %s pending from %s", st.ID, q.spec.To)
@@ -175,8 +175,8 @@ func (f *fold) openFor(q *dagQuestion) (reason, message string) {
 
 // unasked reports whether a run asked what no request takes in yet. What may not be asked is never taken in.
 func (f *fold) unasked(run *schemas.Run) bool {
-	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && f.World.matters.takes(f.p.name, run) == nil &&
-		f.World.scopeOf(run.Agent).Check(askSpec(f.Entry, run, 0)) == nil
+	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && requestsOf(f.World).matters.takes(f.p.name, run) == nil &&
+		requestsOf(f.World).scopeOf(run.Agent).Check(askSpec(f.Entry, run, 0)) == nil
 }
 
 // unaskedMessage says what an unasked question waits for: its request is written now, or has a broken file.
@@ -192,7 +192,7 @@ func (f *fold) unaskedMessage(run *schemas.Run) string {
 func (f *fold) answers(i int32) []agentio.Answered {
 	var out []agentio.Answered
 	for _, q := range f.recs[i].questions {
-		if st := f.World.requestStatus(q.entry); st.ID != "" {
+		if st := requestsOf(f.World).requestStatus(q.entry); st.ID != "" {
 			out = append(out, answered(q.spec, st))
 		}
 	}

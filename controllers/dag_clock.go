@@ -188,7 +188,7 @@ func (f *fold) sessionActions() []schemas.AppliedAction {
 			out = slices.Clone(st.Actions)
 		}
 	}
-	if s := f.World.seatOf(f.p.spec.Session); s != nil {
+	if s := slotsOf(f.World).seatOf(f.p.spec.Session); s != nil {
 		for _, a := range s.acts {
 			out = append(out, a.record(schemas.NewTime(f.Now)))
 		}
@@ -348,7 +348,7 @@ func (f *fold) askSpans(i int32) []schemas.Span {
 func (f *fold) answeredAt(i int32, after, next schemas.Time) schemas.Time {
 	var at schemas.Time
 	for _, q := range f.recs[i].questions {
-		for _, turn := range f.World.requestStatus(q.entry).Thread {
+		for _, turn := range requestsOf(f.World).requestStatus(q.entry).Thread {
 			if t := turn.Timestamp; t.After(after.Time) && (next.IsZero() || !t.After(next.Time)) {
 				at = later(at, t)
 			}

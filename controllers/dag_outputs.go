@@ -70,7 +70,7 @@ func (f *fold) lacking(i int32) []int32 {
 	switch {
 	case f.want[i] && f.recs[i].claim == nil:
 		of = f.makers(i)
-	case !f.want[i] && f.World.asked(f.Ref, f.p.spec.Nodes[i].Name):
+	case !f.want[i] && f.World.Asked(f.Ref, f.p.spec.Nodes[i].Name):
 		of = []int32{i}
 	}
 	return slices.DeleteFunc(of, func(to int32) bool {

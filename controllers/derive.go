@@ -21,15 +21,19 @@ type Spec struct {
 	Spec schemas.Spec
 }
 
-// Derive is [Decider.Derive] for a single tree.
-func Derive(t *state.Tree) []Spec { return new(Decider).Derive(t) }
+// Derive is [Deriver.Derive] for a single tree.
+func Derive(t *state.Tree) []Spec { return new(Deriver).Derive(t) }
+
+// Deriver derives specs from the trees of a run, one after the other. It looks only at what differs from the tree before. Its
+// zero value derives from any tree.
+type Deriver struct{ calls calls }
 
 // Derive lists the spec files that the tree lacks: the requests of nodes whose latest run ended with a question, and those
 // of open questions that other programs wrote into ledgers; and, if there is a memory, the observations of what agents
 // learned and of what clarifications came to. What may not be asked is left out: the node is told. The tree is one that
 // Settle has decided.
-func (d *Decider) Derive(t *state.Tree) []Spec {
-	v := &deriver{tree: t, w: newWorld(t, time.Time{}, nil), remembers: remembers(t)}
+func (d *Deriver) Derive(t *state.Tree) []Spec {
+	v := &deriver{tree: t, w: requestsOf(newWorld(t, time.Time{}, nil)), remembers: remembers(t)}
 	due := d.calls.since(t)
 	again := map[schemas.Ref]bool{}
 	look := func(ref schemas.Ref, by ...func()) {
@@ -56,7 +60,7 @@ func (d *Decider) Derive(t *state.Tree) []Spec {
 
 type deriver struct {
 	tree      *state.Tree
-	w         *World
+	w         *requests
 	remembers bool
 	out       []Spec
 	derived   map[schemas.Ref]bool

@@ -20,7 +20,7 @@ type finding struct {
 }
 
 // finding returns what is found about a request whose spec is not gone. It is worked out once.
-func (w *World) finding(e *state.Entry) *finding {
+func (w *requests) finding(e *state.Entry) *finding {
 	if f := w.findings[e.Name]; f != nil {
 		return f
 	}
@@ -32,7 +32,7 @@ func (w *World) finding(e *state.Entry) *finding {
 	return f
 }
 
-func (w *World) find(e *state.Entry) *finding {
+func (w *requests) find(e *state.Entry) *finding {
 	st := requestStatusOf(e)
 	if e.Broken() {
 		j := brokenJudgement(In{Entry: e}, st.Phase)
@@ -54,7 +54,7 @@ func (w *World) find(e *state.Entry) *finding {
 }
 
 // unready says why a request cannot be decided although its file is right: it is refused, or an agent's file is broken.
-func (w *World) unready(e *state.Entry, spec *schemas.ClarificationRequestSpec,
+func (w *requests) unready(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 	st *schemas.ClarificationRequestStatus) (judgement, bool) {
 	if j, refused := w.refusal(e, spec, st); refused {
 		return j, true
@@ -74,7 +74,7 @@ func (w *World) unready(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 
 // refusal says why a request gets no number, or waits with the one that it has: its agent may not ask that, or the file
 // of an agent is broken.
-func (w *World) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
+func (w *requests) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 	st *schemas.ClarificationRequestStatus) (judgement, bool) {
 	if st.ID == "" {
 		if err := w.scopeOf(spec.From).Check(spec); err != nil {
@@ -96,7 +96,7 @@ func (w *World) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 }
 
 // matter gathers everything that bears on a request.
-func (w *World) matter(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Input {
+func (w *requests) matter(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Input {
 	m := clarify.Input{Name: e.Name, Spec: spec, Digest: e.Object.Digest, ID: w.numberOf(e), Now: w.now,
 		Limits: w.scopeOf(spec.From).Limits(spec, w.tree.Settings().Clarification), Target: w.target(spec.To), Runs: e.Runs()}
 	m.Old, _ = e.Status().(*schemas.ClarificationRequestStatus)
@@ -117,7 +117,7 @@ func (w *World) matter(e *state.Entry, spec *schemas.ClarificationRequestSpec) c
 	return m
 }
 
-func (w *World) target(name string) clarify.Target {
+func (w *requests) target(name string) clarify.Target {
 	e := w.tree.Entry(agentRef(name))
 	if e == nil || e.Gone() {
 		return clarify.Target{Gone: true}
@@ -130,7 +130,7 @@ func (w *World) target(name string) clarify.Target {
 }
 
 // repliesOf lists the replies to a request that no other one took.
-func (w *World) repliesOf(e *state.Entry, id string) []clarify.Reply {
+func (w *requests) repliesOf(e *state.Entry, id string) []clarify.Reply {
 	var out []clarify.Reply
 	for _, r := range w.matters.repliesTo(e.Name, id) {
 		spec := replySpec(r)
@@ -169,7 +169,7 @@ func ours(c *schemas.Clarification, name string, spec *schemas.ClarificationRequ
 }
 
 // scopeOf is whom an agent may ask. Workflows go by name.
-func (w *World) scopeOf(from string) clarify.Scope {
+func (w *requests) scopeOf(from string) clarify.Scope {
 	if s, ok := w.scopes[from]; ok {
 		return s
 	}
@@ -187,7 +187,7 @@ func (w *World) scopeOf(from string) clarify.Scope {
 
 // ScopeOf is whom an agent of the tree may ask, and under which limits.
 func ScopeOf(t *state.Tree, from string) clarify.Scope {
-	return (&World{tree: t}).scopeOf(from)
+	return (&requests{tree: t}).scopeOf(from)
 }
 
 // WorkflowSteps are the steps of all workflows that can be used, by the workflows' names and their own order.
@@ -209,7 +209,7 @@ func WorkflowSteps(t *state.Tree) iter.Seq[*schemas.Step] {
 
 // orders says which requests have to be escalated because of others, by name. It goes by what is found about each
 // request by itself, so that one decision over a tree breaks every ring.
-func (w *World) orders() map[string]*clarify.Order {
+func (w *requests) orders() map[string]*clarify.Order {
 	if w.ordered != nil {
 		return w.ordered
 	}
@@ -236,8 +236,8 @@ func (w *World) orders() map[string]*clarify.Order {
 }
 
 // found is the status that follows from what bears on a request by itself.
-func (w *World) found(e *state.Entry) *schemas.ClarificationRequestStatus {
-	if e.Gone() || w.work != nil && !w.work[e.Ref] {
+func (w *requests) found(e *state.Entry) *schemas.ClarificationRequestStatus {
+	if e.Gone() || !w.world.Decides(e.Ref) {
 		return requestStatusOf(e)
 	}
 	f := w.finding(e)
@@ -250,7 +250,7 @@ func (w *World) found(e *state.Entry) *schemas.ClarificationRequestStatus {
 }
 
 // precedence is larger for the more downstream agent.
-func (w *World) precedence(agent string) int {
+func (w *requests) precedence(agent string) int {
 	if e := w.tree.Entry(agentRef(agent)); e != nil {
 		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil && spec.Precedence != nil {
 			return *spec.Precedence

@@ -15,7 +15,7 @@ import (
 
 // askEffect is the run of the agent that is asked. It counts against the agent's own limit and that of the tree, and
 // belongs to no session: who waits for the answer may belong to any.
-func (w *World) askEffect(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, ask *clarify.Ask) Effect {
+func (w *requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, ask *clarify.Ask) Effect {
 	agent := schemas.SpecAs[*schemas.AgentSpec](w.tree.Entry(agentRef(m.Spec.To)).Object)
 	out := Effect{Owner: e.Ref, Node: ask.Node, NodeKey: ask.NodeKey, Seq: ask.Seq, Agent: m.Spec.To,
 		Key: EffectKey(schemas.ClarificationRequestKind, e.Name, ask.Node, ask.NodeKey, ask.Seq), Rank: schemas.Normal.Rank(),
@@ -62,7 +62,7 @@ func askEnv(name string, m *clarify.Input, agent *schemas.AgentSpec) []string {
 }
 
 // question is what the agent is asked, with what it should know: also why the run before failed, if one did.
-func (w *World) question(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, before *schemas.Run,
+func (w *requests) question(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, before *schemas.Run,
 ) *agentio.Question {
 	q := &agentio.Question{ID: m.ID, Issue: m.Spec.Issue, From: m.Spec.From, To: m.Spec.To, Topic: m.Spec.Topic,
 		Text: m.Spec.Question, Round: st.Round, IssueContext: w.contextOf(m.Spec), Resolved: w.resolvedBeside(e, m.Spec.Issue)}
@@ -85,7 +85,7 @@ func (w *World) question(e *state.Entry, m *clarify.Input, st *schemas.Clarifica
 
 // contextOf says what the question came up in: the session of the node that asks and what the node is to do, else the
 // sessions that are about the issue.
-func (w *World) contextOf(spec *schemas.ClarificationRequestSpec) string {
+func (w *requests) contextOf(spec *schemas.ClarificationRequestSpec) string {
 	var b strings.Builder
 	if dag, node, ok := schemas.SplitRunKey(spec.Run); ok {
 		w.tellNode(&b, w.tree.Entry(dagRef(dag)), node)
@@ -100,7 +100,7 @@ func (w *World) contextOf(spec *schemas.ClarificationRequestSpec) string {
 }
 
 // tellNode tells of a node's session, its DAG and its task.
-func (w *World) tellNode(b *strings.Builder, dag *state.Entry, node string) {
+func (w *requests) tellNode(b *strings.Builder, dag *state.Entry, node string) {
 	if dag == nil || dag.Object == nil {
 		return
 	}
@@ -125,7 +125,7 @@ func paragraph(text string) string {
 const besides = 10
 
 // resolvedBeside are the latest matters of the issue that were resolved, oldest first.
-func (w *World) resolvedBeside(e *state.Entry, issue int) []agentio.Answered {
+func (w *requests) resolvedBeside(e *state.Entry, issue int) []agentio.Answered {
 	w.matters.number()
 	list := slices.Clone(w.matters.resolved[issue])
 	list = slices.DeleteFunc(list, func(other *state.Entry) bool { return other.Name == e.Name })

@@ -6,11 +6,36 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
+
+// requests is what decisions about clarifications share over one tree in one round. Each part is made when it is first asked
+// for.
+type requests struct {
+	world    *World
+	tree     *state.Tree
+	now      time.Time
+	matters  *matterIndex
+	findings map[string]*finding       // by name of the request
+	numbers  map[string]string         // assigned in this round, by name of the request
+	scopes   map[string]clarify.Scope  // by asking agent
+	ordered  map[string]*clarify.Order // by name of the request
+}
+
+func requestsOf(w *World) *requests {
+	return Shared(&w.OfRound, func() *requests {
+		return &requests{world: w, tree: w.Tree, now: w.Now, matters: indexOf(w.OfTree, w.Tree)}
+	})
+}
+
+// indexOf returns the index of a tree.
+func indexOf(ofTree *Values, t *state.Tree) *matterIndex {
+	return Shared(ofTree, func() *matterIndex { return &matterIndex{tree: t} })
+}
 
 // matterIndex is what decisions about clarifications look up in a tree. Each part is made when it is first asked for.
 type matterIndex struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // numberOf is the number that a request has, or gets now: "" where it cannot have any.
-func (w *World) numberOf(e *state.Entry) string {
+func (w *requests) numberOf(e *state.Entry) string {
 	spec := requestSpec(e)
 	if id := requestStatusOf(e).ID; id != "" && !w.lost(e, spec, id) {
 		return id
@@ -22,7 +22,7 @@ func (w *World) numberOf(e *state.Entry) string {
 
 // lost reports whether the ledger gives the number to another clarification, or this one another number. Where two
 // branches gave it, the request that the ledger knows by it keeps it; else, or if it knows both, the first by name.
-func (w *World) lost(e *state.Entry, spec *schemas.ClarificationRequestSpec, id string) bool {
+func (w *requests) lost(e *state.Entry, spec *schemas.ClarificationRequestSpec, id string) bool {
 	l, first := w.tree.Ledger(spec.Issue), w.twin(e, id)
 	switch {
 	case l == nil:
@@ -36,7 +36,7 @@ func (w *World) lost(e *state.Entry, spec *schemas.ClarificationRequestSpec, id 
 }
 
 // twin returns the first request by name that has the number, if that is another one.
-func (w *World) twin(e *state.Entry, id string) *state.Entry {
+func (w *requests) twin(e *state.Entry, id string) *state.Entry {
 	first := w.matters.withID(id)
 	if first == nil || first.Name == e.Name || requestSpec(first) == nil {
 		return nil
@@ -46,7 +46,7 @@ func (w *World) twin(e *state.Entry, id string) *state.Entry {
 
 // giveNumbers numbers the requests that have no number and may have one. Some know theirs: their ledger, or another
 // program, gave it. The others follow by name: each issue counts on from the highest number that there is.
-func (w *World) giveNumbers() {
+func (w *requests) giveNumbers() {
 	w.numbers = map[string]string{}
 	w.matters.number()
 	last := map[int]int{}
@@ -70,7 +70,7 @@ func (w *World) giveNumbers() {
 }
 
 // numberless reports whether a request is to get a number now.
-func (w *World) numberless(e *state.Entry, spec *schemas.ClarificationRequestSpec) bool {
+func (w *requests) numberless(e *state.Entry, spec *schemas.ClarificationRequestSpec) bool {
 	st := requestStatusOf(e)
 	if st.ID != "" {
 		return w.lost(e, spec, st.ID)
@@ -80,7 +80,7 @@ func (w *World) numberless(e *state.Entry, spec *schemas.ClarificationRequestSpe
 }
 
 // count fills in the highest number of an issue.
-func (w *World) count(last map[int]int, issue int) {
+func (w *requests) count(last map[int]int, issue int) {
 	if _, ok := last[issue]; ok {
 		return
 	}
@@ -90,14 +90,14 @@ func (w *World) count(last map[int]int, issue int) {
 	}
 }
 
-func (w *World) give(e *state.Entry, id string, last map[int]int) {
+func (w *requests) give(e *state.Entry, id string, last map[int]int) {
 	if issue, seq, ok := clarify.ParseID(id); ok {
 		w.numbers[e.Name], last[issue] = id, max(last[issue], seq)
 	}
 }
 
 // knownNumber is the number under which a request is on record; "" where it names one that it cannot have.
-func (w *World) knownNumber(e *state.Entry, spec *schemas.ClarificationRequestSpec) (string, bool) {
+func (w *requests) knownNumber(e *state.Entry, spec *schemas.ClarificationRequestSpec) (string, bool) {
 	if id := recordedAs(w.tree.Ledger(spec.Issue), e.Name, spec); id != "" && w.free(id, e) {
 		return id, true
 	}
@@ -111,7 +111,7 @@ func (w *World) knownNumber(e *state.Entry, spec *schemas.ClarificationRequestSp
 }
 
 // free reports whether no other request has, or gets, the number.
-func (w *World) free(id string, e *state.Entry) bool {
+func (w *requests) free(id string, e *state.Entry) bool {
 	for name, given := range w.numbers {
 		if given == id && name != e.Name {
 			return false

@@ -72,7 +72,7 @@ func (x *matterIndex) askedOn(q *dagQuestion, run string) bool {
 }
 
 // taskOf is the node that made the request; nil where none did.
-func (w *World) taskOf(e *state.Entry, spec *schemas.ClarificationRequestSpec) *clarify.Task {
+func (w *requests) taskOf(e *state.Entry, spec *schemas.ClarificationRequestSpec) *clarify.Task {
 	dag, node, ok := schemas.SplitRunKey(spec.Run)
 	if !ok {
 		return nil
@@ -98,7 +98,7 @@ func (w *World) taskOf(e *state.Entry, spec *schemas.ClarificationRequestSpec) *
 
 // seenBy is a run as the matter of one request sees it; nil for one whose question became another request, or a further
 // round of another one. The success of a run that wrote the request is none.
-func (w *World) seenBy(e *state.Entry, dag string, run *schemas.Run) *schemas.Run {
+func (w *requests) seenBy(e *state.Entry, dag string, run *schemas.Run) *schemas.Run {
 	own := false
 	if q := w.matters.takes(dag, run); q != nil {
 		own = q.entry.Name == e.Name
@@ -116,7 +116,7 @@ func (w *World) seenBy(e *state.Entry, dag string, run *schemas.Run) *schemas.Ru
 
 // leftBy says to what other work the asking agent went on; "" if it did not. A node goes by its key as it was decided
 // last: when that moves, its questions are decided once more.
-func (w *World) leftBy(spec *schemas.ClarificationRequestSpec, created schemas.Time) string {
+func (w *requests) leftBy(spec *schemas.ClarificationRequestSpec, created schemas.Time) string {
 	dag, node, ok := schemas.SplitRunKey(spec.Run)
 	if !ok {
 		return w.movedOn(spec, created)
@@ -163,7 +163,7 @@ func hasNode(dag *state.Entry, node string) bool {
 }
 
 // movedOn goes by the hooks of an agent that asked outside of DAGs.
-func (w *World) movedOn(spec *schemas.ClarificationRequestSpec, created schemas.Time) string {
+func (w *requests) movedOn(spec *schemas.ClarificationRequestSpec, created schemas.Time) string {
 	for _, r := range hooksOf(w.tree.Entry(agentRef(spec.From))) {
 		if r.Outcome == schemas.OutcomeStarted && r.Issue != spec.Issue && r.StartedAt.After(created.Time) {
 			return fmt.Sprintf("%s took up issue %d", spec.From, r.Issue)

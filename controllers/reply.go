@@ -17,7 +17,7 @@ func decideReply(in In) Out {
 	case in.Broken():
 		return decideRecord[schemas.ReplyStatus](in)
 	}
-	j, digest, wrong := in.World.judgeReply(in.Entry)
+	j, digest, wrong := requestsOf(in.World).judgeReply(in.Entry)
 	if !wrong {
 		return Out{}
 	}
@@ -27,7 +27,7 @@ func decideReply(in In) Out {
 }
 
 // judgeReply says what is wrong with a reply, and with which of its texts.
-func (w *World) judgeReply(e *state.Entry) (j judgement, digest string, wrong bool) {
+func (w *requests) judgeReply(e *state.Entry) (j judgement, digest string, wrong bool) {
 	digest = e.Object.Digest
 	to := w.matters.request(replySpec(e).Clarification)
 	if by := w.matters.takerOf(e.Name); by != "" {

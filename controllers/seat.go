@@ -40,8 +40,27 @@ var anyWish = map[string]bool{
 	schemas.SessionCompleted: true,
 }
 
+// slots is what decisions about sessions and their DAGs share over one tree in one round. Each part is made when it is first
+// asked for.
+type slots struct {
+	world *World
+	tree  *state.Tree
+	seats map[string]*seat // by session
+	// sums are those of all sessions; summed is set once they are as decided in this round.
+	sums   *dagSums
+	summed bool
+	// invalid are the broken DAGs by session, in a round that decides everything.
+	invalid map[string][]*state.Entry
+}
+
+func slotsOf(w *World) *slots {
+	return Shared(&w.OfRound, func() *slots {
+		return &slots{world: w, tree: w.Tree, sums: Shared(w.OfRun, func() *dagSums { return new(dagSums) })}
+	})
+}
+
 // seatOf returns the seat of a session; nil when there is no such spec that can be used.
-func (w *World) seatOf(session string) *seat {
+func (w *slots) seatOf(session string) *seat {
 	if w.seats == nil {
 		w.seats = takeSeats(w.tree)
 	}
@@ -49,7 +68,7 @@ func (w *World) seatOf(session string) *seat {
 }
 
 // gateOf says what the DAGs of a session may do. What runs goes on while the session's file is missing or broken.
-func (w *World) gateOf(session string) gate {
+func (w *slots) gateOf(session string) gate {
 	if s := w.seatOf(session); s != nil {
 		return s.gate
 	}
@@ -211,7 +230,7 @@ func addReassigned(r *Round) {
 		return
 	}
 	for _, e := range r.Tree().Entries(schemas.SessionKind.Name) {
-		if s := r.World.seatOf(e.Name); s != nil && !s.shownBy(e.Status()) {
+		if s := slotsOf(r.World).seatOf(e.Name); s != nil && !s.shownBy(e.Status()) {
 			r.Add(e.Ref)
 			r.AddDependents(e.Ref)
 		}
@@ -220,11 +239,12 @@ func addReassigned(r *Round) {
 
 // addAdmitted adds the sessions whose slot is another one after the round.
 func addAdmitted(r *Round) {
-	if r.World.seats == nil {
+	given := slotsOf(r.World).seats
+	if given == nil {
 		return
 	}
 	for name, is := range takeSeats(r.Tree()) {
-		if was := r.World.seats[name]; was == nil || was.gate != is.gate {
+		if was := given[name]; was == nil || was.gate != is.gate {
 			r.AddChanged(sessionRef(name))
 		}
 	}

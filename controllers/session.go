@@ -25,7 +25,7 @@ func decideSession(in In) Out {
 		brokenJudgement(in, old.Phase).settle(&st.Common, old.ObservedDigest, in.Now)
 		return Out{Status: st}
 	}
-	s := in.World.seatOf(in.Name)
+	s := slotsOf(in.World).seatOf(in.Name)
 	st.Hold = s.hold
 	for _, a := range s.acts {
 		done := a.record(schemas.NewTime(in.Now))
@@ -33,7 +33,7 @@ func decideSession(in In) Out {
 		past.add(done.At, ReasonApplied, actMessage(done, in.Ref))
 	}
 	st.History = past.entries()
-	j := in.World.judgeSession(s, sum, old.Phase)
+	j := slotsOf(in.World).judgeSession(s, sum, old.Phase)
 	if !s.open && st.Running > 0 && (j.class == ready || j.class == waiting) {
 		j.class = working // until what runs has finished or was ended
 	}
@@ -51,7 +51,7 @@ type summary struct {
 // failedAt is when the last of the failed DAGs failed.
 func (s *summary) failedAt(w *World) (at schemas.Time) {
 	for _, name := range s.failed {
-		if dag := w.dagBrief(w.tree.Entry(dagRef(name))); dag != nil {
+		if dag := w.Brief(w.Tree.Entry(dagRef(name))); dag != nil {
 			at = later(at, dag.FinishedAt)
 		}
 	}
@@ -60,7 +60,7 @@ func (s *summary) failedAt(w *World) (at schemas.Time) {
 
 // tally adds up the DAGs of the session into its status.
 func tally(in In, st *schemas.SessionStatus, past *chronicle) *summary {
-	sum := &summary{dagSum: in.World.dagSum(in.Name)}
+	sum := &summary{dagSum: slotsOf(in.World).dagSum(in.Name)}
 	sum.done, sum.live = sum.phases[schemas.DAGSucceeded]+sum.phases[schemas.DAGCancelled], len(sum.active)
 	st.Progress, st.Running = sum.progress, sum.running
 	if sum.dags > 0 {
@@ -76,7 +76,7 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) *summary {
 	for _, name := range sum.dagSum.invalid {
 		e := in.Tree.Entry(dagRef(name))
 		sum.invalid = append(sum.invalid, e)
-		if dag := in.World.dagStatus(e); dag != nil && dag.Running > 0 {
+		if dag := dagStatus(in.World, e); dag != nil && dag.Running > 0 {
 			sum.live++
 			st.Running += dag.Running
 			st.ActiveDAGs = append(st.ActiveDAGs, e.Name)
@@ -88,7 +88,7 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) *summary {
 
 // judgeSession finds the phase. A session ends Completed only when that is asked for; it is Failed while a DAG of it is
 // and nothing of it runs or waits (decision 7).
-func (w *World) judgeSession(s *seat, sum *summary, phase string) judgement {
+func (w *slots) judgeSession(s *seat, sum *summary, phase string) judgement {
 	switch s.reason {
 	case ReasonInvalidTransition:
 		return judgement{phase: phase, class: invalid, reason: s.reason, message: s.message}
@@ -115,13 +115,13 @@ func waitingPhase(phase string) string {
 	return schemas.SessionPaused
 }
 
-func (w *World) judgeActive(s *seat, sum *summary, phase string) judgement {
+func (w *slots) judgeActive(s *seat, sum *summary, phase string) judgement {
 	complete := s.wish == schemas.SessionCompleted
 	switch {
 	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags && len(sum.invalid) == 0):
 		return judgement{phase: schemas.SessionCompleted, class: ready, reason: ReasonCompleted, message: completedMessage}
 	case len(sum.failed) > 0 && sum.live == 0:
-		return judgement{phase: schemas.SessionFailed, class: failed, reason: ReasonDAGFailed, since: sum.failedAt(w).Time,
+		return judgement{phase: schemas.SessionFailed, class: failed, reason: ReasonDAGFailed, since: sum.failedAt(w.world).Time,
 			message: fmt.Sprintf("dag/%s failed%s; retry it when the cause is gone", sum.failed[0], more(len(sum.failed)-1))}
 	case complete && sum.done == sum.dags && sum.live == 0:
 		return judgement{phase: schemas.SessionActive, class: waiting, reason: ReasonCompletionPending,

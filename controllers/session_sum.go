@@ -282,3 +282,62 @@ func (s *dagSums) session(name string) *dagSum {
 	}
 	return sum
 }
+
+// dagsOf lists the DAGs whose specs name the session, by name.
+func dagsOf(t *state.Tree, session schemas.Ref) []*state.Entry {
+	var out []*state.Entry
+	for _, r := range t.ReferrersOf(session, schemas.DAGKind.Name) {
+		out = append(out, t.Entry(r))
+	}
+	return out
+}
+
+// dagSum adds up the DAGs of a session, each as it is decided now; it is not to be changed.
+func (w *slots) dagSum(session string) *dagSum {
+	if !w.world.Everything() {
+		if !w.summed {
+			w.sums.follow(w.tree)
+			w.summed = true
+			for e := range w.world.Decided(schemas.DAGKind.Name) {
+				w.sums.decided(e, w.world.Brief(e))
+			}
+		}
+		return w.sums.session(session)
+	}
+	if w.invalid == nil {
+		w.invalid = brokenDAGs(w.tree)
+	}
+	sum := new(dagSum)
+	for _, e := range dagsOf(w.tree, sessionRef(session)) {
+		sum.add(e.Name, partOf(session, w.world.Brief(e)))
+	}
+	for _, e := range w.invalid[session] {
+		sum.add(e.Name, part{session: session, broken: true})
+	}
+	return sum
+}
+
+// brokenDAGs lists the DAGs whose files cannot be used by the session that they name, or belonged to.
+func brokenDAGs(t *state.Tree) map[string][]*state.Entry {
+	out := map[string][]*state.Entry{}
+	for _, e := range t.Active(schemas.DAGKind.Name) {
+		if e.Broken() {
+			session := sessionOfBroken(e)
+			out[session] = append(out[session], e)
+		}
+	}
+	return out
+}
+
+// sessionOfBroken is the session that a broken DAG names, or belonged to before; "" where neither is known.
+func sessionOfBroken(dag *state.Entry) string {
+	for _, r := range dag.Refs {
+		if r.To.Kind == schemas.SessionKind.Name {
+			return r.To.Name
+		}
+	}
+	if st, ok := dag.Status().(*schemas.DAGStatus); ok {
+		return st.Session
+	}
+	return ""
+}

@@ -30,8 +30,7 @@ type Decider struct {
 	// of all that they need are brought back.
 	Only *Selection
 
-	sums  dagSums
-	calls calls
+	run Values // see World.OfRun
 }
 
 // Settle is [Decider.Settle] for a single tree.
@@ -50,7 +49,7 @@ func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done
 //
 // told, if there is one, is told of every object that is decided how many there are in its round, and how many were.
 func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
-	s := &settler{table: TableOf(t), now: now, only: d.Only, sums: &d.sums, given: t, tree: t, changed: map[schemas.Ref]bool{},
+	s := &settler{table: TableOf(t), now: now, only: d.Only, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
 		noted: map[string]bool{}, told: told}
 	if dirty == nil {
 		s.outs = make(map[schemas.Ref]Out, t.Len())
@@ -98,7 +97,7 @@ type settler struct {
 	table   Table
 	now     time.Time
 	only    *Selection
-	sums    *dagSums
+	run     *Values
 	given   *state.Tree
 	tree    *state.Tree
 	work    map[schemas.Ref]bool // nil: everything
@@ -106,26 +105,26 @@ type settler struct {
 	changed map[schemas.Ref]bool
 	noted   map[string]bool // see Worklist.Note
 	told    []func(done, total int)
-	index   *matterIndex // of tree, shared with the worlds over it; nil until asked for
+	values  *Values // of tree, see World.OfTree
 }
 
 // round decides once, puts the statuses into the tree, and reports whether another round is needed.
 func (s *settler) round() bool {
 	w := newWorld(s.tree, s.now, s.work)
-	w.table, w.only, w.matters, w.sums = s.table, s.only, s.matters(), s.sums
+	w.table, w.only, w.OfTree, w.OfRun = s.table, s.only, s.values, s.run
 	r := &Round{Worklist: Worklist{s}, World: w}
 	for i := range s.table {
 		if before := s.table[i].Before; before != nil && s.work != nil {
 			before(r)
+			w.work = s.work
 		}
 	}
-	w.work = s.work
 	r.Changed = s.decide(w)
 	if len(r.Changed) == 0 {
 		return false
 	}
 	r.Was = s.tree
-	s.tree, s.index = s.tree.With(r.Changed...), nil
+	s.tree, s.values = s.tree.With(r.Changed...), new(Values)
 	s.work, s.noted = map[schemas.Ref]bool{}, map[string]bool{}
 	for i := range s.table {
 		if after := s.table[i].After; after != nil {

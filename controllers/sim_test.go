@@ -26,7 +26,8 @@ type sim struct {
 	entries map[schemas.Ref]*state.Entry
 	dirty   map[schemas.Ref]bool
 	last    Decision
-	decider Decider        // as a run has it: it decides over all trees
+	decider Decider // as a run has it: it decides over all trees
+	deriver Deriver
 	only    *Selection     // what the run that decides was asked for
 	checks  bool           // compare with a full decision, and so on, at every settle
 	ledgers map[int][]byte // by issue
@@ -297,7 +298,7 @@ func (s *sim) derive() []Spec {
 	t := s.tree()
 	all := Derive(t)
 	for range 2 { // also where nobody has written them
-		if specs := s.decider.Derive(t); !reflect.DeepEqual(specs, all) {
+		if specs := s.deriver.Derive(t); !reflect.DeepEqual(specs, all) {
 			s.t.Errorf("what is looked at calls for %v, and everything for %v", specs, all)
 		}
 	}

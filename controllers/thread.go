@@ -214,7 +214,7 @@ func Troubled(t *state.Tree, threads []Thread, now time.Time) []Thread {
 		records[i] = threads[i].Clarification
 	}
 	why := map[string]string{} // by id
-	found := clarify.Monitor(records, (&World{tree: t}).precedence, now)
+	found := clarify.Monitor(records, (&requests{tree: t}).precedence, now)
 	for i := range found.Stale {
 		why[found.Stale[i].ID] = "no answer in time: due " + found.Stale[i].StaleAfter.UTC().Format("2006-01-02 15:04:05Z")
 	}

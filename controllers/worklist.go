@@ -11,6 +11,19 @@ type Worklist struct{ s *settler }
 // Tree is the tree of this round.
 func (w Worklist) Tree() *state.Tree { return w.s.tree }
 
+// OfTree are values that follow from this tree alone.
+func (w Worklist) OfTree() *Values { return w.s.values }
+
+// HasKind reports whether an object of a kind is on a list that does not hold everything.
+func (w Worklist) HasKind(kind string) bool {
+	for ref := range w.s.work {
+		if ref.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
 // Everything reports whether everything is decided; then there is nothing to add.
 func (w Worklist) Everything() bool { return w.s.work == nil }
 

@@ -23,7 +23,7 @@ import (
 func (s *run) deriveSpecs(ctx context.Context) error {
 	var changes []state.Change
 	var paths []string
-	for _, spec := range s.decider.Derive(s.tree) {
+	for _, spec := range s.deriver.Derive(s.tree) {
 		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.loop.Memory != nil {
 			s.loop.Memory.Anchor(o)
 		} else if s.stopping {

@@ -18,6 +18,7 @@ type run struct {
 	journal         *state.Journal
 	tree            *state.Tree
 	decider         controllers.Decider
+	deriver         controllers.Deriver
 	hints           <-chan Hint
 	watching        bool
 	stopping        bool // nothing new is started
