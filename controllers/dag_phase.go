@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // nodeCounts counts nodes by what matters to the phase.
@@ -186,4 +187,10 @@ func dagNote(s schemas.Status) string {
 		return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)
 	}
 	return ""
+}
+
+// dagStatus is the status of a DAG now; nil if there is none.
+func dagStatus(w *World, e *state.Entry) *schemas.DAGStatus {
+	st, _ := w.Status(e).(*schemas.DAGStatus)
+	return st
 }

@@ -240,3 +240,21 @@ func issueOfRef(t *state.Tree, ref schemas.Ref) (int, bool) {
 	}
 	return 0, false
 }
+
+// issueOf is the number of the issue that a question is about, or that a DAG serves: its own, else its session's, else 0.
+func issueOf(t *state.Tree, dag *state.Entry) int {
+	if q := requestSpec(dag); q != nil {
+		return q.Issue
+	}
+	spec := schemas.SpecAs[*schemas.DAGSpec](dag.Object)
+	if spec == nil {
+		return 0
+	}
+	if spec.Issue > 0 {
+		return spec.Issue
+	}
+	if s := sessionSpec(t.Entry(sessionRef(spec.Session))); s != nil {
+		return s.Issue
+	}
+	return 0
+}
