@@ -68,8 +68,9 @@ type ActResult struct {
 	Moot string     // why the action had no effect; "" if it had one or is not applied yet
 }
 
-// Act writes an Action, and runs the tree once to apply it. While another run is active it only writes the action. The
-// result is valid even with an error, if it has a path.
+// Act acts on a DAG, a node or a session: it writes the Action of an ActRequest with its verb, target and reason, and
+// runs the tree once to apply it. While another run is active it only writes the action. The result is valid even with
+// an error, if it has a path.
 func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 	i := slices.IndexFunc(Verbs, func(v Verb) bool { return v.Name == q.Verb })
 	if i < 0 {

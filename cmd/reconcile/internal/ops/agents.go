@@ -26,8 +26,9 @@ type Agent struct {
 	schemas.AgentActivity
 }
 
-// Agents returns the activity of the agents, from state/agent-status.json and the statuses in the tree, as the next run
-// would write it. It runs nothing. An unreadable file is reported, and left to the next run.
+// Agents returns the agents by name with their activity, from the content of state/agent-status.json and the statuses
+// in the tree, as the next run would write it. It runs nothing. An unreadable file is reported, and left to the next
+// run.
 func Agents(ctx context.Context, env Env) (r AgentsResult, err error) {
 	s, t, err := env.load(ctx)
 	if err != nil {

@@ -32,8 +32,9 @@ type Destination struct {
 	Allowed  bool   `json:"allowed"`
 }
 
-// Allow allows the settings of the tree to send data to the addresses that they name. Only a person may do that, even
-// outside of this tree's runs, since the list belongs to the user.
+// Allow adds the destinations in the settings of the tree to the user's allowlist, so that the tree may send data to
+// their addresses, or removes one from it. Only a person may do that, even outside of this tree's runs, since the list
+// belongs to the user.
 func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {

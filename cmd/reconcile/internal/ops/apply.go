@@ -53,7 +53,7 @@ func (e *ProblemsError) Error() string {
 	return strings.Join(lines, "\n") + "\nnothing was written"
 }
 
-// Apply writes the specs of objects, each to the file that already holds the object, or else to
+// Apply decodes the specs in the texts of an ApplyRequest, and writes each object to its file; a new object's file is
 // specs/<kinds>/<name>.yaml. All are checked first: if one cannot be written, none is.
 func Apply(ctx context.Context, env Env, q ApplyRequest) ([]SpecChange, error) {
 	s, t, err := env.load(ctx)
@@ -273,8 +273,8 @@ func immutable(ref schemas.Ref) error {
 	return nil
 }
 
-// Delete removes the specs of objects. The next run stops their running effects and removes their statuses. All are
-// checked first: if one cannot be deleted, none is.
+// Delete deletes the spec files of objects. The next run stops their running effects and removes their statuses. All
+// are checked first: if one cannot be deleted, none is.
 func Delete(ctx context.Context, env Env, objects []string) ([]SpecChange, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -317,7 +317,8 @@ type EditRequest struct {
 	Change func(ctx context.Context, copy string) error
 }
 
-// Edit lets the caller change a copy of the spec of an object, and applies it.
+// Edit edits the spec of an existing object: it calls the change of an EditRequest on a copy of the spec, and applies
+// the edited text.
 func Edit(ctx context.Context, env Env, q EditRequest) ([]SpecChange, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {

@@ -46,9 +46,10 @@ type ThreadResult struct {
 	Verdict Code
 }
 
-// Ask writes a ClarificationRequest and runs the tree to apply it. Repeating a question returns the same request; a
-// question of a node to an agent that has already answered it is the next round of that thread. Questions that are not
-// allowed are not written. The result is nil if there is no thread, and valid even with an error.
+// Ask asks a question: it writes the ClarificationRequest of an AskRequest, and runs the tree to apply it. Repeating a
+// question returns the same request; a question of a node to an agent that has already answered it is the next round of
+// that thread. Questions that are not allowed are not written. The result is nil if there is no thread, and valid even
+// with an error.
 func Ask(ctx context.Context, env Env, q AskRequest) (*ThreadResult, error) {
 	spec, err := env.question(q)
 	if err != nil {

@@ -18,7 +18,8 @@ type BudgetRequest struct {
 	FailOn       int   // percentage of the window from which on the result is an error; 0: never
 }
 
-// Budget counts the content of an agent's context. The result is valid even with an error, if it names an agent.
+// Budget counts the tokens of an agent's context against its window, and fails at the share of a BudgetRequest. The
+// result is valid even with an error, if it names an agent.
 func Budget(ctx context.Context, env Env, q BudgetRequest) (b render.Budget, err error) {
 	switch {
 	case q.Agent == "":

@@ -23,7 +23,8 @@ type CreateRequest struct {
 	Change func(ctx context.Context, copy string) error
 }
 
-// Create writes the spec of a new object, with a comment on each field. text is the text of the spec before Change.
+// Create creates an object of a kind: it makes the text of its spec from a template, with a comment on each field, and
+// applies it. text is the text of the spec before Change.
 func Create(ctx context.Context, env Env, q CreateRequest) (changes []SpecChange, text []byte, err error) {
 	k, ok := env.kinds().Find(q.Kind)
 	if !ok {

@@ -29,7 +29,8 @@ type Description struct {
 	Interrupted    []string             `json:"-"` // nodes with the status Running that no process runs
 }
 
-// Describe returns all information about one object. Outputs are compared with the files only for the present tree.
+// Describe returns the Description of an object: its spec and status, details, referrers, and why it has its state.
+// Outputs are compared with the files only for the present tree.
 func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, error) {
 	t, done, err := env.loadAt(ctx, q.At)
 	if err != nil {

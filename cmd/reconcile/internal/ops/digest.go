@@ -12,7 +12,7 @@ type DigestRequest struct {
 	Since time.Time // those created since; the zero time: all
 }
 
-// Digest summarizes the clarifications that were created since a time.
+// Digest returns the controllers.Digest of the clarifications that were created since the time of a DigestRequest.
 func Digest(ctx context.Context, env Env, q DigestRequest) (controllers.Digest, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {

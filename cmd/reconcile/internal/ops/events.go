@@ -28,7 +28,7 @@ type EventsRequest struct {
 	Since  time.Duration // how far back the list starts; 0: at the oldest event
 }
 
-// Events lists events, oldest first.
+// Events reads the events of the event log that match an EventsRequest, oldest first.
 func Events(ctx context.Context, env Env, q EventsRequest) ([]events.Event, error) {
 	filter, err := env.eventFilter(ctx, q)
 	if err != nil {
@@ -43,8 +43,9 @@ func Events(ctx context.Context, env Env, q EventsRequest) ([]events.Event, erro
 	return found, typed(err)
 }
 
-// FollowEvents yields the events of the log, and then those that any process appends, until ctx ends, which is not an
-// error. It also yields empty batches, at least every second, so that a caller can stop.
+// FollowEvents follows the event log: it yields batches of its events, and then of those that any process appends,
+// until ctx ends, which is not an error. It also yields empty batches, at least every second, so that a caller can
+// stop.
 func FollowEvents(ctx context.Context, env Env, q EventsRequest) iter.Seq2[events.Batch, error] {
 	return func(yield func(events.Batch, error) bool) {
 		if err := env.followEvents(ctx, q, func(b events.Batch) bool { return yield(b, nil) }); err != nil {

@@ -40,8 +40,8 @@ type StateFactsRequest struct {
 	Note  string      // the reason, for statements without one; secrets are removed from it
 }
 
-// StateFacts records statements, each in a file. It writes nothing if a statement has an unknown node, a forbidden
-// edge, or a secret.
+// StateFacts states facts about nodes: it records each Statement of a StateFactsRequest in a file, signed by who states
+// it. It writes nothing if a statement has an unknown node, a forbidden edge, or a secret.
 func StateFacts(ctx context.Context, env Env, q StateFactsRequest) ([]Stated, *Pending, error) {
 	for _, f := range q.Facts {
 		if err := checkFact(f); err != nil {
@@ -59,7 +59,8 @@ func StateFacts(ctx context.Context, env Env, q StateFactsRequest) ([]Stated, *P
 // ResolveRequest resolves a conflict.
 type ResolveRequest struct{ ID, Text, By string }
 
-// ResolveConflict records the resolution of a conflict.
+// ResolveConflict records the resolution of the conflict with the ID of a ResolveRequest, and who resolved it, as a
+// fact.
 func ResolveConflict(ctx context.Context, env Env, q ResolveRequest) ([]Stated, *Pending, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return nil, nil, badRequest("the resolution is empty: say how the conflict ended")
@@ -186,7 +187,7 @@ func checkSecrets(f Statement) error {
 // FactsLimit is the maximum size of a file of facts, in bytes.
 const FactsLimit = index.FactsLimit
 
-// ParseFacts parses statements in the form of the files in state/graph/.
+// ParseFacts parses the data of a file of facts, such as those in state/graph/, to statements.
 func ParseFacts(data []byte) ([]Statement, error) { return index.ParseFacts(data) }
 
 // FactsRequest requests facts.
@@ -204,7 +205,7 @@ type Fact struct {
 	Fact Statement `json:"fact"`
 }
 
-// Facts lists the facts about one node, or all facts.
+// Facts lists the facts of the kinds of a FactsRequest about one node, or about all nodes.
 func Facts(ctx context.Context, env Env, q FactsRequest) ([]Fact, *Pending, error) {
 	if i := slices.IndexFunc(q.Kinds, func(k string) bool { return !slices.Contains(index.Kinds, k) }); i >= 0 {
 		return nil, nil, badField("kind", ": there is no %q%s; there are %s", q.Kinds[i], schemas.DidYouMean(q.Kinds[i], index.Kinds),

@@ -182,7 +182,7 @@ type Object struct {
 	NotHere map[string][]string `json:"outputsNotHere,omitempty"`
 }
 
-// NewObject converts an entry to an Object.
+// NewObject converts an entry to an Object with its metadata, canonical spec, status and problems.
 func NewObject(e *state.Entry) Object {
 	m := Object{
 		APIVersion: schemas.APIVersion, Kind: e.Kind, Metadata: schemas.Metadata{Name: e.Name},

@@ -15,7 +15,7 @@ type GraphRequest struct {
 	Object string // kind/name
 }
 
-// Graph returns the nodes of a DAG with their states, or the steps of a workflow.
+// Graph returns an object's graph.Picture: the nodes of a DAG with their states, or the steps of a workflow.
 func Graph(ctx context.Context, env Env, q GraphRequest) (graph.Picture, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {

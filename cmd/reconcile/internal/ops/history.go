@@ -55,7 +55,7 @@ type BeforeAfter struct {
 	Now string `json:"now"`
 }
 
-// String returns "was → now", or "" for nil.
+// String returns "was → now", with "-" for an empty value, or "" for nil.
 func (c *BeforeAfter) String() string {
 	if c == nil {
 		return ""
@@ -70,7 +70,7 @@ type FieldChange struct {
 	Now   json.RawMessage `json:"now,omitempty"`
 }
 
-// History returns the commits that changed the spec or the status of an object.
+// History lists the changes of an object: the commits of the repository's history that changed its spec or status.
 func History(ctx context.Context, env Env, q HistoryRequest) (r HistoryResult, err error) {
 	if q.Limit < 1 {
 		return r, badRequest("-n %d: at least 1", q.Limit)

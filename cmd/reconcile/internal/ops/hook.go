@@ -39,8 +39,9 @@ type HookResult struct {
 	Verdict Code `json:"-"` // Busy if the capture is written and not yet in the memory
 }
 
-// Hook records that an agent starts or ends its work, and runs the tree once. It returns what blocks the agent, answers
-// to its questions, and questions that wait for it. An end releases what the agent claimed for the issue with [Claim].
+// Hook records that an agent starts or ends its work on an issue, and runs the tree once. It returns what blocks the
+// agent, answers to its questions, and questions that wait for it. An end releases what the agent claimed for the issue
+// with [Claim].
 func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error) {
 	if r.Agent, err = env.Caller.Worker(q.Agent); err != nil {
 		return r, typed(err)

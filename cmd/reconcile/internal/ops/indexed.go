@@ -61,8 +61,8 @@ type Pending struct {
 	session *indexing.Session
 }
 
-// Finish computes the missing vectors of the index. It may take long, and reports to the sink of the operation. It must
-// be called once; with a cancelled context it only closes the index.
+// Finish finishes the pending index session: it computes the missing vectors, and closes the store. It may take long,
+// and reports to the sink of the operation. It must be called once; with a cancelled context it only closes the index.
 func (p *Pending) Finish(ctx context.Context) error {
 	if p == nil {
 		return nil

@@ -53,8 +53,9 @@ func (e *InsideTreeError) Error() string {
 // BadRequest marks an error of the request.
 func (e *InsideTreeError) BadRequest() {}
 
-// Init creates a tree: settings, a folder for specs, and git's ignore and attribute lines. It changes no existing file,
-// except for lines that it adds to .gitignore and .gitattributes. It notes what it writes.
+// Init initializes a folder as a tree: it writes the scaffold of settings, a folder for specs, and git's ignore and
+// attribute lines. It changes no existing file, except for lines that it adds to .gitignore and .gitattributes. It
+// notes what it writes.
 func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {
@@ -208,7 +209,8 @@ type InitWorkflowsResult struct {
 	File, Mark string // the file in which a release must replace the mark; "": none
 }
 
-// InitWorkflows creates the workflows for GitHub Actions. It notes what it writes.
+// InitWorkflows writes the workflow files for GitHub Actions at the top of the repository, for a release of the
+// program. It notes what it writes.
 func InitWorkflows(ctx context.Context, env Env, q InitWorkflowsRequest) (r InitWorkflowsResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {

@@ -17,7 +17,7 @@ type Explanation struct {
 	schemas.Explanation
 }
 
-// Explain describes a field: "dag.spec.nodes.needs".
+// Explain finds the kind and the path of a field, such as "dag.spec.nodes.needs", and returns its Explanation.
 func Explain(_ context.Context, env Env, field string) (Explanation, error) {
 	word, rest, _ := strings.Cut(field, ".")
 	k, err := findKind(env, word)
@@ -35,7 +35,7 @@ func Explain(_ context.Context, env Env, field string) (Explanation, error) {
 	return Explanation{k, e}, nil
 }
 
-// Schema returns the JSON Schema of a kind.
+// Schema returns the JSON Schema of the kind that a word names.
 func Schema(_ context.Context, env Env, kind string) ([]byte, error) {
 	k, err := findKind(env, kind)
 	if err != nil {
@@ -54,8 +54,8 @@ func findKind(env Env, word string) (schemas.Kind, error) {
 	return k, nil
 }
 
-// WriteSchemas writes a file for each kind into a folder, and returns the names. Existing files are replaced, since
-// they are derived.
+// WriteSchemas writes the JSON Schema of each kind to a .schema.json file in a folder, and returns the names of the
+// written files. Existing files are replaced, since they are derived.
 func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {
@@ -74,5 +74,5 @@ func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, e
 	return written, nil
 }
 
-// Version returns the build of the program.
+// Version returns the build of the process: the version of the program.
 func Version(_ context.Context, _ Env) process.Build { return process.ReadBuild() }

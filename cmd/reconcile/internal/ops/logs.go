@@ -41,7 +41,8 @@ type Attempt struct {
 	Former bool `json:"-"` // it ran before the node was changed
 }
 
-// Logs lists the current attempts, or the ones before them.
+// Logs returns the attempts of the nodes of a DAG with the output in their logs: the current attempts, or with Previous
+// the ones before them.
 func Logs(ctx context.Context, env Env, q LogsRequest) (LogsResult, error) {
 	r := LogsResult{Attempts: []Attempt{}}
 	if q.Object == "" && !q.Failed {
@@ -89,8 +90,8 @@ func (e Env) decided(t *state.Tree, ref schemas.Ref) *state.Tree {
 	return controllers.Settle(t, e.Tree.Now(), []schemas.Ref{ref}).Tree
 }
 
-// ReadLog opens the last lines of an attempt's output, or all of it with a negative number. whole is false if the log
-// does not exist and only the end in the record is returned.
+// ReadLog opens the log of an attempt, to read its last lines, or all of it with a negative number. whole is false if the
+// log does not exist and only the end in the record is returned.
 func ReadLog(_ context.Context, env Env, at Attempt, lines int) (text io.ReadCloser, whole bool, err error) {
 	root, err := regular.Root(env.Tree.Dir)
 	if err != nil {

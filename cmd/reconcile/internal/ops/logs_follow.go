@@ -49,9 +49,9 @@ type logFollower struct {
 	lastNote string   // last note about why there is no output
 }
 
-// FollowLog yields the output of a node until it ends, whichever process runs it. It starts with the last lines, or
-// with all for a negative number. It also yields empty parts several times a second, so that a caller can stop. The end
-// of ctx is not an error.
+// FollowLog follows the log of a node, and yields each new LogPart until the node ends, whichever process runs it. It
+// starts with the last lines, or with all for a negative number. It also yields empty parts several times a second, so
+// that a caller can stop. The end of ctx is not an error.
 func FollowLog(ctx context.Context, env Env, q LogsRequest, lines int) iter.Seq2[LogPart, error] {
 	return func(yield func(LogPart, error) bool) {
 		err := env.followLog(ctx, q, lines, func(p LogPart) error {

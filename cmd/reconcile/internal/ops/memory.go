@@ -198,7 +198,7 @@ func nearestID(id string, rows []memory.Row) string {
 	return schemas.Nearest(id, near)
 }
 
-// GetMemory returns full observations.
+// GetMemory gets full observations from the memory by their ids.
 func GetMemory(ctx context.Context, env Env, ids []string) ([]memory.Full, error) {
 	if err := checkIDs(ids); err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func GetMemory(ctx context.Context, env Env, ids []string) ([]memory.Full, error
 	return found, err
 }
 
-// ListMemory lists observations, by issue and time.
+// ListMemory lists a row of the memory for each observation that matches a MemoryFilter, by issue and time.
 func ListMemory(ctx context.Context, env Env, f MemoryFilter) (rows []memory.Row, err error) {
 	filter, err := f.filter()
 	if err != nil {
@@ -246,7 +246,7 @@ type SearchMemoryResult struct {
 	Hint string // why the text cannot match anything; "" if it can
 }
 
-// SearchMemory finds observations by words.
+// SearchMemory searches the memory for the observations that match the words of a query text, at most Limit.
 func SearchMemory(ctx context.Context, env Env, q SearchMemoryRequest) (r SearchMemoryResult, err error) {
 	if q.Limit < 1 {
 		return r, badField("limit", " %d: at least one observation must be wanted", q.Limit)
@@ -273,7 +273,7 @@ func SearchMemory(ctx context.Context, env Env, q SearchMemoryRequest) (r Search
 	return r, err
 }
 
-// MemoryStats returns the statistics of the memory.
+// MemoryStats returns the schemas.MemoryStats of the memory of the tree.
 func MemoryStats(ctx context.Context, env Env) (stats schemas.MemoryStats, err error) {
 	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
 		stats, err = m.Stats(ctx)
@@ -290,7 +290,8 @@ type RecallRequest struct {
 	Budget  *int   // in tokens; nil: from the settings
 }
 
-// Recall returns the recall of earlier work for an agent, and records it.
+// Recall returns what the memory recalls for an agent from earlier work, within the token budget of a RecallRequest,
+// and records it.
 func Recall(ctx context.Context, env Env, q RecallRequest) (found memstore.Recalled, err error) {
 	agent, issue, err := env.work("recall", q.Agent, q.Issue)
 	if err != nil {

@@ -53,7 +53,8 @@ type captureSource struct {
 	form, name     string
 }
 
-// Capture stores observations from a text.
+// Capture captures what an agent learned from the text of a CaptureRequest, and stores it as observations in the
+// memory.
 func Capture(ctx context.Context, env Env, q CaptureRequest) (r CaptureResult, err error) {
 	process.TuneGC(env.Tree.Getenv, process.GCLatency)
 	from, err := q.check(env)

@@ -17,7 +17,7 @@ type VerifyMemoryRequest struct {
 	By  string // "": the caller
 }
 
-// VerifyMemory records that observations are still true of their files.
+// VerifyMemory verifies memory observations by their ids: it records that they are still true of their files.
 func VerifyMemory(ctx context.Context, env Env, q VerifyMemoryRequest) error {
 	if err := checkIDs(q.IDs); err != nil {
 		return err
@@ -45,7 +45,8 @@ type RemoveMemoryResult struct {
 	Archived int      `json:"-"` // originals that remain in the archive
 }
 
-// RemoveMemory removes observations from the memory. A record documents the removal.
+// RemoveMemory removes observations with these ids from the memory, and with Originals also those that a compaction
+// merged into them. A record documents the removal.
 func RemoveMemory(ctx context.Context, env Env, q RemoveMemoryRequest) (r RemoveMemoryResult, err error) {
 	if err := checkIDs(q.IDs); err != nil {
 		return r, err
@@ -112,7 +113,7 @@ type CompactMemoryRequest struct {
 	Undo  bool // restore the originals of the issue's last compaction
 }
 
-// CompactMemory merges related observations of issues, or undoes that.
+// CompactMemory compacts the memory: it merges related observations of issues, or undoes that.
 func CompactMemory(ctx context.Context, env Env, q CompactMemoryRequest) (done []memstore.Compacted, err error) {
 	if q.Undo && q.Issue == nil {
 		return nil, badField("undo", " needs --issue: the issue whose last compaction is undone")

@@ -28,7 +28,8 @@ type AuditMemoryResult struct {
 	Past []string `json:"past"` // exceeded bounds
 }
 
-// AuditMemory finds duplicates, stale observations, secrets, and observations that are never recalled.
+// AuditMemory audits the observations and records of the memory for duplicates, stale and unused observations, and
+// secrets.
 func AuditMemory(ctx context.Context, env Env, q AuditMemoryRequest) (r AuditMemoryResult, err error) {
 	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
 		in := memory.AuditInput{Now: env.Tree.Now(), Unused: q.Unused, Since: q.Since, Stale: m.Stale}
@@ -75,7 +76,7 @@ type EvalMemoryResult struct {
 	Answers []memory.Answer `json:"answers"`
 }
 
-// EvalMemory runs the questions of a gold set on the memory. It records no recalls.
+// EvalMemory evaluates the memory by the questions of a gold set. It records no recalls.
 func EvalMemory(ctx context.Context, env Env, q EvalMemoryRequest) (r EvalMemoryResult, err error) {
 	if err := q.check(); err != nil {
 		return r, err

@@ -29,8 +29,8 @@ const (
 // result.
 type MergeRequest struct{ Base, Ours, Theirs string }
 
-// MergeFiles merges two versions field by field. If no side is JSON it merges them as text, like git without a driver,
-// and marks conflicts. With an error, ours is unchanged.
+// MergeFiles merges the files ours and theirs of a MergeRequest, with their base, field by field, into ours. If no side
+// is JSON it merges them as text, like git without a driver, and marks conflicts. With an error, ours is unchanged.
 func MergeFiles(ctx context.Context, env Env, q MergeRequest) (conflicts bool, err error) {
 	defer func() { err = typed(err) }()
 	var sides [3][]byte

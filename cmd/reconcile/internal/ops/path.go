@@ -26,7 +26,8 @@ type PathResult struct {
 	More  bool          `json:"more"`
 }
 
-// Path finds paths from one node to another.
+// Path finds paths in the graph of the index from one node to other nodes, through the domains and edges of a
+// PathRequest.
 func Path(ctx context.Context, env Env, q PathRequest) (*PathResult, *Pending, error) {
 	r, err := q.route()
 	if err != nil {

@@ -23,7 +23,7 @@ type PlanResult struct {
 	Verdict  Code              // OK, Invalid or NotReady: the state of the objects before the run
 }
 
-// Plan returns what a run would do, and changes nothing.
+// Plan plans the steps that a run would take on the present tree, with the problems of its files, and changes nothing.
 func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ type ChangePlan struct {
 	Verdict  Code                // Invalid if specs of the change are
 }
 
-// PlanChange computes what a commit would do with the settings and the state of another, and comments on a pull request
-// if requested. The plan is valid even with an error.
+// PlanChange plans what an unmerged change would do, and saves the plan or comments it on the pull request. It computes
+// what the head commit would do with the settings and the state of the base. The plan is valid even with an error.
 func PlanChange(ctx context.Context, env Env, q PlanChangeRequest) (r ChangePlan, err error) {
 	heads := []string{q.Head}
 	if q.From != "" {

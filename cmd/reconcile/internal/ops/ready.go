@@ -17,8 +17,8 @@ type ReadyRequest struct {
 	NoRun bool   // read only: decide nothing first
 }
 
-// Ready lists the items that can be worked on now, the most urgent first. It is never nil. Unless another run is
-// active, it first decides and writes the statuses; it starts nothing.
+// Ready lists the ready items of a ReadyRequest, on which an agent or a person can work now, the most urgent first. It
+// is never nil. Unless another run is active, it first decides and writes the statuses; it starts nothing.
 func Ready(ctx context.Context, env Env, q ReadyRequest) ([]controllers.Item, error) {
 	o, err := env.openReady(ctx, q)
 	if err != nil {
@@ -68,8 +68,8 @@ type ClaimResult struct {
 	Unroutable []controllers.Item
 }
 
-// Claim claims the first free item for an agent, so that no other agent gets it. In a run the agent is that of the run.
-// A claimed item is returned even with an error.
+// Claim claims the first ready item that is free for the agent of a ReadyRequest, so that no other agent gets it. In a
+// run the agent is that of the run. A claimed item is returned even with an error.
 func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err error) {
 	if r.Agent, err = env.Caller.Worker(q.Agent); err != nil {
 		return r, typed(err)

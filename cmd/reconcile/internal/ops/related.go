@@ -30,7 +30,8 @@ type RelatedResult struct {
 	Facts   []answer.Fact     `json:"facts,omitempty"`
 }
 
-// Related finds the nodes that are related to a node.
+// Related walks the graph of the index from the node of a RelatedRequest, and returns the nodes that are related to it,
+// up to a depth.
 func Related(ctx context.Context, env Env, q RelatedRequest) (*RelatedResult, *Pending, error) {
 	const deepest = 20
 	f, err := q.filter()
@@ -79,7 +80,8 @@ type CyclesResult struct {
 	Rest   int            `json:"-"` // the number of omitted ones
 }
 
-// Cycles finds strongly connected components with more than one node, and nodes with an edge to themselves.
+// Cycles finds the cycles of the graph over edges of one type: strongly connected components with more than one node,
+// and nodes with an edge to themselves.
 func Cycles(ctx context.Context, env Env, q CyclesRequest) (*CyclesResult, *Pending, error) {
 	f, err := q.filter()
 	if err != nil {

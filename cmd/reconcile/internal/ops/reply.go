@@ -50,7 +50,7 @@ var ReplyVerbs = []ReplyVerb{
 	},
 }
 
-// When names the states in which the reply is possible: "a, b or c".
+// When returns the states in which a reply with the verb is possible, joined as "a, b or c".
 func (r *ReplyVerb) When() string {
 	last := len(r.States) - 1
 	if last == 0 {
@@ -68,9 +68,9 @@ type ReplyRequest struct {
 	NoRun bool   // only write the reply
 }
 
-// Reply writes a Reply and runs the tree to apply it. A reply that a run would refuse is refused before it is written;
-// repeating a call returns the same reply. The result is nil if the thread was not changed, and valid even with an
-// error.
+// Reply writes a Reply to a clarification's thread, with the verb, text and author of a ReplyRequest, and runs the tree
+// to apply it. A reply that a run would refuse is refused before it is written; repeating a call returns the same
+// reply. The result is nil if the thread was not changed, and valid even with an error.
 func Reply(ctx context.Context, env Env, q ReplyRequest) (*ThreadResult, error) {
 	i := slices.IndexFunc(ReplyVerbs, func(r ReplyVerb) bool { return r.Name == q.Verb })
 	if i < 0 {
@@ -227,7 +227,8 @@ func (r *ReplyVerb) objection(t *state.Tree, m *controllers.Thread, spec *schema
 	return &clarify.Error{Kind: clarify.ScopeViolation, Message: why}
 }
 
-// ThreadState describes the state of a thread in messages.
+// ThreadState returns the status of a thread for messages, where an empty status is one that was not taken by a run
+// yet.
 func ThreadState(status string) string {
 	if status == "" {
 		return "not taken by a run yet"

@@ -47,10 +47,10 @@ type RunResult struct {
 	only *controllers.Selection
 }
 
-// HasTree reports whether the run read the tree.
+// HasTree reports whether the result has the tree of the run, which need not have read it.
 func (r *RunResult) HasTree() bool { return r.tree != nil }
 
-// Entries are the selected objects, by kind and name; none without a tree.
+// Entries returns the entries of the run's tree that were selected, by kind and name; none if the result has no tree.
 func (r *RunResult) Entries() iter.Seq[*state.Entry] {
 	if r.tree == nil {
 		return func(func(*state.Entry) bool) {}
@@ -58,7 +58,7 @@ func (r *RunResult) Entries() iter.Seq[*state.Entry] {
 	return r.only.Entries(r.tree)
 }
 
-// Problems lists the problems of the selected objects, or of all files if everything was selected.
+// Problems returns the problems of the run's selected entries, or of all files of its tree if everything was selected.
 func (r *RunResult) Problems() (out []schemas.Problem) {
 	if r.tree != nil && r.only == nil {
 		return r.tree.Problems()

@@ -40,7 +40,7 @@ type FoundSecret struct {
 	Rule string `json:"rule"`
 }
 
-// ScanSecrets finds secrets and private text in files and folders, or by default in all files of the tree.
+// ScanSecrets scans files and folders for secrets and private text, or by default all files of the tree.
 func ScanSecrets(ctx context.Context, env Env, paths []string) (scan SecretScan, err error) {
 	defer func() { err = typed(err) }()
 	s, err := env.Tree.Open()

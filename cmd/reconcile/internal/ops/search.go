@@ -27,7 +27,7 @@ type SearchRequest struct {
 	Edges           []string
 }
 
-// NewSearch returns a request with the defaults.
+// NewSearch returns a SearchRequest with the default limit, mode, alpha and depth.
 func NewSearch() SearchRequest {
 	return SearchRequest{Limit: 10, Mode: string(vectors.Hybrid), Alpha: 0.7, Depth: 2}
 }
@@ -53,7 +53,8 @@ type SearchResult struct {
 	Hint         string       `json:"hint,omitempty"` // what to try if there are no matches
 }
 
-// Search finds code, documents, decisions and work by words, meaning and relations.
+// Search searches the index for the code, documents, decisions and work that answer the query of a SearchRequest, by
+// words, meaning and relations.
 func Search(ctx context.Context, env Env, q SearchRequest) (*SearchResult, *Pending, error) {
 	query, err := q.query()
 	if err != nil {

@@ -35,7 +35,8 @@ type Ranking struct {
 	Recall10 float64 `json:"recall10"`
 }
 
-// SearchEval measures how well functions are found by the first sentences of their doc comments.
+// SearchEval evaluates search on a folder of Go code: how well functions are found by the first sentences of their doc
+// comments as questions.
 func SearchEval(ctx context.Context, env Env, q SearchEvalRequest) (r SearchEvalResult, err error) {
 	defer func() { err = typed(err) }()
 	if q.Questions < 0 {

@@ -38,9 +38,9 @@ type PhaseEdit struct {
 	data []byte
 }
 
-// Switch makes a session the only active one of its owner: it sets the phase in its spec to Active, and in the owner's
-// other active sessions to Paused. Then it runs the tree once. The result is valid even with an error, for the edits
-// that were made.
+// Switch switches to a session, so that it is the only active one of its owner. It sets the phase in its spec to
+// Active, and in the owner's other active sessions to Paused. Then it runs the tree once. The result is valid even with
+// an error, for the edits that were made.
 func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err error) {
 	s, t, err := env.load(ctx)
 	if err != nil {

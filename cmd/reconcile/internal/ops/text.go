@@ -23,7 +23,8 @@ func StreamText(name string, from io.Reader) Text {
 	return Text{name, &textReader{name: name, from: from}}
 }
 
-// FileText is the text of a file, relative to the process's folder. The file is opened at the first read.
+// FileText returns the Text that reads a file, whose name is relative to the folder of the process. The file is opened
+// at the first read.
 func FileText(file string) Text { return Text{file, &textReader{name: file}} }
 
 // textReader reads a text up to the limit.

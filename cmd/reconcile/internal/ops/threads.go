@@ -15,8 +15,9 @@ type ThreadsRequest struct {
 	NoRun    bool   // do not update the tree first
 }
 
-// Threads lists clarifications by issue and number: the open ones, unless the request selects others. The list is never
-// nil. It updates the tree first, so that overdue questions are asked again or escalated to a person.
+// Threads lists the threads of clarifications by issue and number: those that are open, unless the ThreadsRequest
+// selects others. The list is never nil. It updates the tree first, so that overdue questions are asked again or
+// escalated to a person.
 func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]controllers.Thread, error) {
 	if q.ID != "" {
 		if err := checkThreadWord(q.ID); err != nil {

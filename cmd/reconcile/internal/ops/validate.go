@@ -30,8 +30,9 @@ type Validation struct {
 	Problems []schemas.Problem `json:"problems"`
 }
 
-// Validate checks the spec files of the tree with the code of a run. Files outside the tree's specs are checked
-// individually: their references are not resolved.
+// Validate validates spec files: those of the tree, or the files and folders in the paths of a ValidateRequest. It
+// checks them with the code of a run. Files outside the tree's specs are checked individually: their references are not
+// resolved.
 func Validate(ctx context.Context, env Env, q ValidateRequest) (Validation, error) {
 	v := Validation{Problems: []schemas.Problem{}}
 	s, t, err := env.load(ctx)

@@ -32,7 +32,7 @@ type Met struct {
 	Status    string `json:"status,omitempty"` // of the condition
 }
 
-// String returns, for example, "dag/checks: Ready True".
+// String returns the met condition or phase of the object, such as "dag/checks: Ready True".
 func (m Met) String() string {
 	if m.Condition == "" {
 		return m.Ref + ": phase " + m.Phase
@@ -40,9 +40,9 @@ func (m Met) String() string {
 	return m.Ref + ": " + m.Condition + " " + m.Status
 }
 
-// Wait waits until all objects have the condition or phase. It polls the files that other processes write, and runs
-// nothing itself. It warns of stalled objects, and keeps waiting. At the timeout it fails, and names the objects that
-// it still waits for.
+// Wait waits until all objects of a WaitRequest have met its condition or phase, or until its timeout. It polls the
+// files that other processes write, and runs nothing itself. It warns of stalled objects, and keeps waiting. At the
+// timeout it fails, and names the objects that it still waits for.
 func Wait(ctx context.Context, env Env, q WaitRequest) ([]Met, error) {
 	g, err := parseGoal(q.For)
 	if err != nil {

@@ -105,10 +105,14 @@ func nodeTypes() []graph.NodeType {
 	return all
 }
 
-// EdgeNames, DomainNames and KindNames are the valid names in a Walk.
-func EdgeNames() []string   { return namesOf(graph.EdgeTypes()) }
+// EdgeNames returns the names of the edge types that are valid in a Walk.
+func EdgeNames() []string { return namesOf(graph.EdgeTypes()) }
+
+// DomainNames returns the names of the domains that are valid in a Walk.
 func DomainNames() []string { return namesOf(graph.Domains) }
-func KindNames() []string   { return namesOf(nodeTypes()) }
+
+// KindNames returns the names of the node types, the kinds that are valid in a Walk.
+func KindNames() []string { return namesOf(nodeTypes()) }
 
 func namesOf[T interface{ String() string }](all []T) []string {
 	out := make([]string, len(all))

@@ -14,7 +14,8 @@ type AgentRow struct {
 	schemas.AgentActivity
 }
 
-// AgentTable lists the agents' activities, one per line.
+// AgentTable writes a table of agents, a row for each, with its status, issue, clarification, and whom it waits for or
+// responds to.
 func AgentTable(w io.Writer, p Palette, rows []AgentRow, now time.Time) error {
 	t := NewTable(p, "AGENT", "STATUS", "ISSUE", "CLARIFICATION", "WAITING ON", "RESPONDING TO", "LAST ACTIVITY")
 	for _, r := range rows {

@@ -12,7 +12,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// ClarificationTable lists clarifications, one per line; the last column WHY appears only if one of them has a reason.
+// ClarificationTable writes a table of clarification threads, a row for each, with its topic, status, round and age;
+// the last column WHY appears only if one of them has a reason.
 func ClarificationTable(w io.Writer, p Palette, list []controllers.Thread, now time.Time) error {
 	heads := []string{"ID", "ISSUE", "FROM", "TO", "TOPIC", "STATUS", "ROUND", "AGE"}
 	why := false
@@ -55,8 +56,8 @@ const (
 	threadTime  = "2006-01-02 15:04" // in UTC
 )
 
-// ClarificationThread writes a thread in the layout of the example in AgentX's requirements, followed by its state while it
-// is open. Agents' text is indented, so that it cannot pass for a heading.
+// ClarificationThread writes the turns of a clarification thread in the layout of the example in AgentX's requirements,
+// followed by its state while it is open. Agents' text is indented, so that it cannot pass for a heading.
 func ClarificationThread(w io.Writer, p Palette, c controllers.Thread) error {
 	t := &thread{Palette: p, c: &c}
 	t.line(2, p.Paint(Bold, Line(fmt.Sprintf("Clarification Thread: %s (%s)", c.Title(), issueWord(c.IssueNumber)))))

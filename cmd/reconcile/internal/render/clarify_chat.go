@@ -27,7 +27,7 @@ func ClarificationChat(w io.Writer, c controllers.Thread) error {
 	return err
 }
 
-// ChatTurn writes the i-th entry of a thread as Markdown, as in [ClarificationChat].
+// ChatTurn writes one turn of a thread as chat in Markdown, as [ClarificationChat] does: its i-th entry.
 func ChatTurn(w io.Writer, c controllers.Thread, i int) error {
 	chat := &chat{c: &c}
 	chat.turn(i)
@@ -143,7 +143,7 @@ func escalationBlock(e *schemas.Escalation, body string) []string {
 	return append(lines, "", "**Action needed:** "+chatLine(e.Action))
 }
 
-// DisplayName returns an agent's name for people: product-manager is Product Manager.
+// DisplayName returns the display name of an agent for a line of chat: product-manager is Product Manager.
 func DisplayName(agent string) string { return chatLine(clarify.DisplayName(agent)) }
 
 // chatLine returns a text of one line with escaped HTML.

@@ -11,11 +11,12 @@ import (
 	"reconcile.dev/reconcile/schemas/document"
 )
 
-// Line makes s fit for one line of a terminal: control characters, line ends and tabs, invalid bytes and the invisible
-// characters that reorder or hide text are written as escapes.
+// Line escapes s for one line of a terminal: control characters, line ends and tabs, invalid bytes, and the invisible
+// characters that reorder or hide text.
 func Line(s string) string { return escape(s, "") }
 
-// Text is Line for text of several lines: line feeds and tabs stay. A carriage return before a line feed is dropped.
+// Text escapes a text of several lines for a terminal, as [Line] does for one: line feeds and tabs stay. A carriage
+// return before a line feed is dropped.
 func Text(s string) string { return escape(strings.ReplaceAll(s, "\r\n", "\n"), "\n\t") }
 
 func escape(s, keep string) string {
@@ -62,7 +63,7 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// Argument is an argument for messages, which do not repeat what is a text rather than a name.
+// Argument quotes an argument for a message; of a text, which is no name, it says only how many characters it has.
 func Argument(word string) string {
 	const most = 63 // bytes, as a name has
 	if len(word) > most || strings.ContainsFunc(word, unicode.IsSpace) {

@@ -20,7 +20,7 @@ type Palette struct {
 	Width int  // columns of the terminal, to which lines are cut or wrapped; 0: no terminal, no limit
 }
 
-// Paint wraps s, which must be clean, in the colour.
+// Paint wraps s, which must be clean, in the escape codes of a colour, unless the palette is off or the colour plain.
 func (p Palette) Paint(c Color, s string) string {
 	if !p.On || c == Plain || s == "" {
 		return s
@@ -28,7 +28,8 @@ func (p Palette) Paint(c Color, s string) string {
 	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
 }
 
-// StateColor is the colour of a phase, a node state or a condition's status.
+// StateColor returns the Color of a state's word, such as green for Succeeded or red for Failed: a phase, a node state
+// or a condition's status.
 func StateColor(word string) Color {
 	switch word {
 	case "Succeeded", "Active", "Completed", "True", "Applied", "Ready", "resolved", "answered", "ok", "done":

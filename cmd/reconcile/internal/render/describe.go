@@ -35,7 +35,8 @@ type page struct {
 	b   bytes.Buffer
 }
 
-// Describe writes all details of an object.
+// Describe writes the page of an object's description in sections: why, spec, conditions, nodes, outputs, actions,
+// referrers and history.
 func Describe(w io.Writer, palette Palette, d Description, now time.Time) error {
 	p, e := &page{p: palette, now: now}, d.Entry
 	p.head(d)
@@ -55,7 +56,7 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	return err
 }
 
-// Explain writes why objects, or one node of a DAG, are in their state.
+// Explain writes the Why section of each description: why the object, or its named node of a DAG, is in its state.
 func Explain(w io.Writer, palette Palette, objects []Description, node string, now time.Time) error {
 	p := &page{p: palette, now: now}
 	for i, d := range objects {

@@ -67,7 +67,7 @@ func requiredMark(e schemas.Explanation) string {
 	return ""
 }
 
-// FirstSentence is the first sentence of a text, cut where it is long.
+// FirstSentence returns the first sentence of s, cut to 120 columns.
 func FirstSentence(s string) string {
 	if i := strings.Index(s, ". "); i >= 0 {
 		s = s[:i+1]

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Hits writes the results of a search: each result's name, place and lines; with explain, also why it was found.
+// Hits writes the hits of a search, each with its name, place and lines, and with explain also why it was found.
 func Hits(w io.Writer, p Palette, hits []answer.Hit, explain bool) error {
 	var b strings.Builder
 	for i := range hits {
@@ -108,7 +108,7 @@ func Paths(w io.Writer, p Palette, paths []answer.Path, numbered bool) error {
 	return t.Write(w)
 }
 
-// IndexStats writes the statistics of an index.
+// IndexStats writes the statistics of an index as a table: the nodes by domain and kind, and the model of the vectors.
 func IndexStats(w io.Writer, p Palette, s *answer.Stats) error {
 	t := NewTable(p, "DOMAIN", "KIND", "NODES")
 	for _, d := range graph.Domains {

@@ -8,13 +8,13 @@ import (
 	"reconcile.dev/reconcile/controllers/graph"
 )
 
-// Mermaid writes the graph as a mermaid flowchart, which GitHub draws in Markdown.
+// Mermaid writes a graph picture in Mermaid, as a flowchart that GitHub draws in Markdown.
 func Mermaid(w io.Writer, g graph.Picture) error {
 	_, err := io.WriteString(w, g.Mermaid())
 	return err
 }
 
-// DOT writes the graph in Graphviz's language.
+// DOT writes a graph picture as a digraph in DOT, Graphviz's language.
 func DOT(w io.Writer, g graph.Picture) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n  rankdir=LR\n", dotText(g.Title))

@@ -44,8 +44,8 @@ type Live struct {
 	stopped chan struct{}
 }
 
-// NewLive starts a live view on w. size returns the terminal's columns and rows, now the time; cpus is the number of
-// processors, which limits.concurrentTasks 0 means.
+// NewLive returns a live view on the terminal w, and starts the ticks that redraw it. size returns the terminal's
+// columns and rows, now the time; cpus is the number of processors, which limits.concurrentTasks 0 means.
 func NewLive(w io.Writer, p Palette, size func() (width, height int), now func() time.Time, cpus int) *Live {
 	l := &Live{
 		palette: p, size: size, now: now, screen: screen{w: w}, track: progress.Tracker{CPUs: cpus}, idle: true,
@@ -113,7 +113,7 @@ func (l *Live) fitted() Palette {
 	return Palette{On: l.palette.On, Width: width}
 }
 
-// Report implements [Progress]; the report is shown at the next redraw.
+// Report tracks a report about an effect, and shows it at the next redraw of the live view. It implements [Progress].
 func (l *Live) Report(r controllers.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,21 +144,21 @@ func (l *Live) show(events []progress.Event) {
 	}
 }
 
-// Count shows long work in the view.
+// Count sets the meter of the live view to the progress of a task: done of total.
 func (l *Live) Count(task string, done, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.meter.set(task, done, total, l.now())
 }
 
-// Note shows a permanent line.
+// Note draws a text as a permanent line above the live view.
 func (l *Live) Note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.draw(broken(Line(text), l.fitted().Width) + "\n")
 }
 
-// Close removes the view from the screen and prints the list of what ran.
+// Close closes the live view: it removes it from the screen, and draws the list of the ended tasks.
 func (l *Live) Close() {
 	l.mu.Lock()
 	if l.closed {

@@ -12,7 +12,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// MemoryTable lists observations, one per line.
+// MemoryTable writes the rows of the memory as a table of observations, one per line, with category, agent, issue, age,
+// tokens and summary.
 func MemoryTable(w io.Writer, p Palette, rows []memory.Row, now time.Time) error {
 	const width = 100
 	t := NewTable(p, "ID", "CATEGORY", "AGENT", "ISSUE", "AGE", "TOKENS", "SUMMARY")
@@ -48,7 +49,7 @@ func stampAge(at schemas.Stamp, now time.Time) string {
 	return Age(now.Sub(at.Time))
 }
 
-// MemoryText writes an observation: its fields, then its content.
+// MemoryText writes a full observation: a table of its fields, then the lines of its content.
 func MemoryText(w io.Writer, p Palette, m memory.Full, now time.Time) error {
 	var b strings.Builder
 	b.WriteString(p.Paint(Bold, Line(m.ID)) + "\n")
@@ -121,7 +122,7 @@ func anchorsText(anchors []schemas.Anchor) string {
 	return strings.Join(paths, ", ")
 }
 
-// MemoryStatsText writes the statistics of a store.
+// MemoryStatsText writes the memory statistics: the figures, and the tallies by category and by agent.
 func MemoryStatsText(w io.Writer, p Palette, s schemas.MemoryStats, now time.Time) error {
 	var b strings.Builder
 	t := Table{Palette: p}

@@ -136,7 +136,7 @@ func GroupedPlural(n int, word string) string {
 	return strings.Replace(Plural(n, word), strconv.Itoa(n), Grouped(n), 1)
 }
 
-// Grouped writes a number with commas between groups of three digits: 12,345.
+// Grouped formats n with commas between groups of three digits: 12,345.
 func Grouped(n int) string {
 	s := strconv.Itoa(n)
 	from := 0

@@ -13,7 +13,8 @@ import (
 // listedFindings is the maximum number of listed findings of a category, or missed questions.
 const listedFindings = 20
 
-// MemoryAudit writes the number of findings in each category, and then the findings.
+// MemoryAudit writes the audit of a memory: a table of the sorts of findings with how many were found and are allowed,
+// and then the findings.
 func MemoryAudit(w io.Writer, p Palette, sorts []memory.AuditSort) error {
 	t := NewTable(p, "SORT", "FOUND", "ALLOWED", "WHAT")
 	var lists strings.Builder

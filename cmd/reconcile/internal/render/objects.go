@@ -75,7 +75,8 @@ func wideCells(e *state.Entry) []Cell {
 	return []Cell{{Text: cmp.Or(labels, none)}, {Text: cmp.Or(file, none)}, {Text: controllers.Because(e)}}
 }
 
-// ObjectLines prints a line for each object, with its state, as they come: the columns have fixed widths.
+// ObjectLines writes a line for each entry, with the object's reference, ready condition, phase and reason in columns
+// of fixed width, as they come.
 func ObjectLines(w io.Writer, p Palette, entries []*state.Entry) error {
 	var b strings.Builder
 	for _, e := range entries {
@@ -109,7 +110,7 @@ func StandingTable(w io.Writer, p Palette, list []*state.Entry, rows int) error 
 	return err
 }
 
-// Took returns how long the last attempt of a node ran; "" if it has not ended.
+// Took returns how long a node's last attempt took, from StartedAt to FinishedAt; "" if it has not ended.
 func Took(n schemas.NodeStatus) string {
 	if n.StartedAt.IsZero() || n.FinishedAt.IsZero() {
 		return ""

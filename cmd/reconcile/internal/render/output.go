@@ -44,12 +44,12 @@ func units(d, large time.Duration, l string, small time.Duration, s string) stri
 	return fmt.Sprintf("%d%s", d/large, l)
 }
 
-// Plural is "1 file" or "3 files".
+// Plural returns the count of a word, such as "1 file" or "3 files".
 func Plural(n int, word string) string {
 	return schemas.Count(n, word)
 }
 
-// EndLine returns a text with a final line feed, unless it is empty.
+// EndLine adds a line feed to the end of a text, unless it is empty or has one.
 func EndLine(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s

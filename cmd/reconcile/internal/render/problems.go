@@ -33,8 +33,8 @@ func paintProblem(p Palette, problem schemas.Problem, text string) string {
 	return strings.Replace(text, place, p.Paint(color, place), 1)
 }
 
-// GitHub writes problems as workflow commands, which GitHub shows as annotations of the lines. prefix is the tree's
-// path below the repository, "" at its root.
+// GitHub writes problems as workflow commands, ::error or ::warning, which GitHub shows as annotations of the line and
+// column of the file. prefix is the tree's path below the repository, "" at its root.
 func GitHub(w io.Writer, prefix string, problems []schemas.Problem) error {
 	var b strings.Builder
 	for _, p := range problems {

@@ -63,21 +63,22 @@ type Lines struct {
 	closed bool
 }
 
-// Report writes "12:03:04 dag/checks build Succeeded 1.2s". Times are in UTC, as in the statuses.
+// Report writes lines about an effect, such as "12:03:04 dag/checks build Succeeded 1.2s". Times are in UTC, as in the
+// statuses.
 func (l *Lines) Report(r controllers.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.show(l.track.Report(r))
 }
 
-// Tree writes the outcome of earlier failures.
+// Tree tracks the failures of a tree, and shows the lines about those that have an outcome now.
 func (l *Lines) Tree(t *state.Tree) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.show(l.track.Tree(t))
 }
 
-// Count writes a line from time to time during the work.
+// Count counts the progress of a task, and writes the meter's line from time to time.
 func (l *Lines) Count(task string, done, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +99,7 @@ func (l *Lines) Note(text string) {
 	l.write(Line(text))
 }
 
-// Close writes the failures whose outcome is still unknown.
+// Close closes the lines: it flushes the tracked failures whose outcome is still unknown.
 func (l *Lines) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// ReadyTable lists work items, one per line. With explain it adds each item's reason, the time of the next check, and its
-// claim.
+// ReadyTable writes a table of ready items, a row for each, with its issue, session, priority and agent. With explain
+// it adds each item's reason, the time of the next check, and its claim.
 func ReadyTable(w io.Writer, p Palette, items []controllers.Item, explain bool, now time.Time) error {
 	heads := []string{"ITEM", "ISSUE", "SESSION", "PRIORITY", "AGENT"}
 	if explain {

@@ -17,8 +17,8 @@ import (
 // showLimit is how much a comment shows of what a command prints, in characters.
 const showLimit = 20_000
 
-// Show writes what a command in a comment asks for, as the command line prints it, in a block of code: GitHub acts on
-// nothing in there.
+// Show returns the view that a slash command in a comment asks for: the status, explanation or clarifications of
+// objects. It is in a block of code, as the command line prints it: GitHub acts on nothing in there.
 func Show(t *state.Tree, v slash.View, now time.Time) string {
 	var out strings.Builder
 	var err error

@@ -14,7 +14,8 @@ const (
 	legendHeight = 34.0
 )
 
-// SVG writes the graph as a self-contained picture: no external fonts, scripts, styles or images.
+// SVG writes a graph picture as a self-contained SVG image, with its title, layout and legend: no external fonts,
+// scripts, styles or images.
 func SVG(w io.Writer, g graph.Picture) error {
 	l := newLayout(g)
 	width := max(l.width, 2*margin+float64(Width(g.Title))*9, legendWidth(g.States()))

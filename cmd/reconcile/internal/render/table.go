@@ -24,7 +24,7 @@ type Table struct {
 	rows   [][]Cell
 }
 
-// NewTable returns a table with the given column heads; none means a table without a head line.
+// NewTable returns a table with bold header cells for the heads; none means a table without a header.
 func NewTable(p Palette, heads ...string) *Table {
 	t := &Table{Palette: p}
 	for _, h := range heads {
@@ -50,7 +50,7 @@ func (t *Table) Cells(cells ...Cell) {
 	t.rows = append(t.rows, cells)
 }
 
-// Len counts the rows, without the head.
+// Len returns how many rows the table has, without its header.
 func (t *Table) Len() int { return len(t.rows) }
 
 // Write writes the table; a table without rows writes nothing. The last cell of a row is not padded.
@@ -148,7 +148,7 @@ func columnWidths(rows [][]Cell) []int {
 	return widths
 }
 
-// Width is how many columns s takes on a terminal.
+// Width returns how many columns the string s takes on a terminal.
 func Width(s string) int {
 	if isPlain(s) {
 		return len(s)
@@ -156,7 +156,7 @@ func Width(s string) int {
 	return uniseg.StringWidth(s)
 }
 
-// Cut shortens s to at most width columns, with an ellipsis where something is missing.
+// Cut cuts s to a width in columns, with an ellipsis where something is missing.
 func Cut(s string, width int) string {
 	if Width(s) <= width {
 		return s

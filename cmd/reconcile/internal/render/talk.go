@@ -12,7 +12,7 @@ import (
 // mostTalk is the maximum number of lines of one turn.
 const mostTalk = 5
 
-// TalkLines returns a turn of a clarification in the form of a chat: "[Engineer -> Architect] Clarification needed
+// TalkLines returns the lines of a clarification's turn as chat, such as "[Engineer -> Architect] Clarification needed
 // (CLR-42-001):" and the beginning of the question. "reconcile clarify show" prints all of it.
 func TalkLines(c *controllers.Clarified) []string {
 	switch {

@@ -19,7 +19,8 @@ type Caller struct {
 	Ancestry func(yield func(environ []string) bool) // the environments of its ancestors; nil: ancestors are ignored
 }
 
-// AnyRun returns the run, of any tree, that this process is part of; nil for a person.
+// AnyRun returns the run of any tree that the caller is inside of, by the marks in its own environment or its ancestry;
+// nil for a person.
 func (c Caller) AnyRun() *runner.Inside {
 	return runner.InsideRun(c.Dir, func(yield func([]string) bool) {
 		var own []string
@@ -34,7 +35,7 @@ func (c Caller) AnyRun() *runner.Inside {
 	})
 }
 
-// Run returns the run of this tree that this process is part of, or nil.
+// Run returns the run of this tree that the caller is inside of, or nil: a run elsewhere does not count.
 func (c Caller) Run() *runner.Inside {
 	if in := c.AnyRun(); in != nil && !in.Elsewhere {
 		return in
@@ -42,10 +43,11 @@ func (c Caller) Run() *runner.Inside {
 	return nil
 }
 
-// InRun reports whether this process is part of a run of the same tree, which then does the work.
+// InRun reports whether the caller is in a run of the same tree, which then does the work.
 func (c Caller) InRun() bool { return c.Run() != nil }
 
-// OnlyPeople returns an error inside a run of this tree. what names the operation that only people may do.
+// OnlyPeople returns the NotInRun error if the caller is in a run of this tree. what names the operation that only
+// people may do.
 func (c Caller) OnlyPeople(what string) error {
 	if in := c.Run(); in != nil {
 		return NotInRun(what, in)
@@ -70,8 +72,8 @@ func runName(in *runner.Inside) string {
 	return name
 }
 
-// Actor returns the acting agent or person. In a run this is its agent, "" if it has none. Otherwise it is the name
-// from the flag, the agent of the environment, or the login name. A run cannot act under another name.
+// Actor returns the name of the acting agent or person: in a run its agent, otherwise the name from the flag, the agent
+// of the environment, or the login name. It is "" in a run without an agent. A run cannot act under another name.
 func (c Caller) Actor(flag, name string) (string, error) {
 	in := c.Run()
 	switch {
@@ -84,7 +86,8 @@ func (c Caller) Actor(flag, name string) (string, error) {
 	return in.Agent, nil
 }
 
-// Speaker is like [Caller.Actor] for messages between agents and persons: a run without an agent cannot send any.
+// Speaker returns the agent or person who speaks in a clarification, as [Caller.Actor] does: a run without an agent
+// cannot take part.
 func (c Caller) Speaker(flag, name string) (string, error) {
 	who, err := c.Actor(flag, name)
 	if err == nil && who == "" {
@@ -105,7 +108,7 @@ func (c Caller) Worker(agent string) (string, error) {
 	return c.Actor("--agent", agent)
 }
 
-// RunKey returns the key of the node's run that this process is part of, or "".
+// RunKey returns the key of the node's run that the caller is part of, or "" if it is no run key.
 func (c Caller) RunKey() string {
 	if in := c.Run(); in != nil {
 		if _, _, ok := schemas.SplitRunKey(in.Key); ok {

@@ -98,7 +98,7 @@ type item struct {
 	fence   *time.Timer // fires when the claim has not been renewed in time
 }
 
-// New returns a Keeper, which works until Stop.
+// New returns a Keeper of claims, and starts the workers that claim and forward effects until Stop.
 func New(o Options) *Keeper {
 	k := &Keeper{o: o, notify: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		items: map[string]*item{}, drop: map[string]bool{}, otherClaims: map[string]time.Time{}}
@@ -107,7 +107,8 @@ func New(o Options) *Keeper {
 	return k
 }
 
-// Submit queues an effect: it is claimed together with all other waiting effects, and then started.
+// Submit queues an effect as an item of the Keeper, which claims it together with all other waiting effects, and then
+// submits it to Inner.
 func (k *Keeper) Submit(e controllers.Effect) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -125,7 +126,8 @@ func (k *Keeper) Submit(e controllers.Effect) {
 	}
 }
 
-// Cancel stops an effect at any stage.
+// Cancel cancels an effect by its key: a submitted item in Inner, otherwise the Keeper removes the item and releases
+// it.
 func (k *Keeper) Cancel(key, why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,7 +141,7 @@ func (k *Keeper) Cancel(key, why string) {
 	}
 }
 
-// Backlog counts the effects that have not started.
+// Backlog counts the effects that the Keeper and its Inner have not started: items before the submitted stage.
 func (k *Keeper) Backlog() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -160,10 +162,10 @@ func (k *Keeper) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 	return k.o.Inner.ReapAll(ctx, orphans)
 }
 
-// Notify returns a channel that has a token whenever there are reports to drain.
+// Notify returns the channel on which the Keeper notifies that there are reports to drain.
 func (k *Keeper) Notify() <-chan struct{} { return k.notify }
 
-// Drain returns the reports since the last call.
+// Drain drains the reports of the Keeper and of Inner: those since the last call.
 func (k *Keeper) Drain() []controllers.Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -194,7 +196,8 @@ func (k *Keeper) convertReport(r controllers.Report) controllers.Report {
 	return r
 }
 
-// Close stops all effects, like Inner. Claims of finished effects are kept and renewed until Stop.
+// Close closes the Keeper: it releases the items that are not submitted, and closes Inner, which stops all effects.
+// Claims of finished effects are kept and renewed until Stop.
 func (k *Keeper) Close(ctx context.Context) error {
 	k.mu.Lock()
 	k.closed = true
@@ -208,7 +211,8 @@ func (k *Keeper) Close(ctx context.Context) error {
 	return k.o.Inner.Close(ctx)
 }
 
-// Pushed says that the results of these effects are on the remote: their claims are released.
+// Pushed removes the ended items with these keys from the Keeper, since their results were pushed to the remote: their
+// claims are released.
 func (k *Keeper) Pushed(keys []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -219,7 +223,7 @@ func (k *Keeper) Pushed(keys []string) {
 	}
 }
 
-// Seen replaces the known claims of other reconcilers.
+// Seen replaces the other reconcilers' claims that the Keeper knows of with the seen ones.
 func (k *Keeper) Seen(others []Claim) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -229,7 +233,8 @@ func (k *Keeper) Seen(others []Claim) {
 	}
 }
 
-// OtherClaims returns the effects that other reconcilers perform, with the expiry of their claims.
+// OtherClaims returns the other reconcilers' claims by the key of the effect, with the time of their expiry, until when
+// they hold.
 func (k *Keeper) OtherClaims() map[string]time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -238,15 +243,15 @@ func (k *Keeper) OtherClaims() map[string]time.Time {
 	return maps.Clone(k.otherClaims)
 }
 
-// Has reports whether this Keeper handles an effect.
+// Has reports whether the Keeper has an effect with this key, or has yet to drop its claim.
 func (k *Keeper) Has(key string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.items[key] != nil || k.drop[key]
 }
 
-// Stop ends the Keeper after Close. It releases unneeded claims; claims of results that were not pushed are left to
-// expire. It returns when that is done or ctx ends.
+// Stop stops the workers of the Keeper after Close, and drops unneeded claims from the remote. Claims of results that
+// were not pushed are left to expire. It returns when that is done or ctx ends.
 func (k *Keeper) Stop(ctx context.Context) {
 	k.end.Do(func() { close(k.stop) })
 	k.workers.Wait()

@@ -12,8 +12,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Say ensures that our comments exist on an issue, each once: missing ones are created in order, and outdated ones are
-// edited. Other comments are not touched.
+// Say says comments on an issue, each once: it creates the missing comments in order, and edits those whose digest is
+// outdated. Other comments are not touched.
 func (m *Mirror) Say(ctx context.Context, issue int, comments ...mirror.Comment) error {
 	var missing []mirror.Comment
 	for _, c := range comments {

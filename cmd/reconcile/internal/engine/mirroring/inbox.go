@@ -76,8 +76,9 @@ type unread struct {
 	seen  []github.Comment // listed comments of persons
 }
 
-// Read derives specs from new comments, and gives first receipts: the eyes reaction if a run has to decide, the final
-// receipt otherwise. The error comes from the disk, the token, or ctx; the result includes the work before it.
+// Read reads the inbox: it collects new comments, applies the verdicts on them, which derives specs, and gives first
+// receipts: the eyes reaction if a run has to decide, the final receipt otherwise. The error comes from the disk, the
+// token, or ctx; the result includes the work before it.
 func (in *Inbox) Read(ctx context.Context) (ReadResult, error) {
 	in.result = ReadResult{}
 	all, err := in.collect(ctx)

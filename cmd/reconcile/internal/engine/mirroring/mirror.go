@@ -66,7 +66,7 @@ type Report struct {
 	Notes []string
 }
 
-// Calls is the number of calls that changed something.
+// Calls sums up the calls of the report that changed something: issues, comments, edits and labels.
 func (r Report) Calls() int { return r.Issues + r.Comments + r.Edits + r.Labels }
 
 // moveHint says how the content of an issue that no longer exists gets to another one; "" for other errors.
@@ -83,8 +83,9 @@ func (m *Mirror) moveHint(i mirror.Issue, err error) string {
 // maxRefusals is the number of successive issues without permission after which the mirror gives up.
 const maxRefusals = 3
 
-// Out updates the issues in order. An error of one issue is noted, and the others are still updated. The returned error
-// affects all issues: it comes from the disk, the token, or ctx. The report includes the work before it.
+// Out mirrors the issues to GitHub in order, and returns a Report of the calls, with what is left for later. An error
+// of one issue is noted, and the others are still updated. The returned error affects all issues: it comes from the
+// disk, the token, or ctx. The report includes the work before it.
 func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error) {
 	m.report = Report{}
 	refusals := 0

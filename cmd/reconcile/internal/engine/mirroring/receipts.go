@@ -94,7 +94,8 @@ func isAnswered(h *schemas.MirrorHandled) bool {
 // maxReceipts bounds the receipts of one call: many comments must not delay the run.
 const maxReceipts = 60
 
-// Answer gives missing receipts. It is called after a run, which has decided on the specs of Read.
+// Answer answers the comments of the inbox with the receipts that are missing. It is called after a run, which has
+// decided on the specs of Read.
 func (in *Inbox) Answer(ctx context.Context) (ReadResult, error) {
 	in.result = ReadResult{}
 	return in.answer(ctx, true)

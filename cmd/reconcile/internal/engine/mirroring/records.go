@@ -34,17 +34,17 @@ type Records struct {
 	newKey  bool
 }
 
-// NewRecords returns the records of a repository. warn is called for damaged files, which are moved to
-// .reconcile/damaged: their content is looked up on GitHub again. Dry records are never written.
+// NewRecords returns the mirror Records of a repository in a store. warn is called for damaged files, which are moved
+// to .reconcile/damaged: their content is looked up on GitHub again. Dry records are never written.
 func NewRecords(store *state.Store, repo string, dry bool, warn func(string)) *Records {
 	return &Records{store: store, repo: repo, dry: dry, warn: warn, issues: map[int]*schemas.MirrorFile{},
 		objects: map[schemas.Ref]*schemas.MirrorObject{}}
 }
 
-// Changed reports whether a file was written.
+// Changed reports whether records were changed: a file was written.
 func (r *Records) Changed() bool { return r.changed }
 
-// Issue returns the record of an issue; it is empty if there is none. Callers must not change it.
+// Issue reads the mirror record of an issue, its MirrorFile; it is empty if there is none. Callers must not change it.
 func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, error) {
 	if f := r.issues[issue]; f != nil {
 		return f, nil
@@ -112,7 +112,7 @@ func sortIssue(f *schemas.MirrorFile) {
 	f.Others = slices.Compact(f.Others)
 }
 
-// Made returns the issue that was created for an object, or 0.
+// Made returns the number of the issue that the mirror made for an object, from its record, or 0.
 func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
 	o, err := r.Object(ctx, ref)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
 	return o.Issue, nil
 }
 
-// Object returns the record of the issue of an object whose spec names none. Callers must not change it.
+// Object reads the mirror record of an object whose spec names no issue, its MirrorObject. Callers must not change it.
 func (r *Records) Object(ctx context.Context, ref schemas.Ref) (*schemas.MirrorObject, error) {
 	if o := r.objects[ref]; o != nil {
 		return o, nil
@@ -135,7 +135,7 @@ func (r *Records) Object(ctx context.Context, ref schemas.Ref) (*schemas.MirrorO
 	return o, nil
 }
 
-// ChangeObject is ChangeIssue for the record of an object.
+// ChangeObject changes the mirror record of an object with change, as [Records.ChangeIssue] does for an issue.
 func (r *Records) ChangeObject(ctx context.Context, ref schemas.Ref, change func(*schemas.MirrorObject)) error {
 	if _, err := r.Object(ctx, ref); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (r *Records) sameRepo(repo string) error {
 	return nil
 }
 
-// Issues returns the numbers of all issues with a record, sorted.
+// Issues lists the numbers of the issues that have a mirror record, an issue-N.json file, sorted.
 func (r *Records) Issues() ([]int, error) {
 	var out []int
 	err := r.store.ListFolder(r.store.MirrorDir(), func(name []byte, id state.Identity) {
@@ -198,8 +198,8 @@ func (r *Records) Issues() ([]int, error) {
 	return out, nil
 }
 
-// NewKey reports whether content on GitHub may be signed with a lost key: Keys created a new key, and the mirror has
-// not completed a run since.
+// NewKey reports whether the records have a new mirror key: content on GitHub may be signed with a lost one. Keys
+// created it, and the mirror has not completed a run since.
 func (r *Records) NewKey() bool { return r.newKey }
 
 // Signed records that all content was checked, and is signed with a known key.
@@ -233,8 +233,8 @@ func readKeys(data []byte) (*schemas.MirrorKeys, error) {
 	return kept, kept.Check()
 }
 
-// Keys returns the keys that sign markers: secret, if set, and those on record; the first one is created if there is
-// none. A secret comes from the environment, and is never written.
+// Keys reads the mirror keys on record, which sign markers, and creates a fresh key if there is none; the secret, if
+// set, comes first. A secret comes from the environment, and is never written.
 func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) {
 	var kept *schemas.MirrorKeys
 	decode := func(data []byte) (err error) {

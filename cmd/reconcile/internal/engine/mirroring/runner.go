@@ -55,8 +55,8 @@ type Runner struct {
 	warned   string // last text of warnOnce
 }
 
-// OpenRunner returns nil if mirroring is disabled or impossible. A late mirror is updated by a later run, and blocks no
-// work.
+// OpenRunner opens the Runner that mirrors to the repository in the GitHub settings, or returns nil if mirroring is
+// disabled or there is no token. A late mirror is updated by a later run, and blocks no work.
 func OpenRunner(o RunnerOptions) *Runner {
 	set := &o.Settings.GitHub
 	if !set.Mirror {
@@ -76,7 +76,8 @@ func OpenRunner(o RunnerOptions) *Runner {
 	return &Runner{o: o, client: client, repo: set.Repo, files: FilesOnline(o.Tree, set)}
 }
 
-// FilesOnline returns the URL of the tree's files on the default branch.
+// FilesOnline returns the web address of the tree's files on GitHub: the server's URL, the repository, and blob/HEAD
+// for the default branch.
 func FilesOnline(c tree.Config, set *schemas.GitHubSettings) string {
 	server := cmp.Or(c.Getenv("GITHUB_SERVER_URL"), "https://github.com")
 	if set.BaseURL != "" {
@@ -93,7 +94,8 @@ func FilesOnline(c tree.Config, set *schemas.GitHubSettings) string {
 	return address
 }
 
-// ProjectTree returns the issues that GitHub should have for a tree.
+// ProjectTree projects a tree to the mirror issues that GitHub should have, with links to files and the issues on
+// record.
 func ProjectTree(ctx context.Context, t *state.Tree, records *Records, files string) ([]mirror.Issue, error) {
 	var failed error
 	issues := mirror.Project(t, controllers.MirrorOptions(t, mirror.Options{Files: files, Mention: t.Settings().GitHub.Mention,
@@ -105,7 +107,7 @@ func ProjectTree(ctx context.Context, t *state.Tree, records *Records, files str
 	return issues, failed
 }
 
-// KeysOf returns the keys that sign markers.
+// KeysOf returns the mirror keys that sign markers: those of the records, and the secret of the environment variable.
 func KeysOf(ctx context.Context, getenv func(string) string, records *Records) (mirror.Keys, error) {
 	secret := getenv(keyVariable)
 	if secret != "" && len(secret) < mirrorKeyLength {
@@ -114,8 +116,9 @@ func KeysOf(ctx context.Context, getenv func(string) string, records *Records) (
 	return records.Keys(ctx, secret)
 }
 
-// Out updates GitHub from a tree, and reports whether records were written. again is the time of the next try for
-// failed work; zero: with the next change. Errors are warnings and do not fail the run.
+// Out mirrors a tree out: it syncs the issues on GitHub under the exclusive lock, and reports whether records were
+// written. again is the time of the next try for failed work; zero: with the next change. Errors are warnings and do
+// not fail the run.
 func (m *Runner) Out(ctx context.Context, t *state.Tree) (wrote bool, again time.Time) {
 	if set := t.Settings().GitHub; !set.Mirror || set.Repo != m.repo { // a watcher must be restarted to mirror to another repository
 		return false, time.Time{}
@@ -191,8 +194,8 @@ func summary(r Report) string {
 	return strings.Join(parts, ", ")
 }
 
-// Once mirrors the tree of a one-shot run at its end, and then commits and pushes the records. It returns the commit,
-// or "".
+// Once mirrors out the tree of a one-shot run at its end, and then commits and pushes the records. It returns the
+// commit, or "".
 func (m *Runner) Once(ctx context.Context, r loop.Result) (commit string) {
 	wrote, _ := m.Out(ctx, r.Tree)
 	if !wrote || m.o.Commits == nil {

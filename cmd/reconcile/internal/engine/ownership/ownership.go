@@ -23,7 +23,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Owners returns the rules for rebasing the tree on fetched commits.
+// Owners returns the gitrepo.Owners of a tree's files: the rules for rebasing it on fetched commits, how versions are
+// joined, and the lock of a file.
 func Owners(store *state.Store, t *state.Tree) gitrepo.Owners {
 	return gitrepo.Owners{Of: ownership(store, t), Lock: store.LockFile,
 		Join: func(p string, v gitrepo.Versions) ([]byte, error) { return mergeShared(t, p, v) }}
@@ -77,7 +78,8 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Written are the folders and files that only reconcile writes, without the memory.
+// Written returns the paths that only reconcile writes: the folders and files of the state, such as runs and each
+// kind's statuses, without the memory.
 func Written(kinds schemas.Kinds, s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
 	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir), state.ArchiveDir(dir)}
@@ -89,7 +91,8 @@ func Written(kinds schemas.Kinds, s *schemas.SettingsSpec) []string {
 	return out
 }
 
-// ByHand reports whether a path is a file of facts that a user wrote: the user commits it.
+// ByHand reports whether the path is a file of facts in the state folder that was written by hand, and not a fact file
+// of the program: the user commits it.
 func ByHand(s *schemas.SettingsSpec, p string) bool {
 	return strings.HasPrefix(p, state.FactsDir(s.Folders.State)+"/") && !index.IsFactFile(p)
 }
@@ -103,8 +106,9 @@ type Specs struct {
 	once        map[string]bool            // by path: those of applied that take effect once
 }
 
-// SpecsIn finds the spec files of a tree that may belong to the program. If they were not committed, another clone
-// would retract what follows from them, and a clone with only the file would do the work again.
+// SpecsIn collects the spec files of a tree that may belong to the program, by the origin of their objects: records,
+// the memory, commands, or specs that take effect once. If they were not committed, another clone would retract what
+// follows from them, and a clone with only the file would do the work again.
 func SpecsIn(store *state.Store, t *state.Tree) Specs {
 	s := Specs{store, map[string]bool{}, map[string]bool{}, map[string]*schemas.Object{}, map[string]bool{}}
 	for origin, objects := range controllers.Origins(t) {
@@ -125,7 +129,8 @@ func SpecsIn(store *state.Store, t *state.Tree) Specs {
 	return s
 }
 
-// Paths are the files; those that are committed with the memory only if memory is set.
+// Paths returns the paths of the spec files from records and those that were applied, and if memory is set also those
+// from the memory.
 func (s Specs) Paths(memory bool) []string {
 	out := slices.AppendSeq(slices.Collect(maps.Keys(s.fromRecords)), maps.Keys(s.applied))
 	if memory {
@@ -134,7 +139,7 @@ func (s Specs) Paths(memory bool) []string {
 	return out
 }
 
-// Once returns the spec of a file that takes effect once; nil for other files.
+// Once returns the applied object of the spec file p if it takes effect once; nil for other files.
 func (s Specs) Once(p string) *schemas.Object {
 	if !s.once[p] {
 		return nil
@@ -162,8 +167,9 @@ func (s Specs) isGenerated(p string) bool {
 	return err == nil && bytes.Equal(is, was)
 }
 
-// Subject returns the object that a file belongs to, by its path in the state folder: "dags/checks.json",
-// "runs/dags/checks/build-….json", "memory/issue-42.json". Other files of the memory belong to its issues.
+// Subject returns the Ref of the object that a file of the state folder is about, by the parts of its path:
+// "dags/checks.json", "runs/dags/checks/build-….json", "memory/issue-42.json". Other files of the memory belong to its
+// issues.
 func Subject(t *state.Tree, p string) (schemas.Ref, bool) {
 	kinds := controllers.TableOf(t).Schemas()
 	parts := strings.Split(strings.TrimPrefix(p, "runs/"), "/")
@@ -182,8 +188,8 @@ func Subject(t *state.Tree, p string) (schemas.Ref, bool) {
 	return schemas.Ref{Kind: k.Name, Name: name}, ok
 }
 
-// Unsettled returns a function that reports whether a file contains the state of running effects: the status of an open
-// object, of an object that references or is referenced by one, or of an agent.
+// Unsettled returns a function that reports whether the file at a path is unsettled, and contains the state of running
+// effects: the status of an open object, of one that references or is referenced by it, or of an agent.
 func Unsettled(t *state.Tree, open []schemas.Ref) func(path string) bool {
 	dir := t.Settings().Folders.State
 	agents := dir + "/" + schemas.AgentKind.Plural + "/"

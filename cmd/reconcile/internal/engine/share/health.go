@@ -36,7 +36,8 @@ const claimTimeout = time.Minute
 // refusedTimeout is the same if the remote responds but refuses the claim.
 const refusedTimeout = 5 * time.Second
 
-// Transient reports whether an error of a remote may disappear on retry.
+// Transient reports whether an error of a remote is transient: unreachable, busy, or past its deadline, and not denied.
+// It may disappear on retry.
 func Transient(err error) bool {
 	return errors.Is(err, gitrepo.ErrUnreachable) && !errors.Is(err, gitrepo.ErrDenied) ||
 		errors.Is(err, gitrepo.ErrBusy) || errors.Is(err, context.DeadlineExceeded)
@@ -89,7 +90,7 @@ func (h *health) retry(err error) bool {
 	return again
 }
 
-// Outage reports once that the run continues although the remote is unreachable, if err says so.
+// Outage reports an outage of the remote to the share's health, once, if the error is transient: the run continues.
 func (s *Share) Outage(err error) {
 	if Transient(err) {
 		s.health.outage(err)

@@ -14,9 +14,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Public returns the paths without those whose specs differ from the branch: other reconcilers on the branch would
-// retract these results, and this clone would redo them. They stay local until their specs are committed, as do the
-// statuses that mention them. private reports whether there are any.
+// Public returns the public ones of the paths, those whose specs are as on the branch. Results of other specs would be
+// retracted by other reconcilers on the branch, and redone by this clone. They stay local until their specs are
+// committed, as do the statuses that mention them. private reports whether there are any.
 func (s *Share) Public(ctx context.Context, t *state.Tree, paths []string) (public []string, private bool, err error) {
 	about, removed := s.subjects(t, paths)
 	changed, err := s.git.Dirty(ctx, "", slices.Sorted(maps.Keys(about)))

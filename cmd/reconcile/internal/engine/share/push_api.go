@@ -104,8 +104,8 @@ func (s *Share) isOurs(tip gitrepo.Tip) bool {
 	return tip.Head != "" && s.replacedBy[s.base] == tip.Head && len(tip.Pending) == 0
 }
 
-// RemoteHash returns the hash that a commit has on the branch, which differs from the local one if GitHub made it. s
-// may be nil.
+// RemoteHash returns the hash that replaced a commit on the remote branch; GitHub may have made the commit there anew.
+// s may be nil.
 func (s *Share) RemoteHash(commit string) string {
 	if s == nil {
 		return commit

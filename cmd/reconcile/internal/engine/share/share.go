@@ -77,7 +77,7 @@ func newShare(o Options, remote *gitrepo.Remote) *Share {
 		health: health{name: remote.String(), watching: o.Watching, warn: o.Warn}}
 }
 
-// InSync reports whether the local branch and the remote are at the same commit.
+// InSync fetches, and reports whether the remote and the local branch are in sync, at the same head commit.
 func (s *Share) InSync(ctx context.Context) (bool, error) {
 	news, err := s.Fetch(ctx, false)
 	if err != nil {
@@ -98,7 +98,8 @@ func (s *Share) Guard(inner loop.Performer) *claims.Keeper {
 	return s.keeper
 }
 
-// Close removes this run's claims and tickets from the remote, within the time that an interrupted run may use.
+// Close closes the share: it stops the claim keeper and closes the remote, which removes this run's claims and tickets,
+// within the time that an interrupted run may use.
 func (s *Share) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -129,7 +130,7 @@ func (s *Share) Fetch(ctx context.Context, turn bool) (news bool, err error) {
 	return tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0) || s.base != head.Hash, err
 }
 
-// MovedTo records the commit that the branch is at, and reports whether it was at another one.
+// MovedTo sets the base commit of the share to where the branch is, and reports whether it moved.
 func (s *Share) MovedTo(commit string) (moved bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +279,7 @@ func (s *Share) hasResult(key string) bool {
 	return err == nil
 }
 
-// Recorded returns the keys whose results are part of a commit.
+// Recorded returns which of the keys have their run record in the files of a commit.
 func (s *Share) Recorded(ctx context.Context, commit string, keys []string) (done []string, err error) {
 	if len(keys) == 0 {
 		return nil, nil
