@@ -64,7 +64,7 @@ func (a *app) readInput(name string) ([]byte, error) {
 	return regular.ReadPath(name)
 }
 
-// specChanges prints what happened to specs.
+// specChanges prints the changes of specs.
 func (a *app) specChanges(changes []ops.SpecChange, dryRun bool, err error) error {
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ written only if it is valid.`,
 	return cmd
 }
 
-// openEditor has a person change a file.
+// openEditor lets a person change a file.
 func (a *app) openEditor(ctx context.Context, file string) error {
 	words := strings.Fields(a.getenv("VISUAL"))
 	if len(words) == 0 {

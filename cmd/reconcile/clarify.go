@@ -15,9 +15,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// clarifyOptions are the flags that clarify and its commands share.
+// clarifyOptions are the flags that clarify and its subcommands share.
 type clarifyOptions struct {
-	issue issueFlag // not given: of all
+	issue issueFlag // if not given: all issues
 	json  bool
 	noRun bool
 }
@@ -59,7 +59,7 @@ func newClarifyCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-// noClarifyCommand refuses arguments of the bare command: they are meant as a command that does not exist.
+// noClarifyCommand refuses arguments of the bare command, which are unknown subcommands.
 func noClarifyCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func newClarifyShowCmd(a *app, o *clarifyOptions) *cobra.Command {
 		Use:     "show ID",
 		Short:   "Show one thread",
 		Example: "  reconcile clarify show CLR-42-001",
-		Args:    matterArguments(1, 1, "an id, as CLR-42-001"),
+		Args:    threadArguments(1, 1, "an id, as CLR-42-001"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := ops.Threads(cmd.Context(), a.env(), ops.ThreadsRequest{ID: args[0], NoRun: o.noRun})
 			if err != nil {
@@ -95,7 +95,7 @@ func newClarifyShowCmd(a *app, o *clarifyOptions) *cobra.Command {
 			}
 			return a.printThread(found[0])
 		},
-		ValidArgsFunction: a.completeMatters,
+		ValidArgsFunction: a.completeThreads,
 	}
 }
 
@@ -135,7 +135,7 @@ with the answer. A question to an agent that has answered the node already is th
 			}
 			q.Issue, q.NoRun = issue.pointer(), o.noRun
 			said, err := ops.Ask(cmd.Context(), a.env(), *q)
-			return a.printSaid(said, err)
+			return a.printResult(said, err)
 		},
 	}
 	f := cmd.Flags()
@@ -167,7 +167,7 @@ Writes a Reply into specs/replies/ and runs the tree, so that it takes effect; w
 of one, it only writes. It is possible while the matter is ` + r.When() + `.
 TEXT has at most 2000 characters; - reads it from standard input.`,
 		Example: "  reconcile clarify " + r.Name + " CLR-42-001 \"" + exampleTexts[r.Type] + "\"",
-		Args:    matterArguments(least, 2, "an id and a text"),
+		Args:    threadArguments(least, 2, "an id and a text"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := ops.ReplyRequest{Verb: r.Name, ID: args[0], From: from, NoRun: o.noRun}
 			if len(args) == 2 {
@@ -177,9 +177,9 @@ TEXT has at most 2000 characters; - reads it from standard input.`,
 				}
 			}
 			said, err := ops.Reply(cmd.Context(), a.env(), q)
-			return a.printSaid(said, err)
+			return a.printResult(said, err)
 		},
-		ValidArgsFunction: a.completeMatters,
+		ValidArgsFunction: a.completeThreads,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the `AGENT` or person that says so "+
 		"(in a run: its agent; default: RECONCILE_AGENT, else the login name)")
@@ -194,7 +194,7 @@ var exampleTexts = map[string]string{
 	schemas.TurnAbandonment: "The feature was dropped.",
 }
 
-// threads lists the open questions or those in trouble, or shows the threads of an issue.
+// threads lists the open or troubled questions, or shows the threads of an issue.
 func (a *app) threads(ctx context.Context, q ops.ThreadsRequest) error {
 	list, err := ops.Threads(ctx, a.env(), q)
 	switch {
@@ -210,13 +210,13 @@ func (a *app) threads(ctx context.Context, q ops.ThreadsRequest) error {
 	return render.ClarificationTable(a.stdout, a.palette(), list, a.now())
 }
 
-// ledgerView is several clarifications as -o json prints them: with an issue, in the form of its ledger.
+// ledgerView is the -o json output for several clarifications: with an issue, in the form of its ledger.
 type ledgerView struct {
 	IssueNumber    *int                 `json:"issueNumber,omitempty"`
 	Clarifications []controllers.Thread `json:"clarifications"`
 }
 
-// printThreads prints threads one after the other; for programs, as one object.
+// printThreads prints threads in sequence; in JSON and YAML, as one object.
 func (a *app) printThreads(v ledgerView) error {
 	if a.global.output != formatTable && a.global.output != formatMarkdown {
 		return a.print(v)
@@ -245,8 +245,8 @@ func (a *app) printThread(c controllers.Thread) error {
 	return a.print(c)
 }
 
-// printSaid prints what came of a question or a reply, and returns how it ended.
-func (a *app) printSaid(s *ops.ThreadResult, err error) error {
+// printResult prints the result of a question or a reply, and returns its exit code.
+func (a *app) printResult(s *ops.ThreadResult, err error) error {
 	if s == nil {
 		return err
 	}
@@ -256,8 +256,8 @@ func (a *app) printSaid(s *ops.ThreadResult, err error) error {
 	return cmp.Or(err, exitWith(int(s.Verdict)))
 }
 
-// printOutcome prints the thread after a question, and else a line: CLR-42-001: pending → answered. An agent that asked inside
-// of a run and has to wait for the answer is told only that.
+// printOutcome prints the thread after a question, and otherwise a line: CLR-42-001: pending → answered. An agent that
+// asked inside a run and has to wait for the answer gets only that information.
 func (a *app) printOutcome(s *ops.ThreadResult) error {
 	m, asked := &s.Thread, s.Reply == nil || s.Reply.Type == schemas.TurnQuestion
 	if s.Open && s.Inside && a.global.output == formatTable {
@@ -272,7 +272,7 @@ func (a *app) printOutcome(s *ops.ThreadResult) error {
 	}
 	line := ops.ThreadState(m.Status)
 	if m.Round > s.Before.Round && m.Open() {
-		line += fmt.Sprintf(" (round %d)", m.Round) // the asking agent went on at once
+		line += fmt.Sprintf(" (round %d)", m.Round) // the asking agent continued at once
 	}
 	if before := s.Before; before.Status != "" && (before.Status != m.Status || before.Round != m.Round) {
 		line = before.Status + " → " + line
@@ -281,7 +281,7 @@ func (a *app) printOutcome(s *ops.ThreadResult) error {
 	return err
 }
 
-// nextFor tells people what can be done next about a thread.
+// nextFor suggests the next command for a thread.
 func nextFor(m *controllers.Thread) string {
 	switch {
 	case m.Refused():
@@ -301,7 +301,7 @@ func nextFor(m *controllers.Thread) string {
 	return ""
 }
 
-// nextInRun is what an agent has to do that asks while it runs.
+// nextInRun tells an agent that asked during its run how to continue.
 func nextInRun(s *ops.ThreadResult) string {
 	if s.Waits {
 		return "end this run now; the node waits for the answer, and runs again with it"

@@ -12,9 +12,9 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 )
 
-// matterArguments is [arguments] for commands whose first one names a clarification. What can be neither an id nor a name
-// is a wrong command line, which is told before anything is read or run.
-func matterArguments(least, most int, words string) cobra.PositionalArgs {
+// threadArguments is [arguments] for commands whose first argument names a clarification. A word that is neither an id
+// nor a name is refused before anything is read or run.
+func threadArguments(least, most int, words string) cobra.PositionalArgs {
 	number := arguments(least, most, words)
 	return func(cmd *cobra.Command, args []string) error {
 		for i := range args {
@@ -28,10 +28,10 @@ func matterArguments(least, most int, words string) cobra.PositionalArgs {
 	}
 }
 
-// stdinText stands for the text on standard input.
+// stdinText is the argument for the text on standard input.
 const stdinText = "-"
 
-// textOf is a text of the command line; "-" stands for what is on standard input.
+// textOf returns a text of the command line; "-" reads it from standard input.
 func (a *app) textOf(word string) (string, error) {
 	if !utf8.ValidString(word) {
 		return "", badUsage("the text is not UTF-8")
@@ -39,7 +39,7 @@ func (a *app) textOf(word string) (string, error) {
 	if word != stdinText {
 		return word, nil
 	}
-	const most = 64 << 10 // far more than any text may have: it is refused for its length, not cut
+	const most = 64 << 10 // far more than any text may have: a longer one is refused, not cut
 	text, err := io.ReadAll(io.LimitReader(a.stdin, most+1))
 	switch {
 	case err != nil:
@@ -53,11 +53,12 @@ func (a *app) textOf(word string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// guard begins an argument that is no flag though it looks like one. No argument of a process can hold a zero byte.
+// guard is the prefix of an argument that looks like a flag and is none. No argument of a process can contain a zero
+// byte.
 const guard = "\x00"
 
-// guardTexts marks, for the commands that take the text of a reply, what begins with a hyphen and is no flag: a name has no
-// space in it. [matterArguments] takes the mark off.
+// guardTexts marks, for the commands with the text of a reply, arguments that begin with a hyphen and contain a space,
+// since no flag's name does. [threadArguments] removes the mark.
 func guardTexts(args []string) []string {
 	i := slices.Index(args, "clarify") + 1
 	if i == 0 {

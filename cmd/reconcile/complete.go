@@ -13,11 +13,11 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// completeFunc is what cobra asks for the words that may stand at the cursor.
+// completeFunc is cobra's function for the possible words at the cursor.
 type completeFunc = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// completeObjects offers kinds, and after the slash the names of the tree's objects of that kind: of the given kinds,
-// or of all. bare says that a kind alone is an argument too.
+// completeObjects completes kinds, and after the slash the names of the tree's objects of that kind: of the given
+// kinds, or of all. bare says that a kind alone is an argument, too.
 func (a *app) completeObjects(bare bool, only ...schemas.Kind) completeFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -49,7 +49,7 @@ func kindCompletions(bare bool, only []schemas.Kind) ([]cobra.Completion, cobra.
 	return out, directive
 }
 
-// completeNames offers word/name for each object of the kind that word names.
+// completeNames completes word/name for each object of the kind that word names.
 func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion {
 	k, _ := kinds().Find(word)
 	var out []cobra.Completion
@@ -62,7 +62,7 @@ func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion 
 	return out
 }
 
-// completeIDs offers the ids of clarifications, each after prefix.
+// completeIDs completes the ids of clarifications, each after prefix.
 func (a *app) completeIDs(cmd *cobra.Command, prefix string) []cobra.Completion {
 	var out []cobra.Completion
 	for _, e := range a.objects(cmd, schemas.ClarificationRequestKind.Plural) {
@@ -73,7 +73,7 @@ func (a *app) completeIDs(cmd *cobra.Command, prefix string) []cobra.Completion 
 	return out
 }
 
-// completeNamesOf offers the names of the tree's objects of one kind.
+// completeNamesOf completes the names of the tree's objects of one kind.
 func (a *app) completeNamesOf(k schemas.Kind) completeFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
@@ -86,7 +86,7 @@ func (a *app) completeNamesOf(k schemas.Kind) completeFunc {
 	}
 }
 
-// completeNodes offers objects first, then the nodes of the DAG before the cursor.
+// completeNodes completes objects first, and then the nodes of the DAG before the cursor.
 func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 	objects := a.completeObjects(false, only...)
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -103,11 +103,11 @@ func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 	}
 }
 
-// completeMatters offers the ids of the open clarifications.
-func (a *app) completeMatters(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeThreads completes the ids of the open clarifications.
+func (a *app) completeThreads(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
 	if len(args) == 0 && a.enterTree(treeNeeded) == nil {
-		open, _ := ops.Threads(cmd.Context(), a.env(), ops.ThreadsRequest{NoRun: true}) // what is wrong is not the moment's question
+		open, _ := ops.Threads(cmd.Context(), a.env(), ops.ThreadsRequest{NoRun: true}) // completion ignores errors
 		for _, m := range open {
 			out = append(out, cobra.CompletionWithDesc(m.Title(), render.Line(m.Topic)))
 		}
@@ -115,7 +115,7 @@ func (a *app) completeMatters(cmd *cobra.Command, args []string, _ string) ([]co
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// objects are those that word names as kind or kind/name. What is wrong with the tree is not the moment's question.
+// objects returns the objects that word names as kind or kind/name. Completion ignores errors of the tree.
 func (a *app) objects(cmd *cobra.Command, word string) []*state.Entry {
 	if a.enterTree(treeNeeded) != nil {
 		return nil
@@ -127,7 +127,7 @@ func (a *app) objects(cmd *cobra.Command, word string) []*state.Entry {
 	return r.Entries
 }
 
-// completeMemory offers the ids of observations that begin with what was typed.
+// completeMemory completes the ids of observations.
 func (a *app) completeMemory(
 	cmd *cobra.Command, args []string, typed string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -61,7 +61,7 @@ const historyLong = `With --history: list the commits that changed the spec or t
 spec, from which phase to which, and whether it was ready. Of a merged branch the merge is listed. A commit of reconcile names
 the commit that it had read, its input. A spec file that was renamed is followed as far as it has its present name.`
 
-// newHistoryCmd is what describe --history was called.
+// newHistoryCmd returns the former name of describe --history.
 func newHistoryCmd(a *app) *cobra.Command {
 	limit := 0
 	at := ""
@@ -111,7 +111,7 @@ func (a *app) history(ctx context.Context, q ops.HistoryRequest) error {
 
 func short(hash string) string { return hash[:min(len(hash), 8)] }
 
-// changedFields names the fields that a commit changed, and what happened to whole files.
+// changedFields names the fields that a commit changed, and changes of whole files.
 func changedFields(c *ops.Change) string {
 	var parts []string
 	for _, f := range c.Spec {

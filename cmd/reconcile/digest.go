@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-// Output formats of digest beside those of all commands; text is what it calls the table.
+// Output formats of digest in addition to those of all commands; text is its name for the table.
 const (
 	digestText     = "text"
 	digestMarkdown = "markdown"
@@ -23,7 +23,7 @@ type digestOptions struct {
 	since string
 }
 
-// newDigestCmd has two names: that of the AgentX seed, and its place below clarify.
+// newDigestCmd returns the command under one of two names: the one of the AgentX seed, and the one below clarify.
 func newDigestCmd(a *app, name string) *cobra.Command {
 	o := &digestOptions{}
 	cmd := &cobra.Command{
@@ -63,8 +63,8 @@ func (a *app) digest(ctx context.Context, o digestOptions) error {
 	return render.DigestText(a.stdout, a.palette(), d)
 }
 
-// parseSince reads the beginning of a time: how long before now (7d, 2w, 1d12h, 90m), a day in UTC (2026-02-01), an
-// RFC 3339 time, or all, which is the zero time.
+// parseSince parses the start of a period: an age (7d, 2w, 1d12h, 90m), a day in UTC (2026-02-01), an RFC 3339 time, or
+// all, which is the zero time.
 func parseSince(s string, now time.Time) (time.Time, error) {
 	if s == "all" {
 		return time.Time{}, nil
@@ -81,10 +81,10 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	return now.Add(-ago), nil
 }
 
-// longest bounds lengths of time; more cannot be told from all, and could overflow.
+// longest bounds durations, to prevent overflow.
 const longest = 100 * 365 * 24 * time.Hour
 
-// parseLong reads a positive length of time with days and weeks in front of what Go reads: 2w, 7d, 1w2d12h30m.
+// parseLong parses a positive duration with optional weeks and days before Go's units: 2w, 7d, 1w2d12h30m.
 func parseLong(s string) (time.Duration, bool) {
 	var sum time.Duration
 	for _, unit := range []struct {
@@ -111,7 +111,7 @@ func parseLong(s string) (time.Duration, bool) {
 	return sum + d, sum+d > 0 && sum+d <= longest
 }
 
-// parseTime reads a time as digest does; "" is the zero time.
+// parseTime parses a time like digest; "" is the zero time.
 func parseTime(flag, word string, now time.Time) (time.Time, error) {
 	if word == "" {
 		return time.Time{}, nil

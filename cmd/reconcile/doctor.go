@@ -17,7 +17,7 @@ import (
 type doctorOptions struct {
 	fix  bool
 	json bool
-	hold string // the lock that this process is to hold for another doctor
+	hold string // the lock that this process holds for another doctor
 }
 
 func newDoctorCmd(a *app) *cobra.Command {
@@ -39,7 +39,7 @@ not.`,
 	cmd.Flags().BoolVar(&o.fix, "fix", false, "repair what is safe to repair")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the same as -o json")
 	cmd.Flags().StringVar(&o.hold, "hold-lock", "", "hold a lock on `FILE` until stdin ends")
-	_ = cmd.Flags().MarkHidden("hold-lock") // it exists: it was made in the line above
+	_ = cmd.Flags().MarkHidden("hold-lock") // it exists: the line above defines it
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func levelColor(l doctor.Level) render.Color {
 	return render.Green
 }
 
-// printAdvice says what to do about each finding that is not ok.
+// printAdvice prints what to do about each finding that is not ok.
 func (a *app) printAdvice(findings []doctor.Finding) error {
 	fixable := false
 	for _, f := range findings {

@@ -80,10 +80,11 @@ func eventColor(e *events.Event) render.Color {
 	return render.Plain
 }
 
-// eventObject is "dag/checks build".
+// eventObject returns, for example, "dag/checks build".
 func eventObject(e *events.Event) string { return strings.TrimSpace(fmt.Sprint(e.Ref, " ", e.Node)) }
 
-// followEvents prints what the log has, and then what is added to it, until ctx ends or nobody reads any more.
+// followEvents prints the events of the log, and then those that are appended, until ctx ends or the reader of stdout
+// has gone.
 func (a *app) followEvents(ctx context.Context, q ops.EventsRequest) error {
 	signal.Ignore(syscall.SIGPIPE)
 	for b, err := range ops.FollowEvents(ctx, a.env(), q) {
@@ -112,7 +113,7 @@ func missingText(n int64) string {
 	return "missing here: " + render.Plural(int(n), "line") + " of the log, which was put aside more than once before all was read"
 }
 
-// writeEvents prints events at once: what is behind a pipe sees each as soon as it is there.
+// writeEvents prints events without buffering, so that the reader of a pipe gets each at once.
 func (a *app) writeEvents(list []events.Event) error {
 	var b bytes.Buffer
 	for i := range list {
@@ -140,7 +141,7 @@ func (a *app) eventLine(b *bytes.Buffer, e *events.Event) error {
 	return nil
 }
 
-// unlessGone is err, or nil where it says that nobody reads any more.
+// unlessGone returns err, or nil if it says that the reader of stdout has gone.
 func unlessGone(err error) error {
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
 		return nil

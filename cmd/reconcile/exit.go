@@ -17,11 +17,11 @@ const (
 	exitInvalid     = int(ops.Invalid)
 	exitNotReady    = int(ops.NotReady)
 	exitBusy        = int(ops.Busy) // EX_TEMPFAIL of sysexits.h
-	exitDriver      = 129           // above 128, which git takes for an error of a merge driver and not for conflicts
+	exitDriver      = 129           // above 128, which git treats as an error of a merge driver and not as conflicts
 	exitInterrupted = int(ops.Interrupted)
 )
 
-// exitCodes explains the codes, in the order in which they win when several apply.
+// exitCodes explains the codes, in order of precedence.
 var exitCodes = []struct {
 	code    int
 	meaning string
@@ -36,7 +36,7 @@ var exitCodes = []struct {
 	{exitOK, "everything is ready, or waits for someone as it should"},
 }
 
-// exitHelp is the table as --help prints it.
+// exitHelp returns the table for --help.
 func exitHelp() string {
 	var b strings.Builder
 	b.WriteString("Exit codes (when several apply, the first of this list):\n")
@@ -46,7 +46,7 @@ func exitHelp() string {
 	return b.String()
 }
 
-// exitCode maps an error to a code. Of joined errors the one whose code stands first in exitCodes wins.
+// exitCode returns the code of an error. Of joined errors, the code that is first in exitCodes wins.
 func exitCode(err error) int {
 	best := len(exitCodes) - 1
 	for _, leaf := range leaves(err) {
@@ -64,7 +64,7 @@ func exitCode(err error) int {
 	return exitCodes[best].code
 }
 
-// codeOf maps one error that joins no others: what is the command line's own, and else by the table of operations.
+// codeOf returns the code of a single error.
 func codeOf(err error) int {
 	var v *verdict
 	var driver *driverError
@@ -77,7 +77,7 @@ func codeOf(err error) int {
 	return int(ops.CodeOf(err))
 }
 
-// leaves takes errors apart that errors.Join has joined; nil has none. Equal texts are kept once.
+// leaves splits errors that errors.Join has joined; nil has none. Duplicate texts are removed.
 func leaves(err error) []error {
 	if err == nil {
 		return nil
@@ -89,7 +89,7 @@ func leaves(err error) []error {
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
-		return []error{withFlag(err)} // one error, of perhaps several causes in words of its own
+		return []error{withFlag(err)} // a single error, which may wrap several causes
 	}
 	var out []error
 	for _, e := range joined.Unwrap() {
@@ -102,7 +102,7 @@ func leaves(err error) []error {
 	return out
 }
 
-// withFlag names the field that an error is about as the flag that it is on the command line.
+// withFlag names the field of an error by its flag.
 func withFlag(err error) error {
 	wrong, ok := errors.AsType[*ops.FieldError](err)
 	if !ok {
@@ -115,12 +115,12 @@ func withFlag(err error) error {
 	return badUsage("%s", strings.Replace(err.Error(), wrong.Error(), flag+wrong.Text, 1))
 }
 
-// badUsage says what is wrong with the command line and what to write instead.
+// badUsage is an error of the command line; the text says what to write instead.
 func badUsage(format string, args ...any) error {
 	return &ops.Error{Code: ops.BadRequest, Err: fmt.Errorf(format, args...)}
 }
 
-// verdict is an exit code whose reason is already printed as the command's result.
+// verdict is an exit code whose reason was already printed as the command's result.
 type verdict struct{ code int }
 
 func (v *verdict) Error() string { return fmt.Sprintf("exit code %d", v.code) }
@@ -133,7 +133,7 @@ func exitWith(code int) error {
 	return &verdict{code: code}
 }
 
-// driverError is a merge that failed. Its exit code is above 128: git takes 1 to 128 for conflicts, with OURS as the result.
+// driverError is a failed merge. Its exit code is above 128: git treats 1 to 128 as conflicts, with OURS as the result.
 type driverError struct{ err error }
 
 func (e *driverError) Error() string { return e.err.Error() }

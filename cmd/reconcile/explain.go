@@ -57,7 +57,7 @@ func (a *app) explain(ctx context.Context, field string) error {
 	return render.Explanation(a.stdout, a.palette(), e.Kind, e.Explanation)
 }
 
-// completeFields offers the kinds, and behind a dot the fields that may follow.
+// completeFields completes kinds, and after a dot fields.
 func completeFields(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) > 0 {

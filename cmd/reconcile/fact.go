@@ -51,7 +51,7 @@ func newFormerFactCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-// factCmd completes a command that states one fact, which read makes of its arguments and flags.
+// factCmd completes a command that states one fact; read returns the fact for its arguments and flags.
 func (a *app) factCmd(cmd *cobra.Command, read func(args []string) (ops.Statement, error)) *cobra.Command {
 	q := ops.StateFactsRequest{}
 	bindBy(cmd, &q.By)
@@ -85,7 +85,7 @@ another file.`,
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(ops.EdgeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return a.factCmd(cmd, func(args []string) (ops.Statement, error) {
 		r.From, r.To = args[0], args[1]
-		if r.Weight == 0 { // which means 1 in a file
+		if r.Weight == 0 { // a file without a weight means 1
 			return nil, badUsage("--weight 0: write above 0 up to 1")
 		}
 		return r, nil
@@ -214,7 +214,7 @@ reviews or trusts. Nothing is written if one of them cannot be. Ids are given an
 	return cmd
 }
 
-// readFacts reads a file of the caller's, or stdin, up to what a file of facts may have.
+// readFacts reads a file, or stdin, up to the size limit of facts.
 func (a *app) readFacts(name string) ([]byte, error) {
 	from := a.stdin
 	if name != "-" {

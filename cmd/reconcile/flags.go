@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// arguments checks that a command got between least and most arguments; words says what they are.
+// arguments checks that a command has between least and most arguments; words describes them.
 func arguments(least, most int, words string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -31,7 +31,7 @@ func firstExample(cmd *cobra.Command) string {
 	return strings.TrimSpace(line)
 }
 
-// noSubcommand refuses a command that needs one of its commands, without any and with an unknown word.
+// noSubcommand refuses a command that needs a subcommand, without one or with an unknown word.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -43,7 +43,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	return badUsage("%s has no command %q%s; there are %s", cmd.Name(), args[0], schemas.DidYouMean(args[0], names), strings.Join(names, ", "))
 }
 
-// outputFlag binds -o to the given formats; a command with formats of its own calls it again for its own flags.
+// outputFlag binds -o to the given formats; a command with other formats calls it again for its own flags.
 func (a *app) outputFlag(cmd *cobra.Command, f *pflag.FlagSet, formats ...string) {
 	a.global.output = formats[0]
 	f.VarP(&choice{value: &a.global.output, allowed: formats}, "output", "o", "print as `FORMAT`: "+strings.Join(formats, ", "))
@@ -54,7 +54,7 @@ func (a *app) outputFlag(cmd *cobra.Command, f *pflag.FlagSet, formats ...string
 type choice struct {
 	value   *string
 	allowed []string
-	prefix  string // what begins with it is allowed, too; "" allows nothing more
+	prefix  string // values with this prefix are allowed, too; "" allows none
 }
 
 func (c *choice) String() string {
@@ -85,26 +85,26 @@ func (c *choice) Set(s string) error {
 	return fmt.Errorf("must be one of %s%s", strings.Join(words, ", "), schemas.DidYouMean(s, c.allowed))
 }
 
-// namesFlag is a flag for some of the given names, which the shell completes.
+// namesFlag is a flag for some of the given names, with completion.
 func namesFlag(cmd *cobra.Command, f *pflag.FlagSet, to *[]string, name, usage string, names []string) {
 	f.StringSliceVar(to, name, nil, usage)
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// choiceFlag is a flag for one of the given names, which the shell completes.
+// choiceFlag is a flag for one of the given names, with completion.
 func choiceFlag(cmd *cobra.Command, f *pflag.FlagSet, to *string, name, usage string, names []string) {
 	f.Var(&choice{value: to, allowed: names}, name, usage)
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// hideDefaults keeps the defaults of numbers out of the help, where they mean that no number is given.
+// hideDefaults hides the defaults of numbers in the help, if they mean that no number is given.
 func hideDefaults(f *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		f.Lookup(name).DefValue = "0"
 	}
 }
 
-// changed are those of the flags that were given.
+// changed returns those of the flags that were given.
 func changed(cmd *cobra.Command, names ...string) []string {
 	var out []string
 	for _, name := range names {
@@ -115,7 +115,7 @@ func changed(cmd *cobra.Command, names ...string) []string {
 	return out
 }
 
-// pointer is the number of the issue; nil if it is not given.
+// pointer returns the number of the issue; nil if it is not given.
 func (f *issueFlag) pointer() *int {
 	if !f.given {
 		return nil
@@ -123,7 +123,7 @@ func (f *issueFlag) pointer() *int {
 	return &f.number
 }
 
-// issueFlag is the number of an issue, or not given.
+// issueFlag is an optional issue number.
 type issueFlag struct {
 	number int
 	given  bool

@@ -57,7 +57,7 @@ of kubectl picks of that. -o name prints KIND/NAME, -o wide also labels, files a
 	return cmd
 }
 
-// Formats of get besides those of every command.
+// Formats of get in addition to those of every command.
 const (
 	formatName     = "name"
 	formatWide     = "wide"
@@ -71,7 +71,7 @@ func (a *app) getFormats(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(append(formats, jsonPathPrefix), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// atFlag binds --at to a command that looks at the tree.
+// atFlag binds --at to a command that reads the tree.
 func (a *app) atFlag(cmd *cobra.Command, at *string) {
 	cmd.Flags().StringVar(at, "at", "", "look at the tree as it is in `COMMIT`: a hash, a branch, a tag, HEAD~3")
 }
@@ -100,7 +100,7 @@ func (a *app) printNames(r ops.GetResult) error {
 	return nil
 }
 
-// printAs is print, which also knows jsonpath. Fields that are missing print nothing, as with kubectl.
+// printAs is print with support for jsonpath. Missing fields print nothing, like in kubectl.
 func (a *app) printAs(v any) error {
 	template, ok := strings.CutPrefix(a.global.output, jsonPathPrefix)
 	if !ok {
@@ -130,7 +130,7 @@ func (a *app) printAs(v any) error {
 	return err
 }
 
-// followObjects prints objects, and those that change again, until ctx ends or nobody reads any more.
+// followObjects prints objects, and changed objects again, until ctx ends or the reader of stdout has gone.
 func (a *app) followObjects(ctx context.Context, q ops.GetRequest) error {
 	signal.Ignore(syscall.SIGPIPE)
 	for r, err := range ops.FollowObjects(ctx, a.env(), q) {
@@ -185,7 +185,7 @@ func (a *app) getTables(r ops.GetResult) error {
 	return render.ObjectTables(a.stdout, a.palette(), r.Table, r.Entries, a.global.output == formatWide, a.now())
 }
 
-// noteInterrupted tells of nodes that were running when their process was killed: their states are those that it left.
+// noteInterrupted reports nodes that were running when their process was killed: their states are outdated.
 func (a *app) noteInterrupted(ref schemas.Ref, nodes []string) {
 	if len(nodes) > 0 {
 		a.note("%s: no process here runs %s, which a run that was killed left so; the next run goes on", ref, schemas.Shorten(nodes, 5))

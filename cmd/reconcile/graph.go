@@ -13,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// graphFormats are the pictures that graph draws.
+// graphFormats are the output formats of graph.
 var graphFormats = map[string]func(io.Writer, graph.Picture) error{
 	"mermaid": render.Mermaid,
 	"dot":     render.DOT,

@@ -96,7 +96,7 @@ func (a *app) printHook(r ops.HookResult) error {
 	return err
 }
 
-// hookText is what the agent must know, a paragraph for each question.
+// hookText is the information for the agent, with a paragraph for each question.
 func hookText(r ops.HookResult) string {
 	var b strings.Builder
 	about := "no issue"
@@ -136,7 +136,7 @@ func hookText(r ops.HookResult) string {
 	return b.String()
 }
 
-// lastTurn is the latest turn of one of the types; nil when there is none.
+// lastTurn returns the latest turn of one of the types, or nil.
 func lastTurn(c *schemas.Clarification, types ...string) *schemas.ClarificationTurn {
 	for i := range slices.Backward(c.Thread) {
 		if slices.Contains(types, c.Thread[i].Type) {
@@ -146,7 +146,7 @@ func lastTurn(c *schemas.Clarification, types ...string) *schemas.ClarificationT
 	return nil
 }
 
-// turnText writes what was said, indented, so that it cannot pass for a line of the report.
+// turnText writes the text of a turn, indented, so that it cannot be mistaken for a line of the report.
 func turnText(b *strings.Builder, mark string, t *schemas.ClarificationTurn) {
 	if t == nil {
 		return

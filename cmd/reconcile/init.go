@@ -107,7 +107,7 @@ func (a *app) initWorkflows(ctx context.Context, q ops.InitWorkflowsRequest) err
 	return nil
 }
 
-// printImported prints the nodes that were written, and says what was left out.
+// printImported prints the imported nodes, and notes the omitted ones.
 func (a *app) printImported(r *ops.InitResult) error {
 	if a.global.output != formatTable {
 		return a.print(r.Nodes)
@@ -125,7 +125,7 @@ func (a *app) printImported(r *ops.InitResult) error {
 	return t.Write(a.stdout)
 }
 
-// commandLine is a command in a line: of a text for a shell, its first line that says something.
+// commandLine returns a command as one line: for a shell script, its first non-empty line.
 func commandLine(argv []string) string {
 	if len(argv) > 2 && argv[len(argv)-2] == "-c" {
 		line, more, _ := strings.Cut(strings.TrimSpace(argv[len(argv)-1]), "\n")

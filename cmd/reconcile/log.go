@@ -19,7 +19,7 @@ import (
 // logOff turns the structured log off; the levels are those of slog.
 const logOff = "off"
 
-// logLevels are what --log can be.
+// logLevels are the values of --log.
 func logLevels() []string { return []string{"debug", "info", "warn", "error", logOff} }
 
 // bindLog binds the flags of the structured log.
@@ -30,7 +30,7 @@ func (a *app) bindLog(root *cobra.Command, f *pflag.FlagSet) {
 	_ = root.RegisterFlagCompletionFunc("log", cobra.FixedCompletions(logLevels(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// openLog opens the structured log that the flags and the environment ask for.
+// openLog opens the structured log according to the flags and the environment.
 func (a *app) openLog() error {
 	word, err := a.logLevel()
 	if err != nil || word == logOff {
@@ -52,7 +52,7 @@ func (a *app) openLog() error {
 	return nil
 }
 
-// logLevel is the level by the flags, then by the environment.
+// logLevel returns the level from the flags, or else from the environment.
 func (a *app) logLevel() (string, error) {
 	if a.global.logLevel != "" {
 		return a.global.logLevel, nil
@@ -67,7 +67,7 @@ func (a *app) logLevel() (string, error) {
 	return word, nil
 }
 
-// closeLog logs how the command ended, where it did not end well, and closes the log.
+// closeLog logs the errors of the command, and closes the log.
 func (a *app) closeLog(err error) error {
 	if a.log == nil {
 		return nil

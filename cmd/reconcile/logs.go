@@ -91,7 +91,7 @@ func (a *app) logs(ctx context.Context, q ops.LogsRequest, tail int) error {
 	return nil
 }
 
-// printLog prints one attempt, from its log or from what is left of it.
+// printLog prints one attempt, from its log or from its record.
 func (a *app) printLog(ctx context.Context, at ops.Attempt, tail int) error {
 	if at.Former {
 		a.note("%s %s has not run since it was changed; this is the attempt before", at.Owner, at.Node)
@@ -109,7 +109,7 @@ func (a *app) printLog(ctx context.Context, at ops.Attempt, tail int) error {
 	return err
 }
 
-// followLog prints what a node prints until it ends, or nobody reads any more.
+// followLog prints the output of a node until it ends, or the reader of stdout has gone.
 func (a *app) followLog(ctx context.Context, q ops.LogsRequest, tail int) error {
 	signal.Ignore(syscall.SIGPIPE)
 	for part, err := range ops.FollowLog(ctx, a.env(), q, tail) {
@@ -133,7 +133,7 @@ func (a *app) followLog(ctx context.Context, q ops.LogsRequest, tail int) error 
 	return nil
 }
 
-// copyText copies output: as it is into files and pipes, made harmless onto a terminal.
+// copyText copies output: unchanged to files and pipes, escaped to a terminal.
 func (a *app) copyText(w io.Writer, r io.Reader) error {
 	if !isTerminal(a.stdout) {
 		_, err := io.Copy(w, r)

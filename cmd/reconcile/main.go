@@ -1,8 +1,8 @@
-// Command reconcile keeps a tree of specs and statuses true: what is declared under specs/ is compared with what has
-// happened, the missing work is done, and the outcome is written to state/.
+// Command reconcile drives a tree of specs and statuses to its declared state: it compares specs/ with what has
+// happened, does the missing work, and writes the outcome to state/.
 //
-// This package holds the commands, their flags, what they print and the exit codes. One file per command: its flags are the
-// fields of an options struct, a constructor binds them, and its run method does the work on an [app].
+// This package contains the commands, their flags, their output and the exit codes. There is one file per command: its
+// flags are the fields of an options struct, a constructor binds them, and its run method is a method of [app].
 package main
 
 import (
@@ -39,7 +39,7 @@ func mainRun() int {
 }
 
 // clock returns the clock of the records. RECONCILE_NOW (RFC 3339) stops it, so that runs can be compared byte by byte;
-// what waits for a time then waits for ever.
+// timers then never expire.
 func clock(stopped string) (func() time.Time, error) {
 	if stopped == "" {
 		return time.Now, nil
@@ -51,17 +51,17 @@ func clock(stopped string) (func() time.Time, error) {
 	return func() time.Time { return at }, nil
 }
 
-// interruptible returns a context that the first SIGINT or SIGTERM ends. After that the signals act as they always do,
-// so that a second one ends a program that does not come to its end.
+// interruptible returns a context that the first SIGINT or SIGTERM ends. After that the signals have their default
+// effect, so that a second one ends a program that does not stop.
 func interruptible() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx
 }
 
-// onDemand is a context that is made when somebody first asks for its end. To catch signals takes the runtime two
-// threads and as long as to look at hundreds of files. A run that finds nothing to do begins nothing that would have to
-// be ended in order, and need not: a signal ends it as it ends any program.
+// onDemand is a context that is created at its first use. Catching signals costs the runtime two threads and the time
+// of reading hundreds of files. A run without work starts nothing that must be ended in order, so a signal may end it
+// by default.
 type onDemand func() context.Context
 
 func (c onDemand) Deadline() (time.Time, bool) { return c().Deadline() }
@@ -69,8 +69,8 @@ func (c onDemand) Done() <-chan struct{}       { return c().Done() }
 func (c onDemand) Err() error                  { return c().Err() }
 func (c onDemand) Value(key any) any           { return c().Value(key) }
 
-// main runs one command line and returns the exit code. What went wrong is printed to stderr, in words, whatever the
-// format of the results.
+// main runs one command line and returns the exit code. Errors are printed to stderr as text, whatever the format of
+// the results.
 func (a *app) main(ctx context.Context, args []string) int {
 	args = guardTexts(args)
 	root := rootFor(a, args)
@@ -85,7 +85,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// complain prints what went wrong, one line for each cause, with what to do about it where only the disk is to blame.
+// complain prints an error, one line for each cause, with advice for errors of the disk.
 func (a *app) complain(err error) {
 	for _, e := range leaves(err) {
 		var silent *verdict

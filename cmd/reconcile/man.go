@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// addBuildCommands adds what only the build of a release needs: the writer of man pages would make the program larger.
+// addBuildCommands adds the commands that only the build of a release needs: the generator of man pages would enlarge
+// the program.
 func addBuildCommands(root *cobra.Command) {
 	date := ""
 	cmd := &cobra.Command{

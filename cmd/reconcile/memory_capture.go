@@ -72,10 +72,10 @@ func (a *app) capture(ctx context.Context, q ops.CaptureRequest) error {
 	if err := a.printCaptured(r); err != nil || !r.Held {
 		return err
 	}
-	return exitWith(exitBusy) // it is kept, and not yet in the memory
+	return exitWith(exitBusy) // it is captured, and not yet in the memory
 }
 
-// textFrom is a file of the command line, or standard input.
+// textFrom returns a file of the command line, or standard input.
 func (a *app) textFrom(file string) ops.Text {
 	if file == "-" {
 		return ops.StreamText("standard input", a.stdin)

@@ -72,7 +72,7 @@ func (a *app) memoryEval(ctx context.Context, q ops.EvalMemoryRequest) error {
 	return errors.Join(err, pastBounds(r.Past))
 }
 
-// pastBounds is the error of a command whose result is past its bounds; nil if it is not.
+// pastBounds is the error of a command whose result violates its bounds; nil if it does not.
 func pastBounds(past []string) error {
 	if len(past) == 0 {
 		return nil

@@ -75,7 +75,7 @@ func (a *app) memoryList(ctx context.Context, o memoryFilter) error {
 	return a.printRows(rows)
 }
 
-// printRows prints lines of observations.
+// printRows prints observations, one per line.
 func (a *app) printRows(rows []memory.Row) error {
 	if a.global.output != formatTable {
 		if rows == nil {
@@ -89,7 +89,7 @@ func (a *app) printRows(rows []memory.Row) error {
 	return render.MemoryTable(a.stdout, a.palette(), rows, a.now())
 }
 
-// searchOptions are the flags of search.
+// searchOptions are the flags of memory search.
 type searchOptions struct {
 	memoryFilter
 	limit int
@@ -211,7 +211,7 @@ func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error 
 	return err
 }
 
-// contextText is a text of the command line, or standard input.
+// contextText returns a text of the command line, or standard input.
 func (a *app) contextText(word string) ops.Text {
 	if word == stdinText {
 		return ops.StreamText("standard input", a.stdin)
@@ -219,7 +219,7 @@ func (a *app) contextText(word string) ops.Text {
 	return ops.StreamText("the context", strings.NewReader(word))
 }
 
-// harmless is text as it is for files and pipes, and fit for a terminal on one.
+// harmless escapes text for a terminal, and leaves it unchanged for files and pipes.
 func (a *app) harmless(text string) string {
 	if isTerminal(a.stdout) {
 		return render.Text(text)
@@ -227,14 +227,14 @@ func (a *app) harmless(text string) string {
 	return text
 }
 
-// memoryFilter are the flags that choose observations.
+// memoryFilter are the flags that select observations.
 type memoryFilter struct {
 	ops.MemoryFilter
 	since, until string
 	issue        issueFlag
 }
 
-// read reads the flags that are not read as they are.
+// read returns the filter with the parsed flags.
 func (m *memoryFilter) read(now time.Time) (f ops.MemoryFilter, err error) {
 	f = m.MemoryFilter
 	f.Issue = m.issue.pointer()
@@ -250,7 +250,7 @@ func (m *memoryFilter) read(now time.Time) (f ops.MemoryFilter, err error) {
 	return f, nil
 }
 
-// bindMemoryFilter binds the flags that choose observations.
+// bindMemoryFilter binds the flags that select observations.
 func bindMemoryFilter(a *app, cmd *cobra.Command, m *memoryFilter) {
 	f := cmd.Flags()
 	f.StringVar(&m.Agent, "agent", "", "only what this `AGENT` learned")

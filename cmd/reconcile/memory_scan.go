@@ -31,7 +31,7 @@ The exit code is 1 if anything is found. What was committed stays in git's histo
 	return cmd
 }
 
-// listedSkips bounds how many files that were not looked into are listed for people.
+// listedSkips bounds the list of skipped files for people.
 const listedSkips = 20
 
 func (a *app) memoryScan(ctx context.Context, paths []string) error {
@@ -60,7 +60,7 @@ func (a *app) printScan(r ops.SecretScan) error {
 	return a.print(r)
 }
 
-// warnSkipped tells what was not looked into: no findings there say nothing.
+// warnSkipped warns of files that were not scanned.
 func (a *app) warnSkipped(files []string) {
 	for _, s := range files[:min(len(files), listedSkips)] {
 		a.warnLine("not looked into: " + s)

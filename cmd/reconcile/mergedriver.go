@@ -44,7 +44,7 @@ the merge failed: OURS is as it was then, and git reports an error instead of a 
 	return cmd
 }
 
-// mergeFiles is what git calls.
+// mergeFiles is the command that git calls.
 func (a *app) mergeFiles(ctx context.Context, q ops.MergeRequest) error {
 	conflicts, err := ops.MergeFiles(ctx, a.env(), q)
 	if err != nil {

@@ -56,7 +56,7 @@ is looked at, and nothing is changed.`,
 	return cmd
 }
 
-// planned is one step of a plan as -o json prints it.
+// planned is the -o json output for one step of a plan.
 type planned struct {
 	Ref  string `json:"ref"`
 	Node string `json:"node,omitempty"`

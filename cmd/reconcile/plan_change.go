@@ -14,7 +14,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// checkPlan refuses flags that do not go together.
+// checkPlan refuses conflicting flags.
 func checkPlan(cmd *cobra.Command, q *ops.PlanChangeRequest, onGitHub bool, format string) error {
 	given := cmd.Flags().Changed
 	switch {
@@ -41,7 +41,7 @@ func checkPlan(cmd *cobra.Command, q *ops.PlanChangeRequest, onGitHub bool, form
 	return nil
 }
 
-// planChange tells what a change would do, and what was said on its pull request.
+// planChange prints what a change would do, and the outcome of the comment on its pull request.
 func (a *app) planChange(ctx context.Context, q ops.PlanChangeRequest) error {
 	r, err := ops.PlanChange(ctx, a.env(), q)
 	if r.Pull == nil {
@@ -96,14 +96,14 @@ func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {
 	return err
 }
 
-// plannedCall is a call that would change something on GitHub, as -o json prints it.
+// plannedCall is the -o json output for a call that would change something on GitHub.
 type plannedCall struct {
 	Method string          `json:"method"`
 	Path   string          `json:"path"`
 	Body   json.RawMessage `json:"body,omitempty"`
 }
 
-// planGitHub prints each call that would bring GitHub up to date with the tree.
+// planGitHub prints each call that would update GitHub from the tree.
 func (a *app) planGitHub(ctx context.Context) error {
 	planned, err := ops.PlanGitHub(ctx, a.env())
 	if planned == nil {
@@ -119,7 +119,7 @@ func (a *app) planGitHub(ctx context.Context) error {
 	return errors.Join(a.printCalls(calls, err == nil), err)
 }
 
-// printCalls prints calls; whole says that there are no others.
+// printCalls prints calls; whole says that the list is complete.
 func (a *app) printCalls(calls []plannedCall, whole bool) error {
 	if a.global.output != formatTable {
 		return a.print(calls)

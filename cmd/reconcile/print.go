@@ -15,7 +15,7 @@ import (
 	"reconcile.dev/reconcile/schemas/document"
 )
 
-// print writes a result as -o json or yaml says.
+// print writes a result in the format of -o json or yaml.
 func (a *app) print(v any) error {
 	if a.global.output == formatYAML {
 		return document.YAML(a.stdout, v)
@@ -23,7 +23,7 @@ func (a *app) print(v any) error {
 	return document.JSON(a.stdout, v)
 }
 
-// palette is what stdout can do: on a terminal it paints, unless somebody objects, and fits the width.
+// palette returns the capabilities of stdout: on a terminal, colours unless they are disabled, and the width.
 func (a *app) palette() render.Palette { return a.paletteFor(a.stdout) }
 
 func (a *app) paletteFor(w io.Writer) render.Palette {
@@ -40,26 +40,27 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// note prints a line for people beside the results: to stderr, and not with --quiet.
+// note prints a line for people to stderr, in addition to the results; --quiet silences it.
 func (a *app) note(format string, args ...any) {
 	if !a.global.quiet {
 		fmt.Fprintln(a.stderr, clean(fmt.Sprintf(format, args...)))
 	}
 }
 
-// warnLine prints a warning, on one line: what it quotes cannot pass for another message. --quiet does not silence it.
+// warnLine prints a warning on one line, so that quoted text cannot be mistaken for another message. --quiet does not
+// silence it.
 func (a *app) warnLine(text string) { fmt.Fprintln(a.stderr, "warning: "+render.Line(text)) }
 
-// reporter prints what an operation reports besides its result.
+// reporter prints the reports of an operation besides its result.
 type reporter struct {
 	app  *app
-	last time.Time // when a line about counted work was printed
+	last time.Time // time of the last progress line
 }
 
 func (r *reporter) Note(text string) { r.app.note("%s", text) }
 func (r *reporter) Warn(text string) { r.app.warnLine(text) }
 
-// Count prints a line now and then.
+// Count prints a line at intervals.
 func (r *reporter) Count(step string, done, total int) {
 	const often = 2 * time.Second
 	if now := time.Now(); now.Sub(r.last) >= often && total > 0 {
@@ -68,17 +69,17 @@ func (r *reporter) Count(step string, done, total int) {
 	}
 }
 
-// clean makes text from files fit for the terminal.
+// clean escapes text from files for the terminal.
 func clean(s string) string { return render.Text(s) }
 
-// sink shows on stderr what a run has to say.
+// sink shows the output of a run on stderr.
 type sink struct {
 	render.Progress
-	quiet func(text string) // prints a warning where progress shows nothing; nil: progress shows it
-	talk  bool              // show what is said in clarifications
+	quiet func(text string) // prints a warning if progress is off; nil: progress shows it
+	talk  bool              // show clarification events
 }
 
-// Report shows what the performer reports of a node.
+// Report shows a report of the performer about a node.
 func (s sink) Report(r controllers.Report) {
 	s.Progress.Report(r)
 	if r.Kind == controllers.Finished && r.Why != "" {
@@ -86,7 +87,7 @@ func (s sink) Report(r controllers.Report) {
 	}
 }
 
-// Said shows what was said in a clarification.
+// Said shows a clarification event.
 func (s sink) Said(c *controllers.Clarified) {
 	if !s.talk {
 		return
@@ -96,14 +97,14 @@ func (s sink) Said(c *controllers.Clarified) {
 	}
 }
 
-// Missed shows that more was said.
+// Missed shows the number of dropped events.
 func (s sink) Missed(n int) {
 	if s.talk {
 		s.Note(fmt.Sprintf("%d more events about questions; \"reconcile events\" lists them", n))
 	}
 }
 
-// Warn shows what is wrong while the run goes on. It is no progress: --quiet does not silence it.
+// Warn shows a problem during the run. --quiet does not silence it.
 func (s sink) Warn(text string) {
 	if s.quiet != nil {
 		s.quiet(text)
@@ -112,7 +113,7 @@ func (s sink) Warn(text string) {
 	s.Note(text)
 }
 
-// view shows a run on stderr; talk shows what is said in clarifications.
+// view shows a run on stderr; talk shows clarification events.
 func (a *app) view(talk bool) ops.View {
 	out := sink{Progress: a.progress(), talk: talk}
 	if a.global.quiet {
@@ -121,8 +122,7 @@ func (a *app) view(talk bool) ops.View {
 	return out
 }
 
-// progress is the view of a run that fits stderr: live on a terminal, lines elsewhere and beside a log, nothing with
-// --quiet.
+// progress returns the display for stderr: live on a terminal, lines otherwise or with a log, nothing with --quiet.
 func (a *app) progress() render.Progress {
 	switch {
 	case a.global.quiet:
@@ -134,7 +134,7 @@ func (a *app) progress() render.Progress {
 	return &render.Lines{W: a.stderr, Palette: a.paletteFor(a.stderr), Now: time.Now}
 }
 
-// terminalSize asks the terminal; one that does not tell is taken for 80 by 24.
+// terminalSize returns the size of a terminal; 80 by 24 if it is unknown.
 func terminalSize(w any) (width, height int) {
 	if f, ok := w.(interface{ Fd() uintptr }); ok {
 		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
@@ -144,7 +144,7 @@ func terminalSize(w any) (width, height int) {
 	return 80, 24
 }
 
-// printDone prints what was done to things that have ids.
+// printDone prints what was done to objects with ids.
 func (a *app) printDone(ids []string, what string) error {
 	if a.global.output != formatTable {
 		return a.print(doneReport{IDs: ids})
@@ -155,7 +155,7 @@ func (a *app) printDone(ids []string, what string) error {
 	return nil
 }
 
-// doneReport is what verify and remove print for machines.
+// doneReport is the JSON output of verify and remove.
 type doneReport struct {
 	IDs []string `json:"ids"`
 }

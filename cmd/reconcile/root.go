@@ -13,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// The groups under which help lists the commands.
+// The groups of commands in the help.
 const (
 	groupMain    = "main"
 	groupLook    = "look"
@@ -36,7 +36,7 @@ the outcome in files next to it. Git keeps all of it: there is no server and no 
 The tree is the nearest folder upward from the current directory, or from the one that -C names, that has reconcile.yaml or
 an object in specs/ (the declarations); state/ has what happened.`
 
-// newRootCmd builds the whole command tree. It does no work: no file is read before a command runs.
+// newRootCmd builds the whole command tree. It reads no files.
 func newRootCmd(a *app) *cobra.Command {
 	root := newBareCmd(a)
 	addCommands(a, root)
@@ -44,7 +44,7 @@ func newRootCmd(a *app) *cobra.Command {
 	return root
 }
 
-// rootFor builds as much of the command tree as args need: the bare command, which is called most, needs no other.
+// rootFor builds the part of the command tree that args need: the bare command, the most frequent one, needs no other.
 func rootFor(a *app, args []string) *cobra.Command {
 	root := newBareCmd(a)
 	if err := root.ParseFlags(args); err != nil || root.Flags().NArg() > 0 { // --help is an error here
@@ -81,11 +81,11 @@ func (a *app) bindGlobal(root *cobra.Command) {
 	f.BoolVarP(&a.global.quiet, "quiet", "q", false, "print no progress, and no results where all is well")
 	a.outputFlag(root, f, formatTable, formatJSON, formatYAML)
 	a.bindLog(root, f)
-	// Both errors mean a flag that does not exist, which the line above rules out.
+	// Both errors mean an unknown flag, which the line above rules out.
 	_ = root.MarkPersistentFlagDirname("chdir")
 }
 
-// addCommands is the menu.
+// addCommands adds the commands by group.
 func addCommands(a *app, root *cobra.Command) {
 	root.AddGroup(
 		&cobra.Group{ID: groupMain, Title: "Reconcile:"},
@@ -123,13 +123,13 @@ func addCommands(a *app, root *cobra.Command) {
 	}
 }
 
-// hidden leaves a command out of the help: other programs call it, or it is another word for what the help lists.
+// hidden hides a command in the help: other programs call it, or it is another name of a listed command.
 func hidden(cmd *cobra.Command) *cobra.Command {
 	cmd.Hidden = true
 	return cmd
 }
 
-// renamed keeps the former name of a command for one version. It says what the command is called now.
+// renamed keeps the former name of a command for one version. It prints the new name.
 func (a *app) renamed(cmd *cobra.Command, now string) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -139,7 +139,7 @@ func (a *app) renamed(cmd *cobra.Command, now string) *cobra.Command {
 	return hidden(cmd)
 }
 
-// knownShell refuses the names of shells that cobra has no script for, which it would answer with the help.
+// knownShell refuses shells without a completion script, for which cobra would print the help.
 func knownShell(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func knownShell(cmd *cobra.Command, args []string) error {
 		strings.Join(names, ", "))
 }
 
-// noCommand refuses arguments of the bare command: they are meant as a command that does not exist.
+// noCommand refuses arguments of the bare command, which are unknown commands.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -165,7 +165,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return badUsage("no command is called %q%s; \"reconcile --help\" lists them", args[0], schemas.DidYouMean(args[0], names))
 }
 
-// flagError turns what pflag says into a usage error with a suggestion.
+// flagError converts an error of pflag to a usage error with a suggestion.
 func flagError(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
@@ -180,12 +180,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	return badUsage("%s%s; see \"%s --help\"", flagWords(err), hint, cmd.CommandPath())
 }
 
-// notInFlags reports whether a character cannot be in the name of a flag.
+// notInFlags reports whether a character cannot be part of a flag's name.
 func notInFlags(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-')
 }
 
-// flagWords is what pflag says of a flag, without what is no name: it may be a text that begins with a hyphen.
+// flagWords returns pflag's message without words that cannot be a flag: they may be a text that begins with a hyphen.
 func flagWords(err error) string {
 	const text = `; a text that begins with "-" goes to the end, after "--"`
 	var unknown *pflag.NotExistError
@@ -203,7 +203,7 @@ func flagWords(err error) string {
 	return err.Error()
 }
 
-// expectedValues say what a flag of each of pflag's types takes. Other types report that themselves.
+// expectedValues describe the values of pflag's types. Other types describe them in their errors.
 var expectedValues = map[string]string{
 	"int":            "a whole number, for example 10",
 	"float32":        "a number, for example 0.5",
@@ -214,7 +214,7 @@ var expectedValues = map[string]string{
 	"stringSlice":    `a list separated by commas; a value that has a comma or a quotation mark stands in "…"`,
 }
 
-// invalidValue says which value of which flag is wrong, and what was expected, in place of the words of Go's parsers.
+// invalidValue names the flag with a wrong value and the expected one, instead of the message of Go's parsers.
 func invalidValue(err *pflag.InvalidValueError) string {
 	want, ok := expectedValues[err.GetFlag().Value.Type()]
 	if !ok {
@@ -227,7 +227,7 @@ func invalidValue(err *pflag.InvalidValueError) string {
 	return text + "must be " + want
 }
 
-// prepare is what every command begins with.
+// prepare runs before every command.
 func (a *app) prepare(cmd *cobra.Command) error {
 	if err := a.checkFlags(); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// bindRun binds the flags of run, which are those of the bare command too.
+// bindRun binds the flags of run, which are also those of the bare command.
 func bindRun(q *ops.RunRequest, f *pflag.FlagSet) {
 	f.BoolVar(&q.Watch, "watch", false, "stay, and reconcile whenever a file changes or something becomes due")
 	f.BoolVar(&q.Commit, "commit", false, "commit what was written (also: git.commit in reconcile.yaml)")
@@ -59,11 +59,11 @@ func (a *app) run(ctx context.Context, q ops.RunRequest) error {
 	return a.ended(r)
 }
 
-// reportRows is how many objects a run lists; "reconcile get" lists all.
+// reportRows is the maximum number of objects that a run lists; "reconcile get" lists all.
 const reportRows = 50
 
-// report prints how a run ended: the objects, or where they are many those that are not ready, and a line that sums up.
-// A run for which nothing had changed lists only what failed.
+// report prints the result of a run: the objects, or if there are many those that are not ready, and a summary. A run
+// without changes lists only failures.
 func (a *app) report(r ops.RunResult) error {
 	if a.global.output != formatTable {
 		r.Explain()
@@ -88,7 +88,7 @@ func (a *app) report(r ops.RunResult) error {
 	return a.waits(r.Waits)
 }
 
-// ended reports a run, and returns how it ended.
+// ended reports a run, and returns its exit code.
 func (a *app) ended(r ops.RunResult) error {
 	if err := a.report(r); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (a *app) ended(r ops.RunResult) error {
 	return exitWith(int(r.Verdict))
 }
 
-// waits tells what people have to do before all is done.
+// waits prints the actions that people have to take.
 func (a *app) waits(lines []string) error {
 	const most = 10
 	for _, line := range lines[:min(most, len(lines))] {
@@ -114,12 +114,12 @@ func (a *app) waits(lines []string) error {
 	return err
 }
 
-// noObjects says what to do about a tree without objects.
+// noObjects suggests what to do in a tree without objects.
 func (a *app) noObjects() string {
 	return fmt.Sprintf("no objects in %s yet; \"reconcile init --example\" makes some to look at", a.global.dir)
 }
 
-// listed chooses the objects that a run lists.
+// listed selects the objects that a run lists.
 func (a *app) listed(r *ops.RunResult) []*state.Entry {
 	if a.global.quiet {
 		return slices.DeleteFunc(r.Unready, func(e *state.Entry) bool { return controllers.Standing(e).Waiting == 1 })
@@ -136,7 +136,7 @@ func (a *app) listed(r *ops.RunResult) []*state.Entry {
 	return rows
 }
 
-// spent reports whether e is an action that was applied: it is over, and "get actions" lists it.
+// spent reports whether e is an applied action; "get actions" lists it.
 func spent(e *state.Entry) bool {
 	return e.Kind == schemas.ActionKind.Name && controllers.Standing(e).Ready == 1
 }
@@ -153,7 +153,7 @@ func (a *app) problems(list []schemas.Problem) error {
 	return err
 }
 
-// printWrapped prints a sentence, on a terminal broken at words.
+// printWrapped prints a sentence, wrapped at words on a terminal.
 func (a *app) printWrapped(text string) error {
 	lines := []string{text}
 	if width := a.palette().Width; width > 0 {
@@ -163,7 +163,7 @@ func (a *app) printWrapped(text string) error {
 	return err
 }
 
-// summary is "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
+// summary returns, for example, "12 of 13 objects ready (1 session, 12 dags), 1 waiting; 4 runs, 3 files written".
 func summary(r *ops.RunResult) string {
 	s := fmt.Sprintf("%d of %s ready (%s)", r.Ready, render.Plural(r.Total, "object"), kindCounts(r))
 	for _, part := range []struct {
@@ -180,7 +180,7 @@ func summary(r *ops.RunResult) string {
 	return s
 }
 
-// activity is what a run did.
+// activity describes what a run did.
 func activity(r *ops.RunResult) string {
 	switch {
 	case r.Unchanged:
@@ -195,7 +195,7 @@ func activity(r *ops.RunResult) string {
 	return s + exchanged(r)
 }
 
-// exchanged tells what went to the remote and what came from there.
+// exchanged describes what a run pushed and pulled.
 func exchanged(r *ops.RunResult) string {
 	var s string
 	switch {

@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-// newSchemaCmd is what explain --schema was called.
+// newSchemaCmd returns the former name of explain --schema.
 func newSchemaCmd(a *app) *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{
@@ -38,7 +38,7 @@ func completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion
 	return kindCompletions(true, nil)
 }
 
-// printSchema prints the schema of the kind in args, or lists the kinds; with a folder it writes all schemas there.
+// printSchema prints the schema of the kind in args, or lists the kinds; with dir it writes all schemas there.
 func (a *app) printSchema(ctx context.Context, args []string, dir string) error {
 	switch {
 	case dir != "" && len(args) > 0:
@@ -63,7 +63,7 @@ func (a *app) schema(ctx context.Context, kind string) error {
 	return err
 }
 
-// kindInfo is a kind as -o json lists it.
+// kindInfo is the -o json output for a kind.
 type kindInfo struct {
 	Kind    string   `json:"kind"`
 	Plural  string   `json:"plural"`

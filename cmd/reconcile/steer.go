@@ -75,7 +75,7 @@ func (a *app) act(ctx context.Context, q ops.ActRequest) error {
 	return err
 }
 
-// newSwitchCmd is the former name of resume --exclusive.
+// newSwitchCmd returns the former name of resume --exclusive.
 func newSwitchCmd(a *app) *cobra.Command {
 	q := &ops.SwitchRequest{}
 	cmd := &cobra.Command{
@@ -93,8 +93,8 @@ func newSwitchCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-// resumeExclusively makes a session the active one of its owner: the specs of the owner's sessions change, which leaves no
-// place for a reason.
+// resumeExclusively makes a session the only active one of its owner. It edits the specs of the owner's sessions, which
+// cannot record a reason.
 func (a *app) resumeExclusively(cmd *cobra.Command, q *ops.ActRequest) error {
 	if given := changed(cmd, "reason", "by"); len(given) > 0 || q.Node != "" {
 		return badUsage("--exclusive edits the specs of sessions: name a session, without %s", strings.Join(append(given, "a node"), ", "))

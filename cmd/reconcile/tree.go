@@ -18,26 +18,26 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// treeNeed says whether a command works on a tree.
+// treeNeed says whether a command needs a tree.
 type treeNeed int
 
 const (
-	treeNeeded   treeNeed = iota // it ends with exit code 2 where there is none
-	treeOptional                 // it works on the folder where the user stands, where there is none
-	treeUnused                   // it does not look for one
+	treeNeeded   treeNeed = iota // exit code 2 without a tree
+	treeOptional                 // works on the user's folder without a tree
+	treeUnused                   // does not look for a tree
 )
 
-// treeNeeds are the commands that do without a tree, with all below them.
+// treeNeeds are the commands that do not require a tree, including their subcommands.
 var treeNeeds = map[string]treeNeed{
 	"init": treeUnused, "version": treeUnused, "completion": treeUnused, "explain": treeUnused, "schema": treeUnused,
 	"help": treeUnused, "merge-driver": treeUnused,
 	"search": treeOptional, "index": treeOptional, "related": treeOptional, "path": treeOptional, "doctor": treeOptional,
-	cobra.ShellCompRequestCmd: treeUnused, cobra.ShellCompNoDescRequestCmd: treeUnused, // what they complete looks for one
+	cobra.ShellCompRequestCmd: treeUnused, cobra.ShellCompNoDescRequestCmd: treeUnused, // the completed command looks for one
 }
 
 func needOf(cmd *cobra.Command) treeNeed {
 	if at := cmd.Flags().Lookup("at"); at != nil && at.Changed {
-		return treeOptional // it is in a commit, and perhaps not in the work tree
+		return treeOptional // it is in a commit, and possibly not in the work tree
 	}
 	for ; cmd.HasParent(); cmd = cmd.Parent() {
 		if !cmd.Parent().HasParent() {
@@ -47,7 +47,7 @@ func needOf(cmd *cobra.Command) treeNeed {
 	return treeNeeded
 }
 
-// enterTree makes the tree that the user stands in the one that the command works on.
+// enterTree makes the tree around the user's folder the tree of the command.
 func (a *app) enterTree(need treeNeed) error {
 	a.here = a.global.dir
 	if need == treeUnused {
@@ -73,7 +73,7 @@ func (a *app) enterTree(need treeNeed) error {
 	return err
 }
 
-// shownFromHere is the shorter of a folder's absolute path and that from the current directory.
+// shownFromHere returns the shorter of a folder's absolute path and its path relative to the current directory.
 func shownFromHere(dir string) string {
 	if wd, err := realPath("."); err == nil {
 		if rel, err := filepath.Rel(wd, dir); err == nil && len(rel) < len(dir) {
@@ -91,7 +91,7 @@ func realPath(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// within is a path of the command line, which is relative to where the user stands: the current directory, or -C.
+// within resolves a path of the command line, which is relative to the user's folder: the current directory, or -C.
 func (a *app) within(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -99,10 +99,10 @@ func (a *app) within(path string) string {
 	return filepath.Join(a.here, path)
 }
 
-// kinds is the table of kinds that the whole command line works with.
+// kinds is the table of kinds of the command line.
 func kinds() schemas.Kinds { return controllers.Schemas() }
 
-// env is what operations work with.
+// env returns the environment for operations.
 func (a *app) env() ops.Env {
 	return ops.Env{
 		Tree:   tree.Config{Dir: a.global.dir, Now: a.now, Getenv: a.getenv, Log: a.log},
@@ -112,7 +112,7 @@ func (a *app) env() ops.Env {
 	}
 }
 
-// withRef puts a kind and a name that were given as two words, "dag checks", into one.
+// withRef joins a kind and a name that were given as two words, "dag checks".
 func withRef(args []string) []string {
 	if len(args) > 1 && !strings.Contains(args[0], "/") {
 		args = slices.Concat([]string{args[0] + "/" + args[1]}, args[2:])
@@ -120,7 +120,7 @@ func withRef(args []string) []string {
 	return args
 }
 
-// checkFlags says no to what no command can do.
+// checkFlags checks the global flags.
 func (a *app) checkFlags() error {
 	info, err := os.Stat(a.global.dir)
 	switch {

@@ -4,5 +4,5 @@ package main
 
 import "io"
 
-// unread reports whether w is a pipe that nobody reads any more; here that is found out only when something is written.
+// unread reports whether w is a pipe without a reader; on these systems only writing finds out.
 func unread(io.Writer) bool { return false }

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unread reports whether w is a pipe that nobody reads any more. Without it that is found out only when something is
-// written.
+// unread reports whether w is a pipe without a reader. Otherwise only writing finds out.
 func unread(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -22,7 +21,7 @@ func unread(w io.Writer) bool {
 	}
 	gone := false
 	err = conn.Control(func(fd uintptr) {
-		poll := []unix.PollFd{{Fd: int32(fd)}} // errors and hang-ups are always told
+		poll := []unix.PollFd{{Fd: int32(fd)}} // errors and hang-ups are always reported
 		n, err := unix.Poll(poll, 0)
 		gone = err == nil && n == 1 && poll[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 	})

@@ -69,5 +69,6 @@ func (a *app) printProblems(v ops.Validation) error {
 	return err
 }
 
-// repositoryPath is the path of the tree below the top of its git work tree: annotations name files from there.
+// repositoryPath returns the path of the tree relative to the root of its git work tree, which annotations are relative
+// to.
 func (a *app) repositoryPath() string { return worktree.Below(a.global.dir) }

@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 )
 
-// bindWalk binds the flags that say over which edges and nodes related and path go.
+// bindWalk binds the flags that limit the edges and nodes of related and path.
 func bindWalk(cmd *cobra.Command, w *ops.Walk) {
 	f := cmd.Flags()
 	namesFlag(cmd, f, &w.Edges, "edge", "only over edges of `TYPE`: calls, imports, contains, references…; may be repeated", ops.EdgeNames())
