@@ -15,18 +15,18 @@ func newAllowCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "allow",
 		Short: "Let the settings of this tree send data to the addresses that they name",
-		Long: `Show which addresses the settings of the tree send data to (index.endpoint, github.baseURL), and the environment
-variable whose value goes along, and allow them. A tree may come from anybody: until its addresses are allowed, nothing
-is sent there, search goes by words, and nothing is mirrored.
+		Long: `Show the addresses to which the settings of the tree send data (index.endpoint, github.baseURL), with the environment
+variable whose value is sent, and allow them. A tree may be untrusted: until its addresses are allowed, nothing is sent
+to them, search uses words only, and nothing is mirrored.
 
-What is allowed is written to allowed.json in the configuration folder of the user, and holds for all trees that name
-the same address and the same variable. For one process, as in CI, ` + ops.AllowVariable + `=URL,… does the same.`,
+The permission is written to allowed.json in the user's configuration folder, and applies to all trees with the same
+address and variable. For a single process, for example in CI, ` + ops.AllowVariable + `=URL,… does the same.`,
 		Example: "  reconcile allow --list\n  reconcile allow\n  reconcile allow --remove https://api.example.com/v1",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.allow(cmd.Context(), q) },
 	}
-	cmd.Flags().BoolVar(&q.List, "list", false, "only show what the settings name, and whether it is allowed")
-	cmd.Flags().StringVar(&q.Remove, "remove", "", "take back what was allowed for the address `URL`")
+	cmd.Flags().BoolVar(&q.List, "list", false, "only show the addresses, and whether they are allowed")
+	cmd.Flags().StringVar(&q.Remove, "remove", "", "revoke the permission for the address `URL`")
 	cmd.MarkFlagsMutuallyExclusive("list", "remove")
 	return cmd
 }
@@ -42,7 +42,7 @@ func (a *app) allow(ctx context.Context, q ops.AllowRequest) error {
 	case a.global.output != formatTable:
 		return a.print(r.Destinations)
 	case len(r.Destinations) == 0:
-		a.note("the settings name no address that data is sent to")
+		a.note("the settings send data to no address")
 		return nil
 	}
 	table := render.NewTable(a.palette(), "SETTING", "ADDRESS", "VARIABLE", "SENDS", "ALLOWED")

@@ -15,12 +15,12 @@ func newBudgetCmd(a *app) *cobra.Command {
 	q, issue, conversation := &ops.BudgetRequest{}, issueFlag{}, ""
 	cmd := &cobra.Command{
 		Use:   "budget --agent AGENT",
-		Short: "Show what fills an agent's context, against the window of its model",
-		Long: `Show what fills an agent's context: instructions, skills, the definition of the agent, templates, the memory that
-it would be given now, and the conversation, each in tokens, against the agent's contextWindow.
+		Short: "Show the content of an agent's context in tokens, against the window of its model",
+		Long: `Show the content of an agent's context in tokens: instructions, skills, the agent's definition, templates, the memory
+that it would recall now, and the conversation, compared with the agent's contextWindow.
 
-All files that an agent program may read by itself are counted, a file that has several names once. From 70 % of the
-window on compaction is recommended, from 90 % on the level is critical. Tokens are counted with o200k_base, offline.`,
+All files that agent programs read on their own are counted; a file with several names counts once. From 70 % of the
+window compaction is recommended, from 90 % the level is critical. Tokens are counted with o200k_base, offline.`,
 		Example: "  reconcile budget --agent engineer\n" +
 			"  reconcile budget --agent engineer --issue 29 --conversation session.jsonl\n" +
 			"  reconcile budget --agent engineer --fail-on 90 -o json",
@@ -38,7 +38,7 @@ window on compaction is recommended, from 90 % on the level is critical. Tokens 
 	f.Var(&issue, "issue", "the issue of the work that memory is recalled for")
 	f.StringVar(&conversation, "conversation", "",
 		"a transcript, or any `FILE` (- for standard input), as the conversation (default: the log of the agent's last run)")
-	f.IntVar(&q.FailOn, "fail-on", 0, "end with exit code 1 from `PERCENT` of the window on")
+	f.IntVar(&q.FailOn, "fail-on", 0, "exit with code 1 from `PERCENT` of the window")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
 	return cmd
 }

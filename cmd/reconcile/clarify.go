@@ -22,11 +22,11 @@ type clarifyOptions struct {
 	noRun bool
 }
 
-const clarifyLong = `Show what agents ask each other, and take part in it.
+const clarifyLong = `Show the clarifications between agents, and take part in them.
 
 Without a command: the questions that are neither resolved nor abandoned, or with --issue all threads of an issue. Every
-command first brings the tree up to date, so that what is overdue is asked again or handed to a person; --no-run leaves
-that out. An ID is that of a clarification (CLR-42-001, in any case) or the name of its request.
+command first updates the tree, so that overdue questions are asked again or escalated to a person; --no-run skips this.
+An ID is the id of a clarification (CLR-42-001, in any case) or the name of its request.
 
 Errors of the protocol begin with their kind: SCOPE_VIOLATION, NOT_FOUND, MAX_ROUNDS_EXCEEDED, LOCK_TIMEOUT (exit code
 75) and AGENT_ERROR.`
@@ -50,7 +50,7 @@ func newClarifyCmd(a *app) *cobra.Command {
 	f := cmd.PersistentFlags()
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatMarkdown)
 	f.BoolVar(&o.json, "json", false, "the same as -o json")
-	f.BoolVar(&o.noRun, "no-run", false, "do not bring the tree up to date, before or after")
+	f.BoolVar(&o.noRun, "no-run", false, "do not update the tree, before or after")
 	cmd.Flags().Var(&o.issue, "issue", "show the threads of the issue `N`; 0 for those about none")
 	cmd.AddCommand(newClarifyShowCmd(a, o), newClarifyStaleCmd(a, o), newAskCmd(a, o), newDigestCmd(a, "stats"))
 	for _, r := range ops.ReplyVerbs {
@@ -102,9 +102,9 @@ func newClarifyShowCmd(a *app, o *clarifyOptions) *cobra.Command {
 func newClarifyStaleCmd(a *app, o *clarifyOptions) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stale",
-		Short: "Show the questions that are overdue, go in circles or wait for each other",
-		Long: `Show the questions that got no answer in time, go in circles or wait for each other, with the reason. Those
-that were handed to a person for that are listed until the person has decided.`,
+		Short: "Show the questions that are overdue, do not progress, or wait for each other",
+		Long: `Show the questions that got no answer in time, make no progress, or wait for each other, with the reason. Questions
+that were escalated to a person for this are listed until the person decides.`,
 		Example: "  reconcile clarify stale",
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -118,12 +118,12 @@ func newAskCmd(a *app, o *clarifyOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask --from AGENT --to AGENT --topic TOPIC --question QUESTION",
 		Short: "Ask an agent",
-		Long: `Ask an agent: writes a ClarificationRequest, runs the tree, and prints what came of it.
+		Long: `Ask an agent: writes a ClarificationRequest, runs the tree, and prints the result.
 
-What may not be asked is refused, and nothing is written. The same question asked again is the same request: its thread
-is shown. Inside of a run, as an agent calls it, the command only writes; the run's agent is who asks and its issue is
-what is asked about, where the flags say nothing. The answer comes when the run is over: end it, and the node runs again
-with the answer. A question to an agent that has answered the node already is the next round of that matter.`,
+Questions that are not allowed are refused, and nothing is written. Repeating a question shows the thread of the same
+request. Inside a run, when an agent calls it, the command only writes the request; --from defaults to the run's agent
+and --issue to its issue. The answer arrives after the run: end it, and the node runs again with the answer. A question
+to an agent that has already answered the node is the next round of that thread.`,
 		Example: "  reconcile clarify ask --issue 42 --from engineer --to architect --topic \"Database layer\" \\\n" +
 			"    --question \"Dual layer or migrate?\" --artifact docs/adr/ADR-42.md",
 		Args: arguments(0, 0, ""),
@@ -140,13 +140,13 @@ with the answer. A question to an agent that has answered the node already is th
 	}
 	f := cmd.Flags()
 	f.Var(&issue, "issue", "the issue `N` that the question is about (default: RECONCILE_ISSUE)")
-	f.StringVar(&q.From, "from", "", "the `AGENT` that asks (in a run: its agent)")
-	f.StringVar(&q.To, "to", "", "the `AGENT` that is asked")
+	f.StringVar(&q.From, "from", "", "the asking `AGENT` (in a run: its agent)")
+	f.StringVar(&q.To, "to", "", "the asked `AGENT`")
 	f.StringVar(&q.Topic, "topic", "", "the subject, a `TEXT` of at most 200 characters")
-	f.StringVar(&q.Question, "question", "", "what is asked, a `TEXT` of at most 2000 characters; - reads standard input")
-	f.BoolVar(&q.NonBlocking, "non-blocking", false, "the agent can go on without the answer")
+	f.StringVar(&q.Question, "question", "", "the question, a `TEXT` of at most 2000 characters; - reads standard input")
+	f.BoolVar(&q.NonBlocking, "non-blocking", false, "the agent can continue without the answer")
 	f.StringArrayVar(&q.Artifacts, "artifact", nil, "a `FILE` of the tree that the other agent should see; may be repeated")
-	f.StringVar(&q.Request, "request", "", "the `NAME` of the request (default: made from the question)")
+	f.StringVar(&q.Request, "request", "", "the `NAME` of the request (default: derived from the question)")
 	for _, name := range []string{"from", "to"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, a.completeNamesOf(schemas.AgentKind))
 	}
@@ -163,8 +163,8 @@ func newReplyCmd(a *app, o *clarifyOptions, r ops.ReplyVerb) *cobra.Command {
 		Short: r.Short,
 		Long: r.Short + `.
 
-Writes a Reply into specs/replies/ and runs the tree, so that it takes effect; while another run is at work, or inside
-of one, it only writes. It is possible while the matter is ` + r.When() + `.
+Writes a Reply to specs/replies/ and runs the tree to apply it; while another run is active, or inside a run, it only
+writes. It is possible while the thread is ` + r.When() + `.
 TEXT has at most 2000 characters; - reads it from standard input.`,
 		Example: "  reconcile clarify " + r.Name + " CLR-42-001 \"" + exampleTexts[r.Type] + "\"",
 		Args:    threadArguments(least, 2, "an id and a text"),
@@ -181,7 +181,7 @@ TEXT has at most 2000 characters; - reads it from standard input.`,
 		},
 		ValidArgsFunction: a.completeThreads,
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the `AGENT` or person that says so "+
+	cmd.Flags().StringVar(&from, "from", "", "the `AGENT` or person that replies "+
 		"(in a run: its agent; default: RECONCILE_AGENT, else the login name)")
 	return cmd
 }

@@ -28,19 +28,18 @@ func newDigestCmd(a *app, name string) *cobra.Command {
 	o := &digestOptions{}
 	cmd := &cobra.Command{
 		Use:   name,
-		Short: "Sum up the clarifications of a time: how many, how they ended, what about, who asks",
-		Long: `Sum up the clarifications that were created in a time, from the ledgers: how many there were and how they stand,
-how many were resolved without a human, how many rounds they took, what they were about, and who asks and is asked most.
-
-Resolved without a human are those that were never escalated and that no person answered or resolved, of all that were
-resolved or are escalated.`,
+		Short: "Summarize the clarifications of a period: counts, results, topics, and who asks",
+		Long: `Summarize the clarifications that were created in a period, from the ledgers: their number and states, how many were
+resolved without a human, the number of rounds, the topics, and the agents that ask and are asked most. Resolved without
+a human means never escalated, and neither answered nor resolved by a person, as a share of all that were resolved or
+are escalated.`,
 		Example: "  reconcile clarify stats\n" +
 			"  reconcile clarify stats --since 24h -o markdown\n" +
 			"  reconcile clarify stats --since 2026-02-01 -o json",
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.digest(cmd.Context(), *o) },
 	}
-	cmd.Flags().StringVar(&o.since, "since", "7d", "`TIME` from which on: 7d, 2w, 24h, 2026-02-01, an RFC 3339 time, or all")
+	cmd.Flags().StringVar(&o.since, "since", "7d", "start of the period, a `TIME`: 7d, 2w, 24h, 2026-02-01, an RFC 3339 time, or all")
 	a.outputFlag(cmd, cmd.Flags(), formatTable, digestText, digestMarkdown, formatJSON, formatYAML)
 	return cmd
 }

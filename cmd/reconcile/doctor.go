@@ -24,12 +24,12 @@ func newDoctorCmd(a *app) *cobra.Command {
 	o := &doctorOptions{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find what is wrong with the tree and its surroundings, and repair what is safe",
-		Long: `Examine the tree, what killed runs left in it, the caches, the git repository, the file system, limits, clock and
+		Short: "Diagnose the tree and its surroundings, and repair what is safe",
+		Long: `Examine the tree, leftovers of killed runs, the caches, the git repository, the file system, limits, clock and
 environment. Nothing is changed without --fix, which does no more than the next run would do anyway: it keeps recorded
-results, ends what killed runs left running, removes abandoned locks and temporary files, sets files aside that cannot
-be read, drops caches that are wrong, and builds an index of search anew that cannot be used. Errors make the exit code 1, or 3 when only specs are at fault; warnings do
-not.`,
+results, ends remaining processes of killed runs, removes abandoned locks and temporary files, moves unreadable files
+away, deletes wrong caches, and rebuilds an unusable search index. The exit code is 1 after errors, or 3 if only specs
+are at fault; warnings do not change it.`,
 		Example: "  reconcile doctor\n" +
 			"  reconcile doctor --fix\n" +
 			"  reconcile doctor --json",

@@ -24,12 +24,12 @@ func newEventsCmd(a *app) *cobra.Command {
 	q, follow := &ops.EventsRequest{}, false
 	cmd := &cobra.Command{
 		Use:   "events [KIND/NAME]",
-		Short: "Show what changed, oldest first",
-		Long: `Show what changed its phase, condition or state, and what was asked and answered, oldest first. The log is local to
-this clone and bounded; what lasts is in each object's history ("reconcile describe").
+		Short: "Show events, oldest first",
+		Long: `Show changes of phases, conditions and states, questions and answers, oldest first. The log is local to this clone and
+bounded; each object has a permanent history ("reconcile describe --history").
 
---follow stays, and prints what any process adds to the log, until Ctrl-C or until nobody reads any more. With -o json it
-prints one object a line.`,
+--follow prints new events of any process until Ctrl-C, or until the reader of the output has gone. With -o json it prints
+one object per line.`,
 		Example: "  reconcile events --since 1h\n  reconcile events dag/checks -o json\n" +
 			"  reconcile events --follow --type clarification-escalated -o json",
 		Args: arguments(0, 2, "an object"),
@@ -40,9 +40,9 @@ prints one object a line.`,
 		ValidArgsFunction: a.completeObjects(false),
 	}
 	f := cmd.Flags()
-	f.DurationVar(&q.Since, "since", 0, "only what happened in this `DURATION`, for example 1h")
+	f.DurationVar(&q.Since, "since", 0, "only events of the last `DURATION`, for example 1h")
 	f.StringVar(&q.Type, "type", "", "only events of this `TYPE`: "+strings.Join(events.Types(), ", "))
-	f.BoolVarP(&follow, "follow", "f", false, "stay, and print what happens as it happens")
+	f.BoolVarP(&follow, "follow", "f", false, "keep running, and print new events")
 	_ = cmd.RegisterFlagCompletionFunc("type",
 		cobra.FixedCompletions(events.Types(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -108,9 +108,9 @@ func (a *app) followEvents(ctx context.Context, q ops.EventsRequest) error {
 
 func missingText(n int64) string {
 	if n == events.Unknown {
-		return "the log was cut or begun anew; events may be missing here"
+		return "the log was truncated or deleted; events may be missing here"
 	}
-	return "missing here: " + render.Plural(int(n), "line") + " of the log, which was put aside more than once before all was read"
+	return "missing here: " + render.Plural(int(n), "line") + " of the log, which was rotated more than once before all was read"
 }
 
 // writeEvents prints events without buffering, so that the reader of a pipe gets each at once.

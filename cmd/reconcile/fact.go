@@ -17,18 +17,17 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-const factLong = `State what no file shows: that one thing is related to another, where something comes from, what contradicts what, and
-what somebody who looked at it made of it. Things are named as for related: kind/name, path, path:symbol or
-folder/:symbol.
+const factLong = `State facts that no file shows: a relation between two nodes, the origin of a node, a conflict, or the review of a node.
+Nodes are named as for related: kind/name, path, path:symbol or folder/:symbol.
 
-Each fact is a file of its own in state/graph/, named after what it says, so that what is stated in two clones never
-conflicts; a run with --commit commits it. related, path and search --explain show it. Who states the same again
-changes it; reviews and changes of trust are a history, and each is kept.`
+Each fact is a separate file in state/graph/ with a name that is derived from its content, so that facts of two clones
+never conflict; a run with --commit commits it. related, path and search --explain show it. Stating a fact again replaces
+it, except for reviews and trust levels, which are kept as a history.`
 
 func newCreateFactCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fact",
-		Short: "State how things are related, where they come from, what contradicts what; review and trust them",
+		Short: "State relations, origins and conflicts of nodes; review and trust them",
 		Long:  factLong,
 		Example: "  reconcile create fact edge docs/git.md state/tree.go --type documents --note \"how a tree is shared\"\n" +
 			"  reconcile create fact review docs/git.md approved\n  reconcile get facts docs/git.md",
@@ -55,7 +54,7 @@ func newFormerFactCmd(a *app) *cobra.Command {
 func (a *app) factCmd(cmd *cobra.Command, read func(args []string) (ops.Statement, error)) *cobra.Command {
 	q := ops.StateFactsRequest{}
 	bindBy(cmd, &q.By)
-	cmd.Flags().StringVar(&q.Note, "note", "", "`WHY` that is so")
+	cmd.Flags().StringVar(&q.Note, "note", "", "the `REASON`")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f, err := read(args)
@@ -72,13 +71,12 @@ func newFactEdgeCmd(a *app) *cobra.Command {
 	r := &ops.Relation{}
 	cmd := &cobra.Command{
 		Use:   "edge FROM TO --type TYPE",
-		Short: "State that one thing is related to another",
-		Long: `State that one thing is related to another. Which types of edges may lead from what to what is the same as for those
-that are found in files; an error lists them. A symbol that is named by its folder stays the same when it moves to
-another file.`,
+		Short: "State a relation between two nodes",
+		Long: `State a relation between two nodes. The same types of edges are allowed between kinds of nodes as for edges that are
+found in files; an error lists them. A symbol that is named by its folder may move to another file.`,
 		Example: "  reconcile create fact edge docs/git.md state/:Tree.Entry --type documents\n" +
 			"  reconcile create fact edge dag/checks docs/git.md --type used_pattern --weight 0.5",
-		Args: arguments(2, 2, "what is related and to what"),
+		Args: arguments(2, 2, "two nodes"),
 	}
 	cmd.Flags().StringVar(&r.Type, "type", "", "`TYPE` of the edge: "+strings.Join(ops.EdgeNames(), ", "))
 	cmd.Flags().Float32Var(&r.Weight, "weight", 1, "how strong the relation is: a `NUMBER` above 0, up to 1")
@@ -97,15 +95,15 @@ func newFactProvenanceCmd(a *app) *cobra.Command {
 	from := ""
 	cmd := &cobra.Command{
 		Use:   "provenance NODE --source TYPE:ID",
-		Short: "State where something comes from, and vouch for that",
-		Long: `State where something comes from, and vouch for that: --by says who does, and when is now. TYPE says what ID is: file,
+		Short: "State the origin of a node, and vouch for it",
+		Long: `State the origin of a node, and vouch for it: --by names who does, and the time is now. TYPE is the type of ID: file,
 commit, review, url, agent, or another name.`,
 		Example: "  reconcile create fact provenance docs/git.md --source commit:1a2b3c4d --confidence 0.9\n" +
 			"  reconcile create fact provenance docs/git.md --source url:https://git-scm.com/docs",
-		Args: arguments(1, 1, "what comes from there"),
+		Args: arguments(1, 1, "a node"),
 	}
-	cmd.Flags().StringVar(&from, "source", "", "`TYPE:ID` of where it comes from")
-	cmd.Flags().Float64Var(&p.Confidence, "confidence", 1, "how sure that is: a `NUMBER` from 0 to 1")
+	cmd.Flags().StringVar(&from, "source", "", "the origin, as `TYPE:ID`")
+	cmd.Flags().Float64Var(&p.Confidence, "confidence", 1, "the confidence: a `NUMBER` from 0 to 1")
 	return a.factCmd(cmd, func(args []string) (ops.Statement, error) {
 		kind, id, ok := strings.Cut(from, ":")
 		if !ok || id == "" || schemas.CheckName(kind) != nil {
@@ -120,10 +118,10 @@ func newFactConflictCmd(a *app) *cobra.Command {
 	c := &ops.Conflict{}
 	cmd := &cobra.Command{
 		Use:     "conflict A B",
-		Short:   "State that two things contradict each other",
-		Long:    "State that two things contradict each other. reconcile create fact resolution says how that ended.",
+		Short:   "State that two nodes contradict each other",
+		Long:    "State that two nodes contradict each other. reconcile create fact resolution resolves the conflict.",
 		Example: "  reconcile create fact conflict docs/git.md docs/files.md --note \"they differ on who writes .gitignore\"",
-		Args:    arguments(2, 2, "two things"),
+		Args:    arguments(2, 2, "two nodes"),
 	}
 	cmd.Flags().StringVar(&c.Type, "type", "contradiction", "`TYPE` of the conflict: contradiction, supersession, duplicate, or another name")
 	return a.factCmd(cmd, func(args []string) (ops.Statement, error) {
@@ -140,10 +138,10 @@ func newFactResolutionCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resolution ID TEXT…",
 		Aliases: []string{"resolve"},
-		Short:   "State how a conflict ended",
-		Long:    "State how a conflict ended. The conflict stays on record, with its resolution.",
+		Short:   "State the resolution of a conflict",
+		Long:    "State the resolution of a conflict. The conflict is kept, with its resolution.",
 		Example: "  reconcile create fact resolution conflict-0123456789ab \"docs/git.md is right\"",
-		Args:    arguments(2, -1, "the id of a conflict, and how it ended"),
+		Args:    arguments(2, -1, "the id of a conflict, and its resolution"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := ops.ResolveRequest{ID: args[0], Text: strings.Join(args[1:], " "), By: by}
 			all, rest, err := ops.ResolveConflict(cmd.Context(), a.env(), q)
@@ -162,10 +160,10 @@ func newFactReviewCmd(a *app) *cobra.Command {
 	verdicts := strings.Join(ops.Verdicts, ", ")
 	return a.factCmd(&cobra.Command{
 		Use:     "review NODE VERDICT",
-		Short:   "State what you make of something: " + verdicts,
-		Long:    "State what you make of something: " + verdicts + ". The digest of its text is on record with it.",
+		Short:   "State the verdict of a review: " + verdicts,
+		Long:    "State the verdict of a review: " + verdicts + ". The fact records the digest of the reviewed text.",
 		Example: "  reconcile create fact review docs/git.md approved\n  reconcile create fact review state/:Tree.Entry rejected --note \"it may panic\"",
-		Args:    arguments(2, 2, "what was reviewed, and one of "+verdicts),
+		Args:    arguments(2, 2, "the reviewed node, and one of "+verdicts),
 	}, func(args []string) (ops.Statement, error) {
 		return &ops.Review{Node: args[0], Verdict: args[1]}, nil
 	})
@@ -174,11 +172,11 @@ func newFactReviewCmd(a *app) *cobra.Command {
 func newFactTrustCmd(a *app) *cobra.Command {
 	return a.factCmd(&cobra.Command{
 		Use:   "trust NODE LEVEL",
-		Short: "State how far something is to be trusted from now on: 0 to 1",
-		Long: `State how far something is to be trusted from now on: 0 to 1. What was stated before stays on record: reconcile get facts
-NODE --kind trust tells who changed it, when and why.`,
+		Short: "State the trust level of a node: 0 to 1",
+		Long: `State the trust level of a node from now on: 0 to 1. Earlier levels are kept: reconcile get facts NODE --kind trust shows
+who changed it, when and why.`,
 		Example: "  reconcile create fact trust docs/git.md 0.8 --note \"checked against the code\"",
-		Args:    arguments(2, 2, "what is to be trusted, and how far"),
+		Args:    arguments(2, 2, "a node, and its trust level"),
 	}, func(args []string) (ops.Statement, error) {
 		level, err := strconv.ParseFloat(args[1], 64)
 		if err != nil {
@@ -193,9 +191,9 @@ func newFactsFromCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "from FILE|-",
 		Aliases: []string{"add"},
-		Short:   "State all that a file states, of the form of those in state/graph/",
-		Long: `State all that a file states, of the form of those in state/graph/: an object with edges, provenances, conflicts,
-reviews or trusts. Nothing is written if one of them cannot be. Ids are given anew.`,
+		Short:   "State all facts of a file in the format of state/graph/",
+		Long: `State all facts of a file in the format of state/graph/: an object with edges, provenances, conflicts, reviews or
+trusts. If one of them is invalid, none is written. The facts get new ids.`,
 		Example: "  reconcile create fact from edges.json\n  generate-edges | reconcile create fact from -",
 		Args:    arguments(1, 1, "a file, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -236,10 +234,10 @@ func newDeleteFactCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "fact ID…",
 		Aliases: []string{"facts"},
-		Short:   "Take back what was stated",
-		Long: `Take back what was stated, by its id. Nothing is taken back if one of the ids is wrong. A second file says that it is, so
-that it does not come back from another clone; delete the first one to be rid of its text. What somebody wrote into a
-file by hand is removed there.`,
+		Short:   "Retract facts",
+		Long: `Retract facts by their ids. If one of the ids is wrong, none is retracted. A second file, the tombstone, prevents a
+retracted fact from returning from another clone; delete the first file to remove its text. To retract a fact that was
+written by hand, edit its file.`,
 		Example:           "  reconcile delete fact edge-0123456789ab",
 		Args:              arguments(1, -1, "ids of facts; reconcile get facts shows them"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.factRemove(cmd.Context(), args) },
@@ -277,8 +275,8 @@ func newGetFactsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "facts [KIND/NAME|PATH[:SYMBOL]]",
 		Aliases: []string{"fact"},
-		Short:   "List what is stated, of everything or of one thing",
-		Long:    "List what is stated, of everything or of one thing. What was written by hand is listed, too.",
+		Short:   "List all facts, or those about one node",
+		Long:    "List all facts, or those about one node, including facts that were written by hand.",
 		Example: "  reconcile get facts\n  reconcile get facts docs/git.md --kind review,trust",
 		Args:    arguments(0, 1, "an object, a file or a symbol"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -302,7 +300,7 @@ func (a *app) printFacts(all []ops.Fact) error {
 		return a.print(all)
 	}
 	if len(all) == 0 {
-		a.note("nothing is stated; reconcile create fact --help tells what can be")
+		a.note("no facts; see reconcile create fact --help")
 	}
 	t := render.NewTable(a.palette(), "ID", "FACT", "BY", "AT")
 	for _, f := range all {

@@ -149,5 +149,5 @@ func (f *issueFlag) Set(s string) error {
 
 func bindBy(cmd *cobra.Command, by *string) {
 	cmd.Flags().StringVar(by, "by", "",
-		"the `NAME` of the agent or person that says so (in a run: its agent; default: RECONCILE_AGENT, else the login name)")
+		"the `NAME` of the acting agent or person (in a run: its agent; default: RECONCILE_AGENT, else the login name)")
 }

@@ -18,11 +18,11 @@ import (
 func newHookCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook start|finish",
-		Short: "Say that an agent takes up work outside of reconcile, or ends it",
-		Long: `Say that an agent takes up work outside of reconcile, or ends it: a chat, an editor, a person. The tree is run
-once, and what the agent must know is printed: what blocks it, answers to its questions, questions that wait for it, and,
-at the start, what is remembered of earlier work. An end gives back what the agent took for the issue with "reconcile
-ready --claim", and keeps what was learned.`,
+		Short: "Report that an agent starts or ends work outside of reconcile",
+		Long: `Report that an agent starts or ends work outside of reconcile: a chat, an editor, a person. The command runs the tree once
+and prints information for the agent: what blocks it, answers to its questions, questions that wait for it, and, at the
+start, the recall of earlier work. An end releases what the agent claimed for the issue with "reconcile ready --claim", and
+captures what it learned.`,
 		Example: "  reconcile hook start --agent engineer --issue 42",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -32,8 +32,8 @@ ready --claim", and keeps what was learned.`,
 		},
 	}
 	cmd.AddCommand(
-		newHookPhaseCmd(a, "start", "Say that an agent takes up work on an issue", false),
-		newHookPhaseCmd(a, "finish", "Say that an agent has ended its work on an issue", true),
+		newHookPhaseCmd(a, "start", "Report that an agent starts work on an issue", false),
+		newHookPhaseCmd(a, "finish", "Report that an agent has ended its work on an issue", true),
 	)
 	return cmd
 }
@@ -54,20 +54,20 @@ func newHookPhaseCmd(a *app, name, short string, finish bool) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Agent, "agent", "", "the `AGENT` that works")
+	f.StringVar(&q.Agent, "agent", "", "the working `AGENT`")
 	f.Var(&issue, "issue", "the issue that the work is about; 0 for none")
 	f.StringVar(&q.Note, "note", "", "a remark for the record, a `TEXT`")
-	f.BoolVar(&q.NoRun, "no-run", false, "only write the record; the next run takes it up")
+	f.BoolVar(&q.NoRun, "no-run", false, "only write the record; the next run applies it")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
 	if !finish {
 		return cmd
 	}
-	cmd.Long = `Say that an agent has ended its work on an issue, and keep what it learned: --transcript names the conversation, as
-JSON lines with role and content, or as Claude Code, Codex, Copilot and Gemini write it; - is standard input. Standard
-input may also be what Claude Code tells its Stop and SessionEnd hooks, which names the file and the session. Secrets and
-everything between <private> and </private> are removed before anything is written. A file that a program names and that is
-no conversation is refused. While another process holds the memory's locks, what was learned is kept in specs/, the next run
-takes it into the memory, and the exit code is 75.`
+	cmd.Long = `Report that an agent has ended its work on an issue, and capture what it learned: --transcript names the conversation, as
+JSON lines with role and content, or in the format of Claude Code, Codex, Copilot or Gemini; - is standard input. Standard
+input may also be the input of Claude Code's Stop and SessionEnd hooks, which names the file and the session. Secrets and
+everything between <private> and </private> are removed before anything is written. A file that a hook's input names must be
+a conversation. While another process holds the memory's locks, the capture stays in specs/, the next run adds it to the
+memory, and the exit code is 75.`
 	cmd.Example += "\n  reconcile hook finish --agent engineer --issue 42 --transcript session.jsonl" +
 		"\n  reconcile hook finish --agent engineer --issue 42 --transcript -   # as the command of a SessionEnd hook"
 	f.StringVar(&transcript, "transcript", "", "the conversation of the session, a `FILE` or - for standard input")

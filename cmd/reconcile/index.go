@@ -9,25 +9,25 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-const indexLong = `Bring the index up to date, which search, related and path do by themselves. It is derived from the files of the
-tree and lies in vectors/, which git ignores: deleted, it is built again, the same byte for byte.
+const indexLong = `Update the index; search, related and path do this automatically. It is derived from the files of the tree and stored in
+vectors/, which git ignores: if deleted, it is rebuilt byte for byte.
 
---verify compares the index with one that is built anew, and what its vectors find with what looking at each of them
-finds; it exits with 1 where they differ.`
+--verify compares the index with a rebuilt one, and the results of its vector search with an exhaustive search; the exit
+code is 1 if they differ.`
 
 func newIndexCmd(a *app) *cobra.Command {
 	q := ops.IndexRequest{}
 	cmd := &cobra.Command{
 		Use:     "index",
-		Short:   "Bring the index of search up to date, rebuild or check it",
+		Short:   "Update, rebuild or verify the search index",
 		Long:    indexLong,
 		Example: "  reconcile search index --stats\n  reconcile search index --rebuild",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.index(cmd.Context(), q) },
 	}
-	cmd.Flags().BoolVar(&q.Rebuild, "rebuild", false, "build it anew from the files")
-	cmd.Flags().BoolVar(&q.Stats, "stats", false, "print how much is in it")
-	cmd.Flags().BoolVar(&q.Verify, "verify", false, "compare it with one that is built anew, and with a search through everything")
+	cmd.Flags().BoolVar(&q.Rebuild, "rebuild", false, "rebuild it from the files")
+	cmd.Flags().BoolVar(&q.Stats, "stats", false, "print its statistics")
+	cmd.Flags().BoolVar(&q.Verify, "verify", false, "compare it with a rebuilt one, and with an exhaustive search")
 	return cmd
 }
 
@@ -50,7 +50,7 @@ func (a *app) index(ctx context.Context, q ops.IndexRequest) error {
 	case r.Rebuilt != "":
 		a.note("built the index: %s of %s, in %s (%s)", nodes, inputs, r.Took, r.Rebuilt)
 	case r.Changed+r.Gone > 0:
-		a.note("took in %s that changed and %d that went, in %s", render.Plural(r.Changed, "input"), r.Gone, r.Took)
+		a.note("indexed %s that changed and removed %d, in %s", render.Plural(r.Changed, "input"), r.Gone, r.Took)
 	default:
 		a.note("the index is up to date: %s of %s", nodes, inputs)
 	}

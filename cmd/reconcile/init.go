@@ -13,29 +13,29 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-const initLong = `Make a tree in DIR, or in the current directory: reconcile.yaml with the settings, an empty specs/, and what git needs.
-No work is declared. --example adds a session, two agents, a workflow and a DAG that does a little real work, all with
+const initLong = `Create a tree in DIR, or in the current directory: reconcile.yaml with the settings, an empty specs/, and the files for
+git. It declares no work. --example adds a session, two agents, a workflow and a DAG that does a little real work, all with
 comments; "reconcile" then runs it.
 
---from finds the commands that a project has, and adds a DAG of them with its session: targets of a Makefile, scripts of
+--from finds the commands of a project, and adds a DAG of them with its session: targets of a Makefile, scripts of
 package.json, build, vet and test of Go modules, recipes of a justfile, or the steps of workflows for GitHub Actions. It
-prints them, and runs none. What may run without an end, or change things elsewhere, is held by a line that you remove. In
-a tree it writes these two specs only.
+prints them, and runs none. Commands that may not end, or may change other systems, are held by a line for you to remove.
+In an existing tree it writes only these two specs.
 
-Files that exist are never touched. If one of the names is taken, nothing is written, unless --missing asks for the
-other files. Only .gitattributes gets a line more, and git the command for it: files of the state are merged by
-"reconcile merge-driver"; and .gitignore lines for locks and for the index of search, which is derived.
+Existing files are never changed. If one of the names is taken, nothing is written, unless --missing asks for the other
+files. Exceptions are .gitattributes, which gets a line, with a command in git's configuration, so that
+"reconcile merge-driver" merges files of the state; and .gitignore, which gets lines for locks and for the search index.
 
-In a folder of a tree it makes no other one, unless DIR names its place.
+In a folder of a tree it creates no other tree, unless DIR names its folder.
 
-With --github it makes the workflows for GitHub Actions, and the action that they share, instead: they reconcile when
-specs change, by the clock and when people comment, and say on pull requests what these would do.`
+With --github it creates instead the workflows for GitHub Actions, and the action that they share: they reconcile when
+specs change, on a schedule and when people comment, and comment on pull requests what these would do.`
 
 func newInitCmd(a *app) *cobra.Command {
 	q, w, github := ops.InitRequest{}, ops.InitWorkflowsRequest{}, false
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Make a tree: settings, a folder for specs, and what git needs",
+		Short: "Create a tree: settings, a folder for specs, and the files for git",
 		Long:  initLong,
 		Example: "  reconcile init\n" +
 			"  reconcile init --example demo && reconcile -C demo\n" +
@@ -61,11 +61,11 @@ func newInitCmd(a *app) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	cmd.Flags().BoolVar(&q.Missing, "missing", false, "write the files whose names are free, and leave the others")
-	cmd.Flags().BoolVar(&q.Example, "example", false, "also write a session, agents, a workflow and a DAG to look at")
+	cmd.Flags().BoolVar(&q.Missing, "missing", false, "write the files whose names are free, and skip the others")
+	cmd.Flags().BoolVar(&q.Example, "example", false, "also write an example: a session, agents, a workflow and a DAG")
 	choiceFlag(cmd, cmd.Flags(), &q.From, "from", "also write a DAG of the commands of `SOURCE`: "+strings.Join(ops.ImportSources, ", "),
 		ops.ImportSources)
-	cmd.Flags().BoolVar(&github, "github", false, "make the workflows for GitHub Actions instead")
+	cmd.Flags().BoolVar(&github, "github", false, "create the workflows for GitHub Actions instead")
 	cmd.Flags().StringVar(&w.Release, "release", "", "the `VERSION` of reconcile that they install, a file of a release with its sum, or a path in the repository (default this version)")
 	return cmd
 }

@@ -21,13 +21,13 @@ func newLogsCmd(a *app) *cobra.Command {
 	q, follow, tail := &ops.LogsRequest{}, false, -1
 	cmd := &cobra.Command{
 		Use:   "logs KIND/NAME [NODE]",
-		Short: "Print what the commands of a DAG printed",
-		Long: `Print what the commands of a DAG printed: of each node, or of one, the attempt that counts. That is the latest under the
-node's present definition and inputs, also where another one ran after it. Of a clarification request it is what the agent
-that was asked printed, in each round or in one (round_1).
+		Short: "Print the output of the commands of a DAG",
+		Long: `Print the output of the commands of a DAG: for each node, or for one, the current attempt, which is the latest one with
+the node's present definition and inputs, even if another one ran after it. For a clarification request, print the output
+of the asked agent, in each round or in one (round_1).
 
-Full logs are local to the clone that ran the command (.reconcile/logs). Where a log is not here, the end of the output
-that the record keeps is printed instead.`,
+Full logs are local to the clone that ran the command (.reconcile/logs). If a log does not exist here, the end of the
+output is printed from the record.`,
 		Example: "  reconcile logs dag/checks\n  reconcile logs dag checks unit_tests --tail 50\n" +
 			"  reconcile logs dag/checks unit_tests -f\n  reconcile logs --failed\n  reconcile logs request/db-layer round_1",
 		Args: arguments(0, 3, "a DAG or a clarification request"),
@@ -36,7 +36,7 @@ that the record keeps is printed instead.`,
 			case len(args) > 2:
 				return badUsage("logs takes KIND/NAME and a NODE, not %q", args[2])
 			case follow && (q.Failed || q.Previous):
-				return badUsage("--follow shows what runs now; it goes with neither --failed nor --previous")
+				return badUsage("--follow shows what runs now; it excludes --failed and --previous")
 			case follow && a.global.output != formatTable:
 				return badUsage("--follow prints the log as it is; it does not go with -o %s", a.global.output)
 			case len(args) == 2:
@@ -53,9 +53,9 @@ that the record keeps is printed instead.`,
 		ValidArgsFunction: a.completeNodes(schemas.DAGKind, schemas.ClarificationRequestKind),
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&follow, "follow", "f", false, "print what a node prints until it ends, whoever runs it")
+	f.BoolVarP(&follow, "follow", "f", false, "print the output of a node until it ends, whichever process runs it")
 	f.BoolVar(&q.Failed, "failed", false, "only nodes that failed; without a name, of all DAGs")
-	f.BoolVar(&q.Previous, "previous", false, "the attempt before the one that counts")
+	f.BoolVar(&q.Previous, "previous", false, "the attempt before the current one")
 	f.IntVar(&tail, "tail", -1, "only the last `N` lines of each log")
 	hideDefaults(f, "tail")
 	return cmd

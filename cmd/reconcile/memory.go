@@ -4,16 +4,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const memoryLong = `Keep what agents learn, find it again, and see what a next agent is told of it.
+const memoryLong = `Capture what agents learn, search it, and show what the next agent recalls.
 
-What an agent learned is captured when its work ends, as an Observation in specs/, and kept in state/memory/. Ids begin
-with obs- and are completed by the shell. list and search show a line of each observation, and what it costs to read all
-of it; get prints the whole.`
+What an agent learned is captured when its work ends, as an Observation in specs/, and stored in state/memory/. Ids begin
+with obs-, and the shell completes them. list and search print one line for each observation, with the tokens of its full
+text; get prints the full text.`
 
 func newMemoryCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "memory",
-		Short: "Keep what agents learn: capture, search, recall, verify and compact it",
+		Short: "Capture what agents learn; search, recall, verify and compact it",
 		Long:  memoryLong,
 		Example: "  reconcile memory capture --agent engineer --issue 29 session.jsonl\n" +
 			"  reconcile memory search database adapter\n" +

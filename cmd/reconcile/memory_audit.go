@@ -10,24 +10,24 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-const memoryAuditLong = `Look for what should not be in the memory, or not in this way:
+const memoryAuditLong = `Find problems in the memory:
 
   exact       observations with the same content
-  near        observations that say the same in nearly the same words
+  near        observations with nearly the same words
   stale       observations about files that have changed since
-  superseded  observations that were recalled together with what replaces them: whoever did had both
-  secrets     observations with a secret or private text in them, which is not repeated
-  unused      observations that are old and were never recalled
+  superseded  observations that were recalled together with their replacement
+  secrets     observations with a secret or private text, which is not printed
+  unused      old observations that were never recalled
 
-More than a flag allows ends the command with 1, so that CI can watch over the memory; -1 allows any number. --since
-leaves out what was learned, or recalled, before: so one can go on from what cannot be undone.`
+The exit code is 1 if a flag's limit is exceeded, for use in CI; -1 means no limit. --since ignores observations that were
+learned or recalled earlier, so that old findings need not be fixed.`
 
 func newMemoryAuditCmd(a *app) *cobra.Command {
 	q := ops.AuditMemoryRequest{}
 	unusedAfter, since := "", ""
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Look for duplicates, stale notes, secrets and what is never recalled",
+		Short: "Find duplicates, stale observations, secrets and unused observations",
 		Long:  memoryAuditLong,
 		Example: "  reconcile memory audit\n" +
 			"  reconcile memory audit --max-exact 0 --max-near 10 --max-stale 50 -o json",
@@ -51,8 +51,8 @@ func newMemoryAuditCmd(a *app) *cobra.Command {
 	f.IntVar(&q.Most.Secrets, "max-secrets", 0, "allow `N` observations with secrets")
 	f.IntVar(&q.Most.Unused, "max-unused", -1, "allow `N` observations that were never recalled")
 	hideDefaults(f, "max-exact", "max-near", "max-stale", "max-unused")
-	f.StringVar(&unusedAfter, "unused-after", "30d", "from what `AGE` on one counts as never recalled: 30d or 24h")
-	f.StringVar(&since, "since", "", "only what was learned or recalled from this `TIME` on: 30d, 2026-02-27 or an "+
+	f.StringVar(&unusedAfter, "unused-after", "30d", "the `AGE` from which an observation counts as unused: 30d or 24h")
+	f.StringVar(&since, "since", "", "only observations learned or recalled since this `TIME`: 30d, 2026-02-27 or an "+
 		"RFC 3339 time")
 	return cmd
 }

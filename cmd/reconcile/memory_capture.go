@@ -18,16 +18,14 @@ func newCaptureCmd(a *app) *cobra.Command {
 	issue, summary := issueFlag{}, false
 	cmd := &cobra.Command{
 		Use:   "capture --agent AGENT --issue N [FILE|-]",
-		Short: "Keep what an agent learned, from a conversation or a summary",
-		Long: `Keep what an agent learned. FILE, or standard input, is a conversation (JSON lines with role and content, or a
-transcript of Claude Code, Codex, Copilot or Gemini) or a summary, whose bullets under Decisions, Code Changes, Errors
-Encountered and Key Facts become an observation each. Which of the two it is is found out, unless --format says so.
-
-Secrets and everything between <private> and </private> are removed before anything is written. At most 50 observations are
-kept, the best; what is known already raises the count of what said it. Of several, the one that says most of what an older
-observation said replaces it (--supersedes). The capture is an Observation in
-specs/observations/; while another process holds the memory's locks it stays there (exit code 75), and the next run
-takes it into the memory.`,
+		Short: "Capture what an agent learned, from a conversation or a summary",
+		Long: `Capture what an agent learned. FILE, or standard input, is a conversation (JSON lines with role and content, or a
+transcript of Claude Code, Codex, Copilot or Gemini) or a summary, in which each bullet under Decisions, Code Changes,
+Errors Encountered and Key Facts becomes an observation. The format is detected, unless --format gives it. Secrets and
+everything between <private> and </private> are removed before anything is written. At most the 50 best observations are
+kept; a known one only increases the count of the existing observation. With --supersedes, the best matching observation
+replaces the older one. The capture is an Observation in specs/observations/; while another process holds the memory's
+locks it stays there (exit code 75), and the next run adds it to the memory.`,
 		Example: "  reconcile memory capture --agent engineer --issue 29 session.jsonl\n" +
 			"  reconcile memory capture --agent engineer --issue 29 --summary - < summary.md\n" +
 			"  echo 'SQLite it is: one file, no server.' | reconcile memory capture --agent architect --issue 29 \\\n" +
@@ -94,7 +92,7 @@ func (a *app) printCaptured(r ops.CaptureResult) error {
 	case r.Known:
 		a.note("captured before: %s", r.Path)
 	case r.Held:
-		fmt.Fprintf(a.stderr, "warning: what was learned is kept in %s; the next run takes it into the memory\n", clean(r.Path))
+		fmt.Fprintf(a.stderr, "warning: the capture is kept in %s; the next run adds it to the memory\n", clean(r.Path))
 	case r.Path != "":
 		a.note("wrote %s", r.Path)
 	}

@@ -14,9 +14,9 @@ func newMemoryVerifyCmd(a *app) *cobra.Command {
 	by := ""
 	cmd := &cobra.Command{
 		Use:   "verify ID…",
-		Short: "Say that observations are still true of the files that they are about",
-		Long: `Say that observations are still true of the files that they are about, as these are now. What may be stale is
-recalled as before then, until a file changes again.`,
+		Short: "Confirm that observations are still true of their files",
+		Long: `Confirm that observations are still true of the present content of their files. They no longer count as stale, until a
+file changes again.`,
 		Example: "  reconcile memory verify obs-engineer-29-1709035200000-a1b2c3",
 		Args:    arguments(1, -1, "the id of an observation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,11 +36,10 @@ func newMemoryRemoveCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove ID…",
 		Short: "Remove observations from the memory",
-		Long: `Remove observations from the memory. A record in state/memory/records/ keeps that they were removed, so that they
-do not come back from the specs; the text stays in the spec and in git. Delete the spec's file to be rid of that, too.
-
-One that compaction made of others leaves these in the archive, where search and list find them with --archived or --all;
-undoing the compaction brings them back. --with-originals removes them instead, and with them what was made of them.`,
+		Long: `Remove observations from the memory. A record in state/memory/records/ prevents them from returning from the specs; the
+text stays in the spec and in git. Delete the spec's file to remove it there. The originals of a compacted observation
+remain in the archive, where search and list find them with --archived or --all; undoing the compaction restores them.
+--with-originals removes them, too.`,
 		Example: "  reconcile memory remove obs-engineer-29-1709035200000-a1b2c3 --reason \"was wrong\"\n" +
 			"  reconcile memory remove obs-engineer-29-1709035200000-d4e5f6 --with-originals",
 		Args: arguments(1, -1, "the id of an observation"),
@@ -52,7 +51,7 @@ undoing the compaction brings them back. --with-originals removes them instead, 
 	}
 	bindBy(cmd, &q.By)
 	cmd.Flags().StringVar(&q.Reason, "reason", "", "the `REASON`, for the record")
-	cmd.Flags().BoolVar(&q.Originals, "with-originals", false, "of what compaction made, remove the originals, too")
+	cmd.Flags().BoolVar(&q.Originals, "with-originals", false, "for compacted observations, also remove the originals")
 	return cmd
 }
 
@@ -62,8 +61,8 @@ func (a *app) memoryRemove(ctx context.Context, q ops.RemoveMemoryRequest) error
 		return err
 	}
 	if r.Archived > 0 {
-		a.note("%s of what was removed stand in the archive: \"reconcile memory list --archived\" lists them, and "+
-			"--with-originals would have removed them, too", render.Plural(r.Archived, "original"))
+		a.note("%s of them remain in the archive: \"reconcile memory list --archived\" lists them, and "+
+			"--with-originals removes them, too", render.Plural(r.Archived, "original"))
 	}
 	return a.printDone(r.IDs, "removed")
 }
@@ -71,10 +70,10 @@ func (a *app) memoryRemove(ctx context.Context, q ops.RemoveMemoryRequest) error
 func newMemoryRebuildCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rebuild",
-		Short: "Make the memory's files anew from the specs and records",
-		Long: `Make state/memory/ anew from the specs and records: all issue files, the archive, the manifest, and the local index.
-A run notices by itself when files of the memory are missing, damaged or out of step; this does not trust any of them.
-What other programs have written into an issue file stays.`,
+		Short: "Rebuild the memory's files from the specs and records",
+		Long: `Rebuild state/memory/ from the specs and records: all issue files, the archive, the manifest, and the local index. A run
+detects missing, damaged or outdated files of the memory; this command trusts none of them. Fields of other programs in an
+issue file are kept.`,
 		Example: "  reconcile memory rebuild",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryRebuild(cmd.Context()) },
@@ -112,16 +111,16 @@ func newCompactCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compact [--issue N]",
 		Short: "Merge related observations into fewer, or undo that",
-		Long: `Merge related observations of an issue into fewer; without --issue, of all issues that nothing was learned about for
-memory.compactAfterDays (90 days), which a run does by itself, too. Every decision keeps its text. The originals go to
-state/memory/archive/, and --undo puts them back. Whoever compacts the same files writes the same bytes.`,
+		Long: `Merge related observations of an issue into fewer; without --issue, of all issues without new observations for
+memory.compactAfterDays (90 days), which a run does automatically. Every decision keeps its text. The originals are moved
+to state/memory/archive/, and --undo restores them. Compaction is deterministic: the same files give the same bytes.`,
 		Example: "  reconcile memory compact\n  reconcile memory compact --issue 29\n" +
 			"  reconcile memory compact --issue 29 --undo",
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.memoryCompact(cmd.Context(), *o) },
 	}
 	cmd.Flags().Var(&o.issue, "issue", "the issue; 0 for what is about none")
-	cmd.Flags().BoolVar(&o.undo, "undo", false, "put back the originals of the last compaction of the issue")
+	cmd.Flags().BoolVar(&o.undo, "undo", false, "restore the originals of the last compaction of the issue")
 	return cmd
 }
 

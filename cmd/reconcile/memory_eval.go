@@ -11,27 +11,24 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-const memoryEvalLong = `Ask the memory the questions of a gold set, whose answers are known, and measure how well it finds
-them.
+const memoryEvalLong = `Run the questions of a gold set with known answers on the memory, and measure the quality of the results.
 
 The set has a JSON object on each line: {"question": "why no ORM", "expect": ["obs-engineer-18-1768226700000-a1b2c3"]}.
-The figures are means over all questions:
+The metrics are means over all questions:
 
   recall@K   the share of the expected observations that are among the first K results
-  MRR        1 through the place of the first one, if it is among the first ten
-  nDCG@10    the discounted cumulative gain of the first ten, through the highest possible one
-  tokens     what it costs to read the results in full, up to the last expected one; all ten if one is missing
+  MRR        1 divided by the rank of the first one, if it is among the first ten
+  nDCG@10    the discounted cumulative gain of the first ten, divided by the highest possible one
+  tokens     the tokens of the full results, up to the last expected one; all ten if one is missing
 
-An observation that compaction merged with others is found where the merged one is.
-
-A figure past the bound that a flag gives it ends the command with 1, so that CI can watch over the memory. --by recall
-asks as an agent does that begins with the question; nothing counts as recalled.`
+For an observation that compaction merged with others, the merged one counts. The exit code is 1 if a metric exceeds the
+bound of a flag, for use in CI. --by recall recalls for an agent that starts with the question; no recall is recorded.`
 
 func newMemoryEvalCmd(a *app) *cobra.Command {
 	q, gold := ops.EvalMemoryRequest{}, ""
 	cmd := &cobra.Command{
 		Use:   "eval --gold FILE",
-		Short: "Measure how well the memory finds what is known to answer questions",
+		Short: "Measure how well the memory finds known answers",
 		Long:  memoryEvalLong,
 		Example: "  reconcile memory eval --gold questions.jsonl\n" +
 			"  reconcile memory eval --gold questions.jsonl --min-recall5 0.9 --min-ndcg 0.8 -o json",

@@ -17,9 +17,9 @@ import (
 func newMemoryGetCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "get ID…",
-		Short: "Print observations in full",
-		Long: `Print observations in full: what was learned, by whom and when, what it is about, and how it stands. Of one ID
--o json prints an object, of several a list.`,
+		Short: "Print full observations",
+		Long: `Print full observations: the text, the agent, the time, the files, and the state. For one ID -o json prints an object, for
+several a list.`,
 		Example:           "  reconcile memory get obs-engineer-29-1709035200000-a1b2c3",
 		Args:              arguments(1, -1, "the id of an observation"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.memoryGet(cmd.Context(), args) },
@@ -53,8 +53,8 @@ func newMemoryListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List observations, by issue and time",
-		Long: `List observations, by issue and time: a line of each, with the tokens that reading all of it costs. What is
-superseded or archived is left out, unless a flag asks for it.`,
+		Long: `List observations, by issue and time: one line for each, with the tokens of its full text. Superseded and archived ones
+are omitted, unless a flag selects them.`,
 		Example: "  reconcile memory list --issue 29\n  reconcile memory list --category decision --since 30d -o json",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryList(cmd.Context(), *o) },
@@ -100,10 +100,9 @@ func newMemorySearchCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUERY…",
 		Short: "Find observations by words, the best first",
-		Long: `Find observations that have any of the words, the best first (BM25 over what they say and their summaries).
-Names in camelCase or snake_case and paths are found by their parts, too: adapter finds DbAdapter and src/db/adapter.go.
-
-A line of each is printed, with the tokens that reading all of it costs; "reconcile memory get ID" prints the whole.`,
+		Long: `Find observations that have any of the words, the best first (BM25 over texts and summaries). Names in camelCase or
+snake_case and paths also match by their parts: adapter finds DbAdapter and src/db/adapter.go. One line is printed for
+each, with the tokens of its full text; "reconcile memory get ID" prints the full text.`,
 		Example: "  reconcile memory search database adapter\n" +
 			"  reconcile memory search \"connection pool\" --agent architect --limit 5 -o json",
 		Args: arguments(1, -1, "words to look for"),
@@ -136,7 +135,7 @@ func (a *app) memorySearch(ctx context.Context, text string, o searchOptions) er
 func newMemoryStatsCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "stats",
-		Short:   "Show how much there is in the memory, of what sort and of whom",
+		Short:   "Show statistics of the memory, by category and agent",
 		Example: "  reconcile memory stats\n  reconcile memory stats -o json",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryStats(cmd.Context()) },
@@ -166,12 +165,12 @@ func newRecallCmd(a *app) *cobra.Command {
 	o := &recallOptions{}
 	cmd := &cobra.Command{
 		Use:   "recall --agent AGENT --issue N",
-		Short: "Print what an agent is told of earlier work when it begins",
-		Long: `Print the section "## Memory Recall" as an agent gets it when it begins: what was learned about its issue, about files
-that the context names, and what has a word of the context that is no common one; best first, 50 notes at most, within
-a budget of tokens. Nothing is printed where there is nothing of the sort. What is printed counts as recalled.
+		Short: "Print the recall of earlier work for an agent that starts",
+		Long: `Print the section "## Memory Recall" as an agent gets it when it starts: observations about its issue, about files that
+the context names, and those with an uncommon word of the context; best first, at most 50, within a budget of tokens. If
+there are none, nothing is printed. The printed observations are recorded as recalled.
 
-An agent that reconcile runs has the section in its prompt already.`,
+Agents that reconcile runs have the section in their prompt already.`,
 		Example: "  reconcile memory recall --agent reviewer --issue 30 --context \"review the export of observations\"\n" +
 			"  git diff --name-only | reconcile memory recall --agent reviewer --issue 30 --context - --budget 2000",
 		Args: arguments(0, 0, ""),
@@ -180,11 +179,11 @@ An agent that reconcile runs has the section in its prompt already.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.agent, "agent", "", "the `AGENT` that begins (default: RECONCILE_AGENT)")
+	f.StringVar(&o.agent, "agent", "", "the `AGENT` that starts (default: RECONCILE_AGENT)")
 	f.Var(&o.issue, "issue", "the issue of its work; 0 for none (default: RECONCILE_ISSUE)")
-	f.StringVar(&o.context, "context", "", "`TEXT` that tells what the agent is about to do; - reads standard input")
+	f.StringVar(&o.context, "context", "", "the agent's next task, as `TEXT`; - reads standard input")
 	f.IntVar(&o.budget, "budget", 0,
-		"at most so many `TOKENS`; 0 means nothing (default: memory.maxTokens of reconcile.yaml)")
+		"at most this many `TOKENS`; 0 means none (default: memory.maxTokens of reconcile.yaml)")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
 	return cmd
 }
@@ -253,15 +252,15 @@ func (m *memoryFilter) read(now time.Time) (f ops.MemoryFilter, err error) {
 // bindMemoryFilter binds the flags that select observations.
 func bindMemoryFilter(a *app, cmd *cobra.Command, m *memoryFilter) {
 	f := cmd.Flags()
-	f.StringVar(&m.Agent, "agent", "", "only what this `AGENT` learned")
-	f.Var(&m.issue, "issue", "only what was learned about this issue; 0 for what is about none")
+	f.StringVar(&m.Agent, "agent", "", "only observations of this `AGENT`")
+	f.Var(&m.issue, "issue", "only observations about this issue; 0 for those about none")
 	f.StringVar(&m.Category, "category", "", "only this `CATEGORY`: "+strings.Join(schemas.Categories(), ", "))
-	f.StringVar(&m.since, "since", "", "only what was learned from this `TIME` on: 30d, 2026-02-27 or an RFC 3339 time")
-	f.StringVar(&m.until, "until", "", "only what was learned before this `TIME`")
-	f.BoolVar(&m.Stale, "stale", false, "only what may be stale: a file that it is about has changed since")
-	f.BoolVar(&m.Superseded, "superseded", false, "only what a newer observation replaces")
-	f.BoolVar(&m.Archived, "archived", false, "only what compaction has put away")
-	f.BoolVar(&m.All, "all", false, "also what is superseded or archived")
+	f.StringVar(&m.since, "since", "", "only observations since this `TIME`: 30d, 2026-02-27 or an RFC 3339 time")
+	f.StringVar(&m.until, "until", "", "only observations before this `TIME`")
+	f.BoolVar(&m.Stale, "stale", false, "only observations that may be stale: one of their files has changed since")
+	f.BoolVar(&m.Superseded, "superseded", false, "only observations that a newer one replaces")
+	f.BoolVar(&m.Archived, "archived", false, "only observations that compaction archived")
+	f.BoolVar(&m.All, "all", false, "also superseded and archived observations")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
 	_ = cmd.RegisterFlagCompletionFunc("category",
 		cobra.FixedCompletions(schemas.Categories(), cobra.ShellCompDirectiveNoFileComp))

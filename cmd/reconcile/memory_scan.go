@@ -14,14 +14,14 @@ import (
 func newMemoryScanCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scan [PATH…]",
-		Short: "Look for secrets in the tree's specs and state",
-		Long: `Look for secrets and private text in all that reconcile reads and writes: reconcile.yaml, and the folders of specs and
-state, with the memory, its archive and records, and the runs. Other files are looked into where they are named: "scan ."
-is the whole working tree but for .git and .reconcile. Links are not followed. A file that is no text, or larger than 256
-MiB, is told as not looked into. Each finding is told with its place and the rule that found it, and never shown. A line
-with the comment ` + ops.AllowSecret + ` is left alone.
+		Short: "Find secrets in the tree's specs and state",
+		Long: `Find secrets and private text in all files that reconcile reads and writes: reconcile.yaml, and the folders of specs and
+state, with the memory, its archive and records, and the runs. Arguments name other files: "scan ." scans the whole work
+tree without .git and .reconcile. Links are not followed. Binary files and files larger than 256 MiB are reported as
+skipped. Each finding is reported with its place and rule, and its text is not printed. Lines with the comment
+` + ops.AllowSecret + ` are ignored.
 
-The exit code is 1 if anything is found. What was committed stays in git's history: replace it where it is used.`,
+The exit code is 1 if there are findings. Committed secrets stay in git's history: replace them where they are used.`,
 		Example: "  reconcile memory scan\n" +
 			"  reconcile memory scan . -o json\n" +
 			"  reconcile memory scan -o sarif > secrets.sarif",
@@ -63,7 +63,7 @@ func (a *app) printScan(r ops.SecretScan) error {
 // warnSkipped warns of files that were not scanned.
 func (a *app) warnSkipped(files []string) {
 	for _, s := range files[:min(len(files), listedSkips)] {
-		a.warnLine("not looked into: " + s)
+		a.warnLine("skipped: " + s)
 	}
 	if more := len(files) - listedSkips; more > 0 {
 		fmt.Fprintf(a.stderr, "warning: and %s more; -o json has all\n", render.Plural(more, "file"))
@@ -84,6 +84,6 @@ func (a *app) printSecrets(r ops.SecretScan) error {
 			"; remove them, and replace them where they are used: git's history keeps what was committed"
 		fmt.Fprintln(a.stdout)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s looked into, %s\n", render.Plural(r.Files, "file"), verdict)
+	_, err := fmt.Fprintf(a.stdout, "%s scanned, %s\n", render.Plural(r.Files, "file"), verdict)
 	return err
 }

@@ -15,14 +15,14 @@ func newMergeDriverCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge-driver BASE OURS THEIRS [PATH]",
 		Short: "Merge two versions of a state file field by field, for git",
-		Long: `Merge the files OURS and THEIRS, whose common ancestor is BASE, into OURS. git calls it where branches are merged,
-rebased or cherry-picked that both changed a file of the state; PATH is what the file is called in the tree.
+		Long: `Merge the files OURS and THEIRS, whose common ancestor is BASE, into OURS. git calls it during a merge, rebase or
+cherry-pick if both sides changed a file of the state; PATH is the name of the file in the tree.
 
---install sets it up for the tree: a line in .gitattributes, which is to be committed, and the command in the
-configuration of this clone. "reconcile init" does so, too; in another clone, --install is enough.
+--install configures it: a line in .gitattributes, which you commit, and the command in the configuration of this clone.
+"reconcile init" does this, too; in another clone, run --install.
 
-The exit code is 1 where neither side is JSON and the texts have conflicts, which are marked in OURS then, and 129 where
-the merge failed: OURS is as it was then, and git reports an error instead of a conflict.`,
+The exit code is 1 if neither side is JSON and the texts have conflicts, which are then marked in OURS, and 129 if the
+merge failed: then OURS is unchanged, and git reports an error instead of a conflict.`,
 		Example: "  reconcile merge-driver --install",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if install {
@@ -40,7 +40,7 @@ the merge failed: OURS is as it was then, and git reports an error instead of a 
 		}
 		return arguments(3, 4, "three files, or --install")(cmd, args)
 	}
-	cmd.Flags().BoolVar(&install, "install", false, "set it up for the tree and this clone")
+	cmd.Flags().BoolVar(&install, "install", false, "configure the tree and this clone")
 	return cmd
 }
 

@@ -10,19 +10,19 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-const pathLong = `Show the shortest way from one thing to another, over edges in both directions, with what each edge says and where it
-is stated: in the file and line of the node that it leaves, or in a file that somebody wrote (reconcile create fact).
+const pathLong = `Show the shortest path from one node to another, over edges in both directions, with the type and the source of each edge:
+the file and line of its first node, or a file of facts (reconcile create fact).
 
---paths shows alternatives, the shorter ones first, of up to 16 edges. --domain, --kind, --edge, --avoid and --direction
-say where a way may lead; the two ends are exempt. --through names the domains that it goes through, in this order.
-Without TO it ends at what --end names, or in the last domain of --through: "--through code,academic,history" leads from
-code by the documents about it to what happened.`
+--paths shows alternatives of up to 16 edges, the shorter ones first. --domain, --kind, --edge, --avoid and --direction
+restrict the path, except for its two ends. --through names the domains that it passes, in order. Without TO it ends at a
+node of --end, or in the last domain of --through: "--through code,academic,history" leads from code through its documents
+to events.`
 
 func newPathCmd(a *app) *cobra.Command {
 	q := ops.PathRequest{}
 	cmd := &cobra.Command{
 		Use:   "path FROM [TO]",
-		Short: "Show the shortest ways from one thing to another, or to things of a kind",
+		Short: "Show the shortest paths from one node to another, or to nodes of a kind",
 		Long:  pathLong,
 		Example: "  reconcile path dag/checks state/tree.go\n" +
 			"  reconcile path docs/git.md cmd/reconcile/internal/gitrepo/:Repo.Commit --paths 3 --avoid import\n" +
@@ -40,10 +40,10 @@ func newPathCmd(a *app) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
-	f.IntVarP(&q.Paths, "paths", "n", 1, "show up to `N` ways")
-	f.IntVar(&q.MaxLength, "max-length", 0, "go over at most `N` edges, up to 16")
-	f.Float64Var(&q.MinWeight, "min-weight", 0, "only ways whose weights come to `W` or more, multiplied; 0 to 1")
-	namesFlag(cmd, f, &q.Through, "through", "go through `DOMAINS` in this order, as code,academic,history", ops.DomainNames())
+	f.IntVarP(&q.Paths, "paths", "n", 1, "show up to `N` paths")
+	f.IntVar(&q.MaxLength, "max-length", 0, "at most `N` edges, up to 16")
+	f.Float64Var(&q.MinWeight, "min-weight", 0, "only paths whose product of weights is `W` or more; 0 to 1")
+	namesFlag(cmd, f, &q.Through, "through", "pass `DOMAINS` in this order, as code,academic,history", ops.DomainNames())
 	namesFlag(cmd, f, &q.EndKinds, "end", "end at a node of `KIND`; may be repeated", ops.KindNames())
 	bindWalk(cmd, &q.Walk)
 	return cmd
@@ -62,7 +62,7 @@ func (a *app) printPaths(r *ops.PathResult, several bool) error {
 		return a.print(r)
 	}
 	if r.More && several {
-		a.note("there are more ways: raise --paths, or name what to avoid with --avoid")
+		a.note("there are more paths: raise --paths, or exclude some with --avoid")
 	}
 	return render.Paths(a.stdout, a.palette(), r.Paths, several)
 }

@@ -16,17 +16,15 @@ func newPlanCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan",
 		Aliases: []string{"diff"},
-		Short:   "Tell what a run would do, and why, without doing it",
-		Long: `Tell what a run would do, and why, without doing it: no file is changed and nothing runs.
+		Short:   "Show what a run would do, and why, without doing it",
+		Long: `Show what a run would do, and why, without doing it: no file is changed and nothing runs.
+Results of commands are not known before they run: for nodes that wait for others, the plan assumes that those succeed.
 
-What follows from the results of commands cannot be known before they ran: nodes that wait for others are listed as
-what they will do if those succeed.
+With --base, show what an unmerged commit would add to the next run, with an upper bound of the cost; with --pull-request,
+in a single comment on it, which is edited when the plan changes.
 
-With --base, tell what a commit would do that is not merged yet, beyond what a run does without it, and what that costs
-at most; with --pull-request, in one comment on it, which is edited when something changes.
-
-With --github, print each call that would bring the issues on GitHub up to date with the tree as it is. What stands there
-is looked at, and nothing is changed.`,
+With --github, print each call that would update the issues on GitHub from the present tree. The issues are read, and
+nothing is changed.`,
 		Example: "  reconcile plan\n  reconcile plan -o json\n" +
 			"  reconcile plan --github                                # what would be said on issues\n" +
 			"  reconcile plan --base origin/main                      # what this branch would do\n" +
@@ -46,12 +44,12 @@ is looked at, and nothing is changed.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Base, "base", "", "plan what the specs of --head would do over the settings and the state of `COMMIT`")
-	f.StringVar(&q.Head, "head", "", "the `COMMIT` whose specs count (default HEAD)")
-	f.IntVar(&q.PullRequest, "pull-request", 0, "say so in a comment on the pull request `NUMBER`")
-	f.StringVar(&q.Out, "out", "", "write it to `FILE` instead, for --from")
-	f.StringVar(&q.From, "from", "", "say what `FILE` holds, if its pull request is at --head")
-	f.BoolVar(&onGitHub, "github", false, "print the calls that would bring the issues on GitHub up to date, without making them")
+	f.StringVar(&q.Base, "base", "", "plan the specs of --head with the settings and the state of `COMMIT`")
+	f.StringVar(&q.Head, "head", "", "the `COMMIT` with the specs (default HEAD)")
+	f.IntVar(&q.PullRequest, "pull-request", 0, "comment the plan on the pull request `NUMBER`")
+	f.StringVar(&q.Out, "out", "", "write the plan to `FILE` instead, for --from")
+	f.StringVar(&q.From, "from", "", "comment the plan in `FILE`, if its pull request is at --head")
+	f.BoolVar(&onGitHub, "github", false, "print the calls that would update the issues on GitHub, without making them")
 	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatMarkdown, formatGitHub)
 	return cmd
 }

@@ -16,13 +16,13 @@ func newReadyCmd(a *app) *cobra.Command {
 	q, claim, issue := &ops.ReadyRequest{}, false, issueFlag{}
 	cmd := &cobra.Command{
 		Use:   "ready",
-		Short: "Show what can be worked on now, or take one item of it",
-		Long: `Show what can be worked on now, the most urgent first: tasks of people, questions that wait for a person,
-nodes that wait for their turn, and what cannot go on because a question is open. What follows from the files is decided
-and written before, unless another run is at work; nothing is started, and nothing is waited for.
+		Short: "Show what can be worked on now, or claim one item",
+		Long: `Show what can be worked on now, the most urgent first: tasks of people, questions that wait for a person, nodes that wait
+for their turn, and work that is blocked by an open question. The statuses are updated first, unless another run is active;
+nothing is started, and nothing is waited for.
 
---claim takes the first free item of the agent, so that nobody else is given it; "reconcile hook finish" gives it back.
-With nothing to take it says so, and prints null with -o json. Items that somebody took are listed with --explain only.`,
+--claim claims the first free item of the agent, so that no other agent gets it; "reconcile hook finish" releases it. If
+there is none, it prints a note, and null with -o json. Claimed items are listed only with --explain.`,
 		Example: "  reconcile ready --explain\n" +
 			"  reconcile ready --claim --agent engineer -o json\n" +
 			"  reconcile ready --issue 42",
@@ -36,11 +36,11 @@ With nothing to take it says so, and prints null with -o json. Items that somebo
 	}
 	f := cmd.Flags()
 	f.BoolVar(&q.Taken, "explain", false,
-		"also why each item stands as it does, when it is looked at again, and who took it")
-	f.BoolVar(&claim, "claim", false, "take the first free item for the agent that --agent names")
-	f.StringVar(&q.Agent, "agent", "", "only what this `AGENT` can do")
-	f.Var(&issue, "issue", "only what is about this issue")
-	f.BoolVar(&q.NoRun, "no-run", false, "only look")
+		"also the reason for each item, when it is decided again, and who claimed it")
+	f.BoolVar(&claim, "claim", false, "claim the first free item for the agent of --agent")
+	f.StringVar(&q.Agent, "agent", "", "only items for this `AGENT`")
+	f.Var(&issue, "issue", "only items about this issue")
+	f.BoolVar(&q.NoRun, "no-run", false, "do not update the tree first")
 	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
 	return cmd
 }
@@ -64,7 +64,7 @@ func (a *app) claim(ctx context.Context, q ops.ReadyRequest) error {
 		return err
 	}
 	for _, it := range r.Unroutable {
-		a.note("%s is not handed out: %s", it.Name, it.Message)
+		a.note("%s is not assigned: %s", it.Name, it.Message)
 	}
 	switch {
 	case a.global.output != formatTable:

@@ -11,12 +11,12 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-const relatedLong = `Show what an object, a file or a symbol is related to: what it calls, imports, contains, defines, references or
-documents, and what does so with it; where each edge is stated; and what people stated of it (reconcile create fact). A symbol
-is named by its file (state/tree.go:Tree.Entry), by its folder (state/:Tree.Entry), or by a line of it (state/tree.go:120).
+const relatedLong = `Show the relations of an object, a file or a symbol: what it calls, imports, contains, defines, references or documents,
+and the reverse; the source of each edge; and facts about it (reconcile create fact). A symbol is named by its file
+(state/tree.go:Tree.Entry), by its folder (state/:Tree.Entry), or by one of its lines (state/tree.go:120).
 
---component shows all that it is connected with, however far. --cycles shows what leads back to itself by calls, or by
-imports: of all code, or of what is named.`
+--component shows the whole connected component. --cycles shows cycles of calls or imports (strongly connected components):
+in all code, or with the named node.`
 
 func newRelatedCmd(a *app) *cobra.Command {
 	q := ops.RelatedRequest{Order: ops.Orders[0]}
@@ -36,7 +36,7 @@ func newRelatedCmd(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if deep := cmd.Flags().Changed("depth"); q.Component && cycles || deep && (q.Component || cycles) {
-				return badUsage("--depth, --component and --cycles each say how far to go: name one of them")
+				return badUsage("--depth, --component and --cycles exclude each other")
 			}
 			if !cycles {
 				q.Node = args[0]
@@ -51,11 +51,11 @@ func newRelatedCmd(a *app) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
-	f.IntVar(&q.Depth, "depth", 1, "go `N` edges far")
+	f.IntVar(&q.Depth, "depth", 1, "follow up to `N` edges")
 	f.IntVarP(&q.Limit, "limit", "k", 100, "print at most `N` nodes, or cycles")
-	choiceFlag(cmd, f, &q.Order, "order", "go by `ORDER`: "+strings.Join(ops.Orders, " or ")+" first", ops.Orders)
-	f.BoolVar(&q.Component, "component", false, "go as far as edges lead")
-	f.BoolVar(&cycles, "cycles", false, "show what leads back to itself")
+	choiceFlag(cmd, f, &q.Order, "order", "traverse in `ORDER`: "+strings.Join(ops.Orders, " or ")+" first", ops.Orders)
+	f.BoolVar(&q.Component, "component", false, "show the whole connected component")
+	f.BoolVar(&cycles, "cycles", false, "show cycles")
 	bindWalk(cmd, &q.Walk)
 	return cmd
 }
@@ -95,7 +95,7 @@ func (a *app) printCycles(r *ops.CyclesResult) error {
 		return a.print(r)
 	}
 	if len(r.Cycles) == 0 {
-		a.note("nothing leads back to itself")
+		a.note("no cycles")
 	}
 	if r.More {
 		a.note("there are %d more: raise -k, or name a node", r.Rest)

@@ -17,21 +17,21 @@ import (
 
 // bindRun binds the flags of run, which are also those of the bare command.
 func bindRun(q *ops.RunRequest, f *pflag.FlagSet) {
-	f.BoolVar(&q.Watch, "watch", false, "stay, and reconcile whenever a file changes or something becomes due")
-	f.BoolVar(&q.Commit, "commit", false, "commit what was written (also: git.commit in reconcile.yaml)")
-	f.BoolVar(&q.Push, "push", false, "share the branch: commit, push, take in what others push (also: git.push)")
+	f.BoolVar(&q.Watch, "watch", false, "keep running, and reconcile when a file changes or a timer expires")
+	f.BoolVar(&q.Commit, "commit", false, "commit the written files (also: git.commit in reconcile.yaml)")
+	f.BoolVar(&q.Push, "push", false, "share the branch: commit, push, pull commits of others (also: git.push)")
 }
 
 func newRunCmd(a *app) *cobra.Command {
 	q := &ops.RunRequest{}
 	cmd := &cobra.Command{
 		Use:   "run [dag/NAME [NODE]]",
-		Short: "Do what is missing until nothing is left to do (also without a command)",
-		Long: `Do what is missing until nothing is left to do: of the whole tree, of one DAG, or of one node with all that it needs. What
-has succeeded is not run again. The questions that nodes ask are put and answered with them; nothing else starts.`,
+		Short: "Do the missing work until nothing is left to do (also without a command)",
+		Long: `Do the missing work until nothing is left to do: of the whole tree, of one DAG, or of one node with its dependencies. Nodes
+that have succeeded do not run again. Questions of these nodes are asked and answered, too; nothing else starts.`,
 		Example: "  reconcile run                         # once, to the fixed point\n" +
 			"  reconcile run --watch                 # and again whenever something changes\n" +
-			"  reconcile run dag/checks unit_tests   # that node and what it needs",
+			"  reconcile run dag/checks unit_tests   # that node and its dependencies",
 		Args: arguments(0, 3, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch args = withRef(args); {
@@ -116,7 +116,7 @@ func (a *app) waits(lines []string) error {
 
 // noObjects suggests what to do in a tree without objects.
 func (a *app) noObjects() string {
-	return fmt.Sprintf("no objects in %s yet; \"reconcile init --example\" makes some to look at", a.global.dir)
+	return fmt.Sprintf("no objects in %s yet; \"reconcile init --example\" creates an example", a.global.dir)
 }
 
 // listed selects the objects that a run lists.
@@ -202,10 +202,10 @@ func exchanged(r *ops.RunResult) string {
 	case r.Sent && r.Commit != "":
 		s = " and pushed"
 	case r.Sent:
-		s = ", pushed what was committed before"
+		s = ", pushed earlier commits"
 	}
 	if r.Pulled {
-		s += ", took in what others pushed"
+		s += ", pulled commits of others"
 	}
 	return s
 }

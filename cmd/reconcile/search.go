@@ -11,17 +11,17 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-const searchLong = `Search everything that the tree knows: sessions, DAGs and what came of their nodes, questions and answers, what
-agents learned, documents by section, and the source code by files, functions, methods, types, constants and variables.
+const searchLong = `Search everything in the tree: sessions, DAGs and the results of their nodes, questions and answers, observations,
+documents by section, and source code by files, functions, methods, types, constants and variables.
 
-Words (BM25), meaning (vectors) and relations (edges from what was found) are ranked each for itself, and joined. What is
-called exactly what you typed comes first. A result names its place; --explain says why it was found, and what people
-stated of it. The index is brought up to date first: what did not change is not read again.
+Rankings by words (BM25), meaning (vectors) and relations (edges from the results) are merged. An exact match of a name
+comes first. Each result has its place; --explain adds why it was found, and the facts about it. The index is updated
+first, without reading unchanged files again.
 
---mode related goes by meaning first and then over edges, and ranks by alpha * meaning + (1 - alpha) * relation: it finds
-what belongs to what was meant, also in other domains. --alpha, --depth, --edge and --min-score are for it.
+--mode related searches by meaning first and then follows edges, and ranks by alpha * meaning + (1 - alpha) * relation: it
+finds related nodes, also in other domains. --alpha, --depth, --edge and --min-score apply to it.
 
-Behind -- all is text: "reconcile search -- index" looks for the word.`
+After -- everything is text: "reconcile search -- index" looks for the word.`
 
 func newSearchCmd(a *app) *cobra.Command {
 	q := ops.NewSearch()
@@ -35,7 +35,7 @@ func newSearchCmd(a *app) *cobra.Command {
 		Args: arguments(1, -1, "words to look for"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if given := changed(cmd, "alpha", "min-score", "depth", "edge"); len(given) > 0 && q.Mode != ops.RelatedMode {
-				return badUsage("%s: only --mode related goes by it", strings.Join(given, ", "))
+				return badUsage("%s: only with --mode related", strings.Join(given, ", "))
 			}
 			q.Text = strings.Join(args, " ")
 			return a.search(cmd.Context(), q)
@@ -46,15 +46,15 @@ func newSearchCmd(a *app) *cobra.Command {
 	namesFlag(cmd, f, &q.Domains, "domain", "only `DOMAIN`: code, history or academic; may be repeated", ops.DomainNames())
 	namesFlag(cmd, f, &q.Kinds, "kind", "only nodes of `KIND`: function, method, type, file, doc, session, dag, task, decision…; may be repeated",
 		ops.KindNames())
-	f.StringSliceVar(&q.Labels, "label", nil, "only what has the label `KEY=VALUE`, as issue=42 or lang=go; may be repeated")
+	f.StringSliceVar(&q.Labels, "label", nil, "only nodes with the label `KEY=VALUE`, as issue=42 or lang=go; may be repeated")
 	f.IntVarP(&q.Limit, "limit", "k", q.Limit, "print at most `N` results")
 	choiceFlag(cmd, f, &q.Mode, "mode", "search by `MODE`: "+strings.Join(ops.SearchModes(), ", "), ops.SearchModes())
 	f.BoolVar(&q.Explain, "explain", false, "say why each result was found")
-	f.BoolVar(&q.Thorough, "thorough", false, "look at more candidates")
-	f.Float32Var(&q.MinSimilarity, "min-similarity", 0, "by meaning, only what has a cosine of `COS` or more: 0 to 1")
-	f.Float64Var(&q.Alpha, "alpha", q.Alpha, "with --mode related: the `SHARE` of meaning, above 0 up to 1")
+	f.BoolVar(&q.Thorough, "thorough", false, "examine more candidates")
+	f.Float32Var(&q.MinSimilarity, "min-similarity", 0, "by meaning, only results with a cosine of `COS` or more: 0 to 1")
+	f.Float64Var(&q.Alpha, "alpha", q.Alpha, "with --mode related: the weight of meaning, a `SHARE` above 0 up to 1")
 	f.Float64Var(&q.MinScore, "min-score", 0, "with --mode related: only results of this `SCORE` or more, 0 to 1")
-	f.IntVar(&q.Depth, "depth", q.Depth, "with --mode related: go `N` edges far, 1 to 8")
+	f.IntVar(&q.Depth, "depth", q.Depth, "with --mode related: follow up to `N` edges, 1 to 8")
 	namesFlag(cmd, f, &q.Edges, "edge", "with --mode related: only over edges of `TYPE`; may be repeated", ops.EdgeNames())
 	cmd.AddCommand(newSearchEvalCmd(a), newIndexCmd(a))
 	return cmd

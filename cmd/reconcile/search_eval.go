@@ -10,19 +10,19 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
 
-const searchEvalLong = `Measure how well functions are found by what they do, on the Go code below a folder: the first sentence of an exported
-function's doc comment, without the function's name, is the question, and is taken out of what is indexed; the function
-is the answer.
+const searchEvalLong = `Measure how well functions are found by their doc comments, in the Go code below a folder: the first sentence of an
+exported function's doc comment, without the function's name, is the question, and is removed from the indexed text; the
+function is the answer.
 
-Printed are MRR@10 (the mean of 1/rank of the answer) and recall@10 (how often it is among the first ten), by the modes of
-search: by words, by vectors, and by both with relations. The questions are put to the search itself, in an index of the
-code without tests and testdata, and only functions and methods are wanted.`
+The results are MRR@10 (the mean of 1/rank of the answer) and recall@10 (how often it is among the first ten), for the
+search modes words, vectors, and both with relations. The questions are run by the search itself, on an index of the code
+without tests and testdata, limited to functions and methods.`
 
 func newSearchEvalCmd(a *app) *cobra.Command {
 	q := ops.SearchEvalRequest{}
 	cmd := &cobra.Command{
 		Use:     "eval [DIR]",
-		Short:   "Measure how well functions are found by what they do",
+		Short:   "Measure how well functions are found by their doc comments",
 		Long:    searchEvalLong,
 		Example: "  reconcile search eval\n  reconcile search eval $(go env GOROOT)/src --questions 2000",
 		Args:    arguments(0, 1, "a folder"),

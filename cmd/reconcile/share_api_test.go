@@ -191,7 +191,7 @@ func TestCommitsByGitHub(t *testing.T) {
 		made := k.commits
 		k.put(t, "specs/d.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: e}\nspec:\n  session: s\n"+
 			"  nodes:\n    - {name: one, run: [echo, one]}\n")
-		if text := c.run(); k.commits == made || !strings.Contains(text, " and pushed, took in what others pushed\n") {
+		if text := c.run(); k.commits == made || !strings.Contains(text, " and pushed, pulled commits of others\n") {
 			t.Errorf("via %s: what changed later was not committed, or nothing else: %s", via, text)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 func newStateCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "state",
-		Short: "Show what the agents do: who works, asks, answers or waits",
-		Long: `Show what the agents do, as state/agent-status.json has it: who works on which issue, who waits for an answer,
-and who answers. It only reads: nothing is run, and no question gets stale by it.
+		Short: "Show the activity of the agents: who works, asks, answers or waits",
+		Long: `Show the activity of the agents from state/agent-status.json: who works on which issue, who waits for an answer, and who
+answers. It only reads: nothing runs, and no question becomes stale.
 
 -o json and yaml print the content of the file.`,
 		Example: "  reconcile state\n  reconcile state -o json",

@@ -25,8 +25,8 @@ func newVerbCmd(a *app, v ops.Verb) *cobra.Command {
 		Short: v.Short,
 		Long: v.Short + `.
 
-The command writes an Action into specs/actions/ and then runs the tree once, so that it takes effect. While another
-run is at work it only writes: that run takes it from there.`,
+The command writes an Action to specs/actions/ and then runs the tree once to apply it. While another run is active it
+only writes: that run applies it.`,
 		Example: verbExample(v),
 		Args:    arguments(least, 2, needs),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,16 +41,16 @@ run is at work it only writes: that run takes it from there.`,
 		ValidArgsFunction: a.completeNodes(targets...),
 	}
 	cmd.Flags().StringVar(&q.Reason, "reason", "", "the `REASON`, for the record")
-	cmd.Flags().StringVar(&q.By, "by", "", "the `NAME` of who asks; in a run its agent (default: the user's login name)")
+	cmd.Flags().StringVar(&q.By, "by", "", "the `NAME` of the acting person; in a run its agent (default: the user's login name)")
 	switch v.Name {
 	case schemas.VerbResume:
 		cmd.Long += `
 
---exclusive makes a session the active one of its owner: its spec asks for Active, and the owner's other sessions that ask
-for Active then ask for Paused. Only the word behind "phase" changes in their files. Then the tree is run once.`
-		cmd.Flags().BoolVar(&exclusive, "exclusive", false, "make the session the active one of its owner, and pause the owner's others")
+--exclusive makes a session the only active one of its owner: it sets the phase in its spec to Active, and in the owner's
+other active sessions to Paused. Nothing else changes in their files. Then the tree runs once.`
+		cmd.Flags().BoolVar(&exclusive, "exclusive", false, "make the session its owner's only active one, and pause the others")
 	case schemas.VerbRetry:
-		cmd.Flags().BoolVar(&q.All, "all", false, "run every node of the DAG again, also those that succeeded")
+		cmd.Flags().BoolVar(&q.All, "all", false, "run every node of the DAG again, including succeeded ones")
 	}
 	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
 	return cmd
@@ -89,7 +89,7 @@ func newSwitchCmd(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: a.completeNamesOf(schemas.SessionKind),
 	}
-	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only edit the specs; the next run follows them")
+	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only edit the specs; the next run applies them")
 	return cmd
 }
 

@@ -16,13 +16,13 @@ import (
 func newValidateCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [PATH…]",
-		Short: "Check the spec files, and report all problems of all of them at once",
-		Long: `Check the spec files of the tree by the same code that a run uses: what validate accepts, a run accepts. What is
-valid and will probably not do what it is meant to is a warning: a question that its agent may not ask, a program that is
-not found, inputs that match nothing, a field without effect yet.
+		Short: "Check the spec files, and report all problems at once",
+		Long: `Check the spec files of the tree with the code of a run: a run accepts what validate accepts. Valid specs that probably do
+not work as intended give a warning: a question that its agent may not ask, a program that is not found, inputs that match
+nothing, a field without effect.
 
-A PATH limits the report to a file or folder. Files outside the tree's specs are checked each by itself: what they
-refer to is not looked up. Errors make the exit code 3; warnings do not.`,
+A PATH limits the report to a file or folder. Files outside the tree's specs are checked individually: their references
+are not resolved. The exit code is 3 after errors; warnings do not change it.`,
 		Example: "  reconcile validate\n" +
 			"  reconcile validate specs/dags -o json\n" +
 			"  reconcile validate -o github    # annotations in GitHub Actions\n" +

@@ -12,7 +12,7 @@ import (
 func newVersionCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print which build of reconcile this is",
+		Short:   "Print the version of reconcile",
 		Example: "  reconcile version -o json",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.version(cmd.Context()) },

@@ -15,9 +15,9 @@ func newWaitCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait KIND/NAME…",
 		Short: "Wait until objects have a condition or a phase",
-		Long: `Wait until all the objects have a condition or a phase. It looks at the files that other processes write, and runs
-nothing itself. Of an object that is stalled it says why as soon as it sees it, and waits on: somebody may put it right.
-When the time is up it exits with 1 and says what it still waits for.`,
+		Long: `Wait until all the objects have a condition or a phase. It reads the files that other processes write, and runs nothing
+itself. It reports why an object is stalled, and keeps waiting, since the cause may be fixed. At the timeout it exits with 1
+and names the objects that it still waits for.`,
 		Example: "  reconcile wait dag/checks --timeout 10m\n" +
 			"  reconcile wait session/health --for=phase=Completed\n" +
 			"  reconcile wait dag/checks --for=condition=Stalled=False",
@@ -27,7 +27,7 @@ When the time is up it exits with 1 and says what it still waits for.`,
 	}
 	cmd.Flags().StringVar(&q.For, "for", "condition=Ready",
 		"what to wait for: `condition=NAME[=VALUE]` or phase=NAME")
-	cmd.Flags().DurationVar(&q.Timeout, "timeout", 30*time.Second, "wait at most this `DURATION`, for example 5m; 0 looks once")
+	cmd.Flags().DurationVar(&q.Timeout, "timeout", 30*time.Second, "wait at most this `DURATION`, for example 5m; 0 checks once")
 	return cmd
 }
 
