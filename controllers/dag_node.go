@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -249,16 +250,16 @@ func (f *fold) needsMet(i int32) bool {
 // whenHolds evaluates the node's condition; if it does not hold, it has set the state.
 func (f *fold) whenHolds(i int32) bool {
 	session := f.b.sessionSpec()
-	env := whenEnv{Needs: map[string]whenNeed{}, Session: f.p.spec.Session, DAG: f.p.name, Issue: f.p.issue(session)}
+	env := condition.Env{Needs: map[string]condition.Need{}, Session: f.p.spec.Session, DAG: f.p.name, Issue: f.p.issue(session)}
 	for _, to := range f.p.needs[i] {
 		s := &f.next[to]
-		need := whenNeed{State: s.State, Result: value(s.Result)}
+		need := condition.Need{State: s.State, Result: condition.Result(s.Result)}
 		if s.ExitCode != nil {
 			need.ExitCode = *s.ExitCode
 		}
 		env.Needs[f.p.spec.Nodes[to].Name] = need
 	}
-	holds, err := evalWhen(f.p.when[i], env)
+	holds, err := f.p.when[i].Holds(env)
 	switch {
 	case err != nil:
 		f.set(i, schemas.NodeFailed, ReasonWhenFailed, "when cannot be evaluated: "+err.Error())

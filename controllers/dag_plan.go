@@ -7,9 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/expr-lang/expr/vm"
-
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
 	"reconcile.dev/reconcile/schemas/topology"
 )
 
@@ -24,8 +23,8 @@ type plan struct {
 	layers [][]string
 	byName []int32 // positions in the order of names, as runs and claims are sorted
 	defs   [][]byte
-	when   []*vm.Program // nil where a node has no condition
-	agents []string      // that nodes name, sorted
+	when   []*condition.Program // nil where a node has no condition
+	agents []string             // that nodes name, sorted
 	// cleanup are the nodes, by position, whose condition reads the state of a need: it is evaluated when the needs have
 	// ended in whatever state.
 	cleanup []int32
@@ -76,7 +75,7 @@ func planOf(o *schemas.Object) *plan {
 func newPlan(name string, spec *schemas.DAGSpec) *plan {
 	n := len(spec.Nodes)
 	p := &plan{name: name, spec: spec, index: make(map[string]int32, n), needs: make([][]int32, n),
-		defs: make([][]byte, n), when: make([]*vm.Program, n), byName: make([]int32, n), retries: make([]schemas.Retry, n)}
+		defs: make([][]byte, n), when: make([]*condition.Program, n), byName: make([]int32, n), retries: make([]schemas.Retry, n)}
 	for i := range spec.Nodes {
 		p.index[spec.Nodes[i].Name] = int32(i)
 		p.byName[i] = int32(i)
@@ -132,12 +131,12 @@ func (p *plan) add(i int32, arena []byte) []byte {
 		p.agents = append(p.agents, n.Agent)
 	}
 	if n.When != "" {
-		prog, states, err := compileWhen(n.When, n.Needs)
+		prog, err := condition.Compile(n.When, n.Needs)
 		if err != nil {
 			p.fail("node %s: when: %v", n.Name, err)
 		}
 		p.when[i] = prog
-		if states {
+		if prog != nil && prog.ReadsState {
 			p.cleanup = append(p.cleanup, i)
 		}
 	}

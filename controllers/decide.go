@@ -18,8 +18,6 @@ type Kind struct {
 	schemas.Kind
 	// Decide is nil for kinds that have nothing to decide (Settings).
 	Decide func(In) Out
-	// Check becomes CheckObject of the kind. nil: nothing can be wrong.
-	Check func(*schemas.Object, *schemas.Report)
 	// Columns are those of the kind's table, after the name. nil: READY and PHASE.
 	Columns []Column
 	// Details are shown of one object, each only where it has something to say.

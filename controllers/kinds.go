@@ -18,7 +18,7 @@ var Kinds = Table{
 		Foretold: true, Affects: agentAffects, KeepSpec: true},
 	{Kind: schemas.WorkflowKind, Decide: decideWorkflow, Columns: workflowColumns,
 		Affects: affectsEverything, Index: &project.Workflow}, // a workflow says who may ask whom
-	{Kind: schemas.DAGKind, Decide: decideDAG, Check: checkConditions, Columns: dagColumns, Details: dagDetails,
+	{Kind: schemas.DAGKind, Decide: decideDAG, Columns: dagColumns, Details: dagDetails,
 		DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 		Performs:  true, Foretold: true, PartOf: nodeOfDAG, Steps: nodeSteps, Tries: nodeTries, Events: dagEvents, Why: whyDAG,
 		Affects: dagAffects, After: addMovedQuestions, Shared: true, Same: sameDAG, Note: dagNote,
@@ -48,7 +48,7 @@ func (t Table) Schemas() schemas.Kinds {
 	kinds := make(schemas.Kinds, len(t))
 	for i := range t {
 		kinds[i] = t[i].Kind
-		kinds[i].CheckObject, kinds[i].Row = t[i].Check, &t[i]
+		kinds[i].Row = &t[i]
 	}
 	return kinds
 }

@@ -3,10 +3,12 @@ package schemas
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/schemas/condition"
 	"reconcile.dev/reconcile/schemas/validator"
 )
 
@@ -322,6 +324,24 @@ func (s *DAGSpec) checkDashes(r *Report) {
 	}
 }
 
+// checkWhen compiles the condition.
+func (n *Node) checkWhen(at Spot) {
+	if n.When == "" {
+		return
+	}
+	_, err := condition.Compile(n.When, n.Needs)
+	if err == nil {
+		return
+	}
+	hint := ""
+	if wrong, ok := errors.AsType[*condition.Error](err); ok && wrong.Unneeded != "" {
+		if near := Nearest(wrong.Unneeded, n.Needs); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+	}
+	at.Errorf("bad-condition", "%v%s", err, hint).Suggest(`for example: needs.build.exitCode == 0`)
+}
+
 func (n *Node) check(r *Report, i int) {
 	at := r.At("nodes", i)
 	if !isNodeName(n.Name) {
@@ -332,6 +352,7 @@ func (n *Node) check(r *Report, i int) {
 		}
 	}
 	n.checkWork(at)
+	n.checkWhen(at.At("when"))
 	checkArgv(at.At("run"), n.Run)
 	checkGlobs(r, n.Inputs, "nodes", i, "inputs")
 	for k, p := range n.Outputs.Files {

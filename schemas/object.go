@@ -30,9 +30,6 @@ type Kind struct {
 	// CheckAgainst reports problems of an object with respect to one that it refers to. It runs once the whole tree is
 	// known, for each reference to an object that is itself valid. nil: no such check.
 	CheckAgainst func(o, to *Object, r *Report)
-	// CheckObject reports problems that [Spec].Check cannot detect, since it needs other packages: an expression that
-	// does not compile, for example. It runs on objects that are otherwise valid. nil: no such check.
-	CheckObject func(o *Object, r *Report)
 
 	// Schema is the published JSON Schema. nil: the file <singular>.schema.json of this package.
 	Schema []byte

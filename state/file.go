@@ -360,20 +360,7 @@ func (s *Store) decodeSpec(p string, data []byte) any {
 	if !ok || k.NewStatus == nil {
 		b.ref, b.object, b.refs = schemas.Ref{}, nil, nil // Settings in a wrong place, which the decoder has rejected
 	}
-	if b.object != nil && k.CheckObject != nil {
-		checkObject(k, b, p, data)
-	}
 	return b
-}
-
-// checkObject runs Kind.CheckObject.
-func checkObject(k schemas.Kind, b *specBody, p string, data []byte) {
-	var r schemas.Report
-	k.CheckObject(b.object, &r)
-	b.problems = append(b.problems, located(&r, b.ref, p, data)...)
-	if slices.ContainsFunc(b.problems, func(p schemas.Problem) bool { return p.Severity == schemas.Error }) {
-		b.object, b.refs = nil, b.object.Refs
-	}
 }
 
 // located makes problems of the findings in a report about an object; data is the text of its file at p.

@@ -17,23 +17,14 @@ const (
 
 // Bus distributes events within a process. Its zero value is ready to use. It is safe for concurrent use.
 //
-// Handlers are called by the publisher, before subscribers get the events. A subscriber receives from a channel at its own
-// pace. All of them see the same events in the same order. A handler must not publish, nor may the goroutine that receives
-// for a subscriber with Wait: they would deadlock.
+// A subscriber receives from a channel at its own pace. All of them see the same events in the same order. The goroutine that
+// receives for a subscriber with Wait must not publish: it would deadlock.
 type Bus struct {
 	publishing sync.Mutex // held during the distribution, so that there is one order
 
-	mu       sync.Mutex // guards the fields below; held only shortly
-	handlers []func([]Event)
-	subs     []*Subscription
-	closed   bool
-}
-
-// Handle registers a function that is called with each published list of events. It has returned when Publish returns.
-func (b *Bus) Handle(f func([]Event)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.handlers = append(b.handlers, f)
+	mu     sync.Mutex // guards the fields below; held only shortly
+	subs   []*Subscription
+	closed bool
 }
 
 // SubscribeOptions configure a subscription; the zero value gets every new event, and blocks the publisher.
@@ -59,8 +50,7 @@ func (b *Bus) Subscribe(name string, o SubscribeOptions) *Subscription {
 	return s
 }
 
-// Publish distributes events, in this order, and returns when all handlers have returned and every subscriber has each
-// event or has dropped it.
+// Publish distributes events, in this order, and returns when every subscriber has each event or has dropped it.
 func (b *Bus) Publish(events ...Event) {
 	if len(events) == 0 {
 		return
@@ -68,11 +58,8 @@ func (b *Bus) Publish(events ...Event) {
 	b.publishing.Lock()
 	defer b.publishing.Unlock()
 	b.mu.Lock()
-	handlers, subs := b.handlers, b.subs
+	subs := b.subs
 	b.mu.Unlock()
-	for _, handle := range handlers {
-		handle(events)
-	}
 	for _, e := range events {
 		for _, s := range subs {
 			s.deliver(e)
@@ -80,7 +67,7 @@ func (b *Bus) Publish(events ...Event) {
 	}
 }
 
-// Close ends all subscriptions. Events published afterwards reach only the handlers. It may be called again.
+// Close ends all subscriptions. Events published afterwards reach nobody. It may be called again.
 func (b *Bus) Close() {
 	b.mu.Lock()
 	subs := b.subs

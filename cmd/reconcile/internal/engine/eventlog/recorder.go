@@ -57,11 +57,6 @@ type Recorder struct {
 // New returns a Recorder. The caller closes it.
 func New(o Options) *Recorder {
 	n := &Recorder{o: o}
-	n.bus.Handle(n.appendLog)
-	if o.Log != nil {
-		n.bus.Handle(func(list []events.Event) { Log(o.Log, list) })
-		n.bus.Handle(n.found.add)
-	}
 	n.talk = n.bus.Subscribe("progress", events.SubscribeOptions{Buffer: backlog, Policy: events.Drop,
 		Wants: func(e events.Event) bool { return e.Clarification != nil }})
 	return n
@@ -80,6 +75,14 @@ func (n *Recorder) Record(list []controllers.Event) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b events.Event) int { return a.Time.Compare(b.Time.Time) })
+	if len(out) == 0 {
+		return
+	}
+	n.appendLog(out)
+	if n.o.Log != nil {
+		Log(n.o.Log, out)
+		n.found.add(out)
+	}
 	n.bus.Publish(out...)
 }
 

@@ -1,7 +1,7 @@
-package controllers
+// Package condition checks, compiles and evaluates the conditions of nodes (when), expressions of expr-lang.
+package condition
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,95 +14,78 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
-
-	"reconcile.dev/reconcile/schemas"
 )
 
-// whenEnv is what a condition sees:
+// Env is what a condition sees:
 //
 //	needs.build.state == "Succeeded" && needs.build.exitCode == 0
 //	needs.scan.result.findings > 0
 //	session == "health" && dag == "checks" && issue == 42
-type whenEnv struct {
-	Needs   map[string]whenNeed `expr:"needs"`
-	Session string              `expr:"session"`
-	DAG     string              `expr:"dag"`
-	Issue   int                 `expr:"issue"`
+type Env struct {
+	Needs   map[string]Need `expr:"needs"`
+	Session string          `expr:"session"`
+	DAG     string          `expr:"dag"`
+	Issue   int             `expr:"issue"`
 }
 
-type whenNeed struct {
+// Need is a node that the condition's node needs.
+type Need struct {
 	State    string `expr:"state"`
 	ExitCode int    `expr:"exitCode"`
 	Result   any    `expr:"result"` // nil where the node left none
 }
 
-// maxWhenNodes bounds the size of a condition.
-const maxWhenNodes = 500
+// maxNodes bounds the size of a condition.
+const maxNodes = 500
 
-// whenFunctions are the functions that a condition may call. None loops over a predicate, none depends on anything but
+// functions are the functions that a condition may call. None loops over a predicate, none depends on anything but
 // its arguments, and none makes something much larger than them, so the time of an evaluation is bounded by the length
 // of the condition times the size of the results.
-var whenFunctions = []string{
+var functions = []string{
 	"abs", "ceil", "first", "float", "floor", "get", "hasPrefix", "hasSuffix", "indexOf", "int", "keys", "last",
 	"lastIndexOf", "len", "lower", "max", "min", "round", "string", "trim", "trimPrefix", "trimSuffix", "type", "upper",
 	"values",
 }
 
-// CheckWhen says what is wrong with the condition of a node that needs the given nodes; nil when it can be evaluated.
-// The error is of type [*WhenError] where a place within the condition is known.
-func CheckWhen(condition string, needs []string) error {
-	_, _, err := compileWhen(condition, needs)
-	return err
-}
-
-// checkConditions reports conditions of a DAG's nodes that do not compile.
-func checkConditions(o *schemas.Object, r *schemas.Report) {
-	if !bytes.Contains(o.Canonical(), []byte(`"when":`)) {
-		return // most need not be decoded for it
-	}
-	dag := schemas.SpecAs[*schemas.DAGSpec](o)
-	defer o.Release()
-	for i, n := range dag.Nodes {
-		if n.When == "" {
-			continue
-		}
-		if err := CheckWhen(n.When, n.Needs); err != nil {
-			r.At("nodes", i, "when").Errorf("bad-condition", "%v", err).
-				Suggest(`for example: needs.build.exitCode == 0`)
-		}
-	}
-}
-
-// WhenError is a problem at one place of a condition.
-type WhenError struct {
+// Error is a problem at one place of a condition.
+type Error struct {
 	Line, Column int // from 1; columns in characters
 	Message      string
+	Unneeded     string // the name of a node that the condition's node does not need; "": something else is wrong
 }
 
-func (e *WhenError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
+func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
 
-// compileWhen compiles a condition. states tells that it reads the state of a need.
-func compileWhen(condition string, needs []string) (prog *vm.Program, states bool, err error) {
+// Program is a compiled condition.
+type Program struct {
+	program *vm.Program
+	// ReadsState tells that it reads the state of a need.
+	ReadsState bool
+}
+
+// Compile compiles the condition of a node that needs the given nodes. The error is of type [*Error] if its place in the
+// condition is known.
+func Compile(condition string, needs []string) (*Program, error) {
 	if err := dashed(condition); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	v := &whenVisitor{needs: needs}
-	opts := []expr.Option{expr.Env(whenEnv{}), expr.AsBool(), expr.MaxNodes(maxWhenNodes), expr.DisableAllBuiltins(),
+	v := &visitor{needs: needs}
+	opts := []expr.Option{expr.Env(Env{}), expr.AsBool(), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins(),
 		expr.Patch(v)}
-	for _, name := range whenFunctions {
+	for _, name := range functions {
 		opts = append(opts, expr.EnableBuiltin(name))
 	}
-	prog, err = expr.Compile(condition, opts...)
+	program, err := expr.Compile(condition, opts...)
 	var at *file.Error
 	switch {
 	case v.err != nil:
-		return nil, false, v.err
+		return nil, v.err
 	case errors.As(err, &at):
-		return nil, false, &WhenError{max(at.Line, 1), at.Column + 1, firstLine(at.Message)}
+		return nil, &Error{Line: max(at.Line, 1), Column: at.Column + 1, Message: firstLine(at.Message)}
 	case err != nil:
-		return nil, false, errors.New(firstLine(err.Error()))
+		return nil, errors.New(firstLine(err.Error()))
 	}
-	return prog, v.states, nil
+	return &Program{program, v.states}, nil
 }
 
 // dashed reports a name with a dash after a dot, which an expression takes for a subtraction. Texts are passed over.
@@ -126,8 +109,8 @@ func dashed(condition string) error {
 				n++
 			}
 			if name := rest[:n]; strings.Contains(name, "-") {
-				return &WhenError{line, utf8.RuneCountInString(condition[start:i]) + 1,
-					fmt.Sprintf("a name with a dash cannot follow a dot: write needs[%q]", name)}
+				return &Error{Line: line, Column: utf8.RuneCountInString(condition[start:i]) + 1,
+					Message: fmt.Sprintf("a name with a dash cannot follow a dot: write needs[%q]", name)}
 			}
 		}
 	}
@@ -141,16 +124,16 @@ func firstLine(s string) string {
 	return line
 }
 
-// whenVisitor refuses what could make an evaluation large, and needs that are not the node's.
-type whenVisitor struct {
+// visitor refuses what could make an evaluation large, and needs that are not the node's.
+type visitor struct {
 	needs  []string
 	states bool // the state of a need is read
 	err    error
 }
 
-var needType = reflect.TypeFor[whenNeed]()
+var needType = reflect.TypeFor[Need]()
 
-func (v *whenVisitor) Visit(node *ast.Node) {
+func (v *visitor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.VariableDeclaratorNode:
 		v.refuse(n, "variables are not supported here")
@@ -166,7 +149,7 @@ func (v *whenVisitor) Visit(node *ast.Node) {
 }
 
 // member checks needs.<name>, and notes whether the state of a need is read.
-func (v *whenVisitor) member(n *ast.MemberNode) {
+func (v *visitor) member(n *ast.MemberNode) {
 	if field, ok := n.Property.(*ast.StringNode); ok && field.Value == "state" && n.Node.Type() == needType {
 		v.states = true
 	}
@@ -175,22 +158,20 @@ func (v *whenVisitor) member(n *ast.MemberNode) {
 	if !ok || of.Value != "needs" || !isName || slices.Contains(v.needs, name.Value) {
 		return
 	}
-	msg := fmt.Sprintf("this node does not need %q", name.Value)
-	if near := schemas.Nearest(name.Value, v.needs); near != "" {
-		msg += fmt.Sprintf("; did you mean %q?", near)
-	}
-	v.refuse(n, msg)
-}
-
-func (v *whenVisitor) refuse(n ast.Node, message string) {
 	if v.err == nil {
-		v.err = &WhenError{1, n.Location().From + 1, message}
+		v.err = &Error{1, n.Location().From + 1, fmt.Sprintf("this node does not need %q", name.Value), name.Value}
 	}
 }
 
-// evalWhen evaluates a compiled condition.
-func evalWhen(p *vm.Program, env whenEnv) (bool, error) {
-	out, err := expr.Run(p, env)
+func (v *visitor) refuse(n ast.Node, message string) {
+	if v.err == nil {
+		v.err = &Error{Line: 1, Column: n.Location().From + 1, Message: message}
+	}
+}
+
+// Holds evaluates the condition.
+func (p *Program) Holds(env Env) (bool, error) {
+	out, err := expr.Run(p.program, env)
 	if err != nil {
 		return false, errors.New(firstLine(err.Error()))
 	}
@@ -201,8 +182,8 @@ func evalWhen(p *vm.Program, env whenEnv) (bool, error) {
 	return ok, nil
 }
 
-// value decodes a recorded JSON result; nil when there is none.
-func value(raw json.RawMessage) any {
+// Result decodes a recorded JSON result for [Need.Result]; nil if there is none.
+func Result(raw json.RawMessage) any {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return nil
