@@ -18,7 +18,7 @@ import (
 
 // activeLoad loads the active objects of a tree.
 type activeLoad struct {
-	*Store
+	store   *Store
 	first   *freshScan
 	base    *base
 	model   *model
@@ -52,7 +52,7 @@ func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref,
 	if !ok || !s.freshScanValid(gen) || s.freshScan.hasErrors() {
 		return nil, nil, false, nil
 	}
-	l := &activeLoad{Store: s, first: s.freshScan, model: m, woken: map[uint64]bool{}, known: map[string]*file{}}
+	l := &activeLoad{store: s, first: s.freshScan, model: m, woken: map[uint64]bool{}, known: map[string]*file{}}
 	if l.base = s.readBase(was, m); l.base == nil || !s.shouldSkipDormant(l.base) || !l.openCache(was) {
 		return nil, nil, false, nil
 	}
@@ -88,25 +88,25 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 		m.dormant.activated[l.base.dormant[owner-1].Ref] = true
 	}
 	l.collect()
-	read, troubles, err := l.readFiles(ctx, l.root, l.want, l.known)
+	read, troubles, err := l.store.readFiles(ctx, l.store.root, l.want, l.known)
 	if err != nil || len(troubles) > 0 {
 		return nil, false, err
 	}
 	for _, f := range append(l.files, read...) {
 		m.put(f)
 	}
-	l.crossCheckAll(m)
-	m.inputs = l.newInputs(m)
-	if _, err := l.readInputs(ctx, m, nil); err != nil {
-		return nil, false, fmt.Errorf("load the tree %s: %w", l.dir, err)
+	l.store.crossCheckAll(m)
+	m.inputs = l.store.newInputs(m)
+	if _, err := l.store.readInputs(ctx, m, nil); err != nil {
+		return nil, false, fmt.Errorf("load the tree %s: %w", l.store.dir, err)
 	}
-	m.declared = l.newDeclaredOutputs(m)
+	m.declared = l.store.newDeclaredOutputs(m)
 	m.declared.refresh(m.declared.paths())
-	s := l.since(m, was, l.base, l.known)
+	s := l.store.since(m, was, l.base, l.known)
 	if changed, ok = s.refs(); !ok {
 		return nil, false, nil
 	}
-	for ref := range s.touched {
+	for ref := range s.update.touched {
 		ok = ok && !m.dormant.has(ref)
 	}
 	for _, f := range read {
@@ -118,7 +118,7 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 			ok = ok && !m.dormant.affects(f)
 		}
 	}
-	m.dormant.full = &fullTree{load: l.loadAll}
+	m.dormant.full = &fullTree{load: l.store.loadAll}
 	return changed, ok, nil
 }
 
@@ -197,12 +197,12 @@ type cacheReader struct {
 
 // openCache opens the cache, and reads its data about inputs if the tree has inputs.
 func (l *activeLoad) openCache(was settled) bool {
-	c := l.cache
-	f, _, err := regular.Open(l.root, cachePath)
+	c := l.store.cache
+	f, _, err := regular.Open(l.store.root, cachePath)
 	if err != nil {
 		return false
 	}
-	l.records = &cacheReader{f, newDecoder(l.Store)}
+	l.records = &cacheReader{f, newDecoder(l.store)}
 	blocks, whole := c.blocks(f)
 	if whole && len(was.Globs) > 0 {
 		whole = c.loadInputs(f, blocks)

@@ -200,12 +200,12 @@ func (s *Store) writeBase(b *base) (uint64, error) {
 
 // baseDiff finds the differences from the tree that was settled.
 type baseDiff struct {
-	*update
-	was   settled
-	base  *base
-	known map[string]*file // files that earlier processes read
-	specs map[schemas.Ref]bool
-	paths []string // paths of specs that were added or removed
+	update *update
+	was    settled
+	base   *base
+	known  map[string]*file // files that earlier processes read
+	specs  map[schemas.Ref]bool
+	paths  []string // paths of specs that were added or removed
 }
 
 // changedSince returns the objects to decide again because of differences from the tree that was settled last, sorted; if
@@ -224,7 +224,7 @@ func (s *Store) changedSince(m *model, known map[string]*file) (refs []schemas.R
 
 func (s *Store) since(m *model, was settled, b *base, known map[string]*file) *baseDiff {
 	u := &baseDiff{update: s.update(), was: was, base: b, known: known, specs: map[schemas.Ref]bool{}}
-	u.model = m
+	u.update.model = m
 	return u
 }
 
@@ -237,9 +237,9 @@ func (u *baseDiff) refs() (refs []schemas.Ref, ok bool) {
 	u.outputs()
 	u.touchReferrers()
 	for _, ref := range u.base.clocks {
-		u.touch(ref)
+		u.update.touch(ref)
 	}
-	for ref := range u.touched {
+	for ref := range u.update.touched {
 		refs = append(refs, ref)
 	}
 	slices.SortFunc(refs, schemas.Ref.Compare)
@@ -249,8 +249,8 @@ func (u *baseDiff) refs() (refs []schemas.Ref, ok bool) {
 // touchFiles touches the objects of files that were added, removed or changed. It returns false if the objects that
 // depend on such a file are not known.
 func (u *baseDiff) touchFiles() bool {
-	left := len(u.base.files) - u.model.dormant.files()
-	for p, f := range u.model.files {
+	left := len(u.base.files) - u.update.model.dormant.files()
+	for p, f := range u.update.model.files {
 		was := u.base.file(p)
 		if was != nil {
 			left--
@@ -270,7 +270,7 @@ func (u *baseDiff) touchFiles() bool {
 		return true
 	}
 	for p := range u.known {
-		if u.model.files[p] != nil {
+		if u.update.model.files[p] != nil {
 			continue
 		}
 		if was := u.base.file(p); was != nil {
@@ -293,8 +293,8 @@ func (u *baseDiff) touchFormer(p string, sum uint64) bool {
 	if old == nil || !u.readersKnown(old) || old.area == areaSpecs && old.sum != sum {
 		return false
 	}
-	now := u.model.files[p]
-	u.about(old, now == nil || u.model.refOf(now) != u.model.refOf(old))
+	now := u.update.model.files[p]
+	u.about(old, now == nil || u.update.model.refOf(now) != u.update.model.refOf(old))
 	body, ok := old.body.(*specBody)
 	if !ok {
 		return true
@@ -305,15 +305,15 @@ func (u *baseDiff) touchFormer(p string, sum uint64) bool {
 	}
 	for _, r := range body.references() {
 		if !slices.ContainsFunc(still, func(s schemas.Reference) bool { return s.To == r.To }) {
-			u.touch(r.To)
+			u.update.touch(r.To)
 		}
 	}
 	return true
 }
 
 func (u *baseDiff) about(f *file, moved bool) {
-	ref := u.model.refOf(f)
-	u.touch(ref)
+	ref := u.update.model.refOf(f)
+	u.update.touch(ref)
 	if f.area != areaSpecs {
 		return
 	}
@@ -326,7 +326,7 @@ func (u *baseDiff) about(f *file, moved bool) {
 // inputs touches the objects with changed inputs. If inputs were removed, their users are not known: then it touches all
 // objects with inputs.
 func (u *baseDiff) inputs() {
-	in := u.model.inputs
+	in := u.update.model.inputs
 	var changed []string
 	left := len(u.base.inputs)
 	for p, f := range in.files {
@@ -343,7 +343,7 @@ func (u *baseDiff) inputs() {
 			if left != 0 || slices.ContainsFunc(globs, func(g string) bool {
 				return slices.ContainsFunc(changed, func(p string) bool { return matchGlob(g, p) })
 			}) {
-				u.touch(ref)
+				u.update.touch(ref)
 			}
 		}
 	}
@@ -356,10 +356,10 @@ func (u *baseDiff) outputs() {
 	for _, p := range u.was.Missing {
 		gone[p] = true
 	}
-	for p, owners := range u.model.declared.owners {
-		if u.model.declared.missing[p] || gone[p] {
+	for p, owners := range u.update.model.declared.owners {
+		if u.update.model.declared.missing[p] || gone[p] {
 			for _, ref := range owners {
-				u.touch(ref)
+				u.update.touch(ref)
 			}
 		}
 	}
@@ -367,9 +367,9 @@ func (u *baseDiff) outputs() {
 
 // touchReferrers touches the objects whose files are validated against a touched object.
 func (u *baseDiff) touchReferrers() {
-	for p := range u.model.related {
-		if f := u.model.files[p]; u.touchedBy(f.body.(*specBody)) {
-			u.touch(u.model.refOf(f))
+	for p := range u.update.model.related {
+		if f := u.update.model.files[p]; u.update.touchedBy(f.body.(*specBody)) {
+			u.update.touch(u.update.model.refOf(f))
 		}
 	}
 	if len(u.specs) == 0 {
@@ -379,14 +379,14 @@ func (u *baseDiff) touchReferrers() {
 	for _, p := range u.paths {
 		low[strings.ToLower(p)] = true
 	}
-	for p, f := range u.model.files {
+	for p, f := range u.update.model.files {
 		b, ok := f.body.(*specBody)
 		if !ok {
 			continue
 		}
-		if len(low) > 0 && (u.model.missing[p] || low[strings.ToLower(p)]) ||
+		if len(low) > 0 && (u.update.model.missing[p] || low[strings.ToLower(p)]) ||
 			slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return u.specs[r.To] }) {
-			u.touch(b.ref)
+			u.update.touch(b.ref)
 		}
 	}
 }

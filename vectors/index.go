@@ -49,7 +49,7 @@ func (s *Stored) Ready() (*Index, error) {
 
 // index joins the snapshot and the delta for searching.
 func (m *merging) index() (x *Index, err error) {
-	x = &Index{Stored: m.Stored}
+	x = &Index{Stored: m.stored}
 	if x.graph, err = m.graph(); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ var ErrRebuild = errors.New("what changed touches what other inputs say: the ind
 
 // merging joins a snapshot and a delta, with the result that [Build] would have for the inputs.
 type merging struct {
-	*Stored
+	stored  *Stored
 	names   []string            // of the changed inputs, sorted
 	changed []bool              // by the numbers of the snapshot's inputs
 	added   map[string]addition // items that came or were replaced
@@ -41,7 +41,7 @@ func (s *Stored) merge(warn func(error)) (*merging, error) {
 		return nil, err
 	}
 	m := &merging{
-		Stored: s, names: slices.Sorted(maps.Keys(s.delta.inputs)), changed: make([]bool, len(s.contributions.names)), warn: warn,
+		stored: s, names: slices.Sorted(maps.Keys(s.delta.inputs)), changed: make([]bool, len(s.contributions.names)), warn: warn,
 		added: map[string]addition{}, removed: map[string]bool{}, aliases: map[string][]string{},
 	}
 	for _, name := range m.names {
@@ -77,7 +77,7 @@ func (s *Stored) merge(warn func(error)) (*merging, error) {
 		m.items = append(m.items, it.Item)
 	}
 	slices.SortFunc(m.items, func(a, b *graph.Item) int { return strings.Compare(a.ID, b.ID) })
-	m.fresh = slices.DeleteFunc(slices.Clone(m.items), m.hasSame)
+	m.fresh = slices.DeleteFunc(slices.Clone(m.items), m.stored.hasSame)
 	return m, m.relate()
 }
 
@@ -86,12 +86,12 @@ func (m *merging) addItem(name string, c *changed, it *graph.Item) error {
 	if _, taken := m.added[it.ID]; taken {
 		return nil // of an input whose name comes before
 	}
-	r, ok := m.baseGraph.Find(it.ID)
+	r, ok := m.stored.baseGraph.Find(it.ID)
 	if !ok {
 		m.added[it.ID] = addition{it, c}
 		return nil
 	}
-	if m.baseGraph.Type(r).Domain() != it.Type.Domain() {
+	if m.stored.baseGraph.Type(r).Domain() != it.Type.Domain() {
 		return ErrRebuild // the rules may allow other relations between other inputs and this node now
 	}
 	holder, stays := m.unchanged(r)
@@ -100,7 +100,7 @@ func (m *merging) addItem(name string, c *changed, it *graph.Item) error {
 		m.added[it.ID] = addition{it, c}
 	case it.Type == graph.Import:
 		// The same, whichever input has it.
-	case holder != m.contributions.owner(r) || name < m.contributions.names[holder]:
+	case holder != m.stored.contributions.owner(r) || name < m.stored.contributions.names[holder]:
 		return ErrRebuild
 	}
 	return nil
@@ -108,11 +108,11 @@ func (m *merging) addItem(name string, c *changed, it *graph.Item) error {
 
 // removeNodes records the nodes of an input of the snapshot that no input has any more.
 func (m *merging) removeNodes(n int) error {
-	for _, r := range m.contributions.nodesOf(n) {
-		id := m.baseGraph.ID(r)
+	for _, r := range m.stored.contributions.nodesOf(n) {
+		id := m.stored.baseGraph.ID(r)
 		holder, stays := m.unchanged(r)
 		switch {
-		case stays && (holder == m.contributions.owner(r) || m.baseGraph.Type(r) == graph.Import):
+		case stays && (holder == m.stored.contributions.owner(r) || m.stored.baseGraph.Type(r) == graph.Import):
 		case m.added[id].Item != nil:
 		case !stays:
 			m.removed[id] = true
@@ -125,7 +125,7 @@ func (m *merging) removeNodes(n int) error {
 
 // unchanged returns the first unchanged input that has a node of the snapshot; ok is false if there is none.
 func (m *merging) unchanged(r graph.Ref) (input int, ok bool) {
-	m.contributions.holders(r, func(n int) bool {
+	m.stored.contributions.holders(r, func(n int) bool {
 		input, ok = n, !m.changed[n]
 		return !ok
 	})
@@ -135,7 +135,7 @@ func (m *merging) unchanged(r graph.Ref) (input int, ok bool) {
 // relate resolves the edges of the changed inputs, and those of other inputs that have another end now.
 func (m *merging) relate() error {
 	for _, name := range m.names {
-		c := m.delta.inputs[name]
+		c := m.stored.delta.inputs[name]
 		in := &Input{Name: name}
 		for _, e := range c.Edges {
 			from, to := m.resolve(e.From), m.resolve(e.To)
@@ -151,7 +151,7 @@ func (m *merging) relate() error {
 
 // reconnect resolves again the unresolved edges of the snapshot that name an added or removed node.
 func (m *merging) reconnect() error {
-	named := hashTable(m.base.get(sectionUnresolvedNames))
+	named := hashTable(m.stored.base.get(sectionUnresolvedNames))
 	seen := map[uint32]bool{}
 	for _, name := range m.movedNames() {
 		for _, at := range named.of(name) {
@@ -159,7 +159,7 @@ func (m *merging) reconnect() error {
 				continue
 			}
 			seen[at] = true
-			e, err := m.unresolvedAt(at)
+			e, err := m.stored.unresolvedAt(at)
 			if err != nil {
 				return err
 			}
@@ -181,13 +181,13 @@ func (m *merging) movedNames() []string {
 		}
 	}
 	for id, it := range m.added {
-		if _, ok := m.baseGraph.Find(id); !ok {
+		if _, ok := m.stored.baseGraph.Find(id); !ok {
 			take(&it.Node)
 		}
 	}
 	for id := range m.removed {
-		if r, ok := m.baseGraph.Find(id); ok {
-			take(&graph.Node{ID: id, Type: m.baseGraph.Type(r)})
+		if r, ok := m.stored.baseGraph.Find(id); ok {
+			take(&graph.Node{ID: id, Type: m.stored.baseGraph.Type(r)})
 		}
 	}
 	return out
@@ -198,7 +198,7 @@ func (m *merging) updateEdge(e *unresolvedEdge) error {
 	if m.changed[e.input] {
 		return nil
 	}
-	wasFrom, wasTo := m.baseResolve(e.From), m.baseResolve(e.To)
+	wasFrom, wasTo := m.stored.baseResolve(e.From), m.stored.baseResolve(e.To)
 	from, to := m.resolve(e.From), m.resolve(e.To)
 	if from == wasFrom && to == wasTo {
 		return nil
@@ -209,9 +209,9 @@ func (m *merging) updateEdge(e *unresolvedEdge) error {
 	if from == "" || to == "" {
 		return nil
 	}
-	r, ok := m.baseGraph.Find(from)
-	own := ok && m.contributions.owner(r) == e.input
-	m.edges = append(m.edges, (&Input{Name: m.contributions.names[e.input]}).edge(e.Edge, from, to, own))
+	r, ok := m.stored.baseGraph.Find(from)
+	own := ok && m.stored.contributions.owner(r) == e.input
+	m.edges = append(m.edges, (&Input{Name: m.stored.contributions.names[e.input]}).edge(e.Edge, from, to, own))
 	return nil
 }
 
@@ -220,14 +220,14 @@ func (m *merging) resolve(id string) string {
 	if _, came := m.added[id]; came {
 		return id
 	}
-	if _, ok := m.baseGraph.Find(id); ok && !m.removed[id] {
+	if _, ok := m.stored.baseGraph.Find(id); ok && !m.removed[id] {
 		return id
 	}
 	best := ""
 	if ids := m.aliases[id]; len(ids) > 0 {
 		best = ids[0]
 	}
-	for _, other := range m.baseAliases(id) {
+	for _, other := range m.stored.baseAliases(id) {
 		if !m.removed[other] && (best == "" || other < best) {
 			return other
 		}
@@ -268,11 +268,11 @@ func (m *merging) graph() (*graph.Graph, error) {
 		change.Nodes = append(change.Nodes, it.Node)
 	}
 	for n, changed := range m.changed {
-		if changed && m.contributions.states[n] {
-			change.Retract = append(change.Retract, (&Input{Name: m.contributions.names[n]}).source())
+		if changed && m.stored.contributions.states[n] {
+			change.Retract = append(change.Retract, (&Input{Name: m.stored.contributions.names[n]}).source())
 		}
 	}
-	kept, err := decodeFacts(m.base.get(sectionFacts), len(m.contributions.names))
+	kept, err := decodeFacts(m.stored.base.get(sectionFacts), len(m.stored.contributions.names))
 	if err != nil {
 		return nil, err
 	}
@@ -282,9 +282,9 @@ func (m *merging) graph() (*graph.Graph, error) {
 		}
 	}
 	for _, name := range m.names {
-		m.addFacts(&change, &m.delta.inputs[name].facts, m.warn)
+		m.addFacts(&change, &m.stored.delta.inputs[name].facts, m.warn)
 	}
-	g, refused := m.baseGraph.With(change)
+	g, refused := m.stored.baseGraph.With(change)
 	for _, err := range refused {
 		m.warn(err)
 	}
@@ -295,7 +295,7 @@ func (m *merging) graph() (*graph.Graph, error) {
 func (m *merging) addFacts(c *graph.Change, f *facts, warn func(error)) {
 	there := func(source, what string, ids ...string) bool {
 		for _, id := range ids {
-			if _, ok := m.baseGraph.Find(id); m.added[id].Item == nil && (!ok || m.removed[id]) {
+			if _, ok := m.stored.baseGraph.Find(id); m.added[id].Item == nil && (!ok || m.removed[id]) {
 				warn(fmt.Errorf("%s: %s: there is no node %q (yet)", source, what, id))
 				return false
 			}
@@ -328,7 +328,7 @@ func (s *Stored) hasSame(it *graph.Item) bool {
 func (m *merging) replacedTexts() map[graph.Ref]bool {
 	out := map[graph.Ref]bool{}
 	take := func(id string) {
-		if r, ok := m.baseGraph.Find(id); ok {
+		if r, ok := m.stored.baseGraph.Find(id); ok {
 			out[r] = true
 		}
 	}

@@ -60,7 +60,7 @@ func cutAt(s string, n int) int {
 
 // embedding makes the vectors of some items.
 type embedding struct {
-	*building
+	building *building
 	embed.Embedder
 	vectors [][]float32 // of the items; of an item of several pieces the sum of theirs
 	several []bool
@@ -99,7 +99,7 @@ func (m *embedding) flush(ctx context.Context) error {
 	}
 	made, err := m.Embed(ctx, m.texts)
 	if err == nil {
-		err = checkVectors(made, len(m.texts), m.Dims)
+		err = checkVectors(made, len(m.texts), m.building.Dims)
 	}
 	if err != nil {
 		return err

@@ -19,14 +19,14 @@ const Hub = "reconcile"
 
 // decider holds the state of one decision.
 type decider struct {
-	*Input
+	input *Input
 	st    schemas.ClarificationRequestStatus
 	moves []Move
 }
 
 // Decide returns the current status and the next action. It is a pure function of in, and does not change it.
 func (m *Input) Decide() Decision {
-	d := &decider{Input: m}
+	d := &decider{input: m}
 	d.begin()
 	d.settle()
 	d.applyStatus()
@@ -38,24 +38,24 @@ func (m *Input) Decide() Decision {
 
 // begin starts from the old status, or makes one from the request.
 func (d *decider) begin() {
-	if d.Old != nil && !d.Old.Created.IsZero() {
-		d.st = *d.Old
-		d.st.ID = d.ID
-		d.st.Thread = slices.Clip(d.Old.Thread)
+	if d.input.Old != nil && !d.input.Old.Created.IsZero() {
+		d.st = *d.input.Old
+		d.st.ID = d.input.ID
+		d.st.Thread = slices.Clip(d.input.Old.Thread)
 		d.st.Refused = d.refusalsKept()
 		return
 	}
-	if d.Old != nil {
-		d.st.Common = d.Old.Common
+	if d.input.Old != nil {
+		d.st.Common = d.input.Old.Common
 		d.st.Phase = ""
 	}
-	d.st.ID, d.st.Created, d.st.MaxRounds = d.ID, schemas.NewTime(d.Now), d.Limits.Rounds
-	if c := d.Ledger; c != nil {
+	d.st.ID, d.st.Created, d.st.MaxRounds = d.input.ID, schemas.NewTime(d.input.Now), d.input.Limits.Rounds
+	if c := d.input.Ledger; c != nil {
 		d.adoptLedger(c)
 	}
-	d.move(schemas.ClarificationPending, d.st.Created, d.Spec.From+" asks "+d.Spec.To)
+	d.move(schemas.ClarificationPending, d.st.Created, d.input.Spec.From+" asks "+d.input.Spec.To)
 	d.ask(1, d.firstQuestion())
-	if c := d.Ledger; c != nil && c.Round <= 1 && !c.StaleAfter.IsZero() {
+	if c := d.input.Ledger; c != nil && c.Round <= 1 && !c.StaleAfter.IsZero() {
 		d.st.StaleAfter = c.StaleAfter
 	}
 }
@@ -67,15 +67,15 @@ func (d *decider) adoptLedger(c *schemas.Clarification) {
 		d.st.Created = c.Created
 	}
 	if c.MaxRounds > 0 {
-		d.st.MaxRounds = min(c.MaxRounds, hardCap(d.Spec.Blocking))
+		d.st.MaxRounds = min(c.MaxRounds, hardCap(d.input.Spec.Blocking))
 	}
 }
 
 // firstQuestion returns the request's question, with its time in the ledger.
 func (d *decider) firstQuestion() schemas.ThreadEntry {
 	e := schemas.ThreadEntry{Source: SourceRequest, ClarificationTurn: schemas.ClarificationTurn{Round: 1,
-		From: d.Spec.From, Type: schemas.TurnQuestion, Body: d.Spec.Question, Timestamp: d.st.Created}}
-	if c := d.Ledger; c != nil {
+		From: d.input.Spec.From, Type: schemas.TurnQuestion, Body: d.input.Spec.Question, Timestamp: d.st.Created}}
+	if c := d.input.Ledger; c != nil {
 		for _, t := range c.Thread {
 			if sameTurn(t, e.ClarificationTurn) && !t.Timestamp.IsZero() {
 				e.Timestamp = t.Timestamp
@@ -89,7 +89,7 @@ func (d *decider) firstQuestion() schemas.ThreadEntry {
 func (d *decider) ask(round int, e schemas.ThreadEntry) {
 	d.st.Round = round
 	d.st.StaleSince = schemas.Time{}
-	d.st.StaleAfter = schemas.NewTime(e.Timestamp.Add(d.Limits.SLA))
+	d.st.StaleAfter = schemas.NewTime(e.Timestamp.Add(d.input.Limits.SLA))
 	d.addEntry(e)
 }
 
@@ -130,23 +130,23 @@ func (d *decider) in(states ...string) bool { return slices.Contains(states, d.s
 // second end escalates it; an agent is run again, and its failure escalates it.
 func (d *decider) fromClock() *event {
 	switch {
-	case d.in(schemas.ClarificationPending) && !d.Now.Before(d.st.StaleAfter.Time):
+	case d.in(schemas.ClarificationPending) && !d.input.Now.Before(d.st.StaleAfter.Time):
 		at := d.st.StaleAfter
 		return &event{at, func() { d.stale(at) }}
-	case d.in(schemas.ClarificationStale) && d.Target.Human && !d.Now.Before(d.lastCall()):
+	case d.in(schemas.ClarificationStale) && d.input.Target.Human && !d.input.Now.Before(d.lastCall()):
 		at := schemas.NewTime(d.lastCall())
 		return &event{at, func() {
-			d.escalate(cause{schemas.EscalatedStale, at, d.Spec.To + " has not answered in twice the time"})
+			d.escalate(cause{schemas.EscalatedStale, at, d.input.Spec.To + " has not answered in twice the time"})
 		}}
 	}
 	return nil
 }
 
 // lastCall returns the time at which a person's time is over for the second time.
-func (d *decider) lastCall() time.Time { return d.st.StaleAfter.Add(d.Limits.SLA) }
+func (d *decider) lastCall() time.Time { return d.st.StaleAfter.Add(d.input.Limits.SLA) }
 
 func (d *decider) stale(at schemas.Time) {
-	if d.move(schemas.ClarificationStale, at, d.Spec.To+" has not answered in time") {
+	if d.move(schemas.ClarificationStale, at, d.input.Spec.To+" has not answered in time") {
 		d.st.StaleSince = at
 	}
 }
@@ -180,7 +180,7 @@ func (d *decider) resolve(e schemas.ThreadEntry) {
 	d.move(schemas.ClarificationResolved, e.Timestamp, e.From+" resolved it")
 	d.st.Round, d.st.ResolvedAt = e.Round, e.Timestamp
 	d.addEntry(e)
-	d.st.Summary = summary(d.Spec, d.st.Thread, wasEscalated)
+	d.st.Summary = summary(d.input.Spec, d.st.Thread, wasEscalated)
 }
 
 // checkCircle escalates a matter whose last two rounds say the same.
@@ -201,15 +201,15 @@ func turns(thread []schemas.ThreadEntry) []schemas.ClarificationTurn {
 // applyExternal applies the inputs that have no time: the ledger's status, a continuing asker, a missing target, an
 // order.
 func (d *decider) applyExternal() {
-	now := schemas.NewTime(d.Now)
+	now := schemas.NewTime(d.input.Now)
 	d.applyStatus()
-	if d.Left != "" && d.in(schemas.ClarificationPending) {
-		d.move(schemas.ClarificationAbandoned, now, d.Spec.From+" went on: "+d.Left)
+	if d.input.Left != "" && d.in(schemas.ClarificationPending) {
+		d.move(schemas.ClarificationAbandoned, now, d.input.Spec.From+" went on: "+d.input.Left)
 	}
-	if d.Target.Gone && d.waiting() {
-		d.escalate(cause{schemas.EscalatedTarget, now, "there is no agent " + d.Spec.To + " any more"})
+	if d.input.Target.Gone && d.waiting() {
+		d.escalate(cause{schemas.EscalatedTarget, now, "there is no agent " + d.input.Spec.To + " any more"})
 	}
-	if o := d.Order; o != nil && d.orderApplies(o.Reason) {
+	if o := d.input.Order; o != nil && d.orderApplies(o.Reason) {
 		d.escalate(cause{o.Reason, now, o.Message})
 	}
 	d.applyStatus()

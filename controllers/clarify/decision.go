@@ -17,7 +17,7 @@ func (d *decider) decision() Decision {
 		v.Again, v.Await = due, true
 	case d.in(schemas.ClarificationPending):
 		v.Again = d.st.StaleAfter.Time
-	case d.in(schemas.ClarificationStale) && d.Target.Human:
+	case d.in(schemas.ClarificationStale) && d.input.Target.Human:
 		v.Again = d.lastCall()
 	}
 	return v
@@ -25,7 +25,7 @@ func (d *decider) decision() Decision {
 
 // message describes the state, with id and parties.
 func (d *decider) message() string {
-	spec := d.Spec
+	spec := d.input.Spec
 	switch d.st.Phase {
 	case schemas.ClarificationPending:
 		return fmt.Sprintf("%s waits for %s: %s, round %d of %d", spec.From, spec.To, d.st.ID, d.st.Round, d.st.MaxRounds)
@@ -43,7 +43,7 @@ func (d *decider) message() string {
 }
 
 func (d *decider) retryMessage() string {
-	if d.Target.Human {
+	if d.input.Target.Human {
 		return "it is escalated if the time passes once more"
 	}
 	return "it is asked once more"

@@ -65,10 +65,10 @@ func (d *decider) compose(reason, question string) *schemas.Escalation {
 	says := cmp.Or(lastBody(d.st.Thread, schemas.TurnAnswer), "(no answer)")
 	opts := make([]string, len(options[reason]))
 	for i, o := range options[reason] {
-		opts[i] = strings.NewReplacer("%[1]s", d.Spec.From, "%[2]s", d.Spec.To).Replace(o)
+		opts[i] = strings.NewReplacer("%[1]s", d.input.Spec.From, "%[2]s", d.input.Spec.To).Replace(o)
 	}
-	return &schemas.Escalation{Reason: reason, Topic: d.Spec.Topic, Options: opts, Action: action(d.st.ID),
-		Positions: []schemas.Position{{Agent: d.Spec.From, Body: asks}, {Agent: d.Spec.To, Body: says}}}
+	return &schemas.Escalation{Reason: reason, Topic: d.input.Spec.Topic, Options: opts, Action: action(d.st.ID),
+		Positions: []schemas.Position{{Agent: d.input.Spec.From, Body: asks}, {Agent: d.input.Spec.To, Body: says}}}
 }
 
 // action returns the command for the human.

@@ -53,10 +53,10 @@ func ahead(theirs *schemas.Clarification, phase string, round int) bool {
 // fromLedger returns the next entry of another program. Each is added, and moves the state along an edge of the state
 // machine, if there is one.
 func (d *decider) fromLedger() *event {
-	if d.Ledger == nil {
+	if d.input.Ledger == nil {
 		return nil
 	}
-	rest := foreign(d.Ledger.Thread, turns(d.st.Thread))
+	rest := foreign(d.input.Ledger.Thread, turns(d.st.Thread))
 	if len(rest) == 0 {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (d *decider) fromLedger() *event {
 
 // traceBack finds the reply from which an entry was made, if a ledger was written and the status was not.
 func (d *decider) traceBack(e *schemas.ThreadEntry) {
-	for _, r := range d.Replies {
+	for _, r := range d.input.Replies {
 		if r.Spec.Type == e.Type && r.Spec.From == e.From && r.Spec.Body == e.Body && !d.isApplied(r.Name) {
 			e.Source, e.Digest = replySource(r.Name), r.Digest
 			return
@@ -119,11 +119,11 @@ func roundBefore(thread []schemas.ThreadEntry) int {
 
 // applyStatus follows another program that set the status without an entry.
 func (d *decider) applyStatus() {
-	c := d.Ledger
+	c := d.input.Ledger
 	if c == nil || !ahead(c, d.st.Phase, d.st.Round) {
 		return
 	}
-	now := schemas.NewTime(d.Now)
+	now := schemas.NewTime(d.input.Now)
 	message := "another program set the status to " + c.Status
 	switch c.Status {
 	case schemas.ClarificationStale:
@@ -146,7 +146,7 @@ func (d *decider) close(c *schemas.Clarification, now schemas.Time, message stri
 	wasEscalated := d.in(schemas.ClarificationEscalated)
 	d.move(c.Status, at, message)
 	d.st.Round, d.st.ResolvedAt = max(c.Round, d.st.Round), at
-	d.st.Summary = summary(d.Spec, d.st.Thread, wasEscalated)
+	d.st.Summary = summary(d.input.Spec, d.st.Thread, wasEscalated)
 }
 
 func earlier(a, b schemas.Time) schemas.Time {

@@ -62,17 +62,17 @@ func StandingOf(st *schemas.ClarificationRequestStatus, r Reply) (s Standing, me
 // refusalsKept returns the refusals of replies that still exist unchanged.
 func (d *decider) refusalsKept() []schemas.RefusedReply {
 	gone := func(f schemas.RefusedReply) bool {
-		return !slices.ContainsFunc(d.Replies, func(r Reply) bool { return r.Name == f.Name && r.Digest == f.Digest })
+		return !slices.ContainsFunc(d.input.Replies, func(r Reply) bool { return r.Name == f.Name && r.Digest == f.Digest })
 	}
-	if !slices.ContainsFunc(d.Old.Refused, gone) {
-		return slices.Clip(d.Old.Refused)
+	if !slices.ContainsFunc(d.input.Old.Refused, gone) {
+		return slices.Clip(d.input.Old.Refused)
 	}
-	return slices.DeleteFunc(slices.Clone(d.Old.Refused), gone)
+	return slices.DeleteFunc(slices.Clone(d.input.Old.Refused), gone)
 }
 
 // applyReplies applies the new replies, by name.
 func (d *decider) applyReplies() {
-	fresh := slices.DeleteFunc(slices.Clone(d.Replies), func(r Reply) bool {
+	fresh := slices.DeleteFunc(slices.Clone(d.input.Replies), func(r Reply) bool {
 		s, _ := StandingOf(&d.st, r)
 		return s != Unheard
 	})
@@ -106,7 +106,7 @@ var replyStates = map[string][]string{
 
 // Objection returns why a reply to a question with this status is not accepted; "" if it is.
 func Objection(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus, r Reply) string {
-	d := &decider{Input: &Input{Spec: spec}, st: *st}
+	d := &decider{input: &Input{Spec: spec}, st: *st}
 	return d.objection(r)
 }
 
@@ -129,16 +129,16 @@ func (d *decider) objection(r Reply) string {
 
 // stranger returns why an agent may not write this. Persons may write anything.
 func (d *decider) stranger(r Reply) string {
-	asks, asked := r.Spec.From == d.Spec.From, r.Spec.From == d.Spec.To
+	asks, asked := r.Spec.From == d.input.Spec.From, r.Spec.From == d.input.Spec.To
 	switch typ := r.Spec.Type; {
 	case !r.Agent:
 		return ""
 	case typ == schemas.TurnAnswer && !asked:
-		return fmt.Sprintf("agent %s was not asked: %s or a person can answer %s", r.Spec.From, d.Spec.To, d.st.ID)
+		return fmt.Sprintf("agent %s was not asked: %s or a person can answer %s", r.Spec.From, d.input.Spec.To, d.st.ID)
 	case !asks && typ != schemas.TurnAnswer && !(asked && typ == schemas.TurnEscalation) &&
 		!d.in(schemas.ClarificationEscalated):
 		return fmt.Sprintf("%s of agent %s cannot be taken: that is for %s, who asks, or a person",
-			article(typ), r.Spec.From, d.Spec.From)
+			article(typ), r.Spec.From, d.input.Spec.From)
 	}
 	return ""
 }
@@ -152,7 +152,7 @@ func article(typ string) string {
 
 // applyReply applies a reply, which was checked.
 func (d *decider) applyReply(r Reply) {
-	now := schemas.NewTime(d.Now)
+	now := schemas.NewTime(d.input.Now)
 	e := schemas.ThreadEntry{Source: replySource(r.Name), Digest: r.Digest, ClarificationTurn: schemas.ClarificationTurn{
 		Round: d.st.Round, From: r.Spec.From, Type: r.Spec.Type, Body: r.Spec.Body, Timestamp: now}}
 	switch r.Spec.Type {

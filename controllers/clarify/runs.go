@@ -27,7 +27,7 @@ func (d *decider) againNode() string { return d.node() + "_again" }
 
 // nodeKey digests what the target is asked in the present round, and how it is run.
 func (d *decider) nodeKey() string {
-	b, _ := json.Marshal([]any{d.Digest, d.st.Round, lastBody(d.st.Thread, schemas.TurnQuestion), d.Target.Key})
+	b, _ := json.Marshal([]any{d.input.Digest, d.st.Round, lastBody(d.st.Thread, schemas.TurnQuestion), d.input.Target.Key})
 	sum := sha256.Sum256(b) // text and a number always marshal
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -35,7 +35,7 @@ func (d *decider) nodeKey() string {
 // roundRuns are the finished runs for the present round, in the order of their ends.
 func (d *decider) roundRuns() []*schemas.Run {
 	var out []*schemas.Run
-	for _, r := range d.Runs {
+	for _, r := range d.input.Runs {
 		if r.Node == d.node() || r.Node == d.againNode() {
 			out = append(out, r)
 		}
@@ -56,7 +56,7 @@ func (d *decider) fromRuns() *event {
 	for _, r := range d.roundRuns() {
 		text, ok := d.answerOf(r)
 		if ok {
-			return &event{r.FinishedAt, func() { d.answer(d.runEntry(r, schemas.TurnAnswer, d.Spec.To, text)) }}
+			return &event{r.FinishedAt, func() { d.answer(d.runEntry(r, schemas.TurnAnswer, d.input.Spec.To, text)) }}
 		}
 		if !failed(r) || r.NodeKey != key {
 			continue
@@ -86,14 +86,14 @@ func (d *decider) failureCause(r *schemas.Run, failures, long int) *cause {
 	switch {
 	case long > 1 && TooLong(r):
 		return &cause{schemas.EscalatedAgent, r.FinishedAt,
-			fmt.Sprintf("%s answered at too great a length, also when it was asked for a shorter answer: %s", d.Spec.To,
+			fmt.Sprintf("%s answered at too great a length, also when it was asked for a shorter answer: %s", d.input.Spec.To,
 				Failure(r))}
 	case r.Node == d.againNode() && d.in(schemas.ClarificationStale):
 		return &cause{schemas.EscalatedStale, r.FinishedAt,
-			fmt.Sprintf("%s did not answer in time, nor when it was asked again: %s", d.Spec.To, Failure(r))}
+			fmt.Sprintf("%s did not answer in time, nor when it was asked again: %s", d.input.Spec.To, Failure(r))}
 	case r.Node == d.node() && failures == failuresAllowed:
 		return &cause{schemas.EscalatedAgent, r.FinishedAt,
-			fmt.Sprintf("%s failed twice; the last time: %s", d.Spec.To, Failure(r))}
+			fmt.Sprintf("%s failed twice; the last time: %s", d.input.Spec.To, Failure(r))}
 	}
 	return nil
 }
@@ -156,15 +156,15 @@ func runSource(key string) string { return "run/" + key }
 
 // wanted returns the run of the target that is wanted; or the time when the next one is due, if not now.
 func (d *decider) wanted() (*Ask, time.Time) {
-	if !d.waiting() || d.Target.Human || d.Target.Gone {
+	if !d.waiting() || d.input.Target.Human || d.input.Target.Gone {
 		return nil, time.Time{}
 	}
-	for _, r := range d.Running {
+	for _, r := range d.input.Running {
 		if r.Node == d.node() || r.Node == d.againNode() {
 			return &Ask{Round: d.st.Round, Node: r.Node, NodeKey: r.NodeKey, Seq: r.Seq}, time.Time{}
 		}
 	}
-	if due := d.due(); d.Now.Before(due) {
+	if due := d.due(); d.input.Now.Before(due) {
 		return nil, due
 	}
 	node, key := d.node(), d.nodeKey()
@@ -189,15 +189,15 @@ func (d *decider) lastFailed() (last *schemas.Run) {
 // failure in the future, after the clock was set back, is not waited for.
 func (d *decider) due() time.Time {
 	last := d.lastFailed()
-	if last == nil || TooLong(last) || last.FinishedAt.After(d.Now) {
+	if last == nil || TooLong(last) || last.FinishedAt.After(d.input.Now) {
 		return time.Time{}
 	}
-	return last.FinishedAt.Add(d.Limits.RetryAfter)
+	return last.FinishedAt.Add(d.input.Limits.RetryAfter)
 }
 
 func (d *decider) nextSeq(node, key string) int {
 	seq := 0
-	for _, r := range d.Runs {
+	for _, r := range d.input.Runs {
 		if r.Node == node && r.NodeKey == key {
 			seq = max(seq, r.Seq)
 		}

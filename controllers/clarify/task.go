@@ -12,17 +12,17 @@ const SucceededWith = "The task succeeded with this answer."
 
 // fromTask returns the asking node's reaction to an answer: it asked again, or succeeded with it.
 func (d *decider) fromTask() *event {
-	if d.Task == nil || !d.in(schemas.ClarificationAnswered) {
+	if d.input.Task == nil || !d.in(schemas.ClarificationAnswered) {
 		return nil
 	}
 	for _, r := range d.later() {
 		switch {
-		case r.Outcome == schemas.OutcomeAsked && r.Asks != nil && r.Asks.To == d.Spec.To:
-			e := d.runEntry(r, schemas.TurnQuestion, d.Spec.From, r.Asks.Question)
+		case r.Outcome == schemas.OutcomeAsked && r.Asks != nil && r.Asks.To == d.input.Spec.To:
+			e := d.runEntry(r, schemas.TurnQuestion, d.input.Spec.From, r.Asks.Question)
 			return &event{r.FinishedAt, func() { d.askAgain(e) }}
 		case r.Outcome == schemas.OutcomeSucceeded && d.sawAnswer(r):
 			body := cmp.Or(strings.TrimSpace(r.Resolution), SucceededWith)
-			e := d.runEntry(r, schemas.TurnResolution, d.Spec.From, body)
+			e := d.runEntry(r, schemas.TurnResolution, d.input.Spec.From, body)
 			return &event{r.FinishedAt, func() { d.resolve(e) }}
 		}
 	}
@@ -31,15 +31,15 @@ func (d *decider) fromTask() *event {
 
 // later returns the node's runs after the last one that asked.
 func (d *decider) later() []*schemas.Run {
-	asked := d.Task.Key
+	asked := d.input.Task.Key
 	for _, e := range d.st.Thread {
 		if key, ok := strings.CutPrefix(e.Source, runSource("")); ok && e.Type == schemas.TurnQuestion {
 			asked = key
 		}
 	}
-	for i, r := range d.Task.Runs {
+	for i, r := range d.input.Task.Runs {
 		if r.Key == asked {
-			return d.Task.Runs[i+1:]
+			return d.input.Task.Runs[i+1:]
 		}
 	}
 	return d.sinceQuestion()
@@ -48,9 +48,9 @@ func (d *decider) later() []*schemas.Run {
 // sinceQuestion returns the runs that ended after the last question, if the run that asked it has no record (yet).
 func (d *decider) sinceQuestion() []*schemas.Run {
 	q := lastEntry(d.st.Thread, schemas.TurnQuestion)
-	for i, r := range d.Task.Runs {
+	for i, r := range d.input.Task.Runs {
 		if q == nil || r.FinishedAt.After(q.Timestamp.Time) {
-			return d.Task.Runs[i:]
+			return d.input.Task.Runs[i:]
 		}
 	}
 	return nil

@@ -134,31 +134,31 @@ func (n *native) commit(ctx context.Context, c Commit) (res Result, err error) {
 
 // commitCall is the state of one call of commit, shared by its attempts.
 type commitCall struct {
-	*native
-	w     *scratchDir
-	store *objectStore
-	cfg   *gitConfig
-	c     Commit
-	read  map[string]readFile // nil until read
-	rules *rules
+	native *native
+	w      *scratchDir
+	store  *objectStore
+	cfg    *gitConfig
+	c      Commit
+	read   map[string]readFile // nil until read
+	rules  *rules
 	// fileMode is set if the file system's executable bit counts (core.fileMode).
 	fileMode bool
 }
 
 // attempt makes the commit on the current tip of the branch. It returns errMoved if the branch moved meanwhile.
 func (t *commitCall) attempt(ctx context.Context) (Result, error) {
-	dst, err := resolveTarget(t.layout, t.c.Branch)
+	dst, err := resolveTarget(t.native.layout, t.c.Branch)
 	if err != nil {
 		return Result{}, err
 	}
 	if dst.out {
-		if err := idle(t.layout); err != nil {
+		if err := idle(t.native.layout); err != nil {
 			return Result{}, err
 		}
 	}
 	base := dst.Hash
 	if base == "" && !dst.out { // a new branch starts at HEAD
-		head, err := readHead(t.layout)
+		head, err := readHead(t.native.layout)
 		if err != nil {
 			return Result{}, err
 		}
@@ -194,28 +194,28 @@ func (t *commitCall) make(ctx context.Context, dst target, base string, root plu
 	if err != nil {
 		return Result{}, err
 	}
-	follow := pending{GitDir: t.gitDir, Ref: dst.Ref, Old: base, New: commit.hash.String()}
+	follow := pending{GitDir: t.native.gitDir, Ref: dst.Ref, Old: base, New: commit.hash.String()}
 	err = parallel(2, func(i int) error {
 		if i == 0 {
-			return t.w.write(t.layout, append(objects, commit))
+			return t.w.write(t.native.layout, append(objects, commit))
 		}
 		return t.w.recordPending(dst.out, follow)
 	})
 	if err != nil {
-		return Result{}, fmt.Errorf("write the commit below %s: %w; nothing was committed", t.common, err)
+		return Result{}, fmt.Errorf("write the commit below %s: %w; nothing was committed", t.native.common, err)
 	}
 	to := refMove{commit: follow.New, line: committer.String() + "\treconcile: " + firstLine(t.c.Message), log: t.logs(ctx)}
 	if !dst.out {
-		return moved(follow.New, move(ctx, t.layout, t.w, dst, to))
+		return moved(follow.New, move(ctx, t.native.layout, t.w, dst, to))
 	}
-	next, late := t.nextIndex(ctx, t.w, t.store, root, tree, stats)
+	next, late := t.native.nextIndex(ctx, t.w, t.store, root, tree, stats)
 	to.first = func() { late = errors.Join(late, next.place()) }
-	res, err := moved(follow.New, move(ctx, t.layout, t.w, dst, to))
+	res, err := moved(follow.New, move(ctx, t.native.layout, t.w, dst, to))
 	if err = errors.Join(err, next.close()); err != nil {
 		return res, err
 	}
 	if late != nil { // the index was locked, or only git can write it
-		late = t.followIndex(ctx, t.w, t.store, root, tree, stats)
+		late = t.native.followIndex(ctx, t.w, t.store, root, tree, stats)
 	}
 	if late != nil {
 		res.Warning = fmt.Sprintf("committed as %.10s, but the index has yet to follow (git status shows the opposite "+
@@ -309,7 +309,7 @@ func (t *commitCall) edits(ctx context.Context, root plumbing.Hash) ([]edit, map
 		if err := t.readFiles(ctx); err != nil {
 			return nil, nil, err
 		}
-		t.rules = newRules(ctx, t.layout, t.cfg)
+		t.rules = newRules(ctx, t.native.layout, t.cfg)
 		if err := t.clean(); err != nil {
 			return nil, nil, err
 		}
@@ -366,7 +366,7 @@ func (t *commitCall) clean() error {
 		}
 		if c.text == textIfGuessed && ix.version == 0 {
 			var err error
-			if ix, err = t.readIndex(); err != nil {
+			if ix, err = t.native.readIndex(); err != nil {
 				return err
 			}
 		}
@@ -398,7 +398,7 @@ func (n *native) readIndex() (*index, error) {
 }
 
 func (t *commitCall) readFiles(ctx context.Context) error {
-	root, err := regular.Root(t.worktree)
+	root, err := regular.Root(t.native.worktree)
 	if err != nil {
 		return err
 	}

@@ -115,24 +115,24 @@ func (m *Remote) explainMissing(err error) error {
 
 // adoption is the state of one call of Adopt.
 type adoption struct {
-	*checkout
-	m       *Remote
-	owners  Owners
-	target  target
-	old     string // the local branch's commit, or ""
-	tip     string
-	base    string // the common ancestor of branch and tip, or ""
-	rebased rebased
-	people  bool
-	merged  map[string]mergedPending // by full reference
-	manual  []Pending                // pending commits that only a person can merge
+	checkout *checkout
+	m        *Remote
+	owners   Owners
+	target   target
+	old      string // the local branch's commit, or ""
+	tip      string
+	base     string // the common ancestor of branch and tip, or ""
+	rebased  rebased
+	people   bool
+	merged   map[string]mergedPending // by full reference
+	manual   []Pending                // pending commits that only a person can merge
 }
 
 func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *scratchDir, tip Tip, owners Owners) (Adopted, error) {
 	a := &adoption{checkout: newCheckout(ctx, n, cfg, w), m: m, owners: owners, tip: tip.Head, merged: map[string]mergedPending{}}
 	a.checkout.owner = a.owner
-	defer a.store.close()
-	if err := n.catchUp(ctx, w, a.store); err != nil {
+	defer a.checkout.store.close()
+	if err := n.catchUp(ctx, w, a.checkout.store); err != nil {
 		return Adopted{}, err
 	}
 	if err := idle(n.layout); err != nil {
@@ -181,7 +181,7 @@ func (a *adoption) owner(path string) Ownership {
 
 // plan computes the new branch and the records to keep, and returns the current tree.
 func (a *adoption) plan(ctx context.Context, pendings []Pending) (from plumbing.Hash, err error) {
-	if from, err = a.store.treeOf(a.old); err != nil {
+	if from, err = a.checkout.store.treeOf(a.old); err != nil {
 		return from, err
 	}
 	a.rebased = rebased{commit: a.old, tree: from, keep: map[string]blob{}}
@@ -197,7 +197,7 @@ func (a *adoption) plan(ctx context.Context, pendings []Pending) (from plumbing.
 		a.people = slices.ContainsFunc(r.local, func(c commitText) bool { return !byReconcile(c) })
 	} else {
 		a.rebased.commit = a.tip
-		if a.rebased.tree, err = a.store.treeOf(a.tip); err != nil {
+		if a.rebased.tree, err = a.checkout.store.treeOf(a.tip); err != nil {
 			return from, err
 		}
 		if err := a.replay(ctx, r.local); err != nil {
@@ -209,30 +209,30 @@ func (a *adoption) plan(ctx context.Context, pendings []Pending) (from plumbing.
 
 // perform updates files, index and branch.
 func (a *adoption) perform(ctx context.Context, from plumbing.Hash) (got Adopted, err error) {
-	edits, folders, err := a.store.difference(from, a.rebased.tree)
+	edits, folders, err := a.checkout.store.difference(from, a.rebased.tree)
 	if err != nil {
 		return got, err
 	}
 	if len(edits) == 0 && len(a.rebased.keep) == 0 && a.rebased.commit == a.old {
 		return got, nil
 	}
-	index, err := a.n.lockIndex(ctx, a.w)
+	index, err := a.checkout.n.lockIndex(ctx, a.checkout.w)
 	var pass *needsGit
 	if errors.As(err, &pass) { // only git can write it: it follows afterwards
-		err = errors.Join(index.close(), a.askIndex(ctx, edits))
+		err = errors.Join(index.close(), a.checkout.askIndex(ctx, edits))
 		index = nil
 	} else if err == nil {
-		a.index, a.written = index.now, index.written
+		a.checkout.index, a.checkout.written = index.now, index.written
 	}
 	defer func() { err = errors.Join(err, index.close()) }()
 	if err != nil {
 		return got, err
 	}
-	changes, err := a.classify(ctx, edits, a.rebased.keep)
+	changes, err := a.checkout.classify(ctx, edits, a.rebased.keep)
 	if err != nil {
 		return got, err
 	}
-	staged, err := a.stage(ctx, changes)
+	staged, err := a.checkout.stage(ctx, changes)
 	if err != nil {
 		return got, err
 	}
@@ -253,11 +253,11 @@ func (a *adoption) advance(ctx context.Context, index *nextIndex, staged *staged
 	if a.rebased.commit == a.old {
 		return staged.place() // pending records of others
 	}
-	record := pending{GitDir: a.n.gitDir, Ref: a.target.Ref, Old: a.old, New: a.rebased.commit, Files: true}
-	if err := a.w.write(a.n.layout, a.rebased.objects); err != nil {
+	record := pending{GitDir: a.checkout.n.gitDir, Ref: a.target.Ref, Old: a.old, New: a.rebased.commit, Files: true}
+	if err := a.checkout.w.write(a.checkout.n.layout, a.rebased.objects); err != nil {
 		return err
 	}
-	if err := a.w.recordPending(true, record); err != nil {
+	if err := a.checkout.w.recordPending(true, record); err != nil {
 		return err
 	}
 	err := staged.place()
@@ -265,7 +265,7 @@ func (a *adoption) advance(ctx context.Context, index *nextIndex, staged *staged
 		err = a.moveIndexAndBranch(ctx, index, staged, edits, folders, got)
 	}
 	if err != nil && !errors.Is(err, errAfterMove) {
-		return errors.Join(err, a.n.takeBack(context.WithoutCancel(ctx), a.w, a.store, record)) // the record stays, for the index
+		return errors.Join(err, a.checkout.n.takeBack(context.WithoutCancel(ctx), a.checkout.w, a.checkout.store, record)) // the record stays, for the index
 	}
 	return err
 }
@@ -274,29 +274,29 @@ func (a *adoption) advance(ctx context.Context, index *nextIndex, staged *staged
 func (a *adoption) moveIndexAndBranch(ctx context.Context, index *nextIndex, staged *staged, edits []edit, folders map[string]folderChange, got *Adopted) error {
 	var late error = &needsGit{}
 	if index != nil {
-		late = index.fill(a.n, a.w, edits, folders, staged.stats())
+		late = index.fill(a.checkout.n, a.checkout.w, edits, folders, staged.stats())
 	}
-	_, committer, err := identities(ctx, a.cfg, "", a.m.now())
+	_, committer, err := identities(ctx, a.checkout.cfg, "", a.m.now())
 	if err != nil {
 		return err
 	}
 	to := refMove{commit: a.rebased.commit, line: committer.String() + "\treconcile: adopt " + a.m.String(),
-		log: a.cfg.flag(ctx, "core.logallrefupdates", true), first: func() {
+		log: a.checkout.cfg.flag(ctx, "core.logallrefupdates", true), first: func() {
 			if late == nil {
 				late = index.place()
 			}
 		}}
-	if err := move(ctx, a.n.layout, a.w, a.target, to); err != nil {
+	if err := move(ctx, a.checkout.n.layout, a.checkout.w, a.target, to); err != nil {
 		return err
 	}
 	if late != nil {
 		err := index.close()
-		if late = errors.Join(err, a.n.patchIndex(ctx, a.w, edits, folders, staged.stats())); late != nil {
+		if late = errors.Join(err, a.checkout.n.patchIndex(ctx, a.checkout.w, edits, folders, staged.stats())); late != nil {
 			got.Warning = fmt.Sprintf("on top of %s, but the index has yet to follow: %v", a.m, late)
 			return nil
 		}
 	}
-	if err := a.w.clearPending(); err != nil {
+	if err := a.checkout.w.clearPending(); err != nil {
 		return fmt.Errorf("%w: %w", errAfterMove, err)
 	}
 	return nil
@@ -326,11 +326,11 @@ func (a *adoption) noteResult(ctx context.Context) {
 		a.m.manual[p] = true
 	}
 	a.m.mu.Unlock()
-	spec, ok := a.cfg.get(ctx, "remote."+a.m.name+".fetch")
+	spec, ok := a.checkout.cfg.get(ctx, "remote."+a.m.name+".fetch")
 	if tracking := "refs/remotes/" + a.m.name + "/"; ok && a.tip != "" && spec == "+refs/heads/*:"+tracking+"*" {
 		ref := tracking + strings.TrimPrefix(a.m.ref, "refs/heads/")
-		if now, err := resolveRef(a.n.layout, ref); err == nil && now != a.tip {
-			_ = move(ctx, a.n.layout, a.w, target{Head: Head{Ref: ref, Hash: now}}, refMove{commit: a.tip})
+		if now, err := resolveRef(a.checkout.n.layout, ref); err == nil && now != a.tip {
+			_ = move(ctx, a.checkout.n.layout, a.checkout.w, target{Head: Head{Ref: ref, Hash: now}}, refMove{commit: a.tip})
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (a *adoption) relate(ctx context.Context) (relation, error) {
 	if a.old == "" || a.old == a.tip {
 		return relation{base: a.old}, nil
 	}
-	if r, ok := a.store.relateNear(a.old, a.tip); ok {
+	if r, ok := a.checkout.store.relateNear(a.old, a.tip); ok {
 		return r, nil
 	}
 	base, err := a.m.git.word(ctx, "merge-base", a.old, a.tip)
@@ -47,7 +47,7 @@ func (a *adoption) relate(ctx context.Context) (relation, error) {
 	out, err := a.m.git.run(ctx, call{}, "rev-list", "--topo-order", "--reverse", a.tip+".."+a.old)
 	r := relation{base: base}
 	for hash := range strings.FieldsSeq(string(out)) {
-		c, err := a.store.commit(hash)
+		c, err := a.checkout.store.commit(hash)
 		if err != nil {
 			return r, err
 		}
@@ -140,11 +140,11 @@ func (a *adoption) changes(c commitText) ([]edit, error) {
 	var was plumbing.Hash
 	if len(c.Parents) > 0 {
 		var err error
-		if was, err = a.store.treeOf(c.Parents[0]); err != nil {
+		if was, err = a.checkout.store.treeOf(c.Parents[0]); err != nil {
 			return nil, err
 		}
 	}
-	edits, _, err := a.store.difference(was, plumbing.NewHash(c.Tree))
+	edits, _, err := a.checkout.store.difference(was, plumbing.NewHash(c.Tree))
 	return edits, err
 }
 
@@ -157,7 +157,7 @@ func (a *adoption) splitEdits(edits []edit, ours bool) (people []edit, err error
 		if owner == Status || owner == Shared {
 			continue
 		}
-		at, err := a.store.file(a.rebased.tree, e.path)
+		at, err := a.checkout.store.file(a.rebased.tree, e.path)
 		switch {
 		case err != nil:
 			return nil, err
@@ -188,7 +188,7 @@ func (a *adoption) replayCommit(ctx context.Context, c commitText, edits []edit)
 	if len(edits) == 0 {
 		return nil
 	}
-	tree, trees, err := a.store.graft(a.rebased.tree, edits)
+	tree, trees, err := a.checkout.store.graft(a.rebased.tree, edits)
 	if err != nil {
 		return &Conflict{Paths: pathsOf(edits), What: fmt.Sprintf("the local commit %.10s does not fit on %s (%v); run git pull "+
 			"--rebase, then run again; nothing was changed", c.Hash, a.m, err)}
@@ -215,11 +215,11 @@ func pathsOf(edits []edit) []string {
 // recommit creates a commit object with author and message of c. The process that replays it is the committer, and
 // signs it where commits are signed.
 func (a *adoption) recommit(ctx context.Context, c commitText, tree plumbing.Hash) (object, error) {
-	data, err := a.store.read(plumbing.CommitObject, plumbing.NewHash(c.Hash))
+	data, err := a.checkout.store.read(plumbing.CommitObject, plumbing.NewHash(c.Hash))
 	if err != nil {
 		return object{}, err
 	}
-	_, committer, err := identities(ctx, a.cfg, "", a.m.now())
+	_, committer, err := identities(ctx, a.checkout.cfg, "", a.m.now())
 	if err != nil {
 		return object{}, err
 	}
@@ -235,11 +235,11 @@ func (a *adoption) recommit(ctx context.Context, c commitText, tree plumbing.Has
 		}
 	}
 	text += fmt.Sprintf("committer %s\n", committer)
-	wanted, err := signs(ctx, a.cfg, "auto")
+	wanted, err := signs(ctx, a.checkout.cfg, "auto")
 	if err != nil || !wanted {
 		return newObject(plumbing.CommitObject, []byte(text+encoding+"\n"+body)), err
 	}
-	signature, err := sign(ctx, a.cfg, a.w, committer, []byte(text+encoding+"\n"+body))
+	signature, err := sign(ctx, a.checkout.cfg, a.checkout.w, committer, []byte(text+encoding+"\n"+body))
 	return newObject(plumbing.CommitObject, []byte(text+encoding+signatureHeader(signature)+"\n"+body)), err
 }
 
@@ -263,7 +263,7 @@ func (a *adoption) mergePending(ctx context.Context, pendings []Pending) error {
 		for _, e := range edits {
 			if a.owner(e.path) == Record && e.now.mode != 0 {
 				u.paths = append(u.paths, e.path)
-				if at, err := a.store.file(a.rebased.tree, e.path); err != nil || at.mode != 0 {
+				if at, err := a.checkout.store.file(a.rebased.tree, e.path); err != nil || at.mode != 0 {
 					continue
 				}
 				if _, ours := a.rebased.keep[e.path]; !ours {
@@ -286,14 +286,14 @@ func (a *adoption) pendingEdits(ctx context.Context, commit string) ([]edit, err
 	if err != nil {
 		return nil, err
 	}
-	was, err := a.store.treeOf(base)
+	was, err := a.checkout.store.treeOf(base)
 	if err != nil {
 		return nil, err
 	}
-	now, err := a.store.treeOf(commit)
+	now, err := a.checkout.store.treeOf(commit)
 	if err != nil {
 		return nil, err
 	}
-	edits, _, err := a.store.difference(was, now)
+	edits, _, err := a.checkout.store.difference(was, now)
 	return edits, err
 }

@@ -68,7 +68,7 @@ func (a *adoption) lockShared(ctx context.Context, changes []fileChange) (_ shar
 
 // versions reads the files' contents in the common ancestor and on the remote.
 func (a *adoption) versions(ctx context.Context, shared []fileChange) ([]Versions, error) {
-	base, err := a.store.treeOf(a.base)
+	base, err := a.checkout.store.treeOf(a.base)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +76,11 @@ func (a *adoption) versions(ctx context.Context, shared []fileChange) ([]Version
 		if b.mode == 0 {
 			return nil, nil
 		}
-		return a.blob(ctx, b)
+		return a.checkout.blob(ctx, b)
 	}
 	out := make([]Versions, len(shared))
 	for i, c := range shared {
-		was, err := a.store.file(base, c.path)
+		was, err := a.checkout.store.file(base, c.path)
 		if err != nil {
 			return nil, err
 		}

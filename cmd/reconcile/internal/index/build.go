@@ -29,7 +29,7 @@ func (k *Keeper) whole(ctx context.Context, tree *state.Tree, s *survey, why str
 	if err != nil {
 		return nil, err
 	}
-	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), LeftOut: s.left}
+	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), LeftOut: s.files.left}
 	return k.finish(ctx, tree, s, inputs, how)
 }
 
@@ -50,7 +50,7 @@ func (k *Keeper) buildLexical(ctx context.Context, tree *state.Tree, s *survey, 
 	if err != nil {
 		return nil, err
 	}
-	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), LeftOut: s.left, Took: k.since(s)}
+	how := How{Rebuilt: why, Changed: len(inputs), Inputs: len(inputs), LeftOut: s.files.left, Took: k.since(s)}
 	finish := func(ctx context.Context) (*Kept, error) { return k.finish(ctx, tree, s, inputs, how) }
 	return &Kept{Index: x, How: how, Finish: finish}, nil
 }

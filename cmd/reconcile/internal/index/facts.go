@@ -36,7 +36,7 @@ type factsFile struct {
 
 // facts adds the files of facts, each as an input.
 func (s *survey) facts() error {
-	dir := state.FactsDir(s.objects[1])
+	dir := state.FactsDir(s.files.objects[1])
 	there := map[string]state.Identity{}
 	err := s.lookInto(dir, func(name string, id state.Identity) {
 		if path.Ext(name) == ".json" {
@@ -56,7 +56,7 @@ func (s *survey) facts() error {
 
 // lookInto calls each for the regular files of a folder. The folder may be missing.
 func (s *survey) lookInto(dir string, each func(name string, id state.Identity)) error {
-	err := s.store.ListFolder(dir, func(name []byte, id state.Identity) {
+	err := s.files.store.ListFolder(dir, func(name []byte, id state.Identity) {
 		if id.IsFile() {
 			each(string(name), id)
 		}
@@ -71,7 +71,7 @@ func (s *survey) lookInto(dir string, each func(name string, id state.Identity))
 // it was found.
 func (s *survey) stated(in *vectors.Input, f file) (whole bool) {
 	p := f.path
-	data, _, err := s.store.ReadFile(p, FactsLimit)
+	data, _, err := s.files.store.ReadFile(p, FactsLimit)
 	whole = err == nil && f.holds(data)
 	var all []Statement
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 // the other files declare, which its context captures, see [source.GoFolder.Contexts]. So a change of one file changes few
 // inputs.
 type goFolder struct {
-	*looked
+	looked *looked
 	files  []*file
 	now    uint64 // the present key of the folder
 	before uint64 // digest of the declarations when the contexts were last known; 0 if never
@@ -55,7 +55,7 @@ func (l *looked) addGo(files []*file) {
 }
 
 // known reports whether the contexts of the files are known.
-func (g *goFolder) known() bool { return g.key == g.now }
+func (g *goFolder) known() bool { return g.looked.key == g.now }
 
 // mostParsed is how many bytes of source stay parsed until they are read: more are parsed again.
 const mostParsed = 16 << 20
@@ -92,7 +92,7 @@ func (g *goFolder) parse(s *survey, threads int) (size int) {
 	var texts []source.File
 	g.at, g.whole, g.bare = map[string]int{}, true, g.before != 0
 	for _, f := range g.files {
-		text, _, err := s.store.ReadFile(f.path, s.limit)
+		text, _, err := s.files.store.ReadFile(f.path, s.files.limit)
 		if err == nil {
 			g.at[f.path] = len(texts)
 			texts = append(texts, source.File{Path: f.path, Text: text, Declares: g.bare && f.kept})
@@ -100,7 +100,7 @@ func (g *goFolder) parse(s *survey, threads int) (size int) {
 		}
 		g.whole = g.whole && err == nil && f.holds(text)
 	}
-	g.parsed, g.key, g.declared = nil, 0, 0
+	g.parsed, g.looked.key, g.looked.declared = nil, 0, 0
 	if len(texts) == 0 {
 		return 0
 	}
@@ -108,7 +108,7 @@ func (g *goFolder) parse(s *survey, threads int) (size int) {
 	if declared := g.parsed.Declared(); g.bare && declared != g.before {
 		return g.parseAll(s, threads)
 	} else if g.whole {
-		g.key, g.declared = g.now, declared
+		g.looked.key, g.looked.declared = g.now, declared
 	}
 	contexts := g.parsed.Contexts(threads)
 	for _, f := range g.files {
@@ -164,7 +164,7 @@ func (g *goFolder) read(s *survey, ins []*input, threads int) (out []vectors.Inp
 		for _, f := range g.files {
 			f.context.Declared = g.now
 		}
-		g.declared, g.same = 0, false
+		g.looked.declared, g.looked.same = 0, false
 		ins = s.inputsOf(g)
 		parts, _ = g.parsed.Parts(nil, s.modules, threads)
 	}

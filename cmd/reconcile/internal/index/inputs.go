@@ -34,7 +34,7 @@ type input struct {
 
 // survey is the scan of the whole tree as inputs, sorted by name.
 type survey struct {
-	*files
+	files   *files
 	inputs  []input
 	folders []*goFolder
 	modules source.Modules
@@ -67,7 +67,7 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 		return nil, err
 	}
 	slices.SortFunc(s.inputs, func(a, b input) int { return strings.Compare(a.name, b.name) })
-	if err := s.left.untold(); err != nil {
+	if err := s.files.left.untold(); err != nil {
 		s.warn(err)
 	}
 	return s, nil
@@ -75,12 +75,12 @@ func (k *Keeper) survey(ctx context.Context, tree *state.Tree) (*survey, error) 
 
 // readModules reads the go.mod files. Unreadable ones are skipped.
 func (s *survey) readModules() {
-	for _, l := range s.looked {
+	for _, l := range s.files.looked {
 		for _, f := range l.files {
 			if path.Base(f.path) != "go.mod" || f.digest == 0 {
 				continue
 			}
-			text, err := s.text(f.path)
+			text, err := s.files.text(f.path)
 			if err != nil {
 				continue
 			}
@@ -100,7 +100,7 @@ func (s *survey) readModules() {
 // gather collects the inputs of all folders, almost in the order of their names.
 func (s *survey) gather() {
 	n := 0
-	for _, l := range s.looked {
+	for _, l := range s.files.looked {
 		n += len(l.inputs)
 		if l.folder != nil {
 			s.folders = append(s.folders, l.folder)
@@ -108,7 +108,7 @@ func (s *survey) gather() {
 	}
 	s.inputs = make([]input, 0, n+n/16)
 	goes := make([]input, 0, n)
-	s.looked[0].gather(&s.inputs, &goes)
+	s.files.looked[0].gather(&s.inputs, &goes)
 	s.inputs = append(s.inputs, goes...)
 }
 
@@ -218,11 +218,11 @@ func (s *survey) specOf(by *project.Projector, e *state.Entry) []file {
 	if !by.Lines {
 		return nil
 	}
-	id, err := s.store.Lstat(e.Object.Path)
+	id, err := s.files.store.Lstat(e.Object.Path)
 	if err != nil {
 		return nil
 	}
-	if f, ok := s.one(e.Object.Path, id, specLimit); ok {
+	if f, ok := s.files.one(e.Object.Path, id, specLimit); ok {
 		return []file{f}
 	}
 	return nil
@@ -233,11 +233,11 @@ const specLimit = 16 << 20
 
 // memory adds the files of the memory except its manifest: those of the issues, each with its archive.
 func (s *survey) memory() error {
-	dir := s.store.MemoryDir()
+	dir := s.files.store.MemoryDir()
 	archived := map[string]file{} // by the name of the issue's file
 	err := s.lookInto(dir+"/archive", func(name string, id state.Identity) {
 		if issue, ok := strings.CutSuffix(name, "-archived.json"); ok {
-			if f, ok := s.one(dir+"/archive/"+name, id, memoryLimit); ok {
+			if f, ok := s.files.one(dir+"/archive/"+name, id, memoryLimit); ok {
 				archived[issue+".json"] = f
 			}
 		}
@@ -249,7 +249,7 @@ func (s *survey) memory() error {
 		if !strings.HasPrefix(name, "issue-") || path.Ext(name) != ".json" {
 			return
 		}
-		f, ok := s.one(dir+"/"+name, id, memoryLimit)
+		f, ok := s.files.one(dir+"/"+name, id, memoryLimit)
 		if !ok {
 			return
 		}
@@ -263,7 +263,7 @@ func (s *survey) memory() error {
 
 // addInput adds a file as a separate input, unless it is unreadable.
 func (s *survey) addInput(kind, p string, id state.Identity, limit int64) {
-	if f, ok := s.one(p, id, limit); ok {
+	if f, ok := s.files.one(p, id, limit); ok {
 		s.inputs = append(s.inputs, input{name: kind + p, digest: digestOf("", f), files: []file{f}})
 	}
 }

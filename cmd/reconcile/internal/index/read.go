@@ -18,13 +18,13 @@ import (
 
 // everything returns the parts of all inputs. Their bodies are in a file as long as the survey is reachable.
 func (s *survey) everything(ctx context.Context, progress func(string, int, int)) ([]vectors.Input, error) {
-	f, err := s.store.Scratch()
+	f, err := s.files.store.Scratch()
 	if err != nil {
 		return nil, err
 	}
 	s.aside = &texts{file: f}
 	inputs, err := s.parts(ctx, s.inputs, progress)
-	s.save()
+	s.files.save()
 	return inputs, errors.Join(err, s.aside.restore())
 }
 
@@ -146,7 +146,7 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part,
 
 // texts returns the files of an input that can still be read.
 func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool) {
-	limit := s.limit
+	limit := s.files.limit
 	switch kind {
 	case "memory":
 		limit = memoryLimit
@@ -155,7 +155,7 @@ func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool)
 	}
 	whole = true
 	for _, f := range in.files {
-		text, _, err := s.store.ReadFile(f.path, limit)
+		text, _, err := s.files.store.ReadFile(f.path, limit)
 		if err == nil {
 			texts = append(texts, source.File{Path: f.path, Text: text})
 		}

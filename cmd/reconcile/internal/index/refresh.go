@@ -99,7 +99,7 @@ func compare(have *vectors.Stored, s *survey) (how How, changed []input, gone []
 		rest = rest[1:]
 	}
 	changed = append(changed, rest...)
-	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs), LeftOut: s.left}, changed, gone
+	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs), LeftOut: s.files.left}, changed, gone
 }
 
 // embeds reports whether the embedder is available.
@@ -135,7 +135,7 @@ func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, ch
 			return nil, err.Error(), nil
 		}
 		if lacks := k.Retry && x.Meta().Model != "" && x.LacksVectors(); !lacks || !k.embeds(ctx) {
-			s.save()
+			s.files.save()
 			return x, "", nil
 		}
 	}
@@ -144,7 +144,7 @@ func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, ch
 		return nil, "", err
 	}
 	var saved sync.WaitGroup
-	saved.Go(s.save)
+	saved.Go(s.files.save)
 	defer saved.Wait()
 	x, err = have.Update(ctx, parts, gone)
 	switch {

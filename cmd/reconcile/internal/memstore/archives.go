@@ -111,12 +111,12 @@ func (f *Files) uncompact(live, put *view) (*uncompacted, error) {
 	for i := range live.parts {
 		p := &live.parts[i]
 		all[i].Deleted = slices.Clone(p.dead)
-		for n := range p.len() {
-			r := p.row(n)
+		for n := range p.table.len() {
+			r := p.table.row(n)
 			if !r.merged || r.superseded || p.dead.Has(n) {
 				continue
 			}
-			b, err := p.blob(&r)
+			b, err := p.table.blob(&r)
 			if err != nil {
 				return nil, err
 			}
@@ -151,9 +151,9 @@ func (v *view) places() (map[string]int, error) {
 	out := map[string]int{}
 	for i := range v.parts {
 		p := &v.parts[i]
-		for n := range p.len() {
-			r := p.row(n)
-			id, err := p.id(&r)
+		for n := range p.table.len() {
+			r := p.table.row(n)
+			id, err := p.table.id(&r)
 			if err != nil {
 				return nil, err
 			}
@@ -185,7 +185,7 @@ func (u *uncompacted) search(live, put *rowFilter, text string, limit int) ([]Ro
 	out := make([]Row, len(hits))
 	for i, h := range hits {
 		a, at := of(h.Doc)
-		kept, err := a.v.parts[at.part].shown(at.row)
+		kept, err := a.v.parts[at.part].table.shown(at.row)
 		if err != nil {
 			return nil, err
 		}

@@ -113,7 +113,7 @@ func (s *settling) dirtyRecords(dirty map[int]bool) {
 		}
 	}
 	if len(news) > 0 {
-		for _, r := range s.records(news) {
+		for _, r := range s.files.records(news) {
 			markIDs(dirty, r.IDs)
 			if r.Type == schemas.RecordCompacted || r.Type == schemas.RecordUncompacted {
 				dirty[r.Issue] = true
@@ -136,7 +136,7 @@ func (s *settling) dirtyRecords(dirty map[int]bool) {
 // summed reports whether sums of recalls replace all records of these names. The observations in sums are folded when their
 // issues are.
 func (s *settling) summed(went []string) bool {
-	recalls := memory.Recalls(s.records(recallNames(s.names)))
+	recalls := memory.Recalls(s.files.records(recallNames(s.names)))
 	return !slices.ContainsFunc(went, func(name string) bool {
 		recall, single := strings.CutPrefix(name, schemas.RecordRecalled+"-")
 		_, told := recalls[recall]

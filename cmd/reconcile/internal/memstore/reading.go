@@ -101,7 +101,7 @@ func (f *Files) Each(ctx context.Context, fn func(*schemas.Observation) error) e
 
 // rowFilter is a filter with the data to match rows of one view.
 type rowFilter struct {
-	*Files
+	files        *Files
 	filter       Filter
 	v            *view
 	since, until int64 // milliseconds; until is 0 for no bound
@@ -109,7 +109,7 @@ type rowFilter struct {
 }
 
 func (f *Files) newRowFilter(v *view, filter Filter, now *digestSnapshot) *rowFilter {
-	a := &rowFilter{filter: filter, Files: f, v: v, now: now, since: -1 << 62}
+	a := &rowFilter{filter: filter, files: f, v: v, now: now, since: -1 << 62}
 	if !filter.Since.IsZero() {
 		a.since = filter.Since.UnixMilli()
 	}
@@ -137,11 +137,11 @@ func (a *rowFilter) matches(at place, r row) bool {
 
 // why returns why a row may be stale.
 func (a *rowFilter) why(at place, r row) string {
-	b, err := a.v.parts[at.part].blob(&r)
+	b, err := a.v.parts[at.part].table.blob(&r)
 	if err != nil {
 		return ""
 	}
-	return a.stale(b.anchors, a.now)
+	return a.files.stale(b.anchors, a.now)
 }
 
 // toRow returns the row for people and programs.
@@ -152,7 +152,7 @@ func (a *rowFilter) toRow(at place, r row) (Row, error) {
 		return Row{}, err
 	}
 	out := t.toRow(&r, &b)
-	out.Stale = a.stale(b.anchors, a.now)
+	out.Stale = a.files.stale(b.anchors, a.now)
 	return out, nil
 }
 

@@ -92,7 +92,7 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 	if err != nil {
 		return Recalled{}, err
 	}
-	l := loader{Files: f, v: v}
+	l := loader{files: f, v: v}
 	now := new(digestSnapshot)
 	c := memory.Chooser{
 		Issue: r.Issue, Budget: budget, Now: f.o.Now(), Weights: w,
@@ -102,7 +102,7 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 			if !row.anchored {
 				return ""
 			}
-			b, err := v.parts[at.part].blob(&row)
+			b, err := v.parts[at.part].table.blob(&row)
 			if err != nil {
 				l.damage(err)
 			}
@@ -111,7 +111,7 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 		ID: func(k *memory.Candidate) string {
 			at := v.find(k.Row)
 			row := v.row(at)
-			return v.parts[at.part].borrowedID(&row)
+			return v.parts[at.part].table.borrowedID(&row)
 		},
 		Load:  l.load,
 		Size:  f.anchors.sizer(f.settings().Folders.State),
@@ -123,8 +123,8 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 
 // loader reads the selected observations of a view.
 type loader struct {
-	*Files
-	v *view
+	files *Files
+	v     *view
 
 	mu      sync.Mutex
 	damaged error
@@ -142,7 +142,7 @@ func (l *loader) load(list []*memory.Candidate, take func(int, *schemas.Observat
 	for i, k := range list {
 		of[k.Issue] = append(of[k.Issue], i)
 	}
-	readEach(l.Files, l.dir(), slices.Collect(maps.Keys(of)), issueName, func(issue int, data []byte) {
+	readEach(l.files, l.files.dir(), slices.Collect(maps.Keys(of)), issueName, func(issue int, data []byte) {
 		for _, i := range of[issue] {
 			if o := l.find(data, list[i]); o != nil {
 				take(i, o)
@@ -155,7 +155,7 @@ func (l *loader) load(list []*memory.Candidate, take func(int, *schemas.Observat
 func (l *loader) find(data []byte, k *memory.Candidate) *schemas.Observation {
 	at := l.v.find(k.Row)
 	row := l.v.row(at)
-	id, err := l.v.parts[at.part].id(&row)
+	id, err := l.v.parts[at.part].table.id(&row)
 	if err != nil {
 		l.damage(err)
 		return nil
@@ -183,12 +183,12 @@ func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memor
 	cands := slices.Grow(room[:0], v.len())
 	for i := range v.parts {
 		p := &v.parts[i]
-		own := slices.Index(p.words, r.Agent)
-		for at := range p.len() {
+		own := slices.Index(p.table.words, r.Agent)
+		for at := range p.table.len() {
 			if p.dead.Has(at) {
 				continue
 			}
-			row := p.row(at)
+			row := p.table.row(at)
 			if row.superseded {
 				continue
 			}
@@ -199,7 +199,7 @@ func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memor
 				Issue: row.issue, Own: row.agent == own, Milli: row.ms, Tokens: row.tokens, Recalls: row.recalls, Row: p.first + at,
 			}
 			if len(recalls) > 0 {
-				k.Recalls += recalls[p.borrowedID(&row)]
+				k.Recalls += recalls[p.table.borrowedID(&row)]
 			}
 			k.Overlap = float64(overlap[k.Row]) / words
 			cands = append(cands, k)

@@ -40,23 +40,23 @@ func (f *Files) recallCount(names map[string]state.Identity) int {
 
 // sumRecalls replaces records of recalls by sums. The counts do not change, so that no file needs folding.
 func (s *settling) sumRecalls() (done bool, err error) {
-	add, drop, err := memory.SumRecalls(s.records(recallNames(s.names)), s.o.Now())
+	add, drop, err := memory.SumRecalls(s.files.records(recallNames(s.names)), s.files.o.Now())
 	if err != nil || len(add)+len(drop) == 0 {
 		return false, err
 	}
 	ops := make([]durable.Op, 0, len(add)+len(drop))
 	for _, name := range slices.Sorted(maps.Keys(add)) {
-		ops = append(ops, durable.Op{Path: s.recordPath(name), Data: add[name]})
+		ops = append(ops, durable.Op{Path: s.files.recordPath(name), Data: add[name]})
 	}
 	for _, name := range drop {
-		ops = append(ops, durable.Op{Path: s.recordPath(name)})
+		ops = append(ops, durable.Op{Path: s.files.recordPath(name)})
 	}
-	if err := s.store.Change(ops); err != nil {
-		return false, fmt.Errorf("sum the records of recalls in %s: %w", s.recordsDir(), err)
+	if err := s.files.store.Change(ops); err != nil {
+		return false, fmt.Errorf("sum the records of recalls in %s: %w", s.files.recordsDir(), err)
 	}
-	s.writes.Add(int64(len(add)))
+	s.files.writes.Add(int64(len(add)))
 	s.out.Wrote = true
-	names, err := s.recordNames()
+	names, err := s.files.recordNames()
 	if err != nil {
 		return false, err
 	}
@@ -70,7 +70,7 @@ func (s *settling) sumRecalls() (done bool, err error) {
 			s.names[name] = id
 		}
 	}
-	return true, s.store.Announce()
+	return true, s.files.store.Announce()
 }
 
 func (f *Files) recordPath(name string) string { return f.recordsDir() + "/" + name + ".json" }

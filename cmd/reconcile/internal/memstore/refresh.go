@@ -150,7 +150,7 @@ func (f *Files) known() map[int]source {
 		return known
 	}
 	for _, p := range f.tables {
-		for _, s := range p.sources() {
+		for _, s := range p.table.sources() {
 			known[s.issue] = s
 		}
 	}
@@ -218,21 +218,21 @@ func (f *Files) mergeTables(v *view, seen map[int]source, all bool) (*view, erro
 	}
 	base, tail, unsaved := &v.parts[0], 0, 0
 	for _, p := range v.parts[1:] {
-		tail += p.len()
+		tail += p.table.len()
 		if !p.saved {
-			unsaved += p.len()
+			unsaved += p.table.len()
 		}
 	}
 	parts := v.parts
 	switch {
-	case all, (tail+base.len()-base.live)*tailShare > base.len()+slack*tailShare || base.len() == 0 && tail > 0:
+	case all, (tail+base.table.len()-base.live)*tailShare > base.table.len()+slack*tailShare || base.table.len() == 0 && tail > 0:
 		t, err := v.merge(0, 0)
 		if err != nil {
 			return nil, err
 		}
 		parts = []part{{table: t}}
 	case len(parts) > mostParts || unsaved > slack:
-		t, err := v.merge(1, base.key())
+		t, err := v.merge(1, base.table.key())
 		if err != nil {
 			return nil, err
 		}
@@ -255,13 +255,13 @@ func (f *Files) save(v *view) {
 		return
 	}
 	for i, path := range []string{basePath, deltaPath} {
-		if i >= len(v.parts) || v.parts[i].saved || v.parts[i].len() <= slack {
+		if i >= len(v.parts) || v.parts[i].saved || v.parts[i].table.len() <= slack {
 			continue
 		}
-		if i == 1 && (!v.parts[0].saved || v.parts[1].basis() != v.parts[0].key()) {
+		if i == 1 && (!v.parts[0].saved || v.parts[1].table.basis() != v.parts[0].table.key()) {
 			continue
 		}
-		v.parts[i].saved = f.store.Replace(path, v.parts[i].data) == nil
+		v.parts[i].saved = f.store.Replace(path, v.parts[i].table.data) == nil
 	}
 }
 

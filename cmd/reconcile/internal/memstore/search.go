@@ -134,7 +134,7 @@ func (a *rowFilter) staleNow(s *shown) string {
 	}
 	last := s.staleness.Load()
 	if last == nil || last.then != a.now.at {
-		last = &staleness{a.now.at, a.stale(s.anchors, a.now)}
+		last = &staleness{a.now.at, a.files.stale(s.anchors, a.now)}
 		s.staleness.Store(last)
 	}
 	return last.why
@@ -155,7 +155,7 @@ func (f *Files) Known(content string) string {
 	for _, h := range hits {
 		at := v.find(h.Doc)
 		r := v.row(at)
-		id, err := v.parts[at.part].id(&r)
+		id, err := v.parts[at.part].table.id(&r)
 		if err != nil {
 			return ""
 		}

@@ -40,7 +40,7 @@ func (f *Files) settle(ctx context.Context, t *state.Tree, all bool) (Settled, e
 	if !*f.settings().Memory.Enabled || len(entries) == 0 && !f.store.HasMemory() {
 		return Settled{}, nil
 	}
-	s := &settling{Files: f, entries: entries, tree: t, all: all}
+	s := &settling{files: f, entries: entries, tree: t, all: all}
 	if err := s.scan(ctx); err != nil {
 		return s.out, err
 	}
@@ -64,7 +64,7 @@ func (f *Files) settle(ctx context.Context, t *state.Tree, all bool) (Settled, e
 
 // settling is one call of Settle.
 type settling struct {
-	*Files
+	files   *Files
 	tree    *state.Tree
 	entries []*state.Entry
 	all     bool
@@ -88,14 +88,14 @@ type storedKey struct {
 
 // scan reads the present files, and moves damaged ones aside.
 func (s *settling) scan(ctx context.Context) (err error) {
-	if s.view, err = s.latest(); err != nil {
+	if s.view, err = s.files.latest(); err != nil {
 		return err
 	}
 	if err := s.moveAside(ctx); err != nil {
 		return err
 	}
-	err = s.again(func() error {
-		if s.view, err = s.latest(); err == nil {
+	err = s.files.again(func() error {
+		if s.view, err = s.files.latest(); err == nil {
 			s.taken, err = s.view.taken()
 		}
 		return err
@@ -103,16 +103,16 @@ func (s *settling) scan(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.names, err = s.recordNames(); err != nil {
+	if s.names, err = s.files.recordNames(); err != nil {
 		return err
 	}
-	s.archive = s.archives()
+	s.archive = s.files.archives()
 	s.hashes = make(map[int]uint64, len(s.view.owners))
 	for issue, o := range s.view.owners {
 		s.hashes[issue] = o.hash
 	}
 	if !s.all {
-		s.before = s.loadSettled()
+		s.before = s.files.loadSettled()
 	}
 	s.edited()
 	return nil
@@ -136,7 +136,7 @@ func (s *settling) moveAside(ctx context.Context) error {
 		if !errors.Is(s.view.bad[issue], memory.ErrDamaged) {
 			continue
 		}
-		if err := s.setAside(ctx, s.issuePath(issue), issue, s.view.bad[issue]); err != nil {
+		if err := s.setAside(ctx, s.files.issuePath(issue), issue, s.view.bad[issue]); err != nil {
 			return err
 		}
 	}
@@ -148,10 +148,10 @@ func (s *settling) setAside(ctx context.Context, p string, issue int, cause erro
 		m, err := memory.Parse(data)
 		return errors.Is(err, memory.ErrDamaged) || err == nil && m.IssueNumber != issue
 	}
-	err := s.store.SetAside(ctx, p, damaged, func(data []byte) []byte { return memory.Salvage(data, issue) })
+	err := s.files.store.SetAside(ctx, p, damaged, func(data []byte) []byte { return memory.Salvage(data, issue) })
 	if err == nil {
 		s.out.Wrote = true
-		s.writes.Add(1)
+		s.files.writes.Add(1)
 		s.warning(fmt.Sprintf("%s: %v; it was moved to .reconcile/damaged, and is made anew of what can be read in it and of "+
 			"the Observations", p, cause))
 	}
@@ -185,15 +185,15 @@ func (s *settling) accepted(e *state.Entry, taken memory.Taken) bool {
 		return false
 	}
 	var stored []schemas.Observation
-	for _, p := range []string{s.issuePath(taken.Issue), s.archivePath(taken.Issue)} {
-		m, err := s.readIssue(p, taken.Issue)
+	for _, p := range []string{s.files.issuePath(taken.Issue), s.files.archivePath(taken.Issue)} {
+		m, err := s.files.readIssue(p, taken.Issue)
 		if err != nil {
 			return false
 		}
 		stored = append(stored, m.Observations...)
 	}
 	removed := map[string]bool{}
-	for _, r := range s.records(s.names) {
+	for _, r := range s.files.records(s.names) {
 		if r.Type == schemas.RecordRemoved {
 			for _, id := range r.IDs {
 				removed[id] = true
@@ -210,7 +210,7 @@ func (s *settling) exists(name string) bool {
 	}
 	is, ok := s.missing[name]
 	if !ok {
-		_, err := s.store.Lstat(s.specPath(name))
+		_, err := s.files.store.Lstat(s.files.specPath(name))
 		is = !errors.Is(err, fs.ErrNotExist)
 		if s.missing == nil {
 			s.missing = map[string]bool{}
@@ -226,16 +226,16 @@ func (s *settling) fold(ctx context.Context, dirty map[int]bool) error {
 		return nil
 	}
 	facts := memory.NewFacts(memory.Truth{
-		Specs: s.specs(dirty), Records: s.records(s.names), Taken: s.taken, Exists: s.exists,
+		Specs: s.specs(dirty), Records: s.files.records(s.names), Taken: s.taken, Exists: s.exists,
 	})
 	for i, issue := range slices.Sorted(maps.Keys(dirty)) {
-		s.doing("settle the memory", i, len(dirty))
+		s.files.doing("settle the memory", i, len(dirty))
 		if err := s.foldIssue(ctx, facts, issue); err != nil {
 			return err
 		}
 	}
 	if s.out.Wrote {
-		if err := s.store.Announce(); err != nil {
+		if err := s.files.store.Announce(); err != nil {
 			return err
 		}
 	}
@@ -279,15 +279,15 @@ func (s *settling) affects(e *state.Entry, dirty map[int]bool) bool {
 
 func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int) error {
 	fold := func(file, archive []byte) (memory.Folded, error) { return facts.Fold(issue, file, archive) }
-	folded, settled, err := s.asItIs(issue, fold)
+	folded, settled, err := s.files.asItIs(issue, fold)
 	if errors.Is(err, memory.ErrDamaged) { // the archive: issue files were checked
-		if err = s.setAside(ctx, s.archivePath(issue), issue, err); err == nil {
-			folded, settled, err = s.asItIs(issue, fold)
+		if err = s.setAside(ctx, s.files.archivePath(issue), issue, err); err == nil {
+			folded, settled, err = s.files.asItIs(issue, fold)
 		}
 	}
 	wrote := false
 	if err == nil && !settled {
-		folded, wrote, err = s.change(ctx, issue, nil, fold)
+		folded, wrote, err = s.files.change(ctx, issue, nil, fold)
 	}
 	if errors.Is(err, memory.ErrNewer) {
 		s.warning(err.Error())
@@ -338,14 +338,14 @@ func (s *settling) countStored(added []schemas.Observation) {
 
 // warnIfLarge warns of a store that is too large.
 func (s *settling) warnIfLarge() {
-	v, err := s.recent(false)
+	v, err := s.files.recent(false)
 	if err != nil {
 		return
 	}
 	if n := v.len(); n > manyObservations {
 		s.warning(fmt.Sprintf("Memory store has %d observations. Consider compaction.", n))
 	}
-	if s.size(v) > largeStore {
+	if s.files.size(v) > largeStore {
 		s.warning("Memory store exceeds 40MB. Run 'reconcile memory compact' to reduce.")
 	}
 }
@@ -369,7 +369,7 @@ func (f *Files) size(v *view) int64 {
 func (v *view) taken() (map[string]memory.Taken, error) {
 	out := map[string]memory.Taken{}
 	for _, o := range v.owners {
-		m, err := v.parts[o.part].taken(&o.source)
+		m, err := v.parts[o.part].table.taken(&o.source)
 		if err != nil {
 			return nil, err
 		}

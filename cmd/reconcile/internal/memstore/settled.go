@@ -19,7 +19,7 @@ type settled struct {
 // saveSettled records that everything is folded. For issue files it records the folded content, not the present one, so
 // that later writes of other processes are detected.
 func (s *settling) saveSettled() {
-	if s.o.NoCache {
+	if s.files.o.NoCache {
 		return
 	}
 	var names []string
@@ -33,7 +33,7 @@ func (s *settling) saveSettled() {
 	for _, issue := range slices.Sorted(maps.Keys(s.hashes)) {
 		b = binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, uint64(issue)), s.hashes[issue])
 	}
-	archives := s.archives()
+	archives := s.files.archives()
 	b = binary.AppendUvarint(b, uint64(len(archives)))
 	for _, issue := range slices.Sorted(maps.Keys(archives)) {
 		b = appendIdentity(binary.AppendUvarint(b, uint64(issue)), archives[issue])
@@ -42,8 +42,8 @@ func (s *settling) saveSettled() {
 	for _, name := range slices.Sorted(maps.Keys(s.names)) {
 		records = appendIdentity(appendText(records, name), s.names[name])
 	}
-	if s.store.Replace(foldedPath, seal(records)) == nil {
-		_ = s.store.Replace(settledPath, seal(b)) // otherwise the next run folds everything again
+	if s.files.store.Replace(foldedPath, seal(records)) == nil {
+		_ = s.files.store.Replace(settledPath, seal(b)) // otherwise the next run folds everything again
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 //
 // Its methods may be called on nil. They are for one goroutine at a time; the last call must be close.
 type speculativeManifest struct {
-	*Files
+	files *Files
 	issue int
 
 	read  chan struct{} // closed when was, id and basis are set
@@ -45,7 +45,7 @@ func (f *Files) speculate(issue int) *speculativeManifest {
 	if !f.speculating.TryLock() {
 		return nil
 	}
-	d := &speculativeManifest{Files: f, issue: issue, read: make(chan struct{})}
+	d := &speculativeManifest{files: f, issue: issue, read: make(chan struct{})}
 	go func() {
 		defer close(d.read)
 		var err error
@@ -75,7 +75,7 @@ func (d *speculativeManifest) write(lines []schemas.ObservationIndex) {
 			return
 		}
 		h := xxhash.New()
-		if d.next, err = d.store.Draft(d.manifestPath(), hashed(parts, h)); err == nil {
+		if d.next, err = d.files.store.Draft(d.files.manifestPath(), hashed(parts, h)); err == nil {
 			d.hash = h.Sum64()
 		}
 	}()
@@ -129,15 +129,15 @@ func (d *speculativeManifest) place(ctx context.Context, changed map[int][]byte)
 	if <-d.written; d.next == nil {
 		return false, nil
 	}
-	d.manifestMu.Lock()
-	defer d.manifestMu.Unlock()
-	l, err := d.store.LockFile(ctx, d.manifestPath())
+	d.files.manifestMu.Lock()
+	defer d.files.manifestMu.Unlock()
+	l, err := d.files.store.LockFile(ctx, d.files.manifestPath())
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, l.Release()) }()
-	s := d.loadManifestState()
-	id, err := d.store.Lstat(d.manifestPath())
+	s := d.files.loadManifestState()
+	id, err := d.files.store.Lstat(d.files.manifestPath())
 	if err != nil || id != d.id || s == nil || s.id != id || s.hash != d.basis.hash {
 		return false, nil
 	}
@@ -154,10 +154,10 @@ func (d *speculativeManifest) place(ctx context.Context, changed map[int][]byte)
 		return false, err
 	}
 	d.placed = true
-	d.writes.Add(1)
+	d.files.writes.Add(1)
 	s.issues[d.issue], s.hash = xxhash.Sum64(changed[d.issue]), d.hash
-	if s.id, err = d.store.Lstat(d.manifestPath()); err == nil {
-		d.saveManifestState(s)
+	if s.id, err = d.files.store.Lstat(d.files.manifestPath()); err == nil {
+		d.files.saveManifestState(s)
 	}
 	return true, nil
 }
@@ -171,12 +171,12 @@ func (d *speculativeManifest) close() {
 	if <-d.read; d.written != nil {
 		switch <-d.written; {
 		case d.placed:
-			d.dropping.Go(d.next.Discard)
+			d.files.dropping.Go(d.next.Discard)
 		case d.next != nil:
 			d.next.Discard()
 		}
 	}
-	d.giveRoom(d.was)
+	d.files.giveRoom(d.was)
 	d.read = nil
-	d.speculating.Unlock()
+	d.files.speculating.Unlock()
 }

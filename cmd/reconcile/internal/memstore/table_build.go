@@ -66,7 +66,7 @@ func (b *tableBuilder) addFile(s source, f *schemas.MemoryFile) {
 func (b *tableBuilder) reserve(parts []part) {
 	issues, rows, heap := 0, 0, 0
 	for _, p := range parts {
-		issues, rows, heap = issues+len(p.issues), rows+len(p.rows), heap+len(p.heap)
+		issues, rows, heap = issues+len(p.table.issues), rows+len(p.table.rows), heap+len(p.table.heap)
 	}
 	b.issues, b.rows, b.heap = slices.Grow(b.issues, issues), slices.Grow(b.rows, rows), slices.Grow(b.heap, heap)
 }

@@ -28,7 +28,7 @@ type view struct {
 }
 
 type part struct {
-	*table
+	table *table
 	dead  lexical.Bitmap // rows that another part replaced, or that were removed
 	first int            // number of its first document in the set
 	live  int
@@ -47,9 +47,9 @@ func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
 	first := 0
 	for i := range v.parts {
 		p := &v.parts[i]
-		p.first, p.dead, p.live = first, nil, p.len()
-		first += p.len()
-		for _, s := range p.sources() {
+		p.first, p.dead, p.live = first, nil, p.table.len()
+		first += p.table.len()
+		for _, s := range p.table.sources() {
 			now, exists := seen[s.issue]
 			if before, ok := v.owners[s.issue]; ok {
 				v.markDead(before)
@@ -72,13 +72,13 @@ func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
 }
 
 func anyBare(parts []part) bool {
-	return slices.ContainsFunc(parts, func(p part) bool { return p.lex == nil })
+	return slices.ContainsFunc(parts, func(p part) bool { return p.table.lex == nil })
 }
 
 func segments(parts []part) []lexical.Segment {
 	out := make([]lexical.Segment, len(parts))
 	for i, p := range parts {
-		out[i] = lexical.Segment{Index: p.lex, Deleted: p.dead}
+		out[i] = lexical.Segment{Index: p.table.lex, Deleted: p.dead}
 	}
 	return out
 }
@@ -120,8 +120,8 @@ func (v *view) replacedDocs() lexical.Bitmap {
 	v.mark.Do(func() {
 		for i := range v.parts {
 			p := &v.parts[i]
-			for row := range p.len() {
-				if p.row(row).superseded {
+			for row := range p.table.len() {
+				if p.table.row(row).superseded {
 					v.replaced.Add(p.first + row)
 				}
 			}
@@ -130,10 +130,10 @@ func (v *view) replacedDocs() lexical.Bitmap {
 	return v.replaced
 }
 
-func (v *view) row(at place) row             { return v.parts[at.part].row(at.row) }
-func (v *view) agent(at place, r row) string { return v.parts[at.part].word(r.agent) }
+func (v *view) row(at place) row             { return v.parts[at.part].table.row(at.row) }
+func (v *view) agent(at place, r row) string { return v.parts[at.part].table.word(r.agent) }
 func (v *view) category(at place, r row) string {
-	return v.parts[at.part].word(r.category)
+	return v.parts[at.part].table.word(r.category)
 }
 
 // eachOf calls fn for the rows of an issue, in the order of its file, until it returns false.

@@ -56,7 +56,7 @@ func Wait(ctx context.Context, env Env, q WaitRequest) ([]Met, error) {
 		return nil, typed(err)
 	}
 	defer o.store.Close()
-	w := &waiter{env: env, openTree: o, goal: g, reported: map[schemas.Ref]string{}}
+	w := &waiter{env: env, open: o, goal: g, reported: map[schemas.Ref]string{}}
 	found, err := findAll(o.tree, q.Objects)
 	if err != nil {
 		return nil, typed(err)
@@ -167,8 +167,8 @@ func (w *waiter) until(ctx context.Context, timeout time.Duration) error {
 
 // waiter follows the files of some objects.
 type waiter struct {
-	env Env
-	*openTree
+	env      Env
+	open     *openTree
 	goal     goal
 	refs     []schemas.Ref
 	seen     map[string]stamp
@@ -185,7 +185,7 @@ type stamp struct {
 func (w *waiter) unmet() []schemas.Ref {
 	var out []schemas.Ref
 	for _, ref := range w.refs {
-		if !w.goal.metBy(w.tree.Entry(ref)) {
+		if !w.goal.metBy(w.open.tree.Entry(ref)) {
 			out = append(out, ref)
 		}
 	}
@@ -195,7 +195,7 @@ func (w *waiter) unmet() []schemas.Ref {
 // reportStalled reports stalled objects, once for each reason.
 func (w *waiter) reportStalled(open []schemas.Ref) {
 	for _, ref := range open {
-		e := w.tree.Entry(ref)
+		e := w.open.tree.Entry(ref)
 		if !isStalled(e) {
 			delete(w.reported, ref)
 			continue
@@ -221,7 +221,7 @@ func (w *waiter) next(ctx context.Context) error {
 		return ctx.Err()
 	case <-timer.C:
 	}
-	if err := w.refresh(ctx, w.changed()); err != nil {
+	if err := w.open.refresh(ctx, w.changed()); err != nil {
 		return fmt.Errorf("look again: %w", err)
 	}
 	return nil
@@ -247,10 +247,10 @@ func (w *waiter) changed() []string {
 func (w *waiter) paths() []string {
 	var out []string
 	for _, ref := range w.refs {
-		if p := w.store.StatusPath(ref); p != "" {
+		if p := w.open.store.StatusPath(ref); p != "" {
 			out = append(out, p)
 		}
-		if e := w.tree.Entry(ref); e != nil && e.Object != nil {
+		if e := w.open.tree.Entry(ref); e != nil && e.Object != nil {
 			out = append(out, e.Object.Path)
 		}
 	}
@@ -258,7 +258,7 @@ func (w *waiter) paths() []string {
 }
 
 func (w *waiter) stamp(path string) stamp {
-	info, err := w.store.Root().Lstat(path)
+	info, err := w.open.store.Root().Lstat(path)
 	if err != nil {
 		return stamp{}
 	}
@@ -275,7 +275,7 @@ func (w *waiter) timeoutError(timeout time.Duration) error {
 }
 
 func (w *waiter) currentState(ref schemas.Ref) string {
-	e := w.tree.Entry(ref)
+	e := w.open.tree.Entry(ref)
 	if e == nil {
 		return "it is gone"
 	}

@@ -56,7 +56,7 @@ func TestWaitGoesByWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.store.Close()
-	w := &waiter{openTree: o, goal: goal{condition: schemas.Ready, value: "True"}, refs: []schemas.Ref{ref}}
+	w := &waiter{open: o, goal: goal{condition: schemas.Ready, value: "True"}, refs: []schemas.Ref{ref}}
 	for range 2 { // the first look is at all files
 		if len(w.unmet()) != 1 {
 			t.Fatalf("%s although it is claimed", w.currentState(ref))

@@ -44,19 +44,19 @@ func (a *attempt) showArtifact(name string, room int) agentio.Artifact {
 	}
 	data, err := a.readArtifact(name, room+1)
 	if err != nil {
-		shown.Note = a.clean(err.Error())
+		shown.Note = a.runner.clean(err.Error())
 		return shown
 	}
 	whole := len(data) <= room
 	if !whole {
-		data = a.secrets.trimPartial(data[:lastRune(data[:room])])
+		data = a.runner.secrets.trimPartial(data[:lastRune(data[:room])])
 		shown.Note = fmt.Sprintf("only its first %d bytes are shown", len(data))
 	}
 	if !utf8.Valid(data) {
 		shown.Note = "not shown: it is not text in UTF-8"
 		return shown
 	}
-	shown.Text = string(a.cleanLines(data))
+	shown.Text = string(a.runner.cleanLines(data))
 	return shown
 }
 
@@ -79,7 +79,7 @@ func (a *attempt) readArtifact(name string, limit int) ([]byte, error) {
 	if err := a.checkArtifact(name); err != nil {
 		return nil, err
 	}
-	f, _, err := regular.Open(a.root, name)
+	f, _, err := regular.Open(a.runner.root, name)
 	if err != nil {
 		return nil, notReadable(err)
 	}
@@ -101,7 +101,7 @@ func (a *attempt) checkArtifact(name string) error {
 		}
 		at = path.Join(at, part)
 		var err error
-		if fi, err = a.root.Lstat(at); err != nil {
+		if fi, err = a.runner.root.Lstat(at); err != nil {
 			return notReadable(err)
 		}
 		if fi.Mode()&fs.ModeSymlink != 0 {

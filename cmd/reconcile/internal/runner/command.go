@@ -41,9 +41,9 @@ func (a *attempt) prepare() (err error) {
 
 func (a *attempt) workingDir() (string, error) {
 	if a.task.Dir == "" || a.task.Dir == "." {
-		return a.dir, nil
+		return a.runner.dir, nil
 	}
-	fi, err := a.root.Stat(a.task.Dir)
+	fi, err := a.runner.root.Stat(a.task.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("workingDir %s does not exist", a.task.Dir)
@@ -52,7 +52,7 @@ func (a *attempt) workingDir() (string, error) {
 	case !fi.IsDir():
 		return "", fmt.Errorf("workingDir %s is not a folder", a.task.Dir)
 	}
-	return a.absolute(a.task.Dir), nil
+	return a.runner.absolute(a.task.Dir), nil
 }
 
 // findProgram finds a program as a shell in dir would: a name with a slash is relative to dir. It skips relative entries of
@@ -91,7 +91,7 @@ func (a *attempt) start(out *output) (*process, error) {
 	if err != nil {
 		return nil, asFault(err)
 	}
-	if in != a.null {
+	if in != a.runner.null {
 		defer in.Close()
 	}
 	return spawn(a.command.path, a.task.Argv, a.command.dir, a.command.env,
@@ -105,7 +105,7 @@ const pipeRoom = 4096
 func (a *attempt) openInput() (*os.File, error) {
 	text := a.command.stdin
 	if text == "" {
-		return a.null, nil
+		return a.runner.null, nil
 	}
 	if len(text) <= pipeRoom {
 		r, w, err := newPipe()
@@ -121,7 +121,7 @@ func (a *attempt) openInput() (*os.File, error) {
 		return nil, err
 	}
 	a.input = w
-	a.workers.Go(func() {
+	a.runner.workers.Go(func() {
 		w.WriteString(text) //nolint:errcheck // the command need not read it
 		w.Close()
 	})

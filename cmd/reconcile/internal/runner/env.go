@@ -48,24 +48,24 @@ func baseEnv(environ []string) []string {
 
 // environment returns the environment of the command of a: see the package comment.
 func (a *attempt) environment() []string {
-	env := make([]string, len(a.base), len(a.base)+len(a.task.Env)+len(a.task.Needs)+6)
-	copy(env, a.base)
+	env := make([]string, len(a.runner.base), len(a.runner.base)+len(a.task.Env)+len(a.task.Needs)+6)
+	copy(env, a.runner.base)
 	for _, kv := range a.task.Env {
 		env = set(env, kv)
 	}
 	env = append(env, needsEnv(a.task.Needs)...)
 	if len(a.task.Needs) > 0 {
-		env = set(env, "RECONCILE_NEEDS="+a.absolute(path.Join(state.WorkDir, needsName(a.effect.Key))))
+		env = set(env, "RECONCILE_NEEDS="+a.runner.absolute(path.Join(state.WorkDir, needsName(a.effect.Key))))
 	}
 	if a.memory != "" {
-		env = set(env, "RECONCILE_MEMORY="+a.absolute(path.Join(state.WorkDir, memoryName(a.effect.Key))))
+		env = set(env, "RECONCILE_MEMORY="+a.runner.absolute(path.Join(state.WorkDir, memoryName(a.effect.Key))))
 	}
 	if a.task.OutputJSON != "" {
-		env = set(env, "RECONCILE_RESULT="+a.absolute(a.task.OutputJSON))
+		env = set(env, "RECONCILE_RESULT="+a.runner.absolute(a.task.OutputJSON))
 	}
 	env = set(env, "RECONCILE_RUN="+a.effect.Key)
-	env = set(env, "RECONCILE_ROOT="+a.dir)
-	return set(env, chainVar+"="+a.marks.chain(a.effect.Key))
+	env = set(env, "RECONCILE_ROOT="+a.runner.dir)
+	return set(env, chainVar+"="+a.runner.marks.chain(a.effect.Key))
 }
 
 // set replaces the variable that kv names, or adds it.
@@ -129,7 +129,7 @@ func (a *attempt) writeNeeds() error {
 
 // writeWork writes a file for a run.
 func (a *attempt) writeWork(name string, data []byte) error {
-	f, err := a.files.write(name, data)
+	f, err := a.runner.files.write(name, data)
 	if err == nil {
 		a.work = append(a.work, f)
 	}
@@ -154,8 +154,8 @@ func removeIfThere(root *os.Root, p string) error {
 
 func (a *attempt) removeWork() {
 	for _, f := range a.work {
-		if a.files.release(f) != nil {
-			a.leave(a.effect.Key)
+		if a.runner.files.release(f) != nil {
+			a.runner.leave(a.effect.Key)
 		}
 	}
 	a.work = nil

@@ -10,10 +10,10 @@ func memoryName(key string) string { return flat(key) + ".memory.md" }
 
 // writeRecall recalls earlier work for the agent, and writes it to the file that RECONCILE_MEMORY names.
 func (a *attempt) writeRecall() error {
-	if a.task.Recall == nil || a.o.Memory == nil {
+	if a.task.Recall == nil || a.runner.o.Memory == nil {
 		return nil
 	}
-	if a.memory = a.o.Memory.Recall(*a.task.Recall); a.memory == "" {
+	if a.memory = a.runner.o.Memory.Recall(*a.task.Recall); a.memory == "" {
 		return nil
 	}
 	return a.writeWork(memoryName(a.effect.Key), []byte(a.memory))
@@ -27,14 +27,14 @@ func (a *attempt) withRecall(text string) string {
 // learn records the observations in an agent's output. It does so for every outcome, but only if the command exited by
 // itself, because other output is incomplete.
 func (a *attempt) learn(b *buffers) {
-	if a.task.Recall == nil || a.o.Memory == nil || a.record.ExitCode == nil || len(b.capture) == 0 {
+	if a.task.Recall == nil || a.runner.o.Memory == nil || a.record.ExitCode == nil || len(b.capture) == 0 {
 		return
 	}
-	text := printable(a.cleanLines(b.capture))
-	if len(b.capture) > a.o.ResultLimit {
+	text := printable(a.runner.cleanLines(b.capture))
+	if len(b.capture) > a.runner.o.ResultLimit {
 		text += "\n" + a.record.Output // the end matters most
 	}
-	learned, tokens := a.o.Memory.Learn(controllers.Lesson{Recall: *a.task.Recall, At: a.record.FinishedAt.Time, Text: text,
+	learned, tokens := a.runner.o.Memory.Learn(controllers.Lesson{Recall: *a.task.Recall, At: a.record.FinishedAt.Time, Text: text,
 		Failed: a.record.Outcome == schemas.OutcomeFailed})
 	if len(learned) > 0 {
 		a.record.Learned, a.record.SourceTokens, a.record.Issue = learned, tokens, a.task.Recall.Issue

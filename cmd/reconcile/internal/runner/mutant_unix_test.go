@@ -12,7 +12,7 @@ import (
 var faults = []mutants.Mutant{
 	{"a file with other names is used again", "workfile.go", "err != nil || !onlyName(is)", "err != nil"},
 	{"a file that was replaced is used again", "workfile.go", "err == nil && os.SameFile(is, there)", "err == nil && there != nil"},
-	{"a command starts before its record is durable", "run.go", "asFault(a.o.Durable())", "nil"},
+	{"a command starts before its record is durable", "run.go", "asFault(a.runner.o.Durable())", "nil"},
 	{"the rest of a longer text stays", "workfile.go", "f.file.Truncate(int64(len(data)))", "nil"},
 }
 

@@ -46,7 +46,7 @@ func (a *attempt) openOutput(b *buffers) (*output, error) {
 	if a.task.Output == "" {
 		return o, nil
 	}
-	o.streams[0].capture, o.streams[0].limit = &b.capture, a.o.ResultLimit+1
+	o.streams[0].capture, o.streams[0].limit = &b.capture, a.runner.o.ResultLimit+1
 	if o.stderr, err = a.addStream(o, b); err != nil {
 		o.abandon()
 		return nil, err
@@ -64,7 +64,7 @@ func (a *attempt) addStream(o *output, b *buffers) (*os.File, error) {
 	if *buf == nil {
 		*buf = make([]byte, readSize)
 	}
-	o.streams = append(o.streams, &stream{src: r, buf: *buf, clean: a.newFilter(), longest: lineLimit})
+	o.streams = append(o.streams, &stream{src: r, buf: *buf, clean: a.runner.newFilter(), longest: lineLimit})
 	return w, nil
 }
 
@@ -193,8 +193,8 @@ type sink struct {
 
 func (a *attempt) newSink() *sink {
 	return &sink{
-		root: a.root, path: state.LogPath(a.effect.Key),
-		logLimit: a.o.OutputLimit, tailLimit: a.o.TailLimit,
+		root: a.runner.root, path: state.LogPath(a.effect.Key),
+		logLimit: a.runner.o.OutputLimit, tailLimit: a.runner.o.TailLimit,
 	}
 }
 

@@ -21,11 +21,11 @@ func (a *attempt) keepOutputs() []schemas.Output {
 	if len(paths) == 0 {
 		return nil
 	}
-	ctx, cancel := a.untilClosing()
+	ctx, cancel := a.runner.untilClosing()
 	defer cancel()
 	var out []schemas.Output
 	for _, name := range paths[:min(len(paths), maxOutputs)] {
-		o, err := outputs.Put(ctx, a.root, name, a.o.OutputCache)
+		o, err := outputs.Put(ctx, a.runner.root, name, a.runner.o.OutputCache)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -56,7 +56,7 @@ func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
 func (a *attempt) removeTorn() {
 	for _, name := range a.task.Again {
 		if checkOutputPath(name) == nil {
-			_ = a.root.Remove(name) // a remaining file counts as changed by a user
+			_ = a.runner.root.Remove(name) // a remaining file counts as changed by a user
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (a *attempt) removeTorn() {
 // missing lists the expected files that do not exist.
 func (a *attempt) missing() []string {
 	return slices.DeleteFunc(slices.Clone(a.task.Expects), func(name string) bool {
-		_, err := a.root.Lstat(name)
+		_, err := a.runner.root.Lstat(name)
 		return !errors.Is(err, fs.ErrNotExist)
 	})
 }

@@ -21,7 +21,7 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 		a.interrupted = end.stopped.message
 		return nil
 	case end.stopped != nil:
-		a.record.Outcome, a.record.Message = end.stopped.outcome, a.clean(end.stopped.message)
+		a.record.Outcome, a.record.Message = end.stopped.outcome, a.runner.clean(end.stopped.message)
 		if end.stuck != nil {
 			a.record.Message += "; " + end.stuck.Error()
 		}
@@ -53,8 +53,8 @@ func (a *attempt) readResultFile(name string) (json.RawMessage, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(data) > a.o.ResultLimit:
-		return nil, fmt.Errorf("output %s is longer than %d bytes", name, a.o.ResultLimit)
+	case len(data) > a.runner.o.ResultLimit:
+		return nil, fmt.Errorf("output %s is longer than %d bytes", name, a.runner.o.ResultLimit)
 	}
 	return a.jsonResult(name, data)
 }
@@ -64,12 +64,12 @@ func (a *attempt) readRegular(name string) ([]byte, error) {
 	if err := a.checkRegular(name); err != nil {
 		return nil, err
 	}
-	f, _, err := regular.Open(a.root, name)
+	f, _, err := regular.Open(a.runner.root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, int64(a.o.ResultLimit)+1))
+	return io.ReadAll(io.LimitReader(f, int64(a.runner.o.ResultLimit)+1))
 }
 
 // jsonResult checks that data is one JSON value and returns it in canonical form: sorted keys, no space, no secrets.
@@ -89,7 +89,7 @@ func (a *attempt) jsonResult(source string, data []byte) (json.RawMessage, error
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s is not one JSON value: something follows it", source)
 	}
-	return schemas.Marshal(a.cleanValue(v))
+	return schemas.Marshal(a.runner.cleanValue(v))
 }
 
 // cleanValue redacts every string of a JSON value, in place.
@@ -141,7 +141,7 @@ func (a *attempt) checkRegular(name string) error {
 	if err := checkOutputPath(name); err != nil {
 		return err
 	}
-	fi, err := a.root.Stat(name)
+	fi, err := a.runner.root.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("output %s was not written", name)
@@ -162,10 +162,10 @@ func (a *attempt) removeStaleResult() error {
 	if err := checkOutputPath(name); err != nil {
 		return err
 	}
-	if fi, err := a.root.Lstat(name); err == nil && fi.IsDir() {
+	if fi, err := a.runner.root.Lstat(name); err == nil && fi.IsDir() {
 		return fmt.Errorf("output %s is a folder", name)
 	}
-	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := a.runner.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the result of an earlier run: %w", err)
 	}
 	return nil

@@ -39,7 +39,7 @@ func (j *job) end(c cause) {
 
 // attempt is one execution of a job.
 type attempt struct {
-	*Runner
+	runner *Runner
 	*job
 	task    *controllers.Task
 	record  schemas.Run
@@ -57,7 +57,7 @@ type attempt struct {
 // run performs a job and returns its report.
 func (r *Runner) run(j *job, b *buffers) controllers.Report {
 	report := controllers.Report{Kind: controllers.Released, Key: j.effect.Key}
-	a := &attempt{Runner: r, job: j, task: &j.effect.Task, record: j.effect.Claim()}
+	a := &attempt{runner: r, job: j, task: &j.effect.Task, record: j.effect.Claim()}
 	a.record.StartedAt = schemas.NewTime(r.o.Now())
 	err := a.hold()
 	if err == nil && !a.givenUp() {
@@ -110,14 +110,14 @@ func (a *attempt) hold() (err error) {
 	if err = checkKey(a.effect.Key); err != nil {
 		return err
 	}
-	a.lease, err = a.leases.take(a.effect.Key)
+	a.lease, err = a.runner.leases.take(a.effect.Key)
 	if !errors.Is(err, errLeaseTaken) {
 		return asFault(err)
 	}
-	if err = a.reap(a.closing, []*tree{a.treeOf(a.effect.Key, 0)}); err != nil {
+	if err = a.runner.reap(a.runner.closing, []*tree{a.runner.treeOf(a.effect.Key, 0)}); err != nil {
 		return err
 	}
-	a.lease, err = a.leases.take(a.effect.Key)
+	a.lease, err = a.runner.leases.take(a.effect.Key)
 	if errors.Is(err, errLeaseTaken) {
 		return &HeldError{Keys: []string{a.effect.Key}}
 	}
@@ -131,7 +131,7 @@ func (a *attempt) perform(b *buffers) error {
 	defer a.sink.close()
 	err := a.prepare()
 	if err == nil {
-		err = asFault(a.o.Durable())
+		err = asFault(a.runner.o.Durable())
 	}
 	if err == nil {
 		var end exit
@@ -171,7 +171,7 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 		out.abandon()
 		return exit{}, a.explainStart(err)
 	}
-	a.record.StartedAt = schemas.NewTime(a.reportStart(a.job, p.pid))
+	a.record.StartedAt = schemas.NewTime(a.runner.reportStart(a.job, p.pid))
 	out.pump(a.sink)
 	end := a.supervise(p, limit)
 	if a.input != nil {
@@ -196,7 +196,7 @@ func (a *attempt) limit() *limit {
 	if a.task.Deadline.IsZero() {
 		return l
 	}
-	if d := a.task.Deadline.Sub(a.o.Now()); l == nil || d < l.after {
+	if d := a.task.Deadline.Sub(a.runner.o.Now()); l == nil || d < l.after {
 		l = &limit{cause{schemas.OutcomeTimedOut, fmt.Sprintf("the time for the whole of %s is over; this run was "+
 			"ended after %s", a.effect.Owner, max(d, 0).Round(time.Millisecond))}, d}
 	}
@@ -217,9 +217,9 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	var end exit
 	began := time.Now()
 	end.stopped = a.waitOrStop(ended, l)
-	t := &tree{pid: p.pid, marks: a.marks, key: a.effect.Key, lease: a.lease}
-	h := a.newHunt(t)
-	kill := time.Now().Add(a.o.Grace)
+	t := &tree{pid: p.pid, marks: a.runner.marks, key: a.effect.Key, lease: a.lease}
+	h := a.runner.newHunt(t)
+	kill := time.Now().Add(a.runner.o.Grace)
 	if end.stopped != nil {
 		if end.stuck = h.stopFirst(p.pid, ended, kill); end.stuck != nil {
 			return end
@@ -230,7 +230,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {
 		return end
 	}
-	end.stuck = h.finish(a.hurry, kill)
+	end.stuck = h.finish(a.runner.hurry, kill)
 	end.left = len(h.signalled)
 	return end
 }

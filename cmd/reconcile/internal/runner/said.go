@@ -82,7 +82,7 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 		return agentio.Said{}, err
 	case !a.task.Answer:
 		said, err := agentio.Read(a.task.Output, out)
-		if errors.Is(err, agentio.ErrEmpty) && a.o.Specs != "" && askedBy(a.root, a.o.Specs, a.effect.Key) {
+		if errors.Is(err, agentio.ErrEmpty) && a.runner.o.Specs != "" && askedBy(a.runner.root, a.runner.o.Specs, a.effect.Key) {
 			return agentio.Said{}, nil // it asked by command, and waits for the answer
 		}
 		return said, err
@@ -104,8 +104,8 @@ func (a *attempt) cleanStdout(out []byte) ([]byte, error) {
 	case "text":
 		return []byte(a.cleanText(out)), nil
 	case "json":
-		if len(out) > a.o.ResultLimit {
-			return nil, fmt.Errorf("stdout is no result: it is longer than %d bytes", a.o.ResultLimit)
+		if len(out) > a.runner.o.ResultLimit {
+			return nil, fmt.Errorf("stdout is no result: it is longer than %d bytes", a.runner.o.ResultLimit)
 		}
 		return a.jsonResult("stdout", out)
 	}
@@ -114,13 +114,13 @@ func (a *attempt) cleanStdout(out []byte) ([]byte, error) {
 
 // cleanText returns stdout as text.
 func (a *attempt) cleanText(out []byte) string {
-	cut := len(out) > a.o.ResultLimit
+	cut := len(out) > a.runner.o.ResultLimit
 	if cut {
-		out = a.secrets.trimPartial(out)
+		out = a.runner.secrets.trimPartial(out)
 	}
-	text := strings.TrimSpace(printable(a.cleanLines(out)))
+	text := strings.TrimSpace(printable(a.runner.cleanLines(out)))
 	if cut {
-		text = strings.ToValidUTF8(text[:min(len(text), a.o.ResultLimit)], "") + agentio.CutMark
+		text = strings.ToValidUTF8(text[:min(len(text), a.runner.o.ResultLimit)], "") + agentio.CutMark
 	}
 	return text
 }

@@ -140,24 +140,24 @@ func (s *secrets) longest() int {
 
 // filter redacts one stream of text.
 type filter struct {
-	*Runner
+	runner *Runner
 	stream hidden.Stream
 }
 
-func (r *Runner) newFilter() *filter { return &filter{Runner: r, stream: hidden.Stream{Mark: private}} }
+func (r *Runner) newFilter() *filter { return &filter{runner: r, stream: hidden.Stream{Mark: private}} }
 
 // lines filters whole lines, or pieces of a long line from cut.
 func (f *filter) lines(b []byte) []byte {
-	b = f.secrets.remove(f.stream.Hide(b))
-	if f.o.Redact != nil {
-		b = f.o.Redact(b)
+	b = f.runner.secrets.remove(f.stream.Hide(b))
+	if f.runner.o.Redact != nil {
+		b = f.runner.o.Redact(b)
 	}
 	return b
 }
 
 // cut returns where to cut a long line: not inside a secret, and not inside a word if possible.
 func (f *filter) cut(b []byte) int {
-	margin := max(overlap, f.secrets.longest(), len(privateEnd))
+	margin := max(overlap, f.runner.secrets.longest(), len(privateEnd))
 	cut := len(b) - margin
 	if cut <= 0 {
 		return len(b)
@@ -166,7 +166,7 @@ func (f *filter) cut(b []byte) int {
 		cut = max(cut-margin, 0) + i + 1
 	}
 	for {
-		i := f.secrets.straddler(b, cut)
+		i := f.runner.secrets.straddler(b, cut)
 		if i <= 0 {
 			return cut
 		}

@@ -24,8 +24,8 @@ type tree struct {
 
 // hunt ends some process trees.
 type hunt struct {
-	*Runner
-	trees []*tree
+	runner *Runner
+	trees  []*tree
 	// met are the processes that were seen, by number, with their start times: a descendant stays one after its parents are
 	// gone.
 	met       map[int]string
@@ -33,7 +33,7 @@ type hunt struct {
 }
 
 func (r *Runner) newHunt(trees ...*tree) *hunt {
-	return &hunt{Runner: r, trees: trees, met: map[int]string{}, signalled: map[int]bool{}}
+	return &hunt{runner: r, trees: trees, met: map[int]string{}, signalled: map[int]bool{}}
 }
 
 // The kinds of signals: SIGTERM or SIGKILL.
@@ -112,7 +112,7 @@ func (r *Runner) runsItself(key string) bool {
 // stopFirst signals a whole tree and returns when its first process has ended; after kill it sends SIGKILL.
 func (h *hunt) stopFirst(pid int, ended <-chan struct{}, kill time.Time) error {
 	h.signalAll(pid, graceful)
-	if waitFor(ended, h.hurry, time.Until(kill)) {
+	if waitFor(ended, h.runner.hurry, time.Until(kill)) {
 		return nil
 	}
 	h.signalAll(pid, forced)

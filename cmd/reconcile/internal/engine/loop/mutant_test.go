@@ -9,7 +9,7 @@ import (
 // faults are those in finding what differs from the settled tree, which the comparison with whole runs must notice, and in how
 // long the lock of the tree is held.
 var faults = []mutants.Mutant{
-	{"what becomes due is forgotten", "../../../../../state/base.go", "range u.base.clocks {\n\t\tu.touch", "range u.base.clocks[:0] {\n\t\tu.touch"},
+	{"what becomes due is forgotten", "../../../../../state/base.go", "range u.base.clocks {\n\t\tu.update.touch", "range u.base.clocks[:0] {\n\t\tu.update.touch"},
 	{"who refers to what changed is forgotten", "../../../../../state/base.go", "\tu.touchReferrers()\n", ""},
 	{"inputs are forgotten", "../../../../../state/base.go", "\tu.inputs()\n", ""},
 	{"inputs are not looked at before a node starts", "turn.go", "if owner := s.tree.Entry(e.Owner); s.endedSinceScan && ",
