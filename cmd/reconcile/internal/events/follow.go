@@ -91,7 +91,7 @@ func (f *Follower) poll() (b Batch, more bool, err error) {
 	return b, more, err
 }
 
-// over reports whether the file is complete: it was replaced by another one, or there is none yet.
+// over reports whether the file is complete: it was replaced by another one, or does not exist yet.
 func (f *Follower) over() (bool, error) {
 	if f.file == nil {
 		return true, nil
@@ -163,7 +163,7 @@ func (f *Follower) begin(file *os.File, info fs.FileInfo) {
 	f.tally.headed = false
 }
 
-// advance opens the next file; false if there is none yet. The end of its writer tore an incomplete last line.
+// advance opens the next file; false if it does not exist yet. The end of its writer tore an incomplete last line.
 func (f *Follower) advance() (bool, error) {
 	for {
 		file, info, again, err := f.successor()
@@ -212,7 +212,7 @@ func (f *Follower) successor() (file *os.File, info fs.FileInfo, again bool, err
 	return nil, nil, true, file.Close()
 }
 
-// unread reports whether a rotated file follows what was read. It seeks to the file's beginning.
+// unread reports whether a rotated file follows the read one. It seeks to the file's beginning.
 func (f *Follower) unread(old *os.File) (bool, error) {
 	if f.file == nil {
 		return true, nil

@@ -87,7 +87,7 @@ type gitleaksAllow struct {
 	StopWords   []string `toml:"stopwords"`
 }
 
-// ownRules are replaced by rules of our own, each of which finds more in text without a known file name.
+// ownRules replace rules of gitleaks; each of ours finds more in text without a known file name.
 var ownRules = []string{
 	"private-key", "pkcs12-file", "hashicorp-tf-password", "nuget-config-password", "freemius-secret-key",
 	"kubernetes-secret-yaml",

@@ -49,7 +49,7 @@ type attempt struct {
 	input   *os.File // feeds stdin in the background; may be nil
 	command command
 	memory  string // the agent's recall of earlier work
-	// interrupted is why there is no record.
+	// interrupted is the reason why there is no record; "" if there is one.
 	interrupted string
 	warning     string // a note that is not part of the record
 }
@@ -124,8 +124,8 @@ func (a *attempt) hold() (err error) {
 	return asFault(err)
 }
 
-// perform runs the command under the held lease, and fills in the record. An error means that the command could not be run,
-// or did not leave what it promised.
+// perform runs the command under the held lease, and fills in the record. An error means that the command could not be
+// run, or that its declared results are missing.
 func (a *attempt) perform(b *buffers) error {
 	a.sink = a.newSink()
 	defer a.sink.close()
@@ -149,7 +149,7 @@ func (a *attempt) perform(b *buffers) error {
 
 // exit is how a command ended.
 type exit struct {
-	stopped *cause // why it was stopped; nil: it ended by itself
+	stopped *cause // the reason why it was stopped; nil: it ended on its own
 	status  exitStatus
 	left    int   // remaining processes that were ended
 	lost    error // why the status is unknown
@@ -235,7 +235,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	return end
 }
 
-// waitOrStop returns nil when the command has ended by itself, else why it must be stopped.
+// waitOrStop returns nil if the command has ended on its own, else the reason to stop it.
 func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
 	var late <-chan time.Time
 	if l != nil {

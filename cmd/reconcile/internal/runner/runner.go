@@ -44,7 +44,7 @@ type Options struct {
 	// Durable makes this process's records of the submitted effects durable; no command starts before it has returned. It is
 	// called concurrently. Default: no-op.
 	Durable func() error
-	// Memory reminds agents, and keeps what they say; nil: there is none.
+	// Memory recalls for agents, and learns from their output; nil: disabled.
 	Memory Memory
 	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": none.
 	Specs string
@@ -54,7 +54,7 @@ type Options struct {
 type Memory interface {
 	// Recall returns what an agent is to know of earlier work, as a section of a prompt; "" for nothing.
 	Recall(controllers.Recall) string
-	// Learn returns what is to be kept of what an agent said, and the number of tokens of that.
+	// Learn returns the observations in an agent's output, and the number of tokens of the output.
 	Learn(controllers.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
 }
 

@@ -4,7 +4,7 @@ package runner
 
 import "golang.org/x/sys/unix"
 
-// member is a whole process group here: there is no portable way to inspect other processes.
+// member is a whole process group on this system: there is no portable way to inspect other processes.
 type member struct{ pid, group int }
 
 func (m member) inGroup(pgid int) bool { return m.pid == pgid }

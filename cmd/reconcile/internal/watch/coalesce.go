@@ -60,7 +60,7 @@ func (c *coalescer) touch(now time.Time) {
 
 func (c *coalescer) pending() bool { return c.hint.Full || len(c.hint.Paths) > 0 }
 
-// due returns when to report the hint; ok is false if there is none.
+// due returns the time to report the hint; ok is false without a hint.
 func (c *coalescer) due() (at time.Time, ok bool) {
 	if !c.pending() {
 		return time.Time{}, false

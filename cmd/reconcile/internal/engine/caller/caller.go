@@ -1,5 +1,5 @@
-// Package caller identifies the caller of this process: a person, or a run of an agent. A run may not do what is
-// reserved for people, and it acts as its own agent.
+// Package caller identifies the caller of this process: a person, or a run of an agent. Some operations are only for
+// people, and a run acts as its own agent.
 package caller
 
 import (

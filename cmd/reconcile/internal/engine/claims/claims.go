@@ -40,7 +40,7 @@ type Claim struct {
 type Remote interface {
 	// Take claims keys, or renews our own claims, and returns those that another reconciler holds.
 	Take(ctx context.Context, keys []string) (refused []Claim, err error)
-	// Renew returns the keys whose claims are no longer ours.
+	// Renew returns the keys whose claims were lost.
 	Renew(ctx context.Context, keys []string) (lost []string, err error)
 	// Drop releases claims; it ignores claims of others.
 	Drop(ctx context.Context, keys []string) error

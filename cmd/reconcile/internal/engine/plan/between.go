@@ -82,7 +82,7 @@ func planTree(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the tree: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // what is left of it, the system clears away
+	defer os.RemoveAll(dir) // the system removes the rest
 	m, err := c.Checkout(ctx, repo, base, head, dir)
 	if err != nil {
 		return nil, err

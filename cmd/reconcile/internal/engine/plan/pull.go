@@ -64,7 +64,7 @@ var pullKeys = mirror.Keys{"reconcile plan --pull-request"}
 
 // CommentResult is the outcome of [Comment].
 type CommentResult struct {
-	// At is the commit of the pull request if it is none of the planned ones: then no comment was written.
+	// At is the commit of the pull request if it is not one of the planned ones: then no comment was written.
 	At string
 	// Did is the change of the comment.
 	Did github.Stuck

@@ -321,7 +321,7 @@ func (s *suite) recall() {
 	s.wantErr("agent", err, memstore.ErrInvalid)
 	_, err = s.Recall(s.Context(), memstore.Request{Agent: "engineer", Issue: -1})
 	s.wantErr("issue", err, memstore.ErrInvalid)
-	// What was recalled counts: with all else equal it comes first.
+	// The number of recalls counts: with all else equal the recalled one comes first.
 	b := s.learn(observation("engineer", 1, noon(), entry("Zebras have stripes")))
 	for range 3 {
 		if _, err := s.Recall(s.Context(), memstore.Request{Agent: "engineer", Issue: 1, Context: "stripes"}); err != nil {

@@ -14,11 +14,11 @@ import (
 
 // Accounts of the emulator.
 const (
-	Bot      = "reconcile-rig" // whom the client under test speaks for: may write to the repositories
+	Bot      = "reconcile-rig" // the account of the client under test: may write to the repositories
 	Owner    = "octo"          // owns the repositories
 	Mona     = "mona"          // a collaborator
-	Stranger = "hubot"         // anybody else
-	Org      = "acme"          // an organization, in whose team Team Mona is
+	Stranger = "hubot"         // any other account
+	Org      = "acme"          // an organization, with the team Team that Mona is in
 	Team     = "releasers"
 )
 
@@ -27,15 +27,16 @@ var accounts = []string{Owner, Bot, Mona, Stranger}
 // Token returns the token of an account.
 func Token(login string) string { return "rig-token-of-" + login }
 
-// emulator is the process that all rigs of a test program share. It ends with the program, whose end of a pipe it reads.
+// emulator is the process that all rigs of a test program share. It ends with the program, since it reads from a pipe
+// that the program holds.
 type emulator struct {
 	url *url.URL
-	dir string    // of the installed parts
-	in  io.Writer // the pipe whose end it waits for; kept, so that it does not end before
+	dir string    // the folder of the installed parts
+	in  io.Writer // the write end of the pipe that it waits for; kept open
 
 	mu   sync.Mutex
-	n    int            // repositories made
-	used map[string]int // how often a token was
+	n    int            // repositories created
+	used map[string]int // the number of uses of each token
 }
 
 // running starts the emulator once for the program.
@@ -55,7 +56,7 @@ func startEmulator() (*emulator, error) {
 	}
 	program := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, "node_modules", "emulate", "dist", "api.js"))}
 	if !strings.HasPrefix(program.Path, "/") {
-		program.Path = "/" + program.Path // C:/…
+		program.Path = "/" + program.Path // C:/… on Windows
 	}
 	cmd := exec.Command(node(dir), "--input-type=module", "--eval", string(server), program.String())
 	complaints := new(strings.Builder)
@@ -85,12 +86,12 @@ func startEmulator() (*emulator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the emulator of GitHub: %w", err)
 	}
-	u.Host = "127.0.0.1:" + u.Port() // "localhost" may be looked up elsewhere
+	u.Host = "127.0.0.1:" + u.Port() // the resolver may map "localhost" to another address
 	e := &emulator{url: u, dir: dir, in: stdin, used: map[string]int{}}
 	return e, e.makeTeam()
 }
 
-// makeTeam makes Team, with Mona in it.
+// makeTeam creates Team, with Mona in it.
 func (e *emulator) makeTeam() error {
 	team := map[string]any{"name": Team, "privacy": "closed"}
 	if err := e.do(Token(Owner), "POST", "/orgs/"+Org+"/teams", team, nil); err != nil {
@@ -100,7 +101,7 @@ func (e *emulator) makeTeam() error {
 	return e.do(Token(Owner), "PUT", member, map[string]any{"role": "member"}, nil)
 }
 
-// seeds is what the emulator begins with: accounts and their tokens.
+// seeds is the initial data of the emulator: accounts and their tokens.
 func seeds() any {
 	users, tokens := []map[string]any{}, map[string]any{}
 	for _, login := range accounts {
@@ -113,14 +114,14 @@ func seeds() any {
 	return map[string]any{"tokens": tokens, "github": map[string]any{"users": users, "orgs": orgs}}
 }
 
-// The emulator gives each token 5000 requests in an hour, which a program that makes many repositories would use up. So each
-// account has several there, of which nobody but the emulator knows.
+// The emulator gives each token 5000 requests in an hour, which a program with many repositories would use up. So each
+// account has several tokens in the emulator, which clients do not see.
 const (
 	tokensEach = 50
 	usesEach   = 4500
 )
 
-// token is what the emulator is told in the place of an account's token.
+// token returns one of the emulator's tokens for an account.
 func (e *emulator) token(of string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,7 +136,7 @@ func numbered(token string, n int) string {
 	return fmt.Sprintf("%s-%d", token, n)
 }
 
-// repository returns a name that no other rig of this program has.
+// repository returns a repository name that is unique in this program.
 func (e *emulator) repository() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// What the emulator lacks: reactions to comments, the comments on all issues (it takes "comments" for a number), and
-// GraphQL as far as the client asks it.
+// The features that the emulator lacks: reactions to comments, the comments on all issues (it parses "comments" as a
+// number), and the GraphQL queries of the client.
 
 // reaction is one account's reaction to a comment.
 type reaction struct {
@@ -30,7 +30,7 @@ type user struct {
 
 var reactionPath = regexp.MustCompile(`^/repos/[^/]+/[^/]+/issues/comments/(\d+)/reactions(?:/(\d+))?$`)
 
-// reactionsOf returns what an account put under a comment.
+// reactionsOf returns an account's reactions to a comment.
 func (p *proxy) reactionsOf(login string, comment int64) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *proxy) reactionsCall(login string, r *http.Request, body []byte) (a ans
 	return answer{status: http.StatusNoContent, header: http.Header{}}, true
 }
 
-// react adds a reaction, or finds the one that is there.
+// react adds a reaction, or returns the existing one.
 func (p *proxy) react(comment int64, me user, body []byte) answer {
 	var asked struct{ Content string }
 	if err := json.Unmarshal(body, &asked); err != nil {
@@ -89,21 +89,21 @@ func (p *proxy) react(comment int64, me user, body []byte) answer {
 	return reply(http.StatusCreated, r)
 }
 
-// allComments reports whether a request is for the comments on all issues of a repository, and which one.
+// allComments reports whether a request is for the comments on all issues of a repository, and returns the repository.
 func allComments(r *http.Request) (repo string, is bool) {
 	repo, is = strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/repos/"), "/issues/comments")
 	return repo, is && r.Method == http.MethodGet
 }
 
-// comment is one on any issue, and what the emulator says of it.
+// comment is a comment on any issue, with the emulator's data.
 type comment struct {
 	Created time.Time `json:"created_at"`
 	Updated time.Time `json:"updated_at"`
 	raw     json.RawMessage
 }
 
-// comments answers with a page of the comments on all issues, the oldest first. They are collected again only after
-// something was written, so that it does not take as long as asking for each issue.
+// comments answers with a page of the comments on all issues, the oldest first. It collects them again only after a
+// write, since that takes one request for each issue.
 func (p *proxy) comments(r *http.Request, repo string) (answer, error) {
 	p.mu.Lock()
 	all, at, writes := p.collected, p.collectedAt, p.writes
@@ -127,7 +127,7 @@ func (p *proxy) comments(r *http.Request, repo string) (answer, error) {
 	return page(r, raws), nil
 }
 
-// wrote is told of everything that may have changed comments, when it is done.
+// wrote is called after every request that may have changed comments.
 func (p *proxy) wrote() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +157,7 @@ func (p *proxy) collect(token, repo string) ([]comment, error) {
 	return all, nil
 }
 
-// everything reads a list of the emulator to its end.
+// everything reads all pages of a list of the emulator.
 func everything[T any](e *emulator, token, path string) ([]T, error) {
 	var all []T
 	for n := 1; ; n++ {
@@ -171,7 +171,7 @@ func everything[T any](e *emulator, token, path string) ([]T, error) {
 	}
 }
 
-// page answers with the page of a list that was asked for.
+// page answers with the requested page of a list.
 func page[T any](r *http.Request, all []T) answer {
 	n, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	size, _ := strconv.Atoi(r.URL.Query().Get("per_page"))
@@ -197,7 +197,7 @@ func (e *emulator) account(login string) (u user, err error) {
 	return u, e.do(Token(login), http.MethodGet, "/user", nil, &u)
 }
 
-// graphqlError answers as GraphQL does when it refuses: with status 200.
+// graphqlError answers as GraphQL does for a rejected query: with status 200.
 func graphqlError(kind, format string, args ...any) answer {
 	return reply(http.StatusOK, map[string]any{
 		"data":   nil,
@@ -227,7 +227,7 @@ type commitInput struct {
 	} `json:"fileChanges"`
 }
 
-// graphql answers the two questions that the client asks.
+// graphql answers the two queries of the client.
 func (p *proxy) graphql(login string, body []byte) answer {
 	var asked struct {
 		Query     string
@@ -261,7 +261,7 @@ func (p *proxy) graphql(login string, body []byte) answer {
 	return graphqlError("", "Parse error on %q", asked.Query)
 }
 
-// commit makes a commit with the emulator's git objects.
+// commit creates a commit with the emulator's git objects.
 func (p *proxy) commit(token string, in commitInput) answer {
 	git := "/repos/" + in.Branch.Repository + "/git/"
 	var ref struct{ Object struct{ SHA string } }
@@ -302,7 +302,7 @@ func (p *proxy) commit(token string, in commitInput) answer {
 	}})
 }
 
-// entries makes blobs of the files, and returns what a tree needs of them.
+// entries creates blobs of the files, and returns their entries of a tree.
 func (p *proxy) entries(token, git string, in commitInput) ([]map[string]any, error) {
 	var entries []map[string]any
 	for _, f := range in.Changes.Additions {

@@ -12,7 +12,7 @@ import (
 	"runtime"
 )
 
-// What is installed, by name, version and the digest of each package.
+// The parts to install: name, version and digest of each package.
 var (
 	//go:embed package.json
 	packages []byte
@@ -22,7 +22,7 @@ var (
 	server []byte
 )
 
-// Folder returns where the parts of the rig are installed for this user: another folder for each set of versions.
+// Folder returns the folder of the installed parts for this user: one for each set of versions.
 func Folder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -32,8 +32,8 @@ func Folder() (string, error) {
 	return filepath.Join(cache, "reconcile", fmt.Sprintf("githubtest-%x", digest[:6])), nil
 }
 
-// Install installs the parts of the rig, unless they are there, and returns their folder. It needs npm, and is the only
-// thing here that goes to the network. No script of a package is run, and each is what it was when it was chosen.
+// Install installs the missing parts of the rig, and returns their folder. It needs npm, and is the only function here
+// that uses the network. It runs no script of a package, and verifies each package by its digest.
 func Install(ctx context.Context) (string, error) {
 	folder, err := Folder()
 	if err != nil {
@@ -58,9 +58,9 @@ func Install(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if found(folder) == nil {
-		return folder, nil // another process was first
+		return folder, nil // another process was faster
 	}
-	if err := os.RemoveAll(folder); err != nil { // something is missing from it
+	if err := os.RemoveAll(folder); err != nil { // incomplete
 		return "", err
 	}
 	return folder, os.Rename(fresh, folder)
@@ -83,7 +83,7 @@ func install(ctx context.Context, npm, dir string) error {
 	return found(dir)
 }
 
-// trim removes the descriptions of servers that are not spoken with: 350 MB.
+// trim removes the descriptions of servers that are not used: 350 MB.
 func trim(dir string) error {
 	all, err := filepath.Glob(filepath.Join(dir, "node_modules", "@octokit", "openapi", "generated", "*.json"))
 	if err != nil {
@@ -97,12 +97,12 @@ func trim(dir string) error {
 	return err
 }
 
-// description is the file with GitHub's description of its API.
+// description is the file with GitHub's API description.
 func description(dir string) string {
 	return filepath.Join(dir, "node_modules", "@octokit", "openapi", "generated", "api.github.com.json")
 }
 
-// node is the program that comes with the rig: what the machine has may be too old for the emulator.
+// node is the Node.js that comes with the rig: the machine's version may be too old for the emulator.
 func node(dir string) string {
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
 	if arch == "" {
@@ -118,7 +118,7 @@ func node(dir string) string {
 	return filepath.Join(dir, "node_modules", name, "bin", program)
 }
 
-// found returns an error when something is not in its place.
+// found returns an error if a part is missing.
 func found(dir string) error {
 	for _, file := range []string{node(dir), description(dir), filepath.Join(dir, "node_modules", "emulate", "package.json")} {
 		if _, err := os.Stat(file); err != nil {

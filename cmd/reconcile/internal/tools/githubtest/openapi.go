@@ -13,14 +13,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// api judges requests by GitHub's description of its API (OpenAPI 3.0). It may be used by several goroutines.
+// api validates requests by GitHub's API description (OpenAPI 3.0). It is safe for concurrent use.
 type api struct {
 	doc    map[string]any
 	routes map[string][]route // by method, lower case, and number of parts
 
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
-	schemas  map[string]*jsonschema.Schema // by place
+	schemas  map[string]*jsonschema.Schema // by their pointer in the description
 }
 
 // route is a path of the description.
@@ -31,7 +31,7 @@ type route struct {
 
 func routeKey(method string, parts []string) string { return fmt.Sprint(method, " ", len(parts)) }
 
-// base names the description among the schemas.
+// base is the name of the description among the schemas.
 const base = "https://api.rig.test/openapi.json"
 
 var (
@@ -61,13 +61,13 @@ func readDescription(file string) (*api, error) {
 			a.routes[key] = append(a.routes[key], route{template, parts})
 		}
 	}
-	a.compiler.Draft = jsonschema.Draft4 // of OpenAPI 3.0's relatives the nearest
+	a.compiler.Draft = jsonschema.Draft4 // the most similar draft to OpenAPI 3.0
 	a.compiler.AssertFormat = true
 	descriptions[file] = a
 	return a, a.compiler.AddResource(base, bytes.NewReader(data))
 }
 
-// check returns what is wrong with a request. GraphQL is described elsewhere, and judged by who answers it.
+// check returns the problems of a request. It does not check GraphQL, which this description does not cover.
 func (a *api) check(method string, u *url.URL, body []byte) []string {
 	if u.Path == "/graphql" {
 		return nil
@@ -98,8 +98,8 @@ func escape(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(url.PathEscape(s), "~", "~0"), "%2F", "~1")
 }
 
-// route returns the path of the description that a request's path fits, the one with most literal parts, and the values
-// of its parameters.
+// route returns the path template of the description that matches a request's path, the one with most literal parts, and
+// the values of its parameters.
 func (a *api) route(path, method string) (template string, values map[string]string) {
 	parts := strings.Split(path, "/")
 	best := -1
@@ -111,7 +111,7 @@ func (a *api) route(path, method string) (template string, values map[string]str
 	return template, values
 }
 
-// fit compares a path with a template of as many parts.
+// fit compares a path with a template of the same number of parts.
 func fit(template, parts []string) (values map[string]string, literal int, ok bool) {
 	values = map[string]string{}
 	for i, t := range template {
@@ -131,7 +131,7 @@ func fit(template, parts []string) (values map[string]string, literal int, ok bo
 	return values, literal, true
 }
 
-// parameters checks those of the path and of the query.
+// parameters validates the parameters of the path and of the query.
 func (a *api) parameters(op map[string]any, path map[string]string, query url.Values, at string) []string {
 	var found []string
 	known := map[string]bool{}
@@ -165,7 +165,7 @@ func (a *api) parameters(op map[string]any, path map[string]string, query url.Va
 	return found
 }
 
-// parse reads a parameter as the type that its schema wants.
+// parse parses a parameter with the type of its schema.
 func parse(value string, schema any) any {
 	s, _ := schema.(map[string]any)
 	switch s["type"] {
@@ -180,7 +180,7 @@ func parse(value string, schema any) any {
 	return value
 }
 
-// body checks a request's body. Fields that the description does not know are wrong, too, though it does not say so.
+// body validates a request's body. Unknown fields are problems, too, although the description allows them.
 func (a *api) body(op map[string]any, at string, body []byte) string {
 	described, _ := op["requestBody"].(map[string]any)
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -213,7 +213,7 @@ func (a *api) body(op map[string]any, at string, body []byte) string {
 	return ""
 }
 
-// fieldsOf returns the names of the fields that a schema knows.
+// fieldsOf returns the names of a schema's fields.
 func fieldsOf(schema any) map[string]bool {
 	known := map[string]bool{}
 	s, _ := schema.(map[string]any)
@@ -232,7 +232,7 @@ func fieldsOf(schema any) map[string]bool {
 	return known
 }
 
-// validate judges a value by the schema at a place of the description.
+// validate validates a value by the schema at a pointer of the description.
 func (a *api) validate(ref string, v any) error {
 	schema, err := a.schema(ref)
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// Request is a line of the journal.
+// Request is a line of the journal of requests.
 type Request struct {
 	Method, Path string // with the query
 	Body         string
-	Conditional  bool // it had an If-None-Match
-	Status       int  // of the answer; 0: none was given
-	Done         bool // the emulator got it
+	Conditional  bool // with the header If-None-Match
+	Status       int  // of the answer; 0: no answer
+	Done         bool // the emulator received it
 }
 
 // Reads reports whether the request changes nothing.
 func (r Request) Reads() bool { return r.Method == http.MethodGet }
 
-// Fault is what goes wrong with a request. The zero value drops it before anything is done.
+// Fault is a fault to inject into a request. The zero value drops the request before it has an effect.
 type Fault struct {
-	After  bool        // do what was asked first
-	Status int         // answer this; 0: cut the connection
+	After  bool        // forward the request first
+	Status int         // of the answer; 0: cut the connection
 	Header http.Header // of the answer
 	Body   string      // of the answer; "": a message in GitHub's form
 	Half   bool        // cut the connection in the middle of the answer; with After and no Status, of the real one
@@ -48,12 +48,12 @@ type proxy struct {
 	api      *api
 
 	mu         sync.Mutex
-	under      int // requests under way
+	under      int // requests in progress
 	journal    []Request
 	plans      []*plan
 	violations []string
 	reactions  map[int64][]reaction
-	last       int64 // id of a reaction
+	last       int64 // id of the last reaction
 
 	writes      int       // how often something was written
 	collected   []comment // those on all issues, as they were after collectedAt writes; nil: never collected
@@ -84,7 +84,7 @@ func (r *Rig) Journal() []Request {
 	return page
 }
 
-// Violations returns what was wrong with requests, for people.
+// Violations returns the problems of the requests, for people.
 func (r *Rig) Violations() []string {
 	r.proxy.mu.Lock()
 	defer r.proxy.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.write(w, fault != nil && fault.Half)
 }
 
-// begin notes that a request came, and returns what is to go wrong with it, if anything.
+// begin records the start of a request, and returns the fault to inject, if any.
 func (p *proxy) begin(r *http.Request, path string, body []byte) *Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,7 +194,7 @@ func (a answer) write(w http.ResponseWriter, half bool) {
 	}
 }
 
-// pass does what was asked.
+// pass forwards the request.
 func (p *proxy) pass(r *http.Request, body []byte) answer {
 	login, known := p.who(r)
 	if !known {
@@ -228,7 +228,7 @@ func (p *proxy) answer(r *http.Request, body []byte) (answer, error) {
 	return p.forward(r, body)
 }
 
-// who returns the account of a request's token; "" when there is none.
+// who returns the account of a request's token; "" without one.
 func (p *proxy) who(r *http.Request) (login string, known bool) {
 	token := tokenOf(r)
 	if token == "" {

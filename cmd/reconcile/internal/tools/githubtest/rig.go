@@ -50,7 +50,7 @@ func Start(t testing.TB) *Rig {
 	return r
 }
 
-// New returns a rig with a fresh repository, for programs that are no tests. The caller closes it.
+// New returns a rig with a new repository, for programs other than tests. The caller closes it.
 func New() (*Rig, error) {
 	e, err := running()
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Rig) prepare() error {
 	return nil
 }
 
-// Close ends the proxy. The repository stays in the emulator, where nobody asks for it again.
+// Close ends the proxy. The repository stays in the emulator, unused.
 func (r *Rig) Close() { r.server.Close() }
 
 // Do calls the emulator as an account, past the proxy: what people do meanwhile. out may be nil.
