@@ -1,13 +1,13 @@
-// Package githubtest is a GitHub for tests: an emulator of it by others, which runs on loopback and keeps state, behind a
-// proxy of our own that makes it harder to please.
+// Package githubtest is a GitHub for tests: a third-party emulator, which runs on loopback and keeps state, behind a proxy
+// that is stricter.
 //
-// The proxy gives answers ETags and honours conditions, refuses tokens that it does not know, applies "since" where the
-// emulator forgets it, fails on command (Fail) before or after what was asked is done, and writes down every request
-// (Journal). Each request is checked against GitHub's own description of its API: what GitHub would not understand fails
-// the test. What the emulator lacks is added here: reactions, the list of the comments on all issues, and of GraphQL the
-// viewer and createCommitOnBranch.
+// The proxy adds ETags to answers and handles conditional requests, rejects unknown tokens, applies "since" where the
+// emulator ignores it, injects faults (Fail) before or after it forwards a request, and records every request (Journal).
+// Each request is validated by GitHub's API description: a request that GitHub would not accept fails the test. The proxy
+// adds the features that the emulator lacks: reactions, the list of the comments on all issues, and of GraphQL the viewer
+// and createCommitOnBranch.
 //
-// The emulator, Node to run it with and the description are npm packages, at the versions and with the digests of
-// package-lock.json. Install puts them in a folder of the user's cache, which "go run ./cmd/reconcile/internal/tools/check
-// github" does. Start skips a test, and says so, where they are missing; with RECONCILE_GITHUB_TESTS=required it fails.
+// The emulator, Node.js and the description are npm packages, at the versions and with the digests of package-lock.json.
+// Install puts them in a folder of the user's cache, which "go run ./cmd/reconcile/internal/tools/check github" does. Start
+// skips a test, with a message, if they are missing; with RECONCILE_GITHUB_TESTS=required it fails.
 package githubtest
