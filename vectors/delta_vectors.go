@@ -151,8 +151,8 @@ func (s *Stored) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item
 	return slices.CompactFunc(made, func(a, b knn.Item) bool { return a.ID == b.ID }), err
 }
 
-// LacksVectors reports whether there are texts without vectors, because the embedder was not available when they were
-// indexed.
+// LacksVectors reports whether the index lacks vectors of some texts, because the embedder was not available when they
+// were indexed.
 func (x *Index) LacksVectors() bool { return x.near == nil && !x.WordsOnly || x.lacks }
 
 // lacking reports whether the delta has no vector of a fresh text.

@@ -22,7 +22,7 @@ type Index struct {
 	lacks bool        // it has texts that should have vectors
 }
 
-// Open calls Load and Ready.
+// Open opens a stored snapshot and its changes as an index, by [Load] and [Stored.Ready].
 func Open(snapshot, changes []byte, o Options) (*Index, error) {
 	s, err := Load(snapshot, changes, o)
 	if err != nil {
@@ -31,7 +31,8 @@ func Open(snapshot, changes []byte, o Options) (*Index, error) {
 	return s.Ready()
 }
 
-// Ready returns the index of the stored snapshot and delta. The error is ErrDamaged.
+// Ready merges the delta, if there is one, into the stored snapshot, and returns the index, which is ready for
+// searches. The error is ErrDamaged.
 func (s *Stored) Ready() (*Index, error) {
 	if s.delta != nil {
 		m, err := s.merge(func(error) {}) // who made the delta was warned
@@ -82,13 +83,15 @@ func (m *merging) index() (x *Index, err error) {
 	return x, nil
 }
 
-// Changed returns how many texts and nodes differ from the snapshot. If there are many, build a new snapshot.
+// Changed returns how many texts of the index, or nodes of its graph, have changed since the snapshot, whichever are
+// more. If there are many, build a new snapshot.
 func (x *Index) Changed() int { return max(len(x.docs), x.graph.Changed()) }
 
-// Graph returns the graph of all nodes.
+// Graph returns the graph of the index, which has all nodes of the snapshot and of the delta.
 func (x *Index) Graph() *graph.Graph { return x.graph }
 
-// Verify checks the whole snapshot, including sections that are otherwise checked on their first use.
+// Verify checks the base snapshot, its graph, its word index and its vectors for damage, including sections that are
+// otherwise checked on their first use.
 func (x *Index) Verify() error {
 	if err := x.base.verify(x.data); err != nil {
 		return err

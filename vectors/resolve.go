@@ -10,8 +10,8 @@ import (
 	"reconcile.dev/reconcile/vectors/source"
 )
 
-// Resolve returns the node that a user names: by its id, by folder and symbol ("state/:Tree.Entry"), or by a folder
-// without its slash.
+// Resolve resolves a word to a node of the graph: by the node's id, by the alias of a symbol ("state/:Tree.Entry"), or
+// by a folder without its slash.
 func (x *Index) Resolve(word string) (graph.Ref, bool) {
 	word = strings.TrimPrefix(word, "./")
 	for _, id := range []string{word, word + "/"} {
@@ -37,8 +37,8 @@ func (x *Index) Resolve(word string) (graph.Ref, bool) {
 	return 0, false
 }
 
-// AtLine returns the node at a line of a file, in the form that compilers and search print ("state/tree.go:120"): of
-// several the one with the fewest lines, of equal ones the one with the first id.
+// AtLine returns the node of the graph whose lines include the line of a place as compilers and search print it
+// ("state/tree.go:120"): of several the one with the fewest lines, of equal ones the one with the first id.
 func (x *Index) AtLine(place string) (graph.Ref, bool) {
 	place = strings.TrimPrefix(place, "./")
 	colon := max(0, strings.LastIndexByte(place, ':'))

@@ -306,7 +306,8 @@ func sumOf(data []byte) uint64 {
 	return xxhash.Sum64(sums)
 }
 
-// Open opens a built snapshot in memory, with the same options, without a file.
+// Open opens the built snapshot as an index of its bytes, in memory and without a file. The options must be those of
+// the build.
 func (s *Snapshot) Open(o Options) (*Index, error) {
 	n := 0
 	if err := s.Write(func(b []byte) error { n += len(b); return nil }); err != nil {

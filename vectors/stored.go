@@ -137,7 +137,8 @@ func (s *Stored) openDelta(data []byte) error {
 	return err
 }
 
-// Confirm compares what Load left out with its sum, which takes as long as to read it. The error is ErrDamaged.
+// Confirm compares the vectors section of the stored snapshot, which Load leaves out, with its checksum. It takes as
+// long as to read it. The error is ErrDamaged.
 func (s *Stored) Confirm() error {
 	for i := range s.base.sections {
 		if v := &s.base.sections[i]; v.kind == sectionVectors && !v.sound() {
@@ -147,10 +148,11 @@ func (s *Stored) Confirm() error {
 	return nil
 }
 
-// Meta returns the metadata of the snapshot.
+// Meta returns the metadata of the stored snapshot.
 func (s *Stored) Meta() Meta { return s.meta }
 
-// Known iterates over all inputs in the order of their names, with their digests when they were indexed.
+// Known iterates over the names and digests of all inputs of the stored snapshot and its delta, in the order of the
+// names. A digest is that of the input when it was indexed.
 func (s *Stored) Known() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {
 		var changed []string
@@ -179,7 +181,7 @@ func (s *Stored) Known() iter.Seq2[string, uint64] {
 	}
 }
 
-// Inputs returns the digest of all inputs, see [DigestInputs].
+// Inputs returns one digest of the names and digests of all known inputs, see [DigestInputs].
 func (s *Stored) Inputs() uint64 { return digestOf(s.Known()) }
 
 // Update returns the index after some inputs were added or changed, and others, by name, removed. It embeds the texts of

@@ -10,7 +10,8 @@ import (
 // errOther ends a comparison.
 var errOther = errors.New("other bytes")
 
-// Same reports whether the snapshot is that one. The error is that of reading the built snapshot.
+// Same reports whether the data of the index are, byte for byte, those that a built snapshot writes. The error is that
+// of reading the built snapshot.
 func (x *Index) Same(as *Snapshot) (bool, error) {
 	rest := x.data
 	err := as.Write(func(b []byte) error {
@@ -32,7 +33,8 @@ type Recall struct {
 	Default, Thorough float64 // shares of the 10 nearest, 1 for all
 }
 
-// Recall asks for the 10 nearest of some vectors of the snapshot, at most n, as searches do and by looking at every vector.
+// Recall measures the recall of the vector search, default and thorough, by the share of the 10 nearest vectors that it
+// finds of those that an exact search finds, for a sample of at most n vectors of the snapshot.
 func (x *Index) Recall(n int) (Recall, error) {
 	r := Recall{Default: 1, Thorough: 1}
 	if x.near == nil || x.near.Slots() == 0 {
@@ -82,7 +84,8 @@ func shareFound(hits, exact [][]knn.Hit) float64 {
 	return float64(found) / float64(max(all, 1))
 }
 
-// Efforts are how many candidates a default and a thorough search keep.
+// Efforts returns how many candidates the index keeps in a normal and in a thorough vector search; 0 if it has no
+// vectors.
 func (x *Index) Efforts() (normal, thorough int) {
 	if x.near == nil {
 		return 0, 0

@@ -35,7 +35,8 @@ type Rank struct {
 	Score float64 `json:"score"`
 }
 
-// Hit describes a result, with lines of its text.
+// Hit describes a node that a search found: its id, kind, score, its ranks by words, vector and graph, the links that
+// it was found via, and a snippet.
 func (x Index) Hit(f *vectors.Found, s *Snippets) Hit {
 	h := Hit{
 		ID: f.ID, Kind: f.Type.String(), Domain: f.Type.Domain().String(), Name: f.Name, Path: f.Path, Line: f.Line, End: f.End,
@@ -55,7 +56,8 @@ func rank(p vectors.Place) *Rank {
 	return &Rank{p.Rank, p.Score}
 }
 
-// Why says by what a result was found.
+// Why explains a hit: its score, and its ranks by words with BM25, by meaning with the cosine, and by relations in the
+// graph.
 func (h *Hit) Why() string {
 	var why []string
 	if h.Named {

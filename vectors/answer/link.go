@@ -62,7 +62,8 @@ type Relation struct {
 	Link  Link   `json:"link"`
 }
 
-// Relation describes a node of a walk by a filter.
+// Relation describes a visited node of a walk through the graph, with its depth and its link from the node before, of
+// the edges that the filter admits.
 func (x Index) Relation(v graph.Visit, f graph.Filter) Relation {
 	n := x.Graph.Node(v.Node)
 	return Relation{ID: n.ID, Kind: n.Type.String(), Path: n.Path, Line: n.Line, Depth: v.Depth, Link: x.between(v.From, v.Node, f)}
@@ -88,7 +89,8 @@ type Cycle struct {
 	Round []Link   `json:"round"` // a shortest way from the first node back to it
 }
 
-// Cycle describes a strongly connected component of the edges that the filter admits, which are of one type.
+// Cycle describes a group of strongly connected nodes of the graph, with their ids and the links of a round through the
+// group. The edges that the filter admits are of one type.
 func (x Index) Cycle(group []graph.Ref, f graph.Filter) Cycle {
 	c := Cycle{Edge: f.Edges[0].String()}
 	for _, r := range group {
@@ -142,7 +144,8 @@ func (f *Fact) String() string {
 	return out + " (" + f.Path + ")"
 }
 
-// Facts are what people stated of a node.
+// Facts lists the facts about a node: its provenances, with their confidence and verifier, and its conflicts with other
+// nodes, with their resolution.
 func (x Index) Facts(r graph.Ref) []Fact {
 	var out []Fact
 	for _, p := range x.Graph.Provenance(r) {

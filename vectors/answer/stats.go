@@ -41,7 +41,8 @@ type Stats struct {
 // CycleEdges are the types of edges whose cycles are searched by default, each separately.
 var CycleEdges = []graph.EdgeType{graph.Calls, graph.Imports}
 
-// Stats returns the figures of the graph; the others are zero.
+// Stats names the statistics of the graph: the numbers of nodes by type and domain, of edges and cycles by type, of
+// components and isolated nodes, and the hub. The other fields are zero.
 func (x Index) Stats() Stats {
 	s := x.Graph.Stats()
 	out := Stats{

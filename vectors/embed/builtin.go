@@ -82,10 +82,11 @@ func checksum(data []byte) uint64 {
 	return h.Sum64()
 }
 
-// AppendTo appends the statistics in the format of the package.
+// AppendTo appends the data of the built-in embedder, its statistics in the format of the package.
 func (b *Builtin) AppendTo(data []byte) []byte { return append(data, b.data...) }
 
-// Open is the embedder of these statistics, which are used as they are and must not change. The error is ErrDamaged.
+// Open returns the built-in embedder of the statistics in data, after checking their size, checksum and dimensions. The
+// bytes are used in place and must not change. The error is ErrDamaged.
 func Open(data []byte) (*Builtin, error) {
 	if len(data) != headerSize+tableRows*buckets || string(data[:len(magic)]) != magic ||
 		checksum(data) != binary.LittleEndian.Uint64(data[sumAt:]) {
@@ -98,10 +99,11 @@ func Open(data []byte) (*Builtin, error) {
 	return &Builtin{data: data, dimensions: int(dimensions), rarities: data[headerSize:]}, nil
 }
 
-// Dimensions is how many numbers the vectors have.
+// Dimensions returns the number of dimensions of the built-in embedder's vectors.
 func (b *Builtin) Dimensions() int { return b.dimensions }
 
-// Model returns the version of the algorithm, the dimensions, and the digest of the statistics.
+// Model returns the name of the built-in model, made of the algorithm's version, the dimensions and the digest of the
+// statistics.
 func (b *Builtin) Model() string {
 	return fmt.Sprintf("builtin %d %d %016x", b.data[len(magic)-1], b.dimensions, binary.LittleEndian.Uint64(b.data[sumAt:]))
 }

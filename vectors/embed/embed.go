@@ -31,18 +31,18 @@ func Text(title, body string) string {
 	return strings.ReplaceAll(title, "\n", " ") + "\n" + body
 }
 
-// Blank reports whether a text has nothing but space.
+// Blank reports whether a text is blank: nothing is left of it without its white space.
 func Blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// Nothing is the vector of a text that says nothing: 1, then zeros.
+// Nothing returns the vector of that many dimensions for a text that says nothing: 1, then zeros.
 func Nothing(dimensions int) []float32 {
 	v := make([]float32, dimensions)
 	v[0] = 1
 	return v
 }
 
-// Unit scales a vector to length 1, the same on every machine. It refuses one without a direction: zero, or with a
-// NaN or infinite number.
+// Unit scales a vector to length 1, and returns an error for a vector without a direction, which is zero or has a NaN
+// or infinite number. The result is the same on every machine.
 func Unit(v []float32) error {
 	sum := 0.0
 	for _, x := range v {

@@ -16,7 +16,8 @@ type Learner struct {
 // NewLearner makes a learner that has no texts.
 func NewLearner() *Learner { return &Learner{counter: newCounter()} }
 
-// Add counts a text that occurs that many times, and appends its features to data, for [Builtin.EmbedFeatures].
+// Add counts the features of the title and body of a text that occurs that many times, and appends the features to
+// data, for [Builtin.EmbedFeatures].
 func (l *Learner) Add(data []byte, text string, times int) []byte {
 	title, body := fields(text)
 	l.title.fill(title)
@@ -33,8 +34,8 @@ func (l *Learner) Add(data []byte, text string, times int) []byte {
 	return appendFeatures(appendFeatures(data, l.title.features), l.body.features)
 }
 
-// Learned makes the embedder of all texts that learners counted, in whatever order. Its vectors will have dimensions
-// numbers, from 1 to [MaxDimensions].
+// Learned makes a built-in embedder of the document frequencies of features that learners counted, in whatever order.
+// Its vectors will have dimensions numbers, from 1 to [MaxDimensions].
 func Learned(dimensions int, learners ...*Learner) *Builtin {
 	all := newCounter()
 	for _, l := range learners {
@@ -72,8 +73,9 @@ func cutFeatures(data []byte) (features, rest []byte, err error) {
 	return data[:n*featureSize], data[n*featureSize:], nil
 }
 
-// EmbedFeatures sets out, which has one number per dimension, to the vector that Embed returns for the text whose
-// features begin data. It returns the rest of data. The error reports that data is cut off.
+// EmbedFeatures embeds the text whose features begin data: it cuts the features of title and body off data, and sets
+// out, which has one number per dimension, to the vector that Embed returns for the text. It returns the rest of data.
+// The error reports that data is cut off.
 func (b *Builtin) EmbedFeatures(data []byte, out []float32) (rest []byte, err error) {
 	title, rest, err := cutFeatures(data)
 	if err != nil {

@@ -30,7 +30,7 @@ type Figures struct {
 	Recall float64
 }
 
-// Index indexes Go files as search does.
+// Index builds a vectors index of Go files and modules, with one input per folder, as search does.
 func Index(ctx context.Context, files []source.File, mods source.Modules, o vectors.Options) (*vectors.Index, error) {
 	folders := map[string][]source.File{}
 	for _, f := range files {
@@ -56,7 +56,8 @@ func Index(ctx context.Context, files []source.File, mods source.Modules, o vect
 	return made.Open(o)
 }
 
-// By ranks as a search for functions and methods does.
+// By returns a ranker that searches the index for functions and methods in a mode, and gives the aliases of the
+// results.
 func By(ctx context.Context, x *vectors.Index, mode vectors.Mode) Ranker {
 	return func(question string, limit int) ([]string, error) {
 		a, err := x.Search(ctx, vectors.Query{

@@ -26,7 +26,7 @@ const (
 	maxLayers  = 32
 )
 
-// Key is the key of a term, as package lexical cuts texts and queries into terms.
+// Key returns the key of a term of package lexical: its xxhash64.
 func Key(term string) uint64 { return xxhash.Sum64String(term) }
 
 // Set is the keys of each domain. It never changes, and is safe for concurrent use.
@@ -66,8 +66,8 @@ func buildPart(keys []uint64) part {
 	return part{keys: uint32(len(keys)), built: *built}
 }
 
-// With returns the set with more keys, which are found at once. It takes time proportional to the keys and to those
-// added since the build.
+// With returns a copy of the set with more keys of each domain, which are found at once. It takes time proportional to
+// the keys and to those added since the build.
 func (s *Set) With(keys map[graph.Domain][]uint64) *Set {
 	out := *s
 	for _, d := range graph.Domains {
@@ -123,7 +123,7 @@ func (s *Set) Probe(keys []uint64) []graph.Domain {
 	return out
 }
 
-// AppendTo appends the set in its format.
+// AppendTo appends the set in its format: a header, and the part of each domain with its built filter and added keys.
 func (s *Set) AppendTo(to []byte) []byte {
 	start := len(to)
 	header := make([]byte, headerSize)
@@ -153,7 +153,8 @@ func fill(to []byte, start int) []byte {
 	return append(to, make([]byte, -(len(to)-start)&(align-1))...)
 }
 
-// Open is the set that these bytes hold. They are used as they are and must not change while it is in use.
+// Open returns the set that the data hold, after checking its header and parts. The bytes are used in place and must
+// not change while the set is in use.
 func Open(data []byte) (*Set, error) {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return nil, ErrDamaged

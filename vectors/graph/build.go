@@ -111,7 +111,8 @@ func (b *builder) takeNodes(nodes []Node) {
 	b.nodes = kept
 }
 
-// CheckNode returns the reason why a node cannot be in a graph, or nil.
+// CheckNode returns the error of a node that cannot be in a graph, because it has no id, an unknown type or invalid
+// lines; nil if it can.
 func CheckNode(n *Node) error {
 	switch {
 	case n.ID == "":

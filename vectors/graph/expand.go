@@ -56,9 +56,9 @@ var passed = []uint64{
 	References: 70, AppliesTo: 70, Documents: 80, Modified: 55, UsedPattern: 60,
 }
 
-// Expand finds nodes related to seeds. Each seed passes its score on over the edges of its node, and the receivers pass
-// theirs on, for Depth levels; nodes of the first level that are seeds receive it as their graph score. An edge passes
-// on
+// Expand finds nodes related to the seeds by spreading activation: the scores of the seeds spread over the edges of the
+// graph. Each seed passes its score on over the edges of its node, and the receivers pass theirs on, for Depth levels;
+// nodes of the first level that are seeds receive it as their graph score. An edge passes on
 //
 //	score * passed(type) * weight / (spread(from) * spread(to)), where spread(node) = 1 + log2(its edges) / 4
 //

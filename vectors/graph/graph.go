@@ -129,15 +129,15 @@ func (g *Graph) typeOf(u uint32) NodeType {
 	return NodeType(g.kinds[u])
 }
 
-// Nodes returns the number of nodes.
+// Nodes returns the number of nodes in the graph.
 func (g *Graph) Nodes() int { return g.nodeCount }
 
-// Edges returns the number of edges.
+// Edges returns the number of edges in the graph.
 func (g *Graph) Edges() int { return g.edgeCount }
 
-// Changed returns the number of nodes that have changed, or have other edges, since the graph was built. Look-ups of these
-// are slower and each [Graph.With] copies them: when they are many, Open(g.AppendTo(nil)) returns an equal graph without
-// them.
+// Changed returns the number of nodes of the graph that have changed, or have other links, since it was built. Look-ups
+// of these are slower and each [Graph.With] copies them: when they are many, Open(g.AppendTo(nil)) returns an equal
+// graph without them.
 func (g *Graph) Changed() int {
 	if g.over == nil {
 		return 0
@@ -145,7 +145,7 @@ func (g *Graph) Changed() int {
 	return len(g.over.links)
 }
 
-// ID returns the id of a node; "" if the node does not exist.
+// ID returns the id of a Ref's node in the graph, as a string; it is empty if the graph does not have the node.
 func (g *Graph) ID(r Ref) string {
 	if !g.has(r) {
 		return ""
@@ -161,7 +161,8 @@ func (g *Graph) Type(r Ref) NodeType {
 	return g.typeOf(uint32(r))
 }
 
-// NameAndDigest returns the name of a node and the digest of its text; "" and 0 if the node does not exist.
+// NameAndDigest returns the name of a node of the graph and the digest of its text; "" and 0 for a node that the graph
+// does not have.
 func (g *Graph) NameAndDigest(r Ref) (name string, digest uint64) {
 	if !g.has(r) {
 		return "", 0
@@ -172,7 +173,8 @@ func (g *Graph) NameAndDigest(r Ref) (name string, digest uint64) {
 	return string(g.field(uint32(r), rowName)), g.number(uint32(r), rowDigest)
 }
 
-// Node returns the node at a place; the zero value if it does not exist. It shares no memory with the graph.
+// Node returns a copy of a node of the graph with all fields, and the zero node if the graph does not have it. It
+// shares no memory with the graph.
 func (g *Graph) Node(r Ref) Node {
 	if !g.has(r) {
 		return Node{}
@@ -264,7 +266,7 @@ func (g *Graph) Provenance(r Ref) []Provenance {
 	return slices.Clone(all[from:to])
 }
 
-// Conflicts are the conflicts that a node is in, in the order of their ids.
+// Conflicts returns the conflicts of the graph with the node as A or as B, in the order of their ids.
 func (g *Graph) Conflicts(r Ref) []Conflict {
 	var out []Conflict
 	for _, c := range g.allConflicts() {

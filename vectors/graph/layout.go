@@ -70,8 +70,8 @@ func (h header) size() uint64 {
 	return total
 }
 
-// AppendTo appends the graph in its format, including the changes of With. It can be used in place if it begins at
-// a multiple of 64 bytes.
+// AppendTo appends the data of the graph in its format; the parts of a graph with changes of With are built again
+// first. It can be used in place if it begins at a multiple of 64 bytes.
 func (g *Graph) AppendTo(to []byte) []byte {
 	if g.over != nil {
 		g, _ = Build(g.parts())

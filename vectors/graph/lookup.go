@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Find returns the node with an id.
+// Find looks up the Ref of a node in the graph by its id.
 func (g *Graph) Find(id string) (Ref, bool) {
 	u, ok := g.place(id)
 	return Ref(u), ok && g.has(Ref(u))
@@ -22,7 +22,7 @@ func (g *Graph) place(id string) (uint32, bool) {
 	return g.base.find(HashID(id), id)
 }
 
-// FindHash returns the node whose id has the hash, see [HashID].
+// FindHash looks up the Ref of a node in the graph by the hash of its id, see [HashID].
 func (g *Graph) FindHash(hash uint64) (Ref, bool) {
 	if g.over != nil {
 		if u, ok := g.over.hashes[hash]; ok && g.has(Ref(u)) {
@@ -33,7 +33,7 @@ func (g *Graph) FindHash(hash uint64) (Ref, bool) {
 	return Ref(u), ok && g.has(Ref(u))
 }
 
-// All yields the nodes in the order of their ids.
+// All yields the nodes of the graph in the order of their ids, also those that were added since it was built.
 func (g *Graph) All() iter.Seq[Ref] {
 	return func(yield func(Ref) bool) {
 		var added []uint32
@@ -59,7 +59,8 @@ func (g *Graph) All() iter.Seq[Ref] {
 	}
 }
 
-// ByPath returns the nodes of a file, in the order of their ids.
+// ByPath finds the nodes of the graph with a path by binary search, and returns them in the order of their ids. They
+// are those of one file.
 func (g *Graph) ByPath(path string) []Ref {
 	if path == "" {
 		return nil
@@ -89,7 +90,8 @@ func (g *Graph) ByPath(path string) []Ref {
 	return out
 }
 
-// Between returns the edges from one node to the other, sorted by type.
+// Between returns the edges of the arcs between two nodes of the graph that lead from the first to the second, sorted
+// by type.
 func (g *Graph) Between(from, to Ref) []Edge {
 	var out []Edge
 	for _, a := range g.arcs(from) {

@@ -187,7 +187,7 @@ func (t NodeType) Domain() Domain {
 	return 0
 }
 
-// IsSymbol reports whether nodes of the type are what a file of code declares.
+// IsSymbol reports whether the node type is a symbol of code: function, method, type, constant or variable.
 func (t NodeType) IsSymbol() bool {
 	switch t {
 	case Function, Method, Type, Constant, Variable:
@@ -216,13 +216,13 @@ func EdgeTypes() []EdgeType {
 	return out
 }
 
-// String is the name of the domain: code, history, academic.
+// String returns the name of the domain: code, history or academic.
 func (d Domain) String() string { return nameOf(domainNames, d) }
 
-// String is the name of the type in snake case: best_practice.
+// String returns the name of the node type in snake case, as best_practice.
 func (t NodeType) String() string { return nameOf(nodeNames, t) }
 
-// String is the name of the type in snake case: led_to.
+// String returns the name of the edge type in snake case, as led_to.
 func (t EdgeType) String() string { return nameOf(edgeNames, t) }
 
 // ParseDomain is the domain of that name.

@@ -40,7 +40,7 @@ func (b *PartBuilder) Add(it Item) (id string) {
 	return it.ID
 }
 
-// AddPart adds all of another part, whose ids nothing here has.
+// AddPart adds the items and edges of another part to the builder. The builder must not have any of its ids yet.
 func (b *PartBuilder) AddPart(p Part) {
 	for _, it := range p.Items {
 		b.Add(it)
@@ -50,7 +50,7 @@ func (b *PartBuilder) AddPart(p Part) {
 	}
 }
 
-// Has reports whether something has the id already.
+// Has reports whether the part builder has an item with the id.
 func (b *PartBuilder) Has(id string) bool { return b.ids[id] > 0 }
 
 // Edge adds an edge, once. Nothing but calls leads back to itself.
@@ -74,7 +74,7 @@ func digestOf(title, body string) uint64 {
 	return h.Sum64()
 }
 
-// Clip is the begin of s: at most n bytes of valid text.
+// Clip returns the longest prefix of s with at most n bytes that does not cut a rune, as valid UTF-8.
 func Clip(s string, n int) string {
 	if len(s) > n {
 		for n > 0 && !utf8.RuneStart(s[n]) {

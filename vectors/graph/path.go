@@ -85,8 +85,9 @@ func (w *walker) path(nodes []Ref) Path {
 	return p
 }
 
-// ShortestPath is the way from one node to another with the fewest edges: of several the one whose ids come first,
-// compared from the start. The filter does not concern the two nodes themselves. ok is whether there is a way.
+// ShortestPath finds a shortest path from one node of the graph to another, one with the fewest edges that the filter
+// admits. Of several it is the one whose ids come first, compared from the start. The filter does not concern the two
+// nodes themselves. ok is whether there is a way.
 func (g *Graph) ShortestPath(from, to Ref, f Filter) (path Path, ok bool) {
 	w := g.walker(f)
 	if !g.has(from) || !g.has(to) {
@@ -199,8 +200,9 @@ func (w *walker) each(u uint32, do func(to, weight uint32)) {
 	}
 }
 
-// Cycles are the groups of nodes that can all be reached from each other along the edges, of two nodes or more, and the
-// nodes with an edge to themselves; nodes and groups in the order of ids. The filter's direction does not matter.
+// Cycles returns the cycles of the graph: the strongly connected components of two nodes or more, and the nodes with an
+// edge to themselves, along the edges that the filter admits; nodes and groups in the order of ids. The filter's
+// direction does not matter.
 func (g *Graph) Cycles(f Filter) [][]Ref {
 	f.Direction = Out
 	w := g.walker(f)
@@ -246,8 +248,8 @@ func (w *walker) group(nodes []uint32) []Ref {
 	return group
 }
 
-// Round is a shortest way along the edges from the first node of a group that [Graph.Cycles] found back to itself, inside
-// the group.
+// Round returns a shortest path around a group of nodes, from the first node of the group back to itself, along
+// outgoing edges inside the group that the filter admits. The group is one that [Graph.Cycles] found.
 func (g *Graph) Round(group []Ref, f Filter) Path {
 	f.Direction = Out
 	w := g.walker(f)

@@ -8,7 +8,7 @@ import (
 // Set is a set of nodes.
 type Set struct{ places bitset }
 
-// Has reports whether a node is in the set.
+// Has reports whether the set has the place of a node.
 func (s *Set) Has(r Ref) bool { return s.places.has(uint32(r)) }
 
 // Select are the nodes of the types that are wanted, with all of some labels. Types are asked for once each, and what

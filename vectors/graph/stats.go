@@ -17,7 +17,9 @@ type Stats struct {
 	Components, Largest int
 }
 
-// Stats counts everything; it takes as long as to read the graph once.
+// Stats computes the statistics of the graph: its nodes by type and domain, its edges by type, its components and the
+// largest of them, its isolated nodes, its hub, its provenances and its conflicts. It takes as long as to read the
+// graph once.
 func (g *Graph) Stats() Stats {
 	s := Stats{Nodes: g.nodeCount, Edges: g.edgeCount, NodesByType: map[NodeType]int{}, NodesByDomain: map[Domain]int{},
 		EdgesByType: map[EdgeType]int{}, Stated: map[string]int{}}

@@ -256,8 +256,8 @@ func (w *walker) step(v *visits, f *frame, depth, limit int) (uint32, bool) {
 	return 0, false
 }
 
-// Component are the nodes that are connected with a node by edges that the filter lets through, whichever way they lead,
-// itself first, nearest first: at most max, if that is not 0. more is whether there are more.
+// Component walks from a node along the filter's edges in both directions, and returns the visited nodes of its
+// connected component, itself first, nearest first: at most max, if that is not 0. more is whether there are more.
 func (g *Graph) Component(r Ref, f Filter, max int) (visited []Visit, more bool) {
 	f.Direction = Both
 	return g.Walk([]Ref{r}, Reach{Filter: f, Max: max})

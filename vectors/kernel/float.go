@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Dot returns the inner product of two vectors of the same length.
+// Dot returns the inner product of two float32 vectors of the same length, as a float32.
 func Dot(a, b []float32) float32 {
 	sameLength(len(a), len(b))
 	if len(a) == 0 {
@@ -14,8 +14,8 @@ func Dot(a, b []float32) float32 {
 	return dot(a, b)
 }
 
-// StableDot returns the inner product of two vectors of the same length, the same on every machine: products of float32
-// numbers are exact in float64, and are summed in one order.
+// StableDot returns the inner product of two float32 vectors of the same length as a float64, the same on every
+// machine. Products of float32 numbers are exact in float64, and are summed in one order.
 func StableDot(a, b []float32) float64 {
 	sameLength(len(a), len(b))
 	var s [4]float64
@@ -32,8 +32,8 @@ func StableDot(a, b []float32) float64 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// L2 returns the square of the Euclidean distance of two vectors of the same length: it sorts like the distance, and
-// needs no root.
+// L2 returns the squared Euclidean distance of two float32 vectors of the same length, which sorts like the distance
+// and needs no root.
 func L2(a, b []float32) float32 {
 	sameLength(len(a), len(b))
 	if len(a) == 0 {
@@ -42,8 +42,8 @@ func L2(a, b []float32) float32 {
 	return l2(a, b)
 }
 
-// Cosine returns the cosine of the angle between two vectors of the same length, from -1 to 1; 0 if one of them is
-// zero.
+// Cosine returns the cosine similarity of two float32 vectors of the same length, their inner product divided by their
+// norms, from -1 to 1; 0 if a norm is zero.
 func Cosine(a, b []float32) float32 {
 	norms := math.Sqrt(squares(a) * squares(b))
 	if norms == 0 {
@@ -52,8 +52,8 @@ func Cosine(a, b []float32) float32 {
 	return float32(min(1, max(-1, float64(Dot(a, b))/norms)))
 }
 
-// Norm returns the Euclidean length of a vector, the same on every machine. It is infinite or not a number exactly if
-// some component is.
+// Norm returns the Euclidean norm of a float32 vector, the root of the sum of its squares, the same on every machine.
+// It is infinite or not a number exactly if some component is.
 func Norm(v []float32) float64 { return math.Sqrt(squares(v)) }
 
 // squares sums the squares of the components. A square of a float32 is exact in float64, so a fused multiplication and

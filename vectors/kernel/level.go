@@ -15,7 +15,7 @@ const (
 	AVX512
 )
 
-// String returns the name, as in reports.
+// String returns the name of the instructions: AVX2, AVX-512, or Go for the portable ones.
 func (i Instructions) String() string {
 	switch i {
 	case AVX2:
@@ -39,7 +39,7 @@ var bestLevel = func() Instructions {
 // Level returns the instructions in use.
 func Level() Instructions { return Instructions(inUse.Load()) }
 
-// Levels returns what this processor can do, the portable one first.
+// Levels returns all levels of instructions that this processor has, from the portable to the best level.
 func Levels() []Instructions {
 	var all []Instructions
 	for l := Portable; l <= bestLevel; l++ {

@@ -13,8 +13,8 @@ const NibbleBlock = 128
 // component 64+i in its upper half.
 const blockBytes = NibbleBlock / 2
 
-// Split sets high and low to rows of the upper and of the lower nibbles of a code, each half as long as the code. A
-// component is 16*high + low - 128.
+// Split splits each byte of an int8 code into its upper and lower nibble, in rows high and low, each half as long as
+// the code. A component is 16*high + low - 128.
 func Split(high, low []byte, code []int8) {
 	needBlocks(len(code))
 	sameLength(2*len(high), len(code))
@@ -29,7 +29,8 @@ func Split(high, low []byte, code []int8) {
 	}
 }
 
-// Join sets code to the code that was split. If low is nil, it takes 8 for each lower nibble: the middle.
+// Join joins the high and low nibbles of a split code into code. If low is nil, it takes 8 for each lower nibble: the
+// middle.
 func Join(code []int8, high, low []byte) {
 	needBlocks(len(code))
 	sameLength(2*len(high), len(code))

@@ -11,8 +11,9 @@ func PrefetchRows[T any](s []T, width int, ids []uint32) {
 	}
 }
 
-// Prefetch asks the processor to have the memory of s in its cache soon, and does not wait. It is of use for what will be
-// read some hundred instructions later; where a processor or its assembly is not known here, it does nothing.
+// Prefetch prefetches the memory of a slice into the cache of the processor, and does not wait for it. It is of use for
+// what will be read some hundred instructions later; where a processor or its assembly is not known here, it does
+// nothing.
 func Prefetch[T any](s []T) {
 	var one T
 	if len(s) > 0 {

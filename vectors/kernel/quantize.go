@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// QuantizeInt8 sets dst[i] to v[i]*scale, rounded to the nearest integer, halves to the even one, and limited to
-// [-127, 127]. NaN becomes 127.
+// QuantizeInt8 quantizes a float32 vector v to int8 with a scale: it sets dst[i] to v[i]*scale, rounded to the nearest
+// integer, halves to the even one, and limited to [-127, 127]. NaN becomes 127.
 func QuantizeInt8(dst []int8, v []float32, scale float32) {
 	sameLength(len(dst), len(v))
 	quantizeInt8(dst, v, scale)

@@ -50,7 +50,7 @@ func (r *Rotation) transforms() int {
 	return 4
 }
 
-// Dims returns the number of components of the vectors it rotates.
+// Dims returns the dims of the rotation, the number of components of the vectors that it rotates.
 func (r *Rotation) Dims() int { return r.dims }
 
 // Apply sets dst to the rotated v. They may be the same slice.

@@ -19,11 +19,12 @@ type Assembly struct {
 	rows  []uint32
 }
 
-// Rows returns the rows of the source by slot: a graph places near vectors next to each other.
+// Rows returns the rows of the assembly's source in the order of slots: a graph places near vectors next to each other.
 func (a *Assembly) Rows() []uint32 { return a.rows }
 
-// Assemble returns the index that Build makes of the same items, in its format: ids are those of the rows of from,
-// ascending. progress and context are as for Build; the errors are those of Build and of from.
+// Assemble makes the assembly of an index from the vectors that a source has in its rows, with their ids in ascending
+// order. Its bytes are those of the index that Build makes of the same items. progress and context are as for Build;
+// the errors are those of Build and of from.
 func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progress func(done, total int)) (*Assembly, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -136,7 +137,7 @@ func (b *unitBlock) fill(dims int, rows []uint32, from Source) {
 	}
 }
 
-// Size is how many bytes Write hands out.
+// Size returns the size of the assembly's image in bytes.
 func (a *Assembly) Size() int64 { return int64(a.image.size()) }
 
 // Write hands out the bytes, piece by piece; a piece is valid during the call. The error is that of to, or of the source.

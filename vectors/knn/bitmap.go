@@ -8,7 +8,7 @@ type Bitmap struct {
 	count int
 }
 
-// NewBitmap is the set of the first n slots.
+// NewBitmap makes a bitmap of the first n slots, with all their bits set.
 func NewBitmap(n int) *Bitmap {
 	b := &Bitmap{words: make([]uint64, (n+63)/64), count: n}
 	for i := range b.words {
@@ -20,7 +20,7 @@ func NewBitmap(n int) *Bitmap {
 	return b
 }
 
-// Remove takes a slot out of the set.
+// Remove removes a slot from the bitmap: it clears the bit in its word.
 func (b *Bitmap) Remove(slot uint32) {
 	if b.Has(slot) {
 		b.words[slot>>6] &^= 1 << (slot & 63)
@@ -28,7 +28,7 @@ func (b *Bitmap) Remove(slot uint32) {
 	}
 }
 
-// Add puts a slot into the set.
+// Add adds a slot to the bitmap: it sets the bit in its word and counts it.
 func (b *Bitmap) Add(slot uint32) {
 	word := int(slot >> 6)
 	if word >= len(b.words) {
@@ -40,13 +40,13 @@ func (b *Bitmap) Add(slot uint32) {
 	}
 }
 
-// Has reports whether the slot is in the set.
+// Has reports whether the bitmap has the bit of the slot in its words.
 func (b *Bitmap) Has(slot uint32) bool {
 	word := int(slot >> 6)
 	return word < len(b.words) && b.words[word]&(1<<(slot&63)) != 0
 }
 
-// Len is how many slots are in the set.
+// Len returns the count of slots in the bitmap.
 func (b *Bitmap) Len() int { return b.count }
 
 // appendTo adds the slots below n to dst, ascending.

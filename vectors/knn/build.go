@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Build makes an index of items, in any order. The bytes do not depend on the number of threads or the processor.
-// progress, if not nil, is called from time to time with the number of vectors that are done.
+// Build builds an index of items, in any order: it encodes their vectors, links the near ones, and calibrates the
+// search. The bytes do not depend on the number of threads or the processor. progress, if not nil, is called from time
+// to time with the number of vectors that are done.
 //
 // The error names a refused item and the reason: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull; or it is that of
 // the context, which ends the work within moments.

@@ -12,8 +12,9 @@ import (
 // never is the version that a slot has died in that lives.
 const never = math.MaxUint64
 
-// Put inserts vectors, and replaces those whose IDs are there already. A search sees all of them or none. If one is
-// refused, none is put, and the error tells which one and why: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull.
+// Put inserts the vectors of items into the index, and replaces those whose IDs are there already. A search sees all of
+// them or none. If one is refused, none is put, and the error tells which one and why: ErrDims, ErrNotFinite, ErrZero,
+// ErrTwice, ErrFull.
 //
 // The vector that makes the index large enough for a graph has all others linked, too, which takes a while.
 func (x *Index) Put(items ...Item) error {
@@ -40,7 +41,8 @@ func (x *Index) Put(items ...Item) error {
 	return nil
 }
 
-// Delete removes the vectors of these IDs, and returns how many there were. A search sees all of them or none.
+// Delete removes the vectors with these ids from the index, and returns how many live ones there were. A search sees
+// all of them or none.
 func (x *Index) Delete(ids ...uint64) int {
 	x.writer.Lock()
 	defer x.writer.Unlock()

@@ -40,7 +40,7 @@ type Index struct {
 	sums  [sections]uint64
 }
 
-// New makes an empty index.
+// New makes an empty index with options and their defaults.
 func New(o Options) (*Index, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -57,25 +57,26 @@ func newIndex(o Options, v *view) *Index {
 	return x
 }
 
-// Len is how many vectors the index has.
+// Len returns the number of vectors that are live in the current view of the index.
 func (x *Index) Len() int { return x.current.Load().live }
 
-// Dims is the number of dimensions of its vectors.
+// Dims returns the number of dimensions of the index, from its options.
 func (x *Index) Dims() int { return x.options.Dims }
 
 // Options are those that it was built with.
 func (x *Index) Options() Options { return x.options }
 
-// Efforts are how many candidates searches keep unless they say otherwise, and thorough ones.
+// Efforts returns the normal and the thorough effort of searches of the index, as numbers of candidates to keep.
 func (x *Index) Efforts() (normal, thorough int) {
 	v := x.current.Load()
 	return x.effort(v, false), x.effort(v, true)
 }
 
-// Slots is one more than the highest slot in use. A vector keeps its slot until it is replaced or deleted.
+// Slots returns the number of slots of the index, used and empty: one more than the highest in use. A vector keeps its
+// slot until it is replaced or deleted.
 func (x *Index) Slots() int { return x.current.Load().len() }
 
-// Slot finds the slot of an ID.
+// Slot looks up the slot of an id in the current view of the index; ok is false if no vector has the id.
 func (x *Index) Slot(id uint64) (slot uint32, ok bool) {
 	x.names.RLock()
 	defer x.names.RUnlock()
@@ -105,7 +106,7 @@ func compareIDs(a, b uint64) int {
 	return 0
 }
 
-// ID returns the ID of the vector in a slot; ok is false for an empty slot.
+// ID returns the id of the vector in a slot of the index; ok is false for an empty slot.
 func (x *Index) ID(slot uint32) (id uint64, ok bool) {
 	v, leave := x.enter()
 	defer x.readers.leave(leave)

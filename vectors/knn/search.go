@@ -54,8 +54,8 @@ const (
 	fetched = 4096
 )
 
-// Search finds the vectors that are most similar to the query by cosine, the most similar first. The error describes an
-// invalid query: ErrDims, ErrNotFinite, ErrZero.
+// Search returns hits of the index: the vectors that are most similar to the query by cosine, the most similar first.
+// The error describes an invalid query: ErrDims, ErrNotFinite, ErrZero.
 func (x *Index) Search(query []float32, o SearchOptions) ([]Hit, error) {
 	v, epoch := x.enter()
 	defer x.readers.leave(epoch)

@@ -296,9 +296,10 @@ func (h *header) options() (Options, bool) {
 	return set, err == nil && o == set && h.slots <= MaxVectors && (linked || scanned) && coded && calibrated
 }
 
-// Open returns the index in data. The bytes are used in place, and must neither change nor be unmapped; if they do not
-// begin at a multiple of 8 in memory, or the processor has another byte order, they are copied. Open reads the header only:
-// it costs the same for every size. Damage in the rest can make answers wrong, but causes no panic; Verify detects it.
+// Open opens the index in data by its header. The bytes are used in place, and must neither change nor be unmapped; if
+// they do not begin at a multiple of 8 in memory, or the processor has another byte order, they are copied. Open reads
+// the header only: it costs the same for every size. Damage in the rest can make answers wrong, but causes no panic;
+// Verify detects it.
 func Open(data []byte) (*Index, error) {
 	h, ok := readHeader(data)
 	if !ok {

@@ -10,10 +10,10 @@ import (
 	"reconcile.dev/reconcile/vectors/kernel"
 )
 
-// Verify checks everything: the bytes that the index was opened from, that each ID has one slot, that vectors have a
-// direction and matching codes, that links lead to vectors and that all vectors can be reached. The error wraps
-// ErrDamaged, and names the problem. Verify first completes pending work of changes. It takes about a second for
-// 100,000 vectors; changes wait.
+// Verify checks the index for damage: the sums of its sections, its ids and slots, its vectors, codes and links. Each
+// ID must have one slot, vectors must have a direction and matching codes, links must lead to vectors, and all vectors
+// must be reachable from the entry. The error wraps ErrDamaged, and names the problem. Verify first completes pending
+// work of changes. It takes about a second for 100,000 vectors; changes wait.
 func (x *Index) Verify() error {
 	x.writer.Lock()
 	defer x.writer.Unlock()

@@ -79,14 +79,14 @@ const (
 	sumSize     = 8
 )
 
-// Bytes returns the index in its format. The caller must not change it.
+// Bytes returns the data of the lexical index, in its format. The caller must not change it.
 func (x *Index) Bytes() []byte { return x.data }
 
-// Docs returns the number of documents of the index.
+// Docs returns the number of documents in the lexical index.
 func (x *Index) Docs() int { return int(x.docs) }
 
-// Open returns the index that is stored in data. The bytes are used in place and must not change. Open reads only the
-// header and costs the same for every size; each page is checked on its first use.
+// Open opens the lexical index in data by its header. The bytes are used in place and must not change. Open reads only
+// the header and costs the same for every size; each page is checked on its first use.
 func Open(data []byte) (*Index, error) {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return nil, ErrDamaged

@@ -4,8 +4,8 @@ import (
 	"bytes"
 )
 
-// Merge makes one index of the live documents of the segments: the same bytes as building it from these documents. The
-// error is ErrDamaged or ErrTooMany, if any.
+// Merge merges the live documents of the segments into one index, with the same bytes as building it from these
+// documents. The error is ErrDamaged or ErrTooMany, if any.
 func Merge(segments ...Segment) (*Index, error) {
 	m := newMerger(segments)
 	for _, s := range segments {

@@ -9,8 +9,8 @@ import (
 // nameMark begins the terms of names. No term of a text contains it.
 const nameMark = '\x01'
 
-// NameTerm returns the term that finds a document by its whole name, ignoring case and accents. It differs from all
-// [Terms] of any text. Of a long name only the start is used.
+// NameTerm returns the term of a document's whole name, folded to ignore case and accents. It differs from all [Terms]
+// of any text. Of a long name only the start is used.
 func NameTerm(name string) string {
 	out := []byte{nameMark}
 	for _, r := range strings.TrimSpace(name) {
@@ -21,8 +21,8 @@ func NameTerm(name string) string {
 	return string(out)
 }
 
-// Named are the documents that are called so, in any case, ascending, see [Document.Names]. The error is ErrDamaged, if
-// any.
+// Named looks up the documents of the set's segments that have the name, ascending. Case does not matter, see
+// [NameTerm] and [Document.Names]. The error is ErrDamaged, if any.
 func (s *Set) Named(name string) (docs []int, err error) {
 	term := NameTerm(name)
 	hash := xxhash.Sum64String(term)

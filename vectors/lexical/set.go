@@ -19,7 +19,7 @@ func (b *Bitmap) Add(n int) {
 	(*b)[n>>6] |= 1 << (n & 63)
 }
 
-// Has reports whether n is in the set.
+// Has reports whether the bitmap has the bit n.
 func (b Bitmap) Has(n int) bool { return n>>6 < len(b) && b[n>>6]&(1<<(n&63)) != 0 }
 
 // Segment is an index and the set of its deleted documents.

@@ -20,9 +20,9 @@ type Remembered struct {
 	Observations []schemas.Observation
 }
 
-// Memory makes the part of the observations of an issue: its file, and its archive. It leaves out observations that a newer
-// one replaced. A merged observation is indexed by the text of its originals, as long as it exists and all of them do; the
-// merged one is then found by its name.
+// Memory makes the part of an issue's remembered observations from their files: the issue's file and its archive. It
+// leaves out observations that a newer one replaced. A merged observation is indexed by the text of its originals, as
+// long as it exists and all of them do; the merged one is then found by its name.
 func Memory(files ...Remembered) graph.Part {
 	b := &graph.PartBuilder{}
 	merged := mergedIn(files)

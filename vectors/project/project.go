@@ -29,8 +29,8 @@ type Projector struct {
 	Lines bool
 }
 
-// Part makes the part of an object; an empty one for an object without a valid spec. text is the object's file, for a
-// projector with Lines; nil if it is not readable.
+// Part builds the part of an object's entry with the projector; it is empty for an entry without an object, whose spec
+// is not valid. text is the object's file, for a projector with Lines; nil if it is not readable.
 func (p *Projector) Part(e *state.Entry, text []byte) graph.Part {
 	if e.Object == nil {
 		return graph.Part{}
@@ -56,7 +56,8 @@ type Builder struct {
 	Text  []byte       // the object's file; may be nil
 }
 
-// Node is the node of the object itself. more are labels in pairs.
+// Node returns the graph node of the builder's entry, with the entry's id, name, path and labels, and a time. more are
+// labels in pairs.
 func (b *Builder) Node(t graph.NodeType, at schemas.Time, more ...string) graph.Node {
 	n := graph.Node{ID: b.ID, Type: t, Name: b.Entry.Name, Path: b.Entry.Object.Path, Line: 1, Labels: b.labels(more...)}
 	if !at.IsZero() {

@@ -84,10 +84,10 @@ func each(n, threads int, do func(i int)) {
 	workers.Wait()
 }
 
-// Parts makes the nodes of each file, in the order of their paths: the file, its functions, methods and types, and its
-// imports, calls and implemented interfaces. If wanted is not nil, only the files that it selects are processed; the
-// part of others is empty. Edges may leave or lead to nodes of other files. The result depends neither on threads nor,
-// for each file, on the other selected files.
+// Parts makes the graph part of each wanted Go file of the folder, in the order of their paths: nodes for the file, its
+// functions, methods and types, and edges for its imports, calls and implemented interfaces. If wanted is not nil, only
+// the files that it selects are processed; the part of others is empty. Edges may leave or lead to nodes of other
+// files. The result depends neither on threads nor, for each file, on the other selected files.
 //
 // sound is false if go/types failed on the declarations of the folder, or found a cycle in them: then the result for
 // any file may depend on the whole folder, and not only on its [GoFolder.Contexts].
@@ -139,7 +139,8 @@ func (f *GoFolder) of(clause string) []*goFile {
 	return out
 }
 
-// Package makes the node of the package, with its files; nothing if no file is in one.
+// Package makes the graph part of the Go folder's package: a node with its name and doc comment, and edges to its
+// files; an empty part if no file is in a package.
 func (f *GoFolder) Package() graph.Part {
 	name, doc := "", ""
 	for _, g := range f.files {
@@ -362,7 +363,8 @@ func symbol(d *ast.FuncDecl) string {
 	return d.Name.Name
 }
 
-// Receiver is the name of the type that a method is of, without pointers and arguments; "" for a function.
+// Receiver returns the name of a method declaration's receiver type, without pointers and type arguments; "" for a
+// function.
 func Receiver(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""

@@ -19,8 +19,9 @@ type Context struct {
 	Head uint64
 }
 
-// Contexts returns the context of each file, in the order of their paths, except those of which only the declarations
-// are needed. It takes a small part of the time of checking.
+// Contexts returns the context of each Go file in the folder, in the order of their paths: digests of its package head
+// and of the declarations that its names use, directly or through others. Files of which only the declarations are
+// needed have none. Contexts takes a small part of the time of checking.
 //
 // The meaning of a name depends on its declarations anywhere in the folder: so Contexts finds everything that a file
 // may depend on by following names, from those in the file to all their declarations, and to the names in these.
@@ -43,8 +44,9 @@ func (f *GoFolder) Contexts(threads int) []Context {
 	return out
 }
 
-// Declared returns a digest of all declarations of the files, the only input of all contexts; 0 if it is not known,
-// because a file of which only the declarations are needed could not be parsed without its bodies.
+// Declared returns a digest of all names that the Go files of the folder declare, with the digests of their
+// declarations. It is the only input of all contexts; 0 if it is not known, because a file of which only the
+// declarations are needed could not be parsed without its bodies.
 func (f *GoFolder) Declared() uint64 {
 	if slices.ContainsFunc(f.files, func(g *goFile) bool { return g.Declares && (g.broken || g.ast == nil) }) {
 		return 0

@@ -16,8 +16,8 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// Markdown makes the nodes of a Markdown document: the document, and each of its sections. Links and paths in code
-// spans become edges to their targets: Documents for a file, References for another document.
+// Markdown makes the graph part of a Markdown document: nodes for the document and its sections. Links and paths in
+// code spans become edges to their targets: Documents for a file, References for another document.
 func Markdown(f File) graph.Part {
 	d := &document{
 		File: f, slugs: map[string]int{}, lines: lineStarts(f.Text),
@@ -192,7 +192,7 @@ func (d *document) relate(id, to string) {
 	d.Edge(id, graph.Documents, to)
 }
 
-// IsMarkdown reports whether a file is a Markdown document, by its name.
+// IsMarkdown reports whether a path has the extension of a Markdown file, .md or .markdown.
 func IsMarkdown(p string) bool {
 	ext := strings.ToLower(path.Ext(p))
 	return ext == ".md" || ext == ".markdown"

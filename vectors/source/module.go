@@ -12,7 +12,7 @@ type Module struct {
 	Dir  string // slash path of its folder, "" for the root
 }
 
-// ParseModule reads a go.mod. ok is false if it names no module.
+// ParseModule parses the module path and directory from a go.mod file; ok is false if the file names no module.
 func ParseModule(f File) (m Module, ok bool) {
 	name := modulePath(string(f.Text))
 	if name == "" {

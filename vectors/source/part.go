@@ -13,7 +13,7 @@ type File struct {
 	Declares bool
 }
 
-// Folder is the id of the folder that a file is in.
+// Folder returns the id of the folder of a file: its directory and a slash.
 func Folder(file string) string {
 	if dir := path.Dir(file); dir != "." {
 		return dir + "/"
@@ -21,8 +21,8 @@ func Folder(file string) string {
 	return "./"
 }
 
-// Alias is the name of a symbol without its file: "state/:Tree.Entry" for "state/tree.go:Tree.Entry". ok is false for
-// ids of anything else.
+// Alias returns the alias of a symbol's id, which has the folder instead of the file: "state/:Tree.Entry" for
+// "state/tree.go:Tree.Entry"; ok is false for ids of anything else.
 func Alias(id string) (alias string, ok bool) {
 	file, symbol, found := strings.Cut(id, ":")
 	if !found || symbol == "" || file == "import" || strings.HasSuffix(file, "/") || strings.ContainsRune(symbol, '~') {
@@ -31,7 +31,7 @@ func Alias(id string) (alias string, ok bool) {
 	return Folder(file) + ":" + symbol, true
 }
 
-// IsAlias reports whether an edge names its end without the file.
+// IsAlias reports whether an id is an alias, which names a folder and a symbol, but no file.
 func IsAlias(id string) bool {
 	folder, symbol, found := strings.Cut(id, ":")
 	return found && symbol != "" && strings.HasSuffix(folder, "/")

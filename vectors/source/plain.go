@@ -13,7 +13,8 @@ import (
 // windowLines is the number of lines in one node of a file of unknown type.
 const windowLines = 60
 
-// Plain makes the nodes of a file of unknown type: the file, and windows of lines if it is longer than one.
+// Plain makes the graph part of a plain file of lines, whose type is not known: the file, and windows of lines if it is
+// longer than one.
 func Plain(f File) graph.Part {
 	b := &graph.PartBuilder{}
 	lines := linesOf(f.Text)
@@ -93,7 +94,8 @@ func (t *Tag) kind(line []byte) graph.NodeType {
 	}
 }
 
-// HasSymbols reports whether a file is of a common language, by its name, that ctags knows symbols of.
+// HasSymbols reports whether ctags knows symbols of a file's language, by the extension of its path, such as .c, .java,
+// .py or .ts.
 func HasSymbols(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".cs", ".java", ".js", ".jsx", ".mjs", ".kt", ".lua", ".php", ".pl", ".py",
@@ -106,7 +108,8 @@ func HasSymbols(p string) bool {
 // maxTags is how many symbols of one file are taken.
 const maxTags = 10_000
 
-// Tagged makes the nodes of a file by its symbols. Without any it is Plain.
+// Tagged makes the graph part of a file from its ctags tags: the file, and a node for each symbol. Without any it is
+// Plain.
 func Tagged(f File, tags []Tag) graph.Part {
 	lines := linesOf(f.Text)
 	tags = slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool {

@@ -45,7 +45,7 @@ func Shapes() []Shape {
 	return all
 }
 
-// String returns the name of the shape, as in reports.
+// String returns the name of the shape of the vectors, as in reports.
 func (s Shape) String() string { return shapeNames[s] }
 
 // Spec describes the vectors to make. Queries are drawn from the same distribution, and are not among the vectors.
@@ -80,7 +80,8 @@ func (d *Data) Query(i int) []float32 { return d.Asked[i*d.Dims : (i+1)*d.Dims :
 // made caches the data of this process: several tests and benchmarks search the same vectors.
 var made sync.Map // of Spec to func() *Data
 
-// Make returns the vectors of a spec. They are generated once in a process, and must not be changed.
+// Make makes the data of the spec, its generated vectors and queries. They are generated once in a process, and must
+// not be changed.
 func (s Spec) Make() *Data {
 	once, _ := made.LoadOrStore(s, sync.OnceValue(s.generate))
 	return once.(func() *Data)()

@@ -14,8 +14,8 @@ type Neighbor struct {
 	Similarity float32
 }
 
-// Truth returns the k most similar rows of each query, the most similar first, ties by row, by exhaustive search. The
-// result is computed once, and must not be changed.
+// Truth returns the k true neighbours of each query, the rows that are most similar, the most similar first, ties by
+// row. The search is exhaustive. The result is computed once, and must not be changed.
 func (d *Data) Truth(k int) [][]Neighbor {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -32,7 +32,8 @@ const (
 	queriesAtOnce = 16
 )
 
-// TruthWhere returns the k most similar among the rows that match; nil matches all.
+// TruthWhere returns the k true neighbours of each query among the rows that match, by exhaustive search of blocks of
+// rows and queries in parallel; nil matches all.
 func (d *Data) TruthWhere(k int, match func(row uint32) bool) [][]Neighbor {
 	found := make([][]Neighbor, d.Queries)
 	parallel((d.Queries+queriesAtOnce-1)/queriesAtOnce, func(block int) {
@@ -91,7 +92,8 @@ func (d *Data) Recall(query int, truth []Neighbor, found []uint32) float64 {
 	return min(1, float64(hits)/float64(len(truth)))
 }
 
-// LID estimates the local intrinsic dimension at the queries from the distances of their k nearest neighbours.
+// LID estimates the local intrinsic dimension of the data, from the logarithms of the distances between each query and
+// its k true nearest neighbours.
 func (d *Data) LID(k int) float64 {
 	sum := 0.0
 	for _, near := range d.Truth(k) {

@@ -72,7 +72,7 @@ func (c *Corpus) invent() string {
 	return b.String()
 }
 
-// Word draws a word by its frequency.
+// Word draws a random word of the corpus by its frequency.
 func (c *Corpus) Word() string {
 	at, _ := slices.BinarySearch(c.sums, c.random.Float64()*c.sums[len(c.sums)-1])
 	return c.words[min(at, len(c.words)-1)]
@@ -89,7 +89,7 @@ func (c *Corpus) name() string {
 	return "src/" + c.Word() + "/" + c.Word() + ".go"
 }
 
-// Token draws one token: a word, or now and then an identifier or a path.
+// Token draws a random token of the corpus: a word, or in 6 of 100 cases one of the names, an identifier or a path.
 func (c *Corpus) Token() string {
 	if c.random.IntN(100) < 94 {
 		return c.Word()
@@ -97,7 +97,7 @@ func (c *Corpus) Token() string {
 	return c.names[int(float64(len(c.names))*math.Pow(c.random.Float64(), 3))] // some far more often than others
 }
 
-// Text draws a text of about that many words.
+// Text draws a text of about that many words, made of random tokens of the corpus with full stops between them.
 func (c *Corpus) Text(words int) string {
 	var b strings.Builder
 	for i := range words {
@@ -112,7 +112,8 @@ func (c *Corpus) Text(words int) string {
 	return b.String()
 }
 
-// Documents draws n notes of 60 to 100 words; about a fifth of them are the title.
+// Documents draws n random documents of the corpus, with a title of 10 to 19 words, a body of 50 to 80, and a random
+// key.
 func (c *Corpus) Documents(n int) []lexical.Document {
 	out := make([]lexical.Document, n)
 	for i := range out {
