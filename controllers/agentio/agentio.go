@@ -68,8 +68,8 @@ type Answered struct {
 	Thread []schemas.ClarificationTurn `json:"thread,omitempty"`
 }
 
-// Stdin returns the standard input of the agent's program: for "json" the work as an object on one line, for "none"
-// nothing, else the prompt followed by the quoted material.
+// Stdin returns what the agent's program reads on its standard input for the work, by format: for "json" the work as an
+// object on one line, for "none" nothing, else the prompt followed by the quoted material.
 func (w *Work) Stdin(format string) string {
 	switch format {
 	case FormatNone:

@@ -72,8 +72,8 @@ func (d *document) answered(all []Answered) {
 	}
 }
 
-// Plain makes text safe to quote: valid UTF-8, lines that end in \n only, and no control characters except tabs,
-// nor those that reorder or hide the text around them.
+// Plain cleans a text so that it is safe to quote: it maps it to valid UTF-8, with lines that end in \n only, and
+// without control characters except tabs, nor those that reorder or hide the text around them.
 func Plain(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {

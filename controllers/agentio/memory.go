@@ -2,8 +2,9 @@ package agentio
 
 import "strings"
 
-// Remind appends the memory section to the result of Stdin and Attach: in a prompt as a section, in JSON as the text of
-// the field "memory", for "none" not at all. The section quotes line by line, as everything here.
+// Remind adds a memory section to the stdin of an agent in its format, as made by Stdin and Attach: in a prompt as a
+// section, in JSON as the text of the field "memory", for "none" not at all. The section quotes line by line, as
+// everything here.
 func Remind(format, stdin, section string) string {
 	if section = strings.TrimSpace(section); section == "" {
 		return stdin

@@ -53,8 +53,8 @@ type askedQuestion struct {
 	Round int    `json:"round"`
 }
 
-// Stdin is what the program of the agent that is asked reads: for "json" an object on one line, for "none" nothing,
-// else a prompt.
+// Stdin returns what the program of the agent that is asked the question reads on its standard input, by format: for
+// "json" an object on one line, for "none" nothing, else a prompt.
 func (q *Question) Stdin(format string) string {
 	switch format {
 	case FormatNone:

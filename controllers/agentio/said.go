@@ -37,7 +37,8 @@ type Said struct {
 // ErrEmpty is the error of a task whose output has no text.
 var ErrEmpty = errors.New("the output is empty: print what was done, or ask in the form: " + AskForm)
 
-// Read interprets the output of a task. Format is "json" or "text", as in schemas.CommandRunner.Output.
+// Read reads from stdout what an agent said in a task: a result, or a question that it asks. Format is "json" or
+// "text", as in schemas.CommandRunner.Output.
 //
 // JSON output is an object with "reconcile": 1 and the fields of this contract, or any other value, which is the
 // result. Text is the result, unless a line of it asks: see [sentence]. The error describes an invalid question or

@@ -7,11 +7,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Carry returns the ledger next, which replaces the ledger there, with everything that other programs wrote into there
-// and that was not processed yet: records, turns, and more advanced states. base is the last common ancestor of both:
-// what is in it but not in next was removed. ours are the records of the requests as this tree knows them, without the
-// turns that it knows from the ledger alone; the consequences of those are decided again from next, so Carry does not
-// copy them. A nil ledger does not exist, and an unreadable one is ignored. Carry is pure.
+// Carry carries into the ledger next, which replaces the ledger there, what other programs wrote into there and was not
+// processed yet: records, turns and more advanced states. base is the last common ancestor of both: what is in it but
+// not in next was removed. ours are the records of the requests as this tree knows them, without the turns that it
+// knows from the ledger alone; the consequences of those are decided again from next, so Carry does not copy them. A
+// nil ledger does not exist, and an unreadable one is ignored. Carry is pure.
 func Carry(base, there, next []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 	f, err := readFile(there, issue)
 	if err != nil {

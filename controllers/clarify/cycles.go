@@ -28,9 +28,9 @@ func downstream(a, b Wait) int {
 	return cmp.Or(cmp.Compare(a.Rank, b.Rank), a.Created.Compare(b.Created.Time), strings.Compare(a.ID, b.ID))
 }
 
-// Rings returns the questions to give up so that no agents wait for each other: of each cycle, of any length, the one
-// of the most downstream agent (the largest Rank; among equals the later one, then the larger ID). The victims are
-// sorted by ID, and do not depend on the order of waits.
+// Rings breaks the cycles of agents that wait for each other's answers, and returns the victims, the questions to give
+// up. Of each cycle, of any length, the victim is the question of the most downstream agent (the largest Rank; among
+// equals the later one, then the larger ID). The victims are sorted by ID, and do not depend on the order of waits.
 //
 // A question is a victim if it closes a cycle with questions that are all more upstream: if its two agents are in one
 // strongly connected component as soon as the questions up to it are inserted, the most upstream first. The insertion

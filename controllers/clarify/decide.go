@@ -24,7 +24,9 @@ type decider struct {
 	moves []Move
 }
 
-// Decide returns the current status and the next action. It is a pure function of in, and does not change it.
+// Decide decides about a clarification: it applies the status, the replies and external events of the input, and
+// returns the decision with the current status and the next action. It is a pure function of in, and does not change
+// it.
 func (m *Input) Decide() Decision {
 	d := &decider{input: m}
 	d.begin()

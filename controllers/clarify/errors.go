@@ -20,10 +20,11 @@ type Error struct {
 	Message string // what happened and what to do, without the kind
 }
 
-// Error begins with the kind and a colon.
+// Error returns the text of the error: its kind, a colon and its message.
 func (e *Error) Error() string { return e.Kind + ": " + e.Message }
 
-// Is makes errors.Is(err, &Error{Kind: NotFound}) find the errors of a kind.
+// Is reports whether target is an error of the same kind, so that errors.Is(err, &Error{Kind: NotFound}) finds the
+// errors of a kind. A target with a message matches only this message.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Kind == e.Kind && (t.Message == "" || t.Message == e.Message)
@@ -34,12 +35,12 @@ func scopeError(from, to string, allowed []string) *Error {
 		from, to, strings.Join(allowed, ", "))}
 }
 
-// NewNotFound is the error for an id or name that no clarification has.
+// NewNotFound returns the not-found error for the id, or name, of a clarification that is not in the ledger.
 func NewNotFound(id string) *Error {
 	return &Error{NotFound, fmt.Sprintf("clarification %s not found in ledger", id)}
 }
 
-// NewMaxRounds is the error for a question after the last round.
+// NewMaxRounds returns the error that a question reached the last of its max rounds and is escalated.
 func NewMaxRounds(id string, rounds int) *Error {
 	return &Error{MaxRoundsExceeded,
 		fmt.Sprintf("%s reached max rounds (%d); it is escalated. %s", id, rounds, action(id))}

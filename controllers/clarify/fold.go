@@ -16,7 +16,7 @@ var ErrStale = errors.New("another program changed the ledger")
 // must move it aside first.
 var ErrNoLedger = errors.New("not a ledger of this issue")
 
-// Record is the ledger's record of a request with a status: name is that of the request.
+// Record makes the ledger's record of a clarification request from its name, spec and status.
 func Record(name string, spec *schemas.ClarificationRequestSpec,
 	st *schemas.ClarificationRequestStatus) schemas.Clarification {
 	return schemas.Clarification{ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking,
@@ -24,9 +24,9 @@ func Record(name string, spec *schemas.ClarificationRequestSpec,
 		ResolvedAt: st.ResolvedAt, Thread: turns(st.Thread), Request: name}
 }
 
-// Fold puts our records of an issue into its ledger, old, and returns the new content; nil old is a ledger that does
-// not exist. It is pure. Records, turns and fields of other programs are kept. A ledger that has everything already
-// comes back as it is, byte for byte.
+// Fold folds our clarification records of an issue into its old ledger, and returns the ledger's new content; nil old
+// is a ledger that does not exist. It is pure. Records, turns and fields of other programs are kept. A ledger that has
+// everything already comes back as it is, byte for byte.
 //
 // A record is ours if it has our id and request name, or our id and, where another program wrote it or dropped the
 // name, the same parties, topic and first question, or no turn that we do not have. A record that we have under another

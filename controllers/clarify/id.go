@@ -8,8 +8,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// FormatID returns the id of a clarification: CLR-<issue>-<seq>, with three digits or more (decision 9). Issue 0
-// means no issue.
+// FormatID formats the id of a clarification from its issue and sequence number: CLR-<issue>-<seq>, with three digits
+// or more (decision 9). Issue 0 means no issue.
 func FormatID(issue, seq int) string { return fmt.Sprintf("CLR-%d-%03d", issue, seq) }
 
 // ParseID splits an id. ok is false for other text.
@@ -26,7 +26,8 @@ func ParseID(id string) (issue, seq int, ok bool) {
 	return issue, seq, err == nil
 }
 
-// ReadID reads an id as people type it: in any case, and without the zeros in front, so that clr-42-1 is CLR-42-001.
+// ReadID completes a word as people type it, in any case and without the zeros in front, to the id of a clarification:
+// clr-42-1 is CLR-42-001.
 func ReadID(word string) (id string, issue int, ok bool) {
 	parts := strings.Split(strings.ToUpper(word), "-")
 	if len(parts) != 3 || parts[2] == "" {
@@ -40,8 +41,8 @@ func ReadID(word string) (id string, issue int, ok bool) {
 	return id, issue, ok
 }
 
-// LastSeq returns the highest sequence number among ids of an issue, 0 if it has none. The next new question gets
-// the one after it.
+// LastSeq returns the last and highest sequence number that the ids of an issue have, 0 if there are none. The next new
+// question gets the one after it.
 func LastSeq(issue int, ids ...string) int {
 	last := 0
 	for _, id := range ids {

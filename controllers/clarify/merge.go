@@ -13,9 +13,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Merge merges two diverged ledgers of one issue. It is commutative, associative and idempotent, and loses nothing:
-// records are matched by (id, request), turns by content, unknown fields by name. If the two differ, the more advanced
-// wins: resolved over abandoned over escalated, then the later round. The result is in canonical form.
+// Merge merges two diverged ledgers a and b of one issue: their records, the turns of their threads and their unknown
+// fields. It is commutative, associative and idempotent, and loses nothing: records are matched by (id, request), turns
+// by content, unknown fields by name. If the two differ, the more advanced wins: resolved over abandoned over
+// escalated, then the later round. The result is in canonical form.
 func Merge(a, b []byte, issue int) ([]byte, error) {
 	x, err := readFile(a, issue)
 	if err != nil {
@@ -89,7 +90,7 @@ var ranks = map[string]int{schemas.ClarificationPending: 1, schemas.Clarificatio
 	schemas.ClarificationAnswered: 3, schemas.ClarificationEscalated: 4, schemas.ClarificationAbandoned: 5,
 	schemas.ClarificationResolved: 6}
 
-// KnownStatus reports whether a status of a record is one of the specification.
+// KnownStatus reports whether the status of a record has one of the ranks of the specification.
 func KnownStatus(status string) bool { return ranks[status] > 0 }
 
 // progress is the part of a record that changes together: it is taken from one side as a whole.
@@ -206,10 +207,11 @@ func compact(raw json.RawMessage) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// CompareProgress orders two states of one question: the more advanced is greater. See [Merge].
+// CompareProgress compares the progress of two clarifications, which are states of one question: the more advanced is
+// greater. See [Merge].
 func CompareProgress(a, b *schemas.Clarification) int { return progress(a, b) }
 
-// CompareTurns is the order of a thread: by time, then by type and content.
+// CompareTurns compares two turns of a clarification's thread: by time, then by type and content.
 func CompareTurns(a, b schemas.ClarificationTurn) int {
 	return compareTurns(&turn{ClarificationTurn: a}, &turn{ClarificationTurn: b})
 }

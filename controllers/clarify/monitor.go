@@ -17,8 +17,8 @@ type Findings struct {
 	Deadlocked []schemas.Clarification // to give up, to break a cycle of waiting agents
 }
 
-// Monitor looks through the records of any number of issues. precedence is that of an agent, larger for the more
-// downstream.
+// Monitor returns the findings about the clarification records of any number of issues: which are stale, stuck or
+// deadlocked now. precedence is that of an agent, larger for the more downstream.
 func Monitor(records []schemas.Clarification, precedence func(agent string) int, now time.Time) Findings {
 	var f Findings
 	orders := Orders(records, precedence)
@@ -43,9 +43,9 @@ func Monitor(records []schemas.Clarification, precedence func(agent string) int,
 	return f
 }
 
-// Orders returns, by id, the questions that must be escalated because of others: a cycle of blocking questions
-// without an answer, or a question that reverses the direction of another one. If both apply, the deadlock is the
-// reason.
+// Orders returns, by id, the orders to escalate questions because of other records: a deadlock, which is a cycle of
+// blocking questions that wait for each other, or a question that reverses the direction of another one. If both apply,
+// the deadlock is the reason.
 func Orders(records []schemas.Clarification, precedence func(agent string) int) map[string]*Order {
 	out := map[string]*Order{}
 	for _, f := range flips(records) {

@@ -19,8 +19,8 @@ var edges = map[string][]string{
 	schemas.ClarificationEscalated: {schemas.ClarificationResolved},
 }
 
-// Legal reports whether the state machine has an edge between two states; "" is that of a question that does not
-// exist yet.
+// Legal reports whether the edges of the state machine lead from one status of a question to another. "" is that of a
+// question that does not exist yet.
 func Legal(from, to string) bool { return slices.Contains(edges[from], to) }
 
 // reachable reports whether one edge, or the two of an answer to a stale question, lead to a state.

@@ -6,10 +6,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Renumber gives records of other programs that have the number of another record the next numbers, so that each can be
-// meant. The number stays with the record of a request, else with the one that ours has taken up, else with the first.
-// Copies of one matter are united. ours are the records of all requests of the issue that have a number. It is pure; a
-// ledger without such records comes back as it is, byte for byte. The error is [ErrNoLedger].
+// Renumber gives the next numbers to the records of an old ledger that have the number of another record, so that each
+// can be meant. Those records are of other programs. The number stays with the record of a request, else with the one
+// that ours has taken up, else with the first. Copies of one matter are united. ours are the records of all requests of
+// the issue that have a number. It is pure; a ledger without such records comes back as it is, byte for byte. The error
+// is [ErrNoLedger].
 func Renumber(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 	f, err := readFile(old, issue)
 	if err != nil {

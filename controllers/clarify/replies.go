@@ -42,7 +42,8 @@ const (
 	Edited                   // it took effect, and was changed afterwards: the old effect stands
 )
 
-// StandingOf returns the state of a reply, by the status of its question; message is set for a refused one.
+// StandingOf returns the standing of a reply with a request's status: unheard, accepted, edited after it took effect,
+// or refused with a message.
 func StandingOf(st *schemas.ClarificationRequestStatus, r Reply) (s Standing, message string) {
 	if f := refusalOf(st, r); f != nil {
 		return Refused, f.Message
@@ -104,7 +105,8 @@ var replyStates = map[string][]string{
 	schemas.TurnAbandonment: {schemas.ClarificationPending},
 }
 
-// Objection returns why a reply to a question with this status is not accepted; "" if it is.
+// Objection returns the objection of the decider to a reply, the reason why a question with this spec and status does
+// not accept it; "" if it does.
 func Objection(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus, r Reply) string {
 	d := &decider{input: &Input{Spec: spec}, st: *st}
 	return d.objection(r)

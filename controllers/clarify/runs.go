@@ -76,7 +76,8 @@ func (d *decider) fromRuns() *event {
 	return nil
 }
 
-// TooLong reports whether a run's answer was too long: its record has the beginning of it.
+// TooLong reports whether a run failed because the text of its result is too long for the body of an answer. The run's
+// record has the beginning of it.
 func TooLong(r *schemas.Run) bool {
 	return r.Outcome == schemas.OutcomeFailed && utf8.RuneCountInString(ResultText(r)) > maxBody
 }
@@ -107,7 +108,7 @@ func failed(r *schemas.Run) bool {
 	return false
 }
 
-// Failure returns in a clause why a run has no answer.
+// Failure explains in a clause, by the outcome of a run, why it has no answer to the question.
 func Failure(r *schemas.Run) string {
 	switch {
 	case r.Outcome == schemas.OutcomeSucceeded:

@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Salvage makes a ledger from the intact parts of a damaged one: its records and unknown fields up to the damage,
-// unchanged. If the text has an id that is higher than theirs, [schemas.LedgerLastID] keeps it: later questions are
+// Salvage makes the ledger of an issue from the intact records and unknown fields of a damaged ledger, up to the damage
+// and unchanged. If the text has an id that is higher than theirs, [schemas.LedgerLastID] keeps it: later questions are
 // numbered from there on. It returns nil for a text without anything of the issue. It is pure.
 //
 // A record counts as whole if it is JSON and its id is one of the issue.

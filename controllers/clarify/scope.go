@@ -16,8 +16,9 @@ type Scope struct {
 	steps []*schemas.Step // those of the agent, in order
 }
 
-// NewScope collects the settings for the questions of an agent. agent may be nil. steps are those of all workflows,
-// in the order of the workflows' names and then of their lists; those of other agents are skipped.
+// NewScope makes the scope of the questions from an agent: the agents that it can clarify with, and its steps in
+// workflows. agent may be nil. steps are those of all workflows, in the order of the workflows' names and then of their
+// lists; those of other agents are skipped.
 func NewScope(from string, agent *schemas.AgentSpec, steps iter.Seq[*schemas.Step]) Scope {
 	s := Scope{from: from}
 	if agent != nil {
@@ -31,7 +32,7 @@ func NewScope(from string, agent *schemas.AgentSpec, steps iter.Seq[*schemas.Ste
 	return s
 }
 
-// Allowed lists the agents that may be asked, sorted.
+// Allowed returns the sorted agents that the scope's agent and its steps can clarify with.
 func (s Scope) Allowed() []string {
 	out := slices.Clone(s.agent)
 	for _, st := range s.steps {
@@ -41,7 +42,8 @@ func (s Scope) Allowed() []string {
 	return slices.Compact(out)
 }
 
-// Step is the step that governs questions to an agent: the first one that lists it; nil if none does.
+// Step returns the step of the scope that governs questions to an agent: the first one that can clarify with it; nil if
+// none does.
 func (s Scope) Step(to string) *schemas.Step {
 	for _, st := range s.steps {
 		if slices.Contains(st.CanClarify, to) {
@@ -65,8 +67,9 @@ func (s Scope) Check(spec *schemas.ClarificationRequestSpec) error {
 	return nil
 }
 
-// Limits returns those of a question: from the request, else the governing step, else the settings. Rounds are never
-// above the hard cap, 5 for questions that block and 6 for others.
+// Limits returns the limits of a question, its rounds, SLA minutes and time to a retry: from the request's spec, else
+// from the governing step, else from the settings. Rounds are never above the hard cap, 5 for questions that block and
+// 6 for others.
 func (s Scope) Limits(spec *schemas.ClarificationRequestSpec, set schemas.ClarificationSettings) Limits {
 	st := s.Step(spec.To)
 	if st == nil {

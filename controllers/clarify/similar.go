@@ -18,7 +18,8 @@ const (
 	telling = 3
 )
 
-// SameQuestion reports whether two requests ask the same agent the same thing.
+// SameQuestion reports whether two clarification requests ask the same agent similar questions, by the words of topic
+// and question.
 func SameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
 	return a.To == b.To && similar.OfWords(a.Topic+" "+a.Question, b.Topic+" "+b.Question) >= alike
 }
@@ -54,8 +55,8 @@ func endsAsQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// Circles reports whether the last two rounds of a thread say the same: the two questions are alike, or the two
-// answers. Answers of fewer than three words that count are not compared.
+// Circles reports whether a thread goes in circles: its last two questions are alike, or its last two answers. Answers
+// of fewer than three words that count are not compared.
 func Circles(thread []schemas.ClarificationTurn) bool {
 	q, before := lastTwo(thread, schemas.TurnQuestion)
 	if q != "" && before != "" && similar.OfWords(q, before) >= alike {

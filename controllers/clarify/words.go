@@ -9,8 +9,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Because explains why a question was escalated, with the reason for searching. If the circumstances matter
-// (which cycle, which failure), they are the second line of the escalation's body.
+// Because explains in words why a question was escalated, and gives the reason in brackets to search for. If the
+// circumstances matter (which cycle, which failure), they are the second line of the escalation's body.
 func Because(reason, body string) string {
 	why := map[string]string{
 		schemas.EscalatedMaxRounds: "a question came after the last round",
@@ -32,7 +32,8 @@ func Because(reason, body string) string {
 	return why + " (" + reason + ")"
 }
 
-// Circumstances is the second line of an escalation that reconcile wrote, "" where the body is another text.
+// Circumstances returns the second line of an escalation's body, without its full stop, if reconcile wrote the body for
+// the reason; "" for another text.
 func Circumstances(reason, body string) string {
 	lines := strings.SplitN(body, "\n", 3)
 	if len(lines) < 3 || !strings.HasPrefix(lines[0], "Escalated ("+reason+"): ") {
@@ -41,8 +42,8 @@ func Circumstances(reason, body string) string {
 	return strings.TrimSuffix(lines[1], ".")
 }
 
-// DisplayName is the name of an agent as people write it: product-manager is Product Manager. Someone on GitHub, as
-// github:octocat, keeps the name as it is.
+// DisplayName returns the name of an agent with each word capitalized: product-manager is Product Manager. Someone on
+// GitHub, as github:octocat, keeps the name as it is.
 func DisplayName(agent string) string {
 	if login, ok := strings.CutPrefix(agent, "github:"); ok {
 		return login + " on GitHub"
@@ -55,7 +56,8 @@ func DisplayName(agent string) string {
 	return strings.Join(words, " ")
 }
 
-// FenceOf returns the backquotes or tildes with which a line opens a block of code, or "" (CommonMark 0.31.2, 4.5).
+// FenceOf returns the fence with which a line opens a code block, three or more backquotes or tildes, or "" (CommonMark
+// 0.31.2, 4.5).
 func FenceOf(line string) string {
 	line = strings.TrimLeft(line, " ")
 	for _, c := range []string{"`", "~"} {

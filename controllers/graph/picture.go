@@ -21,7 +21,8 @@ type Node struct {
 	Needs []string `json:"needs,omitempty"`
 }
 
-// Caption is the second line of a node's box; it tells the state in words, so that colour is not all.
+// Caption returns the caption of a node, its state and its note, which is the second line of its box. It tells the
+// state in words, so that colour is not all.
 func (n Node) Caption() string { return strings.TrimSpace(n.State + " " + n.Note) }
 
 // Look is how a state is drawn; colours are #rrggbb.
@@ -49,7 +50,7 @@ func LookOf(state string) Look {
 	return Look{Fill: "#ffffff", Stroke: "#57606a"}
 }
 
-// States lists the states that occur, in the order of their first node.
+// States returns the different states of the picture's nodes, in the order of their first node.
 func (p Picture) States() []string {
 	var out []string
 	seen := map[string]bool{"": true}
@@ -62,7 +63,7 @@ func (p Picture) States() []string {
 	return out
 }
 
-// Edges calls f with the indices of each needed node and the node that needs it.
+// Edges calls f with the indices of both nodes of each edge of the picture, first the node that the other needs.
 func (p Picture) Edges(f func(from, to int)) {
 	index := make(map[string]int, len(p.Nodes))
 	for i, n := range p.Nodes {

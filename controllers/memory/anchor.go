@@ -85,7 +85,8 @@ func (s *Source) ofProject(name string) bool {
 	return !state && schemas.IsPath(name)
 }
 
-// AddAnchor adds a file that an entry is about, with the digest of its content; "": it is unknown.
+// AddAnchor adds a path to the anchors of an observation entry, and the digest of the file's content to its digests. ""
+// is an unknown digest.
 func AddAnchor(e *schemas.ObservationEntry, path, digest string) {
 	if !slices.Contains(e.Anchors, path) {
 		e.Anchors = append(e.Anchors, path)

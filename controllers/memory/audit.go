@@ -63,7 +63,8 @@ type AuditSort struct {
 	Lines       []string // one for each, for people
 }
 
-// Past reports whether more were found than are allowed.
+// Past reports whether the audit found more of this sort than the most that is allowed. A negative Most allows any
+// number.
 func (s *AuditSort) Past() bool { return s.Most >= 0 && s.Found > s.Most }
 
 // Sorts are the sorts of an audit, with their bounds.
@@ -92,7 +93,8 @@ func reasonLines(reasons []Reason) (out []string) {
 	return out
 }
 
-// NewAudit looks for what should not be in a memory, or not in this way. It takes time in proportion to its size.
+// NewAudit audits the observations of a memory: it finds exact and near duplicates, stale, superseded and unused
+// observations, and those with secrets. It takes time in proportion to its size.
 func NewAudit(in AuditInput) Audit {
 	all := slices.Clone(in.Observations)
 	slices.SortFunc(all, compareObservations)

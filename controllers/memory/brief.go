@@ -16,8 +16,8 @@ const (
 	briefTokens = 50
 )
 
-// Cut returns the first most characters of text, cut at the end of a word where one ends in the latter half, else
-// between two characters as they are seen. The last of them says that something is missing.
+// Cut cuts a text with more runes than most to that many: at a space in the latter half if there is one, else between
+// two characters as they are seen. The last of them says that something is missing.
 func Cut(text string, most int) string {
 	if len(text) <= most || utf8.RuneCountInString(text) <= most {
 		return text

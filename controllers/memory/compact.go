@@ -67,10 +67,11 @@ func groupsOf(r *schemas.MemoryRecord) [][]string {
 	return slices.DeleteFunc(slices.Clone(r.Groups), func(g []string) bool { return len(g) == 0 })
 }
 
-// Compact returns the record that compacts an issue: of n observations that are neither merged nor replaced, at most
-// n/2 are left, including merged ones; superseded ones are only archived. ok is false if there is nothing to do. All
-// processes that compact the same issue get the same record: its time is the newest one in its observations, or that of
-// the last undo, and in any case later than all compactions before it, so that the last one is known.
+// Compact returns the record that compacts the folded observations of an issue: it merges groups of them, and archives
+// superseded ones. Of n observations that are neither merged nor replaced, at most n/2 are left, including merged ones;
+// superseded ones are only archived. ok is false if there is nothing to do. All processes that compact the same issue
+// get the same record: its time is the newest one in its observations, or that of the last undo, and in any case later
+// than all compactions before it, so that the last one is known.
 func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	r = schemas.MemoryRecord{Version: schemas.MemoryVersion, Type: schemas.RecordCompacted, Issue: of.Issue,
 		At: f.undone[of.Issue], Groups: [][]string{}}
@@ -106,8 +107,8 @@ func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	return r, len(r.IDs) > 0
 }
 
-// Shorten returns the record of Compact if that saves tokens; otherwise one that archives superseded observations, if
-// there are any, and merges nothing.
+// Shorten returns the record that compacts a folded issue, see [Facts.Compact], if it saves tokens, or else a record
+// that only archives superseded observations. The latter merges nothing, and ok is false if there are none.
 func (f *Facts) Shorten(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	if r, ok = f.Compact(of); !ok || saves(of, &r) {
 		return r, ok

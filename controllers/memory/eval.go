@@ -25,8 +25,8 @@ type Question struct {
 	Expect   []string `json:"expect"`
 }
 
-// ParseGold reads a gold set, a JSON object on each line; blank lines are skipped. The error is ErrGold and names the
-// line.
+// ParseGold parses the questions of a gold set, a JSON object on each line; blank lines are skipped. The error is
+// ErrGold and names the line.
 func ParseGold(data []byte) ([]Question, error) {
 	var out []Question
 	n := 0
@@ -202,7 +202,8 @@ func (f Figure) past() bool {
 	return f.Value < f.Bound-rounding
 }
 
-// Past describes each bound that is exceeded: the figure and the bound.
+// Past describes the figures of the evaluation that are past their bounds: the value, and what is wanted at least or at
+// most.
 func (e Evaluation) Past(b EvalBounds) []string {
 	out := []string{}
 	for _, f := range e.Figures(b) {

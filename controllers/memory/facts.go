@@ -36,8 +36,8 @@ type Taken struct {
 	Links  schemas.MemoryLinks
 }
 
-// TakenIn adds what an issue file holds of captures to all. A capture that two files hold, as a merge of branches can
-// leave it, belongs to the lower issue.
+// TakenIn adds the captures that a memory file has taken to all, by name, each with the issue, its digest and its
+// links. A capture that two files hold, as a merge of branches can leave it, belongs to the lower issue.
 func TakenIn(f *schemas.MemoryFile, all map[string]Taken) {
 	for name, digest := range f.Sources {
 		if other, ok := all[name]; !ok || f.IssueNumber < other.Issue {
@@ -73,7 +73,8 @@ type verification struct {
 	told    bool // the record has anchors of it
 }
 
-// NewFacts takes time linear in the truth; it reads no content.
+// NewFacts collects the facts about the captures and records of a memory from its truth: specs by issue, removals,
+// verifications, recalls, repeats and compactions. It takes time linear in the truth; it reads no content.
 func NewFacts(t Truth) *Facts {
 	f := &Facts{
 		taken: t.Taken, exists: t.Exists,

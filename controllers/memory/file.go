@@ -28,9 +28,10 @@ var (
 // deepest bounds the nesting of what other programs add to observations.
 const deepest = 100
 
-// Parse reads an issue file or an archive. Unknown fields are skipped; everything else must be as specified: ids well
-// formed and of the issue of the file, times RFC 3339. Observations of other programs are returned without secrets,
-// private text and control characters. The errors are [ErrDamaged] and [ErrNewer].
+// Parse parses the data of a memory file, an issue file or an archive, and scrubs its observations. Unknown fields are
+// skipped; everything else must be as specified: ids well formed and of the issue of the file, times RFC 3339.
+// Observations of other programs are returned without secrets, private text and control characters. The errors are
+// [ErrDamaged] and [ErrNewer].
 func Parse(data []byte) (*schemas.MemoryFile, error) {
 	f, err := ParseVerbatim(data)
 	if err == nil {
@@ -39,7 +40,8 @@ func Parse(data []byte) (*schemas.MemoryFile, error) {
 	return f, err
 }
 
-// ParseVerbatim is Parse for those who look for what must not be there: what other programs wrote is as it stands.
+// ParseVerbatim parses the data of a memory file as [Parse] does, but does not scrub its observations. It is for those
+// who look for what must not be there: what other programs wrote is as it stands.
 func ParseVerbatim(data []byte) (*schemas.MemoryFile, error) {
 	f, _, err := parse(data)
 	return f, err
@@ -245,11 +247,13 @@ const (
 	observationEnd   = "\n    }"
 )
 
-// Find reads one observation from an issue file or archive without reading the others. ok is false if it is not found in
-// the place that our form of files implies: then use [Parse]. Observations of other programs are cleaned as Parse does.
+// Find finds the observation with an id in the data of an issue file or archive, without reading the other
+// observations. ok is false if it is not found in the place that our form of files implies: then use [Parse].
+// Observations of other programs are cleaned as Parse does.
 func Find(data []byte, id string) (o *schemas.Observation, ok bool) { return FindNear(data, id, 0) }
 
-// FindNear is Find with a hint: before is about the share of the observations before the one, where the search begins.
+// FindNear finds an observation by its id in the data of an issue file or archive, and begins the search near where it
+// is expected. It is [Find] with a hint: before is about the share of the observations before the one.
 func FindNear(data []byte, id string, before float64) (o *schemas.Observation, ok bool) {
 	if _, _, _, ok := ParseID(id); !ok {
 		return nil, false

@@ -23,7 +23,7 @@ type Folded struct {
 	Edited map[string]string
 }
 
-// Index are the lines of the issue in the manifest.
+// Index returns the index lines of the folded issue's observations, as they are in the manifest.
 func (f *Folded) Index() []schemas.ObservationIndex { return indexOf(f.Observations) }
 
 func indexOf(all []schemas.Observation) []schemas.ObservationIndex {
@@ -34,8 +34,9 @@ func indexOf(all []schemas.Observation) []schemas.ObservationIndex {
 	return out
 }
 
-// Fold makes the files of an issue from the facts and the foreign observations in the files. nil is a file that does
-// not exist. It is pure, and folding its result changes nothing. The errors are those of [Parse].
+// Fold folds an issue: it makes the issue file and the archive from the facts of the captures and the foreign
+// observations in data and archive, the old files. nil is a file that does not exist. It is pure, and folding its
+// result changes nothing. The errors are those of [Parse].
 //
 // Observations of other programs are kept with all their fields. Those of captures are made from the captures, so that
 // a manual change does not last; those of captures that were edited, or cannot be read now, are kept unchanged.

@@ -20,12 +20,12 @@ type Effects struct {
 	Superseded map[string]string // by which newer one, by id
 }
 
-// IDs are the observations that the effects are on, sorted.
+// IDs returns the sorted ids of the observations that the effects repeat or supersede.
 func (e *Effects) IDs() []string {
 	return sortedIDs(slices.AppendSeq(slices.Collect(maps.Keys(e.Repeated)), maps.Keys(e.Superseded)))
 }
 
-// Issues are those of the observations that the effects are on, sorted.
+// Issues returns the sorted issues of the observations that the effects repeat or supersede, parsed from their ids.
 func (e *Effects) Issues() (out []int) {
 	for _, id := range e.IDs() {
 		if _, issue, _, ok := ParseID(id); ok {
@@ -36,11 +36,11 @@ func (e *Effects) Issues() (out []int) {
 	return slices.Compact(out)
 }
 
-// Grow adds a new capture to an issue file that is up to date, without looking at anything else, and returns what
-// [Facts.Fold] would, but for the archive and what concerns it: Archive and Archived are nil. Effects on observations
-// that are not in the file are returned: see [Apply]. What takes more to know is left to the next Fold: records that
-// name the new ids already, and circles of observations that replace each other. A capture that the file has already
-// changes nothing. The errors are [ErrEdited] and those of [Parse].
+// Grow adds the observations of a new capture, given by its spec, to the data of an up-to-date issue file. It looks at
+// nothing else, and returns what [Facts.Fold] would, but for the archive and what concerns it: Archive and Archived are
+// nil. Effects on observations that are not in the file are returned: see [Apply]. What takes more to know is left to
+// the next Fold: records that name the new ids already, and circles of observations that replace each other. A capture
+// that the file has already changes nothing. The errors are [ErrEdited] and those of [Parse].
 func Grow(data []byte, s Spec) (Folded, Effects, error) { return Open(data, s.Issue).Grow(data, s) }
 
 // Opened is an issue file that was read to be grown. It is for one goroutine at a time.
@@ -50,14 +50,15 @@ type Opened struct {
 	err  error
 }
 
-// Open reads an issue file for [Opened.Grow], which returns its errors; nil data means a missing file.
+// Open opens the data of an issue's file to grow it with captures, see [Opened.Grow], which returns the errors. nil
+// data means a missing file.
 func Open(data []byte, issue int) *Opened {
 	f, err := readFile(data, issue)
 	return &Opened{data, f, err}
 }
 
-// Lines are those that the manifest gets of the file when a capture has been added: those of the Observations of
-// [Opened.Grow]. nil if it adds nothing.
+// Lines returns the index lines that the manifest gets for the opened issue file when a capture's spec has been added,
+// nil if the file has the capture. They are those of the Observations of [Opened.Grow].
 func (o *Opened) Lines(s Spec) []schemas.ObservationIndex {
 	if o.file == nil {
 		return nil
@@ -70,8 +71,8 @@ func (o *Opened) Lines(s Spec) []schemas.ObservationIndex {
 	return indexOf(all)
 }
 
-// Grow is the function of that name for the same file, if data is still the opened data; otherwise it reads data
-// again.
+// Grow adds the observations of a capture's spec to the opened issue file, as the function [Grow] does to data. If data
+// is no longer the opened data, it opens data again.
 func (o *Opened) Grow(data []byte, s Spec) (Folded, Effects, error) {
 	if (o.file == nil && o.err == nil) || (o.data == nil) != (data == nil) || !bytes.Equal(o.data, data) {
 		o = Open(data, s.Issue)
@@ -174,9 +175,9 @@ func (f *file) apply(e Effects) (rest Effects) {
 	return rest
 }
 
-// Holds reports whether the stored observations of a capture are exactly those that its spec makes, except for removed
-// ones: then it was accepted in this form, and another recorded digest is damage, not an edit. stored are observations of
-// its issue, in the issue file and the archive; without any the result is false.
+// Holds reports whether the stored observations and links of a taken capture are exactly those that its spec makes,
+// except for removed observations. Then it was accepted in this form, and another recorded digest is damage, not an
+// edit. stored are observations of its issue, in the issue file and the archive; without any the result is false.
 func Holds(s Spec, taken Taken, stored []schemas.Observation, removed map[string]bool) bool {
 	if taken.Issue != s.Issue {
 		return false

@@ -13,9 +13,10 @@ import (
 // suffixes is how many there are of the last part of an id: 36 to the power of 6.
 const suffixes = 36 * 36 * 36 * 36 * 36 * 36
 
-// NewID returns the id of an observation, obs-<agent>-<issue>-<ms>-<6 characters>: the time in milliseconds since 1970,
-// and a digest of its origin (the name of the Observation, the place among its entries) and of its content. agent must
-// be the name of an object, issue not negative. A time before 1970 counts as 1970.
+// NewID formats the id of an observation from its agent, its issue, its time and a digest of its source, its place and
+// its content: obs-<agent>-<issue>-<ms>-<6 characters>. The time is in milliseconds since 1970, the source is the name
+// of the Observation, and place is that among its entries. agent must be the name of an object, issue not negative. A
+// time before 1970 counts as 1970.
 func NewID(agent string, issue int, at time.Time, source string, place int, content string) string {
 	h := sha256.New()
 	h.Write([]byte(source + "\x00" + strconv.Itoa(place) + "\x00"))
@@ -41,8 +42,8 @@ func formatID(agent string, issue int, ms int64, sum [sha256.Size]byte) string {
 	return string(append(b, rand...))
 }
 
-// ParseID takes an id apart: who learned it, about which issue, and when, in milliseconds since 1970. It accepts
-// exactly what [schemas.IsObservationID] does.
+// ParseID parses the id of an observation into the agent that learned it, the issue that it is about, and the time in
+// milliseconds since 1970. It accepts exactly what [schemas.IsObservationID] does.
 func ParseID(id string) (agent string, issue int, ms int64, ok bool) {
 	rest, found := strings.CutPrefix(id, "obs-")
 	if !found || len(id) > 120 {

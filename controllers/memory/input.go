@@ -22,7 +22,7 @@ type InputError struct{ text string }
 
 func (e *InputError) Error() string { return e.text }
 
-// BadRequest marks an error in the request.
+// BadRequest marks the input error as that of a bad request.
 func (e *InputError) BadRequest() {}
 
 func badInput(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }

@@ -43,10 +43,11 @@ type Learned struct {
 	Found, Dropped int
 }
 
-// Learn finds what is worth remembering in a text or conversation: all steps of a capture, without any effect.
-// Secrets and private text are removed first, recalled memory after them. A conversation is summarized by compact; a
-// summary is split as in extract. Each entry gets its summary and its anchors; of equivalent ones one is kept, and a
-// known one becomes a repetition of it. Of more than EntryLimit entries the best are kept. An empty result is valid.
+// Learn extracts the entries of a capture from a source, the text of a summary or the messages of a conversation. It
+// takes all steps of a capture, without any effect, to find what is worth remembering. Secrets and private text are
+// removed first, recalled memory after them. A conversation is summarized by compact; a summary is split as in extract.
+// Each entry gets its summary and its anchors; of equivalent ones one is kept, and a known one becomes a repetition of
+// it. Of more than EntryLimit entries the best are kept. An empty result is valid.
 func Learn(s Source) Learned {
 	c := clean(s)
 	text, left := c.text, 0
@@ -57,9 +58,9 @@ func Learn(s Source) Learned {
 	return l.missing(left)
 }
 
-// LearnRun is Learn for the output of an agent's run: a conversation, a JSON value with texts in it, or text. What
-// says no more than that the work is done, or what tests printed, teaches nothing: there only sections, bullets of
-// known sections, and sentences that the rules take count.
+// LearnRun learns entries from the output of an agent's run: the messages of a conversation, a JSON value with texts in
+// it, or text. The steps are those of [Learn]. What says no more than that the work is done, or what tests printed,
+// teaches nothing: there only sections, bullets of known sections, and sentences that the rules take count.
 func LearnRun(s Source) Learned {
 	if len(s.Messages) == 0 {
 		s.Messages = outputMessages(s.Text)

@@ -15,12 +15,12 @@ import (
 // each, as observations are short; its threshold was set by the pairs of TestSame.
 const NearDuplicate = 0.8
 
-// Similar is how alike two contents are, between 0 and 1: the share of pairs of neighbouring words that they have in
-// common.
+// Similar returns the similarity of two contents, from 0 to 1: the Dice coefficient of their pairs of neighbouring
+// words.
 func Similar(a, b string) float64 { return similar.Dice(similar.Pairs(a), similar.Pairs(b)) }
 
-// Same reports whether two contents say the same, in nearly the same words. They do not if they differ in a number, a
-// name in code, or a word that turns the meaning round: "30 s" is another fact than "60 s".
+// Same reports whether two contents say the same by their likeness, in nearly the same words. They do not if they
+// differ in a number, a name in code, or a word that turns the meaning round: "30 s" is another fact than "60 s".
 func Same(a, b string) bool { return newLikeness(a).same(newLikeness(b)) }
 
 // likeness is the comparable form of a content.

@@ -81,8 +81,9 @@ func appendEntry(b []byte, e *schemas.ObservationIndex) []byte {
 	return append(appendStamp(append(b, `,"timestamp":`...), e.Timestamp), '}')
 }
 
-// ParseManifest reads a manifest, in our form or any other. A truncated one is an error, and so is one with conflict
-// markers; the errors are [ErrDamaged] and [ErrNewer]. Texts share the memory of one copy of data.
+// ParseManifest parses the data of a memory manifest, in our form or as any other JSON. A truncated one is an error,
+// and so is one with conflict markers; the errors are [ErrDamaged] and [ErrNewer]. Texts share the memory of one copy
+// of data.
 func ParseManifest(data []byte) (*schemas.MemoryManifest, error) {
 	if m, ok := readManifest(string(data)); ok {
 		return m, nil

@@ -11,10 +11,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// MergeFiles merges two diverged files of one issue, or two archives: observations by id, captures and links by name,
-// unknown fields of the file by name. Of two that differ the one that was verified last, or recalled more, is kept;
-// the fold computes from specs and records what neither has. It is commutative, associative and idempotent, and the
-// result is in canonical form. The errors are those of [Parse].
+// MergeFiles merges two diverged memory files a and b, of one issue or two archives of it: observations by id, captures
+// and links by name, unknown fields of the file by name. Of two that differ the one that was verified last, or recalled
+// more, is kept; the fold computes from specs and records what neither has. It is commutative, associative and
+// idempotent, and the result is in canonical form. The errors are those of [Parse].
 func MergeFiles(a, b []byte) ([]byte, error) {
 	x, err := readAny(a)
 	if err != nil {

@@ -76,10 +76,10 @@ const (
 	repeats   = 200 // and this many that repeat an earlier one: each was read to compare it
 )
 
-// Choose selects the best notes, at most 50, each in full, as long as the section stays within the budget; it skips a note
-// that does not fit, and of equivalent ones, as several agents capture them, it keeps the best. Among equal scores the same
-// issue is first, then the same agent, the newer one, the smaller id. The text and its tokens are a pure function of the
-// results of the fields.
+// Choose chooses the notes of a recall from the candidates: the best ones, at most 50, each in full, as long as the
+// section stays within the budget of tokens. It skips a note that does not fit, and of equivalent ones, as several
+// agents capture them, it keeps the best. Among equal scores the same issue is first, then the same agent, the newer
+// one, the smaller id. The text and its tokens are a pure function of the results of the fields.
 func (c *Chooser) Choose(cands []Candidate) Recalled {
 	left := c.Budget - tokens.Count(recallHead(len(cands), len(cands), c.Budget))
 	if left < leastNote {

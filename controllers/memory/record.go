@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// EncodeRecord returns the name of a record's file, without folder and extension, and its bytes. The name
-// is <type>-<issue>-<ms>-<6 digits of a digest of the bytes>: equal records have the same file.
+// EncodeRecord encodes a memory record, and returns the name of its file, without folder and extension, and the bytes.
+// The name is <type>-<issue>-<ms>-<6 digits of a digest of the bytes>: equal records have the same file.
 func EncodeRecord(r schemas.MemoryRecord) (name string, data []byte, err error) {
 	r.Version = schemas.MemoryVersion
 	r.IDs = sortedIDs(r.IDs)

@@ -11,9 +11,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Salvage makes an issue file, or an archive, from the intact parts of a damaged one: readable observations, including
-// those of captures, and the accepted captures. Folding it makes the rest from the captures. It returns nil for a text
-// without anything of the issue. It is pure, and takes time linear in the text.
+// Salvage makes a memory file of an issue from what is readable in the damaged text of its file or archive:
+// observations, including those of captures, and the accepted captures. Folding it makes the rest from the captures. It
+// returns nil for a text without anything of the issue. It is pure, and takes time linear in the text.
 func Salvage(damaged []byte, issue int) []byte {
 	f := &file{MemoryFile: schemas.MemoryFile{IssueNumber: issue, Sources: map[string]string{}}}
 	seen := map[string]bool{}

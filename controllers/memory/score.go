@@ -9,7 +9,8 @@ import (
 // Weights say what makes an observation relevant; see [Score].
 type Weights struct{ Recency, Recall, Keyword, Stale float64 }
 
-// NewWeights takes the weights of settings with their defaults filled in; one that is missing is 0.
+// NewWeights returns the weights of recency, recall, keyword and stale from the relevance weights of the settings with
+// their defaults filled in; one that is missing is 0.
 func NewWeights(w schemas.RelevanceWeights) Weights {
 	or0 := func(p *float64) float64 {
 		if p == nil {
@@ -20,7 +21,8 @@ func NewWeights(w schemas.RelevanceWeights) Weights {
 	return Weights{or0(w.Recency), or0(w.Recall), or0(w.Keyword), or0(w.Stale)}
 }
 
-// Score is the relevance of an observation (agentx-spec, memory pipeline 5.2, phase 3), by default
+// Score returns the score of an observation's relevance, by the weights of its recency, its recall count and its
+// overlap with the keywords (agentx-spec, memory pipeline 5.2, phase 3); by default
 //
 //	0.4 / (1 + days/30) + 0.2 * min(recalls/10, 1) + 0.4 * overlap
 //

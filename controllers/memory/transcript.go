@@ -40,11 +40,12 @@ func ReadConversation(data []byte) ([]Message, error) {
 	return t.Messages, err
 }
 
-// ReadTranscript reads a conversation: JSON lines of {"role", "content"}, a JSON array or object of such messages, and
-// the formats of agents' command lines: Claude Code and Codex (sessions, and their JSON output), Copilot (command line
-// and VS Code), Gemini (chats, checkpoints and logs), Cursor. None of these formats is specified, so records are
-// recognized by the fields that matter; unknown records are skipped and counted, as are broken lines. The error is
-// ErrNoConversation if no message was found. Time and memory are linear in the data.
+// ReadTranscript reads the messages of a conversation from a transcript, in any of the known JSON documents or lines.
+// It reads JSON lines of {"role", "content"}, a JSON array or object of such messages, and the formats of agents'
+// command lines: Claude Code and Codex (sessions, and their JSON output), Copilot (command line and VS Code), Gemini
+// (chats, checkpoints and logs), Cursor. None of these formats is specified, so records are recognized by the fields
+// that matter; unknown records are skipped and counted, as are broken lines. The error is ErrNoConversation if no
+// message was found. Time and memory are linear in the data.
 func ReadTranscript(data []byte) (Transcript, error) {
 	r := reader{seen: map[Message]bool{}}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))

@@ -79,7 +79,7 @@ func (b *Body) Paragraph(format string, args ...any) {
 	b.block([]string{fmt.Sprintf(format, args...)}, true)
 }
 
-// quoted adds a quotation; nothing if the text is blank.
+// Quoted adds a text to the body as a Markdown quotation, cut if it is too long; nothing if the text is blank.
 func (b *Body) Quoted(text string) {
 	if strings.TrimSpace(text) == "" {
 		return

@@ -17,7 +17,8 @@ const (
 	macBytes    = 16 // of SHA-256's 32
 )
 
-// Seal returns text with a marker at its end. The key holds no blank and no bracket.
+// Seal seals a text with a marker at its end, which has the key and a MAC of both. The key holds no blank and no
+// bracket.
 func (k Keys) Seal(key, text string) string {
 	text = plainEnds(text)
 	return text + "\n\n" + markerBegin + key + " " + mac(k[0], key, text) + markerEnd
@@ -35,13 +36,14 @@ func (k Keys) Open(sealed string) (key string, ok bool) {
 	return "", false
 }
 
-// Marked returns the key in the marker at the end of a text, also if it is not ours; "" if the text has no marker.
+// Marked splits the marker off the end of a text and returns its key, also if the marker is not ours; "" if the text
+// has no marker.
 func Marked(text string) string {
 	_, key, _ := split(text)
 	return key
 }
 
-// Unsealed returns a text without the marker at its end.
+// Unsealed splits the marker off the end of a sealed text and returns the text without it.
 func Unsealed(sealed string) string {
 	text, _, _ := split(sealed)
 	return text

@@ -7,8 +7,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Objects returns the mirrored objects of each issue, sorted; objects without an issue are left out. It reads Kinds and
-// Made of the options.
+// Objects returns the refs of the mirrored objects of a tree by the number of their issue, sorted. Objects without an
+// issue are left out. Of the options only Kinds and Made are read.
 func Objects(t *state.Tree, o Options) map[int][]schemas.Ref {
 	p := &projection{t: t, o: o}
 	out := map[int][]schemas.Ref{}

@@ -37,10 +37,10 @@ type Page struct {
 // Tree is the tree that is mirrored.
 func (p *Page) Tree() *state.Tree { return p.t }
 
-// NewBody begins a comment about the object.
+// NewBody returns a new body of a comment about the entry of the page.
 func (p *Page) NewBody() *Body { return p.newBody(p.Entry) }
 
-// Status adds the comment that shows the state of the object.
+// Status adds the body as the status comment of the page's entry, which shows the state of the object.
 func (p *Page) Status(b *Body) { p.Comment("status/"+p.Entry.Ref.String(), b) }
 
 // Comment adds a comment. The key has no blanks and is not used by other objects.
@@ -48,7 +48,7 @@ func (p *Page) Comment(key string, b *Body) {
 	p.issue.Comments = append(p.issue.Comments, Comment{Key: key, Body: b.done()})
 }
 
-// Label adds one of [Labels].
+// Label adds the name of one of [Labels] to the sorted labels of the page's issue.
 func (p *Page) Label(name string) {
 	if at, ok := slices.BinarySearch(p.issue.Labels, name); !ok {
 		p.issue.Labels = slices.Insert(p.issue.Labels, at, name)

@@ -67,8 +67,9 @@ func Labels() []Label {
 	}
 }
 
-// Project returns the wanted state of GitHub, sorted by issue; issues to create come last, sorted by their object. Objects
-// that no run has decided on yet, and those that are removed or broken, add nothing: their comments stay as they are.
+// Project projects the entries of a tree onto GitHub: it returns the issues with the wanted comments and labels, sorted
+// by issue; issues to create come last, sorted by their object. Objects that no run has decided on yet, and those that
+// are removed or broken, add nothing: their comments stay as they are.
 func Project(t *state.Tree, o Options) []Issue {
 	p := &projection{t: t, o: o, issues: map[home]*Issue{}}
 	for _, k := range o.Kinds {

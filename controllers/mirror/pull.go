@@ -85,10 +85,11 @@ const (
 	pullWhy    = 300    // characters of a reason that are shown
 )
 
-// PullKey is the key of the comment on a pull request.
+// PullKey returns the key of the comment with the plan of a pull request, by its number.
 func PullKey(number int) string { return fmt.Sprintf("plan/%d", number) }
 
-// Check returns an error that describes an invalid Pull.
+// Check returns an error for a pull request's plan that is invalid: of another version, without a number, base or head,
+// or with too many steps or agents.
 func (p *Pull) Check() error {
 	switch {
 	case p.Version != PullVersion:
@@ -124,10 +125,12 @@ func isCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Speaks reports whether a pull request without a comment needs one.
+// Speaks reports whether the pull request changes specs or settings or has steps, so that it needs a comment if it has
+// none.
 func (p *Pull) Speaks() bool { return p.Specs || p.Settings || len(p.Steps) > 0 }
 
-// Body is a Pull as the comment on its pull request, without a marker.
+// Body writes the Markdown text of the comment on a pull request, without a marker: a summary of what its plan would
+// do, the errors in the specs, the steps and the cost.
 func (p *Pull) Body() string {
 	b := &Body{room: BodyLimit - noteRoom}
 	b.foot = fmt.Sprintf("<sub>Planned by reconcile: the specs of %s over the state and the settings of %s.</sub>",

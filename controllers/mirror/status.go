@@ -152,7 +152,7 @@ func picture(ref schemas.Ref, spec *schemas.DAGSpec, st *schemas.DAGStatus) stri
 	return g.Mermaid()
 }
 
-// Why says, a line each, what the object waits for and why.
+// Why returns the lines of Markdown that explain why the entry of the page waits, and for what.
 func (p *Page) Why() []string {
 	why := p.o.Why(p.Entry, p.t)
 	for i := range why {

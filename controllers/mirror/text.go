@@ -34,7 +34,8 @@ func plain(s string) string {
 	}, s)
 }
 
-// Line is text of others as Markdown of one line, at most limit characters of it: nothing in it has a meaning.
+// Line escapes text of others as one line of Markdown, cut to at most limit characters, so that nothing in it has a
+// meaning.
 func Line(s string, limit int) string {
 	s, cut := cutRunes(strings.Join(strings.Fields(plain(s)), " "), limit)
 	var b strings.Builder

@@ -25,7 +25,7 @@ type View struct {
 	Hidden int
 }
 
-// Idle reports whether nothing runs, and nothing can run without an action of a person.
+// Idle reports whether the view has no running and no queued nodes: nothing can run without an action of a person.
 func (v *View) Idle() bool { return v.Running == 0 && v.Queued == 0 }
 
 // board is what View knows of the tree that it has seen last. Looking at the next one costs as much as what differs.
@@ -57,7 +57,7 @@ type plannedNode struct {
 // tally counts nodes by state.
 type tally struct{ done, total, running, queued, waiting, failed int }
 
-// Reset removes DAGs without work from the counts: they were reported.
+// Reset deletes the DAGs from the tracker's board that have no running and no queued nodes. They were reported.
 func (t *Tracker) Reset() {
 	t.refresh()
 	maps.DeleteFunc(t.board.play, func(_ string, d *dag) bool { return d.running == 0 && d.queued == 0 })

@@ -39,7 +39,7 @@ type Event struct {
 	Output, Log string
 }
 
-// Ended reports whether the event is the end of an attempt.
+// Ended reports whether the event ended an attempt, and so says how long it took.
 func (e Event) Ended() bool { return e.Took > 0 }
 
 // Tracker follows one run. CPUs is used if limits.concurrentTasks is 0. It is not safe for concurrent use.
@@ -117,14 +117,16 @@ func (t *Tracker) note(n Node) {
 	}
 }
 
-// Tree replaces the tree after a turn, which includes all reports so far, and returns the outcome of failures.
+// Tree sets the tree of the tracker after a turn, and returns the events of failed attempts, which it can resolve now.
+// The tree includes all reports so far.
 func (t *Tracker) Tree(tree *state.Tree) []Event {
 	t.tree = tree
 	clear(t.since)
 	return t.Flush()
 }
 
-// Flush returns the failures whose consequences no tree has shown yet.
+// Flush resolves the failed attempts of the tracker and returns their events, without waiting for a tree that shows the
+// consequences.
 func (t *Tracker) Flush() []Event {
 	var out []Event
 	for _, f := range t.failed {

@@ -39,7 +39,8 @@ func Pairs(s string) Set {
 	return sorted(append(out, pair(before, fnvStart)))
 }
 
-// Dice is how much two sets have in common; 0 if both are empty.
+// Dice returns the Dice coefficient of two sets: twice the number of hashes that both have, by the sum of their
+// lengths; 0 if both are empty.
 func Dice(x, y Set) float64 {
 	if len(x)+len(y) == 0 {
 		return 0
@@ -58,13 +59,14 @@ func Dice(x, y Set) float64 {
 	return 2 * float64(both) / float64(len(x)+len(y))
 }
 
-// Has reports whether a hash is in the set.
+// Has reports by binary search whether the set has a hash.
 func (x Set) Has(hash uint64) bool {
 	_, found := slices.BinarySearch(x, hash)
 	return found
 }
 
-// OfWords is how alike two texts are by their words. Texts without any word that counts are compared as they stand.
+// OfWords returns the similarity of two texts by the words that count: the Dice coefficient of their sets. Texts
+// without any word that counts are compared as they stand.
 func OfWords(a, b string) float64 {
 	x, y := Words(a), Words(b)
 	if len(x) == 0 && len(y) == 0 {

@@ -70,9 +70,9 @@ func without(parts []util.PrioritizedValue, priority int) []util.PrioritizedValu
 	return slices.DeleteFunc(parts, func(v util.PrioritizedValue) bool { return v.Priority == priority })
 }
 
-// Parse finds the commands of a comment: a slash and a verb, in any case, at the beginning of a line of running text.
-// Code, quotations, tables, headings and hidden text have no commands. Other words with a slash are text, as paths are.
-// It accepts any text, and takes time in proportion to it.
+// Parse parses the commands in the Markdown body of a comment: a slash and a verb, in any case, at the beginning of a
+// line of running text. Code, quotations, tables, headings and hidden text have no commands. Other words with a slash
+// are text, as paths are. It accepts any text, and takes time in proportion to it.
 func Parse(body string) Parsed {
 	src := []byte(visible(body))
 	p := page{src: src}

@@ -23,11 +23,11 @@ import (
 // and takes n·log n for n bytes without any boundary: both stay small, and the count linear in the text.
 const window = 32 << 10
 
-// Count returns the number of tokens of text, 0 for "". Bytes that are not valid UTF-8 count as their replacement. It
-// is exact as long as no stretch of 16 KiB lacks a space behind a word, or a line that begins with an ASCII sign other
-// than a slash; a longer one, which prose never has, is cut, which may count a few tokens more for each cut. The
-// tokens of two texts are those of both together if the first ends in a line break and the second begins with such a
-// sign.
+// Count counts the tokens of a text in the encoding, window by window; 0 for "". Bytes that are not valid UTF-8 count
+// as their replacement. It is exact as long as no stretch of 16 KiB lacks a space behind a word, or a line that begins
+// with an ASCII sign other than a slash; a longer one, which prose never has, is cut, which may count a few tokens more
+// for each cut. The tokens of two texts are those of both together if the first ends in a line break and the second
+// begins with such a sign.
 func Count(text string) int {
 	if text == "" {
 		return 0

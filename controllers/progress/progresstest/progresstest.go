@@ -23,7 +23,7 @@ type Play struct {
 	Tree *state.Tree
 }
 
-// New decides a tree with some DAGs, by name.
+// New makes a play whose tree has a session, an agent and the DAGs of the specs, by name, and decides it.
 func New(t testing.TB, now time.Time, dags map[string]*schemas.DAGSpec) *Play {
 	entries := []*state.Entry{
 		entry(t, schemas.SessionKind, "work", &schemas.SessionSpec{}),
@@ -50,7 +50,7 @@ func entry(t testing.TB, k schemas.Kind, name string, spec schemas.Spec) *state.
 	return &state.Entry{Ref: o.Ref, Object: o}
 }
 
-// Turn decides the tree as it is now, and returns it.
+// Turn settles the play's tree as it is now, and returns it.
 func (p *Play) Turn() *state.Tree {
 	p.Tree = controllers.Settle(p.Tree, p.Now, nil).Tree
 	return p.Tree
@@ -59,7 +59,7 @@ func (p *Play) Turn() *state.Tree {
 // Pass lets time pass.
 func (p *Play) Pass(d time.Duration) { p.Now = p.Now.Add(d) }
 
-// Start claims and starts an attempt of a node. The next Turn knows of it.
+// Start claims a node of a DAG and starts a run, an attempt of it, and returns the report. The next Turn knows of it.
 func (p *Play) Start(dag, node string) controllers.Report {
 	e := p.entry(dag)
 	st := e.Status().(*schemas.DAGStatus).Nodes[node]
@@ -75,7 +75,7 @@ func (p *Play) Start(dag, node string) controllers.Report {
 	return controllers.Report{Kind: controllers.Started, Key: run.Key, At: p.Now}
 }
 
-// Finish ends the attempt of a node that was started.
+// Finish ends the run of a node of a DAG that was started, with an outcome and an output, and returns the report.
 func (p *Play) Finish(dag, node, outcome, output string) controllers.Report {
 	p.Helper()
 	e := p.entry(dag)
