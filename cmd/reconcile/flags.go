@@ -151,3 +151,19 @@ func bindBy(cmd *cobra.Command, by *string) {
 	cmd.Flags().StringVar(by, "by", "",
 		"the `NAME` of the acting agent or person (in a run: its agent; default: RECONCILE_AGENT, else the login name)")
 }
+
+// hidden hides a command in the help: other programs call it, or it is another name of a listed command.
+func hidden(cmd *cobra.Command) *cobra.Command {
+	cmd.Hidden = true
+	return cmd
+}
+
+// renamed keeps the former name of a command for one version. It prints the new name.
+func (a *app) renamed(cmd *cobra.Command, now string) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.note("%s is called \"%s\" now; the former name goes with the next version", strings.TrimPrefix(cmd.CommandPath(), "reconcile "), now)
+		return run(cmd, args)
+	}
+	return hidden(cmd)
+}

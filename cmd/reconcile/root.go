@@ -123,22 +123,6 @@ func addCommands(a *app, root *cobra.Command) {
 	}
 }
 
-// hidden hides a command in the help: other programs call it, or it is another name of a listed command.
-func hidden(cmd *cobra.Command) *cobra.Command {
-	cmd.Hidden = true
-	return cmd
-}
-
-// renamed keeps the former name of a command for one version. It prints the new name.
-func (a *app) renamed(cmd *cobra.Command, now string) *cobra.Command {
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a.note("%s is called \"%s\" now; the former name goes with the next version", strings.TrimPrefix(cmd.CommandPath(), "reconcile "), now)
-		return run(cmd, args)
-	}
-	return hidden(cmd)
-}
-
 // knownShell refuses shells without a completion script, for which cobra would print the help.
 func knownShell(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
