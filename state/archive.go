@@ -12,7 +12,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// ArchivePath returns the path for a spec file of a kind that had its effect at a time.
+// ArchivePath returns the path in the archive of stateFolder for a spec file: a folder for its kind's plural, one for the
+// year and month of at, and its name. at is when the spec had its effect.
 func ArchivePath(stateFolder, plural string, at time.Time, name string) string {
 	return ArchiveDir(stateFolder) + "/" + plural + "/" + at.UTC().Format("2006-01") + "/" + name
 }
@@ -20,8 +21,9 @@ func ArchivePath(stateFolder, plural string, at time.Time, name string) string {
 // Move moves a spec file to another path, byte for byte.
 type Move struct{ From, To string }
 
-// Archive moves spec files durably, each at once, and returns the moved ones. It does not overwrite: if the target exists
-// with the same content, the source is removed; otherwise the file stays. The tree must be locked by this store.
+// Archive moves spec files into the archive, each durably and at once, and returns the moves that were done. It does not
+// overwrite: if the target exists with the same content, the source is removed; otherwise the file stays. The tree must be
+// locked by this store.
 func (s *Store) Archive(ctx context.Context, moves []Move) ([]Move, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

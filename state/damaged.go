@@ -9,8 +9,8 @@ import (
 	"reconcile.dev/reconcile/state/durable"
 )
 
-// MoveAside moves every unusable file under state/ to .reconcile/damaged/, so that its content is decided again,
-// and returns their paths, sorted. The tree must be locked by this store. Refresh reports the objects.
+// MoveAside moves every damaged file under state/ aside, to .reconcile/damaged/, so that its content is decided again, and
+// returns the moved paths, sorted. The tree must be locked by this store. Refresh reports the objects.
 //
 // Ledgers are checked again under their own lock: one that another program was just writing is not moved, and is read
 // again by the next Refresh with a hint for it. A ledger that is moved is replaced by the result of salvage, unless
@@ -63,9 +63,9 @@ func (s *Store) damagedFiles() []string {
 	return bad
 }
 
-// SetAside moves a file that third-party programs also write to .reconcile/damaged/, if it is still damaged under its
-// lock. The result of instead replaces it, unless that is nil; instead itself may be nil. The tree must be locked by this
-// store.
+// SetAside moves the file at p, which third-party programs also write, to .reconcile/damaged/ if damaged still reports true
+// for its data under the file's lock. The result of instead replaces it, unless that is nil; instead itself may be nil. The
+// tree must be locked by this store.
 func (s *Store) SetAside(ctx context.Context, p string, damaged func(data []byte) bool,
 	instead func(data []byte) []byte) error {
 	_, err := s.setAside(ctx, p, damaged, instead, nil)
@@ -117,9 +117,9 @@ func (s *Store) moveFileAside(ctx context.Context, p string) error {
 	return errors.Join(s.renameAside(p), s.bumpGeneration())
 }
 
-// MoveTornAside moves partly written outputs of killed runs to .reconcile/damaged/, and returns the paths: half of a file
-// must not count as an output, nor as an edit by a person. No process of the runs may be alive, and the tree must be
-// locked by this store.
+// MoveTornAside moves the outputs that the killed runs of orphans wrote only partly (Again) to .reconcile/damaged/, and
+// returns the moved paths. Half of a file must not count as an output, nor as an edit by a person. No process of the runs
+// may be alive, and the tree must be locked by this store.
 func (s *Store) MoveTornAside(ctx context.Context, orphans []Orphan) (moved []string, err error) {
 	for _, o := range orphans {
 		for _, p := range o.Again {

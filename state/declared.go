@@ -151,7 +151,8 @@ func (d *declaredOutputs) split() (present, missing []string) {
 	return present, missing
 }
 
-// MarkLost records that the outputs of a run could not be restored, so that this process does not try again.
+// MarkLost marks the outputs of a run as lost, and forces the object that owns the run to be scanned again. They could not
+// be restored, and this process does not try again.
 func (s *Store) MarkLost(run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +187,7 @@ func (u *update) outputs(hints []string) {
 	u.store.forced = nil
 }
 
-// OthersAtWork reports whether other processes have journals on this tree, dead ones included.
+// OthersAtWork reports whether any journal of the tree belongs to a process other than this one, dead ones included.
 func (s *Store) OthersAtWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,10 +21,10 @@ import (
 // a tick of the file system's clock.
 type Identity = stat
 
-// IsFile reports whether the stat is of a regular file.
+// IsFile reports whether the form of the identity, which is a stat, is that of a regular file.
 func (s Identity) IsFile() bool { return s.form() == formFile }
 
-// IsFolder reports whether the stat is of a folder.
+// IsFolder reports whether the form of the identity, which is a stat, is that of a folder.
 func (s Identity) IsFolder() bool { return s.form() == formFolder }
 
 // ListFolder calls each for every entry of a folder of the tree, in any order, without opening or following it. The name
@@ -94,13 +94,14 @@ func (f *Folder) ListFolder(dir string, each func(name []byte, id Identity)) err
 	}, dir)
 }
 
-// Read reads a regular file of the folder as ReadFiles does. The content is valid until the next call.
+// Read reads the regular file name of the opened folder, of at most limit bytes, as ReadFiles does. The content is valid
+// until the next call.
 func (f *Folder) Read(name string, limit int64) ([]byte, error) {
 	data, _, err := f.d.read(name, limit)
 	return data, err
 }
 
-// Lstat returns the stat of a file of the folder without following a link.
+// Lstat returns the stat, as an Identity, of the file name in the opened folder, without following a link.
 func (f *Folder) Lstat(name string) (id Identity, err error) {
 	err = f.d.stat(append([]byte(name), 0)[:len(name)], &id)
 	return id, err
@@ -109,9 +110,9 @@ func (f *Folder) Lstat(name string) (id Identity, err error) {
 // Close closes the folder.
 func (f *Folder) Close() { f.d.close() }
 
-// ReadFiles reads regular files of one folder of the tree sequentially; it does not follow links. each gets the content,
-// which is valid during the call, and the file's stat from just before; or an error of package fs, if the file does not
-// exist, is not regular, or is larger than limit.
+// ReadFiles reads the regular files with these names in the folder dir, one after the other, and calls each for every name.
+// It does not follow links. each gets the content, which is valid during the call, and the file's stat from just before; or
+// an error of package fs, if the file does not exist, is not regular, or is larger than limit.
 func (s *Store) ReadFiles(dir string, limit int64, names []string, each func(name string, data []byte, id Identity, err error)) {
 	d, err := openFolder(s.root, dir)
 	if err != nil {
@@ -127,7 +128,8 @@ func (s *Store) ReadFiles(dir string, limit int64, names []string, each func(nam
 	}
 }
 
-// ReadFile is ReadFiles for one file; the caller owns the content.
+// ReadFile reads the regular file at path p of the tree, of at most limit bytes, and returns its data and identity. It reads
+// as ReadFiles does; the caller owns the data.
 func (s *Store) ReadFile(p string, limit int64) (data []byte, id Identity, err error) {
 	s.ReadFiles(path.Dir(p), limit, []string{path.Base(p)}, func(_ string, d []byte, i Identity, e error) {
 		data, id, err = slices.Clip(d), i, e // the folder with the buffer is closed
@@ -138,8 +140,8 @@ func (s *Store) ReadFile(p string, limit int64) (data []byte, id Identity, err e
 	return data, id, nil
 }
 
-// ReadFileInto is ReadFile that reads into buf if the content fits into it, and else into a larger one, which it returns
-// with the content's length.
+// ReadFileInto reads the file at p into buf, or into a larger buffer if the data does not fit, and returns the data and the
+// file's identity. The result has the content's length.
 func (s *Store) ReadFileInto(buf []byte, p string, limit int64) ([]byte, Identity, error) {
 	d, err := openFolder(s.root, path.Dir(p))
 	if err != nil {
@@ -154,11 +156,11 @@ func (s *Store) ReadFileInto(buf []byte, p string, limit int64) ([]byte, Identit
 	return data, id, nil
 }
 
-// Lstat returns the stat of a file of the tree without following a link.
+// Lstat returns the stat of the file at path p below the root, as an Identity, without following a link.
 func (s *Store) Lstat(p string) (Identity, error) { return lstat(s.root, p) }
 
-// LockFile takes the AgentX lock of a file that third-party programs may also write. Callers that change a file's content
-// use Fold; LockFile is for files that are derived from others.
+// LockFile acquires the AgentX lock of the file at p, which third-party programs may also write. Callers that change a
+// file's content use Fold; LockFile is for files that are derived from others.
 func (s *Store) LockFile(ctx context.Context, p string) (*lock.Lock, error) {
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return nil, err
@@ -166,9 +168,9 @@ func (s *Store) LockFile(ctx context.Context, p string) (*lock.Lock, error) {
 	return s.acquire(ctx, p, s.lockOptions())
 }
 
-// Replace atomically replaces a derived file: readers see the old or the new content; after a power loss the file may be
-// lost. A file under .reconcile needs no lock; the caller holds that of a file under state/. The content is the
-// concatenation of the parts.
+// Replace atomically replaces the derived file at p with the concatenated parts, without a sync. Readers see the old or the
+// new content; after a power loss the file may be lost. A file under .reconcile needs no lock; the caller holds that of a
+// file under state/.
 func (s *Store) Replace(p string, parts ...[]byte) error {
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return err
@@ -176,7 +178,8 @@ func (s *Store) Replace(p string, parts ...[]byte) error {
 	return durable.Replace(s.root, tmpDir, p, parts...)
 }
 
-// Draft is the first half of Replace: it writes the content, in parts, to a temporary file that the caller puts in place.
+// Draft writes the parts to a temporary file, as a durable draft of the derived file at p, which the caller puts in place.
+// It is the first half of Replace.
 func (s *Store) Draft(p string, parts iter.Seq[[]byte]) (*durable.Draft, error) {
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return nil, err
@@ -184,7 +187,8 @@ func (s *Store) Draft(p string, parts iter.Seq[[]byte]) (*durable.Draft, error) 
 	return durable.NewDraft(s.root, tmpDir, p, parts)
 }
 
-// Add creates a disposable file of state/. The error wraps fs.ErrExist if the file exists; then it is not changed.
+// Add creates the disposable file p under state/ with the given data, unless it exists. The error wraps fs.ErrExist if the
+// file exists; then it is not changed.
 func (s *Store) Add(p string, data []byte) error {
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return err
@@ -192,8 +196,8 @@ func (s *Store) Add(p string, data []byte) error {
 	return durable.Add(s.root, tmpDir, p, data)
 }
 
-// Change applies changes to files of state/ durably, in their order: after a crash a prefix of them is applied. The tree
-// must be locked by this store.
+// Change applies ops, durable changes of files under state/, in their order: after a crash a prefix of them is applied. The
+// tree must be locked by this store.
 func (s *Store) Change(ops []durable.Op) error {
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return err
@@ -201,8 +205,8 @@ func (s *Store) Change(ops []durable.Op) error {
 	return durable.Apply(s.root, tmpDir, ops)
 }
 
-// PutNew creates a file durably unless it exists. was is its content if it does, for the caller to interpret. Announce
-// notifies other processes of the tree.
+// PutNew durably creates a file at p with the given data, and returns what was there if the file exists already. The caller
+// interprets that content. Announce notifies other processes of the tree.
 func (s *Store) PutNew(p string, data []byte) (was []byte, err error) {
 	return s.PutNewOnce(p, data, func() error { return nil })
 }
@@ -227,9 +231,9 @@ func (s *Store) PutNewOnce(p string, data []byte, ready func() error) (was []byt
 	return nil, staged.Commit()
 }
 
-// Map returns the content of a derived file of the tree, mapped into memory until release is called. Such files are
-// replaced and never truncated, so that mapped content stays valid. A missing or irregular file is an error of package
-// fs; an empty file has no content and no error.
+// Map maps the derived file at p into memory, and returns its data, which is valid until release is called. Such files are
+// replaced and never truncated, so that mapped content stays valid. A missing or irregular file is an error of package fs;
+// an empty file has no content and no error.
 func (s *Store) Map(p string) (data []byte, release func(), err error) {
 	f, fi, err := regular.Open(s.root, p)
 	if err != nil {
@@ -267,11 +271,11 @@ func (s *Store) Scratch() (*os.File, error) {
 	return f, nil
 }
 
-// SweepTemp removes the temporary files of processes that were killed.
+// SweepTemp removes the temporary files of killed processes from the tree's folder for them.
 func (s *Store) SweepTemp() error { return durable.Sweep(s.root, tmpDir) }
 
-// MapScratch maps the content of a scratch file into memory until release is called. forget frees the memory of the pages
-// that were read; they are read again on the next use.
+// MapScratch maps the scratch file f into memory, and returns its data, which is valid until release is called. forget frees
+// the memory of the pages that were read; they are read again on the next use.
 func MapScratch(f *os.File) (data []byte, forget, release func(), err error) {
 	fi, err := f.Stat()
 	if err != nil || fi.Size() == 0 {

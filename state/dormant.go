@@ -249,11 +249,11 @@ func (d *decoder) dormant() []Dormant {
 	return list
 }
 
-// Active returns the loaded objects of a kind, sorted by name: those that may need work, and those that changed since the
-// tree was settled.
+// Active returns the loaded entries of a kind, without the dormant objects, sorted by name: those that may need work, and
+// those that changed since the tree was settled.
 func (t *Tree) Active(kind string) []*Entry { return t.shelves[kind] }
 
-// Dormant yields the objects of a kind that are not loaded, by name.
+// Dormant iterates over all dormant objects of a kind, those that are not loaded, by name.
 func (t *Tree) Dormant(kind string) iter.Seq[*Dormant] { return t.dormant.all(kind) }
 
 // SameDormant reports whether the same objects are dormant in two trees.

@@ -13,8 +13,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Encode returns v as the canonical JSON of this tree: indented by two spaces, fields in the order of their structs, map
-// keys sorted, <, > and & not escaped, a newline at the end. Equal values give equal bytes.
+// Encode encodes v as the canonical JSON of this tree, indented by two spaces and without HTML escapes. Fields have the
+// order of their structs, map keys are sorted, <, > and & are not escaped, and a newline is at the end. Equal values give
+// equal bytes.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -62,7 +63,7 @@ func (r *decodeBuffer) decodeStatus(k schemas.Kind, name string, data []byte) (s
 	return status, nil
 }
 
-// EncodeRun returns the bytes of the record of a finished run.
+// EncodeRun encodes a finished run as the JSON file of its record, with its unknown fields.
 func EncodeRun(r *schemas.Run) ([]byte, error) {
 	c := *r
 	c.APIVersion, c.Kind = schemas.APIVersion, runKind
@@ -136,8 +137,8 @@ type placedError struct {
 func (e *placedError) Error() string { return e.err.Error() }
 func (e *placedError) Unwrap() error { return e.err }
 
-// DecodeStatus decodes the bytes of a status that [EncodeStatus] wrote for an object of one of the kinds, for callers
-// without a tree. It ignores unknown fields.
+// DecodeStatus decodes the data of a status file that [EncodeStatus] wrote, and returns the object's ref and its status. The
+// object is of one of the kinds. It is for callers without a tree. It ignores unknown fields.
 func DecodeStatus(kinds schemas.Kinds, data []byte) (schemas.Ref, schemas.Status, error) {
 	var head envelope
 	if err := decodeState(data, bytes.Clone(data), &head); err != nil {
@@ -163,7 +164,7 @@ func DecodeStatus(kinds schemas.Kinds, data []byte) (schemas.Ref, schemas.Status
 	return schemas.Ref{}, nil, fmt.Errorf("no kind with statuses is called %q", head.Kind)
 }
 
-// DecodeRun decodes a record that [EncodeRun] wrote.
+// DecodeRun decodes the data of the record of a run, as [EncodeRun] wrote it, with its key.
 func DecodeRun(data []byte) (*schemas.Run, error) {
 	var head struct {
 		Key string `json:"key"`

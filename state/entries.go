@@ -28,7 +28,8 @@ func (t *Tree) loaded(ref schemas.Ref) *Entry {
 	return nil
 }
 
-// Entries returns all objects of a kind, sorted by name. It loads dormant ones: callers that do not need them use Active.
+// Entries returns the entries of all objects of a kind, dormant ones too, sorted by name. It loads dormant ones: callers
+// that do not need them use Active.
 func (t *Tree) Entries(kind string) []*Entry {
 	if t.mayHaveDormant(kind) {
 		return t.entries(kind)
@@ -73,7 +74,7 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 	}
 }
 
-// Kinds returns the kinds that have entries, sorted.
+// Kinds returns the names of the kinds that have entries in the tree, dormant ones included, sorted.
 func (t *Tree) Kinds() []string {
 	kinds := slices.Collect(maps.Keys(t.shelves))
 	if t.dormant != nil {
@@ -83,7 +84,7 @@ func (t *Tree) Kinds() []string {
 	return slices.Compact(kinds)
 }
 
-// Len counts the entries of all kinds.
+// Len returns the number of entries in the tree, of all kinds, dormant ones included.
 func (t *Tree) Len() int {
 	n := 0
 	for _, s := range t.shelves {
@@ -95,7 +96,8 @@ func (t *Tree) Len() int {
 	return n
 }
 
-// Referrers returns the objects whose specs refer to ref, sorted. ref itself need not exist.
+// Referrers returns the refs of the objects that refer to ref in their specs, dormant ones included, sorted. ref itself need
+// not exist.
 func (t *Tree) Referrers(ref schemas.Ref) []schemas.Ref {
 	dormant := t.dormantReferrers(ref)
 	if len(dormant) == 0 {
@@ -117,7 +119,7 @@ func (t *Tree) ReferrersOf(ref schemas.Ref, kind string) []schemas.Ref {
 	return all[from : from+n]
 }
 
-// Problems returns every problem of every file, sorted by place.
+// Problems returns the problems of all files of the tree, also those whose reading was deferred, sorted by place.
 func (t *Tree) Problems() []schemas.Problem {
 	if t.deferred == nil {
 		return t.problems
@@ -126,8 +128,8 @@ func (t *Tree) Problems() []schemas.Problem {
 	return sortProblems(slices.Concat(t.problems, t.deferred.problems))
 }
 
-// With returns a tree in which the given entries replace those of the same Ref. An entry that is Gone and has neither
-// status, runs nor claims is removed. The receiver is unchanged; unchanged parts are shared.
+// With returns a copy of the tree in which the given entries replace the old entries of the same kind and name. An entry
+// that is Gone and has neither status, runs nor claims is removed. The receiver is unchanged; unchanged parts are shared.
 func (t *Tree) With(entries ...*Entry) *Tree {
 	next := new(Tree)
 	*next = *t

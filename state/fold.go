@@ -12,9 +12,10 @@ import (
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// Fold changes a file that third-party programs may also write, under the AgentX lock protocol. fold returns the new
-// content for the old one (nil: no file); it may be called several times and must depend only on old. If nothing changes,
-// no lock is taken. Invalid JSON is read again under the lock: another program may be writing it.
+// Fold folds the old content of the file at p into a new one, and writes that under the file's AgentX lock. Third-party
+// programs may also write the file. fold returns the new content for the old one (nil: no file); it may be called several
+// times and must depend only on old. If nothing changes, no lock is taken. Invalid JSON is read again under the lock:
+// another program may be writing it.
 func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
 	old, err := s.readOrNil(p)
 	switch {

@@ -143,7 +143,7 @@ func sameInput(a, b *inputFile) bool {
 	return a == b || a != nil && b != nil && a.digest == b.digest
 }
 
-// HasInput reports whether an input glob of the tree matches a file, as of the last scan.
+// HasInput reports whether any file among the inputs of the tree matches the glob, as of the last scan.
 func (s *Store) HasInput(glob string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

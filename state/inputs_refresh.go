@@ -12,7 +12,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// RefreshInputs scans all files that the inputs of some nodes match, as Refresh does with a hint for each.
+// RefreshInputs scans all files that match the input globs of the given nodes, and returns the tree after prev and the refs
+// that changed. It works as Refresh does with a hint for each file.
 func (s *Store) RefreshInputs(ctx context.Context, prev *Tree, nodes map[schemas.Ref][]string) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,7 +63,8 @@ func parseLines(data []byte, take func(line)) (size int) {
 	}
 }
 
-// Journal opens this process's own journal, the same at every call until it is closed.
+// Journal opens the own journal of this process, or creates and locks its file. Every call returns the same one until it is
+// closed.
 func (s *Store) Journal() (*Journal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +85,7 @@ func (s *Store) Journal() (*Journal, error) {
 	return j, nil
 }
 
-// ID identifies this process in its claims (Claim.Process).
+// ID returns the name of the journal, which identifies this process in its claims (Claim.Process).
 func (j *Journal) ID() string { return j.name }
 
 // journalName returns an unused name for a journal.
@@ -97,7 +98,8 @@ func (s *Store) journalName() string {
 	}
 }
 
-// Holder returns the process ID of the reconcile process that claimed the effect; 0 if it is not known.
+// Holder returns the pid in the claim's Process: that of the reconcile process that claimed the effect; 0 if it is not
+// known.
 func (c *Claim) Holder() int {
 	pid, _, _ := strings.Cut(c.Process, "-")
 	n, err := strconv.Atoi(pid)
@@ -193,14 +195,16 @@ func (j *Journal) append(b []byte) error {
 	return nil
 }
 
-// Claim records that this process is going to perform the given effects. None of them may start before a sync
-// ([Store.SyncJournal]) has returned.
+// Claim writes a claim of each run to the journal: this process is going to perform its effect. None of them may start
+// before a sync ([Store.SyncJournal]) has returned.
 func (j *Journal) Claim(runs []schemas.Run) error { return j.write(runLines(opClaim, runs), true) }
 
-// Finish records how effects ended. The results are on disk when it returns.
+// Finish records the results of finished runs in the journal and syncs it. They are on disk when it returns. The results are
+// on disk when it returns.
 func (j *Journal) Finish(runs []schemas.Run) error { return errors.Join(j.Record(runs), j.Sync()) }
 
-// Record is Finish without the sync: the results are on disk when Sync, or Store's Write or Fold returns.
+// Record writes the results of finished runs to the journal without a sync. They are on disk when Sync, or Store's Write or
+// Fold returns.
 func (j *Journal) Record(runs []schemas.Run) error {
 	lines := runLines(opFinish, runs)
 	if err := j.write(lines, true); err != nil {
@@ -212,7 +216,7 @@ func (j *Journal) Record(runs []schemas.Run) error {
 	return nil
 }
 
-// Sync makes the recorded results durable.
+// Sync makes all that was written to the journal durable, with a sync of its file.
 func (j *Journal) Sync() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -226,8 +230,8 @@ func (j *Journal) Sync() error {
 	return nil
 }
 
-// SyncJournal makes the claims and results of this process durable. It may be called from any goroutine, and returns at
-// once if nothing is unsynced.
+// SyncJournal syncs the own journal of this process, so that its claims and results are durable. It may be called from any
+// goroutine, and returns at once if nothing is unsynced.
 func (s *Store) SyncJournal() error {
 	if j := s.own.Load(); j != nil {
 		return j.Sync()
@@ -246,14 +250,14 @@ func runLines(op string, runs []schemas.Run) []line {
 	return lines
 }
 
-// Started records that a claimed effect runs as the process group pid. It is not synced: after a power loss no process is
-// left, and after a crash the kernel still has the data.
+// Started writes to the journal that the claimed effect with the given key was started, as the process group pid. It is not
+// synced: after a power loss no process is left, and after a crash the kernel still has the data.
 func (j *Journal) Started(key string, at time.Time, pid int) error {
 	t := schemas.NewTime(at)
 	return j.write([]line{{Op: opStart, Key: key, At: &t, PID: pid, Start: processStart(pid)}}, false)
 }
 
-// Release drops claims without a result.
+// Release writes to the journal that the claims with these keys are dropped, without a result.
 func (j *Journal) Release(keys []string) error {
 	lines := make([]line, len(keys))
 	for i, k := range keys {
@@ -262,7 +266,7 @@ func (j *Journal) Release(keys []string) error {
 	return j.write(lines, false)
 }
 
-// Checkpoint writes all results as files under state/runs, durably, and then drops them from the journal.
+// Checkpoint durably writes the results in the journal as files under state/runs, and then drops them from the journal.
 func (j *Journal) Checkpoint(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -311,7 +315,8 @@ func (j *Journal) rewrite() error {
 	return closeLocked(old, oldLock)
 }
 
-// Close checkpoints the journal and removes it. If claims are open, the file stays: the next Recover of a process finds
+// Close checkpoints the journal, removes its file unless claims are open, and releases its lock. If claims are open, the
+// next Recover of a process finds them in the file. If claims are open, the file stays: the next Recover of a process finds
 // them.
 func (j *Journal) Close() error {
 	j.mu.Lock()

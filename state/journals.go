@@ -48,8 +48,8 @@ func (v *journalView) touchAll(touched map[schemas.Ref]bool) {
 	}
 }
 
-// Journaled returns the objects for which, as of the last load, a journal has results or a live process has claims,
-// sorted: their status files may be out of date.
+// Journaled returns the refs of the objects that have results in a journal, or claims of a live process, as of the last
+// load, sorted. Their status files may be out of date.
 func (s *Store) Journaled() []schemas.Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +157,8 @@ type Orphan struct {
 	Claim
 }
 
-// Recover processes the journals of dead processes: it writes their results as files, and returns their claims without a
-// result, sorted by key. When no process of these runs any more, the caller calls ForgetOrphans; journals without such
+// Recover recovers the journals of dead processes: it writes their results as files, and returns the claims without a result
+// as orphans, sorted by key. When no process of these runs any more, the caller calls ForgetOrphans; journals without such
 // claims are removed at once.
 func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	s.mu.Lock()
@@ -190,8 +190,8 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	return orphans, nil
 }
 
-// Orphaned reports whether, as of the last load, a process died with open claims: the commands of the orphans that
-// Recover returns then may still run.
+// Orphaned reports whether the journal of a dead process has open claims, as of the last load. The commands of the orphans
+// that Recover returns then may still run.
 func (s *Store) Orphaned() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (s *Store) Orphaned() bool {
 	return false
 }
 
-// ClaimedElsewhere reports whether, as of the last load, another live process has claims.
+// ClaimedElsewhere reports whether the journal of another live process has claims, as of the last load.
 func (s *Store) ClaimedElsewhere() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

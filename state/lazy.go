@@ -188,7 +188,7 @@ func (e *Entry) someRuns() *lazyRuns {
 	return e.runs
 }
 
-// Status returns the status; nil without a status file. Callers must not change it.
+// Status returns the decoded status of the entry; nil if the object has no status file. Callers must not change it.
 func (e *Entry) Status() schemas.Status { return e.status.get() }
 
 // Brief returns the brief of the status; empty without a status. Callers must not change it.
@@ -199,22 +199,23 @@ func (e *Entry) Brief() *schemas.Brief {
 	return e.status.inBrief()
 }
 
-// HasStatus reports whether there is a status.
+// HasStatus reports whether the entry has a status, which it does not decode.
 func (e *Entry) HasStatus() bool { return e.status != nil }
 
-// SetStatus replaces the status of an entry that is not in a tree yet; nil removes it.
+// SetStatus sets the status of an entry that is not in a tree yet; nil removes it.
 func (e *Entry) SetStatus(s schemas.Status) { e.status = newLazyStatus(s) }
 
-// Runs returns the finished effects of this object, sorted by Node, NodeKey and Seq. Callers must not change them.
+// Runs returns the decoded records of the entry's finished runs, sorted by Node, NodeKey and Seq. Callers must not change
+// them.
 func (e *Entry) Runs() []*schemas.Run { return e.runs.get() }
 
-// RunsHave reports whether some record has one of the traits, without decoding.
+// RunsHave reports whether any run of the entry has one of the traits t, without decoding the records.
 func (e *Entry) RunsHave(t Traits) bool { return e.runs.traits()&t != 0 }
 
-// RunCount returns the number of Runs.
+// RunCount returns the number of the entry's finished runs, the length of Runs.
 func (e *Entry) RunCount() int { return e.runs.count() }
 
-// SetRuns replaces the records of an entry that is not in a tree yet. They must be sorted.
+// SetRuns sets the runs of an entry that is not in a tree yet, all with their records. They must be sorted.
 func (e *Entry) SetRuns(runs []*schemas.Run) {
 	if e.runs = nil; len(runs) > 0 {
 		e.runs = &lazyRuns{all: runs, n: len(runs)}

@@ -73,9 +73,9 @@ func resolve(root *os.Root, p string) (string, error) {
 // ErrFolder says that one of the tree's own folders is a link, or is not a folder.
 var ErrFolder = errors.New("not a folder of the tree")
 
-// CheckFolders reports the folders of specs, of state and of local files that are links or other files. The error wraps
-// ErrFolder. Links are rejected regardless of their target: reads and writes through them could leave the tree, and git
-// stores only the link.
+// CheckFolders reports an error if a folder of the layout is a link or another file: that of specs, of state or of local
+// files. The error wraps ErrFolder. Links are rejected regardless of their target: reads and writes through them could leave
+// the tree, and git stores only the link.
 func (s *Store) CheckFolders() error { return s.checkFolders(s.layout()) }
 
 func (s *Store) checkFolders(l *layout) error {

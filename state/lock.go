@@ -17,8 +17,9 @@ var ErrBusy = lock.ErrBusy
 // ErrStolen is the error of Write and Release if the lock was lost: the decisions under it must be made again.
 var ErrStolen = lock.ErrStolen
 
-// Lock takes the lock of the whole tree, under which all decisions are made and written. It is held for milliseconds, in
-// a large tree for longer, and renewed with Working. The error wraps ErrBusy if the lock is not available in time.
+// Lock acquires the lock of the whole tree, which the store then holds, and under which all decisions are made and written.
+// It is held for milliseconds, in a large tree for longer, and renewed with Working. The error wraps ErrBusy if the lock is
+// not available in time.
 func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 	if err := s.ensureLocal(localDir); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (l *Lock) Release() error {
 	return l.Lock.Release()
 }
 
-// Working renews the lock of the tree, if this store holds it; see [lock.Lock.Working].
+// Working renews the tree's lock that this store holds, if any; see [lock.Lock.Working].
 func (s *Store) Working() {
 	if held := s.held.Load(); held != nil {
 		held.Working()

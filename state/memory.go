@@ -10,22 +10,22 @@ import (
 	"slices"
 )
 
-// MemoryDir returns the folder of the memory below the root.
+// MemoryDir returns the memory's folder in the layout of the tree, as a path below the root.
 func (s *Store) MemoryDir() string { return s.layout().memoryDir() }
 
 func (l *layout) memoryDir() string { return l.state + "/" + memoryFolder }
 
-// HasMemory reports whether the folder of the memory exists, even if it is empty.
+// HasMemory reports whether the memory's folder exists below the root, even if it is empty.
 func (s *Store) HasMemory() bool {
 	fi, err := s.root.Lstat(s.MemoryDir())
 	return err == nil && fi.IsDir()
 }
 
-// SweepMemory removes the leftover locks of killed processes on the memory's files; see SweepLedgers.
+// SweepMemory sweeps the memory's folder of the leftover locks of killed processes; see SweepLedgers.
 func (s *Store) SweepMemory(ctx context.Context) error { return s.sweepLocks(ctx, s.MemoryDir()) }
 
-// RefreshMemory records the files that this process wrote below the folder of the memory by other means than Write and
-// Fold, so that the next Refresh does not report them as changes.
+// RefreshMemory scans the memory's folder for files that this process wrote by other means than Write and Fold, so that the
+// next Refresh does not report them as changes.
 func (s *Store) RefreshMemory() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

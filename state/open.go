@@ -9,8 +9,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Open returns a store for the tree in dir, which must be an existing folder; an empty one is a tree without objects. It
-// reads and writes nothing yet. The error wraps ErrFolder if the folder of local files is not a folder.
+// Open opens the folder dir as the root of a tree, and returns its store. The folder must exist; an empty one is a tree
+// without objects. It reads and writes nothing yet. The error wraps ErrFolder if the folder of local files is not a folder.
 func Open(dir string, o Options) (*Store, error) {
 	root, err := regular.Root(dir)
 	if err != nil {

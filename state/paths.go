@@ -34,7 +34,8 @@ func (l *layout) statusKind(plural string) (schemas.Kind, bool) {
 	return schemas.Kind{}, false
 }
 
-// StatusPath returns the path of the status file of ref below the root; "" if its kind has no statuses.
+// StatusPath returns the path of the status file of the object ref, by the layout; "" if its kind has no statuses. It is
+// below the root.
 func (s *Store) StatusPath(ref schemas.Ref) string { return s.layout().statusPath(ref) }
 
 func (l *layout) statusPath(ref schemas.Ref) string {
@@ -46,7 +47,7 @@ func (l *layout) statusPath(ref schemas.Ref) string {
 	return ""
 }
 
-// RunPath returns the path of the record of the effect with the given key.
+// RunPath returns the path of the record of the run with the given key, by the layout.
 func (s *Store) RunPath(key string) string { return s.layout().runPath(key) }
 
 func (l *layout) runPath(key string) string { return l.state + "/" + runsFolder + "/" + key + ".json" }
@@ -164,7 +165,7 @@ const (
 	archiveFolder = "archive"
 )
 
-// ArchiveDir returns the folder for spec files that had their effect, below the folder of the state.
+// ArchiveDir returns the archive below stateFolder: the folder for spec files that had their effect.
 func ArchiveDir(stateFolder string) string { return stateFolder + "/" + specArchive }
 
 // memoryRef returns the Ref of a file of the memory, by its path below the folder.
@@ -202,8 +203,8 @@ func splitPath(p string) (dir, name string) {
 	return p[:max(i, 0)], p[i+1:]
 }
 
-// LogPath returns the path for the full output of the effect with the given key, below the root. Logs are local to a
-// clone, and are removed with the records of their runs.
+// LogPath returns the path of the log file for the full output of the run with the given key. It is below the root. Logs are
+// local to a clone, and are removed with the records of their runs.
 func LogPath(key string) string { return logDir + "/" + key + ".log" }
 
 const logDir = ".reconcile/logs"

@@ -8,8 +8,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Prune removes the oldest records of each node beyond keep, except records with the node's current key, and those by
-// which an agent holds an item of work. The tree must be locked by this store; records that are not in t stay.
+// Prune removes the records of old runs: beyond keep for each node, the oldest first. It keeps records with the node's
+// current key, and those by which an agent holds an item of work. The tree must be locked by this store; records that are
+// not in t stay.
 func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	var changes []Change
 	for _, key := range t.Surplus(keep) {
@@ -19,8 +20,8 @@ func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	return err
 }
 
-// Surplus returns the keys of the records that Prune would remove. Dormant objects have none: they were pruned before the
-// tree was settled.
+// Surplus returns the keys of the surplus records of active entries, those beyond keep for a node, which Prune would remove.
+// Dormant objects have none: they were pruned before the tree was settled.
 func (t *Tree) Surplus(keep int) []string {
 	var out []string
 	for _, kind := range t.Kinds() {
@@ -64,9 +65,9 @@ func (e *Entry) newestFirst(a, b *schemas.Run) int {
 	return b.FinishedAt.Compare(a.FinishedAt.Time)
 }
 
-// Unended returns the records of hooks for work that began and did not end since, in their order. runs are in the order
-// of an entry. An end applies to all earlier work on its issue, or, if it names an item of work (Run.For), only to that
-// item.
+// Unended returns the runs whose outcome is started, by hooks, and for whose issue no later run is done. They are in their
+// order. runs are in the order of an entry. An end applies to all earlier work on its issue, or, if it names an item of work
+// (Run.For), only to that item.
 func Unended(runs []*schemas.Run) []*schemas.Run {
 	var open []*schemas.Run
 	for _, r := range runs {

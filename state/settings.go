@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Settings reads only the settings, before anything is loaded. Unusable fields have their defaults, and the tree's
-// Problems report them.
+// Settings reads the settings of the tree from their file, before anything is loaded, and returns their spec. Unusable
+// fields have their defaults, and the tree's Problems report them.
 func (s *Store) Settings() *schemas.SettingsSpec { return s.readSettings().spec }
 
 // CheckSettings reads only the settings and returns the first error in them, and whether all of them are unusable. It is

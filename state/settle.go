@@ -18,9 +18,9 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Fresh reports whether a run would have nothing to do: by their stats, no file of the tree, the settings or any node's
-// inputs changed since Settle, no journal has entries, the program is the same, and no object is due yet. It reads no
-// file of the tree.
+// Fresh reports whether nothing changed since Settle, so that a run would have nothing to do, and returns the summary of
+// then. By their stats, no file of the tree, the settings or any node's inputs changed, no journal has entries, the program
+// is the same, and no object is due yet. It reads no file of the tree.
 func (s *Store) Fresh() (Summary, bool) {
 	was, ok := s.readSettled()
 	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsInUse() || s.treeLockExists() {
@@ -142,10 +142,10 @@ func (m *model) sum(is *base) fingerprint {
 // ErrChanged says that another process changed a file: the caller must load the tree again.
 var ErrChanged = errors.New("the tree changed meanwhile")
 
-// Settle records that the tree, as this store knows it, is at its fixed point: Fresh compares the files with that. It
-// returns ErrChanged and records nothing if another reconcile process wrote or recorded something since the last load. If
-// a journal is still in use, it records nothing, so that the next run loads the tree. Settle waits, for some
-// milliseconds, until no file is racy.
+// Settle records the summary and the stats of all files of the tree as its settled base, with which Fresh compares: the
+// tree, as this store knows it, is at its fixed point. It returns ErrChanged and records nothing if another reconcile
+// process wrote or recorded something since the last load. If a journal is still in use, it records nothing, so that the
+// next run loads the tree. Settle waits, for some milliseconds, until no file is racy.
 func (s *Store) Settle(sum Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,10 +49,10 @@ type Entry struct {
 	Accepted string
 }
 
-// Broken reports whether the spec exists and is invalid.
+// Broken reports whether the entry has problems: its spec exists and is invalid.
 func (e *Entry) Broken() bool { return len(e.Problems) > 0 }
 
-// Gone reports whether the spec does not exist.
+// Gone reports whether the entry has no object and is not broken: its spec does not exist.
 func (e *Entry) Gone() bool { return e.Object == nil && !e.Broken() }
 
 // Claim is a recorded intent of an effect without a result, claimed by a live process.
@@ -63,13 +63,14 @@ type Claim struct {
 	Start       int64  // the start time of that process, as proc.ID.Start; 0: not known
 }
 
-// Schemas returns the table of kinds that the tree was read with; nil for a tree made by NewTree.
+// Schemas returns the table of schemas.Kinds with which the tree was read; nil for a tree made by NewTree.
 func (t *Tree) Schemas() schemas.Kinds { return t.kinds }
 
-// Settings returns the tree's settings with defaults; never nil.
+// Settings returns the spec of the tree's settings, with defaults; never nil.
 func (t *Tree) Settings() *schemas.SettingsSpec { return t.settings }
 
-// NewTree makes a tree of entries, which it then owns. Later entries of a Ref replace earlier ones.
+// NewTree makes a tree of the given settings, problems and entries, and links the referrers of its objects. It owns the
+// entries. Later entries of a Ref replace earlier ones.
 func NewTree(settings *schemas.SettingsSpec, problems []schemas.Problem, entries ...*Entry) *Tree {
 	if settings == nil {
 		settings = new(schemas.SettingsSpec)

@@ -49,8 +49,8 @@ func (s *Store) RefreshChanged(ctx context.Context, prev *Tree) (*Tree, []schema
 	return s.refresh(ctx, prev, nil, (*update).watched)
 }
 
-// ChangedHints returns the hints, as for Refresh, with a change since the last full scan; all of them if the watch is
-// incomplete.
+// ChangedHints returns those of the hints for which the watch has seen a change, of the path or its folder, since the last
+// full scan; all of them if the watch is incomplete. The hints are as for Refresh.
 func (s *Store) ChangedHints(hints []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

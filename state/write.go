@@ -26,9 +26,9 @@ type Change struct {
 
 var errNotLocked = errors.New("the tree is not locked")
 
-// Write applies changes durably, in their order, and returns their number; it does not rewrite files with the same
-// content. The tree must be locked by this store. A file that was not readable is moved aside before another replaces it.
-// A removed record of a run also removes its log, afterwards.
+// Write durably writes and removes files of the tree as changes say, in their order, and returns the number of changes. It
+// does not rewrite files with the same content. The tree must be locked by this store. A file that was not readable is moved
+// aside before another replaces it. A removed record of a run also removes its log, afterwards.
 func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 	if err := s.SyncJournal(); err != nil {
 		return 0, err
@@ -117,8 +117,8 @@ func (s *Store) upToDate(c Change) bool {
 	return err == nil && bytes.Equal(old, c.Data)
 }
 
-// Announce notifies the other processes of the tree that this one wrote files by other means than Write, for example
-// specs: each scans all files at its next turn, regardless of its hints. It needs no lock.
+// Announce bumps the generation of the tree, to notify its other processes of files that this one wrote by other means than
+// Write, for example specs. Each of them scans all files at its next turn, regardless of its hints. It needs no lock.
 func (s *Store) Announce() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

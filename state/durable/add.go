@@ -7,8 +7,9 @@ import (
 	"path"
 )
 
-// Add creates a file atomically and, like Replace, syncs nothing. The error wraps fs.ErrExist if the file exists: of two
-// concurrent processes, one gets the error. On file systems without hard links, that is only checked beforehand.
+// Add atomically creates the target file below root with the given data, unless the file exists. Like Replace, it syncs
+// nothing. The error wraps fs.ErrExist if the file exists: of two concurrent processes, one gets the error. On file systems
+// without hard links, that is only checked beforehand.
 func Add(root *os.Root, tmpDir, target string, data []byte) error {
 	w := newWriter(root, tmpDir)
 	defer w.folders.close()

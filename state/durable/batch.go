@@ -22,9 +22,9 @@ type Op struct {
 	Stop string
 }
 
-// Apply makes many changes durable for little more than the cost of one. Each file has its old or new content at any
-// moment; the batch as a whole is not atomic: changes appear in order, and a crash or an error leaves a prefix of them.
-// If one of the new contents cannot be written, nothing is changed.
+// Apply stages and commits a batch of ops below root: it makes many changes durable for little more than the cost of one.
+// Each file has its old or new content at any moment; the batch as a whole is not atomic: changes appear in order, and a
+// crash or an error leaves a prefix of them. If one of the new contents cannot be written, nothing is changed.
 func Apply(root *os.Root, tmpDir string, ops []Op) error {
 	s, err := StageAll(root, tmpDir, ops)
 	if err != nil {
@@ -41,7 +41,8 @@ type Staged struct {
 	temps []string // one for each of ops; "" for removals
 }
 
-// StageAll is the first half of Apply: it writes and syncs the new contents, and changes no target.
+// StageAll stages a batch of ops below root: it writes their new contents to temporary files and syncs them, and changes no
+// target. It is the first half of Apply.
 func StageAll(root *os.Root, tmpDir string, ops []Op) (*Staged, error) {
 	s := Begin(root, tmpDir)
 	many := len(ops) > few && canSyncTree
@@ -59,10 +60,12 @@ func StageAll(root *os.Root, tmpDir string, ops []Op) (*Staged, error) {
 	return s, nil
 }
 
-// Begin starts a batch that grows by Add. Before Commit it must be synced.
+// Begin returns an empty staged batch for changes below root, with its temporary files in tmpDir. It grows by Add. Before
+// Commit it must be synced.
 func Begin(root *os.Root, tmpDir string) *Staged { return &Staged{w: newWriter(root, tmpDir)} }
 
-// Add writes the new content of one more file, without a sync. After an error the batch is unchanged.
+// Add stages one more op in the batch: it writes the op's new content to a temporary file, without a sync. After an error
+// the batch is unchanged.
 func (s *Staged) Add(op Op) error { return s.add(op, false) }
 
 func (s *Staged) add(op Op, sync bool) error {
@@ -82,7 +85,8 @@ func (s *Staged) add(op Op, sync bool) error {
 	return nil
 }
 
-// Sync makes the contents durable. It drops the cached state of the folders, which may be out of date by now.
+// Sync syncs the temporary files of the staged batch, each or all at once if they are many, so that their contents are
+// durable. It drops the cached state of the folders, which may be out of date by now.
 func (s *Staged) Sync() error {
 	s.w.forget()
 	if len(s.w.temps) == 0 {
@@ -94,8 +98,8 @@ func (s *Staged) Sync() error {
 	return s.w.syncEach()
 }
 
-// Commit renames the contents into place, removes the files of removals, and syncs the folders. After an error the
-// remaining files are unchanged.
+// Commit performs the staged ops: it renames the temporary files into place, removes the files of removals, and syncs the
+// folders. After an error the remaining files are unchanged.
 func (s *Staged) Commit() error {
 	err := s.w.perform(s.ops, s.temps)
 	if err == nil {
@@ -106,7 +110,7 @@ func (s *Staged) Commit() error {
 	return err
 }
 
-// Discard removes the temporary files. After Commit it does nothing.
+// Discard removes the temporary files of the staged batch, and closes its folders. After Commit it does nothing.
 func (s *Staged) Discard() {
 	for _, temp := range s.w.temps {
 		_ = s.w.root.Remove(temp)

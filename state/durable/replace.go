@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Replace replaces a file as WriteFile does, but syncs nothing: it is for derived files, which are validated when they
-// are read. A reader sees the complete old or new content; after a power loss the file may have the old or new content,
-// be empty, or be missing. The content is the concatenation of the parts.
+// Replace atomically replaces the target file below root with the concatenated parts, but syncs nothing. It is for derived
+// files, which are validated when they are read. A reader sees the complete old or new content; after a power loss the file
+// may have the old or new content, be empty, or be missing. The content is the concatenation of the parts.
 func Replace(root *os.Root, tmpDir, target string, parts ...[]byte) error {
 	d, err := NewDraft(root, tmpDir, target, slices.Values(parts))
 	if err != nil {
@@ -29,8 +29,9 @@ type Draft struct {
 	temp   string // the file to remove: the draft, or the file that it replaced; "": none
 }
 
-// NewDraft is the first half of Replace, which is all of its work for large content: it writes the parts. Place puts the
-// draft in place; Discard must be called at the end, whether placed or not.
+// NewDraft stages a draft of the target file: it writes the parts to a temporary file in tmpDir. This is the first half of
+// Replace, which is all of its work for large content. Place puts the draft in place; Discard must be called at the end,
+// whether placed or not.
 func NewDraft(root *os.Root, tmpDir, target string, parts iter.Seq[[]byte]) (*Draft, error) {
 	w := newWriter(root, tmpDir)
 	temp, err := w.stage(target, parts, false)
@@ -62,7 +63,8 @@ func (d *Draft) Place() error {
 	return d.w.place(d.target, temp)
 }
 
-// Discard removes the temporary file: the draft or the file that it replaced. A second call does nothing.
+// Discard removes the temporary file of the draft: its content if it was not placed, else the file that it replaced. A
+// second call does nothing.
 func (d *Draft) Discard() {
 	if d.temp != "" {
 		_ = d.w.root.Remove(d.temp)
@@ -71,8 +73,10 @@ func (d *Draft) Discard() {
 	d.w.folders.close()
 }
 
-// Scratch creates a temporary file for data that is too large for memory. It has no name, so that it is removed when it
-// is closed or the program ends; on systems that cannot remove an open file, [Sweep] removes it later.
+// Scratch creates a temporary file without a name in tmpDir, for reading and writing data that is too large for memory. It
+// is removed when it is closed or the program ends; on systems that cannot remove an open file, [Sweep] removes it later. It
+// has no name, so that it is removed when it is closed or the program ends; on systems that cannot remove an open file,
+// [Sweep] removes it later.
 func Scratch(root *os.Root, tmpDir string) (*os.File, error) {
 	w := newWriter(root, tmpDir)
 	defer w.folders.close()

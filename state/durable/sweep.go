@@ -26,7 +26,7 @@ const (
 
 var tempCount atomic.Uint64 // makes names unique within the process
 
-// TempName returns a unique name for a file that Sweep removes after this process has ended.
+// TempName returns a unique name for a temporary file, which Sweep removes after this process has ended.
 func TempName() string { return tempName() }
 
 // tempName returns TAG-PID-START-COUNT.tmp: a unique name that identifies its creator.
@@ -50,9 +50,9 @@ func maker(name string) (proc.ID, bool) {
 	return proc.ID{Tag: tag, PID: pid, Start: start}, err == nil && err2 == nil
 }
 
-// Sweep removes the temporary files of processes that ended, were killed or lost power. Those of unknown processes
-// (another container or boot) are removed after an hour. It does not touch other files. It is safe at any time,
-// concurrently with any number of writers.
+// Sweep removes leftover temporary files from tmpDir: those of processes that ended, were killed or lost power. Those of
+// unknown processes (another container or boot) are removed after an hour. It does not touch other files. It is safe at any
+// time, concurrently with any number of writers.
 func Sweep(root *os.Root, tmpDir string) error {
 	w := newWriter(root, tmpDir)
 	if err := w.vetDir(w.tmp); err != nil {

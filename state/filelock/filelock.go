@@ -17,7 +17,8 @@ import (
 // ErrReplaced says that the file was removed or replaced since it was opened.
 var ErrReplaced = errors.New("the file to lock was replaced")
 
-// Wait takes an exclusive lock on the file of f, after all earlier waiters. It cannot be canceled.
+// Wait locks the open file f exclusively, with flock, and waits until all earlier waiters have released it. It cannot be
+// canceled.
 func Wait(f *os.File) (*flock.Flock, error) {
 	l := newLock(f, os.O_RDWR) // NFS requires files that are open for writing
 	for {
@@ -27,7 +28,7 @@ func Wait(f *os.File) (*flock.Flock, error) {
 	}
 }
 
-// Try is Wait without waiting: nil if the file is locked.
+// Try locks the open file f exclusively, with flock, or returns nil at once if it is locked.
 func Try(f *os.File) (*flock.Flock, error) {
 	l := newLock(f, os.O_RDWR)
 	locked, err := l.TryLock()
@@ -37,8 +38,8 @@ func Try(f *os.File) (*flock.Flock, error) {
 	return check(l, f, err)
 }
 
-// Held reports whether another holder has the lock of the file of f. Concurrent calls do not disturb each other. It also
-// returns true if that is not known, for example for a replaced file.
+// Held reports whether another holder has locked the open file f: then it cannot be locked for reading. Concurrent calls do
+// not disturb each other. It also returns true if that is not known, for example for a replaced file.
 func Held(f *os.File) bool {
 	l := newLock(f, os.O_RDONLY)
 	free, err := l.TryRLock()

@@ -31,7 +31,8 @@ type Info struct {
 	Litter []string
 }
 
-// Inspect reads the lock of the file at path and changes nothing. Only [Options.Stale] and Now are used.
+// Inspect returns the info of the lock of the file at path p: its state, its holder and leftover files. It changes nothing.
+// Only [Options.Stale] and Now are used.
 func Inspect(root *os.Root, p string, o Options) (Info, error) {
 	o = o.withDefaults()
 	if _, err := root.Lstat(path.Dir(p)); errors.Is(err, fs.ErrNotExist) {

@@ -135,10 +135,10 @@ type Lock struct {
 	done   bool
 }
 
-// Acquire takes the lock of the file at path below root, which need not exist; its folder is made if missing. Locks
-// are held for milliseconds, never across a command or the network. A lock that is held for longer, for much work or on
-// a slow machine, is renewed as long as its holder calls [Lock.Working]. A caller that takes several locks takes them in
-// order of their paths.
+// Acquire acquires the lock of the file at path below root, and waits while another holder has it. The file need not exist;
+// its folder is made if missing. Locks are held for milliseconds, never across a command or the network. A lock that is held
+// for longer, for much work or on a slow machine, is renewed as long as its holder calls [Lock.Working]. A caller that takes
+// several locks takes them in order of their paths.
 //
 // The error is [ErrBusy], as a [*BusyError], if the lock is not available in time. Goroutines also exclude each other.
 func Acquire(ctx context.Context, root *os.Root, path string, o Options) (*Lock, error) {
@@ -173,7 +173,8 @@ func acquireBelow(ctx context.Context, root *os.Root, path string, o Options) (*
 	}
 }
 
-// Read returns the content of the locked file, nil if it does not exist, and makes Check verify that it is unchanged.
+// Read reads the content of the locked file from disk, and keeps its digest, so that Check verifies that it is unchanged.
+// The content is nil if the file does not exist.
 func (l *Lock) Read() ([]byte, error) {
 	data, err := l.disk.read()
 	if err != nil {

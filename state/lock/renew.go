@@ -17,8 +17,8 @@ const renewals = 12
 // every returns the time between two renewals: three fit into the time that a lock may be held.
 func (o Options) every() time.Duration { return o.hold() / 3 }
 
-// Working says that the holder makes progress. A holder of a lock for longer than a minute calls it regularly; it is
-// cheap, and safe for concurrent use.
+// Working notes that the holder of the lock has worked, so that the lock is renewed. A holder of a lock for longer than a
+// minute calls it regularly; it is cheap, and safe for concurrent use.
 func (l *Lock) Working() { l.worked.Store(true) }
 
 // keep starts to renew the lock, until it is released.

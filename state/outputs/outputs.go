@@ -34,7 +34,7 @@ const (
 // ErrMissing says that the cache does not have the content, or had other content under its name.
 var ErrMissing = errors.New("not in the cache of outputs")
 
-// Digest reads a regular file below root and returns its description.
+// Digest computes the sha256 digest and the size of the regular file name below root, and returns them as an output.
 func Digest(ctx context.Context, root *os.Root, name string) (schemas.Output, error) {
 	f, out, err := openRegular(root, name)
 	if err != nil {
@@ -59,8 +59,8 @@ func openRegular(root *os.Root, name string) (*os.File, schemas.Output, error) {
 	return f, out, nil
 }
 
-// Put describes a regular file below root and adds its content to the cache, unless it is larger than limit. A failed
-// copy is ignored: the description is valid without it.
+// Put adds the content of the regular file name below root to the cache of outputs, unless it is larger than limit, and
+// returns its digest as an output. A failed copy is ignored: the description is valid without it.
 func Put(ctx context.Context, root *os.Root, name string, limit int64) (schemas.Output, error) {
 	out, err := Digest(ctx, root, name)
 	if err != nil || out.Size > limit || Has(root, out) {
@@ -75,8 +75,8 @@ func Put(ctx context.Context, root *os.Root, name string, limit int64) (schemas.
 	return out, nil
 }
 
-// Fill adds content to the cache that comes from another source. The error wraps ErrMissing if it is not the content of
-// out.
+// Fill adds the content that it reads from from to the cache, as the entry of out, unless the cache has one. The error wraps
+// ErrMissing if it is not the content of out.
 func Fill(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader) error {
 	if Has(root, out) {
 		return nil
@@ -104,7 +104,8 @@ func copyVerified(ctx context.Context, to io.Writer, from io.Reader, out schemas
 	return err
 }
 
-// Has reports whether the cache has an entry of the right length for out; only a read verifies it.
+// Has reports whether the cache has a regular file of the right size as the entry of the output out. Only a read verifies
+// its content.
 func Has(root *os.Root, out schemas.Output) bool {
 	if !valid(out) {
 		return false
@@ -113,7 +114,7 @@ func Has(root *os.Root, out schemas.Output) bool {
 	return err == nil && fi.Mode().IsRegular() && fi.Size() == out.Size
 }
 
-// Open opens the entry of out, for a caller that verifies its content.
+// Open opens the cache entry of the output out for reading, without verifying its content. The caller verifies it.
 func Open(root *os.Root, out schemas.Output) (*os.File, error) {
 	if !Has(root, out) {
 		return nil, fmt.Errorf("%s: %w", out.Path, ErrMissing)
@@ -122,9 +123,9 @@ func Open(root *os.Root, out schemas.Output) (*os.File, error) {
 	return f, err
 }
 
-// Restore writes a missing output into the work tree, from the cache, durably. It never replaces anything: the error
-// wraps fs.ErrExist if the path exists by now. A path through a symbolic link is rejected. The error wraps ErrMissing if
-// the cache does not have the content; a wrong entry is removed.
+// Restore writes the missing output out from the cache to its path in the work tree below root, durably. It never replaces
+// anything: the error wraps fs.ErrExist if the path exists by now. A path through a symbolic link is rejected. The error
+// wraps ErrMissing if the cache does not have the content; a wrong entry is removed.
 func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
 	from, err := Open(root, out)
 	if err != nil {
@@ -144,7 +145,8 @@ func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
 	return err
 }
 
-// Read returns the content of out, from the cache, else from the work tree. The error wraps ErrMissing if neither has it.
+// Read reads and verifies the content of the output out, from the cache or else from its path in the work tree. The error
+// wraps ErrMissing if neither has it.
 func Read(ctx context.Context, root *os.Root, out schemas.Output) ([]byte, error) {
 	for _, open := range []func() (*os.File, error){
 		func() (*os.File, error) { return Open(root, out) },

@@ -67,7 +67,8 @@ type Stats struct {
 	Wrong   []string // names of entries with other content, sorted
 }
 
-// Verify reads every entry.
+// Verify reads every entry of the cache of outputs, counts the entries and their bytes, and lists those whose digest is
+// wrong.
 func Verify(ctx context.Context, root *os.Root) (Stats, error) {
 	list, err := entries(root)
 	var s Stats
@@ -92,7 +93,7 @@ func Verify(ctx context.Context, root *os.Root) (Stats, error) {
 	return s, err
 }
 
-// Drop removes entries by name.
+// Drop removes the entries with these names from the cache of outputs.
 func Drop(root *os.Root, names []string) error {
 	var err error
 	for _, name := range names {

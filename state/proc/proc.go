@@ -21,7 +21,7 @@ type ID struct {
 	Start int64
 }
 
-// Self returns the calling process.
+// Self returns the ID of the calling process: its tag, pid and start time.
 func Self() ID { return self() }
 
 var self = sync.OnceValue(func() ID {
@@ -30,7 +30,7 @@ var self = sync.OnceValue(func() ID {
 	return ID{Tag: tag(), PID: pid, Start: start}
 })
 
-// Start returns the start time of the process with that ID, for an [ID], or 0 if it does not exist or is not known.
+// Start returns the start time of the process with this pid, for an [ID], or 0 if it does not exist or is not known.
 func Start(pid int) int64 {
 	start, _ := started(pid)
 	return start

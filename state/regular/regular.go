@@ -16,7 +16,8 @@ import (
 // ErrNot says that a path is not a regular file: a folder, a pipe, a socket, a device.
 var ErrNot = errors.New("it is not a regular file; remove it or put a file in its place")
 
-// Open opens a file of root for reading. The error wraps ErrNot if it is not a regular file.
+// Open opens the regular file name of root for reading, and returns it with its FileInfo. The error wraps ErrNot if it is
+// not a regular file.
 func Open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return OpenFile(root, name, os.O_RDONLY, 0)
 }
@@ -27,7 +28,8 @@ func OpenFile(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File,
 	return vet(f, err, name)
 }
 
-// OpenPath is OpenFile for a path of the system, without a root.
+// OpenPath opens the regular file at name, a path of the system without a root, with the given flag and perm. It is like
+// OpenFile.
 func OpenPath(name string, flag int, perm fs.FileMode) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(name, flag|nonBlocking, perm)
 	return vet(f, err, name)
@@ -56,7 +58,7 @@ func Read(root *os.Root, name string) ([]byte, error) {
 	return content(Open(root, name))
 }
 
-// ReadPath is Read for a path of the system, without a root.
+// ReadPath reads the content of the regular file at name, a path of the system without a root.
 func ReadPath(name string) ([]byte, error) {
 	return content(OpenPath(name, os.O_RDONLY, 0))
 }
@@ -82,7 +84,7 @@ func content(f *os.File, fi fs.FileInfo, err error) ([]byte, error) {
 	}
 }
 
-// Write is root.WriteFile.
+// Write writes data to the regular file name of root, which it creates with perm or truncates, like root.WriteFile.
 func Write(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	f, _, err := OpenFile(root, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
@@ -92,12 +94,12 @@ func Write(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Folder opens a folder of root.
+// Folder opens the folder name of root for reading, and nothing but a folder.
 func Folder(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|folderOnly, 0)
 }
 
-// FolderPath is Folder for a path of the system, outside of any root.
+// FolderPath opens the folder at dir, a path of the system outside of any root, for reading.
 func FolderPath(dir string) (*os.File, error) {
 	return os.OpenFile(dir, os.O_RDONLY|folderOnly, 0)
 }
@@ -137,7 +139,8 @@ func (f files) Stat(name string) (fs.FileInfo, error) { return f.root.Stat(name)
 // ReadDir lists a folder, sorted by name.
 func (f files) ReadDir(name string) ([]fs.DirEntry, error) { return List(f.root, name) }
 
-// Cause returns a file error without its operation and path, for a message that names the path already.
+// Cause returns the error inside of a fs.PathError, without its operation and path, for a message that names the path
+// already. Any other error is returned unchanged.
 func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

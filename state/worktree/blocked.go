@@ -13,9 +13,10 @@ import (
 // ErrBlocked says that a file that git opens is a pipe or a device: git waits for it forever.
 var ErrBlocked = errors.New("it is not a regular file, and git waits for it without end; remove it or put a file in its place")
 
-// Blocked reports files that git would wait for: in the repository, except its objects and other branches, and among the
-// attributes and ignore files of folders, which are below the top, and of those above them. The error wraps ErrBlocked
-// and is a *fs.PathError. Call it before git, or a library that reads as git does, is run; later changes are not seen.
+// Blocked returns an error if git would wait for a named pipe or a device among the files that it reads in the repository of
+// dir and in the folders. Of the repository it checks all but its objects and other branches; of folders, which are below
+// the top, and of those above them, the attributes and ignore files. The error wraps ErrBlocked and is a *fs.PathError. Call
+// it before git, or a library that reads as git does, is run; later changes are not seen.
 func Blocked(dir string, folders ...string) error {
 	l, err := Find(dir)
 	var at *fs.PathError

@@ -27,8 +27,9 @@ type Layout struct {
 	Common string // objects, refs, configuration; the same as GitDir except for linked work trees
 }
 
-// Find returns the work tree that contains dir, an absolute path. A folder .git counts if it has HEAD, objects and refs:
-// an empty one is skipped, as by git. The error wraps ErrNone or ErrBroken, or is that of the file system.
+// Find returns the layout of the git work tree that contains dir, an absolute path, or of the nearest folder above. A folder
+// .git counts if it has HEAD, objects and refs: an empty one is skipped, as by git. The error wraps ErrNone or ErrBroken, or
+// is that of the file system.
 func Find(dir string) (Layout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		l, err := layoutAt(at)
