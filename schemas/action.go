@@ -128,7 +128,8 @@ func checkActionNode(o, to *Object, r *Report) {
 	}
 }
 
-// References is the target; an action whose target does not exist waits for it.
+// References returns the reference to the action's target, if the target has a valid form. An action whose target does not
+// exist waits for it.
 func (s *ActionSpec) References() []Reference {
 	to, err := s.TargetRef()
 	if err != nil {

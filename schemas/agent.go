@@ -154,7 +154,8 @@ func (s *AgentSpec) defaultFor(name string) {
 	orNew(&s.Precedence, DefaultPrecedence(s.Role))
 }
 
-// Check reports a runner that is not exactly one, a command that cannot be started, and bad names.
+// Check reports the problems of an agent's spec: a runner that is not exactly one of command and human, a command that
+// cannot be started, and a bad role, model or name of an agent to ask.
 func (s *AgentSpec) Check(r *Report) {
 	if s.Role != "" {
 		checkRef(r.At("role"), s.Role)
@@ -183,7 +184,7 @@ func (c *CommandRunner) check(r *Report) {
 	checkTimeout(r.At("runner", "command", "timeout"), c.Timeout)
 }
 
-// References are the agents that may be asked.
+// References returns soft references to the agents in canClarify, those that the agent may ask.
 func (s *AgentSpec) References() []Reference {
 	return softRefs(AgentKind.Name, s.CanClarify, "canClarify")
 }

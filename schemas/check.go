@@ -87,8 +87,8 @@ func checkOutput(s Spot, p string) {
 	}
 }
 
-// IsPath reports whether p is a path that specs may name to be read: below the root, in its shortest form, with slashes,
-// without characters that are not seen, and not git's or reconcile's own.
+// IsPath reports whether p is a valid path for a spec to read: nothing is bad about it. It is below the root, in its
+// shortest form, with slashes, without characters that are not seen, and not git's or reconcile's own.
 func IsPath(p string) bool {
 	why, _ := badPath(p, reads)
 	return why == ""

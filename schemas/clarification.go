@@ -142,11 +142,13 @@ type ReplySpec struct {
 // ReplyStatus exists only while something is wrong with the reply.
 type ReplyStatus struct{ Common }
 
-// Default fills nothing in: the limits that a request leaves out are the workflow's. It takes out what statuses, threads
-// and prompts must not repeat, should a person have committed it: secrets and private text.
+// Default takes secrets out of the request's topic and question, and private text. Statuses, threads and prompts must not
+// repeat them, should a person have committed them. It fills nothing in: the limits that a request leaves out are the
+// workflow's.
 func (s *ClarificationRequestSpec) Default() { withoutSecrets(&s.Topic, &s.Question) }
 
-// Check reports bad names and paths, blank text, and an agent that asks itself.
+// Check reports the problems of a clarification request: bad names and paths, a blank topic or question, an agent that asks
+// itself, and more rounds than have an effect.
 func (s *ClarificationRequestSpec) Check(r *Report) {
 	checkRef(r.At("from"), s.From)
 	checkRef(r.At("to"), s.To)
@@ -199,7 +201,8 @@ func SplitRunKey(key string) (dag, node string, ok bool) {
 	return dag, node, ok && ok2 && ok3 && ok4 && CheckName(dag) == nil && node != "" && isDigits(seq)
 }
 
-// References are the two agents, both of which must exist, and the DAG with the asking node.
+// References returns hard references to the two agents of the request, from and to, and a soft one to the DAG of the run
+// that asks. Both agents must exist.
 func (s *ClarificationRequestSpec) References() []Reference {
 	refs := []Reference{
 		{Field: []any{"from"}, To: Ref{Kind: AgentKind.Name, Name: s.From}, Hard: true},
@@ -214,7 +217,8 @@ func (s *ClarificationRequestSpec) References() []Reference {
 // Default fills nothing in. It takes out secrets and private text, as that of a request does.
 func (s *ReplySpec) Default() { withoutSecrets(&s.From, &s.Body) }
 
-// Check reports blank text and what names neither a clarification nor a request.
+// Check reports the problems of a reply: a blank from or body, and a clarification that is neither a clarification's ID nor
+// the name of a request.
 func (s *ReplySpec) Check(r *Report) {
 	if !IsClarificationID(s.Clarification) {
 		if err := CheckName(s.Clarification); err != nil {
@@ -236,7 +240,8 @@ func upperIDs(s string) []string {
 	return nil
 }
 
-// References is the request that is answered, where it is called by its name.
+// References returns the reference to the clarification request that the reply answers, if it names the request and not an
+// ID.
 func (s *ReplySpec) References() []Reference {
 	if IsClarificationID(s.Clarification) {
 		return nil

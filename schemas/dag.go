@@ -116,7 +116,7 @@ type Outputs struct {
 	Keep bool `json:"keep,omitempty"`
 }
 
-// Paths are all declared outputs: the files, then the JSON file.
+// Paths returns the paths of all declared outputs: the files, then the JSON file, unless it is one of them.
 func (o Outputs) Paths() []string {
 	if o.JSON == "" || slices.Contains(o.Files, o.JSON) {
 		return o.Files
@@ -124,7 +124,7 @@ func (o Outputs) Paths() []string {
 	return append(slices.Clone(o.Files), o.JSON)
 }
 
-// OutputPaths are the declared outputs of the nodes that have some, by node.
+// OutputPaths returns the paths of the declared outputs of each node of the DAG that has some, by the node's name.
 func (s *DAGSpec) OutputPaths() map[string][]string {
 	out := map[string][]string{}
 	for i := range s.Nodes {
@@ -245,7 +245,8 @@ func (r *Retry) fill() {
 	orNew(&r.Max, DefaultMaxBackoff)
 }
 
-// FailsFast reports whether the first failure ends the DAG.
+// FailsFast reports whether the policy ends the DAG at the first failure: by failFast or continueOnFailure, and true if it
+// sets neither.
 func (p Policy) FailsFast() bool {
 	switch {
 	case p.FailFast != nil:
@@ -283,8 +284,9 @@ func (r Retry) Wait(attempt int) time.Duration {
 	return time.Duration(min(wait, most))
 }
 
-// Check reports bad names, paths, patterns and variables, nodes that say not exactly one thing to do, needs that do not
-// exist, and cycles. Whether When compiles is judged by the controllers, which own expressions.
+// Check reports the problems of a DAG's spec: of the policy, with its timeout and retry; of the nodes, bad names, paths,
+// patterns, schemas and variables, or not exactly one thing to do; needs that do not exist, and cycles. Whether When
+// compiles is judged by the controllers, which own expressions.
 func (s *DAGSpec) Check(r *Report) {
 	checkRef(r.At("session"), s.Session)
 	p := s.Policy
@@ -447,7 +449,7 @@ func checkTimeout(s Spot, d *Duration) {
 	}
 }
 
-// References are the session and the agents of the nodes; all of them must exist.
+// References returns hard references to the session of the DAG and to the agents of its nodes. All of them must exist.
 func (s *DAGSpec) References() []Reference {
 	out := []Reference{{Field: []any{"session"}, To: Ref{Kind: SessionKind.Name, Name: s.Session}, Hard: true}}
 	for i := range s.Nodes {
@@ -463,7 +465,7 @@ func (s *DAGStatus) appliedActions() []AppliedAction { return s.Actions }
 
 func (s *DAGStatus) nodeStatuses() map[string]NodeStatus { return s.Nodes }
 
-// NodesIn are the states of an object's nodes, by its status; nil for kinds without nodes.
+// NodesIn returns the NodeStatus of each node, by name, from the status of an object; nil for kinds without nodes.
 func NodesIn(s Status) map[string]NodeStatus {
 	if t, ok := s.(interface{ nodeStatuses() map[string]NodeStatus }); ok {
 		return t.nodeStatuses()

@@ -58,8 +58,8 @@ type Decoded struct {
 	Sound Spec
 }
 
-// Decode reads one spec file; path (slash path below the root) decides the format by its extension: .yaml, .yml, .json
-// or, for workflows, .toml. It never panics and never stops at the first problem.
+// Decode parses the source of the spec file at path, and returns it decoded: its object, refs, place and problems. The path
+// (slash path below the root) decides the format by its extension: .yaml, .yml, .json or, for workflows, .toml.
 func (d *Decoder) Decode(path string, src []byte) Decoded {
 	s := newSource(path)
 	s.state = d.state
@@ -247,9 +247,10 @@ func (v *value) strings() map[string]string {
 	return out
 }
 
-// Locate finds the place of a field in a file that Decode read, for problems that show only when the whole tree is
-// known. field is a path below the root of the document: "spec", "nodes", 3, "needs", 0. If the field does not exist,
-// the place is that of the nearest existing ancestor. source is the line's text.
+// Locate parses the source of a spec file again and returns the place of a field, with line and column, and the text of that
+// line. It is for problems that show only when the whole tree is known. field is a path below the root of the document:
+// "spec", "nodes", 3, "needs", 0. If the field does not exist, the place is that of the nearest existing ancestor. source is
+// the line's text.
 func Locate(path string, src []byte, field ...any) (at Place, source string) {
 	at = Place{Path: path}
 	s := newSource(path)

@@ -6,8 +6,8 @@ const (
 	shallow = 1 << 19 // bytes; a million levels of a decoder still fit into the stack
 )
 
-// TooDeep reports whether JSON text is nested so deep that a decoder without a bound of its own must not see it: it would
-// exhaust the stack, which ends the process. The text may be no JSON at all.
+// TooDeep reports whether the brackets in JSON data are nested too deep for a decoder without a bound of its own. Such a
+// decoder must not see it: it would exhaust the stack, which ends the process. The text may be no JSON at all.
 func TooDeep(data []byte) bool {
 	if len(data) < shallow {
 		return false
@@ -31,7 +31,7 @@ func TooDeep(data []byte) bool {
 	return false
 }
 
-// Depth is how deeply JSON text is nested at most; brackets in texts count, too.
+// Depth returns the depth to which the brackets in JSON data are nested at most. Brackets in texts count, too.
 func Depth(data []byte) (most int) {
 	depth := 0
 	for _, c := range data {

@@ -19,8 +19,8 @@ type Explanation struct {
 	Fields      []Explanation `json:"fields,omitempty"` // of a set of fields or a list of them, in order; their own Fields are empty
 }
 
-// Explain describes a field of a kind: path is below the document, without indices: "spec", "nodes", "needs". The error
-// names the nearest field that exists.
+// Explain returns the explanation of the field at path in the published schema of kind k. path is below the document,
+// without indices: "spec", "nodes", "needs". The error names the nearest field that exists.
 func Explain(k Kind, path []string) (Explanation, error) {
 	at, err := parseShape(Schema(k))
 	if err != nil {

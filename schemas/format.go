@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// Format writes the problem for people: the one-line form of [Problem.Error], the line of the file with a caret under
-// the place, where the line is known, and the related places. No colours; every line but the first is indented; the
-// result ends in a line end.
+// Format formats the problem for people: the one-line form of [Problem.Error], the source line with a caret under the
+// column, if they are known, and a line for each related place. No colours; every line but the first is indented; the result
+// ends in a line end.
 //
 //	specs/dags/checks.yaml:14:15: spec.nodes[1].needs[0]: there is no node called "biuld"; did you mean "build"?
 //	  14 |       needs: [biuld]

@@ -59,15 +59,16 @@ const (
 	TurnAbandonment = "abandonment"
 )
 
-// Open reports whether something is still to happen: the matter is neither resolved nor abandoned.
+// Open reports whether the clarification is open, by its status: neither resolved nor abandoned. Then something is still to
+// happen.
 func (c *Clarification) Open() bool { return ClarificationOpen(c.Status) }
 
-// Waiting reports whether the one who was asked has not answered yet.
+// Waiting reports whether the clarification is pending or stale: the one who was asked has not answered yet.
 func (c *Clarification) Waiting() bool {
 	return c.Status == ClarificationPending || c.Status == ClarificationStale
 }
 
-// ClarificationOpen reports whether a state is neither resolved nor abandoned.
+// ClarificationOpen reports whether the status of a clarification is open, neither resolved nor abandoned.
 func ClarificationOpen(status string) bool {
 	return status != ClarificationResolved && status != ClarificationAbandoned
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Marshal is json.Marshal that leaves <, > and & as they are, as files and what people read have them.
+// Marshal encodes v as JSON, like json.Marshal, but does not escape HTML: <, > and & stay as they are.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -54,7 +54,8 @@ type ObservationIndex struct {
 	Timestamp   Stamp  `json:"timestamp"`
 }
 
-// Index is the observation's line in the manifest.
+// Index returns the observation's entry in the manifest: an ObservationIndex with its ID, agent, issue, category, summary,
+// tokens and time.
 func (o *Observation) Index() ObservationIndex {
 	return ObservationIndex{o.ID, o.Agent, o.IssueNumber, o.Category, o.Summary, o.Tokens, o.Timestamp}
 }
@@ -162,7 +163,8 @@ var observationID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^obs-[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?-(?:0|[1-9][0-9]{0,9})-[0-9]{1,15}-[0-9a-z]{6}$`)
 })
 
-// IsObservationID reports whether s has the form obs-<agent>-<issue>-<ms>-<rand6>. An id that has is safe as part of a path.
+// IsObservationID reports whether s matches the form of an observation's ID, obs-<agent>-<issue>-<ms>-<rand6>, and is short
+// enough. An id that has is safe as part of a path.
 func IsObservationID(s string) bool { return len(s) <= 120 && observationID().MatchString(s) }
 
 // Stamp is an instant in the files of the memory: RFC 3339 in UTC, always with three digits of milliseconds, as programs
@@ -179,7 +181,7 @@ func NewStamp(t time.Time) Stamp {
 	return Stamp{t.UTC().Truncate(time.Millisecond)}
 }
 
-// String is the instant as it is written; "" for none.
+// String formats the stamp in UTC as it is written in files; "" for the zero stamp.
 func (s Stamp) String() string {
 	if s.IsZero() {
 		return ""
@@ -195,7 +197,7 @@ func (s Stamp) MarshalJSON() ([]byte, error) {
 	return []byte(s.UTC().Format(`"` + stampLayout + `"`)), nil
 }
 
-// UnmarshalJSON accepts any RFC 3339 instant.
+// UnmarshalJSON decodes a stamp from JSON, any time in the format of RFC 3339.
 func (s *Stamp) UnmarshalJSON(b []byte) error {
 	var t time.Time
 	if err := t.UnmarshalJSON(b); err != nil {

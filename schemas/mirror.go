@@ -108,11 +108,12 @@ const MirrorKeyLength = 64
 // errMirrorVersion is the error of a file that a newer version of this program wrote.
 var errMirrorVersion = errors.New("written by a newer version of reconcile; update it")
 
-// IsNewerMirror reports whether the error of a Check is about a file that a newer version of this program wrote: it must
-// stay where it is.
+// IsNewerMirror reports whether err, from the Check of a mirror's file, says that its version is newer than this program's.
+// The file must stay where it is.
 func IsNewerMirror(err error) bool { return errors.Is(err, errMirrorVersion) }
 
-// Check reports what cannot be: such a file is damaged.
+// Check returns an error if the mirror's record has a bad version or repo, is not about this issue, or has a comment with a
+// bad or repeated key, or a handled comment without an ID. Such a file is damaged.
 func (f *MirrorFile) Check(issue int) error {
 	if err := checkMirror(f.Version, f.Repo); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (f *MirrorFile) Check(issue int) error {
 	return nil
 }
 
-// Check reports what cannot be in the record of the object ref.
+// Check returns an error if the mirror's record has a bad version, repo or issue, or is not about the object ref.
 func (o *MirrorObject) Check(ref Ref) error {
 	if err := checkMirror(o.Version, o.Repo); err != nil {
 		return err
@@ -146,7 +147,8 @@ func (o *MirrorObject) Check(ref Ref) error {
 	return nil
 }
 
-// Check reports keys that sign nothing.
+// Check returns an error if there is no key, a key does not have MirrorKeyLength hexadecimal digits, or the version is a
+// newer one.
 func (k *MirrorKeys) Check() error {
 	if k.Version > MirrorVersion {
 		return fmt.Errorf("its version is %d: %w", k.Version, errMirrorVersion)

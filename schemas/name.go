@@ -12,8 +12,9 @@ const (
 	nearMax = 64 // longer words are not compared: typos of one letter do not matter there
 )
 
-// CheckName returns the problem of an invalid name of an object, or nil: ^[a-z0-9][a-z0-9._-]{0,62}$, and not a name
-// that some file system reserves (con, nul, …, a trailing dot). Names become file names on every system.
+// CheckName returns an error for a name that objects must not have: empty, too long, with a bad start, end or character, or
+// that of a device on Windows. A valid name matches ^[a-z0-9][a-z0-9._-]{0,62}$, and no file system reserves it (con, nul,
+// …, a trailing dot). Names become file names on every system.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -114,9 +115,9 @@ func snake(s string) string {
 	return out
 }
 
-// Nearest returns the word of the list that s was probably meant to be, or "": the one with the fewest edits
-// (insertions, deletions, replacements and swaps of neighbours, case ignored), if those are at most a third of the
-// longer word's length. Of equals, the first wins.
+// Nearest returns the best of words for s, the one that costs the fewest edits, or "" if none is near enough. The edits are
+// insertions, deletions, replacements and swaps of neighbours, case ignored, and at most a third of the longer word's
+// length. Of equals, the first wins.
 func Nearest(s string, words []string) string {
 	if s == "" || len(s) > nearMax {
 		return ""

@@ -207,7 +207,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// FieldPath writes a path below the root of a document as problems name it: spec.nodes[2].needs[0].
+// FieldPath formats a path below the root of a document as text, as problems name the field: spec.nodes[2].needs[0].
 func FieldPath(path []any) string { return pathText(path) }
 
 // pathText writes a path as users read it: spec.nodes[2].needs[0], spec.env["a b"].

@@ -45,7 +45,7 @@ type Kind struct {
 	Row any
 }
 
-// Singular is the lower-case word used in references and on the command line: "clarificationrequest".
+// Singular returns the kind's name in lower case, as in references and on the command line: "clarificationrequest".
 func (k Kind) Singular() string { return strings.ToLower(k.Name) }
 
 // Ref names one object of a tree. Kind is the Go-cased name ("DAG"); the zero Ref names nothing.
@@ -54,7 +54,7 @@ type Ref struct {
 	Name string
 }
 
-// String is the form that users write: "dag/checks".
+// String returns the ref as text, kind/name with a lower-case kind, as users write it: "dag/checks". The zero Ref is "".
 func (r Ref) String() string {
 	if r == (Ref{}) {
 		return ""
@@ -62,7 +62,7 @@ func (r Ref) String() string {
 	return strings.ToLower(r.Kind) + "/" + r.Name
 }
 
-// Compare orders references by kind, then name.
+// Compare compares the ref with another one, by kind and then by name.
 func (r Ref) Compare(o Ref) int {
 	if c := strings.Compare(r.Kind, o.Kind); c != 0 {
 		return c
@@ -73,7 +73,7 @@ func (r Ref) Compare(o Ref) int {
 // Kinds is a table of kinds; lookups are linear, the table is short.
 type Kinds []Kind
 
-// Find returns the kind that word names: its name, singular, plural or an alias, in any case.
+// Find returns the kind whose singular, plural or one of whose aliases is word, in any case; false without such a kind.
 func (ks Kinds) Find(word string) (Kind, bool) {
 	w := strings.ToLower(word)
 	for _, k := range ks {
@@ -89,7 +89,7 @@ func (ks Kinds) Find(word string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Named returns the kind with a name as in [Ref].
+// Named returns the kind with this name, in the same case, as in a [Ref]; false without such a kind.
 func (ks Kinds) Named(name string) (Kind, bool) {
 	for _, k := range ks {
 		if k.Name == name {
@@ -107,7 +107,8 @@ func (ks Kinds) names() []string {
 	return names
 }
 
-// ParseRef reads "dag/checks" (also "dags/checks", "DAG/checks"). The error names the expected form.
+// ParseRef parses a reference of the form kind/name, "dag/checks" (also "dags/checks", "DAG/checks"), to one of the kinds.
+// The error names the expected form.
 func (ks Kinds) ParseRef(s string) (Ref, error) {
 	word, name, ok := strings.Cut(s, "/")
 	if !ok || name == "" {
@@ -123,7 +124,7 @@ func (ks Kinds) ParseRef(s string) (Ref, error) {
 	return Ref{Kind: k.Name, Name: name}, nil
 }
 
-// Words lists what kinds are called: singular and plural.
+// Words returns the singular and the plural of each of the kinds.
 func (ks Kinds) Words() []string {
 	var words []string
 	for _, k := range ks {
@@ -195,8 +196,9 @@ type typed struct {
 	derived any
 }
 
-// NewObject wraps a spec of kind k. canonical is the canonical JSON of the spec as written; the typed spec is decoded
-// from it, and defaulted, when Spec is called, so that a tree holds in full only the objects that are read.
+// NewObject returns an object of kind k with its metadata, path, digest, refs and canonical spec. canonical is the canonical
+// JSON of the spec as written; the typed spec is decoded from it, and defaulted, when Spec is called, so that a tree holds
+// in full only the objects that are read.
 func NewObject(k Kind, m Metadata, path, digest string, canonical []byte, refs []Reference) *Object {
 	return &Object{
 		Ref: Ref{Kind: k.Name, Name: m.Name}, Metadata: m, Digest: digest, Path: path, Refs: refs,
@@ -207,7 +209,7 @@ func NewObject(k Kind, m Metadata, path, digest string, canonical []byte, refs [
 // ExpectsStatus reports whether the object has a status at all times once a run has seen it.
 func (o *Object) ExpectsStatus() bool { return !o.optional }
 
-// Spec returns the typed spec with its defaults. Callers must not change it.
+// Spec returns the decoded, typed spec of the object, with defaults. Callers must not change it.
 func (o *Object) Spec() Spec { return o.decoded().spec }
 
 // decoded returns what the canonical form is decoded to, which is kept until Release.
@@ -231,8 +233,8 @@ func (o *Object) decoded() *typed {
 	return t
 }
 
-// Release drops the typed spec and the data derived from it. Both are made again, with equal content, by the next
-// call that needs them; callers that hold them keep them.
+// Release releases the memory of the object's typed spec and of the data derived from it. Both are made again, with equal
+// content, by the next call that needs them; callers that hold them keep them.
 func (o *Object) Release() { o.typed.Store(nil) }
 
 // decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
@@ -270,7 +272,7 @@ func (o *Object) Derived(derive func(*Object) any) any {
 	return t.derived
 }
 
-// Canonical is the canonical JSON of the spec as written. Callers must not change it.
+// Canonical returns the canonical JSON of the object's spec, as it was written. Callers must not change it.
 func (o *Object) Canonical() []byte { return o.canonical }
 
 // SpecAs returns o's spec as the given type, or the zero value when o is nil or of another kind.

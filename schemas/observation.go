@@ -57,7 +57,8 @@ type ObservationStatus struct{ Common }
 // Default has nothing to fill in.
 func (s *ObservationSpec) Default() {}
 
-// Check reports bad names and paths, blank text, and text that must not be in a repository.
+// Check reports the problems of an observation's spec: bad names, blank content, bad anchors and links, and secrets or
+// private text, which must not be in a repository.
 func (s *ObservationSpec) Check(r *Report) {
 	checkRef(r.At("agent"), s.Agent)
 	checkDiscreet(r.At("agent"), s.Agent)
@@ -105,7 +106,8 @@ func checkObservationID(at Spot, id string) {
 // personAgent begins the names under which the memory stores statements of people, who are not agents of the tree.
 const personAgent = "github"
 
-// PersonAgent returns the name under which the memory stores statements of a user on GitHub, as github-ada.
+// PersonAgent returns the agent's name for a person with this login on GitHub, as github-ada. The memory stores the person's
+// statements under it.
 func PersonAgent(login string) string {
 	name := personAgent + "-" + strings.ToLower(login)
 	if CheckName(name) != nil {

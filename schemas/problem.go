@@ -21,7 +21,8 @@ type Place struct {
 	Column int    `json:"column,omitempty"`
 }
 
-// String is path:line:column, on one line whatever the file is called: a name must not pass for another message.
+// String formats the place as path:line:column, without the parts that are not known. It is on one line whatever the file is
+// called: a name must not pass for another message.
 func (p Place) String() string {
 	path := lineEnds.Replace(p.Path)
 	switch {
@@ -55,7 +56,8 @@ type Problem struct {
 	Source string `json:"-"`
 }
 
-// Error returns the one-line form: path:line:column: field: problem; suggestion.
+// Error returns the problem in one line, with its place, field, message and suggestion: path:line:column: field: problem;
+// suggestion.
 func (p Problem) Error() string {
 	s := p.Place.String() + ": "
 	if p.Field != "" {

@@ -32,7 +32,7 @@ type Related struct {
 // Findings returns the findings, in the order of reporting.
 func (r *Report) Findings() []*Finding { return r.findings }
 
-// At is the field at a path below spec: At("nodes", 3, "needs", 0).
+// At returns a spot for findings in the report, the field at a path below spec: At("nodes", 3, "needs", 0).
 func (r *Report) At(field ...any) Spot { return Spot{report: r, field: field} }
 
 // Spot is a field that findings can be reported at.
@@ -41,17 +41,19 @@ type Spot struct {
 	field  []any
 }
 
-// At is the field at a path below this one.
+// At returns the spot of a field below this spot's field, at the given path.
 func (s Spot) At(field ...any) Spot {
 	return Spot{report: s.report, field: slices.Concat(s.field, field)}
 }
 
-// Errorf reports that the field is wrong; code is the stable word of [Problem.Code].
+// Errorf adds a finding of severity Error, with a code and a formatted message, about the spot's field. The code is the
+// stable word of [Problem.Code].
 func (s Spot) Errorf(code, format string, args ...any) *Finding {
 	return s.add(Error, code, fmt.Sprintf(format, args...))
 }
 
-// Warnf reports something that is allowed and probably not meant.
+// Warnf adds a finding of severity Warning, with a code and a formatted message, about the spot's field. A warning is about
+// something that is allowed and probably not meant.
 func (s Spot) Warnf(code, format string, args ...any) *Finding {
 	return s.add(Warning, code, fmt.Sprintf(format, args...))
 }
@@ -62,7 +64,7 @@ func (s Spot) add(severity Severity, code, message string) *Finding {
 	return f
 }
 
-// Suggest sets the suggestion: a full clause such as `did you mean "needs"?`.
+// Suggest formats and sets the suggestion of the finding, a full clause such as `did you mean "needs"?`.
 func (f *Finding) Suggest(format string, args ...any) *Finding {
 	f.Suggestion = fmt.Sprintf(format, args...)
 	return f
@@ -82,7 +84,7 @@ func (f *Finding) Also(note string, field ...any) *Finding {
 	return f
 }
 
-// Count writes a number of things for messages: "1 file", "3 files", "2 processes".
+// Count returns n with the noun, in the plural unless n is 1, for messages: "1 file", "3 files", "2 processes".
 func Count(n int, noun string) string {
 	switch {
 	case n == 1:
@@ -94,7 +96,7 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// Shorten lists at most n words, and how many more there are: "a, b and 3 more".
+// Shorten joins the first n words with commas, and says how many more there are: "a, b and 3 more".
 func Shorten(words []string, n int) string {
 	if len(words) <= n {
 		return strings.Join(words, ", ")

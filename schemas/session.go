@@ -107,7 +107,8 @@ func (s *SessionSpec) Default() {
 	orDefault(&s.MaxEngineers, 20)
 }
 
-// Check reports text that cannot be shown in a line, a branch that git refuses, and bad variables.
+// Check reports the problems of a session's spec: a title or an owner that cannot be shown in a line, a branch that git
+// refuses, and bad variables in env.
 func (s *SessionSpec) Check(r *Report) {
 	checkLine(r.At("title"), s.Title)
 	checkLine(r.At("owner"), s.Owner)
@@ -115,7 +116,7 @@ func (s *SessionSpec) Check(r *Report) {
 	checkEnv(r, s.Env, "env")
 }
 
-// References is empty: a session names no other object.
+// References returns nil: the spec of a session refers to no other object.
 func (s *SessionSpec) References() []Reference { return nil }
 
 func (s *SessionStatus) appliedActions() []AppliedAction { return s.Actions }

@@ -239,8 +239,9 @@ func (s *SettingsSpec) Default() {
 	s.Index.defaults()
 }
 
-// Check reports folders that overlap, an author, a branch, a repository or an address of the wrong form, waits that
-// would keep a processor busy, and an embedder without its required fields.
+// Check reports the problems of the settings for folders, watch, git, GitHub, commands and the index. Such are folders that
+// overlap, an author, a branch, a repository or an address of the wrong form, waits that would keep a processor busy, and an
+// embedder without its required fields.
 func (s *SettingsSpec) Check(r *Report) {
 	s.Folders.check(r)
 	checkTimeout(r.At("watch", "rescan"), s.Watch.Rescan)
@@ -357,5 +358,5 @@ func isAddress(s string) bool {
 	return rest != "" && rest[0] != '/' && !strings.ContainsAny(rest, " @\t\n\r\"<>\\")
 }
 
-// References is empty: settings name no object.
+// References returns nil: the settings refer to no object.
 func (s *SettingsSpec) References() []Reference { return nil }

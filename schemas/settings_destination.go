@@ -21,7 +21,8 @@ type Destination struct {
 // GitHubTokenVariable is the variable that holds the token for GitHub's API.
 const GitHubTokenVariable = "GITHUB_TOKEN"
 
-// Destinations lists where the settings have data sent to, besides the git remote and GitHub itself.
+// Destinations returns the destinations to which the settings have data sent, of the index and of GitHub. The git remote and
+// GitHub itself are not among them.
 func (s *SettingsSpec) Destinations() []Destination {
 	var out []Destination
 	if d, ok := s.Index.Destination(); ok {
@@ -33,7 +34,8 @@ func (s *SettingsSpec) Destinations() []Destination {
 	return out
 }
 
-// Destination is where texts are sent to for their vectors; false if the built-in embedder makes them.
+// Destination returns the endpoint to which the embedder of the index sends the texts of the tree; false if it is the
+// built-in one.
 func (x *IndexSettings) Destination() (Destination, bool) {
 	if x.Embedder != EmbedderOpenAI || x.Endpoint == "" {
 		return Destination{}, false
@@ -41,7 +43,8 @@ func (x *IndexSettings) Destination() (Destination, bool) {
 	return Destination{"index.endpoint", CanonicalAddress(x.Endpoint), x.APIKeyEnv, "texts of the tree"}, true
 }
 
-// Destination is where the API of GitHub is when the settings say so; false if they do not.
+// Destination returns the base URL of GitHub's API as a destination of statuses and comments; false if the settings have
+// none.
 func (g *GitHubSettings) Destination() (Destination, bool) {
 	if g.BaseURL == "" {
 		return Destination{}, false
@@ -60,8 +63,8 @@ func CanonicalAddress(address string) string {
 	return strings.TrimRight(u.String(), "/")
 }
 
-// IsKeyVariable reports whether settings may name an environment variable as the one that holds a key: those of other
-// programs hold secrets that no tree has to do with.
+// IsKeyVariable reports whether settings may name the environment variable as that of a key: it begins with RECONCILE_ or
+// ends in _API_KEY. Those of other programs hold secrets that no tree has to do with.
 func IsKeyVariable(name string) bool {
 	return strings.HasPrefix(name, "RECONCILE_") && name != "RECONCILE_" ||
 		strings.HasSuffix(name, "_API_KEY") && name != "_API_KEY"

@@ -80,7 +80,8 @@ func (x *IndexSettings) check(r *Report) {
 	}
 }
 
-// IsEndpoint reports whether texts and keys may be sent to an address: by https, or by http to this machine.
+// IsEndpoint reports whether address is a URL to which texts and keys may be sent: https, or http to localhost or a loopback
+// address.
 func IsEndpoint(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {

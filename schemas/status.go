@@ -70,7 +70,8 @@ func (c *Common) Condition(t string) *Condition {
 	return nil
 }
 
-// Remember appends to the history and drops the oldest entries beyond HistoryLimit.
+// Remember appends an entry with time, reason and message to the history of the status, and drops the oldest beyond
+// HistoryLimit.
 func (c *Common) Remember(at time.Time, reason, message string) {
 	c.History = append(c.History, HistoryEntry{At: NewTime(at), Reason: reason, Message: message})
 	if n := len(c.History); n > HistoryLimit {

@@ -11,7 +11,8 @@ import (
 // only when it is not zero). The zero Time marshals as null.
 type Time struct{ time.Time }
 
-// NewTime drops the parts that a status cannot store: the zone, the monotonic clock, and fractions of a millisecond.
+// NewTime converts t to a time in UTC, truncated to milliseconds: the zone, the monotonic clock, and smaller fractions
+// cannot be stored in a status.
 func NewTime(t time.Time) Time {
 	if t.IsZero() {
 		return Time{}
@@ -21,7 +22,7 @@ func NewTime(t time.Time) Time {
 
 const timeLayout = "2006-01-02T15:04:05.999Z07:00"
 
-// MarshalJSON writes the form described at Time.
+// MarshalJSON encodes the time as a JSON string in UTC, in the form described at Time, and the zero time as null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -53,7 +54,7 @@ type Duration time.Duration
 // MaxDuration is the longest duration that a spec may ask for.
 const MaxDuration = Duration(366 * 24 * time.Hour)
 
-// ParseDuration reads the form described at Duration.
+// ParseDuration parses a duration, for example 90s, 10m or 1h30m, that is not negative and at most 366 days.
 func ParseDuration(s string) (Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
@@ -67,10 +68,10 @@ func ParseDuration(s string) (Duration, error) {
 	return Duration(d), nil
 }
 
-// Std converts to the standard library's type.
+// Std converts the duration to a time.Duration of the standard library.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-// String is the shortest form that reads back: 1h30m, not 1h30m0s.
+// String formats the duration in its shortest form that reads back, without 0s or 0m at the end: 1h30m, not 1h30m0s.
 func (d Duration) String() string {
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -82,10 +83,10 @@ func (d Duration) String() string {
 	return s
 }
 
-// MarshalJSON writes the duration as a string.
+// MarshalJSON encodes the duration as a quoted JSON string.
 func (d Duration) MarshalJSON() ([]byte, error) { return []byte(strconv.Quote(d.String())), nil }
 
-// UnmarshalJSON reads a string as ParseDuration does.
+// UnmarshalJSON decodes the duration from a quoted JSON string, with ParseDuration.
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	s, err := strconv.Unquote(string(b))
 	if err != nil {

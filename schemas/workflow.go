@@ -82,7 +82,7 @@ func (s *WorkflowSpec) Default() {
 	}
 }
 
-// Check reports bad ids, paths and names, needs that do not exist, and cycles.
+// Check reports the problems of a workflow's steps: bad ids, paths and names, needs that do not exist, and cycles.
 func (s *WorkflowSpec) Check(r *Report) {
 	checkLine(r.At("title"), s.Title)
 	tasks := make([]task, len(s.Steps))
@@ -121,7 +121,8 @@ func (st *Step) check(r *Report, i int) {
 	}
 }
 
-// References are the agents of the steps and those that they may ask.
+// References returns soft references to the agents of the workflow's steps and to the agents that a step may ask
+// (can_clarify).
 func (s *WorkflowSpec) References() []Reference {
 	var out []Reference
 	for i, st := range s.Steps {

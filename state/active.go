@@ -274,11 +274,10 @@ func (s *Store) loadAll() *Tree {
 	return t
 }
 
-// LoadChanged loads the tree and returns the refs of its objects that changed since it was settled last. changed also has
-// the objects that depend on a change, and those that are decided again at some time although nothing changes. It is Load
-// for a process that decides. changed are the objects that differ from the tree that was settled last, or depend on a
-// difference, and those that are decided again at some time although nothing changes. known is false if that is not known:
-// then everything must be decided. With some, objects may be left dormant.
+// LoadChanged loads the tree, for a process that decides, and returns the objects that changed since it was settled last.
+// changed are those that differ from the settled tree, or depend on a difference, and those that are decided again at some
+// time although nothing changes. known is false if that is not known: then everything must be decided. With some, objects
+// may be left dormant.
 func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []schemas.Ref, known bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

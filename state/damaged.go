@@ -63,9 +63,9 @@ func (s *Store) damagedFiles() []string {
 	return bad
 }
 
-// SetAside moves the file at p, which third-party programs also write, to .reconcile/damaged/ if damaged still reports true
-// for its data under the file's lock. The result of instead replaces it, unless that is nil; instead itself may be nil. The
-// tree must be locked by this store.
+// SetAside sets the file at p aside, to .reconcile/damaged/, if damaged is still true for its data under its lock.
+// Third-party programs also write the file. The result of instead replaces it, unless that is nil; instead itself may be
+// nil. The tree must be locked by this store.
 func (s *Store) SetAside(ctx context.Context, p string, damaged func(data []byte) bool,
 	instead func(data []byte) []byte) error {
 	_, err := s.setAside(ctx, p, damaged, instead, nil)
@@ -117,9 +117,9 @@ func (s *Store) moveFileAside(ctx context.Context, p string) error {
 	return errors.Join(s.renameAside(p), s.bumpGeneration())
 }
 
-// MoveTornAside moves the outputs that the killed runs of orphans wrote only partly (Again) to .reconcile/damaged/, and
-// returns the moved paths. Half of a file must not count as an output, nor as an edit by a person. No process of the runs
-// may be alive, and the tree must be locked by this store.
+// MoveTornAside moves the partly written outputs of killed runs, the orphans, to .reconcile/damaged/, and returns the moved
+// paths. Half of a file must not count as an output, nor as an edit by a person. No process of the runs may be alive, and
+// the tree must be locked by this store.
 func (s *Store) MoveTornAside(ctx context.Context, orphans []Orphan) (moved []string, err error) {
 	for _, o := range orphans {
 		for _, p := range o.Again {

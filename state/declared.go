@@ -151,8 +151,8 @@ func (d *declaredOutputs) split() (present, missing []string) {
 	return present, missing
 }
 
-// MarkLost marks the outputs of a run as lost, and forces the object that owns the run to be scanned again. They could not
-// be restored, and this process does not try again.
+// MarkLost marks the outputs of a run as lost, and forces the next scan to make the entry of the run's owner again. The
+// outputs could not be restored, and this process does not try again.
 func (s *Store) MarkLost(run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,8 @@ func (u *update) outputs(hints []string) {
 	u.store.forced = nil
 }
 
-// OthersAtWork reports whether any journal of the tree belongs to a process other than this one, dead ones included.
+// OthersAtWork reports whether there are journals with other names than this store's own: those of other processes, dead
+// ones included.
 func (s *Store) OthersAtWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

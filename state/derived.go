@@ -94,14 +94,14 @@ func (f *Folder) ListFolder(dir string, each func(name []byte, id Identity)) err
 	}, dir)
 }
 
-// Read reads the regular file name of the opened folder, of at most limit bytes, as ReadFiles does. The content is valid
-// until the next call.
+// Read reads the content of the regular file with the given name in the folder, of at most limit bytes, as ReadFiles does.
+// The content is valid until the next call.
 func (f *Folder) Read(name string, limit int64) ([]byte, error) {
 	data, _, err := f.d.read(name, limit)
 	return data, err
 }
 
-// Lstat returns the stat, as an Identity, of the file name in the opened folder, without following a link.
+// Lstat returns the stat of the file with the given name in the folder, as an Identity, without following a link.
 func (f *Folder) Lstat(name string) (id Identity, err error) {
 	err = f.d.stat(append([]byte(name), 0)[:len(name)], &id)
 	return id, err
@@ -159,8 +159,8 @@ func (s *Store) ReadFileInto(buf []byte, p string, limit int64) ([]byte, Identit
 // Lstat returns the stat of the file at path p below the root, as an Identity, without following a link.
 func (s *Store) Lstat(p string) (Identity, error) { return lstat(s.root, p) }
 
-// LockFile acquires the AgentX lock of the file at p, which third-party programs may also write. Callers that change a
-// file's content use Fold; LockFile is for files that are derived from others.
+// LockFile acquires the AgentX lock of the file at p, with the store's options. Third-party programs may also write the
+// file. Callers that change a file's content use Fold; LockFile is for files that are derived from others.
 func (s *Store) LockFile(ctx context.Context, p string) (*lock.Lock, error) {
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return nil, err
@@ -205,8 +205,8 @@ func (s *Store) Change(ops []durable.Op) error {
 	return durable.Apply(s.root, tmpDir, ops)
 }
 
-// PutNew durably creates a file at p with the given data, and returns what was there if the file exists already. The caller
-// interprets that content. Announce notifies other processes of the tree.
+// PutNew puts data into a new file at p, durably, and returns the content that was there if the file exists already. The
+// caller interprets that content. Announce notifies other processes of the tree.
 func (s *Store) PutNew(p string, data []byte) (was []byte, err error) {
 	return s.PutNewOnce(p, data, func() error { return nil })
 }
@@ -271,7 +271,7 @@ func (s *Store) Scratch() (*os.File, error) {
 	return f, nil
 }
 
-// SweepTemp removes the temporary files of killed processes from the tree's folder for them.
+// SweepTemp sweeps the tree's folder of temporary files, and removes those of killed processes.
 func (s *Store) SweepTemp() error { return durable.Sweep(s.root, tmpDir) }
 
 // MapScratch maps the scratch file f into memory, and returns its data, which is valid until release is called. forget frees

@@ -249,8 +249,8 @@ func (d *decoder) dormant() []Dormant {
 	return list
 }
 
-// Active returns the loaded entries of a kind, without the dormant objects, sorted by name: those that may need work, and
-// those that changed since the tree was settled.
+// Active returns the active entries of a kind, sorted by name: those that may need work, and those that changed since the
+// tree was settled. The others are dormant and not loaded.
 func (t *Tree) Active(kind string) []*Entry { return t.shelves[kind] }
 
 // Dormant iterates over all dormant objects of a kind, those that are not loaded, by name.

@@ -63,7 +63,7 @@ func (r *decodeBuffer) decodeStatus(k schemas.Kind, name string, data []byte) (s
 	return status, nil
 }
 
-// EncodeRun encodes a finished run as the JSON file of its record, with its unknown fields.
+// EncodeRun encodes the record of a finished run as JSON, with its apiVersion, kind, name and unknown fields.
 func EncodeRun(r *schemas.Run) ([]byte, error) {
 	c := *r
 	c.APIVersion, c.Kind = schemas.APIVersion, runKind
@@ -164,7 +164,7 @@ func DecodeStatus(kinds schemas.Kinds, data []byte) (schemas.Ref, schemas.Status
 	return schemas.Ref{}, nil, fmt.Errorf("no kind with statuses is called %q", head.Kind)
 }
 
-// DecodeRun decodes the data of the record of a run, as [EncodeRun] wrote it, with its key.
+// DecodeRun decodes a run from the data of its record, which [EncodeRun] wrote, by the key in it.
 func DecodeRun(data []byte) (*schemas.Run, error) {
 	var head struct {
 		Key string `json:"key"`

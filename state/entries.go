@@ -74,7 +74,7 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 	}
 }
 
-// Kinds returns the names of the kinds that have entries in the tree, dormant ones included, sorted.
+// Kinds returns the kinds that have entries in the tree, dormant ones included, sorted.
 func (t *Tree) Kinds() []string {
 	kinds := slices.Collect(maps.Keys(t.shelves))
 	if t.dormant != nil {
@@ -84,7 +84,7 @@ func (t *Tree) Kinds() []string {
 	return slices.Compact(kinds)
 }
 
-// Len returns the number of entries in the tree, of all kinds, dormant ones included.
+// Len returns the number of entries of all kinds in the tree, dormant ones included.
 func (t *Tree) Len() int {
 	n := 0
 	for _, s := range t.shelves {

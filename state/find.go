@@ -23,9 +23,10 @@ var (
 	ErrForeign = errors.New("the tree belongs to another user")
 )
 
-// Find returns the absolute path of the tree that contains dir: dir or the nearest folder above it with settings, or with an
-// object of reconcile in specs/. The path has no links. It stops at the top of dir's git work tree. The error wraps
-// ErrNoTree, or ErrForeign if a folder above dir is a tree of a user who owns neither dir nor this process.
+// Find searches dir and the folders above it for the tree that contains dir, and returns the tree's absolute path without
+// links. The tree is the nearest folder with settings, or with an object of reconcile in specs/. It stops at the top of
+// dir's git work tree. The error wraps ErrNoTree, or ErrForeign if a folder above dir is a tree of a user who owns neither
+// dir nor this process.
 func Find(dir string, kinds schemas.Kinds) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

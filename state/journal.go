@@ -85,7 +85,7 @@ func (s *Store) Journal() (*Journal, error) {
 	return j, nil
 }
 
-// ID returns the name of the journal, which identifies this process in its claims (Claim.Process).
+// ID returns the name of this process in the claims of its journal (Claim.Process).
 func (j *Journal) ID() string { return j.name }
 
 // journalName returns an unused name for a journal.
@@ -195,12 +195,11 @@ func (j *Journal) append(b []byte) error {
 	return nil
 }
 
-// Claim writes a claim of each run to the journal: this process is going to perform its effect. None of them may start
-// before a sync ([Store.SyncJournal]) has returned.
+// Claim writes a line to the journal for each of the runs, which claims it: this process is going to perform its effect.
+// None of them may start before a sync ([Store.SyncJournal]) has returned.
 func (j *Journal) Claim(runs []schemas.Run) error { return j.write(runLines(opClaim, runs), true) }
 
-// Finish records the results of finished runs in the journal and syncs it. They are on disk when it returns. The results are
-// on disk when it returns.
+// Finish records the results of finished runs in the journal and syncs it. The results are on disk when it returns.
 func (j *Journal) Finish(runs []schemas.Run) error { return errors.Join(j.Record(runs), j.Sync()) }
 
 // Record writes the results of finished runs to the journal without a sync. They are on disk when Sync, or Store's Write or
@@ -230,8 +229,8 @@ func (j *Journal) Sync() error {
 	return nil
 }
 
-// SyncJournal syncs the own journal of this process, so that its claims and results are durable. It may be called from any
-// goroutine, and returns at once if nothing is unsynced.
+// SyncJournal syncs the store's own journal: it makes the claims and results of this process durable. It may be called from
+// any goroutine, and returns at once if nothing is unsynced.
 func (s *Store) SyncJournal() error {
 	if j := s.own.Load(); j != nil {
 		return j.Sync()
@@ -257,7 +256,7 @@ func (j *Journal) Started(key string, at time.Time, pid int) error {
 	return j.write([]line{{Op: opStart, Key: key, At: &t, PID: pid, Start: processStart(pid)}}, false)
 }
 
-// Release writes to the journal that the claims with these keys are dropped, without a result.
+// Release writes a line to the journal for each of the keys, which releases the claim of that key without a result.
 func (j *Journal) Release(keys []string) error {
 	lines := make([]line, len(keys))
 	for i, k := range keys {
@@ -266,7 +265,8 @@ func (j *Journal) Release(keys []string) error {
 	return j.write(lines, false)
 }
 
-// Checkpoint durably writes the results in the journal as files under state/runs, and then drops them from the journal.
+// Checkpoint makes a checkpoint of the journal: it durably writes all results as files under state/runs, and drops them from
+// the journal.
 func (j *Journal) Checkpoint(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -315,9 +315,8 @@ func (j *Journal) rewrite() error {
 	return closeLocked(old, oldLock)
 }
 
-// Close checkpoints the journal, removes its file unless claims are open, and releases its lock. If claims are open, the
-// next Recover of a process finds them in the file. If claims are open, the file stays: the next Recover of a process finds
-// them.
+// Close checkpoints and closes the journal, and removes its file if no claims are open. If claims are open, the file stays:
+// the next Recover of a process finds them.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

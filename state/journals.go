@@ -190,8 +190,8 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	return orphans, nil
 }
 
-// Orphaned reports whether the journal of a dead process has open claims, as of the last load. The commands of the orphans
-// that Recover returns then may still run.
+// Orphaned reports whether any journal of another process, as of the last load, is not alive and has open claims. The
+// commands of the orphans that Recover returns then may still run.
 func (s *Store) Orphaned() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,8 @@ func (s *Store) Orphaned() bool {
 	return false
 }
 
-// ClaimedElsewhere reports whether the journal of another live process has claims, as of the last load.
+// ClaimedElsewhere reports whether any journal of the last load, other than the own, is alive and has claims: those of
+// another live process.
 func (s *Store) ClaimedElsewhere() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

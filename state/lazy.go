@@ -188,7 +188,7 @@ func (e *Entry) someRuns() *lazyRuns {
 	return e.runs
 }
 
-// Status returns the decoded status of the entry; nil if the object has no status file. Callers must not change it.
+// Status decodes the entry's status on first access and returns it; nil without a status file. Callers must not change it.
 func (e *Entry) Status() schemas.Status { return e.status.get() }
 
 // Brief returns the brief of the status; empty without a status. Callers must not change it.
@@ -205,17 +205,17 @@ func (e *Entry) HasStatus() bool { return e.status != nil }
 // SetStatus sets the status of an entry that is not in a tree yet; nil removes it.
 func (e *Entry) SetStatus(s schemas.Status) { e.status = newLazyStatus(s) }
 
-// Runs returns the decoded records of the entry's finished runs, sorted by Node, NodeKey and Seq. Callers must not change
+// Runs returns the runs of the entry's object that are finished, sorted by Node, NodeKey and Seq. Callers must not change
 // them.
 func (e *Entry) Runs() []*schemas.Run { return e.runs.get() }
 
 // RunsHave reports whether any run of the entry has one of the traits t, without decoding the records.
 func (e *Entry) RunsHave(t Traits) bool { return e.runs.traits()&t != 0 }
 
-// RunCount returns the number of the entry's finished runs, the length of Runs.
+// RunCount counts the records of finished runs of the entry, without decoding them.
 func (e *Entry) RunCount() int { return e.runs.count() }
 
-// SetRuns sets the runs of an entry that is not in a tree yet, all with their records. They must be sorted.
+// SetRuns sets all runs of an entry that is not in a tree yet. They must be sorted.
 func (e *Entry) SetRuns(runs []*schemas.Run) {
 	if e.runs = nil; len(runs) > 0 {
 		e.runs = &lazyRuns{all: runs, n: len(runs)}

@@ -149,8 +149,8 @@ func sequence(issue int, id string) (int, error) {
 	return strconv.Atoi(rest)
 }
 
-// Records returns the clarifications of the ledger, in the order of its file. They are decoded on first access. Callers must
-// not change them.
+// Records returns all clarifications in the ledger, decoded, in the order of its file. They are decoded on first access.
+// Callers must not change them.
 func (l *Ledger) Records() []schemas.Clarification {
 	l.decode.Do(func() {
 		d := decoder{b: l.packed}
@@ -159,7 +159,7 @@ func (l *Ledger) Records() []schemas.Clarification {
 	return l.records
 }
 
-// Ref returns the ledger's Ref, made from its issue, as Refresh returns it.
+// Ref returns the ref under which Refresh reports that the ledger of this issue changed.
 func (l *Ledger) Ref() schemas.Ref { return ledgerRef(l.Issue) }
 
 // LedgerPath returns the path of the ledger of an issue below the root.
@@ -191,7 +191,7 @@ func (t *Tree) Ledger(issue int) *Ledger {
 	return nil
 }
 
-// Ledgers returns the ledgers of all issues in the tree, sorted by issue.
+// Ledgers returns the tree's ledgers, sorted by issue.
 func (t *Tree) Ledgers() []*Ledger { return t.ledgers }
 
 // LedgersSince yields the ledgers that differ from those of an earlier tree, by issue.

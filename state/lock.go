@@ -59,7 +59,7 @@ func (l *Lock) Release() error {
 	return l.Lock.Release()
 }
 
-// Working renews the tree's lock that this store holds, if any; see [lock.Lock.Working].
+// Working tells the lock of the tree, if this store holds it, that work goes on, and so renews it; see [lock.Lock.Working].
 func (s *Store) Working() {
 	if held := s.held.Load(); held != nil {
 		held.Working()

@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// OrphanLogs returns the logs of unknown runs, those without a record, journal entry or status, sorted. They are left if a
-// removal was killed, or another program removed the records.
+// OrphanLogs lists the loose logs, those not known to a run with a record, journal entry or status, sorted. They are left if
+// a removal was killed, or another program removed the records.
 func (s *Store) OrphanLogs(ctx context.Context) ([]string, error) {
 	logs, err := s.logs()
 	if err != nil || len(logs) == 0 {

@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// MemoryDir returns the memory's folder in the layout of the tree, as a path below the root.
+// MemoryDir returns the directory of the memory in the layout of the store, below the root.
 func (s *Store) MemoryDir() string { return s.layout().memoryDir() }
 
 func (l *layout) memoryDir() string { return l.state + "/" + memoryFolder }
 
-// HasMemory reports whether the memory's folder exists below the root, even if it is empty.
+// HasMemory reports whether MemoryDir is an existing folder, even if it is empty.
 func (s *Store) HasMemory() bool {
 	fi, err := s.root.Lstat(s.MemoryDir())
 	return err == nil && fi.IsDir()
@@ -24,8 +24,8 @@ func (s *Store) HasMemory() bool {
 // SweepMemory sweeps the memory's folder of the leftover locks of killed processes; see SweepLedgers.
 func (s *Store) SweepMemory(ctx context.Context) error { return s.sweepLocks(ctx, s.MemoryDir()) }
 
-// RefreshMemory scans the memory's folder for files that this process wrote by other means than Write and Fold, so that the
-// next Refresh does not report them as changes.
+// RefreshMemory updates the store's knowledge of the files in the memory's folder, its archive and its records, so that the
+// next Refresh does not report as changes what this process wrote there by other means than Write and Fold.
 func (s *Store) RefreshMemory() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

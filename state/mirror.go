@@ -12,7 +12,7 @@ import (
 // The files of the mirror on GitHub are not part of a tree: no decision depends on them, and Refresh does not report
 // them.
 
-// MirrorDir returns the folder of the GitHub mirror in the folder of state, as a path below the root.
+// MirrorDir returns the directory of the mirror's records, github in the layout's folder of state, below the root.
 func (s *Store) MirrorDir() string { return s.layout().state + "/github" }
 
 // MirrorPath returns the path of the mirror's JSON record of the issue with this number.

@@ -9,8 +9,9 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Open opens the folder dir as the root of a tree, and returns its store. The folder must exist; an empty one is a tree
-// without objects. It reads and writes nothing yet. The error wraps ErrFolder if the folder of local files is not a folder.
+// Open returns the store of the tree in the folder dir, which it opens as root. The folder must exist; an empty one is a
+// tree without objects. It reads and writes nothing yet. The error wraps ErrFolder if the folder of local files is not a
+// folder.
 func Open(dir string, o Options) (*Store, error) {
 	root, err := regular.Root(dir)
 	if err != nil {

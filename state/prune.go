@@ -8,9 +8,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Prune removes the records of old runs: beyond keep for each node, the oldest first. It keeps records with the node's
-// current key, and those by which an agent holds an item of work. The tree must be locked by this store; records that are
-// not in t stay.
+// Prune removes the surplus records of runs in the tree t: beyond keep for each node, the oldest first. It keeps records
+// with the node's current key, and those by which an agent holds an item of work. The tree must be locked by this store;
+// records that are not in t stay.
 func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	var changes []Change
 	for _, key := range t.Surplus(keep) {
@@ -65,9 +65,9 @@ func (e *Entry) newestFirst(a, b *schemas.Run) int {
 	return b.FinishedAt.Compare(a.FinishedAt.Time)
 }
 
-// Unended returns the runs whose outcome is started, by hooks, and for whose issue no later run is done. They are in their
-// order. runs are in the order of an entry. An end applies to all earlier work on its issue, or, if it names an item of work
-// (Run.For), only to that item.
+// Unended returns the open runs of hooks, in their order: those whose outcome is started, without a later run of the issue
+// that is done. runs are in the order of an entry. An end applies to all earlier work on its issue, or, if it names an item
+// of work (Run.For), only to that item.
 func Unended(runs []*schemas.Run) []*schemas.Run {
 	var open []*schemas.Run
 	for _, r := range runs {

@@ -18,9 +18,9 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Fresh reports whether nothing changed since Settle, so that a run would have nothing to do, and returns the summary of
-// then. By their stats, no file of the tree, the settings or any node's inputs changed, no journal has entries, the program
-// is the same, and no object is due yet. It reads no file of the tree.
+// Fresh scans the tree and reports whether it is as it was settled, so that a run would have nothing to do; then it returns
+// the settled summary. By their stats, no file of the tree, the settings or any node's inputs changed since Settle, no
+// journal has entries, the program is the same, and no object is due yet. It reads no file of the tree.
 func (s *Store) Fresh() (Summary, bool) {
 	was, ok := s.readSettled()
 	if !ok || s.opts.NoCache || was.Build != s.opts.Build || s.journalsInUse() || s.treeLockExists() {

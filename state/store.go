@@ -91,14 +91,14 @@ type Store struct {
 	decoded   atomic.Int64 // files decoded so far, for tests
 }
 
-// Kinds returns the table of kinds in the options of the store.
+// Kinds returns the kinds in the store's options, as a table.
 func (s *Store) Kinds() schemas.Kinds { return s.opts.Kinds }
 
-// Root returns the tree's folder as an open os.Root, for callers that read or write files outside the responsibility of this
+// Root returns the store's os.Root of the tree, for callers that read or write files outside the responsibility of this
 // package.
 func (s *Store) Root() *os.Root { return s.root }
 
-// Dir returns the path of the tree's folder, as it was passed to Open.
+// Dir returns the folder of the store's tree, the dir that was passed to Open.
 func (s *Store) Dir() string { return s.dir }
 
 // ensureLocal makes a folder for local files, with a .gitignore for all of them.
@@ -117,9 +117,9 @@ func (s *Store) ensureLocal(dir string) error {
 	return durable.WriteFile(s.root, tmpDir, ignore, []byte("*\n"))
 }
 
-// Ignore writes a .gitignore with the patterns into the folder dir of the tree, which also ignores itself. So git ignores
-// the names that match: no commit has to hold it, and each clone makes its own. An existing .gitignore belongs to the user
-// and stays unchanged: then wrote is false.
+// Ignore writes a .gitignore for the patterns to the folder dir, unless there is one. It makes git ignore the names that
+// match the patterns in the folder, and itself: no commit has to hold it, and each clone makes its own. An existing
+// .gitignore belongs to the user and stays unchanged: then wrote is false.
 func (s *Store) Ignore(dir string, patterns ...string) (wrote bool, err error) {
 	name := path.Join(dir, ".gitignore")
 	if _, err := s.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {

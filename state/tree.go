@@ -49,7 +49,7 @@ type Entry struct {
 	Accepted string
 }
 
-// Broken reports whether the entry has problems: its spec exists and is invalid.
+// Broken reports whether the entry's spec is invalid, as it has Problems. The spec exists.
 func (e *Entry) Broken() bool { return len(e.Problems) > 0 }
 
 // Gone reports whether the entry has no object and is not broken: its spec does not exist.

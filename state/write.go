@@ -117,8 +117,9 @@ func (s *Store) upToDate(c Change) bool {
 	return err == nil && bytes.Equal(old, c.Data)
 }
 
-// Announce bumps the generation of the tree, to notify its other processes of files that this one wrote by other means than
-// Write, for example specs. Each of them scans all files at its next turn, regardless of its hints. It needs no lock.
+// Announce announces to the other processes of the tree that files were written, by bumping its generation. It is for files
+// that this process wrote by other means than Write, for example specs: each of the others scans all files at its next turn,
+// regardless of its hints. It needs no lock.
 func (s *Store) Announce() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// JSON writes v indented by two spaces. Characters that HTML would need escaped are written as they are; those that a
-// terminal would act on, or hide, are escaped.
+// JSON encodes v, indented by two spaces, and writes it to w with hidden characters escaped. Characters that HTML would need
+// escaped are written as they are; those that a terminal would act on, or hide, are escaped.
 func JSON(w io.Writer, v any) error {
 	raw, err := encode(v, "  ")
 	if err != nil {
@@ -128,7 +128,8 @@ func exact(v any) any {
 	return v
 }
 
-// Hidden reports whether a terminal would act on r, or show nothing for it.
+// Hidden reports whether r is a control or format character, or a line or paragraph separator: a terminal would act on it,
+// or show nothing for it. Soft hyphens and joiners are not hidden.
 func Hidden(r rune) bool {
 	const softHyphen, joiner, lineSeparator, paragraphSeparator = '\u00ad', '\u200d', '\u2028', '\u2029'
 	switch r {

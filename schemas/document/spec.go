@@ -14,7 +14,7 @@ type envelope struct {
 	Spec       schemas.Spec     `json:"spec"`
 }
 
-// Spec returns the YAML file that declares the object ref.
+// Spec encodes the spec of the object ref as a YAML document, with its apiVersion, kind and name.
 func Spec(ref schemas.Ref, spec schemas.Spec) ([]byte, error) {
 	e := envelope{APIVersion: schemas.APIVersion, Kind: ref.Kind, Spec: spec}
 	e.Metadata.Name = ref.Name

@@ -2,11 +2,11 @@ package secrets
 
 import "strings"
 
-// StripPrivate removes what stands between <private> and </private>, marks included: in any case, with space or
-// attributes before the ">", and as JSON and HTML write them ("\u003cprivate\u003e", "&lt;private&gt;"). Private text
-// that does not end goes on to the end of the text; inner pairs belong to the outer one. A "</private>" that ends nothing
-// stays. No opening mark is left in the result, not even one that came together because the text between its halves was
-// private.
+// StripPrivate removes private text from text: all between <private> and </private>, marks included. Marks are in any case,
+// with space or attributes before the ">", and as JSON and HTML write them ("\u003cprivate\u003e", "&lt;private&gt;").
+// Private text that does not end goes on to the end of the text; inner pairs belong to the outer one. A "</private>" that
+// ends nothing stays. No opening mark is left in the result, not even one that came together because the text between its
+// halves was private.
 func StripPrivate(text string) string {
 	if !mayBePrivate(text) {
 		return text
@@ -14,9 +14,9 @@ func StripPrivate(text string) string {
 	return StripPrivateFrom([]string{text})[0]
 }
 
-// StripPrivateFrom is StripPrivate for the parts of one text: the messages of a conversation, say. What one part opens
-// goes on in the next, and a mark may begin in one and end in another. The result has as many parts, perhaps empty ones;
-// it is parts itself if nothing is private.
+// StripPrivateFrom strips private text from the parts of one text, such as the messages of a conversation, as StripPrivate
+// does. What one part opens goes on in the next, and a mark may begin in one and end in another. The result has as many
+// parts, perhaps empty ones; it is parts itself if nothing is private.
 func StripPrivateFrom(parts []string) []string {
 	if !mayBePrivate(strings.Join(parts, "")) {
 		return parts

@@ -13,8 +13,8 @@ type Finding struct {
 	Start, End int
 }
 
-// Find returns the secrets of a text, in order and without overlap. It ignores private text and the marks of
-// [Redact].
+// Find scans a text for secrets, and returns the findings in order and without overlap. It ignores private text and the
+// marks of [Redact].
 func Find(text string) []Finding {
 	s := scanner{detector: loaded(), text: text}
 	s.scan()

@@ -17,8 +17,8 @@ type Stream struct {
 	last   int  // the length of its last line
 }
 
-// Hide returns b, whole lines of the stream or pieces of one, without private text, and without what belongs to a key
-// that began before. It does not change b, and may return a part of it.
+// Hide hides private text in b, a part of the stream, and leaves out the lines of a private key that began before it. b is
+// whole lines or pieces of one. It does not change b, and may return a part of it.
 func (s *Stream) Hide(b []byte) []byte {
 	b = s.hidePrivate(b)
 	if s.inside {

@@ -20,7 +20,7 @@ func Text(s string, most int) string {
 	return s
 }
 
-// Bytes returns at most the first most bytes of s, without an incomplete character at the end.
+// Bytes shortens s to at most most bytes, and does not cut through a UTF-8 character.
 func Bytes(s string, most int) string {
 	if len(s) <= most {
 		return s

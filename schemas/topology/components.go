@@ -22,12 +22,13 @@ type step struct {
 
 const done = 1<<32 - 1
 
-// NewComponents returns a search over nodes that are numbered from 0 to n-1.
+// NewComponents returns a search for the strongly connected components of a graph whose n nodes have the numbers from 0 to
+// n-1.
 func NewComponents(n int) *Components {
 	return &Components{number: make([]uint32, n), low: make([]uint32, n)}
 }
 
-// Forget marks a node as not visited.
+// Forget resets the number of a node, so that the search for components sees it as not visited.
 func (c *Components) Forget(node uint32) { c.number[node] = 0 }
 
 // Search visits the nodes that can be reached from root, except those that were visited before, and calls found with each

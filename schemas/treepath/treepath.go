@@ -43,8 +43,8 @@ func Of(p string) Owner {
 	return owner
 }
 
-// OfName returns the owner of a file or folder name, in any folder. A name that is empty, or that some system ignores,
-// such as "." and "..", is outside.
+// OfName returns the owner of a single name of a file or folder: Git or Local for the names of their folders, else User. It
+// is the same in any folder. A name that is empty, or that some system ignores, such as "." and "..", is outside.
 func OfName(name string) Owner {
 	if plain(name) {
 		return User
@@ -70,8 +70,8 @@ func plain(name string) bool {
 	return c > ' ' && c < 0x80 && c != '.' && c != 'g' && c != 'G' && c != 'r' && c != 'R' && c != ':'
 }
 
-// Within reports whether p is dir or below it, where dir is the state folder or another folder with an owner: in any
-// spelling that a file system treats as equal.
+// Within reports whether the path p is the folder dir or below it, with the names folded. dir is the state folder or another
+// folder with an owner; spellings that a file system treats as equal are equal.
 func Within(p, dir string) bool {
 	names, dirs := strings.Split(p, "/"), strings.Split(dir, "/")
 	if len(names) < len(dirs) {

@@ -90,8 +90,9 @@ func newError(err error) *Error {
 	return &Error{Message: strings.ReplaceAll(text, base, "")}
 }
 
-// Validate returns every violation of a value: nil, a boolean, an int64, a float64, a json.Number, a string, or a []any or a
-// map[string]any of such values. The order is that of the paths. The error says that the schema never ends.
+// Validate validates the value v with the compiled schema, and returns every violation. A value is nil, a boolean, an int64,
+// a float64, a json.Number, a string, or a []any or a map[string]any of such values. The order is that of the paths. The
+// error says that the schema never ends.
 func (s *Schema) Validate(v any) ([]Violation, error) {
 	err := s.compiled.Validate(v)
 	var invalid *jsonschema.ValidationError

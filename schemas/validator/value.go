@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Value decodes one JSON value into the types that [Schema.Validate] takes.
+// Value decodes the text of one JSON value, with numbers of a bounded size, into the types that [Schema.Validate] takes.
 func Value(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -53,7 +53,7 @@ func bounded(v any) (_ any, err error) {
 	return v, nil
 }
 
-// Steps returns a path of tokens through a decoded value as names and indices.
+// Steps converts a path of tokens through the decoded value v into steps: names in objects and indices in lists.
 func Steps(v any, path []string) []any {
 	steps := make([]any, 0, len(path))
 	for _, token := range path {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Advise adds a hint, what to do next, to an error of the file system. Any other error, and one with advice, is returned
-// unchanged.
+// Advise adds advice, a hint at the next step, to an error of the file system. Any other error, and one with advice, is
+// returned unchanged.
 func Advise(err error) error {
 	var before *advised
 	hint := hint(err)

@@ -41,8 +41,8 @@ type Staged struct {
 	temps []string // one for each of ops; "" for removals
 }
 
-// StageAll stages a batch of ops below root: it writes their new contents to temporary files and syncs them, and changes no
-// target. It is the first half of Apply.
+// StageAll stages all ops in one batch: it writes and syncs their new contents, and changes no target. It is the first half
+// of Apply.
 func StageAll(root *os.Root, tmpDir string, ops []Op) (*Staged, error) {
 	s := Begin(root, tmpDir)
 	many := len(ops) > few && canSyncTree
@@ -98,7 +98,7 @@ func (s *Staged) Sync() error {
 	return s.w.syncEach()
 }
 
-// Commit performs the staged ops: it renames the temporary files into place, removes the files of removals, and syncs the
+// Commit performs the staged batch: it renames the staged files into place, removes the files of removals, and syncs the
 // folders. After an error the remaining files are unchanged.
 func (s *Staged) Commit() error {
 	err := s.w.perform(s.ops, s.temps)

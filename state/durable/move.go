@@ -7,9 +7,9 @@ import (
 	"path"
 )
 
-// Move durably renames the regular file from to the path to, which must be unused, and makes missing folders. A reader, also
-// after a power loss, sees it at one of the paths. The error wraps fs.ErrExist if the target exists, fs.ErrNotExist if the
-// file does not, and ErrRefused for paths that this package does not change.
+// Move moves a regular file from one path below root to another, unused one, durably, and makes missing folders. A reader,
+// also after a power loss, sees it at one of the paths. The error wraps fs.ErrExist if the target exists, fs.ErrNotExist if
+// the file does not, and ErrRefused for paths that this package does not change.
 func Move(root *os.Root, from, to string) error {
 	w := newWriter(root, ".")
 	defer w.folders.close()

@@ -12,7 +12,7 @@ import (
 
 // Replace atomically replaces the target file below root with the concatenated parts, but syncs nothing. It is for derived
 // files, which are validated when they are read. A reader sees the complete old or new content; after a power loss the file
-// may have the old or new content, be empty, or be missing. The content is the concatenation of the parts.
+// may have the old or new content, be empty, or be missing.
 func Replace(root *os.Root, tmpDir, target string, parts ...[]byte) error {
 	d, err := NewDraft(root, tmpDir, target, slices.Values(parts))
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Draft) Place() error {
 	return d.w.place(d.target, temp)
 }
 
-// Discard removes the temporary file of the draft: its content if it was not placed, else the file that it replaced. A
+// Discard removes the draft's temporary file and closes its folders. The file is the draft, or the one that it replaced. A
 // second call does nothing.
 func (d *Draft) Discard() {
 	if d.temp != "" {
@@ -73,10 +73,9 @@ func (d *Draft) Discard() {
 	d.w.folders.close()
 }
 
-// Scratch creates a temporary file without a name in tmpDir, for reading and writing data that is too large for memory. It
-// is removed when it is closed or the program ends; on systems that cannot remove an open file, [Sweep] removes it later. It
-// has no name, so that it is removed when it is closed or the program ends; on systems that cannot remove an open file,
-// [Sweep] removes it later.
+// Scratch creates a scratch file in tmpDir for reading and writing data that is too large for memory. It has no name, so
+// that it is removed when it is closed or the program ends; on systems that cannot remove an open file, [Sweep] removes it
+// later.
 func Scratch(root *os.Root, tmpDir string) (*os.File, error) {
 	w := newWriter(root, tmpDir)
 	defer w.folders.close()

@@ -26,7 +26,7 @@ const (
 
 var tempCount atomic.Uint64 // makes names unique within the process
 
-// TempName returns a unique name for a temporary file, which Sweep removes after this process has ended.
+// TempName returns a unique temporary name for a file of this process, which Sweep removes after the process has ended.
 func TempName() string { return tempName() }
 
 // tempName returns TAG-PID-START-COUNT.tmp: a unique name that identifies its creator.

@@ -38,7 +38,7 @@ func Try(f *os.File) (*flock.Flock, error) {
 	return check(l, f, err)
 }
 
-// Held reports whether another holder has locked the open file f: then it cannot be locked for reading. Concurrent calls do
+// Held reports whether another holder has the lock of the file f, by trying to get a read lock of it. Concurrent calls do
 // not disturb each other. It also returns true if that is not known, for example for a replaced file.
 func Held(f *os.File) bool {
 	l := newLock(f, os.O_RDONLY)

@@ -31,7 +31,7 @@ type Info struct {
 	Litter []string
 }
 
-// Inspect returns the info of the lock of the file at path p: its state, its holder and leftover files. It changes nothing.
+// Inspect returns the Info of the lock of the file at path p: its state, its holder and leftover files. It changes nothing.
 // Only [Options.Stale] and Now are used.
 func Inspect(root *os.Root, p string, o Options) (Info, error) {
 	o = o.withDefaults()

@@ -75,7 +75,7 @@ func Put(ctx context.Context, root *os.Root, name string, limit int64) (schemas.
 	return out, nil
 }
 
-// Fill adds the content that it reads from from to the cache, as the entry of out, unless the cache has one. The error wraps
+// Fill adds the content of an output, read from another source, to the cache, unless it has the output. The error wraps
 // ErrMissing if it is not the content of out.
 func Fill(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader) error {
 	if Has(root, out) {
@@ -114,7 +114,8 @@ func Has(root *os.Root, out schemas.Output) bool {
 	return err == nil && fi.Mode().IsRegular() && fi.Size() == out.Size
 }
 
-// Open opens the cache entry of the output out for reading, without verifying its content. The caller verifies it.
+// Open opens the entry of an output in the cache for reading. The caller verifies its content; the error wraps ErrMissing if
+// there is no entry.
 func Open(root *os.Root, out schemas.Output) (*os.File, error) {
 	if !Has(root, out) {
 		return nil, fmt.Errorf("%s: %w", out.Path, ErrMissing)
@@ -123,9 +124,9 @@ func Open(root *os.Root, out schemas.Output) (*os.File, error) {
 	return f, err
 }
 
-// Restore writes the missing output out from the cache to its path in the work tree below root, durably. It never replaces
-// anything: the error wraps fs.ErrExist if the path exists by now. A path through a symbolic link is rejected. The error
-// wraps ErrMissing if the cache does not have the content; a wrong entry is removed.
+// Restore restores an output that is missing in the work tree: it writes the content from the cache to the output's path
+// below root, durably. It never replaces anything: the error wraps fs.ErrExist if the path exists by now. A path through a
+// symbolic link is rejected. The error wraps ErrMissing if the cache does not have the content; a wrong entry is removed.
 func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
 	from, err := Open(root, out)
 	if err != nil {
@@ -145,8 +146,8 @@ func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
 	return err
 }
 
-// Read reads and verifies the content of the output out, from the cache or else from its path in the work tree. The error
-// wraps ErrMissing if neither has it.
+// Read opens an output in the cache, or else at its path in the work tree, and returns its verified content. The error wraps
+// ErrMissing if neither has it.
 func Read(ctx context.Context, root *os.Root, out schemas.Output) ([]byte, error) {
 	for _, open := range []func() (*os.File, error){
 		func() (*os.File, error) { return Open(root, out) },

@@ -67,8 +67,8 @@ type Stats struct {
 	Wrong   []string // names of entries with other content, sorted
 }
 
-// Verify reads every entry of the cache of outputs, counts the entries and their bytes, and lists those whose digest is
-// wrong.
+// Verify computes the sha256 of every entry in the cache of outputs, and returns stats: the number of entries and bytes, and
+// the wrong names.
 func Verify(ctx context.Context, root *os.Root) (Stats, error) {
 	list, err := entries(root)
 	var s Stats

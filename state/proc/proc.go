@@ -30,7 +30,7 @@ var self = sync.OnceValue(func() ID {
 	return ID{Tag: tag(), PID: pid, Start: start}
 })
 
-// Start returns the start time of the process with this pid, for an [ID], or 0 if it does not exist or is not known.
+// Start returns when the process with this pid was started, in the unit of an [ID]; 0 if it does not exist or is not known.
 func Start(pid int) int64 {
 	start, _ := started(pid)
 	return start

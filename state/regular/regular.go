@@ -94,12 +94,12 @@ func Write(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Folder opens the folder name of root for reading, and nothing but a folder.
+// Folder opens only a folder, with the given name in root.
 func Folder(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_RDONLY|folderOnly, 0)
 }
 
-// FolderPath opens the folder at dir, a path of the system outside of any root, for reading.
+// FolderPath opens the folder at the path dir of the system, outside of any root, and nothing but a folder.
 func FolderPath(dir string) (*os.File, error) {
 	return os.OpenFile(dir, os.O_RDONLY|folderOnly, 0)
 }
