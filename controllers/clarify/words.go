@@ -32,8 +32,8 @@ func Because(reason, body string) string {
 	return why + " (" + reason + ")"
 }
 
-// Circumstances returns the second line of an escalation's body, without its full stop, if reconcile wrote the body for
-// the reason; "" for another text.
+// Circumstances returns the line after "Escalated (reason)" in an escalation's body, the second, without its full stop;
+// "" if reconcile did not write the body for the reason.
 func Circumstances(reason, body string) string {
 	lines := strings.SplitN(body, "\n", 3)
 	if len(lines) < 3 || !strings.HasPrefix(lines[0], "Escalated ("+reason+"): ") {

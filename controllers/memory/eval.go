@@ -202,8 +202,8 @@ func (f Figure) past() bool {
 	return f.Value < f.Bound-rounding
 }
 
-// Past describes the figures of the evaluation that are past their bounds: the value, and what is wanted at least or at
-// most.
+// Past describes the figures of the evaluation that are past their bounds: the value, and the least or most that the
+// bound allows.
 func (e Evaluation) Past(b EvalBounds) []string {
 	out := []string{}
 	for _, f := range e.Figures(b) {

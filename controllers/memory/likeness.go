@@ -19,8 +19,9 @@ const NearDuplicate = 0.8
 // words.
 func Similar(a, b string) float64 { return similar.Dice(similar.Pairs(a), similar.Pairs(b)) }
 
-// Same reports whether two contents say the same by their likeness, in nearly the same words. They do not if they
-// differ in a number, a name in code, or a word that turns the meaning round: "30 s" is another fact than "60 s".
+// Same reports whether the contents a and b are the same by their likeness: they say the same in nearly the same words.
+// They do not if they differ in a number, a name in code, or a word that turns the meaning round: "30 s" is another
+// fact than "60 s".
 func Same(a, b string) bool { return newLikeness(a).same(newLikeness(b)) }
 
 // likeness is the comparable form of a content.

@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Salvage makes a memory file of an issue from what is readable in the damaged text of its file or archive:
+// Salvage makes a memory file of an issue from the readable parts of the damaged text of its file or archive:
 // observations, including those of captures, and the accepted captures. Folding it makes the rest from the captures. It
 // returns nil for a text without anything of the issue. It is pure, and takes time linear in the text.
 func Salvage(damaged []byte, issue int) []byte {

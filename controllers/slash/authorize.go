@@ -65,8 +65,8 @@ func AsksPermission(a Actor, set *schemas.GitHubCommands) bool {
 	return !isApp(a) && a.Permission == "" && Authorize(a, set) != nil && hides(a, set)
 }
 
-// TeamsToAsk returns the teams that the settings allow, as organization/team, of which GitHub must be asked whether the
-// actor is a member: none if it does not affect the result.
+// TeamsToAsk returns the teams that the settings allow, as organization/team, whose membership must be queried from
+// GitHub for the actor: none if it does not affect the result.
 func TeamsToAsk(a Actor, set *schemas.GitHubCommands) []string {
 	if a.Bot || Authorize(a, set) == nil {
 		return nil

@@ -102,7 +102,7 @@ func Open(data []byte) (*Builtin, error) {
 // Dimensions returns the number of dimensions of the built-in embedder's vectors.
 func (b *Builtin) Dimensions() int { return b.dimensions }
 
-// Model returns the name of the built-in model, made of the algorithm's version, the dimensions and the digest of the
+// Model returns the name of the built-in model, with the algorithm's version, the dimensions and the digest of the
 // statistics.
 func (b *Builtin) Model() string {
 	return fmt.Sprintf("builtin %d %d %016x", b.data[len(magic)-1], b.dimensions, binary.LittleEndian.Uint64(b.data[sumAt:]))

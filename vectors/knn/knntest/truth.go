@@ -14,8 +14,8 @@ type Neighbor struct {
 	Similarity float32
 }
 
-// Truth returns the k true neighbours of each query, the rows that are most similar, the most similar first, ties by
-// row. The search is exhaustive. The result is computed once, and must not be changed.
+// Truth returns the truth about the data's queries: the k neighbors of each with the most similar rows, the most
+// similar first, ties by row. The search is exhaustive. The result is computed once, and must not be changed.
 func (d *Data) Truth(k int) [][]Neighbor {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -32,8 +32,8 @@ const (
 	queriesAtOnce = 16
 )
 
-// TruthWhere returns the k true neighbours of each query among the rows that match, by exhaustive search of blocks of
-// rows and queries in parallel; nil matches all.
+// TruthWhere returns for each query of the data the k neighbors with the most similar rows among those that match, by
+// exhaustive search of blocks of rows in parallel; nil matches all.
 func (d *Data) TruthWhere(k int, match func(row uint32) bool) [][]Neighbor {
 	found := make([][]Neighbor, d.Queries)
 	parallel((d.Queries+queriesAtOnce-1)/queriesAtOnce, func(block int) {

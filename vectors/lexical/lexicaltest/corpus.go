@@ -97,7 +97,7 @@ func (c *Corpus) Token() string {
 	return c.names[int(float64(len(c.names))*math.Pow(c.random.Float64(), 3))] // some far more often than others
 }
 
-// Text draws a text of about that many words, made of random tokens of the corpus with full stops between them.
+// Text draws a text of about that many words, with random tokens of the corpus and full stops between them.
 func (c *Corpus) Text(words int) string {
 	var b strings.Builder
 	for i := range words {
