@@ -29,7 +29,7 @@ type Bus struct {
 
 // SubscribeOptions configure a subscription; the zero value gets every new event, and blocks the publisher.
 type SubscribeOptions struct {
-	// Buffer is the number of events that may wait to be received.
+	// Buffer is the number of unreceived events.
 	Buffer int
 	Policy Policy
 	// Wants selects events; nil selects all.

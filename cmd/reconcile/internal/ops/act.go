@@ -180,7 +180,7 @@ func actionName(spec schemas.ActionSpec) string {
 	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }
 
-// applyByRun runs the tree to apply what was written, unless an active run will apply it. nil: there was no run.
+// applyByRun runs the tree to apply the written specs, unless an active run will apply it. nil: there was no run.
 func (e Env) applyByRun(ctx context.Context, before *state.Tree, noRun bool) (*RunResult, error) {
 	switch {
 	case noRun:

@@ -265,7 +265,7 @@ var instead = map[string]string{
 	schemas.ObservationKind.Name:          "use reconcile memory capture, and reconcile memory remove for what is wrong",
 }
 
-// immutable refuses to change an object that records what was said or done.
+// immutable refuses to change an object that is a record.
 func immutable(ref schemas.Ref) error {
 	if word, ok := instead[ref.Kind]; ok {
 		return badRequest("%s is a record and cannot be changed: %s", ref, word)

@@ -217,8 +217,7 @@ func sameRequest(e *state.Entry, spec *schemas.ClarificationRequestSpec) error {
 	return nil
 }
 
-// nextRoundOf returns the thread that a node's question continues: the same agent has answered it. nil if there is
-// none.
+// nextRoundOf returns the thread that a node's question continues: the same agent has answered it. nil without one.
 func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *controllers.Thread {
 	if spec.Run == "" || !spec.Blocking {
 		return nil // the run continues, and its success resolves the thread

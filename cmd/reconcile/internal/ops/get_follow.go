@@ -15,9 +15,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// FollowObjects follows the objects of a GetRequest: it yields what [Get] finds, and then those whose spec or status
-// changed, and what is gone, until ctx ends, which is no error. It also yields empty results, at least every second, so
-// that a caller can stop.
+// FollowObjects follows the objects of a GetRequest: it yields the objects of [Get], and then those whose spec or
+// status changed, and deleted ones, until ctx ends, which is not an error. It also yields empty results, at least every
+// second, so that a caller can stop.
 func FollowObjects(ctx context.Context, env Env, q GetRequest) iter.Seq2[GetResult, error] {
 	return func(yield func(GetResult, error) bool) {
 		if err := env.followObjects(ctx, q, yield); err != nil && ctx.Err() == nil {

@@ -32,7 +32,7 @@ type HookResult struct {
 	Record  string `json:"record"`
 	// Memory is the recall of earlier work, at a start: the section "## Memory Recall", or "".
 	Memory string `json:"memory,omitempty"`
-	// Learned is what was captured at the end; absent without a conversation.
+	// Learned is the capture at the end; absent without a conversation.
 	Learned *Learned `json:"learned,omitempty"`
 	controllers.Brief
 

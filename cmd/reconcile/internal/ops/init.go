@@ -204,7 +204,7 @@ type InitWorkflowsRequest struct {
 	Missing bool   // as in InitRequest
 }
 
-// InitWorkflowsResult says what remains to be filled in.
+// InitWorkflowsResult names the remaining placeholder.
 type InitWorkflowsResult struct {
 	File, Mark string // the file in which a release must replace the mark; "": none
 }

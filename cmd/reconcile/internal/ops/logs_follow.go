@@ -203,7 +203,7 @@ func (f *logFollower) begin(e *state.Entry, r *schemas.Run) error {
 	return nil
 }
 
-// copyNew yields what was appended to the log. The log may not exist before the first output.
+// copyNew yields the text appended to the log. The log may not exist before the first output.
 func (f *logFollower) copyNew() error {
 	if f.key == "" {
 		return f.yield(LogPart{})

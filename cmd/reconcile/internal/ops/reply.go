@@ -163,7 +163,7 @@ func (e Env) runOf(m *controllers.Thread) string {
 }
 
 // findReply finds an equal reply, in this round or, for a reply that starts the next round, in the previous one: a
-// repeated call, for example after a kill, is the same reply. If there is none, name is the name for a new reply.
+// repeated call, for example after a kill, is the same reply. Otherwise name is the name for a new reply.
 func (r *ReplyVerb) findReply(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) (name string, ok bool) {
 	rounds := []int{m.Round}
 	if r.Type == schemas.TurnQuestion || r.Type == schemas.TurnResolution {

@@ -24,8 +24,8 @@ func (a *attempt) withRecall(text string) string {
 	return agentio.Remind(a.task.StdinFormat, text, a.memory)
 }
 
-// learn records the observations in an agent's output. It does so for every outcome, but only if the command exited by
-// itself, because other output is incomplete.
+// learn records the observations in an agent's output. It does so for every outcome, but only if the command exited
+// without being stopped, because other output is incomplete.
 func (a *attempt) learn(b *buffers) {
 	if a.task.Recall == nil || a.runner.o.Memory == nil || a.record.ExitCode == nil || len(b.capture) == 0 {
 		return

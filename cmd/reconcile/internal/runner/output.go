@@ -240,9 +240,9 @@ func (k *sink) keepTail(b []byte) {
 	k.tail = append(k.tail, b...)
 }
 
-// finish completes the log. It returns the printable end of the output, at most tailLimit bytes, the path of the log, "" if
-// there is no output, and why the log is incomplete. Logs are local and can be lost, so a failed write is not part of the
-// record, which must be the same on every machine.
+// finish completes the log. It returns the printable end of the output, at most tailLimit bytes, the path of the log,
+// "" without output, and why the log is incomplete. Logs are local and can be lost, so a failed write is not part of
+// the record, which must be the same on every machine.
 func (k *sink) finish() (tail, log, warning string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -51,7 +51,7 @@ func (a *attempt) checkResult(result json.RawMessage) error {
 // blocked reports whether the command needs an answer to continue. A non-blocking question accompanies a result.
 func blocked(said agentio.Said) bool { return said.Ask != nil && said.Ask.Blocking }
 
-// join joins two messages, of which the second may be empty.
+// join joins two messages; the second may be empty.
 func join(first, second string) string {
 	if second == "" {
 		return first

@@ -110,7 +110,7 @@ func (p Policy) GitHub(dir string, s *schemas.GitHubSettings, repo string, dry f
 const embeddingsLimit = 2 << 30
 
 // Embedder returns the embedder of the settings; nil means the built-in one. denied says why the endpoint is not
-// allowed; nil if it is, or there is none. warn is called with errors of the endpoint.
+// allowed; otherwise nil. warn is called with errors of the endpoint.
 func (p Policy) Embedder(root *os.Root, x schemas.IndexSettings, warn func(error)) (e embed.Embedder, denied, err error) {
 	if x.Embedder != schemas.EmbedderOpenAI {
 		return nil, nil, nil

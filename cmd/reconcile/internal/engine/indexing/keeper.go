@@ -27,8 +27,8 @@ type Options struct {
 	Progress func(step string, done, total int)
 }
 
-// NewKeeper returns the keeper of an open tree's index. denied says why the endpoint for vectors is not allowed; nil if
-// it is, or there is none.
+// NewKeeper returns the keeper of an open tree's index. denied says why the endpoint for vectors is not allowed;
+// otherwise nil.
 func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k *index.Keeper, denied, err error) {
 	k = &index.Keeper{
 		Store: s, Now: o.Tree.Now, Warn: Once(o.Warn), Progress: o.Progress,

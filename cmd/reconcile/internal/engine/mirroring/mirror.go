@@ -60,7 +60,7 @@ type Report struct {
 	Issues, Comments, Edits, Labels int // created, edited, and added or removed
 	// Left is the number of issues that are not up to date: the next run continues with them.
 	Left int
-	// Later is the error because of which they were left, if a retry helps: a limit, or a failing server.
+	// Later is the error that left them, if a retry helps: a limit, or a failing server.
 	Later error
 	// Notes are notes for the user, one per line: skipped issues, with the reasons.
 	Notes []string
@@ -372,8 +372,8 @@ func (m *Mirror) removeLabels(ctx context.Context, issue int, rec *schemas.Mirro
 	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Others = slices.DeleteFunc(f.Others, unwanted) })
 }
 
-// intendLabels records which labels are about to be added: those that the issue lacks, and those that an earlier run
-// intended to add. The others were added by other users, which is recorded so that the issue need not be read again.
+// intendLabels records which labels it will add: those that the issue lacks, and those that an earlier run intended to
+// add. The others were added by other users, which is recorded so that the issue need not be read again.
 func (m *Mirror) intendLabels(ctx context.Context, issue int, begun, add []string) ([]string, error) {
 	now, err := m.Remote.Issue(ctx, issue)
 	if err != nil {

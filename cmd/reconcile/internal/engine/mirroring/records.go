@@ -20,8 +20,8 @@ import (
 // recordLimit is the maximum size of a record, in bytes.
 const recordLimit = 16 << 20
 
-// Records are the files below state/github: what was created on GitHub and read there. Each change is durable when its
-// method returns. Records are not safe for concurrent use.
+// Records are the files below state/github: objects created on GitHub, and the read position. Each change is durable
+// when its method returns. Records are not safe for concurrent use.
 type Records struct {
 	store *state.Store
 	repo  string // owner/name
@@ -44,7 +44,7 @@ func NewRecords(store *state.Store, repo string, dry bool, warn func(string)) *R
 // Changed reports whether records were changed: a file was written.
 func (r *Records) Changed() bool { return r.changed }
 
-// Issue reads the mirror record of an issue, its MirrorFile; it is empty if there is none. Callers must not change it.
+// Issue reads the mirror record of an issue, its MirrorFile; it is empty if missing. Callers must not change it.
 func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, error) {
 	if f := r.issues[issue]; f != nil {
 		return f, nil

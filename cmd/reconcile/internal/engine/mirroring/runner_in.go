@@ -51,7 +51,7 @@ func (m *Runner) adoptOthers(ctx context.Context) error {
 	return err
 }
 
-// processComments lets the inbox read or answer comments. If nothing was mirrored, there are none.
+// processComments lets the inbox read or answer comments. Without a mirrored object it does nothing.
 func (m *Runner) processComments(
 	ctx context.Context, records *Records, do func(*Inbox, context.Context) (ReadResult, error),
 ) error {

@@ -38,7 +38,7 @@ func openAPI(o Options) (*github.Client, error) {
 }
 
 // pushCommit pushes a commit to the remote. again says that the branch is at another commit: one of others, or the one
-// that GitHub made instead of ours. Both are to be adopted.
+// that GitHub made instead of ours. The caller adopts it.
 func (s *Share) pushCommit(ctx context.Context, commit string) (sent, again bool, err error) {
 	const kept = "what was recorded is committed here, and the next run pushes it"
 	if s.o.Settings.Git.Via == viaGit {
