@@ -43,7 +43,7 @@ func open(t *testing.T, name string) *os.File {
 func TestLock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	a, b := open(t, name), open(t, name)
-	if filelock.Held(a) || filelock.Held(a) {
+	if filelock.Held(a) || filelock.Held(b) {
 		t.Error("a lock that nobody took is held")
 	}
 	l, err := filelock.Try(a)

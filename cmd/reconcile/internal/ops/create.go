@@ -95,7 +95,8 @@ func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) ([]byte, error) 
 			fmt.Fprintf(&b, "  # %s: (%s)\n", name, f.Type)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(left)) {
+	if len(left) > 0 {
+		name := slices.Sorted(maps.Keys(left))[0]
 		var words []string
 		for _, f := range spec.Fields {
 			words = append(words, f.Path[strings.LastIndexByte(f.Path, '.')+1:])
