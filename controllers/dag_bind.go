@@ -23,7 +23,7 @@ type binding struct {
 	human  []bool             // the node waits for a person
 	groups map[string][]Group // by agent; "" for commands
 	// tasks are made when they are first asked for, since most nodes of a large DAG do not want to run at any one time.
-	tasks []atomic.Pointer[Task]
+	tasks []atomic.Pointer[Command]
 }
 
 // bind puts the plan of a DAG into its surroundings. All agents must be usable.
@@ -65,7 +65,7 @@ func (b *binding) bindKeys(p *plan) {
 }
 
 func (b *binding) bindEffects(p *plan) {
-	b.tasks = make([]atomic.Pointer[Task], len(b.keys))
+	b.tasks = make([]atomic.Pointer[Command], len(b.keys))
 	b.human = make([]bool, len(b.keys))
 	b.groups = map[string][]Group{"": b.groupsOf(p, "", nil)}
 	for i, o := range b.agents {
@@ -98,7 +98,7 @@ func (b *binding) base(p *plan, i int32) Effect {
 }
 
 // task is what node i does at its first attempt.
-func (b *binding) task(p *plan, i int32) Task {
+func (b *binding) task(p *plan, i int32) Command {
 	if t := b.tasks[i].Load(); t != nil {
 		return *t
 	}
@@ -161,8 +161,8 @@ const engineerRole = "engineer"
 //	RECONCILE_ATTEMPT                                  1 for the first attempt
 //	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
 //	RECONCILE_NEEDS                                    a file with the results of its needs (set by the runner)
-func (b *binding) newTask(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) Task {
-	t := Task{Dir: n.WorkingDir, OutputFiles: n.Outputs.Files, OutputJSON: n.Outputs.JSON,
+func (b *binding) newTask(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) Command {
+	t := Command{Dir: n.WorkingDir, OutputFiles: n.Outputs.Files, OutputJSON: n.Outputs.JSON,
 		OutputSchema: n.Outputs.Schema, Argv: n.Run}
 	if n.Script != "" {
 		t.Argv = []string{"sh", "-c", n.Script}

@@ -34,7 +34,7 @@ func (f *fold) effect(i int32) Effect {
 		e.Key, e.Seq = r.claim.Key, r.claim.Seq
 		return e
 	}
-	e.Task = f.b.task(f.p, i)
+	c := f.b.task(f.p, i)
 	e.Seq = 1
 	if r.last != nil {
 		e.Seq = r.last.Seq + 1
@@ -44,20 +44,21 @@ func (f *fold) effect(i int32) Effect {
 	}
 	e.Key = effectKey(f.p.name, e.Node, e.NodeKey, e.Seq)
 	if !f.cleans(i) {
-		e.Task.Deadline = f.deadline()
+		c.Deadline = f.deadline()
 	}
-	e.Task.Needs = f.results(i)
-	e.Task.Expects = f.expects(i)
+	c.Needs = f.results(i)
+	c.Expects = f.expects(i)
 	if r.again {
-		e.Task.Again = f.Missing[e.Node].Files
+		c.Again = f.Missing[e.Node].Files
 	}
 	if attempt := r.attempts() + 1; attempt > 1 {
-		e.Task.Env = withAttempt(e.Task.Env, attempt)
+		c.Env = withAttempt(c.Env, attempt)
 	}
 	if e.Agent != "" {
-		e.Task.Stdin = f.stdin(i, e.Task.Needs, r.attempts()+1)
-		e.Task.Recall = f.recall(i)
+		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
+		c.Recall = f.recall(i)
 	}
+	e.Task = &c
 	return e
 }
 

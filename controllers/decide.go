@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"time"
@@ -105,68 +104,6 @@ type Out struct {
 	// Await says that a one-shot run waits for Again (a retry's back-off, a DAG's timeout) instead of leaving it to a
 	// later run (an answer's time limit).
 	Await bool
-}
-
-// Effect is one thing to do in the outside world, exactly once per Key.
-type Effect struct {
-	Key     string // as schemas.Run.Key: also the path of the record
-	Owner   schemas.Ref
-	Node    string
-	NodeKey string
-	Seq     int
-	Session string // the session that the work belongs to
-	Agent   string // the agent that works, if any
-	// Task is what to do. It is left empty for an effect that is claimed already: whoever claimed it has it.
-	Task Task
-	// Groups are the limits that the effect counts against.
-	Groups []Group
-	// Rank orders effects that wait for a place: smaller first, then by Key.
-	Rank int
-}
-
-// Group is a limit on how many effects run at once; effects with the same Name share it.
-type Group struct {
-	Name  string // "dag/checks", "session/health", "agent/engineer", "engineers", …
-	Limit int
-}
-
-// Task says how a command is run. Paths are slash paths below the root.
-type Task struct {
-	Argv []string // program and arguments; never empty
-	// Env is added to the clean environment, sorted "K=V".
-	Env     []string
-	Dir     string
-	Stdin   string
-	Timeout time.Duration // 0: none
-	// Deadline ends the run at a fixed time (a DAG's timeout); zero: none.
-	Deadline time.Time
-	// Needs are the results of the nodes that this one needs, by name; the runner writes them to the file that
-	// RECONCILE_NEEDS names.
-	Needs map[string]Need
-	// OutputFiles must exist after a success; OutputJSON is read as the result, which has to keep the JSON Schema OutputSchema.
-	OutputFiles  []string
-	OutputJSON   string
-	OutputSchema json.RawMessage `json:",omitempty"`
-	// Again are declared outputs that are missing and for which the node runs again: one that does not succeed leaves none
-	// of them, so that half of a file does not count as an output.
-	Again []string `json:",omitempty"`
-	// Expects are outputs of other nodes that must exist at the start; else the effect is released, not failed.
-	Expects []string `json:",omitempty"`
-	// Output says how stdout is read: "" (only kept), "text" or "json", which may also ask a question; see package agentio.
-	Output string
-	// Answer says that the run answers a question: its result is the answer, as a JSON string.
-	Answer bool `json:",omitempty"`
-	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.
-	Artifacts   []string `json:",omitempty"`
-	StdinFormat string   `json:",omitempty"`
-	// Recall says what an agent is to be reminded of at the start, and learns for at the end; nil: there is no memory. What
-	// comes of it is no part of any key.
-	Recall *Recall `json:",omitempty"`
-}
-
-// OutputPaths are all outputs that the task declares.
-func (t *Task) OutputPaths() []string {
-	return schemas.Outputs{Files: t.OutputFiles, JSON: t.OutputJSON}.Paths()
 }
 
 // Restore says that outputs of a recorded success are missing.

@@ -282,14 +282,14 @@ func TestDeriveNothingWithoutMemory(t *testing.T) {
 func TestRemindersAreNoPartOfKeys(t *testing.T) {
 	s := remembering(t)
 	with, _ := s.find("work", "build")
-	if r := with.Task.Recall; r == nil || *r != (Recall{Agent: "engineer", Issue: 29, Context: "go"}) {
+	if r := with.Command().Recall; r == nil || *r != (Recall{Agent: "engineer", Issue: 29, Context: "go"}) {
 		t.Errorf("the agent is reminded for %+v", r)
 	}
 	s.put("reconcile.yaml", head("Settings", "settings")+"spec: {memory: {enabled: false}}\n")
 	s.settle()
 	without, _ := s.find("work", "build")
-	if without.Key != with.Key || without.Task.Recall != nil {
-		t.Errorf("without memory %s, with it %s; reminded for %+v", without.Key, with.Key, without.Task.Recall)
+	if without.Key != with.Key || without.Command().Recall != nil {
+		t.Errorf("without memory %s, with it %s; reminded for %+v", without.Key, with.Key, without.Command().Recall)
 	}
 }
 

@@ -283,14 +283,14 @@ func (c *chaos) startable(e Effect) {
 	if st.Hold != "" || !slices.Contains([]string{"", schemas.VerbApprove, verbCleanup}, st.Nodes[e.Node].Verb) {
 		c.t.Errorf("%s may start, and an action is against it", e.Key)
 	}
-	if len(e.Task.Argv) == 0 {
+	if len(e.Command().Argv) == 0 {
 		c.t.Errorf("%s has nothing to run", e.Key)
 	}
 	p := planOf(c.entries[e.Owner].Object)
 	if p.cleansUp(p.index[e.Node]) {
 		return // whatever became of its needs
 	}
-	for need, result := range e.Task.Needs {
+	for need, result := range e.Command().Needs {
 		if n := st.Nodes[need]; !met(&n) || result.State != n.State {
 			c.t.Errorf("%s may start, and its need %s is %s (told: %s)", e.Key, need, n.State, result.State)
 		}

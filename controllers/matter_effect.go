@@ -27,14 +27,15 @@ func (w *requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.Clari
 		return out
 	}
 	c := agent.Runner.Command
-	out.Task = Task{Argv: c.Argv, Env: askEnv(e.Name, m, agent), Output: c.Output, Answer: true,
+	task := &Command{Argv: c.Argv, Env: askEnv(e.Name, m, agent), Output: c.Output, Answer: true,
 		Artifacts: m.Spec.Artifacts, StdinFormat: c.Stdin, Stdin: w.question(e, m, st, ask.After).Stdin(c.Stdin)}
 	if c.Timeout != nil {
-		out.Task.Timeout = c.Timeout.Std()
+		task.Timeout = c.Timeout.Std()
 	}
 	if remembers(w.tree) {
-		out.Task.Recall = &Recall{Agent: m.Spec.To, Issue: m.Spec.Issue, Context: m.Spec.Topic + "\n" + m.Spec.Question}
+		task.Recall = &Recall{Agent: m.Spec.To, Issue: m.Spec.Issue, Context: m.Spec.Topic + "\n" + m.Spec.Question}
 	}
+	out.Task = task
 	return out
 }
 

@@ -30,11 +30,3 @@ type Report struct {
 	// Missing are files that Task.Expects named and that do not exist; then the effect is Released without having started.
 	Missing []string
 }
-
-// Claim is the intent to perform the effect, as it goes on record.
-func (e Effect) Claim() schemas.Run {
-	return schemas.Run{
-		APIVersion: schemas.APIVersion, Kind: "Run", Metadata: schemas.RunMetadata{Name: e.Key},
-		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, NodeKey: e.NodeKey, Seq: e.Seq,
-	}
-}

@@ -133,7 +133,7 @@ func TestHostileTextInPrompt(t *testing.T) {
 		if len(effects) != 1 {
 			t.Fatalf("%q: %d effects", body, len(effects))
 		}
-		prompt := effects[0].Task.Stdin
+		prompt := effects[0].Command().Stdin
 		if !strings.Contains(prompt, "\nanswer of \"github:ada\", round 1:\n| Two.\n") {
 			t.Fatalf("%q: the prompt does not say who says so:\n%s", body, prompt)
 		}

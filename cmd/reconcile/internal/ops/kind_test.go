@@ -73,7 +73,7 @@ func decideRelease(in controllers.In) controllers.Out {
 	case dag != nil && schemas.BriefOf(in.World.Status(dag)).Ready == schemas.True:
 		out.Effects = []controllers.Effect{{Owner: in.Ref, Node: "publish", NodeKey: in.Object.Digest, Seq: 1,
 			Key:  controllers.EffectKey(releaseKind, in.Name, "publish", in.Object.Digest, 1),
-			Task: controllers.Task{Argv: []string{"echo", "published", in.Name}}}}
+			Task: &controllers.Command{Argv: []string{"echo", "published", in.Name}}}}
 	}
 	since := schemas.Time{Time: in.Now}
 	if in.HasStatus() {

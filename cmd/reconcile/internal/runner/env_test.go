@@ -27,7 +27,7 @@ func surroundings() []string {
 func TestEnvironmentIsClean(t *testing.T) {
 	g := newRig(t, Options{Environ: surroundings()})
 	e := effect(theKey, "env")
-	e.Task.Env = []string{"GREETING=hello world", "LANG=de_DE.UTF-8", "RECONCILE_RUN=forged"}
+	e.Command().Env = []string{"GREETING=hello world", "LANG=de_DE.UTF-8", "RECONCILE_RUN=forged"}
 	got := strings.Split(strings.TrimSpace(g.do(e).Output), "\n")
 	slices.Sort(got)
 	want := []string{
@@ -43,11 +43,11 @@ func TestPathOfTheTaskCounts(t *testing.T) {
 	g := newRig(t, Options{Environ: []string{}})
 	g.write("bin/greet", "#!/bin/sh\necho own program")
 	e := effect(theKey, "greet")
-	e.Task.Env = []string{"PATH=bin:" + filepath.Join(g.dir, "bin")}
+	e.Command().Env = []string{"PATH=bin:" + filepath.Join(g.dir, "bin")}
 	if run := g.do(e); run.Output != "own program\n" {
 		t.Errorf("%s %q %q", run.Outcome, run.Message, run.Output)
 	}
-	e.Task.Env = []string{"PATH=bin"} // relative entries are nobody's
+	e.Command().Env = []string{"PATH=bin"} // relative entries are nobody's
 	if run := g.do(e); run.Outcome != schemas.OutcomeFailed {
 		t.Errorf("found through a relative entry of PATH: %q", run.Output)
 	}
@@ -60,7 +60,7 @@ func TestNeeds(t *testing.T) {
 	g := newRig(t, Options{})
 	zero := 0
 	e := sh(`cat "$RECONCILE_NEEDS"; echo; env | grep ^RECONCILE_NEED_ | sort`)
-	e.Task.Needs = map[string]controllers.Need{
+	e.Command().Needs = map[string]controllers.Need{
 		"build": {
 			State: "Succeeded", ExitCode: &zero, Result: map[string]any{"version": "1.4"}, Files: []string{"dist/app"},
 		},
@@ -135,7 +135,7 @@ func TestWorkingDir(t *testing.T) {
 		"/etc": "escapes",
 	} {
 		e := sh("ls")
-		e.Task.Dir = dir
+		e.Command().Dir = dir
 		run := g.do(e)
 		if ok := run.Outcome == schemas.OutcomeSucceeded; ok != (message == "") || !strings.Contains(run.Message, message) {
 			t.Errorf("%q: %s %q", dir, run.Outcome, run.Message)
@@ -157,7 +157,7 @@ func TestStdin(t *testing.T) {
 		{long, "head -c 5; exec <&-", "01234"},
 	} {
 		e := sh(c.script)
-		e.Task.Stdin = c.stdin
+		e.Command().Stdin = c.stdin
 		if run := g.do(e); run.Outcome != schemas.OutcomeSucceeded || run.Output != c.output {
 			t.Errorf("%d bytes to %q: %s %q %q", len(c.stdin), c.script, run.Outcome, run.Message, run.Output)
 		}

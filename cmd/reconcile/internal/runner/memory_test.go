@@ -38,7 +38,7 @@ var theRecall = controllers.Recall{Agent: "engineer", Issue: 29, Context: "Build
 // remembering is an effect of an agent that reads its stdin in a format.
 func remembering(format, script string) controllers.Effect {
 	e := sh(script)
-	e.Task.Output, e.Task.StdinFormat, e.Task.Recall = "text", format, &theRecall
+	e.Command().Output, e.Command().StdinFormat, e.Command().Recall = "text", format, &theRecall
 	return e
 }
 
@@ -53,7 +53,7 @@ func TestAgentsAreReminded(t *testing.T) {
 			m := &brain{}
 			g := newRig(t, m.options())
 			e := remembering(format, `cat; cp "$RECONCILE_MEMORY" file; echo .`)
-			e.Task.Stdin = stdin[0]
+			e.Command().Stdin = stdin[0]
 			run := g.do(e)
 			if out := strings.TrimSuffix(strings.TrimSpace(run.Output), "."); run.Outcome != schemas.OutcomeSucceeded ||
 				strings.TrimSpace(out) != strings.TrimSpace(stdin[1]) {
@@ -129,7 +129,7 @@ func TestWhoDoesNotStartTeachesNothing(t *testing.T) {
 	g := newRig(t, o)
 	g.do(remembering("prompt", "echo 'Decided: one adapter.'"))
 	e := effect("dags/d/second-0123456789abcdef-1", "no-such-program")
-	e.Task.Output, e.Task.Recall = "text", &theRecall
+	e.Command().Output, e.Command().Recall = "text", &theRecall
 	if run := g.do(e); run.Outcome != schemas.OutcomeFailed || run.Learned != nil || len(m.lessons) != 1 {
 		t.Errorf("%s: %+v", run.Outcome, m.lessons)
 	}
@@ -139,7 +139,7 @@ func TestWhoDoesNotStartTeachesNothing(t *testing.T) {
 func TestOthersAreNotReminded(t *testing.T) {
 	m := &brain{}
 	e := remembering("prompt", "cat; env")
-	e.Task.Recall = nil
+	e.Command().Recall = nil
 	run := newRig(t, m.options()).do(e)
 	if len(m.recalled)+len(m.lessons) > 0 || strings.Contains(run.Output, "MEMORY") || run.Learned != nil {
 		t.Errorf("%+v %+v\n%s", m.recalled, m.lessons, run.Output)

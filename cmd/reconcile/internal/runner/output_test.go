@@ -31,7 +31,7 @@ func TestOutputIsBounded(t *testing.T) {
 			e := sh(script)
 			endless := strings.HasPrefix(name, "without")
 			if endless {
-				e.Task.Timeout = 200_000_000
+				e.Command().Timeout = 200_000_000
 			}
 			before := allocated()
 			run := g.do(e)
@@ -126,9 +126,9 @@ func TestSecretsAreNowhere(t *testing.T) {
 		"GITHUB_TOKEN="+canary, "DEPLOY_KEY=-----BEGIN\nline-of-a-key\n-----END")})
 	asJSON, _ := json.Marshal(canary)
 	e := sh(`cat; cat >&2; echo "{\"$C\": [$J]}" > r.json; head -c 70000 /dev/zero | tr '\0' x; printf %s "$C"; exit 0`)
-	e.Task.Env = []string{"C=canary-4711", "J=" + string(asJSON)}
-	e.Task.Stdin = canary + "\n  line-of-a-key\n" + string(asJSON) + "\n" + strings.Repeat("y", 65500) + canary
-	e.Task.OutputJSON = "r.json"
+	e.Command().Env = []string{"C=canary-4711", "J=" + string(asJSON)}
+	e.Command().Stdin = canary + "\n  line-of-a-key\n" + string(asJSON) + "\n" + strings.Repeat("y", 65500) + canary
+	e.Command().OutputJSON = "r.json"
 	run := g.do(e)
 	if run.Outcome != schemas.OutcomeSucceeded || string(run.Result) != `{"***":["***"]}` {
 		t.Fatalf("%s %q, result %s", run.Outcome, run.Message, run.Result)
@@ -137,7 +137,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	failed := effect("failed", canary)
 	texts := map[string]string{"record": run.Output + string(run.Result) + run.Message, "message": g.do(failed).Message}
 	text := sh("echo canary-4711")
-	text.Task.Output = "text"
+	text.Command().Output = "text"
 	texts["text"] = string(g.do(text).Result)
 	filepath.WalkDir(g.dir, func(path string, d os.DirEntry, err error) error {
 		if b, readErr := os.ReadFile(path); readErr == nil {
@@ -160,7 +160,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 func TestCutTextHasNoHalfSecret(t *testing.T) {
 	g := newRig(t, Options{Environ: append(surroundings(), "MY_SECRET=abcdefghijklmnop"), ResultLimit: 20})
 	e := sh("printf 0123456789abcdefghijklmnop")
-	e.Task.Output = "text"
+	e.Command().Output = "text"
 	if run := g.do(e); string(run.Result) != `"0123456789\n[cut]"` {
 		t.Errorf("got %s", run.Result)
 	}

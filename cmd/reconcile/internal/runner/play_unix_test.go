@@ -82,7 +82,7 @@ func actor(args ...string) controllers.Effect {
 		panic(err)
 	}
 	e := effect(theKey, append([]string{exe, "play"}, args...)...)
-	e.Task.Env = []string{quickExit}
+	e.Command().Env = []string{quickExit}
 	return e
 }
 
@@ -162,7 +162,7 @@ func playRunner(args []string) {
 		panic(err)
 	}
 	e := effect(args[1], args[2:]...)
-	e.Task.Env = []string{quickExit}
+	e.Command().Env = []string{quickExit}
 	r.Submit(e)
 	for {
 		<-r.Notify()

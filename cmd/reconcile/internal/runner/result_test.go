@@ -31,7 +31,7 @@ func TestStdoutAsResult(t *testing.T) {
 		{"yaml", "echo 1", "", `output "yaml" is not known`},
 	} {
 		e := sh(c.script)
-		e.Task.Output = c.mode
+		e.Command().Output = c.mode
 		run := g.do(e)
 		if string(run.Result) != c.result || !strings.Contains(run.Message, c.message) {
 			t.Errorf("%s of %q: result %s, message %q", c.mode, c.script, run.Result, run.Message)
@@ -74,7 +74,7 @@ func TestResultFile(t *testing.T) {
 			g.write("stale.json", `"stale"`)
 			g.write("sub/x", "")
 			e := sh(c.script)
-			e.Task.OutputJSON = c.file
+			e.Command().OutputJSON = c.file
 			run := g.do(e)
 			if string(run.Result) != c.result || !strings.Contains(run.Message, c.message) {
 				t.Errorf("result %s, message %q", run.Result, run.Message)
@@ -93,7 +93,7 @@ func TestStaleLinkIsRemovedNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := sh("echo 2 > r.json")
-	e.Task.OutputJSON = "r.json"
+	e.Command().OutputJSON = "r.json"
 	if run := g.do(e); string(run.Result) != "2" {
 		t.Errorf("%s %q", run.Result, run.Message)
 	}
@@ -117,7 +117,7 @@ func TestPromisedFiles(t *testing.T) {
 		"a .git/index": "is inside .git",
 	} {
 		e := sh("touch a b; mkdir -p folder .git; touch .git/index")
-		e.Task.OutputFiles = strings.Fields(files)
+		e.Command().OutputFiles = strings.Fields(files)
 		run := g.do(e)
 		failed := run.Outcome == schemas.OutcomeFailed
 		if failed != (message != "") || !strings.Contains(run.Message, message) {

@@ -41,7 +41,7 @@ func (j *job) end(c cause) {
 type attempt struct {
 	runner *Runner
 	*job
-	task    *controllers.Task
+	task    *controllers.Command
 	record  schemas.Run
 	lease   *lease
 	sink    *sink
@@ -57,7 +57,13 @@ type attempt struct {
 // run performs a job and returns its report.
 func (r *Runner) run(j *job, b *buffers) controllers.Report {
 	report := controllers.Report{Kind: controllers.Released, Key: j.effect.Key}
-	a := &attempt{runner: r, job: j, task: &j.effect.Task, record: j.effect.Claim()}
+	task := j.effect.Command()
+	if task == nil {
+		report.Kind, report.At, report.Err = controllers.Broken, r.o.Now(), fmt.Errorf("effect %s: a task of type %T cannot be performed here", j.effect.Key, j.effect.Task)
+		return report
+	}
+	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim()}
+	a.record.Again = nil // only claims have it
 	a.record.StartedAt = schemas.NewTime(r.o.Now())
 	err := a.hold()
 	if err == nil && !a.givenUp() {

@@ -125,7 +125,7 @@ const theKey = "dags/checks/n-0123456789abcdef-1"
 func effect(key string, argv ...string) controllers.Effect {
 	return controllers.Effect{
 		Key: key, Owner: schemas.Ref{Kind: "DAG", Name: "checks"}, Node: "n", NodeKey: "sha256:1", Seq: 1,
-		Task: controllers.Task{Argv: argv},
+		Task: &controllers.Command{Argv: argv},
 	}
 }
 
@@ -154,6 +154,22 @@ func TestCommandsStartAfterTheRecordIsDurable(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(g.dir, "ran")); err == nil {
 		t.Error("the command ran although the record is not durable")
+	}
+}
+
+// toolCall is a task that the runner does not know.
+type toolCall struct{}
+
+func (toolCall) OutputPaths() []string    { return nil }
+func (toolCall) MissingOutputs() []string { return nil }
+
+func TestUnknownTaskIsReported(t *testing.T) {
+	g := newRig(t, Options{})
+	e := sh("echo")
+	e.Task = toolCall{}
+	g.Submit(e)
+	if rep := g.await(theKey); rep.Kind != controllers.Broken || !strings.Contains(rep.Err.Error(), "runner.toolCall cannot be performed") {
+		t.Errorf("reported as %+v", rep)
 	}
 }
 
@@ -365,7 +381,7 @@ func TestEachEffectEndsOnce(t *testing.T) {
 	const n = 200
 	for i := range n {
 		e := effect("k"+strconv.Itoa(i), "sh", "-c", []string{":", "echo out", "exit 1", "exec cat gate"}[rnd.IntN(4)])
-		e.Task.Timeout = time.Duration(1+rnd.IntN(20)) * time.Millisecond
+		e.Command().Timeout = time.Duration(1+rnd.IntN(20)) * time.Millisecond
 		e.Groups = []controllers.Group{{Name: "g" + strconv.Itoa(i%3), Limit: 1 + i%2}}
 		g.Submit(e)
 		if rnd.IntN(3) == 0 {
@@ -436,7 +452,7 @@ func TestOwnFailureIsNoRecord(t *testing.T) {
 			g := newRig(t, Options{})
 			g.write(inTheWay, "in the way")
 			e := sh("echo ran >> ran")
-			e.Task.Needs = map[string]controllers.Need{"other": {}}
+			e.Command().Needs = map[string]controllers.Need{"other": {}}
 			g.Submit(e)
 			r := g.await(e.Key)
 			if r.Kind != controllers.Broken || r.Run != nil || r.Err == nil || !strings.Contains(r.Err.Error(), ".reconcile") {

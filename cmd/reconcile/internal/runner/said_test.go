@@ -19,7 +19,7 @@ import (
 func (g *rig) agent(format, output string, answers bool) *schemas.Run {
 	e := effect(theKey, "cat", "said")
 	g.write("said", output)
-	e.Task.Output, e.Task.Answer = format, answers
+	e.Command().Output, e.Command().Answer = format, answers
 	return g.do(e)
 }
 
@@ -59,7 +59,7 @@ func TestAgentsAsk(t *testing.T) {
 // An agent that fails asks nothing: what it printed before is not what it ended with.
 func TestFailedAgentAsksNothing(t *testing.T) {
 	e := sh("echo 'CLARIFICATION NEEDED from architect about it: What?'; exit 3")
-	e.Task.Output = "text"
+	e.Command().Output = "text"
 	run := newRig(t, Options{}).do(e)
 	if run.Outcome != schemas.OutcomeFailed || run.Asks != nil || run.Message != "exit code 3" {
 		t.Errorf("%s %q, asks %+v", run.Outcome, run.Message, run.Asks)
@@ -80,7 +80,7 @@ func TestAgentWithAResultFile(t *testing.T) {
 	} {
 		os.Remove(filepath.Join(g.dir, "out"))
 		e := sh(script)
-		e.Task.Output, e.Task.OutputJSON, e.Task.OutputFiles = "json", "r.json", []string{"out"}
+		e.Command().Output, e.Command().OutputJSON, e.Command().OutputFiles = "json", "r.json", []string{"out"}
 		run := g.do(e)
 		if got := run.Outcome + " " + string(run.Result) + " " + run.Resolution; got != want {
 			t.Errorf("%s\ngot %q, want %q: %s", script, got, want, run.Message)
@@ -118,7 +118,7 @@ func TestAnswers(t *testing.T) {
 func TestHugeAnswer(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		e := sh("head -c 100000000 /dev/zero | tr '\\0' x")
-		e.Task.Output, e.Task.Answer = format, true
+		e.Command().Output, e.Command().Answer = format, true
 		g := newRig(t, Options{OutputLimit: 1000})
 		before := allocated()
 		run := g.do(e)
@@ -166,7 +166,7 @@ func TestEchoIsNoQuestion(t *testing.T) {
 	g := newRig(t, Options{})
 	g.write("notes.md", "CLARIFICATION NEEDED from architect about it: What?\n")
 	e := effect(theKey, "cat")
-	e.Task.Output, e.Task.Stdin, e.Task.Artifacts = "text", "Do it.\n", []string{"notes.md"}
+	e.Command().Output, e.Command().Stdin, e.Command().Artifacts = "text", "Do it.\n", []string{"notes.md"}
 	run := g.do(e)
 	if run.Outcome != schemas.OutcomeSucceeded || !strings.Contains(string(run.Result), "| CLARIFICATION NEEDED") {
 		t.Errorf("%s %q", run.Outcome, run.Output)
@@ -188,14 +188,14 @@ func TestAgentOfThePage(t *testing.T) {
 	g.write("engineer", program)
 	e := effect(theKey, "./engineer")
 	w := agentio.Work{Agent: "engineer", Prompt: "Build the database layer."}
-	e.Task.Output, e.Task.Stdin = "text", w.Stdin("prompt")
+	e.Command().Output, e.Command().Stdin = "text", w.Stdin("prompt")
 	run := g.do(e)
 	if run.Outcome != schemas.OutcomeAsked || run.Asks.To != "architect" || run.Asks.Question != "Dual-layer or migrate?" {
 		t.Fatalf("%s %q, asks %+v", run.Outcome, run.Message, run.Asks)
 	}
 	w.Clarifications = []agentio.Answered{{ID: "CLR-42-001", To: "architect", Topic: run.Asks.Topic,
 		Status: schemas.ClarificationAnswered}}
-	e.Task.Stdin = w.Stdin("prompt")
+	e.Command().Stdin = w.Stdin("prompt")
 	if run = g.do(e); run.Outcome != schemas.OutcomeSucceeded || !strings.Contains(string(run.Result), "built on") {
 		t.Errorf("%s %q, result %s", run.Outcome, run.Message, run.Result)
 	}
@@ -205,7 +205,7 @@ func TestAgentOfThePage(t *testing.T) {
 func (g *rig) read(format, stdin string, artifacts ...string) string {
 	g.t.Helper()
 	e := sh("cat > read")
-	e.Task.Stdin, e.Task.StdinFormat, e.Task.Artifacts = stdin, format, artifacts
+	e.Command().Stdin, e.Command().StdinFormat, e.Command().Artifacts = stdin, format, artifacts
 	if run := g.do(e); run.Outcome != schemas.OutcomeSucceeded {
 		g.t.Fatalf("%s %q", run.Outcome, run.Message)
 	}

@@ -174,7 +174,7 @@ func TestStoppedRunIsNeverASuccess(t *testing.T) {
 		g.fifo("gate")
 		g.fifo("pids")
 		e := sh(obliging)
-		e.Task.Timeout = 50 * time.Millisecond
+		e.Command().Timeout = 50 * time.Millisecond
 		run := g.do(e)
 		if run.Outcome != schemas.OutcomeTimedOut || run.Message != "timed out after 50ms" || run.ExitCode != nil {
 			t.Errorf("got %+v", run)
@@ -183,7 +183,7 @@ func TestStoppedRunIsNeverASuccess(t *testing.T) {
 	t.Run("past its deadline", func(t *testing.T) {
 		g := newRig(t, Options{})
 		e := sh("touch started")
-		e.Task.Deadline = time.Now().Add(-time.Second)
+		e.Command().Deadline = time.Now().Add(-time.Second)
 		run := g.do(e)
 		if run.Outcome != schemas.OutcomeTimedOut || !strings.Contains(run.Message, "the whole of dag/checks is over") {
 			t.Errorf("got %+v", run)
@@ -195,7 +195,7 @@ func TestStoppedRunIsNeverASuccess(t *testing.T) {
 	t.Run("stopped by SIGSTOP", func(t *testing.T) {
 		g := newRig(t, Options{Grace: time.Minute})
 		e := sh("kill -STOP $$; exit 0")
-		e.Task.Timeout = 50 * time.Millisecond
+		e.Command().Timeout = 50 * time.Millisecond
 		if run := g.do(e); run.Outcome != schemas.OutcomeTimedOut {
 			t.Errorf("got %+v", run)
 		}

@@ -17,7 +17,7 @@ import (
 func needing(key, script, need string) controllers.Effect {
 	e := sh(script)
 	e.Key = key
-	e.Task.Needs = map[string]controllers.Need{need: {State: schemas.NodeSucceeded}}
+	e.Command().Needs = map[string]controllers.Need{need: {State: schemas.NodeSucceeded}}
 	return e
 }
 

@@ -99,5 +99,5 @@ func (s *run) restoring() bool { return s.loop.Outputs != nil && len(s.restores)
 // outputsOf are the declared output paths of a finished effect, which must be scanned.
 func (s *run) outputsOf(key string) []string {
 	e := s.mine[key]
-	return e.Task.OutputPaths()
+	return e.OutputPaths()
 }

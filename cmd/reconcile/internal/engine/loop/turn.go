@@ -372,7 +372,6 @@ func (s *run) claim(ctx context.Context, claims []controllers.Effect) error {
 	runs := make([]schemas.Run, len(claims))
 	for i, e := range claims {
 		runs[i] = e.Claim()
-		runs[i].Again = e.Task.Again
 	}
 	if err := s.journal.Claim(runs); err != nil {
 		return err
