@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/digest"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -16,7 +16,7 @@ import (
 const digestTop = 10
 
 // DigestText writes a digest for the terminal.
-func DigestText(w io.Writer, p Palette, d controllers.Digest) error {
+func DigestText(w io.Writer, p Palette, d digest.Digest) error {
 	var b strings.Builder
 	b.WriteString(p.Paint(Bold, digestTitle(d)) + "\n\n")
 	t := Table{Palette: p, Indent: "  "}
@@ -36,7 +36,7 @@ func DigestText(w io.Writer, p Palette, d controllers.Digest) error {
 }
 
 // DigestMarkdown writes a digest as Markdown, for a comment or a report.
-func DigestMarkdown(w io.Writer, d controllers.Digest) error {
+func DigestMarkdown(w io.Writer, d digest.Digest) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n| | |\n|---|--:|\n", digestTitle(d))
 	for _, f := range digestFigures(d) {
@@ -55,7 +55,7 @@ func DigestMarkdown(w io.Writer, d controllers.Digest) error {
 	return err
 }
 
-func digestTitle(d controllers.Digest) string {
+func digestTitle(d digest.Digest) string {
 	if d.Since.IsZero() {
 		return "Clarifications until " + digestTime(d.Until)
 	}
@@ -67,7 +67,7 @@ func digestTime(t schemas.Time) string { return t.UTC().Format("2006-01-02 15:04
 // figure is one number of a digest, in words.
 type figure struct{ name, value string }
 
-func digestFigures(d controllers.Digest) []figure {
+func digestFigures(d digest.Digest) []figure {
 	count := func(name string, n int) figure { return figure{name, strconv.Itoa(n)} }
 	return []figure{
 		count("total", d.Total),
@@ -86,7 +86,7 @@ func digestFigures(d controllers.Digest) []figure {
 }
 
 // aloneText is "80% (8 of 10)".
-func aloneText(d controllers.Digest) string {
+func aloneText(d digest.Digest) string {
 	if d.AloneRate == nil {
 		return none
 	}
@@ -110,11 +110,11 @@ func secondsText(s *float64) string {
 // tallyList is a list of a digest with its head.
 type tallyList struct {
 	title   string
-	tallies []controllers.Tally
+	tallies []digest.Tally
 }
 
 // digestLists are the lists of a digest, each with its first entries.
-func digestLists(d controllers.Digest) []tallyList {
+func digestLists(d digest.Digest) []tallyList {
 	lists := []tallyList{{"Topic", d.Topics}, {"Asks", d.Askers}, {"Is asked", d.Asked}}
 	for i := range lists {
 		lists[i].tallies = lists[i].tallies[:min(digestTop, len(lists[i].tallies))]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/digest"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -87,9 +88,9 @@ new       unknown                -      -              -           -            
 
 // TestDigestLists shows the first ten of a list only, with bars that are never empty.
 func TestDigestLists(t *testing.T) {
-	d := controllers.Digest{Until: instant("2026-02-27T10:00:00Z"), Topics: []controllers.Tally{{Name: "most", Count: 100}}}
+	d := digest.Digest{Until: instant("2026-02-27T10:00:00Z"), Topics: []digest.Tally{{Name: "most", Count: 100}}}
 	for i := range 11 {
-		d.Topics = append(d.Topics, controllers.Tally{Name: string(rune('a' + i)), Count: 1})
+		d.Topics = append(d.Topics, digest.Tally{Name: string(rune('a' + i)), Count: 1})
 	}
 	var b bytes.Buffer
 	if err := DigestText(&b, Palette{}, d); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/advice"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -38,8 +39,8 @@ func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 		}
 	}
 	_, err := worktree.Find(s.Dir())
-	around := controllers.Surroundings{Program: programIn(s.Dir()), Input: s.HasInput, Git: err == nil}
-	for _, advice := range controllers.Advise(t, around) {
+	around := advice.Surroundings{Program: programIn(s.Dir()), Input: s.HasInput, Git: err == nil}
+	for _, advice := range advice.For(t, around) {
 		problems = append(problems, adviceProblem(s, advice))
 	}
 	slices.SortStableFunc(problems, func(a, b schemas.Problem) int { return strings.Compare(a.Path, b.Path) })
@@ -57,7 +58,7 @@ func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schema
 	return p
 }
 
-func adviceProblem(s *state.Store, advice controllers.Advice) schemas.Problem {
+func adviceProblem(s *state.Store, advice advice.Advice) schemas.Problem {
 	p := schemas.Problem{Place: schemas.Place{Path: advice.File}, Severity: schemas.Warning, Code: advice.Code, Ref: advice.Ref,
 		Field: schemas.FieldPath(advice.Field), Message: advice.Message, Suggestion: advice.Suggestion}
 	if data, err := regular.Read(s.Root(), advice.File); err == nil {

@@ -1,4 +1,5 @@
-package controllers
+// Package digest computes statistics of clarifications from the ledgers of a tree.
+package digest
 
 import (
 	"cmp"
@@ -12,11 +13,11 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Digest is what the ledgers tell about the clarifications that were created in a time.
+// Digest has statistics of the clarifications that were created in a period.
 type Digest struct {
 	Since schemas.Time `json:"since"` // null: from the first
 	Until schemas.Time `json:"until"`
-	// Total counts the clarifications; the next six, by status, sum up to it, but for states that nobody knows.
+	// Total counts the clarifications; the next six, by status, sum up to it, except for unknown states.
 	Total     int `json:"total"`
 	Pending   int `json:"pending"`
 	Answered  int `json:"answered"`
@@ -40,7 +41,7 @@ type Digest struct {
 	// there are none.
 	Answers      int      `json:"answers"`
 	MedianAnswer *float64 `json:"medianAnswerSeconds"`
-	// Topics, Askers and Asked are what and who comes up most: by count, then by name.
+	// Topics, Askers and Asked are the topics, the asking and the asked agents, by count, then by name.
 	Topics []Tally `json:"topics"`
 	Askers []Tally `json:"askers"`
 	Asked  []Tally `json:"asked"`
@@ -52,10 +53,10 @@ type Tally struct {
 	Count int    `json:"count"`
 }
 
-// NewDigest sums up the clarifications of all ledgers that were created at since or later; the zero time takes all of
-// them, also those that do not say when. until is the present.
-func NewDigest(t *state.Tree, since, until time.Time) Digest {
-	s := summer{programs: programs(t), topics: topicCounts{}, askers: map[string]int{}, asked: map[string]int{}}
+// New computes the digest of the clarifications of all ledgers that were created at since or later. The zero time selects
+// all of them, also those without a time of creation. until is the present.
+func New(t *state.Tree, since, until time.Time) Digest {
+	s := collector{programs: programs(t), topics: topicCounts{}, askers: map[string]int{}, asked: map[string]int{}}
 	s.Since, s.Until = schemas.NewTime(since), schemas.NewTime(until)
 	for _, l := range t.Ledgers() {
 		records := l.Records()
@@ -68,8 +69,8 @@ func NewDigest(t *state.Tree, since, until time.Time) Digest {
 	return s.digest()
 }
 
-// summer adds up a digest.
-type summer struct {
+// collector adds up a digest.
+type collector struct {
 	Digest
 	programs map[string]bool // agents that the hub runs, and the hub
 	rounds   int
@@ -79,7 +80,7 @@ type summer struct {
 	asked    map[string]int
 }
 
-func (s *summer) add(c *schemas.Clarification) {
+func (s *collector) add(c *schemas.Clarification) {
 	s.Total++
 	if n := s.counter(c.Status); n != nil {
 		*n++
@@ -115,14 +116,14 @@ func programs(t *state.Tree) map[string]bool {
 }
 
 // helped reports whether a person answered or resolved.
-func (s *summer) helped(c *schemas.Clarification) bool {
+func (s *collector) helped(c *schemas.Clarification) bool {
 	return slices.ContainsFunc(c.Thread, func(t schemas.ClarificationTurn) bool {
 		return (t.Type == schemas.TurnAnswer || t.Type == schemas.TurnResolution) && !s.programs[t.From]
 	})
 }
 
-// counter is the count of a status, nil for one that nobody knows.
-func (s *summer) counter(status string) *int {
+// counter returns the count of a status; nil for an unknown one.
+func (s *collector) counter(status string) *int {
 	switch status {
 	case schemas.ClarificationPending:
 		return &s.Pending
@@ -140,7 +141,7 @@ func (s *summer) counter(status string) *int {
 	return nil
 }
 
-func (s *summer) digest() Digest {
+func (s *collector) digest() Digest {
 	d := s.Digest
 	d.AloneRate = ratio(d.Alone, d.Resolved+d.Escalated)
 	d.AverageRounds = ratio(s.rounds, d.Total)

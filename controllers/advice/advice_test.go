@@ -1,4 +1,4 @@
-package controllers
+package advice
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -26,7 +27,7 @@ func TestAdvise(t *testing.T) {
 	var objects []*schemas.Object
 	settings := new(schemas.SettingsSpec)
 	for p, text := range files {
-		d := schemas.NewDecoder(append(Schemas(), schemas.SettingsKind), 0).Decode(p, []byte("apiVersion: reconcile.dev/v1alpha1\n"+text+"\n"))
+		d := schemas.NewDecoder(append(controllers.Schemas(), schemas.SettingsKind), 0).Decode(p, []byte("apiVersion: reconcile.dev/v1alpha1\n"+text+"\n"))
 		if d.Object == nil {
 			t.Fatal(p, d.Problems)
 		}
@@ -40,11 +41,11 @@ func TestAdvise(t *testing.T) {
 	for _, o := range objects {
 		entries = append(entries, &state.Entry{Ref: schemas.Ref{Kind: o.Kind, Name: o.Metadata.Name}, Object: o})
 	}
-	all := Advise(state.NewTree(settings, nil, entries...), Surroundings{
+	all := For(state.NewTree(settings, nil, entries...), Surroundings{
 		Program: func(name string) bool { return name == "there" },
 		Input:   func(glob string) bool { return glob == "found" },
 	})
-	for _, a := range Advise(state.NewTree(settings, nil, entries...), Surroundings{
+	for _, a := range For(state.NewTree(settings, nil, entries...), Surroundings{
 		Program: func(string) bool { return true }, Input: func(string) bool { return true }, Git: true}) {
 		if a.Code == "no-repository" {
 			t.Errorf("in a repository: %+v", a)

@@ -1,4 +1,5 @@
-package controllers
+// Package advice warns about specs that are valid and will probably not have the effect that was meant.
+package advice
 
 import (
 	"cmp"
@@ -23,15 +24,15 @@ type Advice struct {
 	Suggestion string
 }
 
-// Surroundings is what advice needs to know of the machine and the work tree.
+// Surroundings is what the warnings need to know of the machine and the work tree.
 type Surroundings struct {
 	Program func(name string) bool // whether a program can be found
 	Input   func(glob string) bool // whether a glob of inputs matches a file
 	Git     bool                   // whether the tree is in a git repository
 }
 
-// Advise returns what is to be said about the tree's specs, by file and field.
-func Advise(t *state.Tree, s Surroundings) []Advice {
+// For returns the warnings about the tree's specs, by file and field.
+func For(t *state.Tree, s Surroundings) []Advice {
 	all := adviseSettings(t.Settings())
 	for _, e := range t.Entries(schemas.SessionKind.Name) {
 		if spec := schemas.SpecAs[*schemas.SessionSpec](e.Object); spec != nil && spec.Branch != "" {

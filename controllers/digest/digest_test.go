@@ -1,7 +1,8 @@
-package controllers
+package digest
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -24,6 +25,25 @@ func turns(start time.Time, types ...string) []schemas.ClarificationTurn {
 	return out
 }
 
+// ledger makes the ledger of an issue; records without an id are numbered, and get what every record has.
+func ledger(t testing.TB, issue int, records ...schemas.Clarification) *state.Ledger {
+	t.Helper()
+	for i := range records {
+		if records[i].ID == "" {
+			records[i].ID = fmt.Sprintf("CLR-%d-%03d", issue, i+1)
+		}
+	}
+	data, err := json.Marshal(schemas.Ledger{IssueNumber: issue, Clarifications: records})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := state.ParseLedger(fmt.Sprintf("state/clarifications/issue-%d.json", issue), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 func digestTree(t *testing.T, now time.Time) *state.Tree {
 	const q, a, r, e = schemas.TurnQuestion, schemas.TurnAnswer, schemas.TurnResolution, schemas.TurnEscalation
 	record := func(from, to, topic, status string, days int, types ...string) schemas.Clarification {
@@ -35,9 +55,9 @@ func digestTree(t *testing.T, now time.Time) *state.Tree {
 	blocking.Blocking = true
 	undated := record("tester", "engineer", "?", "paused", 0)
 	undated.Created = schemas.Time{}
-	engineer := benchObject(schemas.AgentKind, "engineer",
-		&schemas.AgentSpec{Runner: schemas.Runner{Command: &schemas.CommandRunner{Argv: []string{"true"}}}})
-	return state.NewTree(nil, nil, &state.Entry{Ref: agentRef("engineer"), Object: engineer}).WithLedgers(
+	engineer := schemas.NewObject(schemas.AgentKind, schemas.Metadata{Name: "engineer"}, "specs/agents/engineer.yaml", "sha256:1",
+		[]byte(`{"runner":{"command":{"argv":["true"]}}}`), nil)
+	return state.NewTree(nil, nil, &state.Entry{Ref: engineer.Ref, Object: engineer}).WithLedgers(
 		ledger(t, 42, blocking,
 			record("engineer", "architect", "database layer!", schemas.ClarificationResolved, 2, q, e, r),
 			record("reviewer", "engineer", "Naming", schemas.ClarificationPending, 3, q),
@@ -51,7 +71,7 @@ func digestTree(t *testing.T, now time.Time) *state.Tree {
 func TestDigest(t *testing.T) {
 	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
 	tree := digestTree(t, now)
-	d := NewDigest(tree, now.AddDate(0, 0, -7), now)
+	d := New(tree, now.AddDate(0, 0, -7), now)
 	if d.Total != 5 || d.Resolved != 2 || d.Pending != 1 || d.Abandoned != 1 || d.Stale != 1 || d.Escalated != 0 ||
 		d.EverEscalated != 1 || d.Blocking != 1 {
 		t.Errorf("counts: %+v", d)
@@ -85,7 +105,7 @@ func TestDigestOfHelp(t *testing.T) {
 		c := schemas.Clarification{From: "engineer", To: "engineer", Topic: "T", Status: schemas.ClarificationResolved,
 			Round: 2, MaxRounds: 5, Created: schemas.NewTime(now), Thread: turns(now, q, a, r)}
 		c.Thread[turn].From = "ada"
-		d := NewDigest(digestTree(t, now).WithLedgers(ledger(t, 42, open), ledger(t, 43, c)), time.Time{}, now)
+		d := New(digestTree(t, now).WithLedgers(ledger(t, 42, open), ledger(t, 43, c)), time.Time{}, now)
 		if d.Alone != want || d.Resolved != 1 || *d.AloneRate != float64(want) {
 			t.Errorf("ada wrote turn %d: %d of %d, want %d", turn, d.Alone, d.Resolved, want)
 		}
@@ -95,7 +115,7 @@ func TestDigestOfHelp(t *testing.T) {
 // TestDigestOfAllTime takes also records that do not say when they were made, and counts states that nobody knows.
 func TestDigestOfAllTime(t *testing.T) {
 	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
-	d := NewDigest(digestTree(t, now), time.Time{}, now)
+	d := New(digestTree(t, now), time.Time{}, now)
 	if d.Total != 7 || d.Escalated != 1 || d.EverEscalated != 2 || *d.AloneRate != 1.0/3 {
 		t.Errorf("of all time: %+v", d)
 	}
@@ -106,7 +126,7 @@ func TestDigestOfAllTime(t *testing.T) {
 
 // TestDigestOfNothing has no rates, and lists that are empty, not null.
 func TestDigestOfNothing(t *testing.T) {
-	d := NewDigest(state.NewTree(nil, nil), time.Time{}, time.Unix(0, 0))
+	d := New(state.NewTree(nil, nil), time.Time{}, time.Unix(0, 0))
 	b, err := json.Marshal(d)
 	if err != nil {
 		t.Fatal(err)
