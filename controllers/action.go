@@ -54,7 +54,7 @@ func spentElsewhere(e *state.Entry, target schemas.Ref) bool {
 	return ok && st.Phase == schemas.ActionApplied && st.Target != target.String()
 }
 
-// kept drops the records of actions whose objects are gone: what they did is in the status itself.
+// kept drops the records of actions whose objects are gone: their results are in the status itself.
 func kept(t *state.Tree, applied []schemas.AppliedAction) []schemas.AppliedAction {
 	gone := func(a schemas.AppliedAction) bool {
 		e := t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: a.Name})
@@ -82,7 +82,7 @@ func actMessage(a schemas.AppliedAction, target schemas.Ref) string {
 	return msg + mootness(a)
 }
 
-// mootness says of an action that changed nothing that it did not.
+// mootness returns a note about an action that changed nothing; "" for any other.
 func mootness(a schemas.AppliedAction) string {
 	if !a.Moot {
 		return ""
@@ -168,8 +168,8 @@ func immutable(phase, message string) judgement {
 	return judgement{phase: phase, class: invalid, reason: ReasonImmutable, message: message}
 }
 
-// actionAffects adds the target of an action: the present one and the one that it was applied to. Of an action of which
-// nothing is left, nothing says whom it affected.
+// actionAffects adds the target of an action: the present one and the one that it was applied to. If nothing is left of
+// an action, its target is unknown, and everything is added.
 func actionAffects(c *Change) {
 	e := c.Entry
 	switch {

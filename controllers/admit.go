@@ -14,7 +14,7 @@ import (
 // the process need not come back for each. Of what only does not select, nothing is claimed.
 //
 // A process runs at most limit − (claims of others) effects of a group. Admit keeps the sum over all processes within
-// the limit, and keeps them from blocking each other, by looking ahead only where nobody else has claims: as soon as
+// the limit, and keeps them from blocking each other, by looking ahead only where no other process has claims: as soon as
 // two processes share a group, their claims together stay within its limit, so each of them can run all of its own. It
 // must be called, and the claims put on record, under the tree's lock.
 //
@@ -157,7 +157,7 @@ func smallest(m map[int][]string) int {
 	return least
 }
 
-// remember looks up when each session that queues got a place last.
+// remember compensates for pruned records: the status of the same key still holds.
 func (a *admission) remember(t *state.Tree) {
 	for _, s := range a.shares {
 		for _, ref := range s.owners {
@@ -192,7 +192,7 @@ func (a *admission) serve(rank int, sessions []string) []Effect {
 	return out
 }
 
-// turn orders sessions by who is to be served first.
+// turn orders sessions by their precedence.
 func (a *admission) turn(x, y string) int {
 	s, o := a.shares[x], a.shares[y]
 	return cmp.Or(cmp.Compare(s.claims, o.claims), s.last.Compare(o.last.Time), strings.Compare(x, y))

@@ -12,10 +12,10 @@ import (
 
 // activities is what decisions about agents share over one tree in one round. Each part is made when it is first asked for.
 type activities struct {
-	world *World
-	tree  *state.Tree
-	deeds map[string]*deeds
-	waits map[string]wait // by asking agent
+	world     *World
+	tree      *state.Tree
+	agentWork map[string]*agentWork
+	waits     map[string]wait // by asking agent
 }
 
 func activitiesOf(w *World) *activities {
@@ -30,7 +30,7 @@ func decideAgent(in In) Out {
 	st := &schemas.AgentStatus{Common: common(in.Status())}
 	old, _ := in.Status().(*schemas.AgentStatus)
 	w := activitiesOf(in.World)
-	d := w.deedsOf(in.Name)
+	d := w.workOf(in.Name)
 	last := d.last
 	if h := LastHook(in.Entry); h != nil {
 		last = later(last, h.FinishedAt)
@@ -55,8 +55,8 @@ func decideAgent(in In) Out {
 	return Out{Status: st}
 }
 
-func agentHistory(in In, d *deeds, old []schemas.HistoryEntry) []schemas.HistoryEntry {
-	past := chronicle{old: old}
+func agentHistory(in In, d *agentWork, old []schemas.HistoryEntry) []schemas.HistoryEntry {
+	past := historyBuilder{old: old}
 	for _, r := range d.runs {
 		if past.admits(r.FinishedAt) {
 			past.add(r.FinishedAt, r.Outcome, r.Owner+": "+runMessage(r))
@@ -87,7 +87,7 @@ func hookMessage(r *schemas.Run) string {
 // activity fills in the fields of agentx-spec 4.3 and says the same in a sentence. Of several things that an agent is at,
 // the first of these counts: it answers, a run of it is under way, it waits for an answer, it took work up by a hook, it
 // is stuck, is done, is idle.
-func (w *activities) activity(e *state.Entry, d *deeds, st *schemas.AgentStatus) judgement {
+func (w *activities) activity(e *state.Entry, d *agentWork, st *schemas.AgentStatus) judgement {
 	a := &st.AgentActivity
 	say := func(status, reason, message string) judgement {
 		a.Status = status
@@ -143,7 +143,7 @@ func number(issue int) *int {
 	return &issue
 }
 
-// firstOf is the first of some requests that can be read; nil if there is none.
+// firstOf returns the first of some requests that can be read, or nil.
 func firstOf(requests []*state.Entry) *state.Entry {
 	for _, e := range requests {
 		if e.Object != nil {
@@ -159,7 +159,7 @@ type wait struct {
 	status *schemas.ClarificationRequestStatus
 }
 
-// waitsWith returns the oldest blocking question of an agent that is neither answered nor closed, nil if there is none.
+// waitsWith returns the oldest blocking question of an agent that is neither answered nor closed, or nil.
 func (w *activities) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.ClarificationRequestStatus) {
 	if w.waits == nil {
 		w.waits = map[string]wait{}
@@ -191,7 +191,7 @@ func (w *activities) waitFor(e *state.Entry) {
 }
 
 // failedFor reports whether the latest task of an agent failed for good.
-func (w *activities) failedFor(d *deeds) bool {
+func (w *activities) failedFor(d *agentWork) bool {
 	st := dagStatus(w.world, d.dag)
 	if st == nil {
 		return false
@@ -207,7 +207,8 @@ func waitMessage(to string, st *schemas.ClarificationRequestStatus) string {
 	return "waits for " + to + " to answer " + st.ID
 }
 
-// agentAffects adds the questions of an agent that are open. An agent that comes or goes may be one that somebody asks for.
+// agentAffects adds the open questions of an agent. If an agent appears or disappears, everything is added: any
+// question may name it.
 func agentAffects(c *Change) {
 	if c.Entry == nil || c.Entry.Gone() || !c.Entry.HasStatus() {
 		c.AddAll()
@@ -220,8 +221,8 @@ func agentAffects(c *Change) {
 	}
 }
 
-// deeds is what claims and records tell of one agent.
-type deeds struct {
+// agentWork is the activity of one agent, from claims and records.
+type agentWork struct {
 	claims []*state.Claim
 	runs   []*schemas.Run
 	last   schemas.Time // the latest start or end
@@ -232,10 +233,10 @@ type deeds struct {
 	answers []*state.Entry
 }
 
-// deedsOf returns what an agent does and did; never nil.
-func (w *activities) deedsOf(agent string) *deeds {
-	if w.deeds == nil {
-		w.deeds = map[string]*deeds{}
+// workOf returns what an agent does and did; never nil.
+func (w *activities) workOf(agent string) *agentWork {
+	if w.agentWork == nil {
+		w.agentWork = map[string]*agentWork{}
 		for _, k := range w.world.Table() {
 			if k.Performs {
 				for _, e := range w.tree.Active(k.Name) {
@@ -244,16 +245,16 @@ func (w *activities) deedsOf(agent string) *deeds {
 			}
 		}
 	}
-	if d := w.deeds[agent]; d != nil {
+	if d := w.agentWork[agent]; d != nil {
 		return d
 	}
-	return new(deeds)
+	return new(agentWork)
 }
 
 func (w *activities) gather(e *state.Entry) {
 	for i := range e.Claims {
 		if c := &e.Claims[i]; c.Agent != "" && !c.StartedAt.IsZero() {
-			d := w.deed(c.Agent)
+			d := w.workFor(c.Agent)
 			if len(d.claims) == 0 || c.StartedAt.Before(d.claims[0].StartedAt.Time) {
 				d.issue = issueOf(w.tree, e)
 			}
@@ -269,7 +270,7 @@ func (w *activities) gather(e *state.Entry) {
 	}
 	for _, r := range e.Runs() {
 		if r.Agent != "" {
-			d := w.deed(r.Agent)
+			d := w.workFor(r.Agent)
 			d.runs = append(d.runs, r)
 			d.last = later(d.last, r.FinishedAt)
 			if e.Kind == schemas.DAGKind.Name && (d.task == nil || r.FinishedAt.After(d.task.FinishedAt.Time)) {
@@ -279,11 +280,11 @@ func (w *activities) gather(e *state.Entry) {
 	}
 }
 
-func (w *activities) deed(agent string) *deeds {
-	d := w.deeds[agent]
+func (w *activities) workFor(agent string) *agentWork {
+	d := w.agentWork[agent]
 	if d == nil {
-		d = new(deeds)
-		w.deeds[agent] = d
+		d = new(agentWork)
+		w.agentWork[agent] = d
 	}
 	return d
 }

@@ -45,12 +45,12 @@ func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Tim
 	return moves, next
 }
 
-// Of most specs the functions that follow decode nothing: a tree may have tens of thousands. What they find follows from
-// files alone, so that all clones agree.
+// The functions that follow decode few specs: a tree may have tens of thousands. Their results depend on files alone, so all
+// clones agree.
 
 // replyRetired is when the thread of a reply ended.
 func replyRetired(t *state.Tree) func(*state.Entry) time.Time {
-	index := &matterIndex{tree: t}
+	index := &clarificationIndex{tree: t}
 	return func(e *state.Entry) time.Time {
 		if e.HasStatus() && !RefusedReply(e) {
 			return time.Time{}
@@ -93,7 +93,7 @@ func observationRetired(*state.Tree) func(*state.Entry) time.Time {
 	}
 }
 
-// conditionSince is when the Ready condition of an object became what it is.
+// conditionSince returns when the Ready condition of an object got its present status.
 func conditionSince(st schemas.Status) time.Time {
 	if c := st.Base().Condition(schemas.Ready); c != nil {
 		return c.LastTransitionTime.Time

@@ -8,9 +8,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Attempts lists the attempts of a node on record or under way. The last one is that which counts: the latest under the
-// node's present key, as the status of e has it. Those under other keys come first, in the order of their ends; fits is
-// how many of the last ones are under the present key.
+// Attempts lists the attempts of a node, recorded or running. The last one is the current one: the latest under the key
+// of the node in the status of e. Attempts under other keys come first, in the order of their ends; fits counts those
+// under the present key.
 func Attempts(e *state.Entry, node string) (list []*schemas.Run, fits int) {
 	key := ""
 	if st, ok := e.Status().(*schemas.DAGStatus); ok {

@@ -131,7 +131,7 @@ func BenchmarkSeats(b *testing.B) {
 			t := state.NewTree(nil, nil, entries...)
 			b.ReportAllocs()
 			for b.Loop() {
-				takeSeats(t)
+				assignSlots(t)
 			}
 		})
 	}

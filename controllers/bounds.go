@@ -10,9 +10,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Bounds say what the runs in a plan cost at most: each is tried as often as its spec has it retried, and each try takes
-// until its limit ends it. What agents are asked by others while they run comes on top, and what a run costs in money is
-// known to nobody here.
+// Bounds is an upper limit of the cost of the runs in a plan: each is tried as often as its retry policy allows, and
+// each try takes as long as its time limit. Runs of agents that are asked meanwhile, and the price in money, are not
+// included.
 type Bounds struct {
 	Runs    int           // tries of commands and agents
 	Time    time.Duration // of those that a limit ends, as if one ran after the other

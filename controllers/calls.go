@@ -9,13 +9,13 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// calls is what is known of the objects that may call for specs: nothing else in the tree did when it was looked at last.
+// calls records which objects may require new specs. All other objects of tree required none.
 type calls struct {
 	tree  *state.Tree
 	again map[schemas.Ref]bool // the objects that called for a spec which the tree lacked
 }
 
-// due are the objects to be looked at; all of them where refs is nil.
+// due are the objects to examine; all of them if refs is nil.
 type due struct{ refs map[schemas.Ref]bool }
 
 // since tells what may call for a spec by now. An agent or a workflow that changed may let any question through, and a spec
@@ -53,7 +53,7 @@ func (c *calls) since(t *state.Tree) due {
 	return d
 }
 
-// digestOf is the digest of an object's spec; "" where there is none that can be used.
+// digestOf returns the digest of the spec of an object; "" without a usable spec.
 func digestOf(e *state.Entry) string {
 	if e == nil || e.Object == nil {
 		return ""
@@ -61,7 +61,7 @@ func digestOf(e *state.Entry) string {
 	return e.Object.Digest
 }
 
-// went reports whether there was an object that there is no more.
+// went reports whether an object was removed.
 func went(was, is *state.Entry) bool { return was != nil && !was.Gone() && (is == nil || is.Gone()) }
 
 // add adds an object, and the DAG that a request is about.

@@ -15,41 +15,41 @@ func decideRequest(in In) Out {
 		return Out{}
 	}
 	w := requestsOf(in.World)
-	f := w.finding(in.Entry)
-	if f.stand != nil {
-		return standRequest(in, f)
+	f := w.provisional(in.Entry)
+	if f.undecided != nil {
+		return keepRequest(in, f)
 	}
 	v := f.verdict
 	if order := w.orders()[in.Name]; order != nil {
-		m := f.matter
+		m := f.input
 		m.Order = order
 		v = m.Decide()
 	}
-	delete(w.findings, in.Name) // nobody else asks for it, and a tree may have thousands
+	delete(w.provisionals, in.Name) // nobody else asks for it, and a tree may have thousands
 	st := *v.Status
 	if len(st.Refused) == 0 {
 		st.Refused = nil // as a file has it
 	}
 	st.Common = common(in.Status())
 	st.Phase = v.Status.Phase
-	past := chronicle{old: st.History}
+	past := historyBuilder{old: st.History}
 	recall(&past, &st)
 	st.History = past.entries()
-	judgeRequest(&st, &f.matter, v).settle(&st.Common, f.digest, in.Now)
+	judgeRequest(&st, &f.input, v).settle(&st.Common, f.digest, in.Now)
 	out := Out{Status: &st, Again: v.Again, Await: v.Await}
 	if v.Ask != nil {
-		out.Effects = []Effect{w.askEffect(in.Entry, &f.matter, &st, v.Ask)}
+		out.Effects = []Effect{w.askEffect(in.Entry, &f.input, &st, v.Ask)}
 	}
 	return out
 }
 
-// standRequest keeps what was decided about a request that cannot be decided, and lets run what runs.
-func standRequest(in In, f *finding) Out {
+// keepRequest keeps the status of a request that cannot be decided, and lets its runs continue.
+func keepRequest(in In, f *provisional) Out {
 	st := *requestStatusOf(in.Entry)
 	if st.History == nil {
 		st.History = []schemas.HistoryEntry{}
 	}
-	f.stand.settle(&st.Common, f.digest, in.Now)
+	f.undecided.settle(&st.Common, f.digest, in.Now)
 	out := Out{Status: &st}
 	for i := range in.Claims {
 		if c := &in.Claims[i]; !c.StartedAt.IsZero() {
@@ -60,7 +60,7 @@ func standRequest(in In, f *finding) Out {
 	return out
 }
 
-// requestClass is how a request in a phase stands to what is wanted of it, an answer, and the reason that says so.
+// requestClass maps the phase of a request to its class and reason.
 var requestClass = map[string]struct {
 	class  class
 	reason string
@@ -114,7 +114,7 @@ var turnWords = map[string]struct{ reason, event, text string }{
 }
 
 // recall adds the thread to the history, and since when the question is stale.
-func recall(past *chronicle, st *schemas.ClarificationRequestStatus) {
+func recall(past *historyBuilder, st *schemas.ClarificationRequestStatus) {
 	for i := range st.Thread {
 		t := &st.Thread[i]
 		if words, known := turnWords[t.Type]; known {

@@ -65,12 +65,12 @@ func replyAffects(c *Change) {
 			c.AddWithReaders(e.Ref)
 		}
 	}
-	h := x.heardBy(c.Ref.Name)
+	h := x.outcomeOf(c.Ref.Name)
 	c.AddWithReaders(requestRef(h.took))
 	c.AddWithReaders(requestRef(h.refused))
 }
 
-// addOrdered adds the requests that are to be escalated because of those which are decided now.
+// addOrdered adds the requests that must be escalated because of requests that are decided now.
 func addOrdered(r *Round) {
 	if r.Everything() || !r.HasKind(schemas.ClarificationRequestKind.Name) {
 		return

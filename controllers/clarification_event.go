@@ -30,8 +30,8 @@ type Clarified struct {
 	Timestamp       schemas.Time `json:"timestamp"`
 	Round           int          `json:"round"`
 	Status          string       `json:"status"` // after the event
-	// Turn is what was said, for those who show it; nil where the event is that time ran out. Escalation is what a human
-	// has to decide after an escalation. Neither is part of the payload.
+	// Turn is the turn, for display; nil if the event is that time ran out. Escalation is the decision that a human has to
+	// make after an escalation. Neither is part of the payload.
 	Turn       *schemas.ThreadEntry `json:"-"`
 	Escalation *schemas.Escalation  `json:"-"`
 }
@@ -45,8 +45,8 @@ var phaseAfter = map[string]string{
 	ClarificationEscalated: schemas.ClarificationEscalated,
 }
 
-// requestEvents lists what was said in a request's thread between two statuses, and that it became stale, in order. What
-// happened between two looks is told in full: a question that was asked, stale and answered makes three events.
+// requestEvents lists the turns that were added to the thread of a request between two statuses, and that it became
+// stale, in order. It reports every turn: a question that was asked, became stale and was answered makes three events.
 func requestEvents(before, after *state.Entry) []Event {
 	was, is := requestStatusOf(before), requestStatusOf(after)
 	spec := requestSpec(after)

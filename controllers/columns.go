@@ -16,7 +16,7 @@ type Column struct {
 	Time func(*state.Entry) schemas.Time // shown by how long ago it was
 }
 
-// ColumnsOrDefault are the columns of the kind's table, after the name.
+// ColumnsOrDefault returns the columns of the table, after the name.
 func (k *Kind) ColumnsOrDefault() []Column {
 	if k.Columns == nil {
 		return []Column{readyColumn, phaseColumn}

@@ -6,7 +6,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// class is how an object stands to what is wanted of it. The conditions follow from it.
+// class says how far an object is from its desired state. The conditions follow from it.
 type class int
 
 const (
@@ -96,7 +96,7 @@ const (
 	ReasonDAGTimeout        = "DAGTimeout"
 )
 
-// judgement is what a decision says of an object as a whole.
+// judgement is the result of a decision about an object as a whole.
 type judgement struct {
 	phase   string
 	class   class
@@ -114,9 +114,9 @@ func (j judgement) settle(c *schemas.Common, digest string, now time.Time) {
 	if !j.since.IsZero() {
 		now = j.since
 	}
-	rows := conditionTable[j.class]
-	next := make([]schemas.Condition, 0, len(rows))
-	for _, row := range rows {
+	freeSlots := conditionTable[j.class]
+	next := make([]schemas.Condition, 0, len(freeSlots))
+	for _, row := range freeSlots {
 		at := schemas.NewTime(now)
 		if old := c.Condition(row.typ); old != nil && old.Status == row.status {
 			at = old.LastTransitionTime

@@ -8,8 +8,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// fold is the decision over one DAG in the making: what was, what the records tell, and what follows. Slices are by
-// node, by position in the spec.
+// fold is the state of a decision about one DAG: the former status, the records, and the new status. Slices are by node, by
+// position in the spec.
 type fold struct {
 	In
 	p      *plan
@@ -46,11 +46,11 @@ type fold struct {
 	applied []schemas.AppliedAction
 	acted   bool // an action was applied now
 	again   time.Time
-	history chronicle
+	history historyBuilder
 }
 
-// decideDAG decides which nodes run: every node whose needs are met, which has no success on record under its key, as
-// far as session, actions, attempts and time limits let it.
+// decideDAG decides which nodes run: every node whose needs are met and that has no recorded success under its key,
+// within the limits of session, actions, attempts and time.
 func decideDAG(in In) Out {
 	if in.Gone() {
 		return Out{}
@@ -60,7 +60,7 @@ func decideDAG(in In) Out {
 		old = new(schemas.DAGStatus)
 	}
 	if in.Broken() {
-		out := standStill(in, *old, brokenJudgement(in, old.Phase), old.ObservedDigest)
+		out := keepStatus(in, *old, brokenJudgement(in, old.Phase), old.ObservedDigest)
 		if st := out.Status.(*schemas.DAGStatus); st.Session == "" {
 			st.Session = sessionOfBroken(in.Entry) // which is decided when this one is put right, or goes
 		}
@@ -70,17 +70,17 @@ func decideDAG(in In) Out {
 	if j, ok := unusable(in, p); ok {
 		st := *old
 		st.Phase = cmp.Or(st.Phase, schemas.DAGPending)
-		return standStill(in, st, j, in.Object.Digest)
+		return keepStatus(in, st, j, in.Object.Digest)
 	}
 	f := newFold(in, p, old)
 	f.run()
 	return f.finish()
 }
 
-// standStill keeps a status as it is, but for the judgement and what began and ended since, and lets run what runs, and
+// keepStatus keeps a status as it is, but for the judgement and what began and ended since, and lets run what runs, and
 // only that.
-func standStill(in In, st schemas.DAGStatus, j judgement, digest string) Out {
-	layToRest(in.Entry, &st)
+func keepStatus(in In, st schemas.DAGStatus, j judgement, digest string) Out {
+	freeze(in.Entry, &st)
 	j.phase = st.Phase
 	st.Actions = kept(in.Tree, st.Actions)
 	j.settle(&st.Common, digest, in.Now)
@@ -107,9 +107,9 @@ func newFold(in In, p *plan, old *schemas.DAGStatus) *fold {
 	f := &fold{In: in, p: p, old: old, hold: old.Hold,
 		was: p.nodesOf(old), limits: p.retries, gens: make([]int, n),
 		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
-		keys: make([]string, n), inputs: make([]string, n), history: chronicle{old: old.History}}
+		keys: make([]string, n), inputs: make([]string, n), history: historyBuilder{old: old.History}}
 	if len(p.agents) > 0 {
-		f.questions = requestsOf(in.World).matters.questionsOf(in.Name)
+		f.questions = requestsOf(in.World).index.questionsOf(in.Name)
 	}
 	for i := range f.was {
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
@@ -127,7 +127,7 @@ func inputsOf(in In, node, last string) string {
 	return last
 }
 
-// run judges all nodes, applies new actions one after the other to what came out, and judges again after each.
+// run judges all nodes, then applies new actions one by one, and judges again after each.
 func (f *fold) run() {
 	f.applied = kept(f.Tree, f.old.Actions)
 	f.judgeAll()
@@ -227,8 +227,8 @@ func (f *fold) startOf() schemas.Time {
 	return first
 }
 
-// expire ends what has not started. What runs is ended by its runner, which knows the deadline, and recorded as timed
-// out.
+// expire ends the nodes that have not started. The runner ends running ones, since it knows the deadline, and records
+// them as timed out.
 func (f *fold) expire() {
 	for i := range f.next {
 		if !f.p.cleansUp(int32(i)) {

@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// newActs lists what has not been applied to the DAG: the actions on it, and retries of its whole session.
+// newActs lists the actions that were not applied to the DAG yet: the actions on it, and retries of its whole session.
 func (f *fold) newActs(applied []schemas.AppliedAction) []act {
 	acts := newActs(f.Tree, f.Entry, applied)
 	session := f.Tree.Entry(sessionRef(f.p.spec.Session))
@@ -109,7 +109,7 @@ func (f *fold) applyTo(i int32, verb string, named bool) {
 	}
 }
 
-// approve lets a held node go, and tells of a person's work that it is done.
+// approve releases a held node, and marks the work of a person as done.
 func (f *fold) approve(i int32, named bool) {
 	switch {
 	case f.verbs[i] == schemas.VerbHold:

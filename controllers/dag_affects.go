@@ -37,7 +37,8 @@ func dagAffects(c *Change) {
 	addAgents(c.Worklist, e)
 }
 
-// addSession adds a session that a DAG belongs to. One that is to be completed may give its slot away.
+// addSession adds a session that a DAG belongs to. If the session's desired phase is Completed, its slot may become
+// free.
 func addSession(w Worklist, name string) {
 	e := w.Tree().Entry(sessionRef(name))
 	if e == nil {
@@ -49,8 +50,8 @@ func addSession(w Worklist, name string) {
 	}
 }
 
-// addAgents adds the agents that work for an object, or did, and those whose status says that they work: what they worked
-// on may be gone.
+// addAgents adds the agents that work or worked for an object, and those whose status names running work, as that work
+// may be gone.
 func addAgents(w Worklist, e *state.Entry) {
 	for i := range e.Claims {
 		w.Add(agentRef(e.Claims[i].Agent))

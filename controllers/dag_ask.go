@@ -36,7 +36,7 @@ func (f *fold) pauses(i int32, run *schemas.Run) bool {
 	}
 	_, seq := splitSeq(run.Key)
 	return slices.ContainsFunc(qs, func(q *dagQuestion) bool {
-		return q.spec.Blocking && (q.seq == seq || requestsOf(f.World).matters.askedOn(q, run.Key))
+		return q.spec.Blocking && (q.seq == seq || requestsOf(f.World).index.askedOn(q, run.Key))
 	})
 }
 
@@ -103,7 +103,7 @@ func (f *fold) refused(i int32) []refusal {
 	}
 	for _, run := range f.Runs() {
 		if run.Node == f.p.spec.Nodes[i].Name && run.NodeKey == f.b.keys[i] && run.Asks != nil &&
-			requestsOf(f.World).matters.takes(f.p.name, run) == nil {
+			requestsOf(f.World).index.takes(f.p.name, run) == nil {
 			spec := askSpec(f.Entry, run, 0)
 			if err := requestsOf(f.World).scopeOf(run.Agent).Check(spec); err != nil {
 				out = append(out, refusal{spec, err.Error()})
@@ -127,7 +127,7 @@ func (f *fold) holds(i int32, q *dagQuestion) bool {
 	if q.spec.Blocking {
 		return true
 	}
-	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && requestsOf(f.World).matters.takes(f.p.name, r.last) == q
+	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && requestsOf(f.World).index.takes(f.p.name, r.last) == q
 }
 
 // waitsForAnswer blocks a node whose latest run asked, or which was interrupted after it had, while a question is open.
@@ -173,9 +173,10 @@ func (f *fold) openFor(q *dagQuestion) (reason, message string) {
 	return "", ""
 }
 
-// unasked reports whether a run asked what no request takes in yet. What may not be asked is never taken in.
+// unasked reports whether a run asked something that no request contains yet. Questions out of scope never become
+// requests.
 func (f *fold) unasked(run *schemas.Run) bool {
-	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && requestsOf(f.World).matters.takes(f.p.name, run) == nil &&
+	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && requestsOf(f.World).index.takes(f.p.name, run) == nil &&
 		requestsOf(f.World).scopeOf(run.Agent).Check(askSpec(f.Entry, run, 0)) == nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// binding is a plan in its surroundings: what the keys and the effects of a DAG depend on beside its spec, and what
-// comes of it.
+// binding is a plan in its context: what the keys and the effects of a DAG depend on in addition to its spec, and the
+// results.
 type binding struct {
 	session  *schemas.Object   // nil while it cannot be used
 	agents   []*schemas.Object // as plan.agents
@@ -46,7 +46,7 @@ func bind(in In, p *plan, gens []int, inputs []string) *binding {
 	return b
 }
 
-// fits reports whether b was made of the same things.
+// fits reports whether b depends on the same values.
 func (b *binding) fits(want *binding, gens []int, inputs []string) bool {
 	return b.session == want.session && b.settings == want.settings && slices.Equal(b.agents, want.agents) &&
 		slices.Equal(b.gens, gens) && slices.Equal(b.inputs, inputs)
@@ -108,7 +108,7 @@ func (b *binding) task(p *plan, i int32) Command {
 	return t
 }
 
-// sessionSpec is the session's spec, or the defaults while it cannot be used: nothing starts then.
+// sessionSpec returns the usable spec of a session's entry, or nil.
 func (b *binding) sessionSpec() *schemas.SessionSpec {
 	if s := schemas.SpecAs[*schemas.SessionSpec](b.session); s != nil {
 		return s
@@ -153,7 +153,7 @@ func (b *binding) groupsOf(p *plan, name string, agent *schemas.AgentSpec) []Gro
 
 const engineerRole = "engineer"
 
-// newTask is what does not change from attempt to attempt. A node's process sees, beside what the runner sets: the
+// newTask is the part of a task that is the same for all attempts. A node's process sees, in addition to the variables of the runner: the
 // session's, the agent's and the node's environment, the later winning, and
 //
 //	RECONCILE_SESSION, RECONCILE_DAG, RECONCILE_NODE   where it belongs

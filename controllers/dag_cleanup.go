@@ -15,7 +15,7 @@ const verbCleanup = "cleanup"
 
 func (p *plan) cleansUp(i int32) bool { return slices.Contains(p.cleanup, i) }
 
-// hasEnded reports whether a node is in a state that it does not leave by itself.
+// hasEnded reports whether a node is in a final state.
 func hasEnded(s *schemas.NodeStatus) bool {
 	switch s.State {
 	case schemas.NodeSucceeded, schemas.NodeFailed, schemas.NodeSkipped, schemas.NodeCancelled:

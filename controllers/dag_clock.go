@@ -41,9 +41,9 @@ func (f *fold) clock() []schemas.Span {
 	return f.continued(known, unite(append(runs, waits...)), working, isOpen(h.pauses))
 }
 
-// StopClocks returns those of the given DAGs of which nothing is claimed and whose time limit runs, with that stopped: no
-// process is to go on with them now. The next decision goes on counting. What a run since the given time counted of a
-// DAG that it did not work on is dropped, so that it changes nothing of it.
+// StopClocks returns those of the given DAGs that have no claims and a running time limit, with the limit stopped: no
+// process continues with them now. The next decision starts it again. Time that a run since the given time counted for
+// a DAG that it did not work on is dropped, so that the DAG does not change.
 func StopClocks(t *state.Tree, now time.Time, dags []schemas.Ref, since time.Time, worked map[schemas.Ref]bool) []*state.Entry {
 	var out []*state.Entry
 	start, at := schemas.NewTime(since), schemas.NewTime(now)
@@ -72,7 +72,7 @@ func StopClocks(t *state.Tree, now time.Time, dags []schemas.Ref, since time.Tim
 	return out
 }
 
-// firstAfter is the first moment after the given one of which something tells, else now.
+// firstAfter is the first recorded moment after the given one, else now.
 func (f *fold) firstAfter(at schemas.Time, runs, waits []schemas.Span, times []schemas.Time) schemas.Time {
 	first := schemas.NewTime(f.Now)
 	sooner := func(t schemas.Time) {
@@ -89,8 +89,8 @@ func (f *fold) firstAfter(at schemas.Time, runs, waits []schemas.Span, times []s
 	return later(first, at)
 }
 
-// continued unites what was known, of which the last span is open, with what the records tell. Without a record, what was
-// open goes on while the DAG works, and else ends now where it was halted by something that has no time.
+// continued unites the known spans, the last of which is open, with the recorded ones. Without a record, the open span
+// continues while the DAG works, and otherwise ends now, if the cause of the halt has no time.
 func (f *fold) continued(known, told []schemas.Span, working, paused bool) []schemas.Span {
 	now := schemas.NewTime(f.Now)
 	if n := len(known); n > 0 {
@@ -145,8 +145,8 @@ func (f *fold) runSpans() []schemas.Span {
 type halts struct {
 	pauses []schemas.Span           // of the DAG or its session
 	holds  map[int32][]schemas.Span // of nodes: held, skipped or cancelled
-	// retried is when a node was last retried, and approvals are when it was approved since, but for those that let go
-	// what was held.
+	// retried is when a node was last retried, and approvals are those since then, except those that released a held
+	// node.
 	retried   map[int32]schemas.Time
 	approvals map[int32][]schemas.AppliedAction
 	times     []schemas.Time // of all actions
@@ -188,7 +188,7 @@ func (f *fold) sessionActions() []schemas.AppliedAction {
 			out = slices.Clone(st.Actions)
 		}
 	}
-	if s := slotsOf(f.World).seatOf(f.p.spec.Session); s != nil {
+	if s := slotsOf(f.World).slotOf(f.p.spec.Session); s != nil {
 		for _, a := range s.acts {
 			out = append(out, a.record(schemas.NewTime(f.Now)))
 		}
@@ -234,8 +234,8 @@ func end(set []schemas.Span, at schemas.Time) []schemas.Span {
 	return set
 }
 
-// waitSpans are the times from when nodes could start, since what they need had ended, to when they had ended, less those
-// in which they were halted or waited for an answer. What is no back-off and no wait for a place among these is a run.
+// waitSpans are the times from when nodes could start to when they ended, without those in which they were halted or
+// waited for an answer. They include runs, back-off and waits for a place.
 func (f *fold) waitSpans(h halts) []schemas.Span {
 	var out []schemas.Span
 	ends := make([]schemas.Time, len(f.next)) // zero: not ended
@@ -262,7 +262,7 @@ func (f *fold) waitSpans(h halts) []schemas.Span {
 	return out
 }
 
-// readyAt is when node i could start as far as its needs go; zero while one of them has not ended.
+// readyAt is when the needs of node i had ended; zero while one has not.
 func (f *fold) readyAt(i int32, ends []schemas.Time, h halts) schemas.Time {
 	ready := f.start
 	for _, to := range f.p.needs[i] {
@@ -288,7 +288,7 @@ func (f *fold) firstStart(i int32) schemas.Time {
 	return first
 }
 
-// endOf is when node i ended, as far as is known; zero while it has not.
+// endOf is when node i ended, if known; zero while it has not.
 func (f *fold) endOf(i int32, ready schemas.Time, h halts) schemas.Time {
 	s := &f.next[i]
 	switch s.State {

@@ -90,7 +90,7 @@ func digest(b []byte) string {
 	return string(out[:])
 }
 
-// runnerDigest digests how an agent is run; the time limit is no part of it.
+// runnerDigest digests how an agent is run, without the time limit.
 func runnerDigest(a *schemas.AgentSpec) string {
 	o := object{[]byte{'{'}}
 	if c := a.Runner.Command; c != nil {

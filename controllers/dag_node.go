@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// record is what claims and records tell of a node under its present key.
+// record has the claims and records of a node under its present key.
 type record struct {
 	claim    *state.Claim // the run that is under way or about to be
 	other    bool         // a run under a former key has not ended yet
@@ -24,7 +24,7 @@ type record struct {
 	pauses   bool         // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.
 	questions []*dagQuestion
-	// since is the earliest start that the status does not know of; zero when there is none.
+	// since is the earliest start that the status does not have; zero without one.
 	since schemas.Time
 }
 
@@ -103,7 +103,7 @@ func (r *record) take(run *schemas.Run, pauses bool) {
 	}
 }
 
-// remember makes up for records that were pruned: what the status says of the same key still holds.
+// remember compensates for pruned records: the status of the same key still holds.
 func (f *fold) remember(i int32, r *record) {
 	was := f.was[i]
 	if was.Key != f.b.keys[i] {
@@ -142,7 +142,7 @@ func (f *fold) judge(i int32) {
 	}
 }
 
-// facts fills in what is on record of the node's latest run.
+// facts copies the record of the node's latest run.
 func (f *fold) facts(i int32) {
 	r, was, s := &f.recs[i], f.was[i], &f.next[i]
 	*s = schemas.NodeStatus{Key: f.b.keys[i], Generation: f.gens[i], Inputs: f.b.inputs[i], Verb: f.verbs[i],
@@ -232,7 +232,7 @@ func met(s *schemas.NodeStatus) bool {
 		s.State == schemas.NodeSkipped && (s.Reason == ReasonWhenFalse || s.Reason == ReasonSkippedByAction)
 }
 
-// needsMet reports whether the node may start as far as its needs go; if not, it has set the state.
+// needsMet reports whether the needs of the node let it start; if not, it has set the state.
 func (f *fold) needsMet(i int32) bool {
 	if f.p.cleansUp(i) {
 		return f.cleanupMet(i)

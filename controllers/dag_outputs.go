@@ -14,9 +14,9 @@ import (
 // that alone, but that the local cache gives back what it has. Only where a node that has to run needs the outputs, they
 // are restored from git, where they are kept, or the node that made them runs again under the same key.
 
-// bringBack looks for missing outputs that the nodes need which are about to start, or that were asked for. A node waits
-// while outputs that it needs are restored. Where outputs cannot be restored, the node that made them is marked to run
-// again; then it reports true, and all nodes are to be judged again.
+// bringBack looks for missing outputs that nodes need which are about to start, or that were requested. A node waits
+// while outputs that it needs are restored. If outputs cannot be restored, the node that made them is marked to run
+// again; then it returns true, and all nodes must be judged again.
 func (f *fold) bringBack() bool {
 	f.restores = nil
 	if len(f.Missing) == 0 {
@@ -38,7 +38,7 @@ func (f *fold) bringBack() bool {
 		}
 	}
 	if !again {
-		f.tidyUp()
+		f.restoreCached()
 	}
 	return again
 }
@@ -132,9 +132,9 @@ func (f *fold) restore(i int32) (r Restore, ok bool) {
 	return r, ok
 }
 
-// tidyUp adds what the local cache can give back although nobody needs it now, once nothing of the DAG runs or is about
+// restoreCached adds what the local cache can give back although nobody needs it now, once nothing of the DAG runs or is about
 // to: what runs may be removing files on purpose.
-func (f *fold) tidyUp() {
+func (f *fold) restoreCached() {
 	for i := range f.next {
 		if f.want[i] || f.recs[i].running() || f.recs[i].other {
 			return

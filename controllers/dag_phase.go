@@ -62,7 +62,7 @@ func first(have int, i int32) int {
 	return int(i)
 }
 
-// judgement finds the DAG's phase.
+// judgement is the result of a decision about an object as a whole.
 func (f *fold) judgement(n nodeCounts) judgement {
 	switch {
 	case n.running+n.queued+n.pending+n.blocked == 0:

@@ -100,7 +100,7 @@ func (d *deriver) asks(e *state.Entry) {
 			continue
 		}
 		spec := askSpec(e, r, issueOf(d.tree, e))
-		if d.w.matters.takes(e.Name, r) == nil && d.w.scopeOf(spec.From).Check(spec) == nil {
+		if d.w.index.takes(e.Name, r) == nil && d.w.scopeOf(spec.From).Check(spec) == nil {
 			d.add(schemas.ClarificationRequestKind, runSpecName(e.Name, r), spec)
 		}
 	}
@@ -144,7 +144,7 @@ func (d *deriver) imports(l *state.Ledger) {
 
 // importable reports whether a question of another program can be a request here.
 func (d *deriver) importable(c *schemas.Clarification) bool {
-	if d.w.matters.withID(c.ID) != nil || c.From == c.To {
+	if d.w.index.withID(c.ID) != nil || c.From == c.To {
 		return false
 	}
 	for _, name := range []string{c.From, c.To} {
@@ -219,7 +219,7 @@ func LedgersUnder(t *state.Tree, owner schemas.Ref, node string) []int {
 		return nil
 	}
 	var out []int
-	x := matterIndex{tree: t}
+	x := clarificationIndex{tree: t}
 	for _, q := range x.questionsOf(owner.Name) {
 		if q.node == node {
 			out = append(out, q.spec.Issue)

@@ -141,7 +141,7 @@ func artifactsOf(q *schemas.ClarificationRequestSpec) []string {
 	return slices.Compact(out)
 }
 
-// lastTurn is the latest turn of a type; nil if there is none.
+// lastTurn returns the latest turn of a type, or nil.
 func lastTurn(st *schemas.ClarificationRequestStatus, typ string) *schemas.ThreadEntry {
 	for i := range slices.Backward(st.Thread) {
 		if st.Thread[i].Type == typ {
@@ -151,8 +151,8 @@ func lastTurn(st *schemas.ClarificationRequestStatus, typ string) *schemas.Threa
 	return nil
 }
 
-// resolutionText tells what was asked and what came of it, in at most contentLimit characters: of a long matter the
-// question is shortened first.
+// resolutionText has the question, the answer and the resolution, in at most contentLimit characters. A long question
+// is shortened first.
 func resolutionText(q *schemas.ClarificationRequestSpec, id string, answer, end *schemas.ThreadEntry) string {
 	head := fmt.Sprintf("%s, %s", id, strings.TrimSpace(q.Topic))
 	var said []string

@@ -45,7 +45,7 @@ func (e *Effect) Command() *Command {
 	return c
 }
 
-// OutputPaths are those of the task; nil if there is no task.
+// OutputPaths are those of the task; nil without a task.
 func (e *Effect) OutputPaths() []string {
 	if e.Task == nil {
 		return nil
@@ -94,8 +94,8 @@ type Command struct {
 	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.
 	Artifacts   []string `json:",omitempty"`
 	StdinFormat string   `json:",omitempty"`
-	// Recall says what an agent is to be reminded of at the start, and learns for at the end; nil: there is no memory. What
-	// comes of it is no part of any key.
+	// Recall is the subject for which an agent gets memories at the start and records some at the end; nil without a memory.
+	// Its results are not part of any key.
 	Recall *Recall `json:",omitempty"`
 }
 

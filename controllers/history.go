@@ -7,26 +7,26 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// chronicle gathers history entries. The outcome is the newest HistoryLimit of the union of what was remembered and
-// what the records tell, so it does not matter in how many turns the records came in, nor that old ones are pruned.
-type chronicle struct {
+// historyBuilder collects history entries. The result is the newest HistoryLimit of the union of the old entries and
+// those of the records, so it does not depend on the number of turns, nor on pruning.
+type historyBuilder struct {
 	old   []schemas.HistoryEntry
 	fresh []schemas.HistoryEntry
 }
 
 // admits reports whether an entry of that time could be among the newest.
-func (c *chronicle) admits(at schemas.Time) bool {
+func (c *historyBuilder) admits(at schemas.Time) bool {
 	return len(c.old) < schemas.HistoryLimit || !at.Before(c.old[0].At.Time)
 }
 
-func (c *chronicle) add(at schemas.Time, reason, message string) {
+func (c *historyBuilder) add(at schemas.Time, reason, message string) {
 	if c.admits(at) {
 		c.fresh = append(c.fresh, schemas.HistoryEntry{At: at, Reason: reason, Message: message})
 	}
 }
 
 // entries returns the history. It returns the old slice itself where nothing is new.
-func (c *chronicle) entries() []schemas.HistoryEntry {
+func (c *historyBuilder) entries() []schemas.HistoryEntry {
 	if !slices.ContainsFunc(c.fresh, func(e schemas.HistoryEntry) bool { return !slices.Contains(c.old, e) }) {
 		if c.old == nil {
 			return []schemas.HistoryEntry{}

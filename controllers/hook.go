@@ -11,8 +11,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// HookNode stands for the node in the records that hooks leave: an agent took up work outside of reconcile, or ended
-// it.
+// HookNode is the node name in the records of hooks: an agent started or ended work outside of reconcile.
 const HookNode = "hook"
 
 // NewHook makes the next hook record of an agent, as of now: outcome is OutcomeStarted or OutcomeDone, issue is 0 where
@@ -54,8 +53,8 @@ func hooksOf(agent *state.Entry) []*schemas.Run {
 	return out
 }
 
-// LastHook is the latest hook record of an agent; nil when there is none. The agent is at work on its issue while the
-// outcome is OutcomeStarted.
+// LastHook returns the latest hook record of an agent, or nil. The agent works on its issue while the outcome is
+// OutcomeStarted.
 func LastHook(agent *state.Entry) *schemas.Run {
 	all := hooksOf(agent)
 	if len(all) == 0 {
@@ -70,17 +69,17 @@ func HooksInForce(agent *state.Entry) []*schemas.Run { return state.Unended(hook
 // Brief is what an agent must know when it takes up an issue, or ends its work on it. Each list is in the order of the
 // ledgers.
 type Brief struct {
-	// Blocked are the agent's own blocking questions about the issue that nobody has settled: it cannot go on.
+	// Blocked are the agent's own blocking questions about the issue that are not settled: it cannot continue.
 	Blocked []schemas.Clarification `json:"blocked"`
 	// Answered are its questions about the issue that were answered, or resolved since.
 	Answered []schemas.Clarification `json:"answered"`
 	// Asked are the questions, about whatever issue, that wait for its answer.
 	Asked []schemas.Clarification `json:"asked"`
-	// Abandoned are its questions that nobody waits for any more, since it took up this work.
+	// Abandoned are the questions that it gave up when it started this work.
 	Abandoned []schemas.Clarification `json:"abandoned,omitempty"`
 }
 
-// AboutIssue is what the tree says of an issue: the titles and descriptions of its sessions.
+// AboutIssue returns the titles and descriptions of the sessions of an issue.
 func AboutIssue(t *state.Tree, issue int) string {
 	var texts []string
 	for _, e := range t.Entries(schemas.SessionKind.Name) {
@@ -113,8 +112,8 @@ func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time, left [
 	return b
 }
 
-// LeftBehind lists the questions that an agent gives up when it takes up work on an issue: those about other issues that it
-// asked outside of DAGs and that nobody has answered.
+// LeftBehind lists the questions that an agent gives up when it starts work on an issue: the unanswered ones about
+// other issues that it asked outside of DAGs.
 func LeftBehind(t *state.Tree, agent string, issue int) []schemas.Clarification {
 	var out []schemas.Clarification
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
@@ -129,7 +128,7 @@ func LeftBehind(t *state.Tree, agent string, issue int) []schemas.Clarification 
 	return out
 }
 
-// gaveUp keeps of the questions that were left behind those that nobody has answered meanwhile.
+// gaveUp keeps the questions that are still unanswered.
 func gaveUp(t *state.Tree, left []schemas.Clarification) []schemas.Clarification {
 	return slices.DeleteFunc(left, func(c schemas.Clarification) bool {
 		phase := requestStatusOf(t.Entry(requestRef(c.Request))).Phase
@@ -147,7 +146,7 @@ func (b *Brief) own(c schemas.Clarification, since schemas.Time) {
 	}
 }
 
-// BlockedLine is what stands beside work that the clarification blocks (agentx-prd US-3.2).
+// BlockedLine is the label of work that the clarification blocks (agentx-prd US-3.2).
 func BlockedLine(c *schemas.Clarification) string {
 	if c.Status == schemas.ClarificationEscalated {
 		return fmt.Sprintf("BLOCKED: Clarification %s escalated, waits for a human", c.ID)

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/vectors/project"
 )
 
-// Kinds is the table of kinds. A new kind is a row here, a file in schemas and a file beside this one.
+// Kinds is the table of kinds. A new kind is a row here, a file in schemas and a file of this package.
 var Kinds = Table{
 	{Kind: schemas.SessionKind, Decide: decideSession, Columns: sessionColumns, Details: sessionDetails,
 		Foretold: true, Affects: sessionAffects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true, KeepSpec: true, Mirror: &mirror.Session,
@@ -43,7 +43,7 @@ var Kinds = Table{
 // Table is a table of kinds.
 type Table []Kind
 
-// Schemas returns the schema half of the table, for whoever decodes. Each kind carries its row.
+// Schemas returns the schema half of the table, for decoders. Each kind carries its row.
 func (t Table) Schemas() schemas.Kinds {
 	kinds := make(schemas.Kinds, len(t))
 	for i := range t {
@@ -100,7 +100,7 @@ func (t Table) Row(kind string) *Kind {
 	return nil
 }
 
-// Details are those of the kind of an object.
+// Details are those of the kind of e.
 func (t Table) Details(e *state.Entry) []Column {
 	if k := t.Row(e.Kind); k != nil {
 		return k.Details
@@ -108,7 +108,7 @@ func (t Table) Details(e *state.Entry) []Column {
 	return nil
 }
 
-// responsible is the row of a kind, or the one that has it among its sources; nil if there is none.
+// responsible returns the row of a kind, or the row that lists it among its sources, or nil.
 func (t Table) responsible(kind string) *Kind {
 	for i := range t {
 		if t[i].Name == kind || slices.Contains(t[i].Sources, kind) {

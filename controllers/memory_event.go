@@ -32,8 +32,8 @@ type Remembered struct {
 	Timestamp      int64    `json:"timestamp"` // milliseconds since 1970
 }
 
-// NewMemoryEvent tells that observations were stored, or recalled: typ is MemoryStored or MemoryRecalled. tokens are
-// those of what was stored, or of the section that the agent was given.
+// NewMemoryEvent reports that observations were stored or recalled: typ is MemoryStored or MemoryRecalled. tokens
+// counts the stored observations, or the section that the agent received.
 func NewMemoryEvent(typ, agent string, issue int, ids []string, tokens int, at time.Time) Event {
 	e := Event{Time: schemas.NewTime(at), Ref: agentRef(agent), Reason: wasStored}
 	what := "stored for"

@@ -2,8 +2,8 @@ package controllers
 
 import "reconcile.dev/reconcile/schemas"
 
-// decideObservation tells what is wrong with an observation, if anything: that it cannot be read, or that it was edited
-// after the memory had taken it in (decision 5).
+// decideObservation reports an observation that cannot be read, or that was edited after the memory had imported it
+// (decision 5).
 func decideObservation(in In) Out {
 	switch {
 	case in.Gone():
@@ -21,8 +21,8 @@ func decideObservation(in In) Out {
 	return Out{Status: st}
 }
 
-// acceptedDigest is the digest of the spec that the memory took in; "" if that is not known. Where nobody has looked
-// into the memory, the status has it of one that was found edited.
+// acceptedDigest is the digest of the spec that the memory imported; "" if unknown. If the memory was not read, the
+// status has the digest of an observation that was edited.
 func acceptedDigest(in In) string {
 	if in.Accepted != "" || !in.HasStatus() {
 		return in.Accepted

@@ -14,7 +14,7 @@ type Origin int
 const (
 	// OriginUser is a file that a user wrote, and commits.
 	OriginUser Origin = iota
-	// OriginRecord is a file that the program made of what came in by another way: a comment, a ledger, the record of a run.
+	// OriginRecord is a file that the program wrote from another input: a comment, a ledger, the record of a run.
 	OriginRecord
 	// OriginMemory is as OriginRecord. It is committed together with the memory, which follows from it.
 	OriginMemory
@@ -62,7 +62,7 @@ func requestOrigin(*state.Tree) func(*state.Entry) Origin {
 
 // replyOrigin: a comment, or a command, once the question has accepted or refused the reply.
 func replyOrigin(t *state.Tree) func(*state.Entry) Origin {
-	index := &matterIndex{tree: t}
+	index := &clarificationIndex{tree: t}
 	return func(e *state.Entry) Origin {
 		if FromComment(e.Object) {
 			return OriginRecord
@@ -104,13 +104,13 @@ func observationOrigin(*state.Tree) func(*state.Entry) Origin {
 	}
 }
 
-// What begins the names of specs that are made of comments, and the names of those who wrote the comments.
+// Prefixes of the names of specs from comments, and of the names of the authors of comments.
 const (
 	CommentSpecPrefix   = "gh-"
 	CommentAuthorPrefix = "github:"
 )
 
-// FromComment reports whether a reply or an action was made of a comment.
+// FromComment reports whether a reply or an action comes from a comment.
 func FromComment(o *schemas.Object) bool {
 	if !strings.HasPrefix(o.Name, CommentSpecPrefix) {
 		return false

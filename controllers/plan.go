@@ -27,9 +27,9 @@ type Step struct {
 	Why  string
 }
 
-// Plan tells what a run over the tree would do, without doing it. What commands would leave behind is not known, so
-// nodes behind others are listed as if these succeeded. What no run would start as things stand is not listed: nodes
-// of a session or DAG that lets nothing start, and nodes behind one that is blocked; [Why] tells of them.
+// Plan lists what a run over the tree would do. The results of commands are unknown, so nodes after others are listed
+// as if those succeeded. Work that no run can start now is not listed: nodes of a paused session or DAG, and nodes
+// after a blocked one; [Why] explains them.
 func Plan(t *state.Tree, now time.Time) []Step {
 	d := Settle(t, now, nil)
 	var steps []Step
@@ -163,8 +163,8 @@ func letsNothingStart(nodes map[string]schemas.NodeStatus) bool {
 	return false
 }
 
-// keepsWaiting reports whether no run starts the node as things stand: it is blocked, or pending in what is shut, or
-// behind a node in waits.
+// keepsWaiting reports whether no run can start the node now: it is blocked, or pending in a paused DAG, or after a
+// node in waits.
 func keepsWaiting(n *schemas.Node, s schemas.NodeStatus, shut bool, waits map[string]bool) bool {
 	switch s.State {
 	case schemas.NodeBlocked:
@@ -175,7 +175,7 @@ func keepsWaiting(n *schemas.Node, s schemas.NodeStatus, shut bool, waits map[st
 	return false
 }
 
-// whyRun says why a node has to run: what of its key differs from the one that it had, or what it waits for.
+// whyRun explains why a node has to run: which part of its key changed, or which node runs first.
 func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeStatus, runs map[string]bool,
 	now map[string]schemas.NodeStatus, retries int) string {
 	old, known := was[n.Name]

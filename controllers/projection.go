@@ -10,15 +10,14 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// ErrNoAgentStatus is what FoldAgentStatus says of a file that is none.
+// ErrNoAgentStatus means that the file is not a JSON object of agents.
 var ErrNoAgentStatus = errors.New("agent-status.json is not a JSON object of agents")
 
-// FoldAgentStatus brings state/agent-status.json (agentx-spec 4.3) up to date: old is the file as it stands, nil when
-// there is none. Entries of agents that the tree does not know, and fields that the format does not name, are kept as
-// they are. Agents that are gone but still have a status file of ours in the tree are dropped, and so are those named
-// in removed, whose status file goes away with this turn.
+// FoldAgentStatus updates state/agent-status.json (agentx-spec 4.3): old is the present file, or nil. It keeps the
+// entries of agents that the tree does not know, and unknown fields. It drops agents that are gone and still have a
+// status file of ours in the tree, and those in removed, whose status file is removed in this turn.
 //
-// It is ErrNoAgentStatus when old is not a JSON object: what cannot be read is not replaced.
+// It returns ErrNoAgentStatus if old is not a JSON object: an unreadable file is not replaced.
 func FoldAgentStatus(old []byte, t *state.Tree, removed ...string) ([]byte, error) {
 	file := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(old)) > 0 {

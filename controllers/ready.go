@@ -24,9 +24,9 @@ type Item struct {
 	Issue    int              `json:"issue,omitempty"`
 	// Agent is who can do it; empty for what any person can, or what reconcile runs.
 	Agent string `json:"agent,omitempty"`
-	// Task says in a line what is to be done.
+	// Task describes the work in a line.
 	Task string `json:"task"`
-	// Clarification is the id of the question that is to be answered, or that blocks.
+	// Clarification is the id of the question that needs an answer, or that blocks.
 	Clarification string `json:"clarification,omitempty"`
 	// Reason is a word that says why it stands as it does, Message a sentence.
 	Reason  string `json:"reason"`
@@ -57,8 +57,8 @@ const (
 	ItemBlocked = "blocked" // a question must be answered first
 )
 
-// Free reports whether agent can take the item: it is ready, nobody has it, and it is the agent's or any person's.
-// human tells whether the agent is a person.
+// Free reports whether agent can take the item: it is ready, unclaimed, and assigned to the agent or to any person.
+// human is set if the agent is a person.
 func (i *Item) Free(agent string, human bool) bool {
 	return i.State == ItemReady && i.Claim == nil && (i.Agent == agent || i.Agent == "" && human)
 }
@@ -99,7 +99,7 @@ type board struct {
 	served    map[int]*state.Entry // the most urgent session of each issue; nil until asked for
 }
 
-// nodes adds the nodes of a DAG that wait for somebody, for a place or for an answer.
+// nodes adds the nodes of a DAG that wait for a person, a slot or an answer.
 func (b *board) nodes(e *state.Entry) {
 	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok || !anyNodeWaits(st) {
@@ -137,7 +137,7 @@ func anyNodeWaits(st *schemas.DAGStatus) bool {
 	return false
 }
 
-// itemState is "" for a node that is no item: it is done, runs, or waits for other nodes or for an approval.
+// itemState is "" for a node that is not an item: it is done, runs, or waits for other nodes or for an approval.
 func itemState(s schemas.NodeStatus) string {
 	switch {
 	case s.State == schemas.NodeQueued:
@@ -252,7 +252,7 @@ func (b *board) sessionFor(q *openQuestion) (string, schemas.Priority) {
 	return "", schemas.Normal
 }
 
-// serving is the most urgent session of an issue, by priority and name; nil when there is none.
+// serving returns the most urgent session of an issue, by priority and name, or nil.
 func (b *board) serving(issue int) *state.Entry {
 	if b.served == nil {
 		b.served = map[int]*state.Entry{}
@@ -275,8 +275,8 @@ type effort struct {
 	issue int
 }
 
-// block marks what questions that no node asked keep from being done: the tasks of the one who asks on that issue, or,
-// where there are none, the agent's work on it as an item of its own. Of several questions the first one is named.
+// block marks the work that is blocked by questions of agents outside of DAGs: the tasks of the asking agent on that issue, or
+// without tasks, the agent's work on it as an item of its own. Of several questions the first one is named.
 func (b *board) block() {
 	tasks := map[effort][]int{}
 	for i, it := range b.items {

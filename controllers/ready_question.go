@@ -21,8 +21,8 @@ type openQuestion struct {
 // nodeName is the name of a node with that of its DAG.
 type nodeName struct{ dag, node string }
 
-// openQuestions lists the clarifications that are neither resolved nor abandoned, by their age and id: those of our
-// requests, as their statuses have them, and what only the ledgers tell of, written by other programs.
+// openQuestions lists the clarifications that are neither resolved nor abandoned, by age and id: those of our requests,
+// from their statuses, and those that other programs wrote into ledgers.
 func openQuestions(t *state.Tree) []openQuestion {
 	var out []openQuestion
 	known := map[string]bool{}
@@ -55,8 +55,8 @@ func openQuestions(t *state.Tree) []openQuestion {
 	return out
 }
 
-// Orphaned reports whether the request of a ledger's record is not in the tree any more, or its name is that of another
-// question now: the record stays as it is, and nobody waits for it.
+// Orphaned reports whether the request of a ledger's record is missing from the tree, or its name belongs to another
+// question now. The record stays, and blocks nothing.
 func Orphaned(t *state.Tree, c *schemas.Clarification) bool {
 	if c.Request == "" {
 		return false // another program wrote it
@@ -95,7 +95,7 @@ func (q *openQuestion) blockedReason() string {
 	return ReasonWaitsForAnswer
 }
 
-// condition is what the request's status says of it as a whole; nil for a record of another program.
+// condition returns the Ready condition of the request; nil for a record of another program.
 func (q *openQuestion) condition() *schemas.Condition {
 	if q.entry == nil || !q.entry.HasStatus() {
 		return nil

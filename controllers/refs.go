@@ -13,7 +13,7 @@ func dagRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.DAGKind.
 
 func agentRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.AgentKind.Name, Name: name} }
 
-// sessionSpec returns the spec of a session's entry; nil when there is none that can be used.
+// sessionSpec returns the usable spec of a session's entry, or nil.
 func sessionSpec(e *state.Entry) *schemas.SessionSpec {
 	if e == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// decideReply tells what is wrong with a reply, if anything. The taking is done by the request that it is to.
+// decideReply reports a reply that cannot be read, was refused, or was edited. Its request accepts it.
 func decideReply(in In) Out {
 	switch {
 	case in.Gone():
@@ -26,11 +26,11 @@ func decideReply(in In) Out {
 	return Out{Status: st}
 }
 
-// judgeReply says what is wrong with a reply, and with which of its texts.
+// judgeReply reports a problem of a reply, and the digest of the text with the problem.
 func (w *requests) judgeReply(e *state.Entry) (j judgement, digest string, wrong bool) {
 	digest = e.Object.Digest
-	to := w.matters.request(replySpec(e).Clarification)
-	if by := w.matters.takerOf(e.Name); by != "" {
+	to := w.index.request(replySpec(e).Clarification)
+	if by := w.index.takerOf(e.Name); by != "" {
 		to = w.tree.Entry(requestRef(by))
 	}
 	if to == nil {

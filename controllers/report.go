@@ -18,7 +18,7 @@ const (
 	Broken                         // reconcile itself could not do its part, for Err; there is no record
 )
 
-// Report is what whoever performs an effect says of it.
+// Report is the notice of a performer about an effect.
 type Report struct {
 	Kind ReportKind
 	Key  string

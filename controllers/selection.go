@@ -47,7 +47,7 @@ func askingNode(e *state.Entry, _ string) (dag, node string) {
 	return dag, node
 }
 
-// needed tells of the DAG's nodes whether they were asked for, or are needed by one that was.
+// needed returns whether a node of the DAG is selected, or needed by a selected one.
 func (s *Selection) needed(t *state.Tree) func(node string) bool {
 	if len(s.Nodes) == 0 {
 		return func(string) bool { return true }
@@ -78,7 +78,7 @@ func (s *Selection) needed(t *state.Tree) func(node string) bool {
 	}
 }
 
-// Works reports whether something selected of an object runs or is to, be it after a while.
+// Works reports whether a selected part of an object runs or will run, possibly after a delay.
 func (s *Selection) Works(t *state.Tree, ref schemas.Ref) bool {
 	e := t.Entry(ref)
 	if s == nil || e == nil {
@@ -124,7 +124,7 @@ func (s *Selection) Entries(t *state.Tree) iter.Seq[*state.Entry] {
 	}
 }
 
-// Active are the Entries that are not dormant, where the selection is everything: what is dormant is ready.
+// Active are the Entries without dormant ones, if everything is selected: dormant objects are ready.
 func (s *Selection) Active(t *state.Tree) iter.Seq[*state.Entry] {
 	if s != nil {
 		return s.Entries(t)

@@ -19,13 +19,13 @@ func decideSession(in In) Out {
 		old = new(schemas.SessionStatus)
 	}
 	st := &schemas.SessionStatus{Common: old.Common, Hold: old.Hold, Actions: kept(in.Tree, old.Actions)}
-	past := chronicle{old: old.History}
+	past := historyBuilder{old: old.History}
 	sum := tally(in, st, &past)
 	if in.Broken() {
 		brokenJudgement(in, old.Phase).settle(&st.Common, old.ObservedDigest, in.Now)
 		return Out{Status: st}
 	}
-	s := slotsOf(in.World).seatOf(in.Name)
+	s := slotsOf(in.World).slotOf(in.Name)
 	st.Hold = s.hold
 	for _, a := range s.acts {
 		done := a.record(schemas.NewTime(in.Now))
@@ -59,7 +59,7 @@ func (s *summary) failedAt(w *World) (at schemas.Time) {
 }
 
 // tally adds up the DAGs of the session into its status.
-func tally(in In, st *schemas.SessionStatus, past *chronicle) *summary {
+func tally(in In, st *schemas.SessionStatus, past *historyBuilder) *summary {
 	sum := &summary{dagSum: slotsOf(in.World).dagSum(in.Name)}
 	sum.done, sum.live = sum.phases[schemas.DAGSucceeded]+sum.phases[schemas.DAGCancelled], len(sum.active)
 	st.Progress, st.Running = sum.progress, sum.running
@@ -88,7 +88,7 @@ func tally(in In, st *schemas.SessionStatus, past *chronicle) *summary {
 
 // judgeSession finds the phase. A session ends Completed only when that is asked for; it is Failed while a DAG of it is
 // and nothing of it runs or waits (decision 7).
-func (w *slots) judgeSession(s *seat, sum *summary, phase string) judgement {
+func (w *slots) judgeSession(s *slot, sum *summary, phase string) judgement {
 	switch s.reason {
 	case ReasonInvalidTransition:
 		return judgement{phase: phase, class: invalid, reason: s.reason, message: s.message}
@@ -115,8 +115,8 @@ func waitingPhase(phase string) string {
 	return schemas.SessionPaused
 }
 
-func (w *slots) judgeActive(s *seat, sum *summary, phase string) judgement {
-	complete := s.wish == schemas.SessionCompleted
+func (w *slots) judgeActive(s *slot, sum *summary, phase string) judgement {
+	complete := s.desired == schemas.SessionCompleted
 	switch {
 	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags && len(sum.invalid) == 0):
 		return judgement{phase: schemas.SessionCompleted, class: ready, reason: ReasonCompleted, message: completedMessage}

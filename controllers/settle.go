@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Decision is what was decided over a tree.
+// Decision is the result of deciding over a tree.
 type Decision struct {
 	// Tree has the new statuses.
 	Tree *state.Tree
@@ -22,9 +22,9 @@ type Decision struct {
 	Removed []*state.Entry
 }
 
-// Decider decides over the trees of a run, one after the other. What it added up over one tree it keeps for the next, and
-// adds up anew only what differs: what it decides never depends on that. Its zero value decides over any tree. It belongs to
-// one goroutine.
+// Decider decides over the trees of a run, one after the other. It keeps sums from one tree for the next and updates
+// only what differs; its decisions never depend on that. Its zero value decides over any tree. It belongs to one
+// goroutine.
 type Decider struct {
 	// Only is what the run was asked for; nil: everything. Where nodes were asked for, the missing outputs of these nodes and
 	// of all that they need are brought back.
@@ -41,13 +41,13 @@ func Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done
 // Settle decides until nothing changes any more. dirty are the objects that changed since the last decision over this
 // tree; what they affect is decided too. With nil everything is decided, which is what a change of the settings needs.
 //
-// One round decides every object once. Three things can make another round necessary. The places of sessions (seats)
+// One round decides every object once. Three things can make another round necessary. The slots of sessions
 // depend on which sessions are completed, which is known after a round; a session is completed at most once in a Settle.
 // A clarification that gets its number may have replies that call it by that; it gets one once. A node whose key moves
 // leaves its question behind; keys depend on no question, so they move in the first round. So the number of rounds is
 // bounded by the number of sessions and a constant.
 //
-// told, if there is one, is told of every object that is decided how many there are in its round, and how many were.
+// told, if there is one, is called for every decision with the number of objects of the round, and of those decided.
 func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
 	s := &settler{table: TableOf(t), now: now, only: d.Only, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
 		noted: map[string]bool{}, told: told}
@@ -134,7 +134,7 @@ func (s *settler) round() bool {
 	return s.work == nil || len(s.work) > 0
 }
 
-// decide decides what is to be decided and returns the entries whose status changed.
+// decide decides the objects of the worklist and returns the entries whose status changed.
 func (s *settler) decide(w *World) []*state.Entry {
 	var changed []*state.Entry
 	done, total := 0, len(s.work)
@@ -171,7 +171,7 @@ func (s *settler) decide(w *World) []*state.Entry {
 	return changed
 }
 
-// pending lists what is to be decided of a kind, sorted by name.
+// pending lists the objects of a kind that must be decided, sorted by name.
 func (s *settler) pending(kind string) []*state.Entry {
 	if s.work == nil {
 		return s.tree.Entries(kind)

@@ -24,11 +24,11 @@ type Thread struct {
 	Escalation *schemas.Escalation `json:"escalation,omitempty"`
 	// Summary is the thread in one or two sentences, once it is resolved.
 	Summary string `json:"summary,omitempty"`
-	// Why says what is wrong with a question that is stale, stuck, or not accepted.
+	// Why explains why a question is stale, stuck, or not accepted.
 	Why string `json:"why,omitempty"`
-	// Human says that a person answers: nothing is routed by itself.
+	// Human is set if a person answers: the question is not routed automatically.
 	Human bool `json:"-"`
-	// Entry is the request; nil for what another program wrote into a ledger.
+	// Entry is the request; nil for a record that another program wrote into a ledger.
 	Entry *state.Entry `json:"-"`
 }
 
@@ -176,7 +176,7 @@ func recordedThread(t *state.Tree, issue int, c *schemas.Clarification) Thread {
 	return m
 }
 
-// turnSource is where a turn of a ledger came from, as the status of the request has it.
+// turnSource is the source of a turn of a ledger, from the status of the request.
 func turnSource(thread []schemas.ThreadEntry, turn schemas.ClarificationTurn) string {
 	for i := range thread {
 		if thread[i].ClarificationTurn == turn {
@@ -206,8 +206,8 @@ func RequestedThread(t *state.Tree, e *state.Entry) Thread {
 	return m
 }
 
-// Troubled picks the threads that are overdue, go in circles or wait for each other, with the reason; what was escalated for
-// that counts until it is resolved.
+// Troubled selects the threads that are overdue, go in circles or wait for each other, with the reason. A thread that
+// was escalated for one of these counts until it is resolved.
 func Troubled(t *state.Tree, threads []Thread, now time.Time) []Thread {
 	records := make([]schemas.Clarification, len(threads))
 	for i := range threads {

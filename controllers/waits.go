@@ -12,7 +12,7 @@ import (
 type Wait struct {
 	// What waits: dag/checks/review or CLR-42-001.
 	What string `json:"what"`
-	// Who is the person; empty for anybody.
+	// Who names the person; empty for anyone.
 	Who string `json:"who,omitempty"`
 	// Task is what the person is to do, in a line.
 	Task string `json:"task"`
@@ -64,7 +64,7 @@ func (s *Selection) Waits(t *state.Tree) []Wait {
 	return out
 }
 
-// contactOf is how to reach the person who is an agent.
+// contactOf is the contact of an agent that is a person.
 func contactOf(t *state.Tree, agent string) string {
 	if e := t.Entry(agentRef(agent)); e != nil {
 		spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)

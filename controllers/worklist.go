@@ -40,7 +40,8 @@ func (w Worklist) Add(ref schemas.Ref) {
 	}
 }
 
-// AddWithReaders adds one object, and what depends on it or is affected by it. It does nothing for what is on the list.
+// AddWithReaders adds one object, its dependents and the objects that it affects. It does nothing for an object that is
+// on the list.
 func (w Worklist) AddWithReaders(ref schemas.Ref) {
 	if !w.Has(ref) && w.s.tree.Entry(ref) != nil {
 		w.s.work[ref] = true

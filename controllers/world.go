@@ -21,7 +21,7 @@ type World struct {
 	table Table
 	only  *Selection
 	asks  func(owner schemas.Ref, node string) bool // nil until it is needed
-	// work is what is being decided; nil means everything. The statuses of other objects are taken from the tree.
+	// work are the objects that are decided; nil means everything. The statuses of other objects are taken from the tree.
 	work map[schemas.Ref]bool
 	outs map[schemas.Ref]Out
 	tell func() // called at every decision; may be nil
@@ -30,7 +30,7 @@ type World struct {
 // Values holds at most one value of each type. The zero Values is empty.
 type Values struct{ byType map[reflect.Type]any }
 
-// Shared returns the value of type T in v. make makes it when there is none.
+// Shared returns the value of type T in v. If it does not exist yet, make makes it.
 func Shared[T any](v *Values, make func() *T) *T {
 	key := reflect.TypeFor[T]()
 	if is, ok := v.byType[key].(*T); ok {
@@ -121,7 +121,7 @@ func (w *World) Status(e *state.Entry) schemas.Status {
 	return e.Status()
 }
 
-// Brief is Status in brief; nil if there is no status.
+// Brief is Status in brief, or nil.
 func (w *World) Brief(e *state.Entry) *schemas.Brief {
 	if w.Decides(e.Ref) {
 		st := w.decide(e).Status

@@ -37,7 +37,7 @@ func (w *requests) lost(e *state.Entry, spec *schemas.ClarificationRequestSpec, 
 
 // twin returns the first request by name that has the number, if that is another one.
 func (w *requests) twin(e *state.Entry, id string) *state.Entry {
-	first := w.matters.withID(id)
+	first := w.index.withID(id)
 	if first == nil || first.Name == e.Name || requestSpec(first) == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (w *requests) twin(e *state.Entry, id string) *state.Entry {
 // program, gave it. The others follow by name: each issue counts on from the highest number that there is.
 func (w *requests) giveNumbers() {
 	w.numbers = map[string]string{}
-	w.matters.number()
+	w.index.number()
 	last := map[int]int{}
 	var rest []*state.Entry
 	for _, e := range w.tree.Entries(schemas.ClarificationRequestKind.Name) {
@@ -84,7 +84,7 @@ func (w *requests) count(last map[int]int, issue int) {
 	if _, ok := last[issue]; ok {
 		return
 	}
-	last[issue] = w.matters.last[issue]
+	last[issue] = w.index.last[issue]
 	if l := w.tree.Ledger(issue); l != nil {
 		last[issue] = max(last[issue], l.Last)
 	}
@@ -117,7 +117,7 @@ func (w *requests) free(id string, e *state.Entry) bool {
 			return false
 		}
 	}
-	by := w.matters.withID(id)
+	by := w.index.withID(id)
 	return by == nil || by.Name == e.Name
 }
 
@@ -128,15 +128,15 @@ func recordedAs(l *state.Ledger, name string, spec *schemas.ClarificationRequest
 		return ""
 	}
 	for _, c := range l.Records() {
-		if c.Request == name && sameMatter(&c, spec) {
+		if c.Request == name && sameQuestion(&c, spec) {
 			return c.ID
 		}
 	}
 	return ""
 }
 
-// sameMatter reports whether a record is about what a request asks.
-func sameMatter(c *schemas.Clarification, spec *schemas.ClarificationRequestSpec) bool {
+// sameQuestion reports whether a record is about what a request asks.
+func sameQuestion(c *schemas.Clarification, spec *schemas.ClarificationRequestSpec) bool {
 	i := slices.IndexFunc(c.Thread, func(t schemas.ClarificationTurn) bool { return t.Type == schemas.TurnQuestion })
 	return c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic && i >= 0 && c.Thread[i].Body == spec.Question
 }

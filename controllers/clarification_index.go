@@ -16,40 +16,40 @@ import (
 // requests is what decisions about clarifications share over one tree in one round. Each part is made when it is first asked
 // for.
 type requests struct {
-	world    *World
-	tree     *state.Tree
-	now      time.Time
-	matters  *matterIndex
-	findings map[string]*finding       // by name of the request
-	numbers  map[string]string         // assigned in this round, by name of the request
-	scopes   map[string]clarify.Scope  // by asking agent
-	ordered  map[string]*clarify.Order // by name of the request
+	world        *World
+	tree         *state.Tree
+	now          time.Time
+	index        *clarificationIndex
+	provisionals map[string]*provisional   // by name of the request
+	numbers      map[string]string         // assigned in this round, by name of the request
+	scopes       map[string]clarify.Scope  // by asking agent
+	ordered      map[string]*clarify.Order // by name of the request
 }
 
 func requestsOf(w *World) *requests {
 	return Shared(&w.OfRound, func() *requests {
-		return &requests{world: w, tree: w.Tree, now: w.Now, matters: indexOf(w.OfTree, w.Tree)}
+		return &requests{world: w, tree: w.Tree, now: w.Now, index: indexOf(w.OfTree, w.Tree)}
 	})
 }
 
 // indexOf returns the index of a tree.
-func indexOf(ofTree *Values, t *state.Tree) *matterIndex {
-	return Shared(ofTree, func() *matterIndex { return &matterIndex{tree: t} })
+func indexOf(ofTree *Values, t *state.Tree) *clarificationIndex {
+	return Shared(ofTree, func() *clarificationIndex { return &clarificationIndex{tree: t} })
 }
 
-// matterIndex is what decisions about clarifications look up in a tree. Each part is made when it is first asked for.
-type matterIndex struct {
+// clarificationIndex is what decisions about clarifications look up in a tree. Each part is made when it is first asked for.
+type clarificationIndex struct {
 	tree *state.Tree
-	// byID are the requests that have a number. Of two with one number the first by name has it.
+	// byID are the requests with a number. If two share a number, the first by name owns it.
 	byID map[string]*state.Entry
 	// last is the highest number that a status has, and resolved are the resolved requests, by issue.
 	last     map[int]int
 	resolved map[int][]*state.Entry
 	// replies are those that call the clarification by its number.
 	replies map[string][]*state.Entry
-	// heard is what became of replies, by name; lookups counts how often that was asked.
-	heard   map[string]hearing
-	lookups int
+	// outcomes are those of replies, by name; lookups counts the requests for them.
+	outcomes map[string]replyOutcome
+	lookups  int
 	// asking are the requests that nodes made, by DAG.
 	asking map[string][]*dagQuestion
 }
@@ -58,7 +58,7 @@ func requestRef(name string) schemas.Ref {
 	return schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: name}
 }
 
-// requestStatusOf is the status that stands in the tree; never nil, and not to be changed.
+// requestStatusOf returns the status in the tree; never nil. Callers must not change it.
 func requestStatusOf(e *state.Entry) *schemas.ClarificationRequestStatus {
 	if e != nil {
 		if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
@@ -83,7 +83,7 @@ func replySpec(e *state.Entry) *schemas.ReplySpec {
 }
 
 // number fills in byID, last and resolved.
-func (x *matterIndex) number() {
+func (x *clarificationIndex) number() {
 	if x.byID != nil {
 		return
 	}
@@ -105,13 +105,13 @@ func (x *matterIndex) number() {
 }
 
 // withID returns the request that has the number, or nil.
-func (x *matterIndex) withID(id string) *state.Entry {
+func (x *clarificationIndex) withID(id string) *state.Entry {
 	x.number()
 	return x.byID[id]
 }
 
 // request returns the request that a reply calls by name or number, or nil.
-func (x *matterIndex) request(clarification string) *state.Entry {
+func (x *clarificationIndex) request(clarification string) *state.Entry {
 	if schemas.IsClarificationID(clarification) {
 		return x.withID(clarification)
 	}
@@ -122,7 +122,7 @@ func (x *matterIndex) request(clarification string) *state.Entry {
 }
 
 // repliesTo lists the replies to a request with that name and number, by name. Broken ones are not among them.
-func (x *matterIndex) repliesTo(name, id string) []*state.Entry {
+func (x *clarificationIndex) repliesTo(name, id string) []*state.Entry {
 	var out []*state.Entry
 	for _, r := range x.tree.ReferrersOf(requestRef(name), schemas.ReplyKind.Name) {
 		out = append(out, x.tree.Entry(r))
@@ -136,7 +136,7 @@ func (x *matterIndex) repliesTo(name, id string) []*state.Entry {
 }
 
 // file fills in replies. Only what refers to no object calls its clarification by a number.
-func (x *matterIndex) file() {
+func (x *clarificationIndex) file() {
 	if x.replies != nil {
 		return
 	}
@@ -163,25 +163,25 @@ func textIn(canonical []byte, field string) string {
 }
 
 // takerOf is the name of the request that took the reply of that name; "" if none did yet.
-func (x *matterIndex) takerOf(reply string) string { return x.heardBy(reply).took }
+func (x *clarificationIndex) takerOf(reply string) string { return x.outcomeOf(reply).took }
 
-// hearing is what became of a reply: the names of the requests that took and refused it.
-type hearing struct{ took, refused string }
+// replyOutcome has the names of the requests that accepted and refused a reply.
+type replyOutcome struct{ took, refused string }
 
 // fewLookups is up to how many replies are looked for in every thread, before all threads are indexed.
 const fewLookups = 4
 
-func (x *matterIndex) heardBy(reply string) hearing {
+func (x *clarificationIndex) outcomeOf(reply string) replyOutcome {
 	x.lookups++
-	if x.heard == nil && x.lookups > fewLookups {
-		x.heard = map[string]hearing{}
-		x.eachHeard(func(name string, in hearing) { x.heard[name] = x.heard[name].and(in) })
+	if x.outcomes == nil && x.lookups > fewLookups {
+		x.outcomes = map[string]replyOutcome{}
+		x.eachOutcome(func(name string, in replyOutcome) { x.outcomes[name] = x.outcomes[name].and(in) })
 	}
-	if x.heard != nil {
-		return x.heard[reply]
+	if x.outcomes != nil {
+		return x.outcomes[reply]
 	}
-	var h hearing
-	x.eachHeard(func(name string, in hearing) {
+	var h replyOutcome
+	x.eachOutcome(func(name string, in replyOutcome) {
 		if name == reply {
 			h = h.and(in)
 		}
@@ -189,21 +189,21 @@ func (x *matterIndex) heardBy(reply string) hearing {
 	return h
 }
 
-func (h hearing) and(o hearing) hearing {
-	return hearing{cmp.Or(o.took, h.took), cmp.Or(o.refused, h.refused)}
+func (h replyOutcome) and(o replyOutcome) replyOutcome {
+	return replyOutcome{cmp.Or(o.took, h.took), cmp.Or(o.refused, h.refused)}
 }
 
-// eachHeard goes through all replies that requests took or refused.
-func (x *matterIndex) eachHeard(yield func(reply string, in hearing)) {
+// eachOutcome goes through all replies that requests took or refused.
+func (x *clarificationIndex) eachOutcome(yield func(reply string, in replyOutcome)) {
 	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
 		st := requestStatusOf(e)
 		for i := range st.Thread {
 			if name, ok := strings.CutPrefix(st.Thread[i].Source, fromReply); ok {
-				yield(name, hearing{took: e.Name})
+				yield(name, replyOutcome{took: e.Name})
 			}
 		}
 		for i := range st.Refused {
-			yield(st.Refused[i].Name, hearing{refused: e.Name})
+			yield(st.Refused[i].Name, replyOutcome{refused: e.Name})
 		}
 	}
 }
@@ -221,7 +221,7 @@ type dagQuestion struct {
 
 // questionsOf lists the requests that nodes of the DAG made, by the number of the asking run and name. Broken requests
 // are not among them.
-func (x *matterIndex) questionsOf(dag string) []*dagQuestion {
+func (x *clarificationIndex) questionsOf(dag string) []*dagQuestion {
 	if out, ok := x.asking[dag]; ok {
 		return out
 	}

@@ -22,8 +22,8 @@ const (
 // Verdict judges the statuses and problems of a tree.
 func Verdict(t *state.Tree) Exit { return (*Selection)(nil).Verdict(t) }
 
-// Verdict judges the objects that a selection is about, and of its DAG what is selected. Where that is everything, files
-// that belong to no object count, too.
+// Verdict judges the objects of a selection, and of its DAG the selected nodes. If everything is selected, files that belong
+// to no object count, too.
 func (s *Selection) Verdict(t *state.Tree) Exit {
 	if s == nil && slices.ContainsFunc(t.Problems(), func(p schemas.Problem) bool { return p.Severity == schemas.Error }) {
 		return ExitInvalid
@@ -74,7 +74,7 @@ func isReady(e *state.Entry) bool {
 	return e.Brief().Ready == schemas.True
 }
 
-// Why explains, a line each, why an object is not ready and what it waits for; nothing when it is ready.
+// Why explains, a line each, why an object is not ready; nothing if it is ready.
 func Why(e *state.Entry, t *state.Tree) []string {
 	var out []string
 	for _, p := range e.Problems {

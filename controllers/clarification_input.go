@@ -9,47 +9,47 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// finding is what a decision about a request comes to before anything from outside, a deadlock say, is looked at.
-type finding struct {
-	// stand says why the request cannot be decided: what was said before stands. nil where it can.
-	stand *judgement
+// provisional is the outcome of a decision about a request before other requests, a deadlock say, are considered.
+type provisional struct {
+	// undecided is why the request cannot be decided; its former status stays. nil if it can be decided.
+	undecided *judgement
 	// digest is what the status is about.
 	digest  string
-	matter  clarify.Input
+	input   clarify.Input
 	verdict clarify.Decision
 }
 
-// finding returns what is found about a request whose spec is not gone. It is worked out once.
-func (w *requests) finding(e *state.Entry) *finding {
-	if f := w.findings[e.Name]; f != nil {
+// provisional returns the provisional outcome of a request whose spec exists. It is computed once.
+func (w *requests) provisional(e *state.Entry) *provisional {
+	if f := w.provisionals[e.Name]; f != nil {
 		return f
 	}
-	f := w.find(e)
-	if w.findings == nil {
-		w.findings = map[string]*finding{}
+	f := w.decideAlone(e)
+	if w.provisionals == nil {
+		w.provisionals = map[string]*provisional{}
 	}
-	w.findings[e.Name] = f
+	w.provisionals[e.Name] = f
 	return f
 }
 
-func (w *requests) find(e *state.Entry) *finding {
+func (w *requests) decideAlone(e *state.Entry) *provisional {
 	st := requestStatusOf(e)
 	if e.Broken() {
 		j := brokenJudgement(In{Entry: e}, st.Phase)
-		return &finding{stand: &j, digest: st.ObservedDigest}
+		return &provisional{undecided: &j, digest: st.ObservedDigest}
 	}
 	if st.ID != "" && st.ObservedDigest != e.Object.Digest {
 		j := immutable(st.Phase, "a request cannot be changed once it was accepted; put the text back, and write a new one")
-		return &finding{stand: &j, digest: st.ObservedDigest}
+		return &provisional{undecided: &j, digest: st.ObservedDigest}
 	}
 	spec := requestSpec(e)
-	f := &finding{digest: e.Object.Digest}
+	f := &provisional{digest: e.Object.Digest}
 	if j, ok := w.unready(e, spec, st); ok {
-		f.stand = &j
+		f.undecided = &j
 		return f
 	}
-	f.matter = w.matter(e, spec)
-	f.verdict = f.matter.Decide()
+	f.input = w.input(e, spec)
+	f.verdict = f.input.Decide()
 	return f
 }
 
@@ -95,8 +95,8 @@ func (w *requests) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpe
 	return judgement{}, false
 }
 
-// matter gathers everything that bears on a request.
-func (w *requests) matter(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Input {
+// input gathers everything that bears on a request.
+func (w *requests) input(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Input {
 	m := clarify.Input{Name: e.Name, Spec: spec, Digest: e.Object.Digest, ID: w.numberOf(e), Now: w.now,
 		Limits: w.scopeOf(spec.From).Limits(spec, w.tree.Settings().Clarification), Target: w.target(spec.To), Runs: e.Runs()}
 	m.Old, _ = e.Status().(*schemas.ClarificationRequestStatus)
@@ -132,9 +132,9 @@ func (w *requests) target(name string) clarify.Target {
 // repliesOf lists the replies to a request that no other one took.
 func (w *requests) repliesOf(e *state.Entry, id string) []clarify.Reply {
 	var out []clarify.Reply
-	for _, r := range w.matters.repliesTo(e.Name, id) {
+	for _, r := range w.index.repliesTo(e.Name, id) {
 		spec := replySpec(r)
-		if by := w.matters.takerOf(r.Name); spec == nil || by != "" && by != e.Name {
+		if by := w.index.takerOf(r.Name); spec == nil || by != "" && by != e.Name {
 			continue
 		}
 		from := w.tree.Entry(agentRef(spec.From))
@@ -144,8 +144,8 @@ func (w *requests) repliesOf(e *state.Entry, id string) []clarify.Reply {
 	return out
 }
 
-// recordOf finds the record of a request in a ledger; nil if there is none. Programs of other makes may have dropped the
-// field that names the request.
+// recordOf finds the record of a request in a ledger, or nil. Other programs may have dropped the field that names the
+// request.
 func recordOf(l *state.Ledger, name, id string, spec *schemas.ClarificationRequestSpec) *schemas.Clarification {
 	if l == nil {
 		return nil
@@ -165,10 +165,10 @@ func ours(c *schemas.Clarification, name string, spec *schemas.ClarificationRequ
 		return c.Request == name
 	}
 	bare := len(c.Thread) == 0 && c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic
-	return spec.Imported == c.ID || bare || sameMatter(c, spec)
+	return spec.Imported == c.ID || bare || sameQuestion(c, spec)
 }
 
-// scopeOf is whom an agent may ask. Workflows go by name.
+// scopeOf returns whom an agent may ask. Workflows are ordered by name.
 func (w *requests) scopeOf(from string) clarify.Scope {
 	if s, ok := w.scopes[from]; ok {
 		return s
@@ -207,8 +207,8 @@ func WorkflowSteps(t *state.Tree) iter.Seq[*schemas.Step] {
 	}
 }
 
-// orders says which requests have to be escalated because of others, by name. It goes by what is found about each
-// request by itself, so that one decision over a tree breaks every ring.
+// orders returns which requests must be escalated because of others, by name. It uses the provisional outcomes, so one
+// decision over a tree breaks every cycle.
 func (w *requests) orders() map[string]*clarify.Order {
 	if w.ordered != nil {
 		return w.ordered
@@ -219,7 +219,7 @@ func (w *requests) orders() map[string]*clarify.Order {
 		if st := requestStatusOf(e); st.ID != "" && !schemas.ClarificationOpen(st.Phase) {
 			continue // it is not opened again
 		}
-		if st := w.found(e); st.ID != "" && schemas.ClarificationOpen(st.Phase) {
+		if st := w.provisionalStatus(e); st.ID != "" && schemas.ClarificationOpen(st.Phase) {
 			if spec := requestSpec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
 				records = append(records, clarify.Record(e.Name, spec, st))
 			}
@@ -235,13 +235,13 @@ func (w *requests) orders() map[string]*clarify.Order {
 	return w.ordered
 }
 
-// found is the status that follows from what bears on a request by itself.
-func (w *requests) found(e *state.Entry) *schemas.ClarificationRequestStatus {
+// provisionalStatus is the status of a request without regard to other requests.
+func (w *requests) provisionalStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
 	if e.Gone() || !w.world.Decides(e.Ref) {
 		return requestStatusOf(e)
 	}
-	f := w.finding(e)
-	if f.stand != nil {
+	f := w.provisional(e)
+	if f.undecided != nil {
 		return requestStatusOf(e)
 	}
 	st := *f.verdict.Status

@@ -62,7 +62,7 @@ func askEnv(name string, m *clarify.Input, agent *schemas.AgentSpec) []string {
 	return environ(env)
 }
 
-// question is what the agent is asked, with what it should know: also why the run before failed, if one did.
+// question is the question for the agent, with its context, and the reason why the run before failed, if it did.
 func (w *requests) question(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, before *schemas.Run,
 ) *agentio.Question {
 	q := &agentio.Question{ID: m.ID, Issue: m.Spec.Issue, From: m.Spec.From, To: m.Spec.To, Topic: m.Spec.Topic,
@@ -100,7 +100,7 @@ func (w *requests) contextOf(spec *schemas.ClarificationRequestSpec) string {
 	return strings.TrimSuffix(b.String(), "\n\n")
 }
 
-// tellNode tells of a node's session, its DAG and its task.
+// tellNode describes the session, the DAG and the task of a node.
 func (w *requests) tellNode(b *strings.Builder, dag *state.Entry, node string) {
 	if dag == nil || dag.Object == nil {
 		return
@@ -122,13 +122,13 @@ func paragraph(text string) string {
 	return text + "\n\n"
 }
 
-// besides bounds how many other matters of the issue are told of.
+// besides bounds how many other resolved questions of the issue an agent sees.
 const besides = 10
 
 // resolvedBeside are the latest matters of the issue that were resolved, oldest first.
 func (w *requests) resolvedBeside(e *state.Entry, issue int) []agentio.Answered {
-	w.matters.number()
-	list := slices.Clone(w.matters.resolved[issue])
+	w.index.number()
+	list := slices.Clone(w.index.resolved[issue])
 	list = slices.DeleteFunc(list, func(other *state.Entry) bool { return other.Name == e.Name })
 	slices.SortStableFunc(list, func(a, b *state.Entry) int {
 		return requestStatusOf(a).ResolvedAt.Compare(requestStatusOf(b).ResolvedAt.Time)
@@ -142,7 +142,7 @@ func (w *requests) resolvedBeside(e *state.Entry, issue int) []agentio.Answered 
 	return out
 }
 
-// answered is a matter as those are told of it who go on with the work.
+// answered describes a question for agents that continue the work.
 func answered(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus) agentio.Answered {
 	a := agentio.Answered{ID: cmp.Or(st.ID, "(no number)"), To: spec.To, Topic: spec.Topic, Status: st.Phase, Summary: st.Summary}
 	for i := range st.Thread {

@@ -134,7 +134,7 @@ func (e *ending) entry() schemas.HistoryEntry {
 		Message: fmt.Sprintf("%s: %d of %d nodes done", dagRef(e.dag), e.progress.Done, e.progress.Total)}
 }
 
-// recent are the latest of some endings: at least as many as a history has, if there are so many, unless too few are left.
+// recent are the latest endings: at least as many as a history holds, if there are that many, unless too few are left.
 type recent struct {
 	list   []ending // sorted
 	before bool     // there are earlier ones, too
@@ -292,7 +292,7 @@ func dagsOf(t *state.Tree, session schemas.Ref) []*state.Entry {
 	return out
 }
 
-// dagSum adds up the DAGs of a session, each as it is decided now; it is not to be changed.
+// dagSum sums the DAGs of a session, each as decided now. Callers must not change it.
 func (w *slots) dagSum(session string) *dagSum {
 	if !w.world.Everything() {
 		if !w.summed {

@@ -13,12 +13,12 @@ import (
 
 const fromRun = "run/" // begins the source of what a run said
 
-// takes returns the question that takes in what a run of a node asked: its own request, or an earlier one to the same
-// agent, whose next round it is. It is nil while there is none, and where the run asked nothing.
+// takes returns the question that a run of a node asked: its own request, or an earlier one to the same agent of which
+// this is the next round. It is nil while there is no such request, and if the run asked nothing.
 //
-// It goes by records and by what does not change any more, so that it says the same before and after the question has
-// taken it in: a matter that was closed when the run started does not go on.
-func (x *matterIndex) takes(dag string, run *schemas.Run) *dagQuestion {
+// It uses only records and fields that do not change any more, so its result is the same before and after the question
+// was added: a question that was closed when the run started is not continued.
+func (x *clarificationIndex) takes(dag string, run *schemas.Run) *dagQuestion {
 	if run.Asks == nil {
 		return nil
 	}
@@ -43,17 +43,17 @@ func (q *dagQuestion) took(run *schemas.Run) bool {
 	})
 }
 
-// wentOn reports whether the matter had a number and was open when the run started. One whose status was lost had a number
-// if somebody was run for it.
+// wentOn reports whether the question had a number and was open when the run started. If its status was lost, it had a
+// number if an agent was run for it.
 func (q *dagQuestion) wentOn(run *schemas.Run) bool {
 	st := requestStatusOf(q.entry)
 	closed := st.Phase == schemas.ClarificationAbandoned || !st.ResolvedAt.IsZero() && !st.ResolvedAt.After(run.StartedAt.Time)
 	return (st.ID != "" || q.entry.RunCount() > 0) && !closed
 }
 
-// pauses reports whether the run ended with a question, by what it printed or by a request or reply that it wrote: then it
-// used up no attempt, and its success is none.
-func (x *matterIndex) pauses(dag string, run *schemas.Run) bool {
+// pauses reports whether the run ended with a question: it printed one, or wrote a request or reply. Such a run uses up no
+// attempt, and does not count as a success.
+func (x *clarificationIndex) pauses(dag string, run *schemas.Run) bool {
 	if run.Outcome == schemas.OutcomeAsked {
 		return true
 	}
@@ -64,7 +64,7 @@ func (x *matterIndex) pauses(dag string, run *schemas.Run) bool {
 }
 
 // askedOn reports whether a run wrote a reply that asks on about a question of its node.
-func (x *matterIndex) askedOn(q *dagQuestion, run string) bool {
+func (x *clarificationIndex) askedOn(q *dagQuestion, run string) bool {
 	return slices.ContainsFunc(x.repliesTo(q.entry.Name, ""), func(e *state.Entry) bool {
 		spec := replySpec(e)
 		return spec != nil && spec.Type == schemas.TurnQuestion && spec.Run == run
@@ -96,17 +96,17 @@ func (w *requests) taskOf(e *state.Entry, spec *schemas.ClarificationRequestSpec
 	return task
 }
 
-// seenBy is a run as the matter of one request sees it; nil for one whose question became another request, or a further
-// round of another one. The success of a run that wrote the request is none.
+// seenBy returns a run as the thread of one request sees it; nil if its question became another request, or a further
+// round of another one. If a run succeeded but wrote the request, it counts as a run that asked.
 func (w *requests) seenBy(e *state.Entry, dag string, run *schemas.Run) *schemas.Run {
 	own := false
-	if q := w.matters.takes(dag, run); q != nil {
+	if q := w.index.takes(dag, run); q != nil {
 		own = q.entry.Name == e.Name
 	}
 	switch {
-	case !own && (run.Asks != nil || w.matters.pauses(dag, run)) && run.Key != requestSpec(e).Run:
+	case !own && (run.Asks != nil || w.index.pauses(dag, run)) && run.Key != requestSpec(e).Run:
 		return nil
-	case run.Outcome != schemas.OutcomeSucceeded || !w.matters.pauses(dag, run):
+	case run.Outcome != schemas.OutcomeSucceeded || !w.index.pauses(dag, run):
 		return run
 	}
 	seen := *run
@@ -114,8 +114,8 @@ func (w *requests) seenBy(e *state.Entry, dag string, run *schemas.Run) *schemas
 	return &seen
 }
 
-// leftBy says to what other work the asking agent went on; "" if it did not. A node goes by its key as it was decided
-// last: when that moves, its questions are decided once more.
+// leftBy describes the other work that the asking agent continued with; "" if it did not. For a node, the key in its
+// status counts: when that changes, its questions are decided again.
 func (w *requests) leftBy(spec *schemas.ClarificationRequestSpec, created schemas.Time) string {
 	dag, node, ok := schemas.SplitRunKey(spec.Run)
 	if !ok {
@@ -162,7 +162,7 @@ func hasNode(dag *state.Entry, node string) bool {
 	return ok
 }
 
-// movedOn goes by the hooks of an agent that asked outside of DAGs.
+// movedOn is leftBy for an agent that asked outside of DAGs: its hooks count.
 func (w *requests) movedOn(spec *schemas.ClarificationRequestSpec, created schemas.Time) string {
 	for _, r := range hooksOf(w.tree.Entry(agentRef(spec.From))) {
 		if r.Outcome == schemas.OutcomeStarted && r.Issue != spec.Issue && r.StartedAt.After(created.Time) {

@@ -8,13 +8,12 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// layToRest brings the status of a DAG whose spec cannot be used up to date with what runs and what has ended: nothing
-// may seem to run, or to be about to, when nothing runs. What follows from an end is decided when the spec can be used
-// again.
-func layToRest(e *state.Entry, st *schemas.DAGStatus) {
+// freeze updates the status of a DAG whose spec cannot be used with the runs that started and ended: no node may be
+// shown as running or queued when nothing runs. Consequences of an end are decided when the spec can be used again.
+func freeze(e *state.Entry, st *schemas.DAGStatus) {
 	shared := true
 	for name, n := range st.Nodes {
-		next, moved := atRest(e, name, n)
+		next, moved := frozenNode(e, name, n)
 		if !moved {
 			continue
 		}
@@ -28,7 +27,7 @@ func layToRest(e *state.Entry, st *schemas.DAGStatus) {
 			st.StartedAt = next.StartedAt
 		}
 	}
-	st.Phase = restingPhase(st)
+	st.Phase = frozenPhase(st)
 }
 
 func count(is bool) int {
@@ -38,9 +37,9 @@ func count(is bool) int {
 	return 0
 }
 
-// restingPhase is the phase of a DAG that starts nothing because its spec cannot be used. One that has ended, or of which
-// nothing is known yet, stands as it stood.
-func restingPhase(st *schemas.DAGStatus) string {
+// frozenPhase is the phase of a DAG that starts nothing because its spec cannot be used. A DAG that has ended, or whose
+// phase is unknown, keeps its phase.
+func frozenPhase(st *schemas.DAGStatus) string {
 	switch {
 	case st.Phase == "" || ended(st.Phase):
 		return st.Phase
@@ -52,15 +51,15 @@ func restingPhase(st *schemas.DAGStatus) string {
 	return schemas.DAGPaused
 }
 
-// atRest is what a node that ran, or was to, has come to; moved tells whether that is something else.
-func atRest(e *state.Entry, name string, n schemas.NodeStatus) (next schemas.NodeStatus, moved bool) {
+// frozenNode is the status of a node that ran or was queued; moved reports whether it differs.
+func frozenNode(e *state.Entry, name string, n schemas.NodeStatus) (next schemas.NodeStatus, moved bool) {
 	if n.State != schemas.NodeRunning && n.State != schemas.NodeQueued {
 		return n, false
 	}
 	c := underWay(e, name, n.Key)
 	switch {
 	case c == nil:
-		return rested(n, latest(e, name, n.Key)), true
+		return stoppedNode(n, latest(e, name, n.Key)), true
 	case n.State == schemas.NodeRunning:
 		return n, false
 	}
@@ -69,8 +68,8 @@ func atRest(e *state.Entry, name string, n schemas.NodeStatus) (next schemas.Nod
 	return n, true
 }
 
-// rested is what a node of which nothing runs any more has come to: run is its latest record, nil if there is none.
-func rested(n schemas.NodeStatus, run *schemas.Run) schemas.NodeStatus {
+// stoppedNode is the status of a node without a running process. run is its latest record, or nil.
+func stoppedNode(n schemas.NodeStatus, run *schemas.Run) schemas.NodeStatus {
 	next := schemas.NodeStatus{State: schemas.NodePending, Key: n.Key, Generation: n.Generation, Inputs: n.Inputs,
 		Verb: n.Verb, Attempts: n.Attempts, StartedAt: n.StartedAt, FinishedAt: n.FinishedAt}
 	if run != nil {
@@ -96,7 +95,7 @@ func underWay(e *state.Entry, node, key string) *state.Claim {
 	return nil
 }
 
-// latest returns the record of the node's last run under the key, nil if there is none.
+// latest returns the record of the node's last run under the key, or nil.
 func latest(e *state.Entry, node, key string) *schemas.Run {
 	var last *schemas.Run
 	for _, r := range e.Runs() {

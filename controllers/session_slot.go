@@ -15,27 +15,27 @@ type gate struct {
 	message string
 }
 
-// seat is where a session stands among all sessions.
-type seat struct {
+// slot is the admission of a session among all sessions.
+type slot struct {
 	gate
-	wish string // the phase that the spec and the actions on the session ask for
-	hold string // the verb of an action that is in force, new actions included
-	acts []act  // new actions on the session, in order
+	desired string // the phase that the spec and the actions on the session ask for
+	hold    string // the verb of an action that is in force, new actions included
+	acts    []act  // new actions on the session, in order
 }
 
-// wishTable says which wishes a session follows in which phase. Whatever has not ended follows any wish; what was
-// completed can only be opened again, by asking for Active.
-var wishTable = map[string]map[string]bool{
-	"":                       anyWish,
-	schemas.SessionCreated:   anyWish,
-	schemas.SessionActive:    anyWish,
-	schemas.SessionPaused:    anyWish,
-	schemas.SessionSuspended: anyWish,
-	schemas.SessionFailed:    anyWish,
+// transitions lists the desired phases that a session follows in each phase. A session that has not ended follows any.
+// A completed one can only be reopened with Active.
+var transitions = map[string]map[string]bool{
+	"":                       anyPhase,
+	schemas.SessionCreated:   anyPhase,
+	schemas.SessionActive:    anyPhase,
+	schemas.SessionPaused:    anyPhase,
+	schemas.SessionSuspended: anyPhase,
+	schemas.SessionFailed:    anyPhase,
 	schemas.SessionCompleted: {schemas.SessionActive: true, schemas.SessionCompleted: true},
 }
 
-var anyWish = map[string]bool{
+var anyPhase = map[string]bool{
 	schemas.SessionActive: true, schemas.SessionPaused: true, schemas.SessionSuspended: true,
 	schemas.SessionCompleted: true,
 }
@@ -43,9 +43,9 @@ var anyWish = map[string]bool{
 // slots is what decisions about sessions and their DAGs share over one tree in one round. Each part is made when it is first
 // asked for.
 type slots struct {
-	world *World
-	tree  *state.Tree
-	seats map[string]*seat // by session
+	world     *World
+	tree      *state.Tree
+	bySession map[string]*slot // by session
 	// sums are those of all sessions; summed is set once they are as decided in this round.
 	sums   *dagSums
 	summed bool
@@ -59,17 +59,17 @@ func slotsOf(w *World) *slots {
 	})
 }
 
-// seatOf returns the seat of a session; nil when there is no such spec that can be used.
-func (w *slots) seatOf(session string) *seat {
-	if w.seats == nil {
-		w.seats = takeSeats(w.tree)
+// slotOf returns the slot of a session; nil without a usable spec.
+func (w *slots) slotOf(session string) *slot {
+	if w.bySession == nil {
+		w.bySession = assignSlots(w.tree)
 	}
-	return w.seats[session]
+	return w.bySession[session]
 }
 
 // gateOf says what the DAGs of a session may do. What runs goes on while the session's file is missing or broken.
 func (w *slots) gateOf(session string) gate {
-	if s := w.seatOf(session); s != nil {
+	if s := w.slotOf(session); s != nil {
 		return s.gate
 	}
 	ref := sessionRef(session)
@@ -79,11 +79,11 @@ func (w *slots) gateOf(session string) gate {
 	return gate{keep: true, reason: ReasonSessionMissing, message: fmt.Sprintf("waits for %s, which does not exist", ref)}
 }
 
-// takeSeats gives places to sessions by rank: priority, then name (decision 6). It looks at specs, at actions, and at
-// what statuses say has been completed, so that two deciders over one tree agree. It takes linear time.
-func takeSeats(t *state.Tree) map[string]*seat {
+// assignSlots assigns slots to sessions by rank: priority, then name (decision 6). It uses specs, actions, and which
+// statuses are Completed, so that two processes decide the same. It takes linear time.
+func assignSlots(t *state.Tree) map[string]*slot {
 	entries := t.Entries(schemas.SessionKind.Name)
-	seats := make(map[string]*seat, len(entries))
+	bySession := make(map[string]*slot, len(entries))
 	var ranks [lowestRank + 1][]*state.Entry
 	for _, e := range entries {
 		if spec := sessionSpec(e); spec != nil {
@@ -91,20 +91,20 @@ func takeSeats(t *state.Tree) map[string]*seat {
 			ranks[r] = append(ranks[r], e)
 		}
 	}
-	room := rows{limit: t.Settings().Limits.Sessions, owners: map[string]string{}}
+	room := freeSlots{limit: t.Settings().Limits.Sessions, owners: map[string]string{}}
 	for _, rank := range ranks {
 		for _, e := range rank {
-			s := newSeat(t, e)
+			s := newSlot(t, e)
 			s.gate = room.place(t, e, s)
-			seats[e.Name] = s
+			bySession[e.Name] = s
 		}
 	}
-	return seats
+	return bySession
 }
 
-func newSeat(t *state.Tree, e *state.Entry) *seat {
+func newSlot(t *state.Tree, e *state.Entry) *slot {
 	spec := sessionSpec(e)
-	s := &seat{wish: spec.Phase}
+	s := &slot{desired: spec.Phase}
 	var applied []schemas.AppliedAction
 	if st, ok := e.Status().(*schemas.SessionStatus); ok {
 		s.hold, applied = st.Hold, st.Actions
@@ -117,14 +117,14 @@ func newSeat(t *state.Tree, e *state.Entry) *seat {
 	}
 	switch s.hold {
 	case schemas.VerbPause:
-		s.wish = schemas.SessionPaused
+		s.desired = schemas.SessionPaused
 	case schemas.VerbCancel:
-		s.wish = schemas.SessionSuspended
+		s.desired = schemas.SessionSuspended
 	}
 	return s
 }
 
-// heldBy is the verb that is in force on a session after another one was applied. What is completed cannot be held.
+// heldBy is the verb in force on a session after another verb was applied. A completed session cannot be held.
 func heldBy(verb, hold, phase string) string {
 	switch verb {
 	case schemas.VerbPause, schemas.VerbCancel:
@@ -149,8 +149,8 @@ func phaseOf(e *state.Entry) string {
 	return e.Brief().Phase
 }
 
-// rows are the places that are left.
-type rows struct {
+// freeSlots are the slots that are left.
+type freeSlots struct {
 	taken, limit int
 	owners       map[string]string         // owner → the session that is active
 	broken       map[string][]*state.Entry // see brokenDAGs; nil until asked for
@@ -159,29 +159,29 @@ type rows struct {
 const completedMessage = "the session is completed; set its spec.phase to Active to open it again"
 
 // place judges one session, the higher ranks having been judged before.
-func (r *rows) place(t *state.Tree, e *state.Entry, s *seat) gate {
+func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) gate {
 	phase := phaseOf(e)
-	if !wishTable[phase][s.wish] {
+	if !transitions[phase][s.desired] {
 		return gate{keep: true, reason: ReasonInvalidTransition, message: fmt.Sprintf(
-			"a completed session cannot become %s; set spec.phase to Active to open it again, or back to Completed", s.wish)}
+			"a completed session cannot become %s; set spec.phase to Active to open it again, or back to Completed", s.desired)}
 	}
 	switch {
-	case s.wish == schemas.SessionPaused && s.hold != "":
+	case s.desired == schemas.SessionPaused && s.hold != "":
 		return gate{keep: true, reason: ReasonPausedByAction, message: "an action paused the session; resume it to go on"}
-	case s.wish == schemas.SessionPaused:
+	case s.desired == schemas.SessionPaused:
 		return gate{keep: true, reason: ReasonPaused, message: "the session is paused, as its spec.phase says"}
-	case s.wish == schemas.SessionSuspended && s.hold != "":
+	case s.desired == schemas.SessionSuspended && s.hold != "":
 		return gate{reason: ReasonSuspendedByAction, message: "an action suspended the session; resume it to go on"}
-	case s.wish == schemas.SessionSuspended:
+	case s.desired == schemas.SessionSuspended:
 		return gate{reason: ReasonSuspended, message: "the session is suspended, as its spec.phase says"}
-	case s.wish == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)):
+	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)):
 		return gate{keep: true, reason: ReasonCompleted, message: completedMessage}
 	}
 	return r.take(e)
 }
 
-// take gives a place to a session that wants to work, or says what it waits for.
-func (r *rows) take(e *state.Entry) gate {
+// take assigns a slot to a session that wants to work, or explains why it cannot.
+func (r *freeSlots) take(e *state.Entry) gate {
 	owner := sessionSpec(e).Owner
 	if first, ok := r.owners[owner]; ok && owner != "" {
 		return gate{keep: true, reason: ReasonAnotherSessionActive, message: fmt.Sprintf(
@@ -198,7 +198,7 @@ func (r *rows) take(e *state.Entry) gate {
 }
 
 // allDone reports whether every DAG of the session has ended well, by statuses that are about the present specs.
-func (r *rows) allDone(t *state.Tree, session *state.Entry) bool {
+func (r *freeSlots) allDone(t *state.Tree, session *state.Entry) bool {
 	if r.broken == nil {
 		r.broken = brokenDAGs(t)
 	}
@@ -230,7 +230,7 @@ func addReassigned(r *Round) {
 		return
 	}
 	for _, e := range r.Tree().Entries(schemas.SessionKind.Name) {
-		if s := slotsOf(r.World).seatOf(e.Name); s != nil && !s.shownBy(e.Status()) {
+		if s := slotsOf(r.World).slotOf(e.Name); s != nil && !s.shownBy(e.Status()) {
 			r.Add(e.Ref)
 			r.AddDependents(e.Ref)
 		}
@@ -239,11 +239,11 @@ func addReassigned(r *Round) {
 
 // addAdmitted adds the sessions whose slot is another one after the round.
 func addAdmitted(r *Round) {
-	given := slotsOf(r.World).seats
+	given := slotsOf(r.World).bySession
 	if given == nil {
 		return
 	}
-	for name, is := range takeSeats(r.Tree()) {
+	for name, is := range assignSlots(r.Tree()) {
 		if was := given[name]; was == nil || was.gate != is.gate {
 			r.AddChanged(sessionRef(name))
 		}
@@ -251,7 +251,7 @@ func addAdmitted(r *Round) {
 }
 
 // shownBy reports whether a session's status describes this slot already.
-func (s *seat) shownBy(status schemas.Status) bool {
+func (s *slot) shownBy(status schemas.Status) bool {
 	if status == nil {
 		return false
 	}

@@ -58,7 +58,7 @@ func StandingByKind(list iter.Seq[*state.Entry]) map[string]StandingCount {
 	return counts
 }
 
-// Standing counts the objects that a selection is about by kind: what is dormant is ready.
+// Standing counts the objects that a selection is about by kind: dormant objects are ready.
 func (s *Selection) Standing(t *state.Tree) map[string]StandingCount {
 	counts := StandingByKind(s.Active(t))
 	if s != nil {
@@ -84,7 +84,7 @@ func ConditionOf(e *state.Entry, typ string) *schemas.Condition {
 	return e.Status().Base().Condition(typ)
 }
 
-// IsStalled reports whether the status of an object says that nothing will change by itself.
+// IsStalled reports whether the status of an object has the condition Stalled.
 func IsStalled(e *state.Entry) bool { return e.Brief().Stalled == schemas.True }
 
 // ReadyWord is True, False, Unknown before the first run, or "" where there is nothing to say.
@@ -100,7 +100,7 @@ func ReadyWord(e *state.Entry) string {
 	return string(schemas.Unknown)
 }
 
-// PhaseWord is the phase of an object, Invalid or Removed; "" where there is none.
+// PhaseWord is the phase of an object, or Invalid or Removed; "" without a phase.
 func PhaseWord(e *state.Entry) string {
 	switch {
 	case e.Broken():
