@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Value decodes the text of one JSON value, with numbers of a bounded size, into the types that [Schema.Validate] takes.
+// Value decodes a text that is one JSON value, and bounds its numbers, for [Schema.Validate]. A number with an exponent
+// becomes a float64; it is an error if it is out of range.
 func Value(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -53,7 +54,7 @@ func bounded(v any) (_ any, err error) {
 	return v, nil
 }
 
-// Steps converts a path of tokens through the decoded value v into steps: names in objects and indices in lists.
+// Steps returns the steps of a path of tokens through the value v: names in objects and indices in lists.
 func Steps(v any, path []string) []any {
 	steps := make([]any, 0, len(path))
 	for _, token := range path {
