@@ -49,8 +49,8 @@ type List struct {
 	process []string // addresses that this process may use, with any variable
 }
 
-// Open reads the list in a folder, which may be missing; dir "" means no list. process are additionally allowed addresses,
-// separated by commas, with any variable.
+// Open opens the allowlist in a folder, which may be missing; dir "" means no list. process are additionally allowed
+// addresses, separated by commas, with any variable.
 func Open(dir, process string) (*List, error) {
 	l := &List{dir: dir}
 	for address := range strings.SplitSeq(process, ",") {
@@ -91,7 +91,8 @@ func read(dir string) ([]entry, error) {
 // Path returns the path of the list.
 func (l *List) Path() string { return filepath.Join(l.dir, fileName) }
 
-// Allows reports whether data may be sent to a destination.
+// Allows reports whether the list allows data to be sent to a destination: the process allows its URL, or an entry its
+// URL and variable.
 func (l *List) Allows(d schemas.Destination) bool {
 	return slices.Contains(l.process, d.URL) || slices.Contains(l.entries, entry{d.URL, d.Env})
 }

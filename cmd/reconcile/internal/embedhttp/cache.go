@@ -72,12 +72,13 @@ const (
 	perm        = 0o644
 )
 
-// NewCache uses the folder dir below root, which is created on demand. limit is the approximate maximum size in bytes.
+// NewCache returns a cache of vectors with a size limit in the folder dir below root, which is created on demand. limit
+// is the approximate maximum size in bytes.
 func NewCache(root *os.Root, dir string, limit int64) *Cache {
 	return &Cache{root: root, dir: dir, limit: limit, rows: map[key]row{}, read: map[int]int64{}}
 }
 
-// Err returns the first error of storing vectors, or nil.
+// Err returns the first error of the cache, if it could not store vectors.
 func (c *Cache) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -91,7 +91,8 @@ func (e *Embedder) Model() string {
 	return fmt.Sprintf("openai %s %s %d", e.Endpoint, e.Options.Model, e.Dimensions)
 }
 
-// Embed returns the vectors of texts from the cache, and requests the others, each text once.
+// Embed embeds texts: it returns their vectors from the cache, and asks the server for the missing ones, each text
+// once.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	missing := map[string][]int{} // the indexes of each text

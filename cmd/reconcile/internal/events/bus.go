@@ -36,7 +36,8 @@ type SubscribeOptions struct {
 	Wants func(Event) bool
 }
 
-// Subscribe returns a new subscription. The name is for debugging. On a closed bus the subscription is closed, too.
+// Subscribe adds a new Subscription to the bus, with a channel of deliveries, and returns it. The name is for
+// debugging. On a closed bus the subscription is closed, too.
 func (b *Bus) Subscribe(name string, o SubscribeOptions) *Subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +147,8 @@ func (s *Subscription) deliver(e Event) {
 // of [Delivery.Missed].
 func (s *Subscription) Dropped() int { return int(s.dropped.Load()) }
 
-// Close ends the subscription, and releases a publisher that waits for it. It may be called again.
+// Close closes the subscription: it removes it from the bus, and releases a publisher that waits for it. It may be
+// called again.
 func (s *Subscription) Close() {
 	s.bus.remove(s)
 	s.end()

@@ -132,7 +132,7 @@ type Filter struct {
 	Since time.Time // not older than this
 }
 
-// Wants reports whether an event is selected.
+// Wants reports whether the filter wants an event, by its Ref, Since and Type.
 func (f Filter) Wants(e Event) bool {
 	return (f.Ref == "" || f.Ref == e.Ref) && !e.Time.Before(f.Since) && (f.Type == "" || e.is(f.Type))
 }
@@ -142,8 +142,8 @@ func (e *Event) is(typ string) bool {
 	return typ == e.Type || e.Clarification != nil && typ == e.Clarification.Type || e.Memory != nil && typ == e.Memory.Type
 }
 
-// Read returns the events that the filter selects, oldest first. It skips lines that are not events: a killed process may
-// have torn one.
+// Read reads the events from the files of the event log that the filter wants, oldest first. It skips lines that are
+// not events: a killed process may have torn one.
 func Read(root *os.Root, f Filter) ([]Event, error) {
 	var all []Event
 	for _, path := range []string{oldPath, Path} {

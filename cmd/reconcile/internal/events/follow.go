@@ -56,7 +56,8 @@ type Batch struct {
 	Events  []Event
 }
 
-// Next returns the next selected events, oldest first. An empty batch means that there are none now.
+// Next polls the event log for the follower's next Batch of events, oldest first. An empty batch means that there are
+// none now.
 func (f *Follower) Next() (Batch, error) {
 	for {
 		b, more, err := f.poll()

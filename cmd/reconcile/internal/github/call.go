@@ -17,7 +17,7 @@ type Call struct {
 // longestBody is the maximum length of a body in String, in bytes.
 const longestBody = 400
 
-// String returns one line: the method, the path and the body, cut if it is long.
+// String returns the call on one line: its method, path and body, shortened if it is long.
 func (c Call) String() string {
 	s := c.Method + " " + c.Path
 	if len(c.Body) == 0 {

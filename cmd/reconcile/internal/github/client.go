@@ -154,7 +154,7 @@ func graphqlURL(base *url.URL) string {
 	return u.String()
 }
 
-// Viewer returns the account of the token. It sends one request per client.
+// Viewer returns the User whom the client's token speaks for. It sends one request per client.
 func (c *Client) Viewer(ctx context.Context) (User, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

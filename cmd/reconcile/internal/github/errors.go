@@ -64,7 +64,7 @@ func (e *Uncertain) Error() string {
 	return fmt.Sprintf("%s %s was sent, and its answer was lost: %v", e.Call.Method, e.Call.Path, e.Err)
 }
 
-// Unwrap returns the error received instead of the answer.
+// Unwrap returns the Err of an uncertain call, which was received instead of the answer.
 func (e *Uncertain) Unwrap() error { return e.Err }
 
 // HeadMoved reports that the branch is no longer at the head that CommitOnBranch expected.

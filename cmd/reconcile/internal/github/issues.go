@@ -18,7 +18,7 @@ const (
 	maxPages = 1000 // of a list; a longer one never ends, or takes too long
 )
 
-// Issue returns an issue, or the issue side of a pull request. ErrGone: it was deleted.
+// Issue gets the issue with a number from the API, or the issue side of a pull request. ErrGone: it was deleted.
 func (c *Client) Issue(ctx context.Context, number int) (*Issue, error) {
 	if err := numbered(number); err != nil {
 		return nil, err
@@ -30,7 +30,8 @@ func (c *Client) Issue(ctx context.Context, number int) (*Issue, error) {
 	return issueOf(i), nil
 }
 
-// CreateIssue creates an issue; *Uncertain: perhaps. A dry client returns it with the number 0.
+// CreateIssue creates a NewIssue on GitHub with its title, body and labels; *Uncertain: perhaps. A dry client returns
+// it with the number 0.
 func (c *Client) CreateIssue(ctx context.Context, n NewIssue) (*Issue, error) {
 	r := &gogithub.IssueRequest{Title: &n.Title, Body: &n.Body}
 	if len(n.Labels) > 0 {
@@ -62,8 +63,8 @@ func (c *Client) EditIssue(ctx context.Context, number int, title, body string) 
 	return unwrapped(err)
 }
 
-// FindIssues returns the issues and pull requests with a label ("": all), open and closed, that changed at or after
-// since (zero: ever), the oldest first.
+// FindIssues lists the issues and pull requests of the repository with a label ("": all), open and closed, that changed
+// since a time (zero: ever), the oldest first.
 func (c *Client) FindIssues(ctx context.Context, label string, since time.Time) ([]Issue, error) {
 	o := gogithub.IssueListByRepoOptions{State: "all", Sort: "created", Direction: "asc", Since: since.UTC()}
 	if label != "" {
@@ -95,8 +96,8 @@ func (c *Client) Comments(ctx context.Context, issue int, since time.Time) ([]Co
 	return c.comments(ctx, issue, gogithub.IssueListCommentsOptions{Since: sinceOf(since)})
 }
 
-// RecentComments returns the comments on all issues and pull requests that were written or changed at or after since, the
-// oldest first: one request where Comments needs one per issue.
+// RecentComments returns the comments since a time on all issues and pull requests, the oldest first: one request where
+// Comments needs one per issue. It compares since with when a comment was written or last changed, inclusively.
 func (c *Client) RecentComments(ctx context.Context, since time.Time) ([]Comment, error) {
 	sort, direction := "created", "asc"
 	return c.comments(ctx, 0, gogithub.IssueListCommentsOptions{Sort: &sort, Direction: &direction, Since: sinceOf(since)})
@@ -126,7 +127,8 @@ func (c *Client) GetComment(ctx context.Context, id int64) (*Comment, error) {
 	return commentOf(k), nil
 }
 
-// CreateComment writes a comment on an issue; *Uncertain: perhaps. A dry client returns it with the id 0.
+// CreateComment creates a comment with a body on an issue of GitHub; *Uncertain: perhaps. A dry client returns it with
+// the id 0.
 func (c *Client) CreateComment(ctx context.Context, issue int, body string) (*Comment, error) {
 	if err := numbered(issue); err != nil && c.o.Dry == nil {
 		return nil, err
@@ -141,7 +143,7 @@ func (c *Client) CreateComment(ctx context.Context, issue int, body string) (*Co
 	return commentOf(k), nil
 }
 
-// EditComment replaces the body of a comment. ErrGone: it was deleted. It is idempotent.
+// EditComment edits a comment by its id: it replaces the body. ErrGone: it was deleted. It is idempotent.
 func (c *Client) EditComment(ctx context.Context, id int64, body string) (*Comment, error) {
 	k, _, err := c.api.Issues.EditComment(repeating(ctx), c.owner, c.name, id, &gogithub.IssueComment{Body: &body})
 	if err != nil {
@@ -173,7 +175,8 @@ func (c *Client) EnsureLabel(ctx context.Context, l Label) error {
 	return err
 }
 
-// AddLabels adds labels to an issue. Present labels stay, and GitHub creates labels that the repository lacks.
+// AddLabels adds labels by their names to an issue, with a POST request. Present labels stay, and GitHub creates labels
+// that the repository lacks.
 func (c *Client) AddLabels(ctx context.Context, issue int, names []string) error {
 	path := fmt.Sprintf("repos/%s/issues/%d/labels", c.o.Repo, issue)
 	// GitHub recommends an object; go-github sends an array.

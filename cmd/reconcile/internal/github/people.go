@@ -64,13 +64,14 @@ func (c *Client) Permission(ctx context.Context, login string) (string, error) {
 	return p.GetPermission(), err
 }
 
-// React adds a reaction to a comment, as the token's account. It is idempotent.
+// React creates a reaction with a content to a comment, as the token's account. It is idempotent.
 func (c *Client) React(ctx context.Context, comment int64, content string) error {
 	_, _, err := c.api.Reactions.CreateIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, content)
 	return unwrapped(err)
 }
 
-// Unreact removes a reaction of the token's account. A missing reaction is not an error.
+// Unreact deletes the viewer's reaction with a content from the reactions of a comment. A missing reaction is not an
+// error.
 func (c *Client) Unreact(ctx context.Context, comment int64, content string) error {
 	me, err := c.Viewer(ctx)
 	if err != nil {

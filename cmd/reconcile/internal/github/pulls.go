@@ -36,8 +36,9 @@ const commitMutation = `mutation($input: CreateCommitOnBranchInput!) {
   createCommitOnBranch(input: $input) { commit { oid } }
 }`
 
-// CommitOnBranch makes GitHub create a commit, which it signs, and returns its id. *HeadMoved: the branch moved, and
-// nothing was done; *Uncertain: fetch, and check for the commit. A dry client returns "".
+// CommitOnBranch creates a commit on a branch with a GraphQL mutation, so that GitHub signs it, and returns its OID.
+// *HeadMoved: the branch moved, and nothing was done; *Uncertain: fetch, and check for the commit. A dry client returns
+// "".
 func (c *Client) CommitOnBranch(ctx context.Context, k CommitOnBranch) (string, error) {
 	var answer struct {
 		CreateCommitOnBranch struct{ Commit struct{ OID string } }

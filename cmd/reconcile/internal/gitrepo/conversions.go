@@ -23,8 +23,8 @@ type Conversions struct {
 	index  *index // nil until first used
 }
 
-// Conversions reads the settings of the whole repository. Attributes of folders are read on the first query for a
-// file in them.
+// Conversions loads the attribute rules of the whole repository and its native configuration, by which git converts the
+// files that it stores. Attributes of folders are read on the first query for a file in them.
 func (r *Repo) Conversions(ctx context.Context) (*Conversions, error) {
 	n := r.native.(*native)
 	cfg, err := loadConfig(r.layout, n.git)
@@ -69,10 +69,10 @@ func (s *Conversions) indexed(file string) []byte {
 	return indexContent(s.index, store, file)
 }
 
-// ConversionSources returns a text that changes whenever git may store the files of the tree in dir in another
-// form. It covers the configuration, the user's and the repository's attributes, and the .gitattributes files from
-// the top of the work tree to dir. It opens only the configuration. It does not cover attribute files named by an
-// included configuration file.
+// ConversionSources returns a text about the configuration and attribute files that decide in which form git stores the
+// files in dir, which changes whenever they do. It covers the configuration, the user's and the repository's
+// attributes, and the .gitattributes files from the top of the work tree to dir. It opens only the configuration. It
+// does not cover attribute files named by an included configuration file.
 func ConversionSources(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

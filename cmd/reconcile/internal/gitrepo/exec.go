@@ -24,8 +24,8 @@ const (
 	withHooks
 )
 
-// Inspect returns a git command that reads the repository around dir and runs no program of its configuration.
-// environ is the environment; variables that point git at another repository are dropped.
+// Inspect returns an exec.Cmd of git with these args, which reads the repository around dir and runs no program of its
+// configuration. environ is the environment; variables that point git at another repository are dropped.
 func Inspect(ctx context.Context, dir string, environ []string, args ...string) *exec.Cmd {
 	return newGit(ctx, readOnly, "git", dir, environ, args...)
 }
@@ -86,9 +86,9 @@ func MergeFile(ctx context.Context, base, ours, theirs string) (merged []byte, c
 	return merged, false, nil
 }
 
-// Configure sets values of the repository's own configuration, by name ("merge.reconcile.driver"), with the git
-// command. It skips values that the repository's or the user's configuration already has; changed reports whether
-// it set any.
+// Configure sets values in the configuration of the repository by name ("merge.reconcile.driver"), with the git config
+// command. It skips values that the repository's or the user's configuration already has; changed reports whether it
+// set any.
 func (r *Repo) Configure(ctx context.Context, values ...[2]string) (changed bool, err error) {
 	git, err := exec.LookPath("git")
 	if err != nil {

@@ -21,7 +21,7 @@ type Ignores struct {
 	entered map[string]bool // ignored folders that contain tracked files
 }
 
-// Ignores reads the rules of the whole repository; files in folders are read on demand.
+// Ignores loads the ignore rules of the whole repository and its tracked paths; files in folders are read on demand.
 func (r *Repo) Ignores(ctx context.Context) (*Ignores, error) {
 	git := ""
 	if c, ok := r.command.(*command); ok {

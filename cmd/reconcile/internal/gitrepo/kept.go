@@ -31,7 +31,7 @@ type KeptFile struct {
 	Data       []byte
 }
 
-// Kept returns the trees kept in this repository, by key.
+// Kept returns the kept trees of this repository, by key: the hashes of the refs to them, packed or not.
 func (r *Repo) Kept() (map[string]string, error) {
 	kept := map[string]string{}
 	packed, err := regular.ReadPath(filepath.Join(r.common, "packed-refs"))
@@ -128,8 +128,8 @@ func (r *Repo) Drop(ctx context.Context, kept map[string]string) error {
 	return busy(err)
 }
 
-// OpenKept reads a file of a tree. Its content is untrusted: anyone who can push may have written it. The error
-// wraps ErrNotKept if the file does not exist or is not a regular file.
+// OpenKept opens the file at a path of a kept tree, to read it. Its content is untrusted: anyone who can push may have
+// written it. The error wraps ErrNotKept if the file does not exist or is not a regular file.
 func (r *Repo) OpenKept(ctx context.Context, tree, path string) (io.ReadCloser, error) {
 	return r.openKept(ctx, r.layout, nil, tree, path)
 }

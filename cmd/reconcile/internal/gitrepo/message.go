@@ -30,8 +30,9 @@ const (
 	bodyLimit    = 20
 )
 
-// Message returns the message of a commit. It is a pure function of its arguments. The trailers name the input;
-// Reconcile-Facts (if not 0) and Reconcile-Objects are appended.
+// Message returns the message of a commit: a subject, a bullet for each of its changes, and trailers. It is a pure
+// function of its arguments. The trailers name the input; Reconcile-Facts (if not 0) and Reconcile-Objects are
+// appended.
 func Message(changes []Change, trailers ...Trailer) string {
 	var b strings.Builder
 	b.WriteString(subject(changes))

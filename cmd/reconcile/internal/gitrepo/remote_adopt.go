@@ -71,10 +71,10 @@ func (c *Conflict) Error() string {
 	return names + ": " + c.What
 }
 
-// Adopt moves the branch, the index and the work tree to the tip. Local commits that the tip lacks are replayed on
-// it if they are people's, with author and message kept; reconcile's own are dropped, except their records, which
-// stay as files for the next commit. Records in pending commits of others are written as files, too. Files outside
-// the directory given to Open are people's.
+// Adopt adopts the tip of the remote: it moves the branch, the index and the work tree to it, and replays the user's
+// local commits that the tip lacks, with author and message kept. Reconcile's own are dropped, except their records,
+// which stay as files for the next commit. Records in pending commits of others are written as files, too. Files
+// outside the directory given to Open are people's.
 //
 // Changes of the user, staged or not, are never touched: if the tip changes such a file, or a file that a local
 // commit changed, the error is a *[Conflict] and nothing happens. If the process is killed, the next call of Adopt,

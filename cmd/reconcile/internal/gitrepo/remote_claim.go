@@ -72,8 +72,9 @@ type Sighting struct {
 	Since time.Time // by this process's clock
 }
 
-// Sightings returns those of the last Fetch, by reference, so that the next process on this tree need not wait for
-// the whole duration of a claim or a ticket again. See RestoreSightings.
+// Sightings returns what the last Fetch has seen of others on the remote, as a Sighting by reference: its hash, and
+// since when. With them the next process on this tree need not wait for the whole duration of a claim or a ticket
+// again. See RestoreSightings.
 func (m *Remote) Sightings() []Sighting {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,9 +117,10 @@ type claimRequest struct {
 	answer refAnswer // why it was refused
 }
 
-// Take claims keys for their holders until they expire, all in one push. Keys that others hold unexpired are
-// returned with their present claims. A claim that the same holder already has is renewed. After an error the
-// caller must perform nothing; claims that succeeded nevertheless expire. Call Fetch before.
+// Take pushes claims of keys to the remote for their holders until they expire, all at once, and returns the refused
+// ones. Keys that others hold unexpired are returned with their present claims. A claim that the same holder already
+// has is renewed. After an error the caller must perform nothing; claims that succeeded nevertheless expire. Call Fetch
+// before.
 func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]Claim, err error) {
 	refused = map[string]Claim{}
 	var wants []claimRequest
@@ -232,8 +234,9 @@ func (m *Remote) pushClaims(ctx context.Context, wants []claimRequest) (failed [
 	return failed, nil, err
 }
 
-// Renew extends claims that Take obtained to their new Expires. lost are the keys that other processes hold by now:
-// the caller must end their effects and not record them as done. After an error the claims last until they expire.
+// Renew renews held claims on the remote, which Take obtained, until their new Expires, and returns the keys of lost
+// ones. lost are the keys that other processes hold by now: the caller must end their effects and not record them as
+// done. After an error the claims last until they expire.
 func (m *Remote) Renew(ctx context.Context, claims []Claim) (lost []string, err error) {
 	var wants []claimRequest
 	for _, c := range claims {

@@ -18,7 +18,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Fetch reads the state of the remote and its objects in one exchange. It moves no reference of this repository.
+// Fetch fetches the refs of the remote with their objects in one exchange, records sightings, and returns the Tip. It
+// moves no reference of this repository.
 func (m *Remote) Fetch(ctx context.Context) (Tip, error) {
 	refs, err := m.refs(ctx)
 	if err != nil {

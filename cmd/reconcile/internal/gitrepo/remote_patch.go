@@ -21,8 +21,9 @@ type Patch struct {
 // patchLimit is the most content that a patch may have, in bytes.
 const patchLimit = 40 << 20
 
-// Patch returns the combined changes of the commits between the tip and commit. All of them must be reconcile's
-// own: other commits would lose their author. The error is ErrRefused if commit is not based on the tip.
+// Patch combines the changes of the commits between the tip and a commit into one patch, on the branch and the base of
+// the tip. All of them must be reconcile's own: other commits would lose their author. The error is ErrRefused if
+// commit is not based on the tip.
 func (m *Remote) Patch(ctx context.Context, tip Tip, commit string) (Patch, error) {
 	p := Patch{Branch: strings.TrimPrefix(m.ref, "refs/heads/"), Base: tip.Head}
 	if tip.Head == "" {

@@ -164,8 +164,9 @@ func remarks(stderr string) string {
 	return clip(withoutPasswords(strings.Join(said, "; ")), 300)
 }
 
-// Ready returns the commit that a push would send, or "" if there is none. It is an error if another branch than
-// the shared one is checked out, or during a rebase or a similar operation: HEAD is then not meant for the remote.
+// Ready returns the hash of the head commit that is ready to be pushed to the remote, or "" if there is none. It is an
+// error if another branch than the shared one is checked out, or during a rebase or a similar operation: HEAD is then
+// not meant for the remote.
 func (m *Remote) Ready(ctx context.Context) (string, error) {
 	if err := idle(m.repo.layout); err != nil {
 		return "", err
@@ -295,8 +296,8 @@ func (s *objectStore) holds(commit string, paths []string) bool {
 	return true
 }
 
-// Leave stores a commit that could not be pushed where the next Adopt merges its records. id must be new, and
-// consist of letters, digits, dots and dashes.
+// PushPending pushes a commit that the branch did not take to a pending reference of the remote, named by id, where the
+// next Adopt merges its records. id must be new, and consist of letters, digits, dots and dashes.
 func (m *Remote) PushPending(ctx context.Context, id, commit string) error {
 	ref := pendingRefs + id
 	if !validRef(ref) || strings.Contains(id, "/") {

@@ -58,9 +58,10 @@ func (w *waiting) limits() (first, turn time.Duration) {
 	return max(2*time.Second, 10*w.pace), max(5*time.Second, 30*w.pace)
 }
 
-// Turn is Fetch for a caller that is about to decide and push. Without competitors it does not wait. Otherwise a
-// winner pauses for a moment, and a caller that lost, or finds others waiting, takes a ticket and lets those before
-// it go first. The wait is bounded: it prevents starvation, but is not a lock.
+// Turn waits for the caller's turn to decide and push, behind the waiting tickets of others, and fetches the Tip.
+// Without competitors it does not wait. Otherwise a winner pauses for a moment, and a caller that lost, or finds others
+// waiting, takes a ticket and lets those before it go first. The wait is bounded: it prevents starvation, but is not a
+// lock.
 func (m *Remote) Turn(ctx context.Context) (Tip, error) {
 	m.mu.Lock()
 	rest, enqueue := m.pauseBefore(m.now())
@@ -272,7 +273,8 @@ func (m *Remote) staleTickets() []refUpdate {
 	return out
 }
 
-// SweepTickets removes the tickets of dead processes, as of the last Fetch. Failures are left for the next time.
+// SweepTickets sweeps stale tickets from the remote: those of dead processes, as of the last Fetch. Failures are left
+// for the next time.
 func (m *Remote) SweepTickets(ctx context.Context) {
 	m.mu.Lock()
 	updates := m.staleTickets()
@@ -282,7 +284,7 @@ func (m *Remote) SweepTickets(ctx context.Context) {
 	}
 }
 
-// Close removes our ticket from the remote, if any. Claims stay: see [Remote.Drop].
+// Close closes the remote: it removes our waiting ticket from it, if any. Claims stay: see [Remote.Drop].
 func (m *Remote) Close(ctx context.Context) error {
 	m.mu.Lock()
 	ticket := refUpdate{ref: waitingRefs + m.waiting.id, lease: true, old: m.waiting.hash}

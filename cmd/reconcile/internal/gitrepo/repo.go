@@ -87,12 +87,13 @@ type layout struct {
 	common   string // objects, refs, configuration; equals gitDir except in linked work trees
 }
 
-// Open finds the work tree that contains dir. It opens no object and reads no configuration beyond the repository's
-// format. The Repo runs no program that the repository's configuration names: it is for readers.
+// Open opens the repository, read-only, whose work tree contains dir. It opens no object and reads no configuration
+// beyond the repository's format. The Repo runs no program that the repository's configuration names: it is for
+// readers.
 func Open(dir string) (*Repo, error) { return open(dir, readOnly) }
 
-// OpenToCommit is Open for callers that commit and push: filters, the signing program and transport programs run as
-// in git.
+// OpenToCommit opens the repository around dir with the programs that commits and pushes need: filters, the signing
+// program and transport programs run as in git.
 func OpenToCommit(dir string) (*Repo, error) { return open(dir, withPrograms) }
 
 func open(dir string, m programMode) (*Repo, error) {
@@ -196,8 +197,9 @@ func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]s
 	return found, err
 }
 
-// Storable returns an error if git could not commit files of these paths (below the directory given to Open; they
-// need not exist): a filter that .gitattributes requires fails here. Without such an attribute it runs no command.
+// Storable checks the conversion rules of paths, and returns an error if a filter of .gitattributes would keep git from
+// storing the files. The paths are below the directory given to Open, and need not exist. Without such an attribute it
+// runs no command.
 func (r *Repo) Storable(ctx context.Context, paths ...string) error {
 	below, err := r.below(paths)
 	if err != nil {
@@ -225,8 +227,8 @@ func (r *Repo) Storable(ctx context.Context, paths ...string) error {
 	return nil
 }
 
-// Settle sweeps the leftover files of a killed process from the git directory, and updates the index for its last
-// commit. Commit does so first, too.
+// Settle settles what a killed committer left in the git directory: it sweeps leftover files, and updates the index for
+// its last commit. Commit does so first, too.
 func (r *Repo) Settle(ctx context.Context) error {
 	return r.do(func(c committer) error { return c.settle(ctx) })
 }

@@ -34,7 +34,7 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (hash string, err error)
 	return "", fmt.Errorf("%q: %w; name a commit, branch or tag, as git rev-parse takes them", rev, ErrNoCommit)
 }
 
-// Shallow reports whether the clone's history is cut off.
+// Shallow reports whether the repository is a shallow clone, whose history is cut off.
 func (r *Repo) Shallow() bool { return exists(filepath.Join(r.common, "shallow")) }
 
 func resolveNative(l layout, rev string) (string, error) {

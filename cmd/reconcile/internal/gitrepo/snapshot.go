@@ -33,8 +33,8 @@ func (r *Repo) Files(ctx context.Context, commit string, paths []string, visit f
 	return r.files(ctx, commit, below, func(string) bool { return true }, visit)
 }
 
-// FilesLike is Files for all files below the directory given to Open whose relative slash paths are wanted. It
-// reads no content of others.
+// FilesLike visits the stored files of a commit below the directory given to Open whose relative slash paths are
+// wanted. It reads no content of others.
 func (r *Repo) FilesLike(ctx context.Context, commit string, wanted func(path string) bool, visit func(Stored) error) error {
 	all := []string{strings.TrimSuffix(r.prefix, "/")}
 	return r.files(ctx, commit, all, func(p string) bool { return wanted(strings.TrimPrefix(p, r.prefix)) }, visit)

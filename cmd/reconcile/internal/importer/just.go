@@ -57,7 +57,7 @@ type justModule struct {
 	Modules map[string]justModule `json:"modules"`
 }
 
-// JustDump finds the recipes without required arguments in the output of just.
+// JustDump finds the recipes in the JSON dump of just: those without required arguments, as commands.
 func JustDump(path string, dump []byte) (Found, error) {
 	var found Found
 	var m justModule

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Just finds the recipes of a justfile that need no arguments, where just itself is not there to ask. os is what Go calls
-// the operating system. Imported files and modules are not read.
+// Just finds the recipes of a justfile that need no arguments, from its text: for when just itself is not there to ask.
+// os is what Go calls the operating system. Imported files and modules are not read.
 func Just(path string, src []byte, os string) Found {
 	var found Found
 	var recipes []recipe

@@ -34,8 +34,8 @@ type makefile struct {
 	prefix  byte   // of lines of a recipe
 }
 
-// Make finds the targets of a Makefile for people: those that are .PHONY, that a comment with ## documents, or that are
-// conventional. Without any, it is the first target. It does not evaluate conditionals or read included files.
+// Make finds the targets in a makefile that are for people: those that are .PHONY, that a comment with ## documents, or
+// that are conventional. Without any, it is the first target. It does not evaluate conditionals or read included files.
 func Make(path string, src []byte) Found {
 	m := &makefile{path: path, byName: map[string]*target{}, prefix: '\t'}
 	m.read(string(src))

@@ -13,7 +13,7 @@ var npmOwn = []string{"preinstall", "install", "postinstall", "preprepare", "pre
 	"prepack", "postpack", "publish", "postpublish", "preversion", "version", "postversion", "preuninstall", "uninstall", "postuninstall",
 	"dependencies"}
 
-// NPM finds the scripts of a package.json.
+// NPM finds the scripts of an npm package, in the JSON of its package.json, as commands.
 func NPM(path string, src []byte) (Found, error) {
 	var found Found
 	var doc struct {

@@ -14,7 +14,8 @@ import (
 var titles = map[string]string{"make": "Targets of the Makefile", "npm": "Scripts of package.json", "go": "Build, vet and test of Go modules",
 	"just": "Recipes of the justfile", "github": "Steps of the workflows for GitHub"}
 
-// DAG writes the commands as a DAG of a session, in YAML with comments. Both have the name of the source.
+// DAG writes the found commands as the nodes of a DAG with a session, in YAML with comments. Both have the name of the
+// source.
 func DAG(source string, found Found) ([]byte, error) {
 	policy := mapping("failFast", scalar("false"))
 	policy.Content[0].HeadComment = "Each command shows how it ends."

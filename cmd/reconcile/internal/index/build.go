@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/vectors"
 )
 
-// Rebuild builds the whole index again.
+// Rebuild surveys the tree, and builds the whole index again.
 func (k *Keeper) Rebuild(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	s, err := k.survey(ctx, tree)
 	if err != nil {

@@ -37,7 +37,7 @@ var ErrNoFact = errors.New("there is no such fact")
 
 func (b *FactStore) dir() string { return state.FactsDir(b.Store.Settings().Folders.State) }
 
-// States reports whether a source of an edge is a file of facts.
+// States reports whether the source of an edge is a .json file in the folder of the fact store.
 func (b *FactStore) States(source string) bool {
 	return path.Ext(source) == ".json" && path.Dir(source) == b.dir()
 }
@@ -51,8 +51,8 @@ type removed struct {
 	Removed string `json:"removed"` // name of the other file
 }
 
-// IsFactFile reports whether a path is the name of a file that a store wrote below the folder of facts: KIND-<12 digits of
-// its key>-<6 digits of its content>.json, or its tombstone.
+// IsFactFile reports whether the base name of a path is that of a fact file which a store wrote below the folder of
+// facts. The name is KIND-<12 digits of its key>-<6 digits of its content>.json, or that of its tombstone.
 func IsFactFile(p string) bool { return factOf(path.Base(p)) != "" }
 
 // FactsIn returns the sorted ids of the facts that have store-written files among the paths, and for each whether it is
@@ -167,9 +167,9 @@ type PutResult struct {
 	Change string `json:"change"` // stated, changed or unchanged
 }
 
-// Put writes statements durably; each replaces older ones with the same key. If one of them is invalid, nothing is written.
-// A statement that differs only in its time changes nothing. The error wraps [state.ErrBusy] if there are many statements
-// and the tree is busy.
+// Put puts statements into the fact store, durably, after a check; each replaces older ones with the same key. If one
+// of them is invalid, nothing is written. A statement that differs only in its time changes nothing. The error wraps
+// [state.ErrBusy] if there are many statements and the tree is busy.
 func (b *FactStore) Put(ctx context.Context, all []Statement) (taken []PutResult, err error) {
 	last := map[string]int{} // by id: the last of several with one key wins
 	for i, s := range all {
@@ -330,7 +330,7 @@ func (b *FactStore) notOwn(id string) error {
 	return fmt.Errorf("%.100q: %w; reconcile get facts shows the ids", id, ErrNoFact)
 }
 
-// Conflict returns the conflict with an id.
+// Conflict finds the conflict with an id among the statements of the fact store.
 func (b *FactStore) Conflict(id string) (*Conflict, error) {
 	all, err := b.List()
 	if err != nil {

@@ -332,7 +332,8 @@ func (f *files) text(p string) (source.File, error) {
 	return source.File{Path: p, Text: b}, err
 }
 
-// Skips returns a function that reports whether no file below a folder is indexed, so that the folder need not be watched.
+// Skips returns a function that reports whether the index skips a dir, by its excludes and git's ignore rules: no file
+// below it is indexed, so that it need not be watched.
 func (k *Keeper) Skips(tree *state.Tree) func(dir string) bool {
 	f := &files{exclude: tree.Settings().Index.Exclude}
 	return func(dir string) bool {
@@ -341,7 +342,7 @@ func (k *Keeper) Skips(tree *state.Tree) func(dir string) bool {
 	}
 }
 
-// Exists reports whether there is a snapshot, sound or not.
+// Exists reports whether the snapshot of the index exists in the store, sound or not.
 func (k *Keeper) Exists() bool {
 	_, err := k.Store.Lstat(SnapshotPath)
 	return err == nil

@@ -59,7 +59,7 @@ type How struct {
 	Took                  time.Duration
 }
 
-// Close releases the files that the index is read from: it must not be used any more.
+// Close closes the mapped files of the kept index: it must not be used any more.
 func (k *Kept) Close() {
 	if k.mapped != nil {
 		k.mapped.close()
@@ -74,8 +74,8 @@ func (k *Keeper) options(tree *state.Tree) vectors.Options {
 	}
 }
 
-// Open opens the stored index, without checking that it is up to date. The error is one of package fs if it does not exist,
-// vectors.ErrDamaged, vectors.ErrOtherModel or vectors.ErrOtherLinks.
+// Open loads the stored index of a tree, and opens it if it is ready, without checking that it is up to date. The error
+// is one of package fs if it does not exist, vectors.ErrDamaged, vectors.ErrOtherModel or vectors.ErrOtherLinks.
 func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 	m, err := k.load(tree)
 	if err != nil {

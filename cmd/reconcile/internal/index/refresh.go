@@ -12,13 +12,13 @@ import (
 	"reconcile.dev/reconcile/vectors"
 )
 
-// Refresh opens the index and updates it to the tree. If there is no index, or it is unusable or much has changed, it
-// builds a new one, see [Kept.Finish].
+// Refresh refreshes the kept index: it opens it, and updates it to the tree. If there is no index, or it is unusable or
+// much has changed, it builds a new one, see [Kept.Finish].
 func (k *Keeper) Refresh(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	return k.refresh(ctx, tree, k.buildLexical)
 }
 
-// Complete is Refresh for callers that need the whole index: nothing is left to Finish.
+// Complete refreshes the kept index as a whole, for callers that need all of it: nothing is left to Finish.
 func (k *Keeper) Complete(ctx context.Context, tree *state.Tree) (*Kept, error) {
 	k.sweep()
 	return k.refresh(ctx, tree, k.whole)
@@ -62,7 +62,8 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 	return &Kept{Index: x, How: how, mapped: m}, nil
 }
 
-// Repair rebuilds an index that proved damaged in use, see [Kept.Finish].
+// Repair repairs an index with damage that showed in use: it surveys the tree, and builds the lexical index again, see
+// [Kept.Finish].
 func (k *Keeper) Repair(ctx context.Context, tree *state.Tree, damage error) (*Kept, error) {
 	s, err := k.survey(ctx, tree)
 	if err != nil {

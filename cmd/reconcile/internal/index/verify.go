@@ -20,8 +20,8 @@ type Verified struct {
 
 const askedVectors = 200
 
-// Verify rebuilds the index in memory and compares: the bytes of the snapshot, or, with a delta, the digests of the inputs,
-// and the nodes and edges.
+// Verify verifies the kept index: it builds one from the same inputs in memory and compares the bytes of the snapshot,
+// or, with a delta, the digests of the inputs, and the nodes and edges.
 func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verified, error) {
 	if err := x.Index.Verify(); err != nil {
 		return &Verified{Compared: err.Error()}, nil

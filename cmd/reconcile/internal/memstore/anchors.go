@@ -43,14 +43,14 @@ type digested struct {
 // StateFolder returns the configured folder of observed state.
 func (f *Files) StateFolder() string { return f.settings().Folders.State }
 
-// Exists reports whether path is a file or folder of the tree that an observation may refer to: not one of git's or of this
+// Exists reports whether a path of the tree exists for anchors, as a file or folder: not one of git's or of this
 // program's, and not behind a link.
 func (f *Files) Exists(path string) bool {
 	id, err := f.anchors.look(path, f.settings().Folders.State)
 	return err == nil && (id.IsFile() || id.IsFolder())
 }
 
-// Digest returns the digest of a file of the tree, for anchors: "sha256:…", [schemas.AnchorAbsent] if it does not exist, or
+// Digest returns the anchor digest of a file of the tree: "sha256:…", [schemas.AnchorAbsent] if it does not exist, or
 // "" for folders and for files that cannot or must not be read.
 func (f *Files) Digest(path string) string {
 	return f.anchors.digest(path, f.settings().Folders.State)

@@ -64,7 +64,8 @@ type Files struct {
 
 var _ Store = (*Files)(nil)
 
-// Open returns the memory of a tree. It reads and writes nothing yet.
+// Open opens the memory Files of a store with options, which reads and writes nothing yet. It reads and writes nothing
+// yet.
 func Open(store *state.Store, o Options) *Files {
 	f := &Files{store: store, o: o, encode: document.Spec, anchors: anchors{store: store, cached: !o.NoCache}}
 	f.given = sync.OnceValue(func() *schemas.SettingsSpec {
@@ -76,10 +77,11 @@ func Open(store *state.Store, o Options) *Files {
 	return f
 }
 
-// Save writes the cache of anchors for the next process; Close does, too.
+// Save saves the cache of the anchors' digests for the next process; Close does, too.
 func (f *Files) Save() { f.anchors.save() }
 
-// Close releases the resources of readers; no call may be in progress. The caller closes the state.Store.
+// Close closes the memory files: it saves the anchors, and frees the mapped views and tables of readers. No call may be
+// in progress. The caller closes the state.Store.
 func (f *Files) Close() error {
 	f.dropping.Wait()
 	f.anchors.save()
@@ -92,8 +94,8 @@ func (f *Files) Close() error {
 	return nil
 }
 
-// Written returns the number of files in the folder of the memory that this process wrote, moved aside or removed, without
-// the counts of recalls.
+// Written returns the number of writes of the memory files by this process: files that it wrote, moved aside or
+// removed, without the counts of recalls.
 func (f *Files) Written() int { return int(f.writes.Load()) }
 
 func (f *Files) settings() *schemas.SettingsSpec { return f.given() }

@@ -13,7 +13,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// ByID implements [Store]: it reads the issue file that the id names, and its archive if necessary.
+// ByID reads the observation with an id from the issue file that the id names, or else from the issue's archive. It
+// implements [Store].
 func (f *Files) ByID(ctx context.Context, id string) (schemas.Observation, error) {
 	_, issue, _, ok := memory.ParseID(id)
 	if !ok {

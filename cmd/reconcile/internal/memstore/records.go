@@ -163,8 +163,8 @@ func undone(names map[string]state.Identity) map[int]int64 {
 	return out
 }
 
-// Records returns all records of the memory by name: what happened to observations after they were stored. It skips
-// unreadable ones with a warning.
+// Records returns all records of the memory files by name: what happened to observations after they were stored. It
+// skips unreadable ones with a warning.
 func (f *Files) Records() (map[string]schemas.MemoryRecord, error) {
 	names, err := f.recordNames()
 	if err != nil {

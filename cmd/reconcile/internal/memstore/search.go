@@ -140,7 +140,8 @@ func (a *rowFilter) staleNow(s *shown) string {
 	return last.why
 }
 
-// Known returns the id of an observation with the same content, or "": for memory.Source.
+// Known searches the store for an observation that already has this content, and returns its id, or "". It is for
+// memory.Source.
 func (f *Files) Known(content string) string {
 	v, err := f.current()
 	if err != nil {

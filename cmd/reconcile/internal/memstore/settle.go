@@ -23,14 +23,15 @@ const (
 	manyObservations = 40_000
 )
 
-// Settle brings the store up to date with the specs of a tree and the records: it ingests new captures, rebuilds files that
-// were changed by hand, moves damaged files aside, and updates the manifest. The tree must be locked by the store's
-// process. A second call changes nothing, and costs a stat for each file.
+// Settle settles the memory files with the specs of a tree and the records: it ingests new captures, rebuilds files
+// that were changed by hand, moves damaged files aside, and updates the manifest. The tree must be locked by the
+// store's process. A second call changes nothing, and costs a stat for each file.
 func (f *Files) Settle(ctx context.Context, t *state.Tree) (Settled, error) {
 	return f.settle(ctx, t, false)
 }
 
-// Rebuild is Settle without the cache: every issue file is folded again, and the manifest is rebuilt.
+// Rebuild rebuilds the memory files from the specs of a tree and the records without the cache: it folds every issue
+// file and the manifest again, as [Files.Settle] does what changed.
 func (f *Files) Rebuild(ctx context.Context, t *state.Tree) (Settled, error) {
 	return f.settle(ctx, t, true)
 }

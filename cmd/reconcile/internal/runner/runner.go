@@ -168,7 +168,8 @@ func (r *Runner) Submit(e controllers.Effect) {
 	r.dispatch()
 }
 
-// SetForeign sets how many places of each group other processes hold. It takes ownership of the map.
+// SetForeign sets the foreign usage of the runner's groups, how many places other processes hold, and dispatches. It
+// takes ownership of the map.
 func (r *Runner) SetForeign(usage map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +194,7 @@ func (r *Runner) Cancel(key, why string) {
 	}
 }
 
-// Backlog returns the number of queued effects.
+// Backlog returns the length of the runner's queue of effects.
 func (r *Runner) Backlog() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,7 +208,7 @@ type Status struct {
 	Since   time.Time // start, or when it was queued
 }
 
-// Snapshot lists the queued and running effects, sorted by key.
+// Snapshot returns the Status of the runner's jobs, queued or running, sorted by the key of the effect.
 func (r *Runner) Snapshot() []Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,10 +261,11 @@ func (r *Runner) shut() bool {
 	return true
 }
 
-// Notify returns a channel that has a token while reports wait for Drain.
+// Notify returns the channel on which the runner notifies that reports wait for Drain.
 func (r *Runner) Notify() <-chan struct{} { return r.notify }
 
-// Drain returns the reports since the last call, oldest first. Runs never block on it, and no report is lost.
+// Drain drains the runner's reports: it returns those since the last call, oldest first. Runs never block on it, and no
+// report is lost.
 func (r *Runner) Drain() []controllers.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -108,10 +108,12 @@ func New(root string, o Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Hints delivers changes, coalesced. An unreceived hint keeps growing; none is lost. Close closes the channel.
+// Hints returns the channel of the watcher's hints, which are coalesced changes. An unreceived hint keeps growing; none
+// is lost. Close closes the channel.
 func (w *Watcher) Hints() <-chan Hint { return w.hints }
 
-// Follow replaces Options.Paths; equal paths cost nothing. A change is followed by a full hint.
+// Follow makes the watcher follow other paths, in place of Options.Paths; equal paths cost nothing. A change is
+// followed by a full hint.
 func (w *Watcher) Follow(paths []string) {
 	select {
 	case w.follow <- paths:
@@ -119,7 +121,7 @@ func (w *Watcher) Follow(paths []string) {
 	}
 }
 
-// Close stops the watching, waits for its end, and closes the channel of hints. It may be called again.
+// Close stops the watcher, waits until it is done, and closes the channel of hints. It may be called again.
 func (w *Watcher) Close() error {
 	w.once.Do(func() { close(w.stop) })
 	<-w.done

@@ -15,8 +15,8 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Movable returns those of the spec files that may be archived: all outside of a repository, otherwise those without
-// changes against the branch. c may be nil: then the repository of dir is used.
+// Movable returns the paths of spec files that may be moved to the archive: all outside of a repository, otherwise
+// those that are not dirty. c may be nil: then the repository of dir is used.
 func (c *Committer) Movable(ctx context.Context, dir string, paths []string) ([]string, error) {
 	repo, err := c.repository(dir)
 	switch {
@@ -36,7 +36,8 @@ func (c *Committer) repository(dir string) (*gitrepo.Repo, error) {
 	return gitrepo.Open(dir)
 }
 
-// Archived are the former paths of specs that were archived since the last commit of the branch.
+// Archived returns the paths in the specs folder that are gone since their specs were moved to the archive, after the
+// last commit of the branch.
 func Archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.Tree) ([]string, error) {
 	folders := t.Settings().Folders
 	byName := map[string][]string{} // paths in the archive

@@ -90,11 +90,12 @@ func Open(o Options, r Request) (*Committer, error) {
 	return New(o, repo), nil
 }
 
-// New returns a Committer to an open repository.
+// New returns a Committer with options to an open gitrepo.Repo.
 func New(o Options, repo *gitrepo.Repo) *Committer { return &Committer{Git: repo, o: o} }
 
-// Commit commits the files of the tree. If the memory is incomplete, a commit would contain an observation without its
-// effects; then neither is included.
+// Commit commits the program's own files of the tree in a scope to the branch: those that it has written and are
+// settled. If the memory is incomplete, a commit would contain an observation without its effects; then neither is
+// included.
 func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope) (loop.Committed, error) {
 	settings := t.Settings()
 	branch := settings.Git.Branch

@@ -158,8 +158,8 @@ func (e *Env) settings() *schemas.SettingsSpec {
 	return s
 }
 
-// Fix runs all repairs and examines everything again. Successful repairs are findings of level ok; a failed repair is
-// described in Detail.
+// Fix examines the environment, runs the repair of each finding, and checks everything again. Successful repairs are
+// findings of level ok; a failed repair is described in Detail.
 func Fix(ctx context.Context, env Env) []Finding {
 	first := env
 	before, done := examine(ctx, &first)
@@ -185,7 +185,7 @@ func Fix(ctx context.Context, env Env) []Finding {
 	return append(repaired, after...)
 }
 
-// Worst returns the highest level among findings, and whether only specs are the cause of it.
+// Worst returns the worst level of the findings, by rank, and whether only invalid specs are the cause of it.
 func Worst(findings []Finding) (worst Level, invalid bool) {
 	worst, invalid = OK, true
 	rank := map[Level]int{OK: 0, Warn: 1, Error: 2}
@@ -217,7 +217,7 @@ type Options struct {
 	WarnMemory func(text string)
 }
 
-// New returns the Env of a tree.
+// New returns the doctor's Env for a tree, with the options and the functions that open, repair and rebuild.
 func New(o Options) Env {
 	b := process.ReadBuild()
 	env := Env{

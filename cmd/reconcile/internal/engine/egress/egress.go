@@ -81,13 +81,14 @@ func CheckVariable(d schemas.Destination) error {
 		"named: nothing is sent; put the key into one of these", schemas.SettingsPath, d.Env)}
 }
 
-// GitHubToken returns the token of the environment, or "".
+// GitHubToken gets the GitHub token of the policy from the environment variables, or "".
 func (p Policy) GitHubToken() string {
 	return cmp.Or(p.Getenv(TokenVariable), p.Getenv(OtherToken))
 }
 
-// GitHub returns a client of a repository, configured by the settings. Responses are cached below .reconcile/ of the
-// tree in dir. dry is called with each write instead of sending it; nil sends writes.
+// GitHub returns a github.Client for a repository at the address in the settings that the policy allows, with the token
+// and the pace. Responses are cached below .reconcile/ of the tree in dir. dry is called with each write instead of
+// sending it; nil sends writes.
 func (p Policy) GitHub(dir string, s *schemas.GitHubSettings, repo string, dry func(github.Call)) (*github.Client, error) {
 	pace := s.Pace.Std()
 	if pace == 0 {
@@ -109,8 +110,9 @@ func (p Policy) GitHub(dir string, s *schemas.GitHubSettings, repo string, dry f
 // embeddingsLimit is the size of the cache for vectors of an endpoint, in bytes.
 const embeddingsLimit = 2 << 30
 
-// Embedder returns the embedder of the settings; nil means the built-in one. denied says why the endpoint is not
-// allowed; otherwise nil. warn is called with errors of the endpoint.
+// Embedder returns the embed.Embedder of the index settings at an endpoint that the policy allows; nil means the
+// built-in one. denied says why the endpoint is not allowed; otherwise nil. warn is called with errors
+// of the endpoint.
 func (p Policy) Embedder(root *os.Root, x schemas.IndexSettings, warn func(error)) (e embed.Embedder, denied, err error) {
 	if x.Embedder != schemas.EmbedderOpenAI {
 		return nil, nil, nil

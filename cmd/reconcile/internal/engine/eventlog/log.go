@@ -10,8 +10,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Log logs events: messages of clarifications with the fields of agentx-spec 12.3, and all others at debug level,
-// warnings excepted.
+// Log writes a list of events to a slog.Logger: messages of clarifications with the fields of agentx-spec 12.3, and all
+// others at debug level, warnings excepted.
 func Log(log *slog.Logger, list []events.Event) {
 	for _, e := range list {
 		level, msg, attrs := eventAttrs(&e)

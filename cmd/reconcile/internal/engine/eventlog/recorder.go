@@ -134,7 +134,8 @@ func (n *Recorder) reportMissed(missed int) {
 	}
 }
 
-// Close shows the remaining events. It must not be called under the lock of the tree.
+// Close closes the recorder's bus of events, and shows the talk that remains and what it missed. It must not be called
+// under the lock of the tree.
 func (n *Recorder) Close() {
 	n.bus.Close()
 	n.showTalk()
@@ -167,7 +168,8 @@ func entry(e controllers.Event) events.Event {
 		Clarification: e.Clarified, Memory: e.Remembered}
 }
 
-// Append writes an event that happened outside of a run to the logs. It takes the lock of the tree; log may be nil.
+// Append appends an event that happened outside of a run to the event log, under the lock of the store's tree, and logs
+// it. log may be nil.
 func Append(ctx context.Context, s *state.Store, log *slog.Logger, e controllers.Event) error {
 	list := []events.Event{entry(e)}
 	if log != nil {

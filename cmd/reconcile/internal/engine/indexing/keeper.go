@@ -27,8 +27,8 @@ type Options struct {
 	Progress func(step string, done, total int)
 }
 
-// NewKeeper returns the keeper of an open tree's index. denied says why the endpoint for vectors is not allowed;
-// otherwise nil.
+// NewKeeper returns an index.Keeper for the index of an open tree, with git's ignore rules and the embedder that the
+// policy allows. denied says why the endpoint for vectors is not allowed; otherwise nil.
 func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k *index.Keeper, denied, err error) {
 	k = &index.Keeper{
 		Store: s, Now: o.Tree.Now, Warn: Once(o.Warn), Progress: o.Progress,
@@ -48,8 +48,8 @@ func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k
 	return k, denied, err
 }
 
-// Once passes each error on once: an index is first built from words, and then with vectors, and both may report the
-// same error.
+// Once returns a warn function that warns of each error once. An index is first built from words, and then with
+// vectors, and both may report the same error.
 func Once(warn func(error)) func(error) {
 	var said sync.Map
 	return func(err error) {
@@ -73,7 +73,8 @@ func Ignore(o Options, k *index.Keeper) {
 // IgnoreLine is the line of .gitignore that excludes the index from git.
 const IgnoreLine = "/vectors/*.snapshot"
 
-// Examine describes the content of an existing index, or returns why it is unusable.
+// Examine opens the index of a keeper, and describes its nodes and the model of its vectors, or returns why it is
+// unusable.
 func Examine(k *index.Keeper, t *state.Tree) (string, error) {
 	x, err := k.Open(t)
 	if err != nil {

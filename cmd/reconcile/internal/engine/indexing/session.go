@@ -18,7 +18,8 @@ type Session struct {
 	tree    *state.Tree
 }
 
-// Open updates the index of an open tree. The caller finishes or closes the session.
+// Open refreshes the keeper's index to an open tree, and returns it as a Session. The caller finishes or closes the
+// session.
 func Open(ctx context.Context, o Options, k *index.Keeper, t *state.Tree) (*Session, error) {
 	x, err := k.Refresh(ctx, t)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Session) Repair(ctx context.Context, damage error) error {
 // Complete reports whether [Session.Finish] has nothing left to do.
 func (s *Session) Complete() bool { return s.Kept.Finish == nil }
 
-// Finish adds the missing parts of a new index, and closes the session.
+// Finish finishes a session whose index is not complete: it builds the rest of it, and closes the session.
 func (s *Session) Finish(ctx context.Context) error {
 	defer func() { s.Close() }()
 	if s.Complete() {

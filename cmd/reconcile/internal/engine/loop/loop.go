@@ -135,9 +135,9 @@ const (
 	maxRepeats  = 25                     // successful runs of one node in a one-shot run; more mean that the node triggers itself
 )
 
-// Once runs until nothing changes: every object is ready, failed, or waits for a person. When ctx ends, running effects
-// are stopped and recorded as interrupted, and Result.Interrupted is set. An error means that the run could not
-// continue; earlier records are kept.
+// Once runs the loop once, until nothing changes: every object is ready, failed, or waits for a person. When ctx ends,
+// running effects are stopped and recorded as interrupted, and Result.Interrupted is set. An error means that the run
+// could not continue; earlier records are kept.
 func (l *Loop) Once(ctx context.Context) (Result, error) {
 	s, err := l.begin(ctx, false)
 	if err != nil {
@@ -146,8 +146,8 @@ func (l *Loop) Once(ctx context.Context) (Result, error) {
 	return s.end(ctx, s.once(ctx))
 }
 
-// DecideOnce decides once and writes the resulting files. It starts and stops nothing. It does not wait for running
-// effects, for remaining processes of a killed run, or for timers. Perform is not used.
+// DecideOnce runs the loop to decide once, and writes the resulting files. It starts and stops nothing. It does not
+// wait for running effects, for remaining processes of a killed run, or for timers. Perform is not used.
 func (l *Loop) DecideOnce(ctx context.Context) (Result, error) {
 	s := l.newRun(false)
 	s.stopping = true
@@ -158,7 +158,7 @@ func (l *Loop) DecideOnce(ctx context.Context) (Result, error) {
 	return Result{Tree: s.tree, Wrote: s.wrote, MemoryBusy: s.memoryPending(), LedgersBusy: s.busyLedgersError(), Wake: s.nextWake()}, err
 }
 
-// Watch runs until ctx ends, which is its normal end and not an error.
+// Watch runs the loop, and again with each of the hints, until ctx ends, which is its normal end and not an error.
 func (l *Loop) Watch(ctx context.Context, hints <-chan Hint) (Result, error) {
 	s, err := l.begin(ctx, true)
 	if err != nil {
@@ -168,7 +168,8 @@ func (l *Loop) Watch(ctx context.Context, hints <-chan Hint) (Result, error) {
 	return s.end(ctx, s.watch(ctx))
 }
 
-// Latest returns a function that sends values to a channel of capacity one, replacing an unread value.
+// Latest returns a function that sends a value to a channel of capacity one, and replaces an unread value: the latest
+// wins.
 func Latest[T any](to chan T) func(T) {
 	return func(v T) {
 		select {

@@ -35,7 +35,8 @@ type Keeper struct {
 // New returns a Keeper.
 func New(o Options) *Keeper { return &Keeper{o: o, unkept: map[string]bool{}} }
 
-// Restore implements loop.Outputs. If an output is missing or damaged in the cache, it is read from git.
+// Restore restores the outputs of a node from the cache, or fills the cache from git first if an output is missing or
+// damaged there. It implements loop.Outputs.
 func (k *Keeper) Restore(ctx context.Context, r controllers.Restore) error {
 	for _, o := range r.Outputs {
 		err := cache.Restore(ctx, k.o.Store.Root(), o)
@@ -73,8 +74,8 @@ func (k *Keeper) Sweep(t *state.Tree) error {
 // CacheLimit is the size of the local cache of outputs, in bytes.
 func CacheLimit(s *schemas.SettingsSpec) int64 { return int64(*s.Runs.OutputCache) }
 
-// Compare reads the declared outputs of a DAG's succeeded nodes, in the tree in dir. missing are those that do not
-// exist, changed those that differ from the result of their runs; both by node.
+// Compare compares the output files of a DAG's succeeded nodes in dir with the recorded ones. missing are those that do
+// not exist, changed those that differ from the result of their runs; both by node.
 func Compare(ctx context.Context, dir string, e *state.Entry) (missing, changed map[string][]string, err error) {
 	missing, changed = controllers.NotHere(e), map[string][]string{}
 	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)

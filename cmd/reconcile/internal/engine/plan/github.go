@@ -20,8 +20,9 @@ type Calls struct {
 	Notes []string // notes for the user
 }
 
-// GitHub returns each call that would update GitHub from the tree, without making it. It reads the present state of the
-// issues. With an error the calls may be incomplete; they are nil if nothing could be read.
+// GitHub plans the calls with which the mirror would update the issues on GitHub from the tree, with a dry client that
+// makes none. It reads the present state of the issues. With an error the calls may be incomplete; they are nil if
+// nothing could be read.
 func GitHub(ctx context.Context, c tree.Config, s *state.Store, t *state.Tree) (*Calls, error) {
 	set, policy := &t.Settings().GitHub, egress.Policy{Getenv: c.Getenv}
 	switch {

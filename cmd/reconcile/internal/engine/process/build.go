@@ -41,8 +41,8 @@ func ReadBuild() Build {
 	return v
 }
 
-// BuildIdentity differs between any two builds; caches use it as a key. It includes the binary's size and modification
-// time, since builds with local changes share their version.
+// BuildIdentity identifies the build of the executable by its revision, size and modification time, so that any two
+// builds differ: those with local changes share their version. Caches use it as a key.
 func BuildIdentity() string {
 	name, err := os.Executable()
 	if err != nil {

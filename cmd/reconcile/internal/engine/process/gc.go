@@ -22,7 +22,8 @@ const (
 	GCDefault GCGoal = 100
 )
 
-// TuneGC sets how far the heap may grow before a collection, unless the user has set GOGC.
+// TuneGC tunes the percentage of the garbage collector to a goal, unless the environment has GOGC. The percentage is
+// how far the heap may grow before a collection.
 func TuneGC(getenv func(string) string, goal GCGoal) {
 	switch {
 	case getenv("GOGC") != "":
@@ -33,9 +34,10 @@ func TuneGC(getenv func(string) string, goal GCGoal) {
 	}
 }
 
-// SaveMemory trades some time for memory, more so for larger trees: with Go's default the heap may grow to twice the
-// size of a tree, which is more than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is
-// collected, since most of the allocations stay live.
+// SaveMemory sets the percentage of the garbage collector to save memory, lower for a large tree, after the heap has
+// grown to the size of its files. That takes some time: with Go's default the heap may grow to twice the size of a
+// tree, which is more than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is collected,
+// since most of the allocations stay live.
 func SaveMemory(getenv func(string) string, files int, large bool) {
 	then := 60
 	if large {

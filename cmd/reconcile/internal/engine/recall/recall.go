@@ -42,15 +42,15 @@ type Memory struct {
 	events []controllers.Event // since the last DrainEvents
 }
 
-// New opens the memory; nothing is read yet. It reads the settings from the tree each time, since a watcher outlives a
-// change of them.
+// New returns the Memory that a run recalls from and learns to, with the memory files of a store opened. Nothing is
+// read yet. It reads the settings from the tree each time, since a watcher outlives a change of them.
 func New(o Options) *Memory {
 	r := &Memory{o: o}
 	r.files = memstore.Open(o.Store, memstore.Options{Now: o.Now, Kinds: o.Store.Kinds(), Warn: r.warn, Doing: o.Count})
 	return r
 }
 
-// Close releases the resources for reading.
+// Close closes the files of the memory.
 func (r *Memory) Close() error { return r.files.Close() }
 
 // warn reports a problem of the memory. It stops no work.
@@ -133,7 +133,8 @@ func (r *Memory) Anchor(o *schemas.ObservationSpec) {
 	}
 }
 
-// Recall returns the text that an agent gets at its start. If the recall fails, the agent works without it.
+// Recall returns the text that the memory recalls for an agent's task at its start, or "" with a warning if that fails.
+// If the recall fails, the agent works without it.
 func (r *Memory) Recall(task controllers.Recall) string {
 	ctx := context.Background() // a start that has begun is completed, and then stopped in order
 	found, err := r.files.Recall(ctx, memstore.Request{
@@ -154,7 +155,8 @@ func (r *Memory) Recall(task controllers.Recall) string {
 	return found.Text
 }
 
-// Learn extracts the observations from an agent's output of a run.
+// Learn learns a lesson: it extracts observation entries from an agent's text of a run, and counts the tokens of the
+// source.
 func (r *Memory) Learn(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
 	got := memory.LearnRun(r.source(l.Agent, l.Issue, l.At, l.Text))
 	return got.Entries, got.SourceTokens

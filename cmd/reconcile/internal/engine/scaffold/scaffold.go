@@ -34,7 +34,7 @@ type File struct {
 // Tree returns the initial files of every tree.
 func Tree() []File { return filesOf("template") }
 
-// Example returns a session, agents, a workflow and a small DAG.
+// Example returns the files of the example in the scaffold: a session, agents, a workflow and a small DAG.
 func Example() []File { return filesOf("example") }
 
 // filesOf returns the embedded files of a folder.
@@ -128,8 +128,8 @@ func sortFiles(root *os.Root, files []File) (free []File, taken []string, err er
 // Ignored are the lines of .gitignore for files that are local to a clone.
 var Ignored = []string{"/.reconcile/", "/state/**/*.lock", indexing.IgnoreLine}
 
-// AddLines adds lines to a text file of a folder, and reports whether it was written. lacks returns the missing lines
-// for the file's content.
+// AddLines adds the lines that a text file lacks to its end, and reports whether it wrote the file. lacks returns the
+// missing lines for the file's content.
 func AddLines(root *os.Root, name string, lacks func(old string) []string) (wrote bool, err error) {
 	old, err := regular.Read(root, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -163,11 +163,11 @@ var releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?
 // the repository.
 var fileForm = regexp.MustCompile(`^(https://[!-~]+#sha256=[0-9a-f]{64}|\./[0-9A-Za-z._/-]+)$`)
 
-// IsVersion reports whether a text is a version that always means the same.
+// IsVersion reports whether s has the form of a release version, which always means the same.
 func IsVersion(s string) bool { return releaseForm.MatchString(s) }
 
-// IsRelease reports whether the action can install a text: a version, the URL of a release file with its checksum, or a
-// path in the repository.
+// IsRelease reports whether s is a version, or has the form of a file of a release: its URL with a checksum, or a path
+// in the repository.
 func IsRelease(s string) bool { return IsVersion(s) || fileForm.MatchString(s) }
 
 // Workflows returns the workflows for GitHub Actions, and their shared action, which installs a release; "" keeps the

@@ -70,7 +70,7 @@ func check(t *state.Tree, where string, src []byte) error {
 	return nil
 }
 
-// Create writes a file that must not exist, unless it has the same content.
+// Create writes a new file durably, which must not exist, unless it has the same content.
 func Create(root *os.Root, where string, src []byte) error {
 	switch is, err := PresenceOf(root, where, src); {
 	case err != nil:
@@ -91,7 +91,7 @@ const (
 	Taken // something else
 )
 
-// PresenceOf returns what exists under the name of a file that is to have the content data.
+// PresenceOf returns the Presence of a file: whether its name is free, or taken by the same data or another file.
 func PresenceOf(root *os.Root, name string, data []byte) (Presence, error) {
 	info, err := root.Lstat(name)
 	switch {
@@ -128,8 +128,8 @@ func FitName(name, suffix string) string {
 	return strings.TrimRight(name, "-._") + suffix
 }
 
-// CheckSecret returns an error if a name contains a secret or private text: unlike a text, a redacted name would be a
-// different one. The error does not repeat the name.
+// CheckSecret checks a name for a secret or private text, and returns an error if it has one. Unlike a text, a redacted
+// name would be a different one. The error does not repeat the name.
 func CheckSecret(what, name string) error {
 	if found := slices.Concat(secrets.Find(name), secrets.Private(name)); len(found) > 0 {
 		return invalid("%s holds a secret (%s), and nothing was written; give it another name", what, found[0].Rule)

@@ -29,7 +29,8 @@ func (m *Checkout) Close() {
 // Put adds a file. A path that leads out of the folder is refused.
 func (m *Checkout) Put(f gitrepo.Stored) error { return m.files.put(f) }
 
-// Checkout writes a tree to dir: the settings and the state of base, the specs of head. The settings name the folders.
+// Checkout checks out a tree to dir from two commits of a repository: the settings and the state of base, and the specs
+// of head. The settings name the folders.
 func (c Config) Checkout(ctx context.Context, repo *gitrepo.Repo, base, head, dir string) (m *Checkout, err error) {
 	root, err := regular.Root(dir)
 	if err != nil {

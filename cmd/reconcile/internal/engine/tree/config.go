@@ -23,7 +23,7 @@ type Config struct {
 	Kinds  controllers.Table   // nil: controllers.Kinds
 }
 
-// Table is the table of kinds for reading the tree.
+// Table returns the config's table of kinds for reading the tree, by default controllers.Kinds.
 func (c Config) Table() controllers.Table {
 	if c.Kinds == nil {
 		return controllers.Kinds
@@ -31,7 +31,7 @@ func (c Config) Table() controllers.Table {
 	return c.Kinds
 }
 
-// Open opens the tree without reading it.
+// Open opens the state.Store of the tree in the Dir of the config, without reading the tree.
 func (c Config) Open() (*state.Store, error) {
 	s, err := state.Open(c.Dir, c.StoreOptions())
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// Problems are the problems of a tree's files, probable mistakes, and questions that their hub will refuse: a valid
-// file may ask what its agent must not ask. That is a warning, since a workflow that allows it may follow; a run marks
-// the request as Stalled.
+// Problems returns the problems of a tree's files, with warnings of clarification requests that their scope will
+// refuse, and probable mistakes. A valid file may ask what its agent must not ask. That is a warning, since a workflow
+// that allows it may follow; a run marks the request as Stalled.
 func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 	problems := slices.Clone(t.Problems())
 	scopes := map[string]clarify.Scope{}
@@ -82,5 +82,5 @@ func programIn(root string) func(string) bool {
 	}
 }
 
-// Within reports whether the slash path p is the folder dir or in it.
+// Within reports whether a slash path p is within the folder dir: dir itself, or has it as a prefix.
 func Within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }

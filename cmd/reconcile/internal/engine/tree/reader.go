@@ -19,7 +19,8 @@ type Reader struct {
 	files   *state.Tree // and the same without journals
 }
 
-// Load opens the tree and reads it with the journals of running processes. The reader can refresh it.
+// Load opens the store of the config's tree, and loads the tree with the journals of running processes. The reader can
+// refresh it.
 func (c Config) Load(ctx context.Context) (*state.Store, *state.Tree, Reader, error) {
 	r := Reader{Now: c.Now}
 	s, err := c.Open()
@@ -42,8 +43,7 @@ func (r *Reader) Load(ctx context.Context, s *state.Store) (*state.Tree, error) 
 	return r.withJournals(s, t), nil
 }
 
-// Refresh updates a tree that Load or Refresh returned: from the files that hints name, or from all, and from the
-// journals.
+// Refresh refreshes a tree that the reader has loaded, from the files that hints name, or from all, with the journals.
 func (r *Reader) Refresh(ctx context.Context, s *state.Store, t *state.Tree, hints []string) (*state.Tree, error) {
 	if t == r.current {
 		t = r.files

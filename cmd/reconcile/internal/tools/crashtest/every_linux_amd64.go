@@ -12,7 +12,8 @@ func Every(ctx context.Context, fixture func() (Spec, error), check func(Spec, R
 	return EveryNth(ctx, 1, fixture, check)
 }
 
-// EveryNth is Every for each n-th call only, beginning with the first.
+// EveryNth runs the spec of a fixture with a crash at each n-th call, beginning with the first, and checks the result.
+// It is [Every] for fewer calls.
 func EveryNth(ctx context.Context, n int, fixture func() (Spec, error), check func(Spec, Result) error) (int, error) {
 	for done := 0; ; done++ {
 		s, err := fixture()

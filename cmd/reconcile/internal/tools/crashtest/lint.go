@@ -31,8 +31,8 @@ func (f Finding) String() string {
 	return f.Rule
 }
 
-// Lint checks the calls of a whole run. Calls that failed have no effect; ignore, if not nil, reports the paths
-// that need not survive.
+// Lint lints the calls of a whole run, and returns the findings about unsynced renames and folders. Calls that failed
+// have no effect; ignore, if not nil, reports the paths that need not survive.
 func Lint(calls []Call, ignore func(path string) bool) []Finding {
 	l := linter{dirty: map[string]bool{}, names: map[string]Call{}, ignore: ignore}
 	for _, c := range calls {

@@ -40,8 +40,8 @@ type Result struct {
 	Stderr []byte
 }
 
-// Run runs a command to its end, or to the end that Spec sets it. An error says that the engine failed, or that the
-// context ended; then everything was killed. Several runs may go on at once.
+// Run runs the command of a Spec below its root to its end, or to the crash that the Spec sets it. An error says that
+// the engine failed, or that the context ended; then everything was killed. Several runs may go on at once.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	root, err := filepath.EvalSymlinks(s.Root)
 	if err == nil {

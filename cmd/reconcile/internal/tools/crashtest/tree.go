@@ -18,8 +18,9 @@ func TreeHash(root string, exclude ...string) (hash, listing string, err error) 
 	return Listing(root, func(path string, data []byte) ([]byte, bool) { return data, !excluded(path, exclude) })
 }
 
-// Listing is TreeHash with edited contents: keep gets the relative path, and the content of a file, and returns the
-// content to hash, or false to leave the path out. For folders and links, data is nil.
+// Listing lists the files below root with their contents as keep edits them, and returns the SHA-256 hash of the
+// listing with it. It is TreeHash with edited contents: keep gets the relative path, and the content of a file, and
+// returns the content to hash, or false to leave the path out. For folders and links, data is nil.
 func Listing(root string, keep func(path string, data []byte) ([]byte, bool)) (hash, listing string, err error) {
 	var b strings.Builder
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {

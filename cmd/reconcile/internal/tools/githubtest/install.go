@@ -22,7 +22,8 @@ var (
 	server []byte
 )
 
-// Folder returns the folder of the installed parts for this user: one for each set of versions.
+// Folder returns the folder in the user's cache where the parts of the rig are installed: another one for each set of
+// versions.
 func Folder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

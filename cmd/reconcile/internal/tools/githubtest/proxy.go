@@ -23,7 +23,7 @@ type Request struct {
 	Done         bool // the emulator received it
 }
 
-// Reads reports whether the request changes nothing.
+// Reads reports whether the method of the request is GET, which only reads.
 func (r Request) Reads() bool { return r.Method == http.MethodGet }
 
 // Fault is a fault to inject into a request. The zero value drops the request before it has an effect.
@@ -68,14 +68,14 @@ func (r *Rig) Fail(times int, method, part string, f Fault) {
 	r.proxy.plans = append(r.proxy.plans, &plan{match: match, times: times, fault: f})
 }
 
-// Heal forgets the faults that wait.
+// Heal clears the plans of faults of the rig's proxy that still wait.
 func (r *Rig) Heal() {
 	r.proxy.mu.Lock()
 	defer r.proxy.mu.Unlock()
 	r.proxy.plans = nil
 }
 
-// Journal returns the requests so far, and begins a new page.
+// Journal returns the page of requests in the journal of the rig's proxy, and begins a new one.
 func (r *Rig) Journal() []Request {
 	r.proxy.mu.Lock()
 	defer r.proxy.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *Rig) Journal() []Request {
 	return page
 }
 
-// Violations returns the problems of the requests, for people.
+// Violations returns the violations of the API's description by requests to the rig's proxy, for people.
 func (r *Rig) Violations() []string {
 	r.proxy.mu.Lock()
 	defer r.proxy.mu.Unlock()

@@ -50,7 +50,8 @@ func Start(t testing.TB) *Rig {
 	return r
 }
 
-// New returns a rig with a new repository, for programs other than tests. The caller closes it.
+// New returns a running Rig of the emulator and a proxy with a fresh repository, for programs other than tests. The
+// caller closes it.
 func New() (*Rig, error) {
 	e, err := running()
 	if err != nil {
@@ -85,7 +86,8 @@ func (r *Rig) prepare() error {
 // Close ends the proxy. The repository stays in the emulator, unused.
 func (r *Rig) Close() { r.server.Close() }
 
-// Do calls the emulator as an account, past the proxy: what people do meanwhile. out may be nil.
+// Do does a request to the emulator with the token of a login, past the rig's proxy: what people do meanwhile. out may
+// be nil.
 func (r *Rig) Do(login, method, path string, in, out any) error {
 	if method != http.MethodGet {
 		defer r.proxy.wrote()
@@ -126,7 +128,7 @@ func (e *emulator) do(token, method, path string, in, out any) error {
 	return json.Unmarshal(data, out)
 }
 
-// MustDo is Do that ends the test when it fails.
+// MustDo does a request to the rig as [Rig.Do] does, and fails the test on an error.
 func (r *Rig) MustDo(t testing.TB, login, method, path string, in, out any) {
 	t.Helper()
 	if err := r.Do(login, method, path, in, out); err != nil {
@@ -134,7 +136,7 @@ func (r *Rig) MustDo(t testing.TB, login, method, path string, in, out any) {
 	}
 }
 
-// Issue writes an issue as an account, and returns its number.
+// Issue posts an issue with a title and labels as the account of a login, and returns the number of the issue made.
 func (r *Rig) Issue(t testing.TB, login, title string, labels ...string) int {
 	t.Helper()
 	var made struct{ Number int }
@@ -143,7 +145,7 @@ func (r *Rig) Issue(t testing.TB, login, title string, labels ...string) int {
 	return made.Number
 }
 
-// Comment writes a comment as an account, and returns its id.
+// Comment posts a comment on an issue as the account of a login, and returns the id of the comment made.
 func (r *Rig) Comment(t testing.TB, login string, issue int, body string) int64 {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -152,7 +154,7 @@ func (r *Rig) Comment(t testing.TB, login string, issue int, body string) int64 
 	return made.ID
 }
 
-// EditComment changes a comment as an account.
+// EditComment patches the body of a comment as the account of a login.
 func (r *Rig) EditComment(t testing.TB, login string, id int64, body string) {
 	t.Helper()
 	r.MustDo(t, login, "PATCH", fmt.Sprintf("/repos/%s/issues/comments/%d", r.Repo, id), map[string]any{"body": body}, nil)
@@ -164,7 +166,7 @@ func (r *Rig) DeleteComment(t testing.TB, login string, id int64) {
 	r.MustDo(t, login, "DELETE", fmt.Sprintf("/repos/%s/issues/comments/%d", r.Repo, id), nil, nil)
 }
 
-// Reactions returns what an account put under a comment.
+// Reactions returns the reactions of the account of a login to a comment, as the rig's proxy has them.
 func (r *Rig) Reactions(login string, comment int64) []string {
 	return r.proxy.reactionsOf(login, comment)
 }
