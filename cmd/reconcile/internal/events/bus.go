@@ -17,8 +17,8 @@ const (
 
 // Bus distributes events within a process. Its zero value is ready to use. It is safe for concurrent use.
 //
-// A subscriber receives from a channel at its own pace. All of them see the same events in the same order. The goroutine that
-// receives for a subscriber with Wait must not publish: it would deadlock.
+// A subscriber receives from a channel at its own pace. All of them see the same events in the same order. The
+// goroutine that receives for a subscriber with Wait must not publish: it would deadlock.
 type Bus struct {
 	publishing sync.Mutex // held during the distribution, so that there is one order
 
@@ -29,7 +29,7 @@ type Bus struct {
 
 // SubscribeOptions configure a subscription; the zero value gets every new event, and blocks the publisher.
 type SubscribeOptions struct {
-	// Buffer is the number of unreceived events.
+	// Buffer is the maximum number of events that wait for the receiver.
 	Buffer int
 	Policy Policy
 	// Wants selects events; nil selects all.

@@ -42,7 +42,7 @@ const (
 	Warning = "Warning"
 )
 
-// Types lists the types that a [Filter] accepts: Normal or Warning, which every event has, and the types of the events
+// Types lists the types that a [Filter] accepts: Normal and Warning (every event has one of them), and those of the events
 // about clarifications and the memory.
 func Types() []string {
 	return []string{

@@ -56,8 +56,8 @@ type Batch struct {
 	Events  []Event
 }
 
-// Next polls the event log for the follower's next Batch of events, oldest first. An empty batch means that there are
-// none now.
+// Next returns the next Batch of events from the follower's log, oldest first. An empty batch means that there are none
+// now.
 func (f *Follower) Next() (Batch, error) {
 	for {
 		b, more, err := f.poll()

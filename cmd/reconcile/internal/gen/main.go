@@ -1,4 +1,4 @@
-// Command gen generates files from the Go types of package schemas: the published JSON Schemas
+// Command gen writes the files that are generated from the Go types of package schemas: the published JSON Schemas
 // (schemas/*.schema.json) and the field tables of docs/kinds/*.md; and the rules of package secrets, from those of
 // gitleaks. It is run from the root of the repository:
 //

@@ -119,7 +119,7 @@ var nearRules = map[string][2]int{
 //
 // A group of -1 is the whole match, and 0 the first group that matched anything.
 //
-//	allow  id target          regular expression of what is no secret; the id * means every rule
+//	allow  id target          regular expression of text without a secret; the id * means every rule
 //	stop   id words that no secret has in it
 func convertRules(src []byte) ([]byte, error) {
 	var c gitleaksConfig

@@ -107,8 +107,8 @@ func (w *wire) hide(s string) string {
 	return strings.ReplaceAll(s, w.o.Token, "[token]")
 }
 
-// content checks a successful response: it is JSON, or empty where no content is expected; it names what was created; and a
-// GraphQL response reports no limit and no internal failure.
+// content checks a successful response: it is JSON, or empty where no content is expected; it names the created object;
+// and a GraphQL response reports no limit and no internal failure.
 func (w *wire) content(call Call, m manner, resp *http.Response, body []byte) error {
 	if resp.StatusCode == http.StatusNoContent || len(body) == 0 && call.Method == http.MethodDelete {
 		return nil

@@ -69,10 +69,10 @@ func (s *Conversions) indexed(file string) []byte {
 	return indexContent(s.index, store, file)
 }
 
-// ConversionSources returns a text about the configuration and attribute files that decide in which form git stores the
-// files in dir, which changes whenever they do. It covers the configuration, the user's and the repository's
-// attributes, and the .gitattributes files from the top of the work tree to dir. It opens only the configuration. It
-// does not cover attribute files named by an included configuration file.
+// ConversionSources describes the configuration and the .gitattributes files, from the top of the work tree to dir, by
+// which git may convert files, in a text that changes whenever they do. It covers the user's and the repository's
+// attributes, too. It opens only the configuration. It does not cover attribute files named by an included
+// configuration file.
 func ConversionSources(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -219,7 +219,7 @@ func address(url string) string {
 	return strings.ToLower(host) + "/" + strings.TrimSuffix(strings.Trim(path, "/"), ".git")
 }
 
-// String returns the remote's name and branch, such as origin/main, for messages: its address may contain a password.
+// String returns the remote's name for messages, never its address, which may contain a password.
 func (m *Remote) String() string { return m.name + "/" + strings.TrimPrefix(m.ref, "refs/heads/") }
 
 // tokenConfig lets git use GITHUB_TOKEN from the environment for the GitHub host of the token. The token is in no

@@ -71,10 +71,10 @@ func (c *Conflict) Error() string {
 	return names + ": " + c.What
 }
 
-// Adopt adopts the tip of the remote: it moves the branch, the index and the work tree to it, and replays the user's
-// local commits that the tip lacks, with author and message kept. Reconcile's own are dropped, except their records,
-// which stay as files for the next commit. Records in pending commits of others are written as files, too. Files
-// outside the directory given to Open are people's.
+// Adopt moves the branch, the index and the work tree to the tip of the remote, and replays the user's local commits
+// that the tip lacks, with author and message kept. Reconcile's own are dropped, except their records, which stay as
+// files for the next commit. Records in pending commits of others are written as files, too. Files outside the
+// directory given to Open are people's.
 //
 // Changes of the user, staged or not, are never touched: if the tip changes such a file, or a file that a local
 // commit changed, the error is a *[Conflict] and nothing happens. If the process is killed, the next call of Adopt,
@@ -248,7 +248,7 @@ func (a *adoption) perform(ctx context.Context, from plumbing.Hash) (got Adopted
 	return got, nil
 }
 
-// advance puts the files in place, and then moves the index and the branch. On failure it reverts what it did.
+// advance puts the files in place, and then moves the index and the branch. On failure it reverts its changes.
 func (a *adoption) advance(ctx context.Context, index *nextIndex, staged *staged, edits []edit, folders map[string]folderChange, got *Adopted) error {
 	if a.rebased.commit == a.old {
 		return staged.place() // pending records of others

@@ -118,7 +118,7 @@ func (g *checkout) attributes(p string, changes []fileChange) blob {
 }
 
 // place puts all files in place, durably. A user's file that changed since it was classified is a *Conflict; the
-// caller then reverts what is in place already.
+// caller then reverts the files in place.
 func (s *staged) place() error {
 	for _, c := range s.byGit {
 		if !sameFile(s.root, filepath.FromSlash(c.path), c.stat) {
@@ -186,7 +186,7 @@ func (s *staged) moveIn(dirs map[string]bool) error {
 	return nil
 }
 
-// finish updates what is not content: executable bits, and the folders of submodules.
+// finish updates everything except contents: executable bits, and the folders of submodules.
 func (s *staged) finish() error {
 	for _, c := range s.changes {
 		name := filepath.FromSlash(c.path)

@@ -164,7 +164,7 @@ func remarks(stderr string) string {
 	return clip(withoutPasswords(strings.Join(said, "; ")), 300)
 }
 
-// Ready returns the hash of the head commit that is ready to be pushed to the remote, or "" if there is none. It is an
+// Ready returns the hash of the head commit that is ready for a push to the remote, or "". It is an
 // error if another branch than the shared one is checked out, or during a rebase or a similar operation: HEAD is then
 // not meant for the remote.
 func (m *Remote) Ready(ctx context.Context) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/state/lock"
 )
 
-// sharedFile is a Shared file about to be replaced. Its lock is held.
+// sharedFile is a Shared file before its replacement. Its lock is held.
 type sharedFile struct {
 	path  string // below the work tree
 	lock  *lock.Lock

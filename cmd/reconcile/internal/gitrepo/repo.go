@@ -227,8 +227,8 @@ func (r *Repo) Storable(ctx context.Context, paths ...string) error {
 	return nil
 }
 
-// Settle settles what a killed committer left in the git directory: it sweeps leftover files, and updates the index for
-// its last commit. Commit does so first, too.
+// Settle sweeps the leftover files of a killed process from the git directory, and updates the index for its last
+// commit. Commit does so first, too.
 func (r *Repo) Settle(ctx context.Context) error {
 	return r.do(func(c committer) error { return c.settle(ctx) })
 }

@@ -294,7 +294,7 @@ func (l *lockFile) release() error {
 }
 
 // removeEmptyDirs removes a folder that holds nothing but empty folders, which packed references leave behind where
-// a reference is to be created. It reports whether path is free now.
+// a reference will be created. It reports whether path is free now.
 func removeEmptyDirs(path string) bool {
 	if fi, err := os.Lstat(path); err != nil || !fi.IsDir() {
 		return false

@@ -42,8 +42,8 @@ func (b *FactStore) States(source string) bool {
 	return path.Ext(source) == ".json" && path.Dir(source) == b.dir()
 }
 
-// tombstoneSuffix is the suffix of a tombstone's name. A fact's file is never changed or deleted, so git merges any changes of two
-// clones to one fact, and a fact that one clone retracted does not return from another.
+// tombstoneSuffix is the suffix of a tombstone's name. A fact's file is never changed or deleted, so git merges any
+// changes of two clones to one fact, and a fact that one clone retracted does not return from another.
 const tombstoneSuffix = "-removed.json"
 
 // removed is the content of a tombstone. It does not depend on the process that writes it.
@@ -102,7 +102,7 @@ func live(names []string) []string {
 
 func tombstoneOf(name string) string { return strings.TrimSuffix(name, ".json") + tombstoneSuffix }
 
-// names returns the sorted names of all files of facts, including tombstones and what they remove.
+// names returns the sorted names of all files of facts, including tombstones and the files that they remove.
 func (b *FactStore) names() ([]string, error) {
 	var out []string
 	err := b.Store.ListFolder(b.dir(), func(name []byte, id state.Identity) {
@@ -167,9 +167,9 @@ type PutResult struct {
 	Change string `json:"change"` // stated, changed or unchanged
 }
 
-// Put puts statements into the fact store, durably, after a check; each replaces older ones with the same key. If one
-// of them is invalid, nothing is written. A statement that differs only in its time changes nothing. The error wraps
-// [state.ErrBusy] if there are many statements and the tree is busy.
+// Put writes statements to the fact store, durably, after a check of each; each replaces older ones with the same key.
+// If one of them is invalid, nothing is written. A statement that differs only in its time changes nothing. The error
+// wraps [state.ErrBusy] if there are many statements and the tree is busy.
 func (b *FactStore) Put(ctx context.Context, all []Statement) (taken []PutResult, err error) {
 	last := map[string]int{} // by id: the last of several with one key wins
 	for i, s := range all {

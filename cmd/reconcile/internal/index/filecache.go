@@ -37,7 +37,7 @@ type rows struct {
 }
 
 // appendRow appends a file: its name with its length, its stamp and its digest; and, for a Go file, its context. The first
-// row of a folder whose contexts are all known has no name, and holds the folder's key and what it declares.
+// row of a folder whose contexts are all known has no name, and holds the folder's key and declarations.
 func appendRow(to []byte, name string, f *file) []byte {
 	to = binary.AppendUvarint(to, uint64(len(name)))
 	to = append(to, name...)

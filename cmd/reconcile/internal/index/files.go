@@ -113,7 +113,7 @@ type looked struct {
 	same  bool      // all files were in the cache unchanged
 	left  LeftOut
 	err   error
-	// inputs are made of the files, in order; folder holds the Go files, or nil.
+	// inputs are the inputs from the files, in order; folder holds the Go files, or nil.
 	inputs []input
 	folder *goFolder
 	// key is that of the Go files when their contexts were computed, 0 if these are unknown; declared is the digest of their

@@ -95,7 +95,7 @@ func (s *survey) tagged(wanted []input) []string {
 	return out
 }
 
-// changing is the digest of an input whose files changed after they were scanned. No input has it when compared, so that it
+// changing is the digest of an input whose files changed after they were scanned. No input matches it, so that it
 // is read again, even if its files are later as they were.
 const changing = 0
 

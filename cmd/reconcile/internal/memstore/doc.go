@@ -24,7 +24,7 @@
 // Issue files are synced although they are folds: they also hold the changes of third-party programs, and accepted captures
 // whose specs were edited since. Neither is stored elsewhere.
 //
-// The manifest is not synced. It has up to 17 MB, of which a capture changes a few lines; syncing it would cost more than
+// The manifest is not synced. It has up to 17 MB, and a capture changes a few lines of it; syncing it would cost more than
 // everything else together, and a sync of any other file would wait for it. A loss after a power failure is detected, since
 // the recorded manifest state (.reconcile/memory/step) is trusted only until the next boot, and the manifest is then
 // rebuilt.

@@ -64,8 +64,7 @@ type Files struct {
 
 var _ Store = (*Files)(nil)
 
-// Open opens the memory Files of a store with options, which reads and writes nothing yet. It reads and writes nothing
-// yet.
+// Open opens the memory Files of a store. It reads and writes nothing yet.
 func Open(store *state.Store, o Options) *Files {
 	f := &Files{store: store, o: o, encode: document.Spec, anchors: anchors{store: store, cached: !o.NoCache}}
 	f.given = sync.OnceValue(func() *schemas.SettingsSpec {

@@ -19,7 +19,7 @@ import (
 	"reconcile.dev/reconcile/state/proc"
 )
 
-// manifestState records the last written manifest: its file, and the hashes of the issue files that it was made of. It is
+// manifestState records the last written manifest: its file, and the hashes of the issue files that it was made from. It is
 // written under the manifest's lock.
 type manifestState struct {
 	id     state.Identity
@@ -95,7 +95,7 @@ func unseal(data []byte) ([]byte, bool) {
 	return data[16:], true
 }
 
-// manifestCurrent reports whether the manifest was made of the issue files of the view.
+// manifestCurrent reports whether the manifest was made from the issue files of the view.
 func (f *Files) manifestCurrent(v *view) bool {
 	s := f.loadManifestState()
 	if s == nil || len(s.behind(v)) > 0 {

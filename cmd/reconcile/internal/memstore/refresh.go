@@ -211,7 +211,7 @@ func (f *Files) startOver(searched bool) (*view, error) {
 	return v, err
 }
 
-// mergeTables merges tables that are too many or too small, or all of them, and caches what is slow to rebuild.
+// mergeTables merges tables that are too many or too small, or all of them, and caches those that are slow to rebuild.
 func (f *Files) mergeTables(v *view, seen map[int]source, all bool) (*view, error) {
 	if len(v.parts) == 0 {
 		return v, nil

@@ -23,15 +23,14 @@ const (
 	manyObservations = 40_000
 )
 
-// Settle settles the memory files with the specs of a tree and the records: it ingests new captures, rebuilds files
-// that were changed by hand, moves damaged files aside, and updates the manifest. The tree must be locked by the
+// Settle brings the memory files up to date with the specs of a tree and the records: it ingests new captures, rebuilds
+// files that were changed by hand, moves damaged files aside, and updates the manifest. The tree must be locked by the
 // store's process. A second call changes nothing, and costs a stat for each file.
 func (f *Files) Settle(ctx context.Context, t *state.Tree) (Settled, error) {
 	return f.settle(ctx, t, false)
 }
 
-// Rebuild rebuilds the memory files from the specs of a tree and the records without the cache: it folds every issue
-// file and the manifest again, as [Files.Settle] does what changed.
+// Rebuild settles the memory files without the cache: it folds every issue file again, and rebuilds the manifest.
 func (f *Files) Rebuild(ctx context.Context, t *state.Tree) (Settled, error) {
 	return f.settle(ctx, t, true)
 }
@@ -321,7 +320,7 @@ func (f *Files) asItIs(issue int, fold folding) (out memory.Folded, settled bool
 	return out, same(file, out.File) && same(archive, out.Archive), nil
 }
 
-// countStored counts what was stored, for reports.
+// countStored counts the stored observations, for reports.
 func (s *settling) countStored(added []schemas.Observation) {
 	for _, o := range added {
 		key := storedKey{o.IssueNumber, o.Agent}

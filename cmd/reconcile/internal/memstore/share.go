@@ -13,8 +13,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// shares caches, for captures, each entry's share of the tokens of the conversation that it was made of. The Observation of
-// a capture is read once for each change.
+// shares caches, for captures, each entry's share of the tokens of the conversation that it was made from. The
+// Observation of a capture is read once for each change.
 type shares struct {
 	mu    sync.Mutex
 	known map[string]knownShare // by the name of the Observation

@@ -121,7 +121,7 @@ func hashed(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
 // place makes it the manifest. changed are the issue files as written. ok is false, and nothing changes, if they include
 // other issues, or if the manifest changed since it was read. If another process wrote the issue file by now, it updates
 // the manifest after this one, or, if it is killed before, the next run does: the recorded state names the content that
-// this manifest was made of.
+// this manifest was made from.
 func (d *speculativeManifest) place(ctx context.Context, changed map[int][]byte) (ok bool, err error) {
 	if d == nil || !d.agreed || len(changed) != 1 || changed[d.issue] == nil {
 		return false, nil
@@ -144,8 +144,8 @@ func (d *speculativeManifest) place(ctx context.Context, changed map[int][]byte)
 	if err := l.Check(); err != nil {
 		return false, err
 	}
-	// A change of the file within a tick gives it another modification time than this artificial one, so that the next capture
-	// need not compare its content, of megabytes.
+	// A change of the file within a tick gives it another modification time than this artificial one, so that the next
+	// capture need not compare its content, of megabytes.
 	at := time.Now().Add(-2 * tick)
 	if d.next.SetTime(at) == nil {
 		s.dated = at.UnixNano()

@@ -265,7 +265,7 @@ var instead = map[string]string{
 	schemas.ObservationKind.Name:          "use reconcile memory capture, and reconcile memory remove for what is wrong",
 }
 
-// immutable refuses to change an object that is a record.
+// immutable refuses to change an object that records an action or a reply.
 func immutable(ref schemas.Ref) error {
 	if word, ok := instead[ref.Kind]; ok {
 		return badRequest("%s is a record and cannot be changed: %s", ref, word)
@@ -273,8 +273,8 @@ func immutable(ref schemas.Ref) error {
 	return nil
 }
 
-// Delete deletes the spec files of objects. The next run stops their running effects and removes their statuses. All
-// are checked first: if one cannot be deleted, none is.
+// Delete deletes the specs of objects. The next run stops their running effects and removes their statuses. All are
+// checked first: if one cannot be deleted, none is.
 func Delete(ctx context.Context, env Env, objects []string) ([]SpecChange, error) {
 	s, t, err := env.load(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ type DoctorResult struct {
 }
 
 // Doctor checks the health of the tree and its surroundings, and returns the findings with a verdict; with Fix it
-// repairs what is safe to repair. It examines the tree, leftovers of killed runs, the caches, the repository, the file
+// makes the repairs that are safe. It examines the tree, leftovers of killed runs, the caches, the repository, the file
 // system and the environment.
 func Doctor(ctx context.Context, env Env, q DoctorRequest) (r DoctorResult, err error) {
 	examine := doctor.Check

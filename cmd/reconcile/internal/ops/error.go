@@ -35,7 +35,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// FieldError describes an invalid field of a request. Each surface names the field in its own form.
+// FieldError describes the mistake in a field of a request. Each surface names the field in its own form.
 type FieldError struct {
 	Field string // the name in the request: min-score, k
 	Text  string // the text after the name: " 2: write 0 to 1"

@@ -55,7 +55,7 @@ func (e *InsideTreeError) BadRequest() {}
 
 // Init initializes a folder as a tree: it writes the scaffold of settings, a folder for specs, and git's ignore and
 // attribute lines. It changes no existing file, except for lines that it adds to .gitignore and .gitattributes. It
-// notes what it writes.
+// notes each written file.
 func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {
@@ -204,13 +204,13 @@ type InitWorkflowsRequest struct {
 	Missing bool   // as in InitRequest
 }
 
-// InitWorkflowsResult names the remaining placeholder.
+// InitWorkflowsResult lists the values that must still be filled in.
 type InitWorkflowsResult struct {
 	File, Mark string // the file in which a release must replace the mark; "": none
 }
 
 // InitWorkflows writes the workflow files for GitHub Actions at the top of the repository, for a release of the
-// program. It notes what it writes.
+// program. It notes each written file.
 func InitWorkflows(ctx context.Context, env Env, q InitWorkflowsRequest) (r InitWorkflowsResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {

@@ -35,7 +35,7 @@ func Explain(_ context.Context, env Env, field string) (Explanation, error) {
 	return Explanation{k, e}, nil
 }
 
-// Schema returns the JSON Schema of the kind that a word names.
+// Schema returns the JSON Schema of the kind with a name.
 func Schema(_ context.Context, env Env, kind string) ([]byte, error) {
 	k, err := findKind(env, kind)
 	if err != nil {
@@ -74,5 +74,5 @@ func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, e
 	return written, nil
 }
 
-// Version returns the build of the process: the version of the program.
+// Version returns the build of the program that this process runs.
 func Version(_ context.Context, _ Env) process.Build { return process.ReadBuild() }

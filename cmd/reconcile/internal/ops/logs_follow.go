@@ -49,9 +49,9 @@ type logFollower struct {
 	lastNote string   // last note about why there is no output
 }
 
-// FollowLog follows the log of a node, and yields each new LogPart until the node ends, whichever process runs it. It
-// starts with the last lines, or with all for a negative number. It also yields empty parts several times a second, so
-// that a caller can stop. The end of ctx is not an error.
+// FollowLog follows the log of a node: it yields a LogPart for what is new, until the node ends, whichever process runs
+// it. It starts with the last lines, or with all for a negative number. It also yields empty parts several times a
+// second, so that a caller can stop. The end of ctx is not an error.
 func FollowLog(ctx context.Context, env Env, q LogsRequest, lines int) iter.Seq2[LogPart, error] {
 	return func(yield func(LogPart, error) bool) {
 		err := env.followLog(ctx, q, lines, func(p LogPart) error {
@@ -203,7 +203,7 @@ func (f *logFollower) begin(e *state.Entry, r *schemas.Run) error {
 	return nil
 }
 
-// copyNew yields the text appended to the log. The log may not exist before the first output.
+// copyNew yields the text that was appended to the log. The log may not exist before the first output.
 func (f *logFollower) copyNew() error {
 	if f.key == "" {
 		return f.yield(LogPart{})

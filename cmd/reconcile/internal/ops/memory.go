@@ -273,7 +273,7 @@ func SearchMemory(ctx context.Context, env Env, q SearchMemoryRequest) (r Search
 	return r, err
 }
 
-// MemoryStats returns the schemas.MemoryStats of the memory of the tree.
+// MemoryStats returns the statistics of the memory in the tree, as schemas.MemoryStats.
 func MemoryStats(ctx context.Context, env Env) (stats schemas.MemoryStats, err error) {
 	err = env.withMemory(ctx, func(_ *state.Store, m *memstore.Files) (err error) {
 		stats, err = m.Stats(ctx)

@@ -58,7 +58,7 @@ func MergeFiles(ctx context.Context, env Env, q MergeRequest) (conflicts bool, e
 }
 
 // InstallMergeDriver configures the merge driver: in the attributes of the tree, and in the configuration of the clone.
-// It notes what it changes.
+// It notes each change.
 func InstallMergeDriver(ctx context.Context, env Env) (err error) {
 	defer func() { err = typed(err) }()
 	if err := ctx.Err(); err != nil {

@@ -172,7 +172,7 @@ func (q *SearchRequest) expansion() (x graph.Expansion, err error) {
 	return x, err
 }
 
-// hint says what to try if there are no matches. unknown means that the index has none of the words.
+// hint suggests another search if nothing matches. unknown means that the index has none of the words.
 func (q *SearchRequest) hint(unknown bool, elsewhere []string) string {
 	if unknown && len(lexical.Terms(q.Text)) == 0 {
 		return noTermsHint(q.Text)

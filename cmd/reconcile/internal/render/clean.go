@@ -15,8 +15,8 @@ import (
 // characters that reorder or hide text.
 func Line(s string) string { return escape(s, "") }
 
-// Text escapes a text of several lines for a terminal, as [Line] does for one: line feeds and tabs stay. A carriage
-// return before a line feed is dropped.
+// Text escapes s as [Line] does, except for the line feeds and tabs of a text of several lines. A carriage return
+// before a line feed is dropped.
 func Text(s string) string { return escape(strings.ReplaceAll(s, "\r\n", "\n"), "\n\t") }
 
 func escape(s, keep string) string {
@@ -63,7 +63,7 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// Argument quotes an argument for a message; of a text, which is no name, it says only how many characters it has.
+// Argument quotes an argument for a message; for a text rather than a name it gives only the number of characters.
 func Argument(word string) string {
 	const most = 63 // bytes, as a name has
 	if len(word) > most || strings.ContainsFunc(word, unicode.IsSpace) {

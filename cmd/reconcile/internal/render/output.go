@@ -44,7 +44,7 @@ func units(d, large time.Duration, l string, small time.Duration, s string) stri
 	return fmt.Sprintf("%d%s", d/large, l)
 }
 
-// Plural returns the count of a word, such as "1 file" or "3 files".
+// Plural returns n and the word in the singular or plural, such as "1 file" or "3 files".
 func Plural(n int, word string) string {
 	return schemas.Count(n, word)
 }

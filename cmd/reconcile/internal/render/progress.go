@@ -63,8 +63,8 @@ type Lines struct {
 	closed bool
 }
 
-// Report writes lines about an effect, such as "12:03:04 dag/checks build Succeeded 1.2s". Times are in UTC, as in the
-// statuses.
+// Report shows the tracked report of an effect as lines, such as "12:03:04 dag/checks build Succeeded 1.2s". The time
+// is in UTC, as in the statuses.
 func (l *Lines) Report(r controllers.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *Lines) Tree(t *state.Tree) {
 	l.show(l.track.Tree(t))
 }
 
-// Count counts the progress of a task, and writes the meter's line from time to time.
+// Count sets the meter to the progress of a task, and writes its line from time to time.
 func (l *Lines) Count(task string, done, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func (l *Lines) Note(text string) {
 	l.write(Line(text))
 }
 
-// Close closes the lines: it flushes the tracked failures whose outcome is still unknown.
+// Close writes the lines of tracked failures whose outcome is still unknown.
 func (l *Lines) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -93,7 +93,7 @@ func showQuestions(w io.Writer, t *state.Tree, issue int, now time.Time) error {
 	return nil
 }
 
-// fenced is a text as a block of code that nothing in it ends. What is too long is cut, and says so.
+// fenced is a text as a block of code that nothing in it ends. A text that is too long is cut, with a note.
 func fenced(text string) string {
 	cut := ""
 	if r := []rune(text); len(r) > showLimit {

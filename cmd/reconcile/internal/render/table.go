@@ -50,7 +50,7 @@ func (t *Table) Cells(cells ...Cell) {
 	t.rows = append(t.rows, cells)
 }
 
-// Len returns how many rows the table has, without its header.
+// Len returns the number of rows of the table, without the header.
 func (t *Table) Len() int { return len(t.rows) }
 
 // Write writes the table; a table without rows writes nothing. The last cell of a row is not padded.
@@ -148,7 +148,7 @@ func columnWidths(rows [][]Cell) []int {
 	return widths
 }
 
-// Width returns how many columns the string s takes on a terminal.
+// Width returns the display width of s: how many columns of a terminal it takes.
 func Width(s string) int {
 	if isPlain(s) {
 		return len(s)

@@ -22,7 +22,7 @@ func checkKey(key string) error {
 // flat returns a key as one file name. Names of objects and nodes never contain a tilde, so it is injective.
 func flat(key string) string { return strings.ReplaceAll(key, "/", "~") }
 
-// freeTries and freeWait bound how long free waits for descriptors that are about to close: 50 µs, doubling, 26 ms in
+// freeTries and freeWait bound how long free waits for descriptors that close soon: 50 µs, doubling, 26 ms in
 // all.
 const (
 	freeTries = 9

@@ -16,8 +16,8 @@ const leaseDir = ".reconcile/leases"
 
 type leases struct{ root *os.Root }
 
-// lease is a hold on one key: a locked file with our descriptor. The lock belongs to the open file, which the processes
-// of the run share, so it is free when the last of them is gone.
+// lease is a hold on one key: a locked file, with our descriptor file. The lock belongs to the open file, which the
+// processes of the run share, so it is free when the last of them is gone.
 type lease struct {
 	root *os.Root
 	name string

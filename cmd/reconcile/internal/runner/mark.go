@@ -76,7 +76,7 @@ type Inside struct {
 // InsideRun finds the run that a process is inside of, by the RECONCILE variables in its environs: one of the tree in
 // dir, at any depth, else one of another tree; nil without one. environs are the environments of the process and
 // its ancestors ([Ancestry]), its own first. Of several that name a run of the tree the outermost counts: reconcile set
-// it, while the run's own processes choose what they pass on.
+// it, while the run's own processes choose the variables that they pass on.
 func InsideRun(dir string, environs iter.Seq[[]string]) *Inside {
 	real := ""
 	var here, linked, other *Inside

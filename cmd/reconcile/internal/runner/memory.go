@@ -25,7 +25,7 @@ func (a *attempt) withRecall(text string) string {
 }
 
 // learn records the observations in an agent's output. It does so for every outcome, but only if the command exited
-// without being stopped, because other output is incomplete.
+// with a code, because other output is incomplete.
 func (a *attempt) learn(b *buffers) {
 	if a.task.Recall == nil || a.runner.o.Memory == nil || a.record.ExitCode == nil || len(b.capture) == 0 {
 		return

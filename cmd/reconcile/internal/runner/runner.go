@@ -38,8 +38,8 @@ type Options struct {
 	// Environ is this process's environment: PATH, HOME and LANG are passed on, the values of variables whose names look
 	// secret are removed from all output. Default os.Environ().
 	Environ []string
-	// Redact removes secrets; it gets one or more whole lines, may change them in place, and is called concurrently. Default:
-	// only what the package comment describes.
+	// Redact removes secrets; it gets one or more whole lines, may change them in place, and is called concurrently.
+	// Default: only what the package comment describes.
 	Redact func([]byte) []byte
 	// Durable makes this process's records of the submitted effects durable; no command starts before it has returned. It is
 	// called concurrently. Default: no-op.
@@ -264,8 +264,8 @@ func (r *Runner) shut() bool {
 // Notify returns the channel on which the runner notifies that reports wait for Drain.
 func (r *Runner) Notify() <-chan struct{} { return r.notify }
 
-// Drain drains the runner's reports: it returns those since the last call, oldest first. Runs never block on it, and no
-// report is lost.
+// Drain returns the reports of the runner since the last call, oldest first. Runs never block on it, and no report is
+// lost.
 func (r *Runner) Drain() []controllers.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()

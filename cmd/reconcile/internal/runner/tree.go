@@ -56,14 +56,14 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: a process of an earlier run lives on and could not be ended; end it, then try again", keys)
 }
 
-// Reap reaps one orphan, the processes of a killed process's run: see ReapAll.
+// Reap ends the processes of one orphan, the run of a killed process: see ReapAll.
 func (r *Runner) Reap(ctx context.Context, o state.Orphan) error {
 	return r.ReapAll(ctx, []state.Orphan{o})
 }
 
-// ReapAll reaps orphans, the process trees of runs whose reconcile was killed, concurrently: SIGTERM, grace, SIGKILL.
-// After nil, the effects can run again. A *HeldError names those that cannot: their processes could not be ended within
-// the grace time plus one second or before ctx was done, or another live reconcile runs them.
+// ReapAll ends the process trees of orphans, which are runs whose reconcile was killed, concurrently: SIGTERM, grace,
+// SIGKILL. After nil, the effects can run again. A *HeldError names those that cannot: their processes could not be
+// ended within the grace time plus one second or before ctx was done, or another live reconcile runs them.
 func (r *Runner) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 	trees := make([]*tree, len(orphans))
 	for i, o := range orphans {

@@ -108,7 +108,7 @@ func (c Caller) Worker(agent string) (string, error) {
 	return c.Actor("--agent", agent)
 }
 
-// RunKey returns the key of the node's run that the caller is part of, or "" if it is no run key.
+// RunKey returns the key of the node's run that the caller is part of, or "".
 func (c Caller) RunKey() string {
 	if in := c.Run(); in != nil {
 		if _, _, ok := schemas.SplitRunKey(in.Key); ok {

@@ -56,8 +56,8 @@ type Options struct {
 	For time.Duration
 	// Grace is how long an effect may take to end.
 	Grace time.Duration
-	// Retry is called with the result of each call of the remote. If it returns false for an error, the effects to be
-	// claimed are reported as Broken; otherwise they are retried later.
+	// Retry is called with the result of each call of the remote. If it returns false for an error, the waiting
+	// effects are reported as Broken; otherwise they are retried later.
 	Retry func(error) bool
 }
 
@@ -165,7 +165,7 @@ func (k *Keeper) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 // Notify returns the channel on which the Keeper notifies that there are reports to drain.
 func (k *Keeper) Notify() <-chan struct{} { return k.notify }
 
-// Drain drains the reports of the Keeper and of Inner: those since the last call.
+// Drain returns the reports of the Keeper and of Inner since the last call.
 func (k *Keeper) Drain() []controllers.Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -233,8 +233,8 @@ func (k *Keeper) Seen(others []Claim) {
 	}
 }
 
-// OtherClaims returns the other reconcilers' claims by the key of the effect, with the time of their expiry, until when
-// they hold.
+// OtherClaims returns the unexpired claims of other reconcilers: the key of each effect, with the time until which it
+// is claimed.
 func (k *Keeper) OtherClaims() map[string]time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()

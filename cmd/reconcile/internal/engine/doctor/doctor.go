@@ -1,6 +1,6 @@
 // Package doctor diagnoses a tree and its surroundings: files that do not parse, leftover locks and temporary files of
-// killed processes, wrong caches, a damaged repository, and unsuitable file systems and limits. It repairs what is safe
-// to repair.
+// killed processes, wrong caches, a damaged repository, and unsuitable file systems and limits. It makes the repairs
+// that are safe.
 //
 // A check changes nothing, except for a test file under .reconcile/. A repair does what the next run would do anyway,
 // by the same code and under the same locks, so it may be killed at any point and repeated, concurrently with any

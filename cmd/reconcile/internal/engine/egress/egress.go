@@ -81,7 +81,7 @@ func CheckVariable(d schemas.Destination) error {
 		"named: nothing is sent; put the key into one of these", schemas.SettingsPath, d.Env)}
 }
 
-// GitHubToken gets the GitHub token of the policy from the environment variables, or "".
+// GitHubToken returns the token for GitHub from the policy's environment variables, or "".
 func (p Policy) GitHubToken() string {
 	return cmp.Or(p.Getenv(TokenVariable), p.Getenv(OtherToken))
 }

@@ -134,8 +134,8 @@ func (n *Recorder) reportMissed(missed int) {
 	}
 }
 
-// Close closes the recorder's bus of events, and shows the talk that remains and what it missed. It must not be called
-// under the lock of the tree.
+// Close closes the recorder's bus of events, and shows the remaining talk and the number of missed events. It must not
+// be called under the lock of the tree.
 func (n *Recorder) Close() {
 	n.bus.Close()
 	n.showTalk()

@@ -4,7 +4,7 @@
 //
 //	ingest events (results, writes of other processes, changed files)
 //	→ decide (controllers.Settle) → claim what may start (controllers.Admit) → decide again
-//	→ write the claims to the journal (synced), start what was claimed, write the statuses as files
+//	→ write the claims to the journal (synced), start the claimed effects, write the statuses as files
 //
 // After it releases the lock, it cancels unwanted effects. The [Performer] reports results, which are
 // synced to the journal and cause the next turn. [Loop.Once] ends at the fixed point; [Loop.Watch] continues with hints
@@ -135,7 +135,7 @@ const (
 	maxRepeats  = 25                     // successful runs of one node in a one-shot run; more mean that the node triggers itself
 )
 
-// Once runs the loop once, until nothing changes: every object is ready, failed, or waits for a person. When ctx ends,
+// Once runs the loop until nothing changes: every object is ready, failed, or waits for a person. When ctx ends,
 // running effects are stopped and recorded as interrupted, and Result.Interrupted is set. An error means that the run
 // could not continue; earlier records are kept.
 func (l *Loop) Once(ctx context.Context) (Result, error) {

@@ -81,7 +81,7 @@ func isRelevant(f *schemas.MirrorFile, c *github.Comment) bool {
 		len(slash.Parse(c.Body).Commands) > 0
 }
 
-// permission returns the permission of a login, requested once. If the token may not request it, no author has a
+// permission returns the permission of a login, requested once. If the token may not request it, no login has a
 // permission.
 func (in *Inbox) permission(ctx context.Context, login string) (string, error) {
 	may, known := in.may[login]

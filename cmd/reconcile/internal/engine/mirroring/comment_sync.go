@@ -12,8 +12,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Say says comments on an issue, each once: it creates the missing comments in order, and edits those whose digest is
-// outdated. Other comments are not touched.
+// Say ensures that the comments exist on an issue, each once: it creates the missing ones in order, and edits those
+// with an outdated digest. Other comments are not touched.
 func (m *Mirror) Say(ctx context.Context, issue int, comments ...mirror.Comment) error {
 	var missing []mirror.Comment
 	for _, c := range comments {

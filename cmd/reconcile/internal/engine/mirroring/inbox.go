@@ -63,7 +63,7 @@ type ReadResult struct {
 	Comments int // comments that specs were derived from, or that were refused
 	Specs    int // written files
 	Receipts int // reactions and replies
-	// Later is the error that left work for the next call; nil if all work is done.
+	// Later is the error that leaves work for the next call; nil: no work is left.
 	Later error
 	// Notes are notes for the user, one per line.
 	Notes []string

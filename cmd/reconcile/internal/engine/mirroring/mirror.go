@@ -83,7 +83,7 @@ func (m *Mirror) moveHint(i mirror.Issue, err error) string {
 // maxRefusals is the number of successive issues without permission after which the mirror gives up.
 const maxRefusals = 3
 
-// Out mirrors the issues to GitHub in order, and returns a Report of the calls, with what is left for later. An error
+// Out mirrors the issues to GitHub in order, and returns a Report of the calls and of the issues left for later. An error
 // of one issue is noted, and the others are still updated. The returned error affects all issues: it comes from the
 // disk, the token, or ctx. The report includes the work before it.
 func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error) {
@@ -372,8 +372,8 @@ func (m *Mirror) removeLabels(ctx context.Context, issue int, rec *schemas.Mirro
 	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Others = slices.DeleteFunc(f.Others, unwanted) })
 }
 
-// intendLabels records which labels it will add: those that the issue lacks, and those that an earlier run intended to
-// add. The others were added by other users, which is recorded so that the issue need not be read again.
+// intendLabels records which labels will be added: those that the issue lacks, and those that an earlier run
+// intended to add. The others were added by other users, which is recorded so that the issue need not be read again.
 func (m *Mirror) intendLabels(ctx context.Context, issue int, begun, add []string) ([]string, error) {
 	now, err := m.Remote.Issue(ctx, issue)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // recordLimit is the maximum size of a record, in bytes.
 const recordLimit = 16 << 20
 
-// Records are the files below state/github: objects created on GitHub, and the read position. Each change is durable
-// when its method returns. Records are not safe for concurrent use.
+// Records are the files below state/github about the objects that were created on GitHub and read there. Each change is
+// durable when its method returns. Records are not safe for concurrent use.
 type Records struct {
 	store *state.Store
 	repo  string // owner/name
@@ -198,8 +198,8 @@ func (r *Records) Issues() ([]int, error) {
 	return out, nil
 }
 
-// NewKey reports whether the records have a new mirror key: content on GitHub may be signed with a lost one. Keys
-// created it, and the mirror has not completed a run since.
+// NewKey reports whether Keys created a new key, and the mirror has not completed a run since. Content on GitHub may
+// then be signed with a lost key.
 func (r *Records) NewKey() bool { return r.newKey }
 
 // Signed records that all content was checked, and is signed with a known key.

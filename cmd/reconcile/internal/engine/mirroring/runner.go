@@ -116,9 +116,8 @@ func KeysOf(ctx context.Context, getenv func(string) string, records *Records) (
 	return records.Keys(ctx, secret)
 }
 
-// Out mirrors a tree out: it syncs the issues on GitHub under the exclusive lock, and reports whether records were
-// written. again is the time of the next try for failed work; zero: with the next change. Errors are warnings and do
-// not fail the run.
+// Out updates GitHub from a tree, and reports whether records were written. again is the time of the next try for
+// failed work; zero: with the next change. Errors are warnings and do not fail the run.
 func (m *Runner) Out(ctx context.Context, t *state.Tree) (wrote bool, again time.Time) {
 	if set := t.Settings().GitHub; !set.Mirror || set.Repo != m.repo { // a watcher must be restarted to mirror to another repository
 		return false, time.Time{}

@@ -13,8 +13,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// In mirrors comments in: it derives specs from those on issues, for the run that follows, and reports whether records
-// were written. Errors are warnings and do not fail the run.
+// In derives specs from comments on issues, for the run that follows, and reports whether records were written. Errors
+// are warnings and do not fail the run.
 func (m *Runner) In(ctx context.Context) (wrote bool) {
 	records := NewRecords(m.o.Store, m.repo, false, m.o.Warn)
 	if issues, err := records.Issues(); err == nil && len(issues) == 0 {

@@ -74,8 +74,9 @@ func (k *Keeper) Sweep(t *state.Tree) error {
 // CacheLimit is the size of the local cache of outputs, in bytes.
 func CacheLimit(s *schemas.SettingsSpec) int64 { return int64(*s.Runs.OutputCache) }
 
-// Compare compares the output files of a DAG's succeeded nodes in dir with the recorded ones. missing are those that do
-// not exist, changed those that differ from the result of their runs; both by node.
+// Compare compares the outputs of a DAG's succeeded nodes with the files in dir, and returns the missing and the
+// changed ones. missing are those that do not exist, changed those that differ from the result of their runs; both by
+// node.
 func Compare(ctx context.Context, dir string, e *state.Entry) (missing, changed map[string][]string, err error) {
 	missing, changed = controllers.NotHere(e), map[string][]string{}
 	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)

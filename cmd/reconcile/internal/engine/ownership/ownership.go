@@ -78,8 +78,8 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Written returns the paths that only reconcile writes: the folders and files of the state, such as runs and each
-// kind's statuses, without the memory.
+// Written returns the folders and files below the state folder that only reconcile writes, such as runs, clarifications
+// and the statuses of kinds, without the memory.
 func Written(kinds schemas.Kinds, s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
 	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir), state.ArchiveDir(dir)}

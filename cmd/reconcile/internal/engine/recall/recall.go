@@ -133,8 +133,8 @@ func (r *Memory) Anchor(o *schemas.ObservationSpec) {
 	}
 }
 
-// Recall returns the text that the memory recalls for an agent's task at its start, or "" with a warning if that fails.
-// If the recall fails, the agent works without it.
+// Recall returns the text that the memory recalls for an agent's task at its start. If the recall fails, that is a
+// warning, and the agent works without it.
 func (r *Memory) Recall(task controllers.Recall) string {
 	ctx := context.Background() // a start that has begun is completed, and then stopped in order
 	found, err := r.files.Recall(ctx, memstore.Request{
@@ -155,8 +155,8 @@ func (r *Memory) Recall(task controllers.Recall) string {
 	return found.Text
 }
 
-// Learn learns a lesson: it extracts observation entries from an agent's text of a run, and counts the tokens of the
-// source.
+// Learn extracts observation entries from the text of a lesson, an agent's output of a run, and counts the tokens of
+// the source.
 func (r *Memory) Learn(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
 	got := memory.LearnRun(r.source(l.Agent, l.Issue, l.At, l.Text))
 	return got.Entries, got.SourceTokens

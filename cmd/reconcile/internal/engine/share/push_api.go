@@ -38,7 +38,7 @@ func openAPI(o Options) (*github.Client, error) {
 }
 
 // pushCommit pushes a commit to the remote. again says that the branch is at another commit: one of others, or the one
-// that GitHub made instead of ours. The caller adopts it.
+// that GitHub made instead of ours. Both must be adopted.
 func (s *Share) pushCommit(ctx context.Context, commit string) (sent, again bool, err error) {
 	const kept = "what was recorded is committed here, and the next run pushes it"
 	if s.o.Settings.Git.Via == viaGit {
@@ -104,7 +104,7 @@ func (s *Share) isOurs(tip gitrepo.Tip) bool {
 	return tip.Head != "" && s.replacedBy[s.base] == tip.Head && len(tip.Pending) == 0
 }
 
-// RemoteHash returns the hash that replaced a commit on the remote branch; GitHub may have made the commit there anew.
+// RemoteHash returns the hash that replaced a commit on the remote branch; GitHub may have made another commit there.
 // s may be nil.
 func (s *Share) RemoteHash(commit string) string {
 	if s == nil {

@@ -70,7 +70,7 @@ func check(t *state.Tree, where string, src []byte) error {
 	return nil
 }
 
-// Create writes a new file durably, which must not exist, unless it has the same content.
+// Create creates a spec file durably; if it exists with other content, that is an error.
 func Create(root *os.Root, where string, src []byte) error {
 	switch is, err := PresenceOf(root, where, src); {
 	case err != nil:

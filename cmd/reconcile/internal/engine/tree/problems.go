@@ -82,5 +82,5 @@ func programIn(root string) func(string) bool {
 	}
 }
 
-// Within reports whether a slash path p is within the folder dir: dir itself, or has it as a prefix.
+// Within reports whether a slash path p is within the folder dir: dir itself, or a path below it.
 func Within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }

@@ -3,7 +3,7 @@
 //	go run ./cmd/reconcile/internal/tools/check            every step
 //	go run ./cmd/reconcile/internal/tools/check quick      what to run before a commit, in less than a minute
 //	go run ./cmd/reconcile/internal/tools/check vet unit   these steps
-//	go run ./cmd/reconcile/internal/tools/check -all       every step, and all of what is sampled otherwise
+//	go run ./cmd/reconcile/internal/tools/check -all       every step, without sampling
 //	go run ./cmd/reconcile/internal/tools/check -list      what the steps are
 //
 // It needs Go, git and (the first time) the modules; nothing else. With npm it also tests against an emulator of GitHub,

@@ -166,7 +166,7 @@ func (r *Rig) DeleteComment(t testing.TB, login string, id int64) {
 	r.MustDo(t, login, "DELETE", fmt.Sprintf("/repos/%s/issues/comments/%d", r.Repo, id), nil, nil)
 }
 
-// Reactions returns the reactions of the account of a login to a comment, as the rig's proxy has them.
+// Reactions returns the reactions of the account of a login to a comment, from the rig's proxy.
 func (r *Rig) Reactions(login string, comment int64) []string {
 	return r.proxy.reactionsOf(login, comment)
 }
