@@ -26,7 +26,7 @@ race: ## Test what shares memory under the race detector
 	$(CHECK) race
 
 generate: ## Write schemas and pages from the Go types
-	go run ./cmd/reconcile/internal/gen
+	go run ./cmd/reconcile/internal/tools/gen
 
 verify: ## Check that generated files and go.mod are up to date
 	$(CHECK) generated modules

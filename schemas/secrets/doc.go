@@ -9,7 +9,7 @@
 // The rules are those of gitleaks (https://github.com/gitleaks/gitleaks, MIT, see LICENSE-gitleaks), as data: its
 // names and operators, regular expressions, entropies, exceptions and stop words. The library itself is not linked: it
 // and its dependencies add 7 MB to a program, and 2 ms to each of its starts (1 ms without). gitleaks.rules is made
-// from its configuration by cmd/reconcile/internal/gen, which splits each regular expression so that it need not be
+// from its configuration by cmd/reconcile/internal/tools/gen, which splits each regular expression so that it need not be
 // run over the whole text: one pass finds all words that lead to a rule (see automaton), and only there the rule is
 // tried. A text without any of them costs that pass; nothing is prepared before the first text is searched, and no
 // regular expression is compiled before a text may match it. Time is linear in the text, whatever the text is.

@@ -16,7 +16,7 @@ type gitleaksCase struct {
 	Found            []struct{ Rule, Secret string }
 }
 
-// gitleaksCases reads the file that cmd/reconcile/internal/gen/gitleaks writes.
+// gitleaksCases reads the file that cmd/reconcile/internal/tools/gen/gitleaks writes.
 func gitleaksCases(t *testing.T) []gitleaksCase {
 	t.Helper()
 	f, err := os.Open("testdata/gitleaks.jsonl.gz")

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// gitleaks are the rules of gitleaks, as cmd/reconcile/internal/gen writes them.
+// gitleaks are the rules of gitleaks, as cmd/reconcile/internal/tools/gen writes them.
 //
 //go:embed gitleaks.rules
 var gitleaks string

@@ -58,7 +58,7 @@ func funcFields(f *ast.File) (out []string) {
 
 // belowEngine are the floors 1 and 3.
 func belowEngine(folder string) bool {
-	above := []string{"cmd/reconcile/internal/engine", opsFolder, tools, "cmd/reconcile/internal/repotest", "cmd/reconcile/internal/gen", "cmd/reconcile/internal/memstore/storetest"}
+	above := []string{"cmd/reconcile/internal/engine", opsFolder, tools, "cmd/reconcile/internal/repotest", "cmd/reconcile/internal/memstore/storetest"}
 	return withinAny(folder, []string{"state", "vectors"}) ||
 		within(folder, "cmd/reconcile/internal") && !withinAny(folder, append(above, surfaces...))
 }

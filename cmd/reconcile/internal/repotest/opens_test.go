@@ -34,7 +34,6 @@ var opensItself = map[string]string{
 	"cmd/reconcile/internal/engine/scaffold":         "the templates are part of the program",
 	"cmd/reconcile/internal/tools":                   "the project's own programs",
 	"state/mutants":                                  "a program for tests",
-	"cmd/reconcile/internal/gen":                     "a program of its own",
 	"schemas":                                        "what it reads is part of the program",
 }
 

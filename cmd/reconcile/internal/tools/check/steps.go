@@ -68,7 +68,7 @@ func steps() []step {
 		{name: "staticcheck", about: "staticcheck finds nothing", run: commands(tools("staticcheck", "./..."))},
 		{name: "workflows", about: "actionlint finds nothing in .github/workflows", run: commands(tools("actionlint"))},
 		{name: "generated", about: "schemas and pages are what the Go types say",
-			run: commands([]string{"go", "run", "./cmd/reconcile/internal/gen", "-check"}), quick: true},
+			run: commands([]string{"go", "run", "./cmd/reconcile/internal/tools/gen", "-check"}), quick: true},
 		{name: "rules", about: "imports run downward, and the documents name what exists", run: tests(rulesPackage)},
 		{name: "short", about: "the short tests of every package", run: shortTests, quick: true, covered: true},
 		{name: "unit", about: "the tests of every package", run: unitTests},

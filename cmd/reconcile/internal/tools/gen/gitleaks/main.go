@@ -2,7 +2,7 @@
 // their rules, and the findings of the library in each. It is a separate module, because the library must not be a
 // dependency of reconcile. Run it in its folder when the version of gitleaks changes:
 //
-//	go run . ../../../../../schemas/secrets/testdata/gitleaks.jsonl.gz
+//	go run . ../../../../../../schemas/secrets/testdata/gitleaks.jsonl.gz
 //
 // The file is compressed because it is full of text that looks like secrets, which secret scanners and push protection
 // would report. Some texts hold random characters, so that each run writes another file.

@@ -12,7 +12,7 @@ import (
 
 // TestUpToDate fails when a Go type, a comment, an example or a page changed and nobody ran the generator.
 func TestUpToDate(t *testing.T) {
-	t.Chdir("../../../..")
+	t.Chdir("../../../../..")
 	if err := run(".", true); err != nil {
 		t.Error(err)
 	}
@@ -21,7 +21,7 @@ func TestUpToDate(t *testing.T) {
 // TestSchemasForOthers: every schema keeps the meta-schema that it names, and a validator that knows nothing of this
 // project accepts the example of its kind, and refuses it with a field that no kind has.
 func TestSchemasForOthers(t *testing.T) {
-	root := filepath.Join("..", "..", "..", "..")
+	root := filepath.Join("..", "..", "..", "..", "..")
 	published, err := filepath.Glob(filepath.Join(root, "schemas", "*.schema.json"))
 	if err != nil || len(published) == 0 {
 		t.Fatalf("no schemas: %v", err)

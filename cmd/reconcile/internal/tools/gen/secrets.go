@@ -127,7 +127,7 @@ func convertRules(src []byte) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	b.WriteString("# Made from " + gitleaksModule + " by cmd/reconcile/internal/gen; LICENSE-gitleaks applies. Do not edit.\n")
+	b.WriteString("# Made from " + gitleaksModule + " by cmd/reconcile/internal/tools/gen; LICENSE-gitleaks applies. Do not edit.\n")
 	writeAllow(&b, "*", c.Allowlist)
 	slices.SortFunc(c.Rules, func(a, b gitleaksRule) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range c.Rules {

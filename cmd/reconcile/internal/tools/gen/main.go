@@ -2,8 +2,8 @@
 // (schemas/*.schema.json) and the field tables of docs/kinds/*.md; and the rules of package secrets, from those of
 // gitleaks. It is run from the root of the repository:
 //
-//	go run ./cmd/reconcile/internal/gen          write
-//	go run ./cmd/reconcile/internal/gen -check   fail if anything is out of date
+//	go run ./cmd/reconcile/internal/tools/gen          write
+//	go run ./cmd/reconcile/internal/tools/gen -check   fail if anything is out of date
 package main
 
 import (
@@ -61,7 +61,7 @@ func apply(root string, files []file, check bool) error {
 		}
 	}
 	if len(stale) > 0 {
-		return fmt.Errorf("out of date: %s; run go run ./cmd/reconcile/internal/gen", strings.Join(stale, ", "))
+		return fmt.Errorf("out of date: %s; run go run ./cmd/reconcile/internal/tools/gen", strings.Join(stale, ", "))
 	}
 	return nil
 }

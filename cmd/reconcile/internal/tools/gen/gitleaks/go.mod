@@ -1,4 +1,4 @@
-module reconcile.dev/reconcile/cmd/reconcile/internal/gen/gitleaks
+module reconcile.dev/reconcile/cmd/reconcile/internal/tools/gen/gitleaks
 
 go 1.26.0
 
