@@ -3,9 +3,11 @@ package filelock_test
 import (
 	"bufio"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"reconcile.dev/reconcile/state/filelock"
@@ -20,14 +22,16 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	f, err := os.Open(name)
-	if err == nil {
-		_, err = filelock.Wait(f)
+	if err != nil {
+		panic(err)
 	}
+	l, err := filelock.Wait(f)
 	if err != nil {
 		panic(err)
 	}
 	os.Stdout.WriteString("locked\n")
-	select {}
+	io.Copy(io.Discard, os.Stdin) // until it is killed
+	runtime.KeepAlive(l)
 }
 
 func open(t *testing.T, name string) *os.File {
@@ -110,6 +114,9 @@ func TestKilled(t *testing.T) {
 	holder.Env = append(os.Environ(), holdEnv+"="+name)
 	out, err := holder.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.StdinPipe(); err != nil { // which the holder reads from
 		t.Fatal(err)
 	}
 	if err := holder.Start(); err != nil {
