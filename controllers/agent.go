@@ -93,7 +93,7 @@ func (w *activities) activity(e *state.Entry, d *agentWork, st *schemas.AgentSta
 		a.Status = status
 		return judgement{phase: status, class: ready, reason: reason, message: message}
 	}
-	hooks := HooksInForce(e)
+	hooks := hooksInForce(e)
 	if q := firstOf(d.answers); q != nil {
 		spec, id := requestSpec(q), requestsOf(w.world).requestStatus(q).ID
 		a.Issue, a.ClarificationID, a.RespondingTo = number(spec.Issue), &id, &spec.From

@@ -52,7 +52,7 @@ func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Tim
 func replyRetired(t *state.Tree) func(*state.Entry) time.Time {
 	index := &clarificationIndex{tree: t}
 	return func(e *state.Entry) time.Time {
-		if e.HasStatus() && !RefusedReply(e) {
+		if e.HasStatus() && !isRefusedReply(e) {
 			return time.Time{}
 		}
 		request := index.request(textIn(e.Object.Canonical(), "clarification"))

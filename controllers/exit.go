@@ -58,8 +58,8 @@ func Counts(t *state.Tree) []state.Count {
 	return out
 }
 
-// RefusedReply reports whether an object is a reply that was refused: it is not ready, and nothing is left to do about it.
-func RefusedReply(e *state.Entry) bool {
+// isRefusedReply reports whether an object is a reply that was refused: it is not ready, and nothing is left to do about it.
+func isRefusedReply(e *state.Entry) bool {
 	if e.Object == nil || e.Object.ExpectsStatus() || !e.HasStatus() {
 		return false
 	}

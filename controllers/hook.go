@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// HookNode is the node name in the records of hooks: an agent started or ended work outside of reconcile.
-const HookNode = "hook"
+// hookNode is the node name in the records of hooks: an agent started or ended work outside of reconcile.
+const hookNode = "hook"
 
 // NewHook makes the next hook record of an agent, as of now: outcome is OutcomeStarted or OutcomeDone, issue is 0 where
 // the work is about none. Its key is agents/<agent>/hook-<16 hex digits>-<seq>; it must be written under the lock under
@@ -26,9 +26,9 @@ func NewHook(agent *state.Entry, outcome string, issue int, now time.Time) schem
 	}
 	at := schemas.NewTime(now)
 	return schemas.Run{
-		Key:     fmt.Sprintf("agents/%s/%s-%s-%d", agent.Name, HookNode, strings.TrimPrefix(key, keyPrefix)[:shown], seq),
+		Key:     fmt.Sprintf("agents/%s/%s-%s-%d", agent.Name, hookNode, strings.TrimPrefix(key, keyPrefix)[:shown], seq),
 		Owner:   agent.Ref.String(),
-		Node:    HookNode,
+		Node:    hookNode,
 		Agent:   agent.Name,
 		NodeKey: key,
 		Seq:     seq,
@@ -46,7 +46,7 @@ func hooksOf(agent *state.Entry) []*schemas.Run {
 	}
 	var out []*schemas.Run
 	for _, r := range agent.Runs() { // sorted by node, key and number
-		if r.Node == HookNode {
+		if r.Node == hookNode {
 			out = append(out, r)
 		}
 	}
@@ -63,8 +63,8 @@ func LastHook(agent *state.Entry) *schemas.Run {
 	return all[len(all)-1]
 }
 
-// HooksInForce lists what an agent took up by its hooks and has not ended, oldest first.
-func HooksInForce(agent *state.Entry) []*schemas.Run { return state.Unended(hooksOf(agent)) }
+// hooksInForce lists what an agent took up by its hooks and has not ended, oldest first.
+func hooksInForce(agent *state.Entry) []*schemas.Run { return state.Unended(hooksOf(agent)) }
 
 // Brief is what an agent must know when it takes up an issue, or ends its work on it. Each list is in the order of the
 // ledgers.

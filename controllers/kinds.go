@@ -61,11 +61,11 @@ func TableOf(t *state.Tree) Table {
 	if t.Schemas() == nil {
 		return Kinds
 	}
-	return TableIn(t.Schemas())
+	return tableIn(t.Schemas())
 }
 
-// TableIn is the table that made the schema half kinds. A kind that carries no row has that of [Kinds].
-func TableIn(kinds schemas.Kinds) Table {
+// tableIn is the table that made the schema half kinds. A kind that carries no row has that of [Kinds].
+func tableIn(kinds schemas.Kinds) Table {
 	t := make(Table, 0, len(kinds))
 	for _, k := range kinds {
 		row, ok := k.Row.(*Kind)

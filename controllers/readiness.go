@@ -36,7 +36,7 @@ func Standing(e *state.Entry) StandingCount {
 		return StandingCount{}
 	case b.Stalled == schemas.True:
 		return StandingCount{Failed: 1}
-	case b.Ready == schemas.True || RefusedReply(e) || b.Ready == "" && !ExpectsStatus(e):
+	case b.Ready == schemas.True || isRefusedReply(e) || b.Ready == "" && !ExpectsStatus(e):
 		return StandingCount{Ready: 1}
 	}
 	return StandingCount{Waiting: 1}

@@ -323,7 +323,7 @@ func (b *board) work(q *openQuestion) Item {
 func (b *board) claims() {
 	taken := map[string]*ItemClaim{}
 	for _, e := range b.tree.Entries(schemas.AgentKind.Name) {
-		for _, r := range HooksInForce(e) {
+		for _, r := range hooksInForce(e) {
 			old := taken[r.For]
 			if r.For != "" && (old == nil || r.StartedAt.Before(old.Since.Time)) {
 				taken[r.For] = &ItemClaim{By: e.Name, Since: r.StartedAt}

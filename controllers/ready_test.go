@@ -260,7 +260,7 @@ func TestEscalationsAreForPeople(t *testing.T) {
 func TestHookKeys(t *testing.T) {
 	s := readySim(t)
 	e := s.entry(agentRef("lead"))
-	if LastHook(e) != nil || len(HooksInForce(e)) > 0 {
+	if LastHook(e) != nil || len(hooksInForce(e)) > 0 {
 		t.Error("an agent without records has hooks")
 	}
 	s.hook("lead", schemas.OutcomeStarted, "", 42)
@@ -271,11 +271,11 @@ func TestHookKeys(t *testing.T) {
 		t.Errorf("the fourth record is %s, number %d; want %s", end.Key, end.Seq, want)
 	}
 	s.hook("lead", schemas.OutcomeDone, "dag/soon/review", 42)
-	if got := HooksInForce(s.entry(agentRef("lead"))); len(got) != 2 || got[0].Seq != 1 || got[1].Seq != 3 {
+	if got := hooksInForce(s.entry(agentRef("lead"))); len(got) != 2 || got[0].Seq != 1 || got[1].Seq != 3 {
 		t.Errorf("in force after the end of one item: %v", got)
 	}
 	s.hook("lead", schemas.OutcomeDone, "", 42)
-	if got := HooksInForce(s.entry(agentRef("lead"))); len(got) != 1 || got[0].Issue != 7 {
+	if got := hooksInForce(s.entry(agentRef("lead"))); len(got) != 1 || got[0].Issue != 7 {
 		t.Errorf("in force after the end of the issue: %v", got)
 	}
 	if last := LastHook(s.entry(agentRef("lead"))); last.Seq != 5 || last.Outcome != schemas.OutcomeDone {

@@ -36,7 +36,7 @@ type Thread struct {
 func (c *Thread) Title() string { return cmp.Or(c.ID, c.Request) }
 
 // Refused reports whether the request was never accepted: its agent may not ask there, or it is broken.
-func (c *Thread) Refused() bool { return c.ID == "" && c.Entry != nil && Untaken(c.Entry) != "" }
+func (c *Thread) Refused() bool { return c.ID == "" && c.Entry != nil && untakenRequest(c.Entry) != "" }
 
 // StateWord is the state; of a question that has none, whether it was refused or no run has accepted it yet.
 func (c *Thread) StateWord() string {
@@ -88,7 +88,7 @@ func Threads(t *state.Tree, issue int, open bool) []Thread {
 			}
 			m := recordedThread(t, l.Issue, c)
 			if e := imports[c.ID]; e != nil && m.Entry == nil {
-				recorded[e.Name], m.Why = true, cmp.Or(m.Why, Untaken(e))
+				recorded[e.Name], m.Why = true, cmp.Or(m.Why, untakenRequest(e))
 			}
 			if m.Entry != nil {
 				recorded[m.Entry.Name] = true
@@ -142,7 +142,7 @@ func (c *Thread) follow() {
 func refusedImports(t *state.Tree) map[string]*state.Entry {
 	out := map[string]*state.Entry{}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		if spec := requestSpec(e); spec != nil && spec.Imported != "" && Untaken(e) != "" {
+		if spec := requestSpec(e); spec != nil && spec.Imported != "" && untakenRequest(e) != "" {
 			out[spec.Imported] = e
 		}
 	}
@@ -197,7 +197,7 @@ func RequestedThread(t *state.Tree, e *state.Entry) Thread {
 			Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, StaleAfter: st.StaleAfter,
 			ResolvedAt: st.ResolvedAt, Request: e.Name,
 		},
-		Thread: st.Thread, Why: Untaken(e),
+		Thread: st.Thread, Why: untakenRequest(e),
 	}
 	if len(m.Thread) == 0 {
 		first := schemas.ClarificationTurn{Round: 1, From: spec.From, Type: schemas.TurnQuestion, Body: spec.Question}

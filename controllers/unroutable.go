@@ -41,9 +41,9 @@ func Unroutable(t *state.Tree, c *schemas.Clarification) string {
 	return ""
 }
 
-// Untaken says why a request was never taken: its agent may not ask that, or its file is broken; "" for one that was, or that no
+// untakenRequest says why a request was never taken: its agent may not ask that, or its file is broken; "" for one that was, or that no
 // run has looked at.
-func Untaken(e *state.Entry) string { return untaken(requestStatusOf(e)) }
+func untakenRequest(e *state.Entry) string { return untaken(requestStatusOf(e)) }
 
 func untaken(st *schemas.ClarificationRequestStatus) string {
 	c := st.Condition(schemas.Ready)
