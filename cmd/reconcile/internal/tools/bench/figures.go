@@ -123,7 +123,11 @@ func (b *bench) idle(ctx context.Context, sizes []int) error {
 		if err != nil {
 			return err
 		}
-		b.ratio(fmt.Sprintf("idle run, %d objects, beside git status", n), got[0].wall, got[1].wall, 1.5)
+		bound := 1.5
+		if n <= 1000 { // the start of the process counts for more
+			bound = 2
+		}
+		b.ratio(fmt.Sprintf("idle run, %d objects, beside git status", n), got[0].wall, got[1].wall, bound)
 	}
 	return nil
 }
