@@ -153,7 +153,7 @@ func (a *app) printChanged(r ops.GetResult) error {
 	}
 	switch a.global.output {
 	case formatTable, formatWide:
-		return render.ObjectLines(a.stdout, a.palette(), r.Entries)
+		return render.ObjectLines(a.stdout, a.palette(), r.Entries, a.global.output == formatWide)
 	case formatName:
 		return a.printNames(r)
 	}

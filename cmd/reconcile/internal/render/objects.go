@@ -76,13 +76,18 @@ func wideCells(e *state.Entry) []Cell {
 }
 
 // ObjectLines writes a line for each entry, with the object's reference, ready condition, phase and reason in columns
-// of fixed width, as they come.
-func ObjectLines(w io.Writer, p Palette, entries []*state.Entry) error {
+// of fixed width, as they come. wide adds the labels and the file of the spec before the reason.
+func ObjectLines(w io.Writer, p Palette, entries []*state.Entry, wide bool) error {
 	var b strings.Builder
 	for _, e := range entries {
 		ready, phase := Word(controllers.ReadyWord(e)), Word(controllers.PhaseWord(e))
-		fmt.Fprintf(&b, "%-32s  %s  %s  %s\n", Line(e.Ref.String()), p.Paint(ready.Color, fmt.Sprintf("%-7s", ready.Text)),
-			p.Paint(phase.Color, fmt.Sprintf("%-10s", phase.Text)), Line(controllers.Because(e)))
+		more := ""
+		if wide {
+			cells := wideCells(e)
+			more = Line(cells[0].Text) + "  " + Line(cells[1].Text) + "  "
+		}
+		fmt.Fprintf(&b, "%-32s  %s  %s  %s%s\n", Line(e.Ref.String()), p.Paint(ready.Color, fmt.Sprintf("%-7s", ready.Text)),
+			p.Paint(phase.Color, fmt.Sprintf("%-10s", phase.Text)), more, Line(controllers.Because(e)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
