@@ -44,6 +44,8 @@ type Run struct {
 	Learned []ObservationEntry `json:"learned,omitempty"`
 	// SourceTokens is the length of the text from which Learned was made, in tokens.
 	SourceTokens int `json:"sourceTokens,omitempty"`
+	// Turn is what an agent's turn used and reported; nil where nothing is known.
+	Turn *Turn `json:"turn,omitempty"`
 	// Issue is the issue that the work is about, in records of hooks.
 	Issue int `json:"issue,omitempty"`
 	// For is the item of work that a hook's record is about, as dag/checks/implement.

@@ -69,6 +69,11 @@ func run(i int) schemas.Run {
 func finished(i int) schemas.Run {
 	r := run(i)
 	r.Outcome = schemas.OutcomeSucceeded
+	cost := 0.0345
+	r.Turn = &schemas.Turn{Profile: "claude", Runner: schemas.RunnerCommand, Model: "m-1", SessionID: "s-1", StopReason: "end_turn",
+		Usage:     &schemas.Usage{Requests: 2, InputTokens: 1200, OutputTokens: 30, CachedInputTokens: 1000, ContextUsed: 700, ContextWindow: 200000},
+		UsageFrom: schemas.UsageFromAgent, CostUSD: &cost,
+		Failure: &schemas.TurnFailure{Class: schemas.FailureLimit, Message: "slow down", Status: 429, Until: schemas.NewTime(time.Date(2026, 2, 27, 14, 5, 0, 0, time.UTC))}}
 	r.Unknown = json.RawMessage(`{"cost":"0.10 USD","usage":{"tokens":7}}`) // a newer version wrote it
 	r.FinishedAt = schemas.NewTime(time.Date(2026, 2, 27, 10, i, 0, 0, time.UTC))
 	return r
