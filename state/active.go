@@ -118,7 +118,7 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 			ok = ok && !m.dormant.affects(f)
 		}
 	}
-	m.dormant.full = &fullTree{load: l.store.loadAll}
+	m.dormant.full = &fullTree{load: l.store.loadAll, status: l.store.readStatus}
 	return changed, ok, nil
 }
 
@@ -256,6 +256,17 @@ func (c *cacheReader) read(was *baseFile) *file {
 	}
 	f.at = int64(was.at)
 	return f
+}
+
+// readStatus reads the status of an object from its file; nil if that is not possible.
+func (s *Store) readStatus(ref schemas.Ref) schemas.Status {
+	p := s.StatusPath(ref)
+	data, err := regular.Read(s.root, p)
+	if err != nil {
+		return nil
+	}
+	st, _ := s.decodeStatusFile(p, data).(*lazyStatus)
+	return st.get()
 }
 
 // loadAll loads the tree with all objects, for callers that need dormant ones. The store must reload everything before

@@ -19,6 +19,25 @@ func (t *Tree) Entry(ref schemas.Ref) *Entry {
 	return t.dormant.full.get().Entry(ref)
 }
 
+// Exists reports whether an object has a spec, without loading it.
+func (t *Tree) Exists(ref schemas.Ref) bool {
+	if e := t.loaded(ref); e != nil {
+		return !e.Gone()
+	}
+	return t.dormant.has(ref)
+}
+
+// StatusOf returns the status of an object; nil if it has none. Of a dormant object it reads only the status file.
+func (t *Tree) StatusOf(ref schemas.Ref) schemas.Status {
+	if e := t.loaded(ref); e != nil {
+		return e.Status()
+	}
+	if t.dormant.has(ref) {
+		return t.dormant.full.status(ref)
+	}
+	return nil
+}
+
 // loaded is Entry without loading.
 func (t *Tree) loaded(ref schemas.Ref) *Entry {
 	shelf := t.shelves[ref.Kind]

@@ -66,6 +66,8 @@ func (g *fileCollector) appendTo(to []scanEntry) []scanEntry {
 
 func (g *fileCollector) folder(d *folder, dir string) { g.watch.add(d, dir) }
 
+func (g *fileCollector) other(string, []byte) {}
+
 func (g *fileCollector) scanError(t scanError) {
 	g.scanErrors = append(g.scanErrors, t)
 }

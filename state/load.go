@@ -136,6 +136,7 @@ func (s *Store) scanFirst(ctx context.Context, gen int64, unread bool) ([]scanEn
 
 // scanAll finds all files. unread says that each of them is going to be read: then its stat is read once it is open.
 func (s *Store) scanAll(ctx context.Context, unread bool) ([]scanEntry, []scanError, error) {
+	s.settledScan = nil
 	gathers := make([]fileCollector, workers())
 	visitors := make([]visitor, len(gathers))
 	for i := range gathers {

@@ -27,6 +27,7 @@ func (u *update) checkDormant(f *file) {
 
 // put adds a file that is new or changed.
 func (u *update) put(f *file) {
+	u.store.settledScan = nil
 	old := u.model.files[f.path]
 	if old != nil && old.body == f.body && old.area == f.area && f.body != nil {
 		lacks, related := u.model.missing[f.path], u.model.related[f.path]
@@ -73,6 +74,7 @@ func (u *update) replace(old, f *file, ref schemas.Ref) {
 
 // drop drops a file.
 func (u *update) drop(p string) {
+	u.store.settledScan = nil
 	if _, bad := u.model.scanErrors[p]; bad {
 		delete(u.model.scanErrors, p)
 		u.faulty = true

@@ -22,6 +22,9 @@ type visitor interface {
 	// state does not exist.
 	folder(d *folder, dir string)
 	file(a area, dir string, name []byte, st *stat)
+	// other is called for a file or folder of the state folder that is not part of the tree, unless its name begins with
+	// a dot.
+	other(dir string, name []byte)
 	scanError(t scanError)
 }
 
@@ -266,6 +269,8 @@ func (s *scanner) look(t task, v visitor) {
 		if f == formFolder {
 			if sub := s.subfolder(t.scanFolder, name, v); sub != nil {
 				folders = append(folders, task{scanFolder: sub})
+			} else if s.inState(t.dir) {
+				v.other(t.dir, name)
 			}
 			continue
 		}
@@ -298,6 +303,11 @@ func (s *scanner) subfolder(p *scanFolder, name []byte, v visitor) *scanFolder {
 	return nil
 }
 
+// inState reports whether a folder is that of the state, or below it.
+func (s *scanner) inState(dir string) bool {
+	return dir == s.layout.state || within(s.layout.state, dir)
+}
+
 // stateArea returns the area of a folder directly below state/.
 func (l *layout) stateArea(name string) area {
 	if name == runsFolder {
@@ -325,6 +335,9 @@ func (s *scanner) lookFile(p *scanFolder, name []byte, f form, st *stat, v visit
 	if a == areaNone {
 		if f == formLink && p.area == areaSpecs && !hidden(name) {
 			s.checkFolderLink(p, name, v)
+		}
+		if s.inState(p.dir) {
+			v.other(p.dir, name)
 		}
 		return
 	}

@@ -39,13 +39,14 @@ func (s *Store) Fresh() (Summary, bool) {
 	if err != nil {
 		return Summary{}, false
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first.at = s.opts.FileNow()
+	s.freshScan = first
 	if is != was.Sum || !s.outputsUnchanged(was.Outputs, was.Missing) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		first.at = s.opts.FileNow()
-		s.freshScan = first
 		return Summary{}, false
 	}
+	s.settledScan = first
 	return was.Summary, true
 }
 
@@ -64,6 +65,10 @@ func (n *freshCollector) file(a area, dir string, name []byte, st *stat) {
 }
 
 func (n *freshCollector) folder(_ *folder, dir string) { n.folders = append(n.folders, dir) }
+
+func (n *freshCollector) other(dir string, name []byte) {
+	n.others = append(n.others, dir+"/"+string(name))
+}
 
 func (n *freshCollector) scanError(t scanError) {
 	n.addScanError(t)

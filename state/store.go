@@ -70,16 +70,18 @@ type Store struct {
 	model     *model                                                    // nil until the first Load
 	seenGen   int64                                                     // the generation of model
 	cache     *cache
-	before    map[string]*file        // the files before the load by LoadChanged
-	freshScan *freshScan              // the scan of Fresh; nil once it is used
-	own       atomic.Pointer[Journal] // set under mu
-	moved     []schemas.Ref           // objects whose damaged files were moved aside since the last scan
-	locks     lock.Options            // of all locks, except Agent and Log; the zero value except in tests
-	lost      map[string]bool         // keys of runs whose outputs this process could not restore
-	forced    []schemas.Ref           // objects whose entries the next scan makes again
-	listed    map[string]listedFolder // folders whose names were read, see newSpecs
-	watch     *watch                  // reports changes; nil: no watch
-	folded    map[int]*Ledger         // ledgers that this process wrote since the last scan, by issue
+	before    map[string]*file // the files before the load by LoadChanged
+	freshScan *freshScan       // the scan of Fresh; nil once it is used
+	// settledScan is the scan of Fresh if it found the settled tree; nil once a file of the tree changed.
+	settledScan *freshScan
+	own         atomic.Pointer[Journal] // set under mu
+	moved       []schemas.Ref           // objects whose damaged files were moved aside since the last scan
+	locks       lock.Options            // of all locks, except Agent and Log; the zero value except in tests
+	lost        map[string]bool         // keys of runs whose outputs this process could not restore
+	forced      []schemas.Ref           // objects whose entries the next scan makes again
+	listed      map[string]listedFolder // folders whose names were read, see newSpecs
+	watch       *watch                  // reports changes; nil: no watch
+	folded      map[int]*Ledger         // ledgers that this process wrote since the last scan, by issue
 
 	held          atomic.Pointer[Lock]
 	decodeBuffers sync.Pool // of *room
@@ -262,6 +264,7 @@ type freshCollector struct {
 	files    []scannedFile
 	names    []byte   // of files, concatenated
 	folders  []string // to watch
+	others   []string // the paths that are not part of the tree
 }
 
 const (

@@ -215,9 +215,10 @@ type dormantSet struct {
 
 // fullTree is the tree with all objects loaded, on first use.
 type fullTree struct {
-	once sync.Once
-	load func() *Tree
-	tree *Tree
+	once   sync.Once
+	load   func() *Tree
+	tree   *Tree
+	status func(schemas.Ref) schemas.Status // reads the status of one object
 }
 
 // Ledger is the ledger of one issue as it was read: state/clarifications/issue-<N>.json, which third-party programs may

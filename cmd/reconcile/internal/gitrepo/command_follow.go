@@ -124,7 +124,7 @@ func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
 	}
 }
 
-func (k *command) dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
+func (k *command) dirty(ctx context.Context, branch string, prefixes []string, _ Lister) ([]string, error) {
 	dst, err := k.resolveTarget(ctx, branch)
 	if err != nil {
 		return nil, err

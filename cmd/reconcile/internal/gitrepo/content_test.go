@@ -185,6 +185,11 @@ func TestDirtyWhatTheUserStaged(t *testing.T) {
 	if err != nil || !slices.Equal(dirty, []string{checks}) {
 		t.Errorf("staged, not committed: %v, %v", dirty, err)
 	}
+	f.git("commit", "-qm", "second")
+	f.git("reset", "-q", "--soft", "HEAD~1") // the index has the trees of another commit
+	if dirty, err = f.open().Dirty(t.Context(), "", []string{"state"}); err != nil || !slices.Equal(dirty, []string{checks}) {
+		t.Errorf("after git reset --soft: %v, %v", dirty, err)
+	}
 	f.git("sparse-checkout", "set", "--cone", "src")
 	if _, err := os.Stat(f.path("state")); err == nil {
 		f.git("checkout", "-q", "-f", "HEAD")

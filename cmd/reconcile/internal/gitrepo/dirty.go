@@ -12,14 +12,20 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
 
-func (n *native) dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
+// Lister returns the names in a folder of the work tree that the caller has just read; ok is false for other folders. It
+// may leave out empty folders and hidden files.
+type Lister func(dir string) (names []state.Listed, ok bool)
+
+func (n *native) dirty(ctx context.Context, branch string, prefixes []string, listed Lister) ([]string, error) {
 	scan, err := n.newScan(ctx, branch)
 	if err != nil {
 		return nil, err
 	}
+	scan.listed = listed
 	defer scan.store.close()
 	root, err := regular.Root(n.worktree)
 	if err != nil {
@@ -50,6 +56,8 @@ type scan struct {
 	rules    *rules
 	fileMode bool
 	disk     *os.Root
+	listed   Lister
+	cached   map[string]*cacheTree // those of the index, by path
 	found    []string
 }
 
@@ -76,7 +84,19 @@ func (n *native) newScan(ctx context.Context, branch string) (*scan, error) {
 	if s.index, err = parseIndex(data); err != nil {
 		s.index = &index{version: 2} // only an optimization here
 	}
+	s.cached = map[string]*cacheTree{}
+	s.index.folders.collect("", s.cached)
 	return s, nil
+}
+
+// entries returns the entries of a folder of the branch. It reads no object if the index has the same entries.
+func (s *scan) entries(path string, hash plumbing.Hash) ([]treeEntry, error) {
+	if c := s.cached[path]; c != nil && c.files >= 0 && c.hash == hash {
+		if entries, ok := s.index.treeEntries(path, c, s.cached); ok {
+			return entries, nil
+		}
+	}
+	return s.store.tree(hash)
 }
 
 // baseOf returns the commit that a commit to branch would have as its parent.
@@ -108,7 +128,7 @@ func (s *scan) compare(path string, was blob) error {
 		}
 		was = blob{}
 	}
-	return s.file(path, fi, was)
+	return s.fileOnDisk(path, fi, was)
 }
 
 // folder compares an existing folder, given by its name in parent. Each folder is opened once: resolving the path
@@ -120,9 +140,14 @@ func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := s.store.tree(was.hash)
+	entries, err := s.entries(path, was.hash)
 	if err != nil {
 		return err
+	}
+	if s.listed != nil {
+		if names, ok := s.listed(path); ok {
+			return s.listedFolder(path, names, entries)
+		}
 	}
 	here, err := parent.OpenRoot(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -146,6 +171,37 @@ func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
 			return err
 		}
 	}
+	return s.missing(path, entries, there)
+}
+
+// listedFolder compares a folder that the caller has read.
+func (s *scan) listedFolder(path string, names []state.Listed, entries []treeEntry) error {
+	there := make(map[string]bool, len(names))
+	for i := range names {
+		d := &names[i]
+		there[d.Name] = true
+		if neverCommitted(d.Name) {
+			continue
+		}
+		at, was := path+"/"+d.Name, child(entries, d.Name)
+		var err error
+		switch {
+		case d.Folder:
+			err = s.folder(s.disk, filepath.FromSlash(at), at, was)
+		case d.Other || was.mode == modeTree:
+			err = s.compare(at, was)
+		default:
+			err = s.file(at, statOfListed(&d.Stat), d.Executable, was)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.missing(path, entries, there)
+}
+
+// missing reports the entries of a folder of the branch that do not exist on disk.
+func (s *scan) missing(path string, entries []treeEntry, there map[string]bool) error {
 	for _, e := range entries {
 		if !there[e.name] && !neverCommitted(e.name) {
 			if err := s.gone(path+"/"+e.name, e.blob); err != nil {
@@ -170,15 +226,23 @@ func (s *scan) compareEntry(in *os.Root, path string, d fs.DirEntry, was blob) e
 	if err != nil {
 		return err
 	}
-	return s.file(path, fi, was)
+	return s.fileOnDisk(path, fi, was)
 }
 
 // neverCommitted reports whether a name is never committed: hidden, or a lock file.
 func neverCommitted(name string) bool { return name[0] == '.' || strings.HasSuffix(name, ".lock") }
 
-// file compares an existing file. Entries that are not regular files, on disk or on the branch, are ignored.
-func (s *scan) file(path string, fi os.FileInfo, was blob) error {
-	if !fi.Mode().IsRegular() || was.mode != 0 && was.mode != modeFile && was.mode != modeExec {
+// fileOnDisk compares an existing file. What is not a regular file is ignored.
+func (s *scan) fileOnDisk(path string, fi os.FileInfo, was blob) error {
+	if !fi.Mode().IsRegular() {
+		return nil
+	}
+	return s.file(path, statOf(fi), fi.Mode()&0o100 != 0, was)
+}
+
+// file compares an existing regular file. Entries of the branch that are not regular files are ignored.
+func (s *scan) file(path string, st fileStat, exec bool, was blob) error {
+	if was.mode != 0 && was.mode != modeFile && was.mode != modeExec {
 		return nil
 	}
 	if was.mode == 0 {
@@ -187,7 +251,7 @@ func (s *scan) file(path string, fi os.FileInfo, was blob) error {
 		}
 		return nil
 	}
-	hash, known := s.indexed(path, statOf(fi))
+	hash, known := s.indexed(path, st)
 	if !known {
 		data, err := regular.Read(s.disk, filepath.FromSlash(path))
 		if errors.Is(err, os.ErrNotExist) {
@@ -201,7 +265,6 @@ func (s *scan) file(path string, fi os.FileInfo, was blob) error {
 			return nil
 		}
 	}
-	exec := fi.Mode()&0o100 != 0
 	if hash != was.hash || s.fileMode && exec != (was.mode == modeExec) {
 		s.found = append(s.found, path)
 	}
@@ -235,7 +298,7 @@ func (s *scan) indexed(path string, st fileStat) (plumbing.Hash, bool) {
 func (s *scan) gone(path string, was blob) error {
 	switch was.mode {
 	case modeTree:
-		entries, err := s.store.tree(was.hash)
+		entries, err := s.entries(path, was.hash)
 		if err != nil {
 			return err
 		}

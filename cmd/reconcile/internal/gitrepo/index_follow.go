@@ -127,6 +127,47 @@ func parseCacheNode(data []byte, depth int) (*cacheTree, []byte, bool) {
 	return t, data, true
 }
 
+// collect adds a folder and those below it to a map by path.
+func (t *cacheTree) collect(path string, to map[string]*cacheTree) {
+	if t == nil {
+		return
+	}
+	to[path] = t
+	for _, s := range t.subs {
+		s.collect(strings.TrimPrefix(path+"/"+s.name, "/"), to)
+	}
+}
+
+// treeEntries returns the entries of the tree object that a folder of the index equals, by its part t of the extension.
+// ok is false if both do not match.
+func (x *index) treeEntries(path string, t *cacheTree, cached map[string]*cacheTree) (entries []treeEntry, ok bool) {
+	prefix := ""
+	if path != "" {
+		prefix = path + "/"
+	}
+	below := x.below(prefix)
+	if len(below) != t.files {
+		return nil, false
+	}
+	for len(below) > 0 {
+		e := below[0]
+		name, _, nested := strings.Cut(e.path[len(prefix):], "/")
+		if !nested {
+			if e.stage() != 0 || e.extended()&flagIntent != 0 {
+				return nil, false
+			}
+			entries, below = append(entries, treeEntry{name, e.blob()}), below[1:]
+			continue
+		}
+		sub := cached[prefix+name]
+		if sub == nil || sub.files < 1 || sub.files > len(below) {
+			return nil, false
+		}
+		entries, below = append(entries, treeEntry{name, blob{modeTree, sub.hash}}), below[sub.files:]
+	}
+	return entries, true
+}
+
 func (t *cacheTree) append(buf []byte) []byte {
 	buf = append(append(buf, t.name...), 0)
 	buf = append(strconv.AppendInt(buf, int64(t.files), 10), ' ')

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"reconcile.dev/reconcile/state"
 )
 
 // TestIndexVersions: whatever form the user's index has, it says the same as git would make it say.
@@ -197,6 +200,61 @@ func TestCacheTreeStaysKnown(t *testing.T) {
 	if x.folders.files != len(x.entries) {
 		t.Errorf("root: %d files, want %d", x.folders.files, len(x.entries))
 	}
+}
+
+// TestDirtyRacyEntry: a file whose content changed after git add, with the same size and time stamps, differs, unless the
+// index is newer than the file: then git would have noticed.
+func TestDirtyRacyEntry(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	same := strings.Replace(f.read(checks), "Pending", "Failing", 1)
+	if err := os.WriteFile(f.path(checks), []byte(same), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Lstat(f.path(checks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _, _, err := readIndex(f.path(".git/index"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := parseIndex(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := x.find(checks)
+	statOf(fi).put(e.fixed) // as if both contents were written in one tick of the clock
+	if err := os.WriteFile(f.path(".git/index"), x.encode(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	listed := func(dir string) ([]state.Listed, bool) {
+		st := state.Stat{Size: fi.Size(), Mtime: fi.ModTime().UnixNano(), Ctime: ctimeOf(fi), Ino: uint64(statOf(fi).ino)}
+		return []state.Listed{{Name: "checks.json", Stat: st}, {Name: "other.json", Other: true}}, dir == "state/dags"
+	}
+	for _, c := range []struct {
+		age  time.Duration // of the index, after the file
+		want []string
+	}{{0, []string{checks}}, {-time.Second, []string{checks}}, {time.Second, nil}} {
+		at := fi.ModTime().Add(c.age)
+		if err := os.Chtimes(f.path(".git/index"), at, at); err != nil {
+			t.Fatal(err)
+		}
+		read, err := f.open().Dirty(t.Context(), "", []string{"state"})
+		if err != nil || !slices.Equal(read, c.want) {
+			t.Errorf("the index is %s newer: %v, %v; want %v", c.age, read, err, c.want)
+		}
+		told, err := f.open().DirtyListed(t.Context(), "", []string{"state"}, listed)
+		if err != nil || !slices.Equal(told, c.want) {
+			t.Errorf("the index is %s newer, listed: %v, %v; want %v", c.age, told, err, c.want)
+		}
+	}
+}
+
+// ctimeOf is the time of the last change of a file's metadata, in nanoseconds.
+func ctimeOf(fi os.FileInfo) int64 {
+	t := statOf(fi).ctime
+	return int64(t.sec)*1e9 + int64(t.nsec)
 }
 
 // TestRacyEntries: a file of the user that was changed right after git add, with the same size and time stamps, must

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas/treepath"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -66,7 +67,7 @@ func (h Head) Branch() string { return strings.TrimPrefix(h.Ref, "refs/heads/") 
 type committer interface {
 	head(ctx context.Context) (Head, error)
 	commit(ctx context.Context, c Commit) (Result, error)
-	dirty(ctx context.Context, branch string, prefixes []string) ([]string, error)
+	dirty(ctx context.Context, branch string, prefixes []string, listed Lister) ([]string, error)
 	settle(ctx context.Context) error
 }
 
@@ -182,13 +183,29 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (Result, error) {
 // with a dot or end in .lock, and untracked files that match .gitignore, are left out. Contents are compared only
 // where the index's stat data are not conclusive.
 func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
+	return r.DirtyListed(ctx, branch, prefixes, nil)
+}
+
+// DirtyListed is Dirty for a caller that has just read folders, which are not read again. The paths of listed are slash
+// paths below the directory given to Open.
+func (r *Repo) DirtyListed(ctx context.Context, branch string, prefixes []string, listed Lister) ([]string, error) {
 	below, err := r.below(prefixes)
 	if err != nil {
 		return nil, err
 	}
+	from := listed
+	if listed != nil && r.prefix != "" {
+		from = func(dir string) ([]state.Listed, bool) {
+			dir, ok := strings.CutPrefix(dir, r.prefix)
+			if !ok {
+				return nil, false
+			}
+			return listed(dir)
+		}
+	}
 	var found []string
 	err = r.do(func(c committer) (err error) {
-		found, err = c.dirty(ctx, branch, below)
+		found, err = c.dirty(ctx, branch, below, from)
 		return err
 	})
 	for i, p := range found {

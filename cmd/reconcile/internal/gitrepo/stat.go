@@ -3,6 +3,9 @@ package gitrepo
 import (
 	"encoding/binary"
 	"os"
+	"time"
+
+	"reconcile.dev/reconcile/state"
 )
 
 // fileTime is a time as the index keeps it.
@@ -27,13 +30,24 @@ func (s fileStat) put(fixed []byte) {
 	}
 }
 
-// matches reports whether an index entry holds exactly these data. It ignores the device, as git does: the device
-// changes when a network file system is remounted.
+// matches reports whether an index entry holds exactly these data. It ignores the device, as git does, which changes when
+// a network file system is remounted, and the owner, whose change also changes ctime.
 func (s fileStat) matches(fixed []byte) bool {
 	var other [fixedSize]byte
 	s.put(other[:])
 	return [16]byte(fixed[:16]) == [16]byte(other[:16]) && [4]byte(fixed[20:24]) == [4]byte(other[20:24]) &&
-		[12]byte(fixed[28:40]) == [12]byte(other[28:40])
+		[4]byte(fixed[sizeOffset:]) == [4]byte(other[sizeOffset:])
+}
+
+// statOfListed is statOf without the device and the owner.
+func statOfListed(st *state.Stat) fileStat {
+	return fileStat{ctime: timeOfNanos(st.Ctime), mtime: timeOfNanos(st.Mtime), ino: uint32(st.Ino), size: uint32(st.Size)}
+}
+
+// timeOfNanos cuts a time in nanoseconds since 1970 to the index's format.
+func timeOfNanos(ns int64) fileTime {
+	t := time.Unix(0, ns)
+	return fileTime{uint32(t.Unix()), uint32(t.Nanosecond())}
 }
 
 func mtimeOf(fixed []byte) fileTime {

@@ -107,7 +107,7 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	if scope.MemorySettled {
 		ours = append(ours, c.o.Store.MemoryDir())
 	}
-	paths, err := c.Git.Dirty(ctx, branch, ours)
+	paths, err := c.Git.DirtyListed(ctx, branch, ours, c.listed())
 	left := ownership.Unsettled(t, scope.Open)
 	paths = slices.DeleteFunc(paths, func(p string) bool {
 		return left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.uncommitted(ctx, specs.Once(p))
@@ -142,6 +142,14 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 		c.Shared.MovedTo(res.Hash)
 	}
 	return loop.Committed{Hash: res.Hash, Incomplete: private || res.Warning != ""}, err
+}
+
+// listed returns the folders that the run has read, for a branch that nobody else checks files out of meanwhile.
+func (c *Committer) listed() gitrepo.Lister {
+	if l := c.o.Store.Listing(); l != nil && c.Shared == nil {
+		return l.Folder
+	}
+	return nil
 }
 
 // uncommitted reports whether the branch lacks the current version of an object that takes effect once. nil counts as
@@ -189,9 +197,8 @@ func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
 			continue
 		}
 		seen[ref.String()] = true
-		e := t.Entry(ref)
-		gone := ref.Kind != state.MemoryKind && (e == nil || e.Gone())
-		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(t, e), Gone: gone})
+		gone := ref.Kind != state.MemoryKind && !t.Exists(ref)
+		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(t, ref), Gone: gone})
 	}
 	return append(out, factsOf(paths, dir)...)
 }
@@ -209,12 +216,13 @@ func factsOf(paths []string, dir string) []gitrepo.Change {
 }
 
 // noteOf summarizes the progress of an object in a few words, or "".
-func noteOf(t *state.Tree, e *state.Entry) string {
-	if e == nil || !e.HasStatus() {
+func noteOf(t *state.Tree, ref schemas.Ref) string {
+	k := controllers.TableOf(t).Row(ref.Kind)
+	if k == nil || k.Note == nil {
 		return ""
 	}
-	if k := controllers.TableOf(t).Row(e.Kind); k != nil && k.Note != nil {
-		return k.Note(e.Status())
+	if st := t.StatusOf(ref); st != nil {
+		return k.Note(st)
 	}
 	return ""
 }

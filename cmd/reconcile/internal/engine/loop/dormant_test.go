@@ -2,6 +2,7 @@ package loop
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -45,6 +46,10 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	}
 	if got, want := some.ReferrersOf(session, "DAG"), whole.ReferrersOf(session, "DAG"); !slices.Equal(got, want) || len(got) == 0 {
 		t.Errorf("DAGs %v, of the whole tree %v", got, want)
+	}
+	dormant := schemas.Ref{Kind: "DAG", Name: "f7"}
+	if got, want := some.StatusOf(dormant), whole.StatusOf(dormant); !some.Exists(dormant) || want == nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("status %v, of the whole tree %v", got, want)
 	}
 	if err := s.Settle(state.Summary{}); err != nil {
 		t.Errorf("before anybody asks: %v", err)

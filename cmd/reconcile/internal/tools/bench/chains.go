@@ -52,7 +52,39 @@ func (b *bench) chains(ctx context.Context, _ []int) error {
 			return err
 		}
 	}
-	return b.looks(ctx, large)
+	if err := b.looks(ctx, large); err != nil {
+		return err
+	}
+	return b.commitLeft(ctx, large, edits[0])
+}
+
+// commitLeft: a commit that is all that is left to do after an edit and a run, compared with git add and git commit.
+func (b *bench) commitLeft(ctx context.Context, tree string, e treeEdit) error {
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-q", "--no-gpg-sign", "-m", "first"}, {"repack", "-adq"}} {
+		if _, err := process(gitCommand(ctx, tree, args...)); err != nil {
+			return err
+		}
+	}
+	tags := 0
+	after := func(commit func() (usage, error)) func() (usage, error) {
+		return func() (usage, error) {
+			tags++
+			if err := e.edit(tree, fmt.Sprintf("commit %d", tags)); err != nil {
+				return usage{}, err
+			}
+			if _, err := process(b.reconcile(ctx, tree)); err != nil {
+				return usage{}, err
+			}
+			return commit()
+		}
+	}
+	got, err := alternate(b.runs, after(func() (usage, error) { return process(b.reconcile(ctx, tree, "--commit")) }),
+		after(func() (usage, error) { return commitByGit(ctx, tree, []string{"."}) }))
+	if err != nil {
+		return err
+	}
+	b.ratio(fmt.Sprintf("commit left to do in %d DAGs, CPU, beside git", crowd), got[0].cpu, got[1].cpu, 2)
+	return nil
 }
 
 // settledTree makes a tree in which everything has run.

@@ -167,7 +167,7 @@ func commitByGit(ctx context.Context, dir string, paths []string) (usage, error)
 		return usage{}, err
 	}
 	u, err := process(gitCommand(ctx, dir, "commit", "-q", "--no-gpg-sign", "-m", "bench"))
-	u.wall += add.wall
+	u.wall, u.cpu = u.wall+add.wall, u.cpu+add.cpu
 	return u, err
 }
 

@@ -1,0 +1,15 @@
+package gitrepo
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// faults are those in finding what differs from a commit without reading it, which the tests must notice.
+var faults = []mutants.Mutant{
+	{"the stat data of a racy file are trusted", "dirty.go", "if mtime.sec >= s.written.sec && ", "if mtime.sec == 1 && ", "TestDirtyRacyEntry"},
+	{"the trees of another commit are trusted", "dirty.go", "c.files >= 0 && c.hash == hash", "c.files >= 0", "TestDirtyWhatTheUserStaged"},
+}
+
+func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
