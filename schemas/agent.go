@@ -1,7 +1,7 @@
 package schemas
 
 import (
-	"slices"
+	"strings"
 	"time"
 )
 
@@ -189,14 +189,12 @@ func (s *AgentSpec) References() []Reference {
 	return softRefs(AgentKind.Name, s.CanClarify, "canClarify")
 }
 
-// softRefs makes a soft reference of each name of a list field.
-func softRefs(kind string, names []string, field ...any) []Reference {
-	if len(names) == 0 {
-		return nil
+// PersonAgent returns the agent's name for a person with this login on GitHub, as github-ada. The memory stores the person's
+// statements under it.
+func PersonAgent(login string) string {
+	name := personAgent + "-" + strings.ToLower(login)
+	if CheckName(name) != nil {
+		return personAgent
 	}
-	out := make([]Reference, len(names))
-	for i, n := range names {
-		out[i] = Reference{Field: append(slices.Clone(field), i), To: Ref{Kind: kind, Name: n}}
-	}
-	return out
+	return name
 }

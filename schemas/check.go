@@ -5,10 +5,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
-
 	"reconcile.dev/reconcile/schemas/treepath"
 )
 
@@ -169,17 +169,6 @@ func checkEnv(r *Report, env map[string]string, field ...any) {
 	}
 }
 
-func isEnvName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
 // checkArgv reports a command that cannot be started.
 func checkArgv(s Spot, argv []string) {
 	if len(argv) > 0 && strings.TrimSpace(argv[0]) == "" {
@@ -204,17 +193,19 @@ func checkBranch(s Spot, b string) {
 	checkLine(s, b)
 }
 
-// orDefault sets *p to d where it is the zero value.
-func orDefault[T comparable](p *T, d T) {
-	var zero T
-	if *p == zero {
-		*p = d
+// checkTimeout reports a time limit that nothing can keep.
+func checkTimeout(s Spot, d *Duration) {
+	if d != nil && *d < Duration(time.Millisecond) {
+		s.Errorf("out-of-range", "a time limit is at least 1ms").Suggest("leave it out for none")
 	}
 }
 
-// orNew sets *p to a pointer to d where it is nil.
-func orNew[T any](p **T, d T) {
-	if *p == nil {
-		*p = &d
-	}
+func isRepo(s string) bool {
+	owner, name, ok := strings.Cut(s, "/")
+	return ok && isRepoPart(owner) && isRepoPart(name)
+}
+
+func isRepoPart(s string) bool {
+	bad := func(r rune) bool { return !isNameRune(r) && (r < 'A' || r > 'Z') }
+	return s != "" && s != "." && s != ".." && !strings.ContainsFunc(s, bad)
 }

@@ -176,31 +176,6 @@ func (s *ClarificationRequestSpec) roundsCap() int {
 	return ClarifyRoundsOpen
 }
 
-// checkRunKey reports a key that is neither empty nor the key of a node's run.
-func checkRunKey(s Spot, key string) {
-	if _, _, ok := SplitRunKey(key); !ok && key != "" {
-		s.Errorf("bad-name", "%q is not the key of a run, as dags/checks/implement-0123456789abcdef-1", key)
-	}
-}
-
-// cutLast cuts s around the last sep.
-func cutLast(s string, sep byte) (before, after string, found bool) {
-	i := strings.LastIndexByte(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+1:], true
-}
-
-// SplitRunKey takes the key of a DAG's effect apart: dags/<dag>/<node>-<16 hex digits>-<seq>.
-func SplitRunKey(key string) (dag, node string, ok bool) {
-	rest, ok := strings.CutPrefix(key, DAGKind.Plural+"/")
-	dag, effect, ok2 := strings.Cut(rest, "/")
-	head, seq, ok3 := cutLast(effect, '-')
-	node, _, ok4 := cutLast(head, '-') // the name may have dashes, too
-	return dag, node, ok && ok2 && ok3 && ok4 && CheckName(dag) == nil && node != "" && isDigits(seq)
-}
-
 // References returns hard references to the two agents of the request, from and to, and a soft one to the DAG of the run
 // that asks. Both agents must exist.
 func (s *ClarificationRequestSpec) References() []Reference {
@@ -262,11 +237,7 @@ func IsClarificationID(s string) bool {
 	return plain && len(issue) <= 10 && (len(seq) == 3 || len(seq) <= 9 && len(seq) > 3 && seq[0] != '0')
 }
 
-func isDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
+// ClarificationOpen reports whether the status of a clarification is open, neither resolved nor abandoned.
+func ClarificationOpen(status string) bool {
+	return status != ClarificationResolved && status != ClarificationAbandoned
 }

@@ -1,14 +1,11 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/schemas/condition"
 	"reconcile.dev/reconcile/schemas/validator"
 )
 
@@ -60,68 +57,6 @@ type Retry struct {
 	Factor float64 `json:"factor,omitempty" jsonschema:"minimum=1,maximum=100,default=2"`
 	// Max bounds the wait. Default 1m.
 	Max *Duration `json:"max,omitempty" jsonschema:"default=1m"`
-}
-
-// Node is one task. Exactly one of Run, Script, or Agent with Prompt is set.
-type Node struct {
-	// Name is unique within the DAG: ^[a-z][a-z0-9_-]{0,62}$. Names may not differ in - and _ only.
-	Name string `json:"name" jsonschema:"minLength=1,maxLength=63"`
-	// Description says what the node does.
-	Description string `json:"description,omitempty" jsonschema:"maxLength=2000"`
-	// Run is a program and its arguments; no shell reads them.
-	Run []string `json:"run,omitempty" jsonschema:"minItems=1,maxItems=1000"`
-	// Script is text for sh -c.
-	Script string `json:"script,omitempty" jsonschema:"minLength=1,maxLength=100000"`
-	// Agent names the agent that does the task; prompt tells it what to do.
-	Agent string `json:"agent,omitempty" jsonschema:"minLength=1,maxLength=63"`
-	// Prompt is the task text for the agent.
-	Prompt string `json:"prompt,omitempty" jsonschema:"minLength=1,maxLength=100000"`
-	// Needs names the nodes that must have succeeded before this one starts.
-	Needs []string `json:"needs,omitempty"`
-	// Inputs are globs (** allowed) of files below the root: the node runs again when their content changes. Files
-	// under state/, .reconcile/, .git/ and snapshots never count.
-	Inputs []string `json:"inputs,omitempty"`
-	// Outputs are what the node leaves behind.
-	Outputs Outputs `json:"outputs,omitzero"`
-	// Env is added to the environment; it wins over the session's.
-	Env map[string]string `json:"env,omitempty"`
-	// WorkingDir is a folder below the root. Default: the root.
-	WorkingDir string `json:"workingDir,omitempty" jsonschema:"maxLength=1000"`
-	// Timeout ends an attempt. Default: none for commands except the DAG's, the runner's for agents.
-	Timeout *Duration `json:"timeout,omitempty"`
-	// Retry replaces the policy's.
-	Retry *Retry `json:"retry,omitempty"`
-	// Priority orders ready nodes. Default: the session's.
-	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background"`
-	// When is an expression over the results of needs; where it is false the node is Skipped and its dependents go on. One
-	// that reads a state is evaluated when the needs have ended, in whatever state.
-	When string `json:"when,omitempty" jsonschema:"maxLength=2000"`
-	// OnEscalation says what becomes of an agent's node whose question was escalated: wait for a human's resolution, or fail
-	// with the escalation's summary. Default wait.
-	OnEscalation string `json:"onEscalation,omitempty" jsonschema:"enum=wait,enum=fail,default=wait"`
-	// Metadata is free: it is kept, and no controller reads it.
-	Metadata map[string]any `json:"metadata,omitempty"`
-}
-
-// Outputs are what a node leaves behind.
-type Outputs struct {
-	// Files are paths below the root that exist after a success; a missing one fails the attempt.
-	Files []string `json:"files,omitempty"`
-	// JSON is a path below the root of a file that the node writes; its value is the node's result.
-	JSON string `json:"json,omitempty" jsonschema:"maxLength=1000"`
-	// Schema is a JSON Schema (draft 2020-12) for the node's result; a result that does not satisfy it fails the attempt.
-	// The schema can refer only to its own $defs.
-	Schema json.RawMessage `json:"schema,omitempty" jsonschema:"type=object"`
-	// Keep has the outputs of each success in git, as refs/reconcile/outputs/<key of the run>, for as long as its record.
-	Keep bool `json:"keep,omitempty"`
-}
-
-// Paths returns the paths of all declared outputs: the files, then the JSON file, unless it is one of them.
-func (o Outputs) Paths() []string {
-	if o.JSON == "" || slices.Contains(o.Files, o.JSON) {
-		return o.Files
-	}
-	return append(slices.Clone(o.Files), o.JSON)
 }
 
 // OutputPaths returns the paths of the declared outputs of each node of the DAG that has some, by the node's name.
@@ -257,19 +192,6 @@ func (p Policy) FailsFast() bool {
 	return true
 }
 
-// RetryOr returns how the node is retried: as it says itself, else as the policy does, with every field set.
-func (n *Node) RetryOr(p Policy) Retry {
-	var r Retry
-	switch {
-	case n.Retry != nil:
-		r = *n.Retry
-	case p.Retry != nil:
-		r = *p.Retry
-	}
-	r.fill()
-	return r
-}
-
 // Wait is the time between the end of a failed attempt and the next one: min(backoff·factor^(attempt-1), max), where
 // attempt counts from 1. It never overflows.
 func (r Retry) Wait(attempt int) time.Duration {
@@ -326,112 +248,6 @@ func (s *DAGSpec) checkDashes(r *Report) {
 	}
 }
 
-// checkWhen compiles the condition.
-func (n *Node) checkWhen(at Spot) {
-	if n.When == "" {
-		return
-	}
-	_, err := condition.Compile(n.When, n.Needs)
-	if err == nil {
-		return
-	}
-	hint := ""
-	if wrong, ok := errors.AsType[*condition.Error](err); ok && wrong.Unneeded != "" {
-		if near := Nearest(wrong.Unneeded, n.Needs); near != "" {
-			hint = fmt.Sprintf("; did you mean %q?", near)
-		}
-	}
-	at.Errorf("bad-condition", "%v%s", err, hint).Suggest(`for example: needs.build.exitCode == 0`)
-}
-
-func (n *Node) check(r *Report, i int) {
-	at := r.At("nodes", i)
-	if !isNodeName(n.Name) {
-		f := at.At("name").Errorf("bad-name", "%q is no name of a node: a lower-case letter, then lower-case letters, "+
-			"digits, _ and -, at most %d in all", n.Name, maxName)
-		if s := snake(n.Name); s != "" {
-			f.Suggest("write %q", s)
-		}
-	}
-	n.checkWork(at)
-	n.checkWhen(at.At("when"))
-	checkArgv(at.At("run"), n.Run)
-	checkGlobs(r, n.Inputs, "nodes", i, "inputs")
-	for k, p := range n.Outputs.Files {
-		checkOutput(at.At("outputs", "files", k), p)
-	}
-	if n.Outputs.JSON != "" {
-		checkOutput(at.At("outputs", "json"), n.Outputs.JSON)
-	}
-	if n.WorkingDir != "" {
-		checkPath(at.At("workingDir"), n.WorkingDir, reads)
-	}
-	checkEnv(r, n.Env, "nodes", i, "env")
-	if n.Timeout != nil {
-		checkTimeout(at.At("timeout"), n.Timeout)
-	}
-	n.Retry.check(at.At("retry"))
-}
-
-// checkSchema reports an invalid schema, or one of a node without a result. compiled caches the result for each text.
-func (n *Node) checkSchema(at Spot, compiled map[string]*validator.Error) {
-	schema := n.Outputs.Schema
-	if len(schema) == 0 {
-		return
-	}
-	at = at.At("outputs", "schema")
-	if n.Agent == "" && n.Outputs.JSON == "" {
-		at.Errorf("missing", "a command has no result that could keep a schema").
-			Suggest("add outputs.json, with the path of the file that the node writes its result to")
-	}
-	invalid, known := compiled[string(schema)]
-	if !known {
-		if _, err := validator.Compile(schema, nil); err != nil {
-			errors.As(err, &invalid)
-		}
-		compiled[string(schema)] = invalid
-	}
-	if invalid != nil {
-		document, _ := validator.Value(schema) // it is part of the canonical form
-		at.At(validator.Steps(document, invalid.Path)...).Errorf("bad-schema", "is no JSON Schema: %s", invalid.Message)
-	}
-}
-
-// checkWork reports a node that does not say exactly one thing to do.
-func (n *Node) checkWork(at Spot) {
-	var given []string
-	if len(n.Run) > 0 {
-		given = append(given, "run")
-	}
-	if n.Script != "" {
-		given = append(given, "script")
-	}
-	if n.Agent != "" {
-		given = append(given, "agent")
-	}
-	switch {
-	case len(given) > 1:
-		at.At(given[1]).Errorf("conflict", "a node has either run, script, or agent with prompt; this one has %s",
-			strings.Join(given, " and ")).Suggest("keep one of them").Also("the other one", at.At(given[0]).field...)
-	case len(given) == 0 && n.Prompt == "":
-		at.Errorf("missing", "node %q does not say what to do", n.Name).Suggest("add run, script, or agent with prompt")
-	}
-	switch {
-	case n.Agent != "" && n.Prompt == "":
-		at.At("agent").Errorf("missing", "an agent needs a prompt").Suggest("add prompt, with what the agent is to do")
-	case n.Agent == "" && n.Prompt != "":
-		at.At("prompt").Errorf("missing", "a prompt needs an agent").Suggest("add agent, with the name of who is to do it")
-	case n.Agent != "":
-		checkRef(at.At("agent"), n.Agent)
-	}
-	if n.Prompt != "" {
-		checkFilled(at.At("prompt"), n.Prompt)
-	}
-	if n.Script != "" {
-		checkFilled(at.At("script"), n.Script)
-	}
-}
-
 func (r *Retry) check(at Spot) {
 	if r == nil || r.Backoff == nil || r.Max == nil {
 		return
@@ -439,13 +255,6 @@ func (r *Retry) check(at Spot) {
 	if *r.Backoff > *r.Max {
 		at.At("backoff").Errorf("out-of-range", "the first wait, %s, is longer than the longest, %s", r.Backoff, r.Max).
 			Suggest("raise max")
-	}
-}
-
-// checkTimeout reports a time limit that nothing can keep.
-func checkTimeout(s Spot, d *Duration) {
-	if d != nil && *d < Duration(time.Millisecond) {
-		s.Errorf("out-of-range", "a time limit is at least 1ms").Suggest("leave it out for none")
 	}
 }
 
@@ -465,10 +274,29 @@ func (s *DAGStatus) appliedActions() []AppliedAction { return s.Actions }
 
 func (s *DAGStatus) nodeStatuses() map[string]NodeStatus { return s.Nodes }
 
-// NodesIn returns the NodeStatus of each node, by name, from the status of an object; nil for kinds without nodes.
-func NodesIn(s Status) map[string]NodeStatus {
-	if t, ok := s.(interface{ nodeStatuses() map[string]NodeStatus }); ok {
-		return t.nodeStatuses()
+// roomForNodes has room for as many nodes as there can be. The decoder makes it for ten, and then for twice as many again
+// and again; nodes are large.
+func roomForNodes(canonical []byte) []Node {
+	if n := bytes.Count(canonical, []byte(`"name":`)); n > 0 {
+		return make([]Node, 0, n)
 	}
 	return nil
+}
+
+// Priority orders work: critical before high before normal before low before background.
+type Priority string
+
+// Rank is 0 for critical to 4 for background; unknown words rank as normal.
+func (p Priority) Rank() int {
+	switch p {
+	case Critical:
+		return 0
+	case High:
+		return 1
+	case Low:
+		return 3
+	case Background:
+		return 4
+	}
+	return 2
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -85,23 +84,6 @@ func (d *Decoder) Decode(path string, src []byte) Decoded {
 	}
 	out.Ref, out.Problems = s.ref, s.finish()
 	return out
-}
-
-// parse reads the text in its format. It returns nil after reporting that nothing can be read.
-func (s *source) parse(src []byte, limit int) *value {
-	if !s.gate(src, limit) {
-		return nil
-	}
-	switch strings.ToLower(path.Ext(s.path)) {
-	case ".yaml", ".yml":
-		return s.parseYAML()
-	case ".json":
-		return s.parseJSON()
-	case ".toml":
-		return s.parseTOML()
-	}
-	s.fail("format", 0, 0, "", "the name ends in neither .yaml, .yml, .json nor .toml").hint("rename the file")
-	return nil
 }
 
 // object makes the object of a parsed document; if it is invalid, it returns the references of the valid rest, and the
@@ -187,16 +169,6 @@ func references(root *value, spec Spec) []Reference {
 	return refs
 }
 
-// failed reports whether any problem is an error.
-func (s *source) failed() bool {
-	for i := range s.problems {
-		if s.problems[i].Severity == Error {
-			return true
-		}
-	}
-	return false
-}
-
 // check decodes the spec, sets its defaults, and reports violations of its own rules in the undamaged parts.
 func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) Spec {
 	spec, err := decodeSpec(k.New, canonical)
@@ -227,37 +199,75 @@ func (s *source) finding(root *value, f *Finding, at []any) {
 	}
 }
 
-// metadata converts validated metadata. Its texts are copies, so that they do not keep the file's text in memory.
-func metadata(root *value) Metadata {
-	m := root.get("metadata")
-	return Metadata{
-		Name: strings.Clone(m.str("name")), Labels: m.get("labels").strings(), Annotations: m.get("annotations").strings(),
+// damage records the unusable parts of a document, so that the rest of it can still be checked without problems
+// that only follow from reported ones.
+type damage struct {
+	skip   map[*value]bool // values to leave out
+	at     map[string]bool // paths that are broken
+	above  map[string]bool // their ancestors
+	naming bool            // the name of some task is broken: needs cannot be judged
+	whole  bool            // nothing is left to check
+}
+
+// note marks a path as broken.
+func (d *damage) note(path []any) {
+	if d.at == nil {
+		d.at, d.above, d.skip = map[string]bool{}, map[string]bool{}, map[*value]bool{}
+	}
+	d.at[pathText(path)] = true
+	for i := range path {
+		d.above[pathText(path[:i])] = true
+	}
+	last := path[len(path)-1]
+	d.naming = d.naming || len(path) == 4 && (last == "name" || last == "id")
+	d.whole = d.whole || len(path) == 1 && last == "spec"
+}
+
+// cut marks a path as broken and leaves out the field that it is in.
+func (d *damage) cut(root *value, path []any) {
+	d.note(path)
+	for len(path) > 1 {
+		if _, ok := path[len(path)-1].(string); ok {
+			break
+		}
+		path = path[:len(path)-1]
+	}
+	d.whole = d.whole || len(path) <= 1
+	if v := root.at(path); v != nil {
+		d.skip[v] = true
 	}
 }
 
-// strings returns an object's fields that are text; nil for none.
-func (v *value) strings() map[string]string {
-	if v == nil || len(v.fields) == 0 {
-		return nil
+// scan marks everything that could not be parsed.
+func (d *damage) scan(root, v *value, path []any) {
+	if v.bad {
+		if len(path) == 0 {
+			d.whole = true
+			return
+		}
+		d.cut(root, path)
+		return
 	}
-	out := make(map[string]string, len(v.fields))
 	for i := range v.fields {
-		out[strings.Clone(v.fields[i].name)] = strings.Clone(v.fields[i].value.text)
+		d.scan(root, v.fields[i].value, append(path[:len(path):len(path)], v.fields[i].name))
 	}
-	return out
+	for i := range v.items {
+		d.scan(root, v.items[i], append(path[:len(path):len(path)], i))
+	}
 }
 
-// Locate parses the source of a spec file again and returns the place of a field, with line and column, and the text of that
-// line. It is for problems that show only when the whole tree is known. field is a path below the root of the document:
-// "spec", "nodes", 3, "needs", 0. If the field does not exist, the place is that of the nearest existing ancestor. source is
-// the line's text.
-func Locate(path string, src []byte, field ...any) (at Place, source string) {
-	at = Place{Path: path}
-	s := newSource(path)
-	root := s.parse(src, len(src))
-	if root == nil {
-		return at, ""
+// covers reports whether a finding at a path may only follow from the damage.
+func (d *damage) covers(f *Finding, path []any) bool {
+	if d.at == nil {
+		return false
 	}
-	at.Line, at.Column = root.position(field)
-	return at, lineText(string(s.text), at.Line)
+	if d.above[pathText(path)] || d.naming && f.Code == "unknown-need" {
+		return true
+	}
+	for i := range path {
+		if d.at[pathText(path[:i+1])] {
+			return true
+		}
+	}
+	return false
 }

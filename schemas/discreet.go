@@ -130,28 +130,13 @@ func (p *Problem) unsay(secret, rule string) {
 	})
 }
 
-// eachText changes every text of the problem but that of the file.
-func (p *Problem) eachText(change func(string) string) {
-	p.Message, p.Suggestion, p.Field = change(p.Message), change(p.Suggestion), change(p.Field)
-	for i, n := range p.Notes {
-		p.Notes[i] = change(n)
+func texts(v *value) []string {
+	if v == nil {
+		return nil
 	}
-}
-
-// lineSpan is where a line of text, counted from 1, begins and ends; 0, 0 for none.
-func lineSpan(text string, line int) (start, end int) {
-	for n := 1; n < line; n++ {
-		i := strings.IndexByte(text[start:], '\n')
-		if i < 0 {
-			return 0, 0
-		}
-		start += i + 1
+	out := make([]string, len(v.items))
+	for i, item := range v.items {
+		out[i] = item.text
 	}
-	if line < 1 {
-		return 0, 0
-	}
-	if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
-		return start, start + i
-	}
-	return start, len(text)
+	return out
 }

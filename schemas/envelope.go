@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -142,17 +141,18 @@ func (s *source) pairs(v *value, field string, check func(string) string) {
 	}
 }
 
-// checkLabel describes the problem of an invalid key or value of a label, by which the command line selects.
-func checkLabel(s string) string {
-	bad := func(r rune) bool { return !isNameRune(r) && r != '/' && (r < 'A' || r > 'Z') }
-	if i := strings.IndexFunc(s, bad); i >= 0 {
-		return "contains " + describeRune([]rune(s[i:])[0]) + "; use letters, digits, '.', '_', '-' and '/'"
-	}
-	if len(s) > 2*maxName {
-		return fmt.Sprintf("has %d characters, at most %d are allowed", len(s), 2*maxName)
-	}
-	return ""
-}
-
 // settingsName is the name of the one object of kind Settings.
 const settingsName = "settings"
+
+// metadata converts validated metadata. Its texts are copies, so that they do not keep the file's text in memory.
+func metadata(root *value) Metadata {
+	m := root.get("metadata")
+	return Metadata{
+		Name: strings.Clone(m.str("name")), Labels: m.get("labels").strings(), Annotations: m.get("annotations").strings(),
+	}
+}
+
+// isEnvelope reports whether the field is one that [source.envelope] judges.
+func isEnvelope(path []any) bool {
+	return len(path) == 1 && (path[0] == "apiVersion" || path[0] == "kind")
+}

@@ -49,51 +49,11 @@ func Explain(k Kind, path []string) (Explanation, error) {
 	return e, nil
 }
 
-func (s *shape) noField(name string, words []string) error {
-	at := strings.Join(words, ".")
-	switch near := Nearest(name, s.names()); {
-	case near != "":
-		return fmt.Errorf("%s has no field %q (did you mean %q?)", at, name, near)
-	case len(s.props) == 0:
-		return fmt.Errorf("%s has no fields", at)
-	}
-	return fmt.Errorf("%s has no field %q; fields: %s", at, name, strings.Join(s.names(), ", "))
-}
-
 func (s *shape) explain(path string, required bool) Explanation {
 	return Explanation{
 		Path: path, Type: s.typeName(), Description: s.description, Default: s.def, Enum: s.enum,
 		Examples: s.examples, Limits: s.bounds(), Required: required,
 	}
-}
-
-// typeName is the type in words.
-func (s *shape) typeName() string {
-	switch s.types {
-	case "string":
-		switch s.format {
-		case "go-duration":
-			return "duration"
-		case "date-time":
-			return "time"
-		}
-		return "text"
-	case "integer":
-		return "whole number"
-	case "array":
-		return "list of " + s.items.typeName()
-	case "object":
-		switch {
-		case s.others != nil:
-			return "map of " + s.others.typeName()
-		case s.open && len(s.props) == 0:
-			return "map of anything"
-		}
-		return "set of fields"
-	case "":
-		return "anything"
-	}
-	return s.types
 }
 
 // bounds words the limits in a fixed order.
@@ -111,4 +71,12 @@ func (s *shape) bounds() []string {
 		}
 	}
 	return out
+}
+
+// firstClause is the beginning of a description, to stand within a sentence.
+func firstClause(s string) string {
+	if i := strings.IndexAny(s, ".:;,"); i > 0 {
+		s = s[:i]
+	}
+	return strings.ToLower(s[:1]) + s[1:]
 }

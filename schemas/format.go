@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -98,3 +99,44 @@ var wide = &unicode.RangeTable{
 }
 
 func isWide(r rune) bool { return r >= 0x1100 && unicode.Is(wide, r) }
+
+// pathText writes a path as users read it: spec.nodes[2].needs[0], spec.env["a b"].
+func pathText(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			b.WriteString("[" + strconv.Itoa(step) + "]")
+		case string:
+			if !isEnvName(strings.ReplaceAll(step, "-", "_")) {
+				b.WriteString("[" + strconv.Quote(step) + "]")
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(step)
+		}
+	}
+	return b.String()
+}
+
+// Count returns n with the noun, in the plural unless n is 1, for messages: "1 file", "3 files", "2 processes".
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// Shorten joins the first n words with commas, and says how many more there are: "a, b and 3 more".
+func Shorten(words []string, n int) string {
+	if len(words) <= n {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
+}

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"fmt"
 	"path"
 	"strings"
 )
@@ -121,4 +122,64 @@ func firstWord(s string) string {
 		s = s[:end]
 	}
 	return strings.Trim(s, "\"'")
+}
+
+// Nearest returns the best of words for s, the one that costs the fewest edits, or "" if none is near enough. The edits are
+// insertions, deletions, replacements and swaps of neighbours, case ignored, and at most a third of the longer word's
+// length. Of equals, the first wins.
+func Nearest(s string, words []string) string {
+	if s == "" || len(s) > nearMax {
+		return ""
+	}
+	best, bestCost := "", -1
+	low := []rune(strings.ToLower(s))
+	for _, w := range words {
+		if w == "" || len(w) > nearMax {
+			continue
+		}
+		limit := max(len(low), len(w)) / 3
+		if bestCost >= 0 {
+			limit = min(limit, bestCost-1)
+		}
+		cost := edits(low, []rune(strings.ToLower(w)), limit)
+		if cost <= limit {
+			best, bestCost = w, cost
+		}
+	}
+	return best
+}
+
+// DidYouMean is ` (did you mean "x"?)` for the nearest of words, or "".
+func DidYouMean(s string, words []string) string {
+	if near := Nearest(s, words); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
+}
+
+// edits is the optimal-string-alignment distance between a and b, or limit+1 where it is certain to exceed limit.
+func edits(a, b []rune, limit int) int {
+	if limit < 0 || len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+differ(a[i-1], b[j-1]))
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > limit {
+			return limit + 1
+		}
+		before, prev, row = prev, row, before
+	}
+	return prev[len(b)]
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -149,4 +150,75 @@ func (p *jsonParser) word(v *value, path []any) {
 		p.s.fail("bad-number", v.line, v.col, pathText(path), "%s", why).hint("%s", hint)
 		v.bad = true
 	}
+}
+
+// canonical appends the canonical JSON: keys sorted by bytes, no space, no HTML escaping, numbers in their shortest
+// form. Fields for which skip says so are left out; skip may be nil.
+func (v *value) canonical(b []byte, skip map[*value]bool) []byte {
+	switch v.form {
+	case null:
+		return append(b, "null"...)
+	case boolean, number:
+		return append(b, v.text...)
+	case text:
+		return appendString(b, v.text)
+	case list:
+		b = append(b, '[')
+		for i, item := range v.items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = item.canonical(b, skip)
+		}
+		return append(b, ']')
+	}
+	return v.canonicalObject(b, skip)
+}
+
+func (v *value) canonicalObject(b []byte, skip map[*value]bool) []byte {
+	var few [24]int
+	order := few[:0]
+	for i := range v.fields {
+		if !skip[v.fields[i].value] {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int { return strings.Compare(v.fields[i].name, v.fields[j].name) })
+	b = append(b, '{')
+	for n, i := range order {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, v.fields[i].name)
+		b = append(b, ':')
+		b = v.fields[i].value.canonical(b, skip)
+	}
+	return append(b, '}')
+}
+
+// unquote resolves the escapes in v.text, or gives up.
+func (v *value) unquote(mark byte) *value {
+	if mark == '\'' {
+		v.text = strings.ReplaceAll(v.text, "''", "'")
+		return v
+	}
+	var b strings.Builder
+	for i := 0; i < len(v.text); i++ {
+		c := v.text[i]
+		if c != '\\' {
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		switch v.text[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case '"', '\\':
+			b.WriteByte(v.text[i])
+		default:
+			return nil
+		}
+	}
+	v.text = b.String()
+	return v
 }

@@ -1,109 +1,165 @@
 package schemas
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
-
-	"reconcile.dev/reconcile/schemas/validator"
+	"unicode/utf8"
 )
-
-// kindSchema is the published schema of a kind in two forms. The plan validates quickly. The library decides about all
-// documents that the plan does not accept, and describes the problems; the schema is compiled for it when the first such
-// document is read.
-type kindSchema struct {
-	plan     *plan
-	compiled func() (*validator.Schema, error)
-}
-
-// compile prepares the published schema of a kind.
-func compile(k Kind) (*kindSchema, error) {
-	text := Schema(k)
-	root, err := parseSchema(text)
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlan(root, newShape(root))
-	if err != nil {
-		return nil, fmt.Errorf("compile the published schema of %s: %w", k.Name, err)
-	}
-	return &kindSchema{p, sync.OnceValues(func() (*validator.Schema, error) { return validator.Compile(text, formats) })}, nil
-}
-
-// violations returns what the library finds wrong with a document, in the order of the document.
-func (k *kindSchema) violations(root *value) ([]violation, error) {
-	compiled, err := k.compiled()
-	if err != nil {
-		return nil, fmt.Errorf("compile the published schema: %w", err)
-	}
-	found, err := compiled.Validate(plain(root))
-	out := make([]violation, len(found))
-	for i, v := range found {
-		out[i] = resolve(root, k.plan.shape, v)
-	}
-	slices.SortStableFunc(out, func(a, b violation) int {
-		return cmp.Or(a.value.line-b.value.line, a.value.col-b.value.col)
-	})
-	return out, err
-}
-
-// resolve follows the path of a violation through the document and the schema. Where either has nothing more, the violation
-// is one of the last value that both have.
-func resolve(root *value, s *shape, v validator.Violation) violation {
-	x := violation{value: root, shape: s, required: true, keyword: v.Keyword, cause: v.Message}
-	if x.keyword == "const" {
-		x.keyword = "enum"
-	}
-	for _, token := range v.Path {
-		var step any = strings.TrimPrefix(token, nameless)
-		below, shape, required := x.value.get(step.(string)), x.shape.prop(step.(string)), slices.Contains(x.shape.required, token)
-		if x.value.form == list {
-			i, err := strconv.Atoi(token)
-			if err != nil || i >= len(x.value.items) {
-				return x
-			}
-			step, below, shape, required = i, x.value.items[i], x.shape.items, true
-		}
-		if below == nil || shape == nil {
-			return x
-		}
-		x.path, x.value, x.shape, x.required = append(x.path, step), below, shape, required
-	}
-	return x
-}
 
 // nameless replaces empty field names for the library, which does not distinguish such a field from its parent. It cannot
 // occur in a text that was read, since it is not UTF-8.
 const nameless = "\xff"
 
-// plain converts to the types that the library takes.
-func plain(v *value) any {
-	switch v.form {
-	case boolean:
-		return v.text == "true"
-	case number:
-		if n, err := strconv.ParseInt(v.text, 10, 64); err == nil {
-			return n
-		}
-		f, _ := strconv.ParseFloat(v.text, 64) // canonical: it was parsed before
-		return f
-	case text:
-		return v.text
-	case list:
-		out := make([]any, len(v.items))
-		for i, item := range v.items {
-			out[i] = plain(item)
-		}
-		return out
-	case object:
-		out := make(map[string]any, len(v.fields))
-		for i := range v.fields {
-			out[cmp.Or(v.fields[i].name, nameless)] = plain(v.fields[i].value)
-		}
-		return out
+// judge holds the document to its kind's schema and reports everything that does not keep it in plain words.
+func (s *source) judge(root *value, k *kindSchema, d *damage) {
+	if k.plan.accepts(root) {
+		return
 	}
-	return nil
+	found, err := k.violations(root)
+	if err != nil {
+		s.fail("schema", 0, 0, "", "%v", err)
+		return
+	}
+	j := judge{s: s, root: root, damage: d, said: map[string]bool{}}
+	for _, x := range found {
+		j.violation(x)
+	}
+}
+
+type judge struct {
+	s      *source
+	root   *value
+	damage *damage
+	said   map[string]bool // paths whose text was found malformed: format and pattern say the same thing
+}
+
+// violation reports a violation, unless it was reported by the parser or with the envelope.
+func (j *judge) violation(x violation) {
+	if x.value.bad || len(x.path) == 0 || isEnvelope(x.path) {
+		return
+	}
+	switch x.keyword {
+	case "type":
+		j.wrongType(x)
+	case "required":
+		j.missing(x)
+	case "additionalProperties":
+		j.unknown(x)
+	case "enum":
+		j.wrongWord(x)
+	case "format", "pattern":
+		j.malformed(x)
+	case "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems":
+		j.outOfRange(x)
+	default:
+		j.damage.cut(j.root, x.path)
+		j.fail("wrong-value", x.path, "%s", x.cause)
+	}
+}
+
+// fail reports at the value.
+func (j *judge) fail(code string, path []any, format string, args ...any) *Problem {
+	line, col := j.root.position(path)
+	return j.s.fail(code, line, col, pathText(path), format, args...)
+}
+
+func (j *judge) wrongType(x violation) {
+	j.damage.cut(j.root, x.path)
+	want := wanted(x.shape)
+	if x.value.form == null {
+		j.fail("no-value", x.path, "has no value; expected %s", want).hint("%s", emptyHint(x.shape, x.required))
+		return
+	}
+	p := j.fail("wrong-type", x.path, "expected %s, found %s", want, x.value.describe())
+	if h := x.value.typeHint(x.shape); h != "" {
+		p.hint("%s", h)
+	}
+}
+
+func (j *judge) missing(x violation) {
+	for _, name := range x.shape.required {
+		if x.value.field(name) != nil {
+			continue
+		}
+		below := append(x.path[:len(x.path):len(x.path)], name)
+		j.damage.note(below)
+		p := j.fail("missing-field", below, "is missing")
+		if sh := x.shape.prop(name); sh != nil && sh.description != "" {
+			p.hint("add %s: %s", name, firstClause(sh.description))
+		}
+	}
+}
+
+func (j *judge) unknown(x violation) {
+	for i := range x.value.fields {
+		f := &x.value.fields[i]
+		if x.shape.prop(f.name) != nil || x.shape.open {
+			continue
+		}
+		below := append(x.path[:len(x.path):len(x.path)], f.name)
+		j.damage.cut(j.root, below)
+		p := j.s.fail("unknown-field", f.line, f.col, pathText(below), "there is no field %q here", f.name)
+		if p.near(f.name, x.shape.names()); p.Suggestion == "" {
+			p.hint("fields: %s", strings.Join(x.shape.names(), ", "))
+		}
+	}
+}
+
+func (j *judge) wrongWord(x violation) {
+	j.damage.note(x.path)
+	p := j.fail("wrong-value", x.path, "%s is not one of: %s", x.value.describe(), strings.Join(x.shape.enum, ", "))
+	if x.value.form == text {
+		p.near(x.value.text, x.shape.enum)
+	}
+}
+
+func (j *judge) malformed(x violation) {
+	name := pathText(x.path)
+	if j.said[name] {
+		return
+	}
+	j.said[name] = true
+	j.damage.cut(j.root, x.path)
+	var err error
+	switch x.shape.format {
+	case formatDuration:
+		_, err = ParseDuration(x.value.text)
+	case formatTime:
+		err = checkTime(x.value.text)
+	}
+	if err == nil {
+		err = fmt.Errorf("%s is not %s", x.value.describe(), wanted(x.shape))
+	}
+	j.fail("wrong-value", x.path, "%v", err)
+}
+
+func (j *judge) outOfRange(x violation) {
+	j.damage.note(x.path)
+	limit := x.shape.limits[x.keyword]
+	length := utf8.RuneCountInString(x.value.text)
+	switch x.keyword {
+	case "minimum":
+		j.fail("out-of-range", x.path, "%s is less than %s", x.value.raw, limit)
+	case "maximum":
+		j.fail("out-of-range", x.path, "%s is more than %s", x.value.raw, limit)
+	case "minLength":
+		if length == 0 {
+			j.fail("blank", x.path, "is empty")
+			return
+		}
+		j.fail("out-of-range", x.path, "has %s, at least %s are needed", Count(length, "character"), limit)
+	case "maxLength":
+		j.fail("out-of-range", x.path, "has %s, at most %s are allowed", Count(length, "character"), limit)
+	case "minItems":
+		if len(x.value.items) == 0 {
+			p := j.fail("blank", x.path, "the list is empty").hint("add an item")
+			if !x.required {
+				p.hint("add an item, or leave the field out")
+			}
+			return
+		}
+		j.fail("out-of-range", x.path, "has %s, at least %s are needed", Count(len(x.value.items), "item"), limit)
+	case "maxItems":
+		j.fail("out-of-range", x.path, "has %s, at most %s are allowed", Count(len(x.value.items), "item"), limit)
+	}
 }

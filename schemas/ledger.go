@@ -67,8 +67,3 @@ func (c *Clarification) Open() bool { return ClarificationOpen(c.Status) }
 func (c *Clarification) Waiting() bool {
 	return c.Status == ClarificationPending || c.Status == ClarificationStale
 }
-
-// ClarificationOpen reports whether the status of a clarification is open, neither resolved nor abandoned.
-func ClarificationOpen(status string) bool {
-	return status != ClarificationResolved && status != ClarificationAbandoned
-}

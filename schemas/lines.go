@@ -1,6 +1,10 @@
 package schemas
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
 
 // Lines are those from one to another, both counted from 1 and both meant.
 type Lines struct{ From, To int }
@@ -45,4 +49,88 @@ func (v *value) lastLine(lines []string) int {
 		last = i + 1
 	}
 	return last
+}
+
+// Locate parses the source of a spec file again and returns the place of a field, with line and column, and the text of that
+// line. It is for problems that show only when the whole tree is known. field is a path below the root of the document:
+// "spec", "nodes", 3, "needs", 0. If the field does not exist, the place is that of the nearest existing ancestor. source is
+// the line's text.
+func Locate(path string, src []byte, field ...any) (at Place, source string) {
+	at = Place{Path: path}
+	s := newSource(path)
+	root := s.parse(src, len(src))
+	if root == nil {
+		return at, ""
+	}
+	at.Line, at.Column = root.position(field)
+	return at, lineText(string(s.text), at.Line)
+}
+
+// lineSpan is where a line of text, counted from 1, begins and ends; 0, 0 for none.
+func lineSpan(text string, line int) (start, end int) {
+	for n := 1; n < line; n++ {
+		i := strings.IndexByte(text[start:], '\n')
+		if i < 0 {
+			return 0, 0
+		}
+		start += i + 1
+	}
+	if line < 1 {
+		return 0, 0
+	}
+	if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
+		return start, start + i
+	}
+	return start, len(text)
+}
+
+// place converts an offset to line and column.
+func place(b []byte, at int) (line, col int) {
+	at = min(max(at, 0), len(b))
+	start := bytes.LastIndexByte(b[:at], '\n') + 1
+	return 1 + bytes.Count(b[:start], []byte("\n")), 1 + runes(b[start:at])
+}
+
+// lines finds the places of offsets that mostly ascend without starting over each time.
+type lines struct {
+	text             []byte
+	at, line, column int // column counts from 0 here
+}
+
+func newLines(b []byte) *lines { return &lines{text: b, line: 1} }
+
+// place is the place of an offset.
+func (l *lines) place(at int) (line, col int) {
+	if at < l.at {
+		l.at = bytes.LastIndexByte(l.text[:at], '\n') + 1
+		l.line, l.column = 1+bytes.Count(l.text[:l.at], []byte("\n")), 0
+	}
+	for l.at < at && l.at < len(l.text) {
+		if l.text[l.at] == '\n' {
+			l.line++
+			l.column = 0
+			l.at++
+			continue
+		}
+		_, size := utf8.DecodeRune(l.text[l.at:])
+		l.column++
+		l.at += size
+	}
+	return l.line, l.column + 1
+}
+
+// lineText returns a line of text, counted from 1, without its end.
+func lineText(s string, line int) string {
+	for n := 1; n < line; n++ {
+		i := strings.IndexByte(s, '\n')
+		if i < 0 {
+			return ""
+		}
+		s = s[i+1:]
+	}
+	if line < 1 {
+		return ""
+	}
+	s, _, _ = strings.Cut(s, "\n")
+	return s
 }

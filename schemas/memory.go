@@ -3,7 +3,6 @@ package schemas
 import (
 	"regexp"
 	"sync"
-	"time"
 )
 
 // Observation is one thing to remember, in state/memory/issue-<N>.json (agentx-spec, memory pipeline 4.1). The fields up to
@@ -163,46 +162,4 @@ var observationID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^obs-[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?-(?:0|[1-9][0-9]{0,9})-[0-9]{1,15}-[0-9a-z]{6}$`)
 })
 
-// IsObservationID reports whether s matches the form of an observation's ID, obs-<agent>-<issue>-<ms>-<rand6>, and is short
-// enough. An id that has is safe as part of a path.
-func IsObservationID(s string) bool { return len(s) <= 120 && observationID().MatchString(s) }
-
-// Stamp is an instant in the files of the memory: RFC 3339 in UTC, always with three digits of milliseconds, as programs
-// in JavaScript write it, "2026-02-27T10:00:00.000Z"; null for the zero time.
-type Stamp struct{ time.Time }
-
 const stampLayout = "2006-01-02T15:04:05.000Z07:00"
-
-// NewStamp is t to the millisecond, in UTC.
-func NewStamp(t time.Time) Stamp {
-	if t.IsZero() {
-		return Stamp{}
-	}
-	return Stamp{t.UTC().Truncate(time.Millisecond)}
-}
-
-// String formats the stamp in UTC as it is written in files; "" for the zero stamp.
-func (s Stamp) String() string {
-	if s.IsZero() {
-		return ""
-	}
-	return s.UTC().Format(stampLayout)
-}
-
-// MarshalJSON writes the instant.
-func (s Stamp) MarshalJSON() ([]byte, error) {
-	if s.IsZero() {
-		return []byte("null"), nil
-	}
-	return []byte(s.UTC().Format(`"` + stampLayout + `"`)), nil
-}
-
-// UnmarshalJSON decodes a stamp from JSON, any time in the format of RFC 3339.
-func (s *Stamp) UnmarshalJSON(b []byte) error {
-	var t time.Time
-	if err := t.UnmarshalJSON(b); err != nil {
-		return err
-	}
-	*s = NewStamp(t)
-	return nil
-}

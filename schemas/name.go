@@ -52,23 +52,6 @@ func isDevice(stem string) bool {
 	return len(stem) == 4 && len(port) == 1 && '0' <= port[0] && port[0] <= '9'
 }
 
-// describeRune names a character so that it can be seen: 'é', a space, U+202E.
-func describeRune(r rune) string {
-	switch r {
-	case ' ':
-		return "a space"
-	case '\t':
-		return "a tab"
-	case '\n', '\r':
-		return "a line end"
-	}
-	switch {
-	case unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.IsMark(r):
-		return fmt.Sprintf("'%c'", r)
-	}
-	return fmt.Sprintf("the character %U, which is not seen by itself", r)
-}
-
 // isSnake reports whether s is ^[a-z][a-z0-9_]{0,62}$.
 func isSnake(s string) bool {
 	if s == "" || len(s) > maxName || s[0] < 'a' || s[0] > 'z' {
@@ -115,69 +98,33 @@ func snake(s string) string {
 	return out
 }
 
-// Nearest returns the best of words for s, the one that costs the fewest edits, or "" if none is near enough. The edits are
-// insertions, deletions, replacements and swaps of neighbours, case ignored, and at most a third of the longer word's
-// length. Of equals, the first wins.
-func Nearest(s string, words []string) string {
-	if s == "" || len(s) > nearMax {
-		return ""
-	}
-	best, bestCost := "", -1
-	low := []rune(strings.ToLower(s))
-	for _, w := range words {
-		if w == "" || len(w) > nearMax {
-			continue
-		}
-		limit := max(len(low), len(w)) / 3
-		if bestCost >= 0 {
-			limit = min(limit, bestCost-1)
-		}
-		cost := edits(low, []rune(strings.ToLower(w)), limit)
-		if cost <= limit {
-			best, bestCost = w, cost
+func isEnvName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
 		}
 	}
-	return best
+	return s != ""
 }
 
-// DidYouMean is ` (did you mean "x"?)` for the nearest of words, or "".
-func DidYouMean(s string, words []string) string {
-	if near := Nearest(s, words); near != "" {
-		return fmt.Sprintf(" (did you mean %q?)", near)
+// checkLabel describes the problem of an invalid key or value of a label, by which the command line selects.
+func checkLabel(s string) string {
+	bad := func(r rune) bool { return !isNameRune(r) && r != '/' && (r < 'A' || r > 'Z') }
+	if i := strings.IndexFunc(s, bad); i >= 0 {
+		return "contains " + describeRune([]rune(s[i:])[0]) + "; use letters, digits, '.', '_', '-' and '/'"
+	}
+	if len(s) > 2*maxName {
+		return fmt.Sprintf("has %d characters, at most %d are allowed", len(s), 2*maxName)
 	}
 	return ""
 }
 
-// edits is the optimal-string-alignment distance between a and b, or limit+1 where it is certain to exceed limit.
-func edits(a, b []rune, limit int) int {
-	if limit < 0 || len(a)-len(b) > limit || len(b)-len(a) > limit {
-		return limit + 1
+// isLogin reports whether GitHub may have an account of this name.
+func isLogin(s string) bool {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	}
-	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(b); j++ {
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+differ(a[i-1], b[j-1]))
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		if least > limit {
-			return limit + 1
-		}
-		before, prev, row = prev, row, before
-	}
-	return prev[len(b)]
-}
-
-func differ(a, b rune) int {
-	if a == b {
-		return 0
-	}
-	return 1
+	return s != "" && len(s) <= 39 && !strings.ContainsFunc(s, odd)
 }

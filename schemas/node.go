@@ -1,14 +1,15 @@
 package schemas
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
-)
 
-// form says what a value of a document is.
-type form uint8
+	"reconcile.dev/reconcile/schemas/condition"
+	"reconcile.dev/reconcile/schemas/validator"
+)
 
 // The six forms of JSON values.
 const (
@@ -20,22 +21,6 @@ const (
 	object
 )
 
-func (f form) String() string {
-	return [...]string{"nothing", "true or false", "a number", "text", "a list", "a set of fields"}[f]
-}
-
-// value is one value of a document, whatever it was written in, with the place where it stands.
-type value struct {
-	form      form
-	bare      bool    // text or number that was written without quotes
-	bad       bool    // a value that was reported and cannot be used
-	line, col int     // from 1; columns count characters
-	text      string  // of a text: the text; of a number: its canonical JSON form; of a boolean: true or false
-	raw       string  // of a number: as it was written
-	fields    []field // of an object, in the order of the file, no name twice
-	items     []*value
-}
-
 // field is one key and its value.
 type field struct {
 	name      string
@@ -43,190 +28,183 @@ type field struct {
 	value     *value
 }
 
-// get returns the value of a field, or nil. v may be nil.
-func (v *value) get(name string) *value {
-	if f := v.field(name); f != nil {
-		return f.value
-	}
-	return nil
+// Node is one task. Exactly one of Run, Script, or Agent with Prompt is set.
+type Node struct {
+	// Name is unique within the DAG: ^[a-z][a-z0-9_-]{0,62}$. Names may not differ in - and _ only.
+	Name string `json:"name" jsonschema:"minLength=1,maxLength=63"`
+	// Description says what the node does.
+	Description string `json:"description,omitempty" jsonschema:"maxLength=2000"`
+	// Run is a program and its arguments; no shell reads them.
+	Run []string `json:"run,omitempty" jsonschema:"minItems=1,maxItems=1000"`
+	// Script is text for sh -c.
+	Script string `json:"script,omitempty" jsonschema:"minLength=1,maxLength=100000"`
+	// Agent names the agent that does the task; prompt tells it what to do.
+	Agent string `json:"agent,omitempty" jsonschema:"minLength=1,maxLength=63"`
+	// Prompt is the task text for the agent.
+	Prompt string `json:"prompt,omitempty" jsonschema:"minLength=1,maxLength=100000"`
+	// Needs names the nodes that must have succeeded before this one starts.
+	Needs []string `json:"needs,omitempty"`
+	// Inputs are globs (** allowed) of files below the root: the node runs again when their content changes. Files
+	// under state/, .reconcile/, .git/ and snapshots never count.
+	Inputs []string `json:"inputs,omitempty"`
+	// Outputs are what the node leaves behind.
+	Outputs Outputs `json:"outputs,omitzero"`
+	// Env is added to the environment; it wins over the session's.
+	Env map[string]string `json:"env,omitempty"`
+	// WorkingDir is a folder below the root. Default: the root.
+	WorkingDir string `json:"workingDir,omitempty" jsonschema:"maxLength=1000"`
+	// Timeout ends an attempt. Default: none for commands except the DAG's, the runner's for agents.
+	Timeout *Duration `json:"timeout,omitempty"`
+	// Retry replaces the policy's.
+	Retry *Retry `json:"retry,omitempty"`
+	// Priority orders ready nodes. Default: the session's.
+	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background"`
+	// When is an expression over the results of needs; where it is false the node is Skipped and its dependents go on. One
+	// that reads a state is evaluated when the needs have ended, in whatever state.
+	When string `json:"when,omitempty" jsonschema:"maxLength=2000"`
+	// OnEscalation says what becomes of an agent's node whose question was escalated: wait for a human's resolution, or fail
+	// with the escalation's summary. Default wait.
+	OnEscalation string `json:"onEscalation,omitempty" jsonschema:"enum=wait,enum=fail,default=wait"`
+	// Metadata is free: it is kept, and no controller reads it.
+	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
-func (v *value) field(name string) *field {
-	if v == nil || v.form != object {
-		return nil
-	}
-	for i := range v.fields {
-		if v.fields[i].name == name {
-			return &v.fields[i]
-		}
-	}
-	return nil
+// Outputs are what a node leaves behind.
+type Outputs struct {
+	// Files are paths below the root that exist after a success; a missing one fails the attempt.
+	Files []string `json:"files,omitempty"`
+	// JSON is a path below the root of a file that the node writes; its value is the node's result.
+	JSON string `json:"json,omitempty" jsonschema:"maxLength=1000"`
+	// Schema is a JSON Schema (draft 2020-12) for the node's result; a result that does not satisfy it fails the attempt.
+	// The schema can refer only to its own $defs.
+	Schema json.RawMessage `json:"schema,omitempty" jsonschema:"type=object"`
+	// Keep has the outputs of each success in git, as refs/reconcile/outputs/<key of the run>, for as long as its record.
+	Keep bool `json:"keep,omitempty"`
 }
 
-// str returns the text of a field, or "".
-func (v *value) str(name string) string {
-	if f := v.get(name); f != nil && f.form == text {
-		return f.text
+// Paths returns the paths of all declared outputs: the files, then the JSON file, unless it is one of them.
+func (o Outputs) Paths() []string {
+	if o.JSON == "" || slices.Contains(o.Files, o.JSON) {
+		return o.Files
 	}
-	return ""
+	return append(slices.Clone(o.Files), o.JSON)
 }
 
-// position finds the place of the value at a path, or of its nearest ancestor that exists. A set of fields or a list is
-// found at its key, where it has one, since that is where a reader looks for it.
-func (v *value) position(path []any) (line, col int) {
-	line, col = v.line, v.col
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			f := v.field(step)
-			if f == nil {
-				return line, col
-			}
-			v, line, col = f.value, f.value.line, f.value.col
-			if v.form == object || v.form == list {
-				line, col = f.line, f.col
-			}
-		case int:
-			if v.form != list || step < 0 || step >= len(v.items) {
-				return line, col
-			}
-			v = v.items[step]
-			line, col = v.line, v.col
-		}
+// RetryOr returns how the node is retried: as it says itself, else as the policy does, with every field set.
+func (n *Node) RetryOr(p Policy) Retry {
+	var r Retry
+	switch {
+	case n.Retry != nil:
+		r = *n.Retry
+	case p.Retry != nil:
+		r = *p.Retry
 	}
-	return line, col
+	r.fill()
+	return r
 }
 
-// at returns the value at a path, or nil.
-func (v *value) at(path []any) *value {
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			v = v.get(step)
-		case int:
-			if v == nil || v.form != list || step < 0 || step >= len(v.items) {
-				return nil
-			}
-			v = v.items[step]
-		}
-		if v == nil {
-			return nil
+// checkWhen compiles the condition.
+func (n *Node) checkWhen(at Spot) {
+	if n.When == "" {
+		return
+	}
+	_, err := condition.Compile(n.When, n.Needs)
+	if err == nil {
+		return
+	}
+	hint := ""
+	if wrong, ok := errors.AsType[*condition.Error](err); ok && wrong.Unneeded != "" {
+		if near := Nearest(wrong.Unneeded, n.Needs); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
-	return v
+	at.Errorf("bad-condition", "%v%s", err, hint).Suggest(`for example: needs.build.exitCode == 0`)
 }
 
-// canonical appends the canonical JSON: keys sorted by bytes, no space, no HTML escaping, numbers in their shortest
-// form. Fields for which skip says so are left out; skip may be nil.
-func (v *value) canonical(b []byte, skip map[*value]bool) []byte {
-	switch v.form {
-	case null:
-		return append(b, "null"...)
-	case boolean, number:
-		return append(b, v.text...)
-	case text:
-		return appendString(b, v.text)
-	case list:
-		b = append(b, '[')
-		for i, item := range v.items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = item.canonical(b, skip)
+func (n *Node) check(r *Report, i int) {
+	at := r.At("nodes", i)
+	if !isNodeName(n.Name) {
+		f := at.At("name").Errorf("bad-name", "%q is no name of a node: a lower-case letter, then lower-case letters, "+
+			"digits, _ and -, at most %d in all", n.Name, maxName)
+		if s := snake(n.Name); s != "" {
+			f.Suggest("write %q", s)
 		}
-		return append(b, ']')
 	}
-	return v.canonicalObject(b, skip)
+	n.checkWork(at)
+	n.checkWhen(at.At("when"))
+	checkArgv(at.At("run"), n.Run)
+	checkGlobs(r, n.Inputs, "nodes", i, "inputs")
+	for k, p := range n.Outputs.Files {
+		checkOutput(at.At("outputs", "files", k), p)
+	}
+	if n.Outputs.JSON != "" {
+		checkOutput(at.At("outputs", "json"), n.Outputs.JSON)
+	}
+	if n.WorkingDir != "" {
+		checkPath(at.At("workingDir"), n.WorkingDir, reads)
+	}
+	checkEnv(r, n.Env, "nodes", i, "env")
+	if n.Timeout != nil {
+		checkTimeout(at.At("timeout"), n.Timeout)
+	}
+	n.Retry.check(at.At("retry"))
 }
 
-func (v *value) canonicalObject(b []byte, skip map[*value]bool) []byte {
-	var few [24]int
-	order := few[:0]
-	for i := range v.fields {
-		if !skip[v.fields[i].value] {
-			order = append(order, i)
-		}
+// checkSchema reports an invalid schema, or one of a node without a result. compiled caches the result for each text.
+func (n *Node) checkSchema(at Spot, compiled map[string]*validator.Error) {
+	schema := n.Outputs.Schema
+	if len(schema) == 0 {
+		return
 	}
-	slices.SortFunc(order, func(i, j int) int { return strings.Compare(v.fields[i].name, v.fields[j].name) })
-	b = append(b, '{')
-	for n, i := range order {
-		if n > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(b, v.fields[i].name)
-		b = append(b, ':')
-		b = v.fields[i].value.canonical(b, skip)
+	at = at.At("outputs", "schema")
+	if n.Agent == "" && n.Outputs.JSON == "" {
+		at.Errorf("missing", "a command has no result that could keep a schema").
+			Suggest("add outputs.json, with the path of the file that the node writes its result to")
 	}
-	return append(b, '}')
+	invalid, known := compiled[string(schema)]
+	if !known {
+		if _, err := validator.Compile(schema, nil); err != nil {
+			errors.As(err, &invalid)
+		}
+		compiled[string(schema)] = invalid
+	}
+	if invalid != nil {
+		document, _ := validator.Value(schema) // it is part of the canonical form
+		at.At(validator.Steps(document, invalid.Path)...).Errorf("bad-schema", "is no JSON Schema: %s", invalid.Message)
+	}
 }
 
-// appendString appends s as encoding/json writes it without HTML escaping.
-func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r != '\u2028' && r != '\u2029' {
-				i += size
-				continue
-			}
-			b = append(b, s[start:i]...)
-			b = append(b, '\\', 'u', '2', '0', '2', hex[r&0xF])
-			i += size
-			start = i
-			continue
-		}
-		b = append(b, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\f':
-			b = append(b, '\\', 'f')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
-		}
-		i++
-		start = i
+// checkWork reports a node that does not say exactly one thing to do.
+func (n *Node) checkWork(at Spot) {
+	var given []string
+	if len(n.Run) > 0 {
+		given = append(given, "run")
 	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
-}
-
-// FieldPath formats a path below the root of a document as text, as problems name the field: spec.nodes[2].needs[0].
-func FieldPath(path []any) string { return pathText(path) }
-
-// pathText writes a path as users read it: spec.nodes[2].needs[0], spec.env["a b"].
-func pathText(path []any) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch step := step.(type) {
-		case int:
-			b.WriteString("[" + strconv.Itoa(step) + "]")
-		case string:
-			if !isEnvName(strings.ReplaceAll(step, "-", "_")) {
-				b.WriteString("[" + strconv.Quote(step) + "]")
-				continue
-			}
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(step)
-		}
+	if n.Script != "" {
+		given = append(given, "script")
 	}
-	return b.String()
+	if n.Agent != "" {
+		given = append(given, "agent")
+	}
+	switch {
+	case len(given) > 1:
+		at.At(given[1]).Errorf("conflict", "a node has either run, script, or agent with prompt; this one has %s",
+			strings.Join(given, " and ")).Suggest("keep one of them").Also("the other one", at.At(given[0]).field...)
+	case len(given) == 0 && n.Prompt == "":
+		at.Errorf("missing", "node %q does not say what to do", n.Name).Suggest("add run, script, or agent with prompt")
+	}
+	switch {
+	case n.Agent != "" && n.Prompt == "":
+		at.At("agent").Errorf("missing", "an agent needs a prompt").Suggest("add prompt, with what the agent is to do")
+	case n.Agent == "" && n.Prompt != "":
+		at.At("prompt").Errorf("missing", "a prompt needs an agent").Suggest("add agent, with the name of who is to do it")
+	case n.Agent != "":
+		checkRef(at.At("agent"), n.Agent)
+	}
+	if n.Prompt != "" {
+		checkFilled(at.At("prompt"), n.Prompt)
+	}
+	if n.Script != "" {
+		checkFilled(at.At("script"), n.Script)
+	}
 }

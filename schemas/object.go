@@ -1,8 +1,8 @@
 package schemas
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -247,15 +247,6 @@ func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {
 	return s, err
 }
 
-// roomForNodes has room for as many nodes as there can be. The decoder makes it for ten, and then for twice as many again
-// and again; nodes are large.
-func roomForNodes(canonical []byte) []Node {
-	if n := bytes.Count(canonical, []byte(`"name":`)); n > 0 {
-		return make([]Node, 0, n)
-	}
-	return nil
-}
-
 // applyDefaults fills in all defaults, also those that depend on the object's name.
 func applyDefaults(s Spec, name string) {
 	if n, ok := s.(interface{ defaultFor(name string) }); ok {
@@ -283,4 +274,16 @@ func SpecAs[T Spec](o *Object) T {
 	}
 	s, _ := o.Spec().(T)
 	return s
+}
+
+// softRefs makes a soft reference of each name of a list field.
+func softRefs(kind string, names []string, field ...any) []Reference {
+	if len(names) == 0 {
+		return nil
+	}
+	out := make([]Reference, len(names))
+	for i, n := range names {
+		out[i] = Reference{Field: append(slices.Clone(field), i), To: Ref{Kind: kind, Name: n}}
+	}
+	return out
 }

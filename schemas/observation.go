@@ -106,16 +106,6 @@ func checkObservationID(at Spot, id string) {
 // personAgent begins the names under which the memory stores statements of people, who are not agents of the tree.
 const personAgent = "github"
 
-// PersonAgent returns the agent's name for a person with this login on GitHub, as github-ada. The memory stores the person's
-// statements under it.
-func PersonAgent(login string) string {
-	name := personAgent + "-" + strings.ToLower(login)
-	if CheckName(name) != nil {
-		return personAgent
-	}
-	return name
-}
-
 // References is the agent, unless it is a person; observations stay true when it is removed. The session need not be one
 // of the tree's.
 func (s *ObservationSpec) References() []Reference {
@@ -124,3 +114,7 @@ func (s *ObservationSpec) References() []Reference {
 	}
 	return []Reference{{Field: []any{"agent"}, To: Ref{Kind: AgentKind.Name, Name: s.Agent}}}
 }
+
+// IsObservationID reports whether s matches the form of an observation's ID, obs-<agent>-<issue>-<ms>-<rand6>, and is short
+// enough. An id that has is safe as part of a path.
+func IsObservationID(s string) bool { return len(s) <= 120 && observationID().MatchString(s) }

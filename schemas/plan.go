@@ -264,3 +264,20 @@ func (p *plan) find(name string, next int) int {
 	}
 	return -1
 }
+
+// form says what a value of a document is.
+type form uint8
+
+func (f form) String() string {
+	return [...]string{"nothing", "true or false", "a number", "text", "a list", "a set of fields"}[f]
+}
+
+// runes counts characters; a byte that belongs to none counts as one.
+func runes(b []byte) int { return utf8.RuneCount(b) }
+
+func keep(v *value, ok bool) *value {
+	if ok {
+		return v
+	}
+	return nil
+}

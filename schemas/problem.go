@@ -69,3 +69,38 @@ func (p Problem) Error() string {
 	}
 	return s
 }
+
+// eachText changes every text of the problem but that of the file.
+func (p *Problem) eachText(change func(string) string) {
+	p.Message, p.Suggestion, p.Field = change(p.Message), change(p.Suggestion), change(p.Field)
+	for i, n := range p.Notes {
+		p.Notes[i] = change(n)
+	}
+}
+
+// FieldPath formats a path below the root of a document as text, as problems name the field: spec.nodes[2].needs[0].
+func FieldPath(path []any) string { return pathText(path) }
+
+// near adds a suggestion from a list of words, if one is near.
+func (p *Problem) near(word string, words []string) *Problem {
+	if p.Message == "" {
+		return p // beyond maxProblems: it is not reported
+	}
+	if n := Nearest(word, words); n != "" {
+		p.Suggestion = fmt.Sprintf("did you mean %q?", n)
+	}
+	return p
+}
+
+// hint sets the suggestion.
+func (p *Problem) hint(format string, args ...any) *Problem {
+	p.Suggestion = fmt.Sprintf(format, args...)
+	return p
+}
+
+// also adds a related place of the same file.
+func (p *Problem) also(line, col int, note string) *Problem {
+	p.Related = append(p.Related, Place{Path: p.Path, Line: line, Column: col})
+	p.Notes = append(p.Notes, note)
+	return p
+}

@@ -3,8 +3,6 @@ package schemas
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // Report collects the findings of one spec while [Spec.Check] runs. The zero Report is ready to use.
@@ -82,24 +80,4 @@ func (f *Finding) Near(s string, words []string) *Finding {
 func (f *Finding) Also(note string, field ...any) *Finding {
 	f.Related = append(f.Related, Related{Field: field, Note: note})
 	return f
-}
-
-// Count returns n with the noun, in the plural unless n is 1, for messages: "1 file", "3 files", "2 processes".
-func Count(n int, noun string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "ch"):
-		noun += "es"
-	default:
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
-}
-
-// Shorten joins the first n words with commas, and says how many more there are: "a, b and 3 more".
-func Shorten(words []string, n int) string {
-	if len(words) <= n {
-		return strings.Join(words, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
 }

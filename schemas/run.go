@@ -3,6 +3,7 @@ package schemas
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Run is one effect of the outside world on record: a command or an agent that was run once. Finished runs are files,
@@ -106,3 +107,28 @@ const (
 
 // Done reports whether the run has a recorded outcome.
 func (r *Run) Done() bool { return r.Outcome != "" }
+
+// checkRunKey reports a key that is neither empty nor the key of a node's run.
+func checkRunKey(s Spot, key string) {
+	if _, _, ok := SplitRunKey(key); !ok && key != "" {
+		s.Errorf("bad-name", "%q is not the key of a run, as dags/checks/implement-0123456789abcdef-1", key)
+	}
+}
+
+// cutLast cuts s around the last sep.
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// SplitRunKey takes the key of a DAG's effect apart: dags/<dag>/<node>-<16 hex digits>-<seq>.
+func SplitRunKey(key string) (dag, node string, ok bool) {
+	rest, ok := strings.CutPrefix(key, DAGKind.Plural+"/")
+	dag, effect, ok2 := strings.Cut(rest, "/")
+	head, seq, ok3 := cutLast(effect, '-')
+	node, _, ok4 := cutLast(head, '-') // the name may have dashes, too
+	return dag, node, ok && ok2 && ok3 && ok4 && CheckName(dag) == nil && node != "" && isDigits(seq)
+}

@@ -79,10 +79,6 @@ func (v *value) decimal(s, raw string) (why, hint string) {
 	return "", ""
 }
 
-func tooBig(s string) (why, hint string) {
-	return "the number " + s + " is too large to be kept exactly (beyond 2^53)", `write "` + s + `" in quotes if it is text`
-}
-
 // formatFloat is the shortest form that reads back as f; whole numbers have no point, so that 1.0 and 1 are one value.
 func formatFloat(f float64) string {
 	if f == 0 {
@@ -124,12 +120,22 @@ func isDecimal(s string) bool {
 	return isDigits(whole) && (fraction == "" || isDigits(fraction))
 }
 
-// badText names the first control character of a text that escapes brought in, or "".
-func badText(s string) string {
+func isDigits(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7F {
-			return describeRune(rune(c))
+		if s[i] < '0' || s[i] > '9' {
+			return false
 		}
 	}
-	return ""
+	return s != ""
+}
+
+// tomlNumber is plainScalar for TOML's numbers, which also know inf, nan and 0b.
+func (v *value) tomlNumber(s string) (why, hint string) {
+	switch bare := strings.TrimLeft(s, "+-"); {
+	case bare == "inf" || bare == "nan":
+		return s + " is not a number that JSON has", "write it in quotes if it is text"
+	case strings.HasPrefix(bare, "0b"):
+		return "binary numbers are not supported", "write the number in decimal"
+	}
+	return v.plainScalar(s)
 }

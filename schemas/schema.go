@@ -1,9 +1,14 @@
 package schemas
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
-	"time"
+	"slices"
+	"strconv"
+	"sync"
+
+	"reconcile.dev/reconcile/schemas/validator"
 )
 
 //go:embed *.schema.json
@@ -103,17 +108,6 @@ func newShape(v *value) *shape {
 	return s
 }
 
-func texts(v *value) []string {
-	if v == nil {
-		return nil
-	}
-	out := make([]string, len(v.items))
-	for i, item := range v.items {
-		out[i] = item.text
-	}
-	return out
-}
-
 // prop returns the shape of a field, or nil.
 func (s *shape) prop(name string) *shape {
 	for i := range s.props {
@@ -133,11 +127,70 @@ func (s *shape) names() []string {
 	return out
 }
 
-// checkTime returns the error of an invalid time, in the words of a problem.
-func checkTime(s string) error {
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || t.Year() < 1 || t.UTC().Year() > 9999 || t.UTC().Year() < 1 {
-		return fmt.Errorf("%q is not a time in the form 2026-02-27T10:00:00Z", s)
+// kindSchema is the published schema of a kind in two forms. The plan validates quickly. The library decides about all
+// documents that the plan does not accept, and describes the problems; the schema is compiled for it when the first such
+// document is read.
+type kindSchema struct {
+	plan     *plan
+	compiled func() (*validator.Schema, error)
+}
+
+// compile prepares the published schema of a kind.
+func compile(k Kind) (*kindSchema, error) {
+	text := Schema(k)
+	root, err := parseSchema(text)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPlan(root, newShape(root))
+	if err != nil {
+		return nil, fmt.Errorf("compile the published schema of %s: %w", k.Name, err)
+	}
+	return &kindSchema{p, sync.OnceValues(func() (*validator.Schema, error) { return validator.Compile(text, formats) })}, nil
+}
+
+// violations returns what the library finds wrong with a document, in the order of the document.
+func (k *kindSchema) violations(root *value) ([]violation, error) {
+	compiled, err := k.compiled()
+	if err != nil {
+		return nil, fmt.Errorf("compile the published schema: %w", err)
+	}
+	found, err := compiled.Validate(plain(root))
+	out := make([]violation, len(found))
+	for i, v := range found {
+		out[i] = resolve(root, k.plan.shape, v)
+	}
+	slices.SortStableFunc(out, func(a, b violation) int {
+		return cmp.Or(a.value.line-b.value.line, a.value.col-b.value.col)
+	})
+	return out, err
+}
+
+// plain converts to the types that the library takes.
+func plain(v *value) any {
+	switch v.form {
+	case boolean:
+		return v.text == "true"
+	case number:
+		if n, err := strconv.ParseInt(v.text, 10, 64); err == nil {
+			return n
+		}
+		f, _ := strconv.ParseFloat(v.text, 64) // canonical: it was parsed before
+		return f
+	case text:
+		return v.text
+	case list:
+		out := make([]any, len(v.items))
+		for i, item := range v.items {
+			out[i] = plain(item)
+		}
+		return out
+	case object:
+		out := make(map[string]any, len(v.fields))
+		for i := range v.fields {
+			out[cmp.Or(v.fields[i].name, nameless)] = plain(v.fields[i].value)
+		}
+		return out
 	}
 	return nil
 }

@@ -1,7 +1,5 @@
 package schemas
 
-import "fmt"
-
 // SessionKind is the kind Session.
 var SessionKind = Kind{
 	Name: "Session", Plural: "sessions", Aliases: []string{"s"},
@@ -20,9 +18,6 @@ const (
 	SessionFailed    = "Failed"
 )
 
-// Priority orders work: critical before high before normal before low before background.
-type Priority string
-
 // The five priorities.
 const (
 	Critical   Priority = "critical"
@@ -31,21 +26,6 @@ const (
 	Low        Priority = "low"
 	Background Priority = "background"
 )
-
-// Rank is 0 for critical to 4 for background; unknown words rank as normal.
-func (p Priority) Rank() int {
-	switch p {
-	case Critical:
-		return 0
-	case High:
-		return 1
-	case Low:
-		return 3
-	case Background:
-		return 4
-	}
-	return 2
-}
 
 // SessionSpec is the desired state of a session.
 type SessionSpec struct {
@@ -89,15 +69,6 @@ type SessionStatus struct {
 	// Actions are the Action objects applied to this session, in the order of application.
 	Actions []AppliedAction `json:"actions,omitempty"`
 }
-
-// Progress counts nodes.
-type Progress struct {
-	Done  int `json:"done"`
-	Total int `json:"total"`
-}
-
-// String is done/total.
-func (p Progress) String() string { return fmt.Sprintf("%d/%d", p.Done, p.Total) }
 
 // Default sets the defaults of missing fields.
 func (s *SessionSpec) Default() {

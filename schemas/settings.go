@@ -321,14 +321,6 @@ func (c *GitHubCommands) check(r *Report) {
 	}
 }
 
-// isLogin reports whether GitHub may have an account of this name.
-func isLogin(s string) bool {
-	odd := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
-	}
-	return s != "" && len(s) <= 39 && !strings.ContainsFunc(s, odd)
-}
-
 func isAuthor(s string) bool {
 	name, rest, ok := strings.Cut(s, " <")
 	mail, end, closed := strings.Cut(rest, ">")
@@ -337,26 +329,20 @@ func isAuthor(s string) bool {
 		!strings.ContainsAny(name, "<>\n\r") && !strings.ContainsAny(mail, "< \t\n\r")
 }
 
-func isRepo(s string) bool {
-	owner, name, ok := strings.Cut(s, "/")
-	return ok && isRepoPart(owner) && isRepoPart(name)
-}
-
-func isRepoPart(s string) bool {
-	bad := func(r rune) bool { return !isNameRune(r) && (r < 'A' || r > 'Z') }
-	return s != "" && s != "." && s != ".." && !strings.ContainsFunc(s, bad)
-}
-
-func isAddress(s string) bool {
-	rest, https := strings.CutPrefix(s, "https://")
-	if !https {
-		var http bool
-		if rest, http = strings.CutPrefix(s, "http://"); !http {
-			return false
-		}
-	}
-	return rest != "" && rest[0] != '/' && !strings.ContainsAny(rest, " @\t\n\r\"<>\\")
-}
-
 // References returns nil: the settings refer to no object.
 func (s *SettingsSpec) References() []Reference { return nil }
+
+// orDefault sets *p to d where it is the zero value.
+func orDefault[T comparable](p *T, d T) {
+	var zero T
+	if *p == zero {
+		*p = d
+	}
+}
+
+// orNew sets *p to a pointer to d where it is nil.
+func orNew[T any](p **T, d T) {
+	if *p == nil {
+		*p = &d
+	}
+}

@@ -1,8 +1,6 @@
 package schemas
 
 import (
-	"net/netip"
-	"net/url"
 	"strings"
 )
 
@@ -80,17 +78,9 @@ func (x *IndexSettings) check(r *Report) {
 	}
 }
 
-// IsEndpoint reports whether address is a URL to which texts and keys may be sent: https, or http to localhost or a loopback
-// address.
-func IsEndpoint(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return false
-	}
-	if u.Scheme == "https" {
-		return true
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	local := err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(u.Hostname(), "localhost")
-	return u.Scheme == "http" && local
+// IsKeyVariable reports whether settings may name the environment variable as that of a key: it begins with RECONCILE_ or
+// ends in _API_KEY. Those of other programs hold secrets that no tree has to do with.
+func IsKeyVariable(name string) bool {
+	return strings.HasPrefix(name, "RECONCILE_") && name != "RECONCILE_" ||
+		strings.HasSuffix(name, "_API_KEY") && name != "_API_KEY"
 }

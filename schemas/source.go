@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Limits of a document, in addition to its size in bytes.
@@ -46,30 +50,6 @@ func (s *source) fail(code string, line, col int, field, format string, args ...
 		Severity: Error, Code: code, Field: field, Message: fmt.Sprintf(format, args...),
 	})
 	return &s.problems[len(s.problems)-1]
-}
-
-// near adds a suggestion from a list of words, if one is near.
-func (p *Problem) near(word string, words []string) *Problem {
-	if p.Message == "" {
-		return p // beyond maxProblems: it is not reported
-	}
-	if n := Nearest(word, words); n != "" {
-		p.Suggestion = fmt.Sprintf("did you mean %q?", n)
-	}
-	return p
-}
-
-// hint sets the suggestion.
-func (p *Problem) hint(format string, args ...any) *Problem {
-	p.Suggestion = fmt.Sprintf(format, args...)
-	return p
-}
-
-// also adds a related place of the same file.
-func (p *Problem) also(line, col int, note string) *Problem {
-	p.Related = append(p.Related, Place{Path: p.Path, Line: line, Column: col})
-	p.Notes = append(p.Notes, note)
-	return p
 }
 
 // gate accepts only text that every parser reads alike, and normalises it: one byte order mark is dropped, CRLF
@@ -167,60 +147,6 @@ func badByte(b []byte) (at int, why string) {
 	return -1, ""
 }
 
-// place converts an offset to line and column.
-func place(b []byte, at int) (line, col int) {
-	at = min(max(at, 0), len(b))
-	start := bytes.LastIndexByte(b[:at], '\n') + 1
-	return 1 + bytes.Count(b[:start], []byte("\n")), 1 + runes(b[start:at])
-}
-
-// runes counts characters; a byte that belongs to none counts as one.
-func runes(b []byte) int { return utf8.RuneCount(b) }
-
-// lines finds the places of offsets that mostly ascend without starting over each time.
-type lines struct {
-	text             []byte
-	at, line, column int // column counts from 0 here
-}
-
-func newLines(b []byte) *lines { return &lines{text: b, line: 1} }
-
-// place is the place of an offset.
-func (l *lines) place(at int) (line, col int) {
-	if at < l.at {
-		l.at = bytes.LastIndexByte(l.text[:at], '\n') + 1
-		l.line, l.column = 1+bytes.Count(l.text[:l.at], []byte("\n")), 0
-	}
-	for l.at < at && l.at < len(l.text) {
-		if l.text[l.at] == '\n' {
-			l.line++
-			l.column = 0
-			l.at++
-			continue
-		}
-		_, size := utf8.DecodeRune(l.text[l.at:])
-		l.column++
-		l.at += size
-	}
-	return l.line, l.column + 1
-}
-
-// lineText returns a line of text, counted from 1, without its end.
-func lineText(s string, line int) string {
-	for n := 1; n < line; n++ {
-		i := strings.IndexByte(s, '\n')
-		if i < 0 {
-			return ""
-		}
-		s = s[i+1:]
-	}
-	if line < 1 {
-		return ""
-	}
-	s, _, _ = strings.Cut(s, "\n")
-	return s
-}
-
 // finish sorts the problems by position, drops repetitions, and gives each its object and its line of source, unless a
 // secret is on it.
 func (s *source) finish() []Problem {
@@ -251,4 +177,205 @@ func (s *source) finish() []Problem {
 	}
 	Discreet(s.problems, whole)
 	return s.problems
+}
+
+// parse reads the text in its format. It returns nil after reporting that nothing can be read.
+func (s *source) parse(src []byte, limit int) *value {
+	if !s.gate(src, limit) {
+		return nil
+	}
+	switch strings.ToLower(path.Ext(s.path)) {
+	case ".yaml", ".yml":
+		return s.parseYAML()
+	case ".json":
+		return s.parseJSON()
+	case ".toml":
+		return s.parseTOML()
+	}
+	s.fail("format", 0, 0, "", "the name ends in neither .yaml, .yml, .json nor .toml").hint("rename the file")
+	return nil
+}
+
+// failed reports whether any problem is an error.
+func (s *source) failed() bool {
+	for i := range s.problems {
+		if s.problems[i].Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+// strings returns an object's fields that are text; nil for none.
+func (v *value) strings() map[string]string {
+	if v == nil || len(v.fields) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(v.fields))
+	for i := range v.fields {
+		out[strings.Clone(v.fields[i].name)] = strings.Clone(v.fields[i].value.text)
+	}
+	return out
+}
+
+// describeRune names a character so that it can be seen: 'é', a space, U+202E.
+func describeRune(r rune) string {
+	switch r {
+	case ' ':
+		return "a space"
+	case '\t':
+		return "a tab"
+	case '\n', '\r':
+		return "a line end"
+	}
+	switch {
+	case unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.IsMark(r):
+		return fmt.Sprintf("'%c'", r)
+	}
+	return fmt.Sprintf("the character %U, which is not seen by itself", r)
+}
+
+// value is one value of a document, whatever it was written in, with the place where it stands.
+type value struct {
+	form      form
+	bare      bool    // text or number that was written without quotes
+	bad       bool    // a value that was reported and cannot be used
+	line, col int     // from 1; columns count characters
+	text      string  // of a text: the text; of a number: its canonical JSON form; of a boolean: true or false
+	raw       string  // of a number: as it was written
+	fields    []field // of an object, in the order of the file, no name twice
+	items     []*value
+}
+
+// get returns the value of a field, or nil. v may be nil.
+func (v *value) get(name string) *value {
+	if f := v.field(name); f != nil {
+		return f.value
+	}
+	return nil
+}
+
+func (v *value) field(name string) *field {
+	if v == nil || v.form != object {
+		return nil
+	}
+	for i := range v.fields {
+		if v.fields[i].name == name {
+			return &v.fields[i]
+		}
+	}
+	return nil
+}
+
+// str returns the text of a field, or "".
+func (v *value) str(name string) string {
+	if f := v.get(name); f != nil && f.form == text {
+		return f.text
+	}
+	return ""
+}
+
+// position finds the place of the value at a path, or of its nearest ancestor that exists. A set of fields or a list is
+// found at its key, where it has one, since that is where a reader looks for it.
+func (v *value) position(path []any) (line, col int) {
+	line, col = v.line, v.col
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			f := v.field(step)
+			if f == nil {
+				return line, col
+			}
+			v, line, col = f.value, f.value.line, f.value.col
+			if v.form == object || v.form == list {
+				line, col = f.line, f.col
+			}
+		case int:
+			if v.form != list || step < 0 || step >= len(v.items) {
+				return line, col
+			}
+			v = v.items[step]
+			line, col = v.line, v.col
+		}
+	}
+	return line, col
+}
+
+// at returns the value at a path, or nil.
+func (v *value) at(path []any) *value {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			v = v.get(step)
+		case int:
+			if v == nil || v.form != list || step < 0 || step >= len(v.items) {
+				return nil
+			}
+			v = v.items[step]
+		}
+		if v == nil {
+			return nil
+		}
+	}
+	return v
+}
+
+func tooBig(s string) (why, hint string) {
+	return "the number " + s + " is too large to be kept exactly (beyond 2^53)", `write "` + s + `" in quotes if it is text`
+}
+
+// badText names the first control character of a text that escapes brought in, or "".
+func badText(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7F {
+			return describeRune(rune(c))
+		}
+	}
+	return ""
+}
+
+// isBlank reports whether the document holds nothing but comments.
+func isBlank(doc *yaml.Node) bool {
+	n := doc.Content[0]
+	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
+}
+
+// bounded counts values and levels; it reports the first one too many.
+func (s *source) bounded(line, col, depth int) bool {
+	s.values++
+	switch {
+	case depth > maxDepth:
+		if !s.has("too-deep") {
+			s.fail("too-deep", line, col, "", "values are nested more than %d deep", maxDepth)
+		}
+		return false
+	case s.values == maxValues+1:
+		s.fail("too-many", line, col, "", "the file has more than %d values", maxValues).hint("split it")
+	}
+	return s.values <= maxValues
+}
+
+func (s *source) has(code string) bool {
+	for _, p := range s.problems {
+		if p.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// find is field, by way of an index where there is one.
+func (v *value) find(name string, index map[string]int) *field {
+	if index == nil {
+		return v.field(name)
+	}
+	if i, ok := index[name]; ok {
+		return &v.fields[i]
+	}
+	return nil
+}
+
+func (s *source) duplicate(first *field, line, col int, path []any) {
+	s.fail("duplicate-key", line, col, pathText(path), "%q is set twice", first.name).
+		hint("keep one of them").also(first.line, first.col, "the first one")
 }

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -78,3 +79,20 @@ func (c *Common) Remember(at time.Time, reason, message string) {
 		c.History = slices.Clone(c.History[n-HistoryLimit:])
 	}
 }
+
+// NodesIn returns the NodeStatus of each node, by name, from the status of an object; nil for kinds without nodes.
+func NodesIn(s Status) map[string]NodeStatus {
+	if t, ok := s.(interface{ nodeStatuses() map[string]NodeStatus }); ok {
+		return t.nodeStatuses()
+	}
+	return nil
+}
+
+// Progress counts nodes.
+type Progress struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
+
+// String is done/total.
+func (p Progress) String() string { return fmt.Sprintf("%d/%d", p.Done, p.Total) }

@@ -96,3 +96,50 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	*d = v
 	return err
 }
+
+// Stamp is an instant in the files of the memory: RFC 3339 in UTC, always with three digits of milliseconds, as programs
+// in JavaScript write it, "2026-02-27T10:00:00.000Z"; null for the zero time.
+type Stamp struct{ time.Time }
+
+// NewStamp is t to the millisecond, in UTC.
+func NewStamp(t time.Time) Stamp {
+	if t.IsZero() {
+		return Stamp{}
+	}
+	return Stamp{t.UTC().Truncate(time.Millisecond)}
+}
+
+// String formats the stamp in UTC as it is written in files; "" for the zero stamp.
+func (s Stamp) String() string {
+	if s.IsZero() {
+		return ""
+	}
+	return s.UTC().Format(stampLayout)
+}
+
+// MarshalJSON writes the instant.
+func (s Stamp) MarshalJSON() ([]byte, error) {
+	if s.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(s.UTC().Format(`"` + stampLayout + `"`)), nil
+}
+
+// UnmarshalJSON decodes a stamp from JSON, any time in the format of RFC 3339.
+func (s *Stamp) UnmarshalJSON(b []byte) error {
+	var t time.Time
+	if err := t.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	*s = NewStamp(t)
+	return nil
+}
+
+// checkTime returns the error of an invalid time, in the words of a problem.
+func checkTime(s string) error {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || t.Year() < 1 || t.UTC().Year() > 9999 || t.UTC().Year() < 1 {
+		return fmt.Errorf("%q is not a time in the form 2026-02-27T10:00:00Z", s)
+	}
+	return nil
+}

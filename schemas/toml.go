@@ -203,17 +203,6 @@ func (t *tomlReader) scalar(v *value, n *unstable.Node, name string) {
 	}
 }
 
-// tomlNumber is plainScalar for TOML's numbers, which also know inf, nan and 0b.
-func (v *value) tomlNumber(s string) (why, hint string) {
-	switch bare := strings.TrimLeft(s, "+-"); {
-	case bare == "inf" || bare == "nan":
-		return s + " is not a number that JSON has", "write it in quotes if it is text"
-	case strings.HasPrefix(bare, "0b"):
-		return "binary numbers are not supported", "write the number in decimal"
-	}
-	return v.plainScalar(s)
-}
-
 // workflow puts [workflow] and [[steps]] into the envelope.
 func (s *source) workflow(root *value) *value {
 	steps, head := root.field("steps"), root.field("workflow")

@@ -2,40 +2,13 @@ package schemas
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas/shorten"
+	"reconcile.dev/reconcile/schemas/validator"
 )
-
-// judge holds the document to its kind's schema and reports everything that does not keep it in plain words.
-func (s *source) judge(root *value, k *kindSchema, d *damage) {
-	if k.plan.accepts(root) {
-		return
-	}
-	found, err := k.violations(root)
-	if err != nil {
-		s.fail("schema", 0, 0, "", "%v", err)
-		return
-	}
-	j := judge{s: s, root: root, damage: d, said: map[string]bool{}}
-	for _, x := range found {
-		j.violation(x)
-	}
-}
-
-type judge struct {
-	s      *source
-	root   *value
-	damage *damage
-	said   map[string]bool // paths whose text was found malformed: format and pattern say the same thing
-}
-
-// isEnvelope reports whether the field is one that [source.envelope] judges.
-func isEnvelope(path []any) bool {
-	return len(path) == 1 && (path[0] == "apiVersion" || path[0] == "kind")
-}
 
 // violation is one keyword of the schema that one value does not keep.
 type violation struct {
@@ -45,49 +18,6 @@ type violation struct {
 	required bool   // the value cannot be left out
 	keyword  string // a const counts as an enum of one
 	cause    string // in the library's words
-}
-
-// violation reports a violation, unless it was reported by the parser or with the envelope.
-func (j *judge) violation(x violation) {
-	if x.value.bad || len(x.path) == 0 || isEnvelope(x.path) {
-		return
-	}
-	switch x.keyword {
-	case "type":
-		j.wrongType(x)
-	case "required":
-		j.missing(x)
-	case "additionalProperties":
-		j.unknown(x)
-	case "enum":
-		j.wrongWord(x)
-	case "format", "pattern":
-		j.malformed(x)
-	case "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems":
-		j.outOfRange(x)
-	default:
-		j.damage.cut(j.root, x.path)
-		j.fail("wrong-value", x.path, "%s", x.cause)
-	}
-}
-
-// fail reports at the value.
-func (j *judge) fail(code string, path []any, format string, args ...any) *Problem {
-	line, col := j.root.position(path)
-	return j.s.fail(code, line, col, pathText(path), format, args...)
-}
-
-func (j *judge) wrongType(x violation) {
-	j.damage.cut(j.root, x.path)
-	want := wanted(x.shape)
-	if x.value.form == null {
-		j.fail("no-value", x.path, "has no value; expected %s", want).hint("%s", emptyHint(x.shape, x.required))
-		return
-	}
-	p := j.fail("wrong-type", x.path, "expected %s, found %s", want, x.value.describe())
-	if h := x.value.typeHint(x.shape); h != "" {
-		p.hint("%s", h)
-	}
 }
 
 // wanted says what a schema asks for.
@@ -179,171 +109,74 @@ func (v *value) typeHint(s *shape) string {
 	return ""
 }
 
-func (j *judge) missing(x violation) {
-	for _, name := range x.shape.required {
-		if x.value.field(name) != nil {
-			continue
-		}
-		below := append(x.path[:len(x.path):len(x.path)], name)
-		j.damage.note(below)
-		p := j.fail("missing-field", below, "is missing")
-		if sh := x.shape.prop(name); sh != nil && sh.description != "" {
-			p.hint("add %s: %s", name, firstClause(sh.description))
-		}
+func (s *shape) noField(name string, words []string) error {
+	at := strings.Join(words, ".")
+	switch near := Nearest(name, s.names()); {
+	case near != "":
+		return fmt.Errorf("%s has no field %q (did you mean %q?)", at, name, near)
+	case len(s.props) == 0:
+		return fmt.Errorf("%s has no fields", at)
 	}
+	return fmt.Errorf("%s has no field %q; fields: %s", at, name, strings.Join(s.names(), ", "))
 }
 
-// firstClause is the beginning of a description, to stand within a sentence.
-func firstClause(s string) string {
-	if i := strings.IndexAny(s, ".:;,"); i > 0 {
-		s = s[:i]
-	}
-	return strings.ToLower(s[:1]) + s[1:]
-}
-
-func (j *judge) unknown(x violation) {
-	for i := range x.value.fields {
-		f := &x.value.fields[i]
-		if x.shape.prop(f.name) != nil || x.shape.open {
-			continue
+// typeName is the type in words.
+func (s *shape) typeName() string {
+	switch s.types {
+	case "string":
+		switch s.format {
+		case "go-duration":
+			return "duration"
+		case "date-time":
+			return "time"
 		}
-		below := append(x.path[:len(x.path):len(x.path)], f.name)
-		j.damage.cut(j.root, below)
-		p := j.s.fail("unknown-field", f.line, f.col, pathText(below), "there is no field %q here", f.name)
-		if p.near(f.name, x.shape.names()); p.Suggestion == "" {
-			p.hint("fields: %s", strings.Join(x.shape.names(), ", "))
+		return "text"
+	case "integer":
+		return "whole number"
+	case "array":
+		return "list of " + s.items.typeName()
+	case "object":
+		switch {
+		case s.others != nil:
+			return "map of " + s.others.typeName()
+		case s.open && len(s.props) == 0:
+			return "map of anything"
 		}
+		return "set of fields"
+	case "":
+		return "anything"
 	}
+	return s.types
 }
 
-func (j *judge) wrongWord(x violation) {
-	j.damage.note(x.path)
-	p := j.fail("wrong-value", x.path, "%s is not one of: %s", x.value.describe(), strings.Join(x.shape.enum, ", "))
-	if x.value.form == text {
-		p.near(x.value.text, x.shape.enum)
+// resolve follows the path of a violation through the document and the schema. Where either has nothing more, the violation
+// is one of the last value that both have.
+func resolve(root *value, s *shape, v validator.Violation) violation {
+	x := violation{value: root, shape: s, required: true, keyword: v.Keyword, cause: v.Message}
+	if x.keyword == "const" {
+		x.keyword = "enum"
 	}
-}
-
-func (j *judge) malformed(x violation) {
-	name := pathText(x.path)
-	if j.said[name] {
-		return
-	}
-	j.said[name] = true
-	j.damage.cut(j.root, x.path)
-	var err error
-	switch x.shape.format {
-	case formatDuration:
-		_, err = ParseDuration(x.value.text)
-	case formatTime:
-		err = checkTime(x.value.text)
-	}
-	if err == nil {
-		err = fmt.Errorf("%s is not %s", x.value.describe(), wanted(x.shape))
-	}
-	j.fail("wrong-value", x.path, "%v", err)
-}
-
-func (j *judge) outOfRange(x violation) {
-	j.damage.note(x.path)
-	limit := x.shape.limits[x.keyword]
-	length := utf8.RuneCountInString(x.value.text)
-	switch x.keyword {
-	case "minimum":
-		j.fail("out-of-range", x.path, "%s is less than %s", x.value.raw, limit)
-	case "maximum":
-		j.fail("out-of-range", x.path, "%s is more than %s", x.value.raw, limit)
-	case "minLength":
-		if length == 0 {
-			j.fail("blank", x.path, "is empty")
-			return
-		}
-		j.fail("out-of-range", x.path, "has %s, at least %s are needed", Count(length, "character"), limit)
-	case "maxLength":
-		j.fail("out-of-range", x.path, "has %s, at most %s are allowed", Count(length, "character"), limit)
-	case "minItems":
-		if len(x.value.items) == 0 {
-			p := j.fail("blank", x.path, "the list is empty").hint("add an item")
-			if !x.required {
-				p.hint("add an item, or leave the field out")
+	for _, token := range v.Path {
+		var step any = strings.TrimPrefix(token, nameless)
+		below, shape, required := x.value.get(step.(string)), x.shape.prop(step.(string)), slices.Contains(x.shape.required, token)
+		if x.value.form == list {
+			i, err := strconv.Atoi(token)
+			if err != nil || i >= len(x.value.items) {
+				return x
 			}
-			return
+			step, below, shape, required = i, x.value.items[i], x.shape.items, true
 		}
-		j.fail("out-of-range", x.path, "has %s, at least %s are needed", Count(len(x.value.items), "item"), limit)
-	case "maxItems":
-		j.fail("out-of-range", x.path, "has %s, at most %s are allowed", Count(len(x.value.items), "item"), limit)
-	}
-}
-
-// damage records the unusable parts of a document, so that the rest of it can still be checked without problems
-// that only follow from reported ones.
-type damage struct {
-	skip   map[*value]bool // values to leave out
-	at     map[string]bool // paths that are broken
-	above  map[string]bool // their ancestors
-	naming bool            // the name of some task is broken: needs cannot be judged
-	whole  bool            // nothing is left to check
-}
-
-// note marks a path as broken.
-func (d *damage) note(path []any) {
-	if d.at == nil {
-		d.at, d.above, d.skip = map[string]bool{}, map[string]bool{}, map[*value]bool{}
-	}
-	d.at[pathText(path)] = true
-	for i := range path {
-		d.above[pathText(path[:i])] = true
-	}
-	last := path[len(path)-1]
-	d.naming = d.naming || len(path) == 4 && (last == "name" || last == "id")
-	d.whole = d.whole || len(path) == 1 && last == "spec"
-}
-
-// cut marks a path as broken and leaves out the field that it is in.
-func (d *damage) cut(root *value, path []any) {
-	d.note(path)
-	for len(path) > 1 {
-		if _, ok := path[len(path)-1].(string); ok {
-			break
+		if below == nil || shape == nil {
+			return x
 		}
-		path = path[:len(path)-1]
+		x.path, x.value, x.shape, x.required = append(x.path, step), below, shape, required
 	}
-	d.whole = d.whole || len(path) <= 1
-	if v := root.at(path); v != nil {
-		d.skip[v] = true
-	}
+	return x
 }
 
-// scan marks everything that could not be parsed.
-func (d *damage) scan(root, v *value, path []any) {
-	if v.bad {
-		if len(path) == 0 {
-			d.whole = true
-			return
-		}
-		d.cut(root, path)
-		return
+func differ(a, b rune) int {
+	if a == b {
+		return 0
 	}
-	for i := range v.fields {
-		d.scan(root, v.fields[i].value, append(path[:len(path):len(path)], v.fields[i].name))
-	}
-	for i := range v.items {
-		d.scan(root, v.items[i], append(path[:len(path):len(path)], i))
-	}
-}
-
-// covers reports whether a finding at a path may only follow from the damage.
-func (d *damage) covers(f *Finding, path []any) bool {
-	if d.at == nil {
-		return false
-	}
-	if d.above[pathText(path)] || d.naming && f.Code == "unknown-need" {
-		return true
-	}
-	for i := range path {
-		if d.at[pathText(path[:i+1])] {
-			return true
-		}
-	}
-	return false
+	return 1
 }

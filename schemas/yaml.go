@@ -39,12 +39,6 @@ func (s *source) fullYAML() *value {
 	return s.yamlValue(docs[0].Content[0], nil, 0)
 }
 
-// isBlank reports whether the document holds nothing but comments.
-func isBlank(doc *yaml.Node) bool {
-	n := doc.Content[0]
-	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
-}
-
 // yamlDocuments parses up to two documents. A panic of the parser counts as an error of the file.
 func yamlDocuments(b []byte) (docs []*yaml.Node, err error) {
 	defer func() {
@@ -108,30 +102,6 @@ func (s *source) yamlValue(n *yaml.Node, path []any, depth int) *value {
 	return v
 }
 
-// bounded counts values and levels; it reports the first one too many.
-func (s *source) bounded(line, col, depth int) bool {
-	s.values++
-	switch {
-	case depth > maxDepth:
-		if !s.has("too-deep") {
-			s.fail("too-deep", line, col, "", "values are nested more than %d deep", maxDepth)
-		}
-		return false
-	case s.values == maxValues+1:
-		s.fail("too-many", line, col, "", "the file has more than %d values", maxValues).hint("split it")
-	}
-	return s.values <= maxValues
-}
-
-func (s *source) has(code string) bool {
-	for _, p := range s.problems {
-		if p.Code == code {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *source) yamlFields(v *value, n *yaml.Node, path []any, depth int) {
 	v.form = object
 	v.fields = make([]field, 0, len(n.Content)/2)
@@ -157,22 +127,6 @@ func (s *source) yamlFields(v *value, n *yaml.Node, path []any, depth int) {
 		}
 		v.fields = append(v.fields, field{key.Value, key.Line, key.Column, s.yamlValue(n.Content[i+1], below, depth+1)})
 	}
-}
-
-// find is field, by way of an index where there is one.
-func (v *value) find(name string, index map[string]int) *field {
-	if index == nil {
-		return v.field(name)
-	}
-	if i, ok := index[name]; ok {
-		return &v.fields[i]
-	}
-	return nil
-}
-
-func (s *source) duplicate(first *field, line, col int, path []any) {
-	s.fail("duplicate-key", line, col, pathText(path), "%q is set twice", first.name).
-		hint("keep one of them").also(first.line, first.col, "the first one")
 }
 
 // yamlKey reports keys that JSON does not have.
@@ -320,4 +274,18 @@ var yamlErrors = []struct{ contains, why, hint string }{
 		"start the list on a line of its own"},
 	{"exceeded max depth", "values are nested too deep", "nest less than 64 deep"},
 	{"found undefined tag handle", "a tag; tags are not supported", "put text that begins with ! in quotes"},
+}
+
+// hasOddBreak reports characters that YAML 1.1 takes for line ends, or that no YAML may contain.
+func hasOddBreak(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < 0x80 || c != 0xE2 && c != 0xEF || i+2 >= len(s) {
+			continue
+		}
+		switch s[i : i+3] {
+		case "\u2028", "\u2029", "\uFFFE", "\uFFFF", "\uFEFF":
+			return true
+		}
+	}
+	return false
 }

@@ -77,13 +77,6 @@ func (r *plainReader) flowObject(depth int) *value {
 	return nil
 }
 
-func keep(v *value, ok bool) *value {
-	if ok {
-		return v
-	}
-	return nil
-}
-
 // separator reads a comma, or the closing bracket and then says done.
 func (r *plainReader) separator(closing byte) (done, ok bool) {
 	r.spaces()
@@ -140,43 +133,4 @@ func (r *plainReader) untilMark(mark byte) (s string, simple, closed bool) {
 		}
 	}
 	return r.text[start:r.end], simple, false
-}
-
-// quotedLines reads the lines of a text in single quotes after its first one.
-func (r *plainReader) quotedLines(first string) (s string, simple, closed bool) {
-	all := append(make([]byte, 0, 4*len(first)), first...)
-	for r.nextLine() && r.indent > 0 && r.at < r.end {
-		s, _, closed = r.untilMark('\'')
-		if all = append(append(all, ' '), s...); closed {
-			return string(all), false, true
-		}
-	}
-	return "", false, false
-}
-
-// unquote resolves the escapes in v.text, or gives up.
-func (v *value) unquote(mark byte) *value {
-	if mark == '\'' {
-		v.text = strings.ReplaceAll(v.text, "''", "'")
-		return v
-	}
-	var b strings.Builder
-	for i := 0; i < len(v.text); i++ {
-		c := v.text[i]
-		if c != '\\' {
-			b.WriteByte(c)
-			continue
-		}
-		i++
-		switch v.text[i] {
-		case 'n':
-			b.WriteByte('\n')
-		case '"', '\\':
-			b.WriteByte(v.text[i])
-		default:
-			return nil
-		}
-	}
-	v.text = b.String()
-	return v
 }

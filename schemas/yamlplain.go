@@ -30,20 +30,6 @@ func plainYAML(text string, from *valueStore) *value {
 	return root
 }
 
-// hasOddBreak reports characters that YAML 1.1 takes for line ends, or that no YAML may contain.
-func hasOddBreak(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x80 || c != 0xE2 && c != 0xEF || i+2 >= len(s) {
-			continue
-		}
-		switch s[i : i+3] {
-		case "\u2028", "\u2029", "\uFFFE", "\uFFFF", "\uFEFF":
-			return true
-		}
-	}
-	return false
-}
-
 // plainReader stands on a line that is neither blank nor a comment, or at the end. A method that returns nil or false
 // gives up for good.
 type plainReader struct {
@@ -479,4 +465,16 @@ func (t *textLines) text() string {
 	}
 	t.more.WriteByte('\n')
 	return t.more.String()
+}
+
+// quotedLines reads the lines of a text in single quotes after its first one.
+func (r *plainReader) quotedLines(first string) (s string, simple, closed bool) {
+	all := append(make([]byte, 0, 4*len(first)), first...)
+	for r.nextLine() && r.indent > 0 && r.at < r.end {
+		s, _, closed = r.untilMark('\'')
+		if all = append(append(all, ' '), s...); closed {
+			return string(all), false, true
+		}
+	}
+	return "", false, false
 }

@@ -1,12 +1,11 @@
 package vectors
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/vectors/graph"
-	"reconcile.dev/reconcile/vectors/source"
 )
 
 // assembly is the content of several inputs.
@@ -62,27 +61,6 @@ func assemble(inputs []Input, warn func(error)) *assembly {
 	return a
 }
 
-// aliasOf returns the name of a symbol without its file; "" for other nodes.
-func aliasOf(n *graph.Node) string {
-	if n.Type.Domain() != graph.Code {
-		return ""
-	}
-	alias, _ := source.Alias(n.ID)
-	return alias
-}
-
-// facts returns the facts of an input, with their source set.
-func (in *Input) facts() facts {
-	f := facts{provenances: slices.Clone(in.Provenances), conflicts: slices.Clone(in.Conflicts)}
-	for i := range f.provenances {
-		f.provenances[i].Source = in.source()
-	}
-	for i := range f.conflicts {
-		f.conflicts[i].Source = in.source()
-	}
-	return f
-}
-
 // relate resolves the ends of the edges of input n.
 func (a *assembly) relate(n int, in *Input, warn func(error)) {
 	for _, e := range in.Edges {
@@ -99,27 +77,6 @@ func (a *assembly) relate(n int, in *Input, warn func(error)) {
 	}
 }
 
-// warnMissing warns of an edge that a user stated and that has a missing end. It ignores derived edges.
-func (in *Input) warnMissing(e *graph.Edge, from string, warn func(error)) {
-	if e.Source == "" {
-		return
-	}
-	missing := e.To
-	if from == "" {
-		missing = e.From
-	}
-	warn(fmt.Errorf("%s: edge %s from %q to %q: there is no node %q (yet)", in.source(), e.Type, e.From, e.To, missing))
-}
-
-// edge returns the edge between existing nodes. One from a node of another input has this input as its source.
-func (in *Input) edge(e graph.Edge, from, to string, own bool) graph.Edge {
-	e.From, e.To = from, to
-	if e.Source != "" || !own {
-		e.Source = in.source()
-	}
-	return e
-}
-
 // resolve returns the id of the node that an end of an edge means; "" if it does not exist.
 func (a *assembly) resolve(id string) string {
 	if _, ok := a.owner[id]; ok {
@@ -129,4 +86,46 @@ func (a *assembly) resolve(id string) string {
 		return ids[0]
 	}
 	return ""
+}
+
+// nodes are the items that a graph can have, in its order: item i is node i.
+func (a *assembly) nodes() []*graph.Item {
+	out := make([]*graph.Item, 0, len(a.items))
+	for i := range a.items {
+		if graph.CheckNode(&a.items[i].Node) == nil {
+			out = append(out, &a.items[i])
+		}
+	}
+	return out
+}
+
+// relations adds the graph and its sections. It skips facts that break the graph's rules, and returns the reasons.
+func (a *assembly) relations(c *container) (refused []error, err error) {
+	g, refused := a.graph()
+	if g == nil {
+		return nil, errors.Join(refused...)
+	}
+	c.add(sectionGraph, g.AppendTo(nil))
+	inputs, held := encodeContributions(g, a)
+	c.add(sectionInputs, inputs)
+	c.add(sectionHoldings, held)
+	c.add(sectionAliases, encodeAliases(g, a))
+	loose, names := encodeUnresolved(a)
+	c.add(sectionUnresolved, loose)
+	c.add(sectionUnresolvedNames, names)
+	c.add(sectionFacts, encodeFacts(a.facts))
+	return refused, nil
+}
+
+// graph builds the graph, and returns the facts that break its rules. It is nil if the format has no room for it.
+func (a *assembly) graph() (*graph.Graph, []error) {
+	parts := graph.Parts{Nodes: make([]graph.Node, len(a.items)), Edges: a.edges}
+	for i := range a.items {
+		parts.Nodes[i] = a.items[i].Node
+	}
+	for _, f := range a.facts {
+		parts.Provenances = append(parts.Provenances, f.provenances...)
+		parts.Conflicts = append(parts.Conflicts, f.conflicts...)
+	}
+	return graph.Build(parts)
 }

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"reconcile.dev/reconcile/vectors/embed"
@@ -58,44 +56,13 @@ type Scratch interface {
 	io.WriterAt
 }
 
-func (o Options) withDefaults() Options {
-	o.Dims = cmp.Or(o.Dims, knn.DefaultDims)
-	o.M, o.EfConstruction = cmp.Or(o.M, knn.DefaultM), cmp.Or(o.EfConstruction, knn.DefaultEfConstruction)
-	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
-	}
-	if o.Progress == nil {
-		o.Progress = func(string, int, int) {}
-	}
-	if o.Warn == nil {
-		o.Warn = func(error) {}
-	}
-	if o.Forget == nil {
-		o.Forget = func() {}
-	}
-	return o
-}
-
 // linking returns the options for linking vectors.
 func (o *Options) linking() knn.Options {
 	return knn.Options{Dims: o.Dims, M: o.M, EfConstruction: o.EfConstruction, Threads: o.Threads}
 }
 
-// ef returns the number of candidates of a search among some vectors.
-func (o *Options) ef(x *knn.Index, thorough bool) int {
-	normal, most := x.Efforts()
-	normal, most = cmp.Or(o.EfSearch, normal), cmp.Or(o.EfThorough, most)
-	if thorough {
-		return max(normal, most)
-	}
-	return normal
-}
-
 // Snapshot is an index that was built, to be written. Some of it may be in a Scratch.
 type Snapshot struct{ parts *container }
-
-// Write hands out the bytes, piece by piece; a piece is valid during the call. The error is that of to, or of the Scratch.
-func (s *Snapshot) Write(to func([]byte) error) error { return s.parts.write(to) }
 
 // Build makes the snapshot of some inputs. Equal inputs give equal bytes, in any order and with any number of threads,
 // if the embedder gives equal vectors. If the embedder is not available, the snapshot has no vectors, and Build warns.
@@ -137,35 +104,6 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 	return &Snapshot{c}, nil
 }
 
-// nodes are the items that a graph can have, in its order: item i is node i.
-func (a *assembly) nodes() []*graph.Item {
-	out := make([]*graph.Item, 0, len(a.items))
-	for i := range a.items {
-		if graph.CheckNode(&a.items[i].Node) == nil {
-			out = append(out, &a.items[i])
-		}
-	}
-	return out
-}
-
-// relations adds the graph and its sections. It skips facts that break the graph's rules, and returns the reasons.
-func (a *assembly) relations(c *container) (refused []error, err error) {
-	g, refused := a.graph()
-	if g == nil {
-		return nil, errors.Join(refused...)
-	}
-	c.add(sectionGraph, g.AppendTo(nil))
-	inputs, held := encodeContributions(g, a)
-	c.add(sectionInputs, inputs)
-	c.add(sectionHoldings, held)
-	c.add(sectionAliases, encodeAliases(g, a))
-	loose, names := encodeUnresolved(a)
-	c.add(sectionUnresolved, loose)
-	c.add(sectionUnresolvedNames, names)
-	c.add(sectionFacts, encodeFacts(a.facts))
-	return refused, nil
-}
-
 // addWords adds the words of items.
 func addWords(items []*graph.Item, c *container) error {
 	words, err := lexical.Build(documents(items))
@@ -181,19 +119,6 @@ func addWords(items []*graph.Item, c *container) error {
 	return nil
 }
 
-// graph builds the graph, and returns the facts that break its rules. It is nil if the format has no room for it.
-func (a *assembly) graph() (*graph.Graph, []error) {
-	parts := graph.Parts{Nodes: make([]graph.Node, len(a.items)), Edges: a.edges}
-	for i := range a.items {
-		parts.Nodes[i] = a.items[i].Node
-	}
-	for _, f := range a.facts {
-		parts.Provenances = append(parts.Provenances, f.provenances...)
-		parts.Conflicts = append(parts.Conflicts, f.conflicts...)
-	}
-	return graph.Build(parts)
-}
-
 type building struct {
 	Options
 	ctx context.Context
@@ -206,17 +131,6 @@ func documents(items []*graph.Item) []lexical.Document {
 		docs[i] = lexical.Document{Title: it.Name + " " + it.Title, Body: it.Body, Names: namesOf(&it.Node)}
 	}
 	return docs
-}
-
-// namesOf returns the name of a node, and for a method the name without its type: Entry of Tree.Entry.
-func namesOf(n *graph.Node) []string {
-	if n.Name == "" {
-		return nil
-	}
-	if at := strings.LastIndexAny(n.Name, ".:"); n.Type.IsSymbol() && at >= 0 && at+1 < len(n.Name) {
-		return []string{n.Name, n.Name[at+1:]}
-	}
-	return []string{n.Name}
 }
 
 // topics returns the terms of each domain, of the items that words were built from.
@@ -350,4 +264,104 @@ func (b *building) inBatches(step string, n int, do func(ctx context.Context, th
 	close(batches)
 	workers.Wait()
 	return context.Cause(ctx)
+}
+
+// embedBatch makes the vectors of items: of a long one the mean of those of its pieces.
+func (b *building) embedBatch(ctx context.Context, e embed.Embedder, items []*graph.Item) ([][]float32, error) {
+	m := &embedding{building: b, Embedder: e, vectors: make([][]float32, len(items)), several: make([]bool, len(items))}
+	for i, it := range items {
+		for _, text := range pieces(it) {
+			if m.texts, m.of = append(m.texts, text), append(m.of, i); len(m.texts) < batch {
+				continue
+			}
+			if err := m.flush(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := m.flush(ctx); err != nil {
+		return nil, err
+	}
+	for i, v := range m.vectors {
+		if m.several[i] {
+			scaleMean(v)
+		}
+	}
+	return m.vectors, nil
+}
+
+func (b *building) rows(n int) *rows {
+	r := &rows{dims: b.Dims, scratch: b.Scratch}
+	if r.scratch == nil {
+		r.memory = make([][]float32, n)
+	}
+	r.end.Store(r.at(n))
+	r.rooms.New = func() any {
+		room := make([]byte, 4*r.dims)
+		return &room
+	}
+	return r
+}
+
+// Open opens the built snapshot as an index of its bytes, in memory and without a file. The options must be those of
+// the build.
+func (s *Snapshot) Open(o Options) (*Index, error) {
+	n := 0
+	if err := s.Write(func(b []byte) error { n += len(b); return nil }); err != nil {
+		return nil, err
+	}
+	data, at := alignedRoom(n), 0
+	if err := s.Write(func(b []byte) error { at += copy(data[at:], b); return nil }); err != nil {
+		return nil, err
+	}
+	o.Sound = true
+	return Open(data, nil, o)
+}
+
+// embedAll puts the vectors of texts into rows. It returns the name of the model, and what the built-in one has learned,
+// if it is that.
+func (b *building) embedAll(t *texts, made *rows) (model string, trained []byte, err error) {
+	if b.Embedder != nil {
+		return b.Embedder.Model(), nil, b.embed(b.Embedder, t.items, made.put)
+	}
+	features := make([][]chunk, (len(t.items)+batch-1)/batch)
+	e, err := b.learn(t, made, features)
+	if err != nil {
+		return "", nil, err
+	}
+	err = b.inBatches("embed", len(t.items), func(_ context.Context, _, from, to int) error {
+		r := &featureReader{Builtin: e, rows: made, chunks: features[from/batch]}
+		vectors, err := r.vectors(t.items[from:to])
+		if err != nil {
+			return err
+		}
+		return made.put(from, vectors)
+	})
+	return e.Model(), e.AppendTo(nil), err
+}
+
+// learn trains the built-in embedder on texts, and stores the features of each batch.
+func (b *building) learn(t *texts, made *rows, features [][]chunk) (*embed.Builtin, error) {
+	learners, rooms := make([]*embed.Learner, b.Threads), make([][]byte, b.Threads)
+	for i := range learners {
+		learners[i] = embed.NewLearner()
+	}
+	err := b.inBatches("learn words", len(t.items), func(ctx context.Context, thread, from, to int) (err error) {
+		w := &featureWriter{rows: made, data: rooms[thread][:0]}
+		for i := from; i < to && err == nil; i++ {
+			for _, text := range pieces(t.items[i]) {
+				w.data = learners[thread].Add(w.data, text, t.times[i])
+				if err = errors.Join(w.flush(chunkSize), context.Cause(ctx)); err != nil {
+					break
+				}
+			}
+		}
+		err = errors.Join(err, w.flush(1))
+		rooms[thread], features[from/batch] = w.data, w.chunks
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return embed.Learned(b.Dims, learners...), nil
 }

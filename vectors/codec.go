@@ -3,6 +3,7 @@ package vectors
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 
 	"reconcile.dev/reconcile/vectors/graph"
@@ -179,4 +180,34 @@ func (r *reader) node() graph.Node {
 func (r *reader) edge() graph.Edge {
 	return graph.Edge{From: r.string(), To: r.string(), Type: graph.EdgeType(r.octet()),
 		Weight: math.Float32frombits(uint32(r.number())), Source: r.string()}
+}
+
+func damaged(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
+
+func encodeFacts(all []facts) []byte {
+	w := &writer{}
+	w.number(uint64(len(all)))
+	for i := range all {
+		w.number(uint64(all[i].input))
+		w.facts(&all[i])
+	}
+	return w.to
+}
+
+func decodeFacts(data []byte, inputs int) ([]facts, error) {
+	r := &reader{from: data}
+	var out []facts
+	for range r.count(3) {
+		input := r.small()
+		f := r.facts()
+		f.input = input
+		if input >= inputs {
+			r.fail()
+		}
+		out = append(out, f)
+	}
+	if r.bad || len(r.from) > 0 {
+		return nil, ErrDamaged
+	}
+	return out, nil
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/vectors/graph"
-	"reconcile.dev/reconcile/vectors/knn"
 )
 
 // delta is the difference from the snapshot, by input.
@@ -27,14 +26,6 @@ func (d *delta) clone() *delta {
 		return &delta{inputs: map[string]*changed{}}
 	}
 	return &delta{maps.Clone(d.inputs), d.near}
-}
-
-// vectors returns the index of the delta's vectors; nil if it has none.
-func (d *delta) vectors() *knn.Index {
-	if d == nil || d.near == nil {
-		return nil
-	}
-	return d.near.Index
 }
 
 // encode is the section of a delta.
@@ -98,4 +89,47 @@ func (x *Index) Delta() [][]byte {
 		c.add(sectionVectors, x.delta.near.bytes)
 	}
 	return c.parts()
+}
+
+// digests are those of the texts of a delta that has vectors, by id: of several the one of the input whose name comes
+// first.
+func (d *delta) digests() map[string]uint64 {
+	out := map[string]uint64{}
+	if d.vectors() == nil {
+		return out
+	}
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.inputs))) {
+		items := d.inputs[name].Items
+		for i := range items {
+			out[items[i].ID] = items[i].Digest
+		}
+	}
+	return out
+}
+
+// hasSame reports whether the snapshot has an item with the same text.
+func (s *Stored) hasSame(it *graph.Item) bool {
+	r, ok := s.baseGraph.Find(it.ID)
+	if !ok {
+		return false
+	}
+	name, digest := s.baseGraph.NameAndDigest(r)
+	return digest == it.Digest && name == it.Name && s.baseGraph.Type(r) == it.Type
+}
+
+// trim drops facts that a graph cannot hold, and texts that the snapshot has.
+func (s *Stored) trim(p graph.Part) graph.Part {
+	p.Items = slices.DeleteFunc(slices.Clone(p.Items), func(it graph.Item) bool {
+		err := graph.CheckNode(&it.Node)
+		if err != nil {
+			s.Warn(err)
+		}
+		return err != nil
+	})
+	for i := range p.Items {
+		if it := &p.Items[i]; s.hasSame(it) {
+			it.Title, it.Body = "", ""
+		}
+	}
+	return p
 }

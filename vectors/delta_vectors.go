@@ -3,10 +3,8 @@ package vectors
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"reconcile.dev/reconcile/vectors/embed"
@@ -46,20 +44,6 @@ func (d *delta) copyNear(o knn.Options) (*knn.Index, error) {
 	return knn.Open(d.near.bytes)
 }
 
-// slotsExcept are the slots of the snapshot's vectors without those of some nodes; nil: all.
-func (x *Index) slotsExcept(passed map[graph.Ref]bool) *knn.Bitmap {
-	if x.near == nil || len(passed) == 0 {
-		return nil
-	}
-	live := knn.NewBitmap(x.near.Slots())
-	for r := range passed {
-		if slot, ok := x.near.Slot(graph.HashID(x.baseGraph.ID(r))); ok {
-			live.Remove(slot)
-		}
-	}
-	return live
-}
-
 // embedChanges keeps the vectors of the previous delta whose texts are still in fresh, and makes the others.
 func (s *Stored) embedChanges(ctx context.Context, fresh []*graph.Item, was *delta) error {
 	s.delta.near = nil
@@ -94,22 +78,6 @@ func (s *Stored) embedChanges(ctx context.Context, fresh []*graph.Item, was *del
 	return nil
 }
 
-// digests are those of the texts of a delta that has vectors, by id: of several the one of the input whose name comes
-// first.
-func (d *delta) digests() map[string]uint64 {
-	out := map[string]uint64{}
-	if d.vectors() == nil {
-		return out
-	}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(d.inputs))) {
-		items := d.inputs[name].Items
-		for i := range items {
-			out[items[i].ID] = items[i].Digest
-		}
-	}
-	return out
-}
-
 // hasVector reports whether the delta has the vector of a text.
 func (d *delta) hasVector(id string) bool {
 	near := d.vectors()
@@ -118,17 +86,6 @@ func (d *delta) hasVector(id string) bool {
 	}
 	_, ok := near.Slot(graph.HashID(id))
 	return ok
-}
-
-// idsExcept are the ids of an index but for those that stay.
-func idsExcept(x *knn.Index, stays map[uint64]bool) []uint64 {
-	var out []uint64
-	for slot := range uint32(x.Slots()) {
-		if id, ok := x.ID(slot); ok && !stays[id] {
-			out = append(out, id)
-		}
-	}
-	return out
 }
 
 // vectorsOf embeds texts. If the embedder is not available, it returns none and warns.
@@ -151,26 +108,52 @@ func (s *Stored) vectorsOf(ctx context.Context, items []*graph.Item) ([]knn.Item
 	return slices.CompactFunc(made, func(a, b knn.Item) bool { return a.ID == b.ID }), err
 }
 
-// LacksVectors reports whether the index lacks vectors of some texts, because the embedder was not available when they
-// were indexed.
-func (x *Index) LacksVectors() bool { return x.near == nil && !x.WordsOnly || x.lacks }
-
 // lacking reports whether the delta has no vector of a fresh text.
 func (x *Index) lacking(fresh []*graph.Item) bool {
 	return x.near != nil && slices.ContainsFunc(fresh, func(it *graph.Item) bool { return hasText(it) && !x.delta.hasVector(it.ID) })
 }
 
-// place is where the node of a vector of the snapshot is.
-func (x *Index) place(slot uint32) graph.Ref {
-	return graph.Ref(binary.LittleEndian.Uint32(x.slotted[4*slot:]))
+// vectors returns the index of the delta's vectors; nil if it has none.
+func (d *delta) vectors() *knn.Index {
+	if d == nil || d.near == nil {
+		return nil
+	}
+	return d.near.Index
 }
 
-// placesSound compares the places of all nodes of vectors with their ids.
-func (x *Index) placesSound() bool {
-	for slot := range uint32(x.near.Slots()) {
-		if id, ok := x.near.ID(slot); !ok || graph.HashID(x.baseGraph.ID(x.place(slot))) != id {
-			return false
-		}
+// embedding makes the vectors of some items.
+type embedding struct {
+	building *building
+	embed.Embedder
+	vectors [][]float32 // of the items; of an item of several pieces the sum of theirs
+	several []bool
+	texts   []string // that wait, and the items that they are of
+	of      []int
+}
+
+// flush embeds the pending texts.
+func (m *embedding) flush(ctx context.Context) error {
+	if len(m.texts) == 0 {
+		return nil
 	}
-	return true
+	made, err := m.Embed(ctx, m.texts)
+	if err == nil {
+		err = checkVectors(made, len(m.texts), m.building.Dims)
+	}
+	if err != nil {
+		return err
+	}
+	for n, v := range made {
+		i := m.of[n]
+		if m.vectors[i] == nil {
+			m.vectors[i] = v
+			continue
+		}
+		if !m.several[i] { // a vector may be the embedder's own
+			m.vectors[i], m.several[i] = slices.Clone(m.vectors[i]), true
+		}
+		addTo(m.vectors[i], v)
+	}
+	m.texts, m.of = m.texts[:0], m.of[:0]
+	return nil
 }

@@ -1,7 +1,9 @@
 package vectors
 
 import (
-	"errors"
+	"cmp"
+	"encoding/binary"
+	"runtime"
 
 	"reconcile.dev/reconcile/vectors/filter"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -22,67 +24,6 @@ type Index struct {
 	lacks bool        // it has texts that should have vectors
 }
 
-// Open opens a stored snapshot and its changes as an index, by [Load] and [Stored.Ready].
-func Open(snapshot, changes []byte, o Options) (*Index, error) {
-	s, err := Load(snapshot, changes, o)
-	if err != nil {
-		return nil, err
-	}
-	return s.Ready()
-}
-
-// Ready merges the delta, if there is one, into the stored snapshot, and returns the index, which is ready for
-// searches. The error is ErrDamaged.
-func (s *Stored) Ready() (*Index, error) {
-	if s.delta != nil {
-		m, err := s.merge(func(error) {}) // who made the delta was warned
-		if err != nil {
-			return nil, damaged(err)
-		}
-		return m.index()
-	}
-	words, err := lexical.NewSet(lexical.Segment{Index: s.baseWords})
-	if err != nil {
-		return nil, damaged(err)
-	}
-	return &Index{Stored: s, graph: s.baseGraph, known: s.topics, words: words}, nil
-}
-
-// index joins the snapshot and the delta for searching.
-func (m *merging) index() (x *Index, err error) {
-	x = &Index{Stored: m.stored}
-	if x.graph, err = m.graph(); err != nil {
-		return nil, err
-	}
-	for _, it := range m.fresh {
-		r, ok := x.graph.Find(it.ID)
-		if !ok {
-			return nil, ErrDamaged // Update refuses what a graph cannot have
-		}
-		x.docs = append(x.docs, r)
-	}
-	passed := m.replacedTexts()
-	base := lexical.Segment{Index: x.baseWords}
-	for r := range passed {
-		base.Deleted.Add(int(r))
-	}
-	words, err := lexical.Build(documents(m.fresh))
-	if err != nil {
-		return nil, err
-	}
-	if x.words, err = lexical.NewSet(base, lexical.Segment{Index: words}); err != nil {
-		return nil, damaged(err)
-	}
-	known, err := topics(words, m.fresh)
-	if err != nil {
-		return nil, damaged(err)
-	}
-	x.known = x.topics.With(known)
-	x.live = x.slotsExcept(passed)
-	x.lacks = x.lacking(m.fresh)
-	return x, nil
-}
-
 // Changed returns how many texts of the index, or nodes of its graph, have changed since the snapshot, whichever are
 // more. If there are many, build a new snapshot.
 func (x *Index) Changed() int { return max(len(x.docs), x.graph.Changed()) }
@@ -90,22 +31,46 @@ func (x *Index) Changed() int { return max(len(x.docs), x.graph.Changed()) }
 // Graph returns the graph of the index, which has all nodes of the snapshot and of the delta.
 func (x *Index) Graph() *graph.Graph { return x.graph }
 
-// Verify checks the base snapshot, its graph, its word index and its vectors for damage, including sections that are
-// otherwise checked on their first use.
-func (x *Index) Verify() error {
-	if err := x.base.verify(x.data); err != nil {
-		return err
+func (o Options) withDefaults() Options {
+	o.Dims = cmp.Or(o.Dims, knn.DefaultDims)
+	o.M, o.EfConstruction = cmp.Or(o.M, knn.DefaultM), cmp.Or(o.EfConstruction, knn.DefaultEfConstruction)
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
 	}
-	if err := errors.Join(x.baseGraph.Verify(), x.baseWords.Verify()); err != nil {
-		return damaged(err)
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
 	}
-	if x.near != nil {
-		if err := x.near.Verify(); err != nil {
-			return damaged(err)
-		}
-		if !x.placesSound() {
-			return ErrDamaged
-		}
+	if o.Warn == nil {
+		o.Warn = func(error) {}
 	}
-	return nil
+	if o.Forget == nil {
+		o.Forget = func() {}
+	}
+	return o
+}
+
+// LacksVectors reports whether the index lacks vectors of some texts, because the embedder was not available when they
+// were indexed.
+func (x *Index) LacksVectors() bool { return x.near == nil && !x.WordsOnly || x.lacks }
+
+// place is where the node of a vector of the snapshot is.
+func (x *Index) place(slot uint32) graph.Ref {
+	return graph.Ref(binary.LittleEndian.Uint32(x.slotted[4*slot:]))
+}
+
+// doc returns the node of a text.
+func (x *Index) doc(n int) graph.Ref {
+	if base := x.baseGraph.Nodes(); n >= base {
+		return x.docs[n-base]
+	}
+	return graph.Ref(n)
+}
+
+// Efforts returns how many candidates the index keeps in a normal and in a thorough vector search; 0 if it has no
+// vectors.
+func (x *Index) Efforts() (normal, thorough int) {
+	if x.near == nil {
+		return 0, 0
+	}
+	return x.ef(x.near, false), x.ef(x.near, true)
 }

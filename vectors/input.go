@@ -2,12 +2,12 @@ package vectors
 
 import (
 	"encoding/binary"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -66,12 +66,35 @@ func byName(inputs []Input) []*Input {
 	return out
 }
 
-// hasText reports whether an item is found by meaning. Third-party packages are found by their names only; constants
-// and variables, which are many and say little, by their words.
-func hasText(it *graph.Item) bool {
-	switch it.Type {
-	case graph.Import, graph.Constant, graph.Variable:
-		return false
+// facts returns the facts of an input, with their source set.
+func (in *Input) facts() facts {
+	f := facts{provenances: slices.Clone(in.Provenances), conflicts: slices.Clone(in.Conflicts)}
+	for i := range f.provenances {
+		f.provenances[i].Source = in.source()
 	}
-	return it.Title != "" || it.Body != ""
+	for i := range f.conflicts {
+		f.conflicts[i].Source = in.source()
+	}
+	return f
+}
+
+// warnMissing warns of an edge that a user stated and that has a missing end. It ignores derived edges.
+func (in *Input) warnMissing(e *graph.Edge, from string, warn func(error)) {
+	if e.Source == "" {
+		return
+	}
+	missing := e.To
+	if from == "" {
+		missing = e.From
+	}
+	warn(fmt.Errorf("%s: edge %s from %q to %q: there is no node %q (yet)", in.source(), e.Type, e.From, e.To, missing))
+}
+
+// edge returns the edge between existing nodes. One from a node of another input has this input as its source.
+func (in *Input) edge(e graph.Edge, from, to string, own bool) graph.Edge {
+	e.From, e.To = from, to
+	if e.Source != "" || !own {
+		e.Source = in.source()
+	}
+	return e
 }

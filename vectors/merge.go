@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 // ErrRebuild reports that changes cannot be applied to an index input by input: it must be rebuilt. They concern a
@@ -314,16 +315,6 @@ func (m *merging) addFacts(c *graph.Change, f *facts, warn func(error)) {
 	}
 }
 
-// hasSame reports whether the snapshot has an item with the same text.
-func (s *Stored) hasSame(it *graph.Item) bool {
-	r, ok := s.baseGraph.Find(it.ID)
-	if !ok {
-		return false
-	}
-	name, digest := s.baseGraph.NameAndDigest(r)
-	return digest == it.Digest && name == it.Name && s.baseGraph.Type(r) == it.Type
-}
-
 // replacedTexts returns the texts of the snapshot that were removed or replaced.
 func (m *merging) replacedTexts() map[graph.Ref]bool {
 	out := map[graph.Ref]bool{}
@@ -339,4 +330,39 @@ func (m *merging) replacedTexts() map[graph.Ref]bool {
 		take(it.ID)
 	}
 	return out
+}
+
+// index joins the snapshot and the delta for searching.
+func (m *merging) index() (x *Index, err error) {
+	x = &Index{Stored: m.stored}
+	if x.graph, err = m.graph(); err != nil {
+		return nil, err
+	}
+	for _, it := range m.fresh {
+		r, ok := x.graph.Find(it.ID)
+		if !ok {
+			return nil, ErrDamaged // Update refuses what a graph cannot have
+		}
+		x.docs = append(x.docs, r)
+	}
+	passed := m.replacedTexts()
+	base := lexical.Segment{Index: x.baseWords}
+	for r := range passed {
+		base.Deleted.Add(int(r))
+	}
+	words, err := lexical.Build(documents(m.fresh))
+	if err != nil {
+		return nil, err
+	}
+	if x.words, err = lexical.NewSet(base, lexical.Segment{Index: words}); err != nil {
+		return nil, damaged(err)
+	}
+	known, err := topics(words, m.fresh)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	x.known = x.topics.With(known)
+	x.live = x.slotsExcept(passed)
+	x.lacks = x.lacking(m.fresh)
+	return x, nil
 }

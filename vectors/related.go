@@ -172,3 +172,35 @@ func (s *search) related(w weight, all []weight, came []float64) Found {
 	}
 	return f
 }
+
+// byGraph expands the best results along edges. They keep most of their own score there, so that a result by words and
+// vectors does not rank below the neighbours that are reached from it.
+func (s *search) byGraph() error {
+	ranked := s.ranked()
+	var from []graph.Seed
+	for _, r := range ranked[:min(len(ranked), seeds)] {
+		if s.places[r].fuse() == 0 {
+			continue // it has nothing but the name
+		}
+		from = append(from, graph.Seed{Node: r, Score: s.places[r].fuse() / (2.0 / (smooth + 1))})
+	}
+	found, err := s.graph.Expand(from, graph.Expansion{
+		Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Max: candidates,
+	})
+	if err != nil {
+		return err
+	}
+	rank := 0
+	for _, f := range found {
+		if !s.accepts(f.Node) {
+			continue
+		}
+		rank++
+		p := s.place(f.Node)
+		p.ByGraph = Place{rank, f.FinalScore}
+		for _, step := range f.Steps {
+			p.Via = append(p.Via, s.graph.Edge(step))
+		}
+	}
+	return nil
+}

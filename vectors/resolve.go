@@ -60,3 +60,25 @@ func (x *Index) AtLine(place string) (graph.Ref, bool) {
 	}
 	return best, least > 0
 }
+
+// aliasOf returns the name of a symbol without its file; "" for other nodes.
+func aliasOf(n *graph.Node) string {
+	if n.Type.Domain() != graph.Code {
+		return ""
+	}
+	alias, _ := source.Alias(n.ID)
+	return alias
+}
+
+// encodeAliases writes the nodes of each alias.
+func encodeAliases(g *graph.Graph, a *assembly) []byte {
+	var pairs []hashedPair
+	for alias, ids := range a.alias {
+		for _, id := range ids {
+			if r, ok := g.Find(id); ok {
+				pairs = append(pairs, hashedPair{graph.HashID(alias), uint32(r)})
+			}
+		}
+	}
+	return encodeHashed(pairs)
+}

@@ -30,19 +30,6 @@ type chunk struct {
 // chunkSize is the minimum number of bytes that are stored at a time, unless there are fewer.
 const chunkSize = 1 << 20
 
-func (b *building) rows(n int) *rows {
-	r := &rows{dims: b.Dims, scratch: b.Scratch}
-	if r.scratch == nil {
-		r.memory = make([][]float32, n)
-	}
-	r.end.Store(r.at(n))
-	r.rooms.New = func() any {
-		room := make([]byte, 4*r.dims)
-		return &room
-	}
-	return r
-}
-
 // put stores vectors, the first of them as row from. It is safe for concurrent use.
 func (r *rows) put(from int, vectors [][]float32) error {
 	if r.scratch == nil {

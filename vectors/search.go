@@ -203,14 +203,6 @@ func (s *search) acceptsType(t graph.NodeType) bool {
 // all reports whether every node passes the filters.
 func (s *search) all() bool { return len(s.Domains)+len(s.Types)+len(s.Labels) == 0 }
 
-// doc returns the node of a text.
-func (x *Index) doc(n int) graph.Ref {
-	if base := x.baseGraph.Nodes(); n >= base {
-		return x.docs[n-base]
-	}
-	return graph.Ref(n)
-}
-
 func (s *search) byWords() error {
 	accept := func(doc int) bool { return s.accepts(s.doc(doc)) }
 	hits, err := s.words.Search(s.Text, max(candidates, s.Limit), accept)
@@ -344,38 +336,6 @@ func (s *search) place(r graph.Ref) *Found {
 	return f
 }
 
-// byGraph expands the best results along edges. They keep most of their own score there, so that a result by words and
-// vectors does not rank below the neighbours that are reached from it.
-func (s *search) byGraph() error {
-	ranked := s.ranked()
-	var from []graph.Seed
-	for _, r := range ranked[:min(len(ranked), seeds)] {
-		if s.places[r].fuse() == 0 {
-			continue // it has nothing but the name
-		}
-		from = append(from, graph.Seed{Node: r, Score: s.places[r].fuse() / (2.0 / (smooth + 1))})
-	}
-	found, err := s.graph.Expand(from, graph.Expansion{
-		Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Max: candidates,
-	})
-	if err != nil {
-		return err
-	}
-	rank := 0
-	for _, f := range found {
-		if !s.accepts(f.Node) {
-			continue
-		}
-		rank++
-		p := s.place(f.Node)
-		p.ByGraph = Place{rank, f.FinalScore}
-		for _, step := range f.Steps {
-			p.Via = append(p.Via, s.graph.Edge(step))
-		}
-	}
-	return nil
-}
-
 // fuse returns the sum of the reciprocal ranks.
 func (f *Found) fuse() float64 {
 	part := func(p Place, share float64) float64 {
@@ -416,4 +376,48 @@ func (s *search) best() []Found {
 		out = append(out, *f)
 	}
 	return out
+}
+
+// ef returns the number of candidates of a search among some vectors.
+func (o *Options) ef(x *knn.Index, thorough bool) int {
+	normal, most := x.Efforts()
+	normal, most = cmp.Or(o.EfSearch, normal), cmp.Or(o.EfThorough, most)
+	if thorough {
+		return max(normal, most)
+	}
+	return normal
+}
+
+// slotsExcept are the slots of the snapshot's vectors without those of some nodes; nil: all.
+func (x *Index) slotsExcept(passed map[graph.Ref]bool) *knn.Bitmap {
+	if x.near == nil || len(passed) == 0 {
+		return nil
+	}
+	live := knn.NewBitmap(x.near.Slots())
+	for r := range passed {
+		if slot, ok := x.near.Slot(graph.HashID(x.baseGraph.ID(r))); ok {
+			live.Remove(slot)
+		}
+	}
+	return live
+}
+
+// byName finds the nodes with the query as their name.
+func (s *search) byName() error {
+	name := s.name()
+	docs, err := s.words.Named(name)
+	if err != nil {
+		return damaged(err)
+	}
+	for _, doc := range docs {
+		r := s.doc(doc)
+		if !s.accepts(r) {
+			continue
+		}
+		n := s.graph.Node(r)
+		if is := named(&n, name); is > 0 {
+			s.place(r).Named = is
+		}
+	}
+	return nil
 }

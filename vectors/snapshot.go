@@ -306,21 +306,6 @@ func sumOf(data []byte) uint64 {
 	return xxhash.Sum64(sums)
 }
 
-// Open opens the built snapshot as an index of its bytes, in memory and without a file. The options must be those of
-// the build.
-func (s *Snapshot) Open(o Options) (*Index, error) {
-	n := 0
-	if err := s.Write(func(b []byte) error { n += len(b); return nil }); err != nil {
-		return nil, err
-	}
-	data, at := alignedRoom(n), 0
-	if err := s.Write(func(b []byte) error { at += copy(data[at:], b); return nil }); err != nil {
-		return nil, err
-	}
-	o.Sound = true
-	return Open(data, nil, o)
-}
-
 // alignedRoom allocates room for a snapshot, aligned as in a mapped file.
 func alignedRoom(n int) []byte {
 	const line = 64
@@ -328,3 +313,6 @@ func alignedRoom(n int) []byte {
 	skip := -int(uintptr(unsafe.Pointer(&room[0]))) & (line - 1)
 	return room[skip : skip+n : skip+n]
 }
+
+// Write hands out the bytes, piece by piece; a piece is valid during the call. The error is that of to, or of the Scratch.
+func (s *Snapshot) Write(to func([]byte) error) error { return s.parts.write(to) }

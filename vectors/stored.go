@@ -76,8 +76,6 @@ func (s *Stored) openBase() (err error) {
 	return s.openVectors()
 }
 
-func damaged(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
-
 // ErrOtherModel reports that the vectors are of another embedder than the requested one: vectors of two are never
 // compared.
 var ErrOtherModel = errors.New("the index was made with another embedder")
@@ -219,19 +217,28 @@ func (s *Stored) Update(ctx context.Context, inputs []Input, gone []string) (*In
 	return m.index()
 }
 
-// trim drops facts that a graph cannot hold, and texts that the snapshot has.
-func (s *Stored) trim(p graph.Part) graph.Part {
-	p.Items = slices.DeleteFunc(slices.Clone(p.Items), func(it graph.Item) bool {
-		err := graph.CheckNode(&it.Node)
-		if err != nil {
-			s.Warn(err)
-		}
-		return err != nil
-	})
-	for i := range p.Items {
-		if it := &p.Items[i]; s.hasSame(it) {
-			it.Title, it.Body = "", ""
-		}
+// Open opens a stored snapshot and its changes as an index, by [Load] and [Stored.Ready].
+func Open(snapshot, changes []byte, o Options) (*Index, error) {
+	s, err := Load(snapshot, changes, o)
+	if err != nil {
+		return nil, err
 	}
-	return p
+	return s.Ready()
+}
+
+// Ready merges the delta, if there is one, into the stored snapshot, and returns the index, which is ready for
+// searches. The error is ErrDamaged.
+func (s *Stored) Ready() (*Index, error) {
+	if s.delta != nil {
+		m, err := s.merge(func(error) {}) // who made the delta was warned
+		if err != nil {
+			return nil, damaged(err)
+		}
+		return m.index()
+	}
+	words, err := lexical.NewSet(lexical.Segment{Index: s.baseWords})
+	if err != nil {
+		return nil, damaged(err)
+	}
+	return &Index{Stored: s, graph: s.baseGraph, known: s.topics, words: words}, nil
 }

@@ -1,11 +1,9 @@
 package vectors
 
 import (
-	"context"
-	"errors"
+	"fmt"
 
 	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/graph"
 )
@@ -47,54 +45,6 @@ func hashText(it *graph.Item) uint64 {
 	_, _ = h.WriteString("\n")
 	_, _ = h.WriteString(it.Body)
 	return h.Sum64()
-}
-
-// embedAll puts the vectors of texts into rows. It returns the name of the model, and what the built-in one has learned,
-// if it is that.
-func (b *building) embedAll(t *texts, made *rows) (model string, trained []byte, err error) {
-	if b.Embedder != nil {
-		return b.Embedder.Model(), nil, b.embed(b.Embedder, t.items, made.put)
-	}
-	features := make([][]chunk, (len(t.items)+batch-1)/batch)
-	e, err := b.learn(t, made, features)
-	if err != nil {
-		return "", nil, err
-	}
-	err = b.inBatches("embed", len(t.items), func(_ context.Context, _, from, to int) error {
-		r := &featureReader{Builtin: e, rows: made, chunks: features[from/batch]}
-		vectors, err := r.vectors(t.items[from:to])
-		if err != nil {
-			return err
-		}
-		return made.put(from, vectors)
-	})
-	return e.Model(), e.AppendTo(nil), err
-}
-
-// learn trains the built-in embedder on texts, and stores the features of each batch.
-func (b *building) learn(t *texts, made *rows, features [][]chunk) (*embed.Builtin, error) {
-	learners, rooms := make([]*embed.Learner, b.Threads), make([][]byte, b.Threads)
-	for i := range learners {
-		learners[i] = embed.NewLearner()
-	}
-	err := b.inBatches("learn words", len(t.items), func(ctx context.Context, thread, from, to int) (err error) {
-		w := &featureWriter{rows: made, data: rooms[thread][:0]}
-		for i := from; i < to && err == nil; i++ {
-			for _, text := range pieces(t.items[i]) {
-				w.data = learners[thread].Add(w.data, text, t.times[i])
-				if err = errors.Join(w.flush(chunkSize), context.Cause(ctx)); err != nil {
-					break
-				}
-			}
-		}
-		err = errors.Join(err, w.flush(1))
-		rooms[thread], features[from/batch] = w.data, w.chunks
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return embed.Learned(b.Dims, learners...), nil
 }
 
 // featureWriter stores features.
@@ -160,4 +110,27 @@ func (r *featureReader) next(into []float32) (err error) {
 	}
 	r.data, err = r.EmbedFeatures(r.data, into)
 	return err
+}
+
+// hasText reports whether an item is found by meaning. Third-party packages are found by their names only; constants
+// and variables, which are many and say little, by their words.
+func hasText(it *graph.Item) bool {
+	switch it.Type {
+	case graph.Import, graph.Constant, graph.Variable:
+		return false
+	}
+	return it.Title != "" || it.Body != ""
+}
+
+func checkVectors(vs [][]float32, n, dims int) error {
+	if len(vs) != n {
+		return fmt.Errorf("the embedder made %d vectors of %d texts", len(vs), n)
+	}
+	for _, v := range vs {
+		if len(v) != dims {
+			return fmt.Errorf("the embedder makes vectors of %d numbers, and index.dimensions is %d; set it to what the model gives",
+				len(v), dims)
+		}
+	}
+	return nil
 }

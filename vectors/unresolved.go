@@ -43,19 +43,6 @@ func (t hashTable) of(name string) []uint32 {
 	return out
 }
 
-// encodeAliases writes the nodes of each alias.
-func encodeAliases(g *graph.Graph, a *assembly) []byte {
-	var pairs []hashedPair
-	for alias, ids := range a.alias {
-		for _, id := range ids {
-			if r, ok := g.Find(id); ok {
-				pairs = append(pairs, hashedPair{graph.HashID(alias), uint32(r)})
-			}
-		}
-	}
-	return encodeHashed(pairs)
-}
-
 // encodeUnresolved encodes the unresolved edges, and for each name the places of those that contain it.
 func encodeUnresolved(a *assembly) (edges, names []byte) {
 	w := &writer{}
@@ -85,32 +72,4 @@ func (s *Stored) unresolvedAt(at uint32) (unresolvedEdge, error) {
 		return unresolvedEdge{}, ErrDamaged
 	}
 	return e, nil
-}
-
-func encodeFacts(all []facts) []byte {
-	w := &writer{}
-	w.number(uint64(len(all)))
-	for i := range all {
-		w.number(uint64(all[i].input))
-		w.facts(&all[i])
-	}
-	return w.to
-}
-
-func decodeFacts(data []byte, inputs int) ([]facts, error) {
-	r := &reader{from: data}
-	var out []facts
-	for range r.count(3) {
-		input := r.small()
-		f := r.facts()
-		f.input = input
-		if input >= inputs {
-			r.fail()
-		}
-		out = append(out, f)
-	}
-	if r.bad || len(r.from) > 0 {
-		return nil, ErrDamaged
-	}
-	return out, nil
 }

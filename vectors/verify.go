@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 
+	"reconcile.dev/reconcile/vectors/graph"
 	"reconcile.dev/reconcile/vectors/knn"
 )
 
@@ -84,11 +85,43 @@ func shareFound(hits, exact [][]knn.Hit) float64 {
 	return float64(found) / float64(max(all, 1))
 }
 
-// Efforts returns how many candidates the index keeps in a normal and in a thorough vector search; 0 if it has no
-// vectors.
-func (x *Index) Efforts() (normal, thorough int) {
-	if x.near == nil {
-		return 0, 0
+// idsExcept are the ids of an index but for those that stay.
+func idsExcept(x *knn.Index, stays map[uint64]bool) []uint64 {
+	var out []uint64
+	for slot := range uint32(x.Slots()) {
+		if id, ok := x.ID(slot); ok && !stays[id] {
+			out = append(out, id)
+		}
 	}
-	return x.ef(x.near, false), x.ef(x.near, true)
+	return out
+}
+
+// placesSound compares the places of all nodes of vectors with their ids.
+func (x *Index) placesSound() bool {
+	for slot := range uint32(x.near.Slots()) {
+		if id, ok := x.near.ID(slot); !ok || graph.HashID(x.baseGraph.ID(x.place(slot))) != id {
+			return false
+		}
+	}
+	return true
+}
+
+// Verify checks the base snapshot, its graph, its word index and its vectors for damage, including sections that are
+// otherwise checked on their first use.
+func (x *Index) Verify() error {
+	if err := x.base.verify(x.data); err != nil {
+		return err
+	}
+	if err := errors.Join(x.baseGraph.Verify(), x.baseWords.Verify()); err != nil {
+		return damaged(err)
+	}
+	if x.near != nil {
+		if err := x.near.Verify(); err != nil {
+			return damaged(err)
+		}
+		if !x.placesSound() {
+			return ErrDamaged
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package clarify
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -57,36 +58,6 @@ func records(data []byte, issue int) []record {
 	return nil
 }
 
-// recordLike finds the record of the same id and request, else of the same question under that id; nil if it does not
-// exist.
-func recordLike(all []record, r *record) *record {
-	var like *record
-	for i := range all {
-		switch o := &all[i]; {
-		case o.ID != r.ID:
-		case o.Request == r.Request:
-			return o
-		case sameQuestion(&o.Clarification, &r.Clarification):
-			like = o
-		}
-	}
-	return like
-}
-
-// ownOf finds what this tree knows of the matter of a record; nil if it is not one of its requests.
-func ownOf(ours []schemas.Clarification, r *schemas.Clarification) *schemas.Clarification {
-	i := slices.IndexFunc(ours, func(c schemas.Clarification) bool {
-		if r.Request != "" {
-			return r.Request == c.Request
-		}
-		return sameQuestion(r, &c) || takenUp(r, &c)
-	})
-	if i < 0 {
-		return nil
-	}
-	return &ours[i]
-}
-
 // carry reports whether a record has something of another program, and cuts it down to that where next has the record.
 func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, error) {
 	rest := slices.Clone(r.Thread)
@@ -114,4 +85,11 @@ func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, err
 		c.Status, c.Round, c.StaleAfter, c.ResolvedAt = r.Status, r.Round, r.StaleAfter, r.ResolvedAt
 	}
 	return true, r.set(&c)
+}
+
+// saysAs reports whether two records are equal, ignoring blanks.
+func (r *record) saysAs(o *record) bool {
+	a, err := compact(r.raw)
+	b, err2 := compact(o.raw)
+	return err == nil && err2 == nil && bytes.Equal(a, b)
 }

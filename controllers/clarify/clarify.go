@@ -22,39 +22,14 @@
 package clarify
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
-
-// Input is one question with everything that its decision depends on.
-type Input struct {
-	Name   string // of the request
-	Spec   *schemas.ClarificationRequestSpec
-	Digest string // of the spec
-	// ID is the clarification's id, given by the caller; Old is the status so far, nil for a new question.
-	ID  string
-	Old *schemas.ClarificationRequestStatus
-	Now time.Time
-
-	Limits Limits
-	Target Target
-	// Runs are the hub's finished runs of the target for this request, sorted by Node, NodeKey and Seq, as in a tree.
-	Runs []*schemas.Run
-	// Running are such runs that are claimed or under way.
-	Running []*schemas.Run
-	// Replies are the replies to this request, by name; broken ones are left out.
-	Replies []Reply
-	// Ledger is what the ledger says now, nil if nothing: other programs may have written there.
-	Ledger *schemas.Clarification
-	// Task is the node that asks, nil where no node does.
-	Task *Task
-	// Left says to what other work the asking agent went on, as a clause for messages; "" if it did not.
-	Left string
-	// Order escalates the matter for a reason that lies outside of it, a deadlock or a question that turns round; nil:
-	// none.
-	Order *Order
-}
 
 // Limits bound a matter.
 type Limits struct {
@@ -127,4 +102,82 @@ type Ask struct {
 	Seq     int    // from 1
 	// After is the run whose failure it makes up for; nil for none. It is not set for a run that goes on.
 	After *schemas.Run
+}
+
+func roundsUsed(n int) string { return schemas.Count(n, "round") + " did not settle it" }
+
+// summary summarizes the outcome of a question in one or two sentences; prompts contain it instead of the thread.
+func summary(spec *schemas.ClarificationRequestSpec, thread []schemas.ThreadEntry, wasEscalated bool) string {
+	said := func(typ string) string {
+		return strings.TrimRight(cut(oneLine(lastBody(thread, typ)), saidChars), ".!")
+	}
+	topic := strings.TrimRight(cut(oneLine(spec.Topic), topicChars), ".!?")
+	answer, outcome := said(schemas.TurnAnswer), said(schemas.TurnResolution)
+	if answer == "" {
+		return fmt.Sprintf("On %q %s got no answer of %s. Decided: %s.", topic, spec.From, spec.To,
+			cmp.Or(outcome, "nothing"))
+	}
+	how := "Resolved"
+	if wasEscalated {
+		how = "Decided after an escalation"
+	}
+	first := fmt.Sprintf("On %q %s told %s: %s.", topic, spec.To, spec.From, answer)
+	if outcome == "" {
+		return first
+	}
+	return fmt.Sprintf("%s %s: %s.", first, how, outcome)
+}
+
+func sameTurnAndTime(a, b schemas.ClarificationTurn) bool {
+	return sameTurn(a, b) && a.Timestamp.Equal(b.Timestamp.Time)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// roundBefore is the highest round of a thread without its last entry.
+func roundBefore(thread []schemas.ThreadEntry) int {
+	round := 1
+	for _, e := range thread[:len(thread)-1] {
+		round = max(round, e.Round)
+	}
+	return round
+}
+
+func earlier(a, b schemas.Time) schemas.Time {
+	if b.Before(a.Time) {
+		return b
+	}
+	return a
+}
+
+func talkOf(c *schemas.Clarification) talk {
+	issue, _, _ := ParseID(c.ID)
+	return talk{issue, min(c.From, c.To), max(c.From, c.To)}
+}
+
+func after(a, b *schemas.Clarification) bool {
+	if n := a.Created.Compare(b.Created.Time); n != 0 {
+		return n > 0
+	}
+	_, x, _ := ParseID(a.ID)
+	_, y, _ := ParseID(b.ID)
+	return x > y
+}
+
+// lastBody returns the body of the last entry of a type, "" if the thread has none.
+func lastBody(thread []schemas.ThreadEntry, typ string) string {
+	if e := lastEntry(thread, typ); e != nil {
+		return e.Body
+	}
+	return ""
+}
+
+func begins(d *json.Decoder, with json.Delim) bool {
+	token, err := d.Token()
+	return err == nil && token == with
 }

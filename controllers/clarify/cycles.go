@@ -2,6 +2,7 @@ package clarify
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -227,4 +228,13 @@ func (g *cycleGraph) next(v uint32, at *int) (uint32, bool) {
 	}
 	*at++
 	return uint32(g.out[v][*at-1]), true
+}
+
+func ringMessage(ring []string) string {
+	const shown = 8
+	names := ring
+	if len(ring) > shown {
+		names = append(slices.Clone(ring[:shown]), fmt.Sprintf("%d more", len(ring)-shown))
+	}
+	return fmt.Sprintf("blocking questions wait for each other: %s, %s", strings.Join(names, ", "), ring[0])
 }

@@ -1,6 +1,7 @@
 package clarify
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -60,31 +61,6 @@ func (d *decider) begin() {
 	if c := d.input.Ledger; c != nil && c.Round <= 1 && !c.StaleAfter.IsZero() {
 		d.st.StaleAfter = c.StaleAfter
 	}
-}
-
-// adoptLedger copies the ledger's fields of a question without a status: another program wrote it, or the status was
-// lost.
-func (d *decider) adoptLedger(c *schemas.Clarification) {
-	if !c.Created.IsZero() {
-		d.st.Created = c.Created
-	}
-	if c.MaxRounds > 0 {
-		d.st.MaxRounds = min(c.MaxRounds, hardCap(d.input.Spec.Blocking))
-	}
-}
-
-// firstQuestion returns the request's question, with its time in the ledger.
-func (d *decider) firstQuestion() schemas.ThreadEntry {
-	e := schemas.ThreadEntry{Source: SourceRequest, ClarificationTurn: schemas.ClarificationTurn{Round: 1,
-		From: d.input.Spec.From, Type: schemas.TurnQuestion, Body: d.input.Spec.Question, Timestamp: d.st.Created}}
-	if c := d.input.Ledger; c != nil {
-		for _, t := range c.Thread {
-			if sameTurn(t, e.ClarificationTurn) && !t.Timestamp.IsZero() {
-				e.Timestamp = t.Timestamp
-			}
-		}
-	}
-	return e
 }
 
 // ask appends a question and begins its round.
@@ -192,14 +168,6 @@ func (d *decider) checkCircle(at schemas.Time) {
 	}
 }
 
-func turns(thread []schemas.ThreadEntry) []schemas.ClarificationTurn {
-	out := make([]schemas.ClarificationTurn, len(thread))
-	for i := range thread {
-		out[i] = thread[i].ClarificationTurn
-	}
-	return out
-}
-
 // applyExternal applies the inputs that have no time: the ledger's status, a continuing asker, a missing target, an
 // order.
 func (d *decider) applyExternal() {
@@ -217,7 +185,79 @@ func (d *decider) applyExternal() {
 	d.applyStatus()
 }
 
-// orderApplies reports whether an order still applies: an answered question is not part of a deadlock.
-func (d *decider) orderApplies(reason string) bool {
-	return d.waiting() || d.in(schemas.ClarificationAnswered) && reason != schemas.EscalatedDeadlock
+// Input is one question with everything that its decision depends on.
+type Input struct {
+	Name   string // of the request
+	Spec   *schemas.ClarificationRequestSpec
+	Digest string // of the spec
+	// ID is the clarification's id, given by the caller; Old is the status so far, nil for a new question.
+	ID  string
+	Old *schemas.ClarificationRequestStatus
+	Now time.Time
+
+	Limits Limits
+	Target Target
+	// Runs are the hub's finished runs of the target for this request, sorted by Node, NodeKey and Seq, as in a tree.
+	Runs []*schemas.Run
+	// Running are such runs that are claimed or under way.
+	Running []*schemas.Run
+	// Replies are the replies to this request, by name; broken ones are left out.
+	Replies []Reply
+	// Ledger is what the ledger says now, nil if nothing: other programs may have written there.
+	Ledger *schemas.Clarification
+	// Task is the node that asks, nil where no node does.
+	Task *Task
+	// Left says to what other work the asking agent went on, as a clause for messages; "" if it did not.
+	Left string
+	// Order escalates the matter for a reason that lies outside of it, a deadlock or a question that turns round; nil:
+	// none.
+	Order *Order
+}
+
+// message describes the state, with id and parties.
+func (d *decider) message() string {
+	spec := d.input.Spec
+	switch d.st.Phase {
+	case schemas.ClarificationPending:
+		return fmt.Sprintf("%s waits for %s: %s, round %d of %d", spec.From, spec.To, d.st.ID, d.st.Round, d.st.MaxRounds)
+	case schemas.ClarificationStale:
+		return fmt.Sprintf("%s has not answered %s in time; %s", spec.To, d.st.ID, d.retryMessage())
+	case schemas.ClarificationAnswered:
+		return fmt.Sprintf("%s has an answer in round %d: %s can go on, ask again or resolve it",
+			d.st.ID, d.st.Round, spec.From)
+	case schemas.ClarificationEscalated:
+		return fmt.Sprintf("%s waits for a human. %s", d.st.ID, action(d.st.ID))
+	case schemas.ClarificationAbandoned:
+		return fmt.Sprintf("%s was abandoned by %s", d.st.ID, spec.From)
+	}
+	return fmt.Sprintf("%s is %s", d.st.ID, d.st.Phase)
+}
+
+// close resolves a question as in the ledger.
+func (d *decider) close(c *schemas.Clarification, now schemas.Time, message string) {
+	at := c.ResolvedAt
+	if at.IsZero() {
+		at = now
+	}
+	wasEscalated := d.in(schemas.ClarificationEscalated)
+	d.move(c.Status, at, message)
+	d.st.Round, d.st.ResolvedAt = max(c.Round, d.st.Round), at
+	d.st.Summary = summary(d.input.Spec, d.st.Thread, wasEscalated)
+}
+
+// first is the earlier time; none at all is later than any.
+func first(a, b schemas.Time) schemas.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
+		return b
+	}
+	return a
+}
+
+func lastEntry(thread []schemas.ThreadEntry, typ string) *schemas.ThreadEntry {
+	for i := len(thread) - 1; i >= 0; i-- {
+		if thread[i].Type == typ {
+			return &thread[i]
+		}
+	}
+	return nil
 }

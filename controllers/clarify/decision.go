@@ -23,28 +23,7 @@ func (d *decider) decision() Decision {
 	return v
 }
 
-// message describes the state, with id and parties.
-func (d *decider) message() string {
-	spec := d.input.Spec
-	switch d.st.Phase {
-	case schemas.ClarificationPending:
-		return fmt.Sprintf("%s waits for %s: %s, round %d of %d", spec.From, spec.To, d.st.ID, d.st.Round, d.st.MaxRounds)
-	case schemas.ClarificationStale:
-		return fmt.Sprintf("%s has not answered %s in time; %s", spec.To, d.st.ID, d.retryMessage())
-	case schemas.ClarificationAnswered:
-		return fmt.Sprintf("%s has an answer in round %d: %s can go on, ask again or resolve it",
-			d.st.ID, d.st.Round, spec.From)
-	case schemas.ClarificationEscalated:
-		return fmt.Sprintf("%s waits for a human. %s", d.st.ID, action(d.st.ID))
-	case schemas.ClarificationAbandoned:
-		return fmt.Sprintf("%s was abandoned by %s", d.st.ID, spec.From)
-	}
-	return fmt.Sprintf("%s is %s", d.st.ID, d.st.Phase)
-}
-
-func (d *decider) retryMessage() string {
-	if d.input.Target.Human {
-		return "it is escalated if the time passes once more"
-	}
-	return "it is asked once more"
+// action returns the command for the human.
+func action(id string) string {
+	return fmt.Sprintf(`Decide, then run: reconcile clarify resolve %s "what was decided"`, id)
 }

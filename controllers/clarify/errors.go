@@ -2,7 +2,6 @@ package clarify
 
 import (
 	"fmt"
-	"strings"
 )
 
 // The kinds of errors that the protocol knows (agentx-spec 3.3 and 3.5).
@@ -28,11 +27,6 @@ func (e *Error) Error() string { return e.Kind + ": " + e.Message }
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Kind == e.Kind && (t.Message == "" || t.Message == e.Message)
-}
-
-func scopeError(from, to string, allowed []string) *Error {
-	return &Error{ScopeViolation, fmt.Sprintf("agent '%s' cannot clarify with '%s'; allowed: [%s]",
-		from, to, strings.Join(allowed, ", "))}
 }
 
 // NewNotFound returns the not-found error for the id, or name, of a clarification that is not in the ledger.

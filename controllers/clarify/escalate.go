@@ -46,8 +46,6 @@ func (d *decider) exhausted(e schemas.ThreadEntry) {
 	d.escalateBy(cause{schemas.EscalatedMaxRounds, e.Timestamp, roundsUsed(d.st.MaxRounds)}, e, question)
 }
 
-func roundsUsed(n int) string { return schemas.Count(n, "round") + " did not settle it" }
-
 // escalateBy escalates with an entry; an empty body is composed. question is one that could not be asked any more.
 func (d *decider) escalateBy(c cause, e schemas.ThreadEntry, question string) {
 	if !d.move(schemas.ClarificationEscalated, c.at, c.message) {
@@ -69,11 +67,6 @@ func (d *decider) compose(reason, question string) *schemas.Escalation {
 	}
 	return &schemas.Escalation{Reason: reason, Topic: d.input.Spec.Topic, Options: opts, Action: action(d.st.ID),
 		Positions: []schemas.Position{{Agent: d.input.Spec.From, Body: asks}, {Agent: d.input.Spec.To, Body: says}}}
-}
-
-// action returns the command for the human.
-func action(id string) string {
-	return fmt.Sprintf(`Decide, then run: reconcile clarify resolve %s "what was decided"`, id)
 }
 
 // Lengths that keep the text of an escalation below maxBody.
@@ -102,24 +95,50 @@ const (
 	topicChars = 200
 )
 
-// summary summarizes the outcome of a question in one or two sentences; prompts contain it instead of the thread.
-func summary(spec *schemas.ClarificationRequestSpec, thread []schemas.ThreadEntry, wasEscalated bool) string {
-	said := func(typ string) string {
-		return strings.TrimRight(cut(oneLine(lastBody(thread, typ)), saidChars), ".!")
+// orderApplies reports whether an order still applies: an answered question is not part of a deadlock.
+func (d *decider) orderApplies(reason string) bool {
+	return d.waiting() || d.in(schemas.ClarificationAnswered) && reason != schemas.EscalatedDeadlock
+}
+
+// reasonIn is the reason that the text of an escalation begins with, as headline writes it.
+func reasonIn(body string) string {
+	_, rest, ok := strings.Cut(body, "(")
+	reason, _, closed := strings.Cut(rest, ")")
+	if _, known := options[reason]; ok && closed && known && strings.HasPrefix(body, "Escalated (") {
+		return reason
 	}
-	topic := strings.TrimRight(cut(oneLine(spec.Topic), topicChars), ".!?")
-	answer, outcome := said(schemas.TurnAnswer), said(schemas.TurnResolution)
-	if answer == "" {
-		return fmt.Sprintf("On %q %s got no answer of %s. Decided: %s.", topic, spec.From, spec.To,
-			cmp.Or(outcome, "nothing"))
+	return schemas.EscalatedByReply
+}
+
+// Because explains in words why a question was escalated, and gives the reason in brackets to search for. If the
+// circumstances matter (which cycle, which failure), they are the second line of the escalation's body.
+func Because(reason, body string) string {
+	why := map[string]string{
+		schemas.EscalatedMaxRounds: "a question came after the last round",
+		schemas.EscalatedAgent:     "the agent that was asked failed twice",
+		schemas.EscalatedStale:     "no answer came in time, nor after the retry",
+		schemas.EscalatedStuck:     "it goes in circles",
+		schemas.EscalatedDeadlock:  "questions that block wait for each other",
+		schemas.EscalatedByReply:   "somebody asked for it",
+		schemas.EscalatedTarget:    "the agent that was asked is not there any more",
+	}[reason]
+	switch reason {
+	case schemas.EscalatedAgent, schemas.EscalatedStale, schemas.EscalatedStuck, schemas.EscalatedDeadlock,
+		schemas.EscalatedByReply:
+		why = cmp.Or(Circumstances(reason, body), why)
 	}
-	how := "Resolved"
-	if wasEscalated {
-		how = "Decided after an escalation"
+	if why == "" {
+		return reason
 	}
-	first := fmt.Sprintf("On %q %s told %s: %s.", topic, spec.To, spec.From, answer)
-	if outcome == "" {
-		return first
+	return why + " (" + reason + ")"
+}
+
+// Circumstances returns the line after "Escalated (reason)" in an escalation's body, the second, without its full stop;
+// "" if reconcile did not write the body for the reason.
+func Circumstances(reason, body string) string {
+	lines := strings.SplitN(body, "\n", 3)
+	if len(lines) < 3 || !strings.HasPrefix(lines[0], "Escalated ("+reason+"): ") {
+		return ""
 	}
-	return fmt.Sprintf("%s %s: %s.", first, how, outcome)
+	return strings.TrimSuffix(lines[1], ".")
 }

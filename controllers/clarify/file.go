@@ -2,15 +2,14 @@ package clarify
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	quick "github.com/segmentio/encoding/json"
-
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -86,13 +85,6 @@ func parseRecord(raw json.RawMessage, issue int) record {
 	return record{raw: raw, bad: true, Clarification: schemas.Clarification{ID: head.ID, Request: head.Request}}
 }
 
-// saysAs reports whether two records are equal, ignoring blanks.
-func (r *record) saysAs(o *record) bool {
-	a, err := compact(r.raw)
-	b, err2 := compact(o.raw)
-	return err == nil && err2 == nil && bytes.Equal(a, b)
-}
-
 // index makes the records found by their ids and names.
 func (f *file) index() {
 	f.byID, f.byName = make(map[string][]int, len(f.records)), make(map[string]int, len(f.records))
@@ -164,10 +156,6 @@ func (r *record) same(c *schemas.Clarification) bool {
 		r.ResolvedAt.Equal(c.ResolvedAt.Time) && slices.EqualFunc(r.Thread, c.Thread, sameTurnAndTime)
 }
 
-func sameTurnAndTime(a, b schemas.ClarificationTurn) bool {
-	return sameTurn(a, b) && a.Timestamp.Equal(b.Timestamp.Time)
-}
-
 // set makes the record say what c says. Unknown fields stay, those of a turn with the turn.
 func (r *record) set(c *schemas.Clarification) error {
 	if err := r.thaw(); err != nil {
@@ -191,27 +179,6 @@ func (r *record) set(c *schemas.Clarification) error {
 func (f *file) sort() {
 	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.gone })
 	slices.SortStableFunc(f.records, func(a, b record) int { return compareRecords(&a, &b) })
-}
-
-func compareRecords(a, b *record) int {
-	_, x, okA := ParseID(a.ID)
-	_, y, okB := ParseID(b.ID)
-	if okA != okB {
-		return cmp.Compare(btoi(!okA), btoi(!okB))
-	}
-	order := cmp.Or(cmp.Compare(x, y), strings.Compare(a.ID, b.ID), cmp.Compare(btoi(a.bad), btoi(b.bad)),
-		strings.Compare(a.Request, b.Request))
-	if order == 0 && a.bad {
-		return bytes.Compare(a.raw, b.raw)
-	}
-	return order
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // encode writes the file: fields in the order of the specification, then unknown ones by name, indented by two spaces,
@@ -285,3 +252,95 @@ func appendQuoted(b []byte, s string) []byte {
 	q, _ := schemas.Marshal(s) // text always marshals
 	return append(b, q...)
 }
+
+// put merges one record into the file, and reports whether that changed anything.
+func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
+	i, err := f.place(c)
+	if err != nil {
+		return false, err
+	}
+	if i < 0 {
+		i = len(f.records)
+		f.records = append(f.records, record{})
+		err = f.records[i].set(c)
+		f.note(i)
+		return true, err
+	}
+	r := &f.records[i]
+	if len(foreign(r.Thread, c.Thread)) > 0 || ahead(&r.Clarification, c.Status, c.Round) {
+		return false, ErrStale
+	}
+	if !r.same(c) {
+		changed, err = true, r.set(c)
+		f.note(i) // its id may be another one now
+	}
+	return f.dropCopies(i) || changed, err
+}
+
+// place finds the record of c: its index, or -1 where c is new.
+func (f *file) place(c *schemas.Clarification) (int, error) {
+	same := f.byID[c.ID]
+	for _, i := range same {
+		if f.records[i].ID == c.ID && f.records[i].Request == c.Request {
+			return i, nil
+		}
+	}
+	for _, alike := range []func(theirs, ours *schemas.Clarification) bool{sameQuestion, takenUp} {
+		for _, i := range same {
+			if r := &f.records[i]; r.ID == c.ID && r.Request == "" && !r.gone && alike(&r.Clarification, c) {
+				return i, nil
+			}
+		}
+	}
+	if slices.ContainsFunc(same, func(i int) bool { return f.records[i].ID == c.ID }) {
+		return 0, fmt.Errorf("the id is taken: %w", ErrStale)
+	}
+	i, known := f.byName[c.Request]
+	switch {
+	case !known || c.Request == "" || !sameQuestion(&f.records[i].Clarification, c): // a name that is used again
+		return -1, nil
+	case len(f.byID[f.records[i].ID]) < 2: // not an id that was given twice
+		return 0, fmt.Errorf("the request has the id %s there: %w", f.records[i].ID, ErrStale)
+	}
+	return i, nil
+}
+
+// sameTurn reports whether two turns are one. Their times may differ: a turn keeps the time at which it was first
+// written.
+func sameTurn(a, b schemas.ClarificationTurn) bool {
+	return a.Round == b.Round && a.Type == b.Type && a.From == b.From && a.Body == b.Body
+}
+
+// plain is the text of a bad record in canonical form.
+func (r *record) plain() (json.RawMessage, error) {
+	flat, err := compact(r.raw)
+	if err != nil {
+		return nil, err
+	}
+	return appendIndented(nil, flat, "    ")
+}
+
+func compact(raw json.RawMessage) ([]byte, error) {
+	var b bytes.Buffer
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	if err := json.Compact(&b, raw); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
+	}
+	return b.Bytes(), nil
+}
+
+// forgetLast drops the highest assigned number, once a record has it or a higher one.
+func (f *file) forgetLast() {
+	last := lastSeq(f.extra[schemas.LedgerLastID], f.issue)
+	for i := range f.records {
+		if LastSeq(f.issue, f.records[i].ID) >= last {
+			delete(f.extra, schemas.LedgerLastID)
+			return
+		}
+	}
+}
+
+// sound reports whether a value can be part of a ledger that must be readable.
+func sound(raw []byte) bool { return utf8.Valid(raw) && !bytes.Contains(raw, []byte("\n<<<<<<< ")) }

@@ -16,14 +16,6 @@ var ErrStale = errors.New("another program changed the ledger")
 // must move it aside first.
 var ErrNoLedger = errors.New("not a ledger of this issue")
 
-// Record makes the ledger's record of a clarification request from its name, spec and status.
-func Record(name string, spec *schemas.ClarificationRequestSpec,
-	st *schemas.ClarificationRequestStatus) schemas.Clarification {
-	return schemas.Clarification{ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking,
-		Status: st.Phase, Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, StaleAfter: st.StaleAfter,
-		ResolvedAt: st.ResolvedAt, Thread: turns(st.Thread), Request: name}
-}
-
 // Fold folds our clarification records of an issue into its old ledger, and returns the ledger's new content; nil old
 // is a ledger that does not exist. It is pure. Records, turns and fields of other programs are kept. A ledger that has
 // everything already comes back as it is, byte for byte.
@@ -67,73 +59,6 @@ func Fold(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 	return f.encode()
 }
 
-// put merges one record into the file, and reports whether that changed anything.
-func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
-	i, err := f.place(c)
-	if err != nil {
-		return false, err
-	}
-	if i < 0 {
-		i = len(f.records)
-		f.records = append(f.records, record{})
-		err = f.records[i].set(c)
-		f.note(i)
-		return true, err
-	}
-	r := &f.records[i]
-	if len(foreign(r.Thread, c.Thread)) > 0 || ahead(&r.Clarification, c.Status, c.Round) {
-		return false, ErrStale
-	}
-	if !r.same(c) {
-		changed, err = true, r.set(c)
-		f.note(i) // its id may be another one now
-	}
-	return f.dropCopies(i) || changed, err
-}
-
-// place finds the record of c: its index, or -1 where c is new.
-func (f *file) place(c *schemas.Clarification) (int, error) {
-	same := f.byID[c.ID]
-	for _, i := range same {
-		if f.records[i].ID == c.ID && f.records[i].Request == c.Request {
-			return i, nil
-		}
-	}
-	for _, alike := range []func(theirs, ours *schemas.Clarification) bool{sameQuestion, takenUp} {
-		for _, i := range same {
-			if r := &f.records[i]; r.ID == c.ID && r.Request == "" && !r.gone && alike(&r.Clarification, c) {
-				return i, nil
-			}
-		}
-	}
-	if slices.ContainsFunc(same, func(i int) bool { return f.records[i].ID == c.ID }) {
-		return 0, fmt.Errorf("the id is taken: %w", ErrStale)
-	}
-	i, known := f.byName[c.Request]
-	switch {
-	case !known || c.Request == "" || !sameQuestion(&f.records[i].Clarification, c): // a name that is used again
-		return -1, nil
-	case len(f.byID[f.records[i].ID]) < 2: // not an id that was given twice
-		return 0, fmt.Errorf("the request has the id %s there: %w", f.records[i].ID, ErrStale)
-	}
-	return i, nil
-}
-
-// dropCopies marks records without a request name that record i has taken up, as a merge of branches can leave them.
-func (f *file) dropCopies(i int) (dropped bool) {
-	kept := &f.records[i]
-	for _, j := range f.byID[kept.ID] {
-		r := &f.records[j]
-		if j == i || r.gone || r.Request != "" || kept.Request == "" || r.ID != kept.ID {
-			continue
-		}
-		if sameQuestion(&r.Clarification, &kept.Clarification) && len(foreign(r.Thread, kept.Thread)) == 0 {
-			r.gone, dropped = true, true
-		}
-	}
-	return dropped
-}
-
 // takenUp reports whether c was made from a record without a request name. It may have no thread, or a text longer than
 // the limit of a request: then the status has its turns.
 func takenUp(theirs, c *schemas.Clarification) bool {
@@ -146,7 +71,79 @@ func takenUp(theirs, c *schemas.Clarification) bool {
 	return len(foreign(theirs.Thread, c.Thread)) == 0
 }
 
-// sameQuestion reports whether two records are about one question.
-func sameQuestion(a, b *schemas.Clarification) bool {
-	return a.From == b.From && a.To == b.To && a.Topic == b.Topic && firstQuestion(a) == firstQuestion(b)
+// recordLike finds the record of the same id and request, else of the same question under that id; nil if it does not
+// exist.
+func recordLike(all []record, r *record) *record {
+	var like *record
+	for i := range all {
+		switch o := &all[i]; {
+		case o.ID != r.ID:
+		case o.Request == r.Request:
+			return o
+		case sameQuestion(&o.Clarification, &r.Clarification):
+			like = o
+		}
+	}
+	return like
+}
+
+// ownOf finds what this tree knows of the matter of a record; nil if it is not one of its requests.
+func ownOf(ours []schemas.Clarification, r *schemas.Clarification) *schemas.Clarification {
+	i := slices.IndexFunc(ours, func(c schemas.Clarification) bool {
+		if r.Request != "" {
+			return r.Request == c.Request
+		}
+		return sameQuestion(r, &c) || takenUp(r, &c)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &ours[i]
+}
+
+// foreign lists the turns of theirs that ours does not have, in their order.
+func foreign(theirs, ours []schemas.ClarificationTurn) []schemas.ClarificationTurn {
+	var out []schemas.ClarificationTurn
+	taken := make([]bool, len(ours))
+next:
+	for _, t := range theirs {
+		for i := range ours {
+			if !taken[i] && sameTurn(t, ours[i]) {
+				taken[i] = true
+				continue next
+			}
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// ahead reports whether another program advanced a record further than the status, without an entry for it. Decide
+// follows it, and Fold refuses to overwrite it.
+func ahead(theirs *schemas.Clarification, phase string, round int) bool {
+	var from []string
+	switch theirs.Status {
+	case schemas.ClarificationAbandoned, schemas.ClarificationStale:
+		from = []string{schemas.ClarificationPending}
+	case schemas.ClarificationEscalated:
+		from = []string{schemas.ClarificationPending, schemas.ClarificationAnswered, schemas.ClarificationStale}
+	case schemas.ClarificationResolved:
+		from = []string{schemas.ClarificationAnswered, schemas.ClarificationEscalated}
+	}
+	sameRound := theirs.Round == round || theirs.Status == schemas.ClarificationResolved && theirs.Round > round
+	for _, f := range from {
+		if f == phase {
+			return sameRound
+		}
+	}
+	return false
+}
+
+func entryOf(st *schemas.ClarificationRequestStatus, name string) *schemas.ThreadEntry {
+	for i := range st.Thread {
+		if st.Thread[i].Source == replySource(name) {
+			return &st.Thread[i]
+		}
+	}
+	return nil
 }

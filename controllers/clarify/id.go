@@ -2,6 +2,7 @@ package clarify
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -47,6 +48,29 @@ func LastSeq(issue int, ids ...string) int {
 	last := 0
 	for _, id := range ids {
 		if of, seq, ok := ParseID(id); ok && of == issue {
+			last = max(last, seq)
+		}
+	}
+	return last
+}
+
+func (d *decider) nextSeq(node, key string) int {
+	seq := 0
+	for _, r := range d.input.Runs {
+		if r.Node == node && r.NodeKey == key {
+			seq = max(seq, r.Seq)
+		}
+	}
+	return seq + 1
+}
+
+// highest is the highest number of an id of the issue that stands anywhere in a text, 0 for none. One after which no
+// further one could be given counts as none.
+func highest(text []byte, issue int) int {
+	const most = 99_999_999 // ids have up to nine digits: enough are left
+	last := 0
+	for _, m := range regexp.MustCompile(`CLR-`+strconv.Itoa(issue)+`-([0-9]{1,9})`).FindAllSubmatch(text, -1) {
+		if seq, err := strconv.Atoi(string(m[1])); err == nil && seq <= most {
 			last = max(last, seq)
 		}
 	}

@@ -1,54 +1,12 @@
 package clarify
 
 import (
-	"strings"
+	"encoding/json"
+	"fmt"
+	"strconv"
 
 	"reconcile.dev/reconcile/schemas"
 )
-
-// sameTurn reports whether two turns are one. Their times may differ: a turn keeps the time at which it was first
-// written.
-func sameTurn(a, b schemas.ClarificationTurn) bool {
-	return a.Round == b.Round && a.Type == b.Type && a.From == b.From && a.Body == b.Body
-}
-
-// foreign lists the turns of theirs that ours does not have, in their order.
-func foreign(theirs, ours []schemas.ClarificationTurn) []schemas.ClarificationTurn {
-	var out []schemas.ClarificationTurn
-	taken := make([]bool, len(ours))
-next:
-	for _, t := range theirs {
-		for i := range ours {
-			if !taken[i] && sameTurn(t, ours[i]) {
-				taken[i] = true
-				continue next
-			}
-		}
-		out = append(out, t)
-	}
-	return out
-}
-
-// ahead reports whether another program advanced a record further than the status, without an entry for it. Decide
-// follows it, and Fold refuses to overwrite it.
-func ahead(theirs *schemas.Clarification, phase string, round int) bool {
-	var from []string
-	switch theirs.Status {
-	case schemas.ClarificationAbandoned, schemas.ClarificationStale:
-		from = []string{schemas.ClarificationPending}
-	case schemas.ClarificationEscalated:
-		from = []string{schemas.ClarificationPending, schemas.ClarificationAnswered, schemas.ClarificationStale}
-	case schemas.ClarificationResolved:
-		from = []string{schemas.ClarificationAnswered, schemas.ClarificationEscalated}
-	}
-	sameRound := theirs.Round == round || theirs.Status == schemas.ClarificationResolved && theirs.Round > round
-	for _, f := range from {
-		if f == phase {
-			return sameRound
-		}
-	}
-	return false
-}
 
 // fromLedger returns the next entry of another program. Each is added, and moves the state along an edge of the state
 // machine, if there is one.
@@ -63,19 +21,6 @@ func (d *decider) fromLedger() *event {
 	e := schemas.ThreadEntry{ClarificationTurn: rest[0], Source: SourceLedger}
 	d.traceBack(&e)
 	return &event{e.Timestamp, func() { d.takeForeign(e) }}
-}
-
-// traceBack finds the reply from which an entry was made, if a ledger was written and the status was not.
-func (d *decider) traceBack(e *schemas.ThreadEntry) {
-	for _, r := range d.input.Replies {
-		if r.Spec.Type == e.Type && r.Spec.From == e.From && r.Spec.Body == e.Body && !d.isApplied(r.Name) {
-			e.Source, e.Digest = replySource(r.Name), r.Digest
-			return
-		}
-	}
-	if e.From == Hub {
-		e.Source = SourceMonitor
-	}
 }
 
 func (d *decider) takeForeign(e schemas.ThreadEntry) {
@@ -108,15 +53,6 @@ func (d *decider) takeQuestion(e schemas.ThreadEntry) {
 	d.checkCircle(e.Timestamp)
 }
 
-// roundBefore is the highest round of a thread without its last entry.
-func roundBefore(thread []schemas.ThreadEntry) int {
-	round := 1
-	for _, e := range thread[:len(thread)-1] {
-		round = max(round, e.Round)
-	}
-	return round
-}
-
 // applyStatus follows another program that set the status without an entry.
 func (d *decider) applyStatus() {
 	c := d.input.Ledger
@@ -137,31 +73,81 @@ func (d *decider) applyStatus() {
 	}
 }
 
-// close resolves a question as in the ledger.
-func (d *decider) close(c *schemas.Clarification, now schemas.Time, message string) {
-	at := c.ResolvedAt
-	if at.IsZero() {
-		at = now
+// adoptLedger copies the ledger's fields of a question without a status: another program wrote it, or the status was
+// lost.
+func (d *decider) adoptLedger(c *schemas.Clarification) {
+	if !c.Created.IsZero() {
+		d.st.Created = c.Created
 	}
-	wasEscalated := d.in(schemas.ClarificationEscalated)
-	d.move(c.Status, at, message)
-	d.st.Round, d.st.ResolvedAt = max(c.Round, d.st.Round), at
-	d.st.Summary = summary(d.input.Spec, d.st.Thread, wasEscalated)
+	if c.MaxRounds > 0 {
+		d.st.MaxRounds = min(c.MaxRounds, hardCap(d.input.Spec.Blocking))
+	}
 }
 
-func earlier(a, b schemas.Time) schemas.Time {
-	if b.Before(a.Time) {
-		return b
+// firstQuestion returns the request's question, with its time in the ledger.
+func (d *decider) firstQuestion() schemas.ThreadEntry {
+	e := schemas.ThreadEntry{Source: SourceRequest, ClarificationTurn: schemas.ClarificationTurn{Round: 1,
+		From: d.input.Spec.From, Type: schemas.TurnQuestion, Body: d.input.Spec.Question, Timestamp: d.st.Created}}
+	if c := d.input.Ledger; c != nil {
+		for _, t := range c.Thread {
+			if sameTurn(t, e.ClarificationTurn) && !t.Timestamp.IsZero() {
+				e.Timestamp = t.Timestamp
+			}
+		}
 	}
-	return a
+	return e
 }
 
-// reasonIn is the reason that the text of an escalation begins with, as headline writes it.
-func reasonIn(body string) string {
-	_, rest, ok := strings.Cut(body, "(")
-	reason, _, closed := strings.Cut(rest, ")")
-	if _, known := options[reason]; ok && closed && known && strings.HasPrefix(body, "Escalated (") {
-		return reason
+func turns(thread []schemas.ThreadEntry) []schemas.ClarificationTurn {
+	out := make([]schemas.ClarificationTurn, len(thread))
+	for i := range thread {
+		out[i] = thread[i].ClarificationTurn
 	}
-	return schemas.EscalatedByReply
+	return out
+}
+
+// Record makes the ledger's record of a clarification request from its name, spec and status.
+func Record(name string, spec *schemas.ClarificationRequestSpec,
+	st *schemas.ClarificationRequestStatus) schemas.Clarification {
+	return schemas.Clarification{ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking,
+		Status: st.Phase, Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, StaleAfter: st.StaleAfter,
+		ResolvedAt: st.ResolvedAt, Thread: turns(st.Thread), Request: name}
+}
+
+// lastSeq returns the number in the value of a ledger's [schemas.LedgerLastID], 0 for other text than an id of the
+// issue.
+func lastSeq(value json.RawMessage, issue int) int {
+	id, err := strconv.Unquote(string(value))
+	if err != nil {
+		return 0
+	}
+	return LastSeq(issue, id)
+}
+
+// KnownStatus reports whether the status of a record has one of the ranks of the specification.
+func KnownStatus(status string) bool { return ranks[status] > 0 }
+
+func firstQuestion(c *schemas.Clarification) string {
+	for _, t := range c.Thread {
+		if t.Type == schemas.TurnQuestion {
+			return t.Body
+		}
+	}
+	return ""
+}
+
+// stranger returns why an agent may not write this. Persons may write anything.
+func (d *decider) stranger(r Reply) string {
+	asks, asked := r.Spec.From == d.input.Spec.From, r.Spec.From == d.input.Spec.To
+	switch typ := r.Spec.Type; {
+	case !r.Agent:
+		return ""
+	case typ == schemas.TurnAnswer && !asked:
+		return fmt.Sprintf("agent %s was not asked: %s or a person can answer %s", r.Spec.From, d.input.Spec.To, d.st.ID)
+	case !asks && typ != schemas.TurnAnswer && !(asked && typ == schemas.TurnEscalation) &&
+		!d.in(schemas.ClarificationEscalated):
+		return fmt.Sprintf("%s of agent %s cannot be taken: that is for %s, who asks, or a person",
+			article(typ), r.Spec.From, d.input.Spec.From)
+	}
+	return ""
 }

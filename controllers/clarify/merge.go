@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
@@ -66,32 +65,10 @@ func Merge(a, b []byte, issue int) ([]byte, error) {
 	return x.encode()
 }
 
-// plain is the text of a bad record in canonical form.
-func (r *record) plain() (json.RawMessage, error) {
-	flat, err := compact(r.raw)
-	if err != nil {
-		return nil, err
-	}
-	return appendIndented(nil, flat, "    ")
-}
-
-// lastSeq returns the number in the value of a ledger's [schemas.LedgerLastID], 0 for other text than an id of the
-// issue.
-func lastSeq(value json.RawMessage, issue int) int {
-	id, err := strconv.Unquote(string(value))
-	if err != nil {
-		return 0
-	}
-	return LastSeq(issue, id)
-}
-
 // ranks order the states for a merge; a state that is not known comes before all.
 var ranks = map[string]int{schemas.ClarificationPending: 1, schemas.ClarificationStale: 2,
 	schemas.ClarificationAnswered: 3, schemas.ClarificationEscalated: 4, schemas.ClarificationAbandoned: 5,
 	schemas.ClarificationResolved: 6}
-
-// KnownStatus reports whether the status of a record has one of the ranks of the specification.
-func KnownStatus(status string) bool { return ranks[status] > 0 }
 
 // progress is the part of a record that changes together: it is taken from one side as a whole.
 func progress(a, b *schemas.Clarification) int {
@@ -119,14 +96,6 @@ func (r *record) join(o *record) error {
 		return err
 	}
 	return r.joinThreads(o)
-}
-
-// first is the earlier time; none at all is later than any.
-func first(a, b schemas.Time) schemas.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
-		return b
-	}
-	return a
 }
 
 // turn is a turn with its unknown fields.
@@ -196,17 +165,6 @@ func joinExtras(a, b extras) (extras, error) {
 	return out, nil
 }
 
-func compact(raw json.RawMessage) ([]byte, error) {
-	var b bytes.Buffer
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	if err := json.Compact(&b, raw); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
-	}
-	return b.Bytes(), nil
-}
-
 // CompareProgress compares the progress of two clarifications, which are states of one question: the more advanced is
 // greater. See [Merge].
 func CompareProgress(a, b *schemas.Clarification) int { return progress(a, b) }
@@ -214,4 +172,34 @@ func CompareProgress(a, b *schemas.Clarification) int { return progress(a, b) }
 // CompareTurns compares two turns of a clarification's thread: by time, then by type and content.
 func CompareTurns(a, b schemas.ClarificationTurn) int {
 	return compareTurns(&turn{ClarificationTurn: a}, &turn{ClarificationTurn: b})
+}
+
+func compareRecords(a, b *record) int {
+	_, x, okA := ParseID(a.ID)
+	_, y, okB := ParseID(b.ID)
+	if okA != okB {
+		return cmp.Compare(btoi(!okA), btoi(!okB))
+	}
+	order := cmp.Or(cmp.Compare(x, y), strings.Compare(a.ID, b.ID), cmp.Compare(btoi(a.bad), btoi(b.bad)),
+		strings.Compare(a.Request, b.Request))
+	if order == 0 && a.bad {
+		return bytes.Compare(a.raw, b.raw)
+	}
+	return order
+}
+
+// sameQuestion reports whether two records are about one question.
+func sameQuestion(a, b *schemas.Clarification) bool {
+	return a.From == b.From && a.To == b.To && a.Topic == b.Topic && firstQuestion(a) == firstQuestion(b)
+}
+
+// unite takes a copy of the record into it.
+func (r *record) unite(o *record) error {
+	for _, each := range []*record{r, o} {
+		if err := each.thaw(); err != nil {
+			return err
+		}
+	}
+	o.gone = true
+	return r.join(o)
 }

@@ -3,7 +3,6 @@ package clarify
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/similar"
@@ -65,15 +64,6 @@ func Orders(records []schemas.Clarification, precedence func(agent string) int) 
 	return out
 }
 
-func ringMessage(ring []string) string {
-	const shown = 8
-	names := ring
-	if len(ring) > shown {
-		names = append(slices.Clone(ring[:shown]), fmt.Sprintf("%d more", len(ring)-shown))
-	}
-	return fmt.Sprintf("blocking questions wait for each other: %s, %s", strings.Join(names, ", "), ring[0])
-}
-
 // flip is a pair of questions about one thing in opposite directions, by their places among the records.
 type flip struct{ first, later int }
 
@@ -81,11 +71,6 @@ type flip struct{ first, later int }
 type talk struct {
 	issue int
 	a, b  string
-}
-
-func talkOf(c *schemas.Clarification) talk {
-	issue, _, _ := ParseID(c.ID)
-	return talk{issue, min(c.From, c.To), max(c.From, c.To)}
 }
 
 // flips finds the questions that a later one between the same agents reverses. The first one may be escalated, but not
@@ -131,22 +116,4 @@ func deadlock(c, first *schemas.Clarification) bool {
 		slices.ContainsFunc(first.Thread, func(t schemas.ClarificationTurn) bool {
 			return t.Type == schemas.TurnEscalation && reasonIn(t.Body) == schemas.EscalatedDeadlock
 		})
-}
-
-func after(a, b *schemas.Clarification) bool {
-	if n := a.Created.Compare(b.Created.Time); n != 0 {
-		return n > 0
-	}
-	_, x, _ := ParseID(a.ID)
-	_, y, _ := ParseID(b.ID)
-	return x > y
-}
-
-func firstQuestion(c *schemas.Clarification) string {
-	for _, t := range c.Thread {
-		if t.Type == schemas.TurnQuestion {
-			return t.Body
-		}
-	}
-	return ""
 }

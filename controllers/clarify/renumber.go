@@ -74,13 +74,17 @@ func (f *file) keeper(r *record, ours []schemas.Clarification) *record {
 	return same[max(i, 0)]
 }
 
-// unite takes a copy of the record into it.
-func (r *record) unite(o *record) error {
-	for _, each := range []*record{r, o} {
-		if err := each.thaw(); err != nil {
-			return err
+// dropCopies marks records without a request name that record i has taken up, as a merge of branches can leave them.
+func (f *file) dropCopies(i int) (dropped bool) {
+	kept := &f.records[i]
+	for _, j := range f.byID[kept.ID] {
+		r := &f.records[j]
+		if j == i || r.gone || r.Request != "" || kept.Request == "" || r.ID != kept.ID {
+			continue
+		}
+		if sameQuestion(&r.Clarification, &kept.Clarification) && len(foreign(r.Thread, kept.Thread)) == 0 {
+			r.gone, dropped = true, true
 		}
 	}
-	o.gone = true
-	return r.join(o)
+	return dropped
 }

@@ -13,15 +13,6 @@ func replySource(name string) string { return "reply/" + name }
 // isApplied reports whether a reply is in the thread.
 func (d *decider) isApplied(name string) bool { return entryOf(&d.st, name) != nil }
 
-func entryOf(st *schemas.ClarificationRequestStatus, name string) *schemas.ThreadEntry {
-	for i := range st.Thread {
-		if st.Thread[i].Source == replySource(name) {
-			return &st.Thread[i]
-		}
-	}
-	return nil
-}
-
 func refusalOf(st *schemas.ClarificationRequestStatus, r Reply) *schemas.RefusedReply {
 	for i := range st.Refused {
 		if f := &st.Refused[i]; f.Name == r.Name && f.Digest == r.Digest {
@@ -129,29 +120,6 @@ func (d *decider) objection(r Reply) string {
 	return ""
 }
 
-// stranger returns why an agent may not write this. Persons may write anything.
-func (d *decider) stranger(r Reply) string {
-	asks, asked := r.Spec.From == d.input.Spec.From, r.Spec.From == d.input.Spec.To
-	switch typ := r.Spec.Type; {
-	case !r.Agent:
-		return ""
-	case typ == schemas.TurnAnswer && !asked:
-		return fmt.Sprintf("agent %s was not asked: %s or a person can answer %s", r.Spec.From, d.input.Spec.To, d.st.ID)
-	case !asks && typ != schemas.TurnAnswer && !(asked && typ == schemas.TurnEscalation) &&
-		!d.in(schemas.ClarificationEscalated):
-		return fmt.Sprintf("%s of agent %s cannot be taken: that is for %s, who asks, or a person",
-			article(typ), r.Spec.From, d.input.Spec.From)
-	}
-	return ""
-}
-
-func article(typ string) string {
-	if typ == schemas.TurnAnswer || typ == schemas.TurnEscalation || typ == schemas.TurnAbandonment {
-		return "an " + typ
-	}
-	return "a " + typ
-}
-
 // applyReply applies a reply, which was checked.
 func (d *decider) applyReply(r Reply) {
 	now := schemas.NewTime(d.input.Now)
@@ -170,5 +138,18 @@ func (d *decider) applyReply(r Reply) {
 		d.escalateBy(cause{schemas.EscalatedByReply, now, e.From + " escalated it"}, e, "")
 	case schemas.TurnAbandonment:
 		d.move(schemas.ClarificationAbandoned, now, e.From+" abandoned it")
+	}
+}
+
+// traceBack finds the reply from which an entry was made, if a ledger was written and the status was not.
+func (d *decider) traceBack(e *schemas.ThreadEntry) {
+	for _, r := range d.input.Replies {
+		if r.Spec.Type == e.Type && r.Spec.From == e.From && r.Spec.Body == e.Body && !d.isApplied(r.Name) {
+			e.Source, e.Digest = replySource(r.Name), r.Digest
+			return
+		}
+	}
+	if e.From == Hub {
+		e.Source = SourceMonitor
 	}
 }

@@ -196,39 +196,43 @@ func (d *decider) due() time.Time {
 	return last.FinishedAt.Add(d.input.Limits.RetryAfter)
 }
 
-func (d *decider) nextSeq(node, key string) int {
-	seq := 0
-	for _, r := range d.input.Runs {
-		if r.Node == node && r.NodeKey == key {
-			seq = max(seq, r.Seq)
+func (d *decider) retryMessage() string {
+	if d.input.Target.Human {
+		return "it is escalated if the time passes once more"
+	}
+	return "it is asked once more"
+}
+
+func retryAfter(set schemas.ClarificationSettings) time.Duration {
+	if set.RetryAfter == nil {
+		return defaultRetryAfter
+	}
+	return set.RetryAfter.Std()
+}
+
+// later returns the node's runs after the last one that asked.
+func (d *decider) later() []*schemas.Run {
+	asked := d.input.Task.Key
+	for _, e := range d.st.Thread {
+		if key, ok := strings.CutPrefix(e.Source, runSource("")); ok && e.Type == schemas.TurnQuestion {
+			asked = key
 		}
 	}
-	return seq + 1
-}
-
-// lastBody returns the body of the last entry of a type, "" if the thread has none.
-func lastBody(thread []schemas.ThreadEntry, typ string) string {
-	if e := lastEntry(thread, typ); e != nil {
-		return e.Body
+	for i, r := range d.input.Task.Runs {
+		if r.Key == asked {
+			return d.input.Task.Runs[i+1:]
+		}
 	}
-	return ""
+	return d.sinceQuestion()
 }
 
-func lastEntry(thread []schemas.ThreadEntry, typ string) *schemas.ThreadEntry {
-	for i := len(thread) - 1; i >= 0; i-- {
-		if thread[i].Type == typ {
-			return &thread[i]
+// sinceQuestion returns the runs that ended after the last question, if the run that asked it has no record (yet).
+func (d *decider) sinceQuestion() []*schemas.Run {
+	q := lastEntry(d.st.Thread, schemas.TurnQuestion)
+	for i, r := range d.input.Task.Runs {
+		if q == nil || r.FinishedAt.After(q.Timestamp.Time) {
+			return d.input.Task.Runs[i:]
 		}
 	}
 	return nil
 }
-
-// cut shortens text to at most n characters, with an ellipsis at the end.
-func cut(s string, n int) string {
-	if len(s) <= n || utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return strings.TrimSpace(string([]rune(s)[:n-1])) + "…"
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -3,10 +3,7 @@ package clarify
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -34,17 +31,6 @@ func Salvage(damaged []byte, issue int) []byte {
 		return nil // records that are nested too deeply to be copied in place
 	}
 	return data
-}
-
-// forgetLast drops the highest assigned number, once a record has it or a higher one.
-func (f *file) forgetLast() {
-	last := lastSeq(f.extra[schemas.LedgerLastID], f.issue)
-	for i := range f.records {
-		if LastSeq(f.issue, f.records[i].ID) >= last {
-			delete(f.extra, schemas.LedgerLastID)
-			return
-		}
-	}
 }
 
 // scrape reads the file up to the damage.
@@ -95,25 +81,4 @@ func (f *file) scrapeRecords(d *json.Decoder) (whole bool) {
 	}
 	_, err := d.Token()
 	return err == nil
-}
-
-// sound reports whether a value can be part of a ledger that must be readable.
-func sound(raw []byte) bool { return utf8.Valid(raw) && !bytes.Contains(raw, []byte("\n<<<<<<< ")) }
-
-func begins(d *json.Decoder, with json.Delim) bool {
-	token, err := d.Token()
-	return err == nil && token == with
-}
-
-// highest is the highest number of an id of the issue that stands anywhere in a text, 0 for none. One after which no
-// further one could be given counts as none.
-func highest(text []byte, issue int) int {
-	const most = 99_999_999 // ids have up to nine digits: enough are left
-	last := 0
-	for _, m := range regexp.MustCompile(`CLR-`+strconv.Itoa(issue)+`-([0-9]{1,9})`).FindAllSubmatch(text, -1) {
-		if seq, err := strconv.Atoi(string(m[1])); err == nil && seq <= most {
-			last = max(last, seq)
-		}
-	}
-	return last
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -105,9 +106,7 @@ func sla(minutes ...*int) time.Duration {
 // defaultRetryAfter is the time between a failed run and the second try where the settings do not say (PRD 6, 6b).
 const defaultRetryAfter = 30 * time.Second
 
-func retryAfter(set schemas.ClarificationSettings) time.Duration {
-	if set.RetryAfter == nil {
-		return defaultRetryAfter
-	}
-	return set.RetryAfter.Std()
+func scopeError(from, to string, allowed []string) *Error {
+	return &Error{ScopeViolation, fmt.Sprintf("agent '%s' cannot clarify with '%s'; allowed: [%s]",
+		from, to, strings.Join(allowed, ", "))}
 }

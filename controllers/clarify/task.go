@@ -29,33 +29,6 @@ func (d *decider) fromTask() *event {
 	return nil
 }
 
-// later returns the node's runs after the last one that asked.
-func (d *decider) later() []*schemas.Run {
-	asked := d.input.Task.Key
-	for _, e := range d.st.Thread {
-		if key, ok := strings.CutPrefix(e.Source, runSource("")); ok && e.Type == schemas.TurnQuestion {
-			asked = key
-		}
-	}
-	for i, r := range d.input.Task.Runs {
-		if r.Key == asked {
-			return d.input.Task.Runs[i+1:]
-		}
-	}
-	return d.sinceQuestion()
-}
-
-// sinceQuestion returns the runs that ended after the last question, if the run that asked it has no record (yet).
-func (d *decider) sinceQuestion() []*schemas.Run {
-	q := lastEntry(d.st.Thread, schemas.TurnQuestion)
-	for i, r := range d.input.Task.Runs {
-		if q == nil || r.FinishedAt.After(q.Timestamp.Time) {
-			return d.input.Task.Runs[i:]
-		}
-	}
-	return nil
-}
-
 // sawAnswer reports whether a run began after the answer: a success without it resolves nothing.
 func (d *decider) sawAnswer(r *schemas.Run) bool {
 	a := lastEntry(d.st.Thread, schemas.TurnAnswer)

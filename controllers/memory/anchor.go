@@ -99,3 +99,27 @@ func AddAnchor(e *schemas.ObservationEntry, path, digest string) {
 	}
 	e.Digests[path] = digest
 }
+
+// located makes the paths of edits relative to the root, if they exist there. Other absolute paths are not files of the
+// project: they are left out.
+func (s *Source) located(content string) string {
+	var out []edit
+	for _, e := range readEdits(content) {
+		if s.Exists != nil {
+			if p := s.existing(e.path); p != "" {
+				e.path = p
+			}
+		}
+		if s.ofProject(e.path) {
+			out = append(out, e)
+		}
+	}
+	return editLines(out)
+}
+
+func (s *Source) digest(file string) string {
+	if s.Digest == nil {
+		return ""
+	}
+	return s.Digest(file)
+}

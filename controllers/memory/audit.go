@@ -192,18 +192,6 @@ func (in *AuditInput) recalledLate(all []schemas.Observation) []Reason {
 	return out
 }
 
-// recordNames reports whether a record proves that an observation existed, unchanged from the beginning: it names the
-// observation, or the one into which it was merged.
-func recordNames(r *schemas.MemoryRecord, byID map[string]*schemas.Observation, id string) bool {
-	if o := byID[id]; o == nil || o.SeenCount > 1 {
-		return false
-	}
-	return slices.ContainsFunc(r.IDs, func(named string) bool {
-		o := byID[named]
-		return named == id || o != nil && slices.Contains(o.Compacts, id)
-	})
-}
-
 // withSecrets reports the rules, and never the secrets.
 func (in *AuditInput) withSecrets(all []schemas.Observation) []Reason {
 	out := []Reason{}
@@ -246,13 +234,6 @@ func duplicates(all []schemas.Observation) (exact, near []Duplicates) {
 		}
 	}
 	return orNone(exact), orNone(nearDuplicates(firsts))
-}
-
-func orNone(groups []Duplicates) []Duplicates {
-	if groups == nil {
-		return []Duplicates{}
-	}
-	return groups
 }
 
 // nearDuplicates groups observations that say the same as the first of their group. Two sets of pairs with a Dice
@@ -335,4 +316,24 @@ func (r *rarity) probes(l *likeness) []probe {
 		out = append(out, probe{p, telling})
 	}
 	return out
+}
+
+func appendRare(b []byte, s string) []byte {
+	q, _ := schemas.Marshal(s) // text always marshals
+	return append(b, q...)
+}
+
+func columns(line string) int {
+	n := 0
+	for _, c := range []byte(line) {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 4 - n%4
+		default:
+			return n
+		}
+	}
+	return n
 }

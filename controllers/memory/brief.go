@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
-
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/tokens"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // Limits of the summary of an entry (agentx-spec, memory pipeline 4.1; schemas.ObservationEntry).
@@ -99,3 +100,33 @@ func fit(text string, most int) string {
 	}
 	return Cut(text, low)
 }
+
+// summaryOf is the summary of an entry, or else the beginning of its content, on one line.
+func summaryOf(e *schemas.ObservationEntry) string {
+	if s := flat(e.Summary); s != "" {
+		return s
+	}
+	return shorten(flat(e.Content), summaryLimit)
+}
+
+// flat is a text on one line, with one space between words.
+func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// shorten cuts a flat text to that many characters, at a word if there is one in the last third.
+func shorten(s string, most int) string {
+	if len(s) <= most || utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	end := 0
+	for range most - 1 {
+		_, size := utf8.DecodeRuneInString(s[end:])
+		end += size
+	}
+	if at := strings.LastIndexByte(s[:end], ' '); at > end*2/3 {
+		end = at
+	}
+	return strings.TrimRight(s[:end], " ") + ellipsis
+}
+
+// oneLine is a short text on one line.
+func oneLine(s string) string { return shorten(flat(agentio.Plain(s)), 200) }

@@ -185,3 +185,32 @@ func Due(heads []Head, now time.Time, days int) (issues []int) {
 	slices.Sort(issues)
 	return issues
 }
+
+// newUnit looks up the originals of a merged observation.
+func newUnit(o *schemas.Observation, originals map[string]*schemas.Observation) *unit {
+	u := &unit{ids: []string{o.ID}, newest: o, size: statementSize(o), words: wordsOf(o.Summary + " " + o.Content)}
+	for _, a := range o.Anchors {
+		u.anchors = append(u.anchors, a.Path)
+	}
+	slices.Sort(u.anchors)
+	if len(o.Compacts) == 0 {
+		return u
+	}
+	u.ids, u.merged, u.size = o.Compacts, true, 0
+	for _, id := range o.Compacts {
+		if original := originals[id]; original != nil && original.SupersededBy == "" {
+			u.size += statementSize(original)
+		}
+	}
+	return u
+}
+
+// singles are the units that no compaction made and that are in no group yet.
+func singles(units []*unit) (out []*unit) {
+	for _, u := range units {
+		if !u.merged && len(u.group.units) == 1 {
+			out = append(out, u)
+		}
+	}
+	return out
+}

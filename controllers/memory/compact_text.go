@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 )
 
 // summarySections are the headings of a summary, in their order.
@@ -104,15 +106,6 @@ func (g *collector) passage(p passage) {
 // introduces reports whether a paragraph only introduces the text below it.
 func introduces(text string) bool { return strings.HasSuffix(text, ":") }
 
-// isNothing reports whether a text says that there is nothing to tell.
-func isNothing(text string) bool {
-	switch strings.ToLower(strings.Trim(text, "()[]*_. ")) {
-	case "", "none", "n/a", "nothing", "no", "no errors", "no changes", "no decisions", "none so far", "nothing yet":
-		return true
-	}
-	return false
-}
-
 // prose takes the sentences of a passage that the rules take, with those that belong to them; of a bullet, all that
 // stands behind them.
 func (g *collector) prose(p passage) {
@@ -142,23 +135,6 @@ func (g *collector) category(s sentence) string {
 		return rules().userCategory(s)
 	}
 	return rules().category(s)
-}
-
-// refersBack reports whether a sentence says nothing without the one before it.
-func refersBack(s sentence) bool {
-	if len(s.words) < 2 {
-		return false
-	}
-	switch s.words[0] {
-	case "it", "this", "that", "they", "these", "those", "otherwise", "because", "both":
-		return s.words[1] != "turns"
-	case "the":
-		switch s.words[1] {
-		case "fix", "solution", "reason", "cause", "workaround", "same":
-			return true
-		}
-	}
-	return false
 }
 
 // belongs reports whether a sentence goes on with the one before it, and states something.
@@ -281,4 +257,64 @@ func format(all []remark) string {
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// polish makes a content fit for storage; it returns false if nothing is left. Text that was joined from harmless
+// pieces may contain a secret.
+func (r *remark) polish() bool {
+	r.Content = Cut(secrets.Redact(r.Content), contentLimit)
+	return len(r.Content) > 2 && strings.ContainsFunc(r.Content, inWord)
+}
+
+// refersToMemory reports whether a passage refers to an observation by its id: it repeats known text.
+func refersToMemory(text string) bool {
+	return strings.Contains(text, "obs-") && recalledID().MatchString(text)
+}
+
+// labelled adds a bullet that is not under a heading of a category.
+func (g *collector) labelled(text string) {
+	if category, rest := label(text); category != "" {
+		g.add(category, rest, true)
+		return
+	}
+	if rules().reportsFailure(newSentence(text)) {
+		g.add(schemas.CategoryError, text, true)
+		return
+	}
+	g.add(schemas.CategoryKeyFact, text, true)
+}
+
+// failures adds the last failures, unless a remark describes them: an error that names the same test or function. They
+// are worth less than a remark.
+func (g *collector) failures() {
+	var told strings.Builder
+	for i := range g.found {
+		if g.found[i].Category == schemas.CategoryError {
+			told.WriteString(g.found[i].Content + "\n")
+		}
+	}
+	for _, text := range g.failed[max(len(g.failed)-failureLimit, 0):] {
+		if namesAny(told.String(), text) {
+			continue
+		}
+		before := len(g.found)
+		g.add(schemas.CategoryError, "A command failed: "+text, false)
+		if len(g.found) > before {
+			g.found[before].worth -= 8
+		}
+	}
+}
+
+// namesAny reports whether a text has one of the names in a failure: words with an underscore or a capital inside.
+func namesAny(text, failure string) bool {
+	words := strings.FieldsFunc(failure, func(r rune) bool {
+		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
+	for _, w := range words {
+		named := strings.Contains(w, "_") || strings.IndexFunc(w[1:], unicode.IsUpper) >= 0 && strings.ToUpper(w) != w
+		if named && w != "AssertionError" && strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
 }

@@ -180,13 +180,6 @@ func (w *jsonWriter) raw(name string, raw []byte) {
 	w.b = out.Bytes()
 }
 
-func appendStamp(b []byte, s schemas.Stamp) []byte {
-	if s.IsZero() {
-		return append(b, "null"...)
-	}
-	return append(append(append(b, '"'), s.String()...), '"')
-}
-
 // appendString writes a text as encoding/json does that leaves <, > and & as they are.
 func appendString(b []byte, s string) []byte {
 	start, from, ascii := len(b), 0, true
@@ -216,7 +209,21 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-func appendRare(b []byte, s string) []byte {
-	q, _ := schemas.Marshal(s) // text always marshals
-	return append(b, q...)
+// extras are unknown fields by name.
+type extras map[string]json.RawMessage
+
+// compact drops the blanks of the values, which are whole JSON.
+func (x extras) compact() extras {
+	for name, raw := range x {
+		var b bytes.Buffer
+		_ = json.Compact(&b, raw)
+		x[name] = b.Bytes()
+	}
+	return x
+}
+
+// textOf is the JSON of a value that was read from JSON.
+func textOf(v any) []byte {
+	raw, _ := schemas.Marshal(v)
+	return raw
 }

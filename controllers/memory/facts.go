@@ -2,8 +2,11 @@ package memory
 
 import (
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
+	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -34,16 +37,6 @@ type Taken struct {
 	Issue  int
 	Digest string
 	Links  schemas.MemoryLinks
-}
-
-// TakenIn adds the captures that a memory file has taken to all, by name, each with the issue, its digest and its
-// links. A capture that two files hold, as a merge of branches can leave it, belongs to the lower issue.
-func TakenIn(f *schemas.MemoryFile, all map[string]Taken) {
-	for name, digest := range f.Sources {
-		if other, ok := all[name]; !ok || f.IssueNumber < other.Issue {
-			all[name] = Taken{f.IssueNumber, digest, f.Links[name]}
-		}
-	}
 }
 
 // Facts are what follows from the truth as a whole, for whichever issue it is folded. They are not changed once made.
@@ -293,10 +286,6 @@ func (f *Facts) addLinks(all []schemas.MemoryLinks) {
 	f.breakCircles()
 }
 
-// replaces reports whether an observation is the one that is recorded as the replacement of another, where two replace
-// it.
-func replaces(by, than string) bool { return than == "" || compareIDs(by, than) > 0 }
-
 // breakCircles lets the newest of a circle of observations that replace each other stand.
 func (f *Facts) breakCircles() {
 	done := make(map[string]int, len(f.superseded)) // by id: in which walk it was met
@@ -324,30 +313,159 @@ func (f *Facts) newestInCircle(start string) string {
 	return newest
 }
 
-// setDerived sets the fields of an observation that come from records and other captures. It does not lower counts that
-// another program keeps in its own observations.
-func (f *Facts) setDerived(o *schemas.Observation) {
-	recalls := f.recalls[o.ID]
-	if foreign(o) {
-		recalls = max(recalls, o.RecallCount)
-	}
-	o.RecallCount, o.SeenCount = recalls, 0
-	if n := f.repeats[o.ID]; n > 0 {
-		o.SeenCount = n + 1
-	}
-	o.SupersededBy = f.superseded[o.ID]
-	o.VerifiedAt = schemas.Stamp{}
-	if v, ok := f.verified[o.ID]; ok {
-		o.VerifiedAt = v.at
-		if v.told {
-			o.Anchors = v.anchors
-		}
-	}
-}
-
 func later(a, b schemas.Stamp) schemas.Stamp {
 	if b.After(a.Time) {
 		return b
 	}
 	return a
+}
+
+// recordNames reports whether a record proves that an observation existed, unchanged from the beginning: it names the
+// observation, or the one into which it was merged.
+func recordNames(r *schemas.MemoryRecord, byID map[string]*schemas.Observation, id string) bool {
+	if o := byID[id]; o == nil || o.SeenCount > 1 {
+		return false
+	}
+	return slices.ContainsFunc(r.IDs, func(named string) bool {
+		o := byID[named]
+		return named == id || o != nil && slices.Contains(o.Compacts, id)
+	})
+}
+
+// plainForm returns an observation without its derived fields, as text.
+func plainForm(s *stored) string {
+	c := *s
+	c.Archived, c.VerifiedAt, c.SupersededBy, c.SeenCount = false, schemas.Stamp{}, "", 0
+	var w jsonWriter
+	w.observation(&c)
+	return string(w.b)
+}
+
+// observations are those of a capture. counts are observations known before: the tokens of the same content are not
+// counted again.
+func observations(s Spec, counts map[string]*schemas.Observation) []schemas.Observation {
+	out := make([]schemas.Observation, 0, len(s.Entries))
+	for i, id := range idsOf(s) {
+		e := &s.Entries[i]
+		if e.Repeats != "" {
+			continue
+		}
+		out = append(out, schemas.Observation{
+			ID: id, Agent: s.Agent, IssueNumber: s.Issue, Category: e.Category, Content: e.Content,
+			Summary: summaryOf(e), Tokens: s.tokensOf(counts[id], e.Content),
+			Timestamp: schemas.NewStamp(s.Timestamp.Time),
+			SessionID: s.Session, Source: s.Name, Anchors: anchorsOf(e),
+		})
+	}
+	return out
+}
+
+func (s *Spec) tokensOf(known *schemas.Observation, content string) int {
+	if n, ok := s.Tokens[content]; ok {
+		return n
+	}
+	return countOnce(known, content)
+}
+
+// countOnce counts the tokens of a content, unless they were counted before. A token has at least one byte: an
+// impossible count, as from a manual edit, is computed again.
+func countOnce(known *schemas.Observation, content string) int {
+	if known != nil && known.Content == content && 0 < known.Tokens && known.Tokens <= len(content) {
+		return known.Tokens
+	}
+	return tokens.Count(content)
+}
+
+func anchorsOf(e *schemas.ObservationEntry) []schemas.Anchor {
+	var out []schemas.Anchor
+	for i, path := range e.Anchors {
+		if !slices.Contains(e.Anchors[:i], path) {
+			out = append(out, schemas.Anchor{Path: path, Digest: e.Digests[path]})
+		}
+	}
+	return out
+}
+
+// Holds reports whether the stored observations and links of a taken capture are exactly those that its spec makes,
+// except for removed observations. Then it was accepted in this form, and another recorded digest is damage, not an
+// edit. stored are observations of its issue, in the issue file and the archive; without any the result is false.
+func Holds(s Spec, taken Taken, stored []schemas.Observation, removed map[string]bool) bool {
+	if taken.Issue != s.Issue {
+		return false
+	}
+	links := linksOf(s)
+	if !sameLinks(links, taken.Links) {
+		return false
+	}
+	made := map[string]schemas.Observation{}
+	for _, o := range observations(s, nil) {
+		made[o.ID] = cleanedCopy(o)
+	}
+	found := len(links.Repeats) + len(links.Supersedes)
+	for i := range stored {
+		o := &stored[i]
+		if o.Source != s.Name || len(o.Compacts) > 0 {
+			continue
+		}
+		want, ok := made[o.ID]
+		if !ok || !sameStatement(o, &want) {
+			return false
+		}
+		delete(made, o.ID)
+		found++
+	}
+	for id := range made {
+		if !removed[id] {
+			return false
+		}
+	}
+	return found > 0
+}
+
+// sameStatement compares the statements of a capture, without later changes: for a verified one the paths of its anchors,
+// and not their digests.
+func sameStatement(stored, made *schemas.Observation) bool {
+	anchors := slices.Equal(stored.Anchors, made.Anchors)
+	if !stored.VerifiedAt.IsZero() {
+		anchors = slices.EqualFunc(stored.Anchors, made.Anchors, func(a, b schemas.Anchor) bool { return a.Path == b.Path })
+	}
+	return anchors && stored.Agent == made.Agent && stored.IssueNumber == made.IssueNumber && stored.Category == made.Category &&
+		stored.Content == made.Content && stored.Summary == made.Summary && stored.SessionID == made.SessionID &&
+		stored.Timestamp.Equal(made.Timestamp.Time)
+}
+
+func newFacts() facts {
+	return facts{
+		known: phrasesOf("note that|turns out|discovered that|discovered|learned that|we learned|i learned|" +
+			"found that|found out|realized that|realised that|only works|works only|only supports|supports only|" +
+			"only supported|requires|does not support|doesn't support|do not support|don't support|not supported|" +
+			"unsupported|defaults to|default is|is limited to|are limited to|limit is|limit of|deprecated|" +
+			"by convention|convention is|keep in mind|be aware|beware|important to know|is important|is required|" +
+			"are required|is mandatory|has no effect|have no effect|thread safe|is ignored|are ignored|" +
+			"is not idempotent|is idempotent|must not|must never|backward compatible|backwards compatible|" +
+			"source of truth|invariant|guarantees|guaranteed|rate limit|rate limited|not documented|undocumented|" +
+			"case sensitive|case insensitive|incompatible|it is worth knowing|worth noting"),
+		placed: phrasesOf("listens on|listen on|lives in|live in|located in|defined in|stored in|runs on port"),
+		weakly: phrasesOf("must|cannot|can't|always|never|expects|expected to|depends on|runs on|port|version|" +
+			"at least|at most|up to|by default|only|is set by|is generated|are generated|owned by|belongs to|" +
+			"responsible for|means that|because"),
+	}
+}
+
+// byName turns a table of lists of names round.
+func byName(table map[string]string) map[string]string {
+	out := map[string]string{}
+	for value, names := range table {
+		for name := range strings.SplitSeq(names, "|") {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+func referenceName(piece object) string {
+	if name := piece.text("name"); name != "" {
+		return name
+	}
+	return path.Base(piece.object("inlineReference").text("fsPath", "path", "name"))
 }

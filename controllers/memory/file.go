@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	quick "github.com/segmentio/encoding/json"
+	"reconcile.dev/reconcile/controllers/tokens"
 
-	"reconcile.dev/reconcile/controllers/agentio"
+	quick "github.com/segmentio/encoding/json"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -125,15 +125,6 @@ type file struct {
 	entries []stored
 }
 
-// stored is an observation in a file. Only foreign ones keep unknown fields: ours are written again.
-type stored struct {
-	schemas.Observation
-	extra extras
-}
-
-// extras are unknown fields by name.
-type extras map[string]json.RawMessage
-
 // The names of the known fields. An observation's are those of the tags of [schemas.Observation].
 var (
 	fileFields        = []string{"version", "issueNumber", "updatedAt", "observations", "sources", "links"}
@@ -230,9 +221,6 @@ func cleanedCopy(o schemas.Observation) schemas.Observation {
 	return o
 }
 
-// redacted returns a text that may be shown. Control characters are removed first: they could split a secret.
-func redacted(text string) string { return secrets.Redact(agentio.Plain(text)) }
-
 func scrubAll(all []schemas.Observation) {
 	for i := range all {
 		if foreign(&all[i]) {
@@ -284,4 +272,89 @@ func indexNear(data, what []byte, place float64) int {
 		return from + i
 	}
 	return bytes.Index(data, what)
+}
+
+// TakenIn adds the captures that a memory file has taken to all, by name, each with the issue, its digest and its
+// links. A capture that two files hold, as a merge of branches can leave it, belongs to the lower issue.
+func TakenIn(f *schemas.MemoryFile, all map[string]Taken) {
+	for name, digest := range f.Sources {
+		if other, ok := all[name]; !ok || f.IssueNumber < other.Issue {
+			all[name] = Taken{f.IssueNumber, digest, f.Links[name]}
+		}
+	}
+}
+
+func indexOf(all []schemas.Observation) []schemas.ObservationIndex {
+	out := make([]schemas.ObservationIndex, len(all))
+	for i := range all {
+		out[i] = all[i].Index()
+	}
+	return out
+}
+
+// finish sorts the observations and finds the newest time.
+func (f *file) finish() {
+	slices.SortFunc(f.entries, func(a, b stored) int { return compareObservations(a.Observation, b.Observation) })
+	for i := range f.entries {
+		o := &f.entries[i].Observation
+		f.UpdatedAt = later(later(f.UpdatedAt, o.Timestamp), o.VerifiedAt)
+	}
+}
+
+// plain are the observations as they leave the file.
+func (f *file) plain() []schemas.Observation {
+	out := make([]schemas.Observation, len(f.entries))
+	for i := range f.entries {
+		out[i] = f.entries[i].Observation
+	}
+	scrubAll(out)
+	return out
+}
+
+// compareObservations is the order of an issue file.
+func compareObservations(a, b schemas.Observation) int {
+	if c := a.Timestamp.Compare(b.Timestamp.Time); c != 0 {
+		return c
+	}
+	return strings.Compare(a.ID, b.ID)
+}
+
+// readAny reads a file of whatever issue it says to be of. Unknown fields are without blanks: so they compare.
+func readAny(data []byte) (*file, error) {
+	m, _, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	f, err := readFile(data, m.IssueNumber)
+	if err != nil {
+		return nil, err
+	}
+	f.extra = f.extra.compact()
+	for i := range f.entries {
+		f.entries[i].extra = f.entries[i].extra.compact()
+	}
+	return f, nil
+}
+
+func written(parts []part, of int) (r Recalled) {
+	var body strings.Builder
+	size, long := 0, false
+	for _, p := range parts {
+		r.Notes = append(r.Notes, p.Note)
+		r.IDs = append(r.IDs, p.ID)
+		body.WriteString(p.text)
+		size += p.tokens
+		long = long || len(p.text) > longLine
+	}
+	head := recallHead(len(parts), of, size)
+	r.Text, r.Tokens = head+body.String(), tokens.Count(head)+size
+	if long {
+		r.Tokens = tokens.Count(r.Text)
+	}
+	return r
+}
+
+// sourceLine matches a line of [schemas.MemoryFile.Sources]; digests of anchors have the name "digest".
+func sourceLine() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^    "([a-z0-9][a-z0-9._-]{0,62})": "(sha256:[0-9a-f]{64})",?\r?$`)
 }

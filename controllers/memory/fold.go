@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -25,14 +24,6 @@ type Folded struct {
 
 // Index returns the index lines of the folded issue's observations, as they are in the manifest.
 func (f *Folded) Index() []schemas.ObservationIndex { return indexOf(f.Observations) }
-
-func indexOf(all []schemas.Observation) []schemas.ObservationIndex {
-	out := make([]schemas.ObservationIndex, len(all))
-	for i := range all {
-		out[i] = all[i].Index()
-	}
-	return out
-}
 
 // Fold folds an issue: it makes the issue file and the archive from the facts of the captures and the foreign
 // observations in data and archive, the old files. nil is a file that does not exist. It is pure, and folding its
@@ -161,68 +152,6 @@ func (d *fold) unite(s *stored) {
 	}
 }
 
-// plainForm returns an observation without its derived fields, as text.
-func plainForm(s *stored) string {
-	c := *s
-	c.Archived, c.VerifiedAt, c.SupersededBy, c.SeenCount = false, schemas.Stamp{}, "", 0
-	var w jsonWriter
-	w.observation(&c)
-	return string(w.b)
-}
-
-// observations are those of a capture. counts are observations known before: the tokens of the same content are not
-// counted again.
-func observations(s Spec, counts map[string]*schemas.Observation) []schemas.Observation {
-	out := make([]schemas.Observation, 0, len(s.Entries))
-	for i, id := range idsOf(s) {
-		e := &s.Entries[i]
-		if e.Repeats != "" {
-			continue
-		}
-		out = append(out, schemas.Observation{
-			ID: id, Agent: s.Agent, IssueNumber: s.Issue, Category: e.Category, Content: e.Content,
-			Summary: summaryOf(e), Tokens: s.tokensOf(counts[id], e.Content),
-			Timestamp: schemas.NewStamp(s.Timestamp.Time),
-			SessionID: s.Session, Source: s.Name, Anchors: anchorsOf(e),
-		})
-	}
-	return out
-}
-
-func (s *Spec) tokensOf(known *schemas.Observation, content string) int {
-	if n, ok := s.Tokens[content]; ok {
-		return n
-	}
-	return countOnce(known, content)
-}
-
-// countOnce counts the tokens of a content, unless they were counted before. A token has at least one byte: an
-// impossible count, as from a manual edit, is computed again.
-func countOnce(known *schemas.Observation, content string) int {
-	if known != nil && known.Content == content && 0 < known.Tokens && known.Tokens <= len(content) {
-		return known.Tokens
-	}
-	return tokens.Count(content)
-}
-
-func anchorsOf(e *schemas.ObservationEntry) []schemas.Anchor {
-	var out []schemas.Anchor
-	for i, path := range e.Anchors {
-		if !slices.Contains(e.Anchors[:i], path) {
-			out = append(out, schemas.Anchor{Path: path, Digest: e.Digests[path]})
-		}
-	}
-	return out
-}
-
-// summaryOf is the summary of an entry, or else the beginning of its content, on one line.
-func summaryOf(e *schemas.ObservationEntry) string {
-	if s := flat(e.Summary); s != "" {
-		return s
-	}
-	return shorten(flat(e.Content), summaryLimit)
-}
-
 // split tells what stays in the file from what compaction replaced.
 func (d *fold) split() {
 	replaced, groups := d.grouped(d.issue)
@@ -288,31 +217,27 @@ func (d *fold) folded(archiveExtra extras) Folded {
 	return r
 }
 
-func (f *file) holds() bool { return len(f.entries)+len(f.Sources)+len(f.extra) > 0 }
+// replaces reports whether an observation is the one that is recorded as the replacement of another, where two replace
+// it.
+func replaces(by, than string) bool { return than == "" || compareIDs(by, than) > 0 }
 
-// finish sorts the observations and finds the newest time.
-func (f *file) finish() {
-	slices.SortFunc(f.entries, func(a, b stored) int { return compareObservations(a.Observation, b.Observation) })
-	for i := range f.entries {
-		o := &f.entries[i].Observation
-		f.UpdatedAt = later(later(f.UpdatedAt, o.Timestamp), o.VerifiedAt)
+// setDerived sets the fields of an observation that come from records and other captures. It does not lower counts that
+// another program keeps in its own observations.
+func (f *Facts) setDerived(o *schemas.Observation) {
+	recalls := f.recalls[o.ID]
+	if foreign(o) {
+		recalls = max(recalls, o.RecallCount)
 	}
-}
-
-// plain are the observations as they leave the file.
-func (f *file) plain() []schemas.Observation {
-	out := make([]schemas.Observation, len(f.entries))
-	for i := range f.entries {
-		out[i] = f.entries[i].Observation
+	o.RecallCount, o.SeenCount = recalls, 0
+	if n := f.repeats[o.ID]; n > 0 {
+		o.SeenCount = n + 1
 	}
-	scrubAll(out)
-	return out
-}
-
-// compareObservations is the order of an issue file.
-func compareObservations(a, b schemas.Observation) int {
-	if c := a.Timestamp.Compare(b.Timestamp.Time); c != 0 {
-		return c
+	o.SupersededBy = f.superseded[o.ID]
+	o.VerifiedAt = schemas.Stamp{}
+	if v, ok := f.verified[o.ID]; ok {
+		o.VerifiedAt = v.at
+		if v.told {
+			o.Anchors = v.anchors
+		}
 	}
-	return strings.Compare(a.ID, b.ID)
 }

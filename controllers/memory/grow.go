@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
@@ -175,55 +174,10 @@ func (f *file) apply(e Effects) (rest Effects) {
 	return rest
 }
 
-// Holds reports whether the stored observations and links of a taken capture are exactly those that its spec makes,
-// except for removed observations. Then it was accepted in this form, and another recorded digest is damage, not an
-// edit. stored are observations of its issue, in the issue file and the archive; without any the result is false.
-func Holds(s Spec, taken Taken, stored []schemas.Observation, removed map[string]bool) bool {
-	if taken.Issue != s.Issue {
-		return false
-	}
-	links := linksOf(s)
-	if !sameLinks(links, taken.Links) {
-		return false
-	}
-	made := map[string]schemas.Observation{}
-	for _, o := range observations(s, nil) {
-		made[o.ID] = cleanedCopy(o)
-	}
-	found := len(links.Repeats) + len(links.Supersedes)
-	for i := range stored {
-		o := &stored[i]
-		if o.Source != s.Name || len(o.Compacts) > 0 {
-			continue
-		}
-		want, ok := made[o.ID]
-		if !ok || !sameStatement(o, &want) {
-			return false
-		}
-		delete(made, o.ID)
-		found++
-	}
-	for id := range made {
-		if !removed[id] {
-			return false
-		}
-	}
-	return found > 0
-}
+func (f *file) holds() bool { return len(f.entries)+len(f.Sources)+len(f.extra) > 0 }
 
-func sameLinks(a, b schemas.MemoryLinks) bool {
-	return slices.Equal(a.Repeats, b.Repeats) &&
-		(len(a.Supersedes) == 0 && len(b.Supersedes) == 0 || reflect.DeepEqual(a.Supersedes, b.Supersedes))
-}
-
-// sameStatement compares the statements of a capture, without later changes: for a verified one the paths of its anchors,
-// and not their digests.
-func sameStatement(stored, made *schemas.Observation) bool {
-	anchors := slices.Equal(stored.Anchors, made.Anchors)
-	if !stored.VerifiedAt.IsZero() {
-		anchors = slices.EqualFunc(stored.Anchors, made.Anchors, func(a, b schemas.Anchor) bool { return a.Path == b.Path })
-	}
-	return anchors && stored.Agent == made.Agent && stored.IssueNumber == made.IssueNumber && stored.Category == made.Category &&
-		stored.Content == made.Content && stored.Summary == made.Summary && stored.SessionID == made.SessionID &&
-		stored.Timestamp.Equal(made.Timestamp.Time)
+func sortedIDs(ids []string) []string {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

@@ -66,29 +66,6 @@ func cutLast(s string) (before, after string) {
 	return s[:max(i, 0)], s[i+1:]
 }
 
-// digits reads a number of at most that many digits.
-func digits(s string, most int) (n int64, ok bool) {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(s[i]-'0')
-		if i >= most {
-			return 0, false
-		}
-	}
-	return n, s != ""
-}
-
-func isSuffix(s string) bool {
-	for i := range len(s) {
-		if !isAlnum(s[i]) {
-			return false
-		}
-	}
-	return len(s) == 6
-}
-
 func isAgent(s string) bool {
 	if s == "" || len(s) > 63 || !isAlnum(s[0]) || !isAlnum(s[len(s)-1]) {
 		return false

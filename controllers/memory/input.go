@@ -79,3 +79,9 @@ func isText(text []byte) bool {
 	}
 	return bad*10 <= len(text)
 }
+
+// ReadConversation returns the messages of a conversation, as [ReadTranscript] does.
+func ReadConversation(data []byte) ([]Message, error) {
+	t, err := ReadTranscript(data)
+	return t.Messages, err
+}

@@ -1,12 +1,14 @@
 package memory
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
@@ -55,20 +57,6 @@ func Learn(s Source) Learned {
 		text, left = compact(c.messages)
 	}
 	l := s.finish(c, extract(text, true))
-	return l.missing(left)
-}
-
-// LearnRun learns entries from the output of an agent's run: the messages of a conversation, a JSON value with texts in
-// it, or text. The steps are those of [Learn]. What says no more than that the work is done, or what tests printed,
-// teaches nothing: there only sections, bullets of known sections, and sentences that the rules take count.
-func LearnRun(s Source) Learned {
-	if len(s.Messages) == 0 {
-		s.Messages = outputMessages(s.Text)
-		s.Text = ""
-	}
-	c := clean(s)
-	text, left := compact(c.messages)
-	l := s.finish(c, extract(text, false))
 	return l.missing(left)
 }
 
@@ -126,23 +114,6 @@ func (c *cleaned) take(text string) string {
 	return rest
 }
 
-// located makes the paths of edits relative to the root, if they exist there. Other absolute paths are not files of the
-// project: they are left out.
-func (s *Source) located(content string) string {
-	var out []edit
-	for _, e := range readEdits(content) {
-		if s.Exists != nil {
-			if p := s.existing(e.path); p != "" {
-				e.path = p
-			}
-		}
-		if s.ofProject(e.path) {
-			out = append(out, e)
-		}
-	}
-	return editLines(out)
-}
-
 // finish makes entries of remarks.
 func (s *Source) finish(c cleaned, all []remark) Learned {
 	var ready []remark
@@ -162,13 +133,6 @@ func (s *Source) finish(c cleaned, all []remark) Learned {
 		l.Entries = append(l.Entries, s.entry(best[i].ObservationEntry))
 	}
 	return l
-}
-
-// polish makes a content fit for storage; it returns false if nothing is left. Text that was joined from harmless
-// pieces may contain a secret.
-func (r *remark) polish() bool {
-	r.Content = Cut(secrets.Redact(r.Content), contentLimit)
-	return len(r.Content) > 2 && strings.ContainsFunc(r.Content, inWord)
 }
 
 // entry completes an entry, or makes it a repetition of a known one.
@@ -191,78 +155,108 @@ func (s *Source) entry(e schemas.ObservationEntry) schemas.ObservationEntry {
 	return e
 }
 
-func (s *Source) digest(file string) string {
-	if s.Digest == nil {
-		return ""
-	}
-	return s.Digest(file)
-}
-
 // quoted begins the lines of a recall, as of all quoted input of agents (see agentio).
 const quoted = "|"
-
-// withoutRecalled removes recalled memory from a text, so that it is not captured again: sections named Memory Recall
-// up to the next heading, and lines that begin with "|". recalled are the contents in them.
-func withoutRecalled(text string) (rest string, recalled []string) {
-	if !strings.Contains(text, quoted) && !strings.Contains(strings.ToLower(text), "memory recall") {
-		return text, nil
-	}
-	var kept, told strings.Builder
-	recall, saidQuotes := false, false
-	for line := range strings.SplitAfterSeq(text, "\n") {
-		body := strings.TrimSpace(line)
-		said, isQuoted := strings.CutPrefix(body, quoted)
-		if title, level := headingOf(body); level > 0 {
-			recall, saidQuotes = strings.EqualFold(strings.Trim(title, "*: "), "memory recall"), false
-		} else if recall && saidQuotes && !isQuoted && body != "" {
-			recall = false // behind the quoted lines the section is over
-		}
-		switch {
-		case isQuoted:
-			told.WriteString(strings.TrimSpace(said) + "\n")
-			saidQuotes = true
-		case recall:
-			told.WriteString(strings.TrimLeft(body, "-*+ ") + "\n\n")
-		default:
-			kept.WriteString(line)
-		}
-	}
-	return kept.String(), contents(told.String())
-}
-
-// contents returns the notes of a recall: they are separated by blank lines, and by the lines that begin with a
-// category.
-func contents(told string) []string {
-	var out, lines []string
-	end := func() {
-		if text := strings.TrimSpace(strings.Join(lines, " ")); text != "" {
-			out = append(out, text)
-		}
-		lines = nil
-	}
-	for line := range strings.SplitSeq(told, "\n") {
-		switch {
-		case line == "" || heads(line):
-			end()
-		default:
-			lines = append(lines, line)
-		}
-	}
-	end()
-	return out
-}
-
-// heads reports whether a line is the one above a note: it begins with a category in brackets.
-func heads(line string) bool {
-	category, _, found := strings.Cut(strings.TrimPrefix(line, "["), "]")
-	return found && strings.HasPrefix(line, "[") && slices.Contains(schemas.Categories(), category)
-}
 
 var recalledID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\bobs-[a-z0-9._-]+-[0-9]{6,15}-[0-9a-z]{6}\b`)
 })
 
-// refersToMemory reports whether a passage refers to an observation by its id: it repeats known text.
-func refersToMemory(text string) bool {
-	return strings.Contains(text, "obs-") && recalledID().MatchString(text)
+// redacted returns a text that may be shown. Control characters are removed first: they could split a secret.
+func redacted(text string) string { return secrets.Redact(agentio.Plain(text)) }
+
+// BestReplacement returns the place of the entry that most likely corresponds to an older observation which a capture of several is
+// to replace: the one with most common pairs of words (see [Similar]), else most words, else of the same category, else the
+// first. One that only repeats known text ranks last, and one that repeats the older one itself is excluded; -1 if no entry
+// is left.
+func BestReplacement(entries []schemas.ObservationEntry, older *schemas.Observation) int {
+	best, found := matchQuality{}, -1
+	words := wordsOf(older.Content)
+	for i := range entries {
+		e := &entries[i]
+		if e.Repeats == older.ID {
+			continue
+		}
+		f := matchQuality{
+			isNew: e.Repeats == "", pairs: Similar(e.Content, older.Content),
+			words: common(wordsOf(e.Content), words), category: e.Category == older.Category,
+		}
+		if found < 0 || f.compare(best) < 0 {
+			best, found = f, i
+		}
+	}
+	return found
+}
+
+// matchQuality is how well an entry fits an older observation.
+type matchQuality struct {
+	isNew    bool
+	pairs    float64
+	words    int
+	category bool
+}
+
+// compare orders what fits better first.
+func (f matchQuality) compare(other matchQuality) int {
+	return cmp.Or(trueFirst(f.isNew, other.isNew), cmp.Compare(other.pairs, f.pairs),
+		cmp.Compare(other.words, f.words), trueFirst(f.category, other.category))
+}
+
+// label is the category that the words before a colon name, with what stands behind it.
+func label(text string) (category, rest string) {
+	name, rest, found := strings.Cut(text, ":")
+	if !found || len(name) > 20 {
+		return "", text
+	}
+	category = labels()[strings.ToLower(strings.TrimSpace(strings.Trim(name, "*_ ⚠️❗📝✅")))]
+	if rest = strings.TrimSpace(rest); category == "" || len(rest) < 8 {
+		return "", text
+	}
+	return category, rest
+}
+
+// extract turns a summary into entries: one for each bullet, of the category of its section, with the bullets nested
+// below it. A bullet of an unknown section has the category of its label ("Decision: …"), else it is a key fact. A
+// section of a category without bullets gives an entry for each paragraph. Text without any bullet or such section is
+// one entry of category compaction-summary. Bullets that refer to an observation by its id are left out. whole says
+// whether text without any of these counts.
+func extract(summary string, whole bool) []remark {
+	all := passages(summary)
+	bullets := map[string]bool{}
+	structured := false
+	for _, p := range all {
+		bullets[p.section] = bullets[p.section] || p.bullet
+		structured = structured || p.bullet || p.section != noSection && p.section != leftOut
+	}
+	if !structured {
+		return wholeText(all, whole)
+	}
+	var g collector
+	for _, p := range all {
+		switch {
+		case p.section == leftOut:
+		case p.bullet && (p.section == noSection || p.section == schemas.CategorySummary):
+			g.labelled(p.text)
+		case p.bullet:
+			g.add(p.section, p.text, true)
+		case p.section != noSection && !bullets[p.section] && !introduces(p.text):
+			g.add(p.section, p.text, true)
+		}
+	}
+	return g.found
+}
+
+// bounds reports whether a text has what may be a mark of private text.
+func bounds(text string) bool { return strings.Contains(strings.ToLower(text), "private") }
+
+func isScaffold(role, text string) bool {
+	if role != RoleUser {
+		return false
+	}
+	for _, s := range scaffolds {
+		if strings.HasPrefix(text, s) {
+			return true
+		}
+	}
+	return false
 }

@@ -121,3 +121,76 @@ func (r *report) text(name string, texts []string) {
 		r.WriteString("\n- " + strings.Join(strings.Fields(text), " "))
 	}
 }
+
+// isNothing reports whether a text says that there is nothing to tell.
+func isNothing(text string) bool {
+	switch strings.ToLower(strings.Trim(text, "()[]*_. ")) {
+	case "", "none", "n/a", "nothing", "no", "no errors", "no changes", "no decisions", "none so far", "nothing yet":
+		return true
+	}
+	return false
+}
+
+// LearnRun learns entries from the output of an agent's run: the messages of a conversation, a JSON value with texts in
+// it, or text. The steps are those of [Learn]. What says no more than that the work is done, or what tests printed,
+// teaches nothing: there only sections, bullets of known sections, and sentences that the rules take count.
+func LearnRun(s Source) Learned {
+	if len(s.Messages) == 0 {
+		s.Messages = outputMessages(s.Text)
+		s.Text = ""
+	}
+	c := clean(s)
+	text, left := compact(c.messages)
+	l := s.finish(c, extract(text, false))
+	return l.missing(left)
+}
+
+// objectsIn finds what may be JSON objects in a text, inner ones before outer ones. Strings of JSON have no line
+// breaks: one that is left open ends with its line.
+func objectsIn(text []byte) (out [][]byte) {
+	type open struct{ at, height int }
+	var stack []open
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n':
+			inString = false
+		case c == '"':
+			inString = !inString
+		case inString && c == '\\':
+			i++
+		case inString:
+		case c == '{':
+			stack = append(stack, open{i, 0})
+		case c == '}' && len(stack) > 0:
+			o := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if len(stack) > 0 {
+				stack[len(stack)-1].height = max(stack[len(stack)-1].height, o.height+1)
+			}
+			if o.height <= salvageDepth && i-o.at < salvageBytes {
+				out = append(out, text[o.at:i+1])
+			}
+		}
+	}
+	return out
+}
+
+func wholeText(all []passage, whole bool) []remark {
+	if !whole {
+		return nil
+	}
+	var texts []string
+	for _, p := range all {
+		if p.section != leftOut {
+			texts = append(texts, p.text)
+		}
+	}
+	var g collector
+	text, category := strings.Join(texts, "\n"), schemas.CategorySummary
+	if rules().reportsFailure(newSentence(text)) {
+		category = schemas.CategoryError
+	}
+	g.add(category, text, true)
+	return g.found
+}

@@ -1,13 +1,11 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"reconcile.dev/reconcile/controllers/similar"
-	"reconcile.dev/reconcile/schemas"
 )
 
 // NearDuplicate is from where two contents say the same: see [Similar]. Of 40 words, four that stand apart may differ.
@@ -64,41 +62,4 @@ func (l likeness) same(other likeness) bool {
 // sameAsAny reports which of several contents says the same; -1 if none does.
 func (l likeness) sameAsAny(others []likeness) int {
 	return slices.IndexFunc(others, l.same)
-}
-
-// BestReplacement returns the place of the entry that most likely corresponds to an older observation which a capture of several is
-// to replace: the one with most common pairs of words (see [Similar]), else most words, else of the same category, else the
-// first. One that only repeats known text ranks last, and one that repeats the older one itself is excluded; -1 if no entry
-// is left.
-func BestReplacement(entries []schemas.ObservationEntry, older *schemas.Observation) int {
-	best, found := matchQuality{}, -1
-	words := wordsOf(older.Content)
-	for i := range entries {
-		e := &entries[i]
-		if e.Repeats == older.ID {
-			continue
-		}
-		f := matchQuality{
-			isNew: e.Repeats == "", pairs: Similar(e.Content, older.Content),
-			words: common(wordsOf(e.Content), words), category: e.Category == older.Category,
-		}
-		if found < 0 || f.compare(best) < 0 {
-			best, found = f, i
-		}
-	}
-	return found
-}
-
-// matchQuality is how well an entry fits an older observation.
-type matchQuality struct {
-	isNew    bool
-	pairs    float64
-	words    int
-	category bool
-}
-
-// compare orders what fits better first.
-func (f matchQuality) compare(other matchQuality) int {
-	return cmp.Or(trueFirst(f.isNew, other.isNew), cmp.Compare(other.pairs, f.pairs),
-		cmp.Compare(other.words, f.words), trueFirst(f.category, other.category))
 }

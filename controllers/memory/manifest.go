@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -248,4 +249,42 @@ func (r *lineReader) stamp() schemas.Stamp {
 		r.bad = true
 	}
 	return schemas.Stamp{Time: t}
+}
+
+func appendStamp(b []byte, s schemas.Stamp) []byte {
+	if s.IsZero() {
+		return append(b, "null"...)
+	}
+	return append(append(append(b, '"'), s.String()...), '"')
+}
+
+// digits reads a number of at most that many digits.
+func digits(s string, most int) (n int64, ok bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(s[i]-'0')
+		if i >= most {
+			return 0, false
+		}
+	}
+	return n, s != ""
+}
+
+// MergeManifests merges two manifests by the ids of their lines. The next run rebuilds the manifest from the files.
+func MergeManifests(a, b []byte) ([]byte, error) {
+	all := map[string]schemas.ObservationIndex{}
+	for _, data := range [][]byte{a, b} {
+		m, err := ParseManifest(data)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range m.Entries {
+			if was, ok := all[e.ID]; !ok || bytes.Compare(appendEntry(nil, &e), appendEntry(nil, &was)) > 0 {
+				all[e.ID] = e
+			}
+		}
+	}
+	return Manifest(slices.Collect(maps.Values(all))), nil
 }

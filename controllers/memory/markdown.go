@@ -2,6 +2,7 @@ package memory
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers/agentio"
@@ -125,21 +126,6 @@ func isRule(body string) bool {
 	return len(body) >= 3 && strings.ContainsRune("-*_=", rune(body[0])) && strings.Trim(body, body[:1]+" ") == ""
 }
 
-func columns(line string) int {
-	n := 0
-	for _, c := range []byte(line) {
-		switch c {
-		case ' ':
-			n++
-		case '\t':
-			n += 4 - n%4
-		default:
-			return n
-		}
-	}
-	return n
-}
-
 // headingOf returns the text of a heading and its level, 0 for other lines.
 func headingOf(body string) (string, int) {
 	if n := len(body) - len(strings.TrimLeft(body, "#")); n >= 1 && n <= 6 && n < len(body) && body[n] == ' ' {
@@ -228,4 +214,128 @@ func unmarked(text string) string {
 		text = strings.ReplaceAll(text, "**", "")
 	}
 	return strings.Join(strings.Fields(text), " ")
+}
+
+// isCode reports whether a line is rather code, or output of a program, than a sentence: less than half of it is
+// letters.
+func isCode(text string) bool {
+	letters, signs := 0, 0
+	for _, c := range text {
+		switch {
+		case c == ' ':
+		case inWord(c):
+			letters++
+		default:
+			signs++
+		}
+	}
+	return signs > letters/2 || strings.HasPrefix(text, "$ ") || strings.HasSuffix(text, "{") ||
+		strings.HasSuffix(text, ";")
+}
+
+// sectionOf is the section that a heading opens; false if it names none.
+func sectionOf(title string) (string, bool) {
+	if len(title) > 60 {
+		return noSection, false
+	}
+	title = strings.TrimFunc(title, func(r rune) bool {
+		return !unicode.IsLetter(r) // numbers, colons, pictures, marks of emphasis
+	})
+	section, found := sections()[strings.ToLower(title)]
+	return section, found
+}
+
+// passages splits a text into passages. A section extends to the next heading of the same or a higher level, or one
+// that names another section. Boxes that are not ticked are plans.
+func passages(text string) []passage {
+	w := walker{}
+	all := blocks(text)
+	for i, b := range all {
+		switch {
+		case b.kind == kindHeading:
+			w.heading(b)
+		case b.kind == kindBullet:
+			w.bullet(b, i+1 < len(all) && all[i+1].kind == kindBullet && all[i+1].level > b.level)
+		default:
+			w.paragraph(b)
+		}
+	}
+	w.flush()
+	return w.out
+}
+
+// walker gathers passages.
+type walker struct {
+	out     []passage
+	section string
+	level   int // of the heading that opened the section
+
+	group   block    // the bullet under way
+	nested  []string // the bullets below it
+	grouped bool
+	marker  *marker
+}
+
+func (w *walker) heading(b block) {
+	w.flush()
+	w.unmark(-1)
+	section, named := sectionOf(b.text)
+	switch {
+	case named:
+		w.section, w.level = section, b.level
+	case w.level == 0 || b.level <= w.level:
+		w.section, w.level = noSection, 0
+	}
+}
+
+func (w *walker) paragraph(b block) {
+	w.flush()
+	w.unmark(-1)
+	if section, named := sectionOf(b.text); named && strings.HasSuffix(b.text, ":") {
+		w.section, w.level = section, boldLevel
+		return
+	}
+	w.out = append(w.out, passage{section: w.section, text: b.text})
+}
+
+func (w *walker) bullet(b block, parent bool) {
+	if w.grouped && b.level > w.group.level {
+		if !b.open && !w.group.open {
+			w.nested = append(w.nested, b.text)
+		}
+		return
+	}
+	w.flush()
+	w.unmark(b.level)
+	if section, named := sectionOf(b.text); named && parent {
+		w.marker = &marker{b.level, w.level, w.section}
+		w.section = section
+		return
+	}
+	w.group, w.grouped = b, true
+}
+
+// unmark ends the section that a bullet opened, at a line that is not nested below it.
+func (w *walker) unmark(column int) {
+	if w.marker != nil && column <= w.marker.column {
+		w.section, w.level, w.marker = w.marker.section, w.marker.level, nil
+	}
+}
+
+func (w *walker) flush() {
+	if w.grouped && !w.group.open {
+		w.out = append(w.out, passage{section: w.section, text: joined(w.group.text, w.nested), bullet: true})
+	}
+	w.grouped, w.nested = false, nil
+}
+
+// joined is a bullet with those nested below it, on one line.
+func joined(parent string, nested []string) string {
+	if len(nested) == 0 {
+		return parent
+	}
+	for i, text := range nested {
+		nested[i] = strings.TrimRight(text, ".;, ")
+	}
+	return strings.TrimRight(parent, ".:; ") + ": " + strings.Join(nested, "; ")
 }

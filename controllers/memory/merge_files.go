@@ -2,10 +2,9 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
@@ -42,44 +41,6 @@ func MergeFiles(a, b []byte) ([]byte, error) {
 	return x.encode(), nil
 }
 
-// readAny reads a file of whatever issue it says to be of. Unknown fields are without blanks: so they compare.
-func readAny(data []byte) (*file, error) {
-	m, _, err := parse(data)
-	if err != nil {
-		return nil, err
-	}
-	f, err := readFile(data, m.IssueNumber)
-	if err != nil {
-		return nil, err
-	}
-	f.extra = f.extra.compact()
-	for i := range f.entries {
-		f.entries[i].extra = f.entries[i].extra.compact()
-	}
-	return f, nil
-}
-
-// compact drops the blanks of the values, which are whole JSON.
-func (x extras) compact() extras {
-	for name, raw := range x {
-		var b bytes.Buffer
-		_ = json.Compact(&b, raw)
-		x[name] = b.Bytes()
-	}
-	return x
-}
-
-func compareStored(a, b *stored) int {
-	return cmp.Or(a.VerifiedAt.Compare(b.VerifiedAt.Time), cmp.Compare(a.RecallCount, b.RecallCount),
-		cmp.Compare(a.SeenCount, b.SeenCount), bytes.Compare(a.text(), b.text()))
-}
-
-func (s *stored) text() []byte {
-	var w jsonWriter
-	w.observation(s)
-	return w.b
-}
-
 // greaterOf unites two maps. Of two values of one name the one with the greater text stays.
 func greaterOf[M ~map[string]V, V any](a, b M) M {
 	out := maps.Clone(a)
@@ -95,25 +56,17 @@ func greaterOf[M ~map[string]V, V any](a, b M) M {
 	return out
 }
 
-// textOf is the JSON of a value that was read from JSON.
-func textOf(v any) []byte {
-	raw, _ := schemas.Marshal(v)
-	return raw
+func sameLinks(a, b schemas.MemoryLinks) bool {
+	return slices.Equal(a.Repeats, b.Repeats) &&
+		(len(a.Supersedes) == 0 && len(b.Supersedes) == 0 || reflect.DeepEqual(a.Supersedes, b.Supersedes))
 }
 
-// MergeManifests merges two manifests by the ids of their lines. The next run rebuilds the manifest from the files.
-func MergeManifests(a, b []byte) ([]byte, error) {
-	all := map[string]schemas.ObservationIndex{}
-	for _, data := range [][]byte{a, b} {
-		m, err := ParseManifest(data)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range m.Entries {
-			if was, ok := all[e.ID]; !ok || bytes.Compare(appendEntry(nil, &e), appendEntry(nil, &was)) > 0 {
-				all[e.ID] = e
-			}
-		}
+func union(set map[string]bool, more ...string) map[string]bool {
+	if set == nil {
+		set = make(map[string]bool, len(more))
 	}
-	return Manifest(slices.Collect(maps.Values(all))), nil
+	for _, m := range more {
+		set[m] = true
+	}
+	return set
 }

@@ -255,21 +255,21 @@ func unitedAnchors(members []*schemas.Observation) []schemas.Anchor {
 
 const ellipsis = "…"
 
-// flat is a text on one line, with one space between words.
-func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// shorten cuts a flat text to that many characters, at a word if there is one in the last third.
-func shorten(s string, most int) string {
-	if len(s) <= most || utf8.RuneCountInString(s) <= most {
-		return s
+// joinEqual brings together what says the same in the same words, which takes the room of one.
+func joinEqual(units []*unit) {
+	firsts := map[[3]string]*unit{}
+	for _, u := range units {
+		key := sayingKey(u.newest)
+		first := firsts[key]
+		switch {
+		case u.merged:
+		case first == nil:
+			firsts[key] = u
+		default:
+			u.group.size = repeatedSize(u.newest)
+			if !join(first.group, u.group) {
+				u.group.size, firsts[key] = u.size, u
+			}
+		}
 	}
-	end := 0
-	for range most - 1 {
-		_, size := utf8.DecodeRuneInString(s[end:])
-		end += size
-	}
-	if at := strings.LastIndexByte(s[:end], ' '); at > end*2/3 {
-		end = at
-	}
-	return strings.TrimRight(s[:end], " ") + ellipsis
 }

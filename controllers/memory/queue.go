@@ -1,10 +1,7 @@
 package memory
 
 import (
-	"cmp"
 	"container/heap"
-	"strings"
-	"time"
 )
 
 // queue returns candidates, the most relevant first. They are in tiers by their scores, and sorted from the best tier
@@ -30,34 +27,6 @@ type ranked struct {
 	score   float64
 	checked bool
 	stale   string
-}
-
-func (c *Chooser) queue(cands []Candidate) *queue {
-	q := &queue{Chooser: c, cands: cands, scores: make([]float64, len(cands)), sorted: make([]int32, len(cands))}
-	now := clock{c.Now, c.Now.UnixMilli(), 0}
-	now.rest = c.Now.Sub(time.UnixMilli(now.milli))
-	for i := range cands {
-		k := &cands[i]
-		q.scores[i] = score(c.Weights, now.since(k.Milli).Hours()/24, k.Recalls, k.Overlap)
-	}
-	q.sort()
-	return q
-}
-
-// clock is a time, and the same in milliseconds since 1970, with the rest.
-type clock struct {
-	time.Time
-	milli int64
-	rest  time.Duration
-}
-
-// since is time.Time.Sub of the milliseconds, without what that does for times centuries away.
-func (c *clock) since(milli int64) time.Duration {
-	const near = 1 << 42 // until 2109
-	if c.milli < 0 || c.milli >= near || milli < 0 || milli >= near {
-		return c.Sub(time.UnixMilli(milli))
-	}
-	return time.Duration(c.milli-milli)*time.Millisecond + c.rest
 }
 
 // sort puts the candidates into tiers.
@@ -164,19 +133,6 @@ func (q *queue) Pop() any {
 	last := q.open[len(q.open)-1]
 	q.open = q.open[:len(q.open)-1]
 	return last
-}
-
-func (c *Chooser) before(a, b *ranked) bool {
-	if a.score != b.score {
-		return a.score > b.score
-	}
-	order := cmp.Or(trueFirst(a.Issue == c.Issue, b.Issue == c.Issue),
-		trueFirst(a.Own, b.Own),
-		cmp.Compare(b.Milli, a.Milli))
-	if order == 0 {
-		order = strings.Compare(c.ID(a.Candidate), c.ID(b.Candidate))
-	}
-	return order < 0
 }
 
 // trueFirst orders values with a property before those without it.

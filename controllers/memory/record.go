@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
@@ -55,10 +54,4 @@ func ParseRecord(data []byte) (schemas.MemoryRecord, error) {
 	}
 	r.Recalls = nil
 	return r, nil
-}
-
-func sortedIDs(ids []string) []string {
-	ids = slices.Clone(ids)
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }

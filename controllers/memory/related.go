@@ -37,25 +37,6 @@ type group struct {
 	size  int
 }
 
-// newUnit looks up the originals of a merged observation.
-func newUnit(o *schemas.Observation, originals map[string]*schemas.Observation) *unit {
-	u := &unit{ids: []string{o.ID}, newest: o, size: statementSize(o), words: wordsOf(o.Summary + " " + o.Content)}
-	for _, a := range o.Anchors {
-		u.anchors = append(u.anchors, a.Path)
-	}
-	slices.Sort(u.anchors)
-	if len(o.Compacts) == 0 {
-		return u
-	}
-	u.ids, u.merged, u.size = o.Compacts, true, 0
-	for _, id := range o.Compacts {
-		if original := originals[id]; original != nil && original.SupersededBy == "" {
-			u.size += statementSize(original)
-		}
-	}
-	return u
-}
-
 // wordsOf are the different words of a text in small letters, sorted; those of two letters or less say little.
 func wordsOf(text string) []string {
 	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
@@ -107,25 +88,6 @@ func join(a, b *group) bool {
 		u.group = a
 	}
 	return true
-}
-
-// joinEqual brings together what says the same in the same words, which takes the room of one.
-func joinEqual(units []*unit) {
-	firsts := map[[3]string]*unit{}
-	for _, u := range units {
-		key := sayingKey(u.newest)
-		first := firsts[key]
-		switch {
-		case u.merged:
-		case first == nil:
-			firsts[key] = u
-		default:
-			u.group.size = repeatedSize(u.newest)
-			if !join(first.group, u.group) {
-				u.group.size, firsts[key] = u.size, u
-			}
-		}
-	}
 }
 
 type relation struct {
@@ -180,16 +142,6 @@ func common(a, b []string) (n int) {
 		}
 	}
 	return n
-}
-
-// singles are the units that no compaction made and that are in no group yet.
-func singles(units []*unit) (out []*unit) {
-	for _, u := range units {
-		if !u.merged && len(u.group.units) == 1 {
-			out = append(out, u)
-		}
-	}
-	return out
 }
 
 // pairUp joins each unit with the next one that fits, and returns the rest.

@@ -38,19 +38,6 @@ var labelNames = map[string]string{
 
 var labels = sync.OnceValue(func() map[string]string { return byName(labelNames) })
 
-// label is the category that the words before a colon name, with what stands behind it.
-func label(text string) (category, rest string) {
-	name, rest, found := strings.Cut(text, ":")
-	if !found || len(name) > 20 {
-		return "", text
-	}
-	category = labels()[strings.ToLower(strings.TrimSpace(strings.Trim(name, "*_ ⚠️❗📝✅")))]
-	if rest = strings.TrimSpace(rest); category == "" || len(rest) < 8 {
-		return "", text
-	}
-	return category, rest
-}
-
 // shortest and longest bound the words of a sentence that the rules take.
 const (
 	shortest = 4
@@ -209,23 +196,6 @@ func (r *ruleSet) userCategory(s sentence) string {
 	return ""
 }
 
-// isCode reports whether a line is rather code, or output of a program, than a sentence: less than half of it is
-// letters.
-func isCode(text string) bool {
-	letters, signs := 0, 0
-	for _, c := range text {
-		switch {
-		case c == ' ':
-		case inWord(c):
-			letters++
-		default:
-			signs++
-		}
-	}
-	return signs > letters/2 || strings.HasPrefix(text, "$ ") || strings.HasSuffix(text, "{") ||
-		strings.HasSuffix(text, ";")
-}
-
 // phrases is a set of phrases, by their first words.
 type phrases map[string][][]string
 
@@ -250,15 +220,6 @@ func (p phrases) at(words []string, i int) int {
 	return longest
 }
 
-func matches(phrase, words []string) bool {
-	for i, want := range phrase {
-		if want != "*" && want != words[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // find returns the index of the first phrase of the set in words, from from on; -1 if there is none.
 func (p phrases) find(words []string, from int) int {
 	for i := max(from, 0); i < len(words); i++ {
@@ -276,4 +237,21 @@ func (p phrases) begin(words []string) bool { return len(words) > 0 && p.at(word
 // before reports whether one of a set of single words stands among the n words before words[i].
 func (p phrases) before(words []string, i, n int) bool {
 	return slices.ContainsFunc(words[max(0, i-n):i], func(w string) bool { return p[w] != nil })
+}
+
+// refersBack reports whether a sentence says nothing without the one before it.
+func refersBack(s sentence) bool {
+	if len(s.words) < 2 {
+		return false
+	}
+	switch s.words[0] {
+	case "it", "this", "that", "they", "these", "those", "otherwise", "because", "both":
+		return s.words[1] != "turns"
+	case "the":
+		switch s.words[1] {
+		case "fix", "solution", "reason", "cause", "workaround", "same":
+			return true
+		}
+	}
+	return false
 }

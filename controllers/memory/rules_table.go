@@ -103,24 +103,6 @@ func newChanges() changes {
 // facts has the words of facts: known alone is enough; placed and weakly need named things.
 type facts struct{ known, placed, weakly phrases }
 
-func newFacts() facts {
-	return facts{
-		known: phrasesOf("note that|turns out|discovered that|discovered|learned that|we learned|i learned|" +
-			"found that|found out|realized that|realised that|only works|works only|only supports|supports only|" +
-			"only supported|requires|does not support|doesn't support|do not support|don't support|not supported|" +
-			"unsupported|defaults to|default is|is limited to|are limited to|limit is|limit of|deprecated|" +
-			"by convention|convention is|keep in mind|be aware|beware|important to know|is important|is required|" +
-			"are required|is mandatory|has no effect|have no effect|thread safe|is ignored|are ignored|" +
-			"is not idempotent|is idempotent|must not|must never|backward compatible|backwards compatible|" +
-			"source of truth|invariant|guarantees|guaranteed|rate limit|rate limited|not documented|undocumented|" +
-			"case sensitive|case insensitive|incompatible|it is worth knowing|worth noting"),
-		placed: phrasesOf("listens on|listen on|lives in|live in|located in|defined in|stored in|runs on port"),
-		weakly: phrasesOf("must|cannot|can't|always|never|expects|expected to|depends on|runs on|port|version|" +
-			"at least|at most|up to|by default|only|is set by|is generated|are generated|owned by|belongs to|" +
-			"responsible for|means that|because"),
-	}
-}
-
 // wishes is what users state: byUser a decision, orders too if there is a contrast, ruled a fact; not idle.
 type wishes struct{ byUser, orders, ruled, idle phrases }
 

@@ -2,12 +2,11 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"regexp"
 	"unicode/utf8"
 
 	quick "github.com/segmentio/encoding/json"
-
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -31,11 +30,6 @@ func Salvage(damaged []byte, issue int) []byte {
 	}
 	f.finish()
 	return f.encode()
-}
-
-// sourceLine matches a line of [schemas.MemoryFile.Sources]; digests of anchors have the name "digest".
-func sourceLine() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^    "([a-z0-9][a-z0-9._-]{0,62})": "(sha256:[0-9a-f]{64})",?\r?$`)
 }
 
 func readStored(text []byte, issue int) (s stored, ok bool) {
@@ -64,33 +58,19 @@ const (
 	salvageBytes = 1 << 20
 )
 
-// objectsIn finds what may be JSON objects in a text, inner ones before outer ones. Strings of JSON have no line
-// breaks: one that is left open ends with its line.
-func objectsIn(text []byte) (out [][]byte) {
-	type open struct{ at, height int }
-	var stack []open
-	inString := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\n':
-			inString = false
-		case c == '"':
-			inString = !inString
-		case inString && c == '\\':
-			i++
-		case inString:
-		case c == '{':
-			stack = append(stack, open{i, 0})
-		case c == '}' && len(stack) > 0:
-			o := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if len(stack) > 0 {
-				stack[len(stack)-1].height = max(stack[len(stack)-1].height, o.height+1)
-			}
-			if o.height <= salvageDepth && i-o.at < salvageBytes {
-				out = append(out, text[o.at:i+1])
-			}
-		}
-	}
-	return out
+// stored is an observation in a file. Only foreign ones keep unknown fields: ours are written again.
+type stored struct {
+	schemas.Observation
+	extra extras
+}
+
+func compareStored(a, b *stored) int {
+	return cmp.Or(a.VerifiedAt.Compare(b.VerifiedAt.Time), cmp.Compare(a.RecallCount, b.RecallCount),
+		cmp.Compare(a.SeenCount, b.SeenCount), bytes.Compare(a.text(), b.text()))
+}
+
+func (s *stored) text() []byte {
+	var w jsonWriter
+	w.observation(s)
+	return w.b
 }

@@ -58,3 +58,28 @@ type Full struct {
 	schemas.Observation
 	Stale string `json:"stale,omitempty"` // why it may be stale
 }
+
+// clock is a time, and the same in milliseconds since 1970, with the rest.
+type clock struct {
+	time.Time
+	milli int64
+	rest  time.Duration
+}
+
+// since is time.Time.Sub of the milliseconds, without what that does for times centuries away.
+func (c *clock) since(milli int64) time.Duration {
+	const near = 1 << 42 // until 2109
+	if c.milli < 0 || c.milli >= near || milli < 0 || milli >= near {
+		return c.Sub(time.UnixMilli(milli))
+	}
+	return time.Duration(c.milli-milli)*time.Millisecond + c.rest
+}
+
+func matches(phrase, words []string) bool {
+	for i, want := range phrase {
+		if want != "*" && want != words[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -143,3 +143,12 @@ func isTelling(word string) bool {
 	}
 	return false
 }
+
+func isSuffix(s string) bool {
+	for i := range len(s) {
+		if !isAlnum(s[i]) {
+			return false
+		}
+	}
+	return len(s) == 6
+}

@@ -206,16 +206,6 @@ func (s *sums) take(name string, r *schemas.MemoryRecord) {
 	s.want[key] = union(s.want[key], r.Recalls...)
 }
 
-func union(set map[string]bool, more ...string) map[string]bool {
-	if set == nil {
-		set = make(map[string]bool, len(more))
-	}
-	for _, m := range more {
-		set[m] = true
-	}
-	return set
-}
-
 // keyOf is where a recall of an observation is summed.
 func keyOf(id, recall string) monthly {
 	at, _ := recallTime(recall)

@@ -197,3 +197,12 @@ func readEdits(text string) []edit {
 	}
 	return out
 }
+
+// flushEdits makes one message of the first n files that were changed since the last one.
+func (r *reader) flushEdits(n int) {
+	if n == 0 {
+		return
+	}
+	r.out.Messages = append(r.out.Messages, Message{RoleEdit, editLines(r.edits[:n])})
+	r.edits = slices.Clone(r.edits[n:])
+}

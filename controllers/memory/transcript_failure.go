@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
-
-	"reconcile.dev/reconcile/schemas"
 )
 
 // failure reads the output of a failed tool; false if o is something else. A wrong use of a tool by the agent, which the
@@ -94,38 +91,3 @@ func whatFailed(output string) string {
 var exitLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(?:FAIL|command failed|(?:process )?(?:exited with )?(?:exit )?(?:code|status) \d+)\W*$`)
 })
-
-// failures adds the last failures, unless a remark describes them: an error that names the same test or function. They
-// are worth less than a remark.
-func (g *collector) failures() {
-	var told strings.Builder
-	for i := range g.found {
-		if g.found[i].Category == schemas.CategoryError {
-			told.WriteString(g.found[i].Content + "\n")
-		}
-	}
-	for _, text := range g.failed[max(len(g.failed)-failureLimit, 0):] {
-		if namesAny(told.String(), text) {
-			continue
-		}
-		before := len(g.found)
-		g.add(schemas.CategoryError, "A command failed: "+text, false)
-		if len(g.found) > before {
-			g.found[before].worth -= 8
-		}
-	}
-}
-
-// namesAny reports whether a text has one of the names in a failure: words with an underscore or a capital inside.
-func namesAny(text, failure string) bool {
-	words := strings.FieldsFunc(failure, func(r rune) bool {
-		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
-	})
-	for _, w := range words {
-		named := strings.Contains(w, "_") || strings.IndexFunc(w[1:], unicode.IsUpper) >= 0 && strings.ToUpper(w) != w
-		if named && w != "AssertionError" && strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
-}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"encoding/json"
-	"path"
 	"strings"
 )
 
@@ -54,16 +53,6 @@ func wrapped(o object) object {
 	}
 	delete(inner, "payload") // a nested envelope is not a known form, and could nest without end
 	return inner
-}
-
-// container takes a record that holds the whole conversation.
-func (r *reader) container(o object) bool {
-	for _, name := range []string{"messages", "conversation", "history", "requests", "turns"} {
-		if raw := o[name]; len(raw) > 1 && raw[0] == '[' && o.text("role", "content") == "" {
-			return r.each(raw)
-		}
-	}
-	return false
 }
 
 // bookkeeping reports whether a record is known, and holds no message: settings, thoughts, output of tools, notes of
@@ -183,13 +172,6 @@ func (r *reader) pieces(list []json.RawMessage) string {
 	return b.String()
 }
 
-func referenceName(piece object) string {
-	if name := piece.text("name"); name != "" {
-		return name
-	}
-	return path.Base(piece.object("inlineReference").text("fsPath", "path", "name"))
-}
-
 // partText is what a part says; "" for thoughts, pictures, and tools.
 func partText(part object) string {
 	switch part.text("type", "kind") {
@@ -216,4 +198,53 @@ func textIn(o object, names ...string) string {
 		texts = append(texts, partText(objectOf(raw)))
 	}
 	return inner.text("content") + strings.Join(texts, "\n\n")
+}
+
+// object is a JSON object whose fields are read when they are needed: fields of another type than expected are as good
+// as absent.
+type object map[string]json.RawMessage
+
+// objectOf returns nil if raw is not an object.
+func objectOf(raw json.RawMessage) object {
+	var o object
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// text is the first of the named fields that is a string and not empty.
+func (o object) text(names ...string) string {
+	for _, name := range names {
+		var s string
+		if raw := o[name]; len(raw) > 1 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func (o object) is(name string) bool { return string(o[name]) == "true" }
+
+// object is the first of the named fields that is an object.
+func (o object) object(names ...string) object {
+	for _, name := range names {
+		if raw := o[name]; len(raw) > 1 && raw[0] == '{' {
+			if inner := objectOf(raw); inner != nil {
+				return inner
+			}
+		}
+	}
+	return nil
+}
+
+// list are the elements of the first of the named fields that is a list.
+func (o object) list(names ...string) []json.RawMessage {
+	for _, name := range names {
+		var list []json.RawMessage
+		if raw := o[name]; len(raw) > 1 && raw[0] == '[' && json.Unmarshal(raw, &list) == nil {
+			return list
+		}
+	}
+	return nil
 }

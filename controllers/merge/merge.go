@@ -138,3 +138,58 @@ func classify(kinds schemas.Kinds, h head, data []byte) (class string, join func
 	}
 	return class, join
 }
+
+// compact drops the blanks of a value.
+func compact(raw []byte) []byte {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // it is whole
+	return b.Bytes()
+}
+
+// text is the canonical JSON of a value that was decoded, which always marshals.
+func text(v any) []byte {
+	b, _ := state.Encode(v)
+	return b
+}
+
+// whole joins files that are units.
+func whole(base, a, b []byte, read func([]byte) (unit, error)) ([]byte, error) {
+	var units [3]unit
+	for i, data := range [][]byte{base, a, b} {
+		if data == nil {
+			continue
+		}
+		var err error
+		if units[i], err = read(data); err != nil {
+			return nil, err
+		}
+	}
+	if second(units[0], units[1], units[2]) {
+		return units[2].text, nil
+	}
+	return units[1].text, nil
+}
+
+// joinRuns joins records of one run: they are never changed, so at most one of two that differ is a later one.
+func joinRuns(base, a, b []byte) ([]byte, error) {
+	return whole(base, a, b, func(data []byte) (unit, error) {
+		r, err := state.DecodeRun(data)
+		if err != nil {
+			return unit{}, err
+		}
+		text, err := state.EncodeRun(r)
+		return unit{r.FinishedAt.Time, text}, err
+	})
+}
+
+// joinRecords joins records of the memory, which are never changed either.
+func joinRecords(base, a, b []byte) ([]byte, error) {
+	return whole(base, a, b, func(data []byte) (unit, error) {
+		r, err := memory.ParseRecord(data)
+		if err != nil {
+			return unit{}, err
+		}
+		text, err := state.Encode(r)
+		return unit{schemas.NewTime(r.At.Time).Time, text}, err
+	})
+}

@@ -2,7 +2,6 @@ package merge
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -56,31 +55,8 @@ func joinMirrorKeys(_, a, b []byte) ([]byte, error) {
 	return state.Encode(&out)
 }
 
-// joinFields joins files whose structs are joined as those of statuses are.
-func joinFields[T any](base, a, b []byte, read func([]byte) (*T, error), encode func(*T) ([]byte, error)) ([]byte, error) {
-	var sides [3]T
-	for i, data := range [][]byte{base, a, b} {
-		if data == nil {
-			continue
-		}
-		v, err := read(data)
-		if err == nil {
-			data, err = encode(v)
-		}
-		if err == nil {
-			v, err = read(data) // in canonical form: of two that say the same, all values are the same
-		}
-		if err != nil {
-			return nil, err
-		}
-		sides[i] = *v
-	}
-	var out T
-	value := func(v *T) reflect.Value { return reflect.ValueOf(v).Elem() }
-	joinStruct(value(&out), value(&sides[0]), value(&sides[1]), value(&sides[2]))
-	return encode(&out)
-}
-
 func compareMirrored(a, b schemas.MirrorComment) int { return strings.Compare(a.Key, b.Key) }
 
 func compareHandled(a, b schemas.MirrorHandled) int { return cmp.Compare(a.Comment, b.Comment) }
+
+func compareRefused(a, b schemas.RefusedReply) int { return strings.Compare(a.Name, b.Name) }

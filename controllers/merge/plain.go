@@ -108,10 +108,3 @@ func joinObjects(base, a, b value) value {
 	out.text = out.canonical()
 	return out
 }
-
-// compact drops the blanks of a value.
-func compact(raw []byte) []byte {
-	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // it is whole
-	return b.Bytes()
-}

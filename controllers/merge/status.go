@@ -108,17 +108,6 @@ func group(v reflect.Value, fields [][]int) unit {
 	return unit{at, text(values)}
 }
 
-// text is the canonical JSON of a value that was decoded, which always marshals.
-func text(v any) []byte {
-	b, _ := state.Encode(v)
-	return b
-}
-
-// ahead reports whether a time is one to come, or that of something begun: it does not tell how late something is known.
-func ahead(field string) bool {
-	return field == "RetryAt" || field == "StaleAfter" || field == "Intended"
-}
-
 // progress compares b with a where they are the states of a question: the more advanced one counts, as in ledgers. It
 // is 0 for others, and where neither is ahead.
 func progress(a, b reflect.Value) int {
@@ -227,8 +216,6 @@ func turnKey(v any) string {
 
 func compareConditions(a, b schemas.Condition) int { return strings.Compare(a.Type, b.Type) }
 
-func compareRefused(a, b schemas.RefusedReply) int { return strings.Compare(a.Name, b.Name) }
-
 func compareEntries(a, b schemas.HistoryEntry) int {
 	return cmp.Or(a.At.Compare(b.At.Time), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Message, b.Message))
 }
@@ -284,4 +271,29 @@ func (l *list) index(v reflect.Value) map[string]reflect.Value {
 		}
 	}
 	return out
+}
+
+// joinFields joins files whose structs are joined as those of statuses are.
+func joinFields[T any](base, a, b []byte, read func([]byte) (*T, error), encode func(*T) ([]byte, error)) ([]byte, error) {
+	var sides [3]T
+	for i, data := range [][]byte{base, a, b} {
+		if data == nil {
+			continue
+		}
+		v, err := read(data)
+		if err == nil {
+			data, err = encode(v)
+		}
+		if err == nil {
+			v, err = read(data) // in canonical form: of two that say the same, all values are the same
+		}
+		if err != nil {
+			return nil, err
+		}
+		sides[i] = *v
+	}
+	var out T
+	value := func(v *T) reflect.Value { return reflect.ValueOf(v).Elem() }
+	joinStruct(value(&out), value(&sides[0]), value(&sides[1]), value(&sides[2]))
+	return encode(&out)
 }

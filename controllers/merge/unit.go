@@ -3,10 +3,6 @@ package merge
 import (
 	"bytes"
 	"time"
-
-	"reconcile.dev/reconcile/controllers/memory"
-	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
 )
 
 // unit is a value that is taken from one side as a whole. The zero unit, without text, represents a missing value.
@@ -43,44 +39,7 @@ func pick(base, a, b unit, compare func(a, b unit) int) bool {
 	return compare(b, a) > 0
 }
 
-// whole joins files that are units.
-func whole(base, a, b []byte, read func([]byte) (unit, error)) ([]byte, error) {
-	var units [3]unit
-	for i, data := range [][]byte{base, a, b} {
-		if data == nil {
-			continue
-		}
-		var err error
-		if units[i], err = read(data); err != nil {
-			return nil, err
-		}
-	}
-	if second(units[0], units[1], units[2]) {
-		return units[2].text, nil
-	}
-	return units[1].text, nil
-}
-
-// joinRuns joins records of one run: they are never changed, so at most one of two that differ is a later one.
-func joinRuns(base, a, b []byte) ([]byte, error) {
-	return whole(base, a, b, func(data []byte) (unit, error) {
-		r, err := state.DecodeRun(data)
-		if err != nil {
-			return unit{}, err
-		}
-		text, err := state.EncodeRun(r)
-		return unit{r.FinishedAt.Time, text}, err
-	})
-}
-
-// joinRecords joins records of the memory, which are never changed either.
-func joinRecords(base, a, b []byte) ([]byte, error) {
-	return whole(base, a, b, func(data []byte) (unit, error) {
-		r, err := memory.ParseRecord(data)
-		if err != nil {
-			return unit{}, err
-		}
-		text, err := state.Encode(r)
-		return unit{schemas.NewTime(r.At.Time).Time, text}, err
-	})
+// ahead reports whether a time is one to come, or that of something begun: it does not tell how late something is known.
+func ahead(field string) bool {
+	return field == "RetryAt" || field == "StaleAfter" || field == "Intended"
 }

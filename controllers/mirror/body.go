@@ -2,10 +2,11 @@ package mirror
 
 import (
 	"fmt"
-	"net/url"
+	"slices"
 	"strings"
+	"unicode/utf16"
 
-	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // BodyLimit is the most that a body may have, in UTF-16 units: GitHub's limit without room for the marker.
@@ -25,32 +26,8 @@ type Body struct {
 	whole string // the link to the file that has everything; "" for none
 }
 
-func (p *projection) newBody(e *state.Entry) *Body {
-	b := &Body{room: BodyLimit - noteRoom}
-	spec, status := p.link("spec", e.Object.Path), p.link("status", e.StatusPath)
-	if spec == "" {
-		b.foot = fmt.Sprintf("<sub>Kept by reconcile from %s and %s.</sub>", code(e.Object.Path), code(e.StatusPath))
-		return b
-	}
-	b.whole = status
-	b.foot = fmt.Sprintf("<sub>Kept by reconcile from the files: %s, %s.</sub>", spec, status)
-	return b
-}
-
 // linkMarks escapes what ends an address in Markdown, or may.
 var linkMarks = strings.NewReplacer("(", "%28", ")", "%29", "'", "%27", "*", "%2A")
-
-// link is a link to a file of the tree; "" where no address is known.
-func (p *projection) link(text, path string) string {
-	if p.o.Files == "" || path == "" {
-		return ""
-	}
-	parts := strings.Split(path, "/")
-	for i := range parts {
-		parts[i] = linkMarks.Replace(url.PathEscape(parts[i]))
-	}
-	return "[" + text + "](" + p.o.Files + "/" + strings.Join(parts, "/") + ")"
-}
 
 // block adds lines that belong together, after an empty line. If they do not fit, it drops the rest of the lines; if
 // whole is set, all of them.
@@ -122,4 +99,38 @@ func (b *Body) done() string {
 	}
 	fmt.Fprintf(&b.b, "\n\n%s", b.foot)
 	return b.b.String()
+}
+
+// more says how much a table leaves out.
+func (b *Body) more(all int) {
+	if all > pullRows {
+		b.Paragraph("… and %d more: `reconcile plan --base` prints all of them.", all-pullRows)
+	}
+}
+
+// limited is as many rows of a table as are shown, and how many there are more.
+func limited(rows [][]string) [][]string {
+	more := len(rows) - mostNodes
+	if more <= 0 {
+		return rows
+	}
+	last := make([]string, len(rows[0]))
+	last[0] = fmt.Sprintf("… and %d more", more)
+	return append(slices.Clip(rows[:mostNodes]), last)
+}
+
+// progress shows the progress of an object; nothing for one without tasks.
+func (b *Body) progress(p schemas.Progress) {
+	if p.Total > 0 {
+		b.Paragraph("%d of %d tasks are done.", p.Done, p.Total)
+	}
+}
+
+// units is the length of a text as GitHub's limit counts it at most: in UTF-16.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += max(utf16.RuneLen(r), 1)
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package mirror
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
@@ -196,4 +197,44 @@ func (m *thread) escalation() {
 	b.Paragraph("**Action needed:** decide, then comment %s here, or run %s.",
 		"`/resolve "+m.st.ID+" what was decided`", "`reconcile clarify resolve "+m.st.ID+" \"what was decided\"`")
 	m.Comment(m.key("escalation", n), b)
+}
+
+// Options are the inputs of the projection other than the tree.
+type Options struct {
+	// Files is the address of the repository's files, as https://github.com/owner/name/blob/HEAD; "" for no links.
+	Files string
+	// Mention lists the logins and organization/team names that escalations mention, with or without @.
+	Mention []string
+	// Kinds lists the mirrored kinds, in this order.
+	Kinds []Mirrored
+	// Why returns the reasons why an object is not ready, a line each.
+	Why func(*state.Entry, *state.Tree) []string
+	// Made returns the number of the issue that was created for an object, 0 if it does not exist. nil means that
+	// none exist.
+	Made func(schemas.Ref) int
+}
+
+// compareRequests orders requests as their questions were numbered, the time that passes on an issue.
+func compareRequests(a, b *state.Entry) int {
+	x, y := requestStatus(a), requestStatus(b)
+	return cmp.Or(x.Created.Compare(y.Created.Time), strings.Compare(x.ID, y.ID), strings.Compare(a.Name, b.Name))
+}
+
+// mentions returns the mentioned people, as GitHub writes them; it leaves out names that cannot be a login or a team.
+func (o Options) mentions() string {
+	var out []string
+	for _, m := range o.Mention {
+		m = strings.TrimPrefix(strings.TrimSpace(m), "@")
+		org, team, isTeam := strings.Cut(m, "/")
+		if isHandle(org) && (!isTeam || isHandle(team)) {
+			out = append(out, "@"+m)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func isHandle(s string) bool {
+	return s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	})
 }

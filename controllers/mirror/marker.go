@@ -80,3 +80,7 @@ func Digest(text string) string {
 	sum := sha256.Sum256([]byte(plainEnds(text)))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
+
+func hasFoldSuffix(s, suffix string) bool {
+	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
+}

@@ -31,3 +31,13 @@ func Objects(t *state.Tree, o Options) map[int][]schemas.Ref {
 	}
 	return out
 }
+
+// Labels are all labels of the mirror.
+func Labels() []Label {
+	return []Label{
+		{labelActive, "0969da", "Agents have an open question about this"},
+		{labelEscalated, "cf222e", "Agents need a person to decide a question about this"},
+		{labelStale, "9a6700", "An answer to a question about this is overdue"},
+		{MadeLabel, "57606a", "Made by reconcile for one of its objects"},
+	}
+}

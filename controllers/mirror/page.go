@@ -54,3 +54,12 @@ func (p *Page) Label(name string) {
 		p.issue.Labels = slices.Insert(p.issue.Labels, at, name)
 	}
 }
+
+// Why returns the lines of Markdown that explain why the entry of the page waits, and for what.
+func (p *Page) Why() []string {
+	why := p.o.Why(p.Entry, p.t)
+	for i := range why {
+		why[i] = Line(why[i], whyLength)
+	}
+	return why
+}

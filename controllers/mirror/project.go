@@ -2,27 +2,14 @@ package mirror
 
 import (
 	"cmp"
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
-
-// Options are the inputs of the projection other than the tree.
-type Options struct {
-	// Files is the address of the repository's files, as https://github.com/owner/name/blob/HEAD; "" for no links.
-	Files string
-	// Mention lists the logins and organization/team names that escalations mention, with or without @.
-	Mention []string
-	// Kinds lists the mirrored kinds, in this order.
-	Kinds []Mirrored
-	// Why returns the reasons why an object is not ready, a line each.
-	Why func(*state.Entry, *state.Tree) []string
-	// Made returns the number of the issue that was created for an object, 0 if it does not exist. nil means that
-	// none exist.
-	Made func(schemas.Ref) int
-}
 
 // Issue is the wanted state of one issue.
 type Issue struct {
@@ -57,16 +44,6 @@ const (
 	labelEscalated = "clarification:escalated"
 )
 
-// Labels are all labels of the mirror.
-func Labels() []Label {
-	return []Label{
-		{labelActive, "0969da", "Agents have an open question about this"},
-		{labelEscalated, "cf222e", "Agents need a person to decide a question about this"},
-		{labelStale, "9a6700", "An answer to a question about this is overdue"},
-		{MadeLabel, "57606a", "Made by reconcile for one of its objects"},
-	}
-}
-
 // Project projects the entries of a tree onto GitHub: it returns the issues with the wanted comments and labels, sorted
 // by issue; issues to create come last, sorted by their object. Objects that no run has decided on yet, and those that
 // are removed or broken, add nothing: their comments stay as they are.
@@ -92,12 +69,6 @@ func Project(t *state.Tree, o Options) []Issue {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), a.Object.Compare(b.Object))
 	})
 	return out
-}
-
-// compareRequests orders requests as their questions were numbered, the time that passes on an issue.
-func compareRequests(a, b *state.Entry) int {
-	x, y := requestStatus(a), requestStatus(b)
-	return cmp.Or(x.Created.Compare(y.Created.Time), strings.Compare(x.ID, y.ID), strings.Compare(a.Name, b.Name))
 }
 
 type projection struct {
@@ -187,28 +158,26 @@ func (p *projection) make(i *Issue, made schemas.Ref) {
 	i.Body = b.done()
 }
 
-// title returns untrusted text as the title of an issue, which is not Markdown: at most 200 characters of it.
-func title(s string) string {
-	const most = 200
-	s, _ = cutRunes(strings.Join(strings.Fields(plain(s)), " "), most)
-	return strings.NewReplacer("@", "@"+gap, "#", "#"+gap).Replace(s)
-}
-
-// mentions returns the mentioned people, as GitHub writes them; it leaves out names that cannot be a login or a team.
-func (o Options) mentions() string {
-	var out []string
-	for _, m := range o.Mention {
-		m = strings.TrimPrefix(strings.TrimSpace(m), "@")
-		org, team, isTeam := strings.Cut(m, "/")
-		if isHandle(org) && (!isTeam || isHandle(team)) {
-			out = append(out, "@"+m)
-		}
+func (p *projection) newBody(e *state.Entry) *Body {
+	b := &Body{room: BodyLimit - noteRoom}
+	spec, status := p.link("spec", e.Object.Path), p.link("status", e.StatusPath)
+	if spec == "" {
+		b.foot = fmt.Sprintf("<sub>Kept by reconcile from %s and %s.</sub>", code(e.Object.Path), code(e.StatusPath))
+		return b
 	}
-	return strings.Join(out, " ")
+	b.whole = status
+	b.foot = fmt.Sprintf("<sub>Kept by reconcile from the files: %s, %s.</sub>", spec, status)
+	return b
 }
 
-func isHandle(s string) bool {
-	return s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
-	})
+// link is a link to a file of the tree; "" where no address is known.
+func (p *projection) link(text, path string) string {
+	if p.o.Files == "" || path == "" {
+		return ""
+	}
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		parts[i] = linkMarks.Replace(url.PathEscape(parts[i]))
+	}
+	return "[" + text + "](" + p.o.Files + "/" + strings.Join(parts, "/") + ")"
 }

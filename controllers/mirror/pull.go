@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -236,22 +235,6 @@ func (p *Pull) bounds(b *Body) {
 	b.more(len(k.Agents))
 }
 
-// span formats a duration, up to a maximum.
-func span(seconds int64) string {
-	const longest = 100 * 365 * 24 * time.Hour
-	if seconds > int64(longest/time.Second) {
-		return "more than 100 years"
-	}
-	s := (time.Duration(seconds) * time.Second).String() // 1h0m0s
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
-
 // section is the table of the steps with one of the verbs.
 func (p *Pull) section(b *Body, heading string, verbs ...string) {
 	var rows [][]string
@@ -279,11 +262,4 @@ func (p *Pull) section(b *Body, heading string, verbs ...string) {
 	b.Paragraph("#### %s", heading)
 	b.Table([]string{"", "Why"}, rows)
 	b.more(all)
-}
-
-// more says how much a table leaves out.
-func (b *Body) more(all int) {
-	if all > pullRows {
-		b.Paragraph("… and %d more: `reconcile plan --base` prints all of them.", all-pullRows)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/graph"
 	"reconcile.dev/reconcile/schemas"
@@ -127,17 +128,6 @@ func nodeState(st *schemas.DAGStatus, node string) string {
 	return cmp.Or(st.Nodes[node].State, schemas.NodePending)
 }
 
-// limited is as many rows of a table as are shown, and how many there are more.
-func limited(rows [][]string) [][]string {
-	more := len(rows) - mostNodes
-	if more <= 0 {
-		return rows
-	}
-	last := make([]string, len(rows[0]))
-	last[0] = fmt.Sprintf("… and %d more", more)
-	return append(slices.Clip(rows[:mostNodes]), last)
-}
-
 // picture draws a DAG; "" for one that is too large to be drawn.
 func picture(ref schemas.Ref, spec *schemas.DAGSpec, st *schemas.DAGStatus) string {
 	g := graph.Picture{Title: ref.String()}
@@ -152,18 +142,18 @@ func picture(ref schemas.Ref, spec *schemas.DAGSpec, st *schemas.DAGStatus) stri
 	return g.Mermaid()
 }
 
-// Why returns the lines of Markdown that explain why the entry of the page waits, and for what.
-func (p *Page) Why() []string {
-	why := p.o.Why(p.Entry, p.t)
-	for i := range why {
-		why[i] = Line(why[i], whyLength)
+// span formats a duration, up to a maximum.
+func span(seconds int64) string {
+	const longest = 100 * 365 * 24 * time.Hour
+	if seconds > int64(longest/time.Second) {
+		return "more than 100 years"
 	}
-	return why
-}
-
-// progress shows the progress of an object; nothing for one without tasks.
-func (b *Body) progress(p schemas.Progress) {
-	if p.Total > 0 {
-		b.Paragraph("%d of %d tasks are done.", p.Done, p.Total)
+	s := (time.Duration(seconds) * time.Second).String() // 1h0m0s
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
 	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

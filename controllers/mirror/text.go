@@ -3,7 +3,6 @@ package mirror
 import (
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -219,10 +218,6 @@ func joins(s string, i int, r rune) bool {
 	return false
 }
 
-func hasFoldSuffix(s, suffix string) bool {
-	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
-}
-
 // cutRunes returns at most limit characters of a text.
 func cutRunes(s string, limit int) (string, bool) {
 	if len(s) <= limit {
@@ -237,11 +232,9 @@ func cutRunes(s string, limit int) (string, bool) {
 	return s, false
 }
 
-// units is the length of a text as GitHub's limit counts it at most: in UTF-16.
-func units(s string) int {
-	n := 0
-	for _, r := range s {
-		n += max(utf16.RuneLen(r), 1)
-	}
-	return n
+// title returns untrusted text as the title of an issue, which is not Markdown: at most 200 characters of it.
+func title(s string) string {
+	const most = 200
+	s, _ = cutRunes(strings.Join(strings.Fields(plain(s)), " "), most)
+	return strings.NewReplacer("@", "@"+gap, "#", "#"+gap).Replace(s)
 }

@@ -1,13 +1,14 @@
 package progress
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/topology"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -57,41 +58,6 @@ type plannedNode struct {
 // tally counts nodes by state.
 type tally struct{ done, total, running, queued, waiting, failed int }
 
-// Reset deletes the DAGs from the tracker's board that have no running and no queued nodes. They were reported.
-func (t *Tracker) Reset() {
-	t.refresh()
-	maps.DeleteFunc(t.board.play, func(_ string, d *dag) bool { return d.running == 0 && d.queued == 0 })
-	t.board.order = nil
-	maps.DeleteFunc(t.others, func(_ nodeID, n Node) bool { return n.State != schemas.NodeRunning })
-}
-
-// View tells how the run stands now, with at most rows nodes.
-func (t *Tracker) View(now time.Time, rows int) View {
-	t.refresh()
-	var v View
-	var shown []Node
-	for _, d := range t.board.sorted() {
-		v.add(d.tally)
-		if d.running+d.queued+d.waiting == 0 {
-			continue
-		}
-		for i, state := range d.states {
-			if state == schemas.NodeRunning || state == schemas.NodeBlocked || !d.nodes[i].Due.IsZero() {
-				shown = append(shown, d.nodes[i])
-			}
-		}
-	}
-	shown = t.overlay(&v, shown)
-	t.estimate(&v, now)
-	slices.SortStableFunc(shown, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Since.Compare(b.Since), a.Due.Compare(b.Due),
-			cmp.Compare(a.Owner, b.Owner))
-	})
-	v.Nodes = shown[:min(rows, len(shown))]
-	v.Hidden = len(shown) - len(v.Nodes)
-	return v
-}
-
 func (v *View) add(c tally) {
 	v.Done += c.done
 	v.Total += c.total
@@ -112,40 +78,6 @@ func rank(n Node) int {
 	return 2
 }
 
-// overlay applies the reports since the last tree to the nodes of that tree.
-func (t *Tracker) overlay(v *View, shown []Node) []Node {
-	for _, n := range t.others {
-		v.Total++
-		switch n.State {
-		case schemas.NodeRunning:
-			v.Running++
-			shown = append(shown, n)
-		case schemas.NodeQueued:
-			v.Queued++
-		default:
-			v.Done++
-		}
-	}
-	for id, n := range t.since {
-		d := t.board.play[strings.TrimPrefix(id.owner, dagPrefix)]
-		if d == nil {
-			continue
-		}
-		i := slices.IndexFunc(d.nodes, func(n Node) bool { return n.Name == id.name })
-		if i < 0 || d.states[i] == n.State {
-			continue
-		}
-		was, is := count(d.states[i]), count(n.State)
-		v.add(tally{is.done - was.done, 0, is.running - was.running, is.queued - was.queued, is.waiting - was.waiting, 0})
-		shown = slices.DeleteFunc(shown, func(n Node) bool { return n.Owner == id.owner && n.Name == id.name })
-		if n.State == schemas.NodeRunning {
-			n.Attempt, n.Attempts, n.Usual = max(d.nodes[i].Attempt, 1), d.nodes[i].Attempts, d.nodes[i].Usual
-			shown = append(shown, n)
-		}
-	}
-	return shown
-}
-
 // count is the tally of one node in a state.
 func count(state string) tally {
 	c := tally{total: 1}
@@ -162,31 +94,6 @@ func count(state string) tally {
 		c.failed++
 	}
 	return c
-}
-
-// refresh brings the board up to date with the tree.
-func (t *Tracker) refresh() {
-	b := &t.board
-	if b.play == nil {
-		b.play = map[string]*dag{}
-	}
-	if t.tree == nil {
-		return
-	}
-	if b.seen == nil {
-		b.seen = t.tree
-		for _, e := range t.tree.Active(schemas.DAGKind.Name) {
-			b.update(e)
-		}
-	}
-	for was, is := range t.tree.Since(b.seen, schemas.DAGKind.Name) {
-		if is == nil {
-			b.drop(was.Name)
-		} else {
-			b.update(is)
-		}
-	}
-	b.seen = t.tree
 }
 
 func (b *board) drop(name string) {
@@ -259,4 +166,70 @@ func (d *dag) take(e *state.Entry, st *schemas.DAGStatus) {
 			n.Due = s.RetryAt.Time
 		}
 	}
+}
+
+// prepare reads the spec and the records of a DAG.
+func (d *dag) prepare(spec *schemas.DAGSpec) {
+	n := len(spec.Nodes)
+	d.plan, d.nodes, d.states = make([]plannedNode, n), make([]Node, n), make([]string, n)
+	index := make(map[string]int32, n)
+	for i := range spec.Nodes {
+		index[spec.Nodes[i].Name] = int32(i)
+	}
+	needs := make([][]int32, n)
+	usual := usualTimes(d.entry)
+	for i := range spec.Nodes {
+		node := &spec.Nodes[i]
+		d.nodes[i] = Node{Owner: d.entry.Ref.String(), Name: node.Name}
+		for _, name := range node.Needs {
+			if to, ok := index[name]; ok {
+				needs[i] = append(needs[i], to)
+			}
+		}
+		d.plan[i] = plannedNode{needs: needs[i], attempts: attempts(spec, i), usual: usual[node.Name]}
+	}
+	order, _ := topology.Sort(needs) // without an order nothing of it runs
+	d.tasks = order.Tasks
+}
+
+// usualTimes is what the latest success of each node took.
+func usualTimes(e *state.Entry) map[string]time.Duration {
+	latest := map[string]*schemas.Run{}
+	for _, r := range e.Runs() {
+		if was := latest[r.Node]; r.Outcome == schemas.OutcomeSucceeded && (was == nil || was.FinishedAt.Before(r.FinishedAt.Time)) {
+			latest[r.Node] = r
+		}
+	}
+	out := make(map[string]time.Duration, len(latest))
+	for name, r := range latest {
+		out[name] = ran(r)
+	}
+	return out
+}
+
+// attempts is how many attempts node i of a DAG may have.
+func attempts(spec *schemas.DAGSpec, i int) int { return spec.Nodes[i].RetryOr(spec.Policy).Limit + 1 }
+
+// ran is how long a run took. Records count milliseconds, so what took less counts as one.
+func ran(r *schemas.Run) time.Duration {
+	if r.StartedAt.IsZero() {
+		return 0
+	}
+	return max(r.FinishedAt.Sub(r.StartedAt.Time), time.Millisecond)
+}
+
+// nodeOf reads a key: "dags/checks/build-0123456789abcdef-1" is build of dag/checks.
+func nodeOf(key string) Node {
+	parts := strings.SplitN(key, "/", 3)
+	if len(parts) != 3 {
+		return Node{Owner: key}
+	}
+	n := Node{Owner: parts[0] + "/" + parts[1], Name: parts[2]}
+	if k, ok := controllers.Schemas().Find(parts[0]); ok {
+		n.Owner = k.Singular() + "/" + parts[1]
+	}
+	for range 2 {
+		n.Name = n.Name[:max(strings.LastIndexByte(n.Name, '-'), 0)]
+	}
+	return n
 }

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/topology"
-	"reconcile.dev/reconcile/state"
 )
 
 // rest is how much work is left of a DAG: sum is all of it, chain the longest part that has to be done in sequence.
@@ -15,45 +13,6 @@ type rest struct {
 	guessed    bool          // there are such
 	sum, chain time.Duration
 	least      bool // some of it is of unknown length
-}
-
-// prepare reads the spec and the records of a DAG.
-func (d *dag) prepare(spec *schemas.DAGSpec) {
-	n := len(spec.Nodes)
-	d.plan, d.nodes, d.states = make([]plannedNode, n), make([]Node, n), make([]string, n)
-	index := make(map[string]int32, n)
-	for i := range spec.Nodes {
-		index[spec.Nodes[i].Name] = int32(i)
-	}
-	needs := make([][]int32, n)
-	usual := usualTimes(d.entry)
-	for i := range spec.Nodes {
-		node := &spec.Nodes[i]
-		d.nodes[i] = Node{Owner: d.entry.Ref.String(), Name: node.Name}
-		for _, name := range node.Needs {
-			if to, ok := index[name]; ok {
-				needs[i] = append(needs[i], to)
-			}
-		}
-		d.plan[i] = plannedNode{needs: needs[i], attempts: attempts(spec, i), usual: usual[node.Name]}
-	}
-	order, _ := topology.Sort(needs) // without an order nothing of it runs
-	d.tasks = order.Tasks
-}
-
-// usualTimes is what the latest success of each node took.
-func usualTimes(e *state.Entry) map[string]time.Duration {
-	latest := map[string]*schemas.Run{}
-	for _, r := range e.Runs() {
-		if was := latest[r.Node]; r.Outcome == schemas.OutcomeSucceeded && (was == nil || was.FinishedAt.Before(r.FinishedAt.Time)) {
-			latest[r.Node] = r
-		}
-	}
-	out := make(map[string]time.Duration, len(latest))
-	for name, r := range latest {
-		out[name] = ran(r)
-	}
-	return out
 }
 
 // estimate estimates the remaining time: at least the longest chain, and at least all of it divided by the slots. A node

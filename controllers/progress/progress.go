@@ -4,6 +4,9 @@
 package progress
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,32 +184,99 @@ func (t *Tracker) dag(ref string) (*state.Entry, *schemas.DAGStatus) {
 	return e, st
 }
 
-// attempts is how many attempts node i of a DAG may have.
-func attempts(spec *schemas.DAGSpec, i int) int { return spec.Nodes[i].RetryOr(spec.Policy).Limit + 1 }
-
-// ran is how long a run took. Records count milliseconds, so what took less counts as one.
-func ran(r *schemas.Run) time.Duration {
-	if r.StartedAt.IsZero() {
-		return 0
-	}
-	return max(r.FinishedAt.Sub(r.StartedAt.Time), time.Millisecond)
-}
-
 // dagPrefix begins the references of DAGs.
 const dagPrefix = "dag/"
 
-// nodeOf reads a key: "dags/checks/build-0123456789abcdef-1" is build of dag/checks.
-func nodeOf(key string) Node {
-	parts := strings.SplitN(key, "/", 3)
-	if len(parts) != 3 {
-		return Node{Owner: key}
+// Reset deletes the DAGs from the tracker's board that have no running and no queued nodes. They were reported.
+func (t *Tracker) Reset() {
+	t.refresh()
+	maps.DeleteFunc(t.board.play, func(_ string, d *dag) bool { return d.running == 0 && d.queued == 0 })
+	t.board.order = nil
+	maps.DeleteFunc(t.others, func(_ nodeID, n Node) bool { return n.State != schemas.NodeRunning })
+}
+
+// View tells how the run stands now, with at most rows nodes.
+func (t *Tracker) View(now time.Time, rows int) View {
+	t.refresh()
+	var v View
+	var shown []Node
+	for _, d := range t.board.sorted() {
+		v.add(d.tally)
+		if d.running+d.queued+d.waiting == 0 {
+			continue
+		}
+		for i, state := range d.states {
+			if state == schemas.NodeRunning || state == schemas.NodeBlocked || !d.nodes[i].Due.IsZero() {
+				shown = append(shown, d.nodes[i])
+			}
+		}
 	}
-	n := Node{Owner: parts[0] + "/" + parts[1], Name: parts[2]}
-	if k, ok := controllers.Schemas().Find(parts[0]); ok {
-		n.Owner = k.Singular() + "/" + parts[1]
+	shown = t.overlay(&v, shown)
+	t.estimate(&v, now)
+	slices.SortStableFunc(shown, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Since.Compare(b.Since), a.Due.Compare(b.Due),
+			cmp.Compare(a.Owner, b.Owner))
+	})
+	v.Nodes = shown[:min(rows, len(shown))]
+	v.Hidden = len(shown) - len(v.Nodes)
+	return v
+}
+
+// overlay applies the reports since the last tree to the nodes of that tree.
+func (t *Tracker) overlay(v *View, shown []Node) []Node {
+	for _, n := range t.others {
+		v.Total++
+		switch n.State {
+		case schemas.NodeRunning:
+			v.Running++
+			shown = append(shown, n)
+		case schemas.NodeQueued:
+			v.Queued++
+		default:
+			v.Done++
+		}
 	}
-	for range 2 {
-		n.Name = n.Name[:max(strings.LastIndexByte(n.Name, '-'), 0)]
+	for id, n := range t.since {
+		d := t.board.play[strings.TrimPrefix(id.owner, dagPrefix)]
+		if d == nil {
+			continue
+		}
+		i := slices.IndexFunc(d.nodes, func(n Node) bool { return n.Name == id.name })
+		if i < 0 || d.states[i] == n.State {
+			continue
+		}
+		was, is := count(d.states[i]), count(n.State)
+		v.add(tally{is.done - was.done, 0, is.running - was.running, is.queued - was.queued, is.waiting - was.waiting, 0})
+		shown = slices.DeleteFunc(shown, func(n Node) bool { return n.Owner == id.owner && n.Name == id.name })
+		if n.State == schemas.NodeRunning {
+			n.Attempt, n.Attempts, n.Usual = max(d.nodes[i].Attempt, 1), d.nodes[i].Attempts, d.nodes[i].Usual
+			shown = append(shown, n)
+		}
 	}
-	return n
+	return shown
+}
+
+// refresh brings the board up to date with the tree.
+func (t *Tracker) refresh() {
+	b := &t.board
+	if b.play == nil {
+		b.play = map[string]*dag{}
+	}
+	if t.tree == nil {
+		return
+	}
+	if b.seen == nil {
+		b.seen = t.tree
+		for _, e := range t.tree.Active(schemas.DAGKind.Name) {
+			b.update(e)
+		}
+	}
+	for was, is := range t.tree.Since(b.seen, schemas.DAGKind.Name) {
+		if is == nil {
+			b.drop(was.Name)
+		} else {
+			b.update(is)
+		}
+	}
+	b.seen = t.tree
 }

@@ -1,13 +1,11 @@
 package slash
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"time"
-	"unicode/utf16"
+	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
@@ -87,12 +85,6 @@ func Decide(in Input) []Decision {
 		}
 	}
 	return out
-}
-
-// Digest is that of a comment's body.
-func Digest(body string) string {
-	sum := sha256.Sum256([]byte(body))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // comment decides one comment; before are the verdicts so far.
@@ -182,42 +174,14 @@ func (d *decider) commands(c *Comment, all []Command, v *Decision) {
 	v.Handled.Outcome, v.Handled.Reply = schemas.HandledAccepted, strings.Join(said, "\n\n")
 }
 
-// replyWithin returns the reply to a command, or, if the comment has no room for it, the request to repeat the command. It
-// reserves room for that notice for all commands.
-func replyWithin(cmd Command, told string, room *int) string {
-	const spare = mostCommands * 1000
-	n := len(utf16.Encode([]rune(told)))
-	if n > *room-spare {
-		told = commandText(cmd) + ": there is no room for it in this comment; ask in one of its own."
-		n = len(utf16.Encode([]rune(told)))
-	}
-	*room -= n + len("\n\n")
-	return told
-}
-
 // put adds a file that is to be written.
 func (v *Decision) put(s *controllers.Spec) {
 	v.Specs = append(v.Specs, *s)
 	v.Handled.Specs = append(v.Handled.Specs, s.Path)
 }
 
-// specName is the name of the spec that a comment becomes, or begins the names of several.
-func specName(comment int64) string {
-	return fmt.Sprintf("%s%d", controllers.CommentSpecPrefix, comment)
-}
-
 // writtenKinds are those that comments become.
 var writtenKinds = []schemas.Kind{schemas.ReplyKind, schemas.ActionKind, schemas.ObservationKind}
-
-// written returns the path of the spec that an interrupted run made of a command; "" if it does not exist.
-func (d *decider) written(name string) string {
-	for _, k := range writtenKinds {
-		if e := d.Tree.Entry(schemas.Ref{Kind: k.Name, Name: name}); e != nil && e.Object != nil {
-			return e.Object.Path
-		}
-	}
-	return ""
-}
 
 // begun reports whether a spec exists that was made from the comment.
 func (d *decider) begun(comment int64) bool {
@@ -250,31 +214,6 @@ func (d *decider) interpret(c *Comment, cmd Command, name string) (*controllers.
 	return d.action(c, cmd, name)
 }
 
-// by is how records call the author of a comment.
-func by(a Actor) string { return controllers.CommentAuthorPrefix + a.Login }
-
-// propose adds a spec to the tree and decides it. The error describes, in Markdown, an invalid spec.
-func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*controllers.Spec, *schemas.Object, error) {
-	ref := schemas.Ref{Kind: k.Name, Name: name}
-	out := &controllers.Spec{Ref: ref, Spec: spec,
-		Path: path.Join(d.Tree.Settings().Folders.Specs, k.Plural, name+".yaml")}
-	o, err := d.decode(out)
-	if err != nil {
-		return nil, nil, err
-	}
-	e := &state.Entry{Ref: ref}
-	if old := d.tree.Entry(ref); old != nil {
-		if !old.Gone() {
-			return nil, nil, fmt.Errorf("%s is there already, and broken", code(ref.String()))
-		}
-		*e = *old
-	}
-	e.Object = o
-	d.tree = controllers.Settle(d.tree.With(e), d.Now, []schemas.Ref{ref}).Tree
-	d.ready = nil
-	return out, o, nil
-}
-
 // view returns the text in reply to a command that shows something.
 func (d *decider) view(cmd Command) (string, error) {
 	v := View{Verb: cmd.Verb, Issue: -1}
@@ -296,4 +235,97 @@ func (d *decider) view(cmd Command) (string, error) {
 		v.Objects = d.issue.Objects
 	}
 	return d.Show(d.tree, v), nil
+}
+
+// plain decides about a comment without a command. It is the answer to the question that waits for a person, if there
+// is exactly one on the issue and the comment comes after it; otherwise it is ignored.
+func (d *decider) plain(c *Comment, p Parsed, v Decision) (Decision, bool) {
+	if p.Plain == "" || len(d.issue.Objects) == 0 && d.tree.Ledger(d.issue.File.Issue) == nil {
+		return Decision{}, false
+	}
+	if p := d.written(specName(c.ID)); p != "" {
+		v.Handled.Outcome, v.Handled.Specs = schemas.HandledAccepted, []string{p}
+		return v, true
+	}
+	d.settle()
+	waits := d.waiting()
+	if len(waits) != 1 || !d.below(c.ID, waits[0]) {
+		return Decision{}, false
+	}
+	switch {
+	case c.Edited:
+		v.Handled.Reply = refusalText([]string{editedText})
+		return v, true
+	case p.Meant != "":
+		v.Handled.Reply = refusalText([]string{code(firstWord([]byte(p.Plain))) + " is no command; did you mean " + code("/"+p.Meant) + "?"})
+		return v, true
+	}
+	q, err := named(d.questions(), waits[0], d.issue.File.Issue)
+	if err != nil {
+		return Decision{}, false
+	}
+	was, ready := d.tree, d.ready
+	spec, err := d.say(c, &q, schemas.TurnAnswer, p.Plain, specName(c.ID))
+	if err != nil {
+		d.tree, d.ready = was, ready
+		v.Handled.Reply = refusalText([]string{"It is no answer to " + code(q.id) + ": " + err.Error()})
+		return v, true
+	}
+	v.Handled.Outcome = schemas.HandledAccepted
+	v.put(spec)
+	return v, true
+}
+
+// below reports whether a comment was written after those of ours that show the question: ids of GitHub only grow, and
+// clocks of several machines do not agree.
+func (d *decider) below(id int64, clarification string) bool {
+	shown := int64(0)
+	for _, c := range d.issue.File.Comments {
+		if strings.HasPrefix(c.Key, "round/"+clarification+"/") || strings.HasPrefix(c.Key, "escalation/"+clarification+"/") {
+			shown = max(shown, c.ID)
+		}
+	}
+	return 0 < shown && shown < id
+}
+
+// remember makes an Observation from a text, as capture does. Its author is not an agent of the tree: the observation
+// is stored under the name github-<login>.
+func (d *decider) remember(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+	switch {
+	case !*d.Tree.Settings().Memory.Enabled:
+		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", code(schemas.SettingsPath))
+	case cmd.Text == "":
+		return nil, "", errors.New("write what is to be remembered behind it")
+	case utf8.RuneCountInString(cmd.Text) > rememberLimit:
+		return nil, "", fmt.Errorf("it has more than %d characters; write it in parts", rememberLimit)
+	}
+	source := d.Known
+	source.Agent, source.Issue, source.At = schemas.PersonAgent(c.Author.Login), d.issue.File.Issue, c.Created
+	source.Text = things(cmd.Text)
+	learned := memory.Learn(source)
+	if len(learned.Entries) == 0 {
+		return nil, "", errors.New("there is nothing in it that could be kept")
+	}
+	for i := range learned.Entries {
+		if e := &learned.Entries[i]; e.Category == schemas.CategorySummary {
+			e.Category = schemas.CategoryKeyFact // it is not a summary of a conversation
+		}
+	}
+	spec, _, err := d.propose(schemas.ObservationKind, name, &schemas.ObservationSpec{
+		Agent: source.Agent, Issue: source.Issue, Timestamp: schemas.NewTime(c.Created), Entries: learned.Entries,
+		SourceTokens: learned.SourceTokens,
+	})
+	return spec, "", err
+}
+
+// things returns the text to remember as the memory reads summaries: a list has one observation for each item, any
+// other text is one.
+func things(text string) string {
+	for line := range strings.Lines(text) {
+		mark, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if mark != "" && (rest == "" || mark != "-" && mark != "*" && mark != "+") {
+			return "- " + strings.Join(strings.Fields(text), " ")
+		}
+	}
+	return text
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -66,10 +65,6 @@ const (
 	emphasis       = 500 // of the lines
 )
 
-func without(parts []util.PrioritizedValue, priority int) []util.PrioritizedValue {
-	return slices.DeleteFunc(parts, func(v util.PrioritizedValue) bool { return v.Priority == priority })
-}
-
 // Parse parses the commands in the Markdown body of a comment: a slash and a verb, in any case, at the beginning of a
 // line of running text. Code, quotations, tables, headings and hidden text have no commands. Other words with a slash
 // are text, as paths are. It accepts any text, and takes time in proportion to it.
@@ -94,25 +89,6 @@ func Parse(body string) Parsed {
 		out.Commands = append(out.Commands, p.command(start, end))
 	}
 	return out
-}
-
-// visible returns a text without invisible characters: control characters, and those that reorder the text around them.
-// Lines end in \n, and only where GitHub ends them: no other character may end a quotation.
-func visible(body string) string {
-	body = strings.ReplaceAll(strings.ToValidUTF8(body, "\uFFFD"), "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n':
-			return r
-		case r == '\r':
-			return '\n'
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\ufeff':
-			return -1
-		}
-		return r
-	}, body)
 }
 
 // tooDeep reports whether a text nests quotations or lists deeper than any that a person writes: for the parser that

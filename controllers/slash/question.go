@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/yuin/goldmark/util"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
@@ -187,53 +189,39 @@ func (d *decider) say(c *Comment, q *question, typ, text, name string) (*control
 	return out, nil
 }
 
-// plain decides about a comment without a command. It is the answer to the question that waits for a person, if there
-// is exactly one on the issue and the comment comes after it; otherwise it is ignored.
-func (d *decider) plain(c *Comment, p Parsed, v Decision) (Decision, bool) {
-	if p.Plain == "" || len(d.issue.Objects) == 0 && d.tree.Ledger(d.issue.File.Issue) == nil {
-		return Decision{}, false
-	}
-	if p := d.written(specName(c.ID)); p != "" {
-		v.Handled.Outcome, v.Handled.Specs = schemas.HandledAccepted, []string{p}
-		return v, true
-	}
-	d.settle()
-	waits := d.waiting()
-	if len(waits) != 1 || !d.below(c.ID, waits[0]) {
-		return Decision{}, false
-	}
-	switch {
-	case c.Edited:
-		v.Handled.Reply = refusalText([]string{editedText})
-		return v, true
-	case p.Meant != "":
-		v.Handled.Reply = refusalText([]string{code(firstWord([]byte(p.Plain))) + " is no command; did you mean " + code("/"+p.Meant) + "?"})
-		return v, true
-	}
-	q, err := named(d.questions(), waits[0], d.issue.File.Issue)
-	if err != nil {
-		return Decision{}, false
-	}
-	was, ready := d.tree, d.ready
-	spec, err := d.say(c, &q, schemas.TurnAnswer, p.Plain, specName(c.ID))
-	if err != nil {
-		d.tree, d.ready = was, ready
-		v.Handled.Reply = refusalText([]string{"It is no answer to " + code(q.id) + ": " + err.Error()})
-		return v, true
-	}
-	v.Handled.Outcome = schemas.HandledAccepted
-	v.put(spec)
-	return v, true
+func without(parts []util.PrioritizedValue, priority int) []util.PrioritizedValue {
+	return slices.DeleteFunc(parts, func(v util.PrioritizedValue) bool { return v.Priority == priority })
 }
 
-// below reports whether a comment was written after those of ours that show the question: ids of GitHub only grow, and
-// clocks of several machines do not agree.
-func (d *decider) below(id int64, clarification string) bool {
-	shown := int64(0)
-	for _, c := range d.issue.File.Comments {
-		if strings.HasPrefix(c.Key, "round/"+clarification+"/") || strings.HasPrefix(c.Key, "escalation/"+clarification+"/") {
-			shown = max(shown, c.ID)
-		}
+// issueNumber reads #42 or 42.
+func issueNumber(word string) (int, bool) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(word, "#"), 10, 32)
+	return int(n), err == nil && n >= 0
+}
+
+// choices lists what could be written instead, at most ten.
+func choices(words []string) string {
+	const most = 10
+	rest := ""
+	if n := len(words) - most; n > 0 {
+		words, rest = words[:most], fmt.Sprintf(" and %d more", n)
 	}
-	return 0 < shown && shown < id
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = code(w)
+	}
+	return strings.Join(out, ", ") + rest
+}
+
+// nearest is a clause that names the word which was probably meant.
+func nearest(word string, words []string) string {
+	if near := schemas.Nearest(word, words); near != "" {
+		return "; did you mean " + code(near) + "?"
+	}
+	words = slices.Clone(words)
+	slices.Sort(words)
+	if len(words) == 0 {
+		return ""
+	}
+	return "; there are " + choices(words)
 }

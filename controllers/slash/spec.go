@@ -1,17 +1,17 @@
 package slash
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"path"
 	"strings"
-	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers"
-	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
 )
 
 // decode is a spec as a run will read it. The error says what the reader would say.
@@ -30,56 +30,51 @@ func (d *decider) decode(s *controllers.Spec) (*schemas.Object, error) {
 	return got.Object, nil
 }
 
-// issueNumber reads #42 or 42.
-func issueNumber(word string) (int, bool) {
-	n, err := strconv.ParseInt(strings.TrimPrefix(word, "#"), 10, 32)
-	return int(n), err == nil && n >= 0
-}
-
-// remember makes an Observation from a text, as capture does. Its author is not an agent of the tree: the observation
-// is stored under the name github-<login>.
-func (d *decider) remember(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
-	switch {
-	case !*d.Tree.Settings().Memory.Enabled:
-		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", code(schemas.SettingsPath))
-	case cmd.Text == "":
-		return nil, "", errors.New("write what is to be remembered behind it")
-	case utf8.RuneCountInString(cmd.Text) > rememberLimit:
-		return nil, "", fmt.Errorf("it has more than %d characters; write it in parts", rememberLimit)
-	}
-	source := d.Known
-	source.Agent, source.Issue, source.At = schemas.PersonAgent(c.Author.Login), d.issue.File.Issue, c.Created
-	source.Text = things(cmd.Text)
-	learned := memory.Learn(source)
-	if len(learned.Entries) == 0 {
-		return nil, "", errors.New("there is nothing in it that could be kept")
-	}
-	for i := range learned.Entries {
-		if e := &learned.Entries[i]; e.Category == schemas.CategorySummary {
-			e.Category = schemas.CategoryKeyFact // it is not a summary of a conversation
-		}
-	}
-	spec, _, err := d.propose(schemas.ObservationKind, name, &schemas.ObservationSpec{
-		Agent: source.Agent, Issue: source.Issue, Timestamp: schemas.NewTime(c.Created), Entries: learned.Entries,
-		SourceTokens: learned.SourceTokens,
-	})
-	return spec, "", err
-}
-
 // rememberLimit is how long an observation may be, in characters.
 const rememberLimit = 2000
 
-// things returns the text to remember as the memory reads summaries: a list has one observation for each item, any
-// other text is one.
-func things(text string) string {
-	for line := range strings.Lines(text) {
-		mark, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if mark != "" && (rest == "" || mark != "-" && mark != "*" && mark != "+") {
-			return "- " + strings.Join(strings.Fields(text), " ")
-		}
-	}
-	return text
+// Digest is that of a comment's body.
+func Digest(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// redacted is a text as it may be written: without secrets and private text.
-func redacted(text string) string { return strings.TrimSpace(secrets.Redact(text)) }
+// specName is the name of the spec that a comment becomes, or begins the names of several.
+func specName(comment int64) string {
+	return fmt.Sprintf("%s%d", controllers.CommentSpecPrefix, comment)
+}
+
+// written returns the path of the spec that an interrupted run made of a command; "" if it does not exist.
+func (d *decider) written(name string) string {
+	for _, k := range writtenKinds {
+		if e := d.Tree.Entry(schemas.Ref{Kind: k.Name, Name: name}); e != nil && e.Object != nil {
+			return e.Object.Path
+		}
+	}
+	return ""
+}
+
+// by is how records call the author of a comment.
+func by(a Actor) string { return controllers.CommentAuthorPrefix + a.Login }
+
+// propose adds a spec to the tree and decides it. The error describes, in Markdown, an invalid spec.
+func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*controllers.Spec, *schemas.Object, error) {
+	ref := schemas.Ref{Kind: k.Name, Name: name}
+	out := &controllers.Spec{Ref: ref, Spec: spec,
+		Path: path.Join(d.Tree.Settings().Folders.Specs, k.Plural, name+".yaml")}
+	o, err := d.decode(out)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := &state.Entry{Ref: ref}
+	if old := d.tree.Entry(ref); old != nil {
+		if !old.Gone() {
+			return nil, nil, fmt.Errorf("%s is there already, and broken", code(ref.String()))
+		}
+		*e = *old
+	}
+	e.Object = o
+	d.tree = controllers.Settle(d.tree.With(e), d.Now, []schemas.Ref{ref}).Tree
+	d.ready = nil
+	return out, o, nil
+}

@@ -1,11 +1,11 @@
 package slash
 
 import (
-	"fmt"
-	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
-	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
@@ -57,29 +57,37 @@ func refusalText(why []string) string {
 	return head + "\n\n- " + strings.Join(why, "\n- ")
 }
 
-// choices lists what could be written instead, at most ten.
-func choices(words []string) string {
-	const most = 10
-	rest := ""
-	if n := len(words) - most; n > 0 {
-		words, rest = words[:most], fmt.Sprintf(" and %d more", n)
+// replyWithin returns the reply to a command, or, if the comment has no room for it, the request to repeat the command. It
+// reserves room for that notice for all commands.
+func replyWithin(cmd Command, told string, room *int) string {
+	const spare = mostCommands * 1000
+	n := len(utf16.Encode([]rune(told)))
+	if n > *room-spare {
+		told = commandText(cmd) + ": there is no room for it in this comment; ask in one of its own."
+		n = len(utf16.Encode([]rune(told)))
 	}
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = code(w)
-	}
-	return strings.Join(out, ", ") + rest
+	*room -= n + len("\n\n")
+	return told
 }
 
-// nearest is a clause that names the word which was probably meant.
-func nearest(word string, words []string) string {
-	if near := schemas.Nearest(word, words); near != "" {
-		return "; did you mean " + code(near) + "?"
-	}
-	words = slices.Clone(words)
-	slices.Sort(words)
-	if len(words) == 0 {
-		return ""
-	}
-	return "; there are " + choices(words)
+// visible returns a text without invisible characters: control characters, and those that reorder the text around them.
+// Lines end in \n, and only where GitHub ends them: no other character may end a quotation.
+func visible(body string) string {
+	body = strings.ReplaceAll(strings.ToValidUTF8(body, "\uFFFD"), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n':
+			return r
+		case r == '\r':
+			return '\n'
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\ufeff':
+			return -1
+		}
+		return r
+	}, body)
 }
+
+// redacted is a text as it may be written: without secrets and private text.
+func redacted(text string) string { return strings.TrimSpace(secrets.Redact(text)) }

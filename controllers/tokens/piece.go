@@ -127,3 +127,5 @@ func isPlain(text string) bool {
 	}
 	return true
 }
+
+func begins(c byte) bool { return ' ' < c && c < 0x7f && c != '/' }

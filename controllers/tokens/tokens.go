@@ -151,5 +151,3 @@ func boundary(text string) int {
 	}
 	return len(text)
 }
-
-func begins(c byte) bool { return ' ' < c && c < 0x7f && c != '/' }

@@ -132,68 +132,82 @@ func (s *scanner) tokenEnd(i int) int {
 	return i
 }
 
-// letters reports whether text is a word of one case, perhaps capitalized.
-func letters(text string) bool {
-	for i := range len(text) {
-		if !isLower(text[i]) && (i > 0 || !isUpper(text[i])) {
-			return false
-		}
-	}
-	return true
-}
-
 // longDocument bounds the document of YAML that the data of a Secret is looked for in.
 const longDocument = 32 << 10
 
-// kubernetes finds the data of a Secret; end is behind "kind:".
-func (s *scanner) kubernetes(end int) {
-	if end <= s.secretData {
-		return // of the same document
+// pgpass finds the password in a line of PostgreSQL's password file, host:port:database:user:password, as its manual
+// describes under "The Password File": a port may be *, and a colon within a field is escaped. end is behind the port, or
+// in it. A line that ends its text or is between quotes counts too; an address of the internet's version 6, the place of
+// a message in a file and a row of asterisks do not.
+func (s *scanner) pgpass(end int) {
+	start := end
+	for start > 0 && end-start < 300 && !isSpace(s.text[start-1]) && strings.IndexByte("\"'`", s.text[start-1]) < 0 {
+		start--
 	}
-	i := s.skipQuote(s.skipBlank(end))
-	if !s.atFold(i, "secret") || len(s.text) > i+6 && isWord(s.text[i+6]) {
+	if end <= s.covered || start > 0 && end-start == 300 {
 		return
 	}
-	from := max(end-longDocument, 0)
-	if j := strings.LastIndex(s.text[from:end], "\n---"); j >= 0 {
-		from += j
+	stop := min(end+longAddress, len(s.text))
+	if i := strings.IndexAny(s.text[end:stop], "\r\n\"'`"); i >= 0 {
+		stop = end + i
 	}
-	to := min(end+longDocument, len(s.text))
-	if j := strings.Index(s.text[end:to], "\n---"); j >= 0 {
-		to = end + j
-	}
-	s.secretData = to
-	inside, depth := false, 0
-	for from < to {
-		next := to
-		if j := strings.IndexByte(s.text[from:to], '\n'); j >= 0 {
-			next = from + j + 1
+	if start > 0 && s.text[start-1] != '\n' { // in a sentence or a command
+		if i := strings.IndexAny(s.text[end:stop], " \t"); i >= 0 {
+			stop = end + i
 		}
-		inside, depth = s.secretLine(from, next, inside, depth)
-		from = next
 	}
+	at := start
+	var fields [4]string
+	for i := range fields {
+		colon := unescapedColon(s.text[at:stop])
+		if colon < 0 {
+			return
+		}
+		fields[i], at = s.text[at:at+colon], at+colon+1
+	}
+	password := s.text[at:stop]
+	if !pgpassFields(fields) || password == "" || placeholder(password) || shortHex(password) && shortHex(fields[0]) {
+		return
+	}
+	s.covered = stop
+	s.add(ruleDSN, at, stop)
 }
 
-// secretLine reads a line of a Secret; inside means that it may be part of the data, whose head is depth spaces in.
-func (s *scanner) secretLine(from, to int, inside bool, depth int) (bool, int) {
-	line := strings.TrimRight(s.text[from:to], " \t\r\n")
-	text := strings.TrimLeft(line, " \t")
-	indent := len(line) - len(text)
-	switch {
-	case text == "data:" || text == "stringData:":
-		return true, indent
-	case text == "":
-		return inside, depth
-	case !inside || indent <= depth:
-		return false, depth
+// unescapedColon is where the first colon is that ends a field; -1 for none.
+func unescapedColon(text string) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case ':':
+			return i
+		}
 	}
-	start := from + indent
-	if name, rest, ok := strings.Cut(text, ":"); ok && !strings.ContainsAny(name, " \t") {
-		start = from + len(line) - len(strings.TrimLeft(rest, ` "'`))
+	return -1
+}
+
+// pgpassFields reports whether these can be host, port, database and user.
+func pgpassFields(f [4]string) bool {
+	host, port, database, user := f[0], f[1], f[2], f[3]
+	return host != "" && (port == "*" || number16(port)) && database != "" && user != "" && !number16(database) &&
+		!strings.ContainsAny(database+user, " \t/(){}<>,;=")
+}
+
+// shortHex reports whether text can be a group of an address of the internet's version 6.
+func shortHex(text string) bool {
+	return len(text) <= 4 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == ""
+}
+
+func (s *scanner) links(i int) bool { return s.linkLength(i) > 0 && !isAlnum(s.text[i]) }
+
+func (s *scanner) linkLength(i int) int {
+	for _, l := range speechLinks {
+		if isLower(l[0]) && i > 0 && !isSpace(s.text[i-1]) {
+			continue // the end of a word
+		}
+		if len(s.text)-i >= len(l) && strings.EqualFold(s.text[i:i+len(l)], l) {
+			return len(l)
+		}
 	}
-	stop := from + len(strings.TrimRight(line, `"'`))
-	if stop-start > 2 && !placeholder(s.text[start:stop]) {
-		s.add(ruleKubernetes, start, stop)
-	}
-	return true, depth
+	return 0
 }

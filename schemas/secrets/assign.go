@@ -157,61 +157,6 @@ func (s *scanner) wordOperator(i int, n name, quotedName bool) (op string, at in
 	return "", 0
 }
 
-// netrc reports whether a name is in an entry of .netrc: "machine HOST login USER password …", also in
-// several lines.
-func (s *scanner) netrc(n name) bool {
-	words := strings.Fields(s.text[max(n.start-160, 0):n.start])
-	i := len(words) - 2 // login USER
-	if i < 1 || words[i] != "login" {
-		return false
-	}
-	return words[i-1] == "default" || i > 1 && words[i-2] == "machine"
-}
-
-// purpose skips the purpose of a password, in "password for the staging database: …"; it returns where the value begins,
-// 0 if there is no value.
-func (s *scanner) purpose(i int) int {
-	if !s.atFold(i, "for ") && !s.atFold(i, "of ") && !s.atFold(i, "to ") {
-		return 0
-	}
-	words := 0
-	for j := i; j < len(s.text) && j-i < 60; j++ {
-		switch c := s.text[j]; {
-		case c == ':' || c == '=':
-			return j + 1
-		case c == ' ':
-			if words++; words > 4 {
-				return 0
-			}
-		case !isNameByte(c) && c != '\'':
-			return 0
-		}
-	}
-	return 0
-}
-
-func (s *scanner) at(i int, any ...string) bool {
-	for _, a := range any {
-		if strings.HasPrefix(s.text[i:], a) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *scanner) atFold(i int, lowered string) bool {
-	return len(s.text)-i >= len(lowered) && strings.EqualFold(s.text[i:i+len(lowered)], lowered)
-}
-
-func (s *scanner) before(i int, any ...string) bool {
-	for _, a := range any {
-		if strings.HasSuffix(s.text[max(i-len(a), 0):i], a) {
-			return true
-		}
-	}
-	return false
-}
-
 // skipBlank, skipSpace and skipNewline go over spaces and tabs, any space, one line's end.
 func (s *scanner) skipBlank(i int) int {
 	for from := i; i < len(s.text) && i-from < 80 && (s.text[i] == ' ' || s.text[i] == '\t'); {
@@ -296,15 +241,6 @@ func (s *scanner) quotedThrice(start int, mark string) (span, bool) {
 	return span{start, end}, true
 }
 
-// element is the text up to the next "<".
-func (s *scanner) element(from int) span {
-	end := from
-	for end < len(s.text) && end-from < longToken && s.text[end] != '<' && s.text[end] != '\n' {
-		end++
-	}
-	return span{from, end}
-}
-
 // block is the first line of a block of YAML, whose mark is at i.
 func (s *scanner) block(i int) span {
 	for limit := min(i+80, len(s.text)); i < limit && s.text[i] != '\n'; {
@@ -350,4 +286,49 @@ func (s *scanner) fieldFollows(i int) bool {
 		i++
 	}
 	return i > from && s.at(s.skipQuote(i), "=", ":")
+}
+
+// isGap is what may stand between operator and value.
+func isGap(c byte) bool {
+	return isSpace(c) || c == '`' || c == '\'' || c == '"' || c == '=' || c == '\\'
+}
+
+// operator returns where the operator behind a name begins, if there is one.
+func (s *scanner) operator(end int) (int, bool) {
+	i, name := end, true // name: only what a name may be continued by was met
+	gap := 0             // of what ends a name
+	for ; i < len(s.text) && i-end <= 26; i++ {
+		c := s.text[i]
+		switch {
+		case c == '=' || c == '>' || c == ':' || c == '|' || c == '?' || c == ',':
+			return i, true
+		case name && i-end < 20 && (isWord(c) || c == ' ' || c == '\t' || c == '.' || c == '-'):
+		case isSpace(c) || c == '\'' || c == '"' || c == '\\':
+			name = false
+			if gap++; gap > 4 {
+				return 0, false
+			}
+		default:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// valueEnd is the end of the value that begins at start: whatever follows, it ends before the next space, quote,
+// semicolon or backslash.
+func (s *scanner) valueEnd(start int) int {
+	if s.token.start <= start && start < s.token.end {
+		return s.token.end
+	}
+	end := start
+	for end < len(s.text) && !endsValue(s.text[end]) {
+		end++
+	}
+	s.token = span{start, end}
+	return end
+}
+
+func endsValue(c byte) bool {
+	return isSpace(c) || c == '"' || c == '\'' || c == '`' || c == ';' || c == '\\'
 }

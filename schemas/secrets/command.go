@@ -45,65 +45,65 @@ func (s *scanner) login(end int) {
 	}
 }
 
-// pgpass finds the password in a line of PostgreSQL's password file, host:port:database:user:password, as its manual
-// describes under "The Password File": a port may be *, and a colon within a field is escaped. end is behind the port, or
-// in it. A line that ends its text or is between quotes counts too; an address of the internet's version 6, the place of
-// a message in a file and a row of asterisks do not.
-func (s *scanner) pgpass(end int) {
-	start := end
-	for start > 0 && end-start < 300 && !isSpace(s.text[start-1]) && strings.IndexByte("\"'`", s.text[start-1]) < 0 {
-		start--
+// netrc reports whether a name is in an entry of .netrc: "machine HOST login USER password …", also in
+// several lines.
+func (s *scanner) netrc(n name) bool {
+	words := strings.Fields(s.text[max(n.start-160, 0):n.start])
+	i := len(words) - 2 // login USER
+	if i < 1 || words[i] != "login" {
+		return false
 	}
-	if end <= s.covered || start > 0 && end-start == 300 {
-		return
-	}
-	stop := min(end+longAddress, len(s.text))
-	if i := strings.IndexAny(s.text[end:stop], "\r\n\"'`"); i >= 0 {
-		stop = end + i
-	}
-	if start > 0 && s.text[start-1] != '\n' { // in a sentence or a command
-		if i := strings.IndexAny(s.text[end:stop], " \t"); i >= 0 {
-			stop = end + i
-		}
-	}
-	at := start
-	var fields [4]string
-	for i := range fields {
-		colon := unescapedColon(s.text[at:stop])
-		if colon < 0 {
-			return
-		}
-		fields[i], at = s.text[at:at+colon], at+colon+1
-	}
-	password := s.text[at:stop]
-	if !pgpassFields(fields) || password == "" || placeholder(password) || shortHex(password) && shortHex(fields[0]) {
-		return
-	}
-	s.covered = stop
-	s.add(ruleDSN, at, stop)
+	return words[i-1] == "default" || i > 1 && words[i-2] == "machine"
 }
 
-// unescapedColon is where the first colon is that ends a field; -1 for none.
-func unescapedColon(text string) int {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
+// addValues adds the words that begin at to, or at an equals sign before it that belongs to the value.
+func (s *scanner) addValues(v *pairValues, from, to int) {
+	for at := to; at >= from && v.n < len(v.list); at-- {
+		if at < to && s.text[at] != '=' {
+			break
+		}
+		word := span{at, s.valueEnd(at)}
+		if word.end > word.start && (v.n == 0 || v.list[v.n-1] != word) {
+			v.list[v.n] = word
+			v.n++
+		}
+	}
+}
+
+// identified finds the password of a statement of SQL: CREATE USER app IDENTIFIED BY '…', also with a method before BY.
+func (s *scanner) identified(end int) {
+	before := strings.ToLower(s.text[max(end-240, 0):end])
+	if !strings.Contains(before, "user ") && !strings.Contains(before, "grant ") && !strings.Contains(before, "role ") {
+		return
+	}
+	i := s.skipSpace(end)
+	if s.atFold(i, "with ") {
+		i = s.skipSpace(i + len("with "))
+		for from := i; i < len(s.text) && i-from < 40 && !isSpace(s.text[i]); {
 			i++
-		case ':':
-			return i
+		}
+		i = s.skipSpace(i)
+	}
+	switch {
+	case s.atFold(i, "by "):
+		i = s.skipSpace(i + len("by "))
+	case s.atFold(i, "as "):
+		i = s.skipSpace(i + len("as "))
+	default:
+		return
+	}
+	for _, word := range []string{"password ", "values "} {
+		if s.atFold(i, word) {
+			i = s.skipSpace(i + len(word))
 		}
 	}
-	return -1
-}
-
-// pgpassFields reports whether these can be host, port, database and user.
-func pgpassFields(f [4]string) bool {
-	host, port, database, user := f[0], f[1], f[2], f[3]
-	return host != "" && (port == "*" || number16(port)) && database != "" && user != "" && !number16(database) &&
-		!strings.ContainsAny(database+user, " \t/(){}<>,;=")
-}
-
-// shortHex reports whether text can be a group of an address of the internet's version 6.
-func shortHex(text string) bool {
-	return len(text) <= 4 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == ""
+	at, quoted := s.quoted(i)
+	if !quoted {
+		at = s.bare(i)
+	}
+	text := s.text[at.start:at.end]
+	if text == "" || placeholder(text) || !quoted && sentenceWord(text) {
+		return
+	}
+	s.addValue(rulePassword, value{span: at, quoted: quoted})
 }

@@ -99,10 +99,6 @@ func keyEnds(text string, i int) int {
 	}
 }
 
-func foldPrefix(text, lowered string) bool {
-	return len(text) >= len(lowered) && strings.EqualFold(text[:len(lowered)], lowered)
-}
-
 // lineFrame is what may stand around a line of a key: indentation, quotes, marks of quotations, differences and
 // strings.
 const lineFrame = " \t\r\n\"'`|>+,;\\"

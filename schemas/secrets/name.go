@@ -119,3 +119,41 @@ func aboutIt(tail string) bool {
 	}
 	return false
 }
+
+// nameStart goes back to where the name that ends before end begins.
+func (s *scanner) nameStart(end int) int {
+	start := end
+	for start > 0 && end-start < 64 && isNameByte(s.text[start-1]) {
+		start--
+	}
+	return start
+}
+
+// isNameByte reports whether a byte can be part of the name of a field or variable.
+func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' }
+
+// secretWord reports whether a variable of this name holds a secret: "password = newPassword" tells none.
+func secretWord(text string) bool {
+	if strings.ContainsAny(text, "0123456789") {
+		return false
+	}
+	text = strings.ToLower(text)
+	for _, w := range []string{"pass", "pwd", "secret", "token", "credential", "value", "apikey", "api_key"} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return text == "key" || text == "text"
+}
+
+// strongName reports whether a name says that its value is secret; "key" and "access" alone do not.
+func strongName(name string) bool {
+	name = strings.ToLower(name)
+	for _, w := range []string{"secret", "token", "passw", "cred", "auth", "private", "signing", "encrypt"} {
+		if strings.Contains(name, w) {
+			return true
+		}
+	}
+	i := strings.Index(name, "key")
+	return i > 0 && keyOf(name[:i]) || strings.Contains(name, "api_") || strings.Contains(name, "api-")
+}

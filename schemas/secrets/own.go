@@ -1,5 +1,9 @@
 package secrets
 
+import (
+	"strings"
+)
+
 // Rules of this package, where those of gitleaks look for less than must not be written.
 const (
 	rulePassword   = "password"             // the value of a password-like name, however simple
@@ -53,4 +57,39 @@ var ownWords = []struct {
 	{"kind:", (*scanner).kubernetes}, {"identified ", (*scanner).identified}, {"login", (*scanner).login},
 	// The port of a server of PostgreSQL, of PgBouncer, or any.
 	{":543", (*scanner).pgpass}, {":6432", (*scanner).pgpass}, {":*:", (*scanner).pgpass},
+}
+
+// ours reports whether text is an id that reconcile makes.
+func ours(text string) bool {
+	return strings.HasPrefix(text, "obs-") || strings.HasPrefix(text, "CLR-") || strings.HasPrefix(text, "sha256:")
+}
+
+// apartFromMarks removes the marks of earlier redactions from the findings.
+func apartFromMarks(text string, found []Finding) []Finding {
+	if !strings.Contains(text, markStart) {
+		return found
+	}
+	var out []Finding
+	for _, f := range found {
+		for from := f.Start; from < f.End; {
+			start, end := nextMark(text, from, f.End)
+			if piece := text[from:start]; strings.ContainsFunc(piece, telling) {
+				out = append(out, Finding{f.Rule, from, start})
+			}
+			from = end
+		}
+	}
+	return out
+}
+
+// markEnds returns the end of the mark at start, 0 if it is not a mark.
+func markEnds(text string, start int) int {
+	for i := start + len(markStart); i < min(len(text), start+maxMark); i++ {
+		if c := text[i]; c == ']' {
+			return i + 1
+		} else if !isLower(c) && !isDigit(c) && c != '-' {
+			break
+		}
+	}
+	return 0
 }

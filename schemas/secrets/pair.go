@@ -1,5 +1,9 @@
 package secrets
 
+import (
+	"strings"
+)
+
 // A pair is what one function of gitleaks makes a regular expression for in most of its rules:
 //
 //	[\w.-]{0,50}? NAME [ \t\w.-]{0,20} [\s'"]{0,3} OPERATOR [`'"\s=]{0,5} (VALUE) ([`'"\s;] | \\[nr] | $)
@@ -37,65 +41,6 @@ func (s *scanner) pairValues(end int) (v pairValues) {
 	return v
 }
 
-// isGap is what may stand between operator and value.
-func isGap(c byte) bool {
-	return isSpace(c) || c == '`' || c == '\'' || c == '"' || c == '=' || c == '\\'
-}
-
-// addValues adds the words that begin at to, or at an equals sign before it that belongs to the value.
-func (s *scanner) addValues(v *pairValues, from, to int) {
-	for at := to; at >= from && v.n < len(v.list); at-- {
-		if at < to && s.text[at] != '=' {
-			break
-		}
-		word := span{at, s.valueEnd(at)}
-		if word.end > word.start && (v.n == 0 || v.list[v.n-1] != word) {
-			v.list[v.n] = word
-			v.n++
-		}
-	}
-}
-
-// operator returns where the operator behind a name begins, if there is one.
-func (s *scanner) operator(end int) (int, bool) {
-	i, name := end, true // name: only what a name may be continued by was met
-	gap := 0             // of what ends a name
-	for ; i < len(s.text) && i-end <= 26; i++ {
-		c := s.text[i]
-		switch {
-		case c == '=' || c == '>' || c == ':' || c == '|' || c == '?' || c == ',':
-			return i, true
-		case name && i-end < 20 && (isWord(c) || c == ' ' || c == '\t' || c == '.' || c == '-'):
-		case isSpace(c) || c == '\'' || c == '"' || c == '\\':
-			name = false
-			if gap++; gap > 4 {
-				return 0, false
-			}
-		default:
-			return 0, false
-		}
-	}
-	return 0, false
-}
-
-// valueEnd is the end of the value that begins at start: whatever follows, it ends before the next space, quote,
-// semicolon or backslash.
-func (s *scanner) valueEnd(start int) int {
-	if s.token.start <= start && start < s.token.end {
-		return s.token.end
-	}
-	end := start
-	for end < len(s.text) && !endsValue(s.text[end]) {
-		end++
-	}
-	s.token = span{start, end}
-	return end
-}
-
-func endsValue(c byte) bool {
-	return isSpace(c) || c == '"' || c == '\'' || c == '`' || c == ';' || c == '\\'
-}
-
 // longestValue bounds the values that are looked at.
 const longestValue = 2048
 
@@ -123,14 +68,64 @@ func (s *scanner) pair(r *rule, end int, v *pairValues) {
 	}
 }
 
-// nameStart goes back to where the name that ends before end begins.
-func (s *scanner) nameStart(end int) int {
-	start := end
-	for start > 0 && end-start < 64 && isNameByte(s.text[start-1]) {
-		start--
+// kubernetes finds the data of a Secret; end is behind "kind:".
+func (s *scanner) kubernetes(end int) {
+	if end <= s.secretData {
+		return // of the same document
 	}
-	return start
+	i := s.skipQuote(s.skipBlank(end))
+	if !s.atFold(i, "secret") || len(s.text) > i+6 && isWord(s.text[i+6]) {
+		return
+	}
+	from := max(end-longDocument, 0)
+	if j := strings.LastIndex(s.text[from:end], "\n---"); j >= 0 {
+		from += j
+	}
+	to := min(end+longDocument, len(s.text))
+	if j := strings.Index(s.text[end:to], "\n---"); j >= 0 {
+		to = end + j
+	}
+	s.secretData = to
+	inside, depth := false, 0
+	for from < to {
+		next := to
+		if j := strings.IndexByte(s.text[from:to], '\n'); j >= 0 {
+			next = from + j + 1
+		}
+		inside, depth = s.secretLine(from, next, inside, depth)
+		from = next
+	}
 }
 
-// isNameByte reports whether a byte can be part of the name of a field or variable.
-func isNameByte(c byte) bool { return isWord(c) || c == '.' || c == '-' }
+// secretLine reads a line of a Secret; inside means that it may be part of the data, whose head is depth spaces in.
+func (s *scanner) secretLine(from, to int, inside bool, depth int) (bool, int) {
+	line := strings.TrimRight(s.text[from:to], " \t\r\n")
+	text := strings.TrimLeft(line, " \t")
+	indent := len(line) - len(text)
+	switch {
+	case text == "data:" || text == "stringData:":
+		return true, indent
+	case text == "":
+		return inside, depth
+	case !inside || indent <= depth:
+		return false, depth
+	}
+	start := from + indent
+	if name, rest, ok := strings.Cut(text, ":"); ok && !strings.ContainsAny(name, " \t") {
+		start = from + len(line) - len(strings.TrimLeft(rest, ` "'`))
+	}
+	stop := from + len(strings.TrimRight(line, `"'`))
+	if stop-start > 2 && !placeholder(s.text[start:stop]) {
+		s.add(ruleKubernetes, start, stop)
+	}
+	return true, depth
+}
+
+// element is the text up to the next "<".
+func (s *scanner) element(from int) span {
+	end := from
+	for end < len(s.text) && end-from < longToken && s.text[end] != '<' && s.text[end] != '\n' {
+		end++
+	}
+	return span{from, end}
+}

@@ -1,6 +1,11 @@
 package secrets
 
-import "strings"
+import (
+	_ "embed"
+	"math"
+	"strconv"
+	"strings"
+)
 
 // isReference reports whether a value is not a secret: a placeholder, a reference to a variable, a call, a type, or
 // the next word of a sentence.
@@ -82,20 +87,6 @@ func identifier(text string) bool {
 		}
 	}
 	return true
-}
-
-// secretWord reports whether a variable of this name holds a secret: "password = newPassword" tells none.
-func secretWord(text string) bool {
-	if strings.ContainsAny(text, "0123456789") {
-		return false
-	}
-	text = strings.ToLower(text)
-	for _, w := range []string{"pass", "pwd", "secret", "token", "credential", "value", "apikey", "api_key"} {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return text == "key" || text == "text"
 }
 
 // knownRoot reports whether a dotted name begins as those of variables do.
@@ -217,23 +208,6 @@ func plain(name, text string) bool {
 	return !strongName(name) && (hexDigest(text) || uuid(text))
 }
 
-// strongName reports whether a name says that its value is secret; "key" and "access" alone do not.
-func strongName(name string) bool {
-	name = strings.ToLower(name)
-	for _, w := range []string{"secret", "token", "passw", "cred", "auth", "private", "signing", "encrypt"} {
-		if strings.Contains(name, w) {
-			return true
-		}
-	}
-	i := strings.Index(name, "key")
-	return i > 0 && keyOf(name[:i]) || strings.Contains(name, "api_") || strings.Contains(name, "api-")
-}
-
-// ours reports whether text is an id that reconcile makes.
-func ours(text string) bool {
-	return strings.HasPrefix(text, "obs-") || strings.HasPrefix(text, "CLR-") || strings.HasPrefix(text, "sha256:")
-}
-
 // hexDigest reports whether text is a digest in hexadecimal digits of one case.
 func hexDigest(text string) bool {
 	var small, large bool
@@ -261,4 +235,51 @@ func uuid(text string) bool {
 		}
 	}
 	return hexDigest(strings.ReplaceAll(text, "-", ""))
+}
+
+// letters reports whether text is a word of one case, perhaps capitalized.
+func letters(text string) bool {
+	for i := range len(text) {
+		if !isLower(text[i]) && (i > 0 || !isUpper(text[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s) // a test reads every line
+	return n
+}
+
+// entropy is Shannon's, of the characters of s, in bits a character.
+func entropy(s string) float64 {
+	var ascii [128]int
+	var others map[rune]int
+	n := 0
+	for _, r := range s {
+		n++
+		if r < 128 {
+			ascii[r]++
+			continue
+		}
+		if others == nil {
+			others = map[rune]int{}
+		}
+		others[r]++
+	}
+	sum := 0.0
+	add := func(count int) {
+		if count > 0 {
+			p := float64(count) / float64(n)
+			sum -= p * math.Log2(p)
+		}
+	}
+	for _, c := range ascii {
+		add(c)
+	}
+	for _, c := range others {
+		add(c)
+	}
+	return sum
 }

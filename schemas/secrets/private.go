@@ -205,3 +205,20 @@ func cutFold[T string | []byte](b T, suffix string) (T, bool) {
 	}
 	return b[:cut], true
 }
+
+// nextMark finds the first mark in text[from:to], or one that text[from:] is within; without one it returns to, to.
+func nextMark(text string, from, to int) (start, end int) {
+	back := max(strings.LastIndex(text[max(from-maxMark, 0):from], markStart), 0) + max(from-maxMark, 0)
+	for back < to {
+		i := strings.Index(text[back:to], markStart)
+		if i < 0 {
+			break
+		}
+		start, end = back+i, markEnds(text, back+i)
+		if end > from {
+			return max(start, from), min(end, to)
+		}
+		back = start + 1
+	}
+	return to, to
+}

@@ -2,7 +2,6 @@ package secrets
 
 import (
 	_ "embed"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -136,11 +135,6 @@ func (b *builder) line(f []string) {
 	}
 }
 
-func number(s string) int {
-	n, _ := strconv.Atoi(s) // a test reads every line
-	return n
-}
-
 func (b *builder) rule(id, entropy, source string) *rule {
 	r := &rule{id: id, source: source}
 	r.entropy, _ = strconv.ParseFloat(entropy, 64)
@@ -227,34 +221,15 @@ func (d *detector) allowed(r *rule, secret, match, line string) bool {
 	return r.stop != nil && r.stop().has(secret)
 }
 
-// entropy is Shannon's, of the characters of s, in bits a character.
-func entropy(s string) float64 {
-	var ascii [128]int
-	var others map[rune]int
-	n := 0
-	for _, r := range s {
-		n++
-		if r < 128 {
-			ascii[r]++
-			continue
-		}
-		if others == nil {
-			others = map[rune]int{}
-		}
-		others[r]++
+// group is the part of a match that is the secret.
+func group(m []int, wanted, offset int) span {
+	if wanted > 0 {
+		return span{offset + m[2*wanted], offset + m[2*wanted+1]}
 	}
-	sum := 0.0
-	add := func(count int) {
-		if count > 0 {
-			p := float64(count) / float64(n)
-			sum -= p * math.Log2(p)
+	for i := 2; i < len(m) && wanted == 0; i += 2 {
+		if m[i] < m[i+1] {
+			return span{offset + m[i], offset + m[i+1]}
 		}
 	}
-	for _, c := range ascii {
-		add(c)
-	}
-	for _, c := range others {
-		add(c)
-	}
-	return sum
+	return span{offset + m[0], offset + m[1]}
 }

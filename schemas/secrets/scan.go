@@ -129,19 +129,6 @@ func (s *scanner) prefixed(u *use, end int) {
 	s.report(r, secret, match)
 }
 
-// group is the part of a match that is the secret.
-func group(m []int, wanted, offset int) span {
-	if wanted > 0 {
-		return span{offset + m[2*wanted], offset + m[2*wanted+1]}
-	}
-	for i := 2; i < len(m) && wanted == 0; i += 2 {
-		if m[i] < m[i+1] {
-			return span{offset + m[i], offset + m[i+1]}
-		}
-	}
-	return span{offset + m[0], offset + m[1]}
-}
-
 // addSpan remembers the text around the word before end.
 func (s *scanner) addSpan(r *rule, end int) {
 	if s.spans == nil {
@@ -171,4 +158,26 @@ func (s *scanner) near(r *rule, spans []span) {
 			s.report(r, group(m, r.group, p.start), span{p.start + m[0], p.start + m[1]})
 		}
 	}
+}
+
+func (s *scanner) at(i int, any ...string) bool {
+	for _, a := range any {
+		if strings.HasPrefix(s.text[i:], a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scanner) atFold(i int, lowered string) bool {
+	return len(s.text)-i >= len(lowered) && strings.EqualFold(s.text[i:i+len(lowered)], lowered)
+}
+
+func (s *scanner) before(i int, any ...string) bool {
+	for _, a := range any {
+		if strings.HasSuffix(s.text[max(i-len(a), 0):i], a) {
+			return true
+		}
+	}
+	return false
 }

@@ -109,74 +109,8 @@ func vague(rule string) int {
 	return 0
 }
 
-// apartFromMarks removes the marks of earlier redactions from the findings.
-func apartFromMarks(text string, found []Finding) []Finding {
-	if !strings.Contains(text, markStart) {
-		return found
-	}
-	var out []Finding
-	for _, f := range found {
-		for from := f.Start; from < f.End; {
-			start, end := nextMark(text, from, f.End)
-			if piece := text[from:start]; strings.ContainsFunc(piece, telling) {
-				out = append(out, Finding{f.Rule, from, start})
-			}
-			from = end
-		}
-	}
-	return out
-}
-
-// nextMark finds the first mark in text[from:to], or one that text[from:] is within; without one it returns to, to.
-func nextMark(text string, from, to int) (start, end int) {
-	back := max(strings.LastIndex(text[max(from-maxMark, 0):from], markStart), 0) + max(from-maxMark, 0)
-	for back < to {
-		i := strings.Index(text[back:to], markStart)
-		if i < 0 {
-			break
-		}
-		start, end = back+i, markEnds(text, back+i)
-		if end > from {
-			return max(start, from), min(end, to)
-		}
-		back = start + 1
-	}
-	return to, to
-}
-
 // maxMark is the length of the longest mark.
 const maxMark = 80
 
-// markEnds returns the end of the mark at start, 0 if it is not a mark.
-func markEnds(text string, start int) int {
-	for i := start + len(markStart); i < min(len(text), start+maxMark); i++ {
-		if c := text[i]; c == ']' {
-			return i + 1
-		} else if !isLower(c) && !isDigit(c) && c != '-' {
-			break
-		}
-	}
-	return 0
-}
-
 // telling reports whether a character can be part of a secret that is worth hiding.
 func telling(r rune) bool { return r > ' ' && !strings.ContainsRune(`"'`+"`"+`,;:=()[]{}<>\|&-`, r) }
-
-func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
-func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-func isAlnum(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }
-
-// isWord is \w of regular expressions.
-func isWord(c byte) bool { return isAlnum(c) || c == '_' }
-
-// isSpace is \s of regular expressions.
-func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' && c != '\v' }
-
-// lower is c in lower case, if it is a letter of ASCII.
-func lower(c byte) byte {
-	if isUpper(c) {
-		c += 'a' - 'A'
-	}
-	return c
-}

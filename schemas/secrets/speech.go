@@ -70,20 +70,6 @@ func (s *scanner) saysPassword(end int) bool {
 	return true
 }
 
-func (s *scanner) links(i int) bool { return s.linkLength(i) > 0 && !isAlnum(s.text[i]) }
-
-func (s *scanner) linkLength(i int) int {
-	for _, l := range speechLinks {
-		if isLower(l[0]) && i > 0 && !isSpace(s.text[i-1]) {
-			continue // the end of a word
-		}
-		if len(s.text)-i >= len(l) && strings.EqualFold(s.text[i:i+len(l)], l) {
-			return len(l)
-		}
-	}
-	return 0
-}
-
 // spoken takes the word or quotation at from as a password, if it can be one.
 func (s *scanner) spoken(from int, anything bool) {
 	at, quoted := s.quoted(from)
@@ -95,44 +81,6 @@ func (s *scanner) spoken(from int, anything bool) {
 	}
 	text := s.text[at.start:at.end]
 	if text == "" || placeholder(text) || !quoted && (sentenceWord(text) || !anything && !mixed(text)) {
-		return
-	}
-	s.addValue(rulePassword, value{span: at, quoted: quoted})
-}
-
-// identified finds the password of a statement of SQL: CREATE USER app IDENTIFIED BY '…', also with a method before BY.
-func (s *scanner) identified(end int) {
-	before := strings.ToLower(s.text[max(end-240, 0):end])
-	if !strings.Contains(before, "user ") && !strings.Contains(before, "grant ") && !strings.Contains(before, "role ") {
-		return
-	}
-	i := s.skipSpace(end)
-	if s.atFold(i, "with ") {
-		i = s.skipSpace(i + len("with "))
-		for from := i; i < len(s.text) && i-from < 40 && !isSpace(s.text[i]); {
-			i++
-		}
-		i = s.skipSpace(i)
-	}
-	switch {
-	case s.atFold(i, "by "):
-		i = s.skipSpace(i + len("by "))
-	case s.atFold(i, "as "):
-		i = s.skipSpace(i + len("as "))
-	default:
-		return
-	}
-	for _, word := range []string{"password ", "values "} {
-		if s.atFold(i, word) {
-			i = s.skipSpace(i + len(word))
-		}
-	}
-	at, quoted := s.quoted(i)
-	if !quoted {
-		at = s.bare(i)
-	}
-	text := s.text[at.start:at.end]
-	if text == "" || placeholder(text) || !quoted && sentenceWord(text) {
 		return
 	}
 	s.addValue(rulePassword, value{span: at, quoted: quoted})

@@ -83,11 +83,24 @@ var (
 	encodings = []string{"base64", "base32", "sha1", "sha256", "sha384", "sha512", "md5", "argon2", "pbkdf2", "utf", "rot13"}
 )
 
-func begins(text string, any []string) bool {
-	for _, a := range any {
-		if strings.HasPrefix(text, a) {
-			return true
+// purpose skips the purpose of a password, in "password for the staging database: …"; it returns where the value begins,
+// 0 if there is no value.
+func (s *scanner) purpose(i int) int {
+	if !s.atFold(i, "for ") && !s.atFold(i, "of ") && !s.atFold(i, "to ") {
+		return 0
+	}
+	words := 0
+	for j := i; j < len(s.text) && j-i < 60; j++ {
+		switch c := s.text[j]; {
+		case c == ':' || c == '=':
+			return j + 1
+		case c == ' ':
+			if words++; words > 4 {
+				return 0
+			}
+		case !isNameByte(c) && c != '\'':
+			return 0
 		}
 	}
-	return false
+	return 0
 }

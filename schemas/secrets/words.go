@@ -1,5 +1,9 @@
 package secrets
 
+import (
+	"strings"
+)
+
 // automaton finds all of a set of words in one pass over a text, in time linear in the text, whatever the case of ASCII
 // letters (Aho and Corasick, "Efficient string matching: an aid to bibliographic search", 1975).
 type automaton struct {
@@ -118,4 +122,39 @@ func (a *automaton) has(text string) (found bool) {
 		return false
 	})
 	return found
+}
+
+func foldPrefix(text, lowered string) bool {
+	return len(text) >= len(lowered) && strings.EqualFold(text[:len(lowered)], lowered)
+}
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isAlnum(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }
+
+// isWord is \w of regular expressions.
+func isWord(c byte) bool { return isAlnum(c) || c == '_' }
+
+// isSpace is \s of regular expressions.
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' && c != '\v' }
+
+// lower is c in lower case, if it is a letter of ASCII.
+func lower(c byte) byte {
+	if isUpper(c) {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+func begins(text string, any []string) bool {
+	for _, a := range any {
+		if strings.HasPrefix(text, a) {
+			return true
+		}
+	}
+	return false
 }

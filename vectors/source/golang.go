@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"reconcile.dev/reconcile/vectors/graph"
 )
@@ -248,16 +247,6 @@ func (g *goFile) imported(mods Modules) {
 	}
 }
 
-// guessName is the name that a package of the import path probably has.
-func guessName(p string) string {
-	name := path.Base(p)
-	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
-		name = path.Base(path.Dir(p))
-	}
-	name, _, _ = strings.Cut(name, ".")
-	return strings.ReplaceAll(strings.TrimPrefix(name, "go-"), "-", "_")
-}
-
 func (g *goFile) function(f *GoFolder, d *ast.FuncDecl) {
 	name := symbol(d)
 	it := graph.Item{Node: graph.Node{ID: g.Path + ":" + name}}
@@ -341,11 +330,6 @@ func (f *GoFolder) node(g *goFile, t graph.NodeType, name string, from, to token
 
 func (f *GoFolder) line(p token.Pos) int { return f.fset.PositionFor(p, false).Line }
 
-// clipped is the begin of some code.
-func clipped(code []byte) string {
-	return graph.Clip(string(code[:min(len(code), maxCode+utf8.UTFMax)]), maxCode)
-}
-
 // text is the source between two positions.
 func (g *goFile) text(from, to token.Pos) []byte {
 	begin := g.ast.FileStart
@@ -386,3 +370,16 @@ func Receiver(d *ast.FuncDecl) string {
 		}
 	}
 }
+
+// counts reports whether a value depends on where in its group it stands.
+func counts(value ast.Expr) (found bool) {
+	ast.Inspect(value, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == "iota"
+		return !found
+	})
+	return found
+}
+
+// slice is the text of a node.
+func (g *goFile) slice(n ast.Node) []byte { return g.text(n.Pos(), n.End()) }

@@ -54,29 +54,6 @@ type codeLine struct {
 	lastAt int
 }
 
-func lineAt(text []byte, at int) (l codeLine) {
-	for i := at; i < len(text); i++ {
-		c := text[i]
-		switch c {
-		case '\n':
-			l.next = i + 1
-			return l
-		case ' ', '\t', '\r':
-			continue
-		case '/':
-			if skipped := comment(text[i:]); skipped > 0 {
-				i += skipped - 1
-				continue
-			}
-		case '"', '\'', '`':
-			i += quoted(text[i:]) - 1
-		}
-		l.last, l.lastAt = c, i
-	}
-	l.next = len(text)
-	return l
-}
-
 // comment is how long a comment is that text begins with; 0 if it begins with none. The end of a line is part of none.
 func comment(text []byte) int {
 	switch {

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path"
 	"slices"
 	"strings"
 
@@ -47,12 +48,6 @@ func (f *GoFolder) check(mods Modules, threads int) (sound bool) {
 		take(c.implements)
 	}
 	return sound
-}
-
-func take(edges []edgeOf) {
-	for _, e := range edges {
-		e.of.Edge(e.From, e.Type, e.To)
-	}
 }
 
 // check is the check of a package, or of a share of the bodies of its functions: these do not depend on each other.
@@ -329,4 +324,14 @@ func (c *check) implement(scope *types.Scope) {
 			}
 		}
 	}
+}
+
+// guessName is the name that a package of the import path probably has.
+func guessName(p string) string {
+	name := path.Base(p)
+	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
+		name = path.Base(path.Dir(p))
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return strings.ReplaceAll(strings.TrimPrefix(name, "go-"), "-", "_")
 }

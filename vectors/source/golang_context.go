@@ -155,16 +155,6 @@ func (d *dependence) takeSpec(s ast.Spec, own, group stated) {
 	}
 }
 
-// counts reports whether a value depends on where in its group it stands.
-func counts(value ast.Expr) (found bool) {
-	ast.Inspect(value, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		found = found || ok && id.Name == "iota"
-		return !found
-	})
-	return found
-}
-
 // take adds a declaration of a name, and returns the name's number; -1 for an empty or blank name.
 func (d *dependence) take(s string, by stated) int {
 	if s == "" || s == "_" {
@@ -180,9 +170,6 @@ func (d *dependence) take(s string, by stated) int {
 	d.names[n].nodes = append(d.names[n].nodes, by.node)
 	return n
 }
-
-// slice is the text of a node.
-func (g *goFile) slice(n ast.Node) []byte { return g.text(n.Pos(), n.End()) }
 
 // digestOf returns the digest of all declarations reachable from names, and, for a file with types, from possible
 // interfaces.
@@ -282,4 +269,10 @@ func (d *dependence) usedBy(to []int, seen map[int]bool, n ast.Node) []int {
 		return true
 	})
 	return to
+}
+
+func take(edges []edgeOf) {
+	for _, e := range edges {
+		e.of.Edge(e.From, e.Type, e.To)
+	}
 }

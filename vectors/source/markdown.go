@@ -249,13 +249,3 @@ func (d *document) line(at int) int {
 	}
 	return max(lo, 1)
 }
-
-func lineStarts(text []byte) []int {
-	out := []int{0}
-	for i, c := range text {
-		if c == '\n' && i+1 < len(text) {
-			out = append(out, i+1)
-		}
-	}
-	return out
-}

@@ -3,6 +3,9 @@ package source
 import (
 	"path"
 	"strings"
+	"unicode/utf8"
+
+	"reconcile.dev/reconcile/vectors/graph"
 )
 
 // File is a text of the work tree.
@@ -39,3 +42,16 @@ func IsAlias(id string) bool {
 
 // squeeze puts a text on one line.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// clipped is the begin of some code.
+func clipped(code []byte) string {
+	return graph.Clip(string(code[:min(len(code), maxCode+utf8.UTFMax)]), maxCode)
+}
+
+func fileItem(f File, lines int, body string) graph.Item {
+	return graph.Item{
+		Node: graph.Node{ID: f.Path, Type: graph.File, Name: path.Base(f.Path), Path: f.Path, Line: 1, End: lines,
+			Labels: languageOf(f.Path)},
+		Title: f.Path, Body: body,
+	}
+}

@@ -41,14 +41,6 @@ func linesOf(text []byte) [][]byte {
 	return lines
 }
 
-func fileItem(f File, lines int, body string) graph.Item {
-	return graph.Item{
-		Node: graph.Node{ID: f.Path, Type: graph.File, Name: path.Base(f.Path), Path: f.Path, Line: 1, End: lines,
-			Labels: languageOf(f.Path)},
-		Title: f.Path, Body: body,
-	}
-}
-
 func languageOf(p string) []string {
 	ext := strings.ToLower(strings.TrimPrefix(path.Ext(p), "."))
 	if ext == "" || len(ext) > 12 {
@@ -209,4 +201,37 @@ func isComment(line []byte) bool {
 		}
 	}
 	return false
+}
+
+func lineAt(text []byte, at int) (l codeLine) {
+	for i := at; i < len(text); i++ {
+		c := text[i]
+		switch c {
+		case '\n':
+			l.next = i + 1
+			return l
+		case ' ', '\t', '\r':
+			continue
+		case '/':
+			if skipped := comment(text[i:]); skipped > 0 {
+				i += skipped - 1
+				continue
+			}
+		case '"', '\'', '`':
+			i += quoted(text[i:]) - 1
+		}
+		l.last, l.lastAt = c, i
+	}
+	l.next = len(text)
+	return l
+}
+
+func lineStarts(text []byte) []int {
+	out := []int{0}
+	for i, c := range text {
+		if c == '\n' && i+1 < len(text) {
+			out = append(out, i+1)
+		}
+	}
+	return out
 }

@@ -3,7 +3,9 @@ package embedhttp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
@@ -119,4 +121,26 @@ func (e *Embedder) message(data []byte) string {
 		return ""
 	}
 	return ": " + text
+}
+
+// judge returns the error for a response that is not OK.
+func (e *Embedder) judge(resp *http.Response, data []byte) error {
+	status, message := fmt.Sprintf("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)), e.message(data)
+	switch code := resp.StatusCode; {
+	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
+		return e.unavailable(&refusal{status, message})
+	case code >= 300 && code < 400:
+		where := "elsewhere"
+		if to, err := resp.Location(); err == nil {
+			where = "to " + to.Scheme + "://" + to.Host
+		}
+		return e.unavailable(fmt.Errorf("%s: it redirects %s, where nothing is sent; correct index.endpoint", status, where))
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return e.unavailable(fmt.Errorf("%s%s; look at the variable that index.apiKeyEnv names", status, message))
+	case code == http.StatusNotFound:
+		return e.unavailable(fmt.Errorf("%s%s; look at index.endpoint and index.model", status, message))
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
+		return &passing{errors.New(status + message)}
+	}
+	return e.unavailable(errors.New(status + message))
 }

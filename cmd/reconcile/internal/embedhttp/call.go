@@ -11,36 +11,10 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/shorten"
-	"reconcile.dev/reconcile/vectors/embed"
 )
 
 // leastText is the length in bytes to which a refused text is cut at most.
 const leastText = 512
-
-// askBatch requests the vectors of a batch. A refused batch is halved.
-func (e *Embedder) askBatch(ctx context.Context, texts []string) ([][]float32, error) {
-	vectors, err := e.ask(ctx, texts)
-	var refused *refusal
-	switch {
-	case !errors.As(err, &refused):
-		return vectors, err
-	case len(texts) > 1:
-		half := len(texts) / 2
-		first, err := e.askBatch(ctx, texts[:half])
-		if err != nil {
-			return nil, err
-		}
-		second, err := e.askBatch(ctx, texts[half:])
-		return append(first, second...), err
-	case len(texts[0]) > leastText:
-		shorter := shorten.Bytes(texts[0], max(leastText, len(texts[0])/2))
-		if !embed.Blank(shorter) {
-			return e.askBatch(ctx, []string{shorter})
-		}
-	}
-	return nil, err
-}
 
 // refusal is a response that rejects the texts permanently.
 type refusal struct{ status, message string }
@@ -117,33 +91,6 @@ func (e *Embedder) send(ctx context.Context, body []byte, texts int) ([][]float3
 	return vectors, nil, nil
 }
 
-// judge returns the error for a response that is not OK.
-func (e *Embedder) judge(resp *http.Response, data []byte) error {
-	status, message := fmt.Sprintf("it answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)), e.message(data)
-	switch code := resp.StatusCode; {
-	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, code == http.StatusUnprocessableEntity:
-		return e.unavailable(&refusal{status, message})
-	case code >= 300 && code < 400:
-		where := "elsewhere"
-		if to, err := resp.Location(); err == nil {
-			where = "to " + to.Scheme + "://" + to.Host
-		}
-		return e.unavailable(fmt.Errorf("%s: it redirects %s, where nothing is sent; correct index.endpoint", status, where))
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return e.unavailable(fmt.Errorf("%s%s; look at the variable that index.apiKeyEnv names", status, message))
-	case code == http.StatusNotFound:
-		return e.unavailable(fmt.Errorf("%s%s; look at index.endpoint and index.model", status, message))
-	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
-		return &passing{errors.New(status + message)}
-	}
-	return e.unavailable(errors.New(status + message))
-}
-
-// unavailable adds the endpoint to err, and wraps embed.ErrUnavailable.
-func (e *Embedder) unavailable(err error) error {
-	return fmt.Errorf("%w: %s, model %s: %w", embed.ErrUnavailable, e.Endpoint, e.Options.Model, e.plain(err))
-}
-
 // plain returns err without http's address prefix, and without the key.
 func (e *Embedder) plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
@@ -154,3 +101,15 @@ func (e *Embedder) plain(err error) error {
 	}
 	return err
 }
+
+// takeSlot waits for a free slot; false if the context ends first.
+func (e *Embedder) takeSlot(ctx context.Context) bool {
+	select {
+	case e.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (e *Embedder) freeSlot() { <-e.slots }

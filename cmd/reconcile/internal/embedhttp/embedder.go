@@ -3,6 +3,7 @@ package embedhttp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/vectors/embed"
 )
 
@@ -177,18 +179,6 @@ func (e *Embedder) askAll(ctx context.Context, texts []string, put func(string, 
 	return context.Cause(ctx)
 }
 
-// takeSlot waits for a free slot; false if the context ends first.
-func (e *Embedder) takeSlot(ctx context.Context) bool {
-	select {
-	case e.slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (e *Embedder) freeSlot() { <-e.slots }
-
 // keep adds vectors to the cache. A failed write only costs a later request.
 func (e *Embedder) keep(texts []string, vectors [][]float32) {
 	if e.Cache == nil {
@@ -210,13 +200,31 @@ func (e *Embedder) keys(texts []string) []key {
 	return out
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// askBatch requests the vectors of a batch. A refused batch is halved.
+func (e *Embedder) askBatch(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := e.ask(ctx, texts)
+	var refused *refusal
+	switch {
+	case !errors.As(err, &refused):
+		return vectors, err
+	case len(texts) > 1:
+		half := len(texts) / 2
+		first, err := e.askBatch(ctx, texts[:half])
+		if err != nil {
+			return nil, err
+		}
+		second, err := e.askBatch(ctx, texts[half:])
+		return append(first, second...), err
+	case len(texts[0]) > leastText:
+		shorter := shorten.Bytes(texts[0], max(leastText, len(texts[0])/2))
+		if !embed.Blank(shorter) {
+			return e.askBatch(ctx, []string{shorter})
+		}
 	}
+	return nil, err
+}
+
+// unavailable adds the endpoint to err, and wraps embed.ErrUnavailable.
+func (e *Embedder) unavailable(err error) error {
+	return fmt.Errorf("%w: %s, model %s: %w", embed.ErrUnavailable, e.Endpoint, e.Options.Model, e.plain(err))
 }

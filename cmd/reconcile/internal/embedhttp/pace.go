@@ -1,6 +1,7 @@
 package embedhttp
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"sync"
@@ -51,4 +52,15 @@ func waitAfter(try int, h http.Header, now time.Time) (time.Duration, bool) {
 		d = max(d, t.Sub(now))
 	}
 	return d, d <= longestSaid
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

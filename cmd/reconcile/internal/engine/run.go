@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
@@ -19,7 +20,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/recall"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers"
@@ -252,20 +252,6 @@ func (r *run) openMirror() *mirroring.Runner {
 		Share: r.share, Watching: r.request.Watch, Show: r.show, Warn: r.o.Sink.Warn, Note: r.o.Sink.Note})
 }
 
-// transient reports whether a watcher retries after an error of git or of the remote: a rebase, for example, or user
-// changes that conflict with fetched commits.
-func (r *run) transient(err error) bool {
-	var conflict *gitrepo.Conflict
-	if r.request.Watch && errors.As(err, &conflict) {
-		r.warnOnce(err)
-		return true
-	}
-	if r.share != nil {
-		r.share.Outage(err)
-	}
-	return share.Transient(err)
-}
-
 // warnOnce reports a lasting error once.
 func (r *run) warnOnce(err error) {
 	if text := err.Error(); text != r.warned {
@@ -289,4 +275,13 @@ func (r *run) runner(memory *recall.Memory) (*runner.Runner, error) {
 		Specs:       s.Folders.Specs,
 		Memory:      memory,
 	})
+}
+
+// interrupted reports whether every error is a cancelled context.
+func interrupted(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
+		return errors.Is(err, context.Canceled)
+	}
+	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !interrupted(e) })
 }

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
@@ -50,15 +51,6 @@ func (r *run) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 		res.Tree, err = r.store.Load(context.WithoutCancel(ctx))
 	}
 	return res, errors.Join(err, watcher.Close())
-}
-
-// interrupted reports whether every error is a cancelled context.
-func interrupted(err error) bool {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
-		return errors.Is(err, context.Canceled)
-	}
-	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !interrupted(e) })
 }
 
 // followInputs passes the paths that the globs of the tree's nodes can match to a watcher, after each turn that changed
@@ -143,4 +135,18 @@ func forward(from <-chan watch.Hint, written <-chan struct{}, to chan<- loop.Hin
 			return
 		}
 	}
+}
+
+// transient reports whether a watcher retries after an error of git or of the remote: a rebase, for example, or user
+// changes that conflict with fetched commits.
+func (r *run) transient(err error) bool {
+	var conflict *gitrepo.Conflict
+	if r.request.Watch && errors.As(err, &conflict) {
+		r.warnOnce(err)
+		return true
+	}
+	if r.share != nil {
+		r.share.Outage(err)
+	}
+	return share.Transient(err)
 }

@@ -178,16 +178,6 @@ func openFile(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	return file, info, err
 }
 
-func scan(r io.Reader, f Filter) ([]Event, error) {
-	var out []Event
-	err := readLines(r, &lineBuffer{do: func(line []byte) {
-		if e, ok := decode(line); ok && f.Wants(e) {
-			out = append(out, e)
-		}
-	}})
-	return out, err
-}
-
 func decode(line []byte) (Event, bool) {
 	var e Event
 	if json.Unmarshal(line, &e) != nil {

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -230,4 +231,26 @@ func (f *Follower) unread(old *os.File) (bool, error) {
 		_, err = old.Seek(0, io.SeekStart)
 	}
 	return before >= f.tally.lines, err
+}
+
+// tally counts the lines of the log up to a position in a file. The first line of a file may hold the number of lines
+// before it.
+type tally struct {
+	lines  int64
+	headed bool // the file's first line was seen
+}
+
+// count counts a line. It returns the number in a file's first line, or -1.
+func (t *tally) count(line []byte) int64 {
+	var head struct {
+		Before *int64 `json:"before"`
+	}
+	first := !t.headed
+	t.headed = true
+	if !first || json.Unmarshal(line, &head) != nil || head.Before == nil {
+		t.lines++
+		return -1
+	}
+	t.lines = *head.Before
+	return *head.Before
 }

@@ -2,7 +2,6 @@ package events
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -64,28 +63,6 @@ func readLines(r io.Reader, b *lineBuffer) error {
 	}
 }
 
-// tally counts the lines of the log up to a position in a file. The first line of a file may hold the number of lines
-// before it.
-type tally struct {
-	lines  int64
-	headed bool // the file's first line was seen
-}
-
-// count counts a line. It returns the number in a file's first line, or -1.
-func (t *tally) count(line []byte) int64 {
-	var head struct {
-		Before *int64 `json:"before"`
-	}
-	first := !t.headed
-	t.headed = true
-	if !first || json.Unmarshal(line, &head) != nil || head.Before == nil {
-		t.lines++
-		return -1
-	}
-	t.lines = *head.Before
-	return *head.Before
-}
-
 // countLines returns the number of lines of the log up to the end of a file, 0 if it does not exist. A torn last line
 // counts.
 func countLines(root *os.Root, path string) (int64, error) {
@@ -101,4 +78,14 @@ func countLines(root *os.Root, path string) (int64, error) {
 	}
 	lines.flush()
 	return t.lines, nil
+}
+
+func scan(r io.Reader, f Filter) ([]Event, error) {
+	var out []Event
+	err := readLines(r, &lineBuffer{do: func(line []byte) {
+		if e, ok := decode(line); ok && f.Wants(e) {
+			out = append(out, e)
+		}
+	}})
+	return out, err
 }

@@ -176,3 +176,36 @@ func (w *wire) confirm(r *http.Request, call Call, failed error) error {
 	}
 	return fmt.Errorf("%w; whether it is gone is not known", err)
 }
+
+// graphqlError is an error in a GraphQL response.
+type graphqlError struct {
+	Type    string // in GitHub's words: STALE_DATA, NOT_FOUND, FORBIDDEN, RATE_LIMITED, …; "": see failed
+	Message string
+}
+
+func (e *graphqlError) Error() string {
+	return fmt.Sprintf("GitHub's GraphQL refuses: %s (%s)", plain(e.Message), plain(e.Type))
+}
+
+// limited reports whether the error is that a limit is reached.
+func (e *graphqlError) limited() bool { return e.Type == "RATE_LIMITED" }
+
+// failed reports whether GitHub failed internally, so that the operation may have happened or not.
+func (e *graphqlError) failed() bool {
+	return e.Type == "INTERNAL" || e.Type == "SERVICE_UNAVAILABLE" ||
+		e.Type == "" && strings.HasPrefix(e.Message, "Something went wrong")
+}
+
+// Unwrap returns the corresponding error of this package.
+func (e *graphqlError) Unwrap() error {
+	switch e.Type {
+	case "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_SCOPES":
+		return ErrForbidden // it may exist or not: this token cannot tell
+	}
+	return ErrInvalid
+}
+
+// moved reports whether the branch was not at the expected head. Older servers report that only in the message.
+func (e *graphqlError) moved() bool {
+	return e.Type == "STALE_DATA" || strings.Contains(e.Message, "Expected branch to point to")
+}

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -105,17 +106,6 @@ func (o *Options) defaults() {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // baseURL parses the root URL of an API, and appends the slash that relative paths need.
 func baseURL(s string) (*url.URL, error) {
 	if s == "" {
@@ -154,17 +144,35 @@ func graphqlURL(base *url.URL) string {
 	return u.String()
 }
 
-// Viewer returns the User whom the client's token speaks for. It sends one request per client.
-func (c *Client) Viewer(ctx context.Context) (User, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.viewer != nil {
-		return *c.viewer, nil
+func numbered(issue int) error {
+	if issue < 1 {
+		return fmt.Errorf("there is no issue with the number %d: %w", issue, ErrInvalid)
 	}
-	u, err := c.askViewer(ctx)
+	return nil
+}
+
+// query sends a GraphQL query, and decodes "data" into out. Errors in the response are a *graphqlError.
+func (c *Client) query(ctx context.Context, query string, variables map[string]any, out any) error {
+	body := map[string]any{"query": query}
+	if variables != nil {
+		body["variables"] = variables
+	}
+	req, err := c.api.NewRequest(http.MethodPost, c.graphql, body)
 	if err != nil {
-		return User{}, fmt.Errorf("whom the token speaks for: %w", err)
+		return err
 	}
-	c.viewer = &u
-	return u, nil
+	if strings.HasPrefix(query, "query") {
+		ctx = reading(ctx)
+	}
+	var answer graphqlAnswer
+	if _, err := c.api.Do(ctx, req, &answer); err != nil {
+		return unwrapped(err)
+	}
+	if len(answer.Errors) > 0 {
+		return &answer.Errors[0]
+	}
+	if len(answer.Data) > 0 && json.Unmarshal(answer.Data, out) != nil {
+		return fmt.Errorf("GitHub's answer to GraphQL is not of the form that was asked for: %w", ErrServer)
+	}
+	return nil
 }

@@ -1,8 +1,10 @@
 package github
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 )
 
@@ -74,4 +76,17 @@ type HeadMoved struct {
 
 func (e *HeadMoved) Error() string {
 	return fmt.Sprintf("branch %s on GitHub is no longer at %s: fetch, decide again, commit on top of it", e.Branch, e.Expected)
+}
+
+// unwrapped unwraps an error of the wire.
+func unwrapped(err error) error {
+	var outer *url.Error
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &outer):
+		return outer.Err
+	case errors.As(err, &typ):
+		return fmt.Errorf("GitHub's answer is not of the form that it describes (%v): %w", err, ErrServer)
+	}
+	return err
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	gogithub "github.com/google/go-github/v60/github"
@@ -216,13 +214,6 @@ func pages[T any](get func(gogithub.ListOptions) ([]T, *gogithub.Response, error
 	return nil, fmt.Errorf("a list on GitHub has more than %d entries: %w", maxPages*perPage, ErrInvalid)
 }
 
-func numbered(issue int) error {
-	if issue < 1 {
-		return fmt.Errorf("there is no issue with the number %d: %w", issue, ErrInvalid)
-	}
-	return nil
-}
-
 func sinceOf(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -231,27 +222,33 @@ func sinceOf(t time.Time) *time.Time {
 	return &t
 }
 
-func issueOf(i *gogithub.Issue) *Issue {
-	labels := make([]string, 0, len(i.Labels))
-	for _, l := range i.Labels {
-		labels = append(labels, l.GetName())
-	}
-	return &Issue{
-		Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody(), Author: userOf(i.User),
-		Association: i.GetAuthorAssociation(), Open: i.GetState() == "open", Labels: labels, PullRequest: i.IsPullRequest(),
-		Created: i.GetCreatedAt().Time, Updated: i.GetUpdatedAt().Time, URL: i.GetHTMLURL(),
-	}
+// React creates a reaction with a content to a comment, as the token's account. It is idempotent.
+func (c *Client) React(ctx context.Context, comment int64, content string) error {
+	_, _, err := c.api.Reactions.CreateIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, content)
+	return unwrapped(err)
 }
 
-func commentOf(k *gogithub.IssueComment) *Comment {
-	number := k.GetIssueURL()
-	issue, _ := strconv.Atoi(number[strings.LastIndex(number, "/")+1:])
-	return &Comment{
-		ID: k.GetID(), Issue: issue, Author: userOf(k.User), Association: k.GetAuthorAssociation(), Body: k.GetBody(),
-		Created: k.GetCreatedAt().Time, Updated: k.GetUpdatedAt().Time, URL: k.GetHTMLURL(),
+// Unreact deletes the viewer's reaction with a content from the reactions of a comment. A missing reaction is not an
+// error.
+func (c *Client) Unreact(ctx context.Context, comment int64, content string) error {
+	me, err := c.Viewer(ctx)
+	if err != nil {
+		return err
 	}
-}
-
-func userOf(u *gogithub.User) User {
-	return User{Login: u.GetLogin(), ID: u.GetID(), Bot: u.GetType() == "Bot"}
+	there, err := pages(func(page gogithub.ListOptions) ([]*gogithub.Reaction, *gogithub.Response, error) {
+		return c.api.Reactions.ListIssueCommentReactions(asking(ctx), c.owner, c.name, comment, &page)
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range there {
+		if r.GetContent() != content || r.GetUser().GetID() != me.ID {
+			continue
+		}
+		_, err := c.api.Reactions.DeleteIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, r.GetID())
+		if err = unwrapped(err); err != nil && !errors.Is(err, ErrGone) {
+			return err
+		}
+	}
+	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	gogithub "github.com/google/go-github/v60/github"
 )
 
 // askViewer requests the token's account. Tokens of apps, as in workflows, have no user, but a viewer.
@@ -64,33 +62,17 @@ func (c *Client) Permission(ctx context.Context, login string) (string, error) {
 	return p.GetPermission(), err
 }
 
-// React creates a reaction with a content to a comment, as the token's account. It is idempotent.
-func (c *Client) React(ctx context.Context, comment int64, content string) error {
-	_, _, err := c.api.Reactions.CreateIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, content)
-	return unwrapped(err)
-}
-
-// Unreact deletes the viewer's reaction with a content from the reactions of a comment. A missing reaction is not an
-// error.
-func (c *Client) Unreact(ctx context.Context, comment int64, content string) error {
-	me, err := c.Viewer(ctx)
+// Viewer returns the User whom the client's token speaks for. It sends one request per client.
+func (c *Client) Viewer(ctx context.Context) (User, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.viewer != nil {
+		return *c.viewer, nil
+	}
+	u, err := c.askViewer(ctx)
 	if err != nil {
-		return err
+		return User{}, fmt.Errorf("whom the token speaks for: %w", err)
 	}
-	there, err := pages(func(page gogithub.ListOptions) ([]*gogithub.Reaction, *gogithub.Response, error) {
-		return c.api.Reactions.ListIssueCommentReactions(asking(ctx), c.owner, c.name, comment, &page)
-	})
-	if err != nil {
-		return err
-	}
-	for _, r := range there {
-		if r.GetContent() != content || r.GetUser().GetID() != me.ID {
-			continue
-		}
-		_, err := c.api.Reactions.DeleteIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, r.GetID())
-		if err = unwrapped(err); err != nil && !errors.Is(err, ErrGone) {
-			return err
-		}
-	}
-	return nil
+	c.viewer = &u
+	return u, nil
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 
 	gogithub "github.com/google/go-github/v60/github"
 )
@@ -79,67 +77,8 @@ func (c *Client) commitInput(k CommitOnBranch) any {
 	}
 }
 
-// query sends a GraphQL query, and decodes "data" into out. Errors in the response are a *graphqlError.
-func (c *Client) query(ctx context.Context, query string, variables map[string]any, out any) error {
-	body := map[string]any{"query": query}
-	if variables != nil {
-		body["variables"] = variables
-	}
-	req, err := c.api.NewRequest(http.MethodPost, c.graphql, body)
-	if err != nil {
-		return err
-	}
-	if strings.HasPrefix(query, "query") {
-		ctx = reading(ctx)
-	}
-	var answer graphqlAnswer
-	if _, err := c.api.Do(ctx, req, &answer); err != nil {
-		return unwrapped(err)
-	}
-	if len(answer.Errors) > 0 {
-		return &answer.Errors[0]
-	}
-	if len(answer.Data) > 0 && json.Unmarshal(answer.Data, out) != nil {
-		return fmt.Errorf("GitHub's answer to GraphQL is not of the form that was asked for: %w", ErrServer)
-	}
-	return nil
-}
-
 // graphqlAnswer is a GraphQL response, which has status 200 also for errors.
 type graphqlAnswer struct {
 	Data   json.RawMessage
 	Errors []graphqlError
-}
-
-// graphqlError is an error in a GraphQL response.
-type graphqlError struct {
-	Type    string // in GitHub's words: STALE_DATA, NOT_FOUND, FORBIDDEN, RATE_LIMITED, …; "": see failed
-	Message string
-}
-
-func (e *graphqlError) Error() string {
-	return fmt.Sprintf("GitHub's GraphQL refuses: %s (%s)", plain(e.Message), plain(e.Type))
-}
-
-// limited reports whether the error is that a limit is reached.
-func (e *graphqlError) limited() bool { return e.Type == "RATE_LIMITED" }
-
-// failed reports whether GitHub failed internally, so that the operation may have happened or not.
-func (e *graphqlError) failed() bool {
-	return e.Type == "INTERNAL" || e.Type == "SERVICE_UNAVAILABLE" ||
-		e.Type == "" && strings.HasPrefix(e.Message, "Something went wrong")
-}
-
-// Unwrap returns the corresponding error of this package.
-func (e *graphqlError) Unwrap() error {
-	switch e.Type {
-	case "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_SCOPES":
-		return ErrForbidden // it may exist or not: this token cannot tell
-	}
-	return ErrInvalid
-}
-
-// moved reports whether the branch was not at the expected head. Older servers report that only in the message.
-func (e *graphqlError) moved() bool {
-	return e.Type == "STALE_DATA" || strings.Contains(e.Message, "Expected branch to point to")
 }

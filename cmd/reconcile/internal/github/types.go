@@ -1,6 +1,12 @@
 package github
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	gogithub "github.com/google/go-github/v60/github"
+)
 
 // User is an account: a person, an app (a bot), or an organization.
 type User struct {
@@ -89,3 +95,28 @@ const (
 	ThumbsUp = "+1"
 	Confused = "confused"
 )
+
+func issueOf(i *gogithub.Issue) *Issue {
+	labels := make([]string, 0, len(i.Labels))
+	for _, l := range i.Labels {
+		labels = append(labels, l.GetName())
+	}
+	return &Issue{
+		Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody(), Author: userOf(i.User),
+		Association: i.GetAuthorAssociation(), Open: i.GetState() == "open", Labels: labels, PullRequest: i.IsPullRequest(),
+		Created: i.GetCreatedAt().Time, Updated: i.GetUpdatedAt().Time, URL: i.GetHTMLURL(),
+	}
+}
+
+func commentOf(k *gogithub.IssueComment) *Comment {
+	number := k.GetIssueURL()
+	issue, _ := strconv.Atoi(number[strings.LastIndex(number, "/")+1:])
+	return &Comment{
+		ID: k.GetID(), Issue: issue, Author: userOf(k.User), Association: k.GetAuthorAssociation(), Body: k.GetBody(),
+		Created: k.GetCreatedAt().Time, Updated: k.GetUpdatedAt().Time, URL: k.GetHTMLURL(),
+	}
+}
+
+func userOf(u *gogithub.User) User {
+	return User{Login: u.GetLogin(), ID: u.GetID(), Bot: u.GetType() == "Bot"}
+}

@@ -3,7 +3,6 @@ package github
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,19 +68,6 @@ func reading(ctx context.Context) context.Context {
 
 func with(ctx context.Context, m manner) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), callOptionsKey{}, callOptions{ctx, m})
-}
-
-// unwrapped unwraps an error of the wire.
-func unwrapped(err error) error {
-	var outer *url.Error
-	var typ *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &outer):
-		return outer.Err
-	case errors.As(err, &typ):
-		return fmt.Errorf("GitHub's answer is not of the form that it describes (%v): %w", err, ErrServer)
-	}
-	return err
 }
 
 // RoundTrip implements http.RoundTripper, for go-github.
@@ -265,4 +251,15 @@ func (w *wire) lost(r *http.Request, err error) error {
 		return fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
 	}
 	return fmt.Errorf("%s %s: %w (%v)", r.Method, r.URL.Path, ErrUnreachable, err)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -59,18 +59,6 @@ var (
 		"github": "step that runs a command without GitHub"}
 )
 
-// why describes some of the omissions.
-func (f *Found) why() string {
-	var all []string
-	for _, o := range f.Omitted[:min(len(f.Omitted), 3)] {
-		all = append(all, fmt.Sprintf("%s (%s)", short(o.What), o.Why))
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return "; left out: " + strings.Join(all, ", ")
-}
-
 func find(ctx context.Context, root *os.Root, source string) (found Found, looked string, err error) {
 	var file *Source
 	switch source {
@@ -191,36 +179,6 @@ func just(ctx context.Context, dir string, file *Source) (Found, error) {
 		return Found{}, fmt.Errorf("just cannot read %s: %w: %s", file.Path, err, strings.TrimSpace(complaint.String()))
 	}
 	return JustDump(file.Path, out.Bytes())
-}
-
-// modulesBelow returns the Go modules: those of go.work if it exists, else all below the root.
-func modulesBelow(root *os.Root) (modules []goModule, err error) {
-	work, err := read(root, "go.work")
-	if err != nil {
-		return nil, err
-	}
-	if work != nil {
-		for _, dir := range goWork(work) {
-			if dir = path.Clean(dir); fs.ValidPath(dir) && exists(root, path.Join(dir, "go.mod")) {
-				modules = append(modules, goModule{dir, exists(root, path.Join(dir, "go.sum"))})
-			}
-		}
-		return modules, nil
-	}
-	err = fs.WalkDir(regular.FS(root), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil // a folder that cannot be read has no module
-		case d.IsDir() && name != "." && hasNoModule(d.Name()):
-			return fs.SkipDir
-		case d.Type().IsRegular() && d.Name() == "go.mod":
-			dir := path.Dir(name)
-			modules = append(modules, goModule{dir, exists(root, path.Join(dir, "go.sum"))})
-		}
-		return nil
-	})
-	slices.SortFunc(modules, func(a, b goModule) int { return strings.Compare(a.dir, b.dir) })
-	return modules, err
 }
 
 func hasNoModule(folder string) bool {

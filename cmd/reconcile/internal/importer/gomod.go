@@ -1,8 +1,13 @@
 package importer
 
 import (
+	"io/fs"
+	"os"
 	"path"
+	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // goModule is a Go module below the root.
@@ -57,4 +62,34 @@ func goWork(src []byte) (dirs []string) {
 		}
 	}
 	return dirs
+}
+
+// modulesBelow returns the Go modules: those of go.work if it exists, else all below the root.
+func modulesBelow(root *os.Root) (modules []goModule, err error) {
+	work, err := read(root, "go.work")
+	if err != nil {
+		return nil, err
+	}
+	if work != nil {
+		for _, dir := range goWork(work) {
+			if dir = path.Clean(dir); fs.ValidPath(dir) && exists(root, path.Join(dir, "go.mod")) {
+				modules = append(modules, goModule{dir, exists(root, path.Join(dir, "go.sum"))})
+			}
+		}
+		return modules, nil
+	}
+	err = fs.WalkDir(regular.FS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // a folder that cannot be read has no module
+		case d.IsDir() && name != "." && hasNoModule(d.Name()):
+			return fs.SkipDir
+		case d.Type().IsRegular() && d.Name() == "go.mod":
+			dir := path.Dir(name)
+			modules = append(modules, goModule{dir, exists(root, path.Join(dir, "go.sum"))})
+		}
+		return nil
+	})
+	slices.SortFunc(modules, func(a, b goModule) int { return strings.Compare(a.dir, b.dir) })
+	return modules, err
 }

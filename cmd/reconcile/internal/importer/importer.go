@@ -3,7 +3,6 @@ package importer
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -182,4 +181,23 @@ func short(text string) string {
 	}, shorten.Text(text, 200)))
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// commandWords returns the first words of the first command of a text.
+func commandWords(text string) string {
+	line := short(text)
+	words := strings.FieldsFunc(line, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_')
+	})
+	return strings.Join(words[:min(len(words), 3)], " ")
+}
+
+// unique drops duplicates.
+func unique(list []string) (out []string) {
+	seen := map[string]bool{}
+	for _, s := range list {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -3,19 +3,10 @@ package importer
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
-
-// recipe is a recipe of a justfile.
-type recipe struct {
-	name    string // with its modules: tools::build
-	doc     string
-	needs   []string
-	params  []string // without a default
-	private bool
-	asks    bool
-}
 
 // commandsOf returns the commands of recipes, sorted by name, as in "just --list".
 func commandsOf(path string, recipes []recipe, found *Found) {
@@ -94,4 +85,21 @@ func (m *justModule) recipes(prefix string, all []recipe) []recipe {
 		all = sub.recipes(prefix+name+"::", all)
 	}
 	return all
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// forSystem reports whether a recipe with these attributes applies to this system.
+func forSystem(attributes []string, os string) bool {
+	bound := false
+	for _, a := range attributes {
+		if !slices.Contains(justSystems, a) {
+			continue
+		}
+		bound = true
+		if a == os || a == "macos" && os == "darwin" || a == "unix" && os != "windows" {
+			return true
+		}
+	}
+	return !bound
 }

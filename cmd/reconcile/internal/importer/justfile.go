@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -59,21 +58,6 @@ func (r *recipe) describe(doc string, attributes []string) {
 
 // justSystems are the attributes that bind a recipe to systems.
 var justSystems = []string{"linux", "macos", "windows", "unix", "openbsd", "freebsd", "netbsd", "dragonfly", "android"}
-
-// forSystem reports whether a recipe with these attributes applies to this system.
-func forSystem(attributes []string, os string) bool {
-	bound := false
-	for _, a := range attributes {
-		if !slices.Contains(justSystems, a) {
-			continue
-		}
-		bound = true
-		if a == os || a == "macos" && os == "darwin" || a == "unix" && os != "windows" {
-			return true
-		}
-	}
-	return !bound
-}
 
 // justScanner splits a justfile into statements.
 type justScanner struct {
@@ -260,4 +244,14 @@ func (r *recipe) dependencies(tokens []string) {
 			r.needs = append(r.needs, name)
 		}
 	}
+}
+
+// recipe is a recipe of a justfile.
+type recipe struct {
+	name    string // with its modules: tools::build
+	doc     string
+	needs   []string
+	params  []string // without a default
+	private bool
+	asks    bool
 }

@@ -123,3 +123,15 @@ func text(s string) *yaml.Node {
 
 // scalar is a number or a boolean.
 func scalar(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
+
+// why describes some of the omissions.
+func (f *Found) why() string {
+	var all []string
+	for _, o := range f.Omitted[:min(len(f.Omitted), 3)] {
+		all = append(all, fmt.Sprintf("%s (%s)", short(o.What), o.Why))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; left out: " + strings.Join(all, ", ")
+}

@@ -288,15 +288,6 @@ func stepHeld(jobName, name string) string {
 	return ""
 }
 
-// commandWords returns the first words of the first command of a text.
-func commandWords(text string) string {
-	line := short(text)
-	words := strings.FieldsFunc(line, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_')
-	})
-	return strings.Join(words[:min(len(words), 3)], " ")
-}
-
 // expressionless returns the text, or "" if it has an expression.
 func expressionless(text string) string {
 	if strings.Contains(text, "${{") {
@@ -327,18 +318,6 @@ func fieldsOf(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 			}
 		}
 	}
-}
-
-// unique drops duplicates.
-func unique(list []string) (out []string) {
-	seen := map[string]bool{}
-	for _, s := range list {
-		if !seen[s] {
-			seen[s] = true
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 func followed(n *yaml.Node) *yaml.Node {

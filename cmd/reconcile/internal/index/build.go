@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"runtime"
-	"time"
 
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
@@ -61,8 +60,6 @@ func (k *Keeper) sweep() {
 		k.warn(err)
 	}
 }
-
-func (k *Keeper) since(s *survey) time.Duration { return k.Now().Sub(s.began) }
 
 // finish builds the complete index of inputs, stores it and opens it.
 func (k *Keeper) finish(ctx context.Context, tree *state.Tree, s *survey, inputs []vectors.Input, how How) (*Kept, error) {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/state"
 )
@@ -353,4 +355,36 @@ func (b *FactStore) Conflict(id string) (*Conflict, error) {
 		return nil, fmt.Errorf("%.100q: %w among the conflicts; reconcile get facts --kind conflict shows the ids", id, ErrNoFact)
 	}
 	return found, nil
+}
+
+// Sign fills in missing authors, times and notes.
+func Sign(s Statement, by string, at time.Time, note string) {
+	fill := func(author *string, when *time.Time, why *string) {
+		*author, *why = cmp.Or(*author, by), cmp.Or(*why, note)
+		if when.IsZero() {
+			*when = at.UTC().Truncate(time.Second)
+		}
+	}
+	switch s := s.(type) {
+	case *Relation:
+		fill(&s.Author, &s.At, &s.Note)
+	case *Provenance:
+		fill(&s.Verifier, &s.VerifiedAt, &s.Note)
+	case *Conflict:
+		fill(&s.Author, &s.DetectedAt, &s.Note)
+	case *Review:
+		fill(&s.Author, &s.At, &s.Note)
+	case *Trust:
+		fill(&s.Author, &s.At, &s.Note)
+	}
+}
+
+// idOf returns the kind, and 12 digits of a digest of the key.
+func idOf(s Statement) string {
+	var key []byte
+	for _, part := range s.key() {
+		key = fmt.Appendf(key, "%q ", fmt.Sprint(part))
+	}
+	sum := sha256.Sum256(key)
+	return s.Kind() + "-" + hex.EncodeToString(sum[:6])
 }

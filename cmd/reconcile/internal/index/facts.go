@@ -54,19 +54,6 @@ func (s *survey) facts() error {
 	return err
 }
 
-// lookInto calls each for the regular files of a folder. The folder may be missing.
-func (s *survey) lookInto(dir string, each func(name string, id state.Identity)) error {
-	err := s.files.store.ListFolder(dir, func(name []byte, id state.Identity) {
-		if id.IsFile() {
-			each(string(name), id)
-		}
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
 // stated reads a file of facts. A damaged file has no facts, and causes a warning. whole is false if the file changed since
 // it was found.
 func (s *survey) stated(in *vectors.Input, f file) (whole bool) {
@@ -129,4 +116,11 @@ func appendChecked[S interface {
 		*to = append(*to, s)
 	}
 	return nil
+}
+
+func noted(note string) string {
+	if note == "" {
+		return ""
+	}
+	return ": " + note
 }

@@ -50,8 +50,6 @@ func appendRow(to []byte, name string, f *file) []byte {
 	return to
 }
 
-func isGo(name string) bool { return strings.HasSuffix(name, ".go") }
-
 // find continues the search from the last result: names must be requested in order.
 func (r *rows) find(name string) (f file, ok bool) {
 	for len(r.left) > 0 {
@@ -156,13 +154,4 @@ func (c *fileCache) save(store *state.Store) {
 	_, _ = h.WriteString(cacheHead)
 	_, _ = h.Write(c.now)
 	_ = store.Replace(filesCache, []byte(cacheHead), binary.LittleEndian.AppendUint64(c.now, h.Sum64()))
-}
-
-// stampOf returns a digest of a file's stat data.
-func stampOf(id state.Identity) uint64 {
-	var b [32]byte
-	for i, n := range []uint64{uint64(id.Size), uint64(id.Mtime), uint64(id.Ctime), id.Ino} {
-		binary.LittleEndian.PutUint64(b[8*i:], n)
-	}
-	return max(xxhash.Sum64(b[:]), 1)
 }

@@ -4,20 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/source"
 )
@@ -89,22 +85,6 @@ func (f *files) list(ctx context.Context, root *state.Folder, level []*looked) {
 	})
 }
 
-// each calls do for 0…n-1 on all processors.
-func each(ctx context.Context, n int, do func(i int)) {
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-			do(i)
-		}
-	}
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) - 1 {
-		workers.Go(work)
-	}
-	work()
-	workers.Wait()
-}
-
 // looked is the scan of a folder.
 type looked struct {
 	dir   string
@@ -119,35 +99,6 @@ type looked struct {
 	// key is that of the Go files when their contexts were computed, 0 if these are unknown; declared is the digest of their
 	// declarations then, see [source.GoFolder.Declared].
 	key, declared uint64
-}
-
-// LeftOut counts files that are not indexed because of their content or size, not because of their name or folder.
-type LeftOut struct {
-	Large  int // larger than settings.index.maxFileSize
-	Binary int // binary
-	// Unreadable also counts unreadable folders.
-	Unreadable int
-	first      error // of an unreadable file
-}
-
-// miss counts unreadable files, and keeps the first error.
-func (l *LeftOut) miss(n int, first error) {
-	l.Unreadable += n
-	if l.first == nil {
-		l.first = first
-	}
-}
-
-// untold returns the error for unreadable files, or nil.
-func (l *LeftOut) untold() error {
-	if l.Unreadable == 0 {
-		return nil
-	}
-	what := "1 file or folder cannot be read, and is"
-	if l.Unreadable > 1 {
-		what = fmt.Sprintf("%d files or folders cannot be read, and are", l.Unreadable)
-	}
-	return fmt.Errorf("%s left out of the index: %w; make it readable, or name it in index.exclude", what, l.first)
 }
 
 // entry is an entry of a folder.
@@ -332,18 +283,65 @@ func (f *files) text(p string) (source.File, error) {
 	return source.File{Path: p, Text: b}, err
 }
 
-// Skips returns a function that reports whether the index skips a dir, by its excludes and git's ignore rules: no file
-// below it is indexed, so that it need not be watched.
-func (k *Keeper) Skips(tree *state.Tree) func(dir string) bool {
-	f := &files{exclude: tree.Settings().Index.Exclude}
-	return func(dir string) bool {
-		parent, name := path.Split(dir)
-		return f.skipped(dir, name) || k.Ignored(strings.TrimSuffix(parent, "/"), true)(name, true)
+// stampOf returns a digest of a file's stat data.
+func stampOf(id state.Identity) uint64 {
+	var b [32]byte
+	for i, n := range []uint64{uint64(id.Size), uint64(id.Mtime), uint64(id.Ctime), id.Ino} {
+		binary.LittleEndian.PutUint64(b[8*i:], n)
+	}
+	return max(xxhash.Sum64(b[:]), 1)
+}
+
+// gather appends the inputs of a folder and its subfolders to files, or to goes for Go.
+func (l *looked) gather(files, goes *[]input) {
+	below := l.below
+	for i := range l.inputs {
+		in := &l.inputs[i]
+		for in.at != wholePackage && len(below) > 0 && below[0].before(in.files[0].path) {
+			below[0].gather(files, goes)
+			below = below[1:]
+		}
+		if in.folder != nil {
+			*goes = append(*goes, *in)
+		} else {
+			*files = append(*files, *in)
+		}
+	}
+	for _, b := range below {
+		b.gather(files, goes)
 	}
 }
 
-// Exists reports whether the snapshot of the index exists in the store, sound or not.
-func (k *Keeper) Exists() bool {
-	_, err := k.Store.Lstat(SnapshotPath)
-	return err == nil
+// before reports whether files in the folder sort before the sibling file p.
+func (l *looked) before(p string) bool {
+	n := min(len(l.dir), len(p))
+	order := strings.Compare(l.dir[:n], p[:n])
+	return order < 0 || order == 0 && n < len(p) && p[n] > '/'
 }
+
+// sources creates inputs of the texts of a folder.
+func (l *looked) sources(tools string) {
+	l.inputs = make([]input, 0, len(l.files)+1)
+	var goes []*file
+	for i := range l.files {
+		if f := &l.files[i]; f.digest != 0 && isGo(f.path) {
+			goes = append(goes, f)
+		}
+	}
+	l.addGo(goes)
+	n := 0
+	for i := range l.files {
+		f := &l.files[i]
+		one := l.files[i : i+1 : i+1]
+		switch {
+		case f.digest == 0:
+		case isGo(f.path):
+			l.inputs = append(l.inputs, input{name: "go:" + f.path, files: one, folder: l.folder, at: n})
+			n++
+		default:
+			l.inputs = append(l.inputs, input{name: "file:" + f.path, files: one, digest: digestOf(tools, one...)})
+		}
+	}
+}
+
+func inUnit(x float64) bool { return x >= 0 && x <= 1 }

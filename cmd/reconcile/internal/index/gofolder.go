@@ -1,14 +1,11 @@
 package index
 
 import (
-	"context"
 	"encoding/binary"
-	"runtime"
 	"slices"
-	"sync/atomic"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/source"
 )
@@ -59,32 +56,6 @@ func (g *goFolder) known() bool { return g.looked.key == g.now }
 
 // mostParsed is how many bytes of source stay parsed until they are read: more are parsed again.
 const mostParsed = 16 << 20
-
-// settle computes missing contexts of Go files, and then the digests of all inputs.
-func (s *survey) settle(ctx context.Context) error {
-	var open []*goFolder
-	for _, g := range s.folders {
-		if !g.known() {
-			open = append(open, g)
-		}
-	}
-	var held atomic.Int64
-	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(open)))
-	each(ctx, len(open), func(i int) {
-		if size := open[i].parse(s, threads); held.Add(int64(size)) > mostParsed {
-			open[i].parsed = nil
-		}
-	})
-	const some = 512
-	each(ctx, (len(s.inputs)+some-1)/some, func(i int) {
-		for j := i * some; j < min((i+1)*some, len(s.inputs)); j++ {
-			if in := &s.inputs[j]; in.folder != nil {
-				in.digest = in.folder.digest(s, in.at)
-			}
-		}
-	})
-	return ctx.Err()
-}
 
 // parse reads and parses the files, computes their contexts, and returns their size in bytes. While the folder's
 // declarations do not change, contexts of unchanged files stay valid: their function bodies need not be parsed.
@@ -200,12 +171,4 @@ func (g *goFolder) place(at int) (i int, ok bool) {
 	return i, ok
 }
 
-// inputsOf returns all inputs of a folder.
-func (s *survey) inputsOf(g *goFolder) (out []*input) {
-	for i := range s.inputs {
-		if s.inputs[i].folder == g {
-			out = append(out, &s.inputs[i])
-		}
-	}
-	return out
-}
+func isGo(name string) bool { return strings.HasSuffix(name, ".go") }

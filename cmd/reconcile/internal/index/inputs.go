@@ -5,15 +5,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
+	"reconcile.dev/reconcile/vectors/graph"
 	"reconcile.dev/reconcile/vectors/project"
 	"reconcile.dev/reconcile/vectors/source"
 )
@@ -110,58 +115,6 @@ func (s *survey) gather() {
 	goes := make([]input, 0, n)
 	s.files.looked[0].gather(&s.inputs, &goes)
 	s.inputs = append(s.inputs, goes...)
-}
-
-// gather appends the inputs of a folder and its subfolders to files, or to goes for Go.
-func (l *looked) gather(files, goes *[]input) {
-	below := l.below
-	for i := range l.inputs {
-		in := &l.inputs[i]
-		for in.at != wholePackage && len(below) > 0 && below[0].before(in.files[0].path) {
-			below[0].gather(files, goes)
-			below = below[1:]
-		}
-		if in.folder != nil {
-			*goes = append(*goes, *in)
-		} else {
-			*files = append(*files, *in)
-		}
-	}
-	for _, b := range below {
-		b.gather(files, goes)
-	}
-}
-
-// before reports whether files in the folder sort before the sibling file p.
-func (l *looked) before(p string) bool {
-	n := min(len(l.dir), len(p))
-	order := strings.Compare(l.dir[:n], p[:n])
-	return order < 0 || order == 0 && n < len(p) && p[n] > '/'
-}
-
-// sources creates inputs of the texts of a folder.
-func (l *looked) sources(tools string) {
-	l.inputs = make([]input, 0, len(l.files)+1)
-	var goes []*file
-	for i := range l.files {
-		if f := &l.files[i]; f.digest != 0 && isGo(f.path) {
-			goes = append(goes, f)
-		}
-	}
-	l.addGo(goes)
-	n := 0
-	for i := range l.files {
-		f := &l.files[i]
-		one := l.files[i : i+1 : i+1]
-		switch {
-		case f.digest == 0:
-		case isGo(f.path):
-			l.inputs = append(l.inputs, input{name: "go:" + f.path, files: one, folder: l.folder, at: n})
-			n++
-		default:
-			l.inputs = append(l.inputs, input{name: "file:" + f.path, files: one, digest: digestOf(tools, one...)})
-		}
-	}
 }
 
 // digestOf returns a digest of files, and of more that they depend on.
@@ -270,3 +223,137 @@ func (s *survey) addInput(kind, p string, id state.Identity, limit int64) {
 
 // memoryLimit is the maximum size of a file of the memory.
 const memoryLimit = 1 << 30
+
+// lookInto calls each for the regular files of a folder. The folder may be missing.
+func (s *survey) lookInto(dir string, each func(name string, id state.Identity)) error {
+	err := s.files.store.ListFolder(dir, func(name []byte, id state.Identity) {
+		if id.IsFile() {
+			each(string(name), id)
+		}
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// LeftOut counts files that are not indexed because of their content or size, not because of their name or folder.
+type LeftOut struct {
+	Large  int // larger than settings.index.maxFileSize
+	Binary int // binary
+	// Unreadable also counts unreadable folders.
+	Unreadable int
+	first      error // of an unreadable file
+}
+
+// miss counts unreadable files, and keeps the first error.
+func (l *LeftOut) miss(n int, first error) {
+	l.Unreadable += n
+	if l.first == nil {
+		l.first = first
+	}
+}
+
+// untold returns the error for unreadable files, or nil.
+func (l *LeftOut) untold() error {
+	if l.Unreadable == 0 {
+		return nil
+	}
+	what := "1 file or folder cannot be read, and is"
+	if l.Unreadable > 1 {
+		what = fmt.Sprintf("%d files or folders cannot be read, and are", l.Unreadable)
+	}
+	return fmt.Errorf("%s left out of the index: %w; make it readable, or name it in index.exclude", what, l.first)
+}
+
+// settle computes missing contexts of Go files, and then the digests of all inputs.
+func (s *survey) settle(ctx context.Context) error {
+	var open []*goFolder
+	for _, g := range s.folders {
+		if !g.known() {
+			open = append(open, g)
+		}
+	}
+	var held atomic.Int64
+	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(open)))
+	each(ctx, len(open), func(i int) {
+		if size := open[i].parse(s, threads); held.Add(int64(size)) > mostParsed {
+			open[i].parsed = nil
+		}
+	})
+	const some = 512
+	each(ctx, (len(s.inputs)+some-1)/some, func(i int) {
+		for j := i * some; j < min((i+1)*some, len(s.inputs)); j++ {
+			if in := &s.inputs[j]; in.folder != nil {
+				in.digest = in.folder.digest(s, in.at)
+			}
+		}
+	})
+	return ctx.Err()
+}
+
+// inputsOf returns all inputs of a folder.
+func (s *survey) inputsOf(g *goFolder) (out []*input) {
+	for i := range s.inputs {
+		if s.inputs[i].folder == g {
+			out = append(out, &s.inputs[i])
+		}
+	}
+	return out
+}
+
+// texts returns the files of an input that can still be read.
+func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool) {
+	limit := s.files.limit
+	switch kind {
+	case "memory":
+		limit = memoryLimit
+	case "object":
+		limit = specLimit
+	}
+	whole = true
+	for _, f := range in.files {
+		text, _, err := s.files.store.ReadFile(f.path, limit)
+		if err == nil {
+			texts = append(texts, source.File{Path: f.path, Text: text})
+		}
+		whole = whole && err == nil && f.holds(text)
+	}
+	return texts, whole
+}
+
+// observationsOf returns the observations of an issue's file, and the originals in its archive of those that were merged.
+// With an error it returns the readable ones.
+func observationsOf(files []source.File) (graph.Part, error) {
+	var all []project.Remembered
+	var wrong []error
+	for _, file := range files {
+		f, err := memory.Parse(file.Text)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", file.Path, err))
+			continue
+		}
+		all = append(all, project.Remembered{Path: file.Path, Observations: f.Observations})
+	}
+	return project.Memory(all...), errors.Join(wrong...)
+}
+
+// compare returns the differences between the index and the survey. Both are sorted by name.
+func compare(have *vectors.Stored, s *survey) (how How, changed []input, gone []string) {
+	rest := s.inputs
+	for name, digest := range have.Known() {
+		for len(rest) > 0 && rest[0].name < name {
+			changed, rest = append(changed, rest[0]), rest[1:]
+		}
+		switch {
+		case len(rest) == 0 || rest[0].name != name:
+			gone = append(gone, name)
+			continue
+		case rest[0].digest != digest:
+			changed = append(changed, rest[0])
+		}
+		rest = rest[1:]
+	}
+	changed = append(changed, rest...)
+	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs), LeftOut: s.files.left}, changed, gone
+}

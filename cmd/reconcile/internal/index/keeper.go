@@ -5,12 +5,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
+	"path"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/embed"
+	"reconcile.dev/reconcile/vectors/graph"
 )
 
 // The paths of the index.
@@ -177,4 +181,58 @@ func (k *Keeper) warn(err error) {
 	if k.Warn != nil {
 		k.Warn(err)
 	}
+}
+
+func (k *Keeper) since(s *survey) time.Duration { return k.Now().Sub(s.began) }
+
+// Skips returns a function that reports whether the index skips a dir, by its excludes and git's ignore rules: no file
+// below it is indexed, so that it need not be watched.
+func (k *Keeper) Skips(tree *state.Tree) func(dir string) bool {
+	f := &files{exclude: tree.Settings().Index.Exclude}
+	return func(dir string) bool {
+		parent, name := path.Split(dir)
+		return f.skipped(dir, name) || k.Ignored(strings.TrimSuffix(parent, "/"), true)(name, true)
+	}
+}
+
+// Exists reports whether the snapshot of the index exists in the store, sound or not.
+func (k *Keeper) Exists() bool {
+	_, err := k.Store.Lstat(SnapshotPath)
+	return err == nil
+}
+
+// embeds reports whether the embedder is available.
+func (k *Keeper) embeds(ctx context.Context) bool {
+	if k.Embedder == nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, embedderTimeout)
+	defer cancel()
+	// A query that was asked before may be answered from a cache.
+	_, err := k.Embedder.Embed(ctx, []string{"Is anybody there at " + k.Now().Format(time.RFC3339Nano)})
+	if err != nil {
+		k.warn(fmt.Errorf("the index still lacks vectors: %w", err))
+	}
+	return err == nil
+}
+
+func (k *Keeper) dropDelta() error {
+	if err := k.Store.Root().Remove(DeltaPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func vouch(in *vectors.Input, p string, v graph.Provenance) error {
+	v.Source = p
+	in.Provenances = append(in.Provenances, v)
+	return nil
+}
+
+// seconds returns Unix seconds; 0 for the zero time.
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
 }

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
-	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/graph"
-	"reconcile.dev/reconcile/vectors/project"
 	"reconcile.dev/reconcile/vectors/source"
 )
 
@@ -84,17 +83,6 @@ func together(inputs []input) (out [][]*input) {
 	return out
 }
 
-// tagged returns the files that ctags may support.
-func (s *survey) tagged(wanted []input) []string {
-	var out []string
-	for _, in := range wanted {
-		if p, ok := strings.CutPrefix(in.name, "file:"); ok && !source.IsMarkdown(p) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // changing is the digest of an input whose files changed after they were scanned. No input matches it, so that it
 // is read again, even if its files are later as they were.
 const changing = 0
@@ -144,38 +132,18 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part,
 	return source.Tagged(texts[0], tags[texts[0].Path]), whole
 }
 
-// texts returns the files of an input that can still be read.
-func (s *survey) texts(in *input, kind string) (texts []source.File, whole bool) {
-	limit := s.files.limit
-	switch kind {
-	case "memory":
-		limit = memoryLimit
-	case "object":
-		limit = specLimit
-	}
-	whole = true
-	for _, f := range in.files {
-		text, _, err := s.files.store.ReadFile(f.path, limit)
-		if err == nil {
-			texts = append(texts, source.File{Path: f.path, Text: text})
+// each calls do for 0…n-1 on all processors.
+func each(ctx context.Context, n int, do func(i int)) {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			do(i)
 		}
-		whole = whole && err == nil && f.holds(text)
 	}
-	return texts, whole
-}
-
-// observationsOf returns the observations of an issue's file, and the originals in its archive of those that were merged.
-// With an error it returns the readable ones.
-func observationsOf(files []source.File) (graph.Part, error) {
-	var all []project.Remembered
-	var wrong []error
-	for _, file := range files {
-		f, err := memory.Parse(file.Text)
-		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", file.Path, err))
-			continue
-		}
-		all = append(all, project.Remembered{Path: file.Path, Observations: f.Observations})
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) - 1 {
+		workers.Go(work)
 	}
-	return project.Memory(all...), errors.Join(wrong...)
+	work()
+	workers.Wait()
 }

@@ -83,41 +83,6 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// compare returns the differences between the index and the survey. Both are sorted by name.
-func compare(have *vectors.Stored, s *survey) (how How, changed []input, gone []string) {
-	rest := s.inputs
-	for name, digest := range have.Known() {
-		for len(rest) > 0 && rest[0].name < name {
-			changed, rest = append(changed, rest[0]), rest[1:]
-		}
-		switch {
-		case len(rest) == 0 || rest[0].name != name:
-			gone = append(gone, name)
-			continue
-		case rest[0].digest != digest:
-			changed = append(changed, rest[0])
-		}
-		rest = rest[1:]
-	}
-	changed = append(changed, rest...)
-	return How{Changed: len(changed), Gone: len(gone), Inputs: len(s.inputs), LeftOut: s.files.left}, changed, gone
-}
-
-// embeds reports whether the embedder is available.
-func (k *Keeper) embeds(ctx context.Context) bool {
-	if k.Embedder == nil {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, embedderTimeout)
-	defer cancel()
-	// A query that was asked before may be answered from a cache.
-	_, err := k.Embedder.Embed(ctx, []string{"Is anybody there at " + k.Now().Format(time.RFC3339Nano)})
-	if err != nil {
-		k.warn(fmt.Errorf("the index still lacks vectors: %w", err))
-	}
-	return err == nil
-}
-
 // embedderTimeout is how long to wait for the embedder's answer.
 const embedderTimeout = 10 * time.Second
 
@@ -168,11 +133,4 @@ func (k *Keeper) keep(x *vectors.Index) error {
 		return k.Store.Replace(DeltaPath, delta...)
 	}
 	return k.dropDelta()
-}
-
-func (k *Keeper) dropDelta() error {
-	if err := k.Store.Root().Remove(DeltaPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

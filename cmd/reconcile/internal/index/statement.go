@@ -2,8 +2,6 @@ package index
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -151,13 +149,6 @@ func (s *Conflict) Said() string {
 func (s *Review) Said() string { return s.Node + " " + s.Verdict + noted(s.Note) }
 func (s *Trust) Said() string  { return fmt.Sprintf("%s trusted %v", s.Node, s.Level) + noted(s.Note) }
 
-func noted(note string) string {
-	if note == "" {
-		return ""
-	}
-	return ": " + note
-}
-
 func (s *Relation) key() []any   { return []any{s.From, s.To, s.Type, s.Author} }
 func (s *Provenance) key() []any { return []any{s.Node, s.SourceType, s.SourceID, s.Verifier} }
 func (s *Conflict) key() []any {
@@ -175,43 +166,6 @@ func (s *Provenance) name(id string) string { return rename(&s.ID, id) }
 func (s *Conflict) name(id string) string   { return rename(&s.ID, id) }
 func (s *Review) name(id string) string     { return rename(&s.ID, id) }
 func (s *Trust) name(id string) string      { return rename(&s.ID, id) }
-
-func rename(id *string, to string) string {
-	*id = cmp.Or(to, *id)
-	return *id
-}
-
-// Sign fills in missing authors, times and notes.
-func Sign(s Statement, by string, at time.Time, note string) {
-	fill := func(author *string, when *time.Time, why *string) {
-		*author, *why = cmp.Or(*author, by), cmp.Or(*why, note)
-		if when.IsZero() {
-			*when = at.UTC().Truncate(time.Second)
-		}
-	}
-	switch s := s.(type) {
-	case *Relation:
-		fill(&s.Author, &s.At, &s.Note)
-	case *Provenance:
-		fill(&s.Verifier, &s.VerifiedAt, &s.Note)
-	case *Conflict:
-		fill(&s.Author, &s.DetectedAt, &s.Note)
-	case *Review:
-		fill(&s.Author, &s.At, &s.Note)
-	case *Trust:
-		fill(&s.Author, &s.At, &s.Note)
-	}
-}
-
-// idOf returns the kind, and 12 digits of a digest of the key.
-func idOf(s Statement) string {
-	var key []byte
-	for _, part := range s.key() {
-		key = fmt.Appendf(key, "%q ", fmt.Sprint(part))
-	}
-	sum := sha256.Sum256(key)
-	return s.Kind() + "-" + hex.EncodeToString(sum[:6])
-}
 
 func (s *Relation) check() error {
 	if err := checkTexts(1, "from and to", s.From, s.To, s.ID, s.Note, s.Author); err != nil {
@@ -251,8 +205,6 @@ func (s *Trust) check() error {
 	}
 	return checkTexts(1, "id and node", s.ID, s.Node, s.Note, s.Author)
 }
-
-func inUnit(x float64) bool { return x >= 0 && x <= 1 }
 
 // checkTexts requires the first needed texts to be non-empty, and all to be short.
 func checkTexts(needed int, names string, texts ...string) error {
@@ -308,21 +260,7 @@ func (s *Trust) addTo(in *vectors.Input, p string) error {
 	})
 }
 
-func vouch(in *vectors.Input, p string, v graph.Provenance) error {
-	v.Source = p
-	in.Provenances = append(in.Provenances, v)
-	return nil
-}
-
 func thousandths(x float64) uint16 { return uint16(math.Round(1000 * x)) }
-
-// seconds returns Unix seconds; 0 for the zero time.
-func seconds(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
-}
 
 func (s *Relation) put(f *factsFile)   { f.Edges = append(f.Edges, s) }
 func (s *Provenance) put(f *factsFile) { f.Provenances = append(f.Provenances, s) }

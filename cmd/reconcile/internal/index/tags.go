@@ -3,6 +3,7 @@ package index
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,13 +49,6 @@ func newTagger(ctx context.Context, store *state.Store) *tagger {
 		_ = store.Replace(tagsCache, []byte(key+version)) // otherwise it is asked again
 	}
 	return found(program, version, store.Dir())
-}
-
-func found(program, version, dir string) *tagger {
-	if version == "" {
-		return &tagger{}
-	}
-	return &tagger{program: program, version: version, dir: dir}
 }
 
 // askVersion returns the version of universal-ctags; "" for another program, or one that prints no JSON.
@@ -127,4 +121,20 @@ func readTags(from io.Reader) (map[string][]source.Tag, error) {
 		}
 	}
 	return tags, lines.Err()
+}
+
+// tagged returns the files that ctags may support.
+func (s *survey) tagged(wanted []input) []string {
+	var out []string
+	for _, in := range wanted {
+		if p, ok := strings.CutPrefix(in.name, "file:"); ok && !source.IsMarkdown(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func rename(id *string, to string) string {
+	*id = cmp.Or(to, *id)
+	return *id
 }

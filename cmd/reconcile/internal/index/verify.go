@@ -70,3 +70,10 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 	v.Recall, err = x.Recall(askedVectors)
 	return v, err
 }
+
+func found(program, version, dir string) *tagger {
+	if version == "" {
+		return &tagger{}
+	}
+	return &tagger{program: program, version: version, dir: dir}
+}

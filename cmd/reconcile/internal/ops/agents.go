@@ -11,6 +11,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -66,4 +67,9 @@ func Agents(ctx context.Context, env Env) (r AgentsResult, err error) {
 		r.Agents = append(r.Agents, agent)
 	}
 	return r, nil
+}
+
+func isAgent(t *state.Tree, name string) bool {
+	e := t.Entry(agentRef(name))
+	return e != nil && !e.Gone()
 }

@@ -7,20 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"reflect"
-	"strings"
-
-	"sigs.k8s.io/yaml"
+	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
-	"reconcile.dev/reconcile/state/regular"
+	"sigs.k8s.io/yaml"
 )
 
 // SpecText is a text of one or several YAML documents with specs.
@@ -40,17 +36,6 @@ type SpecChange struct {
 	Ref    string `json:"ref"`
 	Path   string `json:"path"`
 	Change string `json:"change"` // created, configured, unchanged or deleted
-}
-
-// ProblemsError has the problems of specs that were not written.
-type ProblemsError struct{ Problems []schemas.Problem }
-
-func (e *ProblemsError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = p.Error()
-	}
-	return strings.Join(lines, "\n") + "\nnothing was written"
 }
 
 // Apply decodes the specs in the texts of an ApplyRequest, and writes each object to its file; a new object's file is
@@ -242,21 +227,6 @@ func asFile(text []byte, name string) ([]byte, error) {
 	return text, nil
 }
 
-// mayWrite refuses, inside a run, changes of objects that control runs: settings, agents, and decisions of people.
-func (e Env) mayWrite(ref schemas.Ref, o *schemas.Object) error {
-	switch ref.Kind {
-	case schemas.SettingsKind.Name, schemas.AgentKind.Name:
-		return e.Caller.OnlyPeople("write " + ref.String())
-	case schemas.ActionKind.Name:
-		for _, v := range Verbs {
-			if spec := schemas.SpecAs[*schemas.ActionSpec](o); spec != nil && spec.Verb == v.Name && v.People {
-				return e.Caller.OnlyPeople(v.Name)
-			}
-		}
-	}
-	return nil
-}
-
 // instead names the command to use instead of changing an object of an immutable kind.
 var instead = map[string]string{
 	schemas.ActionKind.Name:               "act again, with reconcile retry, pause, resume, …",
@@ -317,63 +287,6 @@ type EditRequest struct {
 	Change func(ctx context.Context, copy string) error
 }
 
-// Edit edits the spec of an existing object: it calls the change of an EditRequest on a copy of the spec, and applies
-// the edited text.
-func Edit(ctx context.Context, env Env, q EditRequest) ([]SpecChange, error) {
-	s, t, err := env.load(ctx)
-	if err != nil {
-		return nil, typed(err)
-	}
-	defer s.Close()
-	e, err := find(t, q.Object)
-	switch {
-	case err != nil:
-	case e.Gone():
-		err = notFound(t, e.Ref)
-	default:
-		err = errors.Join(env.mayWrite(e.Ref, e.Object), immutable(e.Ref))
-	}
-	if err != nil {
-		return nil, typed(err)
-	}
-	text, err := regular.Read(s.Root(), specPath(e))
-	if err != nil {
-		return nil, typed(err)
-	}
-	return env.applyEdited(ctx, specPath(e), text, e.Ref, q.Change)
-}
-
-// applyEdited lets the caller change a text and applies it. If the text cannot be applied it is kept, and the error
-// names its file.
-func (e Env) applyEdited(ctx context.Context, name string, text []byte, ref schemas.Ref, change func(context.Context, string) error) ([]SpecChange, error) {
-	dir, err := os.MkdirTemp("", "reconcile-edit-")
-	if err != nil {
-		return nil, typed(err)
-	}
-	root, err := regular.Root(dir)
-	if err != nil {
-		return nil, typed(err)
-	}
-	defer root.Close()
-	file := filepath.Join(dir, path.Base(name))
-	err = regular.Write(root, path.Base(name), text, 0o600)
-	if err == nil {
-		err = change(ctx, file)
-	}
-	var edited []byte
-	if err == nil {
-		edited, err = regular.ReadPath(file)
-	}
-	var changes []SpecChange
-	if err == nil {
-		changes, err = e.applyOne(ctx, name, edited, ref)
-	}
-	if err != nil {
-		return nil, &Error{Code: CodeOf(err), Err: fmt.Errorf("%w; your text is kept in %s", err, file)}
-	}
-	return changes, typed(os.RemoveAll(dir))
-}
-
 // applyOne applies the text of one object.
 func (e Env) applyOne(ctx context.Context, name string, text []byte, ref schemas.Ref) ([]SpecChange, error) {
 	changes, err := Apply(ctx, e, ApplyRequest{Texts: []SpecText{{name, text}}, DryRun: true})
@@ -384,4 +297,24 @@ func (e Env) applyOne(ctx context.Context, name string, text []byte, ref schemas
 		return nil, badRequest("the text is to be about %s, and nothing else; nothing was written", ref)
 	}
 	return Apply(ctx, e, ApplyRequest{Texts: []SpecText{{name, text}}})
+}
+
+func (e Env) noteWritten(path string) { e.note("wrote %s", path) }
+
+// checkNames returns an error if another file has an object with the name.
+func checkNames(t *state.Tree, folder, name string) error {
+	for _, k := range []schemas.Kind{schemas.SessionKind, schemas.DAGKind} {
+		e := t.Entry(schemas.Ref{Kind: k.Name, Name: name})
+		if e != nil && e.Object != nil && e.Object.Path != specFile(folder, k, name) {
+			return fmt.Errorf("%s exists already, in %s; nothing was written", e.Ref, e.Object.Path)
+		}
+	}
+	return nil
+}
+
+// sameSpec compares two specs by their canonical JSON.
+func sameSpec(a, b *schemas.SessionSpec) bool {
+	x, err1 := state.Encode(a)
+	y, err2 := state.Encode(b)
+	return err1 == nil && err2 == nil && slices.Equal(x, y)
 }

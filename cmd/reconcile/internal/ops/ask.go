@@ -93,11 +93,6 @@ func Ask(ctx context.Context, env Env, q AskRequest) (*ThreadResult, error) {
 	return said, typed(agentError(&m))
 }
 
-func (e Env) threadResult(m controllers.Thread) *ThreadResult {
-	spec := requestSpec(m.Entry)
-	return &ThreadResult{Thread: m, Inside: e.Caller.InRun(), Waits: spec != nil && spec.Blocking && spec.Run != ""}
-}
-
 // question returns the spec of a request. In a run it adds the asking agent, the issue, and the waiting node.
 func (e Env) question(q AskRequest) (spec *schemas.ClarificationRequestSpec, err error) {
 	spec = &schemas.ClarificationRequestSpec{From: q.From, To: q.To, Topic: q.Topic, Blocking: !q.NonBlocking, Artifacts: q.Artifacts}
@@ -147,11 +142,6 @@ func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequ
 		return err
 	}
 	return checkArtifacts(s.Root(), spec.Artifacts)
-}
-
-func isAgent(t *state.Tree, name string) bool {
-	e := t.Entry(agentRef(name))
-	return e != nil && !e.Gone()
 }
 
 // checkArtifacts returns an error for paths without a file in the tree: the asked agent could not read them.
@@ -237,13 +227,6 @@ func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *control
 	return nil
 }
 
-// sameTask reports whether two runs are attempts of the same version of a node: their keys differ only in the last
-// number.
-func sameTask(a, b string) bool {
-	task := func(key string) string { return key[:max(strings.LastIndexByte(key, '-'), 0)] }
-	return a != "" && task(a) == task(b)
-}
-
 // askNextRound asks the next question of a thread, unless it was answered already.
 func (e Env) askNextRound(ctx context.Context, o *openTree, m *controllers.Thread, spec *schemas.ClarificationRequestSpec, noRun bool) (*ThreadResult, error) {
 	for _, turn := range m.Thread {
@@ -265,4 +248,13 @@ func agentError(m *controllers.Thread) error {
 	}
 	return &clarify.Error{Kind: clarify.AgentError, Message: fmt.Sprintf(
 		"agent '%s' failed twice on %s; it is escalated. %s", m.To, m.Title(), e.Action)}
+}
+
+// runOf returns the key of the run that this process is part of, if it is a run of the asking node, which then waits
+// for the answer.
+func (e Env) runOf(m *controllers.Thread) string {
+	if spec := requestSpec(m.Entry); spec != nil && sameTask(spec.Run, e.Caller.RunKey()) {
+		return e.Caller.RunKey()
+	}
+	return ""
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/budget"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
@@ -55,4 +58,22 @@ func Budget(ctx context.Context, env Env, q BudgetRequest) (b render.Budget, err
 			"given, or give the agent a larger contextWindow", q.Agent, b.Percent, q.FailOn)
 	}
 	return b, typed(err)
+}
+
+// contextOf reads the description of the agent's next task.
+func contextOf(from Text) (string, error) {
+	const most = 64 << 10
+	if from.Reader == nil {
+		return "", nil
+	}
+	text, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > most:
+		return "", badRequest("%s has more than %d bytes", from.Name, most)
+	case !utf8.Valid(text):
+		return "", badRequest("%s is not UTF-8", from.Name)
+	}
+	return strings.TrimSpace(string(text)), nil
 }

@@ -3,9 +3,10 @@ package ops
 import (
 	"cmp"
 	"path/filepath"
+	"strconv"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // person returns the acting person: by, which a run cannot choose, or else the caller. In a run without an agent it is
@@ -27,11 +28,37 @@ func (e Env) callerPath(p string) string {
 	return filepath.Join(e.Tree.Dir, e.Prefix, p)
 }
 
-// redact removes secrets and private text, and warns if there were any.
-func (e Env) redact(what, text string) string {
-	plain := secrets.Redact(text)
-	if plain != text {
-		e.warn(what + " held a secret or private text, which was taken out")
+// mayWrite refuses, inside a run, changes of objects that control runs: settings, agents, and decisions of people.
+func (e Env) mayWrite(ref schemas.Ref, o *schemas.Object) error {
+	switch ref.Kind {
+	case schemas.SettingsKind.Name, schemas.AgentKind.Name:
+		return e.Caller.OnlyPeople("write " + ref.String())
+	case schemas.ActionKind.Name:
+		for _, v := range Verbs {
+			if spec := schemas.SpecAs[*schemas.ActionSpec](o); spec != nil && spec.Verb == v.Name && v.People {
+				return e.Caller.OnlyPeople(v.Name)
+			}
+		}
 	}
-	return plain
+	return nil
+}
+
+// work returns the agent and the issue of a command: from the request, or else from the environment of a run.
+func (e Env) work(command, agent string, issue *int) (string, int, error) {
+	agent = cmp.Or(agent, e.Tree.Getenv("RECONCILE_AGENT"))
+	if n, err := strconv.ParseInt(e.Tree.Getenv("RECONCILE_ISSUE"), 10, 32); err == nil && n >= 0 && issue == nil {
+		of := int(n)
+		issue = &of
+	}
+	if agent == "" || issue == nil {
+		return "", 0, badRequest("reconcile memory %s needs --agent and --issue (0 for none); for example: "+
+			"reconcile memory %[1]s --agent engineer --issue 29", command)
+	}
+	if err := specs.CheckSecret("--agent", agent); err != nil {
+		return "", 0, err
+	}
+	if err := schemas.CheckName(agent); err != nil {
+		return "", 0, badField("agent", " %q: %v", agent, err)
+	}
+	return agent, *issue, nil
 }

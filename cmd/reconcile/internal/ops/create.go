@@ -2,14 +2,18 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
+	"sigs.k8s.io/yaml"
 )
 
 // CreateRequest requests the spec of a new object.
@@ -122,4 +126,61 @@ func indent(text, by string) string {
 		b.WriteString(by + line)
 	}
 	return b.String()
+}
+
+// Edit edits the spec of an existing object: it calls the change of an EditRequest on a copy of the spec, and applies
+// the edited text.
+func Edit(ctx context.Context, env Env, q EditRequest) ([]SpecChange, error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer s.Close()
+	e, err := find(t, q.Object)
+	switch {
+	case err != nil:
+	case e.Gone():
+		err = notFound(t, e.Ref)
+	default:
+		err = errors.Join(env.mayWrite(e.Ref, e.Object), immutable(e.Ref))
+	}
+	if err != nil {
+		return nil, typed(err)
+	}
+	text, err := regular.Read(s.Root(), specPath(e))
+	if err != nil {
+		return nil, typed(err)
+	}
+	return env.applyEdited(ctx, specPath(e), text, e.Ref, q.Change)
+}
+
+// applyEdited lets the caller change a text and applies it. If the text cannot be applied it is kept, and the error
+// names its file.
+func (e Env) applyEdited(ctx context.Context, name string, text []byte, ref schemas.Ref, change func(context.Context, string) error) ([]SpecChange, error) {
+	dir, err := os.MkdirTemp("", "reconcile-edit-")
+	if err != nil {
+		return nil, typed(err)
+	}
+	root, err := regular.Root(dir)
+	if err != nil {
+		return nil, typed(err)
+	}
+	defer root.Close()
+	file := filepath.Join(dir, path.Base(name))
+	err = regular.Write(root, path.Base(name), text, 0o600)
+	if err == nil {
+		err = change(ctx, file)
+	}
+	var edited []byte
+	if err == nil {
+		edited, err = regular.ReadPath(file)
+	}
+	var changes []SpecChange
+	if err == nil {
+		changes, err = e.applyOne(ctx, name, edited, ref)
+	}
+	if err != nil {
+		return nil, &Error{Code: CodeOf(err), Err: fmt.Errorf("%w; your text is kept in %s", err, file)}
+	}
+	return changes, typed(os.RemoveAll(dir))
 }

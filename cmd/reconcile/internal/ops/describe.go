@@ -2,6 +2,8 @@ package ops
 
 import (
 	"context"
+	"fmt"
+	"os"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
 	"reconcile.dev/reconcile/controllers"
@@ -53,4 +55,30 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 		d.OutputsMissing, d.OutputsChanged, err = outputs.Compare(ctx, env.Tree.Dir, e)
 	}
 	return d, typed(err)
+}
+
+// loadAt reads the tree of a commit; "" is the present tree. done releases it.
+func (e Env) loadAt(ctx context.Context, rev string) (t *state.Tree, done func(), err error) {
+	if rev == "" {
+		s, t, err := e.load(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return t, func() { _ = s.Close() }, nil // this only saves a cache
+	}
+	repo, commit, err := e.Tree.Revision(ctx, rev)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "reconcile-at-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder for the tree of %s: %w", rev, err)
+	}
+	remove := func() { _ = os.RemoveAll(dir) } // the system removes the rest
+	t, err = e.Tree.LoadAt(ctx, repo, commit, dir)
+	if err != nil {
+		remove()
+		return nil, nil, fmt.Errorf("read the tree of %s: %w", rev, err)
+	}
+	return t, remove, nil
 }

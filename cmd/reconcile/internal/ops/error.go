@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -34,21 +36,6 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
-
-// FieldError describes the mistake in a field of a request. Each surface names the field in its own form.
-type FieldError struct {
-	Field string // the name in the request: min-score, k
-	Text  string // the text after the name: " 2: write 0 to 1"
-}
-
-func (e *FieldError) Error() string { return e.Field + e.Text }
-
-// BadRequest marks an error of the request.
-func (e *FieldError) BadRequest() {}
-
-func badField(field, format string, args ...any) error {
-	return &Error{Code: BadRequest, Err: &FieldError{field, fmt.Sprintf(format, args...)}}
-}
 
 func badRequest(format string, args ...any) error {
 	return &Error{Code: BadRequest, Err: fmt.Errorf(format, args...)}
@@ -90,4 +77,25 @@ func typed(err error) error {
 		return err
 	}
 	return &Error{Code: CodeOf(err), Err: err}
+}
+
+// ProblemsError has the problems of specs that were not written.
+type ProblemsError struct{ Problems []schemas.Problem }
+
+func (e *ProblemsError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n") + "\nnothing was written"
+}
+
+// lockTimeout converts a busy lock's error to an error of that kind with the next step; other errors are returned
+// unchanged.
+func lockTimeout(err error, next string) error {
+	if !errors.Is(err, state.ErrBusy) {
+		return err
+	}
+	why := strings.TrimPrefix(err.Error(), clarify.LockTimeout+": ")
+	return &clarify.Error{Kind: clarify.LockTimeout, Message: why + "; " + next}
 }

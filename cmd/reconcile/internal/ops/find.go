@@ -217,3 +217,48 @@ func threadNotFound(t *state.Tree, word string, issue int) error {
 	err.Message += hint
 	return err
 }
+
+// isObject reports whether a word names an object, and not a kind.
+func isObject(word string) bool {
+	_, ok := clarificationID(word)
+	return ok || strings.Contains(word, "/")
+}
+
+func findAll(t *state.Tree, words []string) ([]*state.Entry, error) {
+	var out []*state.Entry
+	for _, word := range words {
+		e, err := find(t, word)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// kindHint suggests a kind for an unknown word, and lists all kinds.
+func kindHint(kinds schemas.Kinds, word string) string {
+	var all []string
+	for _, k := range kinds {
+		all = append(all, k.Plural)
+	}
+	return schemas.DidYouMean(word, kinds.Words()) + "; kinds: " + strings.Join(all, ", ")
+}
+
+// findKind returns the kind that a word names.
+func findKind(env Env, word string) (schemas.Kind, error) {
+	kinds := env.kinds()
+	k, ok := kinds.Find(word)
+	if !ok {
+		return k, badRequest("no kind is called %q%s; \"reconcile schema\" lists them", word, schemas.DidYouMean(word, kinds.Words()))
+	}
+	return k, nil
+}
+
+func namesOf[T interface{ String() string }](all []T) []string {
+	out := make([]string, len(all))
+	for i, t := range all {
+		out[i] = t.String()
+	}
+	return out
+}

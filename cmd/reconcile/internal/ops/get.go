@@ -3,8 +3,6 @@ package ops
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -20,21 +18,6 @@ type GetRequest struct {
 	What     []string
 	Selector string // a label selector, as "a=b,c!=d,e,!f"; ignored for named objects
 	At       string // a revision of git; "": the present tree
-}
-
-// GetResult has objects.
-type GetResult struct {
-	Entries []*state.Entry    // in the requested order
-	All     bool              // neither kinds nor objects were named
-	Kinds   []string          // the requested kinds
-	Single  bool              // one object was named
-	Table   controllers.Table // of the kinds
-	// Nameless counts the problems of files without a recognizable object. It is counted for All.
-	Nameless int
-	// Interrupted has, for each DAG, the nodes with the status Running that no process runs.
-	Interrupted map[schemas.Ref][]string
-	// Gone are objects that were there before; only [FollowObjects] knows.
-	Gone []schemas.Ref
 }
 
 // Get lists objects.
@@ -86,24 +69,6 @@ func (q *GetRequest) pick(t *state.Tree, labels selector) (r GetResult, err erro
 	return r, err
 }
 
-// isObject reports whether a word names an object, and not a kind.
-func isObject(word string) bool {
-	_, ok := clarificationID(word)
-	return ok || strings.Contains(word, "/")
-}
-
-func findAll(t *state.Tree, words []string) ([]*state.Entry, error) {
-	var out []*state.Entry
-	for _, word := range words {
-		e, err := find(t, word)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
 // ofKinds lists the objects of the kinds that words name, and the names of the kinds: one by its plural, several as
 // written.
 func ofKinds(t *state.Tree, words []string, labels selector) (all []*state.Entry, called []string, err error) {
@@ -123,51 +88,6 @@ func ofKinds(t *state.Tree, words []string, labels selector) (all []*state.Entry
 		}
 	}
 	return all, words, nil
-}
-
-// kindHint suggests a kind for an unknown word, and lists all kinds.
-func kindHint(kinds schemas.Kinds, word string) string {
-	var all []string
-	for _, k := range kinds {
-		all = append(all, k.Plural)
-	}
-	return schemas.DidYouMean(word, kinds.Words()) + "; kinds: " + strings.Join(all, ", ")
-}
-
-func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {
-	out := map[schemas.Ref][]string{}
-	for _, e := range entries {
-		if names := controllers.Interrupted(e); len(names) > 0 {
-			out[e.Ref] = names
-		}
-	}
-	return out
-}
-
-// loadAt reads the tree of a commit; "" is the present tree. done releases it.
-func (e Env) loadAt(ctx context.Context, rev string) (t *state.Tree, done func(), err error) {
-	if rev == "" {
-		s, t, err := e.load(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		return t, func() { _ = s.Close() }, nil // this only saves a cache
-	}
-	repo, commit, err := e.Tree.Revision(ctx, rev)
-	if err != nil {
-		return nil, nil, err
-	}
-	dir, err := os.MkdirTemp("", "reconcile-at-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a folder for the tree of %s: %w", rev, err)
-	}
-	remove := func() { _ = os.RemoveAll(dir) } // the system removes the rest
-	t, err = e.Tree.LoadAt(ctx, repo, commit, dir)
-	if err != nil {
-		remove()
-		return nil, nil, fmt.Errorf("read the tree of %s: %w", rev, err)
-	}
-	return t, remove, nil
 }
 
 // Object is a whole object: spec and status.

@@ -111,3 +111,18 @@ func (r *GetResult) keepChanged(before, now map[schemas.Ref][]byte) {
 		}
 	}
 }
+
+// GetResult has objects.
+type GetResult struct {
+	Entries []*state.Entry    // in the requested order
+	All     bool              // neither kinds nor objects were named
+	Kinds   []string          // the requested kinds
+	Single  bool              // one object was named
+	Table   controllers.Table // of the kinds
+	// Nameless counts the problems of files without a recognizable object. It is counted for All.
+	Nameless int
+	// Interrupted has, for each DAG, the nodes with the status Running that no process runs.
+	Interrupted map[schemas.Ref][]string
+	// Gone are objects that were there before; only [FollowObjects] knows.
+	Gone []schemas.Ref
+}

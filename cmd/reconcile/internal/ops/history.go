@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,4 +268,8 @@ func elementName(raw json.RawMessage, i int) string {
 		return named.Name + named.ID
 	}
 	return strconv.Itoa(i)
+}
+
+func specFile(folder string, k schemas.Kind, name string) string {
+	return path.Join(folder, k.Plural, name+".yaml")
 }

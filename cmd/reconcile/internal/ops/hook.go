@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
@@ -132,4 +133,27 @@ func (q *HookRequest) check(agent string) error {
 		return badField("session", " says whose conversation --transcript is, and there is none; add --transcript FILE")
 	}
 	return nil
+}
+
+// recordHook writes the hook record that decide returns for the tree, which is read under its lock: concurrent
+// decisions see each other's records. If decide returns nil, nothing is written.
+func (o *openTree) recordHook(ctx context.Context, decide func(*state.Tree) (*schemas.Run, error)) (err error) {
+	lock, err := o.store.Lock(ctx)
+	if err != nil {
+		return lockTimeout(err, "nothing was recorded, try again")
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := o.refresh(ctx, nil); err != nil {
+		return err
+	}
+	r, err := decide(o.tree)
+	if err != nil || r == nil {
+		return err
+	}
+	data, err := state.EncodeRun(r)
+	if err != nil {
+		return err
+	}
+	_, err = o.store.Write(ctx, []state.Change{{Path: o.store.RunPath(r.Key), Data: data}})
+	return err
 }

@@ -111,8 +111,6 @@ func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error)
 	return r, InstallMergeDriver(ctx, env)
 }
 
-func (e Env) noteWritten(path string) { e.note("wrote %s", path) }
-
 // treeOf returns the tree that contains a folder, or "", and reports whether the folder is its root.
 func treeOf(dir string) (tree string, top bool) {
 	found, err := state.Find(dir, controllers.Schemas())
@@ -180,21 +178,6 @@ func importedSpecs(settings *schemas.SettingsSpec, folder, source string, found 
 		}
 	}
 	return files, nil
-}
-
-func specFile(folder string, k schemas.Kind, name string) string {
-	return path.Join(folder, k.Plural, name+".yaml")
-}
-
-// checkNames returns an error if another file has an object with the name.
-func checkNames(t *state.Tree, folder, name string) error {
-	for _, k := range []schemas.Kind{schemas.SessionKind, schemas.DAGKind} {
-		e := t.Entry(schemas.Ref{Kind: k.Name, Name: name})
-		if e != nil && e.Object != nil && e.Object.Path != specFile(folder, k, name) {
-			return fmt.Errorf("%s exists already, in %s; nothing was written", e.Ref, e.Object.Path)
-		}
-	}
-	return nil
 }
 
 // InitWorkflowsRequest requests the workflows for GitHub Actions in the folder of the environment, the root of a

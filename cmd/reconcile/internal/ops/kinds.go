@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -44,16 +43,6 @@ func Schema(_ context.Context, env Env, kind string) ([]byte, error) {
 	return schemas.Schema(k), nil
 }
 
-// findKind returns the kind that a word names.
-func findKind(env Env, word string) (schemas.Kind, error) {
-	kinds := env.kinds()
-	k, ok := kinds.Find(word)
-	if !ok {
-		return k, badRequest("no kind is called %q%s; \"reconcile schema\" lists them", word, schemas.DidYouMean(word, kinds.Words()))
-	}
-	return k, nil
-}
-
 // WriteSchemas writes the JSON Schema of each kind to a .schema.json file in a folder, and returns the names of the
 // written files. Existing files are replaced, since they are derived.
 func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, err error) {
@@ -74,5 +63,17 @@ func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, e
 	return written, nil
 }
 
-// Version returns the build of the program that this process runs.
-func Version(_ context.Context, _ Env) process.Build { return process.ReadBuild() }
+// FieldError describes the mistake in a field of a request. Each surface names the field in its own form.
+type FieldError struct {
+	Field string // the name in the request: min-score, k
+	Text  string // the text after the name: " 2: write 0 to 1"
+}
+
+func (e *FieldError) Error() string { return e.Field + e.Text }
+
+// BadRequest marks an error of the request.
+func (e *FieldError) BadRequest() {}
+
+func badField(field, format string, args ...any) error {
+	return &Error{Code: BadRequest, Err: &FieldError{field, fmt.Sprintf(format, args...)}}
+}

@@ -213,11 +213,6 @@ func seekTail(f *os.File, n int) error {
 	return rewind(f, 0)
 }
 
-func rewind(f *os.File, at int64) error {
-	_, err := f.Seek(at, io.SeekStart)
-	return err
-}
-
 // lastLines returns the last n lines of a text, or all with a negative number.
 func lastLines(s string, n int) string {
 	lines := strings.SplitAfter(s, "\n")

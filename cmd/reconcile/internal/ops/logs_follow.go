@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -243,4 +244,31 @@ func (f *logFollower) close() {
 		f.log.Close()
 		f.log = nil
 	}
+}
+
+// sameTask reports whether two runs are attempts of the same version of a node: their keys differ only in the last
+// number.
+func sameTask(a, b string) bool {
+	task := func(key string) string { return key[:max(strings.LastIndexByte(key, '-'), 0)] }
+	return a != "" && task(a) == task(b)
+}
+
+func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {
+	out := map[schemas.Ref][]string{}
+	for _, e := range entries {
+		if names := controllers.Interrupted(e); len(names) > 0 {
+			out[e.Ref] = names
+		}
+	}
+	return out
+}
+
+// anyClaim reports whether a live process performs an effect in this tree.
+func anyClaim(t *state.Tree) bool {
+	for e := range (*controllers.Selection)(nil).Entries(t) {
+		if len(e.Claims) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -1,20 +1,15 @@
 package ops
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
@@ -60,12 +55,6 @@ func (e Env) warnMemory(text string) {
 	e.logWarning("memory", text)
 }
 
-func (e Env) logWarning(about, text string) {
-	if e.Tree.Log != nil {
-		e.Tree.Log.Warn(about, "message", text)
-	}
-}
-
 // logMemory logs an operation on the memory (agentx-spec, memory pipeline 12.2).
 func (e Env) logMemory(what string, attrs ...slog.Attr) {
 	if e.Tree.Log != nil {
@@ -91,26 +80,6 @@ func (e Env) recordRecall(ctx context.Context, s *state.Store, agent string, iss
 		e.logMemory(saved, slog.String("agent", agent), slog.Int("issueNumber", issue))
 	}
 	e.recordEvent(ctx, s, controllers.NewMemoryEvent(controllers.MemoryRecalled, agent, issue, found.IDs, found.Tokens, e.Tree.Now()))
-}
-
-// work returns the agent and the issue of a command: from the request, or else from the environment of a run.
-func (e Env) work(command, agent string, issue *int) (string, int, error) {
-	agent = cmp.Or(agent, e.Tree.Getenv("RECONCILE_AGENT"))
-	if n, err := strconv.ParseInt(e.Tree.Getenv("RECONCILE_ISSUE"), 10, 32); err == nil && n >= 0 && issue == nil {
-		of := int(n)
-		issue = &of
-	}
-	if agent == "" || issue == nil {
-		return "", 0, badRequest("reconcile memory %s needs --agent and --issue (0 for none); for example: "+
-			"reconcile memory %[1]s --agent engineer --issue 29", command)
-	}
-	if err := specs.CheckSecret("--agent", agent); err != nil {
-		return "", 0, err
-	}
-	if err := schemas.CheckName(agent); err != nil {
-		return "", 0, badField("agent", " %q: %v", agent, err)
-	}
-	return agent, *issue, nil
 }
 
 // MemoryFilter selects observations; the zero value selects all that are neither superseded nor archived.
@@ -326,20 +295,27 @@ func Recall(ctx context.Context, env Env, q RecallRequest) (found memstore.Recal
 	return found, err
 }
 
-// contextOf reads the description of the agent's next task.
-func contextOf(from Text) (string, error) {
-	const most = 64 << 10
-	if from.Reader == nil {
-		return "", nil
+func observationIDs(c memstore.Captured) []string {
+	ids := make([]string, len(c.Observations))
+	for i := range c.Observations {
+		ids[i] = c.Observations[i].ID
 	}
-	text, err := io.ReadAll(io.LimitReader(from, most+1))
+	return ids
+}
+
+// recallFor returns the recall of earlier work for an agent that starts on an issue. If the recall fails, the agent
+// works without it.
+func (e Env) recallFor(ctx context.Context, s *state.Store, t *state.Tree, agent string, issue int) string {
+	m := e.memory(s)
+	defer m.Close() //nolint:errcheck // it was only read
+	found, err := m.Recall(ctx, memstore.Request{Agent: agent, Issue: issue, Context: controllers.AboutIssue(t, issue)})
 	switch {
+	case errors.Is(err, memstore.ErrDisabled):
+		return ""
 	case err != nil:
-		return "", err
-	case len(text) > most:
-		return "", badRequest("%s has more than %d bytes", from.Name, most)
-	case !utf8.Valid(text):
-		return "", badRequest("%s is not UTF-8", from.Name)
+		e.warnMemory("Memory recall skipped: " + err.Error())
+		return ""
 	}
-	return strings.TrimSpace(string(text)), nil
+	e.recordRecall(ctx, s, agent, issue, found)
+	return found.Text
 }

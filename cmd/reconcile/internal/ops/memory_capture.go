@@ -20,6 +20,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
@@ -232,14 +233,6 @@ func (e Env) store(ctx context.Context, s *state.Store, m *memstore.Files, from 
 	return c, nil
 }
 
-func observationIDs(c memstore.Captured) []string {
-	ids := make([]string, len(c.Observations))
-	for i := range c.Observations {
-		ids[i] = c.Observations[i].ID
-	}
-	return ids
-}
-
 // Learned is the capture at the end of an agent's work.
 type Learned struct {
 	// Name is the name of the Observation, Path its file; empty if the conversation contained no observation.
@@ -352,19 +345,11 @@ func (e Env) noteSettled(ctx context.Context, s *state.Store, issue int, l *Lear
 	}
 }
 
-// recallFor returns the recall of earlier work for an agent that starts on an issue. If the recall fails, the agent
-// works without it.
-func (e Env) recallFor(ctx context.Context, s *state.Store, t *state.Tree, agent string, issue int) string {
-	m := e.memory(s)
-	defer m.Close() //nolint:errcheck // it was only read
-	found, err := m.Recall(ctx, memstore.Request{Agent: agent, Issue: issue, Context: controllers.AboutIssue(t, issue)})
-	switch {
-	case errors.Is(err, memstore.ErrDisabled):
-		return ""
-	case err != nil:
-		e.warnMemory("Memory recall skipped: " + err.Error())
-		return ""
+// redact removes secrets and private text, and warns if there were any.
+func (e Env) redact(what, text string) string {
+	plain := secrets.Redact(text)
+	if plain != text {
+		e.warn(what + " held a secret or private text, which was taken out")
 	}
-	e.recordRecall(ctx, s, agent, issue, found)
-	return found.Text
+	return plain
 }

@@ -118,34 +118,6 @@ func (q *EvalMemoryRequest) check() error {
 	return nil
 }
 
-// evaluate runs all questions.
-func evaluate(ctx context.Context, m *memstore.Files, by string, questions []memory.Question) (EvalMemoryResult, error) {
-	r := EvalMemoryResult{By: by, Unknown: []string{}, Answers: []memory.Answer{}}
-	known, err := knownOf(ctx, m)
-	if err != nil {
-		return r, err
-	}
-	for _, q := range questions {
-		ids, err := ask(ctx, m, by, q.Question)
-		if err != nil {
-			return r, fmt.Errorf("ask %q: %w", q.Question, err)
-		}
-		var results []memory.Result
-		for _, id := range known.merge(ids) { // archived originals are found, too
-			results = append(results, memory.Result{ID: id, Tokens: known.tokens[id]})
-		}
-		for _, id := range q.Expect {
-			if _, ok := known.tokens[id]; !ok && !slices.Contains(r.Unknown, id) {
-				r.Unknown = append(r.Unknown, id)
-			}
-		}
-		q.Expect = known.merge(q.Expect)
-		r.Answers = append(r.Answers, memory.Judge(q, results))
-	}
-	r.Evaluation = memory.Evaluate(r.Answers)
-	return r, nil
-}
-
 // knownIDs has the length of every observation, and the replacements by compaction.
 type knownIDs struct {
 	tokens map[string]int
@@ -179,18 +151,4 @@ func (k *knownIDs) merge(ids []string) []string {
 		}
 	}
 	return out
-}
-
-// ask returns the ids that answer a question, best first.
-func ask(ctx context.Context, m *memstore.Files, by, question string) ([]string, error) {
-	if by == ByRecall {
-		found, err := m.Recall(ctx, memstore.Request{Agent: "eval", Context: question, Dry: true})
-		return found.IDs, err
-	}
-	rows, err := m.Search(ctx, memstore.Query{Text: question, Limit: 10})
-	ids := make([]string, len(rows))
-	for i := range rows {
-		ids[i] = rows[i].ID
-	}
-	return ids, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -52,13 +53,6 @@ func (e Env) warn(text string) {
 	}
 }
 
-// openTree is an open tree that can be refreshed.
-type openTree struct {
-	store  *state.Store
-	tree   *state.Tree
-	reader tree.Reader
-}
-
 // open opens and reads the tree. The caller closes the store.
 func (e Env) open(ctx context.Context) (o *openTree, err error) {
 	if err := ctx.Err(); err != nil {
@@ -69,15 +63,6 @@ func (e Env) open(ctx context.Context) (o *openTree, err error) {
 	return o, err
 }
 
-// refresh reads the journals, and the files that hints name, or all files.
-func (o *openTree) refresh(ctx context.Context, hints []string) error {
-	t, err := o.reader.Refresh(ctx, o.store, o.tree, hints)
-	if err == nil {
-		o.tree = t
-	}
-	return err
-}
-
 // load opens and reads the tree. The caller closes the store.
 func (e Env) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 	if err := ctx.Err(); err != nil {
@@ -85,4 +70,13 @@ func (e Env) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 	}
 	s, t, _, err := e.Tree.Load(ctx)
 	return s, t, err
+}
+
+// Version returns the build of the program that this process runs.
+func Version(_ context.Context, _ Env) process.Build { return process.ReadBuild() }
+
+func (e Env) logWarning(about, text string) {
+	if e.Tree.Log != nil {
+		e.Tree.Log.Warn(about, "message", text)
+	}
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/vectors/answer"
@@ -93,4 +94,39 @@ func (q *PathRequest) route() (r graph.Route, err error) {
 // shortestOnly reports whether only the shortest path between two nodes is requested, of any length.
 func (q *PathRequest) shortestOnly() bool {
 	return q.Paths == 1 && q.MaxLength == 0 && q.MinWeight == 0 && len(q.Through)+len(q.EndKinds) == 0
+}
+
+// Cycles finds the cycles of the graph over edges of one type: strongly connected components with more than one node,
+// and nodes with an edge to themselves.
+func Cycles(ctx context.Context, env Env, q CyclesRequest) (*CyclesResult, *Pending, error) {
+	f, err := q.filter()
+	if err != nil {
+		return nil, nil, err
+	}
+	if q.Limit < 1 {
+		return nil, nil, badField("k", " %d: write at least 1", q.Limit)
+	}
+	types := answer.CycleEdges
+	if len(f.Edges) > 0 {
+		types = f.Edges
+	}
+	return withIndex(ctx, env, func(x *indexed) (*CyclesResult, error) {
+		var only graph.Ref
+		if q.Node != nil {
+			if only, err = x.node(*q.Node); err != nil {
+				return nil, err
+			}
+		}
+		all := []answer.Cycle{}
+		for _, t := range types {
+			f.Edges = []graph.EdgeType{t}
+			for _, group := range x.Graph.Cycles(f) {
+				if q.Node == nil || slices.Contains(group, only) {
+					all = append(all, x.Cycle(group, f))
+				}
+			}
+		}
+		shown := all[:min(len(all), q.Limit)]
+		return &CyclesResult{Cycles: shown, More: len(shown) < len(all), Rest: len(all) - len(shown)}, nil
+	})
 }

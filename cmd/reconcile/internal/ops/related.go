@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"slices"
 
 	"reconcile.dev/reconcile/vectors/answer"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -78,39 +77,4 @@ type CyclesResult struct {
 	Cycles []answer.Cycle `json:"cycles"`
 	More   bool           `json:"more"`
 	Rest   int            `json:"-"` // the number of omitted ones
-}
-
-// Cycles finds the cycles of the graph over edges of one type: strongly connected components with more than one node,
-// and nodes with an edge to themselves.
-func Cycles(ctx context.Context, env Env, q CyclesRequest) (*CyclesResult, *Pending, error) {
-	f, err := q.filter()
-	if err != nil {
-		return nil, nil, err
-	}
-	if q.Limit < 1 {
-		return nil, nil, badField("k", " %d: write at least 1", q.Limit)
-	}
-	types := answer.CycleEdges
-	if len(f.Edges) > 0 {
-		types = f.Edges
-	}
-	return withIndex(ctx, env, func(x *indexed) (*CyclesResult, error) {
-		var only graph.Ref
-		if q.Node != nil {
-			if only, err = x.node(*q.Node); err != nil {
-				return nil, err
-			}
-		}
-		all := []answer.Cycle{}
-		for _, t := range types {
-			f.Edges = []graph.EdgeType{t}
-			for _, group := range x.Graph.Cycles(f) {
-				if q.Node == nil || slices.Contains(group, only) {
-					all = append(all, x.Cycle(group, f))
-				}
-			}
-		}
-		shown := all[:min(len(all), q.Limit)]
-		return &CyclesResult{Cycles: shown, More: len(shown) < len(all), Rest: len(all) - len(shown)}, nil
-	})
 }

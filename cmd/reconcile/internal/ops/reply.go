@@ -153,15 +153,6 @@ func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *R
 	return said, typed(err)
 }
 
-// runOf returns the key of the run that this process is part of, if it is a run of the asking node, which then waits
-// for the answer.
-func (e Env) runOf(m *controllers.Thread) string {
-	if spec := requestSpec(m.Entry); spec != nil && sameTask(spec.Run, e.Caller.RunKey()) {
-		return e.Caller.RunKey()
-	}
-	return ""
-}
-
 // findReply finds an equal reply, in this round or, for a reply that starts the next round, in the previous one: a
 // repeated call, for example after a kill, is the same reply. Otherwise name is the name for a new reply.
 func (r *ReplyVerb) findReply(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) (name string, ok bool) {
@@ -251,4 +242,9 @@ func (r *ReplyVerb) replyError(m *controllers.Thread, name string) error {
 		return clarify.NewMaxRounds(m.Title(), m.MaxRounds)
 	}
 	return nil
+}
+
+func (e Env) threadResult(m controllers.Thread) *ThreadResult {
+	spec := requestSpec(m.Entry)
+	return &ThreadResult{Thread: m, Inside: e.Caller.InRun(), Waits: spec != nil && spec.Blocking && spec.Run != ""}
 }

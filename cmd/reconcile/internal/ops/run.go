@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -179,4 +180,30 @@ func newRunResult(out engine.Result) RunResult {
 		r.Total += c.Total
 	}
 	return r
+}
+
+// silentView is the view of a run that shows only warnings.
+type silentView struct {
+	render.Silent
+	warn func(text string)
+}
+
+func (silentView) Said(*controllers.Clarified) {}
+
+func (silentView) Missed(int) {}
+
+func (u silentView) Warn(text string) { u.warn(text) }
+
+// runLoop runs the loop on the tree; talk shows clarification events.
+func (e Env) runLoop(ctx context.Context, q engine.Request, talk bool) (engine.Result, error) {
+	var view View = silentView{warn: e.warn}
+	if e.View != nil {
+		view = e.View(talk)
+	}
+	defer view.Close()
+	run := engine.Run
+	if e.Engine != nil {
+		run = e.Engine
+	}
+	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Inside: e.Caller.Run(), WarnIndex: e.warnIndex}, q)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/edit"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
@@ -142,11 +141,4 @@ func editPhase(root *os.Root, t *state.Tree, e *state.Entry, phase string) (Phas
 		return PhaseEdit{}, byHand(errors.New("the text cannot be changed safely"))
 	}
 	return PhaseEdit{e.Ref, path, phase, data}, nil
-}
-
-// sameSpec compares two specs by their canonical JSON.
-func sameSpec(a, b *schemas.SessionSpec) bool {
-	x, err1 := state.Encode(a)
-	y, err2 := state.Encode(b)
-	return err1 == nil && err2 == nil && slices.Equal(x, y)
 }

@@ -68,3 +68,21 @@ func (r *textReader) open() error {
 	r.from, r.file = f, f
 	return nil
 }
+
+func rewind(f *os.File, at int64) error {
+	_, err := f.Seek(at, io.SeekStart)
+	return err
+}
+
+// readBounded reads a regular file, but not the content of one that is too large.
+func readBounded(name string, limit int) ([]byte, error) {
+	f, info, err := regular.OpenPath(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > int64(limit) {
+		return make([]byte, limit+1), nil // the decoder reports the error
+	}
+	return io.ReadAll(f)
+}

@@ -3,13 +3,10 @@ package ops
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/controllers"
-	"reconcile.dev/reconcile/controllers/clarify"
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -17,30 +14,6 @@ import (
 type View interface {
 	engine.Sink
 	Close()
-}
-
-// silentView is the view of a run that shows only warnings.
-type silentView struct {
-	render.Silent
-	warn func(text string)
-}
-
-func (silentView) Said(*controllers.Clarified) {}
-func (silentView) Missed(int)                  {}
-func (u silentView) Warn(text string)          { u.warn(text) }
-
-// runLoop runs the loop on the tree; talk shows clarification events.
-func (e Env) runLoop(ctx context.Context, q engine.Request, talk bool) (engine.Result, error) {
-	var view View = silentView{warn: e.warn}
-	if e.View != nil {
-		view = e.View(talk)
-	}
-	defer view.Close()
-	run := engine.Run
-	if e.Engine != nil {
-		run = e.Engine
-	}
-	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Inside: e.Caller.Run(), WarnIndex: e.warnIndex}, q)
 }
 
 // update updates the tree by a run, so that expired questions are noticed and written files are applied. With
@@ -69,45 +42,34 @@ func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Reque
 	return whole, o.refresh(ctx, nil)
 }
 
-// anyClaim reports whether a live process performs an effect in this tree.
-func anyClaim(t *state.Tree) bool {
-	for e := range (*controllers.Selection)(nil).Entries(t) {
-		if len(e.Claims) > 0 {
-			return true
-		}
+// applyByRun runs the tree to apply the written specs, unless an active run will apply it. nil: there was no run.
+func (e Env) applyByRun(ctx context.Context, before *state.Tree, noRun bool) (*RunResult, error) {
+	switch {
+	case noRun:
+		return nil, nil
+	case anyClaim(before):
+		e.note("another run is at work and takes it from here")
+		return nil, nil
 	}
-	return false
+	r, err := e.run(ctx, engine.Request{})
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
 }
 
-// lockTimeout converts a busy lock's error to an error of that kind with the next step; other errors are returned
-// unchanged.
-func lockTimeout(err error, next string) error {
-	if !errors.Is(err, state.ErrBusy) {
-		return err
-	}
-	why := strings.TrimPrefix(err.Error(), clarify.LockTimeout+": ")
-	return &clarify.Error{Kind: clarify.LockTimeout, Message: why + "; " + next}
+// openTree is an open tree that can be refreshed.
+type openTree struct {
+	store  *state.Store
+	tree   *state.Tree
+	reader tree.Reader
 }
 
-// recordHook writes the hook record that decide returns for the tree, which is read under its lock: concurrent
-// decisions see each other's records. If decide returns nil, nothing is written.
-func (o *openTree) recordHook(ctx context.Context, decide func(*state.Tree) (*schemas.Run, error)) (err error) {
-	lock, err := o.store.Lock(ctx)
-	if err != nil {
-		return lockTimeout(err, "nothing was recorded, try again")
+// refresh reads the journals, and the files that hints name, or all files.
+func (o *openTree) refresh(ctx context.Context, hints []string) error {
+	t, err := o.reader.Refresh(ctx, o.store, o.tree, hints)
+	if err == nil {
+		o.tree = t
 	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
-	if err := o.refresh(ctx, nil); err != nil {
-		return err
-	}
-	r, err := decide(o.tree)
-	if err != nil || r == nil {
-		return err
-	}
-	data, err := state.EncodeRun(r)
-	if err != nil {
-		return err
-	}
-	_, err = o.store.Write(ctx, []state.Change{{Path: o.store.RunPath(r.Key), Data: data}})
 	return err
 }

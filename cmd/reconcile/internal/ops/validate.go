@@ -3,7 +3,6 @@ package ops
 import (
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -160,19 +159,6 @@ func (v *Validation) checkFiles(s *state.Store, full, shown string, limit int) e
 
 func isSpecFile(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, strings.ToLower(filepath.Ext(name)))
-}
-
-// readBounded reads a regular file, but not the content of one that is too large.
-func readBounded(name string, limit int) ([]byte, error) {
-	f, info, err := regular.OpenPath(name, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info.Size() > int64(limit) {
-		return make([]byte, limit+1), nil // the decoder reports the error
-	}
-	return io.ReadAll(f)
 }
 
 // realFolder resolves links in the folders of a path; all says whether a link at its end is resolved, too: a spec may

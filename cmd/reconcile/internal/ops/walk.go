@@ -113,11 +113,3 @@ func DomainNames() []string { return namesOf(graph.Domains) }
 
 // KindNames returns the names of the node types, the kinds that are valid in a Walk.
 func KindNames() []string { return namesOf(nodeTypes()) }
-
-func namesOf[T interface{ String() string }](all []T) []string {
-	out := make([]string, len(all))
-	for i, t := range all {
-		out[i] = t.String()
-	}
-	return out
-}

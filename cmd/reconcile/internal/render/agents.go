@@ -33,30 +33,9 @@ func AgentTable(w io.Writer, p Palette, rows []AgentRow, now time.Time) error {
 // none is shown in an empty cell.
 const none = "-"
 
-func orNone(s *string) string {
-	if s == nil || *s == "" {
-		return none
-	}
-	return *s
-}
-
-func issueOf(issue *int) string {
-	if issue == nil {
-		return none
-	}
-	return issueNumber(*issue)
-}
-
-func issueNumber(issue int) string {
+func issueWord(issue int) string {
 	if issue == 0 {
-		return none
+		return "no issue"
 	}
 	return "#" + strconv.Itoa(issue)
-}
-
-func ageOf(t schemas.Time, now time.Time) string {
-	if t.IsZero() {
-		return none
-	}
-	return Age(now.Sub(t.Time))
 }

@@ -76,13 +76,6 @@ func ClarificationThread(w io.Writer, p Palette, c controllers.Thread) error {
 	return err
 }
 
-func issueWord(issue int) string {
-	if issue == 0 {
-		return "no issue"
-	}
-	return "#" + strconv.Itoa(issue)
-}
-
 // thread is a thread being written.
 type thread struct {
 	Palette
@@ -156,20 +149,6 @@ func (t *thread) text(indent int, mark, body string) {
 	}
 }
 
-// wrapText breaks the lines of a text that are wider than width; the others stay as they are, indented or not.
-func wrapText(s string, width int) []string {
-	var lines []string
-	for line := range strings.SplitSeq(strings.Trim(Text(s), "\n"), "\n") {
-		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")
-		if Width(line) <= width {
-			lines = append(lines, line)
-			continue
-		}
-		lines = append(lines, Wrap(line, width)...)
-	}
-	return lines
-}
-
 // escalation writes the decision that a human has to make.
 func (t *thread) escalation(e *schemas.Escalation, body string) {
 	t.label("Topic", e.Topic)
@@ -220,16 +199,6 @@ func (t *thread) standing() {
 	t.line(4, Line(text))
 }
 
-// escalationOf returns what to show of the escalation in the i-th entry: said is set unless its text only repeats the
-// block, and block is that of the last escalation.
-func escalationOf(c *controllers.Thread, i int) (said bool, block *schemas.Escalation) {
-	if c.Escalation == nil || i != lastEscalation(c.Thread) {
-		return true, nil
-	}
-	e := c.Escalation
-	return e.Reason == schemas.EscalatedByReply && clarify.Circumstances(e.Reason, c.Thread[i].Body) == "", e
-}
-
 // lastEscalation returns the index of the last escalation in a thread, or -1.
 func lastEscalation(thread []schemas.ThreadEntry) int {
 	for i := len(thread) - 1; i >= 0; i-- {
@@ -238,4 +207,33 @@ func lastEscalation(thread []schemas.ThreadEntry) int {
 		}
 	}
 	return -1
+}
+
+func indented(lines []string) []string { return prefixed("  ", lines) }
+
+func stampAge(at schemas.Stamp, now time.Time) string {
+	if at.IsZero() {
+		return none
+	}
+	return Age(now.Sub(at.Time))
+}
+
+// escalationLines returns the decision that a human has to make: the reason, the open question, the positions and the
+// options.
+func escalationLines(c *controllers.Clarified) []string {
+	const most = 400 // columns of one text; "reconcile clarify show" has all of it
+	e := c.Escalation
+	lines := []string{"[ESCALATED] " + c.ClarificationID + ": " + Line(c.Topic),
+		"  Why: " + clarify.Because(e.Reason, c.Turn.Body)}
+	for i, p := range e.Positions {
+		head := "  " + DisplayName(p.Agent) + ": "
+		if i == 0 { // the asking side
+			head = "  Open question of " + DisplayName(p.Agent) + ": "
+		}
+		lines = append(lines, head+Cut(Line(strings.Join(strings.Fields(p.Body), " ")), most))
+	}
+	for i, o := range e.Options {
+		lines = append(lines, fmt.Sprintf("  %d. %s", i+1, o))
+	}
+	return append(lines, "  "+e.Action)
 }

@@ -143,9 +143,6 @@ func escalationBlock(e *schemas.Escalation, body string) []string {
 	return append(lines, "", "**Action needed:** "+chatLine(e.Action))
 }
 
-// DisplayName returns the display name of an agent for a line of chat: product-manager is Product Manager.
-func DisplayName(agent string) string { return chatLine(clarify.DisplayName(agent)) }
-
 // chatLine returns a text of one line with escaped HTML.
 func chatLine(s string) string { return strings.ReplaceAll(Line(s), "<", "&lt;") }
 
@@ -193,10 +190,6 @@ func chatText(line string) string {
 	return line
 }
 
-func indented(lines []string) []string { return prefixed("  ", lines) }
-
-func quoted(lines []string) []string { return prefixed("> ", lines) }
-
 // prefixed returns the lines with a prefix, without trailing blanks.
 func prefixed(prefix string, lines []string) []string {
 	out := make([]string, len(lines))
@@ -204,4 +197,14 @@ func prefixed(prefix string, lines []string) []string {
 		out[i] = strings.TrimRight(prefix+line, " ")
 	}
 	return out
+}
+
+// escalationOf returns what to show of the escalation in the i-th entry: said is set unless its text only repeats the
+// block, and block is that of the last escalation.
+func escalationOf(c *controllers.Thread, i int) (said bool, block *schemas.Escalation) {
+	if c.Escalation == nil || i != lastEscalation(c.Thread) {
+		return true, nil
+	}
+	e := c.Escalation
+	return e.Reason == schemas.EscalatedByReply && clarify.Circumstances(e.Reason, c.Thread[i].Body) == "", e
 }

@@ -71,3 +71,5 @@ func Argument(word string) string {
 	}
 	return strconv.Quote(word)
 }
+
+func quoted(lines []string) []string { return prefixed("> ", lines) }

@@ -46,3 +46,11 @@ func StateColor(word string) Color {
 	}
 	return Plain
 }
+
+// Word returns a cell with a word in the color of its state, or a dash for "".
+func Word(s string) Cell {
+	if s == "" {
+		return Cell{Text: none}
+	}
+	return Cell{Text: s, Color: StateColor(s)}
+}

@@ -77,13 +77,6 @@ func Explain(w io.Writer, palette Palette, objects []Description, node string, n
 	return err
 }
 
-// whyBeside returns the reasons that are not among the problems shown below them.
-func whyBeside(why []string, problems []schemas.Problem) []string {
-	return slices.DeleteFunc(slices.Clone(why), func(line string) bool {
-		return slices.ContainsFunc(problems, func(p schemas.Problem) bool { return strings.Contains(line, p.Error()) })
-	})
-}
-
 // sectionIndent begins each line of a section.
 const sectionIndent = "  "
 
@@ -170,13 +163,6 @@ func (p *page) lines(lines []string) string {
 		t.Row(l)
 	}
 	return t.text()
-}
-
-// text is a table as a string.
-func (t *Table) text() string {
-	var b strings.Builder
-	t.Write(&b)
-	return b.String()
 }
 
 func (p *page) problems(problems []schemas.Problem) string {
@@ -312,4 +298,26 @@ func outputLines(missing, changed map[string][]string) []string {
 		out = append(out, node+": changed since its run: "+strings.Join(changed[node], ", "))
 	}
 	return out
+}
+
+func orNone(s *string) string {
+	if s == nil || *s == "" {
+		return none
+	}
+	return *s
+}
+
+func stampText(at schemas.Stamp, now time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02 15:04 UTC") + ", " + stampAge(at, now) + " ago"
+}
+
+// Took returns how long a node's last attempt took, from StartedAt to FinishedAt; "" if it has not ended.
+func Took(n schemas.NodeStatus) string {
+	if n.StartedAt.IsZero() || n.FinishedAt.IsZero() {
+		return ""
+	}
+	return Age(n.FinishedAt.Sub(n.StartedAt.Time))
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -122,18 +121,6 @@ func digestLists(d digest.Digest) []tallyList {
 	return lists
 }
 
-// tallyTable lists names with bars; the longest bar is that of the first.
-func tallyTable(p Palette, l tallyList) *Table {
-	const nameWidth, barWidth = 60, 20
-	t := NewTable(p, strings.ToUpper(l.title), "COUNT")
-	most := l.tallies[0].Count
-	for _, x := range l.tallies {
-		bar := strings.Repeat("█", max(1, x.Count*barWidth/cmp.Or(most, 1)))
-		t.Cells(Cell{Text: Cut(Line(x.Name), nameWidth)}, Cell{Text: strconv.Itoa(x.Count)}, Cell{Text: bar, Color: Blue})
-	}
-	return t
-}
-
 // markdownCell escapes text for a cell of a Markdown table.
 func markdownCell(s string) string {
 	var b strings.Builder
@@ -144,4 +131,14 @@ func markdownCell(s string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+func times(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
 }

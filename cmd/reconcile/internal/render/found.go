@@ -37,14 +37,6 @@ func writeHit(b *strings.Builder, p Palette, rank int, h *answer.Hit, explain bo
 	}
 }
 
-// placeOf returns a path with its line. File names may contain any character, including line ends.
-func placeOf(path string, line int) string {
-	if line > 0 {
-		path = fmt.Sprintf("%s:%d", path, line)
-	}
-	return Line(path)
-}
-
 // Relations writes the nodes related to a node, the kind of each relation, and the facts about the node.
 func Relations(w io.Writer, p Palette, relations []answer.Relation, facts []answer.Fact) error {
 	t := NewTable(p, "ID", "KIND", "PLACE", "HOW")

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -40,13 +41,6 @@ func memoryMark(r *memory.Row) string {
 		return "may be stale: " + Cut(Line(r.Stale), 60)
 	}
 	return ""
-}
-
-func stampAge(at schemas.Stamp, now time.Time) string {
-	if at.IsZero() {
-		return none
-	}
-	return Age(now.Sub(at.Time))
 }
 
 // MemoryText writes a full observation: a table of its fields, then the lines of its content.
@@ -92,23 +86,6 @@ func memoryFields(m *memory.Full, now time.Time) []figure {
 		add("archived", "yes: compaction put another one in its place")
 	}
 	return out
-}
-
-func stampText(at schemas.Stamp, now time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format("2006-01-02 15:04 UTC") + ", " + stampAge(at, now) + " ago"
-}
-
-func times(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "once"
-	}
-	return strconv.Itoa(n) + " times"
 }
 
 func anchorsText(anchors []schemas.Anchor) string {
@@ -179,13 +156,14 @@ func memoryTallies(b *strings.Builder, p Palette, title string, counts map[strin
 	t.Write(b) // a buffer does not fail
 }
 
-// Bytes writes a size as "123 bytes", "4.5 KB" or "12.0 MB", in powers of 1000.
-func Bytes(n int64) string {
-	switch {
-	case n < 1000:
-		return Plural(int(n), "byte")
-	case n < 1000_000:
-		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
+// tallyTable lists names with bars; the longest bar is that of the first.
+func tallyTable(p Palette, l tallyList) *Table {
+	const nameWidth, barWidth = 60, 20
+	t := NewTable(p, strings.ToUpper(l.title), "COUNT")
+	most := l.tallies[0].Count
+	for _, x := range l.tallies {
+		bar := strings.Repeat("█", max(1, x.Count*barWidth/cmp.Or(most, 1)))
+		t.Cells(Cell{Text: Cut(Line(x.Name), nameWidth)}, Cell{Text: strconv.Itoa(x.Count)}, Cell{Text: bar, Color: Blue})
 	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	return t
 }

@@ -128,23 +128,3 @@ func levelColor(level string) Color {
 }
 
 func percentText(p float64) string { return strconv.FormatFloat(p, 'f', 1, 64) + " %" }
-
-func padLeft(s string, width int) string { return strings.Repeat(" ", max(width-len(s), 0)) + s }
-
-// GroupedPlural is Plural with the number formatted by Grouped: "12,345 nodes".
-func GroupedPlural(n int, word string) string {
-	return strings.Replace(Plural(n, word), strconv.Itoa(n), Grouped(n), 1)
-}
-
-// Grouped formats n with commas between groups of three digits: 12,345.
-func Grouped(n int) string {
-	s := strconv.Itoa(n)
-	from := 0
-	if n < 0 {
-		from = 1
-	}
-	for i := len(s) - 3; i > from; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}

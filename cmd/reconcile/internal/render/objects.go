@@ -93,14 +93,6 @@ func ObjectLines(w io.Writer, p Palette, entries []*state.Entry, wide bool) erro
 	return err
 }
 
-// Word returns a cell with a word in the color of its state, or a dash for "".
-func Word(s string) Cell {
-	if s == "" {
-		return Cell{Text: none}
-	}
-	return Cell{Text: s, Color: StateColor(s)}
-}
-
 // StandingTable lists at most rows objects with their state.
 func StandingTable(w io.Writer, p Palette, list []*state.Entry, rows int) error {
 	t := NewTable(p, "OBJECT", "READY", "PHASE", "STATUS")
@@ -115,10 +107,16 @@ func StandingTable(w io.Writer, p Palette, list []*state.Entry, rows int) error 
 	return err
 }
 
-// Took returns how long a node's last attempt took, from StartedAt to FinishedAt; "" if it has not ended.
-func Took(n schemas.NodeStatus) string {
-	if n.StartedAt.IsZero() || n.FinishedAt.IsZero() {
-		return ""
+func ageOf(t schemas.Time, now time.Time) string {
+	if t.IsZero() {
+		return none
 	}
-	return Age(n.FinishedAt.Sub(n.StartedAt.Time))
+	return Age(now.Sub(t.Time))
+}
+
+// whyBeside returns the reasons that are not among the problems shown below them.
+func whyBeside(why []string, problems []schemas.Problem) []string {
+	return slices.DeleteFunc(slices.Clone(why), func(line string) bool {
+		return slices.ContainsFunc(problems, func(p schemas.Problem) bool { return strings.Contains(line, p.Error()) })
+	})
 }

@@ -2,40 +2,12 @@ package render
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
-
-// Age formats a duration in its one or two largest units, as kubectl does: 45s, 3m, 2h5m, 3d, 2y30d. Below ten seconds it
-// shows tenths, below a second milliseconds.
-func Age(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < 0:
-		return "0s"
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < 10*time.Minute:
-		return units(d, time.Minute, "m", time.Second, "s")
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 10*time.Hour:
-		return units(d, time.Hour, "h", time.Minute, "m")
-	case d < 2*day:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d < 10*day:
-		return units(d, day, "d", time.Hour, "h")
-	case d < 730*day:
-		return fmt.Sprintf("%dd", d/day)
-	}
-	return units(d, 365*day, "y", day, "d")
-}
 
 func units(d, large time.Duration, l string, small time.Duration, s string) string {
 	if rest := d % large / small; rest > 0 {
@@ -55,4 +27,78 @@ func EndLine(s string) string {
 		return s
 	}
 	return s + "\n"
+}
+
+// wrapText breaks the lines of a text that are wider than width; the others stay as they are, indented or not.
+func wrapText(s string, width int) []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.Trim(Text(s), "\n"), "\n") {
+		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")
+		if Width(line) <= width {
+			lines = append(lines, line)
+			continue
+		}
+		lines = append(lines, Wrap(line, width)...)
+	}
+	return lines
+}
+
+// Bytes writes a size as "123 bytes", "4.5 KB" or "12.0 MB", in powers of 1000.
+func Bytes(n int64) string {
+	switch {
+	case n < 1000:
+		return Plural(int(n), "byte")
+	case n < 1000_000:
+		return fmt.Sprintf("%.1f KB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// GroupedPlural is Plural with the number formatted by Grouped: "12,345 nodes".
+func GroupedPlural(n int, word string) string {
+	return strings.Replace(Plural(n, word), strconv.Itoa(n), Grouped(n), 1)
+}
+
+// Grouped formats n with commas between groups of three digits: 12,345.
+func Grouped(n int) string {
+	s := strconv.Itoa(n)
+	from := 0
+	if n < 0 {
+		from = 1
+	}
+	for i := len(s) - 3; i > from; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// broken wraps a line at words to the width of a terminal; width 0: no terminal.
+func broken(line string, width int) string {
+	const indent = "    "
+	if width == 0 || Width(line) <= width {
+		return line
+	}
+	return strings.Join(Wrap(line, max(width-len(indent), 1)), "\n"+indent)
+}
+
+// Wrap breaks text into lines of at most width columns, at spaces; a wider word has its own line.
+func Wrap(s string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		word = Line(word)
+		switch {
+		case line == "":
+			line = word
+		case Width(line)+1+Width(word) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
 }

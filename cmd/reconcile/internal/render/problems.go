@@ -76,13 +76,6 @@ func property(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandText(s))
 }
 
-func join(prefix, path string) string {
-	if prefix == "" || prefix == "." {
-		return path
-	}
-	return prefix + "/" + path
-}
-
 // The part of SARIF 2.1.0 that problems need.
 type (
 	sarifLog struct {
@@ -169,4 +162,12 @@ func sarifPlace(prefix string, at schemas.Place) sarifLocation {
 		l.Physical.Region = &sarifRegion{StartLine: at.Line, StartColumn: at.Column}
 	}
 	return l
+}
+
+// placeOf returns a path with its line. File names may contain any character, including line ends.
+func placeOf(path string, line int) string {
+	if line > 0 {
+		path = fmt.Sprintf("%s:%d", path, line)
+	}
+	return Line(path)
 }

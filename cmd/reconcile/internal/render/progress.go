@@ -163,15 +163,6 @@ func eventLine(p Palette, e progress.Event) string {
 	return line
 }
 
-// broken wraps a line at words to the width of a terminal; width 0: no terminal.
-func broken(line string, width int) string {
-	const indent = "    "
-	if width == 0 || Width(line) <= width {
-		return line
-	}
-	return strings.Join(Wrap(line, max(width-len(indent), 1)), "\n"+indent)
-}
-
 // afterState describes how long the attempt of an event took, how it ended, and what follows.
 func afterState(e progress.Event) string {
 	s := ""

@@ -53,3 +53,10 @@ func rows(lines []string, width int) int {
 	}
 	return n
 }
+
+func join(prefix, path string) string {
+	if prefix == "" || prefix == "." {
+		return path
+	}
+	return prefix + "/" + path
+}

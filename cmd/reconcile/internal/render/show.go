@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,4 +105,18 @@ func fenced(text string) string {
 		fence += "`"
 	}
 	return fence + "text\n" + strings.TrimRight(Text(text), "\n") + "\n" + fence + cut
+}
+
+func issueOf(issue *int) string {
+	if issue == nil {
+		return none
+	}
+	return issueNumber(*issue)
+}
+
+func issueNumber(issue int) string {
+	if issue == 0 {
+		return none
+	}
+	return "#" + strconv.Itoa(issue)
 }

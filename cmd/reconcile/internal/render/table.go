@@ -1,9 +1,11 @@
 package render
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rivo/uniseg"
 )
@@ -175,24 +177,40 @@ func Cut(s string, width int) string {
 	return b.String() + "…"
 }
 
-// Wrap breaks text into lines of at most width columns, at spaces; a wider word has its own line.
-func Wrap(s string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(s) {
-		word = Line(word)
-		switch {
-		case line == "":
-			line = word
-		case Width(line)+1+Width(word) > width:
-			lines = append(lines, line)
-			line = word
-		default:
-			line += " " + word
-		}
+// text is a table as a string.
+func (t *Table) text() string {
+	var b strings.Builder
+	t.Write(&b)
+	return b.String()
+}
+
+func padLeft(s string, width int) string { return strings.Repeat(" ", max(width-len(s), 0)) + s }
+
+// Age formats a duration in its one or two largest units, as kubectl does: 45s, 3m, 2h5m, 3d, 2y30d. Below ten seconds it
+// shows tenths, below a second milliseconds.
+func Age(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < 10*time.Minute:
+		return units(d, time.Minute, "m", time.Second, "s")
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 10*time.Hour:
+		return units(d, time.Hour, "h", time.Minute, "m")
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d < 10*day:
+		return units(d, day, "d", time.Hour, "h")
+	case d < 730*day:
+		return fmt.Sprintf("%dd", d/day)
 	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
+	return units(d, 365*day, "y", day, "d")
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"strings"
 
 	"reconcile.dev/reconcile/controllers"
@@ -36,22 +35,5 @@ func TalkLines(c *controllers.Clarified) []string {
 	return lines
 }
 
-// escalationLines returns the decision that a human has to make: the reason, the open question, the positions and the
-// options.
-func escalationLines(c *controllers.Clarified) []string {
-	const most = 400 // columns of one text; "reconcile clarify show" has all of it
-	e := c.Escalation
-	lines := []string{"[ESCALATED] " + c.ClarificationID + ": " + Line(c.Topic),
-		"  Why: " + clarify.Because(e.Reason, c.Turn.Body)}
-	for i, p := range e.Positions {
-		head := "  " + DisplayName(p.Agent) + ": "
-		if i == 0 { // the asking side
-			head = "  Open question of " + DisplayName(p.Agent) + ": "
-		}
-		lines = append(lines, head+Cut(Line(strings.Join(strings.Fields(p.Body), " ")), most))
-	}
-	for i, o := range e.Options {
-		lines = append(lines, fmt.Sprintf("  %d. %s", i+1, o))
-	}
-	return append(lines, "  "+e.Action)
-}
+// DisplayName returns the display name of an agent for a line of chat: product-manager is Product Manager.
+func DisplayName(agent string) string { return chatLine(clarify.DisplayName(agent)) }

@@ -84,9 +84,6 @@ func (w *Watcher) cover(dir string) error {
 	return nil
 }
 
-// skips reports whether a folder is one that Options.Skip names.
-func (w *Watcher) skips(dir string) bool { return dir != "." && w.o.Skip(dir) }
-
 // uncovered handles a folder that could not be watched: exhaustion is returned, a missing folder is ignored, and any other
 // error is reported once and left to the rescans.
 func (w *Watcher) uncovered(dir string, err error) error {
@@ -113,9 +110,22 @@ func (w *Watcher) uncover(dir string) {
 	}
 }
 
-func join(dir, name string) string {
-	if dir == "." {
-		return name
+// isFolder reports whether name is a folder, not a link to one: links are not followed.
+func isFolder(name string) bool {
+	info, err := os.Lstat(name)
+	return err == nil && info.IsDir()
+}
+
+// coverAll watches every relevant folder. Watched ones are unaffected.
+func (w *Watcher) coverAll() {
+	if w.notify != nil {
+		w.try(w.cover("."))
 	}
-	return dir + "/" + name
+}
+
+func (w *Watcher) closeNotifier() {
+	if w.notify != nil {
+		_ = w.notify.Close() // the descriptor is closed in any case
+		w.notify = nil
+	}
 }

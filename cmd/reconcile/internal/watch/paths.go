@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -83,8 +82,12 @@ func (w *Watcher) rel(name string) (string, bool) {
 	return filepath.ToSlash(r), true
 }
 
-// isFolder reports whether name is a folder, not a link to one: links are not followed.
-func isFolder(name string) bool {
-	info, err := os.Lstat(name)
-	return err == nil && info.IsDir()
+// skips reports whether a folder is one that Options.Skip names.
+func (w *Watcher) skips(dir string) bool { return dir != "." && w.o.Skip(dir) }
+
+func join(dir, name string) string {
+	if dir == "." {
+		return name
+	}
+	return dir + "/" + name
 }

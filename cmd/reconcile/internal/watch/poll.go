@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -48,12 +49,10 @@ func stamp(rel string, info fs.FileInfo) uint64 {
 
 var errClosing = errors.New("the watcher is being closed")
 
-// closing returns an error once the watcher is closing, to stop a walk.
-func (w *Watcher) closing() error {
-	select {
-	case <-w.stop:
-		return errClosing
-	default:
-		return nil
+// look polls once.
+func (w *Watcher) poll() {
+	if now, ok := w.fingerprint(); ok && now != w.seen {
+		w.seen = now
+		w.gather.everything(time.Now(), false)
 	}
 }

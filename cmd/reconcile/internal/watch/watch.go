@@ -235,13 +235,6 @@ func (w *Watcher) failed(err error) {
 	w.gather.everything(time.Now(), false)
 }
 
-// coverAll watches every relevant folder. Watched ones are unaffected.
-func (w *Watcher) coverAll() {
-	if w.notify != nil {
-		w.try(w.cover("."))
-	}
-}
-
 func (w *Watcher) try(err error) {
 	if err != nil {
 		w.degrade(err)
@@ -255,14 +248,6 @@ func (w *Watcher) degrade(err error) {
 	w.seen, _ = w.fingerprint()
 	w.gather.everything(time.Now(), false)
 	w.o.Warn(advise(err))
-}
-
-// look polls once.
-func (w *Watcher) poll() {
-	if now, ok := w.fingerprint(); ok && now != w.seen {
-		w.seen = now
-		w.gather.everything(time.Now(), false)
-	}
 }
 
 func (w *Watcher) refollow(s scope) {
@@ -282,13 +267,6 @@ func (w *Watcher) refollow(s scope) {
 	w.gather.everything(time.Now(), true)
 }
 
-func (w *Watcher) closeNotifier() {
-	if w.notify != nil {
-		_ = w.notify.Close() // the descriptor is closed in any case
-		w.notify = nil
-	}
-}
-
 func (w *Watcher) nextRescan() time.Duration {
 	w.rescans++
 	return spread(w.o.Rescan, fmt.Sprintf("%s %d", w.root, w.rescans))
@@ -302,4 +280,14 @@ func spread(d time.Duration, seed string) time.Duration {
 		return d
 	}
 	return d - d/10 + time.Duration(xxhash.Sum64String(seed)%fifth)
+}
+
+// closing returns an error once the watcher is closing, to stop a walk.
+func (w *Watcher) closing() error {
+	select {
+	case <-w.stop:
+		return errClosing
+	default:
+		return nil
+	}
 }

@@ -11,18 +11,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -209,14 +208,6 @@ func (f Finding) by(repair func(context.Context) error) Finding {
 	return f
 }
 
-// Options configure an examination.
-type Options struct {
-	Tree     tree.Config
-	Indexing indexing.Options
-	// WarnMemory is called with problems of the memory.
-	WarnMemory func(text string)
-}
-
 // New returns the doctor's Env for a tree, with the options and the functions that open, repair and rebuild.
 func New(o Options) Env {
 	b := process.ReadBuild()
@@ -239,40 +230,48 @@ func New(o Options) Env {
 	return env
 }
 
-// reap ends the remaining processes of killed runs.
-func (o Options) reap(ctx context.Context, orphans []state.Orphan) error {
-	r, err := runner.New(runner.Options{Root: o.Tree.Dir, Now: o.Tree.Now})
+// isTree reports whether the folder is, or is about to become, a tree: nothing is written into other folders.
+func (e *Env) isTree() bool {
+	if e.root == nil {
+		return false
+	}
+	for _, name := range []string{".reconcile", "reconcile.yaml", e.settings().Folders.Specs} {
+		if _, err := e.root.Lstat(name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// makeScratch creates .reconcile, which ignores itself.
+func (e *Env) makeScratch() error {
+	if _, err := e.root.Lstat(".reconcile/.gitignore"); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return durable.WriteFile(e.root, tempFolder, ".reconcile/.gitignore", []byte("*\n"))
+}
+
+// counted returns a number with a noun: "1 error" or "2 errors".
+func counted(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
+}
+
+func (e *Env) withLock(ctx context.Context, do func() error) error {
+	l, err := e.store.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.ReapAll(ctx, orphans), r.Close(ctx))
+	return errors.Join(do(), l.Release())
 }
 
-func (o Options) rebuildMemory(ctx context.Context, s *state.Store, t *state.Tree) error {
-	m := memstore.Open(s, memstore.Options{Now: o.Tree.Now, Kinds: s.Kinds(), Warn: o.WarnMemory, Settings: s.Settings()})
-	_, err := m.Rebuild(ctx, t)
-	return errors.Join(err, m.Close())
-}
-
-// examineIndex describes an existing index, or returns why it is unusable.
-func (o Options) examineIndex(ctx context.Context, s *state.Store, t *state.Tree) (string, error) {
-	k, _, err := indexing.NewKeeper(ctx, o.Indexing, s, t)
-	if err != nil {
-		return "", err
+// some lists up to five names, and the number of the others.
+func some(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
 	}
-	return indexing.Examine(k, t)
-}
-
-// rebuildIndex replaces an unusable index.
-func (o Options) rebuildIndex(ctx context.Context, s *state.Store, t *state.Tree) error {
-	k, _, err := indexing.NewKeeper(ctx, o.Indexing, s, t)
-	if err != nil {
-		return err
-	}
-	x, err := k.Rebuild(ctx, t)
-	if err != nil {
-		return err
-	}
-	x.Close()
-	return nil
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

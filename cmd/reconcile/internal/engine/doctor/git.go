@@ -9,9 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reconcile.dev/reconcile/state/worktree"
 	"strings"
 	"time"
+
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // gitTimeout bounds each git command; the connectivity check of a large repository takes a while.
@@ -183,4 +184,13 @@ func (e *Env) gitMerge(ctx context.Context, _ string) []Finding {
 	}
 	return []Finding{warn("where branches meet, state files are merged as text, with conflict markers in them",
 		"reconcile merge-driver --install")}
+}
+
+// unignored reports whether the tree is in a repository that does not ignore a file.
+func (e *Env) unignored(ctx context.Context, name string) bool {
+	if _, err := e.git(ctx, "rev-parse", "--git-dir"); err != nil {
+		return false // no repository, or no git: another check reports it
+	}
+	_, err := e.git(ctx, "check-ignore", "--quiet", "--no-index", "--", name)
+	return err != nil
 }

@@ -2,12 +2,11 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 
-	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/state"
 )
 
 // Folders of the search index and of local caches.
@@ -51,42 +50,33 @@ func checkIndex(ctx context.Context, e *Env) []Finding {
 	return ok(fmt.Sprintf("%s; %s; caches: %s", detail, megabytes(size), megabytes(caches)))
 }
 
-// unignored reports whether the tree is in a repository that does not ignore a file.
-func (e *Env) unignored(ctx context.Context, name string) bool {
-	if _, err := e.git(ctx, "rev-parse", "--git-dir"); err != nil {
-		return false // no repository, or no git: another check reports it
-	}
-	_, err := e.git(ctx, "check-ignore", "--quiet", "--no-index", "--", name)
-	return err != nil
+// Options configure an examination.
+type Options struct {
+	Tree     tree.Config
+	Indexing indexing.Options
+	// WarnMemory is called with problems of the memory.
+	WarnMemory func(text string)
 }
 
-// sizeOf returns the total size in bytes and the number of files below a folder whose names match.
-func (e *Env) sizeOf(dir, pattern string) (size, files int64) {
-	_ = fs.WalkDir(regular.FS(e.root), dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // unreadable folders count as empty
-		}
-		if ok, _ := path.Match(pattern, path.Base(name)); ok {
-			if info, err := d.Info(); err == nil {
-				size += info.Size()
-				files++
-			}
-		}
-		return nil
-	})
-	return size, files
+// examineIndex describes an existing index, or returns why it is unusable.
+func (o Options) examineIndex(ctx context.Context, s *state.Store, t *state.Tree) (string, error) {
+	k, _, err := indexing.NewKeeper(ctx, o.Indexing, s, t)
+	if err != nil {
+		return "", err
+	}
+	return indexing.Examine(k, t)
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
-
-// dropCache removes caches that the next run recreates. It keeps vectors of an endpoint: each is verified when it is
-// read.
-func (e *Env) dropCache(context.Context) error {
-	entries, err := regular.List(e.root, cacheFolder)
-	for _, entry := range entries {
-		if entry.Name() != embeddingsDir {
-			err = errors.Join(err, e.root.RemoveAll(path.Join(cacheFolder, entry.Name())))
-		}
+// rebuildIndex replaces an unusable index.
+func (o Options) rebuildIndex(ctx context.Context, s *state.Store, t *state.Tree) error {
+	k, _, err := indexing.NewKeeper(ctx, o.Indexing, s, t)
+	if err != nil {
+		return err
 	}
-	return err
+	x, err := k.Rebuild(ctx, t)
+	if err != nil {
+		return err
+	}
+	x.Close()
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -211,4 +212,13 @@ func (e *Env) recoverKilled(ctx context.Context) error {
 		return err
 	}
 	return e.withLock(ctx, func() error { return e.store.ForgetOrphans(ctx, orphans) })
+}
+
+// reap ends the remaining processes of killed runs.
+func (o Options) reap(ctx context.Context, orphans []state.Orphan) error {
+	r, err := runner.New(runner.Options{Root: o.Tree.Dir, Now: o.Tree.Now})
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.ReapAll(ctx, orphans), r.Close(ctx))
 }

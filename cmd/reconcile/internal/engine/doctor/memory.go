@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -198,29 +198,6 @@ func (m *memoryCheck) pending() string {
 	return "the next run " + strings.Join(todo, " and ")
 }
 
-// eachJSON reads the JSON files of a folder, sorted by name. A missing folder is empty.
-func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) error {
-	entries, err := regular.List(root, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, entry := range entries {
-		if !entry.Type().IsRegular() || path.Ext(entry.Name()) != ".json" {
-			continue
-		}
-		name := path.Join(dir, entry.Name())
-		data, readErr := regular.Read(root, name)
-		if errors.Is(readErr, fs.ErrNotExist) {
-			continue // it was just replaced or removed
-		}
-		if readErr != nil {
-			return readErr
-		}
-		do(name, data)
-	}
-	return err
-}
-
 // rebuild rebuilds the memory from the captured observations, under the lock of the tree.
 func (m *memoryCheck) rebuild(ctx context.Context) error {
 	if m.env.Remember == nil {
@@ -233,4 +210,10 @@ func (m *memoryCheck) rebuild(ctx context.Context) error {
 		}
 		return m.env.Remember(ctx, m.env.store, t)
 	})
+}
+
+func (o Options) rebuildMemory(ctx context.Context, s *state.Store, t *state.Tree) error {
+	m := memstore.Open(s, memstore.Options{Now: o.Tree.Now, Kinds: s.Kinds(), Warn: o.WarnMemory, Settings: s.Settings()})
+	_, err := m.Rebuild(ctx, t)
+	return errors.Join(err, m.Close())
 }

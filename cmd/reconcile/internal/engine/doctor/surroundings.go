@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
-	"reconcile.dev/reconcile/state/outputs"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -45,27 +45,6 @@ var riskyFileSystems = map[string]string{
 }
 
 const testFile = ".reconcile/tmp/doctor"
-
-// isTree reports whether the folder is, or is about to become, a tree: nothing is written into other folders.
-func (e *Env) isTree() bool {
-	if e.root == nil {
-		return false
-	}
-	for _, name := range []string{".reconcile", "reconcile.yaml", e.settings().Folders.Specs} {
-		if _, err := e.root.Lstat(name); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// makeScratch creates .reconcile, which ignores itself.
-func (e *Env) makeScratch() error {
-	if _, err := e.root.Lstat(".reconcile/.gitignore"); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return durable.WriteFile(e.root, tempFolder, ".reconcile/.gitignore", []byte("*\n"))
-}
 
 // checkWriting writes a file like any other, and reads it back.
 func checkWriting(_ context.Context, e *Env) []Finding {
@@ -180,19 +159,21 @@ func checkEnvironment(_ context.Context, e *Env) []Finding {
 	return ok("nothing in it changes what reconcile does")
 }
 
-// checkOutputs compares the entries of the output cache with their names, which are digests.
-func checkOutputs(ctx context.Context, e *Env) []Finding {
-	if e.root == nil {
-		return skipped("the tree cannot be read")
-	}
-	stats, err := outputs.Verify(ctx, e.root)
-	if err != nil {
-		return []Finding{warn(err.Error(), "check the permissions of "+outputs.Dir)}
-	}
-	if len(stats.Wrong) == 0 {
-		return ok(fmt.Sprintf("%s of nodes in the cache, %d MiB", counted(stats.Entries, "output"), stats.Bytes>>20))
-	}
-	drop := func(context.Context) error { return outputs.Drop(e.root, stats.Wrong) }
-	return []Finding{warn(outputs.Dir+" has entries that are not what their names say: "+some(stats.Wrong),
-		"doctor --fix removes them; a run does so, too, before it would use one").by(drop)}
+// sizeOf returns the total size in bytes and the number of files below a folder whose names match.
+func (e *Env) sizeOf(dir, pattern string) (size, files int64) {
+	_ = fs.WalkDir(regular.FS(e.root), dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // unreadable folders count as empty
+		}
+		if ok, _ := path.Match(pattern, path.Base(name)); ok {
+			if info, err := d.Info(); err == nil {
+				size += info.Size()
+				files++
+			}
+		}
+		return nil
+	})
+	return size, files
 }
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path"
 	"slices"
-	"strings"
 
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/outputs"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -58,14 +60,6 @@ func checkTree(ctx context.Context, e *Env) []Finding {
 		return []Finding{warn(detail, fix)}
 	}
 	return ok(detail)
-}
-
-// counted returns a number with a noun: "1 error" or "2 errors".
-func counted(n int, word string) string {
-	if n != 1 {
-		word += "s"
-	}
-	return fmt.Sprintf("%d %s", n, word)
 }
 
 // Codes of problems that are not about specs.
@@ -121,14 +115,6 @@ func (e *Env) moveDamaged(ctx context.Context) error {
 		_, err = e.store.MoveAside(ctx, clarify.Salvage)
 		return err
 	})
-}
-
-func (e *Env) withLock(ctx context.Context, do func() error) error {
-	l, err := e.store.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(), l.Release())
 }
 
 // checkDamaged reports files that were moved away: only people can decide whether they are needed.
@@ -244,11 +230,54 @@ func sameStatus(a, b *state.Entry) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-// some lists up to five names, and the number of the others.
-func some(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+// dropCache removes caches that the next run recreates. It keeps vectors of an endpoint: each is verified when it is
+// read.
+func (e *Env) dropCache(context.Context) error {
+	entries, err := regular.List(e.root, cacheFolder)
+	for _, entry := range entries {
+		if entry.Name() != embeddingsDir {
+			err = errors.Join(err, e.root.RemoveAll(path.Join(cacheFolder, entry.Name())))
+		}
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return err
+}
+
+// eachJSON reads the JSON files of a folder, sorted by name. A missing folder is empty.
+func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) error {
+	entries, err := regular.List(root, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() || path.Ext(entry.Name()) != ".json" {
+			continue
+		}
+		name := path.Join(dir, entry.Name())
+		data, readErr := regular.Read(root, name)
+		if errors.Is(readErr, fs.ErrNotExist) {
+			continue // it was just replaced or removed
+		}
+		if readErr != nil {
+			return readErr
+		}
+		do(name, data)
+	}
+	return err
+}
+
+// checkOutputs compares the entries of the output cache with their names, which are digests.
+func checkOutputs(ctx context.Context, e *Env) []Finding {
+	if e.root == nil {
+		return skipped("the tree cannot be read")
+	}
+	stats, err := outputs.Verify(ctx, e.root)
+	if err != nil {
+		return []Finding{warn(err.Error(), "check the permissions of "+outputs.Dir)}
+	}
+	if len(stats.Wrong) == 0 {
+		return ok(fmt.Sprintf("%s of nodes in the cache, %d MiB", counted(stats.Entries, "output"), stats.Bytes>>20))
+	}
+	drop := func(context.Context) error { return outputs.Drop(e.root, stats.Wrong) }
+	return []Finding{warn(outputs.Dir+" has entries that are not what their names say: "+some(stats.Wrong),
+		"doctor --fix removes them; a run does so, too, before it would use one").by(drop)}
 }

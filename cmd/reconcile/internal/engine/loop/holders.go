@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -74,4 +75,64 @@ func holderText(claims []*state.Claim, now time.Time) string {
 	}
 	return fmt.Sprintf("waiting for %s, which process %d %s; if that process hangs, continue it (kill -CONT %[2]d), or end it "+
 		"(kill -9 %[2]d) and run again", what, c.Holder(), at)
+}
+
+// waitsForOthers reports whether another process performs a selected effect, wanted or not: while it is being stopped,
+// the statuses are not final. Unselected effects matter while they may occupy slots that selected ones need.
+func (s *run) waitsForOthers() bool {
+	return s.loop.Store.ClaimedElsewhere() && (s.loop.Only == nil || s.othersClaimSelected() || s.hasUnclaimed())
+}
+
+// othersClaimSelected reports whether another process has claimed a selected effect.
+func (s *run) othersClaimSelected() bool {
+	in := s.loop.Only.In(s.tree)
+	for e := range s.loop.Only.Entries(s.tree) {
+		for i := range e.Claims {
+			if c := &e.Claims[i]; c.Process != s.processID() && in(e.Ref, c.Node) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// warnOfAwaited warns once that this run waits for effects of other reconcilers.
+func (s *run) warnOfAwaited() {
+	if s.awaitedWarned || len(s.awaited) == 0 || len(s.mine) > 0 || time.Since(s.awaitedSince) < warnAfter {
+		return
+	}
+	s.awaitedWarned = true
+	e := s.awaited[0]
+	what := e.Node + " of " + e.Owner.String()
+	if n := len(s.awaited) - 1; n > 0 {
+		what += fmt.Sprintf(" and %d more", n)
+	}
+	s.warn(fmt.Sprintf("waiting for %s, which another reconciler performs; unless it renews its claim on the remote, this run "+
+		"takes over in %s", what, time.Until(s.otherClaims[e.Key]).Round(time.Second)))
+}
+
+// claimedByOthers returns the keys that other processes have claimed.
+func (s *run) claimedByOthers(ref schemas.Ref) map[string]bool {
+	e := s.tree.Entry(ref)
+	if e == nil {
+		return nil
+	}
+	var keys map[string]bool
+	for _, c := range e.Claims {
+		if c.Process != s.processID() {
+			if keys == nil {
+				keys = map[string]bool{}
+			}
+			keys[c.Key] = true
+		}
+	}
+	return keys
+}
+
+// heldError is the error of a run in which a remaining process of a killed run kept a node from starting.
+func (s *run) heldError() error {
+	for _, key := range slices.Sorted(maps.Keys(s.held)) {
+		return fmt.Errorf("%s: %s: %w", key, s.held[key], state.ErrBusy)
+	}
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,45 +12,8 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 )
-
-// deriveSpecs writes the missing specs that records call for: the question of a node's agent, a question that another
-// program wrote into a ledger, an observation that an agent learned. Input from outside becomes a file first and takes
-// effect through that file. At the end of a run it derives no new questions.
-func (s *run) deriveSpecs(ctx context.Context) error {
-	var changes []state.Change
-	var paths []string
-	for _, spec := range s.deriver.Derive(s.tree) {
-		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.loop.Memory != nil {
-			s.loop.Memory.Anchor(o)
-		} else if s.stopping {
-			continue
-		}
-		data, err := document.Spec(spec.Ref, spec.Spec)
-		if err != nil {
-			return fmt.Errorf("%s: %w", spec.Ref, err)
-		}
-		if _, err := s.loop.Store.Root().Lstat(spec.Path); !errors.Is(err, fs.ErrNotExist) {
-			s.warn(fmt.Sprintf("%s is to be written, and %s is in the way: move that file", spec.Ref, spec.Path))
-			continue
-		}
-		changes = append(changes, state.Change{Path: spec.Path, Data: data})
-		paths = append(paths, spec.Path)
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	if err := s.write(ctx, changes, s.loop.Now()); err != nil {
-		return err
-	}
-	if err := s.refresh(ctx, paths); err != nil {
-		return err
-	}
-	s.decide()
-	return nil
-}
 
 // renumberLedgers gives records of other programs that share a number distinct numbers, before specs are derived from
 // them.
@@ -293,4 +255,42 @@ func (s *run) requestsToFold() []schemas.Ref {
 func (s *run) resolveConflict(ctx context.Context, p schemas.Problem) bool {
 	issue, ok := state.LedgerIssue(p.Ref)
 	return ok && s.loop.Store.Fold(ctx, p.Path, func(old []byte) ([]byte, error) { return clarify.Unite(old, issue) }) == nil
+}
+
+// moveDamaged moves damaged files under state/ away, so that their content is decided again. Ledgers with git conflict
+// markers are merged; of other ledgers, the intact records are kept.
+func (s *run) moveDamaged(ctx context.Context) error {
+	var events []controllers.Event
+	tell := func(p schemas.Problem, how string) {
+		text := fmt.Sprintf("%s: %s; %s", p.Place, p.Message, how)
+		s.warn(text)
+		events = append(events, controllers.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
+	}
+	rest := map[string]schemas.Problem{}
+	found := false
+	for _, p := range s.tree.Problems() {
+		if p.Code != state.DamagedState {
+			continue
+		}
+		if found = true; s.resolveConflict(ctx, p) {
+			tell(p, "both sides were united")
+		} else {
+			rest[p.Path] = p
+		}
+	}
+	if !found {
+		return nil
+	}
+	moved, err := s.loop.Store.MoveAside(ctx, clarify.Salvage)
+	for _, path := range moved {
+		if p, ok := rest[path]; ok {
+			tell(p, "it was moved to .reconcile/damaged, and is decided again")
+			delete(rest, path)
+		}
+	}
+	s.recordEvents(events)
+	if err != nil {
+		return err
+	}
+	return s.refresh(ctx, append([]string{}, slices.Sorted(maps.Keys(rest))...)) // the remaining files were being written
 }

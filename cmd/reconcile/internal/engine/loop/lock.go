@@ -3,7 +3,10 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"reconcile.dev/reconcile/state"
 )
 
 // lockLinger bounds how long the lock of the tree is kept across turns in quick succession. Other processes wait no
@@ -54,3 +57,16 @@ func (s *run) keepOrUnlock() error {
 	}
 	return s.unlock()
 }
+
+// starvedError says that a run gave up pushing; it is an ErrBusy.
+type starvedError struct {
+	tries int
+	took  time.Duration
+}
+
+func (e *starvedError) Error() string {
+	return fmt.Sprintf("others keep pushing to the branch: %d tries in %s; what this run recorded is committed here, and the "+
+		"next run pushes it", e.tries, e.took.Round(time.Second))
+}
+
+func (e *starvedError) Unwrap() error { return state.ErrBusy }

@@ -13,6 +13,7 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -178,4 +179,41 @@ func Latest[T any](to chan T) func(T) {
 		}
 		to <- v
 	}
+}
+
+func (l *Loop) newRun(watching bool) *run {
+	return &run{
+		loop: l, decider: controllers.Decider{Only: l.Only}, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
+		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
+		restores: map[schemas.Ref][]controllers.Restore{},
+		mine:     map[string]controllers.Effect{}, held: map[string]string{}, successes: map[string]int{},
+		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
+		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
+		unwrittenBytes: map[schemas.Ref]int{},
+	}
+}
+
+func (l *Loop) begin(ctx context.Context, watching bool) (*run, error) {
+	s := l.newRun(watching)
+	if err := s.recoverKilled(ctx); err != nil {
+		return nil, err
+	}
+	if !watching {
+		l.Store.Watch()
+	}
+	start := l.Now()
+	if err := s.load(ctx); err != nil {
+		return nil, err
+	}
+	s.scannedAt, s.scanCost = l.Now(), l.Now().Sub(start)
+	s.fullScanAt = s.scannedAt
+	if l.Share == nil {
+		return s, nil
+	}
+	// Changes of others are adopted before any decision. A watcher continues with the local state if it cannot fetch
+	// them.
+	if _, err := s.pull(ctx, false); err != nil && !(watching && s.handleRemoteError(ctx, err) == nil) {
+		return nil, fmt.Errorf("%w; nothing was run", err)
+	}
+	return s, nil
 }

@@ -191,10 +191,3 @@ func (s *run) compactionDue() bool {
 	at := s.nextCompaction()
 	return !at.IsZero() && !s.loop.Now().Before(at)
 }
-
-func (s *run) recordEvents(events []controllers.Event) {
-	if s.loop.Record != nil && len(events) > 0 {
-		s.recordTransitions() // earlier ones first
-		s.loop.Record(events)
-	}
-}

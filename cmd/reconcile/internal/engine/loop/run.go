@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
@@ -87,43 +86,6 @@ type run struct {
 type wake struct {
 	at    time.Time
 	await bool
-}
-
-func (l *Loop) newRun(watching bool) *run {
-	return &run{
-		loop: l, decider: controllers.Decider{Only: l.Only}, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
-		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
-		restores: map[schemas.Ref][]controllers.Restore{},
-		mine:     map[string]controllers.Effect{}, held: map[string]string{}, successes: map[string]int{},
-		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
-		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
-		unwrittenBytes: map[schemas.Ref]int{},
-	}
-}
-
-func (l *Loop) begin(ctx context.Context, watching bool) (*run, error) {
-	s := l.newRun(watching)
-	if err := s.recoverKilled(ctx); err != nil {
-		return nil, err
-	}
-	if !watching {
-		l.Store.Watch()
-	}
-	start := l.Now()
-	if err := s.load(ctx); err != nil {
-		return nil, err
-	}
-	s.scannedAt, s.scanCost = l.Now(), l.Now().Sub(start)
-	s.fullScanAt = s.scannedAt
-	if l.Share == nil {
-		return s, nil
-	}
-	// Changes of others are adopted before any decision. A watcher continues with the local state if it cannot fetch
-	// them.
-	if _, err := s.pull(ctx, false); err != nil && !(watching && s.handleRemoteError(ctx, err) == nil) {
-		return nil, fmt.Errorf("%w; nothing was run", err)
-	}
-	return s, nil
 }
 
 // load reads the tree. If the differences from the last settled tree are known, only those objects are decided: the
@@ -301,37 +263,123 @@ func (s *run) awaits(only *controllers.Selection) bool {
 	return false
 }
 
-// waitsForOthers reports whether another process performs a selected effect, wanted or not: while it is being stopped,
-// the statuses are not final. Unselected effects matter while they may occupy slots that selected ones need.
-func (s *run) waitsForOthers() bool {
-	return s.loop.Store.ClaimedElsewhere() && (s.loop.Only == nil || s.othersClaimSelected() || s.hasUnclaimed())
+// progress reports the current step of a turn, and renews the lock of the tree during long work.
+func (s *run) progress(step string, done, total int) {
+	s.loop.Store.Working()
+	if s.loop.Progress != nil {
+		s.loop.Progress(step, done, total)
+	}
 }
 
-// othersClaimSelected reports whether another process has claimed a selected effect.
-func (s *run) othersClaimSelected() bool {
-	in := s.loop.Only.In(s.tree)
-	for e := range s.loop.Only.Entries(s.tree) {
-		for i := range e.Claims {
-			if c := &e.Claims[i]; c.Process != s.processID() && in(e.Ref, c.Node) {
-				return true
-			}
+func (s *run) countRun(r *schemas.Run) {
+	s.ran++
+	if r.Outcome != schemas.OutcomeSucceeded && r.Outcome != schemas.OutcomeCancelled {
+		return // the retry policy bounds failures
+	}
+	node := r.Owner + " " + r.Node
+	if s.successes[node]++; s.successes[node] > maxRepeats {
+		s.repeating = node
+	}
+}
+
+func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
+	if keep {
+		m[ref] = v
+	} else {
+		delete(m, ref)
+	}
+}
+
+// quiet reports whether a watcher has something to finalize and nothing has happened for the commit delay.
+func (s *run) quiet() bool {
+	if s.withheld && s.changedAt.IsZero() && len(s.openObjects()) == 0 {
+		s.changedAt = s.loop.Now() // the withheld statuses can be committed now
+	}
+	changed := !s.changedAt.IsZero() && !s.loop.Now().Before(s.changedAt.Add(s.commitDelay()))
+	return len(s.mine) == 0 && (changed || s.compactionDue()) && !s.backingOff()
+}
+
+func (s *run) commitDelay() time.Duration { return s.tree.Settings().Watch.CommitDelay.Std() }
+
+func (s *run) warn(text string) {
+	if s.loop.Warn != nil {
+		s.loop.Warn(text)
+	}
+}
+
+// finish finalizes at the end of a run. It includes writes of other runs since the last scan: such a run may rely on
+// this one to mark the tree as settled.
+func (s *run) finish(ctx context.Context) error {
+	if s.published() {
+		return nil
+	}
+	err := s.finalize(ctx)
+	for tries := 0; errors.Is(err, errMoved) || errors.Is(err, state.ErrChanged) && tries < 3; tries++ {
+		s.rescan = true
+		if err = s.turn(ctx); err == nil {
+			err = s.finalize(ctx)
 		}
 	}
-	return false
-}
-
-// hasUnclaimed reports whether a selected effect is wanted and not claimed by this process.
-func (s *run) hasUnclaimed() bool {
-	in := s.loop.Only.In(s.tree)
-	return slices.ContainsFunc(s.wanted(), func(e *controllers.Effect) bool {
-		return s.mine[e.Key].Key == "" && in(e.Owner, e.Node)
-	})
-}
-
-// processID names this process in claims; "" before its first claim.
-func (s *run) processID() string {
-	if s.journal == nil {
-		return ""
+	if errors.Is(err, state.ErrChanged) {
+		return nil // left to the next run
 	}
-	return s.journal.ID()
+	return s.flushError(err)
+}
+
+func (s *run) busy() bool {
+	return len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.loop.Store.ClaimedElsewhere()
+}
+
+// summary is what a run without work prints instead of reading every object.
+func (s *run) summary() state.Summary {
+	const most = 100 // more than fit a screen
+	var lines []string
+	for _, w := range controllers.Waits(s.tree) {
+		if lines = append(lines, w.String()); len(lines) == most {
+			break
+		}
+	}
+	return state.Summary{
+		Lines: lines,
+		Wake:  earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
+		Clocks: sortedRefs(s.wakes), Dormant: controllers.Dormant(s.tree), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
+	}
+}
+
+// end ends a run: it stops the running effects and writes all known state.
+func (s *run) end(ctx context.Context, cause error) (Result, error) {
+	interrupted := ctx.Err() != nil
+	ctx = context.WithoutCancel(ctx)
+	s.stopping, s.watching = true, false
+	if interrupted {
+		s.flushDeadline = time.Now().Add(flushLimit)
+	}
+	err := errors.Join(s.unlock(), s.drain(ctx))
+	if errors.Is(cause, errStopped) {
+		cause = nil
+	}
+	switch {
+	case err == nil && (cause == nil || s.fault != nil):
+		err = s.turn(ctx) // nothing runs any more; update the statuses
+	default:
+		err = errors.Join(err, s.record()) // finished effects must not run again: closing the journal makes their results durable
+	}
+	if err == nil && cause == nil {
+		err = s.finish(ctx)
+	}
+	if s.journal != nil {
+		err = errors.Join(err, s.journal.Close())
+	}
+	return Result{
+		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
+		MemoryBusy: s.memoryPending(), LedgersBusy: s.busyLedgersError(), Pushed: s.pushed, Sent: s.sent, Pulled: s.pulled,
+	}, errors.Join(cause, err)
+}
+
+// drain stops the running effects and collects their last reports.
+func (s *run) drain(ctx context.Context) error {
+	err := s.loop.Perform.Close(ctx)
+	s.performerClosed = true
+	s.drainReports()
+	return errors.Join(err, s.heldError())
 }

@@ -51,18 +51,6 @@ const (
 // errMoved says that the branch moved since the decision: decide again.
 var errMoved = errors.New("the branch moved")
 
-// starvedError says that a run gave up pushing; it is an ErrBusy.
-type starvedError struct {
-	tries int
-	took  time.Duration
-}
-
-func (e *starvedError) Error() string {
-	return fmt.Sprintf("others keep pushing to the branch: %d tries in %s; what this run recorded is committed here, and the "+
-		"next run pushes it", e.tries, e.took.Round(time.Second))
-}
-func (e *starvedError) Unwrap() error { return state.ErrBusy }
-
 // remoteState is the state of a run that concerns the remote. Its times come from the process's clock, even if the
 // clock of the records is fixed.
 type remoteState struct {
@@ -181,10 +169,6 @@ func (s *run) schedule(moved bool) {
 	s.pollAt = time.Now().Add(wait)
 }
 
-func (s *run) pollDue() bool {
-	return (s.watching || len(s.awaited) > 0) && !time.Now().Before(s.pollAt)
-}
-
 // publishDue reports whether a push is due before the run is idle: other reconcilers may wait for the results.
 func (s *run) publishDue() bool {
 	if len(s.unpushed) == 0 || len(s.inbox) > 0 || s.backingOff() {
@@ -290,15 +274,6 @@ func (s *run) excludeOtherClaims(wanted []*controllers.Effect) []*controllers.Ef
 	return free
 }
 
-// claimAhead is how many effects are claimed beyond those that may run at once. Other reconcilers cannot perform
-// claimed effects.
-func (s *run) claimAhead() int {
-	if s.loop.Share == nil {
-		return lookahead
-	}
-	return max(sharedLookahead, s.loop.CPUs) // enough that none waits for the remote
-}
-
 // openObjects are the objects with running effects, here or elsewhere. Their statuses differ between the reconcilers on
 // the branch, and are not committed.
 func (s *run) openObjects() []schemas.Ref {
@@ -368,21 +343,6 @@ func (s *run) giveUpPush(ctx context.Context) error {
 	err := &starvedError{s.lostPushes, time.Since(s.firstLostPush)}
 	s.lostPushes = 0
 	return errors.Join(err, s.loop.Share.PushPending(ctx))
-}
-
-// warnOfAwaited warns once that this run waits for effects of other reconcilers.
-func (s *run) warnOfAwaited() {
-	if s.awaitedWarned || len(s.awaited) == 0 || len(s.mine) > 0 || time.Since(s.awaitedSince) < warnAfter {
-		return
-	}
-	s.awaitedWarned = true
-	e := s.awaited[0]
-	what := e.Node + " of " + e.Owner.String()
-	if n := len(s.awaited) - 1; n > 0 {
-		what += fmt.Sprintf(" and %d more", n)
-	}
-	s.warn(fmt.Sprintf("waiting for %s, which another reconciler performs; unless it renews its claim on the remote, this run "+
-		"takes over in %s", what, time.Until(s.otherClaims[e.Key]).Round(time.Second)))
 }
 
 // published reports whether everything is on the remote already.

@@ -3,7 +3,6 @@ package loop
 import (
 	"slices"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -15,21 +14,6 @@ type statusStamp struct {
 	ready   string
 	actions int      // applied actions
 	blocked []string // nodes that wait for a person, sorted
-}
-
-// canDefer reports whether writing a status that differs from its file can wait. While effects run, readers reconstruct
-// progress below phase and readiness from the journal ([controllers.Current]). The status is written when the results
-// since the last write are as large as the file, so the bytes of all writes grow linearly with the results. A node that
-// waits for a person is written at once.
-func (s *run) canDefer(e *state.Entry) bool {
-	was, ok := s.written[e.Ref]
-	if !ok || !controllers.Foretold(s.tree, e.Ref) || s.idle() {
-		return false
-	}
-	is := stampOf(e, 0)
-	return was.phase == is.phase && was.ready == is.ready && was.actions == is.actions &&
-		!slices.ContainsFunc(is.blocked, func(n string) bool { _, old := slices.BinarySearch(was.blocked, n); return !old }) &&
-		s.unwrittenBytes[e.Ref] < was.size
 }
 
 func stampOf(e *state.Entry, size int) statusStamp {
@@ -50,10 +34,4 @@ func stampOf(e *state.Entry, size int) statusStamp {
 	}
 	slices.Sort(is.blocked)
 	return is
-}
-
-// sizeOf estimates the bytes of a record.
-func sizeOf(r *schemas.Run) int {
-	const frame = 500
-	return frame + len(r.Message) + len(r.Output) + len(r.Result)
 }

@@ -80,14 +80,6 @@ func (s *run) startEffects(ctx context.Context) error {
 // inputTries bounds how often a turn decides again because inputs change while it reads them.
 const inputTries = 10
 
-// progress reports the current step of a turn, and renews the lock of the tree during long work.
-func (s *run) progress(step string, done, total int) {
-	s.loop.Store.Working()
-	if s.loop.Progress != nil {
-		s.loop.Progress(step, done, total)
-	}
-}
-
 // record stores the performer's reports in the journal. Results are durable before anything is written or started
 // because of them, and at the end of the turn.
 func (s *run) record() error {
@@ -149,17 +141,6 @@ func endedIn(reports []controllers.Report) map[string]bool {
 		}
 	}
 	return ended
-}
-
-func (s *run) countRun(r *schemas.Run) {
-	s.ran++
-	if r.Outcome != schemas.OutcomeSucceeded && r.Outcome != schemas.OutcomeCancelled {
-		return // the retry policy bounds failures
-	}
-	node := r.Owner + " " + r.Node
-	if s.successes[node]++; s.successes[node] > maxRepeats {
-		s.repeating = node
-	}
 }
 
 // scan refreshes the tree: from the journals always; from all files if a scan is requested or another process wrote;
@@ -328,25 +309,6 @@ func (s *run) apply(d controllers.Decision) {
 // transition is a decision that Record has not seen yet. Nothing waits for it, except that files are written after it.
 type transition struct{ was, is *state.Entry }
 
-func (s *run) recordTransitions() {
-	var events []controllers.Event
-	for _, n := range s.transitions {
-		events = append(events, controllers.Events(s.tree, n.was, n.is)...)
-	}
-	s.transitions = nil
-	if len(events) > 0 {
-		s.loop.Record(events)
-	}
-}
-
-func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
-	if keep {
-		m[ref] = v
-	} else {
-		delete(m, ref)
-	}
-}
-
 // claimable lists the effects that this process may start.
 func (s *run) claimable() []controllers.Effect {
 	if s.stopping || s.loop.Store.Orphaned() {
@@ -441,29 +403,68 @@ func (s *run) cancel() {
 	}
 }
 
-// claimedByOthers returns the keys that other processes have claimed.
-func (s *run) claimedByOthers(ref schemas.Ref) map[string]bool {
-	e := s.tree.Entry(ref)
-	if e == nil {
-		return nil
-	}
-	var keys map[string]bool
-	for _, c := range e.Claims {
-		if c.Process != s.processID() {
-			if keys == nil {
-				keys = map[string]bool{}
-			}
-			keys[c.Key] = true
-		}
-	}
-	return keys
+// outputsOf are the declared output paths of a finished effect, which must be scanned.
+func (s *run) outputsOf(key string) []string {
+	e := s.mine[key]
+	return e.OutputPaths()
 }
 
-func sortedRefs[V any](m map[schemas.Ref]V) []schemas.Ref {
-	refs := make([]schemas.Ref, 0, len(m))
-	for r := range m {
-		refs = append(refs, r)
+// hasUnclaimed reports whether a selected effect is wanted and not claimed by this process.
+func (s *run) hasUnclaimed() bool {
+	in := s.loop.Only.In(s.tree)
+	return slices.ContainsFunc(s.wanted(), func(e *controllers.Effect) bool {
+		return s.mine[e.Key].Key == "" && in(e.Owner, e.Node)
+	})
+}
+
+// processID names this process in claims; "" before its first claim.
+func (s *run) processID() string {
+	if s.journal == nil {
+		return ""
 	}
-	slices.SortFunc(refs, schemas.Ref.Compare)
-	return refs
+	return s.journal.ID()
+}
+
+// claimAhead is how many effects are claimed beyond those that may run at once. Other reconcilers cannot perform
+// claimed effects.
+func (s *run) claimAhead() int {
+	if s.loop.Share == nil {
+		return lookahead
+	}
+	return max(sharedLookahead, s.loop.CPUs) // enough that none waits for the remote
+}
+
+func (s *run) specsDue() bool {
+	return !s.watching && !s.loop.Now().Before(s.scannedAt.Add(s.scanEvery()))
+}
+
+func (s *run) hasMine(ref schemas.Ref) bool {
+	for _, e := range s.mine {
+		if e.Owner == ref {
+			return true
+		}
+	}
+	return false
+}
+
+// stopClocks stops the clocks of DAGs without running effects: of the unselected ones, and of all when this run is
+// about to end.
+func (s *run) stopClocks() {
+	all := !s.busy() && !s.watching && (s.stopping || s.idle())
+	if !all && s.loop.Only == nil {
+		return
+	}
+	var dags []schemas.Ref // with a running clock; a DAG is decided again when its time is over
+	for ref := range s.wakes {
+		if ref.Kind == schemas.DAGKind.Name && (all || ref.Name != s.loop.Only.DAG) {
+			dags = append(dags, ref)
+		}
+	}
+	stopped := controllers.StopClocks(s.tree, s.loop.Now(), dags, s.began, s.worked)
+	for _, e := range stopped {
+		s.unwritten[e.Ref] = true
+	}
+	if len(stopped) > 0 {
+		s.tree = s.tree.With(stopped...)
+	}
 }

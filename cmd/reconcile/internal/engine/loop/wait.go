@@ -122,21 +122,6 @@ func (s *run) untilNext() time.Duration {
 // scanEvery keeps scans for changed files below a twentieth of the time.
 func (s *run) scanEvery() time.Duration { return max(pollSpecs, 20*s.scanCost) }
 
-func (s *run) specsDue() bool {
-	return !s.watching && !s.loop.Now().Before(s.scannedAt.Add(s.scanEvery()))
-}
-
-// quiet reports whether a watcher has something to finalize and nothing has happened for the commit delay.
-func (s *run) quiet() bool {
-	if s.withheld && s.changedAt.IsZero() && len(s.openObjects()) == 0 {
-		s.changedAt = s.loop.Now() // the withheld statuses can be committed now
-	}
-	changed := !s.changedAt.IsZero() && !s.loop.Now().Before(s.changedAt.Add(s.commitDelay()))
-	return len(s.mine) == 0 && (changed || s.compactionDue()) && !s.backingOff()
-}
-
-func (s *run) commitDelay() time.Duration { return s.tree.Settings().Watch.CommitDelay.Std() }
-
 // earlier returns the earlier of two times; zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
@@ -154,4 +139,8 @@ func (s *run) nextWake() time.Time {
 		}
 	}
 	return next
+}
+
+func (s *run) pollDue() bool {
+	return (s.watching || len(s.awaited) > 0) && !time.Now().Before(s.pollAt)
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
-	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -71,50 +71,6 @@ func (s *run) noteFlushed(ctx context.Context, stamps map[schemas.Ref]statusStam
 		return nil
 	}
 	return s.projectAgents(ctx)
-}
-
-// moveDamaged moves damaged files under state/ away, so that their content is decided again. Ledgers with git conflict
-// markers are merged; of other ledgers, the intact records are kept.
-func (s *run) moveDamaged(ctx context.Context) error {
-	var events []controllers.Event
-	tell := func(p schemas.Problem, how string) {
-		text := fmt.Sprintf("%s: %s; %s", p.Place, p.Message, how)
-		s.warn(text)
-		events = append(events, controllers.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
-	}
-	rest := map[string]schemas.Problem{}
-	found := false
-	for _, p := range s.tree.Problems() {
-		if p.Code != state.DamagedState {
-			continue
-		}
-		if found = true; s.resolveConflict(ctx, p) {
-			tell(p, "both sides were united")
-		} else {
-			rest[p.Path] = p
-		}
-	}
-	if !found {
-		return nil
-	}
-	moved, err := s.loop.Store.MoveAside(ctx, clarify.Salvage)
-	for _, path := range moved {
-		if p, ok := rest[path]; ok {
-			tell(p, "it was moved to .reconcile/damaged, and is decided again")
-			delete(rest, path)
-		}
-	}
-	s.recordEvents(events)
-	if err != nil {
-		return err
-	}
-	return s.refresh(ctx, append([]string{}, slices.Sorted(maps.Keys(rest))...)) // the remaining files were being written
-}
-
-func (s *run) warn(text string) {
-	if s.loop.Warn != nil {
-		s.loop.Warn(text)
-	}
 }
 
 func (s *run) write(ctx context.Context, changes []state.Change, now time.Time) error {
@@ -196,15 +152,6 @@ func (s *run) removeEntry(e *state.Entry) []state.Change {
 	return changes
 }
 
-func (s *run) hasMine(ref schemas.Ref) bool {
-	for _, e := range s.mine {
-		if e.Owner == ref {
-			return true
-		}
-	}
-	return false
-}
-
 // finalize turns the journal into files, drops old records, commits, publishes, and marks the tree as settled if no
 // work is left.
 func (s *run) finalize(run context.Context) error {
@@ -252,25 +199,6 @@ func (s *run) finalize(run context.Context) error {
 	return s.withLock(ctx, func() error { return s.loop.Store.Settle(s.summary()) })
 }
 
-// finish finalizes at the end of a run. It includes writes of other runs since the last scan: such a run may rely on
-// this one to mark the tree as settled.
-func (s *run) finish(ctx context.Context) error {
-	if s.published() {
-		return nil
-	}
-	err := s.finalize(ctx)
-	for tries := 0; errors.Is(err, errMoved) || errors.Is(err, state.ErrChanged) && tries < 3; tries++ {
-		s.rescan = true
-		if err = s.turn(ctx); err == nil {
-			err = s.finalize(ctx)
-		}
-	}
-	if errors.Is(err, state.ErrChanged) {
-		return nil // left to the next run
-	}
-	return s.flushError(err)
-}
-
 // checkpoint writes all known state as files. Records of removed objects become files, too, and are then removed with
 // the object.
 func (s *run) checkpoint(ctx context.Context) error {
@@ -302,90 +230,86 @@ func (s *run) checkpoint(ctx context.Context) error {
 	return s.loop.Outputs.Sweep(s.tree)
 }
 
-func (s *run) busy() bool {
-	return len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.loop.Store.ClaimedElsewhere()
-}
-
-// stopClocks stops the clocks of DAGs without running effects: of the unselected ones, and of all when this run is
-// about to end.
-func (s *run) stopClocks() {
-	all := !s.busy() && !s.watching && (s.stopping || s.idle())
-	if !all && s.loop.Only == nil {
-		return
-	}
-	var dags []schemas.Ref // with a running clock; a DAG is decided again when its time is over
-	for ref := range s.wakes {
-		if ref.Kind == schemas.DAGKind.Name && (all || ref.Name != s.loop.Only.DAG) {
-			dags = append(dags, ref)
+// deriveSpecs writes the missing specs that records call for: the question of a node's agent, a question that another
+// program wrote into a ledger, an observation that an agent learned. Input from outside becomes a file first and takes
+// effect through that file. At the end of a run it derives no new questions.
+func (s *run) deriveSpecs(ctx context.Context) error {
+	var changes []state.Change
+	var paths []string
+	for _, spec := range s.deriver.Derive(s.tree) {
+		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.loop.Memory != nil {
+			s.loop.Memory.Anchor(o)
+		} else if s.stopping {
+			continue
 		}
-	}
-	stopped := controllers.StopClocks(s.tree, s.loop.Now(), dags, s.began, s.worked)
-	for _, e := range stopped {
-		s.unwritten[e.Ref] = true
-	}
-	if len(stopped) > 0 {
-		s.tree = s.tree.With(stopped...)
-	}
-}
-
-// summary is what a run without work prints instead of reading every object.
-func (s *run) summary() state.Summary {
-	const most = 100 // more than fit a screen
-	var lines []string
-	for _, w := range controllers.Waits(s.tree) {
-		if lines = append(lines, w.String()); len(lines) == most {
-			break
+		data, err := document.Spec(spec.Ref, spec.Spec)
+		if err != nil {
+			return fmt.Errorf("%s: %w", spec.Ref, err)
 		}
+		if _, err := s.loop.Store.Root().Lstat(spec.Path); !errors.Is(err, fs.ErrNotExist) {
+			s.warn(fmt.Sprintf("%s is to be written, and %s is in the way: move that file", spec.Ref, spec.Path))
+			continue
+		}
+		changes = append(changes, state.Change{Path: spec.Path, Data: data})
+		paths = append(paths, spec.Path)
 	}
-	return state.Summary{
-		Lines: lines,
-		Wake:  earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
-		Clocks: sortedRefs(s.wakes), Dormant: controllers.Dormant(s.tree), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
+	if len(changes) == 0 {
+		return nil
 	}
-}
-
-// end ends a run: it stops the running effects and writes all known state.
-func (s *run) end(ctx context.Context, cause error) (Result, error) {
-	interrupted := ctx.Err() != nil
-	ctx = context.WithoutCancel(ctx)
-	s.stopping, s.watching = true, false
-	if interrupted {
-		s.flushDeadline = time.Now().Add(flushLimit)
+	if err := s.write(ctx, changes, s.loop.Now()); err != nil {
+		return err
 	}
-	err := errors.Join(s.unlock(), s.drain(ctx))
-	if errors.Is(cause, errStopped) {
-		cause = nil
+	if err := s.refresh(ctx, paths); err != nil {
+		return err
 	}
-	switch {
-	case err == nil && (cause == nil || s.fault != nil):
-		err = s.turn(ctx) // nothing runs any more; update the statuses
-	default:
-		err = errors.Join(err, s.record()) // finished effects must not run again: closing the journal makes their results durable
-	}
-	if err == nil && cause == nil {
-		err = s.finish(ctx)
-	}
-	if s.journal != nil {
-		err = errors.Join(err, s.journal.Close())
-	}
-	return Result{
-		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
-		MemoryBusy: s.memoryPending(), LedgersBusy: s.busyLedgersError(), Pushed: s.pushed, Sent: s.sent, Pulled: s.pulled,
-	}, errors.Join(cause, err)
-}
-
-// drain stops the running effects and collects their last reports.
-func (s *run) drain(ctx context.Context) error {
-	err := s.loop.Perform.Close(ctx)
-	s.performerClosed = true
-	s.drainReports()
-	return errors.Join(err, s.heldError())
-}
-
-// heldError is the error of a run in which a remaining process of a killed run kept a node from starting.
-func (s *run) heldError() error {
-	for _, key := range slices.Sorted(maps.Keys(s.held)) {
-		return fmt.Errorf("%s: %s: %w", key, s.held[key], state.ErrBusy)
-	}
+	s.decide()
 	return nil
+}
+
+func (s *run) recordEvents(events []controllers.Event) {
+	if s.loop.Record != nil && len(events) > 0 {
+		s.recordTransitions() // earlier ones first
+		s.loop.Record(events)
+	}
+}
+
+// canDefer reports whether writing a status that differs from its file can wait. While effects run, readers reconstruct
+// progress below phase and readiness from the journal ([controllers.Current]). The status is written when the results
+// since the last write are as large as the file, so the bytes of all writes grow linearly with the results. A node that
+// waits for a person is written at once.
+func (s *run) canDefer(e *state.Entry) bool {
+	was, ok := s.written[e.Ref]
+	if !ok || !controllers.Foretold(s.tree, e.Ref) || s.idle() {
+		return false
+	}
+	is := stampOf(e, 0)
+	return was.phase == is.phase && was.ready == is.ready && was.actions == is.actions &&
+		!slices.ContainsFunc(is.blocked, func(n string) bool { _, old := slices.BinarySearch(was.blocked, n); return !old }) &&
+		s.unwrittenBytes[e.Ref] < was.size
+}
+
+// sizeOf estimates the bytes of a record.
+func sizeOf(r *schemas.Run) int {
+	const frame = 500
+	return frame + len(r.Message) + len(r.Output) + len(r.Result)
+}
+
+func (s *run) recordTransitions() {
+	var events []controllers.Event
+	for _, n := range s.transitions {
+		events = append(events, controllers.Events(s.tree, n.was, n.is)...)
+	}
+	s.transitions = nil
+	if len(events) > 0 {
+		s.loop.Record(events)
+	}
+}
+
+func sortedRefs[V any](m map[schemas.Ref]V) []schemas.Ref {
+	refs := make([]schemas.Ref, 0, len(m))
+	for r := range m {
+		refs = append(refs, r)
+	}
+	slices.SortFunc(refs, schemas.Ref.Compare)
+	return refs
 }

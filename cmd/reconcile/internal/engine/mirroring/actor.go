@@ -2,54 +2,12 @@ package mirroring
 
 import (
 	"context"
-	"slices"
-	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
-	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 )
-
-// answered are the comments that have a reply of ours on an issue without a read position: its record was lost, and
-// comments that were refused before must not take effect now. Accepted comments are known by their specs.
-func (in *Inbox) answered(ctx context.Context, f *schemas.MirrorFile, all []github.Comment) (map[int64]bool, error) {
-	if !f.Read.Since.IsZero() || len(f.Handled) > 0 {
-		return nil, nil
-	}
-	out := map[int64]bool{}
-	for _, c := range all {
-		id, isReply := strings.CutPrefix(mirror.Marked(c.Body), "reply/")
-		n, err := strconv.ParseInt(id, 10, 64)
-		if !isReply || err != nil {
-			continue
-		}
-		me, err := in.Mirror.Remote.Viewer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out[n] = out[n] || sameUser(c.Author, me)
-	}
-	return out, nil
-}
-
-// isOurs reports whether this program wrote a comment: it is on record, its marker matches its text, or it has a
-// marker, whose key may be lost, and the token's account as author. Any other comment with a marker is a copy or a
-// forgery.
-func (in *Inbox) isOurs(ctx context.Context, f *schemas.MirrorFile, c *github.Comment) (bool, error) {
-	if slices.ContainsFunc(f.Comments, func(o schemas.MirrorComment) bool { return o.ID == c.ID }) {
-		return true, nil
-	}
-	if mirror.Marked(c.Body) == "" {
-		return false, nil
-	}
-	if _, ok := in.Mirror.Keys.Open(c.Body); ok {
-		return true, nil
-	}
-	me, err := in.Mirror.Remote.Viewer(ctx)
-	return err == nil && sameUser(c.Author, me), err
-}
 
 // actor returns the author of a comment with the relevant teams and permission, and whether the author may give
 // commands.
@@ -72,13 +30,6 @@ func (in *Inbox) actor(ctx context.Context, f *schemas.MirrorFile, c *github.Com
 		}
 	}
 	return a, slash.Authorize(a, &in.Commands) == nil, nil
-}
-
-// isRelevant reports whether a comment may be addressed to this program: it has a command, or its issue has a question
-// of an agent. The permissions of other authors are not requested.
-func isRelevant(f *schemas.MirrorFile, c *github.Comment) bool {
-	return slices.ContainsFunc(f.Comments, func(o schemas.MirrorComment) bool { return strings.HasPrefix(o.Key, "round/") }) ||
-		len(slash.Parse(c.Body).Commands) > 0
 }
 
 // permission returns the permission of a login, requested once. If the token may not request it, no login has a
@@ -125,4 +76,12 @@ func (in *Inbox) inTeam(ctx context.Context, team, login string) (bool, error) {
 	}
 	in.teams[key] = is
 	return is, nil
+}
+
+// sameUser compares by id if it is known: names can change.
+func sameUser(a, b github.User) bool {
+	if a.ID != 0 && b.ID != 0 {
+		return a.ID == b.ID
+	}
+	return a.Login != "" && a.Login == b.Login
 }

@@ -164,29 +164,6 @@ func (m *Mirror) create(ctx context.Context, issue int, missing []mirror.Comment
 	return nil
 }
 
-// recoverLabels records the labels of an issue as ours if the issue has comments of ours and no record: the record was
-// lost, and labels have no marker. Otherwise they would never be removed.
-func (m *Mirror) recoverLabels(ctx context.Context, issue int) error {
-	f, err := m.Records.Issue(ctx, issue)
-	if err != nil || len(f.Comments) > 0 {
-		return err
-	}
-	now, err := m.Remote.Issue(ctx, issue)
-	if err != nil {
-		return err
-	}
-	var ours []string
-	for _, l := range mirror.Labels() {
-		if l.Name != mirror.MadeLabel && slices.Contains(now.Labels, l.Name) {
-			ours = append(ours, l.Name)
-		}
-	}
-	if len(ours) == 0 {
-		return nil
-	}
-	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Labels = append(f.Labels, ours...) })
-}
-
 // createOne creates an intended comment that does not exist on the issue.
 func (m *Mirror) createOne(ctx context.Context, issue int, c mirror.Comment) error {
 	sealed := m.Keys.Seal(c.Key, c.Body)
@@ -249,4 +226,9 @@ func (m *Mirror) keyIn(text string) string {
 		return mirror.Marked(text)
 	}
 	return key
+}
+
+// withoutComment returns a list without the entry of a comment.
+func withoutComment(list []schemas.MirrorHandled, comment int64) []schemas.MirrorHandled {
+	return slices.DeleteFunc(list, func(h schemas.MirrorHandled) bool { return h.Comment == comment })
 }

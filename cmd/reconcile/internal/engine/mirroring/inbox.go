@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -297,4 +300,101 @@ func (u *unread) isNew(f *schemas.MirrorFile, c *github.Comment) bool {
 		return true
 	}
 	return !c.Updated.Before(read.Add(-overlap)) && !slices.Contains(f.Read.Seen, c.ID)
+}
+
+// isOurs reports whether this program wrote a comment: it is on record, its marker matches its text, or it has a
+// marker, whose key may be lost, and the token's account as author. Any other comment with a marker is a copy or a
+// forgery.
+func (in *Inbox) isOurs(ctx context.Context, f *schemas.MirrorFile, c *github.Comment) (bool, error) {
+	if slices.ContainsFunc(f.Comments, func(o schemas.MirrorComment) bool { return o.ID == c.ID }) {
+		return true, nil
+	}
+	if mirror.Marked(c.Body) == "" {
+		return false, nil
+	}
+	if _, ok := in.Mirror.Keys.Open(c.Body); ok {
+		return true, nil
+	}
+	me, err := in.Mirror.Remote.Viewer(ctx)
+	return err == nil && sameUser(c.Author, me), err
+}
+
+// isRelevant reports whether a comment may be addressed to this program: it has a command, or its issue has a question
+// of an agent. The permissions of other authors are not requested.
+func isRelevant(f *schemas.MirrorFile, c *github.Comment) bool {
+	return slices.ContainsFunc(f.Comments, func(o schemas.MirrorComment) bool { return strings.HasPrefix(o.Key, "round/") }) ||
+		len(slash.Parse(c.Body).Commands) > 0
+}
+
+// applyVerdicts writes the specs of an issue's verdicts, comment by comment, and records the read position.
+func (in *Inbox) applyVerdicts(ctx context.Context, u unread, verdicts []slash.Decision) error {
+	f := u.issue.File
+	var before []int64 // skipped
+	for _, c := range u.issue.Comments {
+		i := slices.IndexFunc(verdicts, func(v slash.Decision) bool { return v.Issue == f.Issue && v.Handled.Comment == c.ID })
+		if i < 0 {
+			before = append(before, c.ID)
+			continue
+		}
+		v := verdicts[i]
+		for _, s := range v.Specs {
+			if err := in.Write(s); err != nil {
+				return err
+			}
+			in.result.Specs++
+		}
+		in.result.Comments++
+		err := in.Mirror.Records.ChangeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
+			f.Read.Seen = union(f.Read.Seen, before)
+			f.Handled = append(withoutComment(f.Handled, v.Handled.Comment), v.Handled)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return in.finish(ctx, u)
+}
+
+// finish records the read position of an issue, if it changed. Comments of authors without permission do not change it.
+func (in *Inbox) finish(ctx context.Context, u unread) error {
+	f, err := in.Mirror.Records.Issue(ctx, u.issue.File.Issue)
+	if err != nil {
+		return err
+	}
+	read := schemas.MirrorRead{Since: schemas.NewTime(u.since)}
+	for _, c := range u.seen {
+		handled := slices.ContainsFunc(f.Handled, func(h schemas.MirrorHandled) bool { return h.Comment == c.ID })
+		if !handled && !c.Updated.Before(u.since.Add(-overlap)) {
+			read.Seen = append(read.Seen, c.ID)
+		}
+	}
+	slices.Sort(read.Seen)
+	if read.Since.Equal(f.Read.Since.Time) && slices.Equal(read.Seen, f.Read.Seen) {
+		return nil
+	}
+	return in.Mirror.Records.ChangeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
+		f.Read = read
+		for i := 0; len(f.Handled) > maxHandled && i < len(f.Handled); {
+			if isAnswered(&f.Handled[i]) {
+				f.Handled = slices.Delete(f.Handled, i, i+1) // sorted by id: the oldest first
+				continue
+			}
+			i++
+		}
+	})
+}
+
+// writeDerived writes a spec that was derived from a comment, like one of the command line.
+func writeDerived(store *state.Store, s controllers.Spec) error {
+	if err := specs.CheckSecrets(s.Ref.Name, s.Spec); err != nil {
+		return err
+	}
+	src, err := document.Spec(s.Ref, s.Spec)
+	if err != nil {
+		return err
+	}
+	if err := specs.Create(store.Root(), s.Path, src); err != nil {
+		return err
+	}
+	return store.Announce()
 }

@@ -19,8 +19,10 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // IssueClient is the part of GitHub's API for mirroring; a *github.Client implements it. A dry client returns objects
@@ -125,13 +127,6 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 func isLocal(err error) bool {
 	return errors.Is(err, github.ErrForbidden) || errors.Is(err, github.ErrInvalid) || errors.Is(err, github.ErrGone) ||
 		errors.Is(err, github.ErrTransferred) || errors.Is(err, github.ErrLocked)
-}
-
-func describe(i mirror.Issue) string {
-	if i.Number > 0 {
-		return fmt.Sprintf("issue #%d", i.Number)
-	}
-	return "the issue of " + i.Object.String()
 }
 
 func (m *Mirror) note(format string, args ...any) {
@@ -293,14 +288,6 @@ func (m *Mirror) findMade(ctx context.Context, key string, again bool) (int, err
 	return m.made[key], nil
 }
 
-// sameUser compares by id if it is known: names can change.
-func sameUser(a, b github.User) bool {
-	if a.ID != 0 && b.ID != 0 {
-		return a.ID == b.ID
-	}
-	return a.Login != "" && a.Login == b.Login
-}
-
 // ensureLabel creates a label of the repository, unless it exists.
 func (m *Mirror) ensureLabel(ctx context.Context, name string) error {
 	if m.ensured[name] {
@@ -417,4 +404,46 @@ func (m *Mirror) addLabels(ctx context.Context, issue int, add []string) error {
 
 func without(list []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == name })
+}
+
+// recoverLabels records the labels of an issue as ours if the issue has comments of ours and no record: the record was
+// lost, and labels have no marker. Otherwise they would never be removed.
+func (m *Mirror) recoverLabels(ctx context.Context, issue int) error {
+	f, err := m.Records.Issue(ctx, issue)
+	if err != nil || len(f.Comments) > 0 {
+		return err
+	}
+	now, err := m.Remote.Issue(ctx, issue)
+	if err != nil {
+		return err
+	}
+	var ours []string
+	for _, l := range mirror.Labels() {
+		if l.Name != mirror.MadeLabel && slices.Contains(now.Labels, l.Name) {
+			ours = append(ours, l.Name)
+		}
+	}
+	if len(ours) == 0 {
+		return nil
+	}
+	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Labels = append(f.Labels, ours...) })
+}
+
+func union(a, b []int64) []int64 {
+	out := append(slices.Clip(a), b...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ProjectTree projects a tree to the mirror issues that GitHub should have, with links to files and the issues on
+// record.
+func ProjectTree(ctx context.Context, t *state.Tree, records *Records, files string) ([]mirror.Issue, error) {
+	var failed error
+	issues := mirror.Project(t, controllers.MirrorOptions(t, mirror.Options{Files: files, Mention: t.Settings().GitHub.Mention,
+		Made: func(ref schemas.Ref) int {
+			n, err := records.Made(ctx, ref)
+			failed = errors.Join(failed, err)
+			return n
+		}}))
+	return issues, failed
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
@@ -14,77 +15,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// applyVerdicts writes the specs of an issue's verdicts, comment by comment, and records the read position.
-func (in *Inbox) applyVerdicts(ctx context.Context, u unread, verdicts []slash.Decision) error {
-	f := u.issue.File
-	var before []int64 // skipped
-	for _, c := range u.issue.Comments {
-		i := slices.IndexFunc(verdicts, func(v slash.Decision) bool { return v.Issue == f.Issue && v.Handled.Comment == c.ID })
-		if i < 0 {
-			before = append(before, c.ID)
-			continue
-		}
-		v := verdicts[i]
-		for _, s := range v.Specs {
-			if err := in.Write(s); err != nil {
-				return err
-			}
-			in.result.Specs++
-		}
-		in.result.Comments++
-		err := in.Mirror.Records.ChangeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
-			f.Read.Seen = union(f.Read.Seen, before)
-			f.Handled = append(withoutComment(f.Handled, v.Handled.Comment), v.Handled)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return in.finish(ctx, u)
-}
-
-// withoutComment returns a list without the entry of a comment.
-func withoutComment(list []schemas.MirrorHandled, comment int64) []schemas.MirrorHandled {
-	return slices.DeleteFunc(list, func(h schemas.MirrorHandled) bool { return h.Comment == comment })
-}
-
-func union(a, b []int64) []int64 {
-	out := append(slices.Clip(a), b...)
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // maxHandled is how many fully answered comments of an issue are kept on record.
 const maxHandled = 1000
-
-// finish records the read position of an issue, if it changed. Comments of authors without permission do not change it.
-func (in *Inbox) finish(ctx context.Context, u unread) error {
-	f, err := in.Mirror.Records.Issue(ctx, u.issue.File.Issue)
-	if err != nil {
-		return err
-	}
-	read := schemas.MirrorRead{Since: schemas.NewTime(u.since)}
-	for _, c := range u.seen {
-		handled := slices.ContainsFunc(f.Handled, func(h schemas.MirrorHandled) bool { return h.Comment == c.ID })
-		if !handled && !c.Updated.Before(u.since.Add(-overlap)) {
-			read.Seen = append(read.Seen, c.ID)
-		}
-	}
-	slices.Sort(read.Seen)
-	if read.Since.Equal(f.Read.Since.Time) && slices.Equal(read.Seen, f.Read.Seen) {
-		return nil
-	}
-	return in.Mirror.Records.ChangeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
-		f.Read = read
-		for i := 0; len(f.Handled) > maxHandled && i < len(f.Handled); {
-			if isAnswered(&f.Handled[i]) {
-				f.Handled = slices.Delete(f.Handled, i, i+1) // sorted by id: the oldest first
-				continue
-			}
-			i++
-		}
-	})
-}
 
 // isAnswered reports whether a comment has its final receipt.
 func isAnswered(h *schemas.MirrorHandled) bool {
@@ -194,4 +126,26 @@ func withReceipt(h schemas.MirrorHandled, t *state.Tree) schemas.MirrorHandled {
 		h.Receipt = github.Eyes
 	}
 	return h
+}
+
+// answered are the comments that have a reply of ours on an issue without a read position: its record was lost, and
+// comments that were refused before must not take effect now. Accepted comments are known by their specs.
+func (in *Inbox) answered(ctx context.Context, f *schemas.MirrorFile, all []github.Comment) (map[int64]bool, error) {
+	if !f.Read.Since.IsZero() || len(f.Handled) > 0 {
+		return nil, nil
+	}
+	out := map[int64]bool{}
+	for _, c := range all {
+		id, isReply := strings.CutPrefix(mirror.Marked(c.Body), "reply/")
+		n, err := strconv.ParseInt(id, 10, 64)
+		if !isReply || err != nil {
+			continue
+		}
+		me, err := in.Mirror.Remote.Viewer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out[n] = out[n] || sameUser(c.Author, me)
+	}
+	return out, nil
 }

@@ -312,3 +312,12 @@ func (r *Records) moveDamaged(ctx context.Context, p string, decode func([]byte)
 
 // recordTime rounds a time to the precision of records.
 func recordTime(t time.Time) schemas.Time { return schemas.NewTime(t.Truncate(time.Second)) }
+
+// KeysOf returns the mirror keys that sign markers: those of the records, and the secret of the environment variable.
+func KeysOf(ctx context.Context, getenv func(string) string, records *Records) (mirror.Keys, error) {
+	secret := getenv(keyVariable)
+	if secret != "" && len(secret) < mirrorKeyLength {
+		return nil, fmt.Errorf("%s has %d characters; use at least %d, or leave it out", keyVariable, len(secret), mirrorKeyLength)
+	}
+	return records.Keys(ctx, secret)
+}

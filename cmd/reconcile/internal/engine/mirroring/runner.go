@@ -16,8 +16,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
-	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -92,28 +90,6 @@ func FilesOnline(c tree.Config, set *schemas.GitHubSettings) string {
 		address += "/" + (&url.URL{Path: below}).EscapedPath()
 	}
 	return address
-}
-
-// ProjectTree projects a tree to the mirror issues that GitHub should have, with links to files and the issues on
-// record.
-func ProjectTree(ctx context.Context, t *state.Tree, records *Records, files string) ([]mirror.Issue, error) {
-	var failed error
-	issues := mirror.Project(t, controllers.MirrorOptions(t, mirror.Options{Files: files, Mention: t.Settings().GitHub.Mention,
-		Made: func(ref schemas.Ref) int {
-			n, err := records.Made(ctx, ref)
-			failed = errors.Join(failed, err)
-			return n
-		}}))
-	return issues, failed
-}
-
-// KeysOf returns the mirror keys that sign markers: those of the records, and the secret of the environment variable.
-func KeysOf(ctx context.Context, getenv func(string) string, records *Records) (mirror.Keys, error) {
-	secret := getenv(keyVariable)
-	if secret != "" && len(secret) < mirrorKeyLength {
-		return nil, fmt.Errorf("%s has %d characters; use at least %d, or leave it out", keyVariable, len(secret), mirrorKeyLength)
-	}
-	return records.Keys(ctx, secret)
 }
 
 // Out updates GitHub from a tree, and reports whether records were written. again is the time of the next try for
@@ -275,5 +251,13 @@ func (m *Runner) mirrorTrees(ctx context.Context, trees <-chan *state.Tree, wrot
 		if !again.IsZero() {
 			due = time.After(again.Sub(m.o.Tree.Now()))
 		}
+	}
+}
+
+// warnMemory reports a problem of the memory. It stops no work.
+func (m *Runner) warnMemory(text string) {
+	m.o.Warn("warning: " + text)
+	if m.o.Tree.Log != nil {
+		m.o.Tree.Log.Warn("memory", "message", text)
 	}
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
-	"reconcile.dev/reconcile/schemas/document"
-	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/controllers/mirror"
 )
 
 // In derives specs from comments on issues, for the run that follows, and reports whether records were written. Errors
@@ -80,29 +78,6 @@ func (m *Runner) processComments(
 	return err
 }
 
-// warnMemory reports a problem of the memory. It stops no work.
-func (m *Runner) warnMemory(text string) {
-	m.o.Warn("warning: " + text)
-	if m.o.Tree.Log != nil {
-		m.o.Tree.Log.Warn("memory", "message", text)
-	}
-}
-
-// writeDerived writes a spec that was derived from a comment, like one of the command line.
-func writeDerived(store *state.Store, s controllers.Spec) error {
-	if err := specs.CheckSecrets(s.Ref.Name, s.Spec); err != nil {
-		return err
-	}
-	src, err := document.Spec(s.Ref, s.Spec)
-	if err != nil {
-		return err
-	}
-	if err := specs.Create(store.Root(), s.Path, src); err != nil {
-		return err
-	}
-	return store.Announce()
-}
-
 // reportRead reports the results of reading comments.
 func (m *Runner) reportRead(h ReadResult) {
 	for _, n := range h.Notes {
@@ -115,4 +90,11 @@ func (m *Runner) reportRead(h ReadResult) {
 	if h.Later != nil {
 		m.warnOnce(fmt.Errorf("comments and receipts are left for the next time: %w", h.Later))
 	}
+}
+
+func describe(i mirror.Issue) string {
+	if i.Number > 0 {
+		return fmt.Sprintf("issue #%d", i.Number)
+	}
+	return "the issue of " + i.Object.String()
 }

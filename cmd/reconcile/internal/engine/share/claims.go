@@ -3,16 +3,14 @@ package share
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
@@ -48,23 +46,6 @@ func (s *Share) holderName() (string, error) {
 	}
 	s.holder = name
 	return name, nil
-}
-
-// location distinguishes copies of a tree.
-func (s *Share) location() (string, error) {
-	dir, err := filepath.Abs(s.o.Dir)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		return "", err
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256([]byte(host + "\x00" + dir))
-	return hex.EncodeToString(sum[:16]), nil
 }
 
 // Claims returns the claims of this tree on the remote.
@@ -128,3 +109,64 @@ func (c claimRemote) Done(ctx context.Context, keys []string) (done []string, er
 	}
 	return done, err
 }
+
+// Guard wraps a performer with the keeper of claims.
+func (s *Share) Guard(inner loop.Performer) *claims.Keeper {
+	s.keeper = claims.New(claims.Options{Inner: inner, Remote: s.Claims(), For: s.o.Settings.Git.ClaimFor.Std(),
+		Grace: s.o.Settings.Runs.Grace.Std(), Retry: s.health.retry})
+	return s.keeper
+}
+
+// reportClaims passes the claims of other reconcilers to the keeper, if there is one yet.
+func (s *Share) reportClaims(tip gitrepo.Tip) error {
+	if s.keeper == nil {
+		return nil
+	}
+	me, err := s.holderName()
+	var others []claims.Claim
+	for _, c := range tip.Claims {
+		if c.Holder != me {
+			others = append(others, claims.Claim{Key: c.Key, Until: c.Expires})
+		}
+	}
+	s.keeper.Seen(others)
+	return err
+}
+
+// sweep releases unneeded claims: expired ones, and those of killed runs on this tree whose results are on the branch.
+// Failures are left for the next call.
+func (s *Share) sweep(ctx context.Context, head string) {
+	me, err := s.holderName()
+	if err != nil || head == "" {
+		return
+	}
+	s.mu.Lock()
+	var over, own []string
+	for _, c := range s.tip.Claims {
+		switch {
+		case c.Key == "" || s.keeper.Has(c.Key):
+		case !time.Now().Before(c.Expires):
+			over = append(over, c.Key)
+		case c.Holder == me:
+			own = append(own, c.Key)
+		}
+	}
+	s.tip.Claims = nil // once for each fetch
+	s.mu.Unlock()
+	done, err := s.Recorded(ctx, head, own)
+	if over = append(over, done...); err != nil || len(over) == 0 {
+		return
+	}
+	if _, err := s.Claims().Take(ctx, over); err == nil {
+		_ = s.remote.Drop(ctx, over)
+	}
+}
+
+// hasResult reports whether the result of an effect is a file of this tree.
+func (s *Share) hasResult(key string) bool {
+	_, err := s.o.Store.Root().Lstat(s.o.Store.RunPath(key))
+	return err == nil
+}
+
+// OtherClaims implements loop.Share.
+func (s *Share) OtherClaims() map[string]time.Time { return s.keeper.OtherClaims() }

@@ -60,10 +60,6 @@ func (s *Share) subject(t *state.Tree, path string) (schemas.Ref, bool) {
 	return ref, ok && ref.Kind != state.MemoryKind
 }
 
-func (s *Share) isRecord(t *state.Tree, path string) bool {
-	return strings.HasPrefix(path, t.Settings().Folders.State+"/runs/")
-}
-
 // subjects returns the objects that paths belong to: by spec file, and those whose spec is gone.
 func (s *Share) subjects(t *state.Tree, paths []string) (about map[string][]schemas.Ref, removed []schemas.Ref) {
 	about = map[string][]schemas.Ref{}

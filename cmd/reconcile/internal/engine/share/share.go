@@ -8,13 +8,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/ownership"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
@@ -91,13 +91,6 @@ func (s *Share) InSync(ctx context.Context) (bool, error) {
 // Remote returns the remote repository.
 func (s *Share) Remote() *gitrepo.Remote { return s.remote }
 
-// Guard wraps a performer with the keeper of claims.
-func (s *Share) Guard(inner loop.Performer) *claims.Keeper {
-	s.keeper = claims.New(claims.Options{Inner: inner, Remote: s.Claims(), For: s.o.Settings.Git.ClaimFor.Std(),
-		Grace: s.o.Settings.Runs.Grace.Std(), Retry: s.health.retry})
-	return s.keeper
-}
-
 // Close closes the share: it stops the claim keeper and closes the remote, which removes this run's claims and tickets,
 // within the time that an interrupted run may use.
 func (s *Share) Close(ctx context.Context) {
@@ -163,22 +156,6 @@ func (s *Share) fetchTip(ctx context.Context, turn bool) (tip gitrepo.Tip, err e
 	return tip, s.reportClaims(tip)
 }
 
-// reportClaims passes the claims of other reconcilers to the keeper, if there is one yet.
-func (s *Share) reportClaims(tip gitrepo.Tip) error {
-	if s.keeper == nil {
-		return nil
-	}
-	me, err := s.holderName()
-	var others []claims.Claim
-	for _, c := range tip.Claims {
-		if c.Holder != me {
-			others = append(others, claims.Claim{Key: c.Key, Until: c.Expires})
-		}
-	}
-	s.keeper.Seen(others)
-	return err
-}
-
 // Adopt implements loop.Share.
 func (s *Share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error) {
 	s.mu.Lock()
@@ -222,35 +199,6 @@ func (s *Share) Push(ctx context.Context, done []string) (sent, again bool, err 
 	return !same, false, nil
 }
 
-// sweep releases unneeded claims: expired ones, and those of killed runs on this tree whose results are on the branch.
-// Failures are left for the next call.
-func (s *Share) sweep(ctx context.Context, head string) {
-	me, err := s.holderName()
-	if err != nil || head == "" {
-		return
-	}
-	s.mu.Lock()
-	var over, own []string
-	for _, c := range s.tip.Claims {
-		switch {
-		case c.Key == "" || s.keeper.Has(c.Key):
-		case !time.Now().Before(c.Expires):
-			over = append(over, c.Key)
-		case c.Holder == me:
-			own = append(own, c.Key)
-		}
-	}
-	s.tip.Claims = nil // once for each fetch
-	s.mu.Unlock()
-	done, err := s.Recorded(ctx, head, own)
-	if over = append(over, done...); err != nil || len(over) == 0 {
-		return
-	}
-	if _, err := s.Claims().Take(ctx, over); err == nil {
-		_ = s.remote.Drop(ctx, over)
-	}
-}
-
 // Unpushed implements loop.Share.
 func (s *Share) Unpushed(ctx context.Context) ([]string, error) {
 	me, err := s.holderName()
@@ -271,12 +219,6 @@ func (s *Share) Unpushed(ctx context.Context) ([]string, error) {
 	}
 	there, err := s.Recorded(ctx, head, here)
 	return slices.DeleteFunc(here, func(key string) bool { return slices.Contains(there, key) }), err
-}
-
-// hasResult reports whether the result of an effect is a file of this tree.
-func (s *Share) hasResult(key string) bool {
-	_, err := s.o.Store.Root().Lstat(s.o.Store.RunPath(key))
-	return err == nil
 }
 
 // Recorded returns which of the keys have their run record in the files of a commit.
@@ -308,5 +250,6 @@ func (s *Share) PushPending(ctx context.Context) error {
 	return s.remote.PushPending(ctx, hex.EncodeToString(id[:]), head.Hash)
 }
 
-// OtherClaims implements loop.Share.
-func (s *Share) OtherClaims() map[string]time.Time { return s.keeper.OtherClaims() }
+func (s *Share) isRecord(t *state.Tree, path string) bool {
+	return strings.HasPrefix(path, t.Settings().Folders.State+"/runs/")
+}

@@ -2,7 +2,11 @@ package share
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
@@ -80,4 +84,21 @@ func (s *Share) saveSightings() {
 	if durable.Replace(s.o.Store.Root(), ".reconcile/tmp", sightingsPath, data) == nil { // otherwise it is watched again
 		s.savedSightings = data
 	}
+}
+
+// location distinguishes copies of a tree.
+func (s *Share) location() (string, error) {
+	dir, err := filepath.Abs(s.o.Dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(host + "\x00" + dir))
+	return hex.EncodeToString(sum[:16]), nil
 }

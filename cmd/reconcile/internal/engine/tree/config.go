@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,3 +101,6 @@ func conversions(dir string) *gitrepo.Conversions {
 	}
 	return c
 }
+
+// Within reports whether a slash path p is within the folder dir: dir itself, or a path below it.
+func Within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }

@@ -81,6 +81,3 @@ func programIn(root string) func(string) bool {
 		return err == nil
 	}
 }
-
-// Within reports whether a slash path p is within the folder dir: dir itself, or a path below it.
-func Within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
