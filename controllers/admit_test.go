@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -17,16 +18,16 @@ type pool struct {
 	t       *testing.T
 	cpus    int
 	entries map[string]*state.Entry // DAG by name
-	wanted  []Effect
-	only    *Selection
-	claimed map[string][]Effect        // by process, in the order of claiming
+	wanted  []settle.Effect
+	only    *settle.Selection
+	claimed map[string][]settle.Effect // by process, in the order of claiming
 	running map[string]map[string]bool // by process: keys
 	started []string                   // sessions, in the order of starts
 	clock   int
 }
 
-func newPool(t *testing.T, cpus int, wanted []Effect) *pool {
-	p := &pool{t: t, cpus: cpus, wanted: wanted, entries: map[string]*state.Entry{}, claimed: map[string][]Effect{},
+func newPool(t *testing.T, cpus int, wanted []settle.Effect) *pool {
+	p := &pool{t: t, cpus: cpus, wanted: wanted, entries: map[string]*state.Entry{}, claimed: map[string][]settle.Effect{},
 		running: map[string]map[string]bool{}}
 	for _, e := range wanted {
 		p.entries[e.Owner.Name] = &state.Entry{Ref: e.Owner}
@@ -41,12 +42,12 @@ func (p *pool) tree() *state.Tree {
 		c.Claims = slices.Clone(e.Claims)
 		list = append(list, &c)
 	}
-	return state.NewTree(nil, nil, list...)
+	return state.NewTree(nil, nil, nil, list...)
 }
 
 // pointers point at the elements of a slice.
-func pointers(effects []Effect) []*Effect {
-	out := make([]*Effect, len(effects))
+func pointers(effects []settle.Effect) []*settle.Effect {
+	out := make([]*settle.Effect, len(effects))
 	for i := range effects {
 		out[i] = &effects[i]
 	}
@@ -54,9 +55,9 @@ func pointers(effects []Effect) []*Effect {
 }
 
 func (p *pool) admit(process string, lookahead int) {
-	for _, e := range Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead) {
+	for _, e := range settle.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead) {
 		entry := p.entries[e.Owner.Name]
-		if claimOf(entry, e.Key) != nil {
+		if settle.ClaimOf(entry, e.Key) != nil {
 			p.t.Fatalf("%s was admitted twice", e.Key)
 		}
 		entry.Claims = append(entry.Claims, state.Claim{Run: e.Claim(), Process: process})
@@ -77,11 +78,11 @@ func (p *pool) start(process string) {
 		p.running[process][e.Key] = true
 		p.clock++
 		p.started = append(p.started, e.Session)
-		claimOf(p.entries[e.Owner.Name], e.Key).StartedAt = schemas.NewTime(benchNow.AddDate(0, 0, p.clock))
+		settle.ClaimOf(p.entries[e.Owner.Name], e.Key).StartedAt = schemas.NewTime(benchNow.AddDate(0, 0, p.clock))
 	}
 }
 
-func (p *pool) room(process string, e Effect) bool {
+func (p *pool) room(process string, e settle.Effect) bool {
 	for _, g := range e.Groups {
 		used := 0
 		for other, list := range p.claimed {
@@ -98,7 +99,7 @@ func (p *pool) room(process string, e Effect) bool {
 	return true
 }
 
-func (p *pool) limit(g Group) int {
+func (p *pool) limit(g settle.Group) int {
 	if g.Limit == 0 {
 		return p.cpus
 	}
@@ -108,8 +109,8 @@ func (p *pool) limit(g Group) int {
 // finish ends one run of a process.
 func (p *pool) finish(process, key string) {
 	delete(p.running[process], key)
-	p.claimed[process] = slices.DeleteFunc(p.claimed[process], func(e Effect) bool { return e.Key == key })
-	p.wanted = slices.DeleteFunc(slices.Clone(p.wanted), func(e Effect) bool { return e.Key == key })
+	p.claimed[process] = slices.DeleteFunc(p.claimed[process], func(e settle.Effect) bool { return e.Key == key })
+	p.wanted = slices.DeleteFunc(slices.Clone(p.wanted), func(e settle.Effect) bool { return e.Key == key })
 	for _, e := range p.entries {
 		if i := slices.IndexFunc(e.Claims, func(c state.Claim) bool { return c.Key == key }); i >= 0 {
 			run := e.Claims[i].Run
@@ -132,7 +133,7 @@ func (p *pool) keys() []string {
 
 // limits checks that the runs of all processes together keep every limit.
 func (p *pool) limits() {
-	used := map[Group]int{}
+	used := map[settle.Group]int{}
 	for process, list := range p.claimed {
 		for _, e := range list {
 			if p.running[process][e.Key] {
@@ -187,18 +188,18 @@ func TestAdmitKeepsLimits(t *testing.T) {
 	}
 }
 
-func randomEffects(r *rand.Rand) []Effect {
-	var out []Effect
+func randomEffects(r *rand.Rand) []settle.Effect {
+	var out []settle.Effect
 	for s := range 1 + r.IntN(3) {
 		session := fmt.Sprintf("s%d", s)
 		for d := range 1 + r.IntN(2) {
 			dag := fmt.Sprintf("%s-d%d", session, d)
 			limit := 1 + r.IntN(3)
 			for n := range 1 + r.IntN(8) {
-				e := Effect{Key: fmt.Sprintf("dags/%s/n%d-0-1", dag, n), Owner: dagRef(dag), Session: session, Rank: r.IntN(3),
-					Groups: []Group{{tasksGroup, 0}, {"session/" + session, 2}, {"dag/" + dag, limit}}}
+				e := settle.Effect{Key: fmt.Sprintf("dags/%s/n%d-0-1", dag, n), Owner: schemas.DAGKind.Ref(dag), Session: session, Rank: r.IntN(3),
+					Groups: []settle.Group{{Name: "tasks"}, {Name: "session/" + session, Limit: 2}, {Name: "dag/" + dag, Limit: limit}}}
 				if r.IntN(3) == 0 {
-					e.Groups = append(e.Groups, Group{"agent/engineer", 1})
+					e.Groups = append(e.Groups, settle.Group{Name: "agent/engineer", Limit: 1})
 				}
 				out = append(out, e)
 			}
@@ -207,11 +208,11 @@ func randomEffects(r *rand.Rand) []Effect {
 	return out
 }
 
-func sessionEffects(session string, rank, n int) []Effect {
-	var out []Effect
+func sessionEffects(session string, rank, n int) []settle.Effect {
+	var out []settle.Effect
 	for i := range n {
-		out = append(out, Effect{Key: fmt.Sprintf("dags/%s/n%02d-0-1", session, i), Owner: dagRef(session), Session: session,
-			Rank: rank, Groups: []Group{{tasksGroup, 0}}})
+		out = append(out, settle.Effect{Key: fmt.Sprintf("dags/%s/n%02d-0-1", session, i), Owner: schemas.DAGKind.Ref(session), Session: session,
+			Rank: rank, Groups: []settle.Group{{Name: "tasks"}}})
 	}
 	return out
 }
@@ -252,5 +253,20 @@ func TestAdmitLooksAhead(t *testing.T) {
 	p.admit("p1", 3)
 	if a, b := len(p.claimed["p1"]), len(p.claimed["p2"]); a != 1 || b != 1 {
 		t.Errorf("together: %d and %d claims, want one each", a, b)
+	}
+}
+
+// BenchmarkAdmit admits from 1,000 effects of ten sessions.
+func BenchmarkAdmit(b *testing.B) {
+	var wanted []settle.Effect
+	for i := range 1000 {
+		s := fmt.Sprintf("s%d", i%10)
+		wanted = append(wanted, settle.Effect{Key: fmt.Sprintf("dags/%s/n%04d-0-1", s, i), Owner: schemas.DAGKind.Ref(s), Session: s,
+			Groups: []settle.Group{{Name: "tasks"}, {Name: "session/" + s, Limit: 50}}, Rank: i % 3})
+	}
+	t, all := state.NewTree(nil, nil, nil), pointers(wanted)
+	b.ReportAllocs()
+	for b.Loop() {
+		settle.Admit(t, all, nil, "p", 4, 8)
 	}
 }

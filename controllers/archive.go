@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -18,7 +18,7 @@ func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Tim
 		return nil, time.Time{}
 	}
 	folders := t.Settings().Folders
-	for _, k := range TableOf(t) {
+	for _, k := range settle.TableOf(t) {
 		if k.Retired == nil {
 			continue
 		}
@@ -43,60 +43,4 @@ func Archivable(t *state.Tree, now time.Time) (moves []state.Move, next time.Tim
 	}
 	slices.SortFunc(moves, func(a, b state.Move) int { return strings.Compare(a.From, b.From) })
 	return moves, next
-}
-
-// The functions that follow decode few specs: a tree may have tens of thousands. Their results depend on files alone, so all
-// clones agree.
-
-// replyRetired is when the thread of a reply ended.
-func replyRetired(t *state.Tree) func(*state.Entry) time.Time {
-	index := &clarificationIndex{tree: t}
-	return func(e *state.Entry) time.Time {
-		if e.HasStatus() && !isRefusedReply(e) {
-			return time.Time{}
-		}
-		request := index.request(textIn(e.Object.Canonical(), "clarification"))
-		if request == nil || request.Broken() {
-			return time.Time{}
-		}
-		switch st := requestStatusOf(request); st.Phase {
-		case schemas.ClarificationResolved:
-			return st.ResolvedAt.Time
-		case schemas.ClarificationAbandoned:
-			return conditionSince(st)
-		}
-		return time.Time{}
-	}
-}
-
-// actionRetired is when an action was applied.
-func actionRetired(*state.Tree) func(*state.Entry) time.Time {
-	return func(e *state.Entry) time.Time {
-		if b := e.Brief(); b.Phase != schemas.ActionApplied || b.ObservedDigest != e.Object.Digest {
-			return time.Time{}
-		}
-		return conditionSince(e.Status())
-	}
-}
-
-// observationRetired is when an observation was made that the memory holds.
-func observationRetired(*state.Tree) func(*state.Entry) time.Time {
-	return func(e *state.Entry) time.Time {
-		if e.HasStatus() || e.Accepted != "" && e.Accepted != e.Object.Digest {
-			return time.Time{}
-		}
-		at, err := time.Parse(time.RFC3339, textIn(e.Object.Canonical(), "timestamp"))
-		if err != nil {
-			return time.Time{} // one that cannot be read so is not due
-		}
-		return at
-	}
-}
-
-// conditionSince returns when the Ready condition of an object got its present status.
-func conditionSince(st schemas.Status) time.Time {
-	if c := st.Base().Condition(schemas.Ready); c != nil {
-		return c.LastTransitionTime.Time
-	}
-	return time.Time{}
 }

@@ -54,7 +54,7 @@ func TestArchivable(t *testing.T) {
 		thread("1", schemas.ClarificationResolved), thread("2", schemas.ClarificationAbandoned), thread("3", "pending"),
 		reply("by-id", "CLR-1-001"), reply("by-name", "q2"), reply("to-open", "q3"), reply("to-none", "q9"),
 	}
-	tree := state.NewTree(nil, nil, entries...)
+	tree := state.NewTree(Schemas(), nil, nil, entries...)
 	moves, next := Archivable(tree, now)
 	var got []string
 	for _, m := range moves {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -27,8 +28,8 @@ func TestBatchingLeavesEqualBytes(t *testing.T) {
 		}
 		runAll(many, r)
 		one.now = many.now
-		e := one.entry(dagRef("d"))
-		e.SetRuns(slices.Clone(many.entries[dagRef("d")].Runs()))
+		e := one.entry(schemas.DAGKind.Ref("d"))
+		e.SetRuns(slices.Clone(many.entries[schemas.DAGKind.Ref("d")].Runs()))
 		one.settle()
 		for ref, e := range many.entries {
 			if a, b := one.text(ref, one.entries[ref].Status()), many.text(ref, e.Status()); a != b {
@@ -63,11 +64,11 @@ func runAll(s *sim, r *rand.Rand) {
 			continue
 		}
 		effects := s.effects()
-		again := s.last.Outs[dagRef("d")].Again
+		again := s.last.Outs[schemas.DAGKind.Ref("d")].Again
 		switch {
 		case len(effects) > 0:
 			e := pick(r, effects...)
-			if c := claimOf(s.entries[e.Owner], e.Key); c == nil || c.StartedAt.IsZero() {
+			if c := settle.ClaimOf(s.entries[e.Owner], e.Key); c == nil || c.StartedAt.IsZero() {
 				s.start(e)
 				break
 			}
@@ -78,7 +79,7 @@ func runAll(s *sim, r *rand.Rand) {
 		default:
 			return
 		}
-		s.entry(dagRef("d"))
+		s.entry(schemas.DAGKind.Ref("d"))
 	}
 	s.t.Fatal("the DAG never ended")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -16,7 +18,7 @@ import (
 func benchObject(k schemas.Kind, name string, spec schemas.Spec) *schemas.Object {
 	b := canonical(spec)
 	path := "specs/" + k.Plural + "/" + name + ".yaml"
-	return schemas.NewObject(k, schemas.Metadata{Name: name}, path, digest(b), b, spec.References())
+	return schemas.NewObject(k, schemas.Metadata{Name: name}, path, keys.Digest(b), b, spec.References())
 }
 
 // canonical is a spec as JSON with sorted keys.
@@ -42,29 +44,27 @@ func benchDAG(n int) *state.Tree {
 		}
 		spec.Nodes = append(spec.Nodes, node)
 	}
-	return state.NewTree(nil, nil,
-		&state.Entry{Ref: sessionRef("health"), Object: benchObject(schemas.SessionKind, "health", &schemas.SessionSpec{})},
-		&state.Entry{Ref: dagRef("big"), Object: benchObject(schemas.DAGKind, "big", spec)})
+	return state.NewTree(Schemas(), nil, nil,
+		&state.Entry{Ref: schemas.SessionKind.Ref("health"), Object: benchObject(schemas.SessionKind, "health", &schemas.SessionSpec{})},
+		&state.Entry{Ref: schemas.DAGKind.Ref("big"), Object: benchObject(schemas.DAGKind, "big", spec)})
 }
 
 // halfDone records a success for the first half of the nodes.
 func halfDone(t *state.Tree, now time.Time) *state.Tree {
-	d := Settle(t, now, nil)
-	e := *d.Tree.Entry(dagRef("big"))
+	d := settle.Tree(t, now, nil)
+	e := *d.Tree.Entry(schemas.DAGKind.Ref("big"))
 	st := e.Status().(*schemas.DAGStatus)
-	p := planOf(e.Object)
-	for _, i := range p.byName {
-		name := p.spec.Nodes[i].Name
-		if int(i) >= len(p.byName)/2 {
-			continue
-		}
+	nodes := e.Object.Spec().(*schemas.DAGSpec).Nodes
+	for i := range nodes[:len(nodes)/2] {
+		name := nodes[i].Name
 		key := st.Nodes[name].Key
 		zero := 0
-		e.SetRuns(append(e.Runs(), &schemas.Run{Key: effectKey("big", name, key, 1), Node: name, NodeKey: key, Seq: 1,
+		e.SetRuns(append(e.Runs(), &schemas.Run{Key: keys.OfEffect(schemas.DAGKind, "big", name, key, 1), Node: name, NodeKey: key, Seq: 1,
 			Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(now),
 			FinishedAt: schemas.NewTime(now.Add(time.Duration(i) * time.Millisecond)), ExitCode: &zero}))
 	}
-	return Settle(d.Tree.With(&e), now, nil).Tree
+	slices.SortFunc(e.Runs(), compareRuns)
+	return settle.Tree(d.Tree.With(&e), now, nil).Tree
 }
 
 var benchNow = time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
@@ -77,9 +77,9 @@ func BenchmarkDecideFirst(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				t := benchDAG(n)
-				t.Entry(dagRef("big")).Object.Spec()
+				t.Entry(schemas.DAGKind.Ref("big")).Object.Spec()
 				b.StartTimer()
-				Settle(t, benchNow, nil)
+				settle.Tree(t, benchNow, nil)
 			}
 		})
 	}
@@ -90,17 +90,17 @@ func BenchmarkDecideTurn(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			t := halfDone(benchDAG(n), benchNow)
-			e := *t.Entry(dagRef("big"))
+			e := *t.Entry(schemas.DAGKind.Ref("big"))
 			name := fmt.Sprintf("n%d", n/2)
 			key := e.Status().(*schemas.DAGStatus).Nodes[name].Key
-			e.SetRuns(append(e.Runs()[:e.RunCount():e.RunCount()], &schemas.Run{Key: effectKey("big", name, key, 1), Node: name,
+			e.SetRuns(append(e.Runs()[:e.RunCount():e.RunCount()], &schemas.Run{Key: keys.OfEffect(schemas.DAGKind, "big", name, key, 1), Node: name,
 				NodeKey: key, Seq: 1, Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(benchNow),
 				FinishedAt: schemas.NewTime(benchNow)}))
 			slices.SortFunc(e.Runs(), compareRuns)
 			t = t.With(&e)
 			b.ReportAllocs()
 			for b.Loop() {
-				if d := Settle(t, benchNow, []schemas.Ref{e.Ref}); len(d.Changed) == 0 {
+				if d := settle.Tree(t, benchNow, []schemas.Ref{e.Ref}); len(d.Changed) == 0 {
 					b.Fatal("nothing changed")
 				}
 			}
@@ -113,42 +113,7 @@ func BenchmarkDecideIdle(b *testing.B) {
 	t := halfDone(benchDAG(1000), benchNow)
 	b.ReportAllocs()
 	for b.Loop() {
-		Settle(t, benchNow, []schemas.Ref{dagRef("big")})
-	}
-}
-
-// BenchmarkSeats gives places to 10,000 sessions of as many owners.
-func BenchmarkSeats(b *testing.B) {
-	for _, n := range []int{1000, 10000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var entries []*state.Entry
-			for i := range n {
-				name := fmt.Sprintf("s%05d", i)
-				o := benchObject(schemas.SessionKind, name, &schemas.SessionSpec{Owner: name, Phase: schemas.SessionActive})
-				o.Spec()
-				entries = append(entries, &state.Entry{Ref: sessionRef(name), Object: o})
-			}
-			t := state.NewTree(nil, nil, entries...)
-			b.ReportAllocs()
-			for b.Loop() {
-				assignSlots(t)
-			}
-		})
-	}
-}
-
-// BenchmarkAdmit admits from 1,000 effects of ten sessions.
-func BenchmarkAdmit(b *testing.B) {
-	var wanted []Effect
-	for i := range 1000 {
-		s := fmt.Sprintf("s%d", i%10)
-		wanted = append(wanted, Effect{Key: fmt.Sprintf("dags/%s/n%04d-0-1", s, i), Owner: dagRef(s), Session: s,
-			Groups: []Group{{tasksGroup, 0}, {"session/" + s, 50}}, Rank: i % 3})
-	}
-	t, all := state.NewTree(nil, nil), pointers(wanted)
-	b.ReportAllocs()
-	for b.Loop() {
-		Admit(t, all, nil, "p", 4, 8)
+		settle.Tree(t, benchNow, []schemas.Ref{schemas.DAGKind.Ref("big")})
 	}
 }
 
@@ -176,7 +141,7 @@ func BenchmarkSettleTree(b *testing.B) {
 		for i := range n - n/50*2 - n/5 {
 			add(schemas.ObservationKind, fmt.Sprintf("o%05d", i), &schemas.ObservationSpec{Agent: "a0001"})
 		}
-		return state.NewTree(nil, nil, entries...)
+		return state.NewTree(Schemas(), nil, nil, entries...)
 	}
 	b.Run("first", func(b *testing.B) {
 		b.ReportAllocs()
@@ -184,21 +149,21 @@ func BenchmarkSettleTree(b *testing.B) {
 			b.StopTimer()
 			t := fresh()
 			b.StartTimer()
-			Settle(t, benchNow, nil)
+			settle.Tree(t, benchNow, nil)
 		}
 	})
 	b.Run("again", func(b *testing.B) {
-		t := Settle(fresh(), benchNow, nil).Tree
+		t := settle.Tree(fresh(), benchNow, nil).Tree
 		b.ReportAllocs()
 		for b.Loop() {
-			Settle(t, benchNow, nil)
+			settle.Tree(t, benchNow, nil)
 		}
 	})
 	b.Run("one", func(b *testing.B) {
-		t := Settle(fresh(), benchNow, nil).Tree
+		t := settle.Tree(fresh(), benchNow, nil).Tree
 		b.ReportAllocs()
 		for b.Loop() {
-			Settle(t, benchNow, []schemas.Ref{dagRef("d00042")})
+			settle.Tree(t, benchNow, []schemas.Ref{schemas.DAGKind.Ref("d00042")})
 		}
 	})
 }
@@ -216,7 +181,7 @@ func BenchmarkArchivable(b *testing.B) {
 		o := benchObject(schemas.ObservationKind, fmt.Sprintf("o%d", i), spec)
 		entries = append(entries, &state.Entry{Ref: o.Ref, Object: o})
 	}
-	tree := state.NewTree(nil, nil, entries...)
+	tree := state.NewTree(Schemas(), nil, nil, entries...)
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -32,18 +33,18 @@ type AgentBounds struct {
 }
 
 // Bound says what the steps of a plan of the tree cost at most.
-func Bound(t *state.Tree, steps []Step) Bounds {
+func Bound(t *state.Tree, steps []settle.Step) Bounds {
 	var b Bounds
 	for _, s := range steps {
-		if s.Verb != StepRun {
+		if s.Verb != settle.StepRun {
 			continue
 		}
 		e := t.Entry(s.Ref)
 		if e == nil || e.Object == nil {
 			continue
 		}
-		tries := Tries{Most: 1}
-		if k := TableOf(t).Row(e.Kind); k != nil && k.Tries != nil {
+		tries := settle.Tries{Most: 1}
+		if k := settle.TableOf(t).Row(e.Kind); k != nil && k.Tries != nil {
 			tries = k.Tries(e, s.Node)
 		}
 		b.add(t, tries)
@@ -52,30 +53,8 @@ func Bound(t *state.Tree, steps []Step) Bounds {
 	return b
 }
 
-// Tries describes the runs that one effect takes at most.
-type Tries struct {
-	Most  int    // number of runs
-	Agent string // that is run; "" for a command
-	// Limit ends each run; nil: the limit of the agent, if it has one. Whole ends it in any case, unless it is nil.
-	Limit, Whole *schemas.Duration
-}
-
-// nodeTries are the tries of a node of a DAG.
-func nodeTries(e *state.Entry, node string) Tries {
-	p := planOf(e.Object)
-	i, ok := p.index[node]
-	if !ok {
-		return Tries{}
-	}
-	n := &p.spec.Nodes[i]
-	return Tries{1 + p.retries[i].Limit, n.Agent, n.Timeout, p.spec.Policy.Timeout}
-}
-
-// askTries is the run of the agent that is asked.
-func askTries(e *state.Entry, _ string) Tries { return Tries{Most: 1, Agent: requestSpec(e).To} }
-
 // add adds tries.
-func (b *Bounds) add(t *state.Tree, of Tries) {
+func (b *Bounds) add(t *state.Tree, of settle.Tries) {
 	agent, limit, whole, tries := of.Agent, of.Limit, of.Whole, of.Most
 	var a *AgentBounds
 	if agent != "" {

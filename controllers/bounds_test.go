@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -28,13 +29,13 @@ func TestBound(t *testing.T) {
 			"- {name: waits, agent: person, prompt: p}"),
 		"specs/dags/free.yaml": envelope("DAG", "free", "session: s", "nodes:", "- {name: on, run: [a], retry: {limit: 4}}"),
 	})
-	step := func(dag, node, verb string) Step {
-		return Step{Ref: schemas.Ref{Kind: "DAG", Name: dag}, Node: node, Verb: verb}
+	step := func(dag, node, verb string) settle.Step {
+		return settle.Step{Ref: schemas.Ref{Kind: "DAG", Name: dag}, Node: node, Verb: verb}
 	}
-	got := Bound(tree, []Step{
-		step("d", "none", StepRun), step("d", "own", StepRun), step("d", "asks", StepRun), step("d", "longer", StepRun),
-		step("d", "waits", StepRun), step("d", "nobody", StepRun), step("free", "on", StepRun),
-		step("d", "own", StepSkip), step("d", "", StepWrite), step("d", "gone", StepRun), step("gone", "own", StepRun),
+	got := Bound(tree, []settle.Step{
+		step("d", "none", settle.StepRun), step("d", "own", settle.StepRun), step("d", "asks", settle.StepRun), step("d", "longer", settle.StepRun),
+		step("d", "waits", settle.StepRun), step("d", "nobody", settle.StepRun), step("free", "on", settle.StepRun),
+		step("d", "own", settle.StepSkip), step("d", "", settle.StepWrite), step("d", "gone", settle.StepRun), step("gone", "own", settle.StepRun),
 	})
 	if got.Runs != 15 || got.Time != 155*time.Minute || got.Endless != 5 || got.People != 1 {
 		t.Errorf("%+v, want 15 runs, of them 5 without an end, 2h35m, and one person", got)
@@ -53,7 +54,7 @@ func TestBoundOfAQuestion(t *testing.T) {
 		"specs/agents/a.yaml": envelope("Agent", "a", "runner: {command: {argv: [work], timeout: 90s}}"),
 		"specs/q.yaml":        envelope("ClarificationRequest", "q", "from: b", "to: a", "topic: t", "question: why"),
 	})
-	got := Bound(tree, []Step{{Ref: schemas.Ref{Kind: "ClarificationRequest", Name: "q"}, Node: "round_1", Verb: StepRun}})
+	got := Bound(tree, []settle.Step{{Ref: schemas.Ref{Kind: "ClarificationRequest", Name: "q"}, Node: "round_1", Verb: settle.StepRun}})
 	if got.Runs != 1 || got.Time != 90*time.Second || got.Endless != 0 || len(got.Agents) != 1 {
 		t.Errorf("%+v, want one run of 1m30s", got)
 	}

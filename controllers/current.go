@@ -4,13 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
-// Foretold reports whether the status of an object may be written later: see [Kind.Foretold].
+// Foretold reports whether the status of an object may be written later: see [settle.Kind.Foretold].
 func Foretold(t *state.Tree, ref schemas.Ref) bool {
-	k := TableOf(t).Row(ref.Kind)
+	k := settle.TableOf(t).Row(ref.Kind)
 	return k != nil && k.Foretold
 }
 
@@ -21,7 +22,7 @@ func Current(t *state.Tree, now time.Time, refs []schemas.Ref) *state.Tree {
 	if len(refs) == 0 {
 		return t
 	}
-	d := Settle(t, now, refs)
+	d := settle.Tree(t, now, refs)
 	var entries []*state.Entry
 	for _, ref := range d.Changed {
 		if is := d.Tree.Entry(ref); is != nil && is.HasStatus() && Foretold(t, ref) && observed(t.Entry(ref)) {

@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
+	"reconcile.dev/reconcile/state"
 )
 
 // TestRandomHistories drives random trees through random events: edits, actions, results, crashes, time. After every
@@ -142,7 +146,7 @@ func (c *chaos) upset(k int) {
 	case 36:
 		c.dagSpec(i)
 	case 37:
-		e := c.entry(dagRef(fmt.Sprintf("d%d", i)))
+		e := c.entry(schemas.DAGKind.Ref(fmt.Sprintf("d%d", i)))
 		e.Inputs = map[string]string{fmt.Sprintf("n%d", c.r.IntN(5)): fmt.Sprint("sha256:", c.r.IntN(3))}
 		c.note("inputs of d%d: %v", i, e.Inputs)
 	case 38:
@@ -253,7 +257,7 @@ func (c *chaos) invariants() {
 			c.t.Errorf("two effects for node %s are wanted", at)
 		}
 		seen[at] = true
-		claimed := claimOf(entry, e.Key) != nil
+		claimed := settle.ClaimOf(entry, e.Key) != nil
 		if won, ok := c.succeeded[at+"/"+e.NodeKey]; ok && !claimed {
 			c.t.Errorf("%s is wanted although %s succeeded under that key", e.Key, won)
 		}
@@ -267,31 +271,31 @@ func (c *chaos) invariants() {
 		}
 	}
 	for key := range c.succeeded { // a DAG that was removed may run again from nothing
-		if name, _, _ := strings.Cut(key, "/"); c.entries[dagRef(name)] == nil {
+		if name, _, _ := strings.Cut(key, "/"); c.entries[schemas.DAGKind.Ref(name)] == nil {
 			delete(c.succeeded, key)
 		}
 	}
 }
 
 // startable checks that a new effect may start: its session works, and all its needs are met.
-func (c *chaos) startable(e Effect) {
+func (c *chaos) startable(e settle.Effect) {
 	st := c.dag(e.Owner.Name)
-	if s := c.entries[sessionRef(e.Session)]; s == nil || !s.HasStatus() ||
+	if s := c.entries[schemas.SessionKind.Ref(e.Session)]; s == nil || !s.HasStatus() ||
 		s.Status().Base().Phase != schemas.SessionActive && s.Status().Base().Phase != schemas.SessionFailed {
 		c.t.Errorf("%s may start, and its session is not active", e.Key)
 	}
-	if st.Hold != "" || !slices.Contains([]string{"", schemas.VerbApprove, verbCleanup}, st.Nodes[e.Node].Verb) {
+	if st.Hold != "" || !slices.Contains([]string{"", schemas.VerbApprove, "cleanup"}, st.Nodes[e.Node].Verb) {
 		c.t.Errorf("%s may start, and an action is against it", e.Key)
 	}
 	if len(e.Command().Argv) == 0 {
 		c.t.Errorf("%s has nothing to run", e.Key)
 	}
-	p := planOf(c.entries[e.Owner].Object)
-	if p.cleansUp(p.index[e.Node]) {
+	n := state.SpecOf[*schemas.DAGSpec](c.entries[e.Owner]).Node(e.Node)
+	if when, err := condition.Compile(n.When, n.Needs); n.When != "" && err == nil && when.ReadsState {
 		return // whatever became of its needs
 	}
 	for need, result := range e.Command().Needs {
-		if n := st.Nodes[need]; !met(&n) || result.State != n.State {
+		if n := st.Nodes[need]; !readiness.NodeMet(&n) || result.State != n.State {
 			c.t.Errorf("%s may start, and its need %s is %s (told: %s)", e.Key, need, n.State, result.State)
 		}
 	}

@@ -32,8 +32,8 @@ func TestKindsAreComplete(t *testing.T) {
 			continue
 		}
 		if k.Decide == nil || k.NewStatus == nil {
-			t.Errorf("kind %s lacks a decision or a status: add controllers/%s.go and name it in controllers/kinds.go", k.Name,
-				k.Singular())
+			t.Errorf("kind %s lacks a decision or a status: add controllers/%s and name its row in controllers/kinds.go", k.Name,
+				k.Plural)
 		}
 		for _, w := range append([]string{k.Singular(), k.Plural}, k.Aliases...) {
 			if other, taken := words[w]; taken && other != k.Name {

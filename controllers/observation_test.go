@@ -3,6 +3,7 @@ package controllers
 import (
 	"testing"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -15,7 +16,7 @@ func putObservation(s *sim, content string) {
 // text is put back; who does not look into the memory leaves it so.
 func TestObservationIsImmutable(t *testing.T) {
 	s := newSim(t)
-	ref := observationRef("seen")
+	ref := schemas.ObservationKind.Ref("seen")
 	stalled := func() string {
 		t.Helper()
 		s.settle()
@@ -35,7 +36,7 @@ func TestObservationIsImmutable(t *testing.T) {
 		t.Errorf("taken in: %s", got)
 	}
 	putObservation(s, "Second.")
-	want := first + " " + ReasonImmutable
+	want := first + " " + settle.ReasonImmutable
 	if got := stalled(); got != want {
 		t.Errorf("edited: %q, want %q", got, want)
 	}
@@ -44,7 +45,7 @@ func TestObservationIsImmutable(t *testing.T) {
 		t.Errorf("where nobody looks: %q, want %q", got, want)
 	}
 	s.put("specs/observations/seen.yaml", head("Observation", "seen")+"spec: {}\n")
-	if got := stalled(); got != first+" "+ReasonInvalidSpec {
+	if got := stalled(); got != first+" "+settle.ReasonInvalidSpec {
 		t.Errorf("broken: %q", got)
 	}
 	putObservation(s, "First.")

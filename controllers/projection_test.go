@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -12,9 +14,9 @@ func agentTree(names ...string) *state.Tree {
 	var list []*state.Entry
 	for _, n := range names {
 		spec := &schemas.AgentSpec{Runner: schemas.Runner{Human: &schemas.HumanRunner{}}}
-		list = append(list, &state.Entry{Ref: agentRef(n), Object: benchObject(schemas.AgentKind, n, spec)})
+		list = append(list, &state.Entry{Ref: schemas.AgentKind.Ref(n), Object: benchObject(schemas.AgentKind, n, spec)})
 	}
-	return Settle(state.NewTree(nil, nil, list...), benchNow, nil).Tree
+	return settle.Tree(state.NewTree(Schemas(), nil, nil, list...), benchNow, nil).Tree
 }
 
 func TestFoldAgentStatus(t *testing.T) {
@@ -37,7 +39,7 @@ func TestFoldAgentStatus(t *testing.T) {
 		{"no object", `{"architect":7}`, "{\n  \"architect\": " + idle + "\n}\n"},
 	}
 	for _, c := range cases {
-		got, err := FoldAgentStatus([]byte(c.old), agentTree("architect"))
+		got, err := agents.FoldStatus([]byte(c.old), agentTree("architect"))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", c.name, err, got, c.want)
 		}
@@ -46,14 +48,14 @@ func TestFoldAgentStatus(t *testing.T) {
 
 func TestFoldAgentStatusDropsTheRemoved(t *testing.T) {
 	old := `{"engineer":{"status":"idle"},"stranger":{"status":"done"}}`
-	gone := &state.Entry{Ref: agentRef("engineer")}
+	gone := &state.Entry{Ref: schemas.AgentKind.Ref("engineer")}
 	gone.SetStatus(&schemas.AgentStatus{})
 	for name, fold := range map[string]func() ([]byte, error){
 		"status file still there": func() ([]byte, error) {
-			return FoldAgentStatus([]byte(old), state.NewTree(nil, nil, gone))
+			return agents.FoldStatus([]byte(old), state.NewTree(Schemas(), nil, nil, gone))
 		},
 		"named": func() ([]byte, error) {
-			return FoldAgentStatus([]byte(old), state.NewTree(nil, nil), "engineer")
+			return agents.FoldStatus([]byte(old), state.NewTree(Schemas(), nil, nil), "engineer")
 		},
 	} {
 		got, err := fold()
@@ -65,7 +67,7 @@ func TestFoldAgentStatusDropsTheRemoved(t *testing.T) {
 
 func TestFoldAgentStatusRefusesWhatItCannotRead(t *testing.T) {
 	for _, old := range []string{"{", "[]", `"x"`, "<<<<<<< HEAD\n{}"} {
-		if got, err := FoldAgentStatus([]byte(old), agentTree("architect")); err == nil {
+		if got, err := agents.FoldStatus([]byte(old), agentTree("architect")); err == nil {
 			t.Errorf("%q was replaced by %s", old, got)
 		}
 	}

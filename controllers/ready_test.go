@@ -8,6 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/threads"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -66,7 +71,7 @@ func (s *sim) asked(from, to string, age time.Duration) schemas.Clarification {
 }
 
 // lines are the items as name, state and what blocks them.
-func lines(items []Item) []string {
+func lines(items []work.Item) []string {
 	var out []string
 	for _, it := range items {
 		line := fmt.Sprintf("%s #%d %s %s", it.Name, it.Issue, it.State, it.Reason)
@@ -81,7 +86,7 @@ func lines(items []Item) []string {
 	return out
 }
 
-func wantLines(t *testing.T, items []Item, want ...string) {
+func wantLines(t *testing.T, items []work.Item, want ...string) {
 	t.Helper()
 	if got := lines(items); !slices.Equal(got, want) {
 		t.Errorf("items:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
@@ -93,7 +98,7 @@ func wantLines(t *testing.T, items []Item, want ...string) {
 func TestReadyOrder(t *testing.T) {
 	s := readySim(t)
 	s.settle()
-	items := Ready(s.tree(), s.now)
+	items := work.Ready(s.tree(), s.now)
 	wantLines(t, items,
 		"dag/late/first #7 ready WaitsForPerson",
 		"dag/soon/implement #42 ready WaitsForPerson",
@@ -117,7 +122,7 @@ func TestReadyBackOff(t *testing.T) {
 	s.start(e)
 	s.finish("a", "flaky", schemas.OutcomeFailed, func(*schemas.Run) {})
 	s.settle()
-	items := Ready(s.tree(), s.now)
+	items := work.Ready(s.tree(), s.now)
 	wantLines(t, items, "dag/a/flaky #0 queued BackOff")
 	if want := s.now.Add(30 * time.Second); !items[0].Again.Equal(want) {
 		t.Errorf("looked at again at %s, want %s", items[0].Again, want)
@@ -143,7 +148,7 @@ func TestReadyQuestions(t *testing.T) {
 		ledger(t, 42, s.asked("pair", "bot", 2*time.Minute), s.asked("pair", "lead", time.Minute), answered),
 		ledger(t, 7, mild, settled),
 		ledger(t, 9, escalated, orphan))
-	wantLines(t, Ready(tree, s.now),
+	wantLines(t, work.Ready(tree, s.now),
 		"dag/late/first #7 ready WaitsForPerson",
 		"CLR-42-002 #42 ready Pending",
 		"dag/soon/implement #42 blocked WaitsForAnswer BLOCKED: Clarification CLR-42-001 pending from bot",
@@ -176,8 +181,8 @@ nodes:
 		s.write(spec)
 	}
 	s.settle()
-	of42 := func() (out []Item) {
-		for _, it := range Ready(s.tree(), s.now) {
+	of42 := func() (out []work.Item) {
+		for _, it := range work.Ready(s.tree(), s.now) {
 			if it.Issue == 42 {
 				out = append(out, it)
 			}
@@ -204,8 +209,8 @@ nodes:
 
 // hook adds a hook record to an agent's entry.
 func (s *sim) hook(agent, outcome, item string, issue int) {
-	e := s.entry(agentRef(agent))
-	r := NewHook(e, outcome, issue, s.now)
+	e := s.entry(schemas.AgentKind.Ref(agent))
+	r := agents.NewHook(e, outcome, issue, s.now)
 	r.For = item
 	e.SetRuns(append(e.Runs(), &r))
 	slices.SortFunc(e.Runs(), compareRuns)
@@ -218,14 +223,14 @@ func TestReadyClaims(t *testing.T) {
 	s.hook("lead", schemas.OutcomeStarted, "dag/soon/review", 42)
 	s.settle()
 	free := func(agent string) (names []string) {
-		for _, it := range Ready(s.tree(), s.now) {
+		for _, it := range work.Ready(s.tree(), s.now) {
 			if it.Free(agent, true) {
 				names = append(names, it.Name)
 			}
 		}
 		return names
 	}
-	if got := lines(Ready(s.tree(), s.now))[2]; got != "dag/soon/review #42 ready WaitsForPerson taken by lead" {
+	if got := lines(work.Ready(s.tree(), s.now))[2]; got != "dag/soon/review #42 ready WaitsForPerson taken by lead" {
 		t.Errorf("the review is %q", got)
 	}
 	if got := free("lead"); !slices.Equal(got, []string{"dag/late/first"}) {
@@ -246,11 +251,11 @@ func TestReadyClaims(t *testing.T) {
 
 // TestEscalationsAreForPeople offers what agents could not settle to any person, and to no program.
 func TestEscalationsAreForPeople(t *testing.T) {
-	it := Item{Name: "CLR-9-001", State: ItemReady}
+	it := work.Item{Name: "CLR-9-001", State: work.ItemReady}
 	if !it.Free("pair", true) || it.Free("bot", false) {
 		t.Error("an escalation is not for people, or also for a program")
 	}
-	it.State = ItemBlocked
+	it.State = work.ItemBlocked
 	if it.Free("pair", true) {
 		t.Error("a blocked item is free")
 	}
@@ -259,26 +264,26 @@ func TestEscalationsAreForPeople(t *testing.T) {
 // TestHookKeys numbers the records of an agent, from the highest number on, and keeps what has ended apart.
 func TestHookKeys(t *testing.T) {
 	s := readySim(t)
-	e := s.entry(agentRef("lead"))
-	if LastHook(e) != nil || len(hooksInForce(e)) > 0 {
+	e := s.entry(schemas.AgentKind.Ref("lead"))
+	if agents.LastHook(e) != nil || len(agents.HooksInForce(e)) > 0 {
 		t.Error("an agent without records has hooks")
 	}
 	s.hook("lead", schemas.OutcomeStarted, "", 42)
 	s.hook("lead", schemas.OutcomeStarted, "dag/soon/review", 42)
 	s.hook("lead", schemas.OutcomeStarted, "", 7)
-	end := NewHook(s.entry(agentRef("lead")), schemas.OutcomeDone, 42, s.now)
-	if want := "agents/lead/hook-" + digest([]byte("lead"))[len(keyPrefix):][:16] + "-4"; end.Key != want || end.Seq != 4 {
+	end := agents.NewHook(s.entry(schemas.AgentKind.Ref("lead")), schemas.OutcomeDone, 42, s.now)
+	if want := "agents/lead/hook-" + keys.Digest([]byte("lead"))[len("sha256:"):][:16] + "-4"; end.Key != want || end.Seq != 4 {
 		t.Errorf("the fourth record is %s, number %d; want %s", end.Key, end.Seq, want)
 	}
 	s.hook("lead", schemas.OutcomeDone, "dag/soon/review", 42)
-	if got := hooksInForce(s.entry(agentRef("lead"))); len(got) != 2 || got[0].Seq != 1 || got[1].Seq != 3 {
+	if got := agents.HooksInForce(s.entry(schemas.AgentKind.Ref("lead"))); len(got) != 2 || got[0].Seq != 1 || got[1].Seq != 3 {
 		t.Errorf("in force after the end of one item: %v", got)
 	}
 	s.hook("lead", schemas.OutcomeDone, "", 42)
-	if got := hooksInForce(s.entry(agentRef("lead"))); len(got) != 1 || got[0].Issue != 7 {
+	if got := agents.HooksInForce(s.entry(schemas.AgentKind.Ref("lead"))); len(got) != 1 || got[0].Issue != 7 {
 		t.Errorf("in force after the end of the issue: %v", got)
 	}
-	if last := LastHook(s.entry(agentRef("lead"))); last.Seq != 5 || last.Outcome != schemas.OutcomeDone {
+	if last := agents.LastHook(s.entry(schemas.AgentKind.Ref("lead"))); last.Seq != 5 || last.Outcome != schemas.OutcomeDone {
 		t.Errorf("the last record is %+v", last)
 	}
 }
@@ -289,7 +294,7 @@ func TestWorksOnWhatItTookUpLast(t *testing.T) {
 	for _, issue := range []int{42, 7} {
 		s.hook("lead", schemas.OutcomeStarted, "", issue)
 		s.settle()
-		st, ok := s.entry(agentRef("lead")).Status().(*schemas.AgentStatus)
+		st, ok := s.entry(schemas.AgentKind.Ref("lead")).Status().(*schemas.AgentStatus)
 		if !ok || st.Status != schemas.AgentWorking || st.Issue == nil || *st.Issue != issue {
 			t.Errorf("after the hook for issue %d: %+v", issue, st)
 		}
@@ -314,7 +319,7 @@ func TestBrief(t *testing.T) {
 			with(ours, schemas.ClarificationResolved, time.Minute), with(ours, schemas.ClarificationResolved, time.Hour),
 			with(ours, schemas.ClarificationEscalated, 0)),
 		ledger(t, 7, ours, s.asked("bot", "pair", 0), orphan))
-	b := NewBrief(tree, "pair", 42, schemas.NewTime(s.now.Add(-2*time.Minute)), nil)
+	b := threads.NewBrief(tree, "pair", 42, schemas.NewTime(s.now.Add(-2*time.Minute)), nil)
 	ids := func(cs []schemas.Clarification) (out []string) {
 		for _, c := range cs {
 			out = append(out, c.ID)
@@ -341,7 +346,7 @@ func TestUnroutable(t *testing.T) {
 	empty.Topic = ""
 	tree := s.tree().WithLedgers(ledger(t, 7, s.asked("pair", "lead", 0)),
 		ledger(t, 3, s.asked("ghost", "lead", 0), s.asked("pair", "No one", 0), s.asked("lead", "pair", 0), lone, empty))
-	ids, why := UnroutableRecords(tree)
+	ids, why := clarifications.UnroutableRecords(tree)
 	if len(ids) != 5 || len(why) != 5 {
 		t.Errorf("nobody can answer %v: %v", ids, why)
 	}
@@ -357,7 +362,7 @@ func TestUnroutable(t *testing.T) {
 			t.Errorf("of %s: %q, want %q", id, why[id], want)
 		}
 	}
-	for _, it := range Ready(tree, s.now) {
+	for _, it := range work.Ready(tree, s.now) {
 		if bad := why[it.Name] != ""; bad && (it.Free(it.Agent, true) || it.Blocked != "BLOCKED: "+why[it.Name]) ||
 			it.Name == "CLR-7-001" && !it.Free("lead", true) {
 			t.Errorf("%s is %s: %s", it.Name, it.State, it.Blocked)

@@ -15,7 +15,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -67,7 +70,7 @@ type scenario struct {
 	*sim
 	archive *txtar.Archive
 	out     bytes.Buffer
-	events  []Event
+	events  []settle.Event
 }
 
 func (s *scenario) run() {
@@ -91,13 +94,13 @@ func (s *scenario) step(verb string, args []string) bool {
 	case "rm":
 		s.put(args[0], "")
 	case "inputs":
-		e := s.entry(dagRef(args[0]))
+		e := s.entry(schemas.DAGKind.Ref(args[0]))
 		if e.Inputs == nil {
 			e.Inputs = map[string]string{}
 		}
 		e.Inputs[args[1]] = args[2]
 	case "missing":
-		e := s.entry(dagRef(args[0]))
+		e := s.entry(schemas.DAGKind.Ref(args[0]))
 		e.Missing = maps.Clone(e.Missing)
 		if e.Missing == nil {
 			e.Missing = map[string]state.Missing{}
@@ -106,7 +109,7 @@ func (s *scenario) step(verb string, args []string) bool {
 			delete(e.Missing, args[1])
 		}
 	case "lost":
-		e := s.entry(dagRef(args[0]))
+		e := s.entry(schemas.DAGKind.Ref(args[0]))
 		m := e.Missing[args[1]]
 		for _, r := range e.Runs() {
 			if r.Node == args[1] {
@@ -116,7 +119,7 @@ func (s *scenario) step(verb string, args []string) bool {
 		e.Missing = maps.Clone(e.Missing)
 		e.Missing[args[1]] = m
 	case "cached":
-		e := s.entry(dagRef(args[0]))
+		e := s.entry(schemas.DAGKind.Ref(args[0]))
 		m := e.Missing[args[1]]
 		for _, r := range e.Runs() {
 			if _, ok := r.OutputsAt(m.Files); ok && r.Node == args[1] {
@@ -127,8 +130,8 @@ func (s *scenario) step(verb string, args []string) bool {
 		e.Missing[args[1]] = m
 	case "only":
 		if s.only = nil; len(args) > 0 {
-			s.only = &Selection{DAG: args[0], Nodes: args[1:]}
-			s.entry(dagRef(args[0]))
+			s.only = &settle.Selection{DAG: args[0], Nodes: args[1:]}
+			s.entry(schemas.DAGKind.Ref(args[0]))
 		}
 	case "wait":
 		d, err := time.ParseDuration(args[0])
@@ -185,7 +188,7 @@ func (s *scenario) effect(verb string, args []string) bool {
 			}
 		}
 	case "prune":
-		s.entry(dagRef(args[0])).SetRuns(nil)
+		s.entry(schemas.DAGKind.Ref(args[0])).SetRuns(nil)
 	default:
 		return false
 	}
@@ -265,8 +268,8 @@ func (s *scenario) converse(verb string, args []string) bool {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		e := s.entry(agentRef(args[0]))
-		run := NewHook(e, args[1], issue, s.now)
+		e := s.entry(schemas.AgentKind.Ref(args[0]))
+		run := agents.NewHook(e, args[1], issue, s.now)
 		e.SetRuns(append(e.Runs(), &run))
 	default:
 		return false
@@ -284,7 +287,7 @@ func (s *scenario) tell(verb string, args []string) bool {
 			fmt.Fprintf(&s.out, "%s %s %s: %s\n", st.Verb, st.Ref, st.Node, st.Why)
 		}
 	case "why":
-		for _, line := range Why(s.entries[s.ref(args[0])], s.tree()) {
+		for _, line := range readiness.Why(s.entries[s.ref(args[0])], s.tree()) {
 			fmt.Fprintln(&s.out, line)
 		}
 	case "task":
@@ -298,7 +301,7 @@ func (s *scenario) tell(verb string, args []string) bool {
 		}
 		s.out.Write(append(b, '\n'))
 	case "verdict":
-		fmt.Fprintf(&s.out, "exit %d %v\n", Verdict(s.tree()), Counts(s.tree()))
+		fmt.Fprintf(&s.out, "exit %d %v\n", readiness.Verdict(s.tree(), nil), readiness.Counts(s.tree()))
 	case "events":
 		for _, e := range s.events {
 			fmt.Fprintf(&s.out, "%s %s %s->%s %s warning=%v\n", e.Ref, e.Node, e.From, e.To, e.Reason, e.Warning)
@@ -331,7 +334,7 @@ func (s *scenario) trace() {
 	was := s.effects()
 	d := s.settle()
 	for _, ref := range d.Changed {
-		s.events = append(s.events, Events(d.Tree, before.Entry(ref), d.Tree.Entry(ref))...)
+		s.events = append(s.events, settle.Events(d.Tree, before.Entry(ref), d.Tree.Entry(ref))...)
 		e := d.Tree.Entry(ref)
 		if e == nil || !e.HasStatus() {
 			fmt.Fprintf(&s.out, "%s removed\n", ref)
@@ -358,7 +361,7 @@ func (s *scenario) traceObject(ref schemas.Ref, before, after schemas.Status) {
 	if st, ok := after.(*schemas.ClarificationRequestStatus); ok {
 		was := new(state.Entry)
 		was.SetStatus(before)
-		s.traceThread(requestStatusOf(was), st)
+		s.traceThread(clarifications.Status(was), st)
 	}
 	if a, ok := after.(*schemas.AgentStatus); ok && a.ClarificationID != nil {
 		fmt.Fprintf(&s.out, "    %s, waiting on %s, responding to %s\n", *a.ClarificationID, deref(a.WaitingOn), deref(a.RespondingTo))
@@ -371,7 +374,7 @@ func (s *scenario) traceObject(ref schemas.Ref, before, after schemas.Status) {
 	for _, name := range slices.Sorted(maps.Keys(dag.Nodes)) {
 		n := dag.Nodes[name]
 		if was != nil {
-			if old := was.Nodes[name]; sameNode(&old, &n) {
+			if old := was.Nodes[name]; asJSON(s.t, old) == asJSON(s.t, n) {
 				continue
 			}
 		}
@@ -412,7 +415,7 @@ func (s *scenario) traceThread(before, after *schemas.ClarificationRequestStatus
 }
 
 // traceEffects writes which effects became wanted and which are not wanted any more.
-func (s *scenario) traceEffects(was []Effect) {
+func (s *scenario) traceEffects(was []settle.Effect) {
 	old := map[string]bool{}
 	for _, e := range was {
 		old[e.Key] = true
@@ -428,7 +431,7 @@ func (s *scenario) traceEffects(was []Effect) {
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(s.last.Outs), schemas.Ref.Compare) {
 		for _, r := range s.last.Outs[ref].Restore {
-			fmt.Fprintf(&s.out, "restore %s %s: %s\n", ref, r.Node, r.why())
+			fmt.Fprintf(&s.out, "restore %s %s: %s\n", ref, r.Node, r.Why())
 		}
 	}
 }
@@ -452,4 +455,14 @@ func (s *scenario) compare(file string) {
 	if want := s.archive.Files[i].Data; !bytes.Equal(want, s.out.Bytes()) {
 		s.t.Errorf("%s: the trace differs; got:\n%s\nwant:\n%s", file, s.out.Bytes(), want)
 	}
+}
+
+// asJSON returns a value as JSON.
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -31,9 +34,9 @@ func selectionSim(t *testing.T) *sim {
 	return s
 }
 
-func admitted(s *sim, only *Selection) string {
+func admitted(s *sim, only *settle.Selection) string {
 	var names []string
-	for _, e := range Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0) {
+	for _, e := range settle.Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0) {
 		names = append(names, e.Owner.Name+"/"+e.Node)
 	}
 	slices.Sort(names)
@@ -43,16 +46,16 @@ func admitted(s *sim, only *Selection) string {
 // TestAdmitOnlySelected claims what was asked for with all that it needs, as it becomes possible, and nothing else.
 func TestAdmitOnlySelected(t *testing.T) {
 	for _, c := range []struct {
-		only        *Selection
+		only        *settle.Selection
 		first, then string // when a has ended
 	}{
 		{nil, "d/a d/e x/a", "d/b d/c d/e x/a"},
-		{&Selection{DAG: "d"}, "d/a d/e", "d/b d/c d/e"},
-		{&Selection{DAG: "d", Nodes: []string{"d"}}, "d/a", "d/b"},
-		{&Selection{DAG: "d", Nodes: []string{"e", "c"}}, "d/a d/e", "d/c d/e"},
-		{&Selection{DAG: "d", Nodes: []string{"gone"}}, "", ""},
-		{&Selection{DAG: "gone"}, "", ""},
-		{&Selection{DAG: "x"}, "x/a", "x/a"},
+		{&settle.Selection{DAG: "d"}, "d/a d/e", "d/b d/c d/e"},
+		{&settle.Selection{DAG: "d", Nodes: []string{"d"}}, "d/a", "d/b"},
+		{&settle.Selection{DAG: "d", Nodes: []string{"e", "c"}}, "d/a d/e", "d/c d/e"},
+		{&settle.Selection{DAG: "d", Nodes: []string{"gone"}}, "", ""},
+		{&settle.Selection{DAG: "gone"}, "", ""},
+		{&settle.Selection{DAG: "x"}, "x/a", "x/a"},
 	} {
 		s := selectionSim(t)
 		if got := admitted(s, c.only); got != c.first {
@@ -81,7 +84,7 @@ func TestAdmitSelectedKeepsLimits(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		p := newPool(t, 1+r.IntN(3), randomEffects(r))
-		p.only = &Selection{DAG: p.wanted[r.IntN(len(p.wanted))].Owner.Name}
+		p.only = &settle.Selection{DAG: p.wanted[r.IntN(len(p.wanted))].Owner.Name}
 		for range 30 {
 			process := pick(r, "p1", "p2")
 			if r.IntN(2) == 0 {
@@ -92,7 +95,7 @@ func TestAdmitSelectedKeepsLimits(t *testing.T) {
 			p.limits()
 		}
 		for process, list := range p.claimed {
-			if slices.ContainsFunc(list, func(e Effect) bool { return e.Owner.Name != p.only.DAG }) {
+			if slices.ContainsFunc(list, func(e settle.Effect) bool { return e.Owner.Name != p.only.DAG }) {
 				t.Fatalf("seed %d: %s claimed what is not selected", seed, process)
 			}
 		}
@@ -110,17 +113,17 @@ func TestSelectionVerdict(t *testing.T) {
 	s.perform("d", "a", schemas.OutcomeSucceeded)
 	s.perform("d", "b", schemas.OutcomeFailed)
 	for _, c := range []struct {
-		only *Selection
-		want Exit
+		only *settle.Selection
+		want readiness.Exit
 	}{
-		{&Selection{DAG: "d", Nodes: []string{"a"}}, ExitReady},
-		{&Selection{DAG: "d", Nodes: []string{"c"}}, ExitReady},
-		{&Selection{DAG: "d", Nodes: []string{"b"}}, ExitStalled},
-		{&Selection{DAG: "d", Nodes: []string{"d"}}, ExitStalled}, // which needs b
-		{&Selection{DAG: "d"}, ExitStalled},
-		{&Selection{DAG: "x"}, ExitReady},
+		{&settle.Selection{DAG: "d", Nodes: []string{"a"}}, readiness.ExitReady},
+		{&settle.Selection{DAG: "d", Nodes: []string{"c"}}, readiness.ExitReady},
+		{&settle.Selection{DAG: "d", Nodes: []string{"b"}}, readiness.ExitStalled},
+		{&settle.Selection{DAG: "d", Nodes: []string{"d"}}, readiness.ExitStalled}, // which needs b
+		{&settle.Selection{DAG: "d"}, readiness.ExitStalled},
+		{&settle.Selection{DAG: "x"}, readiness.ExitReady},
 	} {
-		if got := c.only.Verdict(s.tree()); got != c.want {
+		if got := readiness.Verdict(s.tree(), c.only); got != c.want {
 			t.Errorf("%v: %d, want %d", c.only, got, c.want)
 		}
 	}
@@ -138,9 +141,9 @@ func TestSelectionTakesQuestionsAlong(t *testing.T) {
 		s.put("specs/clarificationrequests/"+name+".yaml", head("ClarificationRequest", name)+
 			fmt.Sprintf("spec: {from: eng, to: boss, topic: t, question: q, run: %q}\n", run))
 	}
-	in := (&Selection{DAG: "d", Nodes: []string{"d"}}).In(s.tree())
+	in := (&settle.Selection{DAG: "d", Nodes: []string{"d"}}).In(s.tree())
 	for name, want := range map[string]bool{"ours": true, "theirs": false, "other": false, "free": false, "gone": false} {
-		if got := in(requestRef(name), "round_1"); got != want {
+		if got := in(schemas.ClarificationRequestKind.Ref(name), "round_1"); got != want {
 			t.Errorf("%s: selected %v, want %v", name, got, want)
 		}
 	}
@@ -149,9 +152,9 @@ func TestSelectionTakesQuestionsAlong(t *testing.T) {
 // TestClockStopsBetweenRuns does not count the time in which no process runs, and goes on where it was.
 func TestClockStopsBetweenRuns(t *testing.T) {
 	s := selectionSim(t)
-	began, worked := s.now, map[schemas.Ref]bool{dagRef("d"): true}
+	began, worked := s.now, map[schemas.Ref]bool{schemas.DAGKind.Ref("d"): true}
 	stop := func() int {
-		stopped := StopClocks(s.tree(), s.now, []schemas.Ref{dagRef("d"), dagRef("x")}, began, worked)
+		stopped := dags.StopClocks(s.tree(), s.now, []schemas.Ref{schemas.DAGKind.Ref("d"), schemas.DAGKind.Ref("x")}, began, worked)
 		for _, e := range stopped {
 			s.entries[e.Ref] = e
 		}
@@ -159,9 +162,9 @@ func TestClockStopsBetweenRuns(t *testing.T) {
 	}
 	spent := func(wait time.Duration) time.Duration {
 		s.now = s.now.Add(wait)
-		s.entry(dagRef("d"))
+		s.entry(schemas.DAGKind.Ref("d"))
 		s.settle()
-		return lasted(s.dag("d").Active, s.now)
+		return spentIn(s.dag("d").Active, s.now)
 	}
 	e, _ := s.find("d", "a")
 	s.start(e)
@@ -180,7 +183,7 @@ func TestClockStopsBetweenRuns(t *testing.T) {
 	if got := spent(8 * time.Hour); got != 15*time.Minute {
 		t.Fatalf("%s were spent after the night, want 15m", got)
 	}
-	if stop() != 0 && lasted(s.dag("d").Active, s.now) != 15*time.Minute {
+	if stop() != 0 && spentIn(s.dag("d").Active, s.now) != 15*time.Minute {
 		t.Fatal("a look changed the time spent")
 	}
 	if got := spent(8 * time.Hour); got != 15*time.Minute {
@@ -192,7 +195,7 @@ func TestClockStopsBetweenRuns(t *testing.T) {
 	clear(worked)
 	spent(0)
 	s.now = s.now.Add(3 * time.Hour)
-	if n, got := stop(), lasted(s.dag("d").Active, s.now); n != 1 || got != 15*time.Minute {
+	if n, got := stop(), spentIn(s.dag("d").Active, s.now); n != 1 || got != 15*time.Minute {
 		t.Fatalf("%d clocks were stopped, and %s were spent after a run of others, want 15m", n, got)
 	}
 	if got := spent(8 * time.Hour); got != 15*time.Minute {

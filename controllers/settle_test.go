@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -27,7 +28,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 				c.r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 			})
 			for ref, st := range want {
-				if !Kinds.Row(ref.Kind).same(st, got[ref]) {
+				if !Kinds.Row(ref.Kind).SameStatus(st, got[ref]) {
 					t.Errorf("seed %d: %s depends on the order:\n%s\n%s", seed, ref, c.text(ref, st), c.text(ref, got[ref]))
 				}
 			}
@@ -42,10 +43,10 @@ func decideInOrder(t *state.Tree, c *chaos, arrange func([]*state.Entry)) map[sc
 		list = append(list, t.Entries(kind)...)
 	}
 	arrange(list)
-	w := newWorld(t, c.now, nil)
+	w := settle.NewWorld(t, c.now, nil)
 	out := map[schemas.Ref]schemas.Status{}
 	for _, e := range list {
-		out[e.Ref] = w.decide(e).Status
+		out[e.Ref] = w.Status(e)
 	}
 	return out
 }
@@ -63,12 +64,12 @@ func TestSettleConverges(t *testing.T) {
 	s.settle()
 	keys := s.dag("d00").Nodes["build"].Key
 	for i := range n { // every DAG has its success on record; only places hold the sessions back
-		e := s.entry(dagRef(fmt.Sprintf("d%02d", i)))
+		e := s.entry(schemas.DAGKind.Ref(fmt.Sprintf("d%02d", i)))
 		e.SetRuns(append(e.Runs(), &schemas.Run{Node: "build", NodeKey: keys, Seq: 1, Outcome: schemas.OutcomeSucceeded}))
 	}
 	s.settle()
 	for i := range n {
-		ref := sessionRef(fmt.Sprintf("s%02d", i))
+		ref := schemas.SessionKind.Ref(fmt.Sprintf("s%02d", i))
 		if phase := s.entries[ref].Status().Base().Phase; phase != schemas.SessionCompleted {
 			t.Errorf("%s is %s after one Settle", ref, phase)
 		}
@@ -84,7 +85,7 @@ func TestSettleLooksOnlyAtWhatIsAffected(t *testing.T) {
 			"spec: {session: s%d, nodes: [{name: build, run: [build]}]}\n", i))
 	}
 	s.settle()
-	s.entry(dagRef("d7"))
+	s.entry(schemas.DAGKind.Ref("d7"))
 	if d := s.settle(); len(d.Outs) != 2 {
 		t.Errorf("%d objects were decided, want the DAG and its session", len(d.Outs))
 	}
@@ -99,13 +100,13 @@ func TestSettleHoldsOnlyWhatWorks(t *testing.T) {
 		s.put("specs/dags/"+name+".yaml", head("DAG", name)+"spec: {session: "+name+", nodes: [{name: build, run: [build]}]}\n")
 	}
 	s.settle()
-	works, rests := s.entry(dagRef("works")).Object, s.entry(dagRef("rests")).Object
-	kept, let := planOf(works), planOf(rests)
-	Settle(s.tree(), s.now, nil)
-	if planOf(works) != kept {
+	works, rests := s.entry(schemas.DAGKind.Ref("works")).Object, s.entry(schemas.DAGKind.Ref("rests")).Object
+	kept, let := works.Spec(), rests.Spec()
+	settle.Tree(s.tree(), s.now, nil)
+	if works.Spec() != kept {
 		t.Error("the plan of a DAG at work was made again")
 	}
-	if planOf(rests) == let {
+	if rests.Spec() == let {
 		t.Error("the plan of a DAG at rest is held")
 	}
 }

@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -25,12 +28,12 @@ type sim struct {
 	specs   map[string]schemas.Decoded // by path
 	entries map[schemas.Ref]*state.Entry
 	dirty   map[schemas.Ref]bool
-	last    Decision
-	decider Decider // as a run has it: it decides over all trees
-	deriver Deriver
-	only    *Selection     // what the run that decides was asked for
-	checks  bool           // compare with a full decision, and so on, at every settle
-	ledgers map[int][]byte // by issue
+	last    settle.Decision
+	decider settle.Decider // as a run has it: it decides over all trees
+	deriver derive.Deriver
+	only    *settle.Selection // what the run that decides was asked for
+	checks  bool              // compare with a full decision, and so on, at every settle
+	ledgers map[int][]byte    // by issue
 	parsed  map[int]*state.Ledger
 	// settings are those without a file.
 	settings *schemas.SettingsSpec
@@ -73,7 +76,7 @@ func (s *sim) put(path, text string) {
 func (s *sim) relate() {
 	for path, d := range s.specs {
 		k, _ := Schemas().Find(d.Ref.Kind)
-		if d.Object == nil || k.CheckAgainst == nil || phaseOf(s.entries[d.Ref]) == schemas.ActionApplied {
+		if d.Object == nil || k.CheckAgainst == nil || s.entries[d.Ref].Brief().Phase == schemas.ActionApplied {
 			continue
 		}
 		var r schemas.Report
@@ -122,7 +125,7 @@ func (s *sim) tree() *state.Tree {
 			problems = append(problems, e.Problems...)
 		}
 	}
-	return state.NewTree(settings, problems, list...).WithLedgers(s.parsedLedgers()...)
+	return state.NewTree(Schemas(), settings, problems, list...).WithLedgers(s.parsedLedgers()...)
 }
 
 func (s *sim) parsedLedgers() []*state.Ledger {
@@ -148,7 +151,7 @@ func (s *sim) setLedger(issue int, data []byte) {
 }
 
 // write adds a derived spec.
-func (s *sim) write(spec Spec) {
+func (s *sim) write(spec derive.Spec) {
 	s.t.Helper()
 	b, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": spec.Ref.Kind,
 		"metadata": schemas.Metadata{Name: spec.Ref.Name}, "spec": spec.Spec})
@@ -167,7 +170,7 @@ func (s *sim) fold() []int {
 		refs = append(refs, ref)
 	}
 	var changed []int
-	for issue, records := range LedgersOf(s.tree(), refs) {
+	for issue, records := range clarifications.LedgersOf(s.tree(), refs) {
 		data, err := clarify.Fold(s.ledgers[issue], issue, records)
 		switch {
 		case errors.Is(err, clarify.ErrStale):
@@ -184,7 +187,7 @@ func (s *sim) fold() []int {
 }
 
 // settle decides, writes, and lets go of what is gone.
-func (s *sim) settle() Decision {
+func (s *sim) settle() settle.Decision {
 	s.t.Helper()
 	s.relate()
 	t := s.tree()
@@ -212,10 +215,10 @@ func (s *sim) settle() Decision {
 }
 
 // merge keeps what was decided last of every object.
-func (s *sim) merge(d Decision) {
+func (s *sim) merge(d settle.Decision) {
 	outs := s.last.Outs
 	if outs == nil {
-		outs = map[schemas.Ref]Out{}
+		outs = map[schemas.Ref]settle.Out{}
 	}
 	for ref, out := range d.Outs {
 		outs[ref] = out
@@ -258,15 +261,15 @@ func decodeForTest(t testing.TB, ref schemas.Ref, b []byte) schemas.Status {
 }
 
 // check holds what is true of every decision against d.
-func (s *sim) check(t *state.Tree, d Decision) {
+func (s *sim) check(t *state.Tree, d settle.Decision) {
 	s.t.Helper()
-	full := (&Decider{Only: s.only}).Settle(t, s.now, nil)
+	full := (&settle.Decider{Only: s.only}).Settle(t, s.now, nil)
 	for ref, out := range full.Outs {
 		var status schemas.Status
 		if e := d.Tree.Entry(ref); e != nil {
 			status = e.Status()
 		}
-		if !Kinds.Row(ref.Kind).same(status, out.Status) {
+		if !Kinds.Row(ref.Kind).SameStatus(status, out.Status) {
 			s.t.Errorf("%s: deciding what is affected by %v differs from deciding everything:\n%s\n%s", ref, s.dirty,
 				s.text(ref, status), s.text(ref, out.Status))
 		}
@@ -276,7 +279,7 @@ func (s *sim) check(t *state.Tree, d Decision) {
 			sameEffects(s.t, ref, s.last.Outs[ref].Effects, out.Effects)
 		}
 	}
-	again := (&Decider{Only: s.only}).Settle(d.Tree, s.now, nil)
+	again := (&settle.Decider{Only: s.only}).Settle(d.Tree, s.now, nil)
 	for _, ref := range again.Changed {
 		s.t.Errorf("%s is not at its fixed point:\n%s\n%s", ref, s.text(ref, d.Tree.Entry(ref).Status()),
 			s.text(ref, again.Tree.Entry(ref).Status()))
@@ -285,7 +288,7 @@ func (s *sim) check(t *state.Tree, d Decision) {
 		if out.Status != nil {
 			lint(s.t, ref, out.Status)
 			checkMoves(s.t, t.Entry(ref), out.Status)
-			if back := s.disk(ref, out.Status); !Kinds.Row(ref.Kind).same(back, out.Status) {
+			if back := s.disk(ref, out.Status); !Kinds.Row(ref.Kind).SameStatus(back, out.Status) {
 				s.t.Errorf("%s: the status does not survive a file:\n%s\n%s", ref, s.text(ref, out.Status), s.text(ref, back))
 			}
 		}
@@ -293,10 +296,10 @@ func (s *sim) check(t *state.Tree, d Decision) {
 }
 
 // derive lists the specs that the tree lacks: as many as whoever sees it for the first time finds.
-func (s *sim) derive() []Spec {
+func (s *sim) derive() []derive.Spec {
 	s.t.Helper()
 	t := s.tree()
-	all := Derive(t)
+	all := derive.Specs(t)
 	for range 2 { // also where nobody has written them
 		if specs := s.deriver.Derive(t); !reflect.DeepEqual(specs, all) {
 			s.t.Errorf("what is looked at calls for %v, and everything for %v", specs, all)
@@ -316,9 +319,9 @@ func (s *sim) text(ref schemas.Ref, st schemas.Status) string {
 	return string(b)
 }
 
-func sameEffects(t testing.TB, ref schemas.Ref, a, b []Effect) {
+func sameEffects(t testing.TB, ref schemas.Ref, a, b []settle.Effect) {
 	t.Helper()
-	keys := func(es []Effect) (out []string) {
+	keys := func(es []settle.Effect) (out []string) {
 		for _, e := range es {
 			out = append(out, e.Key)
 		}
@@ -367,16 +370,16 @@ func lintNodes(t testing.TB, ref schemas.Ref, dag *schemas.DAGStatus) {
 			t.Errorf("%s: malformed node %s: %+v", ref, name, n)
 		}
 		waits := []string{schemas.NodePending, schemas.NodeBlocked}
-		if over(dag) && slices.Contains(waits, n.State) ||
-			ended(dag.Phase) && slices.Contains([]string{schemas.NodeQueued, schemas.NodeRunning}, n.State) {
+		if isOver(dag) && slices.Contains(waits, n.State) ||
+			hasEndedIn(dag.Phase) && slices.Contains([]string{schemas.NodeQueued, schemas.NodeRunning}, n.State) {
 			t.Errorf("%s is %s and its node %s %s", ref, dag.Phase, name, n.State)
 		}
 	}
 }
 
 // effects returns all wanted effects, by key.
-func (s *sim) effects() []Effect {
-	var out []Effect
+func (s *sim) effects() []settle.Effect {
+	var out []settle.Effect
 	for _, ref := range slices.SortedFunc(maps.Keys(s.last.Outs), schemas.Ref.Compare) {
 		out = append(out, s.last.Outs[ref].Effects...)
 	}
@@ -384,13 +387,13 @@ func (s *sim) effects() []Effect {
 }
 
 // find returns the wanted effect of a node; a name may end in a star.
-func (s *sim) find(owner, node string) (Effect, bool) {
+func (s *sim) find(owner, node string) (settle.Effect, bool) {
 	for _, e := range s.effects() {
 		if named(e.Owner.Name, owner) && e.Node == node {
 			return e, true
 		}
 	}
-	return Effect{}, false
+	return settle.Effect{}, false
 }
 
 func named(name, pattern string) bool {
@@ -399,9 +402,9 @@ func named(name, pattern string) bool {
 }
 
 // claim puts an effect on record for a process.
-func (s *sim) claim(e Effect, process string) {
+func (s *sim) claim(e settle.Effect, process string) {
 	entry := s.entry(e.Owner)
-	if claimOf(entry, e.Key) != nil {
+	if settle.ClaimOf(entry, e.Key) != nil {
 		return
 	}
 	entry.Claims = append(entry.Claims, state.Claim{Run: e.Claim(), Process: process})
@@ -409,9 +412,9 @@ func (s *sim) claim(e Effect, process string) {
 }
 
 // start marks a claimed effect as running.
-func (s *sim) start(e Effect) {
+func (s *sim) start(e settle.Effect) {
 	s.claim(e, "p1")
-	c := claimOf(s.entry(e.Owner), e.Key)
+	c := settle.ClaimOf(s.entry(e.Owner), e.Key)
 	if c.StartedAt.IsZero() {
 		c.StartedAt = schemas.NewTime(s.now)
 	}
@@ -452,7 +455,7 @@ func compareRuns(a, b *schemas.Run) int {
 // finish ends the run of a node with an outcome.
 func (s *sim) finish(owner, node, outcome string, change func(*schemas.Run)) {
 	s.t.Helper()
-	ref := dagRef(owner)
+	ref := schemas.DAGKind.Ref(owner)
 	for r := range s.entries {
 		if r.Kind == schemas.ClarificationRequestKind.Name && named(r.Name, owner) {
 			ref = r
@@ -479,7 +482,7 @@ func (s *sim) finish(owner, node, outcome string, change func(*schemas.Run)) {
 
 func (s *sim) dag(name string) *schemas.DAGStatus {
 	s.t.Helper()
-	e := s.entries[dagRef(name)]
+	e := s.entries[schemas.DAGKind.Ref(name)]
 	if e == nil || !e.HasStatus() {
 		s.t.Fatalf("dag/%s has no status", name)
 	}
@@ -499,4 +502,26 @@ func (s *sim) states(dag string) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// hasEndedIn reports whether a DAG in this phase has nothing left to do.
+func hasEndedIn(phase string) bool {
+	return slices.Contains([]string{schemas.DAGSucceeded, schemas.DAGFailed, schemas.DAGCancelled}, phase)
+}
+
+// isOver reports whether a DAG has ended and nothing of it waits.
+func isOver(st *schemas.DAGStatus) bool {
+	return hasEndedIn(st.Phase) && (st.Phase != schemas.DAGFailed || !st.FinishedAt.IsZero())
+}
+
+// spentIn is how much of some spans lies before now. They neither overlap nor end before they begin.
+func spentIn(spans []schemas.Span, now time.Time) (sum time.Duration) {
+	for _, s := range spans {
+		to := now
+		if !s.To.IsZero() && s.To.Before(now) {
+			to = s.To.Time
+		}
+		sum += max(to.Sub(s.From.Time), 0)
+	}
+	return sum
 }

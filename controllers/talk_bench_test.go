@@ -4,34 +4,35 @@ import (
 	"fmt"
 	"testing"
 
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
-
-func replyRef(name string) schemas.Ref { return schemas.Ref{Kind: schemas.ReplyKind.Name, Name: name} }
 
 // benchTalk is a tree of n questions, a thousand to an issue, every tenth of which is open; a person is asked.
 func benchTalk(n int) *state.Tree {
 	var list []*state.Entry
 	for _, name := range []string{"engineer", "architect"} {
 		spec := &schemas.AgentSpec{Runner: schemas.Runner{Human: &schemas.HumanRunner{}}, CanClarify: []string{"architect"}}
-		list = append(list, &state.Entry{Ref: agentRef(name), Object: benchObject(schemas.AgentKind, name, spec)})
+		list = append(list, &state.Entry{Ref: schemas.AgentKind.Ref(name), Object: benchObject(schemas.AgentKind, name, spec)})
 	}
 	for i := range n {
 		name := fmt.Sprintf("q%05d", i)
 		spec := &schemas.ClarificationRequestSpec{Issue: 1 + i/1000, From: "engineer", To: "architect", Blocking: true,
 			Topic: "Topic " + name, Question: "What about " + name + "?"}
-		list = append(list, &state.Entry{Ref: requestRef(name), Object: benchObject(schemas.ClarificationRequestKind, name, spec)})
+		list = append(list, &state.Entry{Ref: schemas.ClarificationRequestKind.Ref(name), Object: benchObject(schemas.ClarificationRequestKind, name, spec)})
 		if i%10 > 0 {
 			for typ, from := range map[string]string{"answer": "ann", "resolution": "engineer"} {
 				reply := name + "-" + typ
-				list = append(list, &state.Entry{Ref: replyRef(reply), Object: benchObject(schemas.ReplyKind, reply,
+				list = append(list, &state.Entry{Ref: schemas.ReplyKind.Ref(reply), Object: benchObject(schemas.ReplyKind, reply,
 					&schemas.ReplySpec{Clarification: name, Type: typ, From: from, Body: "So be it, " + name})})
 			}
 		}
 	}
-	return Settle(state.NewTree(nil, nil, list...), benchNow, nil).Tree
+	return settle.Tree(state.NewTree(Schemas(), nil, nil, list...), benchNow, nil).Tree
 }
 
 // BenchmarkTalkTurn decides what one more reply affects.
@@ -39,12 +40,12 @@ func BenchmarkTalkTurn(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			t := benchTalk(n)
-			ref := replyRef("more")
+			ref := schemas.ReplyKind.Ref("more")
 			t = t.With(&state.Entry{Ref: ref, Object: benchObject(schemas.ReplyKind, "more",
 				&schemas.ReplySpec{Clarification: "q00000", Type: "answer", From: "ann", Body: "This way."})})
 			b.ReportAllocs()
 			for b.Loop() {
-				if d := Settle(t, benchNow, []schemas.Ref{ref}); len(d.Changed) == 0 {
+				if d := settle.Tree(t, benchNow, []schemas.Ref{ref}); len(d.Changed) == 0 {
 					b.Fatal("nothing was decided")
 				}
 			}
@@ -59,7 +60,7 @@ func BenchmarkTalkAll(b *testing.B) {
 			t := benchTalk(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				Settle(t, benchNow, nil)
+				settle.Tree(t, benchNow, nil)
 			}
 		})
 	}
@@ -70,7 +71,7 @@ func BenchmarkTalkLedger(b *testing.B) {
 	t := benchTalk(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		records := LedgersOf(t, []schemas.Ref{requestRef("q00000")})[1]
+		records := clarifications.LedgersOf(t, []schemas.Ref{schemas.ClarificationRequestKind.Ref("q00000")})[1]
 		if _, err := clarify.Fold(nil, 1, records); err != nil || len(records) != 1000 {
 			b.Fatal(err, len(records))
 		}
@@ -81,13 +82,13 @@ func BenchmarkTalkLedger(b *testing.B) {
 func BenchmarkTalkDerive(b *testing.B) {
 	t := benchTalk(10000)
 	var derived []*state.Entry
-	for _, s := range Derive(t) {
+	for _, s := range derive.Specs(t) {
 		derived = append(derived, &state.Entry{Ref: s.Ref, Object: benchObject(schemas.ObservationKind, s.Ref.Name, s.Spec)})
 	}
 	t = t.With(derived...)
 	b.ReportAllocs()
 	for b.Loop() {
-		if specs := Derive(t); len(specs) > 0 {
+		if specs := derive.Specs(t); len(specs) > 0 {
 			b.Fatal(specs[0].Ref)
 		}
 	}

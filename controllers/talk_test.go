@@ -10,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -97,7 +101,7 @@ func (k *talk) turn() {
 func (k *talk) listen(before *state.Tree) {
 	k.t.Helper()
 	for _, ref := range k.last.Changed {
-		for _, e := range Events(k.tree(), before.Entry(ref), k.tree().Entry(ref)) {
+		for _, e := range settle.Events(k.tree(), before.Entry(ref), k.tree().Entry(ref)) {
 			if e.Reason == "" || e.Clarified != nil && (e.Clarified.Type == "" || e.Clarified.Status == "") {
 				k.t.Errorf("a malformed event: %+v %+v", e, e.Clarified)
 			}
@@ -198,8 +202,8 @@ func (k *talk) requestText(i int) string {
 	}
 	name := fmt.Sprintf("q%d", i)
 	run := ""
-	if st, ok := k.entries[dagRef("d0")].Status().(*schemas.DAGStatus); ok && from == "engineer" && k.r.IntN(3) == 0 {
-		run = ", run: " + effectKey("d0", "n0", st.Nodes["n0"].Key, 1+k.r.IntN(2))
+	if st, ok := k.entries[schemas.DAGKind.Ref("d0")].Status().(*schemas.DAGStatus); ok && from == "engineer" && k.r.IntN(3) == 0 {
+		run = ", run: " + keys.OfEffect(schemas.DAGKind, "d0", "n0", st.Nodes["n0"].Key, 1+k.r.IntN(2))
 	}
 	return head("ClarificationRequest", name) + fmt.Sprintf(
 		"spec: {issue: %d, from: %s, to: %s, topic: %q, question: %q, blocking: %v, maxRounds: %d, slaMinutes: %d%s}\n",
@@ -236,11 +240,11 @@ func (k *talk) reply() {
 
 func (k *talk) hook() {
 	name := pick(k.r, "engineer", "architect")
-	if e := k.entries[agentRef(name)]; e == nil || e.Gone() {
+	if e := k.entries[schemas.AgentKind.Ref(name)]; e == nil || e.Gone() {
 		return
 	}
-	e := k.entry(agentRef(name))
-	run := NewHook(e, pick(k.r, schemas.OutcomeStarted, schemas.OutcomeDone), 1+k.r.IntN(3), k.now)
+	e := k.entry(schemas.AgentKind.Ref(name))
+	run := agents.NewHook(e, pick(k.r, schemas.OutcomeStarted, schemas.OutcomeDone), 1+k.r.IntN(3), k.now)
 	e.SetRuns(append(e.Runs(), &run))
 	k.note("hook of %s: %s %d", name, run.Outcome, run.Issue)
 }
@@ -320,7 +324,7 @@ func (k *talk) look() {
 	k.t.Helper()
 	owner := map[string]string{}
 	for _, e := range k.tree().Entries(schemas.ClarificationRequestKind.Name) {
-		st := requestStatusOf(e)
+		st := clarifications.Status(e)
 		if st.ID == "" {
 			continue
 		}
@@ -359,7 +363,7 @@ func leads(from, to string, n int) bool {
 	if clarify.Legal(from, to) {
 		return true
 	}
-	for next := range requestClass {
+	for _, next := range anyPhaseOfRequest {
 		if n > 1 && clarify.Legal(from, next) && leads(next, to, n-1) {
 			return true
 		}
@@ -377,11 +381,11 @@ func (k *talk) lookAtLedger(issue int, data []byte) {
 		if c.ID != clarify.FormatID(issue, i+1) {
 			k.t.Errorf("record %d of issue %d is %s", i+1, issue, c.ID)
 		}
-		e := k.entries[requestRef(c.Request)]
-		if c.Request == "" || e == nil || e.Object == nil || requestStatusOf(e).ObservedDigest != e.Object.Digest {
+		e := k.entries[schemas.ClarificationRequestKind.Ref(c.Request)]
+		if c.Request == "" || e == nil || e.Object == nil || clarifications.Status(e).ObservedDigest != e.Object.Digest {
 			continue
 		}
-		if st := requestStatusOf(e); st.ID == c.ID && (st.Phase != c.Status || len(st.Thread) != len(c.Thread)) {
+		if st := clarifications.Status(e); st.ID == c.ID && (st.Phase != c.Status || len(st.Thread) != len(c.Thread)) {
 			k.t.Errorf("%s is %s with %d turns, and %s with %d in the ledger", c.ID, st.Phase, len(st.Thread), c.Status, len(c.Thread))
 		}
 	}
@@ -415,3 +419,6 @@ func (k *talk) calmDown() {
 		}
 	}
 }
+
+var anyPhaseOfRequest = []string{schemas.ClarificationPending, schemas.ClarificationStale, schemas.ClarificationAnswered,
+	schemas.ClarificationResolved, schemas.ClarificationAbandoned, schemas.ClarificationEscalated}

@@ -59,6 +59,16 @@ type Retry struct {
 	Max *Duration `json:"max,omitempty" jsonschema:"default=1m"`
 }
 
+// Node returns the node of that name, or nil.
+func (s *DAGSpec) Node(name string) *Node {
+	for i := range s.Nodes {
+		if s.Nodes[i].Name == name {
+			return &s.Nodes[i]
+		}
+	}
+	return nil
+}
+
 // OutputPaths returns the paths of the declared outputs of each node of the DAG that has some, by the node's name.
 func (s *DAGSpec) OutputPaths() map[string][]string {
 	out := map[string][]string{}

@@ -140,3 +140,14 @@ func Shorten(words []string, n int) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
 }
+
+// AndOthers says how many others there are, for the end of a list that names one: "" for none.
+func AndOthers(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " and another one"
+	}
+	return fmt.Sprintf(" and %d others", n)
+}

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,12 +42,15 @@ type Kind struct {
 	// controller decides the result, and the file is not invalid. nil: never.
 	Accepted func(Status) bool
 
-	// Row is the data of the higher packages about the kind, for the maker of the table (controllers.Kind).
+	// Row is the data of the higher packages about the kind, for the maker of the table (settle.Kind).
 	Row any
 }
 
 // Singular returns the kind's name in lower case, as in references and on the command line: "clarificationrequest".
 func (k Kind) Singular() string { return strings.ToLower(k.Name) }
+
+// Ref returns the reference to the object of the kind that has a name.
+func (k *Kind) Ref(name string) Ref { return Ref{Kind: k.Name, Name: name} }
 
 // Ref names one object of a tree. Kind is the Go-cased name ("DAG"); the zero Ref names nothing.
 type Ref struct {
@@ -286,4 +290,16 @@ func softRefs(kind string, names []string, field ...any) []Reference {
 		out[i] = Reference{Field: append(slices.Clone(field), i), To: Ref{Kind: kind, Name: n}}
 	}
 	return out
+}
+
+// TextIn finds a field in the canonical JSON of a spec, without decoding it: the last one of that name whose value is a text
+// without escapes. Within a text, no quotation mark stands without a backslash before it.
+func TextIn(canonical []byte, field string) string {
+	key := []byte(`"` + field + `":"`)
+	i := bytes.LastIndex(canonical, key)
+	if i < 0 {
+		return ""
+	}
+	rest := canonical[i+len(key):]
+	return string(rest[:max(0, bytes.IndexByte(rest, '"'))])
 }

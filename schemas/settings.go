@@ -182,6 +182,9 @@ type MemorySettings struct {
 	CompactAfterDays *int `json:"compactAfterDays,omitempty" jsonschema:"minimum=0,maximum=36500,default=90"`
 }
 
+// On reports whether the tree has a memory.
+func (m *MemorySettings) On() bool { return m.Enabled == nil || *m.Enabled }
+
 // RelevanceWeights are the factors of the relevance of an observation (agentx-spec, memory pipeline 5.2, phase 3).
 type RelevanceWeights struct {
 	// Recency weighs 1/(1+days/30). Default 0.4.

@@ -22,6 +22,14 @@ func NewTime(t time.Time) Time {
 
 const timeLayout = "2006-01-02T15:04:05.999Z07:00"
 
+// Later returns the later of two times.
+func Later(a, b Time) Time {
+	if b.After(a.Time) {
+		return b
+	}
+	return a
+}
+
 // MarshalJSON encodes the time as a JSON string in UTC, in the form described at Time, and the zero time as null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {

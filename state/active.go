@@ -275,12 +275,12 @@ func (s *Store) loadAll() *Tree {
 	s.needsFullLoad.Store(true)
 	all, err := Open(s.dir, s.opts)
 	if err != nil {
-		return NewTree(nil, nil) // the next load returns the same error
+		return NewTree(nil, nil, nil) // the next load returns the same error
 	}
 	defer all.Close()
 	t, err := all.load(context.Background(), false)
 	if err != nil {
-		return NewTree(nil, nil)
+		return NewTree(nil, nil, nil)
 	}
 	return t
 }

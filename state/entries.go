@@ -216,8 +216,8 @@ func (m *model) tree() *Tree {
 			entries = append(entries, e)
 		}
 	}
-	t := NewTree(m.settings.spec, m.problems(), entries...)
-	t.kinds, t.ledgers, t.deferred, t.dormant = m.layout.kinds, m.ledgers(), m.deferred, m.dormant
+	t := NewTree(m.layout.kinds, m.settings.spec, m.problems(), entries...)
+	t.ledgers, t.deferred, t.dormant = m.ledgers(), m.deferred, m.dormant
 	return t
 }
 

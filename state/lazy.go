@@ -233,3 +233,25 @@ func compareRuns(a, b *schemas.Run) int {
 	}
 	return cmp.Or(cmp.Compare(a.Seq, b.Seq), strings.Compare(a.Key, b.Key))
 }
+
+// SpecOf returns the usable spec of an entry, which may be nil, if it is of type S; else nil.
+func SpecOf[S schemas.Spec](e *Entry) S {
+	if e == nil {
+		var none S
+		return none
+	}
+	return schemas.SpecAs[S](e.Object)
+}
+
+// StatusOf returns the status of an entry, which may be nil, if it is of type S; else an empty one. Callers must not change it.
+func StatusOf[S any, P interface {
+	*S
+	schemas.Status
+}](e *Entry) P {
+	if e != nil {
+		if st, ok := e.Status().(P); ok {
+			return st
+		}
+	}
+	return new(S)
+}

@@ -298,7 +298,7 @@ func TestLedgersInTrees(t *testing.T) {
 		return l
 	}
 	one, two, newer := parse(1), parse(2, "pending"), parse(1, "resolved")
-	a := NewTree(nil, nil).WithLedgers(two, one)
+	a := NewTree(nil, nil, nil).WithLedgers(two, one)
 	e := &Entry{Ref: health}
 	e.SetStatus(&schemas.SessionStatus{})
 	b := a.WithLedgers(newer).With(e).WithSettings(a.Settings(), nil)

@@ -116,7 +116,7 @@ func TestListing(t *testing.T) {
 // TestStatusOfDormant reads the status of an object without loading it.
 func TestStatusOfDormant(t *testing.T) {
 	ref := schemas.Ref{Kind: schemas.SessionKind.Name, Name: "health"}
-	tree := NewTree(nil, nil, &Entry{Ref: ref, Problems: []schemas.Problem{{}}})
+	tree := NewTree(nil, nil, nil, &Entry{Ref: ref, Problems: []schemas.Problem{{}}})
 	if !tree.Exists(ref) || tree.Exists(schemas.Ref{Kind: ref.Kind, Name: "other"}) || tree.StatusOf(ref) != nil {
 		t.Error("a broken object without a status exists, and another does not")
 	}

@@ -178,7 +178,7 @@ func (s *Store) crossCheckAll(m *model) {
 // differ, sorted.
 func diff(prev, next *Tree) []schemas.Ref {
 	if prev == nil {
-		prev = NewTree(nil, nil)
+		prev = NewTree(nil, nil, nil)
 	}
 	var out []schemas.Ref
 	for _, t := range []*Tree{next, prev} {

@@ -63,20 +63,20 @@ type Claim struct {
 	Start       int64  // the start time of that process, as proc.ID.Start; 0: not known
 }
 
-// Schemas returns the table of schemas.Kinds with which the tree was read; nil for a tree made by NewTree.
+// Schemas returns the table of schemas.Kinds with which the tree was read or made.
 func (t *Tree) Schemas() schemas.Kinds { return t.kinds }
 
 // Settings returns the spec of the tree's settings, with defaults; never nil.
 func (t *Tree) Settings() *schemas.SettingsSpec { return t.settings }
 
-// NewTree makes a tree of the given settings, problems and entries, and links the referrers of its objects. It owns the
+// NewTree makes a tree of the given table of kinds, settings, problems and entries, and links the referrers of its objects. It owns the
 // entries. Later entries of a Ref replace earlier ones.
-func NewTree(settings *schemas.SettingsSpec, problems []schemas.Problem, entries ...*Entry) *Tree {
+func NewTree(kinds schemas.Kinds, settings *schemas.SettingsSpec, problems []schemas.Problem, entries ...*Entry) *Tree {
 	if settings == nil {
 		settings = new(schemas.SettingsSpec)
 		settings.Default()
 	}
-	t := &Tree{shelves: map[string][]*Entry{}, referrers: map[schemas.Ref][]schemas.Ref{}, settings: settings}
+	t := &Tree{kinds: kinds, shelves: map[string][]*Entry{}, referrers: map[schemas.Ref][]schemas.Ref{}, settings: settings}
 	for _, e := range entries {
 		t.shelves[e.Kind] = append(t.shelves[e.Kind], e)
 	}

@@ -23,7 +23,7 @@ func TestSinceNamesWhatDiffers(t *testing.T) {
 		}
 		return out
 	}
-	trees := []*Tree{NewTree(nil, nil)}
+	trees := []*Tree{NewTree(nil, nil, nil)}
 	for range 400 {
 		was, is := trees[r.IntN(len(trees))], trees[len(trees)-1].With(some()...)
 		trees = append(trees, is)

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -212,8 +212,8 @@ func (a *app) threads(ctx context.Context, q ops.ThreadsRequest) error {
 
 // ledgerView is the -o json output for several clarifications: with an issue, in the form of its ledger.
 type ledgerView struct {
-	IssueNumber    *int                 `json:"issueNumber,omitempty"`
-	Clarifications []controllers.Thread `json:"clarifications"`
+	IssueNumber    *int             `json:"issueNumber,omitempty"`
+	Clarifications []threads.Thread `json:"clarifications"`
 }
 
 // printThreads prints threads in sequence; in JSON and YAML, as one object.
@@ -235,7 +235,7 @@ func (a *app) printThreads(v ledgerView) error {
 	return nil
 }
 
-func (a *app) printThread(c controllers.Thread) error {
+func (a *app) printThread(c threads.Thread) error {
 	switch a.global.output {
 	case formatTable:
 		return render.ClarificationThread(a.stdout, a.palette(), c)
@@ -282,13 +282,13 @@ func (a *app) printOutcome(s *ops.ThreadResult) error {
 }
 
 // nextFor suggests the next command for a thread.
-func nextFor(m *controllers.Thread) string {
+func nextFor(m *threads.Thread) string {
 	switch {
 	case m.Refused():
 		return ""
-	case m.Entry != nil && controllers.IsStalled(m.Entry):
+	case m.Entry != nil && readiness.IsStalled(m.Entry):
 		return fmt.Sprintf("nothing is taken until %s is put right: %s", m.Entry.Ref,
-			controllers.ConditionOf(m.Entry, schemas.Stalled).Message)
+			readiness.ConditionOf(m.Entry, schemas.Stalled).Message)
 	case m.Status == "":
 		return "the next run takes it"
 	case m.Status == schemas.ClarificationAnswered:

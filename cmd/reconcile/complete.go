@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -54,7 +54,7 @@ func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion 
 	k, _ := kinds().Find(word)
 	var out []cobra.Completion
 	for _, e := range a.objects(cmd, word) {
-		out = append(out, cobra.CompletionWithDesc(word+"/"+e.Name, controllers.PhaseWord(e)))
+		out = append(out, cobra.CompletionWithDesc(word+"/"+e.Name, readiness.PhaseWord(e)))
 	}
 	if k.Name == schemas.ClarificationRequestKind.Name {
 		out = append(out, a.completeIDs(cmd, word+"/")...)
@@ -79,7 +79,7 @@ func (a *app) completeNamesOf(k schemas.Kind) completeFunc {
 		var out []cobra.Completion
 		if len(args) == 0 {
 			for _, e := range a.objects(cmd, k.Plural) {
-				out = append(out, cobra.CompletionWithDesc(e.Name, controllers.PhaseWord(e)))
+				out = append(out, cobra.CompletionWithDesc(e.Name, readiness.PhaseWord(e)))
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
@@ -96,7 +96,7 @@ func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 		var out []cobra.Completion
 		if strings.Contains(args[0], "/") {
 			for _, e := range a.objects(cmd, args[0]) {
-				out = append(out, controllers.NodeNames(e)...)
+				out = append(out, dags.NodeNames(e)...)
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp

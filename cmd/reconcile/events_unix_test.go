@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -129,8 +129,8 @@ func TestScenario_EventBusEvents(t *testing.T) {
 	const ten, late = "2026-02-26T10:00:00Z", "2026-02-26T10:31:00Z"
 	p := newProgram(t)
 	f := p.follow()
-	payload := func(kind, id, topic string, blocking bool, at string, round int, status string) *controllers.Clarified {
-		return &controllers.Clarified{
+	payload := func(kind, id, topic string, blocking bool, at string, round int, status string) *settle.Clarified {
+		return &settle.Clarified{
 			Type: kind, ClarificationID: id, IssueNumber: 42, FromAgent: "engineer", ToAgent: "architect", Topic: topic,
 			Blocking: blocking, Timestamp: clockTime(at), Round: round, Status: status,
 		}
@@ -139,7 +139,7 @@ func TestScenario_EventBusEvents(t *testing.T) {
 	steps := []struct {
 		now  string
 		args []string
-		want *controllers.Clarified
+		want *settle.Clarified
 	}{
 		{ten, append(ask, "Database"), payload("clarification-requested", "CLR-42-001", "Database", true, ten, 1, "pending")},
 		{late, nil, payload("clarification-stale", "CLR-42-001", "Database", true, "2026-02-26T10:30:00Z", 1, "stale")},

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/util/jsonpath"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -193,8 +193,8 @@ func (a *app) noteInterrupted(ref schemas.Ref, nodes []string) {
 }
 
 // overview counts objects by kind, and lists those that are not ready.
-func (a *app) overview(table controllers.Table, all []*state.Entry) error {
-	counts := controllers.StandingByKind(slices.Values(all))
+func (a *app) overview(table settle.Table, all []*state.Entry) error {
+	counts := readiness.StandingByKind(slices.Values(all))
 	t := render.NewTable(a.palette(), "KIND", "TOTAL", "READY", "WAITING", "FAILED", "INVALID")
 	for _, k := range table {
 		if c := counts[k.Name]; c.Total() > 0 {
@@ -208,7 +208,7 @@ func (a *app) overview(table controllers.Table, all []*state.Entry) error {
 	if err := t.Write(a.stdout); err != nil {
 		return err
 	}
-	bad := controllers.NotReady(slices.Values(all))
+	bad := readiness.NotReady(slices.Values(all))
 	if len(bad) > 0 {
 		fmt.Fprintln(a.stdout)
 	}

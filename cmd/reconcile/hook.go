@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -105,7 +104,7 @@ func hookText(r ops.HookResult) string {
 	}
 	fmt.Fprintf(&b, "%s: %s, %s\n", r.Agent, strings.ToLower(r.Outcome), about)
 	for i := range r.Blocked {
-		fmt.Fprintf(&b, "\n%s\n", controllers.BlockedLine(&r.Blocked[i]))
+		fmt.Fprintf(&b, "\n%s\n", threads.BlockedLine(&r.Blocked[i]))
 		turnText(&b, "Q", lastTurn(&r.Blocked[i], schemas.TurnQuestion))
 	}
 	for i := range r.Abandoned {

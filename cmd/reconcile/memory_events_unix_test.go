@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
 // remembered is the next event about the memory.
-func (f *followed) remembered() *controllers.Remembered {
+func (f *followed) remembered() *settle.Remembered {
 	f.t.Helper()
 	e := f.next()
 	for e.Memory == nil {
@@ -61,14 +61,14 @@ func TestT12_EventsFireOnStoreAndRecall(t *testing.T) {
 	p.run(now, "-q")
 	first := f.remembered()
 	tokens := first.TotalTokens
-	want := &controllers.Remembered{Type: "memory-stored", Agent: "engineer", IssueNumber: 29, Count: 2, TotalTokens: tokens,
+	want := &settle.Remembered{Type: "memory-stored", Agent: "engineer", IssueNumber: 29, Count: 2, TotalTokens: tokens,
 		ObservationIDs: first.ObservationIDs, Timestamp: at}
 	if !reflect.DeepEqual(first, want) || tokens < 10 || tokens > 40 || len(first.ObservationIDs) != 2 ||
 		!schemas.IsObservationID(first.ObservationIDs[0]) {
 		t.Errorf("the spec: %+v, want %+v", first, want)
 	}
 
-	expect := func(what, typ, agent string, issue, count int) *controllers.Remembered {
+	expect := func(what, typ, agent string, issue, count int) *settle.Remembered {
 		t.Helper()
 		got := f.remembered()
 		if got.Type != typ || got.Agent != agent || got.IssueNumber != issue || got.Count != count || got.Timestamp != at ||
@@ -96,7 +96,7 @@ func TestT12_EventsFireOnStoreAndRecall(t *testing.T) {
 	p.write("specs/dags/d.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: d}\n"+
 		"spec: {session: s, nodes: [{name: one, agent: engineer, prompt: Build it.}]}\n")
 	p.run(now, "-q")
-	kinds := map[string]*controllers.Remembered{}
+	kinds := map[string]*settle.Remembered{}
 	for range 2 {
 		m := f.remembered()
 		kinds[m.Type] = m

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/term"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas/document"
 )
 
@@ -80,15 +79,15 @@ type sink struct {
 }
 
 // Report shows a report of the performer about a node.
-func (s sink) Report(r controllers.Report) {
+func (s sink) Report(r settle.Report) {
 	s.Progress.Report(r)
-	if r.Kind == controllers.Finished && r.Why != "" {
+	if r.Kind == settle.Finished && r.Why != "" {
 		s.Note(r.Why)
 	}
 }
 
 // Said shows a clarification event.
-func (s sink) Said(c *controllers.Clarified) {
+func (s sink) Said(c *settle.Clarified) {
 	if !s.talk {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -122,14 +122,14 @@ func (a *app) noObjects() string {
 // listed selects the objects that a run lists.
 func (a *app) listed(r *ops.RunResult) []*state.Entry {
 	if a.global.quiet {
-		return slices.DeleteFunc(r.Unready, func(e *state.Entry) bool { return controllers.Standing(e).Waiting == 1 })
+		return slices.DeleteFunc(r.Unready, func(e *state.Entry) bool { return readiness.Standing(e).Waiting == 1 })
 	}
 	if !r.HasTree() || r.Unchanged || r.Total > reportRows {
 		return r.Unready
 	}
 	var rows []*state.Entry
 	for e := range r.Entries() {
-		if controllers.Standing(e).Total() == 1 && (e.HasStatus() || controllers.ExpectsStatus(e)) && !spent(e) {
+		if readiness.Standing(e).Total() == 1 && (e.HasStatus() || readiness.ExpectsStatus(e)) && !spent(e) {
 			rows = append(rows, e)
 		}
 	}
@@ -138,7 +138,7 @@ func (a *app) listed(r *ops.RunResult) []*state.Entry {
 
 // spent reports whether e is an applied action; "get actions" lists it.
 func spent(e *state.Entry) bool {
-	return e.Kind == schemas.ActionKind.Name && controllers.Standing(e).Ready == 1
+	return e.Kind == schemas.ActionKind.Name && readiness.Standing(e).Ready == 1
 }
 
 // problems prints the problems of files.

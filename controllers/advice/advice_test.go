@@ -41,11 +41,11 @@ func TestAdvise(t *testing.T) {
 	for _, o := range objects {
 		entries = append(entries, &state.Entry{Ref: schemas.Ref{Kind: o.Kind, Name: o.Metadata.Name}, Object: o})
 	}
-	all := For(state.NewTree(settings, nil, entries...), Surroundings{
+	all := For(state.NewTree(controllers.Schemas(), settings, nil, entries...), Surroundings{
 		Program: func(name string) bool { return name == "there" },
 		Input:   func(glob string) bool { return glob == "found" },
 	})
-	for _, a := range For(state.NewTree(settings, nil, entries...), Surroundings{
+	for _, a := range For(state.NewTree(controllers.Schemas(), settings, nil, entries...), Surroundings{
 		Program: func(string) bool { return true }, Input: func(string) bool { return true }, Git: true}) {
 		if a.Code == "no-repository" {
 			t.Errorf("in a repository: %+v", a)

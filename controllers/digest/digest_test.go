@@ -57,7 +57,7 @@ func digestTree(t *testing.T, now time.Time) *state.Tree {
 	undated.Created = schemas.Time{}
 	engineer := schemas.NewObject(schemas.AgentKind, schemas.Metadata{Name: "engineer"}, "specs/agents/engineer.yaml", "sha256:1",
 		[]byte(`{"runner":{"command":{"argv":["true"]}}}`), nil)
-	return state.NewTree(nil, nil, &state.Entry{Ref: engineer.Ref, Object: engineer}).WithLedgers(
+	return state.NewTree(nil, nil, nil, &state.Entry{Ref: engineer.Ref, Object: engineer}).WithLedgers(
 		ledger(t, 42, blocking,
 			record("engineer", "architect", "database layer!", schemas.ClarificationResolved, 2, q, e, r),
 			record("reviewer", "engineer", "Naming", schemas.ClarificationPending, 3, q),
@@ -126,7 +126,7 @@ func TestDigestOfAllTime(t *testing.T) {
 
 // TestDigestOfNothing has no rates, and lists that are empty, not null.
 func TestDigestOfNothing(t *testing.T) {
-	d := New(state.NewTree(nil, nil), time.Time{}, time.Unix(0, 0))
+	d := New(state.NewTree(nil, nil, nil), time.Time{}, time.Unix(0, 0))
 	b, err := json.Marshal(d)
 	if err != nil {
 		t.Fatal(err)

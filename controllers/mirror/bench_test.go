@@ -37,7 +37,7 @@ func BenchmarkProject(b *testing.B) {
 		put(schemas.DAGKind, name, fmt.Sprintf("{session: %s, nodes: [%s]}", name, nodes), &schemas.DAGStatus{Nodes: states,
 			Common: schemas.Common{Phase: schemas.DAGFailed, Conditions: []schemas.Condition{{Type: schemas.Ready, Reason: "Failed", Message: "n7 failed"}}}})
 	}
-	tree := state.NewTree(nil, nil, entries...)
+	tree := state.NewTree(controllers.Schemas(), nil, nil, entries...)
 	for b.Loop() {
 		if got := len(project(tree, mirror.SomeOptions)); got != 500 {
 			b.Fatal(got)

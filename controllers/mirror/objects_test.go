@@ -33,7 +33,7 @@ func TestObjects(t *testing.T) {
 		}
 		entries = append(entries, &state.Entry{Ref: o.Ref, Object: o.Object})
 	}
-	tree := state.NewTree(nil, nil, entries...)
+	tree := state.NewTree(controllers.Schemas(), nil, nil, entries...)
 	made := func(ref schemas.Ref) int {
 		if ref.String() == "session/free" {
 			return 9

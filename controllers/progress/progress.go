@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -69,16 +69,16 @@ type failure struct {
 }
 
 // Report applies one report of the performer and returns the events that can be shown at once.
-func (t *Tracker) Report(r controllers.Report) []Event {
+func (t *Tracker) Report(r settle.Report) []Event {
 	e := Event{At: r.At, Node: nodeOf(r.Key)}
 	switch r.Kind {
-	case controllers.Started:
+	case settle.Started:
 		if t.started == nil {
 			t.started = map[string]time.Time{}
 		}
 		t.started[r.Key] = r.At
 		e.State, e.Since = schemas.NodeRunning, r.At
-	case controllers.Finished:
+	case settle.Finished:
 		e.State, e.Took = r.Run.Outcome, ran(r.Run)
 		if e.State == schemas.OutcomeSucceeded {
 			t.sum += e.Took
@@ -87,7 +87,7 @@ func (t *Tracker) Report(r controllers.Report) []Event {
 			e.Message = r.Run.Message
 		}
 	default:
-		if _, ran := t.started[r.Key]; !ran && r.Kind != controllers.Held {
+		if _, ran := t.started[r.Key]; !ran && r.Kind != settle.Held {
 			return nil // its start was not reported; Broken ones are reported at the end of the run
 		}
 		e.State, e.Message = schemas.NodeQueued, r.Why
@@ -95,7 +95,7 @@ func (t *Tracker) Report(r controllers.Report) []Event {
 			e.Message = r.Err.Error()
 		}
 	}
-	if r.Kind != controllers.Started {
+	if r.Kind != settle.Started {
 		delete(t.started, r.Key)
 	}
 	t.note(e.Node)

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/progress"
 	"reconcile.dev/reconcile/controllers/progress/progresstest"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -187,13 +187,13 @@ func TestTimeLeftWithoutRecords(t *testing.T) {
 func TestOtherOwners(t *testing.T) {
 	tr := progress.Tracker{CPUs: 1}
 	key := "requests/db-layer/round_1-0123456789abcdef-1"
-	got := tr.Report(controllers.Report{Kind: controllers.Started, Key: key, At: start})
+	got := tr.Report(settle.Report{Kind: settle.Started, Key: key, At: start})
 	if len(got) != 1 || got[0].Name != "round_1" || got[0].Since != start {
 		t.Errorf("started: %+v", got)
 	}
 	want(t, "runs", tr.View(start, 10), "0/1 running 1 queued 0 waiting 0 failed 0", "round_1")
-	tr.Report(controllers.Report{Kind: controllers.Released, Key: key, At: start})
-	if got := tr.Report(controllers.Report{}); got != nil {
+	tr.Report(settle.Report{Kind: settle.Released, Key: key, At: start})
+	if got := tr.Report(settle.Report{}); got != nil {
 		t.Errorf("an empty report: %+v", got)
 	}
 }

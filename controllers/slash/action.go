@@ -7,7 +7,8 @@ import (
 	"strings"
 	"unicode"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -31,7 +32,7 @@ func beginsReason(word string) bool {
 }
 
 // action makes an Action of a command.
-func (d *decider) action(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	a, err := d.resolveTarget(cmd)
 	if err != nil {
 		return nil, "", err
@@ -206,7 +207,7 @@ func (d *decider) held(a *commandTarget, dags []*state.Entry) error {
 		var here []string
 		for _, name := range nodes(e) {
 			n := st.Nodes[name]
-			if n.State == schemas.NodeBlocked && (n.Reason == controllers.ReasonHeld || n.Reason == controllers.ReasonWaitsForPerson) {
+			if n.State == schemas.NodeBlocked && (n.Reason == settle.ReasonHeld || n.Reason == settle.ReasonWaitsForPerson) {
 				a.target, a.node = e.Ref, name
 				here = append(here, "/approve "+e.Ref.String()+" "+name)
 			}

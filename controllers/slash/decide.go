@@ -7,9 +7,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -56,7 +58,7 @@ type Input struct {
 type Decision struct {
 	Issue   int
 	Handled schemas.MirrorHandled // without a receipt
-	Specs   []controllers.Spec    // the files that are to be written: those of Handled that do not exist yet
+	Specs   []derive.Spec         // the files that are to be written: those of Handled that do not exist yet
 }
 
 // decider is where comments are decided, one after the other.
@@ -66,7 +68,7 @@ type decider struct {
 	tree    *state.Tree // decided, with the specs accepted so far
 	settled bool
 	issue   *Issue
-	ready   []controllers.Item // of tree; nil until asked for
+	ready   []work.Item // of tree; nil until asked for
 }
 
 // Decide decides about comments, in the order of the issues and the ids. A comment without a command that answers no
@@ -74,7 +76,7 @@ type decider struct {
 // program.
 func Decide(in Input) []Decision {
 	d := &decider{Input: in, tree: in.Tree,
-		decoder: schemas.DecoderFor(controllers.TableOf(in.Tree).Schemas(), in.Tree.Settings())}
+		decoder: schemas.DecoderFor(settle.TableOf(in.Tree).Schemas(), in.Tree.Settings())}
 	var out []Decision
 	for i := range in.Issues {
 		d.issue = &in.Issues[i]
@@ -175,7 +177,7 @@ func (d *decider) commands(c *Comment, all []Command, v *Decision) {
 }
 
 // put adds a file that is to be written.
-func (v *Decision) put(s *controllers.Spec) {
+func (v *Decision) put(s *derive.Spec) {
 	v.Specs = append(v.Specs, *s)
 	v.Handled.Specs = append(v.Handled.Specs, s.Path)
 }
@@ -196,12 +198,12 @@ func (d *decider) begun(comment int64) bool {
 // settle decides the tree, so that requests are judged by the current state.
 func (d *decider) settle() {
 	if !d.settled {
-		d.tree, d.settled = controllers.Settle(d.tree, d.Now, nil).Tree, true
+		d.tree, d.settled = settle.Tree(d.tree, d.Now, nil).Tree, true
 	}
 }
 
 // interpret turns a command into a spec, a reply text, or neither, with the reason in Markdown.
-func (d *decider) interpret(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+func (d *decider) interpret(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	switch cmd.Verb {
 	case Answer, Resolve, Escalate:
 		return d.reply(c, cmd, name)
@@ -290,7 +292,7 @@ func (d *decider) below(id int64, clarification string) bool {
 
 // remember makes an Observation from a text, as capture does. Its author is not an agent of the tree: the observation
 // is stored under the name github-<login>.
-func (d *decider) remember(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+func (d *decider) remember(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	switch {
 	case !*d.Tree.Settings().Memory.Enabled:
 		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", code(schemas.SettingsPath))

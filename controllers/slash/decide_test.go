@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -147,7 +148,7 @@ func (w *world) input() Input {
 	for _, e := range w.entries {
 		list = append(list, e)
 	}
-	tree := controllers.Settle(state.NewTree(w.set, nil, list...).WithLedgers(w.ledgers...), now, nil).Tree
+	tree := settle.Tree(state.NewTree(controllers.Schemas(), w.set, nil, list...).WithLedgers(w.ledgers...), now, nil).Tree
 	return Input{Tree: tree, Now: now, Issues: w.issues, Known: memory.Source{}, Show: func(_ *state.Tree, v View) string {
 		return fmt.Sprintf("(%s %d %v %s)", v.Verb, v.Issue, v.Objects, v.Node)
 	}}
@@ -160,8 +161,8 @@ func trace(t *testing.T, all []Decision) string {
 		fmt.Fprintf(&b, "> comment %d on issue %d: %s\n", v.Handled.Comment, v.Issue, v.Handled.Outcome)
 		for _, s := range v.Specs {
 			o := decoder.Decode(s.Path, encode(t, s)).Object
-			if controllers.FromComment(o) != (s.Ref.Kind != schemas.ObservationKind.Name) {
-				t.Errorf("%s: heard is %v", s.Path, controllers.FromComment(o))
+			if settle.FromComment(o) != (s.Ref.Kind != schemas.ObservationKind.Name) {
+				t.Errorf("%s: heard is %v", s.Path, settle.FromComment(o))
 			}
 			src, err := json.Marshal(s.Spec)
 			if err != nil {
@@ -222,7 +223,7 @@ func (w *world) checkKilled(t *testing.T, first []Decision) {
 
 // after is the world with verdicts on record, their files, and some of those of the next one. Comments before that were
 // read.
-func (w *world) after(done []Decision, v Decision, more []controllers.Spec) *world {
+func (w *world) after(done []Decision, v Decision, more []derive.Spec) *world {
 	next := &world{t: w.t, entries: maps.Clone(w.entries), set: w.set, issues: slices.Clone(w.issues),
 		ledgers: w.ledgers}
 	for i := range next.issues {
@@ -246,7 +247,7 @@ func (w *world) after(done []Decision, v Decision, more []controllers.Spec) *wor
 	return next
 }
 
-func encode(t testing.TB, s controllers.Spec) []byte {
+func encode(t testing.TB, s derive.Spec) []byte {
 	t.Helper()
 	src, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
 		"metadata": schemas.Metadata{Name: s.Ref.Name}, "spec": s.Spec})

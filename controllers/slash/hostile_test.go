@@ -5,8 +5,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
-
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -129,7 +128,7 @@ func TestHostileTextInPrompt(t *testing.T) {
 		w.put("specs/replies/zz.yaml", []byte(`{"apiVersion": "`+schemas.APIVersion+`", "kind": "Reply", "metadata": {"name": "zz"},
 			"spec": {"clarification": "layers", "type": "question", "from": "engineer", "body": "And how?"}}`))
 		ref := schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: "layers"}
-		effects := controllers.Settle(w.input().Tree, now, nil).Outs[ref].Effects
+		effects := settle.Tree(w.input().Tree, now, nil).Outs[ref].Effects
 		if len(effects) != 1 {
 			t.Fatalf("%q: %d effects", body, len(effects))
 		}

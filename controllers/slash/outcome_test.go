@@ -4,8 +4,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
-
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -63,7 +62,7 @@ func TestStandingRefused(t *testing.T) {
 			name+`"}, "spec": {"clarification": "release", "type": "answer", "from": "`+name+`", "body": "Now."}}`))
 	}
 	h := &schemas.MirrorHandled{Comment: 200, Outcome: schemas.HandledAccepted, Specs: []string{"specs/replies/gh-200-1.yaml"}}
-	got, why := Standing(controllers.Settle(w.input().Tree, now, nil).Tree, h)
+	got, why := Standing(settle.Tree(w.input().Tree, now, nil).Tree, h)
 	const want = "Nothing of this was done. `an answer of gh-200-1 cannot be taken: CLR-42-002 is answered, and it would have to be " +
 		"pending or stale`."
 	if got != schemas.HandledRefused || why != want {

@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/util"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -43,7 +46,7 @@ func (d *decider) questions() []question {
 			continue
 		}
 		for _, c := range l.Records() {
-			if !known[c.ID] && !controllers.Orphaned(d.tree, &c) {
+			if !known[c.ID] && !clarifications.Orphaned(d.tree, &c) {
 				out = append(out, d.recorded(&c))
 			}
 		}
@@ -60,7 +63,7 @@ func (d *decider) recorded(c *schemas.Clarification) question {
 		st.Thread = append(st.Thread, schemas.ThreadEntry{ClarificationTurn: t, Source: clarify.SourceLedger})
 	}
 	return question{c.ID, "", &schemas.ClarificationRequestSpec{From: c.From, To: c.To, Topic: c.Topic}, st,
-		controllers.Unroutable(d.tree, c)}
+		clarifications.Unroutable(d.tree, c)}
 }
 
 // takes are the states in which a question can be meant by a verb that names none. An answer to an escalated question
@@ -120,12 +123,12 @@ func named(all []question, word string, issue int) (question, error) {
 // waiting are the ids of the questions on the issue that wait for a person.
 func (d *decider) waiting() []string {
 	if d.ready == nil {
-		d.ready = controllers.Ready(d.tree, d.Now)
+		d.ready = work.Ready(d.tree, d.Now)
 	}
 	var out []string
 	mine := d.questions()
 	for _, it := range d.ready {
-		if it.Kind == controllers.ItemQuestion && it.Reason != controllers.ReasonUnroutable && slices.ContainsFunc(mine, func(q question) bool { return q.id == it.Clarification }) {
+		if it.Kind == work.ItemQuestion && it.Reason != settle.ReasonUnroutable && slices.ContainsFunc(mine, func(q question) bool { return q.id == it.Clarification }) {
 			out = append(out, it.Clarification)
 		}
 	}
@@ -141,7 +144,7 @@ var replyTypes = map[string]string{
 const wordless = "A person is asked to decide."
 
 // reply makes a Reply of a command.
-func (d *decider) reply(c *Comment, cmd Command, name string) (*controllers.Spec, string, error) {
+func (d *decider) reply(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	word, text := "", cmd.Text
 	if first := firstWord([]byte(cmd.Line)); strings.HasPrefix(strings.ToUpper(first), "CLR-") {
 		word, text = strings.TrimRight(first, ":,.;"), strings.TrimSpace(cmd.Text[len(first):])
@@ -161,7 +164,7 @@ func (d *decider) reply(c *Comment, cmd Command, name string) (*controllers.Spec
 }
 
 // say proposes a reply to a question. The error says why it cannot be taken.
-func (d *decider) say(c *Comment, q *question, typ, text, name string) (*controllers.Spec, error) {
+func (d *decider) say(c *Comment, q *question, typ, text, name string) (*derive.Spec, error) {
 	if typ == schemas.TurnAnswer && q.status.Phase == schemas.ClarificationEscalated {
 		typ = schemas.TurnResolution
 	}

@@ -9,13 +9,14 @@ import (
 	"path"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
 // decode is a spec as a run will read it. The error says what the reader would say.
-func (d *decider) decode(s *controllers.Spec) (*schemas.Object, error) {
+func (d *decider) decode(s *derive.Spec) (*schemas.Object, error) {
 	src, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
 		"metadata": schemas.Metadata{Name: s.Ref.Name}, "spec": s.Spec})
 	if err != nil {
@@ -41,7 +42,7 @@ func Digest(body string) string {
 
 // specName is the name of the spec that a comment becomes, or begins the names of several.
 func specName(comment int64) string {
-	return fmt.Sprintf("%s%d", controllers.CommentSpecPrefix, comment)
+	return fmt.Sprintf("%s%d", settle.CommentSpecPrefix, comment)
 }
 
 // written returns the path of the spec that an interrupted run made of a command; "" if it does not exist.
@@ -55,12 +56,12 @@ func (d *decider) written(name string) string {
 }
 
 // by is how records call the author of a comment.
-func by(a Actor) string { return controllers.CommentAuthorPrefix + a.Login }
+func by(a Actor) string { return settle.CommentAuthorPrefix + a.Login }
 
 // propose adds a spec to the tree and decides it. The error describes, in Markdown, an invalid spec.
-func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*controllers.Spec, *schemas.Object, error) {
+func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*derive.Spec, *schemas.Object, error) {
 	ref := schemas.Ref{Kind: k.Name, Name: name}
-	out := &controllers.Spec{Ref: ref, Spec: spec,
+	out := &derive.Spec{Ref: ref, Spec: spec,
 		Path: path.Join(d.Tree.Settings().Folders.Specs, k.Plural, name+".yaml")}
 	o, err := d.decode(out)
 	if err != nil {
@@ -74,7 +75,7 @@ func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*cont
 		*e = *old
 	}
 	e.Object = o
-	d.tree = controllers.Settle(d.tree.With(e), d.Now, []schemas.Ref{ref}).Tree
+	d.tree = settle.Tree(d.tree.With(e), d.Now, []schemas.Ref{ref}).Tree
 	d.ready = nil
 	return out, o, nil
 }

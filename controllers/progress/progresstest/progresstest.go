@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -33,7 +34,7 @@ func New(t testing.TB, now time.Time, dags map[string]*schemas.DAGSpec) *Play {
 		spec.Session = "work"
 		entries = append(entries, entry(t, schemas.DAGKind, name, spec))
 	}
-	p := &Play{TB: t, Now: now, Tree: state.NewTree(nil, nil, entries...)}
+	p := &Play{TB: t, Now: now, Tree: state.NewTree(controllers.Schemas(), nil, nil, entries...)}
 	p.Turn()
 	return p
 }
@@ -52,7 +53,7 @@ func entry(t testing.TB, k schemas.Kind, name string, spec schemas.Spec) *state.
 
 // Turn settles the play's tree as it is now, and returns it.
 func (p *Play) Turn() *state.Tree {
-	p.Tree = controllers.Settle(p.Tree, p.Now, nil).Tree
+	p.Tree = settle.Tree(p.Tree, p.Now, nil).Tree
 	return p.Tree
 }
 
@@ -60,7 +61,7 @@ func (p *Play) Turn() *state.Tree {
 func (p *Play) Pass(d time.Duration) { p.Now = p.Now.Add(d) }
 
 // Start claims a node of a DAG and starts a run, an attempt of it, and returns the report. The next Turn knows of it.
-func (p *Play) Start(dag, node string) controllers.Report {
+func (p *Play) Start(dag, node string) settle.Report {
 	e := p.entry(dag)
 	st := e.Status().(*schemas.DAGStatus).Nodes[node]
 	run := schemas.Run{Owner: e.Ref.String(), Node: node, NodeKey: st.Key, Seq: 1, StartedAt: schemas.NewTime(p.Now)}
@@ -72,11 +73,11 @@ func (p *Play) Start(dag, node string) controllers.Report {
 	run.Key = fmt.Sprintf("dags/%s/%s-%.16s-%d", dag, node, st.Key[len("sha256:"):], run.Seq)
 	e.Claims = append(slices.Clone(e.Claims), state.Claim{Run: run, Process: "test"})
 	p.Tree = p.Tree.With(&e)
-	return controllers.Report{Kind: controllers.Started, Key: run.Key, At: p.Now}
+	return settle.Report{Kind: settle.Started, Key: run.Key, At: p.Now}
 }
 
 // Finish ends the run of a node of a DAG that was started, with an outcome and an output, and returns the report.
-func (p *Play) Finish(dag, node, outcome, output string) controllers.Report {
+func (p *Play) Finish(dag, node, outcome, output string) settle.Report {
 	p.Helper()
 	e := p.entry(dag)
 	i := slices.IndexFunc(e.Claims, func(c state.Claim) bool { return c.Node == node })
@@ -97,7 +98,7 @@ func (p *Play) Finish(dag, node, outcome, output string) controllers.Report {
 		return strings.Compare(a.NodeKey, b.NodeKey)
 	})
 	p.Tree = p.Tree.With(&e)
-	return controllers.Report{Kind: controllers.Finished, Key: run.Key, At: p.Now, Run: &run}
+	return settle.Report{Kind: settle.Finished, Key: run.Key, At: p.Now, Run: &run}
 }
 
 // entry is a copy of a DAG's entry.

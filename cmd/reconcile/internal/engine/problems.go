@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -17,7 +17,7 @@ const maxProblems = 20
 func reportProblems(l *loop.Loop, warn func(text string)) {
 	observe := l.Observe
 	known := map[string]bool{}
-	l.Observe = func(reports []controllers.Report, t *state.Tree) {
+	l.Observe = func(reports []settle.Report, t *state.Tree) {
 		observe(reports, t)
 		if reports != nil || t == nil {
 			return

@@ -22,8 +22,10 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/slash"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
@@ -52,11 +54,11 @@ type Options struct {
 
 // Request says what a run does.
 type Request struct {
-	Watch      bool                   // keep running after each change
-	Commit     bool                   // commit the written files even if the settings do not ask for it
-	Push       bool                   // share the branch; implies Commit
-	DecideOnly bool                   // decide once; start nothing, wait for nothing, commit nothing
-	Only       *controllers.Selection // the effects to perform; nil: all
+	Watch      bool              // keep running after each change
+	Commit     bool              // commit the written files even if the settings do not ask for it
+	Push       bool              // share the branch; implies Commit
+	DecideOnly bool              // decide once; start nothing, wait for nothing, commit nothing
+	Only       *settle.Selection // the effects to perform; nil: all
 }
 
 // Result is the outcome of a run.
@@ -65,18 +67,18 @@ type Result struct {
 	// objects of each kind.
 	Unchanged   bool
 	Counts      []state.Count
-	Tree        *state.Tree            // at its fixed point
-	Only        *controllers.Selection // the selection of the run
-	Verdict     controllers.Exit       // summary of the statuses
-	MemoryBusy  bool                   // a lock was not available, so that the memory is incomplete
-	LedgersBusy error                  // ledgers whose locks were not available; nil if all were
-	Waits       []string               // actions that people have to take, one per line
-	Ran         int                    // effects performed by this run
-	Wrote       int                    // written files: statuses, derived specs, and those of the memory
-	Commit      string                 // the new commit, or ""
-	Pushed      bool                   // all commits are on the remote
-	Sent        bool                   // this run pushed a commit
-	Pulled      bool                   // this run adopted commits of others
+	Tree        *state.Tree       // at its fixed point
+	Only        *settle.Selection // the selection of the run
+	Verdict     readiness.Exit    // summary of the statuses
+	MemoryBusy  bool              // a lock was not available, so that the memory is incomplete
+	LedgersBusy error             // ledgers whose locks were not available; nil if all were
+	Waits       []string          // actions that people have to take, one per line
+	Ran         int               // effects performed by this run
+	Wrote       int               // written files: statuses, derived specs, and those of the memory
+	Commit      string            // the new commit, or ""
+	Pushed      bool              // all commits are on the remote
+	Sent        bool              // this run pushed a commit
+	Pulled      bool              // this run adopted commits of others
 }
 
 // NestedError says that a run was requested inside a run of the same tree.
@@ -101,7 +103,7 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	defer store.Close()
 	sum, fresh := store.Fresh()
 	fresh = fresh && !q.Watch && q.Only == nil && (sum.Commit || !q.Commit) && !sum.Mirror
-	unchanged := Result{Unchanged: true, Counts: sum.Counts, Verdict: controllers.Exit(sum.Exit), Waits: sum.Lines}
+	unchanged := Result{Unchanged: true, Counts: sum.Counts, Verdict: readiness.Exit(sum.Exit), Waits: sum.Lines}
 	if fresh && (q.DecideOnly || !q.Push && !sum.Push) {
 		return unchanged, nil
 	}
@@ -199,8 +201,8 @@ func (r *run) result(l *loop.Loop, res loop.Result) Result {
 	out := Result{Tree: res.Tree, Only: l.Only, Ran: res.Ran, Wrote: res.Wrote, Commit: r.share.RemoteHash(res.Commit), MemoryBusy: res.MemoryBusy,
 		LedgersBusy: res.LedgersBusy, Pushed: res.Pushed, Sent: res.Sent, Pulled: res.Pulled}
 	if res.Tree != nil {
-		out.Verdict = l.Only.Verdict(res.Tree)
-		for _, w := range l.Only.Waits(res.Tree) {
+		out.Verdict = readiness.Verdict(res.Tree, l.Only)
+		for _, w := range work.Waits(res.Tree, l.Only) {
 			out.Waits = append(out.Waits, w.String())
 		}
 	}
@@ -216,7 +218,7 @@ func (r *run) decide(ctx context.Context) (Result, error) {
 	res, err := r.loop(memory, events).DecideOnce(ctx)
 	out := Result{Tree: res.Tree, Wrote: res.Wrote, MemoryBusy: res.MemoryBusy, LedgersBusy: res.LedgersBusy}
 	if res.Tree != nil {
-		out.Verdict = controllers.Verdict(res.Tree)
+		out.Verdict = readiness.Verdict(res.Tree, nil)
 	}
 	return out, err
 }

@@ -14,7 +14,8 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -27,8 +28,8 @@ type recorder struct {
 	turns    chan struct{} // has a token after a turn
 }
 
-func (r *recorder) Report(p controllers.Report) {
-	if p.Kind == controllers.Finished {
+func (r *recorder) Report(p settle.Report) {
+	if p.Kind == settle.Finished {
 		r.finished = append(r.finished, p.Run.Node)
 	}
 }
@@ -40,10 +41,10 @@ func (r *recorder) Tree(*state.Tree) {
 	}
 }
 
-func (r *recorder) Said(*controllers.Clarified) {}
-func (r *recorder) Missed(int)                  {}
-func (r *recorder) Count(string, int, int)      {}
-func (r *recorder) Warn(text string)            { r.Note(text) }
+func (r *recorder) Said(*settle.Clarified) {}
+func (r *recorder) Missed(int)             {}
+func (r *recorder) Count(string, int, int) {}
+func (r *recorder) Warn(text string)       { r.Note(text) }
 func (r *recorder) Note(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,12 +73,12 @@ func newTree(t *testing.T) (Options, *recorder) {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	o, sink := newTree(t)
-	first, err := Run(t.Context(), o, Request{Only: &controllers.Selection{DAG: "checks", Nodes: []string{"build"}}})
+	first, err := Run(t.Context(), o, Request{Only: &settle.Selection{DAG: "checks", Nodes: []string{"build"}}})
 	if err != nil || first.Ran != 1 || !slices.Equal(sink.finished, []string{"build"}) {
 		t.Fatalf("one node: ran %d, finished %q, notes %q, %v", first.Ran, sink.finished, sink.notes, err)
 	}
 	rest, err := Run(t.Context(), o, Request{})
-	if err != nil || rest.Ran != 1 || rest.Verdict != controllers.ExitReady || rest.Unchanged {
+	if err != nil || rest.Ran != 1 || rest.Verdict != readiness.ExitReady || rest.Unchanged {
 		t.Fatalf("the rest: %+v, %v", rest, err)
 	}
 	e := rest.Tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: "checks"})

@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -58,7 +58,7 @@ func (r *run) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 func followInputs(l *loop.Loop, follow func(paths []string)) {
 	observe := l.Observe
 	var last []string
-	l.Observe = func(reports []controllers.Report, t *state.Tree) {
+	l.Observe = func(reports []settle.Report, t *state.Tree) {
 		observe(reports, t)
 		if reports != nil || t == nil {
 			return
@@ -74,7 +74,7 @@ func followInputs(l *loop.Loop, follow func(paths []string)) {
 func followTree(l *loop.Loop, update func(*state.Tree)) {
 	observe := l.Observe
 	var last *state.Tree
-	l.Observe = func(reports []controllers.Report, t *state.Tree) {
+	l.Observe = func(reports []settle.Report, t *state.Tree) {
 		observe(reports, t)
 		if reports == nil && t != nil && t != last {
 			last = t

@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -48,11 +49,11 @@ func TestWatchedPaths(t *testing.T) {
 func TestFollowInputs(t *testing.T) {
 	var observed, followed int
 	var last []string
-	l := &loop.Loop{Observe: func([]controllers.Report, *state.Tree) { observed++ }}
+	l := &loop.Loop{Observe: func([]settle.Report, *state.Tree) { observed++ }}
 	followInputs(l, func(paths []string) { followed, last = followed+1, paths })
-	report := []controllers.Report{{Kind: controllers.Started}}
+	report := []settle.Report{{Kind: settle.Started}}
 	for i, turn := range []struct {
-		reports  []controllers.Report
+		reports  []settle.Report
 		tree     *state.Tree
 		followed int
 		want     []string // beside own
@@ -91,5 +92,5 @@ func treeOf(t *testing.T, inputs ...string) *state.Tree {
 		}
 		entries = append(entries, e)
 	}
-	return state.NewTree(nil, nil, entries...)
+	return state.NewTree(controllers.Schemas(), nil, nil, entries...)
 }

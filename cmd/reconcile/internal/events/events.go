@@ -16,7 +16,7 @@ import (
 	"slices"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state/regular"
@@ -46,9 +46,9 @@ const (
 // about clarifications and the memory.
 func Types() []string {
 	return []string{
-		Normal, Warning, controllers.ClarificationRequested, controllers.ClarificationAnswered,
-		controllers.ClarificationStale, controllers.ClarificationResolved, controllers.ClarificationEscalated,
-		controllers.MemoryStored, controllers.MemoryRecalled,
+		Normal, Warning, settle.ClarificationRequested, settle.ClarificationAnswered,
+		settle.ClarificationStale, settle.ClarificationResolved, settle.ClarificationEscalated,
+		settle.MemoryStored, settle.MemoryRecalled,
 	}
 }
 
@@ -61,9 +61,9 @@ type Event struct {
 	Reason  string       `json:"reason"`
 	Message string       `json:"message,omitempty"`
 	// Clarification is the payload of an event about a question; nil for all others.
-	Clarification *controllers.Clarified `json:"clarification,omitempty"`
+	Clarification *settle.Clarified `json:"clarification,omitempty"`
 	// Memory is the payload of an event about the memory; nil for all others.
-	Memory *controllers.Remembered `json:"memory,omitempty"`
+	Memory *settle.Remembered `json:"memory,omitempty"`
 }
 
 // Append appends events. The caller holds the lock of the tree: two processes that rotate a full file at once would lose

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -137,7 +137,7 @@ func digestOf(more string, files ...file) uint64 {
 
 // fromTree adds the objects as inputs. Their digests cover what the tree knows of them, from which their parts are made.
 func (s *survey) fromTree(tree *state.Tree) error {
-	for _, k := range controllers.TableOf(tree) {
+	for _, k := range settle.TableOf(tree) {
 		if k.Index == nil {
 			continue
 		}

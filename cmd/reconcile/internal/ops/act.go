@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -115,12 +117,12 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 // approvable returns an error for an approval without effect, and lists the objects that wait for one.
 func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	ref, err := spec.TargetRef()
-	if err != nil || controllers.Approvable(t, ref, spec.Node, e.Tree.Now()) {
+	if err != nil || dags.Approvable(t, ref, spec.Node, e.Tree.Now()) {
 		return err
 	}
 	what := strings.TrimSpace(spec.Target + " " + spec.Node)
 	var waits []string
-	for _, w := range controllers.Waits(t) {
+	for _, w := range work.Waits(t, nil) {
 		if strings.HasPrefix(w.Command, "reconcile "+schemas.VerbApprove) {
 			waits = append(waits, w.Command)
 		}
@@ -141,7 +143,7 @@ func (e Env) mootAction(ctx context.Context, name string) string {
 	for _, d := range t.Entries(schemas.DAGKind.Name) {
 		st, ok := d.Status().(*schemas.DAGStatus)
 		if ok && slices.ContainsFunc(st.Actions, func(x schemas.AppliedAction) bool { return x.Name == name && x.Moot }) {
-			return controllers.Because(t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name}))
+			return readiness.Because(t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name}))
 		}
 	}
 	return ""

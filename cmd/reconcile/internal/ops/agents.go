@@ -9,7 +9,7 @@ import (
 	"path"
 	"slices"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
@@ -41,10 +41,10 @@ func Agents(ctx context.Context, env Env) (r AgentsResult, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, typed(err)
 	}
-	data, err := controllers.FoldAgentStatus(old, t)
-	if errors.Is(err, controllers.ErrNoAgentStatus) {
+	data, err := agents.FoldStatus(old, t)
+	if errors.Is(err, agents.ErrNoAgentStatus) {
 		env.note("%s: %v; the next run writes it anew", where, err)
-		data, err = controllers.FoldAgentStatus(nil, t)
+		data, err = agents.FoldStatus(nil, t)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &r.File)

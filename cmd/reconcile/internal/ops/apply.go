@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -75,7 +75,7 @@ type document struct {
 
 // decodeAll decodes all documents, which must be valid and have different objects.
 func decodeAll(t *state.Tree, texts []SpecText) ([]document, error) {
-	decoder := schemas.DecoderFor(controllers.TableOf(t).Schemas(), t.Settings())
+	decoder := schemas.DecoderFor(settle.TableOf(t).Schemas(), t.Settings())
 	var all []document
 	var problems []schemas.Problem
 	seen := map[schemas.Ref]bool{}
@@ -200,7 +200,7 @@ func (e Env) planApply(s *state.Store, t *state.Tree, d document) (SpecChange, [
 
 // newSpecPath returns the file for the spec of a new object.
 func newSpecPath(t *state.Tree, ref schemas.Ref) string {
-	k, _ := controllers.TableOf(t).Schemas().Find(ref.Kind)
+	k, _ := settle.TableOf(t).Schemas().Find(ref.Kind)
 	if k.Name == schemas.SettingsKind.Name {
 		return schemas.SettingsPath
 	}

@@ -14,8 +14,9 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
@@ -35,13 +36,13 @@ type AskRequest struct {
 
 // ThreadResult is a clarification thread after a question or reply was added.
 type ThreadResult struct {
-	Thread controllers.Thread
-	Before *controllers.Thread // the thread before a reply; nil after the first question
-	Reply  *ReplyVerb          // nil after the first question
-	Open   bool                // the answer is pending
-	Inside bool                // the caller is a run of the tree
-	Waits  bool                // the node of a run waits for the answer, and runs again with it
-	Seen   bool                // nothing was written: the question was answered before
+	Thread threads.Thread
+	Before *threads.Thread // the thread before a reply; nil after the first question
+	Reply  *ReplyVerb      // nil after the first question
+	Open   bool            // the answer is pending
+	Inside bool            // the caller is a run of the tree
+	Waits  bool            // the node of a run waits for the answer, and runs again with it
+	Seen   bool            // nothing was written: the question was answered before
 	// Verdict is NotReady if the run refused the question.
 	Verdict Code
 }
@@ -138,7 +139,7 @@ func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequ
 	if e := t.Entry(agentRef(spec.From)); e.Object != nil {
 		from = schemas.SpecAs[*schemas.AgentSpec](e.Object)
 	}
-	if err := clarify.NewScope(spec.From, from, controllers.WorkflowSteps(t)).Check(spec); err != nil {
+	if err := clarify.NewScope(spec.From, from, agents.WorkflowSteps(t)).Check(spec); err != nil {
 		return err
 	}
 	return checkArtifacts(s.Root(), spec.Artifacts)
@@ -208,7 +209,7 @@ func sameRequest(e *state.Entry, spec *schemas.ClarificationRequestSpec) error {
 }
 
 // nextRoundOf returns the thread that a node's question continues: the same agent has answered it. nil without one.
-func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *controllers.Thread {
+func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *threads.Thread {
 	if spec.Run == "" || !spec.Blocking {
 		return nil // the run continues, and its success resolves the thread
 	}
@@ -228,7 +229,7 @@ func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *control
 }
 
 // askNextRound asks the next question of a thread, unless it was answered already.
-func (e Env) askNextRound(ctx context.Context, o *openTree, m *controllers.Thread, spec *schemas.ClarificationRequestSpec, noRun bool) (*ThreadResult, error) {
+func (e Env) askNextRound(ctx context.Context, o *openTree, m *threads.Thread, spec *schemas.ClarificationRequestSpec, noRun bool) (*ThreadResult, error) {
 	for _, turn := range m.Thread {
 		if turn.Type == schemas.TurnQuestion && turn.Body == spec.Question {
 			e.note("already asked: %s", m.Title())
@@ -241,7 +242,7 @@ func (e Env) askNextRound(ctx context.Context, o *openTree, m *controllers.Threa
 }
 
 // agentError returns the failure of the asked agent if it caused the escalation of a thread to a human; otherwise nil.
-func agentError(m *controllers.Thread) error {
+func agentError(m *threads.Thread) error {
 	e := m.Escalation
 	if m.Status != schemas.ClarificationEscalated || e == nil || e.Reason != schemas.EscalatedAgent {
 		return nil
@@ -252,7 +253,7 @@ func agentError(m *controllers.Thread) error {
 
 // runOf returns the key of the run that this process is part of, if it is a run of the asking node, which then waits
 // for the answer.
-func (e Env) runOf(m *controllers.Thread) string {
+func (e Env) runOf(m *threads.Thread) string {
 	if spec := requestSpec(m.Entry); spec != nil && sameTask(spec.Run, e.Caller.RunKey()) {
 		return e.Caller.RunKey()
 	}

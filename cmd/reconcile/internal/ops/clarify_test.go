@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -90,7 +91,7 @@ func town(t *testing.T) *state.Tree {
 		Thread:     []schemas.ThreadEntry{{ClarificationTurn: own.Thread[0], Source: "request"}}}
 	refusal := request(t, "clr-53-001", 53, refusedWith("not for you"))
 	schemas.SpecAs[*schemas.ClarificationRequestSpec](refusal.Object).Imported = "CLR-53-001"
-	return state.NewTree(nil, nil, agentEntry(t, "engineer", "architect"), agentEntry(t, "architect"), refusal,
+	return state.NewTree(controllers.Schemas(), nil, nil, agentEntry(t, "engineer", "architect"), agentEntry(t, "architect"), refusal,
 		request(t, "db-layer", 42, st), request(t, "fresh", 42, nil), request(t, "refused", 42, refusedWith("not allowed")),
 		request(t, "elsewhere", 7, nil),
 	).WithLedgers(
@@ -102,7 +103,7 @@ func town(t *testing.T) *state.Tree {
 	)
 }
 
-func titles(threads []controllers.Thread) string {
+func titles(threads []threads.Thread) string {
 	var out []string
 	for _, m := range threads {
 		out = append(out, m.Title())
@@ -123,7 +124,7 @@ func TestThreadsOf(t *testing.T) {
 		{0, false, "CLR-0-001"},
 		{5, false, ""},
 	} {
-		if got := titles(controllers.Threads(tree, c.issue, c.active)); got != c.want {
+		if got := titles(threads.All(tree, c.issue, c.active)); got != c.want {
 			t.Errorf("issue %d, active %t: %q, want %q", c.issue, c.active, got, c.want)
 		}
 	}
@@ -190,7 +191,7 @@ func TestRepliesFollowThePicture(t *testing.T) {
 
 func TestReplyCheck(t *testing.T) {
 	tree := town(t)
-	find := func(word string) *controllers.Thread {
+	find := func(word string) *threads.Thread {
 		m, err := findThread(tree, word)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +206,7 @@ func TestReplyCheck(t *testing.T) {
 	open := find("CLR-42-001")
 	open.Status = schemas.ClarificationPending
 	for _, c := range []struct {
-		m    *controllers.Thread
+		m    *threads.Thread
 		verb string
 		from string
 		body string
@@ -266,12 +267,12 @@ func TestRequestName(t *testing.T) {
 }
 
 func TestReplyName(t *testing.T) {
-	long := controllers.Thread{Entry: &state.Entry{}}
+	long := threads.Thread{Entry: &state.Entry{}}
 	long.Request = strings.Repeat("a", 56) + "-------"
-	foreign := controllers.Thread{}
+	foreign := threads.Thread{}
 	foreign.ID = "CLR-42-001"
 	seen := map[string]bool{}
-	for _, m := range []*controllers.Thread{&long, &foreign} {
+	for _, m := range []*threads.Thread{&long, &foreign} {
 		for _, r := range ReplyVerbs {
 			for m.Round = 1; m.Round < 3; m.Round++ {
 				name := replyName(m, &schemas.ReplySpec{Type: r.Type, From: "ada", Body: "x"}, r.letter, m.Round)
@@ -304,13 +305,13 @@ func TestTroubled(t *testing.T) {
 	tree := town(t)
 	early, late := asked.Add(time.Minute), asked.Add(time.Hour)
 	var got []string
-	for _, c := range controllers.Troubled(tree, controllers.Threads(tree, -1, true), early) {
+	for _, c := range threads.Troubled(tree, threads.All(tree, -1, true), early) {
 		got = append(got, c.Title())
 	}
 	if want := []string{"CLR-0-001", "CLR-42-001"}; !slices.Equal(got, want) {
 		t.Errorf("early: %q, want %q", got, want)
 	}
-	if list := controllers.Troubled(tree, controllers.Threads(tree, -1, true), late); len(list) != 4 {
+	if list := threads.Troubled(tree, threads.All(tree, -1, true), late); len(list) != 4 {
 		t.Errorf("late: %d in trouble, want 4", len(list))
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"os"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -25,10 +27,10 @@ type Description struct {
 	// OutputsChanged are the declared outputs that have changed since their runs, by node.
 	OutputsChanged map[string][]string `json:"outputsChanged,omitempty"`
 
-	Entry          *state.Entry         `json:"-"`
-	Details        []controllers.Column `json:"-"` // specific to the kind
-	OutputsMissing map[string][]string  `json:"-"` // declared outputs that do not exist, by node
-	Interrupted    []string             `json:"-"` // nodes with the status Running that no process runs
+	Entry          *state.Entry        `json:"-"`
+	Details        []settle.Column     `json:"-"` // specific to the kind
+	OutputsMissing map[string][]string `json:"-"` // declared outputs that do not exist, by node
+	Interrupted    []string            `json:"-"` // nodes with the status Running that no process runs
 }
 
 // Describe returns the Description of an object: its spec and status, details, referrers, and why it has its state.
@@ -43,7 +45,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	if err != nil {
 		return Description{}, typed(err)
 	}
-	d := Description{Object: NewObject(e), Entry: e, Details: controllers.TableOf(t).Details(e), Why: controllers.Why(e, t), Referrers: []string{}}
+	d := Description{Object: NewObject(e), Entry: e, Details: settle.TableOf(t).Details(e), Why: readiness.Why(e, t), Referrers: []string{}}
 	for _, r := range t.Referrers(e.Ref) {
 		d.Referrers = append(d.Referrers, r.String())
 	}
@@ -51,7 +53,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 		d.Path = e.Object.Path
 	}
 	if q.At == "" {
-		d.Interrupted = controllers.Interrupted(e)
+		d.Interrupted = dags.Interrupted(e)
 		d.OutputsMissing, d.OutputsChanged, err = outputs.Compare(ctx, env.Tree.Dir, e)
 	}
 	return d, typed(err)

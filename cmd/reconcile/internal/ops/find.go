@@ -9,6 +9,9 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -18,7 +21,7 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 	if name, ok := clarificationID(word); ok {
 		return findByID(t, name)
 	}
-	ref, err := parseRef(controllers.TableOf(t), word)
+	ref, err := parseRef(settle.TableOf(t), word)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +32,7 @@ func find(t *state.Tree, word string) (*state.Entry, error) {
 }
 
 // parseRef parses kind/name.
-func parseRef(table controllers.Table, word string) (schemas.Ref, error) {
+func parseRef(table settle.Table, word string) (schemas.Ref, error) {
 	ref, err := table.Schemas().ParseRef(word)
 	if err != nil {
 		return schemas.Ref{}, badRequest("%w", err)
@@ -104,7 +107,7 @@ func findNode(e *state.Entry, node string) error {
 	if schemas.SpecAs[*schemas.DAGSpec](e.Object) == nil {
 		return fmt.Errorf("%s has no nodes", e.Ref)
 	}
-	names := controllers.NodeNames(e)
+	names := dags.NodeNames(e)
 	if slices.Contains(names, node) {
 		return nil
 	}
@@ -168,36 +171,36 @@ func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
 
 // findThread returns the clarification that a word names: by its id, in any case and with or without leading zeros, or
 // by the name of its request.
-func findThread(t *state.Tree, word string) (controllers.Thread, error) {
+func findThread(t *state.Tree, word string) (threads.Thread, error) {
 	if id, issue, ok := clarify.ReadID(word); ok {
-		for _, m := range controllers.Threads(t, issue, false) {
+		for _, m := range threads.All(t, issue, false) {
 			if m.ID == id {
 				return m, nil
 			}
 		}
-		return controllers.Thread{}, threadNotFound(t, id, issue)
+		return threads.Thread{}, threadNotFound(t, id, issue)
 	}
 	e := t.Entry(requestRef(word))
 	switch {
 	case requestSpec(e) != nil:
 	case strings.HasPrefix(word, "clr-"):
-		return controllers.Thread{}, noThreadID(word)
+		return threads.Thread{}, noThreadID(word)
 	default:
-		return controllers.Thread{}, threadNotFound(t, word, -1)
+		return threads.Thread{}, threadNotFound(t, word, -1)
 	}
 	issue, id := requestSpec(e).Issue, requestStatus(e).ID
-	for _, m := range controllers.Threads(t, issue, false) {
+	for _, m := range threads.All(t, issue, false) {
 		if m.Entry == e && m.ID == id {
 			return m, nil
 		}
 	}
-	return controllers.RequestedThread(t, e), nil
+	return threads.OfRequest(t, e), nil
 }
 
 // threadNotFound says that a clarification does not exist, and suggests one of the issue, or of any issue with -1.
 func threadNotFound(t *state.Tree, word string, issue int) error {
 	var names []string
-	for _, m := range controllers.Threads(t, issue, false) {
+	for _, m := range threads.All(t, issue, false) {
 		names = append(names, m.Title())
 		if m.ID != "" && m.Request != "" {
 			names = append(names, m.Request)

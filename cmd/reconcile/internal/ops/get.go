@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -48,7 +49,7 @@ func (q *GetRequest) read() (selector, error) {
 
 // pick returns the objects of a tree that were asked for.
 func (q *GetRequest) pick(t *state.Tree, labels selector) (r GetResult, err error) {
-	r.Table = controllers.TableOf(t)
+	r.Table = settle.TableOf(t)
 	switch {
 	case len(q.What) == 0:
 		r.All = true
@@ -73,7 +74,7 @@ func (q *GetRequest) pick(t *state.Tree, labels selector) (r GetResult, err erro
 // written.
 func ofKinds(t *state.Tree, words []string, labels selector) (all []*state.Entry, called []string, err error) {
 	var seen []string
-	kinds := controllers.TableOf(t).Schemas()
+	kinds := settle.TableOf(t).Schemas()
 	for _, word := range words {
 		k, ok := kinds.Find(word)
 		if !ok {
@@ -106,7 +107,7 @@ type Object struct {
 func NewObject(e *state.Entry) Object {
 	m := Object{
 		APIVersion: schemas.APIVersion, Kind: e.Kind, Metadata: schemas.Metadata{Name: e.Name},
-		Status: e.Status(), Problems: e.Problems, NotHere: controllers.NotHere(e),
+		Status: e.Status(), Problems: e.Problems, NotHere: dags.NotHere(e),
 	}
 	if e.Object != nil {
 		m.Metadata, m.Spec = e.Object.Metadata, e.Object.Canonical()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -84,7 +84,7 @@ func (q *GetRequest) pickAgain(t *state.Tree, labels selector, before map[schema
 	if len(q.What) == 0 || len(q.What) == 1 && !isObject(q.What[0]) {
 		return q.pick(t, labels)
 	}
-	r := GetResult{Table: controllers.TableOf(t), Single: len(q.What) == 1}
+	r := GetResult{Table: settle.TableOf(t), Single: len(q.What) == 1}
 	for _, ref := range slices.SortedFunc(maps.Keys(before), schemas.Ref.Compare) {
 		if e := t.Entry(ref); e != nil {
 			r.Entries = append(r.Entries, e)
@@ -114,11 +114,11 @@ func (r *GetResult) keepChanged(before, now map[schemas.Ref][]byte) {
 
 // GetResult has objects.
 type GetResult struct {
-	Entries []*state.Entry    // in the requested order
-	All     bool              // neither kinds nor objects were named
-	Kinds   []string          // the requested kinds
-	Single  bool              // one object was named
-	Table   controllers.Table // of the kinds
+	Entries []*state.Entry // in the requested order
+	All     bool           // neither kinds nor objects were named
+	Kinds   []string       // the requested kinds
+	Single  bool           // one object was named
+	Table   settle.Table   // of the kinds
 	// Nameless counts the problems of files without a recognizable object. It is counted for All.
 	Nameless int
 	// Interrupted has, for each DAG, the nodes with the status Running that no process runs.

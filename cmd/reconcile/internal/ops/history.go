@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -120,7 +120,7 @@ func (env Env) pathsOf(ctx context.Context, ref schemas.Ref) (status string, all
 	case e != nil && len(e.Problems) > 0 && e.Problems[0].Path != "":
 		return status, append(all, e.Problems[0].Path), nil
 	}
-	k, _ := controllers.TableOf(t).Schemas().Find(ref.Kind)
+	k, _ := settle.TableOf(t).Schemas().Find(ref.Kind)
 	base := t.Settings().Folders.Specs + "/" + k.Plural + "/" + ref.Name
 	return status, append(all, base+".yaml", base+".yml", base+".json", base+".toml"), nil
 }

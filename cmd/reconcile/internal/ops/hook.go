@@ -7,7 +7,8 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -35,7 +36,7 @@ type HookResult struct {
 	Memory string `json:"memory,omitempty"`
 	// Learned is the capture at the end; absent without a conversation.
 	Learned *Learned `json:"learned,omitempty"`
-	controllers.Brief
+	threads.Brief
 
 	Verdict Code `json:"-"` // Busy if the capture is written and not yet in the memory
 }
@@ -82,13 +83,13 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 		if err != nil {
 			return nil, err
 		}
-		if last := controllers.LastHook(agent); last != nil {
+		if last := agents.LastHook(agent); last != nil {
 			since = last.FinishedAt
 		}
 		if !q.Finish {
-			left = controllers.LeftBehind(t, r.Agent, r.Issue)
+			left = threads.LeftBehind(t, r.Agent, r.Issue)
 		}
-		run := controllers.NewHook(agent, r.Outcome, r.Issue, env.Tree.Now())
+		run := agents.NewHook(agent, r.Outcome, r.Issue, env.Tree.Now())
 		run.Message, r.Record = note, run.Key
 		return &run, nil
 	})
@@ -105,7 +106,7 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 	if r.Learned != nil && r.Learned.Held {
 		r.Verdict = Busy
 	}
-	r.Brief = controllers.NewBrief(o.tree, r.Agent, r.Issue, since, left)
+	r.Brief = threads.NewBrief(o.tree, r.Agent, r.Issue, since, left)
 	if !q.Finish {
 		r.Memory = env.recallFor(ctx, o.store, o.tree, r.Agent, r.Issue)
 	}

@@ -14,7 +14,10 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -22,7 +25,7 @@ import (
 )
 
 // This file adds a kind: a Release is published once by a command, after a DAG has succeeded. What follows up to the test is
-// all that the kind consists of: what would be schemas/release.go, controllers/release.go, and a row of the table.
+// all that the kind consists of: what would be schemas/release.go, controllers/releases, and a row of the table.
 
 type releaseSpec struct {
 	DAG   string `json:"dag"`
@@ -58,12 +61,12 @@ var releaseKind = schemas.Kind{
       "properties": {"dag": {"type": "string"}, "notes": {"type": "string"}, "issue": {"type": "integer"}}}}}`),
 }
 
-func decideRelease(in controllers.In) controllers.Out {
+func decideRelease(in settle.In) settle.Out {
 	if in.Object == nil {
-		return controllers.Out{Status: in.Status()}
+		return settle.Out{Status: in.Status()}
 	}
 	spec := schemas.SpecAs[*releaseSpec](in.Object)
-	st, out := &releaseStatus{}, controllers.Out{}
+	st, out := &releaseStatus{}, settle.Out{}
 	st.ObservedDigest, st.Phase = in.Object.Digest, "Waiting"
 	ready, reason := schemas.False, "WaitsForDAG"
 	dag := in.Tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: spec.DAG})
@@ -71,9 +74,9 @@ func decideRelease(in controllers.In) controllers.Out {
 	case len(in.Runs()) > 0:
 		st.Phase, st.Printed, ready, reason = "Published", strings.TrimSpace(in.Runs()[0].Output), schemas.True, "Published"
 	case dag != nil && schemas.BriefOf(in.World.Status(dag)).Ready == schemas.True:
-		out.Effects = []controllers.Effect{{Owner: in.Ref, Node: "publish", NodeKey: in.Object.Digest, Seq: 1,
-			Key:  controllers.EffectKey(releaseKind, in.Name, "publish", in.Object.Digest, 1),
-			Task: &controllers.Command{Argv: []string{"echo", "published", in.Name}}}}
+		out.Effects = []settle.Effect{{Owner: in.Ref, Node: "publish", NodeKey: in.Object.Digest, Seq: 1,
+			Key:  keys.OfEffect(releaseKind, in.Name, "publish", in.Object.Digest, 1),
+			Task: &settle.Command{Argv: []string{"echo", "published", in.Name}}}}
 	}
 	since := schemas.Time{Time: in.Now}
 	if in.HasStatus() {
@@ -87,7 +90,7 @@ func decideRelease(in controllers.In) controllers.Out {
 	return out
 }
 
-var releaseRow = controllers.Kind{
+var releaseRow = settle.Kind{
 	Kind: releaseKind, Decide: decideRelease, DependsOn: []string{schemas.DAGKind.Name}, Performs: true,
 	PartOf: func(e *state.Entry, _ string) (dag, of string) {
 		return schemas.SpecAs[*releaseSpec](e.Object).DAG, "box"
@@ -95,12 +98,12 @@ var releaseRow = controllers.Kind{
 	Why: func(e *state.Entry, _ *state.Tree) []string {
 		return []string{"it waits for " + e.Object.Refs[0].To.String()}
 	},
-	Columns: []controllers.Column{
+	Columns: []settle.Column{
 		{Head: "DAG", Text: func(e *state.Entry) string { return schemas.SpecAs[*releaseSpec](e.Object).DAG }},
 		{Head: "PRINTED", Text: printed},
 	},
-	Details: []controllers.Column{{Head: "Printed", Text: printed}},
-	Origin:  func(*state.Tree) func(*state.Entry) controllers.Origin { return publishedOrigin },
+	Details: []settle.Column{{Head: "Printed", Text: printed}},
+	Origin:  func(*state.Tree) func(*state.Entry) settle.Origin { return publishedOrigin },
 	Note:    func(s schemas.Status) string { return strings.ToLower(s.Base().Phase) },
 	Index: &project.Projector{Build: func(b *project.Builder) {
 		spec := schemas.SpecAs[*releaseSpec](b.Entry.Object)
@@ -128,11 +131,11 @@ func printed(e *state.Entry) string {
 	return ""
 }
 
-func publishedOrigin(e *state.Entry) controllers.Origin {
+func publishedOrigin(e *state.Entry) settle.Origin {
 	if e.HasStatus() && e.Status().Base().Phase == "Published" {
-		return controllers.OriginOnce
+		return settle.OriginOnce
 	}
-	return controllers.OriginUser
+	return settle.OriginUser
 }
 
 // TestKindOfItsOwn adds a kind by one row, and finds it wherever objects are shown, checked, performed, committed, searched
@@ -215,7 +218,7 @@ func TestKindOfItsOwn(t *testing.T) {
 		runs := map[string]string{}
 		steps := controllers.Plan(tree, env.Tree.Now())
 		for _, step := range steps {
-			if step.Verb == controllers.StepRun {
+			if step.Verb == settle.StepRun {
 				runs[step.Ref.String()] = step.Node
 			}
 		}
@@ -225,11 +228,11 @@ func TestKindOfItsOwn(t *testing.T) {
 		if b := controllers.Bound(tree, steps); b.Runs != 2 || b.Endless != 2 {
 			t.Errorf("the bounds are %+v", b)
 		}
-		if v5 := controllers.Settle(tree, env.Tree.Now(), nil).Tree.Entry(schemas.Ref{Kind: "Release", Name: "v5"}); !slices.Contains(
-			controllers.Why(v5, tree), "it waits for dag/pack2") {
-			t.Errorf("it is explained by %q", controllers.Why(v5, tree))
+		if v5 := settle.Tree(tree, env.Tree.Now(), nil).Tree.Entry(schemas.Ref{Kind: "Release", Name: "v5"}); !slices.Contains(
+			readiness.Why(v5, tree), "it waits for dag/pack2") {
+			t.Errorf("it is explained by %q", readiness.Why(v5, tree))
 		}
-		only := &controllers.Selection{DAG: "pack", Nodes: []string{"box"}}
+		only := &settle.Selection{DAG: "pack", Nodes: []string{"box"}}
 		if in := only.In(tree); !in(schemas.Ref{Kind: "Release", Name: "v6"}, "publish") || in(schemas.Ref{Kind: "Release", Name: "v5"}, "publish") {
 			t.Error("a run of one DAG does not perform exactly its release")
 		}

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
@@ -78,7 +79,7 @@ func logged(t *state.Tree, word string) (*state.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k := controllers.TableOf(t).Row(e.Kind); k == nil || !k.Performs {
+	if k := settle.TableOf(t).Row(e.Kind); k == nil || !k.Performs {
 		err = badRequest("%s has no logs; DAGs and clarification requests have", e.Ref)
 	}
 	return e, err
@@ -87,7 +88,7 @@ func logged(t *state.Tree, word string) (*state.Entry, error) {
 // decided returns the tree as the next turn of a run would decide it for an object. The current attempt is then known
 // even if another process runs it, or after an edit. It writes nothing.
 func (e Env) decided(t *state.Tree, ref schemas.Ref) *state.Tree {
-	return controllers.Settle(t, e.Tree.Now(), []schemas.Ref{ref}).Tree
+	return settle.Tree(t, e.Tree.Now(), []schemas.Ref{ref}).Tree
 }
 
 // ReadLog opens the log of an attempt, to read its last lines, or all of it with a negative number. whole is false if the
@@ -112,7 +113,7 @@ func selectAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 		now = e
 	}
 	st, _ := now.Status().(*schemas.DAGStatus)
-	for _, name := range controllers.NodeNames(e) {
+	for _, name := range dags.NodeNames(e) {
 		failed := st != nil && st.Nodes[name].State == schemas.NodeFailed
 		if q.Node != "" && name != q.Node || q.Failed && !failed {
 			continue
@@ -143,7 +144,7 @@ func selectAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 
 // attemptOf returns the current attempt of a node, or the one before it.
 func attemptOf(e *state.Entry, node string, previous bool) (Attempt, bool) {
-	list, fits := controllers.Attempts(e, node)
+	list, fits := dags.Attempts(e, node)
 	st, _ := e.Status().(*schemas.DAGStatus)
 	if fits == 0 && st != nil && !st.Nodes[node].FinishedAt.IsZero() {
 		if previous {

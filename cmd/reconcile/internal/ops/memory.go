@@ -11,8 +11,10 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/observations"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
@@ -63,7 +65,7 @@ func (e Env) logMemory(what string, attrs ...slog.Attr) {
 }
 
 // recordEvent writes an event of the memory to the logs. An error is only a warning, since the event log is expendable.
-func (e Env) recordEvent(ctx context.Context, s *state.Store, event controllers.Event) {
+func (e Env) recordEvent(ctx context.Context, s *state.Store, event settle.Event) {
 	if err := eventlog.Append(ctx, s, e.Tree.Log, event); err != nil {
 		e.warnMemory("event log: " + err.Error())
 	}
@@ -79,7 +81,7 @@ func (e Env) recordRecall(ctx context.Context, s *state.Store, agent string, iss
 		e.note("%s", saved)
 		e.logMemory(saved, slog.String("agent", agent), slog.Int("issueNumber", issue))
 	}
-	e.recordEvent(ctx, s, controllers.NewMemoryEvent(controllers.MemoryRecalled, agent, issue, found.IDs, found.Tokens, e.Tree.Now()))
+	e.recordEvent(ctx, s, observations.NewEvent(settle.MemoryRecalled, agent, issue, found.IDs, found.Tokens, e.Tree.Now()))
 }
 
 // MemoryFilter selects observations; the zero value selects all that are neither superseded nor archived.
@@ -308,7 +310,7 @@ func observationIDs(c memstore.Captured) []string {
 func (e Env) recallFor(ctx context.Context, s *state.Store, t *state.Tree, agent string, issue int) string {
 	m := e.memory(s)
 	defer m.Close() //nolint:errcheck // it was only read
-	found, err := m.Recall(ctx, memstore.Request{Agent: agent, Issue: issue, Context: controllers.AboutIssue(t, issue)})
+	found, err := m.Recall(ctx, memstore.Request{Agent: agent, Issue: issue, Context: threads.AboutIssue(t, issue)})
 	switch {
 	case errors.Is(err, memstore.ErrDisabled):
 		return ""

@@ -17,8 +17,9 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/observations"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/schemas/treepath"
@@ -224,10 +225,10 @@ func (e Env) store(ctx context.Context, s *state.Store, m *memstore.Files, from 
 		return c, err
 	}
 	if c.Held {
-		e.recordEvent(ctx, s, controllers.NewMemoryWarning(c.Why, e.Tree.Now()))
+		e.recordEvent(ctx, s, observations.NewWarning(c.Why, e.Tree.Now()))
 	}
 	if len(c.Observations) > 0 {
-		e.recordEvent(ctx, s, controllers.NewMemoryEvent(controllers.MemoryStored, from.agent, from.issue, observationIDs(c), c.Tokens,
+		e.recordEvent(ctx, s, observations.NewEvent(settle.MemoryStored, from.agent, from.issue, observationIDs(c), c.Tokens,
 			e.Tree.Now()))
 	}
 	return c, nil

@@ -8,6 +8,8 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -18,7 +20,7 @@ type PlanRequest struct {
 
 // PlanResult is what a run would do.
 type PlanResult struct {
-	Steps    []controllers.Step
+	Steps    []settle.Step
 	Problems []schemas.Problem // of the files; with Advice also warnings about valid ones
 	Verdict  Code              // OK, Invalid or NotReady: the state of the objects before the run
 }
@@ -30,7 +32,7 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 		return PlanResult{}, typed(err)
 	}
 	defer s.Close()
-	r := PlanResult{Steps: controllers.Plan(t, env.Tree.Now()), Verdict: Code(controllers.Verdict(t)), Problems: t.Problems()}
+	r := PlanResult{Steps: controllers.Plan(t, env.Tree.Now()), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
 	if q.Advice {
 		r.Problems = tree.Problems(s, t)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -19,15 +21,15 @@ type ReadyRequest struct {
 
 // Ready lists the ready items of a ReadyRequest, on which an agent or a person can work now, the most urgent first. It
 // is never nil. Unless another run is active, it first decides and writes the statuses; it starts nothing.
-func Ready(ctx context.Context, env Env, q ReadyRequest) ([]controllers.Item, error) {
+func Ready(ctx context.Context, env Env, q ReadyRequest) ([]work.Item, error) {
 	o, err := env.openReady(ctx, q)
 	if err != nil {
 		return nil, typed(err)
 	}
 	defer o.store.Close()
-	person := controllers.IsPerson(o.tree, q.Agent)
-	items := []controllers.Item{}
-	for _, it := range controllers.Ready(o.tree, env.Tree.Now()) {
+	person := agents.IsPerson(o.tree, q.Agent)
+	items := []work.Item{}
+	for _, it := range work.Ready(o.tree, env.Tree.Now()) {
 		switch {
 		case !q.about(it):
 		case q.Agent != "" && it.Agent != q.Agent && (it.Agent != "" || !person):
@@ -39,7 +41,7 @@ func Ready(ctx context.Context, env Env, q ReadyRequest) ([]controllers.Item, er
 	return items, nil
 }
 
-func (q ReadyRequest) about(it controllers.Item) bool { return q.Issue == nil || it.Issue == *q.Issue }
+func (q ReadyRequest) about(it work.Item) bool { return q.Issue == nil || it.Issue == *q.Issue }
 
 // openReady opens and updates the tree, and checks the agent of the request.
 func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
@@ -63,9 +65,9 @@ func (e Env) openReady(ctx context.Context, q ReadyRequest) (*openTree, error) {
 // ClaimResult is the item that an agent claimed.
 type ClaimResult struct {
 	Agent string
-	Item  *controllers.Item // nil: there was no free item
+	Item  *work.Item // nil: there was no free item
 	// Unroutable are questions to the agent that are not assigned.
-	Unroutable []controllers.Item
+	Unroutable []work.Item
 }
 
 // Claim claims the first ready item that is free for the agent of a ReadyRequest, so that no other agent gets it. In a
@@ -88,19 +90,19 @@ func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err err
 		if err != nil {
 			return nil, err
 		}
-		all := controllers.Ready(t, env.Tree.Now())
-		person := controllers.IsPerson(t, r.Agent)
+		all := work.Ready(t, env.Tree.Now())
+		person := agents.IsPerson(t, r.Agent)
 		for i := range all {
 			it := &all[i]
 			switch {
 			case !q.about(*it):
 			case it.Free(r.Agent, person):
-				run := controllers.NewHook(agent, schemas.OutcomeStarted, it.Issue, env.Tree.Now())
+				run := agents.NewHook(agent, schemas.OutcomeStarted, it.Issue, env.Tree.Now())
 				run.For = it.Name
-				it.Claim = &controllers.ItemClaim{By: r.Agent, Since: run.StartedAt}
+				it.Claim = &work.ItemClaim{By: r.Agent, Since: run.StartedAt}
 				r.Item, r.Unroutable = it, nil
 				return &run, nil
-			case it.Reason == controllers.ReasonUnroutable && it.Agent == r.Agent:
+			case it.Reason == settle.ReasonUnroutable && it.Agent == r.Agent:
 				r.Unroutable = append(r.Unroutable, *it)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -110,7 +110,7 @@ func Reply(ctx context.Context, env Env, q ReplyRequest) (*ThreadResult, error) 
 }
 
 // reply writes a reply to a thread, applies it, and returns the outcome.
-func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *ReplyVerb, from, text string, noRun bool) (*ThreadResult, error) {
+func (e Env) reply(ctx context.Context, o *openTree, m *threads.Thread, r *ReplyVerb, from, text string, noRun bool) (*ThreadResult, error) {
 	spec := &schemas.ReplySpec{Clarification: m.Request, Type: r.Type, From: from, Body: text}
 	if m.Entry == nil {
 		spec.Clarification = m.ID
@@ -155,7 +155,7 @@ func (e Env) reply(ctx context.Context, o *openTree, m *controllers.Thread, r *R
 
 // findReply finds an equal reply, in this round or, for a reply that starts the next round, in the previous one: a
 // repeated call, for example after a kill, is the same reply. Otherwise name is the name for a new reply.
-func (r *ReplyVerb) findReply(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) (name string, ok bool) {
+func (r *ReplyVerb) findReply(t *state.Tree, m *threads.Thread, spec *schemas.ReplySpec) (name string, ok bool) {
 	rounds := []int{m.Round}
 	if r.Type == schemas.TurnQuestion || r.Type == schemas.TurnResolution {
 		rounds = append(rounds, m.Round-1)
@@ -171,7 +171,7 @@ func (r *ReplyVerb) findReply(t *state.Tree, m *controllers.Thread, spec *schema
 
 // replyName is <request>-<letter of the type>-<digest of content and round>: the same call in the same round is the
 // same reply.
-func replyName(m *controllers.Thread, spec *schemas.ReplySpec, letter string, round int) string {
+func replyName(m *threads.Thread, spec *schemas.ReplySpec, letter string, round int) string {
 	base := m.Request
 	if m.Entry == nil {
 		base = strings.ToLower(m.ID)
@@ -181,7 +181,7 @@ func replyName(m *controllers.Thread, spec *schemas.ReplySpec, letter string, ro
 
 // check returns an error for what a run would refuse, before anything is written: a reply without a transition in the
 // present state, an answer by another agent, and an empty answer.
-func (r *ReplyVerb) check(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) error {
+func (r *ReplyVerb) check(t *state.Tree, m *threads.Thread, spec *schemas.ReplySpec) error {
 	switch {
 	case m.Refused():
 		return fmt.Errorf("%s was not taken: %s", m.Title(), m.Why)
@@ -201,7 +201,7 @@ func (r *ReplyVerb) check(t *state.Tree, m *controllers.Thread, spec *schemas.Re
 }
 
 // objection returns the request's objection to a reply for which there is a transition.
-func (r *ReplyVerb) objection(t *state.Tree, m *controllers.Thread, spec *schemas.ReplySpec) error {
+func (r *ReplyVerb) objection(t *state.Tree, m *threads.Thread, spec *schemas.ReplySpec) error {
 	request := requestSpec(m.Entry)
 	if request == nil {
 		return nil // the run imports the question first
@@ -228,7 +228,7 @@ func ThreadState(status string) string {
 }
 
 // replyError returns why a written reply was refused, or nil.
-func (r *ReplyVerb) replyError(m *controllers.Thread, name string) error {
+func (r *ReplyVerb) replyError(m *threads.Thread, name string) error {
 	for _, x := range requestStatus(m.Entry).Refused {
 		if x.Name == name {
 			return fmt.Errorf("%s was not changed: %s", m.Title(), x.Message)
@@ -244,7 +244,7 @@ func (r *ReplyVerb) replyError(m *controllers.Thread, name string) error {
 	return nil
 }
 
-func (e Env) threadResult(m controllers.Thread) *ThreadResult {
+func (e Env) threadResult(m threads.Thread) *ThreadResult {
 	spec := requestSpec(m.Entry)
 	return &ThreadResult{Thread: m, Inside: e.Caller.InRun(), Waits: spec != nil && spec.Blocking && spec.Run != ""}
 }

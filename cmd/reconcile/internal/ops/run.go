@@ -9,7 +9,8 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -38,14 +39,14 @@ type RunResult struct {
 	Waits      []string      `json:"waits,omitempty"`    // actions for people, one per line
 	NotReady   []ObjectRow   `json:"notReady,omitempty"` // set by Explain; absent if the run did not read the tree
 
-	Verdict  Code                      `json:"-"` // OK, Invalid or NotReady, and Busy if something is held
-	Busy     error                     `json:"-"` // the lock that was not available; nil: none
-	Sent     bool                      `json:"-"` // a commit was pushed
-	Standing controllers.StandingCount `json:"-"` // of all objects, if the run read the tree
-	Unready  []*state.Entry            `json:"-"` // objects that wait, failed or are invalid, if the run read the tree
+	Verdict  Code                    `json:"-"` // OK, Invalid or NotReady, and Busy if something is held
+	Busy     error                   `json:"-"` // the lock that was not available; nil: none
+	Sent     bool                    `json:"-"` // a commit was pushed
+	Standing readiness.StandingCount `json:"-"` // of all objects, if the run read the tree
+	Unready  []*state.Entry          `json:"-"` // objects that wait, failed or are invalid, if the run read the tree
 
 	tree *state.Tree // nil if the run did not read the tree
-	only *controllers.Selection
+	only *settle.Selection
 }
 
 // HasTree reports whether the result has the tree of the run, which need not have read it.
@@ -80,7 +81,7 @@ type ObjectRow struct {
 // Explain fills in NotReady from Unready.
 func (r *RunResult) Explain() {
 	for _, e := range r.Unready {
-		r.NotReady = append(r.NotReady, ObjectRow{e.Ref.String(), cmp.Or(controllers.PhaseWord(e), "-"), controllers.Because(e)})
+		r.NotReady = append(r.NotReady, ObjectRow{e.Ref.String(), cmp.Or(readiness.PhaseWord(e), "-"), readiness.Because(e)})
 	}
 }
 
@@ -103,7 +104,7 @@ func Run(ctx context.Context, env Env, q RunRequest) (RunResult, error) {
 }
 
 // selection returns the selected effects; nil selects all.
-func (e Env) selection(ctx context.Context, q RunRequest) (*controllers.Selection, error) {
+func (e Env) selection(ctx context.Context, q RunRequest) (*settle.Selection, error) {
 	switch {
 	case q.Object == "":
 		return nil, nil
@@ -123,14 +124,14 @@ func (e Env) selection(ctx context.Context, q RunRequest) (*controllers.Selectio
 	case found.Gone():
 		err = notFound(t, found.Ref)
 	case q.Node == "":
-		return &controllers.Selection{DAG: found.Name}, nil
+		return &settle.Selection{DAG: found.Name}, nil
 	case found.Object != nil:
 		err = findNode(found, q.Node)
 	}
 	if err != nil {
 		return nil, badRequest("%w", err)
 	}
-	return &controllers.Selection{DAG: found.Name, Nodes: []string{q.Node}}, nil
+	return &settle.Selection{DAG: found.Name, Nodes: []string{q.Node}}, nil
 }
 
 // run runs the loop for people, and shows clarification events.
@@ -139,7 +140,7 @@ func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
 	if err != nil {
 		return RunResult{}, err
 	}
-	if out.Tree == nil && out.Verdict != controllers.ExitReady { // the run did not read the tree, which has the problems
+	if out.Tree == nil && out.Verdict != readiness.ExitReady { // the run did not read the tree, which has the problems
 		s, t, err := e.load(ctx)
 		if err == nil {
 			err = s.Close()
@@ -165,9 +166,9 @@ func newRunResult(out engine.Result) RunResult {
 	counts := out.Counts
 	if out.Tree != nil {
 		r.tree, r.only, counts = out.Tree, out.Only, nil
-		r.Unready = controllers.NotReady(out.Only.Active(out.Tree))
-		standing := out.Only.Standing(out.Tree)
-		for _, k := range controllers.TableOf(out.Tree) {
+		r.Unready = readiness.NotReady(out.Only.Active(out.Tree))
+		standing := readiness.StandingOf(out.Tree, out.Only)
+		for _, k := range settle.TableOf(out.Tree) {
 			if c := standing[k.Name]; c.Total() > 0 {
 				counts = append(counts, state.Count{Kind: k.Name, Ready: c.Ready, Total: c.Total()})
 				r.Standing.Add(c)
@@ -188,7 +189,7 @@ type silentView struct {
 	warn func(text string)
 }
 
-func (silentView) Said(*controllers.Clarified) {}
+func (silentView) Said(*settle.Clarified) {}
 
 func (silentView) Missed(int) {}
 

@@ -8,7 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/edit"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -71,7 +71,7 @@ func findSession(t *state.Tree, word string) (*state.Entry, error) {
 	ref := schemas.Ref{Kind: schemas.SessionKind.Name, Name: word}
 	if schemas.CheckName(word) != nil {
 		var err error
-		if ref, err = parseRef(controllers.TableOf(t), word); err != nil {
+		if ref, err = parseRef(settle.TableOf(t), word); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +131,7 @@ func editPhase(root *os.Root, t *state.Tree, e *state.Entry, phase string) (Phas
 	if err != nil {
 		return PhaseEdit{}, byHand(err)
 	}
-	d := schemas.DecoderFor(controllers.TableOf(t).Schemas(), t.Settings()).Decode(path, data)
+	d := schemas.DecoderFor(settle.TableOf(t).Schemas(), t.Settings()).Decode(path, data)
 	if d.Object == nil || d.Object.Ref != e.Ref {
 		return PhaseEdit{}, byHand(errors.New("the text cannot be changed safely"))
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/threads"
 )
 
 // ThreadsRequest requests clarifications. Of ID, Issue and Troubled at most one is set.
@@ -15,10 +15,10 @@ type ThreadsRequest struct {
 	NoRun    bool   // do not update the tree first
 }
 
-// Threads lists the threads of clarifications by issue and number: those that are open, unless the ThreadsRequest
+// All lists the threads of clarifications by issue and number: those that are open, unless the ThreadsRequest
 // selects others. The list is never nil. It updates the tree first, so that overdue questions are asked again or
 // escalated to a person.
-func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]controllers.Thread, error) {
+func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]threads.Thread, error) {
 	if q.ID != "" {
 		if err := checkThreadWord(q.ID); err != nil {
 			return nil, err
@@ -32,15 +32,15 @@ func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]controllers.Thre
 	if _, err := env.update(ctx, o, q.NoRun, engine.Request{}); err != nil {
 		return nil, typed(err)
 	}
-	out := []controllers.Thread{}
+	out := []threads.Thread{}
 	switch {
 	case q.ID != "":
 		one, err := findThread(o.tree, q.ID)
 		return append(out, one), typed(err)
 	case q.Issue != nil:
-		return append(out, controllers.Threads(o.tree, *q.Issue, false)...), nil
+		return append(out, threads.All(o.tree, *q.Issue, false)...), nil
 	case q.Troubled:
-		return append(out, controllers.Troubled(o.tree, controllers.Threads(o.tree, -1, true), env.Tree.Now())...), nil
+		return append(out, threads.Troubled(o.tree, threads.All(o.tree, -1, true), env.Tree.Now())...), nil
 	}
-	return append(out, controllers.Threads(o.tree, -1, true)...), nil
+	return append(out, threads.All(o.tree, -1, true)...), nil
 }

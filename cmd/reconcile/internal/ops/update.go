@@ -6,7 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -35,7 +35,7 @@ func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Reque
 			return false, lockTimeout(err, "what was written is kept, the next run takes it up")
 		}
 		whole = !out.MemoryBusy
-		if out.Verdict == controllers.ExitInvalid {
+		if out.Verdict == readiness.ExitInvalid {
 			e.note("some spec files cannot be used; \"reconcile validate\" lists them")
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -124,17 +125,17 @@ func (g goal) metBy(e *state.Entry) bool {
 	case e == nil || outdated(e):
 		return false
 	case e.Broken():
-		c := controllers.ConditionOf(e, g.condition)
-		return c != nil && c.Reason == controllers.ReasonInvalidSpec && strings.EqualFold(string(c.Status), g.value)
+		c := readiness.ConditionOf(e, g.condition)
+		return c != nil && c.Reason == settle.ReasonInvalidSpec && strings.EqualFold(string(c.Status), g.value)
 	}
 	if g.condition == "" {
 		return e.HasStatus() && strings.EqualFold(e.Status().Base().Phase, g.value)
 	}
-	c := controllers.ConditionOf(e, g.condition)
+	c := readiness.ConditionOf(e, g.condition)
 	switch {
 	case c != nil:
 		return strings.EqualFold(string(c.Status), g.value)
-	case !controllers.ExpectsStatus(e) && g.condition == schemas.Ready:
+	case !readiness.ExpectsStatus(e) && g.condition == schemas.Ready:
 		return strings.EqualFold(g.value, string(schemas.True))
 	}
 	return e.HasStatus() && g.condition != schemas.Ready && strings.EqualFold(g.value, string(schemas.False))
@@ -200,7 +201,7 @@ func (w *waiter) reportStalled(open []schemas.Ref) {
 			delete(w.reported, ref)
 			continue
 		}
-		if why := controllers.Because(e); why != w.reported[ref] {
+		if why := readiness.Because(e); why != w.reported[ref] {
 			w.reported[ref] = why
 			w.env.warn(fmt.Sprintf("%s is stalled, and nothing will change that by itself: %s", ref, why))
 		}
@@ -209,7 +210,7 @@ func (w *waiter) reportStalled(open []schemas.Ref) {
 
 // isStalled reports whether an object cannot progress without an action.
 func isStalled(e *state.Entry) bool {
-	return e != nil && (e.Broken() || !outdated(e) && controllers.IsStalled(e))
+	return e != nil && (e.Broken() || !outdated(e) && readiness.IsStalled(e))
 }
 
 // next waits briefly, and refreshes objects with changed files.
@@ -279,8 +280,8 @@ func (w *waiter) currentState(ref schemas.Ref) string {
 	if e == nil {
 		return "it is gone"
 	}
-	s := "it is " + cmp.Or(controllers.PhaseWord(e), "-")
-	if why := controllers.Because(e); why != "" {
+	s := "it is " + cmp.Or(readiness.PhaseWord(e), "-")
+	if why := readiness.Because(e); why != "" {
 		s += " (" + why + ")"
 	}
 	if isStalled(e) {

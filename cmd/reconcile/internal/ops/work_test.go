@@ -10,8 +10,9 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -89,7 +90,7 @@ func TestRun(t *testing.T) {
 func TestReadyAndClaim(t *testing.T) {
 	env := small(t)
 	mustRun(t, env)
-	find := func(q ops.ReadyRequest) []controllers.Item {
+	find := func(q ops.ReadyRequest) []work.Item {
 		t.Helper()
 		items, err := ops.Ready(t.Context(), env, q)
 		if err != nil {
@@ -141,7 +142,7 @@ func TestAct(t *testing.T) {
 	if err != nil || r.Path == "" || r.Run == nil || r.Moot != "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if d, err := ops.Describe(t.Context(), env, ops.DescribeRequest{Object: "dag/job"}); err != nil || controllers.PhaseWord(d.Entry) != "Succeeded" {
+	if d, err := ops.Describe(t.Context(), env, ops.DescribeRequest{Object: "dag/job"}); err != nil || readiness.PhaseWord(d.Entry) != "Succeeded" {
 		t.Errorf("%s, %v", d.Why, err)
 	}
 	_, err = ops.Act(t.Context(), env, ops.ActRequest{Verb: "approve", Target: "dag/job", Node: "look"})

@@ -7,14 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 )
 
 // ClarificationTable writes a table of clarification threads, a row for each, with its topic, status, round and age;
 // the last column WHY appears only if one of them has a reason.
-func ClarificationTable(w io.Writer, p Palette, list []controllers.Thread, now time.Time) error {
+func ClarificationTable(w io.Writer, p Palette, list []threads.Thread, now time.Time) error {
 	heads := []string{"ID", "ISSUE", "FROM", "TO", "TOPIC", "STATUS", "ROUND", "AGE"}
 	why := false
 	for i := range list {
@@ -30,7 +31,7 @@ func ClarificationTable(w io.Writer, p Palette, list []controllers.Thread, now t
 	return t.Write(w)
 }
 
-func threadRow(c *controllers.Thread, now time.Time) []Cell {
+func threadRow(c *threads.Thread, now time.Time) []Cell {
 	const topicWidth = 48
 	issue, age, round, status := "-", "-", "-", c.StateWord()
 	if c.IssueNumber > 0 {
@@ -58,7 +59,7 @@ const (
 
 // ClarificationThread writes the turns of a clarification thread in the layout of the example in AgentX's requirements,
 // followed by its state while it is open. Agents' text is indented, so that it cannot pass for a heading.
-func ClarificationThread(w io.Writer, p Palette, c controllers.Thread) error {
+func ClarificationThread(w io.Writer, p Palette, c threads.Thread) error {
 	t := &thread{Palette: p, c: &c}
 	t.line(2, p.Paint(Bold, Line(fmt.Sprintf("Clarification Thread: %s (%s)", c.Title(), issueWord(c.IssueNumber)))))
 	t.line(2, p.Paint(Dim, threadRule))
@@ -79,7 +80,7 @@ func ClarificationThread(w io.Writer, p Palette, c controllers.Thread) error {
 // thread is a thread being written.
 type thread struct {
 	Palette
-	c *controllers.Thread
+	c *threads.Thread
 	b strings.Builder
 }
 
@@ -220,7 +221,7 @@ func stampAge(at schemas.Stamp, now time.Time) string {
 
 // escalationLines returns the decision that a human has to make: the reason, the open question, the positions and the
 // options.
-func escalationLines(c *controllers.Clarified) []string {
+func escalationLines(c *settle.Clarified) []string {
 	const most = 400 // columns of one text; "reconcile clarify show" has all of it
 	e := c.Escalation
 	lines := []string{"[ESCALATED] " + c.ClarificationID + ": " + Line(c.Topic),

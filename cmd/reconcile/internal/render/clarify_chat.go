@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -17,7 +17,7 @@ import (
 //
 // Agents' text stays Markdown, but cannot break out: an open code fence is closed, HTML is shown as text, a Markdown
 // heading as its marks and words, and a line that looks like a heading of the chat is quoted.
-func ClarificationChat(w io.Writer, c controllers.Thread) error {
+func ClarificationChat(w io.Writer, c threads.Thread) error {
 	chat := &chat{c: &c}
 	for i := range c.Thread {
 		chat.turn(i)
@@ -28,7 +28,7 @@ func ClarificationChat(w io.Writer, c controllers.Thread) error {
 }
 
 // ChatTurn writes one turn of a thread as chat in Markdown, as [ClarificationChat] does: its i-th entry.
-func ChatTurn(w io.Writer, c controllers.Thread, i int) error {
+func ChatTurn(w io.Writer, c threads.Thread, i int) error {
 	chat := &chat{c: &c}
 	chat.turn(i)
 	_, err := io.WriteString(w, strings.Join(chat.parts, "\n"))
@@ -37,7 +37,7 @@ func ChatTurn(w io.Writer, c controllers.Thread, i int) error {
 
 // chat collects the paragraphs of a thread, each with a final line feed.
 type chat struct {
-	c     *controllers.Thread
+	c     *threads.Thread
 	parts []string
 }
 
@@ -201,7 +201,7 @@ func prefixed(prefix string, lines []string) []string {
 
 // escalationOf returns what to show of the escalation in the i-th entry: said is set unless its text only repeats the
 // block, and block is that of the last escalation.
-func escalationOf(c *controllers.Thread, i int) (said bool, block *schemas.Escalation) {
+func escalationOf(c *threads.Thread, i int) (said bool, block *schemas.Escalation) {
 	if c.Escalation == nil || i != lastEscalation(c.Thread) {
 		return true, nil
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 )
@@ -25,15 +25,15 @@ func entry(round, at int, from, typ, body, source string) schemas.ThreadEntry {
 }
 
 // question is a new question of the engineer to the architect.
-func question(status string, thread ...schemas.ThreadEntry) controllers.Thread {
-	return controllers.Thread{IssueNumber: 42, Thread: thread, Clarification: schemas.Clarification{
+func question(status string, thread ...schemas.ThreadEntry) threads.Thread {
+	return threads.Thread{IssueNumber: 42, Thread: thread, Clarification: schemas.Clarification{
 		ID: "CLR-42-001", From: "engineer", To: "architect", Topic: "Database abstraction layer approach", Blocking: true,
 		Status: status, Round: 1, MaxRounds: 5, Created: minute(0), StaleAfter: minute(30), Request: "db-layer",
 	}}
 }
 
 // documented is the thread that the requirements print as the terminal shows it.
-func documented() controllers.Thread {
+func documented() threads.Thread {
 	c := question(schemas.ClarificationResolved,
 		entry(1, 0, "engineer", "question", "ADR-42 says PostgreSQL but local dev uses SQLite. Dual-adapter or migrate?",
 			"request"),
@@ -45,7 +45,7 @@ func documented() controllers.Thread {
 }
 
 // streamed is the thread that the requirements print as a chat shows it.
-func streamed() controllers.Thread {
+func streamed() threads.Thread {
 	return question(schemas.ClarificationResolved,
 		entry(1, 0, "engineer", "question", "ADR-42 specifies PostgreSQL but local dev uses SQLite.\n"+
 			"Should I create a dual-adapter or migrate everything?", "request"),
@@ -54,7 +54,7 @@ func streamed() controllers.Thread {
 		entry(2, 5, "engineer", "resolution", "Creating src/db/adapter.ts...\nWriting tests...", "reply/r"))
 }
 
-func escalated() controllers.Thread {
+func escalated() threads.Thread {
 	c := question(schemas.ClarificationEscalated,
 		entry(1, 0, "engineer", "question", "Dual layer or migrate?", "request"),
 		entry(1, 2, "architect", "answer", "It depends on the load.", "run/x"),
@@ -75,7 +75,7 @@ func escalated() controllers.Thread {
 }
 
 // scenes are the states that a clarification is shown in.
-func scenes() map[string]controllers.Thread {
+func scenes() map[string]threads.Thread {
 	pending := question(schemas.ClarificationPending, entry(1, 0, "engineer", "question", "One layer or two?", "request"))
 	human := pending
 	human.Human = true
@@ -100,7 +100,7 @@ func scenes() map[string]controllers.Thread {
 	headings := question(schemas.ClarificationAnswered, entry(1, 0, "engineer", "question", "# One layer\nor two?\n---", "request"),
 		entry(1, 1, "architect", "answer", "## Answer\nTwo.\n===\n- # in a list\n> a quotation\n> --\n-\n\n#42 is no heading, "+
 			"nor is -- this\n\n```sh\n# a comment\n---\n```\n1. ### last", "run/x"))
-	return map[string]controllers.Thread{
+	return map[string]threads.Thread{
 		"refused": refused, "headings": headings, "resolved": documented(), "stream": streamed(), "escalated": escalated(), "pending": pending, "human": human,
 		"stale": stale, "answered": answered, "abandoned": abandoned, "new": fresh, "foreign": foreign, "settled": settled,
 		"requested": requested,
@@ -206,7 +206,7 @@ func TestClarificationTable(t *testing.T) {
 	s := scenes()
 	late := s["stale"]
 	late.Why = "no answer since 2026-02-26 10:30"
-	list := []controllers.Thread{s["pending"], s["foreign"], s["new"]}
+	list := []threads.Thread{s["pending"], s["foreign"], s["new"]}
 	now := minute(42).Time
 	golden(t, "clarify/list.txt", rendered(t, func(w io.Writer) error {
 		return ClarificationTable(w, Palette{}, list, now)

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
@@ -20,7 +22,7 @@ import (
 // Description is an object with the data that Describe shows.
 type Description struct {
 	Entry     *state.Entry
-	Details   []controllers.Column // of the kind
+	Details   []settle.Column // of the kind
 	Path      string
 	Why       []string            // why it is not ready
 	Referrers []string            // objects that name it
@@ -118,11 +120,11 @@ func (p *page) head(d Description) {
 		row("Labels", pairs(e.Object.Metadata.Labels))
 		row("Annotations", pairs(e.Object.Metadata.Annotations))
 	}
-	if phase := controllers.PhaseWord(e); phase != "" {
+	if phase := readiness.PhaseWord(e); phase != "" {
 		word("Phase", phase)
 	}
-	word("Ready", controllers.ReadyWord(e))
-	row("Status", controllers.Because(e))
+	word("Ready", readiness.ReadyWord(e))
+	row("Status", readiness.Because(e))
 	for _, c := range d.Details {
 		text := ""
 		if c.Text != nil {
@@ -217,7 +219,7 @@ func (p *page) nodes(e *state.Entry) string {
 	}
 	st, _ := e.Status().(*schemas.DAGStatus)
 	t := p.table("NODE", "STATE", "ATTEMPTS", "TOOK", "EXIT", "WHY")
-	for _, name := range controllers.NodeNames(e) {
+	for _, name := range dags.NodeNames(e) {
 		n, exit := schemas.NodeStatus{State: schemas.NodePending}, ""
 		if st != nil && st.Nodes[name].State != "" {
 			n = st.Nodes[name]
@@ -239,7 +241,7 @@ func (p *page) failures(e *state.Entry) {
 		return
 	}
 	shown := 0
-	for _, name := range controllers.NodeNames(e) {
+	for _, name := range dags.NodeNames(e) {
 		n := st.Nodes[name]
 		if n.State != schemas.NodeFailed || n.Output == "" && n.Log == "" {
 			continue

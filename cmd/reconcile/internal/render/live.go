@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/progress"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -114,7 +114,7 @@ func (l *Live) fitted() Palette {
 }
 
 // Report tracks a report about an effect, and shows it at the next redraw of the live view. It implements [Progress].
-func (l *Live) Report(r controllers.Report) {
+func (l *Live) Report(r settle.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.show(l.track.Report(r))

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
 // ObjectTables prints objects, one table for each kind with objects, in the order of the table of kinds. wide adds the labels,
 // the file of the spec, and why an object is as it is.
-func ObjectTables(w io.Writer, p Palette, table controllers.Table, entries []*state.Entry, wide bool, now time.Time) error {
+func ObjectTables(w io.Writer, p Palette, table settle.Table, entries []*state.Entry, wide bool, now time.Time) error {
 	byKind := map[string][]*state.Entry{}
 	for _, e := range entries {
 		byKind[e.Kind] = append(byKind[e.Kind], e)
@@ -37,9 +38,9 @@ func ObjectTables(w io.Writer, p Palette, table controllers.Table, entries []*st
 	return nil
 }
 
-func kindTable(w io.Writer, p Palette, k *controllers.Kind, entries []*state.Entry, wide bool, now time.Time) error {
+func kindTable(w io.Writer, p Palette, k *settle.Kind, entries []*state.Entry, wide bool, now time.Time) error {
 	heads := []string{"NAME"}
-	for _, c := range k.ColumnsOrDefault() {
+	for _, c := range readiness.ColumnsOf(k) {
 		heads = append(heads, c.Head)
 	}
 	if wide {
@@ -48,7 +49,7 @@ func kindTable(w io.Writer, p Palette, k *controllers.Kind, entries []*state.Ent
 	t := NewTable(p, heads...)
 	for _, e := range entries {
 		row := []Cell{{Text: e.Name}}
-		for _, c := range k.ColumnsOrDefault() {
+		for _, c := range readiness.ColumnsOf(k) {
 			if c.Text != nil {
 				row = append(row, Word(c.Text(e)))
 			} else {
@@ -72,7 +73,7 @@ func wideCells(e *state.Entry) []Cell {
 		}
 		labels, file = strings.Join(pairs, ","), e.Object.Path
 	}
-	return []Cell{{Text: cmp.Or(labels, none)}, {Text: cmp.Or(file, none)}, {Text: controllers.Because(e)}}
+	return []Cell{{Text: cmp.Or(labels, none)}, {Text: cmp.Or(file, none)}, {Text: readiness.Because(e)}}
 }
 
 // ObjectLines writes a line for each entry, with the object's reference, ready condition, phase and reason in columns
@@ -80,14 +81,14 @@ func wideCells(e *state.Entry) []Cell {
 func ObjectLines(w io.Writer, p Palette, entries []*state.Entry, wide bool) error {
 	var b strings.Builder
 	for _, e := range entries {
-		ready, phase := Word(controllers.ReadyWord(e)), Word(controllers.PhaseWord(e))
+		ready, phase := Word(readiness.ReadyWord(e)), Word(readiness.PhaseWord(e))
 		more := ""
 		if wide {
 			cells := wideCells(e)
 			more = Line(cells[0].Text) + "  " + Line(cells[1].Text) + "  "
 		}
 		fmt.Fprintf(&b, "%-32s  %s  %s  %s%s\n", Line(e.Ref.String()), p.Paint(ready.Color, fmt.Sprintf("%-7s", ready.Text)),
-			p.Paint(phase.Color, fmt.Sprintf("%-10s", phase.Text)), more, Line(controllers.Because(e)))
+			p.Paint(phase.Color, fmt.Sprintf("%-10s", phase.Text)), more, Line(readiness.Because(e)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -97,8 +98,8 @@ func ObjectLines(w io.Writer, p Palette, entries []*state.Entry, wide bool) erro
 func StandingTable(w io.Writer, p Palette, list []*state.Entry, rows int) error {
 	t := NewTable(p, "OBJECT", "READY", "PHASE", "STATUS")
 	for _, e := range list[:min(rows, len(list))] {
-		t.Cells(Cell{Text: e.Ref.String()}, Word(controllers.ReadyWord(e)), Word(controllers.PhaseWord(e)),
-			Cell{Text: controllers.Because(e)})
+		t.Cells(Cell{Text: e.Ref.String()}, Word(readiness.ReadyWord(e)), Word(readiness.PhaseWord(e)),
+			Cell{Text: readiness.Because(e)})
 	}
 	if err := t.Write(w); err != nil || len(list) <= rows {
 		return err

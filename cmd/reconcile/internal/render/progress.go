@@ -7,15 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/progress"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 )
 
 // Progress shows a run while it happens. Methods are safe for concurrent use.
 type Progress interface {
 	// Report is called with each report on a node.
-	Report(controllers.Report)
+	Report(settle.Report)
 	// Tree is called with the tree after a turn; callers must not change it. It shows the outcome of earlier failures.
 	Tree(*state.Tree)
 	// Count shows the progress of long counted work, such as "read" or "write"; it may be called often. A smaller done
@@ -31,7 +31,7 @@ type Progress interface {
 type Silent struct{}
 
 // Report does nothing.
-func (Silent) Report(controllers.Report) {}
+func (Silent) Report(settle.Report) {}
 
 // Tree does nothing.
 func (Silent) Tree(*state.Tree) {}
@@ -65,7 +65,7 @@ type Lines struct {
 
 // Report shows the tracked report of an effect as lines, such as "12:03:04 dag/checks build Succeeded 1.2s". The time
 // is in UTC, as in the statuses.
-func (l *Lines) Report(r controllers.Report) {
+func (l *Lines) Report(r settle.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.show(l.track.Report(r))

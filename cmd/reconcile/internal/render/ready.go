@@ -5,13 +5,13 @@ import (
 	"io"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 )
 
 // ReadyTable writes a table of ready items, a row for each, with its issue, session, priority and agent. With explain
 // it adds each item's reason, the time of the next check, and its claim.
-func ReadyTable(w io.Writer, p Palette, items []controllers.Item, explain bool, now time.Time) error {
+func ReadyTable(w io.Writer, p Palette, items []work.Item, explain bool, now time.Time) error {
 	heads := []string{"ITEM", "ISSUE", "SESSION", "PRIORITY", "AGENT"}
 	if explain {
 		heads = append(heads, "REASON", "AGAIN", "CLAIMED")
@@ -40,7 +40,7 @@ func again(at schemas.Time, now time.Time) string {
 	return "in " + Age(at.Sub(now))
 }
 
-func claimed(c *controllers.ItemClaim, now time.Time) string {
+func claimed(c *work.ItemClaim, now time.Time) string {
 	if c == nil {
 		return none
 	}
@@ -48,15 +48,15 @@ func claimed(c *controllers.ItemClaim, now time.Time) string {
 }
 
 // what returns the task, or what blocks it.
-func what(it *controllers.Item, explain bool) Cell {
+func what(it *work.Item, explain bool) Cell {
 	text, color := it.Task, Plain
 	switch {
-	case it.State == controllers.ItemBlocked:
+	case it.State == work.ItemBlocked:
 		text, color = it.Blocked, Yellow
-	case it.State == controllers.ItemQueued && !explain:
+	case it.State == work.ItemQueued && !explain:
 		text, color = "queued: "+it.Message, Dim
 	}
-	if explain && it.Message != "" && it.State != controllers.ItemBlocked {
+	if explain && it.Message != "" && it.State != work.ItemBlocked {
 		text += " (" + it.Message + ")"
 	}
 	return Cell{Text: text, Color: color}

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/slash"
+	"reconcile.dev/reconcile/controllers/threads"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
@@ -30,7 +33,7 @@ func Show(t *state.Tree, v slash.View, now time.Time) string {
 	case slash.Explain:
 		var all []Description
 		for _, e := range objects {
-			all = append(all, Description{Entry: e, Details: controllers.TableOf(t).Details(e), Why: controllers.Why(e, t)})
+			all = append(all, Description{Entry: e, Details: settle.TableOf(t).Details(e), Why: readiness.Why(e, t)})
 		}
 		err = Explain(&out, Palette{}, all, v.Node, now)
 	case slash.Clarify:
@@ -57,10 +60,10 @@ func entriesNamed(t *state.Tree, refs []schemas.Ref) []*state.Entry {
 
 // showStatus prints objects of an issue, and what can be worked on there.
 func showStatus(w io.Writer, t *state.Tree, entries []*state.Entry, now time.Time) error {
-	if err := ObjectTables(w, Palette{}, controllers.TableOf(t), entries, false, now); err != nil {
+	if err := ObjectTables(w, Palette{}, settle.TableOf(t), entries, false, now); err != nil {
 		return err
 	}
-	items := slices.DeleteFunc(controllers.Ready(t, now), func(it controllers.Item) bool { return !concerns(entries, &it) })
+	items := slices.DeleteFunc(work.Ready(t, now), func(it work.Item) bool { return !concerns(entries, &it) })
 	if len(items) == 0 {
 		return nil
 	}
@@ -69,7 +72,7 @@ func showStatus(w io.Writer, t *state.Tree, entries []*state.Entry, now time.Tim
 }
 
 // concerns reports whether an item is about one of the objects.
-func concerns(objects []*state.Entry, it *controllers.Item) bool {
+func concerns(objects []*state.Entry, it *work.Item) bool {
 	return slices.ContainsFunc(objects, func(e *state.Entry) bool {
 		if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
 			return it.Clarification != "" && st.ID == it.Clarification
@@ -81,9 +84,9 @@ func concerns(objects []*state.Entry, it *controllers.Item) bool {
 // showQuestions prints the open questions of all issues, or all threads of one.
 func showQuestions(w io.Writer, t *state.Tree, issue int, now time.Time) error {
 	if issue < 0 {
-		return ClarificationTable(w, Palette{}, controllers.DecidedThreads(t, -1, true), now)
+		return ClarificationTable(w, Palette{}, threads.Decided(t, -1, true), now)
 	}
-	for i, c := range controllers.DecidedThreads(t, issue, false) {
+	for i, c := range threads.Decided(t, issue, false) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -36,7 +38,7 @@ func shownTree(t *testing.T, now time.Time) *state.Tree {
 		}
 		entries = append(entries, &state.Entry{Ref: got.Ref, Object: got.Object})
 	}
-	return controllers.Settle(state.NewTree(nil, nil, entries...), now, nil).Tree
+	return settle.Tree(state.NewTree(controllers.Schemas(), nil, nil, entries...), now, nil).Tree
 }
 
 // TestShow: commands in comments are told what the command line prints, in a block that nothing in it ends.
@@ -90,7 +92,7 @@ func TestShowWhatWasDecided(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
 	tree, request := shownTree(t, now), schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: "release"}
-	asked, err := clarify.Fold(nil, 42, controllers.LedgersOf(tree, []schemas.Ref{request})[42])
+	asked, err := clarify.Fold(nil, 42, clarifications.LedgersOf(tree, []schemas.Ref{request})[42])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func TestShowWhatWasDecided(t *testing.T) {
 		if got.Object == nil {
 			t.Fatal(got.Problems)
 		}
-		tree = controllers.Settle(tree.With(&state.Entry{Ref: got.Ref, Object: got.Object}), now, nil).Tree
+		tree = settle.Tree(tree.With(&state.Entry{Ref: got.Ref, Object: got.Object}), now, nil).Tree
 		thread := Show(tree, slash.View{Verb: slash.Clarify, Issue: 42}, now)
 		for _, shown := range []string{Show(tree, status, now), thread} {
 			if low := strings.ToLower(shown); !strings.Contains(low, reply.state) || strings.Contains(low, "pending") {

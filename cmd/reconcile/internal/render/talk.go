@@ -3,8 +3,9 @@ package render
 import (
 	"strings"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -13,7 +14,7 @@ const mostTalk = 5
 
 // TalkLines returns the lines of a clarification's turn as chat, such as "[Engineer -> Architect] Clarification needed
 // (CLR-42-001):" and the beginning of the question. "reconcile clarify show" prints all of it.
-func TalkLines(c *controllers.Clarified) []string {
+func TalkLines(c *settle.Clarified) []string {
 	switch {
 	case c.Turn == nil:
 		return []string{"[" + DisplayName(c.ToAgent) + "] " + c.ClarificationID + ": no answer in time"}
@@ -21,7 +22,7 @@ func TalkLines(c *controllers.Clarified) []string {
 		return escalationLines(c)
 	}
 	var b strings.Builder
-	shown := controllers.Thread{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
+	shown := threads.Thread{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
 		Clarification: schemas.Clarification{ID: c.ClarificationID, From: c.FromAgent, To: c.ToAgent, Status: c.Status},
 		Human:         true} // the agent's run reports the routing
 	if err := ChatTurn(&b, shown, 0); err != nil {

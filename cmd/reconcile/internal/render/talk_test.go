@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
-func answered(n int, body string) *controllers.Clarified {
+func answered(n int, body string) *settle.Clarified {
 	turn := &schemas.ThreadEntry{ClarificationTurn: schemas.ClarificationTurn{Round: 1, From: "architect",
 		Type: schemas.TurnAnswer, Body: body, Timestamp: schemas.NewTime(time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC))}}
-	return &controllers.Clarified{Type: controllers.ClarificationAnswered, ClarificationID: fmt.Sprintf("CLR-42-%03d", n),
+	return &settle.Clarified{Type: settle.ClarificationAnswered, ClarificationID: fmt.Sprintf("CLR-42-%03d", n),
 		FromAgent: "engineer", ToAgent: "architect", Round: 1, Turn: turn}
 }
 
@@ -27,7 +27,7 @@ func TestTalkLines(t *testing.T) {
 	escalated := answered(4, "")
 	escalated.Topic, escalated.Escalation = "Cache", &schemas.Escalation{Reason: schemas.EscalatedTarget, Action: "Decide: reconcile clarify resolve CLR-42-004 TEXT"}
 	for _, c := range []struct {
-		event *controllers.Clarified
+		event *settle.Clarified
 		want  []string
 	}{
 		{question, []string{"[Engineer -> Architect] Clarification needed (CLR-42-001):", "  Is T<S> fine?"}},

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/digest"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -22,13 +22,13 @@ func instant(s string) schemas.Time {
 // TestReadyTable writes each state of an item, plain and with explanations and colours.
 func TestReadyTable(t *testing.T) {
 	now := instant("2026-02-27T10:00:00Z").Time
-	items := []controllers.Item{
-		{Name: "dag/a/review", State: controllers.ItemReady, Priority: schemas.High, Session: "s", Issue: 42, Agent: "lead",
+	items := []work.Item{
+		{Name: "dag/a/review", State: work.ItemReady, Priority: schemas.High, Session: "s", Issue: 42, Agent: "lead",
 			Task: "Review\x1b[31m it", Reason: "WaitsForPerson", Message: "waits for lead",
-			Claim: &controllers.ItemClaim{By: "lead", Since: instant("2026-02-27T09:00:00Z")}},
-		{Name: "dag/a/flaky", State: controllers.ItemQueued, Priority: schemas.Normal, Task: "make", Reason: "BackOff",
+			Claim: &work.ItemClaim{By: "lead", Since: instant("2026-02-27T09:00:00Z")}},
+		{Name: "dag/a/flaky", State: work.ItemQueued, Priority: schemas.Normal, Task: "make", Reason: "BackOff",
 			Message: "the next one is due", Again: instant("2026-02-27T10:01:30Z")},
-		{Name: "agent/pair", State: controllers.ItemBlocked, Priority: schemas.Normal, Issue: 7, Agent: "pair", Task: "go on",
+		{Name: "agent/pair", State: work.ItemBlocked, Priority: schemas.Normal, Issue: 7, Agent: "pair", Task: "go on",
 			Reason: "WaitsForAnswer", Blocked: "BLOCKED: Clarification CLR-7-001 pending from lead",
 			Again: instant("2026-02-27T10:00:00Z")},
 	}

@@ -71,7 +71,7 @@ func firstCells(body string) []string {
 
 // TestReasonsAreExplained: the page has a row for each reason that a status can give, and for no other word.
 func TestReasonsAreExplained(t *testing.T) {
-	want := words(t, "controllers", "Reason")
+	want := words(t, "controllers/settle", "Reason")
 	if len(want) < 30 {
 		t.Fatalf("only %d reasons found: %q", len(want), want)
 	}

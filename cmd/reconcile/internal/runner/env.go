@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -81,7 +81,7 @@ func set(env []string, kv string) []string {
 }
 
 // needsEnv returns variables with the results that fit: strings as they are, other values as JSON.
-func needsEnv(needs map[string]controllers.Need) []string {
+func needsEnv(needs map[string]settle.Need) []string {
 	var env []string
 	room := maxNeedsEnv
 	for _, name := range slices.Sorted(maps.Keys(needs)) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -60,7 +60,7 @@ func TestNeeds(t *testing.T) {
 	g := newRig(t, Options{})
 	zero := 0
 	e := sh(`cat "$RECONCILE_NEEDS"; echo; env | grep ^RECONCILE_NEED_ | sort`)
-	e.Command().Needs = map[string]controllers.Need{
+	e.Command().Needs = map[string]settle.Need{
 		"build": {
 			State: "Succeeded", ExitCode: &zero, Result: map[string]any{"version": "1.4"}, Files: []string{"dist/app"},
 		},
@@ -70,7 +70,7 @@ func TestNeeds(t *testing.T) {
 		"left_out": {State: "Skipped"},
 	}
 	lines := strings.Split(strings.TrimSpace(g.do(e).Output), "\n")
-	var got map[string]controllers.Need
+	var got map[string]settle.Need
 	log, err := os.ReadFile(filepath.Join(g.dir, ".reconcile/logs", theKey+".log"))
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestResultsReachTheEnvironmentAsText(t *testing.T) {
 		`"1.0"`: "1.0", `1.0`: "1.0", `{"a":["b"]}`: `{"a":["b"]}`, `"{}"`: "{}", `""`: "", `null`: "null", `true`: "true",
 		`"line\nline \u00e9"`: "line\nline é",
 	} {
-		needs := map[string]controllers.Need{"say": {Result: json.RawMessage(raw)}}
+		needs := map[string]settle.Need{"say": {Result: json.RawMessage(raw)}}
 		if env := needsEnv(needs); !slices.Equal(env, []string{"RECONCILE_NEED_SAY_RESULT=" + want}) {
 			t.Errorf("%s: got %q, want %q", raw, env, want)
 		}
@@ -106,9 +106,9 @@ func TestResultsReachTheEnvironmentAsText(t *testing.T) {
 }
 
 func TestNeedsInTheEnvironmentAreBounded(t *testing.T) {
-	needs := map[string]controllers.Need{}
+	needs := map[string]settle.Need{}
 	for i := range 100 {
-		needs["n"+strings.Repeat("x", i)] = controllers.Need{Result: strings.Repeat("r", maxNeedEnv)}
+		needs["n"+strings.Repeat("x", i)] = settle.Need{Result: strings.Repeat("r", maxNeedEnv)}
 	}
 	total := 0
 	for _, kv := range needsEnv(needs) {

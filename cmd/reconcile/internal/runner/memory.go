@@ -1,8 +1,8 @@
 package runner
 
 import (
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -34,7 +34,7 @@ func (a *attempt) learn(b *buffers) {
 	if len(b.capture) > a.runner.o.ResultLimit {
 		text += "\n" + a.record.Output // the end matters most
 	}
-	learned, tokens := a.runner.o.Memory.Learn(controllers.Lesson{Recall: *a.task.Recall, At: a.record.FinishedAt.Time, Text: text,
+	learned, tokens := a.runner.o.Memory.Learn(settle.Lesson{Recall: *a.task.Recall, At: a.record.FinishedAt.Time, Text: text,
 		Failed: a.record.Outcome == schemas.OutcomeFailed})
 	if len(learned) > 0 {
 		a.record.Learned, a.record.SourceTokens, a.record.Issue = learned, tokens, a.task.Recall.Issue

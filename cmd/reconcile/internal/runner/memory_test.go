@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -17,26 +17,26 @@ const section = "## Memory Recall\n\nNotes of earlier work.\n\n| [decision] Use 
 
 // brain recalls a section and learns one entry, and notes what it was told.
 type brain struct {
-	recalled []controllers.Recall
-	lessons  []controllers.Lesson
+	recalled []settle.Recall
+	lessons  []settle.Lesson
 }
 
-func (m *brain) Recall(r controllers.Recall) string {
+func (m *brain) Recall(r settle.Recall) string {
 	m.recalled = append(m.recalled, r)
 	return section
 }
 
-func (m *brain) Learn(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
+func (m *brain) Learn(l settle.Lesson) ([]schemas.ObservationEntry, int) {
 	m.lessons = append(m.lessons, l)
 	return []schemas.ObservationEntry{{Category: schemas.CategoryDecision, Content: "Learned."}}, 42
 }
 
 func (m *brain) options() Options { return Options{Memory: m} }
 
-var theRecall = controllers.Recall{Agent: "engineer", Issue: 29, Context: "Build it."}
+var theRecall = settle.Recall{Agent: "engineer", Issue: 29, Context: "Build it."}
 
 // remembering is an effect of an agent that reads its stdin in a format.
-func remembering(format, script string) controllers.Effect {
+func remembering(format, script string) settle.Effect {
 	e := sh(script)
 	e.Command().Output, e.Command().StdinFormat, e.Command().Recall = "text", format, &theRecall
 	return e

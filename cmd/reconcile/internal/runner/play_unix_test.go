@@ -17,8 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 )
 
 // pipe is a named pipe in a rig's tree, through which commands and the test wait for each other.
@@ -76,7 +75,7 @@ func openFiles(t *testing.T) int {
 const quickExit = "GORACE=atexit_sleep_ms=0"
 
 // actor is an effect in which this test binary plays a role.
-func actor(args ...string) controllers.Effect {
+func actor(args ...string) settle.Effect {
 	exe, err := os.Executable()
 	if err != nil {
 		panic(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 )
 
 // All functions here require r.mu.
@@ -56,7 +56,7 @@ func (r *Runner) next() *job {
 }
 
 // room reports whether another effect of these groups may run. A limit of 0 is the number of slots.
-func (r *Runner) room(groups []controllers.Group) bool {
+func (r *Runner) room(groups []settle.Group) bool {
 	for _, g := range groups {
 		if r.used[g.Name]+r.foreign[g.Name] >= orDefault(g.Limit, r.o.Slots) {
 			return false
@@ -65,7 +65,7 @@ func (r *Runner) room(groups []controllers.Group) bool {
 	return true
 }
 
-func (r *Runner) take(groups []controllers.Group, n int) {
+func (r *Runner) take(groups []settle.Group, n int) {
 	for _, g := range groups {
 		if r.used[g.Name] += n; r.used[g.Name] == 0 {
 			delete(r.used, g.Name)
@@ -83,7 +83,7 @@ func (r *Runner) work(j *job) {
 }
 
 // settle reports the end of j and returns the next job that can start, or nil.
-func (r *Runner) settle(j *job, e controllers.Report) *job {
+func (r *Runner) settle(j *job, e settle.Report) *job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running--
@@ -102,6 +102,6 @@ func (r *Runner) reportStart(j *job, pid int) time.Time {
 	defer r.mu.Unlock()
 	r.ran = true
 	j.started, j.since = true, r.o.Now()
-	r.post(controllers.Report{Kind: controllers.Started, Key: j.effect.Key, At: j.since, PID: pid})
+	r.post(settle.Report{Kind: settle.Started, Key: j.effect.Key, At: j.since, PID: pid})
 	return j.since
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 )
 
 // Over random histories: no group is ever over its limit, nothing that could run waits, and what is taken is the first
@@ -26,7 +26,7 @@ func TestPlacesAreExact(t *testing.T) {
 				e.Rank = rnd.IntN(3)
 				for g := range limits {
 					if rnd.IntN(2) == 0 {
-						e.Groups = append(e.Groups, controllers.Group{Name: fmt.Sprint(g), Limit: limits[g]})
+						e.Groups = append(e.Groups, settle.Group{Name: fmt.Sprint(g), Limit: limits[g]})
 					}
 				}
 				r.enqueue(newJob(e, time.Time{}))

@@ -6,13 +6,13 @@ import (
 	"os"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
 // job is one submitted effect. since, running and started are guarded by Runner.mu.
 type job struct {
-	effect  controllers.Effect
+	effect  settle.Effect
 	since   time.Time
 	running bool       // it has a slot
 	started bool       // and a command has started
@@ -25,7 +25,7 @@ type cause struct {
 	message string
 }
 
-func newJob(e controllers.Effect, now time.Time) *job {
+func newJob(e settle.Effect, now time.Time) *job {
 	return &job{effect: e, since: now, stop: make(chan cause, 1)}
 }
 
@@ -41,7 +41,7 @@ func (j *job) end(c cause) {
 type attempt struct {
 	runner *Runner
 	*job
-	task    *controllers.Command
+	task    *settle.Command
 	record  schemas.Run
 	lease   *lease
 	sink    *sink
@@ -55,11 +55,11 @@ type attempt struct {
 }
 
 // run performs a job and returns its report.
-func (r *Runner) run(j *job, b *buffers) controllers.Report {
-	report := controllers.Report{Kind: controllers.Released, Key: j.effect.Key}
+func (r *Runner) run(j *job, b *buffers) settle.Report {
+	report := settle.Report{Kind: settle.Released, Key: j.effect.Key}
 	task := j.effect.Command()
 	if task == nil {
-		report.Kind, report.At, report.Err = controllers.Broken, r.o.Now(), fmt.Errorf("effect %s: a task of type %T cannot be performed here", j.effect.Key, j.effect.Task)
+		report.Kind, report.At, report.Err = settle.Broken, r.o.Now(), fmt.Errorf("effect %s: a task of type %T cannot be performed here", j.effect.Key, j.effect.Task)
 		return report
 	}
 	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim()}
@@ -79,7 +79,7 @@ func (r *Runner) run(j *job, b *buffers) controllers.Report {
 	}
 	report.At = r.o.Now()
 	if held := (*HeldError)(nil); errors.As(err, &held) {
-		report.Kind, report.Why = controllers.Held, held.Error()
+		report.Kind, report.Why = settle.Held, held.Error()
 		return report
 	}
 	if a.interrupted != "" {
@@ -87,7 +87,7 @@ func (r *Runner) run(j *job, b *buffers) controllers.Report {
 		return report
 	}
 	if fault := faultIn(err); fault != nil {
-		report.Kind, report.Err = controllers.Broken, fault
+		report.Kind, report.Err = settle.Broken, fault
 		return report
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Runner) run(j *job, b *buffers) controllers.Report {
 	}
 	a.record.FinishedAt = schemas.NewTime(report.At)
 	a.learn(b)
-	report.Kind, report.Run, report.Why = controllers.Finished, &a.record, a.warning
+	report.Kind, report.Run, report.Why = settle.Finished, &a.record, a.warning
 	return report
 }
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -53,9 +53,9 @@ type Options struct {
 // Memory is what agents know of earlier work. It is safe for concurrent use.
 type Memory interface {
 	// Recall returns what an agent is to know of earlier work, as a section of a prompt; "" for nothing.
-	Recall(controllers.Recall) string
+	Recall(settle.Recall) string
 	// Learn returns the observations in an agent's output, and the number of tokens of the output.
-	Learn(controllers.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
+	Learn(settle.Lesson) (learned []schemas.ObservationEntry, sourceTokens int)
 }
 
 func (o Options) withDefaults() Options {
@@ -111,7 +111,7 @@ type Runner struct {
 	running   int
 	used      map[string]int // places taken by this process, by group
 	foreign   map[string]int // places taken by other processes
-	reports   []controllers.Report
+	reports   []settle.Report
 }
 
 // New returns a Runner for the tree in o.Root, which must exist. It starts and writes nothing yet.
@@ -149,13 +149,13 @@ func realPath(dir string) (string, error) {
 // Submit queues an effect. It starts as soon as a slot is free and all its groups have room; among several, the smallest
 // Rank, then Key, goes first. An effect that is already queued gets its new rank; a running one does not change. After
 // Close it is released at once.
-func (r *Runner) Submit(e controllers.Effect) {
+func (r *Runner) Submit(e settle.Effect) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.jobs[e.Key]
 	switch {
 	case r.closed:
-		r.post(controllers.Report{Kind: controllers.Released, Key: e.Key, At: r.o.Now(), Why: "reconcile is ending"})
+		r.post(settle.Report{Kind: settle.Released, Key: e.Key, At: r.o.Now(), Why: "reconcile is ending"})
 		return
 	case old != nil && old.running:
 		return
@@ -190,7 +190,7 @@ func (r *Runner) Cancel(key, why string) {
 	default:
 		r.unqueue(j)
 		delete(r.jobs, key)
-		r.post(controllers.Report{Kind: controllers.Released, Key: key, At: r.o.Now(), Why: why})
+		r.post(settle.Report{Kind: settle.Released, Key: key, At: r.o.Now(), Why: why})
 	}
 }
 
@@ -252,7 +252,7 @@ func (r *Runner) shut() bool {
 	close(r.closing)
 	for _, j := range r.queue {
 		delete(r.jobs, j.effect.Key)
-		r.post(controllers.Report{Kind: controllers.Released, Key: j.effect.Key, At: r.o.Now(), Why: "reconcile is ending"})
+		r.post(settle.Report{Kind: settle.Released, Key: j.effect.Key, At: r.o.Now(), Why: "reconcile is ending"})
 	}
 	r.queue = nil
 	for _, j := range r.jobs {
@@ -266,7 +266,7 @@ func (r *Runner) Notify() <-chan struct{} { return r.notify }
 
 // Drain returns the reports of the runner since the last call, oldest first. Runs never block on it, and no report is
 // lost.
-func (r *Runner) Drain() []controllers.Report {
+func (r *Runner) Drain() []settle.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.reports
@@ -275,7 +275,7 @@ func (r *Runner) Drain() []controllers.Report {
 }
 
 // post queues a report; r.mu is held.
-func (r *Runner) post(e controllers.Report) {
+func (r *Runner) post(e settle.Report) {
 	r.reports = append(r.reports, e)
 	select {
 	case r.notify <- struct{}{}:

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -33,8 +33,8 @@ type rig struct {
 	*Runner
 	t    testing.TB
 	dir  string
-	seen []controllers.Report // drained by await
-	next int                  // of seen, the first that nobody was given or passed over
+	seen []settle.Report // drained by await
+	next int             // of seen, the first that nobody was given or passed over
 }
 
 func newRig(t testing.TB, o Options) *rig {
@@ -62,7 +62,7 @@ func (g *rig) end() {
 }
 
 // until drains reports until one satisfies ok, and returns that; those behind it are for the next call.
-func (g *rig) until(ok func(controllers.Report) bool) controllers.Report {
+func (g *rig) until(ok func(settle.Report) bool) settle.Report {
 	g.t.Helper()
 	timeout := time.After(30 * time.Second)
 	for {
@@ -82,18 +82,18 @@ func (g *rig) until(ok func(controllers.Report) bool) controllers.Report {
 }
 
 // await waits for the end of one effect.
-func (g *rig) await(key string) controllers.Report {
+func (g *rig) await(key string) settle.Report {
 	g.t.Helper()
-	return g.until(func(r controllers.Report) bool { return r.Key == key && r.Kind != controllers.Started })
+	return g.until(func(r settle.Report) bool { return r.Key == key && r.Kind != settle.Started })
 }
 
-func (g *rig) awaitStart(key string) controllers.Report {
+func (g *rig) awaitStart(key string) settle.Report {
 	g.t.Helper()
-	return g.until(func(r controllers.Report) bool { return r.Key == key && r.Kind == controllers.Started })
+	return g.until(func(r settle.Report) bool { return r.Key == key && r.Kind == settle.Started })
 }
 
 // do performs one effect and returns its record.
-func (g *rig) do(e controllers.Effect) *schemas.Run {
+func (g *rig) do(e settle.Effect) *schemas.Run {
 	g.t.Helper()
 	g.Submit(e)
 	return g.record(e.Key)
@@ -103,7 +103,7 @@ func (g *rig) do(e controllers.Effect) *schemas.Run {
 func (g *rig) record(key string) *schemas.Run {
 	g.t.Helper()
 	rep := g.await(key)
-	if rep.Kind != controllers.Finished {
+	if rep.Kind != settle.Finished {
 		g.t.Fatalf("%s: not finished but %v: %s", key, rep.Kind, rep.Why)
 	}
 	return rep.Run
@@ -122,14 +122,14 @@ func (g *rig) write(name, text string) {
 
 const theKey = "dags/checks/n-0123456789abcdef-1"
 
-func effect(key string, argv ...string) controllers.Effect {
-	return controllers.Effect{
+func effect(key string, argv ...string) settle.Effect {
+	return settle.Effect{
 		Key: key, Owner: schemas.Ref{Kind: "DAG", Name: "checks"}, Node: "n", NodeKey: "sha256:1", Seq: 1,
-		Task: &controllers.Command{Argv: argv},
+		Task: &settle.Command{Argv: argv},
 	}
 }
 
-func sh(script string) controllers.Effect { return effect(theKey, "sh", "-c", script) }
+func sh(script string) settle.Effect { return effect(theKey, "sh", "-c", script) }
 
 // What the effects are on record as is durable before anything of them runs.
 func TestCommandsStartAfterTheRecordIsDurable(t *testing.T) {
@@ -149,7 +149,7 @@ func TestCommandsStartAfterTheRecordIsDurable(t *testing.T) {
 		t.Fatal("the command did not run:", err)
 	}
 	g.Submit(sh("echo > ran"))
-	if rep := g.await(theKey); rep.Kind != controllers.Broken || !strings.Contains(rep.Err.Error(), "the disk is gone") {
+	if rep := g.await(theKey); rep.Kind != settle.Broken || !strings.Contains(rep.Err.Error(), "the disk is gone") {
 		t.Errorf("reported as %+v", rep)
 	}
 	if _, err := os.Stat(filepath.Join(g.dir, "ran")); err == nil {
@@ -168,7 +168,7 @@ func TestUnknownTaskIsReported(t *testing.T) {
 	e := sh("echo")
 	e.Task = toolCall{}
 	g.Submit(e)
-	if rep := g.await(theKey); rep.Kind != controllers.Broken || !strings.Contains(rep.Err.Error(), "runner.toolCall cannot be performed") {
+	if rep := g.await(theKey); rep.Kind != settle.Broken || !strings.Contains(rep.Err.Error(), "runner.toolCall cannot be performed") {
 		t.Errorf("reported as %+v", rep)
 	}
 }
@@ -311,14 +311,14 @@ func TestQueuedEffects(t *testing.T) {
 	}
 	g.Cancel("c", "not wanted")
 	g.Cancel("unknown", "not wanted")
-	if rep := g.await("c"); rep.Kind != controllers.Released || rep.Why != "not wanted" {
+	if rep := g.await("c"); rep.Kind != settle.Released || rep.Why != "not wanted" {
 		t.Errorf("got %+v", rep)
 	}
 	gate.release()
 	g.await("d")
 	var order []string
 	for _, rep := range g.seen {
-		if rep.Kind == controllers.Started {
+		if rep.Kind == settle.Started {
 			order = append(order, rep.Key)
 		}
 	}
@@ -337,7 +337,7 @@ func (g *rig) keys() (keys []string) {
 func TestForeignPlacesCount(t *testing.T) {
 	g := newRig(t, Options{})
 	e := sh(":")
-	e.Groups = []controllers.Group{{Name: "session/health", Limit: 2}}
+	e.Groups = []settle.Group{{Name: "session/health", Limit: 2}}
 	g.SetForeign(map[string]int{"session/health": 2})
 	g.Submit(e)
 	if s := g.Snapshot(); len(s) != 1 || s[0].Running {
@@ -357,12 +357,12 @@ func TestClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Submit(effect("late", "true"))
-	got := map[string]controllers.ReportKind{}
+	got := map[string]settle.ReportKind{}
 	for _, rep := range g.Drain() {
 		got[rep.Key] = rep.Kind
 	}
-	want := map[string]controllers.ReportKind{
-		"runs": controllers.Released, "waits": controllers.Released, "late": controllers.Released,
+	want := map[string]settle.ReportKind{
+		"runs": settle.Released, "waits": settle.Released, "late": settle.Released,
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -382,7 +382,7 @@ func TestEachEffectEndsOnce(t *testing.T) {
 	for i := range n {
 		e := effect("k"+strconv.Itoa(i), "sh", "-c", []string{":", "echo out", "exit 1", "exec cat gate"}[rnd.IntN(4)])
 		e.Command().Timeout = time.Duration(1+rnd.IntN(20)) * time.Millisecond
-		e.Groups = []controllers.Group{{Name: "g" + strconv.Itoa(i%3), Limit: 1 + i%2}}
+		e.Groups = []settle.Group{{Name: "g" + strconv.Itoa(i%3), Limit: 1 + i%2}}
 		g.Submit(e)
 		if rnd.IntN(3) == 0 {
 			g.Cancel("k"+strconv.Itoa(rnd.IntN(i+1)), "chance")
@@ -393,7 +393,7 @@ func TestEachEffectEndsOnce(t *testing.T) {
 	gate.file.Close()
 	ends := map[string]int{}
 	for _, rep := range append(g.seen, g.Drain()...) {
-		if rep.Kind != controllers.Started {
+		if rep.Kind != settle.Started {
 			ends[rep.Key]++
 		}
 	}
@@ -422,7 +422,7 @@ func BenchmarkTrue(b *testing.B) {
 	for n := 0; n < b.N; {
 		<-g.Notify()
 		for _, rep := range g.Drain() {
-			if rep.Kind == controllers.Finished {
+			if rep.Kind == settle.Finished {
 				n++
 			}
 		}
@@ -435,7 +435,7 @@ func BenchmarkQueue(b *testing.B) {
 		r := &Runner{o: Options{Slots: 2, Now: time.Now}, jobs: map[string]*job{}, used: map[string]int{}}
 		for i := range 1000 {
 			e := effect(strconv.Itoa(i))
-			e.Groups = []controllers.Group{{Name: "g" + strconv.Itoa(i%10), Limit: 1}}
+			e.Groups = []settle.Group{{Name: "g" + strconv.Itoa(i%10), Limit: 1}}
 			r.enqueue(newJob(e, time.Time{}))
 		}
 		for j := r.next(); j != nil; j = r.next() {
@@ -452,10 +452,10 @@ func TestOwnFailureIsNoRecord(t *testing.T) {
 			g := newRig(t, Options{})
 			g.write(inTheWay, "in the way")
 			e := sh("echo ran >> ran")
-			e.Command().Needs = map[string]controllers.Need{"other": {}}
+			e.Command().Needs = map[string]settle.Need{"other": {}}
 			g.Submit(e)
 			r := g.await(e.Key)
-			if r.Kind != controllers.Broken || r.Run != nil || r.Err == nil || !strings.Contains(r.Err.Error(), ".reconcile") {
+			if r.Kind != settle.Broken || r.Run != nil || r.Err == nil || !strings.Contains(r.Err.Error(), ".reconcile") {
 				t.Errorf("report %+v; want Broken, and an error that names the file", r)
 			}
 			if _, err := os.Stat(filepath.Join(g.dir, "ran")); err == nil {

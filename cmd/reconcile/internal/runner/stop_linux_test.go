@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -24,7 +23,7 @@ func alive(pid int) bool {
 }
 
 // stage runs a tree of players and returns the numbers of those that wait.
-func (g *rig) stage(e controllers.Effect, pids *pipe, players []string) []int {
+func (g *rig) stage(e settle.Effect, pids *pipe, players []string) []int {
 	g.t.Helper()
 	g.Submit(e)
 	return numbersOf(pids, players)
@@ -86,8 +85,8 @@ func TestWholeTreeEnds(t *testing.T) {
 				pids := g.stage(e, g.fifo("pids"), players)
 				c.end(g, e.Key)
 				rep := g.await(e.Key)
-				if rep.Kind == controllers.Finished && rep.Run.Outcome != c.outcome ||
-					rep.Kind == controllers.Released && c.outcome != "" {
+				if rep.Kind == settle.Finished && rep.Run.Outcome != c.outcome ||
+					rep.Kind == settle.Released && c.outcome != "" {
 					t.Errorf("%q: got %+v", players, rep)
 				}
 				assertGone(t, pids)
@@ -275,7 +274,7 @@ func TestLiveRunnerIsLeftAlone(t *testing.T) {
 	pids := first.stage(actor("tree", "polite"), first.fifo("pids"), []string{"polite"})
 	second.Submit(sh(":"))
 	rep := second.await(theKey)
-	if rep.Kind != controllers.Held || !strings.Contains(rep.Why, "another reconcile runs it") {
+	if rep.Kind != settle.Held || !strings.Contains(rep.Why, "another reconcile runs it") {
 		t.Errorf("got %+v", rep)
 	}
 	for _, r := range []*rig{first, second} {
@@ -300,7 +299,7 @@ func TestHeldByNobodyKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Submit(sh(":"))
-	if rep := g.await(theKey); rep.Kind != controllers.Held || !strings.Contains(rep.Why, "could not be ended") {
+	if rep := g.await(theKey); rep.Kind != settle.Held || !strings.Contains(rep.Why, "could not be ended") {
 		t.Errorf("got %+v", rep)
 	}
 	k.release()

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
 // needing is a run that needs a node of that name.
-func needing(key, script, need string) controllers.Effect {
+func needing(key, script, need string) settle.Effect {
 	e := sh(script)
 	e.Key = key
-	e.Command().Needs = map[string]controllers.Need{need: {State: schemas.NodeSucceeded}}
+	e.Command().Needs = map[string]settle.Need{need: {State: schemas.NodeSucceeded}}
 	return e
 }
 

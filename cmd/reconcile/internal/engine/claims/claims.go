@@ -26,7 +26,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -74,7 +74,7 @@ type Keeper struct {
 	items       map[string]*item
 	drop        map[string]bool // our claims that must be released
 	otherClaims map[string]time.Time
-	reports     []controllers.Report
+	reports     []settle.Report
 	closed      bool
 	retry       backOff
 }
@@ -90,7 +90,7 @@ const (
 )
 
 type item struct {
-	effect  controllers.Effect
+	effect  settle.Effect
 	stage   stage
 	held    bool        // the claim is ours
 	lost    bool        // the claim was lost: the result is discarded
@@ -109,7 +109,7 @@ func New(o Options) *Keeper {
 
 // Submit queues an effect as an item of the Keeper, which claims it together with all other waiting effects, and then
 // submits it to Inner.
-func (k *Keeper) Submit(e controllers.Effect) {
+func (k *Keeper) Submit(e settle.Effect) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	it := k.items[e.Key]
@@ -166,7 +166,7 @@ func (k *Keeper) ReapAll(ctx context.Context, orphans []state.Orphan) error {
 func (k *Keeper) Notify() <-chan struct{} { return k.notify }
 
 // Drain returns the reports of the Keeper and of Inner since the last call.
-func (k *Keeper) Drain() []controllers.Report {
+func (k *Keeper) Drain() []settle.Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out := k.reports
@@ -179,18 +179,18 @@ func (k *Keeper) Drain() []controllers.Report {
 
 // convertReport updates the state of an effect from a report of Inner. The result of a run whose claim was lost is
 // discarded: another reconciler performs the effect, or already has.
-func (k *Keeper) convertReport(r controllers.Report) controllers.Report {
+func (k *Keeper) convertReport(r settle.Report) settle.Report {
 	it := k.items[r.Key]
-	if it == nil || r.Kind == controllers.Started {
+	if it == nil || r.Kind == settle.Started {
 		return r
 	}
-	if r.Kind == controllers.Finished && !it.lost {
+	if r.Kind == settle.Finished && !it.lost {
 		it.stage = ended
 		it.fence.Stop()
 		return r
 	}
-	if r.Kind == controllers.Finished {
-		r = controllers.Report{Kind: controllers.Released, Key: r.Key, At: r.At, Why: lostText}
+	if r.Kind == settle.Finished {
+		r = settle.Report{Kind: settle.Released, Key: r.Key, At: r.At, Why: lostText}
 	}
 	k.remove(r.Key, it)
 	return r
@@ -274,10 +274,10 @@ func (k *Keeper) forward() {
 
 // release reports that an effect is not performed here; k.mu is held.
 func (k *Keeper) release(key, why string) {
-	k.report(controllers.Report{Kind: controllers.Released, Key: key, At: time.Now(), Why: why})
+	k.report(settle.Report{Kind: settle.Released, Key: key, At: time.Now(), Why: why})
 }
 
-func (k *Keeper) report(r controllers.Report) {
+func (k *Keeper) report(r settle.Report) {
 	k.reports = append(k.reports, r)
 	poke(k.notify)
 }

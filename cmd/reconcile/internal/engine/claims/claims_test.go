@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -147,7 +147,7 @@ type worker struct {
 
 	mu      sync.Mutex
 	cancel  map[string]context.CancelFunc
-	reports []controllers.Report
+	reports []settle.Report
 	notify  chan struct{}
 	wait    sync.WaitGroup
 }
@@ -181,7 +181,7 @@ func newWorker(r *running, takes time.Duration) *worker {
 	return &worker{running: r, takes: takes, cancel: map[string]context.CancelFunc{}, notify: make(chan struct{}, 1)}
 }
 
-func (w *worker) Submit(e controllers.Effect) {
+func (w *worker) Submit(e settle.Effect) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cancel[e.Key] != nil {
@@ -201,11 +201,11 @@ func (w *worker) Submit(e controllers.Effect) {
 		}
 		cancel()
 		w.running.add(e.Key, -1)
-		w.report(controllers.Report{Kind: controllers.Finished, Key: e.Key, Run: &r})
+		w.report(settle.Report{Kind: settle.Finished, Key: e.Key, Run: &r})
 	})
 }
 
-func (w *worker) report(r controllers.Report) {
+func (w *worker) report(r settle.Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.cancel, r.Key)
@@ -221,7 +221,7 @@ func (w *worker) Cancel(key, _ string) {
 	}
 }
 
-func (w *worker) Drain() []controllers.Report {
+func (w *worker) Drain() []settle.Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.reports
@@ -256,7 +256,7 @@ func start(t *testing.T, v *view, w *worker) *Keeper {
 
 var errDenied = errors.New("permission denied")
 
-func effect(key string) controllers.Effect { return controllers.Effect{Key: key} }
+func effect(key string) settle.Effect { return settle.Effect{Key: key} }
 
 // next waits for reports that are no starts, and returns them as "key kind".
 func next(t *testing.T, k *Keeper) []string {
@@ -278,9 +278,9 @@ func next(t *testing.T, k *Keeper) []string {
 }
 
 var (
-	finished = fmt.Sprint(" ", controllers.Finished)
-	released = fmt.Sprint(" ", controllers.Released)
-	isBroken = fmt.Sprint(" ", controllers.Broken)
+	finished = fmt.Sprint(" ", settle.Finished)
+	released = fmt.Sprint(" ", settle.Released)
+	isBroken = fmt.Sprint(" ", settle.Broken)
 )
 
 // TestClaimedOnceAmongTwo lets two reconcilers want the same effects: each is performed by one of them, and its claim
@@ -474,7 +474,7 @@ func share(k *Keeper, v *view, chance *rand.Rand) {
 		v.setAway(chance.IntN(4) == 0)
 		for _, report := range k.Drain() {
 			delete(mine, report.Key)
-			if report.Kind == controllers.Finished && report.Run.Outcome == schemas.OutcomeSucceeded {
+			if report.Kind == settle.Finished && report.Run.Outcome == schemas.OutcomeSucceeded {
 				v.mu.Lock()
 				v.results[report.Key] = true
 				v.mu.Unlock()

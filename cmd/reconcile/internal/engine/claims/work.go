@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 )
 
 // Bounds of the worker.
@@ -318,7 +318,7 @@ func (k *Keeper) requeue(keys []string, err error, again bool) {
 		default:
 			reported = true
 			k.remove(key, it)
-			k.report(controllers.Report{Kind: controllers.Broken, Key: key, At: time.Now(),
+			k.report(settle.Report{Kind: settle.Broken, Key: key, At: time.Now(),
 				Err: fmt.Errorf("claim it on the remote: %w", err)})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -41,7 +41,7 @@ func (c *Committer) repository(dir string) (*gitrepo.Repo, error) {
 func Archived(ctx context.Context, git *gitrepo.Repo, s *state.Store, t *state.Tree) ([]string, error) {
 	folders := t.Settings().Folders
 	byName := map[string][]string{} // paths in the archive
-	for _, k := range controllers.TableOf(t) {
+	for _, k := range settle.TableOf(t) {
 		if k.Retired == nil {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/ownership"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
@@ -217,7 +217,7 @@ func factsOf(paths []string, dir string) []gitrepo.Change {
 
 // noteOf summarizes the progress of an object in a few words, or "".
 func noteOf(t *state.Tree, ref schemas.Ref) string {
-	k := controllers.TableOf(t).Row(ref.Kind)
+	k := settle.TableOf(t).Row(ref.Kind)
 	if k == nil || k.Note == nil {
 		return ""
 	}

@@ -270,16 +270,16 @@ func TestCompare(t *testing.T) {
 		return e
 	}
 	problem := []schemas.Problem{{Place: schemas.Place{Path: "specs/x.yaml"}, Message: "bad"}}
-	base := state.NewTree(nil, nil, entry("1", 0))
+	base := state.NewTree(nil, nil, nil, entry("1", 0))
 	for name, c := range map[string]struct {
 		other *state.Tree
 		want  []string
 	}{
-		"equal":         {state.NewTree(nil, nil, entry("1", 0)), nil},
-		"digest":        {state.NewTree(nil, nil, entry("2", 0)), []string{"session/a"}},
-		"runs":          {state.NewTree(nil, nil, entry("1", 1)), []string{"session/a"}},
-		"missing":       {state.NewTree(nil, nil), []string{"session/a"}},
-		"other problem": {state.NewTree(nil, problem, entry("1", 0)), []string{"specs/x.yaml"}},
+		"equal":         {state.NewTree(nil, nil, nil, entry("1", 0)), nil},
+		"digest":        {state.NewTree(nil, nil, nil, entry("2", 0)), []string{"session/a"}},
+		"runs":          {state.NewTree(nil, nil, nil, entry("1", 1)), []string{"session/a"}},
+		"missing":       {state.NewTree(nil, nil, nil), []string{"session/a"}},
+		"other problem": {state.NewTree(nil, nil, problem, entry("1", 0)), []string{"specs/x.yaml"}},
 	} {
 		if got := compare(base, c.other); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

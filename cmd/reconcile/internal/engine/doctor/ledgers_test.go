@@ -104,12 +104,12 @@ func TestLedgersInTheCache(t *testing.T) {
 	parse := func(records ...schemas.Clarification) *state.Tree {
 		l, err := state.ParseLedger(ledger42, []byte(ledgerText(t, records...)))
 		must(t, err)
-		return state.NewTree(nil, nil).WithLedgers(l)
+		return state.NewTree(nil, nil, nil).WithLedgers(l)
 	}
 	c := schemas.Clarification{ID: "CLR-42-001", Status: "resolved"}
 	other := c
 	other.Topic = "another"
-	a, b, none := parse(c), parse(other), state.NewTree(nil, nil)
+	a, b, none := parse(c), parse(other), state.NewTree(nil, nil, nil)
 	if d := compare(a, parse(c)); len(d) > 0 {
 		t.Errorf("equal, and %v", d)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -50,11 +51,6 @@ func play(role, arg string) error {
 	return fmt.Errorf("no role is called %q", role)
 }
 
-var testKinds = schemas.Kinds{
-	schemas.SessionKind, schemas.AgentKind, schemas.DAGKind, schemas.ClarificationRequestKind,
-	schemas.ObservationKind, schemas.SettingsKind,
-}
-
 // env is a healthy surrounding for the tree in dir.
 func env(dir string) Env {
 	return Env{
@@ -66,7 +62,7 @@ func env(dir string) Env {
 			return cmd
 		},
 		Open: func(noCache bool) (*state.Store, error) {
-			return state.Open(dir, state.Options{Kinds: testKinds, Now: time.Now, Agent: "test", Build: "test", NoCache: noCache})
+			return state.Open(dir, state.Options{Kinds: controllers.Schemas(), Now: time.Now, Agent: "test", Build: "test", NoCache: noCache})
 		},
 		Reap: func(context.Context, []state.Orphan) error { return nil },
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -30,7 +30,7 @@ func checkMirror(_ context.Context, e *Env) []Finding {
 		m.repo = set.Repo
 	}
 	looks := []func() error{m.issues, m.keys}
-	for _, k := range controllers.TableOf(e.tree) {
+	for _, k := range settle.TableOf(e.tree) {
 		if k.Mirror != nil {
 			looks = append(looks, func() error { return m.objects(k.Kind) })
 		}

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -31,7 +31,7 @@ func eventAttrs(e *events.Event) (slog.Level, string, []slog.Attr) {
 		attrs = append(attrs, slog.String("node", e.Node))
 	}
 	switch {
-	case e.Reason == controllers.ReasonScopeViolation:
+	case e.Reason == settle.ReasonScopeViolation:
 		return slog.LevelWarn, "scope-violation", attrs
 	case e.Type == events.Warning:
 		return slog.LevelWarn, "event", attrs
@@ -39,7 +39,7 @@ func eventAttrs(e *events.Event) (slog.Level, string, []slog.Attr) {
 	return slog.LevelDebug, "event", attrs
 }
 
-func clarificationAttrs(c *controllers.Clarified) (slog.Level, string, []slog.Attr) {
+func clarificationAttrs(c *settle.Clarified) (slog.Level, string, []slog.Attr) {
 	attrs := []slog.Attr{
 		slog.String("clarificationId", c.ClarificationID), slog.Int("issueNumber", c.IssueNumber),
 		slog.String("fromAgent", c.FromAgent), slog.String("toAgent", c.ToAgent), slog.Int("round", c.Round),
@@ -49,13 +49,13 @@ func clarificationAttrs(c *controllers.Clarified) (slog.Level, string, []slog.At
 		attrs = append(attrs, slog.Any("escalation", c.Escalation))
 	}
 	level := slog.LevelInfo
-	if c.Type == controllers.ClarificationStale || c.Type == controllers.ClarificationEscalated {
+	if c.Type == settle.ClarificationStale || c.Type == settle.ClarificationEscalated {
 		level = slog.LevelWarn
 	}
 	return level, c.Type, attrs
 }
 
-func memoryAttrs(m *controllers.Remembered) (slog.Level, string, []slog.Attr) {
+func memoryAttrs(m *settle.Remembered) (slog.Level, string, []slog.Attr) {
 	return slog.LevelInfo, m.Type, []slog.Attr{
 		slog.String("agent", m.Agent), slog.Int("issueNumber", m.IssueNumber), slog.Int("count", m.Count),
 		slog.Int("totalTokens", m.TotalTokens), slog.Any("observationIds", m.ObservationIDs),
@@ -74,7 +74,7 @@ func (f *monitorFindings) add(list []events.Event) {
 		c := list[i].Clarification
 		switch {
 		case c == nil:
-		case c.Type == controllers.ClarificationStale:
+		case c.Type == settle.ClarificationStale:
 			if f.stale == nil {
 				f.stale = map[string]bool{}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -16,7 +17,7 @@ import (
 // circles or was in a ring. The next turn begins at nothing.
 func TestFindings(t *testing.T) {
 	clarified := func(id, typ, reason string) events.Event {
-		c := &controllers.Clarified{Type: typ, ClarificationID: id}
+		c := &settle.Clarified{Type: typ, ClarificationID: id}
 		if reason != "" {
 			c.Escalation = &schemas.Escalation{Reason: reason}
 		}
@@ -31,9 +32,9 @@ func TestFindings(t *testing.T) {
 		}
 		return e
 	}
-	quiet := state.NewTree(nil, nil, stands("a", "CLR-42-001", schemas.ClarificationResolved), stands("new", "", ""))
-	open := state.NewTree(nil, nil, stands("a", "CLR-42-001", schemas.ClarificationPending))
-	stale := state.NewTree(nil, nil, stands("a", "CLR-42-001", schemas.ClarificationStale),
+	quiet := state.NewTree(controllers.Schemas(), nil, nil, stands("a", "CLR-42-001", schemas.ClarificationResolved), stands("new", "", ""))
+	open := state.NewTree(controllers.Schemas(), nil, nil, stands("a", "CLR-42-001", schemas.ClarificationPending))
+	stale := state.NewTree(controllers.Schemas(), nil, nil, stands("a", "CLR-42-001", schemas.ClarificationStale),
 		stands("b", "CLR-42-002", schemas.ClarificationStale), stands("c", "CLR-42-003", schemas.ClarificationEscalated))
 	for _, c := range []struct {
 		name   string
@@ -43,15 +44,15 @@ func TestFindings(t *testing.T) {
 	}{
 		{"nothing open", nil, quiet, ""},
 		{"nothing wrong", nil, open, `{"level":"DEBUG","msg":"monitor","staleCount":0,"stuckCount":0,"deadlockedCount":0}`},
-		{"stale, one of them since this turn", []events.Event{clarified("CLR-42-002", controllers.ClarificationStale, "")}, stale,
+		{"stale, one of them since this turn", []events.Event{clarified("CLR-42-002", settle.ClarificationStale, "")}, stale,
 			`{"level":"INFO","msg":"monitor","staleCount":2,"stuckCount":0,"deadlockedCount":0}`},
-		{"stale and answered in one turn", []events.Event{clarified("CLR-42-001", controllers.ClarificationStale, "")}, quiet,
+		{"stale and answered in one turn", []events.Event{clarified("CLR-42-001", settle.ClarificationStale, "")}, quiet,
 			`{"level":"INFO","msg":"monitor","staleCount":1,"stuckCount":0,"deadlockedCount":0}`},
 		{"escalated", []events.Event{
-			clarified("CLR-42-004", controllers.ClarificationEscalated, schemas.EscalatedStuck),
-			clarified("CLR-42-005", controllers.ClarificationEscalated, schemas.EscalatedDeadlock),
-			clarified("CLR-42-006", controllers.ClarificationEscalated, schemas.EscalatedDeadlock),
-			clarified("CLR-42-007", controllers.ClarificationEscalated, schemas.EscalatedMaxRounds), {Ref: "dag/x"},
+			clarified("CLR-42-004", settle.ClarificationEscalated, schemas.EscalatedStuck),
+			clarified("CLR-42-005", settle.ClarificationEscalated, schemas.EscalatedDeadlock),
+			clarified("CLR-42-006", settle.ClarificationEscalated, schemas.EscalatedDeadlock),
+			clarified("CLR-42-007", settle.ClarificationEscalated, schemas.EscalatedMaxRounds), {Ref: "dag/x"},
 		}, quiet, `{"level":"INFO","msg":"monitor","staleCount":0,"stuckCount":1,"deadlockedCount":2}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,12 +97,12 @@ func TestEventLevels(t *testing.T) {
 	}{
 		{events.Event{Type: events.Normal, Reason: "Succeeded"}, slog.LevelDebug, "event"},
 		{events.Event{Type: events.Warning, Reason: "Failed"}, slog.LevelWarn, "event"},
-		{events.Event{Type: events.Warning, Reason: controllers.ReasonScopeViolation}, slog.LevelWarn, "scope-violation"},
-		{events.Event{Clarification: &controllers.Clarified{Type: controllers.ClarificationAnswered}}, slog.LevelInfo,
+		{events.Event{Type: events.Warning, Reason: settle.ReasonScopeViolation}, slog.LevelWarn, "scope-violation"},
+		{events.Event{Clarification: &settle.Clarified{Type: settle.ClarificationAnswered}}, slog.LevelInfo,
 			"clarification-answered"},
-		{events.Event{Clarification: &controllers.Clarified{Type: controllers.ClarificationStale}}, slog.LevelWarn,
+		{events.Event{Clarification: &settle.Clarified{Type: settle.ClarificationStale}}, slog.LevelWarn,
 			"clarification-stale"},
-		{events.Event{Clarification: &controllers.Clarified{Type: controllers.ClarificationEscalated}}, slog.LevelWarn,
+		{events.Event{Clarification: &settle.Clarified{Type: settle.ClarificationEscalated}}, slog.LevelWarn,
 			"clarification-escalated"},
 	} {
 		if level, msg, _ := eventAttrs(&c.event); level != c.level || msg != c.msg {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -23,11 +23,11 @@ const backlog = 1024
 // Observer displays a run. Its methods are called by one goroutine, between turns.
 type Observer interface {
 	// Report is called with each report of the performer about a node.
-	Report(controllers.Report)
+	Report(settle.Report)
 	// Tree is called with the tree after a turn; it must not be changed.
 	Tree(*state.Tree)
 	// Said is called after a turn with each clarification event of it.
-	Said(*controllers.Clarified)
+	Said(*settle.Clarified)
 	// Missed is called with the number of further such events that were dropped.
 	Missed(n int)
 }
@@ -63,14 +63,14 @@ func New(o Options) *Recorder {
 }
 
 // Record publishes transitions.
-func (n *Recorder) Record(list []controllers.Event) {
+func (n *Recorder) Record(list []settle.Event) {
 	out := make([]events.Event, len(list))
 	for i, e := range list {
 		if e.Time.IsZero() {
 			e.Time = schemas.NewTime(n.o.Now())
 		}
 		out[i] = entry(e)
-		if e.Reason == controllers.ReasonRefused || e.Reason == controllers.ReasonScopeViolation {
+		if e.Reason == settle.ReasonRefused || e.Reason == settle.ReasonScopeViolation {
 			n.refused = append(n.refused, e.Ref.String()+" was refused: "+e.Message)
 		}
 	}
@@ -94,7 +94,7 @@ func (n *Recorder) appendLog(list []events.Event) {
 }
 
 // Observe passes reports to the observer, and after a turn the tree and the clarification events.
-func (n *Recorder) Observe(reports []controllers.Report, t *state.Tree) {
+func (n *Recorder) Observe(reports []settle.Report, t *state.Tree) {
 	for _, r := range reports {
 		n.o.Observer.Report(r)
 	}
@@ -143,7 +143,7 @@ func (n *Recorder) Close() {
 }
 
 // eventText returns "Running → Succeeded", followed by the message if it adds information.
-func eventText(e controllers.Event) string {
+func eventText(e settle.Event) string {
 	text := e.Message
 	if e.From != e.To {
 		move := e.To
@@ -159,7 +159,7 @@ func eventText(e controllers.Event) string {
 }
 
 // entry converts an event to its form in the logs.
-func entry(e controllers.Event) events.Event {
+func entry(e settle.Event) events.Event {
 	kind := events.Normal
 	if e.Warning {
 		kind = events.Warning
@@ -170,7 +170,7 @@ func entry(e controllers.Event) events.Event {
 
 // Append appends an event that happened outside of a run to the event log, under the lock of the store's tree, and logs
 // it. log may be nil.
-func Append(ctx context.Context, s *state.Store, log *slog.Logger, e controllers.Event) error {
+func Append(ctx context.Context, s *state.Store, log *slog.Logger, e settle.Event) error {
 	list := []events.Event{entry(e)}
 	if log != nil {
 		Log(log, list)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/events"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -19,10 +19,10 @@ type shown struct {
 	missed []int
 }
 
-func (*shown) Report(controllers.Report)       {}
-func (*shown) Tree(*state.Tree)                {}
-func (s *shown) Said(c *controllers.Clarified) { s.turns = append(s.turns, c.Turn.Body) }
-func (s *shown) Missed(n int)                  { s.missed = append(s.missed, n) }
+func (*shown) Report(settle.Report)       {}
+func (*shown) Tree(*state.Tree)           {}
+func (s *shown) Said(c *settle.Clarified) { s.turns = append(s.turns, c.Turn.Body) }
+func (s *shown) Missed(n int)             { s.missed = append(s.missed, n) }
 
 func newRecorder(t *testing.T) (*Recorder, *os.Root, *shown) {
 	t.Helper()
@@ -37,24 +37,24 @@ func newRecorder(t *testing.T) (*Recorder, *os.Root, *shown) {
 
 var asked = schemas.NewTime(time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC))
 
-func answered(n int, body string) controllers.Event {
+func answered(n int, body string) settle.Event {
 	turn := &schemas.ThreadEntry{ClarificationTurn: schemas.ClarificationTurn{Round: 1, From: "architect",
 		Type: schemas.TurnAnswer, Body: body, Timestamp: asked}}
-	c := &controllers.Clarified{Type: controllers.ClarificationAnswered, ClarificationID: fmt.Sprintf("CLR-42-%03d", n),
+	c := &settle.Clarified{Type: settle.ClarificationAnswered, ClarificationID: fmt.Sprintf("CLR-42-%03d", n),
 		FromAgent: "engineer", ToAgent: "architect", Round: 1, Turn: turn}
 	ref := schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: fmt.Sprint("r", n)}
-	return controllers.Event{Time: asked, Ref: ref, Reason: "Answered", Clarified: c}
+	return settle.Event{Time: asked, Ref: ref, Reason: "Answered", Clarified: c}
 }
 
 // What is decided is in the log at once, and shown only when the turn is over: a slow terminal holds up no lock.
 func TestEventsAreShownAfterTheTurn(t *testing.T) {
 	n, root, shown := newRecorder(t)
-	n.Record([]controllers.Event{answered(1, "Both."), {Ref: schemas.Ref{Kind: "DAG", Name: "x"}, Reason: "Started"}})
+	n.Record([]settle.Event{answered(1, "Both."), {Ref: schemas.Ref{Kind: "DAG", Name: "x"}, Reason: "Started"}})
 	logged, err := events.Read(root, events.Filter{})
 	if err != nil || len(logged) != 2 || len(shown.turns) != 0 {
 		t.Errorf("in the turn: %d events in the log, %v; shown %q", len(logged), err, shown.turns)
 	}
-	n.Observe([]controllers.Report{{}}, nil) // a report, not the end of a turn
+	n.Observe([]settle.Report{{}}, nil) // a report, not the end of a turn
 	if len(shown.turns) != 0 {
 		t.Errorf("shown too soon: %q", shown.turns)
 	}
@@ -68,7 +68,7 @@ func TestEventsAreShownAfterTheTurn(t *testing.T) {
 func TestEventsThatAreNotShownAreCounted(t *testing.T) {
 	const said = backlog + 7
 	n, root, shown := newRecorder(t)
-	var list []controllers.Event
+	var list []settle.Event
 	for i := range said {
 		list = append(list, answered(i, "Yes."))
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -34,7 +34,7 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	if n := countDormant(some); n != finishedDAGs {
 		t.Fatalf("%d objects are dormant, of %d that could be", n, finishedDAGs)
 	}
-	if got, want := controllers.Counts(some), controllers.Counts(whole); !slices.Equal(got, want) {
+	if got, want := readiness.Counts(some), readiness.Counts(whole); !slices.Equal(got, want) {
 		t.Errorf("counts %v, of the whole tree %v", got, want)
 	}
 	if some.Len() != whole.Len() || !slices.Equal(some.Kinds(), whole.Kinds()) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -39,8 +40,8 @@ func claimSlow(dir string) error {
 	if err != nil {
 		return err
 	}
-	effects := controllers.Settle(t, time.Now(), nil).Outs[schemas.Ref{Kind: "DAG", Name: "job"}].Effects
-	i := slices.IndexFunc(effects, func(e controllers.Effect) bool { return e.Node == "slow" })
+	effects := settle.Tree(t, time.Now(), nil).Outs[schemas.Ref{Kind: "DAG", Name: "job"}].Effects
+	i := slices.IndexFunc(effects, func(e settle.Effect) bool { return e.Node == "slow" })
 	j, err := s.Journal()
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func TestKilledWhileWaitedFor(t *testing.T) {
 	r := &reaper{actor: newActor(always(time.Millisecond, schemas.OutcomeSucceeded))}
 	l := newLoop(t, dir, r)
 	kill := sync.OnceValue(victim.Process.Kill)
-	l.Observe = func(_ []controllers.Report, tr *state.Tree) {
+	l.Observe = func(_ []settle.Report, tr *state.Tree) {
 		if e := tr.Entry(schemas.Ref{Kind: "DAG", Name: "job"}); e.HasStatus() && job(t, tr).Nodes["quick"].State == schemas.NodeSucceeded {
 			if err := kill(); err != nil {
 				t.Error(err)

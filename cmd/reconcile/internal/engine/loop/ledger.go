@@ -9,8 +9,9 @@ import (
 	"reflect"
 	"slices"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -22,7 +23,7 @@ func (s *run) renumberLedgers(ctx context.Context) error {
 		if !l.Doubled || s.busyLedgers[l.Issue] != nil {
 			continue
 		}
-		ours := controllers.LedgersOf(s.tree, []schemas.Ref{l.Ref()})[l.Issue]
+		ours := clarifications.LedgersOf(s.tree, []schemas.Ref{l.Ref()})[l.Issue]
 		renumbered := false
 		err := s.loop.Store.Fold(ctx, l.Path, func(old []byte) ([]byte, error) {
 			next, err := clarify.Renumber(old, l.Issue, ours)
@@ -112,7 +113,7 @@ func (s *run) busyLedgersError() (err error) {
 
 // onBusyLedger reports whether an object, or a node of it, depends on a busy ledger.
 func (s *run) onBusyLedger(ref schemas.Ref, node string) bool {
-	return len(s.busyLedgers) > 0 && slices.ContainsFunc(controllers.LedgersUnder(s.tree, ref, node), func(issue int) bool {
+	return len(s.busyLedgers) > 0 && slices.ContainsFunc(clarifications.LedgersUnder(s.tree, ref, node), func(issue int) bool {
 		return s.busyLedgers[issue] != nil
 	})
 }
@@ -131,7 +132,7 @@ func (s *run) keepUnreported(ref schemas.Ref) {
 
 // reportRequests reports the transitions of the requests that were decided on.
 func (s *run) reportRequests() {
-	var events []controllers.Event
+	var events []settle.Event
 	untold := s.unreported
 	s.unreported = nil
 	for _, ref := range sortedRefs(untold) {
@@ -142,7 +143,7 @@ func (s *run) reportRequests() {
 			s.unreported[ref] = untold[ref]
 			continue
 		}
-		events = append(events, controllers.Events(s.tree, untold[ref], s.tree.Entry(ref))...)
+		events = append(events, settle.Events(s.tree, untold[ref], s.tree.Entry(ref))...)
 	}
 	s.recordEvents(events)
 }
@@ -150,7 +151,7 @@ func (s *run) reportRequests() {
 // foldOnce folds every ledger that lacks a record and is not busy. It returns the issues of ledgers with records that
 // were not decided on yet.
 func (s *run) foldOnce(ctx context.Context) (behind []int, err error) {
-	records := controllers.LedgersOf(s.tree, s.requestsToFold())
+	records := clarifications.LedgersOf(s.tree, s.requestsToFold())
 	for i, issue := range slices.Sorted(maps.Keys(records)) {
 		s.progress("fold ledgers", i, len(records))
 		if s.busyLedgers[issue] != nil || isFolded(s.tree.Ledger(issue), records[issue]) {
@@ -260,11 +261,11 @@ func (s *run) resolveConflict(ctx context.Context, p schemas.Problem) bool {
 // moveDamaged moves damaged files under state/ away, so that their content is decided again. Ledgers with git conflict
 // markers are merged; of other ledgers, the intact records are kept.
 func (s *run) moveDamaged(ctx context.Context) error {
-	var events []controllers.Event
+	var events []settle.Event
 	tell := func(p schemas.Problem, how string) {
 		text := fmt.Sprintf("%s: %s; %s", p.Place, p.Message, how)
 		s.warn(text)
-		events = append(events, controllers.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
+		events = append(events, settle.Event{Ref: p.Ref, Reason: "DamagedState", Message: text, Warning: true})
 	}
 	rest := map[string]schemas.Problem{}
 	found := false

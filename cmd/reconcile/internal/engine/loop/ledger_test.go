@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -37,9 +37,9 @@ func TestAnnounceTheNumberInTheLedger(t *testing.T) {
 			return time.Now()
 		}
 		told := map[string][]string{} // topics to numbers
-		l.Record = func(list []controllers.Event) {
+		l.Record = func(list []settle.Event) {
 			for _, e := range list {
-				if c := e.Clarified; c != nil && c.Type == controllers.ClarificationRequested {
+				if c := e.Clarified; c != nil && c.Type == settle.ClarificationRequested {
 					told[c.Topic] = append(told[c.Topic], c.ClarificationID)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -106,7 +107,7 @@ func TestEffectsStartBeforeStatusesAreWritten(t *testing.T) {
 			return time.Second, schemas.OutcomeSucceeded
 		})
 		l := newLoop(t, dir, a)
-		l.Record = func([]controllers.Event) { time.Sleep(time.Millisecond) } // told between the two
+		l.Record = func([]settle.Event) { time.Sleep(time.Millisecond) } // told between the two
 		if _, err := l.Once(t.Context()); err != nil || !early {
 			t.Errorf("started before its status was written: %t, %v", early, err)
 		}

@@ -3,7 +3,7 @@
 // One turn runs under the lock of the whole tree and takes milliseconds:
 //
 //	ingest events (results, writes of other processes, changed files)
-//	→ decide (controllers.Settle) → claim what may start (controllers.Admit) → decide again
+//	→ decide (settle.Tree) → claim what may start (settle.Admit) → decide again
 //	→ write the claims to the journal (synced), start the claimed effects, write the statuses as files
 //
 // After it releases the lock, it cancels unwanted effects. The [Performer] reports results, which are
@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -25,14 +25,14 @@ import (
 type Performer interface {
 	// Submit queues an effect. It starts when its groups and the processors have room, and only after the records of
 	// this process are durable ([state.Store.SyncJournal]).
-	Submit(controllers.Effect)
+	Submit(settle.Effect)
 	// SetForeign sets how many slots of each group other processes use.
 	SetForeign(map[string]int)
 	// Cancel stops an effect, running or queued.
 	Cancel(key, why string)
 	// Notify has a token whenever there are reports to drain; Drain returns those since its last call.
 	Notify() <-chan struct{}
-	Drain() []controllers.Report
+	Drain() []settle.Report
 	// Backlog counts submitted effects that have not started.
 	Backlog() int
 	// ReapAll ends the remaining processes of killed runs, within the grace time.
@@ -61,7 +61,7 @@ type Loop struct {
 	Linger bool
 	// Only selects what Once and DecideOnce perform; nil: everything. Decisions and records cover everything in any
 	// case.
-	Only *controllers.Selection
+	Only *settle.Selection
 	// Memory stores what agents learned; nil disables it.
 	Memory Memory
 	// Archivable returns those of the spec files that may be archived: files without uncommitted changes. nil: none is
@@ -79,10 +79,10 @@ type Loop struct {
 	// Transient reports whether a watcher should retry after an error of Commit or Share; may be nil.
 	Transient func(error) bool
 	// Record writes changes to the event log; may be nil.
-	Record func([]controllers.Event)
+	Record func([]settle.Event)
 	// Observe is called with each batch of reports and the tree at that time, and with the tree after each turn; may be
 	// nil.
-	Observe func([]controllers.Report, *state.Tree)
+	Observe func([]settle.Report, *state.Tree)
 	// Progress is called repeatedly during a turn with its current step and how much of it is done; may be nil.
 	Progress func(step string, done, total int)
 }
@@ -183,10 +183,10 @@ func Latest[T any](to chan T) func(T) {
 
 func (l *Loop) newRun(watching bool) *run {
 	return &run{
-		loop: l, decider: controllers.Decider{Only: l.Only}, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
-		effects: map[schemas.Ref][]controllers.Effect{}, wakes: map[schemas.Ref]wake{},
-		restores: map[schemas.Ref][]controllers.Restore{},
-		mine:     map[string]controllers.Effect{}, held: map[string]string{}, successes: map[string]int{},
+		loop: l, decider: settle.Decider{Only: l.Only}, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
+		effects: map[schemas.Ref][]settle.Effect{}, wakes: map[schemas.Ref]wake{},
+		restores: map[schemas.Ref][]settle.Restore{},
+		mine:     map[string]settle.Effect{}, held: map[string]string{}, successes: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
 		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
 		unwrittenBytes: map[schemas.Ref]int{},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -33,7 +34,7 @@ type actor struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	reports []controllers.Report
+	reports []settle.Report
 	notify  chan struct{}
 	cancel  map[string]context.CancelCauseFunc
 	runs    map[string]int // by node
@@ -47,7 +48,7 @@ func newActor(act func(string, int) (time.Duration, string)) *actor {
 	}
 }
 
-func (a *actor) Submit(e controllers.Effect) {
+func (a *actor) Submit(e settle.Effect) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.mu.Lock()
 	a.runs[e.Node]++
@@ -65,11 +66,11 @@ var (
 // broken is the outcome of an effect that the performer could not do its part of.
 const broken = "Broken"
 
-func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
+func (a *actor) perform(ctx context.Context, e settle.Effect, n int) {
 	took, outcome := a.act(e.Node, n)
 	start := a.now()
 	if !a.silent {
-		a.report(controllers.Report{Kind: controllers.Started, Key: e.Key, At: start, PID: 1})
+		a.report(settle.Report{Kind: settle.Started, Key: e.Key, At: start, PID: 1})
 	}
 	select {
 	case <-time.After(took):
@@ -78,11 +79,11 @@ func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
 		time.Sleep(a.grace)
 	}
 	if errors.Is(context.Cause(ctx), errEnding) {
-		a.report(controllers.Report{Kind: controllers.Released, Key: e.Key, Why: errEnding.Error()})
+		a.report(settle.Report{Kind: settle.Released, Key: e.Key, Why: errEnding.Error()})
 		return
 	}
 	if outcome == broken {
-		a.report(controllers.Report{Kind: controllers.Broken, Key: e.Key, Err: errNoRoom})
+		a.report(settle.Report{Kind: settle.Broken, Key: e.Key, Err: errNoRoom})
 		return
 	}
 	run := e.Claim()
@@ -93,10 +94,10 @@ func (a *actor) perform(ctx context.Context, e controllers.Effect, n int) {
 	a.mu.Lock()
 	a.log = append(a.log, e.Node+" "+outcome)
 	a.mu.Unlock()
-	a.report(controllers.Report{Kind: controllers.Finished, Key: e.Key, At: time.Now(), Run: &run})
+	a.report(settle.Report{Kind: settle.Finished, Key: e.Key, At: time.Now(), Run: &run})
 }
 
-func (a *actor) report(r controllers.Report) {
+func (a *actor) report(r settle.Report) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.reports = append(a.reports, r)
@@ -108,7 +109,7 @@ func (a *actor) report(r controllers.Report) {
 
 func (a *actor) Notify() <-chan struct{} { return a.notify }
 
-func (a *actor) Drain() []controllers.Report {
+func (a *actor) Drain() []settle.Report {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := a.reports

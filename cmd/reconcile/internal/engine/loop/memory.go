@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -25,7 +25,7 @@ type Memory interface {
 	// that a run with work to do removes the leftover files of a process that is killed during Save.
 	Save()
 	// DrainEvents returns the events since the last call.
-	DrainEvents() []controllers.Event
+	DrainEvents() []settle.Event
 }
 
 // MemoryResult is the outcome of a change of the memory.
@@ -33,7 +33,7 @@ type MemoryResult struct {
 	// Edited are the observations whose specs differ from the stored version, with the digest of that version.
 	Edited map[string]string
 	// Events report the changes, and notes for the user.
-	Events []controllers.Event
+	Events []settle.Event
 	// Wrote counts the written files in the memory's folder, also before an error.
 	Wrote int
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/observations"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -27,7 +29,7 @@ type shelf struct {
 	between  func() // what happens while it is written; may be nil
 	settled  int
 	compacts int
-	told     []controllers.Event
+	told     []settle.Event
 }
 
 const shelfPath = "state/memory/issue-0.json"
@@ -35,7 +37,7 @@ const shelfPath = "state/memory/issue-0.json"
 func (m *shelf) Settle(_ context.Context, t *state.Tree) (MemoryResult, error) {
 	if m.busy > 0 {
 		m.busy--
-		events := []controllers.Event{controllers.NewMemoryWarning("busy", time.Now())}
+		events := []settle.Event{observations.NewWarning("busy", time.Now())}
 		return MemoryResult{Events: events}, fmt.Errorf("x: %w", state.ErrBusy)
 	}
 	m.settled++
@@ -49,7 +51,7 @@ func (m *shelf) Settle(_ context.Context, t *state.Tree) (MemoryResult, error) {
 		case old == "":
 			is[e.Name] = e.Object.Digest
 			out.Events = append(out.Events,
-				controllers.NewMemoryEvent(controllers.MemoryStored, "a", 0, []string{e.Name}, 1, time.Now()))
+				observations.NewEvent(settle.MemoryStored, "a", 0, []string{e.Name}, 1, time.Now()))
 		default:
 			is[e.Name] = old
 			if old != e.Object.Digest {
@@ -101,17 +103,17 @@ func (m *shelf) Anchor(o *schemas.ObservationSpec) {
 
 func (m *shelf) Save() {}
 
-func (m *shelf) DrainEvents() []controllers.Event {
+func (m *shelf) DrainEvents() []settle.Event {
 	out := m.told
 	m.told = nil
 	return out
 }
 
-func newRemembering(t *testing.T, dir string, a *actor) (*Loop, *shelf, *[]controllers.Event) {
+func newRemembering(t *testing.T, dir string, a *actor) (*Loop, *shelf, *[]settle.Event) {
 	l := newLoop(t, dir, a)
 	m := &shelf{store: l.Store, dir: dir}
-	var told []controllers.Event
-	l.Memory, l.Record = m, func(list []controllers.Event) { told = append(told, list...) }
+	var told []settle.Event
+	l.Memory, l.Record = m, func(list []settle.Event) { told = append(told, list...) }
 	return l, m, &told
 }
 
@@ -164,7 +166,7 @@ func TestLearnedBeforeTheNextStarts(t *testing.T) {
 			!reflect.DeepEqual(o.Entries[0].Digests, map[string]string{"a.md": schemas.AnchorAbsent}) {
 			t.Errorf("the observation is %+v", o)
 		}
-		isStored := func(e controllers.Event) bool { return e.Remembered != nil && e.Reason == "Stored" }
+		isStored := func(e settle.Event) bool { return e.Remembered != nil && e.Reason == "Stored" }
 		if !slices.ContainsFunc(*told, isStored) {
 			t.Errorf("nobody was told of it: %v", *told)
 		}
@@ -192,11 +194,11 @@ func TestEditedObservation(t *testing.T) {
 		}
 		if step.stalled {
 			base := e.Status().Base()
-			if c := base.Condition(schemas.Stalled); c == nil || c.Reason != controllers.ReasonImmutable ||
+			if c := base.Condition(schemas.Stalled); c == nil || c.Reason != settle.ReasonImmutable ||
 				base.ObservedDigest != m.read()["seen"] {
 				t.Errorf("with %q the status is %+v", step.content, base)
 			}
-			if out := controllers.Settle(l.mustLoad(t), time.Now(), nil); len(out.Changed) > 0 {
+			if out := settle.Tree(l.mustLoad(t), time.Now(), nil); len(out.Changed) > 0 {
 				t.Errorf("who does not look into the memory decides otherwise on %v", out.Changed)
 			}
 		}
@@ -294,7 +296,7 @@ func TestBusyMemory(t *testing.T) {
 		if _, fresh := s.Fresh(); fresh != settled || len(m.read()) == 0 == settled {
 			t.Errorf("busy %d times: fresh %t, the memory has %v", busy, fresh, m.read())
 		}
-		warned := slices.ContainsFunc(*told, func(e controllers.Event) bool { return e.Warning })
+		warned := slices.ContainsFunc(*told, func(e settle.Event) bool { return e.Warning })
 		if warned != (busy > 0) {
 			t.Errorf("busy %d times: %v", busy, *told)
 		}
@@ -320,7 +322,7 @@ func TestWatchTheMemory(t *testing.T) {
 		if m.settled != 2 || m.compacts != 1 {
 			t.Errorf("own writes: settled %d times, compacted %d times", m.settled, m.compacts)
 		}
-		m.told = append(m.told, controllers.NewMemoryWarning("told", time.Now()))
+		m.told = append(m.told, observations.NewWarning("told", time.Now()))
 		put(t, dir, "state/memory/records/removed-7-1-abcdef.json", "{}")
 		hints <- Hint{Paths: []string{"state/memory/records/removed-7-1-abcdef.json"}}
 		time.Sleep(48 * time.Hour)

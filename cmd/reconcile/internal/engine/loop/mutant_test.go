@@ -29,7 +29,7 @@ var dormantFaults = []mutants.Mutant{
 	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !there[i] && !l.noteChanged(", "if false && !l.noteChanged("},
 	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "|| !m.dormant.affects(f))", "|| true)"},
 	{"what bears on them during a run is ignored", "../../../../../state/refresh.go", "d != nil && (d.has", "false && (d.has"},
-	{"dormant objects are not counted", "../../../../../controllers/session_dags.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"\")"},
+	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"\")"},
 	{"what asked for dormant objects is forgotten", "../../../../../state/active.go", "s.needsFullLoad.Store(true)", "_ = s", "TestTreeWithDormantObjects"},
 }
 

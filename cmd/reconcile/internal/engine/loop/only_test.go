@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
 func only(l *Loop, nodes ...string) *Loop {
-	l.Only = &controllers.Selection{DAG: "job", Nodes: nodes}
+	l.Only = &settle.Selection{DAG: "job", Nodes: nodes}
 	return l
 }
 
@@ -100,7 +100,7 @@ func TestOnlyLeavesClaimsOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		ref := schemas.Ref{Kind: "DAG", Name: "job"}
-		for _, e := range controllers.Settle(first, time.Now(), nil).Outs[ref].Effects {
+		for _, e := range settle.Tree(first, time.Now(), nil).Outs[ref].Effects {
 			if e.Node == "b" {
 				r.others[e.Key] = time.Now().Add(time.Hour)
 			}
@@ -152,7 +152,7 @@ spec:
     - {name: b, run: [x]}
     - {name: c, run: [x], needs: [b]}
 `)
-		other := &controllers.Selection{DAG: "other", Nodes: []string{"b"}}
+		other := &settle.Selection{DAG: "other", Nodes: []string{"b"}}
 		l := newLoop(t, dir, newActor(always1s()))
 		l.Only = other
 		if _, err := l.Once(t.Context()); err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/outputs"
 )
@@ -16,7 +16,7 @@ import (
 type Outputs interface {
 	// Restore writes missing outputs back. It does not replace files: the error wraps fs.ErrExist if one of them
 	// exists.
-	Restore(ctx context.Context, r controllers.Restore) error
+	Restore(ctx context.Context, r settle.Restore) error
 	// Keep adds outputs to git if their specs ask for it. It is called when their records are committed.
 	Keep(ctx context.Context, t *state.Tree) error
 	// Publish pushes these to the remote, if there is one, and removes outputs that their specs no longer keep. It is
@@ -35,7 +35,7 @@ func (s *run) restoreOutputs(ctx context.Context) bool {
 	}
 	in, restored := s.loop.Only.In(s.tree), false
 	for _, ref := range sortedRefs(s.restores) {
-		var rest []controllers.Restore
+		var rest []settle.Restore
 		for _, r := range s.restores[ref] {
 			switch {
 			case ctx.Err() != nil:
@@ -52,7 +52,7 @@ func (s *run) restoreOutputs(ctx context.Context) bool {
 	return restored
 }
 
-func (s *run) restoreRun(ctx context.Context, r controllers.Restore) {
+func (s *run) restoreRun(ctx context.Context, r settle.Restore) {
 	err := s.loop.Outputs.Restore(ctx, r)
 	for _, o := range r.Outputs {
 		s.paths = append(s.paths, o.Path)

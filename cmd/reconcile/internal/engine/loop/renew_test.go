@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -66,7 +66,7 @@ func TestLockIsLostByOneThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := crowd(t, 3)
 		l := newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded)))
-		l.Record = func([]controllers.Event) { time.Sleep(2 * time.Minute) }
+		l.Record = func([]settle.Event) { time.Sleep(2 * time.Minute) }
 		if _, err := l.Once(t.Context()); !errors.Is(err, state.ErrStolen) || statuses(dir) != 0 {
 			t.Errorf("%d statuses, %v", statuses(dir), err)
 		}

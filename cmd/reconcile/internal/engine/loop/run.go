@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -16,8 +20,8 @@ type run struct {
 	loop            *Loop
 	journal         *state.Journal
 	tree            *state.Tree
-	decider         controllers.Decider
-	deriver         controllers.Deriver
+	decider         settle.Decider
+	deriver         derive.Deriver
 	hints           <-chan Hint
 	watching        bool
 	stopping        bool // nothing new is started
@@ -25,8 +29,8 @@ type run struct {
 	leftOrphans     bool // a process was killed too late for this run to end its remaining processes
 
 	// The current decisions, by object; only objects with effects, restores or timers are listed.
-	effects  map[schemas.Ref][]controllers.Effect
-	restores map[schemas.Ref][]controllers.Restore
+	effects  map[schemas.Ref][]settle.Effect
+	restores map[schemas.Ref][]settle.Restore
 	// unrestored says that cached outputs could not be written: the next run retries.
 	unrestored   bool
 	unkept       error  // why the kept outputs in git are not up to date
@@ -36,7 +40,7 @@ type run struct {
 	holders map[string]holder // other processes that this run waits for
 
 	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
-	inbox  []controllers.Report // reports of the performer that are not recorded yet
+	inbox  []settle.Report      // reports of the performer that are not recorded yet
 	paths  []string             // hinted and not scanned yet
 	rescan bool                 // scan everything at the next turn
 
@@ -57,25 +61,25 @@ type run struct {
 	archiveAt time.Time // when a spec is due for the archive; zero: never
 
 	began          time.Time
-	worked         map[schemas.Ref]bool          // owners of effects that this run has claimed
-	mine           map[string]controllers.Effect // claimed by this process and not finished, by key
-	held           map[string]string             // keys that cannot be started, and why
-	fault          error                         // why this process cannot perform effects
-	unwritten      map[schemas.Ref]bool          // status in tree differs from the file
-	unreported     map[schemas.Ref]*state.Entry  // requests before a transition that is not reported yet
-	transitions    []transition                  // not recorded yet; recorded before any file is written
-	removed        map[schemas.Ref]*state.Entry  // objects whose status and records are to be removed, in their last state
-	written        map[schemas.Ref]statusStamp   // the last written versions
-	unwrittenBytes map[schemas.Ref]int           // bytes of results since the last write
-	scannedAt      time.Time                     // end of the last scan of all changes
-	fullScanAt     time.Time                     // end of the last scan of every file
-	filesReplaced  bool                          // git replaced files: every file must be scanned
-	scanCost       time.Duration                 // duration of that scan
-	endedSinceScan bool                          // an effect ended since the last scan
-	removedAgents  []string                      // to be removed from the projection
-	changedAt      time.Time                     // time of the last uncommitted write; zero: none
-	successes      map[string]int                // successes of each node in this run
-	repeating      string                        // a node that exceeded maxRepeats
+	worked         map[schemas.Ref]bool         // owners of effects that this run has claimed
+	mine           map[string]settle.Effect     // claimed by this process and not finished, by key
+	held           map[string]string            // keys that cannot be started, and why
+	fault          error                        // why this process cannot perform effects
+	unwritten      map[schemas.Ref]bool         // status in tree differs from the file
+	unreported     map[schemas.Ref]*state.Entry // requests before a transition that is not reported yet
+	transitions    []transition                 // not recorded yet; recorded before any file is written
+	removed        map[schemas.Ref]*state.Entry // objects whose status and records are to be removed, in their last state
+	written        map[schemas.Ref]statusStamp  // the last written versions
+	unwrittenBytes map[schemas.Ref]int          // bytes of results since the last write
+	scannedAt      time.Time                    // end of the last scan of all changes
+	fullScanAt     time.Time                    // end of the last scan of every file
+	filesReplaced  bool                         // git replaced files: every file must be scanned
+	scanCost       time.Duration                // duration of that scan
+	endedSinceScan bool                         // an effect ended since the last scan
+	removedAgents  []string                     // to be removed from the projection
+	changedAt      time.Time                    // time of the last uncommitted write; zero: none
+	successes      map[string]int               // successes of each node in this run
+	repeating      string                       // a node that exceeded maxRepeats
 	ran            int
 	wrote          int
 	commit         string
@@ -254,7 +258,7 @@ func (s *run) idle() bool {
 }
 
 // awaits reports whether a selected object has a timer that a one-shot run waits for.
-func (s *run) awaits(only *controllers.Selection) bool {
+func (s *run) awaits(only *settle.Selection) bool {
 	for ref, w := range s.wakes {
 		if w.await && only.Works(s.tree, ref) {
 			return true
@@ -334,15 +338,15 @@ func (s *run) busy() bool {
 func (s *run) summary() state.Summary {
 	const most = 100 // more than fit a screen
 	var lines []string
-	for _, w := range controllers.Waits(s.tree) {
+	for _, w := range work.Waits(s.tree, nil) {
 		if lines = append(lines, w.String()); len(lines) == most {
 			break
 		}
 	}
 	return state.Summary{
 		Lines: lines,
-		Wake:  earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), Exit: int(controllers.Verdict(s.tree)), Counts: controllers.Counts(s.tree),
-		Clocks: sortedRefs(s.wakes), Dormant: controllers.Dormant(s.tree), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
+		Wake:  earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
+		Clocks: sortedRefs(s.wakes), Dormant: dags.Dormant(s.tree), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
 }
 

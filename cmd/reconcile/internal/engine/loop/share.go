@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -55,7 +55,7 @@ var errMoved = errors.New("the branch moved")
 // clock of the records is fixed.
 type remoteState struct {
 	otherClaims      map[string]time.Time // the result of Share.OtherClaims
-	awaited          []controllers.Effect // effects that are wanted, selected, and claimed by other reconcilers
+	awaited          []settle.Effect      // effects that are wanted, selected, and claimed by other reconcilers
 	remoteOwners     []schemas.Ref        // the owners of all wanted effects that other reconcilers have claimed
 	awaitedSince     time.Time            // when the run began to wait for them
 	awaitedWarned    bool                 // a warning about it was given
@@ -248,13 +248,13 @@ func (s *run) noteUnpushed(key string) {
 }
 
 // excludeOtherClaims removes from the wanted effects those that other reconcilers have claimed.
-func (s *run) excludeOtherClaims(wanted []*controllers.Effect) []*controllers.Effect {
+func (s *run) excludeOtherClaims(wanted []*settle.Effect) []*settle.Effect {
 	if s.loop.Share == nil {
 		return wanted
 	}
 	s.otherClaims, s.awaited, s.remoteOwners = s.loop.Share.OtherClaims(), nil, nil
 	in := s.loop.Only.In(s.tree)
-	var free []*controllers.Effect
+	var free []*settle.Effect
 	for _, e := range wanted {
 		if _, theirs := s.otherClaims[e.Key]; !theirs || s.mine[e.Key].Key != "" {
 			free = append(free, e)

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -188,7 +188,7 @@ func TestWaitsForOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		until := time.Now().Add(30 * time.Second)
-		for _, e := range controllers.Settle(first, time.Now(), nil).Outs[schemas.Ref{Kind: "DAG", Name: "job"}].Effects {
+		for _, e := range settle.Tree(first, time.Now(), nil).Outs[schemas.Ref{Kind: "DAG", Name: "job"}].Effects {
 			r.others[e.Key] = until
 		}
 		var said []string
@@ -221,7 +221,7 @@ func TestGivesUpOnARemoteThatTakesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		effects := controllers.Settle(first, time.Now(), nil).Outs[schemas.Ref{Kind: "DAG", Name: "job"}].Effects
+		effects := settle.Tree(first, time.Now(), nil).Outs[schemas.Ref{Kind: "DAG", Name: "job"}].Effects
 		r.others[effects[1].Key] = time.Now().Add(time.Hour)
 		start := time.Now()
 		got, err := l.Once(t.Context())

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/outputs"
@@ -371,7 +372,7 @@ func (e *edits) emptyLedger() string {
 // keeper restores outputs from the cache.
 type keeper struct{ root *os.Root }
 
-func (k keeper) Restore(ctx context.Context, r controllers.Restore) error {
+func (k keeper) Restore(ctx context.Context, r settle.Restore) error {
 	for _, o := range r.Outputs {
 		if err := outputs.Restore(ctx, k.root, o); err != nil {
 			return err

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -88,7 +89,7 @@ func (s *run) record() error {
 	ended := endedIn(s.inbox)
 	for _, r := range s.inbox {
 		switch r.Kind {
-		case controllers.Started:
+		case settle.Started:
 			if ended[r.Key] {
 				continue // its process is not needed any more
 			}
@@ -96,7 +97,7 @@ func (s *run) record() error {
 				return err
 			}
 			continue
-		case controllers.Finished:
+		case settle.Finished:
 			if s.alreadyRecorded(r.Key) {
 				given = append(given, r.Key)
 				break
@@ -106,13 +107,13 @@ func (s *run) record() error {
 			s.paths = append(s.paths, s.outputsOf(r.Key)...)
 			s.countRun(r.Run)
 			s.noteUnpushed(r.Key)
-		case controllers.Held:
+		case settle.Held:
 			s.held[r.Key] = r.Why
 			given = append(given, r.Key)
-		case controllers.Broken:
+		case settle.Broken:
 			s.fault = errors.Join(s.fault, fmt.Errorf("%s: %w", r.Key, r.Err))
 			given = append(given, r.Key)
-		case controllers.Released:
+		case settle.Released:
 			given = append(given, r.Key)
 			s.paths = append(s.paths, r.Missing...)
 			s.pollAt = time.Now() // another reconciler may have it
@@ -133,10 +134,10 @@ func (s *run) record() error {
 }
 
 // endedIn are the keys of the effects whose end is among the reports.
-func endedIn(reports []controllers.Report) map[string]bool {
+func endedIn(reports []settle.Report) map[string]bool {
 	ended := map[string]bool{}
 	for _, r := range reports {
-		if r.Kind != controllers.Started {
+		if r.Kind != settle.Started {
 			ended[r.Key] = true
 		}
 	}
@@ -223,7 +224,7 @@ func (s *run) useTree(tree *state.Tree, refs []schemas.Ref, err error) error {
 
 // inputsChanged reports whether inputs of nodes that are about to start changed since the decision, because of an
 // effect that ended after the last scan.
-func (s *run) inputsChanged(ctx context.Context, claims []controllers.Effect) (bool, error) {
+func (s *run) inputsChanged(ctx context.Context, claims []settle.Effect) (bool, error) {
 	nodes := map[schemas.Ref][]string{}
 	for _, e := range claims {
 		if owner := s.tree.Entry(e.Owner); s.endedSinceScan && owner != nil && owner.Inputs[e.Node] != "" {
@@ -278,7 +279,7 @@ func (s *run) decide() {
 }
 
 // apply makes a decision the current state of the run.
-func (s *run) apply(d controllers.Decision) {
+func (s *run) apply(d settle.Decision) {
 	for _, ref := range d.Changed {
 		s.unwritten[ref] = true
 		if s.requests != nil && ref.Kind == schemas.ClarificationRequestKind.Name {
@@ -310,17 +311,17 @@ func (s *run) apply(d controllers.Decision) {
 type transition struct{ was, is *state.Entry }
 
 // claimable lists the effects that this process may start.
-func (s *run) claimable() []controllers.Effect {
+func (s *run) claimable() []settle.Effect {
 	if s.stopping || s.loop.Store.Orphaned() {
 		return nil // remaining processes of a killed run are ended before anything may start under the same key
 	}
-	return controllers.Admit(s.tree, s.excludeOtherClaims(s.wanted()), s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead())
+	return settle.Admit(s.tree, s.excludeOtherClaims(s.wanted()), s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead())
 }
 
 // claim journals the effects that this process is about to start, starts them, and decides again. The journal is synced
 // while the performer prepares. The resulting statuses are written while the effects run, since the journal already has
 // the claims.
-func (s *run) claim(ctx context.Context, claims []controllers.Effect) error {
+func (s *run) claim(ctx context.Context, claims []settle.Effect) error {
 	if len(claims) == 0 {
 		return nil
 	}
@@ -355,8 +356,8 @@ func (s *run) claim(ctx context.Context, claims []controllers.Effect) error {
 }
 
 // wanted lists all effects that the decisions want and that are available, in a fixed order.
-func (s *run) wanted() []*controllers.Effect {
-	var all []*controllers.Effect
+func (s *run) wanted() []*settle.Effect {
+	var all []*settle.Effect
 	for _, ref := range sortedRefs(s.effects) {
 		effects := s.effects[ref]
 		for i := range effects {
@@ -370,7 +371,7 @@ func (s *run) wanted() []*controllers.Effect {
 }
 
 // perform starts the claimed effects, within the slots that other processes leave free.
-func (s *run) perform(claimed []controllers.Effect) {
+func (s *run) perform(claimed []settle.Effect) {
 	usage := map[string]int{}
 	for ref, effects := range s.effects {
 		elsewhere := s.claimedByOthers(ref)
@@ -412,7 +413,7 @@ func (s *run) outputsOf(key string) []string {
 // hasUnclaimed reports whether a selected effect is wanted and not claimed by this process.
 func (s *run) hasUnclaimed() bool {
 	in := s.loop.Only.In(s.tree)
-	return slices.ContainsFunc(s.wanted(), func(e *controllers.Effect) bool {
+	return slices.ContainsFunc(s.wanted(), func(e *settle.Effect) bool {
 		return s.mine[e.Key].Key == "" && in(e.Owner, e.Node)
 	})
 }
@@ -454,13 +455,13 @@ func (s *run) stopClocks() {
 	if !all && s.loop.Only == nil {
 		return
 	}
-	var dags []schemas.Ref // with a running clock; a DAG is decided again when its time is over
+	var refs []schemas.Ref // with a running clock; a DAG is decided again when its time is over
 	for ref := range s.wakes {
 		if ref.Kind == schemas.DAGKind.Name && (all || ref.Name != s.loop.Only.DAG) {
-			dags = append(dags, ref)
+			refs = append(refs, ref)
 		}
 	}
-	stopped := controllers.StopClocks(s.tree, s.loop.Now(), dags, s.began, s.worked)
+	stopped := dags.StopClocks(s.tree, s.loop.Now(), refs, s.began, s.worked)
 	for _, e := range stopped {
 		s.unwritten[e.Ref] = true
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 )
 
 // wait returns when another turn is due: after a result, a hint, a timer, or the scan interval. It returns errStopped
@@ -66,8 +66,8 @@ func (s *run) gather(ctx context.Context) {
 	}
 }
 
-func onlyStarts(reports []controllers.Report) bool {
-	return !slices.ContainsFunc(reports, func(r controllers.Report) bool { return r.Kind != controllers.Started })
+func onlyStarts(reports []settle.Report) bool {
+	return !slices.ContainsFunc(reports, func(r settle.Report) bool { return r.Kind != settle.Started })
 }
 
 // drainReports appends the performer's reports to the inbox.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
@@ -96,13 +98,13 @@ func (s *run) write(ctx context.Context, changes []state.Change, now time.Time) 
 // projectAgents updates state/agent-status.json from the agents' statuses.
 func (s *run) projectAgents(ctx context.Context) error {
 	path := s.tree.Settings().Folders.State + "/agent-status.json"
-	fold := func(old []byte) ([]byte, error) { return controllers.FoldAgentStatus(old, s.tree, s.removedAgents...) }
+	fold := func(old []byte) ([]byte, error) { return agents.FoldStatus(old, s.tree, s.removedAgents...) }
 	err := s.loop.Store.Fold(ctx, path, fold)
-	if errors.Is(err, controllers.ErrNoAgentStatus) {
+	if errors.Is(err, agents.ErrNoAgentStatus) {
 		s.warn(fmt.Sprintf("%v; it was moved to .reconcile/damaged, and is written anew", err))
 		damaged := func(data []byte) bool {
 			_, err := fold(data)
-			return errors.Is(err, controllers.ErrNoAgentStatus)
+			return errors.Is(err, agents.ErrNoAgentStatus)
 		}
 		if err = s.loop.Store.SetAside(ctx, path, damaged, nil); err == nil {
 			err = s.loop.Store.Fold(ctx, path, fold)
@@ -266,7 +268,7 @@ func (s *run) deriveSpecs(ctx context.Context) error {
 	return nil
 }
 
-func (s *run) recordEvents(events []controllers.Event) {
+func (s *run) recordEvents(events []settle.Event) {
 	if s.loop.Record != nil && len(events) > 0 {
 		s.recordTransitions() // earlier ones first
 		s.loop.Record(events)
@@ -295,9 +297,9 @@ func sizeOf(r *schemas.Run) int {
 }
 
 func (s *run) recordTransitions() {
-	var events []controllers.Event
+	var events []settle.Event
 	for _, n := range s.transitions {
-		events = append(events, controllers.Events(s.tree, n.was, n.is)...)
+		events = append(events, settle.Events(s.tree, n.was, n.is)...)
 	}
 	s.transitions = nil
 	if len(events) > 0 {

@@ -16,11 +16,12 @@ import (
 	"unicode/utf16"
 
 	"github.com/rogpeppe/go-internal/txtar"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/slash"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -173,7 +174,7 @@ func process(t *testing.T, dir string, k *talk, write func(p string, do func() e
 		Mirror: &Mirror{Remote: k, Records: NewRecords(store, testRepo, false, func(s string) { t.Error(s) }),
 			Now: func() time.Time { return k.clock }},
 		Client: k, Known: memory.Source{}, Watch: k.watch,
-		Write: func(s controllers.Spec) error {
+		Write: func(s derive.Spec) error {
 			return write(s.Path, func() error { return writeNew(store, s) })
 		},
 		Show: func(_ *state.Tree, v slash.View) string {
@@ -189,7 +190,7 @@ func process(t *testing.T, dir string, k *talk, write func(p string, do func() e
 		if err != nil {
 			return nil, err
 		}
-		return controllers.Settle(tree, k.clock, nil).Tree, nil
+		return settle.Tree(tree, k.clock, nil).Tree, nil
 	}
 	heard, err := in.Read(t.Context())
 	if err == nil && heard.Later == nil {
@@ -201,7 +202,7 @@ func process(t *testing.T, dir string, k *talk, write func(p string, do func() e
 	return errors.Join(err, heard.Later)
 }
 
-func writeNew(store *state.Store, s controllers.Spec) error {
+func writeNew(store *state.Store, s derive.Spec) error {
 	src, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
 		"metadata": schemas.Metadata{Name: s.Ref.Name}, "spec": s.Spec})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/slash"
@@ -40,7 +41,7 @@ type Inbox struct {
 	// Tree loads the present tree. It is called only if there are new comments.
 	Tree func(context.Context) (*state.Tree, error)
 	// Write writes a spec as a new file, durably. One with the same content may exist.
-	Write func(controllers.Spec) error
+	Write func(derive.Spec) error
 	// Watch remembers between calls which issues have nothing new; nil reads all issues.
 	Watch *Watch
 	// Show and Known are described at [slash.Input].
@@ -385,7 +386,7 @@ func (in *Inbox) finish(ctx context.Context, u unread) error {
 }
 
 // writeDerived writes a spec that was derived from a comment, like one of the command line.
-func writeDerived(store *state.Store, s controllers.Spec) error {
+func writeDerived(store *state.Store, s derive.Spec) error {
 	if err := specs.CheckSecrets(s.Ref.Name, s.Spec); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/mirror"
 )
@@ -70,7 +70,7 @@ func (m *Runner) processComments(
 	heard, err := do(&Inbox{
 		Mirror: &Mirror{Remote: m.client, Records: records, Keys: keys, Now: m.o.Tree.Now},
 		Client: m.client, Commands: store.Settings().GitHub.Commands, Tree: store.Load, Watch: m.comments,
-		Write: func(s controllers.Spec) error { return writeDerived(store, s) }, Show: m.o.Show,
+		Write: func(s derive.Spec) error { return writeDerived(store, s) }, Show: m.o.Show,
 		Known: memory.Source{Exists: files.Exists, Digest: files.Digest, Known: files.Known,
 			StateFolder: files.StateFolder()},
 	}, ctx)

@@ -9,7 +9,8 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/state"
@@ -32,7 +33,7 @@ func (k *Keeper) compare(t *state.Tree) (*keptDiff, error) {
 	if k.o.Git == nil {
 		return nil, nil
 	}
-	runs, unsure := controllers.Kept(t)
+	runs, unsure := dags.Kept(t)
 	runs = slices.DeleteFunc(runs, func(r *schemas.Run) bool {
 		_, err := k.o.Store.Root().Lstat(k.o.Store.RunPath(r.Key))
 		return err != nil // just pruned
@@ -155,7 +156,7 @@ func (k *Keeper) push(ctx context.Context, d *keptDiff) error {
 }
 
 // fill adds missing outputs of a run to the local cache, from this repository or else from the remote.
-func (k *Keeper) fill(ctx context.Context, r controllers.Restore) error {
+func (k *Keeper) fill(ctx context.Context, r settle.Restore) error {
 	repo, err := gitrepo.OpenToCommit(k.o.Dir)
 	if err != nil {
 		return err
@@ -190,7 +191,7 @@ func fetchLimit(all []schemas.Output) int64 {
 }
 
 // fillFrom adds files of a tree to the cache, which accepts only files that match the record.
-func (k *Keeper) fillFrom(ctx context.Context, open gitrepo.OpenFunc, r controllers.Restore) error {
+func (k *Keeper) fillFrom(ctx context.Context, open gitrepo.OpenFunc, r settle.Restore) error {
 	for _, o := range r.Outputs {
 		if cache.Has(k.o.Store.Root(), o) {
 			continue

@@ -9,7 +9,8 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	cache "reconcile.dev/reconcile/state/outputs"
@@ -37,7 +38,7 @@ func New(o Options) *Keeper { return &Keeper{o: o, unkept: map[string]bool{}} }
 
 // Restore restores the outputs of a node from the cache, or fills the cache from git first if an output is missing or
 // damaged there. It implements loop.Outputs.
-func (k *Keeper) Restore(ctx context.Context, r controllers.Restore) error {
+func (k *Keeper) Restore(ctx context.Context, r settle.Restore) error {
 	for _, o := range r.Outputs {
 		err := cache.Restore(ctx, k.o.Store.Root(), o)
 		if errors.Is(err, cache.ErrMissing) && r.Ref != "" {
@@ -78,7 +79,7 @@ func CacheLimit(s *schemas.SettingsSpec) int64 { return int64(*s.Runs.OutputCach
 // changed ones. missing are those that do not exist, changed those that differ from the result of their runs; both by
 // node.
 func Compare(ctx context.Context, dir string, e *state.Entry) (missing, changed map[string][]string, err error) {
-	missing, changed = controllers.NotHere(e), map[string][]string{}
+	missing, changed = dags.NotHere(e), map[string][]string{}
 	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
 	if spec == nil {
 		return missing, changed, nil
@@ -90,7 +91,7 @@ func Compare(ctx context.Context, dir string, e *state.Entry) (missing, changed 
 	defer root.Close()
 	for node, files := range spec.OutputPaths() {
 		for _, file := range files {
-			was := controllers.Recorded(e, node, file)
+			was := dags.Recorded(e, node, file)
 			if len(was) == 0 || slices.Contains(missing[node], file) {
 				continue
 			}

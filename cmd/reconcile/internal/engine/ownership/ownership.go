@@ -16,7 +16,9 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/merge"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
@@ -60,12 +62,12 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 func mergeShared(t *state.Tree, p string, v gitrepo.Versions) ([]byte, error) {
 	name := strings.TrimSuffix(path.Base(p), ".json")
 	if issue, ok := state.LedgerIssue(schemas.Ref{Kind: state.LedgerKind, Name: name}); ok {
-		return controllers.CarryLedger(t, issue, v.Base, v.There, v.Next)
+		return clarifications.CarryLedger(t, issue, v.Base, v.There, v.Next)
 	}
 	if v.There == nil || bytes.Equal(v.There, v.Base) {
 		return v.Next, nil
 	}
-	data, err := merge.Files(controllers.TableOf(t).Schemas(), v.Base, v.There, v.Next)
+	data, err := merge.Files(settle.TableOf(t).Schemas(), v.Base, v.There, v.Next)
 	if errors.Is(err, merge.ErrNoJSON) || err == nil && sameJSON(data, v.Next) {
 		return v.Next, nil
 	}
@@ -114,14 +116,14 @@ func SpecsIn(store *state.Store, t *state.Tree) Specs {
 	for origin, objects := range controllers.Origins(t) {
 		for _, o := range objects {
 			switch origin {
-			case controllers.OriginRecord:
+			case settle.OriginRecord:
 				s.fromRecords[o.Path] = true
-			case controllers.OriginMemory:
+			case settle.OriginMemory:
 				s.fromMemory[o.Path] = true
-			case controllers.OriginOnce:
+			case settle.OriginOnce:
 				s.once[o.Path] = true
 				s.applied[o.Path] = o
-			case controllers.OriginCommand:
+			case settle.OriginCommand:
 				s.applied[o.Path] = o
 			}
 		}
@@ -171,7 +173,7 @@ func (s Specs) isGenerated(p string) bool {
 // "dags/checks.json", "runs/dags/checks/build-….json", "memory/issue-42.json". Other files of the memory belong to its
 // issues.
 func Subject(t *state.Tree, p string) (schemas.Ref, bool) {
-	kinds := controllers.TableOf(t).Schemas()
+	kinds := settle.TableOf(t).Schemas()
 	parts := strings.Split(strings.TrimPrefix(p, "runs/"), "/")
 	if len(parts) < 2 {
 		return schemas.Ref{}, false

@@ -3,6 +3,7 @@ package ownership
 import (
 	"testing"
 
+	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -18,7 +19,7 @@ func TestSubject(t *testing.T) {
 		"agent-status.json":                 {},
 		"facts/1a2b.json":                   {},
 	} {
-		got, ok := Subject(state.NewTree(nil, nil), path)
+		got, ok := Subject(state.NewTree(controllers.Schemas(), nil, nil), path)
 		if ok != (want != schemas.Ref{}) || ok && got != want {
 			t.Errorf("%s is about %v (%t), want %v", path, got, ok, want)
 		}

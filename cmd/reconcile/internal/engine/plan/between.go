@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -26,7 +26,7 @@ import (
 type plannedTree struct {
 	tree     *state.Tree
 	problems []schemas.Problem // of the specs
-	steps    []controllers.Step
+	steps    []settle.Step
 	specs    map[string][sha256.Size]byte // by path
 	settings string
 }
@@ -53,13 +53,13 @@ func Between(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head 
 			p.Warnings++
 		}
 	}
-	anyway := make(map[controllers.Step]bool, len(before.steps))
+	anyway := make(map[settle.Step]bool, len(before.steps))
 	for _, s := range before.steps {
 		anyway[s] = true
 	}
-	var added []controllers.Step
+	var added []settle.Step
 	for _, s := range after.steps {
-		if anyway[s] && !(s.Verb == controllers.StepRun && specDiffers(before.tree, after.tree, s.Ref)) {
+		if anyway[s] && !(s.Verb == settle.StepRun && specDiffers(before.tree, after.tree, s.Ref)) {
 			p.Anyway++
 		} else {
 			added = append(added, s)
@@ -152,11 +152,11 @@ func inputsOf(t *state.Tree) func(string) bool {
 
 // pullSteps are the steps that head adds, and the objects that it adds and removes. Status changes of the latter are
 // omitted.
-func pullSteps(before, after *state.Tree, added []controllers.Step) []mirror.PullStep {
+func pullSteps(before, after *state.Tree, added []settle.Step) []mirror.PullStep {
 	steps := []mirror.PullStep{}
 	moved := map[schemas.Ref]bool{}
 	move := func(here, there *state.Tree, verb, why string) {
-		for e := range (*controllers.Selection)(nil).Entries(here) {
+		for e := range (*settle.Selection)(nil).Entries(here) {
 			if other := there.Entry(e.Ref); !e.Gone() && (other == nil || other.Gone()) {
 				moved[e.Ref] = true
 				steps = append(steps, mirror.PullStep{Ref: e.Ref.String(), Verb: verb, Why: why})
@@ -165,8 +165,8 @@ func pullSteps(before, after *state.Tree, added []controllers.Step) []mirror.Pul
 	}
 	move(after, before, mirror.PullCreate, "its spec is new")
 	move(before, after, mirror.PullRemove, "its spec is gone")
-	verbs := map[string]string{controllers.StepRun: mirror.PullRun, controllers.StepSkip: mirror.PullSkip,
-		controllers.StepCancel: mirror.PullStop, controllers.StepWrite: mirror.PullChange, controllers.StepRemove: mirror.PullRemove}
+	verbs := map[string]string{settle.StepRun: mirror.PullRun, settle.StepSkip: mirror.PullSkip,
+		settle.StepCancel: mirror.PullStop, settle.StepWrite: mirror.PullChange, settle.StepRemove: mirror.PullRemove}
 	for _, s := range added {
 		if s.Node == "" && moved[s.Ref] {
 			continue

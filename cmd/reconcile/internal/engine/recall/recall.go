@@ -12,8 +12,9 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/controllers/observations"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/lock"
@@ -39,7 +40,7 @@ type Memory struct {
 	wrote int    // written files of the memory that the loop has counted
 
 	mu     sync.Mutex
-	events []controllers.Event // since the last DrainEvents
+	events []settle.Event // since the last DrainEvents
 }
 
 // New returns the Memory that a run recalls from and learns to, with the memory files of a store opened. Nothing is
@@ -56,17 +57,17 @@ func (r *Memory) Close() error { return r.files.Close() }
 // warn reports a problem of the memory. It stops no work.
 func (r *Memory) warn(text string) {
 	r.o.Warn("warning: " + text)
-	r.addEvents(controllers.NewMemoryWarning(text, r.o.Now()))
+	r.addEvents(observations.NewWarning(text, r.o.Now()))
 }
 
-func (r *Memory) addEvents(e ...controllers.Event) {
+func (r *Memory) addEvents(e ...settle.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e...)
 }
 
 // DrainEvents implements [loop.Memory].
-func (r *Memory) DrainEvents() []controllers.Event {
+func (r *Memory) DrainEvents() []settle.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.events
@@ -81,7 +82,7 @@ func (r *Memory) Save() { r.files.Save() }
 func (r *Memory) Settle(ctx context.Context, t *state.Tree) (loop.MemoryResult, error) {
 	done, err := r.files.Settle(ctx, t)
 	for _, s := range done.Stored {
-		r.addEvents(controllers.NewMemoryEvent(controllers.MemoryStored, s.Agent, s.Issue, s.IDs, s.Tokens, r.o.Now()))
+		r.addEvents(observations.NewEvent(settle.MemoryStored, s.Agent, s.Issue, s.IDs, s.Tokens, r.o.Now()))
 	}
 	for _, text := range done.Warnings {
 		r.warn(text)
@@ -114,7 +115,7 @@ func (r *Memory) reportBusy(err error) {
 func (r *Memory) Compact(ctx context.Context) (loop.MemoryResult, error) {
 	done, err := r.files.CompactDue(ctx)
 	for _, c := range done {
-		r.addEvents(controllers.NewMemoryCompacted(c.Issue, c.Before, c.After, r.o.Now()))
+		r.addEvents(observations.NewCompacted(c.Issue, c.Before, c.After, r.o.Now()))
 	}
 	r.reportBusy(err)
 	return loop.MemoryResult{Events: r.DrainEvents(), Wrote: r.written()}, err
@@ -135,7 +136,7 @@ func (r *Memory) Anchor(o *schemas.ObservationSpec) {
 
 // Recall returns the text that the memory recalls for an agent's task at its start. If the recall fails, that is a
 // warning, and the agent works without it.
-func (r *Memory) Recall(task controllers.Recall) string {
+func (r *Memory) Recall(task settle.Recall) string {
 	ctx := context.Background() // a start that has begun is completed, and then stopped in order
 	found, err := r.files.Recall(ctx, memstore.Request{
 		Agent: task.Agent, Issue: task.Issue, Context: task.Context, Repeatable: true,
@@ -147,7 +148,7 @@ func (r *Memory) Recall(task controllers.Recall) string {
 	if len(found.IDs) == 0 {
 		return ""
 	}
-	r.addEvents(controllers.NewMemoryEvent(controllers.MemoryRecalled, task.Agent, task.Issue, found.IDs, found.Tokens, r.o.Now()))
+	r.addEvents(observations.NewEvent(settle.MemoryRecalled, task.Agent, task.Issue, found.IDs, found.Tokens, r.o.Now()))
 	if found.Displaced > 0 && r.o.Log != nil {
 		r.o.Log.Info(fmt.Sprintf("Memory recall displaced %d tokens of manual re-read", found.Displaced), "agent", task.Agent,
 			"issueNumber", task.Issue)
@@ -157,7 +158,7 @@ func (r *Memory) Recall(task controllers.Recall) string {
 
 // Learn extracts observation entries from the text of a lesson, an agent's output of a run, and counts the tokens of
 // the source.
-func (r *Memory) Learn(l controllers.Lesson) ([]schemas.ObservationEntry, int) {
+func (r *Memory) Learn(l settle.Lesson) ([]schemas.ObservationEntry, int) {
 	got := memory.LearnRun(r.source(l.Agent, l.Issue, l.At, l.Text))
 	return got.Entries, got.SourceTokens
 }

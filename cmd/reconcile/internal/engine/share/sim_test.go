@@ -21,6 +21,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/ownership"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -318,7 +319,7 @@ func (c *simClone) Done(_ context.Context, keys []string) (done []string, err er
 type simWorker struct {
 	clone   *simClone
 	mu      sync.Mutex
-	reports []controllers.Report
+	reports []settle.Report
 	notify  chan struct{}
 	cancel  map[string]context.CancelFunc
 	closed  bool
@@ -326,7 +327,7 @@ type simWorker struct {
 }
 
 // Submit notes what must not happen: that an effect runs twice at once, or again although its result is on the branch.
-func (w *simWorker) Submit(e controllers.Effect) {
+func (w *simWorker) Submit(e settle.Effect) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cancel[e.Key] != nil {
@@ -347,10 +348,10 @@ func (w *simWorker) Submit(e controllers.Effect) {
 	w.wait.Go(func() { w.perform(ctx, e, takes) })
 }
 
-func (w *simWorker) perform(ctx context.Context, e controllers.Effect, takes time.Duration) {
+func (w *simWorker) perform(ctx context.Context, e settle.Effect, takes time.Duration) {
 	run := e.Claim()
 	run.StartedAt = schemas.NewTime(time.Now())
-	w.report(controllers.Report{Kind: controllers.Started, Key: e.Key, At: time.Now(), PID: 1})
+	w.report(settle.Report{Kind: settle.Started, Key: e.Key, At: time.Now(), PID: 1})
 	run.Outcome = schemas.OutcomeSucceeded
 	select {
 	case <-time.After(takes):
@@ -365,14 +366,14 @@ func (w *simWorker) perform(ctx context.Context, e controllers.Effect, takes tim
 	ending := w.closed
 	delete(w.cancel, e.Key)
 	w.mu.Unlock()
-	r := controllers.Report{Kind: controllers.Finished, Key: e.Key, At: time.Now(), Run: &run}
+	r := settle.Report{Kind: settle.Finished, Key: e.Key, At: time.Now(), Run: &run}
 	if ending && run.Outcome == schemas.OutcomeCancelled {
-		r = controllers.Report{Kind: controllers.Released, Key: e.Key}
+		r = settle.Report{Kind: settle.Released, Key: e.Key}
 	}
 	w.report(r)
 }
 
-func (w *simWorker) report(r controllers.Report) {
+func (w *simWorker) report(r settle.Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reports = append(w.reports, r)
@@ -390,7 +391,7 @@ func (w *simWorker) Cancel(key, _ string) {
 	}
 }
 
-func (w *simWorker) Drain() []controllers.Report {
+func (w *simWorker) Drain() []settle.Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.reports

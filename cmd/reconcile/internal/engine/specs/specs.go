@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/schemas/secrets"
@@ -61,7 +61,7 @@ func Write(s *state.Store, t *state.Tree, k schemas.Kind, name string, spec sche
 
 // check returns the first error of a spec's text, or nil. It uses the decoder of the next run.
 func check(t *state.Tree, where string, src []byte) error {
-	decoded := schemas.DecoderFor(controllers.TableOf(t).Schemas(), t.Settings()).Decode(where, src)
+	decoded := schemas.DecoderFor(settle.TableOf(t).Schemas(), t.Settings()).Decode(where, src)
 	for _, p := range decoded.Problems {
 		if p.Severity == schemas.Error {
 			return invalid("%s: %s", strings.TrimPrefix(p.Field, "spec."), p.Message)

@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -21,11 +22,11 @@ type Config struct {
 	Now    func() time.Time    // the clock of the records
 	Getenv func(string) string // the environment
 	Log    *slog.Logger        // nil: nothing is logged
-	Kinds  controllers.Table   // nil: controllers.Kinds
+	Kinds  settle.Table        // nil: controllers.Kinds
 }
 
 // Table returns the config's table of kinds for reading the tree, by default controllers.Kinds.
-func (c Config) Table() controllers.Table {
+func (c Config) Table() settle.Table {
 	if c.Kinds == nil {
 		return controllers.Kinds
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/advice"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -30,7 +30,7 @@ func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 		}
 		scope, ok := scopes[spec.From]
 		if !ok {
-			scope = controllers.ScopeOf(t, spec.From)
+			scope = clarifications.ScopeOf(t, spec.From)
 			scopes[spec.From] = scope
 		}
 		var refused *clarify.Error

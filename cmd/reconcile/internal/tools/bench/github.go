@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/githubtest"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -169,7 +170,7 @@ func (m *mirrored) sync(ctx context.Context) (err error) {
 	in := &mirroring.Inbox{
 		Mirror: out, Client: client,
 		Tree:  store.Load,
-		Write: func(controllers.Spec) error { return errors.New("nobody wrote anything") },
+		Write: func(derive.Spec) error { return errors.New("nobody wrote anything") },
 	}
 	heard, err := in.Read(ctx)
 	return errors.Join(err, heard.Later)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 	"go.yaml.in/yaml/v3"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -73,7 +73,7 @@ func (b *bench) decide(context.Context, []int) error {
 		var samples []usage
 		for range 2*b.runs + 1 {
 			start := time.Now()
-			controllers.Settle(t, now, nil)
+			settle.Tree(t, now, nil)
 			samples = append(samples, usage{wall: time.Since(start)})
 		}
 		times = append(times, median(samples[1:]).wall)
@@ -107,7 +107,7 @@ func wideTree(n int) (*state.Tree, error) {
 		object := schemas.NewObject(o.kind, schemas.Metadata{Name: o.name}, "specs/"+o.name+".yaml", digest, canonical, o.spec.References())
 		entries = append(entries, &state.Entry{Ref: object.Ref, Object: object})
 	}
-	return state.NewTree(nil, nil, entries...), nil
+	return state.NewTree(controllers.Schemas(), nil, nil, entries...), nil
 }
 
 // commit: a hundred changed statuses in the largest tree, compared with git add and git commit of the same paths.

@@ -1,0 +1,168 @@
+// Package actions decides Actions: what a person or a comment asked of a session, a DAG or a node, and whether the target has
+// applied it.
+package actions
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Pending is an Action object that its target has not applied yet.
+type Pending struct {
+	Entry *state.Entry
+	Spec  *schemas.ActionSpec
+	// Spent tells that the target's namesake applied it, which is gone: it is remembered, and nothing is done.
+	Spent bool
+}
+
+// Record is what the target remembers of an applied action. now counts where the action does not say when it was asked.
+func (a Pending) Record(now schemas.Time) schemas.AppliedAction {
+	at := a.Spec.At
+	if at.IsZero() {
+		at = now
+	}
+	return schemas.AppliedAction{
+		Name: a.Entry.Name, Digest: a.Entry.Object.Digest, Verb: a.Spec.Verb, Node: a.Spec.Node, By: a.Spec.By, At: at,
+	}
+}
+
+// Unapplied lists the valid actions on target that are not among those applied, in the order of At, then name.
+func Unapplied(t *state.Tree, target *state.Entry, applied []schemas.AppliedAction) []Pending {
+	var acts []Pending
+	for _, r := range t.ReferrersOf(target.Ref, schemas.ActionKind.Name) {
+		if slices.ContainsFunc(applied, func(a schemas.AppliedAction) bool { return a.Name == r.Name }) {
+			continue
+		}
+		e := t.Entry(r)
+		spec := schemas.SpecAs[*schemas.ActionSpec](e.Object)
+		if spec != nil && !spentElsewhere(e, target.Ref) {
+			acts = append(acts, Pending{e, spec, !target.HasStatus() && e.Brief().Phase == schemas.ActionApplied})
+		}
+	}
+	slices.SortStableFunc(acts, func(a, b Pending) int {
+		return cmp.Or(a.Spec.At.Compare(b.Spec.At.Time), strings.Compare(a.Entry.Name, b.Entry.Name))
+	})
+	return acts
+}
+
+// spentElsewhere reports whether the action was applied to another target before its spec was edited.
+func spentElsewhere(e *state.Entry, target schemas.Ref) bool {
+	st, ok := e.Status().(*schemas.ActionStatus)
+	return ok && st.Phase == schemas.ActionApplied && st.Target != target.String()
+}
+
+// Kept drops the records of actions whose objects are gone: their results are in the status itself.
+func Kept(t *state.Tree, applied []schemas.AppliedAction) []schemas.AppliedAction {
+	gone := func(a schemas.AppliedAction) bool {
+		e := t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: a.Name})
+		return e == nil || e.Gone()
+	}
+	if !slices.ContainsFunc(applied, gone) {
+		return applied
+	}
+	out := slices.DeleteFunc(slices.Clone(applied), gone)
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// Message is the history's line for an applied action.
+func Message(a schemas.AppliedAction, target schemas.Ref) string {
+	msg := fmt.Sprintf("action %s: %s %s", a.Name, a.Verb, target)
+	if a.Node != "" {
+		msg += " " + a.Node
+	}
+	if a.By != "" {
+		msg += ", asked for by " + a.By
+	}
+	return msg + mootness(a)
+}
+
+// mootness returns a note about an action that changed nothing; "" for any other.
+func mootness(a schemas.AppliedAction) string {
+	if !a.Moot {
+		return ""
+	}
+	if a.Verb == schemas.VerbResume {
+		return "; it was not paused, and approve lets go what is held"
+	}
+	return "; there was nothing to " + a.Verb
+}
+
+// decide tells whether the action was applied. The applying is done by its target.
+func decide(in settle.In) settle.Out {
+	if in.Gone() {
+		return settle.Out{}
+	}
+	st := &schemas.ActionStatus{Common: settle.Common(in.Status())}
+	old, _ := in.Status().(*schemas.ActionStatus)
+	if old != nil {
+		st.Target = old.Target
+	}
+	if in.Broken() {
+		settle.JudgeBroken(in, cmp.Or(st.Phase, schemas.ActionPending)).Settle(&st.Common, st.ObservedDigest, in.Now)
+		return settle.Out{Status: st}
+	}
+	digest := in.Object.Digest
+	j := judge(in, st)
+	if j.Reason == settle.ReasonImmutable && old != nil {
+		digest = old.ObservedDigest
+	}
+	j.Settle(&st.Common, digest, in.Now)
+	return settle.Out{Status: st}
+}
+
+func judge(in settle.In, st *schemas.ActionStatus) settle.Judgement {
+	spec := in.Object.Spec().(*schemas.ActionSpec)
+	if st.Phase == schemas.ActionApplied && st.ObservedDigest != in.Object.Digest {
+		return settle.JudgeImmutable(schemas.ActionApplied, "an action cannot be changed once it was applied; write a new one")
+	}
+	ref, err := spec.TargetRef()
+	if err != nil {
+		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassInvalid, Reason: settle.ReasonInvalidSpec, Message: err.Error()}
+	}
+	if st.Phase == schemas.ActionApplied {
+		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: appliedMessage(st)}
+	}
+	st.Target = ref.String()
+	return judgeNew(in, ref, st)
+}
+
+func appliedMessage(st *schemas.ActionStatus) string {
+	if c := st.Condition(schemas.Ready); c != nil && c.Reason == settle.ReasonApplied {
+		return c.Message
+	}
+	return "applied to " + st.Target
+}
+
+func judgeNew(in settle.In, ref schemas.Ref, st *schemas.ActionStatus) settle.Judgement {
+	target := in.Tree.Entry(ref)
+	if target == nil || target.Gone() {
+		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWaiting, Reason: settle.ReasonTargetNotFound,
+			Message: fmt.Sprintf("waits for %s, which does not exist", ref)}
+	}
+	for _, a := range actionsOn(in.World, target) {
+		if a.Name != in.Name {
+			continue
+		}
+		if a.Digest != in.Object.Digest {
+			return settle.JudgeImmutable(schemas.ActionApplied, "an action cannot be changed once it was applied; write a new one")
+		}
+		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied,
+			Message: "applied to " + ref.String() + mootness(a), Since: a.At.Time}
+	}
+	return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWaiting, Reason: settle.ReasonPending,
+		Message: fmt.Sprintf("waits for %s, which cannot be decided as its file stands", ref)}
+}
+
+// actionsOn lists the actions applied to a DAG or session, as decided.
+func actionsOn(w *settle.World, target *state.Entry) []schemas.AppliedAction {
+	return schemas.AppliedTo(w.Status(target))
+}

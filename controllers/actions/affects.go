@@ -1,0 +1,52 @@
+package actions
+
+import (
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// affects adds the target of an action: the present one and the one that it was applied to. If nothing is left of
+// an action, its target is unknown, and everything is added.
+func affects(c *settle.Change) {
+	e := c.Entry
+	switch {
+	case e == nil:
+		c.AddAll()
+		return
+	case !c.Itself:
+		return
+	}
+	if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Target != "" {
+		if ref, err := targetKinds.ParseRef(st.Target); err == nil {
+			addTarget(c.Worklist, ref)
+			if ref.Kind == schemas.SessionKind.Name && e.Gone() {
+				addActionHolders(c.Worklist, e.Name)
+			}
+		}
+	}
+	if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil {
+		if ref, err := spec.TargetRef(); err == nil {
+			addTarget(c.Worklist, ref)
+		}
+	}
+}
+
+var targetKinds = schemas.Kinds{schemas.DAGKind, schemas.SessionKind}
+
+func addTarget(w settle.Worklist, ref schemas.Ref) {
+	if w.Tree().Entry(ref) != nil {
+		w.AddChanged(ref)
+	}
+}
+
+// addActionHolders adds the DAGs that remember an action on a session. They may have moved to another session since.
+func addActionHolders(w settle.Worklist, action string) {
+	for _, e := range w.Tree().Entries(schemas.DAGKind.Name) {
+		st, ok := e.Status().(*schemas.DAGStatus)
+		if ok && slices.ContainsFunc(st.Actions, func(a schemas.AppliedAction) bool { return a.Name == action }) {
+			w.AddChanged(e.Ref)
+		}
+	}
+}

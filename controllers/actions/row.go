@@ -1,0 +1,48 @@
+package actions
+
+import (
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Kind is the row of the kind Action.
+var Kind = settle.Kind{Kind: schemas.ActionKind, Decide: decide, Columns: columns,
+	DependsOn: []string{schemas.SessionKind.Name, schemas.DAGKind.Name}, Affects: affects,
+	Origin: origin, Retired: retired}
+
+var columns = []settle.Column{
+	readiness.Ready, readiness.Phase,
+	readiness.OfSpec("VERB", func(s *schemas.ActionSpec) string { return s.Verb }),
+	readiness.OfSpec("TARGET", func(s *schemas.ActionSpec) string { return strings.TrimSpace(s.Target + " " + s.Node) }),
+	readiness.OfSpec("BY", func(s *schemas.ActionSpec) string { return s.By }),
+	readiness.Since,
+}
+
+// origin: a comment, or a command, once the action was applied.
+func origin(*state.Tree) func(*state.Entry) settle.Origin {
+	return func(e *state.Entry) settle.Origin {
+		b := e.Brief()
+		switch {
+		case settle.FromComment(e.Object):
+			return settle.OriginRecord
+		case b.Phase == schemas.ActionApplied && b.ObservedDigest == e.Object.Digest:
+			return settle.OriginOnce
+		}
+		return settle.OriginUser
+	}
+}
+
+// retired is when an action was applied.
+func retired(*state.Tree) func(*state.Entry) time.Time {
+	return func(e *state.Entry) time.Time {
+		if b := e.Brief(); b.Phase != schemas.ActionApplied || b.ObservedDigest != e.Object.Digest {
+			return time.Time{}
+		}
+		return readiness.SinceWhen(e.Status())
+	}
+}

@@ -1,0 +1,56 @@
+package agents
+
+import (
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// IsPerson reports whether a person answers for the agent.
+func IsPerson(t *state.Tree, agent string) bool {
+	e := t.Entry(schemas.AgentKind.Ref(agent))
+	if e == nil {
+		return false
+	}
+	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	return spec != nil && spec.Runner.Human != nil
+}
+
+// Contact is the contact of an agent that is a person.
+func Contact(t *state.Tree, agent string) string {
+	if e := t.Entry(schemas.AgentKind.Ref(agent)); e != nil {
+		spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
+		if spec != nil && spec.Runner.Human != nil && spec.Runner.Human.Contact != "" {
+			return spec.Runner.Human.Contact
+		}
+	}
+	return agent
+}
+
+// IsEngineer reports whether an agent has the role of an engineer.
+func IsEngineer(t *state.Tree, agent string) bool {
+	e := t.Entry(schemas.AgentKind.Ref(agent))
+	if e == nil {
+		return false
+	}
+	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
+	return spec != nil && spec.Role == EngineerRole
+}
+
+// EngineerRole is the role whose agents limits.engineers bounds.
+const EngineerRole = "engineer"
+
+// RunnerDigest digests how an agent is run, without the time limit.
+func RunnerDigest(a *schemas.AgentSpec) string {
+	o := keys.Begin(nil)
+	if c := a.Runner.Command; c != nil {
+		o.List("argv", c.Argv)
+		o.Texts("env", c.Env)
+		o.Text("output", c.Output)
+		o.Text("stdin", c.Stdin)
+	} else {
+		o.Text("human", "human")
+	}
+	o.Text("model", a.Model)
+	return keys.Digest(o.End())
+}

@@ -1,0 +1,61 @@
+package agents
+
+import (
+	"strconv"
+
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+var columns = []settle.Column{
+	readiness.Ready,
+	readiness.OfStatus("STATUS", func(s *schemas.AgentStatus) string { return s.Status }),
+	readiness.OfStatus("ISSUE", issueOfAgent),
+	readiness.OfStatus("CLARIFICATION", func(s *schemas.AgentStatus) string { return textOf(s.ClarificationID) }),
+	readiness.OfStatus("WAITING ON", func(s *schemas.AgentStatus) string { return textOf(s.WaitingOn) }),
+	readiness.OfStatus("RESPONDING TO", func(s *schemas.AgentStatus) string { return textOf(s.RespondingTo) }),
+	readiness.OfSpec("ROLE", func(s *schemas.AgentSpec) string { return s.Role }),
+	readiness.OfSpec("RUNNER", runnerWord),
+	readiness.OfSpec("MODEL", func(s *schemas.AgentSpec) string { return s.Model }),
+	{Head: "LAST", Time: func(e *state.Entry) schemas.Time {
+		if s, ok := e.Status().(*schemas.AgentStatus); ok {
+			return s.LastActivity
+		}
+		return schemas.Time{}
+	}},
+}
+
+func issueOfAgent(s *schemas.AgentStatus) string {
+	if s.Issue == nil {
+		return ""
+	}
+	return "#" + strconv.Itoa(*s.Issue)
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func runnerWord(s *schemas.AgentSpec) string {
+	switch {
+	case s.Runner.Human != nil:
+		return "human"
+	case s.Runner.Command != nil && len(s.Runner.Command.Argv) > 0:
+		return s.Runner.Command.Argv[0]
+	}
+	return ""
+}
+
+var details = []settle.Column{
+	readiness.OfStatus("Activity", func(s *schemas.AgentStatus) string { return s.AgentActivity.Status }),
+	readiness.TimeOf("Last active", func(s *schemas.AgentStatus) schemas.Time { return s.LastActivity }),
+}
+
+// Kind is the row of the kind Agent.
+var Kind = settle.Kind{Kind: schemas.AgentKind, Decide: decide, Columns: columns, Details: details,
+	Foretold: true, Affects: affects, KeepSpec: true}

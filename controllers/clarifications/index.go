@@ -1,0 +1,236 @@
+package clarifications
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Requests is what decisions about clarifications share over one tree in one round. Each part is made when it is first asked
+// for.
+type Requests struct {
+	world        *settle.World
+	Tree         *state.Tree
+	now          time.Time
+	Index        *Index
+	provisionals map[string]*provisional   // by name of the request
+	numbers      map[string]string         // assigned in this round, by name of the request
+	scopes       map[string]clarify.Scope  // by asking agent
+	ordered      map[string]*clarify.Order // by name of the request
+}
+
+// Of returns what decisions over a world share about clarifications.
+func Of(w *settle.World) *Requests {
+	return settle.Shared(&w.OfRound, func() *Requests {
+		return &Requests{world: w, Tree: w.Tree, now: w.Now, Index: indexOf(w.OfTree, w.Tree)}
+	})
+}
+
+// indexOf returns the index of a tree.
+func indexOf(ofTree *settle.Values, t *state.Tree) *Index {
+	return settle.Shared(ofTree, func() *Index { return &Index{tree: t} })
+}
+
+// Index is what decisions about clarifications look up in a tree. Each part is made when it is first asked for.
+type Index struct {
+	tree *state.Tree
+	// byID are the requests with a number. If two share a number, the first by name owns it.
+	byID map[string]*state.Entry
+	// last is the highest number that a status has, and resolved are the resolved requests, by issue.
+	last     map[int]int
+	resolved map[int][]*state.Entry
+	// replies are those that call the clarification by its number.
+	replies map[string][]*state.Entry
+	// outcomes are those of replies, by name; lookups counts the requests for them.
+	outcomes map[string]replyOutcome
+	lookups  int
+	// asking are the requests that nodes made, by DAG.
+	asking map[string][]*Question
+}
+
+// Status returns the status in the tree; never nil. Callers must not change it.
+func Status(e *state.Entry) *schemas.ClarificationRequestStatus {
+	return state.StatusOf[schemas.ClarificationRequestStatus](e)
+}
+
+// Spec returns the usable spec of a request, or nil.
+func Spec(e *state.Entry) *schemas.ClarificationRequestSpec {
+	return state.SpecOf[*schemas.ClarificationRequestSpec](e)
+}
+
+func replySpec(e *state.Entry) *schemas.ReplySpec { return state.SpecOf[*schemas.ReplySpec](e) }
+
+// number fills in byID, last and resolved.
+func (x *Index) number() {
+	if x.byID != nil {
+		return
+	}
+	x.byID, x.last, x.resolved = map[string]*state.Entry{}, map[int]int{}, map[int][]*state.Entry{}
+	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		st := Status(e)
+		issue, seq, ok := clarify.ParseID(st.ID)
+		if !ok {
+			continue
+		}
+		x.last[issue] = max(x.last[issue], seq)
+		if x.byID[st.ID] == nil {
+			x.byID[st.ID] = e
+		}
+		if st.Phase == schemas.ClarificationResolved {
+			x.resolved[issue] = append(x.resolved[issue], e)
+		}
+	}
+}
+
+// WithID returns the request that has the number, or nil.
+func (x *Index) WithID(id string) *state.Entry {
+	x.number()
+	return x.byID[id]
+}
+
+// request returns the request that a reply calls by name or number, or nil.
+func (x *Index) request(clarification string) *state.Entry {
+	if schemas.IsClarificationID(clarification) {
+		return x.WithID(clarification)
+	}
+	if e := x.tree.Entry(schemas.ClarificationRequestKind.Ref(clarification)); e != nil && !e.Gone() {
+		return e
+	}
+	return nil
+}
+
+// repliesTo lists the replies to a request with that name and number, by name. Broken ones are not among them.
+func (x *Index) repliesTo(name, id string) []*state.Entry {
+	var out []*state.Entry
+	for _, r := range x.tree.ReferrersOf(schemas.ClarificationRequestKind.Ref(name), schemas.ReplyKind.Name) {
+		out = append(out, x.tree.Entry(r))
+	}
+	if id != "" {
+		x.file()
+		out = append(out, x.replies[id]...)
+	}
+	slices.SortFunc(out, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// file fills in replies. Only what refers to no object calls its clarification by a number.
+func (x *Index) file() {
+	if x.replies != nil {
+		return
+	}
+	x.replies = map[string][]*state.Entry{}
+	for _, e := range x.tree.Entries(schemas.ReplyKind.Name) {
+		if e.Object != nil && len(e.Object.Refs) == 0 {
+			if id := schemas.TextIn(e.Object.Canonical(), "clarification"); id != "" {
+				x.replies[id] = append(x.replies[id], e)
+			}
+		}
+	}
+}
+
+// takerOf is the name of the request that took the reply of that name; "" if none did yet.
+func (x *Index) takerOf(reply string) string { return x.outcomeOf(reply).took }
+
+// replyOutcome has the names of the requests that accepted and refused a reply.
+type replyOutcome struct{ took, refused string }
+
+// fewLookups is up to how many replies are looked for in every thread, before all threads are indexed.
+const fewLookups = 4
+
+func (x *Index) outcomeOf(reply string) replyOutcome {
+	x.lookups++
+	if x.outcomes == nil && x.lookups > fewLookups {
+		x.outcomes = map[string]replyOutcome{}
+		x.eachOutcome(func(name string, in replyOutcome) { x.outcomes[name] = x.outcomes[name].and(in) })
+	}
+	if x.outcomes != nil {
+		return x.outcomes[reply]
+	}
+	var h replyOutcome
+	x.eachOutcome(func(name string, in replyOutcome) {
+		if name == reply {
+			h = h.and(in)
+		}
+	})
+	return h
+}
+
+func (h replyOutcome) and(o replyOutcome) replyOutcome {
+	return replyOutcome{cmp.Or(o.took, h.took), cmp.Or(o.refused, h.refused)}
+}
+
+// eachOutcome goes through all replies that requests took or refused.
+func (x *Index) eachOutcome(yield func(reply string, in replyOutcome)) {
+	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		st := Status(e)
+		for i := range st.Thread {
+			if name, ok := strings.CutPrefix(st.Thread[i].Source, fromReply); ok {
+				yield(name, replyOutcome{took: e.Name})
+			}
+		}
+		for i := range st.Refused {
+			yield(st.Refused[i].Name, replyOutcome{refused: e.Name})
+		}
+	}
+}
+
+const fromReply = "reply/" // begins the source of what a reply said
+
+// Question is a request that a node of a DAG made.
+type Question struct {
+	Entry  *state.Entry
+	Spec   *schemas.ClarificationRequestSpec
+	Node   string
+	Prefix string // the key of the asking run up to its number: dags/<dag>/<node>-<16 hex digits>-
+	Seq    int    // that number
+}
+
+// QuestionsOf lists the requests that nodes of the DAG made, by the number of the asking run and name. Broken requests
+// are not among them.
+func (x *Index) QuestionsOf(dag string) []*Question {
+	if out, ok := x.asking[dag]; ok {
+		return out
+	}
+	var out []*Question
+	for _, r := range x.tree.ReferrersOf(schemas.DAGKind.Ref(dag), schemas.ClarificationRequestKind.Name) {
+		e := x.tree.Entry(r)
+		if q := newDAGQuestion(e, Spec(e), dag); q != nil {
+			out = append(out, q)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Question) int { return cmp.Compare(a.Seq, b.Seq) })
+	if x.asking == nil {
+		x.asking = map[string][]*Question{}
+	}
+	x.asking[dag] = out
+	return out
+}
+
+func newDAGQuestion(e *state.Entry, spec *schemas.ClarificationRequestSpec, dag string) *Question {
+	if spec == nil {
+		return nil
+	}
+	of, node, ok := schemas.SplitRunKey(spec.Run)
+	half, seq := SplitSeq(spec.Run)
+	if !ok || of != dag {
+		return nil
+	}
+	return &Question{Entry: e, Spec: spec, Node: node, Prefix: half, Seq: seq}
+}
+
+// SplitSeq cuts the number off the key of a run.
+func SplitSeq(key string) (half string, seq int) {
+	i := strings.LastIndexByte(key, '-') + 1
+	seq, err := strconv.Atoi(key[i:])
+	if err != nil {
+		return key, 0
+	}
+	return key[:i], seq
+}

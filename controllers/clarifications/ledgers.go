@@ -1,0 +1,84 @@
+package clarifications
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// LedgersOf returns what belongs into the ledgers that the changed objects bear on: for each such issue the records of
+// all our requests that have a number, by name.
+func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarification {
+	out := map[int][]schemas.Clarification{}
+	for _, ref := range changed {
+		if issue, ok := issueOfRef(t, ref); ok {
+			out[issue] = nil
+		}
+	}
+	if len(out) == 0 {
+		return out
+	}
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		st := Status(e)
+		issue, _, ok := clarify.ParseID(st.ID)
+		if _, touched := out[issue]; !ok || !touched {
+			continue
+		}
+		if spec := Spec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
+			out[issue] = append(out[issue], clarify.Record(e.Name, spec, st))
+			settle.Release(e, settle.Out{})
+		}
+	}
+	return out
+}
+
+// CarryLedger is [clarify.Carry] for the ledger of an issue, with what the tree knows of its requests.
+func CarryLedger(t *state.Tree, issue int, base, there, next []byte) ([]byte, error) {
+	var ours []schemas.Clarification
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		spec, st := Spec(e), Status(e)
+		if of, _, ok := clarify.ParseID(st.ID); !ok || of != issue || spec == nil {
+			continue
+		}
+		own := *st
+		own.Thread = slices.DeleteFunc(slices.Clone(st.Thread), func(t schemas.ThreadEntry) bool { return t.Source == clarify.SourceLedger })
+		ours = append(ours, clarify.Record(e.Name, spec, &own))
+	}
+	return clarify.Carry(base, there, next, issue, ours)
+}
+
+// LedgersUnder lists the issues of the ledgers that a request, or a node of a DAG that asked, rests on.
+func LedgersUnder(t *state.Tree, owner schemas.Ref, node string) []int {
+	if issue, ok := issueOfRef(t, owner); ok {
+		return []int{issue}
+	}
+	if owner.Kind != schemas.DAGKind.Name {
+		return nil
+	}
+	var out []int
+	x := Index{tree: t}
+	for _, q := range x.QuestionsOf(owner.Name) {
+		if q.Node == node {
+			out = append(out, q.Spec.Issue)
+		}
+	}
+	return out
+}
+
+// issueOfRef is the issue whose ledger an object bears on.
+func issueOfRef(t *state.Tree, ref schemas.Ref) (int, bool) {
+	switch ref.Kind {
+	case schemas.ClarificationRequestKind.Name:
+		issue, _, ok := clarify.ParseID(Status(t.Entry(ref)).ID)
+		return issue, ok
+	case state.LedgerKind:
+		issue, err := strconv.Atoi(strings.TrimPrefix(ref.Name, "issue-"))
+		return issue, err == nil
+	}
+	return 0, false
+}

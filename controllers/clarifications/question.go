@@ -1,0 +1,155 @@
+package clarifications
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// askEffect is the run of the agent that is asked. It counts against the agent's own limit and that of the tree, and
+// belongs to no session: who waits for the answer may belong to any.
+func (w *Requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, ask *clarify.Ask) settle.Effect {
+	agent := schemas.SpecAs[*schemas.AgentSpec](w.Tree.Entry(schemas.AgentKind.Ref(m.Spec.To)).Object)
+	out := settle.Effect{Owner: e.Ref, Node: ask.Node, NodeKey: ask.NodeKey, Seq: ask.Seq, Agent: m.Spec.To,
+		Key: keys.OfEffect(schemas.ClarificationRequestKind, e.Name, ask.Node, ask.NodeKey, ask.Seq), Rank: schemas.Normal.Rank(),
+		Groups: []settle.Group{{Name: settle.TasksGroup, Limit: w.Tree.Settings().Limits.ConcurrentTasks},
+			{Name: settle.AgentGroup + m.Spec.To, Limit: agent.Concurrency}}}
+	if m.Spec.Blocking {
+		out.Rank = schemas.High.Rank() // somebody waits
+	}
+	if settle.ClaimOf(e, out.Key) != nil {
+		return out
+	}
+	c := agent.Runner.Command
+	task := &settle.Command{Argv: c.Argv, Env: askEnv(e.Name, m, agent), Output: c.Output, Answer: true,
+		Artifacts: m.Spec.Artifacts, StdinFormat: c.Stdin, Stdin: w.question(e, m, st, ask.After).Stdin(c.Stdin)}
+	if c.Timeout != nil {
+		task.Timeout = c.Timeout.Std()
+	}
+	if w.Tree.Settings().Memory.On() {
+		task.Recall = &settle.Recall{Agent: m.Spec.To, Issue: m.Spec.Issue, Context: m.Spec.Topic + "\n" + m.Spec.Question}
+	}
+	out.Task = task
+	return out
+}
+
+// askEnv is the agent's environment, and
+//
+//	RECONCILE_AGENT, RECONCILE_MODEL         who is asked
+//	RECONCILE_ISSUE                          the issue's number, if there is one
+//	RECONCILE_CLARIFICATION                  the number of the question, as CLR-42-001
+//	RECONCILE_REQUEST                        the name of the ClarificationRequest
+func askEnv(name string, m *clarify.Input, agent *schemas.AgentSpec) []string {
+	env := maps.Clone(agent.Runner.Command.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	env["RECONCILE_AGENT"] = m.Spec.To
+	env["RECONCILE_CLARIFICATION"] = m.ID
+	env["RECONCILE_REQUEST"] = name
+	if agent.Model != "" {
+		env["RECONCILE_MODEL"] = agent.Model
+	}
+	if m.Spec.Issue > 0 {
+		env["RECONCILE_ISSUE"] = strconv.Itoa(m.Spec.Issue)
+	}
+	return settle.Environ(env)
+}
+
+// question is the question for the agent, with its context, and the reason why the run before failed, if it did.
+func (w *Requests) question(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, before *schemas.Run,
+) *agentio.Question {
+	q := &agentio.Question{ID: m.ID, Issue: m.Spec.Issue, From: m.Spec.From, To: m.Spec.To, Topic: m.Spec.Topic,
+		Text: m.Spec.Question, Round: st.Round, IssueContext: w.contextOf(m.Spec), Resolved: w.resolvedBeside(e, m.Spec.Issue)}
+	if before != nil {
+		q.Failure = &agentio.Failure{Reason: clarify.Failure(before), Output: before.Output, TooLong: clarify.TooLong(before)}
+		if q.Failure.TooLong {
+			q.Failure.Output = clarify.ResultText(before)
+		}
+	}
+	for i := range st.Thread {
+		t := &st.Thread[i]
+		if t.Type == schemas.TurnQuestion && t.Round == st.Round {
+			q.Text = t.Body
+			break
+		}
+		q.Thread = append(q.Thread, t.ClarificationTurn)
+	}
+	return q
+}
+
+// contextOf says what the question came up in: the session of the node that asks and what the node is to do, else the
+// sessions that are about the issue.
+func (w *Requests) contextOf(spec *schemas.ClarificationRequestSpec) string {
+	var b strings.Builder
+	if dag, node, ok := schemas.SplitRunKey(spec.Run); ok {
+		w.tellNode(&b, w.Tree.Entry(schemas.DAGKind.Ref(dag)), node)
+	} else if spec.Issue > 0 {
+		for _, e := range w.Tree.Entries(schemas.SessionKind.Name) {
+			if s := state.SpecOf[*schemas.SessionSpec](e); s != nil && s.Issue == spec.Issue {
+				b.WriteString(paragraph(s.Title) + paragraph(s.Description))
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n\n")
+}
+
+// tellNode describes the session, the DAG and the task of a node.
+func (w *Requests) tellNode(b *strings.Builder, dag *state.Entry, node string) {
+	spec := state.SpecOf[*schemas.DAGSpec](dag)
+	if spec == nil {
+		return
+	}
+	if s := state.SpecOf[*schemas.SessionSpec](w.Tree.Entry(schemas.SessionKind.Ref(spec.Session))); s != nil {
+		b.WriteString(paragraph(s.Title) + paragraph(s.Description))
+	}
+	b.WriteString(paragraph(spec.Description))
+	if n := spec.Node(node); n != nil {
+		b.WriteString(paragraph(n.Prompt))
+	}
+}
+
+func paragraph(text string) string {
+	if text = strings.TrimSpace(text); text == "" {
+		return ""
+	}
+	return text + "\n\n"
+}
+
+// besides bounds how many other resolved questions of the issue an agent sees.
+const besides = 10
+
+// resolvedBeside are the latest matters of the issue that were resolved, oldest first.
+func (w *Requests) resolvedBeside(e *state.Entry, issue int) []agentio.Answered {
+	w.Index.number()
+	list := slices.Clone(w.Index.resolved[issue])
+	list = slices.DeleteFunc(list, func(other *state.Entry) bool { return other.Name == e.Name })
+	slices.SortStableFunc(list, func(a, b *state.Entry) int {
+		return Status(a).ResolvedAt.Compare(Status(b).ResolvedAt.Time)
+	})
+	var out []agentio.Answered
+	for _, other := range list[max(0, len(list)-besides):] {
+		if spec := Spec(other); spec != nil {
+			out = append(out, Answered(spec, Status(other)))
+		}
+	}
+	return out
+}
+
+// Answered describes a question for agents that continue the work.
+func Answered(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus) agentio.Answered {
+	a := agentio.Answered{ID: cmp.Or(st.ID, "(no number)"), To: spec.To, Topic: spec.Topic, Status: st.Phase, Summary: st.Summary}
+	for i := range st.Thread {
+		a.Thread = append(a.Thread, st.Thread[i].ClarificationTurn)
+	}
+	return a
+}

@@ -1,0 +1,124 @@
+package dags
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Unapplied lists the actions that were not applied to the DAG yet: the actions on it, and retries of its whole session.
+func (f *fold) newActs(applied []schemas.AppliedAction) []actions.Pending {
+	acts := actions.Unapplied(f.Tree, f.Entry, applied)
+	session := f.Tree.Entry(schemas.SessionKind.Ref(f.p.spec.Session))
+	if session == nil {
+		return acts
+	}
+	for _, a := range actions.Unapplied(f.Tree, session, applied) {
+		if a.Spec.Verb == schemas.VerbRetry {
+			a.Spent = !f.HasStatus() // a DAG that is new has nothing to retry
+			acts = append(acts, a)
+		}
+	}
+	slices.SortStableFunc(acts, func(a, b actions.Pending) int {
+		return cmp.Or(a.Spec.At.Compare(b.Spec.At.Time), strings.Compare(a.Entry.Name, b.Entry.Name))
+	})
+	return acts
+}
+
+// apply puts one action in force, given the states that the nodes have now, and reports whether it changes anything.
+func (f *fold) apply(a *schemas.ActionSpec) bool {
+	hold, gens, verbs := f.hold, slices.Clone(f.gens), slices.Clone(f.verbs)
+	f.put(a)
+	return f.hold != hold || !slices.Equal(f.gens, gens) || !slices.Equal(f.verbs, verbs)
+}
+
+func (f *fold) put(a *schemas.ActionSpec) {
+	switch a.Verb {
+	case schemas.VerbPause:
+		f.hold = schemas.VerbPause
+		return
+	case schemas.VerbResume:
+		f.hold = ""
+		return
+	}
+	if a.Node != "" {
+		if i, ok := f.p.index[a.Node]; ok {
+			f.applyTo(i, a.Verb, true)
+		}
+		return
+	}
+	for i := range f.next {
+		f.applyTo(int32(i), a.Verb, a.All)
+	}
+}
+
+// Approvable reports whether an approval of a node, or of a whole DAG where node is empty, would find something to do.
+func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool {
+	e := settle.Tree(t, now, []schemas.Ref{ref}).Tree.Entry(ref)
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	st, ok := e.Status().(*schemas.DAGStatus)
+	if !ok || spec == nil {
+		return true // nothing is known
+	}
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		s := st.Nodes[n.Name]
+		switch {
+		case node != "" && n.Name != node:
+		case s.Verb == schemas.VerbHold,
+			agents.IsPerson(t, n.Agent) && (s.State == schemas.NodeBlocked || node != "" && !readiness.NodeEnded(&s)):
+			return true
+		}
+	}
+	return false
+}
+
+// applyTo puts a verb in force on one node. Where the node was named, it means that node; else only those nodes that
+// the verb can be about.
+func (f *fold) applyTo(i int32, verb string, named bool) {
+	s := &f.next[i]
+	done := s.State == schemas.NodeSucceeded || readiness.NodeMet(s)
+	switch verb {
+	case schemas.VerbRetry:
+		if named || s.State == schemas.NodeFailed || s.State == schemas.NodeCancelled ||
+			s.State == schemas.NodeSkipped && !readiness.NodeMet(s) {
+			f.gens[i]++
+			f.verbs[i] = ""
+		}
+	case schemas.VerbCancel:
+		if !done && s.State != schemas.NodeFailed {
+			f.verbs[i] = verb
+			if !named && f.p.cleansUp(i) {
+				f.verbs[i] = verbCleanup
+			}
+		}
+	case schemas.VerbSkip:
+		if s.State != schemas.NodeSucceeded {
+			f.verbs[i] = verb
+		}
+	case schemas.VerbHold:
+		if !done && f.verbs[i] == "" && (named || s.State != schemas.NodeFailed && s.State != schemas.NodeCancelled) {
+			f.verbs[i] = verb
+		}
+	case schemas.VerbApprove:
+		f.approve(i, named)
+	}
+}
+
+// approve releases a held node, and marks the work of a person as done.
+func (f *fold) approve(i int32, named bool) {
+	switch {
+	case f.verbs[i] == schemas.VerbHold:
+		f.verbs[i] = ""
+	case f.b.human[i] && (f.verbs[i] == "" || f.verbs[i] == verbCleanup) && (named || f.next[i].State == schemas.NodeBlocked):
+		f.verbs[i] = schemas.VerbApprove
+	}
+}

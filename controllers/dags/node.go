@@ -1,0 +1,283 @@
+package dags
+
+import (
+	"fmt"
+
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
+	"reconcile.dev/reconcile/state"
+)
+
+// record has the claims and records of a node under its present key.
+type record struct {
+	claim    *state.Claim // the run that is under way or about to be
+	other    bool         // a run under a former key has not ended yet
+	won      bool         // one succeeded
+	wonAt    int          // the number of the latest success on record
+	again    bool         // and its outputs are missing and needed: it has to run again
+	before   int          // attempts up to the latest success
+	failures int          // attempts since then that are used up
+	failedAt schemas.Time // when the last of these ended
+	last     *schemas.Run // the latest record
+	failed   *schemas.Run // the latest of these attempts; nil for none, or where its record was pruned
+	asked    int          // runs that ended with a question; they use up no attempt
+	pauses   bool         // the latest one did
+	// questions are the requests of the node under its present key, in the order of the runs that made them.
+	questions []*clarifications.Question
+	// since is the earliest start that the status does not have; zero without one.
+	since schemas.Time
+}
+
+// attempts counts those that have ended.
+func (r *record) attempts() int { return r.before + r.failures }
+
+// running reports whether a process runs for the node under its present key.
+func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
+
+// records reads claims and runs, which are sorted by node as byName is.
+func (f *fold) records() {
+	clear(f.recs)
+	f.reruns = false
+	f.sortQuestions()
+	runs := f.Runs()
+	for _, i := range f.p.byName {
+		name := f.p.spec.Nodes[i].Name
+		for len(runs) > 0 && runs[0].Node < name {
+			runs = runs[1:]
+		}
+		r := &f.recs[i]
+		known := f.known(i)
+		for len(runs) > 0 && runs[0].Node == name {
+			if runs[0].NodeKey == f.b.keys[i] {
+				r.take(runs[0], f.pauses(i, runs[0]))
+				r.starts(runs[0].StartedAt, known)
+			}
+			runs = runs[1:]
+		}
+		f.remember(i, r)
+	}
+	for c := range f.Claims {
+		claim := &f.Claims[c]
+		i, ok := f.p.index[claim.Node]
+		switch {
+		case !ok:
+		case claim.NodeKey == f.b.keys[i]:
+			f.recs[i].claim = claim
+			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
+			f.reruns = f.reruns || f.recs[i].again
+			f.recs[i].starts(claim.StartedAt, f.known(i))
+		case !claim.StartedAt.IsZero():
+			f.recs[i].other = true
+		}
+	}
+}
+
+// known is the latest start under the node's present key that the status knows of.
+func (f *fold) known(i int32) schemas.Time {
+	if was := f.was[i]; was.Key == f.b.keys[i] {
+		return was.StartedAt
+	}
+	return schemas.Time{}
+}
+
+func (r *record) starts(at, known schemas.Time) {
+	if at.After(known.Time) && (r.since.IsZero() || at.Before(r.since.Time)) {
+		r.since = at
+	}
+}
+
+func (r *record) take(run *schemas.Run, pauses bool) {
+	switch {
+	case pauses:
+		r.asked++
+	case run.Outcome == schemas.OutcomeSucceeded:
+		r.won = true
+		r.before, r.failures, r.wonAt, r.failed = r.attempts()+1, 0, run.Seq, nil
+	case run.Outcome == schemas.OutcomeFailed, run.Outcome == schemas.OutcomeTimedOut:
+		r.failures++
+		r.failed = run
+		r.failedAt = schemas.Later(r.failedAt, run.FinishedAt)
+	}
+	if r.last == nil || run.Seq > r.last.Seq {
+		r.last, r.pauses = run, pauses
+	}
+}
+
+// remember compensates for pruned records: the status of the same key still holds.
+func (f *fold) remember(i int32, r *record) {
+	was := f.was[i]
+	if was.Key != f.b.keys[i] {
+		return
+	}
+	switch {
+	case was.State == schemas.NodeSucceeded:
+		if r.won = true; r.before == 0 {
+			r.before = was.Attempts
+		}
+	case was.State == schemas.NodeFailed && r.last == nil && was.Reason != settle.ReasonWhenFailed:
+		r.failures, r.failedAt = max(was.Attempts, 1), was.FinishedAt
+	}
+}
+
+const approvedMessage = "an action approved it"
+
+// judge finds the state of node i; the nodes that it needs were judged before.
+func (f *fold) judge(i int32) {
+	r, s := &f.recs[i], &f.next[i]
+	f.facts(i)
+	switch verb := f.verbs[i]; {
+	case r.won && !r.again && verb == schemas.VerbApprove:
+		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
+	case r.won && !r.again:
+		f.set(i, schemas.NodeSucceeded, "", "")
+	case verb == schemas.VerbSkip:
+		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
+	case verb == schemas.VerbCancel:
+		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, "an action cancelled it; retry runs it again")
+	case r.failures > f.limits[i].Limit:
+		f.set(i, schemas.NodeFailed, f.failureReason(i), s.Message)
+	case (r.asked > 0 || len(r.questions) > 0) && f.givenUp(i):
+	default:
+		f.judgeOpen(i)
+	}
+}
+
+// facts copies the record of the node's latest run.
+func (f *fold) facts(i int32) {
+	r, was, s := &f.recs[i], f.was[i], &f.next[i]
+	*s = schemas.NodeStatus{Key: f.b.keys[i], Generation: f.gens[i], Inputs: f.b.inputs[i], Verb: f.verbs[i],
+		Attempts: r.attempts()}
+	switch {
+	case r.running():
+		s.Attempts++
+		s.StartedAt = r.claim.StartedAt
+	case r.last != nil:
+		s.StartedAt, s.FinishedAt, s.ExitCode = r.last.StartedAt, r.last.FinishedAt, r.last.ExitCode
+		s.Result, s.Output, s.Log, s.Message = r.last.Result, r.last.Output, r.last.Log, r.last.Message
+	case was.Key == s.Key && (was.State == schemas.NodeSucceeded || was.State == schemas.NodeFailed):
+		s.StartedAt, s.FinishedAt, s.ExitCode, s.Attempts = was.StartedAt, was.FinishedAt, was.ExitCode, was.Attempts
+		s.Result, s.Output, s.Log, s.Message = was.Result, was.Output, was.Log, was.Message
+	}
+}
+
+func (f *fold) set(i int32, state, reason, message string) {
+	s := &f.next[i]
+	s.State, s.Reason, s.Message = state, reason, message
+	f.want[i] = false
+}
+
+// stop gives the node a final state, once nothing runs for it any more.
+func (f *fold) stop(i int32, final, reason, message string) {
+	if r := &f.recs[i]; r.running() || r.other {
+		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+message)
+		return
+	}
+	f.set(i, final, reason, message)
+}
+
+// judgeOpen judges a node that is neither done nor decided by an action.
+func (f *fold) judgeOpen(i int32) {
+	n, r := &f.p.spec.Nodes[i], &f.recs[i]
+	if !f.needsMet(i) {
+		return
+	}
+	switch {
+	case f.b.human[i] && f.verbs[i] == schemas.VerbApprove:
+		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
+	case r.running() && f.gate.Keep:
+		f.set(i, schemas.NodeRunning, settle.ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1))
+		f.want[i] = true
+	case r.running():
+		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+f.gate.Message)
+	case r.other:
+		f.set(i, schemas.NodeQueued, settle.ReasonReplacing, "the run of its former definition is being ended")
+	case f.verbs[i] == schemas.VerbHold:
+		f.set(i, schemas.NodeBlocked, settle.ReasonHeld, "an action holds it; approve it to go on")
+	case !f.gate.Open:
+		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
+	case f.p.when[i] != nil && r.last == nil && !f.whenHolds(i):
+	case (r.pauses || len(r.questions) > 0) && f.waitsForAnswer(i):
+	case f.b.human[i]:
+		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf(
+			"waits for %s; approve it when it is done", f.contact(n.Agent)))
+	default:
+		f.queue(i)
+	}
+}
+
+// queue lets a node wait for its place, or for its back-off. A failure that is yet to come was recorded under a clock
+// that was wrong: waiting it out could take years, and retry.limit bounds the attempts anyway.
+func (f *fold) queue(i int32) {
+	r := &f.recs[i]
+	if r.failures > 0 {
+		due := r.failedAt.Add(f.limits[i].Wait(r.failures))
+		if f.Now.Before(due) && !f.Now.Before(r.failedAt.Time) {
+			f.set(i, schemas.NodeQueued, settle.ReasonBackOff, fmt.Sprintf("attempt %d of %d failed; the next one is due",
+				r.failures, f.limits[i].Limit+1))
+			f.next[i].RetryAt = schemas.NewTime(due)
+			f.wake(due)
+			return
+		}
+	}
+	f.set(i, schemas.NodeQueued, settle.ReasonWaitsForPlace, "waits for a place")
+	if r.again {
+		f.set(i, schemas.NodeQueued, settle.ReasonOutputsMissing, f.againMessage(i))
+	}
+	f.want[i] = true
+}
+
+// needsMet reports whether the needs of the node let it start; if not, it has set the state.
+func (f *fold) needsMet(i int32) bool {
+	if f.p.cleansUp(i) {
+		return f.cleanupMet(i)
+	}
+	need, all := f.unmet(i)
+	switch {
+	case need >= 0:
+		f.leaveOut(i, need)
+	case !all:
+		f.stop(i, schemas.NodePending, "", "")
+	}
+	return need < 0 && all
+}
+
+// whenHolds evaluates the node's condition; if it does not hold, it has set the state.
+func (f *fold) whenHolds(i int32) bool {
+	session := f.b.sessionSpec()
+	env := condition.Env{Needs: map[string]condition.Need{}, Session: f.p.spec.Session, DAG: f.p.name, Issue: f.p.issue(session)}
+	for _, to := range f.p.needs[i] {
+		s := &f.next[to]
+		need := condition.Need{State: s.State, Result: condition.Result(s.Result)}
+		if s.ExitCode != nil {
+			need.ExitCode = *s.ExitCode
+		}
+		env.Needs[f.p.spec.Nodes[to].Name] = need
+	}
+	holds, err := f.p.when[i].Holds(env)
+	switch {
+	case err != nil:
+		f.set(i, schemas.NodeFailed, settle.ReasonWhenFailed, "when cannot be evaluated: "+err.Error())
+	case !holds:
+		f.set(i, schemas.NodeSkipped, settle.ReasonWhenFalse, "when is false")
+	}
+	return holds
+}
+
+func (f *fold) contact(agent string) string {
+	if a := f.b.agent(f.p, agent); a != nil && a.Runner.Human != nil && a.Runner.Human.Contact != "" {
+		return a.Runner.Human.Contact
+	}
+	return agent
+}
+
+func (f *fold) failureReason(i int32) string {
+	switch last := f.recs[i].last; {
+	case last == nil && f.was[i].Reason != "":
+		return f.was[i].Reason
+	case last != nil && last.Outcome == schemas.OutcomeTimedOut:
+		return settle.ReasonTimedOut
+	}
+	return settle.ReasonFailed
+}

@@ -1,0 +1,182 @@
+package dags
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// nodeCounts counts nodes by what matters to the phase.
+type nodeCounts struct {
+	done, running, queued, pending, blocked, failed, cancelled int
+
+	firstBlocked, firstFailed int // positions, in execution order; -1: none
+	timedOut                  bool
+}
+
+// ClassWaiting counts the nodes that wait, for people or for those that do.
+func (n *nodeCounts) waiting() int { return n.pending + n.blocked }
+
+func (f *fold) count() nodeCounts {
+	n := nodeCounts{firstBlocked: -1, firstFailed: -1}
+	for _, i := range f.p.order {
+		s := &f.next[i]
+		switch s.State {
+		case schemas.NodeSucceeded:
+			n.done++
+		case schemas.NodeSkipped:
+			n.done++
+			if s.Reason == settle.ReasonNeedCancelled {
+				n.cancelled++
+			}
+		case schemas.NodeRunning:
+			n.running++
+		case schemas.NodeQueued:
+			n.queued++
+		case schemas.NodePending:
+			n.pending++
+		case schemas.NodeBlocked:
+			n.blocked++
+			n.firstBlocked = first(n.firstBlocked, i)
+		case schemas.NodeFailed:
+			n.failed++
+			n.firstFailed = first(n.firstFailed, i)
+		case schemas.NodeCancelled:
+			n.cancelled++
+		}
+		n.timedOut = n.timedOut || s.Reason == settle.ReasonDAGTimeout
+	}
+	return n
+}
+
+func first(have int, i int32) int {
+	if have >= 0 {
+		return have
+	}
+	return int(i)
+}
+
+// Judgement is the result of a decision about an object as a whole.
+func (f *fold) judgement(n nodeCounts) settle.Judgement {
+	switch {
+	case n.running+n.queued+n.pending+n.blocked == 0:
+		return f.outcome(n)
+	case n.running > 0:
+		return f.progress(n, schemas.DAGRunning)
+	case !f.gate.Open:
+		return settle.Judgement{Phase: f.closedPhase(), Class: settle.ClassWaiting, Reason: f.gate.Reason, Message: f.gate.Message}
+	case n.queued == 0 && n.blocked > 0:
+		s, name := &f.next[n.firstBlocked], f.p.spec.Nodes[n.firstBlocked].Name
+		j := settle.Judgement{Phase: schemas.DAGPaused, Class: settle.ClassWaiting, Reason: s.Reason,
+			Message: name + ": " + s.Message + schemas.AndOthers(n.blocked-1)}
+		if n.failed > 0 { // which must not be hidden by what waits
+			waits := j.Message
+			j = f.outcome(n)
+			j.Message += "; " + waits
+		}
+		return j
+	case f.start.IsZero():
+		return f.progress(n, schemas.DAGPending)
+	}
+	return f.progress(n, schemas.DAGRunning)
+}
+
+// closedPhase is the phase of a DAG that may not start anything: Pending where its session waits too, else Paused.
+func (f *fold) closedPhase() string {
+	switch f.gate.Reason {
+	case settle.ReasonSessionLimit, settle.ReasonCompleted, settle.ReasonInvalidTransition, settle.ReasonSessionInvalid, settle.ReasonSessionMissing:
+		if f.start.IsZero() {
+			return schemas.DAGPending
+		}
+	}
+	return schemas.DAGPaused
+}
+
+func (f *fold) progress(n nodeCounts, phase string) settle.Judgement {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d nodes done", n.done, len(f.next))
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{n.running, "running"}, {n.queued, "queued"}, {n.blocked, "blocked"}, {n.failed, "failed"}} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, ", %d %s", part.n, part.word)
+		}
+	}
+	return settle.Judgement{Phase: phase, Class: settle.ClassWorking, Reason: phase, Message: b.String()}
+}
+
+// outcome is the phase of a DAG in which every node is at its end.
+func (f *fold) outcome(n nodeCounts) settle.Judgement {
+	switch {
+	case n.failed > 0:
+		s, name := &f.next[n.firstFailed], f.p.spec.Nodes[n.firstFailed].Name
+		msg := name + " failed"
+		if s.Message != "" {
+			msg += ": " + s.Message
+		}
+		return settle.Judgement{Phase: schemas.DAGFailed, Class: settle.ClassFailed, Reason: s.Reason, Message: msg + schemas.AndOthers(n.failed-1)}
+	case n.timedOut:
+		return settle.Judgement{Phase: schemas.DAGFailed, Class: settle.ClassFailed, Reason: settle.ReasonDAGTimeout,
+			Message: fmt.Sprintf("the timeout of %s is over", f.p.spec.Policy.Timeout)}
+	case n.cancelled > 0:
+		return settle.Judgement{Phase: schemas.DAGCancelled, Class: settle.ClassWaiting, Reason: settle.ReasonCancelled,
+			Message: fmt.Sprintf("%d of %d nodes were cancelled; retry runs them", n.cancelled, len(f.next))}
+	}
+	return settle.Judgement{Phase: schemas.DAGSucceeded, Class: settle.ClassReady, Reason: settle.ReasonSucceeded,
+		Message: fmt.Sprintf("%d of %d nodes done", n.done, len(f.next))}
+}
+
+// same is reflect.DeepEqual for the status that can be large; results are compared as JSON.
+func same(x, y schemas.Status) bool {
+	a, ok := x.(*schemas.DAGStatus)
+	b, ok2 := y.(*schemas.DAGStatus)
+	if !ok || !ok2 {
+		return false
+	}
+	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
+		a.Hold != b.Hold || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
+		!reflect.DeepEqual(a.Common, b.Common) || !slices.Equal(a.Actions, b.Actions) || !slices.Equal(a.Active, b.Active) ||
+		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
+		return false
+	}
+	if reflect.ValueOf(a.Nodes).Pointer() == reflect.ValueOf(b.Nodes).Pointer() {
+		return true // no node differed, so the decision kept the map
+	}
+	for name, x := range a.Nodes {
+		y, ok := b.Nodes[name]
+		if !ok || !sameNode(&x, &y) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameNode compares two states. Results are compared as JSON: files hold them indented, records do not.
+func sameNode(a, b *schemas.NodeStatus) bool {
+	return a.State == b.State && a.Key == b.Key && a.Generation == b.Generation && a.Inputs == b.Inputs &&
+		a.Verb == b.Verb && a.Reason == b.Reason && a.Message == b.Message && a.Attempts == b.Attempts &&
+		a.StartedAt == b.StartedAt && a.FinishedAt == b.FinishedAt && a.RetryAt == b.RetryAt &&
+		sameInt(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result)
+}
+
+func sameInt(a, b *int) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}

@@ -1,0 +1,53 @@
+package dags
+
+import (
+	"fmt"
+
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/project"
+)
+
+var columns = []settle.Column{
+	readiness.Ready, readiness.Phase,
+	readiness.OfSpec("SESSION", func(s *schemas.DAGSpec) string { return s.Session }),
+	{Head: "NODES", Text: func(e *state.Entry) string {
+		s, ok := e.Status().(*schemas.DAGStatus)
+		switch {
+		case !ok:
+			return ""
+		case NotHere(e) != nil:
+			return s.Progress.String() + ", outputs not here"
+		}
+		return s.Progress.String()
+	}},
+	readiness.Since,
+}
+
+var details = []settle.Column{
+	readiness.OfStatus("Progress", func(s *schemas.DAGStatus) string { return s.Progress.String() + " nodes" }),
+	readiness.TimeOf("Started", func(s *schemas.DAGStatus) schemas.Time { return s.StartedAt }),
+	readiness.TimeOf("Finished", func(s *schemas.DAGStatus) schemas.Time { return s.FinishedAt }),
+}
+
+// Kind is the row of the kind DAG.
+var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, Details: details,
+	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
+	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
+	Affects: affects, After: clarifications.AddMovedQuestions, Shared: true, Same: same, Note: note,
+	Mirror: &mirror.DAG, Index: &project.DAG}
+
+// partOf is [settle.Kind.PartOf] for DAGs.
+func partOf(e *state.Entry, node string) (dag, of string) { return e.Name, node }
+
+// note says how many nodes have succeeded.
+func note(s schemas.Status) string {
+	if st, ok := s.(*schemas.DAGStatus); ok && st.Progress.Total > 0 {
+		return fmt.Sprintf("%d of %d nodes succeeded", st.Progress.Done, st.Progress.Total)
+	}
+	return ""
+}

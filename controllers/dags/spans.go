@@ -1,0 +1,81 @@
+package dags
+
+import (
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Sets of moments, as spans. A set is in order if its spans are sorted, do not touch, and are not empty; only its last
+// span may be open.
+
+// unite returns the union of spans, in order. Spans that end before they begin count for nothing.
+func unite(spans []schemas.Span) []schemas.Span {
+	spans = slices.DeleteFunc(slices.Clone(spans), emptySpan)
+	slices.SortFunc(spans, func(a, b schemas.Span) int { return a.From.Compare(b.From.Time) })
+	var out []schemas.Span
+	for _, s := range spans {
+		n := len(out)
+		if n == 0 || !out[n-1].To.IsZero() && s.From.After(out[n-1].To.Time) {
+			out = append(out, s)
+			continue
+		}
+		if last := &out[n-1]; !last.To.IsZero() && (s.To.IsZero() || s.To.After(last.To.Time)) {
+			last.To = s.To
+		}
+	}
+	return out
+}
+
+func emptySpan(s schemas.Span) bool { return !s.To.IsZero() && !s.To.After(s.From.Time) }
+
+// without returns what of a is not in the set b, which is in order.
+func without(a, b []schemas.Span) []schemas.Span {
+	var out []schemas.Span
+	for _, s := range a {
+		open := true // whether something of s is left
+		for _, cut := range b {
+			if !cut.To.IsZero() && !cut.To.After(s.From.Time) {
+				continue
+			}
+			if !s.To.IsZero() && !cut.From.Before(s.To.Time) {
+				break
+			}
+			if cut.From.After(s.From.Time) {
+				out = append(out, schemas.Span{From: s.From, To: cut.From})
+			}
+			if open = !cut.To.IsZero(); !open {
+				break
+			}
+			s.From = cut.To
+		}
+		if open && !emptySpan(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// gaps are the times between the spans of a set in order.
+func gaps(set []schemas.Span) []schemas.Span {
+	var out []schemas.Span
+	for i := 1; i < len(set); i++ {
+		out = append(out, schemas.Span{From: set[i-1].To, To: set[i].From})
+	}
+	return out
+}
+
+// reached is the moment at which a set in order has lasted d; zero if it never does.
+func reached(set []schemas.Span, d time.Duration) time.Time {
+	for _, s := range set {
+		at := s.From.Add(d)
+		if s.To.IsZero() || !at.After(s.To.Time) {
+			return at
+		}
+		d -= s.To.Sub(s.From.Time)
+	}
+	return time.Time{}
+}
+
+func isOpen(set []schemas.Span) bool { return len(set) > 0 && set[len(set)-1].To.IsZero() }

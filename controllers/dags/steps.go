@@ -1,0 +1,143 @@
+package dags
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// steps lists what would become of the nodes that are not at their end, in execution order.
+func steps(e *state.Entry, out settle.Out) []settle.Step {
+	st, ok := out.Status.(*schemas.DAGStatus)
+	if !ok || e.Object == nil {
+		return nil
+	}
+	p := planOf(e.Object)
+	var was map[string]schemas.NodeStatus
+	if old, ok := e.Status().(*schemas.DAGStatus); ok {
+		was = old.Nodes
+	}
+	runs, waits := map[string]bool{}, map[string]bool{}
+	shut := letsNothingStart(st.Nodes)
+	var steps []settle.Step
+	for _, i := range p.order {
+		n := &p.spec.Nodes[i]
+		s := st.Nodes[n.Name]
+		step := settle.Step{Ref: e.Ref, Node: n.Name}
+		if waits[n.Name] = keepsWaiting(n, s, shut, waits); waits[n.Name] {
+			continue
+		}
+		switch s.State {
+		case schemas.NodePending, schemas.NodeQueued:
+			runs[n.Name] = true
+			step.Verb, step.Why = settle.StepRun, whyRun(n, s, was, runs, st.Nodes, p.retries[i].Limit)
+		case schemas.NodeRunning:
+			if s.Reason != settle.ReasonEnding {
+				continue
+			}
+			step.Verb, step.Why = settle.StepCancel, s.Message
+		case schemas.NodeSkipped, schemas.NodeCancelled:
+			if was[n.Name].State == s.State {
+				continue
+			}
+			step.Verb, step.Why = settle.StepSkip, s.Message
+			if s.State == schemas.NodeCancelled {
+				step.Verb = settle.StepCancel
+			}
+		default:
+			continue
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// letsNothingStart reports whether the DAG or its session is paused, say: only then is a node pending with a reason.
+func letsNothingStart(nodes map[string]schemas.NodeStatus) bool {
+	for _, s := range nodes {
+		if s.State == schemas.NodePending && s.Reason != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsWaiting reports whether no run can start the node now: it is blocked, or pending in a paused DAG, or after a
+// node in waits.
+func keepsWaiting(n *schemas.Node, s schemas.NodeStatus, shut bool, waits map[string]bool) bool {
+	switch s.State {
+	case schemas.NodeBlocked:
+		return true
+	case schemas.NodePending:
+		return shut || slices.ContainsFunc(n.Needs, func(need string) bool { return waits[need] })
+	}
+	return false
+}
+
+// whyRun explains why a node has to run: which part of its key changed, or which node runs first.
+func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeStatus, runs map[string]bool,
+	now map[string]schemas.NodeStatus, retries int) string {
+	old, known := was[n.Name]
+	why := ""
+	switch {
+	case !known || old.Key == "":
+		why = "never ran"
+	case old.Generation != s.Generation:
+		why = "retried by an action"
+	case old.Key == s.Key && s.Reason == settle.ReasonOutputsMissing:
+		why = s.Message
+	case old.Key == s.Key && old.State == schemas.NodeSucceeded:
+		why = "runs again: outputs of its success are not here"
+	case old.Key == s.Key && s.Attempts > 0:
+		why = fmt.Sprintf("retry %d of %d", s.Attempts, retries)
+	case old.Key == s.Key:
+		why = "has not run yet"
+	case old.Inputs != s.Inputs:
+		why = "inputs changed"
+	default:
+		why = whyKey(n, was, now)
+	}
+	if !s.RetryAt.IsZero() {
+		return why + "; the next attempt is due at " + s.RetryAt.Format(time.RFC3339)
+	}
+	for _, need := range n.Needs {
+		switch {
+		case !runs[need]:
+		case why == changedNeed(need):
+			return why + " and runs first"
+		default:
+			return why + "; needs " + need + ", which runs first"
+		}
+	}
+	return why
+}
+
+func changedNeed(need string) string { return "needs " + need + ", which changed" }
+
+// whyKey finds what changed a key where neither the generation nor the inputs did.
+func whyKey(n *schemas.Node, was, now map[string]schemas.NodeStatus) string {
+	for _, need := range n.Needs {
+		if was[need].Key != now[need].Key {
+			return changedNeed(need)
+		}
+	}
+	if n.Agent != "" {
+		return "definition or agent changed"
+	}
+	return "definition changed"
+}
+
+// tries are the tries of a node of a DAG.
+func tries(e *state.Entry, node string) settle.Tries {
+	p := planOf(e.Object)
+	i, ok := p.index[node]
+	if !ok {
+		return settle.Tries{}
+	}
+	n := &p.spec.Nodes[i]
+	return settle.Tries{Most: 1 + p.retries[i].Limit, Agent: n.Agent, Limit: n.Timeout, Whole: p.spec.Policy.Timeout}
+}

@@ -1,0 +1,148 @@
+package dags
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// effects lists what is wanted, by key. Names sort as keys do but for those with a dash, which is also what follows a name
+// in a key.
+func (f *fold) effects() []settle.Effect {
+	var out []settle.Effect
+	for _, i := range f.p.byName {
+		if f.want[i] {
+			out = append(out, f.effect(i))
+		}
+	}
+	byKey := func(a, b settle.Effect) int { return strings.Compare(a.Key, b.Key) }
+	if !slices.IsSortedFunc(out, byKey) {
+		slices.SortFunc(out, byKey)
+	}
+	return out
+}
+
+func (f *fold) effect(i int32) settle.Effect {
+	e := f.b.base(f.p, i)
+	r := &f.recs[i]
+	if r.claim != nil {
+		e.Key, e.Seq = r.claim.Key, r.claim.Seq
+		return e
+	}
+	c := f.b.task(f.p, i)
+	e.Seq = 1
+	if r.last != nil {
+		e.Seq = r.last.Seq + 1
+	}
+	for _, q := range r.questions {
+		e.Seq = max(e.Seq, q.Seq+1) // a run that wrote a request, and left no record, is another one
+	}
+	e.Key = effectKey(f.p.name, e.Node, e.NodeKey, e.Seq)
+	if !f.cleans(i) {
+		c.Deadline = f.deadline()
+	}
+	c.Needs = f.results(i)
+	c.Expects = f.expects(i)
+	if r.again {
+		c.Again = f.Missing[e.Node].Files
+	}
+	if attempt := r.attempts() + 1; attempt > 1 {
+		c.Env = withAttempt(c.Env, attempt)
+	}
+	if e.Agent != "" {
+		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
+		c.Recall = f.recall(i)
+	}
+	e.Task = &c
+	return e
+}
+
+// effectKey names the effect of a DAG's node and the record of it.
+func effectKey(dag, node, key string, seq int) string {
+	return keys.OfEffect(schemas.DAGKind, dag, node, key, seq)
+}
+
+func withAttempt(env []string, attempt int) []string {
+	env = slices.Clone(env)
+	for i, kv := range env {
+		if strings.HasPrefix(kv, attemptVar) {
+			env[i] = attemptVar + strconv.Itoa(attempt)
+		}
+	}
+	return env
+}
+
+// results are what the node is told of its needs.
+func (f *fold) results(i int32) map[string]settle.Need {
+	if len(f.p.needs[i]) == 0 {
+		return nil
+	}
+	out := make(map[string]settle.Need, len(f.p.needs[i]))
+	for _, to := range f.p.needs[i] {
+		s, n := &f.next[to], &f.p.spec.Nodes[to]
+		need := settle.Need{State: s.State, ExitCode: s.ExitCode}
+		if len(s.Result) > 0 {
+			need.Result = s.Result
+		}
+		if s.State == schemas.NodeSucceeded {
+			need.Files = n.Outputs.Files
+		}
+		out[n.Name] = need
+	}
+	return out
+}
+
+// stdin is what an agent's program reads.
+func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string {
+	n := &f.p.spec.Nodes[i]
+	agent := f.b.agent(f.p, n.Agent)
+	if agent == nil || agent.Runner.Command == nil {
+		return ""
+	}
+	work := agentio.Work{Session: f.p.spec.Session, DAG: f.p.name, Node: n.Name, Agent: n.Agent,
+		Issue: f.p.issue(f.b.sessionSpec()), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Needs: needs,
+		Schema: n.Outputs.Schema, Clarifications: f.answers(i), Refusals: f.refusals(i)}
+	if run := f.recs[i].failed; run != nil {
+		work.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
+	}
+	return work.Stdin(agent.Runner.Command.Stdin)
+}
+
+// recall is what the agent of a node is to be reminded for.
+func (f *fold) recall(i int32) *settle.Recall {
+	n := &f.p.spec.Nodes[i]
+	if !f.Tree.Settings().Memory.On() {
+		return nil
+	}
+	return &settle.Recall{Agent: n.Agent, Issue: f.p.issue(f.b.sessionSpec()), Context: n.Prompt}
+}
+
+// frozen lists what runs as effects, for a DAG that cannot be decided: nothing new starts, nothing is cancelled. What
+// runs counts against its groups, whose limits are not known here and not needed: only a new claim asks for them.
+func frozen(t *state.Tree, e *state.Entry, session string) []settle.Effect {
+	var out []settle.Effect
+	for i := range e.Claims {
+		c := &e.Claims[i]
+		if c.StartedAt.IsZero() {
+			continue // what only waits for a place does not start any more
+		}
+		groups := []settle.Group{{Name: settle.TasksGroup}, {Name: "session/" + session}, {Name: "dag/" + e.Name}}
+		if c.Agent != "" {
+			groups = append(groups, settle.Group{Name: settle.AgentGroup + c.Agent})
+		}
+		if agents.IsEngineer(t, c.Agent) {
+			groups = append(groups, settle.Group{Name: "engineers"}, settle.Group{Name: "session/" + session + "/engineers"})
+		}
+		out = append(out, settle.Effect{Key: c.Key, Owner: e.Ref, Session: session, Node: c.Node, NodeKey: c.NodeKey, Seq: c.Seq,
+			Agent: c.Agent, Groups: groups})
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+// Package derive finds the specs that follow from records: the requests of nodes that asked, those for questions of other programs,
+// and the observations of what agents learned and of what clarifications resolved.
+package derive
+
+import (
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/sessions"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Spec is a spec file that follows from what is on record, and is to be written: it did not exist when it was derived.
+type Spec struct {
+	Path string // below the root
+	Ref  schemas.Ref
+	Spec schemas.Spec
+}
+
+// Specs is [Deriver.Derive] for a single tree.
+func Specs(t *state.Tree) []Spec { return new(Deriver).Derive(t) }
+
+// Deriver derives specs from the trees of a run, one after the other. It looks only at what differs from the tree before. Its
+// zero value derives from any tree.
+type Deriver struct{ calls calls }
+
+// Derive lists the spec files that the tree lacks: the requests of nodes whose latest run ended with a question, and those
+// of open questions that other programs wrote into ledgers; and, if there is a memory, the observations of what agents
+// learned and of what clarifications came to. What may not be asked is left out: the node is told. The tree is one that
+// Settle has decided.
+func (d *Deriver) Derive(t *state.Tree) []Spec {
+	v := &deriver{tree: t, w: clarifications.Of(settle.NewWorld(t, time.Time{}, nil)), remembers: t.Settings().Memory.On()}
+	due := d.calls.since(t)
+	again := map[schemas.Ref]bool{}
+	look := func(ref schemas.Ref, by ...func()) {
+		before := len(v.out)
+		for _, f := range by {
+			f()
+		}
+		if len(v.out) > before {
+			again[ref] = true // until it is there
+		}
+	}
+	for _, e := range due.of(t, schemas.DAGKind.Name) {
+		look(e.Ref, func() { v.asks(e) }, func() { v.learned(e) })
+	}
+	for _, l := range due.ledgers(t) {
+		look(l.Ref(), func() { v.imports(l) })
+	}
+	for _, e := range due.of(t, schemas.ClarificationRequestKind.Name) {
+		look(e.Ref, func() { v.learned(e) }, func() { v.resolved(e) })
+	}
+	d.calls = calls{tree: t, again: again}
+	return v.out
+}
+
+type deriver struct {
+	tree      *state.Tree
+	w         *clarifications.Requests
+	remembers bool
+	out       []Spec
+	derived   map[schemas.Ref]bool
+}
+
+// lacks reports whether there is no such object, nor will be one.
+func (d *deriver) lacks(ref schemas.Ref) bool {
+	e := d.tree.Entry(ref)
+	return (e == nil || e.Gone()) && !d.derived[ref]
+}
+
+// add adds a spec, unless it exists. A ledger may have an id twice: the first record is taken.
+func (d *deriver) add(k schemas.Kind, name string, spec schemas.Spec) {
+	ref := schemas.Ref{Kind: k.Name, Name: name}
+	if !d.lacks(ref) {
+		return
+	}
+	if d.derived == nil {
+		d.derived = map[schemas.Ref]bool{}
+	}
+	d.derived[ref] = true
+	path := d.tree.Settings().Folders.Specs + "/" + k.Plural + "/" + name + ".yaml"
+	d.out = append(d.out, Spec{Path: path, Ref: ref, Spec: spec})
+}
+
+// asks adds what the latest runs of a DAG's nodes under their present keys asked.
+func (d *deriver) asks(e *state.Entry) {
+	if e.Object == nil || !e.RunsHave(state.Asks) {
+		return
+	}
+	st, ok := e.Status().(*schemas.DAGStatus)
+	if !ok {
+		return
+	}
+	for i, r := range e.Runs() {
+		if r.Asks == nil || st.Nodes[r.Node].Key != r.NodeKey || supersededBy(e.Runs(), i) {
+			continue
+		}
+		spec := clarifications.SpecOfRun(e, r, sessions.IssueOf(d.tree, e))
+		if d.w.Index.Takes(e.Name, r) == nil && d.w.ScopeOf(spec.From).Check(spec) == nil {
+			d.add(schemas.ClarificationRequestKind, clarifications.SpecName(e.Name, r), spec)
+		}
+	}
+}
+
+// supersededBy reports whether the node ran again under the same key after run i. Runs are sorted.
+func supersededBy(runs []*schemas.Run, i int) bool {
+	return i+1 < len(runs) && runs[i+1].Node == runs[i].Node && runs[i+1].NodeKey == runs[i].NodeKey
+}
+
+// imports adds the open questions of other programs whose agents both exist.
+func (d *deriver) imports(l *state.Ledger) {
+	for i := range l.Records() {
+		c := &l.Records()[i]
+		if c.Open() && c.Request == "" && d.importable(c) {
+			d.add(schemas.ClarificationRequestKind, strings.ToLower(c.ID), clarifications.SpecOfRecord(c, l.Issue))
+		}
+	}
+}
+
+// importable reports whether a question of another program can be a request here.
+func (d *deriver) importable(c *schemas.Clarification) bool {
+	if d.w.Index.WithID(c.ID) != nil || c.From == c.To {
+		return false
+	}
+	for _, name := range []string{c.From, c.To} {
+		if e := d.tree.Entry(schemas.AgentKind.Ref(name)); e == nil || e.Object == nil {
+			return false
+		}
+	}
+	var r schemas.Report
+	clarifications.SpecOfRecord(c, 0).Check(&r)
+	return len(r.Findings()) == 0
+}

@@ -1,0 +1,231 @@
+package sessions
+
+import (
+	"fmt"
+
+	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Gate says whether the nodes of a session may start and whether those that run may go on.
+type Gate struct {
+	Open    bool // new work may start
+	Keep    bool // running work goes on
+	Reason  string
+	Message string
+}
+
+// slot is the admission of a session among all sessions.
+type slot struct {
+	Gate
+	desired string            // the phase that the spec and the actions on the session ask for
+	hold    string            // the verb of an action that is in force, new actions included
+	Acts    []actions.Pending // new actions on the session, in order
+}
+
+// transitions lists the desired phases that a session follows in each phase. A session that has not ended follows any.
+// A completed one can only be reopened with Active.
+var transitions = map[string]map[string]bool{
+	"":                       anyPhase,
+	schemas.SessionCreated:   anyPhase,
+	schemas.SessionActive:    anyPhase,
+	schemas.SessionPaused:    anyPhase,
+	schemas.SessionSuspended: anyPhase,
+	schemas.SessionFailed:    anyPhase,
+	schemas.SessionCompleted: {schemas.SessionActive: true, schemas.SessionCompleted: true},
+}
+
+var anyPhase = map[string]bool{
+	schemas.SessionActive: true, schemas.SessionPaused: true, schemas.SessionSuspended: true,
+	schemas.SessionCompleted: true,
+}
+
+// Slots is what decisions about sessions and their DAGs share over one tree in one round. Each part is made when it is first
+// asked for.
+type Slots struct {
+	world     *settle.World
+	tree      *state.Tree
+	bySession map[string]*slot // by session
+	// sums are those of all sessions; summed is set once they are as decided in this round.
+	sums   *dagSums
+	summed bool
+	// invalid are the broken DAGs by session, in a round that decides everything.
+	invalid map[string][]*state.Entry
+}
+
+// Of returns what decisions over a world share about sessions.
+func Of(w *settle.World) *Slots {
+	return settle.Shared(&w.OfRound, func() *Slots {
+		return &Slots{world: w, tree: w.Tree, sums: settle.Shared(w.OfRun, func() *dagSums { return new(dagSums) })}
+	})
+}
+
+// SlotOf returns the slot of a session; nil without a usable spec.
+func (w *Slots) SlotOf(session string) *slot {
+	if w.bySession == nil {
+		w.bySession = assignSlots(w.tree)
+	}
+	return w.bySession[session]
+}
+
+// GateOf says what the DAGs of a session may do. What runs goes on while the session's file is missing or broken.
+func (w *Slots) GateOf(session string) Gate {
+	if s := w.SlotOf(session); s != nil {
+		return s.Gate
+	}
+	ref := schemas.SessionKind.Ref(session)
+	if e := w.tree.Entry(ref); e != nil && e.Broken() {
+		return Gate{Keep: true, Reason: settle.ReasonSessionInvalid, Message: fmt.Sprintf("waits until %s is put right", ref)}
+	}
+	return Gate{Keep: true, Reason: settle.ReasonSessionMissing, Message: fmt.Sprintf("waits for %s, which does not exist", ref)}
+}
+
+// assignSlots assigns slots to sessions by rank: priority, then name (decision 6). It uses specs, actions, and which
+// statuses are Completed, so that two processes decide the same. It takes linear time.
+func assignSlots(t *state.Tree) map[string]*slot {
+	entries := t.Entries(schemas.SessionKind.Name)
+	bySession := make(map[string]*slot, len(entries))
+	var ranks [lowestRank + 1][]*state.Entry
+	for _, e := range entries {
+		if spec := state.SpecOf[*schemas.SessionSpec](e); spec != nil {
+			r := spec.Priority.Rank()
+			ranks[r] = append(ranks[r], e)
+		}
+	}
+	room := freeSlots{limit: t.Settings().Limits.Sessions, owners: map[string]string{}}
+	for _, rank := range ranks {
+		for _, e := range rank {
+			s := newSlot(t, e)
+			s.Gate = room.place(t, e, s)
+			bySession[e.Name] = s
+		}
+	}
+	return bySession
+}
+
+func newSlot(t *state.Tree, e *state.Entry) *slot {
+	spec := state.SpecOf[*schemas.SessionSpec](e)
+	s := &slot{desired: spec.Phase}
+	var applied []schemas.AppliedAction
+	if st, ok := e.Status().(*schemas.SessionStatus); ok {
+		s.hold, applied = st.Hold, st.Actions
+	}
+	s.Acts = actions.Unapplied(t, e, applied)
+	for _, a := range s.Acts {
+		if !a.Spent {
+			s.hold = heldBy(a.Spec.Verb, s.hold, e.Brief().Phase)
+		}
+	}
+	switch s.hold {
+	case schemas.VerbPause:
+		s.desired = schemas.SessionPaused
+	case schemas.VerbCancel:
+		s.desired = schemas.SessionSuspended
+	}
+	return s
+}
+
+// heldBy is the verb in force on a session after another verb was applied. A completed session cannot be held.
+func heldBy(verb, hold, phase string) string {
+	switch verb {
+	case schemas.VerbPause, schemas.VerbCancel:
+		if phase == schemas.SessionCompleted {
+			return hold
+		}
+		return verb
+	case schemas.VerbResume:
+		return ""
+	case schemas.VerbRetry:
+		if hold == schemas.VerbCancel {
+			return ""
+		}
+	}
+	return hold
+}
+
+// freeSlots are the slots that are left.
+type freeSlots struct {
+	taken, limit int
+	owners       map[string]string         // owner → the session that is active
+	broken       map[string][]*state.Entry // see brokenDAGs; nil until asked for
+}
+
+const completedMessage = "the session is completed; set its spec.phase to Active to open it again"
+
+// place judges one session, the higher ranks having been judged before.
+func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
+	phase := e.Brief().Phase
+	if !transitions[phase][s.desired] {
+		return Gate{Keep: true, Reason: settle.ReasonInvalidTransition, Message: fmt.Sprintf(
+			"a completed session cannot become %s; set spec.phase to Active to open it again, or back to Completed", s.desired)}
+	}
+	switch {
+	case s.desired == schemas.SessionPaused && s.hold != "":
+		return Gate{Keep: true, Reason: settle.ReasonPausedByAction, Message: "an action paused the session; resume it to go on"}
+	case s.desired == schemas.SessionPaused:
+		return Gate{Keep: true, Reason: settle.ReasonPaused, Message: "the session is paused, as its spec.phase says"}
+	case s.desired == schemas.SessionSuspended && s.hold != "":
+		return Gate{Reason: settle.ReasonSuspendedByAction, Message: "an action suspended the session; resume it to go on"}
+	case s.desired == schemas.SessionSuspended:
+		return Gate{Reason: settle.ReasonSuspended, Message: "the session is suspended, as its spec.phase says"}
+	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)):
+		return Gate{Keep: true, Reason: settle.ReasonCompleted, Message: completedMessage}
+	}
+	return r.take(e)
+}
+
+// take assigns a slot to a session that wants to work, or explains why it cannot.
+func (r *freeSlots) take(e *state.Entry) Gate {
+	owner := state.SpecOf[*schemas.SessionSpec](e).Owner
+	if first, ok := r.owners[owner]; ok && owner != "" {
+		return Gate{Keep: true, Reason: settle.ReasonAnotherSessionActive, Message: fmt.Sprintf(
+			"session %s of owner %s is active and ranks higher; %q makes this one the active one", first, owner,
+			"reconcile resume "+e.Name+" --exclusive")}
+	}
+	if r.taken >= r.limit {
+		return Gate{Keep: true, Reason: settle.ReasonSessionLimit, Message: fmt.Sprintf(
+			"the session waits for a place: limits.sessions (%d) are active and rank higher", r.limit)}
+	}
+	r.taken++
+	r.owners[owner] = e.Name
+	return Gate{Open: true, Keep: true, Reason: settle.ReasonActive}
+}
+
+// allDone reports whether every DAG of the session has ended well, by statuses that are about the present specs.
+func (r *freeSlots) allDone(t *state.Tree, session *state.Entry) bool {
+	if r.broken == nil {
+		r.broken = brokenDAGs(t)
+	}
+	for _, dag := range dagsOf(t, session.Ref) {
+		st := dag.Brief()
+		if dag.Object == nil || st.ObservedDigest != dag.Object.Digest || !endedWell(st.Phase) {
+			return false
+		}
+	}
+	return len(r.broken[session.Name]) == 0
+}
+
+func endedWell(dagPhase string) bool {
+	return dagPhase == schemas.DAGSucceeded || dagPhase == schemas.DAGCancelled
+}
+
+// lowestRank is the rank of background work.
+const lowestRank = 4
+
+// shownBy reports whether a session's status describes this slot already.
+func (s *slot) shownBy(status schemas.Status) bool {
+	if status == nil {
+		return false
+	}
+	base := status.Base()
+	c := base.Condition(schemas.Ready)
+	switch {
+	case c == nil:
+		return false
+	case s.Open:
+		return base.Phase == schemas.SessionActive || base.Phase == schemas.SessionFailed
+	}
+	return c.Reason == s.Reason && c.Message == s.Message
+}

@@ -1,0 +1,159 @@
+package settle
+
+import (
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Class says how far an object is from its desired state. The conditions follow from it.
+type Class int
+
+const (
+	ClassReady   Class = iota // as wanted
+	ClassWorking              // not yet, and reconcile is at it
+	ClassWaiting              // not yet, and it is somebody else's turn, as it should be
+	ClassFailed               // not, and nothing will change by itself
+	ClassInvalid              // the spec can never work as it is
+)
+
+// conditionTable says which conditions a class has: Ready always, the others only while true.
+var conditionTable = map[Class][]struct {
+	typ    string
+	status schemas.ConditionStatus
+}{
+	ClassReady:   {{schemas.Ready, schemas.True}},
+	ClassWorking: {{schemas.Ready, schemas.False}, {schemas.Reconciling, schemas.True}},
+	ClassWaiting: {{schemas.Ready, schemas.False}},
+	ClassFailed:  {{schemas.Ready, schemas.False}, {schemas.Stalled, schemas.True}},
+	ClassInvalid: {{schemas.Ready, schemas.False}, {schemas.Stalled, schemas.True}},
+}
+
+// Reasons of conditions, nodes and history entries. They are words that scripts may rely on.
+const (
+	ReasonInvalidSpec       = "InvalidSpec"       // the object's file has problems; what it said before stands
+	ReasonInvalidTransition = "InvalidTransition" // a completed session was asked for something else than Active
+	ReasonImmutable         = "Immutable"         // the object was edited after it had been accepted
+	ReasonTargetNotFound    = "TargetNotFound"    // an action waits for its target
+	ReasonApplied           = "Applied"           // an action was applied
+	ReasonValid             = "Valid"             // a workflow can be taken
+	ReasonPending           = "Pending"           // a request waits for an answer; a DAG has not started
+
+	ReasonScopeViolation = "ScopeViolation" // the agent may not ask that one, or not so that it blocks
+	ReasonRefused        = "Refused"        // a reply came when it could not be taken
+	ReasonUnroutable     = "Unroutable"     // nobody can answer the question of another program
+	ReasonStale          = "Stale"          // no answer in time; asked once more
+	ReasonAnswered       = "Answered"
+	ReasonResolved       = "Resolved"
+	ReasonEscalated      = "Escalated" // a human has to decide
+	ReasonAbandoned      = "Abandoned" // the asking agent went on
+
+	ReasonIdle       = "Idle"
+	ReasonWorking    = "Working"
+	ReasonClarifying = "Clarifying" // an agent answers a question
+	ReasonStuck      = "Stuck"      // an agent's last task failed for good
+	ReasonDone       = "Done"       // an agent said that its work is done
+
+	ReasonActive               = "Active"
+	ReasonPaused               = "Paused"
+	ReasonSuspended            = "Suspended"
+	ReasonCompleted            = "Completed"
+	ReasonCompletionPending    = "CompletionPending"    // Completed is wanted, and DAGs are not done
+	ReasonSessionLimit         = "SessionLimit"         // limits.sessions are taken
+	ReasonAnotherSessionActive = "AnotherSessionActive" // the owner's other session ranks higher
+	ReasonPausedByAction       = "PausedByAction"
+	ReasonSuspendedByAction    = "SuspendedByAction"
+	ReasonDAGFailed            = "DAGFailed"
+	ReasonSessionMissing       = "SessionMissing"
+	ReasonSessionInvalid       = "SessionInvalid"
+	ReasonAgentInvalid         = "AgentInvalid"
+
+	ReasonRunning   = "Running"
+	ReasonSucceeded = "Succeeded"
+	ReasonFailed    = "Failed"
+	ReasonTimedOut  = "TimedOut"
+	ReasonCancelled = "Cancelled"
+
+	ReasonWaitsForNeeds     = "WaitsForNeeds"
+	ReasonWaitsForPlace     = "WaitsForPlace"
+	ReasonWaitsForPerson    = "WaitsForPerson"
+	ReasonWaitsForAnswer    = "WaitsForAnswer"   // a question is open
+	ReasonTooManyQuestions  = "TooManyQuestions" // the agent only asks
+	ReasonQuestionRefused   = "QuestionRefused"  // the agent asks again what may not be asked
+	ReasonBackOff           = "BackOff"
+	ReasonOutputsMissing    = "OutputsMissing" // outputs of a success are needed and are not here
+	ReasonReplacing         = "Replacing"      // the run of a former definition is being ended first
+	ReasonEnding            = "Ending"         // a run that is no longer wanted is being ended
+	ReasonHeld              = "Held"
+	ReasonFailFast          = "FailFast"
+	ReasonNeedFailed        = "NeedFailed"
+	ReasonNeedCancelled     = "NeedCancelled"
+	ReasonWhenFalse         = "WhenFalse"
+	ReasonWhenFailed        = "WhenFailed" // the expression cannot be evaluated over these results
+	ReasonSkippedByAction   = "SkippedByAction"
+	ReasonCancelledByAction = "CancelledByAction"
+	ReasonApproved          = "Approved"
+	ReasonDAGTimeout        = "DAGTimeout"
+)
+
+// Judgement is the result of a decision about an object as a whole.
+type Judgement struct {
+	Phase   string
+	Class   Class
+	Reason  string
+	Message string
+	// Since is when it became so, where a record tells; zero: now.
+	Since time.Time
+}
+
+// Settle writes the judgement into c, which starts as the object's former Common, or empty. Times move only where a
+// condition's status changes.
+func (j Judgement) Settle(c *schemas.Common, digest string, now time.Time) {
+	c.ObservedDigest = digest
+	c.Phase = j.Phase
+	if !j.Since.IsZero() {
+		now = j.Since
+	}
+	freeSlots := conditionTable[j.Class]
+	next := make([]schemas.Condition, 0, len(freeSlots))
+	for _, row := range freeSlots {
+		at := schemas.NewTime(now)
+		if old := c.Condition(row.typ); old != nil && old.Status == row.status {
+			at = old.LastTransitionTime
+		}
+		next = append(next, schemas.Condition{
+			Type: row.typ, Status: row.status, Reason: j.Reason, Message: j.Message, LastTransitionTime: at,
+		})
+	}
+	sortConditions(next)
+	c.Conditions = next
+	if c.History == nil {
+		c.History = []schemas.HistoryEntry{}
+	}
+}
+
+// sortConditions orders the at most two conditions by type.
+func sortConditions(cs []schemas.Condition) {
+	if len(cs) == 2 && cs[0].Type > cs[1].Type {
+		cs[0], cs[1] = cs[1], cs[0]
+	}
+}
+
+// Common returns a copy of the former Common of an object, or an empty one.
+func Common(s schemas.Status) schemas.Common {
+	if s == nil {
+		return schemas.Common{}
+	}
+	return *s.Base()
+}
+
+// JudgeBroken is the judgement over an object whose file has problems: the phase stands.
+func JudgeBroken(in In, phase string) Judgement {
+	p := in.Problems[0]
+	return Judgement{Phase: phase, Class: ClassInvalid, Reason: ReasonInvalidSpec, Message: p.Error()}
+}
+
+// JudgeImmutable is the judgement over an object that was edited after it had been accepted.
+func JudgeImmutable(phase, message string) Judgement {
+	return Judgement{Phase: phase, Class: ClassInvalid, Reason: ReasonImmutable, Message: message}
+}

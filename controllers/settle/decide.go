@@ -1,0 +1,81 @@
+package settle
+
+import (
+	"time"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// In is all that a decision may depend on.
+type In struct {
+	*state.Entry // never nil; Gone() and Broken() tell what became of the spec
+	Tree         *state.Tree
+	World        *World // What is shared by all decisions over one tree
+	Now          time.Time
+}
+
+// Out is a decision.
+type Out struct {
+	// Status replaces the status file; nil means that there is to be none, and that the object's records go with it.
+	Status schemas.Status
+	// Effects are the effects that should run or start now, in the order of their keys.
+	Effects []Effect
+	// Restore lists the missing outputs that are to be written back now, in the order of the nodes' names.
+	Restore []Restore
+	// Again is when to decide again although nothing changed; zero means never.
+	Again time.Time
+	// Await says that a one-shot run waits for Again (a retry's back-off, a DAG's timeout) instead of leaving it to a
+	// later run (an answer's time limit).
+	Await bool
+}
+
+// Restore says that outputs of a recorded success are missing.
+type Restore struct {
+	Owner   schemas.Ref
+	Node    string
+	Run     *schemas.Run
+	Outputs []schemas.Output // those that are missing
+	// Cached says that the local cache has them.
+	Cached bool
+	// Ref is the reference in git that is to have them, too; "" where they are not kept.
+	Ref string
+}
+
+// Recall is what an agent is about to do, for whoever looks for what is worth remembering then.
+type Recall struct {
+	Agent   string
+	Issue   int    // 0: none
+	Context string // the prompt, or the question
+}
+
+// Lesson is what an agent said in a run, for whoever makes out what is worth keeping of it.
+type Lesson struct {
+	Recall
+	At   time.Time // when the run ended
+	Text string    // without secrets
+	// Failed says that the run came to nothing.
+	Failed bool
+}
+
+// Need is what a node is told of one that it needs.
+type Need = agentio.Need
+
+// What names the missing outputs, the first of many.
+func (r *Restore) What() string {
+	return r.Outputs[0].Path + schemas.AndOthers(len(r.Outputs)-1) + " of " + r.Node
+}
+
+// Why says what a run would restore.
+func (r *Restore) Why() string {
+	return "outputs of its success are not here: " + r.Outputs[0].Path + schemas.AndOthers(len(r.Outputs)-1) + "; from " + r.From()
+}
+
+// From says where the outputs are.
+func (r *Restore) From() string {
+	if r.Cached {
+		return "the local cache"
+	}
+	return r.Ref
+}

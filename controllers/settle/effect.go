@@ -1,0 +1,126 @@
+package settle
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Effect is one thing to do in the outside world, exactly once per Key.
+type Effect struct {
+	Key     string // as schemas.Run.Key: also the path of the record
+	Owner   schemas.Ref
+	Node    string
+	NodeKey string
+	Seq     int
+	Session string // the session that the work belongs to
+	Agent   string // the agent that works, if any
+	// Task is what to do; nil for an effect that is claimed already: the process that claimed it has the task.
+	Task Task
+	// Groups are the limits that the effect counts against.
+	Groups []Group
+	// Rank orders effects that wait for a place: smaller first, then by Key.
+	Rank int
+}
+
+// Group is a limit on how many effects run at once; effects with the same Name share it.
+type Group struct {
+	Name  string // "dag/checks", "session/health", "agent/engineer", "engineers", …
+	Limit int
+}
+
+// Task is what an effect does. It is one of the types of this file: a [Command] today. A performer that does not know the type
+// of a task reports the effect as [Broken].
+type Task interface {
+	// OutputPaths are the files, as slash paths below the root, that a success leaves.
+	OutputPaths() []string
+	// MissingOutputs are declared outputs for which the effect is performed again although it succeeded before.
+	MissingOutputs() []string
+}
+
+// Command returns the task if it is a command, else nil.
+func (e *Effect) Command() *Command {
+	c, _ := e.Task.(*Command)
+	return c
+}
+
+// OutputPaths are those of the task; nil without a task.
+func (e *Effect) OutputPaths() []string {
+	if e.Task == nil {
+		return nil
+	}
+	return e.Task.OutputPaths()
+}
+
+// Claim is the intent to perform the effect, as it is recorded.
+func (e *Effect) Claim() schemas.Run {
+	r := schemas.Run{
+		APIVersion: schemas.APIVersion, Kind: "Run", Metadata: schemas.RunMetadata{Name: e.Key},
+		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, NodeKey: e.NodeKey, Seq: e.Seq,
+	}
+	if e.Task != nil {
+		r.Again = e.Task.MissingOutputs()
+	}
+	return r
+}
+
+// Command says how a command is run, also that of an agent. Paths are slash paths below the root.
+type Command struct {
+	Argv []string // program and arguments; never empty
+	// Env is added to the clean environment, sorted "K=V".
+	Env     []string
+	Dir     string
+	Stdin   string
+	Timeout time.Duration // 0: none
+	// Deadline ends the run at a fixed time (a DAG's timeout); zero: none.
+	Deadline time.Time
+	// Needs are the results of the nodes that this one needs, by name; the runner writes them to the file that
+	// RECONCILE_NEEDS names.
+	Needs map[string]Need
+	// OutputFiles must exist after a success; OutputJSON is read as the result, which has to keep the JSON Schema OutputSchema.
+	OutputFiles  []string
+	OutputJSON   string
+	OutputSchema json.RawMessage `json:",omitempty"`
+	// Again are declared outputs that are missing and for which the node runs again: one that does not succeed leaves none
+	// of them, so that half of a file does not count as an output.
+	Again []string `json:",omitempty"`
+	// Expects are outputs of other nodes that must exist at the start; else the effect is released, not failed.
+	Expects []string `json:",omitempty"`
+	// Output says how stdout is read: "" (only kept), "text" or "json", which may also ask a question; see package agentio.
+	Output string
+	// Answer says that the run answers a question: its result is the answer, as a JSON string.
+	Answer bool `json:",omitempty"`
+	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.
+	Artifacts   []string `json:",omitempty"`
+	StdinFormat string   `json:",omitempty"`
+	// Recall is the subject for which an agent gets memories at the start and records some at the end; nil without a memory.
+	// Its results are not part of any key.
+	Recall *Recall `json:",omitempty"`
+}
+
+// OutputPaths are all outputs that the command declares.
+func (c *Command) OutputPaths() []string {
+	return schemas.Outputs{Files: c.OutputFiles, JSON: c.OutputJSON}.Paths()
+}
+
+// MissingOutputs are those for which the command runs again.
+func (c *Command) MissingOutputs() []string { return c.Again }
+
+// Environ returns variables as a process gets them, sorted "K=V".
+func Environ(env map[string]string) []string {
+	out := make([]string, 0, len(env))
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	slices.SortFunc(out, strings.Compare)
+	return out
+}
+
+// TasksGroup is the group that every effect is in.
+const TasksGroup = "tasks"
+
+// AgentGroup begins the name of the group of all runs of one agent.
+const AgentGroup = "agent/"

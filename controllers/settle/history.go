@@ -1,0 +1,68 @@
+package settle
+
+import (
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// History collects history entries. The result is the newest HistoryLimit of the union of the old entries and
+// those of the records, so it does not depend on the number of turns, nor on pruning.
+type History struct {
+	Old   []schemas.HistoryEntry
+	fresh []schemas.HistoryEntry
+}
+
+// Admits reports whether an entry of that time could be among the newest.
+func (c *History) Admits(at schemas.Time) bool {
+	return len(c.Old) < schemas.HistoryLimit || !at.Before(c.Old[0].At.Time)
+}
+
+// Add adds an entry, unless it is too old to be among the newest.
+func (c *History) Add(at schemas.Time, reason, message string) {
+	if c.Admits(at) {
+		c.fresh = append(c.fresh, schemas.HistoryEntry{At: at, Reason: reason, Message: message})
+	}
+}
+
+// Entries returns the history. It returns the old slice itself where nothing is new.
+func (c *History) Entries() []schemas.HistoryEntry {
+	if !slices.ContainsFunc(c.fresh, func(e schemas.HistoryEntry) bool { return !slices.Contains(c.Old, e) }) {
+		if c.Old == nil {
+			return []schemas.HistoryEntry{}
+		}
+		return c.Old
+	}
+	all := slices.Concat(c.Old, c.fresh)
+	slices.SortFunc(all, compareHistory)
+	all = slices.Compact(all)
+	return slices.Clone(all[max(0, len(all)-schemas.HistoryLimit):])
+}
+
+func compareHistory(a, b schemas.HistoryEntry) int {
+	if c := a.At.Compare(b.At.Time); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.Reason, b.Reason); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Message, b.Message)
+}
+
+// RunMessage is the history's line for a finished run.
+func RunMessage(r *schemas.Run) string {
+	msg := r.Node + " " + outcomeWords[r.Outcome]
+	if !r.StartedAt.IsZero() && !r.FinishedAt.IsZero() {
+		msg += " after " + r.FinishedAt.Sub(r.StartedAt.Time).String()
+	}
+	if r.Message != "" {
+		msg += ": " + r.Message
+	}
+	return msg
+}
+
+var outcomeWords = map[string]string{
+	schemas.OutcomeSucceeded: "succeeded", schemas.OutcomeFailed: "failed", schemas.OutcomeTimedOut: "timed out",
+	schemas.OutcomeCancelled: "was cancelled", schemas.OutcomeAsked: "asked",
+}

@@ -1,0 +1,18 @@
+package settle
+
+import "reconcile.dev/reconcile/schemas"
+
+// DecideRecord is the decision about objects that only record something (replies, observations): they have a status
+// only while something is wrong with them.
+func DecideRecord[S any, P interface {
+	*S
+	schemas.Status
+}](in In) Out {
+	if !in.Broken() {
+		return Out{}
+	}
+	st := P(new(S))
+	*st.Base() = Common(in.Status())
+	JudgeBroken(in, st.Base().Phase).Settle(st.Base(), st.Base().ObservedDigest, in.Now)
+	return Out{Status: st}
+}

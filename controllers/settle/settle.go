@@ -1,0 +1,190 @@
+package settle
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Decision is the result of deciding over a tree.
+type Decision struct {
+	// Tree has the new statuses.
+	Tree *state.Tree
+	// Outs holds the decisions, for the objects that were decided.
+	Outs map[schemas.Ref]Out
+	// Changed are the objects whose status differs from the one in the tree that was given, sorted.
+	Changed []schemas.Ref
+	// Removed are the entries, as given, of objects that had a status and are to have none any more: their spec is
+	// gone, or (replies, observations) nothing is wrong with them now. Sorted. Tree need not know them.
+	Removed []*state.Entry
+}
+
+// Decider decides over the trees of a run, one after the other. It keeps sums from one tree for the next and updates
+// only what differs; its decisions never depend on that. Its zero value decides over any tree. It belongs to one
+// goroutine.
+type Decider struct {
+	// Only is what the run was asked for; nil: everything. Where nodes were asked for, the missing outputs of these nodes and
+	// of all that they need are brought back.
+	Only *Selection
+
+	run Values // see World.OfRun
+}
+
+// Tree is [Decider.Settle] for a single tree.
+func Tree(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
+	return new(Decider).Settle(t, now, dirty, told...)
+}
+
+// Settle decides until nothing changes any more. dirty are the objects that changed since the last decision over this
+// tree; what they affect is decided too. With nil everything is decided, which is what a change of the settings needs.
+//
+// One round decides every object once. Three things can make another round necessary. The slots of sessions
+// depend on which sessions are completed, which is known after a round; a session is completed at most once in a Settle.
+// A clarification that gets its number may have replies that call it by that; it gets one once. A node whose key moves
+// leaves its question behind; keys depend on no question, so they move in the first round. So the number of rounds is
+// bounded by the number of sessions and a constant.
+//
+// told, if there is one, is called for every decision with the number of objects of the round, and of those decided.
+func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
+	s := &settler{table: TableOf(t), now: now, only: d.Only, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
+		noted: map[string]bool{}, told: told}
+	if dirty == nil {
+		s.outs = make(map[schemas.Ref]Out, t.Len())
+	} else {
+		s.outs = make(map[schemas.Ref]Out, len(dirty))
+		s.work = map[schemas.Ref]bool{}
+		for _, ref := range dirty {
+			Worklist{s}.AddChanged(ref)
+		}
+	}
+	for range s.maxRounds() {
+		if !s.round() {
+			break
+		}
+	}
+	made := Decision{Tree: s.tree, Outs: s.outs}
+	for ref := range s.changed {
+		made.Changed = append(made.Changed, ref)
+	}
+	slices.SortFunc(made.Changed, schemas.Ref.Compare)
+	for _, ref := range made.Changed {
+		if out, old := made.Outs[ref], t.Entry(ref); out.Status == nil && old != nil && old.HasStatus() {
+			made.Removed = append(made.Removed, old)
+		}
+	}
+	return made
+}
+
+// extraRounds are those that every Settle may need: the first, one for new numbers and moved keys, one for replies that
+// this round lets through, and the last, in which nothing changes.
+const extraRounds = 4
+
+// maxRounds bounds the number of rounds: extraRounds, and one for each object of a kind with OwnRound.
+func (s *settler) maxRounds() int {
+	n := extraRounds
+	for i := range s.table {
+		if s.table[i].OwnRound {
+			n += len(s.tree.Entries(s.table[i].Name))
+		}
+	}
+	return n
+}
+
+type settler struct {
+	table   Table
+	now     time.Time
+	only    *Selection
+	run     *Values
+	given   *state.Tree
+	tree    *state.Tree
+	work    map[schemas.Ref]bool // nil: everything
+	outs    map[schemas.Ref]Out
+	changed map[schemas.Ref]bool
+	noted   map[string]bool // see Worklist.Note
+	told    []func(done, total int)
+	values  *Values // of tree, see World.OfTree
+}
+
+// round decides once, puts the statuses into the tree, and reports whether another round is needed.
+func (s *settler) round() bool {
+	w := NewWorld(s.tree, s.now, s.work)
+	w.table, w.only, w.OfTree, w.OfRun = s.table, s.only, s.values, s.run
+	r := &Round{Worklist: Worklist{s}, World: w}
+	for i := range s.table {
+		if before := s.table[i].Before; before != nil && s.work != nil {
+			before(r)
+			w.work = s.work
+		}
+	}
+	r.Changed = s.decide(w)
+	if len(r.Changed) == 0 {
+		return false
+	}
+	r.Was = s.tree
+	s.tree, s.values = s.tree.With(r.Changed...), new(Values)
+	s.work, s.noted = map[schemas.Ref]bool{}, map[string]bool{}
+	for i := range s.table {
+		if after := s.table[i].After; after != nil {
+			after(r)
+		}
+	}
+	return s.work == nil || len(s.work) > 0
+}
+
+// decide decides the objects of the worklist and returns the entries whose status changed.
+func (s *settler) decide(w *World) []*state.Entry {
+	var changed []*state.Entry
+	done, total := 0, len(s.work)
+	if s.work == nil {
+		total = s.tree.Len()
+	}
+	w.tell = func() {
+		for _, tell := range s.told {
+			tell(min(done, total), total)
+		}
+		done++
+	}
+	for i := range s.table {
+		k := &s.table[i]
+		if k.Decide == nil {
+			continue
+		}
+		for _, e := range s.pending(k.Name) {
+			out := w.decideAs(e, k)
+			s.outs[e.Ref] = out
+			if e.Status() == out.Status {
+				continue
+			}
+			next := *e
+			next.SetStatus(out.Status)
+			changed = append(changed, &next)
+			if old := s.given.Entry(e.Ref); old != nil && k.SameStatus(old.Status(), out.Status) {
+				delete(s.changed, e.Ref)
+			} else {
+				s.changed[e.Ref] = true
+			}
+		}
+	}
+	return changed
+}
+
+// pending lists the objects of a kind that must be decided, sorted by name.
+func (s *settler) pending(kind string) []*state.Entry {
+	if s.work == nil {
+		return s.tree.Entries(kind)
+	}
+	var some []*state.Entry
+	for ref := range s.work {
+		if ref.Kind != kind {
+			continue
+		}
+		if e := s.tree.Entry(ref); e != nil {
+			some = append(some, e)
+		}
+	}
+	slices.SortFunc(some, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return some
+}

@@ -1,0 +1,150 @@
+package settle
+
+import (
+	"iter"
+	"reflect"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// World is what decisions over one tree in one round share. It belongs to one goroutine.
+type World struct {
+	Tree *state.Tree
+	Now  time.Time
+	// OfRound are values that hold for the round, OfTree those that follow from the tree alone, and OfRun those that are
+	// carried from tree to tree: they speed decisions up and never change them. See [Shared].
+	OfRound       Values
+	OfTree, OfRun *Values
+
+	table Table
+	only  *Selection
+	asks  func(owner schemas.Ref, node string) bool // nil until it is needed
+	// work are the objects that are decided; nil means everything. The statuses of other objects are taken from the tree.
+	work map[schemas.Ref]bool
+	outs map[schemas.Ref]Out
+	tell func() // called at every decision; may be nil
+}
+
+// Values holds at most one value of each type. The zero Values is empty.
+type Values struct{ byType map[reflect.Type]any }
+
+// Shared returns the value of type T in v. If it does not exist yet, make makes it.
+func Shared[T any](v *Values, make func() *T) *T {
+	key := reflect.TypeFor[T]()
+	if is, ok := v.byType[key].(*T); ok {
+		return is
+	}
+	is := make()
+	if v.byType == nil {
+		v.byType = map[reflect.Type]any{}
+	}
+	v.byType[key] = is
+	return is
+}
+
+// NewWorld returns the world of a round over a tree that decides the objects of work; nil: everything.
+func NewWorld(t *state.Tree, now time.Time, work map[schemas.Ref]bool) *World {
+	return &World{table: TableOf(t), Tree: t, Now: now, work: work, outs: make(map[schemas.Ref]Out, len(work)),
+		OfTree: new(Values), OfRun: new(Values)}
+}
+
+// Table is the table of kinds by which the world decides.
+func (w *World) Table() Table { return w.table }
+
+// Everything reports whether everything is decided in this round.
+func (w *World) Everything() bool { return w.work == nil }
+
+// Decides reports whether an object is decided in this round.
+func (w *World) Decides(ref schemas.Ref) bool { return w.work == nil || w.work[ref] }
+
+// Decided yields the objects of a kind that are decided in a round that does not decide everything, in no order.
+func (w *World) Decided(kind string) iter.Seq[*state.Entry] {
+	return func(yield func(*state.Entry) bool) {
+		for ref := range w.work {
+			if e := w.Tree.Entry(ref); ref.Kind == kind && e != nil && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Asked reports whether the run is asked for the outputs of a node.
+func (w *World) Asked(owner schemas.Ref, node string) bool {
+	if w.only == nil || len(w.only.Nodes) == 0 {
+		return false
+	}
+	if w.asks == nil {
+		w.asks = w.only.in(w.table, w.Tree)
+	}
+	return w.asks(owner, node)
+}
+
+// decide is decideAs by the row of the table.
+func (w *World) decide(e *state.Entry) Out { return w.decideAs(e, w.table.Row(e.Kind)) }
+
+// decideAs returns the decision about e, an object of kind k. If the decision does not change the status, its status is the
+// one that e has, not a copy. A decision that is shared is made once.
+func (w *World) decideAs(e *state.Entry, k *Kind) Out {
+	if out, ok := w.outs[e.Ref]; ok {
+		return out
+	}
+	if w.tell != nil {
+		w.tell()
+	}
+	out := k.Decide(In{Entry: e, Tree: w.Tree, World: w, Now: w.Now})
+	if !k.KeepSpec {
+		Release(e, out)
+	}
+	if k.SameStatus(e.Status(), out.Status) {
+		out.Status = e.Status()
+	}
+	if k.Shared {
+		w.outs[e.Ref] = out
+	}
+	return out
+}
+
+// Release releases the decoded spec of an object that has nothing to do.
+func Release(e *state.Entry, out Out) {
+	if e.Object != nil && len(out.Effects) == 0 && len(e.Claims) == 0 && out.Again.IsZero() {
+		e.Object.Release()
+	}
+}
+
+// Status returns the status that an object of a shared kind has now: as decided if it is decided in this round, else as in the
+// tree. It may be nil. Of two kinds, only one may ask for the status of the other.
+func (w *World) Status(e *state.Entry) schemas.Status {
+	if w.Decides(e.Ref) {
+		return w.decide(e).Status
+	}
+	return e.Status()
+}
+
+// Brief is Status in brief, or nil.
+func (w *World) Brief(e *state.Entry) *schemas.Brief {
+	if w.Decides(e.Ref) {
+		st := w.decide(e).Status
+		if st == nil {
+			return nil
+		}
+		b := schemas.BriefOf(st)
+		return &b
+	}
+	if !e.HasStatus() {
+		return nil
+	}
+	return e.Brief()
+}
+
+// StatusAs is [World.Status] for an entry whose status is of type S: empty, and never nil, if it has none.
+func StatusAs[S any, P interface {
+	*S
+	schemas.Status
+}](w *World, e *state.Entry) P {
+	if st, ok := w.Status(e).(P); ok {
+		return st
+	}
+	return new(S)
+}

@@ -1,0 +1,92 @@
+package work
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// openQuestion is an open clarification as the list of work sees it.
+type openQuestion struct {
+	schemas.Clarification
+	issue int
+	entry *state.Entry // of its request; nil for a record of another program
+	node  nodeName     // that asks; empty where none does
+	wrong string       // why nobody can answer it, and what to do; "" for others
+}
+
+// nodeName is the name of a node with that of its DAG.
+type nodeName struct{ dag, node string }
+
+// openQuestions lists the clarifications that are neither resolved nor abandoned, by age and id: those of our requests,
+// from their statuses, and those that other programs wrote into ledgers.
+func openQuestions(t *state.Tree) []openQuestion {
+	var out []openQuestion
+	known := map[string]bool{}
+	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
+		if !ok || st.ID == "" {
+			continue
+		}
+		known[st.ID] = true
+		if !schemas.ClarificationOpen(st.Phase) {
+			continue
+		}
+		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); spec != nil {
+			out = append(out, ownQuestion(e, spec, st))
+		}
+	}
+	for _, l := range t.Ledgers() {
+		if l.Open == 0 {
+			continue
+		}
+		for _, c := range l.Records() {
+			if c.Open() && !known[c.ID] && !clarifications.Orphaned(t, &c) {
+				out = append(out, openQuestion{Clarification: c, issue: l.Issue, wrong: clarifications.Unroutable(t, &c)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b openQuestion) int {
+		return cmp.Or(a.Created.Compare(b.Created.Time), cmp.Compare(a.issue, b.issue), strings.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+func ownQuestion(
+	e *state.Entry, spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus,
+) openQuestion {
+	q := openQuestion{issue: spec.Issue, entry: e, Clarification: schemas.Clarification{
+		ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking, Status: st.Phase,
+		Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, Request: e.Name,
+	}}
+	if dag, node, ok := schemas.SplitRunKey(spec.Run); ok {
+		q.node = nodeName{dag, node}
+	}
+	return q
+}
+
+// blocks reports whether the one who asked cannot go on: there is no answer yet, or a person has to decide.
+func (q *openQuestion) blocks() bool {
+	return q.Blocking && (q.Waiting() || q.Status == schemas.ClarificationEscalated)
+}
+
+// blockedReason is the word for why an item is blocked by the question.
+func (q *openQuestion) blockedReason() string {
+	if q.Status == schemas.ClarificationEscalated {
+		return settle.ReasonEscalated
+	}
+	return settle.ReasonWaitsForAnswer
+}
+
+// condition returns the Ready condition of the request; nil for a record of another program.
+func (q *openQuestion) condition() *schemas.Condition {
+	if q.entry == nil || !q.entry.HasStatus() {
+		return nil
+	}
+	return q.entry.Status().Base().Condition(schemas.Ready)
+}

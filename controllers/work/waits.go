@@ -1,0 +1,66 @@
+package work
+
+import (
+	"cmp"
+	"fmt"
+
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Wait is something that a person has to do before work goes on.
+type Wait struct {
+	// What waits: dag/checks/review or CLR-42-001.
+	What string `json:"what"`
+	// Who names the person; empty for anyone.
+	Who string `json:"who,omitempty"`
+	// Task is what the person is to do, in a line.
+	Task string `json:"task"`
+	// Command goes on when that is done.
+	Command string `json:"command"`
+}
+
+// String describes it in a line.
+func (w Wait) String() string {
+	return fmt.Sprintf("%s waits for %s: %s; go on with: %s", w.What, cmp.Or(w.Who, "approval"), w.Task, w.Command)
+}
+
+// Waits lists what the statuses of a tree say that people have to do before a selection can be done: nodes by DAG and name,
+// then questions.
+func Waits(t *state.Tree, s *settle.Selection) []Wait {
+	in := s.In(t)
+	var out []Wait
+	for _, e := range t.Active(schemas.DAGKind.Name) {
+		if !e.Brief().Blocked {
+			continue
+		}
+		st, ok := e.Status().(*schemas.DAGStatus)
+		spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+		if !ok || spec == nil {
+			continue
+		}
+		for i := range spec.Nodes {
+			n := &spec.Nodes[i]
+			w := Wait{What: e.Ref.String() + "/" + n.Name, Task: taskOf(n),
+				Command: fmt.Sprintf("reconcile approve %s %s", e.Ref, n.Name)}
+			switch s := st.Nodes[n.Name]; {
+			case s.State != schemas.NodeBlocked || !in(e.Ref, n.Name):
+				continue
+			case s.Reason == settle.ReasonWaitsForPerson:
+				w.Who = agents.Contact(t, n.Agent)
+			case s.Reason != settle.ReasonHeld:
+				continue // for an answer
+			}
+			out = append(out, w)
+		}
+	}
+	for _, q := range openQuestions(t) {
+		if q.Waiting() && q.wrong == "" && agents.IsPerson(t, q.To) && in(schemas.ClarificationRequestKind.Ref(q.Request), "") {
+			out = append(out, Wait{What: q.ID, Who: agents.Contact(t, q.To), Task: "answer " + q.From + ": " + q.Topic,
+				Command: "reconcile clarify answer " + q.ID + " TEXT"})
+		}
+	}
+	return out
+}
