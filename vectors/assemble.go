@@ -100,15 +100,13 @@ func (a *assembly) nodes() []*graph.Item {
 }
 
 // relations adds the graph and its sections. It skips facts that break the graph's rules, and returns the reasons.
-func (a *assembly) relations(c *container) (refused []error, err error) {
+func (a *assembly) relations(c *parts) (refused []error, err error) {
 	g, refused := a.graph()
 	if g == nil {
 		return nil, errors.Join(refused...)
 	}
 	c.add(sectionGraph, g.AppendTo(nil))
-	inputs, held := encodeContributions(g, a)
-	c.add(sectionInputs, inputs)
-	c.add(sectionHoldings, held)
+	addContributions(g, a, c)
 	c.add(sectionAliases, encodeAliases(g, a))
 	loose, names := encodeUnresolved(a)
 	c.add(sectionUnresolved, loose)

@@ -3,13 +3,13 @@ package vectors
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
 
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/filter"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -62,7 +62,7 @@ func (o *Options) linking() knn.Options {
 }
 
 // Snapshot is an index that was built, to be written. Some of it may be in a Scratch.
-type Snapshot struct{ parts *container }
+type Snapshot struct{ content sections.Content }
 
 // Build makes the snapshot of some inputs. Equal inputs give equal bytes, in any order and with any number of threads,
 // if the embedder gives equal vectors. If the embedder is not available, the snapshot has no vectors, and Build warns.
@@ -71,15 +71,14 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 	b := &building{Options: o.withDefaults(), ctx: ctx}
 	a := assemble(inputs, b.Warn)
 	items := a.nodes()
-	c := &container{}
-	found := &container{}
+	c := &parts{}
 	var graphs, words sync.WaitGroup
 	var wrong [2]error
 	b.Progress("relate", 0, len(a.items))
 	var refused []error
 	graphs.Go(func() { refused, wrong[0] = a.relations(c) })
 	words.Go(func() {
-		wrong[1] = addWords(items, found)
+		wrong[1] = addWords(items, c)
 		b.Forget()
 	})
 	graphs.Wait()
@@ -91,21 +90,18 @@ func Build(ctx context.Context, inputs []Input, o Options) (*Snapshot, error) {
 		return nil, wrong[0]
 	}
 	meta := Meta{Inputs: DigestInputs(inputs), Tools: o.Tools}
-	near := &container{}
-	err := b.vectors(items, near, &meta)
+	err := b.vectors(items, c, &meta)
 	words.Wait()
 	b.Forget()
 	if err = errors.Join(err, wrong[1]); err != nil {
 		return nil, err
 	}
-	c.sections = append(c.sections, found.sections...)
 	c.add(sectionMeta, meta.encode())
-	c.sections = append(c.sections, near.sections...)
-	return &Snapshot{c}, nil
+	return &Snapshot{c.content()}, nil
 }
 
 // addWords adds the words of items.
-func addWords(items []*graph.Item, c *container) error {
+func addWords(items []*graph.Item, c *parts) error {
 	words, err := lexical.Build(documents(items))
 	if err != nil {
 		return err
@@ -153,7 +149,7 @@ func topics(words *lexical.Index, items []*graph.Item) (map[graph.Domain][]uint6
 }
 
 // vectors embeds all texts. If the embedder is not available, it adds none and warns.
-func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error {
+func (b *building) vectors(items []*graph.Item, c *parts, meta *Meta) error {
 	if b.WordsOnly {
 		return nil
 	}
@@ -177,8 +173,8 @@ func (b *building) vectors(items []*graph.Item, c *container, meta *Meta) error 
 	}
 	meta.Model, meta.Dims = model, b.Dims
 	c.add(sectionEmbedder, trained)
-	c.add(sectionPlaces, bySlot(places, x.Rows()))
-	c.sections = append(c.sections, section{kind: sectionVectors, late: x})
+	c.add(sectionPlaces, sections.Raw(bySlot(places, x.Rows())))
+	c[sectionVectors] = x.Content()
 	return nil
 }
 
@@ -205,10 +201,11 @@ func byHash(items []*graph.Item) (sorted []*graph.Item, ids []uint64, places []u
 	return sorted, ids, places
 }
 
-// bySlot encodes the place of each slot; rows has the number of its vector.
-func bySlot(places, rows []uint32) (out []byte) {
-	for _, row := range rows {
-		out = binary.LittleEndian.AppendUint32(out, places[row])
+// bySlot returns the place of each slot; rows has the number of its vector.
+func bySlot(places, rows []uint32) []uint32 {
+	out := make([]uint32, len(rows))
+	for slot, row := range rows {
+		out[slot] = places[row]
 	}
 	return out
 }
@@ -306,11 +303,7 @@ func (b *building) rows(n int) *rows {
 // Open opens the built snapshot as an index of its bytes, in memory and without a file. The options must be those of
 // the build.
 func (s *Snapshot) Open(o Options) (*Index, error) {
-	n := 0
-	if err := s.Write(func(b []byte) error { n += len(b); return nil }); err != nil {
-		return nil, err
-	}
-	data, at := alignedRoom(n), 0
+	data, at := sections.Room(int(s.content.Length)), 0
 	if err := s.Write(func(b []byte) error { at += copy(data[at:], b); return nil }); err != nil {
 		return nil, err
 	}

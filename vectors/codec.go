@@ -9,9 +9,8 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// ErrDamaged reports that the bytes of a snapshot or delta were changed or come from another version. Rebuild the
-// index.
-var ErrDamaged = errors.New("the index is damaged, or of another version")
+// ErrDamaged reports that the bytes of a snapshot or delta were changed. Rebuild the index.
+var ErrDamaged = errors.New("the index is damaged")
 
 // writer appends to a section.
 type writer struct{ to []byte }
@@ -181,6 +180,9 @@ func (r *reader) edge() graph.Edge {
 	return graph.Edge{From: r.string(), To: r.string(), Type: graph.EdgeType(r.octet()),
 		Weight: math.Float32frombits(uint32(r.number())), Source: r.string()}
 }
+
+// ErrOtherVersion reports that another version of the program made the index.
+var ErrOtherVersion = errors.New("another version of reconcile made the index")
 
 func damaged(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
 

@@ -81,14 +81,19 @@ func (x *Index) Delta() [][]byte {
 	if x.delta == nil {
 		return nil
 	}
-	c := &container{}
-	meta := Meta{Base: x.base.sum, Inputs: x.Inputs()}
+	c := &parts{}
+	meta := Meta{Base: x.base.Sum(), Inputs: x.Inputs()}
 	c.add(sectionMeta, meta.encode())
 	c.add(sectionDelta, x.delta.encode())
 	if x.delta.near != nil {
 		c.add(sectionVectors, x.delta.near.bytes)
 	}
-	return c.parts()
+	var out [][]byte
+	_ = c.content().Write(func(b []byte) error {
+		out = append(out, b)
+		return nil
+	}) // all of it is in memory, and stays there
+	return out
 }
 
 // digests are those of the texts of a delta that has vectors, by id: of several the one of the input whose name comes

@@ -23,7 +23,7 @@ type deltaVectors struct {
 
 // openDeltaVectors opens the vectors of a delta; nil if it has none.
 func (s *Stored) openDeltaVectors(data []byte) (*deltaVectors, error) {
-	if s.near == nil || data == nil {
+	if s.near == nil || len(data) == 0 {
 		return nil, nil
 	}
 	opened, err := knn.Open(data)

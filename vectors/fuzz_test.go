@@ -3,6 +3,7 @@ package vectors
 import (
 	"testing"
 
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -36,6 +37,20 @@ func sample(tb testing.TB) (snapshot, delta []byte) {
 	return snapshot, join(next.Delta())
 }
 
+// file is what is written of the sections.
+func (p *parts) file(tb testing.TB) *sections.File {
+	tb.Helper()
+	var data []byte
+	if err := p.content().Write(func(b []byte) error { data = append(data, b...); return nil }); err != nil {
+		tb.Fatal(err)
+	}
+	f, err := openFile(data, false)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
 func join(parts [][]byte) (out []byte) {
 	for _, p := range parts {
 		out = append(out, p...)
@@ -47,7 +62,7 @@ func join(parts [][]byte) (out []byte) {
 func FuzzOpen(f *testing.F) {
 	snapshot, delta := sample(f)
 	f.Add(snapshot, delta)
-	f.Add([]byte(magic), []byte{})
+	f.Add([]byte(format.Magic), []byte{})
 	f.Fuzz(func(t *testing.T, snapshot, delta []byte) {
 		x, err := Open(snapshot, delta, Options{Dims: 4})
 		if err != nil {
@@ -64,20 +79,29 @@ func FuzzOpen(f *testing.F) {
 func FuzzSections(f *testing.F) {
 	snapshot, delta := sample(f)
 	for _, data := range [][]byte{snapshot, delta} {
-		c, err := openContainer(data, false)
+		file, err := openFile(data, false)
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, s := range c.sections {
-			f.Add(s.data)
+		for i := range file.Sections() {
+			f.Add(file.Get(i))
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if h, err := decodeInputs(data, nil, 2); err == nil && len(h.names) != len(h.digests) {
+		if h, err := decodeInputs(data); err == nil && len(h.names) != len(h.digests) {
 			t.Error("inputs without digests")
 		}
-		some := &contributions{names: []string{"a", "b"}, section: data, places: 2}
-		if err := some.read(); err == nil {
+		c := &parts{}
+		rest := data
+		for i := range (&contributions{}).sections() {
+			n := 4 * min(len(rest)/4, i+1)
+			c.add(sectionContributions+i, rest[:n])
+			rest = rest[n:]
+		}
+		c.add(sectionUnresolved, data)
+		file := c.file(t)
+		some := &contributions{names: []string{"a", "b"}}
+		if err := some.read(file, 3); err == nil {
 			some.holders(1, func(n int) bool { return len(some.nodesOf(n)) < len(data) && some.owner(0) < 2 })
 		}
 		if d, err := decodeDelta(data); err == nil {
@@ -90,8 +114,7 @@ func FuzzSections(f *testing.F) {
 				t.Error("what was read cannot be written and read again")
 			}
 		}
-		x := &Stored{base: &container{}, contributions: &contributions{names: []string{"a"}}}
-		x.base.add(sectionUnresolved, data)
+		x := &Stored{base: file, contributions: &contributions{names: []string{"a"}}}
 		for at := range uint32(8) {
 			if e, err := x.unresolvedAt(at); err == nil && e.input != 0 {
 				t.Error("a loose edge of an input that there is not")

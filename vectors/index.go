@@ -2,7 +2,6 @@ package vectors
 
 import (
 	"cmp"
-	"encoding/binary"
 	"runtime"
 
 	"reconcile.dev/reconcile/vectors/filter"
@@ -55,7 +54,7 @@ func (x *Index) LacksVectors() bool { return x.near == nil && !x.WordsOnly || x.
 
 // place is where the node of a vector of the snapshot is.
 func (x *Index) place(slot uint32) graph.Ref {
-	return graph.Ref(binary.LittleEndian.Uint32(x.slotted[4*slot:]))
+	return graph.Ref(x.slotted[slot])
 }
 
 // doc returns the node of a text.

@@ -123,12 +123,14 @@ func TestDamageIsNoticed(t *testing.T) {
 // Vectors can be used before they are compared with their sum: they may be wrong then, and Confirm tells.
 func TestVectorsAreConfirmed(t *testing.T) {
 	t.Parallel()
-	snapshot := build(t, newWorld(5).inputs(), options())
+	o := options() // with vectors that take several pages
+	o.Embedder, o.Dims = &bag{dims: 2048, model: "bag"}, 2048
+	snapshot := build(t, newWorld(5).inputs(), o)
 	found := 0
-	for at := 4096; at < len(snapshot); at += 61 {
+	for at := 4096; at < len(snapshot); at += 1009 {
 		flipped := bytes.Clone(snapshot)
 		flipped[at] ^= 0x20
-		s, err := vectors.Load(flipped, nil, options())
+		s, err := vectors.Load(flipped, nil, o)
 		if err != nil {
 			continue
 		}
@@ -147,7 +149,7 @@ func TestVectorsAreConfirmed(t *testing.T) {
 	if found == 0 {
 		t.Error("no damage was left to Confirm")
 	}
-	if err := open(t, snapshot, nil, options()).Confirm(); err != nil {
+	if err := open(t, snapshot, nil, o).Confirm(); err != nil {
 		t.Error(err)
 	}
 }

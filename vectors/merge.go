@@ -38,7 +38,7 @@ type addition struct {
 
 // merge compares the delta with the snapshot.
 func (s *Stored) merge(warn func(error)) (*merging, error) {
-	if err := s.contributions.read(); err != nil {
+	if err := s.contributions.read(s.base, s.baseGraph.Nodes()); err != nil {
 		return nil, err
 	}
 	m := &merging{
@@ -109,7 +109,8 @@ func (m *merging) addItem(name string, c *changed, it *graph.Item) error {
 
 // removeNodes records the nodes of an input of the snapshot that no input has any more.
 func (m *merging) removeNodes(n int) error {
-	for _, r := range m.stored.contributions.nodesOf(n) {
+	for _, place := range m.stored.contributions.nodesOf(n) {
+		r := graph.Ref(place)
 		id := m.stored.baseGraph.ID(r)
 		holder, stays := m.unchanged(r)
 		switch {
@@ -152,7 +153,7 @@ func (m *merging) relate() error {
 
 // reconnect resolves again the unresolved edges of the snapshot that name an added or removed node.
 func (m *merging) reconnect() error {
-	named := hashTable(m.stored.base.get(sectionUnresolvedNames))
+	named := hashTable(m.stored.base.Get(sectionUnresolvedNames))
 	seen := map[uint32]bool{}
 	for _, name := range m.movedNames() {
 		for _, at := range named.of(name) {
@@ -253,7 +254,7 @@ func (s *Stored) baseAliases(alias string) []string {
 		return nil
 	}
 	var out []string
-	for _, n := range hashTable(s.base.get(sectionAliases)).of(alias) {
+	for _, n := range hashTable(s.base.Get(sectionAliases)).of(alias) {
 		if int(n) < s.baseGraph.Nodes() {
 			out = append(out, s.baseGraph.ID(graph.Ref(n)))
 		}
@@ -273,7 +274,7 @@ func (m *merging) graph() (*graph.Graph, error) {
 			change.Retract = append(change.Retract, (&Input{Name: m.stored.contributions.names[n]}).source())
 		}
 	}
-	kept, err := decodeFacts(m.stored.base.get(sectionFacts), len(m.stored.contributions.names))
+	kept, err := decodeFacts(m.stored.base.Get(sectionFacts), len(m.stored.contributions.names))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/filter"
 	"reconcile.dev/reconcile/vectors/graph"
@@ -21,27 +22,26 @@ import (
 type Stored struct {
 	Options
 	meta          Meta
-	base          *container
-	data          []byte // of the snapshot
+	base          *sections.File
 	baseGraph     *graph.Graph
 	baseWords     *lexical.Index
 	contributions *contributions
 	topics        *filter.Set    // of the snapshot
 	near          *knn.Index     // nil if the snapshot has no vectors
-	slotted       []byte         // places of the nodes of the vectors, by slot, 4 bytes each
+	slotted       []uint32       // places of the nodes of the vectors, by slot
 	embedder      embed.Embedder // nil: none that belongs to the vectors
 	delta         *delta         // nil if there is no delta
 }
 
 // Load opens the bytes of a snapshot, which are used in place and must not change, and of its delta, nil if there is
-// none. A delta of another snapshot is ignored. The error is ErrDamaged, ErrOtherModel or ErrOtherLinks: then the index
-// must be rebuilt.
+// none. A delta of another snapshot is ignored. The error is ErrDamaged, ErrOtherVersion, ErrOtherModel or ErrOtherLinks:
+// then the index must be rebuilt.
 //
 // Unless the snapshot is known to be sound it is compared with its checksums, except for the vectors, which are most of
 // it: they can be used at once, and Confirm reports whether they are sound.
 func Load(snapshot, changes []byte, o Options) (*Stored, error) {
-	s := &Stored{Options: o.withDefaults(), data: snapshot}
-	if err := s.openBase(); err != nil {
+	s := &Stored{Options: o.withDefaults()}
+	if err := s.openBase(snapshot); err != nil {
 		return nil, err
 	}
 	if err := s.openDelta(changes); err != nil {
@@ -50,27 +50,26 @@ func Load(snapshot, changes []byte, o Options) (*Stored, error) {
 	return s, nil
 }
 
-func (s *Stored) openBase() (err error) {
-	if s.base, err = openContainer(s.data, s.Sound); err != nil {
+func (s *Stored) openBase(data []byte) (err error) {
+	if s.base, err = openFile(data, s.Sound); err != nil {
 		return err
 	}
-	if s.meta, err = s.base.meta(); err != nil {
+	if s.meta, err = metaOf(s.base); err != nil {
 		return err
 	}
-	if s.baseGraph, err = graph.Open(s.base.get(sectionGraph)); err != nil {
+	if s.baseGraph, err = graph.Open(s.base.Get(sectionGraph)); err != nil {
 		return damaged(err)
 	}
-	if s.baseWords, err = lexical.Open(s.base.get(sectionWords)); err != nil {
+	if s.baseWords, err = lexical.Open(s.base.Get(sectionWords)); err != nil {
 		return damaged(err)
 	}
 	if s.baseWords.Docs() != s.baseGraph.Nodes() {
 		return ErrDamaged
 	}
-	s.contributions, err = decodeInputs(s.base.get(sectionInputs), s.base.get(sectionHoldings), s.baseGraph.Nodes())
-	if err != nil {
+	if s.contributions, err = decodeInputs(s.base.Get(sectionInputs)); err != nil {
 		return err
 	}
-	if s.topics, err = filter.Open(s.base.get(sectionTopics)); err != nil {
+	if s.topics, err = filter.Open(s.base.Get(sectionTopics)); err != nil {
 		return damaged(err)
 	}
 	return s.openVectors()
@@ -89,7 +88,7 @@ func (s *Stored) openVectors() (err error) {
 	}
 	s.embedder = s.Embedder
 	if s.embedder == nil {
-		trained, err := embed.Open(s.base.get(sectionEmbedder))
+		trained, err := embed.Open(s.base.Get(sectionEmbedder))
 		if err != nil {
 			return damaged(err)
 		}
@@ -99,11 +98,11 @@ func (s *Stored) openVectors() (err error) {
 		return fmt.Errorf("%w: %s with %d numbers, and now it is %s with %d", ErrOtherModel, s.meta.Model, s.meta.Dims,
 			s.embedder.Model(), s.Dims)
 	}
-	if s.near, err = knn.Open(s.base.get(sectionVectors)); err != nil {
+	if s.near, err = knn.Open(s.base.Get(sectionVectors)); err != nil {
 		return damaged(err)
 	}
-	s.slotted = s.base.get(sectionPlaces)
-	if s.near.Dims() != s.meta.Dims || len(s.slotted) != 4*s.near.Slots() {
+	s.slotted = sections.Numbers[uint32](s.base.Get(sectionPlaces))
+	if s.near.Dims() != s.meta.Dims || len(s.slotted) != s.near.Slots() {
 		return ErrDamaged
 	}
 	if made := s.near.Options(); made.M != s.M || made.EfConstruction != s.EfConstruction {
@@ -117,31 +116,29 @@ func (s *Stored) openDelta(data []byte) error {
 	if data == nil {
 		return nil
 	}
-	c, err := openContainer(data, true) // one that is used is verified below
+	f, err := format.Open(data)
 	if err != nil {
+		return damaged(err) // of another version, too: the index is as good without it
+	}
+	m, err := metaOf(f)
+	if err != nil || m.Base != s.base.Sum() {
 		return err
 	}
-	m, err := c.meta()
-	if err != nil || m.Base != s.base.sum {
+	if err := f.Verify(); err != nil {
+		return damaged(err)
+	}
+	if s.delta, err = decodeDelta(f.Get(sectionDelta)); err != nil {
 		return err
 	}
-	if err := c.verify(data); err != nil {
-		return err
-	}
-	if s.delta, err = decodeDelta(c.get(sectionDelta)); err != nil {
-		return err
-	}
-	s.delta.near, err = s.openDeltaVectors(c.get(sectionVectors))
+	s.delta.near, err = s.openDeltaVectors(f.Get(sectionVectors))
 	return err
 }
 
 // Confirm compares the vectors section of the stored snapshot, which Load leaves out, with its checksum. It takes as
 // long as to read it. The error is ErrDamaged.
 func (s *Stored) Confirm() error {
-	for i := range s.base.sections {
-		if v := &s.base.sections[i]; v.kind == sectionVectors && !v.sound() {
-			return ErrDamaged
-		}
+	if err := s.base.Check(sectionVectors); err != nil {
+		return damaged(err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func manyTexts() []graph.Item {
 }
 
 // sectionsOf are the bytes of a part of an index that is built of items.
-func sectionsOf(t *testing.T, items []graph.Item, o Options, kind uint64) []byte {
+func sectionsOf(t *testing.T, items []graph.Item, o Options, section int) []byte {
 	t.Helper()
 	b := &graph.PartBuilder{}
 	for _, it := range items {
@@ -50,11 +50,11 @@ func sectionsOf(t *testing.T, items []graph.Item, o Options, kind uint64) []byte
 	if err := made.Write(func(p []byte) error { data = append(data, p...); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	c, err := openContainer(data, false)
+	f, err := openFile(data, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := c.get(kind)
+	part := f.Get(section)
 	if len(part) == 0 {
 		t.Fatal("the index has no such part")
 	}

@@ -62,7 +62,7 @@ func encodeUnresolved(a *assembly) (edges, names []byte) {
 
 // unresolvedAt decodes the unresolved edge at an offset.
 func (s *Stored) unresolvedAt(at uint32) (unresolvedEdge, error) {
-	data := s.base.get(sectionUnresolved)
+	data := s.base.Get(sectionUnresolved)
 	if int(at) >= len(data) {
 		return unresolvedEdge{}, ErrDamaged
 	}

@@ -14,7 +14,7 @@ var errOther = errors.New("other bytes")
 // Same reports whether the data of the index are, byte for byte, those that a built snapshot writes. The error is that
 // of reading the built snapshot.
 func (x *Index) Same(as *Snapshot) (bool, error) {
-	rest := x.data
+	rest := x.base.Bytes()
 	err := as.Write(func(b []byte) error {
 		if len(rest) < len(b) || !bytes.Equal(rest[:len(b)], b) {
 			return errOther
@@ -109,10 +109,7 @@ func (x *Index) placesSound() bool {
 // Verify checks the base snapshot, its graph, its word index and its vectors for damage, including sections that are
 // otherwise checked on their first use.
 func (x *Index) Verify() error {
-	if err := x.base.verify(x.data); err != nil {
-		return err
-	}
-	if err := errors.Join(x.baseGraph.Verify(), x.baseWords.Verify()); err != nil {
+	if err := errors.Join(x.base.Verify(), x.baseGraph.Verify(), x.baseWords.Verify()); err != nil {
 		return damaged(err)
 	}
 	if x.near != nil {

@@ -2,7 +2,6 @@ package embed
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -10,25 +9,23 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // ErrDamaged reports that the bytes of statistics were changed or have another version.
 var ErrDamaged = errors.New("the statistics of the built-in embedder are damaged or of another version; build them again")
 
-const (
-	magic      = "rcnemb\x00\x02" // ends with the version
-	headerSize = 64
-	sumAt      = headerSize - 8
-	// titleWeight is the weight of a title relative to the body, each scaled to length 1.
-	titleWeight = 1.25
-)
+// format is that of statistics; its version is that of the algorithm, too.
+var format = sections.Format{Magic: "rcnembed", Version: 3}
+
+// titleWeight is the weight of a title relative to the body, each scaled to length 1.
+const titleWeight = 1.25
 
 // Builtin makes vectors without a network or a model. It never changes, and is safe for concurrent use.
 type Builtin struct {
-	data       []byte // the format
+	file       *sections.File
 	dimensions int
-	rarities   []byte // a part of data
+	rarities   []byte // a section of file
 	scratch    sync.Pool
 }
 
@@ -52,10 +49,7 @@ func (c *counter) count(hash uint64, texts uint32) {
 }
 
 func newBuiltin(c *counter, dimensions int) *Builtin {
-	data := make([]byte, headerSize+len(c.df))
-	copy(data, magic)
-	binary.LittleEndian.PutUint32(data[8:], uint32(dimensions))
-	binary.LittleEndian.PutUint64(data[16:], c.docs)
+	rarities := make([]byte, len(c.df))
 	known := map[uint32]uint8{} // most buckets have one of a few counts
 	for i, df := range c.df {
 		w, there := known[df]
@@ -63,40 +57,37 @@ func newBuiltin(c *counter, dimensions int) *Builtin {
 			w = rarity(c.docs, min(uint64(df), c.docs))
 			known[df] = w
 		}
-		data[headerSize+i] = w
+		rarities[i] = w
 	}
-	binary.LittleEndian.PutUint64(data[sumAt:], checksum(data))
-	b, err := Open(data)
+	b, err := open(format.Encode(sections.Raw([]uint64{uint64(dimensions), c.docs}), rarities))
 	if err != nil {
 		panic(err) // a mistake of this package, or of the caller's dimensions
 	}
 	return b
 }
 
-// checksum is that of everything but itself.
-func checksum(data []byte) uint64 {
-	var h xxhash.Digest
-	h.Reset()
-	_, _ = h.Write(data[:sumAt])
-	_, _ = h.Write(data[headerSize:])
-	return h.Sum64()
-}
-
 // AppendTo appends the data of the built-in embedder, its statistics in the format of the package.
-func (b *Builtin) AppendTo(data []byte) []byte { return append(data, b.data...) }
+func (b *Builtin) AppendTo(data []byte) []byte { return append(data, b.file.Bytes()...) }
 
-// Open returns the built-in embedder of the statistics in data, after checking their size, checksum and dimensions. The
+// Open returns the built-in embedder of the statistics in data, after checking their size, checksums and dimensions. The
 // bytes are used in place and must not change. The error is ErrDamaged.
 func Open(data []byte) (*Builtin, error) {
-	if len(data) != headerSize+tableRows*buckets || string(data[:len(magic)]) != magic ||
-		checksum(data) != binary.LittleEndian.Uint64(data[sumAt:]) {
+	file, err := format.Open(data)
+	if err == nil {
+		err = file.Verify()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return open(file)
+}
+
+func open(file *sections.File) (*Builtin, error) {
+	sizes, rarities := sections.Numbers[uint64](file.Get(0)), file.Get(1)
+	if file.Sections() != 2 || len(sizes) != 2 || sizes[0] < 1 || sizes[0] > MaxDimensions || len(rarities) != tableRows*buckets {
 		return nil, ErrDamaged
 	}
-	dimensions := binary.LittleEndian.Uint32(data[8:])
-	if dimensions < 1 || dimensions > MaxDimensions {
-		return nil, ErrDamaged
-	}
-	return &Builtin{data: data, dimensions: int(dimensions), rarities: data[headerSize:]}, nil
+	return &Builtin{file: file, dimensions: int(sizes[0]), rarities: rarities}, nil
 }
 
 // Dimensions returns the number of dimensions of the built-in embedder's vectors.
@@ -105,7 +96,7 @@ func (b *Builtin) Dimensions() int { return b.dimensions }
 // Model returns the name of the built-in model, with the algorithm's version, the dimensions and the digest of the
 // statistics.
 func (b *Builtin) Model() string {
-	return fmt.Sprintf("builtin %d %d %016x", b.data[len(magic)-1], b.dimensions, binary.LittleEndian.Uint64(b.data[sumAt:]))
+	return fmt.Sprintf("builtin %d %d %016x", format.Version, b.dimensions, b.file.Sum())
 }
 
 // Embed uses all processors. The error is that of the context.

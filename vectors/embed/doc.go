@@ -50,9 +50,8 @@
 //
 // # Format
 //
-// Little-endian: a header of 64 bytes with magic and version, the dimensions (4 bytes at 8), the number of texts (8 at
-// 16), and at 56 the checksum, by xxhash64, of all other bytes; then for each of 2 times 131,072 buckets the weight of
-// features in it, one byte, used in place. Any other file gives [ErrDamaged].
+// A file of package sections: the dimensions and the number of texts, 8 bytes each; for each of 2 times 131,072 buckets the
+// weight of features in it, one byte, used in place. Any other file gives [ErrDamaged].
 //
 // # Statistics and indexes
 //

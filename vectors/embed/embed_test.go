@@ -16,6 +16,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"reconcile.dev/reconcile/schemas/sections/sectionstest"
 	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/lexical/lexicaltest"
 )
@@ -189,9 +190,9 @@ func TestSameEverywhere(t *testing.T) {
 	for _, v := range vectors {
 		_ = binary.Write(&h, binary.LittleEndian, v)
 	}
-	const golden = 0xeb5f958331cb1281
+	const golden = 0xf564ff60ecd4f2f
 	if h.Sum64() != golden {
-		t.Errorf("digest %#x, want %#x; a change of the vectors needs another version in magic", h.Sum64(), uint64(golden))
+		t.Errorf("digest %#x, want %#x; a change of the vectors needs another version of the format", h.Sum64(), uint64(golden))
 	}
 }
 
@@ -274,7 +275,7 @@ func TestOpen(t *testing.T) {
 			t.Fatalf("byte %d is another: %v", at, err)
 		}
 	}
-	for _, n := range []int{0, 1, embed.HeaderSize, len(data) - 1} {
+	for _, n := range []int{0, 1, 64, len(data) - 1} {
 		if _, err := embed.Open(data[:n]); !errors.Is(err, embed.ErrDamaged) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
@@ -282,16 +283,6 @@ func TestOpen(t *testing.T) {
 	if _, err := embed.Open(append(slices.Clone(data), 0)); !errors.Is(err, embed.ErrDamaged) {
 		t.Errorf("a byte more: %v", err)
 	}
-}
-
-// sealed are statistics whose checksum is right, whatever else they say.
-func sealed(data []byte) []byte {
-	var h xxhash.Digest
-	h.Reset()
-	_, _ = h.Write(data[:embed.HeaderSize-8])
-	_, _ = h.Write(data[embed.HeaderSize:])
-	binary.LittleEndian.PutUint64(data[embed.HeaderSize-8:], h.Sum64())
-	return data
 }
 
 // FuzzOpen: what opens embeds, whatever is in it.
@@ -308,7 +299,7 @@ func FuzzOpen(f *testing.F) {
 		if at >= 0 && at < len(good) {
 			data = slices.Clone(good)
 			copy(data[at:], change)
-			data = sealed(data)
+			sectionstest.Reseal(data)
 		}
 		e, err := embed.Open(data)
 		if err != nil {

@@ -9,10 +9,7 @@ var (
 	CountWeights = &countWeights
 )
 
-const (
-	HeaderSize = headerSize
-	MaxText    = maxText
-)
+const MaxText = maxText
 
 // Train makes the embedder of texts.
 func Train(texts iter.Seq[string], dimensions int) *Builtin {

@@ -11,13 +11,13 @@
 //
 // # Format
 //
-// Little-endian; what follows the header begins at multiples of 64 bytes:
+// A file of package sections:
 //
-//	header   magic with version; then for each domain its XOR filter: seed (8 bytes), keys, length of a third of the
-//	         fingerprints, layers of Bloom filters (4 bytes each), 4 bytes of zeros
-//	domains  for each domain: the fingerprints, one byte each; then for each layer 64 bytes with how many keys it got and
-//	         how many blocks it has (4 bytes each), and its blocks of 32 bytes
+//	numbers  8 bytes each: for each domain the seed of its XOR filter, the keys in it, and the number of layers of Bloom
+//	         filters; then for each layer how many keys it got
+//	domains  for each domain a section with the fingerprints, one byte each, and for each layer one with its blocks of 32
+//	         bytes
 //
-// [Open] checks all lengths; no content causes a panic. The checksum of the file that contains the set as a section
-// must detect other changes.
+// [Open] checks all lengths; no content causes a panic. The file that contains the set as a section must compare the
+// checksums.
 package filter

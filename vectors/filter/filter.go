@@ -2,14 +2,15 @@ package filter
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/FastFilter/xorfilter"
 	"github.com/cespare/xxhash/v2"
 
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -17,14 +18,12 @@ import (
 var ErrDamaged = errors.New("the filter of the index is damaged or of another version; build it again")
 
 const (
-	magic      = "rcnxor\x00\x01" // ends with the version
-	partSize   = 24               // of a domain in the header
-	layerSize  = 64               // of the header of a layer
-	align      = 64
-	domains    = 3
-	headerSize = 128 // magic and the parts, up to a multiple of align
-	maxLayers  = 32
+	domains   = 3
+	maxLayers = 32
 )
+
+// format is that of sets.
+var format = sections.Format{Magic: "rcnfiltr", Version: 2}
 
 // Key returns the key of a term of package lexical: its xxhash64.
 func Key(term string) uint64 { return xxhash.Sum64String(term) }
@@ -123,97 +122,85 @@ func (s *Set) Probe(keys []uint64) []graph.Domain {
 	return out
 }
 
-// AppendTo appends the set in its format: a header, and the part of each domain with its built filter and added keys.
+// AppendTo appends the set in its format: numbers, and for each domain its built filter and the layers of added keys.
 func (s *Set) AppendTo(to []byte) []byte {
-	start := len(to)
-	header := make([]byte, headerSize)
-	copy(header, magic)
+	var numbers []uint64
+	parts := [][]byte{nil}
 	for i := range s.parts {
-		p, at := &s.parts[i], header[len(magic)+i*partSize:]
-		binary.LittleEndian.PutUint64(at, p.built.Seed)
-		binary.LittleEndian.PutUint32(at[8:], p.keys)
-		binary.LittleEndian.PutUint32(at[12:], p.built.BlockLength)
-		binary.LittleEndian.PutUint32(at[16:], uint32(len(p.pending)))
-	}
-	to = append(to, header...)
-	for i := range s.parts {
-		to = fill(append(to, s.parts[i].built.Fingerprints...), start)
-		for _, l := range s.parts[i].pending {
-			to = binary.LittleEndian.AppendUint32(to, l.keys)
-			to = binary.LittleEndian.AppendUint32(to, uint32(len(l.blocks)/blockSize))
-			to = append(fill(to, start), l.blocks...)
-			to = fill(to, start)
+		p := &s.parts[i]
+		numbers = append(numbers, p.built.Seed, uint64(p.keys), uint64(len(p.pending)))
+		parts = append(parts, p.built.Fingerprints)
+		for _, l := range p.pending {
+			numbers = append(numbers, uint64(l.keys))
+			parts = append(parts, l.blocks)
 		}
 	}
-	return to
+	parts[0] = sections.Raw(numbers)
+	return append(to, format.Encode(parts...).Bytes()...)
 }
 
-// fill appends zeros up to a multiple of align from start.
-func fill(to []byte, start int) []byte {
-	return append(to, make([]byte, -(len(to)-start)&(align-1))...)
-}
-
-// Open returns the set that the data hold, after checking its header and parts. The bytes are used in place and must
-// not change while the set is in use.
+// Open returns the set that the data hold, after checking its sizes. The bytes are used in place and must not change while
+// the set is in use.
 func Open(data []byte) (*Set, error) {
-	if len(data) < headerSize || string(data[:len(magic)]) != magic {
-		return nil, ErrDamaged
+	file, err := format.Open(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	s, r := &Set{}, reader{data[headerSize:]}
+	s, r := &Set{}, reader{file: file, numbers: sections.Numbers[uint64](file.Get(0)), next: 1}
 	for i := range s.parts {
-		at := data[len(magic)+i*partSize:]
-		var err error
-		if s.parts[i], err = r.part(at[:partSize]); err != nil {
-			return nil, fmt.Errorf("%w: domain %s", err, graph.Domains[i])
+		if s.parts[i] = r.part(); r.bad {
+			return nil, fmt.Errorf("%w: domain %s", ErrDamaged, graph.Domains[i])
 		}
 	}
-	if len(r.left) > 0 {
+	if len(r.numbers) > 0 || r.next != file.Sections() {
 		return nil, ErrDamaged
 	}
 	return s, nil
 }
 
-// reader reads what follows the header.
-type reader struct{ left []byte }
-
-// take returns the next n bytes, and skips the padding after them.
-func (r *reader) take(n uint64) ([]byte, error) {
-	whole := (n + align - 1) &^ (align - 1)
-	if whole > uint64(len(r.left)) {
-		return nil, ErrDamaged
-	}
-	out := r.left[:n:n]
-	r.left = r.left[whole:]
-	return out, nil
+// reader reads the parts of a set, one after the other.
+type reader struct {
+	file    *sections.File
+	numbers []uint64
+	next    int // section
+	bad     bool
 }
 
-func (r *reader) part(head []byte) (part, error) {
-	p := part{keys: binary.LittleEndian.Uint32(head[8:])}
-	length, layers := binary.LittleEndian.Uint32(head[12:]), binary.LittleEndian.Uint32(head[16:])
-	prints, err := r.take(3 * uint64(length))
-	if err != nil || layers > maxLayers || (length == 0) != (p.keys == 0) {
-		return part{}, ErrDamaged
+func (r *reader) number() (n uint64) {
+	if len(r.numbers) == 0 {
+		r.bad = true
+		return 0
 	}
-	p.built = xorfilter.Xor8{Seed: binary.LittleEndian.Uint64(head), BlockLength: length, Fingerprints: prints}
+	n, r.numbers = r.numbers[0], r.numbers[1:]
+	return n
+}
+
+// keys reads a number of keys.
+func (r *reader) keys() uint32 {
+	n := r.number()
+	r.bad = r.bad || n > math.MaxUint32
+	return uint32(n)
+}
+
+// section returns the next section, which has rows of a size.
+func (r *reader) section(size int) []byte {
+	b := r.file.Get(r.next)
+	r.next++
+	r.bad = r.bad || len(b)%size != 0
+	return b
+}
+
+func (r *reader) part() (p part) {
+	seed, keys, layers, prints := r.number(), r.keys(), r.number(), r.section(3)
+	if r.bad = r.bad || layers > maxLayers || (len(prints) == 0) != (keys == 0); r.bad {
+		return p
+	}
+	p.keys = keys
+	p.built = xorfilter.Xor8{Seed: seed, BlockLength: uint32(len(prints) / 3), Fingerprints: prints}
 	for range layers {
-		l, err := r.layer()
-		if err != nil {
-			return part{}, err
-		}
+		l := layer{keys: r.keys(), blocks: r.section(blockSize)}
+		r.bad = r.bad || len(l.blocks) == 0
 		p.pending = append(p.pending, l)
 	}
-	return p, nil
-}
-
-func (r *reader) layer() (layer, error) {
-	head, err := r.take(layerSize)
-	if err != nil {
-		return layer{}, err
-	}
-	blocks := binary.LittleEndian.Uint32(head[4:])
-	l := layer{keys: binary.LittleEndian.Uint32(head)}
-	if l.blocks, err = r.take(uint64(blocks) * blockSize); err != nil || blocks == 0 {
-		return layer{}, ErrDamaged
-	}
-	return l, nil
+	return p
 }

@@ -23,11 +23,9 @@
 //
 // # Format
 //
-// Little-endian; each section begins at a multiple of 64 bytes. Nodes are numbered in the order of their ids, arcs in
-// the order of the node that they leave, their type, the node that they lead to, and what states them.
+// A file of package sections. Nodes are numbered in the order of their ids, arcs in the order of the node that they leave,
+// their type, the node that they lead to, and what states them.
 //
-//	header       magic with version, then 4 bytes each: nodes, edges, slots, bytes of text, nodes with a path, stated
-//	             edges, provenances, conflicts
 //	rows         for each node 64 bytes: id, name, path and labels (begin and size in the text, 4 + 4 bytes each), first
 //	             and last line (4 + 4), digest, time and hash of the id (8 each)
 //	kinds        for each node its type, 1 byte
@@ -42,6 +40,6 @@
 //	text         the texts, each once; names and paths are often parts of ids
 //
 // [Open] checks that all numbers are in range, so that no content causes a panic or a read outside the data; a
-// malformed file gives [ErrDamaged], and must be rebuilt. Open does not detect every change of a byte: that is left to
-// the checksum of the file that contains the graph as a section, or to [Graph.Verify].
+// malformed file gives [ErrDamaged], and must be rebuilt. Open does not compare the content with its checksums: that is left
+// to the file that contains the graph as a section, or to [Graph.Verify].
 package graph

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // Ref is the place of a node in a graph: in one that was built or opened, its number in the order of the ids, from 0. It
@@ -22,7 +24,7 @@ type Graph struct {
 
 // base is a graph as it was built: flat, see the package comment.
 type base struct {
-	data []byte
+	file *sections.File
 	header
 	rows, kinds, text, sources, provenances, conflicts []byte
 	slots, byPath                                      []uint32

@@ -4,26 +4,25 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
-	"unsafe"
+
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // ErrDamaged reports bytes that are not a graph, or one of another version.
 var ErrDamaged = errors.New("the graph of the index is damaged or of another version; build it again")
 
-const (
-	magic      = "rcngra\x00\x02" // ends with the version
-	headerSize = 64
-	align      = 64 // of sections
-)
+// format is that of graphs.
+var format = sections.Format{Magic: "rcngraph", Version: 3}
 
-// header is what a graph begins with after the magic, in this order.
+// header has the sizes of a graph.
 type header struct {
-	nodes, edges, slotCount, textSize, pathed, sourceCount, provenanceCount, conflictCount uint32
+	nodes, edges, slotCount, sourceCount, provenanceCount, conflictCount uint32
 }
 
 // A row of a node; a field of text is two numbers: where it begins and its length.
@@ -50,90 +49,79 @@ const (
 	conflictText   = 24
 )
 
-// sizes are the sizes of the sections in bytes, in their order.
-func (h header) sizes() [16]uint64 {
-	n, m := uint64(h.nodes), uint64(h.edges)
-	return [16]uint64{
-		n * rowSize, n, 4 * uint64(h.slotCount), 4 * uint64(h.pathed),
-		4 * (n + 1), 4 * m, 4 * m, m,
-		4 * (n + 1), 4 * m, 4 * m, m,
-		uint64(h.sourceCount) * sourceSize, uint64(h.provenanceCount) * provenanceSize,
-		uint64(h.conflictCount) * conflictSize, uint64(h.textSize),
-	}
-}
-
-func (h header) size() uint64 {
-	total := uint64(headerSize)
-	for _, n := range h.sizes() {
-		total += (n + align - 1) &^ (align - 1)
-	}
-	return total
-}
-
 // AppendTo appends the data of the graph in its format; the parts of a graph with changes of With are built again
 // first. It can be used in place if it begins at a multiple of 64 bytes.
 func (g *Graph) AppendTo(to []byte) []byte {
 	if g.over != nil {
 		g, _ = Build(g.parts())
 	}
-	return append(to, g.data...)
+	return append(to, g.file.Bytes()...)
 }
 
 // Open returns the graph in data. The bytes are used in place and must not change while the graph is in use. Open
-// checks that all numbers are in range; a checksum must detect other changes.
+// checks that all numbers are in range; Verify, or the checksum of a file that contains the graph, detects other changes.
 func Open(data []byte) (*Graph, error) {
-	if len(data) < headerSize || string(data[:len(magic)]) != magic {
-		return nil, ErrDamaged
+	file, err := format.Open(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	var h header
-	for i, field := range h.fields() {
-		*field = binary.LittleEndian.Uint32(data[len(magic)+4*i:])
-	}
-	if h.size() != uint64(len(data)) {
-		return nil, ErrDamaged
-	}
-	b := &base{data: data, header: h, visits: &sync.Pool{New: func() any { return new(visits) }}}
-	b.split()
-	if !b.sound() {
-		return nil, ErrDamaged
-	}
-	return &Graph{base: b, nodeCount: int(h.nodes), edgeCount: int(h.edges)}, nil
+	return open(file)
 }
 
-func (h *header) fields() [8]*uint32 {
-	return [8]*uint32{&h.nodes, &h.edges, &h.slotCount, &h.textSize, &h.pathed, &h.sourceCount, &h.provenanceCount,
-		&h.conflictCount}
+func open(file *sections.File) (*Graph, error) {
+	b := &base{file: file, visits: &sync.Pool{New: func() any { return new(visits) }}}
+	if !b.split() || !b.sound() {
+		return nil, ErrDamaged
+	}
+	return &Graph{base: b, nodeCount: int(b.nodes), edgeCount: int(b.edges)}, nil
 }
 
-// split finds the sections in data, which has the size for them.
-func (b *base) split() {
-	at, sizes := uint64(headerSize), b.sizes()
-	var sections [len(sizes)][]byte
-	for i, n := range sizes {
-		sections[i] = b.data[at : at+n : at+n]
-		at += (n + align - 1) &^ (align - 1)
+// The numbers of the sections.
+const (
+	sectionRows = iota
+	sectionKinds
+	sectionSlots
+	sectionByPath
+	sectionOut // and three more, see csr
+	_
+	_
+	_
+	sectionIn // and three more
+	_
+	_
+	_
+	sectionSources
+	sectionProvenances
+	sectionConflicts
+	sectionText
+	sectionCount
+)
+
+// split finds the sections, and reports whether their sizes match.
+func (b *base) split() bool {
+	if b.file.Sections() != sectionCount {
+		return false
 	}
-	b.rows, b.kinds, b.slots, b.byPath = sections[0], sections[1], words(sections[2]), words(sections[3])
-	b.out = csr{words(sections[4]), list{words(sections[5]), words(sections[6]), sections[7]}}
-	b.in = csr{words(sections[8]), list{words(sections[9]), words(sections[10]), sections[11]}}
-	b.sources, b.provenances, b.conflicts, b.text = sections[12], sections[13], sections[14], sections[15]
+	b.rows, b.kinds, b.text = b.file.Get(sectionRows), b.file.Get(sectionKinds), b.file.Get(sectionText)
+	b.sources, b.provenances, b.conflicts = b.file.Get(sectionSources), b.file.Get(sectionProvenances), b.file.Get(sectionConflicts)
+	b.slots, b.byPath = b.words(sectionSlots), b.words(sectionByPath)
+	b.out, b.in = b.csr(sectionOut), b.csr(sectionIn)
+	b.header = header{nodes: uint32(len(b.kinds)), edges: uint32(len(b.out.to)), slotCount: uint32(len(b.slots)),
+		sourceCount: uint32(len(b.sources) / sourceSize), provenanceCount: uint32(len(b.provenances) / provenanceSize),
+		conflictCount: uint32(len(b.conflicts) / conflictSize)}
+	return len(b.rows) == rowSize*len(b.kinds) && b.out.fits(len(b.kinds), len(b.out.to)) && b.in.fits(len(b.kinds), len(b.out.to))
 }
 
-// words returns the numbers in data: in place if the byte order and alignment of the processor allow it, else a copy.
-func words(data []byte) []uint32 {
-	n := len(data) / 4
-	if n == 0 {
-		return nil
-	}
-	p := unsafe.Pointer(unsafe.SliceData(data))
-	if uintptr(p)%4 == 0 && binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
-		return unsafe.Slice((*uint32)(p), n)
-	}
-	out := make([]uint32, n)
-	for i := range out {
-		out[i] = binary.LittleEndian.Uint32(data[4*i:])
-	}
-	return out
+func (b *base) words(section int) []uint32 { return sections.Numbers[uint32](b.file.Get(section)) }
+
+// csr has the arcs in four sections.
+func (b *base) csr(first int) csr {
+	return csr{b.words(first), list{b.words(first + 1), b.words(first + 2), b.file.Get(first + 3)}}
+}
+
+// fits reports whether there are as many numbers as for the nodes and arcs.
+func (c *csr) fits(nodes, arcs int) bool {
+	return len(c.start) == nodes+1 && len(c.to) == arcs && len(c.weight) == arcs && len(c.kind) == arcs
 }
 
 // sound reports whether all numbers are in range.
@@ -308,7 +296,7 @@ func (b *base) provenancesOf(u uint32) []Provenance {
 // Verify rebuilds the graph from its nodes and edges, and compares the bytes.
 func (g *Graph) Verify() error {
 	again, refused := Build(g.parts())
-	if len(refused) > 0 || g.over == nil && !bytes.Equal(again.data, g.data) || again.nodeCount != g.nodeCount ||
+	if len(refused) > 0 || g.over == nil && !bytes.Equal(again.file.Bytes(), g.file.Bytes()) || again.nodeCount != g.nodeCount ||
 		again.edgeCount != g.edgeCount {
 		return ErrDamaged
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // intern puts a text where the texts are, unless it is there.
@@ -40,44 +42,22 @@ func (s span) put(at []byte) {
 
 // layOut writes all sections.
 func (b *builder) layOut(arcs []arc, provenances []Provenance, conflicts []Conflict, find finder) *Graph {
-	h := &b.base.header
 	rows := b.nodeRows()
 	sources := b.sourceRows(arcs)
 	facts, disputes := b.provenanceRows(provenances, find), b.conflictRows(conflicts, find)
-	h.edges, h.textSize = uint32(len(arcs)), uint32(len(b.text))
-	h.sourceCount = uint32(len(sources) / sourceSize)
-	h.provenanceCount, h.conflictCount = uint32(len(provenances)), uint32(len(conflicts))
-	byPath := b.byPath()
-	h.pathed = uint32(len(byPath))
 	out, in := outward(arcs, len(b.nodes)), inward(arcs, len(b.nodes))
 	kinds := make([]byte, len(b.nodes))
 	for i, n := range b.nodes {
 		kinds[i] = byte(n.Type)
 	}
-	data := make([]byte, headerSize, h.size())
-	copy(data, magic)
-	for i, field := range h.fields() {
-		binary.LittleEndian.PutUint32(data[len(magic)+4*i:], *field)
-	}
-	for _, section := range [][]byte{rows, kinds, raw(b.base.slots), raw(byPath), raw(out.start), raw(out.to), raw(out.weight), out.kind, raw(in.start), raw(in.to), raw(in.weight), in.kind,
-		sources, facts, disputes, b.text} {
-		data = append(data, section...)
-		data = append(data, make([]byte, -len(data)&(align-1))...)
-	}
-	g, err := Open(data)
+	raw := sections.Raw[uint32]
+	g, err := open(format.Encode(rows, kinds, raw(b.base.slots), raw(b.byPath()),
+		raw(out.start), raw(out.to), raw(out.weight), out.kind, raw(in.start), raw(in.to), raw(in.weight), in.kind,
+		sources, facts, disputes, b.text))
 	if err != nil {
 		panic("graph: what Build wrote is not sound") // a mistake in this file
 	}
 	return g
-}
-
-// raw are numbers in the format.
-func raw(numbers []uint32) []byte {
-	out := make([]byte, 4*len(numbers))
-	for i, n := range numbers {
-		binary.LittleEndian.PutUint32(out[4*i:], n)
-	}
-	return out
 }
 
 func (b *builder) nodeRows() []byte {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // Source copies the vector of a row into into. It must be safe for concurrent use and return the same vector each time; its
@@ -15,8 +17,8 @@ type Source func(row int, into []float32) error
 // Assembly is an index in its format whose exact vectors are still where they came from: it takes a third of the memory,
 // and can only be written.
 type Assembly struct {
-	image *image
-	rows  []uint32
+	content sections.Content
+	rows    []uint32
 }
 
 // Rows returns the rows of the assembly's source in the order of slots: a graph places near vectors next to each other.
@@ -84,9 +86,7 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 	if err != nil {
 		return nil, err
 	}
-	a := &Assembly{x.image(), order}
-	a.image.later = v.unitsOf(order, from)
-	return a, a.image.sum()
+	return &Assembly{x.content(v.unitsOf(order, from)), order}, nil
 }
 
 // unitsOf returns a function that writes the exact vectors of the given rows in the format.
@@ -109,7 +109,7 @@ func (v *view) unitsOf(rows []uint32, from Source) func(func([]byte) error) erro
 				if blocks[i].err != nil {
 					return blocks[i].err
 				}
-				if err := each(raw(blocks[i].units)); err != nil {
+				if err := each(sections.Raw(blocks[i].units)); err != nil {
 					return err
 				}
 			}
@@ -137,8 +137,5 @@ func (b *unitBlock) fill(dims int, rows []uint32, from Source) {
 	}
 }
 
-// Size returns the size of the assembly's image in bytes.
-func (a *Assembly) Size() int64 { return int64(a.image.size()) }
-
-// Write hands out the bytes, piece by piece; a piece is valid during the call. The error is that of to, or of the source.
-func (a *Assembly) Write(to func([]byte) error) error { return a.image.write(to) }
+// Content returns the bytes. Its error is that of the source.
+func (a *Assembly) Content() sections.Content { return a.content }

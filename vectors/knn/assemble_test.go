@@ -28,11 +28,12 @@ func assembled(t *testing.T, o knn.Options, items []knn.Item) []byte {
 		t.Fatal(err)
 	}
 	var out []byte
-	if err := a.Write(func(b []byte) error { out = append(out, b...); return nil }); err != nil {
+	content := a.Content()
+	if err := content.Write(func(b []byte) error { out = append(out, b...); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if int64(len(out)) != a.Size() {
-		t.Errorf("%d bytes were written, and Size says %d", len(out), a.Size())
+	if uint64(len(out)) != content.Length {
+		t.Errorf("%d bytes were written, and %d announced", len(out), content.Length)
 	}
 	return out
 }
@@ -82,9 +83,9 @@ func TestAssembleRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	reads := 0
+	closed := false
 	a, err := knn.Assemble(context.Background(), knn.Options{Dims: 4}, []uint64{1}, func(_ int, into []float32) error {
-		if reads++; reads > 2 {
+		if closed {
 			return gone
 		}
 		into[0] = 1
@@ -93,7 +94,8 @@ func TestAssembleRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Write(func([]byte) error { return nil }); !errors.Is(err, gone) {
+	closed = true
+	if err := a.Content().Write(func([]byte) error { return nil }); !errors.Is(err, gone) {
 		t.Errorf("a source that is gone when the index is written: %v", err)
 	}
 }

@@ -49,9 +49,9 @@
 //
 // # Format
 //
-// [Index.AppendTo] writes a header and sections, little-endian, each at a multiple of 64 bytes; n is the number of slots:
+// [Index.AppendTo] writes a file of package sections; n is the number of slots:
 //
-//	header   magic, version, options, sizes, entry, number of lists, scale of codes, efforts, checksum of each section, checksum of the header
+//	header   options, sizes, entry, number of lists, scale of codes, efforts: 8 bytes each, see header
 //	centre   4 bytes a dimension: what was taken from rotated vectors, float32
 //	ids      8 n bytes
 //	order    4 n bytes: the slots by ID
@@ -62,11 +62,11 @@
 //	upper    4 n bytes: where the links above the lowest level begin, or 2^32-1
 //	high     n rows of the upper nibbles of codes, half a byte a dimension, padded to a multiple of 64
 //	low      n rows of the lower nibbles
-//	lists    for each list where it ends, 4 bytes; the norms of pivots, 4 bytes; the slots, 4 n bytes, list by list; the upper
-//	         nibbles of pivots; nothing with a graph or without lists
+//	lists    four sections: for each list where it ends, 4 bytes; the norms of pivots, 4 bytes; the slots, 4 n bytes, list by
+//	         list; the upper nibbles of pivots; empty with a graph or without lists
 //	links    n blocks of 2 M slots, 4 bytes each, unused ones 2^32-1; then the upper links, M slots a level; nothing without a graph
 //	vectors  n rows of 4 bytes a dimension, of length one
 //
-// [Open] uses the bytes in place, as they are mapped from a file, and reads the header only. No content causes a panic;
+// [Open] uses the bytes in place, as they are mapped from a file, and reads the header and the checksums only. No content causes a panic;
 // [Index.Verify] checks everything. Vectors that are put later are in memory.
 package knn

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // Index finds the vectors that are most similar to a query. Any number of goroutines may search while one changes it;
@@ -35,9 +37,8 @@ type Index struct {
 	// slots are those of the IDs in the tail; those of the base are found by order, which has its slots by ID.
 	slots map[uint64]uint32
 	order []uint32
-	// parts are the sections of the bytes that the index was opened from, and sums their checksums.
-	parts [sections][]byte
-	sums  [sections]uint64
+	// file is what the index was opened from; nil once it is no longer used.
+	file *sections.File
 }
 
 // New makes an empty index with options and their defaults.

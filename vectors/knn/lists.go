@@ -214,18 +214,8 @@ func (w *walker) scanList(v *view, o SearchOptions, members []uint32) (passed in
 	return len(w.slots)
 }
 
-// listBytes is how many bytes the lists have in the format: how many members the lists up to each one have, the norms of the
-// pivots, the members, and the pivots.
-func (h *header) listBytes(s shape) uint64 {
-	if h.lists == 0 {
-		return 0
-	}
-	return h.lists*(8+uint64(s.stride)) + 4*h.slots
-}
-
-// pieces are the lists in the format, with slots as they will be.
-func (l *lists) pieces(moved []uint32) [][]byte {
-	var ends, all []uint32
+// flat returns the members of all lists, one list after the other, with slots as they will be, and where each list ends.
+func (l *lists) flat(moved []uint32) (ends, all []uint32) {
 	for _, members := range l.members {
 		for _, slot := range members {
 			if int(slot) < len(moved) && moved[slot] != noSlot {
@@ -234,28 +224,19 @@ func (l *lists) pieces(moved []uint32) [][]byte {
 		}
 		ends = append(ends, uint32(len(all)))
 	}
-	p := &l.pivots
-	return [][]byte{raw(ends), raw(p.coarse), raw(all), p.high}
+	return ends, all
 }
 
-// listsOf are the lists that bytes hold, used as they are.
-func listsOf(s shape, b []byte, n, slots int) (l lists, ok bool) {
-	if n == 0 {
-		return lists{}, true
-	}
-	next := func(size int) []byte { part := b[:size:size]; b = b[size:]; return part }
-	ends := numbers[uint32](next(4 * n))
-	l.pivots.coarse = numbers[int32](next(4 * n))
-	all := numbers[uint32](next(4 * slots))
-	l.pivots.high = next(n * s.stride)
-	l.members = make([][]uint32, n)
+// membersOf are the members of the lists that end there; ok is false if these are not the ends of lists of all slots.
+func membersOf(ends, all []uint32) (members [][]uint32, ok bool) {
+	members = make([][]uint32, len(ends))
 	from := uint32(0)
 	for i, to := range ends {
 		if to < from || int(to) > len(all) {
-			return l, false
+			return nil, false
 		}
-		l.members[i] = all[from:to:to]
+		members[i] = all[from:to:to]
 		from = to
 	}
-	return l, int(from) == slots
+	return members, int(from) == len(all)
 }

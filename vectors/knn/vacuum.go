@@ -48,7 +48,7 @@ func (x *Index) clear(v *view) {
 	x.names.Lock()
 	defer x.names.Unlock()
 	x.current.Store(&view{shape: v.shape, version: v.version, entry: noSlot, efforts: leastEfforts})
-	x.order, x.slots, x.parts = nil, map[uint64]uint32{}, [sections][]byte{}
+	x.order, x.slots, x.file = nil, map[uint64]uint32{}, nil
 	x.dead, x.added, x.spare, x.frozen = nil, 0, [maxLevel + 1][]uint32{}, false
 }
 

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"reconcile.dev/reconcile/vectors/kernel"
 )
 
@@ -17,9 +16,9 @@ import (
 func (x *Index) Verify() error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
-	for i, part := range x.parts {
-		if part != nil && xxhash.Sum64(part) != x.sums[i] {
-			return fmt.Errorf("%w: section %d is not what was written", ErrDamaged, i)
+	if x.file != nil {
+		if err := x.file.Verify(); err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 	}
 	if len(x.dead) > 0 || x.added > 0 {

@@ -31,16 +31,15 @@
 //
 // # Format
 //
-// Little-endian; each section begins at a multiple of eight bytes:
+// A file of package sections:
 //
-//	header    magic, version, the sizes below, sum of all lengths, reference length, checksum of header and sums
+//	numbers   number of postings, sum of all lengths, documents and length of the reference, 8 bytes each
 //	lengths   for each document its rounded length, one byte
 //	keys      for each document its key, 8 bytes
 //	slots     hash table of terms: number of the term + 1, or 0; 4 bytes each, a power of two of them
 //	terms     for each term, sorted, and once more for the end: begin of its text, of its block, number of its documents
 //	text      the texts of the terms, one after the other
 //	blocks    for each term its block, in units of 4 bytes
-//	sums      for each page of 64 KiB of what lies between header and sums its checksum
 //
 // The block of a term that fewer than every 32nd document has is its postings, ascending: document<<12 | in title<<11 |
 // frequency<<7 | length; 4 bytes each. That of a more frequent one has, for windows of 64 documents and groups of 1024
@@ -52,7 +51,6 @@
 //	highest   for each window the highest possible weight, in 1/142, rounded up, one byte
 //	counts    for each posting in title<<4 | frequency, one byte
 //
-// Open reads only the header. A page is compared with its checksum on its first use: one query of a short process reads
-// a few pages, not megabytes. No content of a file causes a panic; a file with other bytes than Build wrote gives
+// A page is compared with its checksum on its first use: one query of a short process reads a few pages, not megabytes. No content of a file causes a panic; a file with other bytes than Build wrote gives
 // [ErrDamaged] and must be rebuilt.
 package lexical

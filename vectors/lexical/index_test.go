@@ -10,8 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cespare/xxhash/v2"
-
+	"reconcile.dev/reconcile/schemas/sections/sectionstest"
 	"reconcile.dev/reconcile/vectors/lexical"
 	"reconcile.dev/reconcile/vectors/lexical/lexicaltest"
 )
@@ -19,7 +18,7 @@ import (
 // TestBytes pins the format: the same documents are the same bytes on every machine, in every version of the format.
 func TestBytes(t *testing.T) {
 	x := build(t, lexicaltest.New(3).Documents(700))
-	const want = "188197"
+	const want = "63c1e6"
 	if got := fmt.Sprintf("%x", sha256.Sum256(x.Bytes()))[:6]; got != want {
 		t.Errorf("the bytes of the index have the digest %s, want %s; another format needs another version", got, want)
 	}
@@ -109,24 +108,9 @@ func FuzzOpen(f *testing.F) {
 		data := slices.Clone(whole)
 		binary.LittleEndian.PutUint32(data[int(at1)%(len(data)-4):], value1)
 		binary.LittleEndian.PutUint32(data[int(at2)%(len(data)-4):], value2)
-		use(t, seal(data))
+		sectionstest.Reseal(data)
+		use(t, data)
 	})
-}
-
-// seal makes the checksums of a wrong file right; it has one page for each 64 KiB.
-func seal(data []byte) []byte {
-	const header = 72
-	pages := (len(data) - header + 1<<16 - 1) >> 16
-	if sums := len(data) - 8*pages; sums > header {
-		for p := range pages {
-			from := header + p<<16
-			to := max(from, min(from+1<<16, sums))
-			binary.LittleEndian.PutUint64(data[sums+8*p:], xxhash.Sum64(data[from:to]))
-		}
-		binary.LittleEndian.PutUint64(data[56:], xxhash.Sum64(data[sums:]))
-	}
-	binary.LittleEndian.PutUint64(data[header-8:], xxhash.Sum64(data[:header-8]))
-	return data
 }
 
 // use does with an index whatever one can; only panics are wrong.

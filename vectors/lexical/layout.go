@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // layOut makes an index of documents and of the postings of sorted terms: those of term i are
@@ -21,18 +23,14 @@ func layOut(lengths []byte, keys []uint64, terms int, text func(int) []byte, sta
 		h.text += uint32(len(text(i)))
 		h.blocks += h.units(starts[i+1] - starts[i])
 	}
-	size := uint64(headerSize)
-	for _, n := range h.sizes() {
-		size += aligned(n)
-	}
-	x := &Index{header: h, data: make([]byte, size)}
-	x.layOut()
-	copy(x.lengths.data, lengths)
-	for i, key := range keys {
-		binary.LittleEndian.PutUint64(x.keys.data[i*keySize:], key)
-	}
+	sizes := h.sizes()
+	x := newIndex(format.New(sizes[:]...))
+	x.header = h
+	copy(x.file.Get(0), sections.Raw([]uint64{uint64(h.postings), h.length, h.refDocs, h.refLength}))
+	copy(x.lengths.Data, lengths)
+	copy(x.keys.Data, sections.Raw(keys))
 	x.fillTerms(text, starts, postings)
-	x.seal()
+	x.file.Seal()
 	return x
 }
 
@@ -58,26 +56,22 @@ func (x *Index) fillTerms(text func(int) []byte, starts, postings []uint32) {
 		df := uint32(len(list))
 		x.putTerm(i, uint32(at), place, df)
 		name := text(i)
-		copy(x.texts.data[at:], name)
+		copy(x.texts.Data[at:], name)
 		at += len(name)
 		setSlot(slots, xxhash.Sum64(name), uint32(i))
-		if data := x.blocks.data[place*blockUnit:]; x.frequent(df) {
+		if data := x.blocks.Data[place*blockUnit:]; x.frequent(df) {
 			x.putBlock(data, list, weights)
 		} else {
-			for i, p := range list {
-				binary.LittleEndian.PutUint32(data[i*postingSize:], p)
-			}
+			copy(data, sections.Raw(list))
 		}
 		place += x.units(df)
 	}
 	x.putTerm(int(x.terms), uint32(at), place, 0)
-	for i, n := range slots {
-		binary.LittleEndian.PutUint32(x.slotRows.data[i*slotSize:], n)
-	}
+	copy(x.slotRows.Data, sections.Raw(slots))
 }
 
 func (x *Index) putTerm(i int, text, place, df uint32) {
-	row := x.termRows.data[i*termSize:]
+	row := x.termRows.Data[i*termSize:]
 	binary.LittleEndian.PutUint32(row, text)
 	binary.LittleEndian.PutUint32(row[4:], place)
 	binary.LittleEndian.PutUint32(row[8:], df)

@@ -67,7 +67,7 @@ func (l *list) count(deleted Bitmap) (n int) {
 // touch reads a little of all that looking terms up comes to, before anybody waits for a piece: it lies far apart, and the
 // processor fetches several pieces at once if none depends on another.
 func (x *Index) touch(hashes []uint64) (sum byte) {
-	slots, rows := x.slotRows.data, x.termRows.data
+	slots, rows := x.slotRows.Data, x.termRows.Data
 	for _, hash := range hashes {
 		sum += slots[hash&uint64(x.slots-1)*slotSize]
 	}
@@ -81,11 +81,11 @@ func (x *Index) touch(hashes []uint64) (sum byte) {
 		n := binary.LittleEndian.Uint32(slots[hash&uint64(x.slots-1)*slotSize:])
 		if at := (int(n) - 1) * termSize; at >= 0 && at+termSize <= len(rows) {
 			text, place := int(binary.LittleEndian.Uint32(rows[at:])), int(binary.LittleEndian.Uint32(rows[at+4:]))*blockUnit
-			if text < len(x.texts.data) {
-				sum += x.texts.data[text]
+			if text < len(x.texts.Data) {
+				sum += x.texts.Data[text]
 			}
-			if place < len(x.blocks.data) {
-				sum += x.blocks.data[place]
+			if place < len(x.blocks.Data) {
+				sum += x.blocks.Data[place]
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (x *Index) touch(hashes []uint64) (sum byte) {
 func (x *Index) lookUp(hash uint64, term []byte) (l list, ok bool) {
 	mask := uint64(x.slots - 1)
 	for at, tries := hash&mask, uint32(0); tries < x.slots; at, tries = (at+1)&mask, tries+1 {
-		slot, ok := x.rows(&x.slotRows, slotSize, int(at), 1)
+		slot, ok := x.slotRows.Rows(slotSize, int(at), 1)
 		if !ok {
 			return list{}, false
 		}
@@ -117,17 +117,17 @@ func (x *Index) lookUp(hash uint64, term []byte) (l list, ok bool) {
 
 // text is the text of a term.
 func (x *Index) text(n uint32) ([]byte, bool) {
-	row, ok := x.rows(&x.termRows, termSize, int(n), 2)
+	row, ok := x.termRows.Rows(termSize, int(n), 2)
 	if !ok {
 		return nil, false
 	}
 	from, to := int(binary.LittleEndian.Uint32(row)), int(binary.LittleEndian.Uint32(row[termSize:]))
-	return x.rows(&x.texts, 1, from, to-from)
+	return x.texts.Rows(1, from, to-from)
 }
 
 // list is what the index has of a term.
 func (x *Index) list(n uint32) (l list, ok bool) {
-	row, ok := x.rows(&x.termRows, termSize, int(n), 1)
+	row, ok := x.termRows.Rows(termSize, int(n), 1)
 	if !ok {
 		return list{}, false
 	}
@@ -137,11 +137,11 @@ func (x *Index) list(n uint32) (l list, ok bool) {
 	}
 	l = list{df: int(df), term: n}
 	if !x.frequent(df) {
-		l.postings, ok = x.rows(&x.blocks, blockUnit, place, l.df)
+		l.postings, ok = x.blocks.Rows(blockUnit, place, l.df)
 		return l, ok
 	}
 	form := x.block(l.df)
-	data, ok := x.rows(&x.blocks, blockUnit, place, form.end/blockUnit)
+	data, ok := x.blocks.Rows(blockUnit, place, form.end/blockUnit)
 	if !ok {
 		return list{}, false
 	}
@@ -150,22 +150,18 @@ func (x *Index) list(n uint32) (l list, ok bool) {
 	return l, true
 }
 
-// key is the key of a document. A key lies in one page: both begin at multiples of its size.
+// key is the key of a document.
 func (x *Index) key(doc uint32) (uint64, bool) {
 	at := int(doc) * keySize
-	if doc >= x.docs {
+	if doc >= x.docs || !x.keys.Sound(at, at+keySize) {
 		return 0, false
 	}
-	page := (x.keys.at + at - headerSize) >> pageShift
-	if x.checked[page>>6].Load()&(1<<(page&63)) == 0 && !x.check(page) {
-		return 0, false
-	}
-	return binary.LittleEndian.Uint64(x.keys.data[at:]), true
+	return binary.LittleEndian.Uint64(x.keys.Data[at:]), true
 }
 
 // lengthClass is the rounded length of a document.
 func (x *Index) lengthClass(doc uint32) (uint8, bool) {
-	row, ok := x.rows(&x.lengths, 1, int(doc), 1)
+	row, ok := x.lengths.Rows(1, int(doc), 1)
 	if !ok {
 		return 0, false
 	}

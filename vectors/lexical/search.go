@@ -107,7 +107,7 @@ func (q *query) lookUp() bool {
 // scan searches a segment, one window group after the other. It returns false for damage.
 func (q *query) scan(i int, accept func(int) bool) bool {
 	seg := &q.set.segments[i]
-	lengths, ok := seg.Index.rows(&seg.Index.lengths, 1, 0, seg.Index.Docs())
+	lengths, ok := seg.Index.lengths.Rows(1, 0, seg.Index.Docs())
 	if !ok {
 		return false
 	}

@@ -349,6 +349,12 @@ func TestDamagedIsRebuilt(t *testing.T) {
 			t.Errorf("of %d damaged bytes: %+v", len(damaged), x.How)
 		}
 	}
+	older := bytes.Clone(whole)
+	older[8]--
+	r.write(index.SnapshotPath, string(older))
+	if x := r.refresh(); !strings.HasPrefix(x.How.Rebuilt, "another version of reconcile made the index") || !bytes.Equal(whole, r.read(index.SnapshotPath)) {
+		t.Errorf("of an older version: %+v", x.How)
+	}
 	r.write("notes.txt", "remember the tea\n")
 	r.refresh()
 	delta := r.read(index.DeltaPath)
@@ -379,7 +385,7 @@ func TestDamagedIsRebuilt(t *testing.T) {
 // opens the file; whoever comes after a sound one, or after who wrote it, need not compare.
 func TestDamageBehindTheHeader(t *testing.T) {
 	t.Parallel()
-	const known, words = ".reconcile/cache/index-sound", 3
+	const known, words, align = ".reconcile/cache/index-sound", 16, 64
 	r := newRig(t, program)
 	r.now = time.Now
 	r.refresh()
@@ -392,10 +398,11 @@ func TestDamageBehindTheHeader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range int(binary.LittleEndian.Uint32(whole[12:])) {
-		row := whole[16+32*i:]
-		kind, at, size := binary.LittleEndian.Uint64(row), binary.LittleEndian.Uint64(row[8:]), binary.LittleEndian.Uint64(row[16:])
-		if kind == words || size == 0 {
+	count := uint64(binary.LittleEndian.Uint32(whole[12:]))
+	end := (16 + 8*count + 8 + align - 1) / align * align
+	for i := range int(count) {
+		at, size := end, binary.LittleEndian.Uint64(whole[16+8*i:])
+		if end += (size + align - 1) / align * align; i == words || size == 0 {
 			continue
 		}
 		flipped := bytes.Clone(whole)
@@ -403,12 +410,12 @@ func TestDamageBehindTheHeader(t *testing.T) {
 		put(flipped, i+1)
 		if x, err := k.Open(tree); err == nil {
 			x.Close()
-			t.Errorf("a byte that is flipped in section %d is not noticed", kind)
+			t.Errorf("a byte that is flipped in section %d is not noticed", i)
 		} else if !errors.Is(err, vectors.ErrDamaged) {
 			t.Error(err)
 		}
 		if !bytes.Equal(r.read(known), noted) {
-			t.Errorf("with a byte that is flipped in section %d it is noted as sound", kind)
+			t.Errorf("with a byte that is flipped in section %d it is noted as sound", i)
 		}
 	}
 	if x := r.refresh(); x.How.Rebuilt == "" || !bytes.Equal(r.read(index.SnapshotPath), whole) || bytes.Equal(r.read(known), noted) {

@@ -79,7 +79,8 @@ func (k *Keeper) options(tree *state.Tree) vectors.Options {
 }
 
 // Open loads the stored index of a tree, and opens it if it is ready, without checking that it is up to date. The error
-// is one of package fs if it does not exist, vectors.ErrDamaged, vectors.ErrOtherModel or vectors.ErrOtherLinks.
+// is one of package fs if it does not exist, vectors.ErrDamaged, vectors.ErrOtherVersion, vectors.ErrOtherModel or
+// vectors.ErrOtherLinks.
 func (k *Keeper) Open(tree *state.Tree) (*Kept, error) {
 	m, err := k.load(tree)
 	if err != nil {

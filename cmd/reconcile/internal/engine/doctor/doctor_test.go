@@ -13,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
 )
 
 // show prints findings that are not ok.
@@ -344,8 +345,12 @@ func TestIndex(t *testing.T) {
 	}
 	want(t, Check(t.Context(), e), "index", Warn, "git does not ignore vectors/*.snapshot")
 
-	e.Reindex = func(context.Context, *state.Store, *state.Tree) error { broken = nil; return nil }
 	must(t, put(dir, ".gitignore", ".reconcile/\n*.lock\n/vectors/*.snapshot\n"))
+	damaged := broken
+	broken = fmt.Errorf("%w: 1", vectors.ErrOtherVersion)
+	want(t, Check(t.Context(), e), "index", OK, "another version of reconcile made the index: 1; the next search builds it again")
+	broken = damaged
+	e.Reindex = func(context.Context, *state.Store, *state.Tree) error { broken = nil; return nil }
 	fs := Fix(t.Context(), e)
 	want(t, fs, "index", OK, "repaired: the index of search cannot be used")
 	want(t, fs, "index", OK, "7 nodes; 0.0 MiB; caches")

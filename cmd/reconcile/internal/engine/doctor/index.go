@@ -2,11 +2,13 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors"
 )
 
 // Folders of the search index and of local caches.
@@ -32,6 +34,9 @@ func checkIndex(ctx context.Context, e *Env) []Finding {
 	}
 	var found []Finding
 	detail, err := e.Index(ctx, e.store, e.tree)
+	if errors.Is(err, vectors.ErrOtherVersion) {
+		detail, err = fmt.Sprintf("%v; the next search builds it again", err), nil
+	}
 	if err != nil {
 		f := warn(fmt.Sprintf("the index of search cannot be used: %v", err),
 			"doctor --fix builds it anew, as the next search would do")
