@@ -32,8 +32,26 @@ type AgentSpec struct {
 	ContextWindow int `json:"contextWindow,omitempty" jsonschema:"minimum=1,maximum=100000000,default=200000"`
 	// Concurrency bounds how many runs of this agent there are at once. Default 1.
 	Concurrency int `json:"concurrency,omitempty" jsonschema:"minimum=1,maximum=10000,default=1"`
+	// Workspace is where the agent's nodes work: inPlace is the tree itself, clone a folder of their own with a clone of the
+	// commit on record, worktree one with a linked work tree of the repository. Default: inPlace for a command.
+	Workspace string `json:"workspace,omitempty" jsonschema:"enum=inPlace,enum=clone,enum=worktree"`
 	// Runner says how the agent is run: exactly one of its fields.
 	Runner Runner `json:"runner"`
+}
+
+// Places where the nodes of an agent work.
+const (
+	WorkspaceInPlace  = "inPlace"
+	WorkspaceClone    = "clone"
+	WorkspaceWorktree = "worktree"
+)
+
+// WorkspaceKind is where the agent's nodes work, one of the Workspace constants. declared reports whether the spec says so.
+func (s *AgentSpec) WorkspaceKind() (kind string, declared bool) {
+	if s.Workspace != "" {
+		return s.Workspace, true
+	}
+	return WorkspaceInPlace, false
 }
 
 // Runner says how an agent is run. Exactly one field is set.
@@ -175,6 +193,9 @@ func (s *AgentSpec) Check(r *Report) {
 	}
 	if h != nil {
 		checkLine(r.At("runner", "human", "contact"), h.Contact)
+		if s.Workspace != "" && s.Workspace != WorkspaceInPlace {
+			r.At("workspace").Errorf("conflict", "a person works where they like").Suggest("remove workspace")
+		}
 	}
 }
 

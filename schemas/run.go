@@ -47,6 +47,8 @@ type Run struct {
 	SourceTokens int `json:"sourceTokens,omitempty"`
 	// Turn is what an agent's turn used and reported; nil where nothing is known.
 	Turn *Turn `json:"turn,omitempty"`
+	// Workspace is the folder of its own in which the run worked, and what it changed there; nil for a run in the tree itself.
+	Workspace *RunWorkspace `json:"workspace,omitempty"`
 	// Issue is the issue that the work is about, in records of hooks.
 	Issue int `json:"issue,omitempty"`
 	// For is the item of work that a hook's record is about, as dag/checks/implement.
@@ -78,6 +80,23 @@ type Output struct {
 
 // OutputExecutable is the mode of an output that its owner may execute.
 const OutputExecutable = "0755"
+
+// RunWorkspace is the workspace of a run, and what the run changed in it.
+type RunWorkspace struct {
+	Kind string `json:"kind"` // one of the Workspace constants
+	// Why says why the run worked in the tree itself although an agent like this has a workspace; only with kind inPlace.
+	Why    string `json:"why,omitempty"`
+	Name   string `json:"name,omitempty"`   // of the workspace, as reconcile workspace lists it
+	Base   string `json:"base,omitempty"`   // the commit that it was made from
+	Commit string `json:"commit,omitempty"` // with the changes; empty if the run changed nothing
+	Branch string `json:"branch,omitempty"` // that holds the commit
+	// Files are the paths that the commit changes, below the root of the repository: the first of them. Changed is the
+	// number of all.
+	Files   []string `json:"files,omitempty"`
+	Changed int      `json:"changed,omitempty"`
+	// Note says how what the agent reported differs from what changed.
+	Note string `json:"note,omitempty"`
+}
 
 // Ask is a question in an agent's output.
 type Ask struct {

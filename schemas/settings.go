@@ -40,6 +40,8 @@ type SettingsSpec struct {
 	Archive ArchiveSettings `json:"archive,omitzero"`
 	// Index says what search indexes, and what makes its vectors.
 	Index IndexSettings `json:"index,omitzero"`
+	// Workspaces says how the folders are prepared in which agents work, and how long they are kept.
+	Workspaces WorkspaceSettings `json:"workspaces,omitzero"`
 }
 
 // defaultStateFolder is Folders.State where settings do not say otherwise.
@@ -51,6 +53,29 @@ type Folders struct {
 	Specs string `json:"specs,omitempty" jsonschema:"maxLength=200,default=specs"`
 	// State holds observed state. Default state.
 	State string `json:"state,omitempty" jsonschema:"maxLength=200,default=state"`
+	// Workspaces is the folder in which agents' workspaces are made: an absolute path, or one below the home folder that
+	// begins with ~/. It must not be inside the tree. Default: $XDG_STATE_HOME/reconcile/ws, or ~/.local/state/reconcile/ws.
+	Workspaces string `json:"workspaces,omitempty" jsonschema:"maxLength=1000"`
+}
+
+// WorkspaceSettings says how the folders are prepared in which agents work, and how long they are kept.
+type WorkspaceSettings struct {
+	// Setup is a program, with its arguments, that is run in a new workspace before the agent starts.
+	Setup []string `json:"setup,omitempty" jsonschema:"minItems=1,maxItems=1000"`
+	// LockFiles are the files that decide what setup makes: while they do not change, the ignored files that it made are
+	// copied from the first workspace, and it is not run again. Without any it is run in every workspace.
+	LockFiles []string `json:"lockFiles,omitempty" jsonschema:"maxItems=100"`
+	// Timeout ends setup. Default 10m.
+	Timeout *Duration `json:"timeout,omitempty" jsonschema:"default=10m"`
+	// Share are ignored files and folders of the tree that each workspace gets a copy of.
+	Share []string `json:"share,omitempty" jsonschema:"maxItems=100"`
+	// Ports is the number of ports that each workspace has for itself, from RECONCILE_PORT_BASE on. Default 10.
+	Ports int `json:"ports,omitempty" jsonschema:"minimum=1,maximum=1000,default=10"`
+	// KeepFor is how long workspaces are kept whose work has landed or is parked. Default 72h.
+	KeepFor *Duration `json:"keepFor,omitempty" jsonschema:"default=72h"`
+	// KeepBytes is how much space all workspaces of the tree may take before those are removed, the oldest first, whose work
+	// has landed or is parked. Default 10 GiB.
+	KeepBytes *int `json:"keepBytes,omitempty" jsonschema:"minimum=0,maximum=1099511627776,default=10737418240"`
 }
 
 // Limits bound the tree as a whole.
@@ -239,6 +264,10 @@ func (s *SettingsSpec) Default() {
 	orNew(&s.Memory.Weights.Keyword, 0.4)
 	orNew(&s.Memory.Weights.Stale, 0.5)
 	orNew(&s.Memory.CompactAfterDays, 90)
+	orNew(&s.Workspaces.Timeout, Duration(10*time.Minute))
+	orDefault(&s.Workspaces.Ports, 10)
+	orNew(&s.Workspaces.KeepFor, Duration(72*time.Hour))
+	orNew(&s.Workspaces.KeepBytes, 10<<30)
 	s.Index.defaults()
 }
 
@@ -258,9 +287,27 @@ func (s *SettingsSpec) Check(r *Report) {
 		checkFilled(r.At("commands", "block", i), p)
 	}
 	s.Index.check(r)
+	s.Workspaces.check(r)
+}
+
+func (w *WorkspaceSettings) check(r *Report) {
+	checkArgv(r.At("workspaces", "setup"), w.Setup)
+	if len(w.LockFiles) > 0 && len(w.Setup) == 0 {
+		r.At("workspaces", "lockFiles").Errorf("missing", "lock files belong to a setup").Suggest("add setup, or remove lockFiles")
+	}
+	for i, p := range w.LockFiles {
+		checkPath(r.At("workspaces", "lockFiles", i), p, reads)
+	}
+	for i, p := range w.Share {
+		checkPath(r.At("workspaces", "share", i), p, reads)
+	}
+	checkTimeout(r.At("workspaces", "timeout"), w.Timeout)
 }
 
 func (f *Folders) check(r *Report) {
+	if w := f.Workspaces; w != "" && !strings.HasPrefix(w, "~/") && !isAbsolute(w) {
+		r.At("folders", "workspaces").Errorf("bad-path", "%q is neither an absolute path nor one that begins with ~/", w)
+	}
 	checkPath(r.At("folders", "specs"), f.Specs, writes)
 	checkPath(r.At("folders", "state"), f.State, reads)
 	specs, state := strings.ToLower(f.Specs)+"/", strings.ToLower(f.State)+"/"
@@ -268,6 +315,11 @@ func (f *Folders) check(r *Report) {
 		at := r.At("folders")
 		at.Errorf("conflict", "specs (%q) and state (%q) must be two folders, neither inside the other", f.Specs, f.State)
 	}
+}
+
+// isAbsolute reports whether a path is absolute on some system.
+func isAbsolute(p string) bool {
+	return strings.HasPrefix(p, "/") || len(p) > 2 && p[1] == ':' && (p[2] == '/' || p[2] == '\\')
 }
 
 // shortestClaim leaves room for a few tries to renew a claim, and for ending what runs when that is in vain.

@@ -53,6 +53,9 @@ func (a *app) enterTree(need treeNeed) error {
 	if need == treeUnused {
 		return nil
 	}
+	if root := a.treeOfWorkspace(); root != "" {
+		a.here, a.global.dir = root, root
+	}
 	found, err := state.Find(a.here, kinds())
 	switch {
 	case errors.Is(err, state.ErrNoTree) && need == treeOptional:
@@ -71,6 +74,23 @@ func (a *app) enterTree(need treeNeed) error {
 	a.global.dir = shownFromHere(found)
 	a.prefix, err = filepath.Rel(found, here)
 	return err
+}
+
+// treeOfWorkspace returns the tree of the run that this process is part of, if the current directory is in the run's
+// workspace and no other one was asked for: what the checkout there has is a copy, whose questions nobody would see.
+func (a *app) treeOfWorkspace() string {
+	workspace, root := a.getenv("RECONCILE_WORKSPACE"), a.getenv("RECONCILE_ROOT")
+	if a.global.dir != "." || workspace == "" || !filepath.IsAbs(root) {
+		return ""
+	}
+	here, err := realPath(".")
+	if err == nil {
+		here, err = filepath.Rel(workspace, here)
+	}
+	if err != nil || here == ".." || strings.HasPrefix(here, ".."+string(filepath.Separator)) {
+		return ""
+	}
+	return root
 }
 
 // shownFromHere returns the shorter of a folder's absolute path and its path relative to the current directory.

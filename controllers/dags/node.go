@@ -221,11 +221,24 @@ func (f *fold) queue(i int32) {
 			return
 		}
 	}
+	if why := f.notCommitted(i); why != "" && r.claim == nil {
+		f.set(i, schemas.NodeBlocked, settle.ReasonNotCommitted, why)
+		return
+	}
 	f.set(i, schemas.NodeQueued, settle.ReasonWaitsForPlace, "waits for a place")
 	if r.again {
 		f.set(i, schemas.NodeQueued, settle.ReasonOutputsMissing, f.againMessage(i))
 	}
 	f.want[i] = true
+}
+
+// notCommitted says why the workspace of the node cannot be made yet. Where nobody has asked git, the status stands.
+func (f *fold) notCommitted(i int32) string {
+	why, known := f.World.NotCommitted(f.Ref, f.p.spec.Nodes[i].Name)
+	if was := f.was[i]; !known && was.Reason == settle.ReasonNotCommitted && was.Key == f.b.keys[i] {
+		return was.Message
+	}
+	return why
 }
 
 // needsMet reports whether the needs of the node let it start; if not, it has set the state.

@@ -60,9 +60,22 @@ func (f *fold) effect(i int32) settle.Effect {
 	if e.Agent != "" {
 		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
 		c.Recall = f.recall(i)
+		c.Workspace = f.workspace(i)
 	}
 	e.Task = &c
 	return e
+}
+
+// workspace is where the agent of node i works; nil for the tree itself.
+func (f *fold) workspace(i int32) *settle.Workspace {
+	n := &f.p.spec.Nodes[i]
+	kind, declared := f.b.agent(f.p, n.Agent).WorkspaceKind()
+	if kind == schemas.WorkspaceInPlace {
+		return nil
+	}
+	session := f.p.spec.Session
+	return &settle.Workspace{Kind: kind, Declared: declared, Target: f.b.sessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
+		Branch: "reconcile/" + session + "/" + f.p.name + "/" + n.Name, Attempts: keys.OfRuns(f.p.name, n.Name, f.b.keys[i])}
 }
 
 // effectKey names the effect of a DAG's node and the record of it.

@@ -85,6 +85,7 @@ const (
 	ReasonReplacing         = "Replacing"      // the run of a former definition is being ended first
 	ReasonEnding            = "Ending"         // a run that is no longer wanted is being ended
 	ReasonHeld              = "Held"
+	ReasonNotCommitted      = "NotCommitted" // its workspace would lack what it is made of
 	ReasonFailFast          = "FailFast"
 	ReasonNeedFailed        = "NeedFailed"
 	ReasonNeedCancelled     = "NeedCancelled"

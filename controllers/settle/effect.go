@@ -96,9 +96,29 @@ type Command struct {
 	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.
 	Artifacts   []string `json:",omitempty"`
 	StdinFormat string   `json:",omitempty"`
+	// Workspace is the folder of its own that the command works in; nil: the tree.
+	Workspace *Workspace `json:",omitempty"`
 	// Recall is the subject for which an agent gets memories at the start and records some at the end; nil without a memory.
 	// Its results are not part of any key.
 	Recall *Recall `json:",omitempty"`
+}
+
+// Workspace says in which folder of its own a command works. Its task's paths are below the same folder there as below the
+// root of the tree.
+type Workspace struct {
+	Kind string // schemas.WorkspaceClone or schemas.WorkspaceWorktree
+	// Declared says that the spec asks for it: then the command never works in the tree itself.
+	Declared bool
+	// Target is the branch whose last commit it is made from; "" is the checked-out one.
+	Target string
+	// Branch gets the commit with the changes.
+	Branch string
+	// Spec and Inputs are the files, and the patterns of files, that must be as in that commit.
+	Spec   string
+	Inputs []string `json:",omitempty"`
+	// Attempts begins the keys of the effects that work in it, one after the other: an attempt goes on with what the one
+	// before it left.
+	Attempts string
 }
 
 // OutputPaths are all outputs that the command declares.

@@ -29,6 +29,8 @@ type Decider struct {
 	// Only is what the run was asked for; nil: everything. Where nodes were asked for, the missing outputs of these nodes and
 	// of all that they need are brought back.
 	Only *Selection
+	// NotCommitted says why the workspace of a node's agent cannot be made yet; "" if it can. nil: nothing keeps any.
+	NotCommitted func(owner schemas.Ref, node string) string
 
 	run Values // see World.OfRun
 }
@@ -49,7 +51,7 @@ func Tree(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, 
 //
 // told, if there is one, is called for every decision with the number of objects of the round, and of those decided.
 func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
-	s := &settler{table: TableOf(t), now: now, only: d.Only, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
+	s := &settler{table: TableOf(t), now: now, only: d.Only, notCommitted: d.NotCommitted, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
 		noted: map[string]bool{}, told: told}
 	if dirty == nil {
 		s.outs = make(map[schemas.Ref]Out, t.Len())
@@ -94,24 +96,26 @@ func (s *settler) maxRounds() int {
 }
 
 type settler struct {
-	table   Table
-	now     time.Time
-	only    *Selection
-	run     *Values
-	given   *state.Tree
-	tree    *state.Tree
-	work    map[schemas.Ref]bool // nil: everything
-	outs    map[schemas.Ref]Out
-	changed map[schemas.Ref]bool
-	noted   map[string]bool // see Worklist.Note
-	told    []func(done, total int)
-	values  *Values // of tree, see World.OfTree
+	table Table
+	now   time.Time
+	only  *Selection
+	run   *Values
+
+	notCommitted func(owner schemas.Ref, node string) string
+	given        *state.Tree
+	tree         *state.Tree
+	work         map[schemas.Ref]bool // nil: everything
+	outs         map[schemas.Ref]Out
+	changed      map[schemas.Ref]bool
+	noted        map[string]bool // see Worklist.Note
+	told         []func(done, total int)
+	values       *Values // of tree, see World.OfTree
 }
 
 // round decides once, puts the statuses into the tree, and reports whether another round is needed.
 func (s *settler) round() bool {
 	w := NewWorld(s.tree, s.now, s.work)
-	w.table, w.only, w.OfTree, w.OfRun = s.table, s.only, s.values, s.run
+	w.table, w.only, w.OfTree, w.OfRun, w.notCommitted = s.table, s.only, s.values, s.run, s.notCommitted
 	r := &Round{Worklist: Worklist{s}, World: w}
 	for i := range s.table {
 		if before := s.table[i].Before; before != nil && s.work != nil {

@@ -24,6 +24,9 @@ type World struct {
 	// work are the objects that are decided; nil means everything. The statuses of other objects are taken from the tree.
 	work map[schemas.Ref]bool
 	outs map[schemas.Ref]Out
+	// notCommitted is Decider.NotCommitted.
+	notCommitted func(owner schemas.Ref, node string) string
+
 	tell func() // called at every decision; may be nil
 }
 
@@ -79,6 +82,15 @@ func (w *World) Asked(owner schemas.Ref, node string) bool {
 		w.asks = w.only.in(w.table, w.Tree)
 	}
 	return w.asks(owner, node)
+}
+
+// NotCommitted says why the workspace of a node's agent cannot be made yet; "" if nothing is known to keep it. known is false
+// if nobody has asked git.
+func (w *World) NotCommitted(owner schemas.Ref, node string) (why string, known bool) {
+	if w.notCommitted == nil {
+		return "", false
+	}
+	return w.notCommitted(owner, node), true
 }
 
 // decide is decideAs by the row of the table.

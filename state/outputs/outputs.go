@@ -59,14 +59,14 @@ func openRegular(root *os.Root, name string) (*os.File, schemas.Output, error) {
 	return f, out, nil
 }
 
-// Put adds the content of the regular file name below root to the cache of outputs, unless it is larger than limit, and
-// returns its digest as an output. A failed copy is ignored: the description is valid without it.
-func Put(ctx context.Context, root *os.Root, name string, limit int64) (schemas.Output, error) {
-	out, err := Digest(ctx, root, name)
+// Put adds the content of the regular file name below from to the cache of outputs below root, unless it is larger than
+// limit, and returns its digest as an output. A failed copy is ignored: the description is valid without it.
+func Put(ctx context.Context, root, from *os.Root, name string, limit int64) (schemas.Output, error) {
+	out, err := Digest(ctx, from, name)
 	if err != nil || out.Size > limit || Has(root, out) {
 		return out, err
 	}
-	f, _, err := openRegular(root, name)
+	f, _, err := openRegular(from, name)
 	if err != nil {
 		return out, nil
 	}

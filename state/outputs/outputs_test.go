@@ -32,7 +32,7 @@ func write(t *testing.T, root *os.Root, name, text string, mode fs.FileMode) {
 
 func put(t *testing.T, root *os.Root, name string, limit int64) schemas.Output {
 	t.Helper()
-	o, err := Put(t.Context(), root, name, limit)
+	o, err := Put(t.Context(), root, root, name, limit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/recall"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/workspaces"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers/readiness"
@@ -143,6 +144,8 @@ type run struct {
 	share    *share.Share       // nil: nothing is pushed
 	mirror   *mirroring.Runner  // nil: nothing is mirrored
 	warned   string             // last text of warnOnce
+
+	workspaces *workspaces.Manager
 }
 
 // openRemote opens the repository if the run commits, and the remote if it pushes. A run that could not commit or push
@@ -161,6 +164,10 @@ func (r *run) openRemote(ctx context.Context) (err error) {
 func (r *run) run(ctx context.Context) (Result, error) {
 	memory := r.openMemory()
 	defer memory.Close() //nolint:errcheck // it was only read
+	var err error
+	if r.workspaces, err = r.openWorkspaces(); err != nil {
+		return Result{}, err
+	}
 	perform, err := r.runner(memory)
 	if err != nil {
 		return Result{}, err
@@ -181,6 +188,8 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		l.Share, l.Perform = r.share, r.share.Guard(perform)
 		defer r.share.Close(ctx)
 	}
+	l.NotCommitted = r.workspaces.Uncommitted
+	defer r.sweepWorkspaces(ctx)
 	r.mirror = r.openMirror()
 	if r.mirror != nil && !r.request.Watch {
 		r.mirror.In(ctx)
@@ -215,7 +224,13 @@ func (r *run) decide(ctx context.Context) (Result, error) {
 	defer memory.Close() //nolint:errcheck // it was only read
 	events := r.openEvents()
 	defer events.Close()
-	res, err := r.loop(memory, events).DecideOnce(ctx)
+	l := r.loop(memory, events)
+	places, err := r.openWorkspaces()
+	if err != nil {
+		return Result{}, err
+	}
+	l.NotCommitted = places.Uncommitted
+	res, err := l.DecideOnce(ctx)
 	out := Result{Tree: res.Tree, Wrote: res.Wrote, MemoryBusy: res.MemoryBusy, LedgersBusy: res.LedgersBusy}
 	if res.Tree != nil {
 		out.Verdict = readiness.Verdict(res.Tree, nil)
@@ -276,6 +291,7 @@ func (r *run) runner(memory *recall.Memory) (*runner.Runner, error) {
 		Durable:     r.store.SyncJournal,
 		Specs:       s.Folders.Specs,
 		Memory:      memory,
+		Workspaces:  r.workspaces,
 	})
 }
 
@@ -286,4 +302,16 @@ func interrupted(err error) bool {
 		return errors.Is(err, context.Canceled)
 	}
 	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !interrupted(e) })
+}
+
+func (r *run) openWorkspaces() (*workspaces.Manager, error) {
+	return workspaces.New(workspaces.Options{Dir: r.o.Tree.Dir, Settings: r.settings, Now: r.o.Tree.Now, Getenv: r.o.Tree.Getenv,
+		Warn: r.o.Sink.Warn})
+}
+
+// sweepWorkspaces removes workspaces that are not needed any more. Nothing depends on it.
+func (r *run) sweepWorkspaces(ctx context.Context) {
+	if err := r.workspaces.Sweep(context.WithoutCancel(ctx)); err != nil {
+		r.o.Sink.Warn("workspaces are not cleaned up: " + err.Error())
+	}
 }

@@ -79,7 +79,7 @@ func (a *attempt) readArtifact(name string, limit int) ([]byte, error) {
 	if err := a.checkArtifact(name); err != nil {
 		return nil, err
 	}
-	f, _, err := regular.Open(a.runner.root, name)
+	f, _, err := regular.Open(a.place.root, name)
 	if err != nil {
 		return nil, notReadable(err)
 	}
@@ -101,7 +101,7 @@ func (a *attempt) checkArtifact(name string) error {
 		}
 		at = path.Join(at, part)
 		var err error
-		if fi, err = a.runner.root.Lstat(at); err != nil {
+		if fi, err = a.place.root.Lstat(at); err != nil {
 			return notReadable(err)
 		}
 		if fi.Mode()&fs.ModeSymlink != 0 {

@@ -41,9 +41,9 @@ func (a *attempt) prepare() (err error) {
 
 func (a *attempt) workingDir() (string, error) {
 	if a.task.Dir == "" || a.task.Dir == "." {
-		return a.runner.dir, nil
+		return a.place.dir, nil
 	}
-	fi, err := a.runner.root.Stat(a.task.Dir)
+	fi, err := a.place.root.Stat(a.task.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("workingDir %s does not exist", a.task.Dir)
@@ -52,7 +52,7 @@ func (a *attempt) workingDir() (string, error) {
 	case !fi.IsDir():
 		return "", fmt.Errorf("workingDir %s is not a folder", a.task.Dir)
 	}
-	return a.runner.absolute(a.task.Dir), nil
+	return a.place.absolute(a.task.Dir), nil
 }
 
 // findProgram finds a program as a shell in dir would: a name with a slash is relative to dir. It skips relative entries of

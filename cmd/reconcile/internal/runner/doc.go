@@ -12,6 +12,8 @@
 //	RECONCILE_MEMORY   a file with the recall of earlier work, as in the agent's stdin
 //	RECONCILE_RESULT   the path of the JSON file that the node promised to write (outputs.json)
 //	RECONCILE_NEED_<NAME>_RESULT  a needed node's result, if it is at most 4 KiB (64 KiB for all of them)
+//	RECONCILE_WORKSPACE  the absolute path of the run's own checkout of the repository, if it has one
+//	RECONCILE_PORT_BASE  the first of the ports that only this workspace uses
 //	RECONCILE_CHAIN    the runs that contain this one; private to reconcile
 //
 // RECONCILE_NEEDS, RECONCILE_MEMORY and RECONCILE_RESULT are set only if they have content. A task cannot override
@@ -20,6 +22,10 @@
 // Its stdin is Task.Stdin, followed by the text of Task.Artifacts at the start: regular files, not through symbolic links,
 // without secrets, bounded; a file that cannot be shown gives a note. After them follows the result of Options.Recall for
 // Task.Recall.
+//
+// A command with Task.Workspace works in a folder that Options.Workspaces makes: there are its working directory, its
+// artifacts, its outputs and its result; files for the run, logs and leases stay in the tree. After a success, what it
+// changed is committed. Without a success the folder stays as it is for the next attempt.
 //
 // # Output
 //

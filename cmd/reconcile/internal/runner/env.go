@@ -61,7 +61,10 @@ func (a *attempt) environment() []string {
 		env = set(env, "RECONCILE_MEMORY="+a.runner.absolute(path.Join(state.WorkDir, memoryName(a.effect.Key))))
 	}
 	if a.task.OutputJSON != "" {
-		env = set(env, "RECONCILE_RESULT="+a.runner.absolute(a.task.OutputJSON))
+		env = set(env, "RECONCILE_RESULT="+a.place.absolute(a.task.OutputJSON))
+	}
+	for _, kv := range a.place.env() {
+		env = set(env, kv)
 	}
 	env = set(env, "RECONCILE_RUN="+a.effect.Key)
 	env = set(env, "RECONCILE_ROOT="+a.runner.dir)

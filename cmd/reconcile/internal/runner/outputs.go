@@ -25,7 +25,7 @@ func (a *attempt) keepOutputs() []schemas.Output {
 	defer cancel()
 	var out []schemas.Output
 	for _, name := range paths[:min(len(paths), maxOutputs)] {
-		o, err := outputs.Put(ctx, a.runner.root, name, a.runner.o.OutputCache)
+		o, err := outputs.Put(ctx, a.runner.root, a.place.root, name, a.runner.o.OutputCache)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -56,7 +56,7 @@ func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
 func (a *attempt) removeTorn() {
 	for _, name := range a.task.Again {
 		if checkOutputPath(name) == nil {
-			_ = a.runner.root.Remove(name) // a remaining file counts as changed by a user
+			_ = a.place.root.Remove(name) // a remaining file counts as changed by a user
 		}
 	}
 }

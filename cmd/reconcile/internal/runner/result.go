@@ -64,7 +64,7 @@ func (a *attempt) readRegular(name string) ([]byte, error) {
 	if err := a.checkRegular(name); err != nil {
 		return nil, err
 	}
-	f, _, err := regular.Open(a.runner.root, name)
+	f, _, err := regular.Open(a.place.root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (a *attempt) checkRegular(name string) error {
 	if err := checkOutputPath(name); err != nil {
 		return err
 	}
-	fi, err := a.runner.root.Stat(name)
+	fi, err := a.place.root.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("output %s was not written", name)
@@ -162,10 +162,10 @@ func (a *attempt) removeStaleResult() error {
 	if err := checkOutputPath(name); err != nil {
 		return err
 	}
-	if fi, err := a.runner.root.Lstat(name); err == nil && fi.IsDir() {
+	if fi, err := a.place.root.Lstat(name); err == nil && fi.IsDir() {
 		return fmt.Errorf("output %s is a folder", name)
 	}
-	if err := a.runner.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := a.place.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the result of an earlier run: %w", err)
 	}
 	return nil

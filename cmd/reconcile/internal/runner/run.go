@@ -49,6 +49,7 @@ type attempt struct {
 	input   *os.File // feeds stdin in the background; may be nil
 	command command
 	memory  string // the agent's recall of earlier work
+	place   place
 	// interrupted is the reason why there is no record; "" if there is one.
 	interrupted string
 	warning     string // a note that is not part of the record
@@ -62,7 +63,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 		report.Kind, report.At, report.Err = settle.Broken, r.o.Now(), fmt.Errorf("effect %s: a task of type %T cannot be performed here", j.effect.Key, j.effect.Task)
 		return report
 	}
-	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim()}
+	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim(), place: place{dir: r.dir, root: r.root}}
 	a.record.Again = nil // only claims have it
 	a.record.StartedAt = schemas.NewTime(r.o.Now())
 	err := a.hold()
@@ -135,7 +136,15 @@ func (a *attempt) hold() (err error) {
 func (a *attempt) perform(b *buffers) error {
 	a.sink = a.newSink()
 	defer a.sink.close()
-	err := a.prepare()
+	err := a.openWorkspace()
+	if a.interrupted != "" {
+		a.lease.free() //nolint:errcheck // nothing was started
+		return nil
+	}
+	defer a.closeWorkspace()
+	if err == nil {
+		err = a.prepare()
+	}
 	if err == nil {
 		err = asFault(a.runner.o.Durable())
 	}

@@ -46,6 +46,8 @@ type Options struct {
 	Durable func() error
 	// Memory recalls for agents, and learns from their output; nil: disabled.
 	Memory Memory
+	// Workspaces makes the folders of tasks that do not work in the tree; nil: such a task fails.
+	Workspaces Workspaces
 	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": none.
 	Specs string
 }

@@ -30,6 +30,9 @@ func (a *attempt) fillRecord(end exit, b *buffers) error {
 			return err
 		}
 		a.record.Outputs = a.keepOutputs()
+		if err := a.keepChanges(said.Result); err != nil {
+			return err
+		}
 	}
 	a.record.Outcome, a.record.Message = outcome, message
 	a.record.Result, a.record.Asks, a.record.Resolution = said.Result, said.Ask, said.Resolution

@@ -69,6 +69,8 @@ type Loop struct {
 	Archivable func(ctx context.Context, paths []string) ([]string, error)
 	// Outputs keeps the declared outputs of nodes; nil: none are restored.
 	Outputs Outputs
+	// NotCommitted says why a workspace cannot be made yet, "" if it can; nil: none is made.
+	NotCommitted func(ctx context.Context, w *settle.Workspace) (string, error)
 	// Commit commits the written files to git; nil: nothing is committed.
 	Commit func(ctx context.Context, t *state.Tree, scope Scope) (Committed, error)
 	// Share is the branch that commits are pushed to; nil: nothing is pushed. If set, Perform also claims effects on
@@ -182,15 +184,17 @@ func Latest[T any](to chan T) func(T) {
 }
 
 func (l *Loop) newRun(watching bool) *run {
-	return &run{
+	s := &run{
 		loop: l, decider: settle.Decider{Only: l.Only}, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
 		effects: map[schemas.Ref][]settle.Effect{}, wakes: map[schemas.Ref]wake{},
 		restores: map[schemas.Ref][]settle.Restore{},
 		mine:     map[string]settle.Effect{}, held: map[string]string{}, successes: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
 		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
-		unwrittenBytes: map[schemas.Ref]int{},
+		unwrittenBytes: map[schemas.Ref]int{}, notCommitted: map[nodeRef]heldWorkspace{},
 	}
+	s.decider.NotCommitted = s.whyNotCommitted
+	return s
 }
 
 func (l *Loop) begin(ctx context.Context, watching bool) (*run, error) {

@@ -39,6 +39,8 @@ type run struct {
 
 	holders map[string]holder // other processes that this run waits for
 
+	notCommitted map[nodeRef]heldWorkspace // nodes whose workspaces cannot be made yet
+
 	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
 	inbox  []settle.Report      // reports of the performer that are not recorded yet
 	paths  []string             // hinted and not scanned yet
@@ -108,6 +110,7 @@ func (s *run) load(ctx context.Context) error {
 			}
 		}
 		s.touch(changed...)
+		s.touchNotCommitted()
 	}
 	return nil
 }
@@ -345,7 +348,7 @@ func (s *run) summary() state.Summary {
 	}
 	return state.Summary{
 		Lines: lines,
-		Wake:  earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
+		Wake:  earlier(earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), s.commitWake()), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
 		Clocks: sortedRefs(s.wakes), Dormant: dags.Dormant(s.tree), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
 }

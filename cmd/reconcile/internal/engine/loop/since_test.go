@@ -419,7 +419,7 @@ func (e *edits) run(dir string, whole bool) []string {
 		if r.Node == "b" {
 			_, name, _ := strings.Cut(r.Owner, "/")
 			put(e.t, dir, "out/"+name, "made")
-			made, err := outputs.Put(context.Background(), s.Root(), "out/"+name, 1<<20)
+			made, err := outputs.Put(context.Background(), s.Root(), s.Root(), "out/"+name, 1<<20)
 			if err != nil {
 				e.t.Error(err)
 			}

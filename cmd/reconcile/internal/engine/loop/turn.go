@@ -64,6 +64,11 @@ func (s *run) decideLocked(ctx context.Context) error {
 func (s *run) startEffects(ctx context.Context) error {
 	for tries := 1; ; tries++ {
 		s.decide()
+		if held, err := s.checkCommitted(ctx); err != nil {
+			return err
+		} else if held && tries < inputTries {
+			continue
+		}
 		if err := errors.Join(s.deriveSpecs(ctx), s.foldLedgers(ctx), s.flushLarge(ctx), s.settleMemory(ctx, false)); err != nil {
 			return err
 		}

@@ -1,0 +1,174 @@
+package workspaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
+)
+
+// workspace implements runner.Workspace.
+type workspace struct {
+	m       *Manager
+	repo    *gitrepo.Repo
+	owner   Owner
+	agent   string
+	node    string
+	brought map[string]stamp // outputs of needs, by path below the root of the tree
+}
+
+// Dir implements runner.Workspace.
+func (w *workspace) Dir() string {
+	return filepath.Join(w.m.path(w.owner.Name), filepath.FromSlash(w.repo.Prefix()))
+}
+
+// Env implements runner.Workspace.
+func (w *workspace) Env() []string {
+	return []string{"RECONCILE_WORKSPACE=" + w.m.path(w.owner.Name), "RECONCILE_PORT_BASE=" + strconv.Itoa(w.owner.PortBase)}
+}
+
+// Close implements runner.Workspace.
+func (w *workspace) Close() error {
+	_, err := w.m.change(w.owner.Name, released)
+	return err
+}
+
+// bring copies outputs of other nodes from the tree, so that they are as in the tree.
+func (w *workspace) bring(names []string) error {
+	w.brought = map[string]stamp{}
+	for _, name := range names {
+		if treepath.Of(name) != treepath.User {
+			return fmt.Errorf("%s cannot be brought into a workspace", name)
+		}
+		to := filepath.Join(w.Dir(), filepath.FromSlash(name))
+		if err := copyFile(filepath.Join(w.m.tree, filepath.FromSlash(name)), to); err != nil {
+			return err
+		}
+		s, err := stampOf(to)
+		if err != nil {
+			return err
+		}
+		w.brought[name] = s
+	}
+	return nil
+}
+
+// untouched lists the brought files that nobody changed since, below the top of the checkout.
+func (w *workspace) untouched() []string {
+	var out []string
+	for name, was := range w.brought {
+		if now, err := stampOf(filepath.Join(w.Dir(), filepath.FromSlash(name))); err == nil && now == was {
+			out = append(out, w.repo.Prefix()+name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Commit implements runner.Workspace.
+func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed []string) (*schemas.RunWorkspace, error) {
+	o := w.owner
+	got, err := w.repo.Capture(ctx, gitrepo.Capture{Checkout: w.m.checkout(o.Name), Base: o.Base, Except: w.untouched(),
+		Message: message(o), Author: author(o), When: at})
+	if err != nil {
+		return nil, fmt.Errorf("commit the changes in the workspace %s: %w", o.Name, err)
+	}
+	if err := w.deliver(outputs, got.Files); err != nil {
+		return nil, err
+	}
+	if got.Commit != "" {
+		if err := w.repo.SetRef(ctx, "refs/heads/"+o.Branch, got.Commit); err != nil {
+			return nil, fmt.Errorf("keep the changes of the workspace %s: %w", o.Name, err)
+		}
+	}
+	if w.owner, err = w.m.change(o.Name, succeeded(got.Commit)); err != nil {
+		return nil, err
+	}
+	run := &schemas.RunWorkspace{Kind: o.Kind, Name: o.Name, Base: o.Base, Commit: got.Commit, Changed: len(got.Files),
+		Files: got.Files[:min(len(got.Files), maxFiles)], Note: difference(w.repo.Prefix(), got.Files, claimed)}
+	if got.Commit != "" {
+		run.Branch = o.Branch
+	}
+	return run, nil
+}
+
+// maxFiles is the number of changed files that a record names.
+const maxFiles = 100
+
+func message(o Owner) string {
+	return fmt.Sprintf("Do %s of %s\n\nReconcile-Run: %s\n", o.Node, o.Owner, o.Run)
+}
+
+// author is who changed the files: the agent.
+func author(o Owner) string { return fmt.Sprintf("%s <%s@reconcile.invalid>", o.Agent, o.Agent) }
+
+// deliver copies the outputs into the tree that the commit does not bring there.
+func (w *workspace) deliver(outputs, changed []string) error {
+	for _, name := range outputs {
+		from := filepath.Join(w.Dir(), filepath.FromSlash(name))
+		if slices.Contains(changed, w.repo.Prefix()+name) {
+			continue
+		}
+		if err := copyFile(from, filepath.Join(w.m.tree, filepath.FromSlash(name))); err != nil {
+			return fmt.Errorf("output %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// difference compares the changed files with those that the agent named; both may be relative to the tree.
+func difference(prefix string, changed, claimed []string) string {
+	if claimed == nil {
+		return ""
+	}
+	said := map[string]bool{}
+	for _, p := range claimed {
+		said[path.Clean(prefix+strings.TrimPrefix(p, "./"))] = true
+	}
+	var silent, unchanged []string
+	for _, p := range changed {
+		if !said[p] {
+			silent = append(silent, p)
+		}
+		delete(said, p)
+	}
+	for p := range said {
+		unchanged = append(unchanged, p)
+	}
+	slices.Sort(unchanged)
+	var notes []string
+	if len(silent) > 0 {
+		notes = append(notes, "changed and not reported: "+some(silent))
+	}
+	if len(unchanged) > 0 {
+		notes = append(notes, "reported and not changed: "+some(unchanged))
+	}
+	return strings.Join(notes, "; ")
+}
+
+// stamp identifies the content of a file as long as nobody writes to it.
+type stamp struct {
+	size int64
+	time time.Time
+}
+
+func stampOf(path string) (stamp, error) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return stamp{}, err
+	}
+	if !fi.Mode().IsRegular() {
+		return stamp{}, errors.New(path + " is not a regular file")
+	}
+	return stamp{fi.Size(), fi.ModTime()}, nil
+}

@@ -1,0 +1,294 @@
+package workspaces
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/schemas/treepath"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// includeFile lists, in the syntax of .gitignore, ignored files that a workspace gets a copy of.
+const includeFile = ".worktreeinclude"
+
+// prepare copies the ignored files that the agent needs, and runs setup. What is missing is reported before the agent
+// starts.
+func (m *Manager) prepare(ctx context.Context, w *workspace, q runner.WorkspaceRequest) error {
+	if err := m.include(ctx, w); err != nil {
+		return err
+	}
+	for _, name := range m.o.Settings.Workspaces.Share {
+		if err := m.share(w, name); err != nil {
+			return err
+		}
+	}
+	return m.setup(ctx, w, q)
+}
+
+// include copies the files that .worktreeinclude names.
+func (m *Manager) include(ctx context.Context, w *workspace) error {
+	patterns := filepath.Join(w.repo.Worktree(), includeFile)
+	text, err := regular.ReadPath(patterns)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names, err := w.repo.LocalFiles(ctx, patterns)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := copyFile(filepath.Join(w.repo.Worktree(), filepath.FromSlash(name)), filepath.Join(m.path(w.owner.Name), filepath.FromSlash(name))); err != nil {
+			return fmt.Errorf("%s: %w", includeFile, err)
+		}
+	}
+	if absent := missing(w.repo.Worktree(), string(text)); len(absent) > 0 {
+		m.o.Warn(fmt.Sprintf("the workspace %s lacks %s: %s names it, and the tree does not have it", w.owner.Name, some(absent), includeFile))
+	}
+	return nil
+}
+
+// missing lists the lines of .worktreeinclude that name one file or folder which does not exist.
+func missing(top, text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "/"), "/")
+		if name == "" || strings.ContainsAny(name, "*?[\\") || name[0] == '#' || name[0] == '!' || treepath.Of(name) == treepath.Outside {
+			continue
+		}
+		plain := strings.Contains(strings.TrimSpace(line), "/") || !strings.Contains(name, "/")
+		if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(name))); plain && errors.Is(err, fs.ErrNotExist) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// share copies a file or folder of the tree that git ignores.
+func (m *Manager) share(w *workspace, name string) error {
+	from, to := filepath.Join(m.tree, filepath.FromSlash(name)), filepath.Join(w.Dir(), filepath.FromSlash(name))
+	if !exists(from) {
+		return fmt.Errorf("workspaces.share: %s is not in the tree; make it first, or take it out of the list", name)
+	}
+	if exists(to) {
+		return fmt.Errorf("workspaces.share: %s is part of the commit, so that every workspace has it; take it out of the list", name)
+	}
+	return copyTree(from, to)
+}
+
+// setup runs the setup command, or copies what an earlier one made from the same lock files.
+func (m *Manager) setup(ctx context.Context, w *workspace, q runner.WorkspaceRequest) error {
+	s := &m.o.Settings.Workspaces
+	if len(s.Setup) == 0 {
+		return nil
+	}
+	key, err := m.setupKey(w)
+	if err != nil {
+		return err
+	}
+	cache := filepath.Join(m.dir, "setup", key)
+	if key != "" && exists(cache) {
+		return copyTree(cache, m.path(w.owner.Name))
+	}
+	if err := m.runSetup(ctx, w, q); err != nil || key == "" {
+		return err
+	}
+	return m.keepSetup(ctx, w, cache)
+}
+
+// setupKey digests the setup command and the lock files; "" without lock files.
+func (m *Manager) setupKey(w *workspace) (string, error) {
+	s := &m.o.Settings.Workspaces
+	if len(s.LockFiles) == 0 {
+		return "", nil
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q\n", s.Setup)
+	for _, name := range s.LockFiles {
+		data, err := regular.ReadPath(filepath.Join(w.Dir(), filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("workspaces.lockFiles: %s is not in the commit; commit it, or take it out of the list", name)
+		}
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%q %x\n", name, sha256.Sum256(data))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// runSetup runs the command in the workspace, within its time.
+func (m *Manager) runSetup(ctx context.Context, w *workspace, q runner.WorkspaceRequest) error {
+	s := &m.o.Settings.Workspaces
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout.Std())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.Setup[0], s.Setup[1:]...)
+	cmd.Dir, cmd.Env = w.Dir(), append(slices.Clone(q.Env), w.Env()...)
+	cmd.WaitDelay = time.Second
+	if q.Lease != nil {
+		cmd.ExtraFiles = []*os.File{q.Lease}
+	}
+	out := &tail{}
+	cmd.Stdout, cmd.Stderr = out, out
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("it took longer than %s", s.Timeout)
+	}
+	text := strings.TrimSpace(strings.ToValidUTF8(out.String(), "?"))
+	if q.Redact != nil {
+		text = q.Redact(text)
+	}
+	return fmt.Errorf("workspaces.setup (%s): %w: %s", s.Setup[0], err, text)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) Write(b []byte) (int, error) {
+	const most = 2000
+	n := len(b)
+	b = b[max(0, len(b)-most):]
+	if over := t.Len() + len(b) - most; over > 0 {
+		t.Next(over)
+	}
+	t.Buffer.Write(b)
+	return n, nil
+}
+
+// keepSetup keeps what setup made: the ignored files that are not copies from the tree.
+func (m *Manager) keepSetup(ctx context.Context, w *workspace, cache string) error {
+	names, err := w.repo.Ignored(ctx, m.checkout(w.owner.Name))
+	if err != nil {
+		return err
+	}
+	draft := cache + "." + strconv.Itoa(os.Getpid())
+	defer os.RemoveAll(draft)
+	if err := os.MkdirAll(draft, 0o700); err != nil {
+		return err
+	}
+	for _, name := range names {
+		name = strings.TrimSuffix(name, "/")
+		own := strings.TrimPrefix(name, w.repo.Prefix())
+		if slices.Contains(m.o.Settings.Workspaces.Share, own) || exists(filepath.Join(w.repo.Worktree(), filepath.FromSlash(name))) && name == path.Base(name) && name[0] == '.' {
+			continue
+		}
+		if err := copyTree(filepath.Join(m.path(w.owner.Name), filepath.FromSlash(name)), filepath.Join(draft, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(draft, cache); err != nil && !exists(cache) { // another process may have been faster
+		return err
+	}
+	return nil
+}
+
+// Ports are chosen from this range, which is below those that systems give to clients.
+const firstPort, lastPort = 20000, 32000
+
+// ports returns the first port of a range that no other workspace of the tree has, and in which nothing listens now.
+func (m *Manager) ports(all []Owner) int {
+	n := m.o.Settings.Workspaces.Ports
+	sum := sha256.Sum256([]byte(m.tree))
+	slots := (lastPort - firstPort) / n
+	at := (int(sum[0])<<8 | int(sum[1])) % slots
+	for range slots {
+		base := firstPort + at*n
+		used := slices.ContainsFunc(all, func(o Owner) bool {
+			return !o.removable() && o.PortBase < base+n && base < o.PortBase+n
+		})
+		if !used && free(base, n) {
+			return base
+		}
+		at = (at + 1) % slots
+	}
+	return 0
+}
+
+func free(base, n int) bool {
+	for port := base; port < base+n; port++ {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			return false
+		}
+		l.Close()
+	}
+	return true
+}
+
+// copyTree copies a file or a folder. Symbolic links stay what they are.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, p)
+		if err != nil {
+			return err
+		}
+		dest := filepath.Join(to, rel)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(dest, 0o777)
+		case d.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(p)
+			if err == nil {
+				err = errors.Join(os.MkdirAll(filepath.Dir(dest), 0o777), os.Symlink(link, dest))
+			}
+			if errors.Is(err, fs.ErrExist) {
+				return nil
+			}
+			return err
+		case d.Type().IsRegular():
+			return copyFile(p, dest)
+		}
+		return nil // a socket or a pipe has no content
+	})
+}
+
+// copyFile replaces a file by a copy of a regular one, atomically and durably.
+func copyFile(from, to string) error {
+	in, fi, err := regular.OpenPath(from, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	out, err := os.CreateTemp(filepath.Dir(to), ".reconcile-copy-*.lock")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		err = out.Chmod(fi.Mode().Perm())
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(out.Name(), to)
+	}
+	if err != nil {
+		os.Remove(out.Name()) // nobody knows its name
+	}
+	return err
+}

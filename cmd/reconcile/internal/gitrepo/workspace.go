@@ -1,0 +1,353 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// Checkout is a checkout of one commit outside of the work tree, which has an index file of its own outside of the
+// checkout: programs in the checkout can change the index of their git, but not this one.
+type Checkout struct {
+	Dir   string // absolute, of the top of the checkout
+	Index string // absolute
+}
+
+// Prefix is the slash path of the tree below the top of the work tree, and so below the top of a checkout; "" or with a
+// final slash.
+func (r *Repo) Prefix() string { return r.prefix }
+
+// Clone makes co.Dir, which must not exist, a repository whose branch is at the commit, with its files checked out. It
+// shares the objects of this repository, as git clone --shared does, and has neither a remote nor hooks. Filters run as
+// in a checkout here; no hook does.
+func (r *Repo) Clone(ctx context.Context, co Checkout, commit, branch string) error {
+	k, err := r.gitCommand()
+	if err != nil {
+		return err
+	}
+	if !validRef("refs/heads/" + branch) {
+		return fmt.Errorf("%q is not the name of a branch", branch)
+	}
+	if _, err := k.run(ctx, call{}, "init", "--quiet", "--template=", "--initial-branch="+branch, "--", co.Dir); err != nil {
+		return err
+	}
+	dir := filepath.Join(co.Dir, ".git")
+	if err := r.shareObjects(dir); err != nil {
+		return err
+	}
+	ref := filepath.Join(dir, "refs", "heads", filepath.FromSlash(branch))
+	if err := os.MkdirAll(filepath.Dir(ref), 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(ref, []byte(commit+"\n"), 0o666); err != nil {
+		return err
+	}
+	return r.checkOut(ctx, k, co, filepath.Join(dir, "index"), commit)
+}
+
+// shareObjects lets the repository in dir read the objects of this one.
+func (r *Repo) shareObjects(dir string) error {
+	info := filepath.Join(dir, "objects", "info")
+	if err := os.MkdirAll(info, 0o777); err != nil {
+		return err
+	}
+	objects := filepath.Join(r.common, "objects")
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o666); err != nil {
+		return err
+	}
+	shallow, err := regular.ReadPath(filepath.Join(r.common, "shallow"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "shallow"), shallow, 0o666)
+	}
+	return err
+}
+
+// checkOut writes the files of the commit by this repository's configuration, and both indexes.
+func (r *Repo) checkOut(ctx context.Context, k *command, co Checkout, index, commit string) error {
+	in := *k
+	in.worktree = co.Dir
+	c := call{config: privateConfig, env: []string{"GIT_DIR=" + r.gitDir, "GIT_WORK_TREE=" + co.Dir, "GIT_INDEX_FILE=" + index}}
+	if _, err := in.quick(ctx, c, "read-tree", "--reset", "-u", commit); err != nil {
+		return err
+	}
+	return copyFile(index, co.Index)
+}
+
+// AddWorktree makes co.Dir, which must not exist, a linked work tree of this repository whose branch is at the commit. No
+// hook runs.
+func (r *Repo) AddWorktree(ctx context.Context, co Checkout, commit, branch string) error {
+	k, err := r.gitCommand()
+	if err != nil {
+		return err
+	}
+	if _, err := k.run(ctx, call{}, "worktree", "add", "--quiet", "--force", "-B", branch, co.Dir, commit); err != nil {
+		return err
+	}
+	in := *k
+	in.worktree = co.Dir
+	index, err := in.word(ctx, "rev-parse", "--path-format=absolute", "--git-path", "index")
+	if err != nil {
+		return err
+	}
+	return copyFile(index, co.Index)
+}
+
+// PruneWorktrees forgets the linked work trees whose folders were removed.
+func (r *Repo) PruneWorktrees(ctx context.Context) error {
+	k, err := r.gitCommand()
+	if err == nil {
+		_, err = k.run(ctx, call{}, "worktree", "prune")
+	}
+	return err
+}
+
+// Capture describes the commit of the files in a checkout.
+type Capture struct {
+	Checkout
+	Base    string   // the commit that was checked out: the parent
+	Except  []string // paths below the top that stay as they are in Base
+	Message string
+	Author  string // "Name <mail>"
+	When    time.Time
+	// Always asks for a commit even if no file differs from Base.
+	Always bool
+}
+
+// Captured is the result of a Capture.
+type Captured struct {
+	Commit string   // "" if no file differs from the base
+	Files  []string // paths that differ, below the top, sorted
+}
+
+// Capture commits the files of a checkout as one commit on its base. The objects become durable in this repository; no
+// reference moves. Ignored files are left out. Nothing that the checkout's own .git names is run or read: its
+// configuration, hooks, index and branch are the programs' that worked there.
+func (r *Repo) Capture(ctx context.Context, c Capture) (Captured, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return Captured{}, err
+	}
+	in := *k
+	in.worktree = c.Dir
+	cl := call{config: append([]string{"-c", "core.fsyncMethod=batch", "-c", "advice.addEmbeddedRepo=false"}, privateConfig...),
+		env: []string{"GIT_DIR=" + r.gitDir, "GIT_WORK_TREE=" + c.Dir, "GIT_INDEX_FILE=" + c.Index}}
+	if _, err := in.run(ctx, cl, "add", "--all", "--", "."); err != nil {
+		return Captured{}, err
+	}
+	if len(c.Except) > 0 {
+		back := cl
+		back.stdin = nulJoin(literal(c.Except))
+		if _, err := in.run(ctx, back, "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", c.Base); err != nil {
+			return Captured{}, err
+		}
+	}
+	out, err := in.run(ctx, cl, "write-tree")
+	if err != nil {
+		return Captured{}, err
+	}
+	tree := strings.TrimSpace(string(out))
+	files, err := k.changedFiles(ctx, c.Base, tree)
+	if err != nil || len(files) == 0 && !c.Always {
+		return Captured{}, err
+	}
+	commit, err := k.commitTree(ctx, tree, c.Base, Commit{Message: c.Message, Author: c.Author, When: c.When, Sign: "never"})
+	return Captured{commit, files}, err
+}
+
+func literal(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = ":(top,literal)" + p
+	}
+	return out
+}
+
+// changedFiles lists the paths that differ between two trees, sorted. A repository inside of the files is an error: its
+// files would not be part of the commit.
+func (k *command) changedFiles(ctx context.Context, from, to string) ([]string, error) {
+	out, err := k.run(ctx, call{}, "diff-tree", "-r", "--no-renames", "-z", from, to)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	parts := nulSplit(out)
+	for i := 0; i+1 < len(parts); i += 2 {
+		var was, now string
+		if _, err := fmt.Sscanf(parts[i], ":%s %s ", &was, &now); err != nil {
+			return nil, fmt.Errorf("git diff-tree: cannot read %q", parts[i])
+		}
+		if now == "160000" && was != "160000" {
+			return nil, fmt.Errorf("%s is a git repository of its own, whose files cannot become part of a commit here; remove its "+
+				".git, or ignore the folder in .gitignore", parts[i+1])
+		}
+		files = append(files, parts[i+1])
+	}
+	return files, nil
+}
+
+// SetRef sets a reference outside of the work trees to the commit, durably, whatever it was; "" removes it.
+func (r *Repo) SetRef(ctx context.Context, ref, commit string) error {
+	k, err := r.gitCommand()
+	if err != nil {
+		return err
+	}
+	args := []string{"update-ref", ref, commit}
+	if commit == "" {
+		args = []string{"update-ref", "-d", ref}
+	}
+	_, err = k.run(ctx, call{}, args...)
+	return busy(err)
+}
+
+// Ref returns the commit that a full reference names, or "".
+func (r *Repo) Ref(ref string) (string, error) { return resolveRef(r.layout, ref) }
+
+// Base returns the branch that work on the branch ("" is the checked-out one) starts at: its full reference and its
+// commit. The commit is "" while there is none.
+func (r *Repo) Base(ctx context.Context, branch string) (Head, error) {
+	head, err := r.Head(ctx)
+	if err != nil || branch == "" || head.Ref == "refs/heads/"+branch {
+		return head, err
+	}
+	ref := "refs/heads/" + branch
+	if !validRef(ref) {
+		return Head{}, fmt.Errorf("%q is not the name of a branch", branch)
+	}
+	hash, err := resolveRef(r.layout, ref)
+	if hash == "" { // it begins at what is checked out
+		hash = head.Hash
+	}
+	return Head{Ref: ref, Hash: hash}, err
+}
+
+// Uncommitted lists the files of the work tree that differ from the commit, among those at paths and those that globs
+// match, which are below the directory given to Open, as are the results. Ignored files do not count.
+func (r *Repo) Uncommitted(ctx context.Context, commit string, paths, globs []string) ([]string, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
+	}
+	var specs []string
+	for _, p := range paths {
+		specs = append(specs, ":(top,literal)"+r.prefix+p)
+	}
+	for _, g := range globs {
+		specs = append(specs, ":(top,glob)"+r.prefix+g)
+	}
+	changed, err := k.run(ctx, call{}, append([]string{"diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", commit, "--"}, specs...)...)
+	if err != nil {
+		return nil, err
+	}
+	untracked, err := k.run(ctx, call{}, append([]string{"ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--"}, specs...)...)
+	if err != nil {
+		return nil, err
+	}
+	found := append(nulSplit(changed), nulSplit(untracked)...)
+	for i, p := range found {
+		found[i] = strings.TrimPrefix(p, r.prefix)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// LocalFiles lists the files below dir, the top of this work tree, that git ignores and that the patterns of the file
+// match, which has the syntax of .gitignore. Paths are below the top, sorted.
+func (r *Repo) LocalFiles(ctx context.Context, patterns string) ([]string, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
+	}
+	out, err := k.run(ctx, call{}, "ls-files", "--others", "--ignored", "--exclude-from="+patterns, "-z")
+	if err != nil {
+		return nil, err
+	}
+	all := nulSplit(out)
+	kept, err := k.unignored(ctx, call{}, all)
+	if err != nil {
+		return nil, err
+	}
+	open := map[string]bool{}
+	for _, p := range kept {
+		open[p] = true
+	}
+	var found []string
+	for _, p := range all {
+		if !open[p] {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// Ignored lists what git ignores in a checkout: paths below its top, folders with a final slash.
+func (r *Repo) Ignored(ctx context.Context, co Checkout) ([]string, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
+	}
+	in := *k
+	in.worktree = co.Dir
+	c := call{config: privateConfig, env: []string{"GIT_DIR=" + r.gitDir, "GIT_WORK_TREE=" + co.Dir, "GIT_INDEX_FILE=" + co.Index}}
+	out, err := in.run(ctx, c, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+	return nulSplit(out), err
+}
+
+// gitCommand returns the git command for this repository.
+func (r *Repo) gitCommand() (*command, error) {
+	if r.command == nil {
+		return nil, fmt.Errorf("%s: a workspace needs the git command, which is not on the PATH", r.worktree)
+	}
+	return r.command.(*command), nil
+}
+
+// quick is run for files that need not be durable.
+func (k *command) quick(ctx context.Context, c call, args ...string) ([]byte, error) {
+	c.config = append([]string{"-c", "core.fsync=none"}, c.config...)
+	return k.run(ctx, c, args...)
+}
+
+func copyFile(from, to string) error {
+	data, err := regular.ReadPath(from)
+	if errors.Is(err, os.ErrNotExist) { // an empty commit has an empty index
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o666)
+}
+
+// Worktree is the top of the work tree.
+func (r *Repo) Worktree() string { return r.worktree }
+
+// SameTree reports whether two commits have the same files.
+func (r *Repo) SameTree(ctx context.Context, a, b string) (bool, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return false, err
+	}
+	out, err := k.run(ctx, call{}, "rev-parse", "--verify", a+"^{tree}")
+	if err != nil {
+		return false, err
+	}
+	return k.isTree(ctx, b, strings.TrimSpace(string(out)))
+}
+
+// Diff is what git diff prints of two commits. It runs no program that attributes or the configuration name.
+func (r *Repo) Diff(ctx context.Context, from, to string) ([]byte, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
+	}
+	return k.run(ctx, call{}, "diff", "--no-color", "--no-ext-diff", "--no-textconv", from, to, "--")
+}
