@@ -57,13 +57,13 @@ func (a *app) listWorkspaces(ctx context.Context) error {
 		a.note("there is no workspace")
 		return nil
 	}
-	table := render.NewTable(a.palette(), "NAME", "STATE", "NODE", "AGENT", "SIZE", "SINCE", "DIR")
+	table := render.NewTable(a.palette(), "NAME", "STATE", "NODE", "AGENT", "SIZE", "SINCE")
 	for _, w := range list {
 		state := w.State
 		if w.Gone {
 			state += " (removed)"
 		}
-		table.Row(w.Name, state, w.Owner+":"+w.Node, w.Agent, render.Bytes(w.Bytes), render.Age(a.now().Sub(w.Since)), clean(w.Dir))
+		table.Row(w.Name, state, w.Owner+":"+w.Node, w.Agent, render.Bytes(w.Bytes), render.Age(a.now().Sub(w.Since)))
 	}
 	return table.Write(a.stdout)
 }

@@ -46,7 +46,7 @@ func (r *Repo) Clone(ctx context.Context, co Checkout, commit, branch string) er
 	if err := os.MkdirAll(filepath.Dir(ref), 0o777); err != nil {
 		return err
 	}
-	if err := os.WriteFile(ref, []byte(commit+"\n"), 0o666); err != nil {
+	if err := writeFile(ref, []byte(commit+"\n")); err != nil {
 		return err
 	}
 	return r.checkOut(ctx, k, co, filepath.Join(dir, "index"), commit)
@@ -59,7 +59,7 @@ func (r *Repo) shareObjects(dir string) error {
 		return err
 	}
 	objects := filepath.Join(r.common, "objects")
-	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o666); err != nil {
+	if err := writeFile(filepath.Join(info, "alternates"), []byte(objects+"\n")); err != nil {
 		return err
 	}
 	shallow, err := regular.ReadPath(filepath.Join(r.common, "shallow"))
@@ -67,7 +67,7 @@ func (r *Repo) shareObjects(dir string) error {
 		return nil
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "shallow"), shallow, 0o666)
+		err = writeFile(filepath.Join(dir, "shallow"), shallow)
 	}
 	return err
 }
@@ -256,6 +256,15 @@ func (r *Repo) Uncommitted(ctx context.Context, commit string, paths, globs []st
 	for i, p := range found {
 		found[i] = strings.TrimPrefix(p, r.prefix)
 	}
+	for _, p := range paths { // ignored files are not among the untracked ones
+		out, err := k.run(ctx, call{}, "ls-tree", "--full-tree", "--name-only", "-z", commit, "--", r.prefix+p)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) == 0 {
+			found = append(found, p)
+		}
+	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
 }
@@ -324,7 +333,17 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, 0o666)
+	return writeFile(to, data)
+}
+
+// writeFile writes a file that need not be durable.
+func writeFile(path string, data []byte) error {
+	f, _, err := regular.OpenPath(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // Worktree is the top of the work tree.

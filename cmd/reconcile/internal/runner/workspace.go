@@ -28,8 +28,6 @@ type WorkspaceRequest struct {
 	// runner that they still live.
 	Env   []string
 	Lease *os.File
-	// Redact removes secrets from their output.
-	Redact func(string) string
 }
 
 // Workspace is the folder of its own of one run.
@@ -76,7 +74,7 @@ func (a *attempt) openWorkspace() error {
 	}
 	ctx, cancel := a.untilStopped()
 	defer cancel()
-	q := WorkspaceRequest{Effect: a.effect, Task: a.task, Lease: a.lease.file, Redact: a.runner.clean, Env: a.environment()}
+	q := WorkspaceRequest{Effect: a.effect, Task: a.task, Lease: a.lease.file, Env: a.environment()}
 	ws, why, err := a.runner.o.Workspaces.Open(ctx, q)
 	if late := (*NotReadyError)(nil); errors.As(err, &late) {
 		a.interrupted = late.Why

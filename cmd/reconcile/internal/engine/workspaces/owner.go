@@ -122,7 +122,7 @@ func (m *Manager) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(m.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, _, err := regular.OpenPath(filepath.Join(m.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (m *Manager) write(o Owner) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(m.dir)
+	root, err := regular.Root(m.dir)
 	if err != nil {
 		return err
 	}

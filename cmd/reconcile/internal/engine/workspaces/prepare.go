@@ -156,9 +156,6 @@ func (m *Manager) runSetup(ctx context.Context, w *workspace, q runner.Workspace
 		err = fmt.Errorf("it took longer than %s", s.Timeout)
 	}
 	text := strings.TrimSpace(strings.ToValidUTF8(out.String(), "?"))
-	if q.Redact != nil {
-		text = q.Redact(text)
-	}
 	return fmt.Errorf("workspaces.setup (%s): %w: %s", s.Setup[0], err, text)
 }
 

@@ -241,7 +241,7 @@ func (m *Manager) Sweep(ctx context.Context) error {
 	for _, o := range all {
 		old := m.o.Now().Sub(o.ChangedAt) > s.KeepFor.Std()
 		switch {
-		case o.InUse() || o.State == Done:
+		case o.InUse():
 		case o.State == Created, old && (o.removable() || o.State == Working):
 			if err := m.removeLocked(ctx, repo, o); err != nil {
 				m.o.Warn(err.Error())
