@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
-	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/mutants"
 	"reconcile.dev/reconcile/state/proc"
@@ -84,8 +84,8 @@ func (f *fixture) git(args ...string) string {
 
 func request(node string, seq string, kind string) runner.WorkspaceRequest {
 	attempts := "dags/d/" + node + "-0123456789abcdef-"
-	e := controllers.Effect{Key: attempts + seq, Owner: schemas.Ref{Kind: "DAG", Name: "d"}, Node: node, Agent: "coder"}
-	return runner.WorkspaceRequest{Effect: e, Task: &controllers.Command{Workspace: &controllers.Workspace{Kind: kind, Declared: true,
+	e := settle.Effect{Key: attempts + seq, Owner: schemas.Ref{Kind: "DAG", Name: "d"}, Node: node, Agent: "coder"}
+	return runner.WorkspaceRequest{Effect: e, Task: &settle.Command{Workspace: &settle.Workspace{Kind: kind, Declared: true,
 		Branch: "reconcile/s/d/" + node, Spec: "file", Attempts: attempts}}}
 }
 
