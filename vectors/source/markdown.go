@@ -7,10 +7,11 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 
 	"reconcile.dev/reconcile/vectors/graph"
@@ -21,10 +22,17 @@ import (
 func Markdown(f File) graph.Part {
 	d := &document{
 		File: f, slugs: map[string]int{}, lines: lineStarts(f.Text),
-		root: goldmark.DefaultParser().Parse(text.NewReader(withoutMatter(f.Text))),
+		root: newParser().Parse(text.NewReader(withoutMatter(f.Text))),
 	}
 	d.sections()
 	return d.Part
+}
+
+// newParser makes a parser of CommonMark.
+func newParser() parser.Parser {
+	return parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))
 }
 
 // withoutMatter is a document with blank lines for the front matter: what stands between lines of three dashes at its very
@@ -154,7 +162,7 @@ func (d *document) links(id string, block ast.Node) {
 		case *ast.Link:
 			d.link(id, string(n.Destination))
 		case *ast.CodeSpan:
-			if p := plain(n, d.Text); pathLike.MatchString(p) {
+			if p := plain(n, d.Text); pathLike().MatchString(p) {
 				d.relate(id, path.Clean(strings.TrimPrefix(p, "./")))
 			}
 		}
@@ -163,7 +171,9 @@ func (d *document) links(id string, block ast.Node) {
 }
 
 // pathLike is what looks like the path of a file below the root.
-var pathLike = regexp.MustCompile(`^(\./)?[\w.-]+(/[\w.-]+)*/?\.?[\w-]*\.\w{1,8}$`)
+var pathLike = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\./)?[\w.-]+(/[\w.-]+)*/?\.?[\w-]*\.\w{1,8}$`)
+})
 
 func (d *document) link(id, destination string) {
 	u, err := url.Parse(destination)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -188,7 +189,7 @@ func (w *workflowReader) step(jobName string, i int, j *job, env map[string]stri
 }
 
 // forGitHub returns the parts that only a GitHub runner provides.
-var forGitHub = regexp.MustCompile(`\b(GITHUB|RUNNER|ACTIONS)_[A-Z_]+`)
+var forGitHub = expression(`\b(GITHUB|RUNNER|ACTIONS)_[A-Z_]+`)
 
 // scriptLength is the maximum length of a step's text: systems limit the size of an argument.
 const scriptLength = 100_000
@@ -203,8 +204,8 @@ func stepOmitted(s *step) string {
 		return "it depends on a condition of GitHub"
 	case strings.Contains(s.Run+s.Shell+s.Dir, "${{"):
 		return "it has an expression of GitHub"
-	case forGitHub.MatchString(s.Run):
-		return "it reads " + forGitHub.FindString(s.Run) + ", which GitHub sets"
+	case forGitHub().MatchString(s.Run):
+		return "it reads " + forGitHub().FindString(s.Run) + ", which GitHub sets"
 	case s.Ignored.Kind != 0 && s.Ignored.Value != "false":
 		return "it may fail, which a node may not"
 	case s.Shell != "" && s.Shell != "bash" && s.Shell != "sh":
@@ -249,14 +250,19 @@ func (w *workflowReader) literals(n *yaml.Node) map[string]string {
 	return env
 }
 
-var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableForm = expression(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func isVariable(name string) bool {
-	return variableForm.MatchString(name) && !strings.HasPrefix(strings.ToUpper(name), "RECONCILE_")
+	return variableForm().MatchString(name) && !strings.HasPrefix(strings.ToUpper(name), "RECONCILE_")
+}
+
+// expression compiles a regular expression at its first use: most commands use none.
+func expression(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
 
 // plainWords are commands that need no shell, builtins those that only a shell has.
-var plainWords = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+( +[A-Za-z0-9_./:@%+,=-]+)*$`)
+var plainWords = expression(`^[A-Za-z0-9_./:@%+,-]+( +[A-Za-z0-9_./:@%+,=-]+)*$`)
 
 var builtins = []string{".", ":", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare", "eval", "exec", "exit",
 	"export", "fg", "for", "function", "if", "jobs", "let", "local", "popd", "pushd", "read", "readonly", "return", "select", "set", "shift",
@@ -265,7 +271,7 @@ var builtins = []string{".", ":", "alias", "bg", "break", "builtin", "case", "cd
 // stepRun returns how GitHub runs a step's text: bash -e by default. A plain command needs no shell.
 func stepRun(text, shell string) []string {
 	one := strings.TrimSpace(text)
-	if words := strings.Fields(one); plainWords.MatchString(one) && !slices.Contains(builtins, words[0]) {
+	if words := strings.Fields(one); plainWords().MatchString(one) && !slices.Contains(builtins, words[0]) {
 		return words
 	}
 	switch shell {

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
@@ -157,18 +158,23 @@ func LacksIgnored(old string) []string {
 const ReleaseMark = `"VERSION"`
 
 // releaseForm matches a version that always means the same: not a branch, "latest", or a build with local changes.
-var releaseForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
+var releaseForm = form(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
 // fileForm matches the other values that the action accepts: the URL of a release file with its checksum, or a path in
 // the repository.
-var fileForm = regexp.MustCompile(`^(https://[!-~]+#sha256=[0-9a-f]{64}|\./[0-9A-Za-z._/-]+)$`)
+var fileForm = form(`^(https://[!-~]+#sha256=[0-9a-f]{64}|\./[0-9A-Za-z._/-]+)$`)
+
+// form compiles an expression at its first use: most commands use none.
+func form(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // IsVersion reports whether s has the form of a release version, which always means the same.
-func IsVersion(s string) bool { return releaseForm.MatchString(s) }
+func IsVersion(s string) bool { return releaseForm().MatchString(s) }
 
 // IsRelease reports whether s is a version, or has the form of a file of a release: its URL with a checksum, or a path
 // in the repository.
-func IsRelease(s string) bool { return IsVersion(s) || fileForm.MatchString(s) }
+func IsRelease(s string) bool { return IsVersion(s) || fileForm().MatchString(s) }
 
 // Workflows returns the workflows for GitHub Actions, and their shared action, which installs a release; "" keeps the
 // placeholder.

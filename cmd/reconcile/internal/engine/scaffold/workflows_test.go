@@ -34,7 +34,7 @@ func TestReleaseForm(t *testing.T) {
 		"v1.2.3": true, "v1.2.3-rc.1": true, "v0.0.0-20261122070000-0123456789ab": true,
 		"": false, "devel": false, "latest": false, "main": false, "v1.2": false, "v1.2.3+dirty": false, "v1.2.3\n": false, "v1.2.3;x": false,
 	} {
-		if releaseForm.MatchString(version) != good {
+		if releaseForm().MatchString(version) != good {
 			t.Errorf("%q: good is %v", version, !good)
 		}
 	}
