@@ -63,7 +63,7 @@ func (b *Bounds) add(t *state.Tree, of settle.Tries) {
 			return // it cannot be run
 		}
 		spec := e.Object.Spec().(*schemas.AgentSpec)
-		c := spec.Runner.Command
+		c := spec.Runner.AsCommand()
 		if c == nil {
 			b.People++
 			return

@@ -56,6 +56,9 @@ func (s *AgentSpec) WorkspaceKind() (kind string, declared bool) {
 
 // Runner says how an agent is run. Exactly one field is set.
 type Runner struct {
+	// Profile names the profile of a known agent, in place of the other fields: claude, codex, gemini, copilot, opencode, qwen,
+	// or one of the settings.
+	Profile string `json:"profile,omitempty" jsonschema:"maxLength=63,example=claude"`
 	// Command runs a program once for each task.
 	Command *CommandRunner `json:"command,omitempty"`
 	// Human means that a person answers; {} is enough.
@@ -64,8 +67,11 @@ type Runner struct {
 
 // CommandRunner runs a program once for each task.
 type CommandRunner struct {
-	// Argv is the program and its arguments; no shell reads them.
-	Argv []string `json:"argv" jsonschema:"minItems=1,maxItems=1000"`
+	// Profile says how the output is read, and the program where argv does not: claude, codex, gemini, copilot, opencode, qwen, or
+	// one of the settings. Without one, output says how.
+	Profile string `json:"profile,omitempty" jsonschema:"maxLength=63,example=claude"`
+	// Argv is the program and its arguments; no shell reads them. Default: those of the profile.
+	Argv []string `json:"argv,omitempty" jsonschema:"minItems=1,maxItems=1000"`
 	// Env is added to the clean environment (PATH, HOME, LANG and RECONCILE_*).
 	Env map[string]string `json:"env,omitempty"`
 	// Stdin is what the program reads: prompt (text), json (the task as JSON) or none. Default prompt.
@@ -74,6 +80,18 @@ type CommandRunner struct {
 	Output string `json:"output,omitempty" jsonschema:"enum=text,enum=json,default=text"`
 	// Timeout ends a run. Default 10m.
 	Timeout *Duration `json:"timeout,omitempty" jsonschema:"default=10m"`
+	// Silence ends a run that has printed nothing for that long; with a profile, while no tool runs. Default: that of the profile;
+	// without one, no limit.
+	Silence *Duration `json:"silence,omitempty"`
+}
+
+// AsCommand returns how the agent's program is run: command, or what profile stands for; nil for a person. Callers must not
+// change it.
+func (r *Runner) AsCommand() *CommandRunner {
+	if r.Command != nil || r.Profile == "" {
+		return r.Command
+	}
+	return &CommandRunner{Profile: r.Profile, Stdin: "prompt", Output: "text", Timeout: &defaultRunTimeout}
 }
 
 // HumanRunner means that a person answers.
@@ -151,6 +169,8 @@ func DefaultPrecedence(role string) int {
 // DefaultRunTimeout ends the run of a command agent that names no timeout.
 const DefaultRunTimeout = Duration(10 * time.Minute)
 
+var defaultRunTimeout = DefaultRunTimeout
+
 // Default sets the defaults of missing fields. The role's default is the object's name, which only the object
 // knows: see [Object.Spec].
 func (s *AgentSpec) Default() {
@@ -172,8 +192,8 @@ func (s *AgentSpec) defaultFor(name string) {
 	orNew(&s.Precedence, DefaultPrecedence(s.Role))
 }
 
-// Check reports the problems of an agent's spec: a runner that is not exactly one of command and human, a command that
-// cannot be started, and a bad role, model or name of an agent to ask.
+// Check reports the problems of an agent's spec: a runner that is not exactly one of profile, command and human, a command
+// that cannot be started, and a bad role, model or name of an agent to ask.
 func (s *AgentSpec) Check(r *Report) {
 	if s.Role != "" {
 		checkRef(r.At("role"), s.Role)
@@ -181,12 +201,9 @@ func (s *AgentSpec) Check(r *Report) {
 	checkLine(r.At("model"), s.Model)
 	checkRefs(r, s.CanClarify, "canClarify")
 	c, h := s.Runner.Command, s.Runner.Human
-	switch {
-	case c != nil && h != nil:
-		r.At("runner", "human").Errorf("conflict", "a runner is either command or human, not both").
-			Also("the other one", "runner", "command")
-	case c == nil && h == nil:
-		r.At("runner").Errorf("missing", "says nothing").Suggest("write command with an argv, or human: {}")
+	s.Runner.checkOne(r)
+	if s.Runner.Profile != "" {
+		checkRef(r.At("runner", "profile"), s.Runner.Profile)
 	}
 	if c != nil {
 		c.check(r)
@@ -199,8 +216,37 @@ func (s *AgentSpec) Check(r *Report) {
 	}
 }
 
+// checkOne reports a runner that does not have exactly one field.
+func (u *Runner) checkOne(r *Report) {
+	var set []string
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"profile", u.Profile != ""}, {"command", u.Command != nil}, {"human", u.Human != nil}} {
+		if f.set {
+			set = append(set, f.name)
+		}
+	}
+	switch len(set) {
+	case 0:
+		r.At("runner").Errorf("missing", "says nothing").Suggest("write command with an argv, a profile as claude, or human: {}")
+	case 1:
+	default:
+		r.At("runner", set[1]).Errorf("conflict", "a runner is either %s or %s, not both", set[0], set[1]).
+			Also("the other one", "runner", set[0])
+	}
+}
+
 func (c *CommandRunner) check(r *Report) {
-	checkArgv(r.At("runner", "command", "argv"), c.Argv)
+	if c.Profile != "" {
+		checkRef(r.At("runner", "command", "profile"), c.Profile)
+	}
+	if len(c.Argv) > 0 {
+		checkArgv(r.At("runner", "command", "argv"), c.Argv)
+	} else if c.Profile == "" {
+		r.At("runner", "command").Errorf("missing", "has no argv").Suggest("write argv, or a profile as claude")
+	}
+	checkTimeout(r.At("runner", "command", "silence"), c.Silence)
 	checkEnv(r, c.Env, "runner", "command", "env")
 	checkTimeout(r.At("runner", "command", "timeout"), c.Timeout)
 }

@@ -38,6 +38,8 @@ type SettingsSpec struct {
 	Commands CommandSettings `json:"commands,omitzero"`
 	// Archive says when specs that programs wrote leave specs/.
 	Archive ArchiveSettings `json:"archive,omitzero"`
+	// Profiles adds profiles of agents, by name, and changes fields of the built-in ones.
+	Profiles map[string]Profile `json:"profiles,omitempty"`
 	// Index says what search indexes, and what makes its vectors.
 	Index IndexSettings `json:"index,omitzero"`
 	// Workspaces says how the folders are prepared in which agents work, and how long they are kept.
@@ -271,7 +273,7 @@ func (s *SettingsSpec) Default() {
 	s.Index.defaults()
 }
 
-// Check reports the problems of the settings for folders, watch, git, GitHub, commands and the index. Such are folders that
+// Check reports the problems of the settings for folders, watch, git, GitHub, commands, profiles and the index. Such are folders that
 // overlap, an author, a branch, a repository or an address of the wrong form, waits that would keep a processor busy, and an
 // embedder without its required fields.
 func (s *SettingsSpec) Check(r *Report) {
@@ -286,6 +288,7 @@ func (s *SettingsSpec) Check(r *Report) {
 	for i, p := range s.Commands.Block {
 		checkFilled(r.At("commands", "block", i), p)
 	}
+	checkProfiles(r, s.Profiles)
 	s.Index.check(r)
 	s.Workspaces.check(r)
 }

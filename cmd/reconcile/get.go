@@ -77,6 +77,7 @@ func (a *app) atFlag(cmd *cobra.Command, at *string) {
 }
 
 func (a *app) get(ctx context.Context, q ops.GetRequest) error {
+	q.Wide = a.global.output == formatWide
 	r, err := ops.Get(ctx, a.env(), q)
 	switch {
 	case err != nil:

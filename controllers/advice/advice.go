@@ -10,6 +10,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -33,7 +34,8 @@ type Surroundings struct {
 
 // For returns the warnings about the tree's specs, by file and field.
 func For(t *state.Tree, s Surroundings) []Advice {
-	all := adviseSettings(t.Settings())
+	settings := t.Settings()
+	all := adviseSettings(settings)
 	for _, e := range t.Entries(schemas.SessionKind.Name) {
 		if spec := schemas.SpecAs[*schemas.SessionSpec](e.Object); spec != nil && spec.Branch != "" {
 			all = append(all, noEffect(e.Ref, e.Object.Path, "spec", "branch"))
@@ -41,7 +43,7 @@ func For(t *state.Tree, s Surroundings) []Advice {
 	}
 	for _, e := range t.Entries(schemas.AgentKind.Name) {
 		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil {
-			all = append(all, adviseAgent(e, spec, s)...)
+			all = append(all, adviseAgent(e, spec, settings, s)...)
 		}
 	}
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
@@ -69,13 +71,29 @@ func adviseSettings(s *schemas.SettingsSpec) (all []Advice) {
 	return all
 }
 
-func adviseAgent(e *state.Entry, spec *schemas.AgentSpec, s Surroundings) []Advice {
-	c := spec.Runner.Command
-	if c == nil || len(c.Argv) == 0 || c.Env["PATH"] != "" || s.Program(c.Argv[0]) {
+func adviseAgent(e *state.Entry, spec *schemas.AgentSpec, settings *schemas.SettingsSpec, s Surroundings) []Advice {
+	c := spec.Runner.AsCommand()
+	if c == nil {
 		return nil
 	}
-	return []Advice{{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "runner", "command", "argv", 0},
-		Message: fmt.Sprintf("the program %q is not found on this machine", c.Argv[0]), Suggestion: "install it, or put its folder on the PATH"}}
+	field, argv := []any{"spec", "runner", "command", "argv", 0}, c.Argv
+	if len(argv) == 0 {
+		field = []any{"spec", "runner", "command", "profile"}
+		if spec.Runner.Profile != "" {
+			field = []any{"spec", "runner", "profile"}
+		}
+		p, _ := profiles.Find(settings.Profiles, c.Profile)
+		argv = p.Argv
+	}
+	if why := profiles.Check(settings.Profiles, c); why != "" {
+		return []Advice{{Code: "unknown-profile", Ref: e.Ref, File: e.Object.Path, Field: field, Message: why,
+			Suggestion: "nodes of this agent wait until that is put right"}}
+	}
+	if c.Env["PATH"] != "" || s.Program(argv[0]) {
+		return nil
+	}
+	return []Advice{{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: field,
+		Message: fmt.Sprintf("the program %q is not found on this machine", argv[0]), Suggestion: "install it, or put its folder on the PATH"}}
 }
 
 // adviseInputs warns of inputs that match nothing, but for what nodes of the DAG make themselves.

@@ -43,10 +43,11 @@ const EngineerRole = "engineer"
 // RunnerDigest digests how an agent is run, without the time limit.
 func RunnerDigest(a *schemas.AgentSpec) string {
 	o := keys.Begin(nil)
-	if c := a.Runner.Command; c != nil {
+	if c := a.Runner.AsCommand(); c != nil {
 		o.List("argv", c.Argv)
 		o.Texts("env", c.Env)
 		o.Text("output", c.Output)
+		o.Text("profile", c.Profile)
 		o.Text("stdin", c.Stdin)
 	} else {
 		o.Text("human", "human")

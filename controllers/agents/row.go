@@ -42,11 +42,13 @@ func textOf(s *string) string {
 }
 
 func runnerWord(s *schemas.AgentSpec) string {
-	switch {
+	switch c := s.Runner.AsCommand(); {
+	case c != nil && c.Profile != "":
+		return c.Profile
+	case c != nil && len(c.Argv) > 0:
+		return c.Argv[0]
 	case s.Runner.Human != nil:
 		return "human"
-	case s.Runner.Command != nil && len(s.Runner.Command.Argv) > 0:
-		return s.Runner.Command.Argv[0]
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -127,7 +128,8 @@ func (w *Requests) target(name string) clarify.Target {
 	if spec == nil {
 		return clarify.Target{Human: true} // its file is broken: nothing is run
 	}
-	return clarify.Target{Human: spec.Runner.Command == nil, Key: agents.RunnerDigest(spec)}
+	command := spec.Runner.AsCommand()
+	return clarify.Target{Human: command == nil || profiles.Check(w.Tree.Settings().Profiles, command) != "", Key: agents.RunnerDigest(spec)}
 }
 
 // repliesOf lists the replies to a request that no other one took.

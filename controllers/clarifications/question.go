@@ -2,12 +2,12 @@ package clarifications
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -29,30 +29,24 @@ func (w *Requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.Clari
 	if settle.ClaimOf(e, out.Key) != nil {
 		return out
 	}
-	c := agent.Runner.Command
-	task := &settle.Command{Argv: c.Argv, Env: askEnv(e.Name, m, agent), Output: c.Output, Answer: true,
-		Artifacts: m.Spec.Artifacts, StdinFormat: c.Stdin, Stdin: w.question(e, m, st, ask.After).Stdin(c.Stdin)}
-	if c.Timeout != nil {
-		task.Timeout = c.Timeout.Std()
-	}
+	task, env := agents.Command(w.Tree.Settings(), agent)
+	task.Answer, task.Artifacts = true, m.Spec.Artifacts
+	task.Env = askEnv(env, e.Name, m, agent)
+	task.Stdin = w.question(e, m, st, ask.After).Stdin(task.StdinFormat)
 	if w.Tree.Settings().Memory.On() {
 		task.Recall = &settle.Recall{Agent: m.Spec.To, Issue: m.Spec.Issue, Context: m.Spec.Topic + "\n" + m.Spec.Question}
 	}
-	out.Task = task
+	out.Task = &task
 	return out
 }
 
-// askEnv is the agent's environment, and
+// askEnv adds to env, the environment of the agent:
 //
 //	RECONCILE_AGENT, RECONCILE_MODEL         who is asked
 //	RECONCILE_ISSUE                          the issue's number, if there is one
 //	RECONCILE_CLARIFICATION                  the number of the question, as CLR-42-001
 //	RECONCILE_REQUEST                        the name of the ClarificationRequest
-func askEnv(name string, m *clarify.Input, agent *schemas.AgentSpec) []string {
-	env := maps.Clone(agent.Runner.Command.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
+func askEnv(env map[string]string, name string, m *clarify.Input, agent *schemas.AgentSpec) []string {
 	env["RECONCILE_AGENT"] = m.Spec.To
 	env["RECONCILE_CLARIFICATION"] = m.ID
 	env["RECONCILE_REQUEST"] = name

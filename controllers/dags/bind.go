@@ -74,7 +74,7 @@ func (b *binding) bindEffects(p *plan) {
 	}
 	for i := range b.human {
 		if a := b.agent(p, p.spec.Nodes[i].Agent); a != nil {
-			b.human[i] = a.Runner.Command == nil
+			b.human[i] = a.Runner.AsCommand() == nil
 		}
 	}
 }
@@ -155,8 +155,11 @@ func (b *binding) groupsOf(p *plan, name string, agent *schemas.AgentSpec) []set
 //	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
 //	RECONCILE_NEEDS                                    a file with the results of its needs (set by the runner)
 func (b *binding) newTask(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) settle.Command {
-	t := settle.Command{Dir: n.WorkingDir, OutputFiles: n.Outputs.Files, OutputJSON: n.Outputs.JSON,
-		OutputSchema: n.Outputs.Schema, Argv: n.Run}
+	t, agentEnv := settle.Command{Argv: n.Run}, map[string]string(nil)
+	if a != nil {
+		t, agentEnv = agents.Command(b.settings, a)
+	}
+	t.Dir, t.OutputFiles, t.OutputJSON, t.OutputSchema = n.WorkingDir, n.Outputs.Files, n.Outputs.JSON, n.Outputs.Schema
 	if n.Script != "" {
 		t.Argv = []string{"sh", "-c", n.Script}
 	}
@@ -164,14 +167,7 @@ func (b *binding) newTask(p *plan, n *schemas.Node, s *schemas.SessionSpec, a *s
 	if env == nil {
 		env = map[string]string{}
 	}
-	if a != nil && a.Runner.Command != nil {
-		c := a.Runner.Command
-		t.Argv, t.Output, t.StdinFormat = c.Argv, c.Output, c.Stdin
-		if c.Timeout != nil {
-			t.Timeout = c.Timeout.Std()
-		}
-		maps.Copy(env, c.Env)
-	}
+	maps.Copy(env, agentEnv)
 	if n.Timeout != nil {
 		t.Timeout = n.Timeout.Std()
 	}

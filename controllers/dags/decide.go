@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -105,6 +106,9 @@ func unusable(in settle.In, p *plan) (settle.Judgement, bool) {
 		if e := in.Tree.Entry(schemas.AgentKind.Ref(name)); e == nil || e.Object == nil {
 			return settle.Judgement{Class: settle.ClassWaiting, Reason: settle.ReasonAgentInvalid,
 				Message: fmt.Sprintf("waits until %s is put right", schemas.AgentKind.Ref(name))}, true
+		} else if why := profiles.Check(in.Tree.Settings().Profiles, schemas.SpecAs[*schemas.AgentSpec](e.Object).Runner.AsCommand()); why != "" {
+			return settle.Judgement{Class: settle.ClassWaiting, Reason: settle.ReasonAgentInvalid,
+				Message: fmt.Sprintf("waits until %s is put right: %s", schemas.AgentKind.Ref(name), why)}, true
 		}
 	}
 	return settle.Judgement{}, false

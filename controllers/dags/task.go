@@ -117,7 +117,7 @@ func (f *fold) results(i int32) map[string]settle.Need {
 func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string {
 	n := &f.p.spec.Nodes[i]
 	agent := f.b.agent(f.p, n.Agent)
-	if agent == nil || agent.Runner.Command == nil {
+	if agent == nil || agent.Runner.AsCommand() == nil {
 		return ""
 	}
 	work := agentio.Work{Session: f.p.spec.Session, DAG: f.p.name, Node: n.Name, Agent: n.Agent,
@@ -126,7 +126,7 @@ func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string 
 	if run := f.recs[i].failed; run != nil {
 		work.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
 	}
-	return work.Stdin(agent.Runner.Command.Stdin)
+	return work.Stdin(agent.Runner.AsCommand().Stdin)
 }
 
 // recall is what the agent of a node is to be reminded for.

@@ -108,7 +108,7 @@ func programs(t *state.Tree) map[string]bool {
 		if e.Object == nil {
 			continue
 		}
-		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil && spec.Runner.Command != nil {
+		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil && spec.Runner.AsCommand() != nil {
 			names[e.Name] = true
 		}
 	}

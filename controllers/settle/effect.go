@@ -91,6 +91,15 @@ type Command struct {
 	Expects []string `json:",omitempty"`
 	// Output says how stdout is read: "" (only kept), "text" or "json", which may also ask a question; see package agentio.
 	Output string
+	// Profile says how the output of an agent's program is read; nil: as Output says. ProfileName is its name.
+	Profile     *schemas.Profile `json:",omitempty"`
+	ProfileName string           `json:",omitempty"`
+	// PromptArg is the index of the argument that Stdin replaces; 0: Stdin is the standard input.
+	PromptArg int `json:",omitempty"`
+	// PassEnv names variables that the command gets from the environment of reconcile.
+	PassEnv []string `json:",omitempty"`
+	// Silence ends a run that has printed nothing for that long, while no tool runs; 0: none.
+	Silence time.Duration `json:",omitempty"`
 	// Answer says that the run answers a question: its result is the answer, as a JSON string.
 	Answer bool `json:",omitempty"`
 	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.

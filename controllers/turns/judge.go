@@ -26,6 +26,8 @@ type Facts struct {
 	Dead bool
 	// ExitCode is that of a command; nil if it did not exit.
 	ExitCode *int
+	// Exit describes the exit; "" for "exit code N".
+	Exit string
 	// StopReason is the agent's, in the words of the Agent Client Protocol. A command needs none.
 	StopReason string
 	// OutputTokens is the number of tokens that the model produced, from the best source; nil if no source knows it.
@@ -53,7 +55,7 @@ type Error struct {
 func Judge(f Facts) *schemas.TurnFailure {
 	switch {
 	case f.Silent > 0:
-		return failure(schemas.FailureConnection, fmt.Sprintf("silent for %s; the turn was ended", f.Silent))
+		return f.judgeSilent()
 	case f.Error != nil:
 		return f.classify(*f.Error)
 	case f.Runner == schemas.RunnerCommand:
@@ -62,12 +64,24 @@ func Judge(f Facts) *schemas.TurnFailure {
 	return f.judgeProtocol()
 }
 
+// judgeSilent classifies a silent turn by the error that the agent was busy with, else as a lost connection.
+func (f Facts) judgeSilent() *schemas.TurnFailure {
+	silent := fmt.Sprintf("silent for %s; the turn was ended", f.Silent)
+	if f.Error != nil {
+		if v := f.classify(*f.Error); v.Class != schemas.FailureUnknown {
+			v.Message += " (" + silent + ")"
+			return v
+		}
+	}
+	return failure(schemas.FailureConnection, silent)
+}
+
 func (f Facts) judgeCommand() *schemas.TurnFailure {
 	switch {
 	case f.ExitCode == nil:
 		return failure(schemas.FailureUnknown, "the program did not exit")
 	case *f.ExitCode != 0:
-		return f.suspect(fmt.Sprintf("exit code %d", *f.ExitCode))
+		return f.suspect(cmp.Or(f.Exit, fmt.Sprintf("exit code %d", *f.ExitCode)))
 	case f.Output != nil:
 		return failure(schemas.FailureUnknown, f.Output.Error())
 	case len(f.Missing) > 0:
@@ -121,6 +135,9 @@ var titles = map[string]string{
 
 // Describe says why a turn that ended at a time failed, in one line. Times are in UTC, as in all records.
 func Describe(f *schemas.TurnFailure, at time.Time) string {
+	if f.Class == schemas.FailureUnknown && f.Message != "" {
+		return f.Message
+	}
 	s := cmp.Or(titles[f.Class], titles[schemas.FailureUnknown])
 	if u := f.Until; !u.IsZero() {
 		layout := "15:04 UTC"

@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/turns"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -26,6 +30,10 @@ type Description struct {
 	Referrers []string `json:"referrers"` // objects that reference it
 	// OutputsChanged are the declared outputs that have changed since their runs, by node.
 	OutputsChanged map[string][]string `json:"outputsChanged,omitempty"`
+
+	// Turns are the latest recorded turns of agents, by node; Usage is the sum over the turns of an agent.
+	Turns map[string]*schemas.Turn `json:"turns,omitempty"`
+	Usage *turns.Total             `json:"usage,omitempty"`
 
 	Entry          *state.Entry        `json:"-"`
 	Details        []settle.Column     `json:"-"` // specific to the kind
@@ -45,9 +53,13 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	if err != nil {
 		return Description{}, typed(err)
 	}
-	d := Description{Object: NewObject(e), Entry: e, Details: settle.TableOf(t).Details(e), Why: readiness.Why(e, t), Referrers: []string{}}
+	details := append(slices.Clip(settle.TableOf(t).Details(e)), agents.UsageDetails(t, e)...)
+	d := Description{Object: NewObject(e), Entry: e, Details: details, Turns: agents.NodeTurns(e), Why: readiness.Why(e, t), Referrers: []string{}}
 	for _, r := range t.Referrers(e.Ref) {
 		d.Referrers = append(d.Referrers, r.String())
+	}
+	if e.Kind == schemas.AgentKind.Name {
+		d.Usage = agents.Totals(t)[e.Name]
 	}
 	if e.Object != nil {
 		d.Path = e.Object.Path

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -19,6 +20,7 @@ type GetRequest struct {
 	What     []string
 	Selector string // a label selector, as "a=b,c!=d,e,!f"; ignored for named objects
 	At       string // a revision of git; "": the present tree
+	Wide     bool   // the table has all columns
 }
 
 // Get lists objects.
@@ -50,6 +52,9 @@ func (q *GetRequest) read() (selector, error) {
 // pick returns the objects of a tree that were asked for.
 func (q *GetRequest) pick(t *state.Tree, labels selector) (r GetResult, err error) {
 	r.Table = settle.TableOf(t)
+	if q.Wide {
+		r.Table = agents.Wide(r.Table, t)
+	}
 	switch {
 	case len(q.What) == 0:
 		r.All = true

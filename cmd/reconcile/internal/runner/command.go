@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -15,6 +16,7 @@ import (
 // command is a program to start.
 type command struct {
 	path  string // of the program
+	argv  []string
 	dir   string // absolute
 	env   []string
 	stdin string
@@ -34,7 +36,11 @@ func (a *attempt) prepare() (err error) {
 	if err = errors.Join(a.writeNeeds(), a.writeRecall()); err != nil {
 		return asFault(err)
 	}
-	a.command.env, a.command.stdin = a.environment(), a.withRecall(a.stdin())
+	a.command.env, a.command.stdin, a.command.argv = a.environment(), a.withRecall(a.stdin()), a.task.Argv
+	if at := a.task.PromptArg; at > 0 {
+		a.command.argv = slices.Clone(a.task.Argv)
+		a.command.argv[at], a.command.stdin = a.command.stdin, ""
+	}
 	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
 	return err
 }
@@ -94,7 +100,7 @@ func (a *attempt) start(out *output) (*process, error) {
 	if in != a.runner.null {
 		defer in.Close()
 	}
-	return spawn(a.command.path, a.task.Argv, a.command.dir, a.command.env,
+	return spawn(a.command.path, a.command.argv, a.command.dir, a.command.env,
 		[]*os.File{in, out.stdout, out.stderr, a.lease.file})
 }
 

@@ -50,6 +50,11 @@ func baseEnv(environ []string) []string {
 func (a *attempt) environment() []string {
 	env := make([]string, len(a.runner.base), len(a.runner.base)+len(a.task.Env)+len(a.task.Needs)+6)
 	copy(env, a.runner.base)
+	for _, name := range a.task.PassEnv {
+		if v := lookup(a.runner.o.Environ, name); v != "" {
+			env = set(env, name+"="+v)
+		}
+	}
 	for _, kv := range a.task.Env {
 		env = set(env, kv)
 	}

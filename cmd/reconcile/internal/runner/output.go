@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/state"
@@ -46,7 +48,11 @@ func (a *attempt) openOutput(b *buffers) (*output, error) {
 	if a.task.Output == "" {
 		return o, nil
 	}
-	o.streams[0].capture, o.streams[0].limit = &b.capture, a.runner.o.ResultLimit+1
+	if a.reader != nil {
+		o.streams[0].reader = a.reader
+	} else {
+		o.streams[0].capture, o.streams[0].limit = &b.capture, a.runner.o.ResultLimit+1
+	}
 	if o.stderr, err = a.addStream(o, b); err != nil {
 		o.abandon()
 		return nil, err
@@ -64,7 +70,7 @@ func (a *attempt) addStream(o *output, b *buffers) (*os.File, error) {
 	if *buf == nil {
 		*buf = make([]byte, readSize)
 	}
-	o.streams = append(o.streams, &stream{src: r, buf: *buf, clean: a.runner.newFilter(), longest: lineLimit})
+	o.streams = append(o.streams, &stream{src: r, buf: *buf, clean: a.runner.newFilter(), heard: &a.heard, longest: lineLimit})
 	return w, nil
 }
 
@@ -111,13 +117,16 @@ type stream struct {
 	carry   []byte  // the incomplete last line
 	capture *[]byte // receives the first limit bytes; may be nil
 	limit   int
-	longest int // a longer line is handled in pieces
+	reader  io.Writer     // gets everything; may be nil
+	heard   *atomic.Int64 // when output last came, in Unix nanoseconds
+	longest int           // a longer line is handled in pieces
 }
 
 func (s *stream) pump() {
 	defer s.src.Close()
 	for {
 		n, err := s.src.Read(s.buf)
+		s.heard.Store(time.Now().UnixNano())
 		s.feed(s.buf[:n])
 		if err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -150,6 +159,9 @@ func (s *stream) drain() {
 
 // feed passes on the lines that b completes, and retains the rest.
 func (s *stream) feed(b []byte) {
+	if s.reader != nil {
+		s.reader.Write(b) //nolint:errcheck // it never fails
+	}
 	if s.capture != nil {
 		*s.capture = append(*s.capture, b[:min(len(b), s.limit-len(*s.capture))]...)
 	}

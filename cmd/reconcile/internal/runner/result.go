@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"unicode/utf8"
 
+	"reconcile.dev/reconcile/controllers/profiles"
+	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
@@ -16,25 +18,46 @@ import (
 
 // conclude fills in the record after the command's end. An error fails a run that seemed to succeed.
 func (a *attempt) conclude(end exit, b *buffers) error {
-	switch {
-	case end.stopped != nil && end.stopped.outcome == "":
+	if end.stopped != nil && end.stopped.outcome == "" {
 		a.interrupted = end.stopped.message
 		return nil
+	}
+	read := a.readTurn(b)
+	switch {
 	case end.stopped != nil:
-		a.record.Outcome, a.record.Message = end.stopped.outcome, a.runner.clean(end.stopped.message)
-		if end.stuck != nil {
-			a.record.Message += "; " + end.stuck.Error()
-		}
+		a.concludeStopped(end, read)
 		return nil
 	case end.lost != nil:
 		return fmt.Errorf("the system did not tell how the command ended: %w", end.lost)
 	}
 	code := exitCode(end.status)
 	a.record.ExitCode = &code
-	if code != 0 {
+	if code != 0 && !a.isAgent() {
 		return errors.New(describeExit(end.status))
 	}
+	if a.isAgent() {
+		if err := a.judge(turns.Facts{ExitCode: &code, Exit: describeExit(end.status), Output: a.checkText(b.capture)}, read); err != nil {
+			return err
+		}
+	}
 	return a.fillRecord(end, b)
+}
+
+// concludeStopped fills in the record of a command that was ended. A silent agent, and one whose time ran out while it retried, has
+// a failure with a class.
+func (a *attempt) concludeStopped(end exit, read profiles.Reading) {
+	s := end.stopped
+	a.record.Outcome, a.record.Message = s.outcome, a.runner.clean(s.message)
+	switch {
+	case s.silent > 0:
+		a.record.Message = a.judge(turns.Facts{Silent: s.silent}, read).Error()
+	case s.outcome == schemas.OutcomeTimedOut && read.Retry != nil:
+		read.Failure = read.Retry
+		a.record.Message = join(a.record.Message, a.judge(turns.Facts{}, read).Error())
+	}
+	if end.stuck != nil {
+		a.record.Message += "; " + end.stuck.Error()
+	}
 }
 
 // remarks returns notes about a success.

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -23,6 +25,7 @@ type job struct {
 type cause struct {
 	outcome string
 	message string
+	silent  time.Duration // how long it had printed nothing; 0: not the cause
 }
 
 func newJob(e settle.Effect, now time.Time) *job {
@@ -50,6 +53,8 @@ type attempt struct {
 	command command
 	memory  string // the agent's recall of earlier work
 	place   place
+	reader  *profiles.Reader // of an agent with a profile; else nil
+	heard   atomic.Int64     // when the command last printed, in Unix nanoseconds
 	// interrupted is the reason why there is no record; "" if there is one.
 	interrupted string
 	warning     string // a note that is not part of the record
@@ -156,6 +161,7 @@ func (a *attempt) perform(b *buffers) error {
 	}
 	a.removeWork()
 	a.record.Output, a.record.Log, a.warning = a.sink.finish()
+	a.showText(b)
 	if a.lease.file != nil { // no command was started, or it could not be ended
 		a.lease.free() //nolint:errcheck // at the latest it ends with this process and the command's
 	}
@@ -177,6 +183,10 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 	if limit != nil && limit.after <= 0 {
 		return exit{stopped: &limit.cause}, nil
 	}
+	if a.task.Profile != nil {
+		a.reader = profiles.NewReader(a.task.Profile)
+	}
+	a.heard.Store(time.Now().UnixNano())
 	out, err := a.openOutput(b)
 	if err != nil {
 		return exit{}, asFault(err)
@@ -206,13 +216,13 @@ type limit struct {
 func (a *attempt) limit() *limit {
 	var l *limit
 	if t := a.task.Timeout; t > 0 {
-		l = &limit{cause{schemas.OutcomeTimedOut, fmt.Sprintf("timed out after %s", t)}, t}
+		l = &limit{cause{outcome: schemas.OutcomeTimedOut, message: fmt.Sprintf("timed out after %s", t)}, t}
 	}
 	if a.task.Deadline.IsZero() {
 		return l
 	}
 	if d := a.task.Deadline.Sub(a.runner.o.Now()); l == nil || d < l.after {
-		l = &limit{cause{schemas.OutcomeTimedOut, fmt.Sprintf("the time for the whole of %s is over; this run was "+
+		l = &limit{cause{outcome: schemas.OutcomeTimedOut, message: fmt.Sprintf("the time for the whole of %s is over; this run was "+
 			"ended after %s", a.effect.Owner, max(d, 0).Round(time.Millisecond))}, d}
 	}
 	return l
@@ -250,6 +260,14 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	return end
 }
 
+// isSilent reports whether the command has printed nothing for too long. While a tool of an agent runs, silence is normal.
+func (a *attempt) isSilent(now time.Time) bool {
+	if a.reader != nil && a.reader.ToolRuns() {
+		return false
+	}
+	return now.Sub(time.Unix(0, a.heard.Load())) >= a.task.Silence
+}
+
 // waitOrStop returns nil if the command has ended on its own, else the reason to stop it.
 func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
 	var late <-chan time.Time
@@ -258,13 +276,29 @@ func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
 		defer timer.Stop()
 		late = timer.C
 	}
+	var silent <-chan time.Time
+	if a.task.Silence > 0 {
+		tick := time.NewTicker(max(a.task.Silence/4, time.Millisecond))
+		defer tick.Stop()
+		silent = tick.C
+	}
 	var c cause
-	select {
-	case <-ended:
-		return nil
-	case c = <-a.stop:
-	case <-late:
-		c = l.cause
+wait:
+	for {
+		select {
+		case <-ended:
+			return nil
+		case c = <-a.stop:
+			break wait
+		case <-late:
+			c = l.cause
+			break wait
+		case now := <-silent:
+			if a.isSilent(now) {
+				c = cause{outcome: schemas.OutcomeFailed, silent: a.task.Silence}
+				break wait
+			}
+		}
 	}
 	select {
 	case <-ended: // it ended in the meantime

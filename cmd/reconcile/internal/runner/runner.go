@@ -188,7 +188,7 @@ func (r *Runner) Cancel(key, why string) {
 	switch {
 	case j == nil:
 	case j.running:
-		j.end(cause{schemas.OutcomeCancelled, why})
+		j.end(cause{outcome: schemas.OutcomeCancelled, message: why})
 	default:
 		r.unqueue(j)
 		delete(r.jobs, key)

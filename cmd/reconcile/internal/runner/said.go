@@ -77,20 +77,21 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 	if a.task.Output == "" {
 		return agentio.Said{}, nil
 	}
-	out, err := a.cleanStdout(b.capture)
+	form := a.outputForm(b.capture)
+	out, err := a.cleanStdout(form, b.capture)
 	switch {
 	case err != nil && a.task.OutputJSON != "":
 		return agentio.Said{}, nil // the result is in the file; output that is not JSON asks nothing
 	case err != nil:
 		return agentio.Said{}, err
 	case !a.task.Answer:
-		said, err := agentio.Read(a.task.Output, out)
+		said, err := agentio.Read(form, out)
 		if errors.Is(err, agentio.ErrEmpty) && a.runner.o.Specs != "" && askedBy(a.runner.root, a.runner.o.Specs, a.effect.Key) {
 			return agentio.Said{}, nil // it asked by command, and waits for the answer
 		}
 		return said, err
 	}
-	answer, err := agentio.ReadAnswer(a.task.Output, out)
+	answer, err := agentio.ReadAnswer(form, out)
 	if long := (*agentio.TooLongError)(nil); errors.As(err, &long) {
 		a.record.Result, _ = schemas.Marshal(long.Kept()) // text always marshals
 	}
@@ -102,17 +103,20 @@ func (a *attempt) readStdout(b *buffers) (agentio.Said, error) {
 }
 
 // cleanStdout redacts stdout: long text is cut, JSON must fit.
-func (a *attempt) cleanStdout(out []byte) ([]byte, error) {
-	switch a.task.Output {
+func (a *attempt) cleanStdout(form string, out []byte) ([]byte, error) {
+	switch form {
 	case "text":
 		return []byte(a.cleanText(out)), nil
 	case "json":
 		if len(out) > a.runner.o.ResultLimit {
 			return nil, fmt.Errorf("stdout is no result: it is longer than %d bytes", a.runner.o.ResultLimit)
 		}
+		if a.task.Profile != nil {
+			return a.jsonResult("the final text", unfenced(out))
+		}
 		return a.jsonResult("stdout", out)
 	}
-	return nil, fmt.Errorf("output %q is not known: it is text or json", a.task.Output)
+	return nil, fmt.Errorf("output %q is not known: it is text or json", form)
 }
 
 // cleanText returns stdout as text.

@@ -99,7 +99,7 @@ func TestWholeTreeEnds(t *testing.T) {
 func (g *rig) timeOut(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.jobs[key].end(cause{schemas.OutcomeTimedOut, "timed out"})
+	g.jobs[key].end(cause{outcome: schemas.OutcomeTimedOut, message: "timed out"})
 }
 
 // What a command leaves in the background does not outlive it, and its success counts.

@@ -91,6 +91,11 @@ func generate(root string) ([]file, error) {
 		}
 		out = append(out, page)
 	}
+	agents, err := agentsPage(root)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, agents)
 	b, err := encode(workflowTOML(r))
 	return append(out, file{"schemas/workflow.toml.schema.json", b}), err
 }

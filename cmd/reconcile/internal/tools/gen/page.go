@@ -75,6 +75,9 @@ func rows(b *strings.Builder, prefix string, s *jsonschema.Schema) {
 			rows(b, prefix+p.Key+"[].", p.Value.Items)
 			continue
 		}
+		if p.Value.AdditionalProperties != nil {
+			rows(b, prefix+p.Key+".NAME.", p.Value.AdditionalProperties)
+		}
 		rows(b, prefix+p.Key+".", p.Value)
 	}
 }

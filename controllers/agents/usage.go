@@ -1,0 +1,98 @@
+package agents
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/turns"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Totals sums up the recorded turns of each agent of a tree, by its name.
+func Totals(t *state.Tree) map[string]*turns.Total {
+	totals := map[string]*turns.Total{}
+	for _, k := range settle.TableOf(t) {
+		if !k.Performs {
+			continue
+		}
+		for _, e := range t.Entries(k.Name) {
+			if !e.RunsHave(state.OfAgent) {
+				continue
+			}
+			for _, r := range e.Runs() {
+				if r.Agent == "" || r.Turn == nil {
+					continue
+				}
+				if totals[r.Agent] == nil {
+					totals[r.Agent] = new(turns.Total)
+				}
+				totals[r.Agent].Add(r.Turn)
+			}
+		}
+	}
+	return totals
+}
+
+// NodeTurns returns the latest recorded turn of each node of an object, by name.
+func NodeTurns(e *state.Entry) map[string]*schemas.Turn {
+	var latest map[string]*schemas.Run
+	for _, r := range e.Runs() {
+		if was := latest[r.Node]; r.Turn != nil && (was == nil || !r.FinishedAt.Before(was.FinishedAt.Time)) {
+			if latest == nil {
+				latest = map[string]*schemas.Run{}
+			}
+			latest[r.Node] = r
+		}
+	}
+	if latest == nil {
+		return nil
+	}
+	out := make(map[string]*schemas.Turn, len(latest))
+	for node, r := range latest {
+		out[node] = r.Turn
+	}
+	return out
+}
+
+// Wide returns a table of kinds with the columns that are too wide for every list: what agents used.
+func Wide(t settle.Table, tree *state.Tree) settle.Table {
+	totals := Totals(tree)
+	of := func(head string, text func(*turns.Total) string) settle.Column {
+		return settle.Column{Head: head, Text: func(e *state.Entry) string {
+			if total := totals[e.Name]; total != nil {
+				return text(total)
+			}
+			return ""
+		}}
+	}
+	wide := slices.Clone(t)
+	if row := wide.Row(schemas.AgentKind.Name); row != nil {
+		row.Columns = append(slices.Clone(row.Columns),
+			of("TURNS", func(t *turns.Total) string { return strconv.Itoa(t.Turns) }),
+			of("TOKENS", (*turns.Total).Tokens), of("COST", (*turns.Total).Cost))
+	}
+	return wide
+}
+
+// UsageDetails are lines about what an object's agents used, for its description.
+func UsageDetails(t *state.Tree, e *state.Entry) []settle.Column {
+	line := func(head, text string) settle.Column {
+		return settle.Column{Head: head, Text: func(*state.Entry) string { return text }}
+	}
+	if e.Kind == schemas.AgentKind.Name {
+		total := Totals(t)[e.Name]
+		if total == nil {
+			return nil
+		}
+		return []settle.Column{line("Turns", strconv.Itoa(total.Turns)), line("Tokens", total.Tokens()), line("Cost", total.Cost())}
+	}
+	var out []settle.Column
+	latest := NodeTurns(e)
+	for _, node := range slices.Sorted(maps.Keys(latest)) {
+		out = append(out, line("Turn of "+node, turns.Line(latest[node])))
+	}
+	return out
+}
