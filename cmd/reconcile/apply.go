@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,29 +41,54 @@ What was asked, answered, captured or done is a record, and not changed.`,
 				if err != nil {
 					return err
 				}
-				if name == "-" {
-					name = "stdin.yaml"
-				}
-				q.Texts = append(q.Texts, ops.SpecText{Name: name, Text: text})
+				q.Texts = append(q.Texts, text)
 			}
 			changes, err := ops.Apply(cmd.Context(), a.env(), q)
 			return a.specChanges(changes, q.DryRun, err)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "read `FILE`, or standard input for -; may be repeated")
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "read `FILE`, which may be a pipe, or standard input for -; may be repeated")
 	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only say what would be written")
 	return cmd
 }
 
-// readInput reads a file that the command line names, or standard input for "-".
-func (a *app) readInput(name string) ([]byte, error) {
+// readInput reads specs from a file or a pipe that the command line names, or from standard input for "-".
+func (a *app) readInput(name string) (ops.SpecText, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(a.stdin, schemas.DefaultFileSize+1))
+		text, err := io.ReadAll(io.LimitReader(a.stdin, schemas.DefaultFileSize+1))
+		return ops.SpecText{Name: "stdin.yaml", Text: text}, err
 	}
+	at := name
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(a.global.dir, name)
+		at = filepath.Join(a.global.dir, name)
 	}
-	return regular.ReadPath(name)
+	info, err := os.Stat(at)
+	switch {
+	case err != nil || info.Mode().IsRegular():
+		text, err := regular.ReadPath(at)
+		return ops.SpecText{Name: name, Text: text}, err
+	case info.Mode()&fs.ModeNamedPipe != 0:
+		text, err := a.readPipe(at)
+		if filepath.Ext(name) == "" {
+			name += ".yaml"
+		}
+		return ops.SpecText{Name: name, Text: text}, err
+	}
+	return ops.SpecText{}, badUsage("-f %s: it is no file; name a file or a pipe, or - for standard input", name)
+}
+
+// readPipe reads a pipe to its end, as a shell makes one of <(COMMAND).
+func (a *app) readPipe(name string) ([]byte, error) {
+	hint := time.AfterFunc(2*time.Second, func() {
+		fmt.Fprintf(a.stderr, "waiting for a program that writes to the pipe %s\n", clean(name))
+	})
+	f, err := os.Open(name)
+	hint.Stop()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, schemas.DefaultFileSize+1))
 }
 
 // specChanges prints the changes of specs.

@@ -40,31 +40,20 @@ func (e Env) followObjects(ctx context.Context, q GetRequest, yield func(GetResu
 	}
 	defer o.store.Close()
 	folders := o.tree.Settings().Folders
-	watcher, err := watch.New(e.Tree.Dir, watch.Options{
-		Paths:    []string{schemas.SettingsPath, folders.Specs, folders.State},
-		Debounce: followDebounce, Poll: followInterval, Warn: func(err error) { e.note("%v", err) },
-	})
+	f, err := e.follow(followInterval, schemas.SettingsPath, folders.Specs, folders.State)
 	if err != nil {
 		return err
 	}
-	defer watcher.Close()
+	defer f.close()
 	r, err := q.pick(o.tree, labels)
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(followInterval)
-	defer tick.Stop()
 	last := r.texts()
 	for yield(r, nil) {
-		paths := []string{} // only the journals
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		case hint := <-watcher.Hints():
-			if paths = hint.Paths; hint.Full {
-				paths = nil
-			}
+		paths, err := f.next(ctx)
+		if err != nil {
+			return err
 		}
 		if err := o.refresh(ctx, paths); err != nil {
 			return err
@@ -77,6 +66,43 @@ func (e Env) followObjects(ctx context.Context, q GetRequest, yield func(GetResu
 		last = now
 	}
 	return nil
+}
+
+// follower reports which files of a tree may have changed.
+type follower struct {
+	watcher *watch.Watcher
+	tick    *time.Ticker // for the journals, which are not watched
+}
+
+// follow follows the files at some paths, and below, and the journals.
+func (e Env) follow(interval time.Duration, paths ...string) (*follower, error) {
+	w, err := watch.New(e.Tree.Dir, watch.Options{Paths: paths, Debounce: followDebounce, Poll: followInterval,
+		Warn: func(err error) { e.note("%v", err) }})
+	if err != nil {
+		return nil, err
+	}
+	return &follower{w, time.NewTicker(interval)}, nil
+}
+
+func (f *follower) close() {
+	f.tick.Stop()
+	f.watcher.Close()
+}
+
+// next waits for changes, at most for the interval, and returns the paths to read; nil: all, as the first time. The
+// journals are always to be read.
+func (f *follower) next(ctx context.Context) ([]string, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-f.tick.C:
+	case hint := <-f.watcher.Hints():
+		if hint.Full {
+			return nil, nil
+		}
+		return hint.Paths, nil
+	}
+	return []string{}, nil
 }
 
 // pickAgain is pick, where objects that were named may be gone.

@@ -15,9 +15,6 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// pollInterval is how often Wait checks the files of statuses. One lstat takes some microseconds.
-const pollInterval = 100 * time.Millisecond
-
 // WaitRequest requests to wait until objects have a condition or a phase.
 type WaitRequest struct {
 	Objects []string      // kind/name, or the ids of clarifications
@@ -41,7 +38,7 @@ func (m Met) String() string {
 	return m.Ref + ": " + m.Condition + " " + m.Status
 }
 
-// Wait waits until all objects of a WaitRequest have met its condition or phase, or until its timeout. It polls the
+// Wait waits until all objects of a WaitRequest have met its condition or phase, or until its timeout. It follows the
 // files that other processes write, and runs nothing itself. It warns of stalled objects, and keeps waiting. At the
 // timeout it fails, and names the objects that it still waits for.
 func Wait(ctx context.Context, env Env, q WaitRequest) ([]Met, error) {
@@ -151,8 +148,17 @@ func (w *waiter) until(ctx context.Context, timeout time.Duration) error {
 	up, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for open := w.unmet(); len(open) > 0; open = w.unmet() {
-		if timeout > 0 { // otherwise the error reports it
-			w.reportStalled(open)
+		if timeout == 0 {
+			return w.timeoutError(timeout)
+		}
+		w.reportStalled(open)
+		if w.follower == nil {
+			f, err := w.env.follow(followInterval, w.paths()...)
+			if err != nil {
+				return err
+			}
+			defer f.close()
+			w.follower = f
 		}
 		switch err := w.next(up); {
 		case ctx.Err() != nil:
@@ -172,14 +178,8 @@ type waiter struct {
 	open     *openTree
 	goal     goal
 	refs     []schemas.Ref
-	seen     map[string]stamp
+	follower *follower
 	reported map[schemas.Ref]string // the last reported reason of a stalled object
-}
-
-// stamp is the metadata of a file; the zero stamp is a missing file.
-type stamp struct {
-	size  int64
-	mtime time.Time
 }
 
 // unmet lists the objects that have not reached the goal.
@@ -213,36 +213,19 @@ func isStalled(e *state.Entry) bool {
 	return e != nil && (e.Broken() || !outdated(e) && readiness.IsStalled(e))
 }
 
-// next waits briefly, and refreshes objects with changed files.
+// next waits for changed files, and refreshes the objects.
 func (w *waiter) next(ctx context.Context) error {
-	timer := time.NewTimer(pollInterval)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
+	paths, err := w.follower.next(ctx)
+	if err != nil {
+		return err
 	}
-	if err := w.open.refresh(ctx, w.changed()); err != nil {
+	if paths == nil {
+		paths = w.paths()
+	}
+	if err := w.open.refresh(ctx, paths); err != nil {
 		return fmt.Errorf("look again: %w", err)
 	}
 	return nil
-}
-
-// changed lists the files of the objects whose stamp has changed; the first call lists all of them.
-func (w *waiter) changed() []string {
-	first := w.seen == nil
-	if first {
-		w.seen = map[string]stamp{}
-	}
-	out := []string{} // none: only the journals
-	for _, path := range w.paths() {
-		now := w.stamp(path)
-		if now != w.seen[path] || first {
-			w.seen[path] = now
-			out = append(out, path)
-		}
-	}
-	return out
 }
 
 func (w *waiter) paths() []string {
@@ -256,14 +239,6 @@ func (w *waiter) paths() []string {
 		}
 	}
 	return out
-}
-
-func (w *waiter) stamp(path string) stamp {
-	info, err := w.open.store.Root().Lstat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info.Size(), info.ModTime()}
 }
 
 // timeoutError names the objects that have not reached the goal.

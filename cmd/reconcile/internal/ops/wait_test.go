@@ -56,7 +56,11 @@ func TestWaitGoesByWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.store.Close()
-	w := &waiter{open: o, goal: goal{condition: schemas.Ready, value: "True"}, refs: []schemas.Ref{ref}}
+	w := &waiter{env: env, open: o, goal: goal{condition: schemas.Ready, value: "True"}, refs: []schemas.Ref{ref}}
+	if w.follower, err = env.follow(10*time.Millisecond, w.paths()...); err != nil {
+		t.Fatal(err)
+	}
+	defer w.follower.close()
 	for range 2 { // the first look is at all files
 		if len(w.unmet()) != 1 {
 			t.Fatalf("%s although it is claimed", w.currentState(ref))

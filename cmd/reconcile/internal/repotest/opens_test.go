@@ -26,6 +26,7 @@ var opensItself = map[string]string{
 	"cmd/reconcile/internal/runner/process":          "it opens the null device",
 	"cmd/reconcile/internal/ops/text.go":             "who calls names the file, which may be a pipe",
 	"cmd/reconcile/fact.go":                          "who calls names the file, which may be a pipe",
+	"cmd/reconcile/apply.go":                         "who calls names the file, which may be a pipe",
 	"cmd/reconcile/log.go":                           "who calls names the file, which may be a pipe",
 	"cmd/reconcile/internal/engine/plan/pull.go":     "who calls names the file that is written",
 	"cmd/reconcile/internal/ops/kinds.go":            "who calls names the folder that is written",
