@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
@@ -181,13 +181,12 @@ func (a *anchors) digest(p, stateDir string) string {
 func (a *anchors) load() {
 	a.known = map[string]digested{}
 	data, _, err := a.store.ReadFile(anchorsPath, fileLimit)
-	body, ok := unseal(data)
-	if err != nil || !ok || !a.cached {
+	if err != nil || !a.cached {
 		return
 	}
-	for d := (reader{body, true}); len(d.b) > 0; {
-		p, k := d.text(), digested{digest: d.text(), id: d.identity(), tokens: d.number()}
-		if d.ok {
+	for d := decodeValues(data); len(d.B) > 0; {
+		p, k := d.String(), digested{digest: d.String(), id: decodeIdentity(&d), tokens: int(d.UintTo(1 << 40))}
+		if !d.Bad {
 			a.known[p] = k
 		}
 	}
@@ -204,12 +203,14 @@ func (a *anchors) save() {
 		return
 	}
 	a.change = false
-	var b []byte
+	var e sections.Encoder
 	for i, p := range slices.Sorted(maps.Keys(a.known)) {
 		if k := a.known[p]; !k.racy && i < mostAnchors {
-			b = appendIdentity(appendText(appendText(b, p), k.digest), k.id)
-			b = binary.AppendUvarint(b, uint64(k.tokens))
+			e.String(p)
+			e.String(k.digest)
+			encodeIdentity(&e, k.id)
+			e.Uint(uint64(k.tokens))
 		}
 	}
-	_ = a.store.Replace(anchorsPath, seal(b)) // otherwise the next process reads the files again
+	_ = a.store.Replace(anchorsPath, valuesFormat.Encode(e.B).Bytes()) // otherwise the next process reads the files again
 }

@@ -60,7 +60,7 @@ func (f *Files) readArchives(ids map[int]state.Identity) (*view, error) {
 		return nil, err
 	}
 	if whole && !f.o.NoCache && t.len() > slack {
-		_ = f.store.Replace(archivesPath, t.data)
+		_ = f.store.Replace(archivesPath, t.file.Bytes())
 	}
 	return newView(f.o.Now(), []part{{table: t}}, sourcesOf(t))
 }

@@ -1,32 +1,24 @@
 package memstore
 
 import (
-	"encoding/binary"
+	"bytes"
 	"maps"
 	"slices"
-	"unsafe"
-
-	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
-// span is a range of the heap with its checksum.
-type span struct {
-	at, size int
-	sum      uint32
-}
-
-func spanOf(heap []byte, at int) span {
-	return span{at, len(heap) - at, uint32(xxhash.Sum64(heap[at:]))}
-}
+// span is a range of the heap.
+type span struct{ at, size int }
 
 // piece returns a range of the heap after checking it.
 func (t *table) piece(s span) ([]byte, error) {
-	if s.at+s.size > len(t.heap) || uint32(xxhash.Sum64(t.heap[s.at:s.at+s.size])) != s.sum {
+	b, ok := t.heap.Rows(1, s.at, s.size)
+	if !ok {
 		return nil, errDamagedCache
 	}
-	return t.heap[s.at : s.at+s.size], nil
+	return b, nil
 }
 
 // blob is the part of an observation of variable size.
@@ -38,14 +30,17 @@ type blob struct {
 }
 
 func appendBlob(b []byte, o *schemas.Observation) []byte {
+	e := sections.Encoder{B: b}
 	for _, s := range []string{o.ID, o.Summary, o.SupersededBy, o.Source} {
-		b = appendText(b, s)
+		e.String(s)
 	}
-	b = binary.AppendUvarint(b, uint64(len(o.Anchors)))
+	e.Uint(uint64(len(o.Anchors)))
 	for _, a := range o.Anchors {
-		b = appendText(appendText(b, a.Path), a.Digest)
+		e.String(a.Path)
+		e.String(a.Digest)
 	}
-	return appendTexts(b, o.Compacts)
+	encodeTexts(&e, o.Compacts)
+	return e.B
 }
 
 // blob reads the variable part of a row.
@@ -54,20 +49,20 @@ func (t *table) blob(r *row) (blob, error) {
 	if err != nil {
 		return blob{}, err
 	}
-	return readBlob(string(raw)) // one copy, shared by all strings
+	return readBlob(bytes.Clone(raw)) // shared by all strings
 }
 
-// readBlob parses a blob.
-func readBlob(raw string) (blob, error) {
-	d := texts{rest: raw, ok: true}
-	out := blob{id: d.next(), summary: d.next(), supersededBy: d.next(), source: d.next()}
-	for n := d.number(); n > 0 && d.ok; n-- {
-		out.anchors = append(out.anchors, schemas.Anchor{Path: d.next(), Digest: d.next()})
+// readBlob parses a blob, whose strings share raw.
+func readBlob(raw []byte) (blob, error) {
+	d := sections.Decoder{B: raw}
+	out := blob{id: d.Shared(), summary: d.Shared(), supersededBy: d.Shared(), source: d.Shared()}
+	for range d.Count(2) {
+		out.anchors = append(out.anchors, schemas.Anchor{Path: d.Shared(), Digest: d.Shared()})
 	}
-	for n := d.number(); n > 0 && d.ok; n-- {
-		out.compacts = append(out.compacts, d.next())
+	for range d.Count(1) {
+		out.compacts = append(out.compacts, d.Shared())
 	}
-	if !d.ok {
+	if d.Bad {
 		return blob{}, errDamagedCache
 	}
 	return out, nil
@@ -76,15 +71,11 @@ func readBlob(raw string) (blob, error) {
 // borrowedID returns a row's id as a slice of the table, unchecked: it is for comparisons, and invalid after the table is
 // closed.
 func (t *table) borrowedID(r *row) string {
-	if r.blob.at+r.blob.size > len(t.heap) {
+	if r.blob.at+r.blob.size > len(t.heap.Data) {
 		return ""
 	}
-	raw := t.heap[r.blob.at : r.blob.at+r.blob.size]
-	n, size := binary.Uvarint(raw)
-	if size <= 0 || n == 0 || n > uint64(len(raw)-size) {
-		return ""
-	}
-	return unsafe.String(&raw[size], int(n))
+	d := sections.Decoder{B: t.heap.Data[r.blob.at : r.blob.at+r.blob.size]}
+	return d.Shared()
 }
 
 // id reads only the id of a row.
@@ -93,31 +84,26 @@ func (t *table) id(r *row) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d := reader{raw, true}
-	return d.text(), nil
+	d := sections.Decoder{B: raw}
+	return d.String(), nil
 }
 
 // appendTaken encodes the captures that an issue file holds, and their links to older observations.
 func appendTaken(b []byte, f *schemas.MemoryFile) []byte {
-	b = binary.AppendUvarint(b, uint64(len(f.Sources)))
+	e := sections.Encoder{B: b}
+	e.Uint(uint64(len(f.Sources)))
 	for _, name := range slices.Sorted(maps.Keys(f.Sources)) {
-		b = appendText(appendText(b, name), f.Sources[name])
+		e.String(name)
+		e.String(f.Sources[name])
 		links := f.Links[name]
-		b = appendTexts(b, links.Repeats)
-		b = binary.AppendUvarint(b, uint64(len(links.Supersedes)))
+		encodeTexts(&e, links.Repeats)
+		e.Uint(uint64(len(links.Supersedes)))
 		for _, by := range slices.Sorted(maps.Keys(links.Supersedes)) {
-			b = appendTexts(appendText(b, by), links.Supersedes[by])
+			e.String(by)
+			encodeTexts(&e, links.Supersedes[by])
 		}
 	}
-	return b
-}
-
-func appendTexts(b []byte, list []string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(list)))
-	for _, s := range list {
-		b = appendText(b, s)
-	}
-	return b
+	return e.B
 }
 
 // taken decodes the captures of an issue file into the form of the file.
@@ -126,97 +112,40 @@ func (t *table) taken(s *source) (*schemas.MemoryFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := reader{raw, true}
+	d := sections.Decoder{B: raw}
 	f := &schemas.MemoryFile{IssueNumber: s.issue, Sources: map[string]string{}, Links: map[string]schemas.MemoryLinks{}}
-	for n := d.number(); n > 0 && d.ok; n-- {
-		name, digest := d.text(), d.text()
+	for range d.Count(4) {
+		name, digest := d.String(), d.String()
 		f.Sources[name] = digest
-		links := schemas.MemoryLinks{Repeats: d.texts()}
-		for k := d.number(); k > 0 && d.ok; k-- {
+		links := schemas.MemoryLinks{Repeats: decodeTexts(&d)}
+		for range d.Count(2) {
 			if links.Supersedes == nil {
 				links.Supersedes = map[string][]string{}
 			}
-			by := d.text()
-			links.Supersedes[by] = d.texts()
+			by := d.String()
+			links.Supersedes[by] = decodeTexts(&d)
 		}
 		if len(links.Repeats)+len(links.Supersedes) > 0 {
 			f.Links[name] = links
 		}
 	}
-	if !d.ok {
+	if d.Bad {
 		return nil, errDamagedCache
 	}
 	return f, nil
 }
 
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// texts is reader for a string.
-type texts struct {
-	rest string
-	ok   bool
-}
-
-func (d *texts) number() (n int) {
-	if d.rest != "" && d.rest[0] < 0x80 { // the common case
-		n, d.rest = int(d.rest[0]), d.rest[1:]
-		return n
+func encodeTexts(e *sections.Encoder, list []string) {
+	e.Uint(uint64(len(list)))
+	for _, s := range list {
+		e.String(s)
 	}
-	for shift := 0; shift < 40 && d.rest != ""; shift += 7 {
-		c := d.rest[0]
-		d.rest = d.rest[1:]
-		if n |= int(c&0x7f) << shift; c < 0x80 {
-			return n
-		}
-	}
-	d.rest, d.ok = "", false
-	return 0
 }
 
-func (d *texts) next() string {
-	n := d.number()
-	if n > len(d.rest) {
-		d.rest, d.ok = "", false
-		return ""
-	}
-	s := d.rest[:n]
-	d.rest = d.rest[n:]
-	return s
-}
-
-// reader reads texts and numbers from the front of a slice; ok becomes false if it is too short.
-type reader struct {
-	b  []byte
-	ok bool
-}
-
-func (d *reader) number() int {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 || n > 1<<40 {
-		d.b, d.ok = nil, false
-		return 0
-	}
-	d.b = d.b[size:]
-	return int(n)
-}
-
-func (d *reader) text() string {
-	n := d.number()
-	if n > len(d.b) {
-		d.b, d.ok = nil, false
-		return ""
-	}
-	s := string(d.b[:n])
-	d.b = d.b[n:]
-	return s
-}
-
-func (d *reader) texts() []string {
+func decodeTexts(d *sections.Decoder) []string {
 	var out []string
-	for n := d.number(); n > 0 && d.ok; n-- {
-		out = append(out, d.text())
+	for range d.Count(1) {
+		out = append(out, d.String())
 	}
 	return out
 }

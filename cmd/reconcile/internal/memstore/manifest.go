@@ -3,7 +3,6 @@ package memstore
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/proc"
 )
@@ -37,15 +37,11 @@ func (s *manifestState) trusts(id state.Identity, data []byte) bool {
 
 // loadManifestState reads the recorded state, or nil.
 func (f *Files) loadManifestState() *manifestState {
-	d := f.unsealed(manifestStatePath)
-	same := d.text() == proc.Self().Tag
-	s := &manifestState{id: d.identity(), hash: d.fixed(), issues: map[int]uint64{}}
-	s.racy = d.fixed() != 0 || !same
-	for n := d.number(); n > 0 && d.ok; n-- {
-		issue := d.number()
-		s.issues[issue] = d.fixed()
-	}
-	if !d.ok {
+	d := f.loadValues(manifestStatePath)
+	same := d.String() == proc.Self().Tag
+	s := &manifestState{id: decodeIdentity(&d), hash: d.Fixed()}
+	s.racy = d.Bool() || !same
+	if s.issues = decodeHashes(&d); d.Bad {
 		return nil
 	}
 	return s
@@ -56,43 +52,13 @@ func (f *Files) saveManifestState(s *manifestState) {
 	if f.o.NoCache {
 		return
 	}
-	racy := uint64(0)
-	if s.id.Ctime > time.Now().Add(-tick).UnixNano() && s.id.Mtime != s.dated {
-		racy = 1
-	}
-	b := appendIdentity(appendText(nil, proc.Self().Tag), s.id)
-	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, s.hash), racy)
-	b = binary.AppendUvarint(b, uint64(len(s.issues)))
-	for _, issue := range slices.Sorted(maps.Keys(s.issues)) {
-		b = binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, uint64(issue)), s.issues[issue])
-	}
-	_ = f.store.Replace(manifestStatePath, seal(b))
-}
-
-func (d *reader) fixed() uint64 {
-	if len(d.b) < 8 {
-		d.b, d.ok = nil, false
-		return 0
-	}
-	n := binary.LittleEndian.Uint64(d.b)
-	d.b = d.b[8:]
-	return n
-}
-
-// sealMagic starts small files of the cache, after their checksum; it ends with the version.
-const sealMagic = "rcnmem\x01\x01"
-
-// seal prepends a checksum and a version to the content of a small file of the cache, and unseal checks them.
-func seal(body []byte) []byte {
-	out := binary.LittleEndian.AppendUint64(make([]byte, 0, len(body)+16), xxhash.Sum64(body))
-	return append(append(out, sealMagic...), body...)
-}
-
-func unseal(data []byte) ([]byte, bool) {
-	if len(data) < 16 || string(data[8:16]) != sealMagic || xxhash.Sum64(data[16:]) != binary.LittleEndian.Uint64(data) {
-		return nil, false
-	}
-	return data[16:], true
+	var e sections.Encoder
+	e.String(proc.Self().Tag)
+	encodeIdentity(&e, s.id)
+	e.Fixed(s.hash)
+	e.Bool(s.id.Ctime > time.Now().Add(-tick).UnixNano() && s.id.Mtime != s.dated)
+	encodeHashes(&e, s.issues)
+	_ = f.saveValues(manifestStatePath, e.B)
 }
 
 // manifestCurrent reports whether the manifest was made from the issue files of the view.

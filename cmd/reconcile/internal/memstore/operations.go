@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // Remove implements [Store]. A record of the removal keeps later folds from restoring it.
@@ -322,16 +322,11 @@ func (f *Files) heads(v *view) ([]memory.Head, error) {
 
 // loadSpared reads the issues that have nothing to merge, with the hashes of their files.
 func (f *Files) loadSpared() map[int]uint64 {
-	d := f.unsealed(sparedPath)
-	out := map[int]uint64{}
-	for n := d.number(); n > 0 && d.ok; n-- {
-		issue := d.number()
-		out[issue] = d.fixed()
+	d := f.loadValues(sparedPath)
+	if out := decodeHashes(&d); !d.Bad {
+		return out
 	}
-	if !d.ok {
-		return map[int]uint64{}
-	}
-	return out
+	return map[int]uint64{}
 }
 
 // saveSpared adds the due issues that had nothing to merge, and drops outdated entries.
@@ -345,9 +340,7 @@ func (f *Files) saveSpared(v *view, spared map[int]uint64, due []int, done []Com
 		}
 	}
 	maps.DeleteFunc(spared, func(issue int, hash uint64) bool { return v.owners[issue].hash != hash })
-	b := binary.AppendUvarint(nil, uint64(len(spared)))
-	for _, issue := range slices.Sorted(maps.Keys(spared)) {
-		b = binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, uint64(issue)), spared[issue])
-	}
-	_ = f.store.Replace(sparedPath, seal(b))
+	var e sections.Encoder
+	encodeHashes(&e, spared)
+	_ = f.saveValues(sparedPath, e.B)
 }

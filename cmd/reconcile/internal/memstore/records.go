@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -115,10 +115,10 @@ func (f *Files) take(name string, data []byte, id state.Identity, err error) {
 }
 
 func (f *Files) loadRecords() {
-	for d := f.unsealed(recordsPath); len(d.b) > 0; {
-		name, id := d.text(), d.identity()
-		r, err := memory.ParseRecord([]byte(d.text()))
-		if !d.ok {
+	for d := f.loadValues(recordsPath); len(d.B) > 0; {
+		name, id := d.String(), decodeIdentity(&d)
+		r, err := memory.ParseRecord(d.Bytes())
+		if d.Bad {
 			return
 		}
 		if err == nil {
@@ -132,17 +132,18 @@ func (f *Files) saveRecords() {
 	if f.o.NoCache {
 		return
 	}
-	var b []byte
+	var e sections.Encoder
 	for _, name := range slices.Sorted(maps.Keys(f.recordsRead)) {
 		k := f.recordsRead[name]
 		_, data, err := memory.EncodeRecord(k.MemoryRecord)
 		if err != nil || k.damaged != "" {
 			continue
 		}
-		b = appendIdentity(appendText(b, name), k.id)
-		b = append(binary.AppendUvarint(b, uint64(len(data))), data...)
+		e.String(name)
+		encodeIdentity(&e, k.id)
+		e.Bytes(data)
 	}
-	_ = f.store.Replace(recordsPath, seal(b))
+	_ = f.saveValues(recordsPath, e.B)
 }
 
 // undone returns, by the names of records, when a compaction of an issue was last undone.

@@ -261,7 +261,7 @@ func (f *Files) save(v *view) {
 		if i == 1 && (!v.parts[0].saved || v.parts[1].table.basis() != v.parts[0].table.key()) {
 			continue
 		}
-		v.parts[i].saved = f.store.Replace(path, v.parts[i].table.data) == nil
+		v.parts[i].saved = f.store.Replace(path, v.parts[i].table.file.Bytes()) == nil
 	}
 }
 
@@ -284,10 +284,6 @@ func (f *Files) loadTables(searched bool) {
 func (f *Files) openTable(path string) *table {
 	data, free, err := f.store.Map(path)
 	if err != nil {
-		return nil
-	}
-	if len(data) < tableHeader {
-		free()
 		return nil
 	}
 	t, err := openTable(data)

@@ -1,10 +1,10 @@
 package memstore
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -28,42 +28,38 @@ func (s *settling) saveSettled() {
 			names = append(names, e.Name)
 		}
 	}
-	b := appendTexts(nil, names)
-	b = binary.AppendUvarint(b, uint64(len(s.hashes)))
-	for _, issue := range slices.Sorted(maps.Keys(s.hashes)) {
-		b = binary.LittleEndian.AppendUint64(binary.AppendUvarint(b, uint64(issue)), s.hashes[issue])
-	}
+	var e, records sections.Encoder
+	encodeTexts(&e, names)
+	encodeHashes(&e, s.hashes)
 	archives := s.files.archives()
-	b = binary.AppendUvarint(b, uint64(len(archives)))
+	e.Uint(uint64(len(archives)))
 	for _, issue := range slices.Sorted(maps.Keys(archives)) {
-		b = appendIdentity(binary.AppendUvarint(b, uint64(issue)), archives[issue])
+		e.Uint(uint64(issue))
+		encodeIdentity(&e, archives[issue])
 	}
-	records := binary.AppendUvarint(nil, uint64(len(s.names)))
+	records.Uint(uint64(len(s.names)))
 	for _, name := range slices.Sorted(maps.Keys(s.names)) {
-		records = appendIdentity(appendText(records, name), s.names[name])
+		records.String(name)
+		encodeIdentity(&records, s.names[name])
 	}
-	if s.files.store.Replace(foldedPath, seal(records)) == nil {
-		_ = s.files.store.Replace(settledPath, seal(b)) // otherwise the next run folds everything again
+	if s.files.saveValues(foldedPath, records.B) == nil {
+		_ = s.files.saveValues(settledPath, e.B) // otherwise the next run folds everything again
 	}
 }
 
 func (f *Files) loadSettled() (s settled) {
 	s.records = f.folded()
-	d := f.unsealed(settledPath)
+	d := f.loadValues(settledPath)
 	captures := map[string]bool{}
-	for _, name := range d.texts() {
+	for _, name := range decodeTexts(&d) {
 		captures[name] = true
 	}
-	s.issues, s.archives = map[int]uint64{}, map[int]state.Identity{}
-	for n := d.number(); n > 0 && d.ok; n-- {
-		issue := d.number()
-		s.issues[issue] = d.fixed()
+	s.issues, s.archives = decodeHashes(&d), map[int]state.Identity{}
+	for range d.Count(2) {
+		issue := decodeIssue(&d)
+		s.archives[issue] = decodeIdentity(&d)
 	}
-	for n := d.number(); n > 0 && d.ok; n-- {
-		issue := d.number()
-		s.archives[issue] = d.identity()
-	}
-	if d.ok && s.records != nil {
+	if !d.Bad && s.records != nil {
 		s.captures = captures
 	}
 	return s
@@ -71,34 +67,72 @@ func (f *Files) loadSettled() (s settled) {
 
 // folded returns the records that are in the issue files; nil if unknown.
 func (f *Files) folded() map[string]state.Identity {
-	d := f.unsealed(foldedPath)
+	d := f.loadValues(foldedPath)
 	out := map[string]state.Identity{}
-	for n := d.number(); n > 0 && d.ok; n-- {
-		name := d.text()
-		out[name] = d.identity()
+	for range d.Count(2) {
+		name := d.String()
+		out[name] = decodeIdentity(&d)
 	}
-	if !d.ok {
+	if d.Bad {
 		return nil
 	}
 	return out
 }
 
-// unsealed reads a small file of the cache.
-func (f *Files) unsealed(path string) reader {
+// valuesFormat is that of small files of the cache: one section of values.
+var valuesFormat = sections.Format{Magic: "rcnmvals", Version: 2}
+
+// saveValues writes a small file of the cache.
+func (f *Files) saveValues(path string, values []byte) error {
+	return f.store.Replace(path, valuesFormat.Encode(values).Bytes())
+}
+
+// loadValues reads a small file of the cache. One that is unusable has no values, and is bad.
+func (f *Files) loadValues(path string) sections.Decoder {
 	data, _, err := f.store.ReadFile(path, fileLimit)
-	body, ok := unseal(data)
-	return reader{body, ok && err == nil && !f.o.NoCache}
+	if err != nil || f.o.NoCache {
+		return sections.Decoder{Bad: true}
+	}
+	return decodeValues(data)
 }
 
-func appendIdentity(b []byte, id state.Identity) []byte {
+func decodeValues(data []byte) sections.Decoder {
+	file, err := valuesFormat.Open(data)
+	if err != nil || file.Verify() != nil {
+		return sections.Decoder{Bad: true}
+	}
+	return sections.Decoder{B: file.Get(0)}
+}
+
+func encodeIdentity(e *sections.Encoder, id state.Identity) {
 	for _, n := range []uint64{uint64(id.Size), uint64(id.Mtime), uint64(id.Ctime), id.Ino, uint64(id.Mode)} {
-		b = binary.LittleEndian.AppendUint64(b, n)
+		e.Fixed(n)
 	}
-	return b
 }
 
-func (d *reader) identity() state.Identity {
+func decodeIdentity(d *sections.Decoder) state.Identity {
 	return state.Identity{
-		Size: int64(d.fixed()), Mtime: int64(d.fixed()), Ctime: int64(d.fixed()), Ino: d.fixed(), Mode: uint32(d.fixed()),
+		Size: int64(d.Fixed()), Mtime: int64(d.Fixed()), Ctime: int64(d.Fixed()), Ino: d.Fixed(), Mode: uint32(d.Fixed()),
 	}
 }
+
+// encodeHashes appends the hashes of issue files.
+func encodeHashes(e *sections.Encoder, hashes map[int]uint64) {
+	e.Uint(uint64(len(hashes)))
+	for _, issue := range slices.Sorted(maps.Keys(hashes)) {
+		e.Uint(uint64(issue))
+		e.Fixed(hashes[issue])
+	}
+}
+
+func decodeHashes(d *sections.Decoder) map[int]uint64 {
+	out := map[int]uint64{}
+	for range d.Count(9) {
+		issue := decodeIssue(d)
+		out[issue] = d.Fixed()
+	}
+	return out
+}
+
+// decodeIssue reads the number of an issue.
+func decodeIssue(d *sections.Decoder) int { return int(d.UintTo(1 << 40)) }

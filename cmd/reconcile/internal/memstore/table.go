@@ -3,21 +3,20 @@ package memstore
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
-// A table holds the observations of some issue files in flat little-endian bytes, which are used in a file of the cache
-// without decoding:
+// A table holds the observations of some issue files in a file of package sections, which is used in the cache without
+// decoding:
 //
-//	header   magic, number of issues, rows, bytes of words, heap and lexical index, checksum of the front, key of the
-//	         table that this one extends, checksum of the header
+//	basis    the key of the table that this one extends, 8 bytes
 //	issues   for each issue file its number, its rows, its stat data, the hash of its content
 //	rows     for each observation what filters and relevance need
 //	words    agents and categories: length and text
@@ -26,13 +25,13 @@ import (
 //	lexical  the lexical index over summaries and contents; document i is row i. Empty in a bare table, which was built
 //	         without a search
 //
-// The front, up to and including the words, is checked when the table is opened, the rest on use. A mismatch is
+// All but the heap and the lexical index is checked when the table is opened, these are on use. A mismatch is
 // errDamagedCache, and the table is rebuilt.
 type table struct {
-	data         []byte
+	file         *sections.File
 	issues, rows []byte
 	words        []string
-	heap         []byte
+	heap         *sections.Section
 	lex          *lexical.Index // nil: bare
 	// kept caches the searched rows, at most mostKept, unless the table is bare. room is the number of rows that still fit.
 	kept []atomic.Pointer[shown]
@@ -57,11 +56,21 @@ const mostKept = 1 << 14
 
 var errDamagedCache = errors.New("the memory's cache is damaged")
 
+var tableFormat = sections.Format{Magic: "rcnmtabl", Version: 3}
+
+// The numbers of the sections.
 const (
-	tableMagic  = "rcnmem\x00\x02" // ends with the version
-	tableHeader = 72
-	issueSize   = 80
-	rowSize     = 56
+	sectionBasis = iota
+	sectionIssues
+	sectionRows
+	sectionWords
+	sectionHeap
+	sectionLexical
+)
+
+const (
+	issueSize = 72
+	rowSize   = 48
 )
 
 // source describes an issue file: its rows in the table, and its state when it was read.
@@ -88,47 +97,37 @@ type row struct {
 }
 
 func openTable(data []byte) (*table, error) {
-	if len(data) < tableHeader || string(data[:len(tableMagic)]) != tableMagic {
+	f, err := tableFormat.Open(data)
+	if err == nil {
+		err = f.Check(sectionBasis, sectionIssues, sectionRows, sectionWords)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamagedCache, err)
+	}
+	t := &table{file: f, issues: f.Get(sectionIssues), rows: f.Get(sectionRows), heap: f.Section(sectionHeap)}
+	if len(f.Get(sectionBasis)) != 8 || len(t.issues)%issueSize != 0 || len(t.rows)%rowSize != 0 {
 		return nil, errDamagedCache
 	}
-	u := func(at int) int { return int(binary.LittleEndian.Uint64(data[at:])) }
-	issues, rows, words, heap, lex := u(8), u(16), u(24), u(32), u(40)
-	for _, n := range []int{issues, rows, words, heap, lex} {
-		if n < 0 || n > len(data) {
-			return nil, errDamagedCache
-		}
+	for d := (sections.Decoder{B: f.Get(sectionWords)}); len(d.B) > 0; {
+		t.words = append(t.words, d.String())
 	}
-	front := tableHeader + issues*issueSize + rows*rowSize + words
-	if aligned(front+heap)+lex != len(data) || xxhash.Sum64(data[tableHeader:front]) != uint64(u(48)) ||
-		xxhash.Sum64(data[:64]) != uint64(u(64)) {
-		return nil, errDamagedCache
-	}
-	t := &table{data: data}
-	t.issues = data[tableHeader:][:issues*issueSize]
-	t.rows = data[tableHeader+len(t.issues):][:rows*rowSize]
-	t.heap = data[front:][:heap]
-	for d := (reader{data[front-words : front], true}); len(d.b) > 0; {
-		t.words = append(t.words, d.text())
-	}
-	if lex == 0 {
+	lex := f.Get(sectionLexical)
+	if len(lex) == 0 {
 		return t, nil
 	}
-	t.kept = make([]atomic.Pointer[shown], rows)
+	t.kept = make([]atomic.Pointer[shown], t.len())
 	t.room.Store(mostKept)
-	var err error
-	if t.lex, err = lexical.Open(data[aligned(front+heap):]); err != nil || t.lex.Docs() != rows {
+	if t.lex, err = lexical.Open(lex); err != nil || t.lex.Docs() != t.len() {
 		return nil, errDamagedCache
 	}
 	return t, nil
 }
 
-func aligned(n int) int { return (n + 7) &^ 7 }
-
 // key identifies the table.
-func (t *table) key() uint64 { return binary.LittleEndian.Uint64(t.data[64:]) }
+func (t *table) key() uint64 { return t.file.Sum() }
 
 // basis returns the key of the table that this one extends; 0 for a base.
-func (t *table) basis() uint64 { return binary.LittleEndian.Uint64(t.data[56:]) }
+func (t *table) basis() uint64 { return binary.LittleEndian.Uint64(t.file.Get(sectionBasis)) }
 
 func (t *table) len() int { return len(t.rows) / rowSize }
 
@@ -147,7 +146,7 @@ func decodeSource(b []byte) source {
 	return source{
 		issue: int(u32(0)), first: int(u32(4)), rows: int(u32(8)), racy: u32(12) != 0,
 		id:   state.Identity{Size: int64(u64(16)), Mtime: int64(u64(24)), Ctime: int64(u64(32)), Ino: u64(40), Mode: u32(56)},
-		hash: u64(48), taken: span{int(u32(60)), int(u32(64)), u32(68)},
+		hash: u64(48), taken: span{int(u32(60)), int(u32(64))},
 	}
 }
 
@@ -163,7 +162,7 @@ func (s *source) appendTo(b []byte) []byte {
 	for _, n := range []uint64{uint64(s.id.Size), uint64(s.id.Mtime), uint64(s.id.Ctime), s.id.Ino, s.hash} {
 		b = le.AppendUint64(b, n)
 	}
-	for _, n := range []uint32{s.id.Mode, uint32(s.taken.at), uint32(s.taken.size), s.taken.sum, 0, 0} {
+	for _, n := range []uint32{s.id.Mode, uint32(s.taken.at), uint32(s.taken.size), 0} {
 		b = le.AppendUint32(b, n)
 	}
 	return b
@@ -180,11 +179,11 @@ const (
 func (t *table) row(i int) row {
 	b := t.rows[i*rowSize:][:rowSize]
 	u32 := func(at int) int { return int(binary.LittleEndian.Uint32(b[at:])) }
-	flags := b[44]
+	flags := b[36]
 	return row{
 		issue: u32(0), agent: int(binary.LittleEndian.Uint16(b[4:])), category: int(binary.LittleEndian.Uint16(b[6:])),
 		ms: int64(binary.LittleEndian.Uint64(b[8:])), tokens: u32(16), recalls: u32(20), seen: u32(24),
-		blob:       span{u32(28), u32(32), uint32(u32(36))},
+		blob: span{u32(28), u32(32)}, verified: int64(binary.LittleEndian.Uint64(b[40:])),
 		superseded: flags&flagSuperseded != 0, anchored: flags&flagAnchored != 0,
 		merged: flags&flagMerged != 0,
 	}
@@ -195,7 +194,7 @@ func (r *row) appendTo(b []byte) []byte {
 	b = le.AppendUint32(b, uint32(r.issue))
 	b = le.AppendUint16(le.AppendUint16(b, uint16(r.agent)), uint16(r.category))
 	b = le.AppendUint64(b, uint64(r.ms))
-	for _, n := range []int{r.tokens, r.recalls, r.seen, r.blob.at, r.blob.size, int(r.blob.sum), 0} {
+	for _, n := range []int{r.tokens, r.recalls, r.seen, r.blob.at, r.blob.size} {
 		b = le.AppendUint32(b, uint32(n))
 	}
 	var flags uint32

@@ -1,12 +1,10 @@
 package memstore
 
 import (
-	"encoding/binary"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
@@ -41,7 +39,7 @@ func (b *tableBuilder) addFile(s source, f *schemas.MemoryFile) {
 	s.first, s.rows = b.len(), len(f.Observations)
 	at := len(b.heap)
 	b.heap = appendTaken(b.heap, f)
-	s.taken = spanOf(b.heap, at)
+	s.taken = span{at, len(b.heap) - at}
 	b.issues = s.appendTo(b.issues)
 	for i := range f.Observations {
 		o := &f.Observations[i]
@@ -50,7 +48,7 @@ func (b *tableBuilder) addFile(s source, f *schemas.MemoryFile) {
 		r := row{
 			issue: o.IssueNumber, agent: b.word(o.Agent), category: b.word(o.Category), ms: o.Timestamp.UnixMilli(),
 			tokens: o.Tokens, recalls: o.RecallCount, seen: o.SeenCount, superseded: o.SupersededBy != "",
-			anchored: len(o.Anchors) > 0, merged: len(o.Compacts) > 0, blob: spanOf(b.heap, at),
+			anchored: len(o.Anchors) > 0, merged: len(o.Compacts) > 0, blob: span{at, len(b.heap) - at},
 		}
 		if !o.VerifiedAt.IsZero() {
 			r.verified = o.VerifiedAt.UnixMilli()
@@ -66,7 +64,7 @@ func (b *tableBuilder) addFile(s source, f *schemas.MemoryFile) {
 func (b *tableBuilder) reserve(parts []part) {
 	issues, rows, heap := 0, 0, 0
 	for _, p := range parts {
-		issues, rows, heap = issues+len(p.table.issues), rows+len(p.table.rows), heap+len(p.table.heap)
+		issues, rows, heap = issues+len(p.table.issues), rows+len(p.table.rows), heap+len(p.table.heap.Data)
 	}
 	b.issues, b.rows, b.heap = slices.Grow(b.issues, issues), slices.Grow(b.rows, rows), slices.Grow(b.heap, heap)
 }
@@ -99,25 +97,11 @@ func (b *tableBuilder) copyPiece(t *table, s *span) error {
 
 // bytes returns the table with its lexical index; basis is the key of the table that it extends.
 func (b *tableBuilder) bytes(lex []byte, basis uint64) []byte {
-	var words []byte
+	var words sections.Encoder
 	for _, w := range b.words {
-		words = appendText(words, w)
+		words.String(w)
 	}
-	front := tableHeader + len(b.issues) + len(b.rows) + len(words)
-	at := aligned(front + len(b.heap))
-	out := make([]byte, tableHeader, at+len(lex))
-	for _, part := range [][]byte{b.issues, b.rows, words, b.heap} {
-		out = append(out, part...)
-	}
-	out = append(out[:at], lex...)
-	copy(out, tableMagic)
-	for i, n := range []int{len(b.issues) / issueSize, b.len(), len(words), len(b.heap), len(lex)} {
-		binary.LittleEndian.PutUint64(out[8+8*i:], uint64(n))
-	}
-	binary.LittleEndian.PutUint64(out[48:], xxhash.Sum64(out[tableHeader:front]))
-	binary.LittleEndian.PutUint64(out[56:], basis)
-	binary.LittleEndian.PutUint64(out[64:], xxhash.Sum64(out[:64]))
-	return out
+	return tableFormat.Encode(sections.Raw([]uint64{basis}), b.issues, b.rows, words.B, b.heap, lex).Bytes()
 }
 
 // lexicalDocument returns the searchable text of an observation. Of equal scores, the newer ranks first.
