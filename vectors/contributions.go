@@ -43,12 +43,12 @@ func addContributions(g *graph.Graph, a *assembly, c *parts) {
 		states[f.input] = true
 	}
 	w := &writer{}
-	w.number(uint64(len(a.inputs)))
+	w.Uint(uint64(len(a.inputs)))
 	refs := make([][]uint32, len(a.inputs))
 	for n, in := range a.inputs {
-		w.string(in.Name)
-		w.fixed(in.Digest)
-		w.flag(states[n] || slices.ContainsFunc(in.Edges, func(e graph.Edge) bool {
+		w.String(in.Name)
+		w.Fixed(in.Digest)
+		w.Bool(states[n] || slices.ContainsFunc(in.Edges, func(e graph.Edge) bool {
 			return e.Source != "" || a.owner[a.resolve(e.From)] != n
 		}))
 		for i := range in.Items {
@@ -57,7 +57,7 @@ func addContributions(g *graph.Graph, a *assembly, c *parts) {
 			}
 		}
 	}
-	c.add(sectionInputs, w.to)
+	c.add(sectionInputs, w.B)
 	for i, numbers := range contributed(refs, g.Nodes()).sections() {
 		c.add(sectionContributions+i, sections.Raw(*numbers))
 	}
@@ -86,18 +86,18 @@ func contributed(refs [][]uint32, nodes int) *contributions {
 
 // decodeInputs decodes the inputs of a snapshot.
 func decodeInputs(data []byte) (*contributions, error) {
-	r := &reader{from: data}
-	n := r.count(10)
+	r := newReader(data)
+	n := r.Count(10)
 	h := &contributions{names: make([]string, n), digests: make([]uint64, n), states: make([]bool, n)}
 	all := string(data) // the names are substrings of it
 	for i := range h.names {
-		size := r.count(1)
-		at := len(data) - len(r.from)
+		size := r.Count(1)
+		at := len(data) - len(r.B)
 		h.names[i] = all[at : at+size]
-		r.from = r.from[size:]
-		h.digests[i], h.states[i] = r.fixed(), r.flag()
+		r.B = r.B[size:]
+		h.digests[i], h.states[i] = r.Fixed(), r.Bool()
 	}
-	if r.bad || len(r.from) > 0 || !slices.IsSorted(h.names) {
+	if !r.Done() || !slices.IsSorted(h.names) {
 		return nil, ErrDamaged
 	}
 	return h, nil

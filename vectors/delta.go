@@ -31,45 +31,45 @@ func (d *delta) clone() *delta {
 // encode is the section of a delta.
 func (d *delta) encode() []byte {
 	w := &writer{}
-	w.number(uint64(len(d.inputs)))
+	w.Uint(uint64(len(d.inputs)))
 	for _, name := range slices.Sorted(maps.Keys(d.inputs)) {
 		c := d.inputs[name]
-		w.string(name)
-		w.fixed(c.digest)
-		w.flag(c.gone)
-		w.number(uint64(len(c.Items)))
+		w.String(name)
+		w.Fixed(c.digest)
+		w.Bool(c.gone)
+		w.Uint(uint64(len(c.Items)))
 		for i := range c.Items {
 			it := &c.Items[i]
 			w.node(&it.Node)
-			w.string(it.Title)
-			w.string(it.Body)
+			w.String(it.Title)
+			w.String(it.Body)
 		}
-		w.number(uint64(len(c.Edges)))
+		w.Uint(uint64(len(c.Edges)))
 		for i := range c.Edges {
 			w.edge(&c.Edges[i])
 		}
 		w.facts(&c.facts)
 	}
-	return w.to
+	return w.B
 }
 
 // decodeDelta reads a delta without its vectors.
 func decodeDelta(data []byte) (*delta, error) {
 	d := (*delta)(nil).clone()
-	r := &reader{from: data}
-	for range r.count(14) {
-		name := r.string()
-		c := &changed{digest: r.fixed(), gone: r.flag()}
-		for range r.count(26) {
-			c.Items = append(c.Items, graph.Item{Node: r.node(), Title: r.string(), Body: r.string()})
+	r := newReader(data)
+	for range r.Count(14) {
+		name := r.String()
+		c := &changed{digest: r.Fixed(), gone: r.Bool()}
+		for range r.Count(26) {
+			c.Items = append(c.Items, graph.Item{Node: r.node(), Title: r.String(), Body: r.String()})
 		}
-		for range r.count(5) {
+		for range r.Count(5) {
 			c.Edges = append(c.Edges, r.edge())
 		}
 		c.facts = r.facts()
 		d.inputs[name] = c
 	}
-	if r.bad || len(r.from) > 0 {
+	if !r.Done() {
 		return nil, ErrDamaged
 	}
 	return d, nil

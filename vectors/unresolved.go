@@ -51,13 +51,13 @@ func encodeUnresolved(a *assembly) (edges, names []byte) {
 		e := &a.unresolved[i]
 		for _, end := range []string{e.From, e.To} {
 			if _, direct := a.owner[end]; !direct {
-				pairs = append(pairs, hashedPair{graph.HashID(end), uint32(len(w.to))})
+				pairs = append(pairs, hashedPair{graph.HashID(end), uint32(len(w.B))})
 			}
 		}
-		w.number(uint64(e.input))
+		w.Uint(uint64(e.input))
 		w.edge(&e.Edge)
 	}
-	return w.to, encodeHashed(slices.Compact(pairs))
+	return w.B, encodeHashed(slices.Compact(pairs))
 }
 
 // unresolvedAt decodes the unresolved edge at an offset.
@@ -66,9 +66,9 @@ func (s *Stored) unresolvedAt(at uint32) (unresolvedEdge, error) {
 	if int(at) >= len(data) {
 		return unresolvedEdge{}, ErrDamaged
 	}
-	r := &reader{from: data[at:]}
+	r := newReader(data[at:])
 	e := unresolvedEdge{input: r.small(), Edge: r.edge()}
-	if r.bad || e.input >= len(s.contributions.names) {
+	if r.Bad || e.input >= len(s.contributions.names) {
 		return unresolvedEdge{}, ErrDamaged
 	}
 	return e, nil
