@@ -1,11 +1,10 @@
 package index
 
 import (
-	"encoding/binary"
+	"bytes"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/source"
 )
@@ -13,145 +12,110 @@ import (
 const filesCache = ".reconcile/cache/index-files"
 
 // fileCache caches the digests of files under their stat data, by folder, so that it can be compared with a listed folder
-// without a table of all files. The format is cacheHead; one folder after the other, each as its name, the size of its rows
-// in bytes, and the rows, see appendRow; at the end the xxhash64 of everything before. Numbers are uvarints or, for
-// digests, 8 bytes, little-endian.
+// without a table of all files. It is a file of package sections with one section: one folder after the other, each as its
+// name and its rows, see appendRow.
 type fileCache struct {
-	known map[string]string // rows of the last scan
+	known map[string][]byte // rows of the last scan
 	size  int               // total size of known
-	now   []byte            // rows of this scan
+	now   sections.Encoder  // rows of this scan
 	count int               // number of folders in now
 	same  bool              // now equals the known rows
 }
 
-// cacheHead identifies the format.
-const cacheHead = "files 2\n"
+var cacheFormat = sections.Format{Magic: "rcnfiles", Version: 3}
 
 // singles is the key of files that are not part of a folder's scan; no folder has this name.
 const singles = "\x00"
 
 // rows are the remaining rows of a folder, sorted by name.
 type rows struct {
-	left   string
+	left   sections.Decoder
 	passed bool // a row was skipped: its file is gone
 }
 
 // appendRow appends a file: its name with its length, its stamp and its digest; and, for a Go file, its context. The first
 // row of a folder whose contexts are all known has no name, and holds the folder's key and declarations.
-func appendRow(to []byte, name string, f *file) []byte {
-	to = binary.AppendUvarint(to, uint64(len(name)))
-	to = append(to, name...)
-	to = binary.LittleEndian.AppendUint64(to, f.stamp)
-	to = binary.LittleEndian.AppendUint64(to, f.digest)
+func appendRow(to *sections.Encoder, name string, f *file) {
+	to.String(name)
+	to.Fixed(f.stamp)
+	to.Fixed(f.digest)
 	if isGo(name) {
-		to = binary.LittleEndian.AppendUint64(to, f.context.Declared)
-		to = binary.LittleEndian.AppendUint64(to, f.context.Head)
+		to.Fixed(f.context.Declared)
+		to.Fixed(f.context.Head)
 	}
-	return to
 }
 
 // find continues the search from the last result: names must be requested in order.
 func (r *rows) find(name string) (f file, ok bool) {
-	for len(r.left) > 0 {
-		n, rest, ok := cutNumber(r.left)
-		size := 16
-		if ok && n <= len(rest) && isGo(rest[:n]) {
-			size = 32
+	for len(r.left.B) > 0 {
+		next := r.left
+		is := next.Shared()
+		f.stamp, f.digest = next.Fixed(), next.Fixed()
+		if isGo(is) {
+			f.context = source.Context{Declared: next.Fixed(), Head: next.Fixed()}
 		}
-		if !ok || n+size > len(rest) {
-			r.left, r.passed = "", true // corrupt
+		order := strings.Compare(is, name)
+		if !next.Bad && order > 0 {
 			break
 		}
-		order := strings.Compare(rest[:n], name)
-		if order > 0 {
-			break
+		if r.left = next; !next.Bad && order == 0 {
+			return f, true
 		}
-		r.left = rest[n+size:]
-		if order < 0 {
-			r.passed = true
-			continue
-		}
-		numbers := rest[n : n+size]
-		f.stamp, f.digest = numberAt(numbers, 0), numberAt(numbers, 1)
-		if size > 16 {
-			f.context = source.Context{Declared: numberAt(numbers, 2), Head: numberAt(numbers, 3)}
-		}
-		return f, true
+		f, r.passed = file{}, true // corrupt, or a file that is gone
 	}
 	return file{}, false
 }
 
-func numberAt(s string, i int) uint64 { return binary.LittleEndian.Uint64([]byte(s[8*i : 8*i+8])) }
-
-// cutNumber cuts a uvarint below 2^31 off.
-func cutNumber(s string) (n int, rest string, ok bool) {
-	for i := 0; i < len(s) && i < 5; i++ {
-		n |= int(s[i]&0x7f) << (7 * i)
-		if s[i] < 0x80 {
-			return n, s[i+1:], n < 1<<31
-		}
-	}
-	return 0, "", false
-}
-
 // load reads the cache. A damaged cache is empty.
 func (c *fileCache) load(store *state.Store) {
-	c.known = map[string]string{}
+	c.known = map[string][]byte{}
 	b, _, err := store.ReadFile(filesCache, 1<<30)
-	if err != nil || len(b) < 8 || xxhash.Sum64(b[:len(b)-8]) != binary.LittleEndian.Uint64(b[len(b)-8:]) {
+	if err != nil {
+		return
+	}
+	f, err := cacheFormat.Open(b)
+	if err != nil || f.Verify() != nil {
 		return
 	}
 	c.size = len(b)
-	s, ok := strings.CutPrefix(string(b[:len(b)-8]), cacheHead)
-	for ok && s != "" {
-		n, rest, ok := cutNumber(s)
-		if !ok || n > len(rest) {
-			return // corrupt
+	for d := (sections.Decoder{B: f.Get(0)}); len(d.B) > 0; {
+		if dir, rows := d.Shared(), d.Bytes(); !d.Bad {
+			c.known[dir] = rows
 		}
-		size, more, ok := cutNumber(rest[n:])
-		if !ok || size > len(more) {
-			return
-		}
-		c.known[rest[:n]] = more[:size]
-		s = more[size:]
 	}
 }
 
 // of returns the cached rows of a folder.
-func (c *fileCache) of(dir string) *rows { return &rows{left: c.known[dir]} }
+func (c *fileCache) of(dir string) *rows { return &rows{left: sections.Decoder{B: c.known[dir]}} }
 
 // begin clears the rows of this scan.
-func (c *fileCache) begin() { c.now, c.count, c.same = make([]byte, 0, c.size+c.size/16), 0, true }
+func (c *fileCache) begin() {
+	c.now.B, c.count, c.same = make([]byte, 0, c.size+c.size/16), 0, true
+}
 
 // put records the rows of a folder.
 func (c *fileCache) put(dir string, now []byte) {
-	if string(now) != c.known[dir] {
-		c.same = false
-	}
-	putRows(c, dir, now)
-}
-
-// keep records that a folder's rows did not change.
-func (c *fileCache) keep(dir string) { putRows(c, dir, c.known[dir]) }
-
-func putRows[T string | []byte](c *fileCache, dir string, now T) {
+	c.same = c.same && bytes.Equal(now, c.known[dir])
 	if len(now) == 0 {
 		return // as if nothing was known
 	}
-	c.now = binary.AppendUvarint(c.now, uint64(len(dir)))
-	c.now = append(c.now, dir...)
-	c.now = binary.AppendUvarint(c.now, uint64(len(now)))
-	c.now = append(c.now, now...)
+	c.now.String(dir)
+	c.now.Bytes(now)
 	c.count++
 }
+
+// keep records that a folder's rows did not change.
+func (c *fileCache) keep(dir string) { c.put(dir, c.known[dir]) }
 
 // save writes the cache if it changed; a failed write only costs time.
 func (c *fileCache) save(store *state.Store) {
 	if c.same && c.count == len(c.known) {
 		return
 	}
-	h := xxhash.New()
-	_, _ = h.WriteString(cacheHead)
-	_, _ = h.Write(c.now)
-	_ = store.Replace(filesCache, []byte(cacheHead), binary.LittleEndian.AppendUint64(c.now, h.Sum64()))
+	var parts [][]byte
+	_ = cacheFormat.Content(sections.Of(c.now.B)).Write(func(b []byte) error {
+		parts = append(parts, b)
+		return nil
+	}) // all of it is in memory
+	_ = store.Replace(filesCache, parts...)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/cespare/xxhash/v2"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/source"
 )
@@ -142,7 +143,7 @@ func (l *looked) look(f *files, root *state.Folder) {
 			l.addFile(f, e, known)
 		}
 	}
-	l.same = l.same && !known.passed && known.left == ""
+	l.same = l.same && !known.passed && len(known.left.B) == 0
 }
 
 // addFile adds a file whose name is not excluded.
@@ -238,27 +239,27 @@ func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool
 // save writes the cache of all files.
 func (f *files) save() {
 	f.cache.begin()
-	var all []byte
+	var all sections.Encoder
 	for _, l := range f.looked {
 		if l.same {
 			f.cache.keep(l.dir)
 			continue
 		}
-		all = all[:0]
+		all.B = all.B[:0]
 		if l.key != 0 {
-			all = appendRow(all, "", &file{stamp: l.key, digest: l.declared})
+			appendRow(&all, "", &file{stamp: l.key, digest: l.declared})
 		}
 		for j := range l.files {
-			all = appendRow(all, path.Base(l.files[j].path), &l.files[j])
+			appendRow(&all, path.Base(l.files[j].path), &l.files[j])
 		}
-		f.cache.put(l.dir, all)
+		f.cache.put(l.dir, all.B)
 	}
-	all = all[:0]
+	all.B = all.B[:0]
 	for _, p := range slices.Sorted(maps.Keys(f.single)) {
 		one := f.single[p]
-		all = appendRow(all, p, &one)
+		appendRow(&all, p, &one)
 	}
-	f.cache.put(singles, all)
+	f.cache.put(singles, all.B)
 	f.cache.save(f.store)
 }
 
