@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -55,7 +56,7 @@ func pointers(effects []settle.Effect) []*settle.Effect {
 }
 
 func (p *pool) admit(process string, lookahead int) {
-	for _, e := range settle.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead) {
+	for _, e := range admission.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead) {
 		entry := p.entries[e.Owner.Name]
 		if settle.ClaimOf(entry, e.Key) != nil {
 			p.t.Fatalf("%s was admitted twice", e.Key)
@@ -267,6 +268,6 @@ func BenchmarkAdmit(b *testing.B) {
 	t, all := state.NewTree(nil, nil, nil), pointers(wanted)
 	b.ReportAllocs()
 	for b.Loop() {
-		settle.Admit(t, all, nil, "p", 4, 8)
+		admission.Admit(t, all, nil, "p", 4, 8)
 	}
 }

@@ -10,7 +10,7 @@
 // with its row: sessions, agents (also workflows), dags, clarifications (also replies), observations and actions. A package may
 // import those after it in this order, and never the reverse: dags, clarifications, agents, sessions, actions; readiness, keys;
 // settle. Otherwise they meet in the tree, through statuses and records. Package derive finds the specs that follow from
-// records; threads and work are views of a decided tree.
+// records; admission says which effects may start; nodes, ledgers, threads and work are views of a decided tree.
 //
 // A status depends on specs, records and the former status only, so the number of turns in which records arrived has no effect:
 // times come from records, and the clock is read only if a condition changes and no record has the time.

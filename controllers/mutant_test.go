@@ -9,7 +9,7 @@ import (
 // faults are those that the tests of this package must notice.
 var faults = []mutants.Mutant{
 	{"a success under another key counts", "dags/node.go",
-		"if runs[0].NodeKey == f.b.keys[i] {", "if runs[0].NodeKey != \"\" {"},
+		"if runs[0].NodeKey == f.b.Keys[i] {", "if runs[0].NodeKey != \"\" {"},
 	{"a cancelled run counts as success", "dags/node.go",
 		"case run.Outcome == schemas.OutcomeSucceeded:",
 		"case run.Outcome == schemas.OutcomeSucceeded, run.Outcome == schemas.OutcomeCancelled:"},
@@ -18,7 +18,7 @@ var faults = []mutants.Mutant{
 	{"pruned successes are forgotten", "dags/node.go",
 		"if r.won = true; r.before == 0 {", "if r.before == 0 {"},
 	{"the new run starts beside the old one", "dags/node.go", "case r.other:", "case false:"},
-	{"a key ignores its needs", "dags/keys.go", "o.Text(p.spec.Nodes[to].Name, of[to])", "_ = to"},
+	{"a key ignores its needs", "dags/plan/bind.go", "o.Text(p.Spec.Nodes[to].Name, of[to])", "_ = to"},
 	{"a question uses up an attempt", "dags/node.go", "case pauses:\n\t\tr.asked++", "case false:\n\t\tr.asked++"},
 	{"a node goes on while its question is open", "dags/ask.go",
 		"if !r.pauses && r.last != nil {", "if r.last != nil {"},
@@ -28,7 +28,7 @@ var faults = []mutants.Mutant{
 	{"a refused question is asked again and again", "dags/ask.go", "case r.pauses && f.refusedAgain(i):", "case false:"},
 	{"what nobody can answer is handed out", "work/ready.go", "case q.wrong != \"\":", "case false:"},
 	{"a further round becomes a question of its own", "clarifications/task.go", "next = q\n", "_ = q\n"},
-	{"the scope is not guarded", "clarifications/input.go",
+	{"the scope is not guarded", "clarifications/scope.go",
 		"if err := w.ScopeOf(spec.From).Check(spec); err != nil {", "if err := error(nil); err != nil {"},
 	{"two questions get one number", "clarifications/number.go", "last[issue]+1), last)", "last[issue]+1), map[int]int{})"},
 	{"an edited request takes effect", "clarifications/input.go",
@@ -39,10 +39,10 @@ var faults = []mutants.Mutant{
 	{"a session that a broken file named is forgotten", "dags/affects.go", "e.Brief().StalledReason == settle.ReasonInvalidSpec && c.Note(\"all sessions\")", "false"},
 	{"the victim of a ring is not looked at", "clarifications/row.go", "Before: addOrdered, ", ""},
 	{"a node whose key moved keeps its question", "dags/row.go", "After: clarifications.AddMovedQuestions, ", ""},
-	{"a wait for people counts for the time limit", "dags/clock.go", "if f.b.human[i] || emptySpan(span) {", "if emptySpan(span) {"},
+	{"a wait for people counts for the time limit", "dags/clock.go", "if f.b.Human[i] || spans.Empty(span) {", "if spans.Empty(span) {"},
 	{"the time spent is forgotten", "dags/clock.go", "known = f.old.Active", "_ = f.old.Active"},
 	{"what waits hides a failure", "dags/phase.go", "if n.failed > 0 { // which", "if false { // which"},
-	{"what was not asked for starts", "settle/admit.go", "if !a.selected(e.Owner, e.Node) {", "if false {"},
+	{"what was not asked for starts", "admission/admit.go", "if !a.selected(e.Owner, e.Node) {", "if false {"},
 	{"what is kept in git is fetched although nobody needs it", "dags/outputs.go", "ok && r.Cached {", "ok {"},
 	{"what could not be restored is asked for again", "dags/outputs.go", "if !all || slices.Contains(missing.Lost, run.Key) {", "if !all {"},
 	{"asked outputs are made again where nothing may run", "dags/outputs.go", "return f.gate.Open && (verb", "return true || (verb"},
@@ -51,7 +51,7 @@ var faults = []mutants.Mutant{
 	{"a question that an agent may ask by now is not asked", "derive/calls.go", "if digestOf(was) != digestOf(is) {", "if digestOf(was) != digestOf(is) && false {"},
 	{"what could not be written is not called for again", "derive/calls.go", "due{refs: maps.Clone(c.again)}", "due{refs: maps.Collect(maps.All(map[schemas.Ref]bool{}))}"},
 	{"ledgers that change are not looked at", "derive/calls.go", "d.refs[l.Ref()] = true", "_ = l"},
-	{"foreign claims are ignored", "settle/admit.go", "\t\tu.foreign++\n", ""},
+	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
 }
 
 func TestMutants(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/agents"
-	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
@@ -346,7 +346,7 @@ func TestUnroutable(t *testing.T) {
 	empty.Topic = ""
 	tree := s.tree().WithLedgers(ledger(t, 7, s.asked("pair", "lead", 0)),
 		ledger(t, 3, s.asked("ghost", "lead", 0), s.asked("pair", "No one", 0), s.asked("lead", "pair", 0), lone, empty))
-	ids, why := clarifications.UnroutableRecords(tree)
+	ids, why := ledgers.UnroutableRecords(tree)
 	if len(ids) != 5 || len(why) != 5 {
 		t.Errorf("nobody can answer %v: %v", ids, why)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -36,7 +37,7 @@ func selectionSim(t *testing.T) *sim {
 
 func admitted(s *sim, only *settle.Selection) string {
 	var names []string
-	for _, e := range settle.Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0) {
+	for _, e := range admission.Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0) {
 		names = append(names, e.Owner.Name+"/"+e.Node)
 	}
 	slices.Sort(names)

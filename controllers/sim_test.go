@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -170,7 +170,7 @@ func (s *sim) fold() []int {
 		refs = append(refs, ref)
 	}
 	var changed []int
-	for issue, records := range clarifications.LedgersOf(s.tree(), refs) {
+	for issue, records := range ledgers.Of(s.tree(), refs) {
 		data, err := clarify.Fold(s.ledgers[issue], issue, records)
 		switch {
 		case errors.Is(err, clarify.ErrStale):

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -71,7 +71,7 @@ func BenchmarkTalkLedger(b *testing.B) {
 	t := benchTalk(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		records := clarifications.LedgersOf(t, []schemas.Ref{schemas.ClarificationRequestKind.Ref("q00000")})[1]
+		records := ledgers.Of(t, []schemas.Ref{schemas.ClarificationRequestKind.Ref("q00000")})[1]
 		if _, err := clarify.Fold(nil, 1, records); err != nil || len(records) != 1000 {
 			b.Fatal(err, len(records))
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -96,7 +96,7 @@ func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 		var out []cobra.Completion
 		if strings.Contains(args[0], "/") {
 			for _, e := range a.objects(cmd, args[0]) {
-				out = append(out, dags.NodeNames(e)...)
+				out = append(out, nodes.NodeNames(e)...)
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp

@@ -35,8 +35,11 @@ func Of(w *settle.World) *Requests {
 
 // indexOf returns the index of a tree.
 func indexOf(ofTree *settle.Values, t *state.Tree) *Index {
-	return settle.Shared(ofTree, func() *Index { return &Index{tree: t} })
+	return settle.Shared(ofTree, func() *Index { return NewIndex(t) })
 }
+
+// NewIndex returns the index of a tree, which is not shared.
+func NewIndex(t *state.Tree) *Index { return &Index{tree: t} }
 
 // Index is what decisions about clarifications look up in a tree. Each part is made when it is first asked for.
 type Index struct {
@@ -233,4 +236,14 @@ func SplitSeq(key string) (half string, seq int) {
 		return key, 0
 	}
 	return key[:i], seq
+}
+
+// provisional is the outcome of a decision about a request before other requests, a deadlock say, are considered.
+type provisional struct {
+	// undecided is why the request cannot be decided; its former status stays. nil if it can be decided.
+	undecided *settle.Judgement
+	// digest is what the status is about.
+	digest  string
+	input   clarify.Input
+	verdict clarify.Decision
 }

@@ -11,16 +11,6 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// provisional is the outcome of a decision about a request before other requests, a deadlock say, are considered.
-type provisional struct {
-	// undecided is why the request cannot be decided; its former status stays. nil if it can be decided.
-	undecided *settle.Judgement
-	// digest is what the status is about.
-	digest  string
-	input   clarify.Input
-	verdict clarify.Decision
-}
-
 // provisional returns the provisional outcome of a request whose spec exists. It is computed once.
 func (w *Requests) provisional(e *state.Entry) *provisional {
 	if f := w.provisionals[e.Name]; f != nil {
@@ -70,29 +60,6 @@ func (w *Requests) unready(e *state.Entry, spec *schemas.ClarificationRequestSpe
 		return settle.Judgement{Class: settle.ClassInvalid, Reason: settle.ReasonInvalidSpec, Message: fmt.Sprintf(
 			"%s: spec.imported: %s cannot be this request's number: it is that of another one, or of another issue",
 			e.Object.Path, spec.Imported)}, true
-	}
-	return settle.Judgement{}, false
-}
-
-// refusal says why a request gets no number, or waits with the one that it has: its agent may not ask that, or the file
-// of an agent is broken.
-func (w *Requests) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
-	st *schemas.ClarificationRequestStatus) (settle.Judgement, bool) {
-	if st.ID == "" {
-		if err := w.ScopeOf(spec.From).Check(spec); err != nil {
-			j := settle.Judgement{Class: settle.ClassFailed, Reason: settle.ReasonScopeViolation, Message: err.Error()}
-			if spec.Imported != "" {
-				j.Class = settle.ClassWaiting // nobody here asked it
-			}
-			return j, true
-		}
-	}
-	for _, name := range []string{spec.From, spec.To} {
-		a := w.Tree.Entry(schemas.AgentKind.Ref(name))
-		if schemas.ClarificationOpen(st.Phase) && a != nil && a.Broken() {
-			return settle.Judgement{Phase: st.Phase, Class: settle.ClassWaiting, Reason: settle.ReasonAgentInvalid,
-				Message: fmt.Sprintf("waits until %s is put right", a.Ref)}, true
-		}
 	}
 	return settle.Judgement{}, false
 }
@@ -147,52 +114,6 @@ func (w *Requests) repliesOf(e *state.Entry, id string) []clarify.Reply {
 	return out
 }
 
-// recordOf finds the record of a request in a ledger, or nil. Other programs may have dropped the field that names the
-// request.
-func recordOf(l *state.Ledger, name, id string, spec *schemas.ClarificationRequestSpec) *schemas.Clarification {
-	if l == nil {
-		return nil
-	}
-	records := l.Records()
-	for i := range records {
-		if c := &records[i]; c.ID == id && ours(c, name, spec) {
-			return c
-		}
-	}
-	return nil
-}
-
-// ours reports whether a record is about the request. One without a name and a thread is known by its parties and topic.
-func ours(c *schemas.Clarification, name string, spec *schemas.ClarificationRequestSpec) bool {
-	if c.Request != "" {
-		return c.Request == name
-	}
-	bare := len(c.Thread) == 0 && c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic
-	return spec.Imported == c.ID || bare || sameQuestion(c, spec)
-}
-
-// ScopeOf returns whom an agent may ask. Workflows are ordered by name.
-func (w *Requests) ScopeOf(from string) clarify.Scope {
-	if s, ok := w.scopes[from]; ok {
-		return s
-	}
-	var agent *schemas.AgentSpec
-	if e := w.Tree.Entry(schemas.AgentKind.Ref(from)); e != nil {
-		agent = schemas.SpecAs[*schemas.AgentSpec](e.Object)
-	}
-	s := clarify.NewScope(from, agent, agents.WorkflowSteps(w.Tree))
-	if w.scopes == nil {
-		w.scopes = map[string]clarify.Scope{}
-	}
-	w.scopes[from] = s
-	return s
-}
-
-// ScopeOf is whom an agent of the tree may ask, and under which limits.
-func ScopeOf(t *state.Tree, from string) clarify.Scope {
-	return (&Requests{Tree: t}).ScopeOf(from)
-}
-
 // orders returns which requests must be escalated because of others, by name. It uses the provisional outcomes, so one
 // decision over a tree breaks every cycle.
 func (w *Requests) orders() map[string]*clarify.Order {
@@ -233,14 +154,4 @@ func (w *Requests) provisionalStatus(e *state.Entry) *schemas.ClarificationReque
 	st := *f.verdict.Status
 	st.ObservedDigest = f.digest
 	return &st
-}
-
-// Precedence is larger for the more downstream agent.
-func (w *Requests) Precedence(agent string) int {
-	if e := w.Tree.Entry(schemas.AgentKind.Ref(agent)); e != nil {
-		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil && spec.Precedence != nil {
-			return *spec.Precedence
-		}
-	}
-	return schemas.DefaultPrecedence(agent)
 }

@@ -140,3 +140,27 @@ func sameQuestion(c *schemas.Clarification, spec *schemas.ClarificationRequestSp
 	i := slices.IndexFunc(c.Thread, func(t schemas.ClarificationTurn) bool { return t.Type == schemas.TurnQuestion })
 	return c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic && i >= 0 && c.Thread[i].Body == spec.Question
 }
+
+// recordOf finds the record of a request in a ledger, or nil. Other programs may have dropped the field that names the
+// request.
+func recordOf(l *state.Ledger, name, id string, spec *schemas.ClarificationRequestSpec) *schemas.Clarification {
+	if l == nil {
+		return nil
+	}
+	records := l.Records()
+	for i := range records {
+		if c := &records[i]; c.ID == id && ours(c, name, spec) {
+			return c
+		}
+	}
+	return nil
+}
+
+// ours reports whether a record is about the request. One without a name and a thread is known by its parties and topic.
+func ours(c *schemas.Clarification, name string, spec *schemas.ClarificationRequestSpec) bool {
+	if c.Request != "" {
+		return c.Request == name
+	}
+	bare := len(c.Thread) == 0 && c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic
+	return spec.Imported == c.ID || bare || sameQuestion(c, spec)
+}

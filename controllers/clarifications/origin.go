@@ -26,7 +26,7 @@ func origin(*state.Tree) func(*state.Entry) settle.Origin {
 
 // replyOrigin: a comment, or a command, once the question has accepted or refused the reply.
 func replyOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
-	index := &Index{tree: t}
+	index := NewIndex(t)
 	return func(e *state.Entry) settle.Origin {
 		if settle.FromComment(e.Object) {
 			return settle.OriginRecord
@@ -46,7 +46,7 @@ func replyOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
 
 // replyRetired is when the thread of a reply ended.
 func replyRetired(t *state.Tree) func(*state.Entry) time.Time {
-	index := &Index{tree: t}
+	index := NewIndex(t)
 	return func(e *state.Entry) time.Time {
 		if e.HasStatus() && !readiness.IsRefusedReply(e) {
 			return time.Time{}

@@ -17,7 +17,7 @@ import (
 // Unapplied lists the actions that were not applied to the DAG yet: the actions on it, and retries of its whole session.
 func (f *fold) newActs(applied []schemas.AppliedAction) []actions.Pending {
 	acts := actions.Unapplied(f.Tree, f.Entry, applied)
-	session := f.Tree.Entry(schemas.SessionKind.Ref(f.p.spec.Session))
+	session := f.Tree.Entry(schemas.SessionKind.Ref(f.p.Spec.Session))
 	if session == nil {
 		return acts
 	}
@@ -50,7 +50,7 @@ func (f *fold) put(a *schemas.ActionSpec) {
 		return
 	}
 	if a.Node != "" {
-		if i, ok := f.p.index[a.Node]; ok {
+		if i, ok := f.p.Index[a.Node]; ok {
 			f.applyTo(i, a.Verb, true)
 		}
 		return
@@ -96,7 +96,7 @@ func (f *fold) applyTo(i int32, verb string, named bool) {
 	case schemas.VerbCancel:
 		if !done && s.State != schemas.NodeFailed {
 			f.verbs[i] = verb
-			if !named && f.p.cleansUp(i) {
+			if !named && f.p.CleansUp(i) {
 				f.verbs[i] = verbCleanup
 			}
 		}
@@ -118,7 +118,7 @@ func (f *fold) approve(i int32, named bool) {
 	switch {
 	case f.verbs[i] == schemas.VerbHold:
 		f.verbs[i] = ""
-	case f.b.human[i] && (f.verbs[i] == "" || f.verbs[i] == verbCleanup) && (named || f.next[i].State == schemas.NodeBlocked):
+	case f.b.Human[i] && (f.verbs[i] == "" || f.verbs[i] == verbCleanup) && (named || f.next[i].State == schemas.NodeBlocked):
 		f.verbs[i] = schemas.VerbApprove
 	}
 }

@@ -22,7 +22,7 @@ const onEscalationFail = "fail"
 // sortQuestions hands each node the requests that it made under its present key.
 func (f *fold) sortQuestions() {
 	for _, q := range f.questions {
-		if i, ok := f.p.index[q.Node]; ok && q.Prefix == keys.OfRuns(f.p.name, q.Node, f.b.keys[i]) {
+		if i, ok := f.p.Index[q.Node]; ok && q.Prefix == keys.OfRuns(f.p.Name, q.Node, f.b.Keys[i]) {
 			f.recs[i].questions = append(f.recs[i].questions, q)
 		}
 	}
@@ -45,7 +45,7 @@ func (f *fold) pauses(i int32, run *schemas.Run) bool {
 
 // givenUp ends a node that asks too much, or whose question only a person can settle while it is not to wait for that.
 func (f *fold) givenUp(i int32) bool {
-	r, n := &f.recs[i], &f.p.spec.Nodes[i]
+	r, n := &f.recs[i], &f.p.Spec.Nodes[i]
 	switch {
 	case r.running():
 		return false
@@ -105,8 +105,8 @@ func (f *fold) refused(i int32) []refusal {
 		return out
 	}
 	for _, run := range f.Runs() {
-		if run.Node == f.p.spec.Nodes[i].Name && run.NodeKey == f.b.keys[i] && run.Asks != nil &&
-			clarifications.Of(f.World).Index.Takes(f.p.name, run) == nil {
+		if run.Node == f.p.Spec.Nodes[i].Name && run.NodeKey == f.b.Keys[i] && run.Asks != nil &&
+			clarifications.Of(f.World).Index.Takes(f.p.Name, run) == nil {
 			spec := clarifications.SpecOfRun(f.Entry, run, 0)
 			if err := clarifications.Of(f.World).ScopeOf(run.Agent).Check(spec); err != nil {
 				out = append(out, refusal{spec, err.Error()})
@@ -130,7 +130,7 @@ func (f *fold) holds(i int32, q *clarifications.Question) bool {
 	if q.Spec.Blocking {
 		return true
 	}
-	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && clarifications.Of(f.World).Index.Takes(f.p.name, r.last) == q
+	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && clarifications.Of(f.World).Index.Takes(f.p.Name, r.last) == q
 }
 
 // waitsForAnswer blocks a node whose latest run asked, or which was interrupted after it had, while a question is open.
@@ -179,7 +179,7 @@ func (f *fold) openFor(q *clarifications.Question) (reason, message string) {
 // unasked reports whether a run asked something that no request contains yet. Questions out of scope never become
 // requests.
 func (f *fold) unasked(run *schemas.Run) bool {
-	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && clarifications.Of(f.World).Index.Takes(f.p.name, run) == nil &&
+	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && clarifications.Of(f.World).Index.Takes(f.p.Name, run) == nil &&
 		clarifications.Of(f.World).ScopeOf(run.Agent).Check(clarifications.SpecOfRun(f.Entry, run, 0)) == nil
 }
 

@@ -1,8 +1,6 @@
 package dags
 
 import (
-	"slices"
-
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -11,11 +9,6 @@ import (
 // A node whose condition reads the state of a need, a cleanup for short, is judged when its needs have ended, in whatever
 // state. A failure elsewhere does not end it under failFast. When the DAG is cancelled or its time is over, only a need that
 // did not succeed lets it run, and the DAG's time limit does not bound it then.
-
-// verbCleanup is in force on a cleanup whose DAG was cancelled as a whole.
-const verbCleanup = "cleanup"
-
-func (p *plan) cleansUp(i int32) bool { return slices.Contains(p.cleanup, i) }
 
 // unmet is the first node that node i has to wait for and that ended without letting its dependents go on, -1 for none; all
 // tells whether all of these have ended.
@@ -34,7 +27,7 @@ func (f *fold) unmet(i int32) (need int32, all bool) {
 
 // cleans reports whether node i is a cleanup that runs, or would, since a need of it did not succeed.
 func (f *fold) cleans(i int32) bool {
-	if !f.p.cleansUp(i) {
+	if !f.p.CleansUp(i) {
 		return false
 	}
 	need, all := f.unmet(i)
@@ -61,22 +54,10 @@ func (f *fold) cleanupMet(i int32) bool {
 
 // leaveOut skips node i for a need that did not succeed.
 func (f *fold) leaveOut(i, need int32) {
-	s, name := &f.next[need], f.p.spec.Nodes[need].Name
+	s, name := &f.next[need], f.p.Spec.Nodes[need].Name
 	if s.State == schemas.NodeFailed || s.State == schemas.NodeSkipped && s.Reason == settle.ReasonNeedFailed {
 		f.stop(i, schemas.NodeSkipped, settle.ReasonNeedFailed, "needs "+name+", which did not succeed")
 		return
 	}
 	f.stop(i, schemas.NodeSkipped, settle.ReasonNeedCancelled, "needs "+name+", which was cancelled")
-}
-
-// judgeCleanups judges the cleanups again after other nodes were ended.
-func (f *fold) judgeCleanups() {
-	if len(f.p.cleanup) == 0 {
-		return
-	}
-	for _, i := range f.p.order {
-		if f.p.cleansUp(i) {
-			f.judge(i)
-		}
-	}
 }

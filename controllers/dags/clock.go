@@ -2,10 +2,12 @@ package dags
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/spans"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -17,7 +19,7 @@ import (
 
 // clock finds the times that count, for a DAG with a limit.
 func (f *fold) clock() []schemas.Span {
-	if f.p.spec.Policy.Timeout == nil || f.start.IsZero() {
+	if f.p.Spec.Policy.Timeout == nil || f.start.IsZero() {
 		return nil
 	}
 	var known []schemas.Span
@@ -26,21 +28,21 @@ func (f *fold) clock() []schemas.Span {
 	}
 	h := f.halts()
 	runs := f.runSpans()
-	waits := without(f.waitSpans(h), gaps(known))
+	waits := spans.Without(f.waitSpans(h), spans.Gaps(known))
 	working := slices.ContainsFunc(f.next, func(s schemas.NodeStatus) bool {
 		return s.State == schemas.NodeRunning || s.State == schemas.NodeQueued
 	})
-	if n := len(known); n > 0 && !isOpen(known) {
+	if n := len(known); n > 0 && !spans.IsOpen(known) {
 		last := known[n-1].To
 		resumed := f.firstAfter(last, runs, waits, h.times)
-		waits = without(waits, []schemas.Span{{From: last, To: resumed}})
+		waits = spans.Without(waits, []schemas.Span{{From: last, To: resumed}})
 		known = append(slices.Clone(known), runs...)
-		if known = unite(append(known, waits...)); working && !isOpen(known) {
-			known = unite(append(known, schemas.Span{From: resumed}))
+		if known = spans.Unite(append(known, waits...)); working && !spans.IsOpen(known) {
+			known = spans.Unite(append(known, schemas.Span{From: resumed}))
 		}
 		return known
 	}
-	return f.continued(known, unite(append(runs, waits...)), working, isOpen(h.pauses))
+	return f.continued(known, spans.Unite(append(runs, waits...)), working, spans.IsOpen(h.pauses))
 }
 
 // StopClocks returns those of the given DAGs that have no claims and a running time limit, with the limit stopped: no
@@ -55,16 +57,16 @@ func StopClocks(t *state.Tree, now time.Time, dags []schemas.Ref, since time.Tim
 			continue
 		}
 		st, ok := e.Status().(*schemas.DAGStatus)
-		if !ok || !isOpen(st.Active) {
+		if !ok || !spans.IsOpen(st.Active) {
 			continue
 		}
 		n := len(st.Active) - 1
 		stopped := append(slices.Clone(st.Active[:n]), schemas.Span{From: st.Active[n].From, To: at})
 		switch idle := !worked[ref] && !stopped[n].From.Before(start.Time); {
-		case n > 0 && (idle || emptySpan(stopped[n])):
+		case n > 0 && (idle || spans.Empty(stopped[n])):
 			stopped = stopped[:n]
-		case emptySpan(stopped[n]):
-			continue // without any span, it would count from the start
+		case spans.Empty(stopped[n]):
+			continue // Without any span, it would count from the start
 		}
 		status, entry := *st, *e
 		status.Active = stopped
@@ -112,9 +114,9 @@ func (f *fold) continued(known, told []schemas.Span, working, paused bool) []sch
 			known = append(known, schemas.Span{From: open, To: now})
 		}
 	}
-	all := unite(append(known, told...))
-	if working && !isOpen(all) {
-		all = unite(append(all, schemas.Span{From: now}))
+	all := spans.Unite(append(known, told...))
+	if working && !spans.IsOpen(all) {
+		all = spans.Unite(append(all, schemas.Span{From: now}))
 	}
 	return all
 }
@@ -178,19 +180,19 @@ func (f *fold) halts() halts {
 			phase = end(phase, a.At)
 		}
 	}
-	h.pauses = unite(append(h.pauses, phase...))
+	h.pauses = spans.Unite(append(h.pauses, phase...))
 	return h
 }
 
 // sessionActions are the actions on the DAG's session, those that it applies now included.
 func (f *fold) sessionActions() []schemas.AppliedAction {
 	var out []schemas.AppliedAction
-	if e := f.Tree.Entry(schemas.SessionKind.Ref(f.p.spec.Session)); e != nil {
+	if e := f.Tree.Entry(schemas.SessionKind.Ref(f.p.Spec.Session)); e != nil {
 		if st, ok := e.Status().(*schemas.SessionStatus); ok {
 			out = slices.Clone(st.Actions)
 		}
 	}
-	if s := sessions.Of(f.World).SlotOf(f.p.spec.Session); s != nil {
+	if s := sessions.Of(f.World).SlotOf(f.p.Spec.Session); s != nil {
 		for _, a := range s.Acts {
 			out = append(out, a.Record(schemas.NewTime(f.Now)))
 		}
@@ -201,7 +203,7 @@ func (f *fold) sessionActions() []schemas.AppliedAction {
 // node notes an action about one node, or about all.
 func (h *halts) node(f *fold, a schemas.AppliedAction) {
 	for i := range f.next {
-		if a.Node != "" && a.Node != f.p.spec.Nodes[i].Name {
+		if a.Node != "" && a.Node != f.p.Spec.Nodes[i].Name {
 			continue
 		}
 		at := int32(i)
@@ -209,7 +211,7 @@ func (h *halts) node(f *fold, a schemas.AppliedAction) {
 		case schemas.VerbHold, schemas.VerbSkip, schemas.VerbCancel:
 			h.holds[at] = begin(h.holds[at], a.At)
 		case schemas.VerbApprove:
-			if !isOpen(h.holds[at]) {
+			if !spans.IsOpen(h.holds[at]) {
 				h.approvals[at] = append(h.approvals[at], a)
 			}
 			h.holds[at] = end(h.holds[at], a.At)
@@ -222,7 +224,7 @@ func (h *halts) node(f *fold, a schemas.AppliedAction) {
 
 // begin opens a span, if none is open.
 func begin(set []schemas.Span, at schemas.Time) []schemas.Span {
-	if isOpen(set) {
+	if spans.IsOpen(set) {
 		return set
 	}
 	return append(set, schemas.Span{From: at})
@@ -230,7 +232,7 @@ func begin(set []schemas.Span, at schemas.Time) []schemas.Span {
 
 // end ends the open span, if there is one.
 func end(set []schemas.Span, at schemas.Time) []schemas.Span {
-	if isOpen(set) {
+	if spans.IsOpen(set) {
 		set[len(set)-1].To = at
 	}
 	return set
@@ -241,7 +243,7 @@ func end(set []schemas.Span, at schemas.Time) []schemas.Span {
 func (f *fold) waitSpans(h halts) []schemas.Span {
 	var out []schemas.Span
 	ends := make([]schemas.Time, len(f.next)) // zero: not ended
-	for _, i := range f.p.order {
+	for _, i := range f.p.Order {
 		ready := f.readyAt(i, ends, h)
 		if ready.IsZero() {
 			continue
@@ -252,11 +254,11 @@ func (f *fold) waitSpans(h halts) []schemas.Span {
 		if s.State == schemas.NodeSucceeded || s.State == schemas.NodeFailed {
 			span.To = ends[i]
 		}
-		if f.b.human[i] || emptySpan(span) {
+		if f.b.Human[i] || spans.Empty(span) {
 			continue
 		}
-		waits := without([]schemas.Span{span}, unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i))))
-		if n := len(waits); n > 0 && isOpen(waits) && s.State != schemas.NodeRunning && s.State != schemas.NodeQueued {
+		waits := spans.Without([]schemas.Span{span}, spans.Unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i))))
+		if n := len(waits); n > 0 && spans.IsOpen(waits) && s.State != schemas.NodeRunning && s.State != schemas.NodeQueued {
 			waits = waits[:n-1] // nothing tells until when
 		}
 		out = append(out, waits...)
@@ -267,7 +269,7 @@ func (f *fold) waitSpans(h halts) []schemas.Span {
 // readyAt is when the needs of node i had ended; zero while one has not.
 func (f *fold) readyAt(i int32, ends []schemas.Time, h halts) schemas.Time {
 	ready := f.start
-	for _, to := range f.p.needs[i] {
+	for _, to := range f.p.Needs[i] {
 		if ends[to].IsZero() {
 			return schemas.Time{}
 		}
@@ -306,7 +308,7 @@ func (f *fold) endOf(i int32, ready schemas.Time, h halts) schemas.Time {
 		return schemas.Later(ready, s.FinishedAt)
 	case schemas.NodeSkipped, schemas.NodeCancelled:
 		at := schemas.Later(ready, s.FinishedAt)
-		if holds := h.holds[i]; isOpen(holds) {
+		if holds := h.holds[i]; spans.IsOpen(holds) {
 			at = schemas.Later(at, holds[len(holds)-1].From)
 		}
 		return at
@@ -343,7 +345,7 @@ func (f *fold) askSpans(i int32) []schemas.Span {
 		}
 		out = append(out, schemas.Span{From: r.FinishedAt, To: next})
 	}
-	return unite(out)
+	return spans.Unite(out)
 }
 
 // answeredAt is when the last word fell on a question of node i after the given time and not after next; zero: none did.
@@ -361,9 +363,9 @@ func (f *fold) answeredAt(i int32, after, next schemas.Time) schemas.Time {
 
 // runsOf are the records of node i under its present key, in order.
 func (f *fold) runsOf(i int32) []*schemas.Run {
-	name, key := f.p.spec.Nodes[i].Name, f.b.keys[i]
+	name, key := f.p.Spec.Nodes[i].Name, f.b.Keys[i]
 	from, _ := slices.BinarySearchFunc(f.Runs(), name, func(r *schemas.Run, name string) int {
-		return compareStrings(r.Node, name)
+		return strings.Compare(r.Node, name)
 	})
 	var out []*schemas.Run
 	for _, r := range f.Runs()[from:] {
@@ -380,21 +382,21 @@ func (f *fold) runsOf(i int32) []*schemas.Run {
 // deadline is when the DAG's time is up if it goes on working; zero where it has no limit, and while it stands still.
 // Before the first start the time runs from now.
 func (f *fold) deadline() time.Time {
-	limit := f.p.spec.Policy.Timeout
+	limit := f.p.Spec.Policy.Timeout
 	switch {
 	case limit == nil:
 		return time.Time{}
 	case f.start.IsZero():
 		return f.Now.Add(limit.Std())
 	}
-	return reached(f.active, limit.Std())
+	return spans.Reached(f.active, limit.Std())
 }
 
 // expired reports whether the DAG's time is up. Nothing is ended by that while the DAG may not run anyway, and how a DAG
 // ended stands.
 func (f *fold) expired() bool {
 	switch {
-	case f.p.spec.Policy.Timeout == nil || f.start.IsZero():
+	case f.p.Spec.Policy.Timeout == nil || f.start.IsZero():
 		return false
 	case over(f.old) && !f.reopened():
 		return slices.ContainsFunc(f.was, func(s *schemas.NodeStatus) bool { return s.Reason == settle.ReasonDAGTimeout })
@@ -402,7 +404,7 @@ func (f *fold) expired() bool {
 		return false
 	}
 	at := f.deadline()
-	if at.IsZero() || f.Now.Before(at) && !isOpen(f.active) {
+	if at.IsZero() || f.Now.Before(at) && !spans.IsOpen(f.active) {
 		return false
 	}
 	if f.Now.Before(at) {

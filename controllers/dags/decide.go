@@ -1,6 +1,6 @@
 // Package dags decides DAGs: which nodes run, by their keys, records, needs, actions, questions and time. decide.go has the
-// decision, and the other files its parts: the plan that the spec determines, the keys of nodes (decision 1), the binding of the
-// plan to its session and agents, the states of nodes, actions, outputs, the time limit, questions of nodes, and the tasks.
+// decision, fold.go its state, and the other files its parts: the states of nodes, actions, outputs, the time limit, questions of
+// nodes, and the tasks. Package plan has the keys of nodes (decision 1).
 package dags
 
 import (
@@ -10,53 +10,13 @@ import (
 
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
-
-// fold is the state of a decision about one DAG: the former status, the records, and the new status. Slices are by node, by
-// position in the spec.
-type fold struct {
-	settle.In
-	p      *plan
-	b      *binding
-	gate   sessions.Gate
-	old    *schemas.DAGStatus
-	was    []*schemas.NodeStatus // never nil; shared, not to be changed
-	limits []schemas.Retry
-
-	// What actions hold in force.
-	gens  []int
-	verbs []string
-	hold  string
-	// inputs are the digests of the declared inputs. Where the tree does not tell one, the last one stands: a run must
-	// not start because something could not be looked at.
-	inputs []string
-
-	// questions are the requests that nodes of the DAG made, of all keys.
-	questions []*clarifications.Question
-
-	// restores are the missing outputs that are to be written back now.
-	restores []settle.Restore
-	reruns   bool // some node runs, or is to run, again for its outputs
-
-	recs []record
-	next []schemas.NodeStatus
-	want []bool
-	keys []string // of the former binding
-	// start is when the present generation of work started: the first start after the DAG was new, or had ended and
-	// was changed. Zero: not yet.
-	start schemas.Time
-	// active are the times that count for the DAG's time limit.
-	active  []schemas.Span
-	applied []schemas.AppliedAction
-	acted   bool // an action was applied now
-	again   time.Time
-	history settle.History
-}
 
 // decide decides which nodes run: every node whose needs are met and that has no recorded success under its key,
 // within the limits of session, actions, attempts and time.
@@ -75,7 +35,7 @@ func decide(in settle.In) settle.Out {
 		}
 		return out
 	}
-	p := planOf(in.Object)
+	p := plan.Of(in.Object)
 	if j, ok := unusable(in, p); ok {
 		st := *old
 		st.Phase = cmp.Or(st.Phase, schemas.DAGPending)
@@ -97,12 +57,12 @@ func keepStatus(in settle.In, st schemas.DAGStatus, j settle.Judgement, digest s
 }
 
 // unusable says why the DAG cannot be decided although its file is right. The phase is left open.
-func unusable(in settle.In, p *plan) (settle.Judgement, bool) {
-	if p.fault != "" {
+func unusable(in settle.In, p *plan.Plan) (settle.Judgement, bool) {
+	if p.Fault != "" {
 		return settle.Judgement{Class: settle.ClassInvalid, Reason: settle.ReasonInvalidSpec,
-			Message: in.Object.Path + ": " + p.fault}, true
+			Message: in.Object.Path + ": " + p.Fault}, true
 	}
-	for _, name := range p.agents {
+	for _, name := range p.Agents {
 		if e := in.Tree.Entry(schemas.AgentKind.Ref(name)); e == nil || e.Object == nil {
 			return settle.Judgement{Class: settle.ClassWaiting, Reason: settle.ReasonAgentInvalid,
 				Message: fmt.Sprintf("waits until %s is put right", schemas.AgentKind.Ref(name))}, true
@@ -114,18 +74,18 @@ func unusable(in settle.In, p *plan) (settle.Judgement, bool) {
 	return settle.Judgement{}, false
 }
 
-func newFold(in settle.In, p *plan, old *schemas.DAGStatus) *fold {
-	n := len(p.spec.Nodes)
+func newFold(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
+	n := len(p.Spec.Nodes)
 	f := &fold{In: in, p: p, old: old, hold: old.Hold,
-		was: p.nodesOf(old), limits: p.retries, gens: make([]int, n),
+		was: p.NodesOf(old), limits: p.Retries, gens: make([]int, n),
 		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
 		keys: make([]string, n), inputs: make([]string, n), history: settle.History{Old: old.History}}
-	if len(p.agents) > 0 {
+	if len(p.Agents) > 0 {
 		f.questions = clarifications.Of(in.World).Index.QuestionsOf(in.Name)
 	}
 	for i := range f.was {
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
-		if node := &p.spec.Nodes[i]; len(node.Inputs) > 0 {
+		if node := &p.Spec.Nodes[i]; len(node.Inputs) > 0 {
 			f.inputs[i] = inputsOf(in, node.Name, f.was[i].Inputs)
 		}
 	}
@@ -169,12 +129,12 @@ func (f *fold) judgeAll() {
 	f.rebind()
 	f.records()
 	f.again = time.Time{}
-	f.gate = sessions.Of(f.World).GateOf(f.p.spec.Session)
+	f.gate = sessions.Of(f.World).GateOf(f.p.Spec.Session)
 	if f.hold == schemas.VerbPause && f.gate.Open {
 		f.gate = sessions.Gate{Keep: true, Reason: settle.ReasonPausedByAction, Message: "an action paused the DAG; resume it to go on"}
 	}
 	for again := true; again; again = f.bringBack() {
-		for _, i := range f.p.order {
+		for _, i := range f.p.Order {
 			f.judge(i)
 		}
 	}
@@ -189,39 +149,13 @@ func (f *fold) judgeAll() {
 // rebind makes keys for the present generations. An approval was given for one key and ends with it, and so does what the
 // cancellation of a DAG left to clean up.
 func (f *fold) rebind() {
-	f.b = bind(f.In, f.p, f.gens, f.inputs)
-	for i, key := range f.b.keys {
+	f.b = plan.Bind(f.In, f.p, f.gens, f.inputs)
+	for i, key := range f.b.Keys {
 		if (f.verbs[i] == schemas.VerbApprove || f.verbs[i] == verbCleanup) && f.keys[i] != key {
 			f.verbs[i] = ""
 		}
 	}
-	f.keys = f.b.keys
-}
-
-// ended reports whether a DAG in this phase has nothing left to do.
-func ended(phase string) bool {
-	return phase == schemas.DAGSucceeded || phase == schemas.DAGFailed || phase == schemas.DAGCancelled
-}
-
-// over reports whether a DAG has ended and nothing of it waits any more. A Failed one without an end has nodes that wait.
-func over(st *schemas.DAGStatus) bool {
-	return ended(st.Phase) && (st.Phase != schemas.DAGFailed || !st.FinishedAt.IsZero())
-}
-
-// reopened reports whether the DAG was over and something that decides about it has changed since.
-func (f *fold) reopened() bool {
-	if !over(f.old) {
-		return false
-	}
-	if f.acted || f.reruns || f.old.ObservedDigest != f.Object.Digest {
-		return true
-	}
-	for i, key := range f.b.keys {
-		if f.was[i].Key != key {
-			return true
-		}
-	}
-	return false
+	f.keys = f.b.Keys
 }
 
 // startOf is the start of the present generation of work, from the status or else from the claims and records that the
@@ -243,12 +177,12 @@ func (f *fold) startOf() schemas.Time {
 // them as timed out.
 func (f *fold) expire() {
 	for i := range f.next {
-		if !f.p.cleansUp(int32(i)) {
+		if !f.p.CleansUp(int32(i)) {
 			f.expireNode(int32(i))
 		}
 	}
 	f.judgeCleanups()
-	for _, i := range f.p.cleanup {
+	for _, i := range f.p.Cleanup {
 		if need, all := f.unmet(i); all && need < 0 {
 			f.expireNode(i)
 		}
@@ -256,7 +190,7 @@ func (f *fold) expire() {
 }
 
 func (f *fold) expireNode(i int32) {
-	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.spec.Policy.Timeout)
+	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.Spec.Policy.Timeout)
 	switch s := &f.next[i]; s.State {
 	case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
 		s.RetryAt = schemas.Time{}
@@ -270,13 +204,13 @@ func (f *fold) expireNode(i int32) {
 
 // failFast ends everything else once a node failed, if the policy says so.
 func (f *fold) failFast() {
-	if !f.p.spec.Policy.FailsFast() {
+	if !f.p.Spec.Policy.FailsFast() {
 		return
 	}
 	culprit := ""
 	for i := range f.next {
 		if f.next[i].State == schemas.NodeFailed {
-			culprit = f.p.spec.Nodes[i].Name
+			culprit = f.p.Spec.Nodes[i].Name
 			break
 		}
 	}
@@ -285,7 +219,7 @@ func (f *fold) failFast() {
 	}
 	for i := range f.next {
 		switch s := &f.next[i]; {
-		case f.p.cleansUp(int32(i)):
+		case f.p.CleansUp(int32(i)):
 		case s.State == schemas.NodePending, s.State == schemas.NodeQueued, s.State == schemas.NodeBlocked,
 			s.State == schemas.NodeRunning, s.State == schemas.NodeSkipped && !readiness.NodeMet(s):
 			s.RetryAt = schemas.Time{}
@@ -295,15 +229,9 @@ func (f *fold) failFast() {
 	f.judgeCleanups()
 }
 
-func (f *fold) wake(at time.Time) {
-	if f.again.IsZero() || at.Before(f.again) {
-		f.again = at
-	}
-}
-
 // finish puts the status together.
 func (f *fold) finish() settle.Out {
-	st := &schemas.DAGStatus{Common: f.old.Common, Layers: f.p.layers, Session: f.p.spec.Session, Hold: f.hold,
+	st := &schemas.DAGStatus{Common: f.old.Common, Layers: f.p.Layers, Session: f.p.Spec.Session, Hold: f.hold,
 		Actions: f.old.Actions, Nodes: f.nodes()}
 	n := f.count()
 	st.Progress = schemas.Progress{Done: n.done, Total: len(f.next)}
@@ -318,7 +246,7 @@ func (f *fold) finish() settle.Out {
 	if !over(st) {
 		st.Active = f.active
 	}
-	f.p.made.Store(&madeStatus{st, f.next})
+	f.p.Remember(st, f.next)
 	out := settle.Out{Status: st, Effects: f.effects(), Restore: f.restores}
 	if !over(st) && !f.again.IsZero() {
 		out.Again, out.Await = f.again, true
@@ -337,7 +265,7 @@ func (f *fold) nodes() map[string]schemas.NodeStatus {
 	}
 	out := make(map[string]schemas.NodeStatus, len(f.next))
 	for i := range f.next {
-		out[f.p.spec.Nodes[i].Name] = f.next[i]
+		out[f.p.Spec.Nodes[i].Name] = f.next[i]
 	}
 	return out
 }
@@ -381,4 +309,16 @@ func (f *fold) remind(st *schemas.DAGStatus) {
 		}
 	}
 	st.History = f.history.Entries()
+}
+
+// judgeCleanups judges the cleanups again after other nodes were ended.
+func (f *fold) judgeCleanups() {
+	if len(f.p.Cleanup) == 0 {
+		return
+	}
+	for _, i := range f.p.Order {
+		if f.p.CleansUp(i) {
+			f.judge(i)
+		}
+	}
 }

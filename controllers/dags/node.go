@@ -3,38 +3,9 @@ package dags
 import (
 	"fmt"
 
-	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/condition"
-	"reconcile.dev/reconcile/state"
 )
-
-// record has the claims and records of a node under its present key.
-type record struct {
-	claim    *state.Claim // the run that is under way or about to be
-	other    bool         // a run under a former key has not ended yet
-	won      bool         // one succeeded
-	wonAt    int          // the number of the latest success on record
-	again    bool         // and its outputs are missing and needed: it has to run again
-	before   int          // attempts up to the latest success
-	failures int          // attempts since then that are used up
-	failedAt schemas.Time // when the last of these ended
-	last     *schemas.Run // the latest record
-	failed   *schemas.Run // the latest of these attempts; nil for none, or where its record was pruned
-	asked    int          // runs that ended with a question; they use up no attempt
-	pauses   bool         // the latest one did
-	// questions are the requests of the node under its present key, in the order of the runs that made them.
-	questions []*clarifications.Question
-	// since is the earliest start that the status does not have; zero without one.
-	since schemas.Time
-}
-
-// attempts counts those that have ended.
-func (r *record) attempts() int { return r.before + r.failures }
-
-// running reports whether a process runs for the node under its present key.
-func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
 
 // records reads claims and runs, which are sorted by node as byName is.
 func (f *fold) records() {
@@ -42,15 +13,15 @@ func (f *fold) records() {
 	f.reruns = false
 	f.sortQuestions()
 	runs := f.Runs()
-	for _, i := range f.p.byName {
-		name := f.p.spec.Nodes[i].Name
+	for _, i := range f.p.ByName {
+		name := f.p.Spec.Nodes[i].Name
 		for len(runs) > 0 && runs[0].Node < name {
 			runs = runs[1:]
 		}
 		r := &f.recs[i]
 		known := f.known(i)
 		for len(runs) > 0 && runs[0].Node == name {
-			if runs[0].NodeKey == f.b.keys[i] {
+			if runs[0].NodeKey == f.b.Keys[i] {
 				r.take(runs[0], f.pauses(i, runs[0]))
 				r.starts(runs[0].StartedAt, known)
 			}
@@ -60,10 +31,10 @@ func (f *fold) records() {
 	}
 	for c := range f.Claims {
 		claim := &f.Claims[c]
-		i, ok := f.p.index[claim.Node]
+		i, ok := f.p.Index[claim.Node]
 		switch {
 		case !ok:
-		case claim.NodeKey == f.b.keys[i]:
+		case claim.NodeKey == f.b.Keys[i]:
 			f.recs[i].claim = claim
 			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
 			f.reruns = f.reruns || f.recs[i].again
@@ -76,7 +47,7 @@ func (f *fold) records() {
 
 // known is the latest start under the node's present key that the status knows of.
 func (f *fold) known(i int32) schemas.Time {
-	if was := f.was[i]; was.Key == f.b.keys[i] {
+	if was := f.was[i]; was.Key == f.b.Keys[i] {
 		return was.StartedAt
 	}
 	return schemas.Time{}
@@ -108,7 +79,7 @@ func (r *record) take(run *schemas.Run, pauses bool) {
 // remember compensates for pruned records: the status of the same key still holds.
 func (f *fold) remember(i int32, r *record) {
 	was := f.was[i]
-	if was.Key != f.b.keys[i] {
+	if was.Key != f.b.Keys[i] {
 		return
 	}
 	switch {
@@ -147,7 +118,7 @@ func (f *fold) judge(i int32) {
 // facts copies the record of the node's latest run.
 func (f *fold) facts(i int32) {
 	r, was, s := &f.recs[i], f.was[i], &f.next[i]
-	*s = schemas.NodeStatus{Key: f.b.keys[i], Generation: f.gens[i], Inputs: f.b.inputs[i], Verb: f.verbs[i],
+	*s = schemas.NodeStatus{Key: f.b.Keys[i], Generation: f.gens[i], Inputs: f.b.Inputs[i], Verb: f.verbs[i],
 		Attempts: r.attempts()}
 	switch {
 	case r.running():
@@ -162,29 +133,14 @@ func (f *fold) facts(i int32) {
 	}
 }
 
-func (f *fold) set(i int32, state, reason, message string) {
-	s := &f.next[i]
-	s.State, s.Reason, s.Message = state, reason, message
-	f.want[i] = false
-}
-
-// stop gives the node a final state, once nothing runs for it any more.
-func (f *fold) stop(i int32, final, reason, message string) {
-	if r := &f.recs[i]; r.running() || r.other {
-		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+message)
-		return
-	}
-	f.set(i, final, reason, message)
-}
-
 // judgeOpen judges a node that is neither done nor decided by an action.
 func (f *fold) judgeOpen(i int32) {
-	n, r := &f.p.spec.Nodes[i], &f.recs[i]
+	n, r := &f.p.Spec.Nodes[i], &f.recs[i]
 	if !f.needsMet(i) {
 		return
 	}
 	switch {
-	case f.b.human[i] && f.verbs[i] == schemas.VerbApprove:
+	case f.b.Human[i] && f.verbs[i] == schemas.VerbApprove:
 		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
 	case r.running() && f.gate.Keep:
 		f.set(i, schemas.NodeRunning, settle.ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1))
@@ -197,9 +153,9 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodeBlocked, settle.ReasonHeld, "an action holds it; approve it to go on")
 	case !f.gate.Open:
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
-	case f.p.when[i] != nil && r.last == nil && !f.whenHolds(i):
+	case f.p.When[i] != nil && r.last == nil && !f.whenHolds(i):
 	case (r.pauses || len(r.questions) > 0) && f.waitsForAnswer(i):
-	case f.b.human[i]:
+	case f.b.Human[i]:
 		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf(
 			"waits for %s; approve it when it is done", f.contact(n.Agent)))
 	default:
@@ -234,8 +190,8 @@ func (f *fold) queue(i int32) {
 
 // notCommitted says why the workspace of the node cannot be made yet. Where nobody has asked git, the status stands.
 func (f *fold) notCommitted(i int32) string {
-	why, known := f.World.NotCommitted(f.Ref, f.p.spec.Nodes[i].Name)
-	if was := f.was[i]; !known && was.Reason == settle.ReasonNotCommitted && was.Key == f.b.keys[i] {
+	why, known := f.World.NotCommitted(f.Ref, f.p.Spec.Nodes[i].Name)
+	if was := f.was[i]; !known && was.Reason == settle.ReasonNotCommitted && was.Key == f.b.Keys[i] {
 		return was.Message
 	}
 	return why
@@ -243,7 +199,7 @@ func (f *fold) notCommitted(i int32) string {
 
 // needsMet reports whether the needs of the node let it start; if not, it has set the state.
 func (f *fold) needsMet(i int32) bool {
-	if f.p.cleansUp(i) {
+	if f.p.CleansUp(i) {
 		return f.cleanupMet(i)
 	}
 	need, all := f.unmet(i)
@@ -256,30 +212,8 @@ func (f *fold) needsMet(i int32) bool {
 	return need < 0 && all
 }
 
-// whenHolds evaluates the node's condition; if it does not hold, it has set the state.
-func (f *fold) whenHolds(i int32) bool {
-	session := f.b.sessionSpec()
-	env := condition.Env{Needs: map[string]condition.Need{}, Session: f.p.spec.Session, DAG: f.p.name, Issue: f.p.issue(session)}
-	for _, to := range f.p.needs[i] {
-		s := &f.next[to]
-		need := condition.Need{State: s.State, Result: condition.Result(s.Result)}
-		if s.ExitCode != nil {
-			need.ExitCode = *s.ExitCode
-		}
-		env.Needs[f.p.spec.Nodes[to].Name] = need
-	}
-	holds, err := f.p.when[i].Holds(env)
-	switch {
-	case err != nil:
-		f.set(i, schemas.NodeFailed, settle.ReasonWhenFailed, "when cannot be evaluated: "+err.Error())
-	case !holds:
-		f.set(i, schemas.NodeSkipped, settle.ReasonWhenFalse, "when is false")
-	}
-	return holds
-}
-
 func (f *fold) contact(agent string) string {
-	if a := f.b.agent(f.p, agent); a != nil && a.Runner.Human != nil && a.Runner.Human.Contact != "" {
+	if a := f.b.Agent(f.p, agent); a != nil && a.Runner.Human != nil && a.Runner.Human.Contact != "" {
 		return a.Runner.Human.Contact
 	}
 	return agent

@@ -21,7 +21,7 @@ func (f *fold) bringBack() bool {
 		return false
 	}
 	again := false
-	for _, i := range f.p.order {
+	for _, i := range f.p.Order {
 		waits := ""
 		for _, to := range f.lacking(i) {
 			if r, ok := f.restore(to); ok {
@@ -46,16 +46,16 @@ func (f *fold) bringBack() bool {
 func (f *fold) makers(i int32) []int32 {
 	var out []int32
 	seen := map[int32]bool{}
-	for todo := slices.Clone(f.p.needs[i]); len(todo) > 0; todo = todo[1:] {
+	for todo := slices.Clone(f.p.Needs[i]); len(todo) > 0; todo = todo[1:] {
 		to := todo[0]
 		if seen[to] {
 			continue
 		}
 		seen[to] = true
-		if len(f.p.spec.Nodes[to].Outputs.Paths()) > 0 {
+		if len(f.p.Spec.Nodes[to].Outputs.Paths()) > 0 {
 			out = append(out, to)
 		} else {
-			todo = append(todo, f.p.needs[to]...)
+			todo = append(todo, f.p.Needs[to]...)
 		}
 	}
 	return out
@@ -68,11 +68,11 @@ func (f *fold) lacking(i int32) []int32 {
 	switch {
 	case f.want[i] && f.recs[i].claim == nil:
 		of = f.makers(i)
-	case !f.want[i] && f.World.Asked(f.Ref, f.p.spec.Nodes[i].Name):
+	case !f.want[i] && f.World.Asked(f.Ref, f.p.Spec.Nodes[i].Name):
 		of = []int32{i}
 	}
 	return slices.DeleteFunc(of, func(to int32) bool {
-		gone := f.Missing[f.p.spec.Nodes[to].Name].Files
+		gone := f.Missing[f.p.Spec.Nodes[to].Name].Files
 		return f.next[to].State != schemas.NodeSucceeded || !f.recs[to].won || len(gone) == 0
 	})
 }
@@ -83,7 +83,7 @@ func (f *fold) mayRedo(i int32) bool {
 	verb := f.verbs[i]
 	return f.gate.Open && (verb == "" || verb == schemas.VerbApprove) &&
 		!slices.ContainsFunc(f.next, func(s schemas.NodeStatus) bool {
-			return s.State == schemas.NodeFailed && f.p.spec.Policy.FailsFast()
+			return s.State == schemas.NodeFailed && f.p.Spec.Policy.FailsFast()
 		}) &&
 		!slices.ContainsFunc(f.was, func(s *schemas.NodeStatus) bool { return s.Reason == settle.ReasonDAGTimeout })
 }
@@ -91,7 +91,7 @@ func (f *fold) mayRedo(i int32) bool {
 // awaited are the nodes that have to be done before node i starts: its needs, and those behind them that run again for
 // their outputs.
 func (f *fold) awaited(i int32) []int32 {
-	needs := f.p.needs[i]
+	needs := f.p.Needs[i]
 	if !f.reruns {
 		return needs
 	}
@@ -105,11 +105,11 @@ func (f *fold) awaited(i int32) []int32 {
 
 // restore says how the missing outputs of a node that succeeded can be restored; ok is false if they cannot.
 func (f *fold) restore(i int32) (r settle.Restore, ok bool) {
-	n := &f.p.spec.Nodes[i]
+	n := &f.p.Spec.Nodes[i]
 	missing := f.Missing[n.Name]
 	for at := f.RunCount() - 1; at >= 0; at-- {
 		run := f.Runs()[at]
-		if run.Node != n.Name || run.NodeKey != f.b.keys[i] || run.Outcome != schemas.OutcomeSucceeded {
+		if run.Node != n.Name || run.NodeKey != f.b.Keys[i] || run.Outcome != schemas.OutcomeSucceeded {
 			continue
 		}
 		out, all := run.OutputsAt(missing.Files)
@@ -138,8 +138,8 @@ func (f *fold) restoreCached() {
 			return
 		}
 	}
-	for _, i := range f.p.byName {
-		if f.next[i].State != schemas.NodeSucceeded || len(f.Missing[f.p.spec.Nodes[i].Name].Files) == 0 {
+	for _, i := range f.p.ByName {
+		if f.next[i].State != schemas.NodeSucceeded || len(f.Missing[f.p.Spec.Nodes[i].Name].Files) == 0 {
 			continue
 		}
 		if r, ok := f.restore(i); ok && r.Cached {
@@ -161,8 +161,8 @@ const keptRefs = "refs/reconcile/outputs/"
 // expects lists the outputs that node i finds at its start, as far as is known now.
 func (f *fold) expects(i int32) []string {
 	var out []string
-	for _, to := range f.p.needs[i] {
-		n := &f.p.spec.Nodes[to]
+	for _, to := range f.p.Needs[i] {
+		n := &f.p.Spec.Nodes[to]
 		paths := n.Outputs.Paths()
 		if f.next[to].State != schemas.NodeSucceeded || len(paths) == 0 {
 			continue
@@ -179,7 +179,7 @@ func (f *fold) expects(i int32) []string {
 
 // againMessage says why a node that has succeeded runs again.
 func (f *fold) againMessage(i int32) string {
-	gone := f.Missing[f.p.spec.Nodes[i].Name].Files
+	gone := f.Missing[f.p.Spec.Nodes[i].Name].Files
 	if len(gone) == 0 {
 		return "runs again: outputs of its success were not here"
 	}

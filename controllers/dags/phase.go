@@ -25,7 +25,7 @@ func (n *nodeCounts) waiting() int { return n.pending + n.blocked }
 
 func (f *fold) count() nodeCounts {
 	n := nodeCounts{firstBlocked: -1, firstFailed: -1}
-	for _, i := range f.p.order {
+	for _, i := range f.p.Order {
 		s := &f.next[i]
 		switch s.State {
 		case schemas.NodeSucceeded:
@@ -72,7 +72,7 @@ func (f *fold) judgement(n nodeCounts) settle.Judgement {
 	case !f.gate.Open:
 		return settle.Judgement{Phase: f.closedPhase(), Class: settle.ClassWaiting, Reason: f.gate.Reason, Message: f.gate.Message}
 	case n.queued == 0 && n.blocked > 0:
-		s, name := &f.next[n.firstBlocked], f.p.spec.Nodes[n.firstBlocked].Name
+		s, name := &f.next[n.firstBlocked], f.p.Spec.Nodes[n.firstBlocked].Name
 		j := settle.Judgement{Phase: schemas.DAGPaused, Class: settle.ClassWaiting, Reason: s.Reason,
 			Message: name + ": " + s.Message + schemas.AndOthers(n.blocked-1)}
 		if n.failed > 0 { // which must not be hidden by what waits
@@ -116,7 +116,7 @@ func (f *fold) progress(n nodeCounts, phase string) settle.Judgement {
 func (f *fold) outcome(n nodeCounts) settle.Judgement {
 	switch {
 	case n.failed > 0:
-		s, name := &f.next[n.firstFailed], f.p.spec.Nodes[n.firstFailed].Name
+		s, name := &f.next[n.firstFailed], f.p.Spec.Nodes[n.firstFailed].Name
 		msg := name + " failed"
 		if s.Message != "" {
 			msg += ": " + s.Message
@@ -124,7 +124,7 @@ func (f *fold) outcome(n nodeCounts) settle.Judgement {
 		return settle.Judgement{Phase: schemas.DAGFailed, Class: settle.ClassFailed, Reason: s.Reason, Message: msg + schemas.AndOthers(n.failed-1)}
 	case n.timedOut:
 		return settle.Judgement{Phase: schemas.DAGFailed, Class: settle.ClassFailed, Reason: settle.ReasonDAGTimeout,
-			Message: fmt.Sprintf("the timeout of %s is over", f.p.spec.Policy.Timeout)}
+			Message: fmt.Sprintf("the timeout of %s is over", f.p.Spec.Policy.Timeout)}
 	case n.cancelled > 0:
 		return settle.Judgement{Phase: schemas.DAGCancelled, Class: settle.ClassWaiting, Reason: settle.ReasonCancelled,
 			Message: fmt.Sprintf("%d of %d nodes were cancelled; retry runs them", n.cancelled, len(f.next))}

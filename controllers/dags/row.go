@@ -5,6 +5,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -20,7 +21,7 @@ var columns = []settle.Column{
 		switch {
 		case !ok:
 			return ""
-		case NotHere(e) != nil:
+		case nodes.NotHere(e) != nil:
 			return s.Progress.String() + ", outputs not here"
 		}
 		return s.Progress.String()

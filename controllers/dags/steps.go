@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -16,7 +17,7 @@ func steps(e *state.Entry, out settle.Out) []settle.Step {
 	if !ok || e.Object == nil {
 		return nil
 	}
-	p := planOf(e.Object)
+	p := plan.Of(e.Object)
 	var was map[string]schemas.NodeStatus
 	if old, ok := e.Status().(*schemas.DAGStatus); ok {
 		was = old.Nodes
@@ -24,8 +25,8 @@ func steps(e *state.Entry, out settle.Out) []settle.Step {
 	runs, waits := map[string]bool{}, map[string]bool{}
 	shut := letsNothingStart(st.Nodes)
 	var steps []settle.Step
-	for _, i := range p.order {
-		n := &p.spec.Nodes[i]
+	for _, i := range p.Order {
+		n := &p.Spec.Nodes[i]
 		s := st.Nodes[n.Name]
 		step := settle.Step{Ref: e.Ref, Node: n.Name}
 		if waits[n.Name] = keepsWaiting(n, s, shut, waits); waits[n.Name] {
@@ -34,7 +35,7 @@ func steps(e *state.Entry, out settle.Out) []settle.Step {
 		switch s.State {
 		case schemas.NodePending, schemas.NodeQueued:
 			runs[n.Name] = true
-			step.Verb, step.Why = settle.StepRun, whyRun(n, s, was, runs, st.Nodes, p.retries[i].Limit)
+			step.Verb, step.Why = settle.StepRun, whyRun(n, s, was, runs, st.Nodes, p.Retries[i].Limit)
 		case schemas.NodeRunning:
 			if s.Reason != settle.ReasonEnding {
 				continue
@@ -133,11 +134,11 @@ func whyKey(n *schemas.Node, was, now map[string]schemas.NodeStatus) string {
 
 // tries are the tries of a node of a DAG.
 func tries(e *state.Entry, node string) settle.Tries {
-	p := planOf(e.Object)
-	i, ok := p.index[node]
+	p := plan.Of(e.Object)
+	i, ok := p.Index[node]
 	if !ok {
 		return settle.Tries{}
 	}
-	n := &p.spec.Nodes[i]
-	return settle.Tries{Most: 1 + p.retries[i].Limit, Agent: n.Agent, Limit: n.Timeout, Whole: p.spec.Policy.Timeout}
+	n := &p.Spec.Nodes[i]
+	return settle.Tries{Most: 1 + p.Retries[i].Limit, Agent: n.Agent, Limit: n.Timeout, Whole: p.Spec.Policy.Timeout}
 }

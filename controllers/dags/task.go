@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -18,7 +19,7 @@ import (
 // in a key.
 func (f *fold) effects() []settle.Effect {
 	var out []settle.Effect
-	for _, i := range f.p.byName {
+	for _, i := range f.p.ByName {
 		if f.want[i] {
 			out = append(out, f.effect(i))
 		}
@@ -31,13 +32,13 @@ func (f *fold) effects() []settle.Effect {
 }
 
 func (f *fold) effect(i int32) settle.Effect {
-	e := f.b.base(f.p, i)
+	e := f.b.Effect(f.p, i)
 	r := &f.recs[i]
 	if r.claim != nil {
 		e.Key, e.Seq = r.claim.Key, r.claim.Seq
 		return e
 	}
-	c := f.b.task(f.p, i)
+	c := f.b.Command(f.p, i)
 	e.Seq = 1
 	if r.last != nil {
 		e.Seq = r.last.Seq + 1
@@ -45,7 +46,7 @@ func (f *fold) effect(i int32) settle.Effect {
 	for _, q := range r.questions {
 		e.Seq = max(e.Seq, q.Seq+1) // a run that wrote a request, and left no record, is another one
 	}
-	e.Key = effectKey(f.p.name, e.Node, e.NodeKey, e.Seq)
+	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
 	if !f.cleans(i) {
 		c.Deadline = f.deadline()
 	}
@@ -68,14 +69,14 @@ func (f *fold) effect(i int32) settle.Effect {
 
 // workspace is where the agent of node i works; nil for the tree itself.
 func (f *fold) workspace(i int32) *settle.Workspace {
-	n := &f.p.spec.Nodes[i]
-	kind, declared := f.b.agent(f.p, n.Agent).WorkspaceKind()
+	n := &f.p.Spec.Nodes[i]
+	kind, declared := f.b.Agent(f.p, n.Agent).WorkspaceKind()
 	if kind == schemas.WorkspaceInPlace {
 		return nil
 	}
-	session := f.p.spec.Session
-	return &settle.Workspace{Kind: kind, Declared: declared, Target: f.b.sessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
-		Branch: "reconcile/" + session + "/" + f.p.name + "/" + n.Name, Attempts: keys.OfRuns(f.p.name, n.Name, f.b.keys[i])}
+	session := f.p.Spec.Session
+	return &settle.Workspace{Kind: kind, Declared: declared, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
+		Branch: "reconcile/" + session + "/" + f.p.Name + "/" + n.Name, Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
 }
 
 // effectKey names the effect of a DAG's node and the record of it.
@@ -86,8 +87,8 @@ func effectKey(dag, node, key string, seq int) string {
 func withAttempt(env []string, attempt int) []string {
 	env = slices.Clone(env)
 	for i, kv := range env {
-		if strings.HasPrefix(kv, attemptVar) {
-			env[i] = attemptVar + strconv.Itoa(attempt)
+		if strings.HasPrefix(kv, plan.AttemptVar) {
+			env[i] = plan.AttemptVar + strconv.Itoa(attempt)
 		}
 	}
 	return env
@@ -95,12 +96,12 @@ func withAttempt(env []string, attempt int) []string {
 
 // results are what the node is told of its needs.
 func (f *fold) results(i int32) map[string]settle.Need {
-	if len(f.p.needs[i]) == 0 {
+	if len(f.p.Needs[i]) == 0 {
 		return nil
 	}
-	out := make(map[string]settle.Need, len(f.p.needs[i]))
-	for _, to := range f.p.needs[i] {
-		s, n := &f.next[to], &f.p.spec.Nodes[to]
+	out := make(map[string]settle.Need, len(f.p.Needs[i]))
+	for _, to := range f.p.Needs[i] {
+		s, n := &f.next[to], &f.p.Spec.Nodes[to]
 		need := settle.Need{State: s.State, ExitCode: s.ExitCode}
 		if len(s.Result) > 0 {
 			need.Result = s.Result
@@ -115,13 +116,13 @@ func (f *fold) results(i int32) map[string]settle.Need {
 
 // stdin is what an agent's program reads.
 func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string {
-	n := &f.p.spec.Nodes[i]
-	agent := f.b.agent(f.p, n.Agent)
+	n := &f.p.Spec.Nodes[i]
+	agent := f.b.Agent(f.p, n.Agent)
 	if agent == nil || agent.Runner.AsCommand() == nil {
 		return ""
 	}
-	work := agentio.Work{Session: f.p.spec.Session, DAG: f.p.name, Node: n.Name, Agent: n.Agent,
-		Issue: f.p.issue(f.b.sessionSpec()), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Needs: needs,
+	work := agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: n.Agent,
+		Issue: f.p.Issue(f.b.SessionSpec()), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Needs: needs,
 		Schema: n.Outputs.Schema, Clarifications: f.answers(i), Refusals: f.refusals(i)}
 	if run := f.recs[i].failed; run != nil {
 		work.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
@@ -131,11 +132,11 @@ func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string 
 
 // recall is what the agent of a node is to be reminded for.
 func (f *fold) recall(i int32) *settle.Recall {
-	n := &f.p.spec.Nodes[i]
+	n := &f.p.Spec.Nodes[i]
 	if !f.Tree.Settings().Memory.On() {
 		return nil
 	}
-	return &settle.Recall{Agent: n.Agent, Issue: f.p.issue(f.b.sessionSpec()), Context: n.Prompt}
+	return &settle.Recall{Agent: n.Agent, Issue: f.p.Issue(f.b.SessionSpec()), Context: n.Prompt}
 }
 
 // frozen lists what runs as effects, for a DAG that cannot be decided: nothing new starts, nothing is cancelled. What

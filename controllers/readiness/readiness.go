@@ -158,3 +158,12 @@ func isReady(e *state.Entry) bool {
 	}
 	return e.Brief().Ready == schemas.True
 }
+
+// IsRefusedReply reports whether an object is a reply that was refused: it is not ready, and nothing is left to do about it.
+func IsRefusedReply(e *state.Entry) bool {
+	if e.Object == nil || e.Object.ExpectsStatus() || !e.HasStatus() {
+		return false
+	}
+	c := e.Status().Base().Condition(schemas.Ready)
+	return c != nil && c.Reason == settle.ReasonRefused
+}

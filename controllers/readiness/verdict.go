@@ -54,15 +54,6 @@ func Counts(t *state.Tree) []state.Count {
 	return out
 }
 
-// IsRefusedReply reports whether an object is a reply that was refused: it is not ready, and nothing is left to do about it.
-func IsRefusedReply(e *state.Entry) bool {
-	if e.Object == nil || e.Object.ExpectsStatus() || !e.HasStatus() {
-		return false
-	}
-	c := e.Status().Base().Condition(schemas.Ready)
-	return c != nil && c.Reason == settle.ReasonRefused
-}
-
 // Why explains, a line each, why an object is not ready; nothing if it is ready.
 func Why(e *state.Entry, t *state.Tree) []string {
 	var out []string

@@ -229,3 +229,28 @@ func (s *slot) shownBy(status schemas.Status) bool {
 	}
 	return c.Reason == s.Reason && c.Message == s.Message
 }
+
+// dagSum sums the DAGs of a session, each as decided now. Callers must not change it.
+func (w *Slots) dagSum(session string) *dagSum {
+	if !w.world.Everything() {
+		if !w.summed {
+			w.sums.follow(w.tree)
+			w.summed = true
+			for e := range w.world.Decided(schemas.DAGKind.Name) {
+				w.sums.decided(e, w.world.Brief(e))
+			}
+		}
+		return w.sums.session(session)
+	}
+	if w.invalid == nil {
+		w.invalid = brokenDAGs(w.tree)
+	}
+	sum := new(dagSum)
+	for _, e := range dagsOf(w.tree, schemas.SessionKind.Ref(session)) {
+		sum.add(e.Name, partOf(session, w.world.Brief(e)))
+	}
+	for _, e := range w.invalid[session] {
+		sum.add(e.Name, part{session: session, broken: true})
+	}
+	return sum
+}

@@ -292,31 +292,6 @@ func dagsOf(t *state.Tree, session schemas.Ref) []*state.Entry {
 	return out
 }
 
-// dagSum sums the DAGs of a session, each as decided now. Callers must not change it.
-func (w *Slots) dagSum(session string) *dagSum {
-	if !w.world.Everything() {
-		if !w.summed {
-			w.sums.follow(w.tree)
-			w.summed = true
-			for e := range w.world.Decided(schemas.DAGKind.Name) {
-				w.sums.decided(e, w.world.Brief(e))
-			}
-		}
-		return w.sums.session(session)
-	}
-	if w.invalid == nil {
-		w.invalid = brokenDAGs(w.tree)
-	}
-	sum := new(dagSum)
-	for _, e := range dagsOf(w.tree, schemas.SessionKind.Ref(session)) {
-		sum.add(e.Name, partOf(session, w.world.Brief(e)))
-	}
-	for _, e := range w.invalid[session] {
-		sum.add(e.Name, part{session: session, broken: true})
-	}
-	return sum
-}
-
 // brokenDAGs lists the DAGs whose files cannot be used by the session that they name, or belonged to.
 func brokenDAGs(t *state.Tree) map[string][]*state.Entry {
 	out := map[string][]*state.Entry{}

@@ -74,7 +74,6 @@ const (
 	ReasonTimedOut  = "TimedOut"
 	ReasonCancelled = "Cancelled"
 
-	ReasonWaitsForNeeds     = "WaitsForNeeds"
 	ReasonWaitsForPlace     = "WaitsForPlace"
 	ReasonWaitsForPerson    = "WaitsForPerson"
 	ReasonWaitsForAnswer    = "WaitsForAnswer"   // a question is open

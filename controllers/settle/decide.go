@@ -3,7 +3,6 @@ package settle
 import (
 	"time"
 
-	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -42,25 +41,6 @@ type Restore struct {
 	// Ref is the reference in git that is to have them, too; "" where they are not kept.
 	Ref string
 }
-
-// Recall is what an agent is about to do, for whoever looks for what is worth remembering then.
-type Recall struct {
-	Agent   string
-	Issue   int    // 0: none
-	Context string // the prompt, or the question
-}
-
-// Lesson is what an agent said in a run, for whoever makes out what is worth keeping of it.
-type Lesson struct {
-	Recall
-	At   time.Time // when the run ended
-	Text string    // without secrets
-	// Failed says that the run came to nothing.
-	Failed bool
-}
-
-// Need is what a node is told of one that it needs.
-type Need = agentio.Need
 
 // What names the missing outputs, the first of many.
 func (r *Restore) What() string {

@@ -2,7 +2,7 @@
 // nothing changes any more. It knows kinds only through their rows ([Kind]); the table of a tree is the one that it was read with.
 //
 // [Out.Effects] lists everything that should be running or start running now, including what already runs. The loop cancels running
-// effects that are not in the list, and starts the others when [Admit] finds a slot for them. The result of an effect is a
+// effects that are not in the list, and starts the others when package admission finds a place for them. The result of an effect is a
 // [schemas.Run] in the tree. Decisions over one tree share values through a [World]. Each value is computed once, on first use, so
 // the order of the kinds has no effect.
 package settle

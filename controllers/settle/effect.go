@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // Effect is one thing to do in the outside world, exactly once per Key.
@@ -153,3 +155,35 @@ const TasksGroup = "tasks"
 
 // AgentGroup begins the name of the group of all runs of one agent.
 const AgentGroup = "agent/"
+
+// ClaimOf finds a claim; claims are sorted by key.
+func ClaimOf(e *state.Entry, key string) *state.Claim {
+	if e == nil {
+		return nil
+	}
+	byKey := func(c state.Claim, k string) int { return strings.Compare(c.Key, k) }
+	i, ok := slices.BinarySearchFunc(e.Claims, key, byKey)
+	if !ok {
+		return nil
+	}
+	return &e.Claims[i]
+}
+
+// Recall is what an agent is about to do, for whoever looks for what is worth remembering then.
+type Recall struct {
+	Agent   string
+	Issue   int    // 0: none
+	Context string // the prompt, or the question
+}
+
+// Lesson is what an agent said in a run, for whoever makes out what is worth keeping of it.
+type Lesson struct {
+	Recall
+	At   time.Time // when the run ended
+	Text string    // without secrets
+	// Failed says that the run came to nothing.
+	Failed bool
+}
+
+// Need is what a node is told of one that it needs.
+type Need = agentio.Need

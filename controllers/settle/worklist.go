@@ -27,8 +27,8 @@ func (w Worklist) HasKind(kind string) bool {
 // Everything reports whether everything is decided; then there is nothing to add.
 func (w Worklist) Everything() bool { return w.s.work == nil }
 
-// Has reports whether an object is decided.
-func (w Worklist) Has(ref schemas.Ref) bool { return w.s.work == nil || w.s.work[ref] }
+// has reports whether an object is decided.
+func (w Worklist) has(ref schemas.Ref) bool { return w.s.work == nil || w.s.work[ref] }
 
 // AddAll adds everything.
 func (w Worklist) AddAll() { w.s.work = nil }
@@ -43,7 +43,7 @@ func (w Worklist) Add(ref schemas.Ref) {
 // AddWithReaders adds one object, its dependents and the objects that it affects. It does nothing for an object that is
 // on the list.
 func (w Worklist) AddWithReaders(ref schemas.Ref) {
-	if !w.Has(ref) && w.s.tree.Entry(ref) != nil {
+	if !w.has(ref) && w.s.tree.Entry(ref) != nil {
 		w.s.work[ref] = true
 		w.addReaders(ref, false)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/util"
-	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
@@ -46,7 +46,7 @@ func (d *decider) questions() []question {
 			continue
 		}
 		for _, c := range l.Records() {
-			if !known[c.ID] && !clarifications.Orphaned(d.tree, &c) {
+			if !known[c.ID] && !ledgers.Orphaned(d.tree, &c) {
 				out = append(out, d.recorded(&c))
 			}
 		}
@@ -63,7 +63,7 @@ func (d *decider) recorded(c *schemas.Clarification) question {
 		st.Thread = append(st.Thread, schemas.ThreadEntry{ClarificationTurn: t, Source: clarify.SourceLedger})
 	}
 	return question{c.ID, "", &schemas.ClarificationRequestSpec{From: c.From, To: c.To, Topic: c.Topic}, st,
-		clarifications.Unroutable(d.tree, c)}
+		ledgers.Unroutable(d.tree, c)}
 }
 
 // takes are the states in which a question can be meant by a verb that names none. An answer to an escalated question

@@ -7,6 +7,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -46,8 +47,8 @@ func NewBrief(t *state.Tree, agent string, issue int, since schemas.Time, left [
 		}
 		for _, c := range l.Records() {
 			switch {
-			case c.Open() && clarifications.Orphaned(t, &c):
-			case c.To == agent && c.Waiting() && clarifications.Unroutable(t, &c) == "":
+			case c.Open() && ledgers.Orphaned(t, &c):
+			case c.To == agent && c.Waiting() && ledgers.Unroutable(t, &c) == "":
 				b.Asked = append(b.Asked, c)
 			case c.From == agent && l.Issue == issue:
 				b.own(c, since)

@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -169,9 +170,9 @@ func recordedThread(t *state.Tree, issue int, c *schemas.Clarification) Thread {
 	if e := t.Entry(schemas.ClarificationRequestKind.Ref(c.Request)); e != nil && clarifications.Status(e).ID == c.ID {
 		m.Entry, st = e, clarifications.Status(e)
 		m.Escalation, m.Summary = st.Escalation, st.Summary
-	} else if why := clarifications.Unroutable(t, c); why != "" {
+	} else if why := ledgers.Unroutable(t, c); why != "" {
 		m.Why = why
-	} else if c.Open() && clarifications.Orphaned(t, c) {
+	} else if c.Open() && ledgers.Orphaned(t, c) {
 		m.Why = fmt.Sprintf("request %q is not in the tree any more; put its file back, and then settle or abandon it", c.Request)
 	}
 	m.Thread = make([]schemas.ThreadEntry, len(c.Thread))

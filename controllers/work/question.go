@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -46,8 +46,8 @@ func openQuestions(t *state.Tree) []openQuestion {
 			continue
 		}
 		for _, c := range l.Records() {
-			if c.Open() && !known[c.ID] && !clarifications.Orphaned(t, &c) {
-				out = append(out, openQuestion{Clarification: c, issue: l.Issue, wrong: clarifications.Unroutable(t, &c)})
+			if c.Open() && !known[c.ID] && !ledgers.Orphaned(t, &c) {
+				out = append(out, openQuestion{Clarification: c, issue: l.Issue, wrong: ledgers.Unroutable(t, &c)})
 			}
 		}
 	}

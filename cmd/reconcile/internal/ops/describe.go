@@ -8,7 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
 	"reconcile.dev/reconcile/controllers/agents"
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/turns"
@@ -65,7 +65,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 		d.Path = e.Object.Path
 	}
 	if q.At == "" {
-		d.Interrupted = dags.Interrupted(e)
+		d.Interrupted = nodes.Interrupted(e)
 		d.OutputsMissing, d.OutputsChanged, err = outputs.Compare(ctx, env.Tree.Dir, e)
 	}
 	return d, typed(err)

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
@@ -107,7 +107,7 @@ func findNode(e *state.Entry, node string) error {
 	if schemas.SpecAs[*schemas.DAGSpec](e.Object) == nil {
 		return fmt.Errorf("%s has no nodes", e.Ref)
 	}
-	names := dags.NodeNames(e)
+	names := nodes.NodeNames(e)
 	if slices.Contains(names, node) {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/agents"
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -112,7 +112,7 @@ type Object struct {
 func NewObject(e *state.Entry) Object {
 	m := Object{
 		APIVersion: schemas.APIVersion, Kind: e.Kind, Metadata: schemas.Metadata{Name: e.Name},
-		Status: e.Status(), Problems: e.Problems, NotHere: dags.NotHere(e),
+		Status: e.Status(), Problems: e.Problems, NotHere: nodes.NotHere(e),
 	}
 	if e.Object != nil {
 		m.Metadata, m.Spec = e.Object.Metadata, e.Object.Canonical()

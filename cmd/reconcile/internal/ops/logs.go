@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -113,7 +113,7 @@ func selectAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 		now = e
 	}
 	st, _ := now.Status().(*schemas.DAGStatus)
-	for _, name := range dags.NodeNames(e) {
+	for _, name := range nodes.NodeNames(e) {
 		failed := st != nil && st.Nodes[name].State == schemas.NodeFailed
 		if q.Node != "" && name != q.Node || q.Failed && !failed {
 			continue
@@ -144,7 +144,7 @@ func selectAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 
 // attemptOf returns the current attempt of a node, or the one before it.
 func attemptOf(e *state.Entry, node string, previous bool) (Attempt, bool) {
-	list, fits := dags.Attempts(e, node)
+	list, fits := nodes.Attempts(e, node)
 	st, _ := e.Status().(*schemas.DAGStatus)
 	if fits == 0 && st != nil && !st.Nodes[node].FinishedAt.IsZero() {
 		if previous {

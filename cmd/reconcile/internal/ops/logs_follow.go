@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -89,7 +89,7 @@ func (e Env) followLog(ctx context.Context, q LogsRequest, lines int, yield func
 
 // nodeToFollow returns the named node, or the only one.
 func nodeToFollow(e *state.Entry, node string) (string, error) {
-	names := dags.NodeNames(e)
+	names := nodes.NodeNames(e)
 	switch {
 	case node == "" && len(names) == 1:
 		return names[0], nil
@@ -135,7 +135,7 @@ func (f *logFollower) poll(ctx context.Context) (over bool, err error) {
 	if e == nil || e.Gone() {
 		return true, fmt.Errorf("%s was removed", f.ref)
 	}
-	list, fits := dags.Attempts(e, f.node)
+	list, fits := nodes.Attempts(e, f.node)
 	runs := len(list) > 0 && !list[len(list)-1].Done()
 	over, why := f.ended(e)
 	if n := len(list); n > 0 && (fits > 0 || runs || f.ref.Kind != schemas.DAGKind.Name) && list[n-1].Key != f.key {
@@ -257,7 +257,7 @@ func sameTask(a, b string) bool {
 func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {
 	out := map[schemas.Ref][]string{}
 	for _, e := range entries {
-		if names := dags.Interrupted(e); len(names) > 0 {
+		if names := nodes.Interrupted(e); len(names) > 0 {
 			out[e.Ref] = names
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -219,7 +219,7 @@ func (p *page) nodes(e *state.Entry) string {
 	}
 	st, _ := e.Status().(*schemas.DAGStatus)
 	t := p.table("NODE", "STATE", "ATTEMPTS", "TOOK", "EXIT", "WHY")
-	for _, name := range dags.NodeNames(e) {
+	for _, name := range nodes.NodeNames(e) {
 		n, exit := schemas.NodeStatus{State: schemas.NodePending}, ""
 		if st != nil && st.Nodes[name].State != "" {
 			n = st.Nodes[name]
@@ -241,7 +241,7 @@ func (p *page) failures(e *state.Entry) {
 		return
 	}
 	shown := 0
-	for _, name := range dags.NodeNames(e) {
+	for _, name := range nodes.NodeNames(e) {
 		n := st.Nodes[name]
 		if n.State != schemas.NodeFailed || n.Output == "" && n.Log == "" {
 			continue

@@ -19,26 +19,31 @@ import (
 	"reconcile.dev/reconcile/schemas/topology"
 )
 
-// cyclicLimits bound, for the largest packages, the references between files that lie on a cycle of files: a third of what
-// they had before the engine was moved out of package main.
+// cyclicLimits bound, for the largest packages, the references between files that lie on a cycle of files: at most a third of
+// what they had before the engine was moved out of package main. Of controllers, only the engine has such a cycle.
 var cyclicLimits = map[string]int{
 	"cmd/reconcile": 1877 / 3,
 	"state":         1395 / 3,
-	"controllers":   1068 / 3,
+	"controllers":   60, // 1068 before
 }
 
 // splitOff are the packages that were split off a bounded one; their references count together with its own.
 var splitOff = map[string]string{
 	"controllers/actions":        "controllers",
+	"controllers/admission":      "controllers",
 	"controllers/agents":         "controllers",
 	"controllers/clarifications": "controllers",
 	"controllers/dags":           "controllers",
+	"controllers/dags/plan":      "controllers",
 	"controllers/derive":         "controllers",
 	"controllers/keys":           "controllers",
+	"controllers/ledgers":        "controllers",
+	"controllers/nodes":          "controllers",
 	"controllers/observations":   "controllers",
 	"controllers/readiness":      "controllers",
 	"controllers/sessions":       "controllers",
 	"controllers/settle":         "controllers",
+	"controllers/spans":          "controllers",
 	"controllers/threads":        "controllers",
 	"controllers/work":           "controllers",
 }

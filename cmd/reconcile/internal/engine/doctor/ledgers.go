@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"slices"
 
-	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -26,7 +26,7 @@ func checkLedgers(_ context.Context, e *Env) []Finding {
 		records += len(l.Records())
 		found = append(found, checkNumbers(l)...)
 	}
-	ids, why := clarifications.UnroutableRecords(e.tree)
+	ids, why := ledgers.UnroutableRecords(e.tree)
 	for _, id := range ids {
 		found = append(found, warn("nobody can answer "+id, why[id]))
 	}

@@ -9,8 +9,8 @@ import (
 	"reflect"
 	"slices"
 
-	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -23,7 +23,7 @@ func (s *run) renumberLedgers(ctx context.Context) error {
 		if !l.Doubled || s.busyLedgers[l.Issue] != nil {
 			continue
 		}
-		ours := clarifications.LedgersOf(s.tree, []schemas.Ref{l.Ref()})[l.Issue]
+		ours := ledgers.Of(s.tree, []schemas.Ref{l.Ref()})[l.Issue]
 		renumbered := false
 		err := s.loop.Store.Fold(ctx, l.Path, func(old []byte) ([]byte, error) {
 			next, err := clarify.Renumber(old, l.Issue, ours)
@@ -113,7 +113,7 @@ func (s *run) busyLedgersError() (err error) {
 
 // onBusyLedger reports whether an object, or a node of it, depends on a busy ledger.
 func (s *run) onBusyLedger(ref schemas.Ref, node string) bool {
-	return len(s.busyLedgers) > 0 && slices.ContainsFunc(clarifications.LedgersUnder(s.tree, ref, node), func(issue int) bool {
+	return len(s.busyLedgers) > 0 && slices.ContainsFunc(ledgers.Under(s.tree, ref, node), func(issue int) bool {
 		return s.busyLedgers[issue] != nil
 	})
 }
@@ -151,7 +151,7 @@ func (s *run) reportRequests() {
 // foldOnce folds every ledger that lacks a record and is not busy. It returns the issues of ledgers with records that
 // were not decided on yet.
 func (s *run) foldOnce(ctx context.Context) (behind []int, err error) {
-	records := clarifications.LedgersOf(s.tree, s.requestsToFold())
+	records := ledgers.Of(s.tree, s.requestsToFold())
 	for i, issue := range slices.Sorted(maps.Keys(records)) {
 		s.progress("fold ledgers", i, len(records))
 		if s.busyLedgers[issue] != nil || isFolded(s.tree.Ledger(issue), records[issue]) {

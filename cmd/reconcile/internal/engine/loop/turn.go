@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -320,7 +321,7 @@ func (s *run) claimable() []settle.Effect {
 	if s.stopping || s.loop.Store.Orphaned() {
 		return nil // remaining processes of a killed run are ended before anything may start under the same key
 	}
-	return settle.Admit(s.tree, s.excludeOtherClaims(s.wanted()), s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead())
+	return admission.Admit(s.tree, s.excludeOtherClaims(s.wanted()), s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead())
 }
 
 // claim journals the effects that this process is about to start, starts them, and decides again. The journal is synced

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
@@ -33,7 +33,7 @@ func (k *Keeper) compare(t *state.Tree) (*keptDiff, error) {
 	if k.o.Git == nil {
 		return nil, nil
 	}
-	runs, unsure := dags.Kept(t)
+	runs, unsure := nodes.Kept(t)
 	runs = slices.DeleteFunc(runs, func(r *schemas.Run) bool {
 		_, err := k.o.Store.Root().Lstat(k.o.Store.RunPath(r.Key))
 		return err != nil // just pruned

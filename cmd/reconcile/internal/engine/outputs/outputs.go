@@ -9,7 +9,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -79,7 +79,7 @@ func CacheLimit(s *schemas.SettingsSpec) int64 { return int64(*s.Runs.OutputCach
 // changed ones. missing are those that do not exist, changed those that differ from the result of their runs; both by
 // node.
 func Compare(ctx context.Context, dir string, e *state.Entry) (missing, changed map[string][]string, err error) {
-	missing, changed = dags.NotHere(e), map[string][]string{}
+	missing, changed = nodes.NotHere(e), map[string][]string{}
 	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
 	if spec == nil {
 		return missing, changed, nil
@@ -91,7 +91,7 @@ func Compare(ctx context.Context, dir string, e *state.Entry) (missing, changed 
 	defer root.Close()
 	for node, files := range spec.OutputPaths() {
 		for _, file := range files {
-			was := dags.Recorded(e, node, file)
+			was := nodes.Recorded(e, node, file)
 			if len(was) == 0 || slices.Contains(missing[node], file) {
 				continue
 			}

@@ -16,7 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/controllers"
-	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/merge"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -62,7 +62,7 @@ func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership
 func mergeShared(t *state.Tree, p string, v gitrepo.Versions) ([]byte, error) {
 	name := strings.TrimSuffix(path.Base(p), ".json")
 	if issue, ok := state.LedgerIssue(schemas.Ref{Kind: state.LedgerKind, Name: name}); ok {
-		return clarifications.CarryLedger(t, issue, v.Base, v.There, v.Next)
+		return ledgers.Carry(t, issue, v.Base, v.There, v.Next)
 	}
 	if v.There == nil || bytes.Equal(v.There, v.Base) {
 		return v.Next, nil

@@ -1,19 +1,22 @@
-package clarifications
+// Package ledgers relates clarifications to the ledgers that other programs also write: what belongs into a ledger, and which of its
+// records cannot be asked, or have lost their request.
+package ledgers
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
-// LedgersOf returns what belongs into the ledgers that the changed objects bear on: for each such issue the records of
+// Of returns what belongs into the ledgers that the changed objects bear on: for each such issue the records of
 // all our requests that have a number, by name.
-func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarification {
+func Of(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarification {
 	out := map[int][]schemas.Clarification{}
 	for _, ref := range changed {
 		if issue, ok := issueOfRef(t, ref); ok {
@@ -24,12 +27,12 @@ func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarifica
 		return out
 	}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		st := Status(e)
+		st := clarifications.Status(e)
 		issue, _, ok := clarify.ParseID(st.ID)
 		if _, touched := out[issue]; !ok || !touched {
 			continue
 		}
-		if spec := Spec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
+		if spec := clarifications.Spec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
 			out[issue] = append(out[issue], clarify.Record(e.Name, spec, st))
 			settle.Release(e, settle.Out{})
 		}
@@ -37,11 +40,11 @@ func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarifica
 	return out
 }
 
-// CarryLedger is [clarify.Carry] for the ledger of an issue, with what the tree knows of its requests.
-func CarryLedger(t *state.Tree, issue int, base, there, next []byte) ([]byte, error) {
+// Carry is [clarify.Carry] for the ledger of an issue, with what the tree knows of its requests.
+func Carry(t *state.Tree, issue int, base, there, next []byte) ([]byte, error) {
 	var ours []schemas.Clarification
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		spec, st := Spec(e), Status(e)
+		spec, st := clarifications.Spec(e), clarifications.Status(e)
 		if of, _, ok := clarify.ParseID(st.ID); !ok || of != issue || spec == nil {
 			continue
 		}
@@ -52,8 +55,8 @@ func CarryLedger(t *state.Tree, issue int, base, there, next []byte) ([]byte, er
 	return clarify.Carry(base, there, next, issue, ours)
 }
 
-// LedgersUnder lists the issues of the ledgers that a request, or a node of a DAG that asked, rests on.
-func LedgersUnder(t *state.Tree, owner schemas.Ref, node string) []int {
+// Under lists the issues of the ledgers that a request, or a node of a DAG that asked, rests on.
+func Under(t *state.Tree, owner schemas.Ref, node string) []int {
 	if issue, ok := issueOfRef(t, owner); ok {
 		return []int{issue}
 	}
@@ -61,8 +64,7 @@ func LedgersUnder(t *state.Tree, owner schemas.Ref, node string) []int {
 		return nil
 	}
 	var out []int
-	x := Index{tree: t}
-	for _, q := range x.QuestionsOf(owner.Name) {
+	for _, q := range clarifications.NewIndex(t).QuestionsOf(owner.Name) {
 		if q.Node == node {
 			out = append(out, q.Spec.Issue)
 		}
@@ -74,7 +76,7 @@ func LedgersUnder(t *state.Tree, owner schemas.Ref, node string) []int {
 func issueOfRef(t *state.Tree, ref schemas.Ref) (int, bool) {
 	switch ref.Kind {
 	case schemas.ClarificationRequestKind.Name:
-		issue, _, ok := clarify.ParseID(Status(t.Entry(ref)).ID)
+		issue, _, ok := clarify.ParseID(clarifications.Status(t.Entry(ref)).ID)
 		return issue, ok
 	case state.LedgerKind:
 		issue, err := strconv.Atoi(strings.TrimPrefix(ref.Name, "issue-"))

@@ -1,4 +1,4 @@
-package dags
+package spans
 
 import (
 	"math/rand/v2"
@@ -37,8 +37,8 @@ func TestSpans(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		a, b := randomSpans(r), randomSpans(r)
-		both := unite(slices.Concat(a, b))
-		left := without(unite(a), unite(b))
+		both := Unite(slices.Concat(a, b))
+		left := Without(Unite(a), Unite(b))
 		seconds := 0
 		for n := range 90 {
 			if got, want := covers(both, n), covers(a, n) || covers(b, n); got != want {
@@ -52,17 +52,17 @@ func TestSpans(t *testing.T) {
 			}
 			if covers(both, n) {
 				seconds++
-				if at := reached(both, time.Duration(seconds)*time.Second); !at.Equal(moment(n + 1).Time) {
+				if at := Reached(both, time.Duration(seconds)*time.Second); !at.Equal(moment(n + 1).Time) {
 					t.Fatalf("seed %d: %d s are reached at %s, want second %d", seed, seconds, at, n+1)
 				}
 			}
 		}
 		mixed := slices.Concat(b, both, a)
 		r.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
-		if !slices.Equal(unite(mixed), both) || !slices.Equal(unite(both), both) {
-			t.Fatalf("seed %d: the union depends on the order: %v and %v", seed, unite(mixed), both)
+		if !slices.Equal(Unite(mixed), both) || !slices.Equal(Unite(both), both) {
+			t.Fatalf("seed %d: the union depends on the order: %v and %v", seed, Unite(mixed), both)
 		}
-		for _, g := range gaps(both) {
+		for _, g := range Gaps(both) {
 			if g.To.IsZero() || !g.To.After(g.From.Time) {
 				t.Fatalf("seed %d: gap %v", seed, g)
 			}

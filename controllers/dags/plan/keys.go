@@ -1,8 +1,6 @@
-package dags
+package plan
 
 import (
-	"slices"
-
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -31,41 +29,4 @@ func appendDefinition(b []byte, n *schemas.Node) []byte {
 	o.Text("when", n.When)
 	o.Text("workingDir", n.WorkingDir)
 	return o.End()
-}
-
-// nodeKey digests what decides about node i, given the keys of its needs.
-func (p *plan) nodeKey(buf []byte, i int32, of []string, generation int, inputs, runner string) (string, []byte) {
-	o := keys.Begin(buf[:0])
-	o.Raw("definition", p.defs[i])
-	o.Int("generation", generation)
-	o.Text("inputs", inputs)
-	if needs := p.needs[i]; len(needs) > 0 {
-		o.Open("needs")
-		for _, to := range p.sorted(needs) {
-			o.Text(p.spec.Nodes[to].Name, of[to])
-		}
-		o.Close()
-	}
-	o.Text("runner", runner)
-	buf = o.End()
-	return keys.Digest(buf), buf
-}
-
-// sorted returns the nodes in the order of their names.
-func (p *plan) sorted(nodes []int32) []int32 {
-	byName := func(a, b int32) int { return compareStrings(p.spec.Nodes[a].Name, p.spec.Nodes[b].Name) }
-	if slices.IsSortedFunc(nodes, byName) {
-		return nodes
-	}
-	return slices.SortedFunc(slices.Values(nodes), byName)
-}
-
-func compareStrings(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

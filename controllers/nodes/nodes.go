@@ -1,4 +1,6 @@
-package dags
+// Package nodes tells of the nodes of a DAG what their object's status and records say: attempts, missing and kept outputs,
+// interrupted runs.
+package nodes
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package dags
+package nodes
 
 import (
 	"cmp"

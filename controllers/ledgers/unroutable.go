@@ -1,11 +1,11 @@
-package clarifications
+package ledgers
 
 import (
 	"fmt"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
-	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -17,7 +17,7 @@ func Unroutable(t *state.Tree, c *schemas.Clarification) string {
 		return ""
 	}
 	name := strings.ToLower(c.ID)
-	if e := t.Entry(schemas.ClarificationRequestKind.Ref(name)); e != nil && !e.Gone() && Status(e).ID == c.ID {
+	if e := t.Entry(schemas.ClarificationRequestKind.Ref(name)); e != nil && !e.Gone() && clarifications.Status(e).ID == c.ID {
 		return "" // the next fold names it in the ledger
 	}
 	for _, agent := range []string{c.From, c.To} {
@@ -30,27 +30,14 @@ func Unroutable(t *state.Tree, c *schemas.Clarification) string {
 		return fmt.Sprintf("agent %q cannot ask itself: have the program that asks name another one", c.To)
 	}
 	issue, _, _ := clarify.ParseID(c.ID)
-	spec := SpecOfRecord(c, issue)
-	if err := ScopeOf(t, c.From).Check(spec); err != nil {
+	spec := clarifications.SpecOfRecord(c, issue)
+	if err := clarifications.ScopeOf(t, c.From).Check(spec); err != nil {
 		return fmt.Sprintf("%v; list %s in canClarify of agent/%s, or ask somebody whom it may ask", err, c.To, c.From)
 	}
 	var r schemas.Report
 	spec.Check(&r)
 	for _, f := range r.Findings() {
 		return fmt.Sprintf("its %v is wrong: %s; have the program that asks correct it", f.Field[0], f.Message)
-	}
-	return ""
-}
-
-// RefusalOf says why a request was never taken: its agent may not ask that, or its file is broken; "" for one that was, or that no
-// run has looked at.
-func RefusalOf(e *state.Entry) string { return Refusal(Status(e)) }
-
-// Refusal says why a request with this status was never taken; "" for one that was, or that no run has looked at.
-func Refusal(st *schemas.ClarificationRequestStatus) string {
-	c := st.Condition(schemas.Ready)
-	if st.ID == "" && c != nil && (c.Reason == settle.ReasonScopeViolation || st.Condition(schemas.Stalled) != nil) {
-		return c.Message
 	}
 	return ""
 }

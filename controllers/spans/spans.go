@@ -1,4 +1,5 @@
-package dags
+// Package spans computes with sets of moments.
+package spans
 
 import (
 	"slices"
@@ -10,9 +11,9 @@ import (
 // Sets of moments, as spans. A set is in order if its spans are sorted, do not touch, and are not empty; only its last
 // span may be open.
 
-// unite returns the union of spans, in order. Spans that end before they begin count for nothing.
-func unite(spans []schemas.Span) []schemas.Span {
-	spans = slices.DeleteFunc(slices.Clone(spans), emptySpan)
+// Unite returns the union of spans, in order. Spans that end before they begin count for nothing.
+func Unite(spans []schemas.Span) []schemas.Span {
+	spans = slices.DeleteFunc(slices.Clone(spans), Empty)
 	slices.SortFunc(spans, func(a, b schemas.Span) int { return a.From.Compare(b.From.Time) })
 	var out []schemas.Span
 	for _, s := range spans {
@@ -28,10 +29,11 @@ func unite(spans []schemas.Span) []schemas.Span {
 	return out
 }
 
-func emptySpan(s schemas.Span) bool { return !s.To.IsZero() && !s.To.After(s.From.Time) }
+// Empty reports whether a span has no moment.
+func Empty(s schemas.Span) bool { return !s.To.IsZero() && !s.To.After(s.From.Time) }
 
-// without returns what of a is not in the set b, which is in order.
-func without(a, b []schemas.Span) []schemas.Span {
+// Without returns what of a is not in the set b, which is in order.
+func Without(a, b []schemas.Span) []schemas.Span {
 	var out []schemas.Span
 	for _, s := range a {
 		open := true // whether something of s is left
@@ -50,15 +52,15 @@ func without(a, b []schemas.Span) []schemas.Span {
 			}
 			s.From = cut.To
 		}
-		if open && !emptySpan(s) {
+		if open && !Empty(s) {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// gaps are the times between the spans of a set in order.
-func gaps(set []schemas.Span) []schemas.Span {
+// Gaps are the times between the spans of a set in order.
+func Gaps(set []schemas.Span) []schemas.Span {
 	var out []schemas.Span
 	for i := 1; i < len(set); i++ {
 		out = append(out, schemas.Span{From: set[i-1].To, To: set[i].From})
@@ -66,8 +68,8 @@ func gaps(set []schemas.Span) []schemas.Span {
 	return out
 }
 
-// reached is the moment at which a set in order has lasted d; zero if it never does.
-func reached(set []schemas.Span, d time.Duration) time.Time {
+// Reached is the moment at which a set in order has lasted d; zero if it never does.
+func Reached(set []schemas.Span, d time.Duration) time.Time {
 	for _, s := range set {
 		at := s.From.Add(d)
 		if s.To.IsZero() || !at.After(s.To.Time) {
@@ -78,4 +80,5 @@ func reached(set []schemas.Span, d time.Duration) time.Time {
 	return time.Time{}
 }
 
-func isOpen(set []schemas.Span) bool { return len(set) > 0 && set[len(set)-1].To.IsZero() }
+// IsOpen reports whether the last span of a set in order has no end.
+func IsOpen(set []schemas.Span) bool { return len(set) > 0 && set[len(set)-1].To.IsZero() }

@@ -1,10 +1,12 @@
-package settle
+// Package admission says which effects may be claimed now, within their limits and in a fair order.
+package admission
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -20,8 +22,8 @@ import (
 //
 // Among effects that compete, the smaller Rank goes first; within a rank the session with the fewest claims, then the
 // one that got a place least recently, so that no session waits for ever for its equals; then the Key decides.
-func Admit(t *state.Tree, wanted []*Effect, only *Selection, self string, cpus, lookahead int) []Effect {
-	a := &admission{cpus: cpus, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]*Effect{},
+func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self string, cpus, lookahead int) []settle.Effect {
+	a := &admission{cpus: cpus, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]*settle.Effect{},
 		shares: map[string]*share{}, selected: only.In(t)}
 	for _, e := range wanted {
 		a.enter(t, e, self)
@@ -48,12 +50,12 @@ type share struct {
 type admission struct {
 	cpus, lookahead int
 	groups          map[string]*usage
-	lines           map[line]*[]*Effect
+	lines           map[line]*[]*settle.Effect
 	shares          map[string]*share
 	selected        func(owner schemas.Ref, node string) bool
 }
 
-func (a *admission) enter(t *state.Tree, e *Effect, self string) {
+func (a *admission) enter(t *state.Tree, e *settle.Effect, self string) {
 	s := a.shares[e.Session]
 	if s == nil {
 		s = new(share)
@@ -62,7 +64,7 @@ func (a *admission) enter(t *state.Tree, e *Effect, self string) {
 	if n := len(s.owners); n == 0 || s.owners[n-1] != e.Owner {
 		s.owners = append(s.owners, e.Owner)
 	}
-	if c := ClaimOf(t.Entry(e.Owner), e.Key); c != nil {
+	if c := settle.ClaimOf(t.Entry(e.Owner), e.Key); c != nil {
 		s.claims++
 		a.count(e.Groups, c.Process == self)
 		return
@@ -72,25 +74,12 @@ func (a *admission) enter(t *state.Tree, e *Effect, self string) {
 	}
 	at := line{e.Rank, e.Session}
 	if a.lines[at] == nil {
-		a.lines[at] = new([]*Effect)
+		a.lines[at] = new([]*settle.Effect)
 	}
 	*a.lines[at] = append(*a.lines[at], e)
 }
 
-// ClaimOf finds a claim; claims are sorted by key.
-func ClaimOf(e *state.Entry, key string) *state.Claim {
-	if e == nil {
-		return nil
-	}
-	byKey := func(c state.Claim, k string) int { return strings.Compare(c.Key, k) }
-	i, ok := slices.BinarySearchFunc(e.Claims, key, byKey)
-	if !ok {
-		return nil
-	}
-	return &e.Claims[i]
-}
-
-func (a *admission) count(groups []Group, own bool) {
+func (a *admission) count(groups []settle.Group, own bool) {
 	for _, g := range groups {
 		u := a.groups[g.Name]
 		if u == nil {
@@ -106,7 +95,7 @@ func (a *admission) count(groups []Group, own bool) {
 }
 
 // room reports whether one more claim fits into all the groups.
-func (a *admission) room(groups []Group) bool {
+func (a *admission) room(groups []settle.Group) bool {
 	for _, g := range groups {
 		limit := cmp.Or(g.Limit, a.cpus)
 		u := a.groups[g.Name]
@@ -124,16 +113,16 @@ func (a *admission) room(groups []Group) bool {
 }
 
 // admit takes effects rank by rank, each time from the session whose turn it is.
-func (a *admission) admit(t *state.Tree) []Effect {
+func (a *admission) admit(t *state.Tree) []settle.Effect {
 	byRank := map[int][]string{}
 	for at, queue := range a.lines {
-		slices.SortFunc(*queue, func(x, y *Effect) int { return strings.Compare(x.Key, y.Key) })
+		slices.SortFunc(*queue, func(x, y *settle.Effect) int { return strings.Compare(x.Key, y.Key) })
 		byRank[at.rank] = append(byRank[at.rank], at.session)
 	}
 	if len(a.lines) > 1 {
 		a.remember(t)
 	}
-	var out []Effect
+	var out []settle.Effect
 	for rank := 0; len(byRank) > 0; rank++ {
 		sessions, ok := byRank[rank]
 		if !ok {
@@ -176,8 +165,8 @@ func (a *admission) remember(t *state.Tree) {
 }
 
 // serve admits what fits of one rank.
-func (a *admission) serve(rank int, sessions []string) []Effect {
-	var out []Effect
+func (a *admission) serve(rank int, sessions []string) []settle.Effect {
+	var out []settle.Effect
 	for len(sessions) > 0 {
 		name := slices.MinFunc(sessions, a.turn)
 		e := a.next(line{rank, name})
@@ -200,7 +189,7 @@ func (a *admission) turn(x, y string) int {
 
 // next takes the first effect of the line that fits; nil: none does. What does not fit now will not fit later in this admission, for
 // claims only grow, so it is dropped.
-func (a *admission) next(at line) *Effect {
+func (a *admission) next(at line) *settle.Effect {
 	queue := a.lines[at]
 	for len(*queue) > 0 {
 		e := (*queue)[0]

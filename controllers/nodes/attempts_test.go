@@ -1,4 +1,4 @@
-package dags
+package nodes
 
 import (
 	"fmt"
@@ -10,12 +10,14 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
+var noon = time.Date(2026, 2, 27, 12, 0, 0, 0, time.UTC)
+
 // TestAttempts: what ran last is not what counts where an edit was reverted.
 func TestAttempts(t *testing.T) {
 	run := func(key string, seq, end int) *schemas.Run {
 		r := &schemas.Run{Key: fmt.Sprint(key, seq), Node: "build", NodeKey: key, Seq: seq}
 		if end > 0 {
-			r.Outcome, r.FinishedAt = schemas.OutcomeFailed, schemas.NewTime(start.Add(time.Duration(end)*time.Second))
+			r.Outcome, r.FinishedAt = schemas.OutcomeFailed, schemas.NewTime(noon.Add(time.Duration(end)*time.Second))
 		}
 		return r
 	}

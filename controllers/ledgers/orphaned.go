@@ -1,6 +1,7 @@
-package clarifications
+package ledgers
 
 import (
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -15,6 +16,6 @@ func Orphaned(t *state.Tree, c *schemas.Clarification) bool {
 	if e == nil || e.Gone() {
 		return true
 	}
-	id := Status(e).ID
+	id := clarifications.Status(e).ID
 	return id != "" && id != c.ID
 }

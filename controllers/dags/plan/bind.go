@@ -1,0 +1,218 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Bind puts the plan of a DAG into its surroundings. All agents must be usable.
+func Bind(in settle.In, p *Plan, gens []int, inputs []string) *Binding {
+	b := &Binding{settings: in.Tree.Settings()}
+	if e := in.Tree.Entry(schemas.SessionKind.Ref(p.Spec.Session)); e != nil {
+		b.session = e.Object
+	}
+	for _, name := range p.Agents {
+		b.agents = append(b.agents, in.Tree.Entry(schemas.AgentKind.Ref(name)).Object)
+	}
+	last := p.last.Load()
+	if last != nil && last.fits(b, gens, inputs) {
+		return last
+	}
+	b.gens, b.Inputs = slices.Clone(gens), slices.Clone(inputs)
+	b.bindKeys(p)
+	b.bindEffects(p)
+	p.last.Store(b)
+	return b
+}
+
+// fits reports whether b depends on the same values.
+func (b *Binding) fits(want *Binding, gens []int, inputs []string) bool {
+	return b.session == want.session && b.settings == want.settings && slices.Equal(b.agents, want.agents) &&
+		slices.Equal(b.gens, gens) && slices.Equal(b.Inputs, inputs)
+}
+
+func (b *Binding) bindKeys(p *Plan) {
+	runners := make(map[string]string, len(b.agents))
+	for i, o := range b.agents {
+		runners[p.Agents[i]] = agents.RunnerDigest(o.Spec().(*schemas.AgentSpec))
+	}
+	b.Keys = make([]string, len(p.Order))
+	var buf []byte
+	for _, i := range p.Order {
+		b.Keys[i], buf = p.nodeKey(buf, i, b.Keys, b.gens[i], b.Inputs[i], runners[p.Spec.Nodes[i].Agent])
+	}
+}
+
+func (b *Binding) bindEffects(p *Plan) {
+	b.tasks = make([]atomic.Pointer[settle.Command], len(b.Keys))
+	b.Human = make([]bool, len(b.Keys))
+	b.groups = map[string][]settle.Group{"": b.groupsOf(p, "", nil)}
+	for i, o := range b.agents {
+		b.groups[p.Agents[i]] = b.groupsOf(p, p.Agents[i], o.Spec().(*schemas.AgentSpec))
+	}
+	for i := range b.Human {
+		if a := b.Agent(p, p.Spec.Nodes[i].Agent); a != nil {
+			b.Human[i] = a.Runner.AsCommand() == nil
+		}
+	}
+}
+
+// Agent returns the spec of an agent that a node names; nil for no agent.
+func (b *Binding) Agent(p *Plan, name string) *schemas.AgentSpec {
+	if name == "" {
+		return nil
+	}
+	i, ok := slices.BinarySearch(p.Agents, name)
+	if !ok {
+		return nil
+	}
+	return schemas.SpecAs[*schemas.AgentSpec](b.agents[i])
+}
+
+// Effect is the effect of node i at its first attempt, without what earlier nodes add to it, and without a task.
+func (b *Binding) Effect(p *Plan, i int32) settle.Effect {
+	n := &p.Spec.Nodes[i]
+	return settle.Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.Name}, Session: p.Spec.Session, Node: n.Name,
+		NodeKey: b.Keys[i], Agent: n.Agent, Groups: b.groups[n.Agent], Rank: rankOf(n, b.SessionSpec())}
+}
+
+// Command is what node i does at its first attempt.
+func (b *Binding) Command(p *Plan, i int32) settle.Command {
+	if t := b.tasks[i].Load(); t != nil {
+		return *t
+	}
+	n := &p.Spec.Nodes[i]
+	t := b.newTask(p, n, b.SessionSpec(), b.Agent(p, n.Agent))
+	b.tasks[i].Store(&t)
+	return t
+}
+
+// SessionSpec returns the usable spec of a session's entry, or nil.
+func (b *Binding) SessionSpec() *schemas.SessionSpec {
+	if s := schemas.SpecAs[*schemas.SessionSpec](b.session); s != nil {
+		return s
+	}
+	s := new(schemas.SessionSpec)
+	s.Default()
+	return s
+}
+
+// rankOf is the rank of the node's priority, else of the session's: 0 for critical to 4 for background.
+func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
+	if n.Priority != "" {
+		return n.Priority.Rank()
+	}
+	return s.Priority.Rank()
+}
+
+// groupsOf lists the limits that a node of the DAG counts against.
+func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []settle.Group {
+	session := b.SessionSpec()
+	gs := []settle.Group{{Name: settle.TasksGroup, Limit: b.settings.Limits.ConcurrentTasks},
+		{Name: "session/" + p.Spec.Session, Limit: session.MaxConcurrentTasks}}
+	if most := p.Spec.Policy.MaxConcurrency; most > 0 {
+		gs = append(gs, settle.Group{Name: "dag/" + p.Name, Limit: most})
+	}
+	if agent == nil {
+		return gs
+	}
+	gs = append(gs, settle.Group{Name: settle.AgentGroup + name, Limit: agent.Concurrency})
+	if agent.Role == agents.EngineerRole {
+		gs = append(gs, settle.Group{Name: "engineers", Limit: b.settings.Limits.Engineers},
+			settle.Group{Name: "session/" + p.Spec.Session + "/engineers", Limit: session.MaxEngineers})
+	}
+	return gs
+}
+
+// newTask is the part of a task that is the same for all attempts. A node's process sees, in addition to the variables of the runner: the
+// session's, the agent's and the node's environment, the later winning, and
+//
+//	RECONCILE_SESSION, RECONCILE_DAG, RECONCILE_NODE   where it belongs
+//	RECONCILE_ISSUE                                    the issue's number, if there is one
+//	RECONCILE_ATTEMPT                                  1 for the first attempt
+//	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
+//	RECONCILE_NEEDS                                    a file with the results of its needs (set by the runner)
+func (b *Binding) newTask(p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) settle.Command {
+	t, agentEnv := settle.Command{Argv: n.Run}, map[string]string(nil)
+	if a != nil {
+		t, agentEnv = agents.Command(b.settings, a)
+	}
+	t.Dir, t.OutputFiles, t.OutputJSON, t.OutputSchema = n.WorkingDir, n.Outputs.Files, n.Outputs.JSON, n.Outputs.Schema
+	if n.Script != "" {
+		t.Argv = []string{"sh", "-c", n.Script}
+	}
+	env := maps.Clone(s.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, agentEnv)
+	if n.Timeout != nil {
+		t.Timeout = n.Timeout.Std()
+	}
+	maps.Copy(env, n.Env)
+	b.own(env, p, n, s, a)
+	t.Env = settle.Environ(env)
+	return t
+}
+
+// AttemptVar begins the variable that counts attempts.
+const AttemptVar = "RECONCILE_ATTEMPT="
+
+func (b *Binding) own(env map[string]string, p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) {
+	env["RECONCILE_SESSION"] = p.Spec.Session
+	env["RECONCILE_DAG"] = p.Name
+	env["RECONCILE_NODE"] = n.Name
+	env["RECONCILE_ATTEMPT"] = "1"
+	if issue := p.Issue(s); issue > 0 {
+		env["RECONCILE_ISSUE"] = strconv.Itoa(issue)
+	}
+	if a != nil {
+		env["RECONCILE_AGENT"] = n.Agent
+		if a.Model != "" {
+			env["RECONCILE_MODEL"] = a.Model
+		}
+	}
+}
+
+// Issue is the number of the issue that the DAG serves; 0 means none.
+func (p *Plan) Issue(s *schemas.SessionSpec) int {
+	if p.Spec.Issue > 0 {
+		return p.Spec.Issue
+	}
+	return s.Issue
+}
+
+// nodeKey digests what decides about node i, given the keys of its needs.
+func (p *Plan) nodeKey(buf []byte, i int32, of []string, generation int, inputs, runner string) (string, []byte) {
+	o := keys.Begin(buf[:0])
+	o.Raw("definition", p.defs[i])
+	o.Int("generation", generation)
+	o.Text("inputs", inputs)
+	if needs := p.Needs[i]; len(needs) > 0 {
+		o.Open("needs")
+		for _, to := range p.sorted(needs) {
+			o.Text(p.Spec.Nodes[to].Name, of[to])
+		}
+		o.Close()
+	}
+	o.Text("runner", runner)
+	buf = o.End()
+	return keys.Digest(buf), buf
+}
+
+// sorted returns the nodes in the order of their names.
+func (p *Plan) sorted(nodes []int32) []int32 {
+	byName := func(a, b int32) int { return strings.Compare(p.Spec.Nodes[a].Name, p.Spec.Nodes[b].Name) }
+	if slices.IsSortedFunc(nodes, byName) {
+		return nodes
+	}
+	return slices.SortedFunc(slices.Values(nodes), byName)
+}

@@ -1,0 +1,190 @@
+// Package plan has what the spec of a DAG determines by itself, the keys of its nodes, and its binding to a session and agents.
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
+	"reconcile.dev/reconcile/schemas/topology"
+)
+
+// Plan is what the spec of a DAG determines by itself. It is made once for each object and shared by all decisions;
+// nodes are known by their position in the spec.
+type Plan struct {
+	Name   string
+	Spec   *schemas.DAGSpec
+	Index  map[string]int32 // position by name
+	Needs  [][]int32
+	Order  []int32 // every node after what it needs
+	Layers [][]string
+	ByName []int32 // positions in the order of names, as runs and claims are sorted
+	defs   [][]byte
+	When   []*condition.Program // nil where a node has no condition
+	Agents []string             // that nodes name, sorted
+	// Cleanup are the nodes, by position, whose condition reads the state of a need: it is evaluated when the needs have
+	// ended in whatever state.
+	Cleanup []int32
+
+	Retries []schemas.Retry
+	// Fault is why the DAG can never run; empty when it can.
+	Fault string
+	// last is the newest binding. It saves work and never changes what comes out: a binding is used only where
+	// everything that it was made of is the same.
+	last atomic.Pointer[Binding]
+	// made is the newest status that came out, with its nodes in the order of the spec, to save looking them up again.
+	made atomic.Pointer[madeStatus]
+}
+
+// madeStatus is a status with its nodes by position.
+type madeStatus struct {
+	status *schemas.DAGStatus
+	nodes  []schemas.NodeStatus
+}
+
+// Remember keeps the newest status that came out, with its nodes by position.
+func (p *Plan) Remember(st *schemas.DAGStatus, nodes []schemas.NodeStatus) {
+	p.made.Store(&madeStatus{st, nodes})
+}
+
+// NodesOf returns the nodes of a status by position in the spec; an unknown one is empty. Callers must not change them.
+func (p *Plan) NodesOf(st *schemas.DAGStatus) []*schemas.NodeStatus {
+	nodes := make([]*schemas.NodeStatus, len(p.Spec.Nodes))
+	known := []schemas.NodeStatus(nil)
+	switch m := p.made.Load(); {
+	case m != nil && m.status == st:
+		known = m.nodes
+	case len(st.Nodes) > 0:
+		known = make([]schemas.NodeStatus, len(nodes))
+		for i := range known {
+			known[i] = st.Nodes[p.Spec.Nodes[i].Name]
+		}
+	}
+	none := new(schemas.NodeStatus)
+	for i := range nodes {
+		if nodes[i] = none; known != nil {
+			nodes[i] = &known[i]
+		}
+	}
+	return nodes
+}
+
+// Of returns the plan of a DAG's object.
+func Of(o *schemas.Object) *Plan {
+	return o.Derived(func(o *schemas.Object) any { return newPlan(o.Name, o.Spec().(*schemas.DAGSpec)) }).(*Plan)
+}
+
+func newPlan(name string, spec *schemas.DAGSpec) *Plan {
+	n := len(spec.Nodes)
+	p := &Plan{Name: name, Spec: spec, Index: make(map[string]int32, n), Needs: make([][]int32, n),
+		defs: make([][]byte, n), When: make([]*condition.Program, n), ByName: make([]int32, n), Retries: make([]schemas.Retry, n)}
+	for i := range spec.Nodes {
+		p.Index[spec.Nodes[i].Name] = int32(i)
+		p.ByName[i] = int32(i)
+	}
+	slices.SortFunc(p.ByName, func(a, b int32) int {
+		return cmp.Or(strings.Compare(spec.Nodes[a].Name, spec.Nodes[b].Name), cmp.Compare(a, b))
+	})
+	p.wire()
+	var arena []byte
+	for i := range spec.Nodes {
+		arena = p.add(int32(i), arena)
+	}
+	p.Agents = slices.Compact(slices.Sorted(slices.Values(p.Agents)))
+	if len(p.Index) != n {
+		p.fail("two nodes have one name")
+	}
+	p.layer()
+	return p
+}
+
+func (p *Plan) fail(format string, args ...any) {
+	if p.Fault == "" {
+		p.Fault = fmt.Sprintf(format, args...)
+	}
+}
+
+// wire turns the names of needs into positions. All lists share one array.
+func (p *Plan) wire() {
+	total := 0
+	for i := range p.Spec.Nodes {
+		total += len(p.Spec.Nodes[i].Needs)
+	}
+	all := make([]int32, 0, total)
+	for i := range p.Spec.Nodes {
+		n := &p.Spec.Nodes[i]
+		start := len(all)
+		for _, need := range n.Needs {
+			to, ok := p.Index[need]
+			if !ok {
+				p.fail("node %s needs %s, which does not exist", n.Name, need)
+				continue
+			}
+			all = append(all, to)
+		}
+		p.Needs[i] = all[start:len(all):len(all)]
+	}
+}
+
+// add takes in one node. Definitions share one array, the arena.
+func (p *Plan) add(i int32, arena []byte) []byte {
+	n := &p.Spec.Nodes[i]
+	if n.Agent != "" {
+		p.Agents = append(p.Agents, n.Agent)
+	}
+	if n.When != "" {
+		prog, err := condition.Compile(n.When, n.Needs)
+		if err != nil {
+			p.fail("node %s: when: %v", n.Name, err)
+		}
+		p.When[i] = prog
+		if prog != nil && prog.ReadsState {
+			p.Cleanup = append(p.Cleanup, i)
+		}
+	}
+	p.Retries[i] = n.RetryOr(p.Spec.Policy)
+	start := len(arena)
+	arena = appendDefinition(arena, n)
+	p.defs[i] = arena[start:len(arena):len(arena)]
+	return arena
+}
+
+func (p *Plan) layer() {
+	o, ok := topology.Sort(p.Needs)
+	if !ok {
+		p.fail("nodes need each other in a circle")
+		return
+	}
+	p.Order = o.Tasks
+	for _, layer := range o.Layers {
+		names := make([]string, len(layer))
+		for i, at := range layer {
+			names[i] = p.Spec.Nodes[at].Name
+		}
+		p.Layers = append(p.Layers, names)
+	}
+}
+
+// CleansUp reports whether node i is one of Cleanup.
+func (p *Plan) CleansUp(i int32) bool { return slices.Contains(p.Cleanup, i) }
+
+// Binding is a plan in its context: what the keys and the effects of a DAG depend on in addition to its spec, and the
+// results.
+type Binding struct {
+	session  *schemas.Object   // nil while it cannot be used
+	agents   []*schemas.Object // as plan.Agents
+	settings *schemas.SettingsSpec
+	Inputs   []string // digest of the declared inputs, by node
+	gens     []int    // retry generation, by node
+
+	Keys   []string
+	Human  []bool                    // the node waits for a person
+	groups map[string][]settle.Group // by agent; "" for commands
+	// tasks are made when they are first asked for, since most nodes of a large DAG do not want to run at any one time.
+	tasks []atomic.Pointer[settle.Command]
+}
