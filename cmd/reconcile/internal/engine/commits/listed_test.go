@@ -1,7 +1,6 @@
 package commits
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,8 +23,14 @@ func TestListedFolders(t *testing.T) {
 	dirty := 0
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			g := &listedGame{T: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(seed, 7))}
-			g.git("init", "-q")
+			top := t.TempDir()
+			g := &listedGame{T: t, dir: top, rnd: rand.New(rand.NewPCG(seed, 7)), index: filepath.Join(top, ".git", "index")}
+			if seed%2 == 1 { // the tree is a part of the repository
+				g.prefix = "deep/tree/"
+				g.dir = filepath.Join(top, "deep", "tree")
+				g.write("specs/b.txt", "")
+			}
+			g.git("init", "-q", top)
 			g.git("commit", "-q", "--allow-empty", "-m", "none")
 			g.write("specs/a.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: a}\nspec: {title: a}\n")
 			g.write(".gitignore", "/.reconcile/\n*.tmp\nscratch/\n")
@@ -55,6 +60,9 @@ type listedGame struct {
 	rnd *rand.Rand
 	n   int // edits
 
+	prefix string // of the tree in the repository
+	index  string
+
 	commits int // after the first
 }
 
@@ -63,14 +71,14 @@ var listedFolders = []string{"state/dags", "state/runs", "state/sessions", "stat
 
 func (g *listedGame) git(args ...string) string {
 	g.Helper()
-	return g.gitWith("index", args...)
+	return g.gitWith(g.index, args...)
 }
 
 func (g *listedGame) gitWith(index string, args ...string) string {
 	g.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "gc.auto=0"}, args...)...)
 	cmd.Dir = g.dir
-	cmd.Env = append(os.Environ(), "GIT_INDEX_FILE="+filepath.Join(g.dir, ".git", index))
+	cmd.Env = append(os.Environ(), "GIT_INDEX_FILE="+index)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		g.Fatalf("git %q: %v\n%s", args, err, out)
@@ -176,14 +184,15 @@ func (g *listedGame) compare() int {
 
 // byGit lists what git add would change in an index that is as the branch.
 func (g *listedGame) byGit() (out []string) {
-	g.gitWith("other", "read-tree", "HEAD")
-	g.gitWith("other", "add", "-A", ".")
-	all := g.gitWith("other", "diff", "--cached", "--name-only", "--no-renames", "-z", "HEAD")
-	for p := range bytes.SplitSeq([]byte(strings.TrimSuffix(all, "\x00")), []byte{0}) {
-		ours := slices.ContainsFunc(listedFolders, func(dir string) bool { return strings.HasPrefix(string(p), dir+"/") })
-		parts := strings.Split(string(p), "/")
+	g.gitWith(g.index+"-2", "read-tree", "HEAD")
+	g.gitWith(g.index+"-2", "add", "-A", ".")
+	all := g.gitWith(g.index+"-2", "diff", "--cached", "--name-only", "--no-renames", "-z", "HEAD")
+	for p := range strings.SplitSeq(strings.TrimSuffix(all, "\x00"), "\x00") {
+		p := strings.TrimPrefix(p, g.prefix)
+		ours := slices.ContainsFunc(listedFolders, func(dir string) bool { return strings.HasPrefix(p, dir+"/") })
+		parts := strings.Split(p, "/")
 		if ours && !slices.ContainsFunc(parts, func(name string) bool { return name[0] == '.' || strings.HasSuffix(name, ".lock") }) {
-			out = append(out, string(p))
+			out = append(out, p)
 		}
 	}
 	slices.Sort(out)
