@@ -61,6 +61,8 @@ type Runner struct {
 	Profile string `json:"profile,omitempty" jsonschema:"maxLength=63,example=claude"`
 	// Command runs a program once for each task.
 	Command *CommandRunner `json:"command,omitempty"`
+	// ACP runs a program that speaks the Agent Client Protocol over its standard streams.
+	ACP *ACPRunner `json:"acp,omitempty"`
 	// Human means that a person answers; {} is enough.
 	Human *HumanRunner `json:"human,omitempty"`
 }
@@ -85,9 +87,30 @@ type CommandRunner struct {
 	Silence *Duration `json:"silence,omitempty"`
 }
 
-// AsCommand returns how the agent's program is run: command, or what profile stands for; nil for a person. Callers must not
-// change it.
+// ACPRunner runs a program that speaks the Agent Client Protocol, version 1, over its standard streams: one process for each
+// task.
+type ACPRunner struct {
+	// Argv is the program and its arguments; no shell reads them.
+	Argv []string `json:"argv" jsonschema:"minItems=1,maxItems=1000"`
+	// Env is added to the clean environment (PATH, HOME, LANG and RECONCILE_*).
+	Env map[string]string `json:"env,omitempty"`
+	// Mode is the mode to set, which says what the agent may do without asking. The agent must offer it. Default: the agent's.
+	Mode string `json:"mode,omitempty" jsonschema:"maxLength=200"`
+	// Timeout ends a run. Default 10m.
+	Timeout *Duration `json:"timeout,omitempty" jsonschema:"default=10m"`
+	// Silence ends a turn in which the agent sends no message for so long while no tool runs. Default 5m.
+	Silence *Duration `json:"silence,omitempty" jsonschema:"default=5m"`
+}
+
+// DefaultSilence ends a silent turn of an agent that names no time.
+const DefaultSilence = Duration(5 * time.Minute)
+
+// AsCommand returns how the agent's program is run: command, what profile stands for, or a program that speaks a protocol as a
+// command that reads the prompt and prints text; nil for a person. Callers must not change it.
 func (r *Runner) AsCommand() *CommandRunner {
+	if a := r.ACP; a != nil {
+		return &CommandRunner{Argv: a.Argv, Env: a.Env, Stdin: "prompt", Output: "text", Timeout: a.Timeout, Silence: a.Silence}
+	}
 	if r.Command != nil || r.Profile == "" {
 		return r.Command
 	}
@@ -184,6 +207,10 @@ func (s *AgentSpec) Default() {
 		orDefault(&c.Output, "text")
 		orNew(&c.Timeout, DefaultRunTimeout)
 	}
+	if a := s.Runner.ACP; a != nil {
+		orNew(&a.Timeout, DefaultRunTimeout)
+		orNew(&a.Silence, DefaultSilence)
+	}
 }
 
 // defaultFor fills in what depends on the object's name.
@@ -192,7 +219,7 @@ func (s *AgentSpec) defaultFor(name string) {
 	orNew(&s.Precedence, DefaultPrecedence(s.Role))
 }
 
-// Check reports the problems of an agent's spec: a runner that is not exactly one of profile, command and human, a command
+// Check reports the problems of an agent's spec: a runner that is not exactly one of profile, command, acp and human, a program
 // that cannot be started, and a bad role, model or name of an agent to ask.
 func (s *AgentSpec) Check(r *Report) {
 	if s.Role != "" {
@@ -208,6 +235,9 @@ func (s *AgentSpec) Check(r *Report) {
 	if c != nil {
 		c.check(r)
 	}
+	if a := s.Runner.ACP; a != nil {
+		a.check(r)
+	}
 	if h != nil {
 		checkLine(r.At("runner", "human", "contact"), h.Contact)
 		if s.Workspace != "" && s.Workspace != WorkspaceInPlace {
@@ -222,7 +252,7 @@ func (u *Runner) checkOne(r *Report) {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"profile", u.Profile != ""}, {"command", u.Command != nil}, {"human", u.Human != nil}} {
+	}{{"profile", u.Profile != ""}, {"command", u.Command != nil}, {"acp", u.ACP != nil}, {"human", u.Human != nil}} {
 		if f.set {
 			set = append(set, f.name)
 		}
@@ -235,6 +265,14 @@ func (u *Runner) checkOne(r *Report) {
 		r.At("runner", set[1]).Errorf("conflict", "a runner is either %s or %s, not both", set[0], set[1]).
 			Also("the other one", "runner", set[0])
 	}
+}
+
+func (a *ACPRunner) check(r *Report) {
+	checkArgv(r.At("runner", "acp", "argv"), a.Argv)
+	checkEnv(r, a.Env, "runner", "acp", "env")
+	checkLine(r.At("runner", "acp", "mode"), a.Mode)
+	checkTimeout(r.At("runner", "acp", "timeout"), a.Timeout)
+	checkTimeout(r.At("runner", "acp", "silence"), a.Silence)
 }
 
 func (c *CommandRunner) check(r *Report) {

@@ -38,8 +38,10 @@ type Profile struct {
 	// BaseURLVar and KeyVar name the variables for the address and the key of the model's service.
 	BaseURLVar string `json:"baseURLVar,omitempty" jsonschema:"maxLength=200"`
 	KeyVar     string `json:"keyVar,omitempty" jsonschema:"maxLength=200"`
-	// ACP is the command that speaks the Agent Client Protocol.
+	// ACP is the command that speaks the Agent Client Protocol, for agents whose runner is the profile itself.
 	ACP []string `json:"acp,omitempty" jsonschema:"maxItems=100"`
+	// ACPMode is the mode to set there: what the agent may do without asking.
+	ACPMode string `json:"acpMode,omitempty" jsonschema:"maxLength=200"`
 }
 
 // ProfileEvent says what to read from the JSON values that match. All fields but when and end are paths.
@@ -194,6 +196,7 @@ func (p Profile) With(over Profile) Profile {
 	pickList(&p.Folders, over.Folders)
 	pickList(&p.ACP, over.ACP)
 	orOther(&p.Output, over.Output)
+	orOther(&p.ACPMode, over.ACPMode)
 	orOther(&p.BaseURLVar, over.BaseURLVar)
 	orOther(&p.KeyVar, over.KeyVar)
 	if over.Silence != nil {

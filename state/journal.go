@@ -256,6 +256,11 @@ func (j *Journal) Started(key string, at time.Time, pid int) error {
 	return j.write([]line{{Op: opStart, Key: key, At: &t, PID: pid, Start: processStart(pid)}}, false)
 }
 
+// Progressed writes a line to the journal that says what is known of a running agent's turn; it replaces what was known.
+func (j *Journal) Progressed(key string, turn *schemas.Turn) error {
+	return j.write([]line{{Op: opTurn, Key: key, Turn: turn}}, false)
+}
+
 // Release writes a line to the journal for each of the keys, which releases the claim of that key without a result.
 func (j *Journal) Release(keys []string) error {
 	lines := make([]line, len(keys))

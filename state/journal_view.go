@@ -39,6 +39,10 @@ func (v *journalView) apply(l line) {
 			c.StartedAt = *l.At
 		}
 		v.keys[l.Key], own.claims[l.Key] = &c, &c
+	case l.Op == opTurn && v.keys[l.Key] != nil:
+		c := *v.keys[l.Key]
+		c.Turn = l.Turn
+		v.keys[l.Key], own.claims[l.Key] = &c, &c
 	case l.Op == opFinish && l.Run != nil && l.Run.Done():
 		own.addResult(l.Key, l.Run)
 		fallthrough

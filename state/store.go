@@ -157,6 +157,7 @@ type line struct {
 	At    *schemas.Time `json:"at,omitempty"`
 	PID   int           `json:"pid,omitempty"`
 	Start int64         `json:"start,omitempty"` // as proc.ID.Start
+	Turn  *schemas.Turn `json:"turn,omitempty"`
 }
 
 // Lock is the lock of the whole tree.
@@ -272,6 +273,7 @@ const (
 	opStart   = "start"
 	opFinish  = "finish"
 	opRelease = "release"
+	opTurn    = "turn"
 )
 
 // decoder reads blocks. The first invalid value sets bad, after which everything reads as zero.

@@ -8,12 +8,17 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp/acptest"
 )
 
 var update = flag.Bool("update", false, "rewrite what scripts compare with")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"reconcile": func() { os.Exit(mainRun()) }})
+	testscript.Main(m, map[string]func(){
+		"reconcile": func() { os.Exit(mainRun()) },
+		"acp-agent": func() { os.Exit(acptest.Main(os.Args[1:], os.Stdin, os.Stdout)) },
+	})
 }
 
 // TestScripts runs every script of testdata/script. A script starts in an empty folder beside a copy of testdata/tree,

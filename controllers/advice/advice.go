@@ -77,6 +77,9 @@ func adviseAgent(e *state.Entry, spec *schemas.AgentSpec, settings *schemas.Sett
 		return nil
 	}
 	field, argv := []any{"spec", "runner", "command", "argv", 0}, c.Argv
+	if spec.Runner.ACP != nil {
+		field[2] = "acp"
+	}
 	if len(argv) == 0 {
 		field = []any{"spec", "runner", "command", "profile"}
 		if spec.Runner.Profile != "" {

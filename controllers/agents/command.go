@@ -8,6 +8,29 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
+// Task is the task that runs the program of an agent: a turn over the Agent Client Protocol where the runner says so, or where
+// it is a profile that has such a program; else the command. failed is the attempt before, if it failed: the session of one that
+// was cut off is continued.
+func Task(a *schemas.AgentSpec, c *settle.Command, failed *schemas.Run) settle.Task {
+	t := &settle.AgentTurn{Command: *c, Model: a.Model}
+	switch {
+	case a.Runner.ACP != nil:
+		t.Mode = a.Runner.ACP.Mode
+	case a.Runner.Profile != "" && c.Profile != nil && len(c.Profile.ACP) > 0:
+		t.Argv, t.PromptArg, t.Profile, t.Mode = c.Profile.ACP, 0, nil, c.Profile.ACPMode
+		t.Otherwise = c
+	default:
+		return c
+	}
+	if failed == nil || failed.Turn == nil || failed.Turn.Failure == nil || failed.Turn.Runner != schemas.RunnerACP {
+		return t
+	}
+	if class := failed.Turn.Failure.Class; class == schemas.FailureConnection || class == schemas.FailureLimit {
+		t.Resume = failed.Turn.SessionID
+	}
+	return t
+}
+
 // Command is what an agent's spec contributes to its commands: program, limits, and how the output is read. The second
 // result is the agent's environment; callers may change it.
 func Command(settings *schemas.SettingsSpec, a *schemas.AgentSpec) (settle.Command, map[string]string) {

@@ -44,6 +44,10 @@ const EngineerRole = "engineer"
 func RunnerDigest(a *schemas.AgentSpec) string {
 	o := keys.Begin(nil)
 	if c := a.Runner.AsCommand(); c != nil {
+		if a.Runner.ACP != nil {
+			o.Text("acp", "1")
+			o.Text("mode", a.Runner.ACP.Mode)
+		}
 		o.List("argv", c.Argv)
 		o.Texts("env", c.Env)
 		o.Text("output", c.Output)

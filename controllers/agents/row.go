@@ -45,6 +45,8 @@ func runnerWord(s *schemas.AgentSpec) string {
 	switch c := s.Runner.AsCommand(); {
 	case c != nil && c.Profile != "":
 		return c.Profile
+	case s.Runner.ACP != nil && len(c.Argv) > 0:
+		return c.Argv[0] + " (acp)"
 	case c != nil && len(c.Argv) > 0:
 		return c.Argv[0]
 	case s.Runner.Human != nil:

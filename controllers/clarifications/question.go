@@ -36,7 +36,7 @@ func (w *Requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.Clari
 	if w.Tree.Settings().Memory.On() {
 		task.Recall = &settle.Recall{Agent: m.Spec.To, Issue: m.Spec.Issue, Context: m.Spec.Topic + "\n" + m.Spec.Question}
 	}
-	out.Task = &task
+	out.Task = agents.Task(agent, &task, nil)
 	return out
 }
 

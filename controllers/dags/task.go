@@ -64,6 +64,9 @@ func (f *fold) effect(i int32) settle.Effect {
 		c.Workspace = f.workspace(i)
 	}
 	e.Task = &c
+	if agent := f.b.Agent(f.p, e.Agent); agent != nil {
+		e.Task = agents.Task(agent, &c, r.failed)
+	}
 	return e
 }
 

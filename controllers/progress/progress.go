@@ -70,6 +70,9 @@ type failure struct {
 
 // Report applies one report of the performer and returns the events that can be shown at once.
 func (t *Tracker) Report(r settle.Report) []Event {
+	if r.Kind == settle.Progressed {
+		return nil
+	}
 	e := Event{At: r.At, Node: nodeOf(r.Key)}
 	switch r.Kind {
 	case settle.Started:

@@ -34,7 +34,7 @@ type Group struct {
 	Limit int
 }
 
-// Task is what an effect does. It is one of the types of this file: a [Command] today. A performer that does not know the type
+// Task is what an effect does. It is one of the types of this file: a [Command] or an [AgentTurn]. A performer that does not know the type
 // of a task reports the effect as [Broken].
 type Task interface {
 	// OutputPaths are the files, as slash paths below the root, that a success leaves.
@@ -43,10 +43,21 @@ type Task interface {
 	MissingOutputs() []string
 }
 
-// Command returns the task if it is a command, else nil.
+// Command returns the program that the task runs: a command, or that of an agent's turn; nil for no task.
 func (e *Effect) Command() *Command {
-	c, _ := e.Task.(*Command)
-	return c
+	switch t := e.Task.(type) {
+	case *Command:
+		return t
+	case *AgentTurn:
+		return &t.Command
+	}
+	return nil
+}
+
+// Turn returns the task if it is an agent's turn, else nil.
+func (e *Effect) Turn() *AgentTurn {
+	t, _ := e.Task.(*AgentTurn)
+	return t
 }
 
 // OutputPaths are those of the task; nil without a task.
@@ -130,6 +141,18 @@ type Workspace struct {
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt goes on with what the one
 	// before it left.
 	Attempts string
+}
+
+// AgentTurn is one turn of an agent that speaks the Agent Client Protocol over its standard streams. Its Command's Stdin is the
+// prompt.
+type AgentTurn struct {
+	Command
+	// Otherwise is performed instead where the program is not found; nil: then the run fails.
+	Otherwise *Command
+	Model     string // to choose, where the agent offers a choice
+	Mode      string // to set; the agent must offer it
+	// Resume is the session to continue where the agent still has it; "" for a new one.
+	Resume string
 }
 
 // OutputPaths are all outputs that the command declares.

@@ -24,6 +24,7 @@ var opensItself = map[string]string{
 	"state/proc":    "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/tree_linux.go":    "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/process":          "it opens the null device",
+	"cmd/reconcile/internal/runner/acp/acptest":      "an agent for tests, which also waits at pipes",
 	"cmd/reconcile/internal/ops/text.go":             "who calls names the file, which may be a pipe",
 	"cmd/reconcile/fact.go":                          "who calls names the file, which may be a pipe",
 	"cmd/reconcile/apply.go":                         "who calls names the file, which may be a pipe",

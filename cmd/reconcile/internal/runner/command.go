@@ -36,13 +36,25 @@ func (a *attempt) prepare() (err error) {
 	if err = errors.Join(a.writeNeeds(), a.writeRecall()); err != nil {
 		return asFault(err)
 	}
-	a.command.env, a.command.stdin, a.command.argv = a.environment(), a.withRecall(a.stdin()), a.task.Argv
+	a.command.env = a.environment()
+	a.chooseProgram()
+	a.command.stdin, a.command.argv = a.withRecall(a.stdin()), a.task.Argv
 	if at := a.task.PromptArg; at > 0 {
 		a.command.argv = slices.Clone(a.task.Argv)
 		a.command.argv[at], a.command.stdin = a.command.stdin, ""
 	}
 	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
 	return err
+}
+
+// chooseProgram takes the other program of an agent whose turn needs one that is not found.
+func (a *attempt) chooseProgram() {
+	if a.talk == nil || a.talk.task.Otherwise == nil {
+		return
+	}
+	if _, err := findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH")); err != nil {
+		a.task, a.talk = a.talk.task.Otherwise, nil
+	}
 }
 
 func (a *attempt) workingDir() (string, error) {
@@ -109,6 +121,11 @@ const pipeRoom = 4096
 
 // openInput opens the command's stdin.
 func (a *attempt) openInput() (*os.File, error) {
+	if a.talk != nil {
+		r, w, err := os.Pipe()
+		a.input = w
+		return r, err
+	}
 	text := a.command.stdin
 	if text == "" {
 		return a.runner.null, nil

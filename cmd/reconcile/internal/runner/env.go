@@ -177,7 +177,7 @@ func (r *Runner) leave(key string) {
 }
 
 func (r *Runner) removeLeftovers() error {
-	err := r.files.close()
+	err := errors.Join(r.files.close(), r.removeSessions())
 	for _, key := range r.leftovers {
 		err = errors.Join(err, r.removeWorkOf(key))
 	}

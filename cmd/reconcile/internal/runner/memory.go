@@ -25,9 +25,9 @@ func (a *attempt) withRecall(text string) string {
 }
 
 // learn records the observations in an agent's output. It does so for every outcome, but only if the command exited
-// with a code, because other output is incomplete.
+// with a code, or the agent's turn ended, because other output is incomplete.
 func (a *attempt) learn(b *buffers) {
-	if a.task.Recall == nil || a.runner.o.Memory == nil || a.record.ExitCode == nil || len(b.capture) == 0 {
+	if a.task.Recall == nil || a.runner.o.Memory == nil || !a.said || len(b.capture) == 0 {
 		return
 	}
 	text := printable(a.runner.cleanLines(b.capture))

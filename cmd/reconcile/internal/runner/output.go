@@ -40,6 +40,9 @@ type output struct {
 func (a *attempt) openOutput(b *buffers) (*output, error) {
 	o := new(output)
 	b.capture = b.capture[:0]
+	if a.talk != nil {
+		return o, a.openTalk(o, b)
+	}
 	var err error
 	if o.stdout, err = a.addStream(o, b); err != nil {
 		return nil, err
@@ -58,6 +61,20 @@ func (a *attempt) openOutput(b *buffers) (*output, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// openTalk is openOutput for an agent whose standard output is a protocol: only its standard error is copied.
+func (a *attempt) openTalk(o *output, b *buffers) error {
+	var err error
+	if o.stderr, err = a.addStream(o, b); err != nil {
+		return err
+	}
+	a.talk.from, o.stdout, err = newPipe()
+	if err != nil {
+		o.stdout = o.stderr
+		o.abandon()
+	}
+	return err
 }
 
 // addStream creates a pipe and returns the end that the command writes to.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp/acptest"
 	"reconcile.dev/reconcile/controllers/settle"
 )
 
@@ -92,6 +94,8 @@ func play(role string, args []string) {
 		playTree(args)
 	case "runner":
 		playRunner(args)
+	case "agent":
+		os.Exit(acptest.Main(args, os.Stdin, os.Stdout))
 	default:
 		panic(role)
 	}

@@ -23,13 +23,19 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 		return nil
 	}
 	read := a.readTurn(b)
+	if a.talk != nil {
+		a.record.Turn = a.talk.turn()
+	}
 	switch {
+	case a.talk != nil && (end.stopped == nil || end.stopped.silent > 0):
+		return a.concludeTurn(end, b)
 	case end.stopped != nil:
 		a.concludeStopped(end, read)
 		return nil
 	case end.lost != nil:
 		return fmt.Errorf("the system did not tell how the command ended: %w", end.lost)
 	}
+	a.said = true
 	code := exitCode(end.status)
 	a.record.ExitCode = &code
 	if code != 0 && !a.isAgent() {

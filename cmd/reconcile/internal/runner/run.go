@@ -45,6 +45,7 @@ type attempt struct {
 	runner *Runner
 	*job
 	task    *settle.Command
+	talk    *talk // with an agent that speaks a protocol; nil for a command
 	record  schemas.Run
 	lease   *lease
 	sink    *sink
@@ -55,6 +56,7 @@ type attempt struct {
 	place   place
 	reader  *profiles.Reader // of an agent with a profile; else nil
 	heard   atomic.Int64     // when the command last printed, in Unix nanoseconds
+	said    bool             // the agent's output is complete
 	// interrupted is the reason why there is no record; "" if there is one.
 	interrupted string
 	warning     string // a note that is not part of the record
@@ -63,12 +65,15 @@ type attempt struct {
 // run performs a job and returns its report.
 func (r *Runner) run(j *job, b *buffers) settle.Report {
 	report := settle.Report{Kind: settle.Released, Key: j.effect.Key}
-	task := j.effect.Command()
+	task, turn := j.effect.Command(), j.effect.Turn()
 	if task == nil {
 		report.Kind, report.At, report.Err = settle.Broken, r.o.Now(), fmt.Errorf("effect %s: a task of type %T cannot be performed here", j.effect.Key, j.effect.Task)
 		return report
 	}
 	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim(), place: place{dir: r.dir, root: r.root}}
+	if turn != nil {
+		a.talk = newTalk(a, turn)
+	}
 	a.record.Again = nil // only claims have it
 	a.record.StartedAt = schemas.NewTime(r.o.Now())
 	err := a.hold()
@@ -162,6 +167,9 @@ func (a *attempt) perform(b *buffers) error {
 	a.removeWork()
 	a.record.Output, a.record.Log, a.warning = a.sink.finish()
 	a.showText(b)
+	if a.talk != nil && a.record.Turn != nil {
+		a.record.Turn.Transcript = a.record.Log
+	}
 	if a.lease.file != nil { // no command was started, or it could not be ended
 		a.lease.free() //nolint:errcheck // at the latest it ends with this process and the command's
 	}
@@ -194,15 +202,22 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 	p, err := a.start(out)
 	if err != nil {
 		out.abandon()
+		a.talk.abandon()
 		return exit{}, a.explainStart(err)
 	}
 	a.record.StartedAt = schemas.NewTime(a.runner.reportStart(a.job, p.pid))
 	out.pump(a.sink)
+	if a.talk != nil {
+		a.talk.begin()
+	}
 	end := a.supervise(p, limit)
 	if a.input != nil {
 		a.input.Close() // a remaining reader does not belong to the run
 	}
 	out.finish()
+	if a.talk != nil {
+		a.talk.finish()
+	}
 	return end, nil
 }
 
@@ -242,16 +257,19 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	var end exit
 	began := time.Now()
 	end.stopped = a.waitOrStop(ended, l)
+	kill := time.Now().Add(a.runner.o.Grace)
+	if a.talk != nil && a.talk.hangUp(ended, end.stopped) {
+		kill = time.Now().Add(a.runner.o.Grace)
+	}
 	t := &tree{pid: p.pid, marks: a.runner.marks, key: a.effect.Key, lease: a.lease}
 	h := a.runner.newHunt(t)
-	kill := time.Now().Add(a.runner.o.Grace)
-	if end.stopped != nil {
+	if end.stopped != nil || !isClosed(ended) {
 		if end.stuck = h.stopFirst(p.pid, ended, kill); end.stuck != nil {
 			return end
 		}
 	}
 	end.status, end.lost = p.reap()
-	quick := end.stopped == nil && time.Since(began) < quickRun
+	quick := end.stopped == nil && len(h.signalled) == 0 && time.Since(began) < quickRun
 	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {
 		return end
 	}
@@ -262,19 +280,23 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 
 // isSilent reports whether the command has printed nothing for too long. While a tool of an agent runs, silence is normal.
 func (a *attempt) isSilent(now time.Time) bool {
-	if a.reader != nil && a.reader.ToolRuns() {
+	if a.reader != nil && a.reader.ToolRuns() || a.talk != nil && !a.talk.idle() {
 		return false
 	}
 	return now.Sub(time.Unix(0, a.heard.Load())) >= a.task.Silence
 }
 
-// waitOrStop returns nil if the command has ended on its own, else the reason to stop it.
+// waitOrStop returns nil if the command, or the turn of an agent, has ended on its own, else the reason to stop it.
 func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
 	var late <-chan time.Time
 	if l != nil {
 		timer := time.NewTimer(l.after)
 		defer timer.Stop()
 		late = timer.C
+	}
+	over := ended
+	if a.talk != nil {
+		over = a.talk.over(ended)
 	}
 	var silent <-chan time.Time
 	if a.task.Silence > 0 {
@@ -286,7 +308,7 @@ func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
 wait:
 	for {
 		select {
-		case <-ended:
+		case <-over:
 			return nil
 		case c = <-a.stop:
 			break wait
@@ -300,10 +322,17 @@ wait:
 			}
 		}
 	}
-	select {
-	case <-ended: // it ended in the meantime
+	if isClosed(over) { // in the meantime
 		return nil
+	}
+	return &c
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
 	default:
-		return &c
+		return false
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/regular"
@@ -48,8 +49,32 @@ type Options struct {
 	Memory Memory
 	// Workspaces makes the folders of tasks that do not work in the tree; nil: such a task fails.
 	Workspaces Workspaces
+	// Permissions decide what agents may do. Default: nothing that they ask for.
+	Permissions Permissions
+	// Version is the version of this program, for agents.
+	Version string
 	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": none.
 	Specs string
+}
+
+// Permissions decide what agents may do. They are safe for concurrent use.
+type Permissions interface {
+	// Permit decides about a permission that the agent of an effect asks for; ctx ends when the decision is of no use any more.
+	Permit(ctx context.Context, e settle.Effect, r acp.PermissionRequest) Permit
+}
+
+// Permit is a decision about a permission that an agent asked for.
+type Permit struct {
+	// Kinds are the kinds of the options to choose, the first one that is offered; without any the request is cancelled.
+	Kinds []string
+	By    string // who decided, for the record
+}
+
+// refusal refuses everything: an agent asks for what its own rules do not allow.
+type refusal struct{}
+
+func (refusal) Permit(context.Context, settle.Effect, acp.PermissionRequest) Permit {
+	return Permit{Kinds: []string{acp.RejectOnce, acp.RejectAlways}, By: "default"}
 }
 
 // Memory is what agents know of earlier work. It is safe for concurrent use.
@@ -69,6 +94,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Durable == nil {
 		o.Durable = func() error { return nil }
+	}
+	if o.Permissions == nil {
+		o.Permissions = refusal{}
 	}
 	if o.Grace <= 0 {
 		o.Grace = 5 * time.Second
@@ -114,6 +142,7 @@ type Runner struct {
 	used      map[string]int // places taken by this process, by group
 	foreign   map[string]int // places taken by other processes
 	reports   []settle.Report
+	resumable []string // keys of ended runs whose files of sessions are kept, oldest first
 }
 
 // New returns a Runner for the tree in o.Root, which must exist. It starts and writes nothing yet.

@@ -84,7 +84,7 @@ func (g *rig) until(ok func(settle.Report) bool) settle.Report {
 // await waits for the end of one effect.
 func (g *rig) await(key string) settle.Report {
 	g.t.Helper()
-	return g.until(func(r settle.Report) bool { return r.Key == key && r.Kind != settle.Started })
+	return g.until(func(r settle.Report) bool { return r.Key == key && r.Kind.Ends() })
 }
 
 func (g *rig) awaitStart(key string) settle.Report {

@@ -112,7 +112,7 @@ func (a *attempt) checkText(out []byte) error {
 
 // outputForm is how the final text of an agent is read. With a profile, structured output needs no output: json.
 func (a *attempt) outputForm(text []byte) string {
-	if a.task.Profile != nil && isStructured(text) {
+	if (a.task.Profile != nil || a.talk != nil) && isStructured(text) {
 		return "json"
 	}
 	return a.task.Output

@@ -181,7 +181,7 @@ func (k *Keeper) Drain() []settle.Report {
 // discarded: another reconciler performs the effect, or already has.
 func (k *Keeper) convertReport(r settle.Report) settle.Report {
 	it := k.items[r.Key]
-	if it == nil || r.Kind == settle.Started {
+	if it == nil || !r.Kind.Ends() {
 		return r
 	}
 	if r.Kind == settle.Finished && !it.lost {

@@ -103,6 +103,14 @@ func (s *run) record() error {
 				return err
 			}
 			continue
+		case settle.Progressed:
+			if ended[r.Key] {
+				continue
+			}
+			if err := s.journal.Progressed(r.Key, r.Turn); err != nil {
+				return err
+			}
+			continue
 		case settle.Finished:
 			if s.alreadyRecorded(r.Key) {
 				given = append(given, r.Key)
@@ -143,7 +151,7 @@ func (s *run) record() error {
 func endedIn(reports []settle.Report) map[string]bool {
 	ended := map[string]bool{}
 	for _, r := range reports {
-		if r.Kind != settle.Started {
+		if r.Kind.Ends() {
 			ended[r.Key] = true
 		}
 	}

@@ -67,7 +67,7 @@ func (s *run) gather(ctx context.Context) {
 }
 
 func onlyStarts(reports []settle.Report) bool {
-	return !slices.ContainsFunc(reports, func(r settle.Report) bool { return r.Kind != settle.Started })
+	return !slices.ContainsFunc(reports, func(r settle.Report) bool { return r.Kind.Ends() })
 }
 
 // drainReports appends the performer's reports to the inbox.

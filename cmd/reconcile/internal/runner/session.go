@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// The id of an agent's session is durable before the agent gets its prompt, so that a run that was killed or interrupted
+// continues its session. It is a file of the effect, local to this tree.
+
+// savedFile is such a file. A session continues only in the same folder, with the same program.
+type savedFile struct {
+	Session string   `json:"session"`
+	Dir     string   `json:"dir"`
+	Argv    []string `json:"argv"`
+}
+
+const (
+	sessionSuffix = ".session.json"
+	// sessionsKept is the number of ended runs whose files are kept: their records may not be durable yet.
+	sessionsKept = 64
+	// sessionAge is the age from which a file of a run that never continued is removed.
+	sessionAge = 30 * 24 * time.Hour
+)
+
+func sessionPath(key string) string { return path.Join(state.WorkDir, flat(key)+sessionSuffix) }
+
+// saveSession makes the session of a run durable.
+func (r *Runner) saveSession(a *attempt, id string) error {
+	data, err := json.Marshal(savedFile{id, a.command.dir, a.task.Argv})
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(r.root, state.WorkDir, sessionPath(a.effect.Key), data)
+}
+
+// savedSession returns the session of an earlier run of the effect that was interrupted; "" if there is none.
+func (r *Runner) savedSession(a *attempt) string {
+	data, err := regular.Read(r.root, sessionPath(a.effect.Key))
+	if err != nil {
+		return ""
+	}
+	var s savedFile
+	if json.Unmarshal(data, &s) != nil || s.Dir != a.command.dir || strings.Join(s.Argv, "\x00") != strings.Join(a.task.Argv, "\x00") {
+		return ""
+	}
+	return s.Session
+}
+
+// forgetSession marks the file of an ended run, and removes the oldest marked one; r.mu is held.
+func (r *Runner) forgetSession(key string) {
+	if r.resumable = append(r.resumable, key); len(r.resumable) > sessionsKept {
+		_ = removeIfThere(r.root, sessionPath(r.resumable[0])) // otherwise it is removed when it is old
+		r.resumable = r.resumable[1:]
+	}
+}
+
+// removeSessions removes the files of ended runs, and old ones.
+func (r *Runner) removeSessions() (err error) {
+	if len(r.resumable) == 0 {
+		return nil
+	}
+	for _, key := range r.resumable {
+		err = errors.Join(err, removeIfThere(r.root, sessionPath(key)))
+	}
+	files, listErr := regular.List(r.root, state.WorkDir)
+	if errors.Is(listErr, fs.ErrNotExist) {
+		return err
+	}
+	for _, f := range files {
+		if info, infoErr := f.Info(); strings.HasSuffix(f.Name(), sessionSuffix) && infoErr == nil && r.o.Now().Sub(info.ModTime()) > sessionAge {
+			err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, f.Name())))
+		}
+	}
+	return errors.Join(err, listErr)
+}

@@ -1,0 +1,392 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/turns"
+	"reconcile.dev/reconcile/schemas"
+)
+
+const (
+	// cancelWait is how long an agent may take to end a turn that is cancelled; interruptWait, when reconcile itself ends.
+	cancelWait    = 10 * time.Second
+	interruptWait = time.Second
+	// reportEvery is the minimum time between two reports about the use of a context.
+	reportEvery = 5 * time.Second
+	// permissionsKept bounds the permissions on record.
+	permissionsKept = 100
+)
+
+// resumedPrompt precedes the prompt of a session that was interrupted.
+const resumedPrompt = "Your turn was interrupted. What you did so far is kept. Check where you are, and go on with this task:\n\n"
+
+// talk is the conversation of one run with an agent, over the Agent Client Protocol.
+type talk struct {
+	a      *attempt
+	task   *settle.AgentTurn
+	from   *os.File // the agent's standard output
+	client *acp.Client
+	log    *stream // what the agent says, for the log
+
+	stop context.CancelFunc // of the conversation
+	done chan struct{}      // closed when the conversation is over; the fields below are final then
+	// answer is what the agent said of the turn, err why there is no answer.
+	answer *acp.Answer
+	err    error
+
+	mu          sync.Mutex // guards the fields below
+	session     string
+	model       string
+	permissions []schemas.Permission
+}
+
+func newTalk(a *attempt, task *settle.AgentTurn) *talk {
+	return &talk{a: a, task: task, done: make(chan struct{})}
+}
+
+// abandon closes what was opened for an agent that was not started; t may be nil.
+func (t *talk) abandon() {
+	if t == nil {
+		return
+	}
+	t.from.Close()
+	if t.a.input != nil {
+		t.a.input.Close()
+	}
+}
+
+// begin begins the conversation with the started agent.
+func (t *talk) begin() {
+	r := t.a.runner
+	t.log = &stream{clean: r.newFilter(), sink: t.a.sink, longest: lineLimit}
+	t.client = acp.New(t.from, t.a.input, acp.Options{TextLimit: r.o.ResultLimit + 1, Host: t})
+	ctx, cancel := context.WithCancel(context.Background())
+	t.stop = cancel
+	go t.watch(ctx)
+	go func() {
+		defer close(t.done)
+		t.answer, t.err = t.converse(ctx)
+	}()
+}
+
+// converse takes the turn.
+func (t *talk) converse(ctx context.Context) (*acp.Answer, error) {
+	agent, err := t.client.Initialize(ctx, "reconcile", t.a.runner.o.Version)
+	if err != nil {
+		return nil, err
+	}
+	session, resumed, err := t.open(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.configure(ctx, session); err != nil {
+		return nil, err
+	}
+	if err := t.a.runner.saveSession(t.a, session.ID); err != nil {
+		return nil, asFault(err)
+	}
+	t.report()
+	prompt := t.a.command.stdin
+	if resumed {
+		prompt = resumedPrompt + prompt
+	}
+	return t.client.Prompt(ctx, session.ID, prompt)
+}
+
+// open continues the session of an interrupted run of this effect, or the one that the task names, else begins a new one.
+func (t *talk) open(ctx context.Context, agent *acp.Agent) (s *acp.Session, resumed bool, err error) {
+	dir := t.a.command.dir
+	id := cmp.Or(t.a.runner.savedSession(t.a), t.task.Resume)
+	if id != "" && (agent.Resumes() || agent.Loads()) {
+		s, err = t.client.Resume(ctx, agent, id, dir, nil)
+		resumed = err == nil
+	}
+	if wire := (*acp.Error)(nil); s == nil || errors.As(err, &wire) { // the agent may have lost it
+		s, err = t.client.NewSession(ctx, dir, nil)
+	}
+	if err == nil {
+		t.mu.Lock()
+		t.session = s.ID
+		t.mu.Unlock()
+	}
+	return s, resumed, err
+}
+
+// configure sets the mode and the model that the agent's spec names. Without a choice of models the agent has its own.
+func (t *talk) configure(ctx context.Context, s *acp.Session) error {
+	if mode := t.task.Mode; mode != "" {
+		if err := t.client.SetMode(ctx, s, mode); err != nil {
+			return fmt.Errorf("mode %s: %w", mode, err)
+		}
+	}
+	model := t.task.Model
+	if model == "" {
+		return nil
+	}
+	err := t.client.SetModel(ctx, s, model)
+	switch {
+	case errors.Is(err, acp.ErrModel):
+		return nil
+	case err != nil:
+		return fmt.Errorf("model %s: %w", model, err)
+	}
+	t.mu.Lock()
+	t.model = model
+	t.mu.Unlock()
+	return nil
+}
+
+// watch notes when the agent was heard, and reports the use of the context.
+func (t *talk) watch(ctx context.Context) {
+	var reported time.Time
+	var shown int64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.client.Changed():
+		}
+		now := time.Now()
+		t.a.heard.Store(now.UnixNano())
+		if s := t.client.State(); s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
+			reported, shown = now, s.ContextUsed
+			t.report()
+		}
+	}
+}
+
+// idle reports whether the agent waits for nothing that it told of. Silence is normal while a tool runs, or a permission is
+// awaited.
+func (t *talk) idle() bool {
+	s := t.client.State()
+	return s.Idle()
+}
+
+// cancel cancels the turn and waits for its end. It returns with the conversation over.
+func (t *talk) cancel(wait time.Duration) {
+	t.mu.Lock()
+	session := t.session
+	t.mu.Unlock()
+	if session != "" && t.client.Cancel(session) == nil {
+		waitFor(t.done, t.a.runner.hurry, wait)
+	}
+	t.stop()
+	<-t.done
+}
+
+// over returns a channel that is closed when the conversation is over. That of an agent that has ended is, once its output
+// is read.
+func (t *talk) over(ended <-chan struct{}) <-chan struct{} {
+	go func() {
+		select {
+		case <-t.done:
+			return
+		case <-ended:
+		}
+		if !waitFor(t.client.Done(), nil, drainTime) { // another process has its output open
+			t.stop()
+		}
+	}()
+	return t.done
+}
+
+// hangUp ends the conversation and closes the agent's input, which asks it to end. c is why the turn was stopped; nil: it was
+// over. It waits for the agent's end, and returns true, unless reconcile itself ends.
+func (t *talk) hangUp(ended <-chan struct{}, c *cause) bool {
+	switch {
+	case c != nil && c.outcome == "":
+		t.cancel(interruptWait)
+		t.client.Close()
+		return false
+	case c != nil:
+		t.cancel(cancelWait)
+	}
+	t.client.Close()
+	timer := time.NewTimer(t.a.runner.o.Grace)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-t.a.runner.closing:
+	case <-timer.C:
+	}
+	return true
+}
+
+// finish returns when everything that the agent wrote is read. Its processes are gone.
+func (t *talk) finish() {
+	if t.from.SetReadDeadline(time.Now().Add(drainTime)) != nil {
+		t.from.Close() // no deadlines here: cut it off at once
+	}
+	<-t.client.Done()
+	t.stop()
+	<-t.done
+	t.from.Close()
+	t.endLine()
+}
+
+// Observe writes what happens to the log. The client calls it one after the other.
+func (t *talk) Observe(e acp.Event) {
+	if e.Kind == acp.EventText {
+		t.log.feed([]byte(e.Text))
+		return
+	}
+	t.endLine()
+	if e.Text != "" {
+		t.log.feed([]byte("[" + e.Kind + "] " + e.Text + "\n"))
+	}
+}
+
+// endLine ends a line that has begun.
+func (t *talk) endLine() {
+	if len(t.log.carry) > 0 {
+		t.log.feed([]byte("\n"))
+	}
+}
+
+// Permit decides about a permission, and keeps the decision for the record.
+func (t *talk) Permit(ctx context.Context, r acp.PermissionRequest) string {
+	run := t.a.runner
+	decision := run.o.Permissions.Permit(ctx, t.a.effect, r)
+	p := schemas.Permission{Title: run.clean(r.Title), Decision: "cancelled", By: decision.By}
+	for _, arg := range r.Command {
+		p.Argv = append(p.Argv, run.clean(arg))
+	}
+	id := ""
+	if o := r.Option(decision.Kinds...); o != nil && ctx.Err() == nil {
+		id, p.Decision = o.ID, o.Kind
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.permissions) < permissionsKept {
+		t.permissions = append(t.permissions, p)
+	}
+	return id
+}
+
+// report reports what is known of the turn while it runs.
+func (t *talk) report() {
+	r := t.a.runner
+	turn := t.turn()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.post(settle.Report{Kind: settle.Progressed, Key: t.a.effect.Key, At: r.o.Now(), Turn: turn})
+}
+
+// turn is the record of the turn so far.
+func (t *talk) turn() *schemas.Turn {
+	if t.client == nil {
+		return nil
+	}
+	s := t.client.State()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clean := t.a.runner.clean
+	turn := &schemas.Turn{Runner: schemas.RunnerACP, Profile: t.task.ProfileName, SessionID: clean(t.session),
+		Model: clean(cmp.Or(s.Model, t.model)), ToolCalls: s.ToolCalls, CostUSD: s.Cost, Permissions: slices.Clone(t.permissions)}
+	turn.Usage = usageOf(&s)
+	if turn.Usage != nil {
+		turn.UsageFrom = schemas.UsageFromAgent
+	}
+	return turn
+}
+
+// usageOf returns what the agent reported; nil for nothing.
+func usageOf(s *acp.State) *schemas.Usage {
+	u := schemas.Usage{ContextUsed: s.ContextUsed, ContextWindow: s.ContextSize}
+	if n := tokens(s); n != nil {
+		u.InputTokens, u.OutputTokens = n.Input(), n.OutputTokens
+		u.CachedInputTokens, u.CacheWriteTokens = n.CachedReadTokens, n.CachedWriteTokens
+	}
+	if u == (schemas.Usage{}) {
+		return nil
+	}
+	return &u
+}
+
+// tokens are those of the turn's answer, else of the parts of its messages; nil if the agent counted none.
+func tokens(s *acp.State) *acp.Usage {
+	if s.Usage != nil {
+		return s.Usage
+	}
+	return s.Chunks
+}
+
+// concludeTurn fills in the record after the end of an agent. An error fails the run.
+func (a *attempt) concludeTurn(end exit, b *buffers) error {
+	t := a.talk
+	if f := (*fault)(nil); errors.As(t.err, &f) {
+		return f
+	}
+	s := t.client.State()
+	b.capture = append(b.capture[:0], s.Text...)
+	a.said = t.answer != nil
+	at := a.runner.o.Now()
+	facts := t.facts(&s, at)
+	if end.stopped != nil {
+		facts.Silent = end.stopped.silent
+	}
+	turn := a.record.Turn
+	if turn.StopReason = a.runner.clean(facts.StopReason); facts.StopReason == "" && facts.Dead && end.lost == nil {
+		facts.Text = describeExit(end.status)
+	}
+	if f := turns.Judge(facts); f != nil {
+		f.Message = a.runner.clean(f.Message)
+		turn.Failure = f
+		return errors.New(turns.Describe(f, at) + t.hint(facts))
+	}
+	return a.fillRecord(end, b)
+}
+
+// hint adds to a failure what the user can know of its cause.
+func (t *talk) hint(f turns.Facts) string {
+	switch {
+	case f.Dead && f.Text != "":
+		return " (" + f.Text + ")"
+	case f.Error != nil || f.Silent > 0:
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range slices.Backward(t.permissions) {
+		if p.Decision == acp.RejectOnce || p.Decision == acp.RejectAlways {
+			return fmt.Sprintf("; it was refused %q", p.Title)
+		}
+	}
+	return ""
+}
+
+// facts are the observations of the turn's end.
+func (t *talk) facts(s *acp.State, at time.Time) turns.Facts {
+	f := turns.Facts{Runner: schemas.RunnerACP, At: at, Text: s.Text}
+	if n := tokens(s); n != nil {
+		f.OutputTokens = &n.OutputTokens
+	}
+	if t.answer != nil {
+		f.StopReason = t.answer.StopReason
+	}
+	wire := (*acp.Error)(nil)
+	switch {
+	case errors.As(t.err, &wire):
+		d := wire.Details()
+		f.Error = &turns.Error{Kind: d.Kind, Code: wire.Code, Status: d.Status, Message: cmp.Or(d.Message, wire.Message), RetryAfter: d.RetryAfter}
+	case errors.Is(t.err, acp.ErrClosed), errors.Is(t.err, context.Canceled):
+		f.Dead = true
+	case t.err != nil:
+		f.Error = &turns.Error{Kind: schemas.FailureRequest, Message: t.err.Error()}
+	case s.Failure != nil:
+		f.Error = &turns.Error{Kind: s.Failure.Category, Message: cmp.Or(s.Failure.Title, s.Failure.Message)}
+		if more := s.Failure.Details; more != "" {
+			f.Error.Message += ": " + more
+		}
+	}
+	return f
+}
