@@ -88,9 +88,20 @@ type Limits struct {
 	Engineers int `json:"engineers,omitempty" jsonschema:"minimum=1,maximum=100000,default=500"`
 	// ConcurrentTasks is how many nodes may run at once; 0 means the number of processors. Default 0.
 	ConcurrentTasks int `json:"concurrentTasks,omitempty" jsonschema:"minimum=0,maximum=100000,default=0"`
+	// Resume says what becomes of a node whose agent met a rate limit that ends at a known time: auto waits for that time and then
+	// continues the agent's session, without using up an attempt; ask blocks the node until a person retries it; never counts
+	// it as a failed attempt. Default auto.
+	Resume string `json:"resume,omitempty" jsonschema:"enum=auto,enum=ask,enum=never,default=auto"`
 	// FileSize is the largest file that is read, in bytes. Default 1 MiB.
 	FileSize int `json:"fileSize,omitempty" jsonschema:"minimum=1024,maximum=67108864,default=1048576"`
 }
+
+// What becomes of a node whose agent met a rate limit.
+const (
+	ResumeAuto  = "auto"
+	ResumeAsk   = "ask"
+	ResumeNever = "never"
+)
 
 // RunSettings tunes effects and their records.
 type RunSettings struct {
@@ -238,6 +249,7 @@ func (s *SettingsSpec) Default() {
 	orDefault(&s.Folders.State, defaultStateFolder)
 	orDefault(&s.Limits.Sessions, 100)
 	orDefault(&s.Limits.Engineers, 500)
+	orDefault(&s.Limits.Resume, ResumeAuto)
 	orDefault(&s.Limits.FileSize, 1<<20)
 	orDefault(&s.Runs.Keep, 20)
 	orNew(&s.Runs.Grace, Duration(5*time.Second))

@@ -27,6 +27,15 @@ type Turn struct {
 	Failure *TurnFailure `json:"failure,omitempty"`
 }
 
+// LimitedUntil is when the rate limit ends that a run failed of; zero if it did not, or if that is not known.
+func (r *Run) LimitedUntil() Time {
+	failed := r.Outcome == OutcomeFailed || r.Outcome == OutcomeTimedOut
+	if !failed || r.Turn == nil || r.Turn.Failure == nil || r.Turn.Failure.Class != FailureLimit {
+		return Time{}
+	}
+	return r.Turn.Failure.Until
+}
+
 // Runners of a turn.
 const (
 	RunnerCommand = "command"

@@ -31,6 +31,15 @@ func Task(a *schemas.AgentSpec, c *settle.Command, failed *schemas.Run) settle.T
 	return t
 }
 
+// Resume makes a command of an agent continue the session of an earlier turn, if its profile can.
+func Resume(t *settle.Command, a *schemas.AgentSpec, before *schemas.Turn) {
+	if before.Runner != schemas.RunnerCommand || t.Profile == nil || len(t.Profile.Resume) == 0 || t.ProfileName != before.Profile {
+		return
+	}
+	t.Argv, t.PromptArg = profiles.Args(t.Profile, a.Runner.AsCommand(), a.Model, before.SessionID)
+	t.Resumes = before
+}
+
 // Command is what an agent's spec contributes to its commands: program, limits, and how the output is read. The second
 // result is the agent's environment; callers may change it.
 func Command(settings *schemas.SettingsSpec, a *schemas.AgentSpec) (settle.Command, map[string]string) {

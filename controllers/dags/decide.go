@@ -76,7 +76,7 @@ func unusable(in settle.In, p *plan.Plan) (settle.Judgement, bool) {
 
 func newFold(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
 	n := len(p.Spec.Nodes)
-	f := &fold{In: in, p: p, old: old, hold: old.Hold,
+	f := &fold{In: in, p: p, old: old, hold: old.Hold, resumes: in.Tree.Settings().Limits.Resume,
 		was: p.NodesOf(old), limits: p.Retries, gens: make([]int, n),
 		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
 		keys: make([]string, n), inputs: make([]string, n), history: settle.History{Old: old.History}}
@@ -128,7 +128,7 @@ func withActions(old *schemas.DAGStatus, applied []schemas.AppliedAction) *schem
 func (f *fold) judgeAll() {
 	f.rebind()
 	f.records()
-	f.again = time.Time{}
+	f.again, f.later = time.Time{}, time.Time{}
 	f.gate = sessions.Of(f.World).GateOf(f.p.Spec.Session)
 	if f.hold == schemas.VerbPause && f.gate.Open {
 		f.gate = sessions.Gate{Keep: true, Reason: settle.ReasonPausedByAction, Message: "an action paused the DAG; resume it to go on"}
@@ -250,6 +250,8 @@ func (f *fold) finish() settle.Out {
 	out := settle.Out{Status: st, Effects: f.effects(), Restore: f.restores}
 	if !over(st) && !f.again.IsZero() {
 		out.Again, out.Await = f.again, true
+	} else if !over(st) && !f.later.IsZero() {
+		out.Again = f.later
 	}
 	return out
 }

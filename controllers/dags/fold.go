@@ -47,8 +47,10 @@ type fold struct {
 	// active are the times that count for the DAG's time limit.
 	active  []schemas.Span
 	applied []schemas.AppliedAction
-	acted   bool // an action was applied now
+	acted   bool   // an action was applied now
+	resumes string // limits.resume of the settings
 	again   time.Time
+	later   time.Time // as again, but a one-shot run does not wait for it
 	history settle.History
 }
 
@@ -64,6 +66,8 @@ type record struct {
 	failedAt schemas.Time // When the last of these ended
 	last     *schemas.Run // the latest record
 	failed   *schemas.Run // the latest of these attempts; nil for none, or where its record was pruned
+	limits   int          // runs that ended with a rate limit whose end is known; they use up no attempt
+	limited  *schemas.Run // the latest run, if it is one of these
 	asked    int          // runs that ended with a question; they use up no attempt
 	pauses   bool         // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.

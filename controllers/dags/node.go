@@ -22,7 +22,7 @@ func (f *fold) records() {
 		known := f.known(i)
 		for len(runs) > 0 && runs[0].Node == name {
 			if runs[0].NodeKey == f.b.Keys[i] {
-				r.take(runs[0], f.pauses(i, runs[0]))
+				f.take(r, runs[0], f.pauses(i, runs[0]))
 				r.starts(runs[0].StartedAt, known)
 			}
 			runs = runs[1:]
@@ -59,10 +59,14 @@ func (r *record) starts(at, known schemas.Time) {
 	}
 }
 
-func (r *record) take(run *schemas.Run, pauses bool) {
+func (f *fold) take(r *record, run *schemas.Run, pauses bool) {
+	limited := false
 	switch {
 	case pauses:
 		r.asked++
+	case f.limited(r, run):
+		limited = true
+		r.limits++
 	case run.Outcome == schemas.OutcomeSucceeded:
 		r.won = true
 		r.before, r.failures, r.wonAt, r.failed = r.attempts()+1, 0, run.Seq, nil
@@ -72,7 +76,10 @@ func (r *record) take(run *schemas.Run, pauses bool) {
 		r.failedAt = schemas.Later(r.failedAt, run.FinishedAt)
 	}
 	if r.last == nil || run.Seq > r.last.Seq {
-		r.last, r.pauses = run, pauses
+		r.last, r.pauses, r.limited = run, pauses, nil
+		if limited {
+			r.limited = run
+		}
 	}
 }
 
@@ -176,6 +183,9 @@ func (f *fold) queue(i int32) {
 			f.wake(due)
 			return
 		}
+	}
+	if f.waitsForLimit(i) {
+		return
 	}
 	if why := f.notCommitted(i); why != "" && r.claim == nil {
 		f.set(i, schemas.NodeBlocked, settle.ReasonNotCommitted, why)

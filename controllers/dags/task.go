@@ -62,10 +62,11 @@ func (f *fold) effect(i int32) settle.Effect {
 		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
 		c.Recall = f.recall(i)
 		c.Workspace = f.workspace(i)
+		f.resume(i, &c)
 	}
 	e.Task = &c
 	if agent := f.b.Agent(f.p, e.Agent); agent != nil {
-		e.Task = agents.Task(agent, &c, r.failed)
+		e.Task = agents.Task(agent, &c, r.unsuccessful())
 	}
 	return e
 }
@@ -127,7 +128,7 @@ func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string 
 	work := agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: n.Agent,
 		Issue: f.p.Issue(f.b.SessionSpec()), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Needs: needs,
 		Schema: n.Outputs.Schema, Clarifications: f.answers(i), Refusals: f.refusals(i)}
-	if run := f.recs[i].failed; run != nil {
+	if run := f.recs[i].unsuccessful(); run != nil {
 		work.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
 	}
 	return work.Stdin(agent.Runner.AsCommand().Stdin)

@@ -80,6 +80,7 @@ const (
 	ReasonTooManyQuestions  = "TooManyQuestions" // the agent only asks
 	ReasonQuestionRefused   = "QuestionRefused"  // the agent asks again what may not be asked
 	ReasonBackOff           = "BackOff"
+	ReasonRateLimited       = "RateLimited"    // until a time that is known
 	ReasonOutputsMissing    = "OutputsMissing" // outputs of a success are needed and are not here
 	ReasonReplacing         = "Replacing"      // the run of a former definition is being ended first
 	ReasonEnding            = "Ending"         // a run that is no longer wanted is being ended

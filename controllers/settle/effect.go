@@ -109,6 +109,8 @@ type Command struct {
 	ProfileName string           `json:",omitempty"`
 	// PromptArg is the index of the argument that Stdin replaces; 0: Stdin is the standard input.
 	PromptArg int `json:",omitempty"`
+	// Resumes is the turn whose session the command continues; nil: none.
+	Resumes *schemas.Turn `json:",omitempty"`
 	// PassEnv names variables that the command gets from the environment of reconcile.
 	PassEnv []string `json:",omitempty"`
 	// Silence ends a run that has printed nothing for that long, while no tool runs; 0: none.

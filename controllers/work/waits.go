@@ -50,6 +50,8 @@ func Waits(t *state.Tree, s *settle.Selection) []Wait {
 				continue
 			case s.Reason == settle.ReasonWaitsForPerson:
 				w.Who = agents.Contact(t, n.Agent)
+			case s.Reason == settle.ReasonRateLimited:
+				w.Task, w.Command = s.Message, fmt.Sprintf("reconcile retry %s %s", e.Ref, n.Name)
 			case s.Reason != settle.ReasonHeld:
 				continue // for an answer
 			}

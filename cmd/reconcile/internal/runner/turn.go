@@ -29,8 +29,10 @@ func (a *attempt) readTurn(b *buffers) profiles.Reading {
 	if t.Model == "" {
 		t.Model = lookup(a.task.Env, "RECONCILE_MODEL")
 	}
-	if t.SessionUsage != nil {
-		t.Usage = profiles.TurnUsage(t.SessionUsage, nil)
+	if b := a.task.Resumes; b != nil && b.SessionID == t.SessionID && t.SessionUsage == nil {
+		t.SessionUsage = b.SessionUsage
+	} else if t.SessionUsage != nil {
+		t.Usage = profiles.TurnUsage(t.SessionUsage, a.task.Resumes)
 	}
 	for _, s := range []*string{&t.Model, &t.SessionID, &t.StopReason} {
 		*s = a.brief(*s)

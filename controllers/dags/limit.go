@@ -1,0 +1,73 @@
+package dags
+
+import (
+	"fmt"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// A run that failed of a rate limit whose end is known uses up no attempt: its node waits for the end, and the next run
+// continues the session of the agent.
+
+const (
+	// mostLimits bounds the runs of a node that may end so under one key; later ones count as attempts. An agent that names an
+	// end in a second, again and again, would run forever.
+	mostLimits = 12
+	// limitWait is how far off the end of a limit may be for a one-shot run to wait for it. A later run continues otherwise.
+	limitWait = 10 * time.Minute
+)
+
+// limited reports whether the run ended with a limit that its node waits for.
+func (f *fold) limited(r *record, run *schemas.Run) bool {
+	return f.resumes != schemas.ResumeNever && r.limits < mostLimits && !run.LimitedUntil().IsZero()
+}
+
+// waitsForLimit reports whether the node waits for the end of a rate limit; if so, it has set the state. An end that is further
+// off than limits last was recorded under a clock that was wrong.
+func (f *fold) waitsForLimit(i int32) bool {
+	run := f.recs[i].limited
+	if run == nil {
+		return false
+	}
+	until := run.LimitedUntil()
+	if f.resumes == schemas.ResumeAsk {
+		f.set(i, schemas.NodeBlocked, settle.ReasonRateLimited, fmt.Sprintf("%s; retry it to go on", run.Message))
+		return true
+	}
+	if !f.Now.Before(until.Time) || f.Now.Before(run.FinishedAt.Time) {
+		return false
+	}
+	f.set(i, schemas.NodeQueued, settle.ReasonRateLimited, run.Message)
+	f.next[i].RetryAt = until
+	if until.Sub(f.Now) <= limitWait {
+		f.wake(until.Time)
+	} else {
+		f.wakeLater(until.Time)
+	}
+	return true
+}
+
+// unsuccessful is the run before, if it failed, also of a rate limit; else nil.
+func (r *record) unsuccessful() *schemas.Run {
+	if r.limited != nil {
+		return r.limited
+	}
+	return r.failed
+}
+
+// wakeLater is wake for a time that a one-shot run does not wait for.
+func (f *fold) wakeLater(at time.Time) {
+	if f.later.IsZero() || at.Before(f.later) {
+		f.later = at
+	}
+}
+
+// resume makes a command continue the session of the run that a rate limit ended.
+func (f *fold) resume(i int32, c *settle.Command) {
+	if run := f.recs[i].limited; run != nil && run.Turn.SessionID != "" {
+		agents.Resume(c, f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent), run.Turn)
+	}
+}
