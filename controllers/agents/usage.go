@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/turns"
@@ -36,6 +37,40 @@ func Totals(t *state.Tree) map[string]*turns.Total {
 	return totals
 }
 
+// running returns what is known of the turns that run now, by agent and key.
+func running(t *state.Tree) map[string]map[string]*schemas.Turn {
+	out := map[string]map[string]*schemas.Turn{}
+	for _, k := range settle.TableOf(t) {
+		if !k.Performs {
+			continue
+		}
+		for _, e := range t.Entries(k.Name) {
+			for i := range e.Claims {
+				c := &e.Claims[i]
+				if c.Agent == "" || c.Turn == nil {
+					continue
+				}
+				if out[c.Agent] == nil {
+					out[c.Agent] = map[string]*schemas.Turn{}
+				}
+				out[c.Agent][c.Key] = c.Turn
+			}
+		}
+	}
+	return out
+}
+
+// contexts describes the use of the contexts of an agent's running turns.
+func contexts(of map[string]*schemas.Turn) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		if s := turns.Context(of[key]); s != "" {
+			all = append(all, s)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // NodeTurns returns the latest recorded turn of each node of an object, by name.
 func NodeTurns(e *state.Entry) map[string]*schemas.Turn {
 	var latest map[string]*schemas.Run
@@ -59,7 +94,7 @@ func NodeTurns(e *state.Entry) map[string]*schemas.Turn {
 
 // Wide returns a table of kinds with the columns that are too wide for every list: what agents used.
 func Wide(t settle.Table, tree *state.Tree) settle.Table {
-	totals := Totals(tree)
+	totals, live := Totals(tree), running(tree)
 	of := func(head string, text func(*turns.Total) string) settle.Column {
 		return settle.Column{Head: head, Text: func(e *state.Entry) string {
 			if total := totals[e.Name]; total != nil {
@@ -71,6 +106,7 @@ func Wide(t settle.Table, tree *state.Tree) settle.Table {
 	wide := slices.Clone(t)
 	if row := wide.Row(schemas.AgentKind.Name); row != nil {
 		row.Columns = append(slices.Clone(row.Columns),
+			settle.Column{Head: "CONTEXT", Text: func(e *state.Entry) string { return contexts(live[e.Name]) }},
 			of("TURNS", func(t *turns.Total) string { return strconv.Itoa(t.Turns) }),
 			of("TOKENS", (*turns.Total).Tokens), of("COST", (*turns.Total).Cost))
 	}
@@ -83,13 +119,22 @@ func UsageDetails(t *state.Tree, e *state.Entry) []settle.Column {
 		return settle.Column{Head: head, Text: func(*state.Entry) string { return text }}
 	}
 	if e.Kind == schemas.AgentKind.Name {
-		total := Totals(t)[e.Name]
-		if total == nil {
-			return nil
+		var out []settle.Column
+		if text := contexts(running(t)[e.Name]); text != "" {
+			out = append(out, line("Context", text))
 		}
-		return []settle.Column{line("Turns", strconv.Itoa(total.Turns)), line("Tokens", total.Tokens()), line("Cost", total.Cost())}
+		if total := Totals(t)[e.Name]; total != nil {
+			out = append(out, line("Turns", strconv.Itoa(total.Turns)), line("Tokens", total.Tokens()), line("Cost", total.Cost()))
+		}
+		return out
 	}
 	var out []settle.Column
+	for i := range e.Claims {
+		if c := &e.Claims[i]; c.Turn != nil {
+			text := strings.TrimSuffix("session "+c.Turn.SessionID+", context "+turns.Context(c.Turn), ", context ")
+			out = append(out, line("Running turn of "+c.Node, text))
+		}
+	}
 	latest := NodeTurns(e)
 	for _, node := range slices.Sorted(maps.Keys(latest)) {
 		out = append(out, line("Turn of "+node, turns.Line(latest[node])))

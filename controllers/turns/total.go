@@ -66,6 +66,15 @@ func dollars(c float64) string {
 	return "$" + strconv.FormatFloat(c, 'f', digits, 64)
 }
 
+// Context describes the use of an agent's context: "96000 of 100000 tokens (96 %)"; "" if it is not known.
+func Context(t *schemas.Turn) string {
+	if t == nil || t.Usage == nil || t.Usage.ContextWindow <= 0 {
+		return ""
+	}
+	u := t.Usage
+	return fmt.Sprintf("%d of %d tokens (%d %%)", u.ContextUsed, u.ContextWindow, int64(100*float64(u.ContextUsed)/float64(u.ContextWindow)))
+}
+
 // Line describes one turn: agent, model, tokens, cost and session.
 func Line(t *schemas.Turn) string {
 	var sum Total

@@ -1,0 +1,21 @@
+package runner
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// turnFaults are those in the conversation with an agent, which the tests must notice.
+var turnFaults = []mutants.Mutant{
+	{"end_turn is a success", "talk.go", "if f := turns.Judge(facts); f != nil {", "if f := turns.Judge(facts); f != nil && facts.StopReason != turns.EndTurn {", "TestTurnsEnd"},
+	{"a typed failure is ignored", "talk.go", "	case s.Failure != nil:\n", "	case false:\n", "TestTurnsEnd"},
+	{"a dead agent only said nothing", "talk.go", "		f.Dead = true\n", "", "TestTurnsEnd"},
+	{"the session is not kept", "talk.go", "t.a.runner.saveSession(t.a, session.ID)", "error(nil)", "TestInterruptedSession"},
+	{"titles of permissions have secrets", "talk.go", "Title: run.clean(r.Title)", "Title: r.Title", "TestTurnRecord"},
+	{"everything is permitted", "runner.go", "[]string{acp.RejectOnce, acp.RejectAlways}", "[]string{acp.AllowOnce}", "TestTurnRecord"},
+}
+
+func TestTurnMutants(t *testing.T) {
+	mutants.Suite{Mutants: turnFaults}.Run(t)
+}
