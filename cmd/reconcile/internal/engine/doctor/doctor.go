@@ -106,6 +106,7 @@ var checks = []struct {
 	{"watches", checkWatches},
 	{"clock", checkClock},
 	{"environment", checkEnvironment},
+	{"agents", checkAgents},
 }
 
 // Check examines everything and returns at least one finding per check, in a fixed order. It never fails as a whole: if

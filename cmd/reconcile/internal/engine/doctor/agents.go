@@ -1,0 +1,146 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/profiles"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// probeTime bounds a program that is asked for its version or login.
+const probeTime = 10 * time.Second
+
+// checkAgents looks for the programs of agents with a profile: which is found, its version, and whether it is logged in.
+func checkAgents(ctx context.Context, e *Env) (all []Finding) {
+	if e.tree == nil {
+		return skipped("the tree cannot be loaded")
+	}
+	for _, entry := range e.tree.Entries(schemas.AgentKind.Name) {
+		spec := schemas.SpecAs[*schemas.AgentSpec](entry.Object)
+		if spec == nil {
+			continue
+		}
+		c := spec.Runner.AsCommand()
+		if c == nil || c.Profile == "" {
+			continue
+		}
+		f := Finding{Level: Warn, Detail: fmt.Sprintf("%s: %s", entry.Ref, profiles.Check(e.settings().Profiles, c)), Fix: "name a profile that there is"}
+		if p, ok := profiles.Find(e.settings().Profiles, c.Profile); ok {
+			f = e.probe(ctx, entry.Ref.String(), &p, c)
+		}
+		all = append(all, f)
+	}
+	if len(all) == 0 {
+		return ok("no agent has a profile")
+	}
+	return all
+}
+
+// probe looks for the program of an agent. Only programs of built-in profiles are run, with arguments and an environment that
+// the tree has no influence on but for the key: a tree of someone else must not run anything here.
+func (e *Env) probe(ctx context.Context, agent string, p *schemas.Profile, c *schemas.CommandRunner) Finding {
+	argv, _ := profiles.Args(p, c, "", "")
+	if len(argv) == 0 {
+		return Finding{Level: Warn, Detail: agent + ": its profile has no argv", Fix: "write argv"}
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return Finding{Level: Warn, Detail: fmt.Sprintf("%s: the program %q is not found", agent, argv[0]), Fix: "install it, or put its folder on the PATH"}
+	}
+	built, known := profiles.Find(nil, c.Profile)
+	if !known || argv[0] != built.Argv[0] {
+		return Finding{Level: OK, Detail: fmt.Sprintf("%s: %s, which is not asked: the tree names the program", agent, path)}
+	}
+	environ := e.probeEnviron(&built, c)
+	version := "version unknown"
+	if out, ok := ask(ctx, environ, path, built.Version); ok && out != "" {
+		version = out
+	}
+	detail := fmt.Sprintf("%s: %s, %s", agent, path, version)
+	switch loggedIn, known := loggedIn(ctx, environ, path, &built); {
+	case !known:
+		return Finding{Level: OK, Detail: detail + ", login unknown"}
+	case !loggedIn:
+		return Finding{Level: Warn, Detail: detail + ", not logged in", Fix: "log in with the program itself"}
+	}
+	return Finding{Level: OK, Detail: detail + ", logged in"}
+}
+
+// probeEnviron is the environment of a turn with a built-in profile; of the agent's own variables it has only the key.
+func (e *Env) probeEnviron(p *schemas.Profile, c *schemas.CommandRunner) (out []string) {
+	for _, name := range slices.Concat([]string{"PATH", "HOME", "LANG", "SystemRoot", "USERPROFILE"}, p.PassEnv) {
+		if v := lookup(e.Environ, name); v != "" {
+			out = append(out, name+"="+v)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		out = append(out, name+"="+p.Env[name])
+	}
+	if key := c.Env[p.KeyVar]; key != "" {
+		out = append(out, p.KeyVar+"="+key)
+	}
+	return out
+}
+
+// lookup returns the value of the last variable of a name.
+func lookup(environ []string, name string) (value string) {
+	for _, kv := range environ {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			value = v
+		}
+	}
+	return value
+}
+
+// loggedIn asks the program, else looks for a key or a file that a login leaves; known is false where the profile names none.
+func loggedIn(ctx context.Context, environ []string, path string, p *schemas.Profile) (is, known bool) {
+	l := p.Login
+	if len(l.Args)+len(l.Env)+len(l.Files) == 0 {
+		return false, false
+	}
+	if len(l.Args) > 0 {
+		if _, ok := ask(ctx, environ, path, l.Args); ok {
+			return true, true
+		}
+	}
+	for _, name := range l.Env {
+		if lookup(environ, name) != "" {
+			return true, true
+		}
+	}
+	for _, f := range l.Files {
+		if rest, ok := strings.CutPrefix(f, "~/"); ok {
+			f = filepath.Join(lookup(environ, "HOME"), rest)
+		}
+		if _, err := os.Stat(f); err == nil {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// ask runs a program for a moment and returns the first line of its output; ok is false unless it ended with exit code 0.
+func ask(ctx context.Context, environ []string, path string, args []string) (line string, ok bool) {
+	if len(args) == 0 {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Stdout, cmd.WaitDelay = environ, &out, time.Second
+	if cmd.Run() != nil {
+		return "", false
+	}
+	line, _, _ = strings.Cut(strings.TrimSpace(out.String()), "\n")
+	return strings.ToValidUTF8(line[:min(len(line), 100)], ""), true
+}
