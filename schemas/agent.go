@@ -24,6 +24,10 @@ type AgentSpec struct {
 	Precedence *int `json:"precedence,omitempty" jsonschema:"minimum=0,maximum=1000000"`
 	// Description says what the agent is for.
 	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
+	// Instructions are the rules of the agent: the beginning of each of its prompts.
+	Instructions Instructions `json:"instructions,omitzero"`
+	// PromptTokens bounds a prompt, without memory and files, in tokens. Default: a quarter of contextWindow.
+	PromptTokens int `json:"promptTokens,omitempty" jsonschema:"minimum=1000,maximum=100000000"`
 	// CanClarify names the agents that this one may ask.
 	CanClarify []string `json:"canClarify,omitempty"`
 	// Model is handed to the runner; reconcile does not interpret it.
@@ -52,6 +56,14 @@ func (s *AgentSpec) WorkspaceKind() (kind string, declared bool) {
 		return s.Workspace, true
 	}
 	return WorkspaceInPlace, false
+}
+
+// Instructions are rules for an agent, as text or in a file.
+type Instructions struct {
+	// Text is the instructions themselves.
+	Text string `json:"text,omitempty" jsonschema:"maxLength=100000"`
+	// File is the path of a file below the root with the instructions; it is read at each start, up to 64 KiB.
+	File string `json:"file,omitempty" jsonschema:"maxLength=1000"`
 }
 
 // Runner says how an agent is run. Exactly one field is set.
@@ -202,6 +214,7 @@ func (s *AgentSpec) Default() {
 	}
 	orDefault(&s.ContextWindow, DefaultContextWindow)
 	orDefault(&s.Concurrency, 1)
+	orDefault(&s.PromptTokens, s.ContextWindow/4)
 	if c := s.Runner.Command; c != nil {
 		orDefault(&c.Stdin, "prompt")
 		orDefault(&c.Output, "text")
@@ -227,6 +240,9 @@ func (s *AgentSpec) Check(r *Report) {
 	}
 	checkLine(r.At("model"), s.Model)
 	checkRefs(r, s.CanClarify, "canClarify")
+	if f := s.Instructions.File; f != "" {
+		checkPath(r.At("instructions", "file"), f, reads)
+	}
 	c, h := s.Runner.Command, s.Runner.Human
 	s.Runner.checkOne(r)
 	if s.Runner.Profile != "" {

@@ -42,6 +42,8 @@ type Node struct {
 	Agent string `json:"agent,omitempty" jsonschema:"minLength=1,maxLength=63"`
 	// Prompt is the task text for the agent.
 	Prompt string `json:"prompt,omitempty" jsonschema:"minLength=1,maxLength=100000"`
+	// Acceptance are the criteria by which the agent's task is done, as sentences; the agent is told them.
+	Acceptance []string `json:"acceptance,omitempty" jsonschema:"maxItems=100"`
 	// Needs names the nodes that must have succeeded before this one starts.
 	Needs []string `json:"needs,omitempty"`
 	// Inputs are globs (** allowed) of files below the root: the node runs again when their content changes. Files
@@ -196,6 +198,8 @@ func (n *Node) checkWork(at Spot) {
 	switch {
 	case n.Agent != "" && n.Prompt == "":
 		at.At("agent").Errorf("missing", "an agent needs a prompt").Suggest("add prompt, with what the agent is to do")
+	case n.Agent == "" && len(n.Acceptance) > 0:
+		at.At("acceptance").Errorf("conflict", "only an agent is told when its task is done").Suggest("name the agent, or remove acceptance")
 	case n.Agent == "" && n.Prompt != "":
 		at.At("prompt").Errorf("missing", "a prompt needs an agent").Suggest("add agent, with the name of who is to do it")
 	case n.Agent != "":

@@ -41,6 +41,8 @@ type Run struct {
 	Asks *Ask `json:"asks,omitempty"`
 	// Resolution is the agent's conclusion from the answers in its input, if it gives one.
 	Resolution string `json:"resolution,omitempty"`
+	// Reported is what the agent says about the task, if it says something.
+	Reported *AgentReport `json:"reported,omitempty"`
 	// Learned are the entries to remember from the agent's output: 1 to 50, without secrets.
 	Learned []ObservationEntry `json:"learned,omitempty"`
 	// SourceTokens is the length of the text from which Learned was made, in tokens.
@@ -119,6 +121,7 @@ const (
 	OutcomeTimedOut  = "TimedOut"  //
 	OutcomeCancelled = "Cancelled" // ended because it was no longer wanted; uses up no attempt
 	OutcomeAsked     = "Asked"     // the agent needs an answer first; uses up no attempt
+	OutcomeHandedOff = "HandedOff" // the agent leaves the rest of the task to a new session; uses up no attempt
 	// Records of hooks: work outside of reconcile that began and ended.
 	OutcomeStarted = "Started"
 	OutcomeDone    = "Done"

@@ -103,7 +103,7 @@ func addCommands(a *app, root *cobra.Command) {
 		}
 	}
 	add(groupMain, newRunCmd(a), newPlanCmd(a), newValidateCmd(a))
-	add(groupLook, newGetCmd(a), newDescribeCmd(a), a.renamed(newHistoryCmd(a), "describe --history"), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newEventsCmd(a))
+	add(groupLook, newGetCmd(a), newDescribeCmd(a), a.renamed(newHistoryCmd(a), "describe --history"), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newPromptCmd(a), newEventsCmd(a))
 	add(groupLook, newReadyCmd(a), newWorkspaceCmd(a), hidden(newStateCmd(a)), hidden(newDigestCmd(a, "digest")))
 	add(groupLook, newSearchCmd(a), newRelatedCmd(a), newPathCmd(a))
 	for _, v := range ops.Verbs {

@@ -30,15 +30,19 @@ const (
 
 // Work is the task of a node.
 type Work struct {
-	Session string          `json:"session"`
-	DAG     string          `json:"dag"`
-	Node    string          `json:"node"`
-	Agent   string          `json:"agent"`
-	Issue   int             `json:"issue,omitempty"`
-	Attempt int             `json:"attempt"` // from 1
-	Model   string          `json:"model,omitempty"`
-	Prompt  string          `json:"prompt"`
-	Needs   map[string]Need `json:"needs,omitempty"`
+	Session string `json:"session"`
+	DAG     string `json:"dag"`
+	Node    string `json:"node"`
+	Agent   string `json:"agent"`
+	Issue   int    `json:"issue,omitempty"`
+	Attempt int    `json:"attempt"` // from 1
+	Model   string `json:"model,omitempty"`
+	Role    Role   `json:"role,omitzero"`
+	Prompt  string `json:"prompt"`
+	// About is the work that the task belongs to; Acceptance are the criteria of its end, as sentences.
+	About      Issue           `json:"about,omitzero"`
+	Acceptance []string        `json:"acceptance,omitempty"`
+	Needs      map[string]Need `json:"needs,omitempty"`
 	// Schema is the JSON Schema that the result has to keep, if there is one.
 	Schema json.RawMessage `json:"schema,omitempty"`
 	// Clarifications are what the node asked before, oldest first; Refusals why other questions of it were not taken,
@@ -47,6 +51,17 @@ type Work struct {
 	Refusals       []string   `json:"refusals,omitempty"`
 	// Failure is why the attempt before failed; nil where it did not.
 	Failure *Failure `json:"failure,omitempty"`
+	// Handoff is the report of the session that this one continues; nil where it continues none.
+	Handoff *schemas.AgentReport `json:"handoff,omitempty"`
+	// Inputs are the files to read first, as globs; Outputs are those that have to exist at the end.
+	Inputs  []string `json:"inputs,omitempty"`
+	Outputs []string `json:"outputs,omitempty"`
+	// Constraints are rules of the work, as sentences.
+	Constraints []string `json:"constraints,omitempty"`
+	// MayAsk are the agents that this one may ask, sorted.
+	MayAsk []string `json:"mayAsk,omitempty"`
+	// Report is how the output is read: text or json.
+	Report string `json:"-"`
 }
 
 // Need is the input about a node that the task needs.
@@ -80,7 +95,7 @@ func (w *Work) Stdin(format string) string {
 		told.Failure = w.Failure.short()
 		return encode(told)
 	}
-	return w.Prompt + schemaText(w.Schema) + needsText(w.Needs) + clarificationsText(w.Clarifications) + refusalsText(w.Refusals) + w.Failure.text()
+	return w.prompt()
 }
 
 // encode returns v as JSON with a newline; "" if v contains an invalid raw result, which no recorded one is.

@@ -13,6 +13,7 @@ type Question struct {
 	Issue int    // 0: none
 	From  string
 	To    string
+	Role  Role // of the agent that is asked
 	Topic string
 	Text  string
 	Round int // from 1
@@ -36,6 +37,7 @@ is JSON is either the answer as a string, or an object: {"reconcile": 1, "answer
 type asked struct {
 	Reconcile    int                         `json:"reconcile"`
 	Instructions string                      `json:"instructions"`
+	Role         Role                        `json:"role,omitzero"`
 	Question     askedQuestion               `json:"question"`
 	Thread       []schemas.ClarificationTurn `json:"thread,omitempty"`
 	Context      string                      `json:"context,omitempty"`
@@ -61,7 +63,7 @@ func (q *Question) Stdin(format string) string {
 		return ""
 	case FormatJSON:
 		return encode(asked{
-			Reconcile: Version, Instructions: strings.ReplaceAll(instructions, "\n", " "),
+			Reconcile: Version, Instructions: strings.ReplaceAll(instructions, "\n", " "), Role: q.Role,
 			Question: askedQuestion{q.ID, q.Issue, q.From, q.To, q.Topic, q.Text, q.Round},
 			Thread:   shortThread(q.Thread), Context: q.IssueContext, Resolved: shortened(q.Resolved), Failure: q.Failure.short(),
 		})
@@ -71,6 +73,7 @@ func (q *Question) Stdin(format string) string {
 
 func (q *Question) prompt() string {
 	var d document
+	d.say(q.Role.text() + paragraph(q.Role.Instructions))
 	d.say(fmt.Sprintf("%s asks you, %s, for clarification%s: %s, round %d.\n\n", label(q.From), label(q.To),
 		onIssue(q.Issue), label(q.ID), q.Round))
 	d.say(instructions)

@@ -32,6 +32,10 @@ type Said struct {
 	Resolution string
 	// Ask is what the agent wants to know before it can go on; nil: nothing.
 	Ask *schemas.Ask
+	// Report is what the agent says about its task; nil: nothing.
+	Report *schemas.AgentReport
+	// Observed are the observations to remember.
+	Observed []schemas.ObservationEntry
 }
 
 // ErrEmpty is the error of a task whose output has no text.
@@ -132,21 +136,6 @@ func answerIn(value json.RawMessage) (string, error) {
 	return "", errors.New(`the output has no answer: print a string, or {"reconcile": 1, "answer": "…"}`)
 }
 
-// structured is an object of this contract.
-type structured struct {
-	Reconcile     int             `json:"reconcile"`
-	Result        json.RawMessage `json:"result"`
-	Answer        string          `json:"answer"`
-	Resolution    string          `json:"resolution"`
-	Clarification *struct {
-		To        string   `json:"to"`
-		Topic     string   `json:"topic"`
-		Question  string   `json:"question"`
-		Blocking  *bool    `json:"blocking"` // default true
-		Artifacts []string `json:"artifacts"`
-	} `json:"clarification"`
-}
-
 func readJSON(stdout []byte) (Said, error) {
 	if !json.Valid(stdout) || !utf8.Valid(stdout) {
 		return Said{}, errors.New("stdout is not one JSON value in UTF-8")
@@ -154,19 +143,7 @@ func readJSON(stdout []byte) (Said, error) {
 	if !isStructured(stdout) {
 		return Said{Result: stdout}, nil
 	}
-	var s structured
-	d := json.NewDecoder(bytes.NewReader(stdout))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return Said{}, fmt.Errorf("the structured output is not of version %d: %w", Version, err)
-	}
-	said := Said{Result: s.Result, Answer: s.Answer, Resolution: shorten.Text(strings.TrimSpace(s.Resolution), AnswerLimit)}
-	if c := s.Clarification; c != nil {
-		said.Ask = &schemas.Ask{To: c.To, Topic: c.Topic, Question: c.Question, Artifacts: c.Artifacts,
-			Blocking: c.Blocking == nil || *c.Blocking}
-		return said, checkAsk(said.Ask)
-	}
-	return said, nil
+	return readStructured(stdout)
 }
 
 // isStructured reports whether a JSON value is an object of this contract: it has the field "reconcile", which is 1.

@@ -47,7 +47,7 @@ func Command(settings *schemas.SettingsSpec, a *schemas.AgentSpec) (settle.Comma
 	if c == nil {
 		return settle.Command{}, map[string]string{}
 	}
-	t := settle.Command{Argv: c.Argv, Output: c.Output, StdinFormat: c.Stdin}
+	t := settle.Command{Argv: c.Argv, Output: c.Output, StdinFormat: c.Stdin, InstructionsFile: a.Instructions.File}
 	if c.Timeout != nil {
 		t.Timeout = c.Timeout.Std()
 	}

@@ -62,7 +62,8 @@ func askEnv(env map[string]string, name string, m *clarify.Input, agent *schemas
 // question is the question for the agent, with its context, and the reason why the run before failed, if it did.
 func (w *Requests) question(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, before *schemas.Run,
 ) *agentio.Question {
-	q := &agentio.Question{ID: m.ID, Issue: m.Spec.Issue, From: m.Spec.From, To: m.Spec.To, Topic: m.Spec.Topic,
+	agent := schemas.SpecAs[*schemas.AgentSpec](w.Tree.Entry(schemas.AgentKind.Ref(m.Spec.To)).Object)
+	q := &agentio.Question{ID: m.ID, Issue: m.Spec.Issue, From: m.Spec.From, To: m.Spec.To, Role: agents.Role(m.Spec.To, agent), Topic: m.Spec.Topic,
 		Text: m.Spec.Question, Round: st.Round, IssueContext: w.contextOf(m.Spec), Resolved: w.resolvedBeside(e, m.Spec.Issue)}
 	if before != nil {
 		q.Failure = &agentio.Failure{Reason: clarify.Failure(before), Output: before.Output, TooLong: clarify.TooLong(before)}

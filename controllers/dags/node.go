@@ -67,6 +67,9 @@ func (f *fold) take(r *record, run *schemas.Run, pauses bool) {
 	case f.limited(r, run):
 		limited = true
 		r.limits++
+	case run.Outcome == schemas.OutcomeHandedOff:
+		r.handoffs++
+		r.handoff = run
 	case run.Outcome == schemas.OutcomeSucceeded:
 		r.won = true
 		r.before, r.failures, r.wonAt, r.failed = r.attempts()+1, 0, run.Seq, nil
@@ -99,6 +102,9 @@ func (f *fold) remember(i int32, r *record) {
 	}
 }
 
+// mostHandoffs bounds how many runs of a node may hand the rest of the task off.
+const mostHandoffs = 12
+
 const approvedMessage = "an action approved it"
 
 // judge finds the state of node i; the nodes that it needs were judged before.
@@ -114,6 +120,9 @@ func (f *fold) judge(i int32) {
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case verb == schemas.VerbCancel:
 		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, "an action cancelled it; retry runs it again")
+	case r.handoffs > mostHandoffs && !r.running():
+		f.set(i, schemas.NodeFailed, settle.ReasonTooManyHandoffs, fmt.Sprintf(
+			"it handed its task off %d times; divide the task, or give the agent a larger contextWindow", r.handoffs))
 	case r.failures > f.limits[i].Limit:
 		f.set(i, schemas.NodeFailed, f.failureReason(i), s.Message)
 	case (r.asked > 0 || len(r.questions) > 0) && f.givenUp(i):

@@ -8,9 +8,11 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -120,18 +122,46 @@ func (f *fold) results(i int32) map[string]settle.Need {
 
 // stdin is what an agent's program reads.
 func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string {
-	n := &f.p.Spec.Nodes[i]
-	agent := f.b.Agent(f.p, n.Agent)
+	agent := f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent)
 	if agent == nil || agent.Runner.AsCommand() == nil {
 		return ""
 	}
-	work := agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: n.Agent,
-		Issue: f.p.Issue(f.b.SessionSpec()), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Needs: needs,
-		Schema: n.Outputs.Schema, Clarifications: f.answers(i), Refusals: f.refusals(i)}
-	if run := f.recs[i].unsuccessful(); run != nil {
-		work.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
+	return f.work(i, agent, needs, attempt).Stdin(agent.Runner.AsCommand().Stdin)
+}
+
+// work is the task of node i as its agent is told it.
+func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.Need, attempt int) *agentio.Work {
+	n, session := &f.p.Spec.Nodes[i], f.b.SessionSpec()
+	w := &agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: n.Agent, Role: agents.Role(n.Agent, agent),
+		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Acceptance: n.Acceptance,
+		About: agentio.Issue{Title: session.Title, Text: session.Description}, Needs: needs, Schema: n.Outputs.Schema,
+		Clarifications: f.answers(i), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
+		MayAsk: clarifications.Of(f.World).ScopeOf(n.Agent).Allowed(), Constraints: f.constraints(n, agent)}
+	if c := agent.Runner.AsCommand(); c != nil {
+		w.Report = c.Output
 	}
-	return work.Stdin(agent.Runner.AsCommand().Stdin)
+	if run := f.recs[i].unsuccessful(); run != nil {
+		w.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
+	}
+	if run := f.recs[i].handoff; run != nil {
+		w.Handoff = run.Reported
+	}
+	w.Fit(agent.PromptTokens, tokens.Count)
+	return w
+}
+
+// constraints are the rules of the work that its agent cannot know.
+func (f *fold) constraints(n *schemas.Node, agent *schemas.AgentSpec) []string {
+	out := []string{"Change nothing in " + f.Tree.Settings().Folders.State + "/ and .reconcile/: only reconcile writes there.",
+		"Approving, skipping and answering for people are refused to agents."}
+	limit := agent.Runner.AsCommand().Timeout
+	if n.Timeout != nil {
+		limit = n.Timeout
+	}
+	if limit != nil {
+		out = append(out, "You are ended after "+limit.String()+".")
+	}
+	return out
 }
 
 // recall is what the agent of a node is to be reminded for.

@@ -78,6 +78,7 @@ const (
 	ReasonWaitsForPerson    = "WaitsForPerson"
 	ReasonWaitsForAnswer    = "WaitsForAnswer"   // a question is open
 	ReasonTooManyQuestions  = "TooManyQuestions" // the agent only asks
+	ReasonTooManyHandoffs   = "TooManyHandoffs"  // the agent only hands its task off
 	ReasonQuestionRefused   = "QuestionRefused"  // the agent asks again what may not be asked
 	ReasonBackOff           = "BackOff"
 	ReasonRateLimited       = "RateLimited"    // until a time that is known

@@ -117,6 +117,8 @@ type Command struct {
 	Silence time.Duration `json:",omitempty"`
 	// Answer says that the run answers a question: its result is the answer, as a JSON string.
 	Answer bool `json:",omitempty"`
+	// InstructionsFile is the file whose text is put in front of Stdin at the start; "": none.
+	InstructionsFile string `json:",omitempty"`
 	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.
 	Artifacts   []string `json:",omitempty"`
 	StdinFormat string   `json:",omitempty"`

@@ -16,6 +16,7 @@ import (
 // appendDefinition appends the definition of a node.
 func appendDefinition(b []byte, n *schemas.Node) []byte {
 	o := keys.Begin(b)
+	o.List("acceptance", n.Acceptance)
 	o.Text("agent", n.Agent)
 	o.Texts("env", n.Env)
 	o.List("inputs", n.Inputs)

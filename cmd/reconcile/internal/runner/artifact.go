@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -19,11 +20,33 @@ const (
 	artifactsLimit = 256 << 10 // and of all files
 )
 
-// stdin returns the command's input: the task's text, and its artifacts in their present state.
-func (a *attempt) stdin() string {
-	if len(a.task.Artifacts) == 0 || a.task.StdinFormat == agentio.FormatNone {
-		return a.task.Stdin
+// stdin returns the command's input: the agent's instructions, the task's text, its artifacts in their present state, and the
+// memory. An error means that the instructions cannot be read.
+func (a *attempt) stdin() (string, error) {
+	if a.task.StdinFormat == agentio.FormatNone {
+		return a.task.Stdin, nil
 	}
+	rules, err := a.instructions()
+	if err != nil {
+		return "", err
+	}
+	text := agentio.Instruct(a.task.StdinFormat, agentio.Attach(a.task.StdinFormat, a.task.Stdin, a.artifacts()), rules)
+	return agentio.Remind(a.task.StdinFormat, text, a.memory), nil
+}
+
+// instructions reads the file with the agent's instructions, if there is one.
+func (a *attempt) instructions() (string, error) {
+	if a.task.InstructionsFile == "" {
+		return "", nil
+	}
+	f := a.showArtifact(a.task.InstructionsFile, artifactLimit)
+	if f.Note != "" {
+		return "", fmt.Errorf("the agent's instructions in %s: %s; they are text in UTF-8 of at most %d KiB", f.Path, f.Note, artifactLimit>>10)
+	}
+	return f.Text, nil
+}
+
+func (a *attempt) artifacts() []agentio.Artifact {
 	files := make([]agentio.Artifact, 0, len(a.task.Artifacts))
 	room := artifactsLimit
 	for _, name := range a.task.Artifacts {
@@ -31,7 +54,24 @@ func (a *attempt) stdin() string {
 		room = max(room-len(f.Text), 0)
 		files = append(files, f)
 	}
-	return agentio.Attach(a.task.StdinFormat, a.task.Stdin, files)
+	return files
+}
+
+// Preview returns the parts from files that are put before and after a command's prompt at its start, as they are now. It
+// starts nothing, and writes nothing.
+func (r *Runner) Preview(c *settle.Command) (before, after []agentio.Part, err error) {
+	a := &attempt{runner: r, task: c, place: place{dir: r.dir, root: r.root}}
+	rules, err := a.instructions()
+	if err != nil {
+		return nil, nil, err
+	}
+	if rules != "" {
+		before = append(before, agentio.Part{Name: agentio.PartInstructions, Text: agentio.Instruct("", "", rules)})
+	}
+	if text := strings.TrimPrefix(agentio.Attach("", "", a.artifacts()), "\n"); text != "" {
+		after = append(after, agentio.Part{Name: agentio.PartArtifacts, Text: text})
+	}
+	return before, after, nil
 }
 
 // showArtifact reads at most room bytes of a file. A file that cannot be shown gives a note instead: the agent may not need

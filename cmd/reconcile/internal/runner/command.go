@@ -38,7 +38,10 @@ func (a *attempt) prepare() (err error) {
 	}
 	a.command.env = a.environment()
 	a.chooseProgram()
-	a.command.stdin, a.command.argv = a.withRecall(a.stdin()), a.task.Argv
+	if a.command.stdin, err = a.stdin(); err != nil {
+		return err
+	}
+	a.command.argv = a.task.Argv
 	if at := a.task.PromptArg; at > 0 {
 		a.command.argv = slices.Clone(a.task.Argv)
 		a.command.argv[at], a.command.stdin = a.command.stdin, ""

@@ -53,10 +53,12 @@ type attempt struct {
 	input   *os.File // feeds stdin in the background; may be nil
 	command command
 	memory  string // the agent's recall of earlier work
-	place   place
-	reader  *profiles.Reader // of an agent with a profile; else nil
-	heard   atomic.Int64     // when the command last printed, in Unix nanoseconds
-	said    bool             // the agent's output is complete
+	// observed are the observations that the agent reported.
+	observed []schemas.ObservationEntry
+	place    place
+	reader   *profiles.Reader // of an agent with a profile; else nil
+	heard    atomic.Int64     // when the command last printed, in Unix nanoseconds
+	said     bool             // the agent's output is complete
 	// interrupted is the reason why there is no record; "" if there is one.
 	interrupted string
 	warning     string // a note that is not part of the record

@@ -13,6 +13,7 @@ import (
 // fillRecord fills in the record of a successful command from its output. An error fails the run.
 func (a *attempt) fillRecord(end exit, b *buffers) error {
 	said, err := a.parseOutput(b)
+	a.record.Reported, a.observed = said.Report, said.Observed
 	if err != nil {
 		return err
 	}
@@ -20,9 +21,15 @@ func (a *attempt) fillRecord(end exit, b *buffers) error {
 	if said.Ask != nil {
 		message = join(fmt.Sprintf("asks %s about %s", said.Ask.To, said.Ask.Topic), message)
 	}
-	if blocked(said) {
+	switch {
+	case blocked(said):
 		outcome = schemas.OutcomeAsked
-	} else {
+	case handsOff(said):
+		outcome, message = schemas.OutcomeHandedOff, join("hands the rest of the task off", message)
+		if err := a.keepChanges(said.Report); err != nil {
+			return err
+		}
+	default:
 		if err := a.checkResult(said.Result); err != nil {
 			return err
 		}
@@ -30,7 +37,7 @@ func (a *attempt) fillRecord(end exit, b *buffers) error {
 			return err
 		}
 		a.record.Outputs = a.keepOutputs()
-		if err := a.keepChanges(said.Result); err != nil {
+		if err := a.keepChanges(said.Report); err != nil {
 			return err
 		}
 	}
@@ -54,6 +61,11 @@ func (a *attempt) checkResult(result json.RawMessage) error {
 // blocked reports whether the command needs an answer to continue. A non-blocking question accompanies a result.
 func blocked(said agentio.Said) bool { return said.Ask != nil && said.Ask.Blocking }
 
+// handsOff reports whether the agent did not complete the task, and hands the rest of it to a new session.
+func handsOff(said agentio.Said) bool {
+	return said.Report != nil && said.Report.Status == schemas.ReportHandoff
+}
+
 // join joins two messages; the second may be empty.
 func join(first, second string) string {
 	if second == "" {
@@ -65,7 +77,7 @@ func join(first, second string) string {
 // parseOutput parses stdout and the promised file. A run that asks has not finished its work, and owes no file.
 func (a *attempt) parseOutput(b *buffers) (agentio.Said, error) {
 	said, err := a.readStdout(b)
-	if err != nil || blocked(said) || a.task.OutputJSON == "" {
+	if err != nil || blocked(said) || handsOff(said) || a.task.OutputJSON == "" {
 		return said, err
 	}
 	said.Result, err = a.readResultFile(a.task.OutputJSON)

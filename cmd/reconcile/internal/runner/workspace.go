@@ -113,12 +113,16 @@ func (a *attempt) untilStopped() (context.Context, context.CancelFunc) {
 }
 
 // keepChanges commits what a successful run changed in its workspace.
-func (a *attempt) keepChanges(result []byte) (err error) {
+func (a *attempt) keepChanges(report *schemas.AgentReport) (err error) {
 	if a.place.ws == nil {
 		return nil
 	}
+	var claimed []string
+	if report != nil {
+		claimed = report.FilesChanged
+	}
 	ctx := context.Background() // once it has begun it is short, and its result counts
-	a.record.Workspace, err = a.place.ws.Commit(ctx, a.runner.o.Now(), a.task.OutputPaths(), claimedFiles(result))
+	a.record.Workspace, err = a.place.ws.Commit(ctx, a.runner.o.Now(), a.task.OutputPaths(), claimed)
 	return err
 }
 
