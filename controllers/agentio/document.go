@@ -2,13 +2,11 @@ package agentio
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 const (
@@ -90,19 +88,6 @@ func Plain(text string) string {
 	return strings.TrimRight(text, "\n")
 }
 
-// label returns a name or path for a heading: unchanged if it is plain, else quoted. Ledgers of other programs can
-// hold any text as a name.
-func label(s string) string {
-	odd := func(r rune) bool {
-		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/-", r)
-	}
-	short := shorten.Bytes(s, labelLimit)
-	if s == "" || short != s || strings.ContainsFunc(s, odd) {
-		return strconv.Quote(short)
-	}
-	return s
-}
-
 // shortThread removes the middle of a thread that is too long for a prompt, and marks the gap.
 func shortThread(thread []schemas.ClarificationTurn) []schemas.ClarificationTurn {
 	total := 0
@@ -143,4 +128,20 @@ func keep(s string, front, back int) [2]string {
 	front = min(max(front, 0), len(r))
 	back = min(max(back, 0), len(r)-front)
 	return [2]string{string(r[:front]), string(r[len(r)-back:])}
+}
+
+// Answered is a clarification in the input of agents that continue the work.
+type Answered struct {
+	ID      string `json:"id"` // CLR-42-001
+	To      string `json:"to"` // who was asked
+	Topic   string `json:"topic"`
+	Status  string `json:"status"`            // one of the schemas.Clarification constants
+	Summary string `json:"summary,omitempty"` // once it is resolved, it replaces the thread
+	// Thread is passed in full while the clarification is open, up to threadLimit characters.
+	Thread []schemas.ClarificationTurn `json:"thread,omitempty"`
+}
+
+// isSummarized reports whether the summary replaces the thread.
+func (a *Answered) isSummarized() bool {
+	return a.Status == schemas.ClarificationResolved && a.Summary != ""
 }

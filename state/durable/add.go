@@ -58,31 +58,3 @@ func (w *writer) link(target, temp string) error {
 	_ = w.root.Remove(temp)
 	return fail("write", target, err)
 }
-
-// createFrom is create for content that fill writes.
-func (w *writer) createFrom(name string, mode fs.FileMode, sync bool, fill func(*os.File) error) (err error) {
-	f, err := w.folders.create(name, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil {
-			_ = w.root.Remove(name)
-		}
-	}()
-	if err := fill(f); err != nil {
-		return err
-	}
-	if mode != DefaultMode {
-		if err := f.Chmod(mode); err != nil {
-			return err
-		}
-	}
-	if sync {
-		return f.Sync()
-	}
-	return nil
-}

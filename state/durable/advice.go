@@ -2,6 +2,7 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 )
@@ -40,4 +41,23 @@ func hint(err error) string {
 		return "check who owns the folder and what its mode is"
 	}
 	return ""
+}
+
+func describe(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case m.IsRegular():
+		return "file"
+	}
+	return "device or socket"
+}
+
+// fail returns an error with the path, the cause and, if known, the next step.
+func fail(verb, path string, err error) error {
+	return Advise(fmt.Errorf("%s %s: %w", verb, path, err))
 }

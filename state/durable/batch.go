@@ -2,9 +2,7 @@ package durable
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"path"
 
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -152,25 +150,18 @@ func (w *writer) perform(ops []Op, temps []string) error {
 	return nil
 }
 
-func (w *writer) remove(op Op) error {
-	err := w.root.Remove(op.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fail("remove", op.Path, err)
-	}
-	w.touch(path.Dir(op.Path))
-	if op.Stop == "" {
-		return nil
-	}
-	if err := w.prune(path.Dir(op.Path), path.Clean(op.Stop)); err != nil {
-		return fail("remove the folder of", op.Path, err)
-	}
-	return nil
-}
-
 func syncFile(root *os.Root, name string) error {
 	f, _, err := regular.OpenFile(root, name, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// Stage is StageAll for one file; nil data is an empty one.
+func Stage(root *os.Root, tmpDir, path string, data []byte) (*Staged, error) {
+	if data == nil {
+		data = []byte{}
+	}
+	return StageAll(root, tmpDir, []Op{{Path: path, Data: data}})
 }

@@ -5,47 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
-
-	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // ErrRefused is the cause of errors about paths that this package never writes to.
 var ErrRefused = errors.New("refused")
-
-// vet checks that target may be written and returns its mode, or 0 if it does not exist.
-func (w *writer) vet(target string) (fs.FileMode, error) {
-	if err := vetPath(target); err != nil {
-		return 0, err
-	}
-	dir := path.Dir(target)
-	if err := w.vetDir(dir); err != nil || w.absent[dir] {
-		return 0, err
-	}
-	fi, err := w.root.Lstat(target)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	case !fi.Mode().IsRegular():
-		return 0, fmt.Errorf("%w: it is a %s and not a regular file; remove it", ErrRefused, describe(fi.Mode()))
-	}
-	return fi.Mode().Perm(), nil
-}
-
-// vetPath checks the path without access to the disk.
-func vetPath(p string) error {
-	switch owner := treepath.Of(p); {
-	case owner == treepath.Outside || p == ".":
-		return fmt.Errorf("%w: not a clean path below the root", ErrRefused)
-	case owner == treepath.Git:
-		return fmt.Errorf("%w: it leads into .git", ErrRefused)
-	}
-	return nil
-}
 
 // vetDir checks that dir and its existing parents are folders.
 func (w *writer) vetDir(dir string) error {
@@ -94,12 +59,6 @@ func (w *writer) makeDir(dir string, sync bool) error {
 	return w.vetDir(dir)
 }
 
-func (w *writer) touch(dir string) {
-	if !slices.Contains(w.dirty, dir) {
-		w.dirty = append(w.dirty, dir)
-	}
-}
-
 // syncDirs makes the names in all touched folders durable.
 func (w *writer) syncDirs() error {
 	defer func() { w.dirty = nil }()
@@ -133,16 +92,8 @@ func (w *writer) prune(dir, stop string) error {
 	return nil
 }
 
-func describe(m fs.FileMode) string {
-	switch {
-	case m&fs.ModeSymlink != 0:
-		return "symbolic link"
-	case m.IsDir():
-		return "folder"
-	case m&fs.ModeNamedPipe != 0:
-		return "named pipe"
-	case m.IsRegular():
-		return "file"
-	}
-	return "device or socket"
+// forget drops the cached state of folders: other processes may have changed them.
+func (w *writer) forget() {
+	w.checked, w.absent = map[string]bool{".": true}, map[string]bool{}
+	w.folders.close()
 }

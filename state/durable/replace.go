@@ -2,12 +2,15 @@ package durable
 
 import (
 	"errors"
+	"io"
 	"iter"
 	"os"
 	"path"
 	"slices"
 	"syscall"
 	"time"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Replace atomically replaces the target file below root with the concatenated parts, but syncs nothing. It is for derived
@@ -73,20 +76,54 @@ func (d *Draft) Discard() {
 	d.w.folders.close()
 }
 
-// Scratch creates a scratch file in tmpDir for reading and writing data that is too large for memory. It has no name, so
-// that it is removed when it is closed or the program ends; on systems that cannot remove an open file, [Sweep] removes it
-// later.
-func Scratch(root *os.Root, tmpDir string) (*os.File, error) {
-	w := newWriter(root, tmpDir)
-	defer w.folders.close()
-	name := path.Join(w.tmp, tempName())
-	if err := w.makeDir(w.tmp, false); err != nil {
-		return nil, fail("make", name, err)
+// place renames a synced temporary file over target, and removes it if that fails.
+func (w *writer) place(target, temp string) error {
+	err := w.rename(target, temp)
+	if errors.Is(err, syscall.EXDEV) {
+		err = w.placeBeside(target, temp)
 	}
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, fail("make", name, err)
+		_ = w.root.Remove(temp)
+		return fail("write", target, err)
 	}
-	_ = root.Remove(name)
-	return f, nil
+	w.touch(path.Dir(target))
+	return nil
+}
+
+// placeBeside places content from a temporary folder on another file system than target: it copies the content to a file
+// next to the target. The note leads Sweep to that file if this process dies here.
+func (w *writer) placeBeside(target, temp string) error {
+	if _, err := w.vet(target); err != nil {
+		return err
+	}
+	src, _, err := regular.Open(w.root, temp)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	fi, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	beside := path.Join(path.Dir(target), "."+path.Base(target)+"."+path.Base(temp))
+	note := temp + noteSuffix
+	if err := w.create(note, whole([]byte(beside)), 0, true); err != nil {
+		return err
+	}
+	defer func() {
+		_ = w.root.Remove(temp)
+		_ = w.root.Remove(note)
+	}()
+	copied := func(f *os.File) error {
+		_, err := io.Copy(f, src)
+		return err
+	}
+	if err := w.createFrom(beside, fi.Mode().Perm(), true, copied); err != nil {
+		return err
+	}
+	if err := w.root.Rename(beside, target); err != nil {
+		_ = w.root.Remove(beside)
+		return err
+	}
+	return nil
 }

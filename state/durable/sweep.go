@@ -115,10 +115,3 @@ func (w *writer) sweepBeside(note string) error {
 	}
 	return ignoreMissing(w.root.Remove(beside))
 }
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}

@@ -4,15 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"path"
 	"slices"
-	"syscall"
 
-	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // DefaultMode is the mode of new files, before the umask. Existing files keep their mode.
@@ -26,14 +24,6 @@ func WriteFile(root *os.Root, tmpDir, path string, data []byte) error {
 		return err
 	}
 	return s.Commit()
-}
-
-// Stage is StageAll for one file; nil data is an empty one.
-func Stage(root *os.Root, tmpDir, path string, data []byte) (*Staged, error) {
-	if data == nil {
-		data = []byte{}
-	}
-	return StageAll(root, tmpDir, []Op{{Path: path, Data: data}})
 }
 
 // writer is the state of one call of this package.
@@ -51,12 +41,6 @@ func newWriter(root *os.Root, tmpDir string) *writer {
 	w := &writer{root: root, tmp: path.Clean(tmpDir), folders: folders{root: root}}
 	w.forget()
 	return w
-}
-
-// forget drops the cached state of folders: other processes may have changed them.
-func (w *writer) forget() {
-	w.checked, w.absent = map[string]bool{".": true}, map[string]bool{}
-	w.folders.close()
 }
 
 // whole returns content in one part.
@@ -90,20 +74,6 @@ func (w *writer) create(name string, parts iter.Seq[[]byte], mode fs.FileMode, s
 	})
 }
 
-// place renames a synced temporary file over target, and removes it if that fails.
-func (w *writer) place(target, temp string) error {
-	err := w.rename(target, temp)
-	if errors.Is(err, syscall.EXDEV) {
-		err = w.placeBeside(target, temp)
-	}
-	if err != nil {
-		_ = w.root.Remove(temp)
-		return fail("write", target, err)
-	}
-	w.touch(path.Dir(target))
-	return nil
-}
-
 // rename makes the folders of target and renames temp over it. Another process may remove an empty folder between
 // the two, so it tries again.
 func (w *writer) rename(target, temp string) (err error) {
@@ -119,45 +89,108 @@ func (w *writer) rename(target, temp string) (err error) {
 	return err
 }
 
-// placeBeside places content from a temporary folder on another file system than target: it copies the content to a file
-// next to the target. The note leads Sweep to that file if this process dies here.
-func (w *writer) placeBeside(target, temp string) error {
-	if _, err := w.vet(target); err != nil {
-		return err
-	}
-	src, _, err := regular.Open(w.root, temp)
+// createFrom is create for content that fill writes.
+func (w *writer) createFrom(name string, mode fs.FileMode, sync bool, fill func(*os.File) error) (err error) {
+	f, err := w.folders.create(name, mode)
 	if err != nil {
-		return err
-	}
-	defer src.Close()
-	fi, err := src.Stat()
-	if err != nil {
-		return err
-	}
-	beside := path.Join(path.Dir(target), "."+path.Base(target)+"."+path.Base(temp))
-	note := temp + noteSuffix
-	if err := w.create(note, whole([]byte(beside)), 0, true); err != nil {
 		return err
 	}
 	defer func() {
-		_ = w.root.Remove(temp)
-		_ = w.root.Remove(note)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			_ = w.root.Remove(name)
+		}
 	}()
-	copied := func(f *os.File) error {
-		_, err := io.Copy(f, src)
+	if err := fill(f); err != nil {
 		return err
 	}
-	if err := w.createFrom(beside, fi.Mode().Perm(), true, copied); err != nil {
-		return err
+	if mode != DefaultMode {
+		if err := f.Chmod(mode); err != nil {
+			return err
+		}
 	}
-	if err := w.root.Rename(beside, target); err != nil {
-		_ = w.root.Remove(beside)
-		return err
+	if sync {
+		return f.Sync()
 	}
 	return nil
 }
 
-// fail returns an error with the path, the cause and, if known, the next step.
-func fail(verb, path string, err error) error {
-	return Advise(fmt.Errorf("%s %s: %w", verb, path, err))
+func (w *writer) remove(op Op) error {
+	err := w.root.Remove(op.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail("remove", op.Path, err)
+	}
+	w.touch(path.Dir(op.Path))
+	if op.Stop == "" {
+		return nil
+	}
+	if err := w.prune(path.Dir(op.Path), path.Clean(op.Stop)); err != nil {
+		return fail("remove the folder of", op.Path, err)
+	}
+	return nil
+}
+
+// vet checks that target may be written and returns its mode, or 0 if it does not exist.
+func (w *writer) vet(target string) (fs.FileMode, error) {
+	if err := vetPath(target); err != nil {
+		return 0, err
+	}
+	dir := path.Dir(target)
+	if err := w.vetDir(dir); err != nil || w.absent[dir] {
+		return 0, err
+	}
+	fi, err := w.root.Lstat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case !fi.Mode().IsRegular():
+		return 0, fmt.Errorf("%w: it is a %s and not a regular file; remove it", ErrRefused, describe(fi.Mode()))
+	}
+	return fi.Mode().Perm(), nil
+}
+
+// vetPath checks the path without access to the disk.
+func vetPath(p string) error {
+	switch owner := treepath.Of(p); {
+	case owner == treepath.Outside || p == ".":
+		return fmt.Errorf("%w: not a clean path below the root", ErrRefused)
+	case owner == treepath.Git:
+		return fmt.Errorf("%w: it leads into .git", ErrRefused)
+	}
+	return nil
+}
+
+func (w *writer) touch(dir string) {
+	if !slices.Contains(w.dirty, dir) {
+		w.dirty = append(w.dirty, dir)
+	}
+}
+
+// Scratch creates a scratch file in tmpDir for reading and writing data that is too large for memory. It has no name, so
+// that it is removed when it is closed or the program ends; on systems that cannot remove an open file, [Sweep] removes it
+// later.
+func Scratch(root *os.Root, tmpDir string) (*os.File, error) {
+	w := newWriter(root, tmpDir)
+	defer w.folders.close()
+	name := path.Join(w.tmp, tempName())
+	if err := w.makeDir(w.tmp, false); err != nil {
+		return nil, fail("make", name, err)
+	}
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fail("make", name, err)
+	}
+	_ = root.Remove(name)
+	return f, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package lock
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/proc"
@@ -56,31 +56,6 @@ func descend(root *os.Root, dir string) (*os.Root, error) {
 		at = next
 	}
 	return at, nil
-}
-
-func step(at *os.Root, name string) (*os.Root, error) {
-	fi, err := at.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		fi, err = at.Lstat(name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !fi.IsDir() {
-		return nil, fmt.Errorf("%w: %s is not a folder", fs.ErrInvalid, name)
-	}
-	next, err := at.OpenRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	if now, err := next.Stat("."); err != nil || !os.SameFile(fi, now) {
-		_ = next.Close()
-		return nil, errors.Join(fmt.Errorf("%w: %s was replaced just now", fs.ErrInvalid, name), err)
-	}
-	return next, nil
 }
 
 func (d *osDisk) close() { _ = d.dir.Close() }
@@ -180,11 +155,6 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 type osFile struct {
 	f  *os.File
 	fi fs.FileInfo
-}
-
-func wrap(f *os.File) (*osFile, error) {
-	fi, err := f.Stat()
-	return &osFile{f, fi}, err
 }
 
 func (f *osFile) modified() time.Time { return f.fi.ModTime() }
@@ -302,4 +272,13 @@ func (g *osGuard) setNote(s string) {
 	if g.f.Truncate(0) == nil {
 		_, _ = g.f.WriteAt([]byte(s), 0)
 	}
+}
+
+// guardName derives a file name from a path: readable, and different for different paths.
+func guardName(p string) string {
+	name := strings.NewReplacer("%", "%25", "+", "%2B", "/", "+").Replace(p)
+	if len(name) > 150 {
+		name = fmt.Sprintf("%s-%x", path.Base(p)[:min(50, len(path.Base(p)))], sha256.Sum256([]byte(p)))
+	}
+	return name + ".guard"
 }

@@ -3,6 +3,7 @@ package lock
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -41,3 +42,26 @@ func (e *BusyError) Error() string {
 }
 
 func (e *BusyError) Unwrap() error { return ErrBusy }
+
+func wrap(f *os.File) (*osFile, error) {
+	fi, err := f.Stat()
+	return &osFile{f, fi}, err
+}
+
+// busyGuard returns an error that names the holder of the guard: the process in L, if it has written L yet.
+func busyGuard(d disk, path string, o Options) error {
+	e := &BusyError{Path: path, Hung: true}
+	if f, err := d.open(lockFile); err == nil {
+		b := parseBody(f.content())
+		f.close()
+		e.PID, e.Agent, e.Age = b.PID, b.Agent, b.age(o.Now())
+	}
+	return e
+}
+
+func ignore(err, what error) error {
+	if errors.Is(err, what) {
+		return nil
+	}
+	return err
+}

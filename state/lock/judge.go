@@ -15,11 +15,6 @@ func (a *attempt) judge(f file) (b body, free bool) {
 	return b, a.gone(b.id()) || timestampAged(b.Timestamp, a.o.Now(), a.o.Stale) && a.fileAged(f)
 }
 
-// noteRemoved records whether other processes may have judged the lock as abandoned before its removal just now.
-func (a *attempt) noteRemoved(b body) {
-	a.aged = a.aged || timestampAged(b.Timestamp, a.o.Now(), a.o.hold())
-}
-
 // timestampAged reports whether a timestamp is older than stale, or is not usable because it is missing or in the future
 // by more than the difference of clocks.
 func timestampAged(t, now time.Time, stale time.Duration) bool {

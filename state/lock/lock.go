@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"os"
-	"path"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -259,20 +257,6 @@ func (l *Lock) Release() error {
 	return err
 }
 
-// end ends the renewal; it returns false if it was ended before.
-func (l *Lock) end() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.done {
-		return false
-	}
-	l.done = true
-	if l.stop != nil {
-		l.stop()
-	}
-	return true
-}
-
 func (l *Lock) release() error {
 	defer l.disk.close()
 	defer l.guard.unlock()
@@ -292,15 +276,6 @@ func (l *Lock) release() error {
 		return l.o.Sleep(context.Background(), l.o.settle())
 	}
 	return nil
-}
-
-// guardName derives a file name from a path: readable, and different for different paths.
-func guardName(p string) string {
-	name := strings.NewReplacer("%", "%25", "+", "%2B", "/", "+").Replace(p)
-	if len(name) > 150 {
-		name = fmt.Sprintf("%s-%x", path.Base(p)[:min(50, len(path.Base(p)))], sha256.Sum256([]byte(p)))
-	}
-	return name + ".guard"
 }
 
 // began returns the start time of a logged operation; zero without a log.
@@ -369,4 +344,23 @@ func (l *Lock) change(mutate func([]byte) ([]byte, error)) error {
 		return err
 	}
 	return s.Commit()
+}
+
+// acquire runs the protocol on a disk; without an error, the lock owns the disk.
+func acquire(ctx context.Context, d disk, path string, o Options) (*Lock, error) {
+	g, err := d.lockGuard(ctx, o.budget())
+	if errors.Is(err, ErrBusy) {
+		return nil, busyGuard(d, path, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &attempt{disk: d, guard: g, o: o, path: path}
+	l, err := a.run(ctx)
+	if err != nil {
+		_ = a.drop(newFile)
+		g.unlock()
+		return nil, err
+	}
+	return l, nil
 }

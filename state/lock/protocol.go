@@ -3,7 +3,9 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
 	"reconcile.dev/reconcile/state/proc"
@@ -65,36 +67,6 @@ type attempt struct {
 	clock time.Time // of the file system, when the latest N was made
 	aged  bool      // a lock was removed that other processes may have judged as abandoned, and be about to remove
 	inWay body      // the lock of another holder
-}
-
-// acquire runs the protocol on a disk; without an error, the lock owns the disk.
-func acquire(ctx context.Context, d disk, path string, o Options) (*Lock, error) {
-	g, err := d.lockGuard(ctx, o.budget())
-	if errors.Is(err, ErrBusy) {
-		return nil, busyGuard(d, path, o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	a := &attempt{disk: d, guard: g, o: o, path: path}
-	l, err := a.run(ctx)
-	if err != nil {
-		_ = a.drop(newFile)
-		g.unlock()
-		return nil, err
-	}
-	return l, nil
-}
-
-// busyGuard returns an error that names the holder of the guard: the process in L, if it has written L yet.
-func busyGuard(d disk, path string, o Options) error {
-	e := &BusyError{Path: path, Hung: true}
-	if f, err := d.open(lockFile); err == nil {
-		b := parseBody(f.content())
-		f.close()
-		e.PID, e.Agent, e.Age = b.PID, b.Agent, b.age(o.Now())
-	}
-	return e
 }
 
 func (a *attempt) run(ctx context.Context) (*Lock, error) {
@@ -268,9 +240,32 @@ func putBack(d disk) error {
 	return ignore(d.remove(reapFile), fs.ErrNotExist)
 }
 
-func ignore(err, what error) error {
-	if errors.Is(err, what) {
-		return nil
+func step(at *os.Root, name string) (*os.Root, error) {
+	fi, err := at.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		fi, err = at.Lstat(name)
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return nil, fmt.Errorf("%w: %s is not a folder", fs.ErrInvalid, name)
+	}
+	next, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := next.Stat("."); err != nil || !os.SameFile(fi, now) {
+		_ = next.Close()
+		return nil, errors.Join(fmt.Errorf("%w: %s was replaced just now", fs.ErrInvalid, name), err)
+	}
+	return next, nil
+}
+
+// noteRemoved records whether other processes may have judged the lock as abandoned before its removal just now.
+func (a *attempt) noteRemoved(b body) {
+	a.aged = a.aged || timestampAged(b.Timestamp, a.o.Now(), a.o.hold())
 }

@@ -63,3 +63,17 @@ func (l *Lock) touch() error {
 	l.since = now
 	return nil
 }
+
+// end ends the renewal; it returns false if it was ended before.
+func (l *Lock) end() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done {
+		return false
+	}
+	l.done = true
+	if l.stop != nil {
+		l.stop()
+	}
+	return true
+}

@@ -43,9 +43,6 @@ type builder struct {
 	base    *base
 }
 
-// span is the position of a text.
-type span struct{ begin, size uint32 }
-
 // Build makes a graph. It skips parts that break the rules, each with an error that gives the reason: a node without
 // id or of unknown type, the second of two nodes with one id, an edge to a missing node or one that the rules forbid,
 // see [CheckEdge]; of many errors it returns the first hundred in the order of their texts, and the number of the
@@ -65,28 +62,6 @@ func Build(p Parts) (*Graph, []error) {
 
 // finder is the place of a node.
 type finder func(id string) (uint32, bool)
-
-// textSize is an upper bound of the bytes of text.
-func textSize(p Parts) int {
-	size := 0
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		size += len(n.ID) + len(n.Name) + len(n.Path)
-		for _, label := range n.Labels {
-			size += len(label) + 1
-		}
-	}
-	for i := range p.Edges {
-		size += len(p.Edges[i].Source)
-	}
-	for _, f := range p.Provenances {
-		size += len(f.ID) + len(f.SourceType) + len(f.SourceID) + len(f.Verifier) + len(f.Source)
-	}
-	for _, c := range p.Conflicts {
-		size += len(c.ID) + len(c.Type) + len(c.Resolution) + len(c.Source)
-	}
-	return size
-}
 
 // takeNodes sorts the nodes by id and skips invalid ones.
 func (b *builder) takeNodes(nodes []Node) {
@@ -109,33 +84,6 @@ func (b *builder) takeNodes(nodes []Node) {
 		kept = append(kept, n)
 	}
 	b.nodes = kept
-}
-
-// CheckNode returns the error of a node that cannot be in a graph, because it has no id, an unknown type or invalid
-// lines; nil if it can.
-func CheckNode(n *Node) error {
-	switch {
-	case n.ID == "":
-		return fmt.Errorf("a node of type %s (%s) has no id", n.Type, place(n))
-	case n.Type.Domain() == 0:
-		return fmt.Errorf("node %q is of no known type: %s", n.ID, n.Type)
-	case n.Line < 0 || n.End < 0 || n.Line > maxCount || n.End > maxCount:
-		return fmt.Errorf("node %q has lines %d to %d; they count from 1", n.ID, n.Line, n.End)
-	}
-	for _, label := range n.Labels {
-		if label == "" || strings.Contains(label, labelEnd) {
-			return fmt.Errorf("node %q has a label %q; labels are key=value", n.ID, label)
-		}
-	}
-	return nil
-}
-
-// place returns the position of a node, for messages.
-func place(n *Node) string {
-	if n.Path == "" {
-		return fmt.Sprintf("%s %q", n.Type, n.Name)
-	}
-	return fmt.Sprintf("%s %q in %s:%d", n.Type, n.Name, n.Path, n.Line)
 }
 
 // compareNodes orders by id; nodes of one id in an order that does not depend on that of the input.
@@ -238,14 +186,6 @@ func toArc(e *Edge, find finder, typeOf func(uint32) NodeType) (arc, error) {
 	return arc{from, to, math.Float32bits(weight), byte(e.Type), e.Source}, err
 }
 
-func missing(e *Edge, id string) error {
-	err := fmt.Errorf("edge %s from %q to %q: there is no node %q; add it, or leave the edge out", e.Type, e.From, e.To, id)
-	if e.Source != "" {
-		err = fmt.Errorf("%s: %w", e.Source, err)
-	}
-	return err
-}
-
 // takeProvenances sorts by node and id and skips invalid ones.
 func takeProvenances(all []Provenance, find finder, refused *refusals) []Provenance {
 	out := make([]Provenance, 0, len(all))
@@ -315,4 +255,54 @@ func (r *refusals) list() []error {
 		return append(r.errs, fmt.Errorf("and %d more like these", r.count-len(r.errs)))
 	}
 	return r.errs
+}
+
+// newList returns a list with room for n arcs.
+func newList(n int) list { return list{make([]uint32, n), make([]uint32, n), make([]byte, n)} }
+
+// outward are the arcs as they are sorted.
+func outward(arcs []arc, nodes int) csr {
+	c := newCSR(arcs, nodes, func(a *arc) uint32 { return a.from })
+	for i := range arcs {
+		c.to[i], c.weight[i], c.kind[i] = arcs[i].to, arcs[i].weight, arcs[i].kind
+	}
+	return c
+}
+
+// inward sorts the arcs by the node that they lead to, then by type and the node that they leave: by type, then by
+// node, each time with a stable sort.
+func inward(arcs []arc, nodes int) csr {
+	var starts [256]int
+	for i := range arcs {
+		starts[int(arcs[i].kind)+1]++
+	}
+	for t := range len(starts) - 1 {
+		starts[t+1] += starts[t]
+	}
+	byKind := make([]uint32, len(arcs))
+	for i := range arcs {
+		byKind[starts[arcs[i].kind]] = uint32(i)
+		starts[arcs[i].kind]++
+	}
+	c := newCSR(arcs, nodes, func(a *arc) uint32 { return a.to })
+	next := slices.Clone(c.start)
+	for _, i := range byKind {
+		a := &arcs[i]
+		at := next[a.to]
+		next[a.to]++
+		c.to[at], c.weight[at], c.kind[at] = a.from, a.weight, a.kind
+	}
+	return c
+}
+
+// newCSR has room for the arcs, and the starts counted by one of their ends.
+func newCSR(arcs []arc, nodes int, end func(*arc) uint32) csr {
+	c := csr{make([]uint32, nodes+1), list{make([]uint32, len(arcs)), make([]uint32, len(arcs)), make([]byte, len(arcs))}}
+	for i := range arcs {
+		c.start[end(&arcs[i])+1]++
+	}
+	for i := range nodes {
+		c.start[i+1] += c.start[i]
+	}
+	return c
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -166,14 +167,6 @@ func (s *spreading) damped(u uint32, score uint64) uint64 {
 	return score * damping[bits.Len32(s.degree(u))] >> unitBits
 }
 
-// degree is how many edges leave a node and lead to it.
-func (g *Graph) degree(u uint32) uint32 {
-	if g.over != nil && g.over.touched.has(u) {
-		return uint32(len(g.over.links[u].out.to) + len(g.over.links[u].in.to))
-	}
-	return g.out.start[u+1] - g.out.start[u] + g.in.start[u+1] - g.in.start[u]
-}
-
 // spread passes on the score of a node.
 func (s *spreading) spread(i, depth int32) {
 	at := &s.found[i]
@@ -267,4 +260,15 @@ func (s *spreading) result(i int32) Result {
 	}
 	slices.Reverse(out.Steps)
 	return out
+}
+
+func weightOf(bits uint32) float32 { return math.Float32frombits(bits) }
+
+// weightUnits is a weight in 1/unit, rounded down.
+func weightUnits(weight uint32) uint64 { return uint64(float64(weightOf(weight)) * unit) }
+
+// times is the product of two numbers in 1/unit.
+func times(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi<<(64-unitBits) | lo>>unitBits
 }

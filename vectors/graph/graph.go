@@ -2,11 +2,10 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
+	"iter"
 	"slices"
 	"strings"
-	"sync"
-
-	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // Ref is the place of a node in a graph: in one that was built or opened, its number in the order of the ids, from 0. It
@@ -20,44 +19,6 @@ type Graph struct {
 	over *overlay // what With changed; nil if nothing
 	// live nodes and edges.
 	nodeCount, edgeCount int
-}
-
-// base is a graph as it was built: flat, see the package comment.
-type base struct {
-	file *sections.File
-	header
-	rows, kinds, text, sources, provenances, conflicts []byte
-	slots, byPath                                      []uint32
-	out, in                                            csr
-	visits                                             *sync.Pool // of *visits
-}
-
-// csr has the arcs of node i at start[i] to start[i+1], sorted by type and the id of the node at the other end.
-type csr struct {
-	start []uint32
-	list
-}
-
-// list are the arcs of one node in one direction.
-type list struct {
-	to     []uint32
-	weight []uint32 // the bits of a float32, above 0 up to 1
-	kind   []byte   // EdgeType
-}
-
-// newList returns a list with room for n arcs.
-func newList(n int) list { return list{make([]uint32, n), make([]uint32, n), make([]byte, n)} }
-
-func (l list) part(from, to uint32) list {
-	return list{l.to[from:to:to], l.weight[from:to:to], l.kind[from:to:to]}
-}
-
-func (c *csr) of(u uint32) list { return c.part(c.start[u], c.start[u+1]) }
-
-// owner returns the place that an arc leaves.
-func (c *csr) owner(arc uint32) uint32 {
-	next, _ := slices.BinarySearch(c.start, arc+1)
-	return uint32(next - 1)
 }
 
 // outOf and inOf return the arcs that leave a node and those that lead to it, the latter from the other end.
@@ -86,14 +47,6 @@ func (g *Graph) total() uint32 {
 // has reports whether there is a node at the place.
 func (g *Graph) has(r Ref) bool {
 	return uint32(r) < g.total() && (g.over == nil || !g.over.gone.has(uint32(r)))
-}
-
-// changed returns the node at the place if it differs from the base.
-func (g *Graph) changed(u uint32) *Node {
-	if g.over == nil || !g.over.touched.has(u) {
-		return nil
-	}
-	return g.over.nodes[u]
 }
 
 // idOf returns the id of the node at a place, also of a removed one.
@@ -137,58 +90,6 @@ func (g *Graph) Nodes() int { return g.nodeCount }
 // Edges returns the number of edges in the graph.
 func (g *Graph) Edges() int { return g.edgeCount }
 
-// Changed returns the number of nodes of the graph that have changed, or have other links, since it was built. Look-ups
-// of these are slower and each [Graph.With] copies them: when they are many, Open(g.AppendTo(nil)) returns an equal
-// graph without them.
-func (g *Graph) Changed() int {
-	if g.over == nil {
-		return 0
-	}
-	return len(g.over.links)
-}
-
-// ID returns the id of a Ref's node in the graph, as a string; it is empty if the graph does not have the node.
-func (g *Graph) ID(r Ref) string {
-	if !g.has(r) {
-		return ""
-	}
-	return string(g.idOf(uint32(r)))
-}
-
-// Type returns the type of a node; 0 if the node does not exist.
-func (g *Graph) Type(r Ref) NodeType {
-	if !g.has(r) {
-		return 0
-	}
-	return g.typeOf(uint32(r))
-}
-
-// NameAndDigest returns the name of a node of the graph and the digest of its text; "" and 0 for a node that the graph
-// does not have.
-func (g *Graph) NameAndDigest(r Ref) (name string, digest uint64) {
-	if !g.has(r) {
-		return "", 0
-	}
-	if n := g.changed(uint32(r)); n != nil {
-		return n.Name, n.Digest
-	}
-	return string(g.field(uint32(r), rowName)), g.number(uint32(r), rowDigest)
-}
-
-// Node returns a copy of a node of the graph with all fields, and the zero node if the graph does not have it. It
-// shares no memory with the graph.
-func (g *Graph) Node(r Ref) Node {
-	if !g.has(r) {
-		return Node{}
-	}
-	if n := g.changed(uint32(r)); n != nil {
-		out := *n
-		out.Labels = slices.Clone(n.Labels)
-		return out
-	}
-	return g.base.node(uint32(r))
-}
-
 // edge returns an arc as an edge with ids.
 func (g *Graph) edge(a arc) Edge {
 	return Edge{From: string(g.idOf(a.from)), To: string(g.idOf(a.to)), Type: EdgeType(a.kind),
@@ -208,73 +109,6 @@ func (g *Graph) arcs(r Ref) []arc {
 	out := l.out.arcs(u)
 	for i, s := range l.source {
 		out[i].source = s
-	}
-	return out
-}
-
-// arcsOf returns the arcs that leave a node of the base, with their sources.
-func (b *base) arcsOf(u uint32) []arc {
-	out := b.out.of(u).arcs(u)
-	for i, source := range b.sourcesOf(u) {
-		out[i].source = source
-	}
-	return out
-}
-
-// sourcesOf returns the sources of the arcs that leave a node of the base; nil if none is stated.
-func (b *base) sourcesOf(u uint32) (out []string) {
-	start, end := b.out.start[u], b.out.start[u+1]
-	for row := b.sourceRow(start); row < int(b.sourceCount); row++ {
-		arc, source := b.source(row)
-		if arc >= end {
-			break
-		}
-		if out == nil {
-			out = make([]string, end-start)
-		}
-		if arc >= start { // always, unless the bytes are damaged
-			out[arc-start] = source
-		}
-	}
-	return out
-}
-
-// arcs returns the arcs of a list that leave a node, without their sources.
-func (l list) arcs(u uint32) []arc {
-	out := make([]arc, len(l.to))
-	for i := range out {
-		out[i] = arc{from: u, to: l.to[i], kind: l.kind[i], weight: l.weight[i]}
-	}
-	return out
-}
-
-// Provenance are the provenances of a node in the order of their ids.
-func (g *Graph) Provenance(r Ref) []Provenance {
-	switch {
-	case !g.has(r):
-		return nil
-	case g.over == nil || !g.over.stated:
-		if uint32(r) < g.nodes {
-			return g.base.provenancesOf(uint32(r))
-		}
-		return nil
-	}
-	all, id := g.over.provenances, g.ID(r)
-	from, _ := slices.BinarySearchFunc(all, id, func(p Provenance, id string) int { return strings.Compare(p.Node, id) })
-	to := from
-	for to < len(all) && all[to].Node == id {
-		to++
-	}
-	return slices.Clone(all[from:to])
-}
-
-// Conflicts returns the conflicts of the graph with the node as A or as B, in the order of their ids.
-func (g *Graph) Conflicts(r Ref) []Conflict {
-	var out []Conflict
-	for _, c := range g.allConflicts() {
-		if id := g.ID(r); id != "" && (c.A == id || c.B == id) {
-			out = append(out, c)
-		}
 	}
 	return out
 }
@@ -301,17 +135,73 @@ func (g *Graph) allConflicts() []Conflict {
 	return out
 }
 
-// parts returns the parts of the graph, in the order of ids: Build(g.parts()) answers as g does.
-func (g *Graph) parts() Parts {
-	p := Parts{
-		Nodes: make([]Node, 0, g.nodeCount), Edges: make([]Edge, 0, g.edgeCount),
-		Provenances: g.allProvenances(), Conflicts: g.allConflicts(),
+// degree is how many edges leave a node and lead to it.
+func (g *Graph) degree(u uint32) uint32 {
+	if g.over != nil && g.over.touched.has(u) {
+		return uint32(len(g.over.links[u].out.to) + len(g.over.links[u].in.to))
 	}
-	for r := range g.All() {
-		p.Nodes = append(p.Nodes, g.Node(r))
-		for _, a := range g.arcs(r) {
-			p.Edges = append(p.Edges, g.edge(a))
+	return g.out.start[u+1] - g.out.start[u] + g.in.start[u+1] - g.in.start[u]
+}
+
+// Verify rebuilds the graph from its nodes and edges, and compares the bytes.
+func (g *Graph) Verify() error {
+	again, refused := Build(g.parts())
+	if len(refused) > 0 || g.over == nil && !bytes.Equal(again.file.Bytes(), g.file.Bytes()) || again.nodeCount != g.nodeCount ||
+		again.edgeCount != g.edgeCount {
+		return ErrDamaged
+	}
+	return nil
+}
+
+// place returns the place of an id, also of a removed node.
+func (g *Graph) place(id string) (uint32, bool) {
+	if g.over != nil {
+		if u, ok := g.over.ids[id]; ok {
+			return u, true
 		}
 	}
-	return p
+	return g.base.find(HashID(id), id)
+}
+
+// All yields the nodes of the graph in the order of their ids, also those that were added since it was built.
+func (g *Graph) All() iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
+		var added []uint32
+		if g.over != nil {
+			added = g.over.sorted(g)
+		}
+		for u := range g.nodes {
+			for len(added) > 0 && g.before(added[0], u) {
+				if !yield(Ref(added[0])) {
+					return
+				}
+				added = added[1:]
+			}
+			if g.has(Ref(u)) && !yield(Ref(u)) {
+				return
+			}
+		}
+		for _, u := range added {
+			if !yield(Ref(u)) {
+				return
+			}
+		}
+	}
+}
+
+// Edge is the edge of a step. Of several that differ in their sources it is the heaviest, then the first by source.
+func (g *Graph) Edge(s Step) Edge {
+	var best Edge
+	for _, a := range g.arcs(s.From) {
+		if a.to == uint32(s.To) && EdgeType(a.kind) == s.Type && (best.From == "" || weightOf(a.weight) > best.Weight) {
+			best = g.edge(a)
+		}
+	}
+	return best
+}
+
+// compareArcs is the order of arcs of one node, those of equal ends by what states them, then the heaviest first.
+func (g *Graph) compareArcs(a, b arc) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), g.byID(a.to, b.to), strings.Compare(a.source, b.source),
+		cmp.Compare(b.weight, a.weight))
 }

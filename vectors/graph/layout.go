@@ -1,11 +1,9 @@
 package graph
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -48,15 +46,6 @@ const (
 	provenanceText = 16
 	conflictText   = 24
 )
-
-// AppendTo appends the data of the graph in its format; the parts of a graph with changes of With are built again
-// first. It can be used in place if it begins at a multiple of 64 bytes.
-func (g *Graph) AppendTo(to []byte) []byte {
-	if g.over != nil {
-		g, _ = Build(g.parts())
-	}
-	return append(to, g.file.Bytes()...)
-}
 
 // Open returns the graph in data. The bytes are used in place and must not change while the graph is in use. Open
 // checks that all numbers are in range; Verify, or the checksum of a file that contains the graph, detects other changes.
@@ -293,26 +282,73 @@ func (b *base) provenancesOf(u uint32) []Provenance {
 	return out
 }
 
-// Verify rebuilds the graph from its nodes and edges, and compares the bytes.
-func (g *Graph) Verify() error {
-	again, refused := Build(g.parts())
-	if len(refused) > 0 || g.over == nil && !bytes.Equal(again.file.Bytes(), g.file.Bytes()) || again.nodeCount != g.nodeCount ||
-		again.edgeCount != g.edgeCount {
-		return ErrDamaged
-	}
-	return nil
+// base is a graph as it was built: flat, see the package comment.
+type base struct {
+	file *sections.File
+	header
+	rows, kinds, text, sources, provenances, conflicts []byte
+	slots, byPath                                      []uint32
+	out, in                                            csr
+	visits                                             *sync.Pool // of *visits
 }
 
-func weightOf(bits uint32) float32 { return math.Float32frombits(bits) }
+// csr has the arcs of node i at start[i] to start[i+1], sorted by type and the id of the node at the other end.
+type csr struct {
+	start []uint32
+	list
+}
 
-// sortedSet are the different values in ascending order; the given ones, if they are that already.
-func sortedSet(values []string) []string {
-	for i := 1; i < len(values); i++ {
-		if values[i-1] >= values[i] {
-			values = slices.Clone(values)
-			slices.Sort(values)
-			return slices.Compact(values)
+// list are the arcs of one node in one direction.
+type list struct {
+	to     []uint32
+	weight []uint32 // the bits of a float32, above 0 up to 1
+	kind   []byte   // EdgeType
+}
+
+func (l list) part(from, to uint32) list {
+	return list{l.to[from:to:to], l.weight[from:to:to], l.kind[from:to:to]}
+}
+
+func (c *csr) of(u uint32) list { return c.part(c.start[u], c.start[u+1]) }
+
+// owner returns the place that an arc leaves.
+func (c *csr) owner(arc uint32) uint32 {
+	next, _ := slices.BinarySearch(c.start, arc+1)
+	return uint32(next - 1)
+}
+
+// arcsOf returns the arcs that leave a node of the base, with their sources.
+func (b *base) arcsOf(u uint32) []arc {
+	out := b.out.of(u).arcs(u)
+	for i, source := range b.sourcesOf(u) {
+		out[i].source = source
+	}
+	return out
+}
+
+// sourcesOf returns the sources of the arcs that leave a node of the base; nil if none is stated.
+func (b *base) sourcesOf(u uint32) (out []string) {
+	start, end := b.out.start[u], b.out.start[u+1]
+	for row := b.sourceRow(start); row < int(b.sourceCount); row++ {
+		arc, source := b.source(row)
+		if arc >= end {
+			break
+		}
+		if out == nil {
+			out = make([]string, end-start)
+		}
+		if arc >= start { // always, unless the bytes are damaged
+			out[arc-start] = source
 		}
 	}
-	return values
+	return out
+}
+
+// arcs returns the arcs of a list that leave a node, without their sources.
+func (l list) arcs(u uint32) []arc {
+	out := make([]arc, len(l.to))
+	for i := range out {
+		out[i] = arc{from: u, to: l.to[i], kind: l.kind[i], weight: l.weight[i]}
+	}
+	return out
 }

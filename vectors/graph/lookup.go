@@ -1,25 +1,16 @@
 package graph
 
 import (
-	"iter"
 	"slices"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Find looks up the Ref of a node in the graph by its id.
 func (g *Graph) Find(id string) (Ref, bool) {
 	u, ok := g.place(id)
 	return Ref(u), ok && g.has(Ref(u))
-}
-
-// place returns the place of an id, also of a removed node.
-func (g *Graph) place(id string) (uint32, bool) {
-	if g.over != nil {
-		if u, ok := g.over.ids[id]; ok {
-			return u, true
-		}
-	}
-	return g.base.find(HashID(id), id)
 }
 
 // FindHash looks up the Ref of a node in the graph by the hash of its id, see [HashID].
@@ -31,32 +22,6 @@ func (g *Graph) FindHash(hash uint64) (Ref, bool) {
 	}
 	u, ok := g.base.find(hash, "")
 	return Ref(u), ok && g.has(Ref(u))
-}
-
-// All yields the nodes of the graph in the order of their ids, also those that were added since it was built.
-func (g *Graph) All() iter.Seq[Ref] {
-	return func(yield func(Ref) bool) {
-		var added []uint32
-		if g.over != nil {
-			added = g.over.sorted(g)
-		}
-		for u := range g.nodes {
-			for len(added) > 0 && g.before(added[0], u) {
-				if !yield(Ref(added[0])) {
-					return
-				}
-				added = added[1:]
-			}
-			if g.has(Ref(u)) && !yield(Ref(u)) {
-				return
-			}
-		}
-		for _, u := range added {
-			if !yield(Ref(u)) {
-				return
-			}
-		}
-	}
 }
 
 // ByPath finds the nodes of the graph with a path by binary search, and returns them in the order of their ids. They
@@ -101,3 +66,79 @@ func (g *Graph) Between(from, to Ref) []Edge {
 	}
 	return out
 }
+
+// ID returns the id of a Ref's node in the graph, as a string; it is empty if the graph does not have the node.
+func (g *Graph) ID(r Ref) string {
+	if !g.has(r) {
+		return ""
+	}
+	return string(g.idOf(uint32(r)))
+}
+
+// Type returns the type of a node; 0 if the node does not exist.
+func (g *Graph) Type(r Ref) NodeType {
+	if !g.has(r) {
+		return 0
+	}
+	return g.typeOf(uint32(r))
+}
+
+// NameAndDigest returns the name of a node of the graph and the digest of its text; "" and 0 for a node that the graph
+// does not have.
+func (g *Graph) NameAndDigest(r Ref) (name string, digest uint64) {
+	if !g.has(r) {
+		return "", 0
+	}
+	if n := g.changed(uint32(r)); n != nil {
+		return n.Name, n.Digest
+	}
+	return string(g.field(uint32(r), rowName)), g.number(uint32(r), rowDigest)
+}
+
+// Node returns a copy of a node of the graph with all fields, and the zero node if the graph does not have it. It
+// shares no memory with the graph.
+func (g *Graph) Node(r Ref) Node {
+	if !g.has(r) {
+		return Node{}
+	}
+	if n := g.changed(uint32(r)); n != nil {
+		out := *n
+		out.Labels = slices.Clone(n.Labels)
+		return out
+	}
+	return g.base.node(uint32(r))
+}
+
+// Provenance are the provenances of a node in the order of their ids.
+func (g *Graph) Provenance(r Ref) []Provenance {
+	switch {
+	case !g.has(r):
+		return nil
+	case g.over == nil || !g.over.stated:
+		if uint32(r) < g.nodes {
+			return g.base.provenancesOf(uint32(r))
+		}
+		return nil
+	}
+	all, id := g.over.provenances, g.ID(r)
+	from, _ := slices.BinarySearchFunc(all, id, func(p Provenance, id string) int { return strings.Compare(p.Node, id) })
+	to := from
+	for to < len(all) && all[to].Node == id {
+		to++
+	}
+	return slices.Clone(all[from:to])
+}
+
+// Conflicts returns the conflicts of the graph with the node as A or as B, in the order of their ids.
+func (g *Graph) Conflicts(r Ref) []Conflict {
+	var out []Conflict
+	for _, c := range g.allConflicts() {
+		if id := g.ID(r); id != "" && (c.A == id || c.B == id) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// HashID is what other indexes know a node by: the xxhash64 of its id.
+func HashID(id string) uint64 { return xxhash.Sum64String(id) }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Domain is the domain of a node. The zero value is invalid.
@@ -171,9 +169,6 @@ type Conflict struct {
 	Source string
 }
 
-// HashID is what other indexes know a node by: the xxhash64 of its id.
-func HashID(id string) uint64 { return xxhash.Sum64String(id) }
-
 // Domain returns the domain of nodes of the type; 0 for an invalid type.
 func (t NodeType) Domain() Domain {
 	switch {
@@ -250,4 +245,21 @@ func parse[T ~uint8](names []string, what, name string) (T, error) {
 		return T(i + 1), nil
 	}
 	return 0, fmt.Errorf("%q is no %s; write one of %s", name, what, strings.Join(names[1:], ", "))
+}
+
+// mask is a set of types.
+type mask uint64
+
+func (m mask) has(t byte) bool { return m>>(t&63)&1 != 0 }
+
+// maskOf returns the set of the types; all if types is empty.
+func maskOf[T ~uint8](types []T) mask {
+	if len(types) == 0 {
+		return ^mask(0)
+	}
+	m := mask(0)
+	for _, t := range types {
+		m |= 1 << (t & 63)
+	}
+	return m
 }

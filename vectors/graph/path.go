@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"math/bits"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas/topology"
@@ -22,31 +21,11 @@ type Path struct {
 	Weight float64
 }
 
-// Edge is the edge of a step. Of several that differ in their sources it is the heaviest, then the first by source.
-func (g *Graph) Edge(s Step) Edge {
-	var best Edge
-	for _, a := range g.arcs(s.From) {
-		if a.to == uint32(s.To) && EdgeType(a.kind) == s.Type && (best.From == "" || weightOf(a.weight) > best.Weight) {
-			best = g.edge(a)
-		}
-	}
-	return best
-}
-
 // Scores are counted in 1/unit: sums and products of whole numbers are the same on every processor.
 const (
 	unitBits = 30
 	unit     = 1 << unitBits
 )
-
-// weightUnits is a weight in 1/unit, rounded down.
-func weightUnits(weight uint32) uint64 { return uint64(float64(weightOf(weight)) * unit) }
-
-// times is the product of two numbers in 1/unit.
-func times(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi<<(64-unitBits) | lo>>unitBits
-}
 
 // best is the step from one node to another that the walker may take: the heaviest, then the one that leaves the first,
 // then the first by type. ok is whether there is one.
@@ -187,17 +166,6 @@ func (s *side) join(other *side) []Ref {
 		nodes = append(nodes, Ref(next))
 	}
 	return nodes
-}
-
-// each calls do with what the edges lead to, and their weights.
-func (w *walker) each(u uint32, do func(to, weight uint32)) {
-	for _, l := range w.arcsAt(u) {
-		for i, to := range l.to {
-			if w.edges.has(l.kind[i]) {
-				do(to, l.weight[i])
-			}
-		}
-	}
 }
 
 // Cycles returns the cycles of the graph: the strongly connected components of two nodes or more, and the nodes with an

@@ -76,3 +76,38 @@ func CheckEdge(t EdgeType, from, to *Node) error {
 	}
 	return nil
 }
+
+// CheckNode returns the error of a node that cannot be in a graph, because it has no id, an unknown type or invalid
+// lines; nil if it can.
+func CheckNode(n *Node) error {
+	switch {
+	case n.ID == "":
+		return fmt.Errorf("a node of type %s (%s) has no id", n.Type, place(n))
+	case n.Type.Domain() == 0:
+		return fmt.Errorf("node %q is of no known type: %s", n.ID, n.Type)
+	case n.Line < 0 || n.End < 0 || n.Line > maxCount || n.End > maxCount:
+		return fmt.Errorf("node %q has lines %d to %d; they count from 1", n.ID, n.Line, n.End)
+	}
+	for _, label := range n.Labels {
+		if label == "" || strings.Contains(label, labelEnd) {
+			return fmt.Errorf("node %q has a label %q; labels are key=value", n.ID, label)
+		}
+	}
+	return nil
+}
+
+// place returns the position of a node, for messages.
+func place(n *Node) string {
+	if n.Path == "" {
+		return fmt.Sprintf("%s %q", n.Type, n.Name)
+	}
+	return fmt.Sprintf("%s %q in %s:%d", n.Type, n.Name, n.Path, n.Line)
+}
+
+func missing(e *Edge, id string) error {
+	err := fmt.Errorf("edge %s from %q to %q: there is no node %q; add it, or leave the edge out", e.Type, e.From, e.To, id)
+	if e.Source != "" {
+		err = fmt.Errorf("%s: %w", e.Source, err)
+	}
+	return err
+}

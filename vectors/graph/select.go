@@ -88,3 +88,15 @@ func (s *sameLabels) among(text []byte) bool {
 	}
 	return true
 }
+
+// sortedSet are the different values in ascending order; the given ones, if they are that already.
+func sortedSet(values []string) []string {
+	for i := 1; i < len(values); i++ {
+		if values[i-1] >= values[i] {
+			values = slices.Clone(values)
+			slices.Sort(values)
+			return slices.Compact(values)
+		}
+	}
+	return values
+}

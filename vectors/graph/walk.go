@@ -31,23 +31,6 @@ type Filter struct {
 	Types     []NodeType // none: all
 }
 
-// mask is a set of types.
-type mask uint64
-
-func (m mask) has(t byte) bool { return m>>(t&63)&1 != 0 }
-
-// maskOf returns the set of the types; all if types is empty.
-func maskOf[T ~uint8](types []T) mask {
-	if len(types) == 0 {
-		return ^mask(0)
-	}
-	m := mask(0)
-	for _, t := range types {
-		m |= 1 << (t & 63)
-	}
-	return m
-}
-
 // walker walks a graph through a filter.
 type walker struct {
 	*Graph
@@ -261,4 +244,33 @@ func (w *walker) step(v *visits, f *frame, depth, limit int) (uint32, bool) {
 func (g *Graph) Component(r Ref, f Filter, max int) (visited []Visit, more bool) {
 	f.Direction = Both
 	return g.Walk([]Ref{r}, Reach{Filter: f, Max: max})
+}
+
+// each calls do with what the edges lead to, and their weights.
+func (w *walker) each(u uint32, do func(to, weight uint32)) {
+	for _, l := range w.arcsAt(u) {
+		for i, to := range l.to {
+			if w.edges.has(l.kind[i]) {
+				do(to, l.weight[i])
+			}
+		}
+	}
+}
+
+// bitset is a set of places.
+type bitset []uint64
+
+func (b bitset) has(u uint32) bool { return int(u>>6) < len(b) && b[u>>6]&(1<<(u&63)) != 0 }
+
+func (b *bitset) add(u uint32) {
+	for int(u>>6) >= len(*b) {
+		*b = append(*b, 0)
+	}
+	(*b)[u>>6] |= 1 << (u & 63)
+}
+
+func (b bitset) remove(u uint32) {
+	if b.has(u) {
+		b[u>>6] &^= 1 << (u & 63)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Change is the input of With, after a few files changed.
@@ -39,24 +38,6 @@ type overlay struct {
 type links struct {
 	out, in list
 	source  []string // of out; nil if all are ""
-}
-
-// bitset is a set of places.
-type bitset []uint64
-
-func (b bitset) has(u uint32) bool { return int(u>>6) < len(b) && b[u>>6]&(1<<(u&63)) != 0 }
-
-func (b *bitset) add(u uint32) {
-	for int(u>>6) >= len(*b) {
-		*b = append(*b, 0)
-	}
-	(*b)[u>>6] |= 1 << (u & 63)
-}
-
-func (b bitset) remove(u uint32) {
-	if b.has(u) {
-		b[u>>6] &^= 1 << (u & 63)
-	}
 }
 
 // sorted are the places after those of the base whose nodes are there, by id.
@@ -267,12 +248,6 @@ func (e *edit) relink(u uint32) {
 	e.now.edgeCount += len(now) - len(was)
 }
 
-// compareArcs is the order of arcs of one node, those of equal ends by what states them, then the heaviest first.
-func (g *Graph) compareArcs(a, b arc) int {
-	return cmp.Or(cmp.Compare(a.kind, b.kind), g.byID(a.to, b.to), strings.Compare(a.source, b.source),
-		cmp.Compare(b.weight, a.weight))
-}
-
 // note compares the arcs of a place before and after, both sorted.
 func (e *edit) note(was, now []arc) {
 	for len(was) > 0 || len(now) > 0 {
@@ -356,4 +331,37 @@ func (e *edit) state(provenances []Provenance, conflicts []Conflict) {
 	})
 	o.conflicts = takeConflicts(append(left, conflicts...), find, &e.refused)
 	o.stated = true
+}
+
+// changed returns the node at the place if it differs from the base.
+func (g *Graph) changed(u uint32) *Node {
+	if g.over == nil || !g.over.touched.has(u) {
+		return nil
+	}
+	return g.over.nodes[u]
+}
+
+// Changed returns the number of nodes of the graph that have changed, or have other links, since it was built. Look-ups
+// of these are slower and each [Graph.With] copies them: when they are many, Open(g.AppendTo(nil)) returns an equal
+// graph without them.
+func (g *Graph) Changed() int {
+	if g.over == nil {
+		return 0
+	}
+	return len(g.over.links)
+}
+
+// parts returns the parts of the graph, in the order of ids: Build(g.parts()) answers as g does.
+func (g *Graph) parts() Parts {
+	p := Parts{
+		Nodes: make([]Node, 0, g.nodeCount), Edges: make([]Edge, 0, g.edgeCount),
+		Provenances: g.allProvenances(), Conflicts: g.allConflicts(),
+	}
+	for r := range g.All() {
+		p.Nodes = append(p.Nodes, g.Node(r))
+		for _, a := range g.arcs(r) {
+			p.Edges = append(p.Edges, g.edge(a))
+		}
+	}
+	return p
 }

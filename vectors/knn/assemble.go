@@ -3,9 +3,7 @@ package knn
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 
 	"reconcile.dev/reconcile/schemas/sections"
 )
@@ -87,35 +85,6 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 		return nil, err
 	}
 	return &Assembly{x.content(v.unitsOf(order, from)), order}, nil
-}
-
-// unitsOf returns a function that writes the exact vectors of the given rows in the format.
-func (v *view) unitsOf(rows []uint32, from Source) func(func([]byte) error) error {
-	const block = 256 // rows that are handed out at once
-	return func(each func([]byte) error) error {
-		threads := runtime.GOMAXPROCS(0)
-		blocks := make([]unitBlock, threads)
-		for at := 0; at < len(rows); {
-			var all sync.WaitGroup
-			used := 0
-			for ; used < threads && at < len(rows); used++ {
-				some := rows[at:min(at+block, len(rows))]
-				at += len(some)
-				b := &blocks[used]
-				all.Go(func() { b.fill(v.dims, some, from) })
-			}
-			all.Wait()
-			for i := range blocks[:used] {
-				if blocks[i].err != nil {
-					return blocks[i].err
-				}
-				if err := each(sections.Raw(blocks[i].units)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
 }
 
 // unitBlock is vectors of length 1, one after the other.

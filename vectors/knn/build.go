@@ -2,7 +2,6 @@ package knn
 
 import (
 	"context"
-	"fmt"
 	"slices"
 )
 
@@ -73,46 +72,6 @@ func (x *Index) finish(ctx context.Context, v *view, progress func(done, total i
 		progress(n, n)
 	}
 	return rows, nil
-}
-
-// sorted checks items and returns their indexes by ID.
-func (v *view) sorted(items []Item) ([]uint32, error) {
-	order := make([]uint32, len(items))
-	for i, item := range items {
-		order[i] = uint32(i)
-		if err := v.coder.check(item.Vector); err != nil {
-			return nil, fmt.Errorf("vector %016x: %w", item.ID, err)
-		}
-	}
-	slices.SortFunc(order, func(a, b uint32) int { return compareIDs(items[a].ID, items[b].ID) })
-	for i := 1; i < len(order); i++ {
-		if id := items[order[i]].ID; id == items[order[i-1]].ID {
-			return nil, fmt.Errorf("vector %016x: %w", id, ErrTwice)
-		}
-	}
-	return order, nil
-}
-
-// segmentOf has n rows, without exact vectors.
-func (s shape) segmentOf(n int) segment {
-	return segment{
-		ids: make([]uint64, n), sizes: make([]float32, n), slacks: make([]float32, n),
-		norms: make([]int32, n), coarse: make([]int32, n),
-		upperStart: slices.Repeat([]uint32{noSlot}, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride),
-	}
-}
-
-// exact is the vector of a slot.
-func (v *view) exact(slot uint32, _ []float32) ([]float32, error) { return v.vector(slot), nil }
-
-// byID returns the slots by ID.
-func (s *segment) byID() []uint32 {
-	order := make([]uint32, s.len())
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int { return compareIDs(s.ids[a], s.ids[b]) })
-	return order
 }
 
 // buildGraph links all slots of the base, which are in the order of their IDs, and reorders them as a walk meets them,
@@ -213,17 +172,6 @@ func (v *view) reorder(order []uint32) {
 	rename(v.upper, moved)
 	if v.hasEntry() {
 		v.entry = moved[v.entry]
-	}
-}
-
-// rename replaces slots by their new numbers.
-func rename(links, moved []uint32) {
-	for i, to := range links {
-		if int(to) < len(moved) {
-			links[i] = moved[to]
-		} else {
-			links[i] = noSlot
-		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package knn
 
-import "slices"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // Constants of the calibration on samples of the vectors.
 const (
@@ -44,38 +47,6 @@ func sampleOf(all, n int) (sample []int) {
 	return sample
 }
 
-// fitTo makes codes fit n vectors, if these are enough.
-func (v *view) fitTo(n int, read Source) error {
-	if n < fitFrom {
-		return nil
-	}
-	var sample [][]float32
-	given := make([]float32, v.dims)
-	for _, row := range sampleOf(n, fitted) {
-		if err := read(row, given); err != nil {
-			return err
-		}
-		one := make([]float32, v.dims)
-		unit(one, given)
-		sample = append(sample, one)
-	}
-	v.coder = v.coder.fit(sample)
-	return nil
-}
-
-// alive are all slots that have vectors.
-func (v *view) alive() []uint32 {
-	out := make([]uint32, 0, v.live)
-	v.spans(func(s span) {
-		for i := range uint32(s.to - s.from) {
-			if v.has(s.slot + i) {
-				out = append(out, s.slot+i)
-			}
-		}
-	})
-	return out
-}
-
 // judge decides whether walks compare whole codes. Rows are filled.
 func (l *linker) judge() {
 	v := l.v
@@ -104,22 +75,6 @@ func (l *linker) judge() {
 	c := *v.coder
 	c.whole = float64(sum) < nibblesKeep*float64(min(near, len(alive))*len(sample))
 	v.coder = &c
-}
-
-// keysOf are those of all vectors for the query.
-func (w *walker) keysOf(v *view, whole bool) []uint64 {
-	w.found = w.found[:0]
-	v.spans(func(s span) {
-		norms := s.s.coarse[s.from:s.to]
-		if whole {
-			norms = s.s.norms[s.from:s.to]
-		}
-		w.scanSpan(v, &w.query, s, whole)
-		for i, dot := range w.dists {
-			w.found = append(w.found, keyOf(far(norms[i], dot, w.query.ratio), s.slot+uint32(i), 0))
-		}
-	})
-	return w.found
 }
 
 // probe is a query that searches are calibrated with, and from which similarity on others are among its DefaultK nearest.
@@ -334,41 +289,85 @@ func (l *linker) share(probes []probe, kind, ef, n int) float64 {
 	return float64(sum) / float64(max(1, all))
 }
 
-// adapt counts changes, and when they are as many as the vectors were that searches were calibrated with, it has this done
-// again. Without a graph codes are made to fit again, too.
-func (x *Index) adapt(v *view, changes int) {
-	x.changed += changes
-	if v.dims < graphDims || x.changed < max(fitFrom, v.calibrated) || v.live < fitFrom {
-		return
-	}
-	if !v.graph {
-		x.refit(v)
-	}
-	x.recalibrate(v)
-}
-
 // recalibrate calibrates a view that is about to become the current one.
 func (x *Index) recalibrate(v *view) {
 	x.changed = 0
 	_ = x.linkerOf(v).calibrate(v.exact) // vectors in memory can always be read
 }
 
-// refit recomputes the codes and the lists of a view without a graph, to fit its vectors. Earlier views keep theirs.
-func (x *Index) refit(v *view) {
-	alive := v.alive()
-	_ = v.fitTo(len(alive), func(row int, into []float32) error {
-		copy(into, v.vector(alive[row]))
-		return nil
-	})
-	for _, s := range []*segment{&v.base, &v.tail} {
-		fresh := v.segmentOf(s.len())
-		s.slacks, s.norms, s.coarse, s.high, s.low = fresh.slacks, fresh.norms, fresh.coarse, fresh.high, fresh.low
+// sampleOfSlots are about n of some slots.
+func sampleOfSlots(slots []uint32, n int) (sample []uint32) {
+	for _, i := range sampleOf(len(slots), n) {
+		sample = append(sample, slots[i])
 	}
-	l := x.linkerOf(v)
-	l.parallel(len(alive), func(w *walker, i int) {
-		v.encodeRow(&w.query, v.vector(alive[i]), w.rotated)
-		v.code(alive[i], &w.query)
+	return sample
+}
+
+// locate sets where the nearest of a probe are, whose code is w.query: of slots that are equally near the first ones met.
+func (w *walker) locate(v *view, p *probe, near []uint32) {
+	w.scanPivots(v, &w.query)
+	slices.Sort(w.found)
+	least, looked := v.apart(&w.query, distOf(w.found[min(1, len(w.found)-1)])), 0
+	for _, key := range w.found {
+		members := v.lists.members[slotOf(key, 0)]
+		looked += len(members)
+		for _, slot := range near {
+			if _, ok := slices.BinarySearch(members, slot); !ok { // after Build and refit, members ascend
+				continue
+			}
+			if p.places = append(p.places, place{reachOf(v.apart(&w.query, distOf(key)), least), looked}); len(p.places) == p.most {
+				return
+			}
+		}
+	}
+}
+
+// chooseReach sets the efforts of searches among lists to what the nearest of the probes need.
+func (l *linker) chooseReach(probes []probe) {
+	var places [kinds][]place
+	for _, p := range probes {
+		places[p.kind] = append(places[p.kind], p.places...)
+	}
+	e, half := &l.v.efforts, l.v.live/2
+	e.normal, e.reach = need(places, inReach, atMost)
+	e.thorough, e.farReach = need(places, inFarReach, atFarMost)
+	e.normal = max(DefaultEfSearch, e.normal)
+	e.thorough = max(DefaultEfThorough, 2*e.normal, e.thorough)
+	e.farReach = min(e.farReach*beyond/reachUnit, mostReach)
+	if l.looked(probes, e.reach) > half {
+		e.normal, e.reach = max(e.normal, l.v.live/lookedAt+1), 0
+	}
+	if l.looked(probes, e.farReach) > half {
+		e.thorough, e.farReach = max(e.thorough, l.v.live/lookedAt+1), 0
+	}
+}
+
+// need is the effort and the reach that shares of places need.
+func need(places [kinds][]place, within, most [kinds]float64) (ef, reach int) {
+	reach = 1
+	for kind, all := range places {
+		if n := float64(len(all)); n > 0 {
+			slices.SortFunc(all, func(a, b place) int { return a.reach - b.reach })
+			reach = max(reach, all[int(within[kind]*n)].reach)
+			slices.SortFunc(all, func(a, b place) int { return a.looked - b.looked })
+			ef = max(ef, (all[int(most[kind]*n)].looked+lookedAt-1)/lookedAt)
+		}
+	}
+	return ef, reach
+}
+
+// looked is how many vectors a search for a vector of the index compares on the average.
+func (l *linker) looked(probes []probe, reach int) int {
+	var sum atomic.Int64
+	l.parallel(len(probes)/kinds, func(w *walker, i int) {
+		w.encodeProbe(l.v, &probes[kinds*i+own])
+		w.scanPivots(l.v, &w.query)
+		limit := l.v.reached(&w.query, w.found, reach)
+		for _, key := range w.found {
+			if key < limit {
+				sum.Add(int64(len(l.v.lists.members[slotOf(key, 0)])))
+			}
+		}
 	})
-	l.judge()
-	l.makeLists()
+	return int(sum.Load()) / max(1, len(probes)/kinds)
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-
-	"reconcile.dev/reconcile/vectors/kernel"
 )
 
 // never is the version that a slot has died in that lives.
@@ -135,23 +133,6 @@ func (x *Index) put(items []Item) {
 	})
 }
 
-// fill writes the row of a slot.
-func (v *view) fill(slot uint32, id uint64, c *coded) {
-	s, row := v.at(slot)
-	s.ids[row], s.sizes[row] = id, c.size
-	v.code(slot, c)
-	if len(s.vectors) > 0 { // else they are kept elsewhere, see Assemble
-		copy(s.vectors[row*v.dims:], c.unit)
-	}
-}
-
-// code writes what a row has of codes.
-func (v *view) code(slot uint32, c *coded) {
-	s, row := v.at(slot)
-	s.slacks[row], s.norms[row], s.coarse[row] = c.slack, c.norm, coarseNorm(c.code[:v.dims])
-	kernel.Split(v.high(slot), v.low(slot), c.code)
-}
-
 // slotFor allocates a slot of the tail for an ID, with an empty block of links and upper links if there is a graph. A free
 // slot is used when no reader is left that may still read its old content.
 func (x *Index) slotFor(v *view, id uint64) uint32 {
@@ -193,36 +174,6 @@ func (x *Index) allocUpper(v *view, levels int) uint32 {
 	return at
 }
 
-// grow adds a row to all arrays.
-func (s *segment) grow(sh shape, graph bool) {
-	s.ids, s.sizes, s.slacks = append(s.ids, 0), append(s.sizes, 0), append(s.slacks, 0)
-	s.norms, s.coarse = append(s.norms, 0), append(s.coarse, 0)
-	s.upperStart = append(s.upperStart, noSlot)
-	s.high, s.low = extended(s.high, sh.stride), extended(s.low, sh.stride)
-	s.vectors = extended(s.vectors, sh.dims)
-	if graph {
-		s.links = extended(s.links, sh.cap0())
-		for i := range sh.cap0() {
-			s.links[len(s.links)-1-i] = noSlot
-		}
-	}
-}
-
-// extended is s with n more elements.
-func extended[T any](s []T, n int) []T {
-	s = slices.Grow(s, n)
-	return s[:len(s)+n]
-}
-
-// linkerOf is the linker, working on a view.
-func (x *Index) linkerOf(v *view) *linker {
-	x.linker.v, x.linker.o = v, x.options
-	for len(x.linker.walkers) < x.options.Threads {
-		x.linker.walkers = append(x.linker.walkers, newWalker(v.shape))
-	}
-	return &x.linker
-}
-
 // linkAll makes the graph of a view that has none.
 func (x *Index) linkAll(v *view) {
 	v.makeBlocks()
@@ -243,12 +194,62 @@ func (x *Index) linkAll(v *view) {
 	x.frozen = false
 }
 
-// makeBlocks gives each slot an empty block of links.
-func (v *view) makeBlocks() {
-	v.graph, v.entry, v.top, v.lists = true, noSlot, 0, lists{}
-	for _, s := range []*segment{&v.base, &v.tail} {
-		s.links = slices.Repeat([]uint32{noSlot}, s.len()*v.cap0())
-		s.upperStart = slices.Repeat([]uint32{noSlot}, s.len())
+// sorted checks items and returns their indexes by ID.
+func (v *view) sorted(items []Item) ([]uint32, error) {
+	order := make([]uint32, len(items))
+	for i, item := range items {
+		order[i] = uint32(i)
+		if err := v.coder.check(item.Vector); err != nil {
+			return nil, fmt.Errorf("vector %016x: %w", item.ID, err)
+		}
 	}
-	v.upper = nil
+	slices.SortFunc(order, func(a, b uint32) int { return compareIDs(items[a].ID, items[b].ID) })
+	for i := 1; i < len(order); i++ {
+		if id := items[order[i]].ID; id == items[order[i-1]].ID {
+			return nil, fmt.Errorf("vector %016x: %w", id, ErrTwice)
+		}
+	}
+	return order, nil
+}
+
+// adapt counts changes, and when they are as many as the vectors were that searches were calibrated with, it has this done
+// again. Without a graph codes are made to fit again, too.
+func (x *Index) adapt(v *view, changes int) {
+	x.changed += changes
+	if v.dims < graphDims || x.changed < max(fitFrom, v.calibrated) || v.live < fitFrom {
+		return
+	}
+	if !v.graph {
+		x.refit(v)
+	}
+	x.recalibrate(v)
+}
+
+// refit recomputes the codes and the lists of a view without a graph, to fit its vectors. Earlier views keep theirs.
+func (x *Index) refit(v *view) {
+	alive := v.alive()
+	_ = v.fitTo(len(alive), func(row int, into []float32) error {
+		copy(into, v.vector(alive[row]))
+		return nil
+	})
+	for _, s := range []*segment{&v.base, &v.tail} {
+		fresh := v.segmentOf(s.len())
+		s.slacks, s.norms, s.coarse, s.high, s.low = fresh.slacks, fresh.norms, fresh.coarse, fresh.high, fresh.low
+	}
+	l := x.linkerOf(v)
+	l.parallel(len(alive), func(w *walker, i int) {
+		v.encodeRow(&w.query, v.vector(alive[i]), w.rotated)
+		v.code(alive[i], &w.query)
+	})
+	l.judge()
+	l.makeLists()
+}
+
+// clear resets an index without vectors to a new one. Earlier views keep their arrays.
+func (x *Index) clear(v *view) {
+	x.names.Lock()
+	defer x.names.Unlock()
+	x.current.Store(&view{shape: v.shape, version: v.version, entry: noSlot, efforts: leastEfforts})
+	x.order, x.slots, x.file = nil, map[uint64]uint32{}, nil
+	x.dead, x.added, x.spare, x.frozen = nil, 0, [maxLevel + 1][]uint32{}, false
 }

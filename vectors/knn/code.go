@@ -225,10 +225,54 @@ func (c *coder) fit(sample [][]float32) *coder {
 // smallest is the least component that codes are made for: with less, nothing but rounding is left.
 const smallest = 1e-6
 
-// mix makes independent bits of consecutive numbers (the finaliser of SplitMix64: Steele, Lea and Flood, "Fast
-// Splittable Pseudorandom Number Generators", 2014).
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+// fitTo makes codes fit n vectors, if these are enough.
+func (v *view) fitTo(n int, read Source) error {
+	if n < fitFrom {
+		return nil
+	}
+	var sample [][]float32
+	given := make([]float32, v.dims)
+	for _, row := range sampleOf(n, fitted) {
+		if err := read(row, given); err != nil {
+			return err
+		}
+		one := make([]float32, v.dims)
+		unit(one, given)
+		sample = append(sample, one)
+	}
+	v.coder = v.coder.fit(sample)
+	return nil
+}
+
+// farthest is the highest key of a slot whose vector may be as similar to a query, of some slack, as that.
+func (v *view) farthest(q *coded, similarity, slack float32) uint64 {
+	most := float32(0)
+	v.spans(func(s span) {
+		for _, x := range s.s.slacks[s.from:s.to] {
+			most = max(most, x)
+		}
+	})
+	apart := math.Sqrt(2*max(0, 1-float64(similarity))+4*rounding) + float64(slack) + float64(most) + rounding
+	dist := v.dist(q, apart*apart)
+	if !(dist < math.MaxInt32-nearest) { // of a damaged file it may be no number
+		return math.MaxUint64
+	}
+	return keyOf(int32(dist)+2, 0, 0)
+}
+
+func highPlane(s *segment) []byte { return s.high }
+
+func lowPlane(s *segment) []byte { return s.low }
+
+// far is the square of the distance of two codes, less that of the length of the first one, in units of the product of their
+// scales: norm is the sum of the squares of the second one, and dot their inner product. Codes are compared by distance and
+// not by product: of a code that is off, the error along the vector itself cancels out.
+func far(norm, dot int32, ratio int64) int32 { return int32(int64(norm)*ratio>>16) - 2*dot }
+
+// join makes inner products with a code, whose components have that sum, of those with the upper and with the lower
+// nibbles.
+func join(high, low []int32, sum int32) {
+	for i, l := range low {
+		high[i] = 16*high[i] + l - 128*sum
+	}
 }

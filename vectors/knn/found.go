@@ -67,7 +67,37 @@ func (l *linker) missedBy(slots []uint32, ef int) (missed []uint32) {
 	return missed
 }
 
-// same reports whether two slots have the same code.
-func (v *view) same(a, b uint32) bool {
-	return slices.Equal(v.high(a), v.high(b)) && slices.Equal(v.low(a), v.low(b))
+// lead adds a link to a slot from one of those that a walk to it finds: the nearest that has room, or else the nearest
+// that can do without its last link. It returns to which slot that led.
+func (l *linker) lead(reach *reach, slot uint32) (before uint32) {
+	v, w := l.v, l.walkers[0]
+	w.salt = 0
+	code := w.take(v, slot)
+	w.walk(v, code, 0, l.o.EfConstruction, 0, v.m, w.descend(v, code, 0))
+	host := uint32(noSlot)
+	for _, key := range w.pool.keys {
+		at := slotOf(key, 0)
+		if at == slot || !v.has(at) || !reach.reached(at) || slices.Contains(v.links(at, 0), slot) {
+			continue
+		}
+		block := v.links(at, 0)
+		last := block[len(block)-1]
+		if int(last) >= v.len() {
+			host = at
+			break
+		}
+		if host == noSlot && reach.led[last] > 1 {
+			host = at
+		}
+	}
+	if host == noSlot {
+		if host = v.entry; slices.Contains(v.links(host, 0), slot) {
+			return noSlot
+		}
+	}
+	if before = v.replaceLast(host, slot); int(before) < v.len() {
+		reach.led[before]--
+	}
+	reach.led[slot]++
+	return before
 }

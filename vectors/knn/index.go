@@ -97,16 +97,6 @@ func (x *Index) Slot(id uint64) (slot uint32, ok bool) {
 	return x.order[i], true
 }
 
-func compareIDs(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // ID returns the id of the vector in a slot of the index; ok is false for an empty slot.
 func (x *Index) ID(slot uint32) (id uint64, ok bool) {
 	v, leave := x.enter()
@@ -146,17 +136,6 @@ type readers struct {
 	inside [2]struct {
 		atomic.Int64
 		_ [56]byte // a cache line of its own
-	}
-}
-
-func (r *readers) enter() uint64 {
-	for {
-		epoch := r.epoch.Load()
-		r.inside[epoch&1].Add(1)
-		if r.epoch.Load() == epoch {
-			return epoch
-		}
-		r.inside[epoch&1].Add(-1)
 	}
 }
 

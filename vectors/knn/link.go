@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"reconcile.dev/reconcile/vectors/kernel"
 )
 
 // linker adds slots to the graph of a view in batches: those of a batch look for their neighbours in the graph before it,
@@ -132,9 +134,6 @@ func (v *view) replaceLast(slot, to uint32) (before uint32) {
 	atomic.StoreUint32(&block[at], to)
 	return before
 }
-
-// saltOf is the salt of a slot.
-func saltOf(slot uint32) uint32 { return uint32(mix(uint64(slot)) >> 33) }
 
 // descent is the path of a descent to the level where links are searched.
 type descent struct {
@@ -305,4 +304,35 @@ func (w *walker) prune(v *view, slot uint32, level int, links []uint32, room int
 	}
 	slices.Sort(w.pool.keys)
 	return w.choose(v, code, slot, level, w.pool.keys, room)
+}
+
+// linkerOf is the linker, working on a view.
+func (x *Index) linkerOf(v *view) *linker {
+	x.linker.v, x.linker.o = v, x.options
+	for len(x.linker.walkers) < x.options.Threads {
+		x.linker.walkers = append(x.linker.walkers, newWalker(v.shape))
+	}
+	return &x.linker
+}
+
+// makeBlocks gives each slot an empty block of links.
+func (v *view) makeBlocks() {
+	v.graph, v.entry, v.top, v.lists = true, noSlot, 0, lists{}
+	for _, s := range []*segment{&v.base, &v.tail} {
+		s.links = slices.Repeat([]uint32{noSlot}, s.len()*v.cap0())
+		s.upperStart = slices.Repeat([]uint32{noSlot}, s.len())
+	}
+	v.upper = nil
+}
+
+// same reports whether two slots have the same code.
+func (v *view) same(a, b uint32) bool {
+	return slices.Equal(v.high(a), v.high(b)) && slices.Equal(v.low(a), v.low(b))
+}
+
+// take sets w.linked to the code of a slot.
+func (w *walker) take(v *view, slot uint32) *coded {
+	kernel.Join(w.linked.code, v.high(slot), v.low(slot))
+	w.linked.sum, w.linked.norm, w.linked.ratio = v.sumOf(w.linked.code), v.norm(slot), unitRatio
+	return &w.linked
 }

@@ -91,3 +91,17 @@ type Item struct {
 	ID     uint64
 	Vector []float32
 }
+
+// complete fills in the defaults.
+func (x *Index) complete(v *view, o SearchOptions) SearchOptions {
+	if o.K <= 0 {
+		o.K = DefaultK
+	}
+	if o.Ef <= 0 {
+		o.Ef = x.effort(v, o.Thorough)
+		o.reach = x.reach(v, o)
+	}
+	o.K = min(o.K, max(1, v.len()))
+	o.Ef = min(max(o.Ef, o.K), max(1, v.len()))
+	return o
+}

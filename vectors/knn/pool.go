@@ -78,3 +78,6 @@ func (p *pool) add(key uint64) int {
 	p.keys[low] = key
 	return low
 }
+
+// alike is how many equal candidates a walk keeps at least.
+func alike(o SearchOptions) int { return max(16, o.K) }

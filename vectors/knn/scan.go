@@ -129,126 +129,24 @@ func (w *walker) scanSlots(v *view, o SearchOptions) {
 	w.rerank(v, o, w.candidates(v, o))
 }
 
-// exact finds the K best for certain: a code says how similar a vector is at most, and vectors are compared in that order
-// until none that is left can be better than the K found. Which can be is known once the K best by codes are compared.
-func (w *walker) exact(v *view, o SearchOptions) {
-	w.best.reset(o.K)
-	w.found = w.found[:0]
-	v.spans(func(s span) {
-		w.scanSpan(v, &w.query, s, true)
-		for i, dot := range w.dists {
-			if slot := s.slot + uint32(i); o.passes(v, slot) {
-				key := keyOf(far(s.s.norms[s.from+i], dot, w.query.ratio), slot, 0)
-				w.found = append(w.found, key)
-				w.best.offer(key)
-			}
-		}
-	})
-	for _, key := range w.best.kept() {
-		w.answer(v, o, slotOf(key, 0))
-		w.settle(v, o)
-	}
-	w.bounds(v, o)
-	w.answers = w.answers[:0]
-	heapify(w.bound)
-	for len(w.bound) > 0 {
-		top := w.bound[0]
-		if len(w.answers) >= o.K && top.similarity < w.answers[o.K-1].Similarity ||
-			o.MinSimilarity != 0 && top.similarity < o.MinSimilarity {
-			break
-		}
-		w.bound = popBound(w.bound)
-		w.answer(v, o, top.slot)
-		w.settle(v, o)
-	}
-}
-
-// settle moves the last answer to its place, and keeps K.
-func (w *walker) settle(v *view, o SearchOptions) {
-	a := w.answers
-	for i := len(a) - 1; i > 0 && before(v, a[i], a[i-1]); i-- {
-		a[i], a[i-1] = a[i-1], a[i]
-	}
-	w.answers = a[:min(len(a), o.K)]
-}
-
-// before reports whether a hit comes before another: it is more similar, or has the lower ID. Hits have no IDs yet.
-func before(v *view, a, b Hit) bool {
-	return a.Similarity > b.Similarity || a.Similarity == b.Similarity && v.id(a.Slot) < v.id(b.Slot)
-}
-
 // bound is the highest possible similarity of a slot.
 type bound struct {
 	similarity float32
 	slot       uint32
 }
 
-// bounds sets w.bound for the slots in w.found that may be among the K best, as w.answers are. Two unit vectors at distance
-// d have a similarity of 1-d*d/2, and d is at least the distance of their decoded codes less the distances of the vectors
-// from their codes.
-func (w *walker) bounds(v *view, o SearchOptions) {
-	w.bound = w.bound[:0]
-	slack := v.distance(w.rotated, &w.query)
-	limit := uint64(math.MaxUint64)
-	if len(w.answers) >= o.K {
-		limit = v.farthest(&w.query, w.answers[o.K-1].Similarity, slack)
-	}
-	for _, key := range w.found {
-		if key <= limit {
-			s, row := v.at(slotOf(key, 0))
-			apart := math.Sqrt(max(0, v.apart(&w.query, distOf(key))))
-			least := max(0, float32(apart)-slack-s.slacks[row])
-			w.bound = append(w.bound, bound{1 - least*least/2 + rounding, slotOf(key, 0)})
-		}
-	}
-}
-
-// farthest is the highest key of a slot whose vector may be as similar to a query, of some slack, as that.
-func (v *view) farthest(q *coded, similarity, slack float32) uint64 {
-	most := float32(0)
+// keysOf are those of all vectors for the query.
+func (w *walker) keysOf(v *view, whole bool) []uint64 {
+	w.found = w.found[:0]
 	v.spans(func(s span) {
-		for _, x := range s.s.slacks[s.from:s.to] {
-			most = max(most, x)
+		norms := s.s.coarse[s.from:s.to]
+		if whole {
+			norms = s.s.norms[s.from:s.to]
+		}
+		w.scanSpan(v, &w.query, s, whole)
+		for i, dot := range w.dists {
+			w.found = append(w.found, keyOf(far(norms[i], dot, w.query.ratio), s.slot+uint32(i), 0))
 		}
 	})
-	apart := math.Sqrt(2*max(0, 1-float64(similarity))+4*rounding) + float64(slack) + float64(most) + rounding
-	dist := v.dist(q, apart*apart)
-	if !(dist < math.MaxInt32-nearest) { // of a damaged file it may be no number
-		return math.MaxUint64
-	}
-	return keyOf(int32(dist)+2, 0, 0)
-}
-
-// heapify makes a heap with the highest bound first.
-func heapify(b []bound) {
-	for i := len(b)/2 - 1; i >= 0; i-- {
-		sift(b, i)
-	}
-}
-
-// popBound removes the first of a heap.
-func popBound(b []bound) []bound {
-	b[0] = b[len(b)-1]
-	b = b[:len(b)-1]
-	if len(b) > 0 {
-		sift(b, 0)
-	}
-	return b
-}
-
-func sift(b []bound, i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(b) {
-			return
-		}
-		if child+1 < len(b) && b[child+1].similarity > b[child].similarity {
-			child++
-		}
-		if b[i].similarity >= b[child].similarity {
-			return
-		}
-		b[i], b[child] = b[child], b[i]
-		i = child
-	}
+	return w.found
 }

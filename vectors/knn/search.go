@@ -95,20 +95,6 @@ func (x *Index) SearchMany(queries [][]float32, o SearchOptions) ([][]Hit, error
 	return found, nil
 }
 
-// complete fills in the defaults.
-func (x *Index) complete(v *view, o SearchOptions) SearchOptions {
-	if o.K <= 0 {
-		o.K = DefaultK
-	}
-	if o.Ef <= 0 {
-		o.Ef = x.effort(v, o.Thorough)
-		o.reach = x.reach(v, o)
-	}
-	o.K = min(o.K, max(1, v.len()))
-	o.Ef = min(max(o.Ef, o.K), max(1, v.len()))
-	return o
-}
-
 // effort is how many candidates a search keeps; a thorough one keeps no fewer.
 func (x *Index) effort(v *view, thorough bool) int {
 	normal := cmp.Or(x.options.EfSearch, v.efforts.normal)
@@ -155,9 +141,6 @@ func (w *walker) find(v *view, o SearchOptions) {
 		w.rerank(v, o, w.pool.keys)
 	}
 }
-
-// alike is how many equal candidates a walk keeps at least.
-func alike(o SearchOptions) int { return max(16, o.K) }
 
 // passes reports whether a slot may be an answer.
 func (o *SearchOptions) passes(v *view, slot uint32) bool {
@@ -256,47 +239,94 @@ func (w *walker) answer(v *view, o SearchOptions, slot uint32) float32 {
 	return similarity
 }
 
-// walkFiltered walks until the best that pass are nearer than all candidates left. If it meets so few that a scan of
-// those that pass is cheaper, it does that instead.
-func (w *walker) walkFiltered(v *view, o SearchOptions) {
-	code, p := &w.query, &w.pool
-	budget := o.Filter.Len()
-	w.forget(v.len())
-	p.reset(max(4*o.Ef, o.Ef*v.len()/o.Filter.Len()*2), alike(o))
-	w.hits.reset(o.Ef, o.Ef)
-	start := w.descend(v, code, 0)
-	w.see(slotOf(start, 0))
-	w.consider(v, o, start)
-	for next := 0; next < len(p.keys) && p.keys[next] < w.hits.worst(); {
-		key := p.keys[next]
-		if key&done != 0 {
-			next++
-			continue
+// exact finds the K best for certain: a code says how similar a vector is at most, and vectors are compared in that order
+// until none that is left can be better than the K found. Which can be is known once the K best by codes are compared.
+func (w *walker) exact(v *view, o SearchOptions) {
+	w.best.reset(o.K)
+	w.found = w.found[:0]
+	v.spans(func(s span) {
+		w.scanSpan(v, &w.query, s, true)
+		for i, dot := range w.dists {
+			if slot := s.slot + uint32(i); o.passes(v, slot) {
+				key := keyOf(far(s.s.norms[s.from+i], dot, w.query.ratio), slot, 0)
+				w.found = append(w.found, key)
+				w.best.offer(key)
+			}
 		}
-		p.keys[next] |= done
-		w.slots = w.slots[:0]
-		w.enter(v, v.links(slotOf(key, 0), 0))
-		w.measure(v, code)
-		if budget -= len(w.slots); budget < 0 {
-			w.slots = o.Filter.appendTo(w.slots[:0], v.len())
-			w.scanSlots(v, o)
-			return
-		}
-		next++
-		for i, dist := range w.dists {
-			next = min(next, w.consider(v, o, keyOf(dist, w.slots[i], 0)))
-		}
+	})
+	for _, key := range w.best.kept() {
+		w.answer(v, o, slotOf(key, 0))
+		w.settle(v, o)
 	}
-	w.rerank(v, o, w.hits.keys)
+	w.bounds(v, o)
+	w.answers = w.answers[:0]
+	heapify(w.bound)
+	for len(w.bound) > 0 {
+		top := w.bound[0]
+		if len(w.answers) >= o.K && top.similarity < w.answers[o.K-1].Similarity ||
+			o.MinSimilarity != 0 && top.similarity < o.MinSimilarity {
+			break
+		}
+		w.bound = popBound(w.bound)
+		w.answer(v, o, top.slot)
+		w.settle(v, o)
+	}
 }
 
-// consider adds a candidate to the pool, and to the hits if it passes. It returns its place.
-func (w *walker) consider(v *view, o SearchOptions, key uint64) int {
-	if key >= w.hits.worst() {
-		return len(w.pool.keys)
+// settle moves the last answer to its place, and keeps K.
+func (w *walker) settle(v *view, o SearchOptions) {
+	a := w.answers
+	for i := len(a) - 1; i > 0 && before(v, a[i], a[i-1]); i-- {
+		a[i], a[i-1] = a[i-1], a[i]
 	}
-	if o.passes(v, slotOf(key, 0)) {
-		w.hits.add(key)
+	w.answers = a[:min(len(a), o.K)]
+}
+
+// before reports whether a hit comes before another: it is more similar, or has the lower ID. Hits have no IDs yet.
+func before(v *view, a, b Hit) bool {
+	return a.Similarity > b.Similarity || a.Similarity == b.Similarity && v.id(a.Slot) < v.id(b.Slot)
+}
+
+// bounds sets w.bound for the slots in w.found that may be among the K best, as w.answers are. Two unit vectors at distance
+// d have a similarity of 1-d*d/2, and d is at least the distance of their decoded codes less the distances of the vectors
+// from their codes.
+func (w *walker) bounds(v *view, o SearchOptions) {
+	w.bound = w.bound[:0]
+	slack := v.distance(w.rotated, &w.query)
+	limit := uint64(math.MaxUint64)
+	if len(w.answers) >= o.K {
+		limit = v.farthest(&w.query, w.answers[o.K-1].Similarity, slack)
 	}
-	return w.pool.add(key)
+	for _, key := range w.found {
+		if key <= limit {
+			s, row := v.at(slotOf(key, 0))
+			apart := math.Sqrt(max(0, v.apart(&w.query, distOf(key))))
+			least := max(0, float32(apart)-slack-s.slacks[row])
+			w.bound = append(w.bound, bound{1 - least*least/2 + rounding, slotOf(key, 0)})
+		}
+	}
+}
+
+// popBound removes the first of a heap.
+func popBound(b []bound) []bound {
+	b[0] = b[len(b)-1]
+	b = b[:len(b)-1]
+	if len(b) > 0 {
+		sift(b, 0)
+	}
+	return b
+}
+
+// approach returns the start of a search that follows the ef best at the lowest level: the best that a walk of the level
+// above keeps. If vectors are in many tight groups, the nearest one at the end of a greedy descent may be in another group,
+// without a link from there to the right one.
+func (w *walker) approach(v *view, q *coded, ef int) []uint64 {
+	if v.top == 0 {
+		w.starts = append(w.starts[:0], w.descend(v, q, 0))
+		return w.starts
+	}
+	beam := min(max(leastBeam, ef/beamShare), mostBeam)
+	w.walk(v, q, 1, beam, 0, beam, w.descend(v, q, 1))
+	w.starts = append(w.starts[:0], w.pool.keys...)
+	return w.starts
 }

@@ -88,3 +88,27 @@ func split(keys []uint64, limit uint64) int {
 
 // middleOf is the one in the middle of three.
 func middleOf(a, b, c uint64) uint64 { return max(min(a, b), min(max(a, b), c)) }
+
+// heapify makes a heap with the highest bound first.
+func heapify(b []bound) {
+	for i := len(b)/2 - 1; i >= 0; i-- {
+		sift(b, i)
+	}
+}
+
+func sift(b []bound, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(b) {
+			return
+		}
+		if child+1 < len(b) && b[child+1].similarity > b[child].similarity {
+			child++
+		}
+		if b[i].similarity >= b[child].similarity {
+			return
+		}
+		b[i], b[child] = b[child], b[i]
+		i = child
+	}
+}

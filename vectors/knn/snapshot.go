@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 
 	"reconcile.dev/reconcile/schemas/sections"
 )
@@ -266,4 +268,44 @@ func Open(data []byte) (*Index, error) {
 
 func numbers[T sections.Number](f *sections.File, section int) []T {
 	return sections.Numbers[T](f.Get(section))
+}
+
+// unitsOf returns a function that writes the exact vectors of the given rows in the format.
+func (v *view) unitsOf(rows []uint32, from Source) func(func([]byte) error) error {
+	const block = 256 // rows that are handed out at once
+	return func(each func([]byte) error) error {
+		threads := runtime.GOMAXPROCS(0)
+		blocks := make([]unitBlock, threads)
+		for at := 0; at < len(rows); {
+			var all sync.WaitGroup
+			used := 0
+			for ; used < threads && at < len(rows); used++ {
+				some := rows[at:min(at+block, len(rows))]
+				at += len(some)
+				b := &blocks[used]
+				all.Go(func() { b.fill(v.dims, some, from) })
+			}
+			all.Wait()
+			for i := range blocks[:used] {
+				if blocks[i].err != nil {
+					return blocks[i].err
+				}
+				if err := each(sections.Raw(blocks[i].units)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// rename replaces slots by their new numbers.
+func rename(links, moved []uint32) {
+	for i, to := range links {
+		if int(to) < len(moved) {
+			links[i] = moved[to]
+		} else {
+			links[i] = noSlot
+		}
+	}
 }

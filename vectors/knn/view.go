@@ -2,6 +2,7 @@ package knn
 
 import (
 	"math/bits"
+	"slices"
 	"sync/atomic"
 
 	"reconcile.dev/reconcile/vectors/kernel"
@@ -159,9 +160,6 @@ func (v *view) norm(slot uint32) int32 {
 // plane is one of the two that a segment has.
 type plane func(*segment) []byte
 
-func highPlane(s *segment) []byte { return s.high }
-func lowPlane(s *segment) []byte  { return s.low }
-
 // dots sets out[i] to the inner product of a code with the nibbles of slots[i]. It may change the order of slots.
 func (v *view) dots(code []int8, of plane, slots []uint32, out []int32) {
 	n := uint32(v.base.len())
@@ -200,3 +198,116 @@ func (s shape) levelOf(id uint64) int {
 
 // maxLevel is more than any level that occurs: 2^-32 of all IDs would be on it with m = 2.
 const maxLevel = 32
+
+// segmentOf has n rows, without exact vectors.
+func (s shape) segmentOf(n int) segment {
+	return segment{
+		ids: make([]uint64, n), sizes: make([]float32, n), slacks: make([]float32, n),
+		norms: make([]int32, n), coarse: make([]int32, n),
+		upperStart: slices.Repeat([]uint32{noSlot}, n), high: make([]byte, n*s.stride), low: make([]byte, n*s.stride),
+	}
+}
+
+// exact is the vector of a slot.
+func (v *view) exact(slot uint32, _ []float32) ([]float32, error) { return v.vector(slot), nil }
+
+// byID returns the slots by ID.
+func (s *segment) byID() []uint32 {
+	order := make([]uint32, s.len())
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return compareIDs(s.ids[a], s.ids[b]) })
+	return order
+}
+
+// alive are all slots that have vectors.
+func (v *view) alive() []uint32 {
+	out := make([]uint32, 0, v.live)
+	v.spans(func(s span) {
+		for i := range uint32(s.to - s.from) {
+			if v.has(s.slot + i) {
+				out = append(out, s.slot+i)
+			}
+		}
+	})
+	return out
+}
+
+// fill writes the row of a slot.
+func (v *view) fill(slot uint32, id uint64, c *coded) {
+	s, row := v.at(slot)
+	s.ids[row], s.sizes[row] = id, c.size
+	v.code(slot, c)
+	if len(s.vectors) > 0 { // else they are kept elsewhere, see Assemble
+		copy(s.vectors[row*v.dims:], c.unit)
+	}
+}
+
+// code writes what a row has of codes.
+func (v *view) code(slot uint32, c *coded) {
+	s, row := v.at(slot)
+	s.slacks[row], s.norms[row], s.coarse[row] = c.slack, c.norm, coarseNorm(c.code[:v.dims])
+	kernel.Split(v.high(slot), v.low(slot), c.code)
+}
+
+// grow adds a row to all arrays.
+func (s *segment) grow(sh shape, graph bool) {
+	s.ids, s.sizes, s.slacks = append(s.ids, 0), append(s.sizes, 0), append(s.slacks, 0)
+	s.norms, s.coarse = append(s.norms, 0), append(s.coarse, 0)
+	s.upperStart = append(s.upperStart, noSlot)
+	s.high, s.low = extended(s.high, sh.stride), extended(s.low, sh.stride)
+	s.vectors = extended(s.vectors, sh.dims)
+	if graph {
+		s.links = extended(s.links, sh.cap0())
+		for i := range sh.cap0() {
+			s.links[len(s.links)-1-i] = noSlot
+		}
+	}
+}
+
+// extended is s with n more elements.
+func extended[T any](s []T, n int) []T {
+	s = slices.Grow(s, n)
+	return s[:len(s)+n]
+}
+
+// mix makes independent bits of consecutive numbers (the finaliser of SplitMix64: Steele, Lea and Flood, "Fast
+// Splittable Pseudorandom Number Generators", 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func compareIDs(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (r *readers) enter() uint64 {
+	for {
+		epoch := r.epoch.Load()
+		r.inside[epoch&1].Add(1)
+		if r.epoch.Load() == epoch {
+			return epoch
+		}
+		r.inside[epoch&1].Add(-1)
+	}
+}
+
+// saltOf is the salt of a slot.
+func saltOf(slot uint32) uint32 { return uint32(mix(uint64(slot)) >> 33) }
+
+// normAt is the norm of a slot, of those of the base and of the tail.
+func normAt(base, tail []int32, slot uint32) int32 {
+	if n := uint32(len(base)); slot >= n {
+		return tail[slot-n]
+	}
+	return base[slot]
+}

@@ -87,14 +87,6 @@ func (w *walker) measure(v *view, q *coded) {
 	}
 }
 
-// normAt is the norm of a slot, of those of the base and of the tail.
-func normAt(base, tail []int32, slot uint32) int32 {
-	if n := uint32(len(base)); slot >= n {
-		return tail[slot-n]
-	}
-	return base[slot]
-}
-
 // weigh does so by whole codes.
 func (w *walker) weigh(v *view, q *coded) {
 	n := len(w.slots)
@@ -109,31 +101,11 @@ func (w *walker) weigh(v *view, q *coded) {
 	}
 }
 
-// far is the square of the distance of two codes, less that of the length of the first one, in units of the product of their
-// scales: norm is the sum of the squares of the second one, and dot their inner product. Codes are compared by distance and
-// not by product: of a code that is off, the error along the vector itself cancels out.
-func far(norm, dot int32, ratio int64) int32 { return int32(int64(norm)*ratio>>16) - 2*dot }
-
-// join makes inner products with a code, whose components have that sum, of those with the upper and with the lower
-// nibbles.
-func join(high, low []int32, sum int32) {
-	for i, l := range low {
-		high[i] = 16*high[i] + l - 128*sum
-	}
-}
-
 // one returns the distance of one slot, as measure does.
 func (w *walker) one(v *view, q *coded, slot uint32) int32 {
 	w.slots = append(w.slots[:0], slot)
 	w.measure(v, q)
 	return w.dists[0]
-}
-
-// take sets w.linked to the code of a slot.
-func (w *walker) take(v *view, slot uint32) *coded {
-	kernel.Join(w.linked.code, v.high(slot), v.low(slot))
-	w.linked.sum, w.linked.norm, w.linked.ratio = v.sumOf(w.linked.code), v.norm(slot), unitRatio
-	return &w.linked
 }
 
 // offer sets w.offered to what walks know of a slot.
@@ -174,20 +146,6 @@ func (w *walker) descend(v *view, q *coded, level int) uint64 {
 
 // A search keeps above the lowest level one of beamShare candidates that it follows there, but leastBeam to mostBeam.
 const beamShare, leastBeam, mostBeam = 16, 2, 16
-
-// approach returns the start of a search that follows the ef best at the lowest level: the best that a walk of the level
-// above keeps. If vectors are in many tight groups, the nearest one at the end of a greedy descent may be in another group,
-// without a link from there to the right one.
-func (w *walker) approach(v *view, q *coded, ef int) []uint64 {
-	if v.top == 0 {
-		w.starts = append(w.starts[:0], w.descend(v, q, 0))
-		return w.starts
-	}
-	beam := min(max(leastBeam, ef/beamShare), mostBeam)
-	w.walk(v, q, 1, beam, 0, beam, w.descend(v, q, 1))
-	w.starts = append(w.starts[:0], w.pool.keys...)
-	return w.starts
-}
 
 // walk leaves the best of a level in w.pool, beginning with the keys in starts: it follows the ef best, and keeps as many, or
 // more. See pool for alike.
@@ -285,4 +243,49 @@ func (w *walker) enter(v *view, block []uint32) {
 		}
 	}
 	w.slots = w.slots[:n]
+}
+
+// walkFiltered walks until the best that pass are nearer than all candidates left. If it meets so few that a scan of
+// those that pass is cheaper, it does that instead.
+func (w *walker) walkFiltered(v *view, o SearchOptions) {
+	code, p := &w.query, &w.pool
+	budget := o.Filter.Len()
+	w.forget(v.len())
+	p.reset(max(4*o.Ef, o.Ef*v.len()/o.Filter.Len()*2), alike(o))
+	w.hits.reset(o.Ef, o.Ef)
+	start := w.descend(v, code, 0)
+	w.see(slotOf(start, 0))
+	w.consider(v, o, start)
+	for next := 0; next < len(p.keys) && p.keys[next] < w.hits.worst(); {
+		key := p.keys[next]
+		if key&done != 0 {
+			next++
+			continue
+		}
+		p.keys[next] |= done
+		w.slots = w.slots[:0]
+		w.enter(v, v.links(slotOf(key, 0), 0))
+		w.measure(v, code)
+		if budget -= len(w.slots); budget < 0 {
+			w.slots = o.Filter.appendTo(w.slots[:0], v.len())
+			w.scanSlots(v, o)
+			return
+		}
+		next++
+		for i, dist := range w.dists {
+			next = min(next, w.consider(v, o, keyOf(dist, w.slots[i], 0)))
+		}
+	}
+	w.rerank(v, o, w.hits.keys)
+}
+
+// consider adds a candidate to the pool, and to the hits if it passes. It returns its place.
+func (w *walker) consider(v *view, o SearchOptions, key uint64) int {
+	if key >= w.hits.worst() {
+		return len(w.pool.keys)
+	}
+	if o.passes(v, slotOf(key, 0)) {
+		w.hits.add(key)
+	}
+	return w.pool.add(key)
 }

@@ -156,18 +156,6 @@ func isWord(r rune) bool {
 
 func isApostrophe(r rune) bool { return r == '\'' || r == '\u2019' }
 
-func jointOf(r rune) joint {
-	switch r {
-	case '_', '-', '\u2010', '\u2011':
-		return dash
-	case '.':
-		return dot
-	case '/', '\\':
-		return slash
-	}
-	return none
-}
-
 // isHidden reports whether r is ignored within words and does not separate them: accents, vowel points of Hebrew and
 // Arabic and the stroke that stretches Arabic words, soft hyphens, joiners, direction marks.
 func isHidden(r rune) bool {
@@ -191,4 +179,12 @@ var unpartedScripts = []*unicode.RangeTable{
 // unparted reports whether r is a letter or mark of a script that does not separate words.
 func unparted(r rune) bool {
 	return r >= 0xE00 && unicode.In(r, unpartedScripts...) && isWord(r) || r == '\u30fc' || r == '\uff70'
+}
+
+// runeAt decodes the character at i. Each invalid byte is one character that is not part of a word.
+func runeAt(text string, i int) (rune, int) {
+	if b := text[i]; b < utf8.RuneSelf {
+		return rune(b), 1
+	}
+	return utf8.DecodeRuneInString(text[i:])
 }

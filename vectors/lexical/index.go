@@ -38,15 +38,6 @@ const (
 // format is that of lexical indexes.
 var format = sections.Format{Magic: "rcnwords", Version: 4}
 
-// header has the sizes of the index.
-type header struct {
-	docs, terms, slots, text, blocks, postings uint32
-	// length is the sum of the lengths of all documents.
-	length uint64
-	// refLength through refDocs is the average length that the highest weights of windows hold for.
-	refDocs, refLength uint64
-}
-
 // Index is an inverted index. It never changes, and is safe for concurrent use.
 type Index struct {
 	header
@@ -119,15 +110,19 @@ func (x *Index) Verify() error {
 	return nil
 }
 
-// windows returns the number of windows that the documents fill.
-func (h header) windows() int { return (int(h.docs) + windowSize - 1) >> windowShift }
-
-// sizes are the sizes of the sections in bytes, in their order.
-func (h header) sizes() [7]uint64 {
-	return [7]uint64{
-		4 * 8, uint64(h.docs), uint64(h.docs) * keySize, uint64(h.slots) * slotSize, (uint64(h.terms) + 1) * termSize,
-		uint64(h.text), uint64(h.blocks) * blockUnit,
+// EachTerm calls yield with every term, in the order of their bytes, and with what calls its argument with the number of
+// each document that has the term, ascending. The bytes are valid during the call. The error is ErrDamaged, if any.
+func (x *Index) EachTerm(yield func(term []byte, docs func(func(doc uint32)))) error {
+	for n := range x.terms {
+		text, ok := x.text(n)
+		if !ok {
+			return ErrDamaged
+		}
+		l, ok := x.list(n)
+		if !ok {
+			return ErrDamaged
+		}
+		yield(text, func(each func(uint32)) { l.each(func(doc uint32, _ uint8) { each(doc) }) })
 	}
+	return nil
 }
-
-func aligned(n uint64) uint64 { return (n + 7) &^ 7 }

@@ -20,18 +20,6 @@ type list struct {
 // block says where in the block of a frequent term its parts begin, in bytes. It begins with the bases.
 type block struct{ masks, begins, highest, counts, end int }
 
-// block is the form of the block of a frequent term with df documents.
-func (h header) block(df int) block {
-	windows := h.windows()
-	var b block
-	b.masks = 4 * ((windows + groupWindows - 1) / groupWindows)
-	b.begins = b.masks + 8*windows
-	b.highest = b.begins + int(aligned(uint64(2*windows)))
-	b.counts = b.highest + int(aligned(uint64(windows)))
-	b.end = (b.counts + df + blockUnit - 1) &^ (blockUnit - 1)
-	return b
-}
-
 // mask has the documents of a frequent term in a window.
 func (l *list) mask(w int) uint64 { return binary.LittleEndian.Uint64(l.masks[8*w:]) }
 
@@ -168,19 +156,10 @@ func (x *Index) lengthClass(doc uint32) (uint8, bool) {
 	return row[0] & lengthMask, true
 }
 
-// EachTerm calls yield with every term, in the order of their bytes, and with what calls its argument with the number of
-// each document that has the term, ascending. The bytes are valid during the call. The error is ErrDamaged, if any.
-func (x *Index) EachTerm(yield func(term []byte, docs func(func(doc uint32)))) error {
-	for n := range x.terms {
-		text, ok := x.text(n)
-		if !ok {
-			return ErrDamaged
-		}
-		l, ok := x.list(n)
-		if !ok {
-			return ErrDamaged
-		}
-		yield(text, func(each func(uint32)) { l.each(func(doc uint32, _ uint8) { each(doc) }) })
+func (v *vocabulary) text(term uint32) []byte {
+	from := uint32(0)
+	if term > 0 {
+		from = v.ends[term-1]
 	}
-	return nil
+	return v.texts[from:v.ends[term]]
 }

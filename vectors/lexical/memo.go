@@ -166,3 +166,9 @@ func (k *pieceKey) hash() uint64 {
 	high, low := bits.Mul64(k[0]+k[1]*0x6a09e667f3bcc909+k[2]*0xbb67ae8584caa73b, 0x9e3779b97f4a7c15)
 	return high ^ low
 }
+
+// reset forgets all terms.
+func (v *vocabulary) reset() {
+	v.texts, v.ends, v.hashes = v.texts[:0], v.ends[:0], v.hashes[:0]
+	clear(v.slots)
+}

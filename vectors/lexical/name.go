@@ -2,6 +2,7 @@ package lexical
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -39,4 +40,12 @@ func (s *Set) Named(name string) (docs []int, err error) {
 		})
 	}
 	return docs, nil
+}
+
+// cutAt returns the largest offset up to n that does not split a character.
+func cutAt(b []byte, n int) int {
+	for n > 0 && !utf8.RuneStart(b[n]) {
+		n--
+	}
+	return n
 }

@@ -69,3 +69,16 @@ func lengthOf(class uint8) int {
 	octave, step := (class-32)/8, (class-32)%8
 	return (32 + 4*int(step)) << octave
 }
+
+// boundOf is a weight in boundUnit, rounded up.
+func boundOf(weight uint16) uint8 { return uint8((int(weight) + boundUnit - 1) / boundUnit) }
+
+// boundWeight is the score of a boundUnit of a term, rounded up.
+func boundWeight(idf uint32, stretch float64) uint32 {
+	return uint32(math.Ceil(float64(idf) * boundUnit * stretch / (1 << scoreShift)))
+}
+
+// score is what a posting adds to the score of its document.
+func (w *impacts) score(posting, idf uint32) uint32 {
+	return uint32(w[posting&impactMask]) * idf >> scoreShift
+}

@@ -2,7 +2,6 @@ package lexical
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -67,12 +66,6 @@ func (s *Set) query(text string) *query {
 	return q
 }
 
-// reset forgets all terms.
-func (v *vocabulary) reset() {
-	v.texts, v.ends, v.hashes = v.texts[:0], v.ends[:0], v.hashes[:0]
-	clear(v.slots)
-}
-
 // lookUp finds the lists of all terms, and drops terms that no document has.
 func (q *query) lookUp() bool {
 	all := q.found[:0]
@@ -123,14 +116,4 @@ func (q *query) scan(i int, accept func(int) bool) bool {
 		}
 	}
 	return true
-}
-
-// boundWeight is the score of a boundUnit of a term, rounded up.
-func boundWeight(idf uint32, stretch float64) uint32 {
-	return uint32(math.Ceil(float64(idf) * boundUnit * stretch / (1 << scoreShift)))
-}
-
-// score is what a posting adds to the score of its document.
-func (w *impacts) score(posting, idf uint32) uint32 {
-	return uint32(w[posting&impactMask]) * idf >> scoreShift
 }

@@ -1,6 +1,9 @@
 package lexical
 
-import "bytes"
+import (
+	"bytes"
+	"unicode"
+)
 
 // stem removes the ending of an English word, so that cache, caches, cached and caching are one term: plurals, -ed,
 // -ing, and the e or y before them. These are steps 1a to 1c of Porter ("An algorithm for suffix stripping", 1980) with
@@ -70,4 +73,12 @@ func isVowel(b byte) bool {
 		return true
 	}
 	return false
+}
+
+// withoutGenitive removes a final 's.
+func withoutGenitive(runes []rune) []rune {
+	if n := len(runes) - 2; n > 0 && isApostrophe(runes[n]) && unicode.ToLower(runes[n+1]) == 's' {
+		return runes[:n]
+	}
+	return runes
 }

@@ -2,7 +2,6 @@ package lexical
 
 import (
 	"unicode"
-	"unicode/utf8"
 )
 
 // maxTerm is the maximum length of a term in bytes. Longer words are cut; longer compounds are found by their parts
@@ -112,14 +111,6 @@ func (c *cutter) cutChunk(text string, i int, yield func([]byte)) int {
 	c.splitAtoms(withoutGenitive(c.runes))
 	c.yieldAtoms(yield)
 	return i
-}
-
-// withoutGenitive removes a final 's.
-func withoutGenitive(runes []rune) []rune {
-	if n := len(runes) - 2; n > 0 && isApostrophe(runes[n]) && unicode.ToLower(runes[n+1]) == 's' {
-		return runes[:n]
-	}
-	return runes
 }
 
 // splitAtoms splits a chunk into atoms.
@@ -250,14 +241,6 @@ func (c *cutter) yieldAtom(word []byte, yield func([]byte)) {
 	}
 }
 
-// cutAt returns the largest offset up to n that does not split a character.
-func cutAt(b []byte, n int) int {
-	for n > 0 && !utf8.RuneStart(b[n]) {
-		n--
-	}
-	return n
-}
-
 // cutPairs yields the pairs of characters of the run of an unparted script that begins at i, and returns its end. A run
 // of one character is a term.
 func (c *cutter) cutPairs(text string, i int, yield func([]byte)) int {
@@ -282,14 +265,6 @@ func (c *cutter) cutPairs(text string, i int, yield func([]byte)) int {
 	return i
 }
 
-// runeAt decodes the character at i. Each invalid byte is one character that is not part of a word.
-func runeAt(text string, i int) (rune, int) {
-	if b := text[i]; b < utf8.RuneSelf {
-		return rune(b), 1
-	}
-	return utf8.DecodeRuneInString(text[i:])
-}
-
 func isStopWord(word []byte) bool {
 	return len(word) <= longestStopWord && isStop[string(word)]
 }
@@ -300,3 +275,15 @@ type Cutter struct{ cutter cutter }
 
 // Cut calls yield with each of the [Terms] of a text, in their order. The bytes are valid during the call.
 func (c *Cutter) Cut(text string, yield func(term []byte)) { c.cutter.cut(text, yield) }
+
+func jointOf(r rune) joint {
+	switch r {
+	case '_', '-', '\u2010', '\u2011':
+		return dash
+	case '.':
+		return dot
+	case '/', '\\':
+		return slash
+	}
+	return none
+}

@@ -44,27 +44,6 @@ func (v *visit) offerAccumulated() {
 	}
 }
 
-// withBlockMax adds the scores of the block-max terms for a document to a sum.
-func (t *windowGroup) withBlockMax(doc int, sum uint32) uint32 {
-	w, bit := doc>>windowShift, uint64(1)<<(doc&(windowSize-1))
-	for i := range t.blockMax {
-		b := &t.blockMax[i]
-		if mask := binary.LittleEndian.Uint64(b.masks[8*w:]); mask&bit != 0 {
-			sum += t.scoreOf(b, w, mask, bit)
-		}
-	}
-	return sum
-}
-
-// scoreOf returns the score that a term adds to a document of a window, which is bit in mask.
-func (t *windowGroup) scoreOf(b *blockMaxTerm, w int, mask, bit uint64) uint32 {
-	n := b.base + int(binary.LittleEndian.Uint16(b.begins[2*w:])) + bits.OnesCount64(mask&(bit-1))
-	if n >= len(b.counts) {
-		return 0 // of a damaged index
-	}
-	return t.score(b.counts[n], w<<windowShift|bits.TrailingZeros64(bit), b.idf)
-}
-
 // walk visits the windows of the group for documents that have only block-max terms, roughly in the order of their
 // highest possible scores, until none can exceed the lowest score in the result.
 func (v *visit) walk() {
@@ -81,19 +60,6 @@ func (v *visit) walk() {
 		v.sweep(level, below)
 		below = level
 	}
-}
-
-// needed returns the least value of upper of a window that can have a document with the score.
-func (t *windowGroup) needed(score uint32) uint32 { return min((score+t.scale-1)/t.scale, 1<<16-1) }
-
-// most estimates the maximum of upper: it reads only some windows.
-func (t *windowGroup) most() uint32 {
-	most := uint64(0)
-	for i := 0; i < len(t.upper); i += 3 {
-		u := t.upper[i]
-		most = max(most, u>>48, u>>32&0xffff, u>>16&0xffff, u&0xffff)
-	}
-	return uint32(most)
 }
 
 // The bits of the four numbers in a word of upper.
@@ -145,25 +111,6 @@ func (v *visit) visitWindow(w int) {
 			v.offer(first|uint32(bits.TrailingZeros64(able)), sum)
 		}
 	}
-}
-
-// candidates returns the documents of a window whose score may be least or more: one whose last term is term i cannot have
-// more than the highest scores of i and of all before it (MaxScore: Turtle and Flood, "Query evaluation: strategies
-// and optimizations", 1995), and must have enough of the terms before i if that of i alone is too small. All documents
-// of the window are tested at once.
-func (t *windowGroup) candidates(least uint32) (able uint64) {
-	for i := len(t.blockMax) - 1; i >= 0 && t.reach[i] >= least; i-- {
-		if t.mosts[i] >= least {
-			able |= t.masks[i]
-			continue
-		}
-		others := uint64(0)
-		for k := i - 1; k >= 0 && t.reach[k] >= least-t.mosts[i]; k-- {
-			others |= t.masks[k]
-		}
-		able |= t.masks[i] & others
-	}
-	return able
 }
 
 // unseen returns the documents of a window that exist and were not seen.

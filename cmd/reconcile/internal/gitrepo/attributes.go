@@ -144,8 +144,6 @@ func unquoteC(s string) (text string, n int) {
 	return "", 0
 }
 
-func octal(c byte) bool { return '0' <= c && c <= '7' }
-
 // matches reports whether a line of the attributes file in folder dir applies to file. Paths are relative to the
 // work tree.
 func (l *attrLine) matches(dir, file string, fold bool) bool {

@@ -1,10 +1,12 @@
 package gitrepo
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -46,18 +48,6 @@ func (k *command) run(ctx context.Context, c call, args ...string) ([]byte, erro
 	}
 	return stdout.Bytes(), nil
 }
-
-// gitError is a git command that failed.
-type gitError struct {
-	verb   string
-	err    error
-	stderr string
-}
-
-func (e *gitError) Error() string {
-	return fmt.Sprintf("git %s: %v: %s", e.verb, e.err, lastLine(e.stderr))
-}
-func (e *gitError) Unwrap() error { return e.err }
 
 // word runs a command that prints one line. It returns "" for exit code 1.
 func (k *command) word(ctx context.Context, args ...string) (string, error) {
@@ -179,13 +169,6 @@ func (k *command) attempt(ctx context.Context, w *scratchDir, c Commit) (Result,
 	return res, nil
 }
 
-func orError(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
-}
-
 // tree writes the tree of base with the paths as they are in the work tree.
 func (k *command) tree(ctx context.Context, w *scratchDir, base string, paths []string) (string, error) {
 	f, err := w.temp("index")
@@ -274,12 +257,6 @@ func (k *command) commitTree(ctx context.Context, tree, base string, c Commit) (
 	return strings.TrimSpace(string(out)), err
 }
 
-// env is the identity as git's environment variables.
-func (i identity) env(prefix string) []string {
-	date := fmt.Sprintf("@%d %s", i.when.Unix(), i.when.Format("-0700"))
-	return []string{prefix + "NAME=" + i.name, prefix + "EMAIL=" + i.email, prefix + "DATE=" + date}
-}
-
 // move updates the target to the commit, or returns errMoved.
 func (k *command) move(ctx context.Context, t target, commit, subject string) error {
 	ref := t.Ref
@@ -297,15 +274,6 @@ func (k *command) move(ctx context.Context, t target, commit, subject string) er
 	return busy(err)
 }
 
-// busy marks an error that may disappear after a wait.
-func busy(err error) error {
-	var g *gitError
-	if errors.As(err, &g) && strings.Contains(g.stderr, ".lock': File exists") {
-		return fmt.Errorf("%w: %w", ErrBusy, err)
-	}
-	return err
-}
-
 func nulJoin(parts []string) []byte {
 	var b bytes.Buffer
 	for _, p := range parts {
@@ -314,10 +282,157 @@ func nulJoin(parts []string) []byte {
 	return b.Bytes()
 }
 
-func nulSplit(data []byte) []string {
-	text := strings.TrimSuffix(string(data), "\x00")
-	if text == "" {
+func asCommandEdits(edits []edit) []commandEdit {
+	out := make([]commandEdit, len(edits))
+	for i, e := range edits {
+		out[i] = commandEdit{e.path, fmt.Sprintf("%06o %s", e.was.mode, e.was.hash), fmt.Sprintf("%06o %s", e.now.mode, e.now.hash)}
+	}
+	return out
+}
+
+func (k *command) dirty(ctx context.Context, branch string, prefixes []string, _ Lister) ([]string, error) {
+	dst, err := k.resolveTarget(ctx, branch)
+	if err != nil {
+		return nil, err
+	}
+	base := dst.Hash
+	if base == "" {
+		head, err := k.head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		base = head.Hash
+	}
+	if base == "" {
+		out, err := k.run(ctx, call{}, "hash-object", "-t", "tree", "--stdin")
+		if err != nil {
+			return nil, err
+		}
+		base = strings.TrimSpace(string(out))
+	}
+	literal := call{env: []string{"GIT_LITERAL_PATHSPECS=1"}}
+	changed, err := k.run(ctx, literal, append([]string{"diff", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=all", "--name-only", "-z", base, "--"},
+		prefixes...)...)
+	if err != nil {
+		return nil, err
+	}
+	other, err := k.run(ctx, literal, append([]string{"ls-files", "-z", "-o", "--exclude-standard", "--"}, prefixes...)...)
+	if err != nil {
+		return nil, err
+	}
+	found := append(nulSplit(changed), nulSplit(other)...)
+	found = slices.DeleteFunc(found, func(p string) bool { return slices.ContainsFunc(split(p), neverCommitted) })
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// history implements History with the git command, for repositories that the native backend does not support.
+func (k *command) history(ctx context.Context, from string, paths []string, visit func(Revision) bool) (cut bool, err error) {
+	args := append([]string{"--literal-pathspecs", "rev-list", "--first-parent", from, "--"}, paths...)
+	out, err := k.run(ctx, call{}, args...)
+	if err != nil {
+		return false, err
+	}
+	for hash := range strings.FieldsSeq(string(out)) {
+		text, err := k.run(ctx, call{}, "cat-file", "commit", hash)
+		if err != nil {
+			return false, err
+		}
+		c := parseCommit(string(text))
+		c.Hash = hash
+		rev := c.revision()
+		for _, p := range paths {
+			var before []byte
+			if len(c.Parents) > 0 {
+				before = k.content(ctx, c.Parents[0], p)
+			}
+			rev.Was, rev.Now = append(rev.Was, before), append(rev.Now, k.content(ctx, hash, p))
+		}
+		if !visit(rev) {
+			return false, nil
+		}
+	}
+	r := Repo{layout: k.layout}
+	return r.Shallow(), nil
+}
+
+// content returns the content of a file in a commit, or nil if it does not exist.
+func (k *command) content(ctx context.Context, commit, path string) []byte {
+	data, err := k.run(ctx, call{}, "cat-file", "blob", commit+":"+path)
+	if err != nil {
 		return nil
 	}
-	return strings.Split(text, "\x00")
+	return append([]byte{}, data...)
+}
+
+// files implements Files with two git commands; the second reads the object names from a stream.
+func (k *command) files(ctx context.Context, commit string, paths []string, wanted func(string) bool, visit func(Stored) error) error {
+	args := []string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--"}
+	if !slices.Contains(paths, "") {
+		args = append(args, paths...)
+	}
+	listed, err := k.run(ctx, call{}, args...)
+	if err != nil {
+		return err
+	}
+	var files []Stored
+	var names bytes.Buffer
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
+		about, path, _ := strings.Cut(line, "\t")
+		word := strings.Fields(about) // mode, type, name
+		if len(word) != 3 || word[1] != "blob" || !wanted(path) {
+			continue
+		}
+		files = append(files, Stored{Path: path, Link: word[0] == "120000"})
+		names.WriteString(word[2] + "\n")
+	}
+	return k.contents(ctx, &names, files, visit)
+}
+
+func (k *command) contents(ctx context.Context, names io.Reader, files []Stored, visit func(Stored) error) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), "cat-file", "--batch", "--buffer")
+	cmd.Stdin = names
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("git cat-file: %w", err)
+	}
+	r := bufio.NewReaderSize(out, 1<<16)
+	for _, f := range files {
+		if f.Data, err = nextObject(r); err == nil {
+			err = visit(f)
+		}
+		if err != nil {
+			cancel() // it is not needed any more
+			_ = cmd.Wait()
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("git cat-file: %w", err)
+	}
+	return nil
+}
+
+// nextObject reads one answer of git cat-file --batch: "<name> <type> <size>", the content, and a line end.
+func nextObject(r *bufio.Reader) ([]byte, error) {
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("git cat-file: %w", err)
+	}
+	var name, kind string
+	var size int
+	if _, err := fmt.Sscan(head, &name, &kind, &size); err != nil || kind != "blob" {
+		return nil, fmt.Errorf("git cat-file: %s; a partial clone may lack it: git fetch --refetch --no-filter brings all", strings.TrimSpace(head))
+	}
+	data := make([]byte, size+1)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil, fmt.Errorf("git cat-file: %w", err)
+	}
+	return data[:size], nil
 }

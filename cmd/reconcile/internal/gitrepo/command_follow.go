@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -82,14 +81,6 @@ func (k *command) difference(ctx context.Context, p pending) ([]commandEdit, err
 // commandEdit is an edit in git's format: "100644 <hash>", or zeros.
 type commandEdit struct{ path, was, now string }
 
-func asCommandEdits(edits []edit) []commandEdit {
-	out := make([]commandEdit, len(edits))
-	for i, e := range edits {
-		out[i] = commandEdit{e.path, fmt.Sprintf("%06o %s", e.was.mode, e.was.hash), fmt.Sprintf("%06o %s", e.now.mode, e.now.hash)}
-	}
-	return out
-}
-
 // followIndex is index.follow for an index that only git can write.
 func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
 	out, err := k.run(ctx, call{}, "ls-files", "-s", "-z")
@@ -122,41 +113,4 @@ func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-func (k *command) dirty(ctx context.Context, branch string, prefixes []string, _ Lister) ([]string, error) {
-	dst, err := k.resolveTarget(ctx, branch)
-	if err != nil {
-		return nil, err
-	}
-	base := dst.Hash
-	if base == "" {
-		head, err := k.head(ctx)
-		if err != nil {
-			return nil, err
-		}
-		base = head.Hash
-	}
-	if base == "" {
-		out, err := k.run(ctx, call{}, "hash-object", "-t", "tree", "--stdin")
-		if err != nil {
-			return nil, err
-		}
-		base = strings.TrimSpace(string(out))
-	}
-	literal := call{env: []string{"GIT_LITERAL_PATHSPECS=1"}}
-	changed, err := k.run(ctx, literal, append([]string{"diff", "--no-renames", "--no-ext-diff", "--no-textconv",
-		"--ignore-submodules=all", "--name-only", "-z", base, "--"},
-		prefixes...)...)
-	if err != nil {
-		return nil, err
-	}
-	other, err := k.run(ctx, literal, append([]string{"ls-files", "-z", "-o", "--exclude-standard", "--"}, prefixes...)...)
-	if err != nil {
-		return nil, err
-	}
-	found := append(nulSplit(changed), nulSplit(other)...)
-	found = slices.DeleteFunc(found, func(p string) bool { return slices.ContainsFunc(split(p), neverCommitted) })
-	slices.Sort(found)
-	return slices.Compact(found), nil
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
-
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -63,13 +63,6 @@ func configPaths(l layout) []string {
 		paths = append(paths, filepath.Join(xdg, "git", "config"), filepath.Join(home, ".gitconfig"))
 	}
 	return append(paths, filepath.Join(l.common, "config"), filepath.Join(l.gitDir, "config.worktree"))
-}
-
-func envOr(key, other string) string {
-	if v := os.Getenv(key); v != "" {
-		return v
-	}
-	return other
 }
 
 // userFile returns the file that a setting names, else the default file of that name in the user's git
@@ -133,4 +126,43 @@ func (c *gitConfig) flag(ctx context.Context, name string, other bool) bool {
 	}
 	n, err := strconv.Atoi(v)
 	return err == nil && n != 0
+}
+
+// Configure sets values in the configuration of the repository by name ("merge.reconcile.driver"), with the git config
+// command. It skips values that the repository's or the user's configuration already has; changed reports whether it
+// set any.
+func (r *Repo) Configure(ctx context.Context, values ...[2]string) (changed bool, err error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return false, fmt.Errorf("%s: git config: %w", r.worktree, err)
+	}
+	for _, v := range values {
+		run := func(args ...string) ([]byte, error) {
+			return newGit(ctx, readOnly, git, r.worktree, os.Environ(), append([]string{"config"}, args...)...).CombinedOutput()
+		}
+		if was, err := run("--get", v[0]); err == nil && string(bytes.TrimSpace(was)) == v[1] {
+			continue
+		}
+		changed = true
+		if out, err := run("--replace-all", v[0], v[1]); err != nil {
+			return false, fmt.Errorf("%s: git config %s: %w: %s", r.worktree, v[0], err, bytes.TrimSpace(out))
+		}
+	}
+	return changed, nil
+}
+
+func literalKey(key string) (string, bool) {
+	if literal, ok := strings.CutPrefix(key, "key::"); ok {
+		return literal, true
+	}
+	return key, strings.HasPrefix(key, "ssh-")
+}
+
+func expandHome(p string) string {
+	if rest, ok := strings.CutPrefix(p, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return p
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -135,3 +137,74 @@ func attributePaths(common string) []string {
 }
 
 const systemAttributes = "/etc/gitattributes"
+
+// conversion returns the conversion of a file.
+func (r *rules) conversion(file string) conversion {
+	says := r.attributes(file)
+	c := conversion{text: r.ends.auto, crlf: r.ends.crlf, ident: says["ident"] == attrSet, filter: r.hasFilter(says["filter"])}
+	eol := says["eol"]
+	switch textValue(says) {
+	case attrClear:
+		c.text, eol = binaryFile, ""
+	case attrSet:
+		c.text = textFile
+	case "input":
+		c.text, c.crlf = textFile, false
+	case "auto":
+		c.text = textIfGuessed
+	default:
+		if eol == "lf" || eol == "crlf" {
+			c.text = textFile
+		}
+	}
+	if eol == "lf" || eol == "crlf" {
+		c.crlf = eol == "crlf"
+	}
+	if enc := says["working-tree-encoding"]; !strings.HasPrefix(enc, "\x00") && !isUTF8(enc) {
+		c.encoding = enc
+	}
+	return c
+}
+
+// indexContent returns the content of a file in the index, or nil.
+func indexContent(ix *index, store *objectStore, file string) []byte {
+	e, conflict := ix.find(file)
+	if e.fixed == nil || conflict {
+		return nil
+	}
+	data, err := store.read(plumbing.BlobObject, e.blob().hash)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// Storable checks the conversion rules of paths, and returns an error if a filter of .gitattributes would keep git from
+// storing the files. The paths are below the directory given to Open, and need not exist. Without such an attribute it
+// runs no command.
+func (r *Repo) Storable(ctx context.Context, paths ...string) error {
+	below, err := r.below(paths)
+	if err != nil {
+		return err
+	}
+	n := r.native.(*native)
+	cfg, err := loadConfig(r.layout, n.git)
+	if err != nil {
+		return err
+	}
+	rules := newRules(ctx, r.layout, cfg)
+	for _, p := range below {
+		if c := rules.conversion(p); !c.filter && c.encoding == "" {
+			continue
+		}
+		if r.command == nil {
+			return fmt.Errorf("%s: %w: %s has a filter", r.worktree, ErrUnsupported, p)
+		}
+		sample := call{stdin: []byte("{}\n")}
+		if _, err := r.command.(*command).run(ctx, sample, "hash-object", "-w", "--stdin", "--path="+p); err != nil {
+			return fmt.Errorf("git cannot store what is written to %s: %w; install what .gitattributes asks for, or exempt the "+
+				"folder there: %s/** -filter -ident !working-tree-encoding", path.Dir(p), err, path.Dir(p))
+		}
+	}
+	return nil
+}

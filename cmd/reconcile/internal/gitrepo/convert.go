@@ -3,9 +3,6 @@ package gitrepo
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -55,34 +52,6 @@ func readLineEnds(ctx context.Context, c *gitConfig) (e lineEnds) {
 	return e
 }
 
-// conversion returns the conversion of a file.
-func (r *rules) conversion(file string) conversion {
-	says := r.attributes(file)
-	c := conversion{text: r.ends.auto, crlf: r.ends.crlf, ident: says["ident"] == attrSet, filter: r.hasFilter(says["filter"])}
-	eol := says["eol"]
-	switch textValue(says) {
-	case attrClear:
-		c.text, eol = binaryFile, ""
-	case attrSet:
-		c.text = textFile
-	case "input":
-		c.text, c.crlf = textFile, false
-	case "auto":
-		c.text = textIfGuessed
-	default:
-		if eol == "lf" || eol == "crlf" {
-			c.text = textFile
-		}
-	}
-	if eol == "lf" || eol == "crlf" {
-		c.crlf = eol == "crlf"
-	}
-	if enc := says["working-tree-encoding"]; !strings.HasPrefix(enc, "\x00") && !isUTF8(enc) {
-		c.encoding = enc
-	}
-	return c
-}
-
 // textValue returns the value of the attribute text, or of crlf, its old name.
 func textValue(says map[string]string) string {
 	switch v := says["text"]; v {
@@ -90,10 +59,6 @@ func textValue(says map[string]string) string {
 		return v
 	}
 	return says["crlf"]
-}
-
-func isUTF8(enc string) bool {
-	return enc == "" || strings.EqualFold(enc, "UTF-8") || strings.EqualFold(enc, "UTF8")
 }
 
 // plain reports whether git stores and checks out the bytes as they are.
@@ -255,62 +220,4 @@ func expandIdent(data []byte) []byte {
 		}
 		return []byte("Id: " + hash + " ")
 	})
-}
-
-// attributes returns the attributes of a file, by name.
-func (r *rules) attributes(file string) map[string]string {
-	levels := append([][]attrLine{binaryMacro}, r.attrBase...)
-	dirs := make([]string, len(levels), len(levels)+8)
-	for _, dir := range foldersOf(file) {
-		own, ok := r.attrs[dir]
-		if !ok {
-			name := filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitattributes")
-			if !isLink(name) { // git does not follow links
-				own = readAttributes(name, dir == "")
-			}
-			r.attrs[dir] = own
-		}
-		levels, dirs = append(levels, own), append(dirs, dir)
-	}
-	levels, dirs = append(levels, r.attrLast), append(dirs, "")
-	return attributesOf(file, levels, dirs, r.fold)
-}
-
-// hasFilter reports whether the configuration has a filter driver of this name, the value of the attribute filter.
-func (r *rules) hasFilter(name string) bool {
-	if name == "" || strings.HasPrefix(name, "\x00") {
-		return false
-	}
-	has, known := r.filters[name]
-	if !known {
-		for _, key := range []string{"clean", "smudge", "process", "required"} {
-			_, there := r.cfg.get(context.Background(), "filter."+name+"."+key)
-			has = has || there
-		}
-		r.filters[name] = has
-	}
-	return has
-}
-
-// errEncoding reports an encoding that only git supports.
-type errEncoding struct{ name string }
-
-func (e *errEncoding) Error() string { return fmt.Sprintf("working-tree-encoding %s", e.name) }
-
-// indexContent returns the content of a file in the index, or nil.
-func indexContent(ix *index, store *objectStore, file string) []byte {
-	e, conflict := ix.find(file)
-	if e.fixed == nil || conflict {
-		return nil
-	}
-	data, err := store.read(plumbing.BlobObject, e.blob().hash)
-	if err != nil {
-		return nil
-	}
-	return data
-}
-
-func isLink(name string) bool {
-	fi, err := os.Lstat(name)
-	return err == nil && fi.Mode()&os.ModeSymlink != 0
 }

@@ -99,16 +99,6 @@ func (s *scan) entries(path string, hash plumbing.Hash) ([]treeEntry, error) {
 	return s.store.tree(hash)
 }
 
-// baseOf returns the commit that a commit to branch would have as its parent.
-func (n *native) baseOf(branch string) (string, error) {
-	dst, err := resolveTarget(n.layout, branch)
-	if err != nil || dst.Hash != "" {
-		return dst.Hash, err
-	}
-	head, err := readHead(n.layout)
-	return head.Hash, err
-}
-
 // compare finds the differences at path, where was is the branch's entry: a file, a folder or nothing.
 func (s *scan) compare(path string, was blob) error {
 	if err := s.ctx.Err(); err != nil {
@@ -316,4 +306,38 @@ func (s *scan) gone(path string, was blob) error {
 		}
 	}
 	return nil
+}
+
+// lstat returns the stat data of a path of the work tree.
+func (n *native) lstat(path string) (fileStat, bool) {
+	fi, err := os.Lstat(filepath.Join(n.worktree, filepath.FromSlash(path)))
+	if err != nil {
+		return fileStat{}, false
+	}
+	return statOf(fi), true
+}
+
+// lstatBelow is Lstat for a path none of whose parents may be a symlink or a file.
+func lstatBelow(root *os.Root, p string) (os.FileInfo, error) {
+	for i, c := range p {
+		if c != '/' {
+			continue
+		}
+		fi, err := root.Lstat(filepath.FromSlash(p[:i]))
+		if err != nil {
+			return nil, err
+		}
+		if !fi.IsDir() {
+			return nil, errNotFolder
+		}
+	}
+	return root.Lstat(filepath.FromSlash(p))
+}
+
+// Dirty lists the files below the prefixes (slash paths below the directory given to Open: folders, or single
+// files) that differ from the branch ("" is the checked-out branch): changed, new or gone, sorted. Names that begin
+// with a dot or end in .lock, and untracked files that match .gitignore, are left out. Contents are compared only
+// where the index's stat data are not conclusive.
+func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
+	return r.DirtyListed(ctx, branch, prefixes, nil)
 }

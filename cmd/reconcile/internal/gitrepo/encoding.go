@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -135,3 +136,12 @@ func (w wide) append(out []byte, unit uint32) []byte {
 	}
 	return w.order.(binary.AppendByteOrder).AppendUint32(out, unit)
 }
+
+func isUTF8(enc string) bool {
+	return enc == "" || strings.EqualFold(enc, "UTF-8") || strings.EqualFold(enc, "UTF8")
+}
+
+// errEncoding reports an encoding that only git supports.
+type errEncoding struct{ name string }
+
+func (e *errEncoding) Error() string { return fmt.Sprintf("working-tree-encoding %s", e.name) }

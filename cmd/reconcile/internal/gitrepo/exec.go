@@ -1,12 +1,10 @@
 package gitrepo
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -63,48 +61,65 @@ func withoutRepository(environ []string) []string {
 	return append(env, "LC_ALL=C")
 }
 
-// MergeFile merges the changes of theirs into ours, as git would, with base as the common ancestor. conflicts is
-// set if the merge is incomplete: merged then has conflict markers. The arguments are file paths; the files do not
-// change.
-func MergeFile(ctx context.Context, base, ours, theirs string) (merged []byte, conflicts bool, err error) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return nil, false, fmt.Errorf("merge %s: %w", ours, err)
-	}
-	cmd := newGit(ctx, readOnly, git, "", os.Environ(), "merge-file", "-p", "-L", "ours", "-L", "base", "-L", "theirs", "--", ours, base, theirs)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	merged, err = cmd.Output()
-	var exit *exec.ExitError
-	const most = 127 // the exit code is the number of conflicts, up to that, and above it for errors
-	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() <= most {
-		return merged, true, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("git merge-file: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return merged, false, nil
+// gitError is a git command that failed.
+type gitError struct {
+	verb   string
+	err    error
+	stderr string
 }
 
-// Configure sets values in the configuration of the repository by name ("merge.reconcile.driver"), with the git config
-// command. It skips values that the repository's or the user's configuration already has; changed reports whether it
-// set any.
-func (r *Repo) Configure(ctx context.Context, values ...[2]string) (changed bool, err error) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return false, fmt.Errorf("%s: git config: %w", r.worktree, err)
+func (e *gitError) Error() string {
+	return fmt.Sprintf("git %s: %v: %s", e.verb, e.err, lastLine(e.stderr))
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+func nulSplit(data []byte) []string {
+	text := strings.TrimSuffix(string(data), "\x00")
+	if text == "" {
+		return nil
 	}
-	for _, v := range values {
-		run := func(args ...string) ([]byte, error) {
-			return newGit(ctx, readOnly, git, r.worktree, os.Environ(), append([]string{"config"}, args...)...).CombinedOutput()
-		}
-		if was, err := run("--get", v[0]); err == nil && string(bytes.TrimSpace(was)) == v[1] {
-			continue
-		}
-		changed = true
-		if out, err := run("--replace-all", v[0], v[1]); err != nil {
-			return false, fmt.Errorf("%s: git config %s: %w: %s", r.worktree, v[0], err, bytes.TrimSpace(out))
+	return strings.Split(text, "\x00")
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// complaint returns the line that names the failure, without a password from an address.
+func complaint(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	for _, sort := range []string{"fatal: ", "error: ", ""} {
+		if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, sort) }); i >= 0 {
+			return clip(withoutPasswords(strings.TrimPrefix(lines[i], sort)), 300)
 		}
 	}
-	return changed, nil
+	return ""
+}
+
+// withoutPasswords removes the text between :// and @.
+func withoutPasswords(s string) string {
+	var out strings.Builder
+	for {
+		before, after, ok := strings.Cut(s, "://")
+		out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		out.WriteString("://")
+		end := strings.IndexAny(after, "/ '\"\t\n")
+		if end < 0 {
+			end = len(after)
+		}
+		if at := strings.LastIndexByte(after[:end], '@'); at >= 0 {
+			after = after[at+1:]
+		}
+		s = after
+	}
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
 }

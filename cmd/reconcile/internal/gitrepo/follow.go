@@ -278,24 +278,35 @@ func (x *nextIndex) close() (err error) {
 	return err
 }
 
-// readIndex reads the index file, its mode and its mtime; a missing file is empty.
-func readIndex(path string) ([]byte, fs.FileMode, fileTime, error) {
-	fi, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, 0, fileTime{}, nil
+func (n *native) settle(ctx context.Context) error {
+	if settled(n.layout) {
+		return nil
 	}
+	w, err := openScratchDir(ctx, n.layout, n.lockTimeout)
 	if err != nil {
-		return nil, 0, fileTime{}, err
+		return err
 	}
-	data, err := regular.ReadPath(path)
-	return data, fi.Mode().Perm(), timeOf(fi), err
+	store := newObjectStore(n.layout)
+	defer store.close()
+	return errors.Join(n.catchUp(ctx, w, store), w.close())
 }
 
-// lstat returns the stat data of a path of the work tree.
-func (n *native) lstat(path string) (fileStat, bool) {
-	fi, err := os.Lstat(filepath.Join(n.worktree, filepath.FromSlash(path)))
+// readIndex reads the current index; an index that only git can read is empty.
+func (n *native) readIndex() (*index, error) {
+	data, _, _, err := readIndex(filepath.Join(n.gitDir, "index"))
 	if err != nil {
-		return fileStat{}, false
+		return nil, err
 	}
-	return statOf(fi), true
+	ix, err := parseIndex(data)
+	if err != nil {
+		ix = &index{version: 2}
+	}
+	return ix, nil
+}
+
+// settled reports whether there is certainly nothing to sweep and nothing to catch up with, without writing
+// anything.
+func settled(l layout) bool {
+	entries, err := os.ReadDir(filepath.Join(l.common, "reconcile"))
+	return errors.Is(err, os.ErrNotExist) || err == nil && (len(entries) == 0 || len(entries) == 1 && entries[0].Name() == "guard")
 }

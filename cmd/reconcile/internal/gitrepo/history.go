@@ -180,20 +180,6 @@ func (w *walk) content(b blob) ([]byte, error) {
 	return data, err
 }
 
-// commit reads a commit.
-func (s *objectStore) commit(hash string) (commitText, error) {
-	data, err := s.read(plumbing.CommitObject, plumbing.NewHash(hash))
-	if err != nil {
-		return commitText{}, err
-	}
-	c := parseCommit(string(data))
-	c.Hash = hash
-	if c.Tree == "" {
-		return c, fmt.Errorf("commit %s: damaged; look with git fsck", hash)
-	}
-	return c, nil
-}
-
 func parseCommit(text string) (c commitText) {
 	head, message, _ := strings.Cut(text, "\n\n")
 	c.Message = message
@@ -233,41 +219,13 @@ func (c commitText) revision() Revision {
 	return r
 }
 
-// history implements History with the git command, for repositories that the native backend does not support.
-func (k *command) history(ctx context.Context, from string, paths []string, visit func(Revision) bool) (cut bool, err error) {
-	args := append([]string{"--literal-pathspecs", "rev-list", "--first-parent", from, "--"}, paths...)
-	out, err := k.run(ctx, call{}, args...)
-	if err != nil {
-		return false, err
-	}
-	for hash := range strings.FieldsSeq(string(out)) {
-		text, err := k.run(ctx, call{}, "cat-file", "commit", hash)
-		if err != nil {
-			return false, err
-		}
-		c := parseCommit(string(text))
-		c.Hash = hash
-		rev := c.revision()
-		for _, p := range paths {
-			var before []byte
-			if len(c.Parents) > 0 {
-				before = k.content(ctx, c.Parents[0], p)
-			}
-			rev.Was, rev.Now = append(rev.Was, before), append(rev.Now, k.content(ctx, hash, p))
-		}
-		if !visit(rev) {
-			return false, nil
+// foldersOf lists the folders that contain a file, from the root ("") down.
+func foldersOf(file string) []string {
+	dirs := []string{""}
+	for i, c := range file {
+		if c == '/' {
+			dirs = append(dirs, file[:i])
 		}
 	}
-	r := Repo{layout: k.layout}
-	return r.Shallow(), nil
-}
-
-// content returns the content of a file in a commit, or nil if it does not exist.
-func (k *command) content(ctx context.Context, commit, path string) []byte {
-	data, err := k.run(ctx, call{}, "cat-file", "blob", commit+":"+path)
-	if err != nil {
-		return nil
-	}
-	return append([]byte{}, data...)
+	return dirs
 }

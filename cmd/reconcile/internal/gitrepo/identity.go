@@ -123,3 +123,16 @@ func clean(i identity) identity {
 	i.name, i.email = strip(i.name), strip(i.email)
 	return withDefaults(i, defaultIdentity)
 }
+
+// env is the identity as git's environment variables.
+func (i identity) env(prefix string) []string {
+	date := fmt.Sprintf("@%d %s", i.when.Unix(), i.when.Format("-0700"))
+	return []string{prefix + "NAME=" + i.name, prefix + "EMAIL=" + i.email, prefix + "DATE=" + date}
+}
+
+func envOr(key, other string) string {
+	if v := os.Getenv(key); v != "" {
+		return v
+	}
+	return other
+}

@@ -2,13 +2,15 @@ package gitrepo
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
-
 	"reconcile.dev/reconcile/schemas/treepath"
 )
 
@@ -86,4 +88,49 @@ func (i *Ignores) patterns(dir string, rules bool) (patterns []gitignore.Pattern
 		patterns = append(patterns, i.rules.folder(dir)...)
 	}
 	return patterns, i.entered[dir]
+}
+
+// trackedPaths returns the paths in git's index, below the work tree and sorted. git never ignores them. An
+// unreadable index has no paths; a commit reports the error.
+func (r *Repo) trackedPaths(ctx context.Context) []string {
+	data, _, _, err := readIndex(filepath.Join(r.gitDir, "index"))
+	if err != nil {
+		return nil
+	}
+	paths, err := indexPaths(data)
+	var other *needsGit
+	if k, ok := r.command.(*command); ok && errors.As(err, &other) {
+		out, err := k.run(ctx, call{}, "ls-files", "-z", "--cached")
+		if err != nil {
+			return nil
+		}
+		paths = nulSplit(out)
+	}
+	return paths
+}
+
+// indexPaths reads only the paths of an index file: verifying its checksum would take longer.
+func indexPaths(data []byte) ([]string, error) {
+	const header, sum = 12, 20
+	if len(data) < header+sum || string(data[:4]) != "DIRC" {
+		return nil, errDamagedIndex
+	}
+	version, n := binary.BigEndian.Uint32(data[4:]), int(binary.BigEndian.Uint32(data[8:]))
+	rest := data[header : len(data)-sum]
+	if version < 2 || version > 4 || n > len(rest)/fixedSize {
+		return nil, errDamagedIndex
+	}
+	paths, text, previous := make([]string, 0, n), string(rest), ""
+	for range n {
+		e, size, ok := parseEntry(rest, text[len(text)-len(rest):], version, previous)
+		if !ok {
+			return nil, errDamagedIndex
+		}
+		paths = append(paths, e.path)
+		rest, previous = rest[size:], e.path
+	}
+	if len(rest) >= 4 && string(rest[:4]) == "link" {
+		return nil, &needsGit{"the index is split"} // most of its entries are in another file
+	}
+	return paths, nil
 }

@@ -1,16 +1,17 @@
 package gitrepo
 
 import (
-	"context"
 	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // index is git's index file (gitformat-index(5), versions 2 to 4), parsed just enough to exchange entries. Entries
@@ -288,56 +289,26 @@ func (x *index) below(prefix string) []indexEntry {
 	return x.entries[i : i+n]
 }
 
-// trackedPaths returns the paths in git's index, below the work tree and sorted. git never ignores them. An
-// unreadable index has no paths; a commit reports the error.
-func (r *Repo) trackedPaths(ctx context.Context) []string {
-	data, _, _, err := readIndex(filepath.Join(r.gitDir, "index"))
+// readIndex reads the index file, its mode and its mtime; a missing file is empty.
+func readIndex(path string) ([]byte, fs.FileMode, fileTime, error) {
+	fi, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, 0, fileTime{}, nil
+	}
 	if err != nil {
-		return nil
+		return nil, 0, fileTime{}, err
 	}
-	paths, err := indexPaths(data)
-	var other *needsGit
-	if k, ok := r.command.(*command); ok && errors.As(err, &other) {
-		out, err := k.run(ctx, call{}, "ls-files", "-z", "--cached")
-		if err != nil {
-			return nil
-		}
-		paths = nulSplit(out)
-	}
-	return paths
+	data, err := regular.ReadPath(path)
+	return data, fi.Mode().Perm(), timeOf(fi), err
 }
 
-// indexPaths reads only the paths of an index file: verifying its checksum would take longer.
-func indexPaths(data []byte) ([]string, error) {
-	const header, sum = 12, 20
-	if len(data) < header+sum || string(data[:4]) != "DIRC" {
-		return nil, errDamagedIndex
+// tagged sets an entry's stage, and its skip-worktree flag.
+func (e indexEntry) tagged(stage uint16, skip bool) indexEntry {
+	flags := e.flags() | stage<<12
+	if skip {
+		flags |= flagExtended
+		e.fixed = append(e.fixed, flagSkip>>8, 0)
 	}
-	version, n := binary.BigEndian.Uint32(data[4:]), int(binary.BigEndian.Uint32(data[8:]))
-	rest := data[header : len(data)-sum]
-	if version < 2 || version > 4 || n > len(rest)/fixedSize {
-		return nil, errDamagedIndex
-	}
-	paths, text, previous := make([]string, 0, n), string(rest), ""
-	for range n {
-		e, size, ok := parseEntry(rest, text[len(text)-len(rest):], version, previous)
-		if !ok {
-			return nil, errDamagedIndex
-		}
-		paths = append(paths, e.path)
-		rest, previous = rest[size:], e.path
-	}
-	if len(rest) >= 4 && string(rest[:4]) == "link" {
-		return nil, &needsGit{"the index is split"} // most of its entries are in another file
-	}
-	return paths, nil
-}
-
-// has reports whether the sorted paths contain p, or, for a folder, a path below it.
-func has(paths []string, p string, isDir bool) bool {
-	if isDir {
-		p += "/"
-	}
-	i, found := slices.BinarySearch(paths, p)
-	return found || isDir && i < len(paths) && strings.HasPrefix(paths[i], p)
+	e.fixed[flagsOffset], e.fixed[flagsOffset+1] = byte(flags>>8), byte(flags)
+	return e
 }

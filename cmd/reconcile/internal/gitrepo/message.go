@@ -148,3 +148,9 @@ func oneLine(s string) string {
 		return unicode.IsControl(r) || unicode.IsSpace(r)
 	}), " ")
 }
+
+// byReconcile reports whether reconcile made a commit: its message ends in the line that Message ends in.
+func byReconcile(c commitText) bool {
+	text := strings.TrimSpace(c.Message)
+	return strings.HasPrefix(text[strings.LastIndexByte(text, '\n')+1:], "Reconcile-Objects: ")
+}

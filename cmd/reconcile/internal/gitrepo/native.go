@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
-
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -66,48 +65,7 @@ func (n *native) supported() error {
 	return nil
 }
 
-// checkWorktree refuses a repository whose configured work tree is not the folder around .git. In a linked work
-// tree these settings apply to the main one.
-func checkWorktree(l layout, cfg *config.Config) error {
-	if l.gitDir != l.common {
-		return nil
-	}
-	if bare, _ := strconv.ParseBool(cfg.Section("core").Option("bare")); bare {
-		return &noFallback{fmt.Errorf("%s: %w: core.bare is true", l.gitDir, ErrNotARepo)}
-	}
-	top := cfg.Section("core").Option("worktree")
-	if top == "" {
-		return nil
-	}
-	dir, err := filepath.EvalSymlinks(absolute(l.gitDir, top))
-	if err == nil && dir != l.worktree {
-		err = fmt.Errorf("%s: %w: core.worktree says that the work tree is %s", l.gitDir, ErrNotARepo, dir)
-	}
-	if err != nil {
-		return &noFallback{err}
-	}
-	return nil
-}
-
-// noFallback is an error that the git command would not avoid.
-type noFallback struct{ error }
-
-func (e *noFallback) Unwrap() error { return e.error }
-
 func (n *native) head(context.Context) (Head, error) { return readHead(n.layout) }
-
-func (n *native) settle(ctx context.Context) error {
-	if settled(n.layout) {
-		return nil
-	}
-	w, err := openScratchDir(ctx, n.layout, n.lockTimeout)
-	if err != nil {
-		return err
-	}
-	store := newObjectStore(n.layout)
-	defer store.close()
-	return errors.Join(n.catchUp(ctx, w, store), w.close())
-}
 
 func (n *native) commit(ctx context.Context, c Commit) (res Result, err error) {
 	cfg, err := loadConfig(n.layout, n.git)
@@ -225,17 +183,6 @@ func (t *commitCall) make(ctx context.Context, dst target, base string, root plu
 	return res, t.w.clearPending()
 }
 
-// moved returns the result of a commit after its reference was to move.
-func moved(commit string, err error) (Result, error) {
-	if errors.Is(err, errAfterMove) {
-		return Result{Hash: commit}, fmt.Errorf("committed as %.10s, but: %w", commit, err)
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{Hash: commit}, nil
-}
-
 // logs reports whether new reflogs are created (core.logAllRefUpdates); existing ones are always continued.
 func (t *commitCall) logs(ctx context.Context) bool {
 	return t.cfg.flag(ctx, "core.logallrefupdates", true)
@@ -266,17 +213,6 @@ func (t *commitCall) commitObject(ctx context.Context, tree plumbing.Hash, paren
 		head.WriteString(signatureHeader(signature))
 	}
 	return newObject(plumbing.CommitObject, []byte(head.String()+body)), committer, nil
-}
-
-// signatureHeader is the header of a commit that holds its signature.
-func signatureHeader(signature string) string {
-	signature = strings.TrimSuffix(strings.ReplaceAll(signature, "\r\n", "\n"), "\n")
-	return "gpgsig " + strings.ReplaceAll(signature, "\n", "\n ") + "\n"
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
 }
 
 // idle returns an error during an operation of git that owns HEAD: a commit made then may be dropped when the
@@ -384,19 +320,6 @@ func (t *commitCall) clean() error {
 	return nil
 }
 
-// readIndex reads the current index; an index that only git can read is empty.
-func (n *native) readIndex() (*index, error) {
-	data, _, _, err := readIndex(filepath.Join(n.gitDir, "index"))
-	if err != nil {
-		return nil, err
-	}
-	ix, err := parseIndex(data)
-	if err != nil {
-		ix = &index{version: 2}
-	}
-	return ix, nil
-}
-
 func (t *commitCall) readFiles(ctx context.Context) error {
 	root, err := regular.Root(t.native.worktree)
 	if err != nil {
@@ -450,3 +373,53 @@ func readWorkFile(root *os.Root, path string) (readFile, error) {
 
 // isNotDir reports whether a parent of the path is a file, so that the path does not exist.
 func isNotDir(err error) bool { return errors.Is(err, errNotDir) }
+
+// baseOf returns the commit that a commit to branch would have as its parent.
+func (n *native) baseOf(branch string) (string, error) {
+	dst, err := resolveTarget(n.layout, branch)
+	if err != nil || dst.Hash != "" {
+		return dst.Hash, err
+	}
+	head, err := readHead(n.layout)
+	return head.Hash, err
+}
+
+// has reports whether the sorted paths contain p, or, for a folder, a path below it.
+func has(paths []string, p string, isDir bool) bool {
+	if isDir {
+		p += "/"
+	}
+	i, found := slices.BinarySearch(paths, p)
+	return found || isDir && i < len(paths) && strings.HasPrefix(paths[i], p)
+}
+
+func pathsOf(edits []edit) []string {
+	out := make([]string, len(edits))
+	for i, e := range edits {
+		out[i] = e.path
+	}
+	slices.Sort(out)
+	return out
+}
+
+// same reports whether two contents are the same; nil means no file.
+func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
+
+// needsGit reports why the native backend does not support an operation.
+type needsGit struct{ reason string }
+
+func (e *needsGit) Error() string { return e.reason }
+
+// count returns the number of files that edits add, minus those that they remove.
+func count(edits []edit) int {
+	n := 0
+	for _, e := range edits {
+		if e.was.mode == 0 {
+			n++
+		}
+		if e.now.mode == 0 {
+			n--
+		}
+	}
+	return n
+}

@@ -1,7 +1,7 @@
 package gitrepo
 
 import (
-	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
-
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -24,15 +23,6 @@ type object struct {
 
 func newObject(kind plumbing.ObjectType, data []byte) object {
 	return object{kind: kind, hash: hashObject(kind, data), data: data}
-}
-
-// hashObject computes an object's name. It skips collision detection, which makes git's SHA-1 slow, because the
-// content is our own.
-func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
-	h := sha1.New()
-	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
-	h.Write(data)
-	return plumbing.Hash(h.Sum(nil))
 }
 
 // objectStore reads objects, and caches the trees that it reads or creates. It serves one call and must be closed.
@@ -148,17 +138,6 @@ func readLoose(dir string, hash plumbing.Hash) (_ plumbing.EncodedObject, err er
 	return obj, nil
 }
 
-func content(obj plumbing.EncodedObject) (data []byte, err error) {
-	r, err := obj.Reader()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	data = make([]byte, obj.Size())
-	_, err = io.ReadFull(r, data)
-	return data, err
-}
-
 // treeOf returns the tree of a commit; "" gives the zero hash, which is the empty tree.
 func (s *objectStore) treeOf(commit string) (plumbing.Hash, error) {
 	if commit == "" {
@@ -173,4 +152,61 @@ func (s *objectStore) treeOf(commit string) (plumbing.Hash, error) {
 		return plumbing.ZeroHash, fmt.Errorf("commit %s: damaged; look with git fsck", commit)
 	}
 	return plumbing.NewHash(rest[:40]), nil
+}
+
+// commit reads a commit.
+func (s *objectStore) commit(hash string) (commitText, error) {
+	data, err := s.read(plumbing.CommitObject, plumbing.NewHash(hash))
+	if err != nil {
+		return commitText{}, err
+	}
+	c := parseCommit(string(data))
+	c.Hash = hash
+	if c.Tree == "" {
+		return c, fmt.Errorf("commit %s: damaged; look with git fsck", hash)
+	}
+	return c, nil
+}
+
+func parseHash(s string) (string, bool) {
+	if len(s) != 40 {
+		return "", false
+	}
+	_, err := hex.DecodeString(s)
+	return s, err == nil && s == strings.ToLower(s)
+}
+
+// looseText reads a small blob from a loose object, the form that a fetch of a few objects creates. It returns nil
+// for other objects.
+func (s *objectStore) looseText(hash string) (text []byte, err error) {
+	f, _, err := regular.OpenPath(filepath.Join(s.dirs[0], hash[:2], hash[2:]), os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := objfile.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	kind, size, err := r.Header()
+	if err != nil || kind != plumbing.BlobObject || size > textLimit {
+		return nil, err
+	}
+	text = make([]byte, size)
+	_, err = io.ReadFull(r, text)
+	return text, err
+}
+
+// peel follows annotated tags to the commit.
+func (s *objectStore) peel(hash string) (commitText, error) {
+	for range 5 {
+		data, err := s.read(plumbing.TagObject, plumbing.NewHash(hash))
+		if err != nil {
+			break
+		}
+		line, _, _ := strings.Cut(string(data), "\n")
+		hash = strings.TrimPrefix(line, "object ")
+	}
+	return s.commit(hash)
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
@@ -63,52 +62,6 @@ func (w *scratchDir) writeLoose(dir string, objects []object) error {
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
 	return parallel(len(dirs), func(i int) error { return syncDir(dirs[i]) })
-}
-
-// mkdirLike makes a folder with the permissions of its parent, which is how git shares a repository.
-func mkdirLike(parent, dir string) error {
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			return nil
-		}
-		return err
-	}
-	fi, err := os.Stat(parent)
-	if err != nil {
-		return err
-	}
-	return os.Chmod(dir, fi.Mode()&(os.ModePerm|os.ModeSetgid))
-}
-
-// discard removes unused temporary files.
-func discard(files []*os.File) error {
-	var err error
-	for _, f := range files {
-		if f == nil {
-			continue
-		}
-		f.Close() // already closed if it was finished
-		if rm := os.Remove(f.Name()); rm != nil && !errors.Is(rm, os.ErrNotExist) {
-			err = errors.Join(err, rm)
-		}
-	}
-	return err
-}
-
-// parallel runs f(0…n-1), at most eight at a time, and joins the errors.
-func parallel(n int, f func(int) error) error {
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, 8)
-	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			errs[i] = f(i)
-			<-slots
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 // deflater compresses for speed, not size: git repack recompresses later.
@@ -203,4 +156,13 @@ func packHeader(kind plumbing.ObjectType, size int) []byte {
 		b = append(b, byte(size&0x7f))
 	}
 	return b
+}
+
+// hashObject computes an object's name. It skips collision detection, which makes git's SHA-1 slow, because the
+// content is our own.
+func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
+	h := sha1.New()
+	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
+	h.Write(data)
+	return plumbing.Hash(h.Sum(nil))
 }

@@ -3,9 +3,9 @@ package gitrepo
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,12 +119,6 @@ func readRef(l layout, ref string) (string, error) {
 	return "", nil
 }
 
-// notDir reports whether some parent of path is a file, so that path cannot exist.
-func notDir(path string) bool {
-	fi, err := os.Stat(filepath.Dir(path))
-	return err == nil && !fi.IsDir()
-}
-
 func packedRef(l layout, ref string) (string, error) {
 	path := filepath.Join(l.common, "packed-refs")
 	data, err := regular.ReadPath(path)
@@ -145,14 +139,6 @@ func packedRef(l layout, ref string) (string, error) {
 		return "", fmt.Errorf("%s: damaged line for %s; nothing was committed", path, ref)
 	}
 	return "", nil
-}
-
-func parseHash(s string) (string, bool) {
-	if len(s) != 40 {
-		return "", false
-	}
-	_, err := hex.DecodeString(s)
-	return s, err == nil && s == strings.ToLower(s)
 }
 
 // validRef is git check-ref-format, for names that may become a path under the git directory.
@@ -268,21 +254,6 @@ func swap(l layout, lock *lockFile, t target, to refMove) error {
 	return lock.commit()
 }
 
-func compare(l layout, t target) error {
-	if t.out {
-		now, err := readHead(l)
-		if err == nil && now != t.Head {
-			err = errMoved
-		}
-		return err
-	}
-	hash, err := resolveRef(l, t.Ref)
-	if err == nil && hash != t.Hash {
-		err = errMoved
-	}
-	return err
-}
-
 // appendLogs adds a line to the logs of the reference and of HEAD; missing logs are created only on request.
 func appendLogs(l layout, t target, to refMove) error {
 	old := t.Hash
@@ -324,4 +295,73 @@ func appendLine(path, line string) error {
 	}
 	_, err = f.WriteString(line)
 	return errors.Join(err, f.Close())
+}
+
+// moved returns the result of a commit after its reference was to move.
+func moved(commit string, err error) (Result, error) {
+	if errors.Is(err, errAfterMove) {
+		return Result{Hash: commit}, fmt.Errorf("committed as %.10s, but: %w", commit, err)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Hash: commit}, nil
+}
+
+func readRefs(dir string) (remoteRefs, error) {
+	refs := remoteRefs{shared: map[string]string{}}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) && p == dir || err == nil && d.IsDir() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		data, err := regular.ReadPath(p)
+		if err != nil {
+			return err
+		}
+		hash, ok := parseHash(strings.TrimSpace(string(data)))
+		if !ok {
+			return fmt.Errorf("git fetch: %.60q is no hash", data)
+		}
+		if name, ok := strings.CutPrefix(p, filepath.Join(dir, "shared")+string(filepath.Separator)); ok {
+			refs.shared[sharedRefs+filepath.ToSlash(name)] = hash
+		} else {
+			refs.head = hash
+		}
+		return nil
+	})
+	return refs, err
+}
+
+func exists(p string) bool {
+	_, err := os.Lstat(p)
+	return err == nil
+}
+
+// linkedGitDirs lists the git directories of the linked work trees.
+func linkedGitDirs(common string) []string {
+	dirs, _ := filepath.Glob(filepath.Join(escapeGlob(common), "worktrees", "*"))
+	return dirs
+}
+
+// removeEmptyDirs removes a folder that holds nothing but empty folders, which packed references leave behind where
+// a reference will be created. It reports whether path is free now.
+func removeEmptyDirs(path string) bool {
+	if fi, err := os.Lstat(path); err != nil || !fi.IsDir() {
+		return false
+	}
+	var dirs []string
+	err := filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			err = fs.ErrExist
+		}
+		dirs = append(dirs, p)
+		return err
+	})
+	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
+		err = os.Remove(dirs[i])
+	}
+	return err == nil
 }

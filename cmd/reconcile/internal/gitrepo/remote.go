@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -295,47 +294,65 @@ func (m *Remote) unreachable(ctx context.Context, said answer, err error) error 
 	return fmt.Errorf("%s: %w: %s", m, ErrUnreachable, cause)
 }
 
-// complaint returns the line that names the failure, without a password from an address.
-func complaint(stderr string) string {
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	for _, sort := range []string{"fatal: ", "error: ", ""} {
-		if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, sort) }); i >= 0 {
-			return clip(withoutPasswords(strings.TrimPrefix(lines[i], sort)), 300)
-		}
+// busy marks an error that may disappear after a wait.
+func busy(err error) error {
+	var g *gitError
+	if errors.As(err, &g) && strings.Contains(g.stderr, ".lock': File exists") {
+		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
-	return ""
+	return err
 }
 
-// withoutPasswords removes the text between :// and @.
-func withoutPasswords(s string) string {
-	var out strings.Builder
-	for {
-		before, after, ok := strings.Cut(s, "://")
-		out.WriteString(before)
-		if !ok {
-			return out.String()
-		}
-		out.WriteString("://")
-		end := strings.IndexAny(after, "/ '\"\t\n")
-		if end < 0 {
-			end = len(after)
-		}
-		if at := strings.LastIndexByte(after[:end], '@'); at >= 0 {
-			after = after[at+1:]
-		}
-		s = after
+// noFallback is an error that the git command would not avoid.
+type noFallback struct{ error }
+
+func (e *noFallback) Unwrap() error { return e.error }
+
+// explainMissing describes the objects that an incomplete repository lacks.
+func (m *Remote) explainMissing(err error) error {
+	var missing *needsGit
+	if errors.As(err, &missing) {
+		return &Conflict{What: fmt.Sprintf("%v, so that reconcile cannot put this branch on top of %s; run git pull, then run again", missing, m)}
 	}
+	return err
 }
 
-// has reports whether commit is head, or an ancestor of it.
-func (m *Remote) has(ctx context.Context, head, commit string) (bool, error) {
-	if head == "" || head == commit {
-		return head == commit, nil
+// checkHead returns an error if HEAD is on another branch than when the remote was opened.
+func (m *Remote) checkHead(head Head) error {
+	if head.Ref == m.local {
+		return nil
 	}
-	_, err := m.git.run(ctx, call{}, "merge-base", "--is-ancestor", commit, head)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return false, nil
+	return &Conflict{What: fmt.Sprintf("%s is no longer what is checked out; switch back, or start anew",
+		strings.TrimPrefix(m.local, "refs/heads/"))}
+}
+
+// Ready returns the hash of the head commit that is ready for a push to the remote, or "". It is an
+// error if another branch than the shared one is checked out, or during a rebase or a similar operation: HEAD is then
+// not meant for the remote.
+func (m *Remote) Ready(ctx context.Context) (string, error) {
+	if err := idle(m.repo.layout); err != nil {
+		return "", err
 	}
-	return err == nil, err
+	head, err := m.repo.Head(ctx)
+	if err != nil {
+		return "", err
+	}
+	return head.Hash, m.checkHead(head)
+}
+
+// Close closes the remote: it removes our waiting ticket from it, if any. Claims stay: see [Remote.Drop].
+func (m *Remote) Close(ctx context.Context) error {
+	m.mu.Lock()
+	ticket := refUpdate{ref: waitingRefs + m.waiting.id, lease: true, old: m.waiting.hash}
+	m.mu.Unlock()
+	if ticket.old == "" {
+		return nil
+	}
+	if _, err := m.send(ctx, []refUpdate{ticket}, false); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting.hash = ""
+	return nil
 }

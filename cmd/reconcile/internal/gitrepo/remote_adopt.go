@@ -1,15 +1,16 @@
 package gitrepo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
 	"reconcile.dev/reconcile/state/lock"
 )
 
@@ -53,24 +54,6 @@ type Adopted struct {
 	Warning string
 }
 
-// Conflict reports why a tip cannot be adopted. Nothing was changed.
-type Conflict struct {
-	Paths []string // below the work tree, sorted; may be empty
-	What  string   // the obstacle, and the next step
-}
-
-func (c *Conflict) Error() string {
-	const most = 5
-	names := strings.Join(c.Paths[:min(len(c.Paths), most)], ", ")
-	if more := len(c.Paths) - most; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	if names == "" {
-		return c.What
-	}
-	return names + ": " + c.What
-}
-
 // Adopt moves the branch, the index and the work tree to the tip of the remote, and replays the user's local commits
 // that the tip lacks, with author and message kept. Reconcile's own are dropped, except their records, which stay as
 // files for the next commit. Records in pending commits of others are written as files, too. Files outside the
@@ -102,15 +85,6 @@ func (m *Remote) Adopt(ctx context.Context, tip Tip, owners Owners) (got Adopted
 		m.removeMerged(ctx, tip.Head) // references whose records are already on the branch
 	}
 	return got, err
-}
-
-// explainMissing describes the objects that an incomplete repository lacks.
-func (m *Remote) explainMissing(err error) error {
-	var missing *needsGit
-	if errors.As(err, &missing) {
-		return &Conflict{What: fmt.Sprintf("%v, so that reconcile cannot put this branch on top of %s; run git pull, then run again", missing, m)}
-	}
-	return err
 }
 
 // adoption is the state of one call of Adopt.
@@ -160,15 +134,6 @@ func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *scratc
 	}
 	a.noteResult(ctx)
 	return got, nil
-}
-
-// checkHead returns an error if HEAD is on another branch than when the remote was opened.
-func (m *Remote) checkHead(head Head) error {
-	if head.Ref == m.local {
-		return nil
-	}
-	return &Conflict{What: fmt.Sprintf("%s is no longer what is checked out; switch back, or start anew",
-		strings.TrimPrefix(m.local, "refs/heads/"))}
 }
 
 // owner returns the owner of a path below the work tree.
@@ -335,8 +300,126 @@ func (a *adoption) noteResult(ctx context.Context) {
 	}
 }
 
-// sameFile reports whether a file still has the given stat data.
-func sameFile(root *os.Root, path string, st fileStat) bool {
-	fi, err := root.Lstat(path)
-	return err == nil && statOf(fi) == st || err != nil && st == fileStat{}
+// MergeFile merges the changes of theirs into ours, as git would, with base as the common ancestor. conflicts is
+// set if the merge is incomplete: merged then has conflict markers. The arguments are file paths; the files do not
+// change.
+func MergeFile(ctx context.Context, base, ours, theirs string) (merged []byte, conflicts bool, err error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, false, fmt.Errorf("merge %s: %w", ours, err)
+	}
+	cmd := newGit(ctx, readOnly, git, "", os.Environ(), "merge-file", "-p", "-L", "ours", "-L", "base", "-L", "theirs", "--", ours, base, theirs)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	merged, err = cmd.Output()
+	var exit *exec.ExitError
+	const most = 127 // the exit code is the number of conflicts, up to that, and above it for errors
+	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() <= most {
+		return merged, true, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("git merge-file: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return merged, false, nil
+}
+
+// relate computes the relation. A shallow clone is deepened once if it lacks the common ancestor.
+func (a *adoption) relate(ctx context.Context) (relation, error) {
+	if a.old == "" || a.old == a.tip {
+		return relation{base: a.old}, nil
+	}
+	if r, ok := a.checkout.store.relateNear(a.old, a.tip); ok {
+		return r, nil
+	}
+	base, err := a.m.git.word(ctx, "merge-base", a.old, a.tip)
+	if err == nil && base == "" && a.m.repo.Shallow() {
+		if err = a.m.deepen(ctx); err == nil {
+			base, err = a.m.git.word(ctx, "merge-base", a.old, a.tip)
+		}
+	}
+	if err != nil {
+		return relation{}, err
+	}
+	if base == "" {
+		what := "has no commit in common with this branch; look which of the two is the right one, and fetch it by hand"
+		if a.m.repo.Shallow() {
+			what = "has no commit in common with this shallow clone; run git fetch --unshallow, then run again"
+		}
+		return relation{}, &Conflict{What: a.m.String() + " " + what}
+	}
+	out, err := a.m.git.run(ctx, call{}, "rev-list", "--topo-order", "--reverse", a.tip+".."+a.old)
+	r := relation{base: base}
+	for hash := range strings.FieldsSeq(string(out)) {
+		c, err := a.checkout.store.commit(hash)
+		if err != nil {
+			return r, err
+		}
+		r.local = append(r.local, c)
+	}
+	return r, err
+}
+
+// deepen fetches older commits into a shallow clone.
+func (m *Remote) deepen(ctx context.Context) error {
+	said, err := m.talk(ctx, false, nil, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+		"--no-recurse-submodules", "--refmap=", "--deepen=200", "--", m.name, m.ref)
+	if err != nil {
+		return m.unreachable(ctx, said, err)
+	}
+	return nil
+}
+
+// mergePending reads the commits that others left, and keeps records that the rebased branch lacks. A commit that
+// changes a person's file stays where it is.
+func (a *adoption) mergePending(ctx context.Context, pendings []Pending) error {
+	for _, p := range pendings {
+		edits, err := a.pendingEdits(ctx, p.Commit)
+		var missing *needsGit
+		if errors.As(err, &missing) {
+			continue // cut off by a shallow clone
+		}
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(edits, func(e edit) bool { return a.owner(e.path) == None }) {
+			a.manual = append(a.manual, p)
+			continue
+		}
+		u := mergedPending{commit: p.Commit}
+		for _, e := range edits {
+			if a.owner(e.path) == Record && e.now.mode != 0 {
+				u.paths = append(u.paths, e.path)
+				if at, err := a.checkout.store.file(a.rebased.tree, e.path); err != nil || at.mode != 0 {
+					continue
+				}
+				if _, ours := a.rebased.keep[e.path]; !ours {
+					a.rebased.keep[e.path] = e.now
+				}
+			}
+		}
+		a.merged[pendingRefs+p.ID] = u
+	}
+	return nil
+}
+
+// pendingEdits lists the changes of a pending commit since it left the branch.
+func (a *adoption) pendingEdits(ctx context.Context, commit string) ([]edit, error) {
+	base, err := a.m.git.word(ctx, "merge-base", commit, a.tip)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || err == nil && base == "" {
+		return nil, &needsGit{"no common ancestor"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	was, err := a.checkout.store.treeOf(base)
+	if err != nil {
+		return nil, err
+	}
+	now, err := a.checkout.store.treeOf(commit)
+	if err != nil {
+		return nil, err
+	}
+	edits, _, err := a.checkout.store.difference(was, now)
+	return edits, err
 }

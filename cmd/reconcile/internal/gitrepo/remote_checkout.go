@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -129,14 +128,6 @@ func (g *checkout) missingRecords(root *os.Root, keep map[string]blob) []fileCha
 	return out
 }
 
-// checkTreePath refuses a path that a foreign tree must not contain.
-func checkTreePath(p string) error {
-	if owner := treepath.Of(p); owner == treepath.Outside || owner == treepath.Git {
-		return &Conflict{Paths: []string{p}, What: "the remote has a path that reconcile does not check out; look who committed it"}
-	}
-	return nil
-}
-
 // plain reports whether an entry is a regular file, or absent.
 func plain(b blob) bool { return b.mode == 0 || b.mode == modeFile || b.mode == modeExec }
 
@@ -177,23 +168,6 @@ func (g *checkout) look(root *os.Root, e edit) (fileState, diskFile, error) {
 
 // errNotFolder reports that a parent of a path is not a folder.
 var errNotFolder = errors.New("not a folder")
-
-// lstatBelow is Lstat for a path none of whose parents may be a symlink or a file.
-func lstatBelow(root *os.Root, p string) (os.FileInfo, error) {
-	for i, c := range p {
-		if c != '/' {
-			continue
-		}
-		fi, err := root.Lstat(filepath.FromSlash(p[:i]))
-		if err != nil {
-			return nil, err
-		}
-		if !fi.IsDir() {
-			return nil, errNotFolder
-		}
-	}
-	return root.Lstat(filepath.FromSlash(p))
-}
 
 // compare compares the content of a file on disk with both sides of an edit.
 func (g *checkout) compare(root *os.Root, e edit, fi os.FileInfo) (fileState, diskFile, error) {
@@ -318,28 +292,6 @@ func (g *checkout) askIndex(ctx context.Context, edits []edit) error {
 	return nil
 }
 
-// tagged sets an entry's stage, and its skip-worktree flag.
-func (e indexEntry) tagged(stage uint16, skip bool) indexEntry {
-	flags := e.flags() | stage<<12
-	if skip {
-		flags |= flagExtended
-		e.fixed = append(e.fixed, flagSkip>>8, 0)
-	}
-	e.fixed[flagsOffset], e.fixed[flagsOffset+1] = byte(flags>>8), byte(flags)
-	return e
-}
-
-// staged holds the new contents of files before they are in place.
-type staged struct {
-	g       *checkout
-	root    *os.Root
-	changes []fileChange
-	ours    *durable.Staged
-	dir     string // folder of git's files, below the work tree
-	byGit   []fileChange
-	shared  sharedFiles
-}
-
 // stage prepares all contents without changing anything: reconcile's files as they are, and other files as git
 // would check them out, with their filters, line ends and links.
 func (g *checkout) stage(ctx context.Context, changes []fileChange) (_ *staged, err error) {
@@ -378,4 +330,146 @@ func (g *checkout) stage(ctx context.Context, changes []fileChange) (_ *staged, 
 		return nil, err
 	}
 	return s, s.checkOutByGit(ctx)
+}
+
+func content(obj plumbing.EncodedObject) (data []byte, err error) {
+	r, err := obj.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	data = make([]byte, obj.Size())
+	_, err = io.ReadFull(r, data)
+	return data, err
+}
+
+func compare(l layout, t target) error {
+	if t.out {
+		now, err := readHead(l)
+		if err == nil && now != t.Head {
+			err = errMoved
+		}
+		return err
+	}
+	hash, err := resolveRef(l, t.Ref)
+	if err == nil && hash != t.Hash {
+		err = errMoved
+	}
+	return err
+}
+
+// Conflict reports why a tip cannot be adopted. Nothing was changed.
+type Conflict struct {
+	Paths []string // below the work tree, sorted; may be empty
+	What  string   // the obstacle, and the next step
+}
+
+func (c *Conflict) Error() string {
+	const most = 5
+	names := strings.Join(c.Paths[:min(len(c.Paths), most)], ", ")
+	if more := len(c.Paths) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	if names == "" {
+		return c.What
+	}
+	return names + ": " + c.What
+}
+
+// blob reads a blob, with git if a partial clone lacks it.
+func (g *checkout) blob(ctx context.Context, b blob) ([]byte, error) {
+	data, err := g.store.read(plumbing.BlobObject, b.hash)
+	var missing *needsGit
+	if errors.As(err, &missing) {
+		data, err = g.git().run(ctx, call{}, "cat-file", "blob", b.hash.String())
+	}
+	if data == nil && err == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// attributes returns the new content of a .gitattributes file.
+func (g *checkout) attributes(p string, changes []fileChange) blob {
+	if i := slices.IndexFunc(changes, func(c fileChange) bool { return c.path == p }); i >= 0 {
+		return changes[i].now
+	}
+	e, _ := g.index.find(p)
+	if e.fixed == nil {
+		return blob{}
+	}
+	return e.blob()
+}
+
+// takeBack reverts the files of an unfinished move: those that are still as the move wrote them. All others were
+// changed by other processes since.
+func (n *native) takeBack(ctx context.Context, w *scratchDir, store *objectStore, p pending) error {
+	was, err := store.treeOf(p.Old)
+	if err != nil {
+		return err
+	}
+	made, err := store.treeOf(p.New)
+	var missing *needsGit
+	if errors.As(err, &missing) {
+		return nil // no object of it was written
+	}
+	if err != nil {
+		return err
+	}
+	edits, _, err := store.difference(made, was)
+	if err != nil {
+		return err
+	}
+	cfg, err := loadConfig(n.layout, n.git)
+	if err != nil {
+		return err
+	}
+	g := newCheckout(ctx, n, cfg, w)
+	g.store.close()
+	g.store = store
+	data, _, written, err := readIndex(filepath.Join(n.gitDir, "index"))
+	if err != nil {
+		return err
+	}
+	g.written = written
+	if g.index, err = parseIndex(data); errors.As(err, &missing) {
+		err = g.askIndex(ctx, edits)
+	}
+	if err != nil {
+		return err
+	}
+	return g.undo(ctx, edits)
+}
+
+// undo applies the edits whose files are still in the state before the edit.
+func (g *checkout) undo(ctx context.Context, edits []edit) error {
+	root, err := regular.Root(g.n.worktree)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var changes, doubts []fileChange
+	for _, e := range edits {
+		how, at, err := g.look(root, e)
+		if err != nil {
+			return err
+		}
+		switch c := (fileChange{edit: e, diskFile: at}); how {
+		case stateOld:
+			changes = append(changes, c)
+		case stateUnknown:
+			doubts = append(doubts, c)
+		}
+	}
+	cleared, _, err := g.askGit(ctx, doubts)
+	if err != nil {
+		return err
+	}
+	cleared = slices.DeleteFunc(cleared, func(c fileChange) bool { return c.stay })
+	s, err := g.stage(ctx, append(changes, cleared...))
+	if err != nil {
+		return err
+	}
+	defer s.drop()
+	return s.place()
 }

@@ -5,17 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/objfile"
-
-	"reconcile.dev/reconcile/state/regular"
 )
 
 // Fetch fetches the refs of the remote with their objects in one exchange, records sightings, and returns the Tip. It
@@ -89,16 +83,6 @@ func (m *Remote) fetchAside(ctx context.Context, do func(fetch fetchFunc, dir st
 	}, filepath.Join(dir, "refs", "worktree"))
 }
 
-// borrowing creates an object folder in dir that uses a repository's objects as alternates.
-func borrowing(dir, common string) (string, error) {
-	objects := filepath.Join(dir, "objects")
-	info := filepath.Join(objects, "info")
-	if err := os.MkdirAll(info, 0o700); err != nil {
-		return "", err
-	}
-	return objects, os.WriteFile(filepath.Join(info, "alternates"), []byte(filepath.Join(common, "objects")+"\n"), 0o600)
-}
-
 // fetchFolder is the name prefix of the temporary git directories, and abandonedFetch the age at which one is no
 // longer in use.
 const (
@@ -115,33 +99,6 @@ func sweepFetches(now time.Time) {
 			os.RemoveAll(dir)
 		}
 	}
-}
-
-func readRefs(dir string) (remoteRefs, error) {
-	refs := remoteRefs{shared: map[string]string{}}
-	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if errors.Is(err, os.ErrNotExist) && p == dir || err == nil && d.IsDir() {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		data, err := regular.ReadPath(p)
-		if err != nil {
-			return err
-		}
-		hash, ok := parseHash(strings.TrimSpace(string(data)))
-		if !ok {
-			return fmt.Errorf("git fetch: %.60q is no hash", data)
-		}
-		if name, ok := strings.CutPrefix(p, filepath.Join(dir, "shared")+string(filepath.Separator)); ok {
-			refs.shared[sharedRefs+filepath.ToSlash(name)] = hash
-		} else {
-			refs.head = hash
-		}
-		return nil
-	})
-	return refs, err
 }
 
 // textLimit is the maximum size of a claim or ticket; larger blobs are not ours.
@@ -171,28 +128,6 @@ func (m *Remote) texts(ctx context.Context, refs remoteRefs) (map[string][]byte,
 		return texts, nil
 	}
 	return texts, m.packedTexts(ctx, packed, texts)
-}
-
-// looseText reads a small blob from a loose object, the form that a fetch of a few objects creates. It returns nil
-// for other objects.
-func (s *objectStore) looseText(hash string) (text []byte, err error) {
-	f, _, err := regular.OpenPath(filepath.Join(s.dirs[0], hash[:2], hash[2:]), os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := objfile.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	kind, size, err := r.Header()
-	if err != nil || kind != plumbing.BlobObject || size > textLimit {
-		return nil, err
-	}
-	text = make([]byte, size)
-	_, err = io.ReadFull(r, text)
-	return text, err
 }
 
 // packedTexts reads the others, with git.

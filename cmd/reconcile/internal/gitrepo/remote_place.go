@@ -7,26 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
+	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
-
-// blob reads a blob, with git if a partial clone lacks it.
-func (g *checkout) blob(ctx context.Context, b blob) ([]byte, error) {
-	data, err := g.store.read(plumbing.BlobObject, b.hash)
-	var missing *needsGit
-	if errors.As(err, &missing) {
-		data, err = g.git().run(ctx, call{}, "cat-file", "blob", b.hash.String())
-	}
-	if data == nil && err == nil {
-		data = []byte{}
-	}
-	return data, err
-}
 
 // checkOutByGit has git check its part of the files out into a separate folder, from an index that holds only them
 // and the .gitattributes files that apply to them.
@@ -103,18 +88,6 @@ func (s *staged) syncCheckout(names []string) error {
 		}
 		return errors.Join(f.Sync(), f.Close())
 	})
-}
-
-// attributes returns the new content of a .gitattributes file.
-func (g *checkout) attributes(p string, changes []fileChange) blob {
-	if i := slices.IndexFunc(changes, func(c fileChange) bool { return c.path == p }); i >= 0 {
-		return changes[i].now
-	}
-	e, _ := g.index.find(p)
-	if e.fixed == nil {
-		return blob{}
-	}
-	return e.blob()
 }
 
 // place puts all files in place, durably. A user's file that changed since it was classified is a *Conflict; the
@@ -249,75 +222,55 @@ func (s *staged) drop() {
 	s.root.Close()                              // only a handle
 }
 
-// takeBack reverts the files of an unfinished move: those that are still as the move wrote them. All others were
-// changed by other processes since.
-func (n *native) takeBack(ctx context.Context, w *scratchDir, store *objectStore, p pending) error {
-	was, err := store.treeOf(p.Old)
+// mkdirLike makes a folder with the permissions of its parent, which is how git shares a repository.
+func mkdirLike(parent, dir string) error {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	fi, err := os.Stat(parent)
 	if err != nil {
 		return err
 	}
-	made, err := store.treeOf(p.New)
-	var missing *needsGit
-	if errors.As(err, &missing) {
-		return nil // no object of it was written
-	}
-	if err != nil {
-		return err
-	}
-	edits, _, err := store.difference(made, was)
-	if err != nil {
-		return err
-	}
-	cfg, err := loadConfig(n.layout, n.git)
-	if err != nil {
-		return err
-	}
-	g := newCheckout(ctx, n, cfg, w)
-	g.store.close()
-	g.store = store
-	data, _, written, err := readIndex(filepath.Join(n.gitDir, "index"))
-	if err != nil {
-		return err
-	}
-	g.written = written
-	if g.index, err = parseIndex(data); errors.As(err, &missing) {
-		err = g.askIndex(ctx, edits)
-	}
-	if err != nil {
-		return err
-	}
-	return g.undo(ctx, edits)
+	return os.Chmod(dir, fi.Mode()&(os.ModePerm|os.ModeSetgid))
 }
 
-// undo applies the edits whose files are still in the state before the edit.
-func (g *checkout) undo(ctx context.Context, edits []edit) error {
-	root, err := regular.Root(g.n.worktree)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	var changes, doubts []fileChange
-	for _, e := range edits {
-		how, at, err := g.look(root, e)
-		if err != nil {
-			return err
+// discard removes unused temporary files.
+func discard(files []*os.File) error {
+	var err error
+	for _, f := range files {
+		if f == nil {
+			continue
 		}
-		switch c := (fileChange{edit: e, diskFile: at}); how {
-		case stateOld:
-			changes = append(changes, c)
-		case stateUnknown:
-			doubts = append(doubts, c)
+		f.Close() // already closed if it was finished
+		if rm := os.Remove(f.Name()); rm != nil && !errors.Is(rm, os.ErrNotExist) {
+			err = errors.Join(err, rm)
 		}
 	}
-	cleared, _, err := g.askGit(ctx, doubts)
-	if err != nil {
-		return err
-	}
-	cleared = slices.DeleteFunc(cleared, func(c fileChange) bool { return c.stay })
-	s, err := g.stage(ctx, append(changes, cleared...))
-	if err != nil {
-		return err
-	}
-	defer s.drop()
-	return s.place()
+	return err
+}
+
+// notDir reports whether some parent of path is a file, so that path cannot exist.
+func notDir(path string) bool {
+	fi, err := os.Stat(filepath.Dir(path))
+	return err == nil && !fi.IsDir()
+}
+
+// sameFile reports whether a file still has the given stat data.
+func sameFile(root *os.Root, path string, st fileStat) bool {
+	fi, err := root.Lstat(path)
+	return err == nil && statOf(fi) == st || err != nil && st == fileStat{}
+}
+
+// staged holds the new contents of files before they are in place.
+type staged struct {
+	g       *checkout
+	root    *os.Root
+	changes []fileChange
+	ours    *durable.Staged
+	dir     string // folder of git's files, below the work tree
+	byGit   []fileChange
+	shared  sharedFiles
 }

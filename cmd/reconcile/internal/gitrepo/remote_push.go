@@ -135,11 +135,6 @@ const (
 	firstPause = 100 * time.Millisecond
 )
 
-// afterRefusal waits before the next try, longer after each.
-func (m *Remote) afterRefusal(ctx context.Context, try int) error {
-	return pause(ctx, time.Duration((1+m.jitter())*float64(firstPause))<<(2*try))
-}
-
 // isFailure reports whether the words mean that the server could not store the objects.
 func isFailure(summary string) bool {
 	summary = strings.ToLower(summary)
@@ -162,20 +157,6 @@ func remarks(stderr string) string {
 		}
 	}
 	return clip(withoutPasswords(strings.Join(said, "; ")), 300)
-}
-
-// Ready returns the hash of the head commit that is ready for a push to the remote, or "". It is an
-// error if another branch than the shared one is checked out, or during a rebase or a similar operation: HEAD is then
-// not meant for the remote.
-func (m *Remote) Ready(ctx context.Context) (string, error) {
-	if err := idle(m.repo.layout); err != nil {
-		return "", err
-	}
-	head, err := m.repo.Head(ctx)
-	if err != nil {
-		return "", err
-	}
-	return head.Hash, m.checkHead(head)
 }
 
 // Push fast-forwards the remote's branch to the commit. The error is ErrRefused if another push came first,
@@ -282,20 +263,6 @@ func (m *Remote) removeMerged(ctx context.Context, commit string) {
 	}
 }
 
-// holds reports whether a commit has all of the files.
-func (s *objectStore) holds(commit string, paths []string) bool {
-	root, err := s.treeOf(commit)
-	if err != nil {
-		return false
-	}
-	for _, p := range paths {
-		if b, err := s.file(root, p); err != nil || b.mode == 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // PushPending pushes a commit that the branch did not take to a pending reference of the remote, named by id, where the
 // next Adopt merges its records. id must be new, and consist of letters, digits, dots and dashes.
 func (m *Remote) PushPending(ctx context.Context, id, commit string) error {
@@ -314,5 +281,31 @@ func (m *Remote) PushPending(ctx context.Context, id, commit string) error {
 		return fmt.Errorf("%s: leave %.10s as %s: %w: the name is taken", m, commit, ref, ErrRefused)
 	default:
 		return a.err(fmt.Sprintf("%s: leave %.10s as %s", m, commit, ref), forShared)
+	}
+}
+
+// pushed records the result of a push.
+func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := &m.waiting
+	now := m.now()
+	if !w.began.IsZero() {
+		w.pace = (3*w.pace + now.Sub(w.began)) / 4
+		w.began = time.Time{}
+	}
+	switch {
+	case ticketed:
+		w.hash = ticket.value
+	case ticket.ref != "":
+		w.live = false
+	}
+	switch {
+	case branch.done:
+		w.live = w.live && !ticketed // it does not name the commit, so it is not void yet
+		w.won, w.lost, w.number = now, 0, 0
+	case branch.refused && !branch.unclear:
+		w.rivals = now
+		w.lost++
 	}
 }

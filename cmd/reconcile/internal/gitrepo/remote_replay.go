@@ -2,13 +2,12 @@ package gitrepo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // near is the maximum distance of two branches whose common ancestor is found without git.
@@ -18,42 +17,6 @@ const near = 64
 type relation struct {
 	base  string       // the common ancestor; "" if the local branch has no commit
 	local []commitText // commits that the tip lacks, oldest first
-}
-
-// relate computes the relation. A shallow clone is deepened once if it lacks the common ancestor.
-func (a *adoption) relate(ctx context.Context) (relation, error) {
-	if a.old == "" || a.old == a.tip {
-		return relation{base: a.old}, nil
-	}
-	if r, ok := a.checkout.store.relateNear(a.old, a.tip); ok {
-		return r, nil
-	}
-	base, err := a.m.git.word(ctx, "merge-base", a.old, a.tip)
-	if err == nil && base == "" && a.m.repo.Shallow() {
-		if err = a.m.deepen(ctx); err == nil {
-			base, err = a.m.git.word(ctx, "merge-base", a.old, a.tip)
-		}
-	}
-	if err != nil {
-		return relation{}, err
-	}
-	if base == "" {
-		what := "has no commit in common with this branch; look which of the two is the right one, and fetch it by hand"
-		if a.m.repo.Shallow() {
-			what = "has no commit in common with this shallow clone; run git fetch --unshallow, then run again"
-		}
-		return relation{}, &Conflict{What: a.m.String() + " " + what}
-	}
-	out, err := a.m.git.run(ctx, call{}, "rev-list", "--topo-order", "--reverse", a.tip+".."+a.old)
-	r := relation{base: base}
-	for hash := range strings.FieldsSeq(string(out)) {
-		c, err := a.checkout.store.commit(hash)
-		if err != nil {
-			return r, err
-		}
-		r.local = append(r.local, c)
-	}
-	return r, err
 }
 
 // relateNear is relate for linear branches that are not far apart.
@@ -85,22 +48,6 @@ func (s *objectStore) relateNear(old, tip string) (relation, bool) {
 		at = c.Parents[0]
 	}
 	return r, false
-}
-
-// deepen fetches older commits into a shallow clone.
-func (m *Remote) deepen(ctx context.Context) error {
-	said, err := m.talk(ctx, false, nil, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-		"--no-recurse-submodules", "--refmap=", "--deepen=200", "--", m.name, m.ref)
-	if err != nil {
-		return m.unreachable(ctx, said, err)
-	}
-	return nil
-}
-
-// byReconcile reports whether reconcile made a commit: its message ends in the line that Message ends in.
-func byReconcile(c commitText) bool {
-	text := strings.TrimSpace(c.Message)
-	return strings.HasPrefix(text[strings.LastIndexByte(text, '\n')+1:], "Reconcile-Objects: ")
 }
 
 // rebased is the new branch: the tip, and the commits replayed on it.
@@ -203,15 +150,6 @@ func (a *adoption) replayCommit(ctx context.Context, c commitText, edits []edit)
 	return nil
 }
 
-func pathsOf(edits []edit) []string {
-	out := make([]string, len(edits))
-	for i, e := range edits {
-		out[i] = e.path
-	}
-	slices.Sort(out)
-	return out
-}
-
 // recommit creates a commit object with author and message of c. The process that replays it is the committer, and
 // signs it where commits are signed.
 func (a *adoption) recommit(ctx context.Context, c commitText, tree plumbing.Hash) (object, error) {
@@ -243,57 +181,62 @@ func (a *adoption) recommit(ctx context.Context, c commitText, tree plumbing.Has
 	return newObject(plumbing.CommitObject, []byte(text+encoding+signatureHeader(signature)+"\n"+body)), err
 }
 
-// mergePending reads the commits that others left, and keeps records that the rebased branch lacks. A commit that
-// changes a person's file stays where it is.
-func (a *adoption) mergePending(ctx context.Context, pendings []Pending) error {
-	for _, p := range pendings {
-		edits, err := a.pendingEdits(ctx, p.Commit)
-		var missing *needsGit
-		if errors.As(err, &missing) {
-			continue // cut off by a shallow clone
-		}
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(edits, func(e edit) bool { return a.owner(e.path) == None }) {
-			a.manual = append(a.manual, p)
-			continue
-		}
-		u := mergedPending{commit: p.Commit}
-		for _, e := range edits {
-			if a.owner(e.path) == Record && e.now.mode != 0 {
-				u.paths = append(u.paths, e.path)
-				if at, err := a.checkout.store.file(a.rebased.tree, e.path); err != nil || at.mode != 0 {
-					continue
-				}
-				if _, ours := a.rebased.keep[e.path]; !ours {
-					a.rebased.keep[e.path] = e.now
-				}
-			}
-		}
-		a.merged[pendingRefs+p.ID] = u
+// checkTreePath refuses a path that a foreign tree must not contain.
+func checkTreePath(p string) error {
+	if owner := treepath.Of(p); owner == treepath.Outside || owner == treepath.Git {
+		return &Conflict{Paths: []string{p}, What: "the remote has a path that reconcile does not check out; look who committed it"}
 	}
 	return nil
 }
 
-// pendingEdits lists the changes of a pending commit since it left the branch.
-func (a *adoption) pendingEdits(ctx context.Context, commit string) ([]edit, error) {
-	base, err := a.m.git.word(ctx, "merge-base", commit, a.tip)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) || err == nil && base == "" {
-		return nil, &needsGit{"no common ancestor"}
+// holds reports whether a commit has all of the files.
+func (s *objectStore) holds(commit string, paths []string) bool {
+	root, err := s.treeOf(commit)
+	if err != nil {
+		return false
 	}
+	for _, p := range paths {
+		if b, err := s.file(root, p); err != nil || b.mode == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// versions reads the files' contents in the common ancestor and on the remote.
+func (a *adoption) versions(ctx context.Context, shared []fileChange) ([]Versions, error) {
+	base, err := a.checkout.store.treeOf(a.base)
 	if err != nil {
 		return nil, err
 	}
-	was, err := a.checkout.store.treeOf(base)
-	if err != nil {
-		return nil, err
+	content := func(b blob) ([]byte, error) {
+		if b.mode == 0 {
+			return nil, nil
+		}
+		return a.checkout.blob(ctx, b)
 	}
-	now, err := a.checkout.store.treeOf(commit)
-	if err != nil {
-		return nil, err
+	out := make([]Versions, len(shared))
+	for i, c := range shared {
+		was, err := a.checkout.store.file(base, c.path)
+		if err != nil {
+			return nil, err
+		}
+		if out[i].Base, err = content(was); err != nil {
+			return nil, err
+		}
+		if out[i].Next, err = content(c.now); err != nil {
+			return nil, err
+		}
 	}
-	edits, _, err := a.checkout.store.difference(was, now)
-	return edits, err
+	return out, nil
+}
+
+// splitFolder cuts off the leading edits below the folder name, and removes that name from their paths.
+func splitFolder(edits []edit, name string) (below, rest []edit) {
+	for len(edits) > 0 && strings.HasPrefix(edits[0].path, name+"/") {
+		e := edits[0]
+		e.path = e.path[len(name)+1:]
+		below, edits = append(below, e), edits[1:]
+	}
+	return below, edits
 }

@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -66,34 +65,6 @@ func (a *adoption) lockShared(ctx context.Context, changes []fileChange) (_ shar
 	return held, nil
 }
 
-// versions reads the files' contents in the common ancestor and on the remote.
-func (a *adoption) versions(ctx context.Context, shared []fileChange) ([]Versions, error) {
-	base, err := a.checkout.store.treeOf(a.base)
-	if err != nil {
-		return nil, err
-	}
-	content := func(b blob) ([]byte, error) {
-		if b.mode == 0 {
-			return nil, nil
-		}
-		return a.checkout.blob(ctx, b)
-	}
-	out := make([]Versions, len(shared))
-	for i, c := range shared {
-		was, err := a.checkout.store.file(base, c.path)
-		if err != nil {
-			return nil, err
-		}
-		if out[i].Base, err = content(was); err != nil {
-			return nil, err
-		}
-		if out[i].Next, err = content(c.now); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 // place replaces the files, if no other process intervened, and releases the locks.
 func (all sharedFiles) place(root *os.Root, scratch string) error {
 	var ops []durable.Op
@@ -125,6 +96,3 @@ func (all sharedFiles) release() {
 func (all sharedFiles) differ(path string) bool {
 	return slices.ContainsFunc(all, func(j *sharedFile) bool { return j.path == path && !same(j.data, j.next) })
 }
-
-// same reports whether two contents are the same; nil means no file.
-func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }

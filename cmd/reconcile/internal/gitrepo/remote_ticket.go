@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -236,32 +238,6 @@ func (m *Remote) ticketFor(ctx context.Context, commit string) (refUpdate, error
 	return refUpdate{ref: waitingRefs + w.id, value: hash, lease: true, old: w.hash}, err
 }
 
-// pushed records the result of a push.
-func (m *Remote) pushed(branch refAnswer, ticket refUpdate, ticketed bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	w := &m.waiting
-	now := m.now()
-	if !w.began.IsZero() {
-		w.pace = (3*w.pace + now.Sub(w.began)) / 4
-		w.began = time.Time{}
-	}
-	switch {
-	case ticketed:
-		w.hash = ticket.value
-	case ticket.ref != "":
-		w.live = false
-	}
-	switch {
-	case branch.done:
-		w.live = w.live && !ticketed // it does not name the commit, so it is not void yet
-		w.won, w.lost, w.number = now, 0, 0
-	case branch.refused && !branch.unclear:
-		w.rivals = now
-		w.lost++
-	}
-}
-
 // staleTickets returns the tickets that are no longer in use. m.mu is held.
 func (m *Remote) staleTickets() []refUpdate {
 	var out []refUpdate
@@ -284,19 +260,20 @@ func (m *Remote) SweepTickets(ctx context.Context) {
 	}
 }
 
-// Close closes the remote: it removes our waiting ticket from it, if any. Claims stay: see [Remote.Drop].
-func (m *Remote) Close(ctx context.Context) error {
-	m.mu.Lock()
-	ticket := refUpdate{ref: waitingRefs + m.waiting.id, lease: true, old: m.waiting.hash}
-	m.mu.Unlock()
-	if ticket.old == "" {
-		return nil
+// has reports whether commit is head, or an ancestor of it.
+func (m *Remote) has(ctx context.Context, head, commit string) (bool, error) {
+	if head == "" || head == commit {
+		return head == commit, nil
 	}
-	if _, err := m.send(ctx, []refUpdate{ticket}, false); err != nil {
-		return err
+	_, err := m.git.run(ctx, call{}, "merge-base", "--is-ancestor", commit, head)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return false, nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.waiting.hash = ""
-	return nil
+	return err == nil, err
+}
+
+// afterRefusal waits before the next try, longer after each.
+func (m *Remote) afterRefusal(ctx context.Context, try int) error {
+	return pause(ctx, time.Duration((1+m.jitter())*float64(firstPause))<<(2*try))
 }

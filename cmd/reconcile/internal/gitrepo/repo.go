@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing/format/config"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/worktree"
@@ -146,11 +147,6 @@ func absolute(base, p string) string {
 	return filepath.Join(base, p)
 }
 
-func exists(p string) bool {
-	_, err := os.Lstat(p)
-	return err == nil
-}
-
 // Head returns HEAD. An unreadable HEAD or branch is an error, never an empty branch.
 func (r *Repo) Head(ctx context.Context) (Head, error) {
 	var h Head
@@ -176,14 +172,6 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (Result, error) {
 		return err
 	})
 	return res, err
-}
-
-// Dirty lists the files below the prefixes (slash paths below the directory given to Open: folders, or single
-// files) that differ from the branch ("" is the checked-out branch): changed, new or gone, sorted. Names that begin
-// with a dot or end in .lock, and untracked files that match .gitignore, are left out. Contents are compared only
-// where the index's stat data are not conclusive.
-func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
-	return r.DirtyListed(ctx, branch, prefixes, nil)
 }
 
 // DirtyListed is Dirty for a caller that has just read folders, which are not read again. The paths of listed are slash
@@ -214,36 +202,6 @@ func (r *Repo) DirtyListed(ctx context.Context, branch string, prefixes []string
 	return found, err
 }
 
-// Storable checks the conversion rules of paths, and returns an error if a filter of .gitattributes would keep git from
-// storing the files. The paths are below the directory given to Open, and need not exist. Without such an attribute it
-// runs no command.
-func (r *Repo) Storable(ctx context.Context, paths ...string) error {
-	below, err := r.below(paths)
-	if err != nil {
-		return err
-	}
-	n := r.native.(*native)
-	cfg, err := loadConfig(r.layout, n.git)
-	if err != nil {
-		return err
-	}
-	rules := newRules(ctx, r.layout, cfg)
-	for _, p := range below {
-		if c := rules.conversion(p); !c.filter && c.encoding == "" {
-			continue
-		}
-		if r.command == nil {
-			return fmt.Errorf("%s: %w: %s has a filter", r.worktree, ErrUnsupported, p)
-		}
-		sample := call{stdin: []byte("{}\n")}
-		if _, err := r.command.(*command).run(ctx, sample, "hash-object", "-w", "--stdin", "--path="+p); err != nil {
-			return fmt.Errorf("git cannot store what is written to %s: %w; install what .gitattributes asks for, or exempt the "+
-				"folder there: %s/** -filter -ident !working-tree-encoding", path.Dir(p), err, path.Dir(p))
-		}
-	}
-	return nil
-}
-
 // Settle sweeps the leftover files of a killed process from the git directory, and updates the index for its last
 // commit. Commit does so first, too.
 func (r *Repo) Settle(ctx context.Context) error {
@@ -265,11 +223,6 @@ func (r *Repo) do(f func(committer) error) error {
 	return f(r.command)
 }
 
-// needsGit reports why the native backend does not support an operation.
-type needsGit struct{ reason string }
-
-func (e *needsGit) Error() string { return e.reason }
-
 // below converts paths below the tree to paths below the work tree, and refuses those that leave it or enter .git.
 func (r *Repo) below(paths []string) ([]string, error) {
 	out := make([]string, len(paths))
@@ -284,4 +237,60 @@ func (r *Repo) below(paths []string) ([]string, error) {
 		out[i] = full
 	}
 	return out, nil
+}
+
+func orError(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// checkWorktree refuses a repository whose configured work tree is not the folder around .git. In a linked work
+// tree these settings apply to the main one.
+func checkWorktree(l layout, cfg *config.Config) error {
+	if l.gitDir != l.common {
+		return nil
+	}
+	if bare, _ := strconv.ParseBool(cfg.Section("core").Option("bare")); bare {
+		return &noFallback{fmt.Errorf("%s: %w: core.bare is true", l.gitDir, ErrNotARepo)}
+	}
+	top := cfg.Section("core").Option("worktree")
+	if top == "" {
+		return nil
+	}
+	dir, err := filepath.EvalSymlinks(absolute(l.gitDir, top))
+	if err == nil && dir != l.worktree {
+		err = fmt.Errorf("%s: %w: core.worktree says that the work tree is %s", l.gitDir, ErrNotARepo, dir)
+	}
+	if err != nil {
+		return &noFallback{err}
+	}
+	return nil
+}
+
+// parallel runs f(0…n-1), at most eight at a time, and joins the errors.
+func parallel(n int, f func(int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 8)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			errs[i] = f(i)
+			<-slots
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Shallow reports whether the repository is a shallow clone, whose history is cut off.
+func (r *Repo) Shallow() bool { return exists(filepath.Join(r.common, "shallow")) }
+
+func orString(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
 }

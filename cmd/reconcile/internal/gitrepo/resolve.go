@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // ErrNoCommit reports that a revision names no commit in this clone.
@@ -33,9 +30,6 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (hash string, err error)
 	}
 	return "", fmt.Errorf("%q: %w; name a commit, branch or tag, as git rev-parse takes them", rev, ErrNoCommit)
 }
-
-// Shallow reports whether the repository is a shallow clone, whose history is cut off.
-func (r *Repo) Shallow() bool { return exists(filepath.Join(r.common, "shallow")) }
 
 func resolveNative(l layout, rev string) (string, error) {
 	name, up, _ := strings.Cut(rev, "~")
@@ -84,17 +78,4 @@ func named(l layout, name string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// peel follows annotated tags to the commit.
-func (s *objectStore) peel(hash string) (commitText, error) {
-	for range 5 {
-		data, err := s.read(plumbing.TagObject, plumbing.NewHash(hash))
-		if err != nil {
-			break
-		}
-		line, _, _ := strings.Cut(string(data), "\n")
-		hash = strings.TrimPrefix(line, "object ")
-	}
-	return s.commit(hash)
 }

@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"os"
-	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -95,20 +94,37 @@ func matchIgnore(patterns []gitignore.Pattern, parts []string, dir bool) bool {
 	return false
 }
 
-// foldersOf lists the folders that contain a file, from the root ("") down.
-func foldersOf(file string) []string {
-	dirs := []string{""}
-	for i, c := range file {
-		if c == '/' {
-			dirs = append(dirs, file[:i])
+// attributes returns the attributes of a file, by name.
+func (r *rules) attributes(file string) map[string]string {
+	levels := append([][]attrLine{binaryMacro}, r.attrBase...)
+	dirs := make([]string, len(levels), len(levels)+8)
+	for _, dir := range foldersOf(file) {
+		own, ok := r.attrs[dir]
+		if !ok {
+			name := filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitattributes")
+			if !isLink(name) { // git does not follow links
+				own = readAttributes(name, dir == "")
+			}
+			r.attrs[dir] = own
 		}
+		levels, dirs = append(levels, own), append(dirs, dir)
 	}
-	return dirs
+	levels, dirs = append(levels, r.attrLast), append(dirs, "")
+	return attributesOf(file, levels, dirs, r.fold)
 }
 
-func split(p string) []string {
-	if p == "" {
-		return nil
+// hasFilter reports whether the configuration has a filter driver of this name, the value of the attribute filter.
+func (r *rules) hasFilter(name string) bool {
+	if name == "" || strings.HasPrefix(name, "\x00") {
+		return false
 	}
-	return strings.Split(path.Clean(p), "/")
+	has, known := r.filters[name]
+	if !known {
+		for _, key := range []string{"clean", "smudge", "process", "required"} {
+			_, there := r.cfg.get(context.Background(), "filter."+name+"."+key)
+			has = has || there
+		}
+		r.filters[name] = has
+	}
+	return has
 }

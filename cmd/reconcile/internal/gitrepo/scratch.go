@@ -53,13 +53,6 @@ func openScratchDir(ctx context.Context, l layout, patience time.Duration) (*scr
 	return w, nil
 }
 
-// settled reports whether there is certainly nothing to sweep and nothing to catch up with, without writing
-// anything.
-func settled(l layout) bool {
-	entries, err := os.ReadDir(filepath.Join(l.common, "reconcile"))
-	return errors.Is(err, os.ErrNotExist) || err == nil && (len(entries) == 0 || len(entries) == 1 && entries[0].Name() == "guard")
-}
-
 func (w *scratchDir) close() error { return w.guard.Unlock() }
 
 // temp creates a file; kind is its purpose, and part of its name.
@@ -191,16 +184,6 @@ func removeTwins(l layout, twins []os.FileInfo) error {
 	return err
 }
 
-// linkedGitDirs lists the git directories of the linked work trees.
-func linkedGitDirs(common string) []string {
-	dirs, _ := filepath.Glob(filepath.Join(escapeGlob(common), "worktrees", "*"))
-	return dirs
-}
-
-func escapeGlob(p string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
-}
-
 // lockFile is a git lock file that we hold: <path>.lock, whose content commit moves to path.
 type lockFile struct {
 	path string
@@ -291,24 +274,4 @@ func (l *lockFile) release() error {
 	}
 	os.Remove(l.twin.Name()) // otherwise sweep removes it
 	return nil
-}
-
-// removeEmptyDirs removes a folder that holds nothing but empty folders, which packed references leave behind where
-// a reference will be created. It reports whether path is free now.
-func removeEmptyDirs(path string) bool {
-	if fi, err := os.Lstat(path); err != nil || !fi.IsDir() {
-		return false
-	}
-	var dirs []string
-	err := filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			err = fs.ErrExist
-		}
-		dirs = append(dirs, p)
-		return err
-	})
-	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
-		err = os.Remove(dirs[i])
-	}
-	return err == nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 )
 
@@ -44,13 +43,6 @@ func sign(ctx context.Context, c *gitConfig, w *scratchDir, committer identity, 
 			"reconcile.yaml; nothing was committed", err)
 	}
 	return signature, nil
-}
-
-func orString(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // program is gpg.<format>.program; gpg.program is the older name for openpgp.
@@ -131,23 +123,8 @@ func sshKey(ctx context.Context, c *gitConfig, key string) (string, error) {
 	return "", fmt.Errorf("gpg.ssh.defaultKeyCommand printed no key")
 }
 
-func literalKey(key string) (string, bool) {
-	if literal, ok := strings.CutPrefix(key, "key::"); ok {
-		return literal, true
-	}
-	return key, strings.HasPrefix(key, "ssh-")
-}
-
-func expandHome(p string) string {
-	if rest, ok := strings.CutPrefix(p, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	}
-	return p
-}
-
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return lines[len(lines)-1]
+// signatureHeader is the header of a commit that holds its signature.
+func signatureHeader(signature string) string {
+	signature = strings.TrimSuffix(strings.ReplaceAll(signature, "\r\n", "\n"), "\n")
+	return "gpgsig " + strings.ReplaceAll(signature, "\n", "\n ") + "\n"
 }

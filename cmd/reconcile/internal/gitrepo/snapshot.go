@@ -1,13 +1,7 @@
 package gitrepo
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -95,75 +89,4 @@ func (s *objectStore) each(ctx context.Context, path string, at blob, wanted fun
 		return visit(Stored{Path: path, Link: at.mode == modeLink, Data: data})
 	}
 	return nil
-}
-
-// files implements Files with two git commands; the second reads the object names from a stream.
-func (k *command) files(ctx context.Context, commit string, paths []string, wanted func(string) bool, visit func(Stored) error) error {
-	args := []string{"--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit, "--"}
-	if !slices.Contains(paths, "") {
-		args = append(args, paths...)
-	}
-	listed, err := k.run(ctx, call{}, args...)
-	if err != nil {
-		return err
-	}
-	var files []Stored
-	var names bytes.Buffer
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
-		about, path, _ := strings.Cut(line, "\t")
-		word := strings.Fields(about) // mode, type, name
-		if len(word) != 3 || word[1] != "blob" || !wanted(path) {
-			continue
-		}
-		files = append(files, Stored{Path: path, Link: word[0] == "120000"})
-		names.WriteString(word[2] + "\n")
-	}
-	return k.contents(ctx, &names, files, visit)
-}
-
-func (k *command) contents(ctx context.Context, names io.Reader, files []Stored, visit func(Stored) error) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), "cat-file", "--batch", "--buffer")
-	cmd.Stdin = names
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return fmt.Errorf("git cat-file: %w", err)
-	}
-	r := bufio.NewReaderSize(out, 1<<16)
-	for _, f := range files {
-		if f.Data, err = nextObject(r); err == nil {
-			err = visit(f)
-		}
-		if err != nil {
-			cancel() // it is not needed any more
-			_ = cmd.Wait()
-			return fmt.Errorf("%s: %w", f.Path, err)
-		}
-	}
-	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("git cat-file: %w", err)
-	}
-	return nil
-}
-
-// nextObject reads one answer of git cat-file --batch: "<name> <type> <size>", the content, and a line end.
-func nextObject(r *bufio.Reader) ([]byte, error) {
-	head, err := r.ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("git cat-file: %w", err)
-	}
-	var name, kind string
-	var size int
-	if _, err := fmt.Sscan(head, &name, &kind, &size); err != nil || kind != "blob" {
-		return nil, fmt.Errorf("git cat-file: %s; a partial clone may lack it: git fetch --refetch --no-filter brings all", strings.TrimSpace(head))
-	}
-	data := make([]byte, size+1)
-	if _, err := io.ReadFull(r, data); err != nil {
-		return nil, fmt.Errorf("git cat-file: %w", err)
-	}
-	return data[:size], nil
 }

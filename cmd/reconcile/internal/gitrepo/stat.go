@@ -59,3 +59,8 @@ func timeOf(fi os.FileInfo) fileTime {
 	t := fi.ModTime()
 	return fileTime{uint32(t.Unix()), uint32(t.Nanosecond())}
 }
+
+func isLink(name string) bool {
+	fi, err := os.Lstat(name)
+	return err == nil && fi.Mode()&os.ModeSymlink != 0
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,16 +163,6 @@ func (s *objectStore) graftFolder(was blob, edits []edit) (blob, []object, error
 	return blob{modeTree, hash}, objects, nil
 }
 
-// splitFolder cuts off the leading edits below the folder name, and removes that name from their paths.
-func splitFolder(edits []edit, name string) (below, rest []edit) {
-	for len(edits) > 0 && strings.HasPrefix(edits[0].path, name+"/") {
-		e := edits[0]
-		e.path = e.path[len(name)+1:]
-		below, edits = append(below, e), edits[1:]
-	}
-	return below, edits
-}
-
 // merge returns entries with the changed names replaced, added or (zero) removed, in git's order. Only added names
 // require sorting; most commits add none, and folders may hold thousands of files.
 func merge(entries []treeEntry, changed map[string]blob) []treeEntry {
@@ -268,16 +259,11 @@ func (s *objectStore) compareEntry(path string, a, b blob, folders map[string]fo
 	return []edit{{path: path, was: a, now: b}}, nil
 }
 
-// count returns the number of files that edits add, minus those that they remove.
-func count(edits []edit) int {
-	n := 0
-	for _, e := range edits {
-		if e.was.mode == 0 {
-			n++
-		}
-		if e.now.mode == 0 {
-			n--
-		}
+func octal(c byte) bool { return '0' <= c && c <= '7' }
+
+func split(p string) []string {
+	if p == "" {
+		return nil
 	}
-	return n
+	return strings.Split(path.Clean(p), "/")
 }

@@ -4,18 +4,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/sections"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -39,9 +37,6 @@ type digested struct {
 	tokens int // 0 if not counted
 	racy   bool
 }
-
-// StateFolder returns the configured folder of observed state.
-func (f *Files) StateFolder() string { return f.settings().Folders.State }
 
 // Exists reports whether a path of the tree exists for anchors, as a file or folder: not one of git's or of this
 // program's, and not behind a link.
@@ -96,43 +91,7 @@ func (a *anchors) recentDigests() *digestSnapshot {
 	return a.last
 }
 
-func (f *Files) stale(all []schemas.Anchor, m *digestSnapshot) string {
-	var changed []string
-	for _, a := range all {
-		if a.Digest == "" {
-			continue
-		}
-		now, ok := m.digest(a.Path)
-		if !ok {
-			now = f.Digest(a.Path)
-			m.found(strings.Clone(a.Path), now) // the path may be a slice of a large string
-		}
-		switch {
-		case now == "" || now == a.Digest:
-		case now == schemas.AnchorAbsent:
-			changed = append(changed, a.Path+" is gone since")
-		case a.Digest == schemas.AnchorAbsent:
-			changed = append(changed, a.Path+" exists since")
-		default:
-			changed = append(changed, a.Path+" changed since")
-		}
-	}
-	const most = 3
-	if more := len(changed) - most; more > 0 {
-		changed = append(changed[:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(changed, ", ")
-}
-
 var errNoAnchor = errors.New("no file that an observation can be about")
-
-// vetAnchor refuses paths that lead out of the tree, or to git's or this program's files.
-func vetAnchor(p, stateDir string) error {
-	if treepath.Of(p) != treepath.User || p == "." || treepath.Within(p, stateDir) {
-		return errNoAnchor
-	}
-	return nil
-}
 
 // look returns a file's identity without following links.
 func (a *anchors) look(p, stateDir string) (state.Identity, error) {
@@ -213,4 +172,42 @@ func (a *anchors) save() {
 		}
 	}
 	_ = a.store.Replace(anchorsPath, valuesFormat.Encode(e.B).Bytes()) // otherwise the next process reads the files again
+}
+
+// Save saves the cache of the anchors' digests for the next process; Close does, too.
+func (f *Files) Save() { f.anchors.save() }
+
+// sizer returns a function that returns the number of tokens of a file, 0 if it is unreadable.
+func (a *anchors) sizer(stateDir string) func(path string) int {
+	left := countAtOnce
+	return func(p string) int {
+		if d := a.digest(p, stateDir); d == "" || d == schemas.AnchorAbsent {
+			return 0
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		k := a.known[p]
+		if k.tokens == 0 {
+			if k.tokens = a.count(p, int(k.id.Size), &left); k.tokens > 0 {
+				a.known[p], a.change = k, true
+			}
+		}
+		if k.tokens == 0 {
+			return int(k.id.Size) / bytesEach
+		}
+		return k.tokens
+	}
+}
+
+// count counts the tokens of a file; 0 if that would take too long.
+func (a *anchors) count(p string, size int, left *int) int {
+	if size > countWhole || size > *left {
+		return 0
+	}
+	*left -= size
+	data, _, err := a.store.ReadFile(p, countWhole)
+	if err != nil {
+		return 0
+	}
+	return tokens.Count(string(data))
 }

@@ -1,8 +1,11 @@
 package memstore
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/state"
@@ -65,27 +68,6 @@ func (f *Files) readArchives(ids map[int]state.Identity) (*view, error) {
 	return newView(f.o.Now(), []part{{table: t}}, sourcesOf(t))
 }
 
-func sourcesOf(t *table) map[int]source {
-	out := map[int]source{}
-	for _, s := range t.sources() {
-		out[s.issue] = s
-	}
-	return out
-}
-
-// holds reports whether a view is of exactly these files.
-func (v *view) holds(ids map[int]state.Identity) bool {
-	if len(v.owners) != len(ids) {
-		return false
-	}
-	for issue, id := range ids {
-		if o, ok := v.owners[issue]; !ok || o.racy || o.id != id {
-			return false
-		}
-	}
-	return true
-}
-
 // uncompacted is the memory as it was before compaction: merged observations are replaced by their originals from the
 // archives.
 type uncompacted struct {
@@ -146,27 +128,6 @@ func (f *Files) uncompact(live, put *view) (*uncompacted, error) {
 	return u, err
 }
 
-// places returns the rows of a view of one table, by id.
-func (v *view) places() (map[string]int, error) {
-	out := map[string]int{}
-	for i := range v.parts {
-		p := &v.parts[i]
-		for n := range p.table.len() {
-			r := p.table.row(n)
-			id, err := p.table.id(&r)
-			if err != nil {
-				return nil, err
-			}
-			out[id] = n
-		}
-	}
-	return out, nil
-}
-
-func hasAll(places map[string]int, ids []string) bool {
-	return !slices.ContainsFunc(ids, func(id string) bool { _, ok := places[id]; return !ok })
-}
-
 // search returns the matches of both filters.
 func (u *uncompacted) search(live, put *rowFilter, text string, limit int) ([]Row, error) {
 	of := func(doc int) (*rowFilter, place) {
@@ -193,4 +154,65 @@ func (u *uncompacted) search(live, put *rowFilter, text string, limit int) ([]Ro
 		out[i].Score, out[i].Stale, out[i].Archived = float64(h.Score), a.staleNow(kept), h.Doc >= u.split
 	}
 	return out, nil
+}
+
+// WithOriginals replaces merged observations in ids by their originals, which it also returns. An observation whose
+// originals are all removed disappears, and its id may be reused in its group.
+func (f *Files) WithOriginals(ctx context.Context, ids []string) (gone, originals []string, err error) {
+	for _, id := range ids {
+		o, err := f.ByID(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		derived := false
+		for _, original := range o.Compacts {
+			_, err := f.ByID(ctx, original)
+			if err != nil && !errors.Is(err, ErrUnknown) {
+				return nil, nil, err
+			}
+			derived = derived || err == nil
+			if err == nil && !slices.Contains(slices.Concat(ids, originals), original) {
+				originals = append(originals, original)
+			}
+		}
+		if !derived {
+			gone = append(gone, id)
+		}
+	}
+	return append(gone, originals...), originals, nil
+}
+
+// searchUncompacted searches the memory as it was before compaction.
+func (f *Files) searchUncompacted(ctx context.Context, q Query, limit int) ([]Row, error) {
+	v, err := f.current()
+	if err != nil {
+		return nil, err
+	}
+	f.checkManifest(ctx, v)
+	put, err := f.archived()
+	if err != nil {
+		return nil, err
+	}
+	u, err := f.uncompact(v, put)
+	if err != nil {
+		return nil, err
+	}
+	if limit < 0 {
+		limit = v.len() + put.len()
+	}
+	now := f.anchors.recentDigests()
+	rows, err := u.search(f.newRowFilter(v, q.Filter, now), f.newRowFilter(put, q.Filter, now), q.Text, limit)
+	return rows, errors.Join(err, ctx.Err())
+}
+
+// archives returns the existing archives.
+func (f *Files) archives() map[int]state.Identity {
+	out := map[int]state.Identity{}
+	_ = f.store.ListFolder(f.archiveDir(), func(name []byte, id state.Identity) {
+		stem, ok := strings.CutSuffix(string(name), "-archived.json")
+		if issue, is := issueOf(stem + ".json"); ok && is {
+			out[issue] = id
+		}
+	}) // a missing folder has none
+	return out
 }

@@ -7,17 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/lock"
 )
@@ -187,52 +185,6 @@ func (f *Files) warnOfHeld(err error) string {
 	return why
 }
 
-// putIntoManifest adds just written issue files to the manifest. Another process may have written them since: their present
-// content counts. d may be the next manifest.
-func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte, d *speculativeManifest) error {
-	if ok, err := d.place(ctx, changed); ok || err != nil {
-		return lostIsBusy(err)
-	}
-	ours := map[int]bool{}
-	for issue := range changed {
-		ours[issue] = true
-	}
-	_, err := f.underManifestLock(ctx, func(was []byte, s *manifestState) ([][]byte, error) {
-		if len(s.issues) == 0 {
-			return nil, errUnknown
-		}
-		return spliced(was, slices.Sorted(maps.Keys(changed)), func(issue int) ([]schemas.ObservationIndex, error) {
-			return f.currentLines(issue, s)
-		})
-	}, ours)
-	if errors.Is(err, errUnknown) || errors.Is(err, memory.ErrDamaged) { // all issue files must be read
-		return f.updateManifest(ctx, ours)
-	}
-	return err
-}
-
-// currentLines returns the manifest lines of an issue from its present file, whose hash it records in s.
-func (f *Files) currentLines(issue int, s *manifestState) ([]schemas.ObservationIndex, error) {
-	data, err := f.readOrNil(f.issuePath(issue))
-	if err != nil {
-		return nil, err
-	}
-	if data == nil {
-		delete(s.issues, issue)
-		return nil, nil
-	}
-	m, err := memory.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	s.issues[issue] = xxhash.Sum64(data)
-	out := make([]schemas.ObservationIndex, len(m.Observations))
-	for i := range m.Observations {
-		out[i] = m.Observations[i].Index()
-	}
-	return out, nil
-}
-
 // prepareCapture returns a capture without secrets and private text, which callers should have removed, and its name.
 func prepareCapture(spec *schemas.ObservationSpec) (*schemas.ObservationSpec, string, error) {
 	clean := *spec
@@ -322,26 +274,6 @@ func counting(entries []schemas.ObservationEntry) (wait func() map[string]int) {
 	}
 }
 
-// decode parses the file of an Observation. The error lists all problems, and is ErrInvalid.
-func (f *Files) decode(path string, src []byte) (*schemas.Object, error) {
-	f.decodeMu.Lock()
-	defer f.decodeMu.Unlock()
-	if f.decoder == nil {
-		f.decoder = schemas.DecoderFor(f.o.Kinds, f.settings())
-	}
-	d := f.decoder.Decode(path, src)
-	var wrong []string
-	for _, p := range d.Problems {
-		if p.Severity == schemas.Error {
-			wrong = append(wrong, strings.TrimPrefix(p.Field, "spec.")+": "+p.Message)
-		}
-	}
-	if len(wrong) > 0 || d.Object == nil {
-		return nil, fmt.Errorf("%w: %s", ErrInvalid, strings.Join(wrong, "; "))
-	}
-	return d.Object, nil
-}
-
 // captureName returns <agent>-<issue>-<ms>-<6 digits of a digest of the content>, with the agent cut to the maximum length
 // of names: a repeated capture has the same name, and two processes never write the same file.
 func captureName(spec *schemas.ObservationSpec) (string, error) {
@@ -354,4 +286,50 @@ func captureName(spec *schemas.ObservationSpec) (string, error) {
 	const longest = 63
 	agent := spec.Agent[:min(len(spec.Agent), longest-len(suffix))]
 	return strings.TrimRight(agent, "-._") + suffix, nil
+}
+
+// vetAnchor refuses paths that lead out of the tree, or to git's or this program's files.
+func vetAnchor(p, stateDir string) error {
+	if treepath.Of(p) != treepath.User || p == "." || treepath.Within(p, stateDir) {
+		return errNoAnchor
+	}
+	return nil
+}
+
+func checkAgent(agent string) error {
+	if err := schemas.CheckName(agent); err != nil {
+		return fmt.Errorf("%w: the agent: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// Known searches the store for an observation that already has this content, and returns its id, or "". It is for
+// memory.Source.
+func (f *Files) Known(content string) string {
+	v, err := f.current()
+	if err != nil {
+		return ""
+	}
+	const candidates = 3
+	a := f.newRowFilter(v, Filter{}, nil)
+	hits, err := v.set.Search(content, candidates, a.accepts())
+	if err != nil {
+		return ""
+	}
+	for _, h := range hits {
+		at := v.find(h.Doc)
+		r := v.row(at)
+		id, err := v.parts[at.part].table.id(&r)
+		if err != nil {
+			return ""
+		}
+		data, err := f.readOrNil(f.issuePath(r.issue))
+		if err != nil {
+			return ""
+		}
+		if o := inFull(data, id); o != nil && memory.Same(o.Content, content) {
+			return id
+		}
+	}
+	return ""
 }

@@ -1,15 +1,14 @@
 package memstore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
 )
@@ -107,26 +106,11 @@ func losesAny(archive []byte, next []schemas.Observation) bool {
 	})
 }
 
-// same reports whether two contents are equal; nil means no file.
-func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
-
-// readOrNil reads a file of the memory; nil if it does not exist.
-func (f *Files) readOrNil(p string) ([]byte, error) {
-	data, _, err := f.store.ReadFile(p, fileLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// lostIsBusy returns a lost lock, stolen by another process or expired because the clock jumped, as a busy lock: the
+// operation can be retried later.
+func lostIsBusy(err error) error {
+	if errors.Is(err, state.ErrStolen) && !errors.Is(err, state.ErrBusy) {
+		return fmt.Errorf("%w: %w; run the command again", state.ErrBusy, err)
 	}
-	return data, f.noFile(p, err)
-}
-
-// noFile returns memory.ErrDamaged for an entry that is not a file, such as a link or a folder: it is moved aside like an
-// unreadable file.
-func (f *Files) noFile(p string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if id, lost := f.store.Lstat(p); lost != nil || id.IsFile() {
-		return err
-	}
-	return fmt.Errorf("%w: %w", memory.ErrDamaged, err)
+	return err
 }

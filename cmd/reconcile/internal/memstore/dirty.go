@@ -2,8 +2,6 @@ package memstore
 
 import (
 	"maps"
-	"slices"
-	"strings"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
@@ -133,13 +131,75 @@ func (s *settling) dirtyRecords(dirty map[int]bool) {
 	}
 }
 
-// summed reports whether sums of recalls replace all records of these names. The observations in sums are folded when their
-// issues are.
-func (s *settling) summed(went []string) bool {
-	recalls := memory.Recalls(s.files.records(recallNames(s.names)))
-	return !slices.ContainsFunc(went, func(name string) bool {
-		recall, single := strings.CutPrefix(name, schemas.RecordRecalled+"-")
-		_, told := recalls[recall]
-		return !told && (single || !strings.HasPrefix(name, schemas.RecordRecalls+"-"))
-	})
+// edited finds the captures whose specs differ from the ingested ones. If the observations of one match its spec, only the
+// recorded digest is wrong: folding the issue again corrects it.
+func (s *settling) edited() {
+	s.out.Edited, s.wrong = map[string]string{}, map[int]bool{}
+	for _, e := range s.entries {
+		taken, ok := s.taken[e.Name]
+		if !ok || e.Object == nil || taken.Digest == e.Object.Digest {
+			continue
+		}
+		if s.accepted(e, taken) {
+			taken.Digest = e.Object.Digest
+			s.taken[e.Name], s.wrong[taken.Issue] = taken, true
+			continue
+		}
+		s.out.Edited[e.Name] = taken.Digest
+	}
+}
+
+// accepted reports whether a capture was ingested with its present spec.
+func (s *settling) accepted(e *state.Entry, taken memory.Taken) bool {
+	spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object)
+	if spec == nil {
+		return false
+	}
+	var stored []schemas.Observation
+	for _, p := range []string{s.files.issuePath(taken.Issue), s.files.archivePath(taken.Issue)} {
+		m, err := s.files.readIssue(p, taken.Issue)
+		if err != nil {
+			return false
+		}
+		stored = append(stored, m.Observations...)
+	}
+	removed := map[string]bool{}
+	for _, r := range s.files.records(s.names) {
+		if r.Type == schemas.RecordRemoved {
+			for _, id := range r.IDs {
+				removed[id] = true
+			}
+		}
+	}
+	return memory.Holds(memory.Spec{Name: e.Name, ObservationSpec: spec}, taken, stored, removed)
+}
+
+// specs returns the captures that affect the issues.
+func (s *settling) specs(dirty map[int]bool) []memory.Spec {
+	var out []memory.Spec
+	for _, e := range s.entries {
+		if e.Object == nil || !s.affects(e, dirty) {
+			continue
+		}
+		if spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object); spec != nil {
+			out = append(out, memory.Spec{Name: e.Name, Digest: e.Object.Digest, ObservationSpec: spec})
+		}
+	}
+	return out
+}
+
+// affects reports whether a capture refers to one of the issues. A capture that is not ingested yet does.
+func (s *settling) affects(e *state.Entry, dirty map[int]bool) bool {
+	taken, ok := s.taken[e.Name]
+	if !ok || dirty[taken.Issue] {
+		return true
+	}
+	marked := map[int]bool{}
+	markLinks(marked, taken.Links)
+	for issue := range marked {
+		if dirty[issue] {
+			return true
+		}
+	}
+	return false
 }

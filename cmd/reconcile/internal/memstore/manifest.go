@@ -6,17 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/proc"
+	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 // manifestState records the last written manifest: its file, and the hashes of the issue files that it was made from. It is
@@ -168,27 +169,6 @@ func spliced(manifest []byte, issues []int, now func(int) ([]schemas.Observation
 	return next, nil
 }
 
-// manifest returns the manifest of all rows.
-func (v *view) manifest() ([]byte, error) {
-	lines := make([]schemas.ObservationIndex, 0, v.len())
-	var err error
-	v.each(func(at place, r row) bool {
-		var line schemas.ObservationIndex
-		line, _, err = v.index(at, r)
-		lines = append(lines, line)
-		return err == nil
-	})
-	return memory.Manifest(lines), err
-}
-
-func hashOf(parts [][]byte) uint64 {
-	h := xxhash.New()
-	for _, p := range parts {
-		_, _ = h.Write(p) // never fails
-	}
-	return h.Sum64()
-}
-
 // takeRoom returns a buffer to read the manifest, and giveRoom returns the buffer for reuse: allocating megabytes each time
 // is slow.
 func (f *Files) takeRoom() []byte {
@@ -255,15 +235,6 @@ func (f *Files) underManifestLock(ctx context.Context, next func(was []byte, s *
 	return changed, nil
 }
 
-// lostIsBusy returns a lost lock, stolen by another process or expired because the clock jumped, as a busy lock: the
-// operation can be retried later.
-func lostIsBusy(err error) error {
-	if errors.Is(err, state.ErrStolen) && !errors.Is(err, state.ErrBusy) {
-		return fmt.Errorf("%w: %w; run the command again", state.ErrBusy, err)
-	}
-	return err
-}
-
 // differBeside reports whether two manifests differ in other issues than ours; damaged and unknown ones do.
 func differBeside(ours map[int]bool, was, is []byte) bool {
 	a, err := memory.ParseManifest(was)
@@ -288,4 +259,106 @@ func onlyOurs(before, after map[int]uint64, ours map[int]bool) bool {
 		}
 	}
 	return true
+}
+
+func sourcesOf(t *table) map[int]source {
+	out := map[int]source{}
+	for _, s := range t.sources() {
+		out[s.issue] = s
+	}
+	return out
+}
+
+// putIntoManifest adds just written issue files to the manifest. Another process may have written them since: their present
+// content counts. d may be the next manifest.
+func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte, d *speculativeManifest) error {
+	if ok, err := d.place(ctx, changed); ok || err != nil {
+		return lostIsBusy(err)
+	}
+	ours := map[int]bool{}
+	for issue := range changed {
+		ours[issue] = true
+	}
+	_, err := f.underManifestLock(ctx, func(was []byte, s *manifestState) ([][]byte, error) {
+		if len(s.issues) == 0 {
+			return nil, errUnknown
+		}
+		return spliced(was, slices.Sorted(maps.Keys(changed)), func(issue int) ([]schemas.ObservationIndex, error) {
+			return f.currentLines(issue, s)
+		})
+	}, ours)
+	if errors.Is(err, errUnknown) || errors.Is(err, memory.ErrDamaged) { // all issue files must be read
+		return f.updateManifest(ctx, ours)
+	}
+	return err
+}
+
+// currentLines returns the manifest lines of an issue from its present file, whose hash it records in s.
+func (f *Files) currentLines(issue int, s *manifestState) ([]schemas.ObservationIndex, error) {
+	data, err := f.readOrNil(f.issuePath(issue))
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		delete(s.issues, issue)
+		return nil, nil
+	}
+	m, err := memory.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	s.issues[issue] = xxhash.Sum64(data)
+	out := make([]schemas.ObservationIndex, len(m.Observations))
+	for i := range m.Observations {
+		out[i] = m.Observations[i].Index()
+	}
+	return out, nil
+}
+
+// same reports whether two contents are equal; nil means no file.
+func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
+
+// checkManifest updates the manifest if this program did not write its present form: nothing here reads it, but other
+// programs do. It checks once.
+func (f *Files) checkManifest(ctx context.Context, v *view) {
+	f.mu.Lock()
+	done := f.checked
+	f.checked = true
+	f.mu.Unlock()
+	if done || len(v.owners) == 0 {
+		return
+	}
+	id, err := f.store.Lstat(f.manifestPath())
+	if s := f.loadManifestState(); s != nil && err == nil && s.id == id {
+		return
+	}
+	if err := f.updateManifest(ctx, nil); err != nil && !errors.Is(err, state.ErrBusy) && !errors.Is(err, fs.ErrPermission) {
+		f.warn(fmt.Sprintf("%s cannot be brought in step: %v", f.manifestPath(), err))
+	}
+}
+
+// hashed returns the parts in pieces, each hashed just before it is yielded.
+func hashed(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		at := 0
+		for _, p := range parts {
+			for len(p) > 0 {
+				n := min(len(p), pieceSize-at%pieceSize)
+				at += n
+				_, _ = h.Write(p[:n]) // never fails
+				if !yield(p[:n]) {
+					return
+				}
+				p = p[n:]
+			}
+		}
+	}
+}
+
+func segments(parts []part) []lexical.Segment {
+	out := make([]lexical.Segment, len(parts))
+	for i, p := range parts {
+		out[i] = lexical.Segment{Index: p.table.lex, Deleted: p.dead}
+	}
+	return out
 }

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/sections"
+	"reconcile.dev/reconcile/state"
 )
 
 // Remove implements [Store]. A record of the removal keeps later folds from restoring it.
@@ -21,32 +24,6 @@ func (f *Files) Remove(ctx context.Context, ids []string, by, reason string) err
 	return f.note(ctx, found, func(issue int, all []schemas.Observation) schemas.MemoryRecord {
 		return schemas.MemoryRecord{Type: schemas.RecordRemoved, By: by, Reason: reason}
 	})
-}
-
-// WithOriginals replaces merged observations in ids by their originals, which it also returns. An observation whose
-// originals are all removed disappears, and its id may be reused in its group.
-func (f *Files) WithOriginals(ctx context.Context, ids []string) (gone, originals []string, err error) {
-	for _, id := range ids {
-		o, err := f.ByID(ctx, id)
-		if err != nil {
-			return nil, nil, err
-		}
-		derived := false
-		for _, original := range o.Compacts {
-			_, err := f.ByID(ctx, original)
-			if err != nil && !errors.Is(err, ErrUnknown) {
-				return nil, nil, err
-			}
-			derived = derived || err == nil
-			if err == nil && !slices.Contains(slices.Concat(ids, originals), original) {
-				originals = append(originals, original)
-			}
-		}
-		if !derived {
-			gone = append(gone, id)
-		}
-	}
-	return append(gone, originals...), originals, nil
 }
 
 // Verify implements [Store].
@@ -283,14 +260,6 @@ func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
 	return done, err
 }
 
-// doing reports the progress of a long step over issues. It also renews the tree's lock, if held.
-func (f *Files) doing(step string, done, total int) {
-	f.store.Working()
-	if f.o.Doing != nil {
-		f.o.Doing(step, done, total)
-	}
-}
-
 // heads returns, for each issue, what decides whether it is due.
 func (f *Files) heads(v *view) ([]memory.Head, error) {
 	names, err := f.recordNames()
@@ -343,4 +312,63 @@ func (f *Files) saveSpared(v *view, spared map[int]uint64, due []int, done []Com
 	var e sections.Encoder
 	encodeHashes(&e, spared)
 	_ = f.saveValues(sparedPath, e.B)
+}
+
+// issuesOf groups ids by issue; ErrInvalid if one is malformed.
+func issuesOf(ids []string) (map[int][]string, error) {
+	out := map[int][]string{}
+	for _, id := range ids {
+		_, issue, _, ok := memory.ParseID(id)
+		if !ok {
+			return nil, badID(id)
+		}
+		out[issue] = append(out[issue], id)
+	}
+	return out, nil
+}
+
+func badID(id string) error {
+	return fmt.Errorf("%w: %.150q is not the id of an observation, obs-<agent>-<issue>-<ms>-<6 characters>; "+
+		"reconcile memory list shows the ids", ErrInvalid, id)
+}
+
+func checkIssue(issue int) error {
+	if issue < 0 || issue > 1<<31-1 {
+		return fmt.Errorf("%w: %d is not the number of an issue", ErrInvalid, issue)
+	}
+	return nil
+}
+
+// undone returns, by the names of records, when a compaction of an issue was last undone.
+func undone(names map[string]state.Identity) map[int]int64 {
+	out := map[int]int64{}
+	for name := range names {
+		rest, ok := strings.CutPrefix(name, schemas.RecordUncompacted+"-")
+		parts := strings.Split(rest, "-")
+		if !ok || len(parts) != 3 {
+			continue
+		}
+		issue, err := strconv.Atoi(parts[0])
+		ms, err2 := strconv.ParseInt(parts[1], 10, 64)
+		if err == nil && err2 == nil {
+			out[issue] = max(out[issue], ms)
+		}
+	}
+	return out
+}
+
+// asItIs folds an issue without a lock; settled is set if nothing changes.
+func (f *Files) asItIs(issue int, fold folding) (out memory.Folded, settled bool, err error) {
+	file, err := f.readOrNil(f.issuePath(issue))
+	if err != nil {
+		return out, false, err
+	}
+	archive, err := f.readOrNil(f.archivePath(issue))
+	if err != nil {
+		return out, false, err
+	}
+	if out, err = fold(file, archive); err != nil {
+		return out, false, fmt.Errorf("fold %s: %w", f.issuePath(issue), err)
+	}
+	return out, same(file, out.File) && same(archive, out.Archive), nil
 }

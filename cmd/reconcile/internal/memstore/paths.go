@@ -1,13 +1,10 @@
 package memstore
 
 import (
-	"fmt"
 	"path"
 	"strconv"
-	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -42,15 +39,6 @@ func (f *Files) archivePath(issue int) string {
 	return f.archiveDir() + "/issue-" + strconv.Itoa(issue) + "-archived.json"
 }
 
-func issueName(issue int) string { return "issue-" + strconv.Itoa(issue) + ".json" }
-
-// issueOf returns the number in the name of an issue file; ok is false for other names.
-func issueOf(name string) (issue int, ok bool) {
-	digits, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), "issue-")
-	n, err := strconv.ParseInt(digits, 10, 32)
-	return int(n), ok && err == nil && n >= 0 && issueName(int(n)) == name
-}
-
 // specPath returns the path of an Observation's spec.
 func (f *Files) specPath(name string) string {
 	return path.Join(f.settings().Folders.Specs, schemas.ObservationKind.Plural, specFile(name))
@@ -65,34 +53,6 @@ func (f *Files) keptAt(name string, at time.Time) string {
 	return f.specPath(name)
 }
 
-// issuesOf groups ids by issue; ErrInvalid if one is malformed.
-func issuesOf(ids []string) (map[int][]string, error) {
-	out := map[int][]string{}
-	for _, id := range ids {
-		_, issue, _, ok := memory.ParseID(id)
-		if !ok {
-			return nil, badID(id)
-		}
-		out[issue] = append(out[issue], id)
-	}
-	return out, nil
-}
+func (f *Files) recordPath(name string) string { return f.recordsDir() + "/" + name + ".json" }
 
-func badID(id string) error {
-	return fmt.Errorf("%w: %.150q is not the id of an observation, obs-<agent>-<issue>-<ms>-<6 characters>; "+
-		"reconcile memory list shows the ids", ErrInvalid, id)
-}
-
-func checkIssue(issue int) error {
-	if issue < 0 || issue > 1<<31-1 {
-		return fmt.Errorf("%w: %d is not the number of an issue", ErrInvalid, issue)
-	}
-	return nil
-}
-
-func checkAgent(agent string) error {
-	if err := schemas.CheckName(agent); err != nil {
-		return fmt.Errorf("%w: the agent: %w", ErrInvalid, err)
-	}
-	return nil
-}
+func specFile(name string) string { return name + ".yaml" }

@@ -1,19 +1,13 @@
 package memstore
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io/fs"
-	"runtime"
-	"sync"
-	"time"
-
-	"github.com/cespare/xxhash/v2"
+	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
-	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 // readFile is the result of reading an issue file.
@@ -30,50 +24,6 @@ const (
 	mostBatch  = 4 << 20
 )
 
-// batches splits files by their sizes.
-func batches(files []source) (out [][]source) {
-	all := int64(0)
-	for _, s := range files {
-		all += s.id.Size
-	}
-	most := min(max(all/int64(runtime.GOMAXPROCS(0))+1, leastBatch), mostBatch)
-	for from, i, size := 0, 0, int64(0); i < len(files); i++ {
-		size += files[i].id.Size
-		if size >= most || i == len(files)-1 {
-			out = append(out, files[from:i+1])
-			from, size = i+1, 0
-		}
-	}
-	return out
-}
-
-// readIssues reads issue files and builds tables of the changed ones.
-func (f *Files) readIssues(now time.Time, issues []source, known map[int]source, bare bool) ([]readFile, []*table, error) {
-	work := batches(issues)
-	all := make([]batch, len(work))
-	var wg sync.WaitGroup
-	next := make(chan int, len(work))
-	for i := range work {
-		next <- i
-	}
-	close(next)
-	for range min(len(work), runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := range next {
-				all[i] = f.readBatch(now, work[i], known, bare)
-			}
-		})
-	}
-	wg.Wait()
-	var files []readFile
-	var tables []*table
-	var err error
-	for _, b := range all {
-		files, tables, err = append(files, b.files...), append(tables, b.tables...), errors.Join(err, b.err)
-	}
-	return files, tables, err
-}
-
 // batch is the result of reading some issue files.
 type batch struct {
 	files  []readFile
@@ -81,64 +31,134 @@ type batch struct {
 	err    error
 }
 
-func (f *Files) readBatch(now time.Time, issues []source, known map[int]source, bare bool) (out batch) {
-	names := make([]string, len(issues))
-	for i, s := range issues {
-		names[i] = issueName(s.issue)
+// decode parses the file of an Observation. The error lists all problems, and is ErrInvalid.
+func (f *Files) decode(path string, src []byte) (*schemas.Object, error) {
+	f.decodeMu.Lock()
+	defer f.decodeMu.Unlock()
+	if f.decoder == nil {
+		f.decoder = schemas.DecoderFor(f.o.Kinds, f.settings())
 	}
-	b := tableBuilder{bare: bare}
-	at := 0
-	f.store.ReadFiles(f.dir(), fileLimit, names, func(_ string, data []byte, id state.Identity, err error) {
-		s := source{issue: issues[at].issue, id: id}
-		at++
-		if errors.Is(err, fs.ErrNotExist) {
-			return
+	d := f.decoder.Decode(path, src)
+	var wrong []string
+	for _, p := range d.Problems {
+		if p.Severity == schemas.Error {
+			wrong = append(wrong, strings.TrimPrefix(p.Field, "spec.")+": "+p.Message)
 		}
-		r := readIssue(now, s, data, f.noFile(f.issuePath(s.issue), err), known)
-		if r.file != nil && r.err == nil {
-			b.addFile(r.source, r.file)
-			r.file = nil
-		}
-		out.files = append(out.files, r)
-	})
-	out.tables, out.err = b.tables()
-	return out
+	}
+	if len(wrong) > 0 || d.Object == nil {
+		return nil, fmt.Errorf("%w: %s", ErrInvalid, strings.Join(wrong, "; "))
+	}
+	return d.Object, nil
 }
 
-func readIssue(now time.Time, s source, data []byte, err error, known map[int]source) readFile {
-	s.racy = s.id.Ctime > now.Add(-tick).UnixNano()
-	if err != nil {
-		return readFile{source: s, err: err}
+// ByID reads the observation with an id from the issue file that the id names, or else from the issue's archive. It
+// implements [Store].
+func (f *Files) ByID(ctx context.Context, id string) (schemas.Observation, error) {
+	_, issue, _, ok := memory.ParseID(id)
+	if !ok {
+		return schemas.Observation{}, badID(id)
 	}
-	s.hash = xxhash.Sum64(data)
-	if k, ok := known[s.issue]; ok && k.hash == s.hash {
-		return readFile{source: s}
+	for _, p := range []string{f.issuePath(issue), f.archivePath(issue)} {
+		m, err := f.readIssue(p, issue)
+		if err != nil {
+			return schemas.Observation{}, err
+		}
+		for i := range m.Observations {
+			if m.Observations[i].ID == id {
+				return m.Observations[i], ctx.Err()
+			}
+		}
+	}
+	return schemas.Observation{}, fmt.Errorf("%w: %s", ErrUnknown, id)
+}
+
+// ByIssue implements [Store].
+func (f *Files) ByIssue(ctx context.Context, issue int) ([]schemas.Observation, error) {
+	if err := checkIssue(issue); err != nil {
+		return nil, err
+	}
+	m, err := f.readIssue(f.issuePath(issue), issue)
+	if err != nil {
+		return nil, err
+	}
+	return m.Observations, ctx.Err()
+}
+
+func (f *Files) readWith(parse parsing, p string, issue int) (*schemas.MemoryFile, error) {
+	data, err := f.readOrNil(p)
+	if err != nil || data == nil {
+		return &schemas.MemoryFile{IssueNumber: issue}, err
+	}
+	m, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; the next run of reconcile moves it aside and makes it anew", p, err)
+	}
+	return m, nil
+}
+
+// Each calls fn for each complete observation, by issue and in file order, archived ones last in their issue, until fn
+// returns an error, which it returns. It skips unreadable files. It is for audits: observations of third-party programs are
+// returned unredacted.
+func (f *Files) Each(ctx context.Context, fn func(*schemas.Observation) error) error {
+	v, err := f.current()
+	if err != nil {
+		return err
+	}
+	issues := v.issues()
+	for issue := range f.archives() {
+		if _, ok := v.owners[issue]; !ok {
+			issues = append(issues, issue)
+		}
+	}
+	slices.Sort(issues)
+	for _, issue := range issues {
+		for _, p := range []string{f.issuePath(issue), f.archivePath(issue)} {
+			m, err := f.readWith(memory.ParseVerbatim, p, issue)
+			if err != nil {
+				continue
+			}
+			for i := range m.Observations {
+				if err := fn(&m.Observations[i]); err != nil {
+					return err
+				}
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// List implements [Store].
+func (f *Files) List(ctx context.Context, filter Filter) ([]Row, error) {
+	if err := checkFilter(filter); err != nil {
+		return nil, err
+	}
+	var rows []Row
+	err := f.over(ctx, filter, new(digestSnapshot), func(a *rowFilter, archived bool) error {
+		found, err := a.list(archived)
+		if err == nil {
+			rows = append(rows, found...)
+		}
+		return err
+	})
+	slices.SortStableFunc(rows, func(a, b Row) int { return a.IssueNumber - b.IssueNumber })
+	return rows, err
+}
+
+// inFull returns one observation from an issue file; nil if it is missing.
+func inFull(data []byte, id string) *schemas.Observation {
+	if o, ok := memory.Find(data, id); ok || data == nil {
+		return o
 	}
 	m, err := memory.Parse(data)
-	if err == nil && m.IssueNumber != s.issue {
-		err = fmt.Errorf("%w: it says that it is about issue %d", memory.ErrDamaged, m.IssueNumber)
-	}
-	return readFile{s, m, err}
-}
-
-// tables returns a table of the added files, or none if there are none.
-func (b *tableBuilder) tables() ([]*table, error) {
-	if len(b.issues) == 0 {
-		return nil, nil
-	}
-	t, err := b.table()
-	return []*table{t}, err
-}
-
-// table returns a table of the added files, with its own lexical index unless it is bare.
-func (b *tableBuilder) table() (*table, error) {
-	if b.bare {
-		return openTable(b.bytes(nil, 0))
-	}
-	lex, err := lexical.Build(b.docs)
 	if err != nil {
-		return nil, fmt.Errorf("index the memory: %w", err)
+		return nil
 	}
-	b.docs = nil
-	return openTable(b.bytes(lex.Bytes(), 0))
+	i := slices.IndexFunc(m.Observations, func(o schemas.Observation) bool { return o.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &m.Observations[i]
 }

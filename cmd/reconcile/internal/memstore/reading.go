@@ -1,261 +1,212 @@
 package memstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"runtime"
 	"slices"
-	"strings"
+	"sync"
+	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
-// ByID reads the observation with an id from the issue file that the id names, or else from the issue's archive. It
-// implements [Store].
-func (f *Files) ByID(ctx context.Context, id string) (schemas.Observation, error) {
-	_, issue, _, ok := memory.ParseID(id)
-	if !ok {
-		return schemas.Observation{}, badID(id)
-	}
-	for _, p := range []string{f.issuePath(issue), f.archivePath(issue)} {
-		m, err := f.readIssue(p, issue)
-		if err != nil {
-			return schemas.Observation{}, err
-		}
-		for i := range m.Observations {
-			if m.Observations[i].ID == id {
-				return m.Observations[i], ctx.Err()
-			}
-		}
-	}
-	return schemas.Observation{}, fmt.Errorf("%w: %s", ErrUnknown, id)
-}
-
-// ByIssue implements [Store].
-func (f *Files) ByIssue(ctx context.Context, issue int) ([]schemas.Observation, error) {
-	if err := checkIssue(issue); err != nil {
-		return nil, err
-	}
-	m, err := f.readIssue(f.issuePath(issue), issue)
-	if err != nil {
-		return nil, err
-	}
-	return m.Observations, ctx.Err()
-}
-
-// readIssue reads an issue file or an archive; a missing file is empty.
-func (f *Files) readIssue(p string, issue int) (*schemas.MemoryFile, error) {
-	return f.readWith(memory.Parse, p, issue)
-}
-
 // parsing is memory.Parse or memory.ParseVerbatim.
 type parsing func([]byte) (*schemas.MemoryFile, error)
 
-func (f *Files) readWith(parse parsing, p string, issue int) (*schemas.MemoryFile, error) {
-	data, err := f.readOrNil(p)
-	if err != nil || data == nil {
-		return &schemas.MemoryFile{IssueNumber: issue}, err
+// batches splits files by their sizes.
+func batches(files []source) (out [][]source) {
+	all := int64(0)
+	for _, s := range files {
+		all += s.id.Size
 	}
-	m, err := parse(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w; the next run of reconcile moves it aside and makes it anew", p, err)
-	}
-	return m, nil
-}
-
-// Each calls fn for each complete observation, by issue and in file order, archived ones last in their issue, until fn
-// returns an error, which it returns. It skips unreadable files. It is for audits: observations of third-party programs are
-// returned unredacted.
-func (f *Files) Each(ctx context.Context, fn func(*schemas.Observation) error) error {
-	v, err := f.current()
-	if err != nil {
-		return err
-	}
-	issues := v.issues()
-	for issue := range f.archives() {
-		if _, ok := v.owners[issue]; !ok {
-			issues = append(issues, issue)
+	most := min(max(all/int64(runtime.GOMAXPROCS(0))+1, leastBatch), mostBatch)
+	for from, i, size := 0, 0, int64(0); i < len(files); i++ {
+		size += files[i].id.Size
+		if size >= most || i == len(files)-1 {
+			out = append(out, files[from:i+1])
+			from, size = i+1, 0
 		}
 	}
-	slices.Sort(issues)
-	for _, issue := range issues {
-		for _, p := range []string{f.issuePath(issue), f.archivePath(issue)} {
-			m, err := f.readWith(memory.ParseVerbatim, p, issue)
-			if err != nil {
-				continue
+	return out
+}
+
+// readIssues reads issue files and builds tables of the changed ones.
+func (f *Files) readIssues(now time.Time, issues []source, known map[int]source, bare bool) ([]readFile, []*table, error) {
+	work := batches(issues)
+	all := make([]batch, len(work))
+	var wg sync.WaitGroup
+	next := make(chan int, len(work))
+	for i := range work {
+		next <- i
+	}
+	close(next)
+	for range min(len(work), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := range next {
+				all[i] = f.readBatch(now, work[i], known, bare)
 			}
-			for i := range m.Observations {
-				if err := fn(&m.Observations[i]); err != nil {
-					return err
-				}
-			}
+		})
+	}
+	wg.Wait()
+	var files []readFile
+	var tables []*table
+	var err error
+	for _, b := range all {
+		files, tables, err = append(files, b.files...), append(tables, b.tables...), errors.Join(err, b.err)
+	}
+	return files, tables, err
+}
+
+func (f *Files) readBatch(now time.Time, issues []source, known map[int]source, bare bool) (out batch) {
+	names := make([]string, len(issues))
+	for i, s := range issues {
+		names[i] = issueName(s.issue)
+	}
+	b := tableBuilder{bare: bare}
+	at := 0
+	f.store.ReadFiles(f.dir(), fileLimit, names, func(_ string, data []byte, id state.Identity, err error) {
+		s := source{issue: issues[at].issue, id: id}
+		at++
+		if errors.Is(err, fs.ErrNotExist) {
+			return
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		r := readIssue(now, s, data, f.noFile(f.issuePath(s.issue), err), known)
+		if r.file != nil && r.err == nil {
+			b.addFile(r.source, r.file)
+			r.file = nil
+		}
+		out.files = append(out.files, r)
+	})
+	out.tables, out.err = b.tables()
+	return out
+}
+
+func stampOf(ms int64) schemas.Stamp { return schemas.NewStamp(time.UnixMilli(ms)) }
+
+func (f *Files) take(name string, data []byte, id state.Identity, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	k := knownRecord{id: id}
+	if err == nil {
+		k.MemoryRecord, err = memory.ParseRecord(data)
+	}
+	if err != nil {
+		k.damaged = err.Error()
+		if was, ok := f.recordsRead[name]; !ok || was.damaged != k.damaged {
+			f.warn(fmt.Sprintf("%s/%s.json cannot be read and counts for nothing: %v; restore it or remove it",
+				f.recordsDir(), name, err))
 		}
 	}
-	return nil
+	f.recordsRead[name] = k
 }
 
-// rowFilter is a filter with the data to match rows of one view.
-type rowFilter struct {
-	files        *Files
-	filter       Filter
-	v            *view
-	since, until int64 // milliseconds; until is 0 for no bound
-	now          *digestSnapshot
-}
-
-func (f *Files) newRowFilter(v *view, filter Filter, now *digestSnapshot) *rowFilter {
-	a := &rowFilter{filter: filter, files: f, v: v, now: now, since: -1 << 62}
-	if !filter.Since.IsZero() {
-		a.since = filter.Since.UnixMilli()
+// addWritten adds this process's writes to the view.
+func (f *Files) addWritten(searched bool) (*view, error) {
+	seen := make(map[int]source, len(f.view.owners)+len(f.written))
+	for issue, o := range f.view.owners {
+		seen[issue] = o.source
 	}
-	if !filter.Until.IsZero() {
-		a.until = filter.Until.UnixMilli()
+	b := tableBuilder{bare: f.bare(searched)}
+	files := make([]readFile, 0, len(f.written))
+	for _, w := range f.written {
+		m, err := memory.Parse(w.data)
+		if err == nil {
+			b.addFile(w.source, m)
+		}
+		files = append(files, readFile{w.source, m, err})
 	}
-	return a
-}
-
-// matches reports whether a row is selected.
-func (a *rowFilter) matches(at place, r row) bool {
-	switch {
-	case a.filter.Issue != nil && r.issue != *a.filter.Issue,
-		a.filter.Agent != "" && a.v.agent(at, r) != a.filter.Agent,
-		a.filter.Category != "" && a.v.category(at, r) != a.filter.Category,
-		r.ms < a.since, a.until != 0 && r.ms >= a.until,
-		!a.filter.Superseded.admits(r.superseded):
-		return false
-	}
-	if !a.filter.Stale {
-		return true
-	}
-	return r.anchored && a.why(at, r) != ""
-}
-
-// why returns why a row may be stale.
-func (a *rowFilter) why(at place, r row) string {
-	b, err := a.v.parts[at.part].table.blob(&r)
+	fresh, err := b.tables()
 	if err != nil {
-		return ""
-	}
-	return a.files.stale(b.anchors, a.now)
-}
-
-// toRow returns the row for people and programs.
-func (a *rowFilter) toRow(at place, r row) (Row, error) {
-	t := a.v.parts[at.part].table
-	b, err := t.blob(&r)
-	if err != nil {
-		return Row{}, err
-	}
-	out := t.toRow(&r, &b)
-	out.Stale = a.files.stale(b.anchors, a.now)
-	return out, nil
-}
-
-// List implements [Store].
-func (f *Files) List(ctx context.Context, filter Filter) ([]Row, error) {
-	if err := checkFilter(filter); err != nil {
 		return nil, err
 	}
-	var rows []Row
-	err := f.over(ctx, filter, new(digestSnapshot), func(a *rowFilter, archived bool) error {
-		found, err := a.list(archived)
-		if err == nil {
-			rows = append(rows, found...)
-		}
-		return err
-	})
-	slices.SortStableFunc(rows, func(a, b Row) int { return a.IssueNumber - b.IssueNumber })
-	return rows, err
+	return f.nextView(f.view.at, seen, files, fresh, searched)
 }
 
-func (a *rowFilter) list(archived bool) (rows []Row, err error) {
-	a.v.each(func(at place, r row) bool {
-		if !a.matches(at, r) {
-			return true
-		}
-		var told Row
-		told, err = a.toRow(at, r)
-		told.Archived = archived
-		rows = append(rows, told)
-		return err == nil
-	})
-	return rows, err
-}
-
-func checkFilter(f Filter) error {
-	if f.Issue != nil {
-		if err := checkIssue(*f.Issue); err != nil {
-			return err
-		}
-	}
-	if f.Category != "" && !slices.Contains(schemas.Categories(), f.Category) {
-		return fmt.Errorf("%w: %q is no category; they are %s", ErrInvalid, f.Category, strings.Join(schemas.Categories(), ", "))
-	}
-	return nil
-}
-
-// over calls fn for the views that a filter selects: the issue files, the archives. Anchored files are judged by the
-// digests in now.
-func (f *Files) over(ctx context.Context, filter Filter, now *digestSnapshot, fn func(a *rowFilter, archived bool) error) error {
-	if filter.Archived != Only {
-		err := f.again(func() error {
-			v, err := f.current()
-			if err != nil {
-				return err
-			}
-			f.checkManifest(ctx, v)
-			return fn(f.newRowFilter(v, filter, now), false)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if filter.Archived == Without {
-		return ctx.Err()
-	}
-	v, err := f.archived()
-	if err == nil {
-		err = fn(f.newRowFilter(v, filter, now), true)
-	}
-	return errors.Join(err, ctx.Err())
-}
-
-// again calls fn, and calls it again with a view built without the cache if the cache is damaged.
-func (f *Files) again(fn func() error) error {
-	err := fn()
-	if !damagedCache(err) {
-		return err
-	}
-	f.mu.Lock()
-	_, err = f.startOver(true)
-	f.mu.Unlock()
+// wrote records a write of an issue file for the view.
+func (f *Files) wrote(issue int, data []byte) {
+	id, err := f.store.Lstat(f.issuePath(issue))
 	if err != nil {
-		return err
+		id = state.Identity{}
 	}
-	return fn()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.view == nil {
+		return
+	}
+	if f.written == nil {
+		f.written = map[int]wroteFile{}
+	}
+	f.written[issue] = wroteFile{source{issue: issue, id: id, hash: xxhash.Sum64(data), racy: true}, data}
 }
 
-// checkManifest updates the manifest if this program did not write its present form: nothing here reads it, but other
-// programs do. It checks once.
-func (f *Files) checkManifest(ctx context.Context, v *view) {
-	f.mu.Lock()
-	done := f.checked
-	f.checked = true
-	f.mu.Unlock()
-	if done || len(v.owners) == 0 {
-		return
+// scan checks all issue files, and reads those that changed since the view or the cache.
+func (f *Files) scan(searched bool) (*view, error) {
+	if searched && f.view != nil && f.view.set == nil {
+		f.view = nil
 	}
-	id, err := f.store.Lstat(f.manifestPath())
-	if s := f.loadManifestState(); s != nil && err == nil && s.id == id {
-		return
+	if f.view == nil {
+		f.loadTables(searched)
 	}
-	if err := f.updateManifest(ctx, nil); err != nil && !errors.Is(err, state.ErrBusy) && !errors.Is(err, fs.ErrPermission) {
-		f.warn(fmt.Sprintf("%s cannot be brought in step: %v", f.manifestPath(), err))
+	now := time.Now()
+	known := f.known()
+	seen := map[int]source{}
+	var changed []source
+	err := f.store.ListFolder(f.dir(), func(name []byte, id state.Identity) {
+		issue, ok := issueOf(string(name))
+		if !ok {
+			return
+		}
+		if s, ok := known[issue]; ok && s.id == id && !s.racy {
+			seen[issue] = s
+		} else {
+			changed = append(changed, source{issue: issue, id: id})
+		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look at the memory in %s: %w", f.dir(), err)
+	}
+	f.written = nil
+	files, fresh, err := f.readIssues(now, changed, known, f.bare(searched))
+	if err != nil {
+		return nil, err
+	}
+	return f.nextView(now, seen, files, fresh, searched)
+}
+
+// known returns the known issue files, from the last view or the cache.
+func (f *Files) known() map[int]source {
+	known := map[int]source{}
+	if f.view != nil {
+		for issue, o := range f.view.owners {
+			known[issue] = o.source
+		}
+		return known
+	}
+	for _, p := range f.tables {
+		for _, s := range p.table.sources() {
+			known[s.issue] = s
+		}
+	}
+	return known
+}
+
+// warnOfBad warns of each unreadable file, once.
+func (f *Files) warnOfBad(bad map[int]error) {
+	for _, issue := range slices.Sorted(maps.Keys(bad)) {
+		if f.warned == nil {
+			f.warned = map[int]bool{}
+		}
+		if !f.warned[issue] {
+			f.warned[issue] = true
+			f.warn(fmt.Sprintf("%s cannot be read: %v; the others go on working, and the next run of reconcile moves it aside "+
+				"and makes it anew", f.issuePath(issue), bad[issue]))
+		}
 	}
 }

@@ -8,20 +8,14 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/memory"
-	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
-
-func stampOf(ms int64) schemas.Stamp { return schemas.NewStamp(time.UnixMilli(ms)) }
 
 // Recall implements [Store]. Candidates are the observations of the issue, those about a file that the context names, and
 // those that share a term with it. The index selects, and only the issue files of the selection are read. A record counts
@@ -234,56 +228,6 @@ func (n namedFiles) anyAnchor(t *table, r *row) bool {
 	})
 }
 
-// unfoldedRecalls counts the recorded recalls that are not in the issue files yet.
-func (f *Files) unfoldedRecalls() map[string]int {
-	names, err := f.recordNames()
-	if err != nil || len(names) == 0 {
-		return nil
-	}
-	folded := f.folded()
-	if folded == nil { // unknown: perhaps all are in the issue files
-		return nil
-	}
-	names = recallNames(names)
-	news := maps.Clone(names)
-	maps.DeleteFunc(news, func(name string, id state.Identity) bool { return folded[name] == id })
-	return memory.Uncounted(f.records(news), func(yield func(string, schemas.MemoryRecord) bool) {
-		maps.DeleteFunc(names, func(name string, _ state.Identity) bool { _, is := news[name]; return is })
-		for name := range folded { // those that a sum has replaced, too
-			if _, is := names[name]; !is && !yield(name, schemas.MemoryRecord{Type: schemas.RecordRecalled}) {
-				return
-			}
-		}
-		for name, r := range f.records(names) {
-			if !yield(name, r) {
-				return
-			}
-		}
-	})
-}
-
-// readEach reads files of one folder on all processors, each once, and calls fn for the readable ones, concurrently. The
-// content is valid during the call.
-func readEach[T any](f *Files, dir string, of []T, name func(T) string, fn func(of T, data []byte)) {
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	for range min(len(of), runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			folder, err := f.store.OpenFolder(dir)
-			if err != nil {
-				return
-			}
-			defer folder.Close()
-			for i := int(next.Add(1)); i <= len(of); i = int(next.Add(1)) {
-				if data, err := folder.Read(name(of[i-1]), fileLimit); err == nil {
-					fn(of[i-1], data)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // Tokens of files are counted up to these sizes; larger files are estimated by their length.
 const (
 	countWhole  = 64 << 10  // of one file
@@ -291,37 +235,28 @@ const (
 	bytesEach   = 4         // a token has some four bytes
 )
 
-// sizer returns a function that returns the number of tokens of a file, 0 if it is unreadable.
-func (a *anchors) sizer(stateDir string) func(path string) int {
-	left := countAtOnce
-	return func(p string) int {
-		if d := a.digest(p, stateDir); d == "" || d == schemas.AnchorAbsent {
-			return 0
-		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		k := a.known[p]
-		if k.tokens == 0 {
-			if k.tokens = a.count(p, int(k.id.Size), &left); k.tokens > 0 {
-				a.known[p], a.change = k, true
+// over calls fn for the views that a filter selects: the issue files, the archives. Anchored files are judged by the
+// digests in now.
+func (f *Files) over(ctx context.Context, filter Filter, now *digestSnapshot, fn func(a *rowFilter, archived bool) error) error {
+	if filter.Archived != Only {
+		err := f.again(func() error {
+			v, err := f.current()
+			if err != nil {
+				return err
 			}
+			f.checkManifest(ctx, v)
+			return fn(f.newRowFilter(v, filter, now), false)
+		})
+		if err != nil {
+			return err
 		}
-		if k.tokens == 0 {
-			return int(k.id.Size) / bytesEach
-		}
-		return k.tokens
 	}
-}
-
-// count counts the tokens of a file; 0 if that would take too long.
-func (a *anchors) count(p string, size int, left *int) int {
-	if size > countWhole || size > *left {
-		return 0
+	if filter.Archived == Without {
+		return ctx.Err()
 	}
-	*left -= size
-	data, _, err := a.store.ReadFile(p, countWhole)
-	if err != nil {
-		return 0
+	v, err := f.archived()
+	if err == nil {
+		err = fn(f.newRowFilter(v, filter, now), true)
 	}
-	return tokens.Count(string(data))
+	return errors.Join(err, ctx.Err())
 }

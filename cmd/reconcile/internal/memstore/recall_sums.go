@@ -73,4 +73,13 @@ func (s *settling) sumRecalls() (done bool, err error) {
 	return true, s.files.store.Announce()
 }
 
-func (f *Files) recordPath(name string) string { return f.recordsDir() + "/" + name + ".json" }
+// summed reports whether sums of recalls replace all records of these names. The observations in sums are folded when their
+// issues are.
+func (s *settling) summed(went []string) bool {
+	recalls := memory.Recalls(s.files.records(recallNames(s.names)))
+	return !slices.ContainsFunc(went, func(name string) bool {
+		recall, single := strings.CutPrefix(name, schemas.RecordRecalled+"-")
+		_, told := recalls[recall]
+		return !told && (single || !strings.HasPrefix(name, schemas.RecordRecalls+"-"))
+	})
+}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/memory"
@@ -96,24 +95,6 @@ func (f *Files) records(names map[string]state.Identity) map[string]schemas.Memo
 // fewRecords is the number of records up to which they are not cached.
 const fewRecords = 64
 
-func (f *Files) take(name string, data []byte, id state.Identity, err error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	k := knownRecord{id: id}
-	if err == nil {
-		k.MemoryRecord, err = memory.ParseRecord(data)
-	}
-	if err != nil {
-		k.damaged = err.Error()
-		if was, ok := f.recordsRead[name]; !ok || was.damaged != k.damaged {
-			f.warn(fmt.Sprintf("%s/%s.json cannot be read and counts for nothing: %v; restore it or remove it",
-				f.recordsDir(), name, err))
-		}
-	}
-	f.recordsRead[name] = k
-}
-
 func (f *Files) loadRecords() {
 	for d := f.loadValues(recordsPath); len(d.B) > 0; {
 		name, id := d.String(), decodeIdentity(&d)
@@ -146,24 +127,6 @@ func (f *Files) saveRecords() {
 	_ = f.saveValues(recordsPath, e.B)
 }
 
-// undone returns, by the names of records, when a compaction of an issue was last undone.
-func undone(names map[string]state.Identity) map[int]int64 {
-	out := map[int]int64{}
-	for name := range names {
-		rest, ok := strings.CutPrefix(name, schemas.RecordUncompacted+"-")
-		parts := strings.Split(rest, "-")
-		if !ok || len(parts) != 3 {
-			continue
-		}
-		issue, err := strconv.Atoi(parts[0])
-		ms, err2 := strconv.ParseInt(parts[1], 10, 64)
-		if err == nil && err2 == nil {
-			out[issue] = max(out[issue], ms)
-		}
-	}
-	return out
-}
-
 // Records returns all records of the memory files by name: what happened to observations after they were stored. It
 // skips unreadable ones with a warning.
 func (f *Files) Records() (map[string]schemas.MemoryRecord, error) {
@@ -172,4 +135,46 @@ func (f *Files) Records() (map[string]schemas.MemoryRecord, error) {
 		return nil, err
 	}
 	return f.records(names), nil
+}
+
+// unfoldedRecalls counts the recorded recalls that are not in the issue files yet.
+func (f *Files) unfoldedRecalls() map[string]int {
+	names, err := f.recordNames()
+	if err != nil || len(names) == 0 {
+		return nil
+	}
+	folded := f.folded()
+	if folded == nil { // unknown: perhaps all are in the issue files
+		return nil
+	}
+	names = recallNames(names)
+	news := maps.Clone(names)
+	maps.DeleteFunc(news, func(name string, id state.Identity) bool { return folded[name] == id })
+	return memory.Uncounted(f.records(news), func(yield func(string, schemas.MemoryRecord) bool) {
+		maps.DeleteFunc(names, func(name string, _ state.Identity) bool { _, is := news[name]; return is })
+		for name := range folded { // those that a sum has replaced, too
+			if _, is := names[name]; !is && !yield(name, schemas.MemoryRecord{Type: schemas.RecordRecalled}) {
+				return
+			}
+		}
+		for name, r := range f.records(names) {
+			if !yield(name, r) {
+				return
+			}
+		}
+	})
+}
+
+// folded returns the records that are in the issue files; nil if unknown.
+func (f *Files) folded() map[string]state.Identity {
+	d := f.loadValues(foldedPath)
+	out := map[string]state.Identity{}
+	for range d.Count(2) {
+		name := d.String()
+		out[name] = decodeIdentity(&d)
+	}
+	if d.Bad {
+		return nil
+	}
+	return out
 }

@@ -1,16 +1,11 @@
 package memstore
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"io/fs"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
-	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -44,28 +39,6 @@ func (f *Files) recent(searched bool) (*view, error) {
 	return f.view, nil
 }
 
-// addWritten adds this process's writes to the view.
-func (f *Files) addWritten(searched bool) (*view, error) {
-	seen := make(map[int]source, len(f.view.owners)+len(f.written))
-	for issue, o := range f.view.owners {
-		seen[issue] = o.source
-	}
-	b := tableBuilder{bare: f.bare(searched)}
-	files := make([]readFile, 0, len(f.written))
-	for _, w := range f.written {
-		m, err := memory.Parse(w.data)
-		if err == nil {
-			b.addFile(w.source, m)
-		}
-		files = append(files, readFile{w.source, m, err})
-	}
-	fresh, err := b.tables()
-	if err != nil {
-		return nil, err
-	}
-	return f.nextView(f.view.at, seen, files, fresh, searched)
-}
-
 // latest returns the view of the present files. It may not be searchable.
 func (f *Files) latest() (*view, error) {
 	f.mu.Lock()
@@ -87,74 +60,6 @@ func (f *Files) bare(searched bool) bool {
 type wroteFile struct {
 	source
 	data []byte
-}
-
-// wrote records a write of an issue file for the view.
-func (f *Files) wrote(issue int, data []byte) {
-	id, err := f.store.Lstat(f.issuePath(issue))
-	if err != nil {
-		id = state.Identity{}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.view == nil {
-		return
-	}
-	if f.written == nil {
-		f.written = map[int]wroteFile{}
-	}
-	f.written[issue] = wroteFile{source{issue: issue, id: id, hash: xxhash.Sum64(data), racy: true}, data}
-}
-
-// scan checks all issue files, and reads those that changed since the view or the cache.
-func (f *Files) scan(searched bool) (*view, error) {
-	if searched && f.view != nil && f.view.set == nil {
-		f.view = nil
-	}
-	if f.view == nil {
-		f.loadTables(searched)
-	}
-	now := time.Now()
-	known := f.known()
-	seen := map[int]source{}
-	var changed []source
-	err := f.store.ListFolder(f.dir(), func(name []byte, id state.Identity) {
-		issue, ok := issueOf(string(name))
-		if !ok {
-			return
-		}
-		if s, ok := known[issue]; ok && s.id == id && !s.racy {
-			seen[issue] = s
-		} else {
-			changed = append(changed, source{issue: issue, id: id})
-		}
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look at the memory in %s: %w", f.dir(), err)
-	}
-	f.written = nil
-	files, fresh, err := f.readIssues(now, changed, known, f.bare(searched))
-	if err != nil {
-		return nil, err
-	}
-	return f.nextView(now, seen, files, fresh, searched)
-}
-
-// known returns the known issue files, from the last view or the cache.
-func (f *Files) known() map[int]source {
-	known := map[int]source{}
-	if f.view != nil {
-		for issue, o := range f.view.owners {
-			known[issue] = o.source
-		}
-		return known
-	}
-	for _, p := range f.tables {
-		for _, s := range p.table.sources() {
-			known[s.issue] = s
-		}
-	}
-	return known
 }
 
 // nextView builds the next view from the read files and their tables. For an unreadable file, its last known rows stay.
@@ -295,16 +200,31 @@ func (f *Files) openTable(path string) *table {
 	return t
 }
 
-// warnOfBad warns of each unreadable file, once.
-func (f *Files) warnOfBad(bad map[int]error) {
-	for _, issue := range slices.Sorted(maps.Keys(bad)) {
-		if f.warned == nil {
-			f.warned = map[int]bool{}
-		}
-		if !f.warned[issue] {
-			f.warned[issue] = true
-			f.warn(fmt.Sprintf("%s cannot be read: %v; the others go on working, and the next run of reconcile moves it aside "+
-				"and makes it anew", f.issuePath(issue), bad[issue]))
+// holds reports whether a view is of exactly these files.
+func (v *view) holds(ids map[int]state.Identity) bool {
+	if len(v.owners) != len(ids) {
+		return false
+	}
+	for issue, id := range ids {
+		if o, ok := v.owners[issue]; !ok || o.racy || o.id != id {
+			return false
 		}
 	}
+	return true
+}
+
+func anyBare(parts []part) bool {
+	return slices.ContainsFunc(parts, func(p part) bool { return p.table.lex == nil })
+}
+
+// owned returns the issue files whose rows a part has, in row order.
+func (v *view) owned(part int) []source {
+	var out []source
+	for _, o := range v.owners {
+		if o.part == part {
+			out = append(out, o.source)
+		}
+	}
+	slices.SortFunc(out, func(a, b source) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.issue, b.issue)) })
+	return out
 }

@@ -2,11 +2,12 @@ package memstore
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
-	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 // Search implements [Store]. The ranking is BM25 over summaries and contents, see package lexical. Merged observations are
@@ -45,29 +46,6 @@ func (f *Files) Search(ctx context.Context, q Query) ([]Row, error) {
 		return err
 	})
 	return rows, err
-}
-
-// searchUncompacted searches the memory as it was before compaction.
-func (f *Files) searchUncompacted(ctx context.Context, q Query, limit int) ([]Row, error) {
-	v, err := f.current()
-	if err != nil {
-		return nil, err
-	}
-	f.checkManifest(ctx, v)
-	put, err := f.archived()
-	if err != nil {
-		return nil, err
-	}
-	u, err := f.uncompact(v, put)
-	if err != nil {
-		return nil, err
-	}
-	if limit < 0 {
-		limit = v.len() + put.len()
-	}
-	now := f.anchors.recentDigests()
-	rows, err := u.search(f.newRowFilter(v, q.Filter, now), f.newRowFilter(put, q.Filter, now), q.Text, limit)
-	return rows, errors.Join(err, ctx.Err())
 }
 
 // accepts is matches for documents of the set; nil if all match.
@@ -140,49 +118,128 @@ func (a *rowFilter) staleNow(s *shown) string {
 	return last.why
 }
 
-// Known searches the store for an observation that already has this content, and returns its id, or "". It is for
-// memory.Source.
-func (f *Files) Known(content string) string {
-	v, err := f.current()
-	if err != nil {
-		return ""
-	}
-	const candidates = 3
-	a := f.newRowFilter(v, Filter{}, nil)
-	hits, err := v.set.Search(content, candidates, a.accepts())
-	if err != nil {
-		return ""
-	}
-	for _, h := range hits {
-		at := v.find(h.Doc)
-		r := v.row(at)
-		id, err := v.parts[at.part].table.id(&r)
-		if err != nil {
-			return ""
+func (f *Files) stale(all []schemas.Anchor, m *digestSnapshot) string {
+	var changed []string
+	for _, a := range all {
+		if a.Digest == "" {
+			continue
 		}
-		data, err := f.readOrNil(f.issuePath(r.issue))
-		if err != nil {
-			return ""
+		now, ok := m.digest(a.Path)
+		if !ok {
+			now = f.Digest(a.Path)
+			m.found(strings.Clone(a.Path), now) // the path may be a slice of a large string
 		}
-		if o := inFull(data, id); o != nil && memory.Same(o.Content, content) {
-			return id
+		switch {
+		case now == "" || now == a.Digest:
+		case now == schemas.AnchorAbsent:
+			changed = append(changed, a.Path+" is gone since")
+		case a.Digest == schemas.AnchorAbsent:
+			changed = append(changed, a.Path+" exists since")
+		default:
+			changed = append(changed, a.Path+" changed since")
 		}
 	}
-	return ""
+	const most = 3
+	if more := len(changed) - most; more > 0 {
+		changed = append(changed[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(changed, ", ")
 }
 
-// inFull returns one observation from an issue file; nil if it is missing.
-func inFull(data []byte, id string) *schemas.Observation {
-	if o, ok := memory.Find(data, id); ok || data == nil {
-		return o
+func hasAll(places map[string]int, ids []string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { _, ok := places[id]; return !ok })
+}
+
+// Choice selects whether observations of a class are included.
+type Choice int
+
+// admits reports whether an observation passes; is tells whether it belongs to the class.
+func (c Choice) admits(is bool) bool { return c == With || is == (c == Only) }
+
+// rowFilter is a filter with the data to match rows of one view.
+type rowFilter struct {
+	files        *Files
+	filter       Filter
+	v            *view
+	since, until int64 // milliseconds; until is 0 for no bound
+	now          *digestSnapshot
+}
+
+func (f *Files) newRowFilter(v *view, filter Filter, now *digestSnapshot) *rowFilter {
+	a := &rowFilter{filter: filter, files: f, v: v, now: now, since: -1 << 62}
+	if !filter.Since.IsZero() {
+		a.since = filter.Since.UnixMilli()
 	}
-	m, err := memory.Parse(data)
+	if !filter.Until.IsZero() {
+		a.until = filter.Until.UnixMilli()
+	}
+	return a
+}
+
+// matches reports whether a row is selected.
+func (a *rowFilter) matches(at place, r row) bool {
+	switch {
+	case a.filter.Issue != nil && r.issue != *a.filter.Issue,
+		a.filter.Agent != "" && a.v.agent(at, r) != a.filter.Agent,
+		a.filter.Category != "" && a.v.category(at, r) != a.filter.Category,
+		r.ms < a.since, a.until != 0 && r.ms >= a.until,
+		!a.filter.Superseded.admits(r.superseded):
+		return false
+	}
+	if !a.filter.Stale {
+		return true
+	}
+	return r.anchored && a.why(at, r) != ""
+}
+
+// why returns why a row may be stale.
+func (a *rowFilter) why(at place, r row) string {
+	b, err := a.v.parts[at.part].table.blob(&r)
 	if err != nil {
-		return nil
+		return ""
 	}
-	i := slices.IndexFunc(m.Observations, func(o schemas.Observation) bool { return o.ID == id })
-	if i < 0 {
-		return nil
+	return a.files.stale(b.anchors, a.now)
+}
+
+// toRow returns the row for people and programs.
+func (a *rowFilter) toRow(at place, r row) (Row, error) {
+	t := a.v.parts[at.part].table
+	b, err := t.blob(&r)
+	if err != nil {
+		return Row{}, err
 	}
-	return &m.Observations[i]
+	out := t.toRow(&r, &b)
+	out.Stale = a.files.stale(b.anchors, a.now)
+	return out, nil
+}
+
+func (a *rowFilter) list(archived bool) (rows []Row, err error) {
+	a.v.each(func(at place, r row) bool {
+		if !a.matches(at, r) {
+			return true
+		}
+		var told Row
+		told, err = a.toRow(at, r)
+		told.Archived = archived
+		rows = append(rows, told)
+		return err == nil
+	})
+	return rows, err
+}
+
+func checkFilter(f Filter) error {
+	if f.Issue != nil {
+		if err := checkIssue(*f.Issue); err != nil {
+			return err
+		}
+	}
+	if f.Category != "" && !slices.Contains(schemas.Categories(), f.Category) {
+		return fmt.Errorf("%w: %q is no category; they are %s", ErrInvalid, f.Category, strings.Join(schemas.Categories(), ", "))
+	}
+	return nil
+}
+
+// lexicalDocument returns the searchable text of an observation. Of equal scores, the newer ranks first.
+func lexicalDocument(o *schemas.Observation) lexical.Document {
+	return lexical.Document{Title: o.Summary, Body: o.Content, Key: ^uint64(o.Timestamp.UnixMilli())}
 }

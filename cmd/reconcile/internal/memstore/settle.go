@@ -118,18 +118,6 @@ func (s *settling) scan(ctx context.Context) (err error) {
 	return nil
 }
 
-// archives returns the existing archives.
-func (f *Files) archives() map[int]state.Identity {
-	out := map[int]state.Identity{}
-	_ = f.store.ListFolder(f.archiveDir(), func(name []byte, id state.Identity) {
-		stem, ok := strings.CutSuffix(string(name), "-archived.json")
-		if issue, is := issueOf(stem + ".json"); ok && is {
-			out[issue] = id
-		}
-	}) // a missing folder has none
-	return out
-}
-
 // moveAside moves unreadable issue files and archives aside, and keeps their intact parts.
 func (s *settling) moveAside(ctx context.Context) error {
 	for _, issue := range slices.Sorted(maps.Keys(s.view.bad)) {
@@ -159,49 +147,6 @@ func (s *settling) setAside(ctx context.Context, p string, issue int, cause erro
 }
 
 func (s *settling) warning(text string) { s.out.Warnings = append(s.out.Warnings, text) }
-
-// edited finds the captures whose specs differ from the ingested ones. If the observations of one match its spec, only the
-// recorded digest is wrong: folding the issue again corrects it.
-func (s *settling) edited() {
-	s.out.Edited, s.wrong = map[string]string{}, map[int]bool{}
-	for _, e := range s.entries {
-		taken, ok := s.taken[e.Name]
-		if !ok || e.Object == nil || taken.Digest == e.Object.Digest {
-			continue
-		}
-		if s.accepted(e, taken) {
-			taken.Digest = e.Object.Digest
-			s.taken[e.Name], s.wrong[taken.Issue] = taken, true
-			continue
-		}
-		s.out.Edited[e.Name] = taken.Digest
-	}
-}
-
-// accepted reports whether a capture was ingested with its present spec.
-func (s *settling) accepted(e *state.Entry, taken memory.Taken) bool {
-	spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object)
-	if spec == nil {
-		return false
-	}
-	var stored []schemas.Observation
-	for _, p := range []string{s.files.issuePath(taken.Issue), s.files.archivePath(taken.Issue)} {
-		m, err := s.files.readIssue(p, taken.Issue)
-		if err != nil {
-			return false
-		}
-		stored = append(stored, m.Observations...)
-	}
-	removed := map[string]bool{}
-	for _, r := range s.files.records(s.names) {
-		if r.Type == schemas.RecordRemoved {
-			for _, id := range r.IDs {
-				removed[id] = true
-			}
-		}
-	}
-	return memory.Holds(memory.Spec{Name: e.Name, ObservationSpec: spec}, taken, stored, removed)
-}
 
 // exists reports whether an Observation exists: in the tree, or, captured since the tree was loaded, on disk.
 func (s *settling) exists(name string) bool {
@@ -247,36 +192,6 @@ func (s *settling) fold(ctx context.Context, dirty map[int]bool) error {
 	return nil
 }
 
-// specs returns the captures that affect the issues.
-func (s *settling) specs(dirty map[int]bool) []memory.Spec {
-	var out []memory.Spec
-	for _, e := range s.entries {
-		if e.Object == nil || !s.affects(e, dirty) {
-			continue
-		}
-		if spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object); spec != nil {
-			out = append(out, memory.Spec{Name: e.Name, Digest: e.Object.Digest, ObservationSpec: spec})
-		}
-	}
-	return out
-}
-
-// affects reports whether a capture refers to one of the issues. A capture that is not ingested yet does.
-func (s *settling) affects(e *state.Entry, dirty map[int]bool) bool {
-	taken, ok := s.taken[e.Name]
-	if !ok || dirty[taken.Issue] {
-		return true
-	}
-	marked := map[int]bool{}
-	markLinks(marked, taken.Links)
-	for issue := range marked {
-		if dirty[issue] {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int) error {
 	fold := func(file, archive []byte) (memory.Folded, error) { return facts.Fold(issue, file, archive) }
 	folded, settled, err := s.files.asItIs(issue, fold)
@@ -302,22 +217,6 @@ func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int
 	}
 	s.countStored(folded.Added)
 	return nil
-}
-
-// asItIs folds an issue without a lock; settled is set if nothing changes.
-func (f *Files) asItIs(issue int, fold folding) (out memory.Folded, settled bool, err error) {
-	file, err := f.readOrNil(f.issuePath(issue))
-	if err != nil {
-		return out, false, err
-	}
-	archive, err := f.readOrNil(f.archivePath(issue))
-	if err != nil {
-		return out, false, err
-	}
-	if out, err = fold(file, archive); err != nil {
-		return out, false, fmt.Errorf("fold %s: %w", f.issuePath(issue), err)
-	}
-	return out, same(file, out.File) && same(archive, out.Archive), nil
 }
 
 // countStored counts the stored observations, for reports.
@@ -348,32 +247,4 @@ func (s *settling) warnIfLarge() {
 	if s.files.size(v) > largeStore {
 		s.warning("Memory store exceeds 40MB. Run 'reconcile memory compact' to reduce.")
 	}
-}
-
-// size returns the size of the store's files in bytes, without the records.
-func (f *Files) size(v *view) int64 {
-	var n int64
-	for _, o := range v.owners {
-		n += o.id.Size
-	}
-	for _, id := range f.archives() {
-		n += id.Size
-	}
-	if id, err := f.store.Lstat(f.manifestPath()); err == nil {
-		n += id.Size
-	}
-	return n
-}
-
-// taken returns the captures that the issue files hold.
-func (v *view) taken() (map[string]memory.Taken, error) {
-	out := map[string]memory.Taken{}
-	for _, o := range v.owners {
-		m, err := v.parts[o.part].table.taken(&o.source)
-		if err != nil {
-			return nil, err
-		}
-		memory.TakenIn(m, out)
-	}
-	return out, nil
 }

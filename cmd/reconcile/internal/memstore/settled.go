@@ -65,20 +65,6 @@ func (f *Files) loadSettled() (s settled) {
 	return s
 }
 
-// folded returns the records that are in the issue files; nil if unknown.
-func (f *Files) folded() map[string]state.Identity {
-	d := f.loadValues(foldedPath)
-	out := map[string]state.Identity{}
-	for range d.Count(2) {
-		name := d.String()
-		out[name] = decodeIdentity(&d)
-	}
-	if d.Bad {
-		return nil
-	}
-	return out
-}
-
 // valuesFormat is that of small files of the cache: one section of values.
 var valuesFormat = sections.Format{Magic: "rcnmvals", Version: 2}
 

@@ -85,8 +85,6 @@ func (s *shares) read(f *Files, dir string, missing map[string]state.Identity, e
 	})
 }
 
-func specFile(name string) string { return name + ".yaml" }
-
 // entriesIn counts the entries in the file of an Observation, like sourceTokens.
 func entriesIn(file []byte) (n int) {
 	for {

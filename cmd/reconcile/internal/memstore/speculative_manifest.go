@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"time"
 
@@ -99,24 +98,6 @@ func (d *speculativeManifest) agree(lines []schemas.ObservationIndex) {
 // pieceSize is how many bytes of a large file are hashed and written at a time: they stay in a processor's cache. Writes at
 // multiples of it are faster.
 const pieceSize = 256 << 10
-
-// hashed returns the parts in pieces, each hashed just before it is yielded.
-func hashed(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		at := 0
-		for _, p := range parts {
-			for len(p) > 0 {
-				n := min(len(p), pieceSize-at%pieceSize)
-				at += n
-				_, _ = h.Write(p[:n]) // never fails
-				if !yield(p[:n]) {
-					return
-				}
-				p = p[n:]
-			}
-		}
-	}
-}
 
 // place makes it the manifest. changed are the issue files as written. ok is false, and nothing changes, if they include
 // other issues, or if the manifest changed since it was read. If another process wrote the issue file by now, it updates

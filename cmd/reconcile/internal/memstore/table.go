@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/sections"
-	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
@@ -73,29 +73,6 @@ const (
 	rowSize   = 48
 )
 
-// source describes an issue file: its rows in the table, and its state when it was read.
-type source struct {
-	issue       int
-	first, rows int
-	id          state.Identity
-	hash        uint64
-	racy        bool // changed so shortly before the read that a further change may be undetectable
-	taken       span // range of the captures in the heap
-}
-
-// row is the part of an observation of fixed size.
-type row struct {
-	issue           int
-	agent, category int   // indexes of words
-	ms, verified    int64 // since 1970; verified is 0 if never
-	tokens          int
-	recalls, seen   int
-	superseded      bool
-	anchored        bool
-	merged          bool // by compaction
-	blob            span
-}
-
 func openTable(data []byte) (*table, error) {
 	f, err := tableFormat.Open(data)
 	if err == nil {
@@ -140,34 +117,6 @@ func (t *table) sources() []source {
 	return out
 }
 
-func decodeSource(b []byte) source {
-	u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
-	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	return source{
-		issue: int(u32(0)), first: int(u32(4)), rows: int(u32(8)), racy: u32(12) != 0,
-		id:   state.Identity{Size: int64(u64(16)), Mtime: int64(u64(24)), Ctime: int64(u64(32)), Ino: u64(40), Mode: u32(56)},
-		hash: u64(48), taken: span{int(u32(60)), int(u32(64))},
-	}
-}
-
-func (s *source) appendTo(b []byte) []byte {
-	le := binary.LittleEndian
-	racy := uint32(0)
-	if s.racy {
-		racy = 1
-	}
-	for _, n := range []uint32{uint32(s.issue), uint32(s.first), uint32(s.rows), racy} {
-		b = le.AppendUint32(b, n)
-	}
-	for _, n := range []uint64{uint64(s.id.Size), uint64(s.id.Mtime), uint64(s.id.Ctime), s.id.Ino, s.hash} {
-		b = le.AppendUint64(b, n)
-	}
-	for _, n := range []uint32{s.id.Mode, uint32(s.taken.at), uint32(s.taken.size), 0} {
-		b = le.AppendUint32(b, n)
-	}
-	return b
-}
-
 // Flags of rows.
 const (
 	flagSuperseded = 1 << iota
@@ -187,27 +136,6 @@ func (t *table) row(i int) row {
 		superseded: flags&flagSuperseded != 0, anchored: flags&flagAnchored != 0,
 		merged: flags&flagMerged != 0,
 	}
-}
-
-func (r *row) appendTo(b []byte) []byte {
-	le := binary.LittleEndian
-	b = le.AppendUint32(b, uint32(r.issue))
-	b = le.AppendUint16(le.AppendUint16(b, uint16(r.agent)), uint16(r.category))
-	b = le.AppendUint64(b, uint64(r.ms))
-	for _, n := range []int{r.tokens, r.recalls, r.seen, r.blob.at, r.blob.size} {
-		b = le.AppendUint32(b, uint32(n))
-	}
-	var flags uint32
-	if r.superseded {
-		flags |= flagSuperseded
-	}
-	if r.anchored {
-		flags |= flagAnchored
-	}
-	if r.merged {
-		flags |= flagMerged
-	}
-	return le.AppendUint64(le.AppendUint32(b, flags), uint64(r.verified))
 }
 
 // word returns an agent or a category.
@@ -235,4 +163,78 @@ func (t *table) shown(i int) (*shown, error) {
 // toRow returns a row for people and programs.
 func (t *table) toRow(r *row, b *blob) Row {
 	return Row{ObservationIndex: t.index(r, b), SupersededBy: b.supersededBy, RecallCount: r.recalls, SeenCount: r.seen}
+}
+
+// piece returns a range of the heap after checking it.
+func (t *table) piece(s span) ([]byte, error) {
+	b, ok := t.heap.Rows(1, s.at, s.size)
+	if !ok {
+		return nil, errDamagedCache
+	}
+	return b, nil
+}
+
+// blob reads the variable part of a row.
+func (t *table) blob(r *row) (blob, error) {
+	raw, err := t.piece(r.blob)
+	if err != nil {
+		return blob{}, err
+	}
+	return readBlob(bytes.Clone(raw)) // shared by all strings
+}
+
+// borrowedID returns a row's id as a slice of the table, unchecked: it is for comparisons, and invalid after the table is
+// closed.
+func (t *table) borrowedID(r *row) string {
+	if r.blob.at+r.blob.size > len(t.heap.Data) {
+		return ""
+	}
+	d := sections.Decoder{B: t.heap.Data[r.blob.at : r.blob.at+r.blob.size]}
+	return d.Shared()
+}
+
+// id reads only the id of a row.
+func (t *table) id(r *row) (string, error) {
+	raw, err := t.piece(r.blob)
+	if err != nil {
+		return "", err
+	}
+	d := sections.Decoder{B: raw}
+	return d.String(), nil
+}
+
+// taken decodes the captures of an issue file into the form of the file.
+func (t *table) taken(s *source) (*schemas.MemoryFile, error) {
+	raw, err := t.piece(s.taken)
+	if err != nil {
+		return nil, err
+	}
+	d := sections.Decoder{B: raw}
+	f := &schemas.MemoryFile{IssueNumber: s.issue, Sources: map[string]string{}, Links: map[string]schemas.MemoryLinks{}}
+	for range d.Count(4) {
+		name, digest := d.String(), d.String()
+		f.Sources[name] = digest
+		links := schemas.MemoryLinks{Repeats: decodeTexts(&d)}
+		for range d.Count(2) {
+			if links.Supersedes == nil {
+				links.Supersedes = map[string][]string{}
+			}
+			by := d.String()
+			links.Supersedes[by] = decodeTexts(&d)
+		}
+		if len(links.Repeats)+len(links.Supersedes) > 0 {
+			f.Links[name] = links
+		}
+	}
+	if d.Bad {
+		return nil, errDamagedCache
+	}
+	return f, nil
+}
+
+func (t *table) index(r *row, b *blob) schemas.ObservationIndex {
+	return schemas.ObservationIndex{
+		ID: b.id, Agent: t.word(r.agent), IssueNumber: r.issue, Category: t.word(r.category), Summary: b.summary,
+		Tokens: r.tokens, Timestamp: schemas.Stamp{Time: time.UnixMilli(r.ms).UTC()},
+	}
 }

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"fmt"
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
@@ -104,7 +105,24 @@ func (b *tableBuilder) bytes(lex []byte, basis uint64) []byte {
 	return tableFormat.Encode(sections.Raw([]uint64{basis}), b.issues, b.rows, words.B, b.heap, lex).Bytes()
 }
 
-// lexicalDocument returns the searchable text of an observation. Of equal scores, the newer ranks first.
-func lexicalDocument(o *schemas.Observation) lexical.Document {
-	return lexical.Document{Title: o.Summary, Body: o.Content, Key: ^uint64(o.Timestamp.UnixMilli())}
+// tables returns a table of the added files, or none if there are none.
+func (b *tableBuilder) tables() ([]*table, error) {
+	if len(b.issues) == 0 {
+		return nil, nil
+	}
+	t, err := b.table()
+	return []*table{t}, err
+}
+
+// table returns a table of the added files, with its own lexical index unless it is bare.
+func (b *tableBuilder) table() (*table, error) {
+	if b.bare {
+		return openTable(b.bytes(nil, 0))
+	}
+	lex, err := lexical.Build(b.docs)
+	if err != nil {
+		return nil, fmt.Errorf("index the memory: %w", err)
+	}
+	b.docs = nil
+	return openTable(b.bytes(lex.Bytes(), 0))
 }

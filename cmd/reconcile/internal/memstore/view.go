@@ -1,13 +1,13 @@
 package memstore
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
@@ -69,18 +69,6 @@ func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
 	var err error
 	v.set, err = lexical.NewSet(segments(v.parts)...)
 	return v, err
-}
-
-func anyBare(parts []part) bool {
-	return slices.ContainsFunc(parts, func(p part) bool { return p.table.lex == nil })
-}
-
-func segments(parts []part) []lexical.Segment {
-	out := make([]lexical.Segment, len(parts))
-	for i, p := range parts {
-		out[i] = lexical.Segment{Index: p.table.lex, Deleted: p.dead}
-	}
-	return out
 }
 
 // bury marks rows as dead.
@@ -167,13 +155,6 @@ func (v *view) index(at place, r row) (schemas.ObservationIndex, blob, error) {
 	return t.index(&r, &b), b, err
 }
 
-func (t *table) index(r *row, b *blob) schemas.ObservationIndex {
-	return schemas.ObservationIndex{
-		ID: b.id, Agent: t.word(r.agent), IssueNumber: r.issue, Category: t.word(r.category), Summary: b.summary,
-		Tokens: r.tokens, Timestamp: schemas.Stamp{Time: time.UnixMilli(r.ms).UTC()},
-	}
-}
-
 // indexOf returns an issue's lines in the manifest.
 func (v *view) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
 	v.eachOf(issue, func(at place, r row) bool {
@@ -207,14 +188,45 @@ func (v *view) merge(from int, basis uint64) (*table, error) {
 	return openTable(b.bytes(lex.Bytes(), basis))
 }
 
-// owned returns the issue files whose rows a part has, in row order.
-func (v *view) owned(part int) []source {
-	var out []source
-	for _, o := range v.owners {
-		if o.part == part {
-			out = append(out, o.source)
+// places returns the rows of a view of one table, by id.
+func (v *view) places() (map[string]int, error) {
+	out := map[string]int{}
+	for i := range v.parts {
+		p := &v.parts[i]
+		for n := range p.table.len() {
+			r := p.table.row(n)
+			id, err := p.table.id(&r)
+			if err != nil {
+				return nil, err
+			}
+			out[id] = n
 		}
 	}
-	slices.SortFunc(out, func(a, b source) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.issue, b.issue)) })
-	return out
+	return out, nil
+}
+
+// manifest returns the manifest of all rows.
+func (v *view) manifest() ([]byte, error) {
+	lines := make([]schemas.ObservationIndex, 0, v.len())
+	var err error
+	v.each(func(at place, r row) bool {
+		var line schemas.ObservationIndex
+		line, _, err = v.index(at, r)
+		lines = append(lines, line)
+		return err == nil
+	})
+	return memory.Manifest(lines), err
+}
+
+// taken returns the captures that the issue files hold.
+func (v *view) taken() (map[string]memory.Taken, error) {
+	out := map[string]memory.Taken{}
+	for _, o := range v.owners {
+		m, err := v.parts[o.part].table.taken(&o.source)
+		if err != nil {
+			return nil, err
+		}
+		memory.TakenIn(m, out)
+	}
+	return out, nil
 }

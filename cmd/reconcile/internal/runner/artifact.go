@@ -100,19 +100,6 @@ func (a *attempt) showArtifact(name string, room int) agentio.Artifact {
 	return shown
 }
 
-// lastRune returns the length of b without an incomplete character at its end.
-func lastRune(b []byte) int {
-	for i := len(b) - 1; i >= max(len(b)-utf8.UTFMax, 0); i-- {
-		if utf8.RuneStart(b[i]) {
-			if utf8.FullRune(b[i:]) {
-				return len(b)
-			}
-			return i
-		}
-	}
-	return len(b)
-}
-
 // readArtifact reads at most limit bytes of a regular file below the root. It does not follow symbolic links, which could
 // lead outside.
 func (a *attempt) readArtifact(name string, limit int) ([]byte, error) {
@@ -166,4 +153,15 @@ func notReadable(err error) error {
 		err = p.Err
 	}
 	return fmt.Errorf("not shown: %w", err)
+}
+
+func anyLink(chain string, ok func(root, runner, key string) bool) bool {
+	for link := range strings.SplitSeq(chain, ":") {
+		root, rest, _ := strings.Cut(link, ".")
+		runner, key, _ := strings.Cut(rest, ".")
+		if ok(root, runner, key) {
+			return true
+		}
+	}
+	return false
 }

@@ -8,9 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/profiles"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // command is a program to start.
@@ -20,34 +23,6 @@ type command struct {
 	dir   string // absolute
 	env   []string
 	stdin string
-}
-
-// prepare checks the preconditions of the start, and creates the files that the command reads.
-func (a *attempt) prepare() (err error) {
-	if len(a.task.Argv) == 0 || a.task.Argv[0] == "" {
-		return errors.New("no program is given")
-	}
-	if a.command.dir, err = a.workingDir(); err != nil {
-		return err
-	}
-	if err = a.removeStaleResult(); err != nil {
-		return err
-	}
-	if err = errors.Join(a.writeNeeds(), a.writeRecall()); err != nil {
-		return asFault(err)
-	}
-	a.command.env = a.environment()
-	a.chooseProgram()
-	if a.command.stdin, err = a.stdin(); err != nil {
-		return err
-	}
-	a.command.argv = a.task.Argv
-	if at := a.task.PromptArg; at > 0 {
-		a.command.argv = slices.Clone(a.task.Argv)
-		a.command.argv[at], a.command.stdin = a.command.stdin, ""
-	}
-	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
-	return err
 }
 
 // chooseProgram takes the other program of an agent whose turn needs one that is not found.
@@ -170,4 +145,113 @@ func (a *attempt) explainStart(err error) error {
 		return fmt.Errorf("program %q does not exist, or the interpreter in its first line does not", program)
 	}
 	return fmt.Errorf("start %q: %w", program, err)
+}
+
+// execute starts the command, supervises it, and returns when its whole tree and its output have ended.
+func (a *attempt) execute(b *buffers) (exit, error) {
+	limit := a.limit()
+	if limit != nil && limit.after <= 0 {
+		return exit{stopped: &limit.cause}, nil
+	}
+	if a.task.Profile != nil {
+		a.reader = profiles.NewReader(a.task.Profile)
+	}
+	a.heard.Store(time.Now().UnixNano())
+	out, err := a.openOutput(b)
+	if err != nil {
+		return exit{}, asFault(err)
+	}
+	p, err := a.start(out)
+	if err != nil {
+		out.abandon()
+		a.talk.abandon()
+		return exit{}, a.explainStart(err)
+	}
+	a.record.StartedAt = schemas.NewTime(a.runner.reportStart(a.job, p.pid))
+	out.pump(a.sink)
+	if a.talk != nil {
+		a.talk.begin()
+	}
+	end := a.supervise(p, limit)
+	if a.input != nil {
+		a.input.Close() // a remaining reader does not belong to the run
+	}
+	out.finish()
+	if a.talk != nil {
+		a.talk.finish()
+	}
+	return end, nil
+}
+
+// supervise waits for the end of the command, or stops it, and then ends its tree.
+func (a *attempt) supervise(p *process, l *limit) exit {
+	ended := make(chan struct{})
+	go func() {
+		p.await()
+		close(ended)
+	}()
+	var end exit
+	began := time.Now()
+	end.stopped = a.waitOrStop(ended, l)
+	kill := time.Now().Add(a.runner.o.Grace)
+	if a.talk != nil && a.talk.hangUp(ended, end.stopped) {
+		kill = time.Now().Add(a.runner.o.Grace)
+	}
+	t := &tree{pid: p.pid, marks: a.runner.marks, key: a.effect.Key, lease: a.lease}
+	h := a.runner.newHunt(t)
+	if end.stopped != nil || !isClosed(ended) {
+		if end.stuck = h.stopFirst(p.pid, ended, kill); end.stuck != nil {
+			return end
+		}
+	}
+	end.status, end.lost = p.reap()
+	quick := end.stopped == nil && len(h.signalled) == 0 && time.Since(began) < quickRun
+	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {
+		return end
+	}
+	end.stuck = h.finish(a.runner.hurry, kill)
+	end.left = len(h.signalled)
+	return end
+}
+
+// waitOrStop returns nil if the command, or the turn of an agent, has ended on its own, else the reason to stop it.
+func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
+	var late <-chan time.Time
+	if l != nil {
+		timer := time.NewTimer(l.after)
+		defer timer.Stop()
+		late = timer.C
+	}
+	over := ended
+	if a.talk != nil {
+		over = a.talk.over(ended)
+	}
+	var silent <-chan time.Time
+	if a.task.Silence > 0 {
+		tick := time.NewTicker(max(a.task.Silence/4, time.Millisecond))
+		defer tick.Stop()
+		silent = tick.C
+	}
+	var c cause
+wait:
+	for {
+		select {
+		case <-over:
+			return nil
+		case c = <-a.stop:
+			break wait
+		case <-late:
+			c = l.cause
+			break wait
+		case now := <-silent:
+			if a.isSilent(now) {
+				c = cause{outcome: schemas.OutcomeFailed, silent: a.task.Silence}
+				break wait
+			}
+		}
+	}
+	if isClosed(over) { // in the meantime
+		return nil
+	}
+	return &c
 }

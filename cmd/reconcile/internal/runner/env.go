@@ -2,16 +2,11 @@ package runner
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state"
@@ -135,54 +130,12 @@ func (a *attempt) writeNeeds() error {
 	return a.writeWork(needsName(a.effect.Key), b)
 }
 
-// writeWork writes a file for a run.
-func (a *attempt) writeWork(name string, data []byte) error {
-	f, err := a.runner.files.write(name, data)
-	if err == nil {
-		a.work = append(a.work, f)
-	}
-	return err
-}
-
-// removeWorkOf removes the files of the run with that key.
-func (r *Runner) removeWorkOf(key string) (err error) {
-	for _, name := range []string{needsName(key), memoryName(key)} {
-		err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, name)))
-	}
-	return err
-}
-
-func removeIfThere(root *os.Root, p string) error {
-	err := root.Remove(p)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil
-	}
-	return err
-}
-
-func (a *attempt) removeWork() {
-	for _, f := range a.work {
-		if a.runner.files.release(f) != nil {
-			a.runner.leave(a.effect.Key)
+// lookup returns the value of a variable in an environment; "" if it is not set.
+func lookup(environ []string, name string) string {
+	for _, kv := range environ {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v
 		}
 	}
-	a.work = nil
+	return ""
 }
-
-// leave records a file of a key that could not be removed; Close tries again.
-func (r *Runner) leave(key string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.leftovers = append(r.leftovers, key)
-}
-
-func (r *Runner) removeLeftovers() error {
-	err := errors.Join(r.files.close(), r.removeSessions())
-	for _, key := range r.leftovers {
-		err = errors.Join(err, r.removeWorkOf(key))
-	}
-	return err
-}
-
-// absolute returns the absolute path of a slash path below the root.
-func (r *Runner) absolute(p string) string { return filepath.Join(r.dir, filepath.FromSlash(p)) }

@@ -2,22 +2,12 @@ package runner
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 )
 
 // errLeaseTaken reports that another process holds the lease.
 var errLeaseTaken = errors.New("lease is taken")
-
-// checkKey refuses keys that are not valid in file names and environment values.
-func checkKey(key string) error {
-	if key == "" || len(key) > 1000 || !fs.ValidPath(key) || strings.ContainsAny(key, "\x00\n\r\\:") {
-		return fmt.Errorf("%q cannot be the key of an effect", key)
-	}
-	return nil
-}
 
 // flat returns a key as one file name. Names of objects and nodes never contain a tilde, so it is injective.
 func flat(key string) string { return strings.ReplaceAll(key, "/", "~") }

@@ -1,12 +1,9 @@
 package runner
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"iter"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -29,11 +26,6 @@ func newMarks(dir string, environ []string) marks {
 	return m
 }
 
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:8])
-}
-
 // chain returns the value of chainVar for a run.
 func (m marks) chain(key string) string {
 	return m.outer + m.root + "." + m.runner + "." + digest(key)
@@ -48,17 +40,6 @@ func (m marks) ofRun(chain, key string) bool {
 // ofRunner reports whether a process with this chain was started by this runner.
 func (m marks) ofRunner(chain string) bool {
 	return anyLink(chain, func(_, runner, _ string) bool { return runner == m.runner })
-}
-
-func anyLink(chain string, ok func(root, runner, key string) bool) bool {
-	for link := range strings.SplitSeq(chain, ":") {
-		root, rest, _ := strings.Cut(link, ".")
-		runner, key, _ := strings.Cut(rest, ".")
-		if ok(root, runner, key) {
-			return true
-		}
-	}
-	return false
 }
 
 // MarkVariables are the environment variables that [InsideRun] reads.
@@ -110,14 +91,4 @@ func InsideRun(dir string, environs iter.Seq[[]string]) *Inside {
 		return linked
 	}
 	return other
-}
-
-// lookup returns the value of a variable in an environment; "" if it is not set.
-func lookup(environ []string, name string) string {
-	for _, kv := range environ {
-		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
-			return v
-		}
-	}
-	return ""
 }

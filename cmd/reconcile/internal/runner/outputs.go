@@ -1,13 +1,14 @@
 package runner
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/outputs"
 )
 
@@ -39,19 +40,6 @@ func (a *attempt) keepOutputs() []schemas.Output {
 // describeFor is how long a closing runner continues to describe the outputs of a success.
 const describeFor = 500 * time.Millisecond
 
-// untilClosing returns a context that ends soon after the runner starts to close.
-func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		select {
-		case <-r.closing:
-			time.AfterFunc(describeFor, cancel)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 // removeTorn removes the files of a failed run that was to recreate missing outputs.
 func (a *attempt) removeTorn() {
 	for _, name := range a.task.Again {
@@ -67,4 +55,16 @@ func (a *attempt) missing() []string {
 		_, err := a.runner.root.Lstat(name)
 		return !errors.Is(err, fs.ErrNotExist)
 	})
+}
+
+func checkOutputPath(name string) error {
+	switch treepath.Of(name) {
+	case treepath.Outside:
+		return fmt.Errorf("output %q is not a path below the root", name)
+	case treepath.Git:
+		return fmt.Errorf("output %s is inside .git", name)
+	case treepath.Local:
+		return fmt.Errorf("output %s is inside .reconcile", name)
+	}
+	return nil
 }

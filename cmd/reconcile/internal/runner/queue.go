@@ -26,18 +26,6 @@ func (r *Runner) unqueue(j *job) {
 	}
 }
 
-// dispatch starts a worker for each job that can start now.
-func (r *Runner) dispatch() {
-	for r.running < r.o.Slots {
-		j := r.next()
-		if j == nil {
-			return
-		}
-		r.workers.Add(1)
-		go r.work(j)
-	}
-}
-
 // next removes the first job whose groups all have room from the queue, and occupies its places.
 func (r *Runner) next() *job {
 	if r.closed {
@@ -73,15 +61,6 @@ func (r *Runner) take(groups []settle.Group, n int) {
 	}
 }
 
-// work runs j, and then the jobs that can start in its place.
-func (r *Runner) work(j *job) {
-	defer r.workers.Done()
-	var b buffers
-	for j != nil {
-		j = r.settle(j, r.run(j, &b))
-	}
-}
-
 // settle reports the end of j and returns the next job that can start, or nil.
 func (r *Runner) settle(j *job, e settle.Report) *job {
 	r.mu.Lock()
@@ -98,13 +77,23 @@ func (r *Runner) settle(j *job, e settle.Report) *job {
 	return following
 }
 
-// reportStart reports that j runs, and since when: report and record agree, so that a status rebuilt from records is the
-// same.
-func (r *Runner) reportStart(j *job, pid int) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ran = true
-	j.started, j.since = true, r.o.Now()
-	r.post(settle.Report{Kind: settle.Started, Key: j.effect.Key, At: j.since, PID: pid})
-	return j.since
+// job is one submitted effect. since, running and started are guarded by Runner.mu.
+type job struct {
+	effect  settle.Effect
+	since   time.Time
+	running bool       // it has a slot
+	started bool       // and a command has started
+	stop    chan cause // at most one: the first reason to end the run
+}
+
+func newJob(e settle.Effect, now time.Time) *job {
+	return &job{effect: e, since: now, stop: make(chan cause, 1)}
+}
+
+// end requests the end of a running job; the first cause counts.
+func (j *job) end(c cause) {
+	select {
+	case j.stop <- c:
+	default:
+	}
 }

@@ -12,42 +12,8 @@ import (
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
-
-// conclude fills in the record after the command's end. An error fails a run that seemed to succeed.
-func (a *attempt) conclude(end exit, b *buffers) error {
-	if end.stopped != nil && end.stopped.outcome == "" {
-		a.interrupted = end.stopped.message
-		return nil
-	}
-	read := a.readTurn(b)
-	if a.talk != nil {
-		a.record.Turn = a.talk.turn()
-	}
-	switch {
-	case a.talk != nil && (end.stopped == nil || end.stopped.silent > 0):
-		return a.concludeTurn(end, b)
-	case end.stopped != nil:
-		a.concludeStopped(end, read)
-		return nil
-	case end.lost != nil:
-		return fmt.Errorf("the system did not tell how the command ended: %w", end.lost)
-	}
-	a.said = true
-	code := exitCode(end.status)
-	a.record.ExitCode = &code
-	if code != 0 && !a.isAgent() {
-		return errors.New(describeExit(end.status))
-	}
-	if a.isAgent() {
-		if err := a.judge(turns.Facts{ExitCode: &code, Exit: describeExit(end.status), Output: a.checkText(b.capture)}, read); err != nil {
-			return err
-		}
-	}
-	return a.fillRecord(end, b)
-}
 
 // concludeStopped fills in the record of a command that was ended. A silent agent, and one whose time ran out while it retried, has
 // a failure with a class.
@@ -121,40 +87,6 @@ func (a *attempt) jsonResult(source string, data []byte) (json.RawMessage, error
 	return schemas.Marshal(a.runner.cleanValue(v))
 }
 
-// cleanValue redacts every string of a JSON value, in place.
-func (r *Runner) cleanValue(v any) any {
-	switch v := v.(type) {
-	case string:
-		return r.clean(v)
-	case []any:
-		for i := range v {
-			v[i] = r.cleanValue(v[i])
-		}
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[r.clean(k)] = r.cleanNamed(k, e)
-		}
-		return out
-	}
-	return v
-}
-
-// cleanNamed is cleanValue for the value of a field.
-func (r *Runner) cleanNamed(name string, v any) any {
-	switch s := v.(type) {
-	case string:
-		clean, _ := r.cleanField(name, s, false)
-		return clean
-	case json.Number:
-		if clean, changed := r.cleanField(name, s.String(), true); changed {
-			return clean
-		}
-		return v
-	}
-	return r.cleanValue(v)
-}
-
 // checkFiles checks that the promised files exist.
 func (a *attempt) checkFiles() error {
 	for _, name := range a.task.OutputFiles {
@@ -200,14 +132,50 @@ func (a *attempt) removeStaleResult() error {
 	return nil
 }
 
-func checkOutputPath(name string) error {
-	switch treepath.Of(name) {
-	case treepath.Outside:
-		return fmt.Errorf("output %q is not a path below the root", name)
-	case treepath.Git:
-		return fmt.Errorf("output %s is inside .git", name)
-	case treepath.Local:
-		return fmt.Errorf("output %s is inside .reconcile", name)
+// fillRecord fills in the record of a successful command from its output. An error fails the run.
+func (a *attempt) fillRecord(end exit, b *buffers) error {
+	said, err := a.parseOutput(b)
+	a.record.Reported, a.observed = said.Report, said.Observed
+	if err != nil {
+		return err
 	}
+	outcome, message := schemas.OutcomeSucceeded, remarks(end)
+	if said.Ask != nil {
+		message = join(fmt.Sprintf("asks %s about %s", said.Ask.To, said.Ask.Topic), message)
+	}
+	switch {
+	case blocked(said):
+		outcome = schemas.OutcomeAsked
+	case handsOff(said):
+		outcome, message = schemas.OutcomeHandedOff, join("hands the rest of the task off", message)
+		if err := a.keepChanges(said.Report); err != nil {
+			return err
+		}
+	default:
+		if err := a.checkResult(said.Result); err != nil {
+			return err
+		}
+		if err := a.checkFiles(); err != nil {
+			return err
+		}
+		a.record.Outputs = a.keepOutputs()
+		if err := a.keepChanges(said.Report); err != nil {
+			return err
+		}
+	}
+	a.record.Outcome, a.record.Message = outcome, message
+	a.record.Result, a.record.Asks, a.record.Resolution = said.Result, said.Ask, said.Resolution
 	return nil
+}
+
+// checkResult validates the result against the node's schema, if it has one.
+func (a *attempt) checkResult(result json.RawMessage) error {
+	if len(a.task.OutputSchema) == 0 {
+		return nil
+	}
+	err := schemas.CheckResult(a.task.OutputSchema, result)
+	if err != nil && a.task.Output == "text" && a.task.OutputJSON == "" {
+		return fmt.Errorf("%w; what the agent prints is a string, since its runner says output: text", err)
+	}
+	return err
 }

@@ -4,40 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
 )
-
-// job is one submitted effect. since, running and started are guarded by Runner.mu.
-type job struct {
-	effect  settle.Effect
-	since   time.Time
-	running bool       // it has a slot
-	started bool       // and a command has started
-	stop    chan cause // at most one: the first reason to end the run
-}
 
 // cause is why a run is stopped. Without an outcome it is an interruption: nothing is recorded.
 type cause struct {
 	outcome string
 	message string
 	silent  time.Duration // how long it had printed nothing; 0: not the cause
-}
-
-func newJob(e settle.Effect, now time.Time) *job {
-	return &job{effect: e, since: now, stop: make(chan cause, 1)}
-}
-
-// end requests the end of a running job; the first cause counts.
-func (j *job) end(c cause) {
-	select {
-	case j.stop <- c:
-	default:
-	}
 }
 
 // attempt is one execution of a job.
@@ -187,42 +169,6 @@ type exit struct {
 	stuck   error // processes that could not be ended
 }
 
-// execute starts the command, supervises it, and returns when its whole tree and its output have ended.
-func (a *attempt) execute(b *buffers) (exit, error) {
-	limit := a.limit()
-	if limit != nil && limit.after <= 0 {
-		return exit{stopped: &limit.cause}, nil
-	}
-	if a.task.Profile != nil {
-		a.reader = profiles.NewReader(a.task.Profile)
-	}
-	a.heard.Store(time.Now().UnixNano())
-	out, err := a.openOutput(b)
-	if err != nil {
-		return exit{}, asFault(err)
-	}
-	p, err := a.start(out)
-	if err != nil {
-		out.abandon()
-		a.talk.abandon()
-		return exit{}, a.explainStart(err)
-	}
-	a.record.StartedAt = schemas.NewTime(a.runner.reportStart(a.job, p.pid))
-	out.pump(a.sink)
-	if a.talk != nil {
-		a.talk.begin()
-	}
-	end := a.supervise(p, limit)
-	if a.input != nil {
-		a.input.Close() // a remaining reader does not belong to the run
-	}
-	out.finish()
-	if a.talk != nil {
-		a.talk.finish()
-	}
-	return end, nil
-}
-
 // limit is when a run is out of time.
 type limit struct {
 	cause
@@ -249,85 +195,12 @@ func (a *attempt) limit() *limit {
 // lease is free and its group is empty. Close ends processes that evade both.
 const quickRun = 200 * time.Millisecond
 
-// supervise waits for the end of the command, or stops it, and then ends its tree.
-func (a *attempt) supervise(p *process, l *limit) exit {
-	ended := make(chan struct{})
-	go func() {
-		p.await()
-		close(ended)
-	}()
-	var end exit
-	began := time.Now()
-	end.stopped = a.waitOrStop(ended, l)
-	kill := time.Now().Add(a.runner.o.Grace)
-	if a.talk != nil && a.talk.hangUp(ended, end.stopped) {
-		kill = time.Now().Add(a.runner.o.Grace)
-	}
-	t := &tree{pid: p.pid, marks: a.runner.marks, key: a.effect.Key, lease: a.lease}
-	h := a.runner.newHunt(t)
-	if end.stopped != nil || !isClosed(ended) {
-		if end.stuck = h.stopFirst(p.pid, ended, kill); end.stuck != nil {
-			return end
-		}
-	}
-	end.status, end.lost = p.reap()
-	quick := end.stopped == nil && len(h.signalled) == 0 && time.Since(began) < quickRun
-	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {
-		return end
-	}
-	end.stuck = h.finish(a.runner.hurry, kill)
-	end.left = len(h.signalled)
-	return end
-}
-
 // isSilent reports whether the command has printed nothing for too long. While a tool of an agent runs, silence is normal.
 func (a *attempt) isSilent(now time.Time) bool {
 	if a.reader != nil && a.reader.ToolRuns() || a.talk != nil && !a.talk.idle() {
 		return false
 	}
 	return now.Sub(time.Unix(0, a.heard.Load())) >= a.task.Silence
-}
-
-// waitOrStop returns nil if the command, or the turn of an agent, has ended on its own, else the reason to stop it.
-func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
-	var late <-chan time.Time
-	if l != nil {
-		timer := time.NewTimer(l.after)
-		defer timer.Stop()
-		late = timer.C
-	}
-	over := ended
-	if a.talk != nil {
-		over = a.talk.over(ended)
-	}
-	var silent <-chan time.Time
-	if a.task.Silence > 0 {
-		tick := time.NewTicker(max(a.task.Silence/4, time.Millisecond))
-		defer tick.Stop()
-		silent = tick.C
-	}
-	var c cause
-wait:
-	for {
-		select {
-		case <-over:
-			return nil
-		case c = <-a.stop:
-			break wait
-		case <-late:
-			c = l.cause
-			break wait
-		case now := <-silent:
-			if a.isSilent(now) {
-				c = cause{outcome: schemas.OutcomeFailed, silent: a.task.Silence}
-				break wait
-			}
-		}
-	}
-	if isClosed(over) { // in the meantime
-		return nil
-	}
-	return &c
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -337,4 +210,79 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// prepare checks the preconditions of the start, and creates the files that the command reads.
+func (a *attempt) prepare() (err error) {
+	if len(a.task.Argv) == 0 || a.task.Argv[0] == "" {
+		return errors.New("no program is given")
+	}
+	if a.command.dir, err = a.workingDir(); err != nil {
+		return err
+	}
+	if err = a.removeStaleResult(); err != nil {
+		return err
+	}
+	if err = errors.Join(a.writeNeeds(), a.writeRecall()); err != nil {
+		return asFault(err)
+	}
+	a.command.env = a.environment()
+	a.chooseProgram()
+	if a.command.stdin, err = a.stdin(); err != nil {
+		return err
+	}
+	a.command.argv = a.task.Argv
+	if at := a.task.PromptArg; at > 0 {
+		a.command.argv = slices.Clone(a.task.Argv)
+		a.command.argv[at], a.command.stdin = a.command.stdin, ""
+	}
+	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
+	return err
+}
+
+// absolute returns the absolute path of a slash path below the root.
+func (r *Runner) absolute(p string) string { return filepath.Join(r.dir, filepath.FromSlash(p)) }
+
+// reportStart reports that j runs, and since when: report and record agree, so that a status rebuilt from records is the
+// same.
+func (r *Runner) reportStart(j *job, pid int) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ran = true
+	j.started, j.since = true, r.o.Now()
+	r.post(settle.Report{Kind: settle.Started, Key: j.effect.Key, At: j.since, PID: pid})
+	return j.since
+}
+
+// conclude fills in the record after the command's end. An error fails a run that seemed to succeed.
+func (a *attempt) conclude(end exit, b *buffers) error {
+	if end.stopped != nil && end.stopped.outcome == "" {
+		a.interrupted = end.stopped.message
+		return nil
+	}
+	read := a.readTurn(b)
+	if a.talk != nil {
+		a.record.Turn = a.talk.turn()
+	}
+	switch {
+	case a.talk != nil && (end.stopped == nil || end.stopped.silent > 0):
+		return a.concludeTurn(end, b)
+	case end.stopped != nil:
+		a.concludeStopped(end, read)
+		return nil
+	case end.lost != nil:
+		return fmt.Errorf("the system did not tell how the command ended: %w", end.lost)
+	}
+	a.said = true
+	code := exitCode(end.status)
+	a.record.ExitCode = &code
+	if code != 0 && !a.isAgent() {
+		return errors.New(describeExit(end.status))
+	}
+	if a.isAgent() {
+		if err := a.judge(turns.Facts{ExitCode: &code, Exit: describeExit(end.status), Output: a.checkText(b.capture)}, read); err != nil {
+			return err
+		}
+	}
+	return a.fillRecord(end, b)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -312,4 +314,95 @@ func (r *Runner) post(e settle.Report) {
 	case r.notify <- struct{}{}:
 	default:
 	}
+}
+
+// checkKey refuses keys that are not valid in file names and environment values.
+func checkKey(key string) error {
+	if key == "" || len(key) > 1000 || !fs.ValidPath(key) || strings.ContainsAny(key, "\x00\n\r\\:") {
+		return fmt.Errorf("%q cannot be the key of an effect", key)
+	}
+	return nil
+}
+
+// untilClosing returns a context that ends soon after the runner starts to close.
+func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-r.closing:
+			time.AfterFunc(describeFor, cancel)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// dispatch starts a worker for each job that can start now.
+func (r *Runner) dispatch() {
+	for r.running < r.o.Slots {
+		j := r.next()
+		if j == nil {
+			return
+		}
+		r.workers.Add(1)
+		go r.work(j)
+	}
+}
+
+// work runs j, and then the jobs that can start in its place.
+func (r *Runner) work(j *job) {
+	defer r.workers.Done()
+	var b buffers
+	for j != nil {
+		j = r.settle(j, r.run(j, &b))
+	}
+}
+
+// Reap ends the processes of one orphan, the run of a killed process: see ReapAll.
+func (r *Runner) Reap(ctx context.Context, o state.Orphan) error {
+	return r.ReapAll(ctx, []state.Orphan{o})
+}
+
+// ReapAll ends the process trees of orphans, which are runs whose reconcile was killed, concurrently: SIGTERM, grace,
+// SIGKILL. After nil, the effects can run again. A *HeldError names those that cannot: their processes could not be
+// ended within the grace time plus one second or before ctx was done, or another live reconcile runs them.
+func (r *Runner) ReapAll(ctx context.Context, orphans []state.Orphan) error {
+	trees := make([]*tree, len(orphans))
+	for i, o := range orphans {
+		trees[i] = r.treeOf(o.Key, 0)
+		if free, err := trees[i].lease.free(); err == nil && !free {
+			trees[i].pid = orphanGroup(o.PID)
+		}
+	}
+	hurry := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { close(hurry) })()
+	return r.reap(hurry, trees)
+}
+
+func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
+	var busy []string
+	for _, t := range trees {
+		if t.lease.runs() || r.runsItself(t.key) {
+			busy = append(busy, t.key)
+		}
+	}
+	if len(busy) > 0 {
+		return &HeldError{Keys: busy, Runs: true}
+	}
+	err := r.newHunt(trees...).finish(hurry, time.Now().Add(r.o.Grace))
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		err = errors.Join(err, r.removeWorkOf(t.key))
+	}
+	return err
+}
+
+// runsItself reports whether this runner holds key beyond the search for its orphans.
+func (r *Runner) runsItself(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j := r.jobs[key]
+	return j != nil && j.started
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,68 +9,12 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// fillRecord fills in the record of a successful command from its output. An error fails the run.
-func (a *attempt) fillRecord(end exit, b *buffers) error {
-	said, err := a.parseOutput(b)
-	a.record.Reported, a.observed = said.Report, said.Observed
-	if err != nil {
-		return err
-	}
-	outcome, message := schemas.OutcomeSucceeded, remarks(end)
-	if said.Ask != nil {
-		message = join(fmt.Sprintf("asks %s about %s", said.Ask.To, said.Ask.Topic), message)
-	}
-	switch {
-	case blocked(said):
-		outcome = schemas.OutcomeAsked
-	case handsOff(said):
-		outcome, message = schemas.OutcomeHandedOff, join("hands the rest of the task off", message)
-		if err := a.keepChanges(said.Report); err != nil {
-			return err
-		}
-	default:
-		if err := a.checkResult(said.Result); err != nil {
-			return err
-		}
-		if err := a.checkFiles(); err != nil {
-			return err
-		}
-		a.record.Outputs = a.keepOutputs()
-		if err := a.keepChanges(said.Report); err != nil {
-			return err
-		}
-	}
-	a.record.Outcome, a.record.Message = outcome, message
-	a.record.Result, a.record.Asks, a.record.Resolution = said.Result, said.Ask, said.Resolution
-	return nil
-}
-
-// checkResult validates the result against the node's schema, if it has one.
-func (a *attempt) checkResult(result json.RawMessage) error {
-	if len(a.task.OutputSchema) == 0 {
-		return nil
-	}
-	err := schemas.CheckResult(a.task.OutputSchema, result)
-	if err != nil && a.task.Output == "text" && a.task.OutputJSON == "" {
-		return fmt.Errorf("%w; what the agent prints is a string, since its runner says output: text", err)
-	}
-	return err
-}
-
 // blocked reports whether the command needs an answer to continue. A non-blocking question accompanies a result.
 func blocked(said agentio.Said) bool { return said.Ask != nil && said.Ask.Blocking }
 
 // handsOff reports whether the agent did not complete the task, and hands the rest of it to a new session.
 func handsOff(said agentio.Said) bool {
 	return said.Report != nil && said.Report.Status == schemas.ReportHandoff
-}
-
-// join joins two messages; the second may be empty.
-func join(first, second string) string {
-	if second == "" {
-		return first
-	}
-	return first + "; " + second
 }
 
 // parseOutput parses stdout and the promised file. A run that asks has not finished its work, and owes no file.

@@ -212,3 +212,37 @@ func (r *Runner) cleanField(name, value string, number bool) (clean string, chan
 	}
 	return redacted, true
 }
+
+// cleanValue redacts every string of a JSON value, in place.
+func (r *Runner) cleanValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return r.clean(v)
+	case []any:
+		for i := range v {
+			v[i] = r.cleanValue(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[r.clean(k)] = r.cleanNamed(k, e)
+		}
+		return out
+	}
+	return v
+}
+
+// cleanNamed is cleanValue for the value of a field.
+func (r *Runner) cleanNamed(name string, v any) any {
+	switch s := v.(type) {
+	case string:
+		clean, _ := r.cleanField(name, s, false)
+		return clean
+	case json.Number:
+		if clean, changed := r.cleanField(name, s.String(), true); changed {
+			return clean
+		}
+		return v
+	}
+	return r.cleanValue(v)
+}

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -79,4 +81,30 @@ func ending(s string, limit int) string {
 		s = s[1:]
 	}
 	return s
+}
+
+// lastRune returns the length of b without an incomplete character at its end.
+func lastRune(b []byte) int {
+	for i := len(b) - 1; i >= max(len(b)-utf8.UTFMax, 0); i-- {
+		if utf8.RuneStart(b[i]) {
+			if utf8.FullRune(b[i:]) {
+				return len(b)
+			}
+			return i
+		}
+	}
+	return len(b)
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// join joins two messages; the second may be empty.
+func join(first, second string) string {
+	if second == "" {
+		return first
+	}
+	return first + "; " + second
 }

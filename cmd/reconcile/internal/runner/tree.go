@@ -1,14 +1,10 @@
 package runner
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"reconcile.dev/reconcile/state"
 )
 
 // settleTime is how long after SIGKILL a tree may take to end.
@@ -56,57 +52,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s: a process of an earlier run lives on and could not be ended; end it, then try again", keys)
 }
 
-// Reap ends the processes of one orphan, the run of a killed process: see ReapAll.
-func (r *Runner) Reap(ctx context.Context, o state.Orphan) error {
-	return r.ReapAll(ctx, []state.Orphan{o})
-}
-
-// ReapAll ends the process trees of orphans, which are runs whose reconcile was killed, concurrently: SIGTERM, grace,
-// SIGKILL. After nil, the effects can run again. A *HeldError names those that cannot: their processes could not be
-// ended within the grace time plus one second or before ctx was done, or another live reconcile runs them.
-func (r *Runner) ReapAll(ctx context.Context, orphans []state.Orphan) error {
-	trees := make([]*tree, len(orphans))
-	for i, o := range orphans {
-		trees[i] = r.treeOf(o.Key, 0)
-		if free, err := trees[i].lease.free(); err == nil && !free {
-			trees[i].pid = orphanGroup(o.PID)
-		}
-	}
-	hurry := make(chan struct{})
-	defer context.AfterFunc(ctx, func() { close(hurry) })()
-	return r.reap(hurry, trees)
-}
-
 func (r *Runner) treeOf(key string, pid int) *tree {
 	return &tree{pid: pid, marks: r.marks, key: key, lease: r.leases.of(key)}
-}
-
-func (r *Runner) reap(hurry <-chan struct{}, trees []*tree) error {
-	var busy []string
-	for _, t := range trees {
-		if t.lease.runs() || r.runsItself(t.key) {
-			busy = append(busy, t.key)
-		}
-	}
-	if len(busy) > 0 {
-		return &HeldError{Keys: busy, Runs: true}
-	}
-	err := r.newHunt(trees...).finish(hurry, time.Now().Add(r.o.Grace))
-	if err != nil {
-		return err
-	}
-	for _, t := range trees {
-		err = errors.Join(err, r.removeWorkOf(t.key))
-	}
-	return err
-}
-
-// runsItself reports whether this runner holds key beyond the search for its orphans.
-func (r *Runner) runsItself(key string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	j := r.jobs[key]
-	return j != nil && j.started
 }
 
 // stopFirst signals a whole tree and returns when its first process has ended; after kill it sends SIGKILL.

@@ -2,9 +2,11 @@ package runner
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"sync"
+	"syscall"
 
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -115,6 +117,55 @@ func (w *workFiles) close() (err error) {
 	if w.dir != nil {
 		err = errors.Join(err, w.dir.Close())
 		w.dir = nil
+	}
+	return err
+}
+
+// writeWork writes a file for a run.
+func (a *attempt) writeWork(name string, data []byte) error {
+	f, err := a.runner.files.write(name, data)
+	if err == nil {
+		a.work = append(a.work, f)
+	}
+	return err
+}
+
+// removeWorkOf removes the files of the run with that key.
+func (r *Runner) removeWorkOf(key string) (err error) {
+	for _, name := range []string{needsName(key), memoryName(key)} {
+		err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, name)))
+	}
+	return err
+}
+
+func removeIfThere(root *os.Root, p string) error {
+	err := root.Remove(p)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return err
+}
+
+func (a *attempt) removeWork() {
+	for _, f := range a.work {
+		if a.runner.files.release(f) != nil {
+			a.runner.leave(a.effect.Key)
+		}
+	}
+	a.work = nil
+}
+
+// leave records a file of a key that could not be removed; Close tries again.
+func (r *Runner) leave(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leftovers = append(r.leftovers, key)
+}
+
+func (r *Runner) removeLeftovers() error {
+	err := errors.Join(r.files.close(), r.removeSessions())
+	for _, key := range r.leftovers {
+		err = errors.Join(err, r.removeWorkOf(key))
 	}
 	return err
 }
