@@ -160,7 +160,29 @@ type NodeStatus struct {
 	Log string `json:"log,omitempty"`
 	// RetryAt is when the next attempt is due.
 	RetryAt Time `json:"retryAt,omitzero"`
+	// Landed says whether the commit of the node's workspace is part of the branch; nil for a node that worked in the tree.
+	Landed *Landed `json:"landed,omitempty"`
 }
+
+// Landed says whether a commit is part of the branch that it is for.
+type Landed struct {
+	Status ConditionStatus `json:"status"`
+	// Reason is Landed, Unchecked or NoChange, or why it is not: Landing, TreeDirty, Conflict, ChecksFailed or Refused.
+	Reason string `json:"reason"`
+	Commit string `json:"commit,omitempty"` // on the branch
+}
+
+// Reasons of Landed.
+const (
+	LandedChecked   = "Landed"
+	LandedUnchecked = "Unchecked"
+	LandedNoChange  = "NoChange"
+	LandedSoon      = "Landing"
+	LandedDirty     = "TreeDirty"
+	LandedConflict  = "Conflict"
+	LandedFailed    = "ChecksFailed"
+	LandedRefused   = "Refused"
+)
 
 // Defaults of Retry.
 const (

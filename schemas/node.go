@@ -67,8 +67,33 @@ type Node struct {
 	// OnEscalation says what becomes of an agent's node whose question was escalated: wait for a human's resolution, or fail
 	// with the escalation's summary. Default wait.
 	OnEscalation string `json:"onEscalation,omitempty" jsonschema:"enum=wait,enum=fail,default=wait"`
+	// Land says what is checked before the commit of the node's workspace becomes part of the branch. Default: as the
+	// session says.
+	Land *Land `json:"land,omitempty"`
+	// Touches are globs of the files that the node changes. Nodes whose files may be the same do not run at once.
+	Touches []string `json:"touches,omitempty" jsonschema:"maxItems=100"`
 	// Metadata is free: it is kept, and no controller reads it.
 	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// Land says what is checked before a commit lands.
+type Land struct {
+	// Checks are programs with their arguments, one after the other. They run in a checkout of what the branch would become;
+	// all of them have to end with exit code 0.
+	Checks [][]string `json:"checks,omitempty" jsonschema:"maxItems=100"`
+}
+
+func (l *Land) check(at Spot) {
+	if l == nil {
+		return
+	}
+	for i, argv := range l.Checks {
+		if len(argv) == 0 {
+			at.At("checks", i).Errorf("missing", "names no program").Suggest("write the program and its arguments as a list")
+			continue
+		}
+		checkArgv(at.At("checks", i), argv)
+	}
 }
 
 // Outputs are what a node leaves behind.
@@ -150,6 +175,8 @@ func (n *Node) check(r *Report, i int) {
 		checkTimeout(at.At("timeout"), n.Timeout)
 	}
 	n.Retry.check(at.At("retry"))
+	n.Land.check(at.At("land"))
+	checkGlobs(r, n.Touches, "nodes", i, "touches")
 }
 
 // checkSchema reports an invalid schema, or one of a node without a result. compiled caches the result for each text.

@@ -51,6 +51,8 @@ type Run struct {
 	Turn *Turn `json:"turn,omitempty"`
 	// Workspace is the folder of its own in which the run worked, and what it changed there; nil for a run in the tree itself.
 	Workspace *RunWorkspace `json:"workspace,omitempty"`
+	// Lands is the key of the run whose commit this one lands; empty for the run of a command or an agent.
+	Lands string `json:"lands,omitempty"`
 	// Issue is the issue that the work is about, in records of hooks.
 	Issue int `json:"issue,omitempty"`
 	// For is the item of work that a hook's record is about, as dag/checks/implement.
@@ -96,6 +98,8 @@ type RunWorkspace struct {
 	// number of all.
 	Files   []string `json:"files,omitempty"`
 	Changed int      `json:"changed,omitempty"`
+	// Reason says how a landing ended, as in Landed.
+	Reason string `json:"reason,omitempty"`
 	// Note says how what the agent reported differs from what changed.
 	Note string `json:"note,omitempty"`
 }

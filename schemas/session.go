@@ -39,6 +39,9 @@ type SessionSpec struct {
 	Issue int `json:"issue,omitempty" jsonschema:"minimum=1,maximum=2147483647"`
 	// Branch is the git branch that the work happens on; empty means the current one.
 	Branch string `json:"branch,omitempty" jsonschema:"maxLength=200"`
+	// Land says what is checked before the commits of agents' workspaces become part of the branch, for nodes that do not say
+	// it themselves.
+	Land *Land `json:"land,omitempty"`
 	// Phase is the phase that is wanted. Default Active.
 	Phase string `json:"phase,omitempty" jsonschema:"enum=Active,enum=Paused,enum=Suspended,enum=Completed,default=Active"`
 	// Priority ranks sessions for places, and their work for processors. Default normal.
@@ -84,6 +87,7 @@ func (s *SessionSpec) Check(r *Report) {
 	checkLine(r.At("title"), s.Title)
 	checkLine(r.At("owner"), s.Owner)
 	checkBranch(r.At("branch"), s.Branch)
+	s.Land.check(r.At("land"))
 	checkEnv(r, s.Env, "env")
 }
 

@@ -24,7 +24,7 @@ import (
 // one that got a place least recently, so that no session waits for ever for its equals; then the Key decides.
 func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self string, cpus, lookahead int) []settle.Effect {
 	a := &admission{cpus: cpus, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]*settle.Effect{},
-		shares: map[string]*share{}, selected: only.In(t)}
+		shares: map[string]*share{}, selected: only.In(t), touched: touched{}}
 	for _, e := range wanted {
 		a.enter(t, e, self)
 	}
@@ -53,6 +53,7 @@ type admission struct {
 	lines           map[line]*[]*settle.Effect
 	shares          map[string]*share
 	selected        func(owner schemas.Ref, node string) bool
+	touched         touched
 }
 
 func (a *admission) enter(t *state.Tree, e *settle.Effect, self string) {
@@ -67,6 +68,7 @@ func (a *admission) enter(t *state.Tree, e *settle.Effect, self string) {
 	if c := settle.ClaimOf(t.Entry(e.Owner), e.Key); c != nil {
 		s.claims++
 		a.count(e.Groups, c.Process == self)
+		a.touched.add(e.Touches)
 		return
 	}
 	if !a.selected(e.Owner, e.Node) {
@@ -175,6 +177,7 @@ func (a *admission) serve(rank int, sessions []string) []settle.Effect {
 			continue
 		}
 		a.count(e.Groups, true)
+		a.touched.add(e.Touches)
 		a.shares[name].claims++
 		out = append(out, *e)
 	}
@@ -194,7 +197,7 @@ func (a *admission) next(at line) *settle.Effect {
 	for len(*queue) > 0 {
 		e := (*queue)[0]
 		*queue = (*queue)[1:]
-		if a.room(e.Groups) {
+		if a.room(e.Groups) && a.touched.room(e.Touches) {
 			return e
 		}
 	}

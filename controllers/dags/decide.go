@@ -144,6 +144,9 @@ func (f *fold) judgeAll() {
 		f.expire()
 	}
 	f.failFast()
+	for i := range f.next {
+		f.next[i].Landed = f.landed(int32(i))
+	}
 }
 
 // rebind makes keys for the present generations. An approval was given for one key and ends with it, and so does what the
@@ -190,6 +193,9 @@ func (f *fold) expire() {
 }
 
 func (f *fold) expireNode(i int32) {
+	if f.recs[i].land.of != nil {
+		return // its work is done
+	}
 	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.Spec.Policy.Timeout)
 	switch s := &f.next[i]; s.State {
 	case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
@@ -219,7 +225,7 @@ func (f *fold) failFast() {
 	}
 	for i := range f.next {
 		switch s := &f.next[i]; {
-		case f.p.CleansUp(int32(i)):
+		case f.p.CleansUp(int32(i)), f.recs[i].land.of != nil:
 		case s.State == schemas.NodePending, s.State == schemas.NodeQueued, s.State == schemas.NodeBlocked,
 			s.State == schemas.NodeRunning, s.State == schemas.NodeSkipped && !readiness.NodeMet(s):
 			s.RetryAt = schemas.Time{}

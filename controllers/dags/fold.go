@@ -74,12 +74,15 @@ type record struct {
 	pauses   bool         // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.
 	questions []*clarifications.Question
+	// unlanded counts the successes since the latest one on record whose commits could not land.
+	unlanded int
+	land     landing
 	// since is the earliest start that the status does not have; zero without one.
 	since schemas.Time
 }
 
 // attempts counts those that have ended.
-func (r *record) attempts() int { return r.before + r.failures }
+func (r *record) attempts() int { return r.before + r.failures + r.unlanded }
 
 // running reports whether a process runs for the node under its present key.
 func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }

@@ -20,9 +20,10 @@ func (f *fold) records() {
 		}
 		r := &f.recs[i]
 		known := f.known(i)
+		lands := f.landings(i, runs)
 		for len(runs) > 0 && runs[0].Node == name {
 			if runs[0].NodeKey == f.b.Keys[i] {
-				f.take(r, runs[0], f.pauses(i, runs[0]))
+				f.takeOrReject(r, runs[0], f.pauses(i, runs[0]), lands)
 				r.starts(runs[0].StartedAt, known)
 			}
 			runs = runs[1:]
@@ -34,6 +35,8 @@ func (f *fold) records() {
 		i, ok := f.p.Index[claim.Node]
 		switch {
 		case !ok:
+		case f.claimsLanding(i, claim):
+			f.recs[i].land.claim = claim
 		case claim.NodeKey == f.b.Keys[i]:
 			f.recs[i].claim = claim
 			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
@@ -72,7 +75,7 @@ func (f *fold) take(r *record, run *schemas.Run, pauses bool) {
 		r.handoff = run
 	case run.Outcome == schemas.OutcomeSucceeded:
 		r.won = true
-		r.before, r.failures, r.wonAt, r.failed = r.attempts()+1, 0, run.Seq, nil
+		r.before, r.failures, r.unlanded, r.wonAt, r.failed = r.attempts()+1, 0, 0, run.Seq, nil
 	case run.Outcome == schemas.OutcomeFailed, run.Outcome == schemas.OutcomeTimedOut:
 		r.failures++
 		r.failed = run
@@ -93,7 +96,7 @@ func (f *fold) remember(i int32, r *record) {
 		return
 	}
 	switch {
-	case was.State == schemas.NodeSucceeded:
+	case was.State == schemas.NodeSucceeded && r.unlanded == 0:
 		if r.won = true; r.before == 0 {
 			r.before = was.Attempts
 		}
@@ -112,6 +115,8 @@ func (f *fold) judge(i int32) {
 	r, s := &f.recs[i], &f.next[i]
 	f.facts(i)
 	switch verb := f.verbs[i]; {
+	case r.won && !r.again && r.land.of != nil:
+		f.judgeLanding(i)
 	case r.won && !r.again && verb == schemas.VerbApprove:
 		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
 	case r.won && !r.again:
@@ -120,6 +125,8 @@ func (f *fold) judge(i int32) {
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case verb == schemas.VerbCancel:
 		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, "an action cancelled it; retry runs it again")
+	case r.unlanded > max(f.limits[i].Limit, landRetries):
+		f.set(i, schemas.NodeFailed, settle.ReasonNotLanded, r.failed.Message)
 	case r.handoffs > mostHandoffs && !r.running():
 		f.set(i, schemas.NodeFailed, settle.ReasonTooManyHandoffs, fmt.Sprintf(
 			"it handed its task off %d times; divide the task, or give the agent a larger contextWindow", r.handoffs))

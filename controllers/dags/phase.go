@@ -163,7 +163,14 @@ func sameNode(a, b *schemas.NodeStatus) bool {
 	return a.State == b.State && a.Key == b.Key && a.Generation == b.Generation && a.Inputs == b.Inputs &&
 		a.Verb == b.Verb && a.Reason == b.Reason && a.Message == b.Message && a.Attempts == b.Attempts &&
 		a.StartedAt == b.StartedAt && a.FinishedAt == b.FinishedAt && a.RetryAt == b.RetryAt &&
-		sameInt(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result)
+		sameInt(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result) && sameLanded(a.Landed, b.Landed)
+}
+
+func sameLanded(a, b *schemas.Landed) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 func sameInt(a, b *int) bool {

@@ -22,7 +22,10 @@ import (
 func (f *fold) effects() []settle.Effect {
 	var out []settle.Effect
 	for _, i := range f.p.ByName {
-		if f.want[i] {
+		switch {
+		case f.recs[i].land.wanted:
+			out = append(out, f.landEffect(i))
+		case f.want[i]:
 			out = append(out, f.effect(i))
 		}
 	}

@@ -86,6 +86,9 @@ const (
 	ReasonReplacing         = "Replacing"      // the run of a former definition is being ended first
 	ReasonEnding            = "Ending"         // a run that is no longer wanted is being ended
 	ReasonHeld              = "Held"
+	ReasonLanding           = "Landing"      // its commit is being made part of the branch
+	ReasonTreeDirty         = "TreeDirty"    // a file that the user has changed is in the way of its commit
+	ReasonNotLanded         = "NotLanded"    // its commit cannot become part of the branch
 	ReasonNotCommitted      = "NotCommitted" // its workspace would lack what it is made of
 	ReasonFailFast          = "FailFast"
 	ReasonNeedFailed        = "NeedFailed"

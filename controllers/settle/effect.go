@@ -22,6 +22,8 @@ type Effect struct {
 	Agent   string // the agent that works, if any
 	// Task is what to do; nil for an effect that is claimed already: the process that claimed it has the task.
 	Task Task
+	// Touches are the folders and files, as slash paths, that no other effect may touch at the same time.
+	Touches []string
 	// Groups are the limits that the effect counts against.
 	Groups []Group
 	// Rank orders effects that wait for a place: smaller first, then by Key.
@@ -34,7 +36,8 @@ type Group struct {
 	Limit int
 }
 
-// Task is what an effect does. It is one of the types of this file: a [Command] or an [AgentTurn]. A performer that does not know the type
+// Task is what an effect does. It is one of the types of this file: a [Command], an [AgentTurn] or a [Land]. A performer that does not
+// know the type
 // of a task reports the effect as [Broken].
 type Task interface {
 	// OutputPaths are the files, as slash paths below the root, that a success leaves.
@@ -76,6 +79,9 @@ func (e *Effect) Claim() schemas.Run {
 	}
 	if e.Task != nil {
 		r.Again = e.Task.MissingOutputs()
+	}
+	if l, ok := e.Task.(*Land); ok {
+		r.Lands = l.Run
 	}
 	return r
 }
@@ -142,6 +148,8 @@ type Workspace struct {
 	// Spec and Inputs are the files, and the patterns of files, that must be as in that commit.
 	Spec   string
 	Inputs []string `json:",omitempty"`
+	// Commit is the commit to check out instead of the last one, for checks, which leave nothing.
+	Commit string
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt goes on with what the one
 	// before it left.
 	Attempts string
@@ -158,6 +166,26 @@ type AgentTurn struct {
 	// Resume is the session to continue where the agent still has it; "" for a new one.
 	Resume string
 }
+
+// Land is the task that makes the commit of a run part of the branch that it is for.
+type Land struct {
+	Run       string // the key of the run
+	Workspace string // its name
+	Base      string // the commit that the run started from
+	Commit    string // of the run
+	Target    string // the branch; "" is the checked-out one
+	// Files are the paths that the commit changes, below the top of the repository; the first of them, unless Whole.
+	Files  []string
+	Whole  bool
+	Checks [][]string // that have to succeed on the result
+	Env    []string   // of the checks, sorted "K=V"
+}
+
+// OutputPaths are none: the files of a commit are no outputs.
+func (l *Land) OutputPaths() []string { return nil }
+
+// MissingOutputs are none.
+func (l *Land) MissingOutputs() []string { return nil }
 
 // OutputPaths are all outputs that the command declares.
 func (c *Command) OutputPaths() []string {

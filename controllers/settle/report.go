@@ -32,6 +32,8 @@ type Report struct {
 	Why  string        // Released, Held; of Finished what is worth a warning and not part of the record
 	Err  error         // Broken
 	Turn *schemas.Turn // Progressed
+	// Waits says why a Released landing cannot be performed before a person has done something; "" for another reason.
+	Waits string
 	// Missing are files that Task.Expects named and that do not exist; then the effect is Released without having started.
 	Missing []string
 }

@@ -81,7 +81,7 @@ func (b *Binding) Agent(p *Plan, name string) *schemas.AgentSpec {
 func (b *Binding) Effect(p *Plan, i int32) settle.Effect {
 	n := &p.Spec.Nodes[i]
 	return settle.Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.Name}, Session: p.Spec.Session, Node: n.Name,
-		NodeKey: b.Keys[i], Agent: n.Agent, Groups: b.groups[n.Agent], Rank: rankOf(n, b.SessionSpec())}
+		NodeKey: b.Keys[i], Agent: n.Agent, Groups: b.groups[n.Agent], Rank: rankOf(n, b.SessionSpec()), Touches: touchedPaths(n.Touches)}
 }
 
 // Command is what node i does at its first attempt.
@@ -215,4 +215,17 @@ func (p *Plan) sorted(nodes []int32) []int32 {
 		return nodes
 	}
 	return slices.SortedFunc(slices.Values(nodes), byName)
+}
+
+// touchedPaths are the folders and files that globs may match: of each glob the part before its first wildcard, as far as
+// it is whole names. "" is the root.
+func touchedPaths(globs []string) []string {
+	var out []string
+	for _, g := range globs {
+		if at := strings.IndexAny(g, `*?[{\`); at >= 0 {
+			g = g[:strings.LastIndexByte(g[:at], '/')+1]
+		}
+		out = append(out, strings.Trim(g, "/"))
+	}
+	return out
 }

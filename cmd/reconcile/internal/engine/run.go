@@ -168,10 +168,11 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	if r.workspaces, err = r.openWorkspaces(); err != nil {
 		return Result{}, err
 	}
-	perform, err := r.runner(memory)
+	commands, err := r.runner(memory)
 	if err != nil {
 		return Result{}, err
 	}
+	perform := workspaces.NewLander(commands, r.workspaces)
 	events := r.openEvents()
 	defer events.Close()
 	l := r.loop(memory, events)
@@ -188,7 +189,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		l.Share, l.Perform = r.share, r.share.Guard(perform)
 		defer r.share.Close(ctx)
 	}
-	l.NotCommitted = r.workspaces.Uncommitted
+	l.NotReady = r.workspaces.NotReady
 	defer r.sweepWorkspaces(ctx)
 	r.mirror = r.openMirror()
 	if r.mirror != nil && !r.request.Watch {
@@ -229,7 +230,7 @@ func (r *run) decide(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	l.NotCommitted = places.Uncommitted
+	l.NotReady = places.NotReady
 	res, err := l.DecideOnce(ctx)
 	out := Result{Tree: res.Tree, Wrote: res.Wrote, MemoryBusy: res.MemoryBusy, LedgersBusy: res.LedgersBusy}
 	if res.Tree != nil {

@@ -38,13 +38,14 @@ type call struct {
 	stdin  []byte
 }
 
+// run runs a git command, and returns what it printed, also where it failed.
 func (k *command) run(ctx context.Context, c call, args ...string) ([]byte, error) {
 	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), slices.Concat(plumbingConfig, c.config, args)...)
 	cmd.Env, cmd.Stdin = append(cmd.Env, c.env...), bytes.NewReader(c.stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, &gitError{args[0], err, strings.TrimSpace(stderr.String())}
+		return stdout.Bytes(), &gitError{args[0], err, strings.TrimSpace(stderr.String())}
 	}
 	return stdout.Bytes(), nil
 }

@@ -36,7 +36,7 @@ func TestWorkspaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := ops.Workspaces(t.Context(), env)
-	if err != nil || len(list) != 1 || list[0].State != "done" || list[0].Owner != "dag/coded" || list[0].Bytes == 0 {
+	if err != nil || len(list) != 1 || list[0].State != "landed" || list[0].Owner != "dag/coded" || list[0].Bytes == 0 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if w, err := ops.FindWorkspace(t.Context(), env, "make"); err != nil || w != list[0] {

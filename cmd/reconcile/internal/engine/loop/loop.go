@@ -69,8 +69,8 @@ type Loop struct {
 	Archivable func(ctx context.Context, paths []string) ([]string, error)
 	// Outputs keeps the declared outputs of nodes; nil: none are restored.
 	Outputs Outputs
-	// NotCommitted says why a workspace cannot be made yet, "" if it can; nil: none is made.
-	NotCommitted func(ctx context.Context, w *settle.Workspace) (string, error)
+	// NotReady says why a task that needs git cannot be performed yet, "" if it can; nil: nothing is asked.
+	NotReady func(ctx context.Context, task settle.Task) (string, error)
 	// Commit commits the written files to git; nil: nothing is committed.
 	Commit func(ctx context.Context, t *state.Tree, scope Scope) (Committed, error)
 	// Share is the branch that commits are pushed to; nil: nothing is pushed. If set, Perform also claims effects on
@@ -191,9 +191,9 @@ func (l *Loop) newRun(watching bool) *run {
 		mine:     map[string]settle.Effect{}, held: map[string]string{}, successes: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
 		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
-		unwrittenBytes: map[schemas.Ref]int{}, notCommitted: map[nodeRef]heldWorkspace{},
+		unwrittenBytes: map[schemas.Ref]int{}, notReady: map[nodeRef]heldTask{},
 	}
-	s.decider.NotCommitted = s.whyNotCommitted
+	s.decider.NotCommitted = s.whyNotReady
 	return s
 }
 

@@ -39,7 +39,7 @@ type run struct {
 
 	holders map[string]holder // other processes that this run waits for
 
-	notCommitted map[nodeRef]heldWorkspace // nodes whose workspaces cannot be made yet
+	notReady map[nodeRef]heldTask // nodes that cannot go on before git says so
 
 	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
 	inbox  []settle.Report      // reports of the performer that are not recorded yet
@@ -110,7 +110,7 @@ func (s *run) load(ctx context.Context) error {
 			}
 		}
 		s.touch(changed...)
-		s.touchNotCommitted()
+		s.touchNotReady()
 	}
 	return nil
 }

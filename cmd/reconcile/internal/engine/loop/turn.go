@@ -65,7 +65,7 @@ func (s *run) decideLocked(ctx context.Context) error {
 func (s *run) startEffects(ctx context.Context) error {
 	for tries := 1; ; tries++ {
 		s.decide()
-		if held, err := s.checkCommitted(ctx); err != nil {
+		if held, err := s.checkReady(ctx); err != nil {
 			return err
 		} else if held && tries < inputTries {
 			continue
@@ -121,6 +121,9 @@ func (s *run) record() error {
 			s.paths = append(s.paths, s.outputsOf(r.Key)...)
 			s.countRun(r.Run)
 			s.noteUnpushed(r.Key)
+			if r.Run.Lands != "" {
+				s.rescan = true // a commit of any files is on the branch now
+			}
 		case settle.Held:
 			s.held[r.Key] = r.Why
 			given = append(given, r.Key)
@@ -129,6 +132,9 @@ func (s *run) record() error {
 			given = append(given, r.Key)
 		case settle.Released:
 			given = append(given, r.Key)
+			if e := s.mine[r.Key]; r.Waits != "" && e.Task != nil {
+				s.holdLanding(e, r.Waits)
+			}
 			s.paths = append(s.paths, r.Missing...)
 			s.pollAt = time.Now() // another reconciler may have it
 		}

@@ -108,7 +108,7 @@ func (s *run) untilNext() time.Duration {
 	if s.waitsForOthers() || s.loop.Store.Orphaned() {
 		sooner(now.Add(pollForeign))
 	}
-	if s.watching && len(s.notCommitted) > 0 {
+	if s.watching && len(s.notReady) > 0 {
 		sooner(now.Add(pollCommits))
 	}
 	if s.watching && len(s.busyLedgers) > 0 {

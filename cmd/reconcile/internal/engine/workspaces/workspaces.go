@@ -177,6 +177,9 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 	if m.unusable != nil {
 		return nil, "", m.unusable
 	}
+	if w.Kind == checkKind {
+		return m.openCheck(ctx, q)
+	}
 	repo, base, why, err := m.base(ctx, w)
 	if err != nil {
 		return nil, "", fmt.Errorf("make a workspace: %w", err)

@@ -1,0 +1,134 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// nodeRef names a node of an object.
+type nodeRef struct {
+	owner schemas.Ref
+	node  string
+}
+
+// heldTask is a task that cannot be performed yet.
+type heldTask struct {
+	task settle.Task
+	why  string
+	// until is when a watcher tries again; zero: as soon as the answer changes.
+	until time.Time
+}
+
+// pollCommits is how often a watcher asks git whether a workspace can be made by now: a commit changes no file of the tree.
+const pollCommits = 2 * time.Second
+
+// whyNotReady implements settle.Decider.NotCommitted.
+func (s *run) whyNotReady(owner schemas.Ref, node string) string {
+	return s.notReady[nodeRef{owner, node}].why
+}
+
+// checkReady asks whether the workspaces can be made of the nodes that are about to start, whether a file of the user is in the
+// way of a commit that is about to land, and the same of the nodes that wait for it. It reports whether an answer changed: then the decision is made again.
+func (s *run) checkReady(ctx context.Context) (changed bool, err error) {
+	if s.loop.NotReady == nil {
+		return false, nil
+	}
+	answers := map[string]string{}
+	for node, task := range s.questionable() {
+		held := s.notReady[node]
+		if !held.until.IsZero() && s.loop.Now().Before(held.until) {
+			continue
+		}
+		key := questionKey(task)
+		why, known := answers[key]
+		if !known {
+			if why, err = s.loop.NotReady(ctx, task); err != nil {
+				return false, fmt.Errorf("ask git whether %s of %s can go on: %w", node.node, node.owner, err)
+			}
+			answers[key] = why
+		}
+		if why == held.why {
+			continue
+		}
+		changed = true
+		s.touch(node.owner)
+		if why == "" {
+			delete(s.notReady, node)
+		} else {
+			s.notReady[node] = heldTask{task: task, why: why}
+		}
+	}
+	return changed, nil
+}
+
+// questionable are the tasks to ask about.
+func (s *run) questionable() map[nodeRef]settle.Task {
+	asked := map[nodeRef]settle.Task{}
+	for node, held := range s.notReady {
+		asked[node] = held.task
+	}
+	for _, e := range s.wanted() {
+		if s.mine[e.Key].Key != "" {
+			continue
+		}
+		c := e.Command()
+		if _, lands := e.Task.(*settle.Land); lands || c != nil && c.Workspace != nil && c.Workspace.Declared {
+			asked[nodeRef{e.Owner, e.Node}] = e.Task
+		}
+	}
+	return asked
+}
+
+// questionKey is equal for tasks with equal answers.
+func questionKey(task settle.Task) string {
+	switch t := task.(type) {
+	case *settle.Command:
+		w := t.Workspace
+		return w.Target + "\x00" + w.Spec + "\x00" + strings.Join(w.Inputs, "\x00")
+	case *settle.Land:
+		return "land " + t.Run
+	}
+	return ""
+}
+
+// holdLanding keeps a landing from starting again at once, because the performer found it in the way of a person.
+func (s *run) holdLanding(e settle.Effect, why string) {
+	node := nodeRef{e.Owner, e.Node}
+	until := s.loop.Now().Add(time.Hour) // a one-shot run ends before
+	if s.watching {
+		until = s.loop.Now().Add(pollLandings)
+	}
+	s.notReady[node] = heldTask{task: e.Task, why: why, until: until}
+	s.touch(e.Owner)
+}
+
+// pollLandings is how often a watcher tries to land a commit again that a file is in the way of, which no question showed.
+const pollLandings = 30 * time.Second
+
+// touchNotReady has the objects decided again that wait for git.
+func (s *run) touchNotReady() {
+	for _, e := range s.tree.Active(schemas.DAGKind.Name) {
+		if !e.Brief().Blocked {
+			continue
+		}
+		for _, n := range schemas.NodesIn(e.Status()) {
+			if n.State == schemas.NodeBlocked && (n.Reason == settle.ReasonNotCommitted || n.Reason == settle.ReasonTreeDirty) {
+				s.touch(e.Ref)
+				break
+			}
+		}
+	}
+}
+
+// commitWake is now if a node waits for git: the next run asks git again. Zero: none waits.
+func (s *run) commitWake() time.Time {
+	if len(s.notReady) == 0 {
+		return time.Time{}
+	}
+	return s.loop.Now()
+}

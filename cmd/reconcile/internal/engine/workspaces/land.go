@@ -1,0 +1,269 @@
+package workspaces
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/shorten"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// NotReady says why a task cannot be performed yet: the workspace of a command would lack what it is made of, or a file that
+// the user has changed is in the way of a commit. "" means that it can. It changes nothing.
+func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error) {
+	switch t := task.(type) {
+	case *settle.Command:
+		return m.Uncommitted(ctx, t.Workspace)
+	case *settle.Land:
+		return m.inTheWay(ctx, t)
+	}
+	return "", nil
+}
+
+// inTheWay says which files of the user are in the way of a commit.
+func (m *Manager) inTheWay(ctx context.Context, l *settle.Land) (string, error) {
+	repo, err := gitrepo.OpenToCommit(m.tree)
+	if errors.Is(err, gitrepo.ErrNotARepo) {
+		return "the tree is in no git repository any more", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	head, err := repo.Head(ctx)
+	if err != nil || l.Target != "" && head.Ref != "refs/heads/"+l.Target {
+		return "", err
+	}
+	files := l.Files
+	if !l.Whole {
+		if files, err = repo.ChangedFiles(ctx, l.Base, l.Commit); err != nil {
+			return "", err
+		}
+	}
+	dirty, err := repo.DirtyAt(ctx, files)
+	if err != nil {
+		return "", err
+	}
+	dirty = slices.DeleteFunc(dirty, func(name string) bool { return sameAs(ctx, repo, l.Commit, name) })
+	if len(dirty) == 0 {
+		return "", nil
+	}
+	return dirtyText(dirty), nil
+}
+
+func dirtyText(names []string) string {
+	return fmt.Sprintf("changed here, and in the commit that is to land: %s; commit, stash or move your changes away", some(names))
+}
+
+// sameAs reports whether a file of the work tree has the content that the commit has.
+func sameAs(ctx context.Context, repo *gitrepo.Repo, commit, name string) bool {
+	here, err := regular.ReadPath(filepath.Join(repo.Worktree(), filepath.FromSlash(name)))
+	if err != nil {
+		return false
+	}
+	there, err := repo.Blob(ctx, commit, name)
+	return err == nil && bytes.Equal(here, there)
+}
+
+// outcome is how a landing ended.
+type outcome struct {
+	reason  string // one of the schemas.Landed constants
+	commit  string // on the branch
+	base    string // the commit that the branch was at
+	message string
+	output  string // what the agent needs to know
+	waits   string // it is to be tried again later, because of this
+}
+
+// checker runs the checks of a landing on a commit. It returns the failure, or "".
+type checker func(ctx context.Context, commit string) (message, output string, err error)
+
+// landTries bounds how often a landing starts over because the branch moved.
+const landTries = 10
+
+// land makes a commit part of its branch: once, whatever happened before.
+func (m *Manager) land(ctx context.Context, l *settle.Land, check checker) (o outcome, err error) {
+	repo, err := gitrepo.OpenToCommit(m.tree)
+	if err != nil {
+		return o, err
+	}
+	for range landTries {
+		o, err = m.tryToLand(ctx, repo, l, check)
+		if !errors.Is(err, gitrepo.ErrMoved) {
+			return o, err
+		}
+	}
+	return outcome{waits: "the branch moves faster than the commit can be checked; it is tried again"}, nil
+}
+
+func (m *Manager) tryToLand(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, check checker) (outcome, error) {
+	tip, err := repo.Base(ctx, l.Target)
+	if err != nil {
+		return outcome{}, err
+	}
+	o := outcome{base: tip.Hash}
+	if o.commit, err = landedAs(ctx, repo, l, tip.Hash); err != nil || o.commit != "" {
+		o.reason = checkedReason(l)
+		return o, err
+	}
+	if o.message, err = m.refuses(ctx, repo, l); err != nil || o.message != "" {
+		o.reason = schemas.LandedRefused
+		return o, err
+	}
+	picked, err := repo.PickOnto(ctx, gitrepo.Pick{Commit: l.Commit, Base: l.Base, Onto: tip.Hash, When: m.o.Now(), Author: authorOf(ctx, repo, l.Commit),
+		Sign: m.o.Settings.Git.Sign})
+	switch {
+	case err != nil:
+		return o, err
+	case len(picked.Conflicts) > 0:
+		o.reason = schemas.LandedConflict
+		o.message, o.output, err = describeConflict(ctx, repo, l, tip, picked.Conflicts)
+		return o, err
+	case picked.Commit == tip.Hash: // the branch has the same change already
+		o.reason, o.commit = checkedReason(l), tip.Hash
+		return o, nil
+	}
+	if o.message, o.output, err = check(ctx, picked.Commit); err != nil || o.message != "" {
+		o.reason = schemas.LandedFailed
+		return o, err
+	}
+	warning, err := repo.Advance(ctx, tip, picked.Commit, m.o.Now())
+	var conflict *gitrepo.Conflict
+	switch {
+	case errors.As(err, &conflict):
+		return outcome{waits: dirtyText(conflict.Paths)}, nil
+	case errors.Is(err, gitrepo.ErrBusy):
+		return outcome{waits: err.Error()}, nil
+	case err != nil:
+		return o, err
+	}
+	if warning != "" {
+		m.o.Warn(warning)
+	}
+	o.reason, o.commit = checkedReason(l), picked.Commit
+	return o, nil
+}
+
+func checkedReason(l *settle.Land) string {
+	if len(l.Checks) == 0 {
+		return schemas.LandedUnchecked
+	}
+	return schemas.LandedChecked
+}
+
+// runTrailer begins the line of a commit that names the run whose changes it has. It survives a rebase.
+const runTrailer = "Reconcile-Run: "
+
+// landedAs returns the commit of the branch that has the changes of the run already; "" if there is none.
+func landedAs(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, tip string) (string, error) {
+	const most = 10000
+	log, err := repo.Between(ctx, l.Base, tip, most)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range log {
+		if strings.HasSuffix(strings.TrimSpace(c.Body), "\n"+runTrailer+l.Run) {
+			return c.Hash, nil
+		}
+	}
+	return "", nil
+}
+
+// refuses says why a commit must not land: it has what looks like a secret, or changes what only reconcile writes.
+func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Land) (string, error) {
+	files, err := repo.ChangedFiles(ctx, l.Base, l.Commit)
+	if err != nil {
+		return "", err
+	}
+	own := repo.Prefix() + m.o.Settings.Folders.State + "/"
+	for _, name := range files {
+		if strings.HasPrefix(name, own) || strings.HasPrefix(name, repo.Prefix()+".reconcile/") {
+			return fmt.Sprintf("%s: only reconcile writes below %s; take the change out", name, own), nil
+		}
+		data, err := repo.Blob(ctx, l.Commit, name)
+		if err != nil {
+			continue // deleted, or a submodule
+		}
+		text := string(data)
+		if before, err := repo.Blob(ctx, l.Base, name); err == nil && len(secretsIn(string(before))) >= len(secretsIn(text)) {
+			continue // nothing new
+		}
+		if found := secretsIn(text); len(found) > 0 {
+			return fmt.Sprintf("%s has what looks like a secret (%s); take it out", name, found[0].Rule), nil
+		}
+	}
+	return "", nil
+}
+
+func secretsIn(text string) []secrets.Finding {
+	return slices.Concat(secrets.Find(text), secrets.Private(text))
+}
+
+func authorOf(ctx context.Context, repo *gitrepo.Repo, commit string) string {
+	author, err := repo.Author(ctx, commit)
+	if err != nil {
+		return "" // of the configuration
+	}
+	return author
+}
+
+// conflictLimit bounds the text of a conflict that the agent gets, in bytes.
+const conflictLimit = 3500
+
+// describeConflict names both sides of a conflict, and shows the lines.
+func describeConflict(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, tip gitrepo.Head, files []gitrepo.Conflicted) (message, output string, err error) {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Path)
+	}
+	others, err := repo.Between(ctx, l.Base, tip.Hash, 5, names...)
+	if err != nil {
+		return "", "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Your commit %.10s cannot be put on %s (%.10s): both change %s.\nOn %s since you began:\n", l.Commit, shortRef(tip), tip.Hash,
+		some(names), shortRef(tip))
+	for _, c := range others {
+		fmt.Fprintf(&b, "  %.10s %s\n", c.Hash, shorten.Text(c.Subject, 100))
+	}
+	fmt.Fprintf(&b, "Do the task again on what is there now. Your former change: git show %.10s\n", l.Commit)
+	for _, f := range files {
+		if b.Len() >= conflictLimit {
+			break
+		}
+		fmt.Fprintf(&b, "\n%s:\n%s", f.Path, hunks(f.Text, conflictLimit-b.Len()))
+	}
+	what := "other commits"
+	if len(others) > 0 {
+		what = fmt.Sprintf("%.10s (%s)", others[0].Hash, shorten.Text(others[0].Subject, 60))
+	}
+	return fmt.Sprintf("its commit %.10s conflicts with %s on %s in %s", l.Commit, what, shortRef(tip), some(names)), b.String(), nil
+}
+
+// hunks are the parts of a text between conflict markers, at most limit bytes.
+func hunks(text string, limit int) string {
+	if text == "" {
+		return "(one side deleted it, or it is no text)\n"
+	}
+	var b strings.Builder
+	in := false
+	for line := range strings.Lines(text) {
+		in = in || strings.HasPrefix(line, "<<<<<<< ")
+		if in {
+			b.WriteString(line)
+		}
+		in = in && !strings.HasPrefix(line, ">>>>>>> ")
+		if b.Len() > limit {
+			return strings.ToValidUTF8(b.String()[:max(0, limit)], "") + "\n…\n"
+		}
+	}
+	return b.String()
+}

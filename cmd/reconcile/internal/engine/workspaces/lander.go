@@ -1,0 +1,277 @@
+package workspaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Lander performs landings, one after the other, and leaves all other effects to another performer, which also runs the
+// checks. Its methods may be called from any goroutine.
+type Lander struct {
+	inner   loop.Performer
+	m       *Manager
+	notify  chan struct{} // one token while reports are pending
+	stop    chan struct{} // closed by Close
+	workers sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below; locked before locks of inner
+	queue   []settle.Effect
+	busy    string // the key of the landing under way
+	cancel  context.CancelFunc
+	closed  bool
+	checks  map[string]chan settle.Report // of checks under way, by their keys
+	reports []settle.Report
+}
+
+// NewLander returns a Lander in front of inner.
+func NewLander(inner loop.Performer, m *Manager) *Lander {
+	l := &Lander{inner: inner, m: m, notify: make(chan struct{}, 1), stop: make(chan struct{}), checks: map[string]chan settle.Report{}}
+	l.workers.Go(l.forward)
+	return l
+}
+
+// forward collects the reports of inner.
+func (l *Lander) forward() {
+	for {
+		select {
+		case <-l.inner.Notify():
+			l.mu.Lock()
+			l.collect()
+			l.mu.Unlock()
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+// collect takes the reports of inner: those of checks belong to landings. l.mu is held.
+func (l *Lander) collect() {
+	for _, r := range l.inner.Drain() {
+		done, ok := l.checks[r.Key]
+		switch {
+		case !ok:
+			l.report(r)
+		case r.Kind != settle.Started:
+			delete(l.checks, r.Key)
+			done <- r
+		}
+	}
+}
+
+// report adds a report; l.mu is held.
+func (l *Lander) report(r settle.Report) {
+	l.reports = append(l.reports, r)
+	select {
+	case l.notify <- struct{}{}:
+	default:
+	}
+}
+
+// Submit queues a landing, and hands on everything else.
+func (l *Lander) Submit(e settle.Effect) {
+	if _, ok := e.Task.(*settle.Land); !ok {
+		l.inner.Submit(e)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		l.release(e.Key, "reconcile is ending")
+		return
+	}
+	for _, q := range l.queue {
+		if q.Key == e.Key {
+			return
+		}
+	}
+	if l.busy == e.Key {
+		return
+	}
+	l.queue = append(l.queue, e)
+	l.start()
+}
+
+// start begins the next landing, if none is under way. l.mu is held.
+func (l *Lander) start() {
+	if l.busy != "" || len(l.queue) == 0 || l.closed {
+		return
+	}
+	e := l.queue[0]
+	l.queue = l.queue[1:]
+	ctx, cancel := context.WithCancel(context.Background())
+	l.busy, l.cancel = e.Key, cancel
+	l.workers.Go(func() {
+		r := l.land(ctx, e)
+		cancel()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.busy, l.cancel = "", nil
+		l.report(r)
+		l.start()
+	})
+}
+
+// release reports that a landing is not performed now; l.mu is held.
+func (l *Lander) release(key, why string) {
+	l.report(settle.Report{Kind: settle.Released, Key: key, At: l.m.o.Now(), Why: why})
+}
+
+// Cancel cancels a landing, or an effect of inner.
+func (l *Lander) Cancel(key, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, q := range l.queue {
+		if q.Key == key {
+			l.queue = append(l.queue[:i:i], l.queue[i+1:]...)
+			l.release(key, why)
+			return
+		}
+	}
+	if l.busy == key {
+		l.cancel()
+		return
+	}
+	l.inner.Cancel(key, why)
+}
+
+// SetForeign delegates to inner.
+func (l *Lander) SetForeign(usage map[string]int) { l.inner.SetForeign(usage) }
+
+// ReapAll delegates to inner.
+func (l *Lander) ReapAll(ctx context.Context, orphans []state.Orphan) error {
+	return l.inner.ReapAll(ctx, orphans)
+}
+
+// Notify returns the channel that has a token while there are reports to drain.
+func (l *Lander) Notify() <-chan struct{} { return l.notify }
+
+// Drain returns the reports since the last call, without those of checks.
+func (l *Lander) Drain() []settle.Report {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.collect()
+	out := l.reports
+	l.reports = nil
+	return out
+}
+
+// Backlog counts what has not started.
+func (l *Lander) Backlog() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inner.Backlog() + len(l.queue)
+}
+
+// Close ends everything: queued landings are released, and one under way stops before it moves the branch, or completes.
+func (l *Lander) Close(ctx context.Context) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return l.inner.Close(ctx)
+	}
+	l.closed = true
+	for _, e := range l.queue {
+		l.release(e.Key, "reconcile is ending")
+	}
+	l.queue = nil
+	if l.cancel != nil {
+		l.cancel()
+	}
+	l.mu.Unlock()
+	err := l.inner.Close(ctx) // ends the checks
+	l.mu.Lock()
+	l.collect()
+	l.mu.Unlock()
+	close(l.stop)
+	l.workers.Wait()
+	return err
+}
+
+// land performs a landing and returns its report.
+func (l *Lander) land(ctx context.Context, e settle.Effect) settle.Report {
+	task := e.Task.(*settle.Land)
+	started := l.m.o.Now()
+	log := ""
+	o, err := l.m.land(ctx, task, func(ctx context.Context, commit string) (string, string, error) {
+		message, output, path, err := l.check(ctx, e, task, commit)
+		log = path
+		return message, output, err
+	})
+	r := settle.Report{Kind: settle.Finished, Key: e.Key, At: l.m.o.Now()}
+	switch {
+	case ctx.Err() != nil && (err != nil || o.commit == ""):
+		r.Kind, r.Why = settle.Released, "interrupted"
+		return r
+	case err != nil:
+		r.Kind, r.Err = settle.Broken, fmt.Errorf("land the commit of %s of %s: %w", e.Node, e.Owner, err)
+		return r
+	case o.waits != "":
+		r.Kind, r.Why, r.Waits = settle.Released, o.waits, o.waits
+		return r
+	}
+	run := e.Claim()
+	run.StartedAt, run.FinishedAt = schemas.NewTime(started), schemas.NewTime(r.At)
+	run.Outcome, run.Message, run.Output, run.Log = schemas.OutcomeFailed, o.message, o.output, log
+	run.Workspace = &schemas.RunWorkspace{Kind: "land", Name: task.Workspace, Base: o.base, Commit: o.commit, Branch: task.Target, Reason: o.reason}
+	if o.commit != "" {
+		run.Outcome = schemas.OutcomeSucceeded
+		run.Message = "landed as " + o.commit[:min(10, len(o.commit))]
+		if _, err := l.m.change(task.Workspace, landed); err != nil && !gone(err) {
+			l.m.o.Warn(err.Error())
+		}
+	}
+	r.Run = &run
+	return r
+}
+
+// check runs the checks on the commit, in a checkout of it.
+func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, commit string) (message, output, log string, err error) {
+	name := "check." + nameOf(e.Key)
+	defer func() { err = errors.Join(err, l.m.dropCheck(name)) }()
+	for i, argv := range task.Checks {
+		key := fmt.Sprintf("%s.check%d", e.Key, i+1)
+		r := l.run(ctx, settle.Effect{Key: key, Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &settle.Command{
+			Argv: argv, Env: task.Env, Timeout: checkTimeout,
+			Workspace: &settle.Workspace{Kind: checkKind, Declared: true, Commit: commit, Branch: "check", Attempts: name},
+		}})
+		switch {
+		case r.Kind == settle.Broken:
+			return "", "", "", r.Err
+		case r.Kind != settle.Finished:
+			return "", "", "", errors.Join(ctx.Err(), errors.New(r.Why))
+		case r.Run.Outcome != schemas.OutcomeSucceeded:
+			what := strings.Join(argv, " ")
+			return fmt.Sprintf("the check %q failed on what the branch would become: %s", what, r.Run.Message),
+				fmt.Sprintf("%s: %s\n%s", what, r.Run.Message, r.Run.Output), r.Run.Log, nil
+		}
+	}
+	return "", "", "", nil
+}
+
+// checkTimeout ends a check.
+const checkTimeout = 10 * time.Minute
+
+// run has inner perform an effect that nobody else knows of.
+func (l *Lander) run(ctx context.Context, e settle.Effect) settle.Report {
+	done := make(chan settle.Report, 1)
+	l.mu.Lock()
+	l.checks[e.Key] = done
+	l.mu.Unlock()
+	l.inner.Submit(e)
+	select {
+	case r := <-done:
+		return r
+	case <-ctx.Done():
+		l.inner.Cancel(e.Key, "interrupted")
+		return <-done
+	}
+}

@@ -1,0 +1,164 @@
+package dags
+
+import (
+	"cmp"
+
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// landing is how far the commit of a node's success is on its way to the branch. The node has succeeded when it has landed.
+type landing struct {
+	of     *schemas.Run // the success whose commit has yet to land; nil for none
+	claim  *state.Claim // the landing that is under way or about to be
+	last   *schemas.Run // the latest record of a landing under the node's present key
+	wanted bool         // it is to land now
+}
+
+// landRetries is how often a node is run again because its commit could not land, unless its retry limit is larger.
+const landRetries = 3
+
+// landKey is the key of the landings of a node. It differs from the node's key, so that their records are not attempts.
+func landKey(nodeKey string) string { return keys.Digest([]byte("land " + nodeKey)) }
+
+// landings finds the records of landings among those that begin with the node's, by the key of the run that was landed.
+func (f *fold) landings(i int32, runs []*schemas.Run) map[string]*schemas.Run {
+	var found map[string]*schemas.Run
+	key := ""
+	for _, r := range runs {
+		if r.Node != f.p.Spec.Nodes[i].Name {
+			break
+		}
+		if r.Lands == "" {
+			continue
+		}
+		if key == "" {
+			key = landKey(f.b.Keys[i])
+		}
+		if r.NodeKey != key {
+			continue
+		}
+		if found == nil {
+			found = map[string]*schemas.Run{}
+		}
+		if old := found[r.Lands]; old == nil || old.Seq < r.Seq {
+			found[r.Lands] = r
+		}
+		if last := f.recs[i].land.last; last == nil || last.Seq < r.Seq {
+			f.recs[i].land.last = r
+		}
+	}
+	return found
+}
+
+// takeOrReject takes a record, unless it is a success whose commit could not land: then the node is to do it again, and is
+// told why.
+func (f *fold) takeOrReject(r *record, run *schemas.Run, pauses bool, lands map[string]*schemas.Run) {
+	land := lands[run.Key]
+	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
+		r.unlanded++
+		r.won, r.failed, r.land.of = false, land, nil
+		if r.last == nil || run.Seq > r.last.Seq {
+			r.last, r.pauses = run, false
+		}
+		return
+	}
+	f.take(r, run, pauses)
+	if run.Outcome == schemas.OutcomeSucceeded && !pauses {
+		r.land.of = nil
+		if w := run.Workspace; w != nil && w.Commit != "" && (land == nil || land.Outcome != schemas.OutcomeSucceeded) {
+			r.land.of = run
+		}
+	}
+}
+
+// claimsLanding reports whether a claim is that of the node's landing.
+func (f *fold) claimsLanding(i int32, c *state.Claim) bool {
+	return f.recs[i].land.of != nil && c.NodeKey == landKey(f.b.Keys[i])
+}
+
+// judgeLanding finds the state of a node whose work is done, and whose commit has yet to land.
+func (f *fold) judgeLanding(i int32) {
+	r, was := &f.recs[i], f.was[i]
+	why, known := f.World.NotCommitted(f.Ref, f.p.Spec.Nodes[i].Name)
+	if !known && was.Reason == settle.ReasonTreeDirty && was.Key == f.b.Keys[i] {
+		why = was.Message
+	}
+	r.land.wanted = false
+	switch {
+	case r.land.claim != nil:
+		f.set(i, schemas.NodeRunning, settle.ReasonLanding, "its commit is being landed")
+		r.land.wanted = f.gate.Keep
+	case !f.gate.Open:
+		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
+	case why != "":
+		f.set(i, schemas.NodeBlocked, settle.ReasonTreeDirty, why)
+	default:
+		f.set(i, schemas.NodeQueued, settle.ReasonLanding, "its commit waits until it can land")
+		r.land.wanted = true
+	}
+}
+
+// landed is what the status says of the commit of the node's latest success.
+func (f *fold) landed(i int32) *schemas.Landed {
+	r := &f.recs[i]
+	switch last := r.land.last; {
+	case r.land.of != nil && f.next[i].Reason == settle.ReasonTreeDirty:
+		return &schemas.Landed{Status: schemas.False, Reason: schemas.LandedDirty}
+	case r.land.of != nil:
+		return &schemas.Landed{Status: schemas.False, Reason: schemas.LandedSoon}
+	case r.unlanded > 0:
+		return &schemas.Landed{Status: schemas.False, Reason: reasonOf(last)}
+	case r.last == nil:
+		if was := f.was[i]; was.Key == f.b.Keys[i] {
+			return was.Landed // its records were pruned
+		}
+	case !r.won || r.last.Workspace == nil || r.last.Workspace.Kind == schemas.WorkspaceInPlace:
+	case r.last.Workspace.Commit == "":
+		return &schemas.Landed{Status: schemas.True, Reason: schemas.LandedNoChange}
+	case last != nil && last.Workspace != nil:
+		return &schemas.Landed{Status: schemas.True, Reason: reasonOf(last), Commit: last.Workspace.Commit}
+	}
+	return nil
+}
+
+func reasonOf(land *schemas.Run) string {
+	if land == nil || land.Workspace == nil {
+		return schemas.LandedRefused
+	}
+	return cmp.Or(land.Workspace.Reason, schemas.LandedRefused)
+}
+
+// landEffect is the effect that lands the commit of node i.
+func (f *fold) landEffect(i int32) settle.Effect {
+	n, r := &f.p.Spec.Nodes[i], &f.recs[i]
+	session := f.b.SessionSpec()
+	e := f.b.Effect(f.p, i)
+	e.NodeKey, e.Seq, e.Agent, e.Touches = landKey(f.b.Keys[i]), 1, "", nil
+	e.Groups = []settle.Group{{Name: "land/" + session.Branch, Limit: 1}}
+	if r.land.claim != nil {
+		e.Key, e.Seq = r.land.claim.Key, r.land.claim.Seq
+		return e
+	}
+	if r.land.last != nil {
+		e.Seq = r.land.last.Seq + 1
+	}
+	e.Key = effectKey(f.p.Name, n.Name, e.NodeKey, e.Seq)
+	w := r.land.of.Workspace
+	e.Task = &settle.Land{Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
+		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: f.b.Command(f.p, i).Env}
+	return e
+}
+
+// landChecks are the checks of the node, else of its session.
+func (f *fold) landChecks(n *schemas.Node) [][]string {
+	switch session := f.b.SessionSpec(); {
+	case n.Land != nil:
+		return n.Land.Checks
+	case session.Land != nil:
+		return session.Land.Checks
+	}
+	return nil
+}
