@@ -37,7 +37,8 @@ type AgentSpec struct {
 	// Concurrency bounds how many runs of this agent there are at once. Default 1.
 	Concurrency int `json:"concurrency,omitempty" jsonschema:"minimum=1,maximum=10000,default=1"`
 	// Workspace is where the agent's nodes work: inPlace is the tree itself, clone a folder of their own with a clone of the
-	// commit on record, worktree one with a linked work tree of the repository. Default: inPlace for a command.
+	// commit on record, worktree one with a linked work tree of the repository. Default: inPlace for a
+	// command without a profile, clone for all others.
 	Workspace string `json:"workspace,omitempty" jsonschema:"enum=inPlace,enum=clone,enum=worktree"`
 	// Runner says how the agent is run: exactly one of its fields.
 	Runner Runner `json:"runner"`
@@ -51,9 +52,14 @@ const (
 )
 
 // WorkspaceKind is where the agent's nodes work, one of the Workspace constants. declared reports whether the spec says so.
+// Known agents get a clone, plain commands work in the tree.
 func (s *AgentSpec) WorkspaceKind() (kind string, declared bool) {
-	if s.Workspace != "" {
+	c := s.Runner.Command
+	switch {
+	case s.Workspace != "":
 		return s.Workspace, true
+	case s.Runner.Profile != "", s.Runner.ACP != nil, c != nil && c.Profile != "":
+		return WorkspaceClone, false
 	}
 	return WorkspaceInPlace, false
 }

@@ -23,7 +23,7 @@ type Effect struct {
 	// Task is what to do; nil for an effect that is claimed already: the process that claimed it has the task.
 	Task Task
 	// Touches are the folders and files, as slash paths, that no other effect may touch at the same time.
-	Touches []string
+	Touches []string `json:",omitempty"`
 	// Groups are the limits that the effect counts against.
 	Groups []Group
 	// Rank orders effects that wait for a place: smaller first, then by Key.

@@ -88,12 +88,17 @@ func (s *run) questionable() map[nodeRef]settle.Task {
 func questionKey(task settle.Task) string {
 	switch t := task.(type) {
 	case *settle.Command:
-		w := t.Workspace
-		return w.Target + "\x00" + w.Spec + "\x00" + strings.Join(w.Inputs, "\x00")
+		return workspaceKey(t.Workspace)
+	case *settle.AgentTurn:
+		return workspaceKey(t.Workspace)
 	case *settle.Land:
 		return "land " + t.Run
 	}
 	return ""
+}
+
+func workspaceKey(w *settle.Workspace) string {
+	return w.Target + "\x00" + w.Spec + "\x00" + strings.Join(w.Inputs, "\x00")
 }
 
 // holdLanding keeps a landing from starting again at once, because the performer found it in the way of a person.

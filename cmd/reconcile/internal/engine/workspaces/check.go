@@ -19,6 +19,9 @@ const checkKind = "check"
 
 // openCheck returns the checkout for the checks of a landing; the first check makes it.
 func (m *Manager) openCheck(ctx context.Context, q runner.WorkspaceRequest) (runner.Workspace, string, error) {
+	if m.unusable != nil {
+		return nil, "", m.unusable
+	}
 	w := q.Task.Workspace
 	repo, err := gitrepo.OpenToCommit(m.tree)
 	if err != nil {

@@ -23,6 +23,8 @@ func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error
 	switch t := task.(type) {
 	case *settle.Command:
 		return m.Uncommitted(ctx, t.Workspace)
+	case *settle.AgentTurn:
+		return m.Uncommitted(ctx, t.Workspace)
 	case *settle.Land:
 		return m.inTheWay(ctx, t)
 	}

@@ -174,9 +174,6 @@ func some(names []string) string {
 // Open implements runner.Workspaces.
 func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.Workspace, string, error) {
 	w := q.Task.Workspace
-	if m.unusable != nil {
-		return nil, "", m.unusable
-	}
 	if w.Kind == checkKind {
 		return m.openCheck(ctx, q)
 	}
@@ -189,6 +186,9 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 	}
 	if why != "" {
 		return nil, why, nil
+	}
+	if m.unusable != nil {
+		return nil, "", m.unusable
 	}
 	o, err := m.claim(repo, q, base)
 	if err != nil {

@@ -25,7 +25,7 @@ var faults = []mutants.Mutant{
 	{"the sweep takes what is done", "remove.go", "old && (o.removable() || o.State == Working):", "old:", "TestSweep"},
 	{"a branch moves from wherever it is", "../../gitrepo/land.go", "if a.target.Ref != from.Ref || a.target.Hash != from.Hash && (a.target.out || a.target.Hash != \"\") {", "if from.Hash = a.target.Hash; false {", "TestLandingLosesNoOtherCommit"},
 	{"a file of the user is overwritten", "../../gitrepo/remote_checkout.go", "case stateModified:\n\t\t\tclash = append(clash, e.path)", "case stateModified:\n\t\t\tchanges = append(changes, c)", "TestUsersFilesStay"},
-	{"a commit lands again", "land.go", "if err != nil || o.commit != \"\" {\n\t\to.reason = checkedReason(l)", "if o.commit = \"\"; err != nil {\n\t\to.reason = checkedReason(l)", "TestLandsOnce"},
+	{"a commit lands again", "land.go", "o.commit, err = landedAs(ctx, repo, l, tip.Hash); err", "o.commit, err = \"\", error(nil); err", "TestLandsOnce"},
 	{"a secret lands", "land.go", "if found := secretsIn(text); len(found) > 0 {", "if found := secretsIn(text); false {", "TestConflictNamesBothSides"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
 }
