@@ -5,6 +5,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/dags/plan"
+	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -136,3 +137,16 @@ func (f *fold) reopened() bool {
 
 // verbCleanup is in force on a cleanup whose DAG was cancelled as a whole.
 const verbCleanup = "cleanup"
+
+// landing is how far the commit of a node's success is on its way to the branch. The node has succeeded when it has landed.
+type landing struct {
+	of     *schemas.Run // the success whose commit has yet to land; nil for none
+	claim  *state.Claim // the landing that is under way or about to be
+	last   *schemas.Run // the latest record of a landing under the node's present key
+	wanted bool         // it is to land now
+}
+
+// effectKey names the effect of a DAG's node and the record of it.
+func effectKey(dag, node, key string, seq int) string {
+	return keys.OfEffect(schemas.DAGKind, dag, node, key, seq)
+}

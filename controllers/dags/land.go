@@ -9,14 +9,6 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// landing is how far the commit of a node's success is on its way to the branch. The node has succeeded when it has landed.
-type landing struct {
-	of     *schemas.Run // the success whose commit has yet to land; nil for none
-	claim  *state.Claim // the landing that is under way or about to be
-	last   *schemas.Run // the latest record of a landing under the node's present key
-	wanted bool         // it is to land now
-}
-
 // landRetries is how often a node is run again because its commit could not land, unless its retry limit is larger.
 const landRetries = 3
 
@@ -51,27 +43,6 @@ func (f *fold) landings(i int32, runs []*schemas.Run) map[string]*schemas.Run {
 		}
 	}
 	return found
-}
-
-// takeOrReject takes a record, unless it is a success whose commit could not land: then the node is to do it again, and is
-// told why.
-func (f *fold) takeOrReject(r *record, run *schemas.Run, pauses bool, lands map[string]*schemas.Run) {
-	land := lands[run.Key]
-	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
-		r.unlanded++
-		r.won, r.failed, r.land.of = false, land, nil
-		if r.last == nil || run.Seq > r.last.Seq {
-			r.last, r.pauses = run, false
-		}
-		return
-	}
-	f.take(r, run, pauses)
-	if run.Outcome == schemas.OutcomeSucceeded && !pauses {
-		r.land.of = nil
-		if w := run.Workspace; w != nil && w.Commit != "" && (land == nil || land.Outcome != schemas.OutcomeSucceeded) {
-			r.land.of = run
-		}
-	}
 }
 
 // claimsLanding reports whether a claim is that of the node's landing.

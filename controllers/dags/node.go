@@ -254,3 +254,24 @@ func (f *fold) failureReason(i int32) string {
 	}
 	return settle.ReasonFailed
 }
+
+// takeOrReject takes a record, unless it is a success whose commit could not land: then the node is to do it again, and is
+// told why.
+func (f *fold) takeOrReject(r *record, run *schemas.Run, pauses bool, lands map[string]*schemas.Run) {
+	land := lands[run.Key]
+	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
+		r.unlanded++
+		r.won, r.failed, r.land.of = false, land, nil
+		if r.last == nil || run.Seq > r.last.Seq {
+			r.last, r.pauses = run, false
+		}
+		return
+	}
+	f.take(r, run, pauses)
+	if run.Outcome == schemas.OutcomeSucceeded && !pauses {
+		r.land.of = nil
+		if w := run.Workspace; w != nil && w.Commit != "" && (land == nil || land.Outcome != schemas.OutcomeSucceeded) {
+			r.land.of = run
+		}
+	}
+}

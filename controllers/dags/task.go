@@ -88,11 +88,6 @@ func (f *fold) workspace(i int32) *settle.Workspace {
 		Branch: "reconcile/" + session + "/" + f.p.Name + "/" + n.Name, Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
 }
 
-// effectKey names the effect of a DAG's node and the record of it.
-func effectKey(dag, node, key string, seq int) string {
-	return keys.OfEffect(schemas.DAGKind, dag, node, key, seq)
-}
-
 func withAttempt(env []string, attempt int) []string {
 	env = slices.Clone(env)
 	for i, kv := range env {
