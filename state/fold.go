@@ -39,7 +39,9 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 		return err
 	}
 	last := next
-	s.ignoreLock(p)
+	if err := s.ignoreLock(p); err != nil {
+		return fmt.Errorf("fold %s: %w", p, err)
+	}
 	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(now []byte) ([]byte, error) {
 		if last = next; !torn && same(now, old) {
 			return last, nil // no other process changed it meanwhile

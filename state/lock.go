@@ -35,15 +35,22 @@ func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 
 // acquire takes the lock of a file under state/, which is next to the file, and makes git ignore such locks.
 func (s *Store) acquire(ctx context.Context, p string, o lock.Options) (*lock.Lock, error) {
-	s.ignoreLock(p)
+	if err := s.ignoreLock(p); err != nil {
+		return nil, err
+	}
 	return lock.Acquire(ctx, s.root, p, o)
 }
 
 // ignoreLock makes git ignore the lock of a file under state/.
-func (s *Store) ignoreLock(p string) {
-	if folder := s.layout().state; within(folder, p) {
-		_, _ = s.Ignore(folder, "*.lock") // in a read-only folder the lock reports the error
+func (s *Store) ignoreLock(p string) error {
+	folder := s.layout().state
+	if !within(folder, p) {
+		return nil
 	}
+	if _, err := s.Ignore(folder, "*.lock"); err != nil {
+		return fmt.Errorf("make git ignore the locks in %s: %w", folder, err)
+	}
+	return nil
 }
 
 // lockOptions returns the options of all locks of this store.

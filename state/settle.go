@@ -14,6 +14,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -150,14 +151,14 @@ var ErrChanged = errors.New("the tree changed meanwhile")
 // Settle records the summary and the stats of all files of the tree as its settled base, with which Fresh compares: the
 // tree, as this store knows it, is at its fixed point. It returns ErrChanged and records nothing if another reconcile
 // process wrote or recorded something since the last load. If a journal is still in use, it records nothing, so that the
-// next run loads the tree. Settle waits, for some milliseconds, until no file is racy.
+// next run loads the tree; nor if it left temporary files, which the next run then removes. Settle waits, for some milliseconds, until no file is racy.
 func (s *Store) Settle(sum Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.model == nil || s.model.deferred != nil || s.opts.NoCache {
 		return nil
 	}
-	if !s.waitOutTick() || s.journalsInUse() {
+	if !s.waitOutTick() || s.journalsInUse() || durable.Litter(s.root, tmpDir) {
 		return s.unsettle()
 	}
 	present, missing := s.model.declared.split()

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -70,6 +71,16 @@ func Sweep(root *os.Root, tmpDir string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Litter reports whether this process has left temporary files in tmpDir, as where one could not be removed. A folder that
+// cannot be read has none.
+func Litter(root *os.Root, tmpDir string) bool {
+	entries, _ := regular.List(root, tmpDir)
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		id, ok := maker(e.Name())
+		return ok && id == proc.Self()
+	})
 }
 
 // isLeftover judges one file by its creator, else by age. It records in gone which creators have ended.
