@@ -151,8 +151,9 @@ func raceTests(ctx context.Context, c *checker) result {
 		}
 		return excused(fmt.Sprintf("%v; everything else was checked", err))
 	}
-	// What -short leaves out strikes child processes, which the detector does not see.
-	return c.goTest(ctx, append([]string{"-race", "-short"}, raced...))
+	// What -short leaves out strikes child processes, which the detector does not see. vectors/knn takes seven minutes here; the
+	// default limit of ten is too near.
+	return c.goTest(ctx, append([]string{"-race", "-short", "-timeout", "20m"}, raced...))
 }
 
 // compiler returns an error when the race detector cannot work here.
