@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -80,7 +81,10 @@ func (f *fixture) write(p, content string) {
 		f.Fatal(err)
 	}
 	tmp := f.path(p) + ".new"
-	if err := os.WriteFile(tmp, []byte(content), 0o666); err != nil {
+	syscall.ForkLock.RLock() // a process that starts meanwhile would hold the file open, and it could not be executed
+	err := os.WriteFile(tmp, []byte(content), 0o666)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		f.Fatal(err)
 	}
 	if err := os.Rename(tmp, f.path(p)); err != nil {

@@ -146,9 +146,8 @@ func TestPGPSignature(t *testing.T) {
 	f := newFixture(t)
 	script := "#!/bin/sh\ncat > '" + f.path(".git/payload") + "'\necho \"$@\" > '" + f.path(".git/args") + "'\n" +
 		"echo '[GNUPG:] SIG_CREATED D 1' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nabc\\n-----END PGP SIGNATURE-----\\n'\n"
-	if err := os.WriteFile(f.path(".git/gpg"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	f.write(".git/gpg", script)
+	f.chmod(".git/gpg", 0o755)
 	f.git("config", "gpg.program", f.path(".git/gpg"))
 	f.write(checks, done)
 	if _, err := f.open().Commit(t.Context(), Commit{Paths: []string{checks}, Message: "m", When: noon, Sign: "always"}); err != nil {

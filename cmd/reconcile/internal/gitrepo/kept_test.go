@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -165,12 +164,10 @@ func TestFetchKeptEndsWithTheLimit(t *testing.T) {
 	if err := f.remote().ChangeKept(t.Context(), nil, map[string]string{keptKey: hash}); err != nil {
 		t.Fatal(err)
 	}
-	server := filepath.Join(resolved(t, t.TempDir()), "server")
-	script := "#!/bin/sh\ngit-upload-pack \"$@\" | dd bs=65536 count=40\nexec cat\n"
-	if err := os.WriteFile(server, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	other.git("config", "remote.origin.uploadpack", server)
+	bin := &fixture{t, resolved(t, t.TempDir())}
+	bin.write("server", "#!/bin/sh\ngit-upload-pack \"$@\" | dd bs=65536 count=40\nexec cat\n")
+	bin.chmod("server", 0o755)
+	other.git("config", "remote.origin.uploadpack", bin.path("server"))
 	source, err := other.open().Source(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

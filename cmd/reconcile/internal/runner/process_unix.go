@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,12 +26,23 @@ func spawn(path string, argv []string, dir string, env []string, files []*os.Fil
 		attr.Files[i] = f.Fd()
 	}
 	defer runtime.KeepAlive(files)
-	pid, err := syscall.ForkExec(path, argv, &attr)
-	if err != nil {
+	var err error
+	if p.pid, err = forkExec(path, argv, &attr); err != nil {
 		return nil, err
 	}
-	p.pid = pid
 	return p, nil
+}
+
+// forkExec starts a program. A program that was written a moment ago cannot be executed while a process that started
+// meanwhile still holds it open for writing, which lasts until that one executes its own program: then it tries again.
+func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	for wait := time.Millisecond; ; wait *= 2 {
+		pid, err = syscall.ForkExec(path, argv, attr)
+		if !errors.Is(err, syscall.ETXTBSY) || wait > 256*time.Millisecond {
+			return pid, err
+		}
+		time.Sleep(wait)
+	}
 }
 
 // onlyName reports whether a file has exactly one name.

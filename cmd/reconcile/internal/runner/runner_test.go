@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -115,7 +116,10 @@ func (g *rig) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		g.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+	syscall.ForkLock.RLock() // a process that starts meanwhile would hold the file open, and it could not be executed
+	err := os.WriteFile(path, []byte(text), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		g.t.Fatal(err)
 	}
 }
