@@ -40,6 +40,8 @@ type AgentSpec struct {
 	// commit on record, worktree one with a linked work tree of the repository. Default: inPlace for a
 	// command without a profile, clone for all others.
 	Workspace string `json:"workspace,omitempty" jsonschema:"enum=inPlace,enum=clone,enum=worktree"`
+	// Budget bounds what all runs of the agent together use, over the whole tree. Default: no bound.
+	Budget *Budget `json:"budget,omitempty"`
 	// Runner says how the agent is run: exactly one of its fields.
 	Runner Runner `json:"runner"`
 }
@@ -246,6 +248,7 @@ func (s *AgentSpec) Check(r *Report) {
 	}
 	checkLine(r.At("model"), s.Model)
 	checkRefs(r, s.CanClarify, "canClarify")
+	s.Budget.check(r.At("budget"))
 	if f := s.Instructions.File; f != "" {
 		checkPath(r.At("instructions", "file"), f, reads)
 	}
@@ -261,6 +264,9 @@ func (s *AgentSpec) Check(r *Report) {
 		a.check(r)
 	}
 	if h != nil {
+		if s.Budget != nil {
+			r.At("budget").Errorf("conflict", "what a person uses is not known").Suggest("remove budget")
+		}
 		checkLine(r.At("runner", "human", "contact"), h.Contact)
 		if s.Workspace != "" && s.Workspace != WorkspaceInPlace {
 			r.At("workspace").Errorf("conflict", "a person works where they like").Suggest("remove workspace")

@@ -27,6 +27,8 @@ type DAGSpec struct {
 	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
 	// Policy bounds and steers execution.
 	Policy Policy `json:"policy,omitzero"`
+	// Budget bounds what the agents of the DAG's nodes together use. Default: no bound.
+	Budget *Budget `json:"budget,omitempty"`
 	// Nodes are the tasks.
 	Nodes []Node `json:"nodes" jsonschema:"minItems=1,maxItems=20000"`
 }
@@ -250,6 +252,7 @@ func (s *DAGSpec) Check(r *Report) {
 	}
 	checkTimeout(r.At("policy", "timeout"), p.Timeout)
 	p.Retry.check(r.At("policy", "retry"))
+	s.Budget.check(r.At("budget"))
 	tasks := make([]task, len(s.Nodes))
 	compiled := map[string]*validator.Error{}
 	for i := range s.Nodes {

@@ -72,6 +72,8 @@ type Node struct {
 	Land *Land `json:"land,omitempty"`
 	// Touches are globs of the files that the node changes. Nodes whose files may be the same do not run at once.
 	Touches []string `json:"touches,omitempty" jsonschema:"maxItems=100"`
+	// Budget bounds what all attempts of an agent's node together use. Default: no bound.
+	Budget *Budget `json:"budget,omitempty"`
 	// Metadata is free: it is kept, and no controller reads it.
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
@@ -174,6 +176,7 @@ func (n *Node) check(r *Report, i int) {
 	if n.Timeout != nil {
 		checkTimeout(at.At("timeout"), n.Timeout)
 	}
+	n.Budget.check(at.At("budget"))
 	n.Retry.check(at.At("retry"))
 	n.Land.check(at.At("land"))
 	checkGlobs(r, n.Touches, "nodes", i, "touches")
@@ -225,6 +228,8 @@ func (n *Node) checkWork(at Spot) {
 	switch {
 	case n.Agent != "" && n.Prompt == "":
 		at.At("agent").Errorf("missing", "an agent needs a prompt").Suggest("add prompt, with what the agent is to do")
+	case n.Agent == "" && n.Budget != nil:
+		at.At("budget").Errorf("conflict", "only what an agent uses has a budget").Suggest("name the agent, or remove budget")
 	case n.Agent == "" && len(n.Acceptance) > 0:
 		at.At("acceptance").Errorf("conflict", "only an agent is told when its task is done").Suggest("name the agent, or remove acceptance")
 	case n.Agent == "" && n.Prompt != "":

@@ -50,6 +50,8 @@ type SessionSpec struct {
 	MaxConcurrentTasks int `json:"maxConcurrentTasks,omitempty" jsonschema:"minimum=1,maximum=10000,default=50"`
 	// MaxEngineers bounds how many nodes of agents with the role engineer run at once. Default 20.
 	MaxEngineers int `json:"maxEngineers,omitempty" jsonschema:"minimum=1,maximum=10000,default=20"`
+	// Budget bounds what the agents of all DAGs of the session together use. Default: no bound.
+	Budget *Budget `json:"budget,omitempty"`
 	// Env is added to the environment of every command of the session.
 	Env map[string]string `json:"env,omitempty"`
 	// Metadata is free: it is kept and shown, no controller reads it.
@@ -88,6 +90,7 @@ func (s *SessionSpec) Check(r *Report) {
 	checkLine(r.At("owner"), s.Owner)
 	checkBranch(r.At("branch"), s.Branch)
 	s.Land.check(r.At("land"))
+	s.Budget.check(r.At("budget"))
 	checkEnv(r, s.Env, "env")
 }
 

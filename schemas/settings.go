@@ -22,6 +22,8 @@ type SettingsSpec struct {
 	Folders Folders `json:"folders,omitzero"`
 	// Limits bound the tree as a whole.
 	Limits Limits `json:"limits,omitzero"`
+	// Budget bounds what the agents of the tree may use.
+	Budget BudgetSettings `json:"budget,omitzero"`
 	// Runs says how long records of effects are kept and how effects are ended.
 	Runs RunSettings `json:"runs,omitzero"`
 	// Watch tunes reconcile --watch.
@@ -92,6 +94,9 @@ type Limits struct {
 	// continues the agent's session, without using up an attempt; ask blocks the node until a person retries it; never counts
 	// it as a failed attempt. Default auto.
 	Resume string `json:"resume,omitempty" jsonschema:"enum=auto,enum=ask,enum=never,default=auto"`
+	// TurnTokens is how many tokens are reserved for a turn of an agent while it runs, where no budget that applies to it bounds
+	// its tokens more tightly. Default 200000.
+	TurnTokens int64 `json:"turnTokens,omitempty" jsonschema:"minimum=1,maximum=1000000000,default=200000"`
 	// FileSize is the largest file that is read, in bytes. Default 1 MiB.
 	FileSize int `json:"fileSize,omitempty" jsonschema:"minimum=1024,maximum=67108864,default=1048576"`
 }
@@ -250,6 +255,7 @@ func (s *SettingsSpec) Default() {
 	orDefault(&s.Limits.Sessions, 100)
 	orDefault(&s.Limits.Engineers, 500)
 	orDefault(&s.Limits.Resume, ResumeAuto)
+	orDefault(&s.Limits.TurnTokens, DefaultTurnTokens)
 	orDefault(&s.Limits.FileSize, 1<<20)
 	orDefault(&s.Runs.Keep, 20)
 	orNew(&s.Runs.Grace, Duration(5*time.Second))
@@ -301,6 +307,7 @@ func (s *SettingsSpec) Check(r *Report) {
 		checkFilled(r.At("commands", "block", i), p)
 	}
 	checkProfiles(r, s.Profiles)
+	s.Budget.Day.check(r.At("budget", "day"))
 	s.Index.check(r)
 	s.Workspaces.check(r)
 }

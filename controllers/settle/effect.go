@@ -121,6 +121,9 @@ type Command struct {
 	PassEnv []string `json:",omitempty"`
 	// Silence ends a run that has printed nothing for that long, while no tool runs; 0: none.
 	Silence time.Duration `json:",omitempty"`
+	// Budget is what the run may still use: the smallest of all budgets that apply to it, and of what other runs reserve. Its
+	// fields are above 0 where they bound something. nil: nothing bounds it.
+	Budget *schemas.Budget `json:",omitempty"`
 	// Answer says that the run answers a question: its result is the answer, as a JSON string.
 	Answer bool `json:",omitempty"`
 	// InstructionsFile is the file whose text is put in front of Stdin at the start; "": none.
