@@ -37,7 +37,7 @@ func Resume(t *settle.Command, a *schemas.AgentSpec, before *schemas.Turn) {
 		return
 	}
 	t.Argv, t.PromptArg = profiles.Args(t.Profile, a.Runner.AsCommand(), a.Model, before.SessionID)
-	t.Resumes = before
+	t.Resumes, t.Continue = before, nil
 }
 
 // Command is what an agent's spec contributes to its commands: program, limits, and how the output is read. The second
@@ -59,6 +59,10 @@ func Command(settings *schemas.SettingsSpec, a *schemas.AgentSpec) (settle.Comma
 		t.Profile, t.ProfileName, t.PassEnv = &p, c.Profile, p.PassEnv
 		t.Silence = profiles.Silence(&p, c)
 		t.Argv, t.PromptArg = profiles.Args(&p, c, a.Model, "")
+		if len(p.Resume) > 0 {
+			t.Continue = new(settle.Continuation)
+			t.Continue.Argv, t.Continue.PromptArg = profiles.Args(&p, c, a.Model, schemas.ArgValue)
+		}
 		maps.Copy(env, p.Env)
 	}
 	maps.Copy(env, c.Env)

@@ -79,6 +79,9 @@ func compile(e schemas.ProfileEvent) event {
 // ToolRuns reports whether a tool call has started and not ended. It may be called while Write is.
 func (r *Reader) ToolRuns() bool { return r.open.Load() > 0 }
 
+// Session returns the id of the session that the output has named so far; "" for none. It is called between calls of Write.
+func (r *Reader) Session() string { return r.found.Turn.SessionID }
+
 // Write reads the next part of the output. It never fails.
 func (r *Reader) Write(p []byte) (int, error) {
 	n := len(p)

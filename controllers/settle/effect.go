@@ -63,6 +63,12 @@ func (e *Effect) Turn() *AgentTurn {
 	return t
 }
 
+// HasSession reports whether the effect is the turn of an agent whose session can be continued.
+func (e *Effect) HasSession() bool {
+	c := e.Command()
+	return e.Turn() != nil || c != nil && c.Continue != nil
+}
+
 // OutputPaths are those of the task; nil without a task.
 func (e *Effect) OutputPaths() []string {
 	if e.Task == nil {
@@ -117,6 +123,8 @@ type Command struct {
 	PromptArg int `json:",omitempty"`
 	// Resumes is the turn whose session the command continues; nil: none.
 	Resumes *schemas.Turn `json:",omitempty"`
+	// Continue is the program that continues a session that was interrupted; nil: none can be.
+	Continue *Continuation `json:",omitempty"`
 	// PassEnv names variables that the command gets from the environment of reconcile.
 	PassEnv []string `json:",omitempty"`
 	// Silence ends a run that has printed nothing for that long, while no tool runs; 0: none.
@@ -136,6 +144,12 @@ type Command struct {
 	// Recall is the subject for which an agent gets memories at the start and records some at the end; nil without a memory.
 	// Its results are not part of any key.
 	Recall *Recall `json:",omitempty"`
+}
+
+// Continuation is a program that continues a session. schemas.ArgValue in its arguments stands for the session's id.
+type Continuation struct {
+	Argv      []string
+	PromptArg int // as that of a Command
 }
 
 // Workspace says in which folder of its own a command works. Its task's paths are below the same folder there as below the

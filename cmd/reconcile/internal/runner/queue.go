@@ -68,7 +68,7 @@ func (r *Runner) settle(j *job, e settle.Report) *job {
 	r.running--
 	r.take(j.effect.Groups, -1)
 	delete(r.jobs, j.effect.Key)
-	if e.Kind == settle.Finished && j.effect.Turn() != nil {
+	if e.Kind == settle.Finished && j.effect.HasSession() {
 		r.forgetSession(j.effect.Key)
 	}
 	r.post(e)

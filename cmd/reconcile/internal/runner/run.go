@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +40,8 @@ type attempt struct {
 	reader   *profiles.Reader // of an agent with a profile; else nil
 	heard    atomic.Int64     // when the command last printed, in Unix nanoseconds
 	said     bool             // the agent's output is complete
+	// continued says that the command continues the session of an interrupted run.
+	continued bool
 	// interrupted is the reason why there is no record; "" if there is one.
 	interrupted string
 	warning     string // a note that is not part of the record
@@ -231,11 +232,7 @@ func (a *attempt) prepare() (err error) {
 	if a.command.stdin, err = a.stdin(); err != nil {
 		return err
 	}
-	a.command.argv = a.task.Argv
-	if at := a.task.PromptArg; at > 0 {
-		a.command.argv = slices.Clone(a.task.Argv)
-		a.command.argv[at], a.command.stdin = a.command.stdin, ""
-	}
+	a.setArguments()
 	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
 	return err
 }
@@ -281,6 +278,10 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	}
 	if a.isAgent() {
 		if err := a.judge(turns.Facts{ExitCode: &code, Exit: describeExit(end.status), Output: a.checkText(b.capture)}, read); err != nil {
+			if a.lostSession() {
+				a.interrupted = "the agent does not have the session of the interrupted run any more; it begins a new one"
+				return removeIfThere(a.runner.root, sessionPath(a.effect.Key))
+			}
 			return err
 		}
 	}

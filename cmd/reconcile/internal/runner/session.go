@@ -5,16 +5,18 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// The id of an agent's session is durable before the agent gets its prompt, so that a run that was killed or interrupted
-// continues its session. It is a file of the effect, local to this tree.
+// The id of an agent's session is durable before the agent gets its prompt, or as soon as a command names it, so that a run
+// that was killed or interrupted continues its session. It is a file of the effect, local to this tree.
 
 // savedFile is such a file. A session continues only in the same folder, with the same program.
 type savedFile struct {
@@ -53,6 +55,51 @@ func (r *Runner) savedSession(a *attempt) string {
 		return ""
 	}
 	return s.Session
+}
+
+// setArguments sets the command's arguments, which continue the session of an interrupted run of the effect if there is one,
+// and puts the prompt in its place among them.
+func (a *attempt) setArguments() {
+	argv, prompt := a.task.Argv, a.task.PromptArg
+	if c := a.task.Continue; c != nil && a.talk == nil {
+		if id := a.runner.savedSession(a); id != "" {
+			a.continued, argv, prompt = true, slices.Clone(c.Argv), c.PromptArg
+			for i, arg := range argv {
+				argv[i] = strings.ReplaceAll(arg, schemas.ArgValue, id)
+			}
+			a.command.stdin = resumedPrompt + a.command.stdin
+		}
+	}
+	if prompt > 0 {
+		argv = slices.Clone(argv)
+		argv[prompt], a.command.stdin = a.command.stdin, ""
+	}
+	a.command.argv = argv
+}
+
+// sessionWriter passes the output of an agent on to its reader, and makes the session durable as soon as the agent names it.
+type sessionWriter struct {
+	a     *attempt
+	saved bool
+}
+
+func (w *sessionWriter) Write(b []byte) (int, error) {
+	n, err := w.a.reader.Write(b)
+	if id := w.a.reader.Session(); id != "" && !w.saved && w.a.task.Continue != nil {
+		w.saved = true
+		_ = w.a.runner.saveSession(w.a, id) // without it the next run begins a new session
+	}
+	return n, err
+}
+
+// lostSession reports whether a turn that was to continue a session failed since the agent does not have it any more. Then
+// the run is given up without a record, and the next one begins a new session.
+func (a *attempt) lostSession() bool {
+	t := a.record.Turn
+	if !a.continued || t == nil || t.Failure == nil || t.Usage != nil && t.Usage.OutputTokens > 0 {
+		return false
+	}
+	return t.Failure.Class == schemas.FailureUnknown || t.Failure.Class == schemas.FailureRequest
 }
 
 // forgetSession marks the file of an ended run, and removes the oldest marked one; r.mu is held.
