@@ -42,6 +42,8 @@ type AgentSpec struct {
 	Workspace string `json:"workspace,omitempty" jsonschema:"enum=inPlace,enum=clone,enum=worktree"`
 	// Budget bounds what all runs of the agent together use, over the whole tree. Default: no bound.
 	Budget *Budget `json:"budget,omitempty"`
+	// Sandbox limits what the agent's programs may do on the machine.
+	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	// Runner says how the agent is run: exactly one of its fields.
 	Runner Runner `json:"runner"`
 }
@@ -249,6 +251,9 @@ func (s *AgentSpec) Check(r *Report) {
 	checkLine(r.At("model"), s.Model)
 	checkRefs(r, s.CanClarify, "canClarify")
 	s.Budget.check(r.At("budget"))
+	if s.Sandbox != nil {
+		s.Sandbox.check(r)
+	}
 	if f := s.Instructions.File; f != "" {
 		checkPath(r.At("instructions", "file"), f, reads)
 	}

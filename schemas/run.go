@@ -51,6 +51,10 @@ type Run struct {
 	Turn *Turn `json:"turn,omitempty"`
 	// Workspace is the folder of its own in which the run worked, and what it changed there; nil for a run in the tree itself.
 	Workspace *RunWorkspace `json:"workspace,omitempty"`
+	// Sandbox is the level at which the run's programs were confined, one of the Sandbox constants; empty in records of commands without
+	// one, and of earlier versions. Network is what they could connect to, one of the Network constants; empty without a sandbox.
+	Sandbox string `json:"sandbox,omitempty"`
+	Network string `json:"network,omitempty"`
 	// Lands is the key of the run whose commit this one lands; empty for the run of a command or an agent.
 	Lands string `json:"lands,omitempty"`
 	// Issue is the issue that the work is about, in records of hooks.

@@ -67,6 +67,7 @@ func (f *fold) effect(i int32) settle.Effect {
 		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
 		c.Recall = f.recall(i)
 		c.Workspace = f.workspace(i)
+		c.Sandbox = agents.Sandbox(f.b.Agent(f.p, e.Agent), c.Profile, c.Workspace)
 		f.resume(i, &c)
 	}
 	e.Task = &c

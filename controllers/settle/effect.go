@@ -141,6 +141,8 @@ type Command struct {
 	StdinFormat string   `json:",omitempty"`
 	// Workspace is the folder of its own that the command works in; nil: the tree.
 	Workspace *Workspace `json:",omitempty"`
+	// Sandbox confines the command; nil: nothing does.
+	Sandbox *Sandbox `json:",omitempty"`
 	// Recall is the subject for which an agent gets memories at the start and records some at the end; nil without a memory.
 	// Its results are not part of any key.
 	Recall *Recall `json:",omitempty"`
@@ -170,6 +172,14 @@ type Workspace struct {
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt goes on with what the one
 	// before it left.
 	Attempts string
+}
+
+// Sandbox says how a command is confined.
+type Sandbox struct {
+	schemas.Sandbox
+	// Folders are where the program keeps its configuration and sessions, and FolderVars variables that name such folders. It may
+	// write there.
+	Folders, FolderVars []string `json:",omitempty"`
 }
 
 // AgentTurn is one turn of an agent that speaks the Agent Client Protocol over its standard streams. Its Command's Stdin is the
