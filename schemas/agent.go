@@ -38,7 +38,7 @@ type AgentSpec struct {
 	Concurrency int `json:"concurrency,omitempty" jsonschema:"minimum=1,maximum=10000,default=1"`
 	// Workspace is where the agent's nodes work: inPlace is the tree itself, clone a folder of their own with a clone of the
 	// commit on record, worktree one with a linked work tree of the repository. Default: inPlace for a
-	// command without a profile, clone for all others.
+	// command without a profile and for a model that writes no files, clone for all others.
 	Workspace string `json:"workspace,omitempty" jsonschema:"enum=inPlace,enum=clone,enum=worktree"`
 	// Budget bounds what all runs of the agent together use, over the whole tree. Default: no bound.
 	Budget *Budget `json:"budget,omitempty"`
@@ -58,11 +58,11 @@ const (
 // WorkspaceKind is where the agent's nodes work, one of the Workspace constants. declared reports whether the spec says so.
 // Known agents get a clone, plain commands work in the tree.
 func (s *AgentSpec) WorkspaceKind() (kind string, declared bool) {
-	c := s.Runner.Command
+	c, h := s.Runner.Command, s.Runner.HTTP
 	switch {
 	case s.Workspace != "":
 		return s.Workspace, true
-	case s.Runner.Profile != "", s.Runner.ACP != nil, c != nil && c.Profile != "":
+	case h != nil && h.Tools == ToolsWrite, s.Runner.Profile != "", s.Runner.ACP != nil, c != nil && c.Profile != "":
 		return WorkspaceClone, false
 	}
 	return WorkspaceInPlace, false
@@ -76,7 +76,7 @@ type Instructions struct {
 	File string `json:"file,omitempty" jsonschema:"maxLength=1000"`
 }
 
-// Runner says how an agent is run. Exactly one field is set.
+// Runner says how an agent is run. Exactly one field is set, besides keyFrom.
 type Runner struct {
 	// Profile names the profile of a known agent, in place of the other fields: claude, codex, gemini, copilot, opencode, qwen,
 	// or one of the settings.
@@ -85,8 +85,13 @@ type Runner struct {
 	Command *CommandRunner `json:"command,omitempty"`
 	// ACP runs a program that speaks the Agent Client Protocol over its standard streams.
 	ACP *ACPRunner `json:"acp,omitempty"`
+	// HTTP asks a model at an HTTP endpoint, without a program.
+	HTTP *HTTPRunner `json:"http,omitempty"`
 	// Human means that a person answers; {} is enough.
 	Human *HumanRunner `json:"human,omitempty"`
+	// KeyFrom says where the key of the model's service is, for a profile, or a command with one. The program then gets the address
+	// of reconcile's metering proxy and a token of its run in place of the key. Default: the program uses its own login.
+	KeyFrom *KeySource `json:"keyFrom,omitempty"`
 }
 
 // CommandRunner runs a program once for each task.
@@ -127,9 +132,12 @@ type ACPRunner struct {
 // DefaultSilence ends a silent turn of an agent that names no time.
 const DefaultSilence = Duration(5 * time.Minute)
 
-// AsCommand returns how the agent's program is run: command, what profile stands for, or a program that speaks a protocol as a
-// command that reads the prompt and prints text; nil for a person. Callers must not change it.
+// AsCommand returns how the agent's program is run: command, what profile stands for, or a program that speaks a protocol, and a
+// model at an endpoint, as a command that reads the prompt and prints text; nil for a person. Callers must not change it.
 func (r *Runner) AsCommand() *CommandRunner {
+	if h := r.HTTP; h != nil {
+		return &CommandRunner{Stdin: "prompt", Output: "text", Timeout: h.Timeout, Silence: h.Silence}
+	}
 	if a := r.ACP; a != nil {
 		return &CommandRunner{Argv: a.Argv, Env: a.Env, Stdin: "prompt", Output: "text", Timeout: a.Timeout, Silence: a.Silence}
 	}
@@ -234,6 +242,9 @@ func (s *AgentSpec) Default() {
 		orNew(&a.Timeout, DefaultRunTimeout)
 		orNew(&a.Silence, DefaultSilence)
 	}
+	if h := s.Runner.HTTP; h != nil {
+		h.defaults()
+	}
 }
 
 // defaultFor fills in what depends on the object's name.
@@ -242,8 +253,8 @@ func (s *AgentSpec) defaultFor(name string) {
 	orNew(&s.Precedence, DefaultPrecedence(s.Role))
 }
 
-// Check reports the problems of an agent's spec: a runner that is not exactly one of profile, command, acp and human, a program
-// that cannot be started, and a bad role, model or name of an agent to ask.
+// Check reports the problems of an agent's spec: a runner that is not exactly one of profile, command, acp, http and human, a
+// program or an endpoint that cannot be used, a key that cannot be found, and a bad role, model or name of an agent to ask.
 func (s *AgentSpec) Check(r *Report) {
 	if s.Role != "" {
 		checkRef(r.At("role"), s.Role)
@@ -268,6 +279,14 @@ func (s *AgentSpec) Check(r *Report) {
 	if a := s.Runner.ACP; a != nil {
 		a.check(r)
 	}
+	if http := s.Runner.HTTP; http != nil {
+		http.check(r, s.Model)
+		if http.Tools == ToolsWrite && s.Workspace == WorkspaceInPlace {
+			r.At("runner", "http", "tools").Errorf("conflict", "a model writes only in a workspace of its own").
+				Suggest("remove workspace, or write clone")
+		}
+	}
+	s.Runner.checkKey(r)
 	if h != nil {
 		if s.Budget != nil {
 			r.At("budget").Errorf("conflict", "what a person uses is not known").Suggest("remove budget")
@@ -285,7 +304,8 @@ func (u *Runner) checkOne(r *Report) {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"profile", u.Profile != ""}, {"command", u.Command != nil}, {"acp", u.ACP != nil}, {"human", u.Human != nil}} {
+	}{{"profile", u.Profile != ""}, {"command", u.Command != nil}, {"acp", u.ACP != nil}, {"http", u.HTTP != nil},
+		{"human", u.Human != nil}} {
 		if f.set {
 			set = append(set, f.name)
 		}
@@ -297,6 +317,21 @@ func (u *Runner) checkOne(r *Report) {
 	default:
 		r.At("runner", set[1]).Errorf("conflict", "a runner is either %s or %s, not both", set[0], set[1]).
 			Also("the other one", "runner", set[0])
+	}
+}
+
+// checkKey reports a key where nothing can be told to use it.
+func (u *Runner) checkKey(r *Report) {
+	at := r.At("runner", "keyFrom")
+	switch u.KeyFrom.check(at); {
+	case u.KeyFrom == nil, u.Profile != "", u.Command != nil && u.Command.Profile != "":
+	case u.HTTP != nil:
+		at.Errorf("conflict", "http has a keyFrom of its own").Suggest("move it into http")
+	case u.Human != nil:
+		at.Errorf("conflict", "a person needs no key").Suggest("remove it")
+	default:
+		at.Errorf("missing", "no profile says how the program is pointed at the metering proxy").
+			Suggest("name a profile, one of the settings for a program that none of the others fits")
 	}
 }
 

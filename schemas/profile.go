@@ -13,7 +13,7 @@ import (
 // fields that it has.
 type Profile struct {
 	// Argv is the program and its arguments; no shell reads them. "{prompt}" is replaced by the prompt, which goes to standard input
-	// where no argument is "{prompt}"; "{model}" by the arguments in model, "{resume}" by those in resume.
+	// where no argument is "{prompt}"; "{model}" by the arguments in model, "{resume}" by those in resume, "{proxy}" by those of proxy.
 	Argv []string `json:"argv,omitempty" jsonschema:"maxItems=1000"`
 	// Model are the arguments that choose a model: "{value}" is its name. They are left out where the agent names none.
 	Model []string `json:"model,omitempty" jsonschema:"maxItems=100"`
@@ -38,10 +38,26 @@ type Profile struct {
 	// BaseURLVar and KeyVar name the variables for the address and the key of the model's service.
 	BaseURLVar string `json:"baseURLVar,omitempty" jsonschema:"maxLength=200"`
 	KeyVar     string `json:"keyVar,omitempty" jsonschema:"maxLength=200"`
+	// Proxy says how the program is pointed at the metering proxy, where the agent's keyFrom is set.
+	Proxy ProfileProxy `json:"proxy,omitzero"`
 	// ACP is the command that speaks the Agent Client Protocol, for agents whose runner is the profile itself.
 	ACP []string `json:"acp,omitempty" jsonschema:"maxItems=100"`
 	// ACPMode is the mode to set there: what the agent may do without asking.
 	ACPMode string `json:"acpMode,omitempty" jsonschema:"maxLength=200"`
+}
+
+// ProfileProxy says how a program is pointed at the metering proxy, in addition to baseURLVar and keyVar. In its values {url} is
+// the address of the proxy, {token} the token of the run, and {value} the model.
+type ProfileProxy struct {
+	// Upstream is the address of the model's service, below which the program's requests go.
+	Upstream string `json:"upstream,omitempty" jsonschema:"maxLength=500"`
+	// Env is set for the program; variables with {value} only where the agent names a model.
+	Env map[string]string `json:"env,omitempty"`
+	// Args are the arguments that {proxy} stands for. They are left out without a key.
+	Args []string `json:"args,omitempty" jsonschema:"maxItems=100"`
+	// ACP says that the command in acp is pointed at the proxy by the same variables. Without it, the command of the profile is
+	// run.
+	ACP bool `json:"acp,omitempty"`
 }
 
 // ProfileEvent says what to read from the JSON values that match. All fields but when and end are paths.
@@ -110,6 +126,9 @@ const (
 	ArgModel  = "{model}"
 	ArgResume = "{resume}"
 	ArgValue  = "{value}"
+	ArgProxy  = "{proxy}"
+	ArgURL    = "{url}"
+	ArgToken  = "{token}"
 )
 
 // ProfileOutputJSON is the Output of programs that print one JSON value.
@@ -146,6 +165,10 @@ func (p *Profile) check(r *Report, name string) {
 	}
 	checkEnv(r, p.Env, "profiles", name, "env")
 	checkTimeout(at("silence"), p.Silence)
+	if u := p.Proxy.Upstream; u != "" {
+		checkEndpoint(at("proxy", "upstream"), u)
+	}
+	checkEnv(r, p.Proxy.Env, "profiles", name, "proxy", "env")
 	for field, args := range map[string][]string{"model": p.Model, "resume": p.Resume} {
 		if len(args) > 0 && !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, ArgValue) }) {
 			at(field).Errorf("missing", "no argument contains %s", ArgValue)
@@ -199,6 +222,10 @@ func (p Profile) With(over Profile) Profile {
 	orOther(&p.ACPMode, over.ACPMode)
 	orOther(&p.BaseURLVar, over.BaseURLVar)
 	orOther(&p.KeyVar, over.KeyVar)
+	orOther(&p.Proxy.Upstream, over.Proxy.Upstream)
+	pickList(&p.Proxy.Args, over.Proxy.Args)
+	p.Proxy.ACP = p.Proxy.ACP || over.Proxy.ACP
+	p.Proxy.Env = mergeEnv(p.Proxy.Env, over.Proxy.Env)
 	if over.Silence != nil {
 		p.Silence = over.Silence
 	}
@@ -208,16 +235,22 @@ func (p Profile) With(over Profile) Profile {
 	if l := over.Login; len(l.Args)+len(l.Env)+len(l.Files) > 0 {
 		p.Login = l
 	}
-	if len(over.Env) > 0 {
-		env := maps.Clone(over.Env)
-		for k, v := range p.Env {
-			if _, ok := env[k]; !ok {
-				env[k] = v
-			}
-		}
-		p.Env = env
-	}
+	p.Env = mergeEnv(p.Env, over.Env)
 	return p
+}
+
+// mergeEnv returns variables with those of another environment that are set there.
+func mergeEnv(env, over map[string]string) map[string]string {
+	if len(over) == 0 {
+		return env
+	}
+	merged := maps.Clone(over)
+	for k, v := range env {
+		if _, ok := merged[k]; !ok {
+			merged[k] = v
+		}
+	}
+	return merged
 }
 
 func orOther(to *string, other string) {

@@ -42,6 +42,9 @@ type SettingsSpec struct {
 	Archive ArchiveSettings `json:"archive,omitzero"`
 	// Profiles adds profiles of agents, by name, and changes fields of the built-in ones.
 	Profiles map[string]Profile `json:"profiles,omitempty"`
+	// Prices has what models cost, by name, and replaces prices of the built-in table. A name that ends in * is for all models that
+	// begin so.
+	Prices map[string]Price `json:"prices,omitempty"`
 	// Index says what search indexes, and what makes its vectors.
 	Index IndexSettings `json:"index,omitzero"`
 	// Workspaces says how the folders are prepared in which agents work, and how long they are kept.
@@ -307,6 +310,7 @@ func (s *SettingsSpec) Check(r *Report) {
 		checkFilled(r.At("commands", "block", i), p)
 	}
 	checkProfiles(r, s.Profiles)
+	checkPrices(r, s.Prices)
 	s.Budget.Day.check(r.At("budget", "day"))
 	s.Index.check(r)
 	s.Workspaces.check(r)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Destination is an address that settings have data sent to. A tree may come from anybody, so a user allows a destination
+// Destination is an address that settings, or the spec of an agent, have data sent to. A tree may come from anybody, so a user allows a destination
 // before anything is sent there.
 type Destination struct {
 	// Setting is the path of the setting that names the address, as index.endpoint.
@@ -15,6 +15,10 @@ type Destination struct {
 	URL string
 	// Env is the environment variable whose value is sent along as a bearer token; "" if none is.
 	Env string
+	// File is the file whose content is sent along as a key, as a spec names it; "" if none is.
+	File string
+	// In is the file of the tree that names the address; "" is the settings.
+	In string
 	// What describes in a few words the data that is sent.
 	What string
 }
@@ -41,7 +45,7 @@ func (x *IndexSettings) Destination() (Destination, bool) {
 	if x.Embedder != EmbedderOpenAI || x.Endpoint == "" {
 		return Destination{}, false
 	}
-	return Destination{"index.endpoint", CanonicalAddress(x.Endpoint), x.APIKeyEnv, "texts of the tree"}, true
+	return Destination{Setting: "index.endpoint", URL: CanonicalAddress(x.Endpoint), Env: x.APIKeyEnv, What: "texts of the tree"}, true
 }
 
 // Destination returns the base URL of GitHub's API as a destination of statuses and comments; false if the settings have
@@ -50,7 +54,8 @@ func (g *GitHubSettings) Destination() (Destination, bool) {
 	if g.BaseURL == "" {
 		return Destination{}, false
 	}
-	return Destination{"github.baseURL", CanonicalAddress(g.BaseURL), GitHubTokenVariable, "statuses and comments"}, true
+	return Destination{Setting: "github.baseURL", URL: CanonicalAddress(g.BaseURL), Env: GitHubTokenVariable,
+		What: "statuses and comments"}, true
 }
 
 // CanonicalAddress returns an address with scheme and host in lower case and without a slash at its end, so that two

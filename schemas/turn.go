@@ -15,8 +15,10 @@ type Turn struct {
 	Usage     *Usage `json:"usage,omitempty"`
 	UsageFrom string `json:"usageFrom,omitempty"`
 	// SessionUsage is the usage of the agent's whole session so far, for agents that report only that.
-	SessionUsage *Usage   `json:"sessionUsage,omitempty"`
-	CostUSD      *float64 `json:"costUSD,omitempty"`
+	SessionUsage *Usage `json:"sessionUsage,omitempty"`
+	// CostUSD is what the turn cost; CostFrom says by whom: CostFromAgent or CostFromPrices.
+	CostUSD  *float64 `json:"costUSD,omitempty"`
+	CostFrom string   `json:"costFrom,omitempty"`
 	// Transcript is the path of the redacted transcript below the root; it is local.
 	Transcript string `json:"transcript,omitempty"`
 	// ToolCalls is the number of tool calls that the agent reported.
@@ -49,6 +51,12 @@ const (
 	UsageFromProxy = "proxy"
 )
 
+// Sources of a turn's cost: the agent's own figure, or the tokens that the metering proxy counted and the table of prices.
+const (
+	CostFromAgent  = "agent"
+	CostFromPrices = "prices"
+)
+
 // Usage counts requests and tokens. InputTokens includes CachedInputTokens and CacheWriteTokens.
 type Usage struct {
 	Requests          int64 `json:"requests,omitempty"`
@@ -56,6 +64,9 @@ type Usage struct {
 	OutputTokens      int64 `json:"outputTokens,omitempty"`
 	CachedInputTokens int64 `json:"cachedInputTokens,omitempty"`
 	CacheWriteTokens  int64 `json:"cacheWriteTokens,omitempty"`
+	// Uncounted is the number of requests that the model worked on and whose tokens are not known: the connection ended before, or the
+	// service did not say. The numbers of tokens are without them.
+	Uncounted int64 `json:"uncounted,omitempty"`
 	// ContextUsed is the size of the last request in tokens, ContextWindow that of the model's window.
 	ContextUsed   int64 `json:"contextUsed,omitempty"`
 	ContextWindow int64 `json:"contextWindow,omitempty"`

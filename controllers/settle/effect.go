@@ -36,7 +36,7 @@ type Group struct {
 	Limit int
 }
 
-// Task is what an effect does. It is one of the types of this file: a [Command], an [AgentTurn] or a [Land]. A performer that does not
+// Task is what an effect does. It is a [Command], an [AgentTurn], an [HTTPTurn] or a [Land]. A performer that does not
 // know the type
 // of a task reports the effect as [Broken].
 type Task interface {
@@ -52,6 +52,8 @@ func (e *Effect) Command() *Command {
 	case *Command:
 		return t
 	case *AgentTurn:
+		return &t.Command
+	case *HTTPTurn:
 		return &t.Command
 	}
 	return nil
@@ -132,6 +134,8 @@ type Command struct {
 	// Budget is what the run may still use: the smallest of all budgets that apply to it, and of what other runs reserve. Its
 	// fields are above 0 where they bound something. nil: nothing bounds it.
 	Budget *schemas.Budget `json:",omitempty"`
+	// Metering says how the agent's requests to its model are metered; nil: they are not.
+	Metering *Metering `json:",omitempty"`
 	// Answer says that the run answers a question: its result is the answer, as a JSON string.
 	Answer bool `json:",omitempty"`
 	// InstructionsFile is the file whose text is put in front of Stdin at the start; "": none.

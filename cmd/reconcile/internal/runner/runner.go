@@ -53,6 +53,8 @@ type Options struct {
 	Workspaces Workspaces
 	// Permissions decide what agents may do. Default: nothing that they ask for.
 	Permissions Permissions
+	// Meter meters the requests of agents to their models; nil: a task that needs it fails.
+	Meter Meter
 	// Version is the version of this program, for agents.
 	Version string
 	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": none.
