@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"os"
 
 	"github.com/cespare/xxhash/v2"
@@ -213,25 +212,6 @@ func (l *activeLoad) openCache(was settled) bool {
 	}
 	c.records = int(l.base.records)
 	return true
-}
-
-// loadInputs reads the cached data about inputs.
-func (c *cache) loadInputs(f *os.File, blocks []block) bool {
-	var some []block
-	for _, b := range blocks {
-		var kind [1]byte
-		if _, err := f.ReadAt(kind[:], b.at); err != nil {
-			return false
-		}
-		if kind[0] == blockInputs {
-			some = append(some, b)
-		}
-	}
-	parts, ok := c.decodeBlocks(f, some)
-	for _, p := range parts {
-		maps.Copy(c.inputs, p.inputs)
-	}
-	return ok
 }
 
 // read returns the cached content of a file; nil if it does not match the base.

@@ -2,14 +2,11 @@ package state
 
 import (
 	"encoding/binary"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 	quick "github.com/segmentio/encoding/json"
-
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -33,6 +30,19 @@ func (f *file) content() uint64 {
 	}
 	binary.LittleEndian.PutUint32(b[32:], f.stat.Mode)
 	return xxhash.Sum64(b[:])
+}
+
+// file is find by the path; nil if the file did not exist.
+func (b *base) file(p string) *baseFile {
+	if i := b.find(hashOf(p)); i >= 0 {
+		return &b.files[i]
+	}
+	return nil
+}
+
+// find returns the index of a file by the hash of its path; -1 if it did not exist.
+func (b *base) find(path uint64) int {
+	return lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path })
 }
 
 func (f *inputFile) content() uint64 { return binary.LittleEndian.Uint64(f.digest[:]) }
@@ -196,199 +206,6 @@ func (s *Store) writeBase(b *base) (uint64, error) {
 	b.records = uint64(s.cache.records)
 	data := b.encode(s.cache.key())
 	return hashOfBase(data), s.replaceLocal(basePath, data)
-}
-
-// baseDiff finds the differences from the tree that was settled.
-type baseDiff struct {
-	update *update
-	was    settled
-	base   *base
-	known  map[string]*file // files that earlier processes read
-	specs  map[schemas.Ref]bool
-	paths  []string // paths of specs that were added or removed
-}
-
-// changedSince returns the objects to decide again because of differences from the tree that was settled last, sorted; if
-// ok is false, the caller must decide everything.
-func (s *Store) changedSince(m *model, known map[string]*file) (refs []schemas.Ref, ok bool) {
-	was, ok := s.readSettled()
-	if !ok || m.journaled() {
-		return nil, false
-	}
-	b := s.readBase(was, m)
-	if b == nil {
-		return nil, false
-	}
-	return s.since(m, was, b, known).refs()
-}
-
-func (s *Store) since(m *model, was settled, b *base, known map[string]*file) *baseDiff {
-	u := &baseDiff{update: s.update(), was: was, base: b, known: known, specs: map[schemas.Ref]bool{}}
-	u.update.model = m
-	return u
-}
-
-// refs returns the objects to decide again, sorted; ok is false if that is everything.
-func (u *baseDiff) refs() (refs []schemas.Ref, ok bool) {
-	if !u.touchFiles() {
-		return nil, false
-	}
-	u.inputs()
-	u.outputs()
-	u.touchReferrers()
-	for _, ref := range u.base.clocks {
-		u.update.touch(ref)
-	}
-	for ref := range u.update.touched {
-		refs = append(refs, ref)
-	}
-	slices.SortFunc(refs, schemas.Ref.Compare)
-	return refs, true
-}
-
-// touchFiles touches the objects of files that were added, removed or changed. It returns false if the objects that
-// depend on such a file are not known.
-func (u *baseDiff) touchFiles() bool {
-	left := len(u.base.files) - u.update.model.dormant.files()
-	for p, f := range u.update.model.files {
-		was := u.base.file(p)
-		if was != nil {
-			left--
-		}
-		if was != nil && was.content == f.content() {
-			continue
-		}
-		if !u.readersKnown(f) {
-			return false
-		}
-		if was != nil && f.area == areaSpecs && !u.touchFormer(p, was.content) {
-			return false
-		}
-		u.about(f, was == nil)
-	}
-	if left == 0 {
-		return true
-	}
-	for p := range u.known {
-		if u.update.model.files[p] != nil {
-			continue
-		}
-		if was := u.base.file(p); was != nil {
-			if left--; !u.touchFormer(p, was.content) {
-				return false
-			}
-		}
-	}
-	return left == 0
-}
-
-// readersKnown reports whether the readers of a file's content are known. For a changed status or record they are not: a
-// broken DAG belongs to the session that its status names, and a record can make an agent stuck.
-func (*baseDiff) readersKnown(f *file) bool { return f.area != areaStatus && f.area != areaRuns }
-
-// touchFormer touches the object of a file that was removed or changed, and the objects that only its former content
-// referred to.
-func (u *baseDiff) touchFormer(p string, sum uint64) bool {
-	old := u.known[p]
-	if old == nil || !u.readersKnown(old) || old.area == areaSpecs && old.sum != sum {
-		return false
-	}
-	now := u.update.model.files[p]
-	u.about(old, now == nil || u.update.model.refOf(now) != u.update.model.refOf(old))
-	body, ok := old.body.(*specBody)
-	if !ok {
-		return true
-	}
-	var still []schemas.Reference
-	if now != nil {
-		still = now.body.(*specBody).references()
-	}
-	for _, r := range body.references() {
-		if !slices.ContainsFunc(still, func(s schemas.Reference) bool { return s.To == r.To }) {
-			u.update.touch(r.To)
-		}
-	}
-	return true
-}
-
-func (u *baseDiff) about(f *file, moved bool) {
-	ref := u.update.model.refOf(f)
-	u.update.touch(ref)
-	if f.area != areaSpecs {
-		return
-	}
-	u.specs[ref] = true
-	if moved {
-		u.paths = append(u.paths, f.path)
-	}
-}
-
-// inputs touches the objects with changed inputs. If inputs were removed, their users are not known: then it touches all
-// objects with inputs.
-func (u *baseDiff) inputs() {
-	in := u.update.model.inputs
-	var changed []string
-	left := len(u.base.inputs)
-	for p, f := range in.files {
-		sum, had := u.base.input(p)
-		if had {
-			left--
-		}
-		if !had || sum != f.content() {
-			changed = append(changed, p)
-		}
-	}
-	for ref, nodes := range in.nodes {
-		for _, globs := range nodes {
-			if left != 0 || slices.ContainsFunc(globs, func(g string) bool {
-				return slices.ContainsFunc(changed, func(p string) bool { return matchGlob(g, p) })
-			}) {
-				u.update.touch(ref)
-			}
-		}
-	}
-}
-
-// outputs touches the objects with a declared output that was added or removed, or is missing: the cache of outputs may
-// have it now.
-func (u *baseDiff) outputs() {
-	gone := map[string]bool{}
-	for _, p := range u.was.Missing {
-		gone[p] = true
-	}
-	for p, owners := range u.update.model.declared.owners {
-		if u.update.model.declared.missing[p] || gone[p] {
-			for _, ref := range owners {
-				u.update.touch(ref)
-			}
-		}
-	}
-}
-
-// touchReferrers touches the objects whose files are validated against a touched object.
-func (u *baseDiff) touchReferrers() {
-	for p := range u.update.model.related {
-		if f := u.update.model.files[p]; u.update.touchedBy(f.body.(*specBody)) {
-			u.update.touch(u.update.model.refOf(f))
-		}
-	}
-	if len(u.specs) == 0 {
-		return
-	}
-	low := map[string]bool{}
-	for _, p := range u.paths {
-		low[strings.ToLower(p)] = true
-	}
-	for p, f := range u.update.model.files {
-		b, ok := f.body.(*specBody)
-		if !ok {
-			continue
-		}
-		if len(low) > 0 && (u.update.model.missing[p] || low[strings.ToLower(p)]) ||
-			slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return u.specs[r.To] }) {
-			u.update.touch(b.ref)
-		}
-	}
 }
 
 // settled is the content of the file that Settle writes, after a line with its hash.

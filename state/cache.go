@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/gofrs/flock"
-
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -332,11 +332,23 @@ func (c *cache) encoder(kind byte) *encoder {
 	return e
 }
 
-// block reads and decodes one block.
-func (d *decoder) block(f *os.File, b block) cachePart {
-	payload, err := b.read(f)
-	if err != nil {
-		return cachePart{}
+// loadInputs reads the cached data about inputs.
+func (c *cache) loadInputs(f *os.File, blocks []block) bool {
+	var some []block
+	for _, b := range blocks {
+		var kind [1]byte
+		if _, err := f.ReadAt(kind[:], b.at); err != nil {
+			return false
+		}
+		if kind[0] == blockInputs {
+			some = append(some, b)
+		}
 	}
-	return d.payload(payload, b.at)
+	parts, ok := c.decodeBlocks(f, some)
+	for _, p := range parts {
+		maps.Copy(c.inputs, p.inputs)
+	}
+	return ok
 }
+
+var errDamaged = errors.New("the cache is damaged")

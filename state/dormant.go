@@ -214,41 +214,6 @@ func (m *model) describeDormant(ref schemas.Ref) (o Dormant, ok bool) {
 	return o, true
 }
 
-func (e *encoder) dormant(list []Dormant) {
-	e.uint(uint64(len(list)))
-	for i := range list {
-		o := &list[i]
-		if o.coded != nil {
-			e.b = append(e.b, o.coded...)
-			continue
-		}
-		e.str(o.Kind)
-		e.str(o.Name)
-		e.brief(&o.Brief)
-		e.uint(o.path)
-		e.uint(uint64(len(o.Refs)))
-		for _, r := range o.Refs {
-			e.str(r.Kind)
-			e.str(r.Name)
-		}
-	}
-}
-
-func (d *decoder) dormant() []Dormant {
-	n := d.count()
-	list := make([]Dormant, n)
-	for i := range list {
-		o, from := &list[i], d.b
-		o.Ref = schemas.Ref{Kind: d.kindName(), Name: d.shared()}
-		o.Brief, o.path = d.brief(), d.uint()
-		for range d.count() {
-			o.Refs = append(o.Refs, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
-		}
-		o.coded = from[:len(from)-len(d.b)]
-	}
-	return list
-}
-
 // Active returns the active entries of a kind, sorted by name: those that may need work, and those that changed since the
 // tree was settled. The others are dormant and not loaded.
 func (t *Tree) Active(kind string) []*Entry { return t.shelves[kind] }
@@ -292,19 +257,6 @@ func (t *Tree) activate(entries []*Entry) {
 	if len(refs) > 0 {
 		t.dormant = t.dormant.without(refs)
 	}
-}
-
-// file is find by the path; nil if the file did not exist.
-func (b *base) file(p string) *baseFile {
-	if i := b.find(hashOf(p)); i >= 0 {
-		return &b.files[i]
-	}
-	return nil
-}
-
-// find returns the index of a file by the hash of its path; -1 if it did not exist.
-func (b *base) find(path uint64) int {
-	return lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path })
 }
 
 // hashOf is the hash of a path.

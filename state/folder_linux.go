@@ -11,7 +11,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -259,3 +258,9 @@ func (s *stat) refine(fi os.FileInfo) {
 
 // use makes read put its content into buf if it has room.
 func (d *folder) use(buf []byte) { d.content = buf }
+
+// syncData makes the content of a file, and its size, durable.
+func syncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
+
+// syncDir makes the names in an open folder durable.
+func syncDir(d *os.File) error { return d.Sync() }

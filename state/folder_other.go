@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -102,3 +103,14 @@ func notFile(st stat) error {
 
 // use does nothing on this system: each read has its own buffer.
 func (d *folder) use([]byte) {}
+
+// syncData makes the content of a file, and its size, durable.
+func syncData(f *os.File) error { return f.Sync() }
+
+// syncDir makes the names in an open folder durable, if the system supports it.
+func syncDir(d *os.File) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	return d.Sync()
+}

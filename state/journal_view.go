@@ -1,7 +1,10 @@
 package state
 
 import (
+	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -86,4 +89,29 @@ func (v *journalView) open() []line {
 		}
 	}
 	return out
+}
+
+func (v *journalView) touchAll(touched map[schemas.Ref]bool) {
+	for ref := range v.owners {
+		touched[ref] = true
+	}
+}
+
+// read reads the complete lines after those that were read before.
+func (v *journalView) read(f *os.File) {
+	data, err := io.ReadAll(io.NewSectionReader(f, v.size, 1<<40))
+	if err != nil {
+		return // the former content stays
+	}
+	n := parseLines(data, v.apply)
+	v.size += int64(n)
+	rest := data[n:]
+	v.problems = nil
+	if end := strings.IndexByte(string(rest), '\n'); end >= 0 && end < len(rest)-1 && !v.alive {
+		v.problems = []schemas.Problem{{
+			Place:    schemas.Place{Path: journalDir + "/" + v.name + journalSuffix, Line: v.lines + 1},
+			Severity: schemas.Warning, Code: "damaged-journal",
+			Message: fmt.Sprintf("this line is damaged; %d bytes from here on are not used", len(rest)),
+		}}
+	}
 }

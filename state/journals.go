@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -40,12 +38,6 @@ func (s *Store) readJournals(m *model) map[schemas.Ref]bool {
 		clear(v.touched)
 	}
 	return touched
-}
-
-func (v *journalView) touchAll(touched map[schemas.Ref]bool) {
-	for ref := range v.owners {
-		touched[ref] = true
-	}
 }
 
 // Journaled returns the refs of the objects that have results in a journal, or claims of a live process, as of the last
@@ -131,25 +123,6 @@ func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool)
 		v.read(f)
 	}
 	v.stat = st
-}
-
-// read reads the complete lines after those that were read before.
-func (v *journalView) read(f *os.File) {
-	data, err := io.ReadAll(io.NewSectionReader(f, v.size, 1<<40))
-	if err != nil {
-		return // the former content stays
-	}
-	n := parseLines(data, v.apply)
-	v.size += int64(n)
-	rest := data[n:]
-	v.problems = nil
-	if end := strings.IndexByte(string(rest), '\n'); end >= 0 && end < len(rest)-1 && !v.alive {
-		v.problems = []schemas.Problem{{
-			Place:    schemas.Place{Path: journalDir + "/" + v.name + journalSuffix, Line: v.lines + 1},
-			Severity: schemas.Warning, Code: "damaged-journal",
-			Message: fmt.Sprintf("this line is damaged; %d bytes from here on are not used", len(rest)),
-		}}
-	}
 }
 
 // Orphan is an effect that a process claimed before it died without a result. Its command may still run.

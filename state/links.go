@@ -119,3 +119,32 @@ type folderError struct{ text string }
 
 func (e *folderError) Error() string        { return e.text }
 func (e *folderError) Is(target error) bool { return target == ErrFolder }
+
+// checkLink validates a symbolic link. In specs/ a link may lead to a regular file of the tree; elsewhere links are
+// rejected.
+func (s *scanner) checkLink(p *scanFolder, name []byte, a area, v visitor) {
+	at := p.dir + "/" + string(name)
+	if a != areaSpecs {
+		v.scanError(scanError{at, "symlink", "it is a symbolic link; state is kept in regular files only"})
+		return
+	}
+	st, err := followLink(s.root, at)
+	if err != nil {
+		v.scanError(scanError{at, "symlink", err.Error()})
+		return
+	}
+	v.file(a, p.dir, name, &st)
+}
+
+// checkFolderLink reports a link in specs/ that could hide specs: it leads to a folder, or out of the tree.
+func (s *scanner) checkFolderLink(p *scanFolder, name []byte, v visitor) {
+	at := p.dir + "/" + string(name)
+	to, err := resolve(s.root, at)
+	if err != nil {
+		v.scanError(scanError{at, "symlink", err.Error()})
+		return
+	}
+	if st, err := lstat(s.root, to); err == nil && st.form() == formFolder {
+		v.scanError(scanError{at, "symlink", "it is a symbolic link to a folder, and such are not followed; link the files"})
+	}
+}

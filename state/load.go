@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -201,13 +200,6 @@ func diff(prev, next *Tree) []schemas.Ref {
 	out = append(out, diffLedgers(prev, next)...)
 	slices.SortFunc(out, schemas.Ref.Compare)
 	return out
-}
-
-// freshScanValid reports whether the scan by Fresh is still valid.
-func (s *Store) freshScanValid(gen int64) bool {
-	l := s.layout()
-	return s.freshScan != nil && (s.watch.complete() || s.opts.FileNow().Sub(s.freshScan.at) <= time.Second) &&
-		s.freshScan.gen == gen && s.freshScan.layout.specs == l.specs && s.freshScan.layout.state == l.state
 }
 
 // loadDeferred makes the store complete: Load may have deferred records.

@@ -3,250 +3,363 @@ package state
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 )
 
-func (s *Store) settingsChanged() bool {
-	st, err := lstat(s.root, schemas.SettingsPath)
-	was := s.model.settings
-	return (err == nil) != (was.stat != (stat{})) || err == nil && (st != was.stat || was.stat.racyAt(s.opts.FileNow()))
-}
+// How a Refresh finds changed files: all of them, or those that hints name.
 
-func (s *Store) update() *update {
-	return &update{store: s, model: s.model, touched: map[schemas.Ref]bool{}, moved: map[schemas.Ref]bool{}}
-}
-
-// checkDormant records whether a file that was added, changed or removed affects dormant objects.
-func (u *update) checkDormant(f *file) {
-	d := u.model.dormant
-	u.needsFullLoad = u.needsFullLoad || d != nil && (d.has(u.model.refOf(f)) || d.affects(f))
-}
-
-// put adds a file that is new or changed.
-func (u *update) put(f *file) {
-	u.store.settledScan = nil
-	old := u.model.files[f.path]
-	if old != nil && old.body == f.body && old.area == f.area && f.body != nil {
-		lacks, related := u.model.missing[f.path], u.model.related[f.path]
-		u.model.put(f) // read again, and the same
-		if lacks {
-			u.model.missing[f.path] = true
-		}
-		if related {
-			u.model.related[f.path] = true
-		}
-		return
+// all scans every file.
+func (u *update) all(ctx context.Context, _ []string) error {
+	s, m := u.store, u.model
+	found, troubles, err := s.scanAll(ctx, false)
+	if err != nil {
+		return err
 	}
-	if old != nil && old.area == areaOther && f.area == areaOther && old.stat == f.stat {
-		u.model.put(f) // its content is not known
-		return
-	}
-	if u.checkDormant(f); old != nil {
-		u.checkDormant(old)
-	}
-	ref := u.model.refOf(f)
-	if old != nil && old.area == f.area && u.model.refOf(old) == ref {
-		u.replace(old, f, ref)
-		return
-	}
-	u.drop(f.path)
-	u.rereadStatus(f)
-	if f.area == areaSpecs {
-		u.appeared = u.appeared || !u.model.exists(ref)
-		u.renamed = true
-	}
-	u.model.put(f)
-	u.touch(ref)
-	u.faulty = u.faulty || isFaulty(f)
-}
-
-// replace replaces a file of the same object: no object was added or removed, so only touched objects are validated.
-func (u *update) replace(old, f *file, ref schemas.Ref) {
-	u.faulty = u.faulty || isFaulty(old) || isFaulty(f)
-	u.rereadStatus(f)
-	u.model.drop(f.path)
-	u.model.put(f)
-	u.touch(ref)
-}
-
-// drop drops a file.
-func (u *update) drop(p string) {
-	u.store.settledScan = nil
-	if _, bad := u.model.scanErrors[p]; bad {
-		delete(u.model.scanErrors, p)
-		u.faulty = true
-	}
-	f := u.model.drop(p)
-	if f == nil {
-		return
-	}
-	u.rereadStatus(f)
-	u.checkDormant(f)
-	ref := u.model.refOf(f)
-	u.touch(ref)
-	u.faulty = u.faulty || isFaulty(f)
-	if f.area == areaSpecs {
-		u.renamed = true
-		u.vanished = u.vanished || !u.model.exists(ref)
-	}
-}
-
-// rereadStatus records that a status in the caller's tree is out of date.
-func (u *update) rereadStatus(f *file) {
-	if f.area != areaStatus {
-		return
-	}
-	if u.statuses == nil {
-		u.statuses = map[string]bool{}
-	}
-	u.statuses[f.path] = true
-}
-
-func isFaulty(f *file) bool {
-	switch b := f.body.(type) {
-	case *specBody:
-		return len(b.problems) > 0 || len(b.cross) > 0
-	case *damage:
-		return true
-	case *Ledger:
-		return len(b.Rejected) > 0
-	}
-	return false
-}
-
-func (u *update) setScanError(t scanError) {
-	u.drop(t.path)
-	u.model.scanErrors[t.path] = t
-	u.faulty = true
-}
-
-// crossCheck computes the cross problems that may have changed.
-func (u *update) crossCheck() {
-	m := u.model
-	again := map[*file]bool{}
-	if u.renamed {
-		was := m.cased
-		m.indexCase()
-		for _, cased := range []map[string][]string{was, m.cased} {
-			for _, ps := range cased {
-				for _, p := range ps {
-					if f := m.files[p]; f != nil {
-						again[f] = true
-					}
-				}
-			}
-		}
-	}
-	if u.appeared || u.vanished {
-		m.clearSuggestions()
-		for p := range m.missing {
-			again[m.files[p]] = true
-		}
-	}
-	if u.vanished {
-		for _, f := range m.files {
-			if b, ok := f.body.(*specBody); ok && u.lost(b) {
-				again[f] = true
-			}
-		}
-	}
-	for ref := range u.touched {
-		if s := m.slots[ref]; s != nil {
-			for _, f := range s.specs {
-				again[f] = true
-			}
-		}
-	}
-	for p := range m.related {
-		if f := m.files[p]; u.touchedBy(f.body.(*specBody)) {
-			again[f] = true
-		}
-	}
-	for f := range again {
-		if u.store.crossCheck(m, f) {
-			u.touch(m.refOf(f))
-			u.faulty = true
-		}
-	}
-}
-
-// lost reports whether an object refers to a touched object that does not exist.
-func (u *update) lost(b *specBody) bool {
-	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool {
-		return u.touched[r.To] && !u.model.exists(r.To)
-	})
-}
-
-// written reads the files of touched objects that this process wrote without passing their decoded content.
-func (u *update) written(ctx context.Context) error {
+	there := make(map[string]bool, len(found))
+	asleep := m.dormant.files()
 	var want []scanEntry
-	for ref := range u.touched {
-		s := u.model.slots[ref]
-		if s == nil {
+	for _, f := range found {
+		if u.isDormant(f) {
+			asleep--
 			continue
 		}
-		for _, f := range append(slices.Clone(s.runs), s.status) {
-			if f != nil && f.body == nil {
-				want = append(want, scanEntry{f.path, f.area, f.stat})
-			}
+		there[f.path] = true
+		if !m.files[f.path].current(f) {
+			want = append(want, f)
 		}
 	}
-	slices.SortFunc(want, bySeenPath)
-	files, troubles, err := u.store.readFiles(ctx, u.store.root, want, nil)
-	for _, f := range files {
+	if u.needsFullLoad = u.needsFullLoad || asleep > 0; u.needsFullLoad {
+		return nil
+	}
+	read, more, err := s.readFiles(ctx, s.root, want, m.files)
+	if err != nil {
+		return err
+	}
+	got := make(map[string]bool, len(read))
+	for _, f := range read {
+		got[f.path] = true
 		u.put(f)
+	}
+	for _, w := range want {
+		there[w.path] = got[w.path]
+	}
+	u.replaceScanErrors(append(troubles, more...))
+	for p := range m.files {
+		if !there[p] {
+			u.drop(p)
+		}
+	}
+	return nil
+}
+
+// isDormant reports whether a file belongs to a dormant object. If the file changed, the object must be loaded.
+func (u *update) isDormant(f scanEntry) bool {
+	was, ok := u.model.dormant.owns(f.path)
+	if ok {
+		dir, name := splitPath(f.path)
+		u.needsFullLoad = u.needsFullLoad || was.statHash != new(fingerprinter).statHash(dir, []byte(name), &f.stat)
+	}
+	return ok
+}
+
+func (u *update) replaceScanErrors(now []scanError) {
+	next := make(map[string]scanError, len(now))
+	for _, t := range now {
+		next[t.path] = t
+		u.drop(t.path)
+	}
+	u.faulty = u.faulty || !maps.Equal(next, u.model.scanErrors)
+	u.model.scanErrors = next
+}
+
+// unhide touches the objects whose specs may be hidden by an unreadable file or folder, or no longer are.
+func (u *update) unhide(before scanError) {
+	if after, _ := u.model.firstUnreadable(); after != before {
+		u.touchSpecless()
+	}
+}
+
+// touchSpecless touches the objects with traces but without a spec: whether their specs were deleted must be decided
+// again.
+func (u *update) touchSpecless() {
+	for ref, s := range u.model.slots {
+		if len(s.specs) == 0 {
+			u.touch(ref)
+		}
+	}
+}
+
+// paths scans some files and folders.
+func (u *update) paths(ctx context.Context, hints []string) error {
+	var want []scanEntry
+	for _, p := range append(u.linked(), hints...) {
+		if dir, ok := strings.CutSuffix(p, "/"); ok {
+			want = append(want, u.newSpecs(path.Clean(dir))...)
+			continue
+		}
+		f, whole, err := u.path(ctx, path.Clean(p))
+		if err != nil {
+			return err
+		}
+		if whole {
+			return u.all(ctx, nil)
+		}
+		want = append(want, f...)
+	}
+	slices.SortFunc(want, bySeenPath)
+	want = slices.CompactFunc(want, func(a, b scanEntry) bool { return a.path == b.path })
+	read, troubles, err := u.store.readFiles(ctx, u.store.root, want, u.model.files)
+	if err != nil {
+		return err
+	}
+	got := map[string]bool{}
+	for _, f := range read {
+		got[f.path] = true
+		u.put(f)
+	}
+	for _, w := range want {
+		if !got[w.path] {
+			u.drop(w.path)
+		}
 	}
 	for _, t := range troubles {
 		u.setScanError(t)
 	}
-	return err
+	return nil
 }
 
-// apply makes the next tree.
-func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
-	var entries []*Entry
-	var changed []schemas.Ref
-	for _, ref := range slices.SortedFunc(maps.Keys(u.touched), schemas.Ref.Compare) {
-		if ref.Kind == LedgerKind {
-			continue
+// newSpecs returns the unknown spec files that are directly in a folder. It reads no stat of known ones, and no names if
+// the folder did not change since the last time.
+func (u *update) newSpecs(dir string) []scanEntry {
+	s, now := u.store, u.store.opts.FileNow()
+	st, err := lstat(s.root, dir)
+	if was, ok := s.listed[dir]; err != nil || ok && was.stat == st && !was.racy {
+		return nil
+	}
+	d, err := openFolder(s.root, dir)
+	if err != nil {
+		return nil // the full scan reports it
+	}
+	defer d.close()
+	if s.listed == nil {
+		s.listed = map[string]listedFolder{}
+	}
+	s.listed[dir] = listedFolder{st, st.racyAt(now)}
+	var out []scanEntry
+	var l listing
+	for more := true; more; {
+		l.reset()
+		if more, err = d.list(&l); err != nil {
+			delete(s.listed, dir)
+			return out
 		}
-		if ref.Kind == MemoryKind {
-			changed = append(changed, ref)
-			continue
-		}
-		e, was := u.model.entry(ref), prev.Entry(ref)
-		if was != nil {
-			e.runs.reuseSorted(was.runs)
-		}
-		if was != nil && !u.statuses[e.StatusPath] {
-			e.status = was.status // the caller's, which may be newer than the file
-		}
-		if was != nil {
-			e.Accepted = was.Accepted
-		}
-		switch {
-		case was == nil && empty(e):
-		case was == nil || !sameEntry(was, e):
-			entries, changed = append(entries, e), append(changed, ref)
+		for i := range l.len() {
+			if f, ok := u.newSpec(d, dir, l.name(i)); ok {
+				out = append(out, f)
+			}
 		}
 	}
-	next := prev
-	if len(entries) > 0 {
-		next = prev.With(entries...)
-	}
-	if u.faulty {
-		next = next.WithSettings(u.model.settings.spec, u.model.problems())
-	}
-	next, ledgers := u.ledgers(next)
-	if len(ledgers) > 0 {
-		changed = append(changed, ledgers...)
-		slices.SortFunc(changed, schemas.Ref.Compare)
-	}
-	return next, changed
+	return out
 }
 
-// errNeedsFullLoad says that a change affects dormant objects: all of them must be loaded.
-var errNeedsFullLoad = errors.New("dormant objects are to be loaded")
+func (u *update) newSpec(d *folder, dir string, name []byte) (scanEntry, bool) {
+	p := dir + "/" + string(name)
+	if a, _ := u.model.layout.classify(p); a != areaSpecs || u.model.files[p] != nil {
+		return scanEntry{}, false
+	}
+	if _, asleep := u.model.dormant.owns(p); asleep {
+		return scanEntry{}, false
+	}
+	var st stat
+	if d.stat(name, &st) != nil || st.form() != formFile {
+		return scanEntry{}, false
+	}
+	return scanEntry{p, areaSpecs, st}, true
+}
+
+// path returns the files to read for a hint, and drops removed files. whole says that only a full scan can handle the
+// hint: it contains the tree's folders, or is not a path of a tree.
+func (u *update) path(ctx context.Context, p string) (want []scanEntry, whole bool, err error) {
+	l := u.model.layout
+	a, _ := l.classify(p)
+	st, err := lstat(u.store.root, p)
+	if _, asleep := u.model.dormant.owns(p); asleep && err != nil {
+		u.needsFullLoad = true
+		return nil, false, nil
+	}
+	switch below := within(l.specs, p) || within(l.state, p); {
+	case err == nil && st.form() == formLink && a == areaSpecs:
+		return u.link(p), false, nil
+	case err == nil && st.form() == formFile:
+		f := scanEntry{p, a, st}
+		if u.isDormant(f) {
+			return nil, false, nil
+		}
+		if a == areaNone || u.model.files[p].current(f) {
+			return nil, u.model.scanErrors[p] != (scanError{}), nil
+		}
+		return []scanEntry{f}, false, nil
+	case err != nil && u.model.files[p] != nil:
+		u.drop(p)
+		return nil, false, nil
+	case below && u.model.dormant != nil && (err != nil || st.form() == formFolder):
+		return nil, true, nil // it may have held dormant files
+	case below && errors.Is(err, fs.ErrNotExist):
+		u.dropBelow(p, nil)
+		return nil, false, nil
+	case below && err == nil && st.form() == formFolder:
+		return u.folder(ctx, p)
+	default:
+		return nil, below || p == "." || p == l.specs || p == l.state || within(p, l.specs) || within(p, l.state), nil
+	}
+}
+
+// folder returns the files in a folder to read, and drops removed ones.
+func (u *update) folder(ctx context.Context, dir string) (want []scanEntry, whole bool, err error) {
+	found := &fileCollector{watch: u.store.watch}
+	s := newScanner(u.store.root, u.model.layout, false)
+	from := s.placeOf(dir, found)
+	if from == nil {
+		return nil, true, nil
+	}
+	if err := s.scanFrom(ctx, []*scanFolder{from}, found); err != nil {
+		return nil, false, err
+	}
+	there := map[string]bool{}
+	for _, f := range found.appendTo(nil) {
+		there[f.path] = true
+		if !u.model.files[f.path].current(f) {
+			want = append(want, f)
+		}
+	}
+	u.dropBelow(dir, there)
+	for _, t := range found.scanErrors {
+		u.setScanError(t)
+	}
+	return want, false, nil
+}
+
+// dropBelow drops the files below a folder, except some.
+func (u *update) dropBelow(dir string, keep map[string]bool) {
+	for p := range u.model.files {
+		if within(dir, p) && !keep[p] {
+			u.drop(p)
+		}
+	}
+	for p := range u.model.scanErrors {
+		if p == dir || within(dir, p) {
+			u.drop(p)
+		}
+	}
+}
+
+// link returns a linked spec to read, or records the problem of the link.
+func (u *update) link(p string) []scanEntry {
+	st, err := followLink(u.store.root, p)
+	if err != nil {
+		u.setScanError(scanError{p, "symlink", err.Error()})
+		return nil
+	}
+	return []scanEntry{{p, areaSpecs, st}}
+}
+
+// linked returns the links whose targets may have changed.
+func (u *update) linked() []string {
+	out := slices.Collect(maps.Keys(u.model.links))
+	for p, t := range u.model.scanErrors {
+		if t.code == "symlink" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// holds reports whether the folder p has a known file.
+func (m *model) holds(p string) bool {
+	for q := range m.files {
+		if within(p, q) {
+			return true
+		}
+	}
+	return false
+}
+
+// Refresh scans the files that hints name (slash paths below the root; a folder means all files in it), or all files if
+// hints is nil, and always the journals. It returns prev with the changes, and the objects whose entries differ, and
+// the changed ledgers and files of the memory, sorted. A hint with a trailing slash asks only for new specs directly in
+// that folder. If another process wrote to the tree since the last scan, Refresh scans all files regardless of the
+// hints: within a run, empty hints are enough.
+//
+// prev is the tree that Load or Refresh returned last, with the statuses that the caller replaced in it since. Such a
+// status, written or not, stays until another process changes its file.
+func (s *Store) Refresh(ctx context.Context, prev *Tree, hints []string) (*Tree, []schemas.Ref, error) {
+	look := (*update).paths
+	if hints == nil {
+		look = (*update).all
+	}
+	return s.refresh(ctx, prev, hints, look)
+}
+
+// run updates the model.
+func (u *update) run(ctx context.Context, hints []string, look looker) error {
+	s := u.store
+	u.journals()
+	if gen := s.generation(); gen != s.seenGen {
+		s.seenGen, hints = gen, nil
+		look = (*update).all
+	}
+	obstacle, _ := u.model.firstUnreadable()
+	if err := look(u, ctx, hints); err != nil {
+		return err
+	}
+	if u.needsFullLoad {
+		return errNeedsFullLoad
+	}
+	u.unhide(obstacle)
+	u.crossCheck()
+	if err := u.inputs(ctx, hints); err != nil {
+		return err
+	}
+	u.outputs(hints)
+	if err := u.written(ctx); err != nil {
+		return err
+	}
+	for ref := range u.touched {
+		u.needsFullLoad = u.needsFullLoad || u.model.dormant.has(ref)
+	}
+	if u.needsFullLoad {
+		return errNeedsFullLoad
+	}
+	return nil
+}
+
+func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look looker) (*Tree, []schemas.Ref, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch.readEvents()
+	prev = s.withFolded(prev)
+	if s.model == nil || s.model.deferred != nil || s.needsFullLoad.Load() || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
+		return s.reload(ctx, prev)
+	}
+	u := s.update()
+	if err := u.run(ctx, hints, look); errors.Is(err, errNeedsFullLoad) {
+		return s.reload(ctx, prev)
+	} else if err != nil {
+		s.model = nil // half of it is new: the next call loads everything
+		return nil, nil, fmt.Errorf("look at the tree %s: %w", s.dir, err)
+	}
+	s.cache.finishLoad(s.model)
+	s.folded = nil
+	next, changed := u.apply(prev)
+	return next, changed, nil
+}
+
+// looker finds changed files: those that hints name, or all.
+type looker func(u *update, ctx context.Context, hints []string) error

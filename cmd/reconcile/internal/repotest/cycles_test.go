@@ -19,12 +19,12 @@ import (
 	"reconcile.dev/reconcile/schemas/topology"
 )
 
-// cyclicLimits bound, for the largest packages, the references between files that lie on a cycle of files: at most a third of
-// what they had before the engine was moved out of package main. Of controllers, only the engine has such a cycle.
+// cyclicLimits bound, for the largest packages, the references between files that lie on a cycle of files. Before the engine
+// was moved out of package main, there were 1,877 in main, 1,395 in state and 1,068 in controllers.
 var cyclicLimits = map[string]int{
-	"cmd/reconcile": 1877 / 3,
-	"state":         1395 / 3,
-	"controllers":   60, // 1068 before
+	"cmd/reconcile": 0,
+	"state":         220,
+	"controllers":   60, // the engine that settles
 }
 
 // splitOff are the packages that were split off a bounded one; their references count together with its own.

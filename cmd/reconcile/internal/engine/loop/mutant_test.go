@@ -9,26 +9,26 @@ import (
 // faults are those in finding what differs from the settled tree, which the comparison with whole runs must notice, and in how
 // long the lock of the tree is held.
 var faults = []mutants.Mutant{
-	{"what becomes due is forgotten", "../../../../../state/base.go", "range u.base.clocks {\n\t\tu.update.touch", "range u.base.clocks[:0] {\n\t\tu.update.touch"},
-	{"who refers to what changed is forgotten", "../../../../../state/base.go", "\tu.touchReferrers()\n", ""},
-	{"inputs are forgotten", "../../../../../state/base.go", "\tu.inputs()\n", ""},
+	{"what becomes due is forgotten", "../../../../../state/base_diff.go", "range u.base.clocks {\n\t\tu.update.touch", "range u.base.clocks[:0] {\n\t\tu.update.touch"},
+	{"who refers to what changed is forgotten", "../../../../../state/base_diff.go", "\tu.touchReferrers()\n", ""},
+	{"inputs are forgotten", "../../../../../state/base_diff.go", "\tu.inputs()\n", ""},
 	{"inputs are not looked at before a node starts", "turn.go", "if owner := s.tree.Entry(e.Owner); s.endedSinceScan && ",
 		"if owner := s.tree.Entry(e.Owner); false && "},
 	{"the lock of the tree is kept over slow commands", "wait.go", "quick = time.After(startFor)", "quick = nil"},
-	{"outputs are forgotten", "../../../../../state/base.go", "\tu.outputs()\n", ""},
-	{"what is gone is forgotten", "../../../../../state/base.go", "if left--; !u.touchFormer(p, was.content) {", "if left--; was.content == 0 {"},
-	{"a status changed by hand is believed", "../../../../../state/base.go", "if was != nil && was.content == f.content() {",
+	{"outputs are forgotten", "../../../../../state/base_diff.go", "\tu.outputs()\n", ""},
+	{"what is gone is forgotten", "../../../../../state/base_diff.go", "if left--; !u.touchFormer(p, was.content) {", "if left--; was.content == 0 {"},
+	{"a status changed by hand is believed", "../../../../../state/base_diff.go", "if was != nil && was.content == f.content() {",
 		"if was != nil && (f.area == areaStatus || was.content == f.content()) {"},
-	{"ledgers are believed", "../../../../../state/base.go", "\t\tu.about(f, was == nil)\n",
+	{"ledgers are believed", "../../../../../state/base_diff.go", "\t\tu.about(f, was == nil)\n",
 		"\t\tif f.area != areaLedgers {\n\t\t\tu.about(f, was == nil)\n\t\t}\n"},
 }
 
 // dormantFaults are those in leaving dormant objects.
 var dormantFaults = []mutants.Mutant{
-	{"a change of a dormant file is not seen during a run", "../../../../../state/refresh_scan.go", "was.statHash != new(fingerprinter)", "false && was.statHash != new(fingerprinter)"},
+	{"a change of a dormant file is not seen during a run", "../../../../../state/refresh.go", "was.statHash != new(fingerprinter)", "false && was.statHash != new(fingerprinter)"},
 	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !there[i] && !l.noteChanged(", "if false && !l.noteChanged("},
 	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "|| !m.dormant.affects(f))", "|| true)"},
-	{"what bears on them during a run is ignored", "../../../../../state/refresh.go", "d != nil && (d.has", "false && (d.has"},
+	{"what bears on them during a run is ignored", "../../../../../state/update.go", "d != nil && (d.has", "false && (d.has"},
 	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"\")"},
 	{"what asked for dormant objects is forgotten", "../../../../../state/active.go", "s.needsFullLoad.Store(true)", "_ = s", "TestTreeWithDormantObjects"},
 }

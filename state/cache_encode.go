@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
-
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -82,6 +81,17 @@ func (e *encoder) file(f *file, data, packed []byte) {
 			e.text(data, packed)
 		}
 	})
+}
+
+// rejected writes the rejected records.
+func (e *encoder) rejected(list []RejectedRecord) {
+	e.uint(uint64(len(list)))
+	for _, r := range list {
+		e.uint(uint64(r.Line))
+		e.uint(uint64(r.Number))
+		e.str(r.ID)
+		e.str(r.Reason)
+	}
 }
 
 // text writes JSON without whitespace; packed is that text, if known.
@@ -167,6 +177,10 @@ func (e *encoder) field(field []any) {
 	e.bytes(sub.b)
 }
 
+func (e *encoder) bytes(s []byte) { e.uint(uint64(len(s))); e.b = append(e.b, s...) }
+
+func (e *encoder) int(n int64) { e.b = binary.AppendVarint(e.b, n) }
+
 func (e *encoder) problem(p *schemas.Problem) {
 	e.place(p.Place)
 	for _, s := range []string{string(p.Severity), p.Code, p.Ref.Kind, p.Ref.Name, p.Field, p.Message, p.Suggestion,
@@ -183,6 +197,14 @@ func (e *encoder) problem(p *schemas.Problem) {
 	}
 }
 
+func (e *encoder) place(p schemas.Place) {
+	e.str(p.Path)
+	e.uint(uint64(p.Line))
+	e.uint(uint64(p.Column))
+}
+
+func (e *encoder) uint(n uint64) { e.b = binary.AppendUvarint(e.b, n) }
+
 func (e *encoder) input(path string, f *inputFile) {
 	e.record(func() {
 		e.str(path)
@@ -193,6 +215,16 @@ func (e *encoder) input(path string, f *inputFile) {
 	})
 }
 
+func (e *encoder) bool(v bool) {
+	if v {
+		e.b = append(e.b, 1)
+	} else {
+		e.b = append(e.b, 0)
+	}
+}
+
+func (e *encoder) str(s string) { e.uint(uint64(len(s))); e.b = append(e.b, s...) }
+
 // The first byte of a block says what it holds.
 const (
 	blockSpecs   = 's' // kept in memory: objects point into it
@@ -200,3 +232,65 @@ const (
 	blockStates  = 't'
 	blockInputs  = 'i'
 )
+
+func (e *encoder) clarification(c *schemas.Clarification) {
+	for _, s := range []string{c.ID, c.From, c.To, c.Topic, c.Status, c.Request} {
+		e.str(s)
+	}
+	e.bool(c.Blocking)
+	e.int(int64(c.Round))
+	e.int(int64(c.MaxRounds))
+	for _, t := range []schemas.Time{c.Created, c.StaleAfter, c.ResolvedAt} {
+		e.time(t)
+	}
+	e.bool(c.Thread != nil)
+	e.uint(uint64(len(c.Thread)))
+	for i := range c.Thread {
+		e.turn(&c.Thread[i])
+	}
+}
+
+func (e *encoder) turn(t *schemas.ClarificationTurn) {
+	e.int(int64(t.Round))
+	e.str(t.From)
+	e.str(t.Type)
+	e.str(t.Body)
+	e.time(t.Timestamp)
+}
+
+// time writes an instant in milliseconds.
+func (e *encoder) time(t schemas.Time) {
+	e.bool(!t.IsZero())
+	if !t.IsZero() {
+		e.int(t.UnixMilli())
+	}
+}
+
+// ledger writes all records of a ledger, for memory and for the cache. They have half the size of the file, which matters
+// for a tree with ten thousand ledgers, of most of which only the header is used.
+func (e *encoder) ledger(records []schemas.Clarification) {
+	e.uint(uint64(len(records)))
+	for i := range records {
+		e.clarification(&records[i])
+	}
+}
+
+func (e *encoder) dormant(list []Dormant) {
+	e.uint(uint64(len(list)))
+	for i := range list {
+		o := &list[i]
+		if o.coded != nil {
+			e.b = append(e.b, o.coded...)
+			continue
+		}
+		e.str(o.Kind)
+		e.str(o.Name)
+		e.brief(&o.Brief)
+		e.uint(o.path)
+		e.uint(uint64(len(o.Refs)))
+		for _, r := range o.Refs {
+			e.str(r.Kind)
+			e.str(r.Name)
+		}
+	}
+}

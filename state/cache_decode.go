@@ -3,9 +3,11 @@ package state
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"os"
 	"path"
 	"strings"
 	"time"
+	"unsafe"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -100,6 +102,16 @@ func (d *decoder) file() *file {
 	return f
 }
 
+func (d *decoder) take(n uint64) []byte {
+	if n > uint64(len(d.b)) {
+		d.fail()
+		return nil
+	}
+	s := d.b[:n:n]
+	d.b = d.b[n:]
+	return s
+}
+
 func (d *decoder) brief() (b schemas.Brief) {
 	b.Phase, b.ObservedDigest = d.shared(), d.shared()
 	b.Ready, b.Stalled, b.StalledReason = schemas.ConditionStatus(d.shared()), schemas.ConditionStatus(d.shared()), d.shared()
@@ -120,6 +132,16 @@ func (d *decoder) ledger(p string) any {
 	}
 	return &Ledger{Issue: issue, Path: p, Last: int(d.uint()), Open: int(d.uint()), Doubled: d.bool(), Rejected: d.rejected(),
 		packed: d.bytes()}
+}
+
+// rejected reads what encoder.rejected wrote.
+func (d *decoder) rejected() []RejectedRecord {
+	var list []RejectedRecord
+	for range d.count() {
+		list = append(list, RejectedRecord{Line: int(d.uint()), Number: int(d.uint()), ID: strings.Clone(d.shared()),
+			Reason: strings.Clone(d.shared())})
+	}
+	return list
 }
 
 func (d *decoder) spec() *specBody {
@@ -171,6 +193,18 @@ func (d *decoder) references() []schemas.Reference {
 	return refs
 }
 
+func (d *decoder) bool() bool { return d.byte() == 1 }
+
+func (d *decoder) uint() uint64 {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
 func (d *decoder) table() map[string]string {
 	n := d.count()
 	if n == 0 {
@@ -206,6 +240,27 @@ func (d *decoder) field() []any {
 	return f
 }
 
+func (d *decoder) bytes() []byte { return d.take(d.uint()) }
+
+func (d *decoder) byte() byte {
+	if s := d.take(1); len(s) == 1 {
+		return s[0]
+	}
+	return 0
+}
+
+func (d *decoder) int() int64 {
+	n, size := binary.Varint(d.b)
+	if size <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+func (d *decoder) fail() { d.bad, d.b = true, nil }
+
 func (d *decoder) problem(p *schemas.Problem) {
 	p.Place = d.place()
 	p.Severity = schemas.Severity(d.shared())
@@ -218,4 +273,83 @@ func (d *decoder) problem(p *schemas.Problem) {
 	for range d.count() {
 		p.Notes = append(p.Notes, d.shared())
 	}
+}
+
+func (d *decoder) place() schemas.Place {
+	return schemas.Place{Path: d.shared(), Line: int(d.uint()), Column: int(d.uint())}
+}
+
+// count reads the length of a list whose elements take at least one byte each.
+func (d *decoder) count() int {
+	n := d.uint()
+	if n > uint64(len(d.b)) {
+		d.fail()
+		return 0
+	}
+	return int(n)
+}
+
+// shared reads a string without copying it: the block must stay in memory and never change.
+func (d *decoder) shared() string {
+	s := d.bytes()
+	return unsafe.String(unsafe.SliceData(s), len(s))
+}
+
+// clarifications reads records that encoder.ledger wrote; their strings point into the block.
+func (d *decoder) clarifications() []schemas.Clarification {
+	records := make([]schemas.Clarification, d.count())
+	for i := range records {
+		d.clarification(&records[i])
+	}
+	if d.bad {
+		return nil
+	}
+	return records
+}
+
+func (d *decoder) clarification(c *schemas.Clarification) {
+	for _, s := range []*string{&c.ID, &c.From, &c.To, &c.Topic, &c.Status, &c.Request} {
+		*s = d.shared()
+	}
+	c.Blocking = d.bool()
+	c.Round, c.MaxRounds = int(d.int()), int(d.int())
+	c.Created, c.StaleAfter, c.ResolvedAt = d.time(), d.time(), d.time()
+	if there, n := d.bool(), d.count(); there {
+		c.Thread = make([]schemas.ClarificationTurn, n)
+	}
+	for i := range c.Thread {
+		c.Thread[i] = schemas.ClarificationTurn{Round: int(d.int()), From: d.shared(), Type: d.shared(), Body: d.shared(),
+			Timestamp: d.time()}
+	}
+}
+
+func (d *decoder) time() schemas.Time {
+	if !d.bool() {
+		return schemas.Time{}
+	}
+	return schemas.NewTime(time.UnixMilli(d.int()))
+}
+
+func (d *decoder) dormant() []Dormant {
+	n := d.count()
+	list := make([]Dormant, n)
+	for i := range list {
+		o, from := &list[i], d.b
+		o.Ref = schemas.Ref{Kind: d.kindName(), Name: d.shared()}
+		o.Brief, o.path = d.brief(), d.uint()
+		for range d.count() {
+			o.Refs = append(o.Refs, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
+		}
+		o.coded = from[:len(from)-len(d.b)]
+	}
+	return list
+}
+
+// block reads and decodes one block.
+func (d *decoder) block(f *os.File, b block) cachePart {
+	payload, err := b.read(f)
+	if err != nil {
+		return cachePart{}
+	}
+	return d.payload(payload, b.at)
 }

@@ -5,7 +5,21 @@ package state
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
+
+// mapFile returns the content of an open file as pages that are read on first use.
+func mapFile(f *os.File, size int) ([]byte, func(), error) {
+	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, func() { _ = unix.Munmap(data) }, nil
+}
+
+// forgetPages removes the pages of a mapped file from the memory of this process.
+func forgetPages(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }
 
 // foreign reports whether the folder at belongs to a user who owns neither dir nor this process, and is not root.
 func foreign(at, dir string) bool {
