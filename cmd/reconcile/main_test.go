@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs every script of testdata/script. A script starts in an empty folder beside a copy of testdata/tree,
 // a tree with an object of each kind and some statuses, at $TREE; the project's examples are at $EXAMPLES, a tree
-// that an earlier version wrote at $EARLIER. git has a user and no settings of the machine's.
+// that an earlier version wrote at $EARLIER, and go's cache at $BUILDCACHE. git has a user and no settings of the machine's.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -55,8 +56,14 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Vars = append(env.Vars, "HOME="+home, "TREE="+tree, "EXAMPLES="+examples, "EARLIER="+earlier, "USER=ada",
-		"NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1")
+		"NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1", "BUILDCACHE="+buildCache())
 	return os.CopyFS(tree, os.DirFS(filepath.Join("testdata", "tree")))
+}
+
+// buildCache is where this machine keeps what go has built: in an empty one, go builds its whole library.
+func buildCache() string {
+	user, _ := os.UserCacheDir() // without one go has no cache either
+	return cmp.Or(os.Getenv("GOCACHE"), filepath.Join(user, "go-build"))
 }
 
 // exitcode runs a program that must end with a given exit code: exitcode 3 reconcile validate.

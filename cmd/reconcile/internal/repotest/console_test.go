@@ -140,12 +140,29 @@ func newShell(t *testing.T) *shell {
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	linkBuildCache(t, home)
 	return &shell{
 		cwd: filepath.Join(bin, "cwd"),
 		env: []string{
 			"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8",
 			"TMPDIR=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "NO_COLOR=1", "TERM=dumb",
 		},
+	}
+}
+
+// linkBuildCache gives a home folder what go has built already on this machine, for documents that run go.
+func linkBuildCache(t *testing.T, home string) {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := filepath.Join(home, ".cache", "go-build")
+	if err := os.MkdirAll(filepath.Dir(cache), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(strings.TrimSpace(string(out)), cache); err != nil {
+		t.Fatal(err)
 	}
 }
 
