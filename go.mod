@@ -31,6 +31,7 @@ require (
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
 	golang.org/x/tools v0.52.0 // import rules and txtar (tests only)
 	k8s.io/client-go v0.34.2 // -o jsonpath, as kubectl reads it
+	mvdan.cc/sh/v3 v3.13.1 // parses what agents want a shell to run
 	sigs.k8s.io/yaml v1.6.0 // YAML output, by the JSON form of values
 )
 

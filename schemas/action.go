@@ -5,7 +5,7 @@ import "slices"
 // ActionKind is the kind Action.
 var ActionKind = Kind{
 	Name: "Action", Plural: "actions",
-	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve or hold.",
+	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny or hold.",
 	New:       func() Spec { return new(ActionSpec) },
 	NewStatus: func() Status { return new(ActionStatus) },
 
@@ -21,6 +21,7 @@ const (
 	VerbResume  = "resume"
 	VerbSkip    = "skip"
 	VerbApprove = "approve"
+	VerbDeny    = "deny"
 	VerbHold    = "hold"
 )
 
@@ -31,9 +32,11 @@ type ActionSpec struct {
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
 	// Verb is the verb to apply.
-	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=hold"`
+	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold"`
 	// All says that retry is about every node of the DAG, also those that succeeded.
 	All bool `json:"all,omitempty"`
+	// Permission is the request of the node's agent that approve allows, or deny refuses.
+	Permission *PermissionAnswer `json:"permission,omitempty"`
 	// By is the name of the requester.
 	By string `json:"by,omitempty" jsonschema:"maxLength=100"`
 	// Reason says why.
@@ -41,6 +44,22 @@ type ActionSpec struct {
 	// At is when it was asked; actions that are new at the same time are applied in the order of at, then name.
 	At Time `json:"at,omitzero"`
 }
+
+// PermissionAnswer names a request of an agent: a command, or another tool.
+type PermissionAnswer struct {
+	// Command is the command that the agent asked to run, as it is on record.
+	Command string `json:"command,omitempty" jsonschema:"maxLength=20000"`
+	// Tool is the title of a request that names no command.
+	Tool string `json:"tool,omitempty" jsonschema:"maxLength=20000"`
+	// For says how long the answer is remembered: once is for this request, session for all like it of agents in the same session. Default once.
+	For string `json:"for,omitempty" jsonschema:"enum=once,enum=session,default=once"`
+}
+
+// How long an answer to a request of an agent is remembered.
+const (
+	PermitOnce    = "once"
+	PermitSession = "session"
+)
 
 // Phases of an action.
 const (
@@ -80,7 +99,13 @@ func (s *ActionSpec) TargetRef() (Ref, error) {
 }
 
 // Default fills nothing in. It takes out secrets and private text, which the target's status must not repeat.
-func (s *ActionSpec) Default() { withoutSecrets(&s.By, &s.Reason) }
+func (s *ActionSpec) Default() {
+	withoutSecrets(&s.By, &s.Reason)
+	if p := s.Permission; p != nil {
+		orDefault(&p.For, PermitOnce)
+		withoutSecrets(&p.Command, &p.Tool)
+	}
+}
 
 // Check reports a target other than a DAG or session, and verbs that the target does not support.
 func (s *ActionSpec) Check(r *Report) {
@@ -102,6 +127,12 @@ func (s *ActionSpec) Check(r *Report) {
 			Suggest("a session knows pause, resume, cancel and retry")
 	case s.All && (s.Verb != VerbRetry || s.Node != "" || to.Kind != DAGKind.Name):
 		r.At("all").Errorf("conflict", "only retry of a whole DAG can be about all nodes").Suggest("leave out all")
+	case s.Permission != nil && s.Node == "", s.Permission != nil && s.Verb != VerbApprove && s.Verb != VerbDeny:
+		r.At("permission").Errorf("conflict", "only approve and deny of a node are about a permission")
+	case s.Permission != nil && (s.Permission.Command == "") == (s.Permission.Tool == ""):
+		r.At("permission").Errorf("missing", "names either the command or the tool that the agent asked for")
+	case s.Permission == nil && s.Verb == VerbDeny:
+		r.At("verb").Errorf("missing", "deny is about a permission that an agent asks for").Suggest("add permission, or write reconcile deny dag/NAME NODE")
 	case s.Node == "" && s.Verb == VerbSkip:
 		r.At("verb").Errorf("missing", "skip is about a node").Suggest("add node")
 	case s.Node != "" && (s.Verb == VerbPause || s.Verb == VerbResume):

@@ -130,6 +130,8 @@ const (
 	OutcomeCancelled = "Cancelled" // ended because it was no longer wanted; uses up no attempt
 	OutcomeAsked     = "Asked"     // the agent needs an answer first; uses up no attempt
 	OutcomeHandedOff = "HandedOff" // the agent leaves the rest of the task to a new session; uses up no attempt
+	// OutcomeNotPermitted: the agent waits for a permission, of those in Turn.Permissions; uses up no attempt.
+	OutcomeNotPermitted = "NotPermitted"
 	// Records of hooks: work outside of reconcile that began and ended.
 	OutcomeStarted = "Started"
 	OutcomeDone    = "Done"

@@ -243,14 +243,6 @@ type RelevanceWeights struct {
 	Stale *float64 `json:"stale,omitempty" jsonschema:"minimum=0,maximum=1,default=0.5"`
 }
 
-// CommandSettings says which commands an agent may ask for; commands in DAGs are not subject to it (decision 22).
-type CommandSettings struct {
-	// Allow lists patterns; empty means the default list of the docs.
-	Allow []string `json:"allow,omitempty" jsonschema:"maxItems=1000"`
-	// Block lists patterns that win over allow.
-	Block []string `json:"block,omitempty" jsonschema:"maxItems=1000"`
-}
-
 // Default sets the defaults of missing fields.
 func (s *SettingsSpec) Default() {
 	orDefault(&s.Folders.Specs, "specs")
@@ -303,12 +295,7 @@ func (s *SettingsSpec) Check(r *Report) {
 	checkTimeout(r.At("watch", "poll"), s.Watch.Poll)
 	s.Git.check(r)
 	s.GitHub.check(r)
-	for i, p := range s.Commands.Allow {
-		checkFilled(r.At("commands", "allow", i), p)
-	}
-	for i, p := range s.Commands.Block {
-		checkFilled(r.At("commands", "block", i), p)
-	}
+	s.Commands.check(r)
 	checkProfiles(r, s.Profiles)
 	checkPrices(r, s.Prices)
 	s.Budget.Day.check(r.At("budget", "day"))

@@ -74,10 +74,27 @@ type Usage struct {
 
 // Permission is a permission that an agent asked for, and the decision.
 type Permission struct {
-	Title    string   `json:"title"`
-	Argv     []string `json:"argv,omitempty"` // the command that it asked to run, if it said so
-	Decision string   `json:"decision"`       // the kind of the option that was chosen, as allow_once; or cancelled
-	By       string   `json:"by,omitempty"`   // who decided: a rule or a person
+	Title string   `json:"title"`
+	Argv  []string `json:"argv,omitempty"`  // the command that it asked to run, if it said so
+	Shell bool     `json:"shell,omitempty"` // Argv is one text for a shell
+	Dir   string   `json:"dir,omitempty"`   // in which the command is to run, if the agent said so
+	Why   string   `json:"why,omitempty"`   // the agent's reason, in its own words
+	// Decision is the kind of the option that was chosen, as allow_once, or one of the Permission constants.
+	Decision string `json:"decision"`
+	By       string `json:"by,omitempty"` // who decided: a rule or a person
+}
+
+// Decisions about a permission that are no option of the agent.
+const (
+	PermissionWaiting    = "waiting"    // for a person
+	PermissionUnanswered = "unanswered" // no person answered in time
+	PermissionDenied     = "denied"     // by the rules of the agent's program
+	PermissionCancelled  = "cancelled"
+)
+
+// Open reports whether a person can still answer.
+func (p *Permission) Open() bool {
+	return p.Decision == PermissionWaiting || p.Decision == PermissionUnanswered || p.Decision == PermissionDenied
 }
 
 // Classes of failures of a turn.

@@ -4,6 +4,7 @@ package advice
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/commands"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -36,11 +38,6 @@ type Surroundings struct {
 func For(t *state.Tree, s Surroundings) []Advice {
 	settings := t.Settings()
 	all := adviseSettings(settings)
-	for _, e := range t.Entries(schemas.SessionKind.Name) {
-		if spec := schemas.SpecAs[*schemas.SessionSpec](e.Object); spec != nil && spec.Branch != "" {
-			all = append(all, noEffect(e.Ref, e.Object.Path, "spec", "branch"))
-		}
-	}
 	for _, e := range t.Entries(schemas.AgentKind.Name) {
 		if spec := schemas.SpecAs[*schemas.AgentSpec](e.Object); spec != nil {
 			all = append(all, adviseAgent(e, spec, settings, s)...)
@@ -56,17 +53,27 @@ func For(t *state.Tree, s Surroundings) []Advice {
 	return all
 }
 
-func noEffect(ref schemas.Ref, file string, field ...any) Advice {
-	return Advice{Code: "no-effect", Ref: ref, File: file, Field: field, Message: "has no effect yet",
-		Suggestion: "remove it, or leave it for a later version"}
+// adviseSettings warns about patterns of commands that match nothing.
+func adviseSettings(s *schemas.SettingsSpec) (all []Advice) {
+	all = append(advisePatterns(s.Commands.Allow, "allow"), advisePatterns(s.Commands.Block, "block")...)
+	for _, role := range slices.Sorted(maps.Keys(s.Commands.Roles)) {
+		all = append(all, advisePatterns(s.Commands.Roles[role], "roles", role)...)
+	}
+	return all
 }
 
-func adviseSettings(s *schemas.SettingsSpec) (all []Advice) {
-	if len(s.Commands.Allow) > 0 {
-		all = append(all, noEffect(schemas.Ref{}, schemas.SettingsPath, "spec", "commands", "allow"))
-	}
-	if len(s.Commands.Block) > 0 {
-		all = append(all, noEffect(schemas.Ref{}, schemas.SettingsPath, "spec", "commands", "block"))
+func advisePatterns(list []string, field ...any) (all []Advice) {
+	for i, p := range list {
+		why := ""
+		if err := commands.Check(p); err != nil {
+			why = "matches nothing: " + err.Error()
+		} else if strings.HasPrefix(p, "^") || strings.Contains(p, ".*") {
+			why = "looks like a regular expression, and is a list of arguments"
+		}
+		if why != "" && p != commands.Default {
+			all = append(all, Advice{Code: "pattern", File: schemas.SettingsPath, Field: append(append([]any{"spec", "commands"}, field...), i),
+				Message: why, Suggestion: "write a program and its arguments, as: go {build,test} ..."})
+		}
 	}
 	return all
 }

@@ -15,9 +15,8 @@ import (
 func TestAdvise(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
-		"reconcile.yaml":    "kind: Settings\nmetadata: {name: settings}\nspec: {commands: {allow: [ls], block: [rm]}}",
+		"reconcile.yaml":    "kind: Settings\nmetadata: {name: settings}\nspec: {commands: {allow: [ls, \"^cat .*\"], block: [\"rm {\"], roles: {tester: [\"@default\", \"...\"]}}}",
 		"specs/plain.yaml":  "kind: Session\nmetadata: {name: plain}\nspec: {owner: ada}",
-		"specs/branch.yaml": "kind: Session\nmetadata: {name: branch}\nspec: {branch: topic}",
 		"specs/here.yaml":   "kind: Agent\nmetadata: {name: here}\nspec: {role: r, runner: {command: {argv: [there]}}}",
 		"specs/gone.yaml":   "kind: Agent\nmetadata: {name: gone}\nspec: {role: r, runner: {command: {argv: [gone]}}}",
 		"specs/path.yaml":   "kind: Agent\nmetadata: {name: path}\nspec: {role: r, runner: {command: {argv: [gone], env: {PATH: /opt}}}}",
@@ -56,8 +55,8 @@ func TestAdvise(t *testing.T) {
 		got = append(got, a.File+" "+a.Code+" "+strings.Trim(fmt.Sprint(a.Field), "[]"))
 	}
 	want := []string{
-		"reconcile.yaml no-effect spec commands allow", "reconcile.yaml no-effect spec commands block",
-		"specs/branch.yaml no-effect spec branch", "specs/gone.yaml missing-program spec runner command argv 0",
+		"reconcile.yaml pattern spec commands allow 1", "reconcile.yaml pattern spec commands block 0",
+		"reconcile.yaml pattern spec commands roles tester 1", "specs/gone.yaml missing-program spec runner command argv 0",
 		"specs/work.yaml no-input spec nodes 1 inputs 2", "specs/work.yaml no-repository spec nodes 0 outputs keep",
 	}
 	if !slices.Equal(got, want) {

@@ -74,31 +74,32 @@ const (
 	ReasonTimedOut  = "TimedOut"
 	ReasonCancelled = "Cancelled"
 
-	ReasonWaitsForPlace     = "WaitsForPlace"
-	ReasonWaitsForPerson    = "WaitsForPerson"
-	ReasonWaitsForAnswer    = "WaitsForAnswer"   // a question is open
-	ReasonTooManyQuestions  = "TooManyQuestions" // the agent only asks
-	ReasonTooManyHandoffs   = "TooManyHandoffs"  // the agent only hands its task off
-	ReasonQuestionRefused   = "QuestionRefused"  // the agent asks again what may not be asked
-	ReasonBackOff           = "BackOff"
-	ReasonRateLimited       = "RateLimited"    // until a time that is known
-	ReasonOutputsMissing    = "OutputsMissing" // outputs of a success are needed and are not here
-	ReasonReplacing         = "Replacing"      // the run of a former definition is being ended first
-	ReasonEnding            = "Ending"         // a run that is no longer wanted is being ended
-	ReasonHeld              = "Held"
-	ReasonLanding           = "Landing"      // its commit is being made part of the branch
-	ReasonTreeDirty         = "TreeDirty"    // a file that the user has changed is in the way of its commit
-	ReasonNotLanded         = "NotLanded"    // its commit cannot become part of the branch
-	ReasonNotCommitted      = "NotCommitted" // its workspace would lack what it is made of
-	ReasonFailFast          = "FailFast"
-	ReasonNeedFailed        = "NeedFailed"
-	ReasonNeedCancelled     = "NeedCancelled"
-	ReasonWhenFalse         = "WhenFalse"
-	ReasonWhenFailed        = "WhenFailed" // the expression cannot be evaluated over these results
-	ReasonSkippedByAction   = "SkippedByAction"
-	ReasonCancelledByAction = "CancelledByAction"
-	ReasonApproved          = "Approved"
-	ReasonDAGTimeout        = "DAGTimeout"
+	ReasonWaitsForPlace      = "WaitsForPlace"
+	ReasonWaitsForPerson     = "WaitsForPerson"
+	ReasonWaitsForAnswer     = "WaitsForAnswer"     // a question is open
+	ReasonWaitsForPermission = "WaitsForPermission" // the agent asked for what neither a rule nor a person has decided
+	ReasonTooManyQuestions   = "TooManyQuestions"   // the agent only asks
+	ReasonTooManyHandoffs    = "TooManyHandoffs"    // the agent only hands its task off
+	ReasonQuestionRefused    = "QuestionRefused"    // the agent asks again what may not be asked
+	ReasonBackOff            = "BackOff"
+	ReasonRateLimited        = "RateLimited"    // until a time that is known
+	ReasonOutputsMissing     = "OutputsMissing" // outputs of a success are needed and are not here
+	ReasonReplacing          = "Replacing"      // the run of a former definition is being ended first
+	ReasonEnding             = "Ending"         // a run that is no longer wanted is being ended
+	ReasonHeld               = "Held"
+	ReasonLanding            = "Landing"      // its commit is being made part of the branch
+	ReasonTreeDirty          = "TreeDirty"    // a file that the user has changed is in the way of its commit
+	ReasonNotLanded          = "NotLanded"    // its commit cannot become part of the branch
+	ReasonNotCommitted       = "NotCommitted" // its workspace would lack what it is made of
+	ReasonFailFast           = "FailFast"
+	ReasonNeedFailed         = "NeedFailed"
+	ReasonNeedCancelled      = "NeedCancelled"
+	ReasonWhenFalse          = "WhenFalse"
+	ReasonWhenFailed         = "WhenFailed" // the expression cannot be evaluated over these results
+	ReasonSkippedByAction    = "SkippedByAction"
+	ReasonCancelledByAction  = "CancelledByAction"
+	ReasonApproved           = "Approved"
+	ReasonDAGTimeout         = "DAGTimeout"
 )
 
 // Judgement is the result of a decision about an object as a whole.
