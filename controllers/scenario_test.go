@@ -161,7 +161,10 @@ func (s *scenario) putFiles(paths []string) {
 	for _, f := range s.archive.Files {
 		name, in := strings.CutPrefix(f.Name, "in/")
 		if in && len(paths) == 0 || slices.Contains(paths, f.Name) {
-			s.put(filepath.ToSlash(strings.TrimPrefix(name, "new/")), string(f.Data))
+			for _, version := range []string{"new/", "newer/"} {
+				name = strings.TrimPrefix(name, version)
+			}
+			s.put(filepath.ToSlash(name), string(f.Data))
 		}
 	}
 }

@@ -43,6 +43,9 @@ type Policy struct {
 	ContinueOnFailure *bool `json:"continueOnFailure,omitempty"`
 	// Retry is the default for nodes that have none of their own.
 	Retry *Retry `json:"retry,omitempty"`
+	// RerunOnAgentChange makes nodes run again, and what comes after them, when their agent, its model, its program or its
+	// environment changes. Default false.
+	RerunOnAgentChange bool `json:"rerunOnAgentChange,omitempty"`
 	// Timeout bounds the time in which a node of the DAG runs, backs off or waits for a place, from the first start. It stands
 	// still while all that is left waits for people, and while nothing may start. Default: none.
 	Timeout *Duration `json:"timeout,omitempty"`
@@ -142,6 +145,9 @@ type NodeStatus struct {
 	// retry actions.
 	Key        string `json:"key,omitempty"`
 	Generation int    `json:"generation,omitempty"`
+	// Task is the digest of the task where Key differs from it: Key was made by an earlier version, or with another
+	// rerunOnAgentChange, and counts as long as the task is the same.
+	Task string `json:"task,omitempty"`
 	// Inputs is the digest of the files that the declared inputs matched when Key was made.
 	Inputs string `json:"inputs,omitempty"`
 	// Verb is the verb of an action on the node that is in force: cancel, skip, hold or approve; or cleanup, where the whole

@@ -141,7 +141,7 @@ func (f *fold) judge(i int32) {
 // facts copies the record of the node's latest run.
 func (f *fold) facts(i int32) {
 	r, was, s := &f.recs[i], f.was[i], &f.next[i]
-	*s = schemas.NodeStatus{Key: f.b.Keys[i], Generation: f.gens[i], Inputs: f.b.Inputs[i], Verb: f.verbs[i],
+	*s = schemas.NodeStatus{Key: f.b.Keys[i], Task: f.b.TaskOf(i), Generation: f.gens[i], Inputs: f.b.Inputs[i], Verb: f.verbs[i],
 		Attempts: r.attempts()}
 	switch {
 	case r.running():

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"reconcile.dev/reconcile/controllers/agents"
-	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -39,21 +38,9 @@ func (b *Binding) fits(want *Binding, gens []int, inputs []string) bool {
 		slices.Equal(b.gens, gens) && slices.Equal(b.Inputs, inputs)
 }
 
-func (b *Binding) bindKeys(p *Plan) {
-	runners := make(map[string]string, len(b.agents))
-	for i, o := range b.agents {
-		runners[p.Agents[i]] = agents.RunnerDigest(o.Spec().(*schemas.AgentSpec))
-	}
-	b.Keys = make([]string, len(p.Order))
-	var buf []byte
-	for _, i := range p.Order {
-		b.Keys[i], buf = p.nodeKey(buf, i, b.Keys, b.gens[i], b.Inputs[i], runners[p.Spec.Nodes[i].Agent])
-	}
-}
-
 func (b *Binding) bindEffects(p *Plan) {
-	b.tasks = make([]atomic.Pointer[settle.Command], len(b.Keys))
-	b.Human = make([]bool, len(b.Keys))
+	b.commands = make([]atomic.Pointer[settle.Command], len(b.primary))
+	b.Human = make([]bool, len(b.primary))
 	b.groups = map[string][]settle.Group{"": b.groupsOf(p, "", nil)}
 	for i, o := range b.agents {
 		b.groups[p.Agents[i]] = b.groupsOf(p, p.Agents[i], o.Spec().(*schemas.AgentSpec))
@@ -86,12 +73,12 @@ func (b *Binding) Effect(p *Plan, i int32) settle.Effect {
 
 // Command is what node i does at its first attempt.
 func (b *Binding) Command(p *Plan, i int32) settle.Command {
-	if t := b.tasks[i].Load(); t != nil {
+	if t := b.commands[i].Load(); t != nil {
 		return *t
 	}
 	n := &p.Spec.Nodes[i]
 	t := b.newTask(p, n, b.SessionSpec(), b.Agent(p, n.Agent))
-	b.tasks[i].Store(&t)
+	b.commands[i].Store(&t)
 	return t
 }
 
@@ -188,24 +175,6 @@ func (p *Plan) Issue(s *schemas.SessionSpec) int {
 		return p.Spec.Issue
 	}
 	return s.Issue
-}
-
-// nodeKey digests what decides about node i, given the keys of its needs.
-func (p *Plan) nodeKey(buf []byte, i int32, of []string, generation int, inputs, runner string) (string, []byte) {
-	o := keys.Begin(buf[:0])
-	o.Raw("definition", p.defs[i])
-	o.Int("generation", generation)
-	o.Text("inputs", inputs)
-	if needs := p.Needs[i]; len(needs) > 0 {
-		o.Open("needs")
-		for _, to := range p.sorted(needs) {
-			o.Text(p.Spec.Nodes[to].Name, of[to])
-		}
-		o.Close()
-	}
-	o.Text("runner", runner)
-	buf = o.End()
-	return keys.Digest(buf), buf
 }
 
 // sorted returns the nodes in the order of their names.

@@ -1,23 +1,32 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/schemas"
 )
 
 // A node's key is the digest of a canonical JSON object (sorted names, no blanks) of what decides whether the node has
-// to run (decision 1):
+// to run (decisions 1 and 25):
 //
-//	{"definition":{…},"generation":1,"inputs":"sha256:…","needs":{"build":"sha256:…"},"runner":"sha256:…"}
+//	{"definition":{…},"generation":1,"inputs":"sha256:…","needs":{"build":"sha256:…"}}
 //
-// The definition holds what is executed and what it sees, and leaves out what only says how to schedule it or what it
-// is for: description, metadata, priority, retry, timeout. What is empty is left out.
+// The definition holds what is executed and what it sees, and leaves out what only says how to schedule it, what it
+// is for, or who does it: description, metadata, priority, retry, timeout, budget, agent. What is empty is left out.
+//
+// With rerunOnAgentChange the definition has the agent, too, and the object a "runner": a digest of the agent's program and
+// model. Earlier versions made all keys so. The key under which a node is on record stays, whichever it is, as long as one of
+// the two is that of the present definition.
 
-// appendDefinition appends the definition of a node.
-func appendDefinition(b []byte, n *schemas.Node) []byte {
+// appendDefinition appends the definition of a node, with its agent or without.
+func appendDefinition(b []byte, n *schemas.Node, agent string) []byte {
 	o := keys.Begin(b)
 	o.List("acceptance", n.Acceptance)
-	o.Text("agent", n.Agent)
+	o.Text("agent", agent)
 	o.Texts("env", n.Env)
 	o.List("inputs", n.Inputs)
 	o.Text("name", n.Name)
@@ -30,4 +39,104 @@ func appendDefinition(b []byte, n *schemas.Node) []byte {
 	o.Text("when", n.When)
 	o.Text("workingDir", n.WorkingDir)
 	return o.End()
+}
+
+// bindKeys makes the keys of all nodes: those of their tasks, and those of the tasks with the agents. Without agents they are
+// the same.
+func (b *Binding) bindKeys(p *Plan) {
+	b.tasks = p.keys(b, p.defs, nil)
+	b.withAgents = b.tasks
+	if len(b.agents) > 0 {
+		runners := make(map[string]string, len(b.agents))
+		for i, o := range b.agents {
+			runners[p.Agents[i]] = agents.RunnerDigest(o.Spec().(*schemas.AgentSpec))
+		}
+		b.withAgents = p.keys(b, p.agentDefs, runners)
+	}
+	if b.primary = b.tasks; p.Spec.Policy.RerunOnAgentChange {
+		b.primary = b.withAgents
+	}
+	b.Keys = b.primary
+}
+
+// keys makes the key of each node from definitions, and the digests of runners by agent.
+func (p *Plan) keys(b *Binding, defs [][]byte, runners map[string]string) []string {
+	out := make([]string, len(p.Order))
+	var buf []byte
+	for _, i := range p.Order {
+		out[i], buf = p.nodeKey(buf, i, defs[i], out, b.gens[i], b.Inputs[i], runners[p.Spec.Nodes[i].Agent])
+	}
+	return out
+}
+
+// nodeKey digests what decides about node i, given its definition and the keys of its needs.
+func (p *Plan) nodeKey(buf []byte, i int32, def []byte, of []string, generation int, inputs, runner string) (string, []byte) {
+	o := keys.Begin(buf[:0])
+	o.Raw("definition", def)
+	o.Int("generation", generation)
+	o.Text("inputs", inputs)
+	if needs := p.Needs[i]; len(needs) > 0 {
+		o.Open("needs")
+		for _, to := range p.sorted(needs) {
+			o.Text(p.Spec.Nodes[to].Name, of[to])
+		}
+		o.Close()
+	}
+	o.Text("runner", runner)
+	buf = o.End()
+	return keys.Digest(buf), buf
+}
+
+// Keeping returns the binding with the keys under which the nodes are on record: by their statuses, was, else by the records that
+// runs returns. A key that was made of another definition is not kept.
+func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, runs func() []*schemas.Run) *Binding {
+	var kept []string
+	for i, key := range b.primary {
+		if b.tasks[i] == b.withAgents[i] {
+			continue // no agent has a part in it
+		}
+		if on := b.onRecord(p, int32(i), was[i], runs); on != key {
+			if kept == nil {
+				kept = slices.Clone(b.primary)
+			}
+			kept[i] = on
+		}
+	}
+	if kept == nil {
+		return b
+	}
+	next := *b
+	next.Keys = kept
+	return &next
+}
+
+// onRecord is the key under which node i is on record, or has to be.
+func (b *Binding) onRecord(p *Plan, i int32, was *schemas.NodeStatus, runs func() []*schemas.Run) string {
+	key, other := b.primary[i], b.withAgents[i]
+	if made := cmp.Or(was.Task, was.Key); was.Key != "" && (made == b.tasks[i] || made == other) {
+		return was.Key
+	}
+	if key == other {
+		return key
+	}
+	name, all := p.Spec.Nodes[i].Name, runs()
+	at, _ := slices.BinarySearchFunc(all, name, func(r *schemas.Run, name string) int { return strings.Compare(r.Node, name) })
+	found := key
+	for ; at < len(all) && all[at].Node == name; at++ {
+		switch all[at].NodeKey {
+		case key:
+			return key
+		case other:
+			found = other
+		}
+	}
+	return found
+}
+
+// TaskOf is the digest of the task of node i where its key differs from it; else "".
+func (b *Binding) TaskOf(i int32) string {
+	if b.Keys[i] == b.primary[i] {
+		return ""
+	}
+	return b.primary[i]
 }

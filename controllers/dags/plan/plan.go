@@ -24,9 +24,10 @@ type Plan struct {
 	Order  []int32 // every node after what it needs
 	Layers [][]string
 	ByName []int32 // positions in the order of names, as runs and claims are sorted
-	defs   [][]byte
-	When   []*condition.Program // nil where a node has no condition
-	Agents []string             // that nodes name, sorted
+	// defs are the definitions of the nodes without their agents, agentDefs those with them.
+	defs, agentDefs [][]byte
+	When            []*condition.Program // nil where a node has no condition
+	Agents          []string             // that nodes name, sorted
 	// Cleanup are the nodes, by position, whose condition reads the state of a need: it is evaluated when the needs have
 	// ended in whatever state.
 	Cleanup []int32
@@ -82,7 +83,7 @@ func Of(o *schemas.Object) *Plan {
 func newPlan(name string, spec *schemas.DAGSpec) *Plan {
 	n := len(spec.Nodes)
 	p := &Plan{Name: name, Spec: spec, Index: make(map[string]int32, n), Needs: make([][]int32, n),
-		defs: make([][]byte, n), When: make([]*condition.Program, n), ByName: make([]int32, n), Retries: make([]schemas.Retry, n)}
+		defs: make([][]byte, n), agentDefs: make([][]byte, n), When: make([]*condition.Program, n), ByName: make([]int32, n), Retries: make([]schemas.Retry, n)}
 	for i := range spec.Nodes {
 		p.Index[spec.Nodes[i].Name] = int32(i)
 		p.ByName[i] = int32(i)
@@ -149,8 +150,13 @@ func (p *Plan) add(i int32, arena []byte) []byte {
 	}
 	p.Retries[i] = n.RetryOr(p.Spec.Policy)
 	start := len(arena)
-	arena = appendDefinition(arena, n)
+	arena = appendDefinition(arena, n, "")
 	p.defs[i] = arena[start:len(arena):len(arena)]
+	if p.agentDefs[i] = p.defs[i]; n.Agent != "" {
+		start = len(arena)
+		arena = appendDefinition(arena, n, n.Agent)
+		p.agentDefs[i] = arena[start:len(arena):len(arena)]
+	}
 	return arena
 }
 
@@ -182,9 +188,12 @@ type Binding struct {
 	Inputs   []string // digest of the declared inputs, by node
 	gens     []int    // retry generation, by node
 
-	Keys   []string
-	Human  []bool                    // the node waits for a person
-	groups map[string][]settle.Group // by agent; "" for commands
-	// tasks are made when they are first asked for, since most nodes of a large DAG do not want to run at any one time.
-	tasks []atomic.Pointer[settle.Command]
+	// Keys are those under which the nodes are on record, or have to be: see keys.go. primary are either tasks, the keys of the
+	// tasks, or withAgents, those with the agents in them.
+	Keys                       []string
+	primary, tasks, withAgents []string
+	Human                      []bool                    // the node waits for a person
+	groups                     map[string][]settle.Group // by agent; "" for commands
+	// commands are made when they are first asked for, since most nodes of a large DAG do not want to run at any one time.
+	commands []atomic.Pointer[settle.Command]
 }
