@@ -13,7 +13,7 @@ var faults = []mutants.Mutant{
 	{"a cancelled run counts as success", "dags/node.go",
 		"case run.Outcome == schemas.OutcomeSucceeded:",
 		"case run.Outcome == schemas.OutcomeSucceeded, run.Outcome == schemas.OutcomeCancelled:"},
-	{"a failed need lets a node start", "readiness/node.go",
+	{"a failed need lets a node start", "readiness/readiness.go",
 		"return s.State == schemas.NodeSucceeded ||", "return s.State == schemas.NodeSucceeded || s.State == schemas.NodeFailed ||"},
 	{"pruned successes are forgotten", "dags/node.go",
 		"if r.won = true; r.before == 0 {", "if r.before == 0 {"},

@@ -47,3 +47,23 @@ func namesOf(n *graph.Node) []string {
 	}
 	return []string{n.Name}
 }
+
+// byName finds the nodes with the query as their name.
+func (s *search) byName() error {
+	name := s.name()
+	docs, err := s.words.Named(name)
+	if err != nil {
+		return damaged(err)
+	}
+	for _, doc := range docs {
+		r := s.doc(doc)
+		if !s.accepts(r) {
+			continue
+		}
+		n := s.graph.Node(r)
+		if is := named(&n, name); is > 0 {
+			s.place(r).Named = is
+		}
+	}
+	return nil
+}

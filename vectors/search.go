@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/vectors/embed"
 	"reconcile.dev/reconcile/vectors/filter"
 	"reconcile.dev/reconcile/vectors/graph"
 	"reconcile.dev/reconcile/vectors/knn"
@@ -219,122 +218,7 @@ func (s *search) byWords() error {
 	return s.byName()
 }
 
-// byVector does nothing if the query has no vector.
-func (s *search) byVector(ctx context.Context) error {
-	v, err := s.vector(ctx)
-	if v == nil || err != nil {
-		return err
-	}
-	return s.byNearest(v)
-}
-
-// vector returns the vector of the query; nil, with a warning, if it is not available.
-func (s *search) vector(ctx context.Context) ([]float32, error) {
-	if s.near == nil {
-		s.warn(ErrNoVectors)
-		return nil, nil
-	}
-	vs, err := s.embedder.Embed(ctx, []string{s.Text})
-	if errors.Is(err, embed.ErrUnavailable) {
-		s.warn(fmt.Errorf("search went by words only: %w", err))
-		return nil, nil
-	}
-	if err == nil {
-		err = checkVectors(vs, 1, s.meta.Dims)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return vs[0], nil
-}
-
-func (s *search) byNearest(v []float32) error {
-	refs, err := s.nearest(v)
-	if err != nil {
-		return err
-	}
-	for i, r := range refs {
-		s.place(r.ref).ByVector = Place{i + 1, float64(r.similarity)}
-	}
-	return nil
-}
-
 func (s *search) warn(err error) { s.answer.Warnings = append(s.answer.Warnings, err) }
-
-type neighbour struct {
-	ref        graph.Ref
-	similarity float32
-}
-
-// nearest searches the snapshot and the delta, and merges their results.
-func (s *search) nearest(v []float32) ([]neighbour, error) {
-	o := knn.SearchOptions{
-		K: max(candidates, s.Limit), Ef: s.ef(s.near, s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
-	}
-	hits, err := s.near.Search(v, o)
-	if err != nil {
-		return nil, err
-	}
-	var out []neighbour
-	take := func(hits []knn.Hit) {
-		for _, h := range hits {
-			if r, ok := s.graph.FindHash(h.ID); ok && s.accepts(r) {
-				out = append(out, neighbour{r, h.Similarity})
-			}
-		}
-	}
-	take(hits)
-	if nearer := s.delta.vectors(); nearer != nil {
-		o.Filter, o.Ef = s.changedSlots(nearer), s.ef(nearer, s.Thorough)
-		if hits, err = nearer.Search(v, o); err != nil {
-			return nil, err
-		}
-		take(hits)
-	}
-	slices.SortFunc(out, func(a, b neighbour) int {
-		return cmp.Or(cmp.Compare(b.similarity, a.similarity), s.byID(a.ref, b.ref))
-	})
-	return out[:min(len(out), max(candidates, s.Limit))], nil
-}
-
-// slots returns the snapshot's vectors that pass the filters; nil means all.
-func (s *search) slots() *knn.Bitmap {
-	if s.all() {
-		return s.live
-	}
-	out, wanted := &knn.Bitmap{}, s.selected()
-	for slot := range uint32(s.near.Slots()) {
-		if wanted.Has(s.Index.place(slot)) && (s.live == nil || s.live.Has(slot)) {
-			out.Add(slot)
-		}
-	}
-	return out
-}
-
-// changedSlots returns the delta's vectors that pass the filters; nil means all.
-func (s *search) changedSlots(nearer *knn.Index) *knn.Bitmap {
-	if s.all() {
-		return nil
-	}
-	out := &knn.Bitmap{}
-	for slot := range uint32(nearer.Slots()) {
-		id, _ := nearer.ID(slot)
-		if r, ok := s.graph.FindHash(id); ok && s.accepts(r) {
-			out.Add(slot)
-		}
-	}
-	return out
-}
-
-// place returns the pending result of a node.
-func (s *search) place(r graph.Ref) *Found {
-	f := s.places[r]
-	if f == nil {
-		f = &Found{}
-		s.places[r] = f
-	}
-	return f
-}
 
 // fuse returns the sum of the reciprocal ranks.
 func (f *Found) fuse() float64 {
@@ -386,38 +270,4 @@ func (o *Options) ef(x *knn.Index, thorough bool) int {
 		return max(normal, most)
 	}
 	return normal
-}
-
-// slotsExcept are the slots of the snapshot's vectors without those of some nodes; nil: all.
-func (x *Index) slotsExcept(passed map[graph.Ref]bool) *knn.Bitmap {
-	if x.near == nil || len(passed) == 0 {
-		return nil
-	}
-	live := knn.NewBitmap(x.near.Slots())
-	for r := range passed {
-		if slot, ok := x.near.Slot(graph.HashID(x.baseGraph.ID(r))); ok {
-			live.Remove(slot)
-		}
-	}
-	return live
-}
-
-// byName finds the nodes with the query as their name.
-func (s *search) byName() error {
-	name := s.name()
-	docs, err := s.words.Named(name)
-	if err != nil {
-		return damaged(err)
-	}
-	for _, doc := range docs {
-		r := s.doc(doc)
-		if !s.accepts(r) {
-			continue
-		}
-		n := s.graph.Node(r)
-		if is := named(&n, name); is > 0 {
-			s.place(r).Named = is
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -58,4 +59,9 @@ func RunnerDigest(a *schemas.AgentSpec) string {
 	}
 	o.Text("model", a.Model)
 	return keys.Digest(o.End())
+}
+
+// Role is who an agent is, as its prompts say.
+func Role(name string, spec *schemas.AgentSpec) agentio.Role {
+	return agentio.Role{Name: name, Role: spec.Role, Description: spec.Description, Instructions: spec.Instructions.Text}
 }

@@ -1,8 +1,6 @@
 package clarifications
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,8 +66,6 @@ func Spec(e *state.Entry) *schemas.ClarificationRequestSpec {
 	return state.SpecOf[*schemas.ClarificationRequestSpec](e)
 }
 
-func replySpec(e *state.Entry) *schemas.ReplySpec { return state.SpecOf[*schemas.ReplySpec](e) }
-
 // number fills in byID, last and resolved.
 func (x *Index) number() {
 	if x.byID != nil {
@@ -109,20 +105,6 @@ func (x *Index) request(clarification string) *state.Entry {
 	return nil
 }
 
-// repliesTo lists the replies to a request with that name and number, by name. Broken ones are not among them.
-func (x *Index) repliesTo(name, id string) []*state.Entry {
-	var out []*state.Entry
-	for _, r := range x.tree.ReferrersOf(schemas.ClarificationRequestKind.Ref(name), schemas.ReplyKind.Name) {
-		out = append(out, x.tree.Entry(r))
-	}
-	if id != "" {
-		x.file()
-		out = append(out, x.replies[id]...)
-	}
-	slices.SortFunc(out, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
 // file fills in replies. Only what refers to no object calls its clarification by a number.
 func (x *Index) file() {
 	if x.replies != nil {
@@ -141,92 +123,10 @@ func (x *Index) file() {
 // takerOf is the name of the request that took the reply of that name; "" if none did yet.
 func (x *Index) takerOf(reply string) string { return x.outcomeOf(reply).took }
 
-// replyOutcome has the names of the requests that accepted and refused a reply.
-type replyOutcome struct{ took, refused string }
-
 // fewLookups is up to how many replies are looked for in every thread, before all threads are indexed.
 const fewLookups = 4
 
-func (x *Index) outcomeOf(reply string) replyOutcome {
-	x.lookups++
-	if x.outcomes == nil && x.lookups > fewLookups {
-		x.outcomes = map[string]replyOutcome{}
-		x.eachOutcome(func(name string, in replyOutcome) { x.outcomes[name] = x.outcomes[name].and(in) })
-	}
-	if x.outcomes != nil {
-		return x.outcomes[reply]
-	}
-	var h replyOutcome
-	x.eachOutcome(func(name string, in replyOutcome) {
-		if name == reply {
-			h = h.and(in)
-		}
-	})
-	return h
-}
-
-func (h replyOutcome) and(o replyOutcome) replyOutcome {
-	return replyOutcome{cmp.Or(o.took, h.took), cmp.Or(o.refused, h.refused)}
-}
-
-// eachOutcome goes through all replies that requests took or refused.
-func (x *Index) eachOutcome(yield func(reply string, in replyOutcome)) {
-	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
-		st := Status(e)
-		for i := range st.Thread {
-			if name, ok := strings.CutPrefix(st.Thread[i].Source, fromReply); ok {
-				yield(name, replyOutcome{took: e.Name})
-			}
-		}
-		for i := range st.Refused {
-			yield(st.Refused[i].Name, replyOutcome{refused: e.Name})
-		}
-	}
-}
-
 const fromReply = "reply/" // begins the source of what a reply said
-
-// Question is a request that a node of a DAG made.
-type Question struct {
-	Entry  *state.Entry
-	Spec   *schemas.ClarificationRequestSpec
-	Node   string
-	Prefix string // the key of the asking run up to its number: dags/<dag>/<node>-<16 hex digits>-
-	Seq    int    // that number
-}
-
-// QuestionsOf lists the requests that nodes of the DAG made, by the number of the asking run and name. Broken requests
-// are not among them.
-func (x *Index) QuestionsOf(dag string) []*Question {
-	if out, ok := x.asking[dag]; ok {
-		return out
-	}
-	var out []*Question
-	for _, r := range x.tree.ReferrersOf(schemas.DAGKind.Ref(dag), schemas.ClarificationRequestKind.Name) {
-		e := x.tree.Entry(r)
-		if q := newDAGQuestion(e, Spec(e), dag); q != nil {
-			out = append(out, q)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *Question) int { return cmp.Compare(a.Seq, b.Seq) })
-	if x.asking == nil {
-		x.asking = map[string][]*Question{}
-	}
-	x.asking[dag] = out
-	return out
-}
-
-func newDAGQuestion(e *state.Entry, spec *schemas.ClarificationRequestSpec, dag string) *Question {
-	if spec == nil {
-		return nil
-	}
-	of, node, ok := schemas.SplitRunKey(spec.Run)
-	half, seq := SplitSeq(spec.Run)
-	if !ok || of != dag {
-		return nil
-	}
-	return &Question{Entry: e, Spec: spec, Node: node, Prefix: half, Seq: seq}
-}
 
 // SplitSeq cuts the number off the key of a run.
 func SplitSeq(key string) (half string, seq int) {

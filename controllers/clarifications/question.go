@@ -82,6 +82,15 @@ func (w *Requests) question(e *state.Entry, m *clarify.Input, st *schemas.Clarif
 	return q
 }
 
+// Question is a request that a node of a DAG made.
+type Question struct {
+	Entry  *state.Entry
+	Spec   *schemas.ClarificationRequestSpec
+	Node   string
+	Prefix string // the key of the asking run up to its number: dags/<dag>/<node>-<16 hex digits>-
+	Seq    int    // that number
+}
+
 // contextOf says what the question came up in: the session of the node that asks and what the node is to do, else the
 // sessions that are about the issue.
 func (w *Requests) contextOf(spec *schemas.ClarificationRequestSpec) string {
@@ -147,4 +156,37 @@ func Answered(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationR
 		a.Thread = append(a.Thread, st.Thread[i].ClarificationTurn)
 	}
 	return a
+}
+
+// QuestionsOf lists the requests that nodes of the DAG made, by the number of the asking run and name. Broken requests
+// are not among them.
+func (x *Index) QuestionsOf(dag string) []*Question {
+	if out, ok := x.asking[dag]; ok {
+		return out
+	}
+	var out []*Question
+	for _, r := range x.tree.ReferrersOf(schemas.DAGKind.Ref(dag), schemas.ClarificationRequestKind.Name) {
+		e := x.tree.Entry(r)
+		if q := newDAGQuestion(e, Spec(e), dag); q != nil {
+			out = append(out, q)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Question) int { return cmp.Compare(a.Seq, b.Seq) })
+	if x.asking == nil {
+		x.asking = map[string][]*Question{}
+	}
+	x.asking[dag] = out
+	return out
+}
+
+func newDAGQuestion(e *state.Entry, spec *schemas.ClarificationRequestSpec, dag string) *Question {
+	if spec == nil {
+		return nil
+	}
+	of, node, ok := schemas.SplitRunKey(spec.Run)
+	half, seq := SplitSeq(spec.Run)
+	if !ok || of != dag {
+		return nil
+	}
+	return &Question{Entry: e, Spec: spec, Node: node, Prefix: half, Seq: seq}
 }

@@ -1,8 +1,10 @@
 package clarifications
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -53,8 +55,77 @@ func (w *Requests) judgeReply(e *state.Entry) (j settle.Judgement, digest string
 	return settle.Judgement{}, digest, false
 }
 
+func replySpec(e *state.Entry) *schemas.ReplySpec { return state.SpecOf[*schemas.ReplySpec](e) }
+
 // digestIn is the digest of the reply as it was taken.
 func digestIn(st *schemas.ClarificationRequestStatus, reply string) string {
 	i := slices.IndexFunc(st.Thread, func(t schemas.ThreadEntry) bool { return t.Source == fromReply+reply })
 	return st.Thread[i].Digest
+}
+
+// Refusal says why a request with this status was never taken; "" for one that was, or that no run has looked at.
+func Refusal(st *schemas.ClarificationRequestStatus) string {
+	c := st.Condition(schemas.Ready)
+	if st.ID == "" && c != nil && (c.Reason == settle.ReasonScopeViolation || st.Condition(schemas.Stalled) != nil) {
+		return c.Message
+	}
+	return ""
+}
+
+// RefusalOf says why a request was never taken: its agent may not ask that, or its file is broken; "" for one that was, or that no
+// run has looked at.
+func RefusalOf(e *state.Entry) string { return Refusal(Status(e)) }
+
+// replyOutcome has the names of the requests that accepted and refused a reply.
+type replyOutcome struct{ took, refused string }
+
+func (x *Index) outcomeOf(reply string) replyOutcome {
+	x.lookups++
+	if x.outcomes == nil && x.lookups > fewLookups {
+		x.outcomes = map[string]replyOutcome{}
+		x.eachOutcome(func(name string, in replyOutcome) { x.outcomes[name] = x.outcomes[name].and(in) })
+	}
+	if x.outcomes != nil {
+		return x.outcomes[reply]
+	}
+	var h replyOutcome
+	x.eachOutcome(func(name string, in replyOutcome) {
+		if name == reply {
+			h = h.and(in)
+		}
+	})
+	return h
+}
+
+// eachOutcome goes through all replies that requests took or refused.
+func (x *Index) eachOutcome(yield func(reply string, in replyOutcome)) {
+	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
+		st := Status(e)
+		for i := range st.Thread {
+			if name, ok := strings.CutPrefix(st.Thread[i].Source, fromReply); ok {
+				yield(name, replyOutcome{took: e.Name})
+			}
+		}
+		for i := range st.Refused {
+			yield(st.Refused[i].Name, replyOutcome{refused: e.Name})
+		}
+	}
+}
+
+func (h replyOutcome) and(o replyOutcome) replyOutcome {
+	return replyOutcome{cmp.Or(o.took, h.took), cmp.Or(o.refused, h.refused)}
+}
+
+// repliesTo lists the replies to a request with that name and number, by name. Broken ones are not among them.
+func (x *Index) repliesTo(name, id string) []*state.Entry {
+	var out []*state.Entry
+	for _, r := range x.tree.ReferrersOf(schemas.ClarificationRequestKind.Ref(name), schemas.ReplyKind.Name) {
+		out = append(out, x.tree.Entry(r))
+	}
+	if id != "" {
+		x.file()
+		out = append(out, x.replies[id]...)
+	}
+	slices.SortFunc(out, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }

@@ -56,15 +56,6 @@ type Reply struct {
 	Agent bool
 }
 
-// Task is the node of a DAG that asks.
-type Task struct {
-	// Runs are the finished runs of that node, of all keys, in the order of their ends. Runs whose question became a
-	// request of its own, or the next round of another one, are left out.
-	Runs []*schemas.Run
-	// Key is the effect key of the run that asked first.
-	Key string
-}
-
 // Order is an escalation that other questions cause.
 type Order struct {
 	Reason  string // one of the Escalated constants
@@ -85,13 +76,6 @@ type Decision struct {
 	Await bool
 	// Message says in a sentence how things stand.
 	Message string
-}
-
-// Move is one transition along an edge of the picture.
-type Move struct {
-	From, To string // Clarification constants; From is "" for a new matter
-	At       schemas.Time
-	Message  string // why, in a sentence
 }
 
 // Ask is one run of the agent that is asked.

@@ -39,3 +39,10 @@ func (d *decider) move(to string, at schemas.Time, message string) bool {
 	d.moves = append(d.moves, Move{From: from, To: to, At: at, Message: message})
 	return true
 }
+
+// Move is one transition along an edge of the picture.
+type Move struct {
+	From, To string // Clarification constants; From is "" for a new matter
+	At       schemas.Time
+	Message  string // why, in a sentence
+}

@@ -29,6 +29,15 @@ func (d *decider) fromTask() *event {
 	return nil
 }
 
+// Task is the node of a DAG that asks.
+type Task struct {
+	// Runs are the finished runs of that node, of all keys, in the order of their ends. Runs whose question became a
+	// request of its own, or the next round of another one, are left out.
+	Runs []*schemas.Run
+	// Key is the effect key of the run that asked first.
+	Key string
+}
+
 // sawAnswer reports whether a run began after the answer: a success without it resolves nothing.
 func (d *decider) sawAnswer(r *schemas.Run) bool {
 	a := lastEntry(d.st.Thread, schemas.TurnAnswer)

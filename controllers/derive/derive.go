@@ -99,3 +99,38 @@ func (d *deriver) importable(c *schemas.Clarification) bool {
 	clarifications.SpecOfRecord(c, 0).Check(&r)
 	return len(r.Findings()) == 0
 }
+
+// Spec is a spec file that follows from what is on record, and is to be written: it did not exist when it was derived.
+type Spec struct {
+	Path string // below the root
+	Ref  schemas.Ref
+	Spec schemas.Spec
+}
+
+type deriver struct {
+	tree      *state.Tree
+	w         *clarifications.Requests
+	remembers bool
+	out       []Spec
+	derived   map[schemas.Ref]bool
+}
+
+// lacks reports whether there is no such object, nor will be one.
+func (d *deriver) lacks(ref schemas.Ref) bool {
+	e := d.tree.Entry(ref)
+	return (e == nil || e.Gone()) && !d.derived[ref]
+}
+
+// add adds a spec, unless it exists. A ledger may have an id twice: the first record is taken.
+func (d *deriver) add(k schemas.Kind, name string, spec schemas.Spec) {
+	ref := schemas.Ref{Kind: k.Name, Name: name}
+	if !d.lacks(ref) {
+		return
+	}
+	if d.derived == nil {
+		d.derived = map[schemas.Ref]bool{}
+	}
+	d.derived[ref] = true
+	path := d.tree.Settings().Folders.Specs + "/" + k.Plural + "/" + name + ".yaml"
+	d.out = append(d.out, Spec{Path: path, Ref: ref, Spec: spec})
+}

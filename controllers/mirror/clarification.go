@@ -199,21 +199,6 @@ func (m *thread) escalation() {
 	m.Comment(m.key("escalation", n), b)
 }
 
-// Options are the inputs of the projection other than the tree.
-type Options struct {
-	// Files is the address of the repository's files, as https://github.com/owner/name/blob/HEAD; "" for no links.
-	Files string
-	// Mention lists the logins and organization/team names that escalations mention, with or without @.
-	Mention []string
-	// Kinds lists the mirrored kinds, in this order.
-	Kinds []Mirrored
-	// Why returns the reasons why an object is not ready, a line each.
-	Why func(*state.Entry, *state.Tree) []string
-	// Made returns the number of the issue that was created for an object, 0 if it does not exist. nil means that
-	// none exist.
-	Made func(schemas.Ref) int
-}
-
 // compareRequests orders requests as their questions were numbered, the time that passes on an issue.
 func compareRequests(a, b *state.Entry) int {
 	x, y := requestStatus(a), requestStatus(b)

@@ -181,3 +181,53 @@ func (p *projection) link(text, path string) string {
 	}
 	return "[" + text + "](" + p.o.Files + "/" + strings.Join(parts, "/") + ")"
 }
+
+// Objects returns the refs of the mirrored objects of a tree by the number of their issue, sorted. Objects without an
+// issue are left out. Of the options only Kinds and Made are read.
+func Objects(t *state.Tree, o Options) map[int][]schemas.Ref {
+	p := &projection{t: t, o: o}
+	out := map[int][]schemas.Ref{}
+	for _, k := range o.Kinds {
+		for _, e := range t.Entries(k.Kind) {
+			if e.Object == nil {
+				continue
+			}
+			h, ok := p.homeOf(e)
+			if ok && h.number == 0 && o.Made != nil {
+				h.number = o.Made(h.made)
+			}
+			if ok && h.number > 0 {
+				out[h.number] = append(out[h.number], e.Ref)
+			}
+		}
+	}
+	for _, refs := range out {
+		slices.SortFunc(refs, schemas.Ref.Compare)
+	}
+	return out
+}
+
+// Options are the inputs of the projection other than the tree.
+type Options struct {
+	// Files is the address of the repository's files, as https://github.com/owner/name/blob/HEAD; "" for no links.
+	Files string
+	// Mention lists the logins and organization/team names that escalations mention, with or without @.
+	Mention []string
+	// Kinds lists the mirrored kinds, in this order.
+	Kinds []Mirrored
+	// Why returns the reasons why an object is not ready, a line each.
+	Why func(*state.Entry, *state.Tree) []string
+	// Made returns the number of the issue that was created for an object, 0 if it does not exist. nil means that
+	// none exist.
+	Made func(schemas.Ref) int
+}
+
+// Labels are all labels of the mirror.
+func Labels() []Label {
+	return []Label{
+		{labelActive, "0969da", "Agents have an open question about this"},
+		{labelEscalated, "cf222e", "Agents need a person to decide a question about this"},
+		{labelStale, "9a6700", "An answer to a question about this is overdue"},
+		{MadeLabel, "57606a", "Made by reconcile for one of its objects"},
+	}
+}

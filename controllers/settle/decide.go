@@ -59,3 +59,18 @@ func (r *Restore) From() string {
 	}
 	return r.Ref
 }
+
+// DecideRecord is the decision about objects that only record something (replies, observations): they have a status
+// only while something is wrong with them.
+func DecideRecord[S any, P interface {
+	*S
+	schemas.Status
+}](in In) Out {
+	if !in.Broken() {
+		return Out{}
+	}
+	st := P(new(S))
+	*st.Base() = Common(in.Status())
+	JudgeBroken(in, st.Base().Phase).Settle(st.Base(), st.Base().ObservedDigest, in.Now)
+	return Out{Status: st}
+}

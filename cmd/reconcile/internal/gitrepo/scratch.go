@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -274,4 +274,52 @@ func (l *lockFile) release() error {
 	}
 	os.Remove(l.twin.Name()) // otherwise sweep removes it
 	return nil
+}
+
+// pending is a commit whose index entries have yet to follow. It is on disk before the branch moves, so that a
+// process that is killed in between does not leave an index that reverts the commit.
+type pending struct {
+	GitDir string `json:"gitDir"`
+	Ref    string `json:"ref"` // "" for a detached HEAD
+	Old    string `json:"old"` // "" for a first commit
+	New    string `json:"new"`
+	// Files is set if the work tree follows, too, and is reverted if the branch never moved.
+	Files bool `json:"files,omitempty"`
+}
+
+func (w *scratchDir) pendingPath() string { return filepath.Join(w.dir, "pending.json") }
+
+// readPending reads the record. A corrupt record is empty: it is replaced atomically, so only foreign damage
+// corrupts it, and the loss is harmless.
+func (w *scratchDir) readPending() []pending {
+	data, err := regular.ReadPath(w.pendingPath())
+	if err != nil {
+		return nil
+	}
+	var list []pending
+	if json.Unmarshal(data, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// recordPending adds a commit to the record, durably, if wanted.
+func (w *scratchDir) recordPending(wanted bool, p pending) error {
+	if !wanted {
+		return nil
+	}
+	data, err := json.Marshal(append(w.readPending(), p))
+	if err != nil {
+		return err
+	}
+	return w.replace(w.pendingPath(), data, 0)
+}
+
+// clearPending deletes the record: the index has followed.
+func (w *scratchDir) clearPending() error {
+	err := os.Remove(w.pendingPath())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }

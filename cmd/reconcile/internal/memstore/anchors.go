@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/sections"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -104,6 +105,14 @@ func (a *anchors) look(p, stateDir string) (state.Identity, error) {
 		}
 	}
 	return a.store.Lstat(p)
+}
+
+// vetAnchor refuses paths that lead out of the tree, or to git's or this program's files.
+func vetAnchor(p, stateDir string) error {
+	if treepath.Of(p) != treepath.User || p == "." || treepath.Within(p, stateDir) {
+		return errNoAnchor
+	}
+	return nil
 }
 
 func (a *anchors) digest(p, stateDir string) string {

@@ -15,7 +15,6 @@ import (
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
-	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/lock"
 )
@@ -286,14 +285,6 @@ func captureName(spec *schemas.ObservationSpec) (string, error) {
 	const longest = 63
 	agent := spec.Agent[:min(len(spec.Agent), longest-len(suffix))]
 	return strings.TrimRight(agent, "-._") + suffix, nil
-}
-
-// vetAnchor refuses paths that lead out of the tree, or to git's or this program's files.
-func vetAnchor(p, stateDir string) error {
-	if treepath.Of(p) != treepath.User || p == "." || treepath.Within(p, stateDir) {
-		return errNoAnchor
-	}
-	return nil
 }
 
 func checkAgent(agent string) error {

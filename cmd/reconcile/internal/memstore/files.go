@@ -2,19 +2,15 @@ package memstore
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 // Options configure a store. Now and Kinds are required.
@@ -69,27 +65,6 @@ type Files struct {
 
 var _ Store = (*Files)(nil)
 
-// readOrNil reads a file of the memory; nil if it does not exist.
-func (f *Files) readOrNil(p string) ([]byte, error) {
-	data, _, err := f.store.ReadFile(p, fileLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, f.noFile(p, err)
-}
-
-// noFile returns memory.ErrDamaged for an entry that is not a file, such as a link or a folder: it is moved aside like an
-// unreadable file.
-func (f *Files) noFile(p string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if id, lost := f.store.Lstat(p); lost != nil || id.IsFile() {
-		return err
-	}
-	return fmt.Errorf("%w: %w", memory.ErrDamaged, err)
-}
-
 func hashOf(parts [][]byte) uint64 {
 	h := xxhash.New()
 	for _, p := range parts {
@@ -98,56 +73,18 @@ func hashOf(parts [][]byte) uint64 {
 	return h.Sum64()
 }
 
-func issueName(issue int) string { return "issue-" + strconv.Itoa(issue) + ".json" }
-
-// issueOf returns the number in the name of an issue file; ok is false for other names.
-func issueOf(name string) (issue int, ok bool) {
-	digits, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), "issue-")
-	n, err := strconv.ParseInt(digits, 10, 32)
-	return int(n), ok && err == nil && n >= 0 && issueName(int(n)) == name
-}
-
-func readIssue(now time.Time, s source, data []byte, err error, known map[int]source) readFile {
-	s.racy = s.id.Ctime > now.Add(-tick).UnixNano()
-	if err != nil {
-		return readFile{source: s, err: err}
+// Close closes the memory files: it saves the anchors, and frees the mapped views and tables of readers. No call may be
+// in progress. The caller closes the state.Store.
+func (f *Files) Close() error {
+	f.dropping.Wait()
+	f.anchors.save()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, free := range f.mapped {
+		free()
 	}
-	s.hash = xxhash.Sum64(data)
-	if k, ok := known[s.issue]; ok && k.hash == s.hash {
-		return readFile{source: s}
-	}
-	m, err := memory.Parse(data)
-	if err == nil && m.IssueNumber != s.issue {
-		err = fmt.Errorf("%w: it says that it is about issue %d", memory.ErrDamaged, m.IssueNumber)
-	}
-	return readFile{s, m, err}
-}
-
-// readIssue reads an issue file or an archive; a missing file is empty.
-func (f *Files) readIssue(p string, issue int) (*schemas.MemoryFile, error) {
-	return f.readWith(memory.Parse, p, issue)
-}
-
-// readEach reads files of one folder on all processors, each once, and calls fn for the readable ones, concurrently. The
-// content is valid during the call.
-func readEach[T any](f *Files, dir string, of []T, name func(T) string, fn func(of T, data []byte)) {
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	for range min(len(of), runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			folder, err := f.store.OpenFolder(dir)
-			if err != nil {
-				return
-			}
-			defer folder.Close()
-			for i := int(next.Add(1)); i <= len(of); i = int(next.Add(1)) {
-				if data, err := folder.Read(name(of[i-1]), fileLimit); err == nil {
-					fn(of[i-1], data)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	f.view, f.archiveView, f.uncompacted, f.tables, f.mapped = nil, nil, nil, nil, nil
+	return nil
 }
 
 // size returns the size of the store's files in bytes, without the records.
@@ -163,4 +100,58 @@ func (f *Files) size(v *view) int64 {
 		n += id.Size
 	}
 	return n
+}
+
+// Open opens the memory Files of a store. It reads and writes nothing yet.
+func Open(store *state.Store, o Options) *Files {
+	f := &Files{store: store, o: o, encode: document.Spec, anchors: anchors{store: store, cached: !o.NoCache}}
+	f.given = sync.OnceValue(func() *schemas.SettingsSpec {
+		if o.Settings != nil {
+			return o.Settings
+		}
+		return store.Settings()
+	})
+	return f
+}
+
+// StateFolder returns the configured folder of observed state.
+func (f *Files) StateFolder() string { return f.settings().Folders.State }
+
+func (f *Files) settings() *schemas.SettingsSpec { return f.given() }
+
+// Written returns the number of writes of the memory files by this process: files that it wrote, moved aside or
+// removed, without the counts of recalls.
+func (f *Files) Written() int { return int(f.writes.Load()) }
+
+func (f *Files) warn(text string) {
+	if f.o.Warn != nil {
+		f.o.Warn(text)
+	}
+}
+
+func damagedCache(err error) bool {
+	return errors.Is(err, errDamagedCache) || errors.Is(err, lexical.ErrDamaged)
+}
+
+// doing reports the progress of a long step over issues. It also renews the tree's lock, if held.
+func (f *Files) doing(step string, done, total int) {
+	f.store.Working()
+	if f.o.Doing != nil {
+		f.o.Doing(step, done, total)
+	}
+}
+
+// again calls fn, and calls it again with a view built without the cache if the cache is damaged.
+func (f *Files) again(fn func() error) error {
+	err := fn()
+	if !damagedCache(err) {
+		return err
+	}
+	f.mu.Lock()
+	_, err = f.startOver(true)
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return fn()
 }

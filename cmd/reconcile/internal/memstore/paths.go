@@ -3,6 +3,7 @@ package memstore
 import (
 	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -35,6 +36,9 @@ func (f *Files) manifestPath() string {
 
 // Issues are numbers, so that no name leads to another folder.
 func (f *Files) issuePath(issue int) string { return f.dir() + "/" + issueName(issue) }
+
+func issueName(issue int) string { return "issue-" + strconv.Itoa(issue) + ".json" }
+
 func (f *Files) archivePath(issue int) string {
 	return f.archiveDir() + "/issue-" + strconv.Itoa(issue) + "-archived.json"
 }
@@ -56,3 +60,10 @@ func (f *Files) keptAt(name string, at time.Time) string {
 func (f *Files) recordPath(name string) string { return f.recordsDir() + "/" + name + ".json" }
 
 func specFile(name string) string { return name + ".yaml" }
+
+// issueOf returns the number in the name of an issue file; ok is false for other names.
+func issueOf(name string) (issue int, ok bool) {
+	digits, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), "issue-")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return int(n), ok && err == nil && n >= 0 && issueName(int(n)) == name
+}

@@ -2,10 +2,17 @@ package memstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -84,6 +91,27 @@ func (f *Files) ByIssue(ctx context.Context, issue int) ([]schemas.Observation, 
 	return m.Observations, ctx.Err()
 }
 
+func readIssue(now time.Time, s source, data []byte, err error, known map[int]source) readFile {
+	s.racy = s.id.Ctime > now.Add(-tick).UnixNano()
+	if err != nil {
+		return readFile{source: s, err: err}
+	}
+	s.hash = xxhash.Sum64(data)
+	if k, ok := known[s.issue]; ok && k.hash == s.hash {
+		return readFile{source: s}
+	}
+	m, err := memory.Parse(data)
+	if err == nil && m.IssueNumber != s.issue {
+		err = fmt.Errorf("%w: it says that it is about issue %d", memory.ErrDamaged, m.IssueNumber)
+	}
+	return readFile{s, m, err}
+}
+
+// readIssue reads an issue file or an archive; a missing file is empty.
+func (f *Files) readIssue(p string, issue int) (*schemas.MemoryFile, error) {
+	return f.readWith(memory.Parse, p, issue)
+}
+
 func (f *Files) readWith(parse parsing, p string, issue int) (*schemas.MemoryFile, error) {
 	data, err := f.readOrNil(p)
 	if err != nil || data == nil {
@@ -94,6 +122,27 @@ func (f *Files) readWith(parse parsing, p string, issue int) (*schemas.MemoryFil
 		return nil, fmt.Errorf("%s: %w; the next run of reconcile moves it aside and makes it anew", p, err)
 	}
 	return m, nil
+}
+
+// readOrNil reads a file of the memory; nil if it does not exist.
+func (f *Files) readOrNil(p string) ([]byte, error) {
+	data, _, err := f.store.ReadFile(p, fileLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, f.noFile(p, err)
+}
+
+// noFile returns memory.ErrDamaged for an entry that is not a file, such as a link or a folder: it is moved aside like an
+// unreadable file.
+func (f *Files) noFile(p string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if id, lost := f.store.Lstat(p); lost != nil || id.IsFile() {
+		return err
+	}
+	return fmt.Errorf("%w: %w", memory.ErrDamaged, err)
 }
 
 // Each calls fn for each complete observation, by issue and in file order, archived ones last in their issue, until fn
@@ -161,4 +210,26 @@ func inFull(data []byte, id string) *schemas.Observation {
 		return nil
 	}
 	return &m.Observations[i]
+}
+
+// readEach reads files of one folder on all processors, each once, and calls fn for the readable ones, concurrently. The
+// content is valid during the call.
+func readEach[T any](f *Files, dir string, of []T, name func(T) string, fn func(of T, data []byte)) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(len(of), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			folder, err := f.store.OpenFolder(dir)
+			if err != nil {
+				return
+			}
+			defer folder.Close()
+			for i := int(next.Add(1)); i <= len(of); i = int(next.Add(1)) {
+				if data, err := folder.Read(name(of[i-1]), fileLimit); err == nil {
+					fn(of[i-1], data)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -1,12 +1,9 @@
 package memstore
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
-
-	"reconcile.dev/reconcile/state"
 )
 
 // cacheFor is how long a view is valid without a check of the disk (agentx-spec, memory pipeline 7.2). It includes this
@@ -198,33 +195,4 @@ func (f *Files) openTable(path string) *table {
 	}
 	f.mapped = append(f.mapped, free)
 	return t
-}
-
-// holds reports whether a view is of exactly these files.
-func (v *view) holds(ids map[int]state.Identity) bool {
-	if len(v.owners) != len(ids) {
-		return false
-	}
-	for issue, id := range ids {
-		if o, ok := v.owners[issue]; !ok || o.racy || o.id != id {
-			return false
-		}
-	}
-	return true
-}
-
-func anyBare(parts []part) bool {
-	return slices.ContainsFunc(parts, func(p part) bool { return p.table.lex == nil })
-}
-
-// owned returns the issue files whose rows a part has, in row order.
-func (v *view) owned(part int) []source {
-	var out []source
-	for _, o := range v.owners {
-		if o.part == part {
-			out = append(out, o.source)
-		}
-	}
-	slices.SortFunc(out, func(a, b source) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.issue, b.issue)) })
-	return out
 }

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/lexical"
 )
 
@@ -188,6 +190,22 @@ func (v *view) merge(from int, basis uint64) (*table, error) {
 	return openTable(b.bytes(lex.Bytes(), basis))
 }
 
+// owned returns the issue files whose rows a part has, in row order.
+func (v *view) owned(part int) []source {
+	var out []source
+	for _, o := range v.owners {
+		if o.part == part {
+			out = append(out, o.source)
+		}
+	}
+	slices.SortFunc(out, func(a, b source) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.issue, b.issue)) })
+	return out
+}
+
+func anyBare(parts []part) bool {
+	return slices.ContainsFunc(parts, func(p part) bool { return p.table.lex == nil })
+}
+
 // places returns the rows of a view of one table, by id.
 func (v *view) places() (map[string]int, error) {
 	out := map[string]int{}
@@ -229,4 +247,17 @@ func (v *view) taken() (map[string]memory.Taken, error) {
 		memory.TakenIn(m, out)
 	}
 	return out, nil
+}
+
+// holds reports whether a view is of exactly these files.
+func (v *view) holds(ids map[int]state.Identity) bool {
+	if len(v.owners) != len(ids) {
+		return false
+	}
+	for issue, id := range ids {
+		if o, ok := v.owners[issue]; !ok || o.racy || o.id != id {
+			return false
+		}
+	}
+	return true
 }

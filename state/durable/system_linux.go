@@ -2,11 +2,41 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path"
 
 	"golang.org/x/sys/unix"
+	"reconcile.dev/reconcile/state/regular"
 )
+
+const canSyncTree = true
+
+// syncTree writes the whole file system of dir to disk (syncfs(2); since Linux 5.8 it reports errors of writing back).
+// errors.ErrUnsupported says that the system has no such call.
+func syncTree(root *os.Root, dir string) error {
+	f, err := regular.Folder(root, dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+			return errors.ErrUnsupported
+		}
+		return fmt.Errorf("syncfs %s: %w", dir, err)
+	}
+	return nil
+}
+
+// syncDir makes the names in dir durable.
+func syncDir(root *os.Root, dir string) error {
+	f, err := regular.Folder(root, dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
 
 // exchange atomically swaps the names of two files. On a rename over a file, ext4 starts to write the new file to disk,
 // and makes the caller wait meanwhile (auto_da_alloc): 10 ms for 16 MB, and the next sync waits for the rest. An exchange

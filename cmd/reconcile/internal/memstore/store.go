@@ -3,14 +3,10 @@ package memstore
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/document"
-	"reconcile.dev/reconcile/state"
-	"reconcile.dev/reconcile/vectors/lexical"
 )
 
 // Store stores what agents learned (ADR-29, decision 6). [Files] is the implementation that reconcile uses; package
@@ -150,72 +146,4 @@ type Settled struct {
 	Edited   map[string]string
 	Warnings []string
 	Wrote    bool
-}
-
-// StateFolder returns the configured folder of observed state.
-func (f *Files) StateFolder() string { return f.settings().Folders.State }
-
-// Open opens the memory Files of a store. It reads and writes nothing yet.
-func Open(store *state.Store, o Options) *Files {
-	f := &Files{store: store, o: o, encode: document.Spec, anchors: anchors{store: store, cached: !o.NoCache}}
-	f.given = sync.OnceValue(func() *schemas.SettingsSpec {
-		if o.Settings != nil {
-			return o.Settings
-		}
-		return store.Settings()
-	})
-	return f
-}
-
-// Close closes the memory files: it saves the anchors, and frees the mapped views and tables of readers. No call may be
-// in progress. The caller closes the state.Store.
-func (f *Files) Close() error {
-	f.dropping.Wait()
-	f.anchors.save()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, free := range f.mapped {
-		free()
-	}
-	f.view, f.archiveView, f.uncompacted, f.tables, f.mapped = nil, nil, nil, nil, nil
-	return nil
-}
-
-// Written returns the number of writes of the memory files by this process: files that it wrote, moved aside or
-// removed, without the counts of recalls.
-func (f *Files) Written() int { return int(f.writes.Load()) }
-
-func (f *Files) settings() *schemas.SettingsSpec { return f.given() }
-
-func (f *Files) warn(text string) {
-	if f.o.Warn != nil {
-		f.o.Warn(text)
-	}
-}
-
-func damagedCache(err error) bool {
-	return errors.Is(err, errDamagedCache) || errors.Is(err, lexical.ErrDamaged)
-}
-
-// doing reports the progress of a long step over issues. It also renews the tree's lock, if held.
-func (f *Files) doing(step string, done, total int) {
-	f.store.Working()
-	if f.o.Doing != nil {
-		f.o.Doing(step, done, total)
-	}
-}
-
-// again calls fn, and calls it again with a view built without the cache if the cache is damaged.
-func (f *Files) again(fn func() error) error {
-	err := fn()
-	if !damagedCache(err) {
-		return err
-	}
-	f.mu.Lock()
-	_, err = f.startOver(true)
-	f.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return fn()
 }

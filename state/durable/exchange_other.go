@@ -1,8 +1,0 @@
-//go:build !linux
-
-package durable
-
-import "errors"
-
-// exchange is not available on this system.
-func (f *folders) exchange(string, string) error { return errors.ErrUnsupported }
