@@ -1,11 +1,14 @@
 package schemas
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // ActionKind is the kind Action.
 var ActionKind = Kind{
 	Name: "Action", Plural: "actions",
-	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny or hold.",
+	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny, hold, prompt or interrupt.",
 	New:       func() Spec { return new(ActionSpec) },
 	NewStatus: func() Status { return new(ActionStatus) },
 
@@ -23,7 +26,13 @@ const (
 	VerbApprove = "approve"
 	VerbDeny    = "deny"
 	VerbHold    = "hold"
+	// VerbPrompt tells the agent of a node something; VerbInterrupt also ends its running turn.
+	VerbPrompt    = "prompt"
+	VerbInterrupt = "interrupt"
 )
+
+// IsMessage reports whether a verb brings a text to the agent of a node.
+func IsMessage(verb string) bool { return verb == VerbPrompt || verb == VerbInterrupt }
 
 // ActionSpec asks to apply a verb once. It is immutable once applied.
 type ActionSpec struct {
@@ -32,7 +41,9 @@ type ActionSpec struct {
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
 	// Verb is the verb to apply.
-	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold"`
+	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt"`
+	// Text is what prompt or interrupt tells the agent of the node.
+	Text string `json:"text,omitempty" jsonschema:"maxLength=20000"`
 	// All says that retry is about every node of the DAG, also those that succeeded.
 	All bool `json:"all,omitempty"`
 	// Permission is the request of the node's agent that approve allows, or deny refuses.
@@ -72,7 +83,24 @@ type ActionStatus struct {
 	Common
 	// Target is the object that the action was applied to, or waits for.
 	Target string `json:"target,omitempty"`
+	// Delivery says how the text of prompt or interrupt reached the agent; nil until it has.
+	Delivery *MessageReceipt `json:"delivery,omitempty"`
 }
+
+// MessageReceipt is the proof that a text reached an agent.
+type MessageReceipt struct {
+	How string `json:"how"` // DeliveredInTurn or DeliveredInPrompt
+	At  Time   `json:"at"`
+	Run string `json:"run"` // the key of the effect
+	// NodeKey is the key of the node that the run is about.
+	NodeKey string `json:"nodeKey"`
+}
+
+// Ways in which a text reaches an agent.
+const (
+	DeliveredInTurn   = "turn"   // while its turn ran
+	DeliveredInPrompt = "prompt" // as a part of the prompt of a turn
+)
 
 // AppliedTo are the actions that were applied to an object, by its status; nil for kinds that actions are not applied to.
 func AppliedTo(s Status) []AppliedAction {
@@ -91,6 +119,8 @@ type AppliedAction struct {
 	By     string `json:"by,omitempty"`
 	At     Time   `json:"at"`
 	Moot   bool   `json:"moot,omitempty"` // there was nothing for the verb to do
+	// Delivery is set once the text of prompt or interrupt has reached the agent.
+	Delivery *MessageReceipt `json:"delivery,omitempty"`
 }
 
 // TargetRef returns the target of the action: a DAG or a session. The error names the expected form.
@@ -100,7 +130,7 @@ func (s *ActionSpec) TargetRef() (Ref, error) {
 
 // Default fills nothing in. It takes out secrets and private text, which the target's status must not repeat.
 func (s *ActionSpec) Default() {
-	withoutSecrets(&s.By, &s.Reason)
+	withoutSecrets(&s.By, &s.Reason, &s.Text)
 	if p := s.Permission; p != nil {
 		orDefault(&p.For, PermitOnce)
 		withoutSecrets(&p.Command, &p.Tool)
@@ -133,8 +163,12 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("permission").Errorf("missing", "names either the command or the tool that the agent asked for")
 	case s.Permission == nil && s.Verb == VerbDeny:
 		r.At("verb").Errorf("missing", "deny is about a permission that an agent asks for").Suggest("add permission, or write reconcile deny dag/NAME NODE")
-	case s.Node == "" && s.Verb == VerbSkip:
-		r.At("verb").Errorf("missing", "skip is about a node").Suggest("add node")
+	case s.Node == "" && (s.Verb == VerbSkip || IsMessage(s.Verb)):
+		r.At("verb").Errorf("missing", "%s is about a node", s.Verb).Suggest("add node")
+	case s.Verb == VerbPrompt && strings.TrimSpace(s.Text) == "":
+		r.At("text").Errorf("missing", "prompt has nothing to tell").Suggest("add text")
+	case s.Text != "" && !IsMessage(s.Verb):
+		r.At("text").Errorf("conflict", "%s has no text", s.Verb).Suggest("write reason, or the verb prompt")
 	case s.Node != "" && (s.Verb == VerbPause || s.Verb == VerbResume):
 		r.At("verb").Errorf("conflict", "a node cannot %s", s.Verb).Also("the node", "node").
 			Suggest("write hold or approve, or leave out node to mean the whole DAG")
@@ -153,6 +187,9 @@ func checkActionNode(o, to *Object, r *Report) {
 	names := make([]string, len(dag.Nodes))
 	for i, n := range dag.Nodes {
 		names[i] = n.Name
+		if n.Name == s.Node && n.Agent == "" && IsMessage(s.Verb) {
+			r.At("node").Errorf("conflict", "no agent works on %s of %s", s.Node, to.Ref)
+		}
 	}
 	if !slices.Contains(names, s.Node) {
 		r.At("node").Errorf("missing-node", "%s has no node %q", to.Ref, s.Node).Near(s.Node, names)

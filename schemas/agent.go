@@ -34,6 +34,8 @@ type AgentSpec struct {
 	Model string `json:"model,omitempty" jsonschema:"maxLength=200"`
 	// ContextWindow is the size of the model's window in tokens. Default 200000.
 	ContextWindow int `json:"contextWindow,omitempty" jsonschema:"minimum=1,maximum=100000000,default=200000"`
+	// Memory says at which use of the context a checkpoint is written, and the session ends. Default: by role.
+	Memory *AgentMemory `json:"memory,omitempty"`
 	// Concurrency bounds how many runs of this agent there are at once. Default 1.
 	Concurrency int `json:"concurrency,omitempty" jsonschema:"minimum=1,maximum=10000,default=1"`
 	// Workspace is where the agent's nodes work: inPlace is the tree itself, clone a folder of their own with a clone of the
@@ -287,6 +289,9 @@ func (s *AgentSpec) Check(r *Report) {
 		}
 	}
 	s.Runner.checkKey(r)
+	if s.Memory != nil {
+		s.Memory.check(r)
+	}
 	if h != nil {
 		if s.Budget != nil {
 			r.At("budget").Errorf("conflict", "what a person uses is not known").Suggest("remove budget")

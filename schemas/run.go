@@ -49,6 +49,8 @@ type Run struct {
 	SourceTokens int `json:"sourceTokens,omitempty"`
 	// Turn is what an agent's turn used and reported; nil where nothing is known.
 	Turn *Turn `json:"turn,omitempty"`
+	// Messages are the names of the Actions whose text was part of the prompt.
+	Messages []string `json:"messages,omitempty"`
 	// Workspace is the folder of its own in which the run worked, and what it changed there; nil for a run in the tree itself.
 	Workspace *RunWorkspace `json:"workspace,omitempty"`
 	// Sandbox is the level at which the run's programs were confined, one of the Sandbox constants; empty in records of commands without

@@ -27,6 +27,10 @@ type Turn struct {
 	Permissions []Permission `json:"permissions,omitempty"`
 	// Failure is why the turn failed; nil unless it did.
 	Failure *TurnFailure `json:"failure,omitempty"`
+	// Marks are the shares of the context that were reached, in order.
+	Marks []ContextMark `json:"marks,omitempty"`
+	// Steered are the texts of people that arrived while the turn ran.
+	Steered []Delivery `json:"steered,omitempty"`
 }
 
 // LimitedUntil is when the rate limit ends that a run failed of; zero if it did not, or if that is not known.

@@ -88,6 +88,9 @@ func (e *Effect) Claim() schemas.Run {
 	if e.Task != nil {
 		r.Again = e.Task.MissingOutputs()
 	}
+	if c := e.Command(); c != nil {
+		r.Messages = c.Messages
+	}
 	if l, ok := e.Task.(*Land); ok {
 		r.Lands = l.Run
 	}
@@ -143,6 +146,12 @@ type Command struct {
 	// Artifacts are files whose text is appended to Stdin at the start, as StdinFormat says: "json", "none", else a prompt.
 	Artifacts   []string `json:",omitempty"`
 	StdinFormat string   `json:",omitempty"`
+	// Context says which use of an agent's context is noted; nil: none.
+	Context *Context `json:",omitempty"`
+	// Messages are the names of the Actions whose texts are part of Stdin.
+	Messages []string `json:",omitempty"`
+	// Continues says that a session before this one has worked on the task: what it changed is appended to Stdin.
+	Continues bool `json:",omitempty"`
 	// Workspace is the folder of its own that the command works in; nil: the tree.
 	Workspace *Workspace `json:",omitempty"`
 	// Sandbox confines the command; nil: nothing does.
@@ -173,6 +182,8 @@ type Workspace struct {
 	Inputs []string `json:",omitempty"`
 	// Commit is the commit to check out instead of the last one, for checks, which leave nothing.
 	Commit string
+	// Continues is the key of a run that succeeded in it, and whose work goes on; "" for none.
+	Continues string `json:",omitempty"`
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt goes on with what the one
 	// before it left.
 	Attempts string
@@ -184,6 +195,13 @@ type Sandbox struct {
 	// Folders are where the program keeps its configuration and sessions, and FolderVars variables that name such folders. It may
 	// write there.
 	Folders, FolderVars []string `json:",omitempty"`
+}
+
+// Context says which shares of an agent's context are noted, in percent, ascending. Window is its size for agents that report
+// none.
+type Context struct {
+	Marks  []int
+	Window int
 }
 
 // AgentTurn is one turn of an agent that speaks the Agent Client Protocol over its standard streams. Its Command's Stdin is the
