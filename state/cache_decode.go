@@ -74,7 +74,8 @@ func (d *decoder) file() *file {
 	}
 	switch body := d.byte(); {
 	case (body == bodySpec) != (f.area == areaSpecs), (body == bodyLedger) && f.area != areaLedgers,
-		(body == bodyStatus) && f.area != areaStatus, (body == bodyRun) && f.area != areaRuns:
+		(body == bodyStatus) && f.area != areaStatus, (body == bodyRun) && f.area != areaRuns,
+		(body == bodyCheckpoint) && f.area != areaCheckpoints:
 		d.fail()
 	case body == bodySpec:
 		f.body = d.spec()
@@ -84,6 +85,10 @@ func (d *decoder) file() *file {
 	case body == bodyLedger:
 		f.path = strings.Clone(f.path)
 		f.body = d.ledger(f.path)
+		return f
+	case body == bodyCheckpoint:
+		f.path = strings.Clone(f.path)
+		f.body = d.store.layout().decodeCheckpoint(f.path, d.bytes())
 		return f
 	case body == bodyStatus:
 		f.path = strings.Clone(f.path)

@@ -16,6 +16,7 @@ const (
 	bodyRun    // the same for a record
 	bodyDamage
 	bodyLedger // the header, then the records
+	bodyCheckpoint
 )
 
 // recordHeader is the size of a record's header: its length and its hash, four bytes each. With it a reader can skip a
@@ -72,6 +73,9 @@ func (e *encoder) file(f *file, data, packed []byte) {
 			e.bool(b.Doubled)
 			e.rejected(b.Rejected)
 			e.bytes(b.packed)
+		case *schemas.Checkpoint:
+			e.b = append(e.b, bodyCheckpoint)
+			e.text(data, packed)
 		case *lazyStatus:
 			e.b = append(e.b, bodyStatus)
 			e.brief(b.inBrief())

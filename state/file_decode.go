@@ -55,6 +55,8 @@ func (s *Store) decodeState(a area, p string, data []byte) any {
 		return newLazyRun(key, r)
 	case areaLedgers:
 		return decodeLedgerFile(p, data)
+	case areaCheckpoints:
+		return s.layout().decodeCheckpoint(p, data)
 	}
 	return nil
 }

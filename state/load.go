@@ -198,6 +198,7 @@ func diff(prev, next *Tree) []schemas.Ref {
 		}
 	}
 	out = append(out, diffLedgers(prev, next)...)
+	out = append(out, diffCheckpoints(prev, next)...)
 	slices.SortFunc(out, schemas.Ref.Compare)
 	return out
 }

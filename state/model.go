@@ -19,12 +19,13 @@ type layout struct {
 type area uint8
 
 const (
-	areaNone    area = iota
-	areaSpecs        // specs/**, state/archive/**: spec files
-	areaStatus       // state/<kinds>/*.json: statuses
-	areaRuns         // state/runs/<kinds>/<name>/*.json: records of effects
-	areaLedgers      // state/clarifications/issue-<N>.json
-	areaOther        // other files of the tree that are watched and not decoded: projections, memory, facts
+	areaNone        area = iota
+	areaSpecs            // specs/**, state/archive/**: spec files
+	areaStatus           // state/<kinds>/*.json: statuses
+	areaRuns             // state/runs/<kinds>/<name>/*.json: records of effects
+	areaLedgers          // state/clarifications/issue-<N>.json
+	areaCheckpoints      // state/checkpoints/<session>/*.json
+	areaOther            // other files of the tree that are watched and not decoded: projections, memory, facts
 )
 
 // model is the store's data about the tree's files, indexed by object. Trees are made from it; it is changed in place as
@@ -68,7 +69,7 @@ type file struct {
 	stat stat
 	sum  uint64 // of the content
 	at   int64  // the offset of its record in the cache; 0: not known
-	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *damage; nil: not decoded
+	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *schemas.Checkpoint, *damage; nil: not decoded
 }
 
 // specBody is the content of a spec file.

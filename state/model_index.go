@@ -59,7 +59,7 @@ func (m *model) put(f *file) {
 		m.links[f.path] = true
 	}
 	ref := m.refOf(f)
-	if ref == (schemas.Ref{}) || f.area == areaLedgers || f.area == areaOther {
+	if ref == (schemas.Ref{}) || f.area == areaLedgers || f.area == areaCheckpoints || f.area == areaOther {
 		return
 	}
 	s := m.slots[ref]

@@ -112,6 +112,9 @@ func (l *layout) classifyState(below string) (area, schemas.Ref) {
 	if folder == memoryFolder {
 		return areaOther, memoryRef(rest)
 	}
+	if name := checkpointName(rest); folder == checkpointsFolder && name != "" {
+		return areaCheckpoints, schemas.Ref{Kind: CheckpointKind, Name: name}
+	}
 	for _, f := range otherFolders {
 		if folder == f {
 			return areaOther, schemas.Ref{}

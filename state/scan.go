@@ -297,7 +297,7 @@ func (s *scanner) subfolder(p *scanFolder, name []byte, v visitor) *scanFolder {
 	case p.area == areaLedgers:
 		sub.area = areaOther
 		return sub
-	case p.area == areaRuns && p.depth < 3, p.area == areaSpecs, p.area == areaOther && sub.depth <= maxDepth:
+	case p.area == areaRuns && p.depth < 3, p.area == areaCheckpoints && p.depth < 2, p.area == areaSpecs, p.area == areaOther && sub.depth <= maxDepth:
 		return sub
 	}
 	return nil
@@ -321,6 +321,9 @@ func (l *layout) stateArea(name string) area {
 	}
 	if name == ledgersFolder {
 		return areaLedgers
+	}
+	if name == checkpointsFolder {
+		return areaCheckpoints
 	}
 	for _, f := range otherFolders {
 		if f == name {
@@ -372,6 +375,10 @@ func (p *scanFolder) fileArea(name []byte) area {
 		return areaNone
 	case areaRuns:
 		if p.depth != 3 {
+			return areaNone
+		}
+	case areaCheckpoints:
+		if p.depth != 2 {
 			return areaNone
 		}
 	case areaLedgers:

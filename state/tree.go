@@ -13,14 +13,15 @@ import (
 // Tree is the input of decisions: specs, statuses, records, ledgers, settings and problems, at one moment. It is
 // immutable; With makes the next one. Methods that return slices return shared ones: callers must not change them.
 type Tree struct {
-	kinds     schemas.Kinds
-	shelves   map[string][]*Entry // by kind, sorted by name
-	referrers map[schemas.Ref][]schemas.Ref
-	settings  *schemas.SettingsSpec
-	problems  []schemas.Problem // sorted by path, line, column
-	deferred  *deferredRecords  // nil: none
-	ledgers   []*Ledger         // sorted by issue
-	dormant   *dormantSet       // objects that were not loaded; nil: all were loaded
+	kinds       schemas.Kinds
+	shelves     map[string][]*Entry // by kind, sorted by name
+	referrers   map[schemas.Ref][]schemas.Ref
+	settings    *schemas.SettingsSpec
+	problems    []schemas.Problem     // sorted by path, line, column
+	deferred    *deferredRecords      // nil: none
+	ledgers     []*Ledger             // sorted by issue
+	checkpoints []*schemas.Checkpoint // sorted by name
+	dormant     *dormantSet           // objects that were not loaded; nil: all were loaded
 }
 
 // Entry holds a tree's data about one object. An object whose spec was deleted has an entry until its status, records and

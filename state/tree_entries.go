@@ -217,7 +217,7 @@ func (m *model) tree() *Tree {
 		}
 	}
 	t := NewTree(m.layout.kinds, m.settings.spec, m.problems(), entries...)
-	t.ledgers, t.deferred, t.dormant = m.ledgers(), m.deferred, m.dormant
+	t.ledgers, t.checkpoints, t.deferred, t.dormant = m.ledgers(), m.checkpoints(), m.deferred, m.dormant
 	return t
 }
 

@@ -209,11 +209,13 @@ func (u *update) written(ctx context.Context) error {
 func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 	var entries []*Entry
 	var changed []schemas.Ref
+	noted := false // a checkpoint changed
 	for _, ref := range slices.SortedFunc(maps.Keys(u.touched), schemas.Ref.Compare) {
 		if ref.Kind == LedgerKind {
 			continue
 		}
-		if ref.Kind == MemoryKind {
+		if ref.Kind == MemoryKind || ref.Kind == CheckpointKind {
+			noted = noted || ref.Kind == CheckpointKind
 			changed = append(changed, ref)
 			continue
 		}
@@ -239,6 +241,11 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 	}
 	if u.faulty {
 		next = next.WithSettings(u.model.settings.spec, u.model.problems())
+	}
+	if noted {
+		with := *next
+		with.checkpoints = u.model.checkpoints()
+		next = &with
 	}
 	next, ledgers := u.ledgers(next)
 	if len(ledgers) > 0 {

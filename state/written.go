@@ -17,6 +17,9 @@ func (s *Store) noteWritten(look *folderCache, p string, data []byte, body any) 
 	if a == areaLedgers && data != nil {
 		body = s.noteLedgerWritten(p, data)
 	}
+	if a == areaCheckpoints && data != nil {
+		body = s.layout().decodeCheckpoint(p, data)
+	}
 	if s.model == nil {
 		return
 	}

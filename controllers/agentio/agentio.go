@@ -58,6 +58,9 @@ type Work struct {
 	Failure *Failure `json:"failure,omitempty"`
 	// Handoff is the report of the session that this one continues; nil where it continues none.
 	Handoff *schemas.AgentReport `json:"handoff,omitempty"`
+	// Checkpoints are what sessions before this one knew, oldest first; Messages what people say about the task.
+	Checkpoints []*schemas.Checkpoint `json:"checkpoints,omitempty"`
+	Messages    []Message             `json:"messages,omitempty"`
 	// Inputs are the files to read first, as globs; Outputs are those that have to exist at the end.
 	Inputs  []string `json:"inputs,omitempty"`
 	Outputs []string `json:"outputs,omitempty"`

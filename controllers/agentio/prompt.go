@@ -29,12 +29,15 @@ const (
 	PartNeeds          = "results of needs"
 	PartClarifications = "answers"
 	PartHandoff        = "handoff"
+	PartCheckpoints    = "checkpoints"
 	PartFailure        = "former attempt"
+	PartMessages       = "messages"
 	PartFiles          = "files"
 	PartConstraints    = "constraints"
 	PartAsk            = "whom to ask"
 	PartReport         = "how to report"
 	PartArtifacts      = "artifacts"
+	PartChanges        = "changes"
 	PartMemory         = "memory"
 )
 
@@ -68,7 +71,9 @@ func (w *Work) Parts() []Part {
 		{PartNeeds, needsText(w.Needs)},
 		{PartClarifications, clarificationsText(w.Clarifications) + refusalsText(w.Refusals)},
 		{PartHandoff, handoffText(w.Handoff)},
+		{PartCheckpoints, checkpointsText(w.Checkpoints)},
 		{PartFailure, w.Failure.text()},
+		{PartMessages, messagesText(w.Messages)},
 		{PartFiles, w.filesText()},
 		{PartConstraints, list("\n\nConstraints:\n", w.Constraints)},
 		{PartAsk, askText(w.MayAsk)},
@@ -212,12 +217,17 @@ func Instruct(format, stdin, text string) string {
 // leastResult is the size up to which a result is never left out of a prompt, in bytes.
 const leastResult = 200
 
-// Fit leaves out the largest results of needs, and says where they are, until the prompt has at most most tokens by count.
-// A prompt that is still too long stays so: what is left is the task.
+// Fit leaves out the oldest checkpoints but the last one, and then the largest results of needs, and says where these are,
+// until the prompt has at most most tokens by count. A prompt that is still too long stays so: what is left is the task.
 func (w *Work) Fit(most int, count func(string) int) {
 	text := w.prompt()
 	if most <= 0 || len(text) <= most || count(text) <= most { // a token has at least one byte
 		return
+	}
+	for len(w.Checkpoints) > 1 {
+		if w.Checkpoints = w.Checkpoints[1:]; count(w.prompt()) <= most {
+			return
+		}
 	}
 	sizes := map[string]int{}
 	for name, n := range w.Needs {

@@ -129,6 +129,12 @@ func (r *Reader) Reading() Reading {
 	return r.found
 }
 
+// Turn returns a copy of what was read of the turn so far. It must not be called while Write is.
+func (r *Reader) Turn() schemas.Turn { return r.found.Turn }
+
+// LastText returns the last text that was read so far. It must not be called while Write is.
+func (r *Reader) LastText() string { return r.found.Text }
+
 func (r *Reader) take(doc map[string]any) {
 	for i := range r.events {
 		if e := &r.events[i]; e.matches(doc) {

@@ -26,6 +26,8 @@ type Effect struct {
 	Touches []string `json:",omitempty"`
 	// Groups are the limits that the effect counts against.
 	Groups []Group
+	// Tell are texts of people for a turn that runs.
+	Tell []Message `json:",omitempty"`
 	// Rank orders effects that wait for a place: smaller first, then by Key.
 	Rank int
 }
@@ -195,6 +197,12 @@ type Sandbox struct {
 	// Folders are where the program keeps its configuration and sessions, and FolderVars variables that name such folders. It may
 	// write there.
 	Folders, FolderVars []string `json:",omitempty"`
+}
+
+// Message is a text of a person for an agent that works.
+type Message struct {
+	Action string // the name of the Action that brings it
+	Text   string // as the agent is told it
 }
 
 // Context says which shares of an agent's context are noted, in percent, ascending. Window is its size for agents that report

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,8 @@ func (a *attempt) stdin() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := agentio.Instruct(a.task.StdinFormat, agentio.Attach(a.task.StdinFormat, a.task.Stdin, a.artifacts()), rules)
+	text := agentio.Attach(a.task.StdinFormat, a.task.Stdin, a.artifacts())
+	text = agentio.Instruct(a.task.StdinFormat, agentio.Changed(a.task.StdinFormat, text, a.changes()), rules)
 	return agentio.Remind(a.task.StdinFormat, text, a.memory), nil
 }
 
@@ -55,6 +57,20 @@ func (a *attempt) artifacts() []agentio.Artifact {
 		files = append(files, f)
 	}
 	return files
+}
+
+// changes is what a session before this one changed in the workspace, as text without secrets; "" for nothing.
+func (a *attempt) changes() string {
+	if !a.task.Continues || a.place.ws == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), changesTime)
+	defer cancel()
+	_, diff, err := a.place.ws.Changes(ctx)
+	if err != nil {
+		return "(they cannot be shown: " + a.runner.clean(err.Error()) + ")"
+	}
+	return string(a.runner.cleanLines(diff))
 }
 
 // Preview returns the parts from files that are put before and after a command's prompt at its start, as they are now. It

@@ -52,7 +52,7 @@ func (a *attempt) openOutput(b *buffers) (*output, error) {
 		return o, nil
 	}
 	if a.reader != nil {
-		o.streams[0].reader = &sessionWriter{a: a}
+		o.streams[0].reader = &liveReader{sessionWriter: sessionWriter{a: a}}
 	} else {
 		o.streams[0].capture, o.streams[0].limit = &b.capture, a.runner.o.ResultLimit+1
 	}

@@ -81,13 +81,15 @@ func (r *Runner) settle(j *job, e settle.Report) *job {
 type job struct {
 	effect  settle.Effect
 	since   time.Time
-	running bool       // it has a slot
-	started bool       // and a command has started
-	stop    chan cause // at most one: the first reason to end the run
+	running bool            // it has a slot
+	started bool            // and a command has started
+	stop    chan cause      // at most one: the first reason to end the run
+	told    map[string]bool // the messages that were put into tell, by their names
+	tell    chan settle.Message
 }
 
 func newJob(e settle.Effect, now time.Time) *job {
-	return &job{effect: e, since: now, stop: make(chan cause, 1)}
+	return &job{effect: e, since: now, stop: make(chan cause, 1), told: map[string]bool{}, tell: make(chan settle.Message, messagesWait)}
 }
 
 // end requests the end of a running job; the first cause counts.

@@ -38,6 +38,7 @@ type attempt struct {
 	observed []schemas.ObservationEntry
 	place    place
 	reader   *profiles.Reader // of an agent with a profile; else nil
+	meter    meter            // of the use of an agent's context
 	heard    atomic.Int64     // when the command last printed, in Unix nanoseconds
 	said     bool             // the agent's output is complete
 	// continued says that the command continues the session of an interrupted run.
@@ -260,6 +261,10 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	read := a.readTurn(b)
 	if a.talk != nil {
 		a.record.Turn = a.talk.turn()
+	}
+	if t := a.record.Turn; t != nil {
+		a.noteContext(t.Usage, t.SessionID, string(b.capture))
+		t.Marks = a.meter.all()
 	}
 	switch {
 	case a.talk != nil && (end.stopped == nil || end.stopped.silent > 0):

@@ -47,6 +47,7 @@ type talk struct {
 	session     string
 	model       string
 	permissions []schemas.Permission
+	steered     []schemas.Delivery
 }
 
 func newTalk(a *attempt, task *settle.AgentTurn) *talk {
@@ -95,6 +96,9 @@ func (t *talk) converse(ctx context.Context) (*acp.Answer, error) {
 		return nil, asFault(err)
 	}
 	t.report()
+	if agent.Steers() {
+		go t.steer(ctx, session.ID)
+	}
 	prompt := t.a.command.stdin
 	if resumed {
 		prompt = resumedPrompt + prompt
@@ -157,7 +161,8 @@ func (t *talk) watch(ctx context.Context) {
 		}
 		now := time.Now()
 		t.a.heard.Store(now.UnixNano())
-		if s := t.client.State(); s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
+		s := t.client.State()
+		if t.noteContext(&s) || s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
 			reported, shown = now, s.ContextUsed
 			t.report()
 		}
@@ -240,6 +245,9 @@ func (t *talk) Observe(e acp.Event) {
 		return
 	}
 	t.endLine()
+	if e.Kind == acp.EventTool {
+		t.a.meter.noteTool(e.Text)
+	}
 	if e.Text != "" {
 		t.log.feed([]byte("[" + e.Kind + "] " + e.Text + "\n"))
 	}
@@ -274,11 +282,16 @@ func (t *talk) Permit(ctx context.Context, r acp.PermissionRequest) string {
 
 // report reports what is known of the turn while it runs.
 func (t *talk) report() {
-	r := t.a.runner
-	turn := t.turn()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.post(settle.Report{Kind: settle.Progressed, Key: t.a.effect.Key, At: r.o.Now(), Turn: turn})
+	t.a.runner.progress(t.a.effect.Key, t.turn())
+}
+
+// noteContext notes which share of its context the agent has reached, and reports whether it is a new one.
+func (t *talk) noteContext(s *acp.State) bool {
+	t.mu.Lock()
+	session := t.session
+	t.mu.Unlock()
+	u := usageOf(s)
+	return u != nil && t.a.noteContext(u, session, s.Text)
 }
 
 // turn is the record of the turn so far.
@@ -291,7 +304,8 @@ func (t *talk) turn() *schemas.Turn {
 	defer t.mu.Unlock()
 	clean := t.a.runner.clean
 	turn := &schemas.Turn{Runner: schemas.RunnerACP, Profile: t.task.ProfileName, SessionID: clean(t.session),
-		Model: clean(cmp.Or(s.Model, t.model)), ToolCalls: s.ToolCalls, CostUSD: s.Cost, Permissions: slices.Clone(t.permissions)}
+		Model: clean(cmp.Or(s.Model, t.model)), ToolCalls: s.ToolCalls, CostUSD: s.Cost, Permissions: slices.Clone(t.permissions),
+		Marks: t.a.meter.all(), Steered: slices.Clone(t.steered)}
 	turn.Usage = usageOf(&s)
 	if turn.Usage != nil {
 		turn.UsageFrom = schemas.UsageFromAgent

@@ -39,6 +39,8 @@ type Workspace interface {
 	// Commit records what the run changed there. Declared outputs that are not part of the commit are copied into the tree.
 	// claimed are the files that the run says it changed; nil if it says nothing.
 	Commit(ctx context.Context, at time.Time, outputs, claimed []string) (*schemas.RunWorkspace, error)
+	// Changes returns what differs there from the commit that it was made from: the paths, and the text of git diff.
+	Changes(ctx context.Context) (files []string, diff []byte, err error)
 	// Close ends the use of the workspace by this run.
 	Close() error
 }

@@ -141,6 +141,9 @@ func (k *Keeper) Cancel(key, why string) {
 	}
 }
 
+// Tell gives texts to an effect that Inner performs.
+func (k *Keeper) Tell(key string, all []settle.Message) { k.o.Inner.Tell(key, all) }
+
 // Backlog counts the effects that the Keeper and its Inner have not started: items before the submitted stage.
 func (k *Keeper) Backlog() int {
 	k.mu.Lock()

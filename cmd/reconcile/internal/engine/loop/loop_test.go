@@ -125,6 +125,8 @@ func (a *actor) Cancel(key, why string) {
 	}
 }
 
+func (a *actor) Tell(string, []settle.Message) {}
+
 func (a *actor) Close(context.Context) error {
 	a.mu.Lock()
 	for _, cancel := range a.cancel {

@@ -87,6 +87,9 @@ func (*checkout) Commit(context.Context, time.Time, []string, []string) (*schema
 	return nil, nil
 }
 
+// Changes implements runner.Workspace.
+func (*checkout) Changes(context.Context) ([]string, []byte, error) { return nil, nil, nil }
+
 // Close implements runner.Workspace.
 func (*checkout) Close() error { return nil }
 

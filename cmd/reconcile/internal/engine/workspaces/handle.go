@@ -102,6 +102,11 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 	return run, nil
 }
 
+// Changes implements runner.Workspace.
+func (w *workspace) Changes(ctx context.Context) (files []string, diff []byte, err error) {
+	return w.m.changes(ctx, w.repo, w.owner, w.untouched())
+}
+
 // maxFiles is the number of changed files that a record names.
 const maxFiles = 100
 

@@ -143,6 +143,9 @@ func (l *Lander) Cancel(key, why string) {
 	l.inner.Cancel(key, why)
 }
 
+// Tell delegates to inner: a landing has nobody to tell.
+func (l *Lander) Tell(key string, all []settle.Message) { l.inner.Tell(key, all) }
+
 // SetForeign delegates to inner.
 func (l *Lander) SetForeign(usage map[string]int) { l.inner.SetForeign(usage) }
 

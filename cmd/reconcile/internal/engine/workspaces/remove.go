@@ -172,22 +172,43 @@ func (m *Manager) Diff(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	co := m.checkout(name)
+	_, diff, err := m.changes(ctx, repo, o, nil)
+	return diff, err
+}
+
+// changes returns what differs in a workspace from the commit that it was made from, except some files.
+func (m *Manager) changes(ctx context.Context, repo *gitrepo.Repo, o Owner, except []string) (files []string, diff []byte, err error) {
+	co := m.checkout(o.Name)
 	scratch, err := os.MkdirTemp("", "reconcile-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer os.RemoveAll(scratch)
 	index := filepath.Join(scratch, "index") // a run may be using the other one
 	if err := copyFile(co.Index, index); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	co.Index = index
-	got, err := repo.Capture(ctx, gitrepo.Capture{Checkout: co, Base: o.Base, Author: author(o), When: m.o.Now(), Message: "Compare\n"})
+	got, err := repo.Capture(ctx, gitrepo.Capture{Checkout: co, Base: o.Base, Except: except, Author: author(o), When: m.o.Now(), Message: "Compare\n"})
 	if err != nil || got.Commit == "" {
+		return nil, nil, err
+	}
+	diff, err = repo.Diff(ctx, o.Base, got.Commit)
+	return got.Files, diff, err
+}
+
+// DiffOf returns what differs in the workspace of the attempts whose keys begin so, in the form of git diff; nil without one.
+func (m *Manager) DiffOf(ctx context.Context, attempts string) ([]byte, error) {
+	all, err := m.owners()
+	if err != nil {
 		return nil, err
 	}
-	return repo.Diff(ctx, o.Base, got.Commit)
+	for _, o := range all {
+		if o.Attempts == attempts && (o.State == Working || o.State == Done) && exists(m.path(o.Name)) {
+			return m.Diff(ctx, o.Name)
+		}
+	}
+	return nil, nil
 }
 
 // Drop parks what is not committed in a workspace, and deletes it. ref is the reference that has it; "" for nothing.

@@ -223,7 +223,7 @@ func (m *Manager) claim(repo *gitrepo.Repo, q runner.WorkspaceRequest, base gitr
 		return Owner{}, err
 	}
 	for _, o := range all {
-		reusable := o.State == Working || o.State == Done && o.Run == q.Effect.Key
+		reusable := o.State == Working || o.State == Done && (o.Run == q.Effect.Key || o.Run == q.Task.Workspace.Continues)
 		if reusable && o.Attempts == q.Task.Workspace.Attempts && o.Kind == q.Task.Workspace.Kind && exists(m.path(o.Name)) {
 			return o, nil
 		}

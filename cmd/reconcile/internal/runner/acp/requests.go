@@ -28,6 +28,17 @@ type Agent struct {
 			Resume json.RawMessage `json:"resume"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
+	Meta json.RawMessage `json:"_meta"`
+}
+
+// Steers reports whether the agent takes texts while a turn runs: _meta.steering.supported, an extension.
+func (a *Agent) Steers() bool {
+	var m struct {
+		Steering struct {
+			Supported bool `json:"supported"`
+		} `json:"steering"`
+	}
+	return decodeLoosely(a.Meta, &m) && m.Steering.Supported
 }
 
 // Loads reports whether the agent offers session/load, which replays the conversation.
@@ -201,6 +212,18 @@ func (c *Client) Prompt(ctx context.Context, session, prompt string) (*Answer, e
 	params := map[string]any{"sessionId": session, "prompt": []map[string]string{{"type": "text", "text": prompt}}}
 	err := c.call(ctx, "session/prompt", params, a, func(result json.RawMessage) { c.fold.end(result) })
 	return a, err
+}
+
+// Steer gives a text to the running turn of an agent that Steers. injected reports whether the turn got it; without a running
+// turn the agent does nothing with it.
+func (c *Client) Steer(ctx context.Context, session, prompt string) (injected bool, err error) {
+	var answer struct {
+		Outcome string `json:"outcome"`
+	}
+	params := map[string]any{"sessionId": session, "prompt": []map[string]string{{"type": "text", "text": prompt}},
+		"_meta": map[string]any{"steering": map[string]string{"idleBehavior": "promptRequired"}}}
+	err = c.call(ctx, "_session/steering", params, &answer, nil)
+	return err == nil && answer.Outcome == "injected", err
 }
 
 // Cancel asks the agent to end the turn, and answers its open requests as cancelled. The prompt's answer still follows.

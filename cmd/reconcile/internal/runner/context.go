@@ -1,0 +1,125 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+const (
+	toolsNoted = 20   // tool calls in a mark
+	filesNoted = 100  // changed files in one
+	saidNoted  = 2000 // bytes of the last message
+	// changesTime bounds how long the changed files of a workspace are looked for.
+	changesTime = 10 * time.Second
+)
+
+// meter notes the shares of an agent's context that its turn reaches. Its zero value is ready; it is safe for concurrent use.
+type meter struct {
+	mu    sync.Mutex
+	tools []string // the latest tool calls
+	marks []schemas.ContextMark
+}
+
+// noteTool notes a tool call by its title.
+func (m *meter) noteTool(title string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tools = append(m.tools, title); len(m.tools) > toolsNoted {
+		m.tools = slices.Delete(m.tools, 0, 1)
+	}
+}
+
+// all returns the marks so far.
+func (m *meter) all() []schemas.ContextMark {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.marks)
+}
+
+// reaches returns the highest share of a plan that the usage has reached, and no mark has yet; 0: none.
+func (m *meter) reaches(plan *settle.Context, u *schemas.Usage) int {
+	if plan == nil {
+		return 0
+	}
+	share, reached := (&schemas.Turn{Usage: u}).ContextShare(plan.Window), 0
+	for _, at := range plan.Marks {
+		if at <= share {
+			reached = at
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.marks); n > 0 && m.marks[n-1].Percent >= reached {
+		return 0
+	}
+	return reached
+}
+
+// noteContext notes the highest share of its context that an agent has reached, once, with what is known of its work. It
+// reports whether there was a new one.
+func (a *attempt) noteContext(u *schemas.Usage, session, said string) bool {
+	reached := a.meter.reaches(a.task.Context, u)
+	if reached == 0 {
+		return false
+	}
+	clean := a.runner.clean
+	mark := schemas.ContextMark{Percent: reached, At: schemas.NewTime(a.runner.o.Now()), Used: u.ContextUsed,
+		Window: cmp.Or(u.ContextWindow, int64(a.task.Context.Window)), Session: clean(session), Said: clean(ending(said, saidNoted))}
+	if ws := a.place.ws; ws != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), changesTime)
+		files, _, err := ws.Changes(ctx)
+		cancel()
+		if err == nil { // what cannot be found is not known
+			mark.Files = files[:min(len(files), filesNoted)]
+		}
+	}
+	a.meter.mu.Lock()
+	defer a.meter.mu.Unlock()
+	for _, title := range a.meter.tools {
+		mark.Tools = append(mark.Tools, clean(title))
+	}
+	a.meter.marks = append(a.meter.marks, mark)
+	return true
+}
+
+// liveReader reads the output of an agent's program as it comes, and reports the use of its context.
+type liveReader struct {
+	sessionWriter
+	reported time.Time
+	shown    int64
+}
+
+// Write implements io.Writer. It never fails.
+func (l *liveReader) Write(p []byte) (int, error) {
+	n, err := l.sessionWriter.Write(p)
+	turn := l.a.reader.Turn()
+	u := turn.Usage
+	if u == nil {
+		u = turn.SessionUsage
+	}
+	if u == nil {
+		return n, err
+	}
+	now := time.Now()
+	if l.a.noteContext(u, turn.SessionID, l.a.reader.LastText()) || u.ContextUsed != l.shown && now.Sub(l.reported) >= reportEvery {
+		l.reported, l.shown = now, u.ContextUsed
+		turn.Usage, turn.Marks = u, l.a.meter.all()
+		turn.Profile, turn.Runner = l.a.task.ProfileName, schemas.RunnerCommand
+		turn.Model, turn.SessionID, turn.StopReason = l.a.brief(turn.Model), l.a.brief(turn.SessionID), ""
+		l.a.runner.progress(l.a.effect.Key, &turn)
+	}
+	return n, err
+}
+
+// progress reports what is known of a turn that runs.
+func (r *Runner) progress(key string, turn *schemas.Turn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.post(settle.Report{Kind: settle.Progressed, Key: key, At: r.o.Now(), Turn: turn})
+}
