@@ -83,11 +83,12 @@ func (t *Tracker) Report(r settle.Report) []Event {
 		e.State, e.Since = schemas.NodeRunning, r.At
 	case settle.Finished:
 		e.State, e.Took = r.Run.Outcome, ran(r.Run)
-		if e.State == schemas.OutcomeSucceeded {
+		switch {
+		case e.State != schemas.OutcomeSucceeded, r.Run.Lands != "":
+			e.Message = r.Run.Message
+		default:
 			t.sum += e.Took
 			t.count++
-		} else {
-			e.Message = r.Run.Message
 		}
 	default:
 		if _, ran := t.started[r.Key]; !ran && r.Kind != settle.Held {
