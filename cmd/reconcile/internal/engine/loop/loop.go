@@ -3,7 +3,7 @@
 // One turn runs under the lock of the whole tree and takes milliseconds:
 //
 //	ingest events (results, writes of other processes, changed files)
-//	→ decide (settle.Tree) → claim what may start (settle.Admit) → decide again
+//	→ decide (settle.Tree) → claim what may start (settle.Admit)
 //	→ write the claims to the journal (synced), start the claimed effects, write the statuses as files
 //
 // After it releases the lock, it cancels unwanted effects. The [Performer] reports results, which are

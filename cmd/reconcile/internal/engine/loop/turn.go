@@ -79,7 +79,7 @@ func (s *run) startEffects(ctx context.Context) error {
 			return err
 		}
 		if !moved || tries == inputTries {
-			return s.claim(ctx, claims)
+			return s.claim(claims)
 		}
 	}
 }
@@ -338,10 +338,10 @@ func (s *run) claimable() []settle.Effect {
 	return admission.Admit(s.tree, s.excludeOtherClaims(s.wanted()), s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead())
 }
 
-// claim journals the effects that this process is about to start, starts them, and decides again. The journal is synced
-// while the performer prepares. The resulting statuses are written while the effects run, since the journal already has
-// the claims.
-func (s *run) claim(ctx context.Context, claims []settle.Effect) error {
+// claim journals the effects that this process is about to start, and starts them. The journal is synced while the
+// performer prepares. The next turn decides about the claims, with the reports of the performer: a claim without a
+// report changes no status.
+func (s *run) claim(claims []settle.Effect) error {
 	if len(claims) == 0 {
 		return nil
 	}
@@ -368,10 +368,6 @@ func (s *run) claim(ctx context.Context, claims []settle.Effect) error {
 		return err
 	}
 	s.recordTransitions()
-	if err := s.refresh(ctx, []string{}); err != nil {
-		return err
-	}
-	s.decide()
 	return nil
 }
 
