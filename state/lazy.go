@@ -171,15 +171,34 @@ func (h *lazyRuns) same(o *lazyRuns) bool {
 	return true
 }
 
-// addRun and addResult add to the records of a new entry, in any order.
+// addRun and addUnfiled add to the records of a new entry, in any order.
 func (e *Entry) addRun(r *lazyRun) {
 	runs := e.someRuns()
 	runs.files, runs.n = append(runs.files, r), runs.n+1
 }
 
-func (e *Entry) addResult(r *schemas.Run) {
+// addUnfiled adds the results of a journal, whose keys differ, that the entry does not have yet.
+func (e *Entry) addUnfiled(results []*schemas.Run) {
+	if len(results) == 0 {
+		return
+	}
 	runs := e.someRuns()
-	runs.more, runs.n = append(runs.more, r), runs.n+1
+	if runs.n == 0 {
+		runs.more, runs.n = slices.Clone(results), len(results)
+		return
+	}
+	has := make(map[string]bool, runs.n)
+	for _, r := range runs.files {
+		has[r.key] = r.resolved() != nil
+	}
+	for _, r := range runs.more {
+		has[r.Key] = true
+	}
+	for _, r := range results {
+		if !has[r.Key] {
+			runs.more, runs.n = append(runs.more, r), runs.n+1
+		}
+	}
 }
 
 func (e *Entry) someRuns() *lazyRuns {

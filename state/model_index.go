@@ -159,26 +159,12 @@ func (m *model) fill(e *Entry, s *slot) {
 
 // fillJournals adds the results that are not in files yet, and the claims of live processes.
 func (m *model) fillJournals(e *Entry) {
-	var filed map[string]bool
 	for _, v := range m.journals {
 		own := v.owners[e.Ref]
 		if own == nil {
 			continue
 		}
-		if filed == nil {
-			filed = make(map[string]bool, e.RunCount()+len(own.results))
-			if e.runs != nil {
-				for _, r := range e.runs.files {
-					filed[r.key] = r.resolved() != nil
-				}
-			}
-		}
-		for _, r := range own.sorted {
-			if !filed[r.Key] {
-				filed[r.Key] = true
-				e.addResult(r)
-			}
-		}
+		e.addUnfiled(own.sorted)
 		if v.alive {
 			for _, c := range own.claims {
 				e.Claims = append(e.Claims, *c)

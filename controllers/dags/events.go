@@ -1,7 +1,6 @@
 package dags
 
 import (
-	"maps"
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/settle"
@@ -20,16 +19,13 @@ func events(before, after *state.Entry) []settle.Event {
 }
 
 func nodeEvents(ref schemas.Ref, was, is *schemas.DAGStatus) []settle.Event {
+	var before map[string]schemas.NodeStatus
+	if was != nil {
+		before = was.Nodes
+	}
 	var out []settle.Event
-	for _, name := range slices.Sorted(maps.Keys(is.Nodes)) {
-		n := is.Nodes[name]
-		var old schemas.NodeStatus
-		if was != nil {
-			old = was.Nodes[name]
-		}
-		if old.State == n.State && old.Reason == n.Reason && old.Key == n.Key && old.Attempts == n.Attempts {
-			continue
-		}
+	for _, name := range moved(before, is.Nodes) {
+		n, old := is.Nodes[name], before[name]
 		e := settle.Event{Ref: ref, Node: name, From: old.State, To: n.State, Reason: n.Reason, Message: n.Message,
 			Warning: n.State == schemas.NodeFailed}
 		if e.Reason == "" {
@@ -45,4 +41,15 @@ func nodeEvents(ref schemas.Ref, was, is *schemas.DAGStatus) []settle.Event {
 	}
 	slices.SortStableFunc(out, func(a, b settle.Event) int { return a.Time.Compare(b.Time.Time) })
 	return out
+}
+
+// moved lists the nodes whose states differ, by name.
+func moved(before, after map[string]schemas.NodeStatus) (names []string) {
+	for name, n := range after {
+		if old := before[name]; old.State != n.State || old.Reason != n.Reason || old.Key != n.Key || old.Attempts != n.Attempts {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"time"
 
@@ -66,25 +67,74 @@ type Event struct {
 	Memory *settle.Remembered `json:"memory,omitempty"`
 }
 
+// Append appends events, as [Writer.Append] does.
+func Append(root *os.Root, events []Event) error {
+	w := Writer{Root: root}
+	return errors.Join(w.Append(events), w.Close())
+}
+
+// Writer appends to the event log of a tree. It keeps the file open between its calls. It belongs to one goroutine.
+type Writer struct {
+	Root *os.Root // of the tree
+
+	dir  *os.Root // folder
+	file *os.File // nil: not open
+	is   fs.FileInfo
+}
+
 // Append appends events. The caller holds the lock of the tree: two processes that rotate a full file at once would lose
 // one. It does not sync; a power failure may lose events but no state.
-func Append(root *os.Root, events []Event) error {
+func (w *Writer) Append(events []Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	head, err := makeRoom(root)
-	if err != nil {
-		return fmt.Errorf("event log: %w", err)
+	var head []byte
+	if !w.current() {
+		var err error
+		if head, err = w.open(); err != nil {
+			return fmt.Errorf("event log: %w", err)
+		}
 	}
-	f, _, err := regular.OpenFile(root, Path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("event log: %w", err)
-	}
-	_, err = f.Write(slices.Concat(head, encode(events)))
-	if err := errors.Join(err, f.Close()); err != nil {
+	if _, err := w.file.Write(slices.Concat(head, encode(events))); err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
 	return nil
+}
+
+// current reports whether the open file is the log, and has room.
+func (w *Writer) current() bool {
+	if w.file == nil {
+		return false
+	}
+	is, err := w.dir.Lstat(path.Base(Path))
+	return err == nil && os.SameFile(is, w.is) && is.Size() > 0 && is.Size() < fileLimit
+}
+
+// open opens the log, and returns the first line of a new one.
+func (w *Writer) open() (head []byte, err error) {
+	if err = w.Close(); err != nil {
+		return nil, err
+	}
+	if head, err = makeRoom(w.Root); err != nil {
+		return nil, err
+	}
+	if w.dir, err = w.Root.OpenRoot(folder); err != nil {
+		return nil, err
+	}
+	w.file, w.is, err = regular.OpenFile(w.dir, path.Base(Path), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	return head, err
+}
+
+// Close closes the file. A later Append opens it again.
+func (w *Writer) Close() (err error) {
+	if w.file != nil {
+		err = w.file.Close()
+	}
+	if w.dir != nil {
+		err = errors.Join(err, w.dir.Close())
+	}
+	w.file, w.dir = nil, nil
+	return err
 }
 
 // encode encodes the lines, after a line feed that terminates a torn line of a killed process.

@@ -130,6 +130,7 @@ type Runner struct {
 	secrets *secrets
 	leases  *leases
 	files   *workFiles
+	buffers sync.Pool // of *buffers
 
 	closing chan struct{} // closed by Close
 	hurry   chan struct{} // closed when the grace period is over
@@ -354,9 +355,13 @@ func (r *Runner) dispatch() {
 // work runs j, and then the jobs that can start in its place.
 func (r *Runner) work(j *job) {
 	defer r.workers.Done()
-	var b buffers
+	b, _ := r.buffers.Get().(*buffers)
+	if b == nil {
+		b = new(buffers)
+	}
+	defer r.buffers.Put(b)
 	for j != nil {
-		j = r.settle(j, r.run(j, &b))
+		j = r.settle(j, r.run(j, b))
 	}
 }
 

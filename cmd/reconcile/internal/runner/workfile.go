@@ -97,7 +97,7 @@ func (w *workFiles) named(f *workFile, name string) bool {
 	if err != nil || !onlyName(is) {
 		return false
 	}
-	there, err := w.root.Lstat(path.Join(state.WorkDir, name))
+	there, err := w.dir.Lstat(name)
 	return err == nil && os.SameFile(is, there)
 }
 

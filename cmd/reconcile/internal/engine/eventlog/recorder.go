@@ -46,6 +46,7 @@ type Options struct {
 // called after the lock is released, since a slow terminal must not delay other processes.
 type Recorder struct {
 	o      Options
+	file   events.Writer
 	bus    events.Bus
 	talk   *events.Subscription
 	missed int             // dropped events of talk that were reported
@@ -56,7 +57,7 @@ type Recorder struct {
 
 // New returns a Recorder. The caller closes it.
 func New(o Options) *Recorder {
-	n := &Recorder{o: o}
+	n := &Recorder{o: o, file: events.Writer{Root: o.Root}}
 	n.talk = n.bus.Subscribe("progress", events.SubscribeOptions{Buffer: backlog, Policy: events.Drop,
 		Wants: func(e events.Event) bool { return e.Clarification != nil }})
 	return n
@@ -88,7 +89,7 @@ func (n *Recorder) Record(list []settle.Event) {
 
 // appendLog writes the event log. The log is local and expendable: an error is only a warning.
 func (n *Recorder) appendLog(list []events.Event) {
-	if err := events.Append(n.o.Root, list); err != nil {
+	if err := n.file.Append(list); err != nil {
 		n.o.Warn("event log: " + err.Error())
 	}
 }
@@ -134,9 +135,12 @@ func (n *Recorder) reportMissed(missed int) {
 	}
 }
 
-// Close closes the recorder's bus of events, and shows the remaining talk and the number of missed events. It must not
-// be called under the lock of the tree.
+// Close closes the recorder's event log and its bus of events, and shows the remaining talk and the number of missed
+// events. It must not be called under the lock of the tree.
 func (n *Recorder) Close() {
+	if err := n.file.Close(); err != nil {
+		n.o.Warn("event log: " + err.Error())
+	}
 	n.bus.Close()
 	n.showTalk()
 	n.reportMissed(n.talk.Dropped() - n.missed)
