@@ -1,0 +1,132 @@
+package meter
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"reconcile.dev/reconcile/controllers/prices"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Endpoint is what one run sends its requests to. It is safe for concurrent use.
+type Endpoint struct {
+	proxy    *Proxy
+	token    string
+	upstream *url.URL
+	key      string
+	budget   schemas.Budget
+	changed  func()
+	ctx      context.Context // ends with the run
+	cancel   context.CancelFunc
+
+	mu       sync.Mutex // guards the fields below
+	sum      settle.Metered
+	cost     float64 // of the requests whose price is known
+	unpriced bool    // the price of one is not known
+}
+
+// URL is the address of the proxy.
+func (e *Endpoint) URL() string { return e.proxy.url }
+
+// Token is what a run sends in place of a key.
+func (e *Endpoint) Token() string { return e.token }
+
+// Secret is the key.
+func (e *Endpoint) Secret() string { return e.key }
+
+// Close ends the use of the endpoint, and the requests that still run.
+func (e *Endpoint) Close() {
+	e.proxy.remove(e.token)
+	e.cancel()
+}
+
+// Read returns what is known of the run so far.
+func (e *Endpoint) Read() settle.Metered {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := e.sum
+	if !e.unpriced && m.Usage.InputTokens+m.Usage.OutputTokens > 0 {
+		cost := e.cost
+		m.CostUSD = &cost
+	}
+	if f := m.Failed; f != nil {
+		failed := *f
+		m.Failed = &failed
+	}
+	return m
+}
+
+// admit counts a request to a model that is about to start, unless the budget is used up: then it returns of what. Other
+// requests are not counted.
+func (e *Endpoint) admit(w wire) (over string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if over = e.over(); over != "" {
+		if w != other {
+			e.sum.Over = over
+		}
+		return over
+	}
+	if w != other {
+		e.sum.Usage.Requests++
+	}
+	return ""
+}
+
+// over says which part of the budget is used up; "" for none.
+func (e *Endpoint) over() string {
+	u, b := &e.sum.Usage, &e.budget
+	used := u.InputTokens + u.OutputTokens
+	switch {
+	case b.Requests > 0 && u.Requests >= b.Requests:
+		return fmt.Sprintf("%d of %d requests", u.Requests, b.Requests)
+	case b.Tokens > 0 && used >= b.Tokens:
+		return fmt.Sprintf("%d of %d tokens", used, b.Tokens)
+	case b.CostUSD > 0 && e.cost >= b.CostUSD:
+		return "$" + dollars(e.cost) + " of $" + dollars(b.CostUSD)
+	}
+	return ""
+}
+
+func dollars(c float64) string { return strconv.FormatFloat(c, 'f', 4, 64) }
+
+// settle adds what a request used. Its price is that of the model that answered, else of the one that was asked.
+func (e *Endpoint) settle(x *exchange) {
+	e.add(x)
+	if e.changed != nil {
+		e.changed()
+	}
+}
+
+func (e *Endpoint) add(x *exchange) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u := &e.sum.Usage
+	u.InputTokens += x.input
+	u.OutputTokens += x.output
+	u.CachedInputTokens += x.cached
+	u.CacheWriteTokens += x.written
+	if x.uncounted() {
+		u.Uncounted++
+	}
+	e.sum.Failed = x.failed
+	e.sum.Model = cmp.Or(x.model, x.asked, e.sum.Model)
+	if x.input+x.output == 0 {
+		return
+	}
+	u.ContextUsed = x.input
+	price, known := prices.Find(e.proxy.o.Prices, x.model)
+	if !known {
+		price, known = prices.Find(e.proxy.o.Prices, x.asked)
+	}
+	if !known {
+		e.unpriced = true
+		return
+	}
+	e.cost += prices.Cost(price, schemas.Usage{InputTokens: x.input, OutputTokens: x.output, CachedInputTokens: x.cached, CacheWriteTokens: x.written})
+}

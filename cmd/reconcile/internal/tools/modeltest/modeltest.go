@@ -1,0 +1,177 @@
+// Package modeltest is a service of models for tests: it speaks the formats of Anthropic, OpenAI and Google, streamed and not,
+// plays given answers, and has the faults of real services.
+package modeltest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Answer is what the service answers to one request to a model.
+type Answer struct {
+	Text string
+	Tool string         // the tool to call; "": none
+	Args map[string]any // of the call
+	Stop string         // the reason of the end in the service's words; default: that of a complete answer
+	// Tokens that are claimed. Input includes Cached and Written.
+	Input, Output, Cached, Written int64
+	NoUsage                        bool // says nothing about tokens
+	Model                          string
+	// Faults.
+	Status        int // an error in place of the answer
+	Kind, Message string
+	RetryAfter    string
+	CutOff        bool            // the connection ends in the middle
+	Wait          <-chan struct{} // the answer waits for its end, in the middle of a stream
+}
+
+// Request is a request that the service got.
+type Request struct {
+	Method, Path, Query string
+	Header              http.Header
+	Body                string
+}
+
+// Server is a running service.
+type Server struct {
+	URL string
+
+	mu       sync.Mutex
+	answers  []Answer // in the order of the requests; the last one repeats
+	requests []Request
+}
+
+// New starts a service that plays answers. It ends with the test.
+func New(t testing.TB, answers ...Answer) *Server {
+	s := &Server{answers: answers}
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	s.URL = h.URL
+	return s
+}
+
+// Requests are the requests to the service so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// next notes a request and returns its answer; model says that it asks a model.
+func (s *Server) next(r *http.Request, body string, model bool) Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, Request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body})
+	if !model {
+		return Answer{}
+	}
+	a := s.answers[0]
+	if len(s.answers) > 1 {
+		s.answers = s.answers[1:]
+	}
+	return a
+}
+
+type object = map[string]any
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	data, _ := io.ReadAll(r.Body)
+	var q struct {
+		Model   string
+		Stream  bool
+		Options struct {
+			Usage bool `json:"include_usage"`
+		} `json:"stream_options"`
+	}
+	_ = json.Unmarshal(data, &q)
+	p := r.URL.Path
+	var speak func(*Answer) (whole object, events []object)
+	switch post := r.Method == http.MethodPost; {
+	case post && strings.HasSuffix(p, "/messages"):
+		speak = messages
+	case post && strings.HasSuffix(p, "/responses"):
+		speak = responses
+	case post && strings.HasSuffix(p, "/chat/completions"):
+		speak = chat
+	case post && strings.HasSuffix(p, "enerateContent"):
+		speak = generate
+		q.Stream = strings.HasSuffix(p, "streamGenerateContent")
+		q.Model = p[strings.LastIndexByte(p, '/')+1 : strings.LastIndexByte(p, ':')]
+	default:
+		s.next(r, string(data), false)
+		write(w, 200, object{"path": p, "echo": r.Header.Get("Authorization") + r.Header.Get("X-Api-Key")})
+		return
+	}
+	a := s.next(r, string(data), true)
+	if a.Model == "" {
+		a.Model = q.Model
+	}
+	if strings.HasSuffix(p, "/chat/completions") && q.Stream && !q.Options.Usage {
+		a.NoUsage = true
+	}
+	if a.Status != 0 {
+		fail(w, p, a)
+		return
+	}
+	whole, events := speak(&a)
+	if !q.Stream {
+		a.finish(w, r, func() { write(w, 200, whole) })
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for i, e := range events {
+		if i == len(events)-1 {
+			break
+		}
+		event(w, e)
+	}
+	a.finish(w, r, func() { event(w, events[len(events)-1]) })
+}
+
+// finish ends an answer, or lets it wait or break.
+func (a *Answer) finish(w http.ResponseWriter, r *http.Request, rest func()) {
+	if a.Wait != nil {
+		select {
+		case <-a.Wait:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if a.CutOff {
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	rest()
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v) //nolint:errcheck // the client may be gone
+}
+
+func event(w http.ResponseWriter, v object) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	name, _ := v["type"].(string)
+	io.WriteString(w, "event: "+name+"\r\ndata: "+string(data)+"\r\n\r\n") //nolint:errcheck // the client may be gone
+	w.(http.Flusher).Flush()
+}
+
+func fail(w http.ResponseWriter, path string, a Answer) {
+	if a.RetryAfter != "" {
+		w.Header().Set("Retry-After", a.RetryAfter)
+	}
+	e := object{"type": a.Kind, "message": a.Message}
+	if strings.HasSuffix(path, "enerateContent") {
+		e = object{"code": a.Status, "status": a.Kind, "message": a.Message}
+	}
+	write(w, a.Status, object{"type": "error", "error": e})
+}
