@@ -17,7 +17,7 @@ type Destination struct {
 	Env string
 	// File is the file whose content is sent along as a key, as a spec names it; "" if none is.
 	File string
-	// In is the file of the tree that names the address; "" is the settings.
+	// In is the object that has the setting, as agent/coder; "" is the settings.
 	In string
 	// What describes in a few words the data that is sent.
 	What string
@@ -87,10 +87,16 @@ func IsEndpoint(address string) bool {
 	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
 		return false
 	}
-	if u.Scheme == "https" {
-		return true
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	local := err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(u.Hostname(), "localhost")
-	return u.Scheme == "http" && local
+	return u.Scheme == "https" || u.Scheme == "http" && isLocalHost(u.Hostname())
+}
+
+// IsLocal reports whether the host of address is this machine: localhost or a loopback address.
+func IsLocal(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && isLocalHost(u.Hostname())
+}
+
+func isLocalHost(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }

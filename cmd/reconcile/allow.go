@@ -14,10 +14,14 @@ func newAllowCmd(a *app) *cobra.Command {
 	q := ops.AllowRequest{}
 	cmd := &cobra.Command{
 		Use:   "allow",
-		Short: "Let the settings of this tree send data to the addresses that they name",
-		Long: `Show the addresses to which the settings of the tree send data (index.endpoint, github.baseURL), with the environment
-variable whose value is sent, and allow them. A tree may be untrusted: until its addresses are allowed, nothing is sent
-to them, search uses words only, and nothing is mirrored.
+		Short: "Let the settings and agents of this tree send data to the addresses that they name",
+		Long: `Show the addresses to which the settings of the tree send data (index.endpoint, github.baseURL), and to which its agents
+send prompts and keys by way of the metering proxy (runner.http.baseURL, proxy.upstream of profiles), with the environment
+variable or file whose value is sent, and allow them. A tree may be untrusted: until its addresses are allowed, nothing is sent
+to them, search uses words only, nothing is mirrored, and agents that need them fail.
+
+A service of models that gets its own key from its own variable, as api.anthropic.com from ANTHROPIC_API_KEY, needs no
+permission, and neither does this machine where no key is sent.
 
 The permission is written to allowed.json in the user's configuration folder, and applies to all trees with the same
 address and variable. For a single process, for example in CI, ` + ops.AllowVariable + `=URL,… does the same.`,
@@ -42,12 +46,12 @@ func (a *app) allow(ctx context.Context, q ops.AllowRequest) error {
 	case a.global.output != formatTable:
 		return a.print(r.Destinations)
 	case len(r.Destinations) == 0:
-		a.note("the settings send data to no address")
+		a.note("the settings and agents send data to no address")
 		return nil
 	}
-	table := render.NewTable(a.palette(), "SETTING", "ADDRESS", "VARIABLE", "SENDS", "ALLOWED")
+	table := render.NewTable(a.palette(), "SETTING", "ADDRESS", "KEY", "SENDS", "ALLOWED")
 	for _, d := range r.Destinations {
-		table.Row(d.Setting, clean(d.URL), cmp.Or(d.Variable, "-"), d.Sends, map[bool]string{true: "yes", false: "no"}[d.Allowed])
+		table.Row(d.Setting, clean(d.URL), cmp.Or(d.Variable, clean(d.File), "-"), d.Sends, map[bool]string{true: "yes", false: "no"}[d.Allowed])
 	}
 	if err := table.Write(a.stdout); err != nil || q.List {
 		return err

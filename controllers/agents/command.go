@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"maps"
 
 	"reconcile.dev/reconcile/controllers/profiles"
@@ -8,15 +9,19 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Task is the task that runs the program of an agent: a turn over the Agent Client Protocol where the runner says so, or where
-// it is a profile that has such a program; else the command. failed is the attempt before, if it failed: the session of one that
+// Task is the task that runs an agent: a turn at an HTTP endpoint or over the Agent Client Protocol where the runner says so, or
+// where it is a profile that has such a program; else the command. failed is the attempt before, if it failed: the session of one that
 // was cut off is continued.
 func Task(a *schemas.AgentSpec, c *settle.Command, failed *schemas.Run) settle.Task {
 	t := &settle.AgentTurn{Command: *c, Model: a.Model}
 	switch {
 	case a.Runner.ACP != nil:
 		t.Mode = a.Runner.ACP.Mode
-	case a.Runner.Profile != "" && c.Profile != nil && len(c.Profile.ACP) > 0:
+	case a.Runner.HTTP != nil:
+		h := a.Runner.HTTP
+		return &settle.HTTPTurn{Command: *c, Wire: h.Wire, Model: cmp.Or(h.Model, a.Model), Tools: h.Tools, MaxRequests: h.MaxRequests,
+			MaxTokens: h.MaxTokens}
+	case a.Runner.Profile != "" && c.Profile != nil && len(c.Profile.ACP) > 0 && (c.Metering == nil || c.Profile.Proxy.ACP):
 		t.Argv, t.PromptArg, t.Profile, t.Mode = c.Profile.ACP, 0, nil, c.Profile.ACPMode
 		t.Otherwise = c
 	default:
@@ -36,18 +41,20 @@ func Resume(t *settle.Command, a *schemas.AgentSpec, before *schemas.Turn) {
 	if before.Runner != schemas.RunnerCommand || t.Profile == nil || len(t.Profile.Resume) == 0 || t.ProfileName != before.Profile {
 		return
 	}
-	t.Argv, t.PromptArg = profiles.Args(t.Profile, a.Runner.AsCommand(), a.Model, before.SessionID)
+	t.Argv, t.PromptArg = profiles.Args(t.Profile, a.Runner.AsCommand(), a.Model, before.SessionID, t.Metering != nil)
 	t.Resumes, t.Continue = before, nil
 }
 
-// Command is what an agent's spec contributes to its commands: program, limits, and how the output is read. The second
-// result is the agent's environment; callers may change it.
-func Command(settings *schemas.SettingsSpec, a *schemas.AgentSpec) (settle.Command, map[string]string) {
+// Command is what the spec of an agent of a name contributes to its commands: program, limits, how the output is read, and how its
+// requests are metered. The second result is the agent's environment; callers may change it.
+func Command(settings *schemas.SettingsSpec, name string, a *schemas.AgentSpec) (settle.Command, map[string]string) {
 	c := a.Runner.AsCommand()
 	if c == nil {
 		return settle.Command{}, map[string]string{}
 	}
-	t := settle.Command{Argv: c.Argv, Output: c.Output, StdinFormat: c.Stdin, InstructionsFile: a.Instructions.File}
+	t := settle.Command{Argv: c.Argv, Output: c.Output, StdinFormat: c.Stdin, InstructionsFile: a.Instructions.File,
+		Metering: metering(settings, name, a)}
+	metered := t.Metering != nil
 	if c.Timeout != nil {
 		t.Timeout = c.Timeout.Std()
 	}
@@ -58,10 +65,10 @@ func Command(settings *schemas.SettingsSpec, a *schemas.AgentSpec) (settle.Comma
 	if p, ok := profiles.Find(settings.Profiles, c.Profile); ok && c.Profile != "" {
 		t.Profile, t.ProfileName, t.PassEnv = &p, c.Profile, p.PassEnv
 		t.Silence = profiles.Silence(&p, c)
-		t.Argv, t.PromptArg = profiles.Args(&p, c, a.Model, "")
+		t.Argv, t.PromptArg = profiles.Args(&p, c, a.Model, "", metered)
 		if len(p.Resume) > 0 {
 			t.Continue = new(settle.Continuation)
-			t.Continue.Argv, t.Continue.PromptArg = profiles.Args(&p, c, a.Model, schemas.ArgValue)
+			t.Continue.Argv, t.Continue.PromptArg = profiles.Args(&p, c, a.Model, schemas.ArgValue, metered)
 		}
 		maps.Copy(env, p.Env)
 	}

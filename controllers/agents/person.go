@@ -44,7 +44,12 @@ const EngineerRole = "engineer"
 // RunnerDigest digests how an agent is run, without the time limit.
 func RunnerDigest(a *schemas.AgentSpec) string {
 	o := keys.Begin(nil)
-	if c := a.Runner.AsCommand(); c != nil {
+	if h := a.Runner.HTTP; h != nil {
+		o.Text("http", h.BaseURL)
+		o.Text("tools", h.Tools)
+		o.Text("wire", h.Wire)
+		o.Text("model of http", h.Model)
+	} else if c := a.Runner.AsCommand(); c != nil {
 		if a.Runner.ACP != nil {
 			o.Text("acp", "1")
 			o.Text("mode", a.Runner.ACP.Mode)

@@ -49,6 +49,8 @@ func runnerWord(s *schemas.AgentSpec) string {
 		return c.Argv[0] + " (acp)"
 	case c != nil && len(c.Argv) > 0:
 		return c.Argv[0]
+	case s.Runner.HTTP != nil:
+		return "http"
 	case s.Runner.Human != nil:
 		return "human"
 	}

@@ -124,7 +124,11 @@ func UsageDetails(t *state.Tree, e *state.Entry) []settle.Column {
 			out = append(out, line("Context", text))
 		}
 		if total := Totals(t)[e.Name]; total != nil {
-			out = append(out, line("Turns", strconv.Itoa(total.Turns)), line("Tokens", total.Tokens()), line("Cost", total.Cost()))
+			out = append(out, line("Turns", strconv.Itoa(total.Turns)), line("Tokens", total.Tokens()))
+			if counted := total.Counted(); counted != "" {
+				out = append(out, line("Counted", counted))
+			}
+			out = append(out, line("Cost", total.CostBy()))
 		}
 		return out
 	}

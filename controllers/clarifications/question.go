@@ -29,7 +29,7 @@ func (w *Requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.Clari
 	if settle.ClaimOf(e, out.Key) != nil {
 		return out
 	}
-	task, env := agents.Command(w.Tree.Settings(), agent)
+	task, env := agents.Command(w.Tree.Settings(), m.Spec.To, agent)
 	task.Answer, task.Artifacts = true, m.Spec.Artifacts
 	task.Env = askEnv(env, e.Name, m, agent)
 	task.Stdin = w.question(e, m, st, ask.After).Stdin(task.StdinFormat)

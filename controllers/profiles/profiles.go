@@ -77,8 +77,8 @@ func Silence(p *schemas.Profile, c *schemas.CommandRunner) time.Duration {
 }
 
 // Args returns the program and arguments of a turn: those of the command, else those of the profile, with the placeholders
-// replaced but for the prompt. prompt is the index of the argument that is the prompt, 0 if the prompt goes to standard input.
-func Args(p *schemas.Profile, c *schemas.CommandRunner, model, resume string) (argv []string, prompt int) {
+// replaced but for the prompt and those of the metering proxy, to which the program is pointed if metered. prompt is the index of the argument that is the prompt, 0 if the prompt goes to standard input.
+func Args(p *schemas.Profile, c *schemas.CommandRunner, model, resume string, metered bool) (argv []string, prompt int) {
 	from := c.Argv
 	if len(from) == 0 {
 		from = p.Argv
@@ -89,6 +89,10 @@ func Args(p *schemas.Profile, c *schemas.CommandRunner, model, resume string) (a
 			argv = appendValue(argv, p.Model, model)
 		case schemas.ArgResume:
 			argv = appendValue(argv, p.Resume, resume)
+		case schemas.ArgProxy:
+			if metered {
+				argv = append(argv, p.Proxy.Args...)
+			}
 		default:
 			if arg == schemas.ArgPrompt {
 				prompt = len(argv)

@@ -146,13 +146,13 @@ func TestArgs(t *testing.T) {
 		{"copilot", "", "s", "copilot --output-format json --allow-tool write --no-auto-update --resume=s -p {prompt} 8"},
 	} {
 		p, _ := Find(nil, c.name)
-		argv, prompt := Args(&p, &schemas.CommandRunner{Profile: c.name}, c.model, c.resume)
+		argv, prompt := Args(&p, &schemas.CommandRunner{Profile: c.name}, c.model, c.resume, false)
 		if got := fmt.Sprint(strings.Join(argv, " "), " ", prompt); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 	p, _ := Find(nil, "claude")
-	argv, _ := Args(&p, &schemas.CommandRunner{Profile: "claude", Argv: []string{"wrapper", "{model}", "x{model}"}}, "m", "s")
+	argv, _ := Args(&p, &schemas.CommandRunner{Profile: "claude", Argv: []string{"wrapper", "{model}", "x{model}"}}, "m", "s", false)
 	if want := []string{"wrapper", "--model", "m", "x{model}"}; !slices.Equal(argv, want) {
 		t.Errorf("own argv: %q", argv)
 	}

@@ -8,8 +8,8 @@ type Metering struct {
 	Upstream string
 	// Key says where the key is; nil: none is sent.
 	Key *schemas.KeySource `json:",omitempty"`
-	// Setting and File name the field that the address comes from, for messages.
-	Setting, File string
+	// In and Setting name the object and the field that the address comes from, for messages.
+	In, Setting string
 	// Env are the variables of the agent, "K=V", in which schemas.ArgURL and schemas.ArgToken stand for the address of the proxy and
 	// the token of the run. They can stand in the command's arguments, too.
 	Env []string `json:",omitempty"`
@@ -17,7 +17,7 @@ type Metering struct {
 
 // Destination is where the key and the prompts go.
 func (m *Metering) Destination() schemas.Destination {
-	d := schemas.Destination{Setting: m.Setting, In: m.File, URL: schemas.CanonicalAddress(m.Upstream), What: "the prompts of an agent"}
+	d := schemas.Destination{Setting: m.Setting, In: m.In, URL: schemas.CanonicalAddress(m.Upstream), What: "the prompts of an agent"}
 	if m.Key != nil {
 		d.Env, d.File = m.Key.Env, m.Key.File
 	}

@@ -34,6 +34,10 @@ type Facts struct {
 	OutputTokens *int64
 	// Error is a failure that the agent reported with a type, or an error on the wire.
 	Error *Error
+	// Wire is the error that the last request to the model's service ended with, as the metering proxy saw it; nil for none.
+	Wire *Error
+	// Over is the part of the turn's budget that was used up when it was refused more; "" if it was not refused anything.
+	Over string
 	// Missing are the signs of success that a command's profile names and its output lacks, in words.
 	Missing []string
 	// Output is why a command's output is no result; nil if it is one.
@@ -51,8 +55,29 @@ type Error struct {
 	RetryAfter string // the header's value, or a time that the agent names
 }
 
-// Judge returns nil if the turn succeeded, else why not.
+// Judge returns nil if the turn succeeded, else why not. What the metering proxy saw explains a failure better than the agent
+// can.
 func Judge(f Facts) *schemas.TurnFailure {
+	v := f.judge()
+	switch {
+	case v == nil:
+		return nil
+	case f.Over != "":
+		return failure(schemas.FailureBudget, "it had used "+f.Over)
+	case f.Wire == nil:
+		return v
+	}
+	seen := f.classify(*f.Wire)
+	switch {
+	case v.Class == schemas.FailureUnknown || v.Class == schemas.FailureConnection:
+		return seen
+	case v.Class == seen.Class && v.Until.IsZero():
+		v.Until, v.Status = seen.Until, seen.Status
+	}
+	return v
+}
+
+func (f Facts) judge() *schemas.TurnFailure {
 	switch {
 	case f.Silent > 0:
 		return f.judgeSilent()
@@ -130,7 +155,7 @@ func failure(class, message string) *schemas.TurnFailure {
 // titles are the names of the classes in messages.
 var titles = map[string]string{
 	schemas.FailureLimit: "rate limit", schemas.FailureService: "service failure", schemas.FailureAccess: "access denied",
-	schemas.FailureConnection: "connection lost", schemas.FailureRequest: "request refused", schemas.FailureUnknown: "turn failed",
+	schemas.FailureConnection: "connection lost", schemas.FailureRequest: "request refused", schemas.FailureUnknown: "turn failed", schemas.FailureBudget: "budget used up",
 }
 
 // Describe says why a turn that ended at a time failed, in one line. Times are in UTC, as in all records.

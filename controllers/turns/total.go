@@ -17,6 +17,12 @@ type Total struct {
 	// UnknownUsage and UnknownCost count the turns of which tokens or cost are not known.
 	UnknownUsage int `json:"unknownUsage,omitempty"`
 	UnknownCost  int `json:"unknownCost,omitempty"`
+	// Requests are those that the metering proxy counted, of Metered turns. The tokens of the Uncounted ones are not known.
+	Requests  int64 `json:"requests,omitempty"`
+	Uncounted int64 `json:"uncounted,omitempty"`
+	Metered   int   `json:"metered,omitempty"`
+	// ByPrices is the part of the cost that the table of prices says; agents report the rest.
+	ByPrices float64 `json:"byPrices,omitempty"`
 }
 
 // Add adds a turn; nil is none.
@@ -27,11 +33,18 @@ func (t *Total) Add(turn *schemas.Turn) {
 	t.Turns++
 	if u := turn.Usage; u != nil {
 		t.InputTokens, t.OutputTokens = t.InputTokens+u.InputTokens, t.OutputTokens+u.OutputTokens
+		t.Uncounted += u.Uncounted
+		if turn.UsageFrom == schemas.UsageFromProxy {
+			t.Requests, t.Metered = t.Requests+u.Requests, t.Metered+1
+		}
 	} else {
 		t.UnknownUsage++
 	}
 	if turn.CostUSD != nil {
 		t.CostUSD += *turn.CostUSD
+		if turn.CostFrom == schemas.CostFromPrices {
+			t.ByPrices += *turn.CostUSD
+		}
 	} else {
 		t.UnknownCost++
 	}
@@ -39,11 +52,50 @@ func (t *Total) Add(turn *schemas.Turn) {
 
 // Tokens is the sum of tokens in words: "1300 in, 30 out".
 func (t *Total) Tokens() string {
-	return known(fmt.Sprintf("%d in, %d out", t.InputTokens, t.OutputTokens), t.Turns, t.UnknownUsage)
+	return known(fmt.Sprintf("%d in, %d out%s", t.InputTokens, t.OutputTokens, uncounted(t.Uncounted)), t.Turns, t.UnknownUsage)
+}
+
+// uncounted says that tokens are without those of some requests.
+func uncounted(n int64) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 request not counted"
+	}
+	return fmt.Sprintf(", %d requests not counted", n)
+}
+
+// Counted says who counted: "3 requests by the proxy", "by the agent", or both; "" if nobody did.
+func (t *Total) Counted() string {
+	var by []string
+	if t.Metered > 0 {
+		by = append(by, fmt.Sprintf("%d requests by the proxy", t.Requests))
+	}
+	if t.Turns > t.Metered+t.UnknownUsage {
+		by = append(by, "by the agent")
+	}
+	return strings.Join(by, ", ")
 }
 
 // Cost is the sum of the costs in words: "$0.0054".
 func (t *Total) Cost() string { return known(dollars(t.CostUSD), t.Turns, t.UnknownCost) }
+
+// CostBy is the sum of the costs, and who says it: "$0.0054 by prices".
+func (t *Total) CostBy() string {
+	const rounding = 1e-9
+	by := ""
+	switch {
+	case t.UnknownCost == t.Turns:
+	case t.ByPrices == 0 && t.CostUSD > rounding:
+		by = " by the agent"
+	case t.CostUSD-t.ByPrices > rounding:
+		by = ", " + dollars(t.ByPrices) + " of it by prices"
+	case t.ByPrices > 0:
+		by = " by prices"
+	}
+	return known(dollars(t.CostUSD)+by, t.Turns, t.UnknownCost)
+}
 
 // known says of how many of several turns a sum is not known.
 func known(sum string, turns, unknown int) string {
@@ -88,10 +140,13 @@ func Line(t *schemas.Turn) string {
 	add("%s", strings.TrimSpace(t.Profile+" "+t.Model))
 	tokens := sum.Tokens()
 	if u := t.Usage; u != nil && u.CachedInputTokens > 0 {
-		tokens = fmt.Sprintf("%d in (%d cached), %d out", u.InputTokens, u.CachedInputTokens, u.OutputTokens)
+		tokens = fmt.Sprintf("%d in (%d cached), %d out%s", u.InputTokens, u.CachedInputTokens, u.OutputTokens, uncounted(u.Uncounted))
 	}
 	add("tokens %s", tokens)
-	add("cost %s", sum.Cost())
+	if sum.Metered > 0 {
+		add("%s", sum.Counted())
+	}
+	add("cost %s", sum.CostBy())
 	add("session %s", t.SessionID)
 	return strings.Join(parts, ", ")
 }

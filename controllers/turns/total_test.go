@@ -19,7 +19,7 @@ func TestTotal(t *testing.T) {
 	for _, c := range [][2]string{
 		{all.Tokens(), "2600 in, 60 out (1 of 3 turns unknown)"}, {all.Cost(), "$0.0108 (1 of 3 turns unknown)"},
 		{one.Tokens(), "unknown"}, {one.Cost(), "unknown"}, {none.Tokens(), ""}, {none.Cost(), ""},
-		{Line(known), "claude m-1, tokens 1300 in (100 cached), 30 out, cost $0.0054, session s-1"},
+		{Line(known), "claude m-1, tokens 1300 in (100 cached), 30 out, cost $0.0054 by the agent, session s-1"},
 		{Line(unknown), "copilot, tokens unknown, cost unknown"},
 	} {
 		if c[0] != c[1] {

@@ -130,7 +130,7 @@ func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []set
 func (b *Binding) newTask(p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) settle.Command {
 	t, agentEnv := settle.Command{Argv: n.Run}, map[string]string(nil)
 	if a != nil {
-		t, agentEnv = agents.Command(b.settings, a)
+		t, agentEnv = agents.Command(b.settings, n.Agent, a)
 	}
 	t.Dir, t.OutputFiles, t.OutputJSON, t.OutputSchema = n.WorkingDir, n.Outputs.Files, n.Outputs.JSON, n.Outputs.Schema
 	if n.Script != "" {

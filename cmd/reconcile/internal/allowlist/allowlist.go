@@ -36,11 +36,14 @@ type file struct {
 	Allowed []entry `json:"allowed"`
 }
 
-// entry allows one address to receive the value of one variable; an empty Env allows requests without a key.
+// entry allows one address to receive the value of one variable, or the key in a file; without both, requests without a key.
 type entry struct {
-	URL string `json:"url"`
-	Env string `json:"env,omitempty"`
+	URL  string `json:"url"`
+	Env  string `json:"env,omitempty"`
+	File string `json:"file,omitempty"`
 }
+
+func entryOf(d schemas.Destination) entry { return entry{d.URL, d.Env, d.File} }
 
 // List is a user's list. The zero value allows nothing.
 type List struct {
@@ -94,14 +97,14 @@ func (l *List) Path() string { return filepath.Join(l.dir, fileName) }
 // Allows reports whether the list allows data to be sent to a destination: the process allows its URL, or an entry its
 // URL and variable.
 func (l *List) Allows(d schemas.Destination) bool {
-	return slices.Contains(l.process, d.URL) || slices.Contains(l.entries, entry{d.URL, d.Env})
+	return slices.Contains(l.process, d.URL) || slices.Contains(l.entries, entryOf(d))
 }
 
 // Add allows destinations, durably; entries that other processes add concurrently are kept.
 func (l *List) Add(destinations []schemas.Destination) error {
 	return l.change(func(all []entry) []entry {
 		for _, d := range destinations {
-			if e := (entry{d.URL, d.Env}); !slices.Contains(all, e) {
+			if e := entryOf(d); !slices.Contains(all, e) {
 				all = append(all, e)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/metering"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
@@ -168,7 +169,10 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	if r.workspaces, err = r.openWorkspaces(); err != nil {
 		return Result{}, err
 	}
-	commands, err := r.runner(memory)
+	proxy := metering.New(metering.Options{Dir: r.o.Tree.Dir, Getenv: r.o.Tree.Getenv, Policy: egress.Policy{Getenv: r.o.Tree.Getenv},
+		Prices: r.settings.Prices})
+	defer proxy.Close() //nolint:errcheck // its runs are over
+	commands, err := r.runner(memory, proxy)
 	if err != nil {
 		return Result{}, err
 	}
@@ -278,7 +282,7 @@ func (r *run) warnOnce(err error) {
 	}
 }
 
-func (r *run) runner(memory *recall.Memory) (*runner.Runner, error) {
+func (r *run) runner(memory *recall.Memory, proxy *metering.Meter) (*runner.Runner, error) {
 	s := r.settings
 	slots := s.Limits.ConcurrentTasks
 	if slots == 0 {
@@ -293,6 +297,7 @@ func (r *run) runner(memory *recall.Memory) (*runner.Runner, error) {
 		Specs:       s.Folders.Specs,
 		Memory:      memory,
 		Workspaces:  r.workspaces,
+		Meter:       proxy,
 	})
 }
 

@@ -3,36 +3,40 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/controllers/agents"
 )
 
 // AllowVariable is the environment variable with the addresses that this process may send to.
 const AllowVariable = egress.AllowVariable
 
-// AllowRequest requests the addresses to which the settings of the tree send data, and allows them.
+// AllowRequest requests the addresses to which the settings and the agents of the tree send data, and allows them.
 type AllowRequest struct {
 	List   bool   // only return the addresses
 	Remove string // instead revoke the permission for this address; "": none
 }
 
-// AllowResult lists the addresses of the settings.
+// AllowResult lists the addresses of the settings and of agents.
 type AllowResult struct {
 	Destinations []Destination
 	File         string // the file of the allowlist
 }
 
-// Destination is an address of the settings.
+// Destination is an address of the settings, or of an agent.
 type Destination struct {
 	Setting  string `json:"setting"`
 	URL      string `json:"url"`
 	Variable string `json:"variable,omitempty"` // the environment variable whose value is sent
+	File     string `json:"file,omitempty"`     // the file with the key that is sent
 	Sends    string `json:"sends"`
 	Allowed  bool   `json:"allowed"`
 }
 
-// Allow adds the destinations in the settings of the tree to the user's allowlist, so that the tree may send data to
+// Allow adds the destinations in the settings and the agents of the tree to the user's allowlist, so that the tree may send data to
 // their addresses, or removes one from it. Only a person may do that, even outside of this tree's runs, since the list
 // belongs to the user.
 func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err error) {
@@ -64,20 +68,21 @@ func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err err
 	}
 	defer s.Close()
 	settings := t.Settings()
-	wanted := settings.Destinations()
+	wanted := append(settings.Destinations(), agents.Destinations(t)...)
 	for _, d := range wanted {
 		if err := egress.CheckVariable(d); err != nil {
 			return r, err
 		}
 	}
-	if !q.List && len(wanted) > 0 {
-		if err := list.Add(wanted); err != nil {
+	if asked := slices.DeleteFunc(slices.Clone(wanted), egress.Free); !q.List && len(asked) > 0 {
+		if err := list.Add(asked); err != nil {
 			return r, fmt.Errorf("write %s: %w", list.Path(), err)
 		}
 	}
 	r.Destinations = []Destination{}
 	for _, d := range wanted {
-		r.Destinations = append(r.Destinations, Destination{d.Setting, d.URL, d.Env, d.What, list.Allows(d)})
+		r.Destinations = append(r.Destinations, Destination{strings.TrimSpace(d.In + " " + d.Setting), d.URL, d.Env, d.File, d.What,
+			list.Allows(d) || egress.Free(d)})
 	}
 	return r, nil
 }

@@ -149,6 +149,9 @@ func (a *attempt) explainStart(err error) error {
 
 // execute starts the command, supervises it, and returns when its whole tree and its output have ended.
 func (a *attempt) execute(b *buffers) (exit, error) {
+	if a.dialogue != nil {
+		return a.dialogue.execute()
+	}
 	limit := a.limit()
 	if limit != nil && limit.after <= 0 {
 		return exit{stopped: &limit.cause}, nil

@@ -189,8 +189,8 @@ func TestSecretNames(t *testing.T) {
 		}
 	}
 	s := findSecrets([]string{"SHORT_KEY=abc", "HOME=/home/x", "KEY_DIR=/home/x", "TOKEN="}, "/tree")
-	if len(s.values) > 0 {
-		t.Errorf("secrets %q", s.values)
+	if len(s.values()) > 0 {
+		t.Errorf("secrets %q", s.values())
 	}
 }
 

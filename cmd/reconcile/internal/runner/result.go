@@ -23,7 +23,7 @@ func (a *attempt) concludeStopped(end exit, read profiles.Reading) {
 	switch {
 	case s.silent > 0:
 		a.record.Message = a.judge(turns.Facts{Silent: s.silent}, read).Error()
-	case s.outcome == schemas.OutcomeTimedOut && read.Retry != nil:
+	case s.outcome == schemas.OutcomeTimedOut && (read.Retry != nil || a.failing()):
 		read.Failure = read.Retry
 		a.record.Message = join(a.record.Message, a.judge(turns.Facts{}, read).Error())
 	}

@@ -25,15 +25,19 @@ type cause struct {
 type attempt struct {
 	runner *Runner
 	*job
-	task    *settle.Command
-	talk    *talk // with an agent that speaks a protocol; nil for a command
-	record  schemas.Run
-	lease   *lease
-	sink    *sink
-	work    []*workFile
-	input   *os.File // feeds stdin in the background; may be nil
-	command command
-	memory  string // the agent's recall of earlier work
+	task *settle.Command
+	talk *talk // with an agent that speaks a protocol; nil for a command
+	// dialogue is the conversation with a model at an HTTP endpoint; nil for a program.
+	dialogue *dialogue
+	endpoint Endpoint     // of a run whose requests are metered; nil if they are not, and before they are
+	reported atomic.Int64 // when what is metered was reported, in Unix nanoseconds
+	record   schemas.Run
+	lease    *lease
+	sink     *sink
+	work     []*workFile
+	input    *os.File // feeds stdin in the background; may be nil
+	command  command
+	memory   string // the agent's recall of earlier work
 	// observed are the observations that the agent reported.
 	observed []schemas.ObservationEntry
 	place    place
@@ -59,6 +63,9 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim(), place: place{dir: r.dir, root: r.root}}
 	if turn != nil {
 		a.talk = newTalk(a, turn)
+	}
+	if turn, ok := j.effect.Task.(*settle.HTTPTurn); ok {
+		a.dialogue = &dialogue{a: a, task: turn}
 	}
 	a.record.Again = nil // only claims have it
 	a.record.StartedAt = schemas.NewTime(r.o.Now())
@@ -138,6 +145,7 @@ func (a *attempt) perform(b *buffers) error {
 		return nil
 	}
 	defer a.closeWorkspace()
+	defer a.closeMeter()
 	if err == nil {
 		err = a.prepare()
 	}
@@ -153,7 +161,7 @@ func (a *attempt) perform(b *buffers) error {
 	a.removeWork()
 	a.record.Output, a.record.Log, a.warning = a.sink.finish()
 	a.showText(b)
-	if a.talk != nil && a.record.Turn != nil {
+	if (a.talk != nil || a.dialogue != nil) && a.record.Turn != nil {
 		a.record.Turn.Transcript = a.record.Log
 	}
 	if a.lease.file != nil { // no command was started, or it could not be ended
@@ -199,7 +207,7 @@ const quickRun = 200 * time.Millisecond
 
 // isSilent reports whether the command has printed nothing for too long. While a tool of an agent runs, silence is normal.
 func (a *attempt) isSilent(now time.Time) bool {
-	if a.reader != nil && a.reader.ToolRuns() || a.talk != nil && !a.talk.idle() {
+	if a.reader != nil && a.reader.ToolRuns() || a.talk != nil && !a.talk.idle() || a.dialogue != nil && a.dialogue.busy.Load() {
 		return false
 	}
 	return now.Sub(time.Unix(0, a.heard.Load())) >= a.task.Silence
@@ -216,7 +224,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // prepare checks the preconditions of the start, and creates the files that the command reads.
 func (a *attempt) prepare() (err error) {
-	if len(a.task.Argv) == 0 || a.task.Argv[0] == "" {
+	if a.dialogue == nil && (len(a.task.Argv) == 0 || a.task.Argv[0] == "") {
 		return errors.New("no program is given")
 	}
 	if a.command.dir, err = a.workingDir(); err != nil {
@@ -230,10 +238,14 @@ func (a *attempt) prepare() (err error) {
 	}
 	a.command.env = a.environment()
 	a.chooseProgram()
-	if a.command.stdin, err = a.stdin(); err != nil {
+	if err = a.openMeter(); err != nil {
+		return err
+	}
+	if a.command.stdin, err = a.stdin(); err != nil || a.dialogue != nil {
 		return err
 	}
 	a.setArguments()
+	a.pointArguments()
 	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
 	return err
 }
@@ -257,6 +269,9 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	if end.stopped != nil && end.stopped.outcome == "" {
 		a.interrupted = end.stopped.message
 		return nil
+	}
+	if a.dialogue != nil {
+		return a.dialogue.conclude(end, b)
 	}
 	read := a.readTurn(b)
 	if a.talk != nil {

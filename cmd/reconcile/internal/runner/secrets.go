@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	hidden "reconcile.dev/reconcile/schemas/secrets"
 )
@@ -22,32 +24,60 @@ const (
 	overlap = 1 << 10
 )
 
-// secrets are byte sequences to redact, longest first.
-type secrets struct{ values [][]byte }
+// secrets are byte sequences to redact. It is safe for concurrent use.
+type secrets struct {
+	list atomic.Pointer[[][]byte] // longest first
+	mu   sync.Mutex               // held while the list is replaced
+}
+
+// values are the byte sequences, longest first.
+func (s *secrets) values() [][]byte {
+	if l := s.list.Load(); l != nil {
+		return *l
+	}
+	return nil
+}
+
+// hide adds a secret that is not in this process's environment; "" is none.
+func (s *secrets) hide(value string) {
+	if value == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replace(appendForms(slices.Clone(s.values()), value))
+}
+
+// replace replaces the list.
+func (s *secrets) replace(values [][]byte) {
+	slices.SortFunc(values, func(a, b []byte) int { return cmp.Or(len(b)-len(a), bytes.Compare(a, b)) })
+	values = slices.CompactFunc(values, bytes.Equal)
+	s.list.Store(&values)
+}
 
 // findSecrets collects the values of the variables whose names look secret, except well-known ones such as the tree's path.
 func findSecrets(environ []string, dir string) *secrets {
-	s := new(secrets)
+	var values [][]byte
 	known := []string{dir, lookup(environ, "HOME"), lookup(environ, "USER"), lookup(environ, "PATH")}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		if !secretName(name) || slices.Contains(known, value) {
 			continue
 		}
-		s.add(value)
+		values = appendForms(values, value)
 		for line := range strings.SplitSeq(value, "\n") {
-			s.add(strings.TrimSpace(line)) // a key of several lines may be printed indented
+			values = appendForms(values, strings.TrimSpace(line)) // a key of several lines may be printed indented
 		}
 	}
-	slices.SortFunc(s.values, func(a, b []byte) int { return cmp.Or(len(b)-len(a), bytes.Compare(a, b)) })
-	s.values = slices.CompactFunc(s.values, bytes.Equal)
+	s := new(secrets)
+	s.replace(values)
 	return s
 }
 
-// add adds a value, also in its JSON-escaped and URL-escaped forms.
-func (s *secrets) add(value string) {
+// appendForms appends a value, also in its JSON-escaped and URL-escaped forms.
+func appendForms(values [][]byte, value string) [][]byte {
 	if len(value) < minSecret {
-		return
+		return values
 	}
 	forms := []string{value, url.QueryEscape(value), url.PathEscape(value)}
 	for _, escapeHTML := range []bool{true, false} { // as Go escapes it, and as most others do
@@ -60,8 +90,9 @@ func (s *secrets) add(value string) {
 		}
 	}
 	for _, f := range forms {
-		s.values = append(s.values, []byte(f))
+		values = append(values, []byte(f))
 	}
+	return values
 }
 
 // secretName reports whether a variable of this name holds a secret.
@@ -83,7 +114,7 @@ func secretName(name string) bool {
 
 // remove replaces the secrets.
 func (s *secrets) remove(b []byte) []byte {
-	for _, v := range s.values {
+	for _, v := range s.values() {
 		if bytes.Contains(b, v) {
 			b = bytes.ReplaceAll(b, v, []byte(redacted))
 		}
@@ -93,7 +124,7 @@ func (s *secrets) remove(b []byte) []byte {
 
 // straddler returns the start of a secret, or of a mark of private text, that extends across cut, or -1.
 func (s *secrets) straddler(b []byte, cut int) int {
-	for _, v := range s.values {
+	for _, v := range s.values() {
 		if i := across(b, v, cut); i >= 0 {
 			return i
 		}
@@ -119,7 +150,7 @@ func across(b, v []byte, cut int) int {
 
 // trimPartial removes the beginning of a secret from the end of b, where b was cut.
 func (s *secrets) trimPartial(b []byte) []byte {
-	for _, v := range s.values {
+	for _, v := range s.values() {
 		for n := min(len(v)-1, len(b)); n >= minSecret/2; n-- {
 			if bytes.HasSuffix(b, v[:n]) {
 				b = b[:len(b)-n]
@@ -132,10 +163,10 @@ func (s *secrets) trimPartial(b []byte) []byte {
 
 // longest returns the length of the longest secret.
 func (s *secrets) longest() int {
-	if len(s.values) == 0 {
-		return 0
+	if all := s.values(); len(all) > 0 {
+		return len(all[0])
 	}
-	return len(s.values[0])
+	return 0
 }
 
 // filter redacts one stream of text.

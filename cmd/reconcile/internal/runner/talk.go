@@ -310,6 +310,7 @@ func (t *talk) turn() *schemas.Turn {
 	if turn.Usage != nil {
 		turn.UsageFrom = schemas.UsageFromAgent
 	}
+	t.a.addMetered(turn)
 	return turn
 }
 
@@ -345,6 +346,7 @@ func (a *attempt) concludeTurn(end exit, b *buffers) error {
 	a.said = t.answer != nil
 	at := a.runner.o.Now()
 	facts := t.facts(&s, at)
+	a.addWire(&facts)
 	if end.stopped != nil {
 		facts.Silent = end.stopped.silent
 	}

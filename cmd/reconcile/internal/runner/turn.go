@@ -37,6 +37,7 @@ func (a *attempt) readTurn(b *buffers) profiles.Reading {
 	for _, s := range []*string{&t.Model, &t.SessionID, &t.StopReason} {
 		*s = a.brief(*s)
 	}
+	a.addMetered(&t)
 	a.record.Turn = &t
 	return r
 }
@@ -52,6 +53,7 @@ func (a *attempt) judge(f turns.Facts, r profiles.Reading) error {
 	if f.Error = r.Failure; f.Error == nil && !r.Succeeded {
 		f.Error = r.Retry
 	}
+	a.addWire(&f)
 	if a.task.Profile != nil {
 		f.Missing = r.Missing(a.task.Profile)
 	}
@@ -114,7 +116,7 @@ func (a *attempt) checkText(out []byte) error {
 
 // outputForm is how the final text of an agent is read. With a profile, structured output needs no output: json.
 func (a *attempt) outputForm(text []byte) string {
-	if (a.task.Profile != nil || a.talk != nil) && isStructured(text) {
+	if (a.task.Profile != nil || a.talk != nil || a.dialogue != nil) && isStructured(text) {
 		return "json"
 	}
 	return a.task.Output

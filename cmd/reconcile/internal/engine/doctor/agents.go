@@ -48,7 +48,7 @@ func checkAgents(ctx context.Context, e *Env) (all []Finding) {
 // probe looks for the program of an agent. Only programs of built-in profiles are run, with arguments and an environment that
 // the tree has no influence on but for the key: a tree of someone else must not run anything here.
 func (e *Env) probe(ctx context.Context, agent string, p *schemas.Profile, c *schemas.CommandRunner) Finding {
-	argv, _ := profiles.Args(p, c, "", "")
+	argv, _ := profiles.Args(p, c, "", "", false)
 	if len(argv) == 0 {
 		return Finding{Level: Warn, Detail: agent + ": its profile has no argv", Fix: "write argv"}
 	}

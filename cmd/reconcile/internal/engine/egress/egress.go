@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -61,15 +62,40 @@ func (p Policy) Check(d schemas.Destination) error {
 	if err != nil {
 		return err
 	}
-	if list.Allows(d) {
+	if list.Allows(d) || Free(d) {
 		return nil
 	}
 	with := ""
-	if d.Env != "" {
+	switch {
+	case d.Env != "":
 		with = fmt.Sprintf(" with the value of %s", d.Env)
+	case d.File != "":
+		with = fmt.Sprintf(" with the key in %s", d.File)
 	}
 	return &DeniedError{text: fmt.Sprintf("%s: %s has %s sent to %s%s, which you have not allowed: nothing is sent; if you trust it, "+
-		"run \"reconcile allow\"", schemas.SettingsPath, d.Setting, d.What, d.URL, with)}
+		"run \"reconcile allow\"", cmp.Or(d.In, schemas.SettingsPath), d.Setting, d.What, d.URL, with)}
+}
+
+// providers are the addresses of services of models, and the variables that hold their own keys.
+var providers = map[string][]string{
+	"https://api.anthropic.com":                               {"ANTHROPIC_API_KEY"},
+	"https://api.anthropic.com/v1":                            {"ANTHROPIC_API_KEY"},
+	"https://api.openai.com/v1":                               {"OPENAI_API_KEY"},
+	"https://generativelanguage.googleapis.com":               {"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+	"https://generativelanguage.googleapis.com/v1beta/openai": {"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+	"https://dashscope-intl.aliyuncs.com/compatible-mode/v1":  {"DASHSCOPE_API_KEY"},
+}
+
+// Free reports whether an agent's prompts may be sent to a destination without permission: a service of models that gets its own key
+// from the variable that is named for it, and this machine, which gets no key. Another program here could take a key.
+func Free(d schemas.Destination) bool {
+	switch {
+	case d.In == "" || d.File != "":
+		return false
+	case d.Env == "":
+		return schemas.IsLocal(d.URL)
+	}
+	return slices.Contains(providers[d.URL], d.Env)
 }
 
 // CheckVariable returns a *DeniedError if a destination would get a variable that settings must not name.
@@ -77,8 +103,12 @@ func CheckVariable(d schemas.Destination) error {
 	if d.Env == "" || d.Env == schemas.GitHubTokenVariable || schemas.IsKeyVariable(d.Env) {
 		return nil
 	}
-	return &DeniedError{text: fmt.Sprintf("%s: index.apiKeyEnv names %s, and only variables called RECONCILE_… or …_API_KEY can be "+
-		"named: nothing is sent; put the key into one of these", schemas.SettingsPath, d.Env)}
+	field := "index.apiKeyEnv"
+	if d.In != "" {
+		field = "keyFrom.env"
+	}
+	return &DeniedError{text: fmt.Sprintf("%s: %s names %s, and only variables called RECONCILE_… or …_API_KEY can be "+
+		"named: nothing is sent; put the key into one of these", cmp.Or(d.In, schemas.SettingsPath), field, d.Env)}
 }
 
 // GitHubToken returns the token for GitHub from the policy's environment variables, or "".

@@ -91,6 +91,8 @@ func questionKey(task settle.Task) string {
 		return workspaceKey(t.Workspace)
 	case *settle.AgentTurn:
 		return workspaceKey(t.Workspace)
+	case *settle.HTTPTurn:
+		return workspaceKey(t.Workspace)
 	case *settle.Land:
 		return "land " + t.Run
 	}

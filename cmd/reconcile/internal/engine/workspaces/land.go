@@ -25,6 +25,8 @@ func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error
 		return m.Uncommitted(ctx, t.Workspace)
 	case *settle.AgentTurn:
 		return m.Uncommitted(ctx, t.Workspace)
+	case *settle.HTTPTurn:
+		return m.Uncommitted(ctx, t.Workspace)
 	case *settle.Land:
 		return m.inTheWay(ctx, t)
 	}

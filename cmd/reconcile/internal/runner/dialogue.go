@@ -1,0 +1,159 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/chat"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/turns"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// dialogue is the conversation of one run with a model at an HTTP endpoint, in this process. A run that is killed begins again.
+type dialogue struct {
+	a    *attempt
+	task *settle.HTTPTurn
+	log  *stream
+	busy atomic.Bool // a tool runs
+	// The outcome, final when the conversation is over.
+	reply *chat.Reply // the last one
+	calls int         // of tools
+	err   error       // why there is no further reply
+}
+
+// errRequests says that the model wanted to go on.
+var errRequests = errors.New("the turn has used up its maxRequests")
+
+// execute converses under the supervision that commands have, and returns when the conversation is over.
+func (d *dialogue) execute() (exit, error) {
+	a := d.a
+	limit := a.limit()
+	if limit != nil && limit.after <= 0 {
+		return exit{stopped: &limit.cause}, nil
+	}
+	a.heard.Store(time.Now().UnixNano())
+	d.log = &stream{clean: a.runner.newFilter(), sink: a.sink, longest: lineLimit}
+	a.record.StartedAt = schemas.NewTime(a.runner.reportStart(a.job, 0))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		d.converse(ctx)
+	}()
+	var end exit
+	end.stopped = a.waitOrStop(over, limit)
+	cancel()
+	a.endpoint.Close()
+	<-over
+	return end, nil
+}
+
+// converse takes the turn.
+func (d *dialogue) converse(ctx context.Context) {
+	a, t := d.a, d.task
+	tools := d.tools()
+	files := &chat.Files{Root: a.place.root, Clean: a.runner.clean}
+	c := chat.New(chat.Endpoint{URL: a.endpoint.URL(), Token: a.endpoint.Token(), Wire: t.Wire, Model: t.Model, MaxTokens: t.MaxTokens,
+		Completion: strings.HasPrefix(t.Metering.Upstream, "https://api.openai.com/"), Client: &http.Client{CheckRedirect: stay}}, tools, a.command.stdin)
+	for range t.MaxRequests {
+		if d.reply, d.err = c.Next(ctx); d.err != nil {
+			return
+		}
+		if text := strings.TrimSpace(d.reply.Text); text != "" {
+			d.log.feed([]byte(text + "\n"))
+		}
+		if d.reply.Stop != chat.StopToolUse || len(d.reply.Calls) == 0 {
+			return
+		}
+		c.Add(d.work(ctx, files, tools))
+		if d.err = ctx.Err(); d.err != nil {
+			return
+		}
+	}
+	d.err = errRequests
+}
+
+// stay keeps a client from following an endpoint elsewhere.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// tools are those that the model gets. It writes only in a workspace.
+func (d *dialogue) tools() []chat.Tool {
+	may := d.task.Tools
+	if may == schemas.ToolsWrite && d.a.place.ws == nil {
+		may = schemas.ToolsRead
+		d.log.feed([]byte("[tools] write_file is not offered, since the run has no workspace of its own\n"))
+	}
+	return chat.Tools(may)
+}
+
+// work performs the calls of the last reply.
+func (d *dialogue) work(ctx context.Context, files *chat.Files, tools []chat.Tool) (results []chat.Result) {
+	d.busy.Store(true)
+	defer d.busy.Store(false)
+	for _, call := range d.reply.Calls {
+		d.calls++
+		d.log.feed([]byte(fmt.Sprintf("[tool] %s %s\n", call.Name, d.a.brief(string(call.Args)))))
+		if ctx.Err() != nil {
+			return nil
+		}
+		results = append(results, files.Run(tools, call))
+	}
+	d.a.heard.Store(time.Now().UnixNano())
+	return results
+}
+
+// turn is the record of the turn.
+func (d *dialogue) turn() *schemas.Turn {
+	t := &schemas.Turn{Runner: schemas.RunnerHTTP, ToolCalls: d.calls}
+	d.a.addMetered(t)
+	if t.Model == "" {
+		t.Model = d.task.Model
+	}
+	if d.reply != nil {
+		t.StopReason = d.a.brief(d.reply.Stop)
+	}
+	return t
+}
+
+// conclude fills in the record after the end of the conversation. An error fails the run.
+func (d *dialogue) conclude(end exit, b *buffers) error {
+	a := d.a
+	a.record.Turn = d.turn()
+	if end.stopped != nil && end.stopped.silent == 0 {
+		a.record.Outcome, a.record.Message = end.stopped.outcome, a.runner.clean(end.stopped.message)
+		return nil
+	}
+	f := turns.Facts{Runner: schemas.RunnerHTTP, At: a.runner.o.Now()}
+	a.addWire(&f)
+	switch {
+	case end.stopped != nil:
+		f.Silent = end.stopped.silent
+	case errors.Is(d.err, errRequests):
+		f.StopReason = "max_turn_requests"
+	case d.err != nil && f.Wire != nil:
+		f.Error = f.Wire
+	case d.err != nil && f.Over == "":
+		f.Error = &turns.Error{Kind: schemas.FailureService, Message: d.err.Error()}
+	}
+	if d.err == nil && d.reply != nil {
+		f.StopReason, f.Text = d.reply.Stop, d.reply.Text
+		if one := int64(1); f.OutputTokens == nil && strings.TrimSpace(d.reply.Text) != "" {
+			f.OutputTokens = &one // the text is the proof, where the endpoint counts nothing
+		}
+		b.capture = append(b.capture[:0], d.reply.Text[:min(len(d.reply.Text), a.runner.o.ResultLimit+1)]...)
+		a.said = true
+	}
+	if v := turns.Judge(f); v != nil {
+		v.Message = printable([]byte(a.runner.clean(v.Message)))
+		a.record.Turn.Failure = v
+		return errors.New(turns.Describe(v, f.At))
+	}
+	return a.fillRecord(end, b)
+}
