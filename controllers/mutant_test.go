@@ -18,7 +18,7 @@ var faults = []mutants.Mutant{
 	{"pruned successes are forgotten", "dags/node.go",
 		"if r.won = true; r.before == 0 {", "if r.before == 0 {"},
 	{"the new run starts beside the old one", "dags/node.go", "case r.other:", "case false:"},
-	{"a key ignores its needs", "dags/plan/bind.go", "o.Text(p.Spec.Nodes[to].Name, of[to])", "_ = to"},
+	{"a key ignores its needs", "dags/plan/keys.go", "o.Text(p.Spec.Nodes[to].Name, of[to])", "_ = to"},
 	{"a question uses up an attempt", "dags/node.go", "case pauses:\n\t\tr.asked++", "case false:\n\t\tr.asked++"},
 	{"a node goes on while its question is open", "dags/ask.go",
 		"if !r.pauses && r.last != nil {", "if r.last != nil {"},
@@ -52,6 +52,14 @@ var faults = []mutants.Mutant{
 	{"a question that an agent may ask by now is not asked", "derive/calls.go", "if digestOf(was) != digestOf(is) {", "if digestOf(was) != digestOf(is) && false {"},
 	{"what could not be written is not called for again", "derive/calls.go", "due{refs: maps.Clone(c.again)}", "due{refs: maps.Collect(maps.All(map[schemas.Ref]bool{}))}"},
 	{"ledgers that change are not looked at", "derive/calls.go", "d.refs[l.Ref()] = true", "_ = l"},
+	{"another agent makes another task", "dags/plan/keys.go", "(made == b.tasks[i] || made == other)", "made == other"},
+	{"a key of an earlier version is another one", "dags/plan/keys.go", "\t\t\tfound = other\n", ""},
+	{"what runs reserves nothing", "budgets/reserve.go", "- m.of(at.used) - m.of(at.held)", "- m.of(at.used)"},
+	{"two that start at once reserve the same", "budgets/reserve.go", "n -= m.of(*held)", "_ = held"},
+	{"a record counts twice", "budgets/sums.go", "s.of[scope].used.add(is.used, 1)", "s.of[scope].used.add(is.used, 2)"},
+	{"unknown tokens are none", "budgets/use.go", "if u.tokens = turnTokens; r.Budget", "if r.Budget"},
+	{"nobody is told of a budget that is used up", "dags/row.go", "Before: budgets.Watch,", "Before: func(*settle.Round) { _ = budgets.Watch },"},
+	{"a turn that was ended for its budget uses up an attempt", "dags/node.go", "case run.StoppedByBudget():", "case false:"},
 	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
 }
 

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -38,7 +40,8 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	only [DAG [NODE…]]        the run is asked for that and decides all that it affects; alone: for everything again
 //	settle                    everything affected is decided, and what changed is traced
 //	start DAG NODE [PROCESS]  the wanted effect is claimed and runs; DAG may be the name of a request
-//	finish DAG NODE OUTCOME [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
+//	admit                     what may start is claimed and runs; what is reserved for it is traced
+//	finish DAG NODE OUTCOME [tokens=N] [requests=N] [cost=USD] [failure=CLASS] [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
 //	derive                    the specs that follow from the tree are written
 //	fold                      the ledgers are brought up to date; what changed is traced
 //	ledger ISSUE PATH         the file PATH of the archive is the ledger now
@@ -182,6 +185,8 @@ func (s *scenario) effect(verb string, args []string) bool {
 		s.start(e)
 	case "finish":
 		s.finish(args[0], args[1], args[2], func(r *schemas.Run) { s.detail(r, args[3:]) })
+	case "admit":
+		s.admit()
 	case "cancel":
 		s.cancelUnwanted()
 	case "crash":
@@ -218,12 +223,52 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			}
 		case "answer":
 			r.Result, _ = json.Marshal(strings.ReplaceAll(v, "_", " "))
+		case "tokens", "requests", "cost", "failure":
+			s.used(r, k, v)
 		case "resolution":
 			r.Resolution = strings.ReplaceAll(v, "_", " ")
 		case "ask":
 			parts := strings.Split(strings.ReplaceAll(v, "_", " "), "|")
 			r.Asks = &schemas.Ask{To: parts[0], Topic: parts[1], Question: parts[2], Blocking: true}
 		}
+	}
+}
+
+// used fills in what a run's turn used.
+func (s *scenario) used(r *schemas.Run, what, value string) {
+	if r.Turn == nil {
+		r.Turn = &schemas.Turn{Usage: new(schemas.Usage)}
+	}
+	n, err := strconv.ParseFloat(value, 64)
+	switch {
+	case what == "failure":
+		r.Turn.Failure, err = &schemas.TurnFailure{Class: value}, nil
+	case what == "cost":
+		r.Turn.CostUSD = &n
+	case what == "requests":
+		r.Turn.Usage.Requests = int64(n)
+	default:
+		r.Turn.Usage.InputTokens = int64(n)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// admit claims and starts what may start, with what is reserved for it.
+func (s *scenario) admit() {
+	t := s.tree()
+	ledger := &budgets.Ledger{Slots: 4, Sums: budgets.Of(s.decider.OfRun(), t, s.now)}
+	for _, e := range admission.Admit(t, pointers(s.effects()), s.only, "p1", 8, 0, ledger) {
+		text, err := json.Marshal(e.Reserved)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if c := e.Command(); c != nil && c.Budget != e.Reserved {
+			s.t.Errorf("%s reserves %s, and its task has %v", e.Key, text, c.Budget)
+		}
+		fmt.Fprintf(&s.out, "admit %s %s\n", e.Key, text)
+		s.start(e)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/admission"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -37,7 +38,7 @@ func selectionSim(t *testing.T) *sim {
 
 func admitted(s *sim, only *settle.Selection) string {
 	var names []string
-	for _, e := range admission.Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0) {
+	for _, e := range admission.Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0, new(budgets.Ledger)) {
 		names = append(names, e.Owner.Name+"/"+e.Node)
 	}
 	slices.Sort(names)

@@ -23,9 +23,6 @@ type BudgetSettings struct {
 // DefaultTurnTokens is Limits.TurnTokens where settings do not say otherwise.
 const DefaultTurnTokens = 200000
 
-// FailureBudget is the class of a turn that was ended because it had used up its budget.
-const FailureBudget = "budget"
-
 // check reports a budget that bounds nothing, or that nothing can keep.
 func (b *Budget) check(at Spot) {
 	switch {
@@ -35,6 +32,11 @@ func (b *Budget) check(at Spot) {
 	default:
 		checkTimeout(at.At("time"), b.Time)
 	}
+}
+
+// Equal reports whether two budgets bound the same.
+func (b *Budget) Equal(o *Budget) bool {
+	return b.Requests == o.Requests && b.Tokens == o.Tokens && b.CostUSD == o.CostUSD && b.Limit() == o.Limit()
 }
 
 // Limit is the bound on time; 0: none.

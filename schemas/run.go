@@ -59,6 +59,8 @@ type Run struct {
 	Network string `json:"network,omitempty"`
 	// Lands is the key of the run whose commit this one lands; empty for the run of a command or an agent.
 	Lands string `json:"lands,omitempty"`
+	// Budget is what the turn of an agent could use at most, which its claim reserved; nil where no budget bounded it.
+	Budget *Budget `json:"budget,omitempty"`
 	// Issue is the issue that the work is about, in records of hooks.
 	Issue int `json:"issue,omitempty"`
 	// For is the item of work that a hook's record is about, as dag/checks/implement.

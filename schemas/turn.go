@@ -42,6 +42,12 @@ func (r *Run) LimitedUntil() Time {
 	return r.Turn.Failure.Until
 }
 
+// StoppedByBudget reports whether the run was ended because it had used what its budget gave it.
+func (r *Run) StoppedByBudget() bool {
+	failed := r.Outcome == OutcomeFailed || r.Outcome == OutcomeTimedOut
+	return failed && r.Turn != nil && r.Turn.Failure != nil && r.Turn.Failure.Class == FailureBudget
+}
+
 // Runners of a turn.
 const (
 	RunnerCommand = "command"
@@ -108,6 +114,7 @@ const (
 	FailureAccess     = "access"     // the key or login was refused; a person has to act
 	FailureConnection = "connection" // the agent or the service fell silent or away
 	FailureRequest    = "request"    // the request itself was refused
+	FailureBudget     = "budget"     // it had used up its budget
 	FailureUnknown    = "unknown"
 )
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -20,10 +21,14 @@ import (
 // two processes share a group, their claims together stay within its limit, so each of them can run all of its own. It
 // must be called, and the claims put on record, under the tree's lock.
 //
+// What the turns of agents may use is reserved from ledger, whose sums are those of t; an effect for which nothing is left is not
+// among them.
+//
 // Among effects that compete, the smaller Rank goes first; within a rank the session with the fewest claims, then the
 // one that got a place least recently, so that no session waits for ever for its equals; then the Key decides.
-func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self string, cpus, lookahead int) []settle.Effect {
-	a := &admission{cpus: cpus, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]*settle.Effect{},
+func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self string, cpus, lookahead int,
+	ledger *budgets.Ledger) []settle.Effect {
+	a := &admission{cpus: cpus, ledger: ledger, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]*settle.Effect{},
 		shares: map[string]*share{}, selected: only.In(t), touched: touched{}}
 	for _, e := range wanted {
 		a.enter(t, e, self)
@@ -54,6 +59,7 @@ type admission struct {
 	shares          map[string]*share
 	selected        func(owner schemas.Ref, node string) bool
 	touched         touched
+	ledger          *budgets.Ledger
 }
 
 func (a *admission) enter(t *state.Tree, e *settle.Effect, self string) {
@@ -197,8 +203,13 @@ func (a *admission) next(at line) *settle.Effect {
 	for len(*queue) > 0 {
 		e := (*queue)[0]
 		*queue = (*queue)[1:]
-		if a.room(e.Groups) && a.touched.room(e.Touches) {
-			return e
+		if !a.room(e.Groups) || !a.touched.room(e.Touches) {
+			continue
+		}
+		if b, ok := a.ledger.Reserve(e); ok {
+			reserved := *e
+			reserved.Reserve(b)
+			return &reserved
 		}
 	}
 	return nil

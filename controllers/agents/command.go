@@ -30,7 +30,7 @@ func Task(a *schemas.AgentSpec, c *settle.Command, failed *schemas.Run) settle.T
 	if failed == nil || failed.Turn == nil || failed.Turn.Failure == nil || failed.Turn.Runner != schemas.RunnerACP {
 		return t
 	}
-	if class := failed.Turn.Failure.Class; class == schemas.FailureConnection || class == schemas.FailureLimit {
+	if class := failed.Turn.Failure.Class; class == schemas.FailureConnection || class == schemas.FailureLimit || class == schemas.FailureBudget {
 		t.Resume = failed.Turn.SessionID
 	}
 	return t

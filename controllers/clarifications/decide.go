@@ -37,11 +37,13 @@ func decide(in settle.In) settle.Out {
 	past := settle.History{Old: st.History}
 	recall(&past, &st)
 	st.History = past.Entries()
-	judge(&st, &f.input, v).Settle(&st.Common, f.digest, in.Now)
+	j := judge(&st, &f.input, v)
 	out := settle.Out{Status: &st, Again: v.Again, Await: v.Await}
 	if v.Ask != nil {
 		out.Effects = []settle.Effect{w.askEffect(in.Entry, &f.input, &st, v.Ask)}
+		w.withoutBudget(in, &out, &j)
 	}
+	j.Settle(&st.Common, f.digest, in.Now)
 	return out
 }
 

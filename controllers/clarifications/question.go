@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -29,6 +30,7 @@ func (w *Requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.Clari
 	if settle.ClaimOf(e, out.Key) != nil {
 		return out
 	}
+	out.Allowances = w.allowances(m.Spec.To)
 	task, env := agents.Command(w.Tree.Settings(), m.Spec.To, agent)
 	task.Answer, task.Artifacts = true, m.Spec.Artifacts
 	task.Env = askEnv(env, e.Name, m, agent)
@@ -38,6 +40,27 @@ func (w *Requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.Clari
 	}
 	out.Task = agents.Task(agent, &task, nil)
 	return out
+}
+
+// allowances are the budgets that an agent's answers run against.
+func (w *Requests) allowances(agent string) []settle.Allowance {
+	return budgets.Agent(w.Tree.Settings(), w.Tree.Entry(schemas.AgentKind.Ref(agent)).Object)
+}
+
+// withoutBudget keeps an answer from starting for which a budget is used up, and says so in the judgement.
+func (w *Requests) withoutBudget(in settle.In, out *settle.Out, j *settle.Judgement) {
+	if len(out.Effects) == 0 || len(out.Effects[0].Allowances) == 0 {
+		return
+	}
+	why, until := budgets.Of(in.World.OfRun, in.Tree, in.Now).Exceeded(out.Effects[0].Allowances, in.Ref, "")
+	if why == "" {
+		return
+	}
+	out.Effects = nil
+	j.Message += "; " + why
+	if !until.IsZero() && (out.Again.IsZero() || until.Before(out.Again)) {
+		out.Again, out.Await = until, false
+	}
 }
 
 // askEnv adds to env, the environment of the agent:

@@ -33,6 +33,9 @@ func (f *fold) waitsForLimit(i int32) bool {
 		return false
 	}
 	until := run.LimitedUntil()
+	if run.StoppedByBudget() {
+		return false
+	}
 	if f.resumes == schemas.ResumeAsk {
 		f.set(i, schemas.NodeBlocked, settle.ReasonRateLimited, fmt.Sprintf("%s; retry it to go on", run.Message))
 		return true

@@ -70,6 +70,8 @@ func (f *fold) take(r *record, run *schemas.Run, pauses bool) {
 	case f.limited(r, run):
 		limited = true
 		r.limits++
+	case run.StoppedByBudget():
+		limited = true
 	case run.Outcome == schemas.OutcomeHandedOff:
 		r.handoffs++
 		r.handoff = run
@@ -207,7 +209,9 @@ func (f *fold) queue(i int32) {
 		f.set(i, schemas.NodeBlocked, settle.ReasonNotCommitted, why)
 		return
 	}
-	f.set(i, schemas.NodeQueued, settle.ReasonWaitsForPlace, "waits for a place")
+	if f.overBudget(i) {
+		return
+	}
 	if r.again {
 		f.set(i, schemas.NodeQueued, settle.ReasonOutputsMissing, f.againMessage(i))
 	}

@@ -3,6 +3,7 @@ package dags
 import (
 	"fmt"
 
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/nodes"
@@ -39,7 +40,7 @@ var details = []settle.Column{
 var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
-	Affects: affects, After: clarifications.AddMovedQuestions, Shared: true, Same: same, Note: note,
+	Affects: affects, Before: budgets.Watch, After: clarifications.AddMovedQuestions, Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
 
 // partOf is [settle.Kind.PartOf] for DAGs.

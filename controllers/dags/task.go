@@ -52,6 +52,7 @@ func (f *fold) effect(i int32) settle.Effect {
 		e.Seq = max(e.Seq, q.Seq+1) // a run that wrote a request, and left no record, is another one
 	}
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
+	e.Allowances = f.b.Allowances(f.In, f.p, i)
 	if !f.cleans(i) {
 		c.Deadline = f.deadline()
 	}

@@ -83,6 +83,7 @@ const (
 	ReasonQuestionRefused    = "QuestionRefused"    // the agent asks again what may not be asked
 	ReasonBackOff            = "BackOff"
 	ReasonRateLimited        = "RateLimited"    // until a time that is known
+	ReasonBudgetExceeded     = "BudgetExceeded" // a budget is used up
 	ReasonOutputsMissing     = "OutputsMissing" // outputs of a success are needed and are not here
 	ReasonReplacing          = "Replacing"      // the run of a former definition is being ended first
 	ReasonEnding             = "Ending"         // a run that is no longer wanted is being ended

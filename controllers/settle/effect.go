@@ -24,6 +24,9 @@ type Effect struct {
 	Task Task
 	// Touches are the folders and files, as slash paths, that no other effect may touch at the same time.
 	Touches []string `json:",omitempty"`
+	// Allowances are the budgets that the effect runs against; nil for none. Reserved is what its claim reserves of them.
+	Allowances []Allowance     `json:",omitempty"`
+	Reserved   *schemas.Budget `json:",omitempty"`
 	// Groups are the limits that the effect counts against.
 	Groups []Group
 	// Tell are texts of people for a turn that runs.
@@ -36,6 +39,18 @@ type Effect struct {
 type Group struct {
 	Name  string // "dag/checks", "session/health", "agent/engineer", "engineers", …
 	Limit int
+}
+
+// Allowance is a budget that an effect runs against.
+type Allowance struct {
+	Scope string // under which package budgets counts
+	Limit schemas.Budget
+	// Of names whose budget it is; Field is where it stands, in the file Path.
+	Of, Field, Path string
+	// Turns is among how many turns it is divided; 0: others share it.
+	Turns int
+	// Node says that it is the budget of the effect's own node.
+	Node bool
 }
 
 // Task is what an effect does. It is a [Command], an [AgentTurn], an [HTTPTurn] or a [Land]. A performer that does not
@@ -81,11 +96,32 @@ func (e *Effect) OutputPaths() []string {
 	return e.Task.OutputPaths()
 }
 
+// Reserve makes b the budget of the effect and of its task; nil changes nothing.
+func (e *Effect) Reserve(b *schemas.Budget) {
+	if b == nil {
+		return
+	}
+	e.Reserved = b
+	switch t := e.Task.(type) {
+	case *Command:
+		c := *t
+		c.Budget = b
+		e.Task = &c
+	case *AgentTurn:
+		turn := *t
+		if turn.Budget = b; turn.Otherwise != nil {
+			c := *turn.Otherwise
+			c.Budget, turn.Otherwise = b, &c
+		}
+		e.Task = &turn
+	}
+}
+
 // Claim is the intent to perform the effect, as it is recorded.
 func (e *Effect) Claim() schemas.Run {
 	r := schemas.Run{
 		APIVersion: schemas.APIVersion, Kind: "Run", Metadata: schemas.RunMetadata{Name: e.Key},
-		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, NodeKey: e.NodeKey, Seq: e.Seq,
+		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, NodeKey: e.NodeKey, Seq: e.Seq, Budget: e.Reserved,
 	}
 	if e.Task != nil {
 		r.Again = e.Task.MissingOutputs()

@@ -35,6 +35,9 @@ type Decider struct {
 	run Values // see World.OfRun
 }
 
+// OfRun are the values that the decider carries from tree to tree.
+func (d *Decider) OfRun() *Values { return &d.run }
+
 // Tree is [Decider.Settle] for a single tree.
 func Tree(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
 	return new(Decider).Settle(t, now, dirty, told...)

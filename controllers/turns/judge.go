@@ -22,6 +22,8 @@ type Facts struct {
 	At time.Time
 	// Silent is how long the agent had said nothing when reconcile ended its turn; 0 if reconcile did not.
 	Silent time.Duration
+	// Spent says what of its budget the turn had used up when reconcile ended it; "" if that is not why.
+	Spent string
 	// Dead says that the agent's process ended before its answer (ACP), or the connection did (HTTP).
 	Dead bool
 	// ExitCode is that of a command; nil if it did not exit.
@@ -79,6 +81,8 @@ func Judge(f Facts) *schemas.TurnFailure {
 
 func (f Facts) judge() *schemas.TurnFailure {
 	switch {
+	case f.Spent != "":
+		return failure(schemas.FailureBudget, f.Spent+"; the turn was ended")
 	case f.Silent > 0:
 		return f.judgeSilent()
 	case f.Error != nil:

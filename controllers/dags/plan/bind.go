@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -69,6 +70,19 @@ func (b *Binding) Effect(p *Plan, i int32) settle.Effect {
 	n := &p.Spec.Nodes[i]
 	return settle.Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.Name}, Session: p.Spec.Session, Node: n.Name,
 		NodeKey: b.Keys[i], Agent: n.Agent, Groups: b.groups[n.Agent], Rank: rankOf(n, b.SessionSpec()), Touches: touchedPaths(n.Touches)}
+}
+
+// Allowances are the budgets that the turns of node i's agent run against; nil for none.
+func (b *Binding) Allowances(in settle.In, p *Plan, i int32) []settle.Allowance {
+	n := &p.Spec.Nodes[i]
+	if n.Agent == "" {
+		return nil
+	}
+	var agent *schemas.Object
+	if at, ok := slices.BinarySearch(p.Agents, n.Agent); ok {
+		agent = b.agents[at]
+	}
+	return budgets.Node(in, p.Spec, n, b.session, agent)
 }
 
 // Command is what node i does at its first attempt.

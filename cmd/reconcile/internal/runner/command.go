@@ -246,6 +246,9 @@ wait:
 		case <-late:
 			c = l.cause
 			break wait
+		case why := <-a.spent:
+			c = cause{outcome: schemas.OutcomeFailed, spent: why}
+			break wait
 		case now := <-silent:
 			if a.isSilent(now) {
 				c = cause{outcome: schemas.OutcomeFailed, silent: a.task.Silence}

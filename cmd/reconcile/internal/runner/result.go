@@ -21,6 +21,10 @@ func (a *attempt) concludeStopped(end exit, read profiles.Reading) {
 	s := end.stopped
 	a.record.Outcome, a.record.Message = s.outcome, a.runner.clean(s.message)
 	switch {
+	case s.spent != "":
+		f := turns.Facts{Spent: s.spent}
+		a.failSpent(turns.Judge(f))
+		a.record.Message = turns.Describe(a.record.Turn.Failure, a.runner.o.Now())
 	case s.silent > 0:
 		a.record.Message = a.judge(turns.Facts{Silent: s.silent}, read).Error()
 	case s.outcome == schemas.OutcomeTimedOut && (read.Retry != nil || a.failing()):

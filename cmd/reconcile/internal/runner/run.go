@@ -19,6 +19,7 @@ type cause struct {
 	outcome string
 	message string
 	silent  time.Duration // how long it had printed nothing; 0: not the cause
+	spent   string        // what of its budget it had used up; "": not the cause
 }
 
 // attempt is one execution of a job.
@@ -45,6 +46,7 @@ type attempt struct {
 	meter    meter            // of the use of an agent's context
 	heard    atomic.Int64     // when the command last printed, in Unix nanoseconds
 	said     bool             // the agent's output is complete
+	spent    chan string      // gets what of its budget the turn has used up
 	// continued says that the command continues the session of an interrupted run.
 	continued bool
 	// interrupted is the reason why there is no record; "" if there is one.
@@ -60,7 +62,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 		report.Kind, report.At, report.Err = settle.Broken, r.o.Now(), fmt.Errorf("effect %s: a task of type %T cannot be performed here", j.effect.Key, j.effect.Task)
 		return report
 	}
-	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim(), place: place{dir: r.dir, root: r.root}}
+	a := &attempt{runner: r, job: j, task: task, record: j.effect.Claim(), place: place{dir: r.dir, root: r.root}, spent: make(chan string, 1)}
 	if turn != nil {
 		a.talk = newTalk(a, turn)
 	}
@@ -185,11 +187,14 @@ type limit struct {
 	after time.Duration
 }
 
-// limit returns the earlier of the task's timeout and its deadline; nil if it has neither.
+// limit returns the earliest of the task's timeout, the time of its budget and its deadline; nil if it has none.
 func (a *attempt) limit() *limit {
 	var l *limit
 	if t := a.task.Timeout; t > 0 {
 		l = &limit{cause{outcome: schemas.OutcomeTimedOut, message: fmt.Sprintf("timed out after %s", t)}, t}
+	}
+	if b := a.budgetLimit(); b != nil && (l == nil || b.after < l.after) {
+		l = b
 	}
 	if a.task.Deadline.IsZero() {
 		return l
@@ -282,7 +287,7 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 		t.Marks = a.meter.all()
 	}
 	switch {
-	case a.talk != nil && (end.stopped == nil || end.stopped.silent > 0):
+	case a.talk != nil && (end.stopped == nil || end.stopped.silent > 0 || end.stopped.spent != ""):
 		return a.concludeTurn(end, b)
 	case end.stopped != nil:
 		a.concludeStopped(end, read)

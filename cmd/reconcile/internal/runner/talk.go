@@ -161,6 +161,9 @@ func (t *talk) watch(ctx context.Context) {
 		}
 		now := time.Now()
 		t.a.heard.Store(now.UnixNano())
+		if why := overBudget(t.task.Budget, t.turn()); why != "" {
+			t.a.spend(why)
+		}
 		s := t.client.State()
 		if t.noteContext(&s) || s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
 			reported, shown = now, s.ContextUsed
@@ -348,7 +351,7 @@ func (a *attempt) concludeTurn(end exit, b *buffers) error {
 	facts := t.facts(&s, at)
 	a.addWire(&facts)
 	if end.stopped != nil {
-		facts.Silent = end.stopped.silent
+		facts.Silent, facts.Spent = end.stopped.silent, end.stopped.spent
 	}
 	turn := a.record.Turn
 	if turn.StopReason = a.runner.clean(facts.StopReason); facts.StopReason == "" && facts.Dead && end.lost == nil {

@@ -10,6 +10,7 @@ import (
 var turnFaults = []mutants.Mutant{
 	{"end_turn is a success", "talk.go", "if f := turns.Judge(facts); f != nil {", "if f := turns.Judge(facts); f != nil && facts.StopReason != turns.EndTurn {", "TestTurnsEnd"},
 	{"a typed failure is ignored", "talk.go", "	case s.Failure != nil:\n", "	case false:\n", "TestTurnsEnd"},
+	{"a budget is not enforced", "talk.go", "t.a.spend(why)", "_ = why", "TestTurnsEndWithTheirBudgets"},
 	{"a dead agent only said nothing", "talk.go", "		f.Dead = true\n", "", "TestTurnsEnd"},
 	{"the session is not kept", "talk.go", "t.a.runner.saveSession(t.a, session.ID)", "error(nil)", "TestInterruptedSession"},
 	{"titles of permissions have secrets", "talk.go", "Title: run.clean(r.Title)", "Title: r.Title", "TestTurnRecord"},

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/admission"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -335,7 +337,12 @@ func (s *run) claimable() []settle.Effect {
 	if s.stopping || s.loop.Store.Orphaned() {
 		return nil // remaining processes of a killed run are ended before anything may start under the same key
 	}
-	return admission.Admit(s.tree, s.excludeOtherClaims(s.wanted()), s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead())
+	ledger := &budgets.Ledger{Slots: cmp.Or(s.tree.Settings().Limits.ConcurrentTasks, s.loop.CPUs)}
+	wanted := s.excludeOtherClaims(s.wanted())
+	if slices.ContainsFunc(wanted, func(e *settle.Effect) bool { return len(e.Allowances) > 0 }) {
+		ledger.Sums = budgets.Of(s.decider.OfRun(), s.tree, s.loop.Now())
+	}
+	return admission.Admit(s.tree, wanted, s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead(), ledger)
 }
 
 // claim journals the effects that this process is about to start, and starts them. The journal is synced while the

@@ -1,0 +1,122 @@
+package budgets
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Node returns the budgets that a node's turns of an agent run against, the narrowest first; nil if there are none. Specs may
+// be nil, where they say nothing.
+func Node(in settle.In, dag *schemas.DAGSpec, n *schemas.Node, session, agent *schemas.Object) []settle.Allowance {
+	var out []settle.Allowance
+	path := in.Object.Path
+	out = with(out, n.Budget, settle.Allowance{Scope: nodeScope(in.Name, n.Name), Of: "node " + n.Name, Path: path,
+		Field: "nodes." + n.Name + ".budget", Turns: 1, Node: true})
+	if a := schemas.SpecAs[*schemas.AgentSpec](agent); a != nil {
+		out = with(out, a.Budget, agentAllowance(agent, a))
+	}
+	out = with(out, dag.Budget, settle.Allowance{Scope: dagScope(in.Name), Of: in.Ref.String(), Path: path, Field: "spec.budget"})
+	if s := schemas.SpecAs[*schemas.SessionSpec](session); s != nil {
+		out = with(out, s.Budget, settle.Allowance{Scope: sessionScope(session.Name), Of: session.Ref.String(), Path: session.Path,
+			Field: "spec.budget"})
+	}
+	return Day(out, in.Tree.Settings())
+}
+
+// Agent returns the budgets that an answer of an agent runs against.
+func Agent(settings *schemas.SettingsSpec, agent *schemas.Object) []settle.Allowance {
+	var out []settle.Allowance
+	if a := schemas.SpecAs[*schemas.AgentSpec](agent); a != nil {
+		out = with(out, a.Budget, agentAllowance(agent, a))
+	}
+	return Day(out, settings)
+}
+
+func agentAllowance(o *schemas.Object, a *schemas.AgentSpec) settle.Allowance {
+	return settle.Allowance{Scope: agentScope(o.Name), Of: o.Ref.String(), Path: o.Path, Field: "spec.budget", Turns: a.Concurrency}
+}
+
+// Day adds the budget of the day to those in out, if there is one.
+func Day(out []settle.Allowance, settings *schemas.SettingsSpec) []settle.Allowance {
+	return with(out, settings.Budget.Day, settle.Allowance{Scope: dayScope, Of: "the day", Path: schemas.SettingsPath,
+		Field: "spec.budget.day"})
+}
+
+func with(out []settle.Allowance, b *schemas.Budget, a settle.Allowance) []settle.Allowance {
+	if b == nil {
+		return out
+	}
+	a.Limit = *b
+	return append(out, a)
+}
+
+// over reports whether a budget is used up.
+func (s *Sums) over(a *settle.Allowance) bool { return s.spent(a) != nil }
+
+// spent is the first measure of which a budget is used up, or nil.
+func (s *Sums) spent(a *settle.Allowance) *measure {
+	used := s.at(a.Scope).used
+	for i := range measures {
+		m := &measures[i]
+		if limit := m.limit(&a.Limit); limit > 0 && m.of(used) >= limit {
+			return m
+		}
+	}
+	return nil
+}
+
+// Exceeded says which of the budgets is used up, and what lets the work go on; "" if none is. until is the end of the day if
+// that is what to wait for. ref and node are who asks:
+// the object is decided again when the answer changes.
+func (s *Sums) Exceeded(all []settle.Allowance, ref schemas.Ref, node string) (why string, until time.Time) {
+	for i := range all {
+		a := &all[i]
+		m := s.spent(a)
+		s.notice(a, asker{ref, node})
+		if m == nil || why != "" {
+			continue
+		}
+		used := s.at(a.Scope).used
+		why = fmt.Sprintf("%s: %s%s; ", usedUp(a), m.text(m.of(used), m.limit(&a.Limit)), used.unknowns(a))
+		if a.Scope == dayScope {
+			until = s.now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+			why += "it goes on at 00:00 UTC, or "
+		}
+		why += fmt.Sprintf("raise %s.%s in %s", a.Field, m.field, a.Path)
+	}
+	return why, until
+}
+
+// budgetOf begins what is said of a budget.
+const budgetOf = "the budget of "
+
+func usedUp(a *settle.Allowance) string { return budgetOf + a.Of + " is used up" }
+
+// Names lists whose budgets they are.
+func Names(all []settle.Allowance) string {
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Of
+	}
+	return strings.Join(names, ", ")
+}
+
+// lowFrom is the part of a budget, in percent, from which on it is low.
+const lowFrom = 80
+
+// Low says that a budget is at least 80 % used; "" if it is not.
+func (s *Sums) Low(a *settle.Allowance) string {
+	used := s.at(a.Scope).used
+	for _, m := range measures {
+		limit := m.limit(&a.Limit)
+		if limit > 0 && float64(m.of(used)) >= float64(limit)*lowFrom/100 {
+			percent := int64(float64(m.of(used)) * 100 / float64(limit))
+			return fmt.Sprintf("%d %% of the budget of %s are used: %s%s", percent, a.Of, m.text(m.of(used), limit), used.unknowns(a))
+		}
+	}
+	return ""
+}
