@@ -15,6 +15,7 @@ require (
 	github.com/google/go-github/v60 v60.0.0 // the API of GitHub: its types, paths and encoding
 	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02 // a terminal without a screen (tests only)
 	github.com/invopop/jsonschema v0.14.0 // JSON Schemas from the Go types (generator only)
+	github.com/landlock-lsm/go-landlock v0.11.0 // what agents may write, limited by the kernel
 	github.com/pelletier/go-toml/v2 v2.4.3 // workflows in TOML
 	github.com/rivo/uniseg v0.4.7 // the width of text in tables
 	github.com/rogpeppe/go-internal v1.16.0 // testscript (tests only)
@@ -65,4 +66,5 @@ require (
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/net v0.61.0 // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect
+	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77 // indirect
 )

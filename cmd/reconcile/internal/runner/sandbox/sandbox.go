@@ -1,0 +1,106 @@
+// Package sandbox confines programs: what they may write, read and connect to.
+//
+// There are three levels. At none, nothing is confined. At landlock, the kernel's Landlock confines a process and its children; it
+// needs no privileges and no namespaces. At bwrap, the program sees the file system through a mount namespace that bubblewrap makes,
+// in which all but the granted paths is read-only; there Landlock only limits signals and connections, where it can.
+//
+// A confined program is started by this program itself: [Host.Command] returns a command that runs it as a small helper, which
+// confines itself and then becomes the program. It stays the same process (at bwrap: a child of bubblewrap), in the same group, with
+// the same descriptors. A program with a main function that calls [Main] first can be this helper.
+//
+// Rights only add up at landlock: a folder that may be written cannot have a part that may not. Neither level covers sockets of UDP,
+// or, before version 9 of Landlock, sockets in the file system.
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Policy is what a program may do.
+type Policy struct {
+	Level string `json:"level"` // schemas.SandboxLandlock or schemas.SandboxBwrap
+	// Write are files and folders that may be written and read: absolute, without symbolic links, existing.
+	Write []string `json:"write,omitempty"`
+	// Shield are files and folders below Write that may not be written; only for bwrap.
+	Shield []string `json:"shield,omitempty"`
+	// Read are what may be read besides Write and the system's own folders; nil: everything.
+	Read []string `json:"read,omitempty"`
+	// Limited says that only Ports may be connected to, over TCP.
+	Limited bool  `json:"limited,omitempty"`
+	Ports   []int `json:"ports,omitempty"`
+}
+
+// Support is what a probe found about a level.
+type Support struct {
+	Level string
+	// Missing says why the level is not available; "" if it is.
+	Missing string
+	// Network says that connections can be limited to ports.
+	Network bool
+}
+
+// Levels are the levels that confine, the best one first.
+var Levels = []string{schemas.SandboxBwrap, schemas.SandboxLandlock}
+
+// Host confines programs of this process. It is safe for concurrent use. It probes each level at most once.
+type Host struct {
+	path   string // PATH, where bwrap is looked for
+	probes map[string]func() Support
+}
+
+// NewHost returns a Host that looks for programs in the folders of path, a PATH. It probes nothing yet.
+func NewHost(path string) *Host {
+	h := &Host{path: path, probes: map[string]func() Support{}}
+	for _, level := range Levels {
+		h.probes[level] = sync.OnceValue(func() Support { return h.probe(level) })
+	}
+	return h
+}
+
+// Support returns what is available of a level, by a real probe: what must be refused is, and what must work does.
+func (h *Host) Support(level string) Support {
+	if probe := h.probes[level]; probe != nil {
+		return probe()
+	}
+	return Support{Level: level}
+}
+
+// Best returns the best level that is available. Its Missing says why, if that is none.
+func (h *Host) Best() Support {
+	var why []string
+	for _, level := range Levels {
+		s := h.Support(level)
+		if s.Missing == "" {
+			return s
+		}
+		why = append(why, level+": "+s.Missing)
+	}
+	return Support{Level: schemas.SandboxNone, Missing: strings.Join(why, "; ")}
+}
+
+// Choose returns the level that a spec asks for. An error says which one is available instead, and why the other one is not.
+func (h *Host) Choose(s *schemas.Sandbox) (Support, error) {
+	switch {
+	case s.Level == schemas.SandboxNone:
+		return Support{Level: schemas.SandboxNone}, nil
+	case s.Level == "":
+		best := h.Best()
+		if best.Level == schemas.SandboxNone && s.Required {
+			return best, fmt.Errorf("sandbox.required: no level is available here (%s)", best.Missing)
+		}
+		return best, nil
+	case !slices.Contains(Levels, s.Level):
+		return Support{}, fmt.Errorf("sandbox.level: %q is not a level", s.Level)
+	}
+	found := h.Support(s.Level)
+	if found.Missing != "" {
+		return found, fmt.Errorf("sandbox.level: %s is required and not available here (%s); the best level here is %s", s.Level,
+			found.Missing, h.Best().Level)
+	}
+	return found, nil
+}

@@ -1,0 +1,195 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+func TestMain(m *testing.M) {
+	Main(os.Args)
+	os.Exit(m.Run())
+}
+
+// hosts returns a host for each level that is available here.
+func eachLevel(t *testing.T, f func(t *testing.T, h *Host, level string)) {
+	h := NewHost(os.Getenv("PATH"))
+	for _, level := range Levels {
+		t.Run(level, func(t *testing.T) {
+			if s := h.Support(level); s.Missing != "" {
+				t.Skipf("%s is not available here: %s", level, s.Missing)
+			}
+			f(t, h, level)
+		})
+	}
+}
+
+// sh runs a shell script, confined, and returns its output.
+func sh(t *testing.T, h *Host, p Policy, script string) error {
+	t.Helper()
+	c, err := h.Command(p, "/bin/sh", []string{"sh", "-c", script})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.run()
+}
+
+func TestWritesOnlyWhereGranted(t *testing.T) {
+	eachLevel(t, func(t *testing.T, h *Host, level string) {
+		dir := t.TempDir()
+		mine, other := filepath.Join(dir, "mine"), filepath.Join(dir, "other")
+		for _, d := range []string{mine, other} {
+			if err := os.Mkdir(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept := filepath.Join(other, "kept")
+		if err := os.WriteFile(kept, []byte("before"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(other, filepath.Join(mine, "link")); err != nil {
+			t.Fatal(err)
+		}
+		p := Policy{Level: level, Write: []string{mine}}
+		if err := sh(t, h, p, "echo new > "+mine+"/file && mkdir "+mine+"/d && mv "+mine+"/file "+mine+"/d && cat "+kept+" > /dev/null"); err != nil {
+			t.Errorf("what is granted fails: %v", err)
+		}
+		for _, script := range []string{"echo after > " + kept, "echo after >> " + kept, "rm " + kept, "mv " + kept + " " + mine, "ln " + kept + " " + mine + "/hard && echo x > " + mine + "/hard",
+			"truncate -s 0 " + kept, "touch " + other + "/new", "echo x > " + mine + "/link/new", "chmod 777 " + kept + " && echo x > " + kept,
+			"mount -o remount,rw,bind / && echo x > " + kept, "unshare -Urm sh -c 'mount -o remount,rw,bind / ; echo x > " + kept + "'",
+			fmt.Sprintf("echo x > /proc/%d/root%s", os.Getpid(), kept), fmt.Sprintf("echo x > /proc/%d/cwd/escaped", os.Getpid())} {
+			if err := sh(t, h, p, script+" && touch "+mine+"/escaped"); err == nil {
+				t.Errorf("%s: not refused", script)
+			}
+		}
+		got, err := os.ReadFile(kept)
+		if err != nil || string(got) != "before" {
+			t.Errorf("the other file is %q, %v", got, err)
+		}
+		for _, name := range []string{filepath.Join(mine, "escaped"), filepath.Join(other, "new")} {
+			if _, err := os.Lstat(name); err == nil {
+				t.Errorf("%s was written", name)
+			}
+		}
+	})
+}
+
+func TestStartErrorsAreThoseOfTheProgram(t *testing.T) {
+	eachLevel(t, func(t *testing.T, h *Host, level string) {
+		dir := t.TempDir()
+		c, err := h.Command(Policy{Level: level, Write: []string{dir}}, filepath.Join(dir, "missing"), []string{"missing"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.run(); !errors.Is(err, syscall.ENOENT) {
+			t.Errorf("a missing program: %v", err)
+		}
+		c, err = h.Command(Policy{Level: level, Write: []string{filepath.Join(dir, "missing")}}, "/bin/true", []string{"true"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.run(); err == nil {
+			t.Error("a program was started although what it may write does not exist")
+		}
+	})
+}
+
+func TestReadOnlyWhatIsGranted(t *testing.T) {
+	eachLevel(t, func(t *testing.T, h *Host, level string) {
+		dir := t.TempDir()
+		mine, open, secret := filepath.Join(dir, "mine"), filepath.Join(dir, "open"), filepath.Join(dir, "secret")
+		if err := errors.Join(os.Mkdir(mine, 0o755), os.WriteFile(open, []byte("open"), 0o644), os.WriteFile(secret, []byte("secret"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		p := Policy{Level: level, Write: []string{mine}, Read: []string{open}}
+		if err := sh(t, h, p, "cat "+open+" > "+mine+"/copy && ls /usr/bin > /dev/null"); err != nil {
+			t.Errorf("what is granted fails: %v", err)
+		}
+		if err := sh(t, h, p, "cat "+secret+" > "+mine+"/leak"); err == nil {
+			t.Error("another file was read")
+		}
+		if leak, _ := os.ReadFile(filepath.Join(mine, "leak")); len(leak) > 0 {
+			t.Errorf("it read %q", leak)
+		}
+	})
+}
+
+func TestShieldIsReadOnly(t *testing.T) {
+	h := NewHost(os.Getenv("PATH"))
+	if s := h.Support(schemas.SandboxBwrap); s.Missing != "" {
+		t.Skip(s.Missing)
+	}
+	dir := t.TempDir()
+	shield := filepath.Join(dir, "state")
+	inner := filepath.Join(shield, "tmp")
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := Policy{Level: schemas.SandboxBwrap, Write: []string{dir, inner}, Shield: []string{shield, filepath.Join(dir, "missing")}}
+	if err := sh(t, h, p, "touch "+dir+"/file "+inner+"/file"); err != nil {
+		t.Error(err)
+	}
+	if err := sh(t, h, p, "touch "+shield+"/file"); err == nil {
+		t.Error("the shield was written")
+	}
+}
+
+func TestChoose(t *testing.T) {
+	bare := NewHost("") // without bubblewrap
+	if _, err := bare.Choose(&schemas.Sandbox{Level: schemas.SandboxBwrap}); err == nil || !strings.Contains(err.Error(), "not installed") || !strings.Contains(err.Error(), "the best level here is") {
+		t.Errorf("bwrap without bwrap: %v", err)
+	}
+	if s, err := bare.Choose(&schemas.Sandbox{Level: schemas.SandboxNone}); err != nil || s.Level != schemas.SandboxNone {
+		t.Errorf("none: %v, %v", s, err)
+	}
+	nothing := &Host{probes: map[string]func() Support{}}
+	for _, level := range Levels {
+		nothing.probes[level] = func() Support { return Support{Level: level, Missing: "the moon is full"} }
+	}
+	if s, err := nothing.Choose(&schemas.Sandbox{}); err != nil || s.Level != schemas.SandboxNone || !strings.Contains(s.Missing, "moon") {
+		t.Errorf("nothing: %v, %v", s, err)
+	}
+	if _, err := nothing.Choose(&schemas.Sandbox{Required: true}); err == nil || !strings.Contains(err.Error(), "moon") {
+		t.Errorf("required: %v", err)
+	}
+}
+
+// A fake bubblewrap that confines nothing is not taken for one.
+func TestProbeFindsWhatDoesNotConfine(t *testing.T) {
+	dir := t.TempDir()
+	fake := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte(fake), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := NewHost(dir).Support(schemas.SandboxBwrap)
+	if !strings.Contains(s.Missing, "it could make a file outside") {
+		t.Errorf("Missing = %q", s.Missing)
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	h := NewHost(os.Getenv("PATH"))
+	dir := b.TempDir()
+	for _, level := range Levels {
+		b.Run(level, func(b *testing.B) {
+			if s := h.Support(level); s.Missing != "" {
+				b.Skip(s.Missing)
+			}
+			for b.Loop() {
+				c, err := h.Command(Policy{Level: level, Write: []string{dir}}, "/bin/true", []string{"true"})
+				if err == nil {
+					err = c.run()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
