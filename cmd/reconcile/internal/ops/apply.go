@@ -169,13 +169,17 @@ func withoutStatus(object any) any {
 // planApply determines the file and the content for the spec of an object; nil content if the spec is unchanged.
 func (e Env) planApply(s *state.Store, t *state.Tree, d document) (SpecChange, []byte, error) {
 	c := SpecChange{Ref: d.Ref.String()}
-	if err := e.mayWrite(d.Ref, d.Object); err != nil {
+	is := t.Entry(d.Ref)
+	var before *schemas.Object
+	if is != nil {
+		before = is.Object
+	}
+	if err := e.mayWrite(d.Ref, before, d.Object); err != nil {
 		return c, nil, err
 	}
 	if err := specs.CheckSecrets(d.Name, d.Spec()); err != nil {
 		return c, nil, err
 	}
-	is := t.Entry(d.Ref)
 	switch {
 	case is != nil && is.Object != nil:
 		c.Path, c.Change = is.Object.Path, "configured"
@@ -260,7 +264,7 @@ func Delete(ctx context.Context, env Env, objects []string) ([]SpecChange, error
 		case e.Gone():
 			err = notFound(t, e.Ref)
 		default:
-			err = errors.Join(env.mayWrite(e.Ref, e.Object), immutable(e.Ref))
+			err = errors.Join(env.mayWrite(e.Ref, e.Object, nil), immutable(e.Ref))
 		}
 		if err != nil {
 			return nil, typed(fmt.Errorf("%w; nothing was deleted", err))

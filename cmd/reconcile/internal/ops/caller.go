@@ -28,17 +28,10 @@ func (e Env) callerPath(p string) string {
 	return filepath.Join(e.Tree.Dir, e.Prefix, p)
 }
 
-// mayWrite refuses, inside a run, changes of objects that control runs: settings, agents, and decisions of people.
-func (e Env) mayWrite(ref schemas.Ref, o *schemas.Object) error {
-	switch ref.Kind {
-	case schemas.SettingsKind.Name, schemas.AgentKind.Name:
-		return e.Caller.OnlyPeople("write " + ref.String())
-	case schemas.ActionKind.Name:
-		for _, v := range Verbs {
-			if spec := schemas.SpecAs[*schemas.ActionSpec](o); spec != nil && spec.Verb == v.Name && v.People {
-				return e.Caller.OnlyPeople(v.Name)
-			}
-		}
+// mayWrite refuses, inside a run, changes that only people may make. before is nil for a new object, after for a removal.
+func (e Env) mayWrite(ref schemas.Ref, before, after *schemas.Object) error {
+	if what := schemas.OnlyPeople(ref, before, after); what != "" {
+		return e.Caller.OnlyPeople(what)
 	}
 	return nil
 }

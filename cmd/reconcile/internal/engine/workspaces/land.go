@@ -2,6 +2,7 @@ package workspaces
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,6 +194,9 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 			return fmt.Sprintf("%s: only reconcile writes below %s; take the change out", name, own), nil
 		}
 		data, err := repo.Blob(ctx, l.Commit, name)
+		if what := m.ofPeople(ctx, repo, l, name, data); what != "" {
+			return fmt.Sprintf("%s: only a person may %s; take the change out", name, what), nil
+		}
 		if err != nil {
 			continue // deleted, or a submodule
 		}
@@ -205,6 +209,18 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 		}
 	}
 	return "", nil
+}
+
+// ofPeople says what only people may do of a change of a file, if it is a spec; data is its new content.
+func (m *Manager) ofPeople(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, name string, data []byte) string {
+	path, ok := strings.CutPrefix(name, repo.Prefix())
+	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" && ext != ".json" || !ok || !strings.HasPrefix(path, m.o.Settings.Folders.Specs+"/") && strings.TrimSuffix(path, filepath.Ext(path)) != "reconcile" {
+		return ""
+	}
+	before, _ := repo.Blob(ctx, l.Base, name) // empty for a new file
+	decoder := schemas.DecoderFor(schemas.Kinds{schemas.SettingsKind, schemas.AgentKind, schemas.ActionKind, schemas.DAGKind, schemas.SessionKind}, m.o.Settings)
+	was, is := decoder.Decode(path, before), decoder.Decode(path, data)
+	return cmp.Or(schemas.OnlyPeople(is.Ref, was.Object, is.Object), schemas.OnlyPeople(was.Ref, was.Object, is.Object))
 }
 
 func secretsIn(text string) []secrets.Finding {
