@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 )
 
 // app is the environment of every command: the streams, the environment variables, the clock, the loop and the global
@@ -16,7 +17,9 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	args           []string // of the command line
 	getenv         func(string) string
+	sandbox        *sandbox.Host      // confines the programs of agents; nil: it cannot
 	ancestry       iter.Seq[[]string] // the environments of this process's ancestors; nil: ancestors are ignored
 	now            func() time.Time
 	engine         func(context.Context, engine.Options, engine.Request) (engine.Result, error)

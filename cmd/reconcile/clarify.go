@@ -79,7 +79,7 @@ func (a *app) clarifyFlags(cmd *cobra.Command, o *clarifyOptions) error {
 	if o.json {
 		a.global.output = formatJSON
 	}
-	return a.checkFlags()
+	return a.prepare(cmd)
 }
 
 func newClarifyShowCmd(a *app, o *clarifyOptions) *cobra.Command {

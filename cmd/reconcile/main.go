@@ -17,6 +17,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/state/durable"
 )
 
@@ -26,9 +27,10 @@ func main() {
 
 // mainRun is main with an exit code, so that deferred calls run.
 func mainRun() int {
+	sandbox.Main(os.Args)
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, ancestry: runner.Ancestry, engine: engine.Run,
+		getenv: os.Getenv, ancestry: runner.Ancestry, engine: engine.Run, sandbox: sandbox.NewHost(os.Getenv("PATH")),
 	}
 	var err error
 	if a.now, err = clock(os.Getenv("RECONCILE_NOW")); err != nil {
@@ -72,6 +74,7 @@ func (c onDemand) Value(key any) any           { return c().Value(key) }
 // main runs one command line and returns the exit code. Errors are printed to stderr as text, whatever the format of
 // the results.
 func (a *app) main(ctx context.Context, args []string) int {
+	a.args = args
 	args = guardTexts(args)
 	root := rootFor(a, args)
 	root.SetArgs(args)

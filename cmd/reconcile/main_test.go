@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,11 +12,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp/acptest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite what scripts compare with")
 
 func TestMain(m *testing.M) {
+	sandbox.Main(os.Args)
 	testscript.Main(m, map[string]func(){
 		"reconcile": func() { os.Exit(mainRun()) },
 		"acp-agent": func() { os.Exit(acptest.Main(os.Args[1:], os.Stdin, os.Stdout)) },
@@ -32,8 +35,18 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup:               setup,
+		Condition:           condition,
 		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"exitcode": exitcode},
 	})
+}
+
+// condition decides conditions of scripts: [sandbox:LEVEL] is true where that level is available.
+func condition(name string) (bool, error) {
+	level, ok := strings.CutPrefix(name, "sandbox:")
+	if !ok {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	return sandbox.NewHost(os.Getenv("PATH")).Support(level).Missing == "", nil
 }
 
 func setup(env *testscript.Env) error {

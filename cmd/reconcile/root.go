@@ -216,5 +216,8 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	if err := a.checkFlags(); err != nil {
 		return err
 	}
-	return a.enterTree(needOf(cmd))
+	if err := a.enterTree(needOf(cmd)); err != nil {
+		return err
+	}
+	return a.confined(cmd)
 }

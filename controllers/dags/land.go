@@ -3,6 +3,7 @@ package dags
 import (
 	"cmp"
 
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -117,9 +118,10 @@ func (f *fold) landEffect(i int32) settle.Effect {
 		e.Seq = r.land.last.Seq + 1
 	}
 	e.Key = effectKey(f.p.Name, n.Name, e.NodeKey, e.Seq)
-	w := r.land.of.Workspace
-	e.Task = &settle.Land{Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
-		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: f.b.Command(f.p, i).Env}
+	w, c := r.land.of.Workspace, f.b.Command(f.p, i)
+	confined := agents.Sandbox(f.b.Agent(f.p, n.Agent), nil, f.workspace(i))
+	e.Task = &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
+		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env}
 	return e
 }
 

@@ -272,6 +272,8 @@ type Land struct {
 	Whole  bool
 	Checks [][]string // that have to succeed on the result
 	Env    []string   // of the checks, sorted "K=V"
+	// Sandbox confines the checks, which run what the agent wrote, as it confined the agent; nil: nothing does.
+	Sandbox *Sandbox
 }
 
 // OutputPaths are none: the files of a commit are no outputs.

@@ -24,6 +24,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/workspaces"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/slash"
@@ -52,6 +53,8 @@ type Options struct {
 	Inside *runner.Inside
 	// WarnIndex is called with errors of the endpoint for vectors.
 	WarnIndex func(error)
+	// Sandbox confines the programs of agents; nil: it cannot.
+	Sandbox *sandbox.Host
 }
 
 // Request says what a run does.
@@ -295,9 +298,13 @@ func (r *run) runner(memory *recall.Memory, proxy *metering.Meter) (*runner.Runn
 		Redact:      secrets.RedactBytes,
 		Durable:     r.store.SyncJournal,
 		Specs:       s.Folders.Specs,
+		State:       s.Folders.State,
 		Memory:      memory,
 		Workspaces:  r.workspaces,
 		Meter:       proxy,
+		Sandbox:     r.o.Sandbox,
+
+		WorkspacePorts: s.Workspaces.Ports,
 	})
 }
 

@@ -25,7 +25,7 @@ func Doctor(ctx context.Context, env Env, q DoctorRequest) (r DoctorResult, err 
 	if q.Fix {
 		examine = doctor.Fix
 	}
-	r.Findings = examine(ctx, doctor.New(doctor.Options{Tree: env.Tree, Indexing: env.indexing(), WarnMemory: env.warnMemory}))
+	r.Findings = examine(ctx, doctor.New(doctor.Options{Tree: env.Tree, Indexing: env.indexing(), WarnMemory: env.warnMemory, Sandbox: env.Sandbox}))
 	if worst, invalid := doctor.Worst(r.Findings); worst == doctor.Error {
 		if r.Verdict = Failure; invalid {
 			r.Verdict = Invalid

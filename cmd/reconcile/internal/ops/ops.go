@@ -11,6 +11,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -22,6 +23,8 @@ type Env struct {
 	Caller caller.Caller // the calling person or run
 	Sink   Sink          // nil: no reports
 
+	// Sandbox confines the programs of agents; nil: it cannot.
+	Sandbox *sandbox.Host
 	// View shows a run of the loop in progress, and with talk also its clarification events; nil: runs are not shown.
 	View func(talk bool) View
 	// Engine runs the loop; nil: [engine.Run].

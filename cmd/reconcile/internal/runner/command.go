@@ -90,8 +90,11 @@ func (a *attempt) start(out *output) (*process, error) {
 	if in != a.runner.null {
 		defer in.Close()
 	}
-	return spawn(a.command.path, a.command.argv, a.command.dir, a.command.env,
-		[]*os.File{in, out.stdout, out.stderr, a.lease.file})
+	files := []*os.File{in, out.stdout, out.stderr, a.lease.file}
+	if a.policy != nil {
+		return a.startConfined(files)
+	}
+	return spawn(a.command.path, a.command.argv, a.command.dir, a.command.env, files)
 }
 
 // pipeRoom is the minimum capacity of a pipe on every system.

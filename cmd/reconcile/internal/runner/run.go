@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/turns"
@@ -49,6 +50,11 @@ type attempt struct {
 	spent    chan string      // gets what of its budget the turn has used up
 	// continued says that the command continues the session of an interrupted run.
 	continued bool
+	// policy is what the command may do; nil: it is not confined. scratch is its folder for temporary files then, and broker does for it
+	// what the sandbox keeps it from.
+	policy  *sandbox.Policy
+	scratch string
+	broker  *broker
 	// interrupted is the reason why there is no record; "" if there is one.
 	interrupted string
 	warning     string // a note that is not part of the record
@@ -148,6 +154,7 @@ func (a *attempt) perform(b *buffers) error {
 	}
 	defer a.closeWorkspace()
 	defer a.closeMeter()
+	defer a.unconfine()
 	if err == nil {
 		err = a.prepare()
 	}
@@ -244,6 +251,9 @@ func (a *attempt) prepare() (err error) {
 	a.command.env = a.environment()
 	a.chooseProgram()
 	if err = a.openMeter(); err != nil {
+		return err
+	}
+	if err = a.confine(); err != nil {
 		return err
 	}
 	if a.command.stdin, err = a.stdin(); err != nil || a.dialogue != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -51,6 +52,10 @@ type Options struct {
 	Memory Memory
 	// Workspaces makes the folders of tasks that do not work in the tree; nil: such a task fails.
 	Workspaces Workspaces
+	// Sandbox confines the programs of agents; nil: it cannot.
+	Sandbox *sandbox.Host
+	// WorkspacePorts is the number of ports that each workspace has.
+	WorkspacePorts int
 	// Permissions decide what agents may do. Default: nothing that they ask for.
 	Permissions Permissions
 	// Meter meters the requests of agents to their models; nil: a task that needs it fails.
@@ -59,6 +64,8 @@ type Options struct {
 	Version string
 	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": none.
 	Specs string
+	// State is the folder of observed state below Root; "": state.
+	State string
 }
 
 // Permissions decide what agents may do. They are safe for concurrent use.

@@ -135,7 +135,7 @@ func (r *Runner) removeWorkOf(key string) (err error) {
 	for _, name := range []string{needsName(key), memoryName(key)} {
 		err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, name)))
 	}
-	return err
+	return errors.Join(err, removeTree(r.root, path.Join(state.WorkDir, scratchName(key))))
 }
 
 func removeIfThere(root *os.Root, p string) error {

@@ -34,6 +34,8 @@ type WorkspaceRequest struct {
 type Workspace interface {
 	// Dir is the absolute path of the folder that stands for the root of the tree.
 	Dir() string
+	// Top is the absolute path of the folder that the run may change, with Dir in it or the same.
+	Top() string
 	// Env are the variables that describe it.
 	Env() []string
 	// Commit records what the run changed there. Declared outputs that are not part of the commit are copied into the tree.

@@ -19,6 +19,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -73,6 +74,8 @@ type Env struct {
 	Index func(context.Context, *state.Store, *state.Tree) (string, error)
 	// Reindex rebuilds the index; nil: damage is only reported.
 	Reindex func(context.Context, *state.Store, *state.Tree) error
+	// Sandbox confines the programs of agents; nil: it cannot.
+	Sandbox *sandbox.Host
 	// Settle completes an interrupted commit in the repository; nil: it is only reported.
 	Settle func(context.Context) error
 
@@ -107,6 +110,7 @@ var checks = []struct {
 	{"clock", checkClock},
 	{"environment", checkEnvironment},
 	{"agents", checkAgents},
+	{"sandbox", checkSandbox},
 }
 
 // Check examines everything and returns at least one finding per check, in a fixed order. It never fails as a whole: if
@@ -220,7 +224,7 @@ func New(o Options) Env {
 			so.NoCache = noCache
 			return state.Open(o.Tree.Dir, so)
 		},
-		Reap: o.reap, Remember: o.rebuildMemory, Index: o.examineIndex, Reindex: o.rebuildIndex,
+		Sandbox: o.Sandbox, Reap: o.reap, Remember: o.rebuildMemory, Index: o.examineIndex, Reindex: o.rebuildIndex,
 	}
 	if self, err := os.Executable(); err == nil {
 		env.Hold = []string{self, "doctor", "--hold-lock"}

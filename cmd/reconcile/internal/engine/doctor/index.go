@@ -7,6 +7,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/indexing"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors"
 )
@@ -61,6 +62,8 @@ type Options struct {
 	Indexing indexing.Options
 	// WarnMemory is called with problems of the memory.
 	WarnMemory func(text string)
+	// Sandbox confines the programs of agents; nil: it cannot.
+	Sandbox *sandbox.Host
 }
 
 // examineIndex describes an existing index, or returns why it is unusable.

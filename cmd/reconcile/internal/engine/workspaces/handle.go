@@ -32,6 +32,9 @@ func (w *workspace) Dir() string {
 	return filepath.Join(w.m.path(w.owner.Name), filepath.FromSlash(w.repo.Prefix()))
 }
 
+// Top implements runner.Workspace.
+func (w *workspace) Top() string { return w.m.path(w.owner.Name) }
+
 // Env implements runner.Workspace.
 func (w *workspace) Env() []string {
 	return []string{"RECONCILE_WORKSPACE=" + w.m.path(w.owner.Name), "RECONCILE_PORT_BASE=" + strconv.Itoa(w.owner.PortBase)}

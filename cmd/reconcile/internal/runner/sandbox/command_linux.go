@@ -36,7 +36,7 @@ type Command struct {
 	report *os.File // where the helper reports
 }
 
-// Command returns a command that starts the program at path with argv, confined. The caller starts it, calls Close, and then Started.
+// Command returns a command that starts the program at path with argv, confined. The caller starts it, calls Started, and then Close.
 func (h *Host) Command(p Policy, path string, argv []string) (*Command, error) {
 	policy, err := json.Marshal(p)
 	if err != nil {
@@ -61,23 +61,26 @@ func (h *Host) Command(p Policy, path string, argv []string) (*Command, error) {
 		self, err := os.Open("/proc/self/exe")
 		if err != nil {
 			c.Close()
-			return nil, errors.Join(err, r.Close())
+			return nil, err
 		}
 		c.Files = append(c.Files, self)
 	}
 	return c, nil
 }
 
-// Close closes the files, once the command has them.
+// Close closes all files. A second call does nothing.
 func (c *Command) Close() {
-	for _, f := range c.Files {
+	for _, f := range append(c.Files, c.report) {
 		f.Close()
 	}
 }
 
-// Started waits until the command has become the program. The error says why it did not; an error of the system is the program's own.
+// Started waits until the started command has become the program. The error says why it did not; one of the system is about the
+// program.
 func (c *Command) Started() error {
-	defer c.report.Close()
+	for _, f := range c.Files {
+		f.Close() // the command has its own
+	}
 	if err := c.report.SetReadDeadline(time.Now().Add(startTime)); err != nil {
 		return err
 	}

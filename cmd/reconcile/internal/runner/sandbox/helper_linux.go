@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -57,12 +58,22 @@ func become(args []string) int {
 	if _, err := report.WriteString(confined); err != nil {
 		return 1
 	}
-	err := syscall.Exec(args[1], args[2:], os.Environ())
+	err := execute(args[1], args[2:])
 	var number syscall.Errno
 	if errors.As(err, &number) {
 		fmt.Fprint(report, strconv.Itoa(int(number)))
 	}
 	return 1
+}
+
+// execute becomes a program. One that was written a moment ago may still be open for writing in a process that is being started.
+func execute(path string, argv []string) (err error) {
+	for wait := time.Millisecond; ; wait *= 2 {
+		if err = syscall.Exec(path, argv, os.Environ()); !errors.Is(err, syscall.ETXTBSY) || wait > 256*time.Millisecond {
+			return err
+		}
+		time.Sleep(wait)
+	}
 }
 
 // apply confines this process by Landlock, at bwrap only what its mount namespace does not.

@@ -87,14 +87,12 @@ func (c *Command) run() error {
 	cmd := exec.CommandContext(ctx, c.Path)
 	cmd.Args, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Argv, &out, &out, time.Second
 	cmd.ExtraFiles = append([]*os.File{nil}, c.Files...)
-	err := cmd.Start()
-	c.Close()
-	if err != nil {
-		c.report.Close()
+	defer c.Close()
+	if err := cmd.Start(); err != nil {
 		return err
 	}
 	started := c.Started()
-	err = cmd.Wait()
+	err := cmd.Wait()
 	text, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
 	switch {
 	case err == nil && started == nil:

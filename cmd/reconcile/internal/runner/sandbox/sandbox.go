@@ -47,7 +47,7 @@ type Support struct {
 // Levels are the levels that confine, the best one first.
 var Levels = []string{schemas.SandboxBwrap, schemas.SandboxLandlock}
 
-// Host confines programs of this process. It is safe for concurrent use. It probes each level at most once.
+// Host confines programs of this process. It is safe for concurrent use. It probes each level at most once. A nil Host confines nothing.
 type Host struct {
 	path   string // PATH, where bwrap is looked for
 	probes map[string]func() Support
@@ -62,12 +62,12 @@ func NewHost(path string) *Host {
 	return h
 }
 
-// Support returns what is available of a level, by a real probe: what must be refused is, and what must work does.
+// Support returns what is available of a level, one of Levels, by a real probe: what must be refused is, and what must work does.
 func (h *Host) Support(level string) Support {
-	if probe := h.probes[level]; probe != nil {
-		return probe()
+	if h == nil {
+		return Support{Level: level, Missing: "this program cannot be the helper that confines"}
 	}
-	return Support{Level: level}
+	return h.probes[level]()
 }
 
 // Best returns the best level that is available. Its Missing says why, if that is none.

@@ -1,0 +1,311 @@
+package runner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/worktree"
+)
+
+// scratchName is the folder for the temporary files of a confined run, in state.WorkDir. The name is short: sockets have paths of at
+// most 108 bytes.
+func scratchName(key string) string { return digest(key) + ".tmp" }
+
+// confine decides how the attempt's programs are confined, and adds to their environment what depends on it.
+func (a *attempt) confine() error {
+	s := a.task.Sandbox
+	if s == nil || a.dialogue != nil { // a conversation in this process runs no program
+		return nil
+	}
+	found, err := a.runner.o.Sandbox.Choose(&s.Sandbox)
+	if err != nil {
+		return err
+	}
+	a.record.Sandbox = found.Level
+	if found.Level == schemas.SandboxNone {
+		return nil
+	}
+	p := &sandbox.Policy{Level: found.Level}
+	if err := a.limitNetwork(p, s.Network, found.Network); err != nil {
+		return err
+	}
+	scratch := path.Join(state.WorkDir, scratchName(a.effect.Key))
+	if err := errors.Join(removeTree(a.runner.root, scratch), a.runner.root.MkdirAll(scratch, 0o700)); err != nil {
+		return asFault(err)
+	}
+	a.scratch = a.runner.absolute(scratch)
+	if err := a.grant(p, s); err != nil {
+		return err
+	}
+	env := set(a.command.env, "TMPDIR="+a.scratch)
+	if lookup(env, "XDG_CACHE_HOME") == "" {
+		env = set(env, "XDG_CACHE_HOME="+filepath.Join(a.scratch, "cache"))
+	}
+	if a.broker, err = a.openBroker(filepath.Join(a.scratch, "reconcile")); err != nil {
+		return asFault(err)
+	}
+	a.command.env, a.policy = set(env, HostVar+"="+a.broker.path()), p
+	return nil
+}
+
+// Confinement is what the runner needs of a [sandbox.Host]; nil: nothing can be confined.
+type Confinement struct{ *sandbox.Host }
+
+func (c *Confinement) choose(s *schemas.Sandbox) (sandbox.Support, error) {
+	if c == nil {
+		return (&sandbox.Host{}).Choose(s)
+	}
+	return c.Choose(s)
+}
+
+// limitNetwork limits connections to the proxy that the agent's environment names, and to the ports of the workspace.
+func (a *attempt) limitNetwork(p *sandbox.Policy, asked string, can bool) error {
+	port := a.proxyPort()
+	a.record.Network = schemas.NetworkOpen
+	switch {
+	case asked == schemas.NetworkOpen:
+		return nil
+	case asked == schemas.NetworkProxy && !can:
+		return errors.New("sandbox.network: connections cannot be limited here: that needs version 4 of Landlock (Linux 6.7)")
+	case asked == "" && (port == 0 || !can):
+		return nil
+	}
+	a.record.Network, p.Limited = schemas.NetworkProxy, true
+	if port != 0 {
+		p.Ports = append(p.Ports, port)
+	}
+	if base, err := strconv.Atoi(lookup(a.command.env, "RECONCILE_PORT_BASE")); err == nil && base > 0 {
+		for i := range a.runner.o.WorkspacePorts {
+			p.Ports = append(p.Ports, base+i)
+		}
+	}
+	return nil
+}
+
+// grant fills in what the policy grants: the folder that the agent works in, its temporary files, what its profile names and what its
+// spec grants.
+func (a *attempt) grant(p *sandbox.Policy, s *settle.Sandbox) error {
+	p.Write = []string{a.scratch}
+	if a.place.ws != nil {
+		top, err := realPath(a.place.ws.Top())
+		if err != nil {
+			return err
+		}
+		p.Write = append(p.Write, top)
+	} else if err := a.grantTree(p); err != nil {
+		return err
+	}
+	for _, folder := range s.Folders {
+		if err := a.grantFolder(p, a.expand(folder)); err != nil {
+			return err
+		}
+	}
+	for _, name := range s.FolderVars {
+		if v := lookup(a.command.env, name); filepath.IsAbs(v) {
+			if err := a.grantFolder(p, v); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range s.Write {
+		real, err := filepath.EvalSymlinks(a.expand(name))
+		if err != nil {
+			return fmt.Errorf("sandbox.write: %w; make it, or take it out of the list", err)
+		}
+		if err := a.mayGrant(name, real); err != nil {
+			return err
+		}
+		p.Write = append(p.Write, real)
+	}
+	if s.Read != nil {
+		p.Read = a.readable(s.Read)
+	}
+	return nil
+}
+
+// grantTree grants the tree itself, but for what only reconcile and people write. Landlock cannot make exceptions: there, only what is
+// in the tree now is granted.
+func (a *attempt) grantTree(p *sandbox.Policy) error {
+	if p.Level == schemas.SandboxBwrap {
+		p.Write, p.Shield = append(p.Write, a.runner.dir), a.keptPaths()
+		return nil
+	}
+	entries, err := os.ReadDir(a.runner.dir)
+	for _, e := range entries {
+		full := filepath.Join(a.runner.dir, e.Name())
+		if (e.IsDir() || e.Type().IsRegular()) && !slices.Contains(a.keptPaths(), full) {
+			p.Write = append(p.Write, full)
+		}
+	}
+	return err
+}
+
+// grantFolder grants a folder of the agent's program; the program may make it. A file that does not exist cannot be granted.
+func (a *attempt) grantFolder(p *sandbox.Policy, folder string) error {
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		if filepath.Ext(strings.TrimPrefix(filepath.Base(folder), ".")) != "" {
+			return nil
+		}
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return fmt.Errorf("make the folder of the agent's program: %w", err)
+		}
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return err
+	}
+	if err := a.mayGrant(folder, real); err != nil {
+		return err
+	}
+	p.Write = append(p.Write, real)
+	return nil
+}
+
+// expand makes a path of a spec or a profile absolute.
+func (a *attempt) expand(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		return filepath.Join(lookup(a.command.env, "HOME"), rest)
+	}
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return a.runner.absolute(name)
+}
+
+// readable lists what may be read besides the system's folders.
+func (a *attempt) readable(granted []string) []string {
+	out := []string{a.runner.dir}
+	for _, name := range granted {
+		out = append(out, a.expand(name))
+	}
+	if at, err := worktree.Find(a.runner.dir); err == nil {
+		out = append(out, at.Common)
+	}
+	for dir := range strings.SplitSeq(lookup(a.command.env, "PATH"), string(filepath.ListSeparator)) {
+		if filepath.IsAbs(dir) {
+			out = append(out, dir)
+		}
+	}
+	for i, p := range out {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			out[i] = real
+		}
+	}
+	return out
+}
+
+// keptPaths are the files and folders that no agent may write: what only reconcile and people write.
+func (a *attempt) keptPaths() []string {
+	names := []string{path.Dir(state.WorkDir), ".git", "reconcile.yaml", "reconcile.yml", "reconcile.json", cmp.Or(a.runner.o.Specs, "specs"), cmp.Or(a.runner.o.State, "state")}
+	var out []string
+	for _, name := range names {
+		out = append(out, a.runner.absolute(name))
+	}
+	if at, err := worktree.Find(a.runner.dir); err == nil {
+		out = append(out, at.GitDir, at.Common)
+	}
+	return out
+}
+
+// mayGrant refuses a path through which an agent could write what it must not. name is how the spec names it.
+func (a *attempt) mayGrant(name, real string) error {
+	kept := append(a.keptPaths(), a.runner.dir)
+	if a.place.ws != nil {
+		kept = append(kept, filepath.Dir(a.place.ws.Top()))
+	}
+	for _, k := range kept {
+		if within(real, k) || within(k, real) && k != a.runner.dir {
+			return fmt.Errorf("the sandbox cannot grant %s: through it the agent could write %s; name a narrower folder", name, k)
+		}
+	}
+	return nil
+}
+
+// within reports whether path is dir, or below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// proxyPort is the port of reconcile's own proxy for models, if the agent uses it; else 0.
+func (a *attempt) proxyPort() int {
+	if a.endpoint == nil {
+		return 0
+	}
+	u, err := url.Parse(a.endpoint.URL())
+	if err != nil {
+		return 0
+	}
+	_, text, err := net.SplitHostPort(u.Host)
+	if err != nil {
+		return 0
+	}
+	port, _ := strconv.Atoi(text)
+	return port
+}
+
+// startConfined starts the command in its sandbox. An error says why it did not become the program.
+func (a *attempt) startConfined(files []*os.File) (*process, error) {
+	c, err := a.runner.o.Sandbox.Command(*a.policy, a.command.path, a.command.argv)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	p, err := spawn(c.Path, c.Argv, a.command.dir, a.command.env, append(files, c.Files...))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Started(); err != nil {
+		signalGroup(p.pid, forced)
+		p.await()
+		_, _ = p.reap() // why it did not start is known
+		return nil, err
+	}
+	return p, nil
+}
+
+// unconfine removes what belongs to the sandbox of the attempt.
+func (a *attempt) unconfine() {
+	if a.broker != nil {
+		a.broker.close()
+	}
+	if a.scratch != "" && removeTree(a.runner.root, path.Join(state.WorkDir, scratchName(a.effect.Key))) != nil {
+		a.runner.leave(a.effect.Key)
+	}
+}
+
+// removeTree removes a folder, also one with folders that cannot be written to, as caches of modules have.
+func removeTree(root *os.Root, name string) error {
+	err := root.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = fs.WalkDir(root.FS(), name, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = root.Chmod(p, 0o700)
+		}
+		return err
+	})
+	return root.RemoveAll(name)
+}
+
+const (
+	// HostVar is the environment variable with the socket of the process that runs a confined run: see [AskHost].
+	HostVar = "RECONCILE_HOST"
+	// BrokerVar is set for commands of this program that are run for a confined run, outside of its sandbox.
+	BrokerVar = "RECONCILE_FOR_RUN"
+)
