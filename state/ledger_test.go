@@ -116,7 +116,7 @@ func TestRejectedRecords(t *testing.T) {
 			if l == nil || len(l.Records()) != 2 || l.Last != c.last || len(l.Rejected) != 1 {
 				t.Fatalf("%s: %+v", name, l)
 			}
-			if len(ps) != 1 || ps[0].Code != RejectedRecordCode || ps[0].Ref != ledgerRef(42) || ps[0].Path != ledger42 ||
+			if len(ps) != 1 || ps[0].Code != rejectedRecordCode || ps[0].Ref != ledgerRef(42) || ps[0].Path != ledger42 ||
 				ps[0].Line != c.line || !strings.Contains(ps[0].Message, c.want) {
 				t.Errorf("%s: %v in line %d of\n%s", name, ps, ps[0].Line, text)
 			}
@@ -301,7 +301,7 @@ func TestLedgersInTrees(t *testing.T) {
 	a := NewTree(nil, nil, nil).WithLedgers(two, one)
 	e := &Entry{Ref: health}
 	e.SetStatus(&schemas.SessionStatus{})
-	b := a.WithLedgers(newer).With(e).WithSettings(a.Settings(), nil)
+	b := a.WithLedgers(newer).With(e).withSettings(a.Settings(), nil)
 	if a.Ledger(1) != one || b.Ledger(1) != newer || b.Ledger(2) != two || len(b.Ledgers()) != 2 || b.Ledger(3) != nil {
 		t.Errorf("%v and %v", a.Ledgers(), b.Ledgers())
 	}

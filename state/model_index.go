@@ -237,7 +237,7 @@ func rejections(l *Ledger) []schemas.Problem {
 	var out []schemas.Problem
 	for _, r := range l.Rejected {
 		out = append(out, schemas.Problem{
-			Place: schemas.Place{Path: l.Path, Line: r.Line}, Severity: schemas.Warning, Code: RejectedRecordCode, Ref: l.Ref(),
+			Place: schemas.Place{Path: l.Path, Line: r.Line}, Severity: schemas.Warning, Code: rejectedRecordCode, Ref: l.Ref(),
 			Message:    fmt.Sprintf("record %d cannot be used: %s", r.Number, secrets.Redact(r.Reason)),
 			Suggestion: "all other records are used; have the program that wrote this one correct it, or remove it",
 		})
@@ -257,8 +257,8 @@ func (m *model) scanProblem(t scanError) schemas.Problem {
 // DamagedState is the Code of problems of files that MoveAside would move.
 const DamagedState = "damaged-state"
 
-// RejectedRecordCode is the Code of problems of unusable records in a ledger that is otherwise usable.
-const RejectedRecordCode = "rejected-record"
+// rejectedRecordCode is the Code of problems of unusable records in a ledger that is otherwise usable.
+const rejectedRecordCode = "rejected-record"
 
 // references returns the references of the object, or of the valid part of a broken one.
 func (b *specBody) references() []schemas.Reference {

@@ -18,16 +18,16 @@ import (
 // records that are not in t stay.
 func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	var changes []Change
-	for _, key := range t.Surplus(keep) {
+	for _, key := range t.surplus(keep) {
 		changes = append(changes, Change{Path: s.RunPath(key)})
 	}
 	_, err := s.Write(ctx, changes)
 	return err
 }
 
-// Surplus returns the keys of the surplus records of active entries, those beyond keep for a node, which Prune would remove.
+// surplus returns the keys of the surplus records of active entries, those beyond keep for a node, which Prune would remove.
 // Dormant objects have none: they were pruned before the tree was settled.
-func (t *Tree) Surplus(keep int) []string {
+func (t *Tree) surplus(keep int) []string {
 	var out []string
 	for _, kind := range t.Kinds() {
 		for _, e := range t.Active(kind) {

@@ -37,7 +37,7 @@ func TestPruneKeepsWhatIsHeld(t *testing.T) {
 	e := hooks(begun(42, "dag/a/review"), begun(42, "dag/a/write"), begun(7, ""), ended(42, "dag/a/write"), begun(8, ""),
 		begun(9, ""))
 	want := []string{"agents/lead/hook-00-2", "agents/lead/hook-00-3", "agents/lead/hook-00-4"}
-	if got := NewTree(nil, nil, nil, e).Surplus(2); !slices.Equal(got, want) {
+	if got := NewTree(nil, nil, nil, e).surplus(2); !slices.Equal(got, want) {
 		t.Errorf("beyond two records: %q, want %q", got, want)
 	}
 	all := append(slices.Clone(e.Runs()), hooks(ended(42, "")).Runs()[0])
@@ -45,7 +45,7 @@ func TestPruneKeepsWhatIsHeld(t *testing.T) {
 	e.SetRuns(all)
 	want = []string{"agents/lead/hook-00-1", "agents/lead/hook-00-2", "agents/lead/hook-00-3", "agents/lead/hook-00-4",
 		"agents/lead/hook-00-5"}
-	if got := NewTree(nil, nil, nil, e).Surplus(2); !slices.Equal(got, want) {
+	if got := NewTree(nil, nil, nil, e).surplus(2); !slices.Equal(got, want) {
 		t.Errorf("once nothing is held: %q, want %q", got, want)
 	}
 }

@@ -124,8 +124,8 @@ func references(e *Entry) []schemas.Ref {
 	return out
 }
 
-// WithSettings returns a tree with other settings and problems and the same entries.
-func (t *Tree) WithSettings(s *schemas.SettingsSpec, problems []schemas.Problem) *Tree {
+// withSettings returns a tree with other settings and problems and the same entries.
+func (t *Tree) withSettings(s *schemas.SettingsSpec, problems []schemas.Problem) *Tree {
 	next := *t
 	next.settings = s
 	next.problems = sortProblems(problems)

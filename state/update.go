@@ -240,7 +240,7 @@ func (u *update) apply(prev *Tree) (*Tree, []schemas.Ref) {
 		next = prev.With(entries...)
 	}
 	if u.faulty {
-		next = next.WithSettings(u.model.settings.spec, u.model.problems())
+		next = next.withSettings(u.model.settings.spec, u.model.problems())
 	}
 	if noted {
 		with := *next

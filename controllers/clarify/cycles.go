@@ -18,8 +18,8 @@ type Wait struct {
 	Rank     int // precedence of From: larger is more downstream
 }
 
-// Victim is a question of a cycle that is given up.
-type Victim struct {
+// victim is a question of a cycle that is given up.
+type victim struct {
 	ID   string
 	Ring []string // the agents of one cycle that it closes, its asker first
 }
@@ -29,7 +29,7 @@ func downstream(a, b Wait) int {
 	return cmp.Or(cmp.Compare(a.Rank, b.Rank), a.Created.Compare(b.Created.Time), strings.Compare(a.ID, b.ID))
 }
 
-// Rings breaks the cycles of agents that wait for each other's answers, and returns the victims, the questions to give
+// rings breaks the cycles of agents that wait for each other's answers, and returns the victims, the questions to give
 // up. Of each cycle, of any length, the victim is the question of the most downstream agent (the largest Rank; among
 // equals the later one, then the larger ID). The victims are sorted by ID, and do not depend on the order of waits.
 //
@@ -37,19 +37,19 @@ func downstream(a, b Wait) int {
 // strongly connected component as soon as the questions up to it are inserted, the most upstream first. The insertion
 // that joins them is found for all questions at once by bisecting the order, in O(n·log n) steps of a depth-first
 // search.
-func Rings(waits []Wait) []Victim {
+func rings(waits []Wait) []victim {
 	g := newGraph(waits)
 	edges := g.cyclic(g.allEdges())
 	if len(edges) == 0 {
 		return nil
 	}
 	g.closers(0, len(waits), edges)
-	var out []Victim
+	var out []victim
 	pairs := g.pairs()
 	for _, e := range g.victims {
-		out = append(out, Victim{g.waits[e].ID, g.ring(e, pairs)})
+		out = append(out, victim{g.waits[e].ID, g.ring(e, pairs)})
 	}
-	slices.SortFunc(out, func(a, b Victim) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b victim) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 

@@ -16,29 +16,29 @@ func wait(id, from, to string, rank int) Wait {
 }
 
 func TestScenario_DeadlockDetection(t *testing.T) {
-	got := Rings([]Wait{wait("1", "engineer", "architect", 30), wait("2", "architect", "engineer", 20)})
+	got := rings([]Wait{wait("1", "engineer", "architect", 30), wait("2", "architect", "engineer", 20)})
 	if len(got) != 1 || got[0].ID != "1" || strings.Join(got[0].Ring, " ") != "engineer architect" {
 		t.Errorf("mutual: %+v", got)
 	}
 	ring := []Wait{wait("CLR-42-001", "engineer", "architect", 30), wait("CLR-7-001", "architect", "product-manager", 20),
 		wait("CLR-0-004", "product-manager", "engineer", 10), wait("CLR-42-002", "reviewer", "engineer", 45)}
-	got = Rings(ring)
+	got = rings(ring)
 	if len(got) != 1 || got[0].ID != "CLR-42-001" ||
 		strings.Join(got[0].Ring, " ") != "engineer architect product-manager" {
 		t.Errorf("ring of three, across issues: %+v", got)
 	}
-	if got := Rings(ring[1:]); len(got) != 0 {
+	if got := rings(ring[1:]); len(got) != 0 {
 		t.Errorf("no ring: %+v", got)
 	}
 	tie := []Wait{wait("a", "x", "y", 50), wait("b", "y", "x", 50)}
-	if got := Rings(tie); len(got) != 1 || got[0].ID != "b" {
+	if got := rings(tie); len(got) != 1 || got[0].ID != "b" {
 		t.Errorf("equals: %+v", got)
 	}
 	tie[0].Created = schemas.NewTime(start.Add(time.Second))
-	if got := Rings(tie); len(got) != 1 || got[0].ID != "a" {
+	if got := rings(tie); len(got) != 1 || got[0].ID != "a" {
 		t.Errorf("the later of equals: %+v", got)
 	}
-	if got := Rings([]Wait{wait("s", "x", "x", 50)}); len(got) != 1 {
+	if got := rings([]Wait{wait("s", "x", "x", 50)}); len(got) != 1 {
 		t.Errorf("an agent that waits for itself: %+v", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestRingsRandom(t *testing.T) {
 			waits[i] = Wait{ID: fmt.Sprintf("q%02d", i), From: fmt.Sprint("a", from), To: fmt.Sprint("a", rng.IntN(agents)),
 				Rank: from % 4, Created: minute(float64(rng.IntN(3)))}
 		}
-		got := Rings(waits)
+		got := rings(waits)
 		ids := make([]string, 0, n)
 		for _, v := range got {
 			ids = append(ids, v.ID)
@@ -98,13 +98,13 @@ func TestRingsRandom(t *testing.T) {
 			t.Fatalf("seed %d: %v, want %v of %+v", seed, ids, want, waits)
 		}
 		rng.Shuffle(n, func(i, j int) { waits[i], waits[j] = waits[j], waits[i] })
-		if again := Rings(waits); fmt.Sprint(again) != fmt.Sprint(got) {
+		if again := rings(waits); fmt.Sprint(again) != fmt.Sprint(got) {
 			t.Fatalf("seed %d: in another order %v, not %v", seed, again, got)
 		}
 	}
 }
 
-func checkRing(t *testing.T, waits []Wait, v Victim) {
+func checkRing(t *testing.T, waits []Wait, v victim) {
 	t.Helper()
 	for i, from := range v.Ring {
 		to := v.Ring[(i+1)%len(v.Ring)]
@@ -135,7 +135,7 @@ func BenchmarkRings(b *testing.B) {
 		waits := manyWaits(n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if len(Rings(waits)) == 0 {
+				if len(rings(waits)) == 0 {
 					b.Fatal("no ring found")
 				}
 			}

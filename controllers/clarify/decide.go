@@ -163,7 +163,7 @@ func (d *decider) resolve(e schemas.ThreadEntry) {
 
 // checkCircle escalates a matter whose last two rounds say the same.
 func (d *decider) checkCircle(at schemas.Time) {
-	if Circles(turns(d.st.Thread)) {
+	if circles(turns(d.st.Thread)) {
 		d.escalate(cause{schemas.EscalatedStuck, at, "the last two rounds say the same"})
 	}
 }

@@ -35,7 +35,7 @@ func Monitor(records []schemas.Clarification, precedence func(agent string) int,
 		if order != nil && order.Reason == schemas.EscalatedDeadlock {
 			f.Deadlocked = append(f.Deadlocked, *c)
 		}
-		if order != nil && order.Reason == schemas.EscalatedStuck || Circles(c.Thread) {
+		if order != nil && order.Reason == schemas.EscalatedStuck || circles(c.Thread) {
 			f.Stuck = append(f.Stuck, *c)
 		}
 	}
@@ -58,7 +58,7 @@ func Orders(records []schemas.Clarification, precedence func(agent string) int) 
 			waits = append(waits, Wait{c.ID, c.From, c.To, c.Created, precedence(c.From)})
 		}
 	}
-	for _, v := range Rings(waits) {
+	for _, v := range rings(waits) {
 		out[v.ID] = &Order{schemas.EscalatedDeadlock, ringMessage(v.Ring)}
 	}
 	return out

@@ -128,7 +128,7 @@ func (d *decider) answerOf(r *schemas.Run) (string, bool) {
 		return "", false
 	}
 	text := strings.TrimSpace(ResultText(r))
-	return text, !Evasive(lastBody(d.st.Thread, schemas.TurnQuestion), text)
+	return text, !evasive(lastBody(d.st.Thread, schemas.TurnQuestion), text)
 }
 
 // ResultText is the result of a run as text: that of a JSON string, or another value as it is written.

@@ -43,9 +43,9 @@ func (s Scope) Allowed() []string {
 	return slices.Compact(out)
 }
 
-// Step returns the step of the scope that governs questions to an agent: the first one that can clarify with it; nil if
+// step returns the step of the scope that governs questions to an agent: the first one that can clarify with it; nil if
 // none does.
-func (s Scope) Step(to string) *schemas.Step {
+func (s Scope) step(to string) *schemas.Step {
 	for _, st := range s.steps {
 		if slices.Contains(st.CanClarify, to) {
 			return st
@@ -57,7 +57,7 @@ func (s Scope) Step(to string) *schemas.Step {
 // Check is the scope guard. It returns an [*Error] of kind ScopeViolation for an agent that may not be asked, and for a
 // question that blocks where the governing step does not allow it.
 func (s Scope) Check(spec *schemas.ClarificationRequestSpec) error {
-	st := s.Step(spec.To)
+	st := s.step(spec.To)
 	if st == nil && !slices.Contains(s.agent, spec.To) {
 		return scopeError(s.from, spec.To, s.Allowed())
 	}
@@ -72,7 +72,7 @@ func (s Scope) Check(spec *schemas.ClarificationRequestSpec) error {
 // from the governing step, else from the settings. Rounds are never above the hard cap, 5 for questions that block and
 // 6 for others.
 func (s Scope) Limits(spec *schemas.ClarificationRequestSpec, set schemas.ClarificationSettings) Limits {
-	st := s.Step(spec.To)
+	st := s.step(spec.To)
 	if st == nil {
 		st = new(schemas.Step)
 	}

@@ -24,10 +24,10 @@ func SameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
 	return a.To == b.To && similar.OfWords(a.Topic+" "+a.Question, b.Topic+" "+b.Question) >= alike
 }
 
-// Evasive reports whether an answer does not answer: it is empty, or restates the question. A text that lacks more
+// evasive reports whether an answer does not answer: it is empty, or restates the question. A text that lacks more
 // than a tenth of the question's words is not a restatement, unless it is a question itself: it may be one of two
 // offered options.
-func Evasive(question, answer string) bool {
+func evasive(question, answer string) bool {
 	answer = strings.TrimSpace(answer)
 	if answer == "" {
 		return true
@@ -55,9 +55,9 @@ func endsAsQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// Circles reports whether a thread goes in circles: its last two questions are alike, or its last two answers. Answers
+// circles reports whether a thread goes in circles: its last two questions are alike, or its last two answers. Answers
 // of fewer than three words that count are not compared.
-func Circles(thread []schemas.ClarificationTurn) bool {
+func circles(thread []schemas.ClarificationTurn) bool {
 	q, before := lastTwo(thread, schemas.TurnQuestion)
 	if q != "" && before != "" && similar.OfWords(q, before) >= alike {
 		return true

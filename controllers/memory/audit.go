@@ -237,7 +237,7 @@ func duplicates(all []schemas.Observation) (exact, near []Duplicates) {
 }
 
 // nearDuplicates groups observations that say the same as the first of their group. Two sets of pairs with a Dice
-// coefficient of NearDuplicate have so much in common that they share one of the rarest pairs of each, if all are put
+// coefficient of nearDuplicate have so much in common that they share one of the rarest pairs of each, if all are put
 // in the same order (prefix filtering: Chaudhuri, Ganti and Kaushik, "A primitive operator for similarity joins",
 // 2006). So each is compared only with the firsts of groups that have such a pair, and with none that differs in what
 // tells apart.
@@ -303,13 +303,13 @@ func (r *rarity) count(pairs []uint64) {
 }
 
 // probes are the rarest pairs, as many as are needed for contents that say the same to share one. Sets of n and m pairs
-// that share c of them have the coefficient 2c/(n+m); at NearDuplicate, as m is not below c,
-// n·NearDuplicate/(2-NearDuplicate) are shared at least, and all but one less than that can be left out.
+// that share c of them have the coefficient 2c/(n+m); at nearDuplicate, as m is not below c,
+// n·nearDuplicate/(2-nearDuplicate) are shared at least, and all but one less than that can be left out.
 func (r *rarity) probes(l *likeness) []probe {
 	pairs := slices.Clone(l.pairs)
 	slices.SortFunc(pairs, func(a, b uint64) int { return cmp.Or(cmp.Compare(r.of(a), r.of(b)), cmp.Compare(a, b)) })
 	// Rounded down: one more probe, never one less.
-	shared := int(float64(len(pairs)) * NearDuplicate / (2 - NearDuplicate))
+	shared := int(float64(len(pairs)) * nearDuplicate / (2 - nearDuplicate))
 	telling := xxhash.Sum64String(strings.Join(l.telling, " "))
 	out := make([]probe, 0, len(pairs)-shared+1)
 	for _, p := range pairs[:min(len(pairs), len(pairs)-shared+1)] {

@@ -60,15 +60,15 @@ type collector struct {
 }
 
 func (g *collector) message(m Message) {
-	g.user = m.Role == RoleUser
+	g.user = m.Role == roleUser
 	switch m.Role {
-	case RoleEdit:
+	case roleEdit:
 		g.edits = append(g.edits, readEdits(m.Content)...)
-	case RoleFailure:
+	case roleFailure:
 		if text := whatFailed(m.Content); text != "" && !slices.Contains(g.failed, text) {
 			g.failed = append(g.failed, text)
 		}
-	case RoleUser, RoleAssistant, RoleSummary:
+	case roleUser, roleAssistant, roleSummary:
 		for _, p := range passages(m.Content) {
 			g.passage(p)
 		}
@@ -81,7 +81,7 @@ func (g *collector) add(category, text string, told bool) {
 	if isNothing(text) || refersToMemory(text) {
 		return
 	}
-	r := remark{schemas.ObservationEntry{Category: category, Content: Cut(text, contentLimit)}, g.count, 0}
+	r := remark{schemas.ObservationEntry{Category: category, Content: cut(text, contentLimit)}, g.count, 0}
 	r.worth = remarkRank(&r.ObservationEntry)
 	if told {
 		r.worth += 3
@@ -262,7 +262,7 @@ func format(all []remark) string {
 // polish makes a content fit for storage; it returns false if nothing is left. Text that was joined from harmless
 // pieces may contain a secret.
 func (r *remark) polish() bool {
-	r.Content = Cut(secrets.Redact(r.Content), contentLimit)
+	r.Content = cut(secrets.Redact(r.Content), contentLimit)
 	return len(r.Content) > 2 && strings.ContainsFunc(r.Content, inWord)
 }
 

@@ -16,8 +16,8 @@ import (
 // evalDepth is how many results of a question count.
 const evalDepth = 10
 
-// ErrGold says that a gold set cannot be used.
-var ErrGold = errors.New("this is no gold set")
+// errGold says that a gold set cannot be used.
+var errGold = errors.New("this is no gold set")
 
 // Question is a line of a gold set: a question, and the ids of the observations that answer it.
 type Question struct {
@@ -26,7 +26,7 @@ type Question struct {
 }
 
 // ParseGold parses the questions of a gold set, a JSON object on each line; blank lines are skipped. The error is
-// ErrGold and names the line.
+// errGold and names the line.
 func ParseGold(data []byte) ([]Question, error) {
 	var out []Question
 	n := 0
@@ -36,13 +36,13 @@ func ParseGold(data []byte) ([]Question, error) {
 		}
 		q, err := parseQuestion(line)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrGold, n, err)
+			return nil, fmt.Errorf("%w: line %d: %w", errGold, n, err)
 		}
 		out = append(out, q)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%w: it has no question; write lines as "+
-			`{"question": "why no ORM", "expect": ["obs-engineer-18-1768226700000-a1b2c3"]}`, ErrGold)
+			`{"question": "why no ORM", "expect": ["obs-engineer-18-1768226700000-a1b2c3"]}`, errGold)
 	}
 	return out, nil
 }

@@ -31,7 +31,7 @@ func TestParseGold(t *testing.T) {
 		`["why"]`:                                                      "line 1",
 		`{"question": "why", "expect": ["` + idA + `"]} {}`:            "one object",
 	} {
-		if _, err := ParseGold([]byte(bad)); !errors.Is(err, ErrGold) || !strings.Contains(err.Error(), want) {
+		if _, err := ParseGold([]byte(bad)); !errors.Is(err, errGold) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want ErrGold with %q", bad, err, want)
 		}
 	}

@@ -35,12 +35,12 @@ func (e *Effects) Issues() (out []int) {
 	return slices.Compact(out)
 }
 
-// Grow adds the observations of a new capture, given by its spec, to the data of an up-to-date issue file. It looks at
+// grow adds the observations of a new capture, given by its spec, to the data of an up-to-date issue file. It looks at
 // nothing else, and returns what [Facts.Fold] would, but for the archive and what concerns it: Archive and Archived are
 // nil. Effects on observations that are not in the file are returned: see [Apply]. What takes more to know is left to
 // the next Fold: records that name the new ids already, and circles of observations that replace each other. A capture
 // that the file has already changes nothing. The errors are [ErrEdited] and those of [Parse].
-func Grow(data []byte, s Spec) (Folded, Effects, error) { return Open(data, s.Issue).Grow(data, s) }
+func grow(data []byte, s Spec) (Folded, Effects, error) { return Open(data, s.Issue).Grow(data, s) }
 
 // Opened is an issue file that was read to be grown. It is for one goroutine at a time.
 type Opened struct {

@@ -17,21 +17,21 @@ const (
 	FormSummary      = "summary"
 )
 
-// InputError says why nothing can be learned from a text.
-type InputError struct{ text string }
+// inputError says why nothing can be learned from a text.
+type inputError struct{ text string }
 
-func (e *InputError) Error() string { return e.text }
+func (e *inputError) Error() string { return e.text }
 
 // BadRequest marks the input error as that of a bad request.
-func (e *InputError) BadRequest() {}
+func (e *inputError) BadRequest() {}
 
-func badInput(format string, args ...any) error { return &InputError{fmt.Sprintf(format, args...)} }
+func badInput(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
 // Read reads a conversation or a summary into the source; name is that of the text in errors, "" for none. skipped counts
-// the lines of a conversation that could not be read. The error is an *InputError.
+// the lines of a conversation that could not be read. The error is an *inputError.
 func (s *Source) Read(form, name string, text []byte) (skipped int, err error) {
 	if form != FormSummary {
-		said, err := ReadTranscript(text)
+		said, err := readTranscript(text)
 		switch {
 		case err == nil:
 			s.Messages = said.Messages
@@ -80,8 +80,8 @@ func isText(text []byte) bool {
 	return bad*10 <= len(text)
 }
 
-// ReadConversation returns the messages of a conversation, as [ReadTranscript] does.
+// ReadConversation returns the messages of a conversation, as [readTranscript] does.
 func ReadConversation(data []byte) ([]Message, error) {
-	t, err := ReadTranscript(data)
+	t, err := readTranscript(data)
 	return t.Messages, err
 }

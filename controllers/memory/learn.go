@@ -14,8 +14,8 @@ import (
 	"reconcile.dev/reconcile/schemas/secrets"
 )
 
-// EntryLimit is how many entries a capture has at most (agentx-spec, memory pipeline 3.4).
-const EntryLimit = 50
+// entryLimit is how many entries a capture has at most (agentx-spec, memory pipeline 3.4).
+const entryLimit = 50
 
 // Source is the input of Learn: a text, or a conversation if it has messages.
 type Source struct {
@@ -36,7 +36,7 @@ type Source struct {
 
 // Learned is what a capture holds.
 type Learned struct {
-	// Entries are at most EntryLimit, in the order of the text, without secrets or private text.
+	// Entries are at most entryLimit, in the order of the text, without secrets or private text.
 	Entries []schemas.ObservationEntry
 	// SourceTokens is the length of the input.
 	SourceTokens int
@@ -49,7 +49,7 @@ type Learned struct {
 // takes all steps of a capture, without any effect, to find what is worth remembering. Secrets and private text are
 // removed first, recalled memory after them. A conversation is summarized by compact; a summary is split as in extract.
 // Each entry gets its summary and its anchors; of equivalent ones one is kept, and a known one becomes a repetition of
-// it. Of more than EntryLimit entries the best are kept. An empty result is valid.
+// it. Of more than entryLimit entries the best are kept. An empty result is valid.
 func Learn(s Source) Learned {
 	c := clean(s)
 	text, left := c.text, 0
@@ -79,7 +79,7 @@ func clean(s Source) cleaned {
 	var c cleaned
 	c.text = c.take(s.Text)
 	for _, m := range withoutPrivate(s.Messages) {
-		if m.Role == RoleEdit {
+		if m.Role == roleEdit {
 			m.Content = s.located(m.Content)
 		}
 		if m.Content = c.take(m.Content); m.Content != "" {
@@ -127,7 +127,7 @@ func (s *Source) finish(c cleaned, all []remark) Learned {
 		ready = append(ready, r)
 	}
 	different := distinct(ready)
-	best := bestRemarks(different, EntryLimit)
+	best := bestRemarks(different, entryLimit)
 	l := Learned{SourceTokens: c.tokens, Found: len(different), Dropped: len(different) - len(best)}
 	for i := range best {
 		l.Entries = append(l.Entries, s.entry(best[i].ObservationEntry))
@@ -250,7 +250,7 @@ func extract(summary string, whole bool) []remark {
 func bounds(text string) bool { return strings.Contains(strings.ToLower(text), "private") }
 
 func isScaffold(role, text string) bool {
-	if role != RoleUser {
+	if role != roleUser {
 		return false
 	}
 	for _, s := range scaffolds {

@@ -26,7 +26,7 @@ func BenchmarkReadTranscript(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ReadTranscript(data); err != nil {
+		if _, err := readTranscript(data); err != nil {
 			b.Fatal(err)
 		}
 	}

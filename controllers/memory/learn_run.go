@@ -29,7 +29,7 @@ func outputMessages(output string) []Message {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	return []Message{{Role: RoleAssistant, Content: text}}
+	return []Message{{Role: roleAssistant, Content: text}}
 }
 
 // report writes the texts of a JSON value as a summary: lists and texts under names of sections become sections, other

@@ -31,7 +31,7 @@ func TestLearnSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := ReadTranscript(data)
+		read, err := readTranscript(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestT9_PrivateTextIsNotLearned(t *testing.T) {
 	}
 	for _, text := range texts {
 		for name, learn := range map[string]func(Source) Learned{"Learn": Learn, "LearnRun": LearnRun} {
-			for _, s := range []Source{{Text: text}, {Messages: []Message{{RoleAssistant, text}, {RoleUser, text}}}} {
+			for _, s := range []Source{{Text: text}, {Messages: []Message{{roleAssistant, text}, {roleUser, text}}}} {
 				told := fmt.Sprintf("%+v", learn(s))
 				if strings.Contains(told, "heron") || strings.Contains(told, key) || strings.Contains(told, "Q3EGRTYU") {
 					t.Errorf("%s of %q: %s", name, text, told)
@@ -128,10 +128,10 @@ func TestRecalledIsNotLearnedAgain(t *testing.T) {
 		"| Chose per-issue JSON files for the observation storage because they merge well.\n|\n" +
 		"| [error] 2026-02-27 by engineer on #29, obs-engineer-29-1709035200001-a1b2c4\n| The rename failed because the file was open.\n"
 	messages := []Message{
-		{RoleUser, recall + "\nDecision: the prompt goes on with a decision of its own."},
-		{RoleAssistant, "We chose per-issue JSON files for observation storage, because they merge well."},
-		{RoleAssistant, "As obs-engineer-29-1709035200001-a1b2c4 says, the rename failed because the file was open elsewhere."},
-		{RoleAssistant, recall + "\n## Decisions\n- We decided to write the manifest last."},
+		{roleUser, recall + "\nDecision: the prompt goes on with a decision of its own."},
+		{roleAssistant, "We chose per-issue JSON files for observation storage, because they merge well."},
+		{roleAssistant, "As obs-engineer-29-1709035200001-a1b2c4 says, the rename failed because the file was open elsewhere."},
+		{roleAssistant, recall + "\n## Decisions\n- We decided to write the manifest last."},
 	}
 	got := short(Learn(Source{Messages: messages}).Entries)
 	want := []string{"decision: Decision: the prompt goes on with a decision of its own.",
@@ -212,7 +212,7 @@ func TestLearnText(t *testing.T) {
 		utf8.RuneCountInString(l.Entries[0].Content) > 2000 || !strings.HasSuffix(l.Entries[0].Content, "…") {
 		t.Errorf("%d entries: %.80q", len(l.Entries), short(l.Entries))
 	}
-	if l := Learn(Source{Messages: []Message{{RoleUser, "Hello?"}, {RoleAssistant, "Hello! How can I help you today?"}}}); l.Found != 0 ||
+	if l := Learn(Source{Messages: []Message{{roleUser, "Hello?"}, {roleAssistant, "Hello! How can I help you today?"}}}); l.Found != 0 ||
 		l.Entries != nil || l.SourceTokens == 0 {
 		t.Errorf("a chat taught %+v", l)
 	}
@@ -251,7 +251,7 @@ func TestLearnRun(t *testing.T) {
 func TestLearnLong(t *testing.T) {
 	var messages []Message
 	for i := range 3000 {
-		messages = append(messages, Message{RoleAssistant, fmt.Sprintf("We decided to use file%d.go instead of the table, because %s.\n\n"+
+		messages = append(messages, Message{roleAssistant, fmt.Sprintf("We decided to use file%d.go instead of the table, because %s.\n\n"+
 			"```\n%s\n```", i, strings.Repeat("it is so ", i%20), strings.Repeat("x := 1\n", 50))})
 	}
 	l := Learn(Source{Messages: messages})
@@ -286,7 +286,7 @@ func FuzzLearn(f *testing.F) {
 // checkLearned checks what must hold for whatever is learned.
 func checkLearned(t *testing.T, l Learned) {
 	t.Helper()
-	if len(l.Entries) > EntryLimit || l.Found != l.Dropped+len(l.Entries) {
+	if len(l.Entries) > entryLimit || l.Found != l.Dropped+len(l.Entries) {
 		t.Errorf("%d entries, %d found, %d dropped", len(l.Entries), l.Found, l.Dropped)
 	}
 	if len(l.Entries) == 0 {
@@ -324,11 +324,11 @@ func TestLearnCountsWhatIsLeftOut(t *testing.T) {
 	words := []string{"cache", "index", "queue", "parser", "router", "ledger", "socket", "mutex", "table", "driver"}
 	for i := range 400 {
 		a, b, c := words[i%10], words[i/10%10], words[i/100]
-		said = append(said, Message{RoleAssistant, fmt.Sprintf("We decided that module%d of the %s calls the %s%d by way of the %s.",
+		said = append(said, Message{roleAssistant, fmt.Sprintf("We decided that module%d of the %s calls the %s%d by way of the %s.",
 			i, a, b, i*7, c)})
 	}
 	l := Learn(Source{Agent: "engineer", Messages: said})
-	if len(l.Entries) != EntryLimit || l.Found <= bulletLimit || l.Found-l.Dropped != EntryLimit {
+	if len(l.Entries) != entryLimit || l.Found <= bulletLimit || l.Found-l.Dropped != entryLimit {
 		t.Errorf("%d entries, %d found, %d dropped", len(l.Entries), l.Found, l.Dropped)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"reconcile.dev/reconcile/controllers/similar"
 )
 
-// NearDuplicate is from where two contents say the same: see [Similar]. Of 40 words, four that stand apart may differ.
+// nearDuplicate is from where two contents say the same: see [Similar]. Of 40 words, four that stand apart may differ.
 // The measure is that of shingles (A. Broder, On the resemblance and containment of documents, 1997) with two words
 // each, as observations are short; its threshold was set by the pairs of TestSame.
-const NearDuplicate = 0.8
+const nearDuplicate = 0.8
 
 // Similar returns the similarity of two contents, from 0 to 1: the Dice coefficient of their pairs of neighbouring
 // words.
@@ -56,7 +56,7 @@ func (l likeness) same(other likeness) bool {
 	if len(l.pairs) == 0 || len(other.pairs) == 0 {
 		return false
 	}
-	return slices.Equal(l.telling, other.telling) && similar.Dice(l.pairs, other.pairs) >= NearDuplicate
+	return slices.Equal(l.telling, other.telling) && similar.Dice(l.pairs, other.pairs) >= nearDuplicate
 }
 
 // sameAsAny reports which of several contents says the same; -1 if none does.

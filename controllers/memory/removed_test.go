@@ -28,11 +28,11 @@ func TestReplacedStaysReplaced(t *testing.T) {
 	removed := schemas.MemoryRecord{
 		Type: schemas.RecordRemoved, Issue: 2, IDs: []string{by}, At: schemas.NewStamp(onTheDay(12)),
 	}
-	first, _, err := Grow(nil, older)
+	first, _, err := grow(nil, older)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, effects, err := Grow(nil, newer)
+	_, effects, err := grow(nil, newer)
 	if err != nil {
 		t.Fatal(err)
 	}

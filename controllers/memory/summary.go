@@ -17,9 +17,9 @@ const (
 	briefTokens = 50
 )
 
-// Cut cuts a text with more runes than most to that many: at a space in the latter half if there is one, else between
+// cut cuts a text with more runes than most to that many: at a space in the latter half if there is one, else between
 // two characters as they are seen. The last of them says that something is missing.
-func Cut(text string, most int) string {
+func cut(text string, most int) string {
 	if len(text) <= most || utf8.RuneCountInString(text) <= most {
 		return text
 	}
@@ -81,7 +81,7 @@ func Summary(content string) string {
 			break
 		}
 	}
-	return fit(Cut(short, briefLimit), briefTokens)
+	return fit(cut(short, briefLimit), briefTokens)
 }
 
 // fit cuts text at a word so that it has at most that many tokens.
@@ -92,13 +92,13 @@ func fit(text string, most int) string {
 	low, high := 1, utf8.RuneCountInString(text)-1 // Cut(text, low) fits, Cut(text, high+1) does not
 	for low < high {
 		middle := (low + high + 1) / 2
-		if tokens.Count(Cut(text, middle)) <= most {
+		if tokens.Count(cut(text, middle)) <= most {
 			low = middle
 		} else {
 			high = middle - 1
 		}
 	}
-	return Cut(text, low)
+	return cut(text, low)
 }
 
 // summaryOf is the summary of an entry, or else the beginning of its content, on one line.

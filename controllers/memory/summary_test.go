@@ -21,7 +21,7 @@ func TestCut(t *testing.T) {
 		{strings.Repeat(family, 3), 16, family + family + "…"}, {strings.Repeat("é", 9), 5, "éééé…"},
 		{"日本語日本語", 4, "日本語…"}, {"a\u0301b\u0301c\u0301", 4, "a\u0301…"},
 	} {
-		if got := Cut(c.text, c.most); got != c.want || utf8.RuneCountInString(got) > c.most && c.text != "" {
+		if got := cut(c.text, c.most); got != c.want || utf8.RuneCountInString(got) > c.most && c.text != "" {
 			t.Errorf("%q to %d: %q, want %q", c.text, c.most, got, c.want)
 		}
 	}
@@ -31,7 +31,7 @@ func FuzzCut(f *testing.F) {
 	f.Add("one two three 👩‍👩‍👧‍👦 مرحبا", 9)
 	f.Fuzz(func(t *testing.T, text string, most int) {
 		most = 1 + max(most, -most)%3000
-		got := Cut(text, most)
+		got := cut(text, most)
 		if utf8.RuneCountInString(got) > most || utf8.ValidString(text) && !utf8.ValidString(got) {
 			t.Errorf("%q to %d: %q", text, most, got)
 		}

@@ -10,36 +10,36 @@ import (
 // Message is one turn of a conversation.
 type Message struct {
 	Role    string // one of the Role constants
-	Content string // text; of RoleEdit one line a file: "Modified src/db/adapter.go"
+	Content string // text; of roleEdit one line a file: "Modified src/db/adapter.go"
 }
 
 // Roles of messages. System prompts, hidden thoughts of agents and the output of their tools are skipped, except for
 // the output of a failing command.
 const (
-	RoleUser      = "user"
-	RoleAssistant = "assistant"
-	RoleSummary   = "summary" // an earlier part of the conversation, summed up by the agent's program
-	RoleEdit      = "edit"    // files that an agent changed through its tools
-	RoleFailure   = "failure" // what a command printed that an agent ran, and that failed
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleSummary   = "summary" // an earlier part of the conversation, summed up by the agent's program
+	roleEdit      = "edit"    // files that an agent changed through its tools
+	roleFailure   = "failure" // what a command printed that an agent ran, and that failed
 )
 
-// ErrNoConversation reports that the input has no messages: it may be a text, but not a conversation.
-var ErrNoConversation = errors.New("no conversation: neither JSON lines of role and content nor a transcript of " +
+// errNoConversation reports that the input has no messages: it may be a text, but not a conversation.
+var errNoConversation = errors.New("no conversation: neither JSON lines of role and content nor a transcript of " +
 	"Claude Code, Codex, Copilot or Gemini")
 
-// Transcript is a conversation as it was read.
-type Transcript struct {
+// transcript is a conversation as it was read.
+type transcript struct {
 	Messages []Message
 	Skipped  int // broken lines, and records of no known form
 }
 
-// ReadTranscript reads the messages of a conversation from a transcript, in any of the known JSON documents or lines.
+// readTranscript reads the messages of a conversation from a transcript, in any of the known JSON documents or lines.
 // It reads JSON lines of {"role", "content"}, a JSON array or object of such messages, and the formats of agents'
 // command lines: Claude Code and Codex (sessions, and their JSON output), Copilot (command line and VS Code), Gemini
 // (chats, checkpoints and logs), Cursor. None of these formats is specified, so records are recognized by the fields
-// that matter; unknown records are skipped and counted, as are broken lines. The error is ErrNoConversation if no
+// that matter; unknown records are skipped and counted, as are broken lines. The error is errNoConversation if no
 // message was found. Time and memory are linear in the data.
-func ReadTranscript(data []byte) (Transcript, error) {
+func readTranscript(data []byte) (transcript, error) {
 	r := reader{seen: map[Message]bool{}}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	switch {
@@ -50,7 +50,7 @@ func ReadTranscript(data []byte) (Transcript, error) {
 	}
 	r.flushEdits(len(r.edits))
 	if len(r.out.Messages) == 0 {
-		return Transcript{Skipped: r.out.Skipped}, ErrNoConversation
+		return transcript{Skipped: r.out.Skipped}, errNoConversation
 	}
 	return r.out, nil
 }
@@ -66,7 +66,7 @@ func isDocument(data []byte) bool {
 
 // reader gathers the messages of a transcript.
 type reader struct {
-	out   Transcript
+	out   transcript
 	root  string // the working folder of the agent, if known
 	edits []edit // since the last message
 	seen  map[Message]bool

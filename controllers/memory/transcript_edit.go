@@ -10,7 +10,7 @@ import (
 // edit is a file that a tool changed.
 type edit struct{ verb, path string }
 
-// Verbs of edits, as in messages of RoleEdit.
+// Verbs of edits, as in messages of roleEdit.
 const (
 	verbCreated  = "Created"
 	verbWrote    = "Wrote" // whole file: it is unknown whether it existed before
@@ -203,6 +203,6 @@ func (r *reader) flushEdits(n int) {
 	if n == 0 {
 		return
 	}
-	r.out.Messages = append(r.out.Messages, Message{RoleEdit, editLines(r.edits[:n])})
+	r.out.Messages = append(r.out.Messages, Message{roleEdit, editLines(r.edits[:n])})
 	r.edits = slices.Clone(r.edits[n:])
 }

@@ -27,7 +27,7 @@ func (r *reader) failure(o object) bool {
 		text, failed = out.text("output"), exitCode(out) != "" && exitCode(out) != "0"
 	}
 	if failed {
-		r.say(RoleFailure, text, len(r.edits))
+		r.say(roleFailure, text, len(r.edits))
 	}
 	return failed
 }
@@ -77,11 +77,11 @@ func whatFailed(output string) string {
 			strings.HasPrefix(lines[i+1], " ") {
 			text += ": " + strings.TrimSpace(lines[i+1])
 		}
-		return Cut(text, failureChars)
+		return cut(text, failureChars)
 	}
 	for _, line := range slices.Backward(lines) {
 		if text := strings.TrimSpace(line); text != "" && !exitLine().MatchString(text) {
-			return Cut(text, failureChars)
+			return cut(text, failureChars)
 		}
 	}
 	return ""

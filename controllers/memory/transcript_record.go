@@ -21,7 +21,7 @@ func (r *reader) record(o object) bool {
 		return true
 	}
 	if o.is("isCompactSummary") {
-		r.say(RoleSummary, textIn(o, "message", "content"), len(r.edits))
+		r.say(roleSummary, textIn(o, "message", "content"), len(r.edits))
 		return true
 	}
 	return r.call(o) || r.message(o)
@@ -75,15 +75,15 @@ func bookkeeping(o object) bool {
 	}
 	role := o.text("role")
 	return role == "system" || role == "developer" || role == "tool" || o.is("isMeta") || o.is("isApiErrorMessage") ||
-		o.is("isSidechain") && o.text("type") == RoleUser || o.text("record_type") != ""
+		o.is("isSidechain") && o.text("type") == roleUser || o.text("record_type") != ""
 }
 
 // roles are the names that programs give to who spoke, as role or type.
 var roles = map[string]string{
-	"user": RoleUser, "human": RoleUser, "user.message": RoleUser, "user_message": RoleUser, "usermessage": RoleUser,
-	"assistant": RoleAssistant, "model": RoleAssistant, "gemini": RoleAssistant, "ai": RoleAssistant,
-	"bot": RoleAssistant, "agent": RoleAssistant, "copilot": RoleAssistant, "agent_message": RoleAssistant, "agentmessage": RoleAssistant,
-	"assistant.message": RoleAssistant, "result": RoleAssistant, "compacted": RoleSummary,
+	"user": roleUser, "human": roleUser, "user.message": roleUser, "user_message": roleUser, "usermessage": roleUser,
+	"assistant": roleAssistant, "model": roleAssistant, "gemini": roleAssistant, "ai": roleAssistant,
+	"bot": roleAssistant, "agent": roleAssistant, "copilot": roleAssistant, "agent_message": roleAssistant, "agentmessage": roleAssistant,
+	"assistant.message": roleAssistant, "result": roleAssistant, "compacted": roleSummary,
 }
 
 func roleOf(o object) string {
@@ -99,8 +99,8 @@ func roleOf(o object) string {
 func (r *reader) message(o object) bool {
 	before := len(r.edits)
 	if user := o.object("message"); user != nil && o.list("response") != nil { // a turn in VS Code's form
-		r.say(RoleUser, user.text("text"), before)
-		r.say(RoleAssistant, r.pieces(o.list("response")), 0)
+		r.say(roleUser, user.text("text"), before)
+		r.say(roleAssistant, r.pieces(o.list("response")), 0)
 		return true
 	}
 	role := roleOf(o)

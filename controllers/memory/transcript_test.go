@@ -10,7 +10,7 @@ import (
 
 // TestReadTranscriptForms: every form gives the same three messages.
 func TestReadTranscriptForms(t *testing.T) {
-	want := []Message{{RoleUser, "Use Postgres."}, {RoleAssistant, "We chose Postgres."}, {RoleEdit, "Modified src/db.go"}}
+	want := []Message{{roleUser, "Use Postgres."}, {roleAssistant, "We chose Postgres."}, {roleEdit, "Modified src/db.go"}}
 	for name, text := range map[string]string{
 		"role and content": `{"role":"system","content":"Be good."}
 {"role":"user","content":"Use Postgres."}
@@ -106,7 +106,7 @@ func TestReadTranscriptLogs(t *testing.T) {
 	got, err = ReadConversation([]byte(`{"type":"assistant","isCompactSummary":false,"message":{"role":"assistant","content":"a"}}
 {"type":"user","isCompactSummary":true,"message":{"role":"user","content":"## Decisions\n- b"}}
 {"type":"compacted","payload":{"message":"c"}}`))
-	want := []Message{{RoleAssistant, "a"}, {RoleSummary, "## Decisions\n- b"}, {RoleSummary, "c"}}
+	want := []Message{{roleAssistant, "a"}, {roleSummary, "## Decisions\n- b"}, {roleSummary, "c"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %q", err, got)
 	}
@@ -121,7 +121,7 @@ func TestReadTranscriptBroken(t *testing.T) {
 		"{\"role\":\"user\",\"content\":\"a\\u0000b\"}\n{}\n" + good: 1, good + "\n" + good: 0,
 		`{"role":7,"content":"x"}` + "\n" + good: 1, `{"type":"future","blob":[]}` + "\n" + good: 1,
 	} {
-		got, err := ReadTranscript([]byte(text))
+		got, err := readTranscript([]byte(text))
 		if err != nil || got.Skipped != skipped || got.Messages[len(got.Messages)-1].Content != "hello there" {
 			t.Errorf("%q: %v, %+v, want %d skipped", text, err, got, skipped)
 		}
@@ -129,7 +129,7 @@ func TestReadTranscriptBroken(t *testing.T) {
 	for _, text := range []string{"", " \n", "\ufeff", "Just text.\nOn two lines.", "{}", "[]", "null", "{", "[[[", "[1]", `"x"`,
 		`{"messages":[]}`, `{"role":"user","content":""}`, `{"requests":[{}]}`, "\x00\x00", "\xff\xfe{\x00", strings.Repeat("[", 100_000),
 		strings.Repeat(`{"payload":`, 20_000), `{"type":"response_item","payload":{"type":"response_item","payload":{}}}`} {
-		if got, err := ReadTranscript([]byte(text)); !errors.Is(err, ErrNoConversation) || got.Messages != nil {
+		if got, err := readTranscript([]byte(text)); !errors.Is(err, errNoConversation) || got.Messages != nil {
 			t.Errorf("%.40q: %v, %v", text, err, got)
 		}
 	}
@@ -158,7 +158,7 @@ func TestEditsOutsideOfTheFolder(t *testing.T) {
 {"type":"tool_use","name":"Read","input":{"file_path":"src/b.go"}}
 {"type":"tool_use","name":"Write","input":{"file_path":"src/a\nb.go"}}
 {"type":"tool_use","name":"Write","input":{"file_path":"./src//a.go"}}`))
-	if err != nil || len(got) != 2 || got[1] != (Message{RoleEdit, "Wrote src/a.go\nWrote /etc/passwd\nWrote ../../x"}) {
+	if err != nil || len(got) != 2 || got[1] != (Message{roleEdit, "Wrote src/a.go\nWrote /etc/passwd\nWrote ../../x"}) {
 		t.Fatalf("%v, %q", err, got)
 	}
 	if text := new(Source).located(got[1].Content); text != "Wrote src/a.go" {
@@ -171,7 +171,7 @@ func FuzzReadTranscript(f *testing.F) {
 	f.Add([]byte(`{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"command\":[1]}"}}`))
 	f.Add([]byte("[{\"requests\":[{\"message\":{\"text\":\"a\"},\"response\":[{\"value\":\"b\"},7,null]}]}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := ReadTranscript(data)
+		got, err := readTranscript(data)
 		if (err == nil) != (len(got.Messages) > 0) {
 			t.Errorf("%v with %d messages", err, len(got.Messages))
 		}

@@ -66,8 +66,8 @@ func (b *Body) Quoted(text string) {
 	b.block(lines, false)
 }
 
-// Table adds a table. Cells are Markdown of one line.
-func (b *Body) Table(head []string, rows [][]string) {
+// table adds a table. Cells are Markdown of one line.
+func (b *Body) table(head []string, rows [][]string) {
 	line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
 	lines := []string{line(head), "|" + strings.Repeat(" --- |", len(head))}
 	for _, r := range rows {

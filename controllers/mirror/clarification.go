@@ -74,8 +74,8 @@ func (m *thread) status() *Body {
 	if m.spec.Blocking {
 		blocking = "yes"
 	}
-	b.Table([]string{"Question", "From", "To", "Blocking", "Round"}, [][]string{{
-		Line(m.spec.Topic, cellLength), name(m.spec.From), name(m.spec.To), blocking,
+	b.table([]string{"Question", "From", "To", "Blocking", "Round"}, [][]string{{
+		line(m.spec.Topic, cellLength), name(m.spec.From), name(m.spec.To), blocking,
 		fmt.Sprintf("%d of %d", m.st.Round, m.st.MaxRounds)}})
 	b.Paragraph("%s", m.stands())
 	b.Quoted(m.st.Summary)
@@ -114,7 +114,7 @@ func (m *thread) waitsForAnswer() string {
 }
 
 // name is who says something, as people write it.
-func name(who string) string { return Line(clarify.DisplayName(who), nameLength) }
+func name(who string) string { return line(clarify.DisplayName(who), nameLength) }
 
 // rounds adds a comment for each round. An escalation has a separate comment.
 func (m *thread) rounds() {
@@ -126,7 +126,7 @@ func (m *thread) rounds() {
 			}
 		}
 		if len(said) > 0 {
-			m.Comment(m.key("round", n), m.round(n, said))
+			m.comment(m.key("round", n), m.round(n, said))
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (m *thread) round(n int, said []schemas.ThreadEntry) *Body {
 		switch e.Type {
 		case schemas.TurnQuestion:
 			b.Paragraph("**[%s -> %s] Clarification:** %s (%s, round %d of %d)%s", name(e.From), name(m.spec.To),
-				Line(m.spec.Topic, cellLength), code(m.st.ID), n, m.st.MaxRounds, at)
+				line(m.spec.Topic, cellLength), code(m.st.ID), n, m.st.MaxRounds, at)
 		case schemas.TurnResolution:
 			goesOn := ""
 			if e.From == m.spec.From {
@@ -173,12 +173,12 @@ func (m *thread) escalation() {
 		return
 	}
 	b := m.NewBody()
-	b.Paragraph("**[ESCALATED] %s: %s**", code(m.st.ID), Line(m.spec.Topic, cellLength))
+	b.Paragraph("**[ESCALATED] %s: %s**", code(m.st.ID), line(m.spec.Topic, cellLength))
 	if who := m.o.mentions(); who != "" {
 		b.Paragraph("%s: agents could not settle this, and need you to decide.", who)
 	}
 	if x := m.st.Escalation; x != nil {
-		b.Paragraph("Why: %s", Line(clarify.Because(x.Reason, last.Body), whyLength))
+		b.Paragraph("Why: %s", line(clarify.Because(x.Reason, last.Body), whyLength))
 		if x.Reason == schemas.EscalatedByReply && clarify.Circumstances(x.Reason, last.Body) == "" {
 			b.Quoted(last.Body)
 		}
@@ -188,7 +188,7 @@ func (m *thread) escalation() {
 		}
 		var options []string
 		for _, o := range x.Options {
-			options = append(options, Line(o, whyLength))
+			options = append(options, line(o, whyLength))
 		}
 		b.List("Options", options)
 	} else {
@@ -196,7 +196,7 @@ func (m *thread) escalation() {
 	}
 	b.Paragraph("**Action needed:** decide, then comment %s here, or run %s.",
 		"`/resolve "+m.st.ID+" what was decided`", "`reconcile clarify resolve "+m.st.ID+" \"what was decided\"`")
-	m.Comment(m.key("escalation", n), b)
+	m.comment(m.key("escalation", n), b)
 }
 
 // compareRequests orders requests as their questions were numbered, the time that passes on an issue.

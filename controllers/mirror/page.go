@@ -41,10 +41,10 @@ func (p *Page) Tree() *state.Tree { return p.t }
 func (p *Page) NewBody() *Body { return p.newBody(p.Entry) }
 
 // Status adds the body as the status comment of the page's entry, which shows the state of the object.
-func (p *Page) Status(b *Body) { p.Comment("status/"+p.Entry.Ref.String(), b) }
+func (p *Page) Status(b *Body) { p.comment("status/"+p.Entry.Ref.String(), b) }
 
-// Comment adds a comment. The key has no blanks and is not used by other objects.
-func (p *Page) Comment(key string, b *Body) {
+// comment adds a comment. The key has no blanks and is not used by other objects.
+func (p *Page) comment(key string, b *Body) {
 	p.issue.Comments = append(p.issue.Comments, Comment{Key: key, Body: b.done()})
 }
 
@@ -55,11 +55,11 @@ func (p *Page) Label(name string) {
 	}
 }
 
-// Why returns the lines of Markdown that explain why the entry of the page waits, and for what.
-func (p *Page) Why() []string {
+// why returns the lines of Markdown that explain why the entry of the page waits, and for what.
+func (p *Page) why() []string {
 	why := p.o.Why(p.Entry, p.t)
 	for i := range why {
-		why[i] = Line(why[i], whyLength)
+		why[i] = line(why[i], whyLength)
 	}
 	return why
 }

@@ -230,7 +230,7 @@ func (p *Pull) bounds(b *Body) {
 		rows = append(rows, []string{code(a.Name), model, strconv.Itoa(a.Window), strconv.Itoa(a.Runs), limit})
 	}
 	if len(rows) > 0 {
-		b.Table([]string{"Agent", "Model", "Window, tokens", "Runs", "Time"}, rows)
+		b.table([]string{"Agent", "Model", "Window, tokens", "Runs", "Time"}, rows)
 	}
 	b.more(len(k.Agents))
 }
@@ -250,7 +250,7 @@ func (p *Pull) section(b *Body, heading string, verbs ...string) {
 		if s.Node != "" {
 			object += ": " + code(s.Node)
 		}
-		why := Line(s.Why, pullWhy)
+		why := line(s.Why, pullWhy)
 		if len(verbs) > 1 {
 			why = s.Verb + ": " + why
 		}
@@ -260,6 +260,6 @@ func (p *Pull) section(b *Body, heading string, verbs ...string) {
 		return
 	}
 	b.Paragraph("#### %s", heading)
-	b.Table([]string{"", "Why"}, rows)
+	b.table([]string{"", "Why"}, rows)
 	b.more(all)
 }

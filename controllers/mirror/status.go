@@ -56,7 +56,7 @@ func writeSession(p *Page) {
 	b := p.NewBody()
 	b.Paragraph("### Session %s: %s", code(e.Name), code(st.Phase))
 	if spec.Title != "" {
-		b.Paragraph("%s", Line(spec.Title, whyLength))
+		b.Paragraph("%s", line(spec.Title, whyLength))
 	}
 	b.progress(st.Progress)
 	var rows [][]string
@@ -70,9 +70,9 @@ func writeSession(p *Page) {
 		}
 	}
 	if len(rows) > 0 {
-		b.Table([]string{"DAG", "Phase", "Tasks done"}, limited(rows))
+		b.table([]string{"DAG", "Phase", "Tasks done"}, limited(rows))
 	}
-	b.List("What it waits for, and why", p.Why())
+	b.List("What it waits for, and why", p.why())
 	p.Status(b)
 }
 
@@ -88,11 +88,11 @@ func writeDAG(p *Page) {
 	b.Paragraph("### DAG %s: %s", code(e.Name), code(st.Phase))
 	b.Quoted(spec.Description)
 	b.progress(st.Progress)
-	b.Table([]string{"Task", "State", "Attempts", "Why"}, limited(nodeRows(spec, st)))
+	b.table([]string{"Task", "State", "Attempts", "Why"}, limited(nodeRows(spec, st)))
 	if drawing := picture(e.Ref, spec, st); drawing != "" {
 		b.block([]string{"```mermaid", strings.TrimRight(drawing, "\n"), "```"}, true)
 	}
-	b.List("What it waits for, and why", p.Why())
+	b.List("What it waits for, and why", p.why())
 	p.Status(b)
 }
 
@@ -117,7 +117,7 @@ func nodeRows(spec *schemas.DAGSpec, st *schemas.DAGStatus) [][]string {
 			attempts = strconv.Itoa(ns.Attempts)
 		}
 		if ns.Message != "" && ns.State != schemas.NodeSucceeded {
-			why = Line(ns.Message, cellLength)
+			why = line(ns.Message, cellLength)
 		}
 		rows[i] = []string{code(n.Name), nodeState(st, n.Name), attempts, why}
 	}

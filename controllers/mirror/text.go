@@ -33,9 +33,9 @@ func plain(s string) string {
 	}, s)
 }
 
-// Line escapes text of others as one line of Markdown, cut to at most limit characters, so that nothing in it has a
+// line escapes text of others as one line of Markdown, cut to at most limit characters, so that nothing in it has a
 // meaning.
-func Line(s string, limit int) string {
+func line(s string, limit int) string {
 	s, cut := cutRunes(strings.Join(strings.Fields(plain(s)), " "), limit)
 	var b strings.Builder
 	escape(&b, s, "*_`")
@@ -48,7 +48,7 @@ func Line(s string, limit int) string {
 // code is a word in a code span. Names are; what cannot be one is escaped.
 func code(s string) string {
 	if !isName(s) && (s == "" || strings.ContainsAny(s, "`|\n\r") || s != plain(s)) {
-		return Line(s, turnLimit)
+		return line(s, turnLimit)
 	}
 	return "`" + s + "`"
 }

@@ -133,10 +133,10 @@ func sayEverywhere(t testing.TB, s string) bool {
 	before := t.Failed()
 	b := &Body{room: BodyLimit - noteRoom, foot: "<sub>Kept by reconcile from `a`.</sub>"}
 	b.Quoted(s)
-	b.Paragraph("**%s** between", Line(s, whyLength))
+	b.Paragraph("**%s** between", line(s, whyLength))
 	b.Quoted("before\n" + s + "\nafter")
-	b.Table([]string{"A", "B"}, [][]string{{Line(s, cellLength), "x"}, {code(s), "y"}})
-	b.List("Waits for", []string{Line(s, whyLength), code(s)})
+	b.table([]string{"A", "B"}, [][]string{{line(s, cellLength), "x"}, {code(s), "y"}})
+	b.List("Waits for", []string{line(s, whyLength), code(s)})
 	all := b.done()
 	harmless(t, all)
 	if units(all) > BodyLimit {

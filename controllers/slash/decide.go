@@ -95,7 +95,7 @@ func (d *decider) comment(c *Comment, before []Decision) (Decision, bool) {
 		return Decision{}, false
 	}
 	v := Decision{Issue: d.issue.File.Issue, Handled: schemas.MirrorHandled{
-		Comment: c.ID, Digest: Digest(c.Body), Outcome: schemas.HandledRefused}}
+		Comment: c.ID, Digest: digest(c.Body), Outcome: schemas.HandledRefused}}
 	p := Parse(c.Body)
 	denied := Authorize(c.Author, &d.Tree.Settings().GitHub.Commands)
 	switch {

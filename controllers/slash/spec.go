@@ -34,8 +34,8 @@ func (d *decider) decode(s *derive.Spec) (*schemas.Object, error) {
 // rememberLimit is how long an observation may be, in characters.
 const rememberLimit = 2000
 
-// Digest is that of a comment's body.
-func Digest(body string) string {
+// digest is that of a comment's body.
+func digest(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -10,18 +10,18 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// ErrBlocked says that a file that git opens is a pipe or a device: git waits for it forever.
-var ErrBlocked = errors.New("it is not a regular file, and git waits for it without end; remove it or put a file in its place")
+// errBlocked says that a file that git opens is a pipe or a device: git waits for it forever.
+var errBlocked = errors.New("it is not a regular file, and git waits for it without end; remove it or put a file in its place")
 
 // Blocked returns an error if git would wait for a named pipe or a device among the files that it reads in the repository of
 // dir and in the folders. Of the repository it checks all but its objects and other branches; of folders, which are below
-// the top, and of those above them, the attributes and ignore files. The error wraps ErrBlocked and is a *fs.PathError. Call
+// the top, and of those above them, the attributes and ignore files. The error wraps errBlocked and is a *fs.PathError. Call
 // it before git, or a library that reads as git does, is run; later changes are not seen.
 func Blocked(dir string, folders ...string) error {
 	l, err := Find(dir)
 	var at *fs.PathError
 	if errors.As(err, &at) && errors.Is(err, regular.ErrNot) {
-		return &fs.PathError{Op: "read", Path: at.Path, Err: ErrBlocked}
+		return &fs.PathError{Op: "read", Path: at.Path, Err: errBlocked}
 	}
 	if err != nil {
 		return nil // outside a work tree, nothing is read
@@ -44,7 +44,7 @@ func Blocked(dir string, folders ...string) error {
 	}
 	for _, name := range files {
 		if info, err := os.Lstat(name); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) != 0 {
-			return &fs.PathError{Op: "read", Path: name, Err: ErrBlocked}
+			return &fs.PathError{Op: "read", Path: name, Err: errBlocked}
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func TestBlocked(t *testing.T) {
 		}
 		err := Blocked(tree, side)
 		var at *fs.PathError
-		if !errors.Is(err, ErrBlocked) || !errors.As(err, &at) || at.Path != p {
+		if !errors.Is(err, errBlocked) || !errors.As(err, &at) || at.Path != p {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 var (
 	// ErrNone says that a folder is not in a work tree.
 	ErrNone = errors.New("not in a git work tree")
-	// ErrBroken says that a .git file names no git directory. git also stops there, and searches no further up.
-	ErrBroken = errors.New("the file .git names no git directory; repair it with git worktree repair")
+	// errBroken says that a .git file names no git directory. git also stops there, and searches no further up.
+	errBroken = errors.New("the file .git names no git directory; repair it with git worktree repair")
 )
 
 // Layout has the places of a repository's parts, as absolute paths.
@@ -28,7 +28,7 @@ type Layout struct {
 }
 
 // Find returns the layout of the git work tree that contains dir, an absolute path, or of the nearest folder above. A folder
-// .git counts if it has HEAD, objects and refs: an empty one is skipped, as by git. The error wraps ErrNone or ErrBroken, or
+// .git counts if it has HEAD, objects and refs: an empty one is skipped, as by git. The error wraps ErrNone or errBroken, or
 // is that of the file system.
 func Find(dir string) (Layout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
@@ -86,7 +86,7 @@ func layoutAt(at string) (Layout, error) {
 func linked(at, dotgit string, fi fs.FileInfo) (Layout, error) {
 	const limit = 1 << 16 // of a path
 	if !fi.Mode().IsRegular() || fi.Size() > limit {
-		return Layout{}, fmt.Errorf("%s: %w", dotgit, ErrBroken)
+		return Layout{}, fmt.Errorf("%s: %w", dotgit, errBroken)
 	}
 	data, err := regular.ReadPath(dotgit)
 	if err != nil {
@@ -94,11 +94,11 @@ func linked(at, dotgit string, fi fs.FileInfo) (Layout, error) {
 	}
 	target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
 	if !ok {
-		return Layout{}, fmt.Errorf("%s: %w: it has no line \"gitdir: …\"", dotgit, ErrBroken)
+		return Layout{}, fmt.Errorf("%s: %w: it has no line \"gitdir: …\"", dotgit, errBroken)
 	}
 	l := Layout{Top: at, GitDir: absolute(at, target)}
 	if !isGitDir(l.GitDir) && !exists(filepath.Join(l.GitDir, "commondir")) {
-		return Layout{}, fmt.Errorf("%s: %w: it names %s", dotgit, ErrBroken, l.GitDir)
+		return Layout{}, fmt.Errorf("%s: %w: it names %s", dotgit, errBroken, l.GitDir)
 	}
 	return withCommon(l)
 }

@@ -47,8 +47,8 @@ func TestFind(t *testing.T) {
 			write(t, top+"/.git/worktrees/sub/commondir", "../..\n")
 			write(t, sub+"/.git", "gitdir: "+top+"/.git/worktrees/sub\n")
 		}, "deep", nil},
-		"a file that names nothing": {func(t *testing.T, _, sub string) { write(t, sub+"/.git", "gitdir: ../gone\n") }, "", ErrBroken},
-		"a file of something else":  {func(t *testing.T, _, sub string) { write(t, sub+"/.git", "hello\n") }, "", ErrBroken},
+		"a file that names nothing": {func(t *testing.T, _, sub string) { write(t, sub+"/.git", "gitdir: ../gone\n") }, "", errBroken},
+		"a file of something else":  {func(t *testing.T, _, sub string) { write(t, sub+"/.git", "hello\n") }, "", errBroken},
 		"inside of .git":            {func(t *testing.T, _, sub string) { repository(t, sub, whole...) }, "", ErrNone},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,9 +43,9 @@ func (x Index) Hit(f *vectors.Found, s *Snippets) Hit {
 		Labels: f.Labels, Score: f.Score, Named: f.Named > 0, Words: rank(f.ByWords), Vector: rank(f.ByVector), Graph: rank(f.ByGraph),
 	}
 	for _, e := range f.Via {
-		h.Via = append(h.Via, x.Link(e))
+		h.Via = append(h.Via, x.link(e))
 	}
-	h.Snippet, h.Lines, h.Matched = s.Of(&f.Node)
+	h.Snippet, h.Lines, h.Matched = s.of(&f.Node)
 	return h
 }
 

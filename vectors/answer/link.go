@@ -34,8 +34,8 @@ func (l *Link) String() string {
 	return l.From + " " + strings.ReplaceAll(l.Edge, "_", " ") + " " + l.To
 }
 
-// Link describes an edge.
-func (x Index) Link(e graph.Edge) Link {
+// link describes an edge.
+func (x Index) link(e graph.Edge) Link {
 	l := Link{From: e.From, Edge: e.Type.String(), To: e.To, Weight: e.Weight}
 	if x.Stated(e.Source) {
 		l.Path, l.Stated = e.Source, true
@@ -79,7 +79,7 @@ func (x Index) between(from, to graph.Ref, f graph.Filter) Link {
 		edges = append(edges, x.Graph.Between(to, from)...)
 	}
 	i := slices.IndexFunc(edges, func(e graph.Edge) bool { return len(f.Edges) == 0 || slices.Contains(f.Edges, e.Type) })
-	return x.Link(edges[i]) // the walk came over it
+	return x.link(edges[i]) // the walk came over it
 }
 
 // Cycle is a group of nodes that all lead to each other.
@@ -97,7 +97,7 @@ func (x Index) Cycle(group []graph.Ref, f graph.Filter) Cycle {
 		c.Nodes = append(c.Nodes, x.Graph.ID(r))
 	}
 	for _, s := range x.Graph.Round(group, f).Steps {
-		c.Round = append(c.Round, x.Link(x.Graph.Edge(s)))
+		c.Round = append(c.Round, x.link(x.Graph.Edge(s)))
 	}
 	return c
 }
@@ -122,7 +122,7 @@ func (x Index) Path(p graph.Path) Path {
 		}
 	}
 	for _, s := range p.Steps {
-		w.Links = append(w.Links, x.Link(x.Graph.Edge(s)))
+		w.Links = append(w.Links, x.link(x.Graph.Edge(s)))
 	}
 	return w
 }

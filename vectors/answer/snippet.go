@@ -36,9 +36,9 @@ type passage struct {
 	score int // how many of the words it has
 }
 
-// Of picks the passages of a node that have most of the terms, in their order, with their lines, and the terms that the
+// of picks the passages of a node that have most of the terms, in their order, with their lines, and the terms that the
 // node has.
-func (s *Snippets) Of(n *graph.Node) (texts []string, lines []int, matched []string) {
+func (s *Snippets) of(n *graph.Node) (texts []string, lines []int, matched []string) {
 	found := map[string]bool{}
 	var all []passage
 	for _, p := range s.passages(n) {

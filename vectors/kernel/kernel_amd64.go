@@ -21,14 +21,14 @@ func detect() Instructions {
 }
 
 func dot(a, b []float32) float32 {
-	if Level() == Portable {
+	if level() == Portable {
 		return dotGo(a, b)
 	}
 	return vek32.Dot(a, b)
 }
 
 func l2(a, b []float32) float32 {
-	if Level() == Portable {
+	if level() == Portable {
 		return l2Go(a, b)
 	}
 	d := vek32.Distance(a, b)
@@ -40,7 +40,7 @@ var middles = [32]byte(bytes.Repeat([]byte{0x88}, 32))
 
 func joinNibbles(code []int8, high, low []byte) {
 	switch {
-	case Level() == Portable:
+	case level() == Portable:
 		joinNibblesGo(code, high, low)
 	case low == nil:
 		joinNibblesAVX2(&code[0], &high[0], &middles[0], len(high), 0)
@@ -50,7 +50,7 @@ func joinNibbles(code []int8, high, low []byte) {
 }
 
 func dotsNibbles(q []int8, plane []byte, stride int, ids []uint32, out []int32) {
-	switch Level() {
+	switch level() {
 	case Portable:
 		dotsNibblesGo(q, plane, stride, ids, out)
 	case AVX2:
@@ -61,7 +61,7 @@ func dotsNibbles(q []int8, plane []byte, stride int, ids []uint32, out []int32) 
 }
 
 func scanNibbles(q []int8, plane []byte, stride int, out []int32) {
-	switch Level() {
+	switch level() {
 	case Portable:
 		scanNibblesGo(q, plane, stride, out)
 	case AVX2:
@@ -73,7 +73,7 @@ func scanNibbles(q []int8, plane []byte, stride int, out []int32) {
 
 func quantizeInt8(dst []int8, v []float32, scale float32) {
 	even := 0
-	if Level() >= AVX2 {
+	if level() >= AVX2 {
 		if even = len(v) &^ 7; even > 0 {
 			quantizeInt8AVX2(&dst[0], &v[0], even, scale)
 		}
@@ -82,7 +82,7 @@ func quantizeInt8(dst []int8, v []float32, scale float32) {
 }
 
 func walsh(v []float32, signs []uint32, scale float32) {
-	if Level() >= AVX2 && len(v) >= 8 {
+	if level() >= AVX2 && len(v) >= 8 {
 		walshAVX2(&v[0], len(v), &signs[0], scale)
 		return
 	}
@@ -91,7 +91,7 @@ func walsh(v []float32, signs []uint32, scale float32) {
 
 func halves(a, b []float32) {
 	even := 0
-	if Level() >= AVX2 {
+	if level() >= AVX2 {
 		if even = len(a) &^ 7; even > 0 {
 			halvesAVX2(&a[0], &b[0], even, rootHalf)
 		}

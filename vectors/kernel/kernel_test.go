@@ -64,12 +64,12 @@ func exact(a, b []int8) int32 {
 
 func TestLevels(t *testing.T) {
 	all := Levels()
-	if all[0] != Portable || all[len(all)-1] != Level() {
-		t.Fatalf("levels %v, in use %v", all, Level())
+	if all[0] != Portable || all[len(all)-1] != level() {
+		t.Fatalf("levels %v, in use %v", all, level())
 	}
 	before := Use(Portable)
-	if Level() != Portable || Use(AVX512) != Portable || Level() != before {
-		t.Errorf("Use does not change the level and tell the one before; now %v, at first %v", Level(), before)
+	if level() != Portable || Use(AVX512) != Portable || level() != before {
+		t.Errorf("Use does not change the level and tell the one before; now %v, at first %v", level(), before)
 	}
 	if fmt.Sprint(Portable, AVX2, AVX512) != "Go AVX2 AVX-512" {
 		t.Error(fmt.Sprint(Portable, AVX2, AVX512))

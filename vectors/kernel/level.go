@@ -36,8 +36,8 @@ var bestLevel = func() Instructions {
 	return best
 }()
 
-// Level returns the instructions in use.
-func Level() Instructions { return Instructions(inUse.Load()) }
+// level returns the instructions in use.
+func level() Instructions { return Instructions(inUse.Load()) }
 
 // Levels returns all levels of instructions that this processor has, from the portable to the best level.
 func Levels() []Instructions {

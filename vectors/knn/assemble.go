@@ -30,8 +30,8 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) > MaxVectors {
-		return nil, ErrFull
+	if len(ids) > maxVectors {
+		return nil, errFull
 	}
 	for i := 1; i < len(ids); i++ {
 		if ids[i] == ids[i-1] {

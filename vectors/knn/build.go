@@ -9,15 +9,15 @@ import (
 // search. The bytes do not depend on the number of threads or the processor. progress, if not nil, is called from time
 // to time with the number of vectors that are done.
 //
-// The error names a refused item and the reason: ErrDims, ErrNotFinite, ErrZero, ErrTwice, ErrFull; or it is that of
+// The error names a refused item and the reason: errDims, errNotFinite, ErrZero, ErrTwice, errFull; or it is that of
 // the context, which ends the work within moments.
 func Build(ctx context.Context, o Options, items []Item, progress func(done, total int)) (*Index, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if len(items) > MaxVectors {
-		return nil, ErrFull
+	if len(items) > maxVectors {
+		return nil, errFull
 	}
 	v := &view{shape: shapeOf(o), entry: noSlot, live: len(items)}
 	sorted, err := v.sorted(items)

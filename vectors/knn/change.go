@@ -11,8 +11,8 @@ import (
 const never = math.MaxUint64
 
 // Put inserts the vectors of items into the index, and replaces those whose IDs are there already. A search sees all of
-// them or none. If one is refused, none is put, and the error tells which one and why: ErrDims, ErrNotFinite, ErrZero,
-// ErrTwice, ErrFull.
+// them or none. If one is refused, none is put, and the error tells which one and why: errDims, errNotFinite, ErrZero,
+// ErrTwice, errFull.
 //
 // The vector that makes the index large enough for a graph has all others linked, too, which takes a while.
 func (x *Index) Put(items ...Item) error {
@@ -28,8 +28,8 @@ func (x *Index) Put(items ...Item) error {
 	}
 	x.writer.Lock()
 	defer x.writer.Unlock()
-	if x.current.Load().len()+len(items) > MaxVectors {
-		return ErrFull
+	if x.current.Load().len()+len(items) > maxVectors {
+		return errFull
 	}
 	for len(items) > 0 {
 		n := min(len(items), batchSize)

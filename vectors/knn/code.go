@@ -68,13 +68,13 @@ func (c *coder) row() coded {
 // check returns the error of an invalid vector, or nil.
 func (c *coder) check(v []float32) error {
 	if len(v) != c.dims {
-		return fmt.Errorf("%w: %d instead of %d", ErrDims, len(v), c.dims)
+		return fmt.Errorf("%w: %d instead of %d", errDims, len(v), c.dims)
 	}
 	switch norm := kernel.Norm(v); {
 	case norm == 0:
 		return ErrZero
 	case math.IsNaN(norm) || math.IsInf(norm, 0):
-		return ErrNotFinite
+		return errNotFinite
 	}
 	return nil
 }

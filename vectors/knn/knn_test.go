@@ -94,8 +94,8 @@ func TestRefused(t *testing.T) {
 		v    []float32
 		want error
 	}{
-		{nil, ErrDims}, {[]float32{1, 2}, ErrDims}, {make([]float32, 4), ErrDims}, {make([]float32, 3), ErrZero},
-		{[]float32{1, nan, 0}, ErrNotFinite}, {[]float32{1, 0, inf}, ErrNotFinite},
+		{nil, errDims}, {[]float32{1, 2}, errDims}, {make([]float32, 4), errDims}, {make([]float32, 3), ErrZero},
+		{[]float32{1, nan, 0}, errNotFinite}, {[]float32{1, 0, inf}, errNotFinite},
 	}
 	for _, c := range cases {
 		if err := x.Put(Item{2, []float32{0, 1, 0}}, Item{3, c.v}); !errors.Is(err, c.want) {

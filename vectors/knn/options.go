@@ -7,11 +7,11 @@ import (
 	"runtime"
 )
 
-// MaxDims is how many dimensions vectors may have.
-const MaxDims = 4096
+// maxDims is how many dimensions vectors may have.
+const maxDims = 4096
 
-// MaxVectors is how many slots an index may have.
-const MaxVectors = 1 << 31
+// maxVectors is how many slots an index may have.
+const maxVectors = 1 << 31
 
 // Limits of the options.
 const (
@@ -24,16 +24,16 @@ const (
 
 // What a vector or an item is refused for. The errors that are returned wrap them and say which one it is.
 var (
-	ErrDims      = errors.New("the vector has another number of dimensions than the index")
-	ErrNotFinite = errors.New("the vector has a component that is not a finite number")
+	errDims      = errors.New("the vector has another number of dimensions than the index")
+	errNotFinite = errors.New("the vector has a component that is not a finite number")
 	ErrZero      = errors.New("the vector is zero, which has no direction")
 	ErrTwice     = errors.New("two items have the same ID")
-	ErrFull      = fmt.Errorf("the index has no room beyond %d vectors", MaxVectors)
+	errFull      = fmt.Errorf("the index has no room beyond %d vectors", maxVectors)
 )
 
 // Options configure how an index is built. Zero values mean the defaults.
 type Options struct {
-	// Dims is the length of all vectors, 768 by default, at most MaxDims.
+	// Dims is the length of all vectors, 768 by default, at most maxDims.
 	Dims int
 	// M is the number of links that a new vector gets in the graph; at most 2*M are kept at the lowest level. 16 by
 	// default, 2 to 128.
@@ -67,7 +67,7 @@ func (o Options) withDefaults() (Options, error) {
 		standard      int
 		lowest, above int
 	}{
-		{"Dims", &o.Dims, DefaultDims, 1, MaxDims},
+		{"Dims", &o.Dims, DefaultDims, 1, maxDims},
 		{"M", &o.M, DefaultM, 2, maxLinks},
 		{"EfConstruction", &o.EfConstruction, DefaultEfConstruction, 1, maxEf},
 		{"EfSearch", &o.EfSearch, 0, 0, maxEf},

@@ -55,7 +55,7 @@ const (
 )
 
 // Search returns hits of the index: the vectors that are most similar to the query by cosine, the most similar first.
-// The error describes an invalid query: ErrDims, ErrNotFinite, ErrZero.
+// The error describes an invalid query: errDims, errNotFinite, ErrZero.
 func (x *Index) Search(query []float32, o SearchOptions) ([]Hit, error) {
 	v, epoch := x.enter()
 	defer x.readers.leave(epoch)

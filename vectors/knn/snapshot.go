@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/schemas/sections"
 )
 
-// ErrDamaged reports that the bytes of an index were changed or have another version.
-var ErrDamaged = errors.New("the vector index is damaged or of another version; build it again")
+// errDamaged reports that the bytes of an index were changed or have another version.
+var errDamaged = errors.New("the vector index is damaged or of another version; build it again")
 
 // format is that of vector indexes.
 var format = sections.Format{Magic: "rcnknear", Version: 8}
@@ -216,13 +216,13 @@ func (h *header) options() (Options, bool) {
 		EfThorough: int(h.efThorough), GraphFrom: int(h.graphFrom)}
 	set, err := o.withDefaults()
 	o.Threads = set.Threads
-	linked := h.graph == 1 && h.lists == 0 && h.entry < h.slots && h.top <= maxLevel && h.upper <= 2*MaxVectors
+	linked := h.graph == 1 && h.lists == 0 && h.entry < h.slots && h.top <= maxLevel && h.upper <= 2*maxVectors
 	scanned := h.graph == 0 && h.entry == noSlot && h.top == 0 && h.upper == 0 && h.lists <= mostLists
 	scale := math.Float32frombits(uint32(h.scale))
 	coded := h.scale <= math.MaxUint32 && scale > 0 && scale <= 127/smallest && h.whole <= 1
-	calibrated := h.normal <= MaxVectors && h.thorough <= MaxVectors && h.among <= amongMost && h.calibrated <= MaxVectors &&
+	calibrated := h.normal <= maxVectors && h.thorough <= maxVectors && h.among <= amongMost && h.calibrated <= maxVectors &&
 		h.reach <= mostReach && h.farReach <= mostReach
-	return set, err == nil && o == set && h.slots <= MaxVectors && (linked || scanned) && coded && calibrated
+	return set, err == nil && o == set && h.slots <= maxVectors && (linked || scanned) && coded && calibrated
 }
 
 // Open opens the index in data. The bytes are used in place, and must neither change nor be unmapped; if they do not begin
@@ -231,21 +231,21 @@ func (h *header) options() (Options, bool) {
 func Open(data []byte) (*Index, error) {
 	file, err := format.Open(data)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	h, ok := readHeader(file)
 	if !ok {
-		return nil, ErrDamaged
+		return nil, errDamaged
 	}
 	o, ok := h.options()
 	if !ok {
-		return nil, ErrDamaged
+		return nil, errDamaged
 	}
 	v := &view{shape: shapeOf(o), live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top),
 		efforts: efforts{int(h.normal), int(h.thorough), int(h.among), int(h.reach), int(h.farReach)}, calibrated: int(h.calibrated)}
 	for i, size := range h.sizes(v.shape) {
 		if uint64(len(file.Get(i))) != size {
-			return nil, ErrDamaged
+			return nil, errDamaged
 		}
 	}
 	v.scale, v.whole, v.centre = math.Float32frombits(uint32(h.scale)), h.whole == 1, numbers[float32](file, sectionCentre)
@@ -259,7 +259,7 @@ func Open(data []byte) (*Index, error) {
 	v.upper = links[low:]
 	v.lists.pivots = segment{coarse: numbers[int32](file, sectionListNorms), high: file.Get(sectionPivots)}
 	if v.lists.members, ok = membersOf(numbers[uint32](file, sectionListEnds), numbers[uint32](file, sectionListSlots)); !ok {
-		return nil, ErrDamaged
+		return nil, errDamaged
 	}
 	x := newIndex(o, v)
 	x.order, x.frozen, x.file = numbers[uint32](file, sectionOrder), true, file

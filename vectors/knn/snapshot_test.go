@@ -13,7 +13,7 @@ import (
 func openAll(t *testing.T, data []byte, q []float32) {
 	x, err := Open(data)
 	if err != nil {
-		if !errors.Is(err, ErrDamaged) {
+		if !errors.Is(err, errDamaged) {
 			t.Fatalf("%v", err)
 		}
 		return
@@ -34,7 +34,7 @@ func openAll(t *testing.T, data []byte, q []float32) {
 			t.Fatal(err)
 		}
 	}
-	if err := x.Verify(); err != nil && !errors.Is(err, ErrDamaged) {
+	if err := x.Verify(); err != nil && !errors.Is(err, errDamaged) {
 		t.Fatal(err)
 	}
 	for i := range uint64(70) {
@@ -60,17 +60,17 @@ func TestDamaged(t *testing.T) {
 // testDamaged: bytes of an index with a graph, and of one with lists.
 func testDamaged(t *testing.T, data []byte, q []float32) {
 	for _, n := range []int{0, 1, 100, begin - 1, begin, len(data) - 64, len(data) - 1} {
-		if _, err := Open(data[:n]); !errors.Is(err, ErrDamaged) {
+		if _, err := Open(data[:n]); !errors.Is(err, errDamaged) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
-	if _, err := Open(append(data[:len(data):len(data)], 0)); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(append(data[:len(data):len(data)], 0)); !errors.Is(err, errDamaged) {
 		t.Errorf("a byte too many: %v", err)
 	}
 	for at := 0; at < begin+8*len((&header{}).fields()); at += 3 {
 		bad := append([]byte(nil), data...)
 		bad[at] ^= 0x81
-		if _, err := Open(bad); !errors.Is(err, ErrDamaged) {
+		if _, err := Open(bad); !errors.Is(err, errDamaged) {
 			t.Errorf("byte %d of the header: %v", at, err)
 		}
 		sectionstest.Reseal(bad)
@@ -83,7 +83,7 @@ func testDamaged(t *testing.T, data []byte, q []float32) {
 		}
 		if x, err := Open(bad); err == nil {
 			err = x.Verify()
-			if !errors.Is(err, ErrDamaged) {
+			if !errors.Is(err, errDamaged) {
 				t.Errorf("bytes from %d: %v", at, err)
 			}
 		}

@@ -11,14 +11,14 @@ import (
 
 // Verify checks the index for damage: the sums of its sections, its ids and slots, its vectors, codes and links. Each
 // ID must have one slot, vectors must have a direction and matching codes, links must lead to vectors, and all vectors
-// must be reachable from the entry. The error wraps ErrDamaged, and names the problem. Verify first completes pending
+// must be reachable from the entry. The error wraps errDamaged, and names the problem. Verify first completes pending
 // work of changes. It takes about a second for 100,000 vectors; changes wait.
 func (x *Index) Verify() error {
 	x.writer.Lock()
 	defer x.writer.Unlock()
 	if x.file != nil {
 		if err := x.file.Verify(); err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
+			return fmt.Errorf("%w: %w", errDamaged, err)
 		}
 	}
 	if len(x.dead) > 0 || x.added > 0 {
@@ -27,7 +27,7 @@ func (x *Index) Verify() error {
 	v := x.current.Load()
 	for i := range x.order {
 		if int(x.order[i]) >= v.base.len() || i > 0 && v.base.ids[x.order[i-1]] >= v.base.ids[x.order[i]] {
-			return fmt.Errorf("%w: the IDs are not in order", ErrDamaged)
+			return fmt.Errorf("%w: the IDs are not in order", errDamaged)
 		}
 	}
 	w := newWalker(v.shape)
@@ -36,7 +36,7 @@ func (x *Index) Verify() error {
 			continue
 		}
 		if found, ok := x.Slot(v.id(slot)); !ok || found != slot {
-			return fmt.Errorf("%w: %016x has another slot than %d", ErrDamaged, v.id(slot), slot)
+			return fmt.Errorf("%w: %016x has another slot than %d", errDamaged, v.id(slot), slot)
 		}
 		if err := w.verifyVector(v, slot); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (x *Index) verifyAnswers() error {
 		query := v.vector(asked)
 		hits, err := x.Search(query, SearchOptions{K: k, Exact: true})
 		if err != nil {
-			return fmt.Errorf("%w: the vector in slot %d cannot be asked for: %w", ErrDamaged, asked, err)
+			return fmt.Errorf("%w: the vector in slot %d cannot be asked for: %w", errDamaged, asked, err)
 		}
 		worst := hits[len(hits)-1].Similarity
 		nearer := 0
@@ -73,7 +73,7 @@ func (x *Index) verifyAnswers() error {
 			}
 		}
 		if nearer >= k || hits[0].Similarity < 1-rounding {
-			return fmt.Errorf("%w: a search for the vector in slot %d does not find what is nearest", ErrDamaged, asked)
+			return fmt.Errorf("%w: a search for the vector in slot %d does not find what is nearest", errDamaged, asked)
 		}
 	}
 	return nil
@@ -84,21 +84,21 @@ func (x *Index) verifyAnswers() error {
 func (w *walker) verifyVector(v *view, slot uint32) error {
 	unit := v.vector(slot)
 	if norm := kernel.Norm(unit); !(math.Abs(norm-1) < 1e-5) {
-		return fmt.Errorf("%w: the vector in slot %d has the length %g", ErrDamaged, slot, norm)
+		return fmt.Errorf("%w: the vector in slot %d has the length %g", errDamaged, slot, norm)
 	}
 	v.encodeRow(&w.query, unit, w.rotated)
 	code := w.take(v, slot)
 	for i, c := range code.code {
 		if d := int(c) - int(w.query.code[i]); d < -1 || d > 1 {
-			return fmt.Errorf("%w: the code in slot %d is not that of its vector", ErrDamaged, slot)
+			return fmt.Errorf("%w: the code in slot %d is not that of its vector", errDamaged, slot)
 		}
 	}
 	s, row := v.at(slot)
 	if s.norms[row] != normOf(code.code) || s.coarse[row] != coarseNorm(code.code[:v.dims]) {
-		return fmt.Errorf("%w: the length of the code in slot %d", ErrDamaged, slot)
+		return fmt.Errorf("%w: the length of the code in slot %d", errDamaged, slot)
 	}
 	if size, slack := s.sizes[row], s.slacks[row]; !(size >= 0) || !(slack >= v.distance(w.rotated, code)-2*rounding) {
-		return fmt.Errorf("%w: length or distance in slot %d", ErrDamaged, slot)
+		return fmt.Errorf("%w: length or distance in slot %d", errDamaged, slot)
 	}
 	return nil
 }
@@ -112,21 +112,21 @@ func (w *walker) verifyLists(v *view) error {
 	for i, norm := range p.coarse {
 		kernel.Join(w.linked.code, p.high[i*v.stride:(i+1)*v.stride], nil)
 		if normOf(w.linked.code[:v.dims]) != norm {
-			return fmt.Errorf("%w: the length of pivot %d", ErrDamaged, i)
+			return fmt.Errorf("%w: the length of pivot %d", errDamaged, i)
 		}
 	}
 	n := 0
 	for i, members := range v.lists.members {
 		for _, slot := range members {
 			if int(slot) >= v.len() || !v.has(slot) || seen[slot] || w.listOf(v, slot) != uint32(i) {
-				return fmt.Errorf("%w: slot %d does not belong into list %d", ErrDamaged, slot, i)
+				return fmt.Errorf("%w: slot %d does not belong into list %d", errDamaged, slot, i)
 			}
 			seen[slot] = true
 			n++
 		}
 	}
 	if n != v.live {
-		return fmt.Errorf("%w: %d of %d vectors are in lists", ErrDamaged, n, v.live)
+		return fmt.Errorf("%w: %d of %d vectors are in lists", errDamaged, n, v.live)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (v *view) verifyGraph() error {
 		return nil
 	}
 	if int(v.entry) >= v.len() || v.levelOf(v.id(v.entry)) != v.top {
-		return fmt.Errorf("%w: the entry is not at the highest level", ErrDamaged)
+		return fmt.Errorf("%w: the entry is not at the highest level", errDamaged)
 	}
 	for slot := range uint32(v.len()) {
 		if !v.has(slot) {
@@ -150,7 +150,7 @@ func (v *view) verifyGraph() error {
 		}
 	}
 	if lost := v.reachable().lost(v); len(lost) > 0 {
-		return fmt.Errorf("%w: %d vectors cannot be reached, one in slot %d", ErrDamaged, len(lost), lost[0])
+		return fmt.Errorf("%w: %d vectors cannot be reached, one in slot %d", errDamaged, len(lost), lost[0])
 	}
 	return nil
 }
@@ -163,15 +163,15 @@ func (v *view) verifyLinks(slot uint32, level int) error {
 		end = len(block)
 	}
 	if block == nil {
-		return fmt.Errorf("%w: slot %d has no links at level %d", ErrDamaged, slot, level)
+		return fmt.Errorf("%w: slot %d has no links at level %d", errDamaged, slot, level)
 	}
 	for i, to := range block {
 		switch {
 		case i >= end && to == noSlot:
 		case i >= end || int(to) >= v.len() || to == slot || slices.Contains(block[:i], to):
-			return fmt.Errorf("%w: slot %d has a wrong link at level %d, to %d", ErrDamaged, slot, level, to)
+			return fmt.Errorf("%w: slot %d has a wrong link at level %d, to %d", errDamaged, slot, level, to)
 		case v.levelOf(v.id(to)) < level:
-			return fmt.Errorf("%w: slot %d has a link at level %d to %d, which is below", ErrDamaged, slot, level, to)
+			return fmt.Errorf("%w: slot %d has a link at level %d to %d, which is below", errDamaged, slot, level, to)
 		}
 	}
 	return nil

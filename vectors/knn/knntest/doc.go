@@ -4,7 +4,7 @@
 // components (Aumüller and Ceccarello, "The Role of Local Intrinsic Dimensionality in Benchmarking Nearest Neighbor
 // Search", 2019): independent random numbers in 768 dimensions are harder than any embeddings, and well separated
 // clusters are easier. [Clustered] and [TextLike] vectors have one of 20 to 24, like sets of word and sentence
-// embeddings; [Data.LID] estimates it after Levina and Bickel, "Maximum Likelihood Estimation of Intrinsic Dimension"
+// embeddings; [Data.lid] estimates it after Levina and Bickel, "Maximum Likelihood Estimation of Intrinsic Dimension"
 // (2004).
 //
 // The same [Spec] gives the same vectors in any number of goroutines.

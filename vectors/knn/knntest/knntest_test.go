@@ -17,7 +17,7 @@ func TestLocalDimension(t *testing.T) {
 				continue
 			}
 			d := Spec{Shape: shape, N: n, Queries: 100, Dims: 768, Seed: 1}.Make()
-			if lid := d.LID(100); lid < 20 || lid > 24 {
+			if lid := d.lid(100); lid < 20 || lid > 24 {
 				t.Errorf("%d %s vectors have a local intrinsic dimension of %.1f, not 20 to 24", n, shape, lid)
 			}
 		}
@@ -29,7 +29,7 @@ func TestLIDOfKnownDimension(t *testing.T) {
 	t.Parallel()
 	for _, dims := range []int{2, 4, 9} {
 		d := Spec{N: 20_000, Queries: 50, Dims: dims, Seed: 3}.Make()
-		if lid, want := d.LID(20), float64(dims-1); math.Abs(lid-want) > 0.25*want {
+		if lid, want := d.lid(20), float64(dims-1); math.Abs(lid-want) > 0.25*want {
 			t.Errorf("points on a sphere of %g dimensions are estimated to have %.2f", want, lid)
 		}
 	}

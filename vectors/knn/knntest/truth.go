@@ -92,9 +92,9 @@ func (d *Data) Recall(query int, truth []Neighbor, found []uint32) float64 {
 	return min(1, float64(hits)/float64(len(truth)))
 }
 
-// LID estimates the local intrinsic dimension of the data, from the logarithms of the distances between each query and
+// lid estimates the local intrinsic dimension of the data, from the logarithms of the distances between each query and
 // its k true nearest neighbours.
-func (d *Data) LID(k int) float64 {
+func (d *Data) lid(k int) float64 {
 	sum := 0.0
 	for _, near := range d.Truth(k) {
 		farthest := distance(near[k-1])

@@ -182,8 +182,8 @@ type Filter struct {
 	Since time.Time // not older than this
 }
 
-// Wants reports whether the filter wants an event, by its Ref, Since and Type.
-func (f Filter) Wants(e Event) bool {
+// wants reports whether the filter wants an event, by its Ref, Since and Type.
+func (f Filter) wants(e Event) bool {
 	return (f.Ref == "" || f.Ref == e.Ref) && !e.Time.Before(f.Since) && (f.Type == "" || e.is(f.Type))
 }
 

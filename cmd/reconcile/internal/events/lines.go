@@ -83,7 +83,7 @@ func countLines(root *os.Root, path string) (int64, error) {
 func scan(r io.Reader, f Filter) ([]Event, error) {
 	var out []Event
 	err := readLines(r, &lineBuffer{do: func(line []byte) {
-		if e, ok := decode(line); ok && f.Wants(e) {
+		if e, ok := decode(line); ok && f.wants(e) {
 			out = append(out, e)
 		}
 	}})

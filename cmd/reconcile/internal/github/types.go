@@ -45,8 +45,8 @@ type Comment struct {
 	URL              string // of the comment on the web page
 }
 
-// Edited reports whether the comment was edited: it was updated after it was created.
-func (c Comment) Edited() bool { return c.Updated.After(c.Created) }
+// edited reports whether the comment was edited: it was updated after it was created.
+func (c Comment) edited() bool { return c.Updated.After(c.Created) }
 
 // Label is a label of the repository.
 type Label struct {

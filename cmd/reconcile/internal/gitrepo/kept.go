@@ -21,8 +21,8 @@ import (
 // Files that a run produced are kept as a tree object with their paths, named by refs/reconcile/outputs/<key>. The
 // same files give the same tree, so that two repositories that keep them agree.
 
-// ErrNotKept reports that the reference, or the file in its tree, does not exist.
-var ErrNotKept = errors.New("not kept in git")
+// errNotKept reports that the reference, or the file in its tree, does not exist.
+var errNotKept = errors.New("not kept in git")
 
 // KeptFile is a file to keep.
 type KeptFile struct {
@@ -129,7 +129,7 @@ func (r *Repo) Drop(ctx context.Context, kept map[string]string) error {
 }
 
 // OpenKept opens the file at a path of a kept tree, to read it. Its content is untrusted: anyone who can push may have
-// written it. The error wraps ErrNotKept if the file does not exist or is not a regular file.
+// written it. The error wraps errNotKept if the file does not exist or is not a regular file.
 func (r *Repo) OpenKept(ctx context.Context, tree, path string) (io.ReadCloser, error) {
 	return r.openKept(ctx, r.layout, nil, tree, path)
 }
@@ -146,9 +146,9 @@ func (r *Repo) openKept(ctx context.Context, l layout, env []string, tree, path 
 	case err != nil:
 		return nil, err
 	case at.mode == 0:
-		return nil, fmt.Errorf("%s: %w", path, ErrNotKept)
+		return nil, fmt.Errorf("%s: %w", path, errNotKept)
 	case at.mode != modeFile && at.mode != modeExec:
-		return nil, fmt.Errorf("%s: %w: it is no ordinary file there", path, ErrNotKept)
+		return nil, fmt.Errorf("%s: %w: it is no ordinary file there", path, errNotKept)
 	}
 	k := r.command.(*command)
 	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), "cat-file", "blob", at.hash.String())
@@ -223,7 +223,7 @@ func (m *Remote) ChangeKept(ctx context.Context, was, now map[string]string) err
 
 // FetchKept fetches the remote's tree under a key into a temporary folder, which is removed when use returns; open
 // is [Repo.OpenKept] there. Nothing in this repository changes. It stops after limit bytes. The error wraps
-// ErrNotKept then, and if the tree does not exist.
+// errNotKept then, and if the tree does not exist.
 func (m *Remote) FetchKept(ctx context.Context, key string, limit int64, use func(open OpenFunc) error) error {
 	ref := keptRefs + key
 	if !validRef(ref) {
@@ -249,9 +249,9 @@ func (m *Remote) FetchKept(ctx context.Context, key string, limit int64, use fun
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case folderSize(objects) > limit:
-			return fmt.Errorf("%s on %s: %w: it has more than the %d bytes that its record tells of", ref, m.name, ErrNotKept, limit)
+			return fmt.Errorf("%s on %s: %w: it has more than the %d bytes that its record tells of", ref, m.name, errNotKept, limit)
 		case err != nil && strings.Contains(said.stderr, "couldn't find remote ref "+ref):
-			return fmt.Errorf("%s on %s: %w", ref, m.name, ErrNotKept)
+			return fmt.Errorf("%s on %s: %w", ref, m.name, errNotKept)
 		case err != nil:
 			return m.unreachable(ctx, said, err)
 		}

@@ -134,10 +134,10 @@ func TestKeptOnRemote(t *testing.T) {
 	}
 	f.equal("references", other.git("for-each-ref", "refs/reconcile", "refs/worktree"), "")
 	unused := func(OpenFunc) error { return errors.New("used") }
-	if err := source.FetchKept(t.Context(), keptKey+"0", 1<<20, unused); !errors.Is(err, ErrNotKept) {
+	if err := source.FetchKept(t.Context(), keptKey+"0", 1<<20, unused); !errors.Is(err, errNotKept) {
 		t.Errorf("what nobody keeps: %v", err)
 	}
-	if err := source.FetchKept(t.Context(), keptKey, 100, unused); !errors.Is(err, ErrNotKept) || !strings.Contains(err.Error(), "more than the 100 bytes") {
+	if err := source.FetchKept(t.Context(), keptKey, 100, unused); !errors.Is(err, errNotKept) || !strings.Contains(err.Error(), "more than the 100 bytes") {
 		t.Errorf("more than is to be sent: %v", err)
 	}
 	if err := m.ChangeKept(t.Context(), map[string]string{keptKey: strings.Repeat("1", 40)}, map[string]string{keptKey: ""}); err == nil {
@@ -175,7 +175,7 @@ func TestFetchKeptEndsWithTheLimit(t *testing.T) {
 	source.timeout = 20 * time.Second
 	before := other.git("count-objects", "-v")
 	err = source.FetchKept(t.Context(), keptKey, 1<<18, func(OpenFunc) error { return errors.New("used") })
-	if !errors.Is(err, ErrNotKept) || !strings.Contains(err.Error(), "more than the 262144 bytes") {
+	if !errors.Is(err, errNotKept) || !strings.Contains(err.Error(), "more than the 262144 bytes") {
 		t.Error(err)
 	}
 	f.equal("objects", other.git("count-objects", "-v"), before)

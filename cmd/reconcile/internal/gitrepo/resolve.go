@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ErrNoCommit reports that a revision names no commit in this clone.
-var ErrNoCommit = errors.New("no such commit here")
+// errNoCommit reports that a revision names no commit in this clone.
+var errNoCommit = errors.New("no such commit here")
 
 // Resolve returns the full hash of the commit that rev names, in any form that git rev-parse accepts. Without the
 // git command, rev is HEAD, a branch, a tag or a full hash, each optionally followed by ~N.
@@ -26,9 +26,9 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (hash string, err error)
 		return hash, nil
 	}
 	if r.Shallow() {
-		return "", fmt.Errorf("%q: %w: the clone is shallow; git fetch --unshallow brings what is older", rev, ErrNoCommit)
+		return "", fmt.Errorf("%q: %w: the clone is shallow; git fetch --unshallow brings what is older", rev, errNoCommit)
 	}
-	return "", fmt.Errorf("%q: %w; name a commit, branch or tag, as git rev-parse takes them", rev, ErrNoCommit)
+	return "", fmt.Errorf("%q: %w; name a commit, branch or tag, as git rev-parse takes them", rev, errNoCommit)
 }
 
 func resolveNative(l layout, rev string) (string, error) {

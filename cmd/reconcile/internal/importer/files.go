@@ -68,7 +68,7 @@ func find(ctx context.Context, root *os.Root, source string) (found Found, looke
 		}
 	case "npm":
 		if file, err = first(root, "package.json"); file != nil {
-			found, err = NPM(file.Path, file.Data)
+			found, err = npm(file.Path, file.Data)
 			return found, file.Path, err
 		}
 	case "just":
@@ -84,7 +84,7 @@ func find(ctx context.Context, root *os.Root, source string) (found Found, looke
 		if err != nil || len(files) == 0 {
 			return found, "", err
 		}
-		found, err = Workflows(files)
+		found, err = workflows(files)
 		return found, workflowDir, err
 	}
 	return found, "", err
@@ -178,7 +178,7 @@ func just(ctx context.Context, dir string, file *Source) (Found, error) {
 	if err := cmd.Run(); err != nil {
 		return Found{}, fmt.Errorf("just cannot read %s: %w: %s", file.Path, err, strings.TrimSpace(complaint.String()))
 	}
-	return JustDump(file.Path, out.Bytes())
+	return justDump(file.Path, out.Bytes())
 }
 
 func hasNoModule(folder string) bool {

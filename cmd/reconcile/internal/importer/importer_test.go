@@ -82,13 +82,13 @@ func parsed(t testing.TB, source string, files []Source) (f Found) {
 	case "make":
 		f = Make(files[0].Path, files[0].Data)
 	case "npm":
-		f, err = NPM(files[0].Path, files[0].Data)
+		f, err = npm(files[0].Path, files[0].Data)
 	case "just":
 		f = Just(files[0].Path, files[0].Data, "linux")
 	case "dump":
-		f, err = JustDump("justfile", files[0].Data)
+		f, err = justDump("justfile", files[0].Data)
 	case "github":
-		f, err = Workflows(files)
+		f, err = workflows(files)
 	default:
 		t.Fatalf("no source %q", source)
 	}
@@ -152,7 +152,7 @@ func FuzzJust(f *testing.F) {
 func FuzzWorkflow(f *testing.F) {
 	seed(f, "github")
 	f.Fuzz(func(t *testing.T, src string) {
-		found, err := Workflows([]Source{{".github/workflows/ci.yml", []byte(strings.ToValidUTF8(src, ""))}})
+		found, err := workflows([]Source{{".github/workflows/ci.yml", []byte(strings.ToValidUTF8(src, ""))}})
 		if err == nil {
 			fuzzOne(t, found)
 		}
@@ -162,7 +162,7 @@ func FuzzWorkflow(f *testing.F) {
 func FuzzNPM(f *testing.F) {
 	seed(f, "npm")
 	f.Fuzz(func(t *testing.T, src string) {
-		if found, err := NPM("package.json", []byte(strings.ToValidUTF8(src, ""))); err == nil {
+		if found, err := npm("package.json", []byte(strings.ToValidUTF8(src, ""))); err == nil {
 			fuzzOne(t, found)
 		}
 	})

@@ -300,8 +300,8 @@ type justModule struct {
 	Modules map[string]justModule `json:"modules"`
 }
 
-// JustDump finds the recipes in the JSON dump of just: those without required arguments, as commands.
-func JustDump(path string, dump []byte) (Found, error) {
+// justDump finds the recipes in the JSON dump of just: those without required arguments, as commands.
+func justDump(path string, dump []byte) (Found, error) {
 	var found Found
 	var m justModule
 	if err := json.Unmarshal(dump, &m); err != nil {

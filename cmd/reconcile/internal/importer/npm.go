@@ -13,8 +13,8 @@ var npmOwn = []string{"preinstall", "install", "postinstall", "preprepare", "pre
 	"prepack", "postpack", "publish", "postpublish", "preversion", "version", "postversion", "preuninstall", "uninstall", "postuninstall",
 	"dependencies"}
 
-// NPM finds the scripts of an npm package, in the JSON of its package.json, as commands.
-func NPM(path string, src []byte) (Found, error) {
+// npm finds the scripts of an npm package, in the JSON of its package.json, as commands.
+func npm(path string, src []byte) (Found, error) {
 	var found Found
 	var doc struct {
 		Scripts json.RawMessage `json:"scripts"`

@@ -59,9 +59,9 @@ type step struct {
 	Ignored yaml.Node `yaml:"continue-on-error"`
 }
 
-// Workflows finds the commands of workflow files: each run step of a job is one. The steps of a job need each other in
+// workflows finds the commands of workflow files: each run step of a job is one. The steps of a job need each other in
 // their order, and the first of them the last ones of the jobs that the job needs.
-func Workflows(files []Source) (Found, error) {
+func workflows(files []Source) (Found, error) {
 	var found Found
 	for _, f := range files {
 		w := &workflowReader{path: f.Path, found: &found, ends: map[string][]string{}, jobs: map[string]*yaml.Node{}}

@@ -45,7 +45,7 @@ func threadRow(c *threads.Thread, now time.Time) []Cell {
 	}
 	return []Cell{
 		{Text: c.Title()}, {Text: issue}, {Text: c.From}, {Text: c.To}, {Text: Cut(Line(c.Topic), topicWidth)},
-		{Text: status, Color: StateColor(status)}, {Text: round}, {Text: age},
+		{Text: status, Color: stateColor(status)}, {Text: round}, {Text: age},
 		{Text: c.Why},
 	}
 }
@@ -192,7 +192,7 @@ func (t *thread) standing() {
 	if len(c.Thread) > 0 {
 		t.b.WriteByte('\n')
 	}
-	head := t.Paint(StateColor(word), "["+strings.ToUpper(Line(word))+"]") + " " + Line(c.Topic)
+	head := t.Paint(stateColor(word), "["+strings.ToUpper(Line(word))+"]") + " " + Line(c.Topic)
 	if !at.IsZero() {
 		head += "  " + t.Paint(Dim, "(due "+at.UTC().Format(threadTime)+")")
 	}
@@ -227,9 +227,9 @@ func escalationLines(c *settle.Clarified) []string {
 	lines := []string{"[ESCALATED] " + c.ClarificationID + ": " + Line(c.Topic),
 		"  Why: " + clarify.Because(e.Reason, c.Turn.Body)}
 	for i, p := range e.Positions {
-		head := "  " + DisplayName(p.Agent) + ": "
+		head := "  " + displayName(p.Agent) + ": "
 		if i == 0 { // the asking side
-			head = "  Open question of " + DisplayName(p.Agent) + ": "
+			head = "  Open question of " + displayName(p.Agent) + ": "
 		}
 		lines = append(lines, head+Cut(Line(strings.Join(strings.Fields(p.Body), " ")), most))
 	}

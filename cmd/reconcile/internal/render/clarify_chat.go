@@ -27,8 +27,8 @@ func ClarificationChat(w io.Writer, c threads.Thread) error {
 	return err
 }
 
-// ChatTurn writes one turn of a thread as chat in Markdown, as [ClarificationChat] does: its i-th entry.
-func ChatTurn(w io.Writer, c threads.Thread, i int) error {
+// chatTurn writes one turn of a thread as chat in Markdown, as [ClarificationChat] does: its i-th entry.
+func chatTurn(w io.Writer, c threads.Thread, i int) error {
 	chat := &chat{c: &c}
 	chat.turn(i)
 	_, err := io.WriteString(w, strings.Join(chat.parts, "\n"))
@@ -50,7 +50,7 @@ func (t *chat) turn(i int) {
 	case schemas.TurnQuestion:
 		t.add(append([]string{t.asks(e)}, indented(body)...)...)
 		if t.routed(i) {
-			t.add("  [Routing to " + DisplayName(t.c.To) + " automatically...]")
+			t.add("  [Routing to " + displayName(t.c.To) + " automatically...]")
 		}
 	case schemas.TurnResolution:
 		t.add(append([]string{t.settles(e)}, indented(body)...)...)
@@ -65,7 +65,7 @@ func (t *chat) turn(i int) {
 		}
 		t.add(quoted(lines)...)
 	default:
-		t.add(following("["+DisplayName(e.From)+"]", body)...)
+		t.add(following("["+displayName(e.From)+"]", body)...)
 	}
 }
 
@@ -79,7 +79,7 @@ func following(head string, body []string) []string {
 
 // settles returns the heading of a resolution: the asker continues with it, others do not.
 func (t *chat) settles(e schemas.ThreadEntry) string {
-	head := "[" + DisplayName(e.From) + "] Clarification resolved."
+	head := "[" + displayName(e.From) + "] Clarification resolved."
 	if e.From == t.c.From {
 		head += " Continuing..."
 	}
@@ -88,7 +88,7 @@ func (t *chat) settles(e schemas.ThreadEntry) string {
 
 // asks returns the heading of a question.
 func (t *chat) asks(e schemas.ThreadEntry) string {
-	head := fmt.Sprintf("[%s -> %s] ", DisplayName(e.From), DisplayName(t.c.To))
+	head := fmt.Sprintf("[%s -> %s] ", displayName(e.From), displayName(t.c.To))
 	if e.Round <= 1 {
 		return head + "Clarification needed (" + chatLine(t.c.Title()) + "):"
 	}
@@ -112,9 +112,9 @@ func (t *chat) end() {
 		t.add("  [" + chatLine(strings.TrimSuffix(c.Stands(), ".")) + "]")
 	case c.Waiting() && c.Human:
 		t.add(fmt.Sprintf("  [Waiting for %s to answer: reconcile clarify answer %s TEXT]",
-			DisplayName(c.To), chatLine(c.Title())))
+			displayName(c.To), chatLine(c.Title())))
 	case c.Status == schemas.ClarificationAbandoned:
-		t.add("  [" + DisplayName(c.From) + " went on without an answer]")
+		t.add("  [" + displayName(c.From) + " went on without an answer]")
 	case c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) < 0:
 		t.add(quoted([]string{t.escalated(), "", chatLine(c.Stands())})...)
 	}
@@ -132,7 +132,7 @@ func escalationBlock(e *schemas.Escalation, body string) []string {
 		lines = append(lines, "")
 	}
 	for _, p := range e.Positions {
-		lines = append(lines, following("- **"+DisplayName(p.Agent)+"**:", chatBody(p.Body))...)
+		lines = append(lines, following("- **"+displayName(p.Agent)+"**:", chatBody(p.Body))...)
 	}
 	if len(e.Options) > 0 {
 		lines = append(lines, "", "Options:", "")

@@ -190,7 +190,7 @@ func TestChatTurns(t *testing.T) {
 	c := documented()
 	var turns []string
 	for i := range c.Thread {
-		turns = append(turns, string(rendered(t, func(w io.Writer) error { return ChatTurn(w, c, i) })))
+		turns = append(turns, string(rendered(t, func(w io.Writer) error { return chatTurn(w, c, i) })))
 	}
 	whole := rendered(t, func(w io.Writer) error { return ClarificationChat(w, c) })
 	if got := strings.Join(turns, "\n"); got != string(whole) {

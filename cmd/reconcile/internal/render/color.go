@@ -28,9 +28,9 @@ func (p Palette) Paint(c Color, s string) string {
 	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
 }
 
-// StateColor returns the Color of a state's word, such as green for Succeeded or red for Failed: a phase, a node state
+// stateColor returns the Color of a state's word, such as green for Succeeded or red for Failed: a phase, a node state
 // or a condition's status.
-func StateColor(word string) Color {
+func stateColor(word string) Color {
 	switch word {
 	case "Succeeded", "Active", "Completed", "True", "Applied", "Ready", "resolved", "answered", "ok", "done":
 		return Green
@@ -52,5 +52,5 @@ func Word(s string) Cell {
 	if s == "" {
 		return Cell{Text: none}
 	}
-	return Cell{Text: s, Color: StateColor(s)}
+	return Cell{Text: s, Color: stateColor(s)}
 }

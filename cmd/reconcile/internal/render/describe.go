@@ -58,8 +58,8 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	return err
 }
 
-// Explain writes the Why section of each description: why the object, or its named node of a DAG, is in its state.
-func Explain(w io.Writer, palette Palette, objects []Description, node string, now time.Time) error {
+// explain writes the Why section of each description: why the object, or its named node of a DAG, is in its state.
+func explain(w io.Writer, palette Palette, objects []Description, node string, now time.Time) error {
 	p := &page{p: palette, now: now}
 	for i, d := range objects {
 		if i > 0 {
@@ -205,7 +205,7 @@ func (p *page) conditions(e *state.Entry) string {
 	}
 	t := p.table("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE")
 	for _, c := range e.Status().Base().Conditions {
-		t.Cells(Cell{Text: c.Type}, Cell{Text: string(c.Status), Color: StateColor(string(c.Status))},
+		t.Cells(Cell{Text: c.Type}, Cell{Text: string(c.Status), Color: stateColor(string(c.Status))},
 			Cell{Text: c.Reason}, p.age(c.LastTransitionTime), Cell{Text: c.Message})
 	}
 	return t.text()
@@ -227,7 +227,7 @@ func (p *page) nodes(e *state.Entry) string {
 		if n.ExitCode != nil {
 			exit = strconv.Itoa(*n.ExitCode)
 		}
-		t.Cells(Cell{Text: name}, Cell{Text: n.State, Color: StateColor(n.State)}, Cell{Text: strconv.Itoa(n.Attempts)},
+		t.Cells(Cell{Text: name}, Cell{Text: n.State, Color: stateColor(n.State)}, Cell{Text: strconv.Itoa(n.Attempts)},
 			p.duration(n), Word(exit), Cell{Text: p.whyNode(n)})
 	}
 	return t.text()
@@ -250,7 +250,7 @@ func (p *page) failures(e *state.Entry) {
 			p.section("More output", "reconcile logs "+e.Ref.String()+" --failed\n")
 			return
 		}
-		p.section("Output of "+name, strings.Join(Failure(e.Ref.String(), name, n.Output, n.Log), "\n")+"\n")
+		p.section("Output of "+name, strings.Join(failure(e.Ref.String(), name, n.Output, n.Log), "\n")+"\n")
 	}
 }
 

@@ -138,7 +138,7 @@ func AgentTable(w io.Writer, p Palette, rows []AgentRow, now time.Time) error {
 		if status == "" {
 			status = "unknown"
 		}
-		t.Cells(Cell{Text: r.Name}, Cell{Text: status, Color: StateColor(status)}, Cell{Text: issueOf(r.Issue)},
+		t.Cells(Cell{Text: r.Name}, Cell{Text: status, Color: stateColor(status)}, Cell{Text: issueOf(r.Issue)},
 			Cell{Text: orNone(r.ClarificationID)}, Cell{Text: orNone(r.WaitingOn)}, Cell{Text: orNone(r.RespondingTo)},
 			Cell{Text: ageOf(r.LastActivity, now)})
 	}

@@ -138,11 +138,11 @@ func (l *eventLines) of(p Palette, e progress.Event) []string {
 	if l.failures++; l.failures > fullFailures {
 		e.Output, e.Log = "", ""
 	}
-	return append(lines, Failure(e.Owner, e.Name, e.Output, e.Log)...)
+	return append(lines, failure(e.Owner, e.Name, e.Output, e.Log)...)
 }
 
-// Failure describes a failed node: the end of its output, the path of the log, and the next command.
-func Failure(owner, node, output, log string) []string {
+// failure describes a failed node: the end of its output, the path of the log, and the next command.
+func failure(owner, node, output, log string) []string {
 	var lines []string
 	for _, line := range tail(output, tailLines) {
 		lines = append(lines, "    "+line)
@@ -158,7 +158,7 @@ func eventLine(p Palette, e progress.Event) string {
 	head, state := fmt.Sprintf("%s %s %s ", e.At.UTC().Format(time.TimeOnly), Line(e.Owner), Line(e.Name)), Line(e.State)
 	line := broken(head+state+afterState(e), p.Width)
 	if strings.HasPrefix(line, head+state) {
-		line = head + p.Paint(StateColor(e.State), state) + line[len(head+state):]
+		line = head + p.Paint(stateColor(e.State), state) + line[len(head+state):]
 	}
 	return line
 }

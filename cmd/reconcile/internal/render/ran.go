@@ -101,7 +101,7 @@ func (r *ranNodes) take(p Palette) string {
 		if n.attempts > 1 {
 			took += fmt.Sprintf(" in %d attempts", n.attempts)
 		}
-		t.Cells(Cell{Text: nodeName(n.owner, n.name, names)}, Cell{Text: n.state, Color: StateColor(n.state)}, Cell{Text: took})
+		t.Cells(Cell{Text: nodeName(n.owner, n.name, names)}, Cell{Text: n.state, Color: stateColor(n.state)}, Cell{Text: took})
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "ran %s in %s:\n", Plural(len(r.nodes)+r.dropped, "node"), Age(r.last.Sub(r.first)))

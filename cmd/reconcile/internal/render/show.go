@@ -35,7 +35,7 @@ func Show(t *state.Tree, v slash.View, now time.Time) string {
 		for _, e := range objects {
 			all = append(all, Description{Entry: e, Details: settle.TableOf(t).Details(e), Why: readiness.Why(e, t)})
 		}
-		err = Explain(&out, Palette{}, all, v.Node, now)
+		err = explain(&out, Palette{}, all, v.Node, now)
 	case slash.Clarify:
 		err = showQuestions(&out, t, v.Issue, now)
 	}

@@ -17,7 +17,7 @@ const mostTalk = 5
 func TalkLines(c *settle.Clarified) []string {
 	switch {
 	case c.Turn == nil:
-		return []string{"[" + DisplayName(c.ToAgent) + "] " + c.ClarificationID + ": no answer in time"}
+		return []string{"[" + displayName(c.ToAgent) + "] " + c.ClarificationID + ": no answer in time"}
 	case c.Escalation != nil:
 		return escalationLines(c)
 	}
@@ -25,7 +25,7 @@ func TalkLines(c *settle.Clarified) []string {
 	shown := threads.Thread{IssueNumber: c.IssueNumber, Thread: []schemas.ThreadEntry{*c.Turn},
 		Clarification: schemas.Clarification{ID: c.ClarificationID, From: c.FromAgent, To: c.ToAgent, Status: c.Status},
 		Human:         true} // the agent's run reports the routing
-	if err := ChatTurn(&b, shown, 0); err != nil {
+	if err := chatTurn(&b, shown, 0); err != nil {
 		return nil // a strings.Builder does not fail
 	}
 	// The chat is Markdown, which escapes <; plain text does not.
@@ -36,5 +36,5 @@ func TalkLines(c *settle.Clarified) []string {
 	return lines
 }
 
-// DisplayName returns the display name of an agent for a line of chat: product-manager is Product Manager.
-func DisplayName(agent string) string { return chatLine(clarify.DisplayName(agent)) }
+// displayName returns the display name of an agent for a line of chat: product-manager is Product Manager.
+func displayName(agent string) string { return chatLine(clarify.DisplayName(agent)) }

@@ -57,7 +57,7 @@ func (c Caller) OnlyPeople(what string) error {
 
 // NotInRun is the error for a run that attempts an operation reserved for people.
 func NotInRun(what string, in *runner.Inside) error {
-	return &PeopleOnlyError{fmt.Sprintf("only a person may %s, and this is part of %s: do it outside of a run", what, runName(in))}
+	return &peopleOnlyError{fmt.Sprintf("only a person may %s, and this is part of %s: do it outside of a run", what, runName(in))}
 }
 
 // runName names a run in messages.
@@ -131,10 +131,10 @@ func (c Caller) Login() string {
 	return ""
 }
 
-// PeopleOnlyError says that a run attempted an operation reserved for people.
-type PeopleOnlyError struct{ text string }
+// peopleOnlyError says that a run attempted an operation reserved for people.
+type peopleOnlyError struct{ text string }
 
-func (e *PeopleOnlyError) Error() string { return e.text }
+func (e *peopleOnlyError) Error() string { return e.text }
 
 // BadRequest marks an error of the request.
-func (e *PeopleOnlyError) BadRequest() {}
+func (e *peopleOnlyError) BadRequest() {}

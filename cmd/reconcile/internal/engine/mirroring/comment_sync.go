@@ -12,9 +12,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Say ensures that the comments exist on an issue, each once: it creates the missing ones in order, and edits those
+// say ensures that the comments exist on an issue, each once: it creates the missing ones in order, and edits those
 // with an outdated digest. Other comments are not touched.
-func (m *Mirror) Say(ctx context.Context, issue int, comments ...mirror.Comment) error {
+func (m *Mirror) say(ctx context.Context, issue int, comments ...mirror.Comment) error {
 	var missing []mirror.Comment
 	for _, c := range comments {
 		was, err := m.onRecord(ctx, issue, c.Key)
@@ -61,7 +61,7 @@ func (m *Mirror) record(ctx context.Context, issue int, is ...schemas.MirrorComm
 	if issue == 0 {
 		return nil
 	}
-	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
+	return m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) {
 		for _, c := range is {
 			f.Comments = slices.DeleteFunc(f.Comments, func(o schemas.MirrorComment) bool { return o.Key == c.Key })
 			f.Comments = append(f.Comments, c)
@@ -98,7 +98,7 @@ func (m *Mirror) forget(ctx context.Context, issue int, key string) error {
 	if m.existingComments != nil {
 		delete(m.existingComments[issue], key)
 	}
-	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
+	return m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) {
 		f.Comments = slices.DeleteFunc(f.Comments, func(o schemas.MirrorComment) bool { return o.Key == key })
 	})
 }

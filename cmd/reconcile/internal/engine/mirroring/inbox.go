@@ -345,7 +345,7 @@ func (in *Inbox) applyVerdicts(ctx context.Context, u unread, verdicts []slash.D
 			in.result.Specs++
 		}
 		in.result.Comments++
-		err := in.Mirror.Records.ChangeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
+		err := in.Mirror.Records.changeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
 			f.Read.Seen = union(f.Read.Seen, before)
 			f.Handled = append(withoutComment(f.Handled, v.Handled.Comment), v.Handled)
 		})
@@ -373,7 +373,7 @@ func (in *Inbox) finish(ctx context.Context, u unread) error {
 	if read.Since.Equal(f.Read.Since.Time) && slices.Equal(read.Seen, f.Read.Seen) {
 		return nil
 	}
-	return in.Mirror.Records.ChangeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
+	return in.Mirror.Records.changeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
 		f.Read = read
 		for i := 0; len(f.Handled) > maxHandled && i < len(f.Handled); {
 			if isAnswered(&f.Handled[i]) {

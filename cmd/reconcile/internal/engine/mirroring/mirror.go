@@ -68,8 +68,8 @@ type Report struct {
 	Notes []string
 }
 
-// Calls sums up the calls of the report that changed something: issues, comments, edits and labels.
-func (r Report) Calls() int { return r.Issues + r.Comments + r.Edits + r.Labels }
+// calls sums up the calls of the report that changed something: issues, comments, edits and labels.
+func (r Report) calls() int { return r.Issues + r.Comments + r.Edits + r.Labels }
 
 // moveHint says how the content of an issue that no longer exists gets to another one; "" for other errors.
 func (m *Mirror) moveHint(i mirror.Issue, err error) string {
@@ -120,7 +120,7 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 	if err := m.clearOutdated(ctx, issues); err != nil || m.report.Later != nil {
 		return m.report, err
 	}
-	return m.report, m.Records.Signed(ctx)
+	return m.report, m.Records.signed(ctx)
 }
 
 // isLocal reports whether an error concerns only one issue or comment.
@@ -142,7 +142,7 @@ func (m *Mirror) issue(ctx context.Context, i mirror.Issue) error {
 		}
 		i.Number = number
 	}
-	if err := m.Say(ctx, i.Number, i.Comments...); err != nil {
+	if err := m.say(ctx, i.Number, i.Comments...); err != nil {
 		return err
 	}
 	if err := m.updateHead(ctx, i); err != nil {
@@ -192,7 +192,7 @@ func (m *Mirror) createIssue(ctx context.Context, i mirror.Issue) (int, error) {
 		return 0, err
 	}
 	now := recordTime(m.Now())
-	err = m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
+	err = m.Records.changeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
 		o.Intended, o.Titles = now, []string{mirror.Digest(i.Title)}
 	})
 	if err != nil {
@@ -221,7 +221,7 @@ func (m *Mirror) createIssue(ctx context.Context, i mirror.Issue) (int, error) {
 // recordMade records the number of a created issue, and its title and body if head is set, in which case both are as
 // written unless they were edited since.
 func (m *Mirror) recordMade(ctx context.Context, i mirror.Issue, number int, head bool) error {
-	err := m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
+	err := m.Records.changeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
 		o.Issue, o.Intended = number, schemas.Time{}
 		if head {
 			o.Titles, o.Body = []string{mirror.Digest(i.Title)}, mirror.Digest(i.Body)
@@ -230,7 +230,7 @@ func (m *Mirror) recordMade(ctx context.Context, i mirror.Issue, number int, hea
 	if err != nil {
 		return err
 	}
-	return m.Records.ChangeIssue(ctx, number, func(f *schemas.MirrorFile) { f.Made = i.Object.String() })
+	return m.Records.changeIssue(ctx, number, func(f *schemas.MirrorFile) { f.Made = i.Object.String() })
 }
 
 // updateHead updates the title and body of an issue that was created for an object. An edited title or body is kept.
@@ -238,7 +238,7 @@ func (m *Mirror) updateHead(ctx context.Context, i mirror.Issue) error {
 	if i.Number == 0 || i.Key == "" {
 		return nil
 	}
-	was, err := m.Records.Object(ctx, i.Object)
+	was, err := m.Records.object(ctx, i.Object)
 	if err != nil || slices.Equal(was.Titles, []string{mirror.Digest(i.Title)}) && was.Body == mirror.Digest(i.Body) {
 		return err
 	}
@@ -250,7 +250,7 @@ func (m *Mirror) updateHead(ctx context.Context, i mirror.Issue) error {
 	if now.Title != i.Title && slices.Contains(was.Titles, mirror.Digest(now.Title)) {
 		title = i.Title
 		before := []string{mirror.Digest(now.Title), mirror.Digest(title)}
-		if err := m.Records.ChangeObject(ctx, i.Object, func(o *schemas.MirrorObject) { o.Titles = before }); err != nil {
+		if err := m.Records.changeObject(ctx, i.Object, func(o *schemas.MirrorObject) { o.Titles = before }); err != nil {
 			return err
 		}
 	}
@@ -346,7 +346,7 @@ func (m *Mirror) removeLabels(ctx context.Context, issue int, rec *schemas.Mirro
 			return err
 		}
 		m.report.Labels++
-		err := m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
+		err := m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) {
 			f.Labels, f.Adding = without(f.Labels, name), without(f.Adding, name)
 		})
 		if err != nil {
@@ -356,7 +356,7 @@ func (m *Mirror) removeLabels(ctx context.Context, issue int, rec *schemas.Mirro
 	if !slices.ContainsFunc(rec.Others, unwanted) {
 		return nil
 	}
-	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Others = slices.DeleteFunc(f.Others, unwanted) })
+	return m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Others = slices.DeleteFunc(f.Others, unwanted) })
 }
 
 // intendLabels records which labels will be added: those that the issue lacks, and those that an earlier run
@@ -374,7 +374,7 @@ func (m *Mirror) intendLabels(ctx context.Context, issue int, begun, add []strin
 		}
 		return there
 	})
-	return add, m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
+	return add, m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) {
 		f.Adding, f.Others = append(f.Adding, add...), append(f.Others, others...)
 	})
 }
@@ -395,7 +395,7 @@ func (m *Mirror) addLabels(ctx context.Context, issue int, add []string) error {
 	if issue == 0 {
 		return nil
 	}
-	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
+	return m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) {
 		for _, name := range add {
 			f.Labels, f.Adding = append(without(f.Labels, name), name), without(f.Adding, name)
 		}
@@ -426,7 +426,7 @@ func (m *Mirror) recoverLabels(ctx context.Context, issue int) error {
 	if len(ours) == 0 {
 		return nil
 	}
-	return m.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Labels = append(f.Labels, ours...) })
+	return m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Labels = append(f.Labels, ours...) })
 }
 
 func union(a, b []int64) []int64 {

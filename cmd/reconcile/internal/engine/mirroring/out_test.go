@@ -66,7 +66,7 @@ func done(t testing.TB, dir string, w *world, issues []mirror.Issue) {
 		}
 	}
 	calls, reads := len(w.calls), w.reads
-	if r, err := run(t, dir, w, issues); err != nil || r.Calls() != 0 || len(w.calls) != calls || w.reads != reads {
+	if r, err := run(t, dir, w, issues); err != nil || r.calls() != 0 || len(w.calls) != calls || w.reads != reads {
 		t.Fatalf("a run without news calls: %+v, %v, %q and %d reads", r, err, w.calls[calls:], w.reads-reads)
 	}
 }
@@ -403,7 +403,7 @@ func TestDeletedCommentsComeBackWhenTheyAreNews(t *testing.T) {
 	dir, w := t.TempDir(), newWorld(42)
 	done(t, dir, w, wanted("one"))
 	clear(w.comments)
-	if r, err := run(t, dir, w, wanted("one")); err != nil || r.Calls() != 0 {
+	if r, err := run(t, dir, w, wanted("one")); err != nil || r.calls() != 0 {
 		t.Errorf("what somebody deleted came back without news: %+v, %v", r, err)
 	}
 	if r, err := run(t, dir, w, wanted("two")); err != nil || r.Comments != 3 {

@@ -89,7 +89,7 @@ func (in *Inbox) receipt(ctx context.Context, t *state.Tree, issue int, h schema
 		return nil
 	}
 	if next.Reply != "" && isAnswered(&next) {
-		err := in.Mirror.Say(ctx, issue, mirror.Comment{Key: fmt.Sprintf("reply/%d", h.Comment), Body: next.Reply})
+		err := in.Mirror.say(ctx, issue, mirror.Comment{Key: fmt.Sprintf("reply/%d", h.Comment), Body: next.Reply})
 		if err != nil && !errors.Is(err, github.ErrGone) {
 			return err
 		}
@@ -102,7 +102,7 @@ func (in *Inbox) receipt(ctx context.Context, t *state.Tree, issue int, h schema
 	if next.Receipt == github.ThumbsUp {
 		next.Reply = "" // it can be long, and was sent
 	}
-	return in.Mirror.Records.ChangeIssue(ctx, issue, func(f *schemas.MirrorFile) {
+	return in.Mirror.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) {
 		f.Handled = append(withoutComment(f.Handled, h.Comment), next)
 	})
 }

@@ -58,9 +58,9 @@ func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, er
 	return f, nil
 }
 
-// ChangeIssue changes the record of an issue. change may be called several times, with concurrent changes of other
+// changeIssue changes the record of an issue. change may be called several times, with concurrent changes of other
 // processes.
-func (r *Records) ChangeIssue(ctx context.Context, issue int, change func(*schemas.MirrorFile)) error {
+func (r *Records) changeIssue(ctx context.Context, issue int, change func(*schemas.MirrorFile)) error {
 	if _, err := r.Issue(ctx, issue); err != nil { // moves a damaged file away
 		return err
 	}
@@ -114,15 +114,15 @@ func sortIssue(f *schemas.MirrorFile) {
 
 // Made returns the number of the issue that the mirror made for an object, from its record, or 0.
 func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
-	o, err := r.Object(ctx, ref)
+	o, err := r.object(ctx, ref)
 	if err != nil {
 		return 0, err
 	}
 	return o.Issue, nil
 }
 
-// Object reads the mirror record of an object whose spec names no issue, its MirrorObject. Callers must not change it.
-func (r *Records) Object(ctx context.Context, ref schemas.Ref) (*schemas.MirrorObject, error) {
+// object reads the mirror record of an object whose spec names no issue, its MirrorObject. Callers must not change it.
+func (r *Records) object(ctx context.Context, ref schemas.Ref) (*schemas.MirrorObject, error) {
 	if o := r.objects[ref]; o != nil {
 		return o, nil
 	}
@@ -135,9 +135,9 @@ func (r *Records) Object(ctx context.Context, ref schemas.Ref) (*schemas.MirrorO
 	return o, nil
 }
 
-// ChangeObject changes the mirror record of an object with change, as [Records.ChangeIssue] does for an issue.
-func (r *Records) ChangeObject(ctx context.Context, ref schemas.Ref, change func(*schemas.MirrorObject)) error {
-	if _, err := r.Object(ctx, ref); err != nil {
+// changeObject changes the mirror record of an object with change, as [Records.changeIssue] does for an issue.
+func (r *Records) changeObject(ctx context.Context, ref schemas.Ref, change func(*schemas.MirrorObject)) error {
+	if _, err := r.object(ctx, ref); err != nil {
 		return err
 	}
 	if r.dry {
@@ -202,8 +202,8 @@ func (r *Records) Issues() ([]int, error) {
 // then be signed with a lost key.
 func (r *Records) NewKey() bool { return r.newKey }
 
-// Signed records that all content was checked, and is signed with a known key.
-func (r *Records) Signed(ctx context.Context) error {
+// signed records that all content was checked, and is signed with a known key.
+func (r *Records) signed(ctx context.Context) error {
 	if !r.newKey {
 		return nil
 	}

@@ -78,7 +78,7 @@ func TestOutAgainstAnEmulator(t *testing.T) {
 	}
 	_ = s.rig.Journal()
 	r, err = s.out(on(issue, "one", "clarification:active"))
-	if calls := s.rig.Journal(); err != nil || r.Calls() != 0 || len(calls) != 0 {
+	if calls := s.rig.Journal(); err != nil || r.calls() != 0 || len(calls) != 0 {
 		t.Errorf("a run without news: %+v, %v, %v", r, err, calls)
 	}
 	if r, err := s.out(on(issue, "two @nobody <b>", "clarification:stale")); err != nil || r.Edits != 4 || r.Labels != 2 {

@@ -118,7 +118,7 @@ func (m *Runner) Out(ctx context.Context, t *state.Tree) (wrote bool, again time
 	for _, n := range rep.Notes {
 		m.o.Warn("GitHub: " + n)
 	}
-	if rep.Calls() > 0 {
+	if rep.calls() > 0 {
 		m.o.Note(fmt.Sprintf("GitHub: %s on %s", summary(rep), m.repo))
 	}
 	if rep.Later != nil {

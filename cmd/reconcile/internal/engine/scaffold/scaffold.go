@@ -126,8 +126,8 @@ func sortFiles(root *os.Root, files []File) (free []File, taken []string, err er
 	return free, taken, nil
 }
 
-// Ignored are the lines of .gitignore for files that are local to a clone.
-var Ignored = []string{"/.reconcile/", "/state/**/*.lock", indexing.IgnoreLine}
+// ignored are the lines of .gitignore for files that are local to a clone.
+var ignored = []string{"/.reconcile/", "/state/**/*.lock", indexing.IgnoreLine}
 
 // AddLines adds the lines that a text file lacks to its end, and reports whether it wrote the file. lacks returns the
 // missing lines for the file's content.
@@ -151,7 +151,7 @@ func AddLines(root *os.Root, name string, lacks func(old string) []string) (wrot
 // LacksIgnored returns the lines of [Ignored] that a .gitignore lacks.
 func LacksIgnored(old string) []string {
 	there := strings.Fields(old)
-	return slices.DeleteFunc(slices.Clone(Ignored), func(l string) bool { return slices.Contains(there, l) })
+	return slices.DeleteFunc(slices.Clone(ignored), func(l string) bool { return slices.Contains(there, l) })
 }
 
 // ReleaseMark is the placeholder in the action for the release to install.

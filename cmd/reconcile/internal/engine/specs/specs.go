@@ -26,15 +26,15 @@ import (
 // Scratch is the folder for temporary files, below the root.
 const Scratch = ".reconcile/tmp"
 
-// InvalidError describes an invalid spec; nothing was written.
-type InvalidError struct{ text string }
+// invalidError describes an invalid spec; nothing was written.
+type invalidError struct{ text string }
 
-func (e *InvalidError) Error() string { return e.text }
+func (e *invalidError) Error() string { return e.text }
 
 // BadRequest marks an error of the request.
-func (e *InvalidError) BadRequest() {}
+func (e *invalidError) BadRequest() {}
 
-func invalid(format string, args ...any) error { return &InvalidError{fmt.Sprintf(format, args...)} }
+func invalid(format string, args ...any) error { return &invalidError{fmt.Sprintf(format, args...)} }
 
 // Write writes a spec as a new file, durably, and returns its path: specs/<kinds>/<name>.yaml. It decodes the spec
 // first, so that a text that is too long, for example, is refused here and not by the next run. Names with a secret are

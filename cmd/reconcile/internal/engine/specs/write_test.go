@@ -46,7 +46,7 @@ func TestWrite(t *testing.T) {
 			says: "holds a secret"},
 	} {
 		where, err := Write(store, tree, schemas.ReplyKind, c.name, &c.spec)
-		var invalid *InvalidError
+		var invalid *invalidError
 		switch {
 		case c.says == "" && (err != nil || where != c.where):
 			t.Errorf("%s: %q, %v", c.name, where, err)
