@@ -2,8 +2,6 @@ package schemas
 
 import (
 	"fmt"
-	"slices"
-	"time"
 )
 
 // Status is the observed state of one object: a pointer to one of the *Status structs, which all embed [Common].
@@ -69,15 +67,6 @@ func (c *Common) Condition(t string) *Condition {
 		}
 	}
 	return nil
-}
-
-// Remember appends an entry with time, reason and message to the history of the status, and drops the oldest beyond
-// HistoryLimit.
-func (c *Common) Remember(at time.Time, reason, message string) {
-	c.History = append(c.History, HistoryEntry{At: NewTime(at), Reason: reason, Message: message})
-	if n := len(c.History); n > HistoryLimit {
-		c.History = slices.Clone(c.History[n-HistoryLimit:])
-	}
 }
 
 // NodesIn returns the NodeStatus of each node, by name, from the status of an object; nil for kinds without nodes.

@@ -91,11 +91,6 @@ func BenchmarkFloat32(b *testing.B) {
 			sum += Dot(x, y)
 		}
 	})
-	benchLevels(b, "l2", func(b *testing.B) {
-		for b.Loop() {
-			sum += L2(x, y)
-		}
-	})
 	b.Run("norm", func(b *testing.B) {
 		for b.Loop() {
 			sum += float32(Norm(x))

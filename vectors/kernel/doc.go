@@ -7,7 +7,7 @@
 // start; [Use] chooses another one, for tests and benchmarks. What works on integers ([DotsNibbles],
 // [ScanNibbles]) or makes codes ([QuantizeInt8], [Rotation]) gives the same bits at every level
 // and on every machine, so that an index which is made by these alone is the same bytes everywhere; [Norm], too.
-// [Dot], [Cosine] and [L2] add float32 numbers in an order that depends on the level: their results differ in the last
+// [Dot] and [Cosine] add float32 numbers in an order that depends on the level: their results differ in the last
 // digits, and are good for ranking and not for deciding how an index is built.
 //
 // # Codes

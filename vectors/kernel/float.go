@@ -32,16 +32,6 @@ func StableDot(a, b []float32) float64 {
 	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
-// L2 returns the squared Euclidean distance of two float32 vectors of the same length, which sorts like the distance
-// and needs no root.
-func L2(a, b []float32) float32 {
-	sameLength(len(a), len(b))
-	if len(a) == 0 {
-		return 0
-	}
-	return l2(a, b)
-}
-
 // Cosine returns the cosine similarity of two float32 vectors of the same length, their inner product divided by their
 // norms, from -1 to 1; 0 if a norm is zero.
 func Cosine(a, b []float32) float32 {
@@ -88,22 +78,6 @@ func dotGo(a, b []float32) float32 {
 	}
 	for i, x := range a {
 		s[i] += x * b[i]
-	}
-	return (s[0] + s[4]) + (s[1] + s[5]) + (s[2] + s[6]) + (s[3] + s[7])
-}
-
-func l2Go(a, b []float32) float32 {
-	var s [8]float32
-	for len(a) >= 8 && len(b) >= 8 {
-		for i := range s {
-			d := a[i] - b[i]
-			s[i] += d * d
-		}
-		a, b = a[8:], b[8:]
-	}
-	for i, x := range a {
-		d := x - b[i]
-		s[i] += d * d
 	}
 	return (s[0] + s[4]) + (s[1] + s[5]) + (s[2] + s[6]) + (s[3] + s[7])
 }

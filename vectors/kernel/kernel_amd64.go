@@ -27,14 +27,6 @@ func dot(a, b []float32) float32 {
 	return vek32.Dot(a, b)
 }
 
-func l2(a, b []float32) float32 {
-	if level() == Portable {
-		return l2Go(a, b)
-	}
-	d := vek32.Distance(a, b)
-	return d * d
-}
-
 // middles are lower nibbles of 8.
 var middles = [32]byte(bytes.Repeat([]byte{0x88}, 32))
 

@@ -7,7 +7,6 @@ import "unsafe"
 func detect() Instructions { return Portable }
 
 func dot(a, b []float32) float32   { return dotGo(a, b) }
-func l2(a, b []float32) float32    { return l2Go(a, b) }
 func halves(a, b []float32)        { halvesGo(a, b) }
 func prefetch(unsafe.Pointer, int) {}
 

@@ -204,17 +204,14 @@ func TestFloatsAgree(t *testing.T) {
 		r := random(6)
 		for _, n := range lengths() {
 			a, b := floats(r, n), floats(r, n)
-			var dot, l2, aa, bb float64
+			var dot, aa, bb float64
 			for i := range a {
 				x, y := float64(a[i]), float64(b[i])
-				dot, l2, aa, bb = dot+x*y, l2+(x-y)*(x-y), aa+x*x, bb+y*y
+				dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
 			}
 			both := math.Sqrt(aa * bb)
 			if got := Dot(a, b); relative(got, dot, both) > 1e-6 {
 				t.Errorf("Dot of %d: %g, want %g", n, got, dot)
-			}
-			if got := L2(a, b); relative(got, l2, aa+bb) > 1e-6 {
-				t.Errorf("L2 of %d: %g, want %g", n, got, l2)
 			}
 			if got := Cosine(a, b); n > 0 && relative(got, dot/both, 1) > 1e-6 || n == 0 && got != 0 {
 				t.Errorf("Cosine of %d: %g, want %g", n, got, dot/both)
@@ -369,7 +366,6 @@ func TestMistakesPanic(t *testing.T) {
 	out := make([]int32, 3)
 	for name, call := range map[string]func(){
 		"Dot":           func() { Dot(make([]float32, 2), make([]float32, 3)) },
-		"L2":            func() { L2(make([]float32, 2), nil) },
 		"components":    func() { Split(make([]byte, 50), make([]byte, 50), make([]int8, 100)) },
 		"split":         func() { Split(make([]byte, 64), make([]byte, 63), make([]int8, 128)) },
 		"join":          func() { Join(make([]int8, 128), make([]byte, 128), nil) },

@@ -45,9 +45,6 @@ type Comment struct {
 	URL              string // of the comment on the web page
 }
 
-// edited reports whether the comment was edited: it was updated after it was created.
-func (c Comment) edited() bool { return c.Updated.After(c.Created) }
-
 // Label is a label of the repository.
 type Label struct {
 	Name        string
