@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/schemas"
 )
 
 func newVerbCmd(a *app, v ops.Verb) *cobra.Command {
-	q, exclusive := &ops.ActRequest{Verb: v.Name}, false
+	q, exclusive, session, always := &ops.ActRequest{Verb: v.Name}, false, false, false
 	targets := []schemas.Kind{schemas.DAGKind}
 	if v.Session {
 		targets = append(targets, schemas.SessionKind)
@@ -33,6 +34,14 @@ only writes: that run applies it.`,
 			if q.Target = args[0]; len(args) == 2 {
 				q.Node = args[1]
 			}
+			switch {
+			case session && always:
+				return badUsage("--session and --always exclude each other")
+			case session:
+				q.For = schemas.PermitSession
+			case always:
+				q.For = ops.PermitAlways
+			}
 			if exclusive {
 				return a.resumeExclusively(cmd, q)
 			}
@@ -49,6 +58,18 @@ only writes: that run applies it.`,
 --exclusive makes a session the only active one of its owner: it sets the phase in its spec to Active, and in the owner's
 other active sessions to Paused. Nothing else changes in their files. Then the tree runs once.`
 		cmd.Flags().BoolVar(&exclusive, "exclusive", false, "make the session its owner's only active one, and pause the others")
+	case schemas.VerbApprove:
+		cmd.Long += `
+
+An agent that asks for a permission waits until a person allows or denies it; "reconcile ready" shows the request. approve allows
+this one request. --session allows the same to the agent in all of the session, --always by a rule in reconcile.yaml.`
+		cmd.Flags().BoolVar(&session, "session", false, "allow the same request of the agent in all of the session")
+		cmd.Flags().BoolVar(&always, "always", false, "allow the command by a rule in reconcile.yaml")
+	case schemas.VerbDeny:
+		cmd.Long += `
+
+The agent learns that its request is refused, with the reason, and goes on without it. --session refuses the same in all of the session.`
+		cmd.Flags().BoolVar(&session, "session", false, "refuse the same request of the agent in all of the session")
 	case schemas.VerbRetry:
 		cmd.Flags().BoolVar(&q.All, "all", false, "run every node of the DAG again, including succeeded ones")
 	}
@@ -66,6 +87,13 @@ func verbExample(v ops.Verb) string {
 
 func (a *app) act(ctx context.Context, q ops.ActRequest) error {
 	r, err := ops.Act(ctx, a.env(), q)
+	if r.Answered != nil && r.Path != "" {
+		word := "allowed"
+		if q.Verb == schemas.VerbDeny {
+			word = "refused"
+		}
+		a.note("%s: %s", word, permits.Describe(r.Answered))
+	}
 	if err == nil && r.Run != nil {
 		err = a.ended(*r.Run)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // affects adds the target of an action: the present one and the one that it was applied to. If nothing is left of
@@ -29,6 +30,22 @@ func affects(c *settle.Change) {
 	if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil {
 		if ref, err := spec.TargetRef(); err == nil {
 			addTarget(c.Worklist, ref)
+			if spec.Permission != nil && spec.Permission.For == schemas.PermitSession {
+				addSession(c.Worklist, ref)
+			}
+		}
+	}
+}
+
+// addSession adds the DAGs of a DAG's session.
+func addSession(w settle.Worklist, ref schemas.Ref) {
+	to := state.SpecOf[*schemas.DAGSpec](w.Tree().Entry(ref))
+	if to == nil {
+		return
+	}
+	for _, e := range w.Tree().Entries(schemas.DAGKind.Name) {
+		if spec := state.SpecOf[*schemas.DAGSpec](e); spec != nil && spec.Session == to.Session {
+			w.AddChanged(e.Ref)
 		}
 	}
 }

@@ -56,6 +56,8 @@ type Work struct {
 	Refusals       []string   `json:"refusals,omitempty"`
 	// Failure is why the attempt before failed; nil where it did not.
 	Failure *Failure `json:"failure,omitempty"`
+	// Permissions are the decisions about what the last run asked for and had to wait for.
+	Permissions []Permission `json:"permissions,omitempty"`
 	// Handoff is the report of the session that this one continues; nil where it continues none.
 	Handoff *schemas.AgentReport `json:"handoff,omitempty"`
 	// Checkpoints are what sessions before this one knew, oldest first; Messages what people say about the task.

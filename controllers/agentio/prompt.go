@@ -30,6 +30,7 @@ const (
 	PartClarifications = "answers"
 	PartHandoff        = "handoff"
 	PartCheckpoints    = "checkpoints"
+	PartPermissions    = "permissions"
 	PartFailure        = "former attempt"
 	PartMessages       = "messages"
 	PartFiles          = "files"
@@ -72,6 +73,7 @@ func (w *Work) Parts() []Part {
 		{PartClarifications, clarificationsText(w.Clarifications) + refusalsText(w.Refusals)},
 		{PartHandoff, handoffText(w.Handoff)},
 		{PartCheckpoints, checkpointsText(w.Checkpoints)},
+		{PartPermissions, permissionsText(w.Permissions)},
 		{PartFailure, w.Failure.text()},
 		{PartMessages, messagesText(w.Messages)},
 		{PartFiles, w.filesText()},

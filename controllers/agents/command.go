@@ -10,9 +10,9 @@ import (
 )
 
 // Task is the task that runs an agent: a turn at an HTTP endpoint or over the Agent Client Protocol where the runner says so, or
-// where it is a profile that has such a program; else the command. failed is the attempt before, if it failed: the session of one that
-// was cut off is continued.
-func Task(a *schemas.AgentSpec, c *settle.Command, failed *schemas.Run) settle.Task {
+// where it is a profile that has such a program; else the command. before is the attempt before, if it did not succeed: the session
+// of one that was cut off, or that waited for a permission, is continued.
+func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Run) settle.Task {
 	t := &settle.AgentTurn{Command: *c, Model: a.Model}
 	switch {
 	case a.Runner.ACP != nil:
@@ -27,13 +27,16 @@ func Task(a *schemas.AgentSpec, c *settle.Command, failed *schemas.Run) settle.T
 	default:
 		return c
 	}
-	if failed == nil || failed.Turn == nil || failed.Turn.Failure == nil || failed.Turn.Runner != schemas.RunnerACP {
-		return t
-	}
-	if class := failed.Turn.Failure.Class; class == schemas.FailureConnection || class == schemas.FailureLimit || class == schemas.FailureBudget {
-		t.Resume = failed.Turn.SessionID
+	if before != nil && before.Turn != nil && before.Turn.Runner == schemas.RunnerACP && isCutOff(before) {
+		t.Resume = before.Turn.SessionID
 	}
 	return t
+}
+
+func isCutOff(run *schemas.Run) bool {
+	failure := run.Turn.Failure
+	return run.Outcome == schemas.OutcomeNotPermitted ||
+		failure != nil && (failure.Class == schemas.FailureConnection || failure.Class == schemas.FailureLimit || failure.Class == schemas.FailureBudget)
 }
 
 // Resume makes a command of an agent continue the session of an earlier turn, if its profile can.

@@ -103,6 +103,10 @@ func (w *activities) activity(e *state.Entry, d *work, st *schemas.AgentStatus) 
 		a.Issue, a.ClarificationID, a.RespondingTo = number(spec.Issue), &id, &spec.From
 		return say(schemas.AgentClarify, settle.ReasonClarifying, fmt.Sprintf("answers %s to %s", id, spec.From))
 	}
+	if c := asking(d.claims); c != nil {
+		a.Issue = number(d.issue)
+		return say(schemas.AgentWorking, settle.ReasonWaitsForPermission, fmt.Sprintf("waits for a permission of %s/%s", c.Owner, c.Node))
+	}
 	if n := len(st.Running); n > 0 {
 		a.Issue = number(d.issue)
 		return say(schemas.AgentWorking, settle.ReasonWorking, fmt.Sprintf("works on %s%s", st.Running[0], schemas.AndOthers(n-1)))
@@ -126,6 +130,16 @@ func (w *activities) activity(e *state.Entry, d *work, st *schemas.AgentStatus) 
 		return say(schemas.AgentDone, settle.ReasonDone, "said that its work is done")
 	}
 	return say(schemas.AgentIdle, settle.ReasonIdle, "idle")
+}
+
+// asking is the first of the claims in which the agent waits for a permission; nil for none.
+func asking(claims []*state.Claim) *state.Claim {
+	for _, c := range claims {
+		if c.Turn != nil && slices.ContainsFunc(c.Turn.Permissions, func(p schemas.Permission) bool { return p.Decision == schemas.PermissionWaiting }) {
+			return c
+		}
+	}
+	return nil
 }
 
 // hookSubject names what a hook's record is about: the item that was taken, else the issue.

@@ -14,7 +14,7 @@ var columns = []settle.Column{
 	readiness.OfStatus("STATUS", func(s *schemas.AgentStatus) string { return s.Status }),
 	readiness.OfStatus("ISSUE", issueOfAgent),
 	readiness.OfStatus("CLARIFICATION", func(s *schemas.AgentStatus) string { return textOf(s.ClarificationID) }),
-	readiness.OfStatus("WAITING ON", func(s *schemas.AgentStatus) string { return textOf(s.WaitingOn) }),
+	readiness.OfStatus("WAITING ON", waitingOn),
 	readiness.OfStatus("RESPONDING TO", func(s *schemas.AgentStatus) string { return textOf(s.RespondingTo) }),
 	readiness.OfSpec("ROLE", func(s *schemas.AgentSpec) string { return s.Role }),
 	readiness.OfSpec("RUNNER", runnerWord),
@@ -32,6 +32,14 @@ func issueOfAgent(s *schemas.AgentStatus) string {
 		return ""
 	}
 	return "#" + strconv.Itoa(*s.Issue)
+}
+
+// waitingOn is the agent that this one waits for, or a permission.
+func waitingOn(s *schemas.AgentStatus) string {
+	if c := s.Condition(schemas.Ready); c != nil && c.Reason == settle.ReasonWaitsForPermission {
+		return "a permission"
+	}
+	return textOf(s.WaitingOn)
 }
 
 func textOf(s *string) string {

@@ -35,6 +35,10 @@ func (f *fold) newActs(applied []schemas.AppliedAction) []actions.Pending {
 
 // apply puts one action in force, given the states that the nodes have now, and reports whether it changes anything.
 func (f *fold) apply(a *schemas.ActionSpec) bool {
+	if a.Permission != nil {
+		i, ok := f.p.Index[a.Node]
+		return ok && f.awaits(i, a.Permission)
+	}
 	hold, gens, verbs := f.hold, slices.Clone(f.gens), slices.Clone(f.verbs)
 	f.put(a)
 	return f.hold != hold || !slices.Equal(f.gens, gens) || !slices.Equal(f.verbs, verbs)

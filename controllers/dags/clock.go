@@ -257,7 +257,7 @@ func (f *fold) waitSpans(h halts) []schemas.Span {
 		if f.b.Human[i] || spans.Empty(span) {
 			continue
 		}
-		waits := spans.Without([]schemas.Span{span}, spans.Unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i))))
+		waits := spans.Without([]schemas.Span{span}, spans.Unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i), f.permissionSpans(i))))
 		if n := len(waits); n > 0 && spans.IsOpen(waits) && s.State != schemas.NodeRunning && s.State != schemas.NodeQueued {
 			waits = waits[:n-1] // nothing tells until when
 		}

@@ -1,6 +1,7 @@
 package dags
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -68,9 +69,9 @@ func (f *fold) wakeLater(at time.Time) {
 	}
 }
 
-// resume makes a command continue the session of the run that a rate limit ended.
+// resume makes a command continue the session of the run that a rate limit ended, or that waited for a permission.
 func (f *fold) resume(i int32, c *settle.Command) {
-	if run := f.recs[i].limited; run != nil && run.Turn.SessionID != "" {
+	if run := cmp.Or(f.recs[i].notPermitted(), f.recs[i].limited); run != nil && run.Turn.SessionID != "" {
 		agents.Resume(c, f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent), run.Turn)
 	}
 }

@@ -169,6 +169,9 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
 	case r.running() && f.gate.Keep:
 		f.set(i, schemas.NodeRunning, settle.ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1))
+		if asks := f.asksNow(i); asks != "" {
+			f.set(i, schemas.NodeRunning, settle.ReasonWaitsForPermission, asks)
+		}
 		f.want[i] = true
 	case r.running():
 		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+f.gate.Message)
@@ -180,6 +183,7 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	case f.p.When[i] != nil && r.last == nil && !f.whenHolds(i):
 	case (r.pauses || len(r.questions) > 0) && f.waitsForAnswer(i):
+	case f.waitsForPermission(i):
 	case f.b.Human[i]:
 		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf(
 			"waits for %s; approve it when it is done", f.contact(n.Agent)))

@@ -73,7 +73,7 @@ func (f *fold) effect(i int32) settle.Effect {
 	}
 	e.Task = &c
 	if agent := f.b.Agent(f.p, e.Agent); agent != nil {
-		e.Task = agents.Task(agent, &c, r.unsuccessful())
+		e.Task = agents.Task(agent, &c, cmp.Or(r.notPermitted(), r.unsuccessful()))
 	}
 	return e
 }
@@ -140,6 +140,7 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 	if c := agent.Runner.AsCommand(); c != nil {
 		w.Report = c.Output
 	}
+	w.Permissions = f.permissions(i)
 	if run := f.recs[i].unsuccessful(); run != nil {
 		w.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/threads"
@@ -36,6 +37,8 @@ type Item struct {
 	// Reason is a word that says why it stands as it does, Message a sentence.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
+	// Permission is what the agent of a node asks for, in items of the kind permission.
+	Permission *schemas.Permission `json:"permission,omitempty"`
 	// Again is when it is looked at again although nothing changed; zero: never.
 	Again schemas.Time `json:"again,omitzero"`
 	// Claim tells who took it; nil while it is free.
@@ -52,7 +55,9 @@ type ItemClaim struct {
 const (
 	ItemNode     = "node"     // a node of a DAG
 	ItemQuestion = "question" // one that a person has to answer, or to decide
-	ItemWork     = "work"     // what an agent does outside of DAGs, as far as a question keeps it from it
+	// ItemPermission is what the agent of a node asks to be allowed, while its run waits and after it.
+	ItemPermission = "permission"
+	ItemWork       = "work" // what an agent does outside of DAGs, as far as a question keeps it from it
 )
 
 // States of an item.
@@ -126,10 +131,22 @@ func (b *board) nodes(e *state.Entry) {
 			Session: spec.Session, Issue: sessions.IssueOf(b.tree, e), Agent: n.Agent, Task: taskOf(n), Reason: s.Reason,
 			Message: s.Message, Again: b.nodeAgain(e, s),
 		}
+		if s.Reason == settle.ReasonWaitsForPermission {
+			b.askPermission(&it, e, n)
+		}
 		if it.State == ItemBlocked {
 			b.blockNode(&it, nodeName{e.Name, n.Name})
 		}
 		b.items = append(b.items, it)
+	}
+}
+
+// askPermission makes an item of what the agent of a node asks for. Any person may answer.
+func (b *board) askPermission(it *Item, e *state.Entry, n *schemas.Node) {
+	it.Kind, it.Agent = ItemPermission, ""
+	if open := permits.Waiting(b.tree, e, n.Name); len(open) > 0 {
+		it.Permission = &open[0]
+		it.Task = "allow " + n.Agent + " to " + permits.Describe(&open[0])
 	}
 }
 
@@ -142,12 +159,13 @@ func anyNodeWaits(st *schemas.DAGStatus) bool {
 	return false
 }
 
-// itemState is "" for a node that is not an item: it is done, runs, or waits for other nodes or for an approval.
+// itemState is "" for a node that is not an item: it is done, runs and asks for nothing, or waits for other nodes or for an
+// approval.
 func itemState(s schemas.NodeStatus) string {
 	switch {
 	case s.State == schemas.NodeQueued:
 		return ItemQueued
-	case s.State == schemas.NodeBlocked && s.Reason == settle.ReasonWaitsForPerson:
+	case s.Reason == settle.ReasonWaitsForPermission, s.State == schemas.NodeBlocked && s.Reason == settle.ReasonWaitsForPerson:
 		return ItemReady
 	case s.State == schemas.NodeBlocked && s.Reason != settle.ReasonHeld:
 		return ItemBlocked

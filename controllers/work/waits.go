@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -50,6 +51,10 @@ func Waits(t *state.Tree, s *settle.Selection) []Wait {
 				continue
 			case s.Reason == settle.ReasonWaitsForPerson:
 				w.Who = agents.Contact(t, n.Agent)
+			case s.Reason == settle.ReasonWaitsForPermission:
+				if open := permits.Waiting(t, e, n.Name); len(open) > 0 {
+					w.Task = "allow " + n.Agent + " to " + permits.Describe(&open[0])
+				}
 			case s.Reason == settle.ReasonRateLimited:
 				w.Task, w.Command = s.Message, fmt.Sprintf("reconcile retry %s %s", e.Ref, n.Name)
 			case s.Reason != settle.ReasonHeld:

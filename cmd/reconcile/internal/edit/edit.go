@@ -4,6 +4,7 @@ package edit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -147,4 +148,96 @@ func splice(src []byte, at, drop int, text string) []byte {
 	out = append(out, src[:at]...)
 	out = append(out, text...)
 	return append(out, src[at+drop:]...)
+}
+
+// AddToList returns src with items at the beginning of a list of its spec; field names the list and the objects that it is in. What
+// is missing is added.
+func AddToList(src []byte, field, items []string) ([]byte, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(src, &doc); err != nil {
+		return nil, fmt.Errorf("edit: %w", err)
+	}
+	if doc.Kind != yaml.DocumentNode || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, errors.New("edit: the file is no object")
+	}
+	quoted := make([]string, len(items))
+	for i, item := range items {
+		b, err := json.Marshal(item)
+		if err != nil {
+			return nil, err
+		}
+		quoted[i] = string(b)
+	}
+	in, names := doc.Content[0], append([]string{"spec"}, field...)
+	for i, name := range names {
+		_, value := find(in, name)
+		if value == nil || value.Kind == yaml.ScalarNode && value.Tag == "!!null" {
+			if value != nil || i == 0 {
+				return nil, fmt.Errorf("edit: %s is empty", name)
+			}
+			return addFields(src, in, names[i:], "["+strings.Join(quoted, ", ")+"]")
+		}
+		in = value
+		if last := i == len(names)-1; last && in.Kind != yaml.SequenceNode || !last && in.Kind != yaml.MappingNode {
+			return nil, fmt.Errorf("edit: line %d: the value of %s has another form", in.Line, name)
+		}
+	}
+	return addItems(src, in, quoted)
+}
+
+// addFields adds nested fields to an object.
+func addFields(src []byte, in *yaml.Node, names []string, value string) ([]byte, error) {
+	for i := len(names) - 1; i > 0; i-- {
+		value = fmt.Sprintf("{%q: %s}", names[i], value)
+	}
+	if len(in.Content) > 0 && in.Style&yaml.FlowStyle == 0 {
+		return insert(src, in, names[0], value)
+	}
+	at, err := offset(src, in)
+	if err != nil {
+		return nil, err
+	}
+	if src[at] != '{' {
+		return nil, fmt.Errorf("edit: line %d: the object does not start with a brace", in.Line)
+	}
+	entry := fmt.Sprintf("%q: %s", names[0], value)
+	if len(in.Content) > 0 {
+		entry += ", "
+	}
+	return splice(src, at+1, 0, entry), nil
+}
+
+// addItems adds items at the beginning of a list.
+func addItems(src []byte, list *yaml.Node, items []string) ([]byte, error) {
+	if list.Style&yaml.FlowStyle != 0 || len(list.Content) == 0 {
+		at, err := offset(src, list)
+		if err != nil {
+			return nil, err
+		}
+		if src[at] != '[' {
+			return nil, fmt.Errorf("edit: line %d: the list does not start with a bracket", list.Line)
+		}
+		text := strings.Join(items, ", ")
+		if len(list.Content) > 0 {
+			text += ", "
+		}
+		return splice(src, at+1, 0, text), nil
+	}
+	at, err := offset(src, list)
+	if err != nil {
+		return nil, err
+	}
+	indent := src[bytes.LastIndexByte(src[:at], '\n')+1 : at]
+	if len(bytes.TrimLeft(indent, " ")) > 0 || src[at] != '-' {
+		return nil, fmt.Errorf("edit: line %d: the list does not start on a line of its own", list.Line)
+	}
+	end := "\n"
+	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
+		end = "\r\n"
+	}
+	var b strings.Builder
+	for _, item := range items {
+		b.WriteString("- " + item + end + string(indent))
+	}
+	return splice(src, at, 0, b.String()), nil
 }

@@ -75,3 +75,30 @@ func FuzzSpec(f *testing.F) {
 		}
 	})
 }
+
+func TestAddToList(t *testing.T) {
+	for _, c := range []struct{ name, src, want string }{
+		{"block", "spec:\n  commands:\n    allow:\n      - a b # why\n      - c\n", "spec:\n  commands:\n    allow:\n      - \"x y\"\n      - a b # why\n      - c\n"},
+		{"block at the column of its name", "spec:\n  commands:\n    allow:\n    - a\n", "spec:\n  commands:\n    allow:\n    - \"x y\"\n    - a\n"},
+		{"flow", "spec: {commands: {allow: [a]}} # c\n", "spec: {commands: {allow: [\"x y\", a]}} # c\n"},
+		{"empty flow", "spec: {commands: {allow: []}}\n", "spec: {commands: {allow: [\"x y\"]}}\n"},
+		{"no list", "spec:\n  commands:\n    block: [a]\n", "spec:\n  commands:\n    allow: [\"x y\"]\n    block: [a]\n"},
+		{"no object", "spec:\n  runs: {keep: 3} # c\n", "spec:\n  commands: {\"allow\": [\"x y\"]}\n  runs: {keep: 3} # c\n"},
+		{"nothing", "spec: {}\n", "spec: {\"commands\": {\"allow\": [\"x y\"]}}\n"},
+		{"json", "{\"spec\": {\"commands\": {\"block\": []}}}", "{\"spec\": {\"commands\": {\"allow\": [\"x y\"], \"block\": []}}}"},
+		{"crlf", "spec:\r\n  commands:\r\n    allow:\r\n      - a\r\n", "spec:\r\n  commands:\r\n    allow:\r\n      - \"x y\"\r\n      - a\r\n"},
+	} {
+		got, err := AddToList([]byte(c.src), []string{"commands", "allow"}, []string{"x y"})
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v\n got %q\nwant %q", c.name, err, got, c.want)
+		}
+	}
+	for name, src := range map[string]string{"no spec": "kind: Settings\n", "null": "spec:\n  commands:\n", "a word": "spec: {commands: x}\n",
+		"no list": "spec: {commands: {allow: x}}\n", "inline": "spec:\n  commands:\n    allow: !!seq\n      - a\n", "broken": "spec: ["} {
+		got, err := AddToList([]byte(src), []string{"commands", "allow"}, []string{"x"})
+		var doc any
+		if err == nil && yaml.Unmarshal(got, &doc) != nil {
+			t.Errorf("%s: accepted as %q", name, got)
+		}
+	}
+}

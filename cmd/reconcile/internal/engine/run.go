@@ -17,6 +17,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/metering"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/permissions"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/recall"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/share"
@@ -49,6 +50,8 @@ type Sink interface {
 type Options struct {
 	Tree tree.Config
 	Sink Sink
+	// Attended says that a person may answer the questions of agents during the run: it has a terminal.
+	Attended bool
 	// Inside is the run of this tree that this process is part of, or nil.
 	Inside *runner.Inside
 	// WarnIndex is called with errors of the endpoint for vectors.
@@ -149,7 +152,8 @@ type run struct {
 	mirror   *mirroring.Runner  // nil: nothing is mirrored
 	warned   string             // last text of warnOnce
 
-	workspaces *workspaces.Manager
+	workspaces  *workspaces.Manager
+	permissions *permissions.Desk
 }
 
 // openRemote opens the repository if the run commits, and the remote if it pushes. A run that could not commit or push
@@ -172,6 +176,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	if r.workspaces, err = r.openWorkspaces(); err != nil {
 		return Result{}, err
 	}
+	r.permissions = permissions.New(r.request.Watch || r.o.Attended)
 	proxy := metering.New(metering.Options{Dir: r.o.Tree.Dir, Getenv: r.o.Tree.Getenv, Policy: egress.Policy{Getenv: r.o.Tree.Getenv},
 		Prices: r.settings.Prices})
 	defer proxy.Close() //nolint:errcheck // its runs are over
@@ -184,7 +189,11 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	defer events.Close()
 	l := r.loop(memory, events)
 	l.Perform, l.CPUs, l.Linger, l.Only = perform, runtime.NumCPU(), true, r.request.Only
-	l.Observe, l.Outputs = events.Observe, r.outputs()
+	l.Observe = func(reports []settle.Report, t *state.Tree) {
+		events.Observe(reports, t)
+		r.permissions.Observe(t)
+	}
+	l.Outputs = r.outputs()
 	l.Archivable = func(ctx context.Context, paths []string) ([]string, error) {
 		return r.commits.Movable(ctx, r.o.Tree.Dir, paths)
 	}
@@ -301,6 +310,7 @@ func (r *run) runner(memory *recall.Memory, proxy *metering.Meter) (*runner.Runn
 		State:       s.Folders.State,
 		Memory:      memory,
 		Workspaces:  r.workspaces,
+		Permissions: r.permissions,
 		Meter:       proxy,
 		Sandbox:     r.o.Sandbox,
 

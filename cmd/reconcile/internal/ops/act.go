@@ -33,7 +33,8 @@ var Verbs = []Verb{
 	{schemas.VerbResume, "Go on after a pause", true, true, false, false},
 	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", false, false, true, true},
 	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true, false},
-	{schemas.VerbApprove, "Let a held node start, or say that a person's task is done", false, true, true, true},
+	{schemas.VerbApprove, "Let a held node start, say that a person's task is done, or allow what an agent asks for", false, true, true, true},
+	{schemas.VerbDeny, "Refuse what the agent of a node asks for", false, false, true, true},
 }
 
 // Usage returns the usage of a verb, such as "retry dag/NAME [NODE]|session/NAME".
@@ -60,13 +61,21 @@ type ActRequest struct {
 	By     string // the acting person or agent; "": the caller
 	All    bool   // with retry: run every node of the DAG again, including succeeded ones
 	NoRun  bool   // only write the action; the next run applies it
+	// For is how long the answer to what an agent asks for is remembered: schemas.PermitOnce, schemas.PermitSession or
+	// PermitAlways; "" is once.
+	For string
 }
+
+// PermitAlways makes an answer a rule of the settings.
+const PermitAlways = "always"
 
 // ActResult is the outcome of an action.
 type ActResult struct {
-	Path string     // the file of the action
-	Run  *RunResult // the run that applied it; nil: another run applies it
-	Moot string     // why the action had no effect; "" if it had one or is not applied yet
+	Path string // the file of the action
+	// Answered is what the agent asked for, if the action is the answer to it.
+	Answered *schemas.Permission
+	Run      *RunResult // the run that applied it; nil: another run applies it
+	Moot     string     // why the action had no effect; "" if it had one or is not applied yet
 }
 
 // Act acts on a DAG, a node or a session: it writes the Action of an ActRequest with its verb, target and reason, and
@@ -100,7 +109,10 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 	if q.All && (v.Name != schemas.VerbRetry || q.Node != "" || !strings.HasPrefix(spec.Target, "dag/")) {
 		return r, badField("all", " is about a whole DAG; usage: reconcile retry dag/NAME --all")
 	}
-	if v.Name == schemas.VerbApprove {
+	if r.Answered, err = env.answerPermission(s, t, &spec, q); err != nil {
+		return r, typed(err)
+	}
+	if v.Name == schemas.VerbApprove && r.Answered == nil {
 		if err := env.approvable(t, spec); err != nil {
 			return r, typed(err)
 		}
@@ -177,6 +189,6 @@ func actionName(spec schemas.ActionSpec) string {
 	const most = 30
 	_, name, _ := strings.Cut(spec.Target, "/")
 	name = strings.TrimRight(name[:min(len(name), most)], "-._")
-	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli(), spec.All)
+	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason, spec.At.UnixMilli(), spec.All, spec.Permission)
 	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }

@@ -22,6 +22,8 @@ type Env struct {
 	Prefix string        // the caller's folder in the tree, which file names are relative to; "": the root
 	Caller caller.Caller // the calling person or run
 	Sink   Sink          // nil: no reports
+	// Attended says that the caller is a person at a terminal, who may answer what agents ask for during a run.
+	Attended bool
 
 	// Sandbox confines the programs of agents; nil: it cannot.
 	Sandbox *sandbox.Host

@@ -206,5 +206,5 @@ func (e Env) runLoop(ctx context.Context, q engine.Request, talk bool) (engine.R
 	if e.Engine != nil {
 		run = e.Engine
 	}
-	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Inside: e.Caller.Run(), WarnIndex: e.warnIndex, Sandbox: e.Sandbox}, q)
+	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Attended: e.Attended, Inside: e.Caller.Run(), WarnIndex: e.warnIndex, Sandbox: e.Sandbox}, q)
 }

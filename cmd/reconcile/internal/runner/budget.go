@@ -42,7 +42,7 @@ func (a *attempt) budgetLimit() *limit {
 	if d == 0 {
 		return nil
 	}
-	return &limit{cause{outcome: schemas.OutcomeTimedOut, spent: fmt.Sprintf("it worked for %s", d)}, d}
+	return &limit{cause{outcome: schemas.OutcomeTimedOut, spent: fmt.Sprintf("it worked for %s", d)}, d, true}
 }
 
 // failSpent records that a turn was ended for its budget.

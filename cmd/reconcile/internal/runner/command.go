@@ -223,11 +223,13 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 // waitOrStop returns nil if the command, or the turn of an agent, has ended on its own, else the reason to stop it.
 func (a *attempt) waitOrStop(ended <-chan struct{}, l *limit) *cause {
 	var late <-chan time.Time
+	var timer *time.Timer
 	if l != nil {
-		timer := time.NewTimer(l.after)
+		timer = time.NewTimer(l.after)
 		defer timer.Stop()
 		late = timer.C
 	}
+	var granted time.Duration // beyond the limit, for waiting
 	over := ended
 	if a.talk != nil {
 		over = a.talk.over(ended)
@@ -247,6 +249,11 @@ wait:
 		case c = <-a.stop:
 			break wait
 		case <-late:
+			if more := a.talk.waitedForPeople() - granted; l.work && more > 0 {
+				granted += more
+				timer.Reset(more)
+				continue
+			}
 			c = l.cause
 			break wait
 		case why := <-a.spent:

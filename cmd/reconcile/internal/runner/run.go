@@ -192,13 +192,14 @@ type exit struct {
 type limit struct {
 	cause
 	after time.Duration
+	work  bool // the time in which a person is waited for does not count
 }
 
 // limit returns the earliest of the task's timeout, the time of its budget and its deadline; nil if it has none.
 func (a *attempt) limit() *limit {
 	var l *limit
 	if t := a.task.Timeout; t > 0 {
-		l = &limit{cause{outcome: schemas.OutcomeTimedOut, message: fmt.Sprintf("timed out after %s", t)}, t}
+		l = &limit{cause{outcome: schemas.OutcomeTimedOut, message: fmt.Sprintf("timed out after %s", t)}, t, true}
 	}
 	if b := a.budgetLimit(); b != nil && (l == nil || b.after < l.after) {
 		l = b
@@ -208,7 +209,7 @@ func (a *attempt) limit() *limit {
 	}
 	if d := a.task.Deadline.Sub(a.runner.o.Now()); l == nil || d < l.after {
 		l = &limit{cause{outcome: schemas.OutcomeTimedOut, message: fmt.Sprintf("the time for the whole of %s is over; this run was "+
-			"ended after %s", a.effect.Owner, max(d, 0).Round(time.Millisecond))}, d}
+			"ended after %s", a.effect.Owner, max(d, 0).Round(time.Millisecond))}, d, false}
 	}
 	return l
 }
@@ -297,7 +298,8 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 		t.Marks = a.meter.all()
 	}
 	switch {
-	case a.talk != nil && (end.stopped == nil || end.stopped.silent > 0 || end.stopped.spent != ""):
+	case a.talk != nil && (end.stopped == nil || end.stopped.silent > 0 || end.stopped.spent != "" ||
+		end.stopped.outcome == schemas.OutcomeNotPermitted):
 		return a.concludeTurn(end, b)
 	case end.stopped != nil:
 		a.concludeStopped(end, read)

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -66,26 +65,6 @@ type Options struct {
 	Specs string
 	// State is the folder of observed state below Root; "": state.
 	State string
-}
-
-// Permissions decide what agents may do. They are safe for concurrent use.
-type Permissions interface {
-	// Permit decides about a permission that the agent of an effect asks for; ctx ends when the decision is of no use any more.
-	Permit(ctx context.Context, e settle.Effect, r acp.PermissionRequest) Permit
-}
-
-// Permit is a decision about a permission that an agent asked for.
-type Permit struct {
-	// Kinds are the kinds of the options to choose, the first one that is offered; without any the request is cancelled.
-	Kinds []string
-	By    string // who decided, for the record
-}
-
-// refusal refuses everything: an agent asks for what its own rules do not allow.
-type refusal struct{}
-
-func (refusal) Permit(context.Context, settle.Effect, acp.PermissionRequest) Permit {
-	return Permit{Kinds: []string{acp.RejectOnce, acp.RejectAlways}, By: "default"}
 }
 
 // Memory is what agents know of earlier work. It is safe for concurrent use.

@@ -22,8 +22,6 @@ const (
 	interruptWait = time.Second
 	// reportEvery is the minimum time between two reports about the use of a context.
 	reportEvery = 5 * time.Second
-	// permissionsKept bounds the permissions on record.
-	permissionsKept = 100
 )
 
 // resumedPrompt precedes the prompt of a session that was interrupted.
@@ -46,7 +44,9 @@ type talk struct {
 	mu          sync.Mutex // guards the fields below
 	session     string
 	model       string
-	permissions []schemas.Permission
+	permissions []*asked
+	waited      time.Duration // for answers of people to those that are decided
+	unanswered  bool          // a person did not answer in time
 	steered     []schemas.Delivery
 }
 
@@ -263,26 +263,6 @@ func (t *talk) endLine() {
 	}
 }
 
-// Permit decides about a permission, and keeps the decision for the record.
-func (t *talk) Permit(ctx context.Context, r acp.PermissionRequest) string {
-	run := t.a.runner
-	decision := run.o.Permissions.Permit(ctx, t.a.effect, r)
-	p := schemas.Permission{Title: run.clean(r.Title), Decision: "cancelled", By: decision.By}
-	for _, arg := range r.Command {
-		p.Argv = append(p.Argv, run.clean(arg))
-	}
-	id := ""
-	if o := r.Option(decision.Kinds...); o != nil && ctx.Err() == nil {
-		id, p.Decision = o.ID, o.Kind
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.permissions) < permissionsKept {
-		t.permissions = append(t.permissions, p)
-	}
-	return id
-}
-
 // report reports what is known of the turn while it runs.
 func (t *talk) report() {
 	t.a.runner.progress(t.a.effect.Key, t.turn())
@@ -307,7 +287,7 @@ func (t *talk) turn() *schemas.Turn {
 	defer t.mu.Unlock()
 	clean := t.a.runner.clean
 	turn := &schemas.Turn{Runner: schemas.RunnerACP, Profile: t.task.ProfileName, SessionID: clean(t.session),
-		Model: clean(cmp.Or(s.Model, t.model)), ToolCalls: s.ToolCalls, CostUSD: s.Cost, Permissions: slices.Clone(t.permissions),
+		Model: clean(cmp.Or(s.Model, t.model)), ToolCalls: s.ToolCalls, CostUSD: s.Cost, Permissions: t.askedFor(),
 		Marks: t.a.meter.all(), Steered: slices.Clone(t.steered)}
 	turn.Usage = usageOf(&s)
 	if turn.Usage != nil {
@@ -341,6 +321,9 @@ func tokens(s *acp.State) *acp.Usage {
 // concludeTurn fills in the record after the end of an agent. An error fails the run.
 func (a *attempt) concludeTurn(end exit, b *buffers) error {
 	t := a.talk
+	if t.isUnanswered() {
+		return a.notPermitted("")
+	}
 	if f := (*fault)(nil); errors.As(t.err, &f) {
 		return f
 	}

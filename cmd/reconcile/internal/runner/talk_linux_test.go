@@ -99,7 +99,7 @@ func TestTurnRecord(t *testing.T) {
 		turn.Profile != "claude" || turn.ToolCalls != 1 || turn.Transcript != run.Log {
 		t.Errorf("%+v %+v", turn, turn.Usage)
 	}
-	if p, _ := json.Marshal(turn.Permissions); string(p) != `[{"title":"Run cat ***","argv":["cat","***"],"decision":"reject_once","by":"default"}]` {
+	if p, _ := json.Marshal(turn.Permissions); string(p) != `[{"title":"Run cat ***","argv":["cat","***"],"dir":"/x","decision":"reject_once","by":"default"}]` {
 		t.Errorf("permissions %s", p)
 	}
 	log, err := os.ReadFile(filepath.Join(g.dir, run.Log))
@@ -112,9 +112,7 @@ func TestTurnRecord(t *testing.T) {
 
 type permits func(acp.PermissionRequest) Permit
 
-func (p permits) Permit(_ context.Context, _ settle.Effect, r acp.PermissionRequest) Permit {
-	return p(r)
-}
+func (p permits) Permit(_ context.Context, q PermissionRequest) Permit { return p(q.Request) }
 
 func TestPermit(t *testing.T) {
 	g := newRig(t, Options{Permissions: permits(func(r acp.PermissionRequest) Permit {
@@ -124,8 +122,8 @@ func TestPermit(t *testing.T) {
 		return Permit{By: "nobody"}
 	})})
 	run := g.do(agentOf("ask:t1:ls", "ask:t2:rm"))
-	if p, _ := json.Marshal(run.Turn.Permissions); string(p) != `[{"title":"Run ls","argv":["ls"],"decision":"allow_once","by":"a rule"},`+
-		`{"title":"Run rm","argv":["rm"],"decision":"cancelled","by":"nobody"}]` {
+	if p, _ := json.Marshal(run.Turn.Permissions); string(p) != `[{"title":"Run ls","argv":["ls"],"dir":"/x","decision":"allow_once","by":"a rule"},`+
+		`{"title":"Run rm","argv":["rm"],"dir":"/x","decision":"cancelled","by":"nobody"}]` {
 		t.Errorf("permissions %s", p)
 	}
 	g = newRig(t, Options{})

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 )
 
@@ -23,6 +24,9 @@ type PermissionRequest struct {
 	Command []string
 	Shell   bool   // Command is one text for a shell
 	Dir     string // of the command, if the agent names it
+	// Why is the agent's reason, Paths the files that the tool is about, if the agent names them.
+	Why     string
+	Paths   []string
 	Options []PermissionOption
 }
 
@@ -101,26 +105,50 @@ func (c *Client) reply(m *message) {
 	}
 }
 
+// toolCall is the tool call of a request.
+type toolCall struct {
+	ID        string          `json:"toolCallId"`
+	Title     string          `json:"title"`
+	Kind      string          `json:"kind"`
+	Input     json.RawMessage `json:"rawInput"`
+	Locations []struct {
+		Path string `json:"path"`
+	} `json:"locations"`
+}
+
+// toolInput is what tools of known agents call their arguments.
+type toolInput struct {
+	Command       json.RawMessage `json:"command"`
+	Dir           string          `json:"cwd"`
+	Description   string          `json:"description"`
+	Justification string          `json:"justification"`
+	Reason        string          `json:"reason"`
+	Path          string          `json:"path"`
+	FilePath      string          `json:"file_path"`
+	AbsolutePath  string          `json:"absolute_path"`
+	NotebookPath  string          `json:"notebook_path"`
+}
+
 // readPermission reads the parameters of a request. Fields of an unexpected type are empty.
 func readPermission(params json.RawMessage) (session string, r PermissionRequest) {
 	var p struct {
-		Session  string `json:"sessionId"`
-		ToolCall struct {
-			ID    string          `json:"toolCallId"`
-			Title string          `json:"title"`
-			Kind  string          `json:"kind"`
-			Input json.RawMessage `json:"rawInput"`
-		} `json:"toolCall"`
-		Options []PermissionOption `json:"options"`
+		Session  string             `json:"sessionId"`
+		ToolCall toolCall           `json:"toolCall"`
+		Options  []PermissionOption `json:"options"`
 	}
 	decodeLoosely(params, &p)
 	r = PermissionRequest{ToolCallID: p.ToolCall.ID, Title: p.ToolCall.Title, Kind: p.ToolCall.Kind, Options: p.Options}
-	var input struct {
-		Command json.RawMessage `json:"command"`
-		Dir     string          `json:"cwd"`
-	}
+	var input toolInput
 	decodeLoosely(p.ToolCall.Input, &input)
-	r.Dir = input.Dir
+	r.Dir, r.Why = input.Dir, cmp.Or(input.Description, input.Justification, input.Reason)
+	for _, l := range p.ToolCall.Locations {
+		r.Paths = append(r.Paths, l.Path)
+	}
+	for _, path := range []string{input.Path, input.FilePath, input.AbsolutePath, input.NotebookPath} {
+		if path != "" {
+			r.Paths = append(r.Paths, path)
+		}
+	}
 	if s := text(input.Command); s != "" {
 		r.Command, r.Shell = []string{s}, true
 	} else if bytes.HasPrefix(bytes.TrimSpace(input.Command), []byte("[")) {

@@ -29,6 +29,8 @@
 //	noise:TEXT      a line that is no message
 //	stderr:TEXT     a line of standard error
 //	ask:ID:COMMAND  a request for permission; its outcome becomes a part of the message
+//	shell:ID:TEXT   the same for a text for a shell, with a reason
+//	edit:ID:PATH    the same for a change of a file
 //	call:METHOD     another request; the code of its error becomes a part of the message
 //	warn:TITLE      a typed failure of severity warning
 //	fail:CATEGORY   the answer will have a typed failure of severity error
@@ -314,6 +316,10 @@ func (a *agent) act(m *message, name, rest string) {
 	switch name {
 	case "ask":
 		a.ask(first, second)
+	case "shell":
+		a.permission(first, "Run "+second, "execute", object{"command": second, "description": "to see whether it works"})
+	case "edit":
+		a.permission(first, "Edit "+second, "edit", object{"file_path": second})
 	case "call":
 		a.request(rest, object{"sessionId": a.session})
 	case "fail":
@@ -376,9 +382,13 @@ func (a *agent) answer(m object) {
 
 // ask asks for permission, and tells the outcome.
 func (a *agent) ask(id, command string) {
+	a.permission(id, "Run "+command, "execute", object{"command": strings.Fields(command), "cwd": "/x"})
+}
+
+func (a *agent) permission(id, title, kind string, input object) {
 	option := func(kind string) object { return object{"optionId": "o-" + kind, "name": kind, "kind": kind} }
 	a.request("session/request_permission", object{"sessionId": a.session,
-		"toolCall": object{"toolCallId": id, "title": "Run " + command, "kind": "execute", "rawInput": object{"command": strings.Fields(command), "cwd": "/x"}},
+		"toolCall": object{"toolCallId": id, "title": title, "kind": kind, "rawInput": input},
 		"options":  []object{option("allow_once"), option("allow_always"), option("reject_once")}})
 }
 

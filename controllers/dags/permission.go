@@ -1,0 +1,106 @@
+package dags
+
+import (
+	"fmt"
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/permits"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// A run that waits for a permission which nobody gave in time ends. Its node waits for a person, without a process and without
+// using up an attempt; the next run continues the session of the agent.
+
+// undecided are the requests of the agent of node i, in a run or its claim, that wait for a person.
+func (f *fold) undecided(i int32, run *schemas.Run) []schemas.Permission {
+	n := &f.p.Spec.Nodes[i]
+	return permits.Undecided(f.Tree, f.Entry, n.Name, n.Agent, run)
+}
+
+// asksNow says that the agent of a running node waits for a person; "" if it does not.
+func (f *fold) asksNow(i int32) string {
+	return f.describeAsked(i, f.undecided(i, &f.recs[i].claim.Run))
+}
+
+func (f *fold) describeAsked(i int32, open []schemas.Permission) string {
+	if len(open) == 0 {
+		return ""
+	}
+	name := f.p.Spec.Nodes[i].Name
+	return fmt.Sprintf("%s asks to %s%s; allow or refuse it: reconcile approve dag/%s %s, reconcile deny dag/%[4]s %[5]s",
+		f.p.Spec.Nodes[i].Agent, permits.Describe(&open[0]), schemas.AndOthers(len(open)-1), f.p.Name, name)
+}
+
+// waitsForPermission reports whether the node waits for the answer to a request of its last run; if so, it has set the state.
+func (f *fold) waitsForPermission(i int32) bool {
+	run := f.recs[i].notPermitted()
+	if run == nil {
+		return false
+	}
+	why := f.describeAsked(i, f.undecided(i, run))
+	if why != "" {
+		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPermission, why)
+	}
+	return why != ""
+}
+
+// notPermitted is the latest run, if it ended because nobody gave a permission; else nil.
+func (r *record) notPermitted() *schemas.Run {
+	if r.last == nil || r.last.Outcome != schemas.OutcomeNotPermitted || r.last.Turn == nil {
+		return nil
+	}
+	return r.last
+}
+
+// awaits reports whether an answer is about a request of node i that is open.
+func (f *fold) awaits(i int32, a *schemas.PermissionAnswer) bool {
+	r := &f.recs[i]
+	var open []schemas.Permission
+	switch {
+	case r.running():
+		open = permits.Open(&r.claim.Run)
+	case r.notPermitted() != nil:
+		open = permits.Open(r.last)
+	}
+	return slices.ContainsFunc(open, func(p schemas.Permission) bool {
+		want := permits.Answer(&p, a.For)
+		return *want == *a
+	})
+}
+
+// permissions tells the agent of node i how the requests of its last run were decided.
+func (f *fold) permissions(i int32) (out []agentio.Permission) {
+	run, n := f.recs[i].notPermitted(), &f.p.Spec.Nodes[i]
+	if run == nil {
+		return nil
+	}
+	for _, p := range permits.Open(run) {
+		v := permits.Decide(f.Tree, permits.Request{DAG: f.Ref, Node: n.Name, Agent: n.Agent, Asked: &p}, permits.Used(f.Entry, n.Name))
+		a := permits.Answer(&p, "")
+		out = append(out, agentio.Permission{Request: a.Command + a.Tool, Allowed: v.Allow, Reason: v.Reason})
+	}
+	return out
+}
+
+// permissionSpans are the times between a run that waited for a permission and the next one.
+func (f *fold) permissionSpans(i int32) (out []schemas.Span) {
+	runs := f.runsOf(i)
+	for k, r := range runs {
+		if r.Outcome != schemas.OutcomeNotPermitted {
+			continue
+		}
+		span := schemas.Span{From: r.FinishedAt}
+		switch c := f.recs[i].claim; {
+		case k+1 < len(runs):
+			span.To = runs[k+1].StartedAt
+		case c != nil && !c.StartedAt.IsZero():
+			span.To = c.StartedAt
+		case f.next[i].State != schemas.NodeBlocked:
+			continue
+		}
+		out = append(out, span)
+	}
+	return out
+}
