@@ -5,9 +5,9 @@
 //
 // Each loop exists for several instruction sets, see [Instructions]. The best that the processor has is chosen at
 // start; [Use] chooses another one, for tests and benchmarks. What works on integers ([DotsNibbles],
-// [ScanNibbles]) or makes codes ([QuantizeInt8], [Rotation]) gives the same bits at every level
+// [ScanNibbles]) or makes codes ([Scale], [QuantizeInt8], [CodeSums], [Rotation]) gives the same bits at every level
 // and on every machine, so that an index which is made by these alone is the same bytes everywhere; [Norm], too.
-// [Dot] and [Cosine] add float32 numbers in an order that depends on the level: their results differ in the last
+// [Dot], [DotRows] and [Cosine] add float32 numbers in an order that depends on the level: their results differ in the last
 // digits, and are good for ranking and not for deciding how an index is built.
 //
 // # Codes

@@ -14,6 +14,28 @@ func Dot(a, b []float32) float32 {
 	return dot(a, b)
 }
 
+// DotRows sets out[i] to the inner product of q with row ids[i] of rows, each as long as q. out is as long as ids.
+// What it says of a row does not depend on the others.
+func DotRows(q, rows []float32, ids []uint32, out []float32) {
+	sameLength(len(ids), len(out))
+	if len(q) == 0 || len(ids) == 0 {
+		clear(out)
+		return
+	}
+	last := uint32(0)
+	for _, id := range ids {
+		last = max(last, id)
+	}
+	needRow(len(q), len(rows), len(q), uint64(last))
+	dotRows(q, rows, ids, out)
+}
+
+func dotRowsGo(q, rows []float32, ids []uint32, out []float32) {
+	for i, id := range ids {
+		out[i] = dotGo(q, rows[int(id)*len(q):][:len(q)])
+	}
+}
+
 // StableDot returns the inner product of two float32 vectors of the same length as a float64, the same on every
 // machine. Products of float32 numbers are exact in float64, and are summed in one order.
 func StableDot(a, b []float32) float64 {

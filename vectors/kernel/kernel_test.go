@@ -223,6 +223,104 @@ func TestFloatsAgree(t *testing.T) {
 	})
 }
 
+// TestDotRows: the inner products with some rows are those with each, whatever their number and length are.
+func TestDotRows(t *testing.T) {
+	atLevels(t, func(t *testing.T) {
+		r := random(13)
+		for _, n := range lengths() {
+			const rows = 11
+			q, all := floats(r, n), floats(r, rows*n)
+			for count := range 10 {
+				ids, out := make([]uint32, count), make([]float32, count)
+				for i := range ids {
+					ids[i] = uint32(r.IntN(rows))
+				}
+				if count > 1 {
+					ids[count-1] = rows - 1
+				}
+				DotRows(q, all, ids, out)
+				for i, id := range ids {
+					row, alone := all[int(id)*n:][:n], []float32{0}
+					if DotRows(q, all, []uint32{id}, alone); alone[0] != out[i] {
+						t.Fatalf("%d of %d rows of %d: %g, alone %g", i, count, n, out[i], alone[0])
+					}
+					if scale := Norm(q) * Norm(row); relative(out[i], float64(Dot(q, row)), scale) > 1e-6 {
+						t.Fatalf("%d of %d rows of %d: %g, want %g", i, count, n, out[i], Dot(q, row))
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestSift: all levels find the same numbers, also at the limit and beyond 32 bits.
+func TestSift(t *testing.T) {
+	r := random(15)
+	for _, n := range lengths() {
+		dots, norms := make([]int32, n), make([]int32, n)
+		for i := range dots {
+			dots[i], norms[i] = int32(r.IntN(1<<22)-1<<21), int32(r.IntN(1<<26))
+			if i%7 == 3 {
+				dots[i], norms[i] = int32(r.Uint32()), int32(r.Uint32())
+			}
+		}
+		for _, c := range []struct {
+			ratio int64
+			shift int
+			add   int32
+		}{{1 << 16, 5, 300}, {40_000, 5, -7}, {1, 1, 0}, {65_535, 1, math.MaxInt32}} {
+			want := slices.Clone(dots)
+			siftGo(want, norms, c.ratio, c.shift, c.add, 0, make([]uint32, n), 0, 0)
+			limit := int32(math.MaxInt32)
+			if n > 1 {
+				limit = want[n/2]
+			}
+			var below []uint32
+			for i, x := range want {
+				if exact := int32(int64(norms[i])*c.ratio>>16) - dots[i]<<c.shift + c.add; exact != x {
+					t.Fatalf("%d: %d, want %d", i, x, exact)
+				}
+				if x <= limit {
+					below = append(below, uint32(i))
+				}
+			}
+			atLevels(t, func(t *testing.T) {
+				got, numbers := slices.Clone(dots), make([]uint32, n)
+				k := Sift(got, norms, c.ratio, c.shift, c.add, limit, numbers)
+				if !slices.Equal(got, want) || !slices.Equal(numbers[:k], below) {
+					t.Errorf("%d, %+v: %v, %v, want %v, %v", n, c, got, numbers[:k], want, below)
+				}
+			})
+		}
+	}
+}
+
+// TestPartsOfCodes: what codes are made of is the same bits at each level.
+func TestPartsOfCodes(t *testing.T) {
+	r := random(14)
+	for _, n := range lengths() {
+		v, code := floats(r, n), codes(r, n)
+		if n > 2 {
+			v[n-1] = -1e9
+		}
+		want := make([]float32, n)
+		scaleGo(want, v, 0.37)
+		wantSum, wantSquares := codeSumsGo(code)
+		atLevels(t, func(t *testing.T) {
+			got := make([]float32, n)
+			if Scale(got, v, 0.37); !slices.Equal(got, want) {
+				t.Errorf("Scale of %d: %v, want %v", n, got, want)
+			}
+			if got, want := Largest(v), math.Float32frombits(largestGo(v)); got != want || n > 2 && got != 1e9 {
+				t.Errorf("Largest of %d: %g, want %g", n, got, want)
+			}
+			if sum, squares := CodeSums(code); sum != wantSum || squares != wantSquares {
+				t.Errorf("CodeSums of %d: %d and %d, want %d and %d", n, sum, squares, wantSum, wantSquares)
+			}
+		})
+	}
+}
+
 func TestFloatsAtTheEdge(t *testing.T) {
 	atLevels(t, func(t *testing.T) {
 		v := []float32{3, -4, 0}
@@ -350,11 +448,19 @@ func TestNothingAllocates(t *testing.T) {
 			var out [16]int32
 			ids := [3]uint32{7, 1, 15}
 			DotsNibbles(q, high, 384, ids[:], out[:3])
+			dots := [4]float32{}
+			rows := [4]uint32{}
+			DotRows(v, v, rows[:], dots[:])
 			ScanNibbles(q, low, 384, out[:])
 			Join(code, high[:384], low[:384])
 			Split(high[:384], low[:384], code)
 			rotation.Apply(v, v)
 			QuantizeInt8(q, v, 100)
+			Scale(v, v, 1)
+			numbers := [16]uint32{}
+			Sift(out[:], out[:], 1<<16, 5, 1, 0, numbers[:])
+			Largest(v)
+			CodeSums(q)
 		})
 		if n != 0 {
 			t.Errorf("%g allocations", n)
@@ -366,6 +472,8 @@ func TestMistakesPanic(t *testing.T) {
 	out := make([]int32, 3)
 	for name, call := range map[string]func(){
 		"Dot":           func() { Dot(make([]float32, 2), make([]float32, 3)) },
+		"dot rows":      func() { DotRows(make([]float32, 8), make([]float32, 31), []uint32{0, 3}, make([]float32, 2)) },
+		"dots":          func() { DotRows(make([]float32, 8), make([]float32, 32), []uint32{0, 3}, make([]float32, 1)) },
 		"components":    func() { Split(make([]byte, 50), make([]byte, 50), make([]int8, 100)) },
 		"split":         func() { Split(make([]byte, 64), make([]byte, 63), make([]int8, 128)) },
 		"join":          func() { Join(make([]int8, 128), make([]byte, 128), nil) },
@@ -375,6 +483,9 @@ func TestMistakesPanic(t *testing.T) {
 		"stride":        func() { ScanNibbles(make([]int8, 128), make([]byte, 192), 63, out) },
 		"scan":          func() { ScanNibbles(make([]int8, 128), make([]byte, 191), 64, out) },
 		"quantize":      func() { QuantizeInt8(make([]int8, 2), make([]float32, 3), 1) },
+		"sift":          func() { Sift(make([]int32, 3), make([]int32, 2), 1, 1, 1, 1, make([]uint32, 3)) },
+		"sift below":    func() { Sift(make([]int32, 3), make([]int32, 3), 1, 1, 1, 1, make([]uint32, 2)) },
+		"scale":         func() { Scale(make([]float32, 2), make([]float32, 3), 1) },
 		"rotation":      func() { NewRotation(0, 1) },
 		"rotate":        func() { NewRotation(8, 1).Apply(make([]float32, 8), make([]float32, 9)) },
 	} {

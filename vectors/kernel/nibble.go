@@ -92,6 +92,26 @@ func ScanNibbles(q []int8, plane []byte, stride int, out []int32) {
 	scanNibbles(q, plane, stride, out)
 }
 
+// Sift sets dots[i] to norms[i] times ratio by 2^16, rounded down, less dots[i] times 2^shift, plus add: all in 32 bits. It puts
+// the numbers of those that are at most limit into below, ascending, and returns how many these are. below is at least as long
+// as dots, as is norms.
+func Sift(dots, norms []int32, ratio int64, shift int, add, limit int32, below []uint32) int {
+	norms, below = norms[:len(dots)], below[:len(dots)]
+	return sift(dots, norms, ratio, shift, add, limit, below)
+}
+
+// siftGo goes on from a number, n of those before which are in below.
+func siftGo(dots, norms []int32, ratio int64, shift int, add, limit int32, below []uint32, from, n int) int {
+	for i := from; i < len(dots); i++ {
+		x := int32(int64(norms[i])*ratio>>16) - dots[i]<<shift + add
+		if dots[i] = x; x <= limit {
+			below[n] = uint32(i)
+			n++
+		}
+	}
+	return n
+}
+
 func needBlocks(components int) {
 	if components%NibbleBlock != 0 {
 		panic(fmt.Sprintf("kernel: nibbles of %d components, which is no multiple of %d", components, NibbleBlock))

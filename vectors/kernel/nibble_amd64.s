@@ -174,6 +174,108 @@ last:
 	VZEROUPPER
 	RET
 
+// func scanNibblesAVX512(q *int8, n int, plane *byte, stride int, count int, out *int32)
+TEXT ·scanNibblesAVX512(SB), NOSPLIT, $0-48
+	MOVQ         q+0(FP), SI
+	MOVQ         n+8(FP), BX
+	MOVQ         plane+16(FP), R8
+	MOVQ         stride+24(FP), R13
+	MOVQ         count+32(FP), R12
+	MOVQ         out+40(FP), DI
+	MOVL         $0x0f0f0f0f, AX
+	VPBROADCASTD AX, Z30
+	VPSLLD       $4, Z30, Z31
+
+group:
+	LEAQ   (R8)(R13*1), R9
+	LEAQ   (R8)(R13*2), R10
+	LEAQ   (R9)(R13*2), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	XORQ   AX, AX
+
+chunk:
+	NIBBLESFOUR
+	CMPQ AX, BX
+	JLT  chunk
+	FOLD(Z4, Z0, Y0)
+	FOLD(Z5, Z1, Y1)
+	FOLD(Z6, Z2, Y2)
+	FOLD(Z7, Z3, Y3)
+	FOURSUMS
+	VMOVDQU X0, (DI)
+	ADDQ    $16, DI
+	LEAQ    (R8)(R13*4), R8
+	SUBQ    $4, R12
+	JGT     group
+	VZEROUPPER
+	RET
+
+// The numbers of sixteen lanes.
+DATA numbers<>+0(SB)/8, $0x0000000100000000
+DATA numbers<>+8(SB)/8, $0x0000000300000002
+DATA numbers<>+16(SB)/8, $0x0000000500000004
+DATA numbers<>+24(SB)/8, $0x0000000700000006
+DATA numbers<>+32(SB)/8, $0x0000000900000008
+DATA numbers<>+40(SB)/8, $0x0000000b0000000a
+DATA numbers<>+48(SB)/8, $0x0000000d0000000c
+DATA numbers<>+56(SB)/8, $0x0000000f0000000e
+GLOBL numbers<>(SB), RODATA|NOPTR, $64
+
+// func siftAVX512(dots, norms *int32, count int, ratio int64, shift int, add, limit int32, below *uint32) int
+TEXT ·siftAVX512(SB), NOSPLIT, $0-64
+	MOVQ         dots+0(FP), SI
+	MOVQ         norms+8(FP), DX
+	MOVQ         count+16(FP), BX
+	VPBROADCASTQ ratio+24(FP), Z15
+	VMOVQ        shift+32(FP), X14
+	MOVL         add+40(FP), AX
+	VPBROADCASTD AX, Z13
+	MOVL         limit+44(FP), AX
+	VPBROADCASTD AX, Z12
+	MOVQ         below+48(FP), DI
+	VMOVDQU32    numbers<>(SB), Z11
+	MOVL         $16, AX
+	VPBROADCASTD AX, Z10
+	MOVL         $0xaaaa, AX
+	KMOVW        AX, K2
+	XORQ         AX, AX
+	XORQ         R8, R8
+
+sixteen:
+	// The norms times the ratio, those of even lanes and those of odd ones, by 2^16.
+	VMOVDQU32   (DX)(AX*4), Z0
+	VPSRLQ      $32, Z0, Z1
+	VPMULDQ     Z15, Z0, Z0
+	VPMULDQ     Z15, Z1, Z1
+	VPSRAQ      $16, Z0, Z0
+	VPSLLQ      $16, Z1, Z1
+	VMOVDQA32   Z1, K2, Z0
+	VMOVDQU32   (SI)(AX*4), Z2
+	VPSLLD      X14, Z2, Z2
+	VPSUBD      Z2, Z0, Z0
+	VPADDD      Z13, Z0, Z0
+	VMOVDQU32   Z0, (SI)(AX*4)
+	VPCMPD      $2, Z12, Z0, K1
+	VPCOMPRESSD Z11, K1, Z3
+	VMOVDQU32   Z3, (DI)(R8*4)        // R8 is at most AX
+	KMOVW       K1, CX
+	POPCNTL     CX, CX
+	ADDQ        CX, R8
+	VPADDD      Z10, Z11, Z11
+	ADDQ        $16, AX
+	CMPQ        AX, BX
+	JLT         sixteen
+	MOVQ        R8, ret+56(FP)
+	VZEROUPPER
+	RET
+
 // PAIRS adds to acc the products of 64 components at d behind AX, those of q in Y8 and Y9: two products of a nibble and
 // a component, and two such sums, fit into 16 bits.
 #define PAIRS(d, row, acc) \
