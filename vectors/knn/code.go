@@ -28,7 +28,6 @@ type coder struct {
 	dims     int
 	stride   int // of the rows of nibbles, in bytes
 	rotation *kernel.Rotation
-	ones     []byte // a row of nibbles that are 1
 	// A code is a rotated unit vector without the centre, times the scale. whole says that walks compare whole codes, because
 	// the upper nibbles do not keep the order.
 	centre []float32
@@ -45,7 +44,6 @@ func newCoder(dims int) *coder {
 		scale:    float32(127 / math.Min(1, deviations/math.Sqrt(float64(dims)))),
 		centre:   make([]float32, dims),
 		rotation: kernel.NewRotation(dims, rotationSeed),
-		ones:     slices.Repeat([]byte{0x11}, stride),
 	}
 }
 
@@ -90,11 +88,7 @@ func (c *coder) encodeRow(to *coded, v, rotated []float32) {
 // the rotated vector in rotated.
 func (c *coder) encode(to *coded, v, rotated []float32) {
 	c.rotate(to, v, rotated)
-	bits := uint32(0)
-	for _, x := range rotated { // as numbers without sign, whose order is that of their bits
-		bits = max(bits, math.Float32bits(x)&^(1<<31))
-	}
-	largest := math.Float32frombits(bits)
+	largest := kernel.Largest(rotated)
 	ratio := int64(unitRatio)
 	if largest*c.scale > 127 {
 		ratio = max(1, int64(127/float64(float32(largest*c.scale))*unitRatio))
@@ -115,7 +109,7 @@ func (c *coder) quantize(to *coded, rotated []float32, ratio int64) {
 	to.ratio = ratio
 	kernel.QuantizeInt8(to.code[:c.dims], rotated, c.scaleAt(ratio))
 	clear(to.code[c.dims:])
-	to.sum, to.norm = c.sumOf(to.code), normOf(to.code)
+	to.sum, to.norm = kernel.CodeSums(to.code)
 }
 
 // scaleAt is the scale of a code with a ratio.
@@ -123,28 +117,10 @@ func (c *coder) scaleAt(ratio int64) float32 {
 	return float32(float64(c.scale) * float64(ratio) / unitRatio)
 }
 
-// normOf is the sum of the squares of a code.
-func normOf(code []int8) (norm int32) {
-	for _, x := range code {
-		norm += int32(x) * int32(x)
-	}
-	return norm
-}
-
-// sumOf is the sum of the components of a code.
-func (c *coder) sumOf(code []int8) int32 {
-	var sum [1]int32
-	kernel.ScanNibbles(code, c.ones, c.stride, sum[:])
-	return sum[0]
-}
-
 // unit sets to to v divided by its length, and returns that.
 func unit(to, v []float32) (size float32) {
 	norm := kernel.Norm(v)
-	inverse := 1 / norm
-	for i, x := range v {
-		to[i] = float32(float64(x) * inverse)
-	}
+	kernel.Scale(to, v, 1/norm)
 	return float32(math.Min(norm, math.MaxFloat32))
 }
 

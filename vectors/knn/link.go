@@ -333,6 +333,7 @@ func (v *view) same(a, b uint32) bool {
 // take sets w.linked to the code of a slot.
 func (w *walker) take(v *view, slot uint32) *coded {
 	kernel.Join(w.linked.code, v.high(slot), v.low(slot))
-	w.linked.sum, w.linked.norm, w.linked.ratio = v.sumOf(w.linked.code), v.norm(slot), unitRatio
+	w.linked.sum, w.linked.norm = kernel.CodeSums(w.linked.code)
+	w.linked.ratio = unitRatio
 	return &w.linked
 }

@@ -16,6 +16,10 @@ const (
 	drawn, movedBy, moves = 12, 24, 2
 	// lookedAt is how many vectors a search compares for each one that it keeps.
 	lookedAt = 8
+	// tightenAfter is after how many more candidates a search tightens the limit of their distances.
+	tightenAfter = 32
+	// fetchedOfList is how many bytes of the codes of the next list are fetched.
+	fetchedOfList = 4096
 )
 
 // lists are groups of near slots, each around a pivot: what the codes in it are on average. Views share them: what changes
@@ -109,10 +113,10 @@ func (w *walker) listOf(v *view, slot uint32) uint32 {
 // scanPivots sets w.found to the keys of all pivots for a code.
 func (w *walker) scanPivots(v *view, q *coded) {
 	p := &v.lists.pivots
-	w.scanSpan(v, q, span{p, 0, len(p.coarse), 0}, false)
+	norms, shift, less := w.scanParts(v, q, span{p, 0, len(p.coarse), 0}, false)
 	w.found = slices.Grow(w.found[:0], len(w.dists))[:len(w.dists)]
 	for i, dot := range w.dists {
-		w.found[i] = keyOf(far(p.coarse[i], dot, q.ratio), uint32(i), 0)
+		w.found[i] = keyOf(far(norms[i], dot<<shift-less, q.ratio), uint32(i), 0)
 	}
 }
 
@@ -182,13 +186,28 @@ func (w *walker) scanNearest(v *view, o SearchOptions, keys []uint64, want int) 
 	for len(keys) > 0 && passed < want {
 		next := lowest(keys, 1+(want-passed)*len(v.lists.members)/v.live)
 		keys = keys[len(next):]
-		for _, key := range next {
-			if passed += w.scanList(v, o, v.lists.members[slotOf(key, 0)]); passed >= want {
+		for i, key := range next {
+			if i+1 < len(next) {
+				w.fetchList(v, v.lists.members[slotOf(next[i+1], 0)])
+			}
+			passed += w.scanList(v, o, v.lists.members[slotOf(key, 0)])
+			w.tighten(v, o, tightenAfter)
+			if passed >= want {
 				break
 			}
 		}
 	}
 	return passed
+}
+
+// fetchList has the begin of what scanList reads of a list fetched.
+func (w *walker) fetchList(v *view, members []uint32) {
+	if len(members) == 0 || int(members[0]) >= v.base.len() {
+		return
+	}
+	from, rows := int(members[0]), min(len(members), fetchedOfList/v.stride)
+	kernel.Prefetch(v.base.high[from*v.stride : min((from+rows)*v.stride, len(v.base.high))])
+	kernel.Prefetch(v.base.coarse[from:min(from+rows, v.base.len())])
 }
 
 // scanList compares the query with the members of a list, and returns how many pass.

@@ -46,9 +46,21 @@ func kept(v *view, o SearchOptions) int {
 // scanCodes compares the codes of all vectors as a walk does, and the best that it keeps exactly.
 func (w *walker) scanCodes(v *view, o SearchOptions) {
 	w.best.reset(kept(v, o))
-	v.spans(func(s span) { w.sieveSpan(v, o, s) })
+	v.spans(func(s span) {
+		for s.from < s.to {
+			next := s
+			next.to = min(s.from+scannedAtOnce, s.to)
+			w.sieveSpan(v, o, next)
+			w.tighten(v, o, tightenAfter)
+			s.slot += uint32(next.to - s.from)
+			s.from = next.to
+		}
+	})
 	w.rerank(v, o, w.candidates(v, o))
 }
+
+// scannedAtOnce is how many rows are compared before the limit of their distances is tightened.
+const scannedAtOnce = 512
 
 // offBy is how many standard deviations of what the lower nibbles change in the difference of two distances a candidate may be
 // farther than the K best by the upper ones.
@@ -56,41 +68,55 @@ const offBy = 4
 
 // candidates are the best that a scan keeps, without those that upper nibbles tell to be too far away.
 func (w *walker) candidates(v *view, o SearchOptions) []uint64 {
-	keys := w.best.kept()
-	if len(keys) <= o.K || v.whole {
-		return keys
+	w.best.kept()
+	w.tighten(v, o, 0)
+	return w.best.kept()
+}
+
+// tighten has w.best keep only what may be among the K best for what upper nibbles tell, once it has more keys than the last time by
+// some.
+func (w *walker) tighten(v *view, o SearchOptions, some int) {
+	s := &w.best
+	if v.whole || len(s.keys) <= max(o.K, s.tight+some) {
+		return
 	}
-	pick(keys, o.K)
-	last := distOf(slices.Max(keys[:o.K]))
-	apart := math.Sqrt(max(0, v.apart(&w.query, last))) * float64(v.scale)
-	ratio, lower := float64(w.query.ratio)/unitRatio, 16/math.Sqrt(12)
-	limit := float64(last) + offBy*2*math.Sqrt2*lower*apart*ratio
+	pick(s.keys, o.K)
+	s.limit = min(s.limit, v.limitOf(&w.query, distOf(slices.Max(s.keys[:o.K]))))
+	s.keys = s.keys[:o.K+split(s.keys[o.K:], s.limit)]
+	s.tight = len(s.keys)
+}
+
+// limitOf is above the keys of slots that may be nearer than one at a distance, if both are told by upper nibbles.
+func (v *view) limitOf(q *coded, dist int32) uint64 {
+	apart := math.Sqrt(max(0, v.apart(q, dist))) * float64(v.scale)
+	ratio, lower := float64(q.ratio)/unitRatio, 16/math.Sqrt(12)
+	limit := float64(dist) + offBy*2*math.Sqrt2*lower*apart*ratio
 	if !(limit < math.MaxInt32-nearest) { // of a damaged file it may be no number
-		return keys
+		return math.MaxUint64
 	}
-	return keys[:o.K+split(keys[o.K:], keyOf(int32(limit)+1, 0, 0))]
+	return keyOf(int32(limit)+1, 0, 0)
 }
 
 // sieveSpan offers w.best the slots of a span, and returns how many pass.
 func (w *walker) sieveSpan(v *view, o SearchOptions, s span) (passed int) {
-	norms := s.s.coarse[s.from:s.to]
-	if v.whole {
-		norms = s.s.norms[s.from:s.to]
-	}
-	w.scanSpan(v, &w.query, s, v.whole)
-	norms, ratio := norms[:len(w.dists)], w.query.ratio
+	norms, shift, less := w.scanParts(v, &w.query, s, v.whole)
+	n := len(w.dists)
+	w.below = slices.Grow(w.below[:0], n)[:n]
+	below := w.below[:kernel.Sift(w.dists, norms, w.query.ratio, shift+1, 2*less, w.best.farthest(), w.below)]
 	if o.Filter == nil && v.born == nil {
-		for i, dot := range w.dists {
-			if dist := far(norms[i], dot, ratio); w.best.near(dist) {
-				w.best.offer(keyOf(dist, s.slot+uint32(i), 0))
-			}
+		for _, i := range below {
+			w.best.offer(keyOf(w.dists[i], s.slot+i, 0))
 		}
-		return len(norms)
+		return n
 	}
-	for i, dot := range w.dists {
-		if slot := s.slot + uint32(i); o.passes(v, slot) {
+	for _, i := range below {
+		if slot := s.slot + i; o.passes(v, slot) {
+			w.best.offer(keyOf(w.dists[i], slot, 0))
+		}
+	}
+	for i := range uint32(n) {
+		if o.passes(v, s.slot+i) {
 			passed++
-			w.best.offer(keyOf(far(norms[i], dot, ratio), slot, 0))
 		}
 	}
 	return passed
@@ -106,19 +132,27 @@ func (w *walker) sieveSlots(v *view) {
 
 // scanSpan sets w.dists to the inner products of a code with the codes of a span, or with what their upper nibbles tell.
 func (w *walker) scanSpan(v *view, q *coded, s span, whole bool) {
+	_, shift, less := w.scanParts(v, q, s, whole)
+	for i, dot := range w.dists {
+		w.dists[i] = dot<<shift - less
+	}
+}
+
+// scanParts sets w.dists so that these inner products are 2^shift times them, less a number, and returns the norms of what it
+// compares.
+func (w *walker) scanParts(v *view, q *coded, s span, whole bool) (norms []int32, shift int, less int32) {
 	n := s.to - s.from
 	w.dists = slices.Grow(w.dists[:0], n)[:n]
 	kernel.ScanNibbles(q.code, s.s.high[s.from*v.stride:s.to*v.stride], v.stride, w.dists)
 	if !whole {
-		middle := (128 - 8) * q.sum
-		for i, dot := range w.dists {
-			w.dists[i] = 16*dot - middle
-		}
-		return
+		return s.s.coarse[s.from:s.to][:n], 4, (128 - 8) * q.sum
 	}
 	w.lows = slices.Grow(w.lows[:0], n)[:n]
 	kernel.ScanNibbles(q.code, s.s.low[s.from*v.stride:s.to*v.stride], v.stride, w.lows)
-	join(w.dists, w.lows, q.sum)
+	for i, low := range w.lows {
+		w.dists[i] = 16*w.dists[i] + low
+	}
+	return s.s.norms[s.from:s.to][:n], 0, 128 * q.sum
 }
 
 // scanSlots compares the query with those of w.slots that pass.

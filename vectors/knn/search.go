@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -50,8 +51,8 @@ const (
 	keptAll, keptOf = 256, 8
 	// A walk that keeps more than 1 in dense vectors would look at most of them, and a scan of all codes does it faster.
 	dense = 40
-	// fetched is how many bytes of the vectors that are compared exactly next are fetched.
-	fetched = 4096
+	// fetched is how many bytes of each vector that is compared exactly next are fetched.
+	fetched = 1024
 )
 
 // Search returns hits of the index: the vectors that are most similar to the query by cosine, the most similar first.
@@ -169,48 +170,96 @@ func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
 func (w *walker) settleBest(v *view, o SearchOptions) {
 	head := min(max(o.K, 8), len(w.ranked))
 	pick(w.ranked, head)
-	first, each := v.similarity(&w.query)
-	least, most := float32(math.MaxFloat32), float32(-math.MaxFloat32) // that codes were off
-	about := func(key uint64) float32 { return float32(first + float64(each*float64(distOf(key)))) }
-	compare := func(keys []uint64) {
-		ahead := max(1, fetched/(4*v.dims))
-		for i := range min(ahead, len(keys)) {
-			w.fetch(v, keys[i])
-		}
-		for i, key := range keys {
-			if i+ahead < len(keys) {
-				w.fetch(v, keys[i+ahead])
-			}
-			off := w.answer(v, o, slotOf(key, 0)) - about(key)
-			least, most = min(least, off), max(most, off)
-			w.settle(v, o)
-		}
-	}
-	compare(w.ranked[:head])
+	e := estimate{least: math.MaxFloat32, most: -math.MaxFloat32}
+	e.first, e.each = v.similarity(&w.query)
+	w.compare(v, o, w.ranked[:head], &e)
 	for rest := w.ranked[head:]; len(rest) > 0; {
-		worst := float32(-math.MaxFloat32)
+		n := len(rest)
 		if len(w.answers) >= o.K {
-			worst = w.answers[o.K-1].Similarity - most - (most - least)
-		}
-		n := 0
-		for i, key := range rest {
-			if about(key) >= worst {
-				rest[i], rest[n] = rest[n], key
-				n++
-			}
+			n = split(rest, e.limit(w.answers[o.K-1].Similarity))
 		}
 		if n == 0 {
 			break
 		}
-		compare(rest[:n])
+		w.compare(v, o, rest[:n], &e)
 		rest = rest[n:] // what codes are off now may say that more of them can be among the best
 	}
 }
 
-// fetch has the exact vector of a candidate fetched.
-func (w *walker) fetch(v *view, key uint64) {
-	if w.vector == nil {
-		kernel.Prefetch(v.vector(slotOf(key, 0)))
+// estimate says what a distance of codes tells about the similarity, first plus each times the distance, and how much the
+// similarities of those compared so far were more, at least and at most.
+type estimate struct {
+	first, each float64
+	least, most float32
+}
+
+func (e *estimate) add(key uint64, similarity float32) {
+	off := similarity - float32(e.first+float64(e.each*float64(distOf(key))))
+	e.least, e.most = min(e.least, off), max(e.most, off)
+}
+
+// limit is above the keys of those that may have this similarity or more.
+func (e *estimate) limit(similarity float32) uint64 {
+	dist := (float64(similarity-e.most-(e.most-e.least)) - e.first) / e.each
+	switch {
+	case dist < -nearest:
+		return 0
+	case dist < math.MaxInt32-nearest:
+		return keyOf(int32(math.Floor(dist))+1, 0, 0)
+	}
+	return math.MaxUint64 // of a damaged file it may be no number
+}
+
+// comparedAtOnce is how many vectors are compared exactly at the same time, while the next ones are fetched.
+const comparedAtOnce = 4
+
+// compare compares the query exactly with the vectors of some keys.
+func (w *walker) compare(v *view, o SearchOptions, keys []uint64, e *estimate) {
+	var slots [comparedAtOnce]uint32
+	var dots [comparedAtOnce]float32
+	w.fetch(v, keys[:min(comparedAtOnce, len(keys))])
+	for len(keys) > 0 {
+		n := min(comparedAtOnce, len(keys))
+		w.fetch(v, keys[n:min(n+comparedAtOnce, len(keys))])
+		for i, key := range keys[:n] {
+			slots[i] = slotOf(key, 0)
+		}
+		w.dotsOf(v, slots[:n], dots[:n])
+		for i, key := range keys[:n] {
+			similarity := clamp(dots[i])
+			e.add(key, similarity)
+			w.answer(v, o, slots[i], similarity)
+		}
+		keys = keys[n:]
+	}
+}
+
+// dotsOf sets dots to the inner products of the query with the vectors of some slots. Equal vectors have equal ones.
+func (w *walker) dotsOf(v *view, slots []uint32, dots []float32) {
+	switch {
+	case w.vector != nil:
+		for i, slot := range slots {
+			dots[i] = float32(kernel.StableDot(w.query.unit, w.vector(slot)))
+		}
+	case int(slices.Max(slots)) < v.base.len():
+		kernel.DotRows(w.query.unit, v.base.vectors, slots, dots)
+	default:
+		for i, slot := range slots {
+			s, row := v.at(slot)
+			at := [1]uint32{uint32(row)}
+			kernel.DotRows(w.query.unit, s.vectors, at[:], dots[i:i+1])
+		}
+	}
+}
+
+// fetch has the exact vectors of some candidates fetched, as far as a processor does not foresee it.
+func (w *walker) fetch(v *view, keys []uint64) {
+	if w.vector != nil {
+		return
+	}
+	for _, key := range keys {
+		vector := v.vector(slotOf(key, 0))
+		kernel.Prefetch(vector[:min(len(vector), fetched/4)])
 	}
 }
 
@@ -221,22 +270,25 @@ func (w *walker) name(v *view) {
 	}
 }
 
-// answer adds a slot to the answers, without its ID, if it is similar enough, and returns how similar it is.
-func (w *walker) answer(v *view, o SearchOptions, slot uint32) float32 {
-	var dot float32
-	if w.vector == nil {
-		dot = kernel.Dot(w.query.unit, v.vector(slot))
-	} else {
-		dot = float32(kernel.StableDot(w.query.unit, w.vector(slot)))
-	}
-	similarity := min(1, max(-1, dot))
+// clamp is an inner product of vectors of length 1 without what rounding added.
+func clamp(dot float32) float32 { return min(1, max(-1, dot)) }
+
+// answer puts a slot in its place among the answers, without its ID, if it is similar enough.
+func (w *walker) answer(v *view, o SearchOptions, slot uint32, similarity float32) {
 	if n := len(w.answers); n >= o.K && similarity < w.answers[n-1].Similarity {
-		return similarity
+		return
 	}
 	if o.MinSimilarity == 0 || similarity >= o.MinSimilarity {
 		w.answers = append(w.answers, Hit{Slot: slot, Similarity: similarity})
+		w.settle(v, o)
 	}
-	return similarity
+}
+
+// answerExactly does so with a slot that was not compared yet.
+func (w *walker) answerExactly(v *view, o SearchOptions, slot uint32) {
+	var dot [1]float32
+	w.dotsOf(v, []uint32{slot}, dot[:])
+	w.answer(v, o, slot, clamp(dot[0]))
 }
 
 // exact finds the K best for certain: a code says how similar a vector is at most, and vectors are compared in that order
@@ -255,8 +307,7 @@ func (w *walker) exact(v *view, o SearchOptions) {
 		}
 	})
 	for _, key := range w.best.kept() {
-		w.answer(v, o, slotOf(key, 0))
-		w.settle(v, o)
+		w.answerExactly(v, o, slotOf(key, 0))
 	}
 	w.bounds(v, o)
 	w.answers = w.answers[:0]
@@ -268,8 +319,7 @@ func (w *walker) exact(v *view, o SearchOptions) {
 			break
 		}
 		w.bound = popBound(w.bound)
-		w.answer(v, o, top.slot)
-		w.settle(v, o)
+		w.answerExactly(v, o, top.slot)
 	}
 }
 

@@ -1,6 +1,7 @@
 package knn
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -10,13 +11,19 @@ type sieve struct {
 	keys  []uint64 // the lowest, and some others
 	n     int
 	limit uint64 // keys not below it are not among the lowest
+	tight int    // how many were left when the limit was last tightened
 }
 
 // reset empties it. It keeps n keys from then on.
-func (s *sieve) reset(n int) { s.keys, s.n, s.limit = s.keys[:0], n, 1<<64-1 }
+func (s *sieve) reset(n int) { s.keys, s.n, s.limit, s.tight = s.keys[:0], n, 1<<64-1, 0 }
 
-// near reports whether a key of this distance may be among the lowest.
-func (s *sieve) near(dist int32) bool { return uint32(nearest+dist) <= uint32(s.limit>>distShift) }
+// farthest is the distance beyond which no key is among the lowest.
+func (s *sieve) farthest() int32 {
+	if most := s.limit >> distShift; most < nearest+math.MaxInt32 {
+		return int32(int64(most) - nearest)
+	}
+	return math.MaxInt32
+}
 
 // offer gives it a key.
 func (s *sieve) offer(key uint64) {
@@ -33,25 +40,43 @@ func (s *sieve) take(key uint64) {
 	}
 }
 
-// kept are the lowest, in no order.
+// kept removes all but the lowest, and returns these in no order.
 func (s *sieve) kept() []uint64 {
 	pick(s.keys, s.n)
-	return s.keys[:min(s.n, len(s.keys))]
+	s.keys = s.keys[:min(s.n, len(s.keys))]
+	return s.keys
 }
 
 // lowest puts the n lowest keys first, in order, and returns them.
 func lowest(keys []uint64, n int) []uint64 {
-	if n = min(n, len(keys)); n <= 4 {
-		for i := range n {
-			for k := i + 1; k < len(keys); k++ {
-				keys[i], keys[k] = min(keys[i], keys[k]), max(keys[i], keys[k])
-			}
-		}
-		return keys[:n]
+	if n = min(n, len(keys)); n <= few {
+		return lowestFew(keys, n)
 	}
 	pick(keys, n)
 	slices.Sort(keys[:n])
 	return keys[:n]
+}
+
+// few is up to how many of the lowest keys are found by insertion.
+const few = 12
+
+// lowestFew does as lowest: few keys are below the lowest ones of those before them.
+func lowestFew(keys []uint64, n int) []uint64 {
+	first := keys[:n]
+	slices.Sort(first)
+	for k := n; k < len(keys) && n > 0; k++ {
+		key := keys[k]
+		if key >= first[n-1] {
+			continue
+		}
+		keys[k] = first[n-1]
+		i := n - 1
+		for ; i > 0 && first[i-1] > key; i-- {
+			first[i] = first[i-1]
+		}
+		first[i] = key
+	}
+	return first
 }
 
 // pick puts the n lowest first.

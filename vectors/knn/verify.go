@@ -94,7 +94,7 @@ func (w *walker) verifyVector(v *view, slot uint32) error {
 		}
 	}
 	s, row := v.at(slot)
-	if s.norms[row] != normOf(code.code) || s.coarse[row] != coarseNorm(code.code[:v.dims]) {
+	if s.norms[row] != code.norm || s.coarse[row] != coarseNorm(code.code[:v.dims]) {
 		return fmt.Errorf("%w: the length of the code in slot %d", errDamaged, slot)
 	}
 	if size, slack := s.sizes[row], s.slacks[row]; !(size >= 0) || !(slack >= v.distance(w.rotated, code)-2*rounding) {
@@ -111,7 +111,7 @@ func (w *walker) verifyLists(v *view) error {
 	p, seen := &v.lists.pivots, make([]bool, v.len())
 	for i, norm := range p.coarse {
 		kernel.Join(w.linked.code, p.high[i*v.stride:(i+1)*v.stride], nil)
-		if normOf(w.linked.code[:v.dims]) != norm {
+		if _, squares := kernel.CodeSums(w.linked.code[:v.dims]); squares != norm {
 			return fmt.Errorf("%w: the length of pivot %d", errDamaged, i)
 		}
 	}

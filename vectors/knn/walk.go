@@ -20,7 +20,8 @@ type walker struct {
 	seen   []uint64
 	slots  []uint32
 	dists  []int32
-	lows   []int32 // the part of the lower nibbles in dists
+	lows   []int32  // the part of the lower nibbles in dists
+	below  []uint32 // numbers of dists
 	found  []uint64
 	// vector, unless nil, reads exact vectors; similarities are the same on every machine then. See calibrate.
 	vector func(slot uint32) []float32
@@ -120,7 +121,7 @@ func (w *walker) offer(v *view, slot uint32) *coded {
 		s, row := v.at(slot)
 		q.norm = s.coarse[row]
 	}
-	q.sum = v.sumOf(q.code)
+	q.sum, _ = kernel.CodeSums(q.code)
 	return q
 }
 
