@@ -106,11 +106,14 @@ type RunWorkspace struct {
 	// number of all.
 	Files   []string `json:"files,omitempty"`
 	Changed int      `json:"changed,omitempty"`
-	// Reason says how a landing ended, as in Landed.
+	// Reason says how a landing ended, as in Landed, or is RunWroteOutside.
 	Reason string `json:"reason,omitempty"`
 	// Note says how what the agent reported differs from what changed.
 	Note string `json:"note,omitempty"`
 }
+
+// RunWroteOutside is the reason of a run that failed because it changed files outside of its workspace.
+const RunWroteOutside = "WroteOutside"
 
 // Ask is a question in an agent's output.
 type Ask struct {

@@ -91,6 +91,7 @@ const (
 	ReasonLanding            = "Landing"      // its commit is being made part of the branch
 	ReasonTreeDirty          = "TreeDirty"    // a file that the user has changed is in the way of its commit
 	ReasonNotLanded          = "NotLanded"    // its commit cannot become part of the branch
+	ReasonWroteOutside       = "WroteOutside" // an agent that nothing confined wrote outside of its workspace
 	ReasonNotCommitted       = "NotCommitted" // its workspace would lack what it is made of
 	ReasonFailFast           = "FailFast"
 	ReasonNeedFailed         = "NeedFailed"

@@ -346,6 +346,19 @@ func writeFile(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
+// Changed lists the tracked files, below the top, that differ from the commit that is checked out.
+func (r *Repo) Changed(ctx context.Context) ([]string, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
+	}
+	out, err := k.run(ctx, call{}, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", "HEAD", "--")
+	if err != nil {
+		return nil, err
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
+}
+
 // Worktree is the top of the work tree.
 func (r *Repo) Worktree() string { return r.worktree }
 

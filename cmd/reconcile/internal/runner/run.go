@@ -162,10 +162,7 @@ func (a *attempt) perform(b *buffers) error {
 		err = asFault(a.runner.o.Durable())
 	}
 	if err == nil {
-		var end exit
-		if end, err = a.execute(b); err == nil {
-			err = a.conclude(end, b)
-		}
+		err = a.executeWatched(b)
 	}
 	a.removeWork()
 	a.record.Output, a.record.Log, a.warning = a.sink.finish()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
@@ -117,6 +118,9 @@ type Runner struct {
 	leases  *leases
 	files   *workFiles
 	buffers sync.Pool // of *buffers
+
+	// inTree counts the runs that have worked in the tree itself, inTreeNow those that do now.
+	inTree, inTreeNow atomic.Int64
 
 	closing chan struct{} // closed by Close
 	hurry   chan struct{} // closed when the grace period is over

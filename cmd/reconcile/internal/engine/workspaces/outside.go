@@ -1,0 +1,238 @@
+package workspaces
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
+)
+
+// watched is what is known of a place outside of a workspace before a run that nothing confines.
+//
+// Nobody can tell afterwards who wrote a file. What others write is recognized by how it looks: reconcile replaces files and never
+// changes them in place; a commit, a landing and a checkout leave files as the branch has them. See docs/sandbox.md for what is left.
+type watched struct {
+	w     *workspace
+	dirty map[string]bool // tracked files that differed from the commit that is checked out
+	files map[string]mark // by absolute path
+}
+
+// mark is a file as it was. The digest is only taken of files that are compared by content.
+type mark struct {
+	info   fs.FileInfo
+	digest [sha256.Size]byte
+}
+
+// Watch implements runner.Workspace.
+func (w *workspace) Watch(ctx context.Context) (func(context.Context, bool) ([]string, error), error) {
+	before := &watched{w: w}
+	var err error
+	if before.dirty, err = w.dirty(ctx); err != nil {
+		return nil, err
+	}
+	if before.files, err = w.marks(); err != nil {
+		return nil, err
+	}
+	return before.changed, nil
+}
+
+// dirty are the tracked files that differ from the commit, below the top; without those that reconcile writes.
+func (w *workspace) dirty(ctx context.Context) (map[string]bool, error) {
+	names, err := w.repo.Changed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state := w.repo.Prefix() + w.m.o.Settings.Folders.State + "/"
+	out := map[string]bool{}
+	for _, name := range names {
+		if !strings.HasPrefix(name, state) {
+			out[name] = true
+		}
+	}
+	return out, nil
+}
+
+// byContent are the files that are compared by content: hooks and configuration of the repository, settings, and specs of agents.
+func (w *workspace) byContent() (out []string, err error) {
+	at, err := worktree.Find(w.m.tree)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, filepath.Join(at.Common, "config"))
+	for _, name := range []string{"reconcile.yaml", "reconcile.yml", "reconcile.json"} {
+		out = append(out, filepath.Join(w.m.tree, name))
+	}
+	hooks, err := below(filepath.Join(at.Common, "hooks"))
+	if err != nil {
+		return nil, err
+	}
+	specs, err := below(filepath.Join(w.m.tree, w.m.o.Settings.Folders.Specs))
+	for _, name := range specs {
+		if text, readErr := regular.ReadPath(name); readErr == nil && strings.Contains(string(text), "Agent") {
+			out = append(out, name)
+		}
+	}
+	return append(out, hooks...), err
+}
+
+// below lists the regular files below a folder, which need not exist.
+func below(dir string) (out []string, err error) {
+	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && d.Type().IsRegular() {
+			out = append(out, p)
+		}
+		return err
+	})
+	return out, err
+}
+
+// inPlace are the files that only reconcile writes, which replaces them: the observed state, and the records of workspaces.
+func (w *workspace) inPlace() ([]string, error) {
+	out, err := below(filepath.Join(w.m.tree, w.m.o.Settings.Folders.State))
+	if err != nil {
+		return nil, err
+	}
+	records, err := filepath.Glob(filepath.Join(w.m.dir, "*"+recordSuffix))
+	return append(out, records...), err
+}
+
+// atRest are the files at the top of other workspaces in which nobody works.
+func (w *workspace) atRest() (out []string, err error) {
+	all, err := w.m.owners()
+	for _, o := range all {
+		if o.Name == w.owner.Name || o.State == Created || o.State == Working {
+			continue
+		}
+		entries, _ := os.ReadDir(w.m.path(o.Name)) // it may be gone by now
+		for _, e := range entries {
+			if e.Type().IsRegular() {
+				out = append(out, filepath.Join(w.m.path(o.Name), e.Name()))
+			}
+		}
+	}
+	return out, err
+}
+
+func (w *workspace) marks() (map[string]mark, error) {
+	out := map[string]mark{}
+	content, err := w.byContent()
+	replaced, err2 := w.inPlace()
+	resting, err3 := w.atRest()
+	for _, name := range slices.Concat(replaced, resting) {
+		if fi, err := os.Lstat(name); err == nil {
+			out[name] = mark{info: fi}
+		}
+	}
+	for _, name := range content {
+		if text, err := regular.ReadPath(name); err == nil {
+			out[name] = mark{digest: sha256.Sum256(text)}
+		}
+	}
+	return out, errors.Join(err, err2, err3)
+}
+
+// changed lists what a run wrote outside of its workspace: paths below the tree, or absolute ones, sorted.
+func (b *watched) changed(ctx context.Context, shared bool) ([]string, error) {
+	found, err := b.look(ctx, shared)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	time.Sleep(landingTime) // a commit that was landing meanwhile is complete then
+	again, err := b.look(ctx, shared)
+	found = slices.DeleteFunc(found, func(name string) bool { return !slices.Contains(again, name) })
+	for i, name := range found {
+		if rel, err := filepath.Rel(b.w.m.tree, name); err == nil && inside(b.w.m.tree, name) {
+			found[i] = filepath.ToSlash(rel)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), err
+}
+
+// landingTime is longer than it takes to move a branch and its files.
+const landingTime = 250 * time.Millisecond
+
+func (b *watched) look(ctx context.Context, shared bool) (found []string, err error) {
+	now, err := b.w.dirty(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name := range now {
+		if !b.dirty[name] && !shared {
+			found = append(found, filepath.Join(b.w.repo.Worktree(), filepath.FromSlash(name)))
+		}
+	}
+	content, err := b.w.byContent()
+	if err != nil {
+		return nil, err
+	}
+	for name, was := range b.files {
+		if b.differs(name, was, slices.Contains(content, name)) {
+			found = append(found, name)
+		}
+	}
+	for _, name := range content { // new hooks
+		if _, known := b.files[name]; !known && filepath.Base(filepath.Dir(name)) == "hooks" {
+			found = append(found, name)
+		}
+	}
+	forged, err := b.forged()
+	return append(found, forged...), err
+}
+
+// differs reports whether a file changed in a way that nobody else changes it.
+func (b *watched) differs(name string, was mark, byContent bool) bool {
+	if was.info == nil {
+		text, err := regular.ReadPath(name)
+		switch {
+		case err != nil:
+			return errors.Is(err, fs.ErrNotExist)
+		case sha256.Sum256(text) == was.digest:
+			return false
+		}
+		return !b.committed(name, text)
+	}
+	is, err := os.Lstat(name)
+	return err == nil && os.SameFile(is, was.info) && (is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime()))
+}
+
+// committed reports whether a file is as in the commit that is checked out, as after a landing or a person's commit.
+func (b *watched) committed(name string, text []byte) bool {
+	rel, err := filepath.Rel(b.w.repo.Worktree(), name)
+	if err != nil {
+		return false
+	}
+	ctx := context.Background()
+	head, err := b.w.repo.Head(ctx)
+	if err != nil {
+		return false
+	}
+	there, err := b.w.repo.Blob(ctx, head.Hash, filepath.ToSlash(rel))
+	return err == nil && string(there) == string(text)
+}
+
+// forged are new files in the folder of the observed state that reconcile did not write: those that are not JSON.
+func (b *watched) forged() ([]string, error) {
+	all, err := below(filepath.Join(b.w.m.tree, b.w.m.o.Settings.Folders.State))
+	var out []string
+	for _, name := range all {
+		if _, known := b.files[name]; known || filepath.Ext(name) == ".lock" {
+			continue
+		}
+		if text, err := regular.ReadPath(name); err == nil && !strings.HasPrefix(string(text), "{") && len(text) > 0 {
+			out = append(out, name)
+		}
+	}
+	return out, err
+}
