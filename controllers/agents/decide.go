@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -56,6 +57,7 @@ func decide(in settle.In) settle.Out {
 		return settle.Out{Status: st}
 	}
 	j.Settle(&st.Common, in.Object.Digest, in.Now)
+	budgets.Warn(in, &st.Common)
 	return settle.Out{Status: st}
 }
 

@@ -105,6 +105,40 @@ func Names(all []settle.Allowance) string {
 	return strings.Join(names, ", ")
 }
 
+// OfObject returns the budgets of a DAG with its nodes, of a session or of an agent; nil for none.
+func OfObject(ref schemas.Ref, o *schemas.Object) []settle.Allowance {
+	var out []settle.Allowance
+	switch spec := o.Spec().(type) {
+	case *schemas.SessionSpec:
+		out = with(out, spec.Budget, settle.Allowance{Scope: sessionScope(ref.Name), Of: ref.String()})
+	case *schemas.AgentSpec:
+		out = with(out, spec.Budget, agentAllowance(o, spec))
+	case *schemas.DAGSpec:
+		out = with(out, spec.Budget, settle.Allowance{Scope: dagScope(ref.Name), Of: ref.String()})
+		for i := range spec.Nodes {
+			n := &spec.Nodes[i]
+			out = with(out, n.Budget, settle.Allowance{Scope: nodeScope(ref.Name, n.Name), Of: "node " + n.Name})
+		}
+	}
+	return out
+}
+
+// Warn adds to the status of an object that a budget of it is low.
+func Warn(in settle.In, c *schemas.Common) {
+	all := OfObject(in.Ref, in.Object)
+	if len(all) == 0 {
+		return
+	}
+	sums := Of(in.World.OfRun, in.Tree, in.Now)
+	for i := range all {
+		if low := sums.Low(&all[i]); low != "" {
+			old := settle.Common(in.Status())
+			settle.Warn(c, &old, low, in.Now)
+			return
+		}
+	}
+}
+
 // lowFrom is the part of a budget, in percent, from which on it is low.
 const lowFrom = 80
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/profiles"
@@ -249,6 +250,7 @@ func (f *fold) finish() settle.Out {
 	}
 	f.remind(st)
 	j.Settle(&st.Common, f.Object.Digest, f.Now)
+	budgets.Warn(f.In, &st.Common)
 	if !over(st) {
 		st.Active = f.active
 	}

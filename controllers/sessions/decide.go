@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -41,6 +42,7 @@ func decide(in settle.In) settle.Out {
 		j.Class = settle.ClassWorking // until what runs has finished or was ended
 	}
 	j.Settle(&st.Common, in.Object.Digest, in.Now)
+	budgets.Warn(in, &st.Common)
 	return settle.Out{Status: st}
 }
 

@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -82,11 +83,12 @@ const (
 	ReasonTooManyHandoffs    = "TooManyHandoffs"    // the agent only hands its task off
 	ReasonQuestionRefused    = "QuestionRefused"    // the agent asks again what may not be asked
 	ReasonBackOff            = "BackOff"
-	ReasonRateLimited        = "RateLimited"    // until a time that is known
-	ReasonBudgetExceeded     = "BudgetExceeded" // a budget is used up
-	ReasonOutputsMissing     = "OutputsMissing" // outputs of a success are needed and are not here
-	ReasonReplacing          = "Replacing"      // the run of a former definition is being ended first
-	ReasonEnding             = "Ending"         // a run that is no longer wanted is being ended
+	ReasonRateLimited        = "RateLimited"      // until a time that is known
+	ReasonBudgetLow          = "BudgetNearlyUsed" // at least 80 % of a budget are used
+	ReasonBudgetExceeded     = "BudgetExceeded"   // a budget is used up
+	ReasonOutputsMissing     = "OutputsMissing"   // outputs of a success are needed and are not here
+	ReasonReplacing          = "Replacing"        // the run of a former definition is being ended first
+	ReasonEnding             = "Ending"           // a run that is no longer wanted is being ended
 	ReasonHeld               = "Held"
 	ReasonLanding            = "Landing"      // its commit is being made part of the branch
 	ReasonTreeDirty          = "TreeDirty"    // a file that the user has changed is in the way of its commit
@@ -138,6 +140,22 @@ func (j Judgement) Settle(c *schemas.Common, digest string, now time.Time) {
 	if c.History == nil {
 		c.History = []schemas.HistoryEntry{}
 	}
+}
+
+// BudgetLow is the condition of an object of whose budget at least 80 % are used. It is there only while true.
+const BudgetLow = "BudgetLow"
+
+// Warn adds the condition BudgetLow to c, which starts as the new Common of an object whose former one was old; "" adds nothing.
+func Warn(c *schemas.Common, old *schemas.Common, message string, now time.Time) {
+	if message == "" {
+		return
+	}
+	at := schemas.NewTime(now)
+	if was := old.Condition(BudgetLow); was != nil {
+		at = was.LastTransitionTime
+	}
+	c.Conditions = slices.Insert(c.Conditions, 0, schemas.Condition{Type: BudgetLow, Status: schemas.True, Reason: ReasonBudgetLow,
+		Message: message, LastTransitionTime: at})
 }
 
 // sortConditions orders the at most two conditions by type.

@@ -19,11 +19,27 @@ func Events(t *state.Tree, before, after *state.Entry) []Event {
 			out = k.Events(before, after)
 		}
 	}
+	if e, ok := budgetEvent(after, old, now); ok {
+		out = append(out, e)
+	}
 	described := slices.ContainsFunc(out, func(e Event) bool { return e.Node == "" })
 	if e, ok := objectEvent(before, after, old, now); ok && (!described || e.Warning) {
 		out = append(out, e)
 	}
 	return out
+}
+
+// budgetEvent warns, once, that a budget of the object is low.
+func budgetEvent(after *state.Entry, old, now schemas.Status) (Event, bool) {
+	if now == nil {
+		return Event{}, false
+	}
+	c := now.Base().Condition(BudgetLow)
+	if c == nil || old != nil && old.Base().Condition(BudgetLow) != nil {
+		return Event{}, false
+	}
+	phase := now.Base().Phase
+	return Event{Ref: after.Ref, From: phase, To: phase, Time: c.LastTransitionTime, Reason: c.Reason, Message: c.Message, Warning: true}, true
 }
 
 // objectEvent is the transition of the object itself: another phase, or another reason for being ready or not.
