@@ -26,6 +26,9 @@ Existing files are never changed. If one of the names is taken, nothing is writt
 files. Exceptions are .gitattributes, which gets a line, with a command in git's configuration, so that
 "reconcile merge-driver" merges files of the state; and .gitignore, which gets lines for locks and for the search index.
 
+--agents finds the installed programs of known agents, and writes a spec with comments for each that the tree does not have. In an
+existing tree it writes only these.
+
 In a folder of a tree it creates no other tree, unless DIR names its folder.
 
 With --github it creates instead the workflows for GitHub Actions, and the action that they share: they reconcile when
@@ -47,6 +50,8 @@ func newInitCmd(a *app) *cobra.Command {
 				a.global.dir, q.Nested = a.within(args[0]), true
 			}
 			switch {
+			case q.Agents && github:
+				return badUsage("--agents writes specs: leave out --github")
 			case q.From != "" && github:
 				return badUsage("--from makes a DAG of its own: leave out --example and --github")
 			case github:
@@ -63,6 +68,7 @@ func newInitCmd(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&q.Missing, "missing", false, "write the files whose names are free, and skip the others")
 	cmd.Flags().BoolVar(&q.Example, "example", false, "also write an example: a session, agents, a workflow and a DAG")
+	cmd.Flags().BoolVar(&q.Agents, "agents", false, "also write the specs of the known agents whose programs are installed")
 	choiceFlag(cmd, cmd.Flags(), &q.From, "from", "also write a DAG of the commands of `SOURCE`: "+strings.Join(ops.ImportSources, ", "),
 		ops.ImportSources)
 	cmd.Flags().BoolVar(&github, "github", false, "create the workflows for GitHub Actions instead")
@@ -79,6 +85,11 @@ func (a *app) init(ctx context.Context, q ops.InitRequest) error {
 	if err != nil {
 		return err
 	}
+	if q.Agents {
+		if err := a.printInstalled(&r); err != nil {
+			return err
+		}
+	}
 	command := "reconcile"
 	if a.global.dir != "." {
 		command += " -C " + a.global.dir
@@ -93,6 +104,24 @@ func (a *app) init(ctx context.Context, q ops.InitRequest) error {
 		a.note("next: write a spec into %s, and run: %s", filepath.Join(a.global.dir, "specs"), command)
 	}
 	return nil
+}
+
+// printInstalled prints the installed agents, and notes those that are not found.
+func (a *app) printInstalled(r *ops.InitResult) error {
+	if len(r.NotFound) > 0 {
+		a.note("not found: %s", strings.Join(r.NotFound, ", "))
+	}
+	switch {
+	case a.global.output != formatTable:
+		return a.print(r.Agents)
+	case a.global.quiet || len(r.Agents) == 0:
+		return nil
+	}
+	t := render.NewTable(a.palette(), "AGENT", "PROGRAM", "VERSION", "LOGIN", "SPEC")
+	for _, i := range r.Agents {
+		t.Row(i.Agent, i.Program, cmp.Or(i.Version, "-"), i.Login, cmp.Or(i.File, "is there"))
+	}
+	return t.Write(a.stdout)
 }
 
 func (a *app) initWorkflows(ctx context.Context, q ops.InitWorkflowsRequest) error {

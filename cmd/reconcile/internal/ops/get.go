@@ -35,6 +35,9 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 	}
 	defer done()
 	r, err := q.pick(t, labels)
+	if q.Wide && err == nil {
+		r.Table = withPrograms(ctx, r.Table, t, r.Entries)
+	}
 	if q.At == "" {
 		r.Interrupted = interruptedIn(r.Entries)
 	}

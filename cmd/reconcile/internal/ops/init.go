@@ -24,6 +24,7 @@ type InitRequest struct {
 	Missing bool   // write the files whose names are free, and skip the others
 	Example bool   // also write sample work
 	From    string // also write a DAG with the commands of this source; "": none
+	Agents  bool   // also write the specs of the agents that are installed
 	Nested  bool   // even if the folder is inside another tree
 }
 
@@ -32,6 +33,9 @@ type InitResult struct {
 	DAG     string         // the file of the imported DAG; "": none
 	Nodes   []ImportedNode // of that DAG
 	Omitted []string       // skipped commands: where, what, and why
+	// Agents are the known agents that are installed, NotFound the names of the others.
+	Agents   []InstalledAgent
+	NotFound []string
 }
 
 // ImportedNode is an imported command.
@@ -70,8 +74,15 @@ func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error)
 		return r, &InsideTreeError{dir, above}
 	}
 	var files []scaffold.File
-	if q.From == "" || !isTree {
+	if q.From == "" && !q.Agents || !isTree {
 		files = scaffold.Tree()
+	}
+	if q.Agents {
+		specs, err := env.initAgents(ctx, isTree, &r)
+		if err != nil {
+			return r, err
+		}
+		files = append(files, specs...)
 	}
 	if q.Example {
 		files = append(files, scaffold.Example()...)

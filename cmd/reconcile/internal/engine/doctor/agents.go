@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -34,8 +35,8 @@ func checkAgents(ctx context.Context, e *Env) (all []Finding) {
 			continue
 		}
 		f := Finding{Level: Warn, Detail: fmt.Sprintf("%s: %s", entry.Ref, profiles.Check(e.settings().Profiles, c)), Fix: "name a profile that there is"}
-		if p, ok := profiles.Find(e.settings().Profiles, c.Profile); ok {
-			f = e.probe(ctx, entry.Ref.String(), &p, c)
+		if p, ok := FindProgram(ctx, e.Environ, e.settings().Profiles, c); ok {
+			f = p.finding(entry.Ref.String())
 		}
 		all = append(all, f)
 	}
@@ -45,40 +46,77 @@ func checkAgents(ctx context.Context, e *Env) (all []Finding) {
 	return all
 }
 
-// probe looks for the program of an agent. Only programs of built-in profiles are run, with arguments and an environment that
-// the tree has no influence on but for the key: a tree of someone else must not run anything here.
-func (e *Env) probe(ctx context.Context, agent string, p *schemas.Profile, c *schemas.CommandRunner) Finding {
-	argv, _ := profiles.Args(p, c, "", "", false)
-	if len(argv) == 0 {
-		return Finding{Level: Warn, Detail: agent + ": its profile has no argv", Fix: "write argv"}
+// Program is the program of an agent with a profile, as it is on this machine.
+type Program struct {
+	Name    string // as the profile calls it; "": it has none
+	Path    string // "": it is not found
+	Foreign bool   // the tree names the program, so that it was not run
+	Version string // "": not known
+	Login   string // one of the Login constants
+}
+
+// Whether a program is logged in.
+const (
+	LoggedIn     = "logged in"
+	LoggedOut    = "not logged in"
+	LoginUnknown = "login unknown"
+)
+
+// FindProgram looks for the program of an agent; ok is false without a profile. Only programs of built-in profiles are run, with
+// arguments and an environment that the tree has no influence on but for the key: a tree of someone else must not run anything here.
+func FindProgram(ctx context.Context, environ []string, own map[string]schemas.Profile, c *schemas.CommandRunner) (f Program, ok bool) {
+	if c == nil {
+		return f, false
 	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		return Finding{Level: Warn, Detail: fmt.Sprintf("%s: the program %q is not found", agent, argv[0]), Fix: "install it, or put its folder on the PATH"}
+	p, ok := profiles.Find(own, c.Profile)
+	if !ok {
+		return f, false
+	}
+	argv, _ := profiles.Args(&p, c, "", "", false)
+	if len(argv) == 0 {
+		return f, true
+	}
+	f.Name, f.Login = argv[0], LoginUnknown
+	var err error
+	if f.Path, err = exec.LookPath(argv[0]); err != nil {
+		f.Path = ""
+		return f, true
 	}
 	built, known := profiles.Find(nil, c.Profile)
-	if !known || argv[0] != built.Argv[0] {
-		return Finding{Level: OK, Detail: fmt.Sprintf("%s: %s, which is not asked: the tree names the program", agent, path)}
+	if f.Foreign = !known || argv[0] != built.Argv[0]; f.Foreign {
+		return f, true
 	}
-	environ := e.probeEnviron(&built, c)
-	version := "version unknown"
-	if out, ok := ask(ctx, environ, path, built.Version); ok && out != "" {
-		version = out
+	clean := probeEnviron(environ, &built, c)
+	f.Version, _ = ask(ctx, clean, f.Path, built.Version)
+	switch is, known := loggedIn(ctx, clean, f.Path, &built); {
+	case known && is:
+		f.Login = LoggedIn
+	case known:
+		f.Login = LoggedOut
 	}
-	detail := fmt.Sprintf("%s: %s, %s", agent, path, version)
-	switch loggedIn, known := loggedIn(ctx, environ, path, &built); {
-	case !known:
-		return Finding{Level: OK, Detail: detail + ", login unknown"}
-	case !loggedIn:
-		return Finding{Level: Warn, Detail: detail + ", not logged in", Fix: "log in with the program itself"}
+	return f, true
+}
+
+func (p *Program) finding(agent string) Finding {
+	switch {
+	case p.Name == "":
+		return Finding{Level: Warn, Detail: agent + ": its profile has no argv", Fix: "write argv"}
+	case p.Path == "":
+		return Finding{Level: Warn, Detail: fmt.Sprintf("%s: the program %q is not found", agent, p.Name), Fix: "install it, or put its folder on the PATH"}
+	case p.Foreign:
+		return Finding{Level: OK, Detail: fmt.Sprintf("%s: %s, which is not asked: the tree names the program", agent, p.Path)}
 	}
-	return Finding{Level: OK, Detail: detail + ", logged in"}
+	f := Finding{Level: OK, Detail: fmt.Sprintf("%s: %s, %s, %s", agent, p.Path, cmp.Or(p.Version, "version unknown"), p.Login)}
+	if p.Login == LoggedOut {
+		f.Level, f.Fix = Warn, "log in with the program itself"
+	}
+	return f
 }
 
 // probeEnviron is the environment of a turn with a built-in profile; of the agent's own variables it has only the key.
-func (e *Env) probeEnviron(p *schemas.Profile, c *schemas.CommandRunner) (out []string) {
+func probeEnviron(environ []string, p *schemas.Profile, c *schemas.CommandRunner) (out []string) {
 	for _, name := range slices.Concat([]string{"PATH", "HOME", "LANG", "SystemRoot", "USERPROFILE"}, p.PassEnv) {
-		if v := lookup(e.Environ, name); v != "" {
+		if v := lookup(environ, name); v != "" {
 			out = append(out, name+"="+v)
 		}
 	}
