@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp/acptest"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/modeltest"
 )
 
 var update = flag.Bool("update", false, "rewrite what scripts compare with")
@@ -20,8 +22,9 @@ var update = flag.Bool("update", false, "rewrite what scripts compare with")
 func TestMain(m *testing.M) {
 	sandbox.Main(os.Args)
 	testscript.Main(m, map[string]func(){
-		"reconcile": func() { os.Exit(mainRun()) },
-		"acp-agent": func() { os.Exit(acptest.Main(os.Args[1:], os.Stdin, os.Stdout)) },
+		"reconcile":     func() { os.Exit(mainRun()) },
+		"metered-agent": func() { os.Exit(modeltest.Main(os.Args[1:], os.Getenv, os.Environ(), os.Stdout)) },
+		"acp-agent":     func() { os.Exit(acptest.Main(os.Args[1:], os.Stdin, os.Stdout)) },
 	})
 }
 
@@ -36,7 +39,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup:               setup,
 		Condition:           condition,
-		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"exitcode": exitcode},
+		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"exitcode": exitcode, "models": models},
 	})
 }
 
@@ -92,4 +95,18 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("%s ended with %s, not with exit code %s", strings.Join(args[1:], " "), code, args[0])
 	}
+}
+
+// models starts a service of models that plays the answers in a file, a JSON list, and sets $MODELS to its address.
+func models(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: models FILE")
+	}
+	var answers []modeltest.Answer
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &answers); err != nil {
+		ts.Fatalf("%s: %v", args[0], err)
+	}
+	s, end := modeltest.Start(answers...)
+	ts.Defer(end)
+	ts.Setenv("MODELS", s.URL)
 }

@@ -25,6 +25,8 @@ type Advice struct {
 	Field      []any  // below the root of the document: "spec", "nodes", 3
 	Message    string
 	Suggestion string
+	// Refused says that validate fails, although a run takes the spec, as one of an earlier version.
+	Refused bool
 }
 
 // Surroundings is what the warnings need to know of the machine and the work tree.
@@ -56,6 +58,11 @@ func For(t *state.Tree, s Surroundings) []Advice {
 // adviseSettings warns about patterns of commands that match nothing.
 func adviseSettings(s *schemas.SettingsSpec) (all []Advice) {
 	all = append(advisePatterns(s.Commands.Allow, "allow"), advisePatterns(s.Commands.Block, "block")...)
+	for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
+		p, o := s.Profiles[name], owner{file: schemas.SettingsPath}
+		all = append(all, o.keys([]any{"spec", "profiles", name}, p.Env, p.Argv)...)
+		all = append(all, o.keys([]any{"spec", "profiles", name, "proxy"}, p.Proxy.Env, nil)...)
+	}
 	for _, role := range slices.Sorted(maps.Keys(s.Commands.Roles)) {
 		all = append(all, advisePatterns(s.Commands.Roles[role], "roles", role)...)
 	}
@@ -79,10 +86,16 @@ func advisePatterns(list []string, field ...any) (all []Advice) {
 }
 
 func adviseAgent(e *state.Entry, spec *schemas.AgentSpec, settings *schemas.SettingsSpec, s Surroundings) []Advice {
+	keys := adviseKeys(e, spec)
 	c := spec.Runner.AsCommand()
-	if c == nil {
-		return nil
+	if c == nil || spec.Runner.HTTP != nil {
+		return keys
 	}
+	return append(keys, adviseProgram(e, spec, c, settings, s)...)
+}
+
+// adviseProgram warns about a program that cannot be run here.
+func adviseProgram(e *state.Entry, spec *schemas.AgentSpec, c *schemas.CommandRunner, settings *schemas.SettingsSpec, s Surroundings) []Advice {
 	field, argv := []any{"spec", "runner", "command", "argv", 0}, c.Argv
 	if spec.Runner.ACP != nil {
 		field[2] = "acp"

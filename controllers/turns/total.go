@@ -57,20 +57,24 @@ func (t *Total) Tokens() string {
 
 // uncounted says that tokens are without those of some requests.
 func uncounted(n int64) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return ""
-	case 1:
-		return ", 1 request not counted"
 	}
-	return fmt.Sprintf(", %d requests not counted", n)
+	return ", " + counted(n) + " not counted"
+}
+
+func counted(requests int64) string {
+	if requests == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", requests)
 }
 
 // Counted says who counted: "3 requests by the proxy", "by the agent", or both; "" if nobody did.
 func (t *Total) Counted() string {
 	var by []string
 	if t.Metered > 0 {
-		by = append(by, fmt.Sprintf("%d requests by the proxy", t.Requests))
+		by = append(by, counted(t.Requests)+" by the proxy")
 	}
 	if t.Turns > t.Metered+t.UnknownUsage {
 		by = append(by, "by the agent")

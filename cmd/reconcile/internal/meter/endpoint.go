@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"strconv"
 	"sync"
@@ -51,7 +52,7 @@ func (e *Endpoint) Read() settle.Metered {
 	defer e.mu.Unlock()
 	m := e.sum
 	if !e.unpriced && m.Usage.InputTokens+m.Usage.OutputTokens > 0 {
-		cost := e.cost
+		cost := math.Round(e.cost*1e9) / 1e9 // without the noise of sums
 		m.CostUSD = &cost
 	}
 	if f := m.Failed; f != nil {

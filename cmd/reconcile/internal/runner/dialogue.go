@@ -126,7 +126,7 @@ func (d *dialogue) turn() *schemas.Turn {
 func (d *dialogue) conclude(end exit, b *buffers) error {
 	a := d.a
 	a.record.Turn = d.turn()
-	if end.stopped != nil && end.stopped.silent == 0 {
+	if end.stopped != nil && end.stopped.silent == 0 && end.stopped.spent == "" {
 		a.record.Outcome, a.record.Message = end.stopped.outcome, a.runner.clean(end.stopped.message)
 		return nil
 	}
@@ -134,7 +134,7 @@ func (d *dialogue) conclude(end exit, b *buffers) error {
 	a.addWire(&f)
 	switch {
 	case end.stopped != nil:
-		f.Silent = end.stopped.silent
+		f.Silent, f.Spent = end.stopped.silent, end.stopped.spent
 	case errors.Is(d.err, errRequests):
 		f.StopReason = "max_turn_requests"
 	case d.err != nil && f.Wire != nil:

@@ -251,10 +251,10 @@ func (a *attempt) prepare() (err error) {
 	if err = a.openMeter(); err != nil {
 		return err
 	}
-	if err = a.confine(); err != nil {
+	if a.command.stdin, err = a.stdin(); err != nil || a.dialogue != nil {
 		return err
 	}
-	if a.command.stdin, err = a.stdin(); err != nil || a.dialogue != nil {
+	if err = a.confine(); err != nil {
 		return err
 	}
 	a.setArguments()

@@ -161,8 +161,10 @@ func (t *talk) watch(ctx context.Context) {
 		}
 		now := time.Now()
 		t.a.heard.Store(now.UnixNano())
-		if why := overBudget(t.task.Budget, t.turn()); why != "" {
-			t.a.spend(why)
+		if turn := t.turn(); turn.UsageFrom != schemas.UsageFromProxy { // the proxy lets the last request end
+			if why := overBudget(t.task.Budget, turn); why != "" {
+				t.a.spend(why)
+			}
 		}
 		s := t.client.State()
 		if t.noteContext(&s) || s.ContextUsed != shown && now.Sub(reported) >= reportEvery {

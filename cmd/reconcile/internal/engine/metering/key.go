@@ -55,6 +55,10 @@ func (m *Meter) read(ctx context.Context, name string) (string, error) {
 	} else if !filepath.IsAbs(file) {
 		file = filepath.Join(m.o.Dir, file)
 	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
 	real, err := filepath.EvalSymlinks(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -83,17 +87,17 @@ func (m *Meter) read(ctx context.Context, name string) (string, error) {
 
 // mayBeHere returns why a file cannot hold a key: it is in the tree, or in its repository, and git does not ignore it.
 func (m *Meter) mayBeHere(ctx context.Context, name, file string) error {
-	root, err := filepath.EvalSymlinks(m.o.Dir)
-	if err != nil {
+	root := m.o.Dir
+	repo, err := gitrepo.OpenToCommit(m.o.Dir)
+	if err == nil {
+		root = repo.Worktree()
+	} else if !errors.Is(err, gitrepo.ErrNotARepo) {
 		return err
 	}
 	if root, err = filepath.Abs(root); err != nil {
 		return err
 	}
-	repo, err := gitrepo.OpenToCommit(m.o.Dir)
-	if err == nil {
-		root = repo.Worktree()
-	} else if !errors.Is(err, gitrepo.ErrNotARepo) {
+	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return err
 	}
 	rel, below := within(root, file)

@@ -61,6 +61,9 @@ func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schema
 func adviceProblem(s *state.Store, advice advice.Advice) schemas.Problem {
 	p := schemas.Problem{Place: schemas.Place{Path: advice.File}, Severity: schemas.Warning, Code: advice.Code, Ref: advice.Ref,
 		Field: schemas.FieldPath(advice.Field), Message: advice.Message, Suggestion: advice.Suggestion}
+	if advice.Refused {
+		p.Severity = schemas.Error
+	}
 	if data, err := regular.Read(s.Root(), advice.File); err == nil {
 		p.Place, p.Source = schemas.Locate(advice.File, data, advice.Field...)
 		p.Path = advice.File

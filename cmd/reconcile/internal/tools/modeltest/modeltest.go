@@ -48,11 +48,17 @@ type Server struct {
 
 // New starts a service that plays answers. It ends with the test.
 func New(t testing.TB, answers ...Answer) *Server {
-	s := &Server{answers: answers}
-	h := httptest.NewServer(s)
-	t.Cleanup(h.Close)
-	s.URL = h.URL
+	s, end := Start(answers...)
+	t.Cleanup(end)
 	return s
+}
+
+// Start starts a service that plays answers, until end is called.
+func Start(answers ...Answer) (s *Server, end func()) {
+	s = &Server{answers: answers}
+	h := httptest.NewServer(s)
+	s.URL = h.URL
+	return s, h.Close
 }
 
 // Requests are the requests to the service so far.

@@ -1,0 +1,58 @@
+package advice
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
+)
+
+// owner is where a field is, for advice about it.
+type owner struct {
+	ref  schemas.Ref
+	file string
+}
+
+// adviseKeys refuses keys in the spec of an agent: everything in a tree is visible to all readers of the repository.
+func adviseKeys(e *state.Entry, spec *schemas.AgentSpec) (all []Advice) {
+	o := owner{e.Ref, e.Object.Path}
+	if c := spec.Runner.Command; c != nil {
+		all = o.keys([]any{"spec", "runner", "command"}, c.Env, c.Argv)
+	}
+	if a := spec.Runner.ACP; a != nil {
+		all = o.keys([]any{"spec", "runner", "acp"}, a.Env, a.Argv)
+	}
+	return all
+}
+
+// keys finds what looks like a key in variables and arguments of a program. No message repeats it.
+func (o owner) keys(at []any, env map[string]string, argv []string) (all []Advice) {
+	add := func(field ...any) {
+		all = append(all, Advice{Code: "literal-key", Ref: o.ref, File: o.file, Field: append(slices.Clone(at), field...), Refused: true,
+			Message:    "looks like a key, and everybody who can read the repository can read it",
+			Suggestion: "revoke the key, and name where the new one is: runner.keyFrom: {env: …_API_KEY}, or {file: …}"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if isKey(name, env[name]) {
+			add("env", name)
+		}
+	}
+	for i, arg := range argv {
+		before := ""
+		if i > 0 && strings.HasPrefix(argv[i-1], "-") {
+			before = strings.TrimLeft(argv[i-1], "-")
+		}
+		if isKey(before, arg) {
+			add("argv", i)
+		}
+	}
+	return all
+}
+
+// isKey reports whether a text looks like a key, by itself or as the value of its name.
+func isKey(name, value string) bool {
+	return len(secrets.Find(value)) > 0 || name != "" && len(secrets.Find(name+"="+value)) > 0
+}
