@@ -88,58 +88,45 @@ func (b *base) input(p string) (content uint64, ok bool) {
 	return b.inputs[i].content, true
 }
 
-// base makes the base from the model; asleep are the objects that become dormant.
-func (m *model) base(clocks, asleep []schemas.Ref) *base {
-	b := &base{clocks: clocks, settings: m.settings.sum, files: make([]baseFile, 0, len(m.files)+m.dormant.files())}
-	owners := b.addDormant(m, asleep)
+// encodeBase encodes the base of the model, and returns the fingerprint of the files of the tree with it. asleep are the
+// objects that become dormant.
+func (m *model) encodeBase(key, records uint64, clocks, asleep []schemas.Ref) ([]byte, fingerprint) {
+	dormant := m.nextDormants(asleep)
+	out := make([]byte, baseHeader, baseHeader+baseFileSize*(len(m.files)+m.dormant.files())+baseInputSize*len(m.inputs.files)+dormant.room())
+	var sum fingerprint
+	add := func(f baseFile) {
+		for _, n := range [...]uint64{f.path, f.content, f.statHash[0], f.statHash[1], f.at, f.owner} {
+			out = binary.LittleEndian.AppendUint64(out, n)
+		}
+		sum.merge(fingerprint{f.statHash[0], f.statHash[1], 1})
+	}
+	dormant.files(add)
 	var hash fingerprinter
 	for p, f := range m.files {
 		dir, name := splitPath(p)
 		e := baseFile{path: hashOf(p), content: f.content(), statHash: hash.statHash(dir, []byte(name), &f.stat), at: uint64(f.at)}
-		if len(owners) > 0 {
-			e.owner = owners[m.refOf(f)]
+		if len(dormant.owners) > 0 {
+			e.owner = dormant.owners[m.refOf(f)]
 		}
-		b.files = append(b.files, e)
+		add(e)
 	}
 	for p, f := range m.inputs.files {
-		b.inputs = append(b.inputs, baseInput{hashOf(p), f.content()})
+		out = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(out, hashOf(p)), f.content())
 	}
-	return b
-}
-
-// sum is the fingerprint of the files of the tree.
-func (b *base) sum() (s fingerprint) {
-	for i := range b.files {
-		s.merge(fingerprint{b.files[i].statHash[0], b.files[i].statHash[1], 1})
-	}
-	return s
-}
-
-func (b *base) encode(key uint64) []byte {
-	var e encoder
-	e.uint(uint64(len(b.clocks)))
-	for _, ref := range b.clocks {
+	listed := len(out)
+	e := encoder{b: out}
+	e.uint(uint64(len(clocks)))
+	for _, ref := range clocks {
 		e.str(ref.Kind)
 		e.str(ref.Name)
 	}
-	e.dormant(b.dormant)
-	out := make([]byte, 0, baseHeader+baseFileSize*len(b.files)+baseInputSize*len(b.inputs)+len(e.b))
-	out = append(out, baseVersion...)
-	for _, n := range []uint64{key, 0, b.settings, b.records, uint64(len(b.files)), uint64(len(b.inputs)), uint64(len(e.b))} {
-		out = binary.LittleEndian.AppendUint64(out, n)
+	e.dormant(dormant.list)
+	copy(e.b, baseVersion)
+	for i, n := range []uint64{key, 0, m.settings.sum, records, uint64(sum.Files), uint64(len(m.inputs.files)), uint64(len(e.b) - listed)} {
+		binary.LittleEndian.PutUint64(e.b[len(baseVersion)+8*i:], n)
 	}
-	for i := range b.files {
-		f := &b.files[i]
-		for _, n := range [...]uint64{f.path, f.content, f.statHash[0], f.statHash[1], f.at, f.owner} {
-			out = binary.LittleEndian.AppendUint64(out, n)
-		}
-	}
-	for _, f := range b.inputs {
-		out = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(out, f.path), f.content)
-	}
-	out = append(out, e.b...)
-	binary.LittleEndian.PutUint64(out[len(baseVersion)+8:], xxhash.Sum64(out[len(baseVersion)+16:]))
-	return out
+	binary.LittleEndian.PutUint64(e.b[len(baseVersion)+8:], xxhash.Sum64(e.b[len(baseVersion)+16:]))
+	return e.b, sum
 }
 
 // hashOfBase returns the hash in an encoded base.
@@ -197,15 +184,14 @@ func (s *Store) readBase(was settled, m *model) *base {
 	return b
 }
 
-// writeBase writes the base, and returns its hash; 0 if a file could not be read: once it can, everything is decided
-// again.
-func (s *Store) writeBase(b *base) (uint64, error) {
+// writeBase writes the base, and returns its hash and the fingerprint of the tree's files; the hash is 0 if a file could not
+// be read: once it can, everything is decided again.
+func (s *Store) writeBase(clocks, asleep []schemas.Ref) (uint64, fingerprint, error) {
+	data, sum := s.model.encodeBase(s.cache.key(), uint64(s.cache.records), clocks, asleep)
 	if len(s.model.scanErrors) > 0 {
-		return 0, nil
+		return 0, sum, nil
 	}
-	b.records = uint64(s.cache.records)
-	data := b.encode(s.cache.key())
-	return hashOfBase(data), s.replaceLocal(basePath, data)
+	return hashOfBase(data), sum, s.replaceLocal(basePath, data)
 }
 
 // settled is the content of the file that Settle writes, after a line with its hash.

@@ -279,10 +279,9 @@ func (e *encoder) ledger(records []schemas.Clarification) {
 	}
 }
 
-func (e *encoder) dormant(list []Dormant) {
+func (e *encoder) dormant(list []*Dormant) {
 	e.uint(uint64(len(list)))
-	for i := range list {
-		o := &list[i]
+	for _, o := range list {
 		if o.coded != nil {
 			e.b = append(e.b, o.coded...)
 			continue

@@ -145,44 +145,69 @@ func (d *dormantSet) affects(f *file) bool {
 		slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return d.has(r.To) })
 }
 
-// addDormant adds the dormant objects to the base of a model, with the files of those that are not loaded, and returns
-// their owners' numbers.
-func (b *base) addDormant(m *model, asleep []schemas.Ref) map[schemas.Ref]uint64 {
-	var fresh []Dormant
+// nextDormants are the dormant objects of the next base.
+type nextDormants struct {
+	list   []*Dormant             // sorted
+	owners map[schemas.Ref]uint64 // the numbers of those that become dormant: 1 + the index
+	was    *base                  // nil: none was dormant before
+	now    []uint64               // the numbers of those that stay dormant, by the former number
+}
+
+// nextDormants lists the objects that stay dormant, and those of asleep that become so.
+func (m *model) nextDormants(asleep []schemas.Ref) *nextDormants {
+	var fresh []*Dormant
 	for _, ref := range asleep {
 		if o, ok := m.describeDormant(ref); ok {
-			fresh = append(fresh, o)
+			fresh = append(fresh, &o)
 		}
 	}
-	slices.SortFunc(fresh, func(x, y Dormant) int { return x.Compare(y.Ref) })
-	owners := make(map[schemas.Ref]uint64, len(fresh))
+	slices.SortFunc(fresh, func(x, y *Dormant) int { return x.Compare(y.Ref) })
+	d := &nextDormants{owners: make(map[schemas.Ref]uint64, len(fresh))}
 	add := func(o *Dormant) uint64 {
-		b.dormant = append(b.dormant, *o)
-		return uint64(len(b.dormant))
+		d.list = append(d.list, o)
+		return uint64(len(d.list))
 	}
 	addFresh := func(before *Dormant) {
 		for len(fresh) > 0 && (before == nil || fresh[0].Compare(before.Ref) < 0) {
-			owners[fresh[0].Ref] = add(&fresh[0])
+			d.owners[fresh[0].Ref] = add(fresh[0])
 			fresh = fresh[1:]
 		}
 	}
 	if was := m.dormant; was != nil {
-		b.dormant = make([]Dormant, 0, len(was.base.dormant)+len(fresh))
-		now := make([]uint64, len(was.base.dormant)+1) // by the former owner
+		d.was, d.now = was.base, make([]uint64, len(was.base.dormant)+1)
+		d.list = make([]*Dormant, 0, len(was.base.dormant)+len(fresh))
 		for i := range was.base.dormant {
 			if o := &was.base.dormant[i]; len(was.activated) == 0 || !was.activated[o.Ref] {
 				addFresh(o)
-				now[i+1] = add(o)
-			}
-		}
-		for _, f := range was.base.files {
-			if f.owner = now[f.owner]; f.owner > 0 {
-				b.files = append(b.files, f)
+				d.now[i+1] = add(o)
 			}
 		}
 	}
 	addFresh(nil)
-	return owners
+	return d
+}
+
+// files yields the files of the objects that stay dormant, with their new owners.
+func (d *nextDormants) files(yield func(baseFile)) {
+	if d.was == nil {
+		return
+	}
+	for _, f := range d.was.files {
+		if f.owner = d.now[f.owner]; f.owner > 0 {
+			yield(f)
+		}
+	}
+}
+
+// room is about the size of the encoded list.
+func (d *nextDormants) room() int {
+	n := 0
+	for _, o := range d.list {
+		if n += len(o.coded); o.coded == nil {
+			n += 128
+		}
+	}
+	return n
 }
 
 // describeDormant describes an object that becomes dormant; ok is false if one of its files must stay loaded.

@@ -41,10 +41,10 @@ func (s *Store) sumTree(ctx context.Context, look *freshScan, globs []string) (f
 	return all.fingerprint, err
 }
 
-// sum returns the fingerprint of the model's files, whose base is is; it equals that of Fresh if and only if no other
-// file changed.
-func (m *model) sum(is *base) fingerprint {
-	all := fingerprinter{fingerprint: is.sum()}
+// sum returns the fingerprint of everything that the model depends on, from that of its files; it equals that of Fresh if
+// and only if no other file changed.
+func (m *model) sum(files fingerprint) fingerprint {
+	all := fingerprinter{fingerprint: files}
 	for _, t := range m.scanErrors {
 		all.addScanError(t)
 	}
@@ -81,14 +81,13 @@ func (s *Store) Settle(sum Summary) error {
 	if err := s.rereadRacy(context.Background()); err != nil {
 		return fmt.Errorf("read again what was written: %w", err)
 	}
-	is := s.model.base(sum.Clocks, sum.Dormant)
-	base, err := s.writeBase(is)
+	base, files, err := s.writeBase(sum.Clocks, sum.Dormant)
 	if err != nil {
 		return err
 	}
 	l := s.layout()
 	b, err := json.Marshal(settled{s.opts.Build, schemas.Folders{Specs: l.specs, State: l.state}, s.model.inputs.globs,
-		present, missing, s.model.sum(is), base, s.opts.Now(), sum})
+		present, missing, s.model.sum(files), base, s.opts.Now(), sum})
 	if err != nil {
 		return fmt.Errorf("record that the tree is settled: %w", err)
 	}

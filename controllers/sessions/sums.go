@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -168,7 +170,7 @@ func (r *recent) short() bool { return r.before && len(r.list) < schemas.History
 // dagSums are the sums of all sessions over the tree that was looked at last.
 type dagSums struct {
 	tree  *state.Tree
-	parts map[string]part // by DAG
+	parts map[string]part // by DAG that is not dormant
 	of    map[string]*dagSum
 	ahead map[string]bool // the DAGs that are as decided, not as in the tree
 }
@@ -198,17 +200,37 @@ func (s *dagSums) follow(t *state.Tree) {
 
 // begin takes all DAGs of a tree.
 func (s *dagSums) begin(t *state.Tree) {
-	s.parts, s.of, s.ahead, s.tree = make(map[string]part, t.Len()), map[string]*dagSum{}, map[string]bool{}, t
-	for o := range t.Dormant(schemas.DAGKind.Name) {
-		for _, ref := range o.Refs {
-			if ref.Kind == schemas.SessionKind.Name {
-				s.set(o.Name, partOf(ref.Name, &o.Brief))
+	active := t.Active(schemas.DAGKind.Name)
+	s.parts, s.of, s.ahead, s.tree = make(map[string]part, len(active)), map[string]*dagSum{}, map[string]bool{}, t
+	for name, p := range dormantParts(t) {
+		s.sum(p.session).add(name, p)
+	}
+	for _, e := range active {
+		s.put(e)
+	}
+}
+
+// dormantParts yields what the dormant DAGs of a tree add.
+func dormantParts(t *state.Tree) iter.Seq2[string, part] {
+	return func(yield func(string, part) bool) {
+		for o := range t.Dormant(schemas.DAGKind.Name) {
+			for _, ref := range o.Refs {
+				if ref.Kind == schemas.SessionKind.Name && !yield(o.Name, partOf(ref.Name, &o.Brief)) {
+					return
+				}
 			}
 		}
 	}
-	for _, e := range t.Active(schemas.DAGKind.Name) {
-		s.put(e)
+}
+
+// sum is the sum of a session to add to.
+func (s *dagSums) sum(session string) *dagSum {
+	sum := s.of[session]
+	if sum == nil {
+		sum = new(dagSum)
+		s.of[session] = sum
 	}
+	return sum
 }
 
 // put takes a DAG as it is in the tree.
@@ -251,10 +273,7 @@ func (s *dagSums) set(name string, p part) {
 	if had {
 		s.of[was.session].remove(name, was)
 	}
-	if s.of[p.session] == nil {
-		s.of[p.session] = new(dagSum)
-	}
-	s.of[p.session].add(name, p)
+	s.sum(p.session).add(name, p)
 	s.parts[name] = p
 }
 
@@ -274,9 +293,11 @@ func (s *dagSums) session(name string) *dagSum {
 	}
 	if sum.ended.short() {
 		sum.ended = recent{}
-		for dag, p := range s.parts {
-			if p.session == name && !p.broken && !p.ended.IsZero() {
-				sum.ended.add(ending{dag, p})
+		for _, all := range []iter.Seq2[string, part]{maps.All(s.parts), dormantParts(s.tree)} {
+			for dag, p := range all {
+				if p.session == name && !p.broken && !p.ended.IsZero() {
+					sum.ended.add(ending{dag, p})
+				}
 			}
 		}
 	}
