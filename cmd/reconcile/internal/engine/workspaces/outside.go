@@ -28,6 +28,7 @@ type watched struct {
 // mark is a file as it was. The digest is only taken of files that are compared by content.
 type mark struct {
 	info   fs.FileInfo
+	birth  int64
 	digest [sha256.Size]byte
 }
 
@@ -131,7 +132,7 @@ func (w *workspace) marks() (map[string]mark, error) {
 	resting, err3 := w.atRest()
 	for _, name := range slices.Concat(replaced, resting) {
 		if fi, err := os.Lstat(name); err == nil {
-			out[name] = mark{info: fi}
+			out[name] = mark{info: fi, birth: birth(name)}
 		}
 	}
 	for _, name := range content {
@@ -178,7 +179,7 @@ func (b *watched) look(ctx context.Context, shared bool) (found []string, err er
 		return nil, err
 	}
 	for name, was := range b.files {
-		if b.differs(name, was, slices.Contains(content, name)) {
+		if b.differs(name, was) {
 			found = append(found, name)
 		}
 	}
@@ -192,7 +193,7 @@ func (b *watched) look(ctx context.Context, shared bool) (found []string, err er
 }
 
 // differs reports whether a file changed in a way that nobody else changes it.
-func (b *watched) differs(name string, was mark, byContent bool) bool {
+func (b *watched) differs(name string, was mark) bool {
 	if was.info == nil {
 		text, err := regular.ReadPath(name)
 		switch {
@@ -204,7 +205,7 @@ func (b *watched) differs(name string, was mark, byContent bool) bool {
 		return !b.committed(name, text)
 	}
 	is, err := os.Lstat(name)
-	return err == nil && os.SameFile(is, was.info) && (is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime()))
+	return err == nil && os.SameFile(is, was.info) && was.birth != 0 && birth(name) == was.birth && (is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime()))
 }
 
 // committed reports whether a file is as in the commit that is checked out, as after a landing or a person's commit.
