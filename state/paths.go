@@ -13,6 +13,9 @@ import (
 // WorkDir holds the files that are passed to runs, below the root. Unused ones have names that durable.Sweep removes.
 const WorkDir = localDir + "/work"
 
+// ProgramsDir holds the caches of programs that run in a sandbox, in a folder for each agent, below the root.
+const ProgramsDir = localDir + "/programs"
+
 // otherFolders are the fixed folders of state/, except those of the kinds and runs/.
 var otherFolders = []string{ledgersFolder, memoryFolder, factsFolder}
 

@@ -4,15 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // broker runs commands of this program for a confined run, outside of its sandbox: a question to another agent, say, writes a file
@@ -21,6 +25,7 @@ import (
 // A message is one packet of a Unix socket: the request with the caller's standard streams, then the exit code.
 type broker struct {
 	a      *attempt
+	name   string // the path of the socket
 	l      *net.UnixListener
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -41,17 +46,33 @@ type brokerRequest struct {
 }
 
 func (a *attempt) openBroker(path string) (*broker, error) {
-	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	address, dir, err := socketAddress(path)
 	if err != nil {
 		return nil, err
 	}
-	b := &broker{a: a, l: l, places: make(chan struct{}, brokerPlaces)}
+	defer dir.Close()
+	l, err := net.ListenUnix("unixpacket", address)
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // it goes with its folder
+	b := &broker{a: a, name: path, l: l, places: make(chan struct{}, brokerPlaces)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.wg.Go(b.serve)
 	return b, nil
 }
 
-func (b *broker) path() string { return b.l.Addr().String() }
+func (b *broker) path() string { return b.name }
+
+// socketAddress is the address of a socket in a folder whose path may be longer than the 107 bytes of an address: it names the open
+// folder, which is valid as long as the caller keeps it open.
+func socketAddress(path string) (*net.UnixAddr, *os.File, error) {
+	dir, err := os.OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), Net: "unixpacket"}, dir, nil
+}
 
 // close ends the commands that still run.
 func (b *broker) close() {
@@ -160,7 +181,12 @@ func (a *attempt) runForAgent(ctx context.Context, q brokerRequest, streams []*o
 // AskHost has the process that runs this run do a command of this program, with this process's standard streams, and returns its exit
 // code. host is the value of HostVar.
 func AskHost(host string, args []string, streams [3]*os.File) (int, error) {
-	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: host, Net: "unixpacket"})
+	address, folder, err := socketAddress(host)
+	if err != nil {
+		return 0, err
+	}
+	defer folder.Close()
+	c, err := net.DialUnix("unixpacket", nil, address)
 	if err != nil {
 		return 0, err
 	}

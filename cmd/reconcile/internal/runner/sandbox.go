@@ -54,13 +54,24 @@ func (a *attempt) confine() error {
 	}
 	env := set(a.command.env, "TMPDIR="+a.scratch)
 	if lookup(env, "XDG_CACHE_HOME") == "" {
-		env = set(env, "XDG_CACHE_HOME="+filepath.Join(a.scratch, "cache"))
+		cache, err := a.programCache()
+		if err != nil {
+			return asFault(err)
+		}
+		env, p.Write = set(env, "XDG_CACHE_HOME="+cache), append(p.Write, cache)
 	}
 	if a.broker, err = a.openBroker(filepath.Join(a.scratch, "reconcile")); err != nil {
 		return asFault(err)
 	}
 	a.command.env, a.policy = set(env, HostVar+"="+a.broker.path()), p
 	return nil
+}
+
+// programCache is the folder in which the programs of an agent keep their caches from run to run, as those of compilers. Other
+// agents and the checks of landings have folders of their own, so that no agent prepares what another one trusts.
+func (a *attempt) programCache() (string, error) {
+	name := path.Join(state.ProgramsDir, cmp.Or(a.effect.Agent, "_checks"))
+	return a.runner.absolute(name), a.runner.root.MkdirAll(name, 0o700)
 }
 
 // Confinement is what the runner needs of a [sandbox.Host]; nil: nothing can be confined.
