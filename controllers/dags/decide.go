@@ -153,7 +153,9 @@ func (f *fold) judgeAll() {
 // rebind makes keys for the present generations. An approval was given for one key and ends with it, and so does what the
 // cancellation of a DAG left to clean up.
 func (f *fold) rebind() {
-	f.b = plan.Bind(f.In, f.p, f.gens, f.inputs).Keeping(f.p, f.was, f.Runs)
+	ready := f.old.Condition(schemas.Ready)
+	same := f.old.ObservedDigest == f.Object.Digest && ready != nil && ready.Reason != settle.ReasonAgentInvalid
+	f.b = plan.Bind(f.In, f.p, f.gens, f.inputs).Keeping(f.p, f.was, same, f.Runs)
 	for i, key := range f.b.Keys {
 		if (f.verbs[i] == schemas.VerbApprove || f.verbs[i] == verbCleanup) && f.keys[i] != key {
 			f.verbs[i] = ""

@@ -88,26 +88,36 @@ func (p *Plan) nodeKey(buf []byte, i int32, def []byte, of []string, generation 
 }
 
 // Keeping returns the binding with the keys under which the nodes are on record: by their statuses, was, else by the records that
-// runs returns. A key that was made of another definition is not kept.
-func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, runs func() []*schemas.Run) *Binding {
-	var kept []string
-	for i, key := range b.primary {
+// runs returns. A key that was made of another definition is not kept. same says that the statuses are about the present spec.
+func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs func() []*schemas.Run) *Binding {
+	next := b
+	for _, i := range p.Order {
 		if b.tasks[i] == b.withAgents[i] {
 			continue // no agent has a part in it
 		}
-		if on := b.onRecord(p, int32(i), was[i], runs); on != key {
-			if kept == nil {
-				kept = slices.Clone(b.primary)
-			}
-			kept[i] = on
+		on := was[i].Key
+		if !same || !next.unchanged(p, i, was) {
+			on = b.onRecord(p, i, was[i], runs)
 		}
+		if on == b.primary[i] {
+			continue
+		}
+		if next == b {
+			next = new(Binding)
+			*next = *b
+			next.Keys = slices.Clone(b.primary)
+		}
+		next.Keys[i] = on
 	}
-	if kept == nil {
-		return b
-	}
-	next := *b
-	next.Keys = kept
-	return &next
+	return next
+}
+
+// unchanged reports whether the key of node i, in a status about the present spec, can differ only by the agents: an earlier
+// version made it, and an agent changed since.
+func (b *Binding) unchanged(p *Plan, i int32, was []*schemas.NodeStatus) bool {
+	s := was[i]
+	return !p.Spec.Policy.RerunOnAgentChange && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] &&
+		!slices.ContainsFunc(p.Needs[i], func(to int32) bool { return b.Keys[to] != was[to].Key })
 }
 
 // onRecord is the key under which node i is on record, or has to be.
