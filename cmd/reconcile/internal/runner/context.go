@@ -24,6 +24,8 @@ type meter struct {
 	mu    sync.Mutex
 	tools []string // the latest tool calls
 	marks []schemas.ContextMark
+	// described counts the marks that have the changed files.
+	described int
 }
 
 // noteTool notes a tool call by its title.
@@ -61,31 +63,54 @@ func (m *meter) reaches(plan *settle.Context, u *schemas.Usage) int {
 	return reached
 }
 
-// noteContext notes the highest share of its context that an agent has reached, once, with what is known of its work. It
-// reports whether there was a new one.
-func (a *attempt) noteContext(u *schemas.Usage, session, said string) bool {
+// noteContext notes the highest share of its context that an agent has reached, once, with what is known of its work. It does not
+// wait.
+func (a *attempt) noteContext(u *schemas.Usage, session, said string) {
 	reached := a.meter.reaches(a.task.Context, u)
 	if reached == 0 {
-		return false
+		return
 	}
 	clean := a.runner.clean
 	mark := schemas.ContextMark{Percent: reached, At: schemas.NewTime(a.runner.o.Now()), Used: u.ContextUsed,
 		Window: cmp.Or(u.ContextWindow, int64(a.task.Context.Window)), Session: clean(session), Said: clean(ending(said, saidNoted))}
-	if ws := a.place.ws; ws != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), changesTime)
-		files, _, err := ws.Changes(ctx)
-		cancel()
-		if err == nil { // what cannot be found is not known
-			mark.Files = files[:min(len(files), filesNoted)]
-		}
-	}
 	a.meter.mu.Lock()
 	defer a.meter.mu.Unlock()
 	for _, title := range a.meter.tools {
 		mark.Tools = append(mark.Tools, clean(title))
 	}
 	a.meter.marks = append(a.meter.marks, mark)
+}
+
+// describeMarks adds the changed files to the marks that are new since its last call, and reports whether there are any.
+func (a *attempt) describeMarks() bool {
+	m := &a.meter
+	m.mu.Lock()
+	fresh := len(m.marks) > m.described
+	m.mu.Unlock()
+	if !fresh {
+		return false
+	}
+	files := a.changedFiles()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for ; m.described < len(m.marks); m.described++ {
+		m.marks[m.described].Files = files
+	}
 	return true
+}
+
+// changedFiles are the first files that differ in the workspace; nil where that is not known.
+func (a *attempt) changedFiles() []string {
+	if a.place.ws == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), changesTime)
+	defer cancel()
+	files, _, err := a.place.ws.Changes(ctx)
+	if err != nil {
+		return nil
+	}
+	return files[:min(len(files), filesNoted)]
 }
 
 // liveReader reads the output of an agent's program as it comes, and reports the use of its context.
@@ -107,7 +132,8 @@ func (l *liveReader) Write(p []byte) (int, error) {
 		return n, err
 	}
 	now := time.Now()
-	if l.a.noteContext(u, turn.SessionID, l.a.reader.LastText()) || u.ContextUsed != l.shown && now.Sub(l.reported) >= reportEvery {
+	l.a.noteContext(u, turn.SessionID, l.a.reader.LastText())
+	if l.a.describeMarks() || u.ContextUsed != l.shown && now.Sub(l.reported) >= reportEvery {
 		l.reported, l.shown = now, u.ContextUsed
 		turn.Usage, turn.Marks = u, l.a.meter.all()
 		turn.Profile, turn.Runner = l.a.task.ProfileName, schemas.RunnerCommand

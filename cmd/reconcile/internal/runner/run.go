@@ -292,6 +292,7 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	}
 	if t := a.record.Turn; t != nil {
 		a.noteContext(t.Usage, t.SessionID, string(b.capture))
+		a.describeMarks()
 		t.Marks = a.meter.all()
 	}
 	switch {

@@ -167,7 +167,7 @@ func (t *talk) watch(ctx context.Context) {
 			}
 		}
 		s := t.client.State()
-		if t.noteContext(&s) || s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
+		if t.a.describeMarks() || s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
 			reported, shown = now, s.ContextUsed
 			t.report()
 		}
@@ -245,6 +245,13 @@ func (t *talk) finish() {
 
 // Observe writes what happens to the log. The client calls it one after the other.
 func (t *talk) Observe(e acp.Event) {
+	if e.Kind == acp.EventUsage {
+		t.mu.Lock()
+		session := t.session
+		t.mu.Unlock()
+		t.a.noteContext(&schemas.Usage{ContextUsed: e.Used, ContextWindow: e.Size}, session, e.Text)
+		return
+	}
 	if e.Kind == acp.EventText {
 		t.log.feed([]byte(e.Text))
 		return
@@ -268,15 +275,6 @@ func (t *talk) endLine() {
 // report reports what is known of the turn while it runs.
 func (t *talk) report() {
 	t.a.runner.progress(t.a.effect.Key, t.turn())
-}
-
-// noteContext notes which share of its context the agent has reached, and reports whether it is a new one.
-func (t *talk) noteContext(s *acp.State) bool {
-	t.mu.Lock()
-	session := t.session
-	t.mu.Unlock()
-	u := usageOf(s)
-	return u != nil && t.a.noteContext(u, session, s.Text)
 }
 
 // turn is the record of the turn so far.

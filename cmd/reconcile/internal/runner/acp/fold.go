@@ -10,6 +10,8 @@ import (
 type Event struct {
 	Kind string // one of the Event constants
 	Text string
+	// Used and Size are those of EventUsage.
+	Used, Size int64
 }
 
 // Kinds of events.
@@ -17,6 +19,7 @@ const (
 	EventText    = "text"    // a part of the agent's message; a message has many
 	EventTool    = "tool"    // a tool call began, or ended: its title and status
 	EventFailure = "failure" // a typed failure, or a warning of one
+	EventUsage   = "usage"   // the use of the context; Text is the message so far
 	EventNoise   = "noise"   // a line that is no message
 )
 
@@ -174,6 +177,7 @@ func (f *fold) apply(u *update) {
 		if u.Cost != nil && u.Cost.Currency == "USD" && u.Cost.Amount >= 0 {
 			f.Cost = &u.Cost.Amount
 		}
+		f.o.Host.Observe(Event{Kind: EventUsage, Text: f.text.String(), Used: f.ContextUsed, Size: f.ContextSize})
 	case "current_mode_update":
 		f.Mode = u.Mode
 	case "session_info_update":

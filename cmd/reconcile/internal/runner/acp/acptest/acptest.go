@@ -15,6 +15,9 @@
 //	-stay           do not end when the input is closed
 //	-kill=WHO:N     kill self or parent at the N-th message, of those that arrive and those that are sent
 //	-once=FILE      only if the file does not exist; it does afterwards
+//	-prompts=FILE   append each prompt to a file
+//	-turns=FILE     count the turns in a file, also those of other processes; a step N>STEP is played in turn N only
+//	-steer          take texts while a turn runs: _session/steering
 //	-alone=FILE     append a line to FILE.two if another agent with this option lives
 //
 //	text:TEXT       a part of a message, without an id
@@ -39,6 +42,7 @@
 //	fork            a process in the background that stays
 //	gate:PATH       wait for a line in a named pipe
 //	exit:CODE       exit
+//	steered         wait for such a text, which becomes a part of the message
 //	hang            wait for the turn to be cancelled
 //	deaf            wait for ever
 //	error:CODE:MESSAGE:DATA  answer with an error; DATA is JSON or empty
@@ -69,7 +73,7 @@ type object = map[string]any
 // Main plays an agent until its input ends, and returns its exit code.
 func Main(args []string, in io.Reader, out io.Writer) int {
 	a := &agent{out: out, session: "s1", cancelled: make(chan struct{}, 1), played: make(chan struct{}),
-		answers: map[string]chan json.RawMessage{}, exit: make(chan int, 1)}
+		answers: map[string]chan json.RawMessage{}, exit: make(chan int, 1), texts: make(chan string, 8)}
 	a.configure(args)
 	go a.serve(in)
 	return <-a.exit
@@ -77,7 +81,10 @@ func Main(args []string, in io.Reader, out io.Writer) int {
 
 type agent struct {
 	session, calls, early, refuse, die, mute string
-	kill, once                               string
+	kill, once, prompts, turns               string
+	steer                                    bool
+	texts                                    chan string // that steer the turn
+	playing                                  atomic.Bool
 	messages                                 atomic.Int64
 	modes                                    []string
 	resume, load, forget, stay               bool
@@ -125,6 +132,12 @@ func (a *agent) configure(args []string) {
 			a.kill = value
 		case "-once":
 			a.once = value
+		case "-prompts":
+			a.prompts = value
+		case "-turns":
+			a.turns = value
+		case "-steer":
+			a.steer = true
 		case "-alone":
 			a.alone(value)
 		default:
@@ -140,6 +153,7 @@ type message struct {
 	Params struct {
 		Session string `json:"sessionId"`
 		Mode    string `json:"modeId"`
+		Prompt  []struct{ Text string }
 	}
 	Result json.RawMessage
 	Error  *struct{ Code int }
@@ -205,8 +219,19 @@ func (a *agent) handle(m *message) {
 		if a.resume {
 			session["resume"] = object{}
 		}
-		a.reply(m, object{"protocolVersion": 1, "agentInfo": object{"name": "acptest", "version": "1"},
-			"agentCapabilities": object{"loadSession": a.load, "sessionCapabilities": session}})
+		answer := object{"protocolVersion": 1, "agentInfo": object{"name": "acptest", "version": "1"},
+			"agentCapabilities": object{"loadSession": a.load, "sessionCapabilities": session}}
+		if a.steer {
+			answer["_meta"] = object{"steering": object{"supported": true}}
+		}
+		a.reply(m, answer)
+	case "_session/steering":
+		if !a.playing.Load() {
+			a.reply(m, object{"outcome": "promptRequired", "reason": "noRunningTurn"})
+			return
+		}
+		a.texts <- m.Params.Prompt[0].Text
+		a.reply(m, object{"outcome": "injected"})
 	case "session/new":
 		if a.early != "" {
 			a.update(object{"sessionUpdate": "usage_update", "used": 1, "size": 100})
@@ -226,6 +251,10 @@ func (a *agent) handle(m *message) {
 		a.reply(m, object{})
 		a.update(object{"sessionUpdate": "current_mode_update", "currentModeId": m.Params.Mode})
 	case "session/prompt":
+		a.playing.Store(true)
+		if a.prompts != "" {
+			appendTo(a.prompts, m.Params.Prompt[0].Text+"\n")
+		}
 		go a.play(m)
 	case "session/cancel":
 		select {
@@ -249,7 +278,14 @@ func (a *agent) opened(answer object) object {
 
 // play plays the steps of a turn.
 func (a *agent) play(m *message) {
+	turn := a.turn()
 	for _, step := range a.steps {
+		if n, of, numbered := strings.Cut(step, ">"); numbered {
+			if n != turn {
+				continue
+			}
+			step = of
+		}
 		name, rest, _ := strings.Cut(step, ":")
 		if !a.content(name, rest) {
 			a.act(m, name, rest)
@@ -259,6 +295,25 @@ func (a *agent) play(m *message) {
 		a.end(m, "end_turn", "5")
 	}
 	close(a.played)
+}
+
+// turn counts this turn, and returns its number.
+func (a *agent) turn() string {
+	if a.turns == "" {
+		return "1"
+	}
+	appendTo(a.turns, "turn\n")
+	data, err := os.ReadFile(a.turns)
+	must(err)
+	return strconv.Itoa(strings.Count(string(data), "\n"))
+}
+
+func appendTo(file, text string) {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	must(err)
+	_, err = f.WriteString(text)
+	must(err)
+	must(f.Close())
 }
 
 // content plays a step that only sends something.
@@ -340,6 +395,8 @@ func (a *agent) act(m *message, name, rest string) {
 	case "hang":
 		<-a.cancelled
 		a.end(m, "cancelled", "")
+	case "steered":
+		a.chunk("agent_message_chunk", "", "["+<-a.texts+"]")
 	case "deaf":
 		select {}
 	case "error":
@@ -377,6 +434,7 @@ func (a *agent) answer(m object) {
 	a.mu.Lock()
 	a.answered = true
 	a.mu.Unlock()
+	a.playing.Store(false)
 	a.send(m)
 }
 
