@@ -72,15 +72,15 @@ func (c *Checkpoint) Conversation() string {
 	return c.NodeKey + " " + c.AgentSession
 }
 
-// Check checks what a checkpoint that was read must have; name is that of its file.
-func (c *Checkpoint) Check(name string) error {
+// Check checks what a checkpoint that was read must have.
+func (c *Checkpoint) Check() error {
 	dag, _, ok := SplitRunKey(c.Run)
 	owner, node, _ := strings.Cut(c.Node, ":")
 	switch {
 	case c.Kind != CheckpointName:
 		return fmt.Errorf("kind is %q instead of %s", c.Kind, CheckpointName)
-	case c.Metadata.Name != name || c.Name() != name:
-		return fmt.Errorf("it is the checkpoint %s, and its file is named %s.json", c.Name(), name)
+	case c.Metadata.Name != c.Name():
+		return fmt.Errorf("metadata.name is %q instead of %s", c.Metadata.Name, c.Name())
 	case CheckName(c.Agent) != nil || CheckName(c.SessionID) != nil || c.CheckpointIndex < 1:
 		return errors.New("agent, sessionId or checkpointIndex is missing")
 	case !ok || owner != "dag/"+dag || node == "" || c.NodeKey == "":

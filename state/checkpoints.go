@@ -35,15 +35,23 @@ func checkpointName(below string) string {
 // decodeCheckpoint decodes the content of a checkpoint's file.
 func (l *layout) decodeCheckpoint(p string, data []byte) any {
 	_, ref := l.classify(p)
-	c := new(schemas.Checkpoint)
-	err := decodeState(data, slices.Clone(data), c)
-	if err == nil {
-		err = c.Check(ref.Name)
+	c, err := DecodeCheckpoint(data)
+	if err == nil && c.Name() != ref.Name {
+		err = fmt.Errorf("it is the checkpoint %s, and its file is that of %s", c.Name(), ref.Name)
 	}
 	if err != nil {
 		return damageOf(err)
 	}
 	return c
+}
+
+// DecodeCheckpoint decodes and checks a checkpoint.
+func DecodeCheckpoint(data []byte) (*schemas.Checkpoint, error) {
+	c := new(schemas.Checkpoint)
+	if err := decodeState(data, slices.Clone(data), c); err != nil {
+		return nil, err
+	}
+	return c, c.Check()
 }
 
 // EncodeCheckpoint encodes a checkpoint as its file.

@@ -378,7 +378,7 @@ func (r *decodeBuffer) shapedRun(s *shape, key string, data []byte) *lazyRun {
 		has  bool
 		mark Traits
 	}{{is.marked[markAsks].present(), Asks}, {is.marked[markLearned].present(), Learned}, {is.text(markAgent) != "", OfAgent},
-		{is.marked[markOutputs].present(), Outputs}} {
+		{is.marked[markOutputs].present(), Outputs}, {is.marked[markMarks].present(), Marks}} {
 		if t.has {
 			h.has |= t.mark
 		}

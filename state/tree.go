@@ -312,7 +312,8 @@ func traitsOf(r *schemas.Run) (t Traits) {
 	for _, has := range []struct {
 		it   bool
 		mark Traits
-	}{{r.Asks != nil, Asks}, {len(r.Learned) > 0, Learned}, {r.Agent != "", OfAgent}, {len(r.Outputs) > 0, Outputs}} {
+	}{{r.Asks != nil, Asks}, {len(r.Learned) > 0, Learned}, {r.Agent != "", OfAgent}, {len(r.Outputs) > 0, Outputs},
+		{r.Turn != nil && len(r.Turn.Marks) > 0, Marks}} {
 		if has.it {
 			t |= has.mark
 		}
@@ -326,4 +327,5 @@ const (
 	Learned                    // something to remember
 	OfAgent                    // the run of an agent
 	Outputs                    // declared outputs
+	Marks                      // shares of a context that were reached
 )

@@ -14,7 +14,10 @@ import (
 )
 
 // Specs is [Deriver.Derive] for a single tree.
-func Specs(t *state.Tree) []Spec { return new(Deriver).Derive(t) }
+func Specs(t *state.Tree) []Spec {
+	specs, _ := new(Deriver).Derive(t)
+	return specs
+}
 
 // Deriver derives specs from the trees of a run, one after the other. It looks only at what differs from the tree before. Its
 // zero value derives from any tree.
@@ -24,21 +27,23 @@ type Deriver struct{ calls calls }
 // of open questions that other programs wrote into ledgers; and, if there is a memory, the observations of what agents
 // learned and of what clarifications came to. What may not be asked is left out: the node is told. The tree is one that
 // Settle has decided.
-func (d *Deriver) Derive(t *state.Tree) []Spec {
+//
+// The checkpoints are the changes of those that follow from records.
+func (d *Deriver) Derive(t *state.Tree) ([]Spec, Checkpoints) {
 	v := &deriver{tree: t, w: clarifications.Of(settle.NewWorld(t, time.Time{}, nil)), remembers: t.Settings().Memory.On()}
 	due := d.calls.since(t)
 	again := map[schemas.Ref]bool{}
 	look := func(ref schemas.Ref, by ...func()) {
-		before := len(v.out)
+		before, kept := len(v.out), len(v.kept.Add)
 		for _, f := range by {
 			f()
 		}
-		if len(v.out) > before {
+		if len(v.out) > before || len(v.kept.Add) > kept {
 			again[ref] = true // until it is there
 		}
 	}
 	for _, e := range due.of(t, schemas.DAGKind.Name) {
-		look(e.Ref, func() { v.asks(e) }, func() { v.learned(e) })
+		look(e.Ref, func() { v.asks(e) }, func() { v.learned(e) }, func() { v.checkpoints(e) })
 	}
 	for _, l := range due.ledgers(t) {
 		look(l.Ref(), func() { v.imports(l) })
@@ -47,7 +52,7 @@ func (d *Deriver) Derive(t *state.Tree) []Spec {
 		look(e.Ref, func() { v.learned(e) }, func() { v.resolved(e) })
 	}
 	d.calls = calls{tree: t, again: again}
-	return v.out
+	return v.out, v.kept
 }
 
 // asks adds what the latest runs of a DAG's nodes under their present keys asked.
@@ -105,6 +110,8 @@ type Spec struct {
 	Path string // below the root
 	Ref  schemas.Ref
 	Spec schemas.Spec
+	// Labels are those of the object; nil: none.
+	Labels map[string]string
 }
 
 type deriver struct {
@@ -112,6 +119,7 @@ type deriver struct {
 	w         *clarifications.Requests
 	remembers bool
 	out       []Spec
+	kept      Checkpoints
 	derived   map[schemas.Ref]bool
 }
 

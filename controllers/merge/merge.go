@@ -110,6 +110,8 @@ func classify(kinds schemas.Kinds, h head, data []byte) (class string, join func
 	switch {
 	case h.Kind == "Run":
 		class, join = "run", joinRuns
+	case h.Kind == schemas.CheckpointName:
+		class, join = "checkpoint", joinCheckpoints
 	case h.Kind != "":
 		class, join = "status", func(o, a, b []byte) ([]byte, error) { return joinStatuses(kinds, o, a, b) }
 		if ref, _, err := state.DecodeStatus(kinds, data); err == nil {
@@ -180,6 +182,19 @@ func joinRuns(base, a, b []byte) ([]byte, error) {
 		}
 		text, err := state.EncodeRun(r)
 		return unit{r.FinishedAt.Time, text}, err
+	})
+}
+
+// joinCheckpoints joins checkpoints, which are never changed either. Of two with different causes the later one stays; the other
+// is derived again from its record, under the next number.
+func joinCheckpoints(base, a, b []byte) ([]byte, error) {
+	return whole(base, a, b, func(data []byte) (unit, error) {
+		c, err := state.DecodeCheckpoint(data)
+		if err != nil {
+			return unit{}, err
+		}
+		text, err := state.EncodeCheckpoint(c)
+		return unit{c.Timestamp.Time, text}, err
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
@@ -238,13 +239,17 @@ func (s *run) checkpoint(ctx context.Context) error {
 func (s *run) deriveSpecs(ctx context.Context) error {
 	var changes []state.Change
 	var paths []string
-	for _, spec := range s.deriver.Derive(s.tree) {
+	specs, kept := s.deriver.Derive(s.tree)
+	if err := s.keepCheckpoints(ctx, kept); err != nil {
+		return err
+	}
+	for _, spec := range specs {
 		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.loop.Memory != nil {
 			s.loop.Memory.Anchor(o)
 		} else if s.stopping {
 			continue
 		}
-		data, err := document.Spec(spec.Ref, spec.Spec)
+		data, err := document.Labelled(spec.Ref, spec.Labels, spec.Spec)
 		if err != nil {
 			return fmt.Errorf("%s: %w", spec.Ref, err)
 		}
@@ -264,6 +269,34 @@ func (s *run) deriveSpecs(ctx context.Context) error {
 	if err := s.refresh(ctx, paths); err != nil {
 		return err
 	}
+	s.decide()
+	return nil
+}
+
+// keepCheckpoints writes the checkpoints that follow from records, and removes the oldest of too many. The prompts of their
+// nodes are made again.
+func (s *run) keepCheckpoints(ctx context.Context, kept derive.Checkpoints) error {
+	var changes []state.Change
+	for _, c := range kept.Add {
+		data, err := state.EncodeCheckpoint(c)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, state.Change{Path: s.loop.Store.CheckpointPath(c), Data: data})
+		if dag, _, ok := schemas.SplitRunKey(c.Run); ok {
+			s.touch(schemas.DAGKind.Ref(dag))
+		}
+	}
+	for _, c := range kept.Drop {
+		changes = append(changes, state.Change{Path: s.loop.Store.CheckpointPath(c)})
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := s.write(ctx, changes, s.loop.Now()); err != nil {
+		return err
+	}
+	s.tree = s.tree.WithCheckpoints(kept.Add, kept.Drop)
 	s.decide()
 	return nil
 }

@@ -35,7 +35,7 @@ func Owners(store *state.Store, t *state.Tree) gitrepo.Owners {
 func ownership(store *state.Store, t *state.Tree) func(string) gitrepo.Ownership {
 	settings := t.Settings()
 	dir := settings.Folders.State
-	records := []string{dir + "/runs", store.MemoryDir() + "/records", dir + "/github", state.FactsDir(dir), state.ArchiveDir(dir)}
+	records := []string{dir + "/runs", store.MemoryDir() + "/records", dir + "/github", state.FactsDir(dir), state.ArchiveDir(dir), state.CheckpointsDir(dir)}
 	specs := SpecsIn(store, t)
 	shared := []string{dir + "/agent-status.json", dir + "/clarifications"}
 	statuses := append(Written(store.Kinds(), settings), store.MemoryDir())
@@ -84,7 +84,8 @@ func sameJSON(a, b []byte) bool {
 // and the statuses of kinds, without the memory.
 func Written(kinds schemas.Kinds, s *schemas.SettingsSpec) []string {
 	dir := s.Folders.State
-	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir), state.ArchiveDir(dir)}
+	out := []string{dir + "/runs", dir + "/clarifications", dir + "/github", dir + "/agent-status.json", state.FactsDir(dir), state.ArchiveDir(dir),
+		state.CheckpointsDir(dir)}
 	for _, k := range kinds {
 		if k.NewStatus != nil {
 			out = append(out, dir+"/"+k.Plural)

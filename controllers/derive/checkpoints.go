@@ -1,0 +1,151 @@
+package derive
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/sessions"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// checkpointsKept bounds the checkpoints of an agent in a session; the oldest go first.
+const checkpointsKept = 50
+
+// SummaryLabel is the label that says of which kind the summary in an observation is.
+const SummaryLabel = "kind"
+
+// Checkpoints are the changes of checkpoints that follow from records.
+type Checkpoints struct{ Add, Drop []*schemas.Checkpoint }
+
+// checkpoints adds what agents knew when they had used a share of their context, once for each share of each of their sessions:
+// by the records of a DAG's runs, and by the claims of those that run.
+func (d *deriver) checkpoints(e *state.Entry) {
+	for _, at := range marked(e) {
+		c := &schemas.Checkpoint{APIVersion: schemas.APIVersion, Kind: schemas.CheckpointName, Timestamp: at.mark.At,
+			SessionID: cmp.Or(sessionWith(e), e.Name), ContextUsage: at.mark.Usage(), Threshold: at.mark.Percent, Agent: at.run.Agent,
+			AgentSession: at.mark.Session, Run: at.run.Key, Node: "dag/" + e.Name + ":" + at.run.Node, NodeKey: at.run.NodeKey}
+		if d.hasCheckpoint(c) {
+			continue
+		}
+		c.CheckpointIndex = d.nextIndex(c)
+		c.Metadata.Name = c.Name()
+		d.fill(c, e, at)
+		d.kept.Add = append(d.kept.Add, c)
+	}
+	for _, c := range slices.Concat(d.tree.Checkpoints(), d.kept.Add) {
+		if strings.HasPrefix(c.Node, "dag/"+e.Name+":") {
+			d.summarized(e, c)
+		}
+	}
+}
+
+// moment is a mark of a run.
+type moment struct {
+	run  *schemas.Run
+	mark *schemas.ContextMark
+}
+
+// marked returns the marks of a DAG's runs, oldest first.
+func marked(e *state.Entry) []moment {
+	var out []moment
+	add := func(r *schemas.Run) {
+		if r.Agent == "" || r.Turn == nil {
+			return
+		}
+		for k := range r.Turn.Marks {
+			out = append(out, moment{r, &r.Turn.Marks[k]})
+		}
+	}
+	if e.RunsHave(state.Marks) {
+		for _, r := range e.Runs() {
+			add(r)
+		}
+	}
+	for i := range e.Claims {
+		add(&e.Claims[i].Run)
+	}
+	slices.SortStableFunc(out, func(a, b moment) int {
+		return cmp.Or(a.mark.At.Compare(b.mark.At.Time), strings.Compare(a.run.Key, b.run.Key), cmp.Compare(a.mark.Percent, b.mark.Percent))
+	})
+	return out
+}
+
+// hasCheckpoint reports whether a checkpoint exists for the same cause, or is older than all of the many that are kept.
+func (d *deriver) hasCheckpoint(c *schemas.Checkpoint) bool {
+	kept, oldest := 0, schemas.Time{}
+	for _, old := range slices.Concat(d.tree.Checkpoints(), d.kept.Add) {
+		if old.Agent != c.Agent || old.SessionID != c.SessionID {
+			continue
+		}
+		if old.SameCause(c) {
+			return true
+		}
+		if kept++; oldest.IsZero() || old.Timestamp.Before(oldest.Time) {
+			oldest = old.Timestamp
+		}
+	}
+	return kept >= checkpointsKept && !c.Timestamp.After(oldest.Time)
+}
+
+// nextIndex is the number after the last one of the agent in the session. It drops the oldest checkpoint of too many.
+func (d *deriver) nextIndex(c *schemas.Checkpoint) int {
+	var own []*schemas.Checkpoint
+	last := 0
+	for _, old := range slices.Concat(d.tree.Checkpoints(), d.kept.Add) {
+		if old.Agent == c.Agent && old.SessionID == c.SessionID {
+			last = max(last, old.CheckpointIndex)
+			if !slices.Contains(d.kept.Drop, old) {
+				own = append(own, old)
+			}
+		}
+	}
+	if len(own) >= checkpointsKept {
+		d.kept.Drop = append(d.kept.Drop, slices.MinFunc(own, func(a, b *schemas.Checkpoint) int {
+			return cmp.Or(a.Timestamp.Compare(b.Timestamp.Time), cmp.Compare(a.CheckpointIndex, b.CheckpointIndex))
+		}))
+	}
+	return last + 1
+}
+
+// summarized adds the observation of a checkpoint.
+func (d *deriver) summarized(e *state.Entry, c *schemas.Checkpoint) {
+	if !d.remembers {
+		return
+	}
+	name := fmt.Sprintf("checkpoint-%s-%s-%d", c.SessionID, c.Agent, c.CheckpointIndex)
+	if len(name) > longestName {
+		name = clarifications.NameFor("checkpoint-"+c.Agent, c.Name())
+	}
+	if !d.lacks(schemas.ObservationKind.Ref(name)) {
+		return
+	}
+	spec := &schemas.ObservationSpec{Agent: c.Agent, Issue: sessions.IssueOf(d.tree, e), Session: c.SessionID, Timestamp: c.Timestamp, Run: c.Run}
+	head := fmt.Sprintf("%s of %s at %d %% of its context, working on %s", c.Summary, c.Agent, c.Threshold, c.Node)
+	spec.Entries = soundEntries([]schemas.ObservationEntry{{Category: schemas.CategorySummary,
+		Content: cutWords(head+"\n"+workText(&c.Work), contentLimit), Summary: cutWords(head, summaryLimit)}})
+	before := len(d.out)
+	if d.observe(name, spec); len(d.out) > before {
+		d.out[before].Labels = map[string]string{SummaryLabel: c.Summary}
+	}
+}
+
+// workText is the work of a checkpoint in a few lines, the most important first.
+func workText(w *schemas.CheckpointWork) string {
+	var lines []string
+	add := func(name, text string) {
+		if text != "" {
+			lines = append(lines, name+": "+text)
+		}
+	}
+	add("Task", cutWords(w.Task, contentLimit/4))
+	add("Files changed", strings.Join(w.FilesChanged, ", "))
+	add("Reported", cutWords(w.Reported, contentLimit/4))
+	add("Remaining", strings.Join(w.Remaining, "; "))
+	add("Last said", cutWords(w.Said, contentLimit/4))
+	add("Latest tool calls", strings.Join(w.ToolCalls, "; "))
+	return strings.Join(lines, "\n")
+}
