@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -85,10 +86,33 @@ func Message(a schemas.AppliedAction, target schemas.Ref) string {
 	return msg + mootness(a)
 }
 
+// deliveryText says how a text reached the agent, or why an action changed nothing; "" for any other action.
+func deliveryText(a schemas.AppliedAction) string {
+	switch {
+	case a.Delivery != nil:
+		return "; " + Receipt(a.Delivery)
+	case schemas.IsMessage(a.Verb) && !a.Moot:
+		return "; the agent does not have the text yet"
+	}
+	return mootness(a)
+}
+
+// Receipt says when and how a text reached an agent.
+func Receipt(d *schemas.MessageReceipt) string {
+	how := "in the running turn"
+	if d.How == schemas.DeliveredInPrompt {
+		how = "with the prompt"
+	}
+	return fmt.Sprintf("delivered %s of %s at %s", how, d.Run, d.At.UTC().Format(time.RFC3339))
+}
+
 // mootness returns a note about an action that changed nothing; "" for any other.
 func mootness(a schemas.AppliedAction) string {
 	if !a.Moot {
 		return ""
+	}
+	if schemas.IsMessage(a.Verb) {
+		return "; the node has ended or has no program: the text is part of its prompt if it runs again"
 	}
 	if a.Verb == schemas.VerbResume {
 		return "; it was not paused, and approve lets go what is held"
@@ -104,7 +128,7 @@ func decide(in settle.In) settle.Out {
 	st := &schemas.ActionStatus{Common: settle.Common(in.Status())}
 	old, _ := in.Status().(*schemas.ActionStatus)
 	if old != nil {
-		st.Target = old.Target
+		st.Target, st.Delivery = old.Target, old.Delivery
 	}
 	if in.Broken() {
 		settle.JudgeBroken(in, cmp.Or(st.Phase, schemas.ActionPending)).Settle(&st.Common, st.ObservedDigest, in.Now)
@@ -115,8 +139,30 @@ func decide(in settle.In) settle.Out {
 	if j.Reason == settle.ReasonImmutable && old != nil {
 		digest = old.ObservedDigest
 	}
+	was := st.Condition(Delivered)
 	j.Settle(&st.Common, digest, in.Now)
+	if spec := in.Object.Spec().(*schemas.ActionSpec); schemas.IsMessage(spec.Verb) {
+		st.Conditions = slices.Insert(st.Conditions, 0, delivered(st, was, in.Now))
+	}
 	return settle.Out{Status: st}
+}
+
+// Delivered is the condition of an Action that brings a text: the text has reached the agent.
+const Delivered = "Delivered"
+
+// delivered is the condition Delivered; was is the one before, or nil.
+func delivered(st *schemas.ActionStatus, was *schemas.Condition, now time.Time) schemas.Condition {
+	c := schemas.Condition{Type: Delivered, Status: schemas.False, Reason: settle.ReasonPending, LastTransitionTime: schemas.NewTime(now),
+		Message: "the agent does not have the text yet: it is part of its next turn"}
+	if d := st.Delivery; d != nil {
+		c.Status, c.Reason, c.Message, c.LastTransitionTime = schemas.True, settle.ReasonDelivered, Receipt(d), d.At
+	} else if r := st.Condition(schemas.Ready); r != nil {
+		c.Message = r.Message
+	}
+	if was != nil && was.Status == c.Status {
+		c.LastTransitionTime = was.LastTransitionTime
+	}
+	return c
 }
 
 func judge(in settle.In, st *schemas.ActionStatus) settle.Judgement {
@@ -128,7 +174,7 @@ func judge(in settle.In, st *schemas.ActionStatus) settle.Judgement {
 	if err != nil {
 		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassInvalid, Reason: settle.ReasonInvalidSpec, Message: err.Error()}
 	}
-	if st.Phase == schemas.ActionApplied {
+	if st.Phase == schemas.ActionApplied && (!schemas.IsMessage(spec.Verb) || st.Delivery != nil) {
 		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: appliedMessage(st)}
 	}
 	st.Target = ref.String()
@@ -155,8 +201,12 @@ func judgeNew(in settle.In, ref schemas.Ref, st *schemas.ActionStatus) settle.Ju
 		if a.Digest != in.Object.Digest {
 			return settle.JudgeImmutable(schemas.ActionApplied, "an action cannot be changed once it was applied; write a new one")
 		}
+		st.Delivery = a.Delivery
 		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied,
-			Message: "applied to " + ref.String() + mootness(a), Since: a.At.Time}
+			Message: "applied to " + ref.String() + deliveryText(a), Since: a.At.Time}
+	}
+	if st.Phase == schemas.ActionApplied { // a text whose target has forgotten it
+		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: appliedMessage(st)}
 	}
 	return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWaiting, Reason: settle.ReasonPending,
 		Message: fmt.Sprintf("waits for %s, which cannot be decided as its file stands", ref)}

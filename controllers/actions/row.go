@@ -40,6 +40,11 @@ func origin(*state.Tree) func(*state.Entry) settle.Origin {
 // retired is when an action was applied.
 func retired(*state.Tree) func(*state.Entry) time.Time {
 	return func(e *state.Entry) time.Time {
+		if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Delivery == nil {
+			if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil && schemas.IsMessage(spec.Verb) {
+				return time.Time{} // its text is still to arrive
+			}
+		}
 		if b := e.Brief(); b.Phase != schemas.ActionApplied || b.ObservedDigest != e.Object.Digest {
 			return time.Time{}
 		}

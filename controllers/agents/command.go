@@ -9,10 +9,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Task is the task that runs an agent: a turn at an HTTP endpoint or over the Agent Client Protocol where the runner says so, or
-// where it is a profile that has such a program; else the command. before is the attempt before, if it did not succeed: the session
-// of one that was cut off, or that waited for a permission, is continued.
-func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Run) settle.Task {
+// Task is the task that runs an agent: a turn at an HTTP endpoint or over the Agent Client Protocol where the runner says so, or where
+// it is a profile that has such a program; else the command. It continues the session of the turn before; nil: it begins one.
+func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Turn) settle.Task {
 	t := &settle.AgentTurn{Command: *c, Model: a.Model}
 	switch {
 	case a.Runner.ACP != nil:
@@ -27,21 +26,24 @@ func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Run) settle.T
 	default:
 		return c
 	}
-	if before != nil && before.Turn != nil && before.Turn.Runner == schemas.RunnerACP && isCutOff(before) {
-		t.Resume = before.Turn.SessionID
+	if before != nil && before.Runner == schemas.RunnerACP {
+		t.Resume = before.SessionID
 	}
 	return t
 }
 
-func isCutOff(run *schemas.Run) bool {
-	failure := run.Turn.Failure
-	return run.Outcome == schemas.OutcomeNotPermitted ||
-		failure != nil && (failure.Class == schemas.FailureConnection || failure.Class == schemas.FailureLimit || failure.Class == schemas.FailureBudget)
+// CutOff reports whether a run failed since its agent was cut off, so that its session can go on; run may be nil.
+func CutOff(run *schemas.Run) bool {
+	if run == nil || run.Turn == nil || run.Turn.Failure == nil || run.Turn.Runner != schemas.RunnerACP {
+		return false
+	}
+	class := run.Turn.Failure.Class
+	return class == schemas.FailureConnection || class == schemas.FailureLimit || class == schemas.FailureBudget
 }
 
-// Resume makes a command of an agent continue the session of an earlier turn, if its profile can.
+// Resume makes a command of an agent continue the session of an earlier turn, if its profile can; before may be nil.
 func Resume(t *settle.Command, a *schemas.AgentSpec, before *schemas.Turn) {
-	if before.Runner != schemas.RunnerCommand || t.Profile == nil || len(t.Profile.Resume) == 0 || t.ProfileName != before.Profile {
+	if before == nil || before.Runner != schemas.RunnerCommand || t.Profile == nil || len(t.Profile.Resume) == 0 || t.ProfileName != before.Profile {
 		return
 	}
 	t.Argv, t.PromptArg = profiles.Args(t.Profile, a.Runner.AsCommand(), a.Model, before.SessionID, t.Metering != nil)

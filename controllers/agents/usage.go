@@ -1,11 +1,13 @@
 package agents
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
@@ -123,6 +125,9 @@ func UsageDetails(t *state.Tree, e *state.Entry) []settle.Column {
 		if text := contexts(running(t)[e.Name]); text != "" {
 			out = append(out, line("Context", text))
 		}
+		if text := checkpoints(t, e.Name); text != "" {
+			out = append(out, line("Checkpoints", text))
+		}
 		if total := Totals(t)[e.Name]; total != nil {
 			out = append(out, line("Turns", strconv.Itoa(total.Turns)), line("Tokens", total.Tokens()))
 			if counted := total.Counted(); counted != "" {
@@ -139,9 +144,47 @@ func UsageDetails(t *state.Tree, e *state.Entry) []settle.Column {
 			out = append(out, line("Running turn of "+c.Node, text))
 		}
 	}
+	for _, a := range schemas.AppliedTo(e.Status()) {
+		if schemas.IsMessage(a.Verb) {
+			out = append(out, line("Told "+a.Node, messageText(a)))
+		}
+	}
 	latest := NodeTurns(e)
 	for _, node := range slices.Sorted(maps.Keys(latest)) {
 		out = append(out, line("Turn of "+node, turns.Line(latest[node])))
 	}
 	return out
+}
+
+// checkpoints says how many checkpoints an agent has, and of what the last one is; "" without any.
+func checkpoints(t *state.Tree, agent string) string {
+	n, last := 0, (*schemas.Checkpoint)(nil)
+	for _, c := range t.Checkpoints() {
+		if c.Agent == agent {
+			if n++; last == nil || !c.Timestamp.Before(last.Timestamp.Time) {
+				last = c
+			}
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d, the last one at %d %% (%s): %s", n, last.Threshold, last.Node, last.Name())
+}
+
+// messageText says what a person told an agent by an action, and when and how it arrived.
+func messageText(a schemas.AppliedAction) string {
+	text := a.Verb
+	if a.By != "" {
+		text += " by " + a.By
+	}
+	switch {
+	case a.Delivery != nil:
+		text += ", " + actions.Receipt(a.Delivery)
+	case a.Moot:
+		text += ", part of its prompt if it runs again"
+	default:
+		text += ", part of its next turn"
+	}
+	return text + " (action/" + a.Name + ")"
 }

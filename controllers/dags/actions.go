@@ -39,6 +39,9 @@ func (f *fold) apply(a *schemas.ActionSpec) bool {
 		i, ok := f.p.Index[a.Node]
 		return ok && f.awaits(i, a.Permission)
 	}
+	if schemas.IsMessage(a.Verb) {
+		return f.hears(a.Node)
+	}
 	hold, gens, verbs := f.hold, slices.Clone(f.gens), slices.Clone(f.verbs)
 	f.put(a)
 	return f.hold != hold || !slices.Equal(f.gens, gens) || !slices.Equal(f.verbs, verbs)

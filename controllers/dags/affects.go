@@ -1,16 +1,23 @@
 package dags
 
 import (
+	"strings"
+
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // affects adds what reads a DAG: its session and its agents, those of before too. Of one that is gone nothing says whom it
 // affected, and of one that was broken nothing says which session its file named.
 func affects(c *settle.Change) {
 	e := c.Entry
+	if c.Ref.Kind == state.CheckpointKind {
+		addNodeOf(c)
+		return
+	}
 	if e == nil {
 		c.AddAll()
 		return
@@ -35,4 +42,14 @@ func affects(c *settle.Change) {
 		}
 	}
 	agents.AddWorking(c.Worklist, e)
+}
+
+// addNodeOf adds the DAG that a checkpoint is about: it is part of the prompt of its node.
+func addNodeOf(c *settle.Change) {
+	for _, k := range c.Tree().Checkpoints() {
+		if k.Name() == c.Ref.Name {
+			dag, _, _ := strings.Cut(strings.TrimPrefix(k.Node, "dag/"), ":")
+			c.Add(schemas.DAGKind.Ref(dag))
+		}
+	}
 }

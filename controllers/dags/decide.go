@@ -103,6 +103,7 @@ func inputsOf(in settle.In, node, last string) string {
 // run judges all nodes, then applies new actions one by one, and judges again after each.
 func (f *fold) run() {
 	f.applied = actions.Kept(f.Tree, f.old.Actions)
+	f.noteDelivered()
 	f.judgeAll()
 	for _, a := range f.newActs(f.applied) {
 		done := a.Record(schemas.NewTime(f.Now))
@@ -112,7 +113,7 @@ func (f *fold) run() {
 		}
 		done.Moot = !f.apply(a.Spec)
 		f.applied[len(f.applied)-1] = done
-		f.acted = true
+		f.acted = f.acted || !schemas.IsMessage(a.Spec.Verb)
 		f.history.Add(done.At, settle.ReasonApplied, actions.Message(done, f.Ref))
 		f.judgeAll()
 	}

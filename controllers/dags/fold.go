@@ -75,6 +75,8 @@ type record struct {
 	pauses   bool         // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.
 	questions []*clarifications.Question
+	// unheard is the latest success after which a text of a person waited; the work goes on in its session.
+	unheard *schemas.Run
 	// unlanded counts the successes since the latest one on record whose commits could not land.
 	unlanded int
 	land     landing

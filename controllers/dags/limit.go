@@ -1,11 +1,9 @@
 package dags
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
-	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -66,12 +64,5 @@ func (r *record) unsuccessful() *schemas.Run {
 func (f *fold) wakeLater(at time.Time) {
 	if f.later.IsZero() || at.Before(f.later) {
 		f.later = at
-	}
-}
-
-// resume makes a command continue the session of the run that a rate limit ended, or that waited for a permission.
-func (f *fold) resume(i int32, c *settle.Command) {
-	if run := cmp.Or(f.recs[i].notPermitted(), f.recs[i].limited); run != nil && run.Turn.SessionID != "" {
-		agents.Resume(c, f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent), run.Turn)
 	}
 }

@@ -30,12 +30,12 @@ func TestLimitsAreBounded(t *testing.T) {
 		f := &fold{resumes: c.resume}
 		r := new(record)
 		for seq := range c.runs {
-			f.take(r, run(seq+1, c.class), false)
+			f.take(r, run(seq+1, c.class), false, false)
 		}
 		if r.limits != c.limits || r.failures != c.failures || (r.limited != nil) != c.waits {
 			t.Errorf("%+v: %d limits, %d failures, waits %v", c, r.limits, r.failures, r.limited != nil)
 		}
-		f.take(r, &schemas.Run{Seq: c.runs + 1, Outcome: schemas.OutcomeSucceeded}, false)
+		f.take(r, &schemas.Run{Seq: c.runs + 1, Outcome: schemas.OutcomeSucceeded}, false, false)
 		if r.limited != nil || !r.won {
 			t.Errorf("%+v: after a success: %+v", c, r)
 		}

@@ -23,7 +23,7 @@ func (f *fold) records() {
 		lands := f.landings(i, runs)
 		for len(runs) > 0 && runs[0].Node == name {
 			if runs[0].NodeKey == f.b.Keys[i] {
-				f.takeOrReject(r, runs[0], f.pauses(i, runs[0]), lands)
+				f.takeRun(i, runs[0], lands)
 				r.starts(runs[0].StartedAt, known)
 			}
 			runs = runs[1:]
@@ -62,7 +62,8 @@ func (r *record) starts(at, known schemas.Time) {
 	}
 }
 
-func (f *fold) take(r *record, run *schemas.Run, pauses bool) {
+// take takes a record; full says that its turn was ended since its context was full.
+func (f *fold) take(r *record, run *schemas.Run, pauses, full bool) {
 	limited := false
 	switch {
 	case pauses:
@@ -72,7 +73,7 @@ func (f *fold) take(r *record, run *schemas.Run, pauses bool) {
 		r.limits++
 	case run.StoppedByBudget():
 		limited = true
-	case run.Outcome == schemas.OutcomeHandedOff:
+	case run.Outcome == schemas.OutcomeHandedOff, run.Outcome == schemas.OutcomeCancelled && full:
 		r.handoffs++
 		r.handoff = run
 	case run.Outcome == schemas.OutcomeSucceeded:
@@ -167,6 +168,7 @@ func (f *fold) judgeOpen(i int32) {
 	switch {
 	case f.b.Human[i] && f.verbs[i] == schemas.VerbApprove:
 		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
+	case r.running() && f.gate.Keep && f.endsTurn(i):
 	case r.running() && f.gate.Keep:
 		f.set(i, schemas.NodeRunning, settle.ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1))
 		if asks := f.asksNow(i); asks != "" {
@@ -265,9 +267,22 @@ func (f *fold) failureReason(i int32) string {
 	return settle.ReasonFailed
 }
 
+// takeRun takes a record of node i.
+func (f *fold) takeRun(i int32, run *schemas.Run, lands map[string]*schemas.Run) {
+	r, pauses := &f.recs[i], f.pauses(i, run)
+	if !pauses && f.unheardAfter(i, run) {
+		r.won, r.land.of, r.unheard = false, nil, run
+		if r.last == nil || run.Seq > r.last.Seq {
+			r.last, r.pauses, r.limited = run, false, nil
+		}
+		return
+	}
+	f.takeOrReject(r, run, pauses, f.endMark(i, run.Turn) > 0, lands)
+}
+
 // takeOrReject takes a record, unless it is a success whose commit could not land: then the node is to do it again, and is
 // told why.
-func (f *fold) takeOrReject(r *record, run *schemas.Run, pauses bool, lands map[string]*schemas.Run) {
+func (f *fold) takeOrReject(r *record, run *schemas.Run, pauses, full bool, lands map[string]*schemas.Run) {
 	land := lands[run.Key]
 	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
 		r.unlanded++
@@ -277,7 +292,7 @@ func (f *fold) takeOrReject(r *record, run *schemas.Run, pauses bool, lands map[
 		}
 		return
 	}
-	f.take(r, run, pauses)
+	f.take(r, run, pauses, full)
 	if run.Outcome == schemas.OutcomeSucceeded && !pauses {
 		r.land.of = nil
 		if w := run.Workspace; w != nil && w.Commit != "" && (land == nil || land.Outcome != schemas.OutcomeSucceeded) {

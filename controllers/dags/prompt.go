@@ -33,5 +33,7 @@ func Prompt(in settle.In, node string) (work *agentio.Work, command *settle.Comm
 	}
 	c := f.b.Command(p, i)
 	c.Recall = f.recall(i)
+	c.Workspace = f.workspace(i)
+	f.goOn(i, &c)
 	return f.work(i, agent, f.results(i), f.recs[i].attempts()+1), &c, true
 }

@@ -40,7 +40,8 @@ var details = []settle.Column{
 var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
-	Affects: affects, Before: budgets.Watch, After: clarifications.AddMovedQuestions, Shared: true, Same: same, Note: note,
+	Sources: []string{state.CheckpointKind}, Affects: affects, Before: budgets.Watch, After: clarifications.AddMovedQuestions,
+	Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
 
 // partOf is [settle.Kind.PartOf] for DAGs.

@@ -40,7 +40,7 @@ func (f *fold) effect(i int32) settle.Effect {
 	e := f.b.Effect(f.p, i)
 	r := &f.recs[i]
 	if r.claim != nil {
-		e.Key, e.Seq = r.claim.Key, r.claim.Seq
+		e.Key, e.Seq, e.Tell = r.claim.Key, r.claim.Seq, f.tell(i)
 		return e
 	}
 	c := f.b.Command(f.p, i)
@@ -69,13 +69,25 @@ func (f *fold) effect(i int32) settle.Effect {
 		c.Recall = f.recall(i)
 		c.Workspace = f.workspace(i)
 		c.Sandbox = agents.Sandbox(f.b.Agent(f.p, e.Agent), c.Profile, c.Workspace)
-		f.resume(i, &c)
+		f.goOn(i, &c)
 	}
 	e.Task = &c
 	if agent := f.b.Agent(f.p, e.Agent); agent != nil {
-		e.Task = agents.Task(agent, &c, cmp.Or(r.notPermitted(), r.unsuccessful()))
+		e.Task = agents.Task(agent, &c, f.continues(i))
 	}
 	return e
+}
+
+// goOn adds to a command of node i what follows from the runs before it and from people.
+func (f *fold) goOn(i int32, c *settle.Command) {
+	r := &f.recs[i]
+	c.Context = f.context(i)
+	_, c.Messages = f.texts(i)
+	agents.Resume(c, f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent), f.continues(i))
+	c.Continues = r.last != nil && (r.handoffs > 0 || len(f.checkpoints(i)) > 0)
+	if c.Workspace != nil && r.unheard != nil && r.last == r.unheard {
+		c.Workspace.Continues = r.unheard.Key
+	}
 }
 
 // workspace is where the agent of node i works; nil for the tree itself.
@@ -147,7 +159,12 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 	if run := f.recs[i].handoff; run != nil {
 		w.Handoff = run.Reported
 	}
-	w.Fit(agent.PromptTokens, tokens.Count)
+	w.Messages, _ = f.texts(i)
+	most := agent.PromptTokens
+	if w.Checkpoints = f.checkpoints(i); len(w.Checkpoints) > 0 {
+		most = min(most, agent.ContextWindow*agent.MemoryOf().Target/100)
+	}
+	w.Fit(most, tokens.Count)
 	return w
 }
 

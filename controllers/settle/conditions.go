@@ -69,6 +69,11 @@ const (
 	ReasonSessionInvalid       = "SessionInvalid"
 	ReasonAgentInvalid         = "AgentInvalid"
 
+	ReasonContextFull = "ContextFull" // the turn is being ended since the agent's context is full
+	ReasonInterrupted = "Interrupted" // the turn is being ended since a person interrupts it
+
+	ReasonDelivered = "Delivered" // a text of a person has reached the agent
+
 	ReasonRunning   = "Running"
 	ReasonSucceeded = "Succeeded"
 	ReasonFailed    = "Failed"

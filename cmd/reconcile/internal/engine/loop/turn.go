@@ -25,6 +25,7 @@ func (s *run) turn(ctx context.Context) error {
 	err := s.advance(ctx)
 	s.perform(nil)
 	s.cancel()
+	s.tell()
 	if err == nil && s.loop.Observe != nil {
 		s.loop.Observe(nil, s.tree)
 	}
@@ -219,11 +220,11 @@ func (s *run) specsInUse() []string {
 	return slices.Compact(paths)
 }
 
-// questionFolders are the folders into which a command of a run writes questions: they are read before its end is
-// evaluated.
+// questionFolders are the folders into which a command of a run writes questions, and people what they tell its agent: they are
+// read before its end is evaluated.
 func (s *run) questionFolders() []string {
 	dir := s.tree.Settings().Folders.Specs + "/"
-	return []string{dir + schemas.ClarificationRequestKind.Plural + "/", dir + schemas.ReplyKind.Plural + "/"}
+	return []string{dir + schemas.ActionKind.Plural + "/", dir + schemas.ClarificationRequestKind.Plural + "/", dir + schemas.ReplyKind.Plural + "/"}
 }
 
 func (s *run) refresh(ctx context.Context, hints []string) error {
@@ -422,7 +423,30 @@ func (s *run) cancel() {
 	}
 	for key := range s.mine {
 		if !wanted[key] {
-			s.loop.Perform.Cancel(key, "it is no longer wanted")
+			s.loop.Perform.Cancel(key, s.whyUnwanted(key))
+		}
+	}
+}
+
+// whyUnwanted says why an effect became unwanted.
+func (s *run) whyUnwanted(key string) string {
+	e := s.mine[key]
+	if owner := s.tree.Entry(e.Owner); owner != nil {
+		switch n := schemas.NodesIn(owner.Status())[e.Node]; n.Reason {
+		case settle.ReasonContextFull, settle.ReasonInterrupted:
+			return n.Message
+		}
+	}
+	return "it is no longer wanted"
+}
+
+// tell gives texts of people to running effects.
+func (s *run) tell() {
+	for _, effects := range s.effects {
+		for i := range effects {
+			if e := &effects[i]; len(e.Tell) > 0 && s.mine[e.Key].Key != "" {
+				s.loop.Perform.Tell(e.Key, e.Tell)
+			}
 		}
 	}
 }
