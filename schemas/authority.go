@@ -31,7 +31,7 @@ func OnlyPeople(ref Ref, before, after *Object) string {
 
 // OfPeople reports whether a verb is a decision of a person.
 func OfPeople(verb string) bool {
-	return verb == VerbSkip || verb == VerbApprove || verb == VerbDeny
+	return verb == VerbSkip || verb == VerbApprove || verb == VerbDeny || IsMessage(verb)
 }
 
 // budgetsOf returns the budgets that an object sets; those of nodes by their names, its own by "".

@@ -109,6 +109,7 @@ func addCommands(a *app, root *cobra.Command) {
 	for _, v := range ops.Verbs {
 		add(groupSteer, newVerbCmd(a, v))
 	}
+	add(groupSteer, newTaskCmd(a))
 	add(groupSteer, a.renamed(newSwitchCmd(a), "resume --exclusive"), hidden(newHookCmd(a)))
 	add(groupAsk, newClarifyCmd(a))
 	add(groupMemory, newMemoryCmd(a), hidden(newFormerFactCmd(a)), newBudgetCmd(a))

@@ -20,6 +20,9 @@ func (e Env) person(by string) (string, error) {
 	return who, specs.CheckSecret("--by", who)
 }
 
+// CallerPath resolves a path relative to the caller's folder.
+func (e Env) CallerPath(p string) string { return e.callerPath(p) }
+
 // callerPath resolves a path relative to the caller's folder.
 func (e Env) callerPath(p string) string {
 	if filepath.IsAbs(p) {

@@ -108,6 +108,10 @@ func (e Env) partsOf(ctx context.Context, s *state.Store, work *agentio.Work, c 
 	}
 	defer func() { err = errors.Join(err, run.Close(ctx)) }()
 	before, after, err := run.Preview(c)
+	if err == nil {
+		changes, changesErr := e.changesOf(ctx, c)
+		after, err = append(after, changes...), changesErr
+	}
 	if err != nil || c.Recall == nil {
 		return slices.Concat(before, work.Parts(), after), err
 	}
@@ -120,6 +124,23 @@ func (e Env) partsOf(ctx context.Context, s *state.Store, work *agentio.Work, c 
 		after = append(after, agentio.Part{Name: agentio.PartMemory, Text: strings.TrimLeft(text, "\n")})
 	}
 	return slices.Concat(before, work.Parts(), after), nil
+}
+
+// changesOf is the part of a prompt with what sessions before changed in the workspace; nil without any.
+func (e Env) changesOf(ctx context.Context, c *settle.Command) ([]agentio.Part, error) {
+	if !c.Continues || c.Workspace == nil {
+		return nil, nil
+	}
+	m, err := e.workspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	diff, err := m.DiffOf(ctx, c.Workspace.Attempts)
+	text := strings.TrimPrefix(agentio.Changed("", "", string(secrets.RedactBytes(diff))), "\n")
+	if err != nil || text == "" {
+		return nil, err
+	}
+	return []agentio.Part{{Name: agentio.PartChanges, Text: text}}, nil
 }
 
 func promptLimit(t *state.Tree, agent string) int {

@@ -1,0 +1,194 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// TaskVerbs are the verbs of [Task].
+var TaskVerbs = []string{schemas.VerbPrompt, schemas.VerbInterrupt}
+
+// TaskRequest tells the agent of a node something.
+type TaskRequest struct {
+	Name  string // dag/NAME:NODE, or the unique name of a node or an agent
+	Verb  string // one of TaskVerbs
+	Text  string
+	By    string        // the acting person; "": the caller
+	NoRun bool          // only write the action
+	Wait  time.Duration // wait that long until the text has arrived; 0: do not wait
+}
+
+// TaskResult is the outcome of a TaskRequest.
+type TaskResult struct {
+	Node    string                  `json:"node"`   // dag/NAME:NODE
+	Action  string                  `json:"action"` // its name
+	Path    string                  `json:"path"`
+	Receipt *schemas.MessageReceipt `json:"receipt,omitempty"` // nil: it has not arrived yet
+	Note    string                  `json:"note"`              // when and how it arrived, or why it has not
+	Run     *RunResult              `json:"-"`                 // the run that applied it; nil: another one does
+}
+
+// Task writes the Action of a TaskRequest, which brings a text to the agent of a node, and runs the tree to apply it, unless
+// another run is active. Only people may. The result is valid even with an error, if it has a path.
+func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error) {
+	if !slices.Contains(TaskVerbs, q.Verb) {
+		return r, badRequest("a task cannot be told to %s%s; it knows %s", q.Verb, schemas.DidYouMean(q.Verb, TaskVerbs), strings.Join(TaskVerbs, " and "))
+	}
+	if err := env.Caller.OnlyPeople(q.Verb + " a task"); err != nil {
+		return r, typed(err)
+	}
+	by, err := env.Caller.Actor("--by", q.By)
+	if err != nil {
+		return r, typed(err)
+	}
+	if q.Verb == schemas.VerbPrompt && strings.TrimSpace(q.Text) == "" {
+		return r, badRequest("there is nothing to tell: reconcile task NAME prompt TEXT")
+	}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return r, typed(err)
+	}
+	defer s.Close()
+	dag, node, err := findTask(t, q.Name)
+	if err != nil {
+		return r, typed(err)
+	}
+	spec := schemas.ActionSpec{Verb: q.Verb, Target: "dag/" + dag, Node: node, By: by, At: schemas.NewTime(env.Tree.Now()),
+		Text: env.redact("TEXT", q.Text)}
+	r.Node = spec.Target + ":" + node
+	if r.Path, err = specs.Write(s, t, schemas.ActionKind, actionName(spec), &spec); err != nil {
+		return r, typed(err)
+	}
+	r.Action = strings.TrimSuffix(path.Base(r.Path), ".yaml")
+	env.note("wrote %s", r.Path)
+	if r.Run, err = env.applyByRun(ctx, t, q.NoRun); err != nil {
+		return r, typed(err)
+	}
+	if q.Wait > 0 {
+		_, err = Wait(ctx, env, WaitRequest{Objects: []string{"action/" + r.Action}, For: "condition=" + actions.Delivered, Timeout: q.Wait})
+	}
+	env.readReceipt(ctx, &r)
+	return r, typed(err)
+}
+
+// readReceipt adds to a result how its action is now.
+func (e Env) readReceipt(ctx context.Context, r *TaskResult) {
+	r.Note = "the next run applies it"
+	s, t, err := e.load(ctx)
+	if err != nil {
+		return // the run reported the error
+	}
+	defer s.Close()
+	a := t.Entry(schemas.ActionKind.Ref(r.Action))
+	if a == nil {
+		return
+	}
+	if st, ok := a.Status().(*schemas.ActionStatus); ok {
+		r.Receipt = st.Delivery
+		if why := readiness.Because(a); st.Phase == schemas.ActionApplied && why != "" {
+			r.Note = why
+		}
+		if c := st.Condition(actions.Delivered); c != nil {
+			r.Note = c.Message
+		}
+	}
+}
+
+// findTask finds the node that a word names: dag/NAME:NODE, or the unique name of a node or of an agent. An agent stands for the
+// node that it works on, or that waits for it.
+func findTask(t *state.Tree, word string) (dag, node string, err error) {
+	if target, name, qualified := strings.Cut(word, ":"); qualified {
+		e, err := find(t, target)
+		if err != nil {
+			return "", "", err
+		}
+		return e.Name, name, findTold(e, name)
+	}
+	byName, byAgent, running := tasksNamed(t, word)
+	switch {
+	case len(byName) == 1:
+		dag, node, _ = strings.Cut(strings.TrimPrefix(byName[0], "dag/"), ":")
+	case len(byName) > 1:
+		return "", "", badRequest("%q is the name of more than one node: %s", word, schemas.Shorten(byName, 10))
+	case len(running) == 1:
+		dag, node, _ = strings.Cut(strings.TrimPrefix(running[0], "dag/"), ":")
+	case len(running) > 1:
+		return "", "", badRequest("agent/%s works on more than one node: %s", word, schemas.Shorten(running, 10))
+	case len(byAgent) == 1:
+		dag, node, _ = strings.Cut(strings.TrimPrefix(byAgent[0], "dag/"), ":")
+	case len(byAgent) > 1:
+		return "", "", badRequest("agent/%s has more than one node: %s", word, schemas.Shorten(byAgent, 10))
+	default:
+		return "", "", badRequest("no node is called %q, and no agent of that name has an open one%s; write dag/NAME:NODE", word,
+			schemas.DidYouMean(word, taskNames(t)))
+	}
+	return dag, node, nil
+}
+
+// findTold checks that a DAG has a node, and that a program's agent works on it.
+func findTold(e *state.Entry, node string) error {
+	if err := findNode(e, node); err != nil {
+		return err
+	}
+	for _, n := range schemas.SpecAs[*schemas.DAGSpec](e.Object).Nodes {
+		if n.Name == node && n.Agent == "" {
+			return badRequest("no agent works on %s of %s", node, e.Ref)
+		}
+	}
+	return nil
+}
+
+// tasksNamed lists the nodes with an agent that have a name, those of an agent of that name that are open, and those of these
+// that run.
+func tasksNamed(t *state.Tree, word string) (byName, byAgent, running []string) {
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+		if spec == nil {
+			continue
+		}
+		st, _ := e.Status().(*schemas.DAGStatus)
+		for _, n := range spec.Nodes {
+			name := fmt.Sprintf("dag/%s:%s", e.Name, n.Name)
+			if n.Name == word && n.Agent != "" {
+				byName = append(byName, name)
+			}
+			var now schemas.NodeStatus
+			if st != nil {
+				now = st.Nodes[n.Name]
+			}
+			if n.Agent != word || readiness.NodeEnded(&now) {
+				continue
+			}
+			byAgent = append(byAgent, name)
+			if slices.ContainsFunc(e.Claims, func(c state.Claim) bool { return c.Node == n.Name }) {
+				running = append(running, name)
+			}
+		}
+	}
+	return byName, byAgent, running
+}
+
+// taskNames are the names of nodes with an agent.
+func taskNames(t *state.Tree) []string {
+	var out []string
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
+			for _, n := range spec.Nodes {
+				if n.Agent != "" {
+					out = append(out, n.Name)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// taskTextLimit bounds a text for an agent, in bytes: that of an Action's text.
+const taskTextLimit = 20000
+
+func newTaskCmd(a *app) *cobra.Command {
+	q, file := ops.TaskRequest{}, ""
+	cmd := &cobra.Command{
+		Use:   "task NAME prompt|interrupt [TEXT]",
+		Short: "Tell the agent of a node something, or interrupt its turn",
+		Long: `Tell the agent of a node something. NAME is dag/NAME:NODE, or the name of a node or of an agent, if it is unique.
+
+prompt brings the text into the running turn where the agent takes texts while it works; otherwise the text is part of the
+prompt of its next turn. A turn that ends without it is followed by one with it, in the same session where the agent can.
+interrupt ends the running turn at once; the text is part of the next turn. That uses up no attempt.
+
+The command writes an Action to specs/actions/ and then runs the tree once to apply it; while another run is active, that run
+applies it. The Action's status and the node's description say when and how the text arrived. A text may arrive twice if a run
+is killed, but is not lost. In a run the command is refused: an agent does not act as a person.`,
+		Example: "  reconcile task dag/checks:implement prompt \"Handle errors first\" --wait 1m\n" +
+			"  reconcile task implement interrupt \"Stop, the interface has changed\"\n" +
+			"  reconcile task engineer prompt -f review.md",
+		Args: arguments(2, 3, "a NAME and prompt or interrupt"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			q.Name, q.Verb = args[0], args[1]
+			switch {
+			case len(args) == 3 && file != "":
+				return badUsage("give the text either as an argument or with -f, not both")
+			case len(args) == 3:
+				q.Text, err = a.textOf(args[2])
+			case file != "":
+				q.Text, err = a.textIn(file)
+			}
+			if err != nil {
+				return err
+			}
+			return a.task(cmd.Context(), q)
+		},
+		ValidArgsFunction: a.completeTasks,
+	}
+	f := cmd.Flags()
+	f.StringVarP(&file, "file", "f", "", "read the text from a `FILE`; - is standard input")
+	f.StringVar(&q.By, "by", "", "the `NAME` of the acting person (default: the user's login name)")
+	f.BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
+	f.DurationVar(&q.Wait, "wait", 0, "wait for at most this `TIME` until the text has arrived, and print the receipt")
+	return cmd
+}
+
+// textIn returns the text in a file; "-" is standard input.
+func (a *app) textIn(file string) (string, error) {
+	if file == stdinText {
+		return a.textOf(file)
+	}
+	data, err := os.ReadFile(a.env().CallerPath(file))
+	switch {
+	case err != nil:
+		return "", badUsage("-f: %v", err)
+	case len(data) > taskTextLimit:
+		return "", badUsage("-f %s: the text has more than %d bytes", file, taskTextLimit)
+	}
+	return a.textOf(" " + string(data))
+}
+
+func (a *app) task(ctx context.Context, q ops.TaskRequest) error {
+	r, err := ops.Task(ctx, a.env(), q)
+	if r.Path == "" {
+		return err
+	}
+	if a.global.output != formatTable {
+		if printed := a.print(r); err == nil {
+			err = printed
+		}
+	} else {
+		fmt.Fprintf(a.stdout, "%s: %s\n", r.Node, r.Note)
+	}
+	if err == nil && r.Run != nil {
+		err = a.ended(*r.Run)
+	}
+	return err
+}
+
+// completeTasks completes NAME and the verb.
+func (a *app) completeTasks(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return a.completeNamesOf(schemas.AgentKind)(cmd, args, typed)
+	case 1:
+		return ops.TaskVerbs, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
