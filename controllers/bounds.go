@@ -6,20 +6,24 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/budgets"
+	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
 // Bounds is an upper limit of the cost of the runs in a plan: each is tried as often as its retry policy allows, and
-// each try takes as long as its time limit. Runs of agents that are asked meanwhile, and the price in money, are not
-// included.
+// each try takes as long as its time limit. Runs of agents that are asked meanwhile are not included. Tokens and money are bounded
+// where budgets bound them.
 type Bounds struct {
 	Runs    int           // tries of commands and agents
 	Time    time.Duration // of those that a limit ends, as if one ran after the other
 	Endless int           // of Runs, those that no limit ends: Time is without them
 	People  int           // tasks and questions that wait for a person
 	Agents  []AgentBounds // sorted by name; of Runs, Time and Endless, each agent's part
+	// Budgets say what the budgets that the runs of agents count against have left, sorted.
+	Budgets []string
 }
 
 // AgentBounds are the bounds of one agent's runs.
@@ -33,8 +37,9 @@ type AgentBounds struct {
 }
 
 // Bound says what the steps of a plan of the tree cost at most.
-func Bound(t *state.Tree, steps []settle.Step) Bounds {
+func Bound(t *state.Tree, steps []settle.Step, now time.Time) Bounds {
 	var b Bounds
+	left := map[string]settle.Allowance{}
 	for _, s := range steps {
 		if s.Verb != settle.StepRun {
 			continue
@@ -48,9 +53,41 @@ func Bound(t *state.Tree, steps []settle.Step) Bounds {
 			tries = k.Tries(e, s.Node)
 		}
 		b.add(t, tries)
+		for _, a := range allowances(t, e, s.Node, tries.Agent) {
+			left[a.Scope] = a
+		}
 	}
+	if len(left) > 0 {
+		sums := budgets.Of(new(settle.Values), t, now)
+		for _, a := range left {
+			b.Budgets = append(b.Budgets, sums.Left(&a))
+		}
+	}
+	slices.Sort(b.Budgets)
 	slices.SortFunc(b.Agents, func(x, y AgentBounds) int { return cmp.Compare(x.Name, y.Name) })
 	return b
+}
+
+// allowances are the budgets that the runs of an agent for an object count against.
+func allowances(t *state.Tree, e *state.Entry, node, agent string) []settle.Allowance {
+	a := t.Entry(schemas.AgentKind.Ref(agent))
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	switch {
+	case a == nil || a.Object == nil:
+		return nil
+	case spec == nil:
+		return budgets.Agent(t.Settings(), a.Object)
+	}
+	p := plan.Of(e.Object)
+	i, ok := p.Index[node]
+	if !ok {
+		return nil
+	}
+	var session *schemas.Object
+	if s := t.Entry(schemas.SessionKind.Ref(spec.Session)); s != nil {
+		session = s.Object
+	}
+	return budgets.Node(settle.In{Entry: e, Tree: t}, spec, &p.Spec.Nodes[i], session, a.Object)
 }
 
 // add adds tries.

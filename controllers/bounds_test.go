@@ -19,7 +19,7 @@ func TestBound(t *testing.T) {
 	tree := boundsTree(t, map[string]string{
 		"specs/sessions/s.yaml": envelope("Session", "s", "owner: ann"),
 		"specs/agents/quick.yaml": envelope("Agent", "quick", "model: m-1", "contextWindow: 1000",
-			"runner: {command: {argv: [work]}}"),
+			"budget: {tokens: 5000, costUSD: 2}", "runner: {command: {argv: [work]}}"),
 		"specs/agents/person.yaml": envelope("Agent", "person", "runner: {human: {}}"),
 		"specs/dags/d.yaml": envelope("DAG", "d", "session: s", "policy: {timeout: 20m, retry: {limit: 2}}", "nodes:",
 			"- {name: none, run: [a]}",                                // 3 x 20m, the DAG's
@@ -36,7 +36,10 @@ func TestBound(t *testing.T) {
 		step("d", "none", settle.StepRun), step("d", "own", settle.StepRun), step("d", "asks", settle.StepRun), step("d", "longer", settle.StepRun),
 		step("d", "waits", settle.StepRun), step("d", "nobody", settle.StepRun), step("free", "on", settle.StepRun),
 		step("d", "own", settle.StepSkip), step("d", "", settle.StepWrite), step("d", "gone", settle.StepRun), step("gone", "own", settle.StepRun),
-	})
+	}, time.Now())
+	if left := []string{"agent/quick has 5000 of 5000 tokens, $2.00 of $2.00 left"}; !slices.Equal(got.Budgets, left) {
+		t.Errorf("budgets %q, want %q", got.Budgets, left)
+	}
 	if got.Runs != 15 || got.Time != 155*time.Minute || got.Endless != 5 || got.People != 1 {
 		t.Errorf("%+v, want 15 runs, of them 5 without an end, 2h35m, and one person", got)
 	}
@@ -54,7 +57,7 @@ func TestBoundOfAQuestion(t *testing.T) {
 		"specs/agents/a.yaml": envelope("Agent", "a", "runner: {command: {argv: [work], timeout: 90s}}"),
 		"specs/q.yaml":        envelope("ClarificationRequest", "q", "from: b", "to: a", "topic: t", "question: why"),
 	})
-	got := Bound(tree, []settle.Step{{Ref: schemas.Ref{Kind: "ClarificationRequest", Name: "q"}, Node: "round_1", Verb: settle.StepRun}})
+	got := Bound(tree, []settle.Step{{Ref: schemas.Ref{Kind: "ClarificationRequest", Name: "q"}, Node: "round_1", Verb: settle.StepRun}}, time.Now())
 	if got.Runs != 1 || got.Time != 90*time.Second || got.Endless != 0 || len(got.Agents) != 1 {
 		t.Errorf("%+v, want one run of 1m30s", got)
 	}

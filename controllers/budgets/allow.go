@@ -105,6 +105,18 @@ func Names(all []settle.Allowance) string {
 	return strings.Join(names, ", ")
 }
 
+// Left says what a budget has left, in each measure that it bounds: "session/s has 100 of 300 tokens left".
+func (s *Sums) Left(a *settle.Allowance) string {
+	at := s.at(a.Scope)
+	var parts []string
+	for _, m := range measures {
+		if limit := m.limit(&a.Limit); limit > 0 {
+			parts = append(parts, m.text(max(limit-m.of(at.used)-m.of(at.held), 0), limit))
+		}
+	}
+	return a.Of + " has " + strings.Join(parts, ", ") + " left" + at.used.unknowns(a)
+}
+
 // OfObject returns the budgets of a DAG with its nodes, of a session or of an agent; nil for none.
 func OfObject(ref schemas.Ref, o *schemas.Object) []settle.Allowance {
 	var out []settle.Allowance

@@ -62,6 +62,8 @@ type PullBounds struct {
 	Endless int         `json:"endless"`
 	People  int         `json:"people"`
 	Agents  []PullAgent `json:"agents"`
+	// Budgets say what budgets have left.
+	Budgets []string `json:"budgets,omitempty"`
 }
 
 // PullAgent is the part that an agent has in them.
@@ -76,12 +78,13 @@ type PullAgent struct {
 
 // Limits for untrusted input.
 const (
-	pullSteps  = 50_000
-	pullAgents = 5_000
-	pullName   = 400    // bytes of the names of one step or agent
-	pullText   = 20_000 // bytes of a reason
-	pullRows   = 100    // of a table that is shown
-	pullWhy    = 300    // characters of a reason that are shown
+	pullSteps   = 50_000
+	pullAgents  = 5_000
+	pullBudgets = 20     // that are shown
+	pullName    = 400    // bytes of the names of one step or agent
+	pullText    = 20_000 // bytes of a reason
+	pullRows    = 100    // of a table that is shown
+	pullWhy     = 300    // characters of a reason that are shown
 )
 
 // PullKey returns the key of the comment with the plan of a pull request, by its number.
@@ -114,6 +117,11 @@ func (p *Pull) Check() error {
 	for i, a := range p.Bounds.Agents {
 		if len(a.Name)+len(a.Model) > pullName || min(a.Window, a.Runs, a.Endless) < 0 || a.Seconds < 0 {
 			return fmt.Errorf("bounds.agents[%d]: it is too long, or counts below zero", i)
+		}
+	}
+	for i, text := range p.Bounds.Budgets {
+		if i >= pullAgents || len(text) > pullText {
+			return fmt.Errorf("bounds.budgets[%d]: there are too many, or it is too long", i)
 		}
 	}
 	return nil
@@ -206,6 +214,9 @@ func (p *Pull) Cost() string {
 	}
 	if k.People > 0 {
 		text += fmt.Sprintf("; %s for people", schemas.Count(k.People, "task"))
+	}
+	for _, b := range k.Budgets[:min(len(k.Budgets), pullBudgets)] {
+		text += "; " + line(b, pullWhy)
 	}
 	return text
 }

@@ -225,7 +225,7 @@ func TestKindOfItsOwn(t *testing.T) {
 		if want := map[string]string{"dag/pack2": "box", "release/v6": "publish"}; !maps.Equal(runs, want) {
 			t.Errorf("a run would perform %v, not %v", runs, want)
 		}
-		if b := controllers.Bound(tree, steps); b.Runs != 2 || b.Endless != 2 {
+		if b := controllers.Bound(tree, steps, time.Now()); b.Runs != 2 || b.Endless != 2 {
 			t.Errorf("the bounds are %+v", b)
 		}
 		if v5 := settle.Tree(tree, env.Tree.Now(), nil).Tree.Entry(schemas.Ref{Kind: "Release", Name: "v5"}); !slices.Contains(

@@ -66,7 +66,7 @@ func Between(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head 
 		}
 	}
 	p.Steps = pullSteps(before.tree, after.tree, added)
-	p.Bounds = pullBounds(controllers.Bound(after.tree, added))
+	p.Bounds = pullBounds(controllers.Bound(after.tree, added, c.Now()))
 	return p, after.problems, nil
 }
 
@@ -178,7 +178,7 @@ func pullSteps(before, after *state.Tree, added []settle.Step) []mirror.PullStep
 
 func pullBounds(b controllers.Bounds) mirror.PullBounds {
 	out := mirror.PullBounds{Runs: b.Runs, Seconds: seconds(b.Time), Endless: b.Endless, People: b.People,
-		Agents: []mirror.PullAgent{}}
+		Budgets: b.Budgets, Agents: []mirror.PullAgent{}}
 	for _, g := range b.Agents {
 		out.Agents = append(out.Agents, mirror.PullAgent{Name: g.Name, Model: g.Model, Window: g.Window, Runs: g.Runs,
 			Seconds: seconds(g.Time), Endless: g.Endless})
