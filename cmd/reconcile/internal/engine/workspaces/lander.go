@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -246,18 +248,36 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 			Argv: argv, Env: task.Env, Timeout: checkTimeout, Sandbox: task.Sandbox,
 			Workspace: &settle.Workspace{Kind: checkKind, Declared: true, Commit: commit, Branch: "check", Attempts: name},
 		}})
+		if r.Run != nil {
+			log = l.m.keepLog(r.Run.Log, e.Key)
+		}
 		switch {
 		case r.Kind == settle.Broken:
-			return "", "", "", r.Err
+			return "", "", log, r.Err
 		case r.Kind != settle.Finished:
-			return "", "", "", errors.Join(ctx.Err(), errors.New(r.Why))
+			return "", "", log, errors.Join(ctx.Err(), errors.New(r.Why))
 		case r.Run.Outcome != schemas.OutcomeSucceeded:
 			what := strings.Join(argv, " ")
 			return fmt.Sprintf("the check %q failed on what the branch would become: %s", what, r.Run.Message),
-				fmt.Sprintf("%s: %s\n%s", what, r.Run.Message, r.Run.Output), r.Run.Log, nil
+				fmt.Sprintf("%s: %s\n%s", what, r.Run.Message, r.Run.Output), log, nil
 		}
 	}
-	return "", "", "", nil
+	return "", "", log, nil
+}
+
+// keepLog makes the log of a check that of the landing, which has one: that of the last check that printed something. It returns
+// its path.
+func (m *Manager) keepLog(check, landing string) string {
+	log := state.LogPath(landing)
+	if check != "" {
+		if err := os.Rename(filepath.Join(m.tree, filepath.FromSlash(check)), filepath.Join(m.tree, filepath.FromSlash(log))); err != nil {
+			return check
+		}
+	}
+	if !exists(filepath.Join(m.tree, filepath.FromSlash(log))) {
+		return ""
+	}
+	return log
 }
 
 // checkTimeout ends a check.
