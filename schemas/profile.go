@@ -19,6 +19,9 @@ type Profile struct {
 	Model []string `json:"model,omitempty" jsonschema:"maxItems=100"`
 	// Resume are the arguments that continue an earlier session: "{value}" is its id. They are left out in a new one.
 	Resume []string `json:"resume,omitempty" jsonschema:"maxItems=100"`
+	// Permit are the arguments that allow a command, "{value}", without a question. They are put after the program for each
+	// command that a person has allowed, and each pattern of commands.allow without a wildcard.
+	Permit []string `json:"permit,omitempty" jsonschema:"maxItems=100"`
 	// Env is set for the program; the agent's own env wins.
 	Env map[string]string `json:"env,omitempty"`
 	// PassEnv names variables that the program gets from the caller's environment: those that say where its configuration is.
@@ -80,6 +83,8 @@ type ProfileEvent struct {
 	// ToolStarts and toolEnds are ids of tool calls.
 	ToolStarts string `json:"toolStarts,omitempty" jsonschema:"maxLength=500"`
 	ToolEnds   string `json:"toolEnds,omitempty" jsonschema:"maxLength=500"`
+	// Denied says where the event lists tool calls that the rules of the program refused: they are asked of a person.
+	Denied ProfileDenied `json:"denied,omitzero"`
 	// Error describes the failure or retry.
 	Error ProfileError `json:"error,omitzero"`
 }
@@ -99,6 +104,15 @@ type ProfileUsage struct {
 	// ContextUsed is the size of the last request, contextWindow that of the model's window.
 	ContextUsed   string `json:"contextUsed,omitempty" jsonschema:"maxLength=500"`
 	ContextWindow string `json:"contextWindow,omitempty" jsonschema:"maxLength=500"`
+}
+
+// ProfileDenied says where an event lists refused tool calls. Items is the path of the list, the others are paths in its items.
+type ProfileDenied struct {
+	Items string `json:"items,omitempty" jsonschema:"maxLength=500"`
+	// Tool is the name of the tool; command what it was to run in a shell, and why the agent's reason.
+	Tool    string `json:"tool,omitempty" jsonschema:"maxLength=500"`
+	Command string `json:"command,omitempty" jsonschema:"maxLength=500"`
+	Why     string `json:"why,omitempty" jsonschema:"maxLength=500"`
 }
 
 // ProfileError says where an event describes an error.
@@ -169,7 +183,7 @@ func (p *Profile) check(r *Report, name string) {
 		checkEndpoint(at("proxy", "upstream"), u)
 	}
 	checkEnv(r, p.Proxy.Env, "profiles", name, "proxy", "env")
-	for field, args := range map[string][]string{"model": p.Model, "resume": p.Resume} {
+	for field, args := range map[string][]string{"model": p.Model, "resume": p.Resume, "permit": p.Permit} {
 		if len(args) > 0 && !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, ArgValue) }) {
 			at(field).Errorf("missing", "no argument contains %s", ArgValue)
 		}
@@ -184,7 +198,8 @@ func (e *ProfileEvent) check(at func(...any) Spot, i int) {
 		checkExtract(at("events", i, "when", path), path)
 	}
 	for field, path := range map[string]string{"text": e.Text, "session": e.Session, "model": e.Model, "stopReason": e.StopReason,
-		"cost": e.Cost, "toolStarts": e.ToolStarts, "toolEnds": e.ToolEnds} {
+		"cost": e.Cost, "toolStarts": e.ToolStarts, "toolEnds": e.ToolEnds, "denied": e.Denied.Items,
+		"denied.tool": e.Denied.Tool, "denied.command": e.Denied.Command, "denied.why": e.Denied.Why} {
 		checkExtract(at("events", i, field), path)
 	}
 	u := &e.Usage
@@ -214,6 +229,7 @@ func (p Profile) With(over Profile) Profile {
 	pickList(&p.Argv, over.Argv)
 	pickList(&p.Model, over.Model)
 	pickList(&p.Resume, over.Resume)
+	pickList(&p.Permit, over.Permit)
 	pickList(&p.PassEnv, over.PassEnv)
 	pickList(&p.Version, over.Version)
 	pickList(&p.Folders, over.Folders)

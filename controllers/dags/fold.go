@@ -70,9 +70,11 @@ type record struct {
 	limits   int          // runs that ended with a rate limit whose end is known; they use up no attempt
 	limited  *schemas.Run // the latest run, if it is one of these
 	asked    int          // runs that ended with a question; they use up no attempt
-	handoffs int          // runs that handed the rest of the task off; they use up no attempt
-	handoff  *schemas.Run // the latest of these; nil for none
-	pauses   bool         // the latest one did
+	// unpermitted counts the runs that ended because they waited for a permission; they use up no attempt.
+	unpermitted int
+	handoffs    int          // runs that handed the rest of the task off; they use up no attempt
+	handoff     *schemas.Run // the latest of these; nil for none
+	pauses      bool         // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.
 	questions []*clarifications.Question
 	// unheard is the latest success after which a text of a person waited; the work goes on in its session.

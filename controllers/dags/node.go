@@ -73,6 +73,8 @@ func (f *fold) take(r *record, run *schemas.Run, pauses, full bool) {
 		r.limits++
 	case run.StoppedByBudget():
 		limited = true
+	case run.Outcome == schemas.OutcomeNotPermitted:
+		r.unpermitted++
 	case run.Outcome == schemas.OutcomeHandedOff, run.Outcome == schemas.OutcomeCancelled && full:
 		r.handoffs++
 		r.handoff = run
@@ -111,6 +113,9 @@ func (f *fold) remember(i int32, r *record) {
 // mostHandoffs bounds how many runs of a node may hand the rest of the task off.
 const mostHandoffs = 12
 
+// mostUnpermitted bounds how many runs of a node may end for a permission.
+const mostUnpermitted = 24
+
 const approvedMessage = "an action approved it"
 
 // judge finds the state of node i; the nodes that it needs were judged before.
@@ -133,6 +138,9 @@ func (f *fold) judge(i int32) {
 	case r.handoffs > mostHandoffs && !r.running():
 		f.set(i, schemas.NodeFailed, settle.ReasonTooManyHandoffs, fmt.Sprintf(
 			"it handed its task off %d times; divide the task, or give the agent a larger contextWindow", r.handoffs))
+	case r.unpermitted > mostUnpermitted && !r.running():
+		f.set(i, schemas.NodeFailed, settle.ReasonTooManyPermissions, fmt.Sprintf(
+			"%d of its runs ended for a permission; allow what it needs in commands.allow, or correct the agent", r.unpermitted))
 	case r.failures > f.limits[i].Limit:
 		f.set(i, schemas.NodeFailed, f.failureReason(i), s.Message)
 	case (r.asked > 0 || len(r.questions) > 0) && f.givenUp(i):

@@ -6,6 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/permits"
+	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -103,4 +104,14 @@ func (f *fold) permissionSpans(i int32) (out []schemas.Span) {
 		out = append(out, span)
 	}
 	return out
+}
+
+// permit hands a command what its agent may run without a question, if its profile can.
+func (f *fold) permit(i int32, c *settle.Command) {
+	if c.Profile == nil || len(c.Profile.Permit) == 0 {
+		return
+	}
+	n := &f.p.Spec.Nodes[i]
+	allowed := permits.Allowed(f.Tree, f.Entry, n.Name, n.Agent, f.recs[i].notPermitted())
+	c.Argv, c.PromptArg = profiles.Permit(c.Profile, f.b.Agent(f.p, n.Agent).Runner.AsCommand(), c.Argv, c.PromptArg, allowed)
 }

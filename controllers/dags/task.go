@@ -84,6 +84,7 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 	c.Context = f.context(i)
 	_, c.Messages = f.texts(i)
 	agents.Resume(c, f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent), f.continues(i))
+	f.permit(i, c)
 	c.Continues = r.last != nil && (r.handoffs > 0 || len(f.checkpoints(i)) > 0)
 	if c.Workspace != nil && r.unheard != nil && r.last == r.unheard {
 		c.Workspace.Continues = r.unheard.Key

@@ -222,3 +222,22 @@ func Describe(p *schemas.Permission) string {
 	}
 	return text
 }
+
+// Allowed are the commands, as lines for a shell, that the agent of a node may run without a question: those that patterns without a
+// wildcard allow, and those of its last run that a person allowed meanwhile.
+func Allowed(t *state.Tree, e *state.Entry, node, agent string, last *schemas.Run) []string {
+	lists := t.Settings().Commands.Lists()
+	allow, _ := lists.For(roleOf(t, agent))
+	out := commands.Literal(allow)
+	if last == nil {
+		return out
+	}
+	used := Used(e, node)
+	for _, p := range Open(last) {
+		v := Decide(t, Request{DAG: e.Ref, Node: node, Agent: agent, Asked: &p}, used)
+		if line := Answer(&p, "").Command; v.Allow && line != "" && !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}

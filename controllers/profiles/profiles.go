@@ -103,6 +103,22 @@ func Args(p *schemas.Profile, c *schemas.CommandRunner, model, resume string, me
 	return argv, prompt
 }
 
+// Permit returns a command's arguments with those that allow commands after the program, and the new place of the prompt. An argv
+// of the agent's own is unchanged.
+func Permit(p *schemas.Profile, c *schemas.CommandRunner, argv []string, prompt int, allowed []string) ([]string, int) {
+	if len(c.Argv) > 0 || len(argv) == 0 {
+		return argv, prompt
+	}
+	var more []string
+	for _, command := range allowed {
+		more = appendValue(more, p.Permit, command)
+	}
+	if prompt > 0 {
+		prompt += len(more)
+	}
+	return slices.Insert(slices.Clone(argv), 1, more...), prompt
+}
+
 func appendValue(argv, args []string, value string) []string {
 	if value == "" {
 		return argv

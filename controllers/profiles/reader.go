@@ -68,7 +68,7 @@ func compile(e schemas.ProfileEvent) event {
 		x, _ := extract.Parse(path) // settings and built-in profiles are checked
 		c.when = append(c.when, condition{x, e.When[path]})
 	}
-	for _, path := range []string{e.Text, e.Session, e.Model, e.StopReason, e.Cost, e.ToolStarts, e.ToolEnds,
+	for _, path := range []string{e.Denied.Items, e.Denied.Tool, e.Denied.Command, e.Denied.Why, e.Text, e.Session, e.Model, e.StopReason, e.Cost, e.ToolStarts, e.ToolEnds,
 		e.Usage.Requests, e.Usage.Input, e.Usage.Output, e.Usage.Cached, e.Usage.CacheWrite, e.Usage.ContextUsed, e.Usage.ContextWindow,
 		e.Error.Message, e.Error.Kind, e.Error.Status, e.Error.RetryAfter} {
 		c.paths[path], _ = extract.Parse(path)
@@ -156,6 +156,28 @@ func (e *event) matches(doc any) bool {
 	return true
 }
 
+// mostDenied bounds the refused calls of a turn.
+const mostDenied = 100
+
+// deny takes the calls that the program refused. An event with a list replaces an earlier one.
+func (r *Reader) deny(e *event, doc any) {
+	if e.Denied.Items == "" {
+		return
+	}
+	var all []schemas.Permission
+	for _, item := range e.paths[e.Denied.Items].Items(doc) {
+		text := func(path string) string { return e.paths[path].Text(item) }
+		p := schemas.Permission{Title: text(e.Denied.Tool), Why: text(e.Denied.Why), Decision: schemas.PermissionDenied}
+		if c := text(e.Denied.Command); c != "" {
+			p.Argv, p.Shell = []string{c}, true
+		}
+		if len(all) < mostDenied && p.Title != "" {
+			all = append(all, p)
+		}
+	}
+	r.found.Turn.Permissions = all
+}
+
 func (r *Reader) apply(e *event, doc any) {
 	t := &r.found.Turn
 	text := func(path string) string { return e.paths[path].Text(doc) }
@@ -172,6 +194,7 @@ func (r *Reader) apply(e *event, doc any) {
 	}
 	r.countTools(e, doc)
 	r.count(e, doc)
+	r.deny(e, doc)
 	if c, ok := e.paths[e.Cost].Number(doc); ok && c > 0 { // agents that do not know a price say 0
 		if t.CostUSD != nil && e.Usage.Count == schemas.CountStep {
 			c += *t.CostUSD

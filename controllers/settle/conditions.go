@@ -85,6 +85,7 @@ const (
 	ReasonWaitsForAnswer     = "WaitsForAnswer"     // a question is open
 	ReasonWaitsForPermission = "WaitsForPermission" // the agent asked for what neither a rule nor a person has decided
 	ReasonTooManyQuestions   = "TooManyQuestions"   // the agent only asks
+	ReasonTooManyPermissions = "TooManyPermissions" // the agent only asks for permissions
 	ReasonTooManyHandoffs    = "TooManyHandoffs"    // the agent only hands its task off
 	ReasonQuestionRefused    = "QuestionRefused"    // the agent asks again what may not be asked
 	ReasonBackOff            = "BackOff"

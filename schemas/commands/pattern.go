@@ -228,3 +228,21 @@ func quotePattern(argv []string) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// Literal returns the commands that patterns without a wildcard allow, each as a line for a shell.
+func Literal(allow []string) (lines []string) {
+	for _, p := range patterns(allow) {
+		var argv []string
+		for _, w := range p.words {
+			if w.rest || len(w.any) != 1 || !w.any[0].literal() {
+				argv = nil
+				break
+			}
+			argv = append(argv, w.any[0][0])
+		}
+		if argv != nil && len(p.not) == 0 {
+			lines = append(lines, Line(Command{Argv: argv}))
+		}
+	}
+	return lines
+}

@@ -93,6 +93,25 @@ func (e Expr) Text(doc any) string {
 	return texts[len(texts)-1]
 }
 
+// Items returns the elements of all lists of the first alternative with a value, and the values that are no lists.
+func (e Expr) Items(doc any) (items []any) {
+	for _, s := range e.alternatives {
+		for _, p := range s {
+			p.walk(doc, func(v any) {
+				if list, ok := v.([]any); ok {
+					items = append(items, list...)
+				} else {
+					items = append(items, v)
+				}
+			})
+		}
+		if len(items) > 0 {
+			return items
+		}
+	}
+	return nil
+}
+
 // Number returns the sum of all numbers of the first alternative with a value; ok is false without a number.
 func (e Expr) Number(doc any) (total float64, ok bool) {
 	for _, s := range e.alternatives {

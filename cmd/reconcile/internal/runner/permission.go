@@ -178,3 +178,29 @@ func (t *talk) isUnanswered() bool {
 	defer t.mu.Unlock()
 	return t.unanswered
 }
+
+// wasDenied reports whether the agent's program refused it something by its own rules.
+func (a *attempt) wasDenied() bool {
+	t := a.record.Turn
+	return a.talk == nil && t != nil && slices.ContainsFunc(t.Permissions, func(p schemas.Permission) bool {
+		return p.Decision == schemas.PermissionDenied
+	})
+}
+
+// cleanDenied makes what the agent's program refused fit for the record.
+func (a *attempt) cleanDenied(all []schemas.Permission) []schemas.Permission {
+	out := slices.Clone(all)
+	for i := range out {
+		p := &out[i]
+		p.Title, p.Why = a.brief(p.Title), a.brief(p.Why)
+		argv := p.Argv
+		if p.Argv = nil; tooLong(argv) {
+			p.Title += " (too long)"
+			continue
+		}
+		for _, arg := range argv {
+			p.Argv = append(p.Argv, a.runner.clean(arg))
+		}
+	}
+	return out
+}

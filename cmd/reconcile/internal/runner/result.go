@@ -156,6 +156,8 @@ func (a *attempt) fillRecord(end exit, b *buffers) error {
 	switch {
 	case blocked(said):
 		outcome = schemas.OutcomeAsked
+	case a.wasDenied() && (said.Report == nil || said.Report.Status != schemas.ReportDone):
+		return a.notPermitted("")
 	case handsOff(said):
 		outcome, message = schemas.OutcomeHandedOff, join("hands the rest of the task off", message)
 		if err := a.keepChanges(said.Report); err != nil {

@@ -38,6 +38,7 @@ func (a *attempt) readTurn(b *buffers) profiles.Reading {
 		*s = a.brief(*s)
 	}
 	a.addMetered(&t)
+	t.Permissions = a.cleanDenied(t.Permissions)
 	a.record.Turn = &t
 	return r
 }
