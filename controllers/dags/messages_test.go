@@ -1,0 +1,65 @@
+package dags
+
+import (
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/dags/plan"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// told is a decision about a node whose agent a person has told something.
+func told(claims ...state.Claim) *fold {
+	spec := &schemas.DAGSpec{Nodes: []schemas.Node{{Name: "n", Agent: "a"}}}
+	return &fold{In: settle.In{Entry: &state.Entry{Ref: schemas.DAGKind.Ref("d"), Claims: claims}}, p: &plan.Plan{Name: "d", Spec: spec},
+		recs: make([]record, 1), applied: []schemas.AppliedAction{{Name: "m", Verb: schemas.VerbPrompt, Node: "n"}}}
+}
+
+// runOf is a run of the node, with the texts that its prompt had.
+func runOf(seq string, messages ...string) schemas.Run {
+	return schemas.Run{Key: "dags/d/n-0123456789abcdef-" + seq, Node: "n", NodeKey: "k", Outcome: schemas.OutcomeSucceeded, Messages: messages,
+		StartedAt: schemas.NewTime(time.Unix(1, 0))}
+}
+
+// TestTextsAreNotLost: a claim is no receipt, since its run may be killed; a success without the text does not end the work.
+func TestTextsAreNotLost(t *testing.T) {
+	killed := runOf("1", "m")
+	killed.Outcome = ""
+	f := told(state.Claim{Run: killed})
+	if f.noteDelivered(); f.applied[0].Delivery != nil {
+		t.Errorf("a run that has not ended is a receipt: %+v", f.applied[0].Delivery)
+	}
+	without, with := runOf("1"), runOf("2", "m")
+	if !f.unheardAfter(0, &without) {
+		t.Error("a success without the text ends the work")
+	}
+	if f.unheardAfter(0, &with) {
+		t.Error("a success with the text does not end the work")
+	}
+	f.applied[0].Delivery = receipt("m", &with)
+	if d := f.applied[0].Delivery; d == nil || d.How != schemas.DeliveredInPrompt || d.Run != with.Key {
+		t.Errorf("the receipt is %+v", d)
+	}
+	if !f.unheardAfter(0, &without) || f.unheardAfter(0, &with) {
+		t.Error("a success before the receipt counts, or that of the receipt does not")
+	}
+	f.applied[0].Node = "other"
+	if f.unheardAfter(0, &without) {
+		t.Error("a text for another node counts")
+	}
+	steered := runOf("1")
+	steered.Turn = &schemas.Turn{Steered: []schemas.Delivery{{Action: "m", At: schemas.NewTime(time.Unix(2, 0))}}}
+	if d := receipt("m", &steered); d == nil || d.How != schemas.DeliveredInTurn {
+		t.Errorf("the receipt of a running turn is %+v", d)
+	}
+}
+
+func TestMessageMutants(t *testing.T) {
+	mutants.Suite{Mutants: []mutants.Mutant{
+		{"a text that came too late is lost", "messages.go", "if a.Delivery == nil && receipt(a.Name, run) == nil {", "if false {", "TestTextsAreNotLost"},
+		{"a text goes to any node", "messages.go", "schemas.IsMessage(a.Verb) && a.Node == f.p.Spec.Nodes[i].Name && !yield(a)", "schemas.IsMessage(a.Verb) && !yield(a)", "TestTextsAreNotLost"},
+	}}.Run(t)
+}
