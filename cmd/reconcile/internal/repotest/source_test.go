@@ -48,12 +48,13 @@ type source struct {
 	*ast.File
 }
 
-// sources parses every Go file that is part of a program, that is no test.
+// sources parses every Go file that is part of a program of the project: no test, and no example.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
 	for _, p := range tracked(t) {
-		if path.Ext(p) != ".go" || strings.HasSuffix(p, "_test.go") || strings.Contains("/"+p, "/testdata/") {
+		if path.Ext(p) != ".go" || strings.HasSuffix(p, "_test.go") || strings.Contains("/"+p, "/testdata/") ||
+			strings.HasPrefix(p, "examples/") {
 			continue
 		}
 		s, err := parse(p, filepath.Join(root(t), filepath.FromSlash(p)), nil)

@@ -67,11 +67,12 @@ func (b *broker) path() string { return b.name }
 // socketAddress is the address of a socket in a folder whose path may be longer than the 107 bytes of an address: it names the open
 // folder, which is valid as long as the caller keeps it open.
 func socketAddress(path string) (*net.UnixAddr, *os.File, error) {
-	dir, err := os.OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
+	fd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
 	}
-	return &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), Net: "unixpacket"}, dir, nil
+	name := fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path))
+	return &net.UnixAddr{Name: name, Net: "unixpacket"}, os.NewFile(uintptr(fd), filepath.Dir(path)), nil
 }
 
 // close ends the commands that still run.
