@@ -19,8 +19,9 @@ type app struct {
 	stdout, stderr io.Writer
 	args           []string // of the command line
 	getenv         func(string) string
-	sandbox        *sandbox.Host      // confines the programs of agents; nil: it cannot
-	ancestry       iter.Seq[[]string] // the environments of this process's ancestors; nil: ancestors are ignored
+	sandbox        *sandbox.Host         // confines the programs of agents; nil: it cannot
+	ancestry       iter.Seq[[]string]    // the environments of this process's ancestors; nil: ancestors are ignored
+	inherits       func(dir string) bool // whether this process has the lease of a run; nil: that is not examined
 	now            func() time.Time
 	engine         func(context.Context, engine.Options, engine.Request) (engine.Result, error)
 	global         globalFlags

@@ -30,7 +30,7 @@ func mainRun() int {
 	sandbox.Main(os.Args)
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, ancestry: runner.Ancestry, engine: engine.Run, sandbox: sandbox.NewHost(os.Getenv("PATH")),
+		getenv: os.Getenv, ancestry: runner.Ancestry, inherits: runner.InheritsLease, engine: engine.Run, sandbox: sandbox.NewHost(os.Getenv("PATH")),
 	}
 	var err error
 	if a.now, err = clock(os.Getenv("RECONCILE_NOW")); err != nil {

@@ -127,7 +127,7 @@ func (a *app) env() ops.Env {
 	return ops.Env{
 		Tree:   tree.Config{Dir: a.global.dir, Now: a.now, Getenv: a.getenv, Log: a.log},
 		Prefix: a.prefix,
-		Caller: caller.Caller{Dir: a.global.dir, Getenv: a.getenv, Ancestry: a.ancestry},
+		Caller: caller.Caller{Dir: a.global.dir, Getenv: a.getenv, Ancestry: a.ancestry, Inherits: a.inherits},
 		Sink:   &reporter{app: a, last: time.Now()}, View: a.view, Engine: a.engine, Sandbox: a.sandbox,
 		Attended: isTerminal(a.stdout) && isTerminal(a.stderr),
 	}

@@ -68,6 +68,9 @@ func (a *attempt) environment() []string {
 	}
 	env = set(env, "RECONCILE_RUN="+a.effect.Key)
 	env = set(env, "RECONCILE_ROOT="+a.runner.dir)
+	if a.token != "" {
+		env = set(env, tokenVar+"="+a.token)
+	}
 	return set(env, chainVar+"="+a.runner.marks.chain(a.effect.Key))
 }
 

@@ -43,13 +43,15 @@ func (m marks) ofRunner(chain string) bool {
 }
 
 // MarkVariables are the environment variables that [InsideRun] reads.
-var MarkVariables = []string{"RECONCILE_RUN", "RECONCILE_ROOT", chainVar, "RECONCILE_AGENT", "RECONCILE_SESSION"}
+var MarkVariables = []string{"RECONCILE_RUN", "RECONCILE_ROOT", chainVar, "RECONCILE_AGENT", "RECONCILE_SESSION", tokenVar}
 
 // Inside is the run that contains a process.
 type Inside struct {
 	Key string // of the run
 	// Agent and Session are the run's agent and session; "" if it has none.
 	Agent, Session string
+	// Unproved is set for a process that names a run whose token it does not have. Agent and Session are empty then.
+	Unproved bool
 	// Elsewhere is set for a run of another tree.
 	Elsewhere bool
 }
@@ -76,6 +78,9 @@ func InsideRun(dir string, environs iter.Seq[[]string]) *Inside {
 		want := digest(real)
 		switch {
 		case root == real || root == "" && chain == "":
+			if in.Unproved = impostor(real, key, lookup(environ, tokenVar)); in.Unproved {
+				in.Agent, in.Session = "", ""
+			}
 			here = in
 		case linked == nil && anyLink(chain, func(root, _, _ string) bool { return root == want }):
 			linked = in

@@ -50,6 +50,7 @@ type attempt struct {
 	spent    chan string      // gets what of its budget the turn has used up
 	// continued says that the command continues the session of an interrupted run.
 	continued bool
+	token     string // of the run, which proves that a process belongs to it
 	// policy is what the command may do; nil: it is not confined. scratch is its folder for temporary files then, and broker does for it
 	// what the sandbox keeps it from.
 	policy  *sandbox.Policy
@@ -75,6 +76,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 	if turn, ok := j.effect.Task.(*settle.HTTPTurn); ok {
 		a.dialogue = &dialogue{a: a, task: turn}
 	}
+	defer func() { r.secrets.reveal(a.token) }()
 	a.record.Again = nil // only claims have it
 	a.record.StartedAt = schemas.NewTime(r.o.Now())
 	err := a.hold()
@@ -243,7 +245,7 @@ func (a *attempt) prepare() (err error) {
 	if err = a.removeStaleResult(); err != nil {
 		return err
 	}
-	if err = errors.Join(a.writeNeeds(), a.writeRecall()); err != nil {
+	if err = errors.Join(a.writeNeeds(), a.writeRecall(), a.issueToken()); err != nil {
 		return asFault(err)
 	}
 	a.command.env = a.environment()

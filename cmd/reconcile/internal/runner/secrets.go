@@ -48,6 +48,16 @@ func (s *secrets) hide(value string) {
 	s.replace(appendForms(slices.Clone(s.values()), value))
 }
 
+// reveal removes a secret that was hidden and is worth nothing any more; "" is none.
+func (s *secrets) reveal(value string) {
+	if value == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replace(slices.DeleteFunc(slices.Clone(s.values()), func(v []byte) bool { return string(v) == value }))
+}
+
 // replace replaces the list.
 func (s *secrets) replace(values [][]byte) {
 	slices.SortFunc(values, func(a, b []byte) int { return cmp.Or(len(b)-len(a), bytes.Compare(a, b)) })

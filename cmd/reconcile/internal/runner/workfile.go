@@ -132,7 +132,7 @@ func (a *attempt) writeWork(name string, data []byte) error {
 
 // removeWorkOf removes the files of the run with that key.
 func (r *Runner) removeWorkOf(key string) (err error) {
-	for _, name := range []string{needsName(key), memoryName(key)} {
+	for _, name := range []string{needsName(key), memoryName(key), tokenName(key)} {
 		err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, name)))
 	}
 	return errors.Join(err, removeTree(r.root, path.Join(state.WorkDir, scratchName(key))))

@@ -17,12 +17,14 @@ type Caller struct {
 	Dir      string                                  // of the tree
 	Getenv   func(string) string                     // the environment of this process
 	Ancestry func(yield func(environ []string) bool) // the environments of its ancestors; nil: ancestors are ignored
+	// Inherits reports whether this process has inherited the lease of a run of the tree in dir; nil: that is not examined.
+	Inherits func(dir string) bool
 }
 
 // AnyRun returns the run of any tree that the caller is inside of, by the marks in its own environment or its ancestry;
 // nil for a person.
 func (c Caller) AnyRun() *runner.Inside {
-	return runner.InsideRun(c.Dir, func(yield func([]string) bool) {
+	in := runner.InsideRun(c.Dir, func(yield func([]string) bool) {
 		var own []string
 		for _, name := range runner.MarkVariables {
 			if v := c.Getenv(name); v != "" {
@@ -33,6 +35,10 @@ func (c Caller) AnyRun() *runner.Inside {
 			c.Ancestry(yield)
 		}
 	})
+	if in == nil && c.Inherits != nil && c.Inherits(c.Dir) {
+		return &runner.Inside{Unproved: true}
+	}
+	return in
 }
 
 // Run returns the run of this tree that the caller is inside of, or nil: a run elsewhere does not count.
@@ -63,6 +69,9 @@ func NotInRun(what string, in *runner.Inside) error {
 // runName names a run in messages.
 func runName(in *runner.Inside) string {
 	name := "a run"
+	if in.Unproved {
+		return "a run that it cannot prove to be (clear no variables, and name no other run)"
+	}
 	if in.Key != "" {
 		name = "the run " + in.Key
 	}
