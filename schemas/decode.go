@@ -133,7 +133,7 @@ func (s *source) sound(k Kind, canonical []byte) Spec {
 	}
 	for _, p := range s.problems {
 		if p.Severity == Error {
-			without(fields, strings.TrimPrefix(p.Field, "spec."))
+			withoutFinding(fields, strings.TrimPrefix(p.Field, "spec."))
 		}
 	}
 	text, err := json.Marshal(fields)
@@ -148,12 +148,12 @@ func (s *source) sound(k Kind, canonical []byte) Spec {
 	return spec
 }
 
-// without deletes the field at a dotted path: of a list all of it.
-func without(fields map[string]any, path string) {
+// withoutFinding deletes the field at a dotted path: of a list all of it.
+func withoutFinding(fields map[string]any, path string) {
 	name, rest, deeper := strings.Cut(path, ".")
 	name, _, list := strings.Cut(name, "[")
 	if inner, ok := fields[name].(map[string]any); ok && deeper && !list {
-		without(inner, rest)
+		withoutFinding(inner, rest)
 		return
 	}
 	delete(fields, name)

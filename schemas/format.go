@@ -56,7 +56,7 @@ func excerpt(line string, column int) (shown string, caret int) {
 		caret = 2
 	}
 	for i, r := range text[from:to] {
-		s, width := visible(r)
+		s, width := visibleExcerpt(r)
 		b.WriteString(s)
 		if from+i < at {
 			caret += width
@@ -68,8 +68,8 @@ func excerpt(line string, column int) (shown string, caret int) {
 	return b.String(), caret
 }
 
-// visible is how a character is shown, and how many columns that takes.
-func visible(r rune) (string, int) {
+// visibleExcerpt is how a character is shown, and how many columns that takes.
+func visibleExcerpt(r rune) (string, int) {
 	switch {
 	case r == '\t':
 		return "    ", 4

@@ -64,7 +64,7 @@ func checkNeeds(r *Report, w graphWords, tasks []task, index map[string]int, i i
 		case !ok:
 			f := r.At(w.list, i, "needs", j).Errorf("unknown-need", "there is no %s called %q", w.noun, need)
 			if len(r.findings) <= maxProblems { // more are not reported, and each search compares all names
-				f.Near(need, others(tasks, i))
+				f.Near(need, otherCycles(tasks, i))
 			}
 		default:
 			edges = append(edges, edge{to, j})
@@ -76,8 +76,8 @@ func checkNeeds(r *Report, w graphWords, tasks []task, index map[string]int, i i
 	return edges
 }
 
-// others lists names that task i could need. Past a thousand the search would cost more than the hint is worth.
-func others(tasks []task, i int) []string {
+// otherCycles lists names that task i could need. Past a thousand the search would cost more than the hint is worth.
+func otherCycles(tasks []task, i int) []string {
 	const most = 1000
 	var out []string
 	for j, t := range tasks[:min(len(tasks), most)] {
@@ -125,7 +125,7 @@ func (g *graph) shortest(start int, knot []int) []int {
 		queue = queue[1:]
 		for _, e := range g.edges[i] {
 			if e.to == start {
-				return trace(from, start, i)
+				return traceCycle(from, start, i)
 			}
 			if _, seen := from[e.to]; !seen && knot[e.to] == knot[start] {
 				from[e.to] = i
@@ -136,7 +136,7 @@ func (g *graph) shortest(start int, knot []int) []int {
 	return nil // not reached: every task of a knot is on a cycle through every other
 }
 
-func trace(from map[int]int, start, last int) []int {
+func traceCycle(from map[int]int, start, last int) []int {
 	var path []int
 	for i := last; i != start; i = from[i] {
 		path = append(path, i)

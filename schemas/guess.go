@@ -141,7 +141,7 @@ func Nearest(s string, words []string) string {
 		if bestCost >= 0 {
 			limit = min(limit, bestCost-1)
 		}
-		cost := edits(low, []rune(strings.ToLower(w)), limit)
+		cost := editDistance(low, []rune(strings.ToLower(w)), limit)
 		if cost <= limit {
 			best, bestCost = w, cost
 		}
@@ -157,8 +157,8 @@ func DidYouMean(s string, words []string) string {
 	return ""
 }
 
-// edits is the optimal-string-alignment distance between a and b, or limit+1 where it is certain to exceed limit.
-func edits(a, b []rune, limit int) int {
+// editDistance is the optimal-string-alignment distance between a and b, or limit+1 where it is certain to exceed limit.
+func editDistance(a, b []rune, limit int) int {
 	if limit < 0 || len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1
 	}

@@ -29,7 +29,7 @@ func (s *source) jsonError() {
 	line, col := 1, 1
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		line, col = place(s.text, int(syntax.Offset)-1)
+		line, col = placeOf(s.text, int(syntax.Offset)-1)
 	}
 	message := fmt.Sprint(err)
 	switch {

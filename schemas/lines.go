@@ -84,8 +84,8 @@ func lineSpan(text string, line int) (start, end int) {
 	return start, len(text)
 }
 
-// place converts an offset to line and column.
-func place(b []byte, at int) (line, col int) {
+// placeOf converts an offset to line and column.
+func placeOf(b []byte, at int) (line, col int) {
 	at = min(max(at, 0), len(b))
 	start := bytes.LastIndexByte(b[:at], '\n') + 1
 	return 1 + bytes.Count(b[:start], []byte("\n")), 1 + runes(b[start:at])

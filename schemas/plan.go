@@ -275,7 +275,7 @@ func (f form) String() string {
 // runes counts characters; a byte that belongs to none counts as one.
 func runes(b []byte) int { return utf8.RuneCount(b) }
 
-func keep(v *value, ok bool) *value {
+func keepForm(v *value, ok bool) *value {
 	if ok {
 		return v
 	}

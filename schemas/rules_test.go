@@ -60,7 +60,7 @@ func TestEditsAgainstDefinition(t *testing.T) {
 	for range 2000 {
 		a, b, limit := word(), word(), rnd.IntN(5)
 		want := min(plain(a, b), limit+1)
-		if got := min(edits([]rune(a), []rune(b), limit), limit+1); got != want {
+		if got := min(editDistance([]rune(a), []rune(b), limit), limit+1); got != want {
 			t.Fatalf("edits(%q, %q, %d) = %d, want %d", a, b, limit, got, want)
 		}
 	}

@@ -70,13 +70,13 @@ func (s *source) gate(src []byte, limit int) bool {
 	}
 	s.text = src
 	if at, why := badByte(src); at >= 0 {
-		line, col := place(src, at)
+		line, col := placeOf(src, at)
 		s.text = nil
 		s.fail("encoding", line, col, "", "%s", why).hint("save the file as plain UTF-8 text")
 		return false
 	}
 	if at := crowded(src); at >= 0 {
-		line, col := place(src, at)
+		line, col := placeOf(src, at)
 		s.fail("too-many", line, col, "", "the file has more than %d values", maxValues).hint("split it")
 		return false
 	}

@@ -46,7 +46,7 @@ func (r *plainReader) flowList(depth int) *value {
 		}
 		v.items = append(v.items, item)
 		if done, ok := r.separator(']'); done || !ok {
-			return keep(v, ok)
+			return keepForm(v, ok)
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func (r *plainReader) flowObject(depth int) *value {
 		}
 		v.fields = append(v.fields, f)
 		if done, ok := r.separator('}'); done || !ok {
-			return keep(v, ok)
+			return keepForm(v, ok)
 		}
 	}
 	return nil

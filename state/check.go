@@ -149,7 +149,7 @@ func (s *Store) checkAgainst(m *model, f *file, to []schemas.Problem) []schemas.
 	if len(r.Findings()) == 0 {
 		return to
 	}
-	return append(to, located(&r, b.ref, f.path, s.sourceOf(f))...)
+	return append(to, locatedProblem(&r, b.ref, f.path, s.sourceOf(f))...)
 }
 
 // validObject returns the object of ref if exactly one file declares it and the file is valid.

@@ -107,8 +107,8 @@ func (s *Store) decodeBuffer() *decodeBuffer {
 	return new(decodeBuffer)
 }
 
-// located makes problems of the findings in a report about an object; data is the text of its file at p.
-func located(r *schemas.Report, ref schemas.Ref, p string, data []byte) []schemas.Problem {
+// locatedProblem makes problems of the findings in a report about an object; data is the text of its file at p.
+func locatedProblem(r *schemas.Report, ref schemas.Ref, p string, data []byte) []schemas.Problem {
 	var out []schemas.Problem
 	for _, f := range r.Findings() {
 		field := append([]any{"spec"}, f.Field...)

@@ -243,7 +243,7 @@ func (s *Store) limit(a area) int64 {
 
 // readLink reads the target of a symbolic link in specs/.
 func (s *Store) readLink(p string, limit int64) ([]byte, stat, error) {
-	to, err := resolve(s.root, p)
+	to, err := resolveLink(s.root, p)
 	if err != nil {
 		return nil, stat{}, err
 	}

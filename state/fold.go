@@ -32,7 +32,7 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 	if err := s.ensureLocal(tmpDir); err != nil {
 		return err
 	}
-	if !torn && same(withLF(old), next) {
+	if !torn && sameContent(withLF(old), next) {
 		return s.sweepLock(ctx, p)
 	}
 	if err := s.SyncJournal(); err != nil {
@@ -43,7 +43,7 @@ func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byt
 		return fmt.Errorf("fold %s: %w", p, err)
 	}
 	err = lock.Update(ctx, s.root, p, s.lockOptions(), func(now []byte) ([]byte, error) {
-		if last = next; !torn && same(now, old) {
+		if last = next; !torn && sameContent(now, old) {
 			return last, nil // no other process changed it meanwhile
 		}
 		last, err = fold(now)
@@ -69,8 +69,8 @@ func withLF(data []byte) []byte {
 	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 }
 
-// same reports whether two contents are the same; nil is a missing file.
-func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
+// sameContent reports whether two contents are the same; nil is a missing file.
+func sameContent(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
 // readOrNil reads a regular file; nil if it does not exist.
 func (s *Store) readOrNil(p string) ([]byte, error) {

@@ -97,7 +97,7 @@ func (s *Store) readInputs(ctx context.Context, m *model, hints []string) ([]sch
 		if err != nil {
 			return nil, err
 		}
-		changed = differing(in.files, files)
+		changed = differingInputs(in.files, files)
 		in.files = files
 	}
 	for _, p := range hints {
@@ -122,8 +122,8 @@ func (s *Store) digestChanged(in *inputs, changed []string) []schemas.Ref {
 	return refs
 }
 
-// differing returns the paths at which two sets of files differ.
-func differing(was, is map[string]*inputFile) []string {
+// differingInputs returns the paths at which two sets of files differ.
+func differingInputs(was, is map[string]*inputFile) []string {
 	var out []string
 	for p, f := range is {
 		if !sameInput(was[p], f) {

@@ -58,7 +58,7 @@ func TestRefreshInputsIsLoad(t *testing.T) {
 						}
 					}
 				}
-				if want := diff(tree, next); fmt.Sprint(refs) != fmt.Sprint(want) {
+				if want := diffModels(tree, next); fmt.Sprint(refs) != fmt.Sprint(want) {
 					t.Fatalf("step %d: RefreshInputs names %v, different are %v", step, refs, want)
 				}
 				tree = next

@@ -32,7 +32,7 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 		return nil, err
 	}
 	l.giveNumber(last)
-	l.Doubled = doubled(records)
+	l.Doubled = doubledRecord(records)
 	for i := range records {
 		l.giveNumber(records[i].ID)
 		if records[i].Open() {
@@ -45,8 +45,8 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 	return l, nil
 }
 
-// doubled reports whether several records have one id.
-func doubled(records []schemas.Clarification) bool {
+// doubledRecord reports whether several records have one id.
+func doubledRecord(records []schemas.Clarification) bool {
 	given := make(map[string]bool, len(records))
 	for i := range records {
 		given[records[i].ID] = true
@@ -56,13 +56,13 @@ func doubled(records []schemas.Clarification) bool {
 
 // isOf reports whether an id is one of the issue.
 func isOf(issue int, id string) bool {
-	_, err := sequence(issue, id)
+	_, err := ledgerSequence(issue, id)
 	return err == nil
 }
 
 // giveNumber records an id that is in use, if it is valid for the issue.
 func (l *Ledger) giveNumber(id string) {
-	if seq, err := sequence(l.Issue, id); err == nil {
+	if seq, err := ledgerSequence(l.Issue, id); err == nil {
 		l.Last = max(l.Last, seq)
 	}
 }
@@ -100,7 +100,7 @@ func decodeRecord(issue int, raw []byte) (c schemas.Clarification, err error) {
 	if err = json.Unmarshal(raw, &c); err != nil {
 		return c, plain(err)
 	}
-	_, err = sequence(issue, c.ID)
+	_, err = ledgerSequence(issue, c.ID)
 	return c, err
 }
 
@@ -140,8 +140,8 @@ func decodeLedgerAs[R any](issue int, data []byte) (records []R, last string, er
 	return *l.Clarifications, last, nil
 }
 
-// sequence returns the last part of an id: 1 for CLR-42-001.
-func sequence(issue int, id string) (int, error) {
+// ledgerSequence returns the last part of an id: 1 for CLR-42-001.
+func ledgerSequence(issue int, id string) (int, error) {
 	rest, ok := strings.CutPrefix(id, "CLR-"+strconv.Itoa(issue)+"-")
 	if !ok || !schemas.IsClarificationID(id) {
 		return 0, fmt.Errorf("its id %q is not one of issue %d", id, issue)

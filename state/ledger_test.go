@@ -305,10 +305,10 @@ func TestLedgersInTrees(t *testing.T) {
 	if a.Ledger(1) != one || b.Ledger(1) != newer || b.Ledger(2) != two || len(b.Ledgers()) != 2 || b.Ledger(3) != nil {
 		t.Errorf("%v and %v", a.Ledgers(), b.Ledgers())
 	}
-	if got := diff(a, b); !slices.Equal(got, append(ledgerRefs(1), health)) {
+	if got := diffModels(a, b); !slices.Equal(got, append(ledgerRefs(1), health)) {
 		t.Errorf("different: %v", got)
 	}
-	if got := diff(b, a.withoutLedgers(map[int]bool{2: true})); !slices.Equal(got, append(ledgerRefs(1, 2), health)) {
+	if got := diffModels(b, a.withoutLedgers(map[int]bool{2: true})); !slices.Equal(got, append(ledgerRefs(1, 2), health)) {
 		t.Errorf("different: %v", got)
 	}
 	if l, err := ParseLedger("state/clarifications/other.json", []byte(ledgerOf(1))); err == nil {

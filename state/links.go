@@ -14,7 +14,7 @@ import (
 
 // followLink returns the stat of the target of the link at p, which must be a regular file of the tree.
 func followLink(root *os.Root, p string) (stat, error) {
-	to, err := resolve(root, p)
+	to, err := resolveLink(root, p)
 	if err != nil {
 		return stat{}, err
 	}
@@ -34,8 +34,8 @@ var (
 	errLinkLocal = errors.New("it is a symbolic link into .git or .reconcile, which are no part of the tree")
 )
 
-// resolve follows all links in a slash path below root and returns the resulting path.
-func resolve(root *os.Root, p string) (string, error) {
+// resolveLink follows all links in a slash path below root and returns the resulting path.
+func resolveLink(root *os.Root, p string) (string, error) {
 	done, rest := ".", p
 	for links := 0; rest != ""; {
 		part, after, _ := strings.Cut(rest, "/")
@@ -139,7 +139,7 @@ func (s *scanner) checkLink(p *scanFolder, name []byte, a area, v visitor) {
 // checkFolderLink reports a link in specs/ that could hide specs: it leads to a folder, or out of the tree.
 func (s *scanner) checkFolderLink(p *scanFolder, name []byte, v visitor) {
 	at := p.dir + "/" + string(name)
-	to, err := resolve(s.root, at)
+	to, err := resolveLink(s.root, at)
 	if err != nil {
 		v.scanError(scanError{at, "symlink", err.Error()})
 		return

@@ -173,9 +173,9 @@ func (s *Store) crossCheckAll(m *model) {
 	}
 }
 
-// diff returns the objects whose entries differ, except those that are dormant in one of the trees, and the ledgers that
+// diffModels returns the objects whose entries differ, except those that are dormant in one of the trees, and the ledgers that
 // differ, sorted.
-func diff(prev, next *Tree) []schemas.Ref {
+func diffModels(prev, next *Tree) []schemas.Ref {
 	if prev == nil {
 		prev = NewTree(nil, nil, nil)
 	}
@@ -220,7 +220,7 @@ func (s *Store) reload(ctx context.Context, prev *Tree) (*Tree, []schemas.Ref, e
 	if err != nil {
 		return nil, nil, err
 	}
-	changed := diff(prev, next)
+	changed := diffModels(prev, next)
 	if prev != nil {
 		for o := range prev.dormant.each() {
 			changed = append(changed, o.Ref) // whether it changed is not known

@@ -35,7 +35,7 @@ func TestRefreshIsLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.compare(step, hints, next)
-				if want := diff(tree, next); !slices.Equal(refs, want) {
+				if want := diffModels(tree, next); !slices.Equal(refs, want) {
 					t.Fatalf("step %d: hints %q: Refresh names %v, different are %v", step, hints, refs, want)
 				}
 				tree = next

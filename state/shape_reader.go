@@ -229,7 +229,7 @@ func (r *shapeReader) text() (at span, ok bool) {
 			r.texts = true
 			i++
 		case c == '\\':
-			n := escape(r.in[i:])
+			n := shapeEscape(r.in[i:])
 			if n == 0 {
 				return at, false
 			}
@@ -241,8 +241,8 @@ func (r *shapeReader) text() (at span, ok bool) {
 	}
 }
 
-// escape returns the length of the escape at the start of b, 0 without an escape. Surrogates are left to the decoder.
-func escape(b []byte) int {
+// shapeEscape returns the length of the escape at the start of b, 0 without an escape. Surrogates are left to the decoder.
+func shapeEscape(b []byte) int {
 	if len(b) < 2 {
 		return 0
 	}
@@ -327,8 +327,8 @@ func (r *shapeReader) take(n int) span {
 	return span{int32(from), int32(from + n)}
 }
 
-// digits counts the digits of a number; a leading zero is allowed only alone.
-func digits(b []byte) int {
+// shapeDigits counts the digits of a number; a leading zero is allowed only alone.
+func shapeDigits(b []byte) int {
 	n := 0
 	for n < len(b) && '0' <= b[n] && b[n] <= '9' {
 		n++
@@ -344,7 +344,7 @@ func (r *shapeReader) int() (at span, ok bool) {
 	if len(r.in) > 0 && r.in[0] == '-' {
 		sign = 1
 	}
-	n := digits(r.in[sign:])
+	n := shapeDigits(r.in[sign:])
 	if rest := r.in[sign+n:]; n == 0 || n > 9 || len(rest) > 0 && strings.IndexByte(".eE", rest[0]) >= 0 {
 		return at, false
 	}

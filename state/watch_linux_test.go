@@ -41,7 +41,7 @@ func TestRefreshChangedIsLoad(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.compare(step, nil, next)
-				if want := diff(tree, next); !slices.Equal(refs, want) {
+				if want := diffModels(tree, next); !slices.Equal(refs, want) {
 					t.Fatalf("step %d: RefreshChanged names %v, different are %v", step, refs, want)
 				}
 				tree = next

@@ -59,7 +59,7 @@ func (s *Store) Write(ctx context.Context, changes []Change) (int, error) {
 		if err != nil {
 			s.forgetFile(c.Path)
 		} else {
-			s.noteWritten(&look, c.Path, c.Data, body(c))
+			s.noteWritten(&look, c.Path, c.Data, runBody(c))
 		}
 	}
 	if err := errors.Join(err, s.bumpGeneration()); err != nil {

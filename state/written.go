@@ -98,8 +98,8 @@ func (s *Store) bumpGeneration() error {
 	return nil
 }
 
-// body returns the body of a change that is known without decoding it.
-func body(c Change) any {
+// runBody returns the body of a change that is known without decoding it.
+func runBody(c Change) any {
 	if c.Status == nil {
 		return nil
 	}

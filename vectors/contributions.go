@@ -26,13 +26,13 @@ func (h *contributions) sections() []*[]uint32 {
 	return []*[]uint32{&h.starts, &h.nodes, &h.owners, &h.shared, &h.sharedStarts, &h.sharers}
 }
 
-// ascends reports whether the numbers are n+1, start with 0, never decrease, and end with last.
-func ascends(numbers []uint32, n, last int) bool {
+// inputsAscend reports whether the numbers are n+1, start with 0, never decrease, and end with last.
+func inputsAscend(numbers []uint32, n, last int) bool {
 	return len(numbers) == n+1 && numbers[0] == 0 && numbers[n] == uint32(last) && slices.IsSorted(numbers)
 }
 
-// below reports whether all numbers are smaller than a limit.
-func below(numbers []uint32, limit int) bool {
+// belowInputs reports whether all numbers are smaller than a limit.
+func belowInputs(numbers []uint32, limit int) bool {
 	return len(numbers) == 0 || slices.Max(numbers) < uint32(limit)
 }
 
@@ -117,9 +117,9 @@ func (h *contributions) read(f *sections.File, nodes int) error {
 }
 
 func (h *contributions) sound(nodes int) bool {
-	return ascends(h.starts, len(h.names), len(h.nodes)) && below(h.nodes, nodes) &&
-		len(h.owners) == nodes && below(h.owners, len(h.names)) &&
-		ascends(h.sharedStarts, len(h.shared), len(h.sharers)) && below(h.sharers, len(h.names))
+	return inputsAscend(h.starts, len(h.names), len(h.nodes)) && belowInputs(h.nodes, nodes) &&
+		len(h.owners) == nodes && belowInputs(h.owners, len(h.names)) &&
+		inputsAscend(h.sharedStarts, len(h.shared), len(h.sharers)) && belowInputs(h.sharers, len(h.names))
 }
 
 // findInput returns the number of an input.

@@ -51,7 +51,7 @@ func decide(in settle.In) settle.Out {
 	}
 	slices.Sort(st.Running)
 	j := w.activity(in.Entry, d, st)
-	st.History = history(in, d, st.History)
+	st.History = agentHistory(in, d, st.History)
 	if in.Broken() {
 		settle.JudgeBroken(in, st.AgentActivity.Status).Settle(&st.Common, st.ObservedDigest, in.Now)
 		return settle.Out{Status: st}
@@ -61,7 +61,7 @@ func decide(in settle.In) settle.Out {
 	return settle.Out{Status: st}
 }
 
-func history(in settle.In, d *work, old []schemas.HistoryEntry) []schemas.HistoryEntry {
+func agentHistory(in settle.In, d *work, old []schemas.HistoryEntry) []schemas.HistoryEntry {
 	past := settle.History{Old: old}
 	for _, r := range d.runs {
 		if past.Admits(r.FinishedAt) {

@@ -101,7 +101,7 @@ func AddMovedQuestions(r *settle.Round) {
 				continue
 			}
 			_, node, ok := schemas.SplitRunKey(spec.Run)
-			if ok && (nodeKeyOf(was, node) != nodeKeyOf(is, node) || skipped(was, node) != skipped(is, node)) {
+			if ok && (nodeKeyOf(was, node) != nodeKeyOf(is, node) || skippedTask(was, node) != skippedTask(is, node)) {
 				r.AddChanged(ref)
 			}
 		}

@@ -19,7 +19,7 @@ func decide(in settle.In) settle.Out {
 	w := Of(in.World)
 	f := w.provisional(in.Entry)
 	if f.undecided != nil {
-		return keep(in, f)
+		return keepStatus(in, f)
 	}
 	v := f.verdict
 	if order := w.orders()[in.Name]; order != nil {
@@ -35,7 +35,7 @@ func decide(in settle.In) settle.Out {
 	st.Common = settle.Common(in.Status())
 	st.Phase = v.Status.Phase
 	past := settle.History{Old: st.History}
-	recall(&past, &st)
+	recallEffect(&past, &st)
 	st.History = past.Entries()
 	j := judge(&st, &f.input, v)
 	out := settle.Out{Status: &st, Again: v.Again, Await: v.Await}
@@ -47,8 +47,8 @@ func decide(in settle.In) settle.Out {
 	return out
 }
 
-// keep keeps the status of a request that cannot be decided, and lets its runs continue.
-func keep(in settle.In, f *provisional) settle.Out {
+// keepStatus keeps the status of a request that cannot be decided, and lets its runs continue.
+func keepStatus(in settle.In, f *provisional) settle.Out {
 	st := *Status(in.Entry)
 	if st.History == nil {
 		st.History = []schemas.HistoryEntry{}
@@ -117,8 +117,8 @@ var turnWords = map[string]struct{ reason, event, text string }{
 	schemas.TurnEscalation: {settle.ReasonEscalated, settle.ClarificationEscalated, "escalated it"},
 }
 
-// recall adds the thread to the history, and since when the question is stale.
-func recall(past *settle.History, st *schemas.ClarificationRequestStatus) {
+// recallEffect adds the thread to the history, and since when the question is stale.
+func recallEffect(past *settle.History, st *schemas.ClarificationRequestStatus) {
 	for i := range st.Thread {
 		t := &st.Thread[i]
 		if words, known := turnWords[t.Type]; known {

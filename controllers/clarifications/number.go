@@ -149,15 +149,15 @@ func recordOf(l *state.Ledger, name, id string, spec *schemas.ClarificationReque
 	}
 	records := l.Records()
 	for i := range records {
-		if c := &records[i]; c.ID == id && ours(c, name, spec) {
+		if c := &records[i]; c.ID == id && oursInLedger(c, name, spec) {
 			return c
 		}
 	}
 	return nil
 }
 
-// ours reports whether a record is about the request. One without a name and a thread is known by its parties and topic.
-func ours(c *schemas.Clarification, name string, spec *schemas.ClarificationRequestSpec) bool {
+// oursInLedger reports whether a record is about the request. One without a name and a thread is known by its parties and topic.
+func oursInLedger(c *schemas.Clarification, name string, spec *schemas.ClarificationRequestSpec) bool {
 	if c.Request != "" {
 		return c.Request == name
 	}

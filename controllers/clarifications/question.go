@@ -123,7 +123,7 @@ func (w *Requests) contextOf(spec *schemas.ClarificationRequestSpec) string {
 	} else if spec.Issue > 0 {
 		for _, e := range w.Tree.Entries(schemas.SessionKind.Name) {
 			if s := state.SpecOf[*schemas.SessionSpec](e); s != nil && s.Issue == spec.Issue {
-				b.WriteString(paragraph(s.Title) + paragraph(s.Description))
+				b.WriteString(questionParagraph(s.Title) + questionParagraph(s.Description))
 			}
 		}
 	}
@@ -137,15 +137,15 @@ func (w *Requests) tellNode(b *strings.Builder, dag *state.Entry, node string) {
 		return
 	}
 	if s := state.SpecOf[*schemas.SessionSpec](w.Tree.Entry(schemas.SessionKind.Ref(spec.Session))); s != nil {
-		b.WriteString(paragraph(s.Title) + paragraph(s.Description))
+		b.WriteString(questionParagraph(s.Title) + questionParagraph(s.Description))
 	}
-	b.WriteString(paragraph(spec.Description))
+	b.WriteString(questionParagraph(spec.Description))
 	if n := spec.Node(node); n != nil {
-		b.WriteString(paragraph(n.Prompt))
+		b.WriteString(questionParagraph(n.Prompt))
 	}
 }
 
-func paragraph(text string) string {
+func questionParagraph(text string) string {
 	if text = strings.TrimSpace(text); text == "" {
 		return ""
 	}

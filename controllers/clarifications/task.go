@@ -133,14 +133,14 @@ func (w *Requests) leftBy(spec *schemas.ClarificationRequestSpec, created schema
 		return fmt.Sprintf("dag/%s has no node %s any more", dag, node)
 	case key != "" && !strings.HasPrefix(spec.Run, keys.OfRuns(dag, node, key)):
 		return fmt.Sprintf("node %s of dag/%s was changed, or is retried from the beginning", node, dag)
-	case skipped(e, node):
+	case skippedTask(e, node):
 		return fmt.Sprintf("node %s of dag/%s was skipped", node, dag)
 	}
 	return ""
 }
 
-// skipped reports whether a node is done without having run to its end. Only a retry, under another key, changes that.
-func skipped(dag *state.Entry, node string) bool {
+// skippedTask reports whether a node is done without having run to its end. Only a retry, under another key, changes that.
+func skippedTask(dag *state.Entry, node string) bool {
 	if dag == nil {
 		return false
 	}

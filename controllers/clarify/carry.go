@@ -18,7 +18,7 @@ func Carry(base, there, next []byte, issue int, ours []schemas.Clarification) ([
 	if err != nil {
 		return next, nil //nolint:nilerr // damaged, or not there: there is nothing to carry
 	}
-	was, to := records(base, issue), records(next, issue)
+	was, to := carriedRecords(base, issue), carriedRecords(next, issue)
 	kept := f.records[:0]
 	for i := range f.records {
 		r := &f.records[i]
@@ -50,8 +50,8 @@ func Carry(base, there, next []byte, issue int, ours []schemas.Clarification) ([
 	return merged, err
 }
 
-// records are those of a ledger; none if it cannot be read.
-func records(data []byte, issue int) []record {
+// carriedRecords are those of a ledger; none if it cannot be read.
+func carriedRecords(data []byte, issue int) []record {
 	if f, err := readFile(data, issue); err == nil {
 		return f.records
 	}
@@ -63,7 +63,7 @@ func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, err
 	rest := slices.Clone(r.Thread)
 	for _, known := range []*record{was, next} {
 		if known != nil {
-			rest = foreign(rest, known.Thread)
+			rest = foreignTurns(rest, known.Thread)
 		}
 	}
 	moved := was == nil || was.Status != r.Status
@@ -73,8 +73,8 @@ func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, err
 	case own == nil:
 		moved = moved && next == nil
 	default:
-		rest = foreign(rest, own.Thread)
-		moved = moved && ahead(&r.Clarification, own.Status, own.Round)
+		rest = foreignTurns(rest, own.Thread)
+		moved = moved && foldAhead(&r.Clarification, own.Status, own.Round)
 	}
 	if len(rest) == 0 && !moved || next == nil {
 		return len(rest) > 0 || moved, nil
@@ -89,7 +89,7 @@ func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, err
 
 // saysAs reports whether two records are equal, ignoring blanks.
 func (r *record) saysAs(o *record) bool {
-	a, err := compact(r.raw)
-	b, err2 := compact(o.raw)
+	a, err := compactJSON(r.raw)
+	b, err2 := compactJSON(o.raw)
 	return err == nil && err2 == nil && bytes.Equal(a, b)
 }

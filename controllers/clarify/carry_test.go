@@ -74,7 +74,7 @@ func TestCarry(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, r := range records(out, 42) {
+			for _, r := range carriedRecords(out, 42) {
 				got = append(got, strings.TrimLeft(strings.TrimPrefix(r.ID, "CLR-42-"), "0")+r.Request+r.Status+string(rune('0'+len(r.Thread))))
 			}
 			if strings.Join(got, " ") != c.want {

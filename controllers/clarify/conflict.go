@@ -17,15 +17,15 @@ const (
 // Unite makes one ledger of what a git merge left: a text with conflict markers. Both sides have to be ledgers of the
 // issue; the error is else [ErrNoLedger]. See [Merge].
 func Unite(conflicted []byte, issue int) ([]byte, error) {
-	ours, theirs, ok := sides(conflicted)
+	ours, theirs, ok := conflictSides(conflicted)
 	if !ok {
 		return nil, fmt.Errorf("%w: it holds no whole conflict of a git merge", ErrNoLedger)
 	}
 	return Merge(ours, theirs, issue)
 }
 
-// sides splits a text with conflict markers into its two sides; ok is false if markers are missing.
-func sides(text []byte) (ours, theirs []byte, ok bool) {
+// conflictSides splits a text with conflict markers into its two sides; ok is false if markers are missing.
+func conflictSides(text []byte) (ours, theirs []byte, ok bool) {
 	part := "" // the mark that the present part began with
 	for line := range bytes.Lines(text) {
 		next, allowed := partAt(line, part)

@@ -21,7 +21,7 @@ func TestSides(t *testing.T) {
 		"=======\nc\n>>>>>>> other\n":         "",
 		"":                                    "",
 	} {
-		ours, theirs, ok := sides([]byte(text))
+		ours, theirs, ok := conflictSides([]byte(text))
 		if got := string(ours) + "|" + string(theirs); ok != (want != "") || ok && got != want {
 			t.Errorf("%q: %q, %t; want %q", text, got, ok, want)
 		}

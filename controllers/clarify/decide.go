@@ -163,7 +163,7 @@ func (d *decider) resolve(e schemas.ThreadEntry) {
 
 // checkCircle escalates a matter whose last two rounds say the same.
 func (d *decider) checkCircle(at schemas.Time) {
-	if circles(turns(d.st.Thread)) {
+	if similarCircles(ledgerTurns(d.st.Thread)) {
 		d.escalate(cause{schemas.EscalatedStuck, at, "the last two rounds say the same"})
 	}
 }
@@ -245,8 +245,8 @@ func (d *decider) close(c *schemas.Clarification, now schemas.Time, message stri
 	d.st.Summary = summary(d.input.Spec, d.st.Thread, wasEscalated)
 }
 
-// first is the earlier time; none at all is later than any.
-func first(a, b schemas.Time) schemas.Time {
+// firstEntry is the earlier time; none at all is later than any.
+func firstEntry(a, b schemas.Time) schemas.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
 		return b
 	}

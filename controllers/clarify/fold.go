@@ -68,7 +68,7 @@ func takenUp(theirs, c *schemas.Clarification) bool {
 	if len(theirs.Thread) == 0 {
 		return theirs.Topic == c.Topic
 	}
-	return len(foreign(theirs.Thread, c.Thread)) == 0
+	return len(foreignTurns(theirs.Thread, c.Thread)) == 0
 }
 
 // recordLike finds the record of the same id and request, else of the same question under that id; nil if it does not
@@ -101,8 +101,8 @@ func ownOf(ours []schemas.Clarification, r *schemas.Clarification) *schemas.Clar
 	return &ours[i]
 }
 
-// foreign lists the turns of theirs that ours does not have, in their order.
-func foreign(theirs, ours []schemas.ClarificationTurn) []schemas.ClarificationTurn {
+// foreignTurns lists the turns of theirs that ours does not have, in their order.
+func foreignTurns(theirs, ours []schemas.ClarificationTurn) []schemas.ClarificationTurn {
 	var out []schemas.ClarificationTurn
 	taken := make([]bool, len(ours))
 next:
@@ -118,9 +118,9 @@ next:
 	return out
 }
 
-// ahead reports whether another program advanced a record further than the status, without an entry for it. Decide
+// foldAhead reports whether another program advanced a record further than the status, without an entry for it. Decide
 // follows it, and Fold refuses to overwrite it.
-func ahead(theirs *schemas.Clarification, phase string, round int) bool {
+func foldAhead(theirs *schemas.Clarification, phase string, round int) bool {
 	var from []string
 	switch theirs.Status {
 	case schemas.ClarificationAbandoned, schemas.ClarificationStale:

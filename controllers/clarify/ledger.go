@@ -14,7 +14,7 @@ func (d *decider) fromLedger() *event {
 	if d.input.Ledger == nil {
 		return nil
 	}
-	rest := foreign(d.input.Ledger.Thread, turns(d.st.Thread))
+	rest := foreignTurns(d.input.Ledger.Thread, ledgerTurns(d.st.Thread))
 	if len(rest) == 0 {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (d *decider) takeQuestion(e schemas.ThreadEntry) {
 // applyStatus follows another program that set the status without an entry.
 func (d *decider) applyStatus() {
 	c := d.input.Ledger
-	if c == nil || !ahead(c, d.st.Phase, d.st.Round) {
+	if c == nil || !foldAhead(c, d.st.Phase, d.st.Round) {
 		return
 	}
 	now := schemas.NewTime(d.input.Now)
@@ -98,7 +98,7 @@ func (d *decider) firstQuestion() schemas.ThreadEntry {
 	return e
 }
 
-func turns(thread []schemas.ThreadEntry) []schemas.ClarificationTurn {
+func ledgerTurns(thread []schemas.ThreadEntry) []schemas.ClarificationTurn {
 	out := make([]schemas.ClarificationTurn, len(thread))
 	for i := range thread {
 		out[i] = thread[i].ClarificationTurn
@@ -111,7 +111,7 @@ func Record(name string, spec *schemas.ClarificationRequestSpec,
 	st *schemas.ClarificationRequestStatus) schemas.Clarification {
 	return schemas.Clarification{ID: st.ID, From: spec.From, To: spec.To, Topic: spec.Topic, Blocking: spec.Blocking,
 		Status: st.Phase, Round: st.Round, MaxRounds: st.MaxRounds, Created: st.Created, StaleAfter: st.StaleAfter,
-		ResolvedAt: st.ResolvedAt, Thread: turns(st.Thread), Request: name}
+		ResolvedAt: st.ResolvedAt, Thread: ledgerTurns(st.Thread), Request: name}
 }
 
 // lastSeq returns the number in the value of a ledger's [schemas.LedgerLastID], 0 for other text than an id of the

@@ -62,7 +62,7 @@ func readFile(data []byte, issue int) (*file, error) {
 	}
 	f := &file{issue: issue, records: make([]record, len(head.Clarifications))}
 	var err error
-	if f.extra, err = unknown(data, fileFields); err != nil {
+	if f.extra, err = unknownFields(data, fileFields); err != nil {
 		return nil, err
 	}
 	for i, raw := range head.Clarifications {
@@ -114,7 +114,7 @@ func (r *record) thaw() (err error) {
 	var inner struct {
 		Thread []json.RawMessage `json:"thread"`
 	}
-	if r.extra, err = unknown(r.raw, recordFields); err != nil {
+	if r.extra, err = unknownFields(r.raw, recordFields); err != nil {
 		return err
 	}
 	if err := quick.Unmarshal(r.raw, &inner); err != nil && !r.bad {
@@ -124,7 +124,7 @@ func (r *record) thaw() (err error) {
 	}
 	r.entries = make([]extras, len(inner.Thread))
 	for i, t := range inner.Thread {
-		if r.entries[i], err = unknown(t, turnFields); err != nil {
+		if r.entries[i], err = unknownFields(t, turnFields); err != nil {
 			return err
 		}
 	}
@@ -132,9 +132,9 @@ func (r *record) thaw() (err error) {
 	return nil
 }
 
-// unknown returns the fields of an object that are not among those known, in any case of letters (encoding/json reads
+// unknownFields returns the fields of an object that are not among those known, in any case of letters (encoding/json reads
 // them so); nil for none.
-func unknown(raw []byte, known []string) (extras, error) {
+func unknownFields(raw []byte, known []string) (extras, error) {
 	var all extras
 	if err := quick.Unmarshal(raw, &all); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLedger, err)
@@ -267,7 +267,7 @@ func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
 		return true, err
 	}
 	r := &f.records[i]
-	if len(foreign(r.Thread, c.Thread)) > 0 || ahead(&r.Clarification, c.Status, c.Round) {
+	if len(foreignTurns(r.Thread, c.Thread)) > 0 || foldAhead(&r.Clarification, c.Status, c.Round) {
 		return false, ErrStale
 	}
 	if !r.same(c) {
@@ -313,14 +313,14 @@ func sameTurn(a, b schemas.ClarificationTurn) bool {
 
 // plain is the text of a bad record in canonical form.
 func (r *record) plain() (json.RawMessage, error) {
-	flat, err := compact(r.raw)
+	flat, err := compactJSON(r.raw)
 	if err != nil {
 		return nil, err
 	}
 	return appendIndented(nil, flat, "    ")
 }
 
-func compact(raw json.RawMessage) ([]byte, error) {
+func compactJSON(raw json.RawMessage) ([]byte, error) {
 	var b bytes.Buffer
 	if len(raw) == 0 {
 		return nil, nil
@@ -342,5 +342,7 @@ func (f *file) forgetLast() {
 	}
 }
 
-// sound reports whether a value can be part of a ledger that must be readable.
-func sound(raw []byte) bool { return utf8.Valid(raw) && !bytes.Contains(raw, []byte("\n<<<<<<< ")) }
+// soundRecord reports whether a value can be part of a ledger that must be readable.
+func soundRecord(raw []byte) bool {
+	return utf8.Valid(raw) && !bytes.Contains(raw, []byte("\n<<<<<<< "))
+}

@@ -70,8 +70,8 @@ var ranks = map[string]int{schemas.ClarificationPending: 1, schemas.Clarificatio
 	schemas.ClarificationAnswered: 3, schemas.ClarificationEscalated: 4, schemas.ClarificationAbandoned: 5,
 	schemas.ClarificationResolved: 6}
 
-// progress is the part of a record that changes together: it is taken from one side as a whole.
-func progress(a, b *schemas.Clarification) int {
+// mergeProgress is the part of a record that changes together: it is taken from one side as a whole.
+func mergeProgress(a, b *schemas.Clarification) int {
 	past := func(c *schemas.Clarification) int {
 		return max(ranks[c.Status]-ranks[schemas.ClarificationAnswered], 0)
 	}
@@ -84,13 +84,13 @@ func progress(a, b *schemas.Clarification) int {
 // matter in which order records are joined.
 func (r *record) join(o *record) error {
 	a, b := &r.Clarification, &o.Clarification
-	if progress(b, a) > 0 {
+	if mergeProgress(b, a) > 0 {
 		a.Status, a.Round, a.StaleAfter, a.ResolvedAt = b.Status, b.Round, b.StaleAfter, b.ResolvedAt
 	}
 	a.ID, a.Request = max(a.ID, b.ID), max(a.Request, b.Request)
 	a.From, a.To, a.Topic = max(a.From, b.From), max(a.To, b.To), max(a.Topic, b.Topic)
 	a.Blocking, a.MaxRounds = a.Blocking || b.Blocking, max(a.MaxRounds, b.MaxRounds)
-	a.Created = first(a.Created, b.Created)
+	a.Created = firstEntry(a.Created, b.Created)
 	var err error
 	if r.extra, err = joinExtras(r.extra, o.extra); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (r *record) joinThreads(o *record) error {
 				all[key] = &turn{t, side.entries[i]}
 				continue
 			}
-			known.Timestamp = first(known.Timestamp, t.Timestamp)
+			known.Timestamp = firstEntry(known.Timestamp, t.Timestamp)
 			var err error
 			if known.extra, err = joinExtras(known.extra, side.entries[i]); err != nil {
 				return err
@@ -150,11 +150,11 @@ func joinExtras(a, b extras) (extras, error) {
 	}
 	for name, v := range b {
 		was, known := out[name]
-		x, err := compact(was)
+		x, err := compactJSON(was)
 		if err != nil {
 			return nil, err
 		}
-		y, err := compact(v)
+		y, err := compactJSON(v)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ func joinExtras(a, b extras) (extras, error) {
 
 // CompareProgress compares the progress of two clarifications, which are states of one question: the more advanced is
 // greater. See [Merge].
-func CompareProgress(a, b *schemas.Clarification) int { return progress(a, b) }
+func CompareProgress(a, b *schemas.Clarification) int { return mergeProgress(a, b) }
 
 // CompareTurns compares two turns of a clarification's thread: by time, then by type and content.
 func CompareTurns(a, b schemas.ClarificationTurn) int {

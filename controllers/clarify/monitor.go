@@ -35,7 +35,7 @@ func Monitor(records []schemas.Clarification, precedence func(agent string) int,
 		if order != nil && order.Reason == schemas.EscalatedDeadlock {
 			f.Deadlocked = append(f.Deadlocked, *c)
 		}
-		if order != nil && order.Reason == schemas.EscalatedStuck || circles(c.Thread) {
+		if order != nil && order.Reason == schemas.EscalatedStuck || similarCircles(c.Thread) {
 			f.Stuck = append(f.Stuck, *c)
 		}
 	}
@@ -47,7 +47,7 @@ func Monitor(records []schemas.Clarification, precedence func(agent string) int,
 // the deadlock is the reason.
 func Orders(records []schemas.Clarification, precedence func(agent string) int) map[string]*Order {
 	out := map[string]*Order{}
-	for _, f := range flips(records) {
+	for _, f := range turnFlips(records) {
 		later, first := &records[f.later], &records[f.first]
 		out[later.ID] = &Order{schemas.EscalatedStuck,
 			fmt.Sprintf("it turns %s of %s to %s round, which is %s", first.ID, first.From, first.To, first.Status)}
@@ -73,9 +73,9 @@ type talk struct {
 	a, b  string
 }
 
-// flips finds the questions that a later one between the same agents reverses. The first one may be escalated, but not
+// turnFlips finds the questions that a later one between the same agents reverses. The first one may be escalated, but not
 // closed; the later one must not be escalated yet.
-func flips(records []schemas.Clarification) []flip {
+func turnFlips(records []schemas.Clarification) []flip {
 	byTalk := map[talk][]int{}
 	for i := range records {
 		if records[i].Open() {

@@ -22,8 +22,8 @@ var faults = []mutants.Mutant{
 	{"a success without the answer resolves", "task.go", "&& d.sawAnswer(r)", ""},
 	{"what was refused is taken later", "replies.go", "if f := refusalOf(st, r); f != nil {",
 		"if f := refusalOf(st, r); false {"},
-	{"a foreign turn is written over", "ledger_file.go", "len(foreign(r.Thread, c.Thread)) > 0 ||", ""},
-	{"a foreign status is written over", "ledger_file.go", "|| ahead(&r.Clarification, c.Status, c.Round)", ""},
+	{"a foreign turn is written over", "ledger_file.go", "len(foreignTurns(r.Thread, c.Thread)) > 0 ||", ""},
+	{"a foreign status is written over", "ledger_file.go", "|| foldAhead(&r.Clarification, c.Status, c.Round)", ""},
 	{"a broken deadlock is a question that is turned round", "monitor.go", " || deadlock(c, first) {", " {"},
 	{"the upstream agent gives way", "cycles.go", "cmp.Compare(a.Rank, b.Rank)", "cmp.Compare(b.Rank, a.Rank)"},
 }

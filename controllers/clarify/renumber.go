@@ -82,7 +82,7 @@ func (f *file) dropCopies(i int) (dropped bool) {
 		if j == i || r.gone || r.Request != "" || kept.Request == "" || r.ID != kept.ID {
 			continue
 		}
-		if sameQuestion(&r.Clarification, &kept.Clarification) && len(foreign(r.Thread, kept.Thread)) == 0 {
+		if sameQuestion(&r.Clarification, &kept.Clarification) && len(foreignTurns(r.Thread, kept.Thread)) == 0 {
 			r.gone, dropped = true, true
 		}
 	}

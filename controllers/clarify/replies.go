@@ -114,7 +114,7 @@ func (d *decider) objection(r Reply) string {
 		return why
 	}
 	if r.Agent && r.Spec.Type == schemas.TurnAnswer &&
-		evasive(lastBody(d.st.Thread, schemas.TurnQuestion), r.Spec.Body) {
+		evasiveAnswer(lastBody(d.st.Thread, schemas.TurnQuestion), r.Spec.Body) {
 		return "the answer of " + r.Spec.From + " only restates the question; say what should be done"
 	}
 	return ""

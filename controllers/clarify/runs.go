@@ -54,11 +54,11 @@ func (d *decider) fromRuns() *event {
 	}
 	failures, long, key := 0, 0, d.nodeKey()
 	for _, r := range d.roundRuns() {
-		text, ok := d.answerOf(r)
+		text, ok := d.answerOfRun(r)
 		if ok {
 			return &event{r.FinishedAt, func() { d.answer(d.runEntry(r, schemas.TurnAnswer, d.input.Spec.To, text)) }}
 		}
-		if !failed(r) || r.NodeKey != key {
+		if !runFailed(r) || r.NodeKey != key {
 			continue
 		}
 		if TooLong(r) {
@@ -99,8 +99,8 @@ func (d *decider) failureCause(r *schemas.Run, failures, long int) *cause {
 	return nil
 }
 
-// failed reports whether a run without an answer counts as an attempt. One that was cancelled or interrupted does not.
-func failed(r *schemas.Run) bool {
+// runFailed reports whether a run without an answer counts as an attempt. One that was cancelled or interrupted does not.
+func runFailed(r *schemas.Run) bool {
 	switch r.Outcome {
 	case schemas.OutcomeSucceeded, schemas.OutcomeFailed, schemas.OutcomeTimedOut, schemas.OutcomeAsked:
 		return true
@@ -122,13 +122,13 @@ func Failure(r *schemas.Run) string {
 	return cut(cmp.Or(oneLine(r.Message), "the run ended "+r.Outcome), 300)
 }
 
-// answerOf returns the answer of a run. Another outcome, an empty and an evasive text do not count as answers.
-func (d *decider) answerOf(r *schemas.Run) (string, bool) {
+// answerOfRun returns the answer of a run. Another outcome, an empty and an evasive text do not count as answers.
+func (d *decider) answerOfRun(r *schemas.Run) (string, bool) {
 	if r.Outcome != schemas.OutcomeSucceeded {
 		return "", false
 	}
 	text := strings.TrimSpace(ResultText(r))
-	return text, !evasive(lastBody(d.st.Thread, schemas.TurnQuestion), text)
+	return text, !evasiveAnswer(lastBody(d.st.Thread, schemas.TurnQuestion), text)
 }
 
 // ResultText is the result of a run as text: that of a JSON string, or another value as it is written.
@@ -179,7 +179,7 @@ func (d *decider) wanted() (*Ask, time.Time) {
 func (d *decider) lastFailed() (last *schemas.Run) {
 	key := d.nodeKey()
 	for _, r := range d.roundRuns() {
-		if failed(r) && r.NodeKey == key {
+		if runFailed(r) && r.NodeKey == key {
 			last = r
 		}
 	}
@@ -210,8 +210,8 @@ func retryAfter(set schemas.ClarificationSettings) time.Duration {
 	return set.RetryAfter.Std()
 }
 
-// later returns the node's runs after the last one that asked.
-func (d *decider) later() []*schemas.Run {
+// laterRun returns the node's runs after the last one that asked.
+func (d *decider) laterRun() []*schemas.Run {
 	asked := d.input.Task.Key
 	for _, e := range d.st.Thread {
 		if key, ok := strings.CutPrefix(e.Source, runSource("")); ok && e.Type == schemas.TurnQuestion {

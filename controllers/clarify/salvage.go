@@ -52,7 +52,7 @@ func (f *file) scrape(damaged []byte) {
 			continue
 		}
 		var value json.RawMessage
-		if d.Decode(&value) != nil || !sound(value) {
+		if d.Decode(&value) != nil || !soundRecord(value) {
 			return
 		}
 		if !strings.EqualFold(name, "issueNumber") && schemas.Depth(value) <= 100 { // indenting grows with the square of it
@@ -71,7 +71,7 @@ func (f *file) scrapeRecords(d *json.Decoder) (whole bool) {
 		if d.Decode(&raw) != nil {
 			return false
 		}
-		if !sound(raw) {
+		if !soundRecord(raw) {
 			continue
 		}
 		r := parseRecord(raw, f.issue)

@@ -24,10 +24,10 @@ func SameQuestion(a, b *schemas.ClarificationRequestSpec) bool {
 	return a.To == b.To && similar.OfWords(a.Topic+" "+a.Question, b.Topic+" "+b.Question) >= alike
 }
 
-// evasive reports whether an answer does not answer: it is empty, or restates the question. A text that lacks more
+// evasiveAnswer reports whether an answer does not answer: it is empty, or restates the question. A text that lacks more
 // than a tenth of the question's words is not a restatement, unless it is a question itself: it may be one of two
 // offered options.
-func evasive(question, answer string) bool {
+func evasiveAnswer(question, answer string) bool {
 	answer = strings.TrimSpace(answer)
 	if answer == "" {
 		return true
@@ -36,11 +36,11 @@ func evasive(question, answer string) bool {
 	if endsAsQuestion(answer) {
 		return s >= alikeQuestion
 	}
-	return s >= alike && covers(similar.Words(answer), similar.Words(question))
+	return s >= alike && similarCovers(similar.Words(answer), similar.Words(question))
 }
 
-// covers reports whether an answer contains at least nine in ten words of a question.
-func covers(answer, question similar.Set) bool {
+// similarCovers reports whether an answer contains at least nine in ten words of a question.
+func similarCovers(answer, question similar.Set) bool {
 	missing := 0
 	for _, w := range question {
 		if !answer.Has(w) {
@@ -55,9 +55,9 @@ func endsAsQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// circles reports whether a thread goes in circles: its last two questions are alike, or its last two answers. Answers
+// similarCircles reports whether a thread goes in circles: its last two questions are alike, or its last two answers. Answers
 // of fewer than three words that count are not compared.
-func circles(thread []schemas.ClarificationTurn) bool {
+func similarCircles(thread []schemas.ClarificationTurn) bool {
 	q, before := lastTwo(thread, schemas.TurnQuestion)
 	if q != "" && before != "" && similar.OfWords(q, before) >= alike {
 		return true

@@ -15,7 +15,7 @@ func TestEvasive(t *testing.T) {
 		"ADR-42 says PostgreSQL, codebase uses SQLite; dual-layer or migrate": false,
 		"Migrate.": false, "Dual layer.": false, "Why not both?": false, "No.": false, "?": false,
 		"Dual layer: SQLite for dev, PostgreSQL for prod.": false} {
-		if got := evasive(q, answer); got != want {
+		if got := evasiveAnswer(q, answer); got != want {
 			t.Errorf("%q: %t, similarity %.2f", answer, got, similar.OfWords(q, answer))
 		}
 	}
@@ -29,7 +29,7 @@ func FuzzSimilarity(f *testing.F) {
 		if x != y || x < 0 || x > 1 || similar.OfWords(a, a) != 1 {
 			t.Fatalf("%q and %q: %v, %v, %v", a, b, x, y, similar.OfWords(a, a))
 		}
-		if strings.TrimSpace(a) == "" && !evasive(b, a) {
+		if strings.TrimSpace(a) == "" && !evasiveAnswer(b, a) {
 			t.Fatalf("%q is an answer", a)
 		}
 	})
@@ -41,7 +41,7 @@ func TestChoiceIsAnswer(t *testing.T) {
 		"ADR-42 says PostgreSQL but codebase uses SQLite: migrate.":                false,
 		"ADR-42 says PostgreSQL but the codebase uses SQLite. Dual-layer. Migrate": true,
 	} {
-		if got := evasive(question, answer); got != want {
+		if got := evasiveAnswer(question, answer); got != want {
 			t.Errorf("%q: %t", answer, got)
 		}
 	}

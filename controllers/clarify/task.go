@@ -15,7 +15,7 @@ func (d *decider) fromTask() *event {
 	if d.input.Task == nil || !d.in(schemas.ClarificationAnswered) {
 		return nil
 	}
-	for _, r := range d.later() {
+	for _, r := range d.laterRun() {
 		switch {
 		case r.Outcome == schemas.OutcomeAsked && r.Asks != nil && r.Asks.To == d.input.Spec.To:
 			e := d.runEntry(r, schemas.TurnQuestion, d.input.Spec.From, r.Asks.Question)

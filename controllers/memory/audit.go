@@ -178,7 +178,7 @@ func (in *AuditInput) recalledLate(all []schemas.Observation) []Reason {
 		}
 		for _, id := range r.IDs {
 			if o := byID[id]; o != nil && recordNames(&r, byID, o.SupersededBy) {
-				late[id] = later(late[id], r.At)
+				late[id] = laterCapture(late[id], r.At)
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func nearDuplicates(all []*schemas.Observation) []Duplicates {
 	firsts := map[probe][]int{}
 	for i := range all {
 		probes := r.probes(&likes[i])
-		if first := matching(likes, i, probes, firsts); first >= 0 {
+		if first := matchingDuplicates(likes, i, probes, firsts); first >= 0 {
 			if groups[first] == nil {
 				groups[first] = Duplicates{all[first].ID}
 			}
@@ -270,8 +270,8 @@ func nearDuplicates(all []*schemas.Observation) []Duplicates {
 	return out
 }
 
-// matching finds the oldest first of a group that says the same; -1 for none.
-func matching(likes []likeness, i int, probes []probe, firsts map[probe][]int) int {
+// matchingDuplicates finds the oldest first of a group that says the same; -1 for none.
+func matchingDuplicates(likes []likeness, i int, probes []probe, firsts map[probe][]int) int {
 	best, seen := -1, map[int]bool{}
 	for _, p := range probes {
 		for _, first := range firsts[p] {
@@ -323,7 +323,7 @@ func appendRare(b []byte, s string) []byte {
 	return append(b, q...)
 }
 
-func columns(line string) int {
+func auditColumns(line string) int {
 	n := 0
 	for _, c := range []byte(line) {
 		switch c {

@@ -82,11 +82,11 @@ func repeatedSize(o *schemas.Observation) int { return len(o.ID) + 2 }
 
 // statementSize bounds the characters that an original takes at least.
 func statementSize(o *schemas.Observation) int {
-	return utf8.RuneCountInString(statement(o, []string{o.ID}, stated(o), false)) + 1
+	return utf8.RuneCountInString(statement(o, []string{o.ID}, statedIn(o), false)) + 1
 }
 
-// stated is the short form of what an original says.
-func stated(o *schemas.Observation) string {
+// statedIn is the short form of what an original says.
+func statedIn(o *schemas.Observation) string {
 	if s := flat(o.Summary); s != "" {
 		return shorten(s, statedLimit)
 	}
@@ -95,7 +95,7 @@ func stated(o *schemas.Observation) string {
 
 // inFull is all that an original says, on one line, its summary included.
 func inFull(o *schemas.Observation) string {
-	content, short := flat(o.Content), stated(o)
+	content, short := flat(o.Content), statedIn(o)
 	if short == "" || strings.Contains(content, strings.TrimSuffix(short, ellipsis)) {
 		return content
 	}
@@ -185,7 +185,7 @@ func mergedContent(members []*schemas.Observation, category string) string {
 	lines := make([]string, len(all))
 	room := contentLimit
 	for i, o := range all {
-		lines[i] = statement(o.Observation, o.ids, stated(o.Observation), o.Category == category)
+		lines[i] = statement(o.Observation, o.ids, statedIn(o.Observation), o.Category == category)
 		room -= utf8.RuneCountInString(lines[i]) + 1
 	}
 	order := make([]int, len(all))
@@ -212,7 +212,7 @@ func mergedSummary(members []*schemas.Observation) string {
 	share := max(mergedLimit/len(all)-2, 24)
 	parts := make([]string, len(all))
 	for i, o := range all {
-		parts[i] = shorten(stated(o.Observation), share)
+		parts[i] = shorten(statedIn(o.Observation), share)
 	}
 	return shorten(strings.Join(parts, "; "), mergedLimit)
 }
@@ -234,7 +234,7 @@ func unitedAnchors(members []*schemas.Observation) []schemas.Anchor {
 	byPath := map[string]seen{}
 	var paths []string
 	for _, o := range members {
-		at := later(o.Timestamp, o.VerifiedAt)
+		at := laterCapture(o.Timestamp, o.VerifiedAt)
 		for _, a := range o.Anchors {
 			old, ok := byPath[a.Path]
 			if !ok {

@@ -76,7 +76,7 @@ func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	r = schemas.MemoryRecord{Version: schemas.MemoryVersion, Type: schemas.RecordCompacted, Issue: of.Issue,
 		At: f.undone[of.Issue], Groups: [][]string{}}
 	if last, ok := f.compacted[of.Issue]; ok {
-		r.At = later(r.At, schemas.NewStamp(last.Add(time.Millisecond)))
+		r.At = laterCapture(r.At, schemas.NewStamp(last.Add(time.Millisecond)))
 	}
 	originals := make(map[string]*schemas.Observation, len(of.Archived))
 	for i := range of.Archived {
@@ -90,14 +90,14 @@ func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 			units = append(units, newUnit(o, originals))
 		case len(o.Compacts) == 0:
 			r.IDs = append(r.IDs, o.ID)
-			r.At = later(later(r.At, o.Timestamp), o.VerifiedAt)
+			r.At = laterCapture(laterCapture(r.At, o.Timestamp), o.VerifiedAt)
 		}
 	}
 	for _, group := range relate(units) {
 		var ids []string
 		for _, u := range group {
 			ids = append(ids, u.ids...)
-			r.At = later(later(r.At, u.newest.Timestamp), u.newest.VerifiedAt)
+			r.At = laterCapture(laterCapture(r.At, u.newest.Timestamp), u.newest.VerifiedAt)
 		}
 		r.Groups = append(r.Groups, sortedIDs(ids))
 		r.IDs = append(r.IDs, ids...)
@@ -110,7 +110,7 @@ func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 // Shorten returns the record that compacts a folded issue, see [Facts.Compact], if it saves tokens, or else a record
 // that only archives superseded observations. The latter merges nothing, and ok is false if there are none.
 func (f *Facts) Shorten(of *Folded) (r schemas.MemoryRecord, ok bool) {
-	if r, ok = f.Compact(of); !ok || saves(of, &r) {
+	if r, ok = f.Compact(of); !ok || compactionSaves(of, &r) {
 		return r, ok
 	}
 	only := Folded{Issue: of.Issue, Archived: of.Archived}
@@ -122,8 +122,8 @@ func (f *Facts) Shorten(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	return f.Compact(&only)
 }
 
-// saves reports whether the result of a compaction has fewer tokens than the originals.
-func saves(of *Folded, r *schemas.MemoryRecord) bool {
+// compactionSaves reports whether the result of a compaction has fewer tokens than the originals.
+func compactionSaves(of *Folded, r *schemas.MemoryRecord) bool {
 	all := make(map[string]*schemas.Observation, len(of.Observations)+len(of.Archived))
 	for i := range of.Archived {
 		all[of.Archived[i].ID] = &of.Archived[i]

@@ -23,7 +23,7 @@ const (
 	bulletLimit    = 200
 )
 
-// compact summarizes a conversation by rules: decisions, changes, errors and facts, as bullets under the headings
+// compactText summarizes a conversation by rules: decisions, changes, errors and facts, as bullets under the headings
 // Decisions, Code Changes, Errors Encountered and Key Facts. It returns "" if there are none.
 //
 // Text that agents wrote under such headings is copied, bullet by bullet. Elsewhere a sentence is selected by its
@@ -31,16 +31,16 @@ const (
 // only if they state a decision or a rule. Files changed by tools, and the output of failed commands, are listed unless
 // a sentence describes them. Of repeated statements the best is kept. left is the number of remarks that exceeded the
 // limit of the summary.
-func compact(messages []Message) (text string, left int) {
+func compactText(messages []Message) (text string, left int) {
 	var g collector
 	for _, m := range messages {
 		g.message(m)
 	}
 	g.files()
 	g.failures()
-	different := distinct(g.found)
+	different := distinctRemarks(g.found)
 	best := bestRemarks(different, bulletLimit)
-	return format(best), len(different) - len(best)
+	return formatRemark(best), len(different) - len(best)
 }
 
 // remark is something worth remembering, while it is gathered.
@@ -172,9 +172,9 @@ func unmentioned(edits []edit, verb string, told map[string]bool) []string {
 	return out
 }
 
-// distinct are the remarks that say different things, best first. Of those that say the same, the best is kept, with
+// distinctRemarks are the remarks that say different things, best first. Of those that say the same, the best is kept, with
 // the anchors of all.
-func distinct(all []remark) []remark {
+func distinctRemarks(all []remark) []remark {
 	var kept []remark
 	var known []likeness
 	for _, r := range byWorth(all)[:min(len(all), candidateLimit)] {
@@ -237,8 +237,8 @@ func categoryRank(category string) int {
 		schemas.CategoryError, schemas.CategoryDecision}, category)
 }
 
-// format writes remarks as a summary.
-func format(all []remark) string {
+// formatRemark writes remarks as a summary.
+func formatRemark(all []remark) string {
 	var b strings.Builder
 	for _, section := range summarySections {
 		begun := false
@@ -273,7 +273,7 @@ func refersToMemory(text string) bool {
 
 // labelled adds a bullet that is not under a heading of a category.
 func (g *collector) labelled(text string) {
-	if category, rest := label(text); category != "" {
+	if category, rest := learnLabel(text); category != "" {
 		g.add(category, rest, true)
 		return
 	}

@@ -109,7 +109,7 @@ func Judge(q Question, results []Result) Answer {
 		if left--; a.Rank == 0 {
 			a.Rank = i + 1
 		}
-		gain += discount(i)
+		gain += rankDiscount(i)
 		a.Tokens = all
 		for k, depth := range []int{1, 5, evalDepth} {
 			if i < depth {
@@ -120,18 +120,18 @@ func Judge(q Question, results []Result) Answer {
 	if left > 0 {
 		a.Tokens = all
 	}
-	a.ndcg = gain / ideal(len(q.Expect))
+	a.ndcg = gain / idealGain(len(q.Expect))
 	return a
 }
 
-// discount weighs place i, from 0, as the discounted cumulative gain does (Järvelin and Kekäläinen, 2002).
-func discount(i int) float64 { return 1 / math.Log2(float64(i)+2) }
+// rankDiscount weighs place i, from 0, as the discounted cumulative gain does (Järvelin and Kekäläinen, 2002).
+func rankDiscount(i int) float64 { return 1 / math.Log2(float64(i)+2) }
 
-// ideal is the gain when n observations come first.
-func ideal(n int) float64 {
+// idealGain is the gain when n observations come first.
+func idealGain(n int) float64 {
 	sum := 0.0
 	for i := range min(n, evalDepth) {
-		sum += discount(i)
+		sum += rankDiscount(i)
 	}
 	return sum
 }

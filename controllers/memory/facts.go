@@ -148,13 +148,13 @@ func (f *Facts) addRecords(records map[string]schemas.MemoryRecord) {
 	for _, r := range records {
 		if r.Type == schemas.RecordUncompacted {
 			undone[r.Record] = true
-			f.undone[r.Issue] = later(f.undone[r.Issue], r.At)
+			f.undone[r.Issue] = laterCapture(f.undone[r.Issue], r.At)
 		}
 	}
 	for name, r := range records {
 		switch r.Type {
 		case schemas.RecordCompacted:
-			f.compacted[r.Issue] = later(f.compacted[r.Issue], r.At)
+			f.compacted[r.Issue] = laterCapture(f.compacted[r.Issue], r.At)
 			if !undone[name] {
 				f.compactions[r.Issue] = append(f.compactions[r.Issue], compaction{name, r})
 			}

@@ -43,11 +43,11 @@ func Parse(data []byte) (*schemas.MemoryFile, error) {
 // ParseVerbatim parses the data of a memory file as [Parse] does, but does not scrub its observations. It is for those
 // who look for what must not be there: what other programs wrote is as it stands.
 func ParseVerbatim(data []byte) (*schemas.MemoryFile, error) {
-	f, _, err := parse(data)
+	f, _, err := parseFile(data)
 	return f, err
 }
 
-func parse(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, error) {
+func parseFile(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var fields map[string]json.RawMessage
 	f := new(schemas.MemoryFile)
@@ -78,7 +78,7 @@ func parse(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, error)
 			return nil, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, part.name, err)
 		}
 	}
-	return f, fields, check(f, fields)
+	return f, fields, checkFile(f, fields)
 }
 
 // readJSON is json.Unmarshal, but faster for well-formed data. Unlike those of the fast decoder, errors do not quote
@@ -90,7 +90,7 @@ func readJSON(data []byte, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-func check(f *schemas.MemoryFile, fields map[string]json.RawMessage) error {
+func checkFile(f *schemas.MemoryFile, fields map[string]json.RawMessage) error {
 	switch {
 	case f.Version > schemas.MemoryVersion:
 		return fmt.Errorf("its version is %d: %w", f.Version, ErrNewer)
@@ -138,7 +138,7 @@ func readFile(data []byte, issue int) (*file, error) {
 	if data == nil {
 		return &file{MemoryFile: schemas.MemoryFile{Version: schemas.MemoryVersion, IssueNumber: issue}}, nil
 	}
-	m, fields, err := parse(data)
+	m, fields, err := parseFile(data)
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +297,7 @@ func (f *file) finish() {
 	slices.SortFunc(f.entries, func(a, b stored) int { return compareObservations(a.Observation, b.Observation) })
 	for i := range f.entries {
 		o := &f.entries[i].Observation
-		f.UpdatedAt = later(later(f.UpdatedAt, o.Timestamp), o.VerifiedAt)
+		f.UpdatedAt = laterCapture(laterCapture(f.UpdatedAt, o.Timestamp), o.VerifiedAt)
 	}
 }
 
@@ -321,7 +321,7 @@ func compareObservations(a, b schemas.Observation) int {
 
 // readAny reads a file of whatever issue it says to be of. Unknown fields are without blanks: so they compare.
 func readAny(data []byte) (*file, error) {
-	m, _, err := parse(data)
+	m, _, err := parseFile(data)
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func (d *fold) collect() {
 		d.out.Sources[s.Name] = s.Digest
 		d.link(s.Name, linksOf(s))
 		d.added[s.Name] = d.old.Sources[s.Name] == ""
-		d.out.UpdatedAt = later(d.out.UpdatedAt, schemas.NewStamp(s.Timestamp.Time))
+		d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, schemas.NewStamp(s.Timestamp.Time))
 		for _, o := range observations(s, d.counts) {
 			d.all[o.ID] = &stored{Observation: o}
 		}
@@ -197,9 +197,9 @@ func (d *fold) setMergedDerived(o *schemas.Observation) {
 // folded sorts and writes both files.
 func (d *fold) folded(archiveExtra extras) Folded {
 	archive := &file{MemoryFile: schemas.MemoryFile{IssueNumber: d.issue}, extra: archiveExtra, entries: d.archived}
-	d.out.UpdatedAt = later(d.out.UpdatedAt, d.newest[d.issue])
+	d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, d.newest[d.issue])
 	archive.finish()
-	d.out.UpdatedAt = later(d.out.UpdatedAt, archive.UpdatedAt)
+	d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, archive.UpdatedAt)
 	d.out.finish()
 	r := Folded{Issue: d.issue, Edited: d.edited, Observations: d.out.plain(), Archived: archive.plain()}
 	if d.out.holds() || len(r.Archived) > 0 {
@@ -217,9 +217,9 @@ func (d *fold) folded(archiveExtra extras) Folded {
 	return r
 }
 
-// replaces reports whether an observation is the one that is recorded as the replacement of another, where two replace
+// foldReplaces reports whether an observation is the one that is recorded as the replacement of another, where two replace
 // it.
-func replaces(by, than string) bool { return than == "" || compareIDs(by, than) > 0 }
+func foldReplaces(by, than string) bool { return than == "" || compareIDs(by, than) > 0 }
 
 // setDerived sets the fields of an observation that come from records and other captures. It does not lower counts that
 // another program keeps in its own observations.

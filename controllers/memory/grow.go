@@ -118,7 +118,7 @@ func (f *file) note(s Spec, links schemas.MemoryLinks) {
 		}
 		f.Links[s.Name] = links
 	}
-	f.UpdatedAt = later(f.UpdatedAt, schemas.NewStamp(s.Timestamp.Time))
+	f.UpdatedAt = laterCapture(f.UpdatedAt, schemas.NewStamp(s.Timestamp.Time))
 }
 
 func effectsOf(links schemas.MemoryLinks, at schemas.Stamp) Effects {
@@ -128,7 +128,7 @@ func effectsOf(links schemas.MemoryLinks, at schemas.Stamp) Effects {
 	}
 	for by, older := range links.Supersedes {
 		for _, id := range older {
-			if id != by && replaces(by, e.Superseded[id]) {
+			if id != by && foldReplaces(by, e.Superseded[id]) {
 				e.Superseded[id] = by
 			}
 		}
@@ -149,7 +149,7 @@ func Apply(data []byte, issue int, e Effects) (Folded, error) {
 	}
 	f.apply(e)
 	if slices.Contains(e.Issues(), issue) {
-		f.UpdatedAt = later(f.UpdatedAt, e.At)
+		f.UpdatedAt = laterCapture(f.UpdatedAt, e.At)
 	}
 	f.finish()
 	return Folded{Issue: issue, File: f.encode(), Observations: f.plain()}, nil
@@ -165,7 +165,7 @@ func (f *file) apply(e Effects) (rest Effects) {
 			delete(rest.Repeated, o.ID)
 		}
 		if by, ok := e.Superseded[o.ID]; ok {
-			if replaces(by, o.SupersededBy) {
+			if foldReplaces(by, o.SupersededBy) {
 				o.SupersededBy = by
 			}
 			delete(rest.Superseded, o.ID)

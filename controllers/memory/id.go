@@ -52,8 +52,8 @@ func ParseID(id string) (agent string, issue int, ms int64, ok bool) {
 	rest, suffix := cutLast(rest)
 	rest, millis := cutLast(rest)
 	agent, number := cutLast(rest)
-	ms, okMS := digits(millis, 15)
-	n, okIssue := digits(number, 10)
+	ms, okMS := manifestDigits(millis, 15)
+	n, okIssue := manifestDigits(number, 10)
 	if !okMS || !okIssue || len(number) > 1 && number[0] == '0' || !isSuffix(suffix) || !isAgent(agent) {
 		return "", 0, 0, false
 	}

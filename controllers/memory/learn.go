@@ -51,12 +51,12 @@ type Learned struct {
 // Each entry gets its summary and its anchors; of equivalent ones one is kept, and a known one becomes a repetition of
 // it. Of more than entryLimit entries the best are kept. An empty result is valid.
 func Learn(s Source) Learned {
-	c := clean(s)
+	c := cleanEntry(s)
 	text, left := c.text, 0
 	if len(c.messages) > 0 {
-		text, left = compact(c.messages)
+		text, left = compactText(c.messages)
 	}
-	l := s.finish(c, extract(text, true))
+	l := s.finish(c, learnEntries(text, true))
 	return l.missing(left)
 }
 
@@ -75,7 +75,7 @@ type cleaned struct {
 	tokens   int
 }
 
-func clean(s Source) cleaned {
+func cleanEntry(s Source) cleaned {
 	var c cleaned
 	c.text = c.take(s.Text)
 	for _, m := range withoutPrivate(s.Messages) {
@@ -126,7 +126,7 @@ func (s *Source) finish(c cleaned, all []remark) Learned {
 		r.Anchors = s.anchors(r.Content)
 		ready = append(ready, r)
 	}
-	different := distinct(ready)
+	different := distinctRemarks(ready)
 	best := bestRemarks(different, entryLimit)
 	l := Learned{SourceTokens: c.tokens, Found: len(different), Dropped: len(different) - len(best)}
 	for i := range best {
@@ -202,8 +202,8 @@ func (f matchQuality) compare(other matchQuality) int {
 		cmp.Compare(other.words, f.words), trueFirst(f.category, other.category))
 }
 
-// label is the category that the words before a colon name, with what stands behind it.
-func label(text string) (category, rest string) {
+// learnLabel is the category that the words before a colon name, with what stands behind it.
+func learnLabel(text string) (category, rest string) {
 	name, rest, found := strings.Cut(text, ":")
 	if !found || len(name) > 20 {
 		return "", text
@@ -215,12 +215,12 @@ func label(text string) (category, rest string) {
 	return category, rest
 }
 
-// extract turns a summary into entries: one for each bullet, of the category of its section, with the bullets nested
+// learnEntries turns a summary into entries: one for each bullet, of the category of its section, with the bullets nested
 // below it. A bullet of an unknown section has the category of its label ("Decision: …"), else it is a key fact. A
 // section of a category without bullets gives an entry for each paragraph. Text without any bullet or such section is
 // one entry of category compaction-summary. Bullets that refer to an observation by its id are left out. whole says
 // whether text without any of these counts.
-func extract(summary string, whole bool) []remark {
+func learnEntries(summary string, whole bool) []remark {
 	all := passages(summary)
 	bullets := map[string]bool{}
 	structured := false
@@ -246,8 +246,8 @@ func extract(summary string, whole bool) []remark {
 	return g.found
 }
 
-// bounds reports whether a text has what may be a mark of private text.
-func bounds(text string) bool { return strings.Contains(strings.ToLower(text), "private") }
+// entryBounds reports whether a text has what may be a mark of private text.
+func entryBounds(text string) bool { return strings.Contains(strings.ToLower(text), "private") }
 
 func isScaffold(role, text string) bool {
 	if role != roleUser {

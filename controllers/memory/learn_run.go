@@ -58,12 +58,12 @@ func (r *report) value(name string, v any, depth int) {
 
 // sectionKey is the section that the name of a field names, or "" for none.
 func sectionKey(name string) string {
-	section, _ := sectionOf(spaced(name))
+	section, _ := sectionOf(spacedKey(name))
 	return section
 }
 
-// spaced parts the words of a name: keyFacts, key_facts and key-facts are key facts.
-func spaced(name string) string {
+// spacedKey parts the words of a name: keyFacts, key_facts and key-facts are key facts.
+func spacedKey(name string) string {
 	var b strings.Builder
 	for i, c := range name {
 		switch {
@@ -84,7 +84,7 @@ func (r *report) list(name string, list []any, depth int) {
 		case string:
 			texts = append(texts, one)
 		case map[string]any:
-			if text := told(one); sectionKey(name) != "" && text != "" {
+			if text := reportTold(one); sectionKey(name) != "" && text != "" {
 				texts = append(texts, text)
 				continue
 			}
@@ -94,8 +94,8 @@ func (r *report) list(name string, list []any, depth int) {
 	r.text(name, texts)
 }
 
-// told is the text of an element of a section that is an object.
-func told(o map[string]any) string {
+// reportTold is the text of an element of a section that is an object.
+func reportTold(o map[string]any) string {
 	var texts []string
 	for _, name := range []string{"title", "decision", "error", "fact", "change", "path", "file", "text", "content",
 		"summary", "message", "description", "reason", "rationale", "fix", "resolution"} {
@@ -116,7 +116,7 @@ func (r *report) text(name string, texts []string) {
 		r.WriteString("\n\n# -\n\n" + strings.Join(texts, "\n\n# -\n\n")) // a heading ends the section before it
 		return
 	}
-	r.WriteString("\n\n# " + spaced(name) + "\n")
+	r.WriteString("\n\n# " + spacedKey(name) + "\n")
 	for _, text := range texts {
 		r.WriteString("\n- " + strings.Join(strings.Fields(text), " "))
 	}
@@ -139,9 +139,9 @@ func LearnRun(s Source) Learned {
 		s.Messages = outputMessages(s.Text)
 		s.Text = ""
 	}
-	c := clean(s)
-	text, left := compact(c.messages)
-	l := s.finish(c, extract(text, false))
+	c := cleanEntry(s)
+	text, left := compactText(c.messages)
+	l := s.finish(c, learnEntries(text, false))
 	return l.missing(left)
 }
 

@@ -50,7 +50,7 @@ func (f *Facts) addLinks(all []schemas.MemoryLinks) {
 		}
 		for by, older := range links.Supersedes {
 			for _, id := range older {
-				if id != by && replaces(by, f.superseded[id]) {
+				if id != by && foldReplaces(by, f.superseded[id]) {
 					f.superseded[id] = by
 				}
 			}
@@ -79,14 +79,14 @@ func (f *Facts) breakCircles() {
 func (f *Facts) newestInCircle(start string) string {
 	newest := start
 	for id := f.superseded[start]; id != start; id = f.superseded[id] {
-		if replaces(id, newest) {
+		if foldReplaces(id, newest) {
 			newest = id
 		}
 	}
 	return newest
 }
 
-func later(a, b schemas.Stamp) schemas.Stamp {
+func laterCapture(a, b schemas.Stamp) schemas.Stamp {
 	if b.After(a.Time) {
 		return b
 	}

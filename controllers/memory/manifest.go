@@ -33,7 +33,7 @@ func Manifest(entries []schemas.ObservationIndex) []byte {
 	var newest schemas.Stamp
 	for i := range entries {
 		size += 220 + len(entries[i].Summary) + len(entries[i].ID)
-		newest = later(newest, entries[i].Timestamp)
+		newest = laterCapture(newest, entries[i].Timestamp)
 	}
 	b := appendHead(make([]byte, 0, size), newest)
 	b = appendEntries(b, entries)
@@ -258,8 +258,8 @@ func appendStamp(b []byte, s schemas.Stamp) []byte {
 	return append(append(append(b, '"'), s.String()...), '"')
 }
 
-// digits reads a number of at most that many digits.
-func digits(s string, most int) (n int64, ok bool) {
+// manifestDigits reads a number of at most that many digits.
+func manifestDigits(s string, most int) (n int64, ok bool) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return 0, false

@@ -119,21 +119,21 @@ func (m *openedManifest) issueAt(at int) (issue int, ok bool) {
 // newestWith is the newest time of an entry once those from a place to another one are replaced by others.
 func (m *openedManifest) newestWith(from, to int, entries []schemas.ObservationIndex) (newest schemas.Stamp, err error) {
 	for i := range entries {
-		newest = later(newest, entries[i].Timestamp)
+		newest = laterCapture(newest, entries[i].Timestamp)
 	}
 	if !newest.Before(m.newest.Time) {
 		return newest, nil
 	}
 	gone, err := m.newestIn(from, to)
 	if err != nil || gone.Before(m.newest.Time) {
-		return later(newest, m.newest), err
+		return laterCapture(newest, m.newest), err
 	}
 	before, err := m.newestIn(0, from)
 	if err != nil {
 		return newest, err
 	}
 	after, err := m.newestIn(to, len(m.body))
-	return later(newest, later(before, after)), err
+	return laterCapture(newest, laterCapture(before, after)), err
 }
 
 // newestIn returns the newest time of the entries between two offsets: it is at the end of each.

@@ -60,7 +60,7 @@ func (b *splitter) line(line string) {
 		b.begin(block{kind: kindHeading, level: level}, h)
 		b.end()
 	default:
-		b.prose(body, columns(line))
+		b.prose(body, auditColumns(line))
 	}
 }
 
@@ -324,13 +324,13 @@ func (w *walker) unmark(column int) {
 
 func (w *walker) flush() {
 	if w.grouped && !w.group.open {
-		w.out = append(w.out, passage{section: w.section, text: joined(w.group.text, w.nested), bullet: true})
+		w.out = append(w.out, passage{section: w.section, text: joinedParagraph(w.group.text, w.nested), bullet: true})
 	}
 	w.grouped, w.nested = false, nil
 }
 
-// joined is a bullet with those nested below it, on one line.
-func joined(parent string, nested []string) string {
+// joinedParagraph is a bullet with those nested below it, on one line.
+func joinedParagraph(parent string, nested []string) string {
 	if len(nested) == 0 {
 		return parent
 	}

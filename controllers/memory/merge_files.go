@@ -36,7 +36,7 @@ func MergeFiles(a, b []byte) ([]byte, error) {
 	x.Sources = greaterOf(x.Sources, y.Sources)
 	x.Links = greaterOf(x.Links, y.Links)
 	x.extra = greaterOf(x.extra, y.extra)
-	x.UpdatedAt = later(x.UpdatedAt, y.UpdatedAt)
+	x.UpdatedAt = laterCapture(x.UpdatedAt, y.UpdatedAt)
 	x.finish()
 	return x.encode(), nil
 }
@@ -61,7 +61,7 @@ func sameLinks(a, b schemas.MemoryLinks) bool {
 		(len(a.Supersedes) == 0 && len(b.Supersedes) == 0 || reflect.DeepEqual(a.Supersedes, b.Supersedes))
 }
 
-func union(set map[string]bool, more ...string) map[string]bool {
+func unionOfLists(set map[string]bool, more ...string) map[string]bool {
 	if set == nil {
 		set = make(map[string]bool, len(more))
 	}

@@ -42,7 +42,7 @@ func sumOf(id string, recalls []string) schemas.MemoryRecord {
 	r := schemas.MemoryRecord{Type: schemas.RecordRecalls, Issue: issue, IDs: []string{id}, Recalls: recalls}
 	for _, recall := range recalls {
 		if at, ok := recallTime(recall); ok {
-			r.At = later(r.At, schemas.NewStamp(at))
+			r.At = laterCapture(r.At, schemas.NewStamp(at))
 		}
 	}
 	return r
@@ -203,7 +203,7 @@ func (s *sums) take(name string, r *schemas.MemoryRecord) {
 		s.have[key] = map[string][]string{}
 	}
 	s.have[key][name] = r.Recalls
-	s.want[key] = union(s.want[key], r.Recalls...)
+	s.want[key] = unionOfLists(s.want[key], r.Recalls...)
 }
 
 // keyOf is where a recall of an observation is summed.
@@ -222,7 +222,7 @@ func (s *sums) add(name string, ids []string) {
 	recall := recallOf(name)
 	for _, id := range ids {
 		key := keyOf(id, recall)
-		s.want[key] = union(s.want[key], recall)
+		s.want[key] = unionOfLists(s.want[key], recall)
 	}
 }
 

@@ -46,7 +46,7 @@ const (
 
 // category is what a sentence of an agent is worth remembering as; "" for nothing.
 func (r *ruleSet) category(s sentence) string {
-	if category, _ := label(s.text); category != "" && !s.isQuestion() && !r.doubts.in(s.words) {
+	if category, _ := learnLabel(s.text); category != "" && !s.isQuestion() && !r.doubts.in(s.words) {
 		return category
 	}
 	if r.reportsFailure(s) {
@@ -175,7 +175,7 @@ func (r *ruleSet) isFact(s sentence, w []string) bool {
 // userCategory returns the category of a sentence of a user: users mostly ask for things, so that only statements
 // of decisions or rules count.
 func (r *ruleSet) userCategory(s sentence) string {
-	if category, _ := label(s.text); category != "" && !s.isQuestion() {
+	if category, _ := learnLabel(s.text); category != "" && !s.isQuestion() {
 		return category
 	}
 	w := r.body(s.words)
@@ -213,7 +213,7 @@ func phrasesOf(list string) phrases {
 func (p phrases) at(words []string, i int) int {
 	longest := 0
 	for _, phrase := range p[words[i]] {
-		if len(phrase) > longest && len(phrase) <= len(words)-i && matches(phrase, words[i:]) {
+		if len(phrase) > longest && len(phrase) <= len(words)-i && keywordMatches(phrase, words[i:]) {
 			longest = len(phrase)
 		}
 	}

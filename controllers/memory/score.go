@@ -75,7 +75,7 @@ func (c *clock) since(milli int64) time.Duration {
 	return time.Duration(c.milli-milli)*time.Millisecond + c.rest
 }
 
-func matches(phrase, words []string) bool {
+func keywordMatches(phrase, words []string) bool {
 	for i, want := range phrase {
 		if want != "*" && want != words[i] {
 			return false

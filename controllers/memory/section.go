@@ -90,12 +90,12 @@ func withoutRecalled(text string) (rest string, recalled []string) {
 			kept.WriteString(line)
 		}
 	}
-	return kept.String(), contents(told.String())
+	return kept.String(), sectionContents(told.String())
 }
 
-// contents returns the notes of a recall: they are separated by blank lines, and by the lines that begin with a
+// sectionContents returns the notes of a recall: they are separated by blank lines, and by the lines that begin with a
 // category.
-func contents(told string) []string {
+func sectionContents(told string) []string {
 	var out, lines []string
 	end := func() {
 		if text := strings.TrimSpace(strings.Join(lines, " ")); text != "" {
@@ -105,7 +105,7 @@ func contents(told string) []string {
 	}
 	for line := range strings.SplitSeq(told, "\n") {
 		switch {
-		case line == "" || heads(line):
+		case line == "" || sectionHead(line):
 			end()
 		default:
 			lines = append(lines, line)
@@ -115,8 +115,8 @@ func contents(told string) []string {
 	return out
 }
 
-// heads reports whether a line is the one above a note: it begins with a category in brackets.
-func heads(line string) bool {
+// sectionHead reports whether a line is the one above a note: it begins with a category in brackets.
+func sectionHead(line string) bool {
 	category, _, found := strings.Cut(strings.TrimPrefix(line, "["), "]")
 	return found && strings.HasPrefix(line, "[") && slices.Contains(schemas.Categories(), category)
 }

@@ -110,7 +110,7 @@ func (r *reader) each(raw json.RawMessage) bool {
 func (r *reader) say(role, text string, before int) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd"))
 	m := Message{Role: role, Content: text}
-	if text == "" || isScaffold(role, text) || r.seen[m] && !bounds(text) {
+	if text == "" || isScaffold(role, text) || r.seen[m] && !entryBounds(text) {
 		return
 	}
 	r.flushEdits(before)

@@ -155,7 +155,7 @@ func (r *reader) patch(text string) {
 // edit notes a file, once for each run of edits. Its path is relative to the folder of the conversation, if it is
 // below.
 func (r *reader) edit(verb, name string) {
-	name = relative(r.root, name)
+	name = relativePath(r.root, name)
 	if name == "" || strings.ContainsAny(name, "\n\r\x00") {
 		return
 	}
@@ -164,8 +164,8 @@ func (r *reader) edit(verb, name string) {
 	}
 }
 
-// relative is a path with slashes, below root if it is.
-func relative(root, name string) string {
+// relativePath is a path with slashes, below root if it is.
+func relativePath(root, name string) string {
 	name = strings.ReplaceAll(strings.TrimSpace(name), `\`, "/")
 	if name == "" {
 		return ""

@@ -13,7 +13,7 @@ func (r *reader) record(o object) bool {
 	if cwd := o.text("cwd"); cwd != "" {
 		r.root = cwd
 	}
-	if inner := wrapped(o); inner != nil {
+	if inner := wrappedRecord(o); inner != nil {
 		r.record(inner) // the envelope is known, whatever is in it
 		return true
 	}
@@ -35,8 +35,8 @@ var envelopes = map[string]string{
 	"user.message": "data", "assistant.message": "data", "tool.execution_start": "data",
 }
 
-// wrapped is the record inside of an envelope, with the envelope's type where it has none of its own; nil for none.
-func wrapped(o object) object {
+// wrappedRecord is the record inside of an envelope, with the envelope's type where it has none of its own; nil for none.
+func wrappedRecord(o object) object {
 	typ := o.text("type")
 	if typ == "" && string(o["kind"]) == "0" {
 		return o.object("v")

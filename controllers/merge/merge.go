@@ -167,7 +167,7 @@ func whole(base, a, b []byte, read func([]byte) (unit, error)) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if second(units[0], units[1], units[2]) {
+	if secondUnit(units[0], units[1], units[2]) {
 		return units[2].text, nil
 	}
 	return units[1].text, nil
@@ -229,12 +229,12 @@ func (u unit) compare(v unit) int {
 	return bytes.Compare(u.text, v.text)
 }
 
-// second reports whether of two units with a common ancestor the second is taken: what changed over what did not, else
+// secondUnit reports whether of two units with a common ancestor the second is taken: what changed over what did not, else
 // the greater. Both being the same, it does not matter.
-func second(base, a, b unit) bool { return pick(base, a, b, unit.compare) }
+func secondUnit(base, a, b unit) bool { return pickUnit(base, a, b, unit.compare) }
 
-// pick is second by another order.
-func pick(base, a, b unit, compare func(a, b unit) int) bool {
+// pickUnit is second by another order.
+func pickUnit(base, a, b unit, compare func(a, b unit) int) bool {
 	switch {
 	case a.same(b) || b.same(base):
 		return false
@@ -244,7 +244,7 @@ func pick(base, a, b unit, compare func(a, b unit) int) bool {
 	return compare(b, a) > 0
 }
 
-// ahead reports whether a time is one to come, or that of something begun: it does not tell how late something is known.
-func ahead(field string) bool {
+// unitAhead reports whether a time is one to come, or that of something begun: it does not tell how late something is known.
+func unitAhead(field string) bool {
 	return field == "RetryAt" || field == "StaleAfter" || field == "Intended"
 }

@@ -53,7 +53,7 @@ func readStatus(kinds schemas.Kinds, data []byte) (schemas.Ref, reflect.Value, e
 func joinStruct(out, base, a, b reflect.Value) {
 	var together [][]int
 	timed := false
-	for _, index := range leaves(out.Type()) {
+	for _, index := range statusLeaves(out.Type()) {
 		field := out.FieldByIndex(index)
 		o, x, y := base.FieldByIndex(index), a.FieldByIndex(index), b.FieldByIndex(index)
 		switch {
@@ -82,7 +82,7 @@ func joinGroup(out, base, a, b reflect.Value, fields [][]int) {
 		order = func(unit, unit) int { return further } // of b over a
 	}
 	from := a
-	if pick(group(base, fields), group(a, fields), group(b, fields), order) {
+	if pickUnit(group(base, fields), group(a, fields), group(b, fields), order) {
 		from = b
 	}
 	for _, index := range fields {
@@ -98,7 +98,7 @@ func group(v reflect.Value, fields [][]int) unit {
 	for i, index := range fields {
 		f := v.FieldByIndex(index)
 		values[i], zero = f.Interface(), zero && f.IsZero()
-		if t, ok := values[i].(schemas.Time); ok && !ahead(v.Type().FieldByIndex(index).Name) && t.After(at) {
+		if t, ok := values[i].(schemas.Time); ok && !unitAhead(v.Type().FieldByIndex(index).Name) && t.After(at) {
 			at = t.Time
 		}
 	}
@@ -124,8 +124,8 @@ func progress(a, b reflect.Value) int {
 
 var timeType = reflect.TypeFor[schemas.Time]()
 
-// leaves are the fields of a struct, those of embedded structs in their place.
-func leaves(t reflect.Type) [][]int {
+// statusLeaves are the fields of a struct, those of embedded structs in their place.
+func statusLeaves(t reflect.Type) [][]int {
 	var out [][]int
 	for _, f := range reflect.VisibleFields(t) {
 		if !f.Anonymous && f.IsExported() {
@@ -142,7 +142,7 @@ func joinMap(out, base, a, b reflect.Value) {
 		for _, key := range side.MapKeys() {
 			o, x, y := base.MapIndex(key), a.MapIndex(key), b.MapIndex(key)
 			taken := x
-			if second(element(o), element(x), element(y)) {
+			if secondUnit(listElement(o), listElement(x), listElement(y)) {
 				taken = y
 			}
 			if taken.IsValid() && !taken.IsZero() {
@@ -155,15 +155,15 @@ func joinMap(out, base, a, b reflect.Value) {
 	}
 }
 
-// element makes a unit of an element of a map or list; an invalid value or a zero one is not there.
-func element(v reflect.Value) unit {
+// listElement makes a unit of an element of a map or list; an invalid value or a zero one is not there.
+func listElement(v reflect.Value) unit {
 	if !v.IsValid() || v.IsZero() {
 		return unit{}
 	}
 	if v.Kind() != reflect.Struct {
 		return unit{text: text(v.Interface())}
 	}
-	return unit{group(v, leaves(v.Type())).at, text(v.Interface())}
+	return unit{group(v, statusLeaves(v.Type())).at, text(v.Interface())}
 }
 
 // list says how lists of some type are joined.
@@ -181,27 +181,27 @@ type list struct {
 func listOf(t reflect.Type) *list {
 	switch t {
 	case reflect.TypeFor[[]string]():
-		return &list{key: func(v any) string { return v.(string) }, compare: by(strings.Compare)}
+		return &list{key: func(v any) string { return v.(string) }, compare: joinBy(strings.Compare)}
 	case reflect.TypeFor[[]schemas.Condition]():
-		return &list{key: func(v any) string { return v.(schemas.Condition).Type }, compare: by(compareConditions)}
+		return &list{key: func(v any) string { return v.(schemas.Condition).Type }, compare: joinBy(compareConditions)}
 	case reflect.TypeFor[[]schemas.HistoryEntry]():
-		return &list{key: textKey, compare: by(compareEntries), grows: true, limit: schemas.HistoryLimit}
+		return &list{key: textKey, compare: joinBy(compareEntries), grows: true, limit: schemas.HistoryLimit}
 	case reflect.TypeFor[[]schemas.AppliedAction]():
-		return &list{key: func(v any) string { return v.(schemas.AppliedAction).Name }, compare: by(compareActions), grows: true}
+		return &list{key: func(v any) string { return v.(schemas.AppliedAction).Name }, compare: joinBy(compareActions), grows: true}
 	case reflect.TypeFor[[]schemas.ThreadEntry]():
-		return &list{key: turnKey, compare: by(compareTurns), grows: true}
+		return &list{key: turnKey, compare: joinBy(compareTurns), grows: true}
 	case reflect.TypeFor[[]schemas.RefusedReply]():
-		return &list{key: func(v any) string { return v.(schemas.RefusedReply).Name }, compare: by(compareRefused)}
+		return &list{key: func(v any) string { return v.(schemas.RefusedReply).Name }, compare: joinBy(compareRefused)}
 	case reflect.TypeFor[[]schemas.MirrorComment]():
-		return &list{key: func(v any) string { return v.(schemas.MirrorComment).Key }, compare: by(compareMirrored)}
+		return &list{key: func(v any) string { return v.(schemas.MirrorComment).Key }, compare: joinBy(compareMirrored)}
 	case reflect.TypeFor[[]schemas.MirrorHandled]():
 		return &list{key: func(v any) string { return strconv.FormatInt(v.(schemas.MirrorHandled).Comment, 10) },
-			compare: by(compareHandled)}
+			compare: joinBy(compareHandled)}
 	}
 	return nil
 }
 
-func by[T any](compare func(a, b T) int) func(a, b any) int {
+func joinBy[T any](compare func(a, b T) int) func(a, b any) int {
 	return func(a, b any) int { return compare(a.(T), b.(T)) }
 }
 
@@ -241,7 +241,7 @@ func joinList(out, base, a, b reflect.Value) {
 	var joined []any
 	for key := range keys {
 		taken := x[key]
-		if second(element(o[key]), element(x[key]), element(y[key])) {
+		if secondUnit(listElement(o[key]), listElement(x[key]), listElement(y[key])) {
 			taken = y[key]
 		}
 		if taken.IsValid() {
@@ -266,7 +266,7 @@ func (l *list) index(v reflect.Value) map[string]reflect.Value {
 			continue
 		}
 		key := l.key(e.Interface())
-		if was, ok := out[key]; !ok || element(e).compare(element(was)) > 0 {
+		if was, ok := out[key]; !ok || listElement(e).compare(listElement(was)) > 0 {
 			out[key] = e
 		}
 	}

@@ -41,7 +41,7 @@ func (b *Body) block(lines []string, whole bool) {
 		} else if i > 0 {
 			l = "\n" + l
 		}
-		n := units(l)
+		n := bodyUnits(l)
 		if n > b.room {
 			b.cut = true
 			return
@@ -61,7 +61,7 @@ func (b *Body) Quoted(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	lines, cut := quote(text)
+	lines, cut := quoteText(text)
 	b.cut = b.cut || cut
 	b.block(lines, false)
 }
@@ -108,8 +108,8 @@ func (b *Body) more(all int) {
 	}
 }
 
-// limited is as many rows of a table as are shown, and how many there are more.
-func limited(rows [][]string) [][]string {
+// limitedBody is as many rows of a table as are shown, and how many there are more.
+func limitedBody(rows [][]string) [][]string {
 	more := len(rows) - mostNodes
 	if more <= 0 {
 		return rows
@@ -126,8 +126,8 @@ func (b *Body) progress(p schemas.Progress) {
 	}
 }
 
-// units is the length of a text as GitHub's limit counts it at most: in UTF-16.
-func units(s string) int {
+// bodyUnits is the length of a text as GitHub's limit counts it at most: in UTF-16.
+func bodyUnits(s string) int {
 	n := 0
 	for _, r := range s {
 		n += max(utf16.RuneLen(r), 1)

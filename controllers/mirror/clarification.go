@@ -69,13 +69,13 @@ func writeRequest(p *Page) {
 
 func (m *thread) status() *Body {
 	b := m.NewBody()
-	b.Paragraph("### Clarification %s: %s", code(m.st.ID), code(cmp.Or(m.st.Phase, "refused")))
+	b.Paragraph("### Clarification %s: %s", codeText(m.st.ID), codeText(cmp.Or(m.st.Phase, "refused")))
 	blocking := "no"
 	if m.spec.Blocking {
 		blocking = "yes"
 	}
 	b.table([]string{"Question", "From", "To", "Blocking", "Round"}, [][]string{{
-		line(m.spec.Topic, cellLength), name(m.spec.From), name(m.spec.To), blocking,
+		lineText(m.spec.Topic, cellLength), threadName(m.spec.From), threadName(m.spec.To), blocking,
 		fmt.Sprintf("%d of %d", m.st.Round, m.st.MaxRounds)}})
 	b.Paragraph("%s", m.stands())
 	b.Quoted(m.st.Summary)
@@ -88,11 +88,11 @@ func (m *thread) stands() string {
 	case schemas.ClarificationPending, schemas.ClarificationStale:
 		return m.waitsForAnswer()
 	case schemas.ClarificationAnswered:
-		return "Waits for " + name(m.spec.From) + " to ask on, or to resolve it."
+		return "Waits for " + threadName(m.spec.From) + " to ask on, or to resolve it."
 	case schemas.ClarificationEscalated:
 		return fmt.Sprintf("Waits for a person: comment `/resolve %s` and what was decided.", m.st.ID)
 	case schemas.ClarificationAbandoned:
-		return name(m.spec.From) + " went on without an answer."
+		return threadName(m.spec.From) + " went on without an answer."
 	case schemas.ClarificationResolved:
 		return "It is settled."
 	}
@@ -100,7 +100,7 @@ func (m *thread) stands() string {
 }
 
 func (m *thread) waitsForAnswer() string {
-	line := "Waits for the answer of " + name(m.spec.To)
+	line := "Waits for the answer of " + threadName(m.spec.To)
 	if due := m.st.StaleAfter.UTC().Format(timeForm); m.st.Phase == schemas.ClarificationStale {
 		line += ", which was due at " + due + "."
 	} else {
@@ -113,8 +113,8 @@ func (m *thread) waitsForAnswer() string {
 	return line
 }
 
-// name is who says something, as people write it.
-func name(who string) string { return line(clarify.DisplayName(who), nameLength) }
+// threadName is who says something, as people write it.
+func threadName(who string) string { return lineText(clarify.DisplayName(who), nameLength) }
 
 // rounds adds a comment for each round. An escalation has a separate comment.
 func (m *thread) rounds() {
@@ -143,16 +143,16 @@ func (m *thread) round(n int, said []schemas.ThreadEntry) *Body {
 		}
 		switch e.Type {
 		case schemas.TurnQuestion:
-			b.Paragraph("**[%s -> %s] Clarification:** %s (%s, round %d of %d)%s", name(e.From), name(m.spec.To),
-				line(m.spec.Topic, cellLength), code(m.st.ID), n, m.st.MaxRounds, at)
+			b.Paragraph("**[%s -> %s] Clarification:** %s (%s, round %d of %d)%s", threadName(e.From), threadName(m.spec.To),
+				lineText(m.spec.Topic, cellLength), codeText(m.st.ID), n, m.st.MaxRounds, at)
 		case schemas.TurnResolution:
 			goesOn := ""
 			if e.From == m.spec.From {
 				goesOn = " Continuing..."
 			}
-			b.Paragraph("**[%s] Clarification resolved.%s**%s", name(e.From), goesOn, at)
+			b.Paragraph("**[%s] Clarification resolved.%s**%s", threadName(e.From), goesOn, at)
 		default:
-			b.Paragraph("**[%s]**%s", name(e.From), at)
+			b.Paragraph("**[%s]**%s", threadName(e.From), at)
 		}
 		b.Quoted(e.Body)
 	}
@@ -173,22 +173,22 @@ func (m *thread) escalation() {
 		return
 	}
 	b := m.NewBody()
-	b.Paragraph("**[ESCALATED] %s: %s**", code(m.st.ID), line(m.spec.Topic, cellLength))
+	b.Paragraph("**[ESCALATED] %s: %s**", codeText(m.st.ID), lineText(m.spec.Topic, cellLength))
 	if who := m.o.mentions(); who != "" {
 		b.Paragraph("%s: agents could not settle this, and need you to decide.", who)
 	}
 	if x := m.st.Escalation; x != nil {
-		b.Paragraph("Why: %s", line(clarify.Because(x.Reason, last.Body), whyLength))
+		b.Paragraph("Why: %s", lineText(clarify.Because(x.Reason, last.Body), whyLength))
 		if x.Reason == schemas.EscalatedByReply && clarify.Circumstances(x.Reason, last.Body) == "" {
 			b.Quoted(last.Body)
 		}
 		for _, side := range x.Positions {
-			b.Paragraph("**%s**:", name(side.Agent))
+			b.Paragraph("**%s**:", threadName(side.Agent))
 			b.Quoted(side.Body)
 		}
 		var options []string
 		for _, o := range x.Options {
-			options = append(options, line(o, whyLength))
+			options = append(options, lineText(o, whyLength))
 		}
 		b.List("Options", options)
 	} else {

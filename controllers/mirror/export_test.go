@@ -4,7 +4,7 @@ package mirror
 var (
 	SomeOptions = someOptions
 	Harmless    = harmless
-	Units       = units
+	Units       = bodyUnits
 	MarkerRoom  = markerRoom
 	Gap         = gap
 )

@@ -21,15 +21,15 @@ const (
 // bracket.
 func (k Keys) Seal(key, text string) string {
 	text = plainEnds(text)
-	return text + "\n\n" + markerBegin + key + " " + mac(k[0], key, text) + markerEnd
+	return text + "\n\n" + markerBegin + key + " " + markerMAC(k[0], key, text) + markerEnd
 }
 
 // Open returns the key of a text as made by Seal; ok is false for any other text, also for one of ours that was edited.
 // Line feeds and carriage returns from GitHub are equivalent.
 func (k Keys) Open(sealed string) (key string, ok bool) {
-	text, key, sum := split(sealed)
+	text, key, sum := splitMarker(sealed)
 	for _, secret := range k {
-		if key != "" && hmac.Equal([]byte(sum), []byte(mac(secret, key, text))) {
+		if key != "" && hmac.Equal([]byte(sum), []byte(markerMAC(secret, key, text))) {
 			return key, true
 		}
 	}
@@ -39,18 +39,18 @@ func (k Keys) Open(sealed string) (key string, ok bool) {
 // Marked splits the marker off the end of a text and returns its key, also if the marker is not ours; "" if the text
 // has no marker.
 func Marked(text string) string {
-	_, key, _ := split(text)
+	_, key, _ := splitMarker(text)
 	return key
 }
 
 // Unsealed splits the marker off the end of a sealed text and returns the text without it.
 func Unsealed(sealed string) string {
-	text, _, _ := split(sealed)
+	text, _, _ := splitMarker(sealed)
 	return text
 }
 
-// split separates a text and the marker at its end; key is "" if there is no marker.
-func split(sealed string) (text, key, sum string) {
+// splitMarker separates a text and the marker at its end; key is "" if there is no marker.
+func splitMarker(sealed string) (text, key, sum string) {
 	sealed = plainEnds(sealed)
 	at := strings.LastIndex(sealed, "\n"+markerBegin)
 	if at < 0 || !strings.HasSuffix(sealed, markerEnd) || len(sealed) < at+len(markerBegin)+len(markerEnd)+1 {
@@ -69,7 +69,7 @@ func plainEnds(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-func mac(secret, key, text string) string {
+func markerMAC(secret, key, text string) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(key + "\n" + text))
 	return hex.EncodeToString(h.Sum(nil)[:macBytes])

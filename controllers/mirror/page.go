@@ -59,7 +59,7 @@ func (p *Page) Label(name string) {
 func (p *Page) why() []string {
 	why := p.o.Why(p.Entry, p.t)
 	for i := range why {
-		why[i] = line(why[i], whyLength)
+		why[i] = lineText(why[i], whyLength)
 	}
 	return why
 }

@@ -151,9 +151,9 @@ func (p *projection) make(i *Issue, made schemas.Ref) {
 	i.Key = "issue/" + i.Object.String()
 	about, description := p.projector(made.Kind).About(e.Object)
 	about = cmp.Or(about, i.Object.String())
-	i.Title = cmp.Or(title(about), title(i.Object.String())) // GitHub wants one
+	i.Title = cmp.Or(titleText(about), titleText(i.Object.String())) // GitHub wants one
 	b := p.newBody(e)
-	b.Paragraph("This issue was made for %s. What becomes of it is told in the comments below.", code(i.Object.String()))
+	b.Paragraph("This issue was made for %s. What becomes of it is told in the comments below.", codeText(i.Object.String()))
 	b.Quoted(description)
 	i.Body = b.done()
 }
@@ -162,7 +162,7 @@ func (p *projection) newBody(e *state.Entry) *Body {
 	b := &Body{room: BodyLimit - noteRoom}
 	spec, status := p.link("spec", e.Object.Path), p.link("status", e.StatusPath)
 	if spec == "" {
-		b.foot = fmt.Sprintf("<sub>Kept by reconcile from %s and %s.</sub>", code(e.Object.Path), code(e.StatusPath))
+		b.foot = fmt.Sprintf("<sub>Kept by reconcile from %s and %s.</sub>", codeText(e.Object.Path), codeText(e.StatusPath))
 		return b
 	}
 	b.whole = status

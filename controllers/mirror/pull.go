@@ -141,7 +141,7 @@ func (p *Pull) Speaks() bool { return p.Specs || p.Settings || len(p.Steps) > 0 
 func (p *Pull) Body() string {
 	b := &Body{room: BodyLimit - noteRoom}
 	b.foot = fmt.Sprintf("<sub>Planned by reconcile: the specs of %s over the state and the settings of %s.</sub>",
-		code(short(p.Head)), code(short(p.Base)))
+		codeText(shortCommit(p.Head)), codeText(shortCommit(p.Base)))
 	b.Paragraph("### What this would do")
 	b.Paragraph("%s", p.summary())
 	if p.Errors > 0 {
@@ -161,8 +161,8 @@ func (p *Pull) Body() string {
 	return b.done()
 }
 
-// short is a commit as people write it.
-func short(commit string) string { return commit[:min(len(commit), 10)] }
+// shortCommit is a commit as people write it.
+func shortCommit(commit string) string { return commit[:min(len(commit), 10)] }
 
 // summary is one sentence.
 func (p *Pull) summary() string {
@@ -207,7 +207,7 @@ func (p *Pull) Cost() string {
 	}
 	text := schemas.Count(k.Runs, "run") + ", retries included"
 	if k.Runs > k.Endless {
-		text += fmt.Sprintf(", of %s in all", span(k.Seconds))
+		text += fmt.Sprintf(", of %s in all", statusSpan(k.Seconds))
 	}
 	if k.Endless > 0 {
 		text += fmt.Sprintf("; no limit ends %d of them", k.Endless)
@@ -216,7 +216,7 @@ func (p *Pull) Cost() string {
 		text += fmt.Sprintf("; %s for people", schemas.Count(k.People, "task"))
 	}
 	for _, b := range k.Budgets[:min(len(k.Budgets), pullBudgets)] {
-		text += "; " + line(b, pullWhy)
+		text += "; " + lineText(b, pullWhy)
 	}
 	return text
 }
@@ -230,15 +230,15 @@ func (p *Pull) bounds(b *Body) {
 	b.Paragraph("**At most** %s. What agents ask others comes on top.", cost)
 	var rows [][]string
 	for _, a := range k.Agents[:min(len(k.Agents), pullRows)] {
-		limit := span(a.Seconds)
+		limit := statusSpan(a.Seconds)
 		if a.Endless > 0 {
 			limit = fmt.Sprintf("no limit for %d", a.Endless)
 		}
 		model := "–"
 		if a.Model != "" {
-			model = code(a.Model)
+			model = codeText(a.Model)
 		}
-		rows = append(rows, []string{code(a.Name), model, strconv.Itoa(a.Window), strconv.Itoa(a.Runs), limit})
+		rows = append(rows, []string{codeText(a.Name), model, strconv.Itoa(a.Window), strconv.Itoa(a.Runs), limit})
 	}
 	if len(rows) > 0 {
 		b.table([]string{"Agent", "Model", "Window, tokens", "Runs", "Time"}, rows)
@@ -257,11 +257,11 @@ func (p *Pull) section(b *Body, heading string, verbs ...string) {
 		if all++; all > pullRows {
 			continue
 		}
-		object := code(s.Ref)
+		object := codeText(s.Ref)
 		if s.Node != "" {
-			object += ": " + code(s.Node)
+			object += ": " + codeText(s.Node)
 		}
-		why := line(s.Why, pullWhy)
+		why := lineText(s.Why, pullWhy)
 		if len(verbs) > 1 {
 			why = s.Verb + ": " + why
 		}

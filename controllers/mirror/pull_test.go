@@ -123,7 +123,7 @@ func TestPullBodyIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := p.Body()
-	if n := units(body); n > BodyLimit {
+	if n := bodyUnits(body); n > BodyLimit {
 		t.Errorf("%d characters", n)
 	}
 	for _, want := range []string{"30000 nodes run", "more than 100 years", "4900 more"} {
@@ -169,8 +169,8 @@ func FuzzPull(f *testing.F) {
 			return
 		}
 		body := p.Body()
-		if units(body) > BodyLimit || Marked(body) != "" {
-			t.Errorf("%d characters, marked %q", units(body), Marked(body))
+		if bodyUnits(body) > BodyLimit || Marked(body) != "" {
+			t.Errorf("%d characters, marked %q", bodyUnits(body), Marked(body))
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestSpan(t *testing.T) {
 	t.Parallel()
 	for seconds, want := range map[int64]string{0: "0s", 59: "59s", 60: "1m", 3600: "1h", 5400: "1h30m", 3661: "1h1m1s",
 		36000: "10h", 86400: "24h", math.MaxInt64: "more than 100 years"} {
-		if got := span(seconds); got != want {
+		if got := statusSpan(seconds); got != want {
 			t.Errorf("%d: %s, want %s", seconds, got, want)
 		}
 	}

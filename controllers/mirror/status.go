@@ -54,9 +54,9 @@ func writeSession(p *Page) {
 	}
 	spec := schemas.SpecAs[*schemas.SessionSpec](e.Object)
 	b := p.NewBody()
-	b.Paragraph("### Session %s: %s", code(e.Name), code(st.Phase))
+	b.Paragraph("### Session %s: %s", codeText(e.Name), codeText(st.Phase))
 	if spec.Title != "" {
-		b.Paragraph("%s", line(spec.Title, whyLength))
+		b.Paragraph("%s", lineText(spec.Title, whyLength))
 	}
 	b.progress(st.Progress)
 	var rows [][]string
@@ -66,11 +66,11 @@ func writeSession(p *Page) {
 			continue
 		}
 		if ds, ok := d.Status().(*schemas.DAGStatus); ok {
-			rows = append(rows, []string{code(ref.Name), code(ds.Phase), fmt.Sprintf("%d of %d", ds.Progress.Done, ds.Progress.Total)})
+			rows = append(rows, []string{codeText(ref.Name), codeText(ds.Phase), fmt.Sprintf("%d of %d", ds.Progress.Done, ds.Progress.Total)})
 		}
 	}
 	if len(rows) > 0 {
-		b.table([]string{"DAG", "Phase", "Tasks done"}, limited(rows))
+		b.table([]string{"DAG", "Phase", "Tasks done"}, limitedBody(rows))
 	}
 	b.List("What it waits for, and why", p.why())
 	p.Status(b)
@@ -85,11 +85,11 @@ func writeDAG(p *Page) {
 	}
 	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
 	b := p.NewBody()
-	b.Paragraph("### DAG %s: %s", code(e.Name), code(st.Phase))
+	b.Paragraph("### DAG %s: %s", codeText(e.Name), codeText(st.Phase))
 	b.Quoted(spec.Description)
 	b.progress(st.Progress)
-	b.table([]string{"Task", "State", "Attempts", "Why"}, limited(nodeRows(spec, st)))
-	if drawing := picture(e.Ref, spec, st); drawing != "" {
+	b.table([]string{"Task", "State", "Attempts", "Why"}, limitedBody(nodeRows(spec, st)))
+	if drawing := dagPicture(e.Ref, spec, st); drawing != "" {
 		b.block([]string{"```mermaid", strings.TrimRight(drawing, "\n"), "```"}, true)
 	}
 	b.List("What it waits for, and why", p.why())
@@ -117,9 +117,9 @@ func nodeRows(spec *schemas.DAGSpec, st *schemas.DAGStatus) [][]string {
 			attempts = strconv.Itoa(ns.Attempts)
 		}
 		if ns.Message != "" && ns.State != schemas.NodeSucceeded {
-			why = line(ns.Message, cellLength)
+			why = lineText(ns.Message, cellLength)
 		}
-		rows[i] = []string{code(n.Name), nodeState(st, n.Name), attempts, why}
+		rows[i] = []string{codeText(n.Name), nodeState(st, n.Name), attempts, why}
 	}
 	return rows
 }
@@ -128,8 +128,8 @@ func nodeState(st *schemas.DAGStatus, node string) string {
 	return cmp.Or(st.Nodes[node].State, schemas.NodePending)
 }
 
-// picture draws a DAG; "" for one that is too large to be drawn.
-func picture(ref schemas.Ref, spec *schemas.DAGSpec, st *schemas.DAGStatus) string {
+// dagPicture draws a DAG; "" for one that is too large to be drawn.
+func dagPicture(ref schemas.Ref, spec *schemas.DAGSpec, st *schemas.DAGStatus) string {
 	g := graph.Picture{Title: ref.String()}
 	edges := 0
 	for _, n := range spec.Nodes {
@@ -142,8 +142,8 @@ func picture(ref schemas.Ref, spec *schemas.DAGSpec, st *schemas.DAGStatus) stri
 	return g.Mermaid()
 }
 
-// span formats a duration, up to a maximum.
-func span(seconds int64) string {
+// statusSpan formats a duration, up to a maximum.
+func statusSpan(seconds int64) string {
 	const longest = 100 * 365 * 24 * time.Hour
 	if seconds > int64(longest/time.Second) {
 		return "more than 100 years"

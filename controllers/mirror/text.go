@@ -18,8 +18,8 @@ const turnLimit = 9_000
 // lineEnds makes line feeds of all ends of lines.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// plain returns untrusted text without secrets, invisible characters, and characters that reorder text.
-func plain(s string) string {
+// plainText returns untrusted text without secrets, invisible characters, and characters that reorder text.
+func plainText(s string) string {
 	s = lineEnds.Replace(strings.ToValidUTF8(secrets.Redact(s), "\ufffd"))
 	return strings.Map(func(r rune) rune {
 		const softHyphen, joiner = '\u00ad', '\u200d' // the latter is in emoji
@@ -33,10 +33,10 @@ func plain(s string) string {
 	}, s)
 }
 
-// line escapes text of others as one line of Markdown, cut to at most limit characters, so that nothing in it has a
+// lineText escapes text of others as one line of Markdown, cut to at most limit characters, so that nothing in it has a
 // meaning.
-func line(s string, limit int) string {
-	s, cut := cutRunes(strings.Join(strings.Fields(plain(s)), " "), limit)
+func lineText(s string, limit int) string {
+	s, cut := cutRunes(strings.Join(strings.Fields(plainText(s)), " "), limit)
 	var b strings.Builder
 	escape(&b, s, "*_`")
 	if cut {
@@ -45,10 +45,10 @@ func line(s string, limit int) string {
 	return b.String()
 }
 
-// code is a word in a code span. Names are; what cannot be one is escaped.
-func code(s string) string {
-	if !isName(s) && (s == "" || strings.ContainsAny(s, "`|\n\r") || s != plain(s)) {
-		return line(s, turnLimit)
+// codeText is a word in a code span. Names are; what cannot be one is escaped.
+func codeText(s string) string {
+	if !isName(s) && (s == "" || strings.ContainsAny(s, "`|\n\r") || s != plainText(s)) {
+		return lineText(s, turnLimit)
 	}
 	return "`" + s + "`"
 }
@@ -60,9 +60,9 @@ func isName(s string) bool {
 	})
 }
 
-// quote returns untrusted text as the lines of a quotation. cut reports that it was longer than the result.
-func quote(s string) (lines []string, cut bool) {
-	s, cut = cutRunes(strings.Trim(plain(s), "\n"), turnLimit)
+// quoteText returns untrusted text as the lines of a quotation. cut reports that it was longer than the result.
+func quoteText(s string) (lines []string, cut bool) {
+	s, cut = cutRunes(strings.Trim(plainText(s), "\n"), turnLimit)
 	all := strings.Split(s, "\n")
 	for i := 0; i < len(all); {
 		if fence := clarify.FenceOf(all[i]); fence != "" {
@@ -128,12 +128,12 @@ func proseLine(line string) string {
 	if body != "" && strings.Trim(body, "-=*_ \t:|+") == "" {
 		b.WriteByte('\\') // a rule, the underline of a heading, or that of a table's head
 	}
-	spans(&b, body)
+	textSpans(&b, body)
 	return b.String()
 }
 
-// spans writes a line with its code spans; backquotes without a partner are text.
-func spans(b *strings.Builder, line string) {
+// textSpans writes a line with its code spans; backquotes without a partner are text.
+func textSpans(b *strings.Builder, line string) {
 	for line != "" {
 		at := strings.IndexByte(line, '`')
 		if at < 0 {
@@ -232,9 +232,9 @@ func cutRunes(s string, limit int) (string, bool) {
 	return s, false
 }
 
-// title returns untrusted text as the title of an issue, which is not Markdown: at most 200 characters of it.
-func title(s string) string {
+// titleText returns untrusted text as the title of an issue, which is not Markdown: at most 200 characters of it.
+func titleText(s string) string {
 	const most = 200
-	s, _ = cutRunes(strings.Join(strings.Fields(plain(s)), " "), most)
+	s, _ = cutRunes(strings.Join(strings.Fields(plainText(s)), " "), most)
 	return strings.NewReplacer("@", "@"+gap, "#", "#"+gap).Replace(s)
 }

@@ -123,7 +123,7 @@ func TestHostileTextsAreText(t *testing.T) {
 			t.Logf("said: %q", s)
 		}
 	}
-	if lines, _ := quote("token ghp_0123456789abcdefghijABCDEFGHIJ012345"); strings.Contains(lines[0], "ghp_0123456789") {
+	if lines, _ := quoteText("token ghp_0123456789abcdefghijABCDEFGHIJ012345"); strings.Contains(lines[0], "ghp_0123456789") {
 		t.Errorf("a secret is in %q", lines)
 	}
 }
@@ -133,14 +133,14 @@ func sayEverywhere(t testing.TB, s string) bool {
 	before := t.Failed()
 	b := &Body{room: BodyLimit - noteRoom, foot: "<sub>Kept by reconcile from `a`.</sub>"}
 	b.Quoted(s)
-	b.Paragraph("**%s** between", line(s, whyLength))
+	b.Paragraph("**%s** between", lineText(s, whyLength))
 	b.Quoted("before\n" + s + "\nafter")
-	b.table([]string{"A", "B"}, [][]string{{line(s, cellLength), "x"}, {code(s), "y"}})
-	b.List("Waits for", []string{line(s, whyLength), code(s)})
+	b.table([]string{"A", "B"}, [][]string{{lineText(s, cellLength), "x"}, {codeText(s), "y"}})
+	b.List("Waits for", []string{lineText(s, whyLength), codeText(s)})
 	all := b.done()
 	harmless(t, all)
-	if units(all) > BodyLimit {
-		t.Errorf("%d characters of %.100q", units(all), s)
+	if bodyUnits(all) > BodyLimit {
+		t.Errorf("%d characters of %.100q", bodyUnits(all), s)
 	}
 	if !strings.HasSuffix(all, b.foot) || strings.Count(all, "\n\n**Waits for**\n\n") != 1 && !b.cut {
 		t.Errorf("a text ended what follows it:\n%s", all)
@@ -153,7 +153,7 @@ func sayEverywhere(t testing.TB, s string) bool {
 		t.Errorf("our own marker is not read: %q", key)
 	}
 	for _, f := range []string{s, s + "\n\n" + strings.Repeat("z", 10)} {
-		if name := title(f); strings.ContainsAny(name, "\n\x00") || units(name) > 800 {
+		if name := titleText(f); strings.ContainsAny(name, "\n\x00") || bodyUnits(name) > 800 {
 			t.Errorf("the title %q", name)
 		}
 	}
@@ -165,9 +165,9 @@ func TestLongTextsAreCut(t *testing.T) {
 	for _, long := range []string{strings.Repeat("@a ", 40_000), strings.Repeat("😀", 30_000), strings.Repeat("word\n", 30_000),
 		"```\n" + strings.Repeat("line\n", 30_000), strings.Repeat("`", 100_000), strings.Repeat("`a", 50_000)} {
 		sayEverywhere(t, long)
-		lines, cut := quote(long)
-		if !cut || units(strings.Join(lines, "\n")) > BodyLimit-noteRoom {
-			t.Errorf("%.20q: cut is %v, %d characters", long, cut, units(strings.Join(lines, "\n")))
+		lines, cut := quoteText(long)
+		if !cut || bodyUnits(strings.Join(lines, "\n")) > BodyLimit-noteRoom {
+			t.Errorf("%.20q: cut is %v, %d characters", long, cut, bodyUnits(strings.Join(lines, "\n")))
 		}
 	}
 	p := &projection{o: someOptions}
@@ -192,7 +192,7 @@ func TestProseKeepsItsForm(t *testing.T) {
 		"say `` a`b `` and `":             "> say `` a`b `` and \\`",
 		"# Answer\n\nyes\n---":            "> \\#" + gap + " Answer\n>\n> yes\n> \\---",
 	} {
-		lines, _ := quote(in)
+		lines, _ := quoteText(in)
 		if got := strings.Join(lines, "\n"); got != want {
 			t.Errorf("%q became\n%s\nnot\n%s", in, got, want)
 		}

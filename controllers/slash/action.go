@@ -37,8 +37,8 @@ func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, st
 	if err != nil {
 		return nil, "", err
 	}
-	spec := &schemas.ActionSpec{Target: a.target.String(), Node: a.node, Verb: cmd.Verb, By: by(c.Author),
-		Reason: redacted(a.reason), At: schemas.NewTime(c.Created)}
+	spec := &schemas.ActionSpec{Target: a.target.String(), Node: a.node, Verb: cmd.Verb, By: writtenBy(c.Author),
+		Reason: redactedText(a.reason), At: schemas.NewTime(c.Created)}
 	out, _, err := d.propose(schemas.ActionKind, name, spec)
 	if err == nil {
 		err = d.applied(spec, name)
@@ -53,7 +53,7 @@ func (d *decider) applied(spec *schemas.ActionSpec, name string) error {
 	ready := base.Condition(schemas.Ready)
 	switch {
 	case base.Phase != schemas.ActionApplied && ready != nil:
-		return errors.New(code(ready.Message))
+		return errors.New(codeText(ready.Message))
 	case d.moot(spec, name):
 		return fmt.Errorf("there is nothing to %s", spec.Verb)
 	}
@@ -122,7 +122,7 @@ func (d *decider) objects(k schemas.Kind) []*state.Entry {
 func (d *decider) object(word string) (schemas.Ref, error) {
 	ref, err := schemas.Kinds{schemas.DAGKind, schemas.SessionKind}.ParseRef(strings.TrimRight(word, ",.:;"))
 	if err != nil {
-		return schemas.Ref{}, fmt.Errorf("%s is neither a DAG nor a session, as dag/checks", code(word))
+		return schemas.Ref{}, fmt.Errorf("%s is neither a DAG nor a session, as dag/checks", codeText(word))
 	}
 	var words []string
 	for _, o := range d.issue.Objects {
@@ -133,10 +133,10 @@ func (d *decider) object(word string) (schemas.Ref, error) {
 			words = append(words, o.String())
 		}
 	}
-	return schemas.Ref{}, fmt.Errorf("this issue does not stand for %s%s", code(ref.String()), nearest(ref.String(), words))
+	return schemas.Ref{}, fmt.Errorf("this issue does not stand for %s%s", codeText(ref.String()), nearestQuestion(ref.String(), words))
 }
 
-func nodes(dag *state.Entry) []string {
+func targetNodes(dag *state.Entry) []string {
 	var out []string
 	for _, n := range schemas.SpecAs[*schemas.DAGSpec](dag.Object).Nodes {
 		out = append(out, n.Name)
@@ -145,7 +145,7 @@ func nodes(dag *state.Entry) []string {
 }
 
 func hasNode(dags []*state.Entry, word string) bool {
-	return slices.ContainsFunc(dags, func(e *state.Entry) bool { return slices.Contains(nodes(e), strings.TrimRight(word, ",.:;")) })
+	return slices.ContainsFunc(dags, func(e *state.Entry) bool { return slices.Contains(targetNodes(e), strings.TrimRight(word, ",.:;")) })
 }
 
 // node finds the DAG that has a node.
@@ -153,21 +153,21 @@ func (d *decider) node(a *commandTarget, verb string, dags []*state.Entry, word 
 	word = strings.TrimRight(word, ",.:;")
 	var have, names, ways []string
 	for _, e := range dags {
-		if slices.Contains(nodes(e), word) {
+		if slices.Contains(targetNodes(e), word) {
 			have, a.target, a.node = append(have, e.Name), e.Ref, word
 			ways = append(ways, "/"+verb+" "+e.Ref.String()+" "+word)
 		}
-		names = append(names, nodes(e)...)
+		names = append(names, targetNodes(e)...)
 	}
 	switch {
 	case len(have) == 1:
 		return nil
 	case len(have) > 1:
-		return fmt.Errorf("say which is meant: %s", choices(ways))
+		return fmt.Errorf("say which is meant: %s", questionChoices(ways))
 	case len(dags) == 0 && a.target != (schemas.Ref{}):
-		return fmt.Errorf("%s has no nodes; leave %s out", code(a.target.String()), code(word))
+		return fmt.Errorf("%s has no nodes; leave %s out", codeText(a.target.String()), codeText(word))
 	}
-	return fmt.Errorf("there is no node %s here%s", code(word), nearest(word, names))
+	return fmt.Errorf("there is no node %s here%s", codeText(word), nearestQuestion(word, names))
 }
 
 // guess finds the target of a command that names none.
@@ -193,7 +193,7 @@ func (d *decider) guess(a *commandTarget, verb string, dags []*state.Entry) erro
 	for _, e := range targets {
 		ways = append(ways, "/"+verb+" "+e.Ref.String())
 	}
-	return fmt.Errorf("say which is meant: %s", choices(ways))
+	return fmt.Errorf("say which is meant: %s", questionChoices(ways))
 }
 
 // held finds the one node that waits for an approval.
@@ -205,7 +205,7 @@ func (d *decider) held(a *commandTarget, dags []*state.Entry) error {
 			continue
 		}
 		var here []string
-		for _, name := range nodes(e) {
+		for _, name := range targetNodes(e) {
 			n := st.Nodes[name]
 			if n.State == schemas.NodeBlocked && (n.Reason == settle.ReasonHeld || n.Reason == settle.ReasonWaitsForPerson) {
 				a.target, a.node = e.Ref, name
@@ -223,7 +223,7 @@ func (d *decider) held(a *commandTarget, dags []*state.Entry) error {
 	case 1:
 		return nil
 	}
-	return fmt.Errorf("say which is meant: %s", choices(ways))
+	return fmt.Errorf("say which is meant: %s", questionChoices(ways))
 }
 
 // resolveExplained resolves the target of explain: the named one, else all objects of the issue.

@@ -41,8 +41,8 @@ func Authorize(a Actor, set *schemas.GitHubCommands) error {
 		hint = ". GitHub does not show a membership that is private: who has one counts if he may write to the repository, " +
 			"or is listed there"
 	}
-	return fmt.Errorf("%s may not give commands here: github.commands in %s says who may%s", inert(a.Login),
-		code(schemas.SettingsPath), hint)
+	return fmt.Errorf("%s may not give commands here: github.commands in %s says who may%s", inertText(a.Login),
+		codeText(schemas.SettingsPath), hint)
 }
 
 func isApp(a Actor) bool { return a.Bot || strings.HasSuffix(a.Login, "[bot]") }

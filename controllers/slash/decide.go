@@ -224,7 +224,7 @@ func (d *decider) view(cmd Command) (string, error) {
 	case cmd.Verb == Clarify && len(words) > 0:
 		n, ok := issueNumber(words[0])
 		if !ok {
-			return "", fmt.Errorf("write %s or %s", code("/clarify"), code("/clarify #42"))
+			return "", fmt.Errorf("write %s or %s", codeText("/clarify"), codeText("/clarify #42"))
 		}
 		v.Issue = n
 	case cmd.Verb == Explain:
@@ -259,10 +259,10 @@ func (d *decider) plain(c *Comment, p Parsed, v Decision) (Decision, bool) {
 		v.Handled.Reply = refusalText([]string{editedText})
 		return v, true
 	case p.Meant != "":
-		v.Handled.Reply = refusalText([]string{code(firstWord([]byte(p.Plain))) + " is no command; did you mean " + code("/"+p.Meant) + "?"})
+		v.Handled.Reply = refusalText([]string{codeText(firstWord([]byte(p.Plain))) + " is no command; did you mean " + codeText("/"+p.Meant) + "?"})
 		return v, true
 	}
-	q, err := named(d.questions(), waits[0], d.issue.File.Issue)
+	q, err := namedQuestion(d.questions(), waits[0], d.issue.File.Issue)
 	if err != nil {
 		return Decision{}, false
 	}
@@ -270,7 +270,7 @@ func (d *decider) plain(c *Comment, p Parsed, v Decision) (Decision, bool) {
 	spec, err := d.say(c, &q, schemas.TurnAnswer, p.Plain, specName(c.ID))
 	if err != nil {
 		d.tree, d.ready = was, ready
-		v.Handled.Reply = refusalText([]string{"It is no answer to " + code(q.id) + ": " + err.Error()})
+		v.Handled.Reply = refusalText([]string{"It is no answer to " + codeText(q.id) + ": " + err.Error()})
 		return v, true
 	}
 	v.Handled.Outcome = schemas.HandledAccepted
@@ -295,7 +295,7 @@ func (d *decider) below(id int64, clarification string) bool {
 func (d *decider) remember(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	switch {
 	case !*d.Tree.Settings().Memory.Enabled:
-		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", code(schemas.SettingsPath))
+		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", codeText(schemas.SettingsPath))
 	case cmd.Text == "":
 		return nil, "", errors.New("write what is to be remembered behind it")
 	case utf8.RuneCountInString(cmd.Text) > rememberLimit:
@@ -303,7 +303,7 @@ func (d *decider) remember(c *Comment, cmd Command, name string) (*derive.Spec, 
 	}
 	source := d.Known
 	source.Agent, source.Issue, source.At = schemas.PersonAgent(c.Author.Login), d.issue.File.Issue, c.Created
-	source.Text = things(cmd.Text)
+	source.Text = thingsCount(cmd.Text)
 	learned := memory.Learn(source)
 	if len(learned.Entries) == 0 {
 		return nil, "", errors.New("there is nothing in it that could be kept")
@@ -320,9 +320,9 @@ func (d *decider) remember(c *Comment, cmd Command, name string) (*derive.Spec, 
 	return spec, "", err
 }
 
-// things returns the text to remember as the memory reads summaries: a list has one observation for each item, any
+// thingsCount returns the text to remember as the memory reads summaries: a list has one observation for each item, any
 // other text is one.
-func things(text string) string {
+func thingsCount(text string) string {
 	for line := range strings.Lines(text) {
 		mark, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if mark != "" && (rest == "" || mark != "-" && mark != "*" && mark != "+") {

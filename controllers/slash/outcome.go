@@ -41,7 +41,7 @@ func refOf(p string) (schemas.Ref, bool) {
 // standing is [Standing] for one spec.
 func standing(t *state.Tree, e *state.Entry) (decided bool, why error) {
 	if e.Broken() {
-		return true, errors.New(code(e.Problems[0].Message))
+		return true, errors.New(codeText(e.Problems[0].Message))
 	}
 	switch spec := e.Object.Spec().(type) {
 	case *schemas.ActionSpec:
@@ -60,7 +60,7 @@ func replyStanding(t *state.Tree, e *state.Entry, spec *schemas.ReplySpec) (deci
 		}
 		s, message := clarify.StandingOf(st, clarify.Reply{Name: e.Name, Digest: e.Object.Digest, Spec: spec})
 		if s == clarify.Refused {
-			return true, errors.New(code(message))
+			return true, errors.New(codeText(message))
 		}
 		return s != clarify.Unheard, nil
 	}

@@ -69,7 +69,7 @@ const (
 // line of running text. Code, quotations, tables, headings and hidden text have no commands. Other words with a slash
 // are text, as paths are. It accepts any text, and takes time in proportion to it.
 func Parse(body string) Parsed {
-	src := []byte(visible(body))
+	src := []byte(visibleText(body))
 	p := page{src: src}
 	if tooDeep(src) {
 		return Parsed{Plain: strings.TrimSpace(string(src))}

@@ -81,7 +81,7 @@ func FuzzParse(f *testing.F) {
 // checkParsed checks what holds of every comment.
 func checkParsed(t *testing.T, body string, p Parsed) {
 	t.Helper()
-	lower := strings.ToLower(visible(body))
+	lower := strings.ToLower(visibleText(body))
 	for _, c := range p.Commands {
 		if verbOf("/"+c.Verb) != c.Verb || !strings.Contains(lower, "/"+c.Verb) {
 			t.Fatalf("%q has the command %q", body, c.Verb)

@@ -79,7 +79,7 @@ var takes = map[string][]string{
 func (d *decider) find(verb, word string) (question, error) {
 	all := d.questions()
 	if word != "" {
-		return named(all, word, d.issue.File.Issue)
+		return namedQuestion(all, word, d.issue.File.Issue)
 	}
 	all = slices.DeleteFunc(all, func(q question) bool { return !slices.Contains(takes[verb], q.status.Phase) })
 	if verb == Answer && len(all) > 1 {
@@ -98,14 +98,14 @@ func (d *decider) find(verb, word string) (question, error) {
 	for _, q := range all {
 		words = append(words, "/"+verb+" "+q.id)
 	}
-	return question{}, fmt.Errorf("say which question is meant: %s", choices(words))
+	return question{}, fmt.Errorf("say which question is meant: %s", questionChoices(words))
 }
 
-// named is the question with an id, in any form that people type.
-func named(all []question, word string, issue int) (question, error) {
+// namedQuestion is the question with an id, in any form that people type.
+func namedQuestion(all []question, word string, issue int) (question, error) {
 	id, of, ok := clarify.ReadID(word)
 	if !ok {
-		return question{}, fmt.Errorf("%s is not the id of a question, as CLR-42-001", code(word))
+		return question{}, fmt.Errorf("%s is not the id of a question, as CLR-42-001", codeText(word))
 	}
 	var ids []string
 	for _, q := range all {
@@ -115,9 +115,9 @@ func named(all []question, word string, issue int) (question, error) {
 		ids = append(ids, q.id)
 	}
 	if of != issue && of > 0 {
-		return question{}, fmt.Errorf("%s is about another issue, %s; write there", code(id), code(fmt.Sprintf("#%d", of)))
+		return question{}, fmt.Errorf("%s is about another issue, %s; write there", codeText(id), codeText(fmt.Sprintf("#%d", of)))
 	}
-	return question{}, fmt.Errorf("there is no %s on this issue%s", code(id), nearest(id, ids))
+	return question{}, fmt.Errorf("there is no %s on this issue%s", codeText(id), nearestQuestion(id, ids))
 }
 
 // waiting are the ids of the questions on the issue that wait for a person.
@@ -168,14 +168,14 @@ func (d *decider) say(c *Comment, q *question, typ, text, name string) (*derive.
 	if typ == schemas.TurnAnswer && q.status.Phase == schemas.ClarificationEscalated {
 		typ = schemas.TurnResolution
 	}
-	spec := &schemas.ReplySpec{Clarification: q.request, Type: typ, From: by(c.Author), Body: redacted(text)}
+	spec := &schemas.ReplySpec{Clarification: q.request, Type: typ, From: writtenBy(c.Author), Body: redactedText(text)}
 	if q.request == "" {
 		spec.Clarification = q.id
 		if q.wrong != "" {
-			return nil, errors.New(code(q.id) + " takes nothing: " + code(q.wrong))
+			return nil, errors.New(codeText(q.id) + " takes nothing: " + codeText(q.wrong))
 		}
 		if why := clarify.Objection(q.spec, q.status, clarify.Reply{Name: name, Spec: spec}); why != "" {
-			return nil, errors.New(code(why))
+			return nil, errors.New(codeText(why))
 		}
 	}
 	out, o, err := d.propose(schemas.ReplyKind, name, spec)
@@ -184,10 +184,10 @@ func (d *decider) say(c *Comment, q *question, typ, text, name string) (*derive.
 	}
 	st, ok := d.tree.Entry(schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: q.request}).Status().(*schemas.ClarificationRequestStatus)
 	if !ok {
-		return nil, fmt.Errorf("%s has no status yet", code(q.id))
+		return nil, fmt.Errorf("%s has no status yet", codeText(q.id))
 	}
 	if standing, why := clarify.StandingOf(st, clarify.Reply{Name: name, Digest: o.Digest, Spec: spec}); standing == clarify.Refused {
-		return nil, errors.New(code(why))
+		return nil, errors.New(codeText(why))
 	}
 	return out, nil
 }
@@ -202,8 +202,8 @@ func issueNumber(word string) (int, bool) {
 	return int(n), err == nil && n >= 0
 }
 
-// choices lists what could be written instead, at most ten.
-func choices(words []string) string {
+// questionChoices lists what could be written instead, at most ten.
+func questionChoices(words []string) string {
 	const most = 10
 	rest := ""
 	if n := len(words) - most; n > 0 {
@@ -211,20 +211,20 @@ func choices(words []string) string {
 	}
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = code(w)
+		out[i] = codeText(w)
 	}
 	return strings.Join(out, ", ") + rest
 }
 
-// nearest is a clause that names the word which was probably meant.
-func nearest(word string, words []string) string {
+// nearestQuestion is a clause that names the word which was probably meant.
+func nearestQuestion(word string, words []string) string {
 	if near := schemas.Nearest(word, words); near != "" {
-		return "; did you mean " + code(near) + "?"
+		return "; did you mean " + codeText(near) + "?"
 	}
 	words = slices.Clone(words)
 	slices.Sort(words)
 	if len(words) == 0 {
 		return ""
 	}
-	return "; there are " + choices(words)
+	return "; there are " + questionChoices(words)
 }

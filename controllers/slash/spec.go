@@ -25,7 +25,7 @@ func (d *decider) decode(s *derive.Spec) (*schemas.Object, error) {
 	got := d.decoder.Decode(strings.TrimSuffix(s.Path, ".yaml")+".json", src)
 	for _, p := range got.Problems {
 		if p.Severity == schemas.Error {
-			return nil, fmt.Errorf("%s: %s", code(strings.TrimPrefix(p.Field, "spec.")), code(p.Message))
+			return nil, fmt.Errorf("%s: %s", codeText(strings.TrimPrefix(p.Field, "spec.")), codeText(p.Message))
 		}
 	}
 	return got.Object, nil
@@ -55,8 +55,8 @@ func (d *decider) written(name string) string {
 	return ""
 }
 
-// by is how records call the author of a comment.
-func by(a Actor) string { return settle.CommentAuthorPrefix + a.Login }
+// writtenBy is how records call the author of a comment.
+func writtenBy(a Actor) string { return settle.CommentAuthorPrefix + a.Login }
 
 // propose adds a spec to the tree and decides it. The error describes, in Markdown, an invalid spec.
 func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*derive.Spec, *schemas.Object, error) {
@@ -70,7 +70,7 @@ func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*deri
 	e := &state.Entry{Ref: ref}
 	if old := d.tree.Entry(ref); old != nil {
 		if !old.Gone() {
-			return nil, nil, fmt.Errorf("%s is there already, and broken", code(ref.String()))
+			return nil, nil, fmt.Errorf("%s is there already, and broken", codeText(ref.String()))
 		}
 		*e = *old
 	}

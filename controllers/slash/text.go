@@ -12,10 +12,10 @@ import (
 // longestEcho is how much of a foreign text a reply repeats, in characters.
 const longestEcho = 200
 
-// code formats a text as code, in which GitHub interprets no names, numbers, links or marks. Space in it becomes one
+// codeText formats a text as code, in which GitHub interprets no names, numbers, links or marks. Space in it becomes one
 // space, and a backtick an apostrophe; secrets are removed, because the result is recorded.
-func code(s string) string {
-	s = strings.Join(strings.Fields(redacted(visible(s))), " ")
+func codeText(s string) string {
+	s = strings.Join(strings.Fields(redactedText(visibleText(s))), " ")
 	s = strings.ReplaceAll(s, "`", "'")
 	if s == "" {
 		return "` `"
@@ -23,14 +23,14 @@ func code(s string) string {
 	return "`" + shorten.Text(s, longestEcho+1) + "`"
 }
 
-// inert is a text as it is where it is a plain word that GitHub takes for no commit, else as code.
-func inert(s string) string {
+// inertText is a text as it is where it is a plain word that GitHub takes for no commit, else as code.
+func inertText(s string) string {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
 	}
 	isHash := len(s) >= 7 && strings.Trim(strings.ToLower(s), "0123456789abcdef") == ""
 	if s == "" || isHash || strings.ContainsFunc(s, odd) {
-		return code(s)
+		return codeText(s)
 	}
 	return s
 }
@@ -38,11 +38,11 @@ func inert(s string) string {
 // commandText is a command as a reply repeats it.
 func commandText(c Command) string {
 	const longest = 60
-	line := []rune(redacted(c.Line))
+	line := []rune(redactedText(c.Line))
 	if len(line) > longest {
 		line = append(line[:longest:longest], '…')
 	}
-	return code("/" + c.Verb + " " + string(line))
+	return codeText("/" + c.Verb + " " + string(line))
 }
 
 // refusalText says why nothing of a comment was done: a line for each command that could not be taken.
@@ -70,9 +70,9 @@ func replyWithin(cmd Command, told string, room *int) string {
 	return told
 }
 
-// visible returns a text without invisible characters: control characters, and those that reorder the text around them.
+// visibleText returns a text without invisible characters: control characters, and those that reorder the text around them.
 // Lines end in \n, and only where GitHub ends them: no other character may end a quotation.
-func visible(body string) string {
+func visibleText(body string) string {
 	body = strings.ReplaceAll(strings.ToValidUTF8(body, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -89,5 +89,5 @@ func visible(body string) string {
 	}, body)
 }
 
-// redacted is a text as it may be written: without secrets and private text.
-func redacted(text string) string { return strings.TrimSpace(secrets.Redact(text)) }
+// redactedText is a text as it may be written: without secrets and private text.
+func redactedText(text string) string { return strings.TrimSpace(secrets.Redact(text)) }

@@ -221,8 +221,8 @@ func (d *detector) allowed(r *rule, secret, match, line string) bool {
 	return r.stop != nil && r.stop().has(secret)
 }
 
-// group is the part of a match that is the secret.
-func group(m []int, wanted, offset int) span {
+// ruleGroup is the part of a match that is the secret.
+func ruleGroup(m []int, wanted, offset int) span {
 	if wanted > 0 {
 		return span{offset + m[2*wanted], offset + m[2*wanted+1]}
 	}

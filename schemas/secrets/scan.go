@@ -121,7 +121,7 @@ func (s *scanner) prefixed(u *use, end int) {
 	if m == nil {
 		return
 	}
-	secret, match := group(m, r.group, start), span{start + m[0], start + m[1]}
+	secret, match := ruleGroup(m, r.group, start), span{start + m[0], start + m[1]}
 	s.take(r, match.end)
 	for secret.end < len(s.text) && (isWord(s.text[secret.end]) || s.text[secret.end] == '-') {
 		secret.end++ // a rule for 20 characters leaves nothing of a token of 30
@@ -155,7 +155,7 @@ func (s *scanner) wordStart(i int) int {
 func (s *scanner) near(r *rule, spans []span) {
 	for _, p := range spans {
 		for _, m := range r.pattern().FindAllStringSubmatchIndex(s.text[p.start:p.end], -1) {
-			s.report(r, group(m, r.group, p.start), span{p.start + m[0], p.start + m[1]})
+			s.report(r, ruleGroup(m, r.group, p.start), span{p.start + m[0], p.start + m[1]})
 		}
 	}
 }

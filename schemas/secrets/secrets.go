@@ -21,7 +21,7 @@ func Find(text string) []Finding {
 	if len(s.found) == 0 {
 		return nil
 	}
-	return apartFromMarks(text, merge(s.found))
+	return apartFromMarks(text, mergeFindings(s.found))
 }
 
 // Redact removes private text (see [StripPrivate]), and replaces every secret by "[redacted:RULE]". The result has
@@ -33,7 +33,7 @@ func Redact(text string) string {
 		if len(found) == 0 {
 			return text
 		}
-		text = replace(text, found)
+		text = replaceFindings(text, found)
 	}
 }
 
@@ -55,7 +55,7 @@ const (
 	markEnd   = "]"
 )
 
-func replace(text string, found []Finding) string {
+func replaceFindings(text string, found []Finding) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	at := 0
@@ -70,8 +70,8 @@ func replace(text string, found []Finding) string {
 	return b.String()
 }
 
-// merge sorts findings, and joins those that overlap. The most specific rule names the whole.
-func merge(found []Finding) []Finding {
+// mergeFindings sorts findings, and joins those that overlap. The most specific rule names the whole.
+func mergeFindings(found []Finding) []Finding {
 	slices.SortFunc(found, func(a, b Finding) int {
 		if a.Start != b.Start {
 			return a.Start - b.Start

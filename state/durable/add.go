@@ -13,7 +13,7 @@ import (
 func Add(root *os.Root, tmpDir, target string, data []byte) error {
 	w := newWriter(root, tmpDir)
 	defer w.folders.close()
-	temp, err := w.stage(target, whole(data), false)
+	temp, err := w.stage(target, wholeWrite(data), false)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (s *Staged) add(op Op, sync bool) error {
 		}
 	} else {
 		var err error
-		if temp, err = s.w.stage(op.Path, whole(op.Data), sync); err != nil {
+		if temp, err = s.w.stage(op.Path, wholeWrite(op.Data), sync); err != nil {
 			return err
 		}
 		s.w.temps = append(s.w.temps, temp)

@@ -21,7 +21,7 @@ func TestPlaceBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWriter(root, "tmp")
-	temp, err := w.stage("d/f", whole([]byte("new")), true)
+	temp, err := w.stage("d/f", wholeWrite([]byte("new")), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func TestTempNamesTellTheirMaker(t *testing.T) {
 		t.Errorf("%s twice", a)
 	}
 	for _, name := range []string{a, b + noteSuffix} {
-		id, ok := maker(name)
+		id, ok := tempMaker(name)
 		if !ok || id.PID != os.Getpid() || id.Gone() {
 			t.Errorf("%s: %+v, %v", name, id, ok)
 		}
 	}
 	for _, name := range []string{"", "x", "a-b-c-d.tmp", "1-2-3.tmp", strings.TrimSuffix(a, tempSuffix)} {
-		if id, ok := maker(name); ok {
+		if id, ok := tempMaker(name); ok {
 			t.Errorf("%q is said to be of %+v", name, id)
 		}
 	}

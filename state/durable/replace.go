@@ -107,7 +107,7 @@ func (w *writer) placeBeside(target, temp string) error {
 	}
 	beside := path.Join(path.Dir(target), "."+path.Base(target)+"."+path.Base(temp))
 	note := temp + noteSuffix
-	if err := w.create(note, whole([]byte(beside)), 0, true); err != nil {
+	if err := w.create(note, wholeWrite([]byte(beside)), 0, true); err != nil {
 		return err
 	}
 	defer func() {

@@ -36,8 +36,8 @@ func tempName() string {
 	return fmt.Sprintf("%s-%d-%d-%d%s", id.Tag, id.PID, id.Start, tempCount.Add(1), tempSuffix)
 }
 
-// maker parses a temporary name.
-func maker(name string) (proc.ID, bool) {
+// tempMaker parses a temporary name.
+func tempMaker(name string) (proc.ID, bool) {
 	name, _ = strings.CutSuffix(name, noteSuffix)
 	name, ok := strings.CutSuffix(name, tempSuffix)
 	f := strings.Split(name, "-")
@@ -78,14 +78,14 @@ func Sweep(root *os.Root, tmpDir string) error {
 func Litter(root *os.Root, tmpDir string) bool {
 	entries, _ := regular.List(root, tmpDir)
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		id, ok := maker(e.Name())
+		id, ok := tempMaker(e.Name())
 		return ok && id == proc.Self()
 	})
 }
 
 // isLeftover judges one file by its creator, else by age. It records in gone which creators have ended.
 func isLeftover(e fs.DirEntry, gone map[proc.ID]bool) bool {
-	id, ok := maker(e.Name())
+	id, ok := tempMaker(e.Name())
 	if !ok || !e.Type().IsRegular() {
 		return false
 	}

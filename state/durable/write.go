@@ -43,8 +43,8 @@ func newWriter(root *os.Root, tmpDir string) *writer {
 	return w
 }
 
-// whole returns content in one part.
-func whole(data []byte) iter.Seq[[]byte] { return slices.Values([][]byte{data}) }
+// wholeWrite returns content in one part.
+func wholeWrite(data []byte) iter.Seq[[]byte] { return slices.Values([][]byte{data}) }
 
 // stage writes the parts to a temporary file with the mode that the target has or will have, and returns its name.
 func (w *writer) stage(target string, parts iter.Seq[[]byte], sync bool) (string, error) {

@@ -38,7 +38,7 @@ func NearestIDs(word string, ids iter.Seq[string], limit int) []string {
 	var out []string
 	for _, found := range [][]string{begun, alike} {
 		slices.SortFunc(found, func(a, b string) int {
-			return cmp.Or(cmp.Compare(shared(low, strings.ToLower(b)), shared(low, strings.ToLower(a))),
+			return cmp.Or(cmp.Compare(sharedPrefix(low, strings.ToLower(b)), sharedPrefix(low, strings.ToLower(a))),
 				cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 		})
 		for _, id := range found {
@@ -56,8 +56,8 @@ func lastPart(id string) string {
 	return id[strings.LastIndexAny(id, "/:#")+1:]
 }
 
-// shared is how many bytes two words have in common at their beginnings and ends.
-func shared(a, b string) int {
+// sharedPrefix is how many bytes two words have in common at their beginnings and ends.
+func sharedPrefix(a, b string) int {
 	shorter := min(len(a), len(b))
 	begin := 0
 	for begin < shorter && a[begin] == b[begin] {

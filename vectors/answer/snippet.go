@@ -54,7 +54,7 @@ func (s *Snippets) of(n *graph.Node) (texts []string, lines []int, matched []str
 		}
 		all = append(all, p)
 	}
-	for _, p := range best(all) {
+	for _, p := range bestPassage(all) {
 		texts = append(texts, strings.ReplaceAll(strings.TrimRight(p.text, " \t\r"), "\t", "  "))
 		if p.line > 0 {
 			lines = append(lines, p.line)
@@ -63,8 +63,8 @@ func (s *Snippets) of(n *graph.Node) (texts []string, lines []int, matched []str
 	return outdented(texts), lines, slices.Sorted(maps.Keys(found))
 }
 
-// best returns the passages of the highest scores, in their order: those without any of the terms only where none has one.
-func best(all []passage) []passage {
+// bestPassage returns the passages of the highest scores, in their order: those without any of the terms only where none has one.
+func bestPassage(all []passage) []passage {
 	slices.SortStableFunc(all, func(a, b passage) int { return b.score - a.score })
 	all = all[:min(len(all), snippetLines)]
 	if len(all) > 0 && all[0].score > 0 {

@@ -191,7 +191,7 @@ func (b *Builtin) addFeature(f feature, sum []int32) {
 	}
 	w := int32(weight * termFactor >> weightShift)
 	scatter(f.hash, w, sum)
-	scatter(mixed(f.hash), w, sum)
+	scatter(mixedHash(f.hash), w, sum)
 }
 
 // scatter adds a weight, or its negative, to piecePlaces components: 15 bits choose each, and one its sign. (Achlioptas,

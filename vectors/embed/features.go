@@ -60,8 +60,8 @@ func (b *bag) fill(text string) {
 
 func (b *bag) addTerm(term []byte) {
 	n := len(b.features)
-	if at := b.add(mixed(xxhash.Sum64(term))|isTerm, 1); at == n {
-		b.letters = append(b.letters, clip(term, maxPieces)...)
+	if at := b.add(mixedHash(xxhash.Sum64(term))|isTerm, 1); at == n {
+		b.letters = append(b.letters, clipFeature(term, maxPieces)...)
 		b.terms = append(b.terms, word{at, len(b.letters)})
 	}
 }
@@ -81,7 +81,7 @@ func (b *bag) addPieces(term []byte, count uint32) {
 	b.padded = append(b.padded, make([]byte, 8)...) // room to read a word from any place
 	for n := leastPiece; n <= mostPiece; n++ {
 		for i := 0; i+n < len(b.starts); i++ {
-			b.add(mixed(b.piece(b.starts[i], b.starts[i+n]))&^isTerm, count)
+			b.add(mixedHash(b.piece(b.starts[i], b.starts[i+n]))&^isTerm, count)
 		}
 	}
 }
@@ -94,16 +94,16 @@ func (b *bag) piece(from, to int) uint64 {
 	return xxhash.Sum64(b.padded[from:to])
 }
 
-// clip is the begin of s, at most n bytes, without half a character.
-func clip[T string | []byte](s T, n int) T {
+// clipFeature is the begin of s, at most n bytes, without half a character.
+func clipFeature[T string | []byte](s T, n int) T {
 	for n = min(n, len(s)); n > 0 && n < len(s) && !utf8.RuneStart(s[n]); {
 		n--
 	}
 	return s[:n]
 }
 
-// mixed spreads a number over all bits: the finalizer of Appleby's MurmurHash3 (2011).
-func mixed(x uint64) uint64 {
+// mixedHash spreads a number over all bits: the finalizer of Appleby's MurmurHash3 (2011).
+func mixedHash(x uint64) uint64 {
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd
 	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
 	return x ^ x>>33
@@ -161,6 +161,6 @@ func (b *bag) grow() {
 
 // fields parts a text into its first line, which is its title, and the rest.
 func fields(text string) (title, body string) {
-	title, body, _ = strings.Cut(clip(text, maxText), "\n")
+	title, body, _ = strings.Cut(clipFeature(text, maxText), "\n")
 	return title, body
 }

@@ -39,7 +39,7 @@ type builder struct {
 	nodes   []*Node
 	refused refusals
 	text    []byte
-	spans   map[string]span
+	spans   map[string]rowSpan
 	base    *base
 }
 
@@ -48,7 +48,7 @@ type builder struct {
 // see [CheckEdge]; of many errors it returns the first hundred in the order of their texts, and the number of the
 // others. The graph is nil only if the parts are too many for the format.
 func Build(p Parts) (*Graph, []error) {
-	b := &builder{spans: map[string]span{}}
+	b := &builder{spans: map[string]rowSpan{}}
 	b.takeNodes(p.Nodes)
 	if len(b.nodes) > maxCount || len(p.Edges) > maxCount || textSize(p) > maxCount {
 		return nil, []error{errors.New("the nodes, edges or texts are more than 2^31; index fewer files")}
@@ -77,8 +77,8 @@ func (b *builder) takeNodes(nodes []Node) {
 	kept := b.nodes[:0]
 	for _, n := range b.nodes {
 		if len(kept) > 0 && kept[len(kept)-1].ID == n.ID {
-			b.refused.add(fmt.Errorf("node %q is there twice: as %s and as %s; ids are unique", n.ID, place(kept[len(kept)-1]),
-				place(n)))
+			b.refused.add(fmt.Errorf("node %q is there twice: as %s and as %s; ids are unique", n.ID, namedPlace(kept[len(kept)-1]),
+				namedPlace(n)))
 			continue
 		}
 		kept = append(kept, n)
@@ -166,11 +166,11 @@ func sortByNode(arcs []arc, nodes int) []arc {
 func toArc(e *Edge, find finder, typeOf func(uint32) NodeType) (arc, error) {
 	from, ok := find(e.From)
 	if !ok {
-		return arc{}, missing(e, e.From)
+		return arc{}, missingNode(e, e.From)
 	}
 	to, ok := find(e.To)
 	if !ok {
-		return arc{}, missing(e, e.To)
+		return arc{}, missingNode(e, e.To)
 	}
 	err := CheckEdge(e.Type, &Node{ID: e.From, Type: typeOf(from)}, &Node{ID: e.To, Type: typeOf(to)})
 	weight := e.Weight

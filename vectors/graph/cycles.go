@@ -60,7 +60,7 @@ func (g *Graph) Round(group []Ref, f Filter) Path {
 				}
 			})
 			if closed {
-				return w.path(trace(came, from, u))
+				return w.path(tracePath(came, from, u))
 			}
 		}
 		front = next

@@ -118,7 +118,7 @@ func (b *base) sound() bool {
 	if b.slotCount&(b.slotCount-1) != 0 || b.slotCount <= b.nodes || !b.typesKnown() {
 		return false
 	}
-	return below(b.slots, b.nodes+1) && below(b.byPath, b.nodes) && b.out.sound(b.nodes, b.edges) && b.in.sound(b.nodes, b.edges) &&
+	return belowLimit(b.slots, b.nodes+1) && belowLimit(b.byPath, b.nodes) && b.out.sound(b.nodes, b.edges) && b.in.sound(b.nodes, b.edges) &&
 		b.textsSound(b.rows, rowSize, rowID, rowLine) && b.textsSound(b.sources, sourceSize, 4, sourceSize) &&
 		b.textsSound(b.provenances, provenanceSize, provenanceText, provenanceSize) &&
 		b.textsSound(b.conflicts, conflictSize, conflictText, conflictSize) && b.statedSound()
@@ -133,8 +133,8 @@ func (b *base) typesKnown() bool {
 	return known
 }
 
-// below reports whether all numbers are smaller than the limit.
-func below(numbers []uint32, limit uint32) bool {
+// belowLimit reports whether all numbers are smaller than the limit.
+func belowLimit(numbers []uint32, limit uint32) bool {
 	most := uint32(0)
 	for _, n := range numbers {
 		most = max(most, n)
@@ -163,7 +163,7 @@ func (c *csr) sound(nodes, edges uint32) bool {
 	for _, k := range c.kind {
 		kinds = kinds && k-1 < byte(len(edgeNames)-1)
 	}
-	return kinds && least > 0 && most <= one && below(c.to, nodes)
+	return kinds && least > 0 && most <= one && belowLimit(c.to, nodes)
 }
 
 // textsSound reports whether the fields of text from one place in a row to another are in the text.

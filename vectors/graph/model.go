@@ -221,16 +221,16 @@ func (t NodeType) String() string { return nameOf(nodeNames, t) }
 func (t EdgeType) String() string { return nameOf(edgeNames, t) }
 
 // ParseDomain is the domain of that name.
-func ParseDomain(name string) (Domain, error) { return parse[Domain](domainNames, "domain", name) }
+func ParseDomain(name string) (Domain, error) { return parseName[Domain](domainNames, "domain", name) }
 
 // ParseNodeType is the type of nodes of that name.
 func ParseNodeType(name string) (NodeType, error) {
-	return parse[NodeType](nodeNames, "type of node", name)
+	return parseName[NodeType](nodeNames, "type of node", name)
 }
 
 // ParseEdgeType is the type of edges of that name.
 func ParseEdgeType(name string) (EdgeType, error) {
-	return parse[EdgeType](edgeNames, "type of edge", name)
+	return parseName[EdgeType](edgeNames, "type of edge", name)
 }
 
 func nameOf[T ~uint8](names []string, value T) string {
@@ -240,7 +240,7 @@ func nameOf[T ~uint8](names []string, value T) string {
 	return names[value]
 }
 
-func parse[T ~uint8](names []string, what, name string) (T, error) {
+func parseName[T ~uint8](names []string, what, name string) (T, error) {
 	if i := slices.Index(names[1:], name); i >= 0 {
 		return T(i + 1), nil
 	}

@@ -166,8 +166,8 @@ func (s *side) join(other *side) []Ref {
 	return nodes
 }
 
-// trace follows the predecessors in before from last back to from, and returns the path from the first node.
-func trace(before map[uint32]uint32, from, last uint32) []Ref {
+// tracePath follows the predecessors in before from last back to from, and returns the path from the first node.
+func tracePath(before map[uint32]uint32, from, last uint32) []Ref {
 	nodes := []Ref{Ref(from)}
 	for u := last; u != from; u = before[u] {
 		nodes = append(nodes, Ref(u))

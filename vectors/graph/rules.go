@@ -82,7 +82,7 @@ func CheckEdge(t EdgeType, from, to *Node) error {
 func CheckNode(n *Node) error {
 	switch {
 	case n.ID == "":
-		return fmt.Errorf("a node of type %s (%s) has no id", n.Type, place(n))
+		return fmt.Errorf("a node of type %s (%s) has no id", n.Type, namedPlace(n))
 	case n.Type.Domain() == 0:
 		return fmt.Errorf("node %q is of no known type: %s", n.ID, n.Type)
 	case n.Line < 0 || n.End < 0 || n.Line > maxCount || n.End > maxCount:
@@ -96,15 +96,15 @@ func CheckNode(n *Node) error {
 	return nil
 }
 
-// place returns the position of a node, for messages.
-func place(n *Node) string {
+// namedPlace returns the position of a node, for messages.
+func namedPlace(n *Node) string {
 	if n.Path == "" {
 		return fmt.Sprintf("%s %q", n.Type, n.Name)
 	}
 	return fmt.Sprintf("%s %q in %s:%d", n.Type, n.Name, n.Path, n.Line)
 }
 
-func missing(e *Edge, id string) error {
+func missingNode(e *Edge, id string) error {
 	err := fmt.Errorf("edge %s from %q to %q: there is no node %q; add it, or leave the edge out", e.Type, e.From, e.To, id)
 	if e.Source != "" {
 		err = fmt.Errorf("%s: %w", e.Source, err)

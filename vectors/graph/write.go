@@ -9,13 +9,13 @@ import (
 )
 
 // intern puts a text where the texts are, unless it is there.
-func (b *builder) intern(s string) span {
+func (b *builder) intern(s string) rowSpan {
 	if s == "" {
-		return span{}
+		return rowSpan{}
 	}
 	at, ok := b.spans[s]
 	if !ok {
-		at = span{uint32(len(b.text)), uint32(len(s))}
+		at = rowSpan{uint32(len(b.text)), uint32(len(s))}
 		b.text = append(b.text, s...)
 		b.spans[s] = at
 	}
@@ -23,19 +23,19 @@ func (b *builder) intern(s string) span {
 }
 
 // part is a text that is often the begin or the end of an id, and then needs no place of its own.
-func (b *builder) part(id string, whole span, s string) span {
+func (b *builder) part(id string, whole rowSpan, s string) rowSpan {
 	switch {
 	case s == "":
-		return span{}
+		return rowSpan{}
 	case strings.HasPrefix(id, s):
-		return span{whole.begin, uint32(len(s))}
+		return rowSpan{whole.begin, uint32(len(s))}
 	case strings.HasSuffix(id, s):
-		return span{whole.begin + uint32(len(id)-len(s)), uint32(len(s))}
+		return rowSpan{whole.begin + uint32(len(id)-len(s)), uint32(len(s))}
 	}
 	return b.intern(s)
 }
 
-func (s span) put(at []byte) {
+func (s rowSpan) put(at []byte) {
 	binary.LittleEndian.PutUint32(at, s.begin)
 	binary.LittleEndian.PutUint32(at[4:], s.size)
 }
@@ -136,8 +136,8 @@ func (b *builder) byPath() []uint32 {
 	return out
 }
 
-// span is the position of a text.
-type span struct{ begin, size uint32 }
+// rowSpan is the position of a text.
+type rowSpan struct{ begin, size uint32 }
 
 // textSize is an upper bound of the bytes of text.
 func textSize(p Parts) int {

@@ -38,14 +38,14 @@ const leastShare = 1 << 11
 // buildOn builds on the given number of processors.
 func buildOn(docs []Document, processors int) *Index {
 	builders := make([]*builder, processors)
-	each(builders, func(i int) {
-		builders[i] = read(docs[len(docs)*i/processors : len(docs)*(i+1)/processors])
+	eachDocument(builders, func(i int) {
+		builders[i] = readDocument(docs[len(docs)*i/processors : len(docs)*(i+1)/processors])
 	})
 	return layOutAll(builders)
 }
 
-// each calls do concurrently for the number of each builder, and waits.
-func each(builders []*builder, do func(i int)) {
+// eachDocument calls do concurrently for the number of each builder, and waits.
+func eachDocument(builders []*builder, do func(i int)) {
 	var others sync.WaitGroup
 	for i := 1; i < len(builders); i++ {
 		others.Go(func() { do(i) })
@@ -86,8 +86,8 @@ const (
 	mostPiece  = 1 << 15
 )
 
-// read reads documents.
-func read(docs []Document) *builder {
+// readDocument reads documents.
+func readDocument(docs []Document) *builder {
 	bytes := 0
 	for i := range docs {
 		bytes += len(docs[i].Title) + len(docs[i].Body)
@@ -179,7 +179,7 @@ func layOutAll(builders []*builder) *Index {
 		}
 	}
 	postings := make([]uint32, starts[len(order)])
-	each(builders, func(i int) { builders[i].sort(postings, builders[i].joined) })
+	eachDocument(builders, func(i int) { builders[i].sort(postings, builders[i].joined) })
 	return layOut(lengths, keys, len(order), func(i int) []byte { return all.text(order[i]) }, starts, postings)
 }
 

@@ -88,7 +88,7 @@ var folds = sync.OnceValue(func() [][]byte {
 // appendFolded appends a character in lower case, without its accent.
 func appendFolded(b []byte, r rune) []byte {
 	if r < utf8.RuneSelf {
-		return append(b, lower(byte(r)))
+		return append(b, foldLower(byte(r)))
 	}
 	r = unicode.ToLower(halfWidth(r))
 	if table := folds(); int(r) < len(table) && table[r] != nil {
@@ -131,7 +131,7 @@ var byteKind = func() (out [256]uint8) {
 func isLower(b byte) bool { return 'a' <= b && b <= 'z' }
 func isUpper(b byte) bool { return 'A' <= b && b <= 'Z' }
 
-func lower(b byte) byte {
+func foldLower(b byte) byte {
 	if isUpper(b) {
 		return b + 'a' - 'A'
 	}
@@ -140,7 +140,7 @@ func lower(b byte) byte {
 
 func lowerASCII(into []byte, s string) []byte {
 	for i := range len(s) {
-		into = append(into, lower(s[i]))
+		into = append(into, foldLower(s[i]))
 	}
 	return into
 }

@@ -32,12 +32,12 @@ func stem(word []byte) []byte {
 func withoutPlural(word []byte) []byte {
 	n := len(word)
 	switch {
-	case ends(word, "ies") && n > 4:
+	case stemEnds(word, "ies") && n > 4:
 		word[n-3] = 'y'
 		return word[:n-2]
-	case ends(word, "sses"), ends(word, "xes"), ends(word, "ches"), ends(word, "shes"):
+	case stemEnds(word, "sses"), stemEnds(word, "xes"), stemEnds(word, "ches"), stemEnds(word, "shes"):
 		return word[:n-2]
-	case ends(word, "ss"), ends(word, "us"), ends(word, "is"), word[n-1] != 's':
+	case stemEnds(word, "ss"), stemEnds(word, "us"), stemEnds(word, "is"), word[n-1] != 's':
 		return word
 	}
 	return word[:n-1]
@@ -47,9 +47,9 @@ func withoutPlural(word []byte) []byte {
 func withoutTense(word []byte) []byte {
 	n := len(word)
 	switch {
-	case ends(word, "ing"):
+	case stemEnds(word, "ing"):
 		n -= 3
-	case ends(word, "ed"):
+	case stemEnds(word, "ed"):
 		n -= 2
 	default:
 		return word
@@ -63,7 +63,7 @@ func withoutTense(word []byte) []byte {
 	return word[:n]
 }
 
-func ends(word []byte, with string) bool {
+func stemEnds(word []byte, with string) bool {
 	return len(word) >= len(with) && string(word[len(word)-len(with):]) == with
 }
 

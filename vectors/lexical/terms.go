@@ -126,7 +126,7 @@ func (c *cutter) splitAtoms(runes []rune) {
 		if isApostrophe(r) {
 			continue
 		}
-		if !begun || changes(runes, i) {
+		if !begun || changesCase(runes, i) {
 			c.atoms = append(c.atoms, atom{from: len(c.buf), joint: before})
 			before, begun = none, true
 		}
@@ -135,9 +135,9 @@ func (c *cutter) splitAtoms(runes []rune) {
 	}
 }
 
-// changes reports whether a new part of an identifier begins at i: aB, before the last of ABCd, between letters and
+// changesCase reports whether a new part of an identifier begins at i: aB, before the last of ABCd, between letters and
 // digits. The s of a plural as IDs does not begin one.
-func changes(runes []rune, i int) bool {
+func changesCase(runes []rune, i int) bool {
 	if i == 0 {
 		return false
 	}

@@ -273,7 +273,7 @@ func (g *goFile) function(f *GoFolder, d *ast.FuncDecl) {
 func (g *goFile) typ(f *GoFolder, d *ast.GenDecl, t *ast.TypeSpec) {
 	it := graph.Item{Node: graph.Node{ID: g.Path + ":" + t.Name.Name}}
 	if g.requested {
-		doc, begin := about(d, t.Doc, t.Pos())
+		doc, begin := aboutType(d, t.Doc, t.Pos())
 		it = graph.Item{
 			Node:  f.node(g, graph.Type, t.Name.Name, begin, t.End()),
 			Title: g.ast.Name.Name + "." + t.Name.Name + " type", Body: doc.Text() + clipped(g.text(t.Pos(), t.End())),
@@ -282,8 +282,8 @@ func (g *goFile) typ(f *GoFolder, d *ast.GenDecl, t *ast.TypeSpec) {
 	g.declare(it, declared{symbol: t.Name.Name, name: t.Name})
 }
 
-// about is the comment of a part of a declaration, and where it begins: that of the whole if it is the only part.
-func about(d *ast.GenDecl, own *ast.CommentGroup, begin token.Pos) (*ast.CommentGroup, token.Pos) {
+// aboutType is the comment of a part of a declaration, and where it begins: that of the whole if it is the only part.
+func aboutType(d *ast.GenDecl, own *ast.CommentGroup, begin token.Pos) (*ast.CommentGroup, token.Pos) {
 	if own == nil && len(d.Specs) == 1 {
 		return d.Doc, d.Pos()
 	}
@@ -302,7 +302,7 @@ func (g *goFile) values(f *GoFolder, d *ast.GenDecl, s *ast.ValueSpec) {
 		}
 		it := graph.Item{Node: graph.Node{ID: g.Path + ":" + name.Name}}
 		if g.requested {
-			doc, begin := about(d, s.Doc, s.Pos())
+			doc, begin := aboutType(d, s.Doc, s.Pos())
 			it = graph.Item{
 				Node:  f.node(g, kind, name.Name, begin, s.End()),
 				Title: g.ast.Name.Name + "." + name.Name + " " + d.Tok.String(),
@@ -371,8 +371,8 @@ func Receiver(d *ast.FuncDecl) string {
 	}
 }
 
-// counts reports whether a value depends on where in its group it stands.
-func counts(value ast.Expr) (found bool) {
+// countsAsSymbol reports whether a value depends on where in its group it stands.
+func countsAsSymbol(value ast.Expr) (found bool) {
 	ast.Inspect(value, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
 		found = found || ok && id.Name == "iota"

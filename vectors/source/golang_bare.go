@@ -54,8 +54,8 @@ type codeLine struct {
 	lastAt int
 }
 
-// comment is how long a comment is that text begins with; 0 if it begins with none. The end of a line is part of none.
-func comment(text []byte) int {
+// bareComment is how long a comment is that text begins with; 0 if it begins with none. The end of a line is part of none.
+func bareComment(text []byte) int {
 	switch {
 	case bytes.HasPrefix(text, []byte("//")):
 		if end := bytes.IndexByte(text, '\n'); end >= 0 {
@@ -71,8 +71,8 @@ func comment(text []byte) int {
 	return len(text)
 }
 
-// quoted is how long the string or character is that text begins with. A string that is not raw ends with its line.
-func quoted(text []byte) int {
+// bareQuoted is how long the string or character is that text begins with. A string that is not raw ends with its line.
+func bareQuoted(text []byte) int {
 	quote := text[0]
 	if quote == '`' {
 		if end := bytes.IndexByte(text[1:], quote); end >= 0 {

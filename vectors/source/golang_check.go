@@ -41,11 +41,11 @@ func (f *GoFolder) check(mods Modules, threads int) (sound bool) {
 	each(len(all), threads, func(i int) { all[i].run() })
 	sound = true
 	for _, c := range all {
-		take(c.calls)
+		takeName(c.calls)
 		sound = sound && !c.unsound
 	}
 	for _, c := range all {
-		take(c.implements)
+		takeName(c.implements)
 	}
 	return sound
 }

@@ -146,7 +146,7 @@ func (d *dependence) takeSpec(s ast.Spec, own, group stated) {
 			}
 		}
 	case *ast.ValueSpec:
-		if group.node != nil && (len(s.Values) == 0 || slices.ContainsFunc(s.Values, counts)) {
+		if group.node != nil && (len(s.Values) == 0 || slices.ContainsFunc(s.Values, countsAsSymbol)) {
 			own = group
 		}
 		for _, n := range s.Names {
@@ -271,7 +271,7 @@ func (d *dependence) usedBy(to []int, seen map[int]bool, n ast.Node) []int {
 	return to
 }
 
-func take(edges []edgeOf) {
+func takeName(edges []edgeOf) {
 	for _, e := range edges {
 		e.of.Edge(e.From, e.Type, e.To)
 	}

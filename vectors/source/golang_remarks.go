@@ -55,10 +55,10 @@ func extentOf(d *ast.GenDecl, s ast.Spec) (e extent, ok bool) {
 	begin := s.Pos()
 	switch s := s.(type) {
 	case *ast.TypeSpec:
-		doc, begin = about(d, s.Doc, begin)
+		doc, begin = aboutType(d, s.Doc, begin)
 	case *ast.ValueSpec:
 		after = s.Comment
-		doc, begin = about(d, s.Doc, begin)
+		doc, begin = aboutType(d, s.Doc, begin)
 	default:
 		return e, false
 	}

@@ -213,12 +213,12 @@ func lineAt(text []byte, at int) (l codeLine) {
 		case ' ', '\t', '\r':
 			continue
 		case '/':
-			if skipped := comment(text[i:]); skipped > 0 {
+			if skipped := bareComment(text[i:]); skipped > 0 {
 				i += skipped - 1
 				continue
 			}
 		case '"', '\'', '`':
-			i += quoted(text[i:]) - 1
+			i += bareQuoted(text[i:]) - 1
 		}
 		l.last, l.lastAt = c, i
 	}

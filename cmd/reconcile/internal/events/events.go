@@ -95,7 +95,7 @@ func (w *Writer) Append(events []Event) error {
 			return fmt.Errorf("event log: %w", err)
 		}
 	}
-	if _, err := w.file.Write(slices.Concat(head, encode(events))); err != nil {
+	if _, err := w.file.Write(slices.Concat(head, encodeEvent(events))); err != nil {
 		return fmt.Errorf("event log: %w", err)
 	}
 	return nil
@@ -137,8 +137,8 @@ func (w *Writer) Close() (err error) {
 	return err
 }
 
-// encode encodes the lines, after a line feed that terminates a torn line of a killed process.
-func encode(events []Event) []byte {
+// encodeEvent encodes the lines, after a line feed that terminates a torn line of a killed process.
+func encodeEvent(events []Event) []byte {
 	b := []byte{'\n'}
 	for _, e := range events {
 		e.Message = shorten.Text(e.Message, messageLimit+1)
@@ -212,7 +212,7 @@ func readFile(root *os.Root, path string, f Filter) ([]Event, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return scan(io.LimitReader(file, 2*fileLimit), f)
+	return scanLines(io.LimitReader(file, 2*fileLimit), f)
 }
 
 // openFile opens a file of the log. If it does not exist, or is not a regular file, it returns nil.
@@ -228,7 +228,7 @@ func openFile(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	return file, info, err
 }
 
-func decode(line []byte) (Event, bool) {
+func decodeEvent(line []byte) (Event, bool) {
 	var e Event
 	if json.Unmarshal(line, &e) != nil {
 		return Event{}, false

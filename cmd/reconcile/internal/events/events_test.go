@@ -70,7 +70,7 @@ func refs(events []Event) []string {
 
 // A line that a killed process tore, at any byte, costs that line and no other.
 func TestTornLine(t *testing.T) {
-	line := encode([]Event{{Time: at(0), Ref: "dag/torn", Type: Normal, Reason: "Succeeded", Message: "ü"}})
+	line := encodeEvent([]Event{{Time: at(0), Ref: "dag/torn", Type: Normal, Reason: "Succeeded", Message: "ü"}})
 	for n := range len(line) {
 		root := open(t)
 		if err := Append(root, []Event{{Time: at(0), Ref: "dag/a", Type: Normal, Reason: "Started"}}); err != nil {
@@ -112,7 +112,7 @@ func TestTheLogIsBounded(t *testing.T) {
 		}
 		total += info.Size()
 	}
-	if most := int64(2*fileLimit + 2*len(encode(batch))); total > most {
+	if most := int64(2*fileLimit + 2*len(encodeEvent(batch))); total > most {
 		t.Errorf("the log takes %d bytes, more than %d", total, most)
 	}
 	if got, err := Read(root, Filter{}); err != nil || len(got) == 0 {
@@ -138,7 +138,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("\x00\n\n{}\nnull\n[]\n"))
 	f.Add(bytes.Repeat([]byte("x"), lineLimit+10))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		got, err := scan(bytes.NewReader(src), Filter{})
+		got, err := scanLines(bytes.NewReader(src), Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

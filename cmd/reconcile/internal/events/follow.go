@@ -144,7 +144,7 @@ func (f *Follower) line(line []byte) {
 	case line == nil:
 		return
 	}
-	if e, ok := decode(line); ok && f.filter.wants(e) {
+	if e, ok := decodeEvent(line); ok && f.filter.wants(e) {
 		f.found = append(f.found, e)
 	}
 }

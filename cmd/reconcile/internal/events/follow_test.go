@@ -133,7 +133,7 @@ func TestFollowFromTheBeginning(t *testing.T) {
 // A line that has no end yet is waited for, however it comes; what a killed process tore is left out, and counts as
 // one line.
 func TestFollowTornLines(t *testing.T) {
-	line := string(encode([]Event{{Time: at(0), Ref: "torn", Type: Normal, Reason: "Started", Message: "ü"}})[1:])
+	line := string(encodeEvent([]Event{{Time: at(0), Ref: "torn", Type: Normal, Reason: "Started", Message: "ü"}})[1:])
 	for n := range line {
 		root := open(t)
 		w := &writer{t: t, root: root}

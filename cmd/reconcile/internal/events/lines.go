@@ -80,10 +80,10 @@ func countLines(root *os.Root, path string) (int64, error) {
 	return t.lines, nil
 }
 
-func scan(r io.Reader, f Filter) ([]Event, error) {
+func scanLines(r io.Reader, f Filter) ([]Event, error) {
 	var out []Event
 	err := readLines(r, &lineBuffer{do: func(line []byte) {
-		if e, ok := decode(line); ok && f.wants(e) {
+		if e, ok := decodeEvent(line); ok && f.wants(e) {
 			out = append(out, e)
 		}
 	}})

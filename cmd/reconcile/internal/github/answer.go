@@ -37,9 +37,9 @@ func readComplaint(h http.Header, body []byte) (c complaint, ok bool) {
 }
 
 func (c complaint) String() string {
-	parts := []string{plain(c.Message)}
+	parts := []string{plainAnswer(c.Message)}
 	for _, e := range c.Errors {
-		parts = append(parts, plain(strings.TrimSpace(strings.Join([]string{e.Field, e.Code, e.Message}, " "))))
+		parts = append(parts, plainAnswer(strings.TrimSpace(strings.Join([]string{e.Field, e.Code, e.Message}, " "))))
 		if len(parts) == 4 {
 			break
 		}
@@ -50,8 +50,8 @@ func (c complaint) String() string {
 // longestWord is the maximum length of a shown server message, in runes.
 const longestWord = 200
 
-// plain returns a server's message as one line without control characters, cut.
-func plain(s string) string {
+// plainAnswer returns a server's message as one line without control characters, cut.
+func plainAnswer(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
@@ -72,16 +72,16 @@ func (w *wire) refusal(call Call, resp *http.Response, body []byte) error {
 	case code >= 500:
 		kind = ErrServer
 	case code/100 == 3 && code != http.StatusNotModified:
-		kind, hint = ErrMoved, " (to "+plain(resp.Header.Get("Location"))+"); set github.repo to its name there"
+		kind, hint = ErrMoved, " (to "+plainAnswer(resp.Header.Get("Location"))+"); set github.repo to its name there"
 	case !ours:
 		kind, hint = ErrUnreachable, "; this is no answer of GitHub's: is the URL of the API right, and no proxy in between?"
 	case code == http.StatusUnauthorized:
 		kind, hint = ErrUnauthorized, "; give a valid one"
-	case code == http.StatusForbidden && says(c, "locked"):
+	case code == http.StatusForbidden && complaintSays(c, "locked"):
 		kind, hint = ErrLocked, "; unlock it, or use a token whose account may write to the repository"
 	case code == http.StatusForbidden:
 		kind = ErrForbidden
-	case code == http.StatusGone && says(c, "issues", "disabled"):
+	case code == http.StatusGone && complaintSays(c, "issues", "disabled"):
 		kind, hint = ErrNoIssues, "; turn them on in its settings, or set github.mirror to false"
 	case code == http.StatusNotFound || code == http.StatusGone:
 		kind = ErrGone
@@ -93,8 +93,8 @@ func (w *wire) refusal(call Call, resp *http.Response, body []byte) error {
 	return fmt.Errorf("%s: %w%s", text, kind, hint)
 }
 
-// says reports whether a complaint contains all the words.
-func says(c complaint, words ...string) bool {
+// complaintSays reports whether a complaint contains all the words.
+func complaintSays(c complaint, words ...string) bool {
 	text := strings.ToLower(c.Message)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
@@ -138,9 +138,9 @@ func (w *wire) graphqlContent(resp *http.Response, body []byte) error {
 	}
 	switch e := &a.Errors[0]; {
 	case e.limited():
-		return limit(resp, plain(e.Message), w.o.Now(), w.limits.strikes)
+		return limit(resp, plainAnswer(e.Message), w.o.Now(), w.limits.strikes)
 	case e.failed():
-		return fmt.Errorf("POST /graphql: %s: %w", w.hide(plain(e.Message)), ErrServer)
+		return fmt.Errorf("POST /graphql: %s: %w", w.hide(plainAnswer(e.Message)), ErrServer)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ type graphqlError struct {
 }
 
 func (e *graphqlError) Error() string {
-	return fmt.Sprintf("GitHub's GraphQL refuses: %s (%s)", plain(e.Message), plain(e.Type))
+	return fmt.Sprintf("GitHub's GraphQL refuses: %s (%s)", plainAnswer(e.Message), plainAnswer(e.Type))
 }
 
 // limited reports whether the error is that a limit is reached.

@@ -76,14 +76,14 @@ func (c *cache) read(file, url string) known {
 // parseKnown parses a cache file for a URL. A damaged file, or one of another URL, has no response.
 func parseKnown(data []byte, url string) (k known) {
 	head, body, found := bytes.Cut(data, []byte("\n"))
-	if !found || json.Unmarshal(head, &k.entry) != nil || k.URL != url || k.ETag == "" || k.Sum != sum(body) {
+	if !found || json.Unmarshal(head, &k.entry) != nil || k.URL != url || k.ETag == "" || k.Sum != cacheSum(body) {
 		return known{}
 	}
 	k.body, k.ok = body, true
 	return k
 }
 
-func sum(body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) }
+func cacheSum(body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) }
 
 // answer replaces a 304 response by the cached one.
 func (k known) answer(resp *http.Response, body []byte) (*http.Response, []byte) {
@@ -100,13 +100,13 @@ func (k known) answer(resp *http.Response, body []byte) (*http.Response, []byte)
 	return resp, k.body
 }
 
-// kept reports whether the body of a response comes from the cache.
-func kept(resp *http.Response) bool { return resp.Header.Get(keptHeader) != "" }
+// cachedHeaders reports whether the body of a response comes from the cache.
+func cachedHeaders(resp *http.Response) bool { return resp.Header.Get(keptHeader) != "" }
 
 // keep stores a response.
 func (c *cache) keep(r *http.Request, resp *http.Response, body []byte) {
 	etag := resp.Header.Get("ETag")
-	if c.dir == "" || r.Method != http.MethodGet || etag == "" || kept(resp) || resp.StatusCode != http.StatusOK {
+	if c.dir == "" || r.Method != http.MethodGet || etag == "" || cachedHeaders(resp) || resp.StatusCode != http.StatusOK {
 		return
 	}
 	if !c.swept {
@@ -114,10 +114,10 @@ func (c *cache) keep(r *http.Request, resp *http.Response, body []byte) {
 		c.swept = true
 	}
 	head, err := json.Marshal(entry{
-		URL: r.URL.String(), ETag: etag, Link: resp.Header.Get("Link"), Type: resp.Header.Get("Content-Type"), Sum: sum(body),
+		URL: r.URL.String(), ETag: etag, Link: resp.Header.Get("Link"), Type: resp.Header.Get("Content-Type"), Sum: cacheSum(body),
 	})
 	if err == nil {
-		_ = replace(c.file(r), append(append(head, '\n'), body...))
+		_ = replaceCacheFile(c.file(r), append(append(head, '\n'), body...))
 	}
 }
 
@@ -134,8 +134,8 @@ func (c *cache) sweep() {
 	}
 }
 
-// replace writes a file that only this user can read, atomically, and creates its folder if missing.
-func replace(file string, data []byte) error {
+// replaceCacheFile writes a file that only this user can read, atomically, and creates its folder if missing.
+func replaceCacheFile(file string, data []byte) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

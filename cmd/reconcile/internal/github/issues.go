@@ -68,7 +68,7 @@ func (c *Client) FindIssues(ctx context.Context, label string, since time.Time) 
 	if label != "" {
 		o.Labels = []string{label}
 	}
-	found, err := pages(func(page gogithub.ListOptions) ([]*gogithub.Issue, *gogithub.Response, error) {
+	found, err := issuePages(func(page gogithub.ListOptions) ([]*gogithub.Issue, *gogithub.Response, error) {
 		o.ListOptions = page
 		return c.api.Issues.ListByRepo(asking(ctx), c.owner, c.name, &o)
 	})
@@ -102,7 +102,7 @@ func (c *Client) RecentComments(ctx context.Context, since time.Time) ([]Comment
 }
 
 func (c *Client) comments(ctx context.Context, issue int, o gogithub.IssueListCommentsOptions) ([]Comment, error) {
-	found, err := pages(func(page gogithub.ListOptions) ([]*gogithub.IssueComment, *gogithub.Response, error) {
+	found, err := issuePages(func(page gogithub.ListOptions) ([]*gogithub.IssueComment, *gogithub.Response, error) {
 		o.ListOptions = page
 		return c.api.Issues.ListComments(asking(ctx), c.owner, c.name, issue, &o)
 	})
@@ -195,11 +195,11 @@ func (c *Client) RemoveLabel(ctx context.Context, issue int, name string) error 
 	return err
 }
 
-// pages calls get for every page, from the first to the last, and returns the items.
+// issuePages calls get for every page, from the first to the last, and returns the items.
 //
 // A full page that did not change is not necessarily the last one, even if it was when it was cached: the next item is on a
 // new page. So the page after it is requested, too.
-func pages[T any](get func(gogithub.ListOptions) ([]T, *gogithub.Response, error)) ([]T, error) {
+func issuePages[T any](get func(gogithub.ListOptions) ([]T, *gogithub.Response, error)) ([]T, error) {
 	var all []T
 	for page := 1; page <= maxPages; page++ {
 		items, resp, err := get(gogithub.ListOptions{Page: page, PerPage: perPage})
@@ -207,7 +207,7 @@ func pages[T any](get func(gogithub.ListOptions) ([]T, *gogithub.Response, error
 			return nil, unwrapped(err)
 		}
 		all = append(all, items...)
-		if resp.NextPage <= page && !(kept(resp.Response) && len(items) == perPage) {
+		if resp.NextPage <= page && !(cachedHeaders(resp.Response) && len(items) == perPage) {
 			return all, nil
 		}
 	}
@@ -235,7 +235,7 @@ func (c *Client) Unreact(ctx context.Context, comment int64, content string) err
 	if err != nil {
 		return err
 	}
-	there, err := pages(func(page gogithub.ListOptions) ([]*gogithub.Reaction, *gogithub.Response, error) {
+	there, err := issuePages(func(page gogithub.ListOptions) ([]*gogithub.Reaction, *gogithub.Response, error) {
 		return c.api.Reactions.ListIssueCommentReactions(asking(ctx), c.owner, c.name, comment, &page)
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ func limitOf(resp *http.Response, message string, now time.Time, strikes int) *L
 	default:
 		return nil
 	}
-	return limit(resp, plain(message), now, strikes)
+	return limit(resp, plainAnswer(message), now, strikes)
 }
 
 // limit computes the end of a limit. GitHub's times are relative to its own clock, so only their difference to the time of
@@ -108,7 +108,7 @@ func (l *limits) set(e *Limited) {
 		l.strikes++
 	}
 	if data, err := json.Marshal(e); err == nil && l.file != "" {
-		_ = replace(l.file, data)
+		_ = replaceCacheFile(l.file, data)
 	}
 }
 

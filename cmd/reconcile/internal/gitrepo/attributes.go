@@ -132,7 +132,7 @@ func unquoteC(s string) (text string, n int) {
 				b.WriteByte("\a\b\f\n\r\t\v\\\""[k])
 				continue
 			}
-			if i+2 >= len(s) || !octal(s[i]) || s[i] > '3' || !octal(s[i+1]) || !octal(s[i+2]) {
+			if i+2 >= len(s) || !treeMode(s[i]) || s[i] > '3' || !treeMode(s[i+1]) || !treeMode(s[i+2]) {
 				return "", 0
 			}
 			b.WriteByte((s[i]-'0')<<6 | (s[i+1]-'0')<<3 | (s[i+2] - '0'))

@@ -124,7 +124,7 @@ func (k *command) attempt(ctx context.Context, w *scratchDir, c Commit) (Result,
 		return Result{}, err
 	}
 	if dst.out {
-		if err := idle(k.layout); err != nil {
+		if err := idleIndex(k.layout); err != nil {
 			return Result{}, err
 		}
 	}
@@ -272,7 +272,7 @@ func (k *command) move(ctx context.Context, t target, commit, subject string) er
 	if headErr == nil && now != t.Hash {
 		return errMoved
 	}
-	return busy(err)
+	return remoteBusy(err)
 }
 
 func nulJoin(parts []string) []byte {
@@ -323,7 +323,7 @@ func (k *command) dirty(ctx context.Context, branch string, prefixes []string, _
 		return nil, err
 	}
 	found := append(nulSplit(changed), nulSplit(other)...)
-	found = slices.DeleteFunc(found, func(p string) bool { return slices.ContainsFunc(split(p), neverCommitted) })
+	found = slices.DeleteFunc(found, func(p string) bool { return slices.ContainsFunc(splitTreePath(p), neverCommitted) })
 	slices.Sort(found)
 	return slices.Compact(found), nil
 }

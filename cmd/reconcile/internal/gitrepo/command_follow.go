@@ -9,7 +9,7 @@ import (
 )
 
 func (k *command) settle(ctx context.Context) error {
-	if settled(k.layout) {
+	if settledIndex(k.layout) {
 		return nil
 	}
 	w, err := openScratchDir(ctx, k.layout, k.lockTimeout)
@@ -104,7 +104,7 @@ func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
 	deadline := time.Now().Add(k.lockTimeout)
 	for {
 		_, err := k.run(ctx, call{stdin: nulJoin(info)}, "update-index", "-z", "--index-info")
-		if err = busy(err); !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
+		if err = remoteBusy(err); !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
 			return err
 		}
 		select {

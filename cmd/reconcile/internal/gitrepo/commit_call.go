@@ -42,7 +42,7 @@ func (t *commitCall) attempt(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	if dst.out {
-		if err := idle(t.native.layout); err != nil {
+		if err := idleIndex(t.native.layout); err != nil {
 			return Result{}, err
 		}
 	}
@@ -68,14 +68,14 @@ func (t *commitCall) attempt(ctx context.Context) (Result, error) {
 	return t.make(ctx, dst, base, root, edits, stats)
 }
 
-// idle returns an error during an operation of git that owns HEAD: a commit made then may be dropped when the
+// idleIndex returns an error during an operation of git that owns HEAD: a commit made then may be dropped when the
 // operation is aborted.
-func idle(l layout) error {
+func idleIndex(l layout) error {
 	for _, op := range [][2]string{
 		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase or am"}, {"MERGE_HEAD", "merge"},
 		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
 	} {
-		if exists(filepath.Join(l.gitDir, op[0])) {
+		if refExists(filepath.Join(l.gitDir, op[0])) {
 			return fmt.Errorf("%s: %w: a %s is in progress; finish or abort it; what was written stays in the work tree, and "+
 				"the next run commits it", l.worktree, ErrBusy, op[1])
 		}
@@ -111,11 +111,11 @@ func (t *commitCall) make(ctx context.Context, dst target, base string, root plu
 	}
 	to := refMove{commit: follow.New, line: committer.String() + "\treconcile: " + firstLine(t.c.Message), log: t.logs(ctx)}
 	if !dst.out {
-		return moved(follow.New, move(ctx, t.native.layout, t.w, dst, to))
+		return movedRef(follow.New, moveRef(ctx, t.native.layout, t.w, dst, to))
 	}
 	next, late := t.native.nextIndex(ctx, t.w, t.store, root, tree, stats)
 	to.first = func() { late = errors.Join(late, next.place()) }
-	res, err := moved(follow.New, move(ctx, t.native.layout, t.w, dst, to))
+	res, err := movedRef(follow.New, moveRef(ctx, t.native.layout, t.w, dst, to))
 	if err = errors.Join(err, next.close()); err != nil {
 		return res, err
 	}

@@ -46,8 +46,8 @@ func (n *native) dirty(ctx context.Context, branch string, prefixes []string, li
 	return slices.Compact(scan.found), nil
 }
 
-// scan compares folders of the work tree with a commit's tree.
-type scan struct {
+// dirtyScan compares folders of the work tree with a commit's tree.
+type dirtyScan struct {
 	ctx      context.Context
 	store    *objectStore
 	tree     plumbing.Hash
@@ -61,7 +61,7 @@ type scan struct {
 	found    []string
 }
 
-func (n *native) newScan(ctx context.Context, branch string) (*scan, error) {
+func (n *native) newScan(ctx context.Context, branch string) (*dirtyScan, error) {
 	cfg, err := loadConfig(n.layout, n.git)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (n *native) newScan(ctx context.Context, branch string) (*scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &scan{ctx: ctx, store: newObjectStore(n.layout), rules: newRules(ctx, n.layout, cfg)}
+	s := &dirtyScan{ctx: ctx, store: newObjectStore(n.layout), rules: newRules(ctx, n.layout, cfg)}
 	s.fileMode = cfg.flag(ctx, "core.filemode", true)
 	data, _, written, err := readIndex(filepath.Join(n.gitDir, "index"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (n *native) newScan(ctx context.Context, branch string) (*scan, error) {
 }
 
 // entries returns the entries of a folder of the branch. It reads no object if the index has the same entries.
-func (s *scan) entries(path string, hash plumbing.Hash) ([]treeEntry, error) {
+func (s *dirtyScan) entries(path string, hash plumbing.Hash) ([]treeEntry, error) {
 	if c := s.cached[path]; c != nil && c.files >= 0 && c.hash == hash {
 		if entries, ok := s.index.treeEntries(path, c, s.cached); ok {
 			return entries, nil
@@ -100,7 +100,7 @@ func (s *scan) entries(path string, hash plumbing.Hash) ([]treeEntry, error) {
 }
 
 // compare finds the differences at path, where was is the branch's entry: a file, a folder or nothing.
-func (s *scan) compare(path string, was blob) error {
+func (s *dirtyScan) compare(path string, was blob) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *scan) compare(path string, was blob) error {
 
 // folder compares an existing folder, given by its name in parent. Each folder is opened once: resolving the path
 // from the top of the work tree for each file costs more than everything else.
-func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
+func (s *dirtyScan) folder(parent *os.Root, name, path string, was blob) error {
 	if was.mode == 0 && s.rules.ignoredFolder(path) || was.mode != 0 && was.mode != modeTree {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
 		if neverCommitted(d.Name()) {
 			continue
 		}
-		if err := s.compareEntry(here, path+"/"+d.Name(), d, child(entries, d.Name())); err != nil {
+		if err := s.compareEntry(here, path+"/"+d.Name(), d, childTree(entries, d.Name())); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (s *scan) folder(parent *os.Root, name, path string, was blob) error {
 }
 
 // listedFolder compares a folder that the caller has read.
-func (s *scan) listedFolder(path string, names []state.Listed, entries []treeEntry) error {
+func (s *dirtyScan) listedFolder(path string, names []state.Listed, entries []treeEntry) error {
 	there := make(map[string]bool, len(names))
 	for i := range names {
 		d := &names[i]
@@ -173,7 +173,7 @@ func (s *scan) listedFolder(path string, names []state.Listed, entries []treeEnt
 		if neverCommitted(d.Name) {
 			continue
 		}
-		at, was := path+"/"+d.Name, child(entries, d.Name)
+		at, was := path+"/"+d.Name, childTree(entries, d.Name)
 		var err error
 		switch {
 		case d.Folder:
@@ -191,7 +191,7 @@ func (s *scan) listedFolder(path string, names []state.Listed, entries []treeEnt
 }
 
 // missing reports the entries of a folder of the branch that do not exist on disk.
-func (s *scan) missing(path string, entries []treeEntry, there map[string]bool) error {
+func (s *dirtyScan) missing(path string, entries []treeEntry, there map[string]bool) error {
 	for _, e := range entries {
 		if !there[e.name] && !neverCommitted(e.name) {
 			if err := s.gone(path+"/"+e.name, e.blob); err != nil {
@@ -202,7 +202,7 @@ func (s *scan) missing(path string, entries []treeEntry, there map[string]bool) 
 	return nil
 }
 
-func (s *scan) compareEntry(in *os.Root, path string, d fs.DirEntry, was blob) error {
+func (s *dirtyScan) compareEntry(in *os.Root, path string, d fs.DirEntry, was blob) error {
 	switch {
 	case d.IsDir():
 		return s.folder(in, d.Name(), path, was)
@@ -223,7 +223,7 @@ func (s *scan) compareEntry(in *os.Root, path string, d fs.DirEntry, was blob) e
 func neverCommitted(name string) bool { return name[0] == '.' || strings.HasSuffix(name, ".lock") }
 
 // fileOnDisk compares an existing file. What is not a regular file is ignored.
-func (s *scan) fileOnDisk(path string, fi os.FileInfo, was blob) error {
+func (s *dirtyScan) fileOnDisk(path string, fi os.FileInfo, was blob) error {
 	if !fi.Mode().IsRegular() {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (s *scan) fileOnDisk(path string, fi os.FileInfo, was blob) error {
 }
 
 // file compares an existing regular file. Entries of the branch that are not regular files are ignored.
-func (s *scan) file(path string, st fileStat, exec bool, was blob) error {
+func (s *dirtyScan) file(path string, st fileStat, exec bool, was blob) error {
 	if was.mode != 0 && was.mode != modeFile && was.mode != modeExec {
 		return nil
 	}
@@ -262,7 +262,7 @@ func (s *scan) file(path string, st fileStat, exec bool, was blob) error {
 }
 
 // stored returns the hash by which git stores a file with this content.
-func (s *scan) stored(path string, data []byte) (plumbing.Hash, error) {
+func (s *dirtyScan) stored(path string, data []byte) (plumbing.Hash, error) {
 	c := s.rules.conversion(path)
 	if c.filter {
 		return plumbing.ZeroHash, &needsGit{path + " has a filter"}
@@ -272,7 +272,7 @@ func (s *scan) stored(path string, data []byte) (plumbing.Hash, error) {
 }
 
 // indexed returns the file's hash from the index if its stat data prove that the file did not change since.
-func (s *scan) indexed(path string, st fileStat) (plumbing.Hash, bool) {
+func (s *dirtyScan) indexed(path string, st fileStat) (plumbing.Hash, bool) {
 	e, conflict := s.index.find(path)
 	if e.fixed == nil || conflict || !st.matches(e.fixed) || binary.BigEndian.Uint32(e.fixed[sizeOffset:]) == 0 {
 		return plumbing.ZeroHash, false
@@ -285,7 +285,7 @@ func (s *scan) indexed(path string, st fileStat) (plumbing.Hash, bool) {
 }
 
 // gone reports the branch's files that do not exist on disk, except those excluded by a sparse checkout.
-func (s *scan) gone(path string, was blob) error {
+func (s *dirtyScan) gone(path string, was blob) error {
 	switch was.mode {
 	case modeTree:
 		entries, err := s.entries(path, was.hash)

@@ -92,7 +92,7 @@ func complaint(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	for _, sort := range []string{"fatal: ", "error: ", ""} {
 		if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, sort) }); i >= 0 {
-			return clip(withoutPasswords(strings.TrimPrefix(lines[i], sort)), 300)
+			return clipMessage(withoutPasswords(strings.TrimPrefix(lines[i], sort)), 300)
 		}
 	}
 	return ""

@@ -136,7 +136,7 @@ func (w *walk) entry(root plumbing.Hash, path string, near pathEntry) (pathEntry
 		if err != nil {
 			return pathEntry{}, fmt.Errorf("tree %s: %w; look with git fsck", at.hash, err)
 		}
-		at = child(entries, part)
+		at = childTree(entries, part)
 	}
 	out.file = at
 	return out, nil
@@ -193,14 +193,14 @@ func parseCommit(text string) (c commitText) {
 		case "author":
 			c.Author, _, _ = strings.Cut(value, " <")
 		case "committer":
-			c.When = committed(value)
+			c.When = committedAt(value)
 		}
 	}
 	return c
 }
 
-// committed is the time in "Name <mail> 1700000000 +0100".
-func committed(line string) time.Time {
+// committedAt is the time in "Name <mail> 1700000000 +0100".
+func committedAt(line string) time.Time {
 	words := strings.Fields(line[strings.LastIndexByte(line, '>')+1:])
 	if len(words) == 0 {
 		return time.Time{}

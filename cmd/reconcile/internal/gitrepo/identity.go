@@ -28,8 +28,8 @@ func (i identity) user() string { return fmt.Sprintf("%s <%s>", i.name, i.email)
 // identities returns author and committer. The author is the requested one, else that of the environment, else that
 // of git's configuration, else reconcile. The committer cannot be requested, and falls back to the author.
 func identities(ctx context.Context, c *gitConfig, author string, when time.Time) (a, m identity, err error) {
-	user := configured(ctx, c, "user", identity{})
-	a = configured(ctx, c, "author", user)
+	user := configuredIdentity(ctx, c, "user", identity{})
+	a = configuredIdentity(ctx, c, "author", user)
 	if a, err = fromEnvironment("GIT_AUTHOR_", a, when); err != nil {
 		return a, m, err
 	}
@@ -41,16 +41,16 @@ func identities(ctx context.Context, c *gitConfig, author string, when time.Time
 			return a, m, fmt.Errorf("git.author %q: not of the form \"Name <mail>\"", author)
 		}
 	}
-	if m, err = fromEnvironment("GIT_COMMITTER_", configured(ctx, c, "committer", user), when); err != nil {
+	if m, err = fromEnvironment("GIT_COMMITTER_", configuredIdentity(ctx, c, "committer", user), when); err != nil {
 		return a, m, err
 	}
-	a = clean(withDefaults(a, defaultIdentity))
-	m = clean(withDefaults(m, a))
+	a = cleanIdentity(withDefaults(a, defaultIdentity))
+	m = cleanIdentity(withDefaults(m, a))
 	return a, m, nil
 }
 
-// configured overrides other with <section>.name and <section>.email.
-func configured(ctx context.Context, c *gitConfig, section string, other identity) identity {
+// configuredIdentity overrides other with <section>.name and <section>.email.
+func configuredIdentity(ctx context.Context, c *gitConfig, section string, other identity) identity {
 	if v, ok := c.get(ctx, section+".name"); ok {
 		other.name = v
 	}
@@ -108,8 +108,8 @@ func withDefaults(i, other identity) identity {
 	return i
 }
 
-// clean removes characters that would corrupt a commit's header, as git does.
-func clean(i identity) identity {
+// cleanIdentity removes characters that would corrupt a commit's header, as git does.
+func cleanIdentity(i identity) identity {
 	crud := func(r rune) bool { return r <= ' ' || strings.ContainsRune(`.,:;<>"\'`, r) }
 	strip := func(s string) string {
 		s = strings.TrimFunc(s, crud)

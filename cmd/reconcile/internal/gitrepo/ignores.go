@@ -46,7 +46,7 @@ func (r *Repo) Ignores(ctx context.Context) (*Ignores, error) {
 func (i *Ignores) Folder(dir string, rules bool) func(name string, isDir bool) bool {
 	at := strings.TrimSuffix(i.prefix+dir, "/")
 	patterns, all := i.patterns(at, rules)
-	parts := append(split(at), "")
+	parts := append(splitTreePath(at), "")
 	return func(name string, isDir bool) bool {
 		parts[len(parts)-1] = name
 		switch {

@@ -146,7 +146,7 @@ func parseEntry(data []byte, text string, version uint32, previous string) (e in
 	}
 	e.fixed = data[:fixed:fixed]
 	if version == 4 {
-		path, n, ok := unprefix(text[fixed:], previous)
+		path, n, ok := unprefixEntry(text[fixed:], previous)
 		e.path = path
 		return e, fixed + n, ok
 	}
@@ -159,8 +159,8 @@ func parseEntry(data []byte, text string, version uint32, previous string) (e in
 	return e, size, size <= len(data)
 }
 
-// unprefix reads a version 4 path: how many bytes to drop from the end of the previous path, then what to append.
-func unprefix(text, previous string) (path string, size int, ok bool) {
+// unprefixEntry reads a version 4 path: how many bytes to drop from the end of the previous path, then what to append.
+func unprefixEntry(text, previous string) (path string, size int, ok bool) {
 	drop := 0
 	for i := range len(text) {
 		c := text[i]

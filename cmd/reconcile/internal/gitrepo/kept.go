@@ -125,7 +125,7 @@ func (r *Repo) Drop(ctx context.Context, kept map[string]string) error {
 		fmt.Fprintf(&commands, "delete %s%s %s\n", keptRefs, key, hash)
 	}
 	_, err := r.command.(*command).run(ctx, call{stdin: []byte(commands.String())}, "update-ref", "--no-deref", "--stdin")
-	return busy(err)
+	return remoteBusy(err)
 }
 
 // OpenKept opens the file at a path of a kept tree, to read it. Its content is untrusted: anyone who can push may have
@@ -233,7 +233,7 @@ func (m *Remote) FetchKept(ctx context.Context, key string, limit int64, use fun
 	defer cancel()
 	return m.fetchAside(limited, func(fetch fetchFunc, dir string) error {
 		dir = filepath.Dir(filepath.Dir(dir))
-		objects, err := borrowing(dir, m.repo.common)
+		objects, err := borrowingGit(dir, m.repo.common)
 		if err != nil {
 			return err
 		}
@@ -302,8 +302,8 @@ func folderSize(dir string) (size int64) {
 	return size
 }
 
-// borrowing creates an object folder in dir that uses a repository's objects as alternates.
-func borrowing(dir, common string) (string, error) {
+// borrowingGit creates an object folder in dir that uses a repository's objects as alternates.
+func borrowingGit(dir, common string) (string, error) {
 	objects := filepath.Join(dir, "objects")
 	info := filepath.Join(objects, "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {

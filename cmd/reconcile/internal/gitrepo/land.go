@@ -190,9 +190,9 @@ func (r *Repo) advance(ctx context.Context, n *native, cfg *gitConfig, w *scratc
 			return "", err
 		}
 		line := refMove{commit: to, line: committer.String() + "\treconcile: land", log: cfg.flag(ctx, "core.logallrefupdates", true)}
-		return "", move(ctx, n.layout, w, a.target, line)
+		return "", moveRef(ctx, n.layout, w, a.target, line)
 	}
-	if err := idle(n.layout); err != nil {
+	if err := idleIndex(n.layout); err != nil {
 		return "", err
 	}
 	tree, err := a.checkout.store.treeOf(from.Hash)

@@ -35,14 +35,14 @@ const (
 // appended.
 func Message(changes []Change, trailers ...Trailer) string {
 	var b strings.Builder
-	b.WriteString(subject(changes))
+	b.WriteString(messageSubject(changes))
 	b.WriteString("\n\n")
 	for i, c := range changes {
 		if i == bodyLimit {
 			fmt.Fprintf(&b, "- and %d more\n", len(changes)-i)
 			break
 		}
-		b.WriteString(clip(bullet(c), lineLimit) + "\n")
+		b.WriteString(clipMessage(messageBullet(c), lineLimit) + "\n")
 	}
 	if len(changes) > 0 {
 		b.WriteString("\n")
@@ -62,8 +62,8 @@ func factsAmong(changes []Change) []Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !c.Fact })
 }
 
-// subject summarizes the changes of the objects, or of the facts if there are no objects.
-func subject(changes []Change) string {
+// messageSubject summarizes the changes of the objects, or of the facts if there are no objects.
+func messageSubject(changes []Change) string {
 	facts := factsAmong(changes)
 	if len(facts) > 0 && len(facts) == len(changes) {
 		return subjectOfFacts(facts)
@@ -80,9 +80,9 @@ func subjectOfFacts(facts []Change) string {
 	}
 	switch n := len(facts); {
 	case n == 1 && gone == 1:
-		return clip("Take back "+facts[0].Object, subjectLimit)
+		return clipMessage("Take back "+facts[0].Object, subjectLimit)
 	case n == 1:
-		return clip("State "+facts[0].Object, subjectLimit)
+		return clipMessage("State "+facts[0].Object, subjectLimit)
 	case gone == n:
 		return fmt.Sprintf("Take back %d facts", n)
 	case gone > 0:
@@ -120,12 +120,12 @@ func subjectOfObjects(changes []Change) string {
 	case n > 1:
 		return fmt.Sprintf("Update status of %d objects", n)
 	case gone == 1:
-		return clip("Remove status of "+changes[0].Object, subjectLimit)
+		return clipMessage("Remove status of "+changes[0].Object, subjectLimit)
 	}
-	return clip("Update status of "+changes[0].Object, subjectLimit)
+	return clipMessage("Update status of "+changes[0].Object, subjectLimit)
 }
 
-func bullet(c Change) string {
+func messageBullet(c Change) string {
 	switch {
 	case c.Fact && c.Gone:
 		return "- " + c.Object + ": taken back"
@@ -139,8 +139,8 @@ func bullet(c Change) string {
 	return "- " + c.Object
 }
 
-// clip returns s as one line of at most n characters.
-func clip(s string, n int) string { return shorten.Text(oneLine(s), n) }
+// clipMessage returns s as one line of at most n characters.
+func clipMessage(s string, n int) string { return shorten.Text(oneLine(s), n) }
 
 // oneLine removes line ends and control characters: a separate line could pass for a trailer.
 func oneLine(s string) string {

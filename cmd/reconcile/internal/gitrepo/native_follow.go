@@ -34,7 +34,7 @@ func (n *native) catchUp(ctx context.Context, w *scratchDir, store *objectStore)
 	var theirs []pending
 	for _, p := range list {
 		switch {
-		case p.GitDir != n.gitDir && exists(p.GitDir):
+		case p.GitDir != n.gitDir && refExists(p.GitDir):
 			theirs = append(theirs, p)
 		case p.GitDir == n.gitDir && p.Ref == head.Ref:
 			more, err := store.catchUpEdits(p, now)
@@ -229,7 +229,7 @@ func (x *nextIndex) close() (err error) {
 }
 
 func (n *native) settle(ctx context.Context) error {
-	if settled(n.layout) {
+	if settledIndex(n.layout) {
 		return nil
 	}
 	w, err := openScratchDir(ctx, n.layout, n.lockTimeout)
@@ -254,9 +254,9 @@ func (n *native) readIndex() (*index, error) {
 	return ix, nil
 }
 
-// settled reports whether there is certainly nothing to sweep and nothing to catch up with, without writing
+// settledIndex reports whether there is certainly nothing to sweep and nothing to catch up with, without writing
 // anything.
-func settled(l layout) bool {
+func settledIndex(l layout) bool {
 	entries, err := os.ReadDir(filepath.Join(l.common, "reconcile"))
 	return errors.Is(err, os.ErrNotExist) || err == nil && (len(entries) == 0 || len(entries) == 1 && entries[0].Name() == "guard")
 }

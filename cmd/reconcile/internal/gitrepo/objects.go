@@ -85,7 +85,7 @@ func (s *objectStore) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s: %w; look with git fsck", kind, hash, err)
 	}
-	return content(obj)
+	return checkoutContent(obj)
 }
 
 func (s *objectStore) lookup(hash plumbing.Hash) (plumbing.EncodedObject, error) {

@@ -35,27 +35,27 @@ func (w *scratchDir) writeLoose(dir string, objects []object) error {
 	for i := range objects {
 		f, err := w.temp("object")
 		if err != nil {
-			return errors.Join(err, discard(temps))
+			return errors.Join(err, discardStaged(temps))
 		}
 		temps[i] = f
 	}
 	err := parallel(len(objects), func(i int) error {
 		var buf bytes.Buffer
 		newDeflater().append(&buf, fmt.Appendf(nil, "%s %d\x00", objects[i].kind, len(objects[i].data)), objects[i].data)
-		return finish(temps[i], buf.Bytes(), 0o444)
+		return finishScratch(temps[i], buf.Bytes(), 0o444)
 	})
 	if err != nil {
-		return errors.Join(err, discard(temps))
+		return errors.Join(err, discardStaged(temps))
 	}
 	dirs := []string{dir}
 	for i, o := range objects {
 		name := o.hash.String()
 		fan := filepath.Join(dir, name[:2])
 		if err := mkdirLike(dir, fan); err != nil {
-			return errors.Join(err, discard(temps[i:]))
+			return errors.Join(err, discardStaged(temps[i:]))
 		}
 		if err := os.Rename(temps[i].Name(), filepath.Join(fan, name[2:])); err != nil {
-			return errors.Join(err, discard(temps[i:]))
+			return errors.Join(err, discardStaged(temps[i:]))
 		}
 		dirs = append(dirs, fan)
 	}
@@ -99,10 +99,10 @@ func (w *scratchDir) writePack(dir string, objects []object) error {
 	// This name lets sweep find a pack without an index.
 	i, err := os.OpenFile(filepath.Join(w.dir, name+".idx.tmp"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return errors.Join(err, discard([]*os.File{p}))
+		return errors.Join(err, discardStaged([]*os.File{p}))
 	}
 	files, contents := []*os.File{p, i}, [][]byte{pack, idx}
-	err = parallel(2, func(k int) error { return finish(files[k], contents[k], 0o444) })
+	err = parallel(2, func(k int) error { return finishScratch(files[k], contents[k], 0o444) })
 	if err == nil {
 		err = os.Rename(p.Name(), filepath.Join(dir, name+".pack"))
 	}
@@ -111,7 +111,7 @@ func (w *scratchDir) writePack(dir string, objects []object) error {
 	}
 	if err != nil {
 		// The index's temporary file is removed last: its name tells the next sweep about the pack.
-		return errors.Join(err, sweepPack(dir, filepath.Base(i.Name())), discard(files))
+		return errors.Join(err, sweepPack(dir, filepath.Base(i.Name())), discardStaged(files))
 	}
 	return syncDir(dir)
 }

@@ -204,16 +204,16 @@ type refMove struct {
 	first func()
 }
 
-// move updates the target if it is still as resolveTarget saw it; otherwise the error is errMoved and nothing
+// moveRef updates the target if it is still as resolveTarget saw it; otherwise the error is errMoved and nothing
 // changes. HEAD is locked, too, so that no checkout happens in between.
-func move(ctx context.Context, l layout, w *scratchDir, t target, to refMove) (err error) {
+func moveRef(ctx context.Context, l layout, w *scratchDir, t target, to refMove) (err error) {
 	if t.out {
 		head, err := w.lock(ctx, filepath.Join(l.gitDir, "HEAD"))
 		if err != nil {
 			return err
 		}
 		if t.Ref == "" {
-			return swap(l, head, t, to)
+			return swapRef(l, head, t, to)
 		}
 		defer func() {
 			if rel := head.release(); rel != nil && err == nil {
@@ -225,12 +225,12 @@ func move(ctx context.Context, l layout, w *scratchDir, t target, to refMove) (e
 	if err != nil {
 		return err
 	}
-	return swap(l, ref, t, to)
+	return swapRef(l, ref, t, to)
 }
 
-// swap compares under the lock, writes the logs, and commits the lock.
-func swap(l layout, lock *lockFile, t target, to refMove) error {
-	if err := compare(l, t); err != nil {
+// swapRef compares under the lock, writes the logs, and commits the lock.
+func swapRef(l layout, lock *lockFile, t target, to refMove) error {
+	if err := compareCheckout(l, t); err != nil {
 		return errors.Join(err, lock.release())
 	}
 	if err := lock.prepare([]byte(to.commit+"\n"), 0); err != nil {
@@ -268,7 +268,7 @@ func appendLogs(l layout, t target, to refMove) error {
 		logs = append(logs, filepath.Join(l.common, "logs", filepath.FromSlash(t.Ref)))
 	}
 	for _, path := range logs {
-		if !to.log && !exists(path) {
+		if !to.log && !refExists(path) {
 			continue
 		}
 		if err := appendLine(path, old+" "+to.commit+" "+to.line+"\n"); err != nil {
@@ -297,8 +297,8 @@ func appendLine(path, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// moved returns the result of a commit after its reference was to move.
-func moved(commit string, err error) (Result, error) {
+// movedRef returns the result of a commit after its reference was to move.
+func movedRef(commit string, err error) (Result, error) {
 	if errors.Is(err, errAfterMove) {
 		return Result{Hash: commit}, fmt.Errorf("committed as %.10s, but: %w", commit, err)
 	}
@@ -335,7 +335,7 @@ func readRefs(dir string) (remoteRefs, error) {
 	return refs, err
 }
 
-func exists(p string) bool {
+func refExists(p string) bool {
 	_, err := os.Lstat(p)
 	return err == nil
 }

@@ -186,7 +186,7 @@ func (m *Remote) configure(ctx context.Context, name, branch string) error {
 		return fmt.Errorf("%s: there is no remote %q; add it with git remote add %s URL, or set git.remote in reconcile.yaml",
 			m.repo.worktree, m.name, m.name)
 	}
-	if to, ok := cfg.get(ctx, "remote."+m.name+".pushurl"); ok && address(to) != address(url) {
+	if to, ok := cfg.get(ctx, "remote."+m.name+".pushurl"); ok && remoteAddress(to) != remoteAddress(url) {
 		return fmt.Errorf("%s: %s is fetched from one repository and pushed to another, where nobody would see the claims; name "+
 			"one that is both as git.remote in reconcile.yaml, or remove remote.%[2]s.pushurl", m.repo.worktree, m.name)
 	}
@@ -203,8 +203,8 @@ func (m *Remote) configure(ctx context.Context, name, branch string) error {
 	return nil
 }
 
-// address returns host and path of a repository's URL, without scheme, user and port.
-func address(url string) string {
+// remoteAddress returns host and path of a repository's URL, without scheme, user and port.
+func remoteAddress(url string) string {
 	_, rest, scheme := strings.Cut(url, "://")
 	if !scheme {
 		rest = url
@@ -294,8 +294,8 @@ func (m *Remote) unreachable(ctx context.Context, said answer, err error) error 
 	return fmt.Errorf("%s: %w: %s", m, ErrUnreachable, cause)
 }
 
-// busy marks an error that may disappear after a wait.
-func busy(err error) error {
+// remoteBusy marks an error that may disappear after a wait.
+func remoteBusy(err error) error {
 	var g *gitError
 	if errors.As(err, &g) && strings.Contains(g.stderr, ".lock': File exists") {
 		return fmt.Errorf("%w: %w", ErrBusy, err)
@@ -330,7 +330,7 @@ func (m *Remote) checkHead(head Head) error {
 // error if another branch than the shared one is checked out, or during a rebase or a similar operation: HEAD is then
 // not meant for the remote.
 func (m *Remote) Ready(ctx context.Context) (string, error) {
-	if err := idle(m.repo.layout); err != nil {
+	if err := idleIndex(m.repo.layout); err != nil {
 		return "", err
 	}
 	head, err := m.repo.Head(ctx)

@@ -109,7 +109,7 @@ func (m *Remote) adopt(ctx context.Context, n *native, cfg *gitConfig, w *scratc
 	if err := n.catchUp(ctx, w, a.checkout.store); err != nil {
 		return Adopted{}, err
 	}
-	if err := idle(n.layout); err != nil {
+	if err := idleIndex(n.layout); err != nil {
 		return Adopted{}, err
 	}
 	var err error
@@ -251,7 +251,7 @@ func (a *adoption) moveIndexAndBranch(ctx context.Context, index *nextIndex, sta
 				late = index.place()
 			}
 		}}
-	if err := move(ctx, a.checkout.n.layout, a.checkout.w, a.target, to); err != nil {
+	if err := moveRef(ctx, a.checkout.n.layout, a.checkout.w, a.target, to); err != nil {
 		return err
 	}
 	if late != nil {
@@ -295,7 +295,7 @@ func (a *adoption) noteResult(ctx context.Context) {
 	if tracking := "refs/remotes/" + a.m.name + "/"; ok && a.tip != "" && spec == "+refs/heads/*:"+tracking+"*" {
 		ref := tracking + strings.TrimPrefix(a.m.ref, "refs/heads/")
 		if now, err := resolveRef(a.checkout.n.layout, ref); err == nil && now != a.tip {
-			_ = move(ctx, a.checkout.n.layout, a.checkout.w, target{Head: Head{Ref: ref, Hash: now}}, refMove{commit: a.tip})
+			_ = moveRef(ctx, a.checkout.n.layout, a.checkout.w, target{Head: Head{Ref: ref, Hash: now}}, refMove{commit: a.tip})
 		}
 	}
 }

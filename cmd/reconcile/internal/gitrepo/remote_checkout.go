@@ -80,7 +80,7 @@ func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]b
 		if kept && e.now.mode == 0 {
 			continue // missingRecords handles the file
 		}
-		if owner := g.owner(e.path); plain(e.was) && plain(e.now) && owner != None {
+		if owner := g.owner(e.path); plainCheckout(e.was) && plainCheckout(e.now) && owner != None {
 			c := fileChange{edit: e, raw: !anew && g.rules.conversion(e.path).native()}
 			c.shared = c.raw && owner == Shared
 			if fi, err := lstatBelow(root, e.path); err == nil {
@@ -120,7 +120,7 @@ func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]b
 func (g *checkout) missingRecords(root *os.Root, keep map[string]blob) []fileChange {
 	var out []fileChange
 	for p, b := range keep {
-		if _, err := root.Lstat(filepath.FromSlash(p)); errors.Is(err, os.ErrNotExist) && plain(b) && checkTreePath(p) == nil {
+		if _, err := root.Lstat(filepath.FromSlash(p)); errors.Is(err, os.ErrNotExist) && plainCheckout(b) && checkTreePath(p) == nil {
 			out = append(out, fileChange{edit: edit{path: p, now: b}, raw: g.rules.conversion(p).native()})
 		}
 	}
@@ -128,8 +128,8 @@ func (g *checkout) missingRecords(root *os.Root, keep map[string]blob) []fileCha
 	return out
 }
 
-// plain reports whether an entry is a regular file, or absent.
-func plain(b blob) bool { return b.mode == 0 || b.mode == modeFile || b.mode == modeExec }
+// plainCheckout reports whether an entry is a regular file, or absent.
+func plainCheckout(b blob) bool { return b.mode == 0 || b.mode == modeFile || b.mode == modeExec }
 
 // look compares index and work tree with an edit.
 func (g *checkout) look(root *os.Root, e edit) (fileState, diskFile, error) {
@@ -186,7 +186,7 @@ func (g *checkout) compare(root *os.Root, e edit, fi os.FileInfo) (fileState, di
 		if fi.Mode()&0o100 != 0 {
 			at.mode = modeExec
 		}
-		s := scan{index: g.index, written: g.written, rules: g.rules, store: g.store}
+		s := dirtyScan{index: g.index, written: g.written, rules: g.rules, store: g.store}
 		if hash, known := s.indexed(e.path, at.stat); known {
 			return g.stateOf(e, blob{at.mode, hash}), at, nil
 		}
@@ -208,7 +208,7 @@ func (g *checkout) compare(root *os.Root, e edit, fi os.FileInfo) (fileState, di
 // stateOf compares a blob with both sides of an edit.
 func (g *checkout) stateOf(e edit, is blob) fileState {
 	like := func(b blob) bool {
-		sort := is.mode == b.mode || !g.fileMode && plain(is) && plain(b)
+		sort := is.mode == b.mode || !g.fileMode && plainCheckout(is) && plainCheckout(b)
 		return b.mode != 0 && sort && is.hash == b.hash
 	}
 	switch {
@@ -308,7 +308,7 @@ func (g *checkout) stage(ctx context.Context, changes []fileChange) (_ *staged, 
 	for _, c := range changes {
 		switch {
 		case c.stay || c.shared || c.was.mode == modeModule || c.now.mode == modeModule:
-		case c.now.mode == 0 && plain(c.was):
+		case c.now.mode == 0 && plainCheckout(c.was):
 			removals = append(removals, durable.Op{Path: c.path, Stop: "."})
 		case c.now.mode == 0 || !c.raw:
 			s.byGit = append(s.byGit, c)
@@ -332,7 +332,7 @@ func (g *checkout) stage(ctx context.Context, changes []fileChange) (_ *staged, 
 	return s, s.checkOutByGit(ctx)
 }
 
-func content(obj plumbing.EncodedObject) (data []byte, err error) {
+func checkoutContent(obj plumbing.EncodedObject) (data []byte, err error) {
 	r, err := obj.Reader()
 	if err != nil {
 		return nil, err
@@ -343,7 +343,7 @@ func content(obj plumbing.EncodedObject) (data []byte, err error) {
 	return data, err
 }
 
-func compare(l layout, t target) error {
+func compareCheckout(l layout, t target) error {
 	if t.out {
 		now, err := readHead(l)
 		if err == nil && now != t.Head {

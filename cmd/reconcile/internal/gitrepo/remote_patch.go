@@ -46,7 +46,7 @@ func (m *Remote) Patch(ctx context.Context, tip Tip, commit string) (Patch, erro
 		switch {
 		case !byReconcile(c):
 			return p, fmt.Errorf("%s: commit %.10s (%s) is not reconcile's own, and only a push keeps its author; push it, or "+
-				"open a pull request with it", m, at, clip(firstLine(c.Message), 60))
+				"open a pull request with it", m, at, clipMessage(firstLine(c.Message), 60))
 		case len(c.Parents) != 1:
 			return p, fmt.Errorf("%s: commit %.10s is a merge, and GitHub makes none; push it", m, at)
 		case at == commit:

@@ -63,7 +63,7 @@ func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map
 		}
 		if a.refused && strings.Contains(said.stderr, " is at "+u.value+" but expected ") {
 			answers[u.ref] = refAnswer{done: true} // the answer was lost, and git's transport sent it again
-		} else if words := remarks(said.stderr); words != "" && !a.done {
+		} else if words := pushRemarks(said.stderr); words != "" && !a.done {
 			a.why += ": " + words
 			a.unclear = a.refused && isUnclear(a.why)
 			answers[u.ref] = a
@@ -78,7 +78,7 @@ func (m *Remote) unanswered(ctx context.Context, said answer, err error, hooks b
 	case err == nil:
 		err = errUnknownEnd
 	case hooks && strings.Contains(said.stderr, "failed to push some refs") && said.stdout == "":
-		return fmt.Errorf("%s: %w: the pre-push hook of this repository failed: %s", m, ErrProtected, clip(firstLine(said.stderr), 300))
+		return fmt.Errorf("%s: %w: the pre-push hook of this repository failed: %s", m, ErrProtected, clipMessage(firstLine(said.stderr), 300))
 	}
 	return m.unreachable(ctx, said, err)
 }
@@ -147,8 +147,8 @@ func isFailure(summary string) bool {
 	return false
 }
 
-// remarks returns the first words of the server's hooks, or of its git.
-func remarks(stderr string) string {
+// pushRemarks returns the first words of the server's hooks, or of its git.
+func pushRemarks(stderr string) string {
 	var said []string
 	for line := range strings.Lines(stderr) {
 		text, ok := strings.CutPrefix(line, "remote: ")
@@ -156,7 +156,7 @@ func remarks(stderr string) string {
 			said = append(said, text)
 		}
 	}
-	return clip(withoutPasswords(strings.Join(said, "; ")), 300)
+	return clipMessage(withoutPasswords(strings.Join(said, "; ")), 300)
 }
 
 // Push fast-forwards the remote's branch to the commit. The error is ErrRefused if another push came first,

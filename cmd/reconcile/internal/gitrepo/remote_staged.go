@@ -63,7 +63,7 @@ func (s *staged) checkOutByGit(ctx context.Context) error {
 	}
 	apart.stdin = nulJoin(names)
 	if _, err := s.g.git().run(ctx, apart, "checkout-index", "--quiet", "-z", "--stdin"); err != nil {
-		return fmt.Errorf("%w; nothing was changed; git checkout of these files must work: %s", err, clip(strings.Join(names, ", "), 200))
+		return fmt.Errorf("%w; nothing was changed; git checkout of these files must work: %s", err, clipMessage(strings.Join(names, ", "), 200))
 	}
 	return s.syncCheckout(names)
 }
@@ -237,8 +237,8 @@ func mkdirLike(parent, dir string) error {
 	return os.Chmod(dir, fi.Mode()&(os.ModePerm|os.ModeSetgid))
 }
 
-// discard removes unused temporary files.
-func discard(files []*os.File) error {
+// discardStaged removes unused temporary files.
+func discardStaged(files []*os.File) error {
 	var err error
 	for _, f := range files {
 		if f == nil {

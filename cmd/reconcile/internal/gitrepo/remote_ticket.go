@@ -73,7 +73,7 @@ func (m *Remote) Turn(ctx context.Context) (Tip, error) {
 		if enqueue {
 			m.enqueue(ctx)
 		}
-		if err := pause(ctx, rest); err != nil {
+		if err := pauseTurn(ctx, rest); err != nil {
 			return Tip{}, err
 		}
 		began := m.now()
@@ -93,8 +93,8 @@ func (m *Remote) Turn(ctx context.Context) (Tip, error) {
 	}
 }
 
-// pause waits.
-func pause(ctx context.Context, d time.Duration) error {
+// pauseTurn waits.
+func pauseTurn(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
@@ -275,5 +275,5 @@ func (m *Remote) has(ctx context.Context, head, commit string) (bool, error) {
 
 // afterRefusal waits before the next try, longer after each.
 func (m *Remote) afterRefusal(ctx context.Context, try int) error {
-	return pause(ctx, time.Duration((1+m.jitter())*float64(firstPause))<<(2*try))
+	return pauseTurn(ctx, time.Duration((1+m.jitter())*float64(firstPause))<<(2*try))
 }

@@ -286,7 +286,7 @@ func parallel(n int, f func(int) error) error {
 }
 
 // Shallow reports whether the repository is a shallow clone, whose history is cut off.
-func (r *Repo) Shallow() bool { return exists(filepath.Join(r.common, "shallow")) }
+func (r *Repo) Shallow() bool { return refExists(filepath.Join(r.common, "shallow")) }
 
 func orString(s, other string) string {
 	if s == "" {

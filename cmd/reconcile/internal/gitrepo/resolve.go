@@ -42,7 +42,7 @@ func resolveNative(l layout, rev string) (string, error) {
 	}
 	s := newObjectStore(l)
 	defer s.close()
-	hash, err := named(l, name)
+	hash, err := namedRevision(l, name)
 	if err != nil || hash == "" {
 		return "", err
 	}
@@ -60,8 +60,8 @@ func resolveNative(l layout, rev string) (string, error) {
 	return at.Hash, err
 }
 
-// named returns the object of a name: HEAD, a full hash, a tag or a branch.
-func named(l layout, name string) (string, error) {
+// namedRevision returns the object of a name: HEAD, a full hash, a tag or a branch.
+func namedRevision(l layout, name string) (string, error) {
 	if hash, ok := parseHash(name); ok {
 		return hash, nil
 	}

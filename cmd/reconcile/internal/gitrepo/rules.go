@@ -66,19 +66,19 @@ func (r *rules) ignoredFolder(dir string) bool { return r.leftOut(dir, true) }
 func (r *rules) leftOut(path string, isDir bool) bool {
 	patterns := r.ignoreBase
 	for _, dir := range foldersOf(path) {
-		if dir != "" && matchIgnore(patterns, split(dir), true) {
+		if dir != "" && matchIgnore(patterns, splitTreePath(dir), true) {
 			return true // nothing below an ignored folder can be included again
 		}
 		patterns = append(patterns[:len(patterns):len(patterns)], r.folder(dir)...)
 	}
-	return matchIgnore(patterns, split(path), isDir)
+	return matchIgnore(patterns, splitTreePath(path), isDir)
 }
 
 // folder returns the patterns of a folder's .gitignore.
 func (r *rules) folder(dir string) []gitignore.Pattern {
 	own, ok := r.ignores[dir]
 	if !ok {
-		own = readIgnore(filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitignore"), split(dir))
+		own = readIgnore(filepath.Join(r.l.worktree, filepath.FromSlash(dir), ".gitignore"), splitTreePath(dir))
 		r.ignores[dir] = own
 	}
 	return own

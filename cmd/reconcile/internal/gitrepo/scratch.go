@@ -78,14 +78,14 @@ func (w *scratchDir) prepared(data []byte, perm fs.FileMode) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := finish(f, data, perm); err != nil {
+	if err := finishScratch(f, data, perm); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return f.Name(), nil
 }
 
-// finish writes data to f, syncs and closes it.
-func finish(f *os.File, data []byte, perm fs.FileMode) error {
+// finishScratch writes data to f, syncs and closes it.
+func finishScratch(f *os.File, data []byte, perm fs.FileMode) error {
 	_, err := f.Write(data)
 	if err == nil && perm != 0 {
 		err = f.Chmod(perm)
@@ -149,7 +149,7 @@ func sweepPack(dir, name string) error {
 		return nil
 	}
 	base := filepath.Join(dir, pack)
-	if exists(base + ".idx") {
+	if refExists(base + ".idx") {
 		return nil
 	}
 	if err := os.Remove(base + ".pack"); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -199,7 +199,7 @@ func (w *scratchDir) lock(ctx context.Context, path string) (*lockFile, error) {
 	}
 	deadline := time.Now().Add(w.lockTimeout)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		l, err := link(twin, path)
+		l, err := linkLock(twin, path)
 		if err == nil {
 			return l, nil
 		}
@@ -218,9 +218,9 @@ func (w *scratchDir) lock(ctx context.Context, path string) (*lockFile, error) {
 	}
 }
 
-// link creates path.lock exclusively: as a hard link to twin, or as a separate file where the file system has no
+// linkLock creates path.lock exclusively: as a hard link to twin, or as a separate file where the file system has no
 // hard links.
-func link(twin *os.File, path string) (*lockFile, error) {
+func linkLock(twin *os.File, path string) (*lockFile, error) {
 	err := os.Link(twin.Name(), path+".lock")
 	if errors.Is(err, os.ErrNotExist) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -246,7 +246,7 @@ func link(twin *os.File, path string) (*lockFile, error) {
 
 // prepare writes and syncs the content that commit will put in place. perm 0 leaves the mode to the umask.
 func (l *lockFile) prepare(data []byte, perm fs.FileMode) error {
-	return finish(l.twin, data, perm)
+	return finishScratch(l.twin, data, perm)
 }
 
 // commit renames the prepared lock file over its path, durably, and so releases the lock. An error that wraps

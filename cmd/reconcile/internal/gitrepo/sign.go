@@ -83,7 +83,7 @@ func signSSH(ctx context.Context, c *gitConfig, w *scratchDir, key string, paylo
 			return "", err
 		}
 		defer os.Remove(f.Name())
-		if err := finish(f, []byte(literal+"\n"), 0o600); err != nil {
+		if err := finishScratch(f, []byte(literal+"\n"), 0o600); err != nil {
 			return "", err
 		}
 		args = append(args, f.Name(), "-U")

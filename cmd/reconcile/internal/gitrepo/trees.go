@@ -100,13 +100,13 @@ func (s *objectStore) file(root plumbing.Hash, path string) (blob, error) {
 		if err != nil {
 			return blob{}, err
 		}
-		at = child(entries, part)
+		at = childTree(entries, part)
 	}
 	return at, nil
 }
 
-// child finds a name by binary search, as a file and as a folder, which sort differently.
-func child(entries []treeEntry, name string) blob {
+// childTree finds a name by binary search, as a file and as a folder, which sort differently.
+func childTree(entries []treeEntry, name string) blob {
 	for _, as := range []treeEntry{{name, blob{mode: modeFile}}, {name, blob{mode: modeTree}}} {
 		if i, ok := slices.BinarySearchFunc(entries, as, compareEntries); ok {
 			return entries[i].blob
@@ -139,14 +139,14 @@ func (s *objectStore) graft(root plumbing.Hash, edits []edit) (plumbing.Hash, []
 		}
 		var below []edit
 		below, edits = splitFolder(edits, name)
-		sub, more, err := s.graftFolder(child(old, name), below)
+		sub, more, err := s.graftFolder(childTree(old, name), below)
 		if err != nil {
 			return plumbing.ZeroHash, nil, fmt.Errorf("%s/%w", name, err)
 		}
 		changed[name] = sub
 		objects = append(objects, more...)
 	}
-	entries := merge(old, changed)
+	entries := mergeTreeEdits(old, changed)
 	o := newObject(plumbing.TreeObject, encodeTree(entries))
 	s.trees[o.hash] = entries
 	return o.hash, append(objects, o), nil
@@ -163,9 +163,9 @@ func (s *objectStore) graftFolder(was blob, edits []edit) (blob, []object, error
 	return blob{modeTree, hash}, objects, nil
 }
 
-// merge returns entries with the changed names replaced, added or (zero) removed, in git's order. Only added names
+// mergeTreeEdits returns entries with the changed names replaced, added or (zero) removed, in git's order. Only added names
 // require sorting; most commits add none, and folders may hold thousands of files.
-func merge(entries []treeEntry, changed map[string]blob) []treeEntry {
+func mergeTreeEdits(entries []treeEntry, changed map[string]blob) []treeEntry {
 	out := make([]treeEntry, 0, len(entries)+len(changed))
 	added := maps.Clone(changed)
 	for _, e := range entries {
@@ -259,9 +259,9 @@ func (s *objectStore) compareEntry(path string, a, b blob, folders map[string]fo
 	return []edit{{path: path, was: a, now: b}}, nil
 }
 
-func octal(c byte) bool { return '0' <= c && c <= '7' }
+func treeMode(c byte) bool { return '0' <= c && c <= '7' }
 
-func split(p string) []string {
+func splitTreePath(p string) []string {
 	if p == "" {
 		return nil
 	}

@@ -206,7 +206,7 @@ func (r *Repo) SetRef(ctx context.Context, ref, commit string) error {
 		args = []string{"update-ref", "-d", ref}
 	}
 	_, err = k.run(ctx, call{}, args...)
-	return busy(err)
+	return remoteBusy(err)
 }
 
 // Ref returns the commit that a full reference names, or "".

@@ -63,17 +63,17 @@ func find(ctx context.Context, root *os.Root, source string) (found Found, looke
 	var file *Source
 	switch source {
 	case "make":
-		if file, err = first(root, "GNUmakefile", "makefile", "Makefile"); file != nil {
+		if file, err = firstFile(root, "GNUmakefile", "makefile", "Makefile"); file != nil {
 			return Make(file.Path, file.Data), file.Path, nil
 		}
 	case "npm":
-		if file, err = first(root, "package.json"); file != nil {
+		if file, err = firstFile(root, "package.json"); file != nil {
 			found, err = npm(file.Path, file.Data)
 			return found, file.Path, err
 		}
 	case "just":
-		if file, err = first(root, justNames(root)...); file != nil {
-			found, err = just(ctx, root.Name(), file)
+		if file, err = firstFile(root, justNames(root)...); file != nil {
+			found, err = runJustDump(ctx, root.Name(), file)
 			return found, file.Path, err
 		}
 	case "go":
@@ -90,10 +90,10 @@ func find(ctx context.Context, root *os.Root, source string) (found Found, looke
 	return found, "", err
 }
 
-// first reads the first existing file, or returns nil.
-func first(root *os.Root, names ...string) (*Source, error) {
+// firstFile reads the first existing file, or returns nil.
+func firstFile(root *os.Root, names ...string) (*Source, error) {
 	for _, name := range names {
-		data, err := read(root, name)
+		data, err := readFile(root, name)
 		switch {
 		case err != nil:
 			return nil, err
@@ -104,8 +104,8 @@ func first(root *os.Root, names ...string) (*Source, error) {
 	return nil, nil
 }
 
-// read reads a regular text file below the root, or returns nil if it does not exist.
-func read(root *os.Root, name string) ([]byte, error) {
+// readFile reads a regular text file below the root, or returns nil if it does not exist.
+func readFile(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -130,12 +130,12 @@ func read(root *os.Root, name string) ([]byte, error) {
 const workflowDir = ".github/workflows"
 
 func workflowFiles(root *os.Root) (files []Source, err error) {
-	for _, e := range entries(root, workflowDir) {
+	for _, e := range folderEntries(root, workflowDir) {
 		if ext := path.Ext(e); ext != ".yml" && ext != ".yaml" {
 			continue
 		}
 		name := path.Join(workflowDir, e)
-		data, err := read(root, name)
+		data, err := readFile(root, name)
 		if err != nil {
 			return nil, err
 		}
@@ -144,8 +144,8 @@ func workflowFiles(root *os.Root) (files []Source, err error) {
 	return files, nil
 }
 
-// entries returns the sorted names in a folder; none if it cannot be read.
-func entries(root *os.Root, dir string) (names []string) {
+// folderEntries returns the sorted names in a folder; none if it cannot be read.
+func folderEntries(root *os.Root, dir string) (names []string) {
 	list, err := regular.List(root, dir)
 	if err != nil {
 		return nil
@@ -158,13 +158,13 @@ func entries(root *os.Root, dir string) (names []string) {
 
 // justNames returns the names of the existing justfiles, in any case.
 func justNames(root *os.Root) []string {
-	return slices.DeleteFunc(entries(root, "."), func(name string) bool {
+	return slices.DeleteFunc(folderEntries(root, "."), func(name string) bool {
 		return !strings.EqualFold(name, "justfile") && !strings.EqualFold(name, ".justfile")
 	})
 }
 
-// just lists the recipes with just, or parses the justfile if just is not installed.
-func just(ctx context.Context, dir string, file *Source) (Found, error) {
+// runJustDump lists the recipes with just, or parses the justfile if just is not installed.
+func runJustDump(ctx context.Context, dir string, file *Source) (Found, error) {
 	program, err := exec.LookPath("just")
 	if err != nil {
 		return Just(file.Path, file.Data, runtime.GOOS), nil

@@ -66,7 +66,7 @@ func goWork(src []byte) (dirs []string) {
 
 // modulesBelow returns the Go modules: those of go.work if it exists, else all below the root.
 func modulesBelow(root *os.Root) (modules []goModule, err error) {
-	work, err := read(root, "go.work")
+	work, err := readFile(root, "go.work")
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (m *makefile) read(src string) {
 	for i := 0; i < len(lines); i++ {
 		number := i + 1
 		text := lines[i]
-		for continues(text) && i+1 < len(lines) {
+		for makeContinues(text) && i+1 < len(lines) {
 			i++
 			text = text[:len(text)-1] + " " + strings.TrimLeft(lines[i], " \t")
 		}
@@ -100,8 +100,8 @@ func (m *makefile) read(src string) {
 	}
 }
 
-// continues reports whether a line ends with a backslash that escapes its end.
-func continues(line string) bool {
+// makeContinues reports whether a line ends with a backslash that escapes its end.
+func makeContinues(line string) bool {
 	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
 }
 
@@ -151,17 +151,17 @@ func (m *makefile) keyword(number int, code string) bool {
 }
 
 func (m *makefile) rule(number int, names, rest, doc string) {
-	if recipe := indexOutside(rest, ";"); recipe >= 0 {
+	if recipe := makeIndexOutside(rest, ";"); recipe >= 0 {
 		rest = rest[:recipe]
 	}
-	if indexOutside(rest, "=") >= 0 {
+	if makeIndexOutside(rest, "=") >= 0 {
 		return // a variable of the target
 	}
-	if pattern := indexOutside(rest, ":"); pattern >= 0 {
+	if pattern := makeIndexOutside(rest, ":"); pattern >= 0 {
 		rest = rest[pattern+1:]
 	}
-	words := fieldsOutside(rest)
-	for _, name := range fieldsOutside(strings.TrimSuffix(strings.TrimSpace(names), "&")) {
+	words := makeFieldsOutside(rest)
+	for _, name := range makeFieldsOutside(strings.TrimSuffix(strings.TrimSpace(names), "&")) {
 		switch {
 		case name == ".PHONY":
 			for _, w := range words {
@@ -205,7 +205,7 @@ const (
 
 // cutRule distinguishes rules from assignments by the first sign outside of $(…).
 func cutRule(code string) (before, after string, is lineForm) {
-	switch i := indexOutside(code, ":="); {
+	switch i := makeIndexOutside(code, ":="); {
 	case i < 0:
 		return "", "", other
 	case code[i] == '=':
@@ -220,8 +220,8 @@ func cutRule(code string) (before, after string, is lineForm) {
 	}
 }
 
-// indexOutside returns the index of the first of some bytes outside of $(…) and ${…}, or -1.
-func indexOutside(s, any string) int {
+// makeIndexOutside returns the index of the first of some bytes outside of $(…) and ${…}, or -1.
+func makeIndexOutside(s, any string) int {
 	depth := 0
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -238,17 +238,17 @@ func indexOutside(s, any string) int {
 	return -1
 }
 
-// fieldsOutside returns the words of a text; $(a b) is one, and so is a\ b.
-func fieldsOutside(s string) (words []string) {
+// makeFieldsOutside returns the words of a text; $(a b) is one, and so is a\ b.
+func makeFieldsOutside(s string) (words []string) {
 	for s = strings.TrimLeft(s, " \t"); s != ""; s = strings.TrimLeft(s, " \t") {
 		end := 0
 		for end < len(s) {
-			i := indexOutside(s[end:], " \t")
+			i := makeIndexOutside(s[end:], " \t")
 			if i < 0 {
 				end = len(s)
 				break
 			}
-			if end += i; !continues(s[:end]) {
+			if end += i; !makeContinues(s[:end]) {
 				break
 			}
 			end++
@@ -264,7 +264,7 @@ func fieldsOutside(s string) (words []string) {
 // cutComment splits a line at its first unescaped #.
 func cutComment(text string) (code, comment string) {
 	for i := range len(text) {
-		if text[i] == '#' && !continues(text[:i]) {
+		if text[i] == '#' && !makeContinues(text[:i]) {
 			return text[:i], text[i:]
 		}
 	}

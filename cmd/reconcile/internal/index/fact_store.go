@@ -69,7 +69,7 @@ func FactsIn(paths []string) (ids []string, stated map[string]bool) {
 		}
 	}
 	slices.Sort(names)
-	for _, name := range live(names) {
+	for _, name := range liveFacts(names) {
 		stated[factOf(name)] = true
 	}
 	return slices.Sorted(maps.Keys(stated)), stated
@@ -90,8 +90,8 @@ func factOf(name string) string {
 
 func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789abcdef") == "" }
 
-// live returns the sorted names without tombstones and the files that they remove.
-func live(names []string) []string {
+// liveFacts returns the sorted names without tombstones and the files that they remove.
+func liveFacts(names []string) []string {
 	var out []string
 	for _, name := range names {
 		_, gone := slices.BinarySearch(names, tombstoneOf(name))
@@ -125,7 +125,7 @@ func (b *FactStore) List() ([]Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = live(names)
+	names = liveFacts(names)
 	byName := map[string][]Fact{}
 	b.Store.ReadFiles(b.dir(), FactsLimit, names, func(name string, data []byte, _ state.Identity, err error) {
 		p := b.dir() + "/" + name
@@ -291,7 +291,7 @@ func saysSame(a, b Statement) bool {
 // filesOf returns the live files of a fact.
 func (b *FactStore) filesOf(id string, names []string) []string {
 	var out []string
-	for _, name := range live(names) {
+	for _, name := range liveFacts(names) {
 		if factOf(name) == id {
 			out = append(out, b.dir()+"/"+name)
 		}

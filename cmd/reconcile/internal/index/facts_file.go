@@ -43,7 +43,7 @@ func (s *survey) facts() error {
 			there[name] = id
 		}
 	})
-	for _, name := range live(slices.Sorted(maps.Keys(there))) {
+	for _, name := range liveFacts(slices.Sorted(maps.Keys(there))) {
 		switch p, id := dir+"/"+name, there[name]; {
 		case id.Size > FactsLimit:
 			s.warn(fmt.Errorf("%s states nothing: it has %d bytes, at most %d are read; split it", p, id.Size, FactsLimit))
@@ -118,7 +118,7 @@ func appendChecked[S interface {
 	return nil
 }
 
-func noted(note string) string {
+func notedFact(note string) string {
 	if note == "" {
 		return ""
 	}

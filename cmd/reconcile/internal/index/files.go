@@ -80,7 +80,7 @@ func (f *files) walk(ctx context.Context) error {
 
 // list scans folders.
 func (f *files) list(ctx context.Context, root *state.Folder, level []*looked) {
-	each(ctx, len(level), func(i int) {
+	eachPart(ctx, len(level), func(i int) {
 		level[i].look(f, root)
 		level[i].sources(f.tools)
 	})

@@ -276,13 +276,13 @@ func (s *survey) settle(ctx context.Context) error {
 	}
 	var held atomic.Int64
 	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(open)))
-	each(ctx, len(open), func(i int) {
+	eachPart(ctx, len(open), func(i int) {
 		if size := open[i].parse(s, threads); held.Add(int64(size)) > mostParsed {
 			open[i].parsed = nil
 		}
 	})
 	const some = 512
-	each(ctx, (len(s.inputs)+some-1)/some, func(i int) {
+	eachPart(ctx, (len(s.inputs)+some-1)/some, func(i int) {
 		for j := i * some; j < min((i+1)*some, len(s.inputs)); j++ {
 			if in := &s.inputs[j]; in.folder != nil {
 				in.digest = in.folder.digest(s, in.at)
@@ -338,8 +338,8 @@ func observationsOf(files []source.File) (graph.Part, error) {
 	return project.Memory(all...), errors.Join(wrong...)
 }
 
-// compare returns the differences between the index and the survey. Both are sorted by name.
-func compare(have *vectors.Stored, s *survey) (how How, changed []input, gone []string) {
+// compareInputs returns the differences between the index and the survey. Both are sorted by name.
+func compareInputs(have *vectors.Stored, s *survey) (how How, changed []input, gone []string) {
 	rest := s.inputs
 	for name, digest := range have.Known() {
 		for len(rest) > 0 && rest[0].name < name {

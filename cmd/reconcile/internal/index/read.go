@@ -41,12 +41,12 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 	if s.tagger.program == "" && slices.ContainsFunc(tagged, source.HasSymbols) {
 		s.warn(errNoTags)
 	}
-	all := together(wanted)
+	all := readTogether(wanted)
 	out := make([][]vectors.Input, len(all))
 	threads := max(1, runtime.GOMAXPROCS(0)/max(1, len(all))) // for each
 	var mu sync.Mutex                                         // guards begun and progress
 	begun := 0
-	each(ctx, len(all), func(i int) {
+	eachPart(ctx, len(all), func(i int) {
 		mu.Lock()
 		if begun%64 == 0 {
 			progress("read", begun, len(all))
@@ -67,8 +67,8 @@ func (s *survey) parts(ctx context.Context, wanted []input, progress func(string
 var errNoTags = errors.New("files of other languages than Go are indexed without their symbols, as pieces of text: there is " +
 	"no universal-ctags that prints JSON on the PATH; install it, and run: reconcile search index")
 
-// together groups inputs that are read together: those of a folder of Go files.
-func together(inputs []input) (out [][]*input) {
+// readTogether groups inputs that are read together: those of a folder of Go files.
+func readTogether(inputs []input) (out [][]*input) {
 	at := map[*goFolder]int{}
 	for i := range inputs {
 		in := &inputs[i]
@@ -132,8 +132,8 @@ func (s *survey) part(in *input, tags map[string][]source.Tag) (part graph.Part,
 	return source.Tagged(texts[0], tags[texts[0].Path]), whole
 }
 
-// each calls do for 0…n-1 on all processors.
-func each(ctx context.Context, n int, do func(i int)) {
+// eachPart calls do for 0…n-1 on all processors.
+func eachPart(ctx context.Context, n int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {
 		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {

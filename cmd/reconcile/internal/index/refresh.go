@@ -45,9 +45,9 @@ func (k *Keeper) refresh(ctx context.Context, tree *state.Tree, anew builder) (*
 	case err != nil:
 		return nil, err
 	case damage != nil:
-		return anew(ctx, tree, s, reason(damage))
+		return anew(ctx, tree, s, refreshReason(damage))
 	}
-	how, changed, gone := compare(m.Stored, s)
+	how, changed, gone := compareInputs(m.Stored, s)
 	x, why, err := k.update(ctx, m.Stored, s, changed, gone)
 	if err != nil || why != "" {
 		m.close()
@@ -69,11 +69,11 @@ func (k *Keeper) Repair(ctx context.Context, tree *state.Tree, damage error) (*K
 	if err != nil {
 		return nil, err
 	}
-	return k.buildLexical(ctx, tree, s, reason(damage))
+	return k.buildLexical(ctx, tree, s, refreshReason(damage))
 }
 
-// reason returns the reason of a rebuild.
-func reason(err error) string {
+// refreshReason returns the reason of a rebuild.
+func refreshReason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "there was none"

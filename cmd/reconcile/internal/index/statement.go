@@ -131,23 +131,25 @@ func (s *Relation) Said() string {
 	if s.Weight != 0 && s.Weight != 1 {
 		said += fmt.Sprintf(" (%v)", s.Weight)
 	}
-	return said + noted(s.Note)
+	return said + notedFact(s.Note)
 }
 
 func (s *Provenance) Said() string {
-	return fmt.Sprintf("%s comes from %s %s (%v)", s.Node, s.SourceType, s.SourceID, s.Confidence) + noted(s.Note)
+	return fmt.Sprintf("%s comes from %s %s (%v)", s.Node, s.SourceType, s.SourceID, s.Confidence) + notedFact(s.Note)
 }
 
 func (s *Conflict) Said() string {
-	said := fmt.Sprintf("%s and %s: %s", s.A, s.B, cmp.Or(s.Type, "conflict")) + noted(s.Note)
+	said := fmt.Sprintf("%s and %s: %s", s.A, s.B, cmp.Or(s.Type, "conflict")) + notedFact(s.Note)
 	if s.Resolution != "" {
 		said += "; resolved: " + s.Resolution
 	}
 	return said
 }
 
-func (s *Review) Said() string { return s.Node + " " + s.Verdict + noted(s.Note) }
-func (s *Trust) Said() string  { return fmt.Sprintf("%s trusted %v", s.Node, s.Level) + noted(s.Note) }
+func (s *Review) Said() string { return s.Node + " " + s.Verdict + notedFact(s.Note) }
+func (s *Trust) Said() string {
+	return fmt.Sprintf("%s trusted %v", s.Node, s.Level) + notedFact(s.Note)
+}
 
 func (s *Relation) key() []any   { return []any{s.From, s.To, s.Type, s.Author} }
 func (s *Provenance) key() []any { return []any{s.Node, s.SourceType, s.SourceID, s.Verifier} }
@@ -161,11 +163,11 @@ func (s *Conflict) key() []any {
 func (s *Review) key() []any { return []any{s.Node, s.Author, s.At.Unix()} }
 func (s *Trust) key() []any  { return []any{s.Node, s.Author, s.At.Unix()} }
 
-func (s *Relation) name(id string) string   { return rename(&s.ID, id) }
-func (s *Provenance) name(id string) string { return rename(&s.ID, id) }
-func (s *Conflict) name(id string) string   { return rename(&s.ID, id) }
-func (s *Review) name(id string) string     { return rename(&s.ID, id) }
-func (s *Trust) name(id string) string      { return rename(&s.ID, id) }
+func (s *Relation) name(id string) string   { return renameTag(&s.ID, id) }
+func (s *Provenance) name(id string) string { return renameTag(&s.ID, id) }
+func (s *Conflict) name(id string) string   { return renameTag(&s.ID, id) }
+func (s *Review) name(id string) string     { return renameTag(&s.ID, id) }
+func (s *Trust) name(id string) string      { return renameTag(&s.ID, id) }
 
 func (s *Relation) check() error {
 	if err := checkTexts(1, "from and to", s.From, s.To, s.ID, s.Note, s.Author); err != nil {

@@ -41,14 +41,14 @@ func newTagger(ctx context.Context, store *state.Store) *tagger {
 	key := fmt.Sprintf("%s %d %d\n", program, fi.Size(), fi.ModTime().UnixNano())
 	if known, _, err := store.ReadFile(tagsCache, 1<<12); err == nil {
 		if version, ok := strings.CutPrefix(string(known), key); ok {
-			return found(program, version, store.Dir())
+			return verifyFound(program, version, store.Dir())
 		}
 	}
 	version := askVersion(ctx, program)
 	if ctx.Err() == nil {
 		_ = store.Replace(tagsCache, []byte(key+version)) // otherwise it is asked again
 	}
-	return found(program, version, store.Dir())
+	return verifyFound(program, version, store.Dir())
 }
 
 // askVersion returns the version of universal-ctags; "" for another program, or one that prints no JSON.
@@ -134,7 +134,7 @@ func (s *survey) tagged(wanted []input) []string {
 	return out
 }
 
-func rename(id *string, to string) string {
+func renameTag(id *string, to string) string {
 	*id = cmp.Or(to, *id)
 	return *id
 }

@@ -71,7 +71,7 @@ func (k *Keeper) Verify(ctx context.Context, tree *state.Tree, x *Kept) (*Verifi
 	return v, err
 }
 
-func found(program, version, dir string) *tagger {
+func verifyFound(program, version, dir string) *tagger {
 	if version == "" {
 		return &tagger{}
 	}

@@ -88,7 +88,7 @@ func (f *Files) uncompact(live, put *view) (*uncompacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := segments(live.parts)
+	all := manifestSegments(live.parts)
 	stands := lexical.Bitmap{}
 	for i := range live.parts {
 		p := &live.parts[i]
@@ -115,7 +115,7 @@ func (f *Files) uncompact(live, put *view) (*uncompacted, error) {
 	for _, s := range all {
 		u.split += s.Index.Docs()
 	}
-	for _, s := range segments(put.parts) {
+	for _, s := range manifestSegments(put.parts) {
 		for doc := range s.Index.Docs() {
 			if !stands.Has(doc) {
 				s.Deleted.Add(doc)

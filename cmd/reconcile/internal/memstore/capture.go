@@ -83,7 +83,7 @@ func (f *Files) startWrite(path string, src []byte, ready func() error) *pending
 		was, k.err = f.store.PutNewOnce(path, src, ready)
 		switch k.known = was != nil; {
 		case k.err != nil:
-		case k.known && !same(was, src):
+		case k.known && !sameManifest(was, src):
 			k.err = fmt.Errorf("%w: %s exists and says something else; remove it or capture something else", ErrInvalid, path)
 		default:
 			k.err = f.store.Announce()
@@ -232,7 +232,7 @@ func (f *Files) startPrefetch(issue int) *prefetch {
 // have.
 func (a *prefetch) look(s memory.Spec, d *speculativeManifest) {
 	a.looked = make(chan struct{})
-	count := counting(s.Entries)
+	count := countingTokens(s.Entries)
 	go func() {
 		defer close(a.looked)
 		a.tokens = count()
@@ -252,8 +252,8 @@ func (a *prefetch) wait() *memory.Opened {
 	return a.opened
 }
 
-// counting counts the tokens of contents, by content, on two processors. The returned function waits for them.
-func counting(entries []schemas.ObservationEntry) (wait func() map[string]int) {
+// countingTokens counts the tokens of contents, by content, on two processors. The returned function waits for them.
+func countingTokens(entries []schemas.ObservationEntry) (wait func() map[string]int) {
 	var counts [2][]int
 	var all sync.WaitGroup
 	for part := range counts {

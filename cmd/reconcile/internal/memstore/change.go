@@ -83,10 +83,10 @@ func (f *Files) changeOnce(ctx context.Context, issue int, first func() error, f
 // than in neither: additions to the archive are written first, and removals from it last.
 func (f *Files) changes(issue int, file, archive []byte, out *memory.Folded) []durable.Op {
 	var ops []durable.Op
-	if !same(archive, out.Archive) {
+	if !sameManifest(archive, out.Archive) {
 		ops = append(ops, durable.Op{Path: f.archivePath(issue), Data: out.Archive, Stop: f.dir()})
 	}
-	if !same(file, out.File) {
+	if !sameManifest(file, out.File) {
 		ops = append(ops, durable.Op{Path: f.issuePath(issue), Data: out.File})
 	}
 	if len(ops) > 1 && losesAny(archive, out.Archived) {

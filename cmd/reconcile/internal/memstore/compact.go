@@ -70,7 +70,7 @@ func (f *Files) asItIs(issue int, fold folding) (out memory.Folded, settled bool
 	if out, err = fold(file, archive); err != nil {
 		return out, false, fmt.Errorf("fold %s: %w", f.issuePath(issue), err)
 	}
-	return out, same(file, out.File) && same(archive, out.Archive), nil
+	return out, sameManifest(file, out.File) && sameManifest(archive, out.Archive), nil
 }
 
 // Undo implements [Store]. ErrNothing reports that the issue has no compaction in force.
@@ -186,7 +186,7 @@ func (f *Files) heads(v *view) ([]memory.Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	when := undone(names)
+	when := undoneUnits(names)
 	heads := make([]memory.Head, 0, len(v.owners))
 	for issue := range v.owners {
 		h := memory.Head{Issue: issue}
@@ -209,8 +209,8 @@ func (f *Files) heads(v *view) ([]memory.Head, error) {
 	return heads, nil
 }
 
-// undone returns, by the names of records, when a compaction of an issue was last undone.
-func undone(names map[string]state.Identity) map[int]int64 {
+// undoneUnits returns, by the names of records, when a compaction of an issue was last undone.
+func undoneUnits(names map[string]state.Identity) map[int]int64 {
 	out := map[int]int64{}
 	for name := range names {
 		rest, ok := strings.CutPrefix(name, schemas.RecordUncompacted+"-")

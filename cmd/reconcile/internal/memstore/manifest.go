@@ -138,7 +138,7 @@ func (f *Files) nextManifest(v *view, was []byte, s *manifestState) ([][]byte, e
 	behind := s.behind(v)
 	next, err := [][]byte{was}, memory.ErrDamaged
 	if len(s.issues) > 0 && len(behind) <= splices {
-		next, err = spliced(was, behind, v.indexOf)
+		next, err = splicedManifest(was, behind, v.indexOf)
 	}
 	if errors.Is(err, memory.ErrDamaged) {
 		next = make([][]byte, 1)
@@ -151,8 +151,8 @@ func (f *Files) nextManifest(v *view, was []byte, s *manifestState) ([][]byte, e
 	return next, err
 }
 
-// spliced replaces some issues in the manifest by their present lines.
-func spliced(manifest []byte, issues []int, now func(int) ([]schemas.ObservationIndex, error)) ([][]byte, error) {
+// splicedManifest replaces some issues in the manifest by their present lines.
+func splicedManifest(manifest []byte, issues []int, now func(int) ([]schemas.ObservationIndex, error)) ([][]byte, error) {
 	next := [][]byte{manifest}
 	for i, issue := range issues {
 		lines, err := now(issue)
@@ -283,7 +283,7 @@ func (f *Files) putIntoManifest(ctx context.Context, changed map[int][]byte, d *
 		if len(s.issues) == 0 {
 			return nil, errUnknown
 		}
-		return spliced(was, slices.Sorted(maps.Keys(changed)), func(issue int) ([]schemas.ObservationIndex, error) {
+		return splicedManifest(was, slices.Sorted(maps.Keys(changed)), func(issue int) ([]schemas.ObservationIndex, error) {
 			return f.currentLines(issue, s)
 		})
 	}, ours)
@@ -315,8 +315,8 @@ func (f *Files) currentLines(issue int, s *manifestState) ([]schemas.Observation
 	return out, nil
 }
 
-// same reports whether two contents are equal; nil means no file.
-func same(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
+// sameManifest reports whether two contents are equal; nil means no file.
+func sameManifest(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
 // checkManifest updates the manifest if this program did not write its present form: nothing here reads it, but other
 // programs do. It checks once.
@@ -337,8 +337,8 @@ func (f *Files) checkManifest(ctx context.Context, v *view) {
 	}
 }
 
-// hashed returns the parts in pieces, each hashed just before it is yielded.
-func hashed(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
+// hashedSegments returns the parts in pieces, each hashed just before it is yielded.
+func hashedSegments(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		at := 0
 		for _, p := range parts {
@@ -355,7 +355,7 @@ func hashed(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
 	}
 }
 
-func segments(parts []part) []lexical.Segment {
+func manifestSegments(parts []part) []lexical.Segment {
 	out := make([]lexical.Segment, len(parts))
 	for i, p := range parts {
 		out[i] = lexical.Segment{Index: p.table.lex, Deleted: p.dead}

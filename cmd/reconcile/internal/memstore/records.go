@@ -32,7 +32,7 @@ func (f *Files) record(r schemas.MemoryRecord, matters bool) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case was != nil && !same(was, data):
+	case was != nil && !sameManifest(was, data):
 		return "", fmt.Errorf("%s exists and says something else; look at it, and run the command again", p)
 	case was == nil:
 		f.writes.Add(1)

@@ -74,7 +74,7 @@ func (d *speculativeManifest) write(lines []schemas.ObservationIndex) {
 			return
 		}
 		h := xxhash.New()
-		if d.next, err = d.files.store.Draft(d.files.manifestPath(), hashed(parts, h)); err == nil {
+		if d.next, err = d.files.store.Draft(d.files.manifestPath(), hashedSegments(parts, h)); err == nil {
 			d.hash = h.Sum64()
 		}
 	}()

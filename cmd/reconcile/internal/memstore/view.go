@@ -69,7 +69,7 @@ func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
 		return v, nil
 	}
 	var err error
-	v.set, err = lexical.NewSet(segments(v.parts)...)
+	v.set, err = lexical.NewSet(manifestSegments(v.parts)...)
 	return v, err
 }
 
@@ -183,7 +183,7 @@ func (v *view) merge(from int, basis uint64) (*table, error) {
 	if anyBare(v.parts[from:]) {
 		return openTable(b.bytes(nil, basis))
 	}
-	lex, err := lexical.Merge(segments(v.parts[from:])...)
+	lex, err := lexical.Merge(manifestSegments(v.parts[from:])...)
 	if err != nil {
 		return nil, fmt.Errorf("merge the memory's index: %w", err)
 	}

@@ -210,7 +210,7 @@ func lastEscalation(thread []schemas.ThreadEntry) int {
 	return -1
 }
 
-func indented(lines []string) []string { return prefixed("  ", lines) }
+func threadIndented(lines []string) []string { return chatPrefixed("  ", lines) }
 
 func stampAge(at schemas.Stamp, now time.Time) string {
 	if at.IsZero() {

@@ -48,12 +48,12 @@ func (t *chat) turn(i int) {
 	body := chatBody(e.Body)
 	switch e.Type {
 	case schemas.TurnQuestion:
-		t.add(append([]string{t.asks(e)}, indented(body)...)...)
+		t.add(append([]string{t.asks(e)}, threadIndented(body)...)...)
 		if t.routed(i) {
 			t.add("  [Routing to " + displayName(t.c.To) + " automatically...]")
 		}
 	case schemas.TurnResolution:
-		t.add(append([]string{t.settles(e)}, indented(body)...)...)
+		t.add(append([]string{t.settles(e)}, threadIndented(body)...)...)
 	case schemas.TurnEscalation:
 		lines := []string{t.escalated()}
 		said, block := escalationOf(t.c, i)
@@ -65,16 +65,16 @@ func (t *chat) turn(i int) {
 		}
 		t.add(quoted(lines)...)
 	default:
-		t.add(following("["+displayName(e.From)+"]", body)...)
+		t.add(chatFollows("["+displayName(e.From)+"]", body)...)
 	}
 }
 
-// following returns a heading and a body, which starts on the heading's line unless that changes its meaning.
-func following(head string, body []string) []string {
+// chatFollows returns a heading and a body, which starts on the heading's line unless that changes its meaning.
+func chatFollows(head string, body []string) []string {
 	if clarify.FenceOf(body[0]) != "" || strings.HasPrefix(body[0], ">") {
-		return append([]string{head}, indented(body)...)
+		return append([]string{head}, threadIndented(body)...)
 	}
-	return append([]string{head + " " + body[0]}, indented(body[1:])...)
+	return append([]string{head + " " + body[0]}, threadIndented(body[1:])...)
 }
 
 // settles returns the heading of a resolution: the asker continues with it, others do not.
@@ -132,7 +132,7 @@ func escalationBlock(e *schemas.Escalation, body string) []string {
 		lines = append(lines, "")
 	}
 	for _, p := range e.Positions {
-		lines = append(lines, following("- **"+displayName(p.Agent)+"**:", chatBody(p.Body))...)
+		lines = append(lines, chatFollows("- **"+displayName(p.Agent)+"**:", chatBody(p.Body))...)
 	}
 	if len(e.Options) > 0 {
 		lines = append(lines, "", "Options:", "")
@@ -190,8 +190,8 @@ func chatText(line string) string {
 	return line
 }
 
-// prefixed returns the lines with a prefix, without trailing blanks.
-func prefixed(prefix string, lines []string) []string {
+// chatPrefixed returns the lines with a prefix, without trailing blanks.
+func chatPrefixed(prefix string, lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
 		out[i] = strings.TrimRight(prefix+line, " ")

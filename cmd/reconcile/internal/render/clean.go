@@ -72,4 +72,4 @@ func Argument(word string) string {
 	return strconv.Quote(word)
 }
 
-func quoted(lines []string) []string { return prefixed("> ", lines) }
+func quoted(lines []string) []string { return chatPrefixed("> ", lines) }

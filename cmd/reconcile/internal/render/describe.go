@@ -58,8 +58,8 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	return err
 }
 
-// explain writes the Why section of each description: why the object, or its named node of a DAG, is in its state.
-func explain(w io.Writer, palette Palette, objects []Description, node string, now time.Time) error {
+// describeWhy writes the Why section of each description: why the object, or its named node of a DAG, is in its state.
+func describeWhy(w io.Writer, palette Palette, objects []Description, node string, now time.Time) error {
 	p := &page{p: palette, now: now}
 	for i, d := range objects {
 		if i > 0 {
@@ -117,8 +117,8 @@ func (p *page) head(d Description) {
 	row("Object", e.Ref.String())
 	row("File", d.Path)
 	if d.Path != "" {
-		row("Labels", pairs(e.Object.Metadata.Labels))
-		row("Annotations", pairs(e.Object.Metadata.Annotations))
+		row("Labels", describePairs(e.Object.Metadata.Labels))
+		row("Annotations", describePairs(e.Object.Metadata.Annotations))
 	}
 	if phase := readiness.PhaseWord(e); phase != "" {
 		word("Phase", phase)
@@ -151,7 +151,7 @@ func (p *page) instant(t schemas.Time) string {
 	return fmt.Sprintf("%s (%s ago)", at, Age(d))
 }
 
-func pairs(m map[string]string) string {
+func describePairs(m map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, k+"="+m[k])
@@ -250,7 +250,7 @@ func (p *page) failures(e *state.Entry) {
 			p.section("More output", "reconcile logs "+e.Ref.String()+" --failed\n")
 			return
 		}
-		p.section("Output of "+name, strings.Join(failure(e.Ref.String(), name, n.Output, n.Log), "\n")+"\n")
+		p.section("Output of "+name, strings.Join(progressFailure(e.Ref.String(), name, n.Output, n.Log), "\n")+"\n")
 	}
 }
 

@@ -79,7 +79,7 @@ func digestFigures(d digest.Digest) []figure {
 		count("escalated at some time", d.EverEscalated),
 		count("blocking", d.Blocking),
 		{"resolved without a human", aloneText(d)},
-		{"average rounds", decimal(d.AverageRounds)},
+		{"average rounds", digestDecimal(d.AverageRounds)},
 		{"median time to answer", secondsText(d.MedianAnswer)},
 	}
 }
@@ -92,7 +92,7 @@ func aloneText(d digest.Digest) string {
 	return fmt.Sprintf("%.0f%% (%d of %d)", 100**d.AloneRate, d.Alone, d.Resolved+d.Escalated)
 }
 
-func decimal(f *float64) string {
+func digestDecimal(f *float64) string {
 	if f == nil {
 		return none
 	}
@@ -133,7 +133,7 @@ func markdownCell(s string) string {
 	return b.String()
 }
 
-func times(n int) string {
+func digestTimes(n int) string {
 	switch n {
 	case 0:
 		return ""

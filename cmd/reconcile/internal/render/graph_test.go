@@ -113,7 +113,7 @@ func TestLayoutKeepsItsDistances(t *testing.T) {
 		l := newLayout(g)
 		for _, column := range l.columns {
 			for i := 1; i < len(column); i++ {
-				if gap := column[i].y - column[i-1].y - distance(column[i-1], column[i]); gap < -1e-6 {
+				if gap := column[i].y - column[i-1].y - layoutDistance(column[i-1], column[i]); gap < -1e-6 {
 					t.Errorf("%s: two boxes overlap by %g", g.Title, -gap)
 				}
 			}

@@ -147,7 +147,7 @@ func (l *layout) sortColumns() {
 func sortColumn(column []*spot, neighbours func(*spot) []*spot) {
 	keys := make(map[*spot]float64, len(column))
 	for _, s := range column {
-		keys[s] = mean(neighbours(s), float64(s.order), func(n *spot) float64 { return float64(n.order) })
+		keys[s] = layoutMean(neighbours(s), float64(s.order), func(n *spot) float64 { return float64(n.order) })
 	}
 	slices.SortStableFunc(column, func(a, b *spot) int { return cmp.Compare(keys[a], keys[b]) })
 	for i, s := range column {
@@ -155,8 +155,8 @@ func sortColumn(column []*spot, neighbours func(*spot) []*spot) {
 	}
 }
 
-// mean returns the mean of f over spots, or otherwise if there are none.
-func mean(spots []*spot, otherwise float64, f func(*spot) float64) float64 {
+// layoutMean returns the mean of f over spots, or otherwise if there are none.
+func layoutMean(spots []*spot, otherwise float64, f func(*spot) float64) float64 {
 	if len(spots) == 0 {
 		return otherwise
 	}
@@ -173,7 +173,7 @@ func (l *layout) stack() {
 		y := 0.0
 		for i, s := range column {
 			if i > 0 {
-				y += distance(column[i-1], s)
+				y += layoutDistance(column[i-1], s)
 			}
 			s.y = y
 		}
@@ -183,8 +183,8 @@ func (l *layout) stack() {
 	}
 }
 
-// distance returns the minimum distance between the middles of two neighbours of a column.
-func distance(a, b *spot) float64 { return (a.height+b.height)/2 + boxGap }
+// layoutDistance returns the minimum distance between the middles of two neighbours of a column.
+func layoutDistance(a, b *spot) float64 { return (a.height+b.height)/2 + boxGap }
 
 // shift moves each column's spots as close to their neighbours' heights as order and distances allow.
 func (l *layout) shift() {
@@ -205,10 +205,10 @@ func fit(column []*spot, neighbours func(*spot) []*spot) {
 	offsets := make([]float64, len(column))
 	for i, s := range column {
 		if i > 0 {
-			offset += distance(column[i-1], s)
+			offset += layoutDistance(column[i-1], s)
 		}
 		offsets[i] = offset
-		wish := mean(neighbours(s), s.y, func(n *spot) float64 { return n.y })
+		wish := layoutMean(neighbours(s), s.y, func(n *spot) float64 { return n.y })
 		blocks = append(blocks, block{wish - offset, 1})
 		for n := len(blocks); n > 1 && blocks[n-2].sum*blocks[n-1].count > blocks[n-1].sum*blocks[n-2].count; n-- {
 			blocks[n-2].sum += blocks[n-1].sum

@@ -196,7 +196,7 @@ func (l *Live) lines(width, height int) []string {
 	if l.idle = v.Idle(); l.idle {
 		return lines
 	}
-	lines = append(lines, Cut(headline(v), width-1))
+	lines = append(lines, Cut(liveHeadline(v), width-1))
 	if v.Hidden > 0 && rows > 0 {
 		v.Nodes = v.Nodes[:rows-1]
 		v.Hidden++
@@ -208,9 +208,9 @@ func (l *Live) lines(width, height int) []string {
 	return lines
 }
 
-// headline counts: "6 of 9 nodes done, about 40s left, 2 running, 1 waiting". A failed node that is not retried counts as
+// liveHeadline counts: "6 of 9 nodes done, about 40s left, 2 running, 1 waiting". A failed node that is not retried counts as
 // not done.
-func headline(v progress.View) string {
+func liveHeadline(v progress.View) string {
 	s := fmt.Sprintf("%d of %s done", v.Done, Plural(v.Total, "node"))
 	if left := v.Left.Round(time.Second); left > 0 {
 		word := "about"
@@ -240,7 +240,7 @@ func nodeLines(nodes []progress.Node, now time.Time, width int) []string {
 	}
 	for i, n := range nodes {
 		pad := strings.Repeat(" ", column-Width(lines[i])+2)
-		lines[i] = Cut("  "+lines[i]+pad+doing(n, now), width)
+		lines[i] = Cut("  "+lines[i]+pad+liveState(n, now), width)
 	}
 	return lines
 }
@@ -255,8 +255,8 @@ func nodeName(owner, name string, width int) string {
 	return Cut(owner+" "+name, width)
 }
 
-// doing describes a node's activity in a few words.
-func doing(n progress.Node, now time.Time) string {
+// liveState describes a node's activity in a few words.
+func liveState(n progress.Node, now time.Time) string {
 	attempt := fmt.Sprintf("attempt %d of %d", n.Attempt, n.Attempts)
 	switch {
 	case n.State == schemas.NodeRunning:
@@ -291,11 +291,11 @@ func (s *screen) draw(above string, lines []string, width, height int) {
 		return
 	}
 	var b strings.Builder
-	up := min(rows(s.lines, width), max(height-1, 0))
-	b.WriteString(move(up, 'A'))
+	up := min(screenRows(s.lines, width), max(height-1, 0))
+	b.WriteString(moveCursor(up, 'A'))
 	if above != "" || width != s.width || len(lines) < up {
 		b.WriteString(strings.Repeat("\x1b[2K\x1b[1B", up))
-		b.WriteString(move(up, 'A'))
+		b.WriteString(moveCursor(up, 'A'))
 	}
 	b.WriteString(above)
 	for _, line := range lines {
@@ -305,17 +305,17 @@ func (s *screen) draw(above string, lines []string, width, height int) {
 	io.WriteString(s.w, b.String()) // a closed terminal does not end a run
 }
 
-// move goes up or down by n rows, to the start of the row.
-func move(n int, way byte) string {
+// moveCursor goes up or down by n rows, to the start of the row.
+func moveCursor(n int, way byte) string {
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprintf("\x1b[%d%c\r", n, way)
 }
 
-// rows returns how many rows the lines take on a terminal of this width, which may have wrapped wider lines since they were
+// screenRows returns how many rows the lines take on a terminal of this width, which may have wrapped wider lines since they were
 // drawn.
-func rows(lines []string, width int) int {
+func screenRows(lines []string, width int) int {
 	n := 0
 	for _, line := range lines {
 		n += max((Width(line)+width-1)/max(width, 1), 1)

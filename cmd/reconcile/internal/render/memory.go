@@ -75,8 +75,8 @@ func memoryFields(m *memory.Full, now time.Time) []figure {
 	}
 	add("session", m.SessionID)
 	add("observation", m.Source)
-	add("seen", times(m.SeenCount))
-	add("recalled", times(m.RecallCount))
+	add("seen", digestTimes(m.SeenCount))
+	add("recalled", digestTimes(m.RecallCount))
 	add("verified", stampText(m.VerifiedAt, now))
 	add("about", anchorsText(m.Anchors))
 	add("may be stale", m.Stale)

@@ -42,21 +42,21 @@ func GitHub(w io.Writer, prefix string, problems []schemas.Problem) error {
 		if p.Severity == schemas.Warning {
 			command = "warning"
 		}
-		fmt.Fprintf(&b, "::%s file=%s", command, property(join(prefix, p.Path)))
+		fmt.Fprintf(&b, "::%s file=%s", command, problemProperty(join(prefix, p.Path)))
 		if p.Line > 0 {
 			fmt.Fprintf(&b, ",line=%d", p.Line)
 		}
 		if p.Column > 0 {
 			fmt.Fprintf(&b, ",col=%d", p.Column)
 		}
-		fmt.Fprintf(&b, ",title=%s::%s\n", property(p.Code), commandText(sentence(p)))
+		fmt.Fprintf(&b, ",title=%s::%s\n", problemProperty(p.Code), commandText(problemSentence(p)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// sentence is the problem without its place.
-func sentence(p schemas.Problem) string {
+// problemSentence is the problem without its place.
+func problemSentence(p schemas.Problem) string {
 	s := p.Message
 	if p.Field != "" {
 		s = p.Field + ": " + s
@@ -72,7 +72,7 @@ func commandText(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(Text(s))
 }
 
-func property(s string) string {
+func problemProperty(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandText(s))
 }
 
@@ -139,7 +139,7 @@ func SARIF(w io.Writer, version, prefix string, problems []schemas.Problem) erro
 		if !slices.Contains(run.Tool.Driver.Rules, rule) {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
 		}
-		r := sarifResult{RuleID: p.Code, Level: string(p.Severity), Message: sarifText{sentence(p)}}
+		r := sarifResult{RuleID: p.Code, Level: string(p.Severity), Message: sarifText{problemSentence(p)}}
 		r.Locations = []sarifLocation{sarifPlace(prefix, p.Place)}
 		for i, at := range p.Related {
 			related := sarifPlace(prefix, at)

@@ -138,13 +138,13 @@ func (l *eventLines) of(p Palette, e progress.Event) []string {
 	if l.failures++; l.failures > fullFailures {
 		e.Output, e.Log = "", ""
 	}
-	return append(lines, failure(e.Owner, e.Name, e.Output, e.Log)...)
+	return append(lines, progressFailure(e.Owner, e.Name, e.Output, e.Log)...)
 }
 
-// failure describes a failed node: the end of its output, the path of the log, and the next command.
-func failure(owner, node, output, log string) []string {
+// progressFailure describes a failed node: the end of its output, the path of the log, and the next command.
+func progressFailure(owner, node, output, log string) []string {
 	var lines []string
-	for _, line := range tail(output, tailLines) {
+	for _, line := range outputTail(output, tailLines) {
 		lines = append(lines, "    "+line)
 	}
 	if log != "" {
@@ -184,8 +184,8 @@ func afterState(e progress.Event) string {
 	return s
 }
 
-// tail returns the last n lines of a command's output, cleaned; none for empty output.
-func tail(output string, n int) []string {
+// outputTail returns the last n lines of a command's output, cleaned; none for empty output.
+func outputTail(output string, n int) []string {
 	output = strings.TrimRight(output, "\r\n")
 	if output == "" {
 		return nil

@@ -22,15 +22,15 @@ func ReadyTable(w io.Writer, p Palette, items []work.Item, explain bool, now tim
 		cells := []Cell{{Text: it.Name}, {Text: issueNumber(it.Issue)}, {Text: cmp.Or(it.Session, none)},
 			{Text: string(it.Priority)}, {Text: cmp.Or(it.Agent, none)}}
 		if explain {
-			cells = append(cells, Cell{Text: it.Reason}, Cell{Text: again(it.Again, now)}, Cell{Text: claimed(it.Claim, now)})
+			cells = append(cells, Cell{Text: it.Reason}, Cell{Text: waitUntilReady(it.Again, now)}, Cell{Text: readyClaim(it.Claim, now)})
 		}
-		t.Cells(append(cells, what(it, explain))...)
+		t.Cells(append(cells, readyTask(it, explain))...)
 	}
 	return t.Write(w)
 }
 
-// again returns the time until an item is checked again without a change.
-func again(at schemas.Time, now time.Time) string {
+// waitUntilReady returns the time until an item is checked again without a change.
+func waitUntilReady(at schemas.Time, now time.Time) string {
 	switch {
 	case at.IsZero():
 		return none
@@ -40,15 +40,15 @@ func again(at schemas.Time, now time.Time) string {
 	return "in " + Age(at.Sub(now))
 }
 
-func claimed(c *work.ItemClaim, now time.Time) string {
+func readyClaim(c *work.ItemClaim, now time.Time) string {
 	if c == nil {
 		return none
 	}
 	return c.By + ", " + ageOf(c.Since, now)
 }
 
-// what returns the task, or what blocks it.
-func what(it *work.Item, explain bool) Cell {
+// readyTask returns the task, or what blocks it.
+func readyTask(it *work.Item, explain bool) Cell {
 	text, color := it.Task, Plain
 	switch {
 	case it.State == work.ItemBlocked:

@@ -35,7 +35,7 @@ func Show(t *state.Tree, v slash.View, now time.Time) string {
 		for _, e := range objects {
 			all = append(all, Description{Entry: e, Details: settle.TableOf(t).Details(e), Why: readiness.Why(e, t)})
 		}
-		err = explain(&out, Palette{}, all, v.Node, now)
+		err = describeWhy(&out, Palette{}, all, v.Node, now)
 	case slash.Clarify:
 		err = showQuestions(&out, t, v.Issue, now)
 	}
@@ -45,7 +45,7 @@ func Show(t *state.Tree, v slash.View, now time.Time) string {
 	if strings.TrimSpace(out.String()) == "" {
 		return "There is nothing to tell."
 	}
-	return fenced(secrets.Redact(out.String()))
+	return showFenced(secrets.Redact(out.String()))
 }
 
 func entriesNamed(t *state.Tree, refs []schemas.Ref) []*state.Entry {
@@ -63,7 +63,7 @@ func showStatus(w io.Writer, t *state.Tree, entries []*state.Entry, now time.Tim
 	if err := ObjectTables(w, Palette{}, settle.TableOf(t), entries, false, now); err != nil {
 		return err
 	}
-	items := slices.DeleteFunc(work.Ready(t, now), func(it work.Item) bool { return !concerns(entries, &it) })
+	items := slices.DeleteFunc(work.Ready(t, now), func(it work.Item) bool { return !showsIssue(entries, &it) })
 	if len(items) == 0 {
 		return nil
 	}
@@ -71,8 +71,8 @@ func showStatus(w io.Writer, t *state.Tree, entries []*state.Entry, now time.Tim
 	return ReadyTable(w, Palette{}, items, true, now)
 }
 
-// concerns reports whether an item is about one of the objects.
-func concerns(objects []*state.Entry, it *work.Item) bool {
+// showsIssue reports whether an item is about one of the objects.
+func showsIssue(objects []*state.Entry, it *work.Item) bool {
 	return slices.ContainsFunc(objects, func(e *state.Entry) bool {
 		if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
 			return it.Clarification != "" && st.ID == it.Clarification
@@ -97,8 +97,8 @@ func showQuestions(w io.Writer, t *state.Tree, issue int, now time.Time) error {
 	return nil
 }
 
-// fenced is a text as a block of code that nothing in it ends. A text that is too long is cut, with a note.
-func fenced(text string) string {
+// showFenced is a text as a block of code that nothing in it ends. A text that is too long is cut, with a note.
+func showFenced(text string) string {
 	cut := ""
 	if r := []rune(text); len(r) > showLimit {
 		text, cut = string(r[:showLimit]), "\n\n_There is more: the command line prints all of it._"

@@ -133,7 +133,7 @@ func TestShowWhatWasDecided(t *testing.T) {
 // TestShowIsCut: a comment has a limit.
 func TestShowIsCut(t *testing.T) {
 	t.Parallel()
-	got := fenced(strings.Repeat("é\n", 2*showLimit))
+	got := showFenced(strings.Repeat("é\n", 2*showLimit))
 	if n := len([]rune(got)); n > showLimit+200 || !strings.HasSuffix(got, "\n```\n\n_There is more: the command line prints all of it._") {
 		t.Errorf("%d characters, which end in %q", n, got[len(got)-100:])
 	}

@@ -34,8 +34,8 @@ func openNotifier() (notifier, error) {
 	return inotify{w}, nil
 }
 
-// exhausted reports whether err means that the system's limit of watches is reached.
-func exhausted(err error) bool {
+// watchesExhausted reports whether err means that the system's limit of watches is reached.
+func watchesExhausted(err error) bool {
 	for _, errno := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, errno) {
 			return true
@@ -44,8 +44,8 @@ func exhausted(err error) bool {
 	return false
 }
 
-// advise returns err with advice about the missing watches.
-func advise(err error) error {
+// adviseWatches returns err with advice about the missing watches.
+func adviseWatches(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("no more file watches (%w); looking at the files from time to time instead; "+
@@ -88,7 +88,7 @@ func (w *Watcher) cover(dir string) error {
 // error is reported once and left to the rescans.
 func (w *Watcher) uncovered(dir string, err error) error {
 	switch {
-	case exhausted(err):
+	case watchesExhausted(err):
 		return err
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fsnotify.ErrClosed):
 		return nil

@@ -29,14 +29,14 @@ func (w *Watcher) fingerprint() (uint64, bool) {
 			return w.closing()
 		}
 		if info, err := d.Info(); err == nil {
-			sum += stamp(rel, info) // a sum, so that the order does not matter
+			sum += pollStamp(rel, info) // a sum, so that the order does not matter
 		}
 		return nil
 	})
 	return sum, err == nil
 }
 
-func stamp(rel string, info fs.FileInfo) uint64 {
+func pollStamp(rel string, info fs.FileInfo) uint64 {
 	var meta [24]byte
 	binary.LittleEndian.PutUint64(meta[:], uint64(info.Size()))
 	binary.LittleEndian.PutUint64(meta[8:], uint64(info.ModTime().UnixNano()))

@@ -247,7 +247,7 @@ func (w *Watcher) degrade(err error) {
 	w.watched = map[string]bool{}
 	w.seen, _ = w.fingerprint()
 	w.gather.everything(time.Now(), false)
-	w.o.Warn(advise(err))
+	w.o.Warn(adviseWatches(err))
 }
 
 func (w *Watcher) refollow(s scope) {

@@ -37,7 +37,7 @@ func (m *Runner) exclusive(ctx context.Context) (held context.Context, release f
 	if m.o.Share == nil {
 		return ctx, unlock, nil
 	}
-	held, drop, err := hold(ctx, m.o.Share.Claims(), mirrorClaim, m.o.Settings.Git.ClaimFor.Std())
+	held, drop, err := holdClaim(ctx, m.o.Share.Claims(), mirrorClaim, m.o.Settings.Git.ClaimFor.Std())
 	if err != nil || drop == nil {
 		unlock()
 		return ctx, nil, err
@@ -48,17 +48,17 @@ func (m *Runner) exclusive(ctx context.Context) (held context.Context, release f
 // errUnheld is the error of work that was aborted because another reconciler may do it now.
 var errUnheld = errors.New("the claim on the remote was lost, so another reconciler may be at it; the next run goes on")
 
-// unheld replaces an error that was caused by the loss of a claim with errUnheld.
-func unheld(ctx, held context.Context, err error) error {
+// unheldClaim replaces an error that was caused by the loss of a claim with errUnheld.
+func unheldClaim(ctx, held context.Context, err error) error {
 	if err != nil && held.Err() != nil && ctx.Err() == nil {
 		return errUnheld
 	}
 	return err
 }
 
-// hold claims key among reconcilers and renews the claim during a run; each is its lifetime. drop is nil if another
+// holdClaim claims key among reconcilers and renews the claim during a run; each is its lifetime. drop is nil if another
 // reconciler holds the claim. held ends when the claim is lost, or may be: it expired while the remote was unreachable.
-func hold(ctx context.Context, r claims.Remote, key string, each time.Duration) (held context.Context, drop func(), err error) {
+func holdClaim(ctx context.Context, r claims.Remote, key string, each time.Duration) (held context.Context, drop func(), err error) {
 	began := time.Now()
 	refused, err := r.Take(ctx, []string{key})
 	if err != nil || len(refused) > 0 {
@@ -69,7 +69,7 @@ func hold(ctx context.Context, r claims.Remote, key string, each time.Duration) 
 	go func() {
 		defer close(over)
 		defer cancel()
-		renewing(held, r, key, each, began.Add(each))
+		renewClaim(held, r, key, each, began.Add(each))
 	}()
 	return held, func() {
 		cancel()
@@ -78,8 +78,8 @@ func hold(ctx context.Context, r claims.Remote, key string, each time.Duration) 
 	}, nil
 }
 
-// renewing renews a claim that is valid until a time. It returns when the claim is lost, or may be, or ctx ends.
-func renewing(ctx context.Context, r claims.Remote, key string, each time.Duration, until time.Time) {
+// renewClaim renews a claim that is valid until a time. It returns when the claim is lost, or may be, or ctx ends.
+func renewClaim(ctx context.Context, r claims.Remote, key string, each time.Duration, until time.Time) {
 	tick := time.NewTicker(each / 3)
 	defer tick.Stop()
 	for {

@@ -76,13 +76,13 @@ func TestAMirrorThatTakesLongKeepsItsClaim(t *testing.T) {
 		const each = 2 * time.Minute
 		board := new(claimBoard)
 		me, other := claimant{board, "me", each}, claimant{board, "other", each}
-		held, drop, err := hold(t.Context(), me, mirrorClaim, each)
+		held, drop, err := holdClaim(t.Context(), me, mirrorClaim, each)
 		if err != nil || drop == nil {
 			t.Fatalf("it was not had: %v", err)
 		}
 		for begun := time.Now(); time.Since(begun) < time.Hour; {
 			<-time.After(7 * time.Second)
-			if _, drop, err := hold(t.Context(), other, mirrorClaim, each); err != nil || drop != nil {
+			if _, drop, err := holdClaim(t.Context(), other, mirrorClaim, each); err != nil || drop != nil {
 				t.Fatalf("after %s another one has it, too (%v)", time.Since(begun), err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestAMirrorThatTakesLongKeepsItsClaim(t *testing.T) {
 			t.Errorf("it was renewed %d times in an hour, want %d", board.times, want)
 		}
 		drop()
-		if _, drop, err := hold(t.Context(), other, mirrorClaim, each); err != nil || drop == nil {
+		if _, drop, err := holdClaim(t.Context(), other, mirrorClaim, each); err != nil || drop == nil {
 			t.Errorf("it was given back, and nobody else gets it: %v", err)
 		} else {
 			drop()
@@ -117,7 +117,7 @@ func TestAMirrorWithoutAClaimStops(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				board := new(claimBoard)
-				held, drop, err := hold(t.Context(), claimant{board, "me", each}, mirrorClaim, each)
+				held, drop, err := holdClaim(t.Context(), claimant{board, "me", each}, mirrorClaim, each)
 				if err != nil || drop == nil {
 					t.Fatalf("it was not had: %v", err)
 				}
@@ -133,7 +133,7 @@ func TestAMirrorWithoutAClaimStops(t *testing.T) {
 				if took := time.Since(begun); took > c.after || time.Now().After(until) {
 					t.Errorf("it ended after %s, the claim at %s", took, until.Sub(begun))
 				}
-				if err := unheld(t.Context(), held, held.Err()); !errors.Is(err, errUnheld) {
+				if err := unheldClaim(t.Context(), held, held.Err()); !errors.Is(err, errUnheld) {
 					t.Errorf("it is told as %v", err)
 				}
 			})

@@ -114,11 +114,11 @@ func (m *Mirror) revise(ctx context.Context, issue int, c mirror.Comment, now *g
 		m.report.Edits++
 		now.Body = edited.Body
 	}
-	return m.record(ctx, issue, made(c, now.ID, sealed, now.Body))
+	return m.record(ctx, issue, madeComment(c, now.ID, sealed, now.Body))
 }
 
-// made returns the record of an existing comment.
-func made(c mirror.Comment, id int64, sealed, stands string) schemas.MirrorComment {
+// madeComment returns the record of an existing comment.
+func madeComment(c mirror.Comment, id int64, sealed, stands string) schemas.MirrorComment {
 	r := schemas.MirrorComment{Key: c.Key, ID: id, Digest: mirror.Digest(c.Body)}
 	if d := mirror.Digest(stands); d != mirror.Digest(sealed) {
 		r.Stands = d
@@ -182,7 +182,7 @@ func (m *Mirror) createOne(ctx context.Context, issue int, c mirror.Comment) err
 	if m.Dry {
 		return nil
 	}
-	return m.record(ctx, issue, made(c, now.ID, sealed, now.Body))
+	return m.record(ctx, issue, madeComment(c, now.ID, sealed, now.Body))
 }
 
 // existing returns our comments on an issue, by key. An issue is read once, and again to refresh a stale list.

@@ -197,7 +197,7 @@ func (w *world) AddLabels(_ context.Context, issue int, names []string) error {
 func (w *world) RemoveLabel(_ context.Context, issue int, name string) error {
 	return w.call(true, func() error {
 		if i := w.issues[issue]; i != nil {
-			i.Labels = without(i.Labels, name)
+			i.Labels = withoutLabels(i.Labels, name)
 		}
 		return nil
 	}, "unlabel %d %s", issue, name)

@@ -202,9 +202,9 @@ func (in *Inbox) noteRead(numbers []int, took time.Duration) {
 	}
 	newest := time.Time{}
 	for _, at := range in.listed {
-		newest = latest(newest, at)
+		newest = latestComment(newest, at)
 	}
-	w.since = latest(w.since, newest.Add(-took))
+	w.since = latestComment(w.since, newest.Add(-took))
 	w.seen = maps.Clone(in.listed)
 	maps.DeleteFunc(w.seen, func(_ int64, at time.Time) bool { return at.Before(w.since.Add(-overlap)) })
 	if w.readIssues == nil {
@@ -261,7 +261,7 @@ func (in *Inbox) readIssue(ctx context.Context, f *schemas.MirrorFile, first int
 			continue
 		}
 		if answered[c.ID] {
-			u.seen, u.since = append(u.seen, c), latest(u.since, c.Updated)
+			u.seen, u.since = append(u.seen, c), latestComment(u.since, c.Updated)
 			continue
 		}
 		if !u.isNew(f, &c) {
@@ -276,7 +276,7 @@ func (in *Inbox) readIssue(ctx context.Context, f *schemas.MirrorFile, first int
 		}
 		if may {
 			u.seen = append(u.seen, c)
-			u.since = latest(u.since, c.Updated)
+			u.since = latestComment(u.since, c.Updated)
 		}
 		u.issue.Comments = append(u.issue.Comments, slash.Comment{ID: c.ID, Author: who, Body: c.Body, Created: c.Created,
 			Edited: c.Updated.Sub(c.Created) > editTolerance, Marked: mirror.Marked(c.Body) != ""})
@@ -284,7 +284,7 @@ func (in *Inbox) readIssue(ctx context.Context, f *schemas.MirrorFile, first int
 	return u, nil
 }
 
-func latest(a, b time.Time) time.Time {
+func latestComment(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
@@ -346,7 +346,7 @@ func (in *Inbox) applyVerdicts(ctx context.Context, u unread, verdicts []slash.D
 		}
 		in.result.Comments++
 		err := in.Mirror.Records.changeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
-			f.Read.Seen = union(f.Read.Seen, before)
+			f.Read.Seen = unionOfLabels(f.Read.Seen, before)
 			f.Handled = append(withoutComment(f.Handled, v.Handled.Comment), v.Handled)
 		})
 		if err != nil {

@@ -115,7 +115,7 @@ func (m *Mirror) Out(ctx context.Context, issues []mirror.Issue) (Report, error)
 			return m.report, err
 		}
 		m.report.Left++
-		m.note("%s is not mirrored: %v%s", describe(i), err, m.moveHint(i, err))
+		m.note("%s is not mirrored: %v%s", describeRead(i), err, m.moveHint(i, err))
 	}
 	if err := m.clearOutdated(ctx, issues); err != nil || m.report.Later != nil {
 		return m.report, err
@@ -347,7 +347,7 @@ func (m *Mirror) removeLabels(ctx context.Context, issue int, rec *schemas.Mirro
 		}
 		m.report.Labels++
 		err := m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) {
-			f.Labels, f.Adding = without(f.Labels, name), without(f.Adding, name)
+			f.Labels, f.Adding = withoutLabels(f.Labels, name), withoutLabels(f.Adding, name)
 		})
 		if err != nil {
 			return err
@@ -397,12 +397,12 @@ func (m *Mirror) addLabels(ctx context.Context, issue int, add []string) error {
 	}
 	return m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) {
 		for _, name := range add {
-			f.Labels, f.Adding = append(without(f.Labels, name), name), without(f.Adding, name)
+			f.Labels, f.Adding = append(withoutLabels(f.Labels, name), name), withoutLabels(f.Adding, name)
 		}
 	})
 }
 
-func without(list []string, name string) []string {
+func withoutLabels(list []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == name })
 }
 
@@ -429,7 +429,7 @@ func (m *Mirror) recoverLabels(ctx context.Context, issue int) error {
 	return m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Labels = append(f.Labels, ours...) })
 }
 
-func union(a, b []int64) []int64 {
+func unionOfLabels(a, b []int64) []int64 {
 	out := append(slices.Clip(a), b...)
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -112,14 +112,14 @@ func (m *Runner) Out(ctx context.Context, t *state.Tree) (wrote bool, again time
 	if err == nil && rep.Later == nil {
 		err = m.processComments(held, records, (*Inbox).Answer)
 	}
-	if err = unheld(ctx, held, err); errors.Is(err, errUnheld) {
+	if err = unheldClaim(ctx, held, err); errors.Is(err, errUnheld) {
 		again = m.o.Tree.Now().Add(time.Minute)
 	}
 	for _, n := range rep.Notes {
 		m.o.Warn("GitHub: " + n)
 	}
 	if rep.calls() > 0 {
-		m.o.Note(fmt.Sprintf("GitHub: %s on %s", summary(rep), m.repo))
+		m.o.Note(fmt.Sprintf("GitHub: %s on %s", runSummary(rep), m.repo))
 	}
 	if rep.Later != nil {
 		err = errors.Join(err, fmt.Errorf("%s left for the next time: %w", render.Plural(rep.Left, "issue"), rep.Later))
@@ -155,8 +155,8 @@ func (m *Runner) warnOnce(err error) {
 	m.o.Warn("mirror to GitHub: " + m.warned)
 }
 
-// summary describes the changes of a mirror run.
-func summary(r Report) string {
+// runSummary describes the changes of a mirror run.
+func runSummary(r Report) string {
 	var parts []string
 	for _, p := range []struct {
 		n    int

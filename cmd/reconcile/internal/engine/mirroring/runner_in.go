@@ -27,7 +27,7 @@ func (m *Runner) In(ctx context.Context) (wrote bool) {
 	if err = m.adoptOthers(held); err == nil {
 		err = m.processComments(held, records, (*Inbox).Read)
 	}
-	m.warnOnce(unheld(ctx, held, err))
+	m.warnOnce(unheldClaim(ctx, held, err))
 	return records.Changed()
 }
 
@@ -92,7 +92,7 @@ func (m *Runner) reportRead(h ReadResult) {
 	}
 }
 
-func describe(i mirror.Issue) string {
+func describeRead(i mirror.Issue) string {
 	if i.Number > 0 {
 		return fmt.Sprintf("issue #%d", i.Number)
 	}
