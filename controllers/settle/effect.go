@@ -260,6 +260,16 @@ type AgentTurn struct {
 	Resume string
 }
 
+// HTTPTurn is one turn with a model at an HTTP endpoint, in this process. Its Command has no Argv, and a Stdin that is the prompt.
+type HTTPTurn struct {
+	Command
+	Wire        string // one of schemas.WireOpenAI and schemas.WireAnthropic
+	Model       string
+	Tools       string // one of schemas.ToolsNone, ToolsRead and ToolsWrite
+	MaxRequests int
+	MaxTokens   int // of each answer
+}
+
 // Land is the task that makes the commit of a run part of the branch that it is for.
 type Land struct {
 	Run       string // the key of the run

@@ -43,13 +43,3 @@ type WireError struct {
 	Kind                string
 	Message, RetryAfter string
 }
-
-// HTTPTurn is one turn with a model at an HTTP endpoint, in this process. Its Command has no Argv, and a Stdin that is the prompt.
-type HTTPTurn struct {
-	Command
-	Wire        string // one of schemas.WireOpenAI and schemas.WireAnthropic
-	Model       string
-	Tools       string // one of schemas.ToolsNone, ToolsRead and ToolsWrite
-	MaxRequests int
-	MaxTokens   int // of each answer
-}

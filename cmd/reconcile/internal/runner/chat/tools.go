@@ -118,7 +118,7 @@ func (f *Files) walk(p string, visit func(name string) error) error {
 	if err != nil {
 		return err
 	}
-	err = fs.WalkDir(f.Root.FS(), p, func(file string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(regular.FS(f.Root), p, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && file == p:
 			return fmt.Errorf("%s cannot be read", p)
@@ -248,7 +248,7 @@ func write(f *Files, a *args) (string, error) {
 	if err := f.Root.MkdirAll(path.Dir(file), 0o755); err != nil {
 		return "", fmt.Errorf("the folder of %s cannot be made", file)
 	}
-	if err := f.Root.WriteFile(file, []byte(a.Content), 0o644); err != nil {
+	if err := regular.Write(f.Root, file, []byte(a.Content), 0o644); err != nil {
 		return "", fmt.Errorf("%s cannot be written", file)
 	}
 	return fmt.Sprintf("%s has %d bytes now", file, len(a.Content)), nil
