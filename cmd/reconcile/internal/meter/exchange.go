@@ -101,7 +101,7 @@ func (x *exchange) end(header http.Header, whole bool) {
 	}
 	x.line, x.data = nil, nil
 	if x.failed == nil && !whole && !x.final {
-		x.failed = &settle.WireError{Message: "the connection was lost during the answer"}
+		x.failed = &settle.WireError{Kind: "connection", Message: "the connection was lost during the answer"}
 	}
 	if x.failed == nil {
 		return
