@@ -191,15 +191,6 @@ func (p *Plan) Issue(s *schemas.SessionSpec) int {
 	return s.Issue
 }
 
-// sorted returns the nodes in the order of their names.
-func (p *Plan) sorted(nodes []int32) []int32 {
-	byName := func(a, b int32) int { return strings.Compare(p.Spec.Nodes[a].Name, p.Spec.Nodes[b].Name) }
-	if slices.IsSortedFunc(nodes, byName) {
-		return nodes
-	}
-	return slices.SortedFunc(slices.Values(nodes), byName)
-}
-
 // touchedPaths are the folders and files that globs may match: of each glob the part before its first wildcard, as far as
 // it is whole names. "" is the root.
 func touchedPaths(globs []string) []string {

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// bindKeys makes the keys of all nodes: those of their tasks, and those of the tasks with the agents. Without agents they are
+// the same.
+func (b *Binding) bindKeys(p *Plan) {
+	b.tasks = p.keys(b, p.defs, nil)
+	b.withAgents = b.tasks
+	if len(b.agents) > 0 {
+		runners := make(map[string]string, len(b.agents))
+		for i, o := range b.agents {
+			runners[p.Agents[i]] = agents.RunnerDigest(o.Spec().(*schemas.AgentSpec))
+		}
+		b.withAgents = p.keys(b, p.agentDefs, runners)
+	}
+	if b.primary = b.tasks; p.Spec.Policy.RerunOnAgentChange {
+		b.primary = b.withAgents
+	}
+	b.Keys = b.primary
+}
+
+// keys makes the key of each node from definitions, and the digests of runners by agent.
+func (p *Plan) keys(b *Binding, defs [][]byte, runners map[string]string) []string {
+	out := make([]string, len(p.Order))
+	var buf []byte
+	for _, i := range p.Order {
+		out[i], buf = p.nodeKey(buf, i, defs[i], out, b.gens[i], b.Inputs[i], runners[p.Spec.Nodes[i].Agent])
+	}
+	return out
+}
+
+// nodeKey digests what decides about node i, given its definition and the keys of its needs.
+func (p *Plan) nodeKey(buf []byte, i int32, def []byte, of []string, generation int, inputs, runner string) (string, []byte) {
+	o := keys.Begin(buf[:0])
+	o.Raw("definition", def)
+	o.Int("generation", generation)
+	o.Text("inputs", inputs)
+	if needs := p.Needs[i]; len(needs) > 0 {
+		o.Open("needs")
+		for _, to := range p.sorted(needs) {
+			o.Text(p.Spec.Nodes[to].Name, of[to])
+		}
+		o.Close()
+	}
+	o.Text("runner", runner)
+	buf = o.End()
+	return keys.Digest(buf), buf
+}
+
+// Keeping returns the binding with the keys under which the nodes are on record: by their statuses, was, else by the records that
+// runs returns. A key that was made of another definition is not kept. same says that the statuses are about the present spec.
+func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs func() []*schemas.Run) *Binding {
+	next := b
+	for _, i := range p.Order {
+		if b.tasks[i] == b.withAgents[i] {
+			continue // no agent has a part in it
+		}
+		on := was[i].Key
+		if !same || !next.unchanged(p, i, was) {
+			on = b.onRecord(p, i, was[i], runs)
+		}
+		if on == b.primary[i] {
+			continue
+		}
+		if next == b {
+			next = new(Binding)
+			*next = *b
+			next.Keys = slices.Clone(b.primary)
+		}
+		next.Keys[i] = on
+	}
+	return next
+}
+
+// unchanged reports whether the key of node i, in a status about the present spec, can differ only by the agents: an earlier
+// version made it, and an agent changed since.
+func (b *Binding) unchanged(p *Plan, i int32, was []*schemas.NodeStatus) bool {
+	s := was[i]
+	return !p.Spec.Policy.RerunOnAgentChange && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] &&
+		!slices.ContainsFunc(p.Needs[i], func(to int32) bool { return b.Keys[to] != was[to].Key })
+}
+
+// onRecord is the key under which node i is on record, or has to be.
+func (b *Binding) onRecord(p *Plan, i int32, was *schemas.NodeStatus, runs func() []*schemas.Run) string {
+	key, other := b.primary[i], b.withAgents[i]
+	if made := cmp.Or(was.Task, was.Key); was.Key != "" && (made == b.tasks[i] || made == other) {
+		return was.Key
+	}
+	if key == other {
+		return key
+	}
+	name, all := p.Spec.Nodes[i].Name, runs()
+	at, _ := slices.BinarySearchFunc(all, name, func(r *schemas.Run, name string) int { return strings.Compare(r.Node, name) })
+	found := key
+	for ; at < len(all) && all[at].Node == name; at++ {
+		switch all[at].NodeKey {
+		case key:
+			return key
+		case other:
+			found = other
+		}
+	}
+	return found
+}
+
+// TaskOf is the digest of the task of node i where its key differs from it; else "".
+func (b *Binding) TaskOf(i int32) string {
+	if b.Keys[i] == b.primary[i] {
+		return ""
+	}
+	return b.primary[i]
+}
+
+// sorted returns the nodes in the order of their names.
+func (p *Plan) sorted(nodes []int32) []int32 {
+	byName := func(a, b int32) int { return strings.Compare(p.Spec.Nodes[a].Name, p.Spec.Nodes[b].Name) }
+	if slices.IsSortedFunc(nodes, byName) {
+		return nodes
+	}
+	return slices.SortedFunc(slices.Values(nodes), byName)
+}
