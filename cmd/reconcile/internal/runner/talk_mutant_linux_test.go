@@ -13,8 +13,8 @@ var turnFaults = []mutants.Mutant{
 	{"a budget is not enforced", "talk.go", "t.a.spend(why)", "_ = why", "TestTurnsEndWithTheirBudgets"},
 	{"a dead agent only said nothing", "talk.go", "		f.Dead = true\n", "", "TestTurnsEnd"},
 	{"the session is not kept", "talk.go", "t.a.runner.saveSession(t.a, session.ID)", "error(nil)", "TestInterruptedSession"},
-	{"titles of permissions have secrets", "talk.go", "Title: run.clean(r.Title)", "Title: r.Title", "TestTurnRecord"},
-	{"everything is permitted", "runner.go", "[]string{acp.RejectOnce, acp.RejectAlways}", "[]string{acp.AllowOnce}", "TestTurnRecord"},
+	{"titles of permissions have secrets", "permission.go", "Title: clean(r.Title, wordsLimit)", "Title: r.Title", "TestTurnRecord"},
+	{"everything is permitted", "permission.go", "return Permit{Kinds: []string{acp.RejectOnce, acp.RejectAlways}", "return Permit{Kinds: []string{acp.AllowOnce}", "TestTurnRecord"},
 }
 
 func TestTurnMutants(t *testing.T) {
