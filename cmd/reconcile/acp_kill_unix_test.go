@@ -34,6 +34,7 @@ const killAgent = `apiVersion: reconcile.dev/v1alpha1
 kind: Agent
 metadata: {name: engineer}
 spec:
+  sandbox: {level: none} # the agent leaves its marks beside the tree
   runner:
     acp: {argv: [acp-agent, -resume, -calls=../calls, -alone=../alone, -once=../struck, "-kill=%s:%d", "usage:1:100", "text:do", "tool:t:pending", "tool:t:completed", "ask:a:ls", "text:done"]}
 `
