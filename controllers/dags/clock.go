@@ -348,6 +348,27 @@ func (f *fold) askSpans(i int32) []schemas.Span {
 	return spans.Unite(out)
 }
 
+// permissionSpans are the times between a run that waited for a permission and the next one.
+func (f *fold) permissionSpans(i int32) (out []schemas.Span) {
+	runs := f.runsOf(i)
+	for k, r := range runs {
+		if r.Outcome != schemas.OutcomeNotPermitted {
+			continue
+		}
+		span := schemas.Span{From: r.FinishedAt}
+		switch c := f.recs[i].claim; {
+		case k+1 < len(runs):
+			span.To = runs[k+1].StartedAt
+		case c != nil && !c.StartedAt.IsZero():
+			span.To = c.StartedAt
+		case f.next[i].State != schemas.NodeBlocked:
+			continue
+		}
+		out = append(out, span)
+	}
+	return out
+}
+
 // answeredAt is when the last word fell on a question of node i after the given time and not after next; zero: none did.
 func (f *fold) answeredAt(i int32, after, next schemas.Time) schemas.Time {
 	var at schemas.Time

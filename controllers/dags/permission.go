@@ -85,27 +85,6 @@ func (f *fold) permissions(i int32) (out []agentio.Permission) {
 	return out
 }
 
-// permissionSpans are the times between a run that waited for a permission and the next one.
-func (f *fold) permissionSpans(i int32) (out []schemas.Span) {
-	runs := f.runsOf(i)
-	for k, r := range runs {
-		if r.Outcome != schemas.OutcomeNotPermitted {
-			continue
-		}
-		span := schemas.Span{From: r.FinishedAt}
-		switch c := f.recs[i].claim; {
-		case k+1 < len(runs):
-			span.To = runs[k+1].StartedAt
-		case c != nil && !c.StartedAt.IsZero():
-			span.To = c.StartedAt
-		case f.next[i].State != schemas.NodeBlocked:
-			continue
-		}
-		out = append(out, span)
-	}
-	return out
-}
-
 // permit hands a command what its agent may run without a question, if its profile can.
 func (f *fold) permit(i int32, c *settle.Command) {
 	if c.Profile == nil || len(c.Profile.Permit) == 0 {
