@@ -223,12 +223,12 @@ func (b *watched) committed(name string, text []byte) bool {
 	return err == nil && string(there) == string(text)
 }
 
-// forged are new files in the folder of the observed state that reconcile did not write: those that are not JSON.
+// forged are new files in the folder of the observed state that reconcile did not write: those that are named as JSON and are none.
 func (b *watched) forged() ([]string, error) {
 	all, err := below(filepath.Join(b.w.m.tree, b.w.m.o.Settings.Folders.State))
 	var out []string
 	for _, name := range all {
-		if _, known := b.files[name]; known || filepath.Ext(name) == ".lock" {
+		if _, known := b.files[name]; known || filepath.Ext(name) != ".json" {
 			continue
 		}
 		if text, err := regular.ReadPath(name); err == nil && !strings.HasPrefix(string(text), "{") && len(text) > 0 {
