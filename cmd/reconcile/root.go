@@ -211,14 +211,3 @@ func invalidValue(err *pflag.InvalidValueError) string {
 	}
 	return text + "must be " + want
 }
-
-// prepare runs before every command.
-func (a *app) prepare(cmd *cobra.Command) error {
-	if err := a.checkFlags(); err != nil {
-		return err
-	}
-	if err := a.enterTree(needOf(cmd)); err != nil {
-		return err
-	}
-	return a.confined(cmd)
-}

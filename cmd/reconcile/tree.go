@@ -103,14 +103,6 @@ func shownFromHere(dir string) string {
 	return dir
 }
 
-func realPath(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
-
 // within resolves a path of the command line, which is relative to the user's folder: the current directory, or -C.
 func (a *app) within(path string) string {
 	if filepath.IsAbs(path) {
@@ -151,4 +143,15 @@ func (a *app) checkFlags() error {
 		return badUsage("-C %s is a file; name the folder of a tree", a.global.dir)
 	}
 	return a.openLog()
+}
+
+// prepare runs before every command.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if err := a.checkFlags(); err != nil {
+		return err
+	}
+	if err := a.enterTree(needOf(cmd)); err != nil {
+		return err
+	}
+	return a.confined(cmd)
 }

@@ -120,9 +120,6 @@ func (x *Index) file() {
 	}
 }
 
-// takerOf is the name of the request that took the reply of that name; "" if none did yet.
-func (x *Index) takerOf(reply string) string { return x.outcomeOf(reply).took }
-
 // fewLookups is up to how many replies are looked for in every thread, before all threads are indexed.
 const fewLookups = 4
 
@@ -147,3 +144,15 @@ type provisional struct {
 	input   clarify.Input
 	verdict clarify.Decision
 }
+
+// Question is a request that a node of a DAG made.
+type Question struct {
+	Entry  *state.Entry
+	Spec   *schemas.ClarificationRequestSpec
+	Node   string
+	Prefix string // the key of the asking run up to its number: dags/<dag>/<node>-<16 hex digits>-
+	Seq    int    // that number
+}
+
+// replyOutcome has the names of the requests that accepted and refused a reply.
+type replyOutcome struct{ took, refused string }

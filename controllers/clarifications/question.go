@@ -105,15 +105,6 @@ func (w *Requests) question(e *state.Entry, m *clarify.Input, st *schemas.Clarif
 	return q
 }
 
-// Question is a request that a node of a DAG made.
-type Question struct {
-	Entry  *state.Entry
-	Spec   *schemas.ClarificationRequestSpec
-	Node   string
-	Prefix string // the key of the asking run up to its number: dags/<dag>/<node>-<16 hex digits>-
-	Seq    int    // that number
-}
-
 // contextOf says what the question came up in: the session of the node that asks and what the node is to do, else the
 // sessions that are about the issue.
 func (w *Requests) contextOf(spec *schemas.ClarificationRequestSpec) string {

@@ -76,9 +76,6 @@ func Refusal(st *schemas.ClarificationRequestStatus) string {
 // run has looked at.
 func RefusalOf(e *state.Entry) string { return Refusal(Status(e)) }
 
-// replyOutcome has the names of the requests that accepted and refused a reply.
-type replyOutcome struct{ took, refused string }
-
 func (x *Index) outcomeOf(reply string) replyOutcome {
 	x.lookups++
 	if x.outcomes == nil && x.lookups > fewLookups {
@@ -129,3 +126,6 @@ func (x *Index) repliesTo(name, id string) []*state.Entry {
 	slices.SortFunc(out, func(a, b *state.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
+
+// takerOf is the name of the request that took the reply of that name; "" if none did yet.
+func (x *Index) takerOf(reply string) string { return x.outcomeOf(reply).took }

@@ -18,37 +18,6 @@ const checkpointsKept = 50
 // SummaryLabel is the label that says of which kind the summary in an observation is.
 const SummaryLabel = "kind"
 
-// Checkpoints are the changes of checkpoints that follow from records.
-type Checkpoints struct{ Add, Drop []*schemas.Checkpoint }
-
-// checkpoints adds what agents knew when they had used a share of their context, once for each share of each of their sessions:
-// by the records of a DAG's runs, and by the claims of those that run.
-func (d *deriver) checkpoints(e *state.Entry) {
-	for _, at := range marked(e) {
-		c := &schemas.Checkpoint{APIVersion: schemas.APIVersion, Kind: schemas.CheckpointName, Timestamp: at.mark.At,
-			SessionID: cmp.Or(sessionWith(e), e.Name), ContextUsage: at.mark.Usage(), Threshold: at.mark.Percent, Agent: at.run.Agent,
-			AgentSession: at.mark.Session, Run: at.run.Key, Node: "dag/" + e.Name + ":" + at.run.Node, NodeKey: at.run.NodeKey}
-		if d.hasCheckpoint(c) {
-			continue
-		}
-		c.CheckpointIndex = d.nextIndex(c)
-		c.Metadata.Name = c.Name()
-		d.fill(c, e, at)
-		d.kept.Add = append(d.kept.Add, c)
-	}
-	for _, c := range slices.Concat(d.tree.Checkpoints(), d.kept.Add) {
-		if strings.HasPrefix(c.Node, "dag/"+e.Name+":") {
-			d.summarized(e, c)
-		}
-	}
-}
-
-// moment is a mark of a run.
-type moment struct {
-	run  *schemas.Run
-	mark *schemas.ContextMark
-}
-
 // marked returns the marks of a DAG's runs, oldest first.
 func marked(e *state.Entry) []moment {
 	var out []moment
@@ -148,4 +117,26 @@ func workText(w *schemas.CheckpointWork) string {
 	add("Last said", cutWords(w.Said, contentLimit/4))
 	add("Latest tool calls", strings.Join(w.ToolCalls, "; "))
 	return strings.Join(lines, "\n")
+}
+
+// checkpoints adds what agents knew when they had used a share of their context, once for each share of each of their sessions:
+// by the records of a DAG's runs, and by the claims of those that run.
+func (d *deriver) checkpoints(e *state.Entry) {
+	for _, at := range marked(e) {
+		c := &schemas.Checkpoint{APIVersion: schemas.APIVersion, Kind: schemas.CheckpointName, Timestamp: at.mark.At,
+			SessionID: cmp.Or(sessionWith(e), e.Name), ContextUsage: at.mark.Usage(), Threshold: at.mark.Percent, Agent: at.run.Agent,
+			AgentSession: at.mark.Session, Run: at.run.Key, Node: "dag/" + e.Name + ":" + at.run.Node, NodeKey: at.run.NodeKey}
+		if d.hasCheckpoint(c) {
+			continue
+		}
+		c.CheckpointIndex = d.nextIndex(c)
+		c.Metadata.Name = c.Name()
+		d.fill(c, e, at)
+		d.kept.Add = append(d.kept.Add, c)
+	}
+	for _, c := range slices.Concat(d.tree.Checkpoints(), d.kept.Add) {
+		if strings.HasPrefix(c.Node, "dag/"+e.Name+":") {
+			d.summarized(e, c)
+		}
+	}
 }

@@ -282,3 +282,9 @@ func (s *summary) handoff() {
 	s.fields["contextUsage"] = s.c.ContextUsage
 	s.set("handoffReason", fmt.Sprintf("%d %% of the context are used", s.c.Threshold))
 }
+
+// moment is a mark of a run.
+type moment struct {
+	run  *schemas.Run
+	mark *schemas.ContextMark
+}

@@ -77,7 +77,7 @@ func parsePattern(text string) (*pattern, error) {
 	case len(p.words) == 0:
 		return nil, errors.New("it names no program")
 	case p.words[0].rest || !allLiteral(p.words[0].any):
-		return nil, errors.New("the program must be named: only its arguments may be * or ...")
+		return nil, errors.New("the program must be named: * and ... stand only for arguments")
 	case len(p.words)+len(p.not) > maxPattern:
 		return nil, errors.New("it has too many words")
 	}

@@ -77,13 +77,6 @@ func (a *attempt) programCache() (string, error) {
 // Confinement is what the runner needs of a [sandbox.Host]; nil: nothing can be confined.
 type Confinement struct{ *sandbox.Host }
 
-func (c *Confinement) choose(s *schemas.Sandbox) (sandbox.Support, error) {
-	if c == nil {
-		return (&sandbox.Host{}).Choose(s)
-	}
-	return c.Choose(s)
-}
-
 // limitNetwork limits connections to the proxy that the agent's environment names, and to the ports of the workspace.
 func (a *attempt) limitNetwork(p *sandbox.Policy, asked string, can bool) error {
 	port := a.proxyPort()

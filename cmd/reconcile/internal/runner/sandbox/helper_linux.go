@@ -110,7 +110,7 @@ func tooOld(abi int) error {
 	if abi <= 0 {
 		return errors.New("the kernel has no Landlock, or it is switched off")
 	}
-	return fmt.Errorf("Landlock of this kernel has version %d; before %d it does not keep files from being truncated", abi, oldestABI)
+	return fmt.Errorf("version %d of Landlock, which this kernel has, is too old: before %d it does not keep files from being truncated", abi, oldestABI)
 }
 
 // paths are the rules for files.
