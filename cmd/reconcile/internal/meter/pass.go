@@ -31,7 +31,8 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, format wire) {
 	whole := false
 	var header http.Header
 	if format != other {
-		defer func() { x.end(header, whole); e.settle(x) }()
+		// An agent that gives up its request, or is ended, is no failure of the service.
+		defer func() { x.end(header, whole || ctx.Err() != nil); e.settle(x) }()
 	}
 	out, err := e.outgoing(ctx, r, x)
 	if err != nil {
@@ -41,8 +42,11 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, format wire) {
 	}
 	resp, err := e.proxy.o.Transport.RoundTrip(out)
 	if err != nil {
-		x.failed = &settle.WireError{Kind: "connection", Message: e.hide(connectionText(err))}
-		refuse(w, format, http.StatusBadGateway, "api_error", "no connection to the model's service: "+x.failed.Message)
+		text := e.hide(connectionText(err))
+		if ctx.Err() == nil {
+			x.failed = &settle.WireError{Kind: "connection", Message: text}
+		}
+		refuse(w, format, http.StatusBadGateway, "api_error", "no connection to the model's service: "+text)
 		return
 	}
 	defer resp.Body.Close()

@@ -168,6 +168,39 @@ func TestAct(t *testing.T) {
 	}
 }
 
+func TestTask(t *testing.T) {
+	env := small(t)
+	write(t, env, "specs/agents/cy.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: cy}\n"+
+		"spec: {runner: {command: {argv: [cat]}}}\n")
+	write(t, env, "specs/dags/more.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: more}\n"+
+		"spec: {session: work, nodes: [{name: write, agent: cy, prompt: Write it.}]}\n")
+	r, err := ops.Task(t.Context(), env, ops.TaskRequest{Name: "cy", Verb: schemas.VerbPrompt, Text: "Mind the gap.", By: "ada", NoRun: true})
+	if err != nil || r.Node != "dag/more:write" || r.Run != nil || r.Receipt != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	mustRun(t, env)
+	d, err := ops.Describe(t.Context(), env, ops.DescribeRequest{Object: "action/" + r.Action})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, ok := d.Entry.Status().(*schemas.ActionStatus)
+	if !ok || st.Delivery == nil {
+		t.Errorf("the action has %+v, want a receipt", d.Entry.Status())
+	}
+	for want, q := range map[string]ops.TaskRequest{
+		"only a person may prompt": {Name: "write", Verb: schemas.VerbPrompt, Text: "x"},
+		"cannot be told to shout":  {Name: "write", Verb: "shout", Text: "x"},
+		"nothing to tell":          {Name: "write", Verb: schemas.VerbPrompt},
+	} {
+		caller := env
+		if strings.HasPrefix(want, "only") {
+			caller = inRun(env, "ada")
+		}
+		_, err := ops.Task(t.Context(), caller, q)
+		badRequest(t, err, want)
+	}
+}
+
 func TestSwitch(t *testing.T) {
 	env := small(t)
 	r, err := ops.Switch(t.Context(), env, ops.SwitchRequest{Session: "next", NoRun: true})
