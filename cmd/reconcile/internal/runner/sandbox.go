@@ -74,9 +74,6 @@ func (a *attempt) programCache() (string, error) {
 	return a.runner.absolute(name), a.runner.root.MkdirAll(name, 0o700)
 }
 
-// Confinement is what the runner needs of a [sandbox.Host]; nil: nothing can be confined.
-type Confinement struct{ *sandbox.Host }
-
 // limitNetwork limits connections to the proxy that the agent's environment names, and to the ports of the workspace.
 func (a *attempt) limitNetwork(p *sandbox.Policy, asked string, can bool) error {
 	port := a.proxyPort()
