@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -352,5 +353,17 @@ func TestKeysAreHiddenInStreams(t *testing.T) {
 		if got != want {
 			t.Fatalf("in pieces of %d: %q", size, got)
 		}
+	}
+}
+
+func TestKeysAreHiddenInHeaders(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Request-Key", "of "+r.Header.Get("X-Api-Key"))
+	}))
+	defer s.Close()
+	e := open(t, s.URL, nil)
+	resp, _ := send(t, e, "GET", "/v1/models", "", "X-Api-Key", e.Token())
+	if got := resp.Header.Get("X-Request-Key"); got != "of "+hidden {
+		t.Errorf("the header is %q", got)
 	}
 }
