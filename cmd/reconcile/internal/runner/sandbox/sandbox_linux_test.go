@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -38,6 +40,21 @@ func sh(t *testing.T, h *Host, p Policy, script string) error {
 		t.Fatal(err)
 	}
 	return c.run()
+}
+
+// skipWithoutLandlock skips a test where the kernel has no Landlock that is new enough to limit connections.
+func skipWithoutLandlock(t *testing.T) {
+	if abi, err := ll.LandlockGetABIVersion(); err != nil || abi < netABI {
+		t.Skipf("Landlock of the kernel has version %d: %v", abi, err)
+	}
+}
+
+// TestLandlockOfTheKernel tests that a kernel with Landlock confines: the probe finds nothing that fails.
+func TestLandlockOfTheKernel(t *testing.T) {
+	skipWithoutLandlock(t)
+	if s := NewHost("").Support(schemas.SandboxLandlock); s.Missing != "" || !s.Network {
+		t.Errorf("%+v", s)
+	}
 }
 
 func TestWritesOnlyWhereGranted(t *testing.T) {
