@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -199,6 +200,29 @@ func TestInsideRun(t *testing.T) {
 	if in := InsideRun(g.dir, own(deep, environ)); in == nil || in.Key != theKey {
 		t.Errorf("got %+v of a nested run and its ancestors", in)
 	}
+}
+
+// TestTokensProveRuns tests that only a process with the token of a run that lives acts as its agent.
+func TestTokensProveRuns(t *testing.T) {
+	g := newRig(t, Options{})
+	file := path.Join(state.WorkDir, tokenName(theKey))
+	g.write(file, digestToken("the token"))
+	check := func(token string, proved bool) {
+		t.Helper()
+		environ := []string{"RECONCILE_ROOT=" + g.dir, "RECONCILE_RUN=" + theKey, "RECONCILE_AGENT=coder", "RECONCILE_SESSION=s", tokenVar + "=" + token}
+		in := InsideRun(g.dir, slices.Values([][]string{environ}))
+		if in == nil || in.Key != theKey || in.Unproved == proved || (in.Agent == "coder") != proved || (in.Session == "s") != proved {
+			t.Errorf("with the token %q: %+v", token, in)
+		}
+	}
+	check("the token", true)
+	check("another", false)
+	check("", false)
+	if err := os.Remove(filepath.Join(g.dir, file)); err != nil {
+		t.Fatal(err)
+	}
+	g.write(path.Join(file, "blocked"), "") // nothing that can be read
+	check("the token", false)
 }
 
 func TestMarksNameOneRun(t *testing.T) {

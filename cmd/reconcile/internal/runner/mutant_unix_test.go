@@ -8,12 +8,15 @@ import (
 	"reconcile.dev/reconcile/state/mutants"
 )
 
-// faults are those in giving a file to another run, and in what precedes the start, which the tests must notice.
+// faults are those in giving a file to another run, in what precedes the start, and in the proof of a run, which the tests must notice.
 var faults = []mutants.Mutant{
 	{"a file with other names is used again", "workfile.go", "err != nil || !onlyName(is)", "err != nil"},
 	{"a file that was replaced is used again", "workfile.go", "err == nil && os.SameFile(is, there)", "err == nil && there != nil"},
 	{"a command starts before its record is durable", "run.go", "asFault(a.runner.o.Durable())", "nil"},
 	{"the rest of a longer text stays", "workfile.go", "f.file.Truncate(int64(len(data)))", "nil"},
+	{"the tokens of runs are not checked", "token.go", "return subtle.ConstantTimeCompare(want, []byte(digestToken(token))) != 1", "_ = subtle.ConstantTimeCompare(want, []byte(digestToken(token)))\n\treturn false", "TestTokensProveRuns"},
+	{"a token that cannot be read is not asked for", "token.go", "return !os.IsNotExist(err)", "return os.IsExist(err)", "TestTokensProveRuns"},
+	{"a run without its token acts as the agent", "mark.go", "\t\t\t\tin.Agent, in.Session = \"\", \"\"\n", "", "TestTokensProveRuns"},
 }
 
 func TestMutants(t *testing.T) {
