@@ -1,0 +1,69 @@
+package workspaces
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// skipWithoutBirth skips a test on a file system that does not know when a file was made.
+func skipWithoutBirth(t *testing.T, file string) {
+	t.Helper()
+	if birth(file) == 0 {
+		t.Skip("the file system does not know when files were made")
+	}
+}
+
+// TestWritesOutsideAreFound tests each way by which a write outside of the workspace is recognized.
+func TestWritesOutsideAreFound(t *testing.T) {
+	for _, c := range []struct{ name, file, text, found string }{
+		{"a hook that changed", ".git/hooks/post-commit", "evil", ".git/hooks/post-commit"},
+		{"a new hook", ".git/hooks/pre-push", "evil", ".git/hooks/pre-push"},
+		{"settings", "reconcile.yaml", "evil: 1\n", "reconcile.yaml"},
+		{"a tracked file", "file", "evil\n", "file"},
+		{"observed state", "state/a.json", "{\"evil\": 1}", "state/a.json"},
+		{"forged state", "state/b.json", "evil", "state/b.json"},
+		{"a file that git ignores", ".env", "mine", ""},
+		{"a commit", "reconcile.yaml", "new: 1\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.write("reconcile.yaml", "old: 1\n")
+			f.git("add", ".")
+			f.git("commit", "-qm", "settings")
+			f.write(".git/hooks/post-commit", "mine")
+			f.write("state/a.json", "{}")
+			if c.file == "state/a.json" {
+				skipWithoutBirth(t, filepath.Join(f.tree, c.file))
+			}
+			changed, err := f.open(request("n", "1", schemas.WorkspaceClone)).Watch(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.write(c.file, c.text); c.name == "a commit" {
+				f.git("commit", "-qm", "settings", c.file)
+			}
+			var want []string
+			if c.found != "" {
+				want = []string{c.found}
+			}
+			if got, err := changed(t.Context(), false); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%q, %v, want %q", got, err, want)
+			}
+		})
+	}
+}
+
+func TestOutsideMutants(t *testing.T) {
+	f := newFixture(t)
+	skipWithoutBirth(t, filepath.Join(f.tree, "file"))
+	mutants.Suite{Mutants: []mutants.Mutant{
+		{"files outside are not compared by their digests", "outside.go", "case sha256.Sum256(text) == was.digest:", "case true:", "TestWritesOutsideAreFound"},
+		{"what changed in place is not seen", "outside.go", "if b.differs(name, was) {", "if was.info == nil && b.differs(name, was) {", "TestWritesOutsideAreFound"},
+		{"tracked files are not compared", "outside.go", "if !b.dirty[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
+		{"what a commit changed is taken for the agent's", "outside.go", "return !b.committed(name, text)", "return true", "TestWritesOutsideAreFound"},
+	}}.Run(t)
+}
