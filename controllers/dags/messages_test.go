@@ -57,9 +57,29 @@ func TestTextsAreNotLost(t *testing.T) {
 	}
 }
 
+// TestFullContextUsesNoAttempt: a turn that is ended since its context is full hands its task off to the next session.
+func TestFullContextUsesNoAttempt(t *testing.T) {
+	run := runOf("1")
+	run.Outcome = schemas.OutcomeCancelled
+	run.Turn = &schemas.Turn{Marks: []schemas.ContextMark{{Percent: 100, Used: 100, Window: 100}}}
+	f := told()
+	r := &f.recs[0]
+	if f.takeRun(0, &run, nil); r.attempts() != 0 || r.handoffs != 1 || r.handoff != &run {
+		t.Errorf("after a full context: %d attempts, %d handoffs", r.attempts(), r.handoffs)
+	}
+	other := runOf("2")
+	other.Outcome = schemas.OutcomeCancelled
+	if f.takeRun(0, &other, nil); r.attempts() != 0 || r.handoffs != 1 || r.handoff != &run {
+		t.Errorf("after a cancellation: %d attempts, %d handoffs", r.attempts(), r.handoffs)
+	}
+}
+
 func TestMessageMutants(t *testing.T) {
 	mutants.Suite{Mutants: []mutants.Mutant{
 		{"a text that came too late is lost", "messages.go", "if a.Delivery == nil && receipt(a.Name, run) == nil {", "if false {", "TestTextsAreNotLost"},
 		{"a text goes to any node", "messages.go", "schemas.IsMessage(a.Verb) && a.Node == f.p.Spec.Nodes[i].Name && !yield(a)", "schemas.IsMessage(a.Verb) && !yield(a)", "TestTextsAreNotLost"},
+		{"a claim is a receipt", "messages.go", "for _, run := range f.Runs() {", "all := slices.Clone(f.Runs())\n\tfor k := range f.Entry.Claims {\n\t\tall = append(all, &f.Entry.Claims[k].Run)\n\t}\n\tfor _, run := range all {", "TestTextsAreNotLost"},
+		{"a full context uses up an attempt", "node.go", "\t\tr.handoffs++\n", "\t\tr.handoffs++\n\t\tr.failures++\n", "TestFullContextUsesNoAttempt"},
+		{"a full context is a cancellation like others", "node.go", "run.Outcome == schemas.OutcomeCancelled && full:", "false:", "TestFullContextUsesNoAttempt"},
 	}}.Run(t)
 }
