@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 
@@ -152,6 +153,7 @@ type run struct {
 	mirror   *mirroring.Runner  // nil: nothing is mirrored
 	warned   string             // last text of warnOnce
 
+	secrets     *runner.Secrets
 	workspaces  *workspaces.Manager
 	permissions *permissions.Desk
 }
@@ -172,6 +174,7 @@ func (r *run) openRemote(ctx context.Context) (err error) {
 func (r *run) run(ctx context.Context) (Result, error) {
 	memory := r.openMemory()
 	defer memory.Close() //nolint:errcheck // it was only read
+	r.secrets = runner.FindSecrets(os.Environ(), r.o.Tree.Dir)
 	var err error
 	if r.workspaces, err = r.openWorkspaces(); err != nil {
 		return Result{}, err
@@ -301,7 +304,8 @@ func (r *run) runner(memory *recall.Memory, proxy *metering.Meter) (*runner.Runn
 		slots = runtime.NumCPU()
 	}
 	return runner.New(runner.Options{
-		Root: r.o.Tree.Dir, Now: r.o.Tree.Now, Grace: s.Runs.Grace.Std(), Slots: slots,
+		Secrets: r.secrets,
+		Root:    r.o.Tree.Dir, Now: r.o.Tree.Now, Grace: s.Runs.Grace.Std(), Slots: slots,
 		OutputLimit: s.Runs.OutputLimit, TailLimit: s.Runs.TailLimit, ResultLimit: s.Runs.ResultLimit,
 		OutputCache: outputs.CacheLimit(s),
 		Redact:      secrets.RedactBytes,
@@ -329,7 +333,7 @@ func interrupted(err error) bool {
 
 func (r *run) openWorkspaces() (*workspaces.Manager, error) {
 	return workspaces.New(workspaces.Options{Dir: r.o.Tree.Dir, Settings: r.settings, Now: r.o.Tree.Now, Getenv: r.o.Tree.Getenv,
-		Warn: r.o.Sink.Warn})
+		Warn: r.o.Sink.Warn, Secrets: r.secrets})
 }
 
 // sweepWorkspaces removes workspaces that are not needed any more. Nothing depends on it.

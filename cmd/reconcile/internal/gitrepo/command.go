@@ -22,6 +22,7 @@ type command struct {
 	git         string
 	mode        programMode
 	lockTimeout time.Duration
+	objects     string // the folder for new objects; "" is that of the repository
 }
 
 // plumbingConfig makes git sync the files that it writes.
@@ -42,6 +43,9 @@ type call struct {
 func (k *command) run(ctx context.Context, c call, args ...string) ([]byte, error) {
 	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), slices.Concat(plumbingConfig, c.config, args)...)
 	cmd.Env, cmd.Stdin = append(cmd.Env, c.env...), bytes.NewReader(c.stdin)
+	if k.objects != "" {
+		cmd.Env = append(cmd.Env, "GIT_OBJECT_DIRECTORY="+k.objects)
+	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

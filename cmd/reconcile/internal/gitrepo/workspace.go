@@ -137,31 +137,74 @@ func (r *Repo) Capture(ctx context.Context, c Capture) (Captured, error) {
 	if err != nil {
 		return Captured{}, err
 	}
-	in := *k
-	in.worktree = c.Dir
-	cl := call{config: append([]string{"-c", "core.fsyncMethod=batch", "-c", "advice.addEmbeddedRepo=false"}, privateConfig...),
-		env: []string{"GIT_DIR=" + r.gitDir, "GIT_WORK_TREE=" + c.Dir, "GIT_INDEX_FILE=" + c.Index}}
-	if _, err := in.run(ctx, cl, "add", "--all", "--", "."); err != nil {
-		return Captured{}, err
-	}
-	if len(c.Except) > 0 {
-		back := cl
-		back.stdin = nulJoin(literal(c.Except))
-		if _, err := in.run(ctx, back, "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", c.Base); err != nil {
-			return Captured{}, err
-		}
-	}
-	out, err := in.run(ctx, cl, "write-tree")
-	if err != nil {
-		return Captured{}, err
-	}
-	tree := strings.TrimSpace(string(out))
-	files, err := k.changedFiles(ctx, c.Base, tree)
+	tree, files, err := k.captureTree(ctx, c)
 	if err != nil || len(files) == 0 && !c.Always {
 		return Captured{}, err
 	}
 	commit, err := k.commitTree(ctx, tree, c.Base, Commit{Message: c.Message, Author: c.Author, When: c.When, Sign: "never"})
 	return Captured{commit, files}, err
+}
+
+// Compare returns what a Capture would commit: the paths, and what git diff prints of them. It runs no program that attributes or the
+// configuration name. Objects are written below the folder scratch, and none into this repository.
+func (r *Repo) Compare(ctx context.Context, scratch string, c Capture) (files []string, diff []byte, err error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.shareObjects(scratch); err != nil {
+		return nil, nil, err
+	}
+	in := *k
+	in.objects = filepath.Join(scratch, "objects")
+	tree, files, err := in.captureTree(ctx, c)
+	if err != nil || len(files) == 0 {
+		return nil, nil, err
+	}
+	diff, err = in.run(ctx, call{}, "diff", "--no-color", "--no-ext-diff", "--no-textconv", c.Base, tree, "--")
+	return files, diff, err
+}
+
+// Uncaptured lists the files of a checkout that differ from its index, which has what earlier captures committed: paths below its top,
+// those of ignored files excepted. It writes nothing.
+func (r *Repo) Uncaptured(ctx context.Context, co Checkout) ([]string, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
+	}
+	in, cl := k.in(co)
+	out, err := in.run(ctx, cl, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
+	return nulSplit(out), err
+}
+
+// in returns the command for a checkout, and the call that has its index. Nothing that the checkout's own .git names is run or read.
+func (k *command) in(co Checkout) (*command, call) {
+	in := *k
+	in.worktree = co.Dir
+	return &in, call{config: privateConfig, env: []string{"GIT_DIR=" + k.gitDir, "GIT_WORK_TREE=" + co.Dir, "GIT_INDEX_FILE=" + co.Index}}
+}
+
+// captureTree writes the files of a checkout as a tree, and lists those that differ from the base.
+func (k *command) captureTree(ctx context.Context, c Capture) (tree string, files []string, err error) {
+	in, cl := k.in(c.Checkout)
+	cl.config = append([]string{"-c", "core.fsyncMethod=batch", "-c", "advice.addEmbeddedRepo=false"}, cl.config...)
+	if _, err := in.run(ctx, cl, "add", "--all", "--", "."); err != nil {
+		return "", nil, err
+	}
+	if len(c.Except) > 0 {
+		back := cl
+		back.stdin = nulJoin(literal(c.Except))
+		if _, err := in.run(ctx, back, "reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", c.Base); err != nil {
+			return "", nil, err
+		}
+	}
+	out, err := in.run(ctx, cl, "write-tree")
+	if err != nil {
+		return "", nil, err
+	}
+	tree = strings.TrimSpace(string(out))
+	files, err = k.changedFiles(ctx, c.Base, tree)
+	return tree, files, err
 }
 
 func literal(paths []string) []string {
@@ -304,9 +347,7 @@ func (r *Repo) Ignored(ctx context.Context, co Checkout) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := *k
-	in.worktree = co.Dir
-	c := call{config: privateConfig, env: []string{"GIT_DIR=" + r.gitDir, "GIT_WORK_TREE=" + co.Dir, "GIT_INDEX_FILE=" + co.Index}}
+	in, c := k.in(co)
 	out, err := in.run(ctx, c, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 	return nulSplit(out), err
 }
@@ -373,13 +414,4 @@ func (r *Repo) SameTree(ctx context.Context, a, b string) (bool, error) {
 		return false, err
 	}
 	return k.isTree(ctx, b, strings.TrimSpace(string(out)))
-}
-
-// Diff is what git diff prints of two commits. It runs no program that attributes or the configuration name.
-func (r *Repo) Diff(ctx context.Context, from, to string) ([]byte, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return nil, err
-	}
-	return k.run(ctx, call{}, "diff", "--no-color", "--no-ext-diff", "--no-textconv", from, to, "--")
 }

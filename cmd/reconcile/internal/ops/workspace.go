@@ -2,10 +2,12 @@ package ops
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/workspaces"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 )
 
 // Workspace is a folder in which an agent works, or has worked.
@@ -106,7 +108,8 @@ func (e Env) workspaces(ctx context.Context) (*workspaces.Manager, error) {
 		return nil, err
 	}
 	defer s.Close()
-	return workspaces.New(workspaces.Options{Dir: e.Tree.Dir, Settings: t.Settings(), Now: e.Tree.Now, Getenv: e.Tree.Getenv, Warn: e.warn})
+	return workspaces.New(workspaces.Options{Dir: e.Tree.Dir, Settings: t.Settings(), Now: e.Tree.Now, Getenv: e.Tree.Getenv, Warn: e.warn,
+		Secrets: runner.FindSecrets(os.Environ(), e.Tree.Dir)})
 }
 
 func workspaceOf(w workspaces.Workspace) Workspace {

@@ -110,7 +110,11 @@ func (a *attempt) changedFiles() []string {
 	if err != nil {
 		return nil
 	}
-	return files[:min(len(files), filesNoted)]
+	files = files[:min(len(files), filesNoted)]
+	for i, name := range files {
+		files[i] = a.runner.clean(name)
+	}
+	return files
 }
 
 // liveReader reads the output of an agent's program as it comes, and reports the use of its context.

@@ -188,7 +188,7 @@ func TestSecretNames(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	s := findSecrets([]string{"SHORT_KEY=abc", "HOME=/home/x", "KEY_DIR=/home/x", "TOKEN="}, "/tree")
+	s := FindSecrets([]string{"SHORT_KEY=abc", "HOME=/home/x", "KEY_DIR=/home/x", "TOKEN="}, "/tree")
 	if len(s.values()) > 0 {
 		t.Errorf("secrets %q", s.values())
 	}
@@ -207,7 +207,7 @@ func TestPrivateText(t *testing.T) {
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("before "+canary+" after\n"), uint16(3), true)
 	f.Add(bytes.Repeat([]byte("x"), 70_000), uint16(999), false)
-	r := &Runner{secrets: findSecrets([]string{"TOKEN=" + canary}, "/tree")}
+	r := &Runner{secrets: FindSecrets([]string{"TOKEN=" + canary}, "/tree")}
 	const longest = 4 << 10
 	f.Fuzz(func(t *testing.T, noise []byte, step uint16, newline bool) {
 		text := append(bytes.Clone(noise), canary...)
@@ -235,7 +235,7 @@ func FuzzStream(f *testing.F) {
 }
 
 func BenchmarkOutput(b *testing.B) {
-	r := &Runner{secrets: findSecrets([]string{"TOKEN=" + canary, "OTHER_TOKEN=0123456789"}, "/tree")}
+	r := &Runner{secrets: FindSecrets([]string{"TOKEN=" + canary, "OTHER_TOKEN=0123456789"}, "/tree")}
 	chunk := bytes.Repeat([]byte("a line of output, as programs print them\n"), readSize/41)
 	s := &stream{sink: &sink{tailLimit: 4096}, clean: r.newFilter(), longest: lineLimit}
 	b.SetBytes(int64(len(chunk)))

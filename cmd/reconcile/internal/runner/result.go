@@ -170,10 +170,10 @@ func (a *attempt) fillRecord(end exit, b *buffers) error {
 		if err := a.checkFiles(); err != nil {
 			return err
 		}
-		a.record.Outputs = a.keepOutputs()
 		if err := a.keepChanges(said.Report); err != nil {
 			return err
 		}
+		a.record.Outputs = a.keepOutputs()
 	}
 	a.record.Outcome, a.record.Message = outcome, message
 	a.record.Result, a.record.Asks, a.record.Resolution = said.Result, said.Ask, said.Resolution

@@ -39,9 +39,10 @@ type Options struct {
 	OutputCache int64
 	// Slots is the number of effects that run at once, in addition to the groups' limits. Default: the number of processors.
 	Slots int
-	// Environ is this process's environment: PATH, HOME and LANG are passed on, the values of variables whose names look
-	// secret are removed from all output. Default os.Environ().
+	// Environ is this process's environment: PATH, HOME and LANG are passed on. Default os.Environ().
 	Environ []string
+	// Secrets are removed from all output; keys that runs use are added. Default: FindSecrets of Environ.
+	Secrets *Secrets
 	// Redact removes secrets; it gets one or more whole lines, may change them in place, and is called concurrently.
 	// Default: only what the package comment describes.
 	Redact func([]byte) []byte
@@ -114,7 +115,7 @@ type Runner struct {
 	dir     string   // its absolute path, without symlinks
 	marks   marks
 	base    []string // environment that every command starts from
-	secrets *secrets
+	secrets *Secrets
 	leases  *leases
 	files   *workFiles
 	buffers sync.Pool // of *buffers
@@ -151,6 +152,9 @@ func New(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
+	if o.Secrets == nil {
+		o.Secrets = FindSecrets(o.Environ, dir)
+	}
 	keepPrivate()
 	null, err := openNull()
 	if err != nil {
@@ -158,7 +162,7 @@ func New(o Options) (*Runner, error) {
 	}
 	return &Runner{
 		o: o, root: root, null: null, dir: dir,
-		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: findSecrets(o.Environ, dir),
+		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: o.Secrets,
 		leases: &leases{root: root}, files: &workFiles{root: root}, closing: make(chan struct{}), hurry: make(chan struct{}), notify: make(chan struct{}, 1),
 		jobs: map[string]*job{}, used: map[string]int{},
 	}, nil

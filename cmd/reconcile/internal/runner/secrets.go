@@ -24,14 +24,22 @@ const (
 	overlap = 1 << 10
 )
 
-// secrets are byte sequences to redact. It is safe for concurrent use.
-type secrets struct {
+// Secrets are byte sequences that must appear nowhere. A nil *Secrets has none. It is safe for concurrent use.
+type Secrets struct {
 	list atomic.Pointer[[][]byte] // longest first
 	mu   sync.Mutex               // held while the list is replaced
 }
 
+// In reports whether there is a secret in b.
+func (s *Secrets) In(b []byte) bool {
+	return slices.ContainsFunc(s.values(), func(v []byte) bool { return bytes.Contains(b, v) })
+}
+
 // values are the byte sequences, longest first.
-func (s *secrets) values() [][]byte {
+func (s *Secrets) values() [][]byte {
+	if s == nil {
+		return nil
+	}
 	if l := s.list.Load(); l != nil {
 		return *l
 	}
@@ -39,7 +47,7 @@ func (s *secrets) values() [][]byte {
 }
 
 // hide adds a secret that is not in this process's environment; "" is none.
-func (s *secrets) hide(value string) {
+func (s *Secrets) hide(value string) {
 	if value == "" {
 		return
 	}
@@ -49,7 +57,7 @@ func (s *secrets) hide(value string) {
 }
 
 // reveal removes a secret that was hidden and is worth nothing any more; "" is none.
-func (s *secrets) reveal(value string) {
+func (s *Secrets) reveal(value string) {
 	if value == "" {
 		return
 	}
@@ -59,16 +67,19 @@ func (s *secrets) reveal(value string) {
 }
 
 // replace replaces the list.
-func (s *secrets) replace(values [][]byte) {
+func (s *Secrets) replace(values [][]byte) {
 	slices.SortFunc(values, func(a, b []byte) int { return cmp.Or(len(b)-len(a), bytes.Compare(a, b)) })
 	values = slices.CompactFunc(values, bytes.Equal)
 	s.list.Store(&values)
 }
 
-// findSecrets collects the values of the variables whose names look secret, except well-known ones such as the tree's path.
-func findSecrets(environ []string, dir string) *secrets {
+// FindSecrets collects the values of the variables whose names look secret, except well-known ones such as dir, the tree's path.
+func FindSecrets(environ []string, dir string) *Secrets {
 	var values [][]byte
 	known := []string{dir, lookup(environ, "HOME"), lookup(environ, "USER"), lookup(environ, "PATH")}
+	if real, err := realPath(dir); err == nil {
+		known = append(known, real)
+	}
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		if !secretName(name) || slices.Contains(known, value) {
@@ -79,7 +90,7 @@ func findSecrets(environ []string, dir string) *secrets {
 			values = appendForms(values, strings.TrimSpace(line)) // a key of several lines may be printed indented
 		}
 	}
-	s := new(secrets)
+	s := new(Secrets)
 	s.replace(values)
 	return s
 }
@@ -123,7 +134,7 @@ func secretName(name string) bool {
 }
 
 // remove replaces the secrets.
-func (s *secrets) remove(b []byte) []byte {
+func (s *Secrets) remove(b []byte) []byte {
 	for _, v := range s.values() {
 		if bytes.Contains(b, v) {
 			b = bytes.ReplaceAll(b, v, []byte(redacted))
@@ -133,7 +144,7 @@ func (s *secrets) remove(b []byte) []byte {
 }
 
 // straddler returns the start of a secret, or of a mark of private text, that extends across cut, or -1.
-func (s *secrets) straddler(b []byte, cut int) int {
+func (s *Secrets) straddler(b []byte, cut int) int {
 	for _, v := range s.values() {
 		if i := across(b, v, cut); i >= 0 {
 			return i
@@ -159,7 +170,7 @@ func across(b, v []byte, cut int) int {
 }
 
 // trimPartial removes the beginning of a secret from the end of b, where b was cut.
-func (s *secrets) trimPartial(b []byte) []byte {
+func (s *Secrets) trimPartial(b []byte) []byte {
 	for _, v := range s.values() {
 		for n := min(len(v)-1, len(b)); n >= minSecret/2; n-- {
 			if bytes.HasSuffix(b, v[:n]) {
@@ -172,7 +183,7 @@ func (s *secrets) trimPartial(b []byte) []byte {
 }
 
 // longest returns the length of the longest secret.
-func (s *secrets) longest() int {
+func (s *Secrets) longest() int {
 	if all := s.values(); len(all) > 0 {
 		return len(all[0])
 	}

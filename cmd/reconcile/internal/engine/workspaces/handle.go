@@ -81,6 +81,9 @@ func (w *workspace) untouched() []string {
 // Commit implements runner.Workspace.
 func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed []string) (*schemas.RunWorkspace, error) {
 	o := w.owner
+	if err := w.m.checkSecrets(ctx, w.repo, o, w.untouched(), w.below(outputs)); err != nil {
+		return nil, fmt.Errorf("the changes in the workspace %s are not committed: %w", o.Name, err)
+	}
 	got, err := w.repo.Capture(ctx, gitrepo.Capture{Checkout: w.m.checkout(o.Name), Base: o.Base, Except: w.untouched(),
 		Message: message(o), Author: author(o), When: at})
 	if err != nil {
@@ -103,6 +106,15 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 		run.Branch = o.Branch
 	}
 	return run, nil
+}
+
+// below turns paths below the root of the tree into those below the top of the checkout.
+func (w *workspace) below(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = w.repo.Prefix() + name
+	}
+	return out
 }
 
 // Changes implements runner.Workspace.

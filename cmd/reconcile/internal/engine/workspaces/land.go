@@ -13,7 +13,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -200,12 +199,8 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 		if err != nil {
 			continue // deleted, or a submodule
 		}
-		text := string(data)
-		if before, err := repo.Blob(ctx, l.Base, name); err == nil && len(secretsIn(string(before))) >= len(secretsIn(text)) {
-			continue // nothing new
-		}
-		if found := secretsIn(text); len(found) > 0 {
-			return fmt.Sprintf("%s has what looks like a secret (%s); take it out", name, found[0].Rule), nil
+		if what := m.secretIn(ctx, repo, l.Base, name, data); what != "" {
+			return what + "; take it out", nil
 		}
 	}
 	return "", nil
@@ -221,10 +216,6 @@ func (m *Manager) ofPeople(ctx context.Context, repo *gitrepo.Repo, l *settle.La
 	decoder := schemas.DecoderFor(schemas.Kinds{schemas.SettingsKind, schemas.AgentKind, schemas.ActionKind, schemas.DAGKind, schemas.SessionKind}, m.o.Settings)
 	was, is := decoder.Decode(path, before), decoder.Decode(path, data)
 	return cmp.Or(schemas.OnlyPeople(is.Ref, was.Object, is.Object), schemas.OnlyPeople(was.Ref, was.Object, is.Object))
-}
-
-func secretsIn(text string) []secrets.Finding {
-	return slices.Concat(secrets.Find(text), secrets.Private(text))
 }
 
 func authorOf(ctx context.Context, repo *gitrepo.Repo, commit string) string {

@@ -168,17 +168,31 @@ func TestConflictNamesBothSides(t *testing.T) {
 	if o.reason != schemas.LandedFailed || o.message != "it failed" || f.git("log", "-1", "--format=%s") != "Do a of dag/d" {
 		t.Errorf("%+v", o)
 	}
-	for node, files := range map[string]map[string]string{
-		"state":  {"state/dags/d.json": "{}"},
-		"secret": {"key": "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEA7bq98cPb1Zr5hR3kJ4n0\n", 20) + "-----END RSA PRIVATE KEY-----\n"},
-	} {
-		if o := f.land(f.work(node, files), passes); o.reason != schemas.LandedRefused || o.message == "" {
+	secret := *c
+	secret.Run, secret.Commit = "dags/d/secret", f.side("key", keyText)
+	for node, l := range map[string]*settle.Land{"state": f.work("state", map[string]string{"state/dags/d.json": "{}"}), "secret": &secret} {
+		if o := f.land(l, passes); o.reason != schemas.LandedRefused || o.message == "" {
 			t.Errorf("%s: %+v", node, o)
 		}
 	}
 	if tip := f.git("log", "-1", "--format=%s"); tip != "Do a of dag/d" {
 		t.Error(tip)
 	}
+}
+
+// keyText looks like a secret.
+var keyText = "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEA7bq98cPb1Zr5hR3kJ4n0\n", 20) + "-----END RSA PRIVATE KEY-----\n"
+
+// side commits a file without moving the branch, and returns the commit.
+func (f *fixture) side(name, text string) string {
+	f.Helper()
+	tip := f.git("rev-parse", "HEAD")
+	f.write(name, text)
+	f.git("add", name)
+	f.git("commit", "-qm", "side")
+	commit := f.git("rev-parse", "HEAD")
+	f.git("reset", "-q", "--hard", tip)
+	return commit
 }
 
 // TestLandAtOnce: several processes land at the same time. Every commit is on the branch once.

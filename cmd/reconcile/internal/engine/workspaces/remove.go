@@ -57,6 +57,9 @@ func (m *Manager) removeLocked(ctx context.Context, repo *gitrepo.Repo, o Owner)
 
 // park commits what is in no commit yet to a reference of the repository, and records that.
 func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner, error) {
+	if err := m.checkSecrets(ctx, repo, o, nil, nil); err != nil {
+		return o, fmt.Errorf("%w; reconcile workspace open %s prints where it is: take the secret out, or delete the folder", err, o.Name)
+	}
 	got, err := repo.Capture(ctx, gitrepo.Capture{Checkout: m.checkout(o.Name), Base: o.Base, Author: author(o), When: m.o.Now(),
 		Message: fmt.Sprintf("Park %s of %s\n\nReconcile-Run: %s\n", o.Node, o.Owner, o.Run)})
 	if err != nil {
@@ -189,12 +192,7 @@ func (m *Manager) changes(ctx context.Context, repo *gitrepo.Repo, o Owner, exce
 		return nil, nil, err
 	}
 	co.Index = index
-	got, err := repo.Capture(ctx, gitrepo.Capture{Checkout: co, Base: o.Base, Except: except, Author: author(o), When: m.o.Now(), Message: "Compare\n"})
-	if err != nil || got.Commit == "" {
-		return nil, nil, err
-	}
-	diff, err = repo.Diff(ctx, o.Base, got.Commit)
-	return got.Files, diff, err
+	return repo.Compare(ctx, scratch, gitrepo.Capture{Checkout: co, Base: o.Base, Except: except, Author: author(o), When: m.o.Now(), Message: "Compare\n"})
 }
 
 // DiffOf returns what differs in the workspace of the attempts whose keys begin so, in the form of git diff; nil without one.

@@ -42,13 +42,15 @@ import (
 	"reconcile.dev/reconcile/state/proc"
 )
 
-// Options configure a Manager. All fields but Warn are required.
+// Options configure a Manager. All fields but Warn and Secrets are required.
 type Options struct {
 	Dir      string // of the tree
 	Settings *schemas.SettingsSpec
 	Now      func() time.Time
 	Getenv   func(string) string
 	Warn     func(text string) // may be nil
+	// Secrets are in no commit, in addition to what looks like a secret. May be nil.
+	Secrets *runner.Secrets
 }
 
 // Manager manages the workspaces of one tree. It is safe for concurrent use, and so are managers of several processes.

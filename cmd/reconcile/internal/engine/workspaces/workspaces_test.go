@@ -26,7 +26,10 @@ var faults = []mutants.Mutant{
 	{"a branch moves from wherever it is", "../../gitrepo/land.go", "if a.target.Ref != from.Ref || a.target.Hash != from.Hash && (a.target.out || a.target.Hash != \"\") {", "if from.Hash = a.target.Hash; false {", "TestLandingLosesNoOtherCommit"},
 	{"a file of the user is overwritten", "../../gitrepo/remote_checkout.go", "case stateModified:\n\t\t\tclash = append(clash, e.path)", "case stateModified:\n\t\t\tchanges = append(changes, c)", "TestUsersFilesStay"},
 	{"a commit lands again", "land.go", "o.commit, err = landedAs(ctx, repo, l, tip.Hash); err", "o.commit, err = \"\", error(nil); err", "TestLandsOnce"},
-	{"a secret lands", "land.go", "if found := secretsIn(text); len(found) > 0 {", "if found := secretsIn(text); false {", "TestConflictNamesBothSides"},
+	{"a secret lands", "land.go", "name, data); what != \"\" {\n\t\t\treturn what + \"; take it out\", nil", "name, data); false {\n\t\t\treturn what + \"; take it out\", nil", "TestConflictNamesBothSides"},
+	{"a secret is committed", "handle.go", "if err := w.m.checkSecrets(ctx, w.repo, o, w.untouched(), w.below(outputs)); err != nil {", "if err := error(nil); err != nil {", "TestSecretsAreInNoObject"},
+	{"a secret is parked", "remove.go", "if err := m.checkSecrets(ctx, repo, o, nil, nil); err != nil {", "if err := error(nil); err != nil {", "TestSecretsAreInNoObject"},
+	{"a difference writes into the repository", "../../gitrepo/workspace.go", "in.objects = filepath.Join(scratch, \"objects\")", "_ = scratch", "TestSecretsAreInNoObject"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
 }
 

@@ -1,0 +1,79 @@
+package workspaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// SecretError says that files have a secret, and so become part of nothing that reconcile writes.
+type SecretError struct {
+	What string // names the file and the rule, never the secret
+}
+
+func (e *SecretError) Error() string { return e.What }
+
+// checkSecrets returns a *SecretError if a file of a checkout that is not committed yet, or one of the others, which are paths below
+// the top as well, has a secret. It writes nothing.
+func (m *Manager) checkSecrets(ctx context.Context, repo *gitrepo.Repo, o Owner, except, others []string) error {
+	co := m.checkout(o.Name)
+	names, err := repo.Uncaptured(ctx, co)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(except, name) })
+	for _, name := range append(names, others...) {
+		if strings.HasSuffix(name, "/") {
+			continue // a repository of its own: it is no part of a commit
+		}
+		data, err := contentOf(filepath.Join(co.Dir, filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, regular.ErrNot) {
+			continue // deleted, or no file that git keeps
+		}
+		if err != nil {
+			return err
+		}
+		if what := m.secretIn(ctx, repo, o.Base, name, data); what != "" {
+			return &SecretError{what}
+		}
+	}
+	return nil
+}
+
+// contentOf is what git keeps of a file.
+func contentOf(path string) ([]byte, error) {
+	if target, err := os.Readlink(path); err == nil {
+		return []byte(target), nil
+	}
+	return regular.ReadPath(path)
+}
+
+// secretIn says which secret a file has in its content or in its name that the base does not have; "" for none.
+func (m *Manager) secretIn(ctx context.Context, repo *gitrepo.Repo, base, name string, data []byte) string {
+	before := func() []byte {
+		was, _ := repo.Blob(ctx, base, name) // empty for a new file
+		return was
+	}
+	switch found := secretsIn(data); {
+	case m.o.Secrets.In([]byte(name)) && len(before()) == 0:
+		return "a file has a value from the environment that looks secret in its name"
+	case m.o.Secrets.In(data) && !m.o.Secrets.In(before()):
+		return name + " has a value from the environment that looks secret"
+	case len(found) > 0 && len(found) > len(secretsIn(before())):
+		return fmt.Sprintf("%s has what looks like a secret (%s)", name, found[0].Rule)
+	}
+	return ""
+}
+
+func secretsIn(data []byte) []secrets.Finding {
+	return slices.Concat(secrets.Find(string(data)), secrets.Private(string(data)))
+}

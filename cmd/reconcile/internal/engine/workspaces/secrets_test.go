@@ -1,0 +1,75 @@
+package workspaces
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/schemas"
+)
+
+const canary = "canary-4f1c9d0b7e"
+
+// TestSecretsAreInNoObject: what has a secret is neither committed nor parked nor copied, and stays where it is.
+func TestSecretsAreInNoObject(t *testing.T) {
+	for what, c := range map[string]struct {
+		name, text, says string
+		outputs          []string
+	}{
+		"tracked":   {"file", "one\n" + canary + "\n", "file has a value from the environment", nil},
+		"untracked": {"deep/new", "x=" + canary, "deep/new has a value from the environment", nil},
+		"name":      {"n-" + canary, "", "in its name", nil},
+		"output":    {"ignored/out", canary, "ignored/out has a value from the environment", []string{"ignored/out"}},
+		"pattern":   {"key", keyText, "key has what looks like a secret (private-key)", nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFixture(t)
+			f.m.o.Secrets = runner.FindSecrets([]string{"MY_API_KEY=" + canary}, f.tree)
+			w := f.open(request("a", "1", schemas.WorkspaceClone))
+			f.put(w, c.name, c.text)
+			_, err := w.Commit(f.Context(), f.now, c.outputs, nil)
+			if found := (*SecretError)(nil); !errors.As(err, &found) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), canary) {
+				t.Fatal(err)
+			}
+			if _, _, err := w.Changes(f.Context()); err != nil {
+				t.Error(err)
+			}
+			_ = w.Close()
+			name := filepath.Base(w.Top())
+			if ref, err := f.m.Drop(f.Context(), name); what != "output" && (err == nil || !strings.Contains(err.Error(), "is kept") ||
+				!strings.Contains(err.Error(), "reconcile workspace open "+name)) {
+				t.Errorf("%s, %v", ref, err)
+			}
+			if all := f.git("cat-file", "--batch-all-objects", "--batch"); strings.Contains(all, canary) || strings.Contains(all, "MIIEpAIB") {
+				t.Error("a secret is in the objects of the repository")
+			}
+			if _, err := os.Lstat(filepath.Join(f.tree, "ignored", "out")); err == nil {
+				t.Error("an output with a secret is in the tree")
+			}
+			if what == "output" { // git ignores it: it is in no commit
+				return
+			}
+			if err := os.RemoveAll(w.Top()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.m.Drop(f.Context(), name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSecretsOfTheBaseStay: a file that has had its secret since before may change.
+func TestSecretsOfTheBaseStay(t *testing.T) {
+	f := newFixture(t)
+	f.m.o.Secrets = runner.FindSecrets([]string{"MY_API_KEY=" + canary}, f.tree)
+	f.write("file", canary+"\n"+keyText)
+	f.git("commit", "-qam", "known")
+	l := f.work("a", map[string]string{"file": "more\n" + canary + "\n" + keyText})
+	if o := f.land(l, passes); o.reason != schemas.LandedUnchecked {
+		t.Errorf("%+v", o)
+	}
+}
