@@ -49,7 +49,7 @@ var raced = []string{
 	"./state/...", "./vectors/...", "./cmd/reconcile/internal/engine/loop", "./cmd/reconcile/internal/runner",
 	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
 	"./cmd/reconcile/internal/github", "./cmd/reconcile/internal/engine/claims", "./cmd/reconcile/internal/memstore",
-	"./cmd/reconcile/internal/embedhttp", "./cmd/reconcile/internal/engine", "./cmd/reconcile/internal/engine/eventlog",
+	"./cmd/reconcile/internal/embedhttp", "./cmd/reconcile/internal/meter", "./cmd/reconcile/internal/engine", "./cmd/reconcile/internal/engine/eventlog",
 }
 
 // Packages that are steps of their own.
