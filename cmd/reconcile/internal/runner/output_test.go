@@ -42,6 +42,9 @@ func TestOutputIsBounded(t *testing.T) {
 				t.Errorf("%s %q", run.Outcome, run.Message)
 			}
 			checkTail(t, run.Output, 1000)
+			if endless && run.Log == "" {
+				return // it was ended before it printed anything
+			}
 			log, err := os.ReadFile(filepath.Join(g.dir, run.Log))
 			said := bytes.Contains(log, []byte("more bytes of output were dropped"))
 			if err != nil || len(log) > 100_200 || !endless && (len(log) < 100_000 || !said) {
