@@ -14,6 +14,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp/acptest"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/agenttest"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/modeltest"
 )
 
@@ -39,12 +40,18 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup:               setup,
 		Condition:           condition,
-		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"exitcode": exitcode, "models": models},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exitcode": exitcode, "models": models, "team-models": teamModels,
+		},
 	})
 }
 
-// condition decides conditions of scripts: [sandbox:LEVEL] is true where that level is available.
+// condition decides conditions of scripts: [sandbox:LEVEL] is true where that level is available, [agents] where real coding
+// agents are asked for.
 func condition(name string) (bool, error) {
+	if name == "agents" {
+		return os.Getenv(agenttest.Wanted) != "", nil
+	}
 	level, ok := strings.CutPrefix(name, "sandbox:")
 	if !ok {
 		return false, fmt.Errorf("unknown condition %q", name)
@@ -72,7 +79,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Vars = append(env.Vars, "HOME="+home, "TREE="+tree, "EXAMPLES="+examples, "EARLIER="+earlier, "USER=ada",
-		"NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1", "BUILDCACHE="+buildCache())
+		"NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1", "BUILDCACHE="+buildCache(), "AGENTS="+os.Getenv(agenttest.Wanted))
 	return os.CopyFS(tree, os.DirFS(filepath.Join("testdata", "tree")))
 }
 
@@ -107,6 +114,16 @@ func models(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s: %v", args[0], err)
 	}
 	s, end := modeltest.Start(answers...)
+	ts.Defer(end)
+	ts.Setenv("MODELS", s.URL)
+}
+
+// teamModels starts a service of models that leads real coding agents through examples/team, and sets $MODELS to its address.
+func teamModels(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: team-models")
+	}
+	s, end := modeltest.StartDeciding(modeltest.Team())
 	ts.Defer(end)
 	ts.Setenv("MODELS", s.URL)
 }

@@ -171,6 +171,27 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestAgentsAreAskedFor(t *testing.T) {
+	one := func(names ...string) step {
+		chosen, err := choose(steps(), names)
+		i := slices.IndexFunc(chosen, func(s step) bool { return s.name == "agents" })
+		if err != nil || i < 0 {
+			t.Fatalf("chose %v, %v; want agents among them", chosen, err)
+		}
+		return chosen[i]
+	}
+	c, _ := project(t, map[string]string{})
+	c.ci = true
+	if r := one().run(t.Context(), c); r.failed != 0 || !strings.Contains(r.excuse, "tools/check agents") {
+		t.Errorf("%+v, want an excuse that says how to run the step", r)
+	}
+	t.Setenv("PATH", t.TempDir())           // has no npm
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where nothing is installed
+	if r := one("agents").run(t.Context(), c); r.failed != 1 || !strings.Contains(r.text, "npm") {
+		t.Errorf("%+v, want a failure that names npm", r)
+	}
+}
+
 func TestCleanEnv(t *testing.T) {
 	got := cleanEnv([]string{"PATH=/bin", "RECONCILE_ROOT=/x", "GIT_DIR=.git", "GITHUB_SHA=1"})
 	if want := []string{"PATH=/bin", "GITHUB_SHA=1"}; !slices.Equal(got, want) {

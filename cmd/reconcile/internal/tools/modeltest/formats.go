@@ -3,6 +3,7 @@ package modeltest
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 )
 
 // arguments are those of a tool call as JSON text.
@@ -16,9 +17,14 @@ func (a *Answer) arguments() string {
 
 func messages(a *Answer) (object, []object) {
 	stop, block := cmp.Or(a.Stop, "end_turn"), object{"type": "text", "text": a.Text}
+	begin, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": a.Text}
 	if a.Tool != "" {
-		stop, block = "tool_use", object{"type": "tool_use", "id": "toolu_1", "name": a.Tool, "input": a.Args}
+		id := fmt.Sprintf("toolu_%d", a.id)
+		stop, block = "tool_use", object{"type": "tool_use", "id": id, "name": a.Tool, "input": a.Args}
+		begin = object{"type": "tool_use", "id": id, "name": a.Tool, "input": object{}}
+		delta = object{"type": "input_json_delta", "partial_json": a.arguments()}
 	}
+	id := fmt.Sprintf("msg_%d", a.id)
 	use := object{"input_tokens": a.Input - a.Cached - a.Written, "cache_read_input_tokens": a.Cached,
 		"cache_creation_input_tokens": a.Written, "output_tokens": a.Output}
 	first, last := object{"input_tokens": a.Input - a.Cached - a.Written, "cache_read_input_tokens": a.Cached,
@@ -26,8 +32,8 @@ func messages(a *Answer) (object, []object) {
 	if a.NoUsage {
 		use, first, last = nil, nil, nil
 	}
-	head := object{"id": "msg_1", "type": "message", "role": "assistant", "model": a.Model}
-	whole := object{"id": "msg_1", "type": "message", "role": "assistant", "model": a.Model, "content": []any{block}, "stop_reason": stop}
+	head := object{"id": id, "type": "message", "role": "assistant", "model": a.Model, "content": []any{}}
+	whole := object{"id": id, "type": "message", "role": "assistant", "model": a.Model, "content": []any{block}, "stop_reason": stop}
 	if use != nil {
 		head["usage"], whole["usage"] = first, use
 	}
@@ -35,14 +41,14 @@ func messages(a *Answer) (object, []object) {
 	if last != nil {
 		end["usage"] = last
 	}
-	return whole, []object{{"type": "message_start", "message": head}, {"type": "content_block_start", "index": 0, "content_block": block},
-		{"type": "content_block_delta", "index": 0, "delta": object{"type": "text_delta", "text": a.Text}}, end}
+	return whole, []object{{"type": "message_start", "message": head}, {"type": "content_block_start", "index": 0, "content_block": begin},
+		{"type": "content_block_delta", "index": 0, "delta": delta}, {"type": "content_block_stop", "index": 0}, end}
 }
 
 func responses(a *Answer) (object, []object) {
 	item := object{"type": "message", "role": "assistant", "content": []any{object{"type": "output_text", "text": a.Text}}}
 	if a.Tool != "" {
-		item = object{"type": "function_call", "call_id": "call_1", "name": a.Tool, "arguments": a.arguments()}
+		item = object{"type": "function_call", "call_id": fmt.Sprintf("call_%d", a.id), "name": a.Tool, "arguments": a.arguments()}
 	}
 	resp := object{"id": "resp_1", "object": "response", "status": "completed", "model": a.Model, "output": []any{item}, "error": nil}
 	if !a.NoUsage {
@@ -50,7 +56,8 @@ func responses(a *Answer) (object, []object) {
 			"output_tokens": a.Output, "total_tokens": a.Input + a.Output}
 	}
 	return resp, []object{{"type": "response.created", "response": object{"id": "resp_1", "model": a.Model, "usage": nil, "error": nil}},
-		{"type": "response.output_text.delta", "delta": a.Text}, {"type": "response.completed", "response": resp}}
+		{"type": "response.output_text.delta", "delta": a.Text}, {"type": "response.output_item.done", "output_index": 0, "item": item},
+		{"type": "response.completed", "response": resp}}
 }
 
 func chat(a *Answer) (object, []object) {

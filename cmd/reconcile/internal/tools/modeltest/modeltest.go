@@ -22,6 +22,7 @@ type Answer struct {
 	Input, Output, Cached, Written int64
 	NoUsage                        bool // says nothing about tokens
 	Model                          string
+	id                             int // of the request, unique
 	// Faults.
 	Status        int // an error in place of the answer
 	Kind, Message string
@@ -42,7 +43,8 @@ type Server struct {
 	URL string
 
 	mu       sync.Mutex
-	answers  []Answer // in the order of the requests; the last one repeats
+	answers  []Answer                 // in the order of the requests; the last one repeats
+	decide   func(body string) Answer // in place of answers
 	requests []Request
 }
 
@@ -55,7 +57,16 @@ func New(t testing.TB, answers ...Answer) *Server {
 
 // Start starts a service that plays answers, until end is called.
 func Start(answers ...Answer) (s *Server, end func()) {
-	s = &Server{answers: answers}
+	return start(&Server{answers: answers})
+}
+
+// StartDeciding starts a service that answers by the body of each request, until end is called. It calls decide for one request at
+// a time.
+func StartDeciding(decide func(body string) Answer) (s *Server, end func()) {
+	return start(&Server{decide: decide})
+}
+
+func start(s *Server) (*Server, func()) {
 	h := httptest.NewServer(s)
 	s.URL = h.URL
 	return s, h.Close
@@ -76,7 +87,13 @@ func (s *Server) next(r *http.Request, body string, model bool) Answer {
 	if !model {
 		return Answer{}
 	}
+	if s.decide != nil {
+		a := s.decide(body)
+		a.id = len(s.requests)
+		return a
+	}
 	a := s.answers[0]
+	a.id = len(s.requests)
 	if len(s.answers) > 1 {
 		s.answers = s.answers[1:]
 	}
@@ -136,7 +153,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		event(w, e)
 	}
-	a.finish(w, r, func() { event(w, events[len(events)-1]) })
+	a.finish(w, r, func() {
+		last := events[len(events)-1]
+		event(w, last)
+		if last["type"] == "message_delta" {
+			event(w, object{"type": "message_stop"})
+		}
+	})
 }
 
 // finish ends an answer, or lets it wait or break.

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/agenttest"
+)
+
+// onAgents runs the scripts with a real coding agent, which it installs. Who asks for it gets it, or a failure.
+func onAgents(ctx context.Context, c *checker) result {
+	folder, err := agenttest.Install(ctx)
+	if err != nil {
+		return failed(err.Error())
+	}
+	wanted := *c
+	wanted.env = append(c.env[:len(c.env):len(c.env)], agenttest.Wanted+"="+folder)
+	return wanted.goTest(ctx, []string{"-count=1", "-run", "TestScripts/example_team_claude$", scriptsPackage})
+}
+
+// skip stands for a step that was not named.
+func skip(name string) func(context.Context, *checker) result {
+	return func(context.Context, *checker) result {
+		return excused("not asked for; go run ./cmd/reconcile/internal/tools/check " + name)
+	}
+}
