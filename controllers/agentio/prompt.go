@@ -207,11 +207,7 @@ func Instruct(format, stdin, text string) string {
 	case FormatNone:
 		return stdin
 	case FormatJSON:
-		body, isObject := strings.CutSuffix(stdin, "}\n")
-		if !isObject {
-			return stdin
-		}
-		return body + `,"agentInstructions":` + strings.TrimSuffix(encode(text), "\n") + "}\n"
+		return withField(stdin, "agentInstructions", text)
 	}
 	return paragraph(text) + stdin
 }
@@ -270,4 +266,13 @@ func WithoutPrompt(output, prompt string) string {
 		}
 	}
 	return b.String()
+}
+
+// withField adds a field to an input that is a JSON object; any other input stays as it is.
+func withField(stdin, name, text string) string {
+	body, isObject := strings.CutSuffix(stdin, "}\n")
+	if !isObject {
+		return stdin
+	}
+	return body + `,"` + name + `":` + strings.TrimSuffix(encode(text), "\n") + "}\n"
 }

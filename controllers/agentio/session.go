@@ -107,11 +107,7 @@ func Changed(format, stdin, diff string) string {
 	case FormatNone:
 		return stdin
 	case FormatJSON:
-		body, isObject := strings.CutSuffix(stdin, "}\n")
-		if !isObject {
-			return stdin
-		}
-		return body + `,"changes":` + strings.TrimSuffix(encode(diff), "\n") + "}\n"
+		return withField(stdin, "changes", diff)
 	}
 	var d document
 	d.say(stdin + "\nWhat differs in your workspace already, quoted:\n")
