@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
@@ -83,4 +84,90 @@ func completeFields(_ *cobra.Command, args []string, typed string) ([]cobra.Comp
 		out = append(out, cobra.CompletionWithDesc(typed[:dot+1]+name, render.FirstSentence(f.Description)))
 	}
 	return out, directive
+}
+
+// newSchemaCmd returns the former name of explain --schema.
+func newSchemaCmd(a *app) *cobra.Command {
+	dir := ""
+	cmd := &cobra.Command{
+		Use:               "schema [KIND]",
+		Short:             "Print the JSON Schema of a kind",
+		Example:           "  reconcile explain --schema dag",
+		Args:              arguments(0, 1, "a kind"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.printSchema(cmd.Context(), args, dir) },
+		ValidArgsFunction: completeKind,
+	}
+	a.schemaDirFlag(cmd, &dir)
+	return cmd
+}
+
+func (a *app) schemaDirFlag(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVar(dir, "dir", "", "write the schemas of all kinds into `DIR`")
+	_ = cmd.MarkFlagDirname("dir")
+}
+
+func completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return kindCompletions(true, nil)
+}
+
+// printSchema prints the schema of the kind in args, or lists the kinds; with dir it writes all schemas there.
+func (a *app) printSchema(ctx context.Context, args []string, dir string) error {
+	switch {
+	case dir != "" && len(args) > 0:
+		return badUsage("--dir writes all schemas; leave %q out", args[0])
+	case dir != "":
+		return a.writeSchemas(ctx, dir)
+	case len(args) == 0:
+		return a.listKinds()
+	}
+	return a.schema(ctx, args[0])
+}
+
+func (a *app) schema(ctx context.Context, kind string) error {
+	schema, err := ops.Schema(ctx, a.env(), kind)
+	if err != nil {
+		return err
+	}
+	if a.global.output == formatYAML {
+		return a.print(json.RawMessage(schema))
+	}
+	_, err = a.stdout.Write(schema)
+	return err
+}
+
+// kindInfo is the -o json output for a kind.
+type kindInfo struct {
+	Kind    string   `json:"kind"`
+	Plural  string   `json:"plural"`
+	Aliases []string `json:"aliases,omitempty"`
+	Short   string   `json:"description"`
+}
+
+func (a *app) listKinds() error {
+	var infos []kindInfo
+	t := render.NewTable(a.palette(), "KIND", "FOLDER", "DESCRIPTION")
+	t.Wrap = true
+	for _, k := range kinds() {
+		infos = append(infos, kindInfo{k.Name, k.Plural, k.Aliases, k.Short})
+		t.Row(k.Name, k.Plural, k.Short)
+	}
+	if a.global.output != formatTable {
+		return a.print(infos)
+	}
+	return t.Write(a.stdout)
+}
+
+// writeSchemas writes one file for each kind.
+func (a *app) writeSchemas(ctx context.Context, dir string) error {
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.global.dir, dir)
+	}
+	written, err := ops.WriteSchemas(ctx, a.env(), dir)
+	for _, name := range written {
+		a.note("%s", name)
+	}
+	return err
 }

@@ -1,8 +1,269 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/memory"
+	"reconcile.dev/reconcile/schemas"
 )
+
+func newMemoryGetCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get ID…",
+		Short: "Print full observations",
+		Long: `Print full observations: the text, the agent, the time, the files, and the state. For one ID -o json prints an object, for
+several a list.`,
+		Example:           "  reconcile memory get obs-engineer-29-1709035200000-a1b2c3",
+		Args:              arguments(1, -1, "the id of an observation"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.memoryGet(cmd.Context(), args) },
+		ValidArgsFunction: a.completeMemory,
+	}
+}
+
+func (a *app) memoryGet(ctx context.Context, ids []string) error {
+	found, err := ops.GetMemory(ctx, a.env(), ids)
+	switch {
+	case err != nil:
+		return err
+	case a.global.output != formatTable && len(found) == 1:
+		return a.print(found[0])
+	case a.global.output != formatTable:
+		return a.print(found)
+	}
+	for i := range found {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := render.MemoryText(a.stdout, a.palette(), found[i], a.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newMemoryListCmd(a *app) *cobra.Command {
+	o := &memoryFilter{}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List observations, by issue and time",
+		Long: `List observations, by issue and time: one line for each, with the tokens of its full text. Superseded and archived ones
+are omitted, unless a flag selects them.`,
+		Example: "  reconcile memory list --issue 29\n  reconcile memory list --category decision --since 30d -o json",
+		Args:    arguments(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryList(cmd.Context(), *o) },
+	}
+	bindMemoryFilter(a, cmd, o)
+	return cmd
+}
+
+func (a *app) memoryList(ctx context.Context, o memoryFilter) error {
+	filter, err := o.read(a.now())
+	if err != nil {
+		return err
+	}
+	rows, err := ops.ListMemory(ctx, a.env(), filter)
+	if err != nil {
+		return err
+	}
+	return a.printRows(rows)
+}
+
+// printRows prints observations, one per line.
+func (a *app) printRows(rows []memory.Row) error {
+	if a.global.output != formatTable {
+		if rows == nil {
+			rows = []memory.Row{}
+		}
+		return a.print(rows)
+	}
+	if len(rows) == 0 {
+		a.note("no observations")
+	}
+	return render.MemoryTable(a.stdout, a.palette(), rows, a.now())
+}
+
+// searchOptions are the flags of memory search.
+type searchOptions struct {
+	memoryFilter
+	limit int
+}
+
+func newMemorySearchCmd(a *app) *cobra.Command {
+	o := &searchOptions{}
+	cmd := &cobra.Command{
+		Use:   "search QUERY…",
+		Short: "Find observations by words, the best first",
+		Long: `Find observations that have any of the words, the best first (BM25 over texts and summaries). Names in camelCase or
+snake_case and paths also match by their parts: adapter finds DbAdapter and src/db/adapter.go. One line is printed for
+each, with the tokens of its full text; "reconcile memory get ID" prints the full text.`,
+		Example: "  reconcile memory search database adapter\n" +
+			"  reconcile memory search \"connection pool\" --agent architect --limit 5 -o json",
+		Args: arguments(1, -1, "words to look for"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.memorySearch(cmd.Context(), strings.Join(args, " "), *o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	bindMemoryFilter(a, cmd, &o.memoryFilter)
+	cmd.Flags().IntVar(&o.limit, "limit", ops.MemorySearchLimit, "print at most `N` observations")
+	return cmd
+}
+
+func (a *app) memorySearch(ctx context.Context, text string, o searchOptions) error {
+	filter, err := o.read(a.now())
+	if err != nil {
+		return err
+	}
+	r, err := ops.SearchMemory(ctx, a.env(), ops.SearchMemoryRequest{Text: text, MemoryFilter: filter, Limit: o.limit})
+	if err != nil {
+		return err
+	}
+	if r.Hint != "" && a.global.output == formatTable {
+		a.note("no observations: %s", r.Hint)
+		return nil
+	}
+	return a.printRows(r.Rows)
+}
+
+func newMemoryStatsCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "stats",
+		Short:   "Show statistics of the memory, by category and agent",
+		Example: "  reconcile memory stats\n  reconcile memory stats -o json",
+		Args:    arguments(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.memoryStats(cmd.Context()) },
+	}
+}
+
+func (a *app) memoryStats(ctx context.Context) error {
+	stats, err := ops.MemoryStats(ctx, a.env())
+	if err != nil {
+		return err
+	}
+	if a.global.output != formatTable {
+		return a.print(stats)
+	}
+	return render.MemoryStatsText(a.stdout, a.palette(), stats, a.now())
+}
+
+// recallOptions are the flags of recall.
+type recallOptions struct {
+	agent   string
+	issue   issueFlag
+	context string
+	budget  int
+}
+
+func newRecallCmd(a *app) *cobra.Command {
+	o := &recallOptions{}
+	cmd := &cobra.Command{
+		Use:   "recall --agent AGENT --issue N",
+		Short: "Print the recall of earlier work for an agent that starts",
+		Long: `Print the section "## Memory Recall" as an agent gets it when it starts: observations about its issue, about files that
+the context names, and those with an uncommon word of the context; best first, at most 50, within a budget of tokens. If
+there are none, nothing is printed. The printed observations are recorded as recalled.
+
+Agents that reconcile runs have the section in their prompt already.`,
+		Example: "  reconcile memory recall --agent reviewer --issue 30 --context \"review the export of observations\"\n" +
+			"  git diff --name-only | reconcile memory recall --agent reviewer --issue 30 --context - --budget 2000",
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.recall(cmd.Context(), *o, cmd.Flags().Changed("budget"))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.agent, "agent", "", "the `AGENT` that starts (default: RECONCILE_AGENT)")
+	f.Var(&o.issue, "issue", "the issue of its work; 0 for none (default: RECONCILE_ISSUE)")
+	f.StringVar(&o.context, "context", "", "the agent's next task, as `TEXT`; - reads standard input")
+	f.IntVar(&o.budget, "budget", 0,
+		"at most this many `TOKENS`; 0 means none (default: memory.maxTokens of reconcile.yaml)")
+	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
+	return cmd
+}
+
+func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error {
+	q := ops.RecallRequest{Agent: o.agent, Issue: o.issue.pointer(), Context: a.contextText(o.context)}
+	if budgeted {
+		q.Budget = &o.budget
+	}
+	found, err := ops.Recall(ctx, a.env(), q)
+	if err != nil {
+		return err
+	}
+	if a.global.output != formatTable {
+		if found.IDs == nil {
+			found.IDs = []string{}
+		}
+		return a.print(found)
+	}
+	if found.Text == "" {
+		return nil
+	}
+	_, err = fmt.Fprint(a.stdout, render.EndLine(a.harmless(found.Text)))
+	return err
+}
+
+// contextText returns a text of the command line, or standard input.
+func (a *app) contextText(word string) ops.Text {
+	if word == stdinText {
+		return ops.StreamText("standard input", a.stdin)
+	}
+	return ops.StreamText("the context", strings.NewReader(word))
+}
+
+// harmless escapes text for a terminal, and leaves it unchanged for files and pipes.
+func (a *app) harmless(text string) string {
+	if isTerminal(a.stdout) {
+		return render.Text(text)
+	}
+	return text
+}
+
+// memoryFilter are the flags that select observations.
+type memoryFilter struct {
+	ops.MemoryFilter
+	since, until string
+	issue        issueFlag
+}
+
+// read returns the filter with the parsed flags.
+func (m *memoryFilter) read(now time.Time) (f ops.MemoryFilter, err error) {
+	f = m.MemoryFilter
+	f.Issue = m.issue.pointer()
+	if f.Since, err = parseTime("--since", m.since, now); err != nil {
+		return f, err
+	}
+	if f.Until, err = parseTime("--until", m.until, now); err != nil {
+		return f, err
+	}
+	if !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		return f, badUsage("--since %s is not before --until %s: no time is left between them", m.since, m.until)
+	}
+	return f, nil
+}
+
+// bindMemoryFilter binds the flags that select observations.
+func bindMemoryFilter(a *app, cmd *cobra.Command, m *memoryFilter) {
+	f := cmd.Flags()
+	f.StringVar(&m.Agent, "agent", "", "only observations of this `AGENT`")
+	f.Var(&m.issue, "issue", "only observations about this issue; 0 for those about none")
+	f.StringVar(&m.Category, "category", "", "only this `CATEGORY`: "+strings.Join(schemas.Categories(), ", "))
+	f.StringVar(&m.since, "since", "", "only observations since this `TIME`: 30d, 2026-02-27 or an RFC 3339 time")
+	f.StringVar(&m.until, "until", "", "only observations before this `TIME`")
+	f.BoolVar(&m.Stale, "stale", false, "only observations that may be stale: one of their files has changed since")
+	f.BoolVar(&m.Superseded, "superseded", false, "only observations that a newer one replaces")
+	f.BoolVar(&m.Archived, "archived", false, "only observations that compaction archived")
+	f.BoolVar(&m.All, "all", false, "also superseded and archived observations")
+	_ = cmd.RegisterFlagCompletionFunc("agent", a.completeNamesOf(schemas.AgentKind))
+	_ = cmd.RegisterFlagCompletionFunc("category",
+		cobra.FixedCompletions(schemas.Categories(), cobra.ShellCompDirectiveNoFileComp))
+}
 
 const memoryLong = `Capture what agents learn, search it, and show what the next agent recalls.
 
