@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 func newDecoder(s *Store) *decoder {
@@ -20,8 +21,8 @@ func newDecoder(s *Store) *decoder {
 	return d
 }
 
-func (d *decoder) stat() stat {
-	return stat{Size: d.int(), Mtime: d.int(), Ctime: d.int(), Ino: d.uint(), Mode: uint32(d.uint())}
+func (d *decoder) stat() disk.Stat {
+	return disk.Stat{Size: d.int(), Mtime: d.int(), Ctime: d.int(), Ino: d.uint(), Mode: uint32(d.uint())}
 }
 
 // payload decodes the content of a block; at is its offset in the file.

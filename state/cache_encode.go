@@ -5,6 +5,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // The encoding of a file in the cache: numbers are varints; strings and lists have their length in front.
@@ -39,7 +40,7 @@ func (e *encoder) startFile(f *file) {
 	e.files, e.starts = append(e.files, f), append(e.starts, len(e.b))
 }
 
-func (e *encoder) stat(s *stat) {
+func (e *encoder) stat(s *disk.Stat) {
 	e.int(s.Size)
 	e.int(s.Mtime)
 	e.int(s.Ctime)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // cachedTree makes a tree that has something of everything, and its cache.
@@ -250,7 +251,7 @@ func TestRacyFilesAreComparedAgain(t *testing.T) {
 		tree := load(t, s)
 		put(t, dir, map[string]string{p: string(bytes.Replace([]byte(sessionYAML), []byte("Health"), []byte("Wealth"), 1))})
 		f := *s.model.files[p]
-		st, err := lstat(s.root, p)
+		st, err := disk.Lstat(s.root, p)
 		must(t, err)
 		f.stat, f.racy = st, racy
 		s.model.put(&f)
@@ -266,9 +267,9 @@ func TestRacyAt(t *testing.T) {
 	for _, c := range []struct {
 		changed time.Duration
 		want    bool
-	}{{-time.Hour, false}, {-tick - 1, false}, {-tick, true}, {0, true}, {time.Hour, true}} {
-		st := stat{Ctime: now.Add(c.changed).UnixNano()}
-		if got := st.racyAt(now); got != c.want {
+	}{{-time.Hour, false}, {-disk.Tick - 1, false}, {-disk.Tick, true}, {0, true}, {time.Hour, true}} {
+		st := disk.Stat{Ctime: now.Add(c.changed).UnixNano()}
+		if got := st.RacyAt(now); got != c.want {
 			t.Errorf("changed %v before the look: racy %v", -c.changed, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // Cross-file problems: duplicate objects, references to missing objects, and paths that differ only in case.
@@ -260,12 +261,12 @@ func (m *model) clearSuggestions() { m.suggestions, m.nameLists = nil, nil }
 
 // sourceOf reads a spec file again, to find positions in it; nil if it was removed or changed.
 func (s *Store) sourceOf(f *file) []byte {
-	d, err := openFolder(s.root, path.Dir(f.path))
+	d, err := disk.OpenDir(s.root, path.Dir(f.path))
 	if err != nil {
 		return nil
 	}
-	defer d.close()
-	data, _, err := d.read(path.Base(f.path), s.limit(areaSpecs))
+	defer d.Close()
+	data, _, err := d.Read(path.Base(f.path), s.limit(areaSpecs))
 	if err != nil {
 		return nil
 	}

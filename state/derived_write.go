@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
 	"reconcile.dev/reconcile/state/regular"
@@ -97,7 +98,7 @@ func (s *Store) Map(p string) (data []byte, release func(), err error) {
 	if fi.Size() == 0 {
 		return nil, func() {}, nil
 	}
-	return mapFile(f, int(fi.Size()))
+	return disk.Map(f, int(fi.Size()))
 }
 
 // Scratch returns a new file without a name, for data that is too large for memory; see [durable.Scratch]. For a
@@ -135,6 +136,6 @@ func MapScratch(f *os.File) (data []byte, forget, release func(), err error) {
 	if err != nil || fi.Size() == 0 {
 		return nil, func() {}, func() {}, err
 	}
-	data, release, err = mapFile(f, int(fi.Size()))
-	return data, func() { forgetPages(data) }, release, err
+	data, release, err = disk.Map(f, int(fi.Size()))
+	return data, func() { disk.ForgetPages(data) }, release, err
 }

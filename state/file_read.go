@@ -10,19 +10,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
-
-// tick is the maximum resolution of a file system's clock: a file that was changed less than a tick before its stat was
-// read may be changed again with the same stat. Linux ticks every 1 to 10 ms.
-const tick = 20 * time.Millisecond
-
-// racyAt reports whether a stat that was read at now may miss a later change.
-func (s *stat) racyAt(now time.Time) bool { return s.changed() >= now.Add(-tick).UnixNano() }
 
 // stateLimit is the maximum size of a status or record. This program writes them, so the bound only protects against
 // other content in their place.
@@ -30,13 +23,13 @@ const stateLimit = 256 << 20
 
 // fileCollector is a visitor that collects all files.
 type fileCollector struct {
-	watch      *watch        // nil: no watch
+	watch      *disk.Watch   // nil: no watch
 	full       [][]scanEntry // full lists, which are not reallocated to grow
 	files      []scanEntry
 	scanErrors []scanError
 }
 
-func (g *fileCollector) file(a area, dir string, name []byte, st *stat) {
+func (g *fileCollector) file(a area, dir string, name []byte, st *disk.Stat) {
 	b := make([]byte, 0, len(dir)+1+len(name))
 	b = append(append(append(b, dir...), '/'), name...)
 	if len(g.files) == cap(g.files) {
@@ -61,7 +54,7 @@ func (g *fileCollector) appendTo(to []scanEntry) []scanEntry {
 	return append(to, g.files...)
 }
 
-func (g *fileCollector) folder(d *folder, dir string) { g.watch.add(d, dir) }
+func (g *fileCollector) folder(d *disk.Dir, dir string) { g.watch.Add(d, dir) }
 
 func (g *fileCollector) other(string, []byte) {}
 
@@ -138,13 +131,13 @@ type reader struct {
 	known map[string]*file
 
 	home   string
-	folder *folder // the open folder; nil before the first
+	folder *disk.Dir // the open folder; nil before the first
 	buf    []byte
 }
 
 func (r *reader) close() {
 	if r.folder != nil {
-		r.folder.close()
+		r.folder.Close()
 	}
 }
 
@@ -152,7 +145,7 @@ func (r *reader) goTo(home string) error {
 	if r.folder != nil && r.home == home {
 		return nil
 	}
-	d, err := openFolder(r.root, home)
+	d, err := disk.OpenDir(r.root, home)
 	if err != nil {
 		return err
 	}
@@ -160,7 +153,7 @@ func (r *reader) goTo(home string) error {
 	if r.buf == nil {
 		r.buf = make([]byte, 64<<10)
 	}
-	d.use(r.buf)
+	d.Use(r.buf)
 	r.home, r.folder = home, d
 	return nil
 }
@@ -208,20 +201,20 @@ func (r *reader) file(w scanEntry, to *encoder) (*file, error) {
 		return f, nil
 	}
 	now := s.opts.FileNow()
-	data, st, err := r.folder.read(w.path[len(r.home)+1:], limit)
-	if errors.Is(err, errNotFile) && w.area == areaSpecs {
+	data, st, err := r.folder.Read(w.path[len(r.home)+1:], limit)
+	if errors.Is(err, disk.ErrNotFile) && w.area == areaSpecs {
 		f.link = true
 		data, st, err = s.readLink(w.path, limit)
 	}
 	f.stat = st
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, disk.ErrTooLarge):
 		s.tooLarge(f, limit)
 		return f, nil
 	case err != nil:
 		return nil, err
 	}
-	f.racy, f.sum = f.stat.racyAt(now), xxhash.Sum64(data)
+	f.racy, f.sum = f.stat.RacyAt(now), xxhash.Sum64(data)
 	if old != nil && old.sum == f.sum && old.stat.Size == f.stat.Size && old.area == f.area && old.body != nil {
 		f.body, f.at = old.body, old.at
 		if *f != *old {
@@ -242,17 +235,17 @@ func (s *Store) limit(a area) int64 {
 }
 
 // readLink reads the target of a symbolic link in specs/.
-func (s *Store) readLink(p string, limit int64) ([]byte, stat, error) {
+func (s *Store) readLink(p string, limit int64) ([]byte, disk.Stat, error) {
 	to, err := resolveLink(s.root, p)
 	if err != nil {
-		return nil, stat{}, err
+		return nil, disk.Stat{}, err
 	}
-	d, err := openFolder(s.root, path.Dir(to))
+	d, err := disk.OpenDir(s.root, path.Dir(to))
 	if err != nil {
-		return nil, stat{}, err
+		return nil, disk.Stat{}, err
 	}
-	defer d.close()
-	return d.read(path.Base(to), limit)
+	defer d.Close()
+	return d.Read(path.Base(to), limit)
 }
 
 func (s *Store) tooLarge(f *file, limit int64) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -44,7 +45,7 @@ func Find(dir string, kinds schemas.Kinds) (string, error) {
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		if isTree(at, kinds) {
-			if at != abs && foreign(at, abs) {
+			if at != abs && disk.Foreign(at, abs) {
 				return "", fmt.Errorf("%s: %w; if you trust it, name it with -C", at, ErrForeign)
 			}
 			return at, nil

@@ -4,23 +4,24 @@ import (
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // secondSalt distinguishes the second hash from the first.
 const secondSalt = 0x9e3779b97f4a7c15
 
-func (s *fingerprinter) addFile(dir string, name []byte, st *stat) (look [2]uint64) {
+func (s *fingerprinter) addFile(dir string, name []byte, st *disk.Stat) (look [2]uint64) {
 	return s.addBytes(s.fileBytes(dir, name, st))
 }
 
 // statHash returns what addFile would add to an empty fingerprint.
-func (s *fingerprinter) statHash(dir string, name []byte, st *stat) [2]uint64 {
+func (s *fingerprinter) statHash(dir string, name []byte, st *disk.Stat) [2]uint64 {
 	b := s.fileBytes(dir, name, st)
 	s.buf = b
 	return hashes(b)
 }
 
-func (s *fingerprinter) fileBytes(dir string, name []byte, st *stat) []byte {
+func (s *fingerprinter) fileBytes(dir string, name []byte, st *disk.Stat) []byte {
 	b := append(s.buf[:0], salt...)
 	b = append(b, dir...)
 	b = append(b, '/')

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/lock"
 )
 
@@ -19,7 +20,7 @@ import (
 func (s *Store) Fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
 	old, err := s.readOrNil(p)
 	switch {
-	case errors.Is(err, errNotFile):
+	case errors.Is(err, disk.ErrNotFile):
 		return fmt.Errorf("read %s: %w; move it away: no link is followed here, and nothing is written over one", p, err)
 	case err != nil:
 		return fmt.Errorf("read %s: %w", p, err)
@@ -74,11 +75,11 @@ func sameContent(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (
 
 // readOrNil reads a regular file; nil if it does not exist.
 func (s *Store) readOrNil(p string) ([]byte, error) {
-	d, err := openFolder(s.root, path.Dir(p))
+	d, err := disk.OpenDir(s.root, path.Dir(p))
 	if err == nil {
-		defer d.close()
+		defer d.Close()
 		var data []byte
-		if data, _, err = d.read(path.Base(p), stateLimit); err == nil {
+		if data, _, err = d.Read(path.Base(p), stateLimit); err == nil {
 			return data, nil
 		}
 	}

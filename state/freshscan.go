@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"iter"
+	"reconcile.dev/reconcile/state/disk"
 	"slices"
 	"time"
 )
@@ -39,7 +40,7 @@ func (s *Store) Fresh() (Summary, bool) {
 	return was.Summary, true
 }
 
-func (n *freshCollector) file(a area, dir string, name []byte, st *stat) {
+func (n *freshCollector) file(a area, dir string, name []byte, st *disk.Stat) {
 	look := n.addFile(dir, name, st)
 	if len(n.files) == cap(n.files) {
 		n.full = append(n.full, n.files)
@@ -53,7 +54,7 @@ func (n *freshCollector) file(a area, dir string, name []byte, st *stat) {
 	n.files = append(n.files, scannedFile{dir, n.names[at:len(n.names):len(n.names)], a, look, *st})
 }
 
-func (n *freshCollector) folder(_ *folder, dir string) { n.folders = append(n.folders, dir) }
+func (n *freshCollector) folder(_ *disk.Dir, dir string) { n.folders = append(n.folders, dir) }
 
 func (n *freshCollector) other(dir string, name []byte) {
 	n.others = append(n.others, dir+"/"+string(name))
@@ -99,6 +100,6 @@ func (g *freshScan) entries() (found []scanEntry, troubles []scanError) {
 // freshScanValid reports whether the scan by Fresh is still valid.
 func (s *Store) freshScanValid(gen int64) bool {
 	l := s.layout()
-	return s.freshScan != nil && (s.watch.complete() || s.opts.FileNow().Sub(s.freshScan.at) <= time.Second) &&
+	return s.freshScan != nil && (s.watch.Complete() || s.opts.FileNow().Sub(s.freshScan.at) <= time.Second) &&
 		s.freshScan.gen == gen && s.freshScan.layout.specs == l.specs && s.freshScan.layout.state == l.state
 }

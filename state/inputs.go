@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -160,10 +161,10 @@ func (s *Store) HasInput(glob string) bool {
 
 // findInputs walks the work tree for all globs at once.
 func (s *Store) findInputs(ctx context.Context, l *layout, in *inputs) (map[string]*inputFile, error) {
-	in.rules, in.stored, in.ruling = fingerprinter{}, s.cleanRules(in.globs), map[string]stat{}
+	in.rules, in.stored, in.ruling = fingerprinter{}, s.cleanRules(in.globs), map[string]disk.Stat{}
 	s.addRules(&in.rules, in.globs, in.stored)
-	found := map[string]stat{}
-	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st stat) { found[p] = st }, func(p string, st stat) {
+	found := map[string]disk.Stat{}
+	err := walkInputs(ctx, s.root, l, in.globs, func(p string, st disk.Stat) { found[p] = st }, func(p string, st disk.Stat) {
 		in.ruling[p] = st
 		in.rules.addRule(p, st)
 	})
@@ -192,16 +193,16 @@ func (s *Store) addRules(to *fingerprinter, globs []string, stored string) {
 }
 
 // addRule adds a .gitattributes below the tree.
-func (s *fingerprinter) addRule(p string, st stat) { s.addFile("\x00rules", []byte(p), &st) }
+func (s *fingerprinter) addRule(p string, st disk.Stat) { s.addFile("\x00rules", []byte(p), &st) }
 
 // readInput reads one file that may have changed, and reports whether it did.
 func (s *Store) readInput(in *inputs, p string) bool {
-	st, err := lstat(s.root, p)
-	if err == nil && st.form() == formLink {
+	st, err := disk.Lstat(s.root, p)
+	if err == nil && st.Form() == disk.Link {
 		st, err = followLink(s.root, p)
 	}
 	var f *inputFile
-	if err == nil && st.form() == formFile {
+	if err == nil && st.Form() == disk.File {
 		f = s.inputFile(in, p, st)
 	}
 	return in.set(p, f)
@@ -219,7 +220,7 @@ func (in *inputs) set(p string, f *inputFile) bool {
 }
 
 // inputFile returns the data of a file, which it reads if it changed; nil if it is not readable.
-func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
+func (s *Store) inputFile(in *inputs, p string, st disk.Stat) *inputFile {
 	known := in.files[p]
 	if known != nil && known.stat == st && !known.racy && known.rules == in.rules.A {
 		return known
@@ -230,8 +231,8 @@ func (s *Store) inputFile(in *inputs, p string, st stat) *inputFile {
 		return nil
 	}
 	defer f.Close()
-	out := &inputFile{stat: statOf(fi), rules: in.rules.A}
-	out.racy = out.stat.racyAt(now)
+	out := &inputFile{stat: disk.StatOf(fi), rules: in.rules.A}
+	out.racy = out.stat.RacyAt(now)
 	if out.digest, err = s.digestOf(p, f); err != nil {
 		return nil
 	}
@@ -265,7 +266,7 @@ func (in *inputs) addTo(s *fingerprinter) {
 }
 
 // addInput distinguishes input files from the same files in other roles.
-func addInput(s *fingerprinter, p string, st *stat) { s.addFile("\x00input", []byte(p), st) }
+func addInput(s *fingerprinter, p string, st *disk.Stat) { s.addFile("\x00input", []byte(p), st) }
 
 // updateDigests computes the digest of each node's inputs: over the paths and contents of all files that its globs match,
 // in the order of the paths. It computes those that depend on changed files, or all on the first call, and returns the

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // RefreshInputs scans all files that match the input globs of the given nodes, and returns the tree after prev and the refs
@@ -43,8 +44,8 @@ func (u *update) refreshGlobs(ctx context.Context, globs []string) error {
 	}
 	s, in := u.store, u.model.inputs
 	whole := s.cleanRules(globs) != in.stored
-	found, ruling := map[string]stat{}, map[string]bool{}
-	err := walkInputs(ctx, s.root, u.model.layout, globs, func(p string, st stat) { found[p] = st }, func(p string, st stat) {
+	found, ruling := map[string]disk.Stat{}, map[string]bool{}
+	err := walkInputs(ctx, s.root, u.model.layout, globs, func(p string, st disk.Stat) { found[p] = st }, func(p string, st disk.Stat) {
 		ruling[p] = true
 		whole = whole || in.ruling[p] != st
 	})
@@ -53,7 +54,7 @@ func (u *update) refreshGlobs(ctx context.Context, globs []string) error {
 	}
 	for p, was := range in.ruling {
 		if !ruling[p] {
-			st, err := lstat(s.root, p)
+			st, err := disk.Lstat(s.root, p)
 			whole = whole || err != nil || st != was
 		}
 	}
@@ -144,8 +145,8 @@ func (u *update) inputHints(in *inputs, hints []string) (look, globs []string) {
 
 // mayHoldInputs reports whether p is a folder that may have inputs, or was one that had some.
 func (u *update) mayHoldInputs(in *inputs, p string) bool {
-	if st, err := lstat(u.store.root, p); err == nil {
-		return st.form() == formFolder && !neverInput(u.model.layout, p+"/x")
+	if st, err := disk.Lstat(u.store.root, p); err == nil {
+		return st.Form() == disk.Folder && !neverInput(u.model.layout, p+"/x")
 	}
 	for known := range in.files {
 		if within(p, known) {

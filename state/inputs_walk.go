@@ -9,6 +9,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"reconcile.dev/reconcile/schemas/treepath"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // attributesFile is the name of git's attributes file in any folder.
@@ -16,7 +17,7 @@ const attributesFile = ".gitattributes"
 
 // walkInputs calls found for every regular file that some glob matches, and rule for the attributes files in their
 // folders. It skips paths that are never inputs: state, local files, .git, and snapshots.
-func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, found, rule func(p string, st stat)) error {
+func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, found, rule func(p string, st disk.Stat)) error {
 	if len(globs) == 0 {
 		return nil
 	}
@@ -25,11 +26,11 @@ func walkInputs(ctx context.Context, root *os.Root, l *layout, globs []string, f
 	for i, g := range globs {
 		patterns[i] = splitGlob(g)
 	}
-	d, err := openFolder(root, ".")
+	d, err := disk.OpenDir(root, ".")
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	return w.folder(d, "", 0, patterns)
 }
 
@@ -72,31 +73,31 @@ type inputWalk struct {
 	ctx    context.Context
 	root   *os.Root
 	layout *layout
-	found  func(string, stat)
-	rule   func(string, stat)
+	found  func(string, disk.Stat)
+	rule   func(string, disk.Stat)
 }
 
-func (w *inputWalk) folder(d *folder, dir string, depth int, globs []globPath) error {
+func (w *inputWalk) folder(d *disk.Dir, dir string, depth int, globs []globPath) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
 	if depth > 255 {
 		return nil
 	}
-	var l listing
+	var l disk.Listing
 	var folders []string
 	for more := true; more; {
-		l.reset()
+		l.Reset()
 		var err error
-		if more, err = d.list(&l); err != nil {
+		if more, err = d.List(&l); err != nil {
 			break // an unreadable folder has no inputs
 		}
-		for i := range l.len() {
-			name := l.name(i)
-			switch f := l.forms[i]; {
-			case f == formFolder:
+		for i := range l.Len() {
+			name := l.Name(i)
+			switch f := l.Forms[i]; {
+			case f == disk.Folder:
 				folders = append(folders, string(name))
-			case f != formSpecial:
+			case f != disk.Special:
 				w.file(d, dir, name, globs)
 			}
 		}
@@ -110,7 +111,7 @@ func (w *inputWalk) folder(d *folder, dir string, depth int, globs []globPath) e
 	return nil
 }
 
-func (w *inputWalk) sub(d *folder, dir, name string, depth int, globs []globPath) error {
+func (w *inputWalk) sub(d *disk.Dir, dir, name string, depth int, globs []globPath) error {
 	p := path.Join(dir, name)
 	if owner := treepath.OfName(name); owner == treepath.Git || owner == treepath.Local && p == name || p == w.layout.state {
 		return nil
@@ -124,34 +125,34 @@ func (w *inputWalk) sub(d *folder, dir, name string, depth int, globs []globPath
 	if len(deeper) == 0 {
 		return nil
 	}
-	sub, err := d.sub(name)
+	sub, err := d.Sub(name)
 	if err != nil {
 		return nil // removed, or not readable
 	}
-	defer sub.close()
+	defer sub.Close()
 	return w.folder(sub, p, depth+1, deeper)
 }
 
-func (w *inputWalk) file(d *folder, dir string, name []byte, globs []globPath) {
+func (w *inputWalk) file(d *disk.Dir, dir string, name []byte, globs []globPath) {
 	p := string(name)
 	if dir != "" {
 		p = dir + "/" + p
 	}
 	if string(name) == attributesFile {
-		var st stat
-		if d.stat(name, &st) == nil {
+		var st disk.Stat
+		if d.Stat(name, &st) == nil {
 			w.rule(p, st)
 		}
 	}
 	if neverInput(w.layout, p) || !slices.ContainsFunc(globs, func(g globPath) bool { return matchGlob(g.glob, p) }) {
 		return
 	}
-	var st stat
-	err := d.stat(name, &st)
-	if err == nil && st.form() == formLink {
+	var st disk.Stat
+	err := d.Stat(name, &st)
+	if err == nil && st.Form() == disk.Link {
 		st, err = followLink(w.root, p)
 	}
-	if err == nil && st.form() == formFile {
+	if err == nil && st.Form() == disk.File {
 		w.found(p, st)
 	}
 }

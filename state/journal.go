@@ -16,9 +16,9 @@ import (
 	"github.com/gofrs/flock"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/proc"
-	"reconcile.dev/reconcile/state/regular"
 )
 
 // A journal holds the statements of one process about effects: that it claims one, that one was started, how one
@@ -129,7 +129,7 @@ func (j *Journal) create(content []byte) (*os.File, *flock.Flock, error) {
 		err = j.store.root.Rename(temp, j.path())
 	}
 	if err == nil {
-		err = syncFolder(j.store.root, journalDir)
+		err = durable.SyncDir(j.store.root, journalDir)
 	}
 	if err != nil {
 		_ = j.store.root.Remove(temp)
@@ -144,14 +144,6 @@ func closeLocked(f *os.File, l *flock.Flock) error {
 		return f.Close()
 	}
 	return errors.Join(f.Close(), l.Unlock())
-}
-
-func syncFolder(root *os.Root, dir string) error {
-	d, err := regular.Folder(root, dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncDir(d), d.Close())
 }
 
 // write appends lines and applies them to the view. If durable, the next Sync syncs them.
@@ -222,7 +214,7 @@ func (j *Journal) Sync() error {
 	if !j.unsynced || j.file == nil {
 		return nil
 	}
-	if err := syncData(j.file); err != nil {
+	if err := durable.SyncData(j.file); err != nil {
 		return fmt.Errorf("journal %s: %w", j.path(), err)
 	}
 	j.unsynced = false

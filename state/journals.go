@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
@@ -106,7 +107,7 @@ func (s *Store) readJournal(m *model, name string, touched map[schemas.Ref]bool)
 		return // removed since it was listed; the next refresh drops the view
 	}
 	defer f.Close()
-	st, v := statOf(fi), m.journals[name]
+	st, v := disk.StatOf(fi), m.journals[name]
 	if v != nil && (st.Ino != v.stat.Ino || st.Size < v.size) {
 		v.touchAll(touched)
 		v = nil

@@ -10,20 +10,21 @@ import (
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/treepath"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // followLink returns the stat of the target of the link at p, which must be a regular file of the tree.
-func followLink(root *os.Root, p string) (stat, error) {
+func followLink(root *os.Root, p string) (disk.Stat, error) {
 	to, err := resolveLink(root, p)
 	if err != nil {
-		return stat{}, err
+		return disk.Stat{}, err
 	}
-	st, err := lstat(root, to)
+	st, err := disk.Lstat(root, to)
 	switch {
 	case err != nil:
-		return stat{}, errors.New("it is a symbolic link that leads nowhere")
-	case st.form() != formFile:
-		return stat{}, errors.New("it is a symbolic link to something that is not a regular file")
+		return disk.Stat{}, errors.New("it is a symbolic link that leads nowhere")
+	case st.Form() != disk.File:
+		return disk.Stat{}, errors.New("it is a symbolic link to something that is not a regular file")
 	}
 	return st, nil
 }
@@ -144,7 +145,7 @@ func (s *scanner) checkFolderLink(p *scanFolder, name []byte, v visitor) {
 		v.scanError(scanError{at, "symlink", err.Error()})
 		return
 	}
-	if st, err := lstat(s.root, to); err == nil && st.form() == formFolder {
+	if st, err := disk.Lstat(s.root, to); err == nil && st.Form() == disk.Folder {
 		v.scanError(scanError{at, "symlink", "it is a symbolic link to a folder, and such are not followed; link the files"})
 	}
 }

@@ -142,7 +142,7 @@ func (s *Store) scanAll(ctx context.Context, unread bool) ([]scanEntry, []scanEr
 		gathers[i].watch = s.watch
 		visitors[i] = &gathers[i]
 	}
-	s.watch.restart()
+	s.watch.Restart()
 	if err := newScanner(s.root, s.layout(), unread).scan(ctx, visitors...); err != nil {
 		return nil, nil, err
 	}

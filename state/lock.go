@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/lock"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -112,20 +113,20 @@ func (s *Store) sweepLocks(ctx context.Context, dir string) error {
 
 // lockedIn returns the names of the files in a folder that have a file of the lock protocol.
 func (s *Store) lockedIn(dir string) (map[string]bool, error) {
-	d, err := openFolder(s.root, dir)
+	d, err := disk.OpenDir(s.root, dir)
 	if err != nil {
 		return nil, nil // the folder does not exist, or Load reports why it is not readable
 	}
-	defer d.close()
+	defer d.Close()
 	files := map[string]bool{}
-	var l listing
+	var l disk.Listing
 	for more := true; more; {
-		l.reset()
-		if more, err = d.list(&l); err != nil {
+		l.Reset()
+		if more, err = d.List(&l); err != nil {
 			return nil, err
 		}
-		for i := range l.len() {
-			if name, ok := strings.CutSuffix(string(l.name(i)), ".lock"); ok {
+		for i := range l.Len() {
+			if name, ok := strings.CutSuffix(string(l.Name(i)), ".lock"); ok {
 				name = strings.TrimSuffix(strings.TrimSuffix(name, ".new"), ".reap")
 				files[name] = true
 			}

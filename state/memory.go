@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"reconcile.dev/reconcile/state/disk"
 	"slices"
 )
 
@@ -49,24 +50,24 @@ func (s *Store) RefreshMemory() error {
 
 // scanMemory updates the model's files in one folder of the memory.
 func (s *Store) scanMemory(dir string, there map[string]bool) error {
-	d, err := openFolder(s.root, dir)
+	d, err := disk.OpenDir(s.root, dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	}
-	defer d.close()
-	var l listing
+	defer d.Close()
+	var l disk.Listing
 	for more := true; more; {
-		l.reset()
-		if more, err = d.list(&l); err != nil {
+		l.Reset()
+		if more, err = d.List(&l); err != nil {
 			return err
 		}
-		for i := range l.len() {
-			name := l.name(i)
-			var st stat
-			if hidden(name) || !jsonFile(name) || d.stat(name, &st) != nil || st.form() != formFile {
+		for i := range l.Len() {
+			name := l.Name(i)
+			var st disk.Stat
+			if hidden(name) || !jsonFile(name) || d.Stat(name, &st) != nil || st.Form() != disk.File {
 				continue
 			}
 			p := path.Join(dir, string(name))

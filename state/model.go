@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // layout is the layout of a tree's folders.
@@ -66,7 +67,7 @@ type file struct {
 	// next load compares its content, as git does for racy timestamps.
 	racy bool
 	link bool // path is a symbolic link to the file
-	stat stat
+	stat disk.Stat
 	sum  uint64 // of the content
 	at   int64  // the offset of its record in the cache; 0: not known
 	body any    // *specBody, schemas.Status, *schemas.Run, *Ledger, *schemas.Checkpoint, *damage; nil: not decoded
@@ -93,7 +94,7 @@ type damage struct {
 
 // settingsFile is the content of reconcile.yaml. The zero sum means that the file does not exist.
 type settingsFile struct {
-	stat     stat
+	stat     disk.Stat
 	sum      uint64
 	spec     *schemas.SettingsSpec // with defaults; never nil
 	sound    bool                  // a part of a broken file is usable
@@ -112,7 +113,7 @@ func unreadable(p string, err error) scanError {
 		err = cause.Err
 	}
 	switch {
-	case errors.Is(err, errNotFile):
+	case errors.Is(err, disk.ErrNotFile):
 		return scanError{p, "not-a-file", "it is not a regular file"}
 	case errors.Is(err, fs.ErrPermission):
 		return scanError{p, "unreadable", "it cannot be read: permission denied; grant read access or remove it"}
@@ -124,7 +125,7 @@ func unreadable(p string, err error) scanError {
 type scanEntry struct {
 	path string
 	area area
-	stat stat
+	stat disk.Stat
 }
 
 // inputs are the files that the globs of nodes match, and their digests.
@@ -135,15 +136,15 @@ type inputs struct {
 	matched map[string][]string      // the files of each glob, sorted; nil until the digests are computed
 	users   map[string][]schemas.Ref // the objects with each glob, sorted
 	digests map[schemas.Ref]map[string]string
-	read    []string        // files that are not in the cache yet
-	rules   fingerprinter   // the clean rules of the last full walk
-	stored  string          // the part of the whole repository
-	ruling  map[string]stat // the files of attributes below the tree
+	read    []string             // files that are not in the cache yet
+	rules   fingerprinter        // the clean rules of the last full walk
+	stored  string               // the part of the whole repository
+	ruling  map[string]disk.Stat // the files of attributes below the tree
 }
 
 // inputFile is a file that a glob matches.
 type inputFile struct {
-	stat   stat
+	stat   disk.Stat
 	racy   bool
 	digest [sha256.Size]byte // of the content after git's clean filter
 	rules  uint64            // the clean rules for it
@@ -164,7 +165,7 @@ type journalView struct {
 	name     string
 	layout   *layout
 	alive    bool
-	stat     stat
+	stat     disk.Stat
 	size     int64 // the size of the read part
 	lines    int
 	keys     map[string]*Claim
@@ -208,6 +209,6 @@ type fingerprinter struct {
 
 // listedFolder is the stat of a folder when its names were read.
 type listedFolder struct {
-	stat stat
+	stat disk.Stat
 	racy bool
 }

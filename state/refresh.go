@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // How a Refresh finds changed files: all of them, or those that hints name.
@@ -139,29 +140,29 @@ func (u *update) paths(ctx context.Context, hints []string) error {
 // the folder did not change since the last time.
 func (u *update) newSpecs(dir string) []scanEntry {
 	s, now := u.store, u.store.opts.FileNow()
-	st, err := lstat(s.root, dir)
+	st, err := disk.Lstat(s.root, dir)
 	if was, ok := s.listed[dir]; err != nil || ok && was.stat == st && !was.racy {
 		return nil
 	}
-	d, err := openFolder(s.root, dir)
+	d, err := disk.OpenDir(s.root, dir)
 	if err != nil {
 		return nil // the full scan reports it
 	}
-	defer d.close()
+	defer d.Close()
 	if s.listed == nil {
 		s.listed = map[string]listedFolder{}
 	}
-	s.listed[dir] = listedFolder{st, st.racyAt(now)}
+	s.listed[dir] = listedFolder{st, st.RacyAt(now)}
 	var out []scanEntry
-	var l listing
+	var l disk.Listing
 	for more := true; more; {
-		l.reset()
-		if more, err = d.list(&l); err != nil {
+		l.Reset()
+		if more, err = d.List(&l); err != nil {
 			delete(s.listed, dir)
 			return out
 		}
-		for i := range l.len() {
-			if f, ok := u.newSpec(d, dir, l.name(i)); ok {
+		for i := range l.Len() {
+			if f, ok := u.newSpec(d, dir, l.Name(i)); ok {
 				out = append(out, f)
 			}
 		}
@@ -169,7 +170,7 @@ func (u *update) newSpecs(dir string) []scanEntry {
 	return out
 }
 
-func (u *update) newSpec(d *folder, dir string, name []byte) (scanEntry, bool) {
+func (u *update) newSpec(d *disk.Dir, dir string, name []byte) (scanEntry, bool) {
 	p := dir + "/" + string(name)
 	if a, _ := u.model.layout.classify(p); a != areaSpecs || u.model.files[p] != nil {
 		return scanEntry{}, false
@@ -177,8 +178,8 @@ func (u *update) newSpec(d *folder, dir string, name []byte) (scanEntry, bool) {
 	if _, asleep := u.model.dormant.owns(p); asleep {
 		return scanEntry{}, false
 	}
-	var st stat
-	if d.stat(name, &st) != nil || st.form() != formFile {
+	var st disk.Stat
+	if d.Stat(name, &st) != nil || st.Form() != disk.File {
 		return scanEntry{}, false
 	}
 	return scanEntry{p, areaSpecs, st}, true
@@ -189,15 +190,15 @@ func (u *update) newSpec(d *folder, dir string, name []byte) (scanEntry, bool) {
 func (u *update) path(ctx context.Context, p string) (want []scanEntry, whole bool, err error) {
 	l := u.model.layout
 	a, _ := l.classify(p)
-	st, err := lstat(u.store.root, p)
+	st, err := disk.Lstat(u.store.root, p)
 	if _, asleep := u.model.dormant.owns(p); asleep && err != nil {
 		u.needsFullLoad = true
 		return nil, false, nil
 	}
 	switch below := within(l.specs, p) || within(l.state, p); {
-	case err == nil && st.form() == formLink && a == areaSpecs:
+	case err == nil && st.Form() == disk.Link && a == areaSpecs:
 		return u.link(p), false, nil
-	case err == nil && st.form() == formFile:
+	case err == nil && st.Form() == disk.File:
 		f := scanEntry{p, a, st}
 		if u.isDormant(f) {
 			return nil, false, nil
@@ -209,12 +210,12 @@ func (u *update) path(ctx context.Context, p string) (want []scanEntry, whole bo
 	case err != nil && u.model.files[p] != nil:
 		u.drop(p)
 		return nil, false, nil
-	case below && u.model.dormant != nil && (err != nil || st.form() == formFolder):
+	case below && u.model.dormant != nil && (err != nil || st.Form() == disk.Folder):
 		return nil, true, nil // it may have held dormant files
 	case below && errors.Is(err, fs.ErrNotExist):
 		u.dropBelow(p, nil)
 		return nil, false, nil
-	case below && err == nil && st.form() == formFolder:
+	case below && err == nil && st.Form() == disk.Folder:
 		return u.folder(ctx, p)
 	default:
 		return nil, below || p == "." || p == l.specs || p == l.state || within(p, l.specs) || within(p, l.state), nil
@@ -343,7 +344,7 @@ func (u *update) run(ctx context.Context, hints []string, look looker) error {
 func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look looker) (*Tree, []schemas.Ref, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.readEvents()
+	s.watch.ReadEvents()
 	prev = s.withFolded(prev)
 	if s.model == nil || s.model.deferred != nil || s.needsFullLoad.Load() || prev == nil || slices.Contains(hints, schemas.SettingsPath) || s.settingsChanged() {
 		return s.reload(ctx, prev)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"reconcile.dev/reconcile/state/disk"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,8 +21,8 @@ import (
 type visitor interface {
 	// folder is called for a folder that is worth watching, before its names are read; d is nil if the folder of specs or
 	// state does not exist.
-	folder(d *folder, dir string)
-	file(a area, dir string, name []byte, st *stat)
+	folder(d *disk.Dir, dir string)
+	file(a area, dir string, name []byte, st *disk.Stat)
 	// other is called for a file or folder of the state folder that is not part of the tree, unless its name begins with
 	// a dot.
 	other(dir string, name []byte)
@@ -34,7 +35,7 @@ type scanFolder struct {
 	area  area
 	depth int // folders between the area's folder and this one
 
-	*folder
+	*disk.Dir
 	users atomic.Int32 // tasks that need the folder open
 	up    *scanFolder
 	name  string // in the parent
@@ -43,7 +44,7 @@ type scanFolder struct {
 // task is a folder to list, or names in it to stat.
 type task struct {
 	*scanFolder
-	names *listing // nil: list the folder
+	names *disk.Listing // nil: list the folder
 }
 
 // maxDepth is the maximum depth of folders of specs.
@@ -72,7 +73,7 @@ func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) er
 func newScanner(root *os.Root, l *layout, unread bool) *scanner {
 	s := &scanner{root: root, layout: l, unread: unread}
 	s.wake.L = &s.mu
-	s.spare.New = func() any { return new(listing) }
+	s.spare.New = func() any { return new(disk.Listing) }
 	return s
 }
 
@@ -96,7 +97,7 @@ func (s *scanner) placeOf(dir string, v visitor) *scanFolder {
 			if p = s.subfolder(p, []byte(name), v); p == nil || hidden(name) {
 				return nil
 			}
-			if st, err := lstat(s.root, p.dir); err != nil || st.form() != formFolder {
+			if st, err := disk.Lstat(s.root, p.dir); err != nil || st.Form() != disk.Folder {
 				return nil
 			}
 		}
@@ -175,7 +176,7 @@ func (s *scanner) next(ended int) (t task, ok bool) {
 
 // leave ends the use of a folder by a task, and closes the folder after the last one.
 func (t task) leave() {
-	if t.names != nil || t.folder != nil {
+	if t.names != nil || t.Dir != nil {
 		t.scanFolder.leave()
 	}
 	if t.names == nil && t.up != nil {
@@ -185,7 +186,7 @@ func (t task) leave() {
 
 func (p *scanFolder) leave() {
 	if p.users.Add(-1) == 0 {
-		p.folder.close()
+		p.Dir.Close()
 	}
 }
 
@@ -213,15 +214,15 @@ func (s *scanner) list(t task, v visitor) {
 		}
 		return
 	}
-	t.folder = f
+	t.Dir = f
 	t.users.Store(1)
 	if t.watched() {
 		v.folder(f, t.dir)
 	}
 	for {
-		l := s.spare.Get().(*listing)
-		l.reset()
-		more, err := f.list(l)
+		l := s.spare.Get().(*disk.Listing)
+		l.Reset()
+		more, err := f.List(l)
 		if err != nil {
 			v.scanError(unreadable(t.dir, err))
 		}
@@ -229,7 +230,7 @@ func (s *scanner) list(t task, v visitor) {
 			s.look(task{t.scanFolder, l}, v)
 			return
 		}
-		if l.len() < 256 {
+		if l.Len() < 256 {
 			s.look(task{t.scanFolder, l}, v)
 			continue
 		}
@@ -241,32 +242,32 @@ func (s *scanner) list(t task, v visitor) {
 // there are as many as objects. Their files never change, and reconcile processes announce new ones.
 func (p *scanFolder) watched() bool { return p.area != areaRuns || p.depth < 3 }
 
-func (s *scanner) open(p *scanFolder) (*folder, error) {
+func (s *scanner) open(p *scanFolder) (*disk.Dir, error) {
 	if p.up == nil {
-		return openFolder(s.root, p.dir)
+		return disk.OpenDir(s.root, p.dir)
 	}
-	return p.up.sub(p.name)
+	return p.up.Sub(p.name)
 }
 
 // look processes some names of a folder. The subfolders become tasks together: one is for this worker.
 func (s *scanner) look(t task, v visitor) {
 	defer s.spare.Put(t.names)
 	var folders []task
-	var st stat // one for all: it escapes to the visitor
-	for i := range t.names.len() {
-		name := t.names.name(i)
+	var st disk.Stat // one for all: it escapes to the visitor
+	for i := range t.names.Len() {
+		name := t.names.Name(i)
 		if name[0] == '.' {
 			continue
 		}
-		st = stat{}
-		f := t.names.forms[i]
-		if f == formUnknown {
-			if t.stat(name, &st) != nil {
+		st = disk.Stat{}
+		f := t.names.Forms[i]
+		if f == disk.Unknown {
+			if t.Stat(name, &st) != nil {
 				continue // it was removed
 			}
-			f = st.form()
+			f = st.Form()
 		}
-		if f == formFolder {
+		if f == disk.Folder {
 			if sub := s.subfolder(t.scanFolder, name, v); sub != nil {
 				folders = append(folders, task{scanFolder: sub})
 			} else if s.inState(t.dir) {
@@ -333,10 +334,10 @@ func (l *layout) stateArea(name string) area {
 	return areaNone
 }
 
-func (s *scanner) lookFile(p *scanFolder, name []byte, f form, st *stat, v visitor) {
+func (s *scanner) lookFile(p *scanFolder, name []byte, f disk.Form, st *disk.Stat, v visitor) {
 	a := p.fileArea(name)
 	if a == areaNone {
-		if f == formLink && p.area == areaSpecs && !hidden(name) {
+		if f == disk.Link && p.area == areaSpecs && !hidden(name) {
 			s.checkFolderLink(p, name, v)
 		}
 		if s.inState(p.dir) {
@@ -344,19 +345,19 @@ func (s *scanner) lookFile(p *scanFolder, name []byte, f form, st *stat, v visit
 		}
 		return
 	}
-	if f == formLink {
+	if f == disk.Link {
 		s.checkLink(p, name, a, v)
 		return
 	}
-	if f == formSpecial {
+	if f == disk.Special {
 		v.scanError(scanError{p.dir + "/" + string(name), "not-a-file", "it is a device, a pipe or a socket; remove it"})
 		return
 	}
-	if s.unread && f == formFile && a != areaOther {
+	if s.unread && f == disk.File && a != areaOther {
 		v.file(a, p.dir, name, st)
 		return
 	}
-	if st.Mode == 0 && p.stat(name, st) != nil {
+	if st.Mode == 0 && p.Stat(name, st) != nil {
 		return // it was removed
 	}
 	v.file(a, p.dir, name, st)

@@ -9,6 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // Settings reads the settings of the tree from their file, before anything is loaded, and returns their spec. Unusable
@@ -31,19 +32,19 @@ func (s *Store) CheckSettings() (wrong error, unusable bool) {
 func (s *Store) readSettings() *settingsFile {
 	f := &settingsFile{spec: new(schemas.SettingsSpec)}
 	f.spec.Default()
-	d, err := openFolder(s.root, ".")
+	d, err := disk.OpenDir(s.root, ".")
 	if err != nil {
 		f.refuse("unreadable", err.Error())
 		return f
 	}
-	defer d.close()
+	defer d.Close()
 	const limit = 1 << 20
-	data, st, err := d.read(schemas.SettingsPath, limit)
+	data, st, err := d.Read(schemas.SettingsPath, limit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		s.findMisnamed(f)
 		return f
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, disk.ErrTooLarge):
 		f.refuse("too-large", fmt.Sprintf("the file has %d bytes; the limit is %d", st.Size, limit))
 	case err != nil:
 		t := unreadable(schemas.SettingsPath, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
@@ -33,11 +34,11 @@ func (s *Store) sumTree(ctx context.Context, look *freshScan, globs []string) (f
 	for i := range look.parts {
 		all.merge(look.parts[i].fingerprint)
 	}
-	if st, err := lstat(s.root, schemas.SettingsPath); err == nil {
+	if st, err := disk.Lstat(s.root, schemas.SettingsPath); err == nil {
 		all.addFile("", []byte(schemas.SettingsPath), &st)
 	}
 	s.addRules(&all, globs, s.cleanRules(globs))
-	err := walkInputs(ctx, s.root, l, globs, func(p string, st stat) { addInput(&all, p, &st) }, all.addRule)
+	err := walkInputs(ctx, s.root, l, globs, func(p string, st disk.Stat) { addInput(&all, p, &st) }, all.addRule)
 	return all.fingerprint, err
 }
 
@@ -48,7 +49,7 @@ func (m *model) sum(files fingerprint) fingerprint {
 	for _, t := range m.scanErrors {
 		all.addScanError(t)
 	}
-	if m.settings.stat != (stat{}) {
+	if m.settings.stat != (disk.Stat{}) {
 		all.addFile("", []byte(schemas.SettingsPath), &m.settings.stat)
 	}
 	m.inputs.addTo(&all)
@@ -139,15 +140,15 @@ func (s *Store) unsettle() error {
 
 // waitOutTick reports whether all files are old enough, after waiting for at most one tick of the file system's clock.
 func (s *Store) waitOutTick() bool {
-	newest := s.model.settings.stat.changed()
+	newest := s.model.settings.stat.Changed()
 	for _, f := range s.model.files {
-		newest = max(newest, f.stat.changed())
+		newest = max(newest, f.stat.Changed())
 	}
 	for _, f := range s.model.inputs.files {
-		newest = max(newest, f.stat.changed())
+		newest = max(newest, f.stat.Changed())
 	}
-	wait := time.Duration(newest-s.opts.FileNow().UnixNano()) + tick
-	if wait > tick {
+	wait := time.Duration(newest-s.opts.FileNow().UnixNano()) + disk.Tick
+	if wait > disk.Tick {
 		return false // a time in the future: the clocks differ
 	}
 	if wait > 0 {

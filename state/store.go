@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
 )
@@ -80,7 +81,7 @@ type Store struct {
 	lost        map[string]bool         // keys of runs whose outputs this process could not restore
 	forced      []schemas.Ref           // objects whose entries the next scan makes again
 	listed      map[string]listedFolder // folders whose names were read, see newSpecs
-	watch       *watch                  // reports changes; nil: no watch
+	watch       *disk.Watch             // reports changes; nil: no watch
 	folded      map[int]*Ledger         // ledgers that this process wrote since the last scan, by issue
 
 	held          atomic.Pointer[Lock]
@@ -208,7 +209,7 @@ type scannedFile struct {
 	name []byte
 	area area
 	look [2]uint64
-	stat stat
+	stat disk.Stat
 }
 
 // shapes are those of the files under state/.

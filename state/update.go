@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 func (s *Store) settingsChanged() bool {
-	st, err := lstat(s.root, schemas.SettingsPath)
+	st, err := disk.Lstat(s.root, schemas.SettingsPath)
 	was := s.model.settings
-	return (err == nil) != (was.stat != (stat{})) || err == nil && (st != was.stat || was.stat.racyAt(s.opts.FileNow()))
+	return (err == nil) != (was.stat != (disk.Stat{})) || err == nil && (st != was.stat || was.stat.RacyAt(s.opts.FileNow()))
 }
 
 func (s *Store) update() *update {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // A run scans every file when it begins. Before it ends, it must know the changes since then, by its nodes or by other
@@ -25,7 +26,7 @@ func (s *Store) Watch() {
 	if s.watch != nil {
 		return
 	}
-	s.watch = openWatch()
+	s.watch = disk.OpenWatch()
 	if s.freshScan != nil {
 		s.watchScanned(s.freshScan)
 	}
@@ -39,7 +40,7 @@ func (s *Store) Unwatch() {
 }
 
 func (s *Store) unwatch() {
-	s.watch.close()
+	s.watch.Close()
 	s.watch = nil
 }
 
@@ -54,8 +55,8 @@ func (s *Store) RefreshChanged(ctx context.Context, prev *Tree) (*Tree, []schema
 func (s *Store) ChangedHints(hints []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.readEvents()
-	changed, ok := s.watch.pending()
+	s.watch.ReadEvents()
+	changed, ok := s.watch.Pending()
 	if !ok {
 		return hints
 	}
@@ -77,13 +78,13 @@ func (s *Store) ChangedHints(hints []string) []string {
 
 // watchScanned watches the folders that Fresh scanned.
 func (s *Store) watchScanned(g *freshScan) {
-	s.watch.restart()
+	s.watch.Restart()
 	for i := range g.parts {
 		for _, dir := range g.parts[i].folders {
-			d, err := openFolder(s.root, dir)
-			s.watch.add(d, dir)
+			d, err := disk.OpenDir(s.root, dir)
+			s.watch.Add(d, dir)
 			if err == nil {
-				d.close()
+				d.Close()
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func (s *Store) watchScanned(g *freshScan) {
 
 // watched scans the files that the watch reported.
 func (u *update) watched(ctx context.Context, _ []string) error {
-	changed, ok := u.store.watch.take()
+	changed, ok := u.store.watch.Take()
 	if !ok || u.folderAppeared(len(changed) > 0) {
 		return u.all(ctx, nil)
 	}
@@ -125,10 +126,10 @@ func (u *update) watched(ctx context.Context, _ []string) error {
 func (u *update) folderAppeared(changed bool) bool {
 	s, l := u.store, u.model.layout
 	made := func(dir string) bool {
-		if s.watch.covers(dir) {
+		if s.watch.Covers(dir) {
 			return false
 		}
-		_, err := lstat(s.root, dir)
+		_, err := disk.Lstat(s.root, dir)
 		return err == nil
 	}
 	return made(l.specs) || made(l.state) && (changed || !u.model.holds(l.state))
@@ -153,6 +154,6 @@ func (u *update) ignorable(p string) bool {
 	if u.model.scanErrors[p] != (scanError{}) {
 		return false
 	}
-	st, err := lstat(u.store.root, p)
-	return err != nil || st.form() == formFile
+	st, err := disk.Lstat(u.store.root, p)
+	return err != nil || st.Form() == disk.File
 }

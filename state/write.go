@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -106,11 +107,11 @@ func (s *Store) mayWrite(ctx context.Context) error {
 
 // upToDate reports whether a file already has its intended content.
 func (s *Store) upToDate(c Change) bool {
-	st, err := lstat(s.root, c.Path)
+	st, err := disk.Lstat(s.root, c.Path)
 	if c.Data == nil || err != nil {
 		return c.Data == nil && errors.Is(err, fs.ErrNotExist)
 	}
-	if st.Size != int64(len(c.Data)) || st.form() != formFile {
+	if st.Size != int64(len(c.Data)) || st.Form() != disk.File {
 		return false
 	}
 	old, err := regular.Read(s.root, c.Path)
@@ -131,7 +132,7 @@ func (s *Store) Announce() error {
 
 // clearPath moves a damaged file, or anything that is not a file, away from a path.
 func (s *Store) clearPath(p string) error {
-	if st, err := lstat(s.root, p); err == nil && st.form() != formFile {
+	if st, err := disk.Lstat(s.root, p); err == nil && st.Form() != disk.File {
 		return s.renameAside(p)
 	}
 	if s.model == nil {
@@ -166,14 +167,14 @@ func (s *Store) renameAside(p string) error {
 		return fmt.Errorf("set %s aside: %w", p, err)
 	}
 	if s.model == nil {
-		return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
+		return errors.Join(durable.SyncDir(s.root, path.Dir(to)), durable.SyncDir(s.root, path.Dir(p)))
 	}
 	if s.model.drop(p) != nil || s.model.scanErrors[p] != (scanError{}) {
 		delete(s.model.scanErrors, p)
 		_, ref := s.layout().classify(p)
 		s.moved = append(s.moved, ref)
 	}
-	return errors.Join(syncFolder(s.root, path.Dir(to)), syncFolder(s.root, path.Dir(p)))
+	return errors.Join(durable.SyncDir(s.root, path.Dir(to)), durable.SyncDir(s.root, path.Dir(p)))
 }
 
 // copyAcross moves a file to another file system: the copy is durable before the original is removed.

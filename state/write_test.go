@@ -15,6 +15,7 @@ import (
 	quick "github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // locked runs f under the lock of the tree.
@@ -94,7 +95,7 @@ func TestWriteLeavesEqualFilesAlone(t *testing.T) {
 	p := s.StatusPath(health)
 	c := []Change{{Path: p, Data: statusOf(t, health, "Active")}}
 	locked(t, s, func() { write(t, s, c...) })
-	before, err := lstat(s.root, p)
+	before, err := disk.Lstat(s.root, p)
 	must(t, err)
 	gen := s.generation()
 	for _, store := range []*Store{s, open(t, dir)} {
@@ -104,7 +105,7 @@ func TestWriteLeavesEqualFilesAlone(t *testing.T) {
 			}
 		})
 	}
-	after, err := lstat(s.root, p)
+	after, err := disk.Lstat(s.root, p)
 	must(t, err)
 	if before != after || s.generation() != gen {
 		t.Error("an equal file was written again")

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/cespare/xxhash/v2"
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -39,27 +40,27 @@ func (s *Store) noteWritten(look *folderCache, p string, data []byte, body any) 
 type folderCache struct {
 	root *os.Root
 	path string
-	dir  *folder
+	dir  *disk.Dir
 }
 
-func (n *folderCache) lstat(p string) (stat, error) {
+func (n *folderCache) lstat(p string) (disk.Stat, error) {
 	parent, name := path.Dir(p), path.Base(p)
 	if n.dir == nil || n.path != parent {
 		n.close()
-		d, err := openFolder(n.root, parent)
+		d, err := disk.OpenDir(n.root, parent)
 		if err != nil {
-			return stat{}, err
+			return disk.Stat{}, err
 		}
 		n.path, n.dir = parent, d
 	}
-	var st stat
-	err := n.dir.stat([]byte(name + "\x00")[:len(name)], &st)
+	var st disk.Stat
+	err := n.dir.Stat([]byte(name + "\x00")[:len(name)], &st)
 	return st, err
 }
 
 func (n *folderCache) close() {
 	if n.dir != nil {
-		n.dir.close()
+		n.dir.Close()
 		n.dir = nil
 	}
 }

@@ -66,7 +66,7 @@ func (w *writer) syncDirs() error {
 		return nil
 	}
 	for _, dir := range w.dirty {
-		if err := syncDir(w.root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := SyncDir(w.root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fail("sync folder", dir, err)
 		}
 	}

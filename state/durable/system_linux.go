@@ -29,14 +29,17 @@ func syncTree(root *os.Root, dir string) error {
 	return nil
 }
 
-// syncDir makes the names in dir durable.
-func syncDir(root *os.Root, dir string) error {
+// SyncDir makes the names in dir durable.
+func SyncDir(root *os.Root, dir string) error {
 	f, err := regular.Folder(root, dir)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// SyncData makes the content of a file, and its size, durable.
+func SyncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
 // exchange atomically swaps the names of two files. On a rename over a file, ext4 starts to write the new file to disk,
 // and makes the caller wait meanwhile (auto_da_alloc): 10 ms for 16 MB, and the next sync waits for the rest. An exchange

@@ -1,4 +1,4 @@
-package state
+package disk
 
 import (
 	"errors"
@@ -14,41 +14,41 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// folder is an open directory. All access goes through its descriptor and does not follow links, so that no path leads
+// Dir is an open directory. All access goes through its descriptor and does not follow links, so that no path leads
 // out of the tree or is resolved more than once.
-type folder struct {
+type Dir struct {
 	fd      int
 	content []byte // the buffer of read
 }
 
 const openFolderFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// openFolder opens the folder at a slash path below root; "." is the root itself.
-func openFolder(root *os.Root, p string) (*folder, error) {
+// OpenDir opens the folder at a slash path below root; "." is the root itself.
+func OpenDir(root *os.Root, p string) (*Dir, error) {
 	f, err := regular.Folder(root, ".")
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return (&folder{fd: int(f.Fd())}).below(p)
+	return (&Dir{fd: int(f.Fd())}).Below(p)
 }
 
-// below opens the folder at a slash path below d; "." opens d again.
-func (d *folder) below(p string) (*folder, error) {
+// Below opens the folder at a slash path below d; "." opens d again.
+func (d *Dir) Below(p string) (*Dir, error) {
 	if fd, ok := openBeneath(d.fd, p, openFolderFlags); ok {
-		return &folder{fd: fd}, nil
+		return &Dir{fd: fd}, nil
 	}
 	fd, err := openat(d.fd, ".", openFolderFlags)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: p, Err: err}
 	}
-	cur := &folder{fd: fd}
+	cur := &Dir{fd: fd}
 	if p == "." {
 		return cur, nil
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		next, err := cur.sub(part)
-		cur.close()
+		next, err := cur.Sub(part)
+		cur.Close()
 		if err != nil {
 			return nil, &os.PathError{Op: "open", Path: p, Err: err}
 		}
@@ -68,8 +68,8 @@ func openBeneath(dir int, p string, flags uint64) (fd int, ok bool) {
 	return fd, err == nil
 }
 
-// sub opens a folder in d.
-func (d *folder) sub(name string) (*folder, error) {
+// Sub opens a folder in d.
+func (d *Dir) Sub(name string) (*Dir, error) {
 	if name == "" || name == ".." || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q is not the name of a folder", name)
 	}
@@ -77,10 +77,11 @@ func (d *folder) sub(name string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{fd: fd}, nil
+	return &Dir{fd: fd}, nil
 }
 
-func (d *folder) close() { _ = unix.Close(d.fd) }
+// Close closes the folder.
+func (d *Dir) Close() { _ = unix.Close(d.fd) }
 
 func openat(dir int, name string, flags int) (int, error) {
 	for {
@@ -91,8 +92,8 @@ func openat(dir int, name string, flags int) (int, error) {
 	}
 }
 
-// list adds the next names of the folder to l, hundreds or thousands at a time; more is false at the end.
-func (d *folder) list(l *listing) (more bool, err error) {
+// List adds the next names of the folder to l, hundreds or thousands at a time; more is false at the end.
+func (d *Dir) List(l *Listing) (more bool, err error) {
 	if l.raw == nil {
 		l.raw = make([]byte, 64<<10)
 	}
@@ -124,24 +125,24 @@ func (d *folder) list(l *listing) (more bool, err error) {
 	return true, nil
 }
 
-func formOf(t byte) form {
+func formOf(t byte) Form {
 	switch t {
 	case unix.DT_REG:
-		return formFile
+		return File
 	case unix.DT_DIR:
-		return formFolder
+		return Folder
 	case unix.DT_LNK:
-		return formLink
+		return Link
 	case unix.DT_UNKNOWN:
-		return formUnknown
+		return Unknown
 	}
-	return formSpecial
+	return Special
 }
 
-// stat reads the stat of a name in the folder without following a link. name must come from a listing.
-func (d *folder) stat(name []byte, st *stat) error {
+// Stat reads the stat of a name in the folder without following a link. name must come from a listing.
+func (d *Dir) Stat(name []byte, st *Stat) error {
 	var x unix.Statx_t
-	p := unsafe.Pointer(unsafe.SliceData(name)) // a NUL follows: see listing.name
+	p := unsafe.Pointer(unsafe.SliceData(name)) // a NUL follows: see Listing.Name
 	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
 	const mask = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_INO | unix.STATX_SIZE | unix.STATX_MTIME | unix.STATX_CTIME
 	for {
@@ -158,7 +159,7 @@ func (d *folder) stat(name []byte, st *stat) error {
 	}
 }
 
-func (s *stat) from(x *unix.Statx_t) {
+func (s *Stat) from(x *unix.Statx_t) {
 	s.Size = int64(x.Size)
 	s.Mtime = x.Mtime.Sec*1e9 + int64(x.Mtime.Nsec)
 	s.Ctime = x.Ctime.Sec*1e9 + int64(x.Ctime.Nsec)
@@ -169,43 +170,43 @@ func (s *stat) from(x *unix.Statx_t) {
 const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 
 // open opens a file at a slash path below d, without following links.
-func (d *folder) open(p string) (int, error) {
+func (d *Dir) open(p string) (int, error) {
 	name := p
 	if i := strings.LastIndexByte(p, '/'); i >= 0 {
 		if fd, ok := openBeneath(d.fd, p, openFileFlags); ok {
 			return fd, nil
 		}
-		sub, err := d.below(p[:i])
+		sub, err := d.Below(p[:i])
 		if err != nil {
 			return -1, err
 		}
-		defer sub.close()
+		defer sub.Close()
 		d, name = sub, p[i+1:]
 	}
 	fd, err := openat(d.fd, name, openFileFlags)
 	if errors.Is(err, unix.ELOOP) {
-		err = errNotFile
+		err = ErrNotFile
 	}
 	return fd, err
 }
 
-// read returns the content of a regular file at a slash path below d, and its stat from just before. It does not read
+// Read returns the content of a regular file at a slash path below d, and its stat from just before. It does not read
 // other types of files, nor block on them. The content is valid until the next read in the same folder.
-func (d *folder) read(p string, limit int64) ([]byte, stat, error) {
+func (d *Dir) Read(p string, limit int64) ([]byte, Stat, error) {
 	fd, err := d.open(p)
 	if err != nil {
-		return nil, stat{}, err
+		return nil, Stat{}, err
 	}
 	defer unix.Close(fd)
-	var st stat
+	var st Stat
 	if err := statFD(fd, &st); err != nil {
 		return nil, st, err
 	}
-	if st.form() != formFile {
-		return nil, st, errNotFile
+	if st.Form() != File {
+		return nil, st, ErrNotFile
 	}
 	if st.Size > limit {
-		return nil, st, errTooLarge
+		return nil, st, ErrTooLarge
 	}
 	if d.content == nil || cap(d.content) < int(st.Size) {
 		d.content = make([]byte, st.Size, st.Size+st.Size/2)
@@ -214,14 +215,14 @@ func (d *folder) read(p string, limit int64) ([]byte, stat, error) {
 	return b, st, err
 }
 
-func statFD(fd int, st *stat) error {
+func statFD(fd int, st *Stat) error {
 	var x unix.Stat_t
 	err := unix.Fstat(fd, &x)
 	for errors.Is(err, unix.EINTR) {
 		err = unix.Fstat(fd, &x)
 	}
 	if err == nil {
-		*st = stat{Size: x.Size, Mtime: x.Mtim.Nano(), Ctime: x.Ctim.Nano(), Ino: x.Ino, Mode: modeOf(x.Mode)}
+		*st = Stat{Size: x.Size, Mtime: x.Mtim.Nano(), Ctime: x.Ctim.Nano(), Ino: x.Ino, Mode: modeOf(x.Mode)}
 	}
 	return err
 }
@@ -249,18 +250,12 @@ func readAll(fd int, b []byte) ([]byte, error) {
 }
 
 // refine adds the fields of the stat that package os does not provide.
-func (s *stat) refine(fi os.FileInfo) {
+func (s *Stat) refine(fi os.FileInfo) {
 	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
 		s.Ctime, s.Ino = sys.Ctim.Nano(), sys.Ino
 		s.Mode = sys.Mode&0o7777 | s.Mode&^0o7777
 	}
 }
 
-// use makes read put its content into buf if it has room.
-func (d *folder) use(buf []byte) { d.content = buf }
-
-// syncData makes the content of a file, and its size, durable.
-func syncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
-
-// syncDir makes the names in an open folder durable.
-func syncDir(d *os.File) error { return d.Sync() }
+// Use makes read put its content into buf if it has room.
+func (d *Dir) Use(buf []byte) { d.content = buf }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package state
+package disk
 
 import (
 	"os"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile returns the content of an open file as pages that are read on first use.
-func mapFile(f *os.File, size int) ([]byte, func(), error) {
+// Map returns the content of an open file as pages that are read on first use.
+func Map(f *os.File, size int) ([]byte, func(), error) {
 	data, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return nil, nil, err
@@ -18,11 +18,11 @@ func mapFile(f *os.File, size int) ([]byte, func(), error) {
 	return data, func() { _ = unix.Munmap(data) }, nil
 }
 
-// forgetPages removes the pages of a mapped file from the memory of this process.
-func forgetPages(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }
+// ForgetPages removes the pages of a mapped file from the memory of this process.
+func ForgetPages(data []byte) { _ = unix.Madvise(data, unix.MADV_DONTNEED) }
 
-// foreign reports whether the folder at belongs to a user who owns neither dir nor this process, and is not root.
-func foreign(at, dir string) bool {
+// Foreign reports whether the folder at belongs to a user who owns neither dir nor this process, and is not root.
+func Foreign(at, dir string) bool {
 	owner, ok := ownerOf(at)
 	if !ok || owner == 0 || int(owner) == os.Geteuid() {
 		return false

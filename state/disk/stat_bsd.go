@@ -1,14 +1,14 @@
 //go:build darwin || freebsd || netbsd
 
-package state
+package disk
 
 import (
 	"os"
 	"syscall"
 )
 
-// refine adds the fields of the stat that package os does not provide.
-func (s *stat) refine(fi os.FileInfo) {
+// refine adds the fields of the Stat that package os does not provide.
+func (s *Stat) refine(fi os.FileInfo) {
 	if sys, ok := fi.Sys().(*syscall.Stat_t); ok {
 		s.Ctime, s.Ino = sys.Ctimespec.Nano(), uint64(sys.Ino)
 	}

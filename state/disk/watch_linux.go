@@ -1,4 +1,4 @@
-package state
+package disk
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch receives notifications of changes in folders from the kernel (inotify). A nil watch receives none.
-type watch struct {
+// Watch receives notifications of changes in folders from the kernel (inotify). A nil watch receives none.
+type Watch struct {
 	fd int
 
 	mu      sync.Mutex // scans add folders from several goroutines
@@ -26,28 +26,28 @@ const maxChanged = 1 << 16
 const watchMask = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM |
 	unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
 
-// openWatch returns nil if file notification is not available.
-func openWatch() *watch {
+// OpenWatch returns nil if file notification is not available.
+func OpenWatch() *Watch {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return nil
 	}
-	return &watch{fd: fd, lost: true}
+	return &Watch{fd: fd, lost: true}
 }
 
-// close returns at once: the kernel takes some milliseconds.
-func (w *watch) close() {
+// Close returns at once: the kernel takes some milliseconds.
+func (w *Watch) Close() {
 	if w != nil {
 		go unix.Close(w.fd)
 	}
 }
 
-// restart drops the recorded changes: a full scan begins, and adds all folders.
-func (w *watch) restart() {
+// Restart drops the recorded changes: a full scan begins, and adds all folders.
+func (w *Watch) Restart() {
 	if w == nil {
 		return
 	}
-	w.readEvents()
+	w.ReadEvents()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dirs == nil {
@@ -56,8 +56,8 @@ func (w *watch) restart() {
 	w.changed, w.lost = map[string]bool{}, false
 }
 
-// add watches a folder, whose names must be read after that. If d is nil, the folder is known not to exist.
-func (w *watch) add(d *folder, dir string) {
+// Add watches a folder, whose names must be read after that. If d is nil, the folder is known not to exist.
+func (w *Watch) Add(d *Dir, dir string) {
 	if w == nil {
 		return
 	}
@@ -75,8 +75,8 @@ func (w *watch) add(d *folder, dir string) {
 	}
 }
 
-// covers reports whether a folder is watched.
-func (w *watch) covers(dir string) bool {
+// Covers reports whether a folder is watched.
+func (w *Watch) Covers(dir string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, d := range w.dirs {
@@ -107,8 +107,8 @@ const (
 	bcachefsMagic = 0xca451a4e
 )
 
-// complete reports whether all changes since restart are known.
-func (w *watch) complete() bool {
+// Complete reports whether all changes since restart are known.
+func (w *Watch) Complete() bool {
 	if w == nil {
 		return false
 	}
@@ -117,8 +117,8 @@ func (w *watch) complete() bool {
 	return !w.lost
 }
 
-// pending returns the result of the next take; the caller must not change it.
-func (w *watch) pending() (changed map[string]bool, ok bool) {
+// Pending returns the result of the next take; the caller must not change it.
+func (w *Watch) Pending() (changed map[string]bool, ok bool) {
 	if w == nil {
 		return nil, false
 	}
@@ -127,12 +127,12 @@ func (w *watch) pending() (changed map[string]bool, ok bool) {
 	return w.changed, !w.lost
 }
 
-// take returns the changes since its last call; ok is false if they are not known.
-func (w *watch) take() (changed map[string]bool, ok bool) {
+// Take returns the changes since its last call; ok is false if they are not known.
+func (w *Watch) Take() (changed map[string]bool, ok bool) {
 	if w == nil {
 		return nil, false
 	}
-	w.readEvents()
+	w.ReadEvents()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lost {
@@ -143,8 +143,8 @@ func (w *watch) take() (changed map[string]bool, ok bool) {
 	return changed, true
 }
 
-// readEvents reads the available notifications.
-func (w *watch) readEvents() {
+// ReadEvents reads the available notifications.
+func (w *Watch) ReadEvents() {
 	if w == nil {
 		return
 	}
@@ -166,7 +166,7 @@ func (w *watch) readEvents() {
 	}
 }
 
-func (w *watch) events(b []byte) {
+func (w *Watch) events(b []byte) {
 	for len(b) >= unix.SizeofInotifyEvent {
 		e := (*unix.InotifyEvent)(unsafe.Pointer(&b[0]))
 		name := b[unix.SizeofInotifyEvent:][:e.Len]
@@ -175,7 +175,7 @@ func (w *watch) events(b []byte) {
 	}
 }
 
-func (w *watch) event(e *unix.InotifyEvent, name string) {
+func (w *Watch) event(e *unix.InotifyEvent, name string) {
 	dir, known := w.dirs[e.Wd]
 	switch {
 	case e.Mask&unix.IN_IGNORED != 0:
