@@ -70,6 +70,9 @@ func CodeOf(err error) Code {
 	return Failure
 }
 
+// BadRequest marks an error of the request.
+func (e *FieldError) BadRequest() {}
+
 // typed converts an error to an *Error; nil stays nil.
 func typed(err error) error {
 	var own *Error
@@ -98,4 +101,16 @@ func lockTimeout(err error, next string) error {
 	}
 	why := strings.TrimPrefix(err.Error(), clarify.LockTimeout+": ")
 	return &clarify.Error{Kind: clarify.LockTimeout, Message: why + "; " + next}
+}
+
+func (e *FieldError) Error() string { return e.Field + e.Text }
+
+// FieldError describes the mistake in a field of a request. Each surface names the field in its own form.
+type FieldError struct {
+	Field string // the name in the request: min-score, k
+	Text  string // the text after the name: " 2: write 0 to 1"
+}
+
+func badField(field, format string, args ...any) error {
+	return &Error{Code: BadRequest, Err: &FieldError{field, fmt.Sprintf(format, args...)}}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/nodes"
-	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -262,14 +261,4 @@ func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {
 		}
 	}
 	return out
-}
-
-// anyClaim reports whether a live process performs an effect in this tree.
-func anyClaim(t *state.Tree) bool {
-	for e := range (*settle.Selection)(nil).Entries(t) {
-		if len(e.Claims) > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -4,12 +4,16 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
+	"strconv"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/schemas"
@@ -31,6 +35,12 @@ type Env struct {
 	View func(talk bool) View
 	// Engine runs the loop; nil: [engine.Run].
 	Engine func(context.Context, engine.Options, engine.Request) (engine.Result, error)
+}
+
+// View shows a run of the loop in progress.
+type View interface {
+	engine.Sink
+	Close()
 }
 
 // Sink receives the reports of an operation besides its result. Its methods may be called from any goroutine.
@@ -68,6 +78,13 @@ func (e Env) open(ctx context.Context) (o *openTree, err error) {
 	return o, err
 }
 
+// openTree is an open tree that can be refreshed.
+type openTree struct {
+	store  *state.Store
+	tree   *state.Tree
+	reader tree.Reader
+}
+
 // load opens and reads the tree. The caller closes the store.
 func (e Env) load(ctx context.Context) (*state.Store, *state.Tree, error) {
 	if err := ctx.Err(); err != nil {
@@ -84,4 +101,60 @@ func (e Env) logWarning(about, text string) {
 	if e.Tree.Log != nil {
 		e.Tree.Log.Warn(about, "message", text)
 	}
+}
+
+// person returns the acting person: by, which a run cannot choose, or else the caller. In a run without an agent it is
+// the login name.
+func (e Env) person(by string) (string, error) {
+	who, err := e.Caller.Actor("--by", by)
+	if err != nil {
+		return "", err
+	}
+	who = cmp.Or(who, e.Caller.Login())
+	return who, specs.CheckSecret("--by", who)
+}
+
+// CallerPath resolves a path relative to the caller's folder.
+func (e Env) CallerPath(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(e.Tree.Dir, e.Prefix, p)
+}
+
+// mayWrite refuses, inside a run, changes that only people may make. before is nil for a new object, after for a removal.
+func (e Env) mayWrite(ref schemas.Ref, before, after *schemas.Object) error {
+	if what := schemas.OnlyPeople(ref, before, after); what != "" {
+		return e.Caller.OnlyPeople(what)
+	}
+	return nil
+}
+
+// refresh reads the journals, and the files that hints name, or all files.
+func (o *openTree) refresh(ctx context.Context, hints []string) error {
+	t, err := o.reader.Refresh(ctx, o.store, o.tree, hints)
+	if err == nil {
+		o.tree = t
+	}
+	return err
+}
+
+// work returns the agent and the issue of a command: from the request, or else from the environment of a run.
+func (e Env) work(command, agent string, issue *int) (string, int, error) {
+	agent = cmp.Or(agent, e.Tree.Getenv("RECONCILE_AGENT"))
+	if n, err := strconv.ParseInt(e.Tree.Getenv("RECONCILE_ISSUE"), 10, 32); err == nil && n >= 0 && issue == nil {
+		of := int(n)
+		issue = &of
+	}
+	if agent == "" || issue == nil {
+		return "", 0, badRequest("reconcile memory %s needs --agent and --issue (0 for none); for example: "+
+			"reconcile memory %[1]s --agent engineer --issue 29", command)
+	}
+	if err := specs.CheckSecret("--agent", agent); err != nil {
+		return "", 0, err
+	}
+	if err := schemas.CheckName(agent); err != nil {
+		return "", 0, badField("agent", " %q: %v", agent, err)
+	}
+	return agent, *issue, nil
 }

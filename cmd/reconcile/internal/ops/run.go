@@ -208,3 +208,55 @@ func (e Env) runLoop(ctx context.Context, q engine.Request, talk bool) (engine.R
 	}
 	return run(ctx, engine.Options{Tree: e.Tree, Sink: view, Attended: e.Attended, Inside: e.Caller.Run(), WarnIndex: e.warnIndex, Sandbox: e.Sandbox}, q)
 }
+
+// update updates the tree by a run, so that expired questions are noticed and written files are applied. With
+// DecideOnly it starts nothing and waits for nothing. With noRun, while another run is active, or inside a run, it only
+// reads the tree: that run does the rest. whole reports whether the memory is up to date, too.
+func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Request) (whole bool, err error) {
+	switch {
+	case noRun || e.Caller.InRun():
+	case anyClaim(o.tree):
+		e.note("another run is at work; this is how things stand")
+	default:
+		out, err := e.runLoop(ctx, q, false)
+		if out.LedgersBusy != nil && q.DecideOnly {
+			e.note("%v", out.LedgersBusy)
+		} else {
+			err = errors.Join(err, out.LedgersBusy)
+		}
+		if err != nil {
+			return false, lockTimeout(err, "what was written is kept, the next run takes it up")
+		}
+		whole = !out.MemoryBusy
+		if out.Verdict == readiness.ExitInvalid {
+			e.note("some spec files cannot be used; \"reconcile validate\" lists them")
+		}
+	}
+	return whole, o.refresh(ctx, nil)
+}
+
+// applyByRun runs the tree to apply the written specs, unless an active run will apply it. nil: there was no run.
+func (e Env) applyByRun(ctx context.Context, before *state.Tree, noRun bool) (*RunResult, error) {
+	switch {
+	case noRun:
+		return nil, nil
+	case anyClaim(before):
+		e.note("another run is at work and takes it from here")
+		return nil, nil
+	}
+	r, err := e.run(ctx, engine.Request{})
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// anyClaim reports whether a live process performs an effect in this tree.
+func anyClaim(t *state.Tree) bool {
+	for e := range (*settle.Selection)(nil).Entries(t) {
+		if len(e.Claims) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -51,7 +51,7 @@ func ScanSecrets(ctx context.Context, env Env, paths []string) (scan SecretScan,
 	scan.Secrets = []FoundSecret{}
 	if len(paths) > 0 {
 		for _, p := range paths {
-			if err := scan.walk(ctx, env.callerPath(p), filepath.ToSlash(p)); err != nil {
+			if err := scan.walk(ctx, env.CallerPath(p), filepath.ToSlash(p)); err != nil {
 				return scan, err
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"unicode/utf8"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/state/regular"
@@ -85,4 +87,22 @@ func readBounded(name string, limit int) ([]byte, error) {
 		return make([]byte, limit+1), nil // the decoder reports the error
 	}
 	return io.ReadAll(f)
+}
+
+// contextOf reads the description of the agent's next task.
+func contextOf(from Text) (string, error) {
+	const most = 64 << 10
+	if from.Reader == nil {
+		return "", nil
+	}
+	text, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > most:
+		return "", badRequest("%s has more than %d bytes", from.Name, most)
+	case !utf8.Valid(text):
+		return "", badRequest("%s is not UTF-8", from.Name)
+	}
+	return strings.TrimSpace(string(text)), nil
 }

@@ -2,8 +2,10 @@ package ops
 
 import (
 	"context"
+	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/controllers/digest"
 	"reconcile.dev/reconcile/controllers/threads"
 )
 
@@ -43,4 +45,19 @@ func Threads(ctx context.Context, env Env, q ThreadsRequest) ([]threads.Thread, 
 		return append(out, threads.Troubled(o.tree, threads.All(o.tree, -1, true), env.Tree.Now())...), nil
 	}
 	return append(out, threads.All(o.tree, -1, true)...), nil
+}
+
+// DigestRequest requests a summary of clarifications.
+type DigestRequest struct {
+	Since time.Time // those created since; the zero time: all
+}
+
+// Digest returns the digest.Digest of the clarifications that were created since the time of a DigestRequest.
+func Digest(ctx context.Context, env Env, q DigestRequest) (digest.Digest, error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return digest.Digest{}, typed(err)
+	}
+	defer s.Close()
+	return digest.New(t, q.Since, env.Tree.Now()), nil
 }

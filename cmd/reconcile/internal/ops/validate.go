@@ -43,7 +43,7 @@ func Validate(ctx context.Context, env Env, q ValidateRequest) (Validation, erro
 		v.Files, v.Problems = countFiles(s, t), append(v.Problems, tree.Problems(s, t)...)
 	}
 	for _, p := range q.Paths {
-		if err := v.check(s, t, env.callerPath(p), p); err != nil {
+		if err := v.check(s, t, env.CallerPath(p), p); err != nil {
 			return v, typed(err)
 		}
 	}

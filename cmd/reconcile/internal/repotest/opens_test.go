@@ -33,7 +33,7 @@ var opensItself = map[string]string{
 	"cmd/reconcile/apply.go":                         "who calls names the file, which may be a pipe",
 	"cmd/reconcile/logging.go":                       "who calls names the file, which may be a pipe",
 	"cmd/reconcile/internal/engine/plan/pull.go":     "who calls names the file that is written",
-	"cmd/reconcile/internal/ops/kinds.go":            "who calls names the folder that is written",
+	"cmd/reconcile/internal/ops/explain.go":          "who calls names the folder that is written",
 	"cmd/reconcile/internal/engine/tree/checkout.go": "it writes into a folder that it has just made",
 	"cmd/reconcile/internal/gitrepo/remote_fetch":    "it writes into a folder that it has just made",
 	"cmd/reconcile/internal/gitrepo/kept":            "it writes into a folder that it has just made",

@@ -62,18 +62,3 @@ func WriteSchemas(ctx context.Context, env Env, dir string) (written []string, e
 	}
 	return written, nil
 }
-
-// FieldError describes the mistake in a field of a request. Each surface names the field in its own form.
-type FieldError struct {
-	Field string // the name in the request: min-score, k
-	Text  string // the text after the name: " 2: write 0 to 1"
-}
-
-func (e *FieldError) Error() string { return e.Field + e.Text }
-
-// BadRequest marks an error of the request.
-func (e *FieldError) BadRequest() {}
-
-func badField(field, format string, args ...any) error {
-	return &Error{Code: BadRequest, Err: &FieldError{field, fmt.Sprintf(format, args...)}}
-}
