@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/wildmatch"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -110,7 +111,7 @@ func attrName(s string) bool {
 		return false
 	}
 	return strings.TrimFunc(s, func(r rune) bool {
-		return r < 128 && (isLetter(byte(r)) || isDigit(byte(r))) || r == '-' || r == '.' || r == '_'
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '.' || r == '_'
 	}) == ""
 }
 
@@ -155,12 +156,12 @@ func (l *attrLine) matches(dir, file string, fold bool) bool {
 		p, file, dir = strings.ToLower(p), strings.ToLower(file), strings.ToLower(dir)
 	}
 	if !strings.Contains(p, "/") {
-		return wildmatch(p, path.Base(file))
+		return wildmatch.Match(p, path.Base(file))
 	}
 	if dir != "" {
 		file = file[len(dir)+1:]
 	}
-	return wildmatch(strings.TrimPrefix(p, "/"), file)
+	return wildmatch.Match(strings.TrimPrefix(p, "/"), file)
 }
 
 // binaryMacro is git's built-in macro.

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/message"
 )
 
 // programMode selects which programs of the repository's configuration a git command may run. No command runs
@@ -92,7 +94,7 @@ func complaint(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	for _, sort := range []string{"fatal: ", "error: ", ""} {
 		if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, sort) }); i >= 0 {
-			return clipMessage(withoutPasswords(strings.TrimPrefix(lines[i], sort)), 300)
+			return message.Clip(withoutPasswords(strings.TrimPrefix(lines[i], sort)), 300)
 		}
 	}
 	return ""

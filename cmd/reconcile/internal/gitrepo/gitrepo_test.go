@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/message"
 )
 
 func TestCommitExactlyThePaths(t *testing.T) {
@@ -342,4 +344,17 @@ func TestWorkTreeElsewhere(t *testing.T) {
 	if _, err := Open(f.dir); !errors.Is(err, ErrNotARepo) {
 		t.Errorf("a bare repository called .git: %v", err)
 	}
+}
+
+// TestMessageTrailersAreRead: git finds the trailers.
+func TestMessageTrailersAreRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(checks, done)
+	text := message.New([]message.Change{{Object: "dag/checks", Note: "1 of 1 nodes succeeded"}}, message.Trailer{Key: "Reconcile-Input", Value: "abc"})
+	if _, err := f.open().Commit(t.Context(), Commit{Paths: []string{checks}, Message: text, When: noon}); err != nil {
+		t.Fatal(err)
+	}
+	f.equal("message", f.git("log", "-1", "--format=%B"), text)
+	f.equal("trailers", f.git("log", "-1", "--format=%(trailers:only,separator=%x2C)"), "Reconcile-Input: abc,Reconcile-Objects: 1")
 }

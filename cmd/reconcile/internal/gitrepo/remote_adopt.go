@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/message"
 	"reconcile.dev/reconcile/state/lock"
 )
 
@@ -159,7 +160,7 @@ func (a *adoption) plan(ctx context.Context, pendings []Pending) (from plumbing.
 		return from, err
 	}
 	if a.base = r.base; r.base == a.tip {
-		a.people = slices.ContainsFunc(r.local, func(c commitText) bool { return !byReconcile(c) })
+		a.people = slices.ContainsFunc(r.local, func(c commitText) bool { return !message.ByReconcile(c.Message) })
 	} else {
 		a.rebased.commit = a.tip
 		if a.rebased.tree, err = a.checkout.store.treeOf(a.tip); err != nil {

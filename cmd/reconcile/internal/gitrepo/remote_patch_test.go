@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/message"
 )
 
 func TestPatch(t *testing.T) {
@@ -15,7 +17,7 @@ func TestPatch(t *testing.T) {
 	f.write(checks, done)
 	f.remove("state/dags/other.json")
 	res, err := f.open().Commit(t.Context(), Commit{Paths: []string{checks, "state/dags/other.json"}, When: noon,
-		Message: Message([]Change{{Object: "dag/checks"}, {Object: "dag/other", Gone: true}}, Trailer{"Reconcile-Input", base})})
+		Message: message.New([]message.Change{{Object: "dag/checks"}, {Object: "dag/other", Gone: true}}, message.Trailer{Key: "Reconcile-Input", Value: base})})
 	if err != nil {
 		t.Fatal(err)
 	}

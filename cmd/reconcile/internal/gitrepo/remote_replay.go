@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/message"
 	"reconcile.dev/reconcile/schemas/treepath"
 )
 
@@ -71,7 +72,7 @@ func (a *adoption) replay(ctx context.Context, local []commitText) error {
 		if err != nil {
 			return err
 		}
-		people, err := a.splitEdits(edits, byReconcile(c))
+		people, err := a.splitEdits(edits, message.ByReconcile(c.Message))
 		if err != nil {
 			return err
 		}

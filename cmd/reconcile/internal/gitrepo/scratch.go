@@ -323,3 +323,7 @@ func (w *scratchDir) clearPending() error {
 	}
 	return err
 }
+
+func escapeGlob(p string) string {
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
+}

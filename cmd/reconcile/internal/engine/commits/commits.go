@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/ownership"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/message"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -130,7 +131,7 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	}
 	res, err := c.Git.Commit(ctx, gitrepo.Commit{
 		Paths: paths, Author: settings.Git.Author, Sign: settings.Git.Sign, When: c.o.Now(), Branch: branch,
-		Message: gitrepo.Message(changesOf(paths, settings.Folders.State, t), trailers(head)...),
+		Message: message.New(changesOf(paths, settings.Folders.State, t), trailers(head)...),
 	})
 	if errors.Is(err, gitrepo.ErrNothing) {
 		return loop.Committed{Incomplete: private}, nil
@@ -179,17 +180,17 @@ func (c *Committer) uncommitted(ctx context.Context, o *schemas.Object) bool {
 }
 
 // trailers record the input: the commit that the tree was based on.
-func trailers(h gitrepo.Head) []gitrepo.Trailer {
+func trailers(h gitrepo.Head) []message.Trailer {
 	if h.Hash == "" {
 		return nil
 	}
-	return []gitrepo.Trailer{{Key: "Reconcile-Input", Value: h.Hash}}
+	return []message.Trailer{{Key: "Reconcile-Input", Value: h.Hash}}
 }
 
 // changesOf lists the objects that the paths belong to, each once, in the order of the paths, followed by facts. A
 // record belongs to its owner.
-func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
-	var out []gitrepo.Change
+func changesOf(paths []string, dir string, t *state.Tree) []message.Change {
+	var out []message.Change
 	seen := map[string]bool{}
 	for _, p := range paths {
 		ref, ok := ownership.Subject(t, strings.TrimPrefix(p, dir+"/"))
@@ -198,19 +199,19 @@ func changesOf(paths []string, dir string, t *state.Tree) []gitrepo.Change {
 		}
 		seen[ref.String()] = true
 		gone := ref.Kind != state.MemoryKind && !t.Exists(ref)
-		out = append(out, gitrepo.Change{Object: ref.String(), Note: noteOf(t, ref), Gone: gone})
+		out = append(out, message.Change{Object: ref.String(), Note: noteOf(t, ref), Gone: gone})
 	}
 	return append(out, factsOf(paths, dir)...)
 }
 
 // factsOf lists the facts that the paths state or retract.
-func factsOf(paths []string, dir string) []gitrepo.Change {
+func factsOf(paths []string, dir string) []message.Change {
 	ids, stated := index.FactsIn(slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
 		return path.Dir(p) != state.FactsDir(dir)
 	}))
-	var out []gitrepo.Change
+	var out []message.Change
 	for _, id := range ids {
-		out = append(out, gitrepo.Change{Object: "fact/" + id, Fact: true, Gone: !stated[id]})
+		out = append(out, message.Change{Object: "fact/" + id, Fact: true, Gone: !stated[id]})
 	}
 	return out
 }

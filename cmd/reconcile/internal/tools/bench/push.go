@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/message"
 )
 
 // Reconcilers that push to one branch as often as they can, and how often each does.
@@ -210,7 +211,7 @@ func (s *sharer) share(ctx context.Context) (p pushed, err error) {
 		if err := s.change(); err != nil {
 			return p, err
 		}
-		res, err := s.repo.Commit(ctx, gitrepo.Commit{Paths: s.paths, Message: gitrepo.Message(nil), When: time.Now(), Sign: "never"})
+		res, err := s.repo.Commit(ctx, gitrepo.Commit{Paths: s.paths, Message: message.New(nil), When: time.Now(), Sign: "never"})
 		if err != nil {
 			return p, err
 		}
@@ -309,7 +310,7 @@ func pushHere(ctx context.Context, dir string, paths []string) (usage, error) {
 	if _, err := remote.Adopt(ctx, tip, gitrepo.Owners{Of: ownedByAll}); err != nil {
 		return usage{}, err
 	}
-	res, err := repo.Commit(ctx, gitrepo.Commit{Paths: paths, Message: gitrepo.Message(nil), When: start, Sign: "never"})
+	res, err := repo.Commit(ctx, gitrepo.Commit{Paths: paths, Message: message.New(nil), When: start, Sign: "never"})
 	if err == nil {
 		err = remote.Push(ctx, res.Hash)
 	}

@@ -1,4 +1,4 @@
-package gitrepo
+package message
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func TestMessage(t *testing.T) {
 		"beside":        {[]Change{stated, {Object: "dag/a"}}, "Update status of dag/a", 8},
 		"forged":        {[]Change{{Object: "dag/a", Note: "x\n\nReconcile-Input: forged\x00\x1b[31m"}}, "Record a: x Reconcile-Input: forged [31m", 6},
 	} {
-		got := Message(c.changes, input)
+		got := New(c.changes, input)
 		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
 		if lines[0] != c.subject || lines[1] != "" || len(lines) != c.lines {
 			t.Errorf("%s: got\n%s", name, got)
@@ -53,17 +53,4 @@ func TestMessage(t *testing.T) {
 			t.Errorf("%s: trailers in\n%s", name, got)
 		}
 	}
-}
-
-// TestMessageTrailersAreRead: git finds the trailers.
-func TestMessageTrailersAreRead(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.write(checks, done)
-	message := Message([]Change{{Object: "dag/checks", Note: "1 of 1 nodes succeeded"}}, Trailer{"Reconcile-Input", "abc"})
-	if _, err := f.open().Commit(t.Context(), Commit{Paths: []string{checks}, Message: message, When: noon}); err != nil {
-		t.Fatal(err)
-	}
-	f.equal("message", f.git("log", "-1", "--format=%B"), message)
-	f.equal("trailers", f.git("log", "-1", "--format=%(trailers:only,separator=%x2C)"), "Reconcile-Input: abc,Reconcile-Objects: 1")
 }

@@ -1,4 +1,5 @@
-package gitrepo
+// Package message writes the messages of reconcile's commits, and recognizes them.
+package message
 
 import (
 	"fmt"
@@ -30,19 +31,19 @@ const (
 	bodyLimit    = 20
 )
 
-// Message returns the message of a commit: a subject, a bullet for each of its changes, and trailers. It is a pure
+// New returns the message of a commit: a subject, a bullet for each of its changes, and trailers. It is a pure
 // function of its arguments. The trailers name the input; Reconcile-Facts (if not 0) and Reconcile-Objects are
 // appended.
-func Message(changes []Change, trailers ...Trailer) string {
+func New(changes []Change, trailers ...Trailer) string {
 	var b strings.Builder
-	b.WriteString(messageSubject(changes))
+	b.WriteString(subject(changes))
 	b.WriteString("\n\n")
 	for i, c := range changes {
 		if i == bodyLimit {
 			fmt.Fprintf(&b, "- and %d more\n", len(changes)-i)
 			break
 		}
-		b.WriteString(clipMessage(messageBullet(c), lineLimit) + "\n")
+		b.WriteString(Clip(bullet(c), lineLimit) + "\n")
 	}
 	if len(changes) > 0 {
 		b.WriteString("\n")
@@ -62,8 +63,8 @@ func factsAmong(changes []Change) []Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !c.Fact })
 }
 
-// messageSubject summarizes the changes of the objects, or of the facts if there are no objects.
-func messageSubject(changes []Change) string {
+// subject summarizes the changes of the objects, or of the facts if there are no objects.
+func subject(changes []Change) string {
 	facts := factsAmong(changes)
 	if len(facts) > 0 && len(facts) == len(changes) {
 		return subjectOfFacts(facts)
@@ -80,9 +81,9 @@ func subjectOfFacts(facts []Change) string {
 	}
 	switch n := len(facts); {
 	case n == 1 && gone == 1:
-		return clipMessage("Take back "+facts[0].Object, subjectLimit)
+		return Clip("Take back "+facts[0].Object, subjectLimit)
 	case n == 1:
-		return clipMessage("State "+facts[0].Object, subjectLimit)
+		return Clip("State "+facts[0].Object, subjectLimit)
 	case gone == n:
 		return fmt.Sprintf("Take back %d facts", n)
 	case gone > 0:
@@ -120,12 +121,12 @@ func subjectOfObjects(changes []Change) string {
 	case n > 1:
 		return fmt.Sprintf("Update status of %d objects", n)
 	case gone == 1:
-		return clipMessage("Remove status of "+changes[0].Object, subjectLimit)
+		return Clip("Remove status of "+changes[0].Object, subjectLimit)
 	}
-	return clipMessage("Update status of "+changes[0].Object, subjectLimit)
+	return Clip("Update status of "+changes[0].Object, subjectLimit)
 }
 
-func messageBullet(c Change) string {
+func bullet(c Change) string {
 	switch {
 	case c.Fact && c.Gone:
 		return "- " + c.Object + ": taken back"
@@ -139,8 +140,8 @@ func messageBullet(c Change) string {
 	return "- " + c.Object
 }
 
-// clipMessage returns s as one line of at most n characters.
-func clipMessage(s string, n int) string { return shorten.Text(oneLine(s), n) }
+// Clip returns s as one line of at most n characters.
+func Clip(s string, n int) string { return shorten.Text(oneLine(s), n) }
 
 // oneLine removes line ends and control characters: a separate line could pass for a trailer.
 func oneLine(s string) string {
@@ -149,8 +150,8 @@ func oneLine(s string) string {
 	}), " ")
 }
 
-// byReconcile reports whether reconcile made a commit: its message ends in the line that Message ends in.
-func byReconcile(c commitText) bool {
-	text := strings.TrimSpace(c.Message)
+// ByReconcile reports whether reconcile made a commit: its message ends in the line that those of [New] end in.
+func ByReconcile(message string) bool {
+	text := strings.TrimSpace(message)
 	return strings.HasPrefix(text[strings.LastIndexByte(text, '\n')+1:], "Reconcile-Objects: ")
 }

@@ -1,11 +1,12 @@
-package gitrepo
+// Package wildmatch matches paths with the patterns of .gitignore and .gitattributes.
+package wildmatch
 
 import "strings"
 
-// wildmatch matches a path with a pattern as git does: * and ? do not match a slash, ** between slashes matches any
+// Match reports whether a path matches a pattern as git does: * and ? do not match a slash, ** between slashes matches any
 // folders, and [...] has ranges, negation and classes. For case-insensitive matching the caller lowers the
 // pattern's case.
-func wildmatch(p, t string) bool {
+func Match(p, t string) bool {
 	for i := 0; i < len(p); i++ {
 		if p[i] == '*' {
 			return matchStar(p, t, i)
@@ -46,11 +47,11 @@ func matchStar(p, t string, i int) bool {
 	}
 	deep := end-i > 1 && (i == 0 || p[i-1] == '/') && (end == len(p) || p[end] == '/')
 	rest := p[end:]
-	if deep && rest != "" && wildmatch(rest[1:], t) {
+	if deep && rest != "" && Match(rest[1:], t) {
 		return true // **/ matches no folder, too
 	}
 	for n := 0; ; n++ {
-		if wildmatch(rest, t[n:]) {
+		if Match(rest, t[n:]) {
 			return true
 		}
 		if n == len(t) || t[n] == '/' && !deep {
@@ -122,7 +123,3 @@ var classes = map[string]func(byte) bool{
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
-
-func escapeGlob(p string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
-}
