@@ -1,3 +1,4 @@
+// Package indexing maintains the index of a tree: for a command that searches, and during a watching run.
 package indexing
 
 import (
@@ -5,8 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"sync"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -62,4 +70,76 @@ func (s *Session) Finish(ctx context.Context) error {
 	s.Kept = whole
 	Ignore(s.options, s.keeper)
 	return nil
+}
+
+// Options configure the maintenance of an index.
+type Options struct {
+	Tree tree.Config
+	// Warn is called with missing parts of the index, which do not stop the work.
+	Warn func(error)
+	// Note is called with notes for the user.
+	Note func(text string)
+	// Progress is called with the progress of a build; may be nil.
+	Progress func(step string, done, total int)
+}
+
+// NewKeeper returns an index.Keeper for the index of an open tree, with git's ignore rules and the embedder that the
+// policy allows. denied says why the endpoint for vectors is not allowed; otherwise nil.
+func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k *index.Keeper, denied, err error) {
+	k = &index.Keeper{
+		Store: s, Now: o.Tree.Now, Warn: Once(o.Warn), Progress: o.Progress,
+		Ignored: func(string, bool) func(string, bool) bool {
+			return func(name string, _ bool) bool { return treepath.OfName(name) == treepath.Git }
+		},
+	}
+	if r, err := gitrepo.Open(o.Tree.Dir); err == nil {
+		ignores, err := r.Ignores(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		k.Ignored = ignores.Folder
+	}
+	policy := egress.Policy{Getenv: o.Tree.Getenv}
+	k.Embedder, denied, err = policy.Embedder(s.Root(), t.Settings().Index, o.Warn)
+	return k, denied, err
+}
+
+// Once returns a warn function that warns of each error once. An index is first built from words, and then with
+// vectors, and both may report the same error.
+func Once(warn func(error)) func(error) {
+	var said sync.Map
+	return func(err error) {
+		if _, again := said.LoadOrStore(err.Error(), true); !again {
+			warn(err)
+		}
+	}
+}
+
+// Ignore adds a new index to the folder's .gitignore, or notes the line to add if the folder has one already.
+func Ignore(o Options, k *index.Keeper) {
+	dir, name := path.Split(index.SnapshotPath)
+	if _, err := gitrepo.Open(o.Tree.Dir); err != nil || k.Ignored(path.Clean(dir), true)(name, false) {
+		return
+	}
+	if wrote, err := k.Store.Ignore(path.Clean(dir), "*.snapshot"); err != nil || !wrote {
+		o.Note(fmt.Sprintf("%s is derived, and git does not ignore it: add the line %s to .gitignore", index.SnapshotPath, IgnoreLine))
+	}
+}
+
+// IgnoreLine is the line of .gitignore that excludes the index from git.
+const IgnoreLine = "/vectors/*.snapshot"
+
+// Examine opens the index of a keeper, and describes its nodes and the model of its vectors, or returns why it is
+// unusable.
+func Examine(k *index.Keeper, t *state.Tree) (string, error) {
+	x, err := k.Open(t)
+	if err != nil {
+		return "", err
+	}
+	defer x.Close()
+	model := x.Meta().Model
+	if model == "" {
+		model = "nothing"
+	}
+	return fmt.Sprintf("%s, vectors by %s", render.GroupedPlural(x.Graph().Nodes(), "node"), model), x.Verify()
 }

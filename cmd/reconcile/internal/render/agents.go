@@ -5,6 +5,9 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
 // Levels of a [Budget]: compaction is recommended from 70 %, and critical from 90 % of the window.
@@ -128,3 +131,43 @@ func levelColor(level string) Color {
 }
 
 func percentText(p float64) string { return strconv.FormatFloat(p, 'f', 1, 64) + " %" }
+
+// PromptPart is one part of a prompt.
+type PromptPart struct {
+	Name   string
+	Tokens int
+	Text   string
+}
+
+// Prompt writes the parts of a prompt, each below a line with its name and its size.
+func Prompt(w io.Writer, p Palette, parts []PromptPart) error {
+	var out strings.Builder
+	for _, part := range parts {
+		out.WriteString(p.Paint(Dim, fmt.Sprintf("== %s: %s", part.Name, GroupedPlural(part.Tokens, "token"))) + "\n")
+		out.WriteString(Text(strings.Trim(part.Text, "\n")) + "\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// AgentRow is one agent in AgentTable. The zero activity is that of an agent without observed runs.
+type AgentRow struct {
+	Name string
+	schemas.AgentActivity
+}
+
+// AgentTable writes a table of agents, a row for each, with its status, issue, clarification, and whom it waits for or
+// responds to.
+func AgentTable(w io.Writer, p Palette, rows []AgentRow, now time.Time) error {
+	t := NewTable(p, "AGENT", "STATUS", "ISSUE", "CLARIFICATION", "WAITING ON", "RESPONDING TO", "LAST ACTIVITY")
+	for _, r := range rows {
+		status := r.Status
+		if status == "" {
+			status = "unknown"
+		}
+		t.Cells(Cell{Text: r.Name}, Cell{Text: status, Color: stateColor(status)}, Cell{Text: issueOf(r.Issue)},
+			Cell{Text: orNone(r.ClarificationID)}, Cell{Text: orNone(r.WaitingOn)}, Cell{Text: orNone(r.RespondingTo)},
+			Cell{Text: ageOf(r.LastActivity, now)})
+	}
+	return t.Write(w)
+}
