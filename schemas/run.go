@@ -139,6 +139,9 @@ const (
 	OutcomeHandedOff = "HandedOff" // the agent leaves the rest of the task to a new session; uses up no attempt
 	// OutcomeNotPermitted: the agent waits for a permission, of those in Turn.Permissions; uses up no attempt.
 	OutcomeNotPermitted = "NotPermitted"
+	// OutcomeInterrupted: the turn of an agent ended with the process that ran it. Its record has a key of its own, and counts for what
+	// the turn used until then; it uses up no attempt, and the turn begins again.
+	OutcomeInterrupted = "Interrupted"
 	// Records of hooks: work outside of reconcile that began and ended.
 	OutcomeStarted = "Started"
 	OutcomeDone    = "Done"

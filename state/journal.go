@@ -249,8 +249,9 @@ func (j *Journal) Started(key string, at time.Time, pid int) error {
 }
 
 // Progressed writes a line to the journal that says what is known of a running agent's turn; it replaces what was known.
-func (j *Journal) Progressed(key string, turn *schemas.Turn) error {
-	return j.write([]line{{Op: opTurn, Key: key, Turn: turn}}, false)
+func (j *Journal) Progressed(key string, at time.Time, turn *schemas.Turn) error {
+	t := schemas.NewTime(at)
+	return j.write([]line{{Op: opTurn, Key: key, At: &t, Turn: turn}}, false)
 }
 
 // Release writes a line to the journal for each of the keys, which releases the claim of that key without a result.

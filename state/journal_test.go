@@ -171,11 +171,11 @@ func TestJournalOfAnotherProcess(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.RunPath(run(1).Key)))); err != nil {
 		t.Error("the result is not a file:", err)
 	}
-	must(t, s.ForgetOrphans(t.Context(), orphans[:1]))
+	must(t, s.ForgetOrphans(t.Context(), orphans[:1], nil))
 	if again, err := s.Recover(t.Context()); err != nil || len(again) != 2 {
 		t.Errorf("a journal with a claim that nobody buried was removed: %v, %v", again, err)
 	}
-	must(t, s.ForgetOrphans(t.Context(), orphans))
+	must(t, s.ForgetOrphans(t.Context(), orphans, nil))
 	if again, err := s.Recover(t.Context()); err != nil || len(again) != 0 || len(s.journalNames()) != 0 {
 		t.Errorf("orphans %v, journals %v, %v", again, s.journalNames(), err)
 	}

@@ -45,6 +45,9 @@ func (v *journalView) apply(l line) {
 	case l.Op == opTurn && v.keys[l.Key] != nil:
 		c := *v.keys[l.Key]
 		c.Turn = l.Turn
+		if l.At != nil {
+			c.Heard = *l.At
+		}
 		v.keys[l.Key], own.claims[l.Key] = &c, &c
 	case l.Op == opFinish && l.Run != nil && l.Run.Done():
 		own.addResult(l.Key, l.Run)
@@ -86,6 +89,9 @@ func (v *journalView) open() []line {
 		out = append(out, line{Op: opClaim, Key: k, Run: &c.Run})
 		if c.PID != 0 {
 			out = append(out, line{Op: opStart, Key: k, At: &c.StartedAt, PID: c.PID, Start: c.Start})
+		}
+		if c.Turn != nil {
+			out = append(out, line{Op: opTurn, Key: k, At: &c.Heard, Turn: c.Turn})
 		}
 	}
 	return out

@@ -215,10 +215,13 @@ func (s *Store) sweepJournals() {
 }
 
 // ForgetOrphans says that no process of the given orphans runs any more: it removes the journals that Recover took them
-// from, if all their claims are among the orphans.
-func (s *Store) ForgetOrphans(ctx context.Context, orphans []Orphan) error {
+// from, if all their claims are among the orphans. Before that it writes records of what they used.
+func (s *Store) ForgetOrphans(ctx context.Context, orphans []Orphan, used []*schemas.Run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.writeRuns(ctx, used, nil); err != nil {
+		return fmt.Errorf("record what killed runs used: %w", err)
+	}
 	for _, v := range s.otherJournals() {
 		open := len(v.keys)
 		for _, o := range orphans {

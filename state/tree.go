@@ -62,6 +62,8 @@ type Claim struct {
 	Process     string // the name of the journal of the process that claimed it
 	PID         int    // process group of the effect, once started
 	Start       int64  // the start time of that process, as proc.ID.Start; 0: not known
+	// Heard is when Turn was reported; zero without a report.
+	Heard schemas.Time
 }
 
 // Schemas returns the table of schemas.Kinds with which the tree was read or made.

@@ -93,5 +93,7 @@ func (a *app) planTable(r ops.PlanResult) error {
 	if table.Len() == 0 && !a.global.quiet {
 		fmt.Fprintln(a.stdout, "nothing to do")
 	}
-	return table.Write(a.stdout)
+	err := table.Write(a.stdout)
+	a.planCost(&r.Bounds)
+	return err
 }

@@ -90,10 +90,15 @@ func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {
 		fmt.Fprintln(a.stdout, "nothing would change")
 	}
 	err = errors.Join(err, table.Write(a.stdout))
-	if cost := p.Cost(); cost != "" && !a.global.quiet {
+	a.planCost(&p.Bounds)
+	return err
+}
+
+// planCost prints what the runs of a plan cost at most.
+func (a *app) planCost(b *mirror.PullBounds) {
+	if cost := b.Cost(); cost != "" && !a.global.quiet {
 		fmt.Fprintf(a.stdout, "\nat most %s\n", cost)
 	}
-	return err
 }
 
 // plannedCall is the -o json output for a call that would change something on GitHub.

@@ -121,11 +121,19 @@ func OfEffect(k schemas.Kind, name, node, key string, seq int) string {
 	return string(strconv.AppendInt(appendPrefix(make([]byte, 0, 128), k, name, node, key), int64(seq), 10))
 }
 
+// Effect is the last part of the name of an effect: <node>-<16 hex digits of the node's key>-<seq>.
+func Effect(node, key string, seq int) string {
+	return string(strconv.AppendInt(appendNode(make([]byte, 0, 64), node, key), int64(seq), 10))
+}
+
 // appendPrefix appends the key of an effect up to its number.
 func appendPrefix(b []byte, k schemas.Kind, name, node, key string) []byte {
+	return appendNode(append(append(append(append(b, k.Plural...), '/'), name...), '/'), node, key)
+}
+
+func appendNode(b []byte, node, key string) []byte {
 	const shown = 16
 	hex := strings.TrimPrefix(key, prefix)
-	b = append(append(append(append(b, k.Plural...), '/'), name...), '/')
 	b = append(append(append(b, node...), '-'), hex[:min(shown, len(hex))]...)
 	return append(b, '-')
 }

@@ -200,8 +200,7 @@ func (p *Pull) number(verb string) (n int) {
 }
 
 // Cost says in words what the runs cost at most; "" where nothing runs.
-func (p *Pull) Cost() string {
-	k := p.Bounds
+func (k *PullBounds) Cost() string {
 	if k.Runs == 0 && k.People == 0 {
 		return ""
 	}
@@ -223,7 +222,7 @@ func (p *Pull) Cost() string {
 
 // bounds says what the runs cost at most, and of whose they are.
 func (p *Pull) bounds(b *Body) {
-	cost, k := p.Cost(), p.Bounds
+	cost, k := p.Bounds.Cost(), p.Bounds
 	if cost == "" {
 		return
 	}

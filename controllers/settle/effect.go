@@ -114,6 +114,10 @@ func (e *Effect) Reserve(b *schemas.Budget) {
 			c.Budget, turn.Otherwise = b, &c
 		}
 		e.Task = &turn
+	case *HTTPTurn:
+		turn := *t
+		turn.Budget = b
+		e.Task = &turn
 	}
 }
 
@@ -370,7 +374,7 @@ type Report struct {
 	Key  string
 	At   time.Time
 	PID  int
-	Run  *schemas.Run
+	Run  *schemas.Run  // Finished; Released: what the turn used that was interrupted, nil for nothing
 	Why  string        // Released, Held; of Finished what is worth a warning and not part of the record
 	Err  error         // Broken
 	Turn *schemas.Turn // Progressed

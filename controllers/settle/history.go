@@ -65,5 +65,5 @@ func RunMessage(r *schemas.Run) string {
 var outcomeWords = map[string]string{
 	schemas.OutcomeSucceeded: "succeeded", schemas.OutcomeFailed: "failed", schemas.OutcomeTimedOut: "timed out",
 	schemas.OutcomeCancelled: "was cancelled", schemas.OutcomeAsked: "asked", schemas.OutcomeHandedOff: "handed off",
-	schemas.OutcomeNotPermitted: "waits for a permission",
+	schemas.OutcomeNotPermitted: "waits for a permission", schemas.OutcomeInterrupted: "was interrupted",
 }

@@ -25,6 +25,7 @@ type PlanRequest struct {
 // PlanResult is what a run would do.
 type PlanResult struct {
 	Steps    []settle.Step
+	Bounds   mirror.PullBounds // what the runs among Steps cost at most
 	Problems []schemas.Problem // of the files; with Advice also warnings about valid ones
 	Verdict  Code              // OK, Invalid or NotReady: the state of the objects before the run
 }
@@ -36,7 +37,9 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 		return PlanResult{}, typed(err)
 	}
 	defer s.Close()
-	r := PlanResult{Steps: controllers.Plan(t, env.Tree.Now()), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
+	now := env.Tree.Now()
+	r := PlanResult{Steps: controllers.Plan(t, now), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
+	r.Bounds = plan.Bounds(t, r.Steps, now)
 	if q.Advice {
 		r.Problems = tree.Problems(s, t)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -121,7 +122,8 @@ func (a *attempt) changedFiles() []string {
 type liveReader struct {
 	sessionWriter
 	reported time.Time
-	shown    int64
+	shown    int64 // of its context
+	used     int64 // tokens
 }
 
 // Write implements io.Writer. It never fails.
@@ -137,9 +139,13 @@ func (l *liveReader) Write(p []byte) (int, error) {
 	}
 	now := time.Now()
 	l.a.noteContext(u, turn.SessionID, l.a.reader.LastText())
-	if l.a.describeMarks() || u.ContextUsed != l.shown && now.Sub(l.reported) >= reportEvery {
-		l.reported, l.shown = now, u.ContextUsed
-		turn.Usage, turn.Marks = u, l.a.meter.all()
+	used := u.InputTokens + u.OutputTokens
+	if l.a.describeMarks() || used != l.used || u.ContextUsed != l.shown && now.Sub(l.reported) >= reportEvery {
+		l.reported, l.shown, l.used = now, u.ContextUsed, used
+		if turn.Usage, turn.Marks = u, l.a.meter.all(); turn.SessionUsage != nil {
+			turn.Usage = profiles.TurnUsage(turn.SessionUsage, l.a.task.Resumes)
+		}
+		l.a.addMetered(&turn)
 		turn.Profile, turn.Runner = l.a.task.ProfileName, schemas.RunnerCommand
 		turn.Model, turn.SessionID, turn.StopReason = l.a.brief(turn.Model), l.a.brief(turn.SessionID), ""
 		l.a.runner.progress(l.a.effect.Key, &turn)

@@ -125,7 +125,6 @@ func (d *dialogue) turn() *schemas.Turn {
 // conclude fills in the record after the end of the conversation. An error fails the run.
 func (d *dialogue) conclude(end exit, b *buffers) error {
 	a := d.a
-	a.record.Turn = d.turn()
 	if end.stopped != nil && end.stopped.silent == 0 && end.stopped.spent == "" {
 		a.record.Outcome, a.record.Message = end.stopped.outcome, a.runner.clean(end.stopped.message)
 		return nil

@@ -102,17 +102,18 @@ func (a *attempt) closeMeter() {
 	}
 }
 
-// metered reports what is known of the turn after a request. Those that speak a protocol report it themselves.
+// metered reports what is known of the turn after each request, so that it is on record if this process is killed.
 func (a *attempt) metered() {
-	now := time.Now().UnixNano()
-	a.heard.Store(now)
-	last := a.reported.Load()
-	if a.talk != nil || now-last < int64(reportEvery) || !a.reported.CompareAndSwap(last, now) {
-		return
+	a.heard.Store(time.Now().UnixNano())
+	turn := &schemas.Turn{Runner: a.runnerWord(), Profile: a.task.ProfileName}
+	if a.talk != nil {
+		if turn = a.talk.turn(); turn == nil {
+			return
+		}
+	} else {
+		a.addMetered(turn)
 	}
 	r := a.runner
-	turn := &schemas.Turn{Runner: a.runnerWord(), Profile: a.task.ProfileName}
-	a.addMetered(turn)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.jobs[a.effect.Key] != a.job {

@@ -31,8 +31,7 @@ type attempt struct {
 	talk *talk // with an agent that speaks a protocol; nil for a command
 	// dialogue is the conversation with a model at an HTTP endpoint; nil for a program.
 	dialogue *dialogue
-	endpoint Endpoint     // of a run whose requests are metered; nil if they are not, and before they are
-	reported atomic.Int64 // when what is metered was reported, in Unix nanoseconds
+	endpoint Endpoint // of a run whose requests are metered; nil if they are not, and before they are
 	record   schemas.Run
 	lease    *lease
 	sink     *sink
@@ -98,6 +97,8 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 	}
 	if a.interrupted != "" {
 		report.Why = a.interrupted
+		a.record.FinishedAt = schemas.NewTime(report.At)
+		report.Run = settle.Interrupted(&a.record, r.marks.runner, a.interrupted)
 		return report
 	}
 	if fault := faultIn(err); fault != nil {
@@ -281,16 +282,19 @@ func (r *Runner) reportStart(j *job, pid int) time.Time {
 
 // conclude fills in the record after the command's end. An error fails a run that seemed to succeed.
 func (a *attempt) conclude(end exit, b *buffers) error {
-	if end.stopped != nil && end.stopped.outcome == "" {
-		a.interrupted = end.stopped.message
-		return nil
-	}
 	if a.dialogue != nil {
-		return a.dialogue.conclude(end, b)
+		a.record.Turn = a.dialogue.turn()
 	}
 	read := a.readTurn(b)
 	if a.talk != nil {
 		a.record.Turn = a.talk.turn()
+	}
+	switch {
+	case end.stopped != nil && end.stopped.outcome == "":
+		a.interrupted = end.stopped.message
+		return nil
+	case a.dialogue != nil:
+		return a.dialogue.conclude(end, b)
 	}
 	if t := a.record.Turn; t != nil {
 		a.noteContext(t.Usage, t.SessionID, string(b.capture))

@@ -69,7 +69,10 @@ func (t *talk) abandon() {
 func (t *talk) begin() {
 	r := t.a.runner
 	t.log = &stream{clean: r.newFilter(), sink: t.a.sink, longest: lineLimit}
-	t.client = acp.New(t.from, t.a.input, acp.Options{TextLimit: r.o.ResultLimit + 1, Host: t})
+	client := acp.New(t.from, t.a.input, acp.Options{TextLimit: r.o.ResultLimit + 1, Host: t})
+	t.mu.Lock()
+	t.client = client
+	t.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.stop = cancel
 	go t.watch(ctx)
@@ -152,7 +155,7 @@ func (t *talk) configure(ctx context.Context, s *acp.Session) error {
 // watch notes when the agent was heard, and reports the use of the context.
 func (t *talk) watch(ctx context.Context) {
 	var reported time.Time
-	var shown int64
+	var shown, counted int64
 	for {
 		select {
 		case <-ctx.Done():
@@ -166,9 +169,12 @@ func (t *talk) watch(ctx context.Context) {
 				t.a.spend(why)
 			}
 		}
-		s := t.client.State()
-		if t.a.describeMarks() || s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
-			reported, shown = now, s.ContextUsed
+		s, used := t.client.State(), int64(0)
+		if n := tokens(&s); n != nil {
+			used = n.Input() + n.OutputTokens
+		}
+		if t.a.describeMarks() || used != counted || s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
+			reported, shown, counted = now, s.ContextUsed, used
 			t.report()
 		}
 	}
@@ -279,10 +285,13 @@ func (t *talk) report() {
 
 // turn is the record of the turn so far.
 func (t *talk) turn() *schemas.Turn {
-	if t.client == nil {
+	t.mu.Lock()
+	client := t.client
+	t.mu.Unlock()
+	if client == nil {
 		return nil
 	}
-	s := t.client.State()
+	s := client.State()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clean := t.a.runner.clean

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/durable"
@@ -211,7 +212,7 @@ func (e *Env) recoverKilled(ctx context.Context) error {
 	if err := e.Reap(ctx, orphans); err != nil { // not under the lock: it takes as long as the programs take to end
 		return err
 	}
-	return e.withLock(ctx, func() error { return e.store.ForgetOrphans(ctx, orphans) })
+	return e.withLock(ctx, func() error { return e.store.ForgetOrphans(ctx, orphans, settle.InterruptedBy(orphans)) })
 }
 
 // reap ends the remaining processes of killed runs.

@@ -138,7 +138,9 @@ func (s *run) recoverKilled(ctx context.Context) error {
 		for _, p := range torn {
 			s.warn(fmt.Sprintf("%s: the run that was making it again was killed; what it left was moved to .reconcile/damaged", p))
 		}
-		return errors.Join(err, s.loop.Store.ForgetOrphans(ctx, orphans))
+		used := settle.InterruptedBy(orphans)
+		s.rescan = s.rescan || len(used) > 0
+		return errors.Join(err, s.loop.Store.ForgetOrphans(ctx, orphans, used))
 	})
 }
 

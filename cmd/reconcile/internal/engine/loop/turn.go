@@ -110,7 +110,7 @@ func (s *run) record() error {
 			if ended[r.Key] {
 				continue
 			}
-			if err := s.journal.Progressed(r.Key, r.Turn); err != nil {
+			if err := s.journal.Progressed(r.Key, r.At, r.Turn); err != nil {
 				return err
 			}
 			continue
@@ -135,6 +135,9 @@ func (s *run) record() error {
 			given = append(given, r.Key)
 		case settle.Released:
 			given = append(given, r.Key)
+			if r.Run != nil {
+				runs = append(runs, *r.Run)
+			}
 			if e := s.mine[r.Key]; r.Waits != "" && e.Task != nil {
 				s.holdLanding(e, r.Waits)
 			}

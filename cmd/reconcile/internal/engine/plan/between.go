@@ -66,7 +66,7 @@ func Between(ctx context.Context, c tree.Config, repo *gitrepo.Repo, base, head 
 		}
 	}
 	p.Steps = pullSteps(before.tree, after.tree, added)
-	p.Bounds = pullBounds(controllers.Bound(after.tree, added, c.Now()))
+	p.Bounds = Bounds(after.tree, added, c.Now())
 	return p, after.problems, nil
 }
 
@@ -176,7 +176,9 @@ func pullSteps(before, after *state.Tree, added []settle.Step) []mirror.PullStep
 	return steps
 }
 
-func pullBounds(b controllers.Bounds) mirror.PullBounds {
+// Bounds are what the runs among the steps of a plan of the tree cost at most.
+func Bounds(t *state.Tree, steps []settle.Step, now time.Time) mirror.PullBounds {
+	b := controllers.Bound(t, steps, now)
 	out := mirror.PullBounds{Runs: b.Runs, Seconds: seconds(b.Time), Endless: b.Endless, People: b.People,
 		Budgets: b.Budgets, Agents: []mirror.PullAgent{}}
 	for _, g := range b.Agents {
