@@ -151,6 +151,16 @@ func Warn(in settle.In, c *schemas.Common) {
 	}
 }
 
+// LowDay says that the budget of the present day is at least 80 % used; "" if it is not, or if there is none. day is the day in UTC.
+func (s *Sums) LowDay(settings *schemas.SettingsSpec) (low, day string) {
+	for _, a := range Day(nil, settings) {
+		if low = s.Low(&a); low != "" {
+			low += fmt.Sprintf("; at 100 %% nothing new starts until 00:00 UTC, unless %s is raised in %s", a.Field, a.Path)
+		}
+	}
+	return low, dayOf(s.now)
+}
+
 // lowFrom is the part of a budget, in percent, from which on it is low.
 const lowFrom = 80
 

@@ -41,14 +41,8 @@ func (l *Ledger) Reserve(e *settle.Effect) (b *schemas.Budget, ok bool) {
 			m.set(b, n)
 		}
 	}
-	if l.held == nil {
-		l.held = map[string]*use{}
-	}
 	for _, a := range e.Allowances {
-		if l.held[a.Scope] == nil {
-			l.held[a.Scope] = new(use)
-		}
-		l.held[a.Scope].add(ofBudget(b), 1)
+		l.hold(a.Scope, b)
 	}
 	return b, true
 }

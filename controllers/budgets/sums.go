@@ -100,14 +100,11 @@ func (p part) add(e *state.Entry, r *schemas.Run, u use, day string, held bool) 
 	if p == nil {
 		p = part{}
 	}
-	scopes := []string{day, agentScope(r.Agent)}
+	dag, session := "", ""
 	if e.Kind == schemas.DAGKind.Name {
-		scopes = append(scopes, dagScope(e.Name), nodeScope(e.Name, r.Node))
-		if session := sessionOf(e); session != "" {
-			scopes = append(scopes, sessionScope(session))
-		}
+		dag, session = e.Name, sessionOf(e)
 	}
-	for _, scope := range scopes {
+	for _, scope := range scopes(day, r.Agent, dag, r.Node, session) {
 		if p[scope] == nil {
 			p[scope] = new(sum)
 		}

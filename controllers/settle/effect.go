@@ -27,6 +27,8 @@ type Effect struct {
 	// Allowances are the budgets that the effect runs against; nil for none. Reserved is what its claim reserves of them.
 	Allowances []Allowance     `json:",omitempty"`
 	Reserved   *schemas.Budget `json:",omitempty"`
+	// Seen says which reservations of other reconcilers Reserved leaves alone.
+	Seen int `json:"-"`
 	// Groups are the limits that the effect counts against.
 	Groups []Group
 	// Tell are texts of people for a turn that runs.

@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -76,6 +77,8 @@ type Remote struct {
 	merged  map[string]mergedPending // pending references that Adopt merged, by full reference
 	manual  map[Pending]bool         // pending references that Adopt left to a person
 	waiting waiting
+	// reserves counts the changes that others made to reservesRef.
+	reserves int
 }
 
 // sighting is the last seen state of a shared reference on the remote, and the time since when it is unchanged.
@@ -91,6 +94,9 @@ type Tip struct {
 	Claims  []Claim
 	Tickets []Ticket
 	Pending []Pending // except those that Adopt left to a person
+	// Reserved has what claims reserve, by key. Reserves is another number after every reservation of another process.
+	Reserved map[string]json.RawMessage
+	Reserves int
 }
 
 // Pending is a commit that a reconciler left for others to merge.

@@ -27,6 +27,8 @@ type claimText struct {
 	Holder  string `json:"holder"`
 	Seconds int    `json:"seconds"`
 	Beat    int    `json:"beat"` // differs with each renewal
+	// Reserve is what a Reservation reserves.
+	Reserve json.RawMessage `json:"reserve,omitempty"`
 }
 
 // Bounds, in seconds, on how long a claim is respected without renewal, and how long an unreadable one is
@@ -137,7 +139,7 @@ func (m *Remote) Take(ctx context.Context, claims []Claim) (refused map[string]C
 			refused[c.Key] = now
 			continue
 		}
-		w, err := m.newClaimRequest(ctx, c, old)
+		w, err := m.newClaimRequest(ctx, c, old, nil)
 		if err != nil {
 			return refused, err
 		}
@@ -187,13 +189,13 @@ func (m *Remote) classifyFailed(failed []claimRequest, refused map[string]Claim)
 }
 
 // newClaimRequest prepares a claim that replaces old.
-func (m *Remote) newClaimRequest(ctx context.Context, c Claim, old string) (claimRequest, error) {
+func (m *Remote) newClaimRequest(ctx context.Context, c Claim, old string, reserve json.RawMessage) (claimRequest, error) {
 	m.mu.Lock()
 	m.beat++
 	beat := m.beat
 	m.mu.Unlock()
 	seconds := int((c.Expires.Sub(m.now()) + time.Second - 1) / time.Second)
-	hash, text, err := m.write(ctx, claimText{Key: c.Key, Holder: c.Holder, Seconds: seconds, Beat: beat})
+	hash, text, err := m.write(ctx, claimText{Key: c.Key, Holder: c.Holder, Seconds: seconds, Beat: beat, Reserve: reserve})
 	return claimRequest{Claim: c, update: refUpdate{ref: claimRef(c.Key), value: hash, lease: true, old: old}, text: text}, err
 }
 
@@ -241,13 +243,13 @@ func (m *Remote) Renew(ctx context.Context, claims []Claim) (lost []string, err 
 	var wants []claimRequest
 	for _, c := range claims {
 		m.mu.Lock()
-		old := m.held[claimRef(c.Key)]
+		old, reserve := m.held[claimRef(c.Key)], m.reserveOf(claimRef(c.Key))
 		m.mu.Unlock()
 		if old == "" {
 			lost = append(lost, c.Key)
 			continue
 		}
-		w, err := m.newClaimRequest(ctx, c, old)
+		w, err := m.newClaimRequest(ctx, c, old, reserve)
 		if err != nil {
 			return lost, err
 		}

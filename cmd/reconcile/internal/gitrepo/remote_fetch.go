@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ type remoteRefs struct {
 // refs reads all references that reconcilers share, except the outputs, which are large and requested individually.
 func (m *Remote) refs(ctx context.Context) (refs remoteRefs, err error) {
 	var specs []string
-	for _, dir := range []string{claimRefs, waitingRefs, pendingRefs} {
+	for _, dir := range []string{claimRefs, waitingRefs, pendingRefs, reserveRefs} {
 		specs = append(specs, "+"+dir+"*:refs/worktree/shared/"+strings.TrimPrefix(dir, sharedRefs)+"*")
 	}
 	err = m.fetchAside(ctx, func(fetch fetchFunc, dir string) error {
@@ -158,6 +159,9 @@ func (m *Remote) packedTexts(ctx context.Context, hashes []string, texts map[str
 // recordSightings records the references on the remote, and since when each is unchanged.
 func (m *Remote) recordSightings(refs remoteRefs, texts map[string][]byte) {
 	now := m.now()
+	if refs.shared[reservesRef] != m.seen[reservesRef].hash {
+		m.reserves++
+	}
 	for ref, hash := range refs.shared {
 		if !strings.HasPrefix(ref, pendingRefs) && m.seen[ref].hash != hash {
 			m.seen[ref] = sighting{hash: hash, since: now, text: texts[hash]}
@@ -174,11 +178,15 @@ func (m *Remote) recordSightings(refs remoteRefs, texts map[string][]byte) {
 }
 
 func (m *Remote) tip(refs remoteRefs) Tip {
-	t := Tip{Head: refs.head}
+	t := Tip{Head: refs.head, Reserves: m.reserves, Reserved: map[string]json.RawMessage{}}
 	for ref, hash := range refs.shared {
 		switch {
 		case strings.HasPrefix(ref, claimRefs):
-			t.Claims = append(t.Claims, m.claimOf(ref))
+			c := m.claimOf(ref)
+			t.Claims = append(t.Claims, c)
+			if text := m.reserveOf(ref); text != nil && c.Key != "" {
+				t.Reserved[c.Key] = text
+			}
 		case strings.HasPrefix(ref, pendingRefs):
 			if p := (Pending{strings.TrimPrefix(ref, pendingRefs), hash}); !m.manual[p] {
 				t.Pending = append(t.Pending, p)

@@ -20,6 +20,8 @@ type refUpdate struct {
 	// only fast-forwards it.
 	lease bool
 	old   string
+	// atomic makes the server change all references of the push, or none.
+	atomic bool
 }
 
 // refAnswer is the result of one refUpdate.
@@ -54,6 +56,9 @@ func (m *Remote) send(ctx context.Context, updates []refUpdate, hooks bool) (map
 	for _, u := range updates {
 		if u.lease {
 			args = append(args, "--force-with-lease="+u.ref+":"+u.old)
+		}
+		if u.atomic {
+			args = append(args, "--atomic")
 		}
 		specs = append(specs, u.value+":"+u.ref)
 	}

@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -87,6 +88,48 @@ func TestClaims(t *testing.T) {
 	}
 	if refused, err = b.Take(t.Context(), []Claim{{"run/x", "b", until}}); err != nil || len(refused) > 0 {
 		t.Fatalf("%v, %v", refused, err)
+	}
+}
+
+// TestReservations: who has not seen the last reservation of another claims nothing, and a renewal keeps what is reserved.
+func TestReservations(t *testing.T) {
+	t.Parallel()
+	f, other, _ := shared(t)
+	a, b := f.remote(), other.remote()
+	until := time.Now().Add(time.Minute)
+	want := func(key, holder string, seen int) []Reservation {
+		return []Reservation{{Claim{key, holder, until}, json.RawMessage(`{"part":1}`), seen}}
+	}
+	fetch := func(m *Remote) Tip {
+		t.Helper()
+		tip, err := m.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tip
+	}
+	one, two := fetch(a).Reserves, fetch(b).Reserves
+	if refused, again, err := a.Reserve(t.Context(), want("run/x", "a", one)); err != nil || len(refused)+len(again) > 0 {
+		t.Fatalf("%v, %v, %v", refused, again, err)
+	}
+	if refused, again, err := b.Reserve(t.Context(), want("run/y", "b", two)); err != nil || len(refused) > 0 || len(again) != 1 {
+		t.Fatalf("the second one did not see the first: %v, %v, %v", refused, again, err)
+	}
+	if lost, err := a.Renew(t.Context(), []Claim{{"run/x", "a", until}}); err != nil || len(lost) > 0 {
+		t.Fatalf("%v, %v", lost, err)
+	}
+	tip := fetch(b)
+	if len(tip.Claims) != 1 || string(tip.Reserved["run/x"]) != `{"part":1}` || tip.Reserves == two {
+		t.Fatalf("%+v", tip)
+	}
+	if refused, again, err := b.Reserve(t.Context(), want("run/y", "b", tip.Reserves)); err != nil || len(refused)+len(again) > 0 {
+		t.Fatalf("%v, %v, %v", refused, again, err)
+	}
+	if refused, _, err := b.Reserve(t.Context(), want("run/x", "b", tip.Reserves)); err != nil || refused["run/x"].Holder != "a" {
+		t.Fatalf("%v, %v", refused, err)
+	}
+	if refused, again, err := a.Reserve(t.Context(), want("run/z", "a", fetch(a).Reserves)); err != nil || len(refused)+len(again) > 0 {
+		t.Fatalf("%v, %v, %v", refused, again, err)
 	}
 }
 

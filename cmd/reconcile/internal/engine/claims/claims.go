@@ -40,6 +40,9 @@ type Claim struct {
 type Remote interface {
 	// Take claims keys, or renews our own claims, and returns those that another reconciler holds.
 	Take(ctx context.Context, keys []string) (refused []Claim, err error)
+	// Reserve is Take for effects that reserve a part of a budget. again are the keys that were not claimed, since others have
+	// reserved after the effects were admitted.
+	Reserve(ctx context.Context, effects []settle.Effect) (refused []Claim, again []string, err error)
 	// Renew returns the keys whose claims were lost.
 	Renew(ctx context.Context, keys []string) (lost []string, err error)
 	// Drop releases claims; it ignores claims of others.

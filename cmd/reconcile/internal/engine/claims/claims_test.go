@@ -41,6 +41,8 @@ type view struct {
 	first map[string]sight
 	away  bool
 	fails error // of Take, beside away
+	// reserves counts the reservations of others.
+	reserves int
 }
 
 type sight struct {
@@ -76,6 +78,23 @@ func (v *view) Take(_ context.Context, keys []string) ([]Claim, error) {
 		v.claims[key] = held{v.me, v.pushes}
 	}
 	return refused, nil
+}
+
+// Reserve implements Remote. While another has reserved more than was seen, nothing is claimed.
+func (v *view) Reserve(ctx context.Context, effects []settle.Effect) (refused []Claim, again []string, err error) {
+	v.mu.Lock()
+	reserves := v.reserves
+	v.mu.Unlock()
+	var keys []string
+	for _, e := range effects {
+		if e.Seen == reserves {
+			keys = append(keys, e.Key)
+		} else {
+			again = append(again, e.Key)
+		}
+	}
+	refused, err = v.Take(ctx, keys)
+	return refused, again, err
 }
 
 func (v *view) Renew(_ context.Context, keys []string) (lost []string, err error) {
@@ -498,4 +517,28 @@ func share(k *Keeper, v *view, chance *rand.Rand) {
 		time.Sleep(time.Duration(chance.IntN(8000)) * time.Millisecond)
 	}
 	v.setAway(false)
+}
+
+// TestReservesAreAdmittedAgain claims no effect whose part of a budget others have reserved meanwhile.
+func TestReservesAreAdmittedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBranch()
+		v := b.view("one")
+		v.reserves = 7
+		k := start(t, v, newWorker(newRunning(), time.Minute))
+		late, now := effect("late"), effect("now")
+		late.Reserved, late.Seen = &schemas.Budget{Tokens: 1}, 6
+		now.Reserved, now.Seen = &schemas.Budget{Tokens: 1}, 7
+		k.Submit(late)
+		k.Submit(now)
+		if got := next(t, k); !slices.Equal(got, []string{"late" + released}) {
+			t.Errorf("first %q", got)
+		}
+		if got := b.keys(); !slices.Equal(got, []string{"now"}) {
+			t.Errorf("claimed are %q", got)
+		}
+		if got := next(t, k); !slices.Equal(got, []string{"now" + finished}) {
+			t.Errorf("then %q", got)
+		}
+	})
 }

@@ -248,7 +248,7 @@ func (k *Keeper) claimWaiting(ctx context.Context) {
 		return
 	}
 	at := time.Now()
-	refused, err := k.o.Remote.Take(ctx, keys)
+	keys, refused, err := k.take(ctx, keys)
 	var done []string
 	if err == nil {
 		k.noteTaken(keys, refused, at)
@@ -261,6 +261,49 @@ func (k *Keeper) claimWaiting(ctx context.Context) {
 		return
 	}
 	k.startClaimed(keys, done)
+}
+
+// take claims effects on the remote. It returns the keys without those that have to be admitted again: they are released.
+func (k *Keeper) take(ctx context.Context, keys []string) (left []string, refused []Claim, err error) {
+	plain, reserving := k.split(keys)
+	if len(plain) > 0 {
+		refused, err = k.o.Remote.Take(ctx, plain)
+	}
+	if err != nil || len(reserving) == 0 {
+		return keys, refused, err
+	}
+	more, again, err := k.o.Remote.Reserve(ctx, reserving)
+	if err == nil {
+		keys = k.releaseAll(keys, again, "other reconcilers have reserved a part of its budget meanwhile")
+	}
+	return keys, append(refused, more...), err
+}
+
+// split divides waiting effects into those that reserve nothing, and those that reserve a part of a budget.
+func (k *Keeper) split(keys []string) (plain []string, reserving []settle.Effect) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, key := range keys {
+		if it := k.items[key]; it != nil && it.effect.Reserved != nil {
+			reserving = append(reserving, it.effect)
+		} else {
+			plain = append(plain, key)
+		}
+	}
+	return plain, reserving
+}
+
+// releaseAll releases effects that were not claimed, and returns the other keys.
+func (k *Keeper) releaseAll(keys, given []string, why string) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, key := range given {
+		if it := k.items[key]; it != nil {
+			k.remove(key, it)
+			k.release(key, why)
+		}
+	}
+	return slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(given, key) })
 }
 
 // noteTaken records the result of pushing claims.

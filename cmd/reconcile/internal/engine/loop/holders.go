@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -96,6 +97,19 @@ func (s *run) othersClaimSelected() bool {
 	return false
 }
 
+// warnOfDay warns once a day that the budget of the day is nearly used.
+func (s *run) warnOfDay() {
+	settings := s.tree.Settings()
+	if settings.Budget.Day == nil {
+		return
+	}
+	low, day := budgets.Of(s.decider.OfRun(), s.tree, s.loop.Now()).LowDay(settings)
+	if low != "" && day != s.warnedDay {
+		s.warnedDay = day
+		s.warn(low)
+	}
+}
+
 // warnOfAwaited warns once that this run waits for effects of other reconcilers.
 func (s *run) warnOfAwaited() {
 	if s.awaitedWarned || len(s.awaited) == 0 || len(s.mine) > 0 || time.Since(s.awaitedSince) < warnAfter {
@@ -103,6 +117,11 @@ func (s *run) warnOfAwaited() {
 	}
 	s.awaitedWarned = true
 	e := s.awaited[0]
+	if !slices.Contains(s.remoteOwners, e.Owner) {
+		s.warn(fmt.Sprintf("waiting for other reconcilers, which have reserved what the budgets of %s of %s leave; their claims on the "+
+			"remote expire in %s unless they renew them", e.Node, e.Owner, time.Until(s.otherClaims[e.Key]).Round(time.Second)))
+		return
+	}
 	what := e.Node + " of " + e.Owner.String()
 	if n := len(s.awaited) - 1; n > 0 {
 		what += fmt.Sprintf(" and %d more", n)

@@ -24,9 +24,10 @@ type run struct {
 	deriver         derive.Deriver
 	hints           <-chan Hint
 	watching        bool
-	stopping        bool // nothing new is started
-	performerClosed bool // the performer is closed
-	leftOrphans     bool // a process was killed too late for this run to end its remaining processes
+	stopping        bool   // nothing new is started
+	performerClosed bool   // the performer is closed
+	warnedDay       string // for which the budget of the day was said to be low
+	leftOrphans     bool   // a process was killed too late for this run to end its remaining processes
 
 	// The current decisions, by object; only objects with effects, restores or timers are listed.
 	effects  map[schemas.Ref][]settle.Effect

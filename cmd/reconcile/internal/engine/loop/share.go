@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -33,6 +34,8 @@ type Share interface {
 	Unpushed(ctx context.Context) ([]string, error)
 	// OtherClaims names the effects that other reconcilers have claimed, by key, with the expiry of each claim.
 	OtherClaims() map[string]time.Time
+	// Holds are the unexpired parts of budgets that other reconcilers have reserved. seen changes with each reservation of another.
+	Holds() (all []budgets.Hold, seen int)
 }
 
 // Bounds of the exchange with a remote.
@@ -265,13 +268,42 @@ func (s *run) excludeOtherClaims(wanted []*settle.Effect) []*settle.Effect {
 			s.awaited = append(s.awaited, *e)
 		}
 	}
+	return free
+}
+
+// otherHolds are the parts of budgets that other reconcilers have reserved.
+func (s *run) otherHolds() (all []budgets.Hold, seen int) {
+	if s.loop.Share == nil {
+		return nil, 0
+	}
+	return s.loop.Share.Holds()
+}
+
+// awaitHolds adds to the awaited effects those that were not admitted and whose budgets others have reserved.
+func (s *run) awaitHolds(wanted []*settle.Effect, admitted []settle.Effect, holds []budgets.Hold) {
+	if len(holds) == 0 {
+		return
+	}
+	in := s.loop.Only.In(s.tree)
+	for _, e := range wanted {
+		until := budgets.Waits(e, holds)
+		if until.IsZero() || s.mine[e.Key].Key != "" || !in(e.Owner, e.Node) ||
+			slices.ContainsFunc(admitted, func(a settle.Effect) bool { return a.Key == e.Key }) {
+			continue
+		}
+		s.otherClaims[e.Key] = until
+		s.awaited = append(s.awaited, *e)
+	}
+}
+
+// noteAwaited notes since when this run waits for other reconcilers.
+func (s *run) noteAwaited() {
 	if len(s.awaited) == 0 {
 		s.awaitedSince, s.awaitedWarned = time.Time{}, false
 	} else if s.awaitedSince.IsZero() {
 		s.awaitedSince = time.Now()
 		s.pollPause, s.pollAt = 0, time.Now()
 	}
-	return free
 }
 
 // openObjects are the objects with running effects, here or elsewhere. Their statuses differ between the reconcilers on

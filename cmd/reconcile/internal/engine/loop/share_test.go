@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -65,6 +66,8 @@ func (r *remote) Push(_ context.Context, done []string) (sent, again bool, err e
 func (r *remote) PushPending(context.Context) error          { return r.say("leave") }
 func (r *remote) Unpushed(context.Context) ([]string, error) { return r.owed, nil }
 func (r *remote) has(what string) int                        { return strings.Count(strings.Join(r.log, " "), what) }
+
+func (r *remote) Holds() ([]budgets.Hold, int) { return nil, 0 }
 
 // OtherClaims omits expired claims.
 func (r *remote) OtherClaims() map[string]time.Time {

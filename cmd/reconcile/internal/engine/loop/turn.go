@@ -346,7 +346,16 @@ func (s *run) claimable() []settle.Effect {
 	if slices.ContainsFunc(wanted, func(e *settle.Effect) bool { return len(e.Allowances) > 0 }) {
 		ledger.Sums = budgets.Of(s.decider.OfRun(), s.tree, s.loop.Now())
 	}
-	return admission.Admit(s.tree, wanted, s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead(), ledger)
+	s.warnOfDay()
+	holds, seen := s.otherHolds()
+	ledger.Hold(holds...)
+	admitted := admission.Admit(s.tree, wanted, s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead(), ledger)
+	for i := range admitted {
+		admitted[i].Seen = seen
+	}
+	s.awaitHolds(wanted, admitted, holds)
+	s.noteAwaited()
+	return admitted
 }
 
 // claim journals the effects that this process is about to start, and starts them. The journal is synced while the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
+	"reconcile.dev/reconcile/controllers/settle"
 )
 
 // claimBoard is a remote in memory on which reconcilers claim things.
@@ -41,6 +42,10 @@ func (c claimant) Take(_ context.Context, keys []string) (refused []claims.Claim
 	}
 	c.by, c.until = c.name, time.Now().Add(c.each)
 	return nil, nil
+}
+
+func (c claimant) Reserve(context.Context, []settle.Effect) ([]claims.Claim, []string, error) {
+	return nil, nil, errors.New("the mirror reserves nothing")
 }
 
 func (c claimant) Renew(_ context.Context, keys []string) (lost []string, err error) {

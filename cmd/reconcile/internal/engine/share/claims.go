@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/claims"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/budgets"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -78,6 +82,33 @@ func (c claimRemote) Take(ctx context.Context, keys []string) (refused []claims.
 	return refused, err
 }
 
+// Reserve implements claims.Remote.
+func (c claimRemote) Reserve(ctx context.Context, effects []settle.Effect) (refused []claims.Claim, again []string, err error) {
+	keys := make([]string, len(effects))
+	for i := range effects {
+		keys[i] = effects[i].Key
+	}
+	plain, err := c.claims(keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	want := make([]gitrepo.Reservation, len(plain))
+	for i := range plain {
+		want[i] = gitrepo.Reservation{Claim: plain[i], Seen: effects[i].Seen}
+		if want[i].Text, err = json.Marshal(budgets.HoldOf(&effects[i])); err != nil {
+			return nil, nil, err
+		}
+	}
+	others, again, err := c.s.remote.Reserve(ctx, want)
+	for key, other := range others {
+		refused = append(refused, claims.Claim{Key: key, Until: other.Expires})
+	}
+	if len(again) > 0 && err == nil {
+		_, err = c.s.fetchTip(ctx, false) // the next decision counts them
+	}
+	return refused, again, err
+}
+
 // Renew implements claims.Remote.
 func (c claimRemote) Renew(ctx context.Context, keys []string) (lost []string, err error) {
 	want, err := c.claims(keys)
@@ -129,8 +160,44 @@ func (s *Share) reportClaims(tip gitrepo.Tip) error {
 			others = append(others, claims.Claim{Key: c.Key, Until: c.Expires})
 		}
 	}
+	s.noteHolds(tip, others)
 	s.keeper.Seen(others)
 	return err
+}
+
+// noteHolds notes what other reconcilers have reserved. A claim that is gone may have a record that is not adopted yet: what it held
+// counts until then.
+func (s *Share) noteHolds(tip gitrepo.Tip, others []claims.Claim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reserves, s.claimed = tip.Reserves, map[string]bool{}
+	for _, c := range others {
+		var h budgets.Hold
+		if text := tip.Reserved[c.Key]; text != nil && json.Unmarshal(text, &h) == nil && h.Sound() {
+			h.Until = c.Until
+			s.holds[c.Key], s.claimed[c.Key] = h, true
+		}
+	}
+	if tip.Head == s.adopted {
+		s.dropHolds()
+	}
+}
+
+// dropHolds drops what nobody has claimed any more; s.mu is held.
+func (s *Share) dropHolds() {
+	maps.DeleteFunc(s.holds, func(key string, _ budgets.Hold) bool { return !s.claimed[key] })
+}
+
+// Holds implements loop.Share.
+func (s *Share) Holds() (all []budgets.Hold, seen int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.holds)) {
+		if h := s.holds[key]; time.Now().Before(h.Until) {
+			all = append(all, h)
+		}
+	}
+	return all, s.reserves
 }
 
 // sweep releases unneeded claims: expired ones, and those of killed runs on this tree whose results are on the branch.

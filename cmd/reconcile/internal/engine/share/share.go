@@ -18,6 +18,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/ownership"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -54,6 +55,12 @@ type Share struct {
 	asked          bool                     // the remote was asked at least once
 	savedSightings []byte                   // the content of sightingsPath
 	firstSeen      map[string]time.Duration // of the claims in it, by hash
+	// holds has what other reconcilers have reserved, by key, as of reserves; claimed those whose claims exist, and adopted is the
+	// commit of the remote whose records are in the tree.
+	holds    map[string]budgets.Hold
+	claimed  map[string]bool
+	reserves int
+	adopted  string
 }
 
 // Open opens the remote, and connects the committer to the shared branch.
@@ -74,6 +81,7 @@ func Open(ctx context.Context, o Options) (*Share, error) {
 
 func newShare(o Options, remote *gitrepo.Remote) *Share {
 	return &Share{o: o, git: o.Commits.Git, remote: remote, replacedBy: map[string]string{}, firstSeen: map[string]time.Duration{},
+		holds:  map[string]budgets.Hold{},
 		health: health{name: remote.String(), watching: o.Watching, warn: o.Warn}}
 }
 
@@ -120,7 +128,17 @@ func (s *Share) Fetch(ctx context.Context, turn bool) (news bool, err error) {
 	if s.base == "" {
 		s.base = head.Hash
 	}
+	if tip.Head == head.Hash {
+		s.setAdopted(tip.Head)
+	}
 	return tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0) || s.base != head.Hash, err
+}
+
+// setAdopted notes that the records in a commit of the remote are in the tree; s.mu is held.
+func (s *Share) setAdopted(commit string) {
+	if s.adopted = commit; s.tip.Head == commit {
+		s.dropHolds()
+	}
 }
 
 // MovedTo sets the base commit of the share to where the branch is, and reports whether it moved.
@@ -168,6 +186,9 @@ func (s *Share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 	if got.Warning != "" {
 		s.o.Warn(got.Warning)
 	}
+	s.mu.Lock()
+	s.setAdopted(tip.Head)
+	s.mu.Unlock()
 	head, err := s.git.Head(ctx)
 	moved = s.MovedTo(head.Hash)
 	if ours && head.Hash == tip.Head && len(got.Paths) == 0 {

@@ -21,6 +21,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/ownership"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -244,6 +245,14 @@ func (c *simClone) Unpushed(context.Context) (keys []string, err error) {
 
 // Elsewhere implements loop.Share.
 func (c *simClone) OtherClaims() map[string]time.Time { return c.keeper.OtherClaims() }
+
+// Holds implements loop.Share: nothing in the simulation has a budget.
+func (c *simClone) Holds() ([]budgets.Hold, int) { return nil, 0 }
+
+// Reserve implements claims.Remote.
+func (c *simClone) Reserve(context.Context, []settle.Effect) ([]claims.Claim, []string, error) {
+	return nil, nil, nil
+}
 
 // Take implements claims.Remote.
 func (c *simClone) Take(_ context.Context, keys []string) (refused []claims.Claim, err error) {
