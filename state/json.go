@@ -325,3 +325,26 @@ func decodeLine(text []byte) (l line, err error) {
 	l.Run.Unknown = unknownRunFields(raw.Run)
 	return l, nil
 }
+
+// DecodeMirror decodes the JSON data of a file of the mirror into v, a pointer to one of the Mirror structs of schemas. The
+// caller validates v with its Check. Unknown fields are accepted: a newer version may have written them.
+func DecodeMirror(data []byte, v any) error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	return decodeState(data, bytes.Clone(data), v)
+}
+
+// EncodeMirror encodes the mirror's record of an issue, with its comments, labels and handled comments, as JSON. Nil lists
+// are written as empty ones.
+func EncodeMirror(f *schemas.MirrorFile) ([]byte, error) {
+	c := *f
+	if c.Comments == nil {
+		c.Comments = []schemas.MirrorComment{}
+	}
+	if c.Labels == nil {
+		c.Labels = []string{}
+	}
+	if c.Handled == nil {
+		c.Handled = []schemas.MirrorHandled{}
+	}
+	return Encode(&c)
+}

@@ -34,6 +34,13 @@ func (s *Store) Lock(ctx context.Context) (*Lock, error) {
 	return held, nil
 }
 
+// lockOptions returns the options of all locks of this store.
+func (s *Store) lockOptions() lock.Options {
+	o := s.locks
+	o.Agent, o.Log = s.opts.Agent, s.opts.Log
+	return o
+}
+
 // acquire takes the lock of a file under state/, which is next to the file, and makes git ignore such locks.
 func (s *Store) acquire(ctx context.Context, p string, o lock.Options) (*lock.Lock, error) {
 	if err := s.ignoreLock(p); err != nil {
@@ -52,13 +59,6 @@ func (s *Store) ignoreLock(p string) error {
 		return fmt.Errorf("make git ignore the locks in %s: %w", folder, err)
 	}
 	return nil
-}
-
-// lockOptions returns the options of all locks of this store.
-func (s *Store) lockOptions() lock.Options {
-	o := s.locks
-	o.Agent, o.Log = s.opts.Agent, s.opts.Log
-	return o
 }
 
 // Release releases the lock. ErrStolen says that it had been lost.
@@ -134,3 +134,15 @@ func (s *Store) lockedIn(dir string) (map[string]bool, error) {
 	}
 	return files, nil
 }
+
+// SweepMirror removes the leftover locks of killed processes on the mirror's files; see SweepLedgers.
+func (s *Store) SweepMirror(ctx context.Context) error {
+	err := s.sweepLocks(ctx, s.MirrorDir())
+	for _, k := range s.layout().kinds {
+		err = errors.Join(err, s.sweepLocks(ctx, s.MirrorDir()+"/objects/"+k.Plural))
+	}
+	return err
+}
+
+// SweepMemory sweeps the memory's folder of the leftover locks of killed processes; see SweepLedgers.
+func (s *Store) SweepMemory(ctx context.Context) error { return s.sweepLocks(ctx, s.MemoryDir()) }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"reconcile.dev/reconcile/state/disk"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"reconcile.dev/reconcile/state/disk"
 )
 
 // A scan walks the folders of a tree and reads the stat of every file in them, without opening any. It dominates the cost
