@@ -27,20 +27,16 @@ answers. It only reads: nothing runs, and no question becomes stale.
 
 func (a *app) agentState(ctx context.Context) error {
 	r, err := ops.Agents(ctx, a.env())
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(r.File)
-	}
-	if len(r.Agents) == 0 {
-		a.note("no agents")
-	}
-	rows := make([]render.AgentRow, len(r.Agents))
-	for i, agent := range r.Agents {
-		rows[i] = render.AgentRow(agent)
-	}
-	return render.AgentTable(a.stdout, a.palette(), rows, a.now())
+	return a.result(r.File, err, func() error {
+		if len(r.Agents) == 0 {
+			a.note("no agents")
+		}
+		rows := make([]render.AgentRow, len(r.Agents))
+		for i, agent := range r.Agents {
+			rows[i] = render.AgentRow(agent)
+		}
+		return render.AgentTable(a.stdout, a.palette(), rows, a.now())
+	})
 }
 
 func newPromptCmd(a *app) *cobra.Command {

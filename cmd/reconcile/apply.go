@@ -93,20 +93,16 @@ func (a *app) readPipe(name string) ([]byte, error) {
 
 // specChanges prints the changes of specs.
 func (a *app) specChanges(changes []ops.SpecChange, dryRun bool, err error) error {
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(changes)
-	}
 	suffix := ""
 	if dryRun {
 		suffix = " (dry run)"
 	}
-	for _, c := range changes {
-		fmt.Fprintf(a.stdout, "%s %s: %s%s\n", c.Ref, c.Change, c.Path, suffix)
-	}
-	return nil
+	return a.result(changes, err, func() error {
+		for _, c := range changes {
+			fmt.Fprintf(a.stdout, "%s %s: %s%s\n", c.Ref, c.Change, c.Path, suffix)
+		}
+		return nil
+	})
 }
 
 func newDeleteCmd(a *app) *cobra.Command {

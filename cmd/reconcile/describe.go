@@ -46,15 +46,11 @@ func newDescribeCmd(a *app) *cobra.Command {
 
 func (a *app) describe(ctx context.Context, q ops.DescribeRequest) error {
 	d, err := ops.Describe(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(d)
-	}
-	a.noteInterrupted(d.Entry.Ref, d.Interrupted)
-	return render.Describe(a.stdout, a.palette(), render.Description{Entry: d.Entry, Details: d.Details, Path: d.Path, Why: d.Why, Referrers: d.Referrers,
-		Missing: d.OutputsMissing, Changed: d.OutputsChanged}, a.now())
+	return a.result(d, err, func() error {
+		a.noteInterrupted(d.Entry.Ref, d.Interrupted)
+		return render.Describe(a.stdout, a.palette(), render.Description{Entry: d.Entry, Details: d.Details, Path: d.Path, Why: d.Why, Referrers: d.Referrers,
+			Missing: d.OutputsMissing, Changed: d.OutputsChanged}, a.now())
+	})
 }
 
 const historyLong = `With --history: list the commits that changed the spec or the status of the object, newest first: which fields of the

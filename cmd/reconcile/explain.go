@@ -49,13 +49,9 @@ checks and completes a spec whose first line is
 
 func (a *app) explain(ctx context.Context, field string) error {
 	e, err := ops.Explain(ctx, a.env(), field)
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(e.Explanation)
-	}
-	return render.Explanation(a.stdout, a.palette(), e.Kind, e.Explanation)
+	return a.result(e.Explanation, err, func() error {
+		return render.Explanation(a.stdout, a.palette(), e.Kind, e.Explanation)
+	})
 }
 
 // completeFields completes kinds, and after a dot fields.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -145,10 +144,7 @@ func newFactResolutionCmd(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := ops.ResolveRequest{ID: args[0], Text: strings.Join(args[1:], " "), By: by}
 			all, rest, err := ops.ResolveConflict(cmd.Context(), a.env(), q)
-			if err != nil {
-				return err
-			}
-			return errors.Join(a.printStated(all), rest.Finish(cmd.Context()))
+			return a.printStated(cmd.Context(), all, rest, err)
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -254,20 +250,16 @@ func (a *app) factRemove(ctx context.Context, ids []string) error {
 
 func (a *app) stateFacts(ctx context.Context, q ops.StateFactsRequest) error {
 	all, rest, err := ops.StateFacts(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.printStated(all), rest.Finish(ctx))
+	return a.printStated(ctx, all, rest, err)
 }
 
-func (a *app) printStated(all []ops.Stated) error {
-	if a.global.output != formatTable {
-		return a.print(all)
-	}
-	for _, t := range all {
-		fmt.Fprintf(a.stdout, "%s: %s (%s)\n", t.ID, t.Change, clean(t.Path))
-	}
-	return nil
+func (a *app) printStated(ctx context.Context, all []ops.Stated, rest *ops.Pending, err error) error {
+	return a.indexResult(ctx, all, rest, err, func() error {
+		for _, t := range all {
+			fmt.Fprintf(a.stdout, "%s: %s (%s)\n", t.ID, t.Change, clean(t.Path))
+		}
+		return nil
+	})
 }
 
 func newGetFactsCmd(a *app) *cobra.Command {
@@ -284,10 +276,7 @@ func newGetFactsCmd(a *app) *cobra.Command {
 				q.About = &args[0]
 			}
 			all, rest, err := ops.Facts(cmd.Context(), a.env(), q)
-			if err != nil {
-				return err
-			}
-			return errors.Join(a.printFacts(all), rest.Finish(cmd.Context()))
+			return a.indexResult(cmd.Context(), all, rest, err, func() error { return a.factTable(all) })
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -295,10 +284,7 @@ func newGetFactsCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) printFacts(all []ops.Fact) error {
-	if a.global.output != formatTable {
-		return a.print(all)
-	}
+func (a *app) factTable(all []ops.Fact) error {
 	if len(all) == 0 {
 		a.note("no facts; see reconcile create fact --help")
 	}

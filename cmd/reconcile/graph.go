@@ -41,11 +41,7 @@ func newGraphCmd(a *app) *cobra.Command {
 
 func (a *app) graph(ctx context.Context, q ops.GraphRequest, format string) error {
 	g, err := ops.Graph(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(g)
-	}
-	return graphFormats[format](a.stdout, g)
+	return a.result(g, err, func() error {
+		return graphFormats[format](a.stdout, g)
+	})
 }

@@ -143,13 +143,9 @@ func newMemoryStatsCmd(a *app) *cobra.Command {
 
 func (a *app) memoryStats(ctx context.Context) error {
 	stats, err := ops.MemoryStats(ctx, a.env())
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(stats)
-	}
-	return render.MemoryStatsText(a.stdout, a.palette(), stats, a.now())
+	return a.result(stats, err, func() error {
+		return render.MemoryStatsText(a.stdout, a.palette(), stats, a.now())
+	})
 }
 
 // recallOptions are the flags of recall.

@@ -59,14 +59,7 @@ func newMemoryEvalCmd(a *app) *cobra.Command {
 
 func (a *app) memoryEval(ctx context.Context, q ops.EvalMemoryRequest) error {
 	r, err := ops.EvalMemory(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		err = a.print(r)
-	} else {
-		err = render.MemoryEvaluation(a.stdout, a.palette(), r.Evaluation, r.Answers)
-	}
+	err = a.result(r, err, func() error { return render.MemoryEvaluation(a.stdout, a.palette(), r.Evaluation, r.Answers) })
 	return errors.Join(err, pastBounds(r.Past))
 }
 
@@ -127,14 +120,7 @@ func newMemoryAuditCmd(a *app) *cobra.Command {
 
 func (a *app) memoryAudit(ctx context.Context, q ops.AuditMemoryRequest) error {
 	r, err := ops.AuditMemory(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		err = a.print(r)
-	} else {
-		err = render.MemoryAudit(a.stdout, a.palette(), r.Sorts(q.Most))
-	}
+	err = a.result(r, err, func() error { return render.MemoryAudit(a.stdout, a.palette(), r.Sorts(q.Most)) })
 	return errors.Join(err, pastBounds(r.Past))
 }
 

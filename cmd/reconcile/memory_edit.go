@@ -82,22 +82,18 @@ issue file are kept.`,
 
 func (a *app) memoryRebuild(ctx context.Context) error {
 	r, err := ops.RebuildMemory(ctx, a.env())
-	if err != nil {
+	return a.result(r, err, func() error {
+		for _, w := range r.Warnings {
+			a.warnLine(w)
+		}
+		change := "nothing had to be changed"
+		if r.Wrote {
+			change = "files were written"
+		}
+		_, err = fmt.Fprintf(a.stdout, "rebuilt %s of %s in %s; %s\n", render.Plural(r.Observations, "observation"),
+			render.Plural(r.Issues, "issue"), r.Took, change)
 		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(r)
-	}
-	for _, w := range r.Warnings {
-		a.warnLine(w)
-	}
-	change := "nothing had to be changed"
-	if r.Wrote {
-		change = "files were written"
-	}
-	_, err = fmt.Fprintf(a.stdout, "rebuilt %s of %s in %s; %s\n", render.Plural(r.Observations, "observation"),
-		render.Plural(r.Issues, "issue"), r.Took, change)
-	return err
+	})
 }
 
 // compactOptions are the flags of compact.
@@ -126,18 +122,14 @@ to state/memory/archive/, and --undo restores them. Compaction is deterministic:
 
 func (a *app) memoryCompact(ctx context.Context, o compactOptions) error {
 	done, err := ops.CompactMemory(ctx, a.env(), ops.CompactMemoryRequest{Issue: o.issue.pointer(), Undo: o.undo})
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(done)
-	}
-	if len(done) == 0 && !o.issue.given {
-		a.note("no issue is due; --issue N compacts one that is not")
-	}
-	t := render.NewTable(a.palette(), "ISSUE", "BEFORE", "AFTER", "ARCHIVED", "RECORD")
-	for _, c := range done {
-		t.Row(fmt.Sprintf("#%d", c.Issue), fmt.Sprint(c.Before), fmt.Sprint(c.After), fmt.Sprint(c.Archived), c.Record)
-	}
-	return t.Write(a.stdout)
+	return a.result(done, err, func() error {
+		if len(done) == 0 && !o.issue.given {
+			a.note("no issue is due; --issue N compacts one that is not")
+		}
+		t := render.NewTable(a.palette(), "ISSUE", "BEFORE", "AFTER", "ARCHIVED", "RECORD")
+		for _, c := range done {
+			t.Row(fmt.Sprintf("#%d", c.Issue), fmt.Sprint(c.Before), fmt.Sprint(c.After), fmt.Sprint(c.Archived), c.Record)
+		}
+		return t.Write(a.stdout)
+	})
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +22,22 @@ func (a *app) print(v any) error {
 		return document.YAML(a.stdout, v)
 	}
 	return document.JSON(a.stdout, v)
+}
+
+// result prints the result of an operation, unless that failed: as -o json or yaml, or else by table.
+func (a *app) result(v any, err error, table func() error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.global.output != formatTable:
+		return a.print(v)
+	}
+	return table()
+}
+
+// indexResult is result for an operation on the index. It then finishes the new index.
+func (a *app) indexResult(ctx context.Context, v any, rest *ops.Pending, err error, table func() error) error {
+	return errors.Join(a.result(v, err, table), rest.Finish(ctx))
 }
 
 // palette returns the capabilities of stdout: on a terminal, colours unless they are disabled, and the width.

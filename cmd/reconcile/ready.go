@@ -47,15 +47,12 @@ there is none, it prints a note, and null with -o json. Claimed items are listed
 
 func (a *app) ready(ctx context.Context, q ops.ReadyRequest) error {
 	items, err := ops.Ready(ctx, a.env(), q)
-	switch {
-	case err != nil:
-		return err
-	case a.global.output != formatTable:
-		return a.print(items)
-	case len(items) == 0:
-		a.note("nothing is ready")
-	}
-	return render.ReadyTable(a.stdout, a.palette(), items, q.Taken, a.now())
+	return a.result(items, err, func() error {
+		if len(items) == 0 {
+			a.note("nothing is ready")
+		}
+		return render.ReadyTable(a.stdout, a.palette(), items, q.Taken, a.now())
+	})
 }
 
 func (a *app) claim(ctx context.Context, q ops.ReadyRequest) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,45 +60,29 @@ func newRelatedCmd(a *app) *cobra.Command {
 
 func (a *app) related(ctx context.Context, q ops.RelatedRequest) error {
 	r, rest, err := ops.Related(ctx, a.env(), q)
-	if err != nil {
+	return a.indexResult(ctx, r, rest, err, func() error {
+		if len(r.Results) == 0 {
+			a.note("nothing is related to it")
+		}
+		err := render.Relations(a.stdout, a.palette(), r.Results, r.Facts)
+		if r.More {
+			a.note("there is more: raise -k, or name edges with --edge")
+		}
 		return err
-	}
-	return errors.Join(a.printRelated(r), rest.Finish(ctx))
-}
-
-func (a *app) printRelated(r *ops.RelatedResult) error {
-	if a.global.output != formatTable {
-		return a.print(r)
-	}
-	if len(r.Results) == 0 {
-		a.note("nothing is related to it")
-	}
-	err := render.Relations(a.stdout, a.palette(), r.Results, r.Facts)
-	if r.More {
-		a.note("there is more: raise -k, or name edges with --edge")
-	}
-	return err
+	})
 }
 
 func (a *app) cycles(ctx context.Context, q ops.CyclesRequest) error {
 	r, rest, err := ops.Cycles(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.printCycles(r), rest.Finish(ctx))
-}
-
-func (a *app) printCycles(r *ops.CyclesResult) error {
-	if a.global.output != formatTable {
-		return a.print(r)
-	}
-	if len(r.Cycles) == 0 {
-		a.note("no cycles")
-	}
-	if r.More {
-		a.note("there are %d more: raise -k, or name a node", r.Rest)
-	}
-	return render.Cycles(a.stdout, a.palette(), r.Cycles)
+	return a.indexResult(ctx, r, rest, err, func() error {
+		if len(r.Cycles) == 0 {
+			a.note("no cycles")
+		}
+		if r.More {
+			a.note("there are %d more: raise -k, or name a node", r.Rest)
+		}
+		return render.Cycles(a.stdout, a.palette(), r.Cycles)
+	})
 }
 
 // bindWalk binds the flags that limit the edges and nodes of related and path.
@@ -156,18 +139,10 @@ func newPathCmd(a *app) *cobra.Command {
 
 func (a *app) path(ctx context.Context, q ops.PathRequest) error {
 	r, rest, err := ops.Path(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	return errors.Join(a.printPaths(r, q.Paths > 1), rest.Finish(ctx))
-}
-
-func (a *app) printPaths(r *ops.PathResult, several bool) error {
-	if a.global.output != formatTable {
-		return a.print(r)
-	}
-	if r.More && several {
-		a.note("there are more paths: raise --paths, or exclude some with --avoid")
-	}
-	return render.Paths(a.stdout, a.palette(), r.Paths, several)
+	return a.indexResult(ctx, r, rest, err, func() error {
+		if r.More && q.Paths > 1 {
+			a.note("there are more paths: raise --paths, or exclude some with --avoid")
+		}
+		return render.Paths(a.stdout, a.palette(), r.Paths, q.Paths > 1)
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -62,23 +61,15 @@ func newSearchCmd(a *app) *cobra.Command {
 
 func (a *app) search(ctx context.Context, q ops.SearchRequest) error {
 	r, rest, err := ops.Search(ctx, a.env(), q)
-	if err != nil {
+	return a.indexResult(ctx, r, rest, err, func() error {
+		err := render.Hits(a.stdout, a.palette(), r.Results, q.Explain)
+		if r.Hint != "" {
+			a.note("no matches: %s", r.Hint)
+		} else if len(r.AlsoExistsIn) > 0 {
+			a.note("some of the words are in %s, too", strings.Join(r.AlsoExistsIn, " and "))
+		}
 		return err
-	}
-	return errors.Join(a.printSearch(r, q.Explain), rest.Finish(ctx))
-}
-
-func (a *app) printSearch(r *ops.SearchResult, explain bool) error {
-	if a.global.output != formatTable {
-		return a.print(r)
-	}
-	err := render.Hits(a.stdout, a.palette(), r.Results, explain)
-	if r.Hint != "" {
-		a.note("no matches: %s", r.Hint)
-	} else if len(r.AlsoExistsIn) > 0 {
-		a.note("some of the words are in %s, too", strings.Join(r.AlsoExistsIn, " and "))
-	}
-	return err
+	})
 }
 
 const indexLong = `Update the index; search, related and path do this automatically. It is derived from the files of the tree and stored in
@@ -156,20 +147,16 @@ func newSearchEvalCmd(a *app) *cobra.Command {
 
 func (a *app) searchEval(ctx context.Context, q ops.SearchEvalRequest) error {
 	r, err := ops.SearchEval(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		return a.print(r)
-	}
-	t := render.NewTable(a.palette(), "BY", "MRR@10", "RECALL@10")
-	for _, by := range r.Rankings {
-		t.Row(by.By, fmt.Sprintf("%.4f", by.MRR10), fmt.Sprintf("%.4f", by.Recall10))
-	}
-	if err := t.Write(a.stdout); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.stdout, "\n%s, %s of %s below %s\n", render.GroupedPlural(r.Questions, "question"),
-		render.GroupedPlural(r.Functions, "function"), render.GroupedPlural(r.Files, "file"), clean(r.Folder))
-	return nil
+	return a.result(r, err, func() error {
+		t := render.NewTable(a.palette(), "BY", "MRR@10", "RECALL@10")
+		for _, by := range r.Rankings {
+			t.Row(by.By, fmt.Sprintf("%.4f", by.MRR10), fmt.Sprintf("%.4f", by.Recall10))
+		}
+		if err := t.Write(a.stdout); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "\n%s, %s of %s below %s\n", render.GroupedPlural(r.Questions, "question"),
+			render.GroupedPlural(r.Functions, "function"), render.GroupedPlural(r.Files, "file"), clean(r.Folder))
+		return nil
+	})
 }

@@ -33,16 +33,12 @@ and names the objects that it still waits for.`,
 
 func (a *app) wait(ctx context.Context, q ops.WaitRequest) error {
 	met, err := ops.Wait(ctx, a.env(), q)
-	switch {
-	case err != nil:
-		return err
-	case a.global.output != formatTable:
-		return a.print(met)
-	case a.global.quiet:
+	return a.result(met, err, func() error {
+		for _, m := range met {
+			if !a.global.quiet {
+				fmt.Fprintln(a.stdout, m)
+			}
+		}
 		return nil
-	}
-	for _, m := range met {
-		fmt.Fprintln(a.stdout, m)
-	}
-	return nil
+	})
 }

@@ -70,16 +70,13 @@ func (a *app) listWorkspaces(ctx context.Context) error {
 
 func (a *app) openWorkspace(ctx context.Context, name string) error {
 	w, err := ops.FindWorkspace(ctx, a.env(), name)
-	switch {
-	case err != nil:
+	return a.result(w, err, func() error {
+		if w.Gone {
+			return fmt.Errorf("%s was removed; reconcile workspace drop %s removes its record", clean(w.Dir), w.Name)
+		}
+		_, err := fmt.Fprintln(a.stdout, w.Dir)
 		return err
-	case a.global.output != formatTable:
-		return a.print(w)
-	case w.Gone:
-		return fmt.Errorf("%s was removed; reconcile workspace drop %s removes its record", clean(w.Dir), w.Name)
-	}
-	_, err = fmt.Fprintln(a.stdout, w.Dir)
-	return err
+	})
 }
 
 func (a *app) diffWorkspace(ctx context.Context, name string) error {
@@ -93,15 +90,12 @@ func (a *app) diffWorkspace(ctx context.Context, name string) error {
 
 func (a *app) dropWorkspace(ctx context.Context, name string) error {
 	r, err := ops.DropWorkspace(ctx, a.env(), name)
-	switch {
-	case err != nil:
-		return err
-	case a.global.output != formatTable:
-		return a.print(r)
-	case r.Parked != "":
-		a.note("deleted %s; what was not committed is in %s", r.Name, r.Parked)
-	default:
-		a.note("deleted %s", r.Name)
-	}
-	return nil
+	return a.result(r, err, func() error {
+		if r.Parked != "" {
+			a.note("deleted %s; what was not committed is in %s", r.Name, r.Parked)
+		} else {
+			a.note("deleted %s", r.Name)
+		}
+		return nil
+	})
 }
