@@ -192,7 +192,7 @@ func (m *Mirror) createIssue(ctx context.Context, i mirror.Issue) (int, error) {
 		return 0, err
 	}
 	now := recordTime(m.Now())
-	err = m.Records.changeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
+	err = m.Records.ofObject(i.Object).change(ctx, func(o *schemas.MirrorObject) {
 		o.Intended, o.Titles = now, []string{mirror.Digest(i.Title)}
 	})
 	if err != nil {
@@ -221,7 +221,7 @@ func (m *Mirror) createIssue(ctx context.Context, i mirror.Issue) (int, error) {
 // recordMade records the number of a created issue, and its title and body if head is set, in which case both are as
 // written unless they were edited since.
 func (m *Mirror) recordMade(ctx context.Context, i mirror.Issue, number int, head bool) error {
-	err := m.Records.changeObject(ctx, i.Object, func(o *schemas.MirrorObject) {
+	err := m.Records.ofObject(i.Object).change(ctx, func(o *schemas.MirrorObject) {
 		o.Issue, o.Intended = number, schemas.Time{}
 		if head {
 			o.Titles, o.Body = []string{mirror.Digest(i.Title)}, mirror.Digest(i.Body)
@@ -238,7 +238,7 @@ func (m *Mirror) updateHead(ctx context.Context, i mirror.Issue) error {
 	if i.Number == 0 || i.Key == "" {
 		return nil
 	}
-	was, err := m.Records.object(ctx, i.Object)
+	was, err := m.Records.ofObject(i.Object).read(ctx)
 	if err != nil || slices.Equal(was.Titles, []string{mirror.Digest(i.Title)}) && was.Body == mirror.Digest(i.Body) {
 		return err
 	}
@@ -250,7 +250,7 @@ func (m *Mirror) updateHead(ctx context.Context, i mirror.Issue) error {
 	if now.Title != i.Title && slices.Contains(was.Titles, mirror.Digest(now.Title)) {
 		title = i.Title
 		before := []string{mirror.Digest(now.Title), mirror.Digest(title)}
-		if err := m.Records.changeObject(ctx, i.Object, func(o *schemas.MirrorObject) { o.Titles = before }); err != nil {
+		if err := m.Records.ofObject(i.Object).change(ctx, func(o *schemas.MirrorObject) { o.Titles = before }); err != nil {
 			return err
 		}
 	}

@@ -44,60 +44,96 @@ func NewRecords(store *state.Store, repo string, dry bool, warn func(string)) *R
 // Changed reports whether records were changed: a file was written.
 func (r *Records) Changed() bool { return r.changed }
 
-// Issue reads the mirror record of an issue, its MirrorFile; it is empty if missing. Callers must not change it.
-func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, error) {
-	if f := r.issues[issue]; f != nil {
-		return f, nil
-	}
-	f := new(schemas.MirrorFile)
-	read := func(data []byte) error { return r.readIssue(issue, data, f) }
-	if err := r.read(ctx, r.store.MirrorPath(issue), read); err != nil {
-		return nil, err
-	}
-	r.issues[issue] = f
-	return f, nil
+// record is the file of one kind of records about one thing: an issue, or an object.
+type record[K comparable, F any] struct {
+	of     *Records
+	cached map[K]*F
+	key    K
+	path   string
+	empty  F
+	check  func(*F) error
+	encode func(*F) ([]byte, error)
 }
 
-// changeIssue changes the record of an issue. change may be called several times, with concurrent changes of other
-// processes.
-func (r *Records) changeIssue(ctx context.Context, issue int, change func(*schemas.MirrorFile)) error {
-	if _, err := r.Issue(ctx, issue); err != nil { // moves a damaged file away
-		return err
+func (r *Records) ofIssue(issue int) record[int, schemas.MirrorFile] {
+	return record[int, schemas.MirrorFile]{
+		of: r, cached: r.issues, key: issue, path: r.store.MirrorPath(issue),
+		empty: schemas.MirrorFile{Version: schemas.MirrorVersion, Repo: r.repo, Issue: issue},
+		check: func(f *schemas.MirrorFile) error { return errors.Join(f.Check(issue), r.sameRepo(f.Repo)) },
+		encode: func(f *schemas.MirrorFile) ([]byte, error) {
+			sortIssue(f)
+			return state.EncodeMirror(f)
+		},
 	}
-	if r.dry {
-		change(r.issues[issue])
-		return nil
-	}
-	var now *schemas.MirrorFile
-	err := r.fold(ctx, r.store.MirrorPath(issue), func(old []byte) ([]byte, error) {
-		now = new(schemas.MirrorFile)
-		if err := r.readIssue(issue, old, now); err != nil {
-			return nil, err
-		}
-		change(now)
-		sortIssue(now)
-		return state.EncodeMirror(now)
-	})
-	if err == nil {
-		r.issues[issue] = now
-	}
-	return err
 }
 
-func (r *Records) newIssue(issue int) *schemas.MirrorFile {
-	return &schemas.MirrorFile{Version: schemas.MirrorVersion, Repo: r.repo, Issue: issue}
+func (r *Records) ofObject(ref schemas.Ref) record[schemas.Ref, schemas.MirrorObject] {
+	return record[schemas.Ref, schemas.MirrorObject]{
+		of: r, cached: r.objects, key: ref, path: r.store.MirrorObjectPath(ref),
+		empty:  schemas.MirrorObject{Version: schemas.MirrorVersion, Repo: r.repo, Object: ref.String()},
+		check:  func(f *schemas.MirrorObject) error { return errors.Join(f.Check(ref), r.sameRepo(f.Repo)) },
+		encode: func(f *schemas.MirrorObject) ([]byte, error) { return state.Encode(f) },
+	}
 }
 
-// readIssue decodes a record; nil data is an empty one.
-func (r *Records) readIssue(issue int, data []byte, into *schemas.MirrorFile) error {
-	*into = *r.newIssue(issue)
+// decode decodes the record; nil data is an empty one.
+func (x record[K, F]) decode(data []byte, into *F) error {
+	*into = x.empty
 	if data == nil {
 		return nil
 	}
 	if err := state.DecodeMirror(data, into); err != nil {
 		return err
 	}
-	return errors.Join(into.Check(issue), r.sameRepo(into.Repo))
+	return x.check(into)
+}
+
+// read returns the record, which is empty if it is missing. Callers must not change it.
+func (x record[K, F]) read(ctx context.Context) (*F, error) {
+	if f := x.cached[x.key]; f != nil {
+		return f, nil
+	}
+	f := new(F)
+	if err := x.of.read(ctx, x.path, func(data []byte) error { return x.decode(data, f) }); err != nil {
+		return nil, err
+	}
+	x.cached[x.key] = f
+	return f, nil
+}
+
+// change changes the record. change may be called several times, with concurrent changes of other processes.
+func (x record[K, F]) change(ctx context.Context, change func(*F)) error {
+	f, err := x.read(ctx) // moves a damaged file away
+	if err != nil {
+		return err
+	}
+	if x.of.dry {
+		change(f)
+		return nil
+	}
+	var now *F
+	err = x.of.fold(ctx, x.path, func(old []byte) ([]byte, error) {
+		now = new(F)
+		if err := x.decode(old, now); err != nil {
+			return nil, err
+		}
+		change(now)
+		return x.encode(now)
+	})
+	if err == nil {
+		x.cached[x.key] = now
+	}
+	return err
+}
+
+// Issue reads the mirror record of an issue, its MirrorFile; it is empty if missing. Callers must not change it.
+func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, error) {
+	return r.ofIssue(issue).read(ctx)
+}
+
+// changeIssue changes the record of an issue, as [record.change] does.
+func (r *Records) changeIssue(ctx context.Context, issue int, change func(*schemas.MirrorFile)) error {
+	return r.ofIssue(issue).change(ctx, change)
 }
 
 // sortIssue sorts the lists into the order of the file.
@@ -114,64 +150,11 @@ func sortIssue(f *schemas.MirrorFile) {
 
 // Made returns the number of the issue that the mirror made for an object, from its record, or 0.
 func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
-	o, err := r.object(ctx, ref)
+	o, err := r.ofObject(ref).read(ctx)
 	if err != nil {
 		return 0, err
 	}
 	return o.Issue, nil
-}
-
-// object reads the mirror record of an object whose spec names no issue, its MirrorObject. Callers must not change it.
-func (r *Records) object(ctx context.Context, ref schemas.Ref) (*schemas.MirrorObject, error) {
-	if o := r.objects[ref]; o != nil {
-		return o, nil
-	}
-	o := new(schemas.MirrorObject)
-	read := func(data []byte) error { return r.readObject(ref, data, o) }
-	if err := r.read(ctx, r.store.MirrorObjectPath(ref), read); err != nil {
-		return nil, err
-	}
-	r.objects[ref] = o
-	return o, nil
-}
-
-// changeObject changes the mirror record of an object with change, as [Records.changeIssue] does for an issue.
-func (r *Records) changeObject(ctx context.Context, ref schemas.Ref, change func(*schemas.MirrorObject)) error {
-	if _, err := r.object(ctx, ref); err != nil {
-		return err
-	}
-	if r.dry {
-		change(r.objects[ref])
-		return nil
-	}
-	var now *schemas.MirrorObject
-	err := r.fold(ctx, r.store.MirrorObjectPath(ref), func(old []byte) ([]byte, error) {
-		now = new(schemas.MirrorObject)
-		if err := r.readObject(ref, old, now); err != nil {
-			return nil, err
-		}
-		change(now)
-		return state.Encode(now)
-	})
-	if err == nil {
-		r.objects[ref] = now
-	}
-	return err
-}
-
-func (r *Records) newObject(ref schemas.Ref) *schemas.MirrorObject {
-	return &schemas.MirrorObject{Version: schemas.MirrorVersion, Repo: r.repo, Object: ref.String()}
-}
-
-func (r *Records) readObject(ref schemas.Ref, data []byte, into *schemas.MirrorObject) error {
-	*into = *r.newObject(ref)
-	if data == nil {
-		return nil
-	}
-	if err := state.DecodeMirror(data, into); err != nil {
-		return err
-	}
-	return errors.Join(into.Check(ref), r.sameRepo(into.Repo))
 }
 
 func (r *Records) sameRepo(repo string) error {
