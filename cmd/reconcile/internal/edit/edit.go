@@ -23,23 +23,24 @@ func Spec(src []byte, field, word string) ([]byte, error) {
 	if doc.Kind != yaml.DocumentNode || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, errors.New("edit: the file is no object")
 	}
-	_, spec := find(doc.Content[0], "spec")
+	spec := find(doc.Content[0], "spec")
 	if spec == nil || spec.Kind != yaml.MappingNode {
 		return nil, errors.New("edit: the file has no spec to put a field into")
 	}
-	if _, value := find(spec, field); value != nil {
+	if value := find(spec, field); value != nil {
 		return replace(src, value, word)
 	}
 	return insert(src, spec, field, word)
 }
 
-func find(m *yaml.Node, key string) (k, v *yaml.Node) {
+// find returns the value of a key of a mapping; nil if it is missing.
+func find(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
-			return m.Content[i], m.Content[i+1]
+			return m.Content[i+1]
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // replace replaces a plain or quoted scalar by word, with the same quotes.
@@ -170,7 +171,7 @@ func AddToList(src []byte, field, items []string) ([]byte, error) {
 	}
 	in, names := doc.Content[0], append([]string{"spec"}, field...)
 	for i, name := range names {
-		_, value := find(in, name)
+		value := find(in, name)
 		if value == nil || value.Kind == yaml.ScalarNode && value.Tag == "!!null" {
 			if value != nil || i == 0 {
 				return nil, fmt.Errorf("edit: %s is empty", name)

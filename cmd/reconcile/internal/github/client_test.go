@@ -87,7 +87,7 @@ func TestWhatPeopleSee(t *testing.T) {
 	if i.Number == 0 || i.Title != "A title" || i.Body != "A body" || i.Author.Login != me.Login || !i.Open || len(i.Labels) != 1 {
 		t.Errorf("the issue that was made is %+v", i)
 	}
-	if got := must[*github.Issue](t)(c.Issue(ctx, i.Number)); got.Body != i.Body || got.Created.IsZero() {
+	if got := must[*github.Issue](t)(c.Issue(ctx, i.Number)); got.Body != i.Body || !got.Open {
 		t.Errorf("the issue is %+v", got)
 	}
 	k := must[*github.Comment](t)(c.CreateComment(ctx, i.Number, "first"))

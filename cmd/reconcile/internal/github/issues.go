@@ -229,31 +229,6 @@ func (c *Client) React(ctx context.Context, comment int64, content string) error
 	return unwrapped(err)
 }
 
-// Unreact deletes the viewer's reaction with a content from the reactions of a comment. A missing reaction is not an
-// error.
-func (c *Client) Unreact(ctx context.Context, comment int64, content string) error {
-	me, err := c.Viewer(ctx)
-	if err != nil {
-		return err
-	}
-	there, err := issuePages(func(page gogithub.ListOptions) ([]*gogithub.Reaction, *gogithub.Response, error) {
-		return c.api.Reactions.ListIssueCommentReactions(asking(ctx), c.owner, c.name, comment, &page)
-	})
-	if err != nil {
-		return err
-	}
-	for _, r := range there {
-		if r.GetContent() != content || r.GetUser().GetID() != me.ID {
-			continue
-		}
-		_, err := c.api.Reactions.DeleteIssueCommentReaction(repeating(ctx), c.owner, c.name, comment, r.GetID())
-		if err = unwrapped(err); err != nil && !errors.Is(err, ErrGone) {
-			return err
-		}
-	}
-	return nil
-}
-
 // Stuck is the result of Stick.
 type Stuck int
 

@@ -5,28 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-
-	gogithub "github.com/google/go-github/v60/github"
 )
 
-// PullRequest returns a pull request. ErrGone: the number does not exist.
-func (c *Client) PullRequest(ctx context.Context, number int) (*PullRequest, error) {
+// PullRequestHead returns the commit at the head of a pull request. ErrGone: the number does not exist.
+func (c *Client) PullRequestHead(ctx context.Context, number int) (oid string, err error) {
 	if err := numbered(number); err != nil {
-		return nil, err
+		return "", err
 	}
 	p, _, err := c.api.PullRequests.Get(asking(ctx), c.owner, c.name, number)
-	if err != nil {
-		return nil, unwrapped(err)
-	}
-	return &PullRequest{
-		Number: p.GetNumber(), Title: p.GetTitle(), Author: userOf(p.User), Association: p.GetAuthorAssociation(),
-		Open: p.GetState() == "open", Merged: p.GetMerged(), Draft: p.GetDraft(),
-		Head: branchOf(p.GetHead()), Base: branchOf(p.GetBase()), URL: p.GetHTMLURL(),
-	}, nil
-}
-
-func branchOf(b *gogithub.PullRequestBranch) Branch {
-	return Branch{Repo: b.GetRepo().GetFullName(), Name: b.GetRef(), OID: b.GetSHA()}
+	return p.GetHead().GetSHA(), unwrapped(err)
 }
 
 // commitMutation asks for the commit's id only. The type of its input is GitHub's CreateCommitOnBranchInput.

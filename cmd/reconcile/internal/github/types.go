@@ -17,15 +17,12 @@ type User struct {
 
 // Issue is an issue, or the issue side of a pull request.
 type Issue struct {
-	Number           int
-	Title, Body      string
-	Author           User
-	Association      string   // the author's relation to the repository: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
-	Open             bool     // false: closed
-	Labels           []string // names
-	PullRequest      bool     // whether it is one
-	Created, Updated time.Time
-	URL              string // of the web page
+	Number      int
+	Title, Body string
+	Author      User
+	Open        bool     // false: closed
+	Labels      []string // names
+	PullRequest bool     // whether it is one
 }
 
 // NewIssue holds the fields of a new issue.
@@ -39,10 +36,9 @@ type Comment struct {
 	ID               int64
 	Issue            int // the number of the issue that it is on
 	Author           User
-	Association      string // the author's relation to the repository, as in Issue
+	Association      string // the author's relation to the repository: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
 	Body             string // Markdown, as its author typed it
 	Created, Updated time.Time
-	URL              string // of the comment on the web page
 }
 
 // Label is a label of the repository.
@@ -50,25 +46,6 @@ type Label struct {
 	Name        string
 	Color       string // six hexadecimal digits, without #
 	Description string // at most 100 characters
-}
-
-// PullRequest is a pull request.
-type PullRequest struct {
-	Number       int
-	Title        string
-	Author       User
-	Association  string // the author's relation to the repository, as in Issue
-	Open, Merged bool
-	Draft        bool
-	Head, Base   Branch
-	URL          string // of the web page
-}
-
-// Branch is one end of a pull request.
-type Branch struct {
-	Repo string // owner/name; "" when the repository was deleted
-	Name string // without refs/heads/
-	OID  string // the commit at its head
 }
 
 // CommitOnBranch is a commit that GitHub makes and signs, on top of a head that must still be the branch's.
@@ -86,7 +63,7 @@ type File struct {
 	Content []byte
 }
 
-// Contents of a reaction, for React and Unreact.
+// Contents of a reaction, for React.
 const (
 	Eyes     = "eyes"
 	ThumbsUp = "+1"
@@ -100,8 +77,7 @@ func issueOf(i *gogithub.Issue) *Issue {
 	}
 	return &Issue{
 		Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody(), Author: userOf(i.User),
-		Association: i.GetAuthorAssociation(), Open: i.GetState() == "open", Labels: labels, PullRequest: i.IsPullRequest(),
-		Created: i.GetCreatedAt().Time, Updated: i.GetUpdatedAt().Time, URL: i.GetHTMLURL(),
+		Open: i.GetState() == "open", Labels: labels, PullRequest: i.IsPullRequest(),
 	}
 }
 
@@ -110,7 +86,7 @@ func commentOf(k *gogithub.IssueComment) *Comment {
 	issue, _ := strconv.Atoi(number[strings.LastIndex(number, "/")+1:])
 	return &Comment{
 		ID: k.GetID(), Issue: issue, Author: userOf(k.User), Association: k.GetAuthorAssociation(), Body: k.GetBody(),
-		Created: k.GetCreatedAt().Time, Updated: k.GetUpdatedAt().Time, URL: k.GetHTMLURL(),
+		Created: k.GetCreatedAt().Time, Updated: k.GetUpdatedAt().Time,
 	}
 }
 

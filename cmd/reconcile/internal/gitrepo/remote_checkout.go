@@ -103,8 +103,8 @@ func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]b
 			changes = append(changes, c)
 		}
 	}
-	cleared, still, err := g.askGit(ctx, doubts)
-	if clash = append(clash, still...); err == nil && len(clash) > 0 {
+	cleared, still := g.askGit(ctx, doubts)
+	if clash = append(clash, still...); len(clash) > 0 {
 		slices.Sort(clash)
 		err = &Conflict{Paths: clash, What: "changed here and on the remote; commit, stash or move your changes away, then run " +
 			"again; nothing was changed"}
@@ -222,21 +222,21 @@ func (g *checkout) stateOf(e edit, is blob) fileState {
 
 // askGit has git compare files that a filter converts. In read-only mode no filter runs: the files then count as
 // changed by the user.
-func (g *checkout) askGit(ctx context.Context, doubts []fileChange) (cleared []fileChange, clash []string, err error) {
+func (g *checkout) askGit(ctx context.Context, doubts []fileChange) (cleared []fileChange, clash []string) {
 	if len(doubts) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	paths := pathsOfChanges(doubts)
 	if g.n.mode == readOnly {
-		return nil, paths, nil
+		return nil, paths
 	}
 	out, err := g.git().run(ctx, call{stdin: []byte(strings.Join(paths, "\n") + "\n")}, "hash-object", "--stdin-paths")
 	if err != nil {
-		return nil, paths, nil // unknown, so treated as the user's
+		return nil, paths // unknown, so treated as the user's
 	}
 	hashes := strings.Fields(string(out))
 	if len(hashes) != len(doubts) {
-		return nil, paths, nil
+		return nil, paths
 	}
 	for i, c := range doubts {
 		switch g.stateOf(c.edit, blob{c.mode, plumbing.NewHash(hashes[i])}) {
@@ -249,7 +249,7 @@ func (g *checkout) askGit(ctx context.Context, doubts []fileChange) (cleared []f
 			clash = append(clash, c.path)
 		}
 	}
-	return cleared, clash, nil
+	return cleared, clash
 }
 
 func pathsOfChanges(changes []fileChange) []string {
@@ -461,10 +461,7 @@ func (g *checkout) undo(ctx context.Context, edits []edit) error {
 			doubts = append(doubts, c)
 		}
 	}
-	cleared, _, err := g.askGit(ctx, doubts)
-	if err != nil {
-		return err
-	}
+	cleared, _ := g.askGit(ctx, doubts)
 	cleared = slices.DeleteFunc(cleared, func(c fileChange) bool { return c.stay })
 	s, err := g.stage(ctx, append(changes, cleared...))
 	if err != nil {

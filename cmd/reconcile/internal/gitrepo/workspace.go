@@ -119,8 +119,6 @@ type Capture struct {
 	Message string
 	Author  string // "Name <mail>"
 	When    time.Time
-	// Always asks for a commit even if no file differs from Base.
-	Always bool
 }
 
 // Captured is the result of a Capture.
@@ -138,7 +136,7 @@ func (r *Repo) Capture(ctx context.Context, c Capture) (Captured, error) {
 		return Captured{}, err
 	}
 	tree, files, err := k.captureTree(ctx, c)
-	if err != nil || len(files) == 0 && !c.Always {
+	if err != nil || len(files) == 0 {
 		return Captured{}, err
 	}
 	commit, err := k.commitTree(ctx, tree, c.Base, Commit{Message: c.Message, Author: c.Author, When: c.When, Sign: "never"})

@@ -45,8 +45,9 @@ func appendRow(to *sections.Encoder, name string, f *file) {
 	}
 }
 
-// find continues the search from the last result: names must be requested in order.
-func (r *rows) find(name string) (f file, ok bool) {
+// find returns the row of a file, which is zero if there is none. It continues from the last result: names must be requested in
+// order.
+func (r *rows) find(name string) (f file) {
 	for len(r.left.B) > 0 {
 		next := r.left
 		is := next.Shared()
@@ -59,11 +60,11 @@ func (r *rows) find(name string) (f file, ok bool) {
 			break
 		}
 		if r.left = next; !next.Bad && order == 0 {
-			return f, true
+			return f
 		}
 		f, r.passed = file{}, true // corrupt, or a file that is gone
 	}
-	return file{}, false
+	return file{}
 }
 
 // load reads the cache. A damaged cache is empty.

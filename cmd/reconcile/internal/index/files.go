@@ -131,7 +131,7 @@ func (l *looked) look(f *files, root *state.Folder) {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	ignored, known := f.ignored(l.dir, rules), f.cache.of(l.dir)
-	about, _ := known.find("")
+	about := known.find("")
 	l.key, l.declared, l.same = about.stamp, about.digest, true
 	for _, e := range entries {
 		switch {
@@ -152,7 +152,7 @@ func (l *looked) addFile(f *files, e entry, known *rows) {
 		l.left.Large++
 		return
 	}
-	was, _ := known.find(e.name)
+	was := known.find(e.name)
 	now, err := f.digest(e.path, e.id, f.limit, was)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -225,7 +225,7 @@ func (f *file) holds(text []byte) bool { return digestText(text) == f.digest }
 
 // one is digest for a file that is not part of a folder's scan.
 func (f *files) one(p string, id state.Identity, limit int64) (now file, ok bool) {
-	was, _ := f.cache.of(singles).find(p)
+	was := f.cache.of(singles).find(p)
 	now, err := f.digest(p, id, limit, was)
 	switch {
 	case err == nil:

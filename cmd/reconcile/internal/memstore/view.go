@@ -151,17 +151,17 @@ func (v *view) each(fn func(place, row) bool) {
 }
 
 // index returns a row's line in the manifest.
-func (v *view) index(at place, r row) (schemas.ObservationIndex, blob, error) {
+func (v *view) index(at place, r row) (schemas.ObservationIndex, error) {
 	t := v.parts[at.part].table
 	b, err := t.blob(&r)
-	return t.index(&r, &b), b, err
+	return t.index(&r, &b), err
 }
 
 // indexOf returns an issue's lines in the manifest.
 func (v *view) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
 	v.eachOf(issue, func(at place, r row) bool {
 		var line schemas.ObservationIndex
-		if line, _, err = v.index(at, r); err == nil {
+		if line, err = v.index(at, r); err == nil {
 			out = append(out, line)
 		}
 		return err == nil
@@ -229,7 +229,7 @@ func (v *view) manifest() ([]byte, error) {
 	var err error
 	v.each(func(at place, r row) bool {
 		var line schemas.ObservationIndex
-		line, _, err = v.index(at, r)
+		line, err = v.index(at, r)
 		lines = append(lines, line)
 		return err == nil
 	})

@@ -138,7 +138,7 @@ func (f *logFollower) poll(ctx context.Context) (over bool, err error) {
 	runs := len(list) > 0 && !list[len(list)-1].Done()
 	over, why := f.ended(e)
 	if n := len(list); n > 0 && (fits > 0 || runs || f.ref.Kind != schemas.DAGKind.Name) && list[n-1].Key != f.key {
-		if err := f.begin(e, list[n-1]); err != nil {
+		if err := f.begin(list[n-1]); err != nil {
 			return false, err
 		}
 	}
@@ -189,7 +189,7 @@ func (f *logFollower) anyoneAlive() bool {
 }
 
 // begin switches to another attempt, after the rest of the previous one was yielded.
-func (f *logFollower) begin(e *state.Entry, r *schemas.Run) error {
+func (f *logFollower) begin(r *schemas.Run) error {
 	if err := f.copyNew(); err != nil {
 		return err
 	}

@@ -76,12 +76,12 @@ func Comment(ctx context.Context, c tree.Config, p *mirror.Pull, heads []string)
 	if err != nil {
 		return CommentResult{}, err
 	}
-	pull, err := client.PullRequest(ctx, p.Number)
+	at, err := client.PullRequestHead(ctx, p.Number)
 	if err != nil {
 		return CommentResult{}, fmt.Errorf("pull request #%d: %w", p.Number, err)
 	}
-	if !slices.Contains(heads, pull.Head.OID) {
-		return CommentResult{At: pull.Head.OID}, nil
+	if !slices.Contains(heads, at) {
+		return CommentResult{At: at}, nil
 	}
 	key := mirror.PullKey(p.Number)
 	mine := func(body string) bool { return mirror.Marked(body) == key }
