@@ -1,8 +1,8 @@
 package schemas
 
 import (
+	"slices"
 	"strings"
-	"time"
 )
 
 // AgentKind is the kind Agent.
@@ -78,83 +78,6 @@ type Instructions struct {
 	File string `json:"file,omitempty" jsonschema:"maxLength=1000"`
 }
 
-// Runner says how an agent is run. Exactly one field is set, besides keyFrom.
-type Runner struct {
-	// Profile names the profile of a known agent, in place of the other fields: claude, codex, gemini, copilot, opencode, qwen,
-	// or one of the settings.
-	Profile string `json:"profile,omitempty" jsonschema:"maxLength=63,example=claude"`
-	// Command runs a program once for each task.
-	Command *CommandRunner `json:"command,omitempty"`
-	// ACP runs a program that speaks the Agent Client Protocol over its standard streams.
-	ACP *ACPRunner `json:"acp,omitempty"`
-	// HTTP asks a model at an HTTP endpoint, without a program.
-	HTTP *HTTPRunner `json:"http,omitempty"`
-	// Human means that a person answers; {} is enough.
-	Human *HumanRunner `json:"human,omitempty"`
-	// KeyFrom says where the key of the model's service is, for a profile, or a command with one. The program then gets the address
-	// of reconcile's metering proxy and a token of its run in place of the key. Default: the program uses its own login.
-	KeyFrom *KeySource `json:"keyFrom,omitempty"`
-}
-
-// CommandRunner runs a program once for each task.
-type CommandRunner struct {
-	// Profile says how the output is read, and the program where argv does not: claude, codex, gemini, copilot, opencode, qwen, or
-	// one of the settings. Without one, output says how.
-	Profile string `json:"profile,omitempty" jsonschema:"maxLength=63,example=claude"`
-	// Argv is the program and its arguments; no shell reads them. Default: those of the profile.
-	Argv []string `json:"argv,omitempty" jsonschema:"minItems=1,maxItems=1000"`
-	// Env is added to the clean environment (PATH, HOME, LANG and RECONCILE_*).
-	Env map[string]string `json:"env,omitempty"`
-	// Stdin is what the program reads: prompt (text), json (the task as JSON) or none. Default prompt.
-	Stdin string `json:"stdin,omitempty" jsonschema:"enum=prompt,enum=json,enum=none,default=prompt"`
-	// Output says how stdout is read: text (it is the result) or json (its value is). Default text.
-	Output string `json:"output,omitempty" jsonschema:"enum=text,enum=json,default=text"`
-	// Timeout ends a run. Default 10m.
-	Timeout *Duration `json:"timeout,omitempty" jsonschema:"default=10m"`
-	// Silence ends a run that has printed nothing for that long; with a profile, while no tool runs. Default: that of the profile;
-	// without one, no limit.
-	Silence *Duration `json:"silence,omitempty"`
-}
-
-// ACPRunner runs a program that speaks the Agent Client Protocol, version 1, over its standard streams: one process for each
-// task.
-type ACPRunner struct {
-	// Argv is the program and its arguments; no shell reads them.
-	Argv []string `json:"argv" jsonschema:"minItems=1,maxItems=1000"`
-	// Env is added to the clean environment (PATH, HOME, LANG and RECONCILE_*).
-	Env map[string]string `json:"env,omitempty"`
-	// Mode is the mode to set, which says what the agent may do without asking. The agent must offer it. Default: the agent's.
-	Mode string `json:"mode,omitempty" jsonschema:"maxLength=200"`
-	// Timeout ends a run. Default 10m.
-	Timeout *Duration `json:"timeout,omitempty" jsonschema:"default=10m"`
-	// Silence ends a turn in which the agent sends no message for so long while no tool runs. Default 5m.
-	Silence *Duration `json:"silence,omitempty" jsonschema:"default=5m"`
-}
-
-// DefaultSilence ends a silent turn of an agent that names no time.
-const DefaultSilence = Duration(5 * time.Minute)
-
-// AsCommand returns how the agent's program is run: command, what profile stands for, or a program that speaks a protocol, and a
-// model at an endpoint, as a command that reads the prompt and prints text; nil for a person. Callers must not change it.
-func (r *Runner) AsCommand() *CommandRunner {
-	if h := r.HTTP; h != nil {
-		return &CommandRunner{Stdin: "prompt", Output: "text", Timeout: h.Timeout, Silence: h.Silence}
-	}
-	if a := r.ACP; a != nil {
-		return &CommandRunner{Argv: a.Argv, Env: a.Env, Stdin: "prompt", Output: "text", Timeout: a.Timeout, Silence: a.Silence}
-	}
-	if r.Command != nil || r.Profile == "" {
-		return r.Command
-	}
-	return &CommandRunner{Profile: r.Profile, Stdin: "prompt", Output: "text", Timeout: &defaultRunTimeout}
-}
-
-// HumanRunner means that a person answers.
-type HumanRunner struct {
-	// Contact says who that is, for messages: a name, a handle, a team.
-	Contact string `json:"contact,omitempty" jsonschema:"maxLength=200"`
-}
-
 // States of an agent (agentx-spec 4.3).
 const (
 	AgentIdle    = "idle"
@@ -220,11 +143,6 @@ func DefaultPrecedence(role string) int {
 	}
 	return unknownPrecedence
 }
-
-// DefaultRunTimeout ends the run of a command agent that names no timeout.
-const DefaultRunTimeout = Duration(10 * time.Minute)
-
-var defaultRunTimeout = DefaultRunTimeout
 
 // Default sets the defaults of missing fields. The role's default is the object's name, which only the object
 // knows: see [Object.Spec].
@@ -303,65 +221,6 @@ func (s *AgentSpec) Check(r *Report) {
 	}
 }
 
-// checkOne reports a runner that does not have exactly one field.
-func (u *Runner) checkOne(r *Report) {
-	var set []string
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"profile", u.Profile != ""}, {"command", u.Command != nil}, {"acp", u.ACP != nil}, {"http", u.HTTP != nil},
-		{"human", u.Human != nil}} {
-		if f.set {
-			set = append(set, f.name)
-		}
-	}
-	switch len(set) {
-	case 0:
-		r.At("runner").Errorf("missing", "says nothing").Suggest("write command with an argv, a profile as claude, or human: {}")
-	case 1:
-	default:
-		r.At("runner", set[1]).Errorf("conflict", "a runner is either %s or %s, not both", set[0], set[1]).
-			Also("the other one", "runner", set[0])
-	}
-}
-
-// checkKey reports a key where nothing can be told to use it.
-func (u *Runner) checkKey(r *Report) {
-	at := r.At("runner", "keyFrom")
-	switch u.KeyFrom.check(at); {
-	case u.KeyFrom == nil, u.Profile != "", u.Command != nil && u.Command.Profile != "":
-	case u.HTTP != nil:
-		at.Errorf("conflict", "http has a keyFrom of its own").Suggest("move it into http")
-	case u.Human != nil:
-		at.Errorf("conflict", "a person needs no key").Suggest("remove it")
-	default:
-		at.Errorf("missing", "no profile says how the program is pointed at the metering proxy").
-			Suggest("name a profile, one of the settings for a program that none of the others fits")
-	}
-}
-
-func (a *ACPRunner) check(r *Report) {
-	checkArgv(r.At("runner", "acp", "argv"), a.Argv)
-	checkEnv(r, a.Env, "runner", "acp", "env")
-	checkLine(r.At("runner", "acp", "mode"), a.Mode)
-	checkTimeout(r.At("runner", "acp", "timeout"), a.Timeout)
-	checkTimeout(r.At("runner", "acp", "silence"), a.Silence)
-}
-
-func (c *CommandRunner) check(r *Report) {
-	if c.Profile != "" {
-		checkRef(r.At("runner", "command", "profile"), c.Profile)
-	}
-	if len(c.Argv) > 0 {
-		checkArgv(r.At("runner", "command", "argv"), c.Argv)
-	} else if c.Profile == "" {
-		r.At("runner", "command").Errorf("missing", "has no argv").Suggest("write argv, or a profile as claude")
-	}
-	checkTimeout(r.At("runner", "command", "silence"), c.Silence)
-	checkEnv(r, c.Env, "runner", "command", "env")
-	checkTimeout(r.At("runner", "command", "timeout"), c.Timeout)
-}
-
 // References returns soft references to the agents in canClarify, those that the agent may ask.
 func (s *AgentSpec) References() []Reference {
 	return softRefs(AgentKind.Name, s.CanClarify, "canClarify")
@@ -375,4 +234,102 @@ func PersonAgent(login string) string {
 		return personAgent
 	}
 	return name
+}
+
+// AgentMemory says at which use of its context an agent's knowledge is kept, and its session ends. Shares are percent of the
+// window.
+type AgentMemory struct {
+	// Checkpoints are the shares of the window at which a checkpoint is written, ascending. Default: by role.
+	Checkpoints []int `json:"checkpoints,omitempty" jsonschema:"maxItems=10"`
+	// CompactAt is the share from which the session ends with its turn: the next turn begins a new session, with the checkpoints
+	// in its prompt. A running turn is ended at 95, or at compactAt if that is more. 100 leaves it to the agent. Default: by role.
+	CompactAt int `json:"compactAt,omitempty" jsonschema:"minimum=1,maximum=100"`
+	// Target is the share that the first prompt of a new session takes at most; the oldest checkpoints are left out for it.
+	// Default: by role.
+	Target int `json:"target,omitempty" jsonschema:"minimum=1,maximum=100"`
+	// Summary says which fields a checkpoint has. Default: by role.
+	Summary string `json:"summary,omitempty" jsonschema:"enum=guide_checkpoint,enum=librarian_checkpoint,enum=academic_research_paper,enum=architect_workflow,enum=pipeline_handoff,enum=inspector_checkpoint,enum=tester_checkpoint"`
+}
+
+// Kinds of summaries.
+const (
+	SummaryGuide     = "guide_checkpoint"
+	SummaryLibrarian = "librarian_checkpoint"
+	SummaryAcademic  = "academic_research_paper"
+	SummaryArchitect = "architect_workflow"
+	SummaryHandoff   = "pipeline_handoff"
+	SummaryInspector = "inspector_checkpoint"
+	SummaryTester    = "tester_checkpoint"
+)
+
+// EndTurnAt is the share of the window, in percent, at which a running turn is ended.
+const EndTurnAt = 95
+
+// roleMemories are the defaults of roles. Other roles have that of the engineer: no checkpoint before the hand-off.
+var roleMemories = map[string]AgentMemory{
+	RoleGuide:     {[]int{50, 75, 90}, 95, 30, SummaryGuide},
+	RoleLibrarian: {[]int{25, 50, 75}, 75, 25, SummaryLibrarian},
+	RoleAcademic:  {[]int{85}, 95, 30, SummaryAcademic},
+	RoleArchitect: {[]int{85}, 95, 30, SummaryArchitect},
+	RoleInspector: {[]int{85}, 95, 30, SummaryInspector},
+	RoleTester:    {[]int{85}, 95, 30, SummaryTester},
+	RoleEngineer:  {nil, 95, 30, SummaryHandoff},
+	RoleDesigner:  {nil, 95, 30, SummaryHandoff},
+}
+
+// MemoryOf returns the agent's memory with the defaults of its role. Callers must not change it.
+func (s *AgentSpec) MemoryOf() AgentMemory {
+	m, ok := roleMemories[s.Role]
+	if !ok {
+		m = roleMemories[RoleEngineer]
+	}
+	if s.Memory == nil {
+		return m
+	}
+	given := *s.Memory
+	if given.Checkpoints != nil {
+		m.Checkpoints = given.Checkpoints
+		m.CompactAt = max(m.CompactAt, slices.Max(append([]int{0}, given.Checkpoints...)))
+	}
+	if given.CompactAt != 0 {
+		m.CompactAt = given.CompactAt
+		m.Checkpoints = slices.DeleteFunc(slices.Clone(m.Checkpoints), func(at int) bool { return at > given.CompactAt })
+	}
+	if given.Target != 0 {
+		m.Target = given.Target
+	}
+	if given.Summary != "" {
+		m.Summary = given.Summary
+	}
+	m.Target = min(m.Target, m.CompactAt)
+	return m
+}
+
+// EndAt is the share of the window at which a running turn is ended.
+func (m AgentMemory) EndAt() int { return max(EndTurnAt, m.CompactAt) }
+
+// Marks are the shares that matter, ascending: the checkpoints, the end of a session, and the end of a turn.
+func (m AgentMemory) Marks() []int {
+	all := append(slices.Clone(m.Checkpoints), m.CompactAt, m.EndAt())
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// check reports shares out of range or order.
+func (m *AgentMemory) check(r *Report) {
+	for i, at := range m.Checkpoints {
+		spot := r.At("memory", "checkpoints", i)
+		switch {
+		case at < 1 || at > 100:
+			spot.Errorf("out-of-range", "%d is no share of a window in percent", at).Suggest("write a number from 1 to 100")
+		case i > 0 && at <= m.Checkpoints[i-1]:
+			spot.Errorf("conflict", "%d follows %d", at, m.Checkpoints[i-1]).Suggest("write the shares in ascending order, each once")
+		case m.CompactAt != 0 && at > m.CompactAt:
+			spot.Errorf("conflict", "no session gets to %d %%: it ends at %d", at, m.CompactAt).Also("the end of a session", "memory", "compactAt")
+		}
+	}
+	if m.CompactAt != 0 && m.Target > m.CompactAt {
+		r.At("memory", "target").Errorf("conflict", "a session that begins with %d %% of its window would end at once: compactAt is %d",
+			m.Target, m.CompactAt).Also("the end of a session", "memory", "compactAt")
+	}
 }

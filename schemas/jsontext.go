@@ -1,11 +1,13 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // parseJSON reads a JSON file strictly, or reports why it cannot.
@@ -221,4 +223,108 @@ func (v *value) unquote(mark byte) *value {
 	}
 	v.text = b.String()
 	return v
+}
+
+// Nesting that encoding/json refuses, and text that is too short to nest deep enough to exhaust a goroutine's stack.
+const (
+	deepest = 10_000
+	shallow = 1 << 19 // bytes; a million levels of a decoder still fit into the stack
+)
+
+// TooDeep reports whether the brackets in JSON data are nested too deep for a decoder without a bound of its own. Such a
+// decoder must not see it: it would exhaust the stack, which ends the process. The text may be no JSON at all.
+func TooDeep(data []byte) bool {
+	if len(data) < shallow {
+		return false
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == '{':
+			if depth++; depth > deepest {
+				return true
+			}
+		case c == ']', c == '}':
+			depth--
+		}
+	}
+	return false
+}
+
+// Depth returns the depth to which the brackets in JSON data are nested at most. Brackets in texts count, too.
+func Depth(data []byte) (most int) {
+	depth := 0
+	for _, c := range data {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		}
+		most = max(most, depth)
+	}
+	return most
+}
+
+// Marshal encodes v as JSON, like json.Marshal, but does not escape HTML: <, > and & stay as they are.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// appendString appends s as encoding/json writes it without HTML escaping.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r != '\u2028' && r != '\u2029' {
+				i += size
+				continue
+			}
+			b = append(b, s[start:i]...)
+			b = append(b, '\\', 'u', '2', '0', '2', hex[r&0xF])
+			i += size
+			start = i
+			continue
+		}
+		b = append(b, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		case '\b':
+			b = append(b, '\\', 'b')
+		case '\f':
+			b = append(b, '\\', 'f')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
+		}
+		i++
+		start = i
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"')
 }

@@ -139,3 +139,155 @@ func (v *value) tomlNumber(s string) (why, hint string) {
 	}
 	return v.plainScalar(s)
 }
+
+// quoted reads a text in quotes that has none of the rarer escapes. One in single quotes may go on over lines, none of them
+// blank, each joined by a space.
+func (r *plainReader) quoted(depth int) *value {
+	v := r.value(text, depth)
+	if v == nil {
+		return nil
+	}
+	mark := r.text[r.at]
+	r.at++
+	s, simple, closed := r.untilMark(mark)
+	if !closed && mark == '\'' {
+		s, simple, closed = r.quotedLines(s)
+	}
+	if !closed {
+		return nil
+	}
+	if v.text = s; simple {
+		return v
+	}
+	return v.unquote(mark)
+}
+
+// quotedLines reads the lines of a text in single quotes after its first one.
+func (r *plainReader) quotedLines(first string) (s string, simple, closed bool) {
+	all := append(make([]byte, 0, 4*len(first)), first...)
+	for r.nextLine() && r.indent > 0 && r.at < r.end {
+		s, _, closed = r.untilMark('\'')
+		if all = append(append(all, ' '), s...); closed {
+			return string(all), false, true
+		}
+	}
+	return "", false, false
+}
+
+// untilMark reads to the quotation mark that closes a text, or to the end of the line. simple reports that the text
+// has no escapes.
+func (r *plainReader) untilMark(mark byte) (s string, simple, closed bool) {
+	start := r.at
+	simple = true
+	for i := start; i < r.end; i++ {
+		switch c := r.text[i]; {
+		case c == '\\' && mark == '"':
+			simple = false
+			i++
+		case c == mark && mark == '\'' && i+1 < r.end && r.text[i+1] == mark:
+			simple = false
+			i++
+		case c == mark:
+			r.at = i + 1
+			return r.text[start:i], simple, true
+		}
+	}
+	return r.text[start:r.end], simple, false
+}
+
+// blockText reads "|", "|-", ">" or ">-" and the text below it.
+func (r *plainReader) blockText(indent, depth int) *value {
+	head := r.rest()
+	if head != "|" && head != "|-" && head != ">" && head != ">-" {
+		return nil
+	}
+	v := r.value(text, depth)
+	if v == nil {
+		return nil
+	}
+	t := textLines{folded: head[0] == '>'}
+	inner, blank := -1, 0
+	for r.nextLine() {
+		if r.at == r.end {
+			if r.end-r.start > 0 || r.next-r.start > 1 || r.next == len(r.text) && r.text[len(r.text)-1] != '\n' {
+				return nil // a blank line of spaces may count as text
+			}
+			blank++
+			continue
+		}
+		if inner < 0 {
+			if inner = r.indent; inner <= indent || blank > 0 {
+				return nil
+			}
+		}
+		if r.indent < inner {
+			return r.endText(v, t.text(), head, indent)
+		}
+		if r.text[r.next-1] != '\n' || t.folded && (r.indent > inner || r.end != r.next-1) {
+			return nil
+		}
+		if !t.add(r.text[r.start+inner:r.next], blank) {
+			return nil
+		}
+		blank = 0
+	}
+	r.eof, r.indent = true, -1
+	return r.endText(v, t.text(), head, indent)
+}
+
+// add takes a line with its line end and the number of empty lines before it; false if there are unusually many.
+func (t *textLines) add(line string, blank int) bool {
+	const breaks = "\n\n\n\n\n\n\n\n"
+	if t.one == "" {
+		t.one = line
+		return true
+	}
+	if t.more.Len() == 0 {
+		t.more.WriteString(t.one[:len(t.one)-1])
+	}
+	switch {
+	case blank >= len(breaks):
+		return false
+	case t.folded && blank == 0:
+		t.more.WriteByte(' ')
+	case t.folded:
+		t.more.WriteString(breaks[:blank])
+	default:
+		t.more.WriteString(breaks[:blank+1])
+	}
+	t.more.WriteString(line[:len(line)-1])
+	return true
+}
+
+// textLines puts the lines of a block text together. A single one, the most frequent case, stays where it is.
+type textLines struct {
+	folded bool
+	one    string
+	more   strings.Builder
+}
+
+// endText finishes a block text; the reader stands on the line that ended it.
+func (r *plainReader) endText(v *value, s, head string, indent int) *value {
+	if s == "" {
+		return nil
+	}
+	if v.text = s; len(head) > 1 {
+		v.text = strings.TrimSuffix(s, "\n")
+	}
+	if !r.eof && r.text[r.at] == '#' {
+		r.advance()
+	}
+	if r.indent > indent {
+		return nil
+	}
+	return v
+}
+
+// text is the whole text, with one line end.
+func (t *textLines) text() string {
+	if t.more.Len() == 0 {
+		return t.one
+	}
+	t.more.WriteByte('\n')
+	return t.more.String()
+}
