@@ -57,7 +57,7 @@ func pointers(effects []settle.Effect) []*settle.Effect {
 }
 
 func (p *pool) admit(process string, lookahead int) {
-	for _, e := range admission.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead, new(budgets.Ledger)) {
+	for _, e := range admission.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead, new(budgets.Ledger), benchNow) {
 		entry := p.entries[e.Owner.Name]
 		if settle.ClaimOf(entry, e.Key) != nil {
 			p.t.Fatalf("%s was admitted twice", e.Key)
@@ -269,6 +269,6 @@ func BenchmarkAdmit(b *testing.B) {
 	t, all := state.NewTree(nil, nil, nil), pointers(wanted)
 	b.ReportAllocs()
 	for b.Loop() {
-		admission.Admit(t, all, nil, "p", 4, 8, new(budgets.Ledger))
+		admission.Admit(t, all, nil, "p", 4, 8, new(budgets.Ledger), benchNow)
 	}
 }

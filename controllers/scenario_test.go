@@ -259,7 +259,7 @@ func (s *scenario) used(r *schemas.Run, what, value string) {
 func (s *scenario) admit() {
 	t := s.tree()
 	ledger := &budgets.Ledger{Slots: 4, Sums: budgets.Of(s.decider.OfRun(), t, s.now)}
-	for _, e := range admission.Admit(t, pointers(s.effects()), s.only, "p1", 8, 0, ledger) {
+	for _, e := range admission.Admit(t, pointers(s.effects()), s.only, "p1", 8, 0, ledger, s.now) {
 		text, err := json.Marshal(e.Reserved)
 		if err != nil {
 			s.t.Fatal(err)

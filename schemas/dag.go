@@ -157,7 +157,9 @@ type NodeStatus struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Attempts counts finished and running attempts under Key; interrupted and suspended ones are not counted.
-	Attempts   int             `json:"attempts,omitempty"`
+	Attempts int `json:"attempts,omitempty"`
+	// QueuedAt is since when a queued node waits for a place.
+	QueuedAt   Time            `json:"queuedAt,omitzero"`
 	StartedAt  Time            `json:"startedAt,omitzero"`
 	FinishedAt Time            `json:"finishedAt,omitzero"`
 	ExitCode   *int            `json:"exitCode,omitempty"`

@@ -23,14 +23,18 @@ type Run struct {
 	NodeKey string `json:"nodeKey"`
 	Seq     int    `json:"seq"`
 	// Outcome is one of the Outcome constants; empty while the run is claimed or under way.
-	Outcome    string          `json:"outcome,omitempty"`
-	Message    string          `json:"message,omitempty"`
-	StartedAt  Time            `json:"startedAt,omitzero"`
-	FinishedAt Time            `json:"finishedAt,omitzero"`
-	ExitCode   *int            `json:"exitCode,omitempty"`
-	Result     json.RawMessage `json:"result,omitempty"`
-	Output     string          `json:"output,omitempty"` // bounded end of stdout and stderr
-	Log        string          `json:"log,omitempty"`    // path below the root
+	Outcome string `json:"outcome,omitempty"`
+	Message string `json:"message,omitempty"`
+	// QueuedAt is when the work could have run, had there been a place. VirtualStart is its place in the fair order of sessions, which
+	// package admission explains. Records of earlier versions have neither.
+	QueuedAt     Time            `json:"queuedAt,omitzero"`
+	VirtualStart int64           `json:"virtualStart,omitempty"`
+	StartedAt    Time            `json:"startedAt,omitzero"`
+	FinishedAt   Time            `json:"finishedAt,omitzero"`
+	ExitCode     *int            `json:"exitCode,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty"`
+	Output       string          `json:"output,omitempty"` // bounded end of stdout and stderr
+	Log          string          `json:"log,omitempty"`    // path below the root
 	// Outputs are the declared outputs as they were when the run succeeded. Records of earlier versions have none; then
 	// only the existence of the files is known.
 	Outputs []Output `json:"outputs,omitempty"`

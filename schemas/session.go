@@ -18,6 +18,12 @@ const (
 	SessionFailed    = "Failed"
 )
 
+// What becomes of a session whose DAGs have all ended well.
+const (
+	WhenDoneStay     = "stay"
+	WhenDoneComplete = "complete"
+)
+
 // The five priorities.
 const (
 	Critical   Priority = "critical"
@@ -44,8 +50,14 @@ type SessionSpec struct {
 	Land *Land `json:"land,omitempty"`
 	// Phase is the phase that is wanted. Default Active.
 	Phase string `json:"phase,omitempty" jsonschema:"enum=Active,enum=Paused,enum=Suspended,enum=Completed,default=Active"`
+	// WhenDone says what becomes of an active session whose DAGs have all ended well: stay keeps it Active, complete makes it Completed
+	// until a DAG of it has to run. Default stay.
+	WhenDone string `json:"whenDone,omitempty" jsonschema:"enum=stay,enum=complete,default=stay"`
 	// Priority ranks sessions for places, and their work for processors. Default normal.
 	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background,default=normal"`
+	// Weight is the session's share of the places, beside other sessions whose work has the same priority: one of weight 2 starts twice
+	// as much as one of weight 1. Default 1.
+	Weight int `json:"weight,omitempty" jsonschema:"minimum=1,maximum=1000,default=1"`
 	// MaxConcurrentTasks bounds how many nodes of the session's DAGs run at once. Default 50.
 	MaxConcurrentTasks int `json:"maxConcurrentTasks,omitempty" jsonschema:"minimum=1,maximum=10000,default=50"`
 	// MaxEngineers bounds how many nodes of agents with the role engineer run at once. Default 20.
@@ -78,7 +90,9 @@ type SessionStatus struct {
 // Default sets the defaults of missing fields.
 func (s *SessionSpec) Default() {
 	orDefault(&s.Phase, SessionActive)
+	orDefault(&s.WhenDone, WhenDoneStay)
 	orDefault(&s.Priority, Normal)
+	orDefault(&s.Weight, 1)
 	orDefault(&s.MaxConcurrentTasks, 50)
 	orDefault(&s.MaxEngineers, 20)
 }

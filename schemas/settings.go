@@ -1,6 +1,8 @@
 package schemas
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +96,14 @@ type Limits struct {
 	Engineers int `json:"engineers,omitempty" jsonschema:"minimum=1,maximum=100000,default=500"`
 	// ConcurrentTasks is how many nodes may run at once; 0 means the number of processors. Default 0.
 	ConcurrentTasks int `json:"concurrentTasks,omitempty" jsonschema:"minimum=0,maximum=100000,default=0"`
+	// Roles is how many nodes of agents with a role may run at once, over all sessions, by role. Default: no limit.
+	Roles map[string]int `json:"roles,omitempty"`
+	// Load is the load of the machine, in waiting or running tasks for each processor, above which nothing more starts while something
+	// runs; 0 for none. It needs Linux. Default 0.
+	Load float64 `json:"load,omitempty" jsonschema:"minimum=0,maximum=1000,default=0"`
+	// Ageing is how long work waits for a place in one lane before it moves to the next higher one, up to high: it starts in the end
+	// even if there is always work of a higher priority. 0s: it never moves. Default 5m.
+	Ageing *Duration `json:"ageing,omitempty" jsonschema:"default=5m"`
 	// Resume says what becomes of a node whose agent met a rate limit that ends at a known time: auto waits for that time and then
 	// continues the agent's session, without using up an attempt; ask blocks the node until a person retries it; never counts
 	// it as a failed attempt. Default auto.
@@ -191,6 +201,7 @@ func (s *SettingsSpec) Default() {
 	orDefault(&s.Folders.State, defaultStateFolder)
 	orDefault(&s.Limits.Sessions, 100)
 	orDefault(&s.Limits.Engineers, 500)
+	orNew(&s.Limits.Ageing, Duration(5*time.Minute))
 	orDefault(&s.Limits.Resume, ResumeAuto)
 	orDefault(&s.Limits.TurnTokens, DefaultTurnTokens)
 	orDefault(&s.Limits.FileSize, 1<<20)
@@ -235,6 +246,7 @@ func (s *SettingsSpec) Check(r *Report) {
 	s.Folders.check(r)
 	checkTimeout(r.At("watch", "rescan"), s.Watch.Rescan)
 	checkTimeout(r.At("watch", "poll"), s.Watch.Poll)
+	s.Limits.check(r)
 	s.Git.check(r)
 	s.GitHub.check(r)
 	s.Commands.check(r)
@@ -257,6 +269,16 @@ func (w *WorkspaceSettings) check(r *Report) {
 		checkPath(r.At("workspaces", "share", i), p, reads)
 	}
 	checkTimeout(r.At("workspaces", "timeout"), w.Timeout)
+}
+
+func (l *Limits) check(r *Report) {
+	for _, role := range slices.Sorted(maps.Keys(l.Roles)) {
+		at := r.At("limits", "roles", role)
+		checkRef(at, role)
+		if l.Roles[role] < 1 {
+			at.Errorf("minimum", "%d is less than 1", l.Roles[role]).Suggest("remove the role to set no limit")
+		}
+	}
 }
 
 func (f *Folders) check(r *Report) {

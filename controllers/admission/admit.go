@@ -4,7 +4,7 @@ package admission
 import (
 	"cmp"
 	"slices"
-	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -24,67 +24,58 @@ import (
 // What the turns of agents may use is reserved from ledger, whose sums are those of t; an effect for which nothing is left is not
 // among them.
 //
-// Among effects that compete, the smaller Rank goes first; within a rank the session with the fewest claims, then the
-// one that got a place least recently, so that no session waits for ever for its equals; then the Key decides.
+// Among effects that compete, the higher lane goes first (see [Lane]); in a lane the session whose turn it is, as claims and
+// records in t say, by weight; in a session the effect that has waited longest. The order depends on nothing but the tree and the time,
+// so that all processes agree on it.
 func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self string, cpus, lookahead int,
-	ledger *budgets.Ledger) []settle.Effect {
-	a := &admission{cpus: cpus, ledger: ledger, lookahead: lookahead, groups: map[string]*usage{}, lines: map[line]*[]*settle.Effect{},
-		shares: map[string]*share{}, selected: only.In(t), touched: touched{}}
+	ledger *budgets.Ledger, now time.Time) []settle.Effect {
+	a := &admission{cpus: cpus, ledger: ledger, lookahead: lookahead, groups: map[string]*usage{}, shares: map[string]*share{},
+		selected: only.In(t), touched: touched{}}
+	var waiting []*settle.Effect
 	for _, e := range wanted {
-		a.enter(t, e, self)
+		if a.waits(t, e, self) {
+			waiting = append(waiting, e)
+		}
 	}
-	return a.admit(t)
+	if len(waiting) == 0 {
+		return nil
+	}
+	q := &queue{now: a.remember(t)}
+	for _, e := range waiting {
+		q.add(Lane(e, now), a.shares[e.Session], e)
+	}
+	return a.admit(q)
 }
 
 // usage counts the claims of a group.
 type usage struct{ own, foreign int }
 
-// line is where effects of equal standing queue.
-type line struct {
-	rank    int
-	session string
-}
-
-// share is what a session has had.
-type share struct {
-	claims int
-	last   schemas.Time  // the latest start
-	owners []schemas.Ref // whose effects queue or run
-}
-
 type admission struct {
 	cpus, lookahead int
 	groups          map[string]*usage
-	lines           map[line]*[]*settle.Effect
 	shares          map[string]*share
 	selected        func(owner schemas.Ref, node string) bool
 	touched         touched
 	ledger          *budgets.Ledger
 }
 
-func (a *admission) enter(t *state.Tree, e *settle.Effect, self string) {
+// waits reports whether an effect waits for a claim, and counts it if it has one.
+func (a *admission) waits(t *state.Tree, e *settle.Effect, self string) bool {
 	s := a.shares[e.Session]
 	if s == nil {
-		s = new(share)
+		s = &share{name: e.Session}
 		a.shares[e.Session] = s
 	}
+	s.length = turnLength / int64(cmp.Or(e.Weight, 1))
 	if n := len(s.owners); n == 0 || s.owners[n-1] != e.Owner {
 		s.owners = append(s.owners, e.Owner)
 	}
 	if c := settle.ClaimOf(t.Entry(e.Owner), e.Key); c != nil {
-		s.claims++
 		a.count(e.Groups, c.Process == self)
 		a.touched.add(e.Touches)
-		return
+		return false
 	}
-	if !a.selected(e.Owner, e.Node) {
-		return
-	}
-	at := line{e.Rank, e.Session}
-	if a.lines[at] == nil {
-		a.lines[at] = new([]*settle.Effect)
-	}
-	*a.lines[at] = append(*a.lines[at], e)
+	return a.selected(e.Owner, e.Node)
 }
 
 func (a *admission) count(groups []settle.Group, own bool) {
@@ -120,42 +111,8 @@ func (a *admission) room(groups []settle.Group) bool {
 	return true
 }
 
-// admit takes effects rank by rank, each time from the session whose turn it is.
-func (a *admission) admit(t *state.Tree) []settle.Effect {
-	byRank := map[int][]string{}
-	for at, queue := range a.lines {
-		slices.SortFunc(*queue, func(x, y *settle.Effect) int { return strings.Compare(x.Key, y.Key) })
-		byRank[at.rank] = append(byRank[at.rank], at.session)
-	}
-	if len(a.lines) > 1 {
-		a.remember(t)
-	}
-	var out []settle.Effect
-	for rank := 0; len(byRank) > 0; rank++ {
-		sessions, ok := byRank[rank]
-		if !ok {
-			rank = smallest(byRank) - 1
-			continue
-		}
-		delete(byRank, rank)
-		out = append(out, a.serve(rank, sessions)...)
-	}
-	return out
-}
-
-func smallest(m map[int][]string) int {
-	first := true
-	least := 0
-	for k := range m {
-		if first || k < least {
-			first, least = false, k
-		}
-	}
-	return least
-}
-
-// remember compensates for pruned records: the status of the same key still holds.
-func (a *admission) remember(t *state.Tree) {
+// remember adds up what the sessions have had, from the claims and records of their effects, and returns the virtual time.
+func (a *admission) remember(t *state.Tree) (now int64) {
 	for _, s := range a.shares {
 		for _, ref := range s.owners {
 			e := t.Entry(ref)
@@ -163,54 +120,55 @@ func (a *admission) remember(t *state.Tree) {
 				continue
 			}
 			for _, r := range e.Runs() {
-				s.last = schemas.Later(s.last, r.StartedAt)
+				now = max(now, s.had(r))
 			}
 			for i := range e.Claims {
-				s.last = schemas.Later(s.last, e.Claims[i].StartedAt)
+				now = max(now, s.had(&e.Claims[i].Run))
 			}
 		}
 	}
+	return now
 }
 
-// serve admits what fits of one rank.
-func (a *admission) serve(rank int, sessions []string) []settle.Effect {
-	var out []settle.Effect
-	for len(sessions) > 0 {
-		name := slices.MinFunc(sessions, a.turn)
-		e := a.next(line{rank, name})
-		if e == nil {
-			sessions = slices.DeleteFunc(sessions, func(s string) bool { return s == name })
+// had adds a run to what the session has had. It returns the virtual time at which the run started; 0 if it has not.
+func (s *share) had(r *schemas.Run) int64 {
+	s.latest, s.last = max(s.latest, r.VirtualStart), schemas.Later(s.last, r.StartedAt)
+	if r.StartedAt.IsZero() {
+		return 0
+	}
+	return r.VirtualStart
+}
+
+// admit claims what fits, in order. What does not fit when its turn comes is dropped: claims only grow in an admission, so it would
+// not fit later either. Once the places of the tree are taken, all that needs one is dropped.
+func (a *admission) admit(q *queue) (out []settle.Effect) {
+	full := false
+	for e := q.next(); e != nil; e = q.next() {
+		if !a.fits(e) {
+			continue
+		}
+		budget, ok := a.ledger.Reserve(e)
+		if !ok {
 			continue
 		}
 		a.count(e.Groups, true)
 		a.touched.add(e.Touches)
-		a.shares[name].claims++
-		out = append(out, *e)
+		claimed := *e
+		claimed.Reserve(budget)
+		claimed.VirtualStart = q.take()
+		out = append(out, claimed)
+		if !full && a.full(e) {
+			full = true
+			q.keep(a.fits)
+		}
 	}
 	return out
 }
 
-// turn orders sessions by their precedence.
-func (a *admission) turn(x, y string) int {
-	s, o := a.shares[x], a.shares[y]
-	return cmp.Or(cmp.Compare(s.claims, o.claims), s.last.Compare(o.last.Time), strings.Compare(x, y))
-}
+func (a *admission) fits(e *settle.Effect) bool { return a.room(e.Groups) && a.touched.room(e.Touches) }
 
-// next takes the first effect of the line that fits; nil: none does. What does not fit now will not fit later in this admission, for
-// claims only grow, so it is dropped.
-func (a *admission) next(at line) *settle.Effect {
-	queue := a.lines[at]
-	for len(*queue) > 0 {
-		e := (*queue)[0]
-		*queue = (*queue)[1:]
-		if !a.room(e.Groups) || !a.touched.room(e.Touches) {
-			continue
-		}
-		if b, ok := a.ledger.Reserve(e); ok {
-			reserved := *e
-			reserved.Reserve(b)
-			return &reserved
-		}
-	}
-	return nil
+// full reports whether the places of the whole tree, of which e has one, are taken.
+func (a *admission) full(e *settle.Effect) bool {
+	i := slices.IndexFunc(e.Groups, func(g settle.Group) bool { return g.Name == settle.TasksGroup })
+	return i >= 0 && !a.room(e.Groups[i:i+1])
 }

@@ -21,7 +21,7 @@ import (
 func (w *Requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.ClarificationRequestStatus, ask *clarify.Ask) settle.Effect {
 	agent := schemas.SpecAs[*schemas.AgentSpec](w.Tree.Entry(schemas.AgentKind.Ref(m.Spec.To)).Object)
 	out := settle.Effect{Owner: e.Ref, Node: ask.Node, NodeKey: ask.NodeKey, Seq: ask.Seq, Agent: m.Spec.To,
-		Key: keys.OfEffect(schemas.ClarificationRequestKind, e.Name, ask.Node, ask.NodeKey, ask.Seq), Rank: schemas.Normal.Rank(),
+		Key: keys.OfEffect(schemas.ClarificationRequestKind, e.Name, ask.Node, ask.NodeKey, ask.Seq), Rank: schemas.Normal.Rank(), Ageing: w.Tree.Settings().Limits.Ageing.Std(), QueuedAt: st.Created,
 		Groups: []settle.Group{{Name: settle.TasksGroup, Limit: w.Tree.Settings().Limits.ConcurrentTasks},
 			{Name: settle.AgentGroup + m.Spec.To, Limit: agent.Concurrency}}}
 	if m.Spec.Blocking {

@@ -230,6 +230,15 @@ func (f *fold) queue(i int32) {
 		f.set(i, schemas.NodeQueued, settle.ReasonOutputsMissing, f.againMessage(i))
 	}
 	f.want[i] = true
+	f.next[i].QueuedAt = f.queuedAt(i)
+}
+
+// queuedAt returns since when the node waits for a place.
+func (f *fold) queuedAt(i int32) schemas.Time {
+	if was := f.was[i]; was.State == schemas.NodeQueued && was.Key == f.b.Keys[i] && !was.QueuedAt.IsZero() {
+		return was.QueuedAt
+	}
+	return schemas.NewTime(f.Now)
 }
 
 // notCommitted says why the workspace of the node cannot be made yet. Where nobody has asked git, the status stands.

@@ -38,6 +38,7 @@ func (f *fold) effects() []settle.Effect {
 
 func (f *fold) effect(i int32) settle.Effect {
 	e := f.b.Effect(f.p, i)
+	e.QueuedAt = f.next[i].QueuedAt
 	r := &f.recs[i]
 	if r.claim != nil {
 		e.Key, e.Seq, e.Tell = r.claim.Key, r.claim.Seq, f.tell(i)

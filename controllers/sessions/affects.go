@@ -31,7 +31,7 @@ func addAdmitted(r *settle.Round) {
 	if given == nil {
 		return
 	}
-	for name, is := range assignSlots(r.Tree()) {
+	for name, is := range assignSlots(r.Tree(), Of(r.World).sums) {
 		if was := given[name]; was == nil || was.Gate != is.Gate {
 			r.AddChanged(schemas.SessionKind.Ref(name))
 		}

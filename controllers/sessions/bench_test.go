@@ -23,7 +23,7 @@ func BenchmarkSlots(b *testing.B) {
 			t := state.NewTree(nil, nil, nil, entries...)
 			b.ReportAllocs()
 			for b.Loop() {
-				assignSlots(t)
+				assignSlots(t, new(dagSums))
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func decide(in settle.In) settle.Out {
 	}
 	st.History = past.Entries()
 	j := Of(in.World).judge(s, sum, old.Phase)
-	if !s.Open && st.Running > 0 && (j.Class == settle.ClassReady || j.Class == settle.ClassWaiting) {
+	if !s.Open && !s.idle && st.Running > 0 && (j.Class == settle.ClassReady || j.Class == settle.ClassWaiting) {
 		j.Class = settle.ClassWorking // until what runs has finished or was ended
 	}
 	j.Settle(&st.Common, in.Object.Digest, in.Now)
@@ -94,6 +94,9 @@ func tally(in settle.In, st *schemas.SessionStatus, past *settle.History) *summa
 // judge finds the phase. A session ends Completed only when that is asked for; it is Failed while a DAG of it is
 // and nothing of it runs or waits (decision 7).
 func (w *Slots) judge(s *slot, sum *summary, phase string) settle.Judgement {
+	if s.idle {
+		return w.judgeActive(s, sum, phase)
+	}
 	switch s.Reason {
 	case settle.ReasonInvalidTransition:
 		return settle.Judgement{Phase: phase, Class: settle.ClassInvalid, Reason: s.Reason, Message: s.Message}

@@ -22,6 +22,7 @@ type slot struct {
 	Gate
 	desired string            // the phase that the spec and the actions on the session ask for
 	hold    string            // the verb of an action that is in force, new actions included
+	idle    bool              // it is active and has no work, so it takes no place
 	Acts    []actions.Pending // new actions on the session, in order
 }
 
@@ -65,7 +66,7 @@ func Of(w *settle.World) *Slots {
 // SlotOf returns the slot of a session; nil without a usable spec.
 func (w *Slots) SlotOf(session string) *slot {
 	if w.bySession == nil {
-		w.bySession = assignSlots(w.tree)
+		w.bySession = assignSlots(w.tree, w.sums)
 	}
 	return w.bySession[session]
 }
@@ -82,9 +83,10 @@ func (w *Slots) GateOf(session string) Gate {
 	return Gate{Keep: true, Reason: settle.ReasonSessionMissing, Message: fmt.Sprintf("waits for %s, which does not exist", ref)}
 }
 
-// assignSlots assigns slots to sessions by rank: priority, then name (decision 6). It uses specs, actions, and which
-// statuses are Completed, so that two processes decide the same. It takes linear time.
-func assignSlots(t *state.Tree) map[string]*slot {
+// assignSlots assigns slots to sessions by rank: priority, then name (decision 6). It uses specs, actions, which sessions have work and
+// which statuses are Completed, so that two processes decide the same. It takes linear time. Where there may be more sessions
+// than places, sums follow the tree.
+func assignSlots(t *state.Tree, sums *dagSums) map[string]*slot {
 	entries := t.Entries(schemas.SessionKind.Name)
 	bySession := make(map[string]*slot, len(entries))
 	var ranks [lowestRank + 1][]*state.Entry
@@ -95,11 +97,22 @@ func assignSlots(t *state.Tree) map[string]*slot {
 		}
 	}
 	room := freeSlots{limit: t.Settings().Limits.Sessions, owners: map[string]string{}}
+	if len(entries) > room.limit {
+		sums.follow(t)
+		room.sums = sums
+	}
 	for _, rank := range ranks {
 		for _, e := range rank {
 			s := newSlot(t, e)
 			s.Gate = room.place(t, e, s)
 			bySession[e.Name] = s
+		}
+	}
+	if room.taken >= room.limit {
+		for _, s := range bySession {
+			if s.idle {
+				s.Gate = room.full() // should it get work
+			}
 		}
 	}
 	return bySession
@@ -150,13 +163,14 @@ type freeSlots struct {
 	taken, limit int
 	owners       map[string]string         // owner → the session that is active
 	broken       map[string][]*state.Entry // see brokenDAGs; nil until asked for
+	sums         *dagSums                  // nil where there are enough places for all sessions
 }
 
 const completedMessage = "the session is completed; set its spec.phase to Active to open it again"
 
 // place judges one session, the higher ranks having been judged before.
 func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
-	phase := e.Brief().Phase
+	phase, spec := e.Brief().Phase, state.SpecOf[*schemas.SessionSpec](e)
 	if !transitions[phase][s.desired] {
 		return Gate{Keep: true, Reason: settle.ReasonInvalidTransition, Message: fmt.Sprintf(
 			"a completed session cannot become %s; set spec.phase to Active to open it again, or back to Completed", s.desired)}
@@ -170,27 +184,44 @@ func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
 		return Gate{Reason: settle.ReasonSuspendedByAction, Message: "an action suspended the session; resume it to go on"}
 	case s.desired == schemas.SessionSuspended:
 		return Gate{Reason: settle.ReasonSuspended, Message: "the session is suspended, as its spec.phase says"}
-	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)):
+	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)),
+		s.desired == schemas.SessionActive && spec.WhenDone == schemas.WhenDoneComplete && r.allDone(t, e) && hasDAGs(t, e):
+		s.desired = schemas.SessionCompleted
 		return Gate{Keep: true, Reason: settle.ReasonCompleted, Message: completedMessage}
 	}
-	return r.take(e)
+	return r.take(e, s)
 }
 
 // take assigns a slot to a session that wants to work, or explains why it cannot.
-func (r *freeSlots) take(e *state.Entry) Gate {
+func (r *freeSlots) take(e *state.Entry, s *slot) Gate {
 	owner := state.SpecOf[*schemas.SessionSpec](e).Owner
 	if first, ok := r.owners[owner]; ok && owner != "" {
 		return Gate{Keep: true, Reason: settle.ReasonAnotherSessionActive, Message: fmt.Sprintf(
 			"session %s of owner %s is active and ranks higher; %q makes this one the active one", first, owner,
 			"reconcile resume "+e.Name+" --exclusive")}
 	}
-	if r.taken >= r.limit {
-		return Gate{Keep: true, Reason: settle.ReasonSessionLimit, Message: fmt.Sprintf(
-			"the session waits for a place: limits.sessions (%d) are active and rank higher", r.limit)}
+	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name); !s.idle {
+		if r.taken >= r.limit {
+			return r.full()
+		}
+		r.taken++
 	}
-	r.taken++
 	r.owners[owner] = e.Name
 	return Gate{Open: true, Keep: true, Reason: settle.ReasonActive}
+}
+
+// full is the gate of a session that finds no place.
+func (r *freeSlots) full() Gate {
+	return Gate{Keep: true, Reason: settle.ReasonSessionLimit, Message: fmt.Sprintf(
+		"the session waits for a place: limits.sessions (%d) have work and rank higher", r.limit)}
+}
+
+// hasDAGs reports whether a session has DAGs.
+func hasDAGs(t *state.Tree, session *state.Entry) bool {
+	for range dagsOf(t, session.Ref) {
+		return true
+	}
+	return false
 }
 
 // allDone reports whether every DAG of the session has ended well, by statuses that are about the present specs.
@@ -224,7 +255,7 @@ func (s *slot) shownBy(status schemas.Status) bool {
 	switch {
 	case c == nil:
 		return false
-	case s.Open:
+	case s.Open, s.idle:
 		return base.Phase == schemas.SessionActive || base.Phase == schemas.SessionFailed
 	}
 	return c.Reason == s.Reason && c.Message == s.Message

@@ -16,6 +16,7 @@ type dagSum struct {
 	dags, running int
 	progress      schemas.Progress
 	phases        map[string]int
+	changed       int      // their specs are not those that their statuses are about
 	active        []string // working, about to, or waiting; sorted
 	failed        []string // sorted
 	invalid       []string // whose files cannot be used; not among dags; sorted
@@ -30,6 +31,7 @@ type part struct {
 	progress schemas.Progress
 	running  int
 	ended    schemas.Time
+	changed  bool // the spec is not the one that the status is about
 }
 
 // partOf is what a DAG adds to a session; there may be no brief yet.
@@ -49,6 +51,12 @@ func (p *part) live() bool {
 		return p.ended.IsZero() // something of it waits
 	}
 	return true
+}
+
+// haveWork reports whether a DAG of the session has not ended.
+func (s *dagSums) haveWork(session string) bool {
+	sum := s.of[session]
+	return sum != nil && (len(sum.active) > 0 || sum.running > 0 || sum.changed > 0)
 }
 
 func (s *dagSum) add(name string, p part) {
@@ -91,6 +99,9 @@ func (s *dagSum) remove(name string, p part) {
 func (s *dagSum) count(p *part, n int) {
 	s.dags += n
 	s.running += n * p.running
+	if p.changed {
+		s.changed += n
+	}
 	s.progress.Done += n * p.progress.Done
 	s.progress.Total += n * p.progress.Total
 	if s.phases[p.phase] += n; s.phases[p.phase] == 0 {
@@ -256,7 +267,9 @@ func (s *dagSums) take(e *state.Entry, brief *schemas.Brief) {
 	if e.Object != nil {
 		for _, r := range e.Object.Refs {
 			if r.To.Kind == schemas.SessionKind.Name {
-				s.set(e.Name, partOf(r.To.Name, brief))
+				p := partOf(r.To.Name, brief)
+				p.changed = brief != nil && brief.ObservedDigest != e.Object.Digest
+				s.set(e.Name, p)
 				return
 			}
 		}

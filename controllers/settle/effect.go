@@ -33,14 +33,22 @@ type Effect struct {
 	Groups []Group
 	// Tell are texts of people for a turn that runs.
 	Tell []Message `json:",omitempty"`
-	// Rank orders effects that wait for a place: smaller first, then by Key.
-	Rank int
+	// Rank is the lane in which the effect waits for a place, 0 for critical to 4 for background. It has waited since QueuedAt, and
+	// moves to a higher lane each time that Ageing has passed; 0: never.
+	Rank     int
+	QueuedAt schemas.Time  `json:",omitzero"`
+	Ageing   time.Duration `json:",omitempty"`
+	// Weight is that of the session. VirtualStart is the place of a claim in the fair order of sessions; see package admission.
+	Weight       int   `json:",omitempty"`
+	VirtualStart int64 `json:",omitempty"`
 }
 
 // Group is a limit on how many effects run at once; effects with the same Name share it.
 type Group struct {
 	Name  string // "dag/checks", "session/health", "agent/engineer", "engineers", …
 	Limit int
+	// Load is the load of the machine for each processor above which no other effect of the group starts while one runs; 0: none.
+	Load float64 `json:",omitempty"`
 }
 
 // Allowance is a budget that an effect runs against.
@@ -128,6 +136,7 @@ func (e *Effect) Claim() schemas.Run {
 	r := schemas.Run{
 		APIVersion: schemas.APIVersion, Kind: "Run", Metadata: schemas.RunMetadata{Name: e.Key},
 		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, NodeKey: e.NodeKey, Seq: e.Seq, Budget: e.Reserved,
+		QueuedAt: e.QueuedAt, VirtualStart: e.VirtualStart,
 	}
 	if e.Task != nil {
 		r.Again = e.Task.MissingOutputs()

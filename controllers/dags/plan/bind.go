@@ -68,8 +68,10 @@ func (b *Binding) Agent(p *Plan, name string) *schemas.AgentSpec {
 // Effect is the effect of node i at its first attempt, without what earlier nodes add to it, and without a task.
 func (b *Binding) Effect(p *Plan, i int32) settle.Effect {
 	n := &p.Spec.Nodes[i]
+	session := b.SessionSpec()
 	return settle.Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.Name}, Session: p.Spec.Session, Node: n.Name,
-		NodeKey: b.Keys[i], Agent: n.Agent, Groups: b.groups[n.Agent], Rank: rankOf(n, b.SessionSpec()), Touches: touchedPaths(n.Touches)}
+		NodeKey: b.Keys[i], Agent: n.Agent, Groups: b.groups[n.Agent], Touches: touchedPaths(n.Touches),
+		Rank: rankOf(n, session), Ageing: b.settings.Limits.Ageing.Std(), Weight: session.Weight}
 }
 
 // Allowances are the budgets that the turns of node i's agent run against; nil for none.
@@ -117,7 +119,7 @@ func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
 // groupsOf lists the limits that a node of the DAG counts against.
 func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []settle.Group {
 	session := b.SessionSpec()
-	gs := []settle.Group{{Name: settle.TasksGroup, Limit: b.settings.Limits.ConcurrentTasks},
+	gs := []settle.Group{{Name: settle.TasksGroup, Limit: b.settings.Limits.ConcurrentTasks, Load: b.settings.Limits.Load},
 		{Name: "session/" + p.Spec.Session, Limit: session.MaxConcurrentTasks}}
 	if most := p.Spec.Policy.MaxConcurrency; most > 0 {
 		gs = append(gs, settle.Group{Name: "dag/" + p.Name, Limit: most})
@@ -126,6 +128,9 @@ func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []set
 		return gs
 	}
 	gs = append(gs, settle.Group{Name: settle.AgentGroup + name, Limit: agent.Concurrency})
+	if most := b.settings.Limits.Roles[agent.Role]; most > 0 {
+		gs = append(gs, settle.Group{Name: "role/" + agent.Role, Limit: most})
+	}
 	if agent.Role == agents.EngineerRole {
 		gs = append(gs, settle.Group{Name: "engineers", Limit: b.settings.Limits.Engineers},
 			settle.Group{Name: "session/" + p.Spec.Session + "/engineers", Limit: session.MaxEngineers})

@@ -1,44 +1,42 @@
 package runner
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/settle"
 )
 
 // All functions here require r.mu.
 
-func byTurn(a, b *job) int {
-	return cmp.Or(cmp.Compare(a.effect.Rank, b.effect.Rank), strings.Compare(a.effect.Key, b.effect.Key))
-}
-
-func (r *Runner) enqueue(j *job) {
-	i, _ := slices.BinarySearchFunc(r.queue, j, byTurn)
-	r.queue = slices.Insert(r.queue, i, j)
-}
+func (r *Runner) enqueue(j *job) { r.queue = append(r.queue, j) }
 
 func (r *Runner) unqueue(j *job) {
-	if i, ok := slices.BinarySearchFunc(r.queue, j, byTurn); ok {
+	if i := slices.Index(r.queue, j); i >= 0 {
 		r.queue = slices.Delete(r.queue, i, i+1)
 	}
 }
 
-// next removes the first job whose groups all have room from the queue, and occupies its places.
+// next removes the job whose turn it is of those whose groups all have room from the queue, and occupies its places.
 func (r *Runner) next() *job {
 	if r.closed {
 		return nil
 	}
-	i := slices.IndexFunc(r.queue, func(j *job) bool { return r.room(j.effect.Groups) })
-	if i < 0 {
+	first, now := -1, r.o.Now()
+	for i, j := range r.queue {
+		if (first < 0 || admission.Compare(&j.effect, &r.queue[first].effect, now) < 0) && r.room(j.effect.Groups) {
+			first = i
+		}
+	}
+	if first < 0 {
 		return nil
 	}
-	j := r.queue[i]
-	r.queue = slices.Delete(r.queue, i, i+1)
+	j := r.queue[first]
+	r.queue = slices.Delete(r.queue, first, first+1)
 	r.running++
 	r.take(j.effect.Groups, 1)
+	r.load.free--
 	j.running, j.since = true, r.o.Now()
 	return j
 }
@@ -47,6 +45,9 @@ func (r *Runner) next() *job {
 func (r *Runner) room(groups []settle.Group) bool {
 	for _, g := range groups {
 		if r.used[g.Name]+r.foreign[g.Name] >= orDefault(g.Limit, r.o.Slots) {
+			return false
+		}
+		if g.Load > 0 && r.used[g.Name] > 0 && !r.load.allows(g.Load, r.dispatchLater) {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/settle"
 )
 
@@ -51,7 +52,7 @@ func fill(t *testing.T, r *Runner, running []*job) []*job {
 	for r.running < r.o.Slots {
 		var first *job
 		for _, j := range r.queue {
-			if (first == nil || byTurn(j, first) < 0) && r.room(j.effect.Groups) {
+			if (first == nil || admission.Compare(&j.effect, &first.effect, time.Time{}) < 0) && r.room(j.effect.Groups) {
 				first = j
 			}
 		}

@@ -132,11 +132,13 @@ type Runner struct {
 	closed    bool
 	ran       bool            // something was started
 	leftovers []string        // keys whose files could not be removed
-	queue     []*job          // by Rank, then Key
+	queue     []*job          // in no order
 	jobs      map[string]*job // queued and running, by key
 	running   int
 	used      map[string]int // places taken by this process, by group
 	foreign   map[string]int // places taken by other processes
+	load      load
+	waits     bool // dispatch will be called when the load may have changed
 	reports   []settle.Report
 	resumable []string // keys of ended runs whose files of sessions are kept, oldest first
 }
