@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/budgets"
@@ -26,11 +27,12 @@ type pool struct {
 	running map[string]map[string]bool // by process: keys
 	started []string                   // sessions, in the order of starts
 	clock   int
+	now     time.Time
 }
 
 func newPool(t *testing.T, cpus int, wanted []settle.Effect) *pool {
 	p := &pool{t: t, cpus: cpus, wanted: wanted, entries: map[string]*state.Entry{}, claimed: map[string][]settle.Effect{},
-		running: map[string]map[string]bool{}}
+		running: map[string]map[string]bool{}, now: benchNow}
 	for _, e := range wanted {
 		p.entries[e.Owner.Name] = &state.Entry{Ref: e.Owner}
 	}
@@ -57,7 +59,7 @@ func pointers(effects []settle.Effect) []*settle.Effect {
 }
 
 func (p *pool) admit(process string, lookahead int) {
-	for _, e := range admission.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead, new(budgets.Ledger), benchNow) {
+	for _, e := range admission.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead, new(budgets.Ledger), p.now) {
 		entry := p.entries[e.Owner.Name]
 		if settle.ClaimOf(entry, e.Key) != nil {
 			p.t.Fatalf("%s was admitted twice", e.Key)
@@ -70,6 +72,7 @@ func (p *pool) admit(process string, lookahead int) {
 
 // start starts what may run, as the runner's rule says.
 func (p *pool) start(process string) {
+	slices.SortFunc(p.claimed[process], func(a, b settle.Effect) int { return admission.Compare(&a, &b, p.now) })
 	for _, e := range p.claimed[process] {
 		if p.running[process][e.Key] || !p.room(process, e) {
 			continue
@@ -80,7 +83,7 @@ func (p *pool) start(process string) {
 		p.running[process][e.Key] = true
 		p.clock++
 		p.started = append(p.started, e.Session)
-		settle.ClaimOf(p.entries[e.Owner.Name], e.Key).StartedAt = schemas.NewTime(benchNow.AddDate(0, 0, p.clock))
+		settle.ClaimOf(p.entries[e.Owner.Name], e.Key).StartedAt = schemas.NewTime(p.now.Add(time.Duration(p.clock) * time.Millisecond))
 	}
 }
 

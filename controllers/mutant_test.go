@@ -43,7 +43,11 @@ var faults = []mutants.Mutant{
 	{"a wait for people counts for the time limit", "dags/clock.go", "if f.b.Human[i] || spans.Empty(span) {", "if spans.Empty(span) {"},
 	{"the time spent is forgotten", "dags/clock.go", "known = f.old.Active", "_ = f.old.Active"},
 	{"what waits hides a failure", "dags/phase.go", "if n.failed > 0 { // which", "if false { // which"},
-	{"what was not asked for starts", "admission/admit.go", "if !a.selected(e.Owner, e.Node) {", "if false {"},
+	{"what was not asked for starts", "admission/admit.go", "return a.selected(e.Owner, e.Node)", "return true"},
+	{"sessions take no turns", "admission/lanes.go", "s.latest = max(s.following(), q.now)", "s.latest = q.now"},
+	{"what is claimed ahead goes before who comes late", "admission/admit.go", "if r.StartedAt.IsZero() {", "if false {"},
+	{"work does not age", "admission/lanes.go", "if e.Ageing <= 0 ||", "if true ||"},
+	{"sessions without work keep their places", "sessions/slot.go", "s.idle = r.sums != nil &&", "s.idle = false &&"},
 	{"what is kept in git is fetched although nobody needs it", "dags/outputs.go", "ok && r.Cached {", "ok {"},
 	{"what could not be restored is asked for again", "dags/outputs.go", "if !all || slices.Contains(missing.Lost, run.Key) {", "if !all {"},
 	{"asked outputs are made again where nothing may run", "dags/outputs.go", "return f.gate.Open && (verb", "return true || (verb"},
@@ -63,5 +67,5 @@ var faults = []mutants.Mutant{
 
 func TestMutants(t *testing.T) {
 	mutants.Suite{Mutants: faults, Args: []string{"-short", "-run",
-		"TestScenarios|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestUnroutable|TestDerive"}}.Run(t)
+		"TestScenarios|TestSession|TestStartsAreFair|TestAgeing|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestUnroutable|TestDerive"}}.Run(t)
 }

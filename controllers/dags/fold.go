@@ -94,7 +94,7 @@ func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.Is
 
 func (f *fold) set(i int32, state, reason, message string) {
 	s := &f.next[i]
-	s.State, s.Reason, s.Message = state, reason, message
+	s.State, s.Reason, s.Message, s.QueuedAt = state, reason, message, schemas.Time{}
 	f.want[i] = false
 }
 

@@ -1,0 +1,152 @@
+package controllers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// line is the work of a session in a test of fairness.
+type line struct {
+	session      string
+	rank, weight int
+	effects      int
+}
+
+func (l line) wanted() []settle.Effect {
+	var out []settle.Effect
+	for i := range l.effects {
+		out = append(out, settle.Effect{Key: fmt.Sprintf("dags/%s/n%03d-0-1", l.session, i), Owner: schemas.DAGKind.Ref(l.session),
+			Session: l.session, Rank: l.rank, Weight: l.weight, QueuedAt: schemas.NewTime(benchNow), Ageing: 5 * time.Minute,
+			Groups: []settle.Group{{Name: settle.TasksGroup, Limit: 4}}})
+	}
+	return out
+}
+
+// jain is Jain's index of fairness of the numbers of starts divided by weights: 1 where all have the same.
+func jain(starts []string, lines []line) float64 {
+	sum, squares := 0.0, 0.0
+	for _, l := range lines {
+		n := 0.0
+		for _, s := range starts {
+			if s == l.session {
+				n++
+			}
+		}
+		n /= float64(l.weight)
+		sum, squares = sum+n, squares+n*n
+	}
+	return sum * sum / (float64(len(lines)) * squares)
+}
+
+// TestStartsAreFair lets one to three processes, which look ahead and lose their claims now and then, run the work of sessions: while
+// all have work, each prefix of at least 100 starts is as fair as the weights say.
+func TestStartsAreFair(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		var lines []line
+		var wanted []settle.Effect
+		for i := range 2 + r.IntN(9) {
+			weight := 1 + r.IntN(3)
+			l := line{session: fmt.Sprintf("s%d", i), rank: 2, weight: weight, effects: (40 + r.IntN(60)) * weight}
+			lines, wanted = append(lines, l), append(wanted, l.wanted()...)
+		}
+		p := newPool(t, 4, wanted)
+		processes := []string{"p1", "p2", "p3"}[:1+r.IntN(3)]
+		left := func(session string) bool {
+			return slices.ContainsFunc(p.wanted, func(e settle.Effect) bool {
+				return e.Session == session && (settle.ClaimOf(p.entries[e.Owner.Name], e.Key) == nil)
+			})
+		}
+		for all := true; all; {
+			process := pick(r, processes...)
+			p.admit(process, 16)
+			p.start(process)
+			keys := p.keys()
+			if len(keys) == 0 {
+				continue
+			}
+			process, key, _ := strings.Cut(pick(r, keys...), " ")
+			p.finish(process, key)
+			if r.IntN(50) == 0 {
+				p.die(process)
+			}
+			for _, l := range lines {
+				all = all && left(l.session)
+			}
+			if n := len(p.started); n >= 100 {
+				if j := jain(p.started, lines); j < 0.97 {
+					t.Fatalf("seed %d: after %d starts of %d sessions the index is %.3f: %v", seed, n, len(lines), j, lines)
+				}
+			}
+		}
+	}
+}
+
+// die ends a process: what it had claimed is claimed by nobody, and its runs leave no record.
+func (p *pool) die(process string) {
+	for _, e := range p.claimed[process] {
+		entry := p.entries[e.Owner.Name]
+		for i := range entry.Claims {
+			if entry.Claims[i].Key == e.Key {
+				entry.Claims = slices.Delete(entry.Claims, i, i+1)
+				break
+			}
+		}
+	}
+	delete(p.claimed, process)
+	delete(p.running, process)
+}
+
+// TestSessionsThatComeLate have no claim on the time before, and do not wait for what was claimed ahead.
+func TestSessionsThatComeLate(t *testing.T) {
+	early, late := line{"a", 2, 1, 300}, line{"b", 2, 1, 100}
+	p := newPool(t, 4, early.wanted())
+	step := func() {
+		p.admit("p1", 64)
+		p.start("p1")
+		_, key, _ := strings.Cut(p.keys()[0], " ")
+		p.finish("p1", key)
+	}
+	for range 100 {
+		step()
+	}
+	for _, e := range late.wanted() {
+		p.wanted = append(p.wanted, e)
+		p.entries[e.Owner.Name] = newPool(t, 1, []settle.Effect{e}).entries[e.Owner.Name]
+	}
+	before := len(p.started)
+	for range 60 {
+		step()
+	}
+	since := p.started[before:]
+	for n := 20; n <= len(since); n += 10 {
+		if j := jain(since[:n], []line{early, late}); j < 0.97 {
+			t.Errorf("of the first %d starts since b came: %s", n, strings.Join(since[:n], ""))
+		}
+	}
+}
+
+// TestAgeing keeps the places full of high work: background work starts once it has aged to high, and not before.
+func TestAgeing(t *testing.T) {
+	low, high := line{"low", 4, 1, 1}, line{"high", 1, 1, 4000}
+	p := newPool(t, 4, append(low.wanted(), high.wanted()...))
+	for !slices.Contains(p.started, "low") {
+		p.admit("p1", 8)
+		p.start("p1")
+		_, key, _ := strings.Cut(p.keys()[0], " ")
+		p.finish("p1", key)
+		if p.now = p.now.Add(time.Second); len(p.wanted) == 1 {
+			t.Fatal("background work starts last")
+		}
+	}
+	if waited := p.now.Sub(benchNow); waited < 15*time.Minute || waited > 15*time.Minute+20*time.Second {
+		t.Errorf("background work started after %v, want 3 times the ageing of 5m", waited)
+	}
+}
