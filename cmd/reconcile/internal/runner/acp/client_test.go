@@ -80,6 +80,7 @@ func TestTurns(t *testing.T) {
 		{"success", "text:Hello|text:, world|usage:10:100", "end_turn out=5 context=10/100 Hello, world"},
 		{"the last message counts", "text:I will look.|tool:t1:pending|tool:t1:completed|text:Found.", "end_turn out=5 tools=1 Found."},
 		{"an update of a tool splits nothing", "tool:t1:pending|text:Fo|tool:t1:completed|text:und.", "end_turn out=5 tools=1 Found."},
+		{"a notice while a tool runs", "usage:90:100|tool:t1:pending|text:Info: a.go|tool:t1:completed|usage:91:100|text:Done.", "end_turn out=5 context=91/100 tools=1 Done."},
 		{"messages have ids", "part:a:One|part:b:Tw|thought:hm|part:b:o", "end_turn out=5 Two"},
 		{"end_turn without usage", "text:Error: 429|end:end_turn:", "end_turn Error: 429"},
 		{"1,100 updates at once", "burst:1100|text:done", "end_turn out=5 tools=1 done"},
@@ -107,6 +108,21 @@ func TestTurns(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestNamedChoice(t *testing.T) {
+	for _, c := range []struct{ choices, name, want string }{
+		{`[{"value":"$runtime|m(openai)","name":"m"}]`, "m", "$runtime|m(openai)"},
+		{`[{"value":"x","name":"m"},{"value":"m","name":"M"}]`, "m", "m"},
+		{`[{"group":"g","options":[{"value":"v","name":"m"}]}]`, "m", "v"},
+		{`[{"value":"a","name":"A"}]`, "m", "m"},
+		{`{"value":1}`, "m", "m"},
+		{``, "m", "m"},
+	} {
+		if got, _ := (&ConfigOption{Choices: []byte(c.choices)}).named(c.name); got != c.want {
+			t.Errorf("%s: %q is %q, want %q", c.choices, c.name, got, c.want)
+		}
 	}
 }
 

@@ -78,6 +78,8 @@ type fold struct {
 	text    strings.Builder
 	message string // id of the message that text is of
 	broken  bool   // the next text begins a new message
+	// ended and grew say that since the last text a tool ended, and the context grew: a message without an id is over then.
+	ended, grew bool
 	active  bool   // a prompt was sent
 	over    bool   // and answered
 	seed    maphash.Seed
@@ -173,6 +175,7 @@ func (f *fold) apply(u *update) {
 	case "tool_call", "tool_call_update":
 		f.call(u)
 	case "usage_update":
+		f.grew = f.grew || u.Used > f.ContextUsed
 		f.ContextUsed, f.ContextSize = max(u.Used, 0), max(u.Size, 0)
 		if u.Cost != nil && u.Cost.Currency == "USD" && u.Cost.Amount >= 0 {
 			f.Cost = &u.Cost.Amount
@@ -206,12 +209,12 @@ func (f *fold) chunk(u *update) {
 	if content.Text == "" {
 		return
 	}
-	if f.text.Len() > 0 && (u.MessageID != f.message || u.MessageID == "" && f.broken) {
+	if f.text.Len() > 0 && (u.MessageID != f.message || u.MessageID == "" && (f.broken || f.ended && f.grew)) {
 		f.text.Reset()
 		f.TextCut = false
 		f.o.Host.Observe(Event{Kind: EventText, Text: "\n"})
 	}
-	f.message, f.broken = u.MessageID, false
+	f.message, f.broken, f.ended, f.grew = u.MessageID, false, false, false
 	f.o.Host.Observe(Event{Kind: EventText, Text: content.Text})
 	room := max(f.o.TextLimit-f.text.Len(), 0)
 	if len(content.Text) > room {
@@ -230,7 +233,7 @@ func (f *fold) call(u *update) {
 	open := was
 	switch u.Status {
 	case "completed", "failed", "cancelled":
-		open = false
+		open, f.ended = false, true
 	case "pending", "in_progress":
 		open = true
 	default:

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 )
 
 // Version is the version of the protocol.
@@ -101,6 +104,38 @@ type ConfigOption struct {
 	ID       string          `json:"id"`
 	Category string          `json:"category"`
 	Current  json.RawMessage `json:"currentValue"`
+	Choices  json.RawMessage `json:"options"` // a list, or a list of groups with lists
+}
+
+// choice is a value that an option can have.
+type choice struct {
+	Value   string   `json:"value"`
+	Name    string   `json:"name"`
+	Choices []choice `json:"options"`
+}
+
+// named returns the value of the choice of a name; the name itself where none has it, or where it is a value. It also returns the
+// values of all choices.
+func (o *ConfigOption) named(name string) (value string, offered []string) {
+	var all []choice
+	_ = json.Unmarshal(o.Choices, &all) // another form has no names
+	value = name
+	exact := false
+	for i := 0; i < len(all); i++ {
+		c := all[i]
+		all = append(all, c.Choices...)
+		if c.Value == "" {
+			continue
+		}
+		offered = append(offered, oneLine(c.Value, nameLimit))
+		if exact = exact || c.Value == name; c.Name == name && !exact {
+			value = c.Value
+		}
+	}
+	if exact {
+		value = name
+	}
+	return value, offered
 }
 
 // setup are the parameters of requests that begin or continue a session.
@@ -181,15 +216,23 @@ func (c *Client) SetModel(ctx context.Context, s *Session, model string) error {
 	return c.setOption(ctx, s, "model", model, ErrModel)
 }
 
-// setOption sets the option of that category or id; missing is the error if there is none.
+// choicesShown bounds the choices in an error.
+const choicesShown = 30
+
+// setOption sets the option of that category or id to a choice, given by its value or name; missing is the error if there is no option.
 func (c *Client) setOption(ctx context.Context, s *Session, category, value string, missing error) error {
 	for _, o := range s.Options {
 		if o.Category == category || o.ID == category {
+			value, offered := o.named(value)
 			if text(o.Current) == value {
 				return nil
 			}
 			params := map[string]any{"sessionId": s.ID, "configId": o.ID, "value": value}
-			return c.call(ctx, "session/set_config_option", params, nil, nil)
+			err := c.call(ctx, "session/set_config_option", params, nil, nil)
+			if refused := (*Error)(nil); errors.As(err, &refused) && !slices.Contains(offered, value) {
+				return fmt.Errorf("the agent refused it (%s); it offers %s", refused.Message, strings.Join(offered[:min(len(offered), choicesShown)], ", "))
+			}
+			return err
 		}
 	}
 	return missing
