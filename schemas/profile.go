@@ -13,15 +13,19 @@ import (
 // fields that it has.
 type Profile struct {
 	// Argv is the program and its arguments; no shell reads them. "{prompt}" is replaced by the prompt, which goes to standard input
-	// where no argument is "{prompt}"; "{model}" by the arguments in model, "{resume}" by those in resume, "{proxy}" by those of proxy.
+	// where no argument is "{prompt}"; "{model}" by the arguments in model, "{resume}" by those in resume, "{proxy}" by those of proxy, "{confined}" by those of confined.
 	Argv []string `json:"argv,omitempty" jsonschema:"maxItems=1000"`
 	// Model are the arguments that choose a model: "{value}" is its name. They are left out where the agent names none.
 	Model []string `json:"model,omitempty" jsonschema:"maxItems=100"`
+	// ModelVar names the variable that chooses the model, for programs in acp that offer only some models to choose from.
+	ModelVar string `json:"modelVar,omitempty" jsonschema:"maxLength=200"`
 	// Resume are the arguments that continue an earlier session: "{value}" is its id. They are left out in a new one.
 	Resume []string `json:"resume,omitempty" jsonschema:"maxItems=100"`
 	// Permit are the arguments that allow a command, "{value}", without a question. They are put after the program for each
 	// command that a person has allowed, and each pattern of commands.allow without a wildcard.
 	Permit []string `json:"permit,omitempty" jsonschema:"maxItems=100"`
+	// Confined says how the program leaves it to reconcile's own sandbox what it may write.
+	Confined ProfileConfined `json:"confined,omitzero"`
 	// Env is set for the program; the agent's own env wins.
 	Env map[string]string `json:"env,omitempty"`
 	// PassEnv names variables that the program gets from the caller's environment: those that say where its configuration is.
@@ -61,6 +65,16 @@ type ProfileProxy struct {
 	// ACP says that the command in acp is pointed at the proxy by the same variables. Without it, the command of the profile is
 	// run.
 	ACP bool `json:"acp,omitempty"`
+}
+
+// ProfileConfined says how a program does without a sandbox of its own, which it cannot make inside of reconcile's. It has no effect
+// where nothing confines the run.
+type ProfileConfined struct {
+	// Args are the arguments that {confined} stands for, in argv and in acp. In them {port} is a port of the run's workspace, to which
+	// its programs may connect: no other one on this machine is sure to be open.
+	Args []string `json:"args,omitempty" jsonschema:"maxItems=100"`
+	// ACPMode is set in place of acpMode.
+	ACPMode string `json:"acpMode,omitempty" jsonschema:"maxLength=200"`
 }
 
 // ProfileEvent says what to read from the JSON values that match. All fields but when and end are paths.
@@ -136,13 +150,15 @@ type ProfileLogin struct {
 
 // Placeholders in the arguments of a profile.
 const (
-	ArgPrompt = "{prompt}"
-	ArgModel  = "{model}"
-	ArgResume = "{resume}"
-	ArgValue  = "{value}"
-	ArgProxy  = "{proxy}"
-	ArgURL    = "{url}"
-	ArgToken  = "{token}"
+	ArgPrompt   = "{prompt}"
+	ArgModel    = "{model}"
+	ArgResume   = "{resume}"
+	ArgValue    = "{value}"
+	ArgProxy    = "{proxy}"
+	ArgConfined = "{confined}"
+	ArgPort     = "{port}"
+	ArgURL      = "{url}"
+	ArgToken    = "{token}"
 )
 
 // ProfileOutputJSON is the Output of programs that print one JSON value.
@@ -230,12 +246,15 @@ func (p Profile) With(over Profile) Profile {
 	pickList(&p.Model, over.Model)
 	pickList(&p.Resume, over.Resume)
 	pickList(&p.Permit, over.Permit)
+	pickList(&p.Confined.Args, over.Confined.Args)
 	pickList(&p.PassEnv, over.PassEnv)
 	pickList(&p.Version, over.Version)
 	pickList(&p.Folders, over.Folders)
 	pickList(&p.ACP, over.ACP)
 	orOther(&p.Output, over.Output)
 	orOther(&p.ACPMode, over.ACPMode)
+	orOther(&p.Confined.ACPMode, over.Confined.ACPMode)
+	orOther(&p.ModelVar, over.ModelVar)
 	orOther(&p.BaseURLVar, over.BaseURLVar)
 	orOther(&p.KeyVar, over.KeyVar)
 	orOther(&p.Proxy.Upstream, over.Proxy.Upstream)

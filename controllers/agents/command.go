@@ -75,6 +75,9 @@ func Command(settings *schemas.SettingsSpec, name string, a *schemas.AgentSpec) 
 			t.Continue = new(settle.Continuation)
 			t.Continue.Argv, t.Continue.PromptArg = profiles.Args(&p, c, a.Model, schemas.ArgValue, metered)
 		}
+		if p.ModelVar != "" && a.Model != "" {
+			env[p.ModelVar] = a.Model
+		}
 		maps.Copy(env, p.Env)
 	}
 	maps.Copy(env, c.Env)

@@ -20,7 +20,7 @@ func Sandbox(a *schemas.AgentSpec, p *schemas.Profile, w *settle.Workspace) *set
 		s.Level = schemas.SandboxNone
 	}
 	if p != nil {
-		s.Folders, s.FolderVars = p.Folders, p.PassEnv
+		s.Folders, s.FolderVars, s.Confined = p.Folders, p.PassEnv, p.Confined
 	}
 	return &s
 }

@@ -77,7 +77,7 @@ func Silence(p *schemas.Profile, c *schemas.CommandRunner) time.Duration {
 }
 
 // Args returns the program and arguments of a turn: those of the command, else those of the profile, with the placeholders
-// replaced but for the prompt and those of the metering proxy, to which the program is pointed if metered. prompt is the index of the argument that is the prompt, 0 if the prompt goes to standard input.
+// replaced but for the prompt, those of a sandbox and those of the metering proxy, to which the program is pointed if metered. prompt is the index of the argument that is the prompt, 0 if the prompt goes to standard input.
 func Args(p *schemas.Profile, c *schemas.CommandRunner, model, resume string, metered bool) (argv []string, prompt int) {
 	from := c.Argv
 	if len(from) == 0 {

@@ -141,7 +141,7 @@ func TestArgs(t *testing.T) {
 	for _, c := range []struct{ name, model, resume, want string }{
 		{"claude", "", "", "claude -p --output-format stream-json --verbose --permission-mode acceptEdits 0"},
 		{"claude", "m", "s", "claude -p --output-format stream-json --verbose --permission-mode acceptEdits --model m --resume s 0"},
-		{"codex", "", "s", `codex exec resume s --json -c sandbox_mode="workspace-write" --skip-git-repo-check --disable plugins --disable apps - 0`},
+		{"codex", "", "s", `codex exec resume s --json -c sandbox_mode="workspace-write" {confined} --skip-git-repo-check --disable plugins --disable apps - 0`},
 		{"gemini", "m", "", "gemini --output-format json --approval-mode auto_edit -m m -p {prompt} 8"},
 		{"copilot", "", "s", "copilot --output-format json --allow-tool write --no-auto-update --resume=s -p {prompt} 8"},
 	} {

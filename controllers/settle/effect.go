@@ -248,6 +248,8 @@ type Sandbox struct {
 	// Folders are where the program keeps its configuration and sessions, and FolderVars variables that name such folders. It may
 	// write there.
 	Folders, FolderVars []string `json:",omitempty"`
+	// Confined says how the program does without a sandbox of its own, if this one confines it.
+	Confined schemas.ProfileConfined
 }
 
 // Message is a text of a person for an agent that works.

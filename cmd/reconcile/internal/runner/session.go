@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -70,11 +71,31 @@ func (a *attempt) setArguments() {
 			a.command.stdin = resumedPrompt + a.command.stdin
 		}
 	}
+	argv, prompt = a.confinedArguments(argv, prompt)
 	if prompt > 0 {
 		argv = slices.Clone(argv)
 		argv[prompt], a.command.stdin = a.command.stdin, ""
 	}
 	a.command.argv = argv
+}
+
+// confinedArguments replaces the argument that stands for those of a confined program, and returns the new place of the prompt.
+func (a *attempt) confinedArguments(argv []string, prompt int) ([]string, int) {
+	at := slices.Index(argv, schemas.ArgConfined)
+	if at < 0 {
+		return argv, prompt
+	}
+	var args []string
+	if a.policy != nil {
+		port := cmp.Or(lookup(a.command.env, "RECONCILE_PORT_BASE"), "0")
+		for _, arg := range a.task.Sandbox.Confined.Args {
+			args = append(args, strings.ReplaceAll(arg, schemas.ArgPort, port))
+		}
+	}
+	if prompt > at {
+		prompt += len(args) - 1
+	}
+	return slices.Replace(slices.Clone(argv), at, at+1, args...), prompt
 }
 
 // sessionWriter passes the output of an agent on to its reader, and makes the session durable as soon as the agent names it.

@@ -130,7 +130,11 @@ func (t *talk) open(ctx context.Context, agent *acp.Agent) (s *acp.Session, resu
 
 // configure sets the mode and the model that the agent's spec names. Without a choice of models the agent has its own.
 func (t *talk) configure(ctx context.Context, s *acp.Session) error {
-	if mode := t.task.Mode; mode != "" {
+	mode := t.task.Mode
+	if t.a.policy != nil {
+		mode = cmp.Or(t.task.Sandbox.Confined.ACPMode, mode)
+	}
+	if mode != "" {
 		if err := t.client.SetMode(ctx, s, mode); err != nil {
 			return fmt.Errorf("mode %s: %w", mode, err)
 		}
