@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -41,7 +43,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Condition:           condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exitcode": exitcode, "models": models, "team-models": teamModels,
+			"exitcode": exitcode, "models": models, "team-models": teamModels, "writer-models": writerModels,
 		},
 	})
 }
@@ -80,6 +82,7 @@ func setup(env *testscript.Env) error {
 	}
 	env.Vars = append(env.Vars, "HOME="+home, "TREE="+tree, "EXAMPLES="+examples, "EARLIER="+earlier, "USER=ada",
 		"NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1", "BUILDCACHE="+buildCache(), "AGENTS="+os.Getenv(agenttest.Wanted))
+	env.Values[modelsKey{}] = new(*modeltest.Server)
 	return os.CopyFS(tree, os.DirFS(filepath.Join("testdata", "tree")))
 }
 
@@ -119,11 +122,43 @@ func models(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // teamModels starts a service of models that leads real coding agents through examples/team, and sets $MODELS to its address.
+// "team-models waits N" waits until N of its answers wait for ever.
 func teamModels(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: team-models")
+	switch {
+	case neg || len(args) != 0 && (len(args) != 2 || args[0] != "waits"):
+		ts.Fatalf("usage: team-models [waits N]")
+	case len(args) == 0:
+		decideModels(ts, modeltest.Team())
+		return
 	}
-	s, end := modeltest.StartDeciding(modeltest.Team())
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	s := *ts.Value(modelsKey{}).(**modeltest.Server)
+	late := time.After(2 * time.Minute)
+	for range n {
+		select {
+		case <-s.Waiting():
+		case <-late:
+			ts.Fatalf("fewer than %d answers wait after two minutes", n)
+		}
+	}
+}
+
+// modelsKey is the key of the service of models among the values of a script.
+type modelsKey struct{}
+
+// writerModels starts a service of models that has any coding agent write the file of its task, and sets $MODELS to its address.
+func writerModels(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: writer-models")
+	}
+	decideModels(ts, modeltest.Writer())
+}
+
+// decideModels starts a service of models, and sets $MODELS to its address.
+func decideModels(ts *testscript.TestScript, decide func(string) modeltest.Answer) {
+	s, end := modeltest.StartDeciding(decide)
 	ts.Defer(end)
+	*ts.Value(modelsKey{}).(**modeltest.Server) = s
 	ts.Setenv("MODELS", s.URL)
 }

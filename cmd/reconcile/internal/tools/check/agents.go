@@ -6,15 +6,15 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/agenttest"
 )
 
-// onAgents runs the scripts with a real coding agent, which it installs. Who asks for it gets it, or a failure.
+// onAgents runs the scripts with real coding agents, which it installs. Who asks for it gets it, or a failure.
 func onAgents(ctx context.Context, c *checker) result {
-	folder, err := agenttest.Install(ctx)
+	folders, err := agenttest.Install(ctx, c.out)
 	if err != nil {
 		return failed(err.Error())
 	}
 	wanted := *c
-	wanted.env = append(c.env[:len(c.env):len(c.env)], agenttest.Wanted+"="+folder)
-	return wanted.goTest(ctx, []string{"-count=1", "-run", "TestScripts/example_team_claude$", scriptsPackage})
+	wanted.env = append(c.env[:len(c.env):len(c.env)], agenttest.Wanted+"="+folders)
+	return wanted.goTest(ctx, []string{"-count=1", "-run", "TestScripts/real_(team|agents)$", "-timeout=20m", scriptsPackage})
 }
 
 // skip stands for a step that was not named.

@@ -76,7 +76,7 @@ func steps() []step {
 		{name: "scripts", about: "the command line behaves as its scripts say", run: onGitHub(scriptsPackage)},
 		{name: "github", about: "what speaks with GitHub does so as GitHub describes, with an emulator of it",
 			run: onGitHub(githubPackages...)},
-		{name: "agents", about: "examples/team runs with Claude Code, which it installs: 360 MB; only when it is named", run: onAgents, asked: true},
+		{name: "agents", about: "real coding agents from npm work, which it installs: 2.4 GB; only when it is named", run: onAgents, asked: true},
 		{name: "race", about: "the race detector finds nothing where goroutines share something", run: raceTests},
 		{name: "release", about: "a release has all its parts", run: checkRelease},
 		{name: "container", about: "the image of the container builds, and the program runs in it", run: checkContainer},

@@ -46,6 +46,7 @@ type Server struct {
 	answers  []Answer                 // in the order of the requests; the last one repeats
 	decide   func(body string) Answer // in place of answers
 	requests []Request
+	waiting  chan struct{} // has one for each answer that began to wait
 }
 
 // New starts a service that plays answers. It ends with the test.
@@ -67,6 +68,7 @@ func StartDeciding(decide func(body string) Answer) (s *Server, end func()) {
 }
 
 func start(s *Server) (*Server, func()) {
+	s.waiting = make(chan struct{}, 100)
 	h := httptest.NewServer(s)
 	s.URL = h.URL
 	return s, h.Close
@@ -78,6 +80,9 @@ func (s *Server) Requests() []Request {
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
+
+// Waiting has one value for each answer that has begun to wait.
+func (s *Server) Waiting() <-chan struct{} { return s.waiting }
 
 // next notes a request and returns its answer; model says that it asks a model.
 func (s *Server) next(r *http.Request, body string, model bool) Answer {
@@ -143,7 +148,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	whole, events := speak(&a)
 	if !q.Stream {
-		a.finish(w, r, func() { write(w, 200, whole) })
+		s.finish(&a, w, r, func() { write(w, 200, whole) })
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -153,7 +158,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		event(w, e)
 	}
-	a.finish(w, r, func() {
+	s.finish(&a, w, r, func() {
 		last := events[len(events)-1]
 		event(w, last)
 		if last["type"] == "message_delta" {
@@ -163,8 +168,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // finish ends an answer, or lets it wait or break.
-func (a *Answer) finish(w http.ResponseWriter, r *http.Request, rest func()) {
+func (s *Server) finish(a *Answer, w http.ResponseWriter, r *http.Request, rest func()) {
 	if a.Wait != nil {
+		s.waiting <- struct{}{}
 		select {
 		case <-a.Wait:
 		case <-r.Context().Done():
@@ -190,7 +196,10 @@ func event(w http.ResponseWriter, v object) {
 		panic(err)
 	}
 	name, _ := v["type"].(string)
-	io.WriteString(w, "event: "+name+"\r\ndata: "+string(data)+"\r\n\r\n") //nolint:errcheck // the client may be gone
+	if name != "" { // Google and Chat Completions send data only
+		name = "event: " + name + "\r\n"
+	}
+	io.WriteString(w, name+"data: "+string(data)+"\r\n\r\n") //nolint:errcheck // the client may be gone
 	w.(http.Flusher).Flush()
 }
 

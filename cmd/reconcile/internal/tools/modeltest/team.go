@@ -1,94 +1,112 @@
 package modeltest
 
 import (
-	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
 	"strings"
 )
 
-// Team decides what a model says to Claude Code in examples/team: the engineer asks the architect first, the tester meets a rate
-// limit first, and each works with the tools Read, Edit and Write. It goes by the latest task and by what was done since.
+// Team decides what a model says to Claude Code and to Codex in examples/team. The engineer asks the architect first; then it, and
+// the builder, do not get an answer: they are to be killed. Continued, the builder meets a rate limit, as the tester does at first.
+// It goes by the latest task and by what was done since. Each works with the tools that it has.
 func Team() func(body string) Answer {
-	limited := false
+	asked := map[string]int{} // how often the first request of a task came
 	return func(body string) Answer {
-		task, results, tools := latest(body)
-		a := Answer{Text: "ok"} // a request besides, as for a title
-		switch {
-		case !tools:
-		case strings.Contains(task, "asks you, architect"):
-			a = Answer{Text: "Use math.Pi: it is exact enough for every shape."}
-		case strings.Contains(task, "Add the circle"):
-			a = Answer{Text: "CLARIFICATION NEEDED from architect about pi: How exact does it have to be?"}
-			if strings.Contains(task, "Use math.Pi") {
-				a = shape(results, "circle", "circle(1)", "package main\n\nimport \"math\"\n\n// circle returns the area of a circle by its radius.\n"+
-					"func circle(radius float64) float64 { return math.Pi * radius * radius }\n")
-			}
-		case strings.Contains(task, "Add the triangle"):
-			a = shape(results, "triangle", "triangle(3, 2)", "package main\n\n// triangle returns the area of a triangle by its base and height.\n"+
-				"func triangle(base, height float64) float64 { return base * height / 2 }\n")
-		case strings.Contains(task, "Test the area") && !limited:
-			limited = true
+		q := read(body)
+		if !q.tools {
+			return Answer{Text: "ok"} // a request besides, as for a title
+		}
+		a, name := teamTask(q)
+		a.Input, a.Output = 1000, 20
+		if q.results > 0 {
+			return a
+		}
+		asked[name]++
+		switch n := asked[name]; {
+		case n == 1 && (name == "circle" || name == "triangle"):
+			a.Wait = make(chan struct{}) // for ever
+		case n == 1 && name == "tests", n == 2 && name == "triangle":
 			return Answer{Status: 429, Kind: "rate_limit_error", Message: "too many requests", RetryAfter: "1"}
-		case strings.Contains(task, "Test the area"):
-			a = play(results, "The square is tested.", file("shapes_test.go", "package main\n\nimport \"testing\"\n\nfunc TestSquare(t *testing.T) {\n"+
-				"\tif got := square(3); got != 9 {\n\t\tt.Errorf(\"square(3) = %v, want 9\", got)\n\t}\n}\n"))
+		}
+		return a
+	}
+}
+
+// teamTask is what comes next in a task of the team, and its name; "" for one without a story.
+func teamTask(q request) (Answer, string) {
+	switch {
+	case strings.Contains(q.task, "asks you, architect"):
+		return Answer{Text: "Use math.Pi: it is exact enough for every shape."}, ""
+	case strings.Contains(q.task, "Add the circle") && !strings.Contains(q.task, "Use math.Pi"):
+		return Answer{Text: "CLARIFICATION NEEDED from architect about pi: How exact does it have to be?"}, ""
+	case strings.Contains(q.task, "Add the circle"):
+		return q.shape("circle", "circle(1)", "package main\n\nimport \"math\"\n\n// circle returns the area of a circle by its radius.\n"+
+			"func circle(radius float64) float64 { return math.Pi * radius * radius }\n"), "circle"
+	case strings.Contains(q.task, "Add the triangle"):
+		return q.shape("triangle", "triangle(3, 2)", "package main\n\n// triangle returns the area of a triangle by its base and height.\n"+
+			"func triangle(base, height float64) float64 { return base * height / 2 }\n"), "triangle"
+	case strings.Contains(q.task, "Test the area"):
+		return q.play("The square is tested.", q.file("shapes_test.go", "package main\n\nimport \"testing\"\n\nfunc TestSquare(t *testing.T) {\n"+
+			"\tif got := square(3); got != 9 {\n\t\tt.Errorf(\"square(3) = %v, want 9\", got)\n\t}\n}\n")), "tests"
+	}
+	return Answer{Text: "ok"}, ""
+}
+
+// shape adds a shape to the list, and its function in a file of its own.
+func (q request) shape(name, call, text string) Answer {
+	const last = "\t{\"square\", square(2)},\n"
+	line := "\t{\"" + name + "\", " + call + "},\n"
+	text = strings.TrimSuffix(text, "\n")
+	if shell := q.tool("exec_command"); shell != "" {
+		return q.play("The "+name+" is there.", Answer{Tool: shell, Args: object{"cmd": fmt.Sprintf(
+			"awk -v line='%s' '{ print } /square\\(2\\)/ { print line }' shapes.go > new && mv new shapes.go", strings.TrimSuffix(line, "\n"))}},
+			q.file(name+".go", text+"\n"))
+	}
+	return q.play("The "+name+" is there.", Answer{Tool: "Read", Args: object{"file_path": "shapes.go"}},
+		Answer{Tool: "Edit", Args: object{"file_path": "shapes.go", "old_string": last, "new_string": last + line}}, q.file(name+".go", text+"\n"))
+}
+
+// Writer decides what a model says to any coding agent whose task is to write a text file, as in "Write a.txt.": it uses the tool
+// that the agent has for that, and then says what it did.
+func Writer() func(body string) Answer {
+	return func(body string) Answer {
+		q := read(body)
+		if !q.tools && strings.Contains(body, "complexity_score") { // Gemini chooses a model so
+			return Answer{Text: `{"complexity_reasoning": "one file", "complexity_score": 10}`, Input: 100, Output: 20}
+		}
+		a := Answer{Text: "ok"} // a request besides, as for a title
+		if name := written.FindStringSubmatch(q.task); q.tools && name != nil {
+			// Some tools want an absolute path: every agent tells its model the folder.
+			a = q.play("It is written.", q.file(path.Join(workspace.FindString(body), name[1]), "It was me.\n"))
 		}
 		a.Input, a.Output = 1000, 20
 		return a
 	}
 }
 
-// shape adds a shape to the list, and its function in a file of its own.
-func shape(done int, name, call, text string) Answer {
-	const last = "\t{\"square\", square(2)},\n"
-	return play(done, "The "+name+" is there.", Answer{Tool: "Read", Args: object{"file_path": "shapes.go"}},
-		Answer{Tool: "Edit", Args: object{"file_path": "shapes.go", "old_string": last, "new_string": last + "\t{\"" + name + "\", " + call + "},\n"}},
-		file(name+".go", text))
-}
+var (
+	written   = regexp.MustCompile(`Write (\S+\.txt)`)
+	workspace = regexp.MustCompile(`/[^\s"\\<]+/reconcile/ws/[^\s"\\</]+/[\w.-]*\w`)
+)
 
-func file(name, text string) Answer {
-	return Answer{Tool: "Write", Args: object{"file_path": name, "content": text}}
+// file is the call that writes a file, with the agent's own tool.
+func (q request) file(name, text string) Answer {
+	for _, t := range []struct {
+		tool       string
+		path, body string
+	}{{"Write", "file_path", "content"}, {"write_file", "file_path", "content"}, {"write", "filePath", "content"}, {"create", "path", "file_text"}} {
+		if tool := q.tool(t.tool); tool != "" {
+			return Answer{Tool: tool, Args: object{t.path: name, t.body: text}}
+		}
+	}
+	return Answer{Tool: q.tool("exec_command"), Args: object{"cmd": "cat > " + name + " <<'END'\n" + text + "END\n"}}
 }
 
 // play returns the call after those that are done, at last the text.
-func play(done int, text string, calls ...Answer) Answer {
-	if done < len(calls) {
-		return calls[done]
+func (q request) play(text string, calls ...Answer) Answer {
+	if q.results < len(calls) {
+		return calls[q.results]
 	}
 	return Answer{Text: text}
-}
-
-// latest returns the latest text of the user in a request of Anthropic's format, how many results of tools came after it, and
-// whether there are tools.
-func latest(body string) (task string, results int, tools bool) {
-	var q struct {
-		Messages []struct {
-			Role    string
-			Content json.RawMessage
-		}
-		Tools []json.RawMessage
-	}
-	_ = json.Unmarshal([]byte(body), &q) // another format has no messages
-	for _, m := range q.Messages {
-		var blocks []struct{ Type, Text string }
-		var text string
-		if json.Unmarshal(m.Content, &text) != nil {
-			_ = json.Unmarshal(m.Content, &blocks)
-		}
-		found := 0
-		for _, b := range blocks {
-			if b.Type == "tool_result" {
-				found++
-			} else if !strings.HasPrefix(b.Text, "<system-reminder>") {
-				text += b.Text
-			}
-		}
-		switch {
-		case m.Role != "user":
-		case found > 0:
-			results += found
-		case text != "":
-			task, results = text, 0
-		}
-	}
-	return task, results, len(q.Tools) > 0
 }
