@@ -2,6 +2,7 @@
 package sessions
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,7 +128,7 @@ func (w *Slots) judgeActive(s *slot, sum *summary, phase string) settle.Judgemen
 	complete := s.desired == schemas.SessionCompleted
 	switch {
 	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags && len(sum.invalid) == 0):
-		return settle.Judgement{Phase: schemas.SessionCompleted, Class: settle.ClassReady, Reason: settle.ReasonCompleted, Message: completedMessage}
+		return settle.Judgement{Phase: schemas.SessionCompleted, Class: settle.ClassReady, Reason: settle.ReasonCompleted, Message: cmp.Or(s.Message, completedMessage)}
 	case len(sum.failed) > 0 && sum.live == 0:
 		return settle.Judgement{Phase: schemas.SessionFailed, Class: settle.ClassFailed, Reason: settle.ReasonDAGFailed, Since: sum.failedAt(w.world).Time,
 			Message: fmt.Sprintf("dag/%s failed%s; retry it when the cause is gone", sum.failed[0], schemas.AndOthers(len(sum.failed)-1))}

@@ -184,9 +184,10 @@ func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
 		return Gate{Reason: settle.ReasonSuspendedByAction, Message: "an action suspended the session; resume it to go on"}
 	case s.desired == schemas.SessionSuspended:
 		return Gate{Reason: settle.ReasonSuspended, Message: "the session is suspended, as its spec.phase says"}
-	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)),
-		s.desired == schemas.SessionActive && spec.WhenDone == schemas.WhenDoneComplete && r.allDone(t, e) && hasDAGs(t, e):
+	case s.desired == schemas.SessionActive && spec.WhenDone == schemas.WhenDoneComplete && r.allDone(t, e) && hasDAGs(t, e):
 		s.desired = schemas.SessionCompleted
+		return Gate{Keep: true, Reason: settle.ReasonCompleted, Message: "its DAGs are done; it opens again when one has to run"}
+	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)):
 		return Gate{Keep: true, Reason: settle.ReasonCompleted, Message: completedMessage}
 	}
 	return r.take(e, s)
