@@ -28,7 +28,7 @@ var faults = []mutants.Mutant{
 	{"a refused question is asked again and again", "dags/ask.go", "case r.pauses && f.refusedAgain(i):", "case false:"},
 	{"what nobody can answer is handed out", "work/ready.go", "case q.wrong != \"\":", "case false:"},
 	{"a further round becomes a question of its own", "clarifications/task.go", "next = q\n", "_ = q\n"},
-	{"the scope is not guarded", "clarifications/scope.go",
+	{"the scope is not guarded", "clarifications/index.go",
 		"if err := w.ScopeOf(spec.From).Check(spec); err != nil {", "if err := error(nil); err != nil {"},
 	{"two questions get one number", "clarifications/number.go", "last[issue]+1), last)", "last[issue]+1), map[int]int{})"},
 	{"an edited request takes effect", "clarifications/input.go",

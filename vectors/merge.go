@@ -367,3 +367,5 @@ func (m *merging) index() (x *Index, err error) {
 	x.lacks = x.lacking(m.fresh)
 	return x, nil
 }
+
+const hashedRow = 12

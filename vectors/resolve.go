@@ -1,8 +1,11 @@
 package vectors
 
 import (
+	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -81,4 +84,129 @@ func encodeAliases(g *graph.Graph, a *assembly) []byte {
 		}
 	}
 	return encodeHashed(pairs)
+}
+
+func encodeHashed(pairs []hashedPair) []byte {
+	slices.SortFunc(pairs, func(a, b hashedPair) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.number, b.number))
+	})
+	out := make([]byte, 0, hashedRow*len(pairs))
+	for _, p := range pairs {
+		out = binary.LittleEndian.AppendUint64(out, p.hash)
+		out = binary.LittleEndian.AppendUint32(out, p.number)
+	}
+	return out
+}
+
+type hashedPair struct {
+	hash   uint64
+	number uint32
+}
+
+// Named is how exactly a text is the name of a result; larger is better. 0 means that it is not its name.
+type Named uint8
+
+// Degrees of Named.
+const (
+	LikePart  Named = iota + 1 // in other letter case, without its type: entry for Tree.Entry
+	LikeName                   // in other letter case: tree.entry
+	PartExact                  // without its type: Entry
+	NameExact                  // Tree.Entry
+)
+
+// name returns the query as a name; a call names a function.
+func (s *search) name() string { return strings.TrimSuffix(strings.TrimSpace(s.Text), "()") }
+
+// named returns how exactly a name is that of a node.
+func named(n *graph.Node, name string) Named {
+	for i, own := range namesOf(n) {
+		exact, like := NameExact, LikeName
+		if i > 0 {
+			exact, like = PartExact, LikePart
+		}
+		if own == name {
+			return exact
+		}
+		if strings.EqualFold(own, name) {
+			return like
+		}
+	}
+	return 0
+}
+
+// namesOf returns the name of a node, and for a method the name without its type: Entry of Tree.Entry.
+func namesOf(n *graph.Node) []string {
+	if n.Name == "" {
+		return nil
+	}
+	if at := strings.LastIndexAny(n.Name, ".:"); n.Type.IsSymbol() && at >= 0 && at+1 < len(n.Name) {
+		return []string{n.Name, n.Name[at+1:]}
+	}
+	return []string{n.Name}
+}
+
+// byName finds the nodes with the query as their name.
+func (s *search) byName() error {
+	name := s.name()
+	docs, err := s.words.Named(name)
+	if err != nil {
+		return damaged(err)
+	}
+	for _, doc := range docs {
+		r := s.doc(doc)
+		if !s.accepts(r) {
+			continue
+		}
+		n := s.graph.Node(r)
+		if is := named(&n, name); is > 0 {
+			s.place(r).Named = is
+		}
+	}
+	return nil
+}
+
+// hashTable is a sorted table of hashes of names, each with a number: 12 bytes a row, little-endian.
+type hashTable []byte
+
+// of are the numbers of a name, ascending.
+func (t hashTable) of(name string) []uint32 {
+	hash := graph.HashID(name)
+	at := func(i int) uint64 { return binary.LittleEndian.Uint64(t[hashedRow*i:]) }
+	n := len(t) / hashedRow
+	var out []uint32
+	for i := sort.Search(n, func(i int) bool { return at(i) >= hash }); i < n && at(i) == hash; i++ {
+		out = append(out, binary.LittleEndian.Uint32(t[hashedRow*i+8:]))
+	}
+	return out
+}
+
+// encodeUnresolved encodes the unresolved edges, and for each name the places of those that contain it.
+func encodeUnresolved(a *assembly) (edges, names []byte) {
+	w := &writer{}
+	var pairs []hashedPair
+	for i := range a.unresolved {
+		e := &a.unresolved[i]
+		for _, end := range []string{e.From, e.To} {
+			if _, direct := a.owner[end]; !direct {
+				pairs = append(pairs, hashedPair{graph.HashID(end), uint32(len(w.B))})
+			}
+		}
+		w.Uint(uint64(e.input))
+		w.edge(&e.Edge)
+	}
+	return w.B, encodeHashed(slices.Compact(pairs))
+}
+
+// unresolvedAt decodes the unresolved edge at an offset.
+func (s *Stored) unresolvedAt(at uint32) (unresolvedEdge, error) {
+	data := s.base.Get(sectionUnresolved)
+	if int(at) >= len(data) {
+		return unresolvedEdge{}, ErrDamaged
+	}
+	r := newReader(data[at:])
+	e := unresolvedEdge{input: r.small(), Edge: r.edge()}
+	if r.Bad || e.input >= len(s.contributions.names) {
+		return unresolvedEdge{}, ErrDamaged
+	}
+	return e, nil
 }

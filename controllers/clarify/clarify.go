@@ -25,6 +25,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,4 +165,81 @@ func lastBody(thread []schemas.ThreadEntry, typ string) string {
 func begins(d *json.Decoder, with json.Delim) bool {
 	token, err := d.Token()
 	return err == nil && token == with
+}
+
+// The kinds of errors that the protocol knows (agentx-spec 3.3 and 3.5).
+const (
+	ScopeViolation    = "SCOPE_VIOLATION"
+	LockTimeout       = "LOCK_TIMEOUT" // exit code 75
+	AgentError        = "AGENT_ERROR"
+	NotFound          = "NOT_FOUND"
+	MaxRoundsExceeded = "MAX_ROUNDS_EXCEEDED"
+)
+
+// Error is an error of the protocol. Two are equal for errors.Is when their kinds are, if the second has no message.
+type Error struct {
+	Kind    string // one of the constants above
+	Message string // what happened and what to do, without the kind
+}
+
+// Error returns the text of the error: its kind, a colon and its message.
+func (e *Error) Error() string { return e.Kind + ": " + e.Message }
+
+// Is reports whether target is an error of the same kind, so that errors.Is(err, &Error{Kind: NotFound}) finds the
+// errors of a kind. A target with a message matches only this message.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Kind == e.Kind && (t.Message == "" || t.Message == e.Message)
+}
+
+// NewNotFound returns the not-found error for the id, or name, of a clarification that is not in the ledger.
+func NewNotFound(id string) *Error {
+	return &Error{NotFound, fmt.Sprintf("clarification %s not found in ledger", id)}
+}
+
+// NewMaxRounds returns the error that a question reached the last of its max rounds and is escalated.
+func NewMaxRounds(id string, rounds int) *Error {
+	return &Error{MaxRoundsExceeded,
+		fmt.Sprintf("%s reached max rounds (%d); it is escalated. %s", id, rounds, action(id))}
+}
+
+// edges is the state machine (agentx-architecture 6.1): the successors of each state. Resolved and abandoned are
+// final.
+var edges = map[string][]string{
+	"": {schemas.ClarificationPending},
+	schemas.ClarificationPending: {schemas.ClarificationAnswered, schemas.ClarificationStale,
+		schemas.ClarificationEscalated, schemas.ClarificationAbandoned},
+	schemas.ClarificationAnswered: {schemas.ClarificationPending, schemas.ClarificationResolved,
+		schemas.ClarificationEscalated},
+	schemas.ClarificationStale: {schemas.ClarificationPending, schemas.ClarificationEscalated},
+
+	schemas.ClarificationEscalated: {schemas.ClarificationResolved},
+}
+
+// Legal reports whether the edges of the state machine lead from one status of a question to another. "" is that of a
+// question that does not exist yet.
+func Legal(from, to string) bool { return slices.Contains(edges[from], to) }
+
+// reachable reports whether one edge, or the two of an answer to a stale question, lead to a state.
+func reachable(from, to string) bool {
+	return Legal(from, to) ||
+		from == schemas.ClarificationStale && to == schemas.ClarificationAnswered
+}
+
+// move follows an edge; without one it does nothing and returns false. Nothing else changes the phase.
+func (d *decider) move(to string, at schemas.Time, message string) bool {
+	from := d.st.Phase
+	if !Legal(from, to) {
+		return false
+	}
+	d.st.Phase = to
+	d.moves = append(d.moves, Move{From: from, To: to, At: at, Message: message})
+	return true
+}
+
+// Move is one transition along an edge of the picture.
+type Move struct {
+	From, To string // Clarification constants; From is "" for a new matter
+	At       schemas.Time
+	Message  string // why, in a sentence
 }

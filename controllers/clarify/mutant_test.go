@@ -8,9 +8,9 @@ import (
 
 // faults are those that the tests of this package must notice.
 var faults = []mutants.Mutant{
-	{"a pending question can be resolved", "moves.go", "schemas.ClarificationPending: {",
+	{"a pending question can be resolved", "clarify.go", "schemas.ClarificationPending: {",
 		"schemas.ClarificationPending: {schemas.ClarificationResolved, "},
-	{"moves are not checked", "moves.go", "if !Legal(from, to) {", "if false {"},
+	{"moves are not checked", "clarify.go", "if !Legal(from, to) {", "if false {"},
 	{"the order of what happened is ignored", "decide.go", "e.at.Before(first.at.Time)", "true"},
 	{"a question too many is asked", "decide.go", "if e.Round > d.st.MaxRounds {", "if e.Round > d.st.MaxRounds+1 {"},
 	{"a cancelled run is an attempt", "runs.go", "case schemas.OutcomeSucceeded, ",
@@ -18,8 +18,8 @@ var faults = []mutants.Mutant{
 	{"every answer that is too long is asked for again", "runs.go", "long++; long == 1", "long++; long >= 1"},
 	{"an answer that is too long is a failure at once", "runs.go", "long++; long == 1", "long++; long == 0"},
 	{"a record that cannot be used takes a number", "ledger_file.go", "if r.bad && r.Request == \"\" {", "if false {"},
-	{"the first record keeps its number before ours", "renumber.go", "o.Request != \"\" }", "false }"},
-	{"a success without the answer resolves", "task.go", "&& d.sawAnswer(r)", ""},
+	{"the first record keeps its number before ours", "id.go", "o.Request != \"\" }", "false }"},
+	{"a success without the answer resolves", "runs.go", "&& d.sawAnswer(r)", ""},
 	{"what was refused is taken later", "replies.go", "if f := refusalOf(st, r); f != nil {",
 		"if f := refusalOf(st, r); false {"},
 	{"a foreign turn is written over", "ledger_file.go", "len(foreignTurns(r.Thread, c.Thread)) > 0 ||", ""},

@@ -1,3 +1,22 @@
+// Package mirror decides which comments on which issues, and which labels, GitHub should have for a tree.
+//
+// [Project] is a pure function of the tree. Its output changes when an object changes, and never because time passes: a
+// comment is edited on transitions only, and an unchanged tree causes no call.
+//
+// Each comment has a key that names its content:
+//
+//	status/<kind>/<name>         how a session, a DAG or a question stands
+//	round/<CLR id>/<n>           what was asked and answered in one round
+//	escalation/<CLR id>/<n>      what people are asked to decide, who are mentioned in it
+//	issue/<kind>/<name>          the body of an issue that was made for an object
+//	reply/<id>                   what is said to the author of a comment
+//	plan/<number>                what a pull request would do ([Pull])
+//
+// The comment ends with an invisible marker that cannot be forged: its key, and a MAC of key and text ([Keys]). So a
+// comment is recognized when its id was lost, and one that a user edited no longer counts as ours.
+//
+// Output of agents is untrusted. It is quoted, and shown as text: it mentions no users, refers to no issues, has no
+// links and no HTML, and ends no comment early. Only emphasis, lists and code keep their form.
 package mirror
 
 import (
@@ -230,4 +249,61 @@ func Labels() []Label {
 		{labelStale, "9a6700", "An answer to a question about this is overdue"},
 		{MadeLabel, "57606a", "Made by reconcile for one of its objects"},
 	}
+}
+
+// Projector says what should be on GitHub for the objects of a kind.
+type Projector struct {
+	// Home returns the number of the issue that an object names, or the object on whose issue it is shown. If both are
+	// zero, an issue is created for the object.
+	Home func(*schemas.Object) (issue int, of schemas.Ref)
+	// About returns the title of the issue that is created for an object, "" for the name of the object, and its
+	// description.
+	About func(*schemas.Object) (title, description string)
+	// Write adds comments and labels to the issue of an object.
+	Write func(*Page)
+	// Compare orders the objects of the kind. nil: by name.
+	Compare func(a, b *state.Entry) int
+}
+
+// Mirrored is a kind with its projector.
+type Mirrored struct {
+	Kind string
+	*Projector
+}
+
+// Page is the part of an issue that one object writes.
+type Page struct {
+	Entry *state.Entry
+	*projection
+	issue *Issue
+}
+
+// Tree is the tree that is mirrored.
+func (p *Page) Tree() *state.Tree { return p.t }
+
+// NewBody returns a new body of a comment about the entry of the page.
+func (p *Page) NewBody() *Body { return p.newBody(p.Entry) }
+
+// Status adds the body as the status comment of the page's entry, which shows the state of the object.
+func (p *Page) Status(b *Body) { p.comment("status/"+p.Entry.Ref.String(), b) }
+
+// comment adds a comment. The key has no blanks and is not used by other objects.
+func (p *Page) comment(key string, b *Body) {
+	p.issue.Comments = append(p.issue.Comments, Comment{Key: key, Body: b.done()})
+}
+
+// Label adds the name of one of [Labels] to the sorted labels of the page's issue.
+func (p *Page) Label(name string) {
+	if at, ok := slices.BinarySearch(p.issue.Labels, name); !ok {
+		p.issue.Labels = slices.Insert(p.issue.Labels, at, name)
+	}
+}
+
+// why returns the lines of Markdown that explain why the entry of the page waits, and for what.
+func (p *Page) why() []string {
+	why := p.o.Why(p.Entry, p.t)
+	for i := range why {
+		why[i] = lineText(why[i], whyLength)
+	}
+	return why
 }

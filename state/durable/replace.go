@@ -2,7 +2,9 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path"
@@ -126,4 +128,86 @@ func (w *writer) placeBeside(target, temp string) error {
 		return err
 	}
 	return nil
+}
+
+// Add atomically creates the target file below root with the given data, unless the file exists. Like Replace, it syncs
+// nothing. The error wraps fs.ErrExist if the file exists: of two concurrent processes, one gets the error. On file systems
+// without hard links, that is only checked beforehand.
+func Add(root *os.Root, tmpDir, target string, data []byte) error {
+	w := newWriter(root, tmpDir)
+	defer w.folders.close()
+	temp, err := w.stage(target, wholeWrite(data), false)
+	if err != nil {
+		return err
+	}
+	return w.link(target, temp)
+}
+
+// AddFrom is Add for content of any length, which fill writes, and for a file with the given mode. If fill fails, nothing
+// is added and its error is returned. With sync, content and name are durable afterwards.
+func AddFrom(root *os.Root, tmpDir, target string, mode fs.FileMode, sync bool, fill func(*os.File) error) error {
+	w := newWriter(root, tmpDir)
+	defer w.folders.close()
+	if _, err := w.vet(target); err != nil {
+		return fail("write", target, err)
+	}
+	if err := w.makeDir(w.tmp, false); err != nil {
+		return fail("write", target, err)
+	}
+	temp := path.Join(w.tmp, tempName())
+	if err := w.createFrom(temp, mode, sync, fill); err != nil {
+		return fail("write", target, err)
+	}
+	if err := w.link(target, temp); err != nil || !sync {
+		return err
+	}
+	w.touch(path.Dir(target))
+	return w.syncDirs()
+}
+
+// link gives a temporary file the name of a target that does not exist, and removes the temporary name.
+func (w *writer) link(target, temp string) error {
+	err := w.makeDir(path.Dir(target), true)
+	if err == nil {
+		err = w.root.Link(temp, target)
+	}
+	if err == nil {
+		_ = w.root.Remove(temp) // otherwise a sweep removes it
+		return nil
+	}
+	if _, there := w.root.Lstat(target); errors.Is(there, fs.ErrNotExist) {
+		return w.place(target, temp)
+	}
+	_ = w.root.Remove(temp)
+	return fail("write", target, err)
+}
+
+// Move moves a regular file from one path below root to another, unused one, durably, and makes missing folders. A reader,
+// also after a power loss, sees it at one of the paths. The error wraps fs.ErrExist if the target exists, fs.ErrNotExist if
+// the file does not, and ErrRefused for paths that this package does not change.
+func Move(root *os.Root, from, to string) error {
+	w := newWriter(root, ".")
+	defer w.folders.close()
+	mode, err := w.vet(from)
+	switch {
+	case err != nil:
+		return fail("move", from, err)
+	case mode == 0:
+		return fail("move", from, fs.ErrNotExist)
+	}
+	if mode, err = w.vet(to); err != nil || mode != 0 {
+		if err == nil {
+			err = fs.ErrExist
+		}
+		return fail("move", to, err)
+	}
+	if err := w.makeDir(path.Dir(to), true); err != nil {
+		return fail("move", to, err)
+	}
+	if err := root.Rename(from, to); err != nil {
+		return fail("move", from, fmt.Errorf("to %s: %w", to, err))
+	}
+	w.touch(path.Dir(to))
+	w.touch(path.Dir(from))
+	return w.syncDirs()
 }

@@ -1,3 +1,21 @@
+// Package durable replaces files atomically and durably: a reader, also after a power loss, sees either the complete
+// old content or the complete new one.
+//
+// # How
+//
+// New content goes to a temporary file, is synced, and is renamed over the old; then the folder is synced, and every
+// new folder on the path. When a function has returned nil, all of it survives a power loss. When it returned an error,
+// each file is old or new, and temporary files are removed.
+//
+// Temporary files are in a separate folder (reconcile uses .reconcile/tmp). Their names identify the process that
+// created them, so that [Sweep] can remove those of killed processes. If that folder is on another file system, a file
+// next to the target is used, and a note in the temporary folder leads Sweep to it.
+//
+// # Rejected paths
+//
+// All paths are slash-separated, below an [os.Root], and in clean form. No folder on the way and no target may be a
+// symbolic link, no target may be anything but a regular file, and nothing below a .git folder is changed: an untrusted
+// tree cannot redirect a write.
 package durable
 
 import (
@@ -9,6 +27,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"syscall"
 
 	"reconcile.dev/reconcile/schemas/treepath"
 )
@@ -193,4 +212,59 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
+}
+
+// Advise adds advice, a hint at the next step, to an error of the file system. Any other error, and one with advice, is
+// returned unchanged.
+func Advise(err error) error {
+	var before *advised
+	hint := hint(err)
+	if hint == "" || errors.As(err, &before) {
+		return err
+	}
+	return &advised{err, hint}
+}
+
+// advised is an error with its next step.
+type advised struct {
+	err  error
+	hint string
+}
+
+func (e *advised) Error() string { return e.err.Error() + " (" + e.hint + ")" }
+func (e *advised) Unwrap() error { return e.err }
+
+func hint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "the disk is full; what was there is unchanged: free some space and run again"
+	case errors.Is(err, syscall.EDQUOT):
+		return "your share of the disk is full; what was there is unchanged: free some space and run again"
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is mounted read-only: remount it or check the disk for errors"
+	case errors.Is(err, syscall.EIO):
+		return "the disk reports an error; what was there is unchanged: check the disk, then run again"
+	case errors.Is(err, fs.ErrPermission):
+		return "check who owns the folder and what its mode is"
+	}
+	return ""
+}
+
+func describe(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case m.IsRegular():
+		return "file"
+	}
+	return "device or socket"
+}
+
+// fail returns an error with the path, the cause and, if known, the next step.
+func fail(verb, path string, err error) error {
+	return Advise(fmt.Errorf("%s %s: %w", verb, path, err))
 }

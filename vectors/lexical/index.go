@@ -1,3 +1,58 @@
+// Package lexical finds texts by their words: an inverted index with BM25 ranking in one flat slice of bytes, which is
+// used in place, without decoding, and has the same bytes for the same documents on every machine.
+//
+// # Terms
+//
+// A text is cut into terms, see [Terms]: words in lower case without accents; identifiers, paths and compounds, whole
+// and by their parts; no stop words. Queries are cut the same way, and a document matches if it has any of the terms.
+//
+// # Ranking
+//
+// The score is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with k1 =
+// 1.2 and b = 0.75), with the idf that is never negative, ln(1 + (N-n+0.5)/(n+0.5)). A document is a [Document.Title]
+// and a [Document.Body] in one bag: an occurrence in the title counts as titleWeight occurrences. How often a term
+// occurs counts up to maxTF, where BM25 has long become flat, and lengths are rounded to seven bits (exactly up to 32,
+// then to an eighth).
+//
+// All arithmetic is on integers (idf in 1/1024, the rest in 1/16384), so the sum over the terms depends neither on
+// their order nor on the machine. Equal scores are ordered by [Document.Key], then by document number.
+//
+// # Segments
+//
+// An index never changes. Added documents go into another small index, removed ones are marked as deleted, and a [Set]
+// searches the segments together: N, n and the average length are those of all live documents, so the answers are
+// exactly those of one index built from them. [Merge] makes that one index without the texts.
+//
+// # Search
+//
+// Scores of rare terms are accumulated document by document; for frequent terms the windows give an upper bound
+// (block-max). Documents that have only frequent terms are visited where the bound of a window exceeds the lowest score
+// in the result, 64 at once: the masks show which documents have enough of the terms.
+//
+// # Format
+//
+// A file of package sections:
+//
+//	numbers   number of postings, sum of all lengths, documents and length of the reference, 8 bytes each
+//	lengths   for each document its rounded length, one byte
+//	keys      for each document its key, 8 bytes
+//	slots     hash table of terms: number of the term + 1, or 0; 4 bytes each, a power of two of them
+//	terms     for each term, sorted, and once more for the end: begin of its text, of its block, number of its documents
+//	text      the texts of the terms, one after the other
+//	blocks    for each term its block, in units of 4 bytes
+//
+// The block of a term that fewer than every 32nd document has is its postings, ascending: document<<12 | in title<<11 |
+// frequency<<7 | length; 4 bytes each. That of a more frequent one has, for windows of 64 documents and groups of 1024
+// windows:
+//
+//	bases     for each group the number of its first posting, 4 bytes
+//	masks     for each window its documents as bits, 8 bytes
+//	begins    for each window the number of its first posting in the group, 2 bytes
+//	highest   for each window the highest possible weight, in 1/142, rounded up, one byte
+//	counts    for each posting in title<<4 | frequency, one byte
+//
+// A page is compared with its checksum on its first use: one query of a short process reads a few pages, not megabytes. No content of a file causes a panic; a file with other bytes than Build wrote gives
+// [ErrDamaged] and must be rebuilt.
 package lexical
 
 import (
@@ -125,4 +180,50 @@ func (x *Index) EachTerm(yield func(term []byte, docs func(func(doc uint32)))) e
 		yield(text, func(each func(uint32)) { l.each(func(doc uint32, _ uint8) { each(doc) }) })
 	}
 	return nil
+}
+
+// frequent reports whether a term with df documents is stored as a bitmap over all documents. A shorter list takes
+// less space, and is converted to bits quickly.
+func (h header) frequent(df uint32) bool { return df >= 16 && df >= h.docs/frequentShare }
+
+// units is how many blockUnits the block of a term takes.
+func (h header) units(df uint32) uint32 {
+	if h.frequent(df) {
+		return uint32(h.block(int(df)).end / blockUnit)
+	}
+	return df
+}
+
+// header has the sizes of the index.
+type header struct {
+	docs, terms, slots, text, blocks, postings uint32
+	// length is the sum of the lengths of all documents.
+	length uint64
+	// refLength through refDocs is the average length that the highest weights of windows hold for.
+	refDocs, refLength uint64
+}
+
+// windows returns the number of windows that the documents fill.
+func (h header) windows() int { return (int(h.docs) + windowSize - 1) >> windowShift }
+
+// sizes are the sizes of the sections in bytes, in their order.
+func (h header) sizes() [7]uint64 {
+	return [7]uint64{
+		4 * 8, uint64(h.docs), uint64(h.docs) * keySize, uint64(h.slots) * slotSize, (uint64(h.terms) + 1) * termSize,
+		uint64(h.text), uint64(h.blocks) * blockUnit,
+	}
+}
+
+func aligned(n uint64) uint64 { return (n + 7) &^ 7 }
+
+// block is the form of the block of a frequent term with df documents.
+func (h header) block(df int) block {
+	windows := h.windows()
+	var b block
+	b.masks = 4 * ((windows + groupWindows - 1) / groupWindows)
+	b.begins = b.masks + 8*windows
+	b.highest = b.begins + int(aligned(uint64(2*windows)))
+	b.counts = b.highest + int(aligned(uint64(windows)))
+	b.end = (b.counts + df + blockUnit - 1) &^ (blockUnit - 1)
+	return b
 }
