@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -357,9 +358,7 @@ func TestCrowdOnOneIssue(t *testing.T) {
 	t.Parallel()
 	const questions = 1000
 	files := map[string]string{}
-	for p, text := range askTree {
-		files[p] = text
-	}
+	maps.Copy(files, askTree)
 	for i := range questions {
 		name := fmt.Sprintf("q%d", i)
 		files["specs/clarificationrequests/"+name+".yaml"] = fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\n"+

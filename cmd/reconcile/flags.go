@@ -72,11 +72,9 @@ func (c *choice) Set(s string) error {
 		*c.value = s
 		return nil
 	}
-	for _, w := range c.allowed {
-		if s == w {
-			*c.value = s
-			return nil
-		}
+	if slices.Contains(c.allowed, s) {
+		*c.value = s
+		return nil
 	}
 	words := c.allowed
 	if c.prefix != "" {

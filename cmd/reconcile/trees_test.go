@@ -95,7 +95,7 @@ func self(t *testing.T) string {
 func effects(root string) map[string]int {
 	data, _ := os.ReadFile(filepath.Join(root, "../effects"))
 	counts := map[string]int{}
-	for _, line := range bytes.Fields(data) {
+	for line := range bytes.FieldsSeq(data) {
 		counts[string(line)]++
 	}
 	return counts

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -285,9 +286,7 @@ func (a *adoption) below(paths []string) []string {
 func (a *adoption) noteResult(ctx context.Context) {
 	a.m.mu.Lock()
 	a.m.people = a.people
-	for ref, u := range a.merged {
-		a.m.merged[ref] = u
-	}
+	maps.Copy(a.m.merged, a.merged)
 	for _, p := range a.manual {
 		a.m.manual[p] = true
 	}

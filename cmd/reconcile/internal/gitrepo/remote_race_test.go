@@ -119,7 +119,7 @@ func race(t *testing.T, over, to string, racers, rounds int) {
 	records := strings.Fields(on.git("ls-tree", "-r", "--name-only", "main", "state/runs"))
 	on.equal("records", fmt.Sprint(len(records)), all)
 	sum := 0
-	for _, name := range strings.Fields(on.git("ls-tree", "-r", "--name-only", "main", "state/dags")) {
+	for name := range strings.FieldsSeq(on.git("ls-tree", "-r", "--name-only", "main", "state/dags")) {
 		if strings.Contains(name, "count") {
 			n, _ := strconv.Atoi(on.git("cat-file", "blob", "main:"+name))
 			sum += n

@@ -18,8 +18,6 @@ const (
 	unknownID   = "obs-engineer-29-1709035200000-a1b2c3"
 )
 
-func about(issue int) *int { return &issue }
-
 // unread is a text that must not be read.
 type unread struct{ t *testing.T }
 
@@ -33,7 +31,7 @@ func text(s string) ops.Text { return ops.StreamText("text", strings.NewReader(s
 // capture keeps one observation, and returns its id.
 func capture(t *testing.T, env ops.Env) string {
 	t.Helper()
-	r, err := ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "engineer", Issue: about(29), Text: text(learnedText)})
+	r, err := ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "engineer", Issue: new(29), Text: text(learnedText)})
 	if err != nil || len(r.Observations) != 1 || r.Held {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -46,7 +44,7 @@ func TestCapture(t *testing.T) {
 	env.Sink = heard
 	older := capture(t, env)
 	write(t, env, "src/db.go", "package db\n")
-	r, err := ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "engineer", Issue: about(29), Form: memory.FormSummary,
+	r, err := ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "engineer", Issue: new(29), Form: memory.FormSummary,
 		Category: "decision", Supersedes: []string{older}, Anchors: []string{"src/db.go"},
 		Text: text("The repository pattern for the database was replaced by plain queries.")})
 	if err != nil || len(r.Observations) != 1 {
@@ -61,15 +59,15 @@ func TestCapture(t *testing.T) {
 	if len(heard.notes)+len(heard.warnings) > 0 {
 		t.Errorf("%q, %q", heard.notes, heard.warnings)
 	}
-	if r, err = ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "stranger", Issue: about(0), Text: text("")}); err != nil || r.Path != "" {
+	if r, err = ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "stranger", Issue: new(0), Text: text("")}); err != nil || r.Path != "" {
 		t.Errorf("of nothing: %+v, %v", r, err)
 	}
 	none := ops.Text{Reader: unread{t}}
 	for field, q := range map[string]ops.CaptureRequest{
-		"agent":    {Agent: "No Name", Issue: about(1)},
-		"session":  {Agent: "engineer", Issue: about(1), Session: "No Name"},
-		"category": {Agent: "engineer", Issue: about(1), Category: "thought"},
-		"anchor":   {Agent: "engineer", Issue: about(1), Anchors: []string{"../outside"}},
+		"agent":    {Agent: "No Name", Issue: new(1)},
+		"session":  {Agent: "engineer", Issue: new(1), Session: "No Name"},
+		"category": {Agent: "engineer", Issue: new(1), Category: "thought"},
+		"anchor":   {Agent: "engineer", Issue: new(1), Anchors: []string{"../outside"}},
 	} {
 		q.Text = none
 		_, err := ops.Capture(t.Context(), env, q)
@@ -77,19 +75,19 @@ func TestCapture(t *testing.T) {
 	}
 	for name, q := range map[string]ops.CaptureRequest{
 		"no issue":        {Agent: "engineer", Text: none},
-		"a wrong id":      {Agent: "engineer", Issue: about(1), Supersedes: []string{"obs"}, Text: none},
-		"cut off JSON":    {Agent: "engineer", Issue: about(1), Text: text(`{"role": `)},
-		"no conversation": {Agent: "engineer", Issue: about(1), Form: memory.FormConversation, Text: text("Hello.")},
-		"no text":         {Agent: "engineer", Issue: about(1), Text: text("\x00\x01\x02")},
-		"a folder":        {Agent: "engineer", Issue: about(1), Text: ops.FileText(env.Tree.Dir)},
-		"a missing file":  {Agent: "engineer", Issue: about(1), Text: ops.FileText(filepath.Join(env.Tree.Dir, "none"))},
+		"a wrong id":      {Agent: "engineer", Issue: new(1), Supersedes: []string{"obs"}, Text: none},
+		"cut off JSON":    {Agent: "engineer", Issue: new(1), Text: text(`{"role": `)},
+		"no conversation": {Agent: "engineer", Issue: new(1), Form: memory.FormConversation, Text: text("Hello.")},
+		"no text":         {Agent: "engineer", Issue: new(1), Text: text("\x00\x01\x02")},
+		"a folder":        {Agent: "engineer", Issue: new(1), Text: ops.FileText(env.Tree.Dir)},
+		"a missing file":  {Agent: "engineer", Issue: new(1), Text: ops.FileText(filepath.Join(env.Tree.Dir, "none"))},
 	} {
 		if _, err := ops.Capture(t.Context(), env, q); ops.CodeOf(err) != ops.BadRequest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	refused(t, func(ctx context.Context, env ops.Env) error {
-		_, err := ops.Capture(ctx, env, ops.CaptureRequest{Agent: "engineer", Issue: about(1), Text: text(learnedText)})
+		_, err := ops.Capture(ctx, env, ops.CaptureRequest{Agent: "engineer", Issue: new(1), Text: text(learnedText)})
 		return err
 	})
 }
@@ -115,7 +113,7 @@ func TestMemoryIsOff(t *testing.T) {
 		write(t, env, "reconcile.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\nspec: "+spec+"\n")
 	}
 	settings("{memory: {enabled: false}}")
-	r, err := ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "engineer", Issue: about(29), Text: text(learnedText)})
+	r, err := ops.Capture(t.Context(), env, ops.CaptureRequest{Agent: "engineer", Issue: new(29), Text: text(learnedText)})
 	if err != nil || r.Path != "" {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -138,11 +136,11 @@ func TestLookIntoMemory(t *testing.T) {
 	if _, err := ops.GetMemory(t.Context(), env, []string{"x"}); ops.CodeOf(err) != ops.BadRequest {
 		t.Errorf("%v", err)
 	}
-	rows, err := ops.ListMemory(t.Context(), env, ops.MemoryFilter{Issue: about(29), Category: "decision"})
+	rows, err := ops.ListMemory(t.Context(), env, ops.MemoryFilter{Issue: new(29), Category: "decision"})
 	if err != nil || len(rows) != 1 || rows[0].ID != id {
 		t.Errorf("%+v, %v", rows, err)
 	}
-	if rows, err = ops.ListMemory(t.Context(), env, ops.MemoryFilter{Issue: about(29), Archived: true}); err != nil || len(rows) != 0 {
+	if rows, err = ops.ListMemory(t.Context(), env, ops.MemoryFilter{Issue: new(29), Archived: true}); err != nil || len(rows) != 0 {
 		t.Errorf("archived: %+v, %v", rows, err)
 	}
 	_, err = ops.ListMemory(t.Context(), env, ops.MemoryFilter{Category: "thought"})
@@ -169,7 +167,7 @@ func TestLookIntoMemory(t *testing.T) {
 func TestRecall(t *testing.T) {
 	env := open(t)
 	id := capture(t, env)
-	found, err := ops.Recall(t.Context(), env, ops.RecallRequest{Agent: "reviewer", Issue: about(29), Context: ops.Text{}})
+	found, err := ops.Recall(t.Context(), env, ops.RecallRequest{Agent: "reviewer", Issue: new(29), Context: ops.Text{}})
 	if err != nil || !slices.Equal(found.IDs, []string{id}) || !strings.HasPrefix(found.Text, "## Memory Recall") {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -179,7 +177,7 @@ func TestRecall(t *testing.T) {
 	if full, err := ops.GetMemory(t.Context(), env, []string{id}); err != nil || full[0].RecallCount != 1 {
 		t.Errorf("%+v, %v", full, err)
 	}
-	_, err = ops.Recall(t.Context(), env, ops.RecallRequest{Agent: "reviewer", Issue: about(29), Context: ops.Text{}, Budget: about(-1)})
+	_, err = ops.Recall(t.Context(), env, ops.RecallRequest{Agent: "reviewer", Issue: new(29), Context: ops.Text{}, Budget: new(-1)})
 	badField(t, err, "budget")
 	if _, err = ops.Recall(t.Context(), env, ops.RecallRequest{}); ops.CodeOf(err) != ops.BadRequest {
 		t.Errorf("of nobody: %v", err)
@@ -202,7 +200,7 @@ func TestEditMemory(t *testing.T) {
 	if err != nil || !rebuilt.Wrote || rebuilt.Observations == 0 {
 		t.Errorf("%+v, %v", rebuilt, err)
 	}
-	done, err := ops.CompactMemory(t.Context(), env, ops.CompactMemoryRequest{Issue: about(29)})
+	done, err := ops.CompactMemory(t.Context(), env, ops.CompactMemoryRequest{Issue: new(29)})
 	if err != nil || len(done) != 0 {
 		t.Errorf("one observation was compacted: %+v, %v", done, err)
 	}
@@ -282,7 +280,7 @@ func TestHookLearns(t *testing.T) {
 	write(t, env, "conversation.jsonl", `{"role": "assistant", "content": "## Errors Encountered\n`+
 		`- The migration failed because the lock was held by another process."}`+"\n")
 	end := func(conversation *ops.Text) (ops.HookResult, error) {
-		return ops.Hook(t.Context(), env, ops.HookRequest{Agent: "engineer", Issue: about(29), Finish: true, NoRun: true, Transcript: conversation})
+		return ops.Hook(t.Context(), env, ops.HookRequest{Agent: "engineer", Issue: new(29), Finish: true, NoRun: true, Transcript: conversation})
 	}
 	call := text(`{"session_id": "s-1", "transcript_path": "` + filepath.Join(env.Tree.Dir, "conversation.jsonl") + `"}`)
 	r, err := end(&call)
@@ -301,7 +299,7 @@ func TestHookLearns(t *testing.T) {
 	if _, err = end(&call); ops.CodeOf(err) != ops.BadRequest || !strings.Contains(err.Error(), "is no conversation") {
 		t.Errorf("of a file that is no conversation: %v", err)
 	}
-	start, err := ops.Hook(t.Context(), env, ops.HookRequest{Agent: "engineer", Issue: about(29), NoRun: true})
+	start, err := ops.Hook(t.Context(), env, ops.HookRequest{Agent: "engineer", Issue: new(29), NoRun: true})
 	if err != nil || !strings.Contains(start.Memory, "The migration failed") {
 		t.Errorf("%q, %v", start.Memory, err)
 	}

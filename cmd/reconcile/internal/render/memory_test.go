@@ -89,7 +89,7 @@ Not\x1b[31m SQLite.
 func TestMemoryStatsText(t *testing.T) {
 	o := anObservation()
 	agents := map[string]int{}
-	for _, name := range strings.Fields("a b c d e f g h i j k l") {
+	for name := range strings.FieldsSeq("a b c d e f g h i j k l") {
 		agents[name] = 1
 	}
 	agents["l"] = 1200

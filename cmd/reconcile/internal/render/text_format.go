@@ -85,7 +85,7 @@ func broken(line string, width int) string {
 func Wrap(s string, width int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		word = Line(word)
 		switch {
 		case line == "":
