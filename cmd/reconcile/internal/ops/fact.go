@@ -83,12 +83,12 @@ func ResolveConflict(ctx context.Context, env Env, q ResolveRequest) ([]Stated, 
 
 func (x *indexed) state(ctx context.Context, who, note string, all []Statement) ([]Stated, error) {
 	for _, f := range all {
-		index.Sign(f, who, x.Tree.Now(), note)
+		index.Sign(f, who, x.env.Tree.Now(), note)
 		if err := errors.Join(x.resolveNodes(f), checkSecrets(f)); err != nil {
 			return nil, err
 		}
 	}
-	return x.factStore(x.store).Put(ctx, all)
+	return x.env.factStore(x.store).Put(ctx, all)
 }
 
 // checkFact returns an error for values out of range.
@@ -217,7 +217,7 @@ func Facts(ctx context.Context, env Env, q FactsRequest) ([]Fact, *Pending, erro
 			if err != nil {
 				return nil, err
 			}
-			return x.facts(x.factStore(x.store), q.Kinds, func(name string) bool {
+			return x.env.facts(x.env.factStore(x.store), q.Kinds, func(name string) bool {
 				is, ok := x.kept.Resolve(name)
 				return ok && is == r
 			})

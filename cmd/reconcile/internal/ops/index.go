@@ -97,7 +97,7 @@ func (x *indexed) stats() *answer.Stats {
 
 // indexTree is an open tree with the keeper of its index.
 type indexTree struct {
-	Env
+	env     Env
 	store   *state.Store
 	tree    *state.Tree
 	keeper  *index.Keeper
@@ -107,9 +107,11 @@ type indexTree struct {
 
 // indexed is an updated index.
 type indexed struct {
-	*indexTree
 	answer.Index
-	kept *index.Kept
+	kept   *index.Kept
+	env    Env
+	store  *state.Store
+	denied error // as that of indexTree
 }
 
 // keep opens the tree, and the keeper of its index. The caller closes the store.
@@ -119,7 +121,7 @@ func (e Env) keep(ctx context.Context) (*indexTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &indexTree{Env: e, store: s, tree: t, options: e.indexing()}
+	k := &indexTree{env: e, store: s, tree: t, options: e.indexing()}
 	if k.keeper, k.denied, err = indexing.NewKeeper(ctx, k.options, s, t); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -168,7 +170,10 @@ func withIndex[T any](ctx context.Context, e Env, do func(*indexed) (T, error)) 
 }
 
 func (k *indexTree) indexed(x *index.Kept) *indexed {
-	return &indexed{k, answer.Index{Graph: x.Graph(), Stated: k.factStore(k.store).States}, x}
+	return &indexed{
+		Index: answer.Index{Graph: x.Graph(), Stated: k.env.factStore(k.store).States}, kept: x,
+		env: k.env, store: k.store, denied: k.denied,
+	}
 }
 
 // factStore returns the facts of an open tree.
@@ -203,7 +208,7 @@ func (x *indexed) node(word string) (graph.Ref, error) {
 		return 0, badRequest("%q is the name of no node; \"reconcile search\" finds what there is by its words", word)
 	}
 	for _, find := range []func(string) (graph.Ref, bool){x.kept.Resolve, x.kept.AtLine} {
-		if r, ok := find(x.inTree(word)); ok {
+		if r, ok := find(x.env.inTree(word)); ok {
 			return r, nil
 		}
 	}

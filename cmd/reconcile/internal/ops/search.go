@@ -78,9 +78,9 @@ func (x *indexed) warnSearch(w error) {
 	missing := errors.Is(w, vectors.ErrNoVectors)
 	switch {
 	case missing && x.denied != nil:
-		x.warnIndex(x.denied)
+		x.env.warnIndex(x.denied)
 	case !missing || x.kept.Finish == nil:
-		x.warnIndex(w)
+		x.env.warnIndex(w)
 	}
 }
 
