@@ -70,21 +70,18 @@ o200k_base, offline.`,
 
 func (a *app) prompt(ctx context.Context, q ops.PromptRequest) error {
 	r, err := ops.Prompt(ctx, a.env(), q)
-	switch {
-	case err != nil:
+	return a.result(r, err, func() error {
+		parts := make([]render.PromptPart, len(r.Parts))
+		for i, p := range r.Parts {
+			parts[i] = render.PromptPart(p)
+		}
+		if err := render.Prompt(a.stdout, a.palette(), parts); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(a.stdout, "%s in all; at most %s without artifacts and memory\n",
+			render.GroupedPlural(r.Tokens, "token"), render.Grouped(r.Limit))
 		return err
-	case a.global.output != formatTable:
-		return a.print(r)
-	}
-	parts := make([]render.PromptPart, len(r.Parts))
-	for i, p := range r.Parts {
-		parts[i] = render.PromptPart(p)
-	}
-	if err := render.Prompt(a.stdout, a.palette(), parts); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s in all; at most %s without artifacts and memory\n", render.GroupedPlural(r.Tokens, "token"), render.Grouped(r.Limit))
-	return err
+	})
 }
 
 func newBudgetCmd(a *app) *cobra.Command {

@@ -53,24 +53,17 @@ func (a *app) events(ctx context.Context, q ops.EventsRequest, follow bool) erro
 		return a.followEvents(ctx, q)
 	}
 	found, err := ops.Events(ctx, a.env(), q)
-	if err != nil {
-		return err
-	}
-	if a.global.output != formatTable {
-		if found == nil {
-			found = []events.Event{}
+	return a.result(append([]events.Event{}, found...), err, func() error {
+		if len(found) == 0 {
+			a.note("no events")
 		}
-		return a.print(found)
-	}
-	if len(found) == 0 {
-		a.note("no events")
-	}
-	t := render.NewTable(a.palette(), "AGE", "TYPE", "REASON", "OBJECT", "MESSAGE")
-	for _, e := range found {
-		t.Cells(render.Cell{Text: render.Age(a.now().Sub(e.Time.Time))}, render.Cell{Text: e.Type, Color: eventColor(&e)}, render.Cell{Text: e.Reason},
-			render.Cell{Text: eventObject(&e)}, render.Cell{Text: e.Message})
-	}
-	return t.Write(a.stdout)
+		t := render.NewTable(a.palette(), "AGE", "TYPE", "REASON", "OBJECT", "MESSAGE")
+		for _, e := range found {
+			t.Cells(render.Cell{Text: render.Age(a.now().Sub(e.Time.Time))}, render.Cell{Text: e.Type, Color: eventColor(&e)},
+				render.Cell{Text: e.Reason}, render.Cell{Text: eventObject(&e)}, render.Cell{Text: e.Message})
+		}
+		return t.Write(a.stdout)
+	})
 }
 
 func eventColor(e *events.Event) render.Color {

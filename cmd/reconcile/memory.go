@@ -76,16 +76,12 @@ func (a *app) memoryList(ctx context.Context, o memoryFilter) error {
 
 // printRows prints observations, one per line.
 func (a *app) printRows(rows []memory.Row) error {
-	if a.global.output != formatTable {
-		if rows == nil {
-			rows = []memory.Row{}
+	return a.result(append([]memory.Row{}, rows...), nil, func() error {
+		if len(rows) == 0 {
+			a.note("no observations")
 		}
-		return a.print(rows)
-	}
-	if len(rows) == 0 {
-		a.note("no observations")
-	}
-	return render.MemoryTable(a.stdout, a.palette(), rows, a.now())
+		return render.MemoryTable(a.stdout, a.palette(), rows, a.now())
+	})
 }
 
 // searchOptions are the flags of memory search.
@@ -189,20 +185,11 @@ func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error 
 		q.Budget = &o.budget
 	}
 	found, err := ops.Recall(ctx, a.env(), q)
-	if err != nil {
+	found.IDs = append([]string{}, found.IDs...) // an empty list, not null
+	return a.result(found, err, func() error {
+		_, err := fmt.Fprint(a.stdout, render.EndLine(a.harmless(found.Text)))
 		return err
-	}
-	if a.global.output != formatTable {
-		if found.IDs == nil {
-			found.IDs = []string{}
-		}
-		return a.print(found)
-	}
-	if found.Text == "" {
-		return nil
-	}
-	_, err = fmt.Fprint(a.stdout, render.EndLine(a.harmless(found.Text)))
-	return err
+	})
 }
 
 // contextText returns a text of the command line, or standard input.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 )
@@ -162,15 +161,7 @@ func (a *app) printScan(r ops.SecretScan) error {
 	if a.global.output != formatJSON && a.global.output != formatYAML {
 		a.warnSkipped(r.Skipped)
 	}
-	switch a.global.output {
-	case formatGitHub:
-		return render.GitHub(a.stdout, a.repositoryPath(), r.Problems())
-	case formatSARIF:
-		return render.SARIF(a.stdout, process.ReadBuild().Version, a.repositoryPath(), r.Problems())
-	case formatTable:
-		return a.printSecrets(r)
-	}
-	return a.print(r)
+	return a.problemReport(r, r.Problems(), func() error { return a.printSecrets(r) })
 }
 
 // warnSkipped warns of files that were not scanned.

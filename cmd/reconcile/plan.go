@@ -67,18 +67,11 @@ func (a *app) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch a.global.output {
-	case formatTable:
-		err = a.planTable(r)
-	case formatGitHub:
-		err = render.GitHub(a.stdout, a.repositoryPath(), r.Problems)
-	default:
-		steps := []planned{}
-		for _, step := range r.Steps {
-			steps = append(steps, planned{step.Ref.String(), step.Node, step.Verb, step.Why})
-		}
-		err = a.print(steps)
+	steps := []planned{}
+	for _, step := range r.Steps {
+		steps = append(steps, planned{step.Ref.String(), step.Node, step.Verb, step.Why})
 	}
+	err = a.problemReport(steps, r.Problems, func() error { return a.planTable(r) })
 	return errors.Join(err, exitWith(int(r.Verdict)))
 }
 

@@ -65,16 +65,11 @@ func (a *app) planChange(ctx context.Context, q ops.PlanChangeRequest) error {
 
 // printPull prints a plan between two commits.
 func (a *app) printPull(p *mirror.Pull, problems []schemas.Problem) error {
-	switch a.global.output {
-	case formatGitHub:
-		return render.GitHub(a.stdout, a.repositoryPath(), problems)
-	case formatMarkdown:
+	if a.global.output == formatMarkdown {
 		_, err := fmt.Fprintln(a.stdout, p.Body())
 		return err
-	case formatTable:
-		return a.pullTable(p, problems)
 	}
-	return a.print(p)
+	return a.problemReport(p, problems, func() error { return a.pullTable(p, problems) })
 }
 
 func (a *app) pullTable(p *mirror.Pull, problems []schemas.Problem) error {

@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // print writes a result in the format of -o json or yaml.
@@ -39,6 +42,21 @@ func (a *app) result(v any, err error, table func() error) error {
 func (a *app) indexResult(ctx context.Context, v any, rest *ops.Pending, err error, table func() error) error {
 	return errors.Join(a.result(v, err, table), rest.Finish(ctx))
 }
+
+// problemReport prints problems as annotations for GitHub or as SARIF, and otherwise the result that has them.
+func (a *app) problemReport(v any, problems []schemas.Problem, table func() error) error {
+	switch a.global.output {
+	case formatGitHub:
+		return render.GitHub(a.stdout, a.repositoryPath(), problems)
+	case formatSARIF:
+		return render.SARIF(a.stdout, process.ReadBuild().Version, a.repositoryPath(), problems)
+	}
+	return a.result(v, nil, table)
+}
+
+// repositoryPath returns the path of the tree relative to the root of its git work tree, which annotations are relative
+// to.
+func (a *app) repositoryPath() string { return worktree.Below(a.global.dir) }
 
 // palette returns the capabilities of stdout: on a terminal, colours unless they are disabled, and the width.
 func (a *app) palette() render.Palette { return a.paletteFor(a.stdout) }

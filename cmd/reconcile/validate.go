@@ -7,10 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/state/worktree"
 )
 
 func newValidateCmd(a *app) *cobra.Command {
@@ -38,16 +36,7 @@ func (a *app) validate(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	switch a.global.output {
-	case formatGitHub:
-		err = render.GitHub(a.stdout, a.repositoryPath(), v.Problems)
-	case formatSARIF:
-		err = render.SARIF(a.stdout, process.ReadBuild().Version, a.repositoryPath(), v.Problems)
-	case formatTable:
-		err = a.printProblems(v)
-	default:
-		err = a.print(v)
-	}
+	err = a.problemReport(v, v.Problems, func() error { return a.printProblems(v) })
 	return cmp.Or(err, exitWith(int(v.Verdict())))
 }
 
@@ -68,7 +57,3 @@ func (a *app) printProblems(v ops.Validation) error {
 	_, err := fmt.Fprintf(a.stdout, "%s checked, %s\n", render.Plural(v.Files, "file"), verdict)
 	return err
 }
-
-// repositoryPath returns the path of the tree relative to the root of its git work tree, which annotations are relative
-// to.
-func (a *app) repositoryPath() string { return worktree.Below(a.global.dir) }

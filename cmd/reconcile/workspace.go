@@ -48,24 +48,21 @@ workspace in which a run works is not deleted.`,
 
 func (a *app) listWorkspaces(ctx context.Context) error {
 	list, err := ops.Workspaces(ctx, a.env())
-	switch {
-	case err != nil:
-		return err
-	case a.global.output != formatTable:
-		return a.print(list)
-	case len(list) == 0:
-		a.note("there is no workspace")
-		return nil
-	}
-	table := render.NewTable(a.palette(), "NAME", "STATE", "NODE", "AGENT", "SIZE", "SINCE")
-	for _, w := range list {
-		state := w.State
-		if w.Gone {
-			state += " (removed)"
+	return a.result(list, err, func() error {
+		if len(list) == 0 {
+			a.note("there is no workspace")
+			return nil
 		}
-		table.Row(w.Name, state, w.Owner+":"+w.Node, w.Agent, render.Bytes(w.Bytes), render.Age(a.now().Sub(w.Since)))
-	}
-	return table.Write(a.stdout)
+		table := render.NewTable(a.palette(), "NAME", "STATE", "NODE", "AGENT", "SIZE", "SINCE")
+		for _, w := range list {
+			state := w.State
+			if w.Gone {
+				state += " (removed)"
+			}
+			table.Row(w.Name, state, w.Owner+":"+w.Node, w.Agent, render.Bytes(w.Bytes), render.Age(a.now().Sub(w.Since)))
+		}
+		return table.Write(a.stdout)
+	})
 }
 
 func (a *app) openWorkspace(ctx context.Context, name string) error {

@@ -187,10 +187,15 @@ func importedSpecs(settings *schemas.SettingsSpec, folder, source string, found 
 		{Path: specFile(folder, schemas.SessionKind, source), Data: session},
 		{Path: specFile(folder, schemas.DAGKind, source), Data: dag},
 	}
+	return checkSpecs(files, settings, "the commands make no valid spec")
+}
+
+// checkSpecs returns the specs if all of them are valid.
+func checkSpecs(files []scaffold.File, settings *schemas.SettingsSpec, otherwise string) ([]scaffold.File, error) {
 	for _, f := range files {
 		for _, p := range schemas.DecoderFor(controllers.Schemas(), settings).Decode(f.Path, f.Data).Problems {
 			if p.Severity == schemas.Error {
-				return nil, fmt.Errorf("the commands make no valid spec: %s: %s", p.Field, p.Message)
+				return nil, fmt.Errorf("%s: %s: %s", otherwise, p.Field, p.Message)
 			}
 		}
 	}
@@ -364,12 +369,5 @@ func (e Env) initAgents(ctx context.Context, isTree bool, r *InitResult) ([]scaf
 	})
 	settings := &schemas.SettingsSpec{}
 	settings.Default()
-	for _, f := range files {
-		for _, p := range schemas.DecoderFor(controllers.Schemas(), settings).Decode(f.Path, f.Data).Problems {
-			if p.Severity == schemas.Error {
-				return nil, fmt.Errorf("the spec of an agent is not valid: %s: %s", p.Field, p.Message)
-			}
-		}
-	}
-	return files, nil
+	return checkSpecs(files, settings, "the spec of an agent is not valid")
 }

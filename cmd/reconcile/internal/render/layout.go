@@ -50,11 +50,11 @@ func newLayout(g graph.Picture) *layout {
 	spots := l.place(g)
 	l.connect(g, spots)
 	for range sweeps {
-		l.sortColumns()
+		l.sweep(sortColumn)
 	}
 	l.stack()
 	for range sweeps {
-		l.shift()
+		l.sweep(fit)
 	}
 	l.measure()
 	return l
@@ -134,16 +134,17 @@ func (l *layout) connect(g graph.Picture, spots []*spot) {
 	})
 }
 
-// sortColumns orders each column by the mean position of the neighbours, once from left to right and once back.
-func (l *layout) sortColumns() {
+// sweep arranges each column by the neighbours of its spots, once from left to right and once back.
+func (l *layout) sweep(arrange func(column []*spot, neighbours func(*spot) []*spot)) {
 	for _, column := range l.columns {
-		sortColumn(column, func(s *spot) []*spot { return s.before })
+		arrange(column, func(s *spot) []*spot { return s.before })
 	}
 	for _, column := range slices.Backward(l.columns) {
-		sortColumn(column, func(s *spot) []*spot { return s.after })
+		arrange(column, func(s *spot) []*spot { return s.after })
 	}
 }
 
+// sortColumn orders a column by the mean position of the neighbours.
 func sortColumn(column []*spot, neighbours func(*spot) []*spot) {
 	keys := make(map[*spot]float64, len(column))
 	for _, s := range column {
@@ -186,17 +187,7 @@ func (l *layout) stack() {
 // layoutDistance returns the minimum distance between the middles of two neighbours of a column.
 func layoutDistance(a, b *spot) float64 { return (a.height+b.height)/2 + boxGap }
 
-// shift moves each column's spots as close to their neighbours' heights as order and distances allow.
-func (l *layout) shift() {
-	for _, column := range l.columns {
-		fit(column, func(s *spot) []*spot { return s.before })
-	}
-	for _, column := range slices.Backward(l.columns) {
-		fit(column, func(s *spot) []*spot { return s.after })
-	}
-}
-
-// fit is isotonic regression: after the minimum distances are subtracted, the desired heights must not decrease; neighbours
+// fit moves a column's spots as close to their neighbours' heights as order and distances allow. It is isotonic regression: after the minimum distances are subtracted, the desired heights must not decrease; neighbours
 // that would are set to their mean.
 func fit(column []*spot, neighbours func(*spot) []*spot) {
 	type block struct{ sum, count float64 }
