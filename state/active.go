@@ -22,7 +22,7 @@ type activeLoad struct {
 	base    *base
 	model   *model
 	found   []activeFile     // the files that are not skipped
-	woken   map[uint64]bool  // owners with a changed file
+	woken   map[int]bool     // the indices of dormant objects with a changed file
 	known   map[string]*file // the content of changed files when the tree was settled
 	records *cacheReader
 	files   []*file     // as they are in the cache
@@ -51,7 +51,7 @@ func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref,
 	if !ok || !s.freshScanValid(gen) || s.freshScan.hasErrors() {
 		return nil, nil, false, nil
 	}
-	l := &activeLoad{store: s, first: s.freshScan, model: m, woken: map[uint64]bool{}, known: map[string]*file{}}
+	l := &activeLoad{store: s, first: s.freshScan, model: m, woken: map[int]bool{}, known: map[string]*file{}}
 	if l.base = s.readBase(was, m); l.base == nil || !s.shouldSkipDormant(l.base) || !l.openCache(was) {
 		return nil, nil, false, nil
 	}
@@ -67,13 +67,7 @@ func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref,
 // shouldSkipDormant reports whether a load skips dormant objects: there are many of them, and the cache needs no
 // compaction.
 func (s *Store) shouldSkipDormant(b *base) bool {
-	n := 0
-	for i := range b.files {
-		if b.files[i].owner > 0 {
-			n++
-		}
-	}
-	return n >= s.opts.DormantFrom && b.records <= 2*uint64(len(b.files))+1000
+	return newDormants(b).files() >= s.opts.DormantFrom && b.records <= 2*uint64(b.len())+1000
 }
 
 // load makes the model. Until it knows that this is possible, it changes nothing but the cache.
@@ -83,9 +77,7 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	}
 	m := l.model
 	m.dormant = newDormants(l.base)
-	for owner := range l.woken {
-		m.dormant.activated[l.base.dormant[owner-1].Ref] = true
-	}
+	m.dormant.activated = l.woken
 	l.collect()
 	read, troubles, err := l.store.readFiles(ctx, l.store.root, l.want, l.known)
 	if err != nil || len(troubles) > 0 {
@@ -109,8 +101,8 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 		ok = ok && !m.dormant.has(ref)
 	}
 	for _, f := range read {
-		was := l.base.file(f.path)
-		ok = ok && (was != nil && was.content == f.content() || !m.dormant.affects(f))
+		was, there := l.base.named(f.path)
+		ok = ok && (there && was.content == f.content() || !m.dormant.affects(f))
 	}
 	for p, f := range l.known {
 		if now := m.files[p]; now == nil || now.content() != f.content() {
@@ -123,39 +115,55 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 
 // compare finds the differences from the base, and reports whether the former content of changed files is known.
 func (l *activeLoad) compare() bool {
-	there, others := make([]bool, len(l.base.files)), map[int]bool{}
+	there, others := make([]bool, l.base.len()), map[int]bool{}
+	order, misses := make([]int32, 0, l.base.len()+1), 0
+	i := -1
 	for f := range l.first.each() {
-		i := l.base.findByStat(f.look)
+		guess := i + 1
+		i = l.base.findByStat(f.look, guess)
 		switch {
 		case i >= 0:
 			there[i] = true
 		case f.area == areaOther:
 			others[l.base.find(hashOf(f.dir+"/"+string(f.name)))] = true // their content is not known
 		}
-		if i < 0 || l.base.files[i].owner == 0 {
+		if i < 0 || l.base.owner(i) == 0 {
 			l.found = append(l.found, activeFile{f, i})
+		} else if i != guess {
+			misses++
 		}
+		order = append(order, int32(i))
 	}
-	for i := range l.base.files {
-		if !there[i] && !l.noteChanged(&l.base.files[i]) && !others[i] {
+	for i, is := range there {
+		if !is && !l.base.thawedFile(i) && !l.noteChanged(l.base.file(i)) && !others[i] {
 			return false
 		}
 	}
-	if len(l.woken) == 0 {
-		return true
+	if misses > len(there)/2 {
+		l.base.order = order
 	}
-	for f := range l.first.each() {
-		if i := l.base.findByStat(f.look); i >= 0 && l.woken[l.base.files[i].owner] {
-			l.found = append(l.found, activeFile{f, i})
-		}
-	}
+	l.wake(order)
 	return true
 }
 
+// wake finds the files of the woken objects that did not change. order are the indices of the scanned files.
+func (l *activeLoad) wake(order []int32) {
+	if len(l.woken) == 0 {
+		return
+	}
+	n := 0
+	for f := range l.first.each() {
+		if i := int(order[n]); i >= 0 && l.woken[l.base.owner(i)-1] {
+			l.found = append(l.found, activeFile{f, i})
+		}
+		n++
+	}
+}
+
 // noteChanged records a changed or deleted file, and reports whether the cache has its former content.
-func (l *activeLoad) noteChanged(was *baseFile) bool {
+func (l *activeLoad) noteChanged(was baseFile) bool {
 	if was.owner > 0 {
-		l.woken[was.owner] = true
+		l.woken[int(was.owner)-1] = true
 	}
 	f := l.records.read(was)
 	if f != nil {
@@ -179,7 +187,7 @@ func (l *activeLoad) collect() {
 			continue
 		}
 		if f.in >= 0 {
-			if known := l.records.read(&l.base.files[f.in]); known.current(is) {
+			if known := l.records.read(l.base.file(f.in)); known.current(is) {
 				l.files = append(l.files, known)
 				continue
 			}
@@ -215,7 +223,7 @@ func (l *activeLoad) openCache(was settled) bool {
 }
 
 // read returns the cached content of a file; nil if it does not match the base.
-func (c *cacheReader) read(was *baseFile) *file {
+func (c *cacheReader) read(was baseFile) *file {
 	var head [recordHeader]byte
 	if _, err := c.ReadAt(head[:], int64(was.at)); was.at == 0 || err != nil {
 		return nil

@@ -13,11 +13,44 @@ import (
 
 const (
 	basePath      = cacheDir + "/base"
-	baseVersion   = "reconcile settled tree 2\n"
-	baseHeader    = len(baseVersion) + 7*8 // key, hash of the rest, settings, records, numbers of files and inputs, bytes of what follows these
+	baseVersion   = "reconcile settled tree 3\n"
+	baseHeader    = len(baseVersion) + 11*8 // the numbers of baseNumbers
 	baseFileSize  = 6 * 8
 	baseInputSize = 2 * 8
 )
+
+// baseNumbers are the first numbers of an encoded base.
+type baseNumbers struct {
+	key, hash         uint64 // hash is that of what follows it
+	settings, records uint64
+	frozen            uint64 // the hash of the file of frozen objects
+	live              fingerprint
+	files, inputs     uint64
+	rest              uint64 // bytes of what follows the files and inputs
+}
+
+func (n *baseNumbers) put(b []byte) {
+	for i, v := range []uint64{n.key, n.hash, n.settings, n.records, n.frozen, n.live.A, n.live.B, uint64(n.live.Files), n.files, n.inputs, n.rest} {
+		binary.LittleEndian.PutUint64(b[8*i:], v)
+	}
+}
+
+func readBaseNumbers(b []byte) (n baseNumbers) {
+	v := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	return baseNumbers{v(0), v(1), v(2), v(3), v(4), fingerprint{v(5), v(6), int(v(7))}, v(8), v(9), v(10)}
+}
+
+func (f *baseFile) append(to []byte) []byte {
+	for _, n := range [...]uint64{f.path, f.content, f.statHash[0], f.statHash[1], f.at, f.owner} {
+		to = binary.LittleEndian.AppendUint64(to, n)
+	}
+	return to
+}
+
+func readBaseFile(b []byte) baseFile {
+	v := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	return baseFile{v(0), v(1), [2]uint64{v(2), v(3)}, v(4), v(5)}
+}
 
 // content returns a hash of the file's content; of an unread file, a hash of its stat.
 func (f *file) content() uint64 {
@@ -32,28 +65,65 @@ func (f *file) content() uint64 {
 	return xxhash.Sum64(b[:])
 }
 
-// file is find by the path; nil if the file did not exist.
-func (b *base) file(p string) *baseFile {
-	if i := b.find(hashOf(p)); i >= 0 {
-		return &b.files[i]
+// len is the number of files: first those of frozen objects, some of which may be thawed, then the others.
+func (b *base) len() int { return b.frozen.len() + len(b.files) }
+
+func (b *base) file(i int) baseFile {
+	if n := b.frozen.len(); i >= n {
+		return b.files[i-n]
 	}
-	return nil
+	return b.frozen.file(i)
+}
+
+// owner returns 1 + the index of the dormant object that owns the file; 0: none.
+func (b *base) owner(i int) int {
+	if n := b.frozen.len(); i >= n {
+		return int(b.files[i-n].owner)
+	}
+	return b.frozen.owner(i)
+}
+
+// thawedFile reports whether the file is one of frozen objects, and its object is not dormant any more: another entry describes the
+// file, or none.
+func (b *base) thawedFile(i int) bool {
+	return i < b.frozen.len() && len(b.thawedList) > 0 && b.thawed[b.frozen.owner(i)-1]
 }
 
 // find returns the index of a file by the hash of its path; -1 if it did not exist.
 func (b *base) find(path uint64) int {
-	return lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path })
+	if i := b.frozen.find(path); i >= 0 && !b.thawedFile(i) {
+		return i
+	}
+	if i := lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path }); i >= 0 {
+		return b.frozen.len() + i
+	}
+	return -1
+}
+
+// named returns what the base has about the file at a path; ok is false if the file did not exist.
+func (b *base) named(p string) (f baseFile, ok bool) {
+	i := b.find(hashOf(p))
+	if i < 0 {
+		return f, false
+	}
+	return b.file(i), true
 }
 
 func (f *inputFile) content() uint64 { return binary.LittleEndian.Uint64(f.digest[:]) }
 
-// hashTable makes a hash table of n hashes.
-func hashTable(n int, hash func(i int) uint64) []uint32 {
+// tableSize is the number of slots of a hash table of n hashes.
+func tableSize(n int) int {
 	size := 16
 	for size*3 < n*4 {
 		size *= 2
 	}
-	slots, mask := make([]uint32, size), uint64(size-1)
+	return size
+}
+
+// hashTable makes a hash table of n hashes.
+func hashTable(n int, hash func(i int) uint64) []uint32 {
+	slots := make([]uint32, tableSize(n))
+	mask := uint64(len(slots) - 1)
 	for i := range n {
 		at := hash(i) & mask
 		for slots[at] != 0 {
@@ -67,16 +137,29 @@ func hashTable(n int, hash func(i int) uint64) []uint32 {
 func (b *base) index() {
 	b.slots = hashTable(len(b.files), func(i int) uint64 { return b.files[i].path })
 	b.looks = hashTable(len(b.files), func(i int) uint64 { return b.files[i].statHash[0] })
+	b.recentFiles = make([]int, len(b.recent))
+	for _, f := range b.files {
+		if n := b.frozen.objects(); int(f.owner) > n {
+			b.recentFiles[int(f.owner)-n-1]++
+		}
+	}
 	b.inputSlots = hashTable(len(b.inputs), func(i int) uint64 { return b.inputs[i].path })
 }
 
-// findByStat is find by the hash of a file's stat.
-func (b *base) findByStat(look [2]uint64) int {
-	i := lookUpHash(b.looks, look[0], func(i int) uint64 { return b.files[i].statHash[0] })
-	if i >= 0 && b.files[i].statHash != look {
+// findByStat is find by the hash of a file's stat. Scans find files in nearly the same order again: guess is the index that is
+// tried first.
+func (b *base) findByStat(look [2]uint64, guess int) int {
+	i := guess
+	if i >= b.frozen.len() || !b.frozen.hasStat(i, look) {
+		i = b.frozen.findByStat(look)
+	}
+	if i >= 0 && !b.thawedFile(i) {
+		return i
+	}
+	if i = lookUpHash(b.looks, look[0], func(i int) uint64 { return b.files[i].statHash[0] }); i < 0 || b.files[i].statHash != look {
 		return -1
 	}
-	return i
+	return b.frozen.len() + i
 }
 
 // input returns the hash of an input's content; ok is false if it did not exist.
@@ -88,45 +171,54 @@ func (b *base) input(p string) (content uint64, ok bool) {
 	return b.inputs[i].content, true
 }
 
-// encodeBase encodes the base of the model, and returns the fingerprint of the files of the tree with it. asleep are the
-// objects that become dormant.
-func (m *model) encodeBase(key, records uint64, clocks, asleep []schemas.Ref) ([]byte, fingerprint) {
-	dormant := m.nextDormants(asleep)
-	out := make([]byte, baseHeader, baseHeader+baseFileSize*(len(m.files)+m.dormant.files())+baseInputSize*len(m.inputs.files)+dormant.room())
-	var sum fingerprint
-	add := func(f baseFile) {
-		for _, n := range [...]uint64{f.path, f.content, f.statHash[0], f.statHash[1], f.at, f.owner} {
-			out = binary.LittleEndian.AppendUint64(out, n)
-		}
+// encodeBase encodes the base of the model, and returns the fingerprint of the files of the tree with it.
+func (m *model) encodeBase(key, records uint64, clocks []schemas.Ref, dormant *nextDormants) ([]byte, fingerprint) {
+	n := baseNumbers{key: key, settings: m.settings.sum, records: records, frozen: dormant.hash, live: dormant.live, inputs: uint64(len(m.inputs.files))}
+	out := make([]byte, baseHeader, baseHeader+baseFileSize*(len(m.files)+len(dormant.files))+baseInputSize*len(m.inputs.files)+128*len(dormant.recent))
+	sum := dormant.live
+	add := func(f *baseFile) {
+		out = f.append(out)
 		sum.merge(fingerprint{f.statHash[0], f.statHash[1], 1})
+		n.files++
 	}
-	dormant.files(add)
+	for i := range dormant.files {
+		add(&dormant.files[i])
+	}
 	var hash fingerprinter
 	for p, f := range m.files {
-		dir, name := splitPath(p)
-		e := baseFile{path: hashOf(p), content: f.content(), statHash: hash.statHash(dir, []byte(name), &f.stat), at: uint64(f.at)}
-		if len(dormant.owners) > 0 {
-			e.owner = dormant.owners[m.refOf(f)]
+		owner := dormant.owners[m.refOf(f)]
+		if owner != isFrozen {
+			e := f.inBase(&hash, p)
+			e.owner = owner
+			add(&e)
 		}
-		add(e)
 	}
 	for p, f := range m.inputs.files {
 		out = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(out, hashOf(p)), f.content())
 	}
 	listed := len(out)
 	e := encoder{b: out}
-	e.uint(uint64(len(clocks)))
-	for _, ref := range clocks {
-		e.str(ref.Kind)
-		e.str(ref.Name)
+	e.refs(clocks)
+	e.uint(uint64(len(dormant.thawed)))
+	for _, i := range dormant.thawed {
+		e.uint(uint64(i))
 	}
-	e.dormant(dormant.list)
+	e.uint(uint64(len(dormant.recent)))
+	for _, o := range dormant.recent {
+		e.dormant(o)
+	}
+	n.rest = uint64(len(e.b) - listed)
 	copy(e.b, baseVersion)
-	for i, n := range []uint64{key, 0, m.settings.sum, records, uint64(sum.Files), uint64(len(m.inputs.files)), uint64(len(e.b) - listed)} {
-		binary.LittleEndian.PutUint64(e.b[len(baseVersion)+8*i:], n)
-	}
-	binary.LittleEndian.PutUint64(e.b[len(baseVersion)+8:], xxhash.Sum64(e.b[len(baseVersion)+16:]))
+	n.put(e.b[len(baseVersion):])
+	n.hash = xxhash.Sum64(e.b[len(baseVersion)+16:])
+	n.put(e.b[len(baseVersion):])
 	return e.b, sum
+}
+
+// inBase describes a file for the base.
+func (f *file) inBase(hash *fingerprinter, p string) baseFile {
+	dir, name := splitPath(p)
+	return baseFile{path: hashOf(p), content: f.content(), statHash: hash.statHash(dir, []byte(name), &f.stat), at: uint64(f.at)}
 }
 
 // hashOfBase returns the hash in an encoded base.
@@ -137,30 +229,41 @@ func (s *Store) decodeBase(data []byte, key, hash uint64) *base {
 	if len(data) < baseHeader || string(data[:len(baseVersion)]) != baseVersion {
 		return nil
 	}
-	rest := data[len(baseVersion):]
-	number := func(i int) uint64 { return binary.LittleEndian.Uint64(rest[8*i:]) }
-	if number(0) != key || number(1) != hash || xxhash.Sum64(rest[16:]) != hash {
+	n := readBaseNumbers(data[len(baseVersion):])
+	if n.key != key || n.hash != hash || xxhash.Sum64(data[len(baseVersion)+16:]) != hash {
 		return nil
 	}
-	b := &base{settings: number(2), records: number(3), files: make([]baseFile, number(4)), inputs: make([]baseInput, number(5))}
-	if uint64(len(data)-baseHeader) != baseFileSize*number(4)+baseInputSize*number(5)+number(6) {
+	rest := data[baseHeader:]
+	if uint64(len(rest)) != baseFileSize*n.files+baseInputSize*n.inputs+n.rest {
 		return nil
 	}
-	rest = data[baseHeader:]
+	b := &base{settings: n.settings, records: n.records, live: n.live, files: make([]baseFile, n.files), inputs: make([]baseInput, n.inputs)}
 	for i := range b.files {
-		b.files[i] = baseFile{number(0), number(1), [2]uint64{number(2), number(3)}, number(4), number(5)}
-		rest = rest[baseFileSize:]
+		b.files[i], rest = readBaseFile(rest), rest[baseFileSize:]
 	}
 	for i := range b.inputs {
-		b.inputs[i] = baseInput{number(0), number(1)}
+		b.inputs[i] = baseInput{binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])}
 		rest = rest[baseInputSize:]
+	}
+	if b.frozen = s.readFrozen(n.frozen); b.frozen == nil {
+		return nil
 	}
 	d := newDecoder(s)
 	d.b = rest
+	b.clocks = d.refs()
+	b.thawed = make([]bool, b.frozen.objects())
 	for range d.count() {
-		b.clocks = append(b.clocks, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
+		i := d.uint()
+		if i >= uint64(len(b.thawed)) {
+			return nil
+		}
+		b.thawed[i], b.thawedList = true, append(b.thawedList, int(i))
 	}
-	if b.dormant = d.dormant(); d.bad {
+	b.recent = make([]Dormant, d.count())
+	for i := range b.recent {
+		d.dormant(&b.recent[i])
+	}
+	if d.bad {
 		return nil
 	}
 	b.index()
@@ -187,9 +290,16 @@ func (s *Store) readBase(was settled, m *model) *base {
 // writeBase writes the base, and returns its hash and the fingerprint of the tree's files; the hash is 0 if a file could not
 // be read: once it can, everything is decided again.
 func (s *Store) writeBase(clocks, asleep []schemas.Ref) (uint64, fingerprint, error) {
-	data, sum := s.model.encodeBase(s.cache.key(), uint64(s.cache.records), clocks, asleep)
+	key := s.cache.key()
+	dormant := s.model.nextDormants(asleep, key)
+	data, sum := s.model.encodeBase(key, uint64(s.cache.records), clocks, dormant)
 	if len(s.model.scanErrors) > 0 {
 		return 0, sum, nil
+	}
+	if dormant.frozen != nil { // before the base that has its hash
+		if err := s.replaceLocal(frozenPath, dormant.frozen); err != nil {
+			return 0, sum, err
+		}
 	}
 	return hashOfBase(data), sum, s.replaceLocal(basePath, data)
 }

@@ -120,22 +120,22 @@ func (u *baseDiff) inputs() {
 // touchFiles touches the objects of files that were added, removed or changed. It returns false if the objects that
 // depend on such a file are not known.
 func (u *baseDiff) touchFiles() bool {
-	left := len(u.base.files) - u.update.model.dormant.files()
+	left := u.base.live.Files + len(u.base.files) - u.update.model.dormant.files()
 	for p, f := range u.update.model.files {
-		was := u.base.file(p)
-		if was != nil {
+		was, had := u.base.named(p)
+		if had {
 			left--
 		}
-		if was != nil && was.content == f.content() {
+		if had && was.content == f.content() {
 			continue
 		}
 		if !u.readersKnown(f) {
 			return false
 		}
-		if was != nil && f.area == areaSpecs && !u.touchFormer(p, was.content) {
+		if had && f.area == areaSpecs && !u.touchFormer(p, was.content) {
 			return false
 		}
-		u.about(f, was == nil)
+		u.about(f, !had)
 	}
 	if left == 0 {
 		return true
@@ -144,7 +144,7 @@ func (u *baseDiff) touchFiles() bool {
 		if u.update.model.files[p] != nil {
 			continue
 		}
-		if was := u.base.file(p); was != nil {
+		if was, had := u.base.named(p); had {
 			if left--; !u.touchFormer(p, was.content) {
 				return false
 			}

@@ -125,7 +125,7 @@ func (d *decoder) brief() (b schemas.Brief) {
 	b.Blocked = d.bool()
 	finished := d.bool()
 	if at := d.int(); finished {
-		b.FinishedAt = schemas.NewTime(time.UnixMilli(at))
+		b.FinishedAt = schemas.Time{Time: time.UnixMilli(at).UTC()}
 	}
 	return b
 }
@@ -168,7 +168,11 @@ func (d *decoder) spec() *specBody {
 // kindName reads a kind's name; equal names share one string.
 func (d *decoder) kindName() string {
 	s := d.shared()
+	if s == d.kind {
+		return d.kind // the last one
+	}
 	if k, ok := d.kinds[s]; ok {
+		d.kind = k.Name
 		return k.Name
 	}
 	return s
@@ -336,19 +340,22 @@ func (d *decoder) time() schemas.Time {
 	return schemas.NewTime(time.UnixMilli(d.int()))
 }
 
-func (d *decoder) dormant() []Dormant {
-	n := d.count()
-	list := make([]Dormant, n)
-	for i := range list {
-		o, from := &list[i], d.b
-		o.Ref = schemas.Ref{Kind: d.kindName(), Name: d.shared()}
-		o.Brief, o.path = d.brief(), d.uint()
-		for range d.count() {
-			o.Refs = append(o.Refs, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
-		}
-		o.coded = from[:len(from)-len(d.b)]
+// dormant reads an object into o, whose list of references it overwrites.
+func (d *decoder) dormant(o *Dormant) {
+	from := d.b
+	o.Ref = schemas.Ref{Kind: d.kindName(), Name: d.shared()}
+	o.Brief, o.path = d.brief(), d.uint()
+	o.Refs = d.appendRefs(o.Refs[:0])
+	o.coded = from[:len(from)-len(d.b)]
+}
+
+func (d *decoder) refs() []schemas.Ref { return d.appendRefs(nil) }
+
+func (d *decoder) appendRefs(to []schemas.Ref) []schemas.Ref {
+	for range d.count() {
+		to = append(to, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
 	}
-	return list
+	return to
 }
 
 // block reads and decodes one block.

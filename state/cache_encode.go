@@ -280,21 +280,22 @@ func (e *encoder) ledger(records []schemas.Clarification) {
 	}
 }
 
-func (e *encoder) dormant(list []*Dormant) {
-	e.uint(uint64(len(list)))
-	for _, o := range list {
-		if o.coded != nil {
-			e.b = append(e.b, o.coded...)
-			continue
-		}
-		e.str(o.Kind)
-		e.str(o.Name)
-		e.brief(&o.Brief)
-		e.uint(o.path)
-		e.uint(uint64(len(o.Refs)))
-		for _, r := range o.Refs {
-			e.str(r.Kind)
-			e.str(r.Name)
-		}
+func (e *encoder) dormant(o *Dormant) {
+	if o.coded != nil {
+		e.b = append(e.b, o.coded...)
+		return
+	}
+	e.str(o.Kind)
+	e.str(o.Name)
+	e.brief(&o.Brief)
+	e.uint(o.path)
+	e.refs(o.Refs)
+}
+
+func (e *encoder) refs(refs []schemas.Ref) {
+	e.uint(uint64(len(refs)))
+	for _, r := range refs {
+		e.str(r.Kind)
+		e.str(r.Name)
 	}
 }

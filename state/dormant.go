@@ -22,23 +22,7 @@ func (f *fullTree) get() *Tree {
 }
 
 func newDormants(b *base) *dormantSet {
-	d := &dormantSet{base: b, kinds: map[string][]Dormant{}, count: make([]int, len(b.dormant)), refers: map[schemas.Ref]bool{}, activated: map[schemas.Ref]bool{}}
-	for i := range b.files {
-		if o := b.files[i].owner; o > 0 {
-			d.count[o-1]++
-		}
-	}
-	for i := range b.dormant {
-		for _, ref := range b.dormant[i].Refs {
-			d.refers[ref] = true
-		}
-	}
-	for list := b.dormant; len(list) > 0; {
-		kind := list[0].Kind
-		n := sort.Search(len(list), func(i int) bool { return list[i].Kind != kind })
-		d.kinds[kind], list = list[:n], list[n:]
-	}
-	return d
+	return &dormantSet{base: b, activated: map[int]bool{}}
 }
 
 // find returns the index of an object among those of the base, or -1.
@@ -46,23 +30,29 @@ func (d *dormantSet) find(ref schemas.Ref) int {
 	if d == nil {
 		return -1
 	}
-	i, ok := slices.BinarySearchFunc(d.base.dormant, ref, func(o Dormant, ref schemas.Ref) int { return o.Ref.Compare(ref) })
-	if !ok {
-		return -1
+	b := d.base
+	if i, ok := b.frozen.search(ref); ok && !b.thawed[i] {
+		return i
 	}
-	return i
+	if i, ok := slices.BinarySearchFunc(b.recent, ref, func(o Dormant, ref schemas.Ref) int { return o.Ref.Compare(ref) }); ok {
+		return len(b.thawed) + i
+	}
+	return -1
 }
 
 // has reports whether an object is dormant.
-func (d *dormantSet) has(ref schemas.Ref) bool { return d.find(ref) >= 0 && !d.activated[ref] }
+func (d *dormantSet) has(ref schemas.Ref) bool {
+	i := d.find(ref)
+	return i >= 0 && !d.activated[i]
+}
 
 // owns reports whether a file belongs to a dormant object, and returns its entry in the base.
-func (d *dormantSet) owns(p string) (was *baseFile, ok bool) {
+func (d *dormantSet) owns(p string) (was baseFile, ok bool) {
 	if d == nil {
-		return nil, false
+		return was, false
 	}
-	f := d.base.file(p)
-	return f, f != nil && f.owner > 0 && !d.activated[d.base.dormant[f.owner-1].Ref]
+	f, ok := d.base.named(p)
+	return f, ok && f.owner > 0 && !d.activated[int(f.owner)-1]
 }
 
 // files counts the files of dormant objects.
@@ -70,42 +60,108 @@ func (d *dormantSet) files() int {
 	if d == nil {
 		return 0
 	}
-	n := 0
-	for i, c := range d.count {
-		if len(d.activated) == 0 || !d.activated[d.base.dormant[i].Ref] {
-			n += c
-		}
+	n := d.base.live.Files
+	for _, c := range d.base.recentFiles {
+		n += c
+	}
+	for i := range d.activated {
+		n -= d.base.filesOf(i)
 	}
 	return n
 }
 
-// each yields the dormant objects.
-func (d *dormantSet) each() iter.Seq[*Dormant] {
-	return func(yield func(*Dormant) bool) {
-		if d == nil {
-			return
+// filesOf is the number of files of the dormant object with that index.
+func (b *base) filesOf(i int) int {
+	if n := len(b.thawed); i >= n {
+		return b.recentFiles[i-n]
+	}
+	_, _, n := b.frozen.record(i)
+	return n
+}
+
+// objects calls visit for the dormant objects of a kind, of all for "", sorted, until it returns false. The object is valid during
+// the call; its strings stay valid.
+func (b *base) objects(kind string, visit func(i int, o *Dormant) bool) {
+	first, last := 0, len(b.recent)
+	if kind != "" {
+		first = sort.Search(last, func(i int) bool { return b.recent[i].Kind >= kind })
+		last = sort.Search(last, func(i int) bool { return b.recent[i].Kind > kind })
+	}
+	recent, n := b.recent[first:last], len(b.thawed)+first
+	from, to := b.frozen.ofKind(kind)
+	var o Dormant
+	for i := from; ; i++ {
+		for i < to && b.thawed[i] {
+			i++
 		}
-		for i := range d.base.dormant {
-			if o := &d.base.dormant[i]; (len(d.activated) == 0 || !d.activated[o.Ref]) && !yield(o) {
+		if i < to {
+			b.frozen.read(i, &o)
+		}
+		for ; len(recent) > 0 && (i >= to || recent[0].Compare(o.Ref) < 0); recent, n = recent[1:], n+1 {
+			if !visit(n, &recent[0]) {
 				return
 			}
+		}
+		if i >= to || !visit(i, &o) {
+			return
 		}
 	}
 }
 
-// all yields those of a kind, by name.
+// each yields the dormant objects. An object is valid until the next one.
+func (d *dormantSet) each() iter.Seq[*Dormant] { return d.all("") }
+
+// all yields those of a kind, by name; of all kinds for "".
 func (d *dormantSet) all(kind string) iter.Seq[*Dormant] {
 	return func(yield func(*Dormant) bool) {
-		if d == nil {
-			return
-		}
-		list := d.kinds[kind]
-		for i := range list {
-			if o := &list[i]; (len(d.activated) == 0 || !d.activated[o.Ref]) && !yield(o) {
-				return
-			}
+		if d != nil {
+			d.base.objects(kind, func(i int, o *Dormant) bool { return len(d.activated) > 0 && d.activated[i] || yield(o) })
 		}
 	}
+}
+
+// kinds lists the kinds that dormant objects may have, in any order.
+func (d *dormantSet) kinds() (kinds []string) {
+	if d == nil {
+		return nil
+	}
+	for i, n := 0, d.base.frozen.objects(); i < n; {
+		kind := d.base.frozen.ref(i).Kind
+		kinds = append(kinds, kind)
+		_, i = d.base.frozen.ofKind(kind)
+	}
+	for i := range d.base.recent {
+		if o := &d.base.recent[i]; !slices.Contains(kinds, o.Kind) {
+			kinds = append(kinds, o.Kind)
+		}
+	}
+	return kinds
+}
+
+// count counts the dormant objects of a kind.
+func (d *dormantSet) count(kind string) int {
+	if d == nil {
+		return 0
+	}
+	b := d.base
+	from, to := b.frozen.ofKind(kind)
+	n := to - from
+	for _, i := range b.thawedList {
+		if from <= i && i < to {
+			n--
+		}
+	}
+	for i := range b.recent {
+		if b.recent[i].Kind == kind && !d.activated[len(b.thawed)+i] {
+			n++
+		}
+	}
+	for i := range d.activated {
+		if from <= i && i < to {
+			n--
+		}
+	}
+	return n
 }
 
 // same reports whether the same objects are dormant.
@@ -113,15 +169,13 @@ func (d *dormantSet) same(o *dormantSet) bool {
 	return d == o || d != nil && o != nil && d.base == o.base && maps.Equal(d.activated, o.activated)
 }
 
-// without returns d without the objects of some refs.
-func (d *dormantSet) without(refs []schemas.Ref) *dormantSet {
+// without returns d without the objects with some indices.
+func (d *dormantSet) without(indices []int) *dormantSet {
 	next := *d
-	next.activated = make(map[schemas.Ref]bool, len(d.activated)+len(refs))
-	for ref := range d.activated {
-		next.activated[ref] = true
-	}
-	for _, ref := range refs {
-		next.activated[ref] = true
+	next.activated = make(map[int]bool, len(d.activated)+len(indices))
+	maps.Copy(next.activated, d.activated)
+	for _, i := range indices {
+		next.activated[i] = true
 	}
 	return &next
 }
@@ -132,7 +186,23 @@ func lowerHash(p string) uint64 { return xxhash.Sum64String(strings.ToLower(p)) 
 // collides reports whether a dormant object's file has a path that differs from p at most in case.
 func (d *dormantSet) collides(p string) bool {
 	low := lowerHash(p)
-	return slices.ContainsFunc(d.base.dormant, func(o Dormant) bool { return o.path == low && !d.activated[o.Ref] })
+	for i := range d.base.thawed {
+		if path, _, _ := d.base.frozen.record(i); path == low && !d.base.thawed[i] && !d.activated[i] {
+			return true
+		}
+	}
+	for i := range d.base.recent {
+		if d.base.recent[i].path == low && !d.activated[len(d.base.thawed)+i] {
+			return true
+		}
+	}
+	return false
+}
+
+// mayRefer reports whether a dormant object may refer to ref.
+func (d *dormantSet) mayRefer(ref schemas.Ref) bool {
+	return d != nil && (d.base.frozen.refers[ref] ||
+		slices.ContainsFunc(d.base.recent, func(o Dormant) bool { return slices.Contains(o.Refs, ref) }))
 }
 
 // affects reports whether a spec file that was added, changed or removed concerns a dormant object.
@@ -141,73 +211,8 @@ func (d *dormantSet) affects(f *file) bool {
 	if !ok {
 		return false
 	}
-	return d.has(b.ref) || d.refers[b.ref] || d.collides(f.path) ||
+	return d.has(b.ref) || d.mayRefer(b.ref) || d.collides(f.path) ||
 		slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return d.has(r.To) })
-}
-
-// nextDormants are the dormant objects of the next base.
-type nextDormants struct {
-	list   []*Dormant             // sorted
-	owners map[schemas.Ref]uint64 // the numbers of those that become dormant: 1 + the index
-	was    *base                  // nil: none was dormant before
-	now    []uint64               // the numbers of those that stay dormant, by the former number
-}
-
-// nextDormants lists the objects that stay dormant, and those of asleep that become so.
-func (m *model) nextDormants(asleep []schemas.Ref) *nextDormants {
-	var fresh []*Dormant
-	for _, ref := range asleep {
-		if o, ok := m.describeDormant(ref); ok {
-			fresh = append(fresh, &o)
-		}
-	}
-	slices.SortFunc(fresh, func(x, y *Dormant) int { return x.Compare(y.Ref) })
-	d := &nextDormants{owners: make(map[schemas.Ref]uint64, len(fresh))}
-	add := func(o *Dormant) uint64 {
-		d.list = append(d.list, o)
-		return uint64(len(d.list))
-	}
-	addFresh := func(before *Dormant) {
-		for len(fresh) > 0 && (before == nil || fresh[0].Compare(before.Ref) < 0) {
-			d.owners[fresh[0].Ref] = add(fresh[0])
-			fresh = fresh[1:]
-		}
-	}
-	if was := m.dormant; was != nil {
-		d.was, d.now = was.base, make([]uint64, len(was.base.dormant)+1)
-		d.list = make([]*Dormant, 0, len(was.base.dormant)+len(fresh))
-		for i := range was.base.dormant {
-			if o := &was.base.dormant[i]; len(was.activated) == 0 || !was.activated[o.Ref] {
-				addFresh(o)
-				d.now[i+1] = add(o)
-			}
-		}
-	}
-	addFresh(nil)
-	return d
-}
-
-// files yields the files of the objects that stay dormant, with their new owners.
-func (d *nextDormants) files(yield func(baseFile)) {
-	if d.was == nil {
-		return
-	}
-	for _, f := range d.was.files {
-		if f.owner = d.now[f.owner]; f.owner > 0 {
-			yield(f)
-		}
-	}
-}
-
-// room is about the size of the encoded list.
-func (d *nextDormants) room() int {
-	n := 0
-	for _, o := range d.list {
-		if n += len(o.coded); o.coded == nil {
-			n += 128
-		}
-	}
-	return n
 }
 
 // describeDormant describes an object that becomes dormant; ok is false if one of its files must stay loaded.
@@ -243,28 +248,28 @@ func (m *model) describeDormant(ref schemas.Ref) (o Dormant, ok bool) {
 // tree was settled. The others are dormant and not loaded.
 func (t *Tree) Active(kind string) []*Entry { return t.shelves[kind] }
 
-// Dormant iterates over all dormant objects of a kind, those that are not loaded, by name.
+// Dormant iterates over all dormant objects of a kind, those that are not loaded, by name. An object is valid until the next one.
 func (t *Tree) Dormant(kind string) iter.Seq[*Dormant] { return t.dormant.all(kind) }
+
+// CountDormant counts the dormant objects of a kind.
+func (t *Tree) CountDormant(kind string) int { return t.dormant.count(kind) }
 
 // SameDormant reports whether the same objects are dormant in two trees.
 func (t *Tree) SameDormant(o *Tree) bool { return t.dormant.same(o.dormant) }
 
 // mayHaveDormant reports whether there may be dormant objects of a kind.
 func (t *Tree) mayHaveDormant(kind string) bool {
-	for range t.dormant.all(kind) {
-		return true
-	}
-	return false
+	return t.dormant.count(kind) > 0
 }
 
 // dormantReferrers returns the dormant objects that refer to ref.
 func (t *Tree) dormantReferrers(ref schemas.Ref) []schemas.Ref {
-	if t.dormant == nil || !t.dormant.refers[ref] {
+	if !t.dormant.mayRefer(ref) {
 		return nil
 	}
 	var out []schemas.Ref
-	for i := range t.dormant.base.dormant {
-		if o := &t.dormant.base.dormant[i]; slices.Contains(o.Refs, ref) && !t.dormant.activated[o.Ref] {
+	for o := range t.dormant.each() {
+		if slices.Contains(o.Refs, ref) {
 			out = append(out, o.Ref)
 		}
 	}
@@ -273,14 +278,14 @@ func (t *Tree) dormantReferrers(ref schemas.Ref) []schemas.Ref {
 
 // activate makes dormant objects among some entries active.
 func (t *Tree) activate(entries []*Entry) {
-	var refs []schemas.Ref
+	var indices []int
 	for _, e := range entries {
-		if t.dormant.has(e.Ref) {
-			refs = append(refs, e.Ref)
+		if i := t.dormant.find(e.Ref); i >= 0 && !t.dormant.activated[i] {
+			indices = append(indices, i)
 		}
 	}
-	if len(refs) > 0 {
-		t.dormant = t.dormant.without(refs)
+	if len(indices) > 0 {
+		t.dormant = t.dormant.without(indices)
 	}
 }
 

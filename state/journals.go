@@ -21,7 +21,7 @@ import (
 // readJournals updates the model's journals and returns the objects that have new entries.
 func (s *Store) readJournals(m *model) map[schemas.Ref]bool {
 	touched := map[schemas.Ref]bool{}
-	names := s.journalNames()
+	names := s.listJournals()
 	for name, v := range m.journals {
 		if !slices.Contains(names, name) {
 			v.touchAll(touched)
@@ -74,6 +74,22 @@ func (s *Store) journalNames() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// listJournals is journalNames. It reads no names if the folder did not change since the last time.
+func (s *Store) listJournals() []string {
+	now := s.opts.FileNow()
+	st, err := disk.Lstat(s.root, journalDir)
+	if err != nil {
+		return nil
+	}
+	if was, ok := s.listed[journalDir]; !ok || was.racy || was.stat != st {
+		if s.listed == nil {
+			s.listed = map[string]listedFolder{}
+		}
+		s.listed[journalDir], s.journals = listedFolder{st, st.RacyAt(now)}, s.journalNames()
+	}
+	return s.journals
 }
 
 // folderNames returns the names in a local folder; nil if it cannot be read.

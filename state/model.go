@@ -281,3 +281,9 @@ func (s *fingerprint) merge(o fingerprint) {
 	s.B += o.B
 	s.Files += o.Files
 }
+
+func (s *fingerprint) remove(o fingerprint) {
+	s.A -= o.A
+	s.B -= o.B
+	s.Files -= o.Files
+}

@@ -112,6 +112,7 @@ type Store struct {
 	lost        map[string]bool         // keys of runs whose outputs this process could not restore
 	forced      []schemas.Ref           // objects whose entries the next scan makes again
 	listed      map[string]listedFolder // folders whose names were read, see newSpecs
+	journals    []string                // the names of journals, sorted, as of listed
 	watch       *disk.Watch             // reports changes; nil: no watch
 	folded      map[int]*Ledger         // ledgers that this process wrote since the last scan, by issue
 
@@ -312,6 +313,7 @@ const (
 type decoder struct {
 	store  *Store
 	kinds  map[string]schemas.Kind
+	kind   string           // the last one of kinds
 	fields map[string][]any // field paths repeat: all objects share them
 
 	b   []byte

@@ -209,10 +209,7 @@ type Dormant struct {
 // dormantSet is the dormant objects of a tree.
 type dormantSet struct {
 	base      *base
-	kinds     map[string][]Dormant // those of the base
-	count     []int                // files by owner
-	refers    map[schemas.Ref]bool
-	activated map[schemas.Ref]bool // those that are loaded after all; a new map for each tree
+	activated map[int]bool // the indices of those that are loaded after all; a new map for each tree
 	full      *fullTree
 }
 
@@ -262,15 +259,21 @@ type Missing struct {
 // the objects that may have changed since. It is disposable: if it is missing, damaged or written by another program,
 // everything is read and decided.
 type base struct {
-	files      []baseFile
-	inputs     []baseInput
-	settings   uint64        // the hash of their content
-	records    uint64        // in the cache
-	clocks     []schemas.Ref // objects that are decided again at some time although nothing changes
-	dormant    []Dormant     // sorted
-	slots      []uint32      // hash tables of files by path and by stat: 1 + the index; 0: free
-	looks      []uint32
-	inputSlots []uint32 // hash table of inputs
+	files       []baseFile // those that are not frozen
+	inputs      []baseInput
+	settings    uint64        // the hash of their content
+	records     uint64        // in the cache
+	clocks      []schemas.Ref // objects that are decided again at some time although nothing changes
+	frozen      *frozen       // most of the dormant objects, with their files
+	thawed      []bool        // by object of frozen: it is not dormant any more
+	thawedList  []int         // the indices of these
+	live        fingerprint   // of the files of the others
+	recent      []Dormant     // the other dormant objects, sorted; their indices begin behind those of frozen
+	recentFiles []int         // their numbers of files
+	order       []int32       // the indices of files as a scan found them; nil unless frozen should be written in this order
+	slots       []uint32      // hash tables of files by path and by stat: 1 + the index; 0: free
+	looks       []uint32
+	inputSlots  []uint32 // hash table of inputs
 }
 
 // baseFile describes a file of the tree when it was settled.

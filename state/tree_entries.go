@@ -96,8 +96,10 @@ func (t *Tree) Since(was *Tree, kind string) iter.Seq2[*Entry, *Entry] {
 // Kinds returns the kinds that have entries in the tree, dormant ones included, sorted.
 func (t *Tree) Kinds() []string {
 	kinds := slices.Collect(maps.Keys(t.shelves))
-	if t.dormant != nil {
-		kinds = slices.AppendSeq(kinds, maps.Keys(t.dormant.kinds))
+	for _, kind := range t.dormant.kinds() {
+		if t.dormant.count(kind) > 0 {
+			kinds = append(kinds, kind)
+		}
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
@@ -109,8 +111,8 @@ func (t *Tree) Len() int {
 	for _, s := range t.shelves {
 		n += len(s)
 	}
-	for range t.dormant.each() {
-		n++
+	for _, kind := range t.dormant.kinds() {
+		n += t.dormant.count(kind)
 	}
 	return n
 }

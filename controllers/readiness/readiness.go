@@ -69,9 +69,7 @@ func StandingOf(t *state.Tree, s *settle.Selection) map[string]StandingCount {
 	}
 	for _, k := range settle.TableOf(t) {
 		c := counts[k.Name]
-		for range t.Dormant(k.Name) {
-			c.Ready++
-		}
+		c.Ready += t.CountDormant(k.Name)
 		if c.Total() > 0 {
 			counts[k.Name] = c
 		}

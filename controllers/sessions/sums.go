@@ -161,9 +161,12 @@ func (r *recent) find(e *ending) (int, bool) {
 }
 
 func (r *recent) add(e ending) {
-	i, _ := r.find(&e)
-	if i == 0 && r.before {
+	if r.before && (len(r.list) == 0 || e.compare(&r.list[0]) <= 0) {
 		return
+	}
+	i := len(r.list)
+	if i > 0 && e.compare(&r.list[i-1]) < 0 {
+		i, _ = r.find(&e)
 	}
 	if r.list = slices.Insert(r.list, i, e); len(r.list) > mostRecent {
 		r.list, r.before = slices.Delete(r.list, 0, mostRecent/2), true // not one at a time: what comes last is mostly the latest

@@ -2,6 +2,8 @@ package loop
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -65,6 +67,50 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	next, changed, err := s.Refresh(t.Context(), some, []string{})
 	if err != nil || countDormant(next) > 0 || !slices.Contains(changed, schemas.Ref{Kind: "DAG", Name: "f7"}) {
 		t.Errorf("after that %d are dormant and %d changed: %v", countDormant(next), len(changed), err)
+	}
+}
+
+// A damaged file of dormant objects costs a load of the whole tree.
+func TestDamagedFileOfDormantObjects(t *testing.T) {
+	e := &edits{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(1, 3)), now: time.Now().Add(-time.Hour)}
+	e.begin()
+	for i := range finishedDAGs {
+		e.finished(i)
+	}
+	e.run(e.dir, false)
+	name := filepath.Join(e.dir, ".reconcile", "cache", "dormant")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func(data []byte) (dormant int, known bool) {
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := e.open(e.dir, false)
+		defer s.Close()
+		s.Fresh()
+		tree, _, known, err := s.LoadChanged(t.Context(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return countDormant(tree), known
+	}
+	e.dag(0)
+	if n, known := load(data); n != finishedDAGs || !known {
+		t.Fatalf("%d dormant of a file without damage, known: %v", n, known)
+	}
+	for _, size := range []int{0, 30, 67, 68, len(data) / 2, len(data) - 1} {
+		if n, known := load(data[:size]); n > 0 || known {
+			t.Errorf("%d dormant of the first %d bytes of %d, known: %v", n, size, len(data), known)
+		}
+	}
+	for _, at := range []int{0, 29, 37, 45, 61, 100, len(data) / 2, len(data) - 1} {
+		bad := slices.Clone(data)
+		bad[at] ^= 1
+		if n, known := load(bad); n > 0 || known {
+			t.Errorf("%d dormant although byte %d is wrong, known: %v", n, at, known)
+		}
 	}
 }
 

@@ -17,18 +17,21 @@ var faults = []mutants.Mutant{
 	{"the lock of the tree is kept over slow commands", "wait.go", "quick = time.After(startFor)", "quick = nil"},
 	{"outputs are forgotten", "../../../../../state/base_diff.go", "\tu.outputs()\n", ""},
 	{"what is gone is forgotten", "../../../../../state/base_diff.go", "if left--; !u.touchFormer(p, was.content) {", "if left--; was.content == 0 {"},
-	{"a status changed by hand is believed", "../../../../../state/base_diff.go", "if was != nil && was.content == f.content() {",
-		"if was != nil && (f.area == areaStatus || was.content == f.content()) {"},
-	{"ledgers are believed", "../../../../../state/base_diff.go", "\t\tu.about(f, was == nil)\n",
-		"\t\tif f.area != areaLedgers {\n\t\t\tu.about(f, was == nil)\n\t\t}\n"},
+	{"a status changed by hand is believed", "../../../../../state/base_diff.go", "if had && was.content == f.content() {",
+		"if had && (f.area == areaStatus || was.content == f.content()) {"},
+	{"ledgers are believed", "../../../../../state/base_diff.go", "\t\tu.about(f, !had)\n",
+		"\t\tif f.area != areaLedgers {\n\t\t\tu.about(f, !had)\n\t\t}\n"},
 }
 
 // dormantFaults are those in leaving dormant objects.
 var dormantFaults = []mutants.Mutant{
 	{"a change of a dormant file is not seen during a run", "../../../../../state/refresh.go", "was.statHash != new(fingerprinter)", "false && was.statHash != new(fingerprinter)"},
-	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !there[i] && !l.noteChanged(", "if false && !l.noteChanged("},
+	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !is && !l.base.thawedFile(i)", "if false && !l.base.thawedFile(i)"},
 	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "|| !m.dormant.affects(f))", "|| true)"},
 	{"what bears on them during a run is ignored", "../../../../../state/update.go", "d != nil && (d.has", "false && (d.has"},
+	{"a damaged file of dormant objects is believed", "../../../../../state/frozen.go", " || xxhash.Sum64(rest[16:]) != hash", "", "TestDamagedFileOfDormantObjects"},
+	{"an object that changed stays dormant", "../../../../../state/dormant_next.go", "d.thawed = append(d.thawed, i)", "_ = i"},
+	{"the numbers of dormant objects are mixed up", "../../../../../state/dormant_next.go", "f.owner = now[int(f.owner)-n-1]", "f.owner++"},
 	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"\")"},
 	{"what asked for dormant objects is forgotten", "../../../../../state/active.go", "s.needsFullLoad.Store(true)", "_ = s", "TestTreeWithDormantObjects"},
 }

@@ -1,0 +1,166 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// isFrozen is the owner of a file that is in the file of frozen objects.
+const isFrozen = ^uint64(0)
+
+// nextDormants are the dormant objects of the next base.
+type nextDormants struct {
+	hash   uint64      // of the file of frozen objects
+	frozen []byte      // its content, to be written first; nil: it stays
+	thawed []int       // its objects that are not dormant any more
+	live   fingerprint // of the files of the others
+	recent []*Dormant  // the other dormant objects, sorted
+	files  []baseFile  // the files of those of them that are not loaded
+	// owners are the numbers of loaded objects that become dormant: 1 + the index, or isFrozen.
+	owners map[schemas.Ref]uint64
+}
+
+// nextDormants decides which objects are dormant in the next base: those that stay dormant, and those of asleep that become so.
+// All of them are frozen after the whole tree was loaded, or when many of the frozen ones have changed since.
+func (m *model) nextDormants(asleep []schemas.Ref, key uint64) *nextDormants {
+	var fresh []*Dormant
+	for _, ref := range asleep {
+		if o, ok := m.describeDormant(ref); ok {
+			fresh = append(fresh, &o)
+		}
+	}
+	slices.SortFunc(fresh, func(x, y *Dormant) int { return x.Compare(y.Ref) })
+	d := &nextDormants{owners: make(map[schemas.Ref]uint64, len(fresh))}
+	if was := m.dormant; was == nil || was.shouldFreeze(len(fresh)) {
+		d.freeze(m, fresh, key)
+	} else {
+		d.follow(was, fresh)
+	}
+	return d
+}
+
+// shouldFreeze reports whether the file of frozen objects is to be written again.
+func (d *dormantSet) shouldFreeze(fresh int) bool {
+	b := d.base
+	return b.order != nil || len(b.thawedList)+len(d.activated)+len(b.recent)+fresh > 8+len(b.thawed)/8
+}
+
+// follow keeps the file of frozen objects.
+func (d *nextDormants) follow(was *dormantSet, fresh []*Dormant) {
+	b := was.base
+	n := len(b.thawed)
+	d.hash, d.live, d.thawed = b.frozen.hash, b.live, slices.Clone(b.thawedList)
+	now := make([]uint64, len(b.recent)) // the new numbers of those that stay dormant
+	for i := range was.activated {
+		if i < n {
+			d.thawed = append(d.thawed, i)
+		}
+	}
+	if len(d.thawed) > len(b.thawedList) {
+		for i := range b.frozen.len() {
+			if owner := b.frozen.owner(i) - 1; was.activated[owner] {
+				f := b.frozen.file(i)
+				d.live.remove(fingerprint{f.statHash[0], f.statHash[1], 1})
+			}
+		}
+	}
+	for i := range b.recent {
+		if o := &b.recent[i]; !was.activated[n+i] {
+			for ; len(fresh) > 0 && fresh[0].Compare(o.Ref) < 0; fresh = fresh[1:] {
+				d.addFresh(n, fresh[0])
+			}
+			d.recent = append(d.recent, o)
+			now[i] = uint64(n + len(d.recent))
+		}
+	}
+	for _, o := range fresh {
+		d.addFresh(n, o)
+	}
+	for _, f := range b.files {
+		if int(f.owner) > n && now[int(f.owner)-n-1] > 0 {
+			f.owner = now[int(f.owner)-n-1]
+			d.files = append(d.files, f)
+		}
+	}
+}
+
+func (d *nextDormants) addFresh(frozen int, o *Dormant) {
+	d.recent = append(d.recent, o)
+	d.owners[o.Ref] = uint64(frozen + len(d.recent))
+}
+
+// freeze encodes a new file of frozen objects, with all dormant ones.
+func (d *nextDormants) freeze(m *model, fresh []*Dormant, key uint64) {
+	all := frozenObjects{refers: map[schemas.Ref]bool{}}
+	owners := make(map[schemas.Ref]uint64, len(fresh))
+	add := func(o *Dormant) uint64 {
+		all.list = append(all.list, o)
+		for _, ref := range o.Refs {
+			all.refers[ref] = true
+		}
+		return uint64(len(all.list))
+	}
+	addFresh := func(before *Dormant) {
+		for ; len(fresh) > 0 && (before == nil || fresh[0].Compare(before.Ref) < 0); fresh = fresh[1:] {
+			owners[fresh[0].Ref], d.owners[fresh[0].Ref] = add(fresh[0]), isFrozen
+		}
+	}
+	if was := m.dormant; was != nil {
+		now := make([]uint64, len(was.base.thawed)+len(was.base.recent))
+		was.base.objects("", func(i int, o *Dormant) bool {
+			if !was.activated[i] {
+				addFresh(o)
+				o := *o
+				o.Refs = slices.Clone(o.Refs)
+				now[i] = add(&o)
+			}
+			return true
+		})
+		all.files = was.base.filesInOrder(now)
+	}
+	addFresh(nil)
+	var hash fingerprinter
+	for p, f := range m.files {
+		if owner := owners[m.refOf(f)]; owner > 0 {
+			e := f.inBase(&hash, p)
+			e.owner = owner
+			all.files = append(all.files, e)
+		}
+	}
+	if len(all.list) == 0 {
+		return
+	}
+	for i := range all.files {
+		f := &all.files[i]
+		d.live.merge(fingerprint{f.statHash[0], f.statHash[1], 1})
+	}
+	d.frozen = all.encode(key)
+	d.hash = xxhash.Sum64(d.frozen[len(frozenVersion)+16:])
+}
+
+// filesInOrder returns the files of the objects that stay dormant, with their new numbers, in the order of the last scan if that
+// is known.
+func (b *base) filesInOrder(now []uint64) []baseFile {
+	files := make([]baseFile, 0, b.len())
+	add := func(i int) {
+		if owner := b.owner(i); owner > 0 && now[owner-1] > 0 && !b.thawedFile(i) {
+			f := b.file(i)
+			f.owner = now[owner-1]
+			files = append(files, f)
+		}
+	}
+	if b.order == nil {
+		for i := range b.len() {
+			add(i)
+		}
+	}
+	for _, i := range b.order {
+		if i >= 0 {
+			add(int(i))
+		}
+	}
+	return files
+}

@@ -1,0 +1,229 @@
+package state
+
+import (
+	"encoding/binary"
+	"os"
+	"slices"
+	"sort"
+
+	"github.com/cespare/xxhash/v2"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+const (
+	frozenPath       = cacheDir + "/dormant"
+	frozenVersion    = "reconcile dormant objects 1\n"
+	frozenHeader     = len(frozenVersion) + 5*8 // key, hash of the rest, numbers of files and objects, bytes of the objects
+	frozenRecordSize = 2 * 8
+)
+
+// frozen is the file of most dormant objects, mapped into memory: it is read by many runs for each time that it is written.
+// The base says which of its objects are not dormant any more. The zero value has no objects.
+type frozen struct {
+	hash         uint64
+	files        []byte // baseFileSize for each
+	slots, looks []byte // hash tables of the files by path and by stat: 4 bytes for 1 + the index; 0: free
+	records      []byte // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files
+	coded        []byte // the objects, as encoder.dormant writes them
+	refers       map[schemas.Ref]bool
+	decoder      decoder
+}
+
+// frozenObjects are the objects and files to freeze.
+type frozenObjects struct {
+	list   []*Dormant // sorted
+	refers map[schemas.Ref]bool
+	files  []baseFile // the owner is 1 + the index in list
+}
+
+func (o *frozenObjects) encode(key uint64) []byte {
+	out := make([]byte, frozenHeader, frozenHeader+len(o.files)*(baseFileSize+12)+len(o.list)*(frozenRecordSize+128))
+	counts := make([]uint32, len(o.list))
+	for _, f := range o.files {
+		out = f.append(out)
+		counts[f.owner-1]++
+	}
+	for _, table := range [][]uint32{
+		hashTable(len(o.files), func(i int) uint64 { return o.files[i].path }),
+		hashTable(len(o.files), func(i int) uint64 { return o.files[i].statHash[0] }),
+	} {
+		for _, n := range table {
+			out = binary.LittleEndian.AppendUint32(out, n)
+		}
+	}
+	records := len(out)
+	e := encoder{b: append(out, make([]byte, frozenRecordSize*len(o.list))...)}
+	start := len(e.b)
+	for i, d := range o.list {
+		r := e.b[records+frozenRecordSize*i:]
+		binary.LittleEndian.PutUint64(r, d.path)
+		binary.LittleEndian.PutUint32(r[8:], uint32(len(e.b)-start))
+		binary.LittleEndian.PutUint32(r[12:], counts[i])
+		e.dormant(d)
+	}
+	size := len(e.b) - start
+	e.refs(sortedKeys(o.refers))
+	copy(e.b, frozenVersion)
+	for i, n := range []uint64{key, 0, uint64(len(o.files)), uint64(len(o.list)), uint64(size)} {
+		binary.LittleEndian.PutUint64(e.b[len(frozenVersion)+8*i:], n)
+	}
+	binary.LittleEndian.PutUint64(e.b[len(frozenVersion)+8:], xxhash.Sum64(e.b[len(frozenVersion)+16:]))
+	return e.b
+}
+
+func sortedKeys(set map[schemas.Ref]bool) []schemas.Ref {
+	refs := make([]schemas.Ref, 0, len(set))
+	for ref := range set {
+		refs = append(refs, ref)
+	}
+	slices.SortFunc(refs, schemas.Ref.Compare)
+	return refs
+}
+
+// readFrozen maps the file of frozen objects with that hash; nil if it is another one, or damaged. The mapping stays until
+// the process ends: names of objects point into it.
+func (s *Store) readFrozen(hash uint64) *frozen {
+	if hash == 0 {
+		return &frozen{slots: make([]byte, 4), looks: make([]byte, 4), decoder: *newDecoder(s)}
+	}
+	f, fi, err := regular.Open(s.root, frozenPath)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if fi.Size() < int64(frozenHeader) {
+		return nil
+	}
+	return s.mapFrozen(f, int(fi.Size()), hash)
+}
+
+func (s *Store) mapFrozen(f *os.File, size int, hash uint64) *frozen {
+	data, release, err := disk.Map(f, size)
+	if err != nil {
+		return nil
+	}
+	z := s.decodeFrozen(data, s.cache.key(), hash)
+	if z == nil {
+		release()
+	}
+	return z
+}
+
+// decodeFrozen returns nil if data is not a complete file of frozen objects with that hash. It keeps data.
+func (s *Store) decodeFrozen(data []byte, key, hash uint64) *frozen {
+	if len(data) < frozenHeader || string(data[:len(frozenVersion)]) != frozenVersion {
+		return nil
+	}
+	rest := data[len(frozenVersion):]
+	number := func(i int) uint64 { return binary.LittleEndian.Uint64(rest[8*i:]) }
+	if number(0) != key || number(1) != hash || xxhash.Sum64(rest[16:]) != hash {
+		return nil
+	}
+	n, objects, coded := number(2), number(3), number(4)
+	rest = data[frozenHeader:]
+	take := func(size uint64) []byte {
+		part := rest[:min(size, uint64(len(rest)))]
+		rest = rest[len(part):]
+		return part
+	}
+	z := &frozen{hash: hash, files: take(baseFileSize * n)}
+	table := 4 * uint64(tableSize(int(n)))
+	z.slots, z.looks, z.records, z.coded = take(table), take(table), take(frozenRecordSize*objects), take(coded)
+	d := newDecoder(s)
+	d.b = rest
+	refers := d.refs()
+	if d.bad || len(z.coded) != int(coded) {
+		return nil
+	}
+	z.refers, z.decoder = make(map[schemas.Ref]bool, len(refers)), decoder{store: s, kinds: d.kinds}
+	for _, ref := range refers {
+		z.refers[ref] = true
+	}
+	return z
+}
+
+// len is the number of files, and objects that of objects.
+func (z *frozen) len() int     { return len(z.files) / baseFileSize }
+func (z *frozen) objects() int { return len(z.records) / frozenRecordSize }
+
+func (z *frozen) file(i int) baseFile { return readBaseFile(z.files[baseFileSize*i:]) }
+
+// owner returns 1 + the index of the object that owns a file.
+func (z *frozen) owner(i int) int {
+	return int(binary.LittleEndian.Uint64(z.files[baseFileSize*i+baseFileSize-8:]))
+}
+
+// hasStat reports whether the file has that hash of its stat.
+func (z *frozen) hasStat(i int, look [2]uint64) bool {
+	f := z.files[baseFileSize*i+16:]
+	return binary.LittleEndian.Uint64(f) == look[0] && binary.LittleEndian.Uint64(f[8:]) == look[1]
+}
+
+// find returns the index of the file with that hash of its path; -1 if there is none.
+func (z *frozen) find(path uint64) int {
+	return lookUpBytes(z.slots, path, func(i int) uint64 { return binary.LittleEndian.Uint64(z.files[baseFileSize*i:]) })
+}
+
+// findByStat returns the index of the file with that hash of its stat; -1 if there is none.
+func (z *frozen) findByStat(look [2]uint64) int {
+	i := lookUpBytes(z.looks, look[0], func(i int) uint64 { return binary.LittleEndian.Uint64(z.files[baseFileSize*i+16:]) })
+	if i >= 0 && !z.hasStat(i, look) {
+		return -1
+	}
+	return i
+}
+
+// lookUpBytes is lookUpHash in an encoded table.
+func lookUpBytes(slots []byte, hash uint64, at func(i int) uint64) int {
+	mask := uint64(len(slots)/4 - 1)
+	for s := hash & mask; ; s = (s + 1) & mask {
+		n := binary.LittleEndian.Uint32(slots[4*s:])
+		if n == 0 {
+			return -1
+		}
+		if i := int(n - 1); at(i) == hash {
+			return i
+		}
+	}
+}
+
+// record returns what an object's record has.
+func (z *frozen) record(i int) (path uint64, offset, files int) {
+	r := z.records[frozenRecordSize*i:]
+	return binary.LittleEndian.Uint64(r), int(binary.LittleEndian.Uint32(r[8:])), int(binary.LittleEndian.Uint32(r[12:]))
+}
+
+// read decodes an object into o, whose list of references it overwrites.
+func (z *frozen) read(i int, o *Dormant) {
+	_, at, _ := z.record(i)
+	d := z.decoder
+	d.b, d.kind = z.coded[at:], o.Kind
+	d.dormant(o)
+}
+
+func (z *frozen) ref(i int) schemas.Ref {
+	_, at, _ := z.record(i)
+	d := z.decoder
+	d.b = z.coded[at:]
+	return schemas.Ref{Kind: d.kindName(), Name: d.shared()}
+}
+
+// search returns the index of an object, or where it would be.
+func (z *frozen) search(ref schemas.Ref) (int, bool) {
+	n := z.objects()
+	i := sort.Search(n, func(i int) bool { return z.ref(i).Compare(ref) >= 0 })
+	return i, i < n && z.ref(i) == ref
+}
+
+// ofKind returns the range of the objects of a kind; of all for "".
+func (z *frozen) ofKind(kind string) (from, to int) {
+	n := z.objects()
+	if kind == "" {
+		return 0, n
+	}
+	from = sort.Search(n, func(i int) bool { return z.ref(i).Kind >= kind })
+	return from, from + sort.Search(n-from, func(i int) bool { return z.ref(from+i).Kind > kind })
+}
