@@ -129,6 +129,9 @@ func OfObject(ref schemas.Ref, o *schemas.Object) []settle.Allowance {
 		out = with(out, spec.Budget, settle.Allowance{Scope: dagScope(ref.Name), Of: ref.String()})
 		for i := range spec.Nodes {
 			n := &spec.Nodes[i]
+			if n.Budget == nil {
+				continue // of most nodes
+			}
 			out = with(out, n.Budget, settle.Allowance{Scope: nodeScope(ref.Name, n.Name), Of: "node " + n.Name})
 		}
 	}

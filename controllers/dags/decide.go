@@ -6,6 +6,7 @@ package dags
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/actions"
@@ -269,12 +270,22 @@ func (f *fold) finish() settle.Out {
 
 // nodes returns the states by name: the former map itself where none differs.
 func (f *fold) nodes() map[string]schemas.NodeStatus {
-	changed := len(f.old.Nodes) != len(f.next)
-	for i := 0; i < len(f.next) && !changed; i++ {
-		changed = !sameNode(f.was[i], &f.next[i])
-	}
-	if !changed {
-		return f.old.Nodes
+	if len(f.old.Nodes) == len(f.next) {
+		var out map[string]schemas.NodeStatus
+		for i := range f.next {
+			if !sameNode(f.was[i], &f.next[i]) {
+				if out == nil {
+					out = maps.Clone(f.old.Nodes)
+				}
+				out[f.p.Spec.Nodes[i].Name] = f.next[i]
+			}
+		}
+		switch len(out) {
+		case 0:
+			return f.old.Nodes
+		case len(f.next): // otherwise the names differ
+			return out
+		}
 	}
 	out := make(map[string]schemas.NodeStatus, len(f.next))
 	for i := range f.next {
