@@ -66,6 +66,23 @@ func TestCommandsAreDocumented(t *testing.T) {
 	}
 }
 
+// A command that is named first is the same as in the whole tree of commands.
+func TestMenuNamesItsCommands(t *testing.T) {
+	whole := newRootCmd(&app{})
+	for _, c := range menu() {
+		root := rootFor(&app{}, []string{c.name})
+		cmd, _, err := root.Find([]string{c.name})
+		same, _, err2 := whole.Find([]string{c.name})
+		if err != nil || err2 != nil || cmd.Name() != c.name || len(root.Commands()) != 1 {
+			t.Errorf("%s: %d commands, with %s, not %s: %v", c.name, len(root.Commands()), cmd.Name(), same.Name(), errors.Join(err, err2))
+			continue
+		}
+		if cmd.UsageString() != same.UsageString() || cmd.GroupID != same.GroupID || cmd.Hidden != same.Hidden {
+			t.Errorf("%s differs:\n%s\n%s", c.name, cmd.UsageString(), same.UsageString())
+		}
+	}
+}
+
 // The help of each flag that takes a value names what it takes (FILE, N, REASON), not a type of Go.
 func TestFlagsNameTheirValues(t *testing.T) {
 	checked := 0

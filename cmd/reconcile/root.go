@@ -44,9 +44,19 @@ func newRootCmd(a *app) *cobra.Command {
 	return root
 }
 
-// rootFor builds the part of the command tree that args need: the bare command, the most frequent one, needs no other.
+// rootFor builds the part of the command tree that args need: the bare command, the most frequent one, needs no other, and a
+// command that is named first needs no others.
 func rootFor(a *app, args []string) *cobra.Command {
 	root := newBareCmd(a)
+	if len(args) > 0 {
+		for _, c := range menu() {
+			if c.name == args[0] {
+				addGroups(root)
+				c.addTo(a, root)
+				return root
+			}
+		}
+	}
 	if err := root.ParseFlags(args); err != nil || root.Flags().NArg() > 0 { // --help is an error here
 		root = newRootCmd(a)
 	}
@@ -85,8 +95,54 @@ func (a *app) bindGlobal(root *cobra.Command) {
 	_ = root.MarkPersistentFlagDirname("chdir")
 }
 
-// addCommands adds the commands by group.
-func addCommands(a *app, root *cobra.Command) {
+// item is a command in the menu.
+type item struct {
+	group, name string
+	build       func(*app) *cobra.Command
+}
+
+func (c *item) addTo(a *app, root *cobra.Command) {
+	cmd := c.build(a)
+	cmd.GroupID = c.group
+	root.AddCommand(cmd)
+}
+
+// menu lists the commands, in the order of the help.
+func menu() []item {
+	unlisted := func(build func(*app) *cobra.Command) func(*app) *cobra.Command {
+		return func(a *app) *cobra.Command { return hidden(build(a)) }
+	}
+	former := func(build func(*app) *cobra.Command, now string) func(*app) *cobra.Command {
+		return func(a *app) *cobra.Command { return a.renamed(build(a), now) }
+	}
+	items := []item{
+		{groupMain, "run", newRunCmd}, {groupMain, "plan", newPlanCmd}, {groupMain, "validate", newValidateCmd},
+		{groupLook, "get", newGetCmd}, {groupLook, "describe", newDescribeCmd},
+		{groupLook, "history", former(newHistoryCmd, "describe --history")}, {groupLook, "wait", newWaitCmd},
+		{groupLook, "graph", newGraphCmd}, {groupLook, "logs", newLogsCmd}, {groupLook, "prompt", newPromptCmd},
+		{groupLook, "events", newEventsCmd}, {groupLook, "ready", newReadyCmd}, {groupLook, "workspace", newWorkspaceCmd},
+		{groupLook, "state", unlisted(newStateCmd)},
+		{groupLook, "digest", unlisted(func(a *app) *cobra.Command { return newDigestCmd(a, "digest") })},
+		{groupLook, "search", newSearchCmd}, {groupLook, "related", newRelatedCmd}, {groupLook, "path", newPathCmd},
+	}
+	for _, v := range ops.Verbs {
+		items = append(items, item{groupSteer, v.Name, func(a *app) *cobra.Command { return newVerbCmd(a, v) }})
+	}
+	return append(items, []item{
+		{groupSteer, "task", newTaskCmd}, {groupSteer, "switch", former(newSwitchCmd, "resume --exclusive")},
+		{groupSteer, "hook", unlisted(newHookCmd)},
+		{groupAsk, "clarify", newClarifyCmd},
+		{groupMemory, "memory", newMemoryCmd}, {groupMemory, "fact", unlisted(newFormerFactCmd)}, {groupMemory, "budget", newBudgetCmd},
+		{groupAuthor, "init", newInitCmd}, {groupAuthor, "create", newCreateCmd}, {groupAuthor, "edit", newEditCmd},
+		{groupAuthor, "apply", newApplyCmd}, {groupAuthor, "delete", newDeleteCmd}, {groupAuthor, "explain", newExplainCmd},
+		{groupAuthor, "schema", former(newSchemaCmd, "explain --schema")},
+		{groupProgram, "doctor", newDoctorCmd}, {groupProgram, "allow", newAllowCmd},
+		{groupProgram, "index", former(newIndexCmd, "search index")}, {groupProgram, "merge-driver", unlisted(newMergeDriverCmd)},
+		{groupProgram, "version", newVersionCmd},
+	}...)
+}
+
+func addGroups(root *cobra.Command) {
 	root.AddGroup(
 		&cobra.Group{ID: groupMain, Title: "Reconcile:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
@@ -96,27 +152,16 @@ func addCommands(a *app, root *cobra.Command) {
 		&cobra.Group{ID: groupAuthor, Title: "Write specs:"},
 		&cobra.Group{ID: groupProgram, Title: "The program:"},
 	)
-	add := func(group string, commands ...*cobra.Command) {
-		for _, c := range commands {
-			c.GroupID = group
-			root.AddCommand(c)
-		}
-	}
-	add(groupMain, newRunCmd(a), newPlanCmd(a), newValidateCmd(a))
-	add(groupLook, newGetCmd(a), newDescribeCmd(a), a.renamed(newHistoryCmd(a), "describe --history"), newWaitCmd(a), newGraphCmd(a), newLogsCmd(a), newPromptCmd(a), newEventsCmd(a))
-	add(groupLook, newReadyCmd(a), newWorkspaceCmd(a), hidden(newStateCmd(a)), hidden(newDigestCmd(a, "digest")))
-	add(groupLook, newSearchCmd(a), newRelatedCmd(a), newPathCmd(a))
-	for _, v := range ops.Verbs {
-		add(groupSteer, newVerbCmd(a, v))
-	}
-	add(groupSteer, newTaskCmd(a))
-	add(groupSteer, a.renamed(newSwitchCmd(a), "resume --exclusive"), hidden(newHookCmd(a)))
-	add(groupAsk, newClarifyCmd(a))
-	add(groupMemory, newMemoryCmd(a), hidden(newFormerFactCmd(a)), newBudgetCmd(a))
-	add(groupAuthor, newInitCmd(a), newCreateCmd(a), newEditCmd(a), newApplyCmd(a), newDeleteCmd(a), newExplainCmd(a), a.renamed(newSchemaCmd(a), "explain --schema"))
-	add(groupProgram, newDoctorCmd(a), newAllowCmd(a), a.renamed(newIndexCmd(a), "search index"), hidden(newMergeDriverCmd(a)), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupProgram)
 	root.SetCompletionCommandGroupID(groupProgram)
+}
+
+// addCommands adds the commands by group.
+func addCommands(a *app, root *cobra.Command) {
+	addGroups(root)
+	for _, c := range menu() {
+		c.addTo(a, root)
+	}
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.Example = "  source <(reconcile completion bash)\n  reconcile completion zsh > \"${fpath[1]}/_reconcile\""
