@@ -329,6 +329,9 @@ func roomForNodes(canonical []byte) []Node {
 // Priority orders work: critical before high before normal before low before background.
 type Priority string
 
+// Priorities returns the five priorities, by rank.
+func Priorities() []Priority { return []Priority{Critical, High, Normal, Low, Background} }
+
 // Rank is 0 for critical to 4 for background; unknown words rank as normal.
 func (p Priority) Rank() int {
 	switch p {

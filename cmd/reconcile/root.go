@@ -120,7 +120,7 @@ func menu() []item {
 		{groupLook, "get", newGetCmd}, {groupLook, "describe", newDescribeCmd},
 		{groupLook, "history", former(newHistoryCmd, "describe --history")}, {groupLook, "wait", newWaitCmd},
 		{groupLook, "graph", newGraphCmd}, {groupLook, "logs", newLogsCmd}, {groupLook, "prompt", newPromptCmd},
-		{groupLook, "events", newEventsCmd}, {groupLook, "ready", newReadyCmd}, {groupLook, "workspace", newWorkspaceCmd},
+		{groupLook, "events", newEventsCmd}, {groupLook, "metrics", newMetricsCmd}, {groupLook, "ready", newReadyCmd}, {groupLook, "workspace", newWorkspaceCmd},
 		{groupLook, "state", unlisted(newStateCmd)},
 		{groupLook, "digest", unlisted(func(a *app) *cobra.Command { return newDigestCmd(a, "digest") })},
 		{groupLook, "search", newSearchCmd}, {groupLook, "related", newRelatedCmd}, {groupLook, "path", newPathCmd},
