@@ -198,6 +198,8 @@ type Turn struct {
 	// CostUSD is what the turn cost; CostFrom says by whom: CostFromAgent or CostFromPrices.
 	CostUSD  *float64 `json:"costUSD,omitempty"`
 	CostFrom string   `json:"costFrom,omitempty"`
+	// SessionCostUSD is what the agent's whole session cost so far, for agents that report only that.
+	SessionCostUSD *float64 `json:"sessionCostUSD,omitempty"`
 	// Transcript is the path of the redacted transcript below the root; it is local.
 	Transcript string `json:"transcript,omitempty"`
 	// ToolCalls is the number of tool calls that the agent reported.

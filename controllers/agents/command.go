@@ -27,7 +27,7 @@ func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Turn) settle.
 		return c
 	}
 	if before != nil && before.Runner == schemas.RunnerACP {
-		t.Resume = before.SessionID
+		t.Resume, t.Resumes = before.SessionID, before
 	}
 	return t
 }

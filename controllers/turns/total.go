@@ -101,6 +101,23 @@ func (t *Total) CostBy() string {
 	return known(dollars(t.CostUSD)+by, t.Turns, t.UnknownCost)
 }
 
+// SessionCost returns what a turn cost, by what its session cost so far and by the record of the turn that it resumes; nil for none.
+// An agent that has begun to count anew reports less than before.
+func SessionCost(session *float64, before *schemas.Turn) *float64 {
+	if session == nil || before == nil {
+		return session
+	}
+	earlier := before.SessionCostUSD
+	if earlier == nil && before.CostFrom == schemas.CostFromAgent {
+		earlier = before.CostUSD // records of earlier versions have the session's
+	}
+	if earlier == nil || *earlier > *session {
+		return session
+	}
+	cost := *session - *earlier
+	return &cost
+}
+
 // known says of how many of several turns a sum is not known.
 func known(sum string, turns, unknown int) string {
 	switch {

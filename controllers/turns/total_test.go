@@ -27,3 +27,26 @@ func TestTotal(t *testing.T) {
 		}
 	}
 }
+
+func TestSessionCost(t *testing.T) {
+	f := func(c float64) *float64 { return &c }
+	for _, c := range []struct {
+		name    string
+		session *float64
+		before  *schemas.Turn
+		want    float64 // -1: unknown
+	}{
+		{"a new session", f(0.5), nil, 0.5},
+		{"a resumed one", f(0.75), &schemas.Turn{SessionCostUSD: f(0.5)}, 0.25},
+		{"prices win on record, the session's cost counts", f(0.75), &schemas.Turn{SessionCostUSD: f(0.5), CostUSD: f(9), CostFrom: schemas.CostFromPrices}, 0.25},
+		{"a record of an earlier version", f(0.75), &schemas.Turn{CostUSD: f(0.5), CostFrom: schemas.CostFromAgent}, 0.25},
+		{"nothing is known of before", f(0.75), &schemas.Turn{CostUSD: f(0.5), CostFrom: schemas.CostFromPrices}, 0.75},
+		{"counted anew", f(0.1), &schemas.Turn{SessionCostUSD: f(0.5)}, 0.1},
+		{"unknown", nil, &schemas.Turn{SessionCostUSD: f(0.5)}, -1},
+	} {
+		got := SessionCost(c.session, c.before)
+		if (got == nil) != (c.want < 0) || got != nil && *got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -113,6 +113,11 @@ func (a *attempt) metered() {
 	} else {
 		a.addMetered(turn)
 	}
+	if turn.Usage != nil { // for agents that do not report their context themselves, or only at the end
+		a.noteContext(turn.Usage, turn.SessionID, "")
+		a.describeMarks()
+		turn.Marks = a.meter.all()
+	}
 	r := a.runner
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -302,6 +302,10 @@ func (t *talk) turn() *schemas.Turn {
 	turn := &schemas.Turn{Runner: schemas.RunnerACP, Profile: t.task.ProfileName, SessionID: clean(t.session),
 		Model: clean(cmp.Or(s.Model, t.model)), ToolCalls: s.ToolCalls, CostUSD: s.Cost, Permissions: t.askedFor(),
 		Marks: t.a.meter.all(), Steered: slices.Clone(t.steered)}
+	turn.SessionCostUSD = s.Cost
+	if b := t.task.Resumes; b != nil && b.SessionID == t.session {
+		turn.CostUSD = turns.SessionCost(s.Cost, b)
+	}
 	turn.Usage = usageOf(&s)
 	if turn.Usage != nil {
 		turn.UsageFrom = schemas.UsageFromAgent

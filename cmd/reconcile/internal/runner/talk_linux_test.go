@@ -85,6 +85,21 @@ func btoi(b bool) int {
 	return 0
 }
 
+// TestResumedCost checks that what a session cost before is not charged again: agents report a sum over the session.
+func TestResumedCost(t *testing.T) {
+	g := newRig(t, Options{})
+	first := g.do(agentOf("usage:10:100:0.5", "text:one"))
+	e := agentOf("usage:20:100:0.75", "text:two")
+	e.Turn().Resume, e.Turn().Resumes = first.Turn.SessionID, first.Turn
+	second := g.do(e)
+	if c := first.Turn.CostUSD; c == nil || *c != 0.5 {
+		t.Errorf("the first turn cost %v, want 0.5", c)
+	}
+	if c, s := second.Turn.CostUSD, second.Turn.SessionCostUSD; c == nil || *c != 0.25 || s == nil || *s != 0.75 || second.Turn.SessionID != first.Turn.SessionID {
+		t.Errorf("the second turn: %+v, want a cost of 0.25 of 0.75 in the same session", second.Turn)
+	}
+}
+
 func TestTurnRecord(t *testing.T) {
 	g := newRig(t, Options{Environ: append(os.Environ(), "API_TOKEN=canary-4711")})
 	e := agentOf("usage:96000:100000", "thought:hm", "text:The key is canary-", "text:4711.", "tool:t1:completed", "ask:t1:cat canary-4711", "stderr:on stderr canary-4711")

@@ -80,10 +80,10 @@ type fold struct {
 	broken  bool   // the next text begins a new message
 	// ended and grew say that since the last text a tool ended, and the context grew: a message without an id is over then.
 	ended, grew bool
-	active  bool   // a prompt was sent
-	over    bool   // and answered
-	seed    maphash.Seed
-	calls   map[uint64]bool // by the digest of the id: whether it is open
+	active      bool // a prompt was sent
+	over        bool // and answered
+	seed        maphash.Seed
+	calls       map[uint64]bool // by the digest of the id: whether it is open
 }
 
 func newFold(o Options) fold {

@@ -25,7 +25,7 @@
 //	thought:TEXT    a thought
 //	foreign:TEXT    a message in another session
 //	tool:ID:STATUS  a tool call, or a change of one
-//	usage:USED:SIZE the use of the context
+//	usage:USED:SIZE[:COST] the use of the context, and what the session cost so far
 //	burst:N         N updates of one tool call, at once
 //	line:N          an update with N bytes of content
 //	unknown:KIND    an update of an unknown kind with a text
@@ -337,8 +337,13 @@ func (a *agent) content(name, rest string) bool {
 	case "tool":
 		a.update(object{"sessionUpdate": "tool_call", "toolCallId": first, "title": "tool " + first, "status": second})
 	case "usage":
-		size, _ := strconv.Atoi(second)
-		a.update(object{"sessionUpdate": "usage_update", "used": n, "size": size})
+		window, amount, _ := strings.Cut(second, ":")
+		size, _ := strconv.Atoi(window)
+		u := object{"sessionUpdate": "usage_update", "used": n, "size": size}
+		if cost, err := strconv.ParseFloat(amount, 64); err == nil {
+			u["cost"] = object{"amount": cost, "currency": "USD"}
+		}
+		a.update(u)
 	case "burst":
 		for i := range n {
 			a.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "b", "status": "in_progress", "title": strconv.Itoa(i)})
