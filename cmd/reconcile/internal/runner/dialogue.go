@@ -20,7 +20,9 @@ type dialogue struct {
 	a    *attempt
 	task *settle.HTTPTurn
 	log  *stream
-	busy atomic.Bool // a tool runs
+	busy atomic.Bool // a tool runs, or it waits to ask again
+	// deadline is when the turn is out of time; zero: never.
+	deadline time.Time
 	// The outcome, final when the conversation is over.
 	reply *chat.Reply // the last one
 	calls int         // of tools
@@ -36,6 +38,9 @@ func (d *dialogue) execute() (exit, error) {
 	limit := a.limit()
 	if limit != nil && limit.after <= 0 {
 		return exit{stopped: &limit.cause}, nil
+	}
+	if limit != nil {
+		d.deadline = time.Now().Add(limit.after)
 	}
 	a.heard.Store(time.Now().UnixNano())
 	d.log = &stream{clean: a.runner.newFilter(), sink: a.sink, longest: lineLimit}
@@ -61,13 +66,12 @@ func (d *dialogue) converse(ctx context.Context) {
 	tools := d.tools()
 	files := &chat.Files{Root: a.place.root, Clean: a.runner.clean}
 	c := chat.New(chat.Endpoint{URL: a.endpoint.URL(), Token: a.endpoint.Token(), Wire: t.Wire, Model: t.Model, MaxTokens: t.MaxTokens,
-		Completion: strings.HasPrefix(t.Metering.Upstream, "https://api.openai.com/"), Client: &http.Client{CheckRedirect: stay}}, tools, a.command.stdin)
+		Completion: strings.HasPrefix(t.Metering.Upstream, "https://api.openai.com/"), Client: &http.Client{CheckRedirect: stay}, Heard: d.hear}, tools, a.command.stdin)
 	for range t.MaxRequests {
-		if d.reply, d.err = c.Next(ctx); d.err != nil {
+		d.reply, d.err = d.ask(ctx, c)
+		d.endLine()
+		if d.err != nil {
 			return
-		}
-		if text := strings.TrimSpace(d.reply.Text); text != "" {
-			d.log.feed([]byte(text + "\n"))
 		}
 		if d.reply.Stop != chat.StopToolUse || len(d.reply.Calls) == 0 {
 			return
@@ -78,6 +82,19 @@ func (d *dialogue) converse(ctx context.Context) {
 		}
 	}
 	d.err = errRequests
+}
+
+// hear logs a part of an answer as it arrives.
+func (d *dialogue) hear(text string) {
+	d.a.heard.Store(time.Now().UnixNano())
+	d.log.feed([]byte(text))
+}
+
+// endLine ends a line of the log that has begun.
+func (d *dialogue) endLine() {
+	if len(d.log.carry) > 0 {
+		d.log.feed([]byte("\n"))
+	}
 }
 
 // stay keeps a client from following an endpoint elsewhere.
@@ -99,6 +116,7 @@ func (d *dialogue) work(ctx context.Context, files *chat.Files, tools []chat.Too
 	defer d.busy.Store(false)
 	for _, call := range d.reply.Calls {
 		d.calls++
+		d.a.meter.noteTool(call.Name)
 		d.log.feed([]byte(fmt.Sprintf("[tool] %s %s\n", call.Name, d.a.brief(string(call.Args)))))
 		if ctx.Err() != nil {
 			return nil
@@ -111,7 +129,7 @@ func (d *dialogue) work(ctx context.Context, files *chat.Files, tools []chat.Too
 
 // turn is the record of the turn.
 func (d *dialogue) turn() *schemas.Turn {
-	t := &schemas.Turn{Runner: schemas.RunnerHTTP, ToolCalls: d.calls}
+	t := &schemas.Turn{Runner: schemas.RunnerHTTP, ToolCalls: d.calls, Marks: d.a.meter.all()}
 	d.a.addMetered(t)
 	if t.Model == "" {
 		t.Model = d.task.Model

@@ -31,7 +31,7 @@ func dialogueRig(t *testing.T, answers ...modeltest.Answer) (*rig, settle.Effect
 	e := actor("echo")
 	c := settle.Command{Output: "text", StdinFormat: "prompt", Stdin: "do it", Metering: &settle.Metering{Upstream: s.URL}}
 	e.Task, e.Agent = &settle.HTTPTurn{Command: c, Wire: schemas.WireOpenAI, Model: "m", Tools: schemas.ToolsRead, MaxRequests: 3, MaxTokens: 10}, "model"
-	return newRig(t, Options{Meter: testMeter{p}}), e
+	return newRig(t, Options{Meter: testMeter{p}, Backoff: time.Millisecond}), e
 }
 
 func TestDialoguesEnd(t *testing.T) {
@@ -47,6 +47,13 @@ func TestDialoguesEnd(t *testing.T) {
 		{"without end", []modeltest.Answer{again}, nil, "Failed request request refused: the turn ended at the agent's limit max_turn_requests"},
 		{"a limit with an end", []modeltest.Answer{{Status: 429, Kind: "rate_limit_error", Message: "slow down " + testKey, RetryAfter: "60"}}, nil,
 			"Failed limit rate limit until "},
+		{"a service that recovers", []modeltest.Answer{{Status: 503, Message: "overloaded"}, {Text: "x", CutOff: true}, {Status: 429}, {Text: "done", Input: 5, Output: 1}},
+			nil, `Succeeded "done"`},
+		{"a limit that ends soon", []modeltest.Answer{{Status: 429, RetryAfter: "1"}, {Text: "done", Input: 5, Output: 1}}, nil, `Succeeded "done"`},
+		{"a limit that ends too late", []modeltest.Answer{{Status: 429, RetryAfter: "20"}, {Text: "done"}},
+			func(h *settle.HTTPTurn) { h.Timeout = 10 * time.Second }, "Failed limit rate limit until "},
+		{"for good", []modeltest.Answer{{Status: 503, Message: "broken", NoRetry: true}, {Text: "done"}}, nil, "Failed service service failure: broken"},
+		{"a request that is wrong", []modeltest.Answer{{Status: 400, Message: "wrong"}, {Text: "done"}}, nil, "Failed request request refused: wrong"},
 		{"the service", []modeltest.Answer{{Status: 503, Message: "overloaded"}}, nil, "Failed service service failure: overloaded"},
 		{"the key", []modeltest.Answer{{Status: 401, Message: "no " + testKey}}, nil, "Failed access access denied: no ***"},
 		{"cut off", []modeltest.Answer{{Text: "x", CutOff: true}}, nil, "Failed connection connection lost: "},
@@ -73,6 +80,23 @@ func TestDialoguesEnd(t *testing.T) {
 				t.Errorf("the key is on record: %s", run.Message)
 			}
 		})
+	}
+}
+
+// TestDialogueContext checks that a turn at an endpoint notes the shares of its context while it works.
+func TestDialogueContext(t *testing.T) {
+	waits := modeltest.Answer{Text: "x", Wait: make(chan struct{})}
+	g, e := dialogueRig(t, modeltest.Answer{Tool: "list_files", Args: map[string]any{}, Input: 600, Output: 1}, waits)
+	e.Task.(*settle.HTTPTurn).Context = &settle.Context{Marks: []int{50, 90}, Window: 1000}
+	g.Submit(e)
+	r := g.until(func(r settle.Report) bool { return r.Kind == settle.Progressed && r.Turn != nil && len(r.Turn.Marks) > 0 })
+	if m := r.Turn.Marks[0]; m.Percent != 50 || m.Used != 600 || m.Window != 1000 {
+		t.Errorf("during the turn: %+v", m)
+	}
+	g.Cancel(e.Key, "full")
+	r = g.until(func(r settle.Report) bool { return r.Kind == settle.Finished })
+	if m := r.Run.Turn.Marks; len(m) != 1 || m[0].Percent != 50 {
+		t.Errorf("on record: %+v", m)
 	}
 }
 

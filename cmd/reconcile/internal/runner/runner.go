@@ -29,6 +29,8 @@ type Options struct {
 	Now func() time.Time
 	// Grace is the time between SIGTERM and SIGKILL. Default 5s.
 	Grace time.Duration
+	// Backoff is the time before a request to a model is sent again for the first time; it doubles. Default 1s.
+	Backoff time.Duration
 	// OutputLimit bounds a run's log, in bytes. Default 10 MiB.
 	OutputLimit int
 	// TailLimit bounds Run.Output, in bytes. Default 4096.
@@ -89,6 +91,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Permissions == nil {
 		o.Permissions = refusal{}
+	}
+	if o.Backoff <= 0 {
+		o.Backoff = time.Second
 	}
 	if o.Grace <= 0 {
 		o.Grace = 5 * time.Second

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 
@@ -24,6 +25,8 @@ type Endpoint struct {
 	// Completion says that MaxTokens is called max_completion_tokens, as OpenAI's own newer models demand.
 	Completion bool
 	Client     *http.Client
+	// Heard is called with each part of an answer's text as it arrives; nil for nobody.
+	Heard func(text string)
 }
 
 // Call is a call of a tool that the model asks for.
@@ -60,12 +63,55 @@ const longestReply = 32 << 20
 // ErrRefused says that the endpoint answered with an error. The metering proxy knows which one.
 var ErrRefused = errors.New("the endpoint refused the request")
 
+// ErrFinal is ErrRefused of an endpoint that wants no other attempt.
+var ErrFinal = fmt.Errorf("%w for good", ErrRefused)
+
 // Next asks the model to go on.
 func (c *Conversation) Next(ctx context.Context) (*Reply, error) {
 	path, body := "/chat/completions", c.openAI()
 	if c.endpoint.Wire == schemas.WireAnthropic {
 		path, body = "/v1/messages", c.anthropic()
 	}
+	q, err := c.request(ctx, path, body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.endpoint.Client.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	defer io.Copy(io.Discard, io.LimitReader(resp.Body, longestReply)) //nolint:errcheck // at its end the proxy knows how it ended
+	if resp.StatusCode != http.StatusOK {
+		if resp.Header.Get("X-Should-Retry") == "false" {
+			return nil, ErrFinal
+		}
+		return nil, ErrRefused
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		got, err := c.stream(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		return c.reply(got)
+	}
+	got, err := io.ReadAll(io.LimitReader(resp.Body, longestReply+1)) // of a server that does not stream
+	switch {
+	case err != nil:
+		return nil, err
+	case len(got) > longestReply:
+		return nil, fmt.Errorf("the answer is longer than %d bytes", longestReply)
+	}
+	r, err := c.reply(got)
+	if err == nil {
+		c.heard(r.Text)
+	}
+	return r, err
+}
+
+// request is a request to the model.
+func (c *Conversation) request(ctx context.Context, path string, body object) (*http.Request, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -82,24 +128,22 @@ func (c *Conversation) Next(ctx context.Context) (*Reply, error) {
 	} else {
 		q.Header.Set("Authorization", "Bearer "+c.endpoint.Token)
 	}
-	resp, err := c.endpoint.Client.Do(q)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	got, err := io.ReadAll(io.LimitReader(resp.Body, longestReply+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case resp.StatusCode != http.StatusOK:
-		return nil, ErrRefused
-	case len(got) > longestReply:
-		return nil, fmt.Errorf("the answer is longer than %d bytes", longestReply)
-	}
+	return q, nil
+}
+
+// reply reads an answer in one piece.
+func (c *Conversation) reply(got []byte) (*Reply, error) {
 	if c.endpoint.Wire == schemas.WireAnthropic {
 		return c.readAnthropic(got)
 	}
 	return c.readOpenAI(got)
+}
+
+// heard tells of a part of an answer.
+func (c *Conversation) heard(text string) {
+	if c.endpoint.Heard != nil {
+		c.endpoint.Heard(text)
+	}
 }
 
 // Result is the outcome of a call, for the model.
@@ -125,7 +169,7 @@ func (c *Conversation) Add(results []Result) {
 }
 
 func (c *Conversation) anthropic() object {
-	body := object{"model": c.endpoint.Model, "max_tokens": c.endpoint.MaxTokens, "messages": c.history}
+	body := object{"model": c.endpoint.Model, "max_tokens": c.endpoint.MaxTokens, "messages": c.history, "stream": true}
 	var tools []any
 	for _, t := range c.tools {
 		tools = append(tools, object{"name": t.Name, "description": t.Description, "input_schema": t.schema()})
@@ -137,7 +181,7 @@ func (c *Conversation) anthropic() object {
 }
 
 func (c *Conversation) openAI() object {
-	body := object{"model": c.endpoint.Model, "max_tokens": c.endpoint.MaxTokens, "messages": c.history}
+	body := object{"model": c.endpoint.Model, "max_tokens": c.endpoint.MaxTokens, "messages": c.history, "stream": true}
 	if c.endpoint.Completion {
 		delete(body, "max_tokens")
 		body["max_completion_tokens"] = c.endpoint.MaxTokens

@@ -27,6 +27,7 @@ type Answer struct {
 	Status        int // an error in place of the answer
 	Kind, Message string
 	RetryAfter    string
+	NoRetry       bool            // the service wants no other attempt
 	CutOff        bool            // the connection ends in the middle
 	Wait          <-chan struct{} // the answer waits for its end, in the middle of a stream
 }
@@ -206,6 +207,9 @@ func event(w http.ResponseWriter, v object) {
 func fail(w http.ResponseWriter, path string, a Answer) {
 	if a.RetryAfter != "" {
 		w.Header().Set("Retry-After", a.RetryAfter)
+	}
+	if a.NoRetry {
+		w.Header().Set("X-Should-Retry", "false")
 	}
 	e := object{"type": a.Kind, "message": a.Message}
 	if strings.HasSuffix(path, "enerateContent") {
