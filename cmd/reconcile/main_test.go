@@ -48,7 +48,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition decides conditions of scripts: [sandbox:LEVEL] is true where that level is available, [agents] where real coding
+// condition decides conditions of scripts: [sandbox:LEVEL] is true where that level is available, [sandbox:network] where connections
+// can be limited, [agents] where real coding
 // agents are asked for.
 func condition(name string) (bool, error) {
 	if name == "agents" {
@@ -58,7 +59,11 @@ func condition(name string) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
-	return sandbox.NewHost(os.Getenv("PATH")).Support(level).Missing == "", nil
+	host := sandbox.NewHost(os.Getenv("PATH"))
+	if level == "network" {
+		return host.Best().Network, nil
+	}
+	return host.Support(level).Missing == "", nil
 }
 
 func setup(env *testscript.Env) error {
