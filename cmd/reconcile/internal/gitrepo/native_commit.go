@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"reconcile.dev/reconcile/state/regular"
@@ -211,8 +212,8 @@ func readWorkFile(root *os.Root, path string) (readFile, error) {
 	return f, nil
 }
 
-// isNotDir reports whether a parent of the path is a file, so that the path does not exist.
-func isNotDir(err error) bool { return errors.Is(err, errNotDir) }
+// isNotDir reports whether a parent of the path is a file, so that the path does not exist. Windows reports that as ErrNotExist.
+func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // clean converts the files that were read to the form that git stores.
 func (t *commitCall) clean() error {

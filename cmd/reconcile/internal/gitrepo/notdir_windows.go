@@ -1,6 +1,0 @@
-package gitrepo
-
-import "syscall"
-
-// errNotDir is the system's error for a path with a file as a parent.
-const errNotDir = syscall.ERROR_PATH_NOT_FOUND
