@@ -72,14 +72,8 @@ func (m *mirrorCheck) issues() error {
 		if _, err := fmt.Sscanf(path.Base(name), "issue-%d.json", &n); err != nil || m.env.store.MirrorPath(n) != name {
 			return
 		}
-		var f schemas.MirrorFile
-		if !m.usable(name, data, func(data []byte) error {
-			f = schemas.MirrorFile{}
-			if err := state.DecodeMirror(data, &f); err != nil {
-				return err
-			}
-			return cmp.Or(f.Check(n), m.checkRepo(f.Repo))
-		}) {
+		f, ok := usable(m, name, data, func(f *schemas.MirrorFile) error { return cmp.Or(f.Check(n), m.checkRepo(f.Repo)) })
+		if !ok {
 			return
 		}
 		for _, c := range f.Comments {
@@ -98,14 +92,8 @@ func (m *mirrorCheck) issues() error {
 func (m *mirrorCheck) objects(k schemas.Kind) error {
 	return eachJSON(m.env.root, m.dir+"/objects/"+k.Plural, func(name string, data []byte) {
 		ref := schemas.Ref{Kind: k.Name, Name: strings.TrimSuffix(path.Base(name), ".json")}
-		var o schemas.MirrorObject
-		if !m.usable(name, data, func(data []byte) error {
-			o = schemas.MirrorObject{}
-			if err := state.DecodeMirror(data, &o); err != nil {
-				return err
-			}
-			return cmp.Or(o.Check(ref), m.checkRepo(o.Repo))
-		}) {
+		o, ok := usable(m, name, data, func(o *schemas.MirrorObject) error { return cmp.Or(o.Check(ref), m.checkRepo(o.Repo)) })
+		if !ok {
 			return
 		}
 		if o.Issue > 0 {
@@ -150,10 +138,7 @@ func (m *mirrorCheck) keys() error {
 			return
 		}
 		there = true
-		m.usable(name, data, func(data []byte) error {
-			var k schemas.MirrorKeys
-			return cmp.Or(state.DecodeMirror(data, &k), k.Check())
-		})
+		usable(m, name, data, (*schemas.MirrorKeys).Check)
 	})
 	fromElsewhere := slices.ContainsFunc(m.env.Environ, func(v string) bool { return strings.HasPrefix(v, mirrorKey) })
 	if err == nil && !there && !fromElsewhere && m.records > 0 {
@@ -171,26 +156,33 @@ func (m *mirrorCheck) checkRepo(repo string) error {
 	return nil
 }
 
-// usable examines a record. The repair moves an unreadable one away, like the next run that mirrors; a record of a
+// usable decodes and checks a record. The repair moves an unreadable one away, like the next run that mirrors; a record of a
 // newer program needs no repair.
-func (m *mirrorCheck) usable(name string, data []byte, judge func([]byte) error) bool {
-	err := judge(data)
+func usable[F any](m *mirrorCheck, name string, data []byte, check func(*F) error) (record *F, ok bool) {
+	judge := func(data []byte, into *F) error {
+		if err := state.DecodeMirror(data, into); err != nil {
+			return err
+		}
+		return check(into)
+	}
+	record = new(F)
+	err := judge(data, record)
 	switch {
 	case err == nil:
 		m.records++
-		return true
+		return record, true
 	case schemas.IsNewerMirror(err):
 		m.found = append(m.found, warn(fmt.Sprintf("%s: %v", name, err), "update reconcile: this version leaves the file alone"))
-		return false
+		return nil, false
 	}
 	f := bad(fmt.Sprintf("%s: %v", name, err),
 		"doctor --fix sets it aside under .reconcile/damaged; the next run that mirrors looks up on GitHub what it said")
 	m.found = append(m.found, f.by(func(ctx context.Context) error {
 		return m.env.withLock(ctx, func() error {
-			return m.env.store.SetAside(ctx, name, func(data []byte) bool { return judge(data) != nil }, nil)
+			return m.env.store.SetAside(ctx, name, func(data []byte) bool { return judge(data, new(F)) != nil }, nil)
 		})
 	}))
-	return false
+	return nil, false
 }
 
 // checkDuplicates reports objects with several issues: only people can decide which one to keep.
