@@ -261,6 +261,33 @@ func TestAdmitLooksAhead(t *testing.T) {
 	}
 }
 
+// BenchmarkNext takes one of 100,000 effects of 100 sessions in five lanes: all are admitted.
+func BenchmarkNext(b *testing.B) {
+	const queued = 100_000
+	wanted := make([]settle.Effect, queued)
+	for i := range wanted {
+		s := fmt.Sprintf("s%02d", i%100)
+		wanted[i] = settle.Effect{Key: fmt.Sprintf("dags/%s/n%05d-0-1", s, i), Owner: schemas.DAGKind.Ref(s), Session: s, Rank: i % 5,
+			Groups: []settle.Group{{Name: "tasks", Limit: queued}, {Name: "session/" + s, Limit: queued}}}
+	}
+	t, all := state.NewTree(nil, nil, nil), pointers(wanted)
+	for b.Loop() {
+		if n := len(admission.Admit(t, all, nil, "p", 4, 0, new(budgets.Ledger), benchNow)); n != queued {
+			b.Fatal(n)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/queued, "ns/next")
+}
+
+// BenchmarkFull finds one place for 100,000 effects.
+func BenchmarkFull(b *testing.B) {
+	wanted := line{"s", 2, 1, 100_000}.wanted()
+	t, all := state.NewTree(nil, nil, nil), pointers(wanted)
+	for b.Loop() {
+		admission.Admit(t, all, nil, "p", 4, 0, new(budgets.Ledger), benchNow)
+	}
+}
+
 // BenchmarkAdmit admits from 1,000 effects of ten sessions.
 func BenchmarkAdmit(b *testing.B) {
 	var wanted []settle.Effect
