@@ -50,6 +50,8 @@ type ActionSpec struct {
 	Permission *PermissionAnswer `json:"permission,omitempty"`
 	// By is the name of the requester.
 	By string `json:"by,omitempty" jsonschema:"maxLength=100"`
+	// Proof says how it is known who that is: the token of a run, the account of the process, GitHub, or not at all (claimed).
+	Proof string `json:"proof,omitempty" jsonschema:"enum=run,enum=account,enum=github,enum=claimed"`
 	// Reason says why.
 	Reason string `json:"reason,omitempty" jsonschema:"maxLength=2000"`
 	// At is when it was asked; actions that are new at the same time are applied in the order of at, then name.
@@ -117,6 +119,7 @@ type AppliedAction struct {
 	Verb   string `json:"verb"`
 	Node   string `json:"node,omitempty"`
 	By     string `json:"by,omitempty"`
+	Proof  string `json:"proof,omitempty"` // as in the action's spec
 	At     Time   `json:"at"`
 	Moot   bool   `json:"moot,omitempty"` // there was nothing for the verb to do
 	// Delivery is set once the text of prompt or interrupt has reached the agent.

@@ -23,6 +23,8 @@ type ClarificationRequestSpec struct {
 	Issue int `json:"issue,omitempty" jsonschema:"minimum=0,maximum=2147483647"`
 	// From is the asking agent.
 	From string `json:"from" jsonschema:"minLength=1,maxLength=63"`
+	// Proof says how it is known who asks: the token of a run, or not at all (claimed). Without it an agent's output asked.
+	Proof string `json:"proof,omitempty" jsonschema:"enum=run,enum=claimed"`
 	// To is the agent that is asked.
 	To string `json:"to" jsonschema:"minLength=1,maxLength=63"`
 	// Topic is the subject in a line, 1 to 200 characters.
@@ -135,6 +137,8 @@ type ReplySpec struct {
 	Type string `json:"type" jsonschema:"enum=answer,enum=question,enum=resolution,enum=escalation,enum=abandonment"`
 	// From is the agent or person that writes.
 	From string `json:"from" jsonschema:"minLength=1,maxLength=100"`
+	// Proof says how it is known who that is: the token of a run, the account of the process, GitHub, or not at all (claimed).
+	Proof string `json:"proof,omitempty" jsonschema:"enum=run,enum=account,enum=github,enum=claimed"`
 	// Body is the text, 1 to 2000 characters.
 	Body string `json:"body" jsonschema:"minLength=1,maxLength=2000"`
 	// Run is the key of the run that asks on, in a question of a node that has an answer: the node waits again.

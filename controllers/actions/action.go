@@ -29,7 +29,7 @@ func (a Pending) Record(now schemas.Time) schemas.AppliedAction {
 		at = now
 	}
 	return schemas.AppliedAction{
-		Name: a.Entry.Name, Digest: a.Entry.Object.Digest, Verb: a.Spec.Verb, Node: a.Spec.Node, By: a.Spec.By, At: at,
+		Name: a.Entry.Name, Digest: a.Entry.Object.Digest, Verb: a.Spec.Verb, Node: a.Spec.Node, By: a.Spec.By, Proof: a.Spec.Proof, At: at,
 	}
 }
 
@@ -81,7 +81,7 @@ func Message(a schemas.AppliedAction, target schemas.Ref) string {
 		msg += " " + a.Node
 	}
 	if a.By != "" {
-		msg += ", asked for by " + a.By
+		msg += ", asked for by " + schemas.Acting(a.By, a.Proof)
 	}
 	return msg + mootness(a)
 }

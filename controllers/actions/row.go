@@ -19,7 +19,7 @@ var columns = []settle.Column{
 	readiness.Ready, readiness.Phase,
 	readiness.OfSpec("VERB", func(s *schemas.ActionSpec) string { return s.Verb }),
 	readiness.OfSpec("TARGET", func(s *schemas.ActionSpec) string { return strings.TrimSpace(s.Target + " " + s.Node) }),
-	readiness.OfSpec("BY", func(s *schemas.ActionSpec) string { return s.By }),
+	readiness.OfSpec("BY", func(s *schemas.ActionSpec) string { return schemas.Acting(s.By, s.Proof) }),
 	readiness.Since,
 }
 

@@ -176,7 +176,7 @@ func checkpoints(t *state.Tree, agent string) string {
 func messageText(a schemas.AppliedAction) string {
 	text := a.Verb
 	if a.By != "" {
-		text += " by " + a.By
+		text += " by " + schemas.Acting(a.By, a.Proof)
 	}
 	switch {
 	case a.Delivery != nil:

@@ -109,7 +109,7 @@ func (f *fold) endsTurn(i int32) bool {
 	if a := f.interrupts(i); a != nil {
 		by := ""
 		if a.By != "" {
-			by = " by " + a.By
+			by = " by " + schemas.Acting(a.By, a.Proof)
 		}
 		f.set(i, schemas.NodeRunning, settle.ReasonInterrupted, "its turn is being ended: action "+a.Name+" interrupts it"+by)
 		return true

@@ -101,7 +101,7 @@ func Answered(t *state.Tree, q Request, used func(string) bool) (v Verdict) {
 		if spec == nil || e.Gone() || edited(e) || !answers(spec.Permission, q.Asked) || !concerns(t, spec, q) || spec.At.Before(at.Time) {
 			continue
 		}
-		if spec.Permission.For != schemas.PermitSession && used(e.Name) {
+		if spec.Permission.For != schemas.PermitSession && (used(e.Name) || expired(t, q, spec.At)) {
 			continue
 		}
 		at = spec.At
@@ -110,10 +110,29 @@ func Answered(t *state.Tree, q Request, used func(string) bool) (v Verdict) {
 			v.Once = e.Name
 		}
 		if spec.By != "" {
-			v.By += " by " + spec.By
+			v.By += " by " + schemas.Acting(spec.By, spec.Proof)
 		}
 	}
 	return v
+}
+
+// expired reports whether an answer for one request is over: an attempt of the node has ended since, with or without using it.
+func expired(t *state.Tree, q Request, answered schemas.Time) bool {
+	e := t.Entry(q.DAG)
+	return e != nil && slices.ContainsFunc(e.Runs(), func(r *schemas.Run) bool {
+		return r.Node == q.Node && r.FinishedAt.After(answered.Time) && endsAttempt(r)
+	})
+}
+
+// endsAttempt reports whether a record is the end of an attempt: the next turn does not go on with its request.
+func endsAttempt(r *schemas.Run) bool {
+	switch r.Outcome {
+	case schemas.OutcomeSucceeded:
+		return r.Lands == ""
+	case schemas.OutcomeFailed, schemas.OutcomeTimedOut:
+		return r.Lands == "" && r.LimitedUntil().IsZero() && !r.StoppedByBudget()
+	}
+	return false
 }
 
 // edited reports whether an action was changed after it was applied: then it has no effect.

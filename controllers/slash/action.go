@@ -6,11 +6,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/derive"
+	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -40,13 +42,34 @@ func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, st
 	if err != nil {
 		return nil, "", err
 	}
-	spec := &schemas.ActionSpec{Target: a.target.String(), Node: a.node, Verb: cmd.Verb, By: writtenBy(c.Author),
+	spec := &schemas.ActionSpec{Target: a.target.String(), Node: a.node, Verb: cmd.Verb, By: writtenBy(c.Author), Proof: schemas.ProofGitHub,
 		Reason: redactedText(a.reason), At: schemas.NewTime(c.Created)}
+	if cmd.Verb == Approve {
+		spec.Permission = d.asked(a, c.Created)
+	}
 	out, _, err := d.propose(schemas.ActionKind, name, spec)
 	if err == nil {
 		err = d.applied(spec, name)
 	}
 	return out, "", err
+}
+
+// asked is the answer to the first request of the node's agent that waits for a person, once; nil if there is none. A request that was
+// made after the comment was written is not answered by it.
+func (d *decider) asked(a commandTarget, written time.Time) *schemas.PermissionAnswer {
+	e := d.tree.Entry(a.target)
+	if e == nil || a.node == "" || schemas.NodesIn(e.Status())[a.node].Reason != settle.ReasonWaitsForPermission {
+		return nil
+	}
+	for _, r := range e.Runs() {
+		if r.Node == a.node && r.Outcome == schemas.OutcomeNotPermitted && r.FinishedAt.After(written) {
+			return nil
+		}
+	}
+	if open := permits.Waiting(d.tree, e, a.node); len(open) > 0 {
+		return permits.Answer(&open[0], schemas.PermitOnce)
+	}
+	return nil
 }
 
 // applied says why an action that is in the tree does nothing.
@@ -199,6 +222,9 @@ func (d *decider) guess(a *commandTarget, verb string, dags []*state.Entry) erro
 	return fmt.Errorf("say which is meant: %s", questionChoices(ways))
 }
 
+// approvable are the reasons of nodes that an approval lets go on.
+var approvable = []string{settle.ReasonHeld, settle.ReasonWaitsForPerson, settle.ReasonWaitsForPermission}
+
 // held finds the one node that waits for an approval.
 func (d *decider) held(a *commandTarget, dags []*state.Entry) error {
 	var ways []string
@@ -210,7 +236,7 @@ func (d *decider) held(a *commandTarget, dags []*state.Entry) error {
 		var here []string
 		for _, name := range targetNodes(e) {
 			n := st.Nodes[name]
-			if n.State == schemas.NodeBlocked && (n.Reason == settle.ReasonHeld || n.Reason == settle.ReasonWaitsForPerson) {
+			if n.State == schemas.NodeBlocked && slices.Contains(approvable, n.Reason) {
 				a.target, a.node = e.Ref, name
 				here = append(here, "/approve "+e.Ref.String()+" "+name)
 			}

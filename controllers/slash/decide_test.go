@@ -2,6 +2,7 @@ package slash
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -71,6 +72,8 @@ func newWorld(t testing.TB, a *txtar.Archive) *world {
 		switch {
 		case strings.HasPrefix(f.Name, "specs/") || f.Name == schemas.SettingsPath:
 			w.put(f.Name, f.Data)
+		case words[0] == "run":
+			w.run(words[1], f.Data)
 		case f.Name == "ledger":
 			l, err := state.ParseLedger("state/clarifications/issue-42.json", f.Data)
 			if err != nil {
@@ -102,6 +105,18 @@ func (w *world) put(path string, src []byte) {
 	}
 	e.Object = d.Object
 	w.entries[d.Ref] = e
+}
+
+// run adds a record to an object.
+func (w *world) run(owner string, src []byte) {
+	w.t.Helper()
+	ref, err := controllers.Schemas().ParseRef(owner)
+	r := new(schemas.Run)
+	if err = errors.Join(err, json.Unmarshal(src, r)); err != nil || w.entries[ref] == nil {
+		w.t.Fatalf("a run of %s: %v", owner, err)
+	}
+	e := w.entries[ref]
+	e.SetRuns(append(slices.Clone(e.Runs()), r))
 }
 
 func (w *world) issue(words []string, comments string) {

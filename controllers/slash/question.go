@@ -168,7 +168,7 @@ func (d *decider) say(c *Comment, q *question, typ, text, name string) (*derive.
 	if typ == schemas.TurnAnswer && q.status.Phase == schemas.ClarificationEscalated {
 		typ = schemas.TurnResolution
 	}
-	spec := &schemas.ReplySpec{Clarification: q.request, Type: typ, From: writtenBy(c.Author), Body: redactedText(text)}
+	spec := &schemas.ReplySpec{Clarification: q.request, Type: typ, From: writtenBy(c.Author), Proof: schemas.ProofGitHub, Body: redactedText(text)}
 	if q.request == "" {
 		spec.Clarification = q.id
 		if q.wrong != "" {

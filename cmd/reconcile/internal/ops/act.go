@@ -31,19 +31,18 @@ type Verb struct {
 	Session  bool // applies to sessions, too
 	WholeDAG bool // applies to a DAG without a node
 	Node     bool // applies to a node, too
-	People   bool // reserved for people: refused inside a run
 }
 
 // Verbs lists the verbs of [Act].
 var Verbs = []Verb{
-	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true, false},
-	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true, false},
-	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, false, false},
-	{schemas.VerbResume, "Go on after a pause", true, true, false, false},
-	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", false, false, true, true},
-	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true, false},
-	{schemas.VerbApprove, "Let a held node start, say that a person's task is done, or allow what an agent asks for", false, true, true, true},
-	{schemas.VerbDeny, "Refuse what the agent of a node asks for", false, false, true, true},
+	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true},
+	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true},
+	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, false},
+	{schemas.VerbResume, "Go on after a pause", true, true, false},
+	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", false, false, true},
+	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true},
+	{schemas.VerbApprove, "Let a held node start, say that a person's task is done, or allow what an agent asks for", false, true, true},
+	{schemas.VerbDeny, "Refuse what the agent of a node asks for", false, false, true},
 }
 
 // Usage returns the usage of a verb, such as "retry dag/NAME [NODE]|session/NAME".
@@ -96,7 +95,7 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 		return r, badRequest("there is no verb %q", q.Verb)
 	}
 	v := Verbs[i]
-	if v.People {
+	if schemas.OfPeople(v.Name) {
 		if err := env.Caller.OnlyPeople(v.Name); err != nil {
 			return r, typed(err)
 		}
@@ -110,7 +109,7 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 		return r, typed(err)
 	}
 	defer s.Close()
-	spec := schemas.ActionSpec{Verb: v.Name, Reason: env.redact("--reason", q.Reason), By: by, At: schemas.NewTime(env.Tree.Now()),
+	spec := schemas.ActionSpec{Verb: v.Name, Reason: env.redact("--reason", q.Reason), By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now()),
 		Node: q.Node, All: q.All}
 	if spec.Target, err = v.target(t, q.Target, q.Node); err != nil {
 		return r, typed(err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/controllers/agents"
 )
@@ -48,8 +47,10 @@ func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err err
 	if err != nil {
 		return r, err
 	}
-	if in := env.Caller.AnyRun(); in != nil && !q.List {
-		return r, caller.NotInRun("allow what is sent elsewhere", in)
+	if !q.List {
+		if err := env.authorize("Allow"); err != nil {
+			return r, err
+		}
 	}
 	r.File = list.Path()
 	if q.Remove != "" {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -96,12 +97,14 @@ func Ask(ctx context.Context, env Env, q AskRequest) (*ThreadResult, error) {
 
 // question returns the spec of a request. In a run it adds the asking agent, the issue, and the waiting node.
 func (e Env) question(q AskRequest) (spec *schemas.ClarificationRequestSpec, err error) {
-	spec = &schemas.ClarificationRequestSpec{From: q.From, To: q.To, Topic: q.Topic, Blocking: !q.NonBlocking, Artifacts: q.Artifacts}
+	spec = &schemas.ClarificationRequestSpec{From: q.From, To: q.To, Topic: q.Topic, Blocking: !q.NonBlocking, Artifacts: q.Artifacts,
+		Proof: schemas.ProofClaimed}
 	if q.Issue != nil {
 		spec.Issue = *q.Issue
 	}
 	if e.Caller.InRun() {
-		if spec.From, err = e.Caller.Speaker("--from", q.From); err != nil {
+		who, err := e.Caller.Speaker("--from", q.From)
+		if spec.From, spec.Proof = who.Name, who.Proof; err != nil {
 			return nil, err
 		}
 		spec.Run = e.Caller.RunKey()
@@ -238,7 +241,7 @@ func (e Env) askNextRound(ctx context.Context, o *openTree, m *threads.Thread, s
 			return said, nil
 		}
 	}
-	return e.reply(ctx, o, m, &ReplyVerbs[0], spec.From, spec.Question, noRun)
+	return e.reply(ctx, o, m, &ReplyVerbs[0], caller.Acting{Name: spec.From, Proof: spec.Proof}, spec.Question, noRun)
 }
 
 // agentError returns the failure of the asked agent if it caused the escalation of a thread to a human; otherwise nil.

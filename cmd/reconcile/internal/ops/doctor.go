@@ -23,6 +23,9 @@ type DoctorResult struct {
 func Doctor(ctx context.Context, env Env, q DoctorRequest) (r DoctorResult, err error) {
 	examine := doctor.Check
 	if q.Fix {
+		if err := env.authorize("Doctor"); err != nil {
+			return r, typed(err)
+		}
 		examine = doctor.Fix
 	}
 	r.Findings = examine(ctx, doctor.New(doctor.Options{Tree: env.Tree, Indexing: env.indexing(), WarnMemory: env.warnMemory, Sandbox: env.Sandbox}))

@@ -68,7 +68,7 @@ func (e *InsideTreeError) BadRequest() {}
 // notes each written file.
 func Init(ctx context.Context, env Env, q InitRequest) (r InitResult, err error) {
 	defer func() { err = typed(err) }()
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), env.authorize("Init")); err != nil {
 		return r, err
 	}
 	dir := env.Tree.Dir
@@ -218,7 +218,7 @@ type InitWorkflowsResult struct {
 // program. It notes each written file.
 func InitWorkflows(ctx context.Context, env Env, q InitWorkflowsRequest) (r InitWorkflowsResult, err error) {
 	defer func() { err = typed(err) }()
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), env.authorize("InitWorkflows")); err != nil {
 		return r, err
 	}
 	dir := env.Tree.Dir

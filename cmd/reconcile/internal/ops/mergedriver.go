@@ -61,7 +61,7 @@ func MergeFiles(ctx context.Context, env Env, q MergeRequest) (conflicts bool, e
 // It notes each change.
 func InstallMergeDriver(ctx context.Context, env Env) (err error) {
 	defer func() { err = typed(err) }()
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), env.authorize("InstallMergeDriver")); err != nil {
 		return err
 	}
 	s, err := env.Tree.Open()

@@ -106,11 +106,11 @@ func (e Env) logWarning(about, text string) {
 // person returns the acting person: by, which a run cannot choose, or else the caller. In a run without an agent it is
 // the login name.
 func (e Env) person(by string) (string, error) {
-	who, err := e.Caller.Actor("--by", by)
+	acting, err := e.Caller.Actor("--by", by)
 	if err != nil {
 		return "", err
 	}
-	who = cmp.Or(who, e.Caller.Login())
+	who := cmp.Or(acting.Name, e.Caller.Login())
 	return who, specs.CheckSecret("--by", who)
 }
 
@@ -127,7 +127,20 @@ func (e Env) mayWrite(ref schemas.Ref, before, after *schemas.Object) error {
 	if what := schemas.OnlyPeople(ref, before, after); what != "" {
 		return e.Caller.OnlyPeople(what)
 	}
-	return nil
+	return e.mayName(before, after)
+}
+
+// mayName refuses a spec that names somebody who acts, or a proof, that the caller cannot prove. What is not changed may stay.
+func (e Env) mayName(before, after *schemas.Object) error {
+	name, proof := schemas.ActingOf(after)
+	if wasName, was := schemas.ActingOf(before); wasName == name && was == proof {
+		return nil
+	}
+	who, err := e.Caller.Actor("the name", name)
+	if err == nil && proof != "" && proof != schemas.ProofClaimed && (proof != who.Proof || name != who.Name) {
+		err = badRequest("proof: %s cannot be given for %q; leave it out, reconcile writes it", proof, name)
+	}
+	return err
 }
 
 // refresh reads the journals, and the files that hints name, or all files.

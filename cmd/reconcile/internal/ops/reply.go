@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/threads"
@@ -88,11 +89,11 @@ func Reply(ctx context.Context, env Env, q ReplyRequest) (*ThreadResult, error) 
 		text = env.redact("the text", q.Text)
 	}
 	from, err := env.Caller.Speaker("--from", q.From)
-	if err == nil && !utf8.ValidString(from) {
+	if err == nil && !utf8.ValidString(from.Name) {
 		err = badField("from", " is not UTF-8")
 	}
 	if err == nil {
-		err = specs.CheckSecret("--from", from)
+		err = specs.CheckSecret("--from", from.Name)
 	}
 	if err != nil {
 		return nil, typed(err)
@@ -110,8 +111,8 @@ func Reply(ctx context.Context, env Env, q ReplyRequest) (*ThreadResult, error) 
 }
 
 // reply writes a reply to a thread, applies it, and returns the outcome.
-func (e Env) reply(ctx context.Context, o *openTree, m *threads.Thread, r *ReplyVerb, from, text string, noRun bool) (*ThreadResult, error) {
-	spec := &schemas.ReplySpec{Clarification: m.Request, Type: r.Type, From: from, Body: text}
+func (e Env) reply(ctx context.Context, o *openTree, m *threads.Thread, r *ReplyVerb, from caller.Acting, text string, noRun bool) (*ThreadResult, error) {
+	spec := &schemas.ReplySpec{Clarification: m.Request, Type: r.Type, From: from.Name, Proof: from.Proof, Body: text}
 	if m.Entry == nil {
 		spec.Clarification = m.ID
 	}

@@ -41,6 +41,9 @@ type PhaseEdit struct {
 // Active, and in the owner's other active sessions to Paused. Then it runs the tree once. The result is valid even with
 // an error, for the edits that were made.
 func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err error) {
+	if err := env.authorize("Switch"); err != nil {
+		return r, typed(err)
+	}
 	s, t, err := env.load(ctx)
 	if err != nil {
 		return r, typed(err)

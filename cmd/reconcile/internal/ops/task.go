@@ -44,7 +44,7 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 	if !slices.Contains(TaskVerbs, q.Verb) {
 		return r, badRequest("a task cannot be told to %s%s; it knows %s", q.Verb, schemas.DidYouMean(q.Verb, TaskVerbs), strings.Join(TaskVerbs, " and "))
 	}
-	if err := env.Caller.OnlyPeople(q.Verb + " a task"); err != nil {
+	if err := env.authorize("Task"); err != nil {
 		return r, typed(err)
 	}
 	by, err := env.Caller.Actor("--by", q.By)
@@ -63,7 +63,7 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 	if err != nil {
 		return r, typed(err)
 	}
-	spec := schemas.ActionSpec{Verb: q.Verb, Target: "dag/" + dag, Node: node, By: by, At: schemas.NewTime(env.Tree.Now()),
+	spec := schemas.ActionSpec{Verb: q.Verb, Target: "dag/" + dag, Node: node, By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now()),
 		Text: env.redact("TEXT", q.Text)}
 	r.Node = spec.Target + ":" + node
 	if r.Path, err = specs.Write(s, t, schemas.ActionKind, actionName(spec), &spec); err != nil {

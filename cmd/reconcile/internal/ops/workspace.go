@@ -5,7 +5,6 @@ import (
 	"os"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/workspaces"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 )
@@ -86,8 +85,8 @@ type DropWorkspaceResult struct {
 // DropWorkspace deletes a workspace after it has committed to a reference what was not committed there. Only people may.
 func DropWorkspace(ctx context.Context, env Env, name string) (r DropWorkspaceResult, err error) {
 	defer func() { err = typed(err) }()
-	if in := env.Caller.AnyRun(); in != nil {
-		return r, caller.NotInRun("delete a workspace", in)
+	if err := env.authorize("DropWorkspace"); err != nil {
+		return r, err
 	}
 	m, err := env.workspaces(ctx)
 	if err != nil {

@@ -274,7 +274,7 @@ func (p *page) whyNode(n schemas.NodeStatus) string {
 func (p *page) actions(e *state.Entry) string {
 	t := p.table("AGE", "VERB", "NODE", "BY", "ACTION")
 	for _, act := range schemas.AppliedTo(e.Status()) {
-		t.Cells(p.age(act.At), Cell{Text: act.Verb}, Word(act.Node), Word(act.By), Cell{Text: act.Name})
+		t.Cells(p.age(act.At), Cell{Text: act.Verb}, Word(act.Node), Word(schemas.Acting(act.By, act.Proof)), Cell{Text: act.Name})
 	}
 	return t.text()
 }

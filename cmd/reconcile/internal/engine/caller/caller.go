@@ -5,7 +5,9 @@ package caller
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"os/user"
+	"strconv"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/controllers/clarify"
@@ -81,25 +83,32 @@ func runName(in *runner.Inside) string {
 	return name
 }
 
-// Actor returns the name of the acting agent or person: in a run its agent, otherwise the name from the flag, the agent
-// of the environment, or the login name. It is "" in a run without an agent. A run cannot act under another name.
-func (c Caller) Actor(flag, name string) (string, error) {
+// Acting is who acts. Proof is one of the schemas.Proof constants.
+type Acting struct{ Name, Proof string }
+
+// Actor returns the acting agent or person: in a run its agent, otherwise the name from the flag, the agent of the environment, or
+// the login name. The name is "" in a run without an agent. A run cannot act under another name.
+func (c Caller) Actor(flag, name string) (Acting, error) {
 	in := c.Run()
 	switch {
 	case in == nil:
-		return cmp.Or(name, c.Getenv("RECONCILE_AGENT"), c.Login()), nil
+		who := Acting{cmp.Or(name, c.Getenv("RECONCILE_AGENT"), c.Login()), schemas.ProofClaimed}
+		if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && u.Username == who.Name {
+			who.Proof = schemas.ProofAccount
+		}
+		return who, nil
 	case name != "" && name != in.Agent:
-		return "", &clarify.Error{Kind: clarify.ScopeViolation, Message: fmt.Sprintf(
+		return Acting{}, &clarify.Error{Kind: clarify.ScopeViolation, Message: fmt.Sprintf(
 			"%s %s cannot be given here: this is part of %s, which acts as nobody else; leave %[1]s out", flag, name, runName(in))}
 	}
-	return in.Agent, nil
+	return Acting{in.Agent, schemas.ProofRun}, nil
 }
 
 // Speaker returns the agent or person who speaks in a clarification, as [Caller.Actor] does: a run without an agent
 // cannot take part.
-func (c Caller) Speaker(flag, name string) (string, error) {
+func (c Caller) Speaker(flag, name string) (Acting, error) {
 	who, err := c.Actor(flag, name)
-	if err == nil && who == "" {
+	if err == nil && who.Name == "" {
 		if in := c.Run(); in != nil {
 			err = &clarify.Error{Kind: clarify.ScopeViolation, Message: fmt.Sprintf(
 				"this is part of %s, which has no agent: only an agent or a person can take part", runName(in))}
@@ -114,7 +123,8 @@ func (c Caller) Worker(agent string) (string, error) {
 	if in := c.Run(); in == nil || in.Agent == "" {
 		return agent, nil
 	}
-	return c.Actor("--agent", agent)
+	who, err := c.Actor("--agent", agent)
+	return who.Name, err
 }
 
 // RunKey returns the key of the node's run that the caller is part of, or "".

@@ -1,0 +1,168 @@
+package ops_test
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// byRequest are the operations of which a part is for people only, by what is asked.
+var byRequest = []string{"Act", "Apply", "Create", "Delete", "Edit"}
+
+// ofRuns are the operations that a run may do as its agent.
+var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture Claim CompactMemory Cycles Describe DiffWorkspace Digest EvalMemory
+	Events Explain Facts FindWorkspace FollowEvents FollowLog FollowObjects Get GetMemory Graph History Hook Index JudgeMemory ListMemory Logs
+	MemoryStats MergeFiles Path Plan PlanChange PlanGitHub Prompt ReadLog Ready RebuildMemory Recall Related RemoveFacts RemoveMemory Reply
+	ResolveConflict Run ScanSecrets Schema Search SearchEval SearchMemory StateFacts Threads Validate VerifyMemory Version Wait Workspaces
+	WriteSchemas`)
+
+// peopleOnly calls the operations of ops.PeopleOnly.
+var peopleOnly = map[string]func(context.Context, ops.Env) error{
+	"Allow": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.Allow(ctx, env, ops.AllowRequest{})
+		return err
+	},
+	"Doctor": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.Doctor(ctx, env, ops.DoctorRequest{Fix: true})
+		return err
+	},
+	"DropWorkspace": func(ctx context.Context, env ops.Env) error { _, err := ops.DropWorkspace(ctx, env, "x"); return err },
+	"Init": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.Init(ctx, env, ops.InitRequest{Agents: true})
+		return err
+	},
+	"InitWorkflows": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.InitWorkflows(ctx, env, ops.InitWorkflowsRequest{})
+		return err
+	},
+	"InstallMergeDriver": ops.InstallMergeDriver,
+	"Switch": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.Switch(ctx, env, ops.SwitchRequest{Session: "health"})
+		return err
+	},
+	"Task": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.Task(ctx, env, ops.TaskRequest{Verb: schemas.VerbPrompt, Name: "a", Text: "b"})
+		return err
+	},
+}
+
+func isForPeople(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "only a person may")
+}
+
+// TestPeopleOnly goes through all operations: each is of one of the three kinds, and those for people are refused inside a run.
+func TestPeopleOnly(t *testing.T) {
+	all := slices.Concat(slices.Collect(maps.Keys(ops.PeopleOnly)), byRequest, ofRuns)
+	for _, name := range operations(t) {
+		if n := len(all); len(slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == name })) != n-1 {
+			t.Errorf("%s: say in one place whether a run may do it: PeopleOnly, byRequest or ofRuns", name)
+		}
+	}
+	for name := range ops.PeopleOnly {
+		call := peopleOnly[name]
+		if call == nil {
+			t.Errorf("%s is not tried", name)
+			continue
+		}
+		if err := call(t.Context(), inRun(open(t), "engineer")); !isForPeople(err) {
+			t.Errorf("%s inside a run: %v", name, err)
+		}
+		if err := call(t.Context(), open(t)); isForPeople(err) {
+			t.Errorf("%s of a person: %v", name, err)
+		}
+	}
+}
+
+// TestPeopleOnlyVerbs: a run may stop work, and not let go on what waits for a person.
+func TestPeopleOnlyVerbs(t *testing.T) {
+	var refused []string
+	for _, v := range ops.Verbs {
+		q := ops.ActRequest{Verb: v.Name, Target: "dag/checks", NoRun: true}
+		if _, err := ops.Act(t.Context(), inRun(open(t), "engineer"), q); isForPeople(err) {
+			refused = append(refused, v.Name)
+		}
+	}
+	if got := strings.Join(refused, " "); got != "retry resume skip approve deny" {
+		t.Errorf("refused inside a run: %s", got)
+	}
+}
+
+// TestPeopleOnlySpecs writes specs that only people may write, and others, inside a run and outside of one.
+func TestPeopleOnlySpecs(t *testing.T) {
+	const head = "apiVersion: reconcile.dev/v1alpha1\nkind: "
+	action := func(fields string) string {
+		return head + "Action\nmetadata: {name: act}\nspec: {target: dag/checks, " + fields + "}\n"
+	}
+	for _, c := range []struct{ name, before, text, inside, outside string }{
+		{"an agent", "", head + "Agent\nmetadata: {name: mine}\nspec: {runner: {command: {argv: [x]}}}\n", "only a person may", ""},
+		{"an approval", "", action("verb: approve, node: a"), "only a person may approve", ""},
+		{"a retry", "", action("verb: retry"), "only a person may retry", ""},
+		{"a pause", "", action("verb: pause"), "", ""},
+		{"another's pause", "", action("verb: pause, by: alice"), "alice cannot be given here", ""},
+		{"a proof", "", action("verb: pause, by: alice, proof: account"), "alice cannot be given here", "proof: account cannot be given"},
+		{"a claim", "", action("verb: pause, by: alice, proof: claimed"), "alice cannot be given here", ""},
+		{"another hold", action("verb: hold"), action("verb: pause"), "only a person may change action/act", "is a record and cannot be changed"},
+		{"a reply of another", "", head + "Reply\nmetadata: {name: r}\nspec: {clarification: CLR-1-001, type: answer, from: architect, body: b}\n",
+			"architect cannot be given here", ""},
+		{"a phase", head + "Session\nmetadata: {name: s}\nspec: {phase: Paused}\n", head + "Session\nmetadata: {name: s}\nspec: {phase: Active}\n",
+			"only a person may change the phase of session/s", ""},
+		{"a title", head + "Session\nmetadata: {name: s}\nspec: {phase: Paused}\n", head + "Session\nmetadata: {name: s}\nspec: {phase: Paused, title: T}\n",
+			"", ""},
+		{"a budget", head + "Session\nmetadata: {name: s}\nspec: {budget: {tokens: 5}}\n", head + "Session\nmetadata: {name: s}\nspec: {budget: {tokens: 6}}\n",
+			"only a person may change the budget of session/s", ""},
+	} {
+		for _, want := range []string{c.inside, c.outside} {
+			env := open(t)
+			if c.before != "" {
+				if _, err := apply(t, env, c.before); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want == c.inside {
+				env = inRun(env, "engineer")
+			}
+			_, err := apply(t, env, c.text)
+			if got := fmt.Sprint(err); want == "" && err != nil || want != "" && !strings.Contains(got, want) {
+				t.Errorf("%s: %v, want %q", c.name, err, want)
+			}
+		}
+	}
+}
+
+func apply(t *testing.T, env ops.Env, text string) ([]ops.SpecChange, error) {
+	return ops.Apply(t.Context(), env, ops.ApplyRequest{Texts: []ops.SpecText{{Name: "a.yaml", Text: []byte(text)}}})
+}
+
+// operations are the names of all operations.
+func operations(t *testing.T) (names []string) {
+	t.Helper()
+	pkgs, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0) //nolint:staticcheck // one folder
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range pkgs["ops"].Files {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || !fn.Name.IsExported() || len(fn.Type.Params.List) < 2 {
+				continue
+			}
+			if env, ok := fn.Type.Params.List[1].Type.(*ast.Ident); ok && env.Name == "Env" {
+				names = append(names, fn.Name.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("no operations found")
+	}
+	return names
+}

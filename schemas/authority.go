@@ -1,0 +1,96 @@
+package schemas
+
+import (
+	"cmp"
+	"reflect"
+)
+
+// OnlyPeople says what only people may do of a change of a spec, as a verb phrase; "" if agents may make it, too. before is the object
+// that the change replaces, nil for a new one; after is nil for a removal. Settings and agents decide what agents may do, some verbs
+// of actions are decisions of people, an action that exists may be one, the phase of a session holds or releases its work, and a
+// budget that is set bounds agents.
+func OnlyPeople(ref Ref, before, after *Object) string {
+	if ref.Kind == SettingsKind.Name || ref.Kind == AgentKind.Name {
+		return "write " + ref.String()
+	}
+	switch was, is := SpecAs[*ActionSpec](before), SpecAs[*ActionSpec](after); {
+	case was != nil:
+		return "change " + ref.String()
+	case is != nil && OfPeople(is.Verb):
+		return is.Verb
+	}
+	if was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after); was != nil && is != nil && was.Phase != is.Phase {
+		return "change the phase of " + ref.String()
+	}
+	was, is := budgetsOf(before), budgetsOf(after)
+	for place, b := range was {
+		if !reflect.DeepEqual(b, is[place]) {
+			return "change the budget of " + cmp.Or(place, ref.String())
+		}
+	}
+	return ""
+}
+
+// OfPeople reports whether a verb is a decision of a person. An agent may stop work; it may not let go on what was stopped, has failed
+// or waits for a person.
+func OfPeople(verb string) bool {
+	switch verb {
+	case VerbCancel, VerbPause, VerbHold:
+		return false
+	}
+	return true
+}
+
+// How it is known who acted.
+const (
+	ProofRun     = "run"     // the token of a run: its agent
+	ProofAccount = "account" // the account that the process runs as
+	ProofGitHub  = "github"  // the author of a comment there
+	ProofClaimed = "claimed" // nothing but the name that was given
+)
+
+// ActingOf returns who acts by an object, and the proof of it; "" for objects that do not say.
+func ActingOf(o *Object) (name, proof string) {
+	if o == nil {
+		return "", ""
+	}
+	switch s := o.Spec().(type) {
+	case *ActionSpec:
+		return s.By, s.Proof
+	case *ReplySpec:
+		return s.From, s.Proof
+	case *ClarificationRequestSpec:
+		return s.From, s.Proof
+	}
+	return "", ""
+}
+
+// Acting is the name of who acted, with a note if it was only claimed.
+func Acting(name, proof string) string {
+	if name != "" && proof == ProofClaimed {
+		return name + " (claimed)"
+	}
+	return name
+}
+
+// budgetsOf returns the budgets that an object sets; those of nodes by their names, its own by "".
+func budgetsOf(o *Object) map[string]*Budget {
+	out := map[string]*Budget{}
+	if o == nil {
+		return out
+	}
+	if s := SpecAs[*SessionSpec](o); s != nil && s.Budget != nil {
+		out[""] = s.Budget
+	}
+	if d := SpecAs[*DAGSpec](o); d != nil {
+		if d.Budget != nil {
+			out[""] = d.Budget
+		}
+		for i := range d.Nodes {
+			if b := d.Nodes[i].Budget; b != nil {
+				out["node "+d.Nodes[i].Name] = b
+			}
+		}
+	}
+	return out
+}
