@@ -54,7 +54,7 @@ func (w *workspace) bring(names []string) error {
 			return fmt.Errorf("%s cannot be brought into a workspace", name)
 		}
 		to := filepath.Join(w.Dir(), filepath.FromSlash(name))
-		if err := copyFile(filepath.Join(w.m.tree, filepath.FromSlash(name)), to); err != nil {
+		if err := copyFile(filepath.Join(w.m.tree, filepath.FromSlash(name)), w.m.path(w.owner.Name), w.repo.Prefix()+name); err != nil {
 			return err
 		}
 		s, err := stampOf(to)
@@ -135,11 +135,10 @@ func author(o Owner) string { return fmt.Sprintf("%s <%s@reconcile.invalid>", o.
 // deliver copies the outputs into the tree that the commit does not bring there.
 func (w *workspace) deliver(outputs, changed []string) error {
 	for _, name := range outputs {
-		from := filepath.Join(w.Dir(), filepath.FromSlash(name))
 		if slices.Contains(changed, w.repo.Prefix()+name) {
 			continue
 		}
-		if err := copyFile(from, filepath.Join(w.m.tree, filepath.FromSlash(name))); err != nil {
+		if err := copyOut(w.m.path(w.owner.Name), w.repo.Prefix()+name, filepath.Join(w.m.tree, filepath.FromSlash(name))); err != nil {
 			return fmt.Errorf("output %s: %w", name, err)
 		}
 	}

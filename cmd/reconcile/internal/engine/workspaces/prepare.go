@@ -3,6 +3,7 @@ package workspaces
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -56,7 +57,7 @@ func (m *Manager) include(ctx context.Context, w *workspace) error {
 		return err
 	}
 	for _, name := range names {
-		if err := copyFile(filepath.Join(w.repo.Worktree(), filepath.FromSlash(name)), filepath.Join(m.path(w.owner.Name), filepath.FromSlash(name))); err != nil {
+		if err := copyFile(filepath.Join(w.repo.Worktree(), filepath.FromSlash(name)), m.path(w.owner.Name), name); err != nil {
 			return fmt.Errorf("%s: %w", includeFile, err)
 		}
 	}
@@ -91,7 +92,7 @@ func (m *Manager) share(w *workspace, name string) error {
 	if exists(to) {
 		return fmt.Errorf("workspaces.share: %s is part of the commit, so that every workspace has it; take it out of the list", name)
 	}
-	return copyTree(from, to)
+	return copyTree(from, m.path(w.owner.Name), filepath.FromSlash(w.repo.Prefix()+name))
 }
 
 // setup runs the setup command, or copies what an earlier one made from the same lock files.
@@ -106,7 +107,7 @@ func (m *Manager) setup(ctx context.Context, w *workspace, q runner.WorkspaceReq
 	}
 	cache := filepath.Join(m.dir, "setup", key)
 	if key != "" && exists(cache) {
-		return copyTree(cache, m.path(w.owner.Name))
+		return copyTree(cache, m.path(w.owner.Name), ".")
 	}
 	if err := m.runSetup(ctx, w, q); err != nil || key == "" {
 		return err
@@ -190,7 +191,7 @@ func (m *Manager) keepSetup(ctx context.Context, w *workspace, cache string) err
 		if slices.Contains(m.o.Settings.Workspaces.Share, own) || exists(filepath.Join(w.repo.Worktree(), filepath.FromSlash(name))) && name == path.Base(name) && name[0] == '.' {
 			continue
 		}
-		if err := copyTree(filepath.Join(m.path(w.owner.Name), filepath.FromSlash(name)), filepath.Join(draft, filepath.FromSlash(name))); err != nil {
+		if err := copyTree(filepath.Join(m.path(w.owner.Name), filepath.FromSlash(name)), draft, filepath.FromSlash(name)); err != nil {
 			return err
 		}
 	}
@@ -233,8 +234,16 @@ func free(base, n int) bool {
 	return true
 }
 
-// copyTree copies a file or a folder. Symbolic links stay what they are.
-func copyTree(from, to string) error {
+// Agents and commits decide what is in a workspace. What is written there goes through an [os.Root], so that no link in a workspace
+// leads it elsewhere.
+
+// copyTree copies a file or a folder to a path below the folder top. Symbolic links stay what they are.
+func copyTree(from, top, to string) error {
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	return filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -246,26 +255,41 @@ func copyTree(from, to string) error {
 		dest := filepath.Join(to, rel)
 		switch {
 		case d.IsDir():
-			return os.MkdirAll(dest, 0o777)
+			return root.MkdirAll(dest, 0o777)
 		case d.Type()&fs.ModeSymlink != 0:
 			link, err := os.Readlink(p)
 			if err == nil {
-				err = errors.Join(os.MkdirAll(filepath.Dir(dest), 0o777), os.Symlink(link, dest))
+				err = errors.Join(root.MkdirAll(filepath.Dir(dest), 0o777), root.Symlink(link, dest))
 			}
 			if errors.Is(err, fs.ErrExist) {
 				return nil
 			}
 			return err
 		case d.Type().IsRegular():
-			return copyFile(p, dest)
+			return copyInto(root, dest, p)
 		}
 		return nil // a socket or a pipe has no content
 	})
 }
 
-// copyFile replaces a file by a copy of a regular one, atomically and durably.
-func copyFile(from, to string) error {
-	in, fi, err := regular.OpenPath(from, os.O_RDONLY, 0)
+// copyFile replaces a path below the folder top by a copy of a regular file.
+func copyFile(from, top, to string) error {
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return copyInto(root, filepath.FromSlash(to), from)
+}
+
+// copyOut replaces a file by a copy of one below the folder top, which is not read through links that lead out of it.
+func copyOut(top, from, to string) error {
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	in, fi, err := regular.Open(root, filepath.FromSlash(from))
 	if err != nil {
 		return err
 	}
@@ -273,19 +297,43 @@ func copyFile(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
-	out, err := os.CreateTemp(filepath.Dir(to), ".reconcile-copy-*.lock")
+	out, err := os.OpenRoot(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	return replace(out, filepath.Base(to), in, fi.Mode().Perm())
+}
+
+// copyInto replaces a path below a root by a copy of a regular file.
+func copyInto(root *os.Root, name, from string) error {
+	in, fi, err := regular.OpenPath(from, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	return replace(root, name, in, fi.Mode().Perm())
+}
+
+// replace replaces a path below a root, atomically.
+func replace(root *os.Root, name string, in io.Reader, perm fs.FileMode) error {
+	temp := filepath.Join(filepath.Dir(name), ".reconcile-copy-"+rand.Text()+".lock")
+	out, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
 	if err == nil {
-		err = out.Chmod(fi.Mode().Perm())
+		err = out.Chmod(perm)
 	}
 	if err = errors.Join(err, out.Close()); err == nil {
-		err = os.Rename(out.Name(), to)
+		err = root.Rename(temp, name)
 	}
 	if err != nil {
-		os.Remove(out.Name()) // nobody knows its name
+		_ = root.Remove(temp) // nobody knows its name
 	}
 	return err
 }

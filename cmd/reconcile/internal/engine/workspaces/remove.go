@@ -188,7 +188,7 @@ func (m *Manager) changes(ctx context.Context, repo *gitrepo.Repo, o Owner, exce
 	}
 	defer os.RemoveAll(scratch)
 	index := filepath.Join(scratch, "index") // a run may be using the other one
-	if err := copyFile(co.Index, index); err != nil {
+	if err := copyFile(co.Index, filepath.Dir(index), filepath.Base(index)); err != nil {
 		return nil, nil, err
 	}
 	co.Index = index
