@@ -398,6 +398,35 @@ func (r *Repo) Changed(ctx context.Context) ([]string, error) {
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
 }
 
+// Untracked lists the files of the work tree that are neither tracked nor ignored, below its top.
+func (r *Repo) Untracked(ctx context.Context) ([]string, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
+	}
+	out, err := k.run(ctx, call{}, "ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/")
+	if err != nil {
+		return nil, err
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
+}
+
+// WhileStill calls do while no process of reconcile and no git command changes the index and the files that it describes: it
+// waits for those that do.
+func (r *Repo) WhileStill(ctx context.Context, do func() error) (err error) {
+	w, err := openScratchDir(ctx, r.layout, lockTimeout)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	lock, err := w.lock(ctx, filepath.Join(r.gitDir, "index"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.release()) }()
+	return do()
+}
+
 // Worktree is the top of the work tree.
 func (r *Repo) Worktree() string { return r.worktree }
 

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/outputs"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // maxOutputs is the maximum number of outputs that a record describes. For the others only the existence is known.
@@ -26,6 +28,9 @@ func (a *attempt) keepOutputs() []schemas.Output {
 	defer cancel()
 	var out []schemas.Output
 	for _, name := range paths[:min(len(paths), maxOutputs)] {
+		if a.looksSecret(name) {
+			continue // it stays where it is, and only its existence counts
+		}
 		o, err := outputs.Put(ctx, a.runner.root, a.place.root, name, a.runner.o.OutputCache)
 		if ctx.Err() != nil {
 			return nil
@@ -35,6 +40,29 @@ func (a *attempt) keepOutputs() []schemas.Output {
 		}
 	}
 	return out
+}
+
+// checkOutputSecrets fails the run of an agent in the tree that left a secret of the environment in an output, as the commit of a
+// workspace fails: neither the cache nor git may get it.
+func (a *attempt) checkOutputSecrets() error {
+	if a.effect.Agent == "" || a.place.ws != nil {
+		return nil
+	}
+	for _, name := range a.task.OutputPaths() {
+		if data, err := regular.Read(a.place.root, name); err == nil && a.runner.secrets.In(data) {
+			return fmt.Errorf("output %s has a value from the environment that looks secret; it is not kept", name)
+		}
+	}
+	return nil
+}
+
+// looksSecret reports whether an output of an agent in the tree has what looks like a secret.
+func (a *attempt) looksSecret(name string) bool {
+	if a.effect.Agent == "" || a.place.ws != nil {
+		return false
+	}
+	data, err := regular.Read(a.place.root, name)
+	return err == nil && len(secrets.Find(string(data))) > 0
 }
 
 // describeFor is how long a closing runner continues to describe the outputs of a success.

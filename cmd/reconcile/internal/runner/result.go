@@ -173,6 +173,9 @@ func (a *attempt) fillRecord(end exit, b *buffers) error {
 		if err := a.keepChanges(said.Report); err != nil {
 			return err
 		}
+		if err := a.checkOutputSecrets(); err != nil {
+			return err
+		}
 		a.record.Outputs = a.keepOutputs()
 	}
 	a.record.Outcome, a.record.Message = outcome, message

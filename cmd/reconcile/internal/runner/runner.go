@@ -114,16 +114,18 @@ func orDefault(n, standard int) int {
 
 // Runner runs effects. It is safe for concurrent use.
 type Runner struct {
-	o       Options
-	root    *os.Root // the tree
-	null    *os.File // stdin of commands without input
-	dir     string   // its absolute path, without symlinks
-	marks   marks
-	base    []string // environment that every command starts from
-	secrets *Secrets
-	leases  *leases
-	files   *workFiles
-	buffers sync.Pool // of *buffers
+	o     Options
+	root  *os.Root // the tree
+	null  *os.File // stdin of commands without input
+	dir   string   // its absolute path, without symlinks
+	marks marks
+	// programs are the caches of confined programs; guarded by mu.
+	programs programs
+	base     []string // environment that every command starts from
+	secrets  *Secrets
+	leases   *leases
+	files    *workFiles
+	buffers  sync.Pool // of *buffers
 
 	// inTree counts the runs that have worked in the tree itself, inTreeNow those that do now.
 	inTree, inTreeNow atomic.Int64

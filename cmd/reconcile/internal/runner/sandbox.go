@@ -44,11 +44,9 @@ func (a *attempt) confine() error {
 	if err := a.limitNetwork(p, s.Network, found.Network); err != nil {
 		return err
 	}
-	scratch := path.Join(state.WorkDir, scratchName(a.effect.Key))
-	if err := errors.Join(removeTree(a.runner.root, scratch), a.runner.root.MkdirAll(scratch, 0o700)); err != nil {
-		return asFault(err)
+	if err := a.makeScratch(); err != nil {
+		return err
 	}
-	a.scratch = a.runner.absolute(scratch)
 	if err := a.grant(p, s); err != nil {
 		return err
 	}
@@ -67,11 +65,21 @@ func (a *attempt) confine() error {
 	return nil
 }
 
+// makeScratch makes the folder for temporary files of the attempt's programs, empty.
+func (a *attempt) makeScratch() error {
+	scratch := path.Join(state.WorkDir, scratchName(a.effect.Key))
+	if err := errors.Join(removeTree(a.runner.root, scratch), a.runner.root.MkdirAll(scratch, 0o700)); err != nil {
+		return asFault(err)
+	}
+	a.scratch = a.runner.absolute(scratch)
+	return nil
+}
+
 // programCache is the folder in which the programs of an agent keep their caches from run to run, as those of compilers. Other
 // agents and the checks of landings have folders of their own, so that no agent prepares what another one trusts.
 func (a *attempt) programCache() (string, error) {
 	name := path.Join(state.ProgramsDir, cmp.Or(a.effect.Agent, "_checks"))
-	return a.runner.absolute(name), a.runner.root.MkdirAll(name, 0o700)
+	return a.runner.absolute(name), a.runner.useProgram(name)
 }
 
 // limitNetwork limits connections to the proxy that the agent's environment names, and to the ports of the workspace.

@@ -21,6 +21,7 @@ import (
 
 // savedFile is such a file. A session continues only in the same folder, with the same program.
 type savedFile struct {
+	Key     string   `json:"key"` // of the run
 	Session string   `json:"session"`
 	Dir     string   `json:"dir"`
 	Argv    []string `json:"argv"`
@@ -38,7 +39,7 @@ func sessionPath(key string) string { return path.Join(state.WorkDir, flat(key)+
 
 // saveSession makes the session of a run durable.
 func (r *Runner) saveSession(a *attempt, id string) error {
-	data, err := json.Marshal(savedFile{id, a.command.dir, a.task.Argv})
+	data, err := json.Marshal(savedFile{a.effect.Key, id, a.command.dir, a.task.Argv})
 	if err != nil {
 		return err
 	}
@@ -131,11 +132,8 @@ func (r *Runner) forgetSession(key string) {
 	}
 }
 
-// removeSessions removes the files of ended runs, and old ones.
+// removeSessions removes the files of ended runs, also of those that a killed process ran, and old ones.
 func (r *Runner) removeSessions() (err error) {
-	if len(r.resumable) == 0 {
-		return nil
-	}
 	for _, key := range r.resumable {
 		err = errors.Join(err, removeIfThere(r.root, sessionPath(key)))
 	}
@@ -144,9 +142,26 @@ func (r *Runner) removeSessions() (err error) {
 		return err
 	}
 	for _, f := range files {
-		if info, infoErr := f.Info(); strings.HasSuffix(f.Name(), sessionSuffix) && infoErr == nil && r.o.Now().Sub(info.ModTime()) > sessionAge {
-			err = errors.Join(err, removeIfThere(r.root, path.Join(state.WorkDir, f.Name())))
+		name := path.Join(state.WorkDir, f.Name())
+		if strings.HasSuffix(f.Name(), sessionSuffix) && (r.isRecorded(name) || r.isOld(f)) {
+			err = errors.Join(err, removeIfThere(r.root, name))
 		}
 	}
 	return errors.Join(err, listErr)
+}
+
+// isRecorded reports whether the run of a session file has a record: then no run continues it.
+func (r *Runner) isRecorded(name string) bool {
+	data, err := regular.Read(r.root, name)
+	var s savedFile
+	if err != nil || json.Unmarshal(data, &s) != nil || checkKey(s.Key) != nil {
+		return false
+	}
+	_, err = r.root.Lstat(path.Join(cmp.Or(r.o.State, "state"), "runs", s.Key+".json"))
+	return err == nil
+}
+
+func (r *Runner) isOld(f fs.DirEntry) bool {
+	info, err := f.Info()
+	return err == nil && r.o.Now().Sub(info.ModTime()) > sessionAge
 }

@@ -163,7 +163,7 @@ func (r *Runner) leave(key string) {
 }
 
 func (r *Runner) removeLeftovers() error {
-	err := errors.Join(r.files.close(), r.removeSessions())
+	err := errors.Join(r.files.close(), r.removeSessions(), r.sweepPrograms(programsAge, programsBytes))
 	for _, key := range r.leftovers {
 		err = errors.Join(err, r.removeWorkOf(key))
 	}

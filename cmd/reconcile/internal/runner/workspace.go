@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -28,6 +29,8 @@ type WorkspaceRequest struct {
 	// runner that they still live.
 	Env   []string
 	Lease *os.File
+	// Start starts such a program, confined as those of the run are; top is the folder that it may change.
+	Start func(cmd *exec.Cmd, top string) error
 }
 
 // Workspace is the folder of its own of one run.
@@ -81,7 +84,7 @@ func (a *attempt) openWorkspace() error {
 	}
 	ctx, cancel := a.untilStopped()
 	defer cancel()
-	q := WorkspaceRequest{Effect: a.effect, Task: a.task, Lease: a.lease.file, Env: a.environment()}
+	q := WorkspaceRequest{Effect: a.effect, Task: a.task, Lease: a.lease.file, Env: a.environment(), Start: a.startSetup}
 	ws, why, err := a.runner.o.Workspaces.Open(ctx, q)
 	if late := (*NotReadyError)(nil); errors.As(err, &late) {
 		a.interrupted = late.Why

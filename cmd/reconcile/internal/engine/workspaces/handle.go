@@ -138,12 +138,17 @@ func (w *workspace) deliver(outputs, changed []string) error {
 		if slices.Contains(changed, w.repo.Prefix()+name) {
 			continue
 		}
+		w.m.deliver(w.repo.Prefix() + name)
 		if err := copyOut(w.m.path(w.owner.Name), w.repo.Prefix()+name, filepath.Join(w.m.tree, filepath.FromSlash(name))); err != nil {
 			return fmt.Errorf("output %s: %w", name, err)
 		}
 	}
 	return nil
 }
+
+// deliver notes that this process writes a file into the work tree; delivers reports that.
+func (m *Manager) deliver(name string)       { m.delivered.Store(name, true) }
+func (m *Manager) delivers(name string) bool { _, ok := m.delivered.Load(name); return ok }
 
 // difference compares the changed files with those that the agent named; both may be relative to the tree.
 func difference(prefix string, changed, claimed []string) string {

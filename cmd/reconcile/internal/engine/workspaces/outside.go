@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
@@ -23,6 +22,8 @@ type watched struct {
 	w     *workspace
 	dirty map[string]bool // tracked files that differed from the commit that is checked out
 	files map[string]mark // by absolute path
+	// untracked are the files of the work tree that were neither tracked nor ignored, below its top.
+	untracked map[string]bool
 }
 
 // mark is a file as it was. The digest is only taken of files that are compared by content.
@@ -37,6 +38,9 @@ func (w *workspace) Watch(ctx context.Context) (func(context.Context, bool) ([]s
 	before := &watched{w: w}
 	var err error
 	if before.dirty, err = w.dirty(ctx); err != nil {
+		return nil, err
+	}
+	if before.untracked, err = w.untracked(ctx); err != nil {
 		return nil, err
 	}
 	if before.files, err = w.marks(); err != nil {
@@ -59,6 +63,35 @@ func (w *workspace) dirty(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return out, nil
+}
+
+// untracked are the files of the work tree that git neither tracks nor ignores, below the top; without those that reconcile writes for
+// runs: its own folder, the observed state, outputs of other runs, and specs that agents may write.
+func (w *workspace) untracked(ctx context.Context) (map[string]bool, error) {
+	names, err := w.repo.Untracked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folders := w.m.o.Settings.Folders
+	out := map[string]bool{}
+	for _, name := range names {
+		own, inTree := strings.CutPrefix(name, w.repo.Prefix())
+		below := func(dir string) bool { return inTree && strings.HasPrefix(own, dir+"/") }
+		switch {
+		case below(".reconcile") || below(folders.State) || strings.Contains(name, ".reconcile-copy-"):
+		case w.m.delivers(name):
+		case below(folders.Specs) && !w.isAgent(name):
+		default:
+			out[name] = true
+		}
+	}
+	return out, nil
+}
+
+// isAgent reports whether a file may be the spec of an agent, which no run may write.
+func (w *workspace) isAgent(name string) bool {
+	text, err := regular.ReadPath(filepath.Join(w.repo.Worktree(), filepath.FromSlash(name)))
+	return err == nil && strings.Contains(string(text), "Agent")
 }
 
 // byContent are the files that are compared by content: hooks and configuration of the repository, settings, and specs of agents.
@@ -149,8 +182,11 @@ func (b *watched) changed(ctx context.Context, shared bool) ([]string, error) {
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	time.Sleep(landingTime) // a commit that was landing meanwhile is complete then
-	again, err := b.look(ctx, shared)
+	var again []string
+	err = b.w.repo.WhileStill(ctx, func() (err error) { // a commit that is landing, or a command of git, is over then
+		again, err = b.look(ctx, shared)
+		return err
+	})
 	found = slices.DeleteFunc(found, func(name string) bool { return !slices.Contains(again, name) })
 	for i, name := range found {
 		if rel, err := filepath.Rel(b.w.m.tree, name); err == nil && inside(b.w.m.tree, name) {
@@ -161,9 +197,6 @@ func (b *watched) changed(ctx context.Context, shared bool) ([]string, error) {
 	return slices.Compact(found), err
 }
 
-// landingTime is longer than it takes to move a branch and its files.
-const landingTime = 250 * time.Millisecond
-
 func (b *watched) look(ctx context.Context, shared bool) (found []string, err error) {
 	now, err := b.w.dirty(ctx)
 	if err != nil {
@@ -171,6 +204,15 @@ func (b *watched) look(ctx context.Context, shared bool) (found []string, err er
 	}
 	for name := range now {
 		if !b.dirty[name] && !shared {
+			found = append(found, filepath.Join(b.w.repo.Worktree(), filepath.FromSlash(name)))
+		}
+	}
+	fresh, err := b.w.untracked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name := range fresh {
+		if !b.untracked[name] && !shared {
 			found = append(found, filepath.Join(b.w.repo.Worktree(), filepath.FromSlash(name)))
 		}
 	}

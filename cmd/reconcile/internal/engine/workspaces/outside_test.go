@@ -26,6 +26,9 @@ func TestWritesOutsideAreFound(t *testing.T) {
 		{"a tracked file", "file", "evil\n", "file"},
 		{"observed state", "state/a.json", "{\"evil\": 1}", "state/a.json"},
 		{"forged state", "state/b.json", "evil", "state/b.json"},
+		{"a new file", "folder/new", "evil", "folder/new"},
+		{"a new agent", "specs/agents/evil.yaml", "kind: Agent\n", "specs/agents/evil.yaml"},
+		{"a question", "specs/clarificationrequests/q.yaml", "kind: ClarificationRequest\n", ""},
 		{"a file that git ignores", ".env", "mine", ""},
 		{"a commit", "reconcile.yaml", "new: 1\n", ""},
 	} {
@@ -64,6 +67,7 @@ func TestOutsideMutants(t *testing.T) {
 		{"files outside are not compared by their digests", "outside.go", "case sha256.Sum256(text) == was.digest:", "case true:", "TestWritesOutsideAreFound"},
 		{"what changed in place is not seen", "outside.go", "if b.differs(name, was) {", "if was.info == nil && b.differs(name, was) {", "TestWritesOutsideAreFound"},
 		{"tracked files are not compared", "outside.go", "if !b.dirty[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
+		{"new files are not looked for", "outside.go", "if !b.untracked[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
 		{"what a commit changed is taken for the agent's", "outside.go", "return !b.committed(name, text)", "return true", "TestWritesOutsideAreFound"},
 	}}.Run(t)
 }

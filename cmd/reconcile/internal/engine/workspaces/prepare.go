@@ -149,7 +149,14 @@ func (m *Manager) runSetup(ctx context.Context, w *workspace, q runner.Workspace
 	}
 	out := &tail{}
 	cmd.Stdout, cmd.Stderr = out, out
-	err := cmd.Run()
+	start := func(cmd *exec.Cmd, _ string) error { return cmd.Start() }
+	if q.Start != nil {
+		start = q.Start
+	}
+	err := start(cmd, m.path(w.owner.Name))
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if err == nil {
 		return nil
 	}

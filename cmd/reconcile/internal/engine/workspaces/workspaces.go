@@ -33,6 +33,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
@@ -55,9 +56,10 @@ type Options struct {
 
 // Manager manages the workspaces of one tree. It is safe for concurrent use, and so are managers of several processes.
 type Manager struct {
-	o    Options
-	tree string // real path of the tree
-	dir  string // of the workspaces
+	delivered sync.Map // outputs that were copied into the work tree, below its top
+	o         Options
+	tree      string // real path of the tree
+	dir       string // of the workspaces
 	// unusable says why no workspace can be made.
 	unusable error
 }

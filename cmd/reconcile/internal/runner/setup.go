@@ -1,0 +1,72 @@
+package runner
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// startSetup starts a program that prepares the workspace at top, confined as the programs of the run will be: what it runs is part of
+// the commit, which an agent may have made. It may connect to anything, since it fetches what the work depends on.
+func (a *attempt) startSetup(cmd *exec.Cmd, top string) error {
+	s := a.task.Sandbox
+	if s == nil {
+		return cmd.Start()
+	}
+	found, err := a.runner.o.Sandbox.Choose(&s.Sandbox)
+	if err != nil {
+		return err
+	}
+	if found.Level == schemas.SandboxNone {
+		return cmd.Start()
+	}
+	p := sandbox.Policy{Level: found.Level}
+	if top, err = realPath(top); err != nil {
+		return err
+	}
+	if err := a.makeScratch(); err != nil {
+		return err
+	}
+	cache, err := a.programCache()
+	if err != nil {
+		return err
+	}
+	p.Write = []string{top, a.scratch, cache}
+	if s.Read != nil {
+		p.Read = a.readable(s.Read)
+	}
+	cmd.Env = set(cmd.Env, "TMPDIR="+a.scratch)
+	for name, folder := range map[string]string{"XDG_CACHE_HOME": "", "npm_config_cache": "npm", "GOMODCACHE": "gomod", "CARGO_HOME": "cargo"} {
+		cmd.Env = set(cmd.Env, name+"="+filepath.Join(cache, folder))
+	}
+	return a.startIn(p, cmd)
+}
+
+// startIn starts a command in a sandbox. Its first extra file is the lease, or nil.
+func (a *attempt) startIn(p sandbox.Policy, cmd *exec.Cmd) error {
+	program, err := findProgram(cmd.Args[0], cmd.Dir, lookup(cmd.Env, "PATH"))
+	if err != nil {
+		return err
+	}
+	c, err := a.runner.o.Sandbox.Command(p, program, cmd.Args)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if len(cmd.ExtraFiles) == 0 {
+		cmd.ExtraFiles = []*os.File{nil}
+	}
+	cmd.Path, cmd.Args, cmd.Err = c.Path, c.Argv, nil
+	cmd.ExtraFiles = append(cmd.ExtraFiles, c.Files...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if err := c.Started(); err != nil {
+		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
+	}
+	return nil
+}
