@@ -22,6 +22,10 @@ func (a *app) confined(cmd *cobra.Command) error {
 		if !mine || !forConfined[topName(cmd)] {
 			return badUsage("%s is not done for a run in a sandbox (%s), or not in another tree", cmd.CommandPath(), key)
 		}
+		if readsFiles(cmd) {
+			return badUsage("%s reads no file for a run in a sandbox, which may not be allowed to read it: hand it over on standard input",
+				cmd.CommandPath())
+		}
 		if a.global.logFile != "" {
 			return badUsage("--log-file cannot be given in a sandbox")
 		}
@@ -37,6 +41,18 @@ func (a *app) confined(cmd *cobra.Command) error {
 		return fmt.Errorf("the run's sandbox: %w; the program that started the run does not answer", err)
 	}
 	return &verdict{code: code}
+}
+
+// readsFiles reports whether a command of forConfined reads files that its arguments name.
+func readsFiles(cmd *cobra.Command) bool {
+	switch cmd.Name() {
+	case "capture":
+		args := cmd.Flags().Args()
+		return len(args) > 0 && args[0] != "-"
+	case "eval", "scan":
+		return true
+	}
+	return false
 }
 
 // files are the streams of this process.

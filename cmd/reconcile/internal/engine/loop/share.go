@@ -34,8 +34,9 @@ type Share interface {
 	Unpushed(ctx context.Context) ([]string, error)
 	// OtherClaims names the effects that other reconcilers have claimed, by key, with the expiry of each claim.
 	OtherClaims() map[string]time.Time
-	// Holds are the unexpired parts of budgets that other reconcilers have reserved. seen changes with each reservation of another.
-	Holds() (all []budgets.Hold, seen int)
+	// Holds are the unexpired parts of budgets that other reconcilers have reserved. seen changes with each reservation of another;
+	// behind says that the tree may lack the record of one that is over: Adopt first.
+	Holds() (all []budgets.Hold, seen int, behind bool)
 }
 
 // Bounds of the exchange with a remote.
@@ -271,12 +272,27 @@ func (s *run) excludeOtherClaims(wanted []*settle.Effect) []*settle.Effect {
 	return free
 }
 
-// otherHolds are the parts of budgets that other reconcilers have reserved.
-func (s *run) otherHolds() (all []budgets.Hold, seen int) {
+// otherHolds are the parts of budgets that other reconcilers have reserved, and the wanted effects that can be decided with them:
+// those with a budget wait until the records of former reservations are here.
+func (s *run) otherHolds(wanted []*settle.Effect) (holds []budgets.Hold, seen int, free []*settle.Effect) {
 	if s.loop.Share == nil {
-		return nil, 0
+		return nil, 0, wanted
 	}
-	return s.loop.Share.Holds()
+	holds, seen, behind := s.loop.Share.Holds()
+	if !behind {
+		return holds, seen, wanted
+	}
+	in := s.loop.Only.In(s.tree)
+	for _, e := range wanted {
+		if len(e.Allowances) == 0 || settle.ClaimOf(s.tree.Entry(e.Owner), e.Key) != nil {
+			free = append(free, e)
+		} else if in(e.Owner, e.Node) {
+			s.otherClaims[e.Key] = time.Now().Add(freshFor)
+			s.awaited = append(s.awaited, *e)
+			s.pollAt = time.Now()
+		}
+	}
+	return holds, seen, free
 }
 
 // awaitHolds adds to the awaited effects those that were not admitted and whose budgets others have reserved.

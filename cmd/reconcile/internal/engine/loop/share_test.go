@@ -67,7 +67,7 @@ func (r *remote) PushPending(context.Context) error          { return r.say("lea
 func (r *remote) Unpushed(context.Context) ([]string, error) { return r.owed, nil }
 func (r *remote) has(what string) int                        { return strings.Count(strings.Join(r.log, " "), what) }
 
-func (r *remote) Holds() ([]budgets.Hold, int) { return nil, 0 }
+func (r *remote) Holds() ([]budgets.Hold, int, bool) { return nil, 0, false }
 
 // OtherClaims omits expired claims.
 func (r *remote) OtherClaims() map[string]time.Time {

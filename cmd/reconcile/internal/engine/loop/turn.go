@@ -347,7 +347,7 @@ func (s *run) claimable() []settle.Effect {
 		ledger.Sums = budgets.Of(s.decider.OfRun(), s.tree, s.loop.Now())
 	}
 	s.warnOfDay()
-	holds, seen := s.otherHolds()
+	holds, seen, wanted := s.otherHolds(wanted)
 	ledger.Hold(holds...)
 	admitted := admission.Admit(s.tree, wanted, s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead(), ledger, s.loop.Now())
 	for i := range admitted {

@@ -189,7 +189,7 @@ func (s *Share) dropHolds() {
 }
 
 // Holds implements loop.Share.
-func (s *Share) Holds() (all []budgets.Hold, seen int) {
+func (s *Share) Holds() (all []budgets.Hold, seen int, behind bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(s.holds)) {
@@ -197,7 +197,7 @@ func (s *Share) Holds() (all []budgets.Hold, seen int) {
 			all = append(all, h)
 		}
 	}
-	return all, s.reserves
+	return all, s.reserves, s.accounted != s.reserves
 }
 
 // sweep releases unneeded claims: expired ones, and those of killed runs on this tree whose results are on the branch.

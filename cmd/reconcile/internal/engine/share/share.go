@@ -61,6 +61,8 @@ type Share struct {
 	claimed  map[string]bool
 	reserves int
 	adopted  string
+	// accounted is the value of reserves up to which the tree has the records of all reservations that are not in holds.
+	accounted int
 }
 
 // Open opens the remote, and connects the committer to the shared branch.
@@ -128,15 +130,17 @@ func (s *Share) Fetch(ctx context.Context, turn bool) (news bool, err error) {
 	if s.base == "" {
 		s.base = head.Hash
 	}
-	if tip.Head == head.Hash {
-		s.setAdopted(tip.Head)
+	news = tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0) || s.base != head.Hash
+	if !news && err == nil {
+		s.setAdopted(tip)
 	}
-	return tip.Head != "" && (tip.Head != head.Hash || len(tip.Pending) > 0) || s.base != head.Hash, err
+	return news, err
 }
 
 // setAdopted notes that the records in a commit of the remote are in the tree; s.mu is held.
-func (s *Share) setAdopted(commit string) {
-	if s.adopted = commit; s.tip.Head == commit {
+func (s *Share) setAdopted(tip gitrepo.Tip) {
+	s.adopted, s.accounted = tip.Head, max(s.accounted, tip.Reserves)
+	if s.tip.Head == tip.Head {
 		s.dropHolds()
 	}
 }
@@ -187,7 +191,7 @@ func (s *Share) Adopt(ctx context.Context, t *state.Tree) (moved bool, err error
 		s.o.Warn(got.Warning)
 	}
 	s.mu.Lock()
-	s.setAdopted(tip.Head)
+	s.setAdopted(tip)
 	s.mu.Unlock()
 	head, err := s.git.Head(ctx)
 	moved = s.MovedTo(head.Hash)

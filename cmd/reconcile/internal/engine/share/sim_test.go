@@ -247,7 +247,7 @@ func (c *simClone) Unpushed(context.Context) (keys []string, err error) {
 func (c *simClone) OtherClaims() map[string]time.Time { return c.keeper.OtherClaims() }
 
 // Holds implements loop.Share: nothing in the simulation has a budget.
-func (c *simClone) Holds() ([]budgets.Hold, int) { return nil, 0 }
+func (c *simClone) Holds() ([]budgets.Hold, int, bool) { return nil, 0, false }
 
 // Reserve implements claims.Remote.
 func (c *simClone) Reserve(context.Context, []settle.Effect) ([]claims.Claim, []string, error) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type team struct {
 	nodes, agents int
 	workspace     string // one of the schemas.Workspace constants
+	sandbox       string // one of the schemas.Sandbox constants; "": none is asked for
 	takes         string // seconds
 }
 
@@ -35,9 +37,13 @@ func (t team) write(ctx context.Context, dir string) error {
 		fmt.Fprintf(&spec, "    - {name: n%d, agent: a%d, prompt: Do it.}\n", i, i%t.agents)
 	}
 	files["specs/dag.yaml"] = spec.String()
+	confined := ""
+	if t.sandbox != "" {
+		confined = "sandbox: {level: " + t.sandbox + "}, "
+	}
 	for i := range t.agents {
 		files[fmt.Sprintf("specs/agents/a%d.yaml", i)] = fmt.Sprintf("apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: a%d}\n"+
-			"spec: {workspace: %s, runner: {command: {argv: [sh, -c, %q]}}}\n", i, t.workspace, t.script())
+			"spec: {workspace: %s, %srunner: {command: {argv: [sh, -c, %q]}}}\n", i, t.workspace, confined, t.script())
 	}
 	for name, content := range files {
 		if err := writeFile(filepath.Join(dir, name), content); err != nil {
@@ -99,12 +105,18 @@ func (b *bench) agentMemory(ctx context.Context, dir string) error {
 
 // agentOverhead compares nodes of one agent, one after the other, with the agent's program run as often by a shell.
 func (b *bench) agentOverhead(ctx context.Context, dir string) error {
-	for _, kind := range []string{schemas.WorkspaceInPlace, schemas.WorkspaceClone} {
-		t, run := team{nodes: 20, agents: 1, workspace: kind, takes: "0"}, 0
+	type place struct{ kind, sandbox string }
+	for _, at := range []place{{schemas.WorkspaceInPlace, ""}, {schemas.WorkspaceInPlace, schemas.SandboxLandlock},
+		{schemas.WorkspaceInPlace, schemas.SandboxBwrap}, {schemas.WorkspaceClone, ""}} {
+		kind := at.kind
+		if _, err := exec.LookPath("bwrap"); at.sandbox == schemas.SandboxBwrap && err != nil || at.sandbox != "" && runtime.GOOS != "linux" {
+			continue
+		}
+		t, run := team{nodes: 20, agents: 1, workspace: kind, sandbox: at.sandbox, takes: "0"}, 0
 		got, err := alternate(max(3, b.runs/2),
 			func() (usage, error) {
 				run++
-				at := filepath.Join(dir, fmt.Sprint(kind, run))
+				at := filepath.Join(dir, fmt.Sprint(kind, at.sandbox, run))
 				if err := t.write(ctx, at); err != nil {
 					return usage{}, err
 				}
@@ -122,6 +134,11 @@ func (b *bench) agentOverhead(ctx context.Context, dir string) error {
 		if kind != schemas.WorkspaceInPlace {
 			bound = 0 // that of the workspace comes to it, and of its commit
 		}
+		if at.sandbox != "" {
+			kind += ", sandbox " + at.sandbox
+		}
+		cpu := (got[0].cpu - got[1].cpu) / time.Duration(t.nodes)
+		b.row("agents: CPU of a node, "+kind, short(got[0].cpu), short(got[1].cpu), trim(ms(cpu))+" ms", ms(cpu), 0, " ms")
 		b.row("agents: overhead of a node, "+kind, short(got[0].wall), short(got[1].wall), trim(ms(each))+" ms", ms(each), bound, " ms")
 	}
 	return nil
