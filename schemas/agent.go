@@ -109,28 +109,28 @@ type AgentActivity struct {
 
 // Roles that the seeds know. An agent may have any other.
 const (
-	RoleGuide          = "guide"
-	RoleProductManager = "product-manager"
-	RoleUXDesigner     = "ux-designer"
-	RoleArchitect      = "architect"
-	RoleDesigner       = "designer"
-	RoleAcademic       = "academic"
-	RoleLibrarian      = "librarian"
-	RoleArchivalist    = "archivalist"
-	RoleOrchestrator   = "orchestrator"
-	RoleEngineer       = "engineer"
-	RoleInspector      = "inspector"
-	RoleTester         = "tester"
-	RoleReviewer       = "reviewer"
+	roleGuide          = "guide"
+	roleProductManager = "product-manager"
+	roleUXDesigner     = "ux-designer"
+	roleArchitect      = "architect"
+	roleDesigner       = "designer"
+	roleAcademic       = "academic"
+	roleLibrarian      = "librarian"
+	roleArchivalist    = "archivalist"
+	roleOrchestrator   = "orchestrator"
+	roleEngineer       = "engineer"
+	roleInspector      = "inspector"
+	roleTester         = "tester"
+	roleReviewer       = "reviewer"
 )
 
 // precedences follows the order of work from the request to the review. Agents that only inform others precede those
 // that use their information.
 var precedences = map[string]int{
-	RoleGuide: 5, RoleProductManager: 10, RoleUXDesigner: 15,
-	RoleAcademic: 16, RoleLibrarian: 17, RoleArchivalist: 18,
-	RoleArchitect: 20, RoleDesigner: 24, RoleOrchestrator: 28,
-	RoleEngineer: 30, RoleInspector: 40, RoleTester: 42, RoleReviewer: 45,
+	roleGuide: 5, roleProductManager: 10, roleUXDesigner: 15,
+	roleAcademic: 16, roleLibrarian: 17, roleArchivalist: 18,
+	roleArchitect: 20, roleDesigner: 24, roleOrchestrator: 28,
+	roleEngineer: 30, roleInspector: 40, roleTester: 42, roleReviewer: 45,
 }
 
 // unknownPrecedence is that of an unknown role: most downstream, so that it never wins over a known one.
@@ -156,10 +156,10 @@ func (s *AgentSpec) Default() {
 	if c := s.Runner.Command; c != nil {
 		orDefault(&c.Stdin, "prompt")
 		orDefault(&c.Output, "text")
-		orNew(&c.Timeout, DefaultRunTimeout)
+		orNew(&c.Timeout, defaultRunTimeout)
 	}
 	if a := s.Runner.ACP; a != nil {
-		orNew(&a.Timeout, DefaultRunTimeout)
+		orNew(&a.Timeout, defaultRunTimeout)
 		orNew(&a.Silence, DefaultSilence)
 	}
 	if h := s.Runner.HTTP; h != nil {
@@ -262,26 +262,26 @@ const (
 	SummaryTester    = "tester_checkpoint"
 )
 
-// EndTurnAt is the share of the window, in percent, at which a running turn is ended.
-const EndTurnAt = 95
+// endTurnAt is the share of the window, in percent, at which a running turn is ended.
+const endTurnAt = 95
 
 // roleMemories are the defaults of roles. Other roles have that of the engineer: no checkpoint before the hand-off.
 var roleMemories = map[string]AgentMemory{
-	RoleGuide:     {[]int{50, 75, 90}, 95, 30, SummaryGuide},
-	RoleLibrarian: {[]int{25, 50, 75}, 75, 25, SummaryLibrarian},
-	RoleAcademic:  {[]int{85}, 95, 30, SummaryAcademic},
-	RoleArchitect: {[]int{85}, 95, 30, SummaryArchitect},
-	RoleInspector: {[]int{85}, 95, 30, SummaryInspector},
-	RoleTester:    {[]int{85}, 95, 30, SummaryTester},
-	RoleEngineer:  {nil, 95, 30, SummaryHandoff},
-	RoleDesigner:  {nil, 95, 30, SummaryHandoff},
+	roleGuide:     {[]int{50, 75, 90}, 95, 30, SummaryGuide},
+	roleLibrarian: {[]int{25, 50, 75}, 75, 25, SummaryLibrarian},
+	roleAcademic:  {[]int{85}, 95, 30, SummaryAcademic},
+	roleArchitect: {[]int{85}, 95, 30, SummaryArchitect},
+	roleInspector: {[]int{85}, 95, 30, SummaryInspector},
+	roleTester:    {[]int{85}, 95, 30, SummaryTester},
+	roleEngineer:  {nil, 95, 30, SummaryHandoff},
+	roleDesigner:  {nil, 95, 30, SummaryHandoff},
 }
 
 // MemoryOf returns the agent's memory with the defaults of its role. Callers must not change it.
 func (s *AgentSpec) MemoryOf() AgentMemory {
 	m, ok := roleMemories[s.Role]
 	if !ok {
-		m = roleMemories[RoleEngineer]
+		m = roleMemories[roleEngineer]
 	}
 	if s.Memory == nil {
 		return m
@@ -306,7 +306,7 @@ func (s *AgentSpec) MemoryOf() AgentMemory {
 }
 
 // EndAt is the share of the window at which a running turn is ended.
-func (m AgentMemory) EndAt() int { return max(EndTurnAt, m.CompactAt) }
+func (m AgentMemory) EndAt() int { return max(endTurnAt, m.CompactAt) }
 
 // Marks are the shares that matter, ascending: the checkpoints, the end of a session, and the end of a turn.
 func (m AgentMemory) Marks() []int {

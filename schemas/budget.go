@@ -22,8 +22,8 @@ type BudgetSettings struct {
 	Day *Budget `json:"day,omitempty"`
 }
 
-// DefaultTurnTokens is Limits.TurnTokens where settings do not say otherwise.
-const DefaultTurnTokens = 200000
+// defaultTurnTokens is Limits.TurnTokens where settings do not say otherwise.
+const defaultTurnTokens = 200000
 
 // check reports a budget that bounds nothing, or that nothing can keep.
 func (b *Budget) check(at Spot) {

@@ -61,11 +61,11 @@ func (c *Checkpoint) Name() string {
 
 // SameCause reports whether two checkpoints are of the same share of the same conversation.
 func (c *Checkpoint) SameCause(d *Checkpoint) bool {
-	return c.Agent == d.Agent && c.Threshold == d.Threshold && c.Conversation() == d.Conversation()
+	return c.Agent == d.Agent && c.Threshold == d.Threshold && c.conversation() == d.conversation()
 }
 
-// Conversation identifies the agent's session: agents number theirs as they like, so that the node's key is part of it.
-func (c *Checkpoint) Conversation() string {
+// conversation identifies the agent's session: agents number theirs as they like, so that the node's key is part of it.
+func (c *Checkpoint) conversation() string {
 	if c.AgentSession == "" {
 		return c.Run
 	}

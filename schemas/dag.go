@@ -196,9 +196,9 @@ const (
 
 // Defaults of Retry.
 const (
-	DefaultBackoff    = Duration(time.Second)
-	DefaultFactor     = 2
-	DefaultMaxBackoff = Duration(time.Minute)
+	defaultBackoff    = Duration(time.Second)
+	defaultFactor     = 2
+	defaultMaxBackoff = Duration(time.Minute)
 )
 
 // Default sets the defaults of missing fields. Fields that follow the session (maxConcurrency, issue, priority) stay
@@ -217,9 +217,9 @@ func (s *DAGSpec) Default() {
 }
 
 func (r *Retry) fill() {
-	orNew(&r.Backoff, DefaultBackoff)
-	orDefault(&r.Factor, DefaultFactor)
-	orNew(&r.Max, DefaultMaxBackoff)
+	orNew(&r.Backoff, defaultBackoff)
+	orDefault(&r.Factor, defaultFactor)
+	orNew(&r.Max, defaultMaxBackoff)
 }
 
 // FailsFast reports whether the policy ends the DAG at the first failure: by failFast or continueOnFailure, and true if it

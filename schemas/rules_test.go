@@ -228,10 +228,10 @@ func TestRetry(t *testing.T) {
 	own, policy := Duration(time.Minute), Duration(time.Hour)
 	n := Node{Retry: &Retry{Limit: 2, Backoff: &own}}
 	r := n.RetryOr(Policy{Retry: &Retry{Limit: 9, Backoff: &policy}})
-	if r.Limit != 2 || *r.Backoff != own || r.Factor != DefaultFactor || *r.Max != DefaultMaxBackoff {
+	if r.Limit != 2 || *r.Backoff != own || r.Factor != defaultFactor || *r.Max != defaultMaxBackoff {
 		t.Errorf("the node's own retry: %+v", r)
 	}
-	if r := new(Node).RetryOr(Policy{Retry: &Retry{Limit: 9}}); r.Limit != 9 || *r.Backoff != DefaultBackoff {
+	if r := new(Node).RetryOr(Policy{Retry: &Retry{Limit: 9}}); r.Limit != 9 || *r.Backoff != defaultBackoff {
 		t.Errorf("the policy's retry: %+v", r)
 	}
 	var waits []time.Duration
@@ -247,7 +247,7 @@ func TestRetry(t *testing.T) {
 }
 
 func TestPrecedences(t *testing.T) {
-	order := []string{RoleGuide, RoleProductManager, RoleUXDesigner, RoleArchitect, RoleDesigner, RoleEngineer, RoleReviewer, "gardener"}
+	order := []string{roleGuide, roleProductManager, roleUXDesigner, roleArchitect, roleDesigner, roleEngineer, roleReviewer, "gardener"}
 	for i := 1; i < len(order); i++ {
 		if DefaultPrecedence(order[i-1]) >= DefaultPrecedence(order[i]) {
 			t.Errorf("%s is not upstream of %s", order[i-1], order[i])

@@ -77,10 +77,8 @@ func (r *Runner) AsCommand() *CommandRunner {
 	if r.Command != nil || r.Profile == "" {
 		return r.Command
 	}
-	return &CommandRunner{Profile: r.Profile, Stdin: "prompt", Output: "text", Timeout: &defaultRunTimeout}
+	return &CommandRunner{Profile: r.Profile, Stdin: "prompt", Output: "text", Timeout: new(defaultRunTimeout)}
 }
-
-var defaultRunTimeout = DefaultRunTimeout
 
 // checkOne reports a runner that does not have exactly one field.
 func (u *Runner) checkOne(r *Report) {
@@ -144,8 +142,8 @@ func (c *CommandRunner) check(r *Report) {
 // DefaultSilence ends a silent turn of an agent that names no time.
 const DefaultSilence = Duration(5 * time.Minute)
 
-// DefaultRunTimeout ends the run of a command agent that names no timeout.
-const DefaultRunTimeout = Duration(10 * time.Minute)
+// defaultRunTimeout ends the run of a command agent that names no timeout.
+const defaultRunTimeout = Duration(10 * time.Minute)
 
 // Levels of a sandbox.
 const (
@@ -305,7 +303,7 @@ func (h *HTTPRunner) defaults() {
 	orDefault(&h.Tools, ToolsNone)
 	orDefault(&h.MaxRequests, 30)
 	orDefault(&h.MaxTokens, 8192)
-	orNew(&h.Timeout, DefaultRunTimeout)
+	orNew(&h.Timeout, defaultRunTimeout)
 	orNew(&h.Silence, DefaultSilence)
 }
 

@@ -33,8 +33,8 @@ type GitHubCommands struct {
 	Allow []string `json:"allow,omitempty" jsonschema:"maxItems=200"`
 }
 
-// GitHubRoles are the relations between people and repositories that GitHub knows, closest first.
-func GitHubRoles() []string {
+// gitHubRoles are the relations between people and repositories that GitHub knows, closest first.
+func gitHubRoles() []string {
 	return []string{"OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "FIRST_TIMER", "MANNEQUIN",
 		"NONE"}
 }
@@ -61,9 +61,9 @@ func (g *GitHubSettings) check(r *Report) {
 func (c *GitHubCommands) check(r *Report) {
 	if c.Roles != nil {
 		for i, role := range *c.Roles {
-			if !slices.Contains(GitHubRoles(), role) {
+			if !slices.Contains(gitHubRoles(), role) {
 				r.At("github", "commands", "roles", i).Errorf("bad-role", "%q is no role that GitHub knows", role).
-					Near(role, GitHubRoles())
+					Near(role, gitHubRoles())
 			}
 		}
 	}

@@ -63,9 +63,6 @@ func Check(own map[string]schemas.Profile, c *schemas.CommandRunner) string {
 	return ""
 }
 
-// DefaultSilence ends a silent turn where neither agent nor profile says when.
-const DefaultSilence = 5 * time.Minute
-
 // Silence is how long a turn may be silent.
 func Silence(p *schemas.Profile, c *schemas.CommandRunner) time.Duration {
 	for _, d := range []*schemas.Duration{c.Silence, p.Silence} {
@@ -73,7 +70,7 @@ func Silence(p *schemas.Profile, c *schemas.CommandRunner) time.Duration {
 			return d.Std()
 		}
 	}
-	return DefaultSilence
+	return schemas.DefaultSilence.Std()
 }
 
 // Args returns the program and arguments of a turn: those of the command, else those of the profile, with the placeholders

@@ -95,8 +95,8 @@ func Exact(c Command) ([]string, error) {
 // Default stands in lists for the default list.
 const Default = "@default"
 
-// DefaultAllow are the commands that agents may run where nothing else is said: builds and tests of the project, and what reads it.
-var DefaultAllow = []string{
+// defaultAllow are the commands that agents may run where nothing else is said: builds and tests of the project, and what reads it.
+var defaultAllow = []string{
 	"go {build,test,run,fmt,vet,mod} ...",
 	"npm {install,run,test,build} ...",
 	"pip {install,list,freeze} ...",
@@ -107,15 +107,15 @@ var DefaultAllow = []string{
 	"find ...",
 }
 
-// DefaultBlock are the commands that are refused where nothing else is said.
-var DefaultBlock = []string{
+// defaultBlock are the commands that are refused where nothing else is said.
+var defaultBlock = []string{
 	"rm ... {/,//,/.,'/*'} ...",
 	"sudo ...",
 	"chmod ... {777,0777,a+rwx} ...",
 }
 
-// DefaultRoles are the lists of roles that only read.
-var DefaultRoles = map[string][]string{
+// defaultRoles are the lists of roles that only read.
+var defaultRoles = map[string][]string{
 	"architect": {
 		"cat ...", "head ...", "tail ...", "grep ...", "find ... -type {f,d} ...", "ls ...", "wc ...", "diff ...", "tree ...", "file ...",
 		"stat ...", "du ...", "pwd", "env", "which ...", "type ...",
@@ -134,19 +134,19 @@ type Lists struct {
 
 // For returns the patterns that apply to agents of a role: its own list in place of Allow, if it has one.
 func (l *Lists) For(role string) (allow, block []string) {
-	allow, standard := l.Allow, DefaultAllow
-	if own, ok := DefaultRoles[role]; ok {
+	allow, standard := l.Allow, defaultAllow
+	if own, ok := defaultRoles[role]; ok {
 		allow, standard = nil, own
 	}
 	if own, ok := l.Roles[role]; ok {
 		allow = own
 	}
-	return withDefault(allow, standard), withDefault(l.Block, DefaultBlock)
+	return withDefault(allow, standard), withDefault(l.Block, defaultBlock)
 }
 
 // HasRole reports whether agents of a role have a list of their own.
 func (l *Lists) HasRole(role string) bool {
-	_, standard := DefaultRoles[role]
+	_, standard := defaultRoles[role]
 	_, own := l.Roles[role]
 	return standard || own
 }

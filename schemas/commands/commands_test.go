@@ -120,8 +120,8 @@ func TestBadPatterns(t *testing.T) {
 
 // TestDefaults: each pattern of the default lists is valid.
 func TestDefaults(t *testing.T) {
-	all := slices.Concat(DefaultAllow, DefaultBlock)
-	for _, list := range DefaultRoles {
+	all := slices.Concat(defaultAllow, defaultBlock)
+	for _, list := range defaultRoles {
 		all = append(all, list...)
 	}
 	for _, p := range all {
