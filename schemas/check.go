@@ -187,7 +187,7 @@ func checkBranch(s Spot, b string) {
 	for _, seq := range []string{"..", "//", "@{", "/."} {
 		bad = bad || strings.Contains(b, seq)
 	}
-	for _, part := range strings.Split(b, "/") {
+	for part := range strings.SplitSeq(b, "/") {
 		bad = bad || strings.HasPrefix(part, ".") && part != "" || strings.HasSuffix(part, ".lock")
 	}
 	if b != "" && bad {

@@ -102,10 +102,8 @@ func (ks Kinds) Find(word string) (Kind, bool) {
 		if w == k.Singular() || w == k.Plural {
 			return k, true
 		}
-		for _, a := range k.Aliases {
-			if w == a {
-				return k, true
-			}
+		if slices.Contains(k.Aliases, w) {
+			return k, true
 		}
 	}
 	return Kind{}, false

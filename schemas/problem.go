@@ -85,14 +85,13 @@ func (p *Problem) eachText(change func(string) string) {
 func FieldPath(path []any) string { return pathText(path) }
 
 // near adds a suggestion from a list of words, if one is near.
-func (p *Problem) near(word string, words []string) *Problem {
+func (p *Problem) near(word string, words []string) {
 	if p.Message == "" {
-		return p // beyond maxProblems: it is not reported
+		return // beyond maxProblems: it is not reported
 	}
 	if n := Nearest(word, words); n != "" {
 		p.Suggestion = fmt.Sprintf("did you mean %q?", n)
 	}
-	return p
 }
 
 // hint sets the suggestion.
@@ -102,10 +101,9 @@ func (p *Problem) hint(format string, args ...any) *Problem {
 }
 
 // also adds a related place of the same file.
-func (p *Problem) also(line, col int, note string) *Problem {
+func (p *Problem) also(line, col int, note string) {
 	p.Related = append(p.Related, Place{Path: p.Path, Line: line, Column: col})
 	p.Notes = append(p.Notes, note)
-	return p
 }
 
 // Report collects the findings of one spec while [Spec.Check] runs. The zero Report is ready to use.

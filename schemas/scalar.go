@@ -151,7 +151,8 @@ func (r *plainReader) quoted(depth int) *value {
 	r.at++
 	s, simple, closed := r.untilMark(mark)
 	if !closed && mark == '\'' {
-		s, simple, closed = r.quotedLines(s)
+		simple = false
+		s, closed = r.quotedLines(s)
 	}
 	if !closed {
 		return nil
@@ -163,15 +164,15 @@ func (r *plainReader) quoted(depth int) *value {
 }
 
 // quotedLines reads the lines of a text in single quotes after its first one.
-func (r *plainReader) quotedLines(first string) (s string, simple, closed bool) {
+func (r *plainReader) quotedLines(first string) (s string, closed bool) {
 	all := append(make([]byte, 0, 4*len(first)), first...)
 	for r.nextLine() && r.indent > 0 && r.at < r.end {
 		s, _, closed = r.untilMark('\'')
 		if all = append(append(all, ' '), s...); closed {
-			return string(all), false, true
+			return string(all), true
 		}
 	}
-	return "", false, false
+	return "", false
 }
 
 // untilMark reads to the quotation mark that closes a text, or to the end of the line. simple reports that the text

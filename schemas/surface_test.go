@@ -38,7 +38,7 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	long := schemas.Problem{Place: schemas.Place{Path: "a", Line: 1, Column: 500}, Message: "m", Source: strings.Repeat("x", 1000)}
-	for _, line := range strings.Split(long.Format(), "\n") {
+	for line := range strings.SplitSeq(long.Format(), "\n") {
 		if len(line) > 130 {
 			t.Errorf("a line of %d bytes: %s", len(line), line)
 		}

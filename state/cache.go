@@ -139,9 +139,7 @@ func (c *cache) join(parts []cachePart) map[string]*file {
 		for _, f := range p.files {
 			files[f.path] = f
 		}
-		for path, f := range p.inputs {
-			c.inputs[path] = f
-		}
+		maps.Copy(c.inputs, p.inputs)
 	}
 	return files
 }

@@ -123,10 +123,8 @@ func (l *layout) classifyState(below string) (area, schemas.Ref) {
 	if name := checkpointName(rest); folder == checkpointsFolder && name != "" {
 		return areaCheckpoints, schemas.Ref{Kind: CheckpointKind, Name: name}
 	}
-	for _, f := range otherFolders {
-		if folder == f {
-			return areaOther, schemas.Ref{}
-		}
+	if slices.Contains(otherFolders, folder) {
+		return areaOther, schemas.Ref{}
 	}
 	return areaNone, schemas.Ref{}
 }
@@ -143,7 +141,7 @@ func hidden[S string | []byte](name S) bool {
 }
 
 func hiddenBelow(dir, p string) bool {
-	for _, part := range strings.Split(path.Dir(p[len(dir)+1:]), "/") {
+	for part := range strings.SplitSeq(path.Dir(p[len(dir)+1:]), "/") {
 		if part != "." && hidden(part) {
 			return true
 		}

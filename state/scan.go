@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -327,10 +328,8 @@ func (l *layout) stateArea(name string) area {
 	if name == checkpointsFolder {
 		return areaCheckpoints
 	}
-	for _, f := range otherFolders {
-		if f == name {
-			return areaOther
-		}
+	if slices.Contains(otherFolders, name) {
+		return areaOther
 	}
 	return areaNone
 }

@@ -183,8 +183,7 @@ func ScopeOf(t *state.Tree, from string) clarify.Scope {
 
 // refusal says why a request gets no number, or waits with the one that it has: its agent may not ask that, or the file
 // of an agent is broken.
-func (w *Requests) refusal(e *state.Entry, spec *schemas.ClarificationRequestSpec,
-	st *schemas.ClarificationRequestStatus) (settle.Judgement, bool) {
+func (w *Requests) refusal(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus) (settle.Judgement, bool) {
 	if st.ID == "" {
 		if err := w.ScopeOf(spec.From).Check(spec); err != nil {
 			j := settle.Judgement{Class: settle.ClassFailed, Reason: settle.ReasonScopeViolation, Message: err.Error()}

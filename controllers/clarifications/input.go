@@ -48,7 +48,7 @@ func (w *Requests) decideAlone(e *state.Entry) *provisional {
 // unready says why a request cannot be decided although its file is right: it is refused, or an agent's file is broken.
 func (w *Requests) unready(e *state.Entry, spec *schemas.ClarificationRequestSpec,
 	st *schemas.ClarificationRequestStatus) (settle.Judgement, bool) {
-	if j, refused := w.refusal(e, spec, st); refused {
+	if j, refused := w.refusal(spec, st); refused {
 		return j, true
 	}
 	if st.ID == "" && w.numberOf(e) == "" {

@@ -75,7 +75,7 @@ func (w *Requests) numberless(e *state.Entry, spec *schemas.ClarificationRequest
 	if st.ID != "" {
 		return w.lost(e, spec, st.ID)
 	}
-	_, refused := w.refusal(e, spec, st)
+	_, refused := w.refusal(spec, st)
 	return !refused
 }
 

@@ -131,10 +131,8 @@ func foldAhead(theirs *schemas.Clarification, phase string, round int) bool {
 		from = []string{schemas.ClarificationAnswered, schemas.ClarificationEscalated}
 	}
 	sameRound := theirs.Round == round || theirs.Status == schemas.ClarificationResolved && theirs.Round > round
-	for _, f := range from {
-		if f == phase {
-			return sameRound
-		}
+	if slices.Contains(from, phase) {
+		return sameRound
 	}
 	return false
 }

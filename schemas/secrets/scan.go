@@ -61,15 +61,14 @@ func (s *scanner) hit(uses []use, end int) {
 	}
 }
 
-// report takes a secret in, unless it is allowed; it returns whether it was taken.
-func (s *scanner) report(r *rule, secret, match span) bool {
+// report takes a secret in, unless it is allowed.
+func (s *scanner) report(r *rule, secret, match span) {
 	text, m := s.text[secret.start:secret.end], s.text[match.start:match.end]
 	if text == "" || r.entropy > 0 && entropy(text) <= r.entropy ||
 		s.allowed(r, text, strings.Trim(m, "\n"), s.lines(match)) {
-		return false
+		return
 	}
 	s.add(r.id, secret.start, secret.end)
-	return true
 }
 
 func (s *scanner) add(id string, start, end int) {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,12 +33,7 @@ func (t EdgeType) allows(from, to Domain) bool {
 	if int(t) >= len(crossings) {
 		return false
 	}
-	for _, c := range crossings[t] {
-		if c == (crossing{from, to}) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(crossings[t], (crossing{from, to}))
 }
 
 // allowed is for people: the ways that edges of the type may go, and the types that may go a way.
