@@ -273,8 +273,8 @@ func TestWithoutGit(t *testing.T) {
 	sha256 := resolved(t, t.TempDir())
 	f.git("init", "-q", "--object-format=sha256", sha256)
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Open(sha256); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "sha256") {
-		t.Errorf("SHA-256 without git: %v; want ErrUnsupported", err)
+	if _, err := Open(sha256); !errors.Is(err, errUnsupported) || !strings.Contains(err.Error(), "sha256") {
+		t.Errorf("SHA-256 without git: %v; want errUnsupported", err)
 	}
 	f.write(checks, done)
 	r := f.open()
@@ -282,8 +282,8 @@ func TestWithoutGit(t *testing.T) {
 	f.write(".gitattributes", "*.json filter=lfs\n")
 	f.write(".git/config", f.read(".git/config")+"[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n")
 	f.write(checks, "again\n")
-	if _, err := r.Commit(t.Context(), Commit{Paths: []string{checks}, When: noon}); !errors.Is(err, ErrUnsupported) ||
+	if _, err := r.Commit(t.Context(), Commit{Paths: []string{checks}, When: noon}); !errors.Is(err, errUnsupported) ||
 		!strings.Contains(err.Error(), checks) {
-		t.Errorf("a filter without git: %v; want ErrUnsupported", err)
+		t.Errorf("a filter without git: %v; want errUnsupported", err)
 	}
 }

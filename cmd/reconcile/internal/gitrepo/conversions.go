@@ -198,7 +198,7 @@ func (r *Repo) Storable(ctx context.Context, paths ...string) error {
 			continue
 		}
 		if r.command == nil {
-			return fmt.Errorf("%s: %w: %s has a filter", r.worktree, ErrUnsupported, p)
+			return fmt.Errorf("%s: %w: %s has a filter", r.worktree, errUnsupported, p)
 		}
 		sample := call{stdin: []byte("{}\n")}
 		if _, err := r.command.(*command).run(ctx, sample, "hash-object", "-w", "--stdin", "--path="+p); err != nil {

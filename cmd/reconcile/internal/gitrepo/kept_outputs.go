@@ -137,7 +137,7 @@ func (r *Repo) OpenKept(ctx context.Context, tree, path string) (io.ReadCloser, 
 // openKept is OpenKept for a tree among the objects of l, which env tells git to use.
 func (r *Repo) openKept(ctx context.Context, l layout, env []string, tree, path string) (io.ReadCloser, error) {
 	if r.command == nil {
-		return nil, fmt.Errorf("%s: %w", r.worktree, ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w", r.worktree, errUnsupported)
 	}
 	store := newObjectStore(l)
 	defer store.close()

@@ -155,7 +155,7 @@ func (r *Repo) Blob(ctx context.Context, commit, path string) ([]byte, error) {
 // Settle reverts an unfinished move.
 func (r *Repo) Advance(ctx context.Context, from Head, to string, now time.Time) (warning string, err error) {
 	if r.why != nil {
-		return "", fmt.Errorf("%s: %w: a branch of this repository cannot be moved: %w", r.worktree, ErrUnsupported, r.why)
+		return "", fmt.Errorf("%s: %w: a branch of this repository cannot be moved: %w", r.worktree, errUnsupported, r.why)
 	}
 	n := r.native.(*native)
 	cfg, err := loadConfig(n.layout, n.git)

@@ -164,7 +164,7 @@ func (r *Repo) Source(ctx context.Context, name string) (*Remote, error) {
 
 func (r *Repo) newRemote(head Head) (*Remote, error) {
 	if r.command == nil {
-		return nil, fmt.Errorf("%s: %w; pushing and fetching do", r.worktree, ErrUnsupported)
+		return nil, fmt.Errorf("%s: %w; pushing and fetching do", r.worktree, errUnsupported)
 	}
 	m := &Remote{repo: r, git: r.command.(*command), local: head.Ref, timeout: 5 * time.Minute, now: time.Now, jitter: rand.Float64,
 		beat: rand.IntN(1 << 30), // another process may have the same holder

@@ -27,8 +27,8 @@ var (
 	// ErrBusy reports that another process holds a needed resource (a lock file, a rebase in progress): try again
 	// later.
 	ErrBusy = errors.New("the repository is busy")
-	// ErrUnsupported reports that only the git command supports this repository, and that it is not available.
-	ErrUnsupported = errors.New("this kind of repository needs the git command, which is not on the PATH")
+	// errUnsupported reports that only the git command supports this repository, and that it is not available.
+	errUnsupported = errors.New("this kind of repository needs the git command, which is not on the PATH")
 )
 
 // Commit describes a commit to make.
@@ -135,7 +135,7 @@ func open(dir string, m programMode) (*Repo, error) {
 		return nil, r.why
 	}
 	if r.why != nil && r.command == nil {
-		return nil, fmt.Errorf("%s: %w: %w", l.common, ErrUnsupported, r.why)
+		return nil, fmt.Errorf("%s: %w: %w", l.common, errUnsupported, r.why)
 	}
 	return r, nil
 }
@@ -217,7 +217,7 @@ func (r *Repo) do(f func(committer) error) error {
 			return err
 		}
 		if r.command == nil {
-			return fmt.Errorf("%s: %w: %w", r.worktree, ErrUnsupported, err)
+			return fmt.Errorf("%s: %w: %w", r.worktree, errUnsupported, err)
 		}
 	}
 	return f(r.command)

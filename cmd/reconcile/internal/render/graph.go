@@ -56,7 +56,7 @@ const (
 // scripts, styles or images.
 func SVG(w io.Writer, g graph.Picture) error {
 	l := newLayout(g)
-	width := max(l.width, 2*margin+float64(Width(g.Title))*9, legendWidth(g.States()))
+	width := max(l.width, 2*margin+float64(textWidth(g.Title))*9, legendWidth(g.States()))
 	height := headHeight + l.height + legendHeight + margin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" `+
@@ -149,7 +149,7 @@ func svgLegend(states []string, y float64) string {
 	return b.String()
 }
 
-func legendEntry(state string) float64 { return 18 + float64(Width(state))*6.8 + 18 }
+func legendEntry(state string) float64 { return 18 + float64(textWidth(state))*6.8 + 18 }
 
 func legendWidth(states []string) float64 {
 	width := 2 * margin

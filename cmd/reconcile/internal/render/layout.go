@@ -65,7 +65,7 @@ func (l *layout) place(g graph.Picture) []*spot {
 	columns := columnsOf(g)
 	spots := make([]*spot, len(g.Nodes))
 	for i, n := range g.Nodes {
-		chars := max(Width(Line(n.Name)), Width(Line(n.Caption())))
+		chars := max(textWidth(Line(n.Name)), textWidth(Line(n.Caption())))
 		spots[i] = &spot{node: i, column: columns[i], height: boxHeight, width: float64(chars)*charWidth + 2*boxPadding}
 		l.put(spots[i])
 	}

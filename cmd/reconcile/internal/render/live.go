@@ -236,10 +236,10 @@ func nodeLines(nodes []progress.Node, now time.Time, width int) []string {
 	column := 0
 	for i, n := range nodes {
 		lines[i] = nodeName(n.Owner, n.Name, max(width/2, 10))
-		column = max(column, Width(lines[i]))
+		column = max(column, textWidth(lines[i]))
 	}
 	for i, n := range nodes {
-		pad := strings.Repeat(" ", column-Width(lines[i])+2)
+		pad := strings.Repeat(" ", column-textWidth(lines[i])+2)
 		lines[i] = Cut("  "+lines[i]+pad+liveState(n, now), width)
 	}
 	return lines
@@ -249,7 +249,7 @@ func nodeLines(nodes []progress.Node, now time.Time, width int) []string {
 func nodeName(owner, name string, width int) string {
 	const shortest = 6
 	owner, name = Line(owner), Line(name)
-	if room := width - Width(name) - 1; Width(owner) > room {
+	if room := width - textWidth(name) - 1; textWidth(owner) > room {
 		owner = Cut(owner, max(room, shortest))
 	}
 	return Cut(owner+" "+name, width)
@@ -318,7 +318,7 @@ func moveCursor(n int, way byte) string {
 func screenRows(lines []string, width int) int {
 	n := 0
 	for _, line := range lines {
-		n += max((Width(line)+width-1)/max(width, 1), 1)
+		n += max((textWidth(line)+width-1)/max(width, 1), 1)
 	}
 	return n
 }

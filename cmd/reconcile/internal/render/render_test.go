@@ -119,7 +119,7 @@ func TestCutAndWrap(t *testing.T) {
 		width int
 		want  string
 	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"}, {"", 0, ""}} {
-		if got := Cut(c.in, c.width); got != c.want || Width(got) > c.width {
+		if got := Cut(c.in, c.width); got != c.want || textWidth(got) > c.width {
 			t.Errorf("Cut(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
 		}
 	}
@@ -199,8 +199,8 @@ func TestTableFits(t *testing.T) {
 	}
 	for width := 1; width < 120; width++ {
 		for _, line := range write(width, false) {
-			if Width(line) > width {
-				t.Errorf("a row of %d columns at %d: %q", Width(line), width, line)
+			if textWidth(line) > width {
+				t.Errorf("a row of %d columns at %d: %q", textWidth(line), width, line)
 			}
 		}
 	}

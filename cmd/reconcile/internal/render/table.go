@@ -79,7 +79,7 @@ func (t *Table) line(b *strings.Builder, row []Cell, widths []int) {
 	for last > 0 && row[last].Text == "" {
 		last--
 	}
-	used := Width(t.Indent)
+	used := textWidth(t.Indent)
 	for i, c := range row[:last+1] {
 		if t.wraps(i, widths) {
 			t.wrapped(b, c, used)
@@ -91,7 +91,7 @@ func (t *Table) line(b *strings.Builder, row []Cell, widths []int) {
 		b.WriteString(t.Palette.Paint(c.Color, c.Text))
 		used += widths[i] + 2
 		if i < last && (t.Palette.Width == 0 || used < t.Palette.Width) {
-			b.WriteString(strings.Repeat(" ", widths[i]-Width(c.Text)+2))
+			b.WriteString(strings.Repeat(" ", widths[i]-textWidth(c.Text)+2))
 		}
 	}
 	b.WriteByte('\n')
@@ -117,7 +117,7 @@ const narrowest = 10
 
 // fit makes columns narrower until a line fits the terminal: the last one first, then the widest.
 func (t *Table) fit(widths []int) []int {
-	over := Width(t.Indent) + 2*(len(widths)-1) - t.Palette.Width
+	over := textWidth(t.Indent) + 2*(len(widths)-1) - t.Palette.Width
 	for _, w := range widths {
 		over += w
 	}
@@ -144,14 +144,14 @@ func columnWidths(rows [][]Cell) []int {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], Width(c.Text))
+			widths[i] = max(widths[i], textWidth(c.Text))
 		}
 	}
 	return widths
 }
 
-// Width returns the display width of s: how many columns of a terminal it takes.
-func Width(s string) int {
+// textWidth returns the display width of s: how many columns of a terminal it takes.
+func textWidth(s string) int {
 	if isPlain(s) {
 		return len(s)
 	}
@@ -160,7 +160,7 @@ func Width(s string) int {
 
 // Cut cuts s to a width in columns, with an ellipsis where something is missing.
 func Cut(s string, width int) string {
-	if Width(s) <= width {
+	if textWidth(s) <= width {
 		return s
 	}
 	if width <= 0 {

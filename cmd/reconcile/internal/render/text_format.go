@@ -34,7 +34,7 @@ func wrapText(s string, width int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.Trim(Text(s), "\n"), "\n") {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " ")
-		if Width(line) <= width {
+		if textWidth(line) <= width {
 			lines = append(lines, line)
 			continue
 		}
@@ -75,7 +75,7 @@ func Grouped(n int) string {
 // broken wraps a line at words to the width of a terminal; width 0: no terminal.
 func broken(line string, width int) string {
 	const indent = "    "
-	if width == 0 || Width(line) <= width {
+	if width == 0 || textWidth(line) <= width {
 		return line
 	}
 	return strings.Join(Wrap(line, max(width-len(indent), 1)), "\n"+indent)
@@ -90,7 +90,7 @@ func Wrap(s string, width int) []string {
 		switch {
 		case line == "":
 			line = word
-		case Width(line)+1+Width(word) > width:
+		case textWidth(line)+1+textWidth(word) > width:
 			lines = append(lines, line)
 			line = word
 		default:

@@ -10,9 +10,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Log writes a list of events to a slog.Logger: messages of clarifications with the fields of agentx-spec 12.3, and all
+// logEvents writes a list of events to a slog.Logger: messages of clarifications with the fields of agentx-spec 12.3, and all
 // others at debug level, warnings excepted.
-func Log(log *slog.Logger, list []events.Event) {
+func logEvents(log *slog.Logger, list []events.Event) {
 	for _, e := range list {
 		level, msg, attrs := eventAttrs(&e)
 		log.LogAttrs(context.Background(), level, msg, attrs...)

@@ -81,7 +81,7 @@ func (n *Recorder) Record(list []settle.Event) {
 	}
 	n.appendLog(out)
 	if n.o.Log != nil {
-		Log(n.o.Log, out)
+		logEvents(n.o.Log, out)
 		n.found.add(out)
 	}
 	n.bus.Publish(out...)
@@ -177,7 +177,7 @@ func entry(e settle.Event) events.Event {
 func Append(ctx context.Context, s *state.Store, log *slog.Logger, e settle.Event) error {
 	list := []events.Event{entry(e)}
 	if log != nil {
-		Log(log, list)
+		logEvents(log, list)
 	}
 	lock, err := s.Lock(ctx)
 	if err != nil {

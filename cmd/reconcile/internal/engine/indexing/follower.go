@@ -63,7 +63,7 @@ const stopTimeout = 2 * time.Second
 func Follow(ctx context.Context, o FollowOptions) (update func(*state.Tree), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	trees, over := make(chan *state.Tree, 1), make(chan struct{})
-	warn := Once(func(err error) {
+	warn := warnOnce(func(err error) {
 		if ctx.Err() == nil { // errors caused by the end itself are not reported
 			o.Warn("index: " + err.Error())
 		}

@@ -87,7 +87,7 @@ type Options struct {
 // policy allows. denied says why the endpoint for vectors is not allowed; otherwise nil.
 func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k *index.Keeper, denied, err error) {
 	k = &index.Keeper{
-		Store: s, Now: o.Tree.Now, Warn: Once(o.Warn), Progress: o.Progress,
+		Store: s, Now: o.Tree.Now, Warn: warnOnce(o.Warn), Progress: o.Progress,
 		Ignored: func(string, bool) func(string, bool) bool {
 			return func(name string, _ bool) bool { return treepath.OfName(name) == treepath.Git }
 		},
@@ -104,9 +104,9 @@ func NewKeeper(ctx context.Context, o Options, s *state.Store, t *state.Tree) (k
 	return k, denied, err
 }
 
-// Once returns a warn function that warns of each error once. An index is first built from words, and then with
+// warnOnce returns a warn function that warns of each error once. An index is first built from words, and then with
 // vectors, and both may report the same error.
-func Once(warn func(error)) func(error) {
+func warnOnce(warn func(error)) func(error) {
 	var said sync.Map
 	return func(err error) {
 		if _, again := said.LoadOrStore(err.Error(), true); !again {
