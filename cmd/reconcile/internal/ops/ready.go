@@ -5,6 +5,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/metrics"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
@@ -115,4 +116,14 @@ func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err err
 		_, err = env.update(ctx, o, q.NoRun, engine.Request{DecideOnly: true})
 	}
 	return r, typed(err)
+}
+
+// Metrics returns how work waits for places, how long it runs and what it uses, by lane and by session, from the records of the tree.
+func Metrics(ctx context.Context, env Env) (m metrics.Metrics, err error) {
+	store, t, err := env.load(ctx)
+	if err != nil {
+		return m, typed(err)
+	}
+	defer store.Close()
+	return metrics.Of(t, env.Tree.Now()), nil
 }
