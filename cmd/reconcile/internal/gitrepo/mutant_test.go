@@ -10,6 +10,8 @@ import (
 var faults = []mutants.Mutant{
 	{"the stat data of a racy file are trusted", "dirty.go", "if mtime.sec >= s.written.sec && ", "if mtime.sec == 1 && ", "TestDirtyRacyEntry"},
 	{"the trees of another commit are trusted", "dirty.go", "c.files >= 0 && c.hash == hash", "c.files >= 0", "TestDirtyWhatTheUserStaged"},
+	{"who has not seen a reservation reserves", "remote_reserve.go", "case seen != r.Seen:", "case false:", "TestReservations"},
+	{"a renewal forgets what is reserved", "remote_claim.go", "w, err := m.newClaimRequest(ctx, c, old, reserve)", "w, err := m.newClaimRequest(ctx, c, old, reserve[:0])", "TestReservations"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }

@@ -16,6 +16,8 @@ var faults = []mutants.Mutant{
 	{"the rest of a longer text stays", "workfile.go", "f.file.Truncate(int64(len(data)))", "nil"},
 	{"the tokens of runs are not checked", "token.go", "return subtle.ConstantTimeCompare(want, []byte(digestToken(token))) != 1", "_ = subtle.ConstantTimeCompare(want, []byte(digestToken(token)))\n\treturn false", "TestTokensProveRuns"},
 	{"a token that cannot be read is not asked for", "token.go", "return !os.IsNotExist(err)", "return os.IsExist(err)", "TestTokensProveRuns"},
+	{"a secret in an output is kept", "outputs.go", "a.runner.secrets.In(data) {", "a.runner.secrets.In(data[:0]) {", "TestSecretsInOutputs"},
+	{"caches of programs stay for ever", "programs.go", "if now.Sub(c.used) > age || total > most {", "if now.Sub(c.used) > age && total < most {", "TestProgramsAreBounded"},
 	{"a run without its token acts as the agent", "mark.go", "\t\t\t\tin.Agent, in.Session = \"\", \"\"\n", "", "TestTokensProveRuns"},
 }
 

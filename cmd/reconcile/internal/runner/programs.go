@@ -91,7 +91,7 @@ func (r *Runner) measurePrograms() (all []programCache, total int64, err error) 
 			continue
 		}
 		c := programCache{name: path.Join(state.ProgramsDir, e.Name()), used: fi.ModTime()}
-		_ = fs.WalkDir(r.root.FS(), c.name, func(_ string, d fs.DirEntry, err error) error {
+		_ = fs.WalkDir(regular.FS(r.root), c.name, func(_ string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {
 				if fi, err := d.Info(); err == nil {
 					c.size += fi.Size()

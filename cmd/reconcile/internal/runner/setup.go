@@ -10,9 +10,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// startSetup starts a program that prepares the workspace at top, confined as the programs of the run will be: what it runs is part of
+// StartSetup starts a program that prepares the workspace at top, confined as the programs of the run will be: what it runs is part of
 // the commit, which an agent may have made. It may connect to anything, since it fetches what the work depends on.
-func (a *attempt) startSetup(cmd *exec.Cmd, top string) error {
+func (a *attempt) StartSetup(cmd *exec.Cmd, top string) error {
 	apart(cmd)
 	s := a.task.Sandbox
 	if s == nil {

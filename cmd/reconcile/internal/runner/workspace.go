@@ -27,10 +27,14 @@ type WorkspaceRequest struct {
 	Task   *settle.Command
 	// Env is the environment of programs that prepare the workspace, and Lease a file that they inherit: it tells the next
 	// runner that they still live.
-	Env   []string
-	Lease *os.File
-	// Start starts such a program, confined as those of the run are; top is the folder that it may change.
-	Start func(cmd *exec.Cmd, top string) error
+	Env     []string
+	Lease   *os.File
+	Starter Starter
+}
+
+// Starter starts a program that prepares a workspace, confined as those of the run are; top is the folder that it may change.
+type Starter interface {
+	StartSetup(cmd *exec.Cmd, top string) error
 }
 
 // Workspace is the folder of its own of one run.
@@ -84,7 +88,7 @@ func (a *attempt) openWorkspace() error {
 	}
 	ctx, cancel := a.untilStopped()
 	defer cancel()
-	q := WorkspaceRequest{Effect: a.effect, Task: a.task, Lease: a.lease.file, Env: a.environment(), Start: a.startSetup}
+	q := WorkspaceRequest{Effect: a.effect, Task: a.task, Lease: a.lease.file, Env: a.environment(), Starter: a}
 	ws, why, err := a.runner.o.Workspaces.Open(ctx, q)
 	if late := (*NotReadyError)(nil); errors.As(err, &late) {
 		a.interrupted = late.Why

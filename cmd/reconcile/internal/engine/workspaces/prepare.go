@@ -149,11 +149,12 @@ func (m *Manager) runSetup(ctx context.Context, w *workspace, q runner.Workspace
 	}
 	out := &tail{}
 	cmd.Stdout, cmd.Stderr = out, out
-	start := func(cmd *exec.Cmd, _ string) error { return cmd.Start() }
-	if q.Start != nil {
-		start = q.Start
+	var err error
+	if q.Starter != nil {
+		err = q.Starter.StartSetup(cmd, m.path(w.owner.Name))
+	} else {
+		err = cmd.Start()
 	}
-	err := start(cmd, m.path(w.owner.Name))
 	if err == nil {
 		err = cmd.Wait()
 	}
@@ -246,7 +247,7 @@ func free(base, n int) bool {
 
 // copyTree copies a file or a folder to a path below the folder top. Symbolic links stay what they are.
 func copyTree(from, top, to string) error {
-	root, err := os.OpenRoot(top)
+	root, err := regular.Root(top)
 	if err != nil {
 		return err
 	}
@@ -281,7 +282,7 @@ func copyTree(from, top, to string) error {
 
 // copyFile replaces a path below the folder top by a copy of a regular file.
 func copyFile(from, top, to string) error {
-	root, err := os.OpenRoot(top)
+	root, err := regular.Root(top)
 	if err != nil {
 		return err
 	}
@@ -291,7 +292,7 @@ func copyFile(from, top, to string) error {
 
 // copyOut replaces a file by a copy of one below the folder top, which is not read through links that lead out of it.
 func copyOut(top, from, to string) error {
-	root, err := os.OpenRoot(top)
+	root, err := regular.Root(top)
 	if err != nil {
 		return err
 	}
@@ -304,7 +305,7 @@ func copyOut(top, from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
-	out, err := os.OpenRoot(filepath.Dir(to))
+	out, err := regular.Root(filepath.Dir(to))
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ var faults = []mutants.Mutant{
 	{"a secret is committed", "handle.go", "if err := w.m.checkSecrets(ctx, w.repo, o, w.untouched(), w.below(outputs)); err != nil {", "if err := error(nil); err != nil {", "TestSecretsAreInNoObject"},
 	{"a secret is parked", "remove.go", "if err := m.checkSecrets(ctx, repo, o, nil, nil); err != nil {", "if err := error(nil); err != nil {", "TestSecretsAreInNoObject"},
 	{"a difference writes into the repository", "../../gitrepo/workspace.go", "in.objects = filepath.Join(scratch, \"objects\")", "_ = scratch", "TestSecretsAreInNoObject"},
+	{"links lead out of a workspace", "prepare.go", "if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {\n\t\treturn err\n\t}\n\treturn replace(root, name, in, fi.Mode().Perm())", "root, _ = regular.Root(filepath.Dir(filepath.Join(root.Name(), name)))\n\treturn replace(root, filepath.Base(name), in, fi.Mode().Perm())", "TestLinksLeadNowhere"},
+	{"links lead into a workspace", "prepare.go", "in, fi, err := regular.Open(root, filepath.FromSlash(from))", "in, fi, err := regular.OpenPath(filepath.Join(top, filepath.FromSlash(from)), os.O_RDONLY, 0)", "TestLinksLeadNowhere"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
 }
 
