@@ -127,7 +127,7 @@ func (l *activeLoad) compare() bool {
 		case f.area == areaOther:
 			others[l.base.find(hashOf(f.dir+"/"+string(f.name)))] = true // their content is not known
 		}
-		if i < 0 || l.base.owner(i) == 0 {
+		if i < 0 || i >= l.base.frozen.len() && l.base.owner(i) == 0 {
 			l.found = append(l.found, activeFile{f, i})
 		} else if i != guess {
 			misses++
@@ -151,12 +151,17 @@ func (l *activeLoad) wake(order []int32) {
 	if len(l.woken) == 0 {
 		return
 	}
-	n := 0
-	for f := range l.first.each() {
-		if i := int(order[n]); i >= 0 && l.woken[l.base.owner(i)-1] {
-			l.found = append(l.found, activeFile{f, i})
+	woken := make([]bool, 1+len(l.base.thawed)+len(l.base.recent)) // by owner
+	for i := range l.woken {
+		woken[1+i] = true
+	}
+	for list := range l.first.lists() {
+		for j, i := range order[:len(list)] {
+			if i >= 0 && woken[l.base.owner(int(i))] {
+				l.found = append(l.found, activeFile{&list[j], int(i)})
+			}
 		}
-		n++
+		order = order[len(list):]
 	}
 }
 

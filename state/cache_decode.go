@@ -353,6 +353,9 @@ func (d *decoder) refs() []schemas.Ref { return d.appendRefs(nil) }
 
 func (d *decoder) appendRefs(to []schemas.Ref) []schemas.Ref {
 	for range d.count() {
+		if n := len(to); n < cap(to) {
+			d.kind = to[:n+1][n].Kind // of the object before, mostly the same
+		}
 		to = append(to, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
 	}
 	return to

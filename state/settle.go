@@ -331,13 +331,24 @@ func (n *freshCollector) scanError(t scanError) {
 // each yields the files.
 func (g *freshScan) each() iter.Seq[*scannedFile] {
 	return func(yield func(*scannedFile) bool) {
+		for list := range g.lists() {
+			for j := range list {
+				if !yield(&list[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lists yields the files in their lists.
+func (g *freshScan) lists() iter.Seq[[]scannedFile] {
+	return func(yield func([]scannedFile) bool) {
 		for i := range g.parts {
 			n := &g.parts[i]
 			for _, list := range append(n.full, n.files) {
-				for j := range list {
-					if !yield(&list[j]) {
-						return
-					}
+				if !yield(list) {
+					return
 				}
 			}
 		}

@@ -279,10 +279,11 @@ func (w *Slots) dagSum(session string) *dagSum {
 	}
 	sum := new(dagSum)
 	for _, e := range dagsOf(w.tree, schemas.SessionKind.Ref(session)) {
-		sum.add(e.Name, partOf(session, w.world.Brief(e)))
+		p := partOf(session, w.world.Brief(e))
+		sum.add(e.Name, &p)
 	}
 	for _, e := range w.invalid[session] {
-		sum.add(e.Name, part{session: session, broken: true})
+		sum.add(e.Name, &part{session: session, broken: true})
 	}
 	return sum
 }

@@ -3,7 +3,6 @@ package sessions
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,7 +58,7 @@ func (s *dagSums) haveWork(session string) bool {
 	return sum != nil && (len(sum.active) > 0 || sum.running > 0 || sum.changed > 0)
 }
 
-func (s *dagSum) add(name string, p part) {
+func (s *dagSum) add(name string, p *part) {
 	if p.broken {
 		s.invalid = withName(s.invalid, name)
 		return
@@ -67,7 +66,7 @@ func (s *dagSum) add(name string, p part) {
 	if s.phases == nil {
 		s.phases = map[string]int{}
 	}
-	s.count(&p, 1)
+	s.count(p, 1)
 	if p.live() {
 		s.active = withName(s.active, name)
 	}
@@ -75,7 +74,7 @@ func (s *dagSum) add(name string, p part) {
 		s.failed = withName(s.failed, name)
 	}
 	if !p.ended.IsZero() {
-		s.ended.add(ending{name, p})
+		s.ended.add(name, p)
 	}
 }
 
@@ -160,13 +159,17 @@ func (r *recent) find(e *ending) (int, bool) {
 	return slices.BinarySearchFunc(r.list, e, func(a ending, b *ending) int { return a.compare(b) })
 }
 
-func (r *recent) add(e ending) {
-	if r.before && (len(r.list) == 0 || e.compare(&r.list[0]) <= 0) {
+func (r *recent) add(dag string, p *part) {
+	if r.before && len(r.list) > 0 && p.ended.Before(r.list[0].ended.Time) {
 		return
 	}
+	e := ending{dag, *p}
 	i := len(r.list)
 	if i > 0 && e.compare(&r.list[i-1]) < 0 {
 		i, _ = r.find(&e)
+	}
+	if i == 0 && r.before {
+		return
 	}
 	if r.list = slices.Insert(r.list, i, e); len(r.list) > mostRecent {
 		r.list, r.before = slices.Delete(r.list, 0, mostRecent/2), true // not one at a time: what comes last is mostly the latest
@@ -216,20 +219,29 @@ func (s *dagSums) follow(t *state.Tree) {
 func (s *dagSums) begin(t *state.Tree) {
 	active := t.Active(schemas.DAGKind.Name)
 	s.parts, s.of, s.ahead, s.tree = make(map[string]part, len(active)), map[string]*dagSum{}, map[string]bool{}, t
+	var sum *dagSum
+	session := ""
 	for name, p := range dormantParts(t) {
-		s.sum(p.session).add(name, p)
+		if sum == nil || p.session != session {
+			session, sum = p.session, s.sum(p.session)
+		}
+		sum.add(name, p)
 	}
 	for _, e := range active {
 		s.put(e)
 	}
 }
 
-// dormantParts yields what the dormant DAGs of a tree add.
-func dormantParts(t *state.Tree) iter.Seq2[string, part] {
-	return func(yield func(string, part) bool) {
+// dormantParts yields what the dormant DAGs of a tree add. A part is valid until the next one.
+func dormantParts(t *state.Tree) iter.Seq2[string, *part] {
+	return func(yield func(string, *part) bool) {
+		var p part
 		for o := range t.Dormant(schemas.DAGKind.Name) {
-			for _, ref := range o.Refs {
-				if ref.Kind == schemas.SessionKind.Name && !yield(o.Name, partOf(ref.Name, &o.Brief)) {
+			for i := range o.Refs {
+				if o.Refs[i].Kind != schemas.SessionKind.Name {
+					continue
+				}
+				if p = partOf(o.Refs[i].Name, &o.Brief); !yield(o.Name, &p) {
 					return
 				}
 			}
@@ -289,7 +301,7 @@ func (s *dagSums) set(name string, p part) {
 	if had {
 		s.of[was.session].remove(name, was)
 	}
-	s.sum(p.session).add(name, p)
+	s.sum(p.session).add(name, &p)
 	s.parts[name] = p
 }
 
@@ -309,12 +321,16 @@ func (s *dagSums) session(name string) *dagSum {
 	}
 	if sum.ended.short() {
 		sum.ended = recent{}
-		for _, all := range []iter.Seq2[string, part]{maps.All(s.parts), dormantParts(s.tree)} {
-			for dag, p := range all {
-				if p.session == name && !p.broken && !p.ended.IsZero() {
-					sum.ended.add(ending{dag, p})
-				}
+		add := func(dag string, p *part) {
+			if p.session == name && !p.broken && !p.ended.IsZero() {
+				sum.ended.add(dag, p)
 			}
+		}
+		for dag, p := range s.parts {
+			add(dag, &p)
+		}
+		for dag, p := range dormantParts(s.tree) {
+			add(dag, p)
 		}
 	}
 	return sum

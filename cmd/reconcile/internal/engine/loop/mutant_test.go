@@ -26,7 +26,7 @@ var faults = []mutants.Mutant{
 // dormantFaults are those in leaving dormant objects.
 var dormantFaults = []mutants.Mutant{
 	{"a change of a dormant file is not seen during a run", "../../../../../state/refresh.go", "was.statHash != new(fingerprinter)", "false && was.statHash != new(fingerprinter)"},
-	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !is && !l.base.thawedFile(i)", "if false && !l.base.thawedFile(i)"},
+	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !is && !l.base.thawedFile(i)", "if !is && is && !l.base.thawedFile(i)"},
 	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "|| !m.dormant.affects(f))", "|| true)"},
 	{"what bears on them during a run is ignored", "../../../../../state/update.go", "d != nil && (d.has", "false && (d.has"},
 	{"a damaged file of dormant objects is believed", "../../../../../state/frozen.go", " || xxhash.Sum64(rest[16:]) != hash", "", "TestDamagedFileOfDormantObjects"},
