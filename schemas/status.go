@@ -103,6 +103,20 @@ type Brief struct {
 
 // BriefOf sums up a status.
 func BriefOf(s Status) Brief {
+	b := BriefWithoutNodes(s)
+	if dag, ok := s.(*DAGStatus); ok {
+		for _, n := range dag.Nodes {
+			if n.State == NodeBlocked {
+				b.Blocked = true
+				break
+			}
+		}
+	}
+	return b
+}
+
+// BriefWithoutNodes is BriefOf, but without a look at each node: Blocked is false.
+func BriefWithoutNodes(s Status) Brief {
 	c := s.Base()
 	b := Brief{Phase: c.Phase, ObservedDigest: c.ObservedDigest}
 	if ready := c.Condition(Ready); ready != nil {
@@ -111,16 +125,8 @@ func BriefOf(s Status) Brief {
 	if stalled := c.Condition(Stalled); stalled != nil {
 		b.Stalled, b.StalledReason = stalled.Status, stalled.Reason
 	}
-	dag, ok := s.(*DAGStatus)
-	if !ok {
-		return b
-	}
-	b.Progress, b.Running, b.FinishedAt = dag.Progress, dag.Running, dag.FinishedAt
-	for _, n := range dag.Nodes {
-		if n.State == NodeBlocked {
-			b.Blocked = true
-			break
-		}
+	if dag, ok := s.(*DAGStatus); ok {
+		b.Progress, b.Running, b.FinishedAt = dag.Progress, dag.Running, dag.FinishedAt
 	}
 	return b
 }

@@ -134,14 +134,14 @@ func (w *World) Status(e *state.Entry) schemas.Status {
 	return e.Status()
 }
 
-// Brief is Status in brief, or nil.
+// Brief is Status in brief, or nil. Blocked is not set for an object that is decided now.
 func (w *World) Brief(e *state.Entry) *schemas.Brief {
 	if w.Decides(e.Ref) {
 		st := w.decide(e).Status
 		if st == nil {
 			return nil
 		}
-		b := schemas.BriefOf(st)
+		b := schemas.BriefWithoutNodes(st)
 		return &b
 	}
 	if !e.HasStatus() {
