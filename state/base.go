@@ -15,7 +15,6 @@ const (
 	basePath      = cacheDir + "/base"
 	baseVersion   = "reconcile settled tree 3\n"
 	baseHeader    = len(baseVersion) + 11*8 // the numbers of baseNumbers
-	baseFileSize  = 6 * 8
 	baseInputSize = 2 * 8
 )
 
@@ -40,18 +39,6 @@ func readBaseNumbers(b []byte) (n baseNumbers) {
 	return baseNumbers{v(0), v(1), v(2), v(3), v(4), fingerprint{v(5), v(6), int(v(7))}, v(8), v(9), v(10)}
 }
 
-func (f *baseFile) append(to []byte) []byte {
-	for _, n := range [...]uint64{f.path, f.content, f.statHash[0], f.statHash[1], f.at, f.owner} {
-		to = binary.LittleEndian.AppendUint64(to, n)
-	}
-	return to
-}
-
-func readBaseFile(b []byte) baseFile {
-	v := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return baseFile{v(0), v(1), [2]uint64{v(2), v(3)}, v(4), v(5)}
-}
-
 // content returns a hash of the file's content; of an unread file, a hash of its stat.
 func (f *file) content() uint64 {
 	if f.area != areaOther && f.sum != 0 {
@@ -65,74 +52,7 @@ func (f *file) content() uint64 {
 	return xxhash.Sum64(b[:])
 }
 
-// len is the number of files: first those of frozen objects, some of which may be thawed, then the others.
-func (b *base) len() int { return b.frozen.len() + len(b.files) }
-
-func (b *base) file(i int) baseFile {
-	if n := b.frozen.len(); i >= n {
-		return b.files[i-n]
-	}
-	return b.frozen.file(i)
-}
-
-// owner returns 1 + the index of the dormant object that owns the file; 0: none.
-func (b *base) owner(i int) int {
-	if n := b.frozen.len(); i >= n {
-		return int(b.files[i-n].owner)
-	}
-	return b.frozen.owner(i)
-}
-
-// thawedFile reports whether the file is one of frozen objects, and its object is not dormant any more: another entry describes the
-// file, or none.
-func (b *base) thawedFile(i int) bool {
-	return i < b.frozen.len() && len(b.thawedList) > 0 && b.thawed[b.frozen.owner(i)-1]
-}
-
-// find returns the index of a file by the hash of its path; -1 if it did not exist.
-func (b *base) find(path uint64) int {
-	if i := b.frozen.find(path); i >= 0 && !b.thawedFile(i) {
-		return i
-	}
-	if i := lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path }); i >= 0 {
-		return b.frozen.len() + i
-	}
-	return -1
-}
-
-// named returns what the base has about the file at a path; ok is false if the file did not exist.
-func (b *base) named(p string) (f baseFile, ok bool) {
-	i := b.find(hashOf(p))
-	if i < 0 {
-		return f, false
-	}
-	return b.file(i), true
-}
-
 func (f *inputFile) content() uint64 { return binary.LittleEndian.Uint64(f.digest[:]) }
-
-// tableSize is the number of slots of a hash table of n hashes.
-func tableSize(n int) int {
-	size := 16
-	for size*3 < n*4 {
-		size *= 2
-	}
-	return size
-}
-
-// hashTable makes a hash table of n hashes.
-func hashTable(n int, hash func(i int) uint64) []uint32 {
-	slots := make([]uint32, tableSize(n))
-	mask := uint64(len(slots) - 1)
-	for i := range n {
-		at := hash(i) & mask
-		for slots[at] != 0 {
-			at = (at + 1) & mask
-		}
-		slots[at] = uint32(i + 1)
-	}
-	return slots
-}
 
 func (b *base) index() {
 	b.slots = hashTable(len(b.files), func(i int) uint64 { return b.files[i].path })
@@ -285,23 +205,6 @@ func (s *Store) readBase(was settled, m *model) *base {
 		return nil
 	}
 	return b
-}
-
-// writeBase writes the base, and returns its hash and the fingerprint of the tree's files; the hash is 0 if a file could not
-// be read: once it can, everything is decided again.
-func (s *Store) writeBase(clocks, asleep []schemas.Ref) (uint64, fingerprint, error) {
-	key := s.cache.key()
-	dormant := s.model.nextDormants(asleep, key)
-	data, sum := s.model.encodeBase(key, uint64(s.cache.records), clocks, dormant)
-	if len(s.model.scanErrors) > 0 {
-		return 0, sum, nil
-	}
-	if dormant.frozen != nil { // before the base that has its hash
-		if err := s.replaceLocal(frozenPath, dormant.frozen); err != nil {
-			return 0, sum, err
-		}
-	}
-	return hashOfBase(data), sum, s.replaceLocal(basePath, data)
 }
 
 // settled is the content of the file that Settle writes, after a line with its hash.

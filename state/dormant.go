@@ -289,16 +289,46 @@ func (t *Tree) activate(entries []*Entry) {
 	}
 }
 
-// hashOf is the hash of a path.
-func hashOf(p string) uint64 { return xxhash.Sum64String(p) }
+// len is the number of files: first those of frozen objects, some of which may be thawed, then the others.
+func (b *base) len() int { return b.frozen.len() + len(b.files) }
 
-// lookUpHash returns the index of a hash, or -1.
-func lookUpHash(slots []uint32, hash uint64, at func(i int) uint64) int {
-	mask := uint64(len(slots) - 1)
-	for s := hash & mask; slots[s] != 0; s = (s + 1) & mask {
-		if i := int(slots[s] - 1); at(i) == hash {
-			return i
-		}
+func (b *base) file(i int) baseFile {
+	if n := b.frozen.len(); i >= n {
+		return b.files[i-n]
+	}
+	return b.frozen.file(i)
+}
+
+// owner returns 1 + the index of the dormant object that owns the file; 0: none.
+func (b *base) owner(i int) int {
+	if n := b.frozen.len(); i >= n {
+		return int(b.files[i-n].owner)
+	}
+	return b.frozen.owner(i)
+}
+
+// thawedFile reports whether the file is one of frozen objects, and its object is not dormant any more: another entry describes the
+// file, or none.
+func (b *base) thawedFile(i int) bool {
+	return i < b.frozen.len() && len(b.thawedList) > 0 && b.thawed[b.frozen.owner(i)-1]
+}
+
+// find returns the index of a file by the hash of its path; -1 if it did not exist.
+func (b *base) find(path uint64) int {
+	if i := b.frozen.find(path); i >= 0 && !b.thawedFile(i) {
+		return i
+	}
+	if i := lookUpHash(b.slots, path, func(i int) uint64 { return b.files[i].path }); i >= 0 {
+		return b.frozen.len() + i
 	}
 	return -1
+}
+
+// named returns what the base has about the file at a path; ok is false if the file did not exist.
+func (b *base) named(p string) (f baseFile, ok bool) {
+	i := b.find(hashOf(p))
+	if i < 0 {
+		return f, false
+	}
+	return b.file(i), true
 }

@@ -8,21 +8,6 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// isFrozen is the owner of a file that is in the file of frozen objects.
-const isFrozen = ^uint64(0)
-
-// nextDormants are the dormant objects of the next base.
-type nextDormants struct {
-	hash   uint64      // of the file of frozen objects
-	frozen []byte      // its content, to be written first; nil: it stays
-	thawed []int       // its objects that are not dormant any more
-	live   fingerprint // of the files of the others
-	recent []*Dormant  // the other dormant objects, sorted
-	files  []baseFile  // the files of those of them that are not loaded
-	// owners are the numbers of loaded objects that become dormant: 1 + the index, or isFrozen.
-	owners map[schemas.Ref]uint64
-}
-
 // nextDormants decides which objects are dormant in the next base: those that stay dormant, and those of asleep that become so.
 // All of them are frozen after the whole tree was loaded, or when many of the frozen ones have changed since.
 func (m *model) nextDormants(asleep []schemas.Ref, key uint64) *nextDormants {
@@ -163,4 +148,21 @@ func (b *base) filesInOrder(now []uint64) []baseFile {
 		}
 	}
 	return files
+}
+
+// writeBase writes the base, and returns its hash and the fingerprint of the tree's files; the hash is 0 if a file could not
+// be read: once it can, everything is decided again.
+func (s *Store) writeBase(clocks, asleep []schemas.Ref) (uint64, fingerprint, error) {
+	key := s.cache.key()
+	dormant := s.model.nextDormants(asleep, key)
+	data, sum := s.model.encodeBase(key, uint64(s.cache.records), clocks, dormant)
+	if len(s.model.scanErrors) > 0 {
+		return 0, sum, nil
+	}
+	if dormant.frozen != nil { // before the base that has its hash
+		if err := s.replaceLocal(frozenPath, dormant.frozen); err != nil {
+			return 0, sum, err
+		}
+	}
+	return hashOfBase(data), sum, s.replaceLocal(basePath, data)
 }

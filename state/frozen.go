@@ -18,19 +18,8 @@ const (
 	frozenVersion    = "reconcile dormant objects 1\n"
 	frozenHeader     = len(frozenVersion) + 5*8 // key, hash of the rest, numbers of files and objects, bytes of the objects
 	frozenRecordSize = 2 * 8
+	baseFileSize     = 6 * 8
 )
-
-// frozen is the file of most dormant objects, mapped into memory: it is read by many runs for each time that it is written.
-// The base says which of its objects are not dormant any more. The zero value has no objects.
-type frozen struct {
-	hash         uint64
-	files        []byte // baseFileSize for each
-	slots, looks []byte // hash tables of the files by path and by stat: 4 bytes for 1 + the index; 0: free
-	records      []byte // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files
-	coded        []byte // the objects, as encoder.dormant writes them
-	refers       map[schemas.Ref]bool
-	decoder      decoder
-}
 
 // frozenObjects are the objects and files to freeze.
 type frozenObjects struct {
@@ -226,4 +215,53 @@ func (z *frozen) ofKind(kind string) (from, to int) {
 	}
 	from = sort.Search(n, func(i int) bool { return z.ref(i).Kind >= kind })
 	return from, from + sort.Search(n-from, func(i int) bool { return z.ref(from+i).Kind > kind })
+}
+
+func (f *baseFile) append(to []byte) []byte {
+	for _, n := range [...]uint64{f.path, f.content, f.statHash[0], f.statHash[1], f.at, f.owner} {
+		to = binary.LittleEndian.AppendUint64(to, n)
+	}
+	return to
+}
+
+func readBaseFile(b []byte) baseFile {
+	v := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	return baseFile{v(0), v(1), [2]uint64{v(2), v(3)}, v(4), v(5)}
+}
+
+// tableSize is the number of slots of a hash table of n hashes.
+func tableSize(n int) int {
+	size := 16
+	for size*3 < n*4 {
+		size *= 2
+	}
+	return size
+}
+
+// hashTable makes a hash table of n hashes.
+func hashTable(n int, hash func(i int) uint64) []uint32 {
+	slots := make([]uint32, tableSize(n))
+	mask := uint64(len(slots) - 1)
+	for i := range n {
+		at := hash(i) & mask
+		for slots[at] != 0 {
+			at = (at + 1) & mask
+		}
+		slots[at] = uint32(i + 1)
+	}
+	return slots
+}
+
+// hashOf is the hash of a path.
+func hashOf(p string) uint64 { return xxhash.Sum64String(p) }
+
+// lookUpHash returns the index of a hash, or -1.
+func lookUpHash(slots []uint32, hash uint64, at func(i int) uint64) int {
+	mask := uint64(len(slots) - 1)
+	for s := hash & mask; slots[s] != 0; s = (s + 1) & mask {
+		if i := int(slots[s] - 1); at(i) == hash {
+			return i
+		}
+	}
+	return -1
 }

@@ -334,3 +334,30 @@ const (
 	Outputs                    // declared outputs
 	Marks                      // shares of a context that were reached
 )
+
+// frozen is the file of most dormant objects, mapped into memory: it is read by many runs for each time that it is written.
+// The base says which of its objects are not dormant any more. The zero value has no objects.
+type frozen struct {
+	hash         uint64
+	files        []byte // baseFileSize for each
+	slots, looks []byte // hash tables of the files by path and by stat: 4 bytes for 1 + the index; 0: free
+	records      []byte // for each object, by ref: the hash of its path in lower case, its offset in coded, its number of files
+	coded        []byte // the objects, as encoder.dormant writes them
+	refers       map[schemas.Ref]bool
+	decoder      decoder
+}
+
+// isFrozen is the owner of a file that is in the file of frozen objects.
+const isFrozen = ^uint64(0)
+
+// nextDormants are the dormant objects of the next base.
+type nextDormants struct {
+	hash   uint64      // of the file of frozen objects
+	frozen []byte      // its content, to be written first; nil: it stays
+	thawed []int       // its objects that are not dormant any more
+	live   fingerprint // of the files of the others
+	recent []*Dormant  // the other dormant objects, sorted
+	files  []baseFile  // the files of those of them that are not loaded
+	// owners are the numbers of loaded objects that become dormant: 1 + the index, or isFrozen.
+	owners map[schemas.Ref]uint64
+}
