@@ -40,6 +40,8 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	only [DAG [NODE…]]        the run is asked for that and decides all that it affects; alone: for everything again
 //	settle                    everything affected is decided, and what changed is traced
 //	start DAG NODE [PROCESS]  the wanted effect is claimed and runs; DAG may be the name of a request
+//	reaches DAG NODE PERCENT [SESSION]  the running turn has used that share of its context, in that session of its agent
+//	heard DAG NODE ACTION     the running turn has got the text of that action
 //	admit                     what may start is claimed and runs; what is reserved for it is traced
 //	finish DAG NODE OUTCOME [tokens=N] [requests=N] [cost=USD] [failure=CLASS] [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
 //	derive                    the specs that follow from the tree are written
@@ -185,6 +187,23 @@ func (s *scenario) effect(verb string, args []string) bool {
 		s.start(e)
 	case "finish":
 		s.finish(args[0], args[1], args[2], func(r *schemas.Run) { s.detail(r, args[3:]) })
+	case "reaches":
+		s.turn(args[0], args[1], func(t *schemas.Turn) {
+			n, err := strconv.Atoi(args[2])
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if len(args) > 3 {
+				t.SessionID = args[3]
+			}
+			t.Usage = &schemas.Usage{ContextUsed: int64(n) * 1000, ContextWindow: 100_000}
+			t.Marks = append(t.Marks, schemas.ContextMark{Percent: n, At: schemas.NewTime(s.now), Used: int64(n) * 1000, Window: 100_000,
+				Session: t.SessionID, Said: "so far"})
+		})
+	case "heard":
+		s.turn(args[0], args[1], func(t *schemas.Turn) {
+			t.Steered = append(t.Steered, schemas.Delivery{Action: args[2], At: schemas.NewTime(s.now)})
+		})
 	case "admit":
 		s.admit()
 	case "cancel":
@@ -253,6 +272,23 @@ func (s *scenario) used(r *schemas.Run, what, value string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// turn changes what is known of the turn that runs for a node.
+func (s *scenario) turn(dag, node string, change func(*schemas.Turn)) {
+	entry := s.entry(schemas.DAGKind.Ref(dag))
+	for i := range entry.Claims {
+		if c := &entry.Claims[i]; c.Node == node {
+			t := schemas.Turn{Runner: schemas.RunnerACP, SessionID: "s1"}
+			if c.Turn != nil {
+				t = *c.Turn
+			}
+			change(&t)
+			c.Turn = &t
+			return
+		}
+	}
+	s.t.Fatalf("no run of dag %s, node %s, is under way", dag, node)
 }
 
 // admit claims and starts what may start, with what is reserved for it.
