@@ -81,6 +81,9 @@ func checkpointText(c *schemas.Checkpoint) string {
 	if c.Work.Said != "" {
 		b.WriteString("last said: " + c.Work.Said + "\n")
 	}
+	if b.Len() == 0 {
+		return "nothing is known of what was done\n"
+	}
 	return shorten.Text(b.String(), checkpointLimit)
 }
 

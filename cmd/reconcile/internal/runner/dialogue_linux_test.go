@@ -89,7 +89,9 @@ func TestDialogueContext(t *testing.T) {
 	g, e := dialogueRig(t, modeltest.Answer{Tool: "list_files", Args: map[string]any{}, Input: 600, Output: 1}, waits)
 	e.Task.(*settle.HTTPTurn).Context = &settle.Context{Marks: []int{50, 90}, Window: 1000}
 	g.Submit(e)
-	r := g.until(func(r settle.Report) bool { return r.Kind == settle.Progressed && r.Turn != nil && len(r.Turn.Marks) > 0 })
+	r := g.until(func(r settle.Report) bool {
+		return r.Kind == settle.Progressed && r.Turn != nil && len(r.Turn.Marks) > 0
+	})
 	if m := r.Turn.Marks[0]; m.Percent != 50 || m.Used != 600 || m.Window != 1000 {
 		t.Errorf("during the turn: %+v", m)
 	}
