@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"maps"
 	"os"
@@ -287,17 +286,6 @@ func (c *cache) compact(m *model) {
 	c.close()
 }
 
-func (b block) read(f *os.File) ([]byte, error) {
-	payload := make([]byte, b.size)
-	if _, err := f.ReadAt(payload, b.at); err != nil {
-		return nil, err
-	}
-	if xxhash.Sum64(payload) != b.hash {
-		return nil, errors.New("damaged")
-	}
-	return payload, nil
-}
-
 // copyLive writes the records of a block that the model still uses to the new cache.
 func (c *cache) copyLive(m *model, payload []byte) {
 	e := c.encoder(payload[0])
@@ -348,5 +336,3 @@ func (c *cache) loadInputs(f *os.File, blocks []block) bool {
 	}
 	return ok
 }
-
-var errDamaged = errors.New("the cache is damaged")

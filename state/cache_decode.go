@@ -3,12 +3,14 @@ package state
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path"
 	"strings"
 	"time"
 	"unsafe"
 
+	"github.com/cespare/xxhash/v2"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/disk"
 )
@@ -67,6 +69,8 @@ func eachRecord(payload []byte, do func(record []byte, start int)) error {
 	}
 	return nil
 }
+
+var errDamaged = errors.New("the cache is damaged")
 
 func (d *decoder) file() *file {
 	f := &file{path: d.shared(), area: area(d.byte()), stat: d.stat(), racy: d.bool(), link: d.bool()}
@@ -368,4 +372,15 @@ func (d *decoder) block(f *os.File, b block) cachePart {
 		return cachePart{}
 	}
 	return d.payload(payload, b.at)
+}
+
+func (b block) read(f *os.File) ([]byte, error) {
+	payload := make([]byte, b.size)
+	if _, err := f.ReadAt(payload, b.at); err != nil {
+		return nil, err
+	}
+	if xxhash.Sum64(payload) != b.hash {
+		return nil, errors.New("damaged")
+	}
+	return payload, nil
 }

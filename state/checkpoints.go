@@ -9,27 +9,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-const checkpointsFolder = "checkpoints"
-
-// CheckpointKind is the Kind in the Refs of checkpoints, as Checkpoint/<session>/<agent>-<n>. A checkpoint is not an object:
-// it has no entry.
-const CheckpointKind = schemas.CheckpointName
-
-// CheckpointsDir returns the folder of checkpoints, below the folder of the state.
-func CheckpointsDir(stateFolder string) string { return stateFolder + "/" + checkpointsFolder }
-
 // CheckpointPath returns the path of a checkpoint's file below the root.
 func (s *Store) CheckpointPath(c *schemas.Checkpoint) string {
 	return CheckpointsDir(s.layout().state) + "/" + c.Name() + ".json"
-}
-
-// checkpointName returns the name of the checkpoint in a file, by its path below the folder; "" for other files.
-func checkpointName(below string) string {
-	name, ok := strings.CutSuffix(below, ".json")
-	if !ok || strings.Count(name, "/") != 1 {
-		return ""
-	}
-	return name
 }
 
 // decodeCheckpoint decodes the content of a checkpoint's file.

@@ -94,10 +94,50 @@ func (s *Store) shapedStatus(p string, data []byte) *lazyStatus {
 	return h
 }
 
+// shapedStatus returns the status in data, or nil if data must be decoded to validate it.
+func (r *decodeBuffer) shapedStatus(s *shape, ref schemas.Ref, data []byte) *lazyStatus {
+	if !r.shape.read(s, data) {
+		return nil
+	}
+	is := &r.shape.shaped
+	if is.text(markVersion) != schemas.APIVersion || is.text(markKind) != ref.Kind || is.text(markName) != ref.Name ||
+		!is.marked[markStatus].present() {
+		return nil
+	}
+	again := is.packed
+	is.packed = bytes.Clone(again)
+	h := &lazyStatus{raw: is.packed, brief: is.inBrief()}
+	h.briefOnce.Do(func() {}) // it is set above
+	is.packed = again
+	return h
+}
+
 func (s *Store) shapedRun(key string, data []byte) *lazyRun {
 	r := s.decodeBuffer()
 	defer s.decodeBuffers.Put(r)
 	return r.shapedRun(s.shapes().run, key, data)
+}
+
+// shapedRun returns the record in data, or nil if data must be decoded to validate it.
+func (r *decodeBuffer) shapedRun(s *shape, key string, data []byte) *lazyRun {
+	if !r.shape.read(s, data) {
+		return nil
+	}
+	is := &r.shape.shaped
+	if is.text(markVersion) != schemas.APIVersion || is.text(markKind) != runKind || is.text(markKey) != key || is.text(markOutcome) == "" {
+		return nil
+	}
+	h := &lazyRun{key: key, raw: bytes.Clone(is.packed)}
+	for _, t := range []struct {
+		has  bool
+		mark Traits
+	}{{is.marked[markAsks].present(), Asks}, {is.marked[markLearned].present(), Learned}, {is.text(markAgent) != "", OfAgent},
+		{is.marked[markOutputs].present(), Outputs}, {is.marked[markMarks].present(), Marks}} {
+		if t.has {
+			h.has |= t.mark
+		}
+	}
+	return h
 }
 
 func (s *Store) decodeBuffer() *decodeBuffer {

@@ -31,12 +31,6 @@ func (h *lazyStatus) get() schemas.Status {
 	return h.is
 }
 
-// inBrief returns the brief of the status, without decoding it.
-func (h *lazyStatus) inBrief() *schemas.Brief {
-	h.briefOnce.Do(func() { h.brief = schemas.BriefOf(h.get()) })
-	return &h.brief
-}
-
 func (h *lazyRun) get() *schemas.Run {
 	if h.deferred != nil {
 		if h = h.resolved(); h == nil {
@@ -217,6 +211,12 @@ func (e *Entry) Brief() *schemas.Brief {
 		return new(schemas.Brief)
 	}
 	return e.status.inBrief()
+}
+
+// inBrief returns the brief of the status, without decoding it.
+func (h *lazyStatus) inBrief() *schemas.Brief {
+	h.briefOnce.Do(func() { h.brief = schemas.BriefOf(h.get()) })
+	return &h.brief
 }
 
 // HasStatus reports whether the entry has a status, which it does not decode.

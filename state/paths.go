@@ -129,6 +129,21 @@ func (l *layout) classifyState(below string) (area, schemas.Ref) {
 	return areaNone, schemas.Ref{}
 }
 
+const checkpointsFolder = "checkpoints"
+
+// checkpointName returns the name of the checkpoint in a file, by its path below the folder; "" for other files.
+func checkpointName(below string) string {
+	name, ok := strings.CutSuffix(below, ".json")
+	if !ok || strings.Count(name, "/") != 1 {
+		return ""
+	}
+	return name
+}
+
+// CheckpointKind is the Kind in the Refs of checkpoints, as Checkpoint/<session>/<agent>-<n>. A checkpoint is not an object:
+// it has no entry.
+const CheckpointKind = schemas.CheckpointName
+
 // within reports whether p is below the folder dir.
 func within(dir, p string) bool {
 	return len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
@@ -379,3 +394,6 @@ func (s *Store) useSettings(spec *schemas.SettingsSpec) {
 func sameDecoder(a, b *schemas.SettingsSpec) bool {
 	return a.Limits.FileSize == b.Limits.FileSize && a.Folders.State == b.Folders.State
 }
+
+// CheckpointsDir returns the folder of checkpoints, below the folder of the state.
+func CheckpointsDir(stateFolder string) string { return stateFolder + "/" + checkpointsFolder }
