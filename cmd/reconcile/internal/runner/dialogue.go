@@ -66,7 +66,7 @@ func (d *dialogue) converse(ctx context.Context) {
 	tools := d.tools()
 	files := &chat.Files{Root: a.place.root, Clean: a.runner.clean}
 	c := chat.New(chat.Endpoint{URL: a.endpoint.URL(), Token: a.endpoint.Token(), Wire: t.Wire, Model: t.Model, MaxTokens: t.MaxTokens,
-		Completion: strings.HasPrefix(t.Metering.Upstream, "https://api.openai.com/"), Client: &http.Client{CheckRedirect: stay}, Heard: d.hear}, tools, a.command.stdin)
+		Completion: strings.HasPrefix(t.Metering.Upstream, "https://api.openai.com/"), Client: &http.Client{CheckRedirect: stay}, Listener: d}, tools, a.command.stdin)
 	for range t.MaxRequests {
 		d.reply, d.err = d.ask(ctx, c)
 		d.endLine()
@@ -84,8 +84,8 @@ func (d *dialogue) converse(ctx context.Context) {
 	d.err = errRequests
 }
 
-// hear logs a part of an answer as it arrives.
-func (d *dialogue) hear(text string) {
+// Hear logs a part of an answer as it arrives.
+func (d *dialogue) Hear(text string) {
 	d.a.heard.Store(time.Now().UnixNano())
 	d.log.feed([]byte(text))
 }

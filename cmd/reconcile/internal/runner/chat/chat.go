@@ -25,9 +25,12 @@ type Endpoint struct {
 	// Completion says that MaxTokens is called max_completion_tokens, as OpenAI's own newer models demand.
 	Completion bool
 	Client     *http.Client
-	// Heard is called with each part of an answer's text as it arrives; nil for nobody.
-	Heard func(text string)
+	// Listener is told each part of an answer's text as it arrives; nil: nobody is.
+	Listener Listener
 }
+
+// Listener is told what a model says, as it says it.
+type Listener interface{ Hear(text string) }
 
 // Call is a call of a tool that the model asks for.
 type Call struct {
@@ -141,8 +144,8 @@ func (c *Conversation) reply(got []byte) (*Reply, error) {
 
 // heard tells of a part of an answer.
 func (c *Conversation) heard(text string) {
-	if c.endpoint.Heard != nil {
-		c.endpoint.Heard(text)
+	if c.endpoint.Listener != nil {
+		c.endpoint.Listener.Hear(text)
 	}
 }
 

@@ -17,12 +17,11 @@ import (
 // errCutOff says that a streamed answer ended before its end.
 var errCutOff = errors.New("the answer was cut off")
 
-// stream reads a streamed answer, and returns it as the endpoint would give it in one piece. heard is called with each part of the
-// text, also with empty ones, as they arrive.
+// stream reads a streamed answer, and returns it as the endpoint would give it in one piece.
 func (c *Conversation) stream(r io.Reader) ([]byte, error) {
-	var a assembler = &openAIStream{heard: c.heard, calls: map[int]*openAICall{}}
+	var a assembler = &openAIStream{talk: c, calls: map[int]*openAICall{}}
 	if c.endpoint.Wire == schemas.WireAnthropic {
-		a = &anthropicStream{heard: c.heard}
+		a = &anthropicStream{talk: c}
 	}
 	in := bufio.NewReader(io.LimitReader(r, longestReply))
 	for {
@@ -52,7 +51,7 @@ type assembler interface {
 
 // openAIStream assembles an answer of Chat Completions.
 type openAIStream struct {
-	heard         func(string)
+	talk          *Conversation
 	text, refusal strings.Builder
 	calls         map[int]*openAICall
 	finish        string
@@ -92,7 +91,7 @@ func (s *openAIStream) event(data []byte) error {
 		return ErrRefused
 	}
 	for _, choice := range e.Choices {
-		s.heard(choice.Delta.Content)
+		s.talk.heard(choice.Delta.Content)
 		s.text.WriteString(choice.Delta.Content)
 		s.refusal.WriteString(choice.Delta.Refusal)
 		for _, part := range choice.Delta.Calls {
@@ -141,7 +140,7 @@ func (s *openAIStream) whole() ([]byte, error) {
 
 // anthropicStream assembles an answer of Messages.
 type anthropicStream struct {
-	heard  func(string)
+	talk   *Conversation
 	blocks []object
 	input  strings.Builder // of the tool call that is the last block, as JSON
 	stop   string
@@ -167,7 +166,7 @@ func (s *anthropicStream) event(data []byte) error {
 		s.blocks = append(s.blocks, e.Block)
 		s.input.Reset()
 	case "content_block_delta":
-		s.heard(e.Delta.Text)
+		s.talk.heard(e.Delta.Text)
 		s.input.WriteString(e.Delta.JSON)
 		s.extend("text", e.Delta.Text)
 		s.extend("thinking", e.Delta.Thinking)

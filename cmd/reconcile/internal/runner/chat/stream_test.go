@@ -49,11 +49,16 @@ var streams = []struct {
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`}, "end_turn", ""},
 }
 
+// heardText keeps what is said.
+type heardText struct{ strings.Builder }
+
+func (h *heardText) Hear(text string) { h.WriteString(text) }
+
 func TestStreams(t *testing.T) {
 	for _, c := range streams {
 		t.Run(c.wire+" "+c.name, func(t *testing.T) {
-			var heard strings.Builder
-			talk := New(Endpoint{Wire: c.wire, Heard: func(s string) { heard.WriteString(s) }}, nil, "p")
+			var heard heardText
+			talk := New(Endpoint{Wire: c.wire, Listener: &heard}, nil, "p")
 			body := ": a comment\r\n\r\n"
 			for _, e := range c.events {
 				body += "event: x\r\ndata: " + e + "\r\n\r\n"

@@ -97,7 +97,10 @@ func TestInstallFails(t *testing.T) {
 			}
 		})
 	}
-	t.Setenv("PATH", t.TempDir())
+	empty := t.TempDir()
+	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME"} {
+		t.Setenv(name, empty)
+	}
 	if _, err := Install(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), "node is needed") {
 		t.Errorf("error %v, want one that says that node is needed", err)
 	}
