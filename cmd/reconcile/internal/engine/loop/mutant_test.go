@@ -30,8 +30,6 @@ var dormantFaults = []mutants.Mutant{
 	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "|| !m.dormant.affects(f))", "|| true)"},
 	{"what bears on them during a run is ignored", "../../../../../state/update.go", "d != nil && (d.has", "false && (d.has"},
 	{"a damaged file of dormant objects is believed", "../../../../../state/frozen.go", " || xxhash.Sum64(rest[16:]) != hash", "", "TestDamagedFileOfDormantObjects"},
-	{"an object that changed stays dormant", "../../../../../state/dormant_next.go", "d.thawed = append(d.thawed, i)", "_ = i"},
-	{"the numbers of dormant objects are mixed up", "../../../../../state/dormant_next.go", "f.owner = now[int(f.owner)-n-1]", "f.owner++"},
 	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"\")"},
 	{"what asked for dormant objects is forgotten", "../../../../../state/active.go", "s.needsFullLoad.Store(true)", "_ = s", "TestTreeWithDormantObjects"},
 }
