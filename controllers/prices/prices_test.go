@@ -12,7 +12,7 @@ var names = []struct {
 	model string
 	want  float64
 }{
-	{"claude-sonnet-4-5", 3}, {"claude-sonnet-4-5-20250929", 3}, {"claude-sonnet-4-20250514", 3}, {"claude-opus-4-1-20250805", 15},
+	{"claude-sonnet-4-5", 3}, {"claude-sonnet-4-5-20250929", 3}, {"claude-sonnet-4-20250514", 3}, {"claude-opus-4-5-20251101", 5},
 	{"claude-opus-4-5@20251101", 5}, {"gpt-5", 1.25}, {"gpt-5-2025-08-07", 1.25}, {"gpt-5-mini-2025-08-07", 0.25},
 	{"models/gemini-2.5-pro", 1.25}, {"gemini-2.5-flash-preview-09-2025", 0.3}, {"gemini-2.0-flash-001", -1},
 	// A similar name is another model.

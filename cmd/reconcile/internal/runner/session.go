@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
@@ -138,7 +139,7 @@ func (r *Runner) removeSessions() (err error) {
 		err = errors.Join(err, removeIfThere(r.root, sessionPath(key)))
 	}
 	files, listErr := regular.List(r.root, state.WorkDir)
-	if errors.Is(listErr, fs.ErrNotExist) {
+	if errors.Is(listErr, fs.ErrNotExist) || errors.Is(listErr, syscall.ENOTDIR) {
 		return err
 	}
 	for _, f := range files {
