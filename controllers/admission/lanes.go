@@ -33,7 +33,7 @@ func compareAge(a, b *settle.Effect) int {
 }
 
 // turnLength is how much virtual time a start takes of a session of weight 1.
-const turnLength = 1_000_000
+const turnLength = 10_000
 
 // share is what a session has had of the places.
 type share struct {

@@ -143,8 +143,11 @@ func (s *sum) run(r *schemas.Run) {
 	s.Outcomes[r.Outcome]++
 	if !r.StartedAt.IsZero() {
 		s.worked = append(s.worked, max(0, r.FinishedAt.Sub(r.StartedAt.Time).Seconds()))
-		if !r.QueuedAt.IsZero() {
+		switch {
+		case !r.QueuedAt.IsZero():
 			s.waited = append(s.waited, max(0, r.StartedAt.Sub(r.QueuedAt.Time).Seconds()))
+		case r.VirtualStart > 0:
+			s.waited = append(s.waited, 0)
 		}
 	}
 	if t := r.Turn; t != nil {

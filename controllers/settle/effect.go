@@ -136,7 +136,7 @@ func (e *Effect) Claim() schemas.Run {
 	r := schemas.Run{
 		APIVersion: schemas.APIVersion, Kind: "Run", Metadata: schemas.RunMetadata{Name: e.Key},
 		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, NodeKey: e.NodeKey, Seq: e.Seq, Budget: e.Reserved,
-		QueuedAt: e.QueuedAt, VirtualStart: e.VirtualStart,
+		VirtualStart: e.VirtualStart,
 	}
 	if e.Task != nil {
 		r.Again = e.Task.MissingOutputs()

@@ -60,6 +60,9 @@ type attempt struct {
 	warning     string // a note that is not part of the record
 }
 
+// noWait is how soon after it is queued an effect must start for its record to say that it did not wait.
+const noWait = 10 * time.Millisecond
+
 // run performs a job and returns its report.
 func (r *Runner) run(j *job, b *buffers) settle.Report {
 	report := settle.Report{Kind: settle.Released, Key: j.effect.Key}
@@ -78,6 +81,9 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 	defer func() { r.secrets.reveal(a.token) }()
 	a.record.Again = nil // only claims have it
 	a.record.StartedAt = schemas.NewTime(r.o.Now())
+	if a.record.StartedAt.Sub(j.effect.QueuedAt.Time) >= noWait {
+		a.record.QueuedAt = j.effect.QueuedAt
+	}
 	err := a.hold()
 	if err == nil && !a.givenUp() {
 		if report.Missing = a.missing(); len(report.Missing) > 0 {
