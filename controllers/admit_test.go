@@ -28,11 +28,12 @@ type pool struct {
 	started []string                   // sessions, in the order of starts
 	clock   int
 	now     time.Time
+	seen    map[string]*admission.Turns // by process
 }
 
 func newPool(t *testing.T, cpus int, wanted []settle.Effect) *pool {
 	p := &pool{t: t, cpus: cpus, wanted: wanted, entries: map[string]*state.Entry{}, claimed: map[string][]settle.Effect{},
-		running: map[string]map[string]bool{}, now: benchNow}
+		running: map[string]map[string]bool{}, now: benchNow, seen: map[string]*admission.Turns{}}
 	for _, e := range wanted {
 		p.entries[e.Owner.Name] = &state.Entry{Ref: e.Owner}
 	}
@@ -58,8 +59,15 @@ func pointers(effects []settle.Effect) []*settle.Effect {
 	return out
 }
 
+func (p *pool) turns(process string) *admission.Turns {
+	if p.seen[process] == nil {
+		p.seen[process] = new(admission.Turns)
+	}
+	return p.seen[process]
+}
+
 func (p *pool) admit(process string, lookahead int) {
-	for _, e := range admission.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead, new(budgets.Ledger), p.now) {
+	for _, e := range admission.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead, new(budgets.Ledger), p.turns(process), p.now) {
 		entry := p.entries[e.Owner.Name]
 		if settle.ClaimOf(entry, e.Key) != nil {
 			p.t.Fatalf("%s was admitted twice", e.Key)
@@ -272,7 +280,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 	t, all := state.NewTree(nil, nil, nil), pointers(wanted)
 	for b.Loop() {
-		if n := len(admission.Admit(t, all, nil, "p", 4, 0, new(budgets.Ledger), benchNow)); n != queued {
+		if n := len(admission.Admit(t, all, nil, "p", 4, 0, new(budgets.Ledger), new(admission.Turns), benchNow)); n != queued {
 			b.Fatal(n)
 		}
 	}
@@ -281,10 +289,10 @@ func BenchmarkNext(b *testing.B) {
 
 // BenchmarkFull finds one place for 100,000 effects.
 func BenchmarkFull(b *testing.B) {
-	wanted := line{"s", 2, 1, 100_000}.wanted()
+	wanted := line{"s", 2, 1, 100_000, 0}.wanted()
 	t, all := state.NewTree(nil, nil, nil), pointers(wanted)
 	for b.Loop() {
-		admission.Admit(t, all, nil, "p", 4, 0, new(budgets.Ledger), benchNow)
+		admission.Admit(t, all, nil, "p", 4, 0, new(budgets.Ledger), new(admission.Turns), benchNow)
 	}
 }
 
@@ -299,6 +307,6 @@ func BenchmarkAdmit(b *testing.B) {
 	t, all := state.NewTree(nil, nil, nil), pointers(wanted)
 	b.ReportAllocs()
 	for b.Loop() {
-		admission.Admit(t, all, nil, "p", 4, 8, new(budgets.Ledger), benchNow)
+		admission.Admit(t, all, nil, "p", 4, 8, new(budgets.Ledger), new(admission.Turns), benchNow)
 	}
 }

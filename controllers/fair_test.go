@@ -17,12 +17,17 @@ type line struct {
 	session      string
 	rank, weight int
 	effects      int
+	dags         int // of one node each; 0: one with all
 }
 
 func (l line) wanted() []settle.Effect {
 	var out []settle.Effect
 	for i := range l.effects {
-		out = append(out, settle.Effect{Key: fmt.Sprintf("dags/%s/n%03d-0-1", l.session, i), Owner: schemas.DAGKind.Ref(l.session),
+		dag := l.session
+		if i < l.dags {
+			dag += fmt.Sprint(i)
+		}
+		out = append(out, settle.Effect{Key: fmt.Sprintf("dags/%s/n%03d-0-1", dag, i), Owner: schemas.DAGKind.Ref(dag),
 			Session: l.session, Rank: l.rank, Weight: l.weight, QueuedAt: schemas.NewTime(benchNow), Ageing: 5 * time.Minute,
 			Groups: []settle.Group{{Name: settle.TasksGroup, Limit: 4}}})
 	}
@@ -52,9 +57,13 @@ func TestStartsAreFair(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		var lines []line
 		var wanted []settle.Effect
+		least := 0.97
+		if seed%2 == 1 {
+			least = 0.95 // processes do not see all starts in DAGs that have ended since
+		}
 		for i := range 2 + r.IntN(9) {
 			weight := 1 + r.IntN(3)
-			l := line{session: fmt.Sprintf("s%d", i), rank: 2, weight: weight, effects: (40 + r.IntN(60)) * weight}
+			l := line{session: fmt.Sprintf("s%d", i), rank: 2, weight: weight, effects: (40 + r.IntN(60)) * weight, dags: 1000 * r.IntN(2) * int(seed%2)}
 			lines, wanted = append(lines, l), append(wanted, l.wanted()...)
 		}
 		p := newPool(t, 4, wanted)
@@ -81,7 +90,7 @@ func TestStartsAreFair(t *testing.T) {
 				all = all && left(l.session)
 			}
 			if n := len(p.started); n >= 100 {
-				if j := jain(p.started, lines); j < 0.97 {
+				if j := jain(p.started, lines); j < least {
 					t.Fatalf("seed %d: after %d starts of %d sessions the index is %.3f: %v", seed, n, len(lines), j, lines)
 				}
 			}
@@ -102,11 +111,12 @@ func (p *pool) die(process string) {
 	}
 	delete(p.claimed, process)
 	delete(p.running, process)
+	delete(p.seen, process)
 }
 
 // TestSessionsThatComeLate have no claim on the time before, and do not wait for what was claimed ahead.
 func TestSessionsThatComeLate(t *testing.T) {
-	early, late := line{"a", 2, 1, 300}, line{"b", 2, 1, 100}
+	early, late := line{"a", 2, 1, 300, 0}, line{"b", 2, 1, 100, 0}
 	p := newPool(t, 4, early.wanted())
 	step := func() {
 		p.admit("p1", 64)
@@ -135,7 +145,7 @@ func TestSessionsThatComeLate(t *testing.T) {
 
 // TestAgeing keeps the places full of high work: background work starts once it has aged to high, and not before.
 func TestAgeing(t *testing.T) {
-	low, high := line{"low", 4, 1, 1}, line{"high", 1, 1, 4000}
+	low, high := line{"low", 4, 1, 1, 0}, line{"high", 1, 1, 4000, 0}
 	p := newPool(t, 4, append(low.wanted(), high.wanted()...))
 	for !slices.Contains(p.started, "low") {
 		p.admit("p1", 8)

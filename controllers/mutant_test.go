@@ -45,7 +45,7 @@ var faults = []mutants.Mutant{
 	{"what waits hides a failure", "dags/phase.go", "if n.failed > 0 { // which", "if false { // which"},
 	{"what was not asked for starts", "admission/admit.go", "return a.selected(e.Owner, e.Node)", "return true"},
 	{"sessions take no turns", "admission/lanes.go", "s.latest = max(s.following(), q.now)", "s.latest = q.now"},
-	{"what is claimed ahead goes before who comes late", "admission/admit.go", "if r.StartedAt.IsZero() {", "if false {"},
+	{"what is claimed ahead goes before who comes late", "admission/lanes.go", "if r.StartedAt.IsZero() {", "if false {"},
 	{"work does not age", "admission/lanes.go", "if e.Ageing <= 0 ||", "if true ||"},
 	{"sessions without work keep their places", "sessions/slot.go", "s.idle = r.sums != nil &&", "s.idle = false &&"},
 	{"what is kept in git is fetched although nobody needs it", "dags/outputs.go", "ok && r.Cached {", "ok {"},

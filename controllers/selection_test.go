@@ -38,7 +38,7 @@ func selectionSim(t *testing.T) *sim {
 
 func admitted(s *sim, only *settle.Selection) string {
 	var names []string
-	for _, e := range admission.Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0, new(budgets.Ledger), benchNow) {
+	for _, e := range admission.Admit(s.tree(), pointers(s.effects()), only, "p", 8, 0, new(budgets.Ledger), new(admission.Turns), benchNow) {
 		names = append(names, e.Owner.Name+"/"+e.Node)
 	}
 	slices.Sort(names)

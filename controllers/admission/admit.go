@@ -24,12 +24,12 @@ import (
 // What the turns of agents may use is reserved from ledger, whose sums are those of t; an effect for which nothing is left is not
 // among them.
 //
-// Among effects that compete, the higher lane goes first (see [Lane]); in a lane the session whose turn it is, as claims and
-// records in t say, by weight; in a session the effect that has waited longest. The order depends on nothing but the tree and the time,
-// so that all processes agree on it.
+// Among effects that compete, the higher lane goes first (see [Lane]); in a lane the session whose turn it is, as turns and the claims
+// and records in t say, by weight; in a session the effect that has waited longest. turns remembers from call to call what t no
+// longer says.
 func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self string, cpus, lookahead int,
-	ledger *budgets.Ledger, now time.Time) []settle.Effect {
-	a := &admission{cpus: cpus, ledger: ledger, lookahead: lookahead, groups: map[string]*usage{}, shares: map[string]*share{},
+	ledger *budgets.Ledger, turns *Turns, now time.Time) []settle.Effect {
+	a := &admission{cpus: cpus, ledger: ledger, lookahead: lookahead, groups: map[string]*usage{}, turns: turns,
 		selected: only.In(t), touched: touched{}}
 	var waiting []*settle.Effect
 	for _, e := range wanted {
@@ -40,9 +40,10 @@ func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self 
 	if len(waiting) == 0 {
 		return nil
 	}
-	q := &queue{now: a.remember(t)}
+	a.remember(t)
+	q := &queue{now: turns.now}
 	for _, e := range waiting {
-		q.add(Lane(e, now), a.shares[e.Session], e)
+		q.add(Lane(e, now), turns.of(e.Session), e)
 	}
 	return a.admit(q)
 }
@@ -53,7 +54,8 @@ type usage struct{ own, foreign int }
 type admission struct {
 	cpus, lookahead int
 	groups          map[string]*usage
-	shares          map[string]*share
+	turns           *Turns
+	owners          []owner // of all wanted effects
 	selected        func(owner schemas.Ref, node string) bool
 	touched         touched
 	ledger          *budgets.Ledger
@@ -61,14 +63,10 @@ type admission struct {
 
 // waits reports whether an effect waits for a claim, and counts it if it has one.
 func (a *admission) waits(t *state.Tree, e *settle.Effect, self string) bool {
-	s := a.shares[e.Session]
-	if s == nil {
-		s = &share{name: e.Session}
-		a.shares[e.Session] = s
-	}
+	s := a.turns.of(e.Session)
 	s.length = turnLength / int64(cmp.Or(e.Weight, 1))
-	if n := len(s.owners); n == 0 || s.owners[n-1] != e.Owner {
-		s.owners = append(s.owners, e.Owner)
+	if n := len(a.owners); n == 0 || a.owners[n-1].Ref != e.Owner {
+		a.owners = append(a.owners, owner{e.Owner, s})
 	}
 	if c := settle.ClaimOf(t.Entry(e.Owner), e.Key); c != nil {
 		a.count(e.Groups, c.Process == self)
@@ -111,32 +109,26 @@ func (a *admission) room(groups []settle.Group) bool {
 	return true
 }
 
-// remember adds up what the sessions have had, from the claims and records of their effects, and returns the virtual time.
-func (a *admission) remember(t *state.Tree) (now int64) {
-	for _, s := range a.shares {
-		for _, ref := range s.owners {
-			e := t.Entry(ref)
-			if e == nil {
-				continue
-			}
-			for _, r := range e.Runs() {
-				now = max(now, s.had(r))
-			}
-			for i := range e.Claims {
-				now = max(now, s.had(&e.Claims[i].Run))
-			}
-		}
-	}
-	return now
+// owner is an object with wanted effects.
+type owner struct {
+	schemas.Ref
+	*share // of its session
 }
 
-// had adds a run to what the session has had. It returns the virtual time at which the run started; 0 if it has not.
-func (s *share) had(r *schemas.Run) int64 {
-	s.latest, s.last = max(s.latest, r.VirtualStart), schemas.Later(s.last, r.StartedAt)
-	if r.StartedAt.IsZero() {
-		return 0
+// remember adds what claims and records of the owners say to the turns.
+func (a *admission) remember(t *state.Tree) {
+	for _, o := range a.owners {
+		e := t.Entry(o.Ref)
+		if e == nil {
+			continue
+		}
+		for _, r := range e.Runs() {
+			a.turns.now = max(a.turns.now, o.had(r))
+		}
+		for i := range e.Claims {
+			a.turns.now = max(a.turns.now, o.had(&e.Claims[i].Run))
+		}
 	}
-	return r.VirtualStart
 }
 
 // admit claims what fits, in order. What does not fit when its turn comes is dropped: claims only grow in an admission, so it would

@@ -35,13 +35,39 @@ func compareAge(a, b *settle.Effect) int {
 // turnLength is how much virtual time a start takes of a session of weight 1.
 const turnLength = 10_000
 
+// Turns are what sessions have had of the places, as far as a process has seen it. The zero value is ready.
+type Turns struct {
+	shares map[string]*share
+	now    int64 // the virtual time: when in it the latest start of any session was
+}
+
+func (t *Turns) of(session string) *share {
+	if t.shares == nil {
+		t.shares = map[string]*share{}
+	}
+	s := t.shares[session]
+	if s == nil {
+		s = &share{name: session}
+		t.shares[session] = s
+	}
+	return s
+}
+
 // share is what a session has had of the places.
 type share struct {
 	name   string
 	length int64        // how much virtual time a start takes
 	latest int64        // the VirtualStart of its latest claim; 0 for none
 	last   schemas.Time // its latest start
-	owners []schemas.Ref
+}
+
+// had adds a run to what the session has had. It returns the virtual time at which the run started; 0 if it has not.
+func (s *share) had(r *schemas.Run) int64 {
+	s.latest, s.last = max(s.latest, r.VirtualStart), schemas.Later(s.last, r.StartedAt)
+	if r.StartedAt.IsZero() {
+		return 0
+	}
+	return r.VirtualStart
 }
 
 // following is the VirtualStart of the session's next claim if that is not behind the virtual time.

@@ -9,11 +9,12 @@ import (
 )
 
 // Interrupted is the record of what the turn of an agent used until it was interrupted: r is its run so far, without an outcome, and
-// process who performed it. nil for a run without an agent, or that was never started. The run itself begins again under its own key,
-// so the record has another one, and counts for nothing but its use.
+// process who performed it. nil for a run without an agent, that was never started, or of whose use nothing is known or was reserved.
+// The run itself begins again under its own key, so the record has another one, and counts for nothing but its use.
 func Interrupted(r *schemas.Run, process, message string) *schemas.Run {
 	at := strings.LastIndexByte(r.Key, '/')
-	if r.Agent == "" || r.StartedAt.IsZero() || at < 0 {
+	known := r.Budget != nil || r.Turn != nil && (r.Turn.Usage != nil || r.Turn.CostUSD != nil)
+	if r.Agent == "" || r.StartedAt.IsZero() || at < 0 || !known {
 		return nil
 	}
 	digest := keys.Digest([]byte("interrupted " + r.Key + " " + process + " " + r.StartedAt.String()))

@@ -10,7 +10,7 @@ import (
 var faults = []mutants.Mutant{
 	{"the stat data of a racy file are trusted", "dirty.go", "if mtime.sec >= s.written.sec && ", "if mtime.sec == 1 && ", "TestDirtyRacyEntry"},
 	{"the trees of another commit are trusted", "dirty.go", "c.files >= 0 && c.hash == hash", "c.files >= 0", "TestDirtyWhatTheUserStaged"},
-	{"who has not seen a reservation reserves", "remote_reserve.go", "case seen != r.Seen:", "case false:", "TestReservations"},
+	{"who has not seen a reservation reserves", "remote_reserve.go", "case seen != r.Seen:", "case seen != r.Seen && false:", "TestReservations"},
 	{"a renewal forgets what is reserved", "remote_claim.go", "w, err := m.newClaimRequest(ctx, c, old, reserve)", "w, err := m.newClaimRequest(ctx, c, old, reserve[:0])", "TestReservations"},
 }
 

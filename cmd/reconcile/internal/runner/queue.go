@@ -20,7 +20,7 @@ func (r *Runner) unqueue(j *job) {
 
 // next removes the job whose turn it is of those whose groups all have room from the queue, and occupies its places.
 func (r *Runner) next() *job {
-	if r.closed {
+	if r.closed || len(r.queue) == 0 {
 		return nil
 	}
 	first, now := -1, r.o.Now()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/readiness"
@@ -24,6 +25,7 @@ type run struct {
 	deriver         derive.Deriver
 	hints           <-chan Hint
 	watching        bool
+	turns           admission.Turns
 	stopping        bool   // nothing new is started
 	performerClosed bool   // the performer is closed
 	warnedDay       string // for which the budget of the day was said to be low

@@ -349,7 +349,7 @@ func (s *run) claimable() []settle.Effect {
 	s.warnOfDay()
 	holds, seen, wanted := s.otherHolds(wanted)
 	ledger.Hold(holds...)
-	admitted := admission.Admit(s.tree, wanted, s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead(), ledger, s.loop.Now())
+	admitted := admission.Admit(s.tree, wanted, s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead(), ledger, &s.turns, s.loop.Now())
 	for i := range admitted {
 		admitted[i].Seen = seen
 	}
