@@ -43,7 +43,9 @@ func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self 
 	a.remember(t)
 	q := &queue{now: turns.now}
 	for _, e := range waiting {
-		q.add(Lane(e, now), turns.of(e.Session), e)
+		if a.fits(e) {
+			q.add(Lane(e, now), turns.of(e.Session), e)
+		}
 	}
 	return a.admit(q)
 }
