@@ -26,6 +26,16 @@ type Env struct {
 	Session string          `expr:"session"`
 	DAG     string          `expr:"dag"`
 	Issue   int             `expr:"issue"`
+	// Params are the parameters of the DAG, Matrix the values of the node's element, Round the rounds of the node before this one.
+	Params map[string]any `expr:"params"`
+	Matrix map[string]any `expr:"matrix"`
+	Round  int            `expr:"round"`
+}
+
+// Scope is the names that an expression may use.
+type Scope struct {
+	Needs          []string
+	Params, Matrix []string
 }
 
 // Need is a node that the condition's node needs.
@@ -61,17 +71,34 @@ type Program struct {
 	program *vm.Program
 	// ReadsState tells that it reads the state of a need.
 	ReadsState bool
+	// Params are the parameters that it reads, each once; AllParams tells that it may read any of them.
+	Params    []string
+	AllParams bool
 }
 
 // Compile compiles the condition of a node that needs the given nodes. The error is of type [*Error] if its place in the
 // condition is known.
 func Compile(condition string, needs []string) (*Program, error) {
+	return CompileIn(condition, Scope{Needs: needs})
+}
+
+// CompileIn is Compile for a condition that may use the names of a scope.
+func CompileIn(condition string, names Scope) (*Program, error) {
+	return compile(condition, names, expr.Env(Env{}), expr.AsBool())
+}
+
+// CompileValue compiles an expression of any value over an environment other than [Env]: a struct with fields like those of Env,
+// or with further ones.
+func CompileValue(expression string, names Scope, env any) (*Program, error) {
+	return compile(expression, names, expr.Env(env))
+}
+
+func compile(condition string, names Scope, opts ...expr.Option) (*Program, error) {
 	if err := dashed(condition); err != nil {
 		return nil, err
 	}
-	v := &visitor{needs: needs}
-	opts := []expr.Option{expr.Env(Env{}), expr.AsBool(), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins(),
-		expr.Patch(v)}
+	v := &visitor{names: names}
+	opts = append(opts, expr.MaxNodes(maxNodes), expr.DisableAllBuiltins(), expr.Patch(v))
 	for _, name := range functions {
 		opts = append(opts, expr.EnableBuiltin(name))
 	}
@@ -85,7 +112,7 @@ func Compile(condition string, needs []string) (*Program, error) {
 	case err != nil:
 		return nil, errors.New(firstLine(err.Error()))
 	}
-	return &Program{program, v.states}, nil
+	return &Program{program, v.states, v.params, v.whole > 0}, nil
 }
 
 // dashed reports a name with a dash after a dot, which an expression takes for a subtraction. Texts are passed over.
@@ -124,10 +151,12 @@ func firstLine(s string) string {
 	return line
 }
 
-// visitor refuses what could make an evaluation large, and needs that are not the node's.
+// visitor refuses what could make an evaluation large, and names that are not in scope.
 type visitor struct {
-	needs  []string
+	names  Scope
 	states bool // the state of a need is read
+	params []string
+	whole  int // how often params is used as a whole
 	err    error
 }
 
@@ -139,6 +168,8 @@ func (v *visitor) Visit(node *ast.Node) {
 		v.refuse(n, "variables are not supported here")
 	case *ast.PredicateNode:
 		v.refuse(n, "predicates are not supported here")
+	case *ast.IdentifierNode:
+		v.identifier(n)
 	case *ast.MemberNode:
 		v.member(n)
 	case *ast.BinaryNode:
@@ -148,18 +179,44 @@ func (v *visitor) Visit(node *ast.Node) {
 	}
 }
 
-// member checks needs.<name>, and notes whether the state of a need is read.
+// identifier refuses the roots that have no names in scope.
+func (v *visitor) identifier(n *ast.IdentifierNode) {
+	switch {
+	case n.Value == "params" && len(v.names.Params) == 0:
+		v.refuse(n, "there are no parameters here: spec.params declares them")
+	case n.Value == "matrix" && len(v.names.Matrix) == 0:
+		v.refuse(n, "there is no matrix here: a node's matrix declares its values")
+	case n.Value == "params":
+		v.whole++
+	}
+}
+
+// member checks needs.<name>, params.<name> and matrix.<name>, and notes which are read.
 func (v *visitor) member(n *ast.MemberNode) {
 	if field, ok := n.Property.(*ast.StringNode); ok && field.Value == "state" && n.Node.Type() == needType {
 		v.states = true
 	}
 	of, ok := n.Node.(*ast.IdentifierNode)
 	name, isName := n.Property.(*ast.StringNode)
-	if !ok || of.Value != "needs" || !isName || slices.Contains(v.needs, name.Value) {
+	if !ok || !isName {
 		return
 	}
-	if v.err == nil {
-		v.err = &Error{1, n.Location().From + 1, fmt.Sprintf("this node does not need %q", name.Value), name.Value}
+	switch of.Value {
+	case "needs":
+		if !slices.Contains(v.names.Needs, name.Value) && v.err == nil {
+			v.err = &Error{1, n.Location().From + 1, fmt.Sprintf("this node does not need %q", name.Value), name.Value}
+		}
+	case "params":
+		if v.whole--; !slices.Contains(v.params, name.Value) {
+			v.params = append(v.params, name.Value)
+		}
+		if !slices.Contains(v.names.Params, name.Value) {
+			v.refuse(n, fmt.Sprintf("there is no parameter %q", name.Value))
+		}
+	case "matrix":
+		if !slices.Contains(v.names.Matrix, name.Value) {
+			v.refuse(n, fmt.Sprintf("the matrix has no %q", name.Value))
+		}
 	}
 }
 
@@ -180,6 +237,15 @@ func (p *Program) Holds(env Env) (bool, error) {
 		return false, fmt.Errorf("it is a %T, not true or false", out)
 	}
 	return ok, nil
+}
+
+// Value evaluates an expression over the environment that it was compiled for.
+func (p *Program) Value(env any) (any, error) {
+	out, err := expr.Run(p.program, env)
+	if err != nil {
+		return nil, errors.New(firstLine(err.Error()))
+	}
+	return out, nil
 }
 
 // Result decodes a recorded JSON result for [Need.Result]; nil if there is none.
