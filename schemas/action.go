@@ -16,6 +16,13 @@ var ActionKind = Kind{
 	FinalPhase:   ActionApplied,
 }
 
+// Modes of cancel.
+const (
+	CancelGraceful  = "graceful"
+	CancelImmediate = "immediate"
+	CancelWait      = "wait"
+)
+
 // Verbs of an action.
 const (
 	VerbCancel  = "cancel"
@@ -36,7 +43,7 @@ func IsMessage(verb string) bool { return verb == VerbPrompt || verb == VerbInte
 
 // ActionSpec asks to apply a verb once. It is immutable once applied.
 type ActionSpec struct {
-	// Target is the DAG or the session that is meant, as kind/name: dag/checks.
+	// Target is the DAG or the session that is meant, as kind/name: dag/checks; or all, for all sessions.
 	Target string `json:"target" jsonschema:"minLength=1,maxLength=130"`
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
@@ -46,12 +53,21 @@ type ActionSpec struct {
 	Text string `json:"text,omitempty" jsonschema:"maxLength=20000"`
 	// All says that retry is about every node of the DAG, also those that succeeded.
 	All bool `json:"all,omitempty"`
+	// Mode says how cancel treats what runs: graceful asks it to end and kills it after the time of grace, immediate kills it, wait
+	// lets it end by itself. Default graceful.
+	Mode string `json:"mode,omitempty" jsonschema:"enum=graceful,enum=immediate,enum=wait"`
+	// Dependents says that retry of a node is about all that depends on it, too.
+	Dependents bool `json:"dependents,omitempty"`
+	// Digest is that of what approve was shown, as ready and describe print it: a gate opens only for what it shows now.
+	Digest string `json:"digest,omitempty" jsonschema:"pattern=^[0-9a-f]{32}$"`
+	// Answer is what approve answers, as JSON or as text: the result of a person's task.
+	Answer string `json:"answer,omitempty" jsonschema:"maxLength=65536"`
 	// Permission is the request of the node's agent that approve allows, or deny refuses.
 	Permission *PermissionAnswer `json:"permission,omitempty"`
 	// By is the name of the requester.
 	By string `json:"by,omitempty" jsonschema:"maxLength=100"`
-	// Proof says how it is known who that is: the token of a run, the account of the process, GitHub, or not at all (claimed).
-	Proof string `json:"proof,omitempty" jsonschema:"enum=run,enum=account,enum=github,enum=claimed"`
+	// Proof says how it is known who that is: the token of a run, the account of the process, GitHub, a signature, or not at all (claimed).
+	Proof string `json:"proof,omitempty" jsonschema:"enum=run,enum=account,enum=github,enum=signature,enum=claimed"`
 	// Reason says why.
 	Reason string `json:"reason,omitempty" jsonschema:"maxLength=2000"`
 	// At is when it was asked; actions that are new at the same time are applied in the order of at, then name.
@@ -122,25 +138,36 @@ type AppliedAction struct {
 	Proof  string `json:"proof,omitempty"` // as in the action's spec
 	At     Time   `json:"at"`
 	Moot   bool   `json:"moot,omitempty"` // there was nothing for the verb to do
+	// Refused is why an approval was not accepted; empty for any other action.
+	Refused string `json:"refused,omitempty"`
 	// Delivery is set once the text of prompt or interrupt has reached the agent.
 	Delivery *MessageReceipt `json:"delivery,omitempty"`
 }
 
-// TargetRef returns the target of the action: a DAG or a session. The error names the expected form.
+// TargetAll is the target of an action on all sessions.
+const TargetAll = "all"
+
+// AllRef is what an action on all sessions refers to: the tree, by its settings.
+func AllRef() Ref { return Ref{Kind: SettingsKind.Name, Name: "settings"} }
+
+// TargetRef returns the target of the action: a DAG, a session or AllRef. The error names the expected form.
 func (s *ActionSpec) TargetRef() (Ref, error) {
+	if s.Target == TargetAll {
+		return AllRef(), nil
+	}
 	return Kinds{DAGKind, SessionKind}.ParseRef(s.Target)
 }
 
 // Default fills nothing in. It takes out secrets and private text, which the target's status must not repeat.
 func (s *ActionSpec) Default() {
-	withoutSecrets(&s.By, &s.Reason, &s.Text)
+	withoutSecrets(&s.By, &s.Reason, &s.Text, &s.Answer)
 	if p := s.Permission; p != nil {
 		orDefault(&p.For, PermitOnce)
 		withoutSecrets(&p.Command, &p.Tool)
 	}
 }
 
-// Check reports a target other than a DAG or session, and verbs that the target does not support.
+// Check reports a target other than a DAG, a session or all, and verbs that the target does not support.
 func (s *ActionSpec) Check(r *Report) {
 	checkLine(r.At("by"), s.By)
 	if s.Node != "" && !isNodeName(s.Node) {
@@ -155,31 +182,38 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("target").Errorf("bad-target", "%v", err)
 	case s.Node != "" && to.Kind != DAGKind.Name:
 		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
-	case to.Kind == SessionKind.Name && !slices.Contains(sessionVerbs, s.Verb):
+	case to.Kind != DAGKind.Name && !slices.Contains(sessionVerbs, s.Verb):
 		r.At("verb").Errorf("conflict", "a session cannot %s", s.Verb).Also("the target", "target").
-			Suggest("a session knows pause, resume, cancel and retry")
-	case s.All && (s.Verb != VerbRetry || s.Node != "" || to.Kind != DAGKind.Name):
+			Suggest("a session knows pause, resume, cancel, retry and skip")
+	case s.All && (s.Verb != VerbRetry || s.Node != ""):
 		r.At("all").Errorf("conflict", "only retry of a whole DAG can be about all nodes").Suggest("leave out all")
+	case s.Mode != "" && s.Verb != VerbCancel:
+		r.At("mode").Errorf("conflict", "%s has no mode; cancel has", s.Verb).Suggest("leave out mode")
+	case s.Dependents && (s.Verb != VerbRetry || s.Node == ""):
+		r.At("dependents").Errorf("conflict", "only retry of a node can be about its dependents").Suggest("leave out dependents")
+	case s.Verb != VerbApprove && s.Answer != "":
+		r.At("answer").Errorf("conflict", "%s brings no answer; approve does", s.Verb).Suggest("leave out answer")
+	case s.Digest != "" && (s.Verb != VerbApprove || s.Node == ""):
+		r.At("digest").Errorf("conflict", "only approve of a node is about a digest").Suggest("leave out digest")
+	case s.Answer != "" && s.Node == "":
+		r.At("answer").Errorf("missing", "an answer is about a node").Suggest("add node")
 	case s.Permission != nil && s.Node == "", s.Permission != nil && s.Verb != VerbApprove && s.Verb != VerbDeny:
 		r.At("permission").Errorf("conflict", "only approve and deny of a node are about a permission")
 	case s.Permission != nil && (s.Permission.Command == "") == (s.Permission.Tool == ""):
 		r.At("permission").Errorf("missing", "names either the command or the tool that the agent asked for")
 	case s.Permission == nil && s.Verb == VerbDeny:
 		r.At("verb").Errorf("missing", "deny is about a permission that an agent asks for").Suggest("add permission, or write reconcile deny dag/NAME NODE")
-	case s.Node == "" && (s.Verb == VerbSkip || IsMessage(s.Verb)):
+	case s.Node == "" && IsMessage(s.Verb):
 		r.At("verb").Errorf("missing", "%s is about a node", s.Verb).Suggest("add node")
 	case s.Verb == VerbPrompt && strings.TrimSpace(s.Text) == "":
 		r.At("text").Errorf("missing", "prompt has nothing to tell").Suggest("add text")
 	case s.Text != "" && !IsMessage(s.Verb):
 		r.At("text").Errorf("conflict", "%s has no text", s.Verb).Suggest("write reason, or the verb prompt")
-	case s.Node != "" && (s.Verb == VerbPause || s.Verb == VerbResume):
-		r.At("verb").Errorf("conflict", "a node cannot %s", s.Verb).Also("the node", "node").
-			Suggest("write hold or approve, or leave out node to mean the whole DAG")
 	}
 }
 
 // sessionVerbs are the verbs that a session knows.
-var sessionVerbs = []string{VerbPause, VerbResume, VerbCancel, VerbRetry}
+var sessionVerbs = []string{VerbPause, VerbResume, VerbCancel, VerbRetry, VerbSkip}
 
 // checkActionNode reports a node that the target does not have.
 func checkActionNode(o, to *Object, r *Report) {

@@ -46,7 +46,9 @@ const (
 	ProofRun     = "run"     // the token of a run: its agent
 	ProofAccount = "account" // the account that the process runs as
 	ProofGitHub  = "github"  // the author of a comment there
-	ProofClaimed = "claimed" // nothing but the name that was given
+	// ProofSignature: the signature of the commit that added the object.
+	ProofSignature = "signature"
+	ProofClaimed   = "claimed" // nothing but the name that was given
 )
 
 // ActingOf returns who acts by an object, and the proof of it; "" for objects that do not say.

@@ -170,6 +170,8 @@ type NodeStatus struct {
 	Log string `json:"log,omitempty"`
 	// RetryAt is when the next attempt is due.
 	RetryAt Time `json:"retryAt,omitzero"`
+	// Approvals are those of people under Key, for a node that has approve.
+	Approvals []Approval `json:"approvals,omitempty"`
 	// Landed says whether the commit of the node's workspace is part of the branch; nil for a node that worked in the tree.
 	Landed *Landed `json:"landed,omitempty"`
 }

@@ -72,6 +72,9 @@ type Node struct {
 	Land *Land `json:"land,omitempty"`
 	// Touches are globs of the files that the node changes. Nodes whose files may be the same do not run at once.
 	Touches []string `json:"touches,omitempty" jsonschema:"maxItems=100"`
+	// Approve is a gate: the node starts only when people have approved it. Of a person's task it says what the answer has to be, and
+	// who may give it. Default: no gate.
+	Approve *Approve `json:"approve,omitempty"`
 	// Budget bounds what all attempts of an agent's node together use. Default: no bound.
 	Budget *Budget `json:"budget,omitempty"`
 	// Metadata is free: it is kept, and no controller reads it.
@@ -184,6 +187,7 @@ func (n *Node) check(r *Report, i int) {
 
 // checkSchema reports an invalid schema, or one of a node without a result. compiled caches the result for each text.
 func (n *Node) checkSchema(at Spot, compiled map[string]*validator.Error) {
+	n.Approve.check(at.At("approve"), compiled)
 	schema := n.Outputs.Schema
 	if len(schema) == 0 {
 		return
@@ -193,17 +197,7 @@ func (n *Node) checkSchema(at Spot, compiled map[string]*validator.Error) {
 		at.Errorf("missing", "a command has no result that could keep a schema").
 			Suggest("add outputs.json, with the path of the file that the node writes its result to")
 	}
-	invalid, known := compiled[string(schema)]
-	if !known {
-		if _, err := validator.Compile(schema, nil); err != nil {
-			errors.As(err, &invalid)
-		}
-		compiled[string(schema)] = invalid
-	}
-	if invalid != nil {
-		document, _ := validator.Value(schema) // it is part of the canonical form
-		at.At(validator.Steps(document, invalid.Path)...).Errorf("bad-schema", "is no JSON Schema: %s", invalid.Message)
-	}
+	checkJSONSchema(at, schema, compiled)
 }
 
 // checkWork reports a node that does not say exactly one thing to do.

@@ -52,6 +52,8 @@ type SettingsSpec struct {
 	Index IndexSettings `json:"index,omitzero"`
 	// Workspaces says how the folders are prepared in which agents work, and how long they are kept.
 	Workspaces WorkspaceSettings `json:"workspaces,omitzero"`
+	// People are those who can approve, with what proves who they are.
+	People []Person `json:"people,omitempty" jsonschema:"maxItems=1000"`
 }
 
 // defaultStateFolder is Folders.State where settings do not say otherwise.
@@ -255,6 +257,7 @@ func (s *SettingsSpec) Check(r *Report) {
 	s.Budget.Day.check(r.At("budget", "day"))
 	s.Index.check(r)
 	s.Workspaces.check(r)
+	checkPeople(r, s.People)
 }
 
 func (w *WorkspaceSettings) check(r *Report) {

@@ -171,7 +171,12 @@ func sameNode(a, b *schemas.NodeStatus) bool {
 	return a.State == b.State && a.Key == b.Key && a.Task == b.Task && a.Generation == b.Generation && a.Inputs == b.Inputs &&
 		a.Verb == b.Verb && a.Reason == b.Reason && a.Message == b.Message && a.Attempts == b.Attempts &&
 		a.StartedAt == b.StartedAt && a.FinishedAt == b.FinishedAt && a.RetryAt == b.RetryAt &&
-		sameInt(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result) && sameLanded(a.Landed, b.Landed)
+		sameInt(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result) && sameLanded(a.Landed, b.Landed) &&
+		slices.EqualFunc(a.Approvals, b.Approvals, sameApproval)
+}
+
+func sameApproval(a, b schemas.Approval) bool {
+	return a.Action == b.Action && a.By == b.By && a.Proof == b.Proof && a.At == b.At && a.Digest == b.Digest && sameJSON(a.Answer, b.Answer)
 }
 
 func sameLanded(a, b *schemas.Landed) bool {

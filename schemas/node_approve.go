@@ -1,0 +1,132 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas/validator"
+)
+
+// Approve says who lets a node start, or what a person's task asks for.
+type Approve struct {
+	// Form is a JSON Schema (draft 2020-12) for the answer that comes with the approval. The answer to a person's task is the
+	// node's result.
+	Form json.RawMessage `json:"form,omitempty" jsonschema:"type=object"`
+	// By names people and teams of settings.people; only they can approve, and it has to be proved who they are. Default: any person.
+	By []string `json:"by,omitempty" jsonschema:"maxItems=100"`
+	// Count is how many different people have to approve. Default 1.
+	Count int `json:"count,omitempty" jsonschema:"minimum=1,maximum=100,default=1"`
+	// Expires is how long an approval counts for a node that has not started. Default: for ever.
+	Expires *Duration `json:"expires,omitempty"`
+	// Local says that the name that is given for an approval is proof enough for by.
+	Local bool `json:"local,omitempty"`
+}
+
+// Quorum is how many different people have to approve.
+func (a *Approve) Quorum() int { return max(a.Count, 1) }
+
+// check reports an approval that nobody could give. compiled caches the result for each text of a form.
+func (a *Approve) check(at Spot, compiled map[string]*validator.Error) {
+	if a == nil {
+		return
+	}
+	for i, who := range a.By {
+		checkFilled(at.At("by", i), who)
+		checkLine(at.At("by", i), who)
+	}
+	if a.Local && len(a.By) == 0 {
+		at.At("local").Errorf("conflict", "local is about the people of by").Suggest("add by, or remove local")
+	}
+	if a.Expires != nil && *a.Expires <= 0 {
+		at.At("expires").Errorf("bad-duration", "an approval that expires at once lets nothing start").Suggest("write a duration such as 8h")
+	}
+	checkJSONSchema(at.At("form"), a.Form, compiled)
+}
+
+// checkJSONSchema reports a text that is no JSON Schema; an empty one is fine.
+func checkJSONSchema(at Spot, schema json.RawMessage, compiled map[string]*validator.Error) {
+	if len(schema) == 0 {
+		return
+	}
+	invalid, known := compiled[string(schema)]
+	if !known {
+		if _, err := validator.Compile(schema, nil); err != nil {
+			errors.As(err, &invalid)
+		}
+		compiled[string(schema)] = invalid
+	}
+	if invalid != nil {
+		document, _ := validator.Value(schema) // it is part of the canonical form
+		at.At(validator.Steps(document, invalid.Path)...).Errorf("bad-schema", "is no JSON Schema: %s", invalid.Message)
+	}
+}
+
+// AnswerValue is the value of an answer: of what is JSON that value, of anything else the text. Where schemas are given, the
+// value keeps all of them; the error says what is wrong with it. An empty answer keeps no schema.
+func AnswerValue(answer string, given ...json.RawMessage) (json.RawMessage, error) {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	read := json.RawMessage(text)
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(answer)) == nil {
+		read = compact.Bytes()
+	}
+	var why error
+	for _, schema := range given {
+		if len(schema) == 0 {
+			continue
+		}
+		if strings.TrimSpace(answer) == "" {
+			return nil, errors.New("the form asks for an answer, and there is none")
+		}
+		if why = keepsForm(read, schema); why != nil {
+			if keepsForm(text, schema) != nil {
+				return nil, why
+			}
+			read = text
+		}
+	}
+	return read, nil
+}
+
+// keepsForm says why a value does not keep a schema.
+func keepsForm(value, schema json.RawMessage) error {
+	compiled, err := validator.Compile(schema, nil)
+	if err != nil {
+		return err
+	}
+	v, err := validator.Value(value)
+	if err != nil {
+		return err
+	}
+	found, err := compiled.Validate(v)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	parts := make([]string, len(found))
+	for i, f := range found {
+		if parts[i] = f.Message; len(f.Path) > 0 {
+			parts[i] = strings.Join(f.Path, ".") + ": " + f.Message
+		}
+	}
+	return fmt.Errorf("the answer does not keep the form: %s", strings.Join(parts, "; "))
+}
+
+// Approval is the approval of a node that its status has.
+type Approval struct {
+	// Action is the name of the Action that brought it.
+	Action string `json:"action"`
+	// By is the person, Proof says how that is known: a Proof constant.
+	By    string `json:"by"`
+	Proof string `json:"proof,omitempty"`
+	At    Time   `json:"at"`
+	// Digest is that of what was approved; empty for a person's task.
+	Digest string `json:"digest,omitempty"`
+	// Answer is the value that came with it.
+	Answer json.RawMessage `json:"answer,omitempty"`
+}
