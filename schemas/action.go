@@ -8,7 +8,7 @@ import (
 // ActionKind is the kind Action.
 var ActionKind = Kind{
 	Name: "Action", Plural: "actions",
-	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny, hold, prompt or interrupt.",
+	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny, hold, prompt, interrupt, or start of a workflow.",
 	New:       func() Spec { return new(ActionSpec) },
 	NewStatus: func() Status { return new(ActionStatus) },
 
@@ -36,6 +36,8 @@ const (
 	// VerbPrompt tells the agent of a node something; VerbInterrupt also ends its running turn.
 	VerbPrompt    = "prompt"
 	VerbInterrupt = "interrupt"
+	// VerbStart starts a run of a workflow.
+	VerbStart = "start"
 )
 
 // IsMessage reports whether a verb brings a text to the agent of a node.
@@ -43,14 +45,23 @@ func IsMessage(verb string) bool { return verb == VerbPrompt || verb == VerbInte
 
 // ActionSpec asks to apply a verb once. It is immutable once applied.
 type ActionSpec struct {
-	// Target is the DAG or the session that is meant, as kind/name: dag/checks; or all, for all sessions.
+	// Target is the DAG or the session that is meant, as kind/name: dag/checks; all, for all sessions; or the workflow to start.
 	Target string `json:"target" jsonschema:"minLength=1,maxLength=130"`
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
 	// Verb is the verb to apply.
-	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt"`
-	// Text is what prompt or interrupt tells the agent of the node.
-	Text string `json:"text,omitempty" jsonschema:"maxLength=20000"`
+	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt,enum=start"`
+	// Text is what prompt or interrupt tells the agent of the node, or the issue that a workflow is started for, in Markdown: its first
+	// heading is the title.
+	Text string `json:"text,omitempty" jsonschema:"maxLength=70000"`
+	// Issue is the number of the issue that a workflow is started for. A second start for the same issue joins the run that has not ended.
+	Issue int `json:"issue,omitempty" jsonschema:"minimum=1,maximum=2147483647"`
+	// Params are the values of the workflow's parameters.
+	Params map[string]any `json:"params,omitempty"`
+	// Comments are those of the issue, oldest first.
+	Comments []IssueComment `json:"comments,omitempty" jsonschema:"maxItems=1000"`
+	// Skip names optional steps of the workflow that are left out.
+	Skip []string `json:"skip,omitempty" jsonschema:"maxItems=1000"`
 	// All says that retry is about every node of the DAG, also those that succeeded.
 	All bool `json:"all,omitempty"`
 	// Mode says how cancel treats what runs: graceful asks it to end and kills it after the time of grace, immediate kills it, wait
@@ -150,24 +161,25 @@ const TargetAll = "all"
 // AllRef is what an action on all sessions refers to: the tree, by its settings.
 func AllRef() Ref { return Ref{Kind: SettingsKind.Name, Name: "settings"} }
 
-// TargetRef returns the target of the action: a DAG, a session or AllRef. The error names the expected form.
+// TargetRef returns the target of the action: a DAG, a session, a workflow or AllRef. The error names the expected form.
 func (s *ActionSpec) TargetRef() (Ref, error) {
 	if s.Target == TargetAll {
 		return AllRef(), nil
 	}
-	return Kinds{DAGKind, SessionKind}.ParseRef(s.Target)
+	return Kinds{DAGKind, SessionKind, WorkflowKind}.ParseRef(s.Target)
 }
 
 // Default fills nothing in. It takes out secrets and private text, which the target's status must not repeat.
 func (s *ActionSpec) Default() {
 	withoutSecrets(&s.By, &s.Reason, &s.Text, &s.Answer)
+	withoutSecretComments(s.Comments)
 	if p := s.Permission; p != nil {
 		orDefault(&p.For, PermitOnce)
 		withoutSecrets(&p.Command, &p.Tool)
 	}
 }
 
-// Check reports a target other than a DAG, a session or all, and verbs that the target does not support.
+// Check reports a target other than a DAG, a session, a workflow or all, and verbs that the target does not support.
 func (s *ActionSpec) Check(r *Report) {
 	checkLine(r.At("by"), s.By)
 	if s.Node != "" && !isNodeName(s.Node) {
@@ -180,9 +192,10 @@ func (s *ActionSpec) Check(r *Report) {
 	switch {
 	case err != nil:
 		r.At("target").Errorf("bad-target", "%v", err)
+	case s.checkStart(r, to):
 	case s.Node != "" && to.Kind != DAGKind.Name:
 		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
-	case to.Kind != DAGKind.Name && !slices.Contains(sessionVerbs, s.Verb):
+	case to.Kind != DAGKind.Name && s.Verb != VerbStart && !slices.Contains(sessionVerbs, s.Verb):
 		r.At("verb").Errorf("conflict", "a session cannot %s", s.Verb).Also("the target", "target").
 			Suggest("a session knows pause, resume, cancel, retry and skip")
 	case s.All && (s.Verb != VerbRetry || s.Node != ""):
@@ -207,7 +220,7 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("verb").Errorf("missing", "%s is about a node", s.Verb).Suggest("add node")
 	case s.Verb == VerbPrompt && strings.TrimSpace(s.Text) == "":
 		r.At("text").Errorf("missing", "prompt has nothing to tell").Suggest("add text")
-	case s.Text != "" && !IsMessage(s.Verb):
+	case s.Text != "" && !IsMessage(s.Verb) && s.Verb != VerbStart:
 		r.At("text").Errorf("conflict", "%s has no text", s.Verb).Suggest("write reason, or the verb prompt")
 	}
 }

@@ -25,6 +25,8 @@ type DAGSpec struct {
 	Issue int `json:"issue,omitempty" jsonschema:"minimum=1,maximum=2147483647"`
 	// Description says what the DAG is for.
 	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
+	// Workflow says which workflow's run the DAG is; a start of the workflow makes it.
+	Workflow *WorkflowRun `json:"workflow,omitempty"`
 	// Policy bounds and steers execution.
 	Policy Policy `json:"policy,omitzero"`
 	// Budget bounds what the agents of the DAG's nodes together use. Default: no bound.
@@ -118,6 +120,8 @@ type DAGStatus struct {
 	Progress Progress `json:"progress"`
 	// Running counts the nodes that run now.
 	Running int `json:"running,omitempty"`
+	// IssueStatus is the status of the issue by the nodes that set one.
+	IssueStatus string `json:"issueStatus,omitempty"`
 	// Session is the session that the DAG was last decided for.
 	Session string `json:"session,omitempty"`
 	// Hold is the verb of an action on the whole DAG that is in force: pause, or empty.
@@ -263,6 +267,7 @@ func (s *DAGSpec) Check(r *Report) {
 	checkTimeout(r.At("policy", "timeout"), p.Timeout)
 	p.Retry.check(r.At("policy", "retry"))
 	s.Budget.check(r.At("budget"))
+	s.Workflow.check(r.At("workflow"))
 	tasks := make([]task, len(s.Nodes))
 	compiled := map[string]*validator.Error{}
 	for i := range s.Nodes {
@@ -306,6 +311,9 @@ func (r *Retry) check(at Spot) {
 // References returns hard references to the session of the DAG and to the agents of its nodes. All of them must exist.
 func (s *DAGSpec) References() []Reference {
 	out := []Reference{{Field: []any{"session"}, To: Ref{Kind: SessionKind.Name, Name: s.Session}, Hard: true}}
+	if w := s.Workflow; w != nil {
+		out = append(out, Reference{Field: []any{"workflow", "name"}, To: Ref{Kind: WorkflowKind.Name, Name: w.Name}})
+	}
 	for i := range s.Nodes {
 		if a := s.Nodes[i].Agent; a != "" {
 			to := Ref{Kind: AgentKind.Name, Name: a}

@@ -64,6 +64,12 @@ type Node struct {
 	// When is an expression over the results of needs; where it is false the node is Skipped and its dependents go on. One
 	// that reads a state is evaluated when the needs have ended, in whatever state.
 	When string `json:"when,omitempty" jsonschema:"maxLength=2000"`
+	// Optional says that a failure of the node does not fail the DAG: its dependents go on, and see its state.
+	Optional bool `json:"optional,omitempty"`
+	// Clarify says whom the node's agent may ask in addition to its canClarify, and under which limits.
+	Clarify *Clarify `json:"clarify,omitempty"`
+	// IssueStatus is the status of the issue that the node sets.
+	IssueStatus *IssueStatus `json:"issueStatus,omitempty"`
 	// OnEscalation says what becomes of an agent's node whose question was escalated: wait for a human's resolution, or fail
 	// with the escalation's summary. Default wait.
 	OnEscalation string `json:"onEscalation,omitempty" jsonschema:"enum=wait,enum=fail,default=wait"`
@@ -182,6 +188,7 @@ func (n *Node) check(r *Report, i int) {
 	n.Budget.check(at.At("budget"))
 	n.Retry.check(at.At("retry"))
 	n.Land.check(at.At("land"))
+	n.checkStep(at)
 	checkGlobs(r, n.Touches, "nodes", i, "touches")
 }
 

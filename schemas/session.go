@@ -37,8 +37,10 @@ const (
 type SessionSpec struct {
 	// Title says in a line what the session is about.
 	Title string `json:"title,omitempty" jsonschema:"maxLength=200"`
-	// Description says more.
-	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
+	// Description says more. It is the text of the issue for a session that a workflow made.
+	Description string `json:"description,omitempty" jsonschema:"maxLength=70000"`
+	// Comments are those of the issue when a workflow was started for it, oldest first.
+	Comments []IssueComment `json:"comments,omitempty" jsonschema:"maxItems=1000"`
 	// Owner has at most one Active session; empty means no owner and no such limit.
 	Owner string `json:"owner,omitempty" jsonschema:"maxLength=100"`
 	// Issue is the number of the issue that the session serves.
@@ -81,14 +83,17 @@ type SessionStatus struct {
 	DAGs map[string]int `json:"dags,omitempty"`
 	// Running counts the nodes that run now.
 	Running int `json:"running,omitempty"`
+	// IssueStatus is the status of the issue that the runs of workflows in the session set last.
+	IssueStatus string `json:"issueStatus,omitempty"`
 	// Hold is the verb of an action on the session that is in force: pause, cancel, or empty.
 	Hold string `json:"hold,omitempty"`
 	// Actions are the Action objects applied to this session, in the order of application.
 	Actions []AppliedAction `json:"actions,omitempty"`
 }
 
-// Default sets the defaults of missing fields.
+// Default sets the defaults of missing fields, and takes secrets and private text out of comments.
 func (s *SessionSpec) Default() {
+	withoutSecretComments(s.Comments)
 	orDefault(&s.Phase, SessionActive)
 	orDefault(&s.WhenDone, WhenDoneStay)
 	orDefault(&s.Priority, Normal)

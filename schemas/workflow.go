@@ -1,7 +1,5 @@
 package schemas
 
-import "slices"
-
 // WorkflowKind is the kind Workflow.
 var WorkflowKind = Kind{
 	Name: "Workflow", Plural: "workflows", Aliases: []string{"wf"},
@@ -38,19 +36,24 @@ type Step struct {
 	Agent string `json:"agent" jsonschema:"minLength=1,maxLength=63"`
 	// Needs names the steps that must be done before.
 	Needs []string `json:"needs,omitempty"`
-	// Optional says that the step may be left out.
+	// Optional says that a start may leave the step out, and that a failure of it does not fail the run.
 	Optional bool `json:"optional,omitempty"`
-	// Condition says when the step is taken.
+	// Condition says when the step is taken, as an expression like when of a node.
 	Condition string `json:"condition,omitempty" jsonschema:"maxLength=2000"`
 	// Output is the path of what the step produces.
 	Output string `json:"output,omitempty" jsonschema:"maxLength=1000"`
+	// Prompt is what the agent is told, a template: what is between {{ and }} is an expression over issue.title, issue.text, issue.comments,
+	// params and needs. Default: the title, the output and its template.
+	Prompt string `json:"prompt,omitempty" jsonschema:"maxLength=100000"`
 	// Template is the path of the template that the output follows.
 	Template string `json:"template,omitempty" jsonschema:"maxLength=1000"`
 	// Iterate repeats the step until completion_criteria hold.
 	Iterate bool `json:"iterate,omitempty"`
+	// IterateFrom is the earlier step that a repetition goes back to; the steps between are repeated too. Default: the step itself.
+	IterateFrom string `json:"iterate_from,omitempty" jsonschema:"maxLength=63"`
 	// MaxIterations bounds the repetitions.
 	MaxIterations int `json:"max_iterations,omitempty" jsonschema:"minimum=1,maximum=1000"`
-	// CompletionCriteria are what must hold for an iterating step to be done.
+	// CompletionCriteria are what must hold for an iterating step to be done: an expression over its result, or text that the agent judges.
 	CompletionCriteria string `json:"completion_criteria,omitempty" jsonschema:"maxLength=2000"`
 	// StatusOnStart is the issue status that is set when the step starts.
 	StatusOnStart string `json:"status_on_start,omitempty" jsonschema:"maxLength=100"`
@@ -92,6 +95,49 @@ func (s *WorkflowSpec) Check(r *Report) {
 		tasks[i] = task{st.ID, st.Needs}
 	}
 	checkGraph(r, graphWords{list: "steps", name: "id", noun: "step"}, tasks)
+	for i := range s.Steps {
+		s.checkIterate(r.At("steps", i), &s.Steps[i])
+	}
+}
+
+// checkIterate reports a step that goes back to one that is not before it, and fields without effect where nothing is repeated.
+func (s *WorkflowSpec) checkIterate(at Spot, st *Step) {
+	switch {
+	case !st.Iterate && st.IterateFrom != "":
+		at.At("iterate_from").Errorf("no-effect", "has no effect without iterate: true").Suggest("add iterate: true")
+	case !st.Iterate && st.MaxIterations > 0:
+		at.At("max_iterations").Warnf("no-effect", "has no effect without iterate: true")
+	case st.IterateFrom != "" && st.IterateFrom != st.ID && !s.before(st.IterateFrom, st):
+		at.At("iterate_from").Errorf("bad-reference", "step %q does not need %q, directly or through other steps", st.ID, st.IterateFrom).
+			Near(st.IterateFrom, st.Needs)
+	}
+}
+
+// before reports whether a step needs the step of an id, directly or through others.
+func (s *WorkflowSpec) before(id string, of *Step) bool {
+	seen := map[string]bool{}
+	for todo := of.Needs; len(todo) > 0; {
+		next := todo[0]
+		todo = todo[1:]
+		if next == id {
+			return s.Step(id) != nil
+		}
+		if st := s.Step(next); st != nil && !seen[next] {
+			seen[next] = true
+			todo = append(todo[:len(todo):len(todo)], st.Needs...)
+		}
+	}
+	return false
+}
+
+// Step returns the step of an id, or nil.
+func (s *WorkflowSpec) Step(id string) *Step {
+	for i := range s.Steps {
+		if s.Steps[i].ID == id {
+			return &s.Steps[i]
+		}
+	}
+	return nil
 }
 
 func (st *Step) check(r *Report, i int) {
@@ -107,18 +153,8 @@ func (st *Step) check(r *Report, i int) {
 	}
 	checkLine(at("status_on_start"), st.StatusOnStart)
 	checkLine(at("status_on_complete"), st.StatusOnComplete)
-	checkRefs(r, st.CanClarify, "steps", i, "can_clarify")
-	if slices.Contains(st.CanClarify, st.Agent) {
-		at("can_clarify", slices.Index(st.CanClarify, st.Agent)).
-			Errorf("self-reference", "agent %q cannot ask itself", st.Agent)
-	}
-	if st.ClarifyMaxRounds > ClarifyRoundsOpen {
-		at("clarify_max_rounds").Warnf("no-effect", "a question ends after %d rounds, and after %d if it blocks: more has no "+
-			"effect", ClarifyRoundsOpen, ClarifyRoundsBlocking)
-	}
-	if st.MaxIterations > 0 && !st.Iterate {
-		at("max_iterations").Warnf("no-effect", "has no effect without iterate: true")
-	}
+	checkAskable(at("can_clarify"), st.Agent, st.CanClarify)
+	checkRounds(at("clarify_max_rounds"), st.ClarifyMaxRounds)
 }
 
 // References returns soft references to the agents of the workflow's steps and to the agents that a step may ask
