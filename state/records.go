@@ -1,9 +1,15 @@
 package state
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
+	quick "github.com/segmentio/encoding/json"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
@@ -161,4 +167,104 @@ func (d *drafts) take() (*durable.Staged, []record) {
 	batch, made := d.batch, d.made
 	d.batch, d.made = nil, nil
 	return batch, made
+}
+
+// EncodeRun encodes the record of a finished run as JSON, with its apiVersion, kind, name and unknown fields.
+func EncodeRun(r *schemas.Run) ([]byte, error) {
+	c := *r
+	c.APIVersion, c.Kind = schemas.APIVersion, runKind
+	c.Metadata.Name = runName(r.Key)
+	b, err := Encode(&c)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", r.Key, err)
+	}
+	if r.Unknown == nil {
+		return b, nil
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, withUnknownFields(b, r.Unknown), "", "  "); err != nil {
+		return nil, fmt.Errorf("run %s: %w", r.Key, err)
+	}
+	return indented.Bytes(), nil
+}
+
+// decodeRun decodes a record that EncodeRun wrote under the given key. same has the same content as data; the run points
+// into it.
+func decodeRun(key string, data, same []byte) (*schemas.Run, error) {
+	r := new(schemas.Run)
+	if err := decodeState(data, same, r); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Kind != runKind || r.APIVersion != schemas.APIVersion:
+		return nil, fmt.Errorf("it is not a Run of %s", schemas.APIVersion)
+	case r.Key != key:
+		return nil, fmt.Errorf("it is the record of %q", r.Key)
+	case !r.Done():
+		return nil, errors.New("it has no outcome")
+	}
+	return r, nil
+}
+
+// DecodeRun decodes a run from the data of its record, which [EncodeRun] wrote, by the key in it.
+func DecodeRun(data []byte) (*schemas.Run, error) {
+	var head struct {
+		Key string `json:"key"`
+	}
+	if err := decodeState(data, bytes.Clone(data), &head); err != nil {
+		return nil, err
+	}
+	return decodeRun(head.Key, data, bytes.Clone(data))
+}
+
+// unknownRunFields returns the fields of a record that schemas.Run does not have, as a JSON object with sorted names; nil
+// if there are none.
+func unknownRunFields(record []byte) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(record, &fields) != nil {
+		return nil
+	}
+	for name := range fields {
+		for _, known := range knownRunFields() {
+			if strings.EqualFold(name, known) { // as decoders match names
+				delete(fields, name)
+			}
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	unknown, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return unknown
+}
+
+// withUnknownFields returns a record with the members of the object unknown added at its end. It keeps the line break after
+// the record, and neither adds nor removes other whitespace.
+func withUnknownFields(record []byte, unknown json.RawMessage) []byte {
+	members := bytes.TrimSpace(unknown)
+	if len(members) <= len("{}") {
+		return record
+	}
+	end := bytes.LastIndexByte(record, '}')
+	body := bytes.TrimRight(record[:end], " \n")
+	out := append(bytes.Clone(body), ',')
+	out = append(out, members[1:]...)
+	return append(out, record[end+1:]...)
+}
+
+// parseRun decodes a record into r, which points into data afterwards. It reports whether data is of the expected form.
+func parseRun(data []byte, r *schemas.Run) bool {
+	if rest, err := quick.Parse(data, r, quick.ZeroCopy|quick.DisallowUnknownFields); err == nil && len(rest) == 0 {
+		return true
+	}
+	*r = schemas.Run{}
+	rest, err := quick.Parse(data, r, quick.ZeroCopy)
+	if err != nil || len(rest) > 0 {
+		return false
+	}
+	r.Unknown = unknownRunFields(data)
+	return true
 }

@@ -21,7 +21,7 @@ func Specs(t *state.Tree) []Spec {
 
 // Deriver derives specs from the trees of a run, one after the other. It looks only at what differs from the tree before. Its
 // zero value derives from any tree.
-type Deriver struct{ calls calls }
+type Deriver struct{ changes changes }
 
 // Derive lists the spec files that the tree lacks: the requests of nodes whose latest run ended with a question, and those
 // of open questions that other programs wrote into ledgers; and, if there is a memory, the observations of what agents
@@ -31,7 +31,7 @@ type Deriver struct{ calls calls }
 // The checkpoints are the changes of those that follow from records.
 func (d *Deriver) Derive(t *state.Tree) ([]Spec, Checkpoints) {
 	v := &deriver{tree: t, w: clarifications.Of(settle.NewWorld(t, time.Time{}, nil)), remembers: t.Settings().Memory.On()}
-	due := d.calls.since(t)
+	due := d.changes.since(t)
 	again := map[schemas.Ref]bool{}
 	look := func(ref schemas.Ref, by ...func()) {
 		before, kept := len(v.out), len(v.kept.Add)
@@ -51,7 +51,7 @@ func (d *Deriver) Derive(t *state.Tree) ([]Spec, Checkpoints) {
 	for _, e := range due.of(t, schemas.ClarificationRequestKind.Name) {
 		look(e.Ref, func() { v.learned(e) }, func() { v.resolved(e) })
 	}
-	d.calls = calls{tree: t, again: again}
+	d.changes = changes{tree: t, again: again}
 	return v.out, v.kept
 }
 
@@ -104,3 +104,44 @@ func (d *deriver) importable(c *schemas.Clarification) bool {
 	clarifications.SpecOfRecord(c, 0).Check(&r)
 	return len(r.Findings()) == 0
 }
+
+// Spec is a spec file that follows from what is on record, and is to be written: it did not exist when it was derived.
+type Spec struct {
+	Path string // below the root
+	Ref  schemas.Ref
+	Spec schemas.Spec
+	// Labels are those of the object; nil: none.
+	Labels map[string]string
+}
+
+type deriver struct {
+	tree      *state.Tree
+	w         *clarifications.Requests
+	remembers bool
+	out       []Spec
+	kept      Checkpoints
+	derived   map[schemas.Ref]bool
+}
+
+// lacks reports whether there is no such object, nor will be one.
+func (d *deriver) lacks(ref schemas.Ref) bool {
+	e := d.tree.Entry(ref)
+	return (e == nil || e.Gone()) && !d.derived[ref]
+}
+
+// add adds a spec, unless it exists. A ledger may have an id twice: the first record is taken.
+func (d *deriver) add(k schemas.Kind, name string, spec schemas.Spec) {
+	ref := schemas.Ref{Kind: k.Name, Name: name}
+	if !d.lacks(ref) {
+		return
+	}
+	if d.derived == nil {
+		d.derived = map[schemas.Ref]bool{}
+	}
+	d.derived[ref] = true
+	path := d.tree.Settings().Folders.Specs + "/" + k.Plural + "/" + name + ".yaml"
+	d.out = append(d.out, Spec{Path: path, Ref: ref, Spec: spec})
+}
+
+// Checkpoints are the changes of checkpoints that follow from records.
+type Checkpoints struct{ Add, Drop []*schemas.Checkpoint }

@@ -18,7 +18,7 @@ var faults = []mutants.Mutant{
 	{"a token that cannot be read is not asked for", "token.go", "return !os.IsNotExist(err)", "return os.IsExist(err)", "TestTokensProveRuns"},
 	{"a secret in an output is kept", "outputs.go", "a.runner.secrets.In(data) {", "a.runner.secrets.In(data[:0]) {", "TestSecretsInOutputs"},
 	{"caches of programs stay for ever", "programs.go", "if now.Sub(c.used) > age || total > most {", "if now.Sub(c.used) > age && total < most {", "TestProgramsAreBounded"},
-	{"a run without its token acts as the agent", "mark.go", "\t\t\t\tin.Agent, in.Session = \"\", \"\"\n", "", "TestTokensProveRuns"},
+	{"a run without its token acts as the agent", "run_marks.go", "\t\t\t\tin.Agent, in.Session = \"\", \"\"\n", "", "TestTokensProveRuns"},
 }
 
 func TestMutants(t *testing.T) {

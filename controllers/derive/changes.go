@@ -10,8 +10,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// calls records which objects may require new specs. All other objects of tree required none.
-type calls struct {
+// changes records which objects may require new specs. All other objects of tree required none.
+type changes struct {
 	tree  *state.Tree
 	again map[schemas.Ref]bool // the objects that called for a spec which the tree lacked
 }
@@ -21,7 +21,7 @@ type due struct{ refs map[schemas.Ref]bool }
 
 // since tells what may call for a spec by now. An agent or a workflow that changed may let any question through, and a spec
 // that is gone may be called for by any record.
-func (c *calls) since(t *state.Tree) due {
+func (c *changes) since(t *state.Tree) due {
 	if c.tree == nil || c.tree.Settings() != t.Settings() {
 		return due{}
 	}

@@ -201,11 +201,11 @@ func TestTold(t *testing.T) {
 var watchMutants = []mutants.Mutant{
 	{"a full queue is nothing", "disk/watch_linux.go", `case !known, name == "", len`, `case !known && e.Wd >= 0, name == "" && e.Wd >= 0, len`, "TestRefreshChanged"},
 	{"no folder is watched", "scan.go", "\tif t.watched() {\n\t\tv.folder(f, t.dir)\n\t}\n", "", "TestRefreshChanged"},
-	{"folders that come are no news", "watch.go", "case isFolder && !u.ignorableFolder(p):", "case false:", "TestRefreshChanged"},
-	{"statuses of others come alone", "watch.go", "for p, old := range was {", "for p, old := range map[string]*file{} {", "TestRefreshChanged"},
-	{"what Fresh saw needs no watch", "watch.go", "\t\ts.watchScanned(s.freshScan)\n", "\t\ts.watch.Restart()\n", "TestWatchAfterFresh"},
-	{"folders are named by what is in them", "watch.go", "\t\tif isFolder {\n\t\t\treturn hints", "\t\tif isFolder && hints == nil {\n\t\t\treturn hints", "TestTold"},
-	{"folders that were not there need no watch", "watch.go", "if !ok || u.folderAppeared(len(changed) > 0) {", "if !ok {", "TestRefreshChanged"},
+	{"folders that come are no news", "changes.go", "case isFolder && !u.ignorableFolder(p):", "case false:", "TestRefreshChanged"},
+	{"statuses of others come alone", "changes.go", "for p, old := range was {", "for p, old := range map[string]*file{} {", "TestRefreshChanged"},
+	{"what Fresh saw needs no watch", "changes.go", "\t\ts.watchScanned(s.freshScan)\n", "\t\ts.watch.Restart()\n", "TestWatchAfterFresh"},
+	{"folders are named by what is in them", "changes.go", "\t\tif isFolder {\n\t\t\treturn hints", "\t\tif isFolder && hints == nil {\n\t\t\treturn hints", "TestTold"},
+	{"folders that were not there need no watch", "changes.go", "if !ok || u.folderAppeared(len(changed) > 0) {", "if !ok {", "TestRefreshChanged"},
 }
 
 func TestWatchMutants(t *testing.T) { mutants.Suite{Mutants: watchMutants}.Run(t) }

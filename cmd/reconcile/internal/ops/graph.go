@@ -1,0 +1,58 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/graph"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// GraphRequest requests the picture of a DAG or a workflow.
+type GraphRequest struct {
+	Object string // kind/name
+}
+
+// Graph returns an object's graph.Picture: the nodes of a DAG with their states, or the steps of a workflow.
+func Graph(ctx context.Context, env Env, q GraphRequest) (graph.Picture, error) {
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return graph.Picture{}, typed(err)
+	}
+	defer s.Close()
+	e, err := find(t, q.Object)
+	if err != nil {
+		return graph.Picture{}, typed(err)
+	}
+	if e.Broken() {
+		return graph.Picture{}, typed(fmt.Errorf("%s cannot be drawn: %s", e.Ref, e.Problems[0].Error()))
+	}
+	return picture(e)
+}
+
+func picture(e *state.Entry) (graph.Picture, error) {
+	g := graph.Picture{Title: e.Ref.String()}
+	if wf := schemas.SpecAs[*schemas.WorkflowSpec](e.Object); wf != nil {
+		for _, s := range wf.Steps {
+			g.Nodes = append(g.Nodes, graph.Node{Name: s.ID, Note: s.Agent, Needs: s.Needs})
+		}
+		return g, nil
+	}
+	dag := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+	if dag == nil {
+		return g, badRequest("%s has no graph; dags and workflows have", e.Ref)
+	}
+	status, _ := e.Status().(*schemas.DAGStatus)
+	for _, n := range dag.Nodes {
+		node := graph.Node{Name: n.Name, State: schemas.NodePending, Needs: n.Needs}
+		if status != nil {
+			if s, ok := status.Nodes[n.Name]; ok {
+				node.State, node.Note = s.State, render.Took(s)
+			}
+		}
+		g.Nodes = append(g.Nodes, node)
+	}
+	return g, nil
+}

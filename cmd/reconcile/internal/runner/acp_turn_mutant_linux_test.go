@@ -1,0 +1,22 @@
+package runner
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// turnFaults are those in the conversation with an agent, which the tests must notice.
+var turnFaults = []mutants.Mutant{
+	{"end_turn is a success", "acp_turn.go", "if f := turns.Judge(facts); f != nil {", "if f := turns.Judge(facts); f != nil && facts.StopReason != turns.EndTurn {", "TestTurnsEnd"},
+	{"a typed failure is ignored", "acp_turn.go", "	case s.Failure != nil:\n", "	case false:\n", "TestTurnsEnd"},
+	{"a budget is not enforced", "acp_turn.go", "t.a.spend(why)", "_ = why", "TestTurnsEndWithTheirBudgets"},
+	{"a dead agent only said nothing", "acp_turn.go", "		f.Dead = true\n", "", "TestTurnsEnd"},
+	{"the session is not kept", "acp_turn.go", "t.a.runner.saveSession(t.a, session.ID)", "error(nil)", "TestInterruptedSession"},
+	{"titles of permissions have secrets", "permission.go", "Title: clean(r.Title, wordsLimit)", "Title: r.Title", "TestTurnRecord"},
+	{"everything is permitted", "permission.go", "return Permit{Kinds: []string{acp.RejectOnce, acp.RejectAlways}", "return Permit{Kinds: []string{acp.AllowOnce}", "TestTurnRecord"},
+}
+
+func TestTurnMutants(t *testing.T) {
+	mutants.Suite{Mutants: turnFaults}.Run(t)
+}
