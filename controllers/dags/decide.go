@@ -1,6 +1,6 @@
-// Package dags decides DAGs: which nodes run, by their keys, records, needs, actions, questions and time. fold.go judges the nodes,
-// decide.go makes the status of the DAG, and the other files have parts: the states of nodes, actions, outputs, the time limit,
-// questions of nodes, and the tasks. Package plan has the keys of nodes (decision 1).
+// Package dags decides DAGs: which nodes run, by their keys, records, needs, actions, questions and time. model.go has the state
+// of a decision, fold.go judges the nodes, decide.go makes the status of the DAG, and the other files have parts: the states of
+// nodes, actions, outputs, the time limit, questions of nodes, and the tasks. Package plan has the keys of nodes (decision 1).
 package dags
 
 import (

@@ -1,0 +1,156 @@
+package dags
+
+import (
+	"time"
+
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/dags/plan"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/sessions"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// fold is the state of a decision about one DAG: the former status, the records, and the new status. Slices are by node, by
+// position in the spec.
+type fold struct {
+	settle.In
+	p      *plan.Plan
+	b      *plan.Binding
+	gate   sessions.Gate
+	old    *schemas.DAGStatus
+	was    []*schemas.NodeStatus // never nil; shared, not to be changed
+	limits []schemas.Retry
+
+	// What actions hold in force.
+	gens  []int
+	verbs []string
+	hold  string
+	// inputs are the digests of the declared inputs. Where the tree does not tell one, the last one stands: a run must
+	// not start because something could not be looked at.
+	inputs []string
+
+	// questions are the requests that nodes of the DAG made, of all keys.
+	questions []*clarifications.Question
+
+	// restores are the missing outputs that are to be written back now.
+	restores []settle.Restore
+	reruns   bool // some node runs, or is to run, again for its outputs
+
+	recs []record
+	next []schemas.NodeStatus
+	want []bool
+	keys []string // of the former binding
+	// start is when the present generation of work started: the first start after the DAG was new, or had ended and
+	// was changed. Zero: not yet.
+	start schemas.Time
+	// active are the times that count for the DAG's time limit.
+	active  []schemas.Span
+	applied []schemas.AppliedAction
+	acted   bool   // an action was applied now
+	resumes string // limits.resume of the settings
+	again   time.Time
+	later   time.Time // as again, but a one-shot run does not wait for it
+	history settle.History
+}
+
+// record has the claims and records of a node under its present key.
+type record struct {
+	claim    *state.Claim // the run that is under way or about to be
+	other    bool         // a run under a former key has not ended yet
+	won      bool         // one succeeded
+	wonAt    int          // the number of the latest success on record
+	again    bool         // and its outputs are missing and needed: it has to run again
+	before   int          // attempts up to the latest success
+	failures int          // attempts since then that are used up
+	failedAt schemas.Time // When the last of these ended
+	last     *schemas.Run // the latest record
+	failed   *schemas.Run // the latest of these attempts; nil for none, or where its record was pruned
+	limits   int          // runs that ended with a rate limit whose end is known; they use up no attempt
+	limited  *schemas.Run // the latest run, if it is one of these
+	asked    int          // runs that ended with a question; they use up no attempt
+	// unpermitted counts the runs that ended because they waited for a permission; they use up no attempt.
+	unpermitted int
+	handoffs    int          // runs that handed the rest of the task off; they use up no attempt
+	handoff     *schemas.Run // the latest of these; nil for none
+	pauses      bool         // the latest one did
+	// questions are the requests of the node under its present key, in the order of the runs that made them.
+	questions []*clarifications.Question
+	// unheard is the latest success after which a text of a person waited; the work goes on in its session.
+	unheard *schemas.Run
+	// unlanded counts the successes since the latest one on record whose commits could not land.
+	unlanded int
+	land     landing
+	// since is the earliest start that the status does not have; zero without one.
+	since schemas.Time
+}
+
+// attempts counts those that have ended.
+func (r *record) attempts() int { return r.before + r.failures + r.unlanded }
+
+// running reports whether a process runs for the node under its present key.
+func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
+
+func (f *fold) set(i int32, state, reason, message string) {
+	s := &f.next[i]
+	s.State, s.Reason, s.Message, s.QueuedAt = state, reason, message, schemas.Time{}
+	f.want[i] = false
+}
+
+// stop gives the node a final state, once nothing runs for it any more.
+func (f *fold) stop(i int32, final, reason, message string) {
+	if r := &f.recs[i]; r.running() || r.other {
+		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+message)
+		return
+	}
+	f.set(i, final, reason, message)
+}
+
+func (f *fold) wake(at time.Time) {
+	if f.again.IsZero() || at.Before(f.again) {
+		f.again = at
+	}
+}
+
+// ended reports whether a DAG in this phase has nothing left to do.
+func ended(phase string) bool {
+	return phase == schemas.DAGSucceeded || phase == schemas.DAGFailed || phase == schemas.DAGCancelled
+}
+
+// over reports whether a DAG has ended and nothing of it waits any more. A Failed one without an end has nodes that wait.
+func over(st *schemas.DAGStatus) bool {
+	return ended(st.Phase) && (st.Phase != schemas.DAGFailed || !st.FinishedAt.IsZero())
+}
+
+// reopened reports whether the DAG was over and something that decides about it has changed since.
+func (f *fold) reopened() bool {
+	if !over(f.old) {
+		return false
+	}
+	if f.acted || f.reruns || f.old.ObservedDigest != f.Object.Digest {
+		return true
+	}
+	for i, key := range f.b.Keys {
+		if f.was[i].Key != key {
+			return true
+		}
+	}
+	return false
+}
+
+// verbCleanup is in force on a cleanup whose DAG was cancelled as a whole.
+const verbCleanup = "cleanup"
+
+// landing is how far the commit of a node's success is on its way to the branch. The node has succeeded when it has landed.
+type landing struct {
+	of     *schemas.Run // the success whose commit has yet to land; nil for none
+	claim  *state.Claim // the landing that is under way or about to be
+	last   *schemas.Run // the latest record of a landing under the node's present key
+	wanted bool         // it is to land now
+}
+
+// effectKey names the effect of a DAG's node and the record of it.
+func effectKey(dag, node, key string, seq int) string {
+	return keys.OfEffect(schemas.DAGKind, dag, node, key, seq)
+}

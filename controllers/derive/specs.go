@@ -1,0 +1,48 @@
+package derive
+
+import (
+	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Spec is a spec file that follows from what is on record, and is to be written: it did not exist when it was derived.
+type Spec struct {
+	Path string // below the root
+	Ref  schemas.Ref
+	Spec schemas.Spec
+	// Labels are those of the object; nil: none.
+	Labels map[string]string
+}
+
+type deriver struct {
+	tree      *state.Tree
+	w         *clarifications.Requests
+	remembers bool
+	out       []Spec
+	kept      Checkpoints
+	derived   map[schemas.Ref]bool
+}
+
+// lacks reports whether there is no such object, nor will be one.
+func (d *deriver) lacks(ref schemas.Ref) bool {
+	e := d.tree.Entry(ref)
+	return (e == nil || e.Gone()) && !d.derived[ref]
+}
+
+// add adds a spec, unless it exists. A ledger may have an id twice: the first record is taken.
+func (d *deriver) add(k schemas.Kind, name string, spec schemas.Spec) {
+	ref := schemas.Ref{Kind: k.Name, Name: name}
+	if !d.lacks(ref) {
+		return
+	}
+	if d.derived == nil {
+		d.derived = map[schemas.Ref]bool{}
+	}
+	d.derived[ref] = true
+	path := d.tree.Settings().Folders.Specs + "/" + k.Plural + "/" + name + ".yaml"
+	d.out = append(d.out, Spec{Path: path, Ref: ref, Spec: spec})
+}
+
+// Checkpoints are the changes of checkpoints that follow from records.
+type Checkpoints struct{ Add, Drop []*schemas.Checkpoint }
