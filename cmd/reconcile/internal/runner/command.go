@@ -186,6 +186,9 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 	if a.talk != nil {
 		a.talk.finish()
 	}
+	if err := a.executed(end); err != nil {
+		return exit{}, a.explainStart(err)
+	}
 	return end, nil
 }
 

@@ -50,11 +50,12 @@ type attempt struct {
 	// continued says that the command continues the session of an interrupted run.
 	continued bool
 	token     string // of the run, which proves that a process belongs to it
-	// policy is what the command may do; nil: it is not confined. scratch is its folder for temporary files then, and broker does for it
-	// what the sandbox keeps it from.
-	policy  *sandbox.Policy
-	scratch string
-	broker  *broker
+	// policy is what the command may do; nil: it is not confined. confined is the program that was started last, scratch its folder for
+	// temporary files, and broker does for it what the sandbox keeps it from.
+	policy   *sandbox.Policy
+	confined *sandbox.Confined
+	scratch  string
+	broker   *broker
 	// interrupted is the reason why there is no record; "" if there is one.
 	interrupted string
 	warning     string // a note that is not part of the record

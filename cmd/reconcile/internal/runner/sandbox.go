@@ -268,24 +268,29 @@ func (a *attempt) proxyPort() int {
 	return port
 }
 
-// startConfined starts the command in its sandbox. An error says why it did not become the program.
-func (a *attempt) startConfined(files []*os.File) (*process, error) {
-	c, err := a.runner.o.Sandbox.Command(*a.policy, a.command.path, a.command.argv)
-	if err != nil {
-		return nil, err
+// startConfined starts the command in its sandbox. An error says why that is not possible.
+func (a *attempt) startConfined(files []*os.File) (p *process, err error) {
+	err = a.confineProgram(*a.policy, a.command.path, a.command.argv, func(path string, argv []string, more []*os.File) (err error) {
+		p, err = spawn(path, argv, a.command.dir, a.command.env, append(files, more...))
+		return err
+	})
+	return p, err
+}
+
+// confineProgram starts a program of the attempt, after the one before it has ended.
+func (a *attempt) confineProgram(p sandbox.Policy, path string, argv []string, spawn sandbox.Spawn) error {
+	a.confined.Close()
+	c, err := a.runner.o.Sandbox.Start(p, path, argv, spawn)
+	a.confined = c
+	return err
+}
+
+// executed returns an error if the sandbox's own program failed, before it executed the command.
+func (a *attempt) executed(end exit) error {
+	if end.stopped != nil || end.stuck != nil || end.lost != nil || exitCode(end.status) != 1 {
+		return nil
 	}
-	defer c.Close()
-	p, err := spawn(c.Path, c.Argv, a.command.dir, a.command.env, append(files, c.Files...))
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Started(); err != nil {
-		signalGroup(p.pid, forced)
-		p.await()
-		_, _ = p.reap() // why it did not start is known
-		return nil, err
-	}
-	return p, nil
+	return a.confined.Executed(a.command.path)
 }
 
 // executeWatched executes the attempt and fills in its record. A run that nothing confined fails if it wrote outside of its workspace.
@@ -329,6 +334,7 @@ func (a *attempt) failOutside(paths []string) error {
 
 // unconfine removes what belongs to the sandbox of the attempt.
 func (a *attempt) unconfine() {
+	a.confined.Close()
 	if a.broker != nil {
 		a.broker.close()
 	}

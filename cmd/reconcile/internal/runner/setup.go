@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,21 +52,12 @@ func (a *attempt) startIn(p sandbox.Policy, cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.runner.o.Sandbox.Command(p, program, cmd.Args)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if len(cmd.ExtraFiles) == 0 {
-		cmd.ExtraFiles = []*os.File{nil}
-	}
-	cmd.Path, cmd.Args, cmd.Err = c.Path, c.Argv, nil
-	cmd.ExtraFiles = append(cmd.ExtraFiles, c.Files...)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	if err := c.Started(); err != nil {
-		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
-	}
-	return nil
+	return a.confineProgram(p, program, cmd.Args, func(path string, argv []string, more []*os.File) error {
+		if len(cmd.ExtraFiles) == 0 {
+			cmd.ExtraFiles = []*os.File{nil}
+		}
+		cmd.Path, cmd.Args, cmd.Err = path, argv, nil
+		cmd.ExtraFiles = append(cmd.ExtraFiles, more...)
+		return cmd.Start()
+	})
 }

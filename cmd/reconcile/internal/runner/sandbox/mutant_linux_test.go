@@ -17,10 +17,11 @@ func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
 
 // confinedFaults are those that are noticed where Landlock is available.
 var confinedFaults = []mutants.Mutant{
-	{"no restriction is applied", "helper_linux.go", "return c.BestEffort().Restrict(rules...)", "_ = rules\n\treturn nil", "TestLandlockOfTheKernel"},
-	{"everything may be written", "helper_linux.go", "rules = append(rules, landlock.RODirs(\"/\"))", "rules = append(rules, landlock.RWDirs(\"/\"))", "TestLandlockOfTheKernel"},
-	{"everything may be read", "helper_linux.go", "if p.Read == nil {", "if true {", "TestReadOnlyWhatIsGranted"},
-	{"every port may be connected to", "helper_linux.go", "c.HandledAccessNet = ll.AccessNetConnectTCP", "c.HandledAccessNet = 0", "TestLandlockOfTheKernel"},
+	{"no restriction is applied", "landlock_linux.go", "err = ll.LandlockRestrictSelf(r.fd, 0)", "err = nil", "TestLandlockOfTheKernel"},
+	{"everything may be written", "landlock_linux.go", "r.grant(\"/\", reading)", "r.grant(\"/\", working)", "TestLandlockOfTheKernel"},
+	{"everything may be read", "landlock_linux.go", "if p.Read != nil {", "if false {", "TestReadOnlyWhatIsGranted"},
+	{"every port may be connected to", "landlock_linux.go", "attr.HandledAccessNet = ll.AccessNetConnectTCP", "_ = ll.AccessNetConnectTCP", "TestLandlockOfTheKernel"},
+	{"the thread is used again", "landlock_linux.go", "if unix.Gettid() == unix.Getpid() {", "runtime.UnlockOSThread()\n\tif unix.Gettid() == unix.Getpid() {", "TestOnlyTheProgramIsConfined"},
 }
 
 func TestLandlockMutants(t *testing.T) {

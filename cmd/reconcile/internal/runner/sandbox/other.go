@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"errors"
-	"os"
 	"runtime"
 )
 
@@ -12,23 +11,19 @@ func (*Host) probe(level string) Support {
 	return Support{Level: level, Missing: "it needs Linux, and this is " + runtime.GOOS}
 }
 
-// Command returns an error: nothing can be confined on this system.
-func (*Host) Command(Policy, string, []string) (*Command, error) {
+// Start returns an error: nothing can be confined on this system.
+func (*Host) Start(Policy, string, []string, Spawn) (*Confined, error) {
 	return nil, errors.New("programs cannot be confined on this system")
 }
 
-// Command is a command that starts a confined program.
-type Command struct {
-	Path  string
-	Argv  []string
-	Files []*os.File
-}
+// Confined is a program that was started by [Host.Start].
+type Confined struct{}
 
-// Close closes the files.
-func (*Command) Close() {}
+// Executed returns nil.
+func (*Confined) Executed(string) error { return nil }
 
-// Started returns nil.
-func (*Command) Started() error { return nil }
+// Close does nothing.
+func (*Confined) Close() {}
 
 // Main does nothing on this system.
 func Main([]string) {}

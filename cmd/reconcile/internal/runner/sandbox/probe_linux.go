@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,29 +9,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
-
-	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
 	"reconcile.dev/reconcile/schemas"
 )
 
-// probeTime bounds a probe.
-const probeTime = 10 * time.Second
+const (
+	// probeName is the first argument of this program where it is that of a probe.
+	probeName = "__probe"
+	// probeTime bounds a probe.
+	probeTime = 10 * time.Second
+)
 
 // probe tries a level out.
 func (h *Host) probe(level string) Support {
 	s := Support{Level: level}
-	abi, err := ll.LandlockGetABIVersion()
-	if err != nil {
-		abi = 0
-	}
-	if level == schemas.SandboxLandlock && abi < oldestABI {
-		s.Missing = tooOld(abi).Error()
+	version := abi()
+	if level == schemas.SandboxLandlock && version < oldestABI {
+		s.Missing = tooOld(version).Error()
 		return s
 	}
-	s.Network = abi >= netABI
+	s.Network = version >= netABI
 	if err := h.try(level, s.Network); err != nil {
 		s.Missing, s.Network = err.Error(), false
 	}
@@ -51,7 +52,7 @@ func (h *Host) try(level string, network bool) error {
 	if err := errors.Join(os.Mkdir(yours, 0o700), os.Mkdir(ours, 0o700), os.WriteFile(filepath.Join(ours, "file"), []byte("kept"), 0o600)); err != nil {
 		return err
 	}
-	p, args := Policy{Level: level, Write: []string{yours}}, []string{"reconcile", probeName, yours, ours}
+	p, args := Policy{Level: level, Write: []string{yours}}, []string{yours, ours}
 	if network {
 		open, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -66,11 +67,7 @@ func (h *Host) try(level string, network bool) error {
 		p.Limited, p.Ports = true, []int{open.Addr().(*net.TCPAddr).Port}
 		args = append(args, open.Addr().String(), closed.Addr().String())
 	}
-	c, err := h.Command(p, "/proc/self/exe", args)
-	if err != nil {
-		return err
-	}
-	if err := c.run(); err != nil {
+	if err := h.attempt(p, args); err != nil {
 		return err
 	}
 	if kept, err := os.ReadFile(filepath.Join(ours, "file")); err != nil || string(kept) != "kept" {
@@ -79,65 +76,105 @@ func (h *Host) try(level string, network bool) error {
 	return nil
 }
 
-// run runs the command of a probe.
-func (c *Command) run() error {
+// attempt makes the attempts of a probe: at landlock on a thread that is confined as a program would be, at bwrap in a program.
+func (h *Host) attempt(p Policy, args []string) error {
+	if p.Level != schemas.SandboxBwrap {
+		rules, err := p.ruleset()
+		if err != nil {
+			return err
+		}
+		defer rules.close()
+		return rules.enforced(func() error { return attempts(args) })
+	}
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	said, err := h.run(p, fmt.Sprint("/proc/self/fd/", firstFD+1), append([]string{"reconcile", probeName}, args...), self)
+	if err != nil && said != "" {
+		return errors.New(said)
+	}
+	return err
+}
+
+// run runs a confined program with further descriptors, and returns the first line of what it printed.
+func (h *Host) run(p Policy, path string, argv []string, files ...*os.File) (said string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	var out strings.Builder
-	cmd := exec.CommandContext(ctx, c.Path)
-	cmd.Args, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Argv, &out, &out, time.Second
-	cmd.ExtraFiles = append([]*os.File{nil}, c.Files...)
+	var cmd *exec.Cmd
+	c, err := h.Start(p, path, argv, func(path string, argv []string, more []*os.File) error {
+		cmd = exec.CommandContext(ctx, path)
+		cmd.Args, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = argv, &out, &out, time.Second
+		cmd.ExtraFiles = slices.Concat([]*os.File{nil}, more, files)
+		return cmd.Start()
+	})
+	if err != nil {
+		return "", err
+	}
 	defer c.Close()
-	if err := cmd.Start(); err != nil {
-		return err
+	if err = cmd.Wait(); err != nil {
+		err = errors.Join(c.Executed(path), err)
 	}
-	started := c.Started()
-	err := cmd.Wait()
-	text, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")
-	switch {
-	case err == nil && started == nil:
-		return nil
-	case text != "":
-		return errors.New(text)
-	}
-	return errors.Join(started, err)
+	said, _, _ = strings.Cut(strings.TrimSpace(out.String()), "\n")
+	return said, err
 }
 
-// attempts does what a confined program may do, and then what it must not, and returns the exit code. args are a folder that it may
-// write, one that it must not, and the same for addresses.
-func attempts(args []string) int {
+// Main returns if args are not those of the program of a probe. Otherwise it is that program, and ends the process.
+func Main(args []string) {
+	if len(args) < 2 || args[1] != probeName {
+		return
+	}
+	if err := attempts(args[2:]); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// attempts does what a confined program may do, and then what it must not. args are a folder that it may write, one that it must not,
+// and the same for addresses. The error is the first thing that was not as it must be.
+func attempts(args []string) error {
 	if len(args) < 2 {
-		return 1
-	}
-	must := func(what string, err error) bool {
-		if err != nil {
-			fmt.Printf("it could not %s: %v\n", what, err)
-		}
-		return err == nil
-	}
-	mustNot := func(what string, err error) bool {
-		if err == nil {
-			fmt.Printf("it could %s\n", what)
-		}
-		return err != nil
+		return errors.New("a probe has two folders")
 	}
 	yours, ours := args[0], args[1]
-	ok := must("write a file", os.WriteFile(filepath.Join(yours, "file"), []byte("x"), 0o600)) &&
-		must("make a folder", os.Mkdir(filepath.Join(yours, "folder"), 0o700)) &&
-		must("move a file", os.Rename(filepath.Join(yours, "file"), filepath.Join(yours, "folder", "file"))) &&
-		must("write to /dev/null", os.WriteFile(os.DevNull, []byte("x"), 0)) &&
-		must("read a file", readable(filepath.Join(ours, "file"))) &&
-		mustNot("make a file outside", os.WriteFile(filepath.Join(ours, "new"), nil, 0o600)) &&
-		mustNot("write a file outside", os.WriteFile(filepath.Join(ours, "file"), []byte("x"), 0o600)) &&
-		mustNot("truncate a file outside", os.Truncate(filepath.Join(ours, "file"), 0)) &&
-		mustNot("remove a file outside", os.Remove(filepath.Join(ours, "file")))
-	if ok && len(args) > 3 {
-		ok = must("connect to a port", dial(args[2])) && mustNot("connect to another port", dial(args[3]))
+	return cmp.Or(attemptFiles(yours, ours), attemptPorts(args[2:]))
+}
+
+func attemptFiles(yours, ours string) error {
+	return cmp.Or(must("write a file", os.WriteFile(filepath.Join(yours, "file"), []byte("x"), 0o600)),
+		must("make a folder", os.Mkdir(filepath.Join(yours, "folder"), 0o700)),
+		must("move a file", os.Rename(filepath.Join(yours, "file"), filepath.Join(yours, "folder", "file"))),
+		must("write to /dev/null", os.WriteFile(os.DevNull, []byte("x"), 0)),
+		must("read a file", readable(filepath.Join(ours, "file"))),
+		mustNot("make a file outside", os.WriteFile(filepath.Join(ours, "new"), nil, 0o600)),
+		mustNot("write a file outside", os.WriteFile(filepath.Join(ours, "file"), []byte("x"), 0o600)),
+		mustNot("truncate a file outside", os.Truncate(filepath.Join(ours, "file"), 0)),
+		mustNot("remove a file outside", os.Remove(filepath.Join(ours, "file"))))
+}
+
+// attemptPorts connects to the first address, which must work, and to the second one, which must not.
+func attemptPorts(addresses []string) error {
+	if len(addresses) < 2 {
+		return nil
 	}
-	if !ok {
-		return 1
+	return cmp.Or(must("connect to a port", dial(addresses[0])), mustNot("connect to another port", dial(addresses[1])))
+}
+
+func must(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("it could not %s: %w", what, err)
 	}
-	return 0
+	return nil
+}
+
+func mustNot(what string, err error) error {
+	if err == nil {
+		return fmt.Errorf("it could %s", what)
+	}
+	return nil
 }
 
 func readable(path string) error {

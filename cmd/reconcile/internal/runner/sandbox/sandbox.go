@@ -4,9 +4,9 @@
 // needs no privileges and no namespaces. At bwrap, the program sees the file system through a mount namespace that bubblewrap makes,
 // in which all but the granted paths is read-only; there Landlock only limits signals and connections, where it can.
 //
-// A confined program is started by this program itself: [Host.Command] returns a command that runs it as a small helper, which
-// confines itself and then becomes the program. It stays the same process (at bwrap: a child of bubblewrap), in the same group, with
-// the same descriptors. A program with a main function that calls [Main] first can be this helper.
+// A confined program is started by [Host.Start]: on a thread that confines itself by Landlock, and whose rules the program inherits; the
+// rest of this process is not confined. At bwrap that program is bubblewrap. What is started has the descriptors, the group and the
+// environment that the caller gives it. A program with a main function that calls [Main] first can probe bwrap.
 //
 // Rights only add up at landlock: a folder that may be written cannot have a part that may not. Neither level covers sockets of UDP,
 // or, before version 9 of Landlock, sockets in the file system.
@@ -14,6 +14,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,9 @@ type Policy struct {
 	Limited bool  `json:"limited,omitempty"`
 	Ports   []int `json:"ports,omitempty"`
 }
+
+// Spawn starts the program at path with argv. Its descriptors are four of the caller's, then more.
+type Spawn func(path string, argv []string, more []*os.File) error
 
 // Support is what a probe found about a level.
 type Support struct {
@@ -65,7 +69,7 @@ func NewHost(path string) *Host {
 // Support returns what is available of a level, one of Levels, by a real probe: what must be refused is, and what must work does.
 func (h *Host) Support(level string) Support {
 	if h == nil {
-		return Support{Level: level, Missing: "this program cannot be the helper that confines"}
+		return Support{Level: level, Missing: "this process confines no programs"}
 	}
 	return h.probes[level]()
 }

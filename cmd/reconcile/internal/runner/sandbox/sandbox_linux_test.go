@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
-
-	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -35,17 +34,14 @@ func eachLevel(t *testing.T, f func(t *testing.T, h *Host, level string)) {
 // sh runs a shell script, confined, and returns its output.
 func sh(t *testing.T, h *Host, p Policy, script string) error {
 	t.Helper()
-	c, err := h.Command(p, "/bin/sh", []string{"sh", "-c", script})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.run()
+	_, err := h.run(p, "/bin/sh", []string{"sh", "-c", script})
+	return err
 }
 
 // skipWithoutLandlock skips a test where the kernel has no Landlock that is new enough to limit connections.
 func skipWithoutLandlock(t *testing.T) {
-	if abi, err := ll.LandlockGetABIVersion(); err != nil || abi < netABI {
-		t.Skipf("Landlock of the kernel has version %d: %v", abi, err)
+	if version := abi(); version < netABI {
+		t.Skipf("Landlock of the kernel has version %d", version)
 	}
 }
 
@@ -100,21 +96,59 @@ func TestWritesOnlyWhereGranted(t *testing.T) {
 func TestStartErrorsAreThoseOfTheProgram(t *testing.T) {
 	eachLevel(t, func(t *testing.T, h *Host, level string) {
 		dir := t.TempDir()
-		c, err := h.Command(Policy{Level: level, Write: []string{dir}}, filepath.Join(dir, "missing"), []string{"missing"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.run(); !errors.Is(err, syscall.ENOENT) {
+		p := Policy{Level: level, Write: []string{dir}}
+		if _, err := h.run(p, filepath.Join(dir, "missing"), []string{"missing"}); !errors.Is(err, syscall.ENOENT) {
 			t.Errorf("a missing program: %v", err)
 		}
-		c, err = h.Command(Policy{Level: level, Write: []string{filepath.Join(dir, "missing")}}, "/bin/true", []string{"true"})
-		if err != nil {
+		text := filepath.Join(dir, "text")
+		if err := os.WriteFile(text, []byte("no program"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.run(); err == nil {
+		if _, err := h.run(p, text, []string{"text"}); !errors.Is(err, syscall.EACCES) {
+			t.Errorf("a file that is no program: %v", err)
+		}
+		p.Write = []string{filepath.Join(dir, "absent")}
+		if _, err := h.run(p, "/bin/true", []string{"true"}); err == nil {
 			t.Error("a program was started although what it may write does not exist")
 		}
 	})
+}
+
+// TestOnlyTheProgramIsConfined tests that this process can write and connect as before, whatever it started.
+func TestOnlyTheProgramIsConfined(t *testing.T) {
+	eachLevel(t, func(t *testing.T, h *Host, level string) {
+		dir := t.TempDir()
+		errs := make(chan error)
+		for i := range 32 {
+			go func() {
+				_, err := h.run(Policy{Level: level, Write: []string{"/dev/null"}}, "/bin/true", []string{"true"})
+				errs <- errors.Join(err, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600))
+			}()
+		}
+		for range 32 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		for confinedThreads(t) > 0 { // they end after their goroutines
+			runtime.Gosched()
+		}
+	})
+}
+
+// confinedThreads counts the threads of this process that can get no new privileges.
+func confinedThreads(t *testing.T) (n int) {
+	t.Helper()
+	threads, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("%d threads: %v", len(threads), err)
+	}
+	for _, name := range threads {
+		if status, err := os.ReadFile(name); err == nil && strings.Contains(string(status), "NoNewPrivs:\t1") {
+			n++
+		}
+	}
+	return n
 }
 
 func TestReadOnlyWhatIsGranted(t *testing.T) {
@@ -199,11 +233,7 @@ func BenchmarkStart(b *testing.B) {
 				b.Skip(s.Missing)
 			}
 			for b.Loop() {
-				c, err := h.Command(Policy{Level: level, Write: []string{dir}}, "/bin/true", []string{"true"})
-				if err == nil {
-					err = c.run()
-				}
-				if err != nil {
+				if _, err := h.run(Policy{Level: level, Write: []string{dir}}, "/bin/true", []string{"true"}); err != nil {
 					b.Fatal(err)
 				}
 			}
