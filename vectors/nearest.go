@@ -40,23 +40,23 @@ func (s *search) byNearest(v []float32) error {
 // nearest searches the snapshot and the delta, and merges their results.
 func (s *search) nearest(v []float32) ([]neighbour, error) {
 	o := knn.SearchOptions{
-		K: max(candidates, s.Limit), Ef: s.ef(s.near, s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
+		K: max(candidates, s.Limit), Ef: s.index.ef(s.index.near, s.Thorough), Exact: s.Exact, MinSimilarity: s.MinSimilarity, Filter: s.slots(),
 	}
-	hits, err := s.near.Search(v, o)
+	hits, err := s.index.near.Search(v, o)
 	if err != nil {
 		return nil, err
 	}
 	var out []neighbour
 	take := func(hits []knn.Hit) {
 		for _, h := range hits {
-			if r, ok := s.graph.FindHash(h.ID); ok && s.accepts(r) {
+			if r, ok := s.index.graph.FindHash(h.ID); ok && s.accepts(r) {
 				out = append(out, neighbour{r, h.Similarity})
 			}
 		}
 	}
 	take(hits)
-	if nearer := s.delta.vectors(); nearer != nil {
-		o.Filter, o.Ef = s.changedSlots(nearer), s.ef(nearer, s.Thorough)
+	if nearer := s.index.delta.vectors(); nearer != nil {
+		o.Filter, o.Ef = s.changedSlots(nearer), s.index.ef(nearer, s.Thorough)
 		if hits, err = nearer.Search(v, o); err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func (s *search) changedSlots(nearer *knn.Index) *knn.Bitmap {
 	out := &knn.Bitmap{}
 	for slot := range uint32(nearer.Slots()) {
 		id, _ := nearer.ID(slot)
-		if r, ok := s.graph.FindHash(id); ok && s.accepts(r) {
+		if r, ok := s.index.graph.FindHash(id); ok && s.accepts(r) {
 			out.Add(slot)
 		}
 	}
@@ -86,11 +86,11 @@ func (s *search) changedSlots(nearer *knn.Index) *knn.Bitmap {
 // slots returns the snapshot's vectors that pass the filters; nil means all.
 func (s *search) slots() *knn.Bitmap {
 	if s.all() {
-		return s.live
+		return s.index.live
 	}
 	out, wanted := &knn.Bitmap{}, s.selected()
-	for slot := range uint32(s.near.Slots()) {
-		if wanted.Has(s.Index.place(slot)) && (s.live == nil || s.live.Has(slot)) {
+	for slot := range uint32(s.index.near.Slots()) {
+		if wanted.Has(s.index.place(slot)) && (s.index.live == nil || s.index.live.Has(slot)) {
 			out.Add(slot)
 		}
 	}
@@ -109,17 +109,17 @@ func (s *search) place(r graph.Ref) *Found {
 
 // vector returns the vector of the query; nil, with a warning, if it is not available.
 func (s *search) vector(ctx context.Context) ([]float32, error) {
-	if s.near == nil {
+	if s.index.near == nil {
 		s.warn(ErrNoVectors)
 		return nil, nil
 	}
-	vs, err := s.embedder.Embed(ctx, []string{s.Text})
+	vs, err := s.index.embedder.Embed(ctx, []string{s.Text})
 	if errors.Is(err, embed.ErrUnavailable) {
 		s.warn(fmt.Errorf("search went by words only: %w", err))
 		return nil, nil
 	}
 	if err == nil {
-		err = checkVectors(vs, 1, s.meta.Dims)
+		err = checkVectors(vs, 1, s.index.meta.Dims)
 	}
 	if err != nil {
 		return nil, err

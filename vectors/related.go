@@ -25,7 +25,7 @@ func (s *search) byRelation(ctx context.Context) error {
 	}
 	free := s
 	if !s.all() {
-		free = &search{Index: s.Index, Query: s.Query, answer: s.answer, places: map[graph.Ref]*Found{}}
+		free = &search{index: s.index, Query: s.Query, answer: s.answer, places: map[graph.Ref]*Found{}}
 		free.Domains, free.Types, free.Labels = nil, nil, nil
 		if err := free.begin(v); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (s *search) byRelation(ctx context.Context) error {
 	}
 	x := s.Expansion
 	x.MinScore, x.Max = 0, reached
-	found, err := s.graph.Expand(from, x)
+	found, err := s.index.graph.Expand(from, x)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (s *search) related(w weight, all []weight, came []float64) Found {
 	if p := s.places[w.ref]; p != nil {
 		f = *p
 	}
-	f.Node, f.Score = s.graph.Node(w.ref), w.score
+	f.Node, f.Score = s.index.graph.Node(w.ref), w.score
 	if w.came == 0 {
 		return f
 	}
@@ -168,7 +168,7 @@ func (s *search) related(w weight, all []weight, came []float64) Found {
 	}
 	f.ByGraph = Place{rank, w.came}
 	for _, step := range w.steps {
-		f.Via = append(f.Via, s.graph.Edge(step))
+		f.Via = append(f.Via, s.index.graph.Edge(step))
 	}
 	return f
 }
@@ -184,7 +184,7 @@ func (s *search) byGraph() error {
 		}
 		from = append(from, graph.Seed{Node: r, Score: s.places[r].fuse() / (2.0 / (smooth + 1))})
 	}
-	found, err := s.graph.Expand(from, graph.Expansion{
+	found, err := s.index.graph.Expand(from, graph.Expansion{
 		Filter: graph.Filter{Domains: s.Domains, Types: s.Types}, Max: candidates,
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *search) byGraph() error {
 		p := s.place(f.Node)
 		p.ByGraph = Place{rank, f.FinalScore}
 		for _, step := range f.Steps {
-			p.Via = append(p.Via, s.graph.Edge(step))
+			p.Via = append(p.Via, s.index.graph.Edge(step))
 		}
 	}
 	return nil

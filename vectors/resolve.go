@@ -148,16 +148,16 @@ func namesOf(n *graph.Node) []string {
 // byName finds the nodes with the query as their name.
 func (s *search) byName() error {
 	name := s.name()
-	docs, err := s.words.Named(name)
+	docs, err := s.index.words.Named(name)
 	if err != nil {
 		return damaged(err)
 	}
 	for _, doc := range docs {
-		r := s.doc(doc)
+		r := s.index.doc(doc)
 		if !s.accepts(r) {
 			continue
 		}
-		n := s.graph.Node(r)
+		n := s.index.graph.Node(r)
 		if is := named(&n, name); is > 0 {
 			s.place(r).Named = is
 		}

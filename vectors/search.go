@@ -102,7 +102,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 	if q.Limit <= 0 {
 		q.Limit = defaultLimit
 	}
-	s := &search{Index: x, Query: q, answer: &Answer{}, places: map[graph.Ref]*Found{}}
+	s := &search{index: x, Query: q, answer: &Answer{}, places: map[graph.Ref]*Found{}}
 	exists := s.exists()
 	if exists || s.knowsMore() {
 		if err := s.run(ctx); err != nil {
@@ -114,7 +114,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Answer, error) {
 }
 
 type search struct {
-	*Index
+	index *Index
 	Query
 	answer *Answer
 	places map[graph.Ref]*Found
@@ -128,7 +128,7 @@ func (s *search) exists() bool {
 	for _, t := range terms {
 		keys = append(keys, filter.Key(t))
 	}
-	in := s.known.Probe(keys)
+	in := s.index.known.Probe(keys)
 	wanted := func(d graph.Domain) bool {
 		return s.Mode == Related || len(s.Domains) == 0 || slices.Contains(s.Domains, d)
 	}
@@ -146,7 +146,7 @@ func (s *search) exists() bool {
 // knowsMore reports whether a text without any of the words may match: the vectors are of an embedder that knows
 // synonyms. The built-in one does not.
 func (s *search) knowsMore() bool {
-	return s.Mode != Lexical && s.near != nil && s.Embedder != nil
+	return s.Mode != Lexical && s.index.near != nil && s.index.Embedder != nil
 }
 
 func (s *search) run(ctx context.Context) error {
@@ -175,7 +175,7 @@ func (s *search) run(ctx context.Context) error {
 // accepts reports whether a node passes the filters.
 func (s *search) accepts(r graph.Ref) bool {
 	if s.all() {
-		return s.acceptsType(s.graph.Type(r))
+		return s.acceptsType(s.index.graph.Type(r))
 	}
 	return s.selected().Has(r)
 }
@@ -183,7 +183,7 @@ func (s *search) accepts(r graph.Ref) bool {
 // selected returns the nodes that pass the filters.
 func (s *search) selected() *graph.Set {
 	if s.wanted == nil {
-		s.wanted = s.graph.Select(s.acceptsType, s.Labels)
+		s.wanted = s.index.graph.Select(s.acceptsType, s.Labels)
 	}
 	return s.wanted
 }
@@ -203,17 +203,17 @@ func (s *search) acceptsType(t graph.NodeType) bool {
 func (s *search) all() bool { return len(s.Domains)+len(s.Types)+len(s.Labels) == 0 }
 
 func (s *search) byWords() error {
-	accept := func(doc int) bool { return s.accepts(s.doc(doc)) }
-	hits, err := s.words.Search(s.Text, max(candidates, s.Limit), accept)
+	accept := func(doc int) bool { return s.accepts(s.index.doc(doc)) }
+	hits, err := s.index.words.Search(s.Text, max(candidates, s.Limit), accept)
 	if err != nil {
 		return damaged(err)
 	}
 	// Of equals the order must not depend on which of them are in the delta.
 	slices.SortStableFunc(hits, func(a, b lexical.Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), s.byID(s.doc(a.Doc), s.doc(b.Doc)))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), s.byID(s.index.doc(a.Doc), s.index.doc(b.Doc)))
 	})
 	for i, h := range hits {
-		s.place(s.doc(h.Doc)).ByWords = Place{i + 1, float64(h.Score)}
+		s.place(s.index.doc(h.Doc)).ByWords = Place{i + 1, float64(h.Score)}
 	}
 	return s.byName()
 }
@@ -248,7 +248,7 @@ func (s *search) byID(a, b graph.Ref) int {
 	if a == b {
 		return 0
 	}
-	return strings.Compare(s.graph.ID(a), s.graph.ID(b))
+	return strings.Compare(s.index.graph.ID(a), s.index.graph.ID(b))
 }
 
 func (s *search) best() []Found {
@@ -256,7 +256,7 @@ func (s *search) best() []Found {
 	out := make([]Found, 0, s.Limit)
 	for _, r := range ranked[:min(len(ranked), s.Limit)] {
 		f := s.places[r]
-		f.Node = s.graph.Node(r)
+		f.Node = s.index.graph.Node(r)
 		out = append(out, *f)
 	}
 	return out

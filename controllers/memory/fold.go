@@ -78,7 +78,7 @@ func (f *Facts) Fold(issue int, data, archive []byte) (Folded, error) {
 	if err != nil {
 		return Folded{}, err
 	}
-	d := &fold{Facts: f, issue: issue, old: old, out: &file{}, edited: map[string]string{}, added: map[string]bool{}}
+	d := &fold{facts: f, issue: issue, old: old, out: &file{}, edited: map[string]string{}, added: map[string]bool{}}
 	d.stored = append(slices.Clip(old.entries), older.entries...)
 	d.sortOut()
 	d.collect()
@@ -88,7 +88,7 @@ func (f *Facts) Fold(issue int, data, archive []byte) (Folded, error) {
 
 // fold is one fold of one issue.
 type fold struct {
-	*Facts
+	facts  *Facts
 	issue  int
 	old    *file
 	stored []stored // file and archive as they were
@@ -107,14 +107,14 @@ func (d *fold) sortOut() {
 	d.out.MemoryFile = schemas.MemoryFile{IssueNumber: d.issue, Sources: map[string]string{}}
 	d.out.extra = d.old.extra
 	d.frozen = map[string]bool{}
-	for _, name := range d.Facts.frozen[d.issue] {
+	for _, name := range d.facts.frozen[d.issue] {
 		d.freeze(name)
 	}
 	for name, digest := range d.old.Sources {
-		if _, told := d.taken[name]; told || d.frozen[name] {
+		if _, told := d.facts.taken[name]; told || d.frozen[name] {
 			continue
 		}
-		if now, known := d.known[name]; known && now != digest || !known && d.exists != nil && d.exists(name) {
+		if now, known := d.facts.known[name]; known && now != digest || !known && d.facts.exists != nil && d.facts.exists(name) {
 			d.freeze(name)
 		}
 	}
@@ -123,14 +123,14 @@ func (d *fold) sortOut() {
 func (d *fold) freeze(name string) {
 	digest, here := d.old.Sources[name]
 	if !here {
-		digest = d.taken[name].Digest
+		digest = d.facts.taken[name].Digest
 	}
 	d.frozen[name] = true
 	d.out.Sources[name] = digest
 	if links, ok := d.old.Links[name]; ok {
 		d.link(name, links)
 	}
-	if _, known := d.known[name]; known {
+	if _, known := d.facts.known[name]; known {
 		d.edited[name] = digest
 	}
 }
@@ -159,7 +159,7 @@ func (d *fold) collect() {
 			d.unite(s)
 		}
 	}
-	for _, s := range d.specs[d.issue] {
+	for _, s := range d.facts.specs[d.issue] {
 		if d.frozen[s.Name] {
 			continue
 		}
@@ -172,11 +172,11 @@ func (d *fold) collect() {
 		}
 	}
 	for id, s := range d.all {
-		if d.removed[id] {
+		if d.facts.removed[id] {
 			delete(d.all, id)
 			continue
 		}
-		d.setDerived(&s.Observation)
+		d.facts.setDerived(&s.Observation)
 	}
 }
 
@@ -192,7 +192,7 @@ func (d *fold) unite(s *stored) {
 
 // split tells what stays in the file from what compaction replaced.
 func (d *fold) split() {
-	replaced, groups := d.grouped(d.issue)
+	replaced, groups := d.facts.grouped(d.issue)
 	for id, s := range d.all {
 		if s.Archived = replaced[id]; s.Archived {
 			d.archived = append(d.archived, *s)
@@ -202,7 +202,7 @@ func (d *fold) split() {
 	}
 	for _, group := range groups {
 		for _, o := range combine(group, d.member) {
-			if !d.removed[o.ID] {
+			if !d.facts.removed[o.ID] {
 				o.Tokens = countOnce(d.counts[o.ID], o.Content)
 				d.setMergedDerived(&o)
 				d.out.entries = append(d.out.entries, stored{Observation: o})
@@ -224,8 +224,8 @@ func (d *fold) member(id string) *schemas.Observation {
 // setMergedDerived adds an observation's own records to the fields that a merged one has from its originals.
 func (d *fold) setMergedDerived(o *schemas.Observation) {
 	recalls, seen, anchors := o.RecallCount, o.SeenCount, o.Anchors
-	d.setDerived(o)
-	o.RecallCount = max(d.recallsOf(o), recalls) // other programs count without records
+	d.facts.setDerived(o)
+	o.RecallCount = max(d.facts.recallsOf(o), recalls) // other programs count without records
 	o.SeenCount = max(o.SeenCount, seen)
 	if o.VerifiedAt.IsZero() {
 		o.Anchors = anchors
@@ -235,7 +235,7 @@ func (d *fold) setMergedDerived(o *schemas.Observation) {
 // folded sorts and writes both files.
 func (d *fold) folded(archiveExtra extras) Folded {
 	archive := &file{MemoryFile: schemas.MemoryFile{IssueNumber: d.issue}, extra: archiveExtra, entries: d.archived}
-	d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, d.newest[d.issue])
+	d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, d.facts.newest[d.issue])
 	archive.finish()
 	d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, archive.UpdatedAt)
 	d.out.finish()

@@ -8,15 +8,15 @@ import (
 // on, only as needed: of tens of thousands a recall has room for a few hundred. Staleness only lowers a score, so it is
 // checked late: when the candidate would be the next one.
 type queue struct {
-	*Chooser
-	cands  []Candidate
-	scores []float64
-	high   float64 // the highest score
-	scale  float64 // tiers for each point below it
-	sorted []int32 // the numbers of the candidates by tier
-	ends   [tiers]int32
-	opened int      // how many tiers are in open
-	open   []ranked // a heap
+	chooser *Chooser
+	cands   []Candidate
+	scores  []float64
+	high    float64 // the highest score
+	scale   float64 // tiers for each point below it
+	sorted  []int32 // the numbers of the candidates by tier
+	ends    [tiers]int32
+	opened  int      // how many tiers are in open
+	open    []ranked // a heap
 }
 
 const tiers = 1 << 10
@@ -84,9 +84,9 @@ func (q *queue) next(left int) (ranked, bool) {
 		case best.checked:
 			return best, true
 		default:
-			best.checked, best.stale = true, q.Stale(best.Candidate)
+			best.checked, best.stale = true, q.chooser.Stale(best.Candidate)
 			if best.stale != "" {
-				best.score *= q.Weights.Stale
+				best.score *= q.chooser.Weights.Stale
 			}
 			heap.Push(q, best)
 		}
@@ -118,7 +118,7 @@ func (q *queue) openTier(left int) {
 	}
 	for _, i := range q.sorted[from:q.ends[q.opened]] {
 		if k := &q.cands[i]; k.Tokens+leastNote <= left {
-			heap.Push(q, ranked{Candidate: k, score: q.scores[i], checked: q.Chooser.Stale == nil})
+			heap.Push(q, ranked{Candidate: k, score: q.scores[i], checked: q.chooser.Stale == nil})
 		}
 	}
 	q.opened++
@@ -126,7 +126,7 @@ func (q *queue) openTier(left int) {
 
 // Len, Less, Swap, Push and Pop are those of [heap.Interface].
 func (q *queue) Len() int           { return len(q.open) }
-func (q *queue) Less(i, j int) bool { return q.before(&q.open[i], &q.open[j]) }
+func (q *queue) Less(i, j int) bool { return q.chooser.before(&q.open[i], &q.open[j]) }
 func (q *queue) Swap(i, j int)      { q.open[i], q.open[j] = q.open[j], q.open[i] }
 func (q *queue) Push(x any)         { q.open = append(q.open, x.(ranked)) }
 func (q *queue) Pop() any {

@@ -265,7 +265,7 @@ func (c *Chooser) displaced(notes []Note) (sum int) {
 }
 
 func (c *Chooser) queue(cands []Candidate) *queue {
-	q := &queue{Chooser: c, cands: cands, scores: make([]float64, len(cands)), sorted: make([]int32, len(cands))}
+	q := &queue{chooser: c, cands: cands, scores: make([]float64, len(cands)), sorted: make([]int32, len(cands))}
 	now := clock{c.Now, c.Now.UnixMilli(), 0}
 	now.rest = c.Now.Sub(time.UnixMilli(now.milli))
 	for i := range cands {

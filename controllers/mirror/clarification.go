@@ -41,7 +41,7 @@ var Clarification = Projector{
 
 // thread is a question that is written about.
 type thread struct {
-	*Page
+	page *Page
 	spec *schemas.ClarificationRequestSpec
 	st   *schemas.ClarificationRequestStatus
 }
@@ -68,7 +68,7 @@ func writeRequest(p *Page) {
 }
 
 func (m *thread) status() *Body {
-	b := m.NewBody()
+	b := m.page.NewBody()
 	b.Paragraph("### Clarification %s: %s", codeText(m.st.ID), codeText(cmp.Or(m.st.Phase, "refused")))
 	blocking := "no"
 	if m.spec.Blocking {
@@ -106,7 +106,7 @@ func (m *thread) waitsForAnswer() string {
 	} else {
 		line += ", until " + due + "."
 	}
-	to := m.t.Entry(schemas.Ref{Kind: schemas.AgentKind.Name, Name: m.spec.To})
+	to := m.page.projection.t.Entry(schemas.Ref{Kind: schemas.AgentKind.Name, Name: m.spec.To})
 	if to != nil && to.Object != nil && schemas.SpecAs[*schemas.AgentSpec](to.Object).Runner.Human != nil {
 		line += fmt.Sprintf(" It is for people: comment `/answer %s` and the answer.", m.st.ID)
 	}
@@ -126,7 +126,7 @@ func (m *thread) rounds() {
 			}
 		}
 		if len(said) > 0 {
-			m.comment(m.key("round", n), m.round(n, said))
+			m.page.comment(m.key("round", n), m.round(n, said))
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (m *thread) key(what string, n int) string { return fmt.Sprintf("%s/%s/%d",
 
 // round formats one round as AgentX does: who asks whom, followed by the quoted turns.
 func (m *thread) round(n int, said []schemas.ThreadEntry) *Body {
-	b := m.NewBody()
+	b := m.page.NewBody()
 	for _, e := range said {
 		at := ""
 		if !e.Timestamp.IsZero() {
@@ -172,9 +172,9 @@ func (m *thread) escalation() {
 	if n == 0 {
 		return
 	}
-	b := m.NewBody()
+	b := m.page.NewBody()
 	b.Paragraph("**[ESCALATED] %s: %s**", codeText(m.st.ID), lineText(m.spec.Topic, cellLength))
-	if who := m.o.mentions(); who != "" {
+	if who := m.page.projection.o.mentions(); who != "" {
 		b.Paragraph("%s: agents could not settle this, and need you to decide.", who)
 	}
 	if x := m.st.Escalation; x != nil {
@@ -196,7 +196,7 @@ func (m *thread) escalation() {
 	}
 	b.Paragraph("**Action needed:** decide, then comment %s here, or run %s.",
 		"`/resolve "+m.st.ID+" what was decided`", "`reconcile clarify resolve "+m.st.ID+" \"what was decided\"`")
-	m.comment(m.key("escalation", n), b)
+	m.page.comment(m.key("escalation", n), b)
 }
 
 // compareRequests orders requests as their questions were numbered, the time that passes on an issue.

@@ -70,8 +70,8 @@ func Project(t *state.Tree, o Options) []Issue {
 	p := &projection{t: t, o: o, issues: map[home]*Issue{}}
 	for _, k := range o.Kinds {
 		entries := t.Entries(k.Kind)
-		if k.Compare != nil {
-			entries = slices.SortedFunc(slices.Values(entries), k.Compare)
+		if k.Projector.Compare != nil {
+			entries = slices.SortedFunc(slices.Values(entries), k.Projector.Compare)
 		}
 		for _, e := range entries {
 			p.add(e, k.Projector)
@@ -267,22 +267,22 @@ type Projector struct {
 
 // Mirrored is a kind with its projector.
 type Mirrored struct {
-	Kind string
-	*Projector
+	Kind      string
+	Projector *Projector
 }
 
 // Page is the part of an issue that one object writes.
 type Page struct {
-	Entry *state.Entry
-	*projection
-	issue *Issue
+	Entry      *state.Entry
+	projection *projection
+	issue      *Issue
 }
 
 // Tree is the tree that is mirrored.
-func (p *Page) Tree() *state.Tree { return p.t }
+func (p *Page) Tree() *state.Tree { return p.projection.t }
 
 // NewBody returns a new body of a comment about the entry of the page.
-func (p *Page) NewBody() *Body { return p.newBody(p.Entry) }
+func (p *Page) NewBody() *Body { return p.projection.newBody(p.Entry) }
 
 // Status adds the body as the status comment of the page's entry, which shows the state of the object.
 func (p *Page) Status(b *Body) { p.comment("status/"+p.Entry.Ref.String(), b) }
@@ -301,7 +301,7 @@ func (p *Page) Label(name string) {
 
 // why returns the lines of Markdown that explain why the entry of the page waits, and for what.
 func (p *Page) why() []string {
-	why := p.o.Why(p.Entry, p.t)
+	why := p.projection.o.Why(p.Entry, p.projection.t)
 	for i := range why {
 		why[i] = lineText(why[i], whyLength)
 	}

@@ -60,8 +60,8 @@ func writeSession(p *Page) {
 	}
 	b.progress(st.Progress)
 	var rows [][]string
-	for _, ref := range p.t.ReferrersOf(e.Ref, schemas.DAGKind.Name) {
-		d := p.t.Entry(ref)
+	for _, ref := range p.projection.t.ReferrersOf(e.Ref, schemas.DAGKind.Name) {
+		d := p.projection.t.Entry(ref)
 		if d == nil {
 			continue
 		}

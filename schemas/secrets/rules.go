@@ -85,10 +85,10 @@ type detector struct {
 
 // builder collects the rules.
 type builder struct {
-	*detector
-	list  []string
-	index map[string]int
-	rules map[string][]*rule // by id
+	detector *detector
+	list     []string
+	index    map[string]int
+	rules    map[string][]*rule // by id
 	// alphabets are the stop words of every rule.
 	alphabets []string
 }
@@ -107,7 +107,7 @@ func newDetector() *detector {
 	for _, o := range ownWords {
 		b.add(o.word, use{shape: ownShape, act: o.act})
 	}
-	b.words = newAutomaton(b.list)
+	b.detector.words = newAutomaton(b.list)
 	return b.detector
 }
 
@@ -162,10 +162,10 @@ func (b *builder) add(word string, u use) {
 	if !ok {
 		i = len(b.list)
 		b.index[word] = i
-		b.list, b.uses = append(b.list, word), append(b.uses, nil)
+		b.list, b.detector.uses = append(b.list, word), append(b.detector.uses, nil)
 	}
 	u.length = len(word)
-	b.uses[i] = append(b.uses[i], u)
+	b.detector.uses[i] = append(b.detector.uses[i], u)
 }
 
 // wideAllowances are exceptions of gitleaks that we do not make: who hides a documented example loses nothing, and who
@@ -180,7 +180,7 @@ func (b *builder) allow(id string, a *allowance) {
 		a.source = `(?i)^(?:true|false|null)$` // not every secret that has "false" somewhere in it
 	}
 	if id == "*" {
-		b.every = append(b.every, a)
+		b.detector.every = append(b.detector.every, a)
 	}
 	for _, r := range b.rules[id] {
 		r.allow = append(r.allow, a)

@@ -4,9 +4,9 @@ import "strings"
 
 // scanner searches one text.
 type scanner struct {
-	*detector
-	text  string
-	found []Finding
+	detector *detector
+	text     string
+	found    []Finding
 
 	next  map[*rule]int    // where each rule may match again: its matches do not overlap
 	spans map[*rule][]span // the text that near rules search
@@ -24,8 +24,8 @@ type scanner struct {
 type span struct{ start, end int }
 
 func (s *scanner) scan() {
-	s.words.scan(s.text, func(word, end int) bool {
-		s.hit(s.uses[word], end)
+	s.detector.words.scan(s.text, func(word, end int) bool {
+		s.hit(s.detector.uses[word], end)
 		return true
 	})
 	for r, spans := range s.spans {
@@ -65,7 +65,7 @@ func (s *scanner) hit(uses []use, end int) {
 func (s *scanner) report(r *rule, secret, match span) {
 	text, m := s.text[secret.start:secret.end], s.text[match.start:match.end]
 	if text == "" || r.entropy > 0 && entropy(text) <= r.entropy ||
-		s.allowed(r, text, strings.Trim(m, "\n"), s.lines(match)) {
+		s.detector.allowed(r, text, strings.Trim(m, "\n"), s.lines(match)) {
 		return
 	}
 	s.add(r.id, secret.start, secret.end)

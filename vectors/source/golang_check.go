@@ -52,7 +52,7 @@ func (f *GoFolder) check(mods Modules, threads int) (sound bool) {
 
 // check is the check of a package, or of a share of the bodies of its functions: these do not depend on each other.
 type check struct {
-	*GoFolder
+	folder *GoFolder
 	mods   Modules
 	files  []*goFile
 	first  bool                   // of the package: it tells what implements what
@@ -84,7 +84,7 @@ func (f *GoFolder) checks(files []*goFile, mods Modules, shares int) []*check {
 	shares = max(1, min(shares, size/worthSharing))
 	out := make([]*check, shares)
 	for i := range out {
-		out[i] = &check{GoFolder: f, mods: mods, files: files, first: i == 0, of: shares, bodies: map[*ast.FuncDecl]bool{}}
+		out[i] = &check{folder: f, mods: mods, files: files, first: i == 0, of: shares, bodies: map[*ast.FuncDecl]bool{}}
 	}
 	at := 0
 	eachBody(files, func(d *ast.FuncDecl, n int) {
@@ -188,7 +188,7 @@ func (c *check) typeCheck() *types.Package {
 	for i, g := range c.files {
 		parsed[i] = c.shared(g)
 	}
-	pkg, _ := conf.Check(strings.TrimSuffix(c.id, "/"), c.fset, parsed, &c.info)
+	pkg, _ := conf.Check(strings.TrimSuffix(c.folder.id, "/"), c.folder.fset, parsed, &c.info)
 	return pkg
 }
 
@@ -213,7 +213,7 @@ func (c *check) shared(g *goFile) *ast.File {
 	file := *g.ast
 	file.Decls = make([]ast.Decl, 0, len(g.ast.Decls))
 	for _, d := range g.ast.Decls {
-		if g.Declares && !c.depends.has(d) {
+		if g.Declares && !c.folder.depends.has(d) {
 			continue
 		}
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && !c.bodies[fn] {
@@ -250,7 +250,7 @@ func (c *check) callee(g *goFile, fun ast.Expr) string {
 		if o := c.info.Uses[e]; o != nil {
 			return c.own(o)
 		}
-		if id := c.names[e.Name]; id != "" {
+		if id := c.folder.names[e.Name]; id != "" {
 			return id // of a file that go/types left out: the same function for another system
 		}
 		if len(g.dots) == 1 {

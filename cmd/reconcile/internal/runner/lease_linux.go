@@ -32,7 +32,7 @@ type leases struct {
 // lease is a hold on one key. The first byte is locked through file, an open file that the processes of the run share: it
 // is free when the last of them is gone. The second is locked through leases.base: it is free when the runner is gone.
 type lease struct {
-	*leases
+	all  *leases
 	at   int64
 	file *os.File // nil after the release
 }
@@ -63,7 +63,7 @@ func (l *leases) close() error {
 // of returns the lease of key, not taken.
 func (l *leases) of(key string) *lease {
 	sum := sha256.Sum256([]byte(key))
-	return &lease{leases: l, at: int64(binary.BigEndian.Uint64(sum[:8])>>2) * 2}
+	return &lease{all: l, at: int64(binary.BigEndian.Uint64(sum[:8])>>2) * 2}
 }
 
 // take locks the lease of key without waiting; errLeaseTaken if another process holds it.
@@ -99,25 +99,25 @@ func (k *lease) release() {
 
 // discard ends the runner's hold if no process of the run has one any more; else errLeaseTaken.
 func (k *lease) discard() error {
-	if err := k.open(); err != nil {
+	if err := k.all.open(); err != nil {
 		return err
 	}
-	taken, err := locked(k.base, k.at)
+	taken, err := locked(k.all.base, k.at)
 	switch {
 	case err != nil:
 		return err
 	case taken:
 		return errLeaseTaken
 	}
-	return lockByte(k.base, k.at+1, unix.F_UNLCK)
+	return lockByte(k.all.base, k.at+1, unix.F_UNLCK)
 }
 
 // runs reports whether another live runner holds the lease.
 func (k *lease) runs() bool {
-	if k.open() != nil {
+	if k.all.open() != nil {
 		return false
 	}
-	taken, err := locked(k.base, k.at+1)
+	taken, err := locked(k.all.base, k.at+1)
 	return err == nil && taken
 }
 
@@ -147,7 +147,7 @@ func locked(f *os.File, at int64) (bool, error) {
 //	lock:	1: OFDLCK  ADVISORY  WRITE -1 fe:00:1234 <first byte> <last byte>
 func (k *lease) shownIn(info []byte) bool {
 	var st unix.Stat_t
-	if k.open() != nil || unix.Fstat(int(k.base.Fd()), &st) != nil {
+	if k.all.open() != nil || unix.Fstat(int(k.all.base.Fd()), &st) != nil {
 		return false
 	}
 	at := strconv.FormatInt(k.at, 10)
