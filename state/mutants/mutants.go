@@ -61,7 +61,7 @@ func (s Suite) Run(t *testing.T) {
 }
 
 // sampleShare is the share of the mutants of a suite that is tested, at least two of them.
-const sampleShare = 6
+const sampleShare = 10
 
 // sample chooses the mutants to test, by their index.
 func (s Suite) sample(t *testing.T) map[int]bool {
