@@ -161,15 +161,19 @@ func checkGlobs(r *Report, globs []string, field ...any) {
 // checkEnv reports invalid names of environment variables, and those that reconcile sets.
 func checkEnv(r *Report, env map[string]string, field ...any) {
 	for name, value := range env {
-		s := func() Spot { return r.At(field...).At(name) }
-		switch {
-		case !isEnvName(name):
-			s().Errorf("bad-env", "%q is not a name for a variable; use letters, digits and _, no digit first", name)
-		case strings.HasPrefix(strings.ToUpper(name), "RECONCILE_"):
-			s().Errorf("bad-env", "variables that begin with RECONCILE_ are set by reconcile")
-		case strings.ContainsRune(value, 0):
-			s().Errorf("bad-env", "the value contains a NUL character")
-		}
+		checkVariable(r, name, value, field)
+	}
+}
+
+func checkVariable(r *Report, name, value string, field []any) {
+	s := func() Spot { return r.At(field...).At(name) }
+	switch {
+	case !isEnvName(name):
+		s().Errorf("bad-env", "%q is not a name for a variable; use letters, digits and _, no digit first", name)
+	case strings.HasPrefix(strings.ToUpper(name), "RECONCILE_"):
+		s().Errorf("bad-env", "variables that begin with RECONCILE_ are set by reconcile")
+	case strings.ContainsRune(value, 0):
+		s().Errorf("bad-env", "the value contains a NUL character")
 	}
 }
 

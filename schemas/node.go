@@ -52,7 +52,7 @@ type Node struct {
 	// Outputs are what the node leaves behind.
 	Outputs Outputs `json:"outputs,omitzero"`
 	// Env is added to the environment; it wins over the session's.
-	Env map[string]string `json:"env,omitempty"`
+	Env Env `json:"env,omitempty"`
 	// WorkingDir is a folder below the root. Default: the root.
 	WorkingDir string `json:"workingDir,omitempty" jsonschema:"maxLength=1000"`
 	// Timeout ends an attempt. Default: none for commands except the DAG's, the runner's for agents.
@@ -181,7 +181,7 @@ func (n *Node) check(r *Report, i int) {
 	if n.WorkingDir != "" {
 		checkPath(at.At("workingDir"), n.WorkingDir, reads)
 	}
-	checkEnv(r, n.Env, "nodes", i, "env")
+	n.Env.check(r, "nodes", i, "env")
 	if n.Timeout != nil {
 		checkTimeout(at.At("timeout"), n.Timeout)
 	}

@@ -18,6 +18,7 @@ import (
 type plan struct {
 	shape *shape // what the schema says to people
 	form  form
+	other form // that a value may have instead; null for none
 
 	whole     bool // of a number: an integer
 	low, high *int64
@@ -52,7 +53,7 @@ func newPlan(schema *value, sh *shape) (*plan, error) {
 	if schema.form != object {
 		return nil, fmt.Errorf("is %s, not a schema with a type", schema.form)
 	}
-	if !p.setForm(sh.types) {
+	if !p.setForms(sh.types, sh.orType) {
 		return nil, fmt.Errorf("the type %q is not known", sh.types)
 	}
 	for i := range schema.fields {
@@ -66,11 +67,15 @@ func newPlan(schema *value, sh *shape) (*plan, error) {
 	return p, nil
 }
 
-func (p *plan) setForm(name string) (known bool) {
+func (p *plan) setForms(name, or string) (known bool) {
 	p.form, known = planForms[name]
 	p.whole = name == "integer"
-	return known
+	p.other = planForms[or]
+	return known && (or == "" || p.other > number && p.other != p.form)
 }
+
+// is reports whether a value may have a form.
+func (p *plan) is(f form) bool { return p.form == f || p.other == f && f != null }
 
 // keyword adds one keyword; the error reports an unknown keyword or value.
 func (p *plan) keyword(name string, v *value) (err error) {
@@ -106,9 +111,9 @@ func (p *plan) constraint(name string, v *value) bool {
 		return p.form == text && v.form == text
 	case "enum":
 		p.words = texts(v)
-		return p.form == text && !slices.ContainsFunc(v.items, func(w *value) bool { return w.form != text })
+		return p.is(text) && !slices.ContainsFunc(v.items, func(w *value) bool { return w.form != text })
 	case "format", "pattern":
-		return p.form == text && p.check(name, v.text)
+		return p.is(text) && p.check(name, v.text)
 	case "minLength", "minItems":
 		return p.counted(name) && setCount(&p.least, v)
 	case "maxLength", "maxItems":
@@ -138,9 +143,9 @@ func (p *plan) check(keyword, is string) bool {
 // counted reports whether a bound of a length is about what the plan is for: it is one of texts, or one of lists.
 func (p *plan) counted(keyword string) bool {
 	if strings.HasSuffix(keyword, "Items") {
-		return p.form == list
+		return p.is(list)
 	}
-	return p.form == text
+	return p.is(text)
 }
 
 func setCount(to *int, v *value) bool {
@@ -219,7 +224,7 @@ func (p *plan) acceptsFields(fields []field) bool {
 
 // keeps reports whether a value satisfies the schema, ignoring its children.
 func (p *plan) keeps(v *value) bool {
-	if v.form != p.form {
+	if !p.is(v.form) {
 		return false
 	}
 	switch v.form {

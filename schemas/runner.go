@@ -36,7 +36,7 @@ type ACPRunner struct {
 	// Argv is the program and its arguments; no shell reads them.
 	Argv []string `json:"argv" jsonschema:"minItems=1,maxItems=1000"`
 	// Env is added to the clean environment (PATH, HOME, LANG and RECONCILE_*).
-	Env map[string]string `json:"env,omitempty"`
+	Env Env `json:"env,omitempty"`
 	// Mode is the mode to set, which says what the agent may do without asking. The agent must offer it. Default: the agent's.
 	Mode string `json:"mode,omitempty" jsonschema:"maxLength=200"`
 	// Timeout ends a run. Default 10m.
@@ -53,7 +53,7 @@ type CommandRunner struct {
 	// Argv is the program and its arguments; no shell reads them. Default: those of the profile.
 	Argv []string `json:"argv,omitempty" jsonschema:"minItems=1,maxItems=1000"`
 	// Env is added to the clean environment (PATH, HOME, LANG and RECONCILE_*).
-	Env map[string]string `json:"env,omitempty"`
+	Env Env `json:"env,omitempty"`
 	// Stdin is what the program reads: prompt (text), json (the task as JSON) or none. Default prompt.
 	Stdin string `json:"stdin,omitempty" jsonschema:"enum=prompt,enum=json,enum=none,default=prompt"`
 	// Output says how stdout is read: text (it is the result) or json (its value is). Default text.
@@ -119,7 +119,7 @@ func (u *Runner) checkKey(r *Report) {
 
 func (a *ACPRunner) check(r *Report) {
 	checkArgv(r.At("runner", "acp", "argv"), a.Argv)
-	checkEnv(r, a.Env, "runner", "acp", "env")
+	a.Env.check(r, "runner", "acp", "env")
 	checkLine(r.At("runner", "acp", "mode"), a.Mode)
 	checkTimeout(r.At("runner", "acp", "timeout"), a.Timeout)
 	checkTimeout(r.At("runner", "acp", "silence"), a.Silence)
@@ -135,7 +135,7 @@ func (c *CommandRunner) check(r *Report) {
 		r.At("runner", "command").Errorf("missing", "has no argv").Suggest("write argv, or a profile as claude")
 	}
 	checkTimeout(r.At("runner", "command", "silence"), c.Silence)
-	checkEnv(r, c.Env, "runner", "command", "env")
+	c.Env.check(r, "runner", "command", "env")
 	checkTimeout(r.At("runner", "command", "timeout"), c.Timeout)
 }
 
@@ -244,19 +244,20 @@ func (k *KeySource) check(at Spot) {
 		at.At("env").Errorf("bad-env", "only variables called RECONCILE_… or …_API_KEY can be named").
 			Suggest("put the key into one of these")
 	case k.File != "":
-		k.checkFile(at.At("file"))
+		checkFilePath(at.At("file"), k.File)
 	}
 }
 
-func (k *KeySource) checkFile(at Spot) {
-	if rest, home := strings.CutPrefix(k.File, "~/"); home || isAbsolute(k.File) {
-		if rest == "" || strings.Contains("/"+strings.ReplaceAll(k.File, `\`, "/")+"/", "/../") {
+// checkFilePath reports a path of a file that is neither absolute, nor below the home folder or the root.
+func checkFilePath(at Spot, file string) {
+	if rest, home := strings.CutPrefix(file, "~/"); home || isAbsolute(file) {
+		if rest == "" || strings.Contains("/"+strings.ReplaceAll(file, `\`, "/")+"/", "/../") {
 			at.Errorf("bad-path", "is not the path of a file without ..")
 		}
-		checkLine(at, k.File)
+		checkLine(at, file)
 		return
 	}
-	checkPath(at, k.File, writes)
+	checkPath(at, file, writes)
 }
 
 // HTTPRunner asks a model at an HTTP endpoint, in this process: one request, or several with tools.

@@ -42,6 +42,7 @@ var formats = map[string]func(string) error{
 // shape is one JSON Schema in the order and the words that people see.
 type shape struct {
 	types       string
+	orType      string // that a value may have instead; "" for none
 	description string
 	def         string // JSON of the default, or ""
 	format      string
@@ -83,6 +84,9 @@ func newShape(v *value) *shape {
 		types: v.str("type"), description: v.str("description"), format: v.str("format"),
 		enum: texts(v.get("enum")), examples: texts(v.get("examples")), required: texts(v.get("required")),
 		limits: map[string]string{}, open: v.get("additionalProperties") == nil,
+	}
+	if both := texts(v.get("type")); len(both) == 2 {
+		s.types, s.orType = both[0], both[1]
 	}
 	if d := v.get("default"); d != nil {
 		s.def = string(d.canonical(nil, nil))

@@ -67,7 +67,7 @@ type SessionSpec struct {
 	// Budget bounds what the agents of all DAGs of the session together use. Default: no bound.
 	Budget *Budget `json:"budget,omitempty"`
 	// Env is added to the environment of every command of the session.
-	Env map[string]string `json:"env,omitempty"`
+	Env Env `json:"env,omitempty"`
 	// Metadata is free: it is kept and shown, no controller reads it.
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
@@ -110,7 +110,7 @@ func (s *SessionSpec) Check(r *Report) {
 	checkBranch(r.At("branch"), s.Branch)
 	s.Land.check(r.At("land"))
 	s.Budget.check(r.At("budget"))
-	checkEnv(r, s.Env, "env")
+	s.Env.check(r, "env")
 }
 
 // References returns nil: the spec of a session refers to no other object.

@@ -23,7 +23,14 @@ type violation struct {
 
 // wanted says what a schema asks for.
 func wanted(s *shape) string {
-	switch s.types {
+	if s.orType != "" {
+		return wantedType(s, s.types) + " or " + wantedType(s, s.orType)
+	}
+	return wantedType(s, s.types)
+}
+
+func wantedType(s *shape, of string) string {
+	switch of {
 	case "string":
 		switch s.format {
 		case formatDuration:
@@ -123,7 +130,14 @@ func (s *shape) noField(name string, words []string) error {
 
 // typeName is the type in words.
 func (s *shape) typeName() string {
-	switch s.types {
+	if s.orType != "" {
+		return s.nameOf(s.types) + ", or " + s.nameOf(s.orType)
+	}
+	return s.nameOf(s.types)
+}
+
+func (s *shape) nameOf(of string) string {
+	switch of {
 	case "string":
 		switch s.format {
 		case "go-duration":

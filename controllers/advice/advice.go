@@ -39,6 +39,7 @@ func For(t *state.Tree, s Surroundings) []Advice {
 			all = append(all, adviseKeep(e, spec, s)...)
 		}
 	}
+	all = append(all, adviseEnv(t)...)
 	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(a.File, b.File) })
 	return all
 }
@@ -48,8 +49,8 @@ func adviseSettings(s *schemas.SettingsSpec) (all []Advice) {
 	all = append(advisePatterns(s.Commands.Allow, "allow"), advisePatterns(s.Commands.Block, "block")...)
 	for _, name := range slices.Sorted(maps.Keys(s.Profiles)) {
 		p, o := s.Profiles[name], owner{file: schemas.SettingsPath}
-		all = append(all, o.keys([]any{"spec", "profiles", name}, p.Env, p.Argv)...)
-		all = append(all, o.keys([]any{"spec", "profiles", name, "proxy"}, p.Proxy.Env, nil)...)
+		all = append(all, o.keys([]any{"spec", "profiles", name}, schemas.EnvOf(p.Env), p.Argv, agentKey)...)
+		all = append(all, o.keys([]any{"spec", "profiles", name, "proxy"}, schemas.EnvOf(p.Proxy.Env), nil, agentKey)...)
 	}
 	for _, role := range slices.Sorted(maps.Keys(s.Commands.Roles)) {
 		all = append(all, advisePatterns(s.Commands.Roles[role], "roles", role)...)
@@ -100,7 +101,7 @@ func adviseProgram(e *state.Entry, spec *schemas.AgentSpec, c *schemas.CommandRu
 		return []Advice{{Code: "unknown-profile", Ref: e.Ref, File: e.Object.Path, Field: field, Message: why,
 			Suggestion: "nodes of this agent wait until that is put right"}}
 	}
-	if c.Env["PATH"] != "" || s.Program(argv[0]) {
+	if c.Env["PATH"].Text != "" || s.Program(argv[0]) {
 		return nil
 	}
 	return []Advice{{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: field,

@@ -16,27 +16,53 @@ type owner struct {
 	file string
 }
 
+const (
+	agentKey = "revoke the key, and name where the new one is: runner.keyFrom: {env: …_API_KEY}, or {file: …}"
+	otherKey = "revoke the key, and name where the new one is: env: {NAME: {from: env}}, or {from: file, path: …}"
+)
+
 // adviseKeys refuses keys in the spec of an agent: everything in a tree is visible to all readers of the repository.
 func adviseKeys(e *state.Entry, spec *schemas.AgentSpec) (all []Advice) {
 	o := owner{e.Ref, e.Object.Path}
 	if c := spec.Runner.Command; c != nil {
-		all = o.keys([]any{"spec", "runner", "command"}, c.Env, c.Argv)
+		all = o.keys([]any{"spec", "runner", "command"}, c.Env, c.Argv, agentKey)
 	}
 	if a := spec.Runner.ACP; a != nil {
-		all = o.keys([]any{"spec", "runner", "acp"}, a.Env, a.Argv)
+		all = o.keys([]any{"spec", "runner", "acp"}, a.Env, a.Argv, agentKey)
+	}
+	return all
+}
+
+// adviseEnv refuses keys in the environment of sessions, and of nodes.
+func adviseEnv(t *state.Tree) (all []Advice) {
+	for _, e := range t.Entries(schemas.SessionKind.Name) {
+		if spec := schemas.SpecAs[*schemas.SessionSpec](e.Object); spec != nil {
+			all = append(all, owner{e.Ref, e.Object.Path}.keys([]any{"spec"}, spec.Env, nil, otherKey)...)
+		}
+	}
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+		if spec == nil {
+			continue
+		}
+		for i := range spec.Nodes {
+			if n := &spec.Nodes[i]; len(n.Env) > 0 {
+				all = append(all, owner{e.Ref, e.Object.Path}.keys([]any{"spec", "nodes", i}, n.Env, nil, otherKey)...)
+			}
+		}
 	}
 	return all
 }
 
 // keys finds what looks like a key in variables and arguments of a program. No message repeats it.
-func (o owner) keys(at []any, env map[string]string, argv []string) (all []Advice) {
+func (o owner) keys(at []any, env schemas.Env, argv []string, do string) (all []Advice) {
 	add := func(field ...any) {
 		all = append(all, Advice{Code: "literal-key", Ref: o.ref, File: o.file, Field: append(slices.Clone(at), field...), Refused: true,
 			Message:    "looks like a key, and everybody who can read the repository can read it",
-			Suggestion: "revoke the key, and name where the new one is: runner.keyFrom: {env: …_API_KEY}, or {file: …}"})
+			Suggestion: do})
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if isKey(name, env[name]) {
+		if isKey(name, env[name].Text) {
 			add("env", name)
 		}
 	}

@@ -52,10 +52,10 @@ func Resume(t *settle.Command, a *schemas.AgentSpec, before *schemas.Turn) {
 
 // Command is what the spec of an agent of a name contributes to its commands: program, limits, how the output is read, and how its
 // requests are metered. The second result is the agent's environment; callers may change it.
-func Command(settings *schemas.SettingsSpec, name string, a *schemas.AgentSpec) (settle.Command, map[string]string) {
+func Command(settings *schemas.SettingsSpec, name string, a *schemas.AgentSpec) (settle.Command, schemas.Env) {
 	c := a.Runner.AsCommand()
 	if c == nil {
-		return settle.Command{}, map[string]string{}
+		return settle.Command{}, schemas.Env{}
 	}
 	t := settle.Command{Argv: c.Argv, Output: c.Output, StdinFormat: c.Stdin, InstructionsFile: a.Instructions.File,
 		Metering: metering(settings, name, a)}
@@ -66,7 +66,7 @@ func Command(settings *schemas.SettingsSpec, name string, a *schemas.AgentSpec) 
 	if c.Silence != nil {
 		t.Silence = c.Silence.Std()
 	}
-	env := map[string]string{}
+	env := schemas.Env{}
 	if p, ok := profiles.Find(settings.Profiles, c.Profile); ok && c.Profile != "" {
 		t.Profile, t.ProfileName, t.PassEnv = &p, c.Profile, p.PassEnv
 		t.Silence = profiles.Silence(&p, c)
@@ -76,9 +76,9 @@ func Command(settings *schemas.SettingsSpec, name string, a *schemas.AgentSpec) 
 			t.Continue.Argv, t.Continue.PromptArg = profiles.Args(&p, c, a.Model, schemas.ArgValue, metered)
 		}
 		if p.ModelVar != "" && a.Model != "" {
-			env[p.ModelVar] = a.Model
+			env[p.ModelVar] = schemas.EnvValue{Text: a.Model}
 		}
-		maps.Copy(env, p.Env)
+		maps.Copy(env, schemas.EnvOf(p.Env))
 	}
 	maps.Copy(env, c.Env)
 	return t, env

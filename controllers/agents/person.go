@@ -55,7 +55,7 @@ func RunnerDigest(a *schemas.AgentSpec) string {
 			o.Text("mode", a.Runner.ACP.Mode)
 		}
 		o.List("argv", c.Argv)
-		o.Texts("env", c.Env)
+		o.Env("env", c.Env)
 		o.Text("output", c.Output)
 		o.Text("profile", c.Profile)
 		o.Text("stdin", c.Stdin)

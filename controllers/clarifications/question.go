@@ -33,7 +33,7 @@ func (w *Requests) askEffect(e *state.Entry, m *clarify.Input, st *schemas.Clari
 	out.Allowances = w.allowances(m.Spec.To)
 	task, env := agents.Command(w.Tree.Settings(), m.Spec.To, agent)
 	task.Answer, task.Artifacts = true, m.Spec.Artifacts
-	task.Env = askEnv(env, e.Name, m, agent)
+	task.Env, task.EnvFrom = askEnv(env, e.Name, m, agent)
 	task.Stdin = w.question(e, m, st, ask.After).Stdin(task.StdinFormat)
 	if w.Tree.Settings().Memory.On() {
 		task.Recall = &settle.Recall{Agent: m.Spec.To, Issue: m.Spec.Issue, Context: m.Spec.Topic + "\n" + m.Spec.Question}
@@ -69,17 +69,17 @@ func (w *Requests) withoutBudget(in settle.In, out *settle.Out, j *settle.Judgem
 //	RECONCILE_ISSUE                          the issue's number, if there is one
 //	RECONCILE_CLARIFICATION                  the number of the question, as CLR-42-001
 //	RECONCILE_REQUEST                        the name of the ClarificationRequest
-func askEnv(env map[string]string, name string, m *clarify.Input, agent *schemas.AgentSpec) []string {
-	env["RECONCILE_AGENT"] = m.Spec.To
-	env["RECONCILE_CLARIFICATION"] = m.ID
-	env["RECONCILE_REQUEST"] = name
+func askEnv(env schemas.Env, name string, m *clarify.Input, agent *schemas.AgentSpec) (texts []string, from []settle.Variable) {
+	env["RECONCILE_AGENT"] = schemas.EnvValue{Text: m.Spec.To}
+	env["RECONCILE_CLARIFICATION"] = schemas.EnvValue{Text: m.ID}
+	env["RECONCILE_REQUEST"] = schemas.EnvValue{Text: name}
 	if agent.Model != "" {
-		env["RECONCILE_MODEL"] = agent.Model
+		env["RECONCILE_MODEL"] = schemas.EnvValue{Text: agent.Model}
 	}
 	if m.Spec.Issue > 0 {
-		env["RECONCILE_ISSUE"] = strconv.Itoa(m.Spec.Issue)
+		env["RECONCILE_ISSUE"] = schemas.EnvValue{Text: strconv.Itoa(m.Spec.Issue)}
 	}
-	return settle.Environ(env)
+	return settle.Variables(env)
 }
 
 // question is the question for the agent, with its context, and the reason why the run before failed, if it did.

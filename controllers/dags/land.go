@@ -121,7 +121,7 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	w, c := r.land.of.Workspace, f.b.Command(f.p, i)
 	confined := agents.Sandbox(f.b.Agent(f.p, n.Agent), nil, f.workspace(i))
 	e.Task = &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
-		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env}
+		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env, EnvFrom: c.EnvFrom}
 	return e
 }
 

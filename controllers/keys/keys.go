@@ -90,15 +90,24 @@ func (o *Object) List(name string, values []string) {
 	o.b = append(o.b, ']')
 }
 
-// Texts writes an object of texts, in the order of their names.
-func (o *Object) Texts(name string, values map[string]string) {
-	if len(values) == 0 {
+// Env writes variables in the order of their names: texts, and where the others are read.
+func (o *Object) Env(name string, env schemas.Env) {
+	if len(env) == 0 {
 		return
 	}
 	o.Open(name)
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		o.name(k)
-		o.b = appendText(o.b, values[k])
+	for _, k := range slices.Sorted(maps.Keys(env)) {
+		v := env[k]
+		if v.From == "" {
+			o.name(k)
+			o.b = appendText(o.b, v.Text)
+			continue
+		}
+		o.Open(k)
+		o.Text("from", v.From)
+		o.Text("name", v.Name)
+		o.Text("path", v.Path)
+		o.Close()
 	}
 	o.Close()
 }

@@ -155,6 +155,7 @@ type Command struct {
 	Argv []string // program and arguments; never empty
 	// Env is added to the clean environment, sorted "K=V".
 	Env     []string
+	EnvFrom []Variable `json:",omitempty"` // further variables, by name, whose values are read at the start
 	Dir     string
 	Stdin   string
 	Timeout time.Duration // 0: none
@@ -299,6 +300,8 @@ type Land struct {
 	Whole  bool
 	Checks [][]string // that have to succeed on the result
 	Env    []string   // of the checks, sorted "K=V"
+	// EnvFrom are further variables of the checks, whose values are read at their start.
+	EnvFrom []Variable `json:",omitempty"`
 	// Sandbox confines the checks, which run what the agent wrote, as it confined the agent; nil: nothing does.
 	Sandbox *Sandbox
 }
@@ -325,6 +328,27 @@ func Environ(env map[string]string) []string {
 	}
 	slices.SortFunc(out, strings.Compare)
 	return out
+}
+
+// Variable is a variable whose value is read at the start of a command. It wins over one of the environment.
+type Variable struct {
+	Variable string
+	schemas.EnvSource
+}
+
+// Variables separates variables: texts, as a process gets them, sorted "K=V", and those that are read at the start, by name.
+func Variables(env schemas.Env) (texts []string, from []Variable) {
+	texts = make([]string, 0, len(env))
+	for name, v := range env {
+		if v.From == "" {
+			texts = append(texts, name+"="+v.Text)
+		} else {
+			from = append(from, Variable{name, v.EnvSource})
+		}
+	}
+	slices.Sort(texts)
+	slices.SortFunc(from, func(a, b Variable) int { return strings.Compare(a.Variable, b.Variable) })
+	return texts, from
 }
 
 // TasksGroup is the group that every effect is in.

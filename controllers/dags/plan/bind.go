@@ -147,7 +147,7 @@ func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []set
 //	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
 //	RECONCILE_NEEDS                                    a file with the results of its needs (set by the runner)
 func (b *Binding) newTask(p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) settle.Command {
-	t, agentEnv := settle.Command{Argv: n.Run}, map[string]string(nil)
+	t, agentEnv := settle.Command{Argv: n.Run}, schemas.Env(nil)
 	if a != nil {
 		t, agentEnv = agents.Command(b.settings, n.Agent, a)
 	}
@@ -157,7 +157,7 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *s
 	}
 	env := maps.Clone(s.Env)
 	if env == nil {
-		env = map[string]string{}
+		env = schemas.Env{}
 	}
 	maps.Copy(env, agentEnv)
 	if n.Timeout != nil {
@@ -165,25 +165,25 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *s
 	}
 	maps.Copy(env, n.Env)
 	b.own(env, p, n, s, a)
-	t.Env = settle.Environ(env)
+	t.Env, t.EnvFrom = settle.Variables(env)
 	return t
 }
 
 // AttemptVar begins the variable that counts attempts.
 const AttemptVar = "RECONCILE_ATTEMPT="
 
-func (b *Binding) own(env map[string]string, p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) {
-	env["RECONCILE_SESSION"] = p.Spec.Session
-	env["RECONCILE_DAG"] = p.Name
-	env["RECONCILE_NODE"] = n.Name
-	env["RECONCILE_ATTEMPT"] = "1"
+func (b *Binding) own(env schemas.Env, p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) {
+	env["RECONCILE_SESSION"] = schemas.EnvValue{Text: p.Spec.Session}
+	env["RECONCILE_DAG"] = schemas.EnvValue{Text: p.Name}
+	env["RECONCILE_NODE"] = schemas.EnvValue{Text: n.Name}
+	env["RECONCILE_ATTEMPT"] = schemas.EnvValue{Text: "1"}
 	if issue := p.Issue(s); issue > 0 {
-		env["RECONCILE_ISSUE"] = strconv.Itoa(issue)
+		env["RECONCILE_ISSUE"] = schemas.EnvValue{Text: strconv.Itoa(issue)}
 	}
 	if a != nil {
-		env["RECONCILE_AGENT"] = n.Agent
+		env["RECONCILE_AGENT"] = schemas.EnvValue{Text: n.Agent}
 		if a.Model != "" {
-			env["RECONCILE_MODEL"] = a.Model
+			env["RECONCILE_MODEL"] = schemas.EnvValue{Text: a.Model}
 		}
 	}
 }

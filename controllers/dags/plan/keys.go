@@ -22,7 +22,7 @@ func appendDefinition(b []byte, n *schemas.Node, agent string) []byte {
 	o := keys.Begin(b)
 	o.List("acceptance", n.Acceptance)
 	o.Text("agent", agent)
-	o.Texts("env", n.Env)
+	o.Env("env", n.Env)
 	o.List("inputs", n.Inputs)
 	o.Text("name", n.Name)
 	o.Text("outputJSON", n.Outputs.JSON)

@@ -129,7 +129,7 @@ func checkSpecs(t testing.TB, source string, f Found) {
 				t.Fatalf("node %+v is not %+v\n%s", n, c, src)
 			}
 			for k, v := range c.Env {
-				if n.Env[k] != v {
+				if n.Env[k].Text != v {
 					t.Fatalf("node %s has %s=%q, not %q", n.Name, k, n.Env[k], v)
 				}
 			}

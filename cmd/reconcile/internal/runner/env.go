@@ -53,6 +53,9 @@ func (a *attempt) environment() []string {
 	for _, kv := range a.task.Env {
 		env = set(env, kv)
 	}
+	for _, kv := range a.read {
+		env = set(env, kv)
+	}
 	env = append(env, needsEnv(a.task.Needs)...)
 	if len(a.task.Needs) > 0 {
 		env = set(env, "RECONCILE_NEEDS="+a.runner.absolute(path.Join(state.WorkDir, needsName(a.effect.Key))))

@@ -56,8 +56,14 @@ func (a *attempt) checkOutputSecrets() error {
 	return nil
 }
 
-// looksSecret reports whether an output of an agent in the tree has what looks like a secret.
+// looksSecret reports whether an output has the value of a variable that was read at the start, or, of an agent in the tree, what
+// looks like a secret.
 func (a *attempt) looksSecret(name string) bool {
+	if len(a.read) > 0 && a.place.ws == nil {
+		if data, err := regular.Read(a.place.root, name); err == nil && a.runner.secrets.In(data) {
+			return true
+		}
+	}
 	if a.effect.Agent == "" || a.place.ws != nil {
 		return false
 	}

@@ -42,6 +42,7 @@ type attempt struct {
 	// observed are the observations that the agent reported.
 	observed []schemas.ObservationEntry
 	place    place
+	read     []string         // the variables whose values were read at the start, "K=V"
 	reader   *profiles.Reader // of an agent with a profile; else nil
 	meter    meter            // of the use of an agent's context
 	heard    atomic.Int64     // when the command last printed, in Unix nanoseconds
@@ -255,6 +256,9 @@ func (a *attempt) prepare() (err error) {
 	}
 	if err = errors.Join(a.writeNeeds(), a.writeRecall(), a.issueToken()); err != nil {
 		return asFault(err)
+	}
+	if err = a.readVariables(); err != nil {
+		return err
 	}
 	a.command.env = a.environment()
 	a.chooseProgram()

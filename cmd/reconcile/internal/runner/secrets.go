@@ -56,6 +56,13 @@ func (s *Secrets) hide(value string) {
 	s.replace(appendForms(slices.Clone(s.values()), value))
 }
 
+// hideLines hides a value, and each of its lines: a key of several lines may be printed indented.
+func (s *Secrets) hideLines(value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replace(appendLines(slices.Clone(s.values()), value))
+}
+
 // reveal removes a secret that was hidden and is worth nothing any more; "" is none.
 func (s *Secrets) reveal(value string) {
 	if value == "" {
@@ -85,14 +92,20 @@ func FindSecrets(environ []string, dir string) *Secrets {
 		if !secretName(name) || slices.Contains(known, value) {
 			continue
 		}
-		values = appendForms(values, value)
-		for line := range strings.SplitSeq(value, "\n") {
-			values = appendForms(values, strings.TrimSpace(line)) // a key of several lines may be printed indented
-		}
+		values = appendLines(values, value)
 	}
 	s := new(Secrets)
 	s.replace(values)
 	return s
+}
+
+// appendLines appends a value and each of its lines.
+func appendLines(values [][]byte, value string) [][]byte {
+	values = appendForms(values, value)
+	for line := range strings.SplitSeq(value, "\n") {
+		values = appendForms(values, strings.TrimSpace(line)) // a key of several lines may be printed indented
+	}
+	return values
 }
 
 // appendForms appends a value, also in its JSON-escaped and URL-escaped forms.

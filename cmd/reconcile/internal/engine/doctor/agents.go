@@ -123,7 +123,7 @@ func probeEnviron(environ []string, p *schemas.Profile, c *schemas.CommandRunner
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		out = append(out, name+"="+p.Env[name])
 	}
-	if key := c.Env[p.KeyVar]; key != "" {
+	if key := c.Env[p.KeyVar].Text; key != "" {
 		out = append(out, p.KeyVar+"="+key)
 	}
 	return out

@@ -68,6 +68,9 @@ func adviceProblem(s *state.Store, advice advice.Advice) schemas.Problem {
 		p.Place, p.Source = schemas.Locate(advice.File, data, advice.Field...)
 		p.Path = advice.File
 	}
+	if advice.Refused {
+		p.Source = "" // it has the key
+	}
 	return p
 }
 

@@ -245,7 +245,7 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 	for i, argv := range task.Checks {
 		key := fmt.Sprintf("%s.check%d", e.Key, i+1)
 		r := l.run(ctx, settle.Effect{Key: key, Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &settle.Command{
-			Argv: argv, Env: task.Env, Timeout: checkTimeout, Sandbox: task.Sandbox,
+			Argv: argv, Env: task.Env, EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox,
 			Workspace: &settle.Workspace{Kind: checkKind, Declared: true, Commit: commit, Branch: "check", Attempts: name},
 		}})
 		if r.Run != nil {

@@ -103,6 +103,11 @@ func defaultOf(s *jsonschema.Schema) string {
 
 // typeOf is a type in a word or two, with the values where only some are allowed.
 func typeOf(s *jsonschema.Schema) string {
+	if both, ok := s.Extras["type"].([]string); ok {
+		a, b := *s, *s
+		a.Type, a.Extras, b.Type, b.Extras = both[0], nil, both[1], nil
+		return typeOf(&a) + " or " + typeOf(&b)
+	}
 	switch {
 	case len(s.Enum) > 0:
 		words := make([]string, len(s.Enum))
@@ -120,7 +125,7 @@ func typeOf(s *jsonschema.Schema) string {
 		return "list"
 	case s.Type == "object" && s.Properties != nil:
 		return "fields"
-	case s.Type == "object" && s.AdditionalProperties != nil && s.AdditionalProperties.Type != "":
+	case s.Type == "object" && s.AdditionalProperties != nil && (s.AdditionalProperties.Type != "" || s.AdditionalProperties.Extras != nil):
 		return "map of " + typeOf(s.AdditionalProperties)
 	case s.Type == "object":
 		return "map"

@@ -19,7 +19,8 @@ const durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h))+$|^0$`
 
 // reflector turns Go types into schemas, with the doc comments of the package in folder dir as descriptions.
 func reflector(dir string) (*jsonschema.Reflector, error) {
-	r := &jsonschema.Reflector{DoNotReference: true, Anonymous: true, Mapper: special}
+	r := &jsonschema.Reflector{DoNotReference: true, Anonymous: true}
+	r.Mapper = func(t reflect.Type) *jsonschema.Schema { return special(r, t) }
 	if err := r.AddGoComments("reconcile.dev/reconcile", dir, jsonschema.WithFullComment()); err != nil {
 		return nil, fmt.Errorf("read comments of %s: %w", dir, err)
 	}
@@ -47,8 +48,10 @@ func describe(name, comment string) string {
 }
 
 // special gives the schemas of types that marshal as something else than they are.
-func special(t reflect.Type) *jsonschema.Schema {
+func special(r *jsonschema.Reflector, t reflect.Type) *jsonschema.Schema {
 	switch t {
+	case reflect.TypeFor[schemas.EnvValue]():
+		return either(part(r, schemas.EnvSource{}), "string", "object")
 	case reflect.TypeFor[schemas.Duration]():
 		return &jsonschema.Schema{Type: "string", Format: "go-duration", Pattern: durationPattern,
 			Examples: []any{"90s", "10m", "1h30m"}}
@@ -56,6 +59,12 @@ func special(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Format: "date-time", Examples: []any{"2026-02-27T10:00:00Z"}}
 	}
 	return nil
+}
+
+// either lets a value have one of two types.
+func either(s *jsonschema.Schema, a, b string) *jsonschema.Schema {
+	s.Type, s.Extras = "", map[string]any{"type": []string{a, b}}
+	return s
 }
 
 // document is the schema of a whole file of kind k.
