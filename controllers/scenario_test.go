@@ -51,6 +51,7 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	cancel                    what runs and is not wanted is ended, and recorded as cancelled
 //	crash                     all claims vanish
 //	prune DAG                 all records of a DAG are removed
+//	forget DAG                the status of a DAG is lost
 //	show KIND/NAME            the status file is traced whole
 //	plan | why KIND/NAME | task DAG NODE | verdict | events
 func TestScenarios(t *testing.T) {
@@ -216,6 +217,8 @@ func (s *scenario) effect(verb string, args []string) bool {
 		}
 	case "prune":
 		s.entry(schemas.DAGKind.Ref(args[0])).SetRuns(nil)
+	case "forget":
+		s.entry(schemas.DAGKind.Ref(args[0])).SetStatus(nil)
 	default:
 		return false
 	}

@@ -154,6 +154,8 @@ type NodeStatus struct {
 	Task string `json:"task,omitempty"`
 	// Inputs is the digest of the files that the declared inputs matched when Key was made.
 	Inputs string `json:"inputs,omitempty"`
+	// Round is the round of a loop that Key is about, from 2 on; there is none in the first.
+	Round int `json:"round,omitempty"`
 	// Verb is the verb of an action on the node that is in force: cancel, skip, hold or approve; or cleanup, where the whole
 	// DAG was cancelled and only a need that did not succeed lets the node run.
 	Verb string `json:"verb,omitempty"`
@@ -216,8 +218,12 @@ func (s *DAGSpec) Default() {
 	orNew(&s.Policy.Retry, Retry{})
 	s.Policy.Retry.fill()
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Retry != nil {
+		n := &s.Nodes[i]
+		if n.Retry != nil {
 			n.Retry.fill()
+		}
+		if n.Repeat != nil {
+			orDefault(&n.Repeat.Max, 3)
 		}
 	}
 }
@@ -278,6 +284,7 @@ func (s *DAGSpec) Check(r *Report) {
 	}
 	checkGraph(r, graphWords{list: "nodes", name: "name", noun: "node"}, tasks)
 	s.checkDashes(r)
+	s.checkRepeats(r)
 }
 
 // checkDashes reports names that are one in the names of variables, where a dash becomes an underscore.

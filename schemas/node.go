@@ -70,6 +70,8 @@ type Node struct {
 	Clarify *Clarify `json:"clarify,omitempty"`
 	// IssueStatus is the status of the issue that the node sets.
 	IssueStatus *IssueStatus `json:"issueStatus,omitempty"`
+	// Repeat has the node run again, with those on the ways to it from an earlier one, until its result is good.
+	Repeat *Repeat `json:"repeat,omitempty"`
 	// OnEscalation says what becomes of an agent's node whose question was escalated: wait for a human's resolution, or fail
 	// with the escalation's summary. Default wait.
 	OnEscalation string `json:"onEscalation,omitempty" jsonschema:"enum=wait,enum=fail,default=wait"`
@@ -141,22 +143,22 @@ func (n *Node) RetryOr(p Policy) Retry {
 	return r
 }
 
-// checkWhen compiles the condition.
-func (n *Node) checkWhen(at Spot) {
-	if n.When == "" {
+// checkExpression compiles a condition that may use the names of a scope.
+func checkExpression(at Spot, text string, names condition.Scope, example string) {
+	if text == "" {
 		return
 	}
-	_, err := condition.Compile(n.When, n.Needs)
+	_, err := condition.CompileIn(text, names)
 	if err == nil {
 		return
 	}
 	hint := ""
 	if wrong, ok := errors.AsType[*condition.Error](err); ok && wrong.Unneeded != "" {
-		if near := Nearest(wrong.Unneeded, n.Needs); near != "" {
+		if near := Nearest(wrong.Unneeded, names.Needs); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
-	at.Errorf("bad-condition", "%v%s", err, hint).Suggest(`for example: needs.build.exitCode == 0`)
+	at.Errorf("bad-condition", "%v%s", err, hint).Suggest("for example: %s", example)
 }
 
 func (n *Node) check(r *Report, i int) {
@@ -169,7 +171,7 @@ func (n *Node) check(r *Report, i int) {
 		}
 	}
 	n.checkWork(at)
-	n.checkWhen(at.At("when"))
+	checkExpression(at.At("when"), n.When, condition.Scope{Needs: n.Needs}, "needs.build.exitCode == 0")
 	checkArgv(at.At("run"), n.Run)
 	checkGlobs(r, n.Inputs, "nodes", i, "inputs")
 	for k, p := range n.Outputs.Files {

@@ -54,6 +54,8 @@ type Work struct {
 	// as sentences.
 	Clarifications []Answered `json:"clarifications,omitempty"`
 	Refusals       []string   `json:"refusals,omitempty"`
+	// Round says that the task was done before, and is done again; nil in the first round.
+	Round *Round `json:"round,omitempty"`
 	// Failure is why the attempt before failed; nil where it did not.
 	Failure *Failure `json:"failure,omitempty"`
 	// Permissions are the decisions about what the last run asked for and had to wait for.
@@ -72,6 +74,14 @@ type Work struct {
 	MayAsk []string `json:"mayAsk,omitempty"`
 	// Report is how the output is read: text or json.
 	Report string `json:"-"`
+}
+
+// Round is a round of a task that is repeated until a result is good.
+type Round struct {
+	Number int    `json:"number"` // from 2
+	Most   int    `json:"most"`
+	Judge  string `json:"judge"` // the node whose result was not good; it is among the needs
+	Until  string `json:"until"` // what has to hold of it
 }
 
 // Need is the input about a node that the task needs.

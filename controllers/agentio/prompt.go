@@ -28,6 +28,7 @@ const (
 	PartSchema         = "schema"
 	PartNeeds          = "results of needs"
 	PartClarifications = "answers"
+	PartRound          = "round"
 	PartHandoff        = "handoff"
 	PartCheckpoints    = "checkpoints"
 	PartPermissions    = "permissions"
@@ -70,6 +71,7 @@ func (w *Work) Parts() []Part {
 		{PartAcceptance, list("\n\nThe task is done when:\n", w.Acceptance)},
 		{PartSchema, schemaText(w.Schema)},
 		{PartNeeds, needsText(w.Needs)},
+		{PartRound, w.Round.text()},
 		{PartClarifications, clarificationsText(w.Clarifications) + refusalsText(w.Refusals)},
 		{PartHandoff, handoffText(w.Handoff)},
 		{PartCheckpoints, checkpointsText(w.Checkpoints)},
@@ -135,6 +137,16 @@ func handoffText(r *schemas.AgentReport) string {
 	d.block("files that it changed", strings.Join(r.FilesChanged, "\n"))
 	d.block("what remains", strings.Join(r.Remaining, "\n"))
 	return d.String()
+}
+
+// text tells an agent that the task is done again.
+func (r *Round) text() string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("\n\nThis is round %d of at most %d. The task was done before, and what came out was not good enough: for %s, "+
+		"%s did not hold. Its result of the round before, if it left one, is among the results above. Improve on what is there.\n",
+		r.Number, r.Most, label(r.Judge), oneLine(r.Until))
 }
 
 // filesText names the files that matter: those that the node reads, and those that it has to write.

@@ -80,7 +80,7 @@ func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool
 		s := st.Nodes[n.Name]
 		switch {
 		case node != "" && n.Name != node:
-		case s.Verb == schemas.VerbHold,
+		case s.Verb == schemas.VerbHold, node != "" && s.Reason == settle.ReasonRoundsUsedUp,
 			agents.IsPerson(t, n.Agent) && (s.State == schemas.NodeBlocked || node != "" && !readiness.NodeEnded(&s)):
 			return true
 		}
@@ -99,6 +99,7 @@ func (f *fold) applyTo(i int32, verb string, named bool) {
 			s.State == schemas.NodeSkipped && !readiness.NodeMet(s) {
 			f.gens[i]++
 			f.verbs[i] = ""
+			f.restartLoop(i)
 		}
 	case schemas.VerbCancel:
 		if !done && s.State != schemas.NodeFailed {
@@ -125,6 +126,8 @@ func (f *fold) approve(i int32, named bool) {
 	switch {
 	case f.verbs[i] == schemas.VerbHold:
 		f.verbs[i] = ""
+	case f.next[i].Reason == settle.ReasonRoundsUsedUp && named:
+		f.verbs[i] = schemas.VerbApprove
 	case f.b.Human[i] && (f.verbs[i] == "" || f.verbs[i] == verbCleanup) && (named || f.next[i].State == schemas.NodeBlocked):
 		f.verbs[i] = schemas.VerbApprove
 	}

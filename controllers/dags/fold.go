@@ -42,6 +42,7 @@ func inputsOf(in settle.In, node, last string) string {
 func (f *fold) run() {
 	f.applied = actions.Kept(f.Tree, f.old.Actions)
 	f.noteDelivered()
+	f.findRounds()
 	f.judgeAll()
 	for _, a := range f.newActs(f.applied) {
 		done := a.Record(schemas.NewTime(f.Now))
@@ -66,17 +67,14 @@ func withActions(old *schemas.DAGStatus, applied []schemas.AppliedAction) *schem
 
 // judgeAll finds the state of every node.
 func (f *fold) judgeAll() {
-	f.rebind()
-	f.records()
-	f.again, f.later = time.Time{}, time.Time{}
 	f.gate = sessions.Of(f.World).GateOf(f.p.Spec.Session)
 	if f.hold == schemas.VerbPause && f.gate.Open {
 		f.gate = sessions.Gate{Keep: true, Reason: settle.ReasonPausedByAction, Message: "an action paused the DAG; resume it to go on"}
 	}
-	for again := true; again; again = f.bringBack() {
-		for _, i := range f.p.Order {
-			f.judge(i)
-		}
+	for next := true; next; next = f.nextRounds() {
+		f.rebind()
+		f.records()
+		f.judgeRound()
 	}
 	f.start = f.startOf()
 	f.active = f.clock()
@@ -89,12 +87,20 @@ func (f *fold) judgeAll() {
 	}
 }
 
+// judgeRound finds the state of every node in the present rounds.
+func (f *fold) judgeRound() {
+	f.again, f.later = time.Time{}, time.Time{}
+	for again := true; again; again = f.bringBack() {
+		for _, i := range f.p.Order {
+			f.judge(i)
+		}
+	}
+}
+
 // rebind makes keys for the present generations. An approval was given for one key and ends with it, and so does what the
 // cancellation of a DAG left to clean up.
 func (f *fold) rebind() {
-	ready := f.old.Condition(schemas.Ready)
-	same := f.old.ObservedDigest == f.Object.Digest && ready != nil && ready.Reason != settle.ReasonAgentInvalid
-	f.b = plan.Bind(f.In, f.p, f.gens, f.inputs).Keeping(f.p, f.was, same, f.Runs)
+	f.bind()
 	for i, key := range f.b.Keys {
 		if (f.verbs[i] == schemas.VerbApprove || f.verbs[i] == verbCleanup) && f.keys[i] != key {
 			f.verbs[i] = ""
@@ -109,11 +115,9 @@ func (f *fold) startOf() schemas.Time {
 	if !f.old.StartedAt.IsZero() && !f.reopened() {
 		return f.old.StartedAt
 	}
-	var first schemas.Time
+	first := f.began
 	for i := range f.recs {
-		if at := f.recs[i].since; !at.IsZero() && (first.IsZero() || at.Before(first.Time)) {
-			first = at
-		}
+		first = earlier(first, f.recs[i].since)
 	}
 	return first
 }

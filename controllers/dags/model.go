@@ -27,6 +27,10 @@ type fold struct {
 	gens  []int
 	verbs []string
 	hold  string
+	// rounds are those of the nodes in loops; nil for a DAG without a loop. turning are the loops whose next round begins.
+	rounds  []int
+	turning []*plan.Loop
+	began   schemas.Time // the first start in rounds that have ended, if the status does not have it
 	// inputs are the digests of the declared inputs. Where the tree does not tell one, the last one stands: a run must
 	// not start because something could not be looked at.
 	inputs []string

@@ -105,6 +105,8 @@ func (f *fold) remember(i int32, r *record) {
 		if r.won = true; r.before == 0 {
 			r.before = was.Attempts
 		}
+	case was.Reason == settle.ReasonRoundsUsedUp && r.last == nil:
+		r.won, r.before = true, was.Attempts
 	case was.State == schemas.NodeFailed && r.last == nil && was.Reason != settle.ReasonWhenFailed:
 		r.failures, r.failedAt = max(was.Attempts, 1), was.FinishedAt
 	}
@@ -127,6 +129,7 @@ func (f *fold) judge(i int32) {
 		f.judgeLanding(i)
 	case r.won && !r.again && verb == schemas.VerbApprove:
 		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
+	case r.won && !r.again && f.p.Spec.Nodes[i].Repeat != nil && f.repeats(i):
 	case r.won && !r.again:
 		f.set(i, schemas.NodeSucceeded, "", "")
 	case verb == schemas.VerbSkip:
@@ -154,6 +157,9 @@ func (f *fold) facts(i int32) {
 	r, was, s := &f.recs[i], f.was[i], &f.next[i]
 	*s = schemas.NodeStatus{Key: f.b.Keys[i], Task: f.b.TaskOf(i), Generation: f.gens[i], Inputs: f.b.Inputs[i], Verb: f.verbs[i],
 		Attempts: r.attempts()}
+	if f.rounds != nil && f.rounds[i] > 1 {
+		s.Round = f.rounds[i]
+	}
 	switch {
 	case r.running():
 		s.Attempts++

@@ -58,6 +58,9 @@ func (f *fold) effect(i int32) settle.Effect {
 		c.Deadline = f.deadline()
 	}
 	c.Needs = f.results(i)
+	if round := f.b.Round(i); round > 0 {
+		c.Env = withRound(c.Env, round)
+	}
 	c.Expects = f.expects(i)
 	if r.again {
 		c.Again = f.Missing[e.Node].Files
@@ -116,10 +119,11 @@ func withAttempt(env []string, attempt int) []string {
 
 // results are what the node is told of its needs.
 func (f *fold) results(i int32) map[string]settle.Need {
-	if len(f.p.Needs[i]) == 0 {
+	if len(f.p.Needs[i]) == 0 && f.b.Round(i) < 2 {
 		return nil
 	}
 	out := make(map[string]settle.Need, len(f.p.Needs[i]))
+	f.addFormerRound(i, out)
 	for _, to := range f.p.Needs[i] {
 		s, n := &f.next[to], &f.p.Spec.Nodes[to]
 		need := settle.Need{State: s.State, ExitCode: s.ExitCode}
@@ -155,6 +159,7 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 		w.Report = c.Output
 	}
 	w.Permissions = f.permissions(i)
+	w.Round = f.round(i)
 	if run := f.recs[i].unsuccessful(); run != nil {
 		w.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
 	}

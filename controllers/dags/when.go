@@ -6,19 +6,28 @@ import (
 	"reconcile.dev/reconcile/schemas/condition"
 )
 
-// whenHolds evaluates the node's condition; if it does not hold, it has set the state.
-func (f *fold) whenHolds(i int32) bool {
+// expressionEnv is what the expressions of node i see.
+func (f *fold) expressionEnv(i int32) condition.Env {
 	session := f.b.SessionSpec()
-	env := condition.Env{Needs: map[string]condition.Need{}, Session: f.p.Spec.Session, DAG: f.p.Name, Issue: f.p.Issue(session)}
+	env := condition.Env{Needs: map[string]condition.Need{}, Session: f.p.Spec.Session, DAG: f.p.Name, Issue: f.p.Issue(session),
+		Round: max(f.b.Round(i), 1)}
 	for _, to := range f.p.Needs[i] {
 		s := &f.next[to]
-		need := condition.Need{State: s.State, Result: condition.Result(s.Result)}
+		need := condition.Need{State: s.State, Result: resultOf(s)}
 		if s.ExitCode != nil {
 			need.ExitCode = *s.ExitCode
 		}
 		env.Needs[f.p.Spec.Nodes[to].Name] = need
 	}
-	holds, err := f.p.When[i].Holds(env)
+	return env
+}
+
+// resultOf is a node's recorded result as expressions see it.
+func resultOf(s *schemas.NodeStatus) any { return condition.Result(s.Result) }
+
+// whenHolds evaluates the node's condition; if it does not hold, it has set the state.
+func (f *fold) whenHolds(i int32) bool {
+	holds, err := f.p.When[i].Holds(f.expressionEnv(i))
 	switch {
 	case err != nil:
 		f.set(i, schemas.NodeFailed, settle.ReasonWhenFailed, "when cannot be evaluated: "+err.Error())

@@ -26,16 +26,19 @@ type Env struct {
 	Session string          `expr:"session"`
 	DAG     string          `expr:"dag"`
 	Issue   int             `expr:"issue"`
-	// Params are the parameters of the DAG, Matrix the values of the node's element, Round the rounds of the node before this one.
+	// Params are the parameters of the DAG, Matrix the values of the node's element, Round the round of the node, from 1.
 	Params map[string]any `expr:"params"`
 	Matrix map[string]any `expr:"matrix"`
 	Round  int            `expr:"round"`
+	// Result is what the node itself left, for a condition about its own end.
+	Result any `expr:"result"`
 }
 
 // Scope is the names that an expression may use.
 type Scope struct {
 	Needs          []string
 	Params, Matrix []string
+	Result         bool // of the node itself
 }
 
 // Need is a node that the condition's node needs.
@@ -186,6 +189,8 @@ func (v *visitor) identifier(n *ast.IdentifierNode) {
 		v.refuse(n, "there are no parameters here: spec.params declares them")
 	case n.Value == "matrix" && len(v.names.Matrix) == 0:
 		v.refuse(n, "there is no matrix here: a node's matrix declares its values")
+	case n.Value == "result" && !v.names.Result:
+		v.refuse(n, "the node has no result yet: a need's is needs.<name>.result")
 	case n.Value == "params":
 		v.whole++
 	}

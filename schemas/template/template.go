@@ -22,8 +22,6 @@ type Env struct {
 	Params  map[string]any  `expr:"params"`
 	Matrix  map[string]any  `expr:"matrix"`
 	Round   int             `expr:"round"`
-	// Previous is the result of the round before this one; nil in the first.
-	Previous any `expr:"previous"`
 }
 
 // Need is a node that the template's node needs.

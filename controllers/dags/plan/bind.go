@@ -13,8 +13,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Bind puts the plan of a DAG into its surroundings. All agents must be usable.
-func Bind(in settle.In, p *Plan, gens []int, inputs []string) *Binding {
+// Bind puts the plan of a DAG into its surroundings. All agents must be usable. rounds are those of the nodes in loops; nil
+// where the DAG has none.
+func Bind(in settle.In, p *Plan, gens []int, inputs []string, rounds []int) *Binding {
 	b := &Binding{settings: in.Tree.Settings()}
 	if e := in.Tree.Entry(schemas.SessionKind.Ref(p.Spec.Session)); e != nil {
 		b.session = e.Object
@@ -23,10 +24,10 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string) *Binding {
 		b.agents = append(b.agents, in.Tree.Entry(schemas.AgentKind.Ref(name)).Object)
 	}
 	last := p.last.Load()
-	if last != nil && last.fits(b, gens, inputs) {
+	if last != nil && last.fits(b, gens, inputs, rounds) {
 		return last
 	}
-	b.gens, b.Inputs = slices.Clone(gens), slices.Clone(inputs)
+	b.gens, b.Inputs, b.rounds = slices.Clone(gens), slices.Clone(inputs), slices.Clone(rounds)
 	b.bindKeys(p)
 	b.bindEffects(p)
 	p.last.Store(b)
@@ -34,9 +35,9 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string) *Binding {
 }
 
 // fits reports whether b depends on the same values.
-func (b *Binding) fits(want *Binding, gens []int, inputs []string) bool {
+func (b *Binding) fits(want *Binding, gens []int, inputs []string, rounds []int) bool {
 	return b.session == want.session && b.settings == want.settings && slices.Equal(b.agents, want.agents) &&
-		slices.Equal(b.gens, gens) && slices.Equal(b.Inputs, inputs)
+		slices.Equal(b.gens, gens) && slices.Equal(b.Inputs, inputs) && slices.Equal(b.rounds, rounds)
 }
 
 func (b *Binding) bindEffects(p *Plan) {

@@ -10,6 +10,8 @@ import (
 //
 //	{"definition":{…},"generation":1,"inputs":"sha256:…","needs":{"build":"sha256:…"}}
 //
+// From the second round of a loop on there are "round" and "roundOf", a digest of the definitions in the loop.
+//
 // The definition holds what is executed and what it sees, and leaves out what only says how to schedule it, what it
 // is for, or who does it: description, metadata, priority, retry, timeout, budget, agent. What is empty is left out.
 //

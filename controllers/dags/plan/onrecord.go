@@ -13,6 +13,7 @@ import (
 // bindKeys makes the keys of all nodes: those of their tasks, and those of the tasks with the agents. Without agents they are
 // the same.
 func (b *Binding) bindKeys(p *Plan) {
+	b.bindLoops(p)
 	b.tasks = p.keys(b, p.defs, nil)
 	b.withAgents = b.tasks
 	if len(b.agents) > 0 {
@@ -33,17 +34,17 @@ func (p *Plan) keys(b *Binding, defs [][]byte, runners map[string]string) []stri
 	out := make([]string, len(p.Order))
 	var buf []byte
 	for _, i := range p.Order {
-		out[i], buf = p.nodeKey(buf, i, defs[i], out, b.gens[i], b.Inputs[i], runners[p.Spec.Nodes[i].Agent])
+		out[i], buf = p.nodeKey(buf, b, i, defs[i], out, runners[p.Spec.Nodes[i].Agent])
 	}
 	return out
 }
 
 // nodeKey digests what decides about node i, given its definition and the keys of its needs.
-func (p *Plan) nodeKey(buf []byte, i int32, def []byte, of []string, generation int, inputs, runner string) (string, []byte) {
+func (p *Plan) nodeKey(buf []byte, b *Binding, i int32, def []byte, of []string, runner string) (string, []byte) {
 	o := keys.Begin(buf[:0])
 	o.Raw("definition", def)
-	o.Int("generation", generation)
-	o.Text("inputs", inputs)
+	o.Int("generation", b.gens[i])
+	o.Text("inputs", b.Inputs[i])
 	if needs := p.Needs[i]; len(needs) > 0 {
 		o.Open("needs")
 		for _, to := range p.sorted(needs) {
@@ -51,6 +52,7 @@ func (p *Plan) nodeKey(buf []byte, i int32, def []byte, of []string, generation 
 		}
 		o.Close()
 	}
+	b.appendRound(&o, i)
 	o.Text("runner", runner)
 	buf = o.End()
 	return keys.Digest(buf), buf

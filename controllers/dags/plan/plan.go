@@ -33,6 +33,8 @@ type Plan struct {
 	Cleanup []int32
 
 	Retries []schemas.Retry
+	Loops   []Loop
+	loopOf  map[int32]int // the loop of each node that is in one
 	// Fault is why the DAG can never run; empty when it can.
 	Fault string
 	// last is the newest binding. It saves work and never changes what comes out: a binding is used only where
@@ -101,6 +103,7 @@ func newPlan(name string, spec *schemas.DAGSpec) *Plan {
 		p.fail("two nodes have one name")
 	}
 	p.layer()
+	p.loop()
 	return p
 }
 
@@ -187,6 +190,8 @@ type Binding struct {
 	settings *schemas.SettingsSpec
 	Inputs   []string // digest of the declared inputs, by node
 	gens     []int    // retry generation, by node
+	rounds   []int    // by node, from 1; 0 for one without a loop, nil where there is none
+	loops    []string // what a loop does, by node
 
 	// Keys are those under which the nodes are on record, or have to be: see keys.go. primary are either tasks, the keys of the
 	// tasks, or withAgents, those with the agents in them.

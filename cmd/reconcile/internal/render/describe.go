@@ -265,6 +265,9 @@ func (p *page) duration(n schemas.NodeStatus) Cell {
 func (p *page) whyNode(n schemas.NodeStatus) string {
 	parts := slices.DeleteFunc([]string{n.Reason, n.Message}, func(s string) bool { return s == "" })
 	s := strings.Join(parts, ": ")
+	if n.Round > 0 {
+		s = strings.TrimSuffix(fmt.Sprintf("round %d; %s", n.Round, s), "; ")
+	}
 	if !n.RetryAt.IsZero() {
 		s += "; next attempt at " + p.instant(n.RetryAt)
 	}

@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
+)
+
+// Loop is the nodes that run again together until the result of one of them is good.
+type Loop struct {
+	schemas.Loop
+	Until *condition.Program
+	Max   int
+}
+
+// loop finds the loops of the nodes.
+func (p *Plan) loop() {
+	for _, l := range p.Spec.Loops() {
+		n := &p.Spec.Nodes[l.Node]
+		until, err := condition.CompileIn(n.Repeat.Until, condition.Scope{Needs: n.Needs, Result: true})
+		if err != nil {
+			p.fail("node %s: repeat.until: %v", n.Name, err)
+		}
+		if p.loopOf == nil {
+			p.loopOf = map[int32]int{}
+		}
+		for _, m := range l.Members {
+			p.loopOf[m] = len(p.Loops)
+		}
+		p.Loops = append(p.Loops, Loop{l, until, n.Repeat.Max})
+	}
+}
+
+// LoopOf is the loop that node i is part of; nil for none.
+func (p *Plan) LoopOf(i int32) *Loop {
+	if l, ok := p.loopOf[i]; ok {
+		return &p.Loops[l]
+	}
+	return nil
+}
+
+// bindLoops digests what the nodes of each loop do: it is part of the key of each of them from the second round on, since they
+// are told what came out of the round before.
+func (b *Binding) bindLoops(p *Plan) {
+	if b.rounds == nil {
+		return
+	}
+	b.loops = make([]string, len(b.rounds))
+	for _, l := range p.Loops {
+		if b.rounds[l.Node] < 2 {
+			continue
+		}
+		var buf []byte
+		for _, m := range l.Members {
+			buf = append(append(buf, p.defs[m]...), b.Inputs[m]...)
+		}
+		digest := keys.Digest(buf)
+		for _, m := range l.Members {
+			b.loops[m] = digest
+		}
+	}
+}
+
+// appendRound appends what the round adds to the key of node i: nothing in the first one.
+func (b *Binding) appendRound(o *keys.Object, i int32) {
+	if b.rounds != nil && b.rounds[i] > 1 {
+		o.Int("round", b.rounds[i])
+		o.Text("roundOf", b.loops[i])
+	}
+}
+
+// Round is the round that node i is in, from 1; 0 for a node without a loop.
+func (b *Binding) Round(i int32) int {
+	if b.rounds == nil {
+		return 0
+	}
+	return b.rounds[i]
+}
+
+// Before are the keys that the node of a loop can have in the round before.
+func (b *Binding) Before(p *Plan, l *Loop) []string {
+	before := new(Binding)
+	*before = *b
+	before.rounds = slices.Clone(b.rounds)
+	for _, m := range l.Members {
+		before.rounds[m]--
+	}
+	before.bindKeys(p)
+	return []string{before.tasks[l.Node], before.withAgents[l.Node]}
+}
