@@ -60,10 +60,15 @@ var faults = []mutants.Mutant{
 	{"what runs reserves nothing", "budgets/reserve.go", "- m.of(at.used) - m.of(at.held)", "- m.of(at.used)"},
 	{"two that start at once reserve the same", "budgets/reserve.go", "n -= m.of(*held)", "_ = held"},
 	{"a record counts twice", "budgets/sums.go", "s.of[scope].used.add(is.used, 1)", "s.of[scope].used.add(is.used, 2)"},
-	{"nobody is told of a budget that is used up", "dags/row.go", "Before: budgets.Watch,", "Before: func(*settle.Round) { _ = budgets.Watch },"},
+	{"nobody is told of a budget that is used up", "dags/row.go", "\tbudgets.Watch(r)\n", "\t_ = budgets.Watch\n"},
 	{"a turn that was ended for its budget uses up an attempt", "dags/node.go", "case run.StoppedByBudget():", "case false:"},
 	{"a round is not part of the key", "dags/plan/loops.go", "if b.rounds != nil && b.rounds[i] > 1 {", "if false {"},
 	{"rounds have no bound", "dags/repeat.go", "case f.rounds[i] >= loop.Max:", "case false:"},
+	{"the breaker never opens", "breaker/breaker.go", "if most == 0 || len(row) < most {", "if true {"},
+	{"an unhealthy agent works", "dags/health.go", "if why, _ := f.World.Ailing(agent); why != \"\" {", "if why, _ := f.World.Ailing(agent); why == \"never\" {"},
+	{"all runs are tried at once", "dags/task.go", "if f.choices[i].probe {", "if false {"},
+	{"nobody is told of a breaker that opens", "dags/row.go", "\tbreaker.Watch(r)\n", ""},
+	{"more than one run is tried", "admission/admit.go", "u.foreign == 0 && !g.Exact", "u.foreign == 0"},
 	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
 }
 

@@ -44,6 +44,11 @@ type AgentSpec struct {
 	Workspace string `json:"workspace,omitempty" jsonschema:"enum=inPlace,enum=clone,enum=worktree"`
 	// Budget bounds what all runs of the agent together use, over the whole tree. Default: no bound.
 	Budget *Budget `json:"budget,omitempty"`
+	// Health says how the agent is checked before its first use. Default: it is checked if it has a fallback, or is one.
+	Health *AgentCheck `json:"check,omitempty"`
+	// Fallback are the agents that do the work while this one is not healthy: the first of them that is. Their own fallback does not
+	// count, and people are skipped.
+	Fallback []string `json:"fallback,omitempty" jsonschema:"maxItems=20"`
 	// Sandbox limits what the agent's programs may do on the machine.
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	// Runner says how the agent is run: exactly one of its fields.
@@ -153,6 +158,9 @@ func (s *AgentSpec) Default() {
 	orDefault(&s.ContextWindow, DefaultContextWindow)
 	orDefault(&s.Concurrency, 1)
 	orDefault(&s.PromptTokens, s.ContextWindow/4)
+	if s.Health != nil {
+		orNew(&s.Health.Every, defaultCheckEvery)
+	}
 	if c := s.Runner.Command; c != nil {
 		orDefault(&c.Stdin, "prompt")
 		orDefault(&c.Output, "text")
@@ -182,6 +190,7 @@ func (s *AgentSpec) Check(r *Report) {
 	checkLine(r.At("model"), s.Model)
 	checkRefs(r, s.CanClarify, "canClarify")
 	s.Budget.check(r.At("budget"))
+	s.checkHealth(r)
 	if s.Sandbox != nil {
 		s.Sandbox.check(r)
 	}
@@ -221,9 +230,9 @@ func (s *AgentSpec) Check(r *Report) {
 	}
 }
 
-// References returns soft references to the agents in canClarify, those that the agent may ask.
+// References returns soft references to the agents in canClarify, those that the agent may ask, and to those in fallback.
 func (s *AgentSpec) References() []Reference {
-	return softRefs(AgentKind.Name, s.CanClarify, "canClarify")
+	return append(softRefs(AgentKind.Name, s.CanClarify, "canClarify"), softRefs(AgentKind.Name, s.Fallback, "fallback")...)
 }
 
 // PersonAgent returns the agent's name for a person with this login on GitHub, as github-ada. The memory stores the person's

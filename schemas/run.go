@@ -19,6 +19,8 @@ type Run struct {
 	Owner string `json:"owner"` // "dag/checks"
 	Node  string `json:"node"`
 	Agent string `json:"agent,omitempty"`
+	// Instead is set if the agent does the work of another one.
+	Instead *Instead `json:"instead,omitempty"`
 	// NodeKey is the digest that the run is about; Seq counts the recorded runs under it from 1.
 	NodeKey string `json:"nodeKey"`
 	Seq     int    `json:"seq"`

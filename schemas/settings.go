@@ -27,6 +27,8 @@ type SettingsSpec struct {
 	Limits Limits `json:"limits,omitzero"`
 	// Budget bounds what the agents of the tree may use.
 	Budget BudgetSettings `json:"budget,omitzero"`
+	// Breaker says when an agent whose runs fail gets no work for a while.
+	Breaker BreakerSettings `json:"breaker,omitzero"`
 	// Runs says how long records of effects are kept and how effects are ended.
 	Runs RunSettings `json:"runs,omitzero"`
 	// Watch tunes reconcile --watch.
@@ -238,6 +240,7 @@ func (s *SettingsSpec) Default() {
 	orDefault(&s.Workspaces.Ports, 10)
 	orNew(&s.Workspaces.KeepFor, Duration(72*time.Hour))
 	orNew(&s.Workspaces.KeepBytes, 10<<30)
+	s.Breaker.defaults()
 	s.Index.defaults()
 }
 
@@ -249,6 +252,7 @@ func (s *SettingsSpec) Check(r *Report) {
 	checkTimeout(r.At("watch", "rescan"), s.Watch.Rescan)
 	checkTimeout(r.At("watch", "poll"), s.Watch.Poll)
 	s.Limits.check(r)
+	checkTimeout(r.At("breaker", "wait"), s.Breaker.Wait)
 	s.Git.check(r)
 	s.GitHub.check(r)
 	s.Commands.check(r)

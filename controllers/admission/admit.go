@@ -101,7 +101,7 @@ func (a *admission) room(groups []settle.Group) bool {
 		switch {
 		case u == nil:
 			continue // limits are at least 1
-		case u.foreign == 0:
+		case u.foreign == 0 && !g.Exact:
 			limit += a.lookahead
 		}
 		if u.own+u.foreign >= limit {

@@ -1,6 +1,8 @@
 package agents
 
 import (
+	"slices"
+
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -12,6 +14,11 @@ func affects(c *settle.Change) {
 	if c.Entry == nil || c.Entry.Gone() || !c.Entry.HasStatus() {
 		c.AddAll()
 		return
+	}
+	for _, r := range c.Tree().ReferrersOf(c.Ref, schemas.AgentKind.Name) {
+		if spec := state.SpecOf[*schemas.AgentSpec](c.Tree().Entry(r)); spec != nil && slices.Contains(spec.Fallback, c.Ref.Name) {
+			c.AddDependents(r)
+		}
 	}
 	for _, r := range c.Tree().ReferrersOf(c.Ref, schemas.ClarificationRequestKind.Name) {
 		if schemas.ClarificationOpen(state.StatusOf[schemas.ClarificationRequestStatus](c.Tree().Entry(r)).Phase) {

@@ -58,6 +58,7 @@ func decide(in settle.In) settle.Out {
 	}
 	j.Settle(&st.Common, in.Object.Digest, in.Now)
 	budgets.Warn(in, &st.Common)
+	judgeHealth(in, &st.Common)
 	return settle.Out{Status: st}
 }
 

@@ -41,6 +41,7 @@ func decide(in settle.In) settle.Out {
 	out := settle.Out{Status: &st, Again: v.Again, Await: v.Await}
 	if v.Ask != nil {
 		out.Effects = []settle.Effect{w.askEffect(in.Entry, &f.input, &st, v.Ask)}
+		withoutAgent(in, &out, &j)
 		w.withoutBudget(in, &out, &j)
 	}
 	j.Settle(&st.Common, f.digest, in.Now)

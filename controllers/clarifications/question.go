@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/breaker"
 	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/keys"
@@ -61,6 +62,31 @@ func (w *Requests) withoutBudget(in settle.In, out *settle.Out, j *settle.Judgem
 	if !until.IsZero() && (out.Again.IsZero() || until.Before(out.Again)) {
 		out.Again, out.Await = until, false
 	}
+}
+
+// withoutAgent keeps an answer from starting whose agent cannot work, and says so in the judgement. Nobody answers in its place: the
+// question is for that agent.
+func withoutAgent(in settle.In, out *settle.Out, j *settle.Judgement) {
+	e := &out.Effects[0]
+	if settle.ClaimOf(in.Entry, e.Key) != nil {
+		return
+	}
+	why, _ := in.World.Ailing(e.Agent)
+	b := breaker.Of(in.World.OfRun, in.Tree, in.Now).Ask(e.Agent, in.Ref)
+	switch {
+	case why != "":
+	case b.State == breaker.HalfOpen && !b.Trying:
+		e.Groups = append(e.Groups, breaker.ProbeGroup(e.Agent))
+		return
+	case b.State == breaker.Closed:
+		return
+	default:
+		if why = b.Describe(); b.State == breaker.Open && (out.Again.IsZero() || b.Until.Before(out.Again)) {
+			out.Again, out.Await = b.Until.Time, false
+		}
+	}
+	out.Effects = nil
+	j.Message += "; agent/" + e.Agent + " cannot work: " + why
 }
 
 // askEnv adds to env, the environment of the agent:

@@ -10,7 +10,7 @@ import (
 // queued.
 func (f *fold) overBudget(i int32) bool {
 	f.set(i, schemas.NodeQueued, settle.ReasonWaitsForPlace, "waits for a place")
-	all := f.b.Allowances(f.In, f.p, i)
+	all := f.b.Allowances(f.In, f.p, i, f.agentOf(i))
 	if len(all) == 0 || f.recs[i].claim != nil {
 		return false
 	}

@@ -107,7 +107,7 @@ func reasonOf(land *schemas.Run) string {
 func (f *fold) landEffect(i int32) settle.Effect {
 	n, r := &f.p.Spec.Nodes[i], &f.recs[i]
 	session := f.b.SessionSpec()
-	e := f.b.Effect(f.p, i)
+	e := f.b.Effect(f.p, i, f.agentOf(i))
 	e.NodeKey, e.Seq, e.Agent, e.Touches = landKey(f.b.Keys[i]), 1, "", nil
 	e.Groups = []settle.Group{{Name: "land/" + session.Branch, Limit: 1}}
 	if r.land.claim != nil {
@@ -118,8 +118,8 @@ func (f *fold) landEffect(i int32) settle.Effect {
 		e.Seq = r.land.last.Seq + 1
 	}
 	e.Key = effectKey(f.p.Name, n.Name, e.NodeKey, e.Seq)
-	w, c := r.land.of.Workspace, f.b.Command(f.p, i)
-	confined := agents.Sandbox(f.b.Agent(f.p, n.Agent), nil, f.workspace(i))
+	w, c := r.land.of.Workspace, f.b.Command(f.p, i, f.agentOf(i))
+	confined := agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))
 	e.Task = &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
 		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env, EnvFrom: c.EnvFrom}
 	return e

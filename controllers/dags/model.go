@@ -57,6 +57,8 @@ type fold struct {
 	again   time.Time
 	later   time.Time // as again, but a one-shot run does not wait for it
 	history settle.History
+	// choices has who works on a node, where that is not simply the agent that it names; nil for none.
+	choices map[int32]choice
 }
 
 // record has the claims and records of a node under its present key.

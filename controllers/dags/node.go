@@ -184,7 +184,7 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodeSucceeded, settle.ReasonApproved, approvedMessage)
 	case r.running() && f.gate.Keep && f.endsTurn(i):
 	case r.running() && f.gate.Keep:
-		f.set(i, schemas.NodeRunning, settle.ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1))
+		f.set(i, schemas.NodeRunning, settle.ReasonRunning, fmt.Sprintf("attempt %d of %d", r.failures+1, f.limits[i].Limit+1)+f.insteadOf(i))
 		if asks := f.asksNow(i); asks != "" {
 			f.set(i, schemas.NodeRunning, settle.ReasonWaitsForPermission, asks)
 		}
@@ -229,7 +229,7 @@ func (f *fold) queue(i int32) {
 		f.set(i, schemas.NodeBlocked, settle.ReasonNotCommitted, why)
 		return
 	}
-	if f.overBudget(i) {
+	if f.waitsForAgent(i) || f.overBudget(i) {
 		return
 	}
 	if r.again {

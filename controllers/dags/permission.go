@@ -17,7 +17,7 @@ import (
 // undecided are the requests of the agent of node i, in a run or its claim, that wait for a person.
 func (f *fold) undecided(i int32, run *schemas.Run) []schemas.Permission {
 	n := &f.p.Spec.Nodes[i]
-	return permits.Undecided(f.Tree, f.Entry, n.Name, n.Agent, run)
+	return permits.Undecided(f.Tree, f.Entry, n.Name, run.Agent, run)
 }
 
 // asksNow says that the agent of a running node waits for a person; "" if it does not.
@@ -31,7 +31,7 @@ func (f *fold) describeAsked(i int32, open []schemas.Permission) string {
 	}
 	name := f.p.Spec.Nodes[i].Name
 	return fmt.Sprintf("%s asks to %s%s; allow or refuse it: reconcile approve dag/%s %s, reconcile deny dag/%[4]s %[5]s",
-		f.p.Spec.Nodes[i].Agent, permits.Describe(&open[0]), schemas.AndOthers(len(open)-1), f.p.Name, name)
+		f.agentOf(i), permits.Describe(&open[0]), schemas.AndOthers(len(open)-1), f.p.Name, name)
 }
 
 // waitsForPermission reports whether the node waits for the answer to a request of its last run; if so, it has set the state.
@@ -78,7 +78,7 @@ func (f *fold) permissions(i int32) (out []agentio.Permission) {
 		return nil
 	}
 	for _, p := range permits.Open(run) {
-		v := permits.Decide(f.Tree, permits.Request{DAG: f.Ref, Node: n.Name, Agent: n.Agent, Asked: &p}, permits.Used(f.Entry, n.Name))
+		v := permits.Decide(f.Tree, permits.Request{DAG: f.Ref, Node: n.Name, Agent: f.agentOf(i), Asked: &p}, permits.Used(f.Entry, n.Name))
 		a := permits.Answer(&p, "")
 		out = append(out, agentio.Permission{Request: a.Command + a.Tool, Allowed: v.Allow, Reason: v.Reason})
 	}
@@ -91,6 +91,6 @@ func (f *fold) permit(i int32, c *settle.Command) {
 		return
 	}
 	n := &f.p.Spec.Nodes[i]
-	allowed := permits.Allowed(f.Tree, f.Entry, n.Name, n.Agent, f.recs[i].notPermitted())
-	c.Argv, c.PromptArg = profiles.Permit(c.Profile, f.b.Agent(f.p, n.Agent).Runner.AsCommand(), c.Argv, c.PromptArg, allowed)
+	allowed := permits.Allowed(f.Tree, f.Entry, n.Name, f.agentOf(i), f.recs[i].notPermitted())
+	c.Argv, c.PromptArg = profiles.Permit(c.Profile, f.b.Agent(f.p, f.agentOf(i)).Runner.AsCommand(), c.Argv, c.PromptArg, allowed)
 }

@@ -27,11 +27,11 @@ func Prompt(in settle.In, node string) (work *agentio.Work, command *settle.Comm
 	}
 	f := newFold(in, p, old)
 	f.run()
-	agent := f.b.Agent(p, p.Spec.Nodes[i].Agent)
+	agent := f.b.Agent(p, f.agentOf(i))
 	if agent == nil || agent.Runner.AsCommand() == nil {
 		return nil, nil, false
 	}
-	c := f.b.Command(p, i)
+	c := f.b.Command(p, i, f.agentOf(i))
 	c.Recall = f.recall(i)
 	c.Workspace = f.workspace(i)
 	f.goOn(i, &c)

@@ -3,6 +3,7 @@ package dags
 import (
 	"fmt"
 
+	"reconcile.dev/reconcile/controllers/breaker"
 	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/mirror"
@@ -40,9 +41,15 @@ var details = []settle.Column{
 var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
-	Sources: []string{state.CheckpointKind}, Affects: affects, Before: budgets.Watch, After: clarifications.AddMovedQuestions,
+	Sources: []string{state.CheckpointKind}, Affects: affects, Before: before, After: clarifications.AddMovedQuestions,
 	Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
+
+// before adds the DAGs that wait for budgets and agents that are not what they were.
+func before(r *settle.Round) {
+	budgets.Watch(r)
+	breaker.Watch(r)
+}
 
 // partOf is [settle.Kind.PartOf] for DAGs.
 func partOf(e *state.Entry, node string) (dag, of string) { return e.Name, node }

@@ -33,7 +33,7 @@ func (f *fold) endMark(i int32, t *schemas.Turn) int {
 
 // memory is that of the node's agent.
 func (f *fold) memory(i int32) schemas.AgentMemory {
-	if a := f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent); a != nil {
+	if a := f.b.Agent(f.p, f.agentOf(i)); a != nil {
 		return a.MemoryOf()
 	}
 	return schemas.AgentMemory{CompactAt: 100}
@@ -41,7 +41,7 @@ func (f *fold) memory(i int32) schemas.AgentMemory {
 
 // context says which shares of the agent's context are noted.
 func (f *fold) context(i int32) *settle.Context {
-	a := f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent)
+	a := f.b.Agent(f.p, f.agentOf(i))
 	if a == nil || a.Runner.AsCommand() == nil {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (f *fold) context(i int32) *settle.Context {
 func (f *fold) isFull(i int32, t *schemas.Turn) bool {
 	at := f.memory(i).CompactAt
 	window := 0
-	if a := f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent); a != nil {
+	if a := f.b.Agent(f.p, f.agentOf(i)); a != nil {
 		window = a.ContextWindow
 	}
 	share := t.ContextShare(window)
@@ -76,7 +76,7 @@ func (f *fold) continues(i int32) *schemas.Turn {
 	case agents.CutOff(r.failed):
 		run = r.failed
 	}
-	if run == nil || run.Turn == nil || run.Turn.SessionID == "" || f.isFull(i, run.Turn) {
+	if run == nil || run.Turn == nil || run.Turn.SessionID == "" || f.isFull(i, run.Turn) || f.changesAgent(i, run) {
 		return nil
 	}
 	return run.Turn

@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/breaker"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/keys"
@@ -37,14 +38,14 @@ func (f *fold) effects() []settle.Effect {
 }
 
 func (f *fold) effect(i int32) settle.Effect {
-	e := f.b.Effect(f.p, i)
-	e.QueuedAt = f.next[i].QueuedAt
+	e := f.b.Effect(f.p, i, f.agentOf(i))
+	e.QueuedAt, e.Instead = f.next[i].QueuedAt, f.instead(i)
 	r := &f.recs[i]
 	if r.claim != nil {
 		e.Key, e.Seq, e.Tell = r.claim.Key, r.claim.Seq, f.tell(i)
 		return e
 	}
-	c := f.b.Command(f.p, i)
+	c := f.b.Command(f.p, i, e.Agent)
 	e.Seq = 1
 	if r.last != nil {
 		e.Seq = r.last.Seq + 1
@@ -53,7 +54,7 @@ func (f *fold) effect(i int32) settle.Effect {
 		e.Seq = max(e.Seq, q.Seq+1) // a run that wrote a request, and left no record, is another one
 	}
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
-	e.Allowances = f.b.Allowances(f.In, f.p, i)
+	e.Allowances = f.b.Allowances(f.In, f.p, i, e.Agent)
 	if !f.cleans(i) {
 		c.Deadline = f.deadline()
 	}
@@ -67,6 +68,9 @@ func (f *fold) effect(i int32) settle.Effect {
 	}
 	if attempt := r.attempts() + 1; attempt > 1 {
 		c.Env = withAttempt(c.Env, attempt)
+	}
+	if f.choices[i].probe {
+		e.Groups = append(slices.Clip(e.Groups), breaker.ProbeGroup(e.Agent))
 	}
 	if e.Agent != "" {
 		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
@@ -87,7 +91,7 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 	r := &f.recs[i]
 	c.Context = f.context(i)
 	_, c.Messages = f.texts(i)
-	agents.Resume(c, f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent), f.continues(i))
+	agents.Resume(c, f.b.Agent(f.p, f.agentOf(i)), f.continues(i))
 	f.permit(i, c)
 	c.Continues = r.last != nil && (r.handoffs > 0 || len(f.checkpoints(i)) > 0)
 	if c.Workspace != nil && r.unheard != nil && r.last == r.unheard {
@@ -98,7 +102,7 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 // workspace is where the agent of node i works; nil for the tree itself.
 func (f *fold) workspace(i int32) *settle.Workspace {
 	n := &f.p.Spec.Nodes[i]
-	kind, declared := f.b.Agent(f.p, n.Agent).WorkspaceKind()
+	kind, declared := f.b.Agent(f.p, f.agentOf(i)).WorkspaceKind()
 	if kind == schemas.WorkspaceInPlace {
 		return nil
 	}
@@ -140,7 +144,7 @@ func (f *fold) results(i int32) map[string]settle.Need {
 
 // stdin is what an agent's program reads.
 func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string {
-	agent := f.b.Agent(f.p, f.p.Spec.Nodes[i].Agent)
+	agent := f.b.Agent(f.p, f.agentOf(i))
 	if agent == nil || agent.Runner.AsCommand() == nil {
 		return ""
 	}
@@ -149,12 +153,12 @@ func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string 
 
 // work is the task of node i as its agent is told it.
 func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.Need, attempt int) *agentio.Work {
-	n, session := &f.p.Spec.Nodes[i], f.b.SessionSpec()
-	w := &agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: n.Agent, Role: agents.Role(n.Agent, agent),
+	n, session, name := &f.p.Spec.Nodes[i], f.b.SessionSpec(), f.agentOf(i)
+	w := &agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: name, Role: agents.Role(name, agent),
 		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Acceptance: n.Acceptance,
 		About: agentio.Issue{Title: session.Title, Text: session.Description}, Needs: needs, Schema: n.Outputs.Schema,
 		Clarifications: f.answers(i), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
-		MayAsk: clarifications.Of(f.World).ScopeOf(n.Agent).Allowed(), Constraints: f.constraints(n, agent)}
+		MayAsk: clarifications.Of(f.World).ScopeOf(name).Allowed(), Constraints: f.constraints(n, agent)}
 	if c := agent.Runner.AsCommand(); c != nil {
 		w.Report = c.Output
 	}
@@ -195,7 +199,7 @@ func (f *fold) recall(i int32) *settle.Recall {
 	if !f.Tree.Settings().Memory.On() {
 		return nil
 	}
-	return &settle.Recall{Agent: n.Agent, Issue: f.p.Issue(f.b.SessionSpec()), Context: n.Prompt}
+	return &settle.Recall{Agent: f.agentOf(i), Issue: f.p.Issue(f.b.SessionSpec()), Context: n.Prompt}
 }
 
 // frozen lists what runs as effects, for a DAG that cannot be decided: nothing new starts, nothing is cancelled. What

@@ -68,6 +68,9 @@ const (
 	ReasonSessionMissing       = "SessionMissing"
 	ReasonSessionInvalid       = "SessionInvalid"
 	ReasonAgentInvalid         = "AgentInvalid"
+	ReasonAgentUnhealthy       = "AgentUnhealthy" // a check, or its last runs, say that it cannot work; or it waits for one that cannot
+	ReasonRunsFail             = "RunsFail"       // the last runs of an agent failed in a row, for a reason that is not the work
+	ReasonHealthy              = "Healthy"        // a check found that it can work
 
 	ReasonContextFull = "ContextFull" // the turn is being ended since the agent's context is full
 	ReasonInterrupted = "Interrupted" // the turn is being ended since a person interrupts it
@@ -163,6 +166,22 @@ func Warn(c *schemas.Common, old *schemas.Common, message string, now time.Time)
 	}
 	c.Conditions = slices.Insert(c.Conditions, 0, schemas.Condition{Type: BudgetLow, Status: schemas.True, Reason: ReasonBudgetLow,
 		Message: message, LastTransitionTime: at})
+}
+
+// Healthy is the condition of an agent that was checked, or whose runs failed in a row.
+const Healthy = "Healthy"
+
+// Health adds the condition Healthy to c, which starts as the new Common of an object whose former one was old.
+func Health(c *schemas.Common, old *schemas.Common, is schemas.ConditionStatus, reason, message string, now time.Time) {
+	at := schemas.NewTime(now)
+	if was := old.Condition(Healthy); was != nil && was.Status == is {
+		at = was.LastTransitionTime
+	}
+	i := slices.IndexFunc(c.Conditions, func(c schemas.Condition) bool { return c.Type > Healthy })
+	if i < 0 {
+		i = len(c.Conditions)
+	}
+	c.Conditions = slices.Insert(c.Conditions, i, schemas.Condition{Type: Healthy, Status: is, Reason: reason, Message: message, LastTransitionTime: at})
 }
 
 // sortConditions orders the at most two conditions by type.

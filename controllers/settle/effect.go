@@ -20,6 +20,8 @@ type Effect struct {
 	Seq     int
 	Session string // the session that the work belongs to
 	Agent   string // the agent that works, if any
+	// Instead is set if that is not the agent that the work names.
+	Instead *schemas.Instead `json:",omitempty"`
 	// Task is what to do; nil for an effect that is claimed already: the process that claimed it has the task.
 	Task Task
 	// Touches are the folders and files, as slash paths, that no other effect may touch at the same time.
@@ -47,6 +49,8 @@ type Effect struct {
 type Group struct {
 	Name  string // "dag/checks", "session/health", "agent/engineer", "engineers", …
 	Limit int
+	// Exact says that no process claims more than Limit, even if no other has claims.
+	Exact bool `json:",omitempty"`
 	// Load is the load of the machine for each processor above which no other effect of the group starts while one runs; 0: none.
 	Load float64 `json:",omitempty"`
 }
@@ -135,7 +139,7 @@ func (e *Effect) Reserve(b *schemas.Budget) {
 func (e *Effect) Claim() schemas.Run {
 	r := schemas.Run{
 		APIVersion: schemas.APIVersion, Kind: "Run", Metadata: schemas.RunMetadata{Name: e.Key},
-		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, NodeKey: e.NodeKey, Seq: e.Seq, Budget: e.Reserved,
+		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, Instead: e.Instead, NodeKey: e.NodeKey, Seq: e.Seq, Budget: e.Reserved,
 		VirtualStart: e.VirtualStart,
 	}
 	if e.Task != nil {

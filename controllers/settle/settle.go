@@ -31,6 +31,9 @@ type Decider struct {
 	Only *Selection
 	// NotCommitted says why the workspace of a node's agent cannot be made yet; "" if it can. nil: nothing keeps any.
 	NotCommitted func(owner schemas.Ref, node string) string
+	// Ailing says why an agent that was checked does no work now; "" for a healthy one. known is false if nobody has checked it. nil: none
+	// is known.
+	Ailing func(agent string) (why string, known bool)
 
 	run Values // see World.OfRun
 }
@@ -54,7 +57,7 @@ func Tree(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, 
 //
 // told, if there is one, is called for every decision with the number of objects of the round, and of those decided.
 func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
-	s := &settler{table: TableOf(t), now: now, only: d.Only, notCommitted: d.NotCommitted, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
+	s := &settler{table: TableOf(t), now: now, only: d.Only, notCommitted: d.NotCommitted, ailing: d.Ailing, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
 		noted: map[string]bool{}, told: told}
 	if dirty == nil {
 		s.outs = make(map[schemas.Ref]Out, t.Len())
@@ -105,6 +108,7 @@ type settler struct {
 	run   *Values
 
 	notCommitted func(owner schemas.Ref, node string) string
+	ailing       func(agent string) (why string, known bool)
 	given        *state.Tree
 	tree         *state.Tree
 	work         map[schemas.Ref]bool // nil: everything
@@ -118,7 +122,7 @@ type settler struct {
 // round decides once, puts the statuses into the tree, and reports whether another round is needed.
 func (s *settler) round() bool {
 	w := NewWorld(s.tree, s.now, s.work)
-	w.table, w.only, w.OfTree, w.OfRun, w.notCommitted = s.table, s.only, s.values, s.run, s.notCommitted
+	w.table, w.only, w.OfTree, w.OfRun, w.notCommitted, w.ailing = s.table, s.only, s.values, s.run, s.notCommitted, s.ailing
 	r := &Round{Worklist: Worklist{s}, World: w}
 	for i := range s.table {
 		if before := s.table[i].Before; before != nil && s.work != nil {

@@ -24,8 +24,9 @@ type World struct {
 	// work are the objects that are decided; nil means everything. The statuses of other objects are taken from the tree.
 	work map[schemas.Ref]bool
 	outs map[schemas.Ref]Out
-	// notCommitted is Decider.NotCommitted.
+	// notCommitted is Decider.NotCommitted, ailing Decider.Ailing.
 	notCommitted func(owner schemas.Ref, node string) string
+	ailing       func(agent string) (why string, known bool)
 
 	tell func() // called at every decision; may be nil
 }
@@ -92,6 +93,17 @@ func (w *World) NotCommitted(owner schemas.Ref, node string) (why string, known 
 	}
 	return w.notCommitted(owner, node), true
 }
+
+// Ailing says why an agent does no work, as a check found; "" if nothing is known against it. known is false if nobody has checked it.
+func (w *World) Ailing(agent string) (why string, known bool) {
+	if w.ailing == nil {
+		return "", false
+	}
+	return w.ailing(agent)
+}
+
+// ChecksAgents reports whether agents are checked before something is done with these decisions.
+func (w *World) ChecksAgents() bool { return w.ailing != nil }
 
 // decide is decideAs by the row of the table.
 func (w *World) decide(e *state.Entry) Out { return w.decideAs(e, w.table.Row(e.Kind)) }

@@ -23,6 +23,7 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string, rounds []int) *Bin
 	for _, name := range p.Agents {
 		b.agents = append(b.agents, in.Tree.Entry(schemas.AgentKind.Ref(name)).Object)
 	}
+	b.spares = sparesOf(in, p, b.agents)
 	last := p.last.Load()
 	if last != nil && last.fits(b, gens, inputs, rounds) {
 		return last
@@ -37,7 +38,7 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string, rounds []int) *Bin
 // fits reports whether b depends on the same values.
 func (b *Binding) fits(want *Binding, gens []int, inputs []string, rounds []int) bool {
 	return b.session == want.session && b.settings == want.settings && slices.Equal(b.agents, want.agents) &&
-		slices.Equal(b.gens, gens) && slices.Equal(b.Inputs, inputs) && slices.Equal(b.rounds, rounds)
+		slices.Equal(b.spares, want.spares) && slices.Equal(b.gens, gens) && slices.Equal(b.Inputs, inputs) && slices.Equal(b.rounds, rounds)
 }
 
 func (b *Binding) bindEffects(p *Plan) {
@@ -47,6 +48,9 @@ func (b *Binding) bindEffects(p *Plan) {
 	for i, o := range b.agents {
 		b.groups[p.Agents[i]] = b.groupsOf(p, p.Agents[i], o.Spec().(*schemas.AgentSpec))
 	}
+	for _, o := range b.spares {
+		b.groups[o.Name] = b.groupsOf(p, o.Name, o.Spec().(*schemas.AgentSpec))
+	}
 	for i := range b.Human {
 		if a := b.Agent(p, p.Spec.Nodes[i].Agent); a != nil {
 			b.Human[i] = a.Runner.AsCommand() == nil
@@ -54,47 +58,38 @@ func (b *Binding) bindEffects(p *Plan) {
 	}
 }
 
-// Agent returns the spec of an agent that a node names; nil for no agent.
+// Agent returns the spec of an agent that a node names, or that may do its work; nil for no agent.
 func (b *Binding) Agent(p *Plan, name string) *schemas.AgentSpec {
-	if name == "" {
-		return nil
-	}
-	i, ok := slices.BinarySearch(p.Agents, name)
-	if !ok {
-		return nil
-	}
-	return schemas.SpecAs[*schemas.AgentSpec](b.agents[i])
+	return schemas.SpecAs[*schemas.AgentSpec](b.object(p, name))
 }
 
-// Effect is the effect of node i at its first attempt, without what earlier nodes add to it, and without a task.
-func (b *Binding) Effect(p *Plan, i int32) settle.Effect {
+// Effect is the effect of node i at its first attempt, done by an agent, without what earlier nodes add to it, and without a task.
+func (b *Binding) Effect(p *Plan, i int32, agent string) settle.Effect {
 	n := &p.Spec.Nodes[i]
 	session := b.SessionSpec()
 	return settle.Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.Name}, Session: p.Spec.Session, Node: n.Name,
-		NodeKey: b.Keys[i], Agent: n.Agent, Groups: b.groups[n.Agent], Touches: touchedPaths(n.Touches),
+		NodeKey: b.Keys[i], Agent: agent, Groups: b.groups[agent], Touches: touchedPaths(n.Touches),
 		Rank: rankOf(n, session), Ageing: b.settings.Limits.Ageing.Std(), Weight: session.Weight}
 }
 
-// Allowances are the budgets that the turns of node i's agent run against; nil for none.
-func (b *Binding) Allowances(in settle.In, p *Plan, i int32) []settle.Allowance {
-	n := &p.Spec.Nodes[i]
-	if n.Agent == "" {
+// Allowances are the budgets that the turns of an agent for node i run against; nil for none.
+func (b *Binding) Allowances(in settle.In, p *Plan, i int32, agent string) []settle.Allowance {
+	if agent == "" {
 		return nil
 	}
-	var agent *schemas.Object
-	if at, ok := slices.BinarySearch(p.Agents, n.Agent); ok {
-		agent = b.agents[at]
-	}
-	return budgets.Node(in, p.Spec, n, b.session, agent)
+	return budgets.Node(in, p.Spec, &p.Spec.Nodes[i], b.session, b.object(p, agent))
 }
 
-// Command is what node i does at its first attempt.
-func (b *Binding) Command(p *Plan, i int32) settle.Command {
+// Command is what node i does at its first attempt, done by an agent.
+func (b *Binding) Command(p *Plan, i int32, agent string) settle.Command {
+	if n := &p.Spec.Nodes[i]; agent != n.Agent {
+		return b.newTask(p, n, agent, b.SessionSpec(), b.Agent(p, agent))
+	}
 	if t := b.commands[i].Load(); t != nil {
 		return *t
 	}
 	n := &p.Spec.Nodes[i]
-	t := b.newTask(p, n, b.SessionSpec(), b.Agent(p, n.Agent))
+	t := b.newTask(p, n, agent, b.SessionSpec(), b.Agent(p, agent))
 	b.commands[i].Store(&t)
 	return t
 }
@@ -147,10 +142,10 @@ func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []set
 //	RECONCILE_ATTEMPT                                  1 for the first attempt
 //	RECONCILE_AGENT, RECONCILE_MODEL                   for agents
 //	RECONCILE_NEEDS                                    a file with the results of its needs (set by the runner)
-func (b *Binding) newTask(p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) settle.Command {
+func (b *Binding) newTask(p *Plan, n *schemas.Node, agent string, s *schemas.SessionSpec, a *schemas.AgentSpec) settle.Command {
 	t, agentEnv := settle.Command{Argv: n.Run}, schemas.Env(nil)
 	if a != nil {
-		t, agentEnv = agents.Command(b.settings, n.Agent, a)
+		t, agentEnv = agents.Command(b.settings, agent, a)
 	}
 	t.Dir, t.OutputFiles, t.OutputJSON, t.OutputSchema = n.WorkingDir, n.Outputs.Files, n.Outputs.JSON, n.Outputs.Schema
 	if n.Script != "" {
@@ -165,7 +160,7 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *s
 		t.Timeout = n.Timeout.Std()
 	}
 	maps.Copy(env, n.Env)
-	b.own(env, p, n, s, a)
+	b.own(env, p, n, agent, s, a)
 	t.Env, t.EnvFrom = settle.Variables(env)
 	return t
 }
@@ -173,7 +168,7 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *s
 // AttemptVar begins the variable that counts attempts.
 const AttemptVar = "RECONCILE_ATTEMPT="
 
-func (b *Binding) own(env schemas.Env, p *Plan, n *schemas.Node, s *schemas.SessionSpec, a *schemas.AgentSpec) {
+func (b *Binding) own(env schemas.Env, p *Plan, n *schemas.Node, agent string, s *schemas.SessionSpec, a *schemas.AgentSpec) {
 	env["RECONCILE_SESSION"] = schemas.EnvValue{Text: p.Spec.Session}
 	env["RECONCILE_DAG"] = schemas.EnvValue{Text: p.Name}
 	env["RECONCILE_NODE"] = schemas.EnvValue{Text: n.Name}
@@ -182,7 +177,7 @@ func (b *Binding) own(env schemas.Env, p *Plan, n *schemas.Node, s *schemas.Sess
 		env["RECONCILE_ISSUE"] = schemas.EnvValue{Text: strconv.Itoa(issue)}
 	}
 	if a != nil {
-		env["RECONCILE_AGENT"] = schemas.EnvValue{Text: n.Agent}
+		env["RECONCILE_AGENT"] = schemas.EnvValue{Text: agent}
 		if a.Model != "" {
 			env["RECONCILE_MODEL"] = schemas.EnvValue{Text: a.Model}
 		}

@@ -187,6 +187,7 @@ func (p *Plan) CleansUp(i int32) bool { return slices.Contains(p.Cleanup, i) }
 type Binding struct {
 	session  *schemas.Object   // nil while it cannot be used
 	agents   []*schemas.Object // as plan.Agents
+	spares   []*schemas.Object // the other agents that may do the work of one of these, by name
 	settings *schemas.SettingsSpec
 	Inputs   []string // digest of the declared inputs, by node
 	gens     []int    // retry generation, by node

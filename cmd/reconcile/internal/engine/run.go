@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/doctor"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
@@ -209,6 +210,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		defer r.share.Close(ctx)
 	}
 	l.NotReady = r.workspaces.NotReady
+	l.CheckAgent = r.checkAgent
 	defer r.sweepWorkspaces(ctx)
 	r.mirror = r.openMirror()
 	if r.mirror != nil && !r.request.Watch {
@@ -224,6 +226,11 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		err = context.Canceled
 	}
 	return r.result(l, res), err
+}
+
+// checkAgent says why an agent cannot work on this machine.
+func (r *run) checkAgent(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) string {
+	return doctor.Ailment(ctx, r.o.Tree.Dir, os.Environ(), settings.Profiles, spec, r.secrets.In)
 }
 
 func (r *run) result(l *loop.Loop, res loop.Result) Result {

@@ -20,6 +20,9 @@ import (
 // probeTime bounds a program that is asked for its version or login.
 const probeTime = 10 * time.Second
 
+// probeGrace is how long an ended program may keep its output open.
+const probeGrace = time.Second
+
 // checkAgents looks for the programs of agents with a profile: which is found, its version, and whether it is logged in.
 func checkAgents(ctx context.Context, e *Env) (all []Finding) {
 	if e.tree == nil {
@@ -175,10 +178,9 @@ func ask(ctx context.Context, environ []string, path string, args []string) (lin
 	defer cancel()
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Stdout, cmd.WaitDelay = environ, &out, time.Second
+	cmd.Env, cmd.Stdout, cmd.WaitDelay = environ, &out, probeGrace
 	if cmd.Run() != nil {
 		return "", false
 	}
-	line, _, _ = strings.Cut(strings.TrimSpace(out.String()), "\n")
-	return strings.ToValidUTF8(line[:min(len(line), 100)], ""), true
+	return firstLine(out.String()), true
 }

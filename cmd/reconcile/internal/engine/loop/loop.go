@@ -73,6 +73,9 @@ type Loop struct {
 	Outputs Outputs
 	// NotReady says why a task that needs git cannot be performed yet, "" if it can; nil: nothing is asked.
 	NotReady func(ctx context.Context, task settle.Task) (string, error)
+	// CheckAgent says why an agent cannot work on this machine; "" if nothing is known against it. It may take seconds, and be called from
+	// any goroutine. nil: agents are not checked.
+	CheckAgent func(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) (why string)
 	// Commit commits the written files to git; nil: nothing is committed.
 	Commit func(ctx context.Context, t *state.Tree, scope Scope) (Committed, error)
 	// Share is the branch that commits are pushed to; nil: nothing is pushed. If set, Perform also claims effects on
@@ -194,8 +197,13 @@ func (l *Loop) newRun(watching bool) *run {
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
 		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
 		unwrittenBytes: map[schemas.Ref]int{}, notReady: map[nodeRef]heldTask{},
+		health: map[string]*health{}, checked: make(chan checked, maxChecks), endChecks: func() {},
 	}
 	s.decider.NotCommitted = s.whyNotReady
+	if l.CheckAgent != nil {
+		s.decider.Ailing = s.ailing
+		s.checks, s.endChecks = context.WithCancel(context.Background())
+	}
 	return s
 }
 

@@ -117,14 +117,19 @@ func (s *run) holdLanding(e settle.Effect, why string) {
 // pollLandings is how often a watcher tries to land a commit again that a file is in the way of, which no question showed.
 const pollLandings = 30 * time.Second
 
-// touchNotReady has the objects decided again that wait for git.
+// waitsOutside reports whether a reason of a node is one that the files of the tree do not tell: only git or a check does.
+func waitsOutside(reason string) bool {
+	return reason == settle.ReasonNotCommitted || reason == settle.ReasonTreeDirty || reason == settle.ReasonAgentUnhealthy
+}
+
+// touchNotReady has the objects decided again that wait for git, or for an agent that a check found not to work.
 func (s *run) touchNotReady() {
 	for _, e := range s.tree.Active(schemas.DAGKind.Name) {
 		if !e.Brief().Blocked {
 			continue
 		}
 		for _, n := range schemas.NodesIn(e.Status()) {
-			if n.State == schemas.NodeBlocked && (n.Reason == settle.ReasonNotCommitted || n.Reason == settle.ReasonTreeDirty) {
+			if n.State == schemas.NodeBlocked && waitsOutside(n.Reason) {
 				s.touch(e.Ref)
 				break
 			}

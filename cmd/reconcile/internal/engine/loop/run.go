@@ -44,6 +44,11 @@ type run struct {
 
 	notReady map[nodeRef]heldTask // nodes that cannot go on before git says so
 
+	health    map[string]*health // agents that were checked
+	checked   chan checked       // results of checks
+	checks    context.Context    // of the checks that run; endChecks ends them
+	endChecks context.CancelFunc
+
 	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
 	inbox  []settle.Report      // reports of the performer that are not recorded yet
 	paths  []string             // hinted and not scanned yet
@@ -259,7 +264,7 @@ func (s *run) transient(err error) bool {
 
 // idle reports whether nothing runs, here or elsewhere, and no object has work that a one-shot run waits for.
 func (s *run) idle() bool {
-	if len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.waitsForOthers() {
+	if len(s.mine) > 0 || len(s.inbox) > 0 || len(s.awaited) > 0 || s.awaitsCheck() || s.waitsForOthers() {
 		return false
 	}
 	return !s.awaits(s.loop.Only)
@@ -353,7 +358,7 @@ func (s *run) summary() state.Summary {
 	}
 	return state.Summary{
 		Lines: lines,
-		Wake:  earlier(earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), s.commitWake()), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
+		Wake:  earlier(earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), earlier(s.commitWake(), s.healthWake())), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
 		Clocks: sortedRefs(s.wakes), Dormant: dags.Dormant(s.tree), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
 }
@@ -362,6 +367,7 @@ func (s *run) summary() state.Summary {
 func (s *run) end(ctx context.Context, cause error) (Result, error) {
 	interrupted := ctx.Err() != nil
 	ctx = context.WithoutCancel(ctx)
+	s.endChecks()
 	s.stopping, s.watching = true, false
 	if interrupted {
 		s.flushDeadline = time.Now().Add(flushLimit)

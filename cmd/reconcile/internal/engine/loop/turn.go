@@ -342,7 +342,8 @@ func (s *run) claimable() []settle.Effect {
 		return nil // remaining processes of a killed run are ended before anything may start under the same key
 	}
 	ledger := &budgets.Ledger{Slots: cmp.Or(s.tree.Settings().Limits.ConcurrentTasks, s.loop.CPUs)}
-	wanted := s.excludeOtherClaims(s.wanted())
+	s.recheck()
+	wanted := s.withoutUnchecked(s.excludeOtherClaims(s.wanted()))
 	if slices.ContainsFunc(wanted, func(e *settle.Effect) bool { return len(e.Allowances) > 0 }) {
 		ledger.Sums = budgets.Of(s.decider.OfRun(), s.tree, s.loop.Now())
 	}

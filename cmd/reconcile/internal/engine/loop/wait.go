@@ -29,6 +29,8 @@ func (s *run) wait(ctx context.Context) error {
 		case <-s.loop.Perform.Notify():
 			s.drainReports()
 			s.gather(ctx)
+		case c := <-s.checked:
+			s.noteChecked(c)
 		case h, ok := <-s.hints:
 			if !ok {
 				s.hints = nil
@@ -110,6 +112,9 @@ func (s *run) untilNext() time.Duration {
 	}
 	if s.watching && len(s.notReady) > 0 {
 		sooner(now.Add(pollCommits))
+	}
+	if at := s.nextCheck(); !at.IsZero() {
+		sooner(at)
 	}
 	if s.watching && len(s.busyLedgers) > 0 {
 		sooner(now.Add(pollLedgers))

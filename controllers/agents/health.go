@@ -1,0 +1,43 @@
+package agents
+
+import (
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/breaker"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// judgeHealth adds the condition Healthy to the new Common of an agent: False while a check says that it cannot work, or its runs failed
+// in a row; True while a check says that it can. Where nobody has checked it, the former condition stands.
+func judgeHealth(in settle.In, c *schemas.Common) {
+	old := settle.Common(in.Status())
+	say := func(is schemas.ConditionStatus, reason, message string) {
+		settle.Health(c, &old, is, reason, message, in.Now)
+	}
+	was := old.Condition(settle.Healthy)
+	why, known := in.World.Ailing(in.Name)
+	b := breaker.Of(in.World.OfRun, in.Tree, in.Now).Ask(in.Name, in.Ref)
+	switch {
+	case why != "":
+		say(schemas.False, settle.ReasonAgentUnhealthy, why)
+	case b.State != breaker.Closed:
+		say(schemas.False, settle.ReasonRunsFail, b.Describe())
+	case known:
+		say(schemas.True, settle.ReasonHealthy, "a check found that it can work")
+	case was != nil && was.Reason != settle.ReasonRunsFail && isChecked(in):
+		say(was.Status, was.Reason, was.Message)
+	}
+}
+
+// isChecked reports whether an agent is checked before it is used: its spec asks for it, or it works in place of another.
+func isChecked(in settle.In) bool {
+	if schemas.SpecAs[*schemas.AgentSpec](in.Object).IsChecked() {
+		return true
+	}
+	return slices.ContainsFunc(in.Tree.ReferrersOf(in.Ref, schemas.AgentKind.Name), func(r schemas.Ref) bool {
+		spec := state.SpecOf[*schemas.AgentSpec](in.Tree.Entry(r))
+		return spec != nil && slices.Contains(spec.Fallback, in.Name)
+	})
+}
