@@ -43,7 +43,7 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	reaches DAG NODE PERCENT [SESSION]  the running turn has used that share of its context, in that session of its agent
 //	heard DAG NODE ACTION     the running turn has got the text of that action
 //	admit                     what may start is claimed and runs; what is reserved for it is traced
-//	finish DAG NODE OUTCOME [tokens=N] [requests=N] [cost=USD] [failure=CLASS] [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
+//	finish DAG NODE OUTCOME [tokens=N] [estimate=N] [requests=N] [cost=USD] [failure=CLASS] [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
 //	derive                    the specs that follow from the tree are written
 //	fold                      the ledgers are brought up to date; what changed is traced
 //	ledger ISSUE PATH         the file PATH of the archive is the ledger now
@@ -245,7 +245,7 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			}
 		case "answer":
 			r.Result, _ = json.Marshal(strings.ReplaceAll(v, "_", " "))
-		case "tokens", "requests", "cost", "failure":
+		case "tokens", "requests", "cost", "failure", "estimate":
 			s.used(r, k, v)
 		case "resolution":
 			r.Resolution = strings.ReplaceAll(v, "_", " ")
@@ -267,6 +267,8 @@ func (s *scenario) used(r *schemas.Run, what, value string) {
 		r.Turn.Failure, err = &schemas.TurnFailure{Class: value}, nil
 	case what == "cost":
 		r.Turn.CostUSD = &n
+	case what == "estimate":
+		r.Turn.Estimate = &schemas.Usage{InputTokens: int64(n)}
 	case what == "requests":
 		r.Turn.Usage.Requests = int64(n)
 	default:

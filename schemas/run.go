@@ -195,6 +195,8 @@ type Turn struct {
 	// Usage is that of this turn; UsageFrom says who counted it: UsageFromAgent or UsageFromProxy.
 	Usage     *Usage `json:"usage,omitempty"`
 	UsageFrom string `json:"usageFrom,omitempty"`
+	// Estimate has the tokens of the prompt and of the output, where those that were used are not known: a lower bound.
+	Estimate *Usage `json:"estimate,omitempty"`
 	// SessionUsage is the usage of the agent's whole session so far, for agents that report only that.
 	SessionUsage *Usage `json:"sessionUsage,omitempty"`
 	// CostUSD is what the turn cost; CostFrom says by whom: CostFromAgent or CostFromPrices.
@@ -237,6 +239,15 @@ const (
 	RunnerACP     = "acp"
 	RunnerHTTP    = "http"
 )
+
+// Tokens are those that the turn read and wrote; ok is false if they are not known.
+func (t *Turn) Tokens() (n int64, ok bool) {
+	if t == nil || t.Usage == nil {
+		return 0, false
+	}
+	n = t.Usage.InputTokens + t.Usage.OutputTokens
+	return n, n > 0
+}
 
 // Sources of a turn's usage.
 const (

@@ -2,7 +2,8 @@
 //
 // What counts are records: of nodes for their session, DAG, node and agent, and of questions for the agent that answers; both for
 // the day, in UTC, on which they ended. A run that is under way holds what its claim reserves, until its record settles it.
-// What a record does not know counts as unknown, never as zero: tokens as what the run had reserved, requests as one.
+// What a record does not know counts as unknown, never as zero: tokens as the record estimates them, else as what the run had reserved,
+// requests as one.
 package budgets
 
 import (
@@ -20,8 +21,8 @@ import (
 type use struct {
 	turns, requests, tokens, cost int64
 	time                          time.Duration
-	// unknownTokens and unknownCost count the turns of which these are not known.
-	unknownTokens, unknownCost int64
+	// unknownTokens and unknownCost count the turns of which these are not known, estimated those whose tokens are estimated.
+	unknownTokens, unknownCost, estimated int64
 }
 
 const dollar = 1e9
@@ -37,6 +38,7 @@ func (u *use) add(o use, n int64) {
 	u.time += time.Duration(n) * o.time
 	u.unknownTokens += n * o.unknownTokens
 	u.unknownCost += n * o.unknownCost
+	u.estimated += n * o.estimated
 }
 
 // ofRun is what a recorded run used. A run that was never started used nothing.
@@ -46,11 +48,11 @@ func ofRun(r *schemas.Run, turnTokens int64) use {
 	}
 	u := use{turns: 1, requests: 1, time: max(r.FinishedAt.Sub(r.StartedAt.Time), 0)}
 	t := r.Turn
-	switch {
-	case t != nil && t.Usage != nil && t.Usage.InputTokens+t.Usage.OutputTokens > 0:
-		u.requests = max(t.Usage.Requests, 1)
-		u.tokens = t.Usage.InputTokens + t.Usage.OutputTokens
-	default:
+	if tokens, ok := t.Tokens(); ok {
+		u.requests, u.tokens = max(t.Usage.Requests, 1), tokens
+	} else if t != nil && t.Estimate != nil {
+		u.estimated, u.tokens = 1, max(t.Estimate.InputTokens+t.Estimate.OutputTokens, 1)
+	} else {
 		u.unknownTokens = 1
 		if u.tokens = turnTokens; r.Budget != nil && r.Budget.Tokens > 0 {
 			u.tokens = r.Budget.Tokens
@@ -111,6 +113,9 @@ func (u use) unknowns(a *settle.Allowance) string {
 	var parts []string
 	if u.unknownTokens > 0 && a.Limit.Tokens > 0 {
 		parts = append(parts, fmt.Sprintf("the tokens of %d of %d turns are unknown, and counted as reserved", u.unknownTokens, u.turns))
+	}
+	if u.estimated > 0 && a.Limit.Tokens > 0 {
+		parts = append(parts, fmt.Sprintf("the tokens of %d of %d turns are estimated", u.estimated, u.turns))
 	}
 	if u.unknownCost > 0 && a.Limit.CostUSD > 0 {
 		parts = append(parts, fmt.Sprintf("the cost of %d of %d turns is unknown, and not counted", u.unknownCost, u.turns))

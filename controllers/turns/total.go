@@ -14,7 +14,10 @@ type Total struct {
 	InputTokens  int64   `json:"inputTokens"`
 	OutputTokens int64   `json:"outputTokens"`
 	CostUSD      float64 `json:"costUSD"`
-	// UnknownUsage and UnknownCost count the turns of which tokens or cost are not known.
+	// EstimatedTokens are those of the Estimated turns, whose tokens are not known; the numbers above are without them.
+	EstimatedTokens int64 `json:"estimatedTokens,omitempty"`
+	Estimated       int   `json:"estimated,omitempty"`
+	// UnknownUsage and UnknownCost count the turns of which tokens or cost are neither known nor estimated.
 	UnknownUsage int `json:"unknownUsage,omitempty"`
 	UnknownCost  int `json:"unknownCost,omitempty"`
 	// Requests are those that the metering proxy counted, of Metered turns. The tokens of the Uncounted ones are not known.
@@ -31,7 +34,10 @@ func (t *Total) Add(turn *schemas.Turn) {
 		return
 	}
 	t.Turns++
-	if u := turn.Usage; u != nil {
+	if _, known := turn.Tokens(); !known && turn.Estimate != nil {
+		t.Estimated++
+		t.EstimatedTokens += turn.Estimate.InputTokens + turn.Estimate.OutputTokens
+	} else if u := turn.Usage; u != nil {
 		t.InputTokens, t.OutputTokens = t.InputTokens+u.InputTokens, t.OutputTokens+u.OutputTokens
 		t.Uncounted += u.Uncounted
 		if turn.UsageFrom == schemas.UsageFromProxy {
@@ -50,8 +56,19 @@ func (t *Total) Add(turn *schemas.Turn) {
 	}
 }
 
-// Tokens is the sum of tokens in words: "1300 in, 30 out".
+// Tokens is the sum of tokens in words: "1300 in, 30 out", or "about 80" by estimate.
 func (t *Total) Tokens() string {
+	about := fmt.Sprintf("about %d", t.EstimatedTokens)
+	switch {
+	case t.Estimated == 0:
+	case t.Estimated == t.Turns:
+		return about + " (estimated)"
+	case t.Estimated+t.UnknownUsage == t.Turns:
+		return known(about+" (estimated)", t.Turns, t.UnknownUsage)
+	default:
+		about = fmt.Sprintf(", %s more in %d of %d turns (estimated)", about, t.Estimated, t.Turns)
+		return known(fmt.Sprintf("%d in, %d out%s%s", t.InputTokens, t.OutputTokens, uncounted(t.Uncounted), about), t.Turns, t.UnknownUsage)
+	}
 	return known(fmt.Sprintf("%d in, %d out%s", t.InputTokens, t.OutputTokens, uncounted(t.Uncounted)), t.Turns, t.UnknownUsage)
 }
 
@@ -76,7 +93,7 @@ func (t *Total) Counted() string {
 	if t.Metered > 0 {
 		by = append(by, counted(t.Requests)+" by the proxy")
 	}
-	if t.Turns > t.Metered+t.UnknownUsage {
+	if t.Turns > t.Metered+t.UnknownUsage+t.Estimated {
 		by = append(by, "by the agent")
 	}
 	return strings.Join(by, ", ")

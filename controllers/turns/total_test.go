@@ -11,13 +11,24 @@ func TestTotal(t *testing.T) {
 	known := &schemas.Turn{Profile: "claude", Model: "m-1", SessionID: "s-1", CostUSD: &cost,
 		Usage: &schemas.Usage{InputTokens: 1300, OutputTokens: 30, CachedInputTokens: 100}}
 	unknown := &schemas.Turn{Profile: "copilot"}
-	var all, none, one Total
+	estimated := &schemas.Turn{Profile: "copilot", Usage: &schemas.Usage{Requests: 1}, Estimate: &schemas.Usage{InputTokens: 50, OutputTokens: 7}}
+	var all, none, one, guess, guesses, mixed Total
+	guess.Add(estimated)
+	for _, turn := range []*schemas.Turn{estimated, estimated, unknown} {
+		guesses.Add(turn)
+	}
+	for _, turn := range []*schemas.Turn{known, estimated, unknown} {
+		mixed.Add(turn)
+	}
 	for _, turn := range []*schemas.Turn{known, nil, unknown, known} {
 		all.Add(turn)
 	}
 	one.Add(unknown)
 	for _, c := range [][2]string{
 		{all.Tokens(), "2600 in, 60 out (1 of 3 turns unknown)"}, {all.Cost(), "$0.0108 (1 of 3 turns unknown)"},
+		{guess.Tokens(), "about 57 (estimated)"}, {guess.Counted(), ""}, {mixed.Counted(), "by the agent"},
+		{guesses.Tokens(), "about 114 (estimated) (1 of 3 turns unknown)"},
+		{mixed.Tokens(), "1300 in, 30 out, about 57 more in 1 of 3 turns (estimated) (1 of 3 turns unknown)"},
 		{one.Tokens(), "unknown"}, {one.Cost(), "unknown"}, {none.Tokens(), ""}, {none.Cost(), ""},
 		{Line(known), "claude m-1, tokens 1300 in (100 cached), 30 out, cost $0.0054 by the agent, session s-1"},
 		{Line(unknown), "copilot, tokens unknown, cost unknown"},

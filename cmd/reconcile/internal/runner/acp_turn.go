@@ -174,7 +174,7 @@ func (t *talk) watch(ctx context.Context) {
 			}
 		}
 		s, used := t.client.State(), int64(0)
-		if n := tokens(&s); n != nil {
+		if n := turnTokens(&s); n != nil {
 			used = n.Input() + n.OutputTokens
 		}
 		if t.a.describeMarks() || used != counted || s.ContextUsed != shown && now.Sub(reported) >= reportEvery {
@@ -317,7 +317,7 @@ func (t *talk) turn() *schemas.Turn {
 // usageOf returns what the agent reported; nil for nothing.
 func usageOf(s *acp.State) *schemas.Usage {
 	u := schemas.Usage{ContextUsed: s.ContextUsed, ContextWindow: s.ContextSize}
-	if n := tokens(s); n != nil {
+	if n := turnTokens(s); n != nil {
 		u.InputTokens, u.OutputTokens = n.Input(), n.OutputTokens
 		u.CachedInputTokens, u.CacheWriteTokens = n.CachedReadTokens, n.CachedWriteTokens
 	}
@@ -327,8 +327,8 @@ func usageOf(s *acp.State) *schemas.Usage {
 	return &u
 }
 
-// tokens are those of the turn's answer, else of the parts of its messages; nil if the agent counted none.
-func tokens(s *acp.State) *acp.Usage {
+// turnTokens are those of the turn's answer, else of the parts of its messages; nil if the agent counted none.
+func turnTokens(s *acp.State) *acp.Usage {
 	if s.Usage != nil {
 		return s.Usage
 	}
@@ -386,7 +386,7 @@ func (t *talk) hint(f turns.Facts) string {
 // facts are the observations of the turn's end.
 func (t *talk) facts(s *acp.State, at time.Time) turns.Facts {
 	f := turns.Facts{Runner: schemas.RunnerACP, At: at, Text: s.Text}
-	if n := tokens(s); n != nil {
+	if n := turnTokens(s); n != nil {
 		f.OutputTokens = &n.OutputTokens
 	}
 	if t.answer != nil {

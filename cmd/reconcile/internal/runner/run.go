@@ -50,6 +50,7 @@ type attempt struct {
 	spent    chan string      // gets what of its budget the turn has used up
 	// continued says that the command continues the session of an interrupted run.
 	continued bool
+	prompt    string // what the agent reads
 	token     string // of the run, which proves that a process belongs to it
 	// policy is what the command may do; nil: it is not confined. confined is the program that was started last, scratch its folder for
 	// temporary files, and broker does for it what the sandbox keeps it from.
@@ -178,6 +179,7 @@ func (a *attempt) perform(b *buffers) error {
 	a.removeWork()
 	a.record.Output, a.record.Log, a.warning = a.sink.finish()
 	a.showText(b)
+	a.estimate(b)
 	if (a.talk != nil || a.dialogue != nil) && a.record.Turn != nil {
 		a.record.Turn.Transcript = a.record.Log
 	}
@@ -265,8 +267,11 @@ func (a *attempt) prepare() (err error) {
 	if err = a.openMeter(); err != nil {
 		return err
 	}
-	if a.command.stdin, err = a.stdin(); err != nil || a.dialogue != nil {
+	if a.command.stdin, err = a.stdin(); err != nil {
 		return err
+	}
+	if a.prompt = a.command.stdin; a.dialogue != nil {
+		return nil
 	}
 	if err = a.confine(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers/profiles"
+	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/shorten"
@@ -121,6 +122,21 @@ func (a *attempt) outputForm(text []byte) string {
 		return "json"
 	}
 	return a.task.Output
+}
+
+// estimate adds to the record of an agent's turn whose tokens are not known those of its prompt and output.
+func (a *attempt) estimate(b *buffers) {
+	if _, known := a.record.Turn.Tokens(); known || a.effect.Agent == "" || a.record.StartedAt.IsZero() || a.interrupted != "" {
+		return
+	}
+	if a.record.Turn == nil {
+		a.record.Turn = &schemas.Turn{Runner: schemas.RunnerCommand, Profile: a.task.ProfileName}
+	}
+	output := string(b.capture)
+	if output == "" {
+		output = a.record.Output
+	}
+	a.record.Turn.Estimate = &schemas.Usage{InputTokens: int64(tokens.Count(a.prompt)), OutputTokens: int64(tokens.Count(output))}
 }
 
 // showText makes the record's output the final text of an agent with a profile: the log has the stream around it.
