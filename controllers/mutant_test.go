@@ -71,6 +71,14 @@ var faults = []mutants.Mutant{
 	{"all runs are tried at once", "dags/task.go", "if f.choices[i].probe {", "if false {"},
 	{"nobody is told of a breaker that opens", "dags/row.go", "\tbreaker.Watch(r)\n", ""},
 	{"more than one run is tried", "admission/admit.go", "u.foreign == 0 && !g.Exact", "u.foreign == 0"},
+	{"a gate passes with another digest", "dags/gate.go", "if given.Digest != digest && f.isGate(i) {", "if false {"},
+	{"an approval of something else is taken", "dags/gate.go", "case spec.Digest != \"\" && spec.Digest != f.shown(i):", "case false:"},
+	{"an agent passes a gate", "dags/gate.go", "case agent:", "case false:"},
+	{"one person counts twice", "dags/gate.go", "PersonOf(by); p != nil {", "PersonOf(by); p != nil && false {"},
+	{"those who claim a name count each", "dags/gate.go", "if a.Proof != schemas.ProofClaimed {", "if true {"},
+	{"an expired approval counts", "dags/gate.go", "if !f.Now.Before(end) {", "if false {"},
+	{"an answer against the form is taken", "dags/gate.go", "case err != nil:\n\t\tdone.Refused", "case false:\n\t\tdone.Refused"},
+	{"what an action says of itself is proof", "dags/fold.go", "if f.unproved(a) {", "if false {"},
 	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
 }
 

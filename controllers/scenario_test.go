@@ -38,6 +38,7 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	cached DAG NODE           the local cache has what the records describe of them
 //	wait DURATION             time passes
 //	only [DAG [NODE…]]        the run is asked for that and decides all that it affects; alone: for everything again
+//	proved ACTION WHO PROOF   a commit or a comment proves who wrote the action
 //	settle                    everything affected is decided, and what changed is traced
 //	start DAG NODE [PROCESS]  the wanted effect is claimed and runs; DAG may be the name of a request
 //	reaches DAG NODE PERCENT [SESSION]  the running turn has used that share of its context, in that session of its agent
@@ -65,7 +66,11 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &scenario{sim: newSim(t), archive: a}
+			s := &scenario{sim: newSim(t), archive: a, proved: map[schemas.Ref]settle.Identity{}}
+			s.decider.Identify = func(action schemas.Ref) (settle.Identity, bool) {
+				id, ok := s.proved[action]
+				return id, ok
+			}
 			s.run()
 			s.compare(file)
 		})
@@ -74,6 +79,7 @@ func TestScenarios(t *testing.T) {
 
 type scenario struct {
 	*sim
+	proved  map[schemas.Ref]settle.Identity
 	archive *txtar.Archive
 	out     bytes.Buffer
 	events  []settle.Event
@@ -139,6 +145,9 @@ func (s *scenario) step(verb string, args []string) bool {
 			s.only = &settle.Selection{DAG: args[0], Nodes: args[1:]}
 			s.entry(schemas.DAGKind.Ref(args[0]))
 		}
+	case "proved":
+		s.proved[schemas.ActionKind.Ref(args[0])] = settle.Identity{Who: args[1], Proof: args[2]}
+		s.dirty[schemas.ActionKind.Ref(args[0])] = true
 	case "wait":
 		d, err := time.ParseDuration(args[0])
 		if err != nil {

@@ -264,7 +264,7 @@ func decodeForTest(t testing.TB, ref schemas.Ref, b []byte) schemas.Status {
 // check holds what is true of every decision against d.
 func (s *sim) check(t *state.Tree, d settle.Decision) {
 	s.t.Helper()
-	full := (&settle.Decider{Only: s.only}).Settle(t, s.now, nil)
+	full := (&settle.Decider{Only: s.only, Identify: s.decider.Identify}).Settle(t, s.now, nil)
 	for ref, out := range full.Outs {
 		var status schemas.Status
 		if e := d.Tree.Entry(ref); e != nil {
@@ -280,7 +280,7 @@ func (s *sim) check(t *state.Tree, d settle.Decision) {
 			sameEffects(s.t, ref, s.last.Outs[ref].Effects, out.Effects)
 		}
 	}
-	again := (&settle.Decider{Only: s.only}).Settle(d.Tree, s.now, nil)
+	again := (&settle.Decider{Only: s.only, Identify: s.decider.Identify}).Settle(d.Tree, s.now, nil)
 	for _, ref := range again.Changed {
 		s.t.Errorf("%s is not at its fixed point:\n%s\n%s", ref, s.text(ref, d.Tree.Entry(ref).Status()),
 			s.text(ref, again.Tree.Entry(ref).Status()))

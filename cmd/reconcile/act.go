@@ -3,16 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/schemas"
 )
 
 func newVerbCmd(a *app, v ops.Verb) *cobra.Command {
-	q, exclusive, session, always := &ops.ActRequest{Verb: v.Name}, false, false, false
+	q, exclusive, session, always, file := &ops.ActRequest{Verb: v.Name}, false, false, false, ""
 	targets := []schemas.Kind{schemas.DAGKind}
 	if v.Session {
 		targets = append(targets, schemas.SessionKind)
@@ -42,6 +45,12 @@ only writes: that run applies it.`,
 			case always:
 				q.For = ops.PermitAlways
 			}
+			if file != "" {
+				var err error
+				if q.Answer, err = a.answerIn(file); err != nil {
+					return err
+				}
+			}
 			if exclusive {
 				return a.resumeExclusively(cmd, q)
 			}
@@ -63,6 +72,15 @@ other active sessions to Paused. Nothing else changes in their files. Then the t
 
 An agent that asks for a permission waits until a person allows or denies it; "reconcile ready" shows the request. approve allows
 this one request. --session allows the same to the agent in all of the session, --always by a rule in reconcile.yaml.`
+		cmd.Long += `
+
+A node with approve is a gate: "reconcile describe" shows what there is to approve, with its digest. The approval is for what the gate
+shows now; with --digest it is refused if that has changed. --answer, or -f with a file of text, JSON or YAML, is checked by the form in
+approve.form; the answer to a person's task is its result.`
+		cmd.Flags().StringVar(&q.Answer, "answer", "", "the answer, as `JSON` or text")
+		cmd.Flags().StringVarP(&file, "file", "f", "", "read the answer from `FILE`; - is standard input")
+		cmd.Flags().StringVar(&q.Digest, "digest", "", "the `DIGEST` of what you have seen: approve nothing else")
+		cmd.MarkFlagsMutuallyExclusive("answer", "file")
 		cmd.Flags().BoolVar(&session, "session", false, "allow the same request of the agent in all of the session")
 		cmd.Flags().BoolVar(&always, "always", false, "allow the command by a rule in reconcile.yaml")
 	case schemas.VerbDeny:
@@ -75,6 +93,19 @@ The agent learns that its request is refused, with the reason, and goes on witho
 	}
 	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
 	return cmd
+}
+
+// answerIn reads an answer; YAML becomes JSON.
+func (a *app) answerIn(file string) (string, error) {
+	text, err := a.textIn(file)
+	if ext := filepath.Ext(file); err == nil && (ext == ".yaml" || ext == ".yml") {
+		data, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			return "", fmt.Errorf("%s: it is not YAML: %w", file, err)
+		}
+		return string(data), nil
+	}
+	return text, err
 }
 
 func verbExample(v ops.Verb) string {

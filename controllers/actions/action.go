@@ -108,6 +108,9 @@ func Receipt(d *schemas.MessageReceipt) string {
 
 // mootness returns a note about an action that changed nothing; "" for any other.
 func mootness(a schemas.AppliedAction) string {
+	if a.Refused != "" {
+		return "; it was refused: " + a.Refused
+	}
 	if !a.Moot {
 		return ""
 	}
@@ -207,6 +210,11 @@ func judgeNew(in settle.In, ref schemas.Ref, st *schemas.ActionStatus) settle.Ju
 	}
 	if st.Phase == schemas.ActionApplied { // a text whose target has forgotten it
 		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: appliedMessage(st)}
+	}
+	if spec := in.Object.Spec().(*schemas.ActionSpec); spec.Verb == schemas.VerbApprove && spec.Node != "" && !target.Broken() {
+		id, _ := in.World.Identity(in.Ref)
+		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWaiting, Reason: settle.ReasonUnproved,
+			Message: cmp.Or(id.Why, "waits for the proof of who wrote it: a run looks at its commit")}
 	}
 	return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWaiting, Reason: settle.ReasonPending,
 		Message: fmt.Sprintf("waits for %s, which cannot be decided as its file stands", ref)}

@@ -33,14 +33,19 @@ func (f *fold) newActs(applied []schemas.AppliedAction) []actions.Pending {
 	return acts
 }
 
-// apply puts one action in force, given the states that the nodes have now, and reports whether it changes anything.
-func (f *fold) apply(a *schemas.ActionSpec) bool {
+// apply puts one action in force, given the states that the nodes have now, and reports whether it changes anything. done is the
+// record of it.
+func (f *fold) apply(pending actions.Pending, done *schemas.AppliedAction) bool {
+	a := pending.Spec
 	if a.Permission != nil {
 		i, ok := f.p.Index[a.Node]
 		return ok && f.awaits(i, a.Permission)
 	}
 	if schemas.IsMessage(a.Verb) {
 		return f.hears(a.Node)
+	}
+	if i, ok := f.p.Index[a.Node]; ok && a.Verb == schemas.VerbApprove {
+		return f.approveNode(i, pending, done)
 	}
 	hold, gens, verbs := f.hold, slices.Clone(f.gens), slices.Clone(f.verbs)
 	f.put(a)
@@ -80,6 +85,8 @@ func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool
 		s := st.Nodes[n.Name]
 		switch {
 		case node != "" && n.Name != node:
+		case node != "" && s.Reason == settle.ReasonWaitsForApproval:
+			return true
 		case s.Verb == schemas.VerbHold, node != "" && s.Reason == settle.ReasonRoundsUsedUp,
 			agents.IsPerson(t, n.Agent) && (s.State == schemas.NodeBlocked || node != "" && !readiness.NodeEnded(&s)):
 			return true
@@ -116,19 +123,11 @@ func (f *fold) applyTo(i int32, verb string, named bool) {
 		if !done && f.verbs[i] == "" && (named || s.State != schemas.NodeFailed && s.State != schemas.NodeCancelled) {
 			f.verbs[i] = verb
 		}
-	case schemas.VerbApprove:
-		f.approve(i, named)
-	}
-}
-
-// approve releases a held node, and marks the work of a person as done.
-func (f *fold) approve(i int32, named bool) {
-	switch {
-	case f.verbs[i] == schemas.VerbHold:
-		f.verbs[i] = ""
-	case f.next[i].Reason == settle.ReasonRoundsUsedUp && named:
-		f.verbs[i] = schemas.VerbApprove
-	case f.b.Human[i] && (f.verbs[i] == "" || f.verbs[i] == verbCleanup) && (named || f.next[i].State == schemas.NodeBlocked):
-		f.verbs[i] = schemas.VerbApprove
+	case schemas.VerbApprove: // of the whole DAG
+		if f.verbs[i] == schemas.VerbHold {
+			f.verbs[i] = ""
+		} else if f.b.Human[i] && f.approveOf(i) == nil && f.next[i].State == schemas.NodeBlocked {
+			f.answer(i, nil)
+		}
 	}
 }

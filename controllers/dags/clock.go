@@ -160,6 +160,9 @@ type halts struct {
 func (f *fold) halts() halts {
 	h := halts{holds: map[int32][]schemas.Span{}, retried: map[int32]schemas.Time{}, approvals: map[int32][]schemas.AppliedAction{}}
 	for _, a := range f.applied {
+		if a.Refused != "" {
+			continue
+		}
 		h.times = append(h.times, a.At)
 		switch a.Verb {
 		case schemas.VerbPause:
@@ -257,7 +260,7 @@ func (f *fold) waitSpans(h halts) []schemas.Span {
 		if f.b.Human[i] || spans.Empty(span) {
 			continue
 		}
-		waits := spans.Without([]schemas.Span{span}, spans.Unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i), f.permissionSpans(i))))
+		waits := spans.Without([]schemas.Span{span}, spans.Unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i), f.permissionSpans(i), f.gateSpan(i, ready))))
 		if n := len(waits); n > 0 && spans.IsOpen(waits) && s.State != schemas.NodeRunning && s.State != schemas.NodeQueued {
 			waits = waits[:n-1] // nothing tells until when
 		}

@@ -45,12 +45,15 @@ func (f *fold) run() {
 	f.findRounds()
 	f.judgeAll()
 	for _, a := range f.newActs(f.applied) {
+		if f.unproved(a) {
+			continue
+		}
 		done := a.Record(schemas.NewTime(f.Now))
 		f.applied = append(f.applied[:len(f.applied):len(f.applied)], done)
 		if a.Spent {
 			continue
 		}
-		done.Moot = !f.apply(a.Spec)
+		done.Moot = !f.apply(a, &done)
 		f.applied[len(f.applied)-1] = done
 		f.acted = f.acted || !schemas.IsMessage(a.Spec.Verb)
 		f.history.Add(done.At, settle.ReasonApplied, actions.Message(done, f.Ref))
@@ -104,6 +107,9 @@ func (f *fold) rebind() {
 	for i, key := range f.b.Keys {
 		if (f.verbs[i] == schemas.VerbApprove || f.verbs[i] == verbCleanup) && f.keys[i] != key {
 			f.verbs[i] = ""
+		}
+		if f.approved != nil && f.keys[i] != key {
+			delete(f.approved, int32(i))
 		}
 	}
 	f.keys = f.b.Keys

@@ -123,7 +123,17 @@ func (f *fold) texts(i int32) (texts []agentio.Message, names []string) {
 			names = append(names, a.Name)
 		}
 	}
-	return texts, names
+	return append(texts, f.approvalTexts(i)...), names
+}
+
+// approvalTexts are what people answered who approved node i.
+func (f *fold) approvalTexts(i int32) (texts []agentio.Message) {
+	for _, a := range f.approvals(i) {
+		if len(a.Answer) > 0 {
+			texts = append(texts, agentio.Message{By: a.By, At: a.At, Text: string(a.Answer)})
+		}
+	}
+	return texts
 }
 
 func (f *fold) actionSpec(name string) *schemas.ActionSpec {

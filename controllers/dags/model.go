@@ -1,6 +1,7 @@
 package dags
 
 import (
+	"encoding/json"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/clarifications"
@@ -31,6 +32,9 @@ type fold struct {
 	rounds  []int
 	turning []*plan.Loop
 	began   schemas.Time // the first start in rounds that have ended, if the status does not have it
+	// approved are the approvals of nodes that got one now, given the answers of people that came now.
+	approved map[int32][]schemas.Approval
+	given    map[int32]json.RawMessage
 	// inputs are the digests of the declared inputs. Where the tree does not tell one, the last one stands: a run must
 	// not start because something could not be looked at.
 	inputs []string

@@ -156,7 +156,7 @@ func (f *fold) judge(i int32) {
 func (f *fold) facts(i int32) {
 	r, was, s := &f.recs[i], f.was[i], &f.next[i]
 	*s = schemas.NodeStatus{Key: f.b.Keys[i], Task: f.b.TaskOf(i), Generation: f.gens[i], Inputs: f.b.Inputs[i], Verb: f.verbs[i],
-		Attempts: r.attempts()}
+		Attempts: r.attempts(), Approvals: f.approvals(i)}
 	if f.rounds != nil && f.rounds[i] > 1 {
 		s.Round = f.rounds[i]
 	}
@@ -170,6 +170,9 @@ func (f *fold) facts(i int32) {
 	case was.Key == s.Key && (was.State == schemas.NodeSucceeded || was.State == schemas.NodeFailed):
 		s.StartedAt, s.FinishedAt, s.ExitCode, s.Attempts = was.StartedAt, was.FinishedAt, was.ExitCode, was.Attempts
 		s.Result, s.Output, s.Log, s.Message = was.Result, was.Output, was.Log, was.Message
+	}
+	if f.b.Human[i] {
+		s.Result = f.answered(i)
 	}
 }
 
@@ -198,6 +201,7 @@ func (f *fold) judgeOpen(i int32) {
 	case !f.gate.Open:
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	case f.p.When[i] != nil && r.last == nil && !f.whenHolds(i):
+	case f.waitsForApproval(i):
 	case (r.pauses || len(r.questions) > 0) && f.waitsForAnswer(i):
 	case f.waitsForPermission(i):
 	case f.b.Human[i]:

@@ -72,6 +72,9 @@ func (f *fold) effect(i int32) settle.Effect {
 	if f.choices[i].probe {
 		e.Groups = append(slices.Clip(e.Groups), breaker.ProbeGroup(e.Agent))
 	}
+	if answers := f.approvalAnswers(i); answers != "" {
+		c.Env = slices.Sorted(slices.Values(append(slices.Clone(c.Env), approvalsVar+answers)))
+	}
 	if e.Agent != "" {
 		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
 		c.Recall = f.recall(i)

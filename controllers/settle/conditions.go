@@ -75,6 +75,8 @@ const (
 	ReasonContextFull = "ContextFull" // the turn is being ended since the agent's context is full
 	ReasonInterrupted = "Interrupted" // the turn is being ended since a person interrupts it
 
+	ReasonUnproved = "Unproved" // an approval waits for the proof of who wrote it
+
 	ReasonDelivered = "Delivered" // a text of a person has reached the agent
 
 	ReasonRunning   = "Running"
@@ -85,6 +87,7 @@ const (
 
 	ReasonWaitsForPlace      = "WaitsForPlace"
 	ReasonWaitsForPerson     = "WaitsForPerson"
+	ReasonWaitsForApproval   = "WaitsForApproval"   // it is a gate, and people have not approved what it shows
 	ReasonWaitsForAnswer     = "WaitsForAnswer"     // a question is open
 	ReasonWaitsForPermission = "WaitsForPermission" // the agent asked for what neither a rule nor a person has decided
 	ReasonTooManyQuestions   = "TooManyQuestions"   // the agent only asks

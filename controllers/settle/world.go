@@ -28,6 +28,8 @@ type World struct {
 	notCommitted func(owner schemas.Ref, node string) string
 	ailing       func(agent string) (why string, known bool)
 
+	identify func(action schemas.Ref) (Identity, bool) // Decider.Identify
+
 	tell func() // called at every decision; may be nil
 }
 
@@ -104,6 +106,21 @@ func (w *World) Ailing(agent string) (why string, known bool) {
 
 // ChecksAgents reports whether agents are checked before something is done with these decisions.
 func (w *World) ChecksAgents() bool { return w.ailing != nil }
+
+// Identity is who wrote an Action, as a commit or a comment proves it.
+type Identity struct {
+	Who   string // as Action.spec.by
+	Proof string // a Proof constant; "" if nothing proves it
+	Why   string // it is not proved
+}
+
+// Identity says who wrote an action; known is false if nobody has looked.
+func (w *World) Identity(action schemas.Ref) (id Identity, known bool) {
+	if w.identify == nil {
+		return Identity{}, false
+	}
+	return w.identify(action)
+}
 
 // decide is decideAs by the row of the table.
 func (w *World) decide(e *state.Entry) Out { return w.decideAs(e, w.table.Row(e.Kind)) }

@@ -57,7 +57,9 @@ const (
 	ItemQuestion = "question" // one that a person has to answer, or to decide
 	// ItemPermission is what the agent of a node asks to be allowed, while its run waits and after it.
 	ItemPermission = "permission"
-	ItemWork       = "work" // what an agent does outside of DAGs, as far as a question keeps it from it
+	// ItemApproval is a node that starts when people approve it.
+	ItemApproval = "approval"
+	ItemWork     = "work" // what an agent does outside of DAGs, as far as a question keeps it from it
 )
 
 // States of an item.
@@ -131,8 +133,11 @@ func (b *board) nodes(e *state.Entry) {
 			Session: spec.Session, Issue: sessions.IssueOf(b.tree, e), Agent: n.Agent, Task: taskOf(n), Reason: s.Reason,
 			Message: s.Message, Again: b.nodeAgain(e, s),
 		}
-		if s.Reason == settle.ReasonWaitsForPermission {
+		switch s.Reason {
+		case settle.ReasonWaitsForPermission:
 			b.askPermission(&it, e, n)
+		case settle.ReasonWaitsForApproval:
+			it.Kind, it.Agent, it.Task = ItemApproval, "", "approve: "+it.Task
 		}
 		if it.State == ItemBlocked {
 			b.blockNode(&it, nodeName{e.Name, n.Name})
@@ -165,7 +170,8 @@ func itemState(s schemas.NodeStatus) string {
 	switch {
 	case s.State == schemas.NodeQueued:
 		return ItemQueued
-	case s.Reason == settle.ReasonWaitsForPermission, s.State == schemas.NodeBlocked && s.Reason == settle.ReasonWaitsForPerson:
+	case s.Reason == settle.ReasonWaitsForPermission, s.State == schemas.NodeBlocked && s.Reason == settle.ReasonWaitsForPerson,
+		s.State == schemas.NodeBlocked && s.Reason == settle.ReasonWaitsForApproval:
 		return ItemReady
 	case s.State == schemas.NodeBlocked && s.Reason != settle.ReasonHeld:
 		return ItemBlocked

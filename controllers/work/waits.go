@@ -3,6 +3,7 @@ package work
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/permits"
@@ -51,6 +52,11 @@ func Waits(t *state.Tree, s *settle.Selection) []Wait {
 				continue
 			case s.Reason == settle.ReasonWaitsForPerson:
 				w.Who = agents.Contact(t, n.Agent)
+			case s.Reason == settle.ReasonWaitsForApproval:
+				w.Who, w.Task = strings.Join(n.Approve.By, ", "), "approve: "+w.Task
+				if _, command, ok := strings.Cut(s.Message, "; reconcile "); ok {
+					w.Command = "reconcile " + command
+				}
 			case s.Reason == settle.ReasonWaitsForPermission:
 				if open := permits.Waiting(t, e, n.Name); len(open) > 0 {
 					w.Task = "allow " + n.Agent + " to " + permits.Describe(&open[0])

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/edit"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/readiness"
@@ -68,7 +70,13 @@ type ActRequest struct {
 	Reason string // for the record
 	By     string // the acting person or agent; "": the caller
 	All    bool   // with retry: run every node of the DAG again, including succeeded ones
-	NoRun  bool   // only write the action; the next run applies it
+	// Mode is how cancel treats what runs: a Cancel constant of schemas; "" is graceful.
+	Mode string
+	// Dependents, with retry of a node: also of all that depends on it.
+	Dependents bool
+	// Answer is what approve answers, as JSON or as text. Digest is that of what the caller has seen of a gate; "": what it shows now.
+	Answer, Digest string
+	NoRun          bool // only write the action; the next run applies it
 	// For is how long the answer to what an agent asks for is remembered: schemas.PermitOnce, schemas.PermitSession or
 	// PermitAlways; "" is once.
 	For string
@@ -110,7 +118,7 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 	}
 	defer s.Close()
 	spec := schemas.ActionSpec{Verb: v.Name, Reason: env.redact("--reason", q.Reason), By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now()),
-		Node: q.Node, All: q.All}
+		Node: q.Node, All: q.All, Mode: q.Mode, Dependents: q.Dependents, Answer: env.redact("--answer", q.Answer)}
 	if spec.Target, err = v.target(t, q.Target, q.Node); err != nil {
 		return r, typed(err)
 	}
@@ -121,7 +129,7 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 		return r, typed(err)
 	}
 	if v.Name == schemas.VerbApprove && r.Answered == nil {
-		if err := env.approvable(t, spec); err != nil {
+		if err := errors.Join(env.approvable(t, spec), env.bindApproval(t, &spec, q.Digest)); err != nil {
 			return r, typed(err)
 		}
 	}
@@ -153,6 +161,47 @@ func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	return fmt.Errorf("there is nothing to approve of %s; what waits: %s", what, schemas.Shorten(waits, 3))
 }
 
+// bindApproval binds an approval to what a gate shows now, and checks the answer. digest is that of what the caller has seen.
+func (e Env) bindApproval(t *state.Tree, spec *schemas.ActionSpec, digest string) error {
+	ref, err := spec.TargetRef()
+	entry := t.Entry(ref)
+	dag := state.SpecOf[*schemas.DAGSpec](entry)
+	if err != nil || dag == nil || spec.Node == "" {
+		return err
+	}
+	n := dag.Node(spec.Node)
+	now := e.Tree.Now()
+	gate := dags.GateOf(settle.In{Entry: entry, Tree: t, World: settle.NewWorld(t, now, nil), Now: now}, spec.Node)
+	switch {
+	case gate == nil && digest != "":
+		return fmt.Errorf("%s %s is no gate that waits for an approval; reconcile describe %[1]s says how it is", spec.Target, spec.Node)
+	case gate != nil && digest != "" && digest != gate.Digest:
+		return fmt.Errorf("what there is to approve of %s %s has changed: reconcile describe %[1]s shows it; its digest is now %[3]s", spec.Target, spec.Node, gate.Digest)
+	case gate != nil:
+		spec.Digest = gate.Digest
+	}
+	return checkAnswer(t, n, spec.Answer)
+}
+
+// checkAnswer checks the answer to a person's task or a gate.
+func checkAnswer(t *state.Tree, n *schemas.Node, answer string) error {
+	var forms []json.RawMessage
+	person := agents.IsPerson(t, n.Agent)
+	if n.Approve != nil {
+		forms = append(forms, n.Approve.Form)
+	}
+	if person {
+		forms = append(forms, n.Outputs.Schema)
+	}
+	if answer != "" && !person && n.Approve == nil {
+		return badField("answer", " is for a person's task or a gate, and node %q is neither", n.Name)
+	}
+	if _, err := schemas.AnswerValue(answer, forms...); err != nil {
+		return badField("answer", ": %v", err)
+	}
+	return nil
+}
+
 // mootAction returns why an action had no effect, or "".
 func (e Env) mootAction(ctx context.Context, name string) string {
 	s, t, err := e.load(ctx)
@@ -160,6 +209,11 @@ func (e Env) mootAction(ctx context.Context, name string) string {
 		return "" // the run reported the error
 	}
 	defer s.Close()
+	if e := t.Entry(schemas.ActionKind.Ref(name)); e != nil && e.HasStatus() {
+		if c := e.Status().Base().Condition(schemas.Ready); c != nil && c.Reason == settle.ReasonUnproved {
+			return readiness.Because(e)
+		}
+	}
 	for _, d := range t.Entries(schemas.DAGKind.Name) {
 		st, ok := d.Status().(*schemas.DAGStatus)
 		if ok && slices.ContainsFunc(st.Actions, func(x schemas.AppliedAction) bool { return x.Name == name && x.Moot }) {
@@ -197,7 +251,7 @@ func actionName(spec schemas.ActionSpec) string {
 	const most = 30
 	_, name, _ := strings.Cut(spec.Target, "/")
 	name = strings.TrimRight(name[:min(len(name), most)], "-._")
-	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason+spec.Text, spec.At.UnixMilli(), spec.All, spec.Permission)
+	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason+spec.Text+spec.Answer, spec.At.UnixMilli(), spec.All, spec.Permission)
 	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }
 

@@ -16,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/outputs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -42,6 +43,9 @@ type Description struct {
 	// Turns are the latest recorded turns of agents, by node; Usage is the sum over the turns of an agent.
 	Turns map[string]*schemas.Turn `json:"turns,omitempty"`
 	Usage *turns.Total             `json:"usage,omitempty"`
+
+	// Gates are the nodes that wait for an approval, with what there is to approve.
+	Gates []dags.Gate `json:"gates,omitempty"`
 
 	Entry          *state.Entry        `json:"-"`
 	Details        []settle.Column     `json:"-"` // specific to the kind
@@ -73,10 +77,19 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 		d.Path = e.Object.Path
 	}
 	if q.At == "" {
+		d.Gates = gatesOf(t, e, env.Tree.Now())
 		d.Interrupted = nodes.Interrupted(e)
 		d.OutputsMissing, d.OutputsChanged, err = outputs.Compare(ctx, env.Tree.Dir, e)
 	}
 	return d, typed(err)
+}
+
+// gatesOf are the closed gates of a DAG.
+func gatesOf(t *state.Tree, e *state.Entry, now time.Time) []dags.Gate {
+	if e.Kind != schemas.DAGKind.Name {
+		return nil
+	}
+	return dags.Gates(settle.In{Entry: e, Tree: t, World: settle.NewWorld(t, now, nil), Now: now})
 }
 
 // loadAt reads the tree of a commit; "" is the present tree. done releases it.

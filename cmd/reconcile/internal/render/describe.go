@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -26,6 +27,7 @@ type Description struct {
 	Path      string
 	Why       []string            // why it is not ready
 	Referrers []string            // objects that name it
+	Gates     []dags.Gate         // that wait for an approval
 	Missing   map[string][]string // missing declared outputs, by node
 	Changed   map[string][]string // declared outputs that changed since their runs, by node
 }
@@ -49,6 +51,9 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	p.section("Spec", p.spec(e))
 	p.section("Conditions", p.conditions(e))
 	p.section("Nodes", p.nodes(e))
+	for i := range d.Gates {
+		p.section("To approve: "+d.Gates[i].Node, p.gate(e, &d.Gates[i]))
+	}
 	p.failures(e)
 	p.section("Outputs", p.lines(outputLines(d.Missing, d.Changed)))
 	p.section("Actions", p.actions(e))
@@ -208,6 +213,38 @@ func (p *page) conditions(e *state.Entry) string {
 		t.Cells(Cell{Text: c.Type}, Cell{Text: string(c.Status), Color: stateColor(string(c.Status))},
 			Cell{Text: c.Reason}, p.age(c.LastTransitionTime), Cell{Text: c.Message})
 	}
+	return t.text()
+}
+
+// gate shows what there is to approve.
+func (p *page) gate(e *state.Entry, g *dags.Gate) string {
+	t := p.table()
+	t.Row("Digest", g.Digest)
+	if len(g.Approve.By) > 0 {
+		t.Row("By", strings.Join(g.Approve.By, ", "))
+	}
+	if want := g.Approve.Quorum(); want > 1 {
+		t.Row("People", strconv.Itoa(want))
+	}
+	for _, a := range g.Given {
+		t.Row("Approved", schemas.Acting(a.By, a.Proof)+", proof: "+a.Proof)
+	}
+	if len(g.Approve.Form) > 0 {
+		t.Row("Form", string(g.Approve.Form))
+	}
+	t.Row("Task", g.Task)
+	for _, name := range slices.Sorted(maps.Keys(g.Needs)) {
+		n := g.Needs[name]
+		text := n.State
+		if result, err := json.Marshal(n.Result); err == nil && n.Result != nil {
+			text += " " + string(result)
+		}
+		if c := g.Commits[name]; c != "" {
+			text += ", commit " + c + " (git show " + c + ")"
+		}
+		t.Row("Need "+name, text)
+	}
+	t.Row("Approve", "reconcile approve "+e.Ref.String()+" "+g.Node+" --digest "+g.Digest)
 	return t.text()
 }
 

@@ -1,0 +1,342 @@
+package dags
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// A node with approve is a gate: it starts only when people have approved what it shows now. A person's task with approve is no gate;
+// there approve says who may answer, and in which form. Approvals are part of the node's status under its key.
+
+// shownDigits is the length of the digest of what a gate shows: 128 bits, so that nobody finds two works with one digest.
+const shownDigits = 32
+
+// approveOf is what the spec says about approvals of node i; nil for nothing.
+func (f *fold) approveOf(i int32) *schemas.Approve { return f.p.Spec.Nodes[i].Approve }
+
+// isGate reports whether node i starts only when it is approved.
+func (f *fold) isGate(i int32) bool { return f.approveOf(i) != nil && !f.b.Human[i] }
+
+// shown is the digest of what a gate shows: the task with all that it is made of, the results of its needs with their outputs, and the
+// commits that they landed.
+func (f *fold) shown(i int32) string {
+	n := &f.p.Spec.Nodes[i]
+	o := keys.Begin(nil)
+	if definition, err := json.Marshal(n); err == nil {
+		o.Raw("definition", definition)
+	}
+	o.Text("key", f.b.Keys[i])
+	o.Open("needs")
+	for _, to := range f.p.Needs[i] {
+		s := &f.next[to]
+		o.Open(f.p.Spec.Nodes[to].Name)
+		o.Text("commit", f.landedCommit(to))
+		if s.ExitCode != nil {
+			o.Int("exitCode", *s.ExitCode)
+		}
+		if last := f.recs[to].last; last != nil {
+			for _, out := range last.Outputs {
+				o.Text("output "+out.Path, out.Digest)
+			}
+		}
+		o.Raw("result", compact(s.Result))
+		o.Text("state", s.State)
+		o.Close()
+	}
+	o.Close()
+	if session := f.b.SessionSpec(); n.Agent != "" {
+		o.Text("text", session.Description)
+		o.Text("title", session.Title)
+	}
+	return strings.TrimPrefix(keys.Digest(o.End()), "sha256:")[:shownDigits]
+}
+
+// compact is JSON without blanks: files hold results indented, records do not.
+func compact(value json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, value) != nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// landedCommit is the commit on the branch that a node's latest success landed; "" for none.
+func (f *fold) landedCommit(i int32) string {
+	if l := f.landed(i); l != nil {
+		return l.Commit
+	}
+	return ""
+}
+
+// approvals are those of node i under its present key, whatever they are worth.
+func (f *fold) approvals(i int32) []schemas.Approval {
+	if f.approveOf(i) == nil {
+		return nil
+	}
+	if now, ok := f.approved[i]; ok {
+		return now
+	}
+	if f.was[i].Key == f.b.Keys[i] {
+		return f.was[i].Approvals
+	}
+	return nil
+}
+
+// counting are the approvals of node i that count now, at most one of each person, and until when all of them do; zero: for ever. For
+// a gate those count that are about what it shows.
+func (f *fold) counting(i int32, digest string) (found []schemas.Approval, until time.Time) {
+	a, started := f.approveOf(i), f.recs[i].last != nil
+	for _, given := range f.approvals(i) {
+		if given.Digest != digest && f.isGate(i) {
+			continue
+		}
+		if a.Expires != nil && !started {
+			end := given.At.Add(a.Expires.Std())
+			if !f.Now.Before(end) {
+				continue
+			}
+			if until.IsZero() || end.Before(until) {
+				until = end
+			}
+		}
+		found = append(found, given)
+	}
+	return found, until
+}
+
+// people counts the different people behind approvals. Those who only claim to be somebody may all be one person.
+func (f *fold) people(approvals []schemas.Approval) int {
+	proved := map[string]bool{}
+	for _, a := range approvals {
+		if a.Proof != schemas.ProofClaimed {
+			proved[f.personName(a.By)] = true
+		}
+	}
+	return max(len(proved), min(len(approvals), 1))
+}
+
+// personName is how the settings call somebody, else the name itself.
+func (f *fold) personName(by string) string {
+	if p := f.Tree.Settings().PersonOf(by); p != nil {
+		return p.Name
+	}
+	return strings.ToLower(by)
+}
+
+// waitsForApproval reports whether node i is a gate that is closed; if so, it has set the state.
+func (f *fold) waitsForApproval(i int32) bool {
+	if !f.isGate(i) {
+		return false
+	}
+	digest := f.shown(i)
+	given, until := f.counting(i, digest)
+	have, want := f.people(given), f.approveOf(i).Quorum()
+	if have >= want {
+		if !until.IsZero() {
+			f.wakeLater(until)
+		}
+		return false
+	}
+	f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForApproval, fmt.Sprintf("waits for approval%s; reconcile approve dag/%s %s --digest %s",
+		whoApproves(f.approveOf(i), have), f.p.Name, f.p.Spec.Nodes[i].Name, digest))
+	return true
+}
+
+// whoApproves says whose approval is missing.
+func whoApproves(a *schemas.Approve, have int) string {
+	out := ""
+	if len(a.By) > 0 {
+		out = " by " + schemas.Shorten(a.By, 3)
+	}
+	if want := a.Quorum(); want > 1 {
+		out += fmt.Sprintf(" (%d of %d people have approved)", have, want)
+	}
+	return out
+}
+
+// approveNode takes an approval of node i, or says in done why it is refused. It reports whether it changes anything.
+func (f *fold) approveNode(i int32, a actions.Pending, done *schemas.AppliedAction) bool {
+	n, held := &f.p.Spec.Nodes[i], f.verbs[i] == schemas.VerbHold
+	if held {
+		f.verbs[i] = ""
+	}
+	if f.next[i].Reason == settle.ReasonRoundsUsedUp {
+		f.verbs[i] = schemas.VerbApprove
+		return true
+	}
+	if !f.isGate(i) && (held || !f.b.Human[i]) || f.isGate(i) && held && a.Spec.Digest == "" || readiness.NodeEnded(&f.next[i]) {
+		return held
+	}
+	id := f.identity(a)
+	if n.Approve != nil {
+		done.By, done.Proof = id.Who, id.Proof
+	}
+	answer, err := schemas.AnswerValue(a.Spec.Answer, f.forms(i)...)
+	switch why := f.refuses(i, a.Spec, id); {
+	case why != "":
+		done.Refused = why
+	case err != nil:
+		done.Refused = err.Error()
+	}
+	if done.Refused != "" {
+		return held
+	}
+	if a.Spec.Answer == "" {
+		answer = nil
+	}
+	if n.Approve == nil {
+		return f.answer(i, answer) || held
+	}
+	f.keepApproval(i, schemas.Approval{Action: a.Entry.Name, By: id.Who, Proof: id.Proof, At: done.At, Digest: a.Spec.Digest, Answer: answer})
+	if f.b.Human[i] {
+		if given, _ := f.counting(i, ""); f.people(given) >= n.Approve.Quorum() {
+			f.answer(i, answer)
+		}
+	}
+	return true
+}
+
+// forms are the schemas that an answer about node i has to keep.
+func (f *fold) forms(i int32) (out []json.RawMessage) {
+	n := &f.p.Spec.Nodes[i]
+	if n.Approve != nil {
+		out = append(out, n.Approve.Form)
+	}
+	if f.b.Human[i] {
+		out = append(out, n.Outputs.Schema)
+	}
+	return out
+}
+
+// refuses says why an approval of node i by somebody does not count; "" if it does.
+func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) string {
+	settings, a := f.Tree.Settings(), f.approveOf(i)
+	agent := id.Proof == schemas.ProofRun || f.Tree.Exists(schemas.AgentKind.Ref(id.Who)) && !agents.IsPerson(f.Tree, id.Who)
+	switch {
+	case a == nil:
+		return ""
+	case agent:
+		return "only people approve, and " + id.Who + " is an agent"
+	case f.isGate(i) && spec.Digest == "":
+		return "it names no digest of what it approves; reconcile ready shows it"
+	case spec.Digest != "" && spec.Digest != f.shown(i):
+		return "what it approves has changed since; reconcile describe dag/" + f.p.Name + " shows what there is to approve now"
+	case len(a.By) > 0:
+		if p := settings.PersonOf(id.Who); p == nil || !p.Among(a.By) {
+			return schemas.Acting(id.Who, id.Proof) + " is not among those who may approve: " + schemas.Shorten(a.By, 3)
+		}
+	}
+	return ""
+}
+
+// identity is who approves by an action, and how that is known. What an action says about a comment or a signature is proved only by
+// the comment or the signature.
+func (f *fold) identity(a actions.Pending) settle.Identity {
+	if id, known := f.World.Identity(a.Entry.Ref); known && id.Proof != "" {
+		return id
+	}
+	id := settle.Identity{Who: a.Spec.By, Proof: a.Spec.Proof}
+	switch id.Proof {
+	case schemas.ProofRun, schemas.ProofAccount:
+	default:
+		id.Proof = schemas.ProofClaimed
+	}
+	return id
+}
+
+// unproved reports whether an action waits for the proof of who wrote it: then it is not applied yet.
+func (f *fold) unproved(a actions.Pending) bool {
+	if a.Spec.Verb != schemas.VerbApprove || a.Spec.Node == "" || a.Spec.Permission != nil || a.Spent {
+		return false
+	}
+	i, ok := f.p.Index[a.Spec.Node]
+	if !ok || f.approveOf(i) == nil || len(f.approveOf(i).By) == 0 || f.approveOf(i).Local {
+		return false
+	}
+	id, known := f.World.Identity(a.Entry.Ref)
+	return !known || id.Proof == ""
+}
+
+// keepApproval adds an approval of node i; it replaces an earlier one of the same person.
+func (f *fold) keepApproval(i int32, a schemas.Approval) {
+	if f.approved == nil {
+		f.approved = map[int32][]schemas.Approval{}
+	}
+	kept := slices.DeleteFunc(slices.Clone(f.approvals(i)), func(old schemas.Approval) bool {
+		return f.personName(old.By) == f.personName(a.By) || f.isGate(i) && old.Digest != a.Digest
+	})
+	f.approved[i] = append(kept, a)
+}
+
+// answer ends the task of a person with a result, which may be missing.
+func (f *fold) answer(i int32, result json.RawMessage) bool {
+	if f.verbs[i] != "" && f.verbs[i] != verbCleanup {
+		return false
+	}
+	f.verbs[i] = schemas.VerbApprove
+	if len(result) > 0 {
+		if f.given == nil {
+			f.given = map[int32]json.RawMessage{}
+		}
+		f.given[i] = result
+	}
+	return true
+}
+
+// answered is the result that a person gave to node i, while its approval is in force.
+func (f *fold) answered(i int32) json.RawMessage {
+	if f.verbs[i] != schemas.VerbApprove {
+		return nil
+	}
+	if now, ok := f.given[i]; ok {
+		return now
+	}
+	if was := f.was[i]; was.Verb == schemas.VerbApprove && was.Key == f.b.Keys[i] {
+		return was.Result
+	}
+	return nil
+}
+
+// approvalsVar begins the variable that has the answers of those who approved a node, as a JSON list.
+const approvalsVar = "RECONCILE_APPROVALS="
+
+// approvalAnswers are the approvals of node i that came with an answer, as JSON; "" for none.
+func (f *fold) approvalAnswers(i int32) string {
+	given := slices.DeleteFunc(slices.Clone(f.approvals(i)), func(a schemas.Approval) bool { return len(a.Answer) == 0 })
+	if len(given) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(given)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// gateSpan is the time in which node i could have started, had it been approved.
+func (f *fold) gateSpan(i int32, ready schemas.Time) []schemas.Span {
+	if !f.isGate(i) {
+		return nil
+	}
+	span := schemas.Span{From: ready}
+	if f.next[i].Reason != settle.ReasonWaitsForApproval {
+		for _, a := range f.approvals(i) {
+			span.To = schemas.Later(span.To, a.At)
+		}
+		if !span.To.After(ready.Time) {
+			return nil
+		}
+	}
+	return []schemas.Span{span}
+}

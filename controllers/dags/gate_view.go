@@ -1,0 +1,89 @@
+package dags
+
+import (
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/dags/plan"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// Gate is a gate that is closed, with what people see who are to approve it.
+type Gate struct {
+	Node    string                 `json:"node"`
+	Digest  string                 `json:"digest"` // of all that follows
+	Approve *schemas.Approve       `json:"approve"`
+	Agent   string                 `json:"agent,omitempty"`
+	Task    string                 `json:"task"` // the prompt, script or command
+	Needs   map[string]settle.Need `json:"needs,omitempty"`
+	// Commits are those that needs have landed, by need.
+	Commits map[string]string `json:"commits,omitempty"`
+	// Given are the approvals that count.
+	Given []schemas.Approval `json:"given,omitempty"`
+}
+
+// Gates lists the closed gates of a DAG that only wait for people. A DAG whose status says that it has none is not decided.
+func Gates(in settle.In) []Gate {
+	if in.Gone() || in.Broken() || !hasClosedGate(in) {
+		return nil
+	}
+	p := plan.Of(in.Object)
+	if _, bad := unusable(in, p); bad {
+		return nil
+	}
+	f := newFold(in, p, in.Status().(*schemas.DAGStatus))
+	f.run()
+	var out []Gate
+	for i := range f.next {
+		if f.next[i].Reason == settle.ReasonWaitsForApproval {
+			out = append(out, f.gateView(int32(i)))
+		}
+	}
+	return out
+}
+
+func hasClosedGate(in settle.In) bool {
+	st, ok := in.Status().(*schemas.DAGStatus)
+	if !ok {
+		return false
+	}
+	for _, n := range st.Nodes {
+		if n.Reason == settle.ReasonWaitsForApproval {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *fold) gateView(i int32) Gate {
+	n := &f.p.Spec.Nodes[i]
+	g := Gate{Node: n.Name, Digest: f.shown(i), Approve: n.Approve, Agent: n.Agent, Needs: f.results(i)}
+	g.Given, _ = f.counting(i, g.Digest)
+	switch {
+	case n.Prompt != "":
+		g.Task = n.Prompt
+	case n.Script != "":
+		g.Task = n.Script
+	default:
+		g.Task = strings.Join(n.Run, " ")
+	}
+	for _, to := range f.p.Needs[i] {
+		if c := f.landedCommit(to); c != "" {
+			if g.Commits == nil {
+				g.Commits = map[string]string{}
+			}
+			g.Commits[f.p.Spec.Nodes[to].Name] = c
+		}
+	}
+	return g
+}
+
+// GateOf is the closed gate of a node; nil if it is none.
+func GateOf(in settle.In, node string) *Gate {
+	for _, g := range Gates(in) {
+		if g.Node == node {
+			return &g
+		}
+	}
+	return nil
+}
