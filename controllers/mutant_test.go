@@ -62,7 +62,6 @@ var faults = []mutants.Mutant{
 	{"a record counts twice", "budgets/sums.go", "s.of[scope].used.add(is.used, 1)", "s.of[scope].used.add(is.used, 2)"},
 	{"nobody is told of a budget that is used up", "dags/row.go", "\tbudgets.Watch(r)\n", "\t_ = budgets.Watch\n"},
 	{"an estimate is not counted", "budgets/use.go", "} else if t != nil && t.Estimate != nil {", "} else if false {"},
-	{"nobody is told of a budget that is used up", "dags/row.go", "Before: budgets.Watch,", "Before: func(*settle.Round) { _ = budgets.Watch },"},
 	{"a turn that was ended for its budget uses up an attempt", "dags/node.go", "case run.StoppedByBudget():", "case false:"},
 	{"a round is not part of the key", "dags/plan/loops.go", "if b.rounds != nil && b.rounds[i] > 1 {", "if false {"},
 	{"rounds have no bound", "dags/repeat.go", "case f.rounds[i] >= loop.Max:", "case false:"},

@@ -44,8 +44,11 @@ func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, st
 	}
 	spec := &schemas.ActionSpec{Target: a.target.String(), Node: a.node, Verb: cmd.Verb, By: writtenBy(c.Author), Proof: schemas.ProofGitHub,
 		Reason: redactedText(a.reason), At: schemas.NewTime(c.Created)}
-	if cmd.Verb == Approve {
+	if cmd.Verb == Approve || cmd.Verb == Deny {
 		spec.Permission = d.asked(a, c.Created)
+	}
+	if cmd.Verb == Deny && spec.Permission == nil {
+		return nil, "", fmt.Errorf("the agent of %s asked for nothing before this comment that waits for an answer", codeText(a.node))
 	}
 	out, _, err := d.propose(schemas.ActionKind, name, spec)
 	if err == nil {
@@ -125,8 +128,11 @@ func (d *decider) resolveTarget(cmd Command) (commandTarget, error) {
 	if a.target == (schemas.Ref{}) {
 		return a, d.guess(&a, cmd.Verb, dags)
 	}
-	if a.node == "" && cmd.Verb == Skip {
+	switch {
+	case a.node == "" && cmd.Verb == Skip:
 		return a, errors.New("say which node is to be skipped")
+	case a.node == "" && cmd.Verb == Deny:
+		return a, d.held(&a, Deny, dags)
 	}
 	return a, nil
 }
@@ -201,8 +207,8 @@ func (d *decider) guess(a *commandTarget, verb string, dags []*state.Entry) erro
 	switch {
 	case verb == Skip:
 		return errors.New("say which node is to be skipped")
-	case verb == Approve:
-		return d.held(a, dags)
+	case verb == Approve, verb == Deny:
+		return d.held(a, verb, dags)
 	}
 	targets := dags
 	if verb != Hold && len(dags) != 1 { // one DAG is all that its session has here
@@ -222,11 +228,16 @@ func (d *decider) guess(a *commandTarget, verb string, dags []*state.Entry) erro
 	return fmt.Errorf("say which is meant: %s", questionChoices(ways))
 }
 
-// approvable are the reasons of nodes that an approval lets go on.
-var approvable = []string{settle.ReasonHeld, settle.ReasonWaitsForPerson, settle.ReasonWaitsForPermission}
+// answerable are the reasons of nodes that wait for a verb, Approve or Deny.
+func answerable(verb string) []string {
+	if verb == Deny {
+		return []string{settle.ReasonWaitsForPermission}
+	}
+	return []string{settle.ReasonHeld, settle.ReasonWaitsForPerson, settle.ReasonWaitsForPermission}
+}
 
-// held finds the one node that waits for an approval.
-func (d *decider) held(a *commandTarget, dags []*state.Entry) error {
+// held finds the one node that waits for a verb, Approve or Deny.
+func (d *decider) held(a *commandTarget, verb string, dags []*state.Entry) error {
 	var ways []string
 	for _, e := range dags {
 		st, ok := e.Status().(*schemas.DAGStatus)
@@ -236,18 +247,21 @@ func (d *decider) held(a *commandTarget, dags []*state.Entry) error {
 		var here []string
 		for _, name := range targetNodes(e) {
 			n := st.Nodes[name]
-			if n.State == schemas.NodeBlocked && slices.Contains(approvable, n.Reason) {
+			if n.State == schemas.NodeBlocked && slices.Contains(answerable(verb), n.Reason) {
 				a.target, a.node = e.Ref, name
-				here = append(here, "/approve "+e.Ref.String()+" "+name)
+				here = append(here, "/"+verb+" "+e.Ref.String()+" "+name)
 			}
 		}
-		if len(here) > 1 {
+		if len(here) > 1 && verb == Approve {
 			here = append([]string{"/approve " + e.Ref.String()}, here...)
 		}
 		ways = append(ways, here...)
 	}
 	switch len(ways) {
 	case 0:
+		if verb == Deny {
+			return errors.New("no agent here asks for a permission")
+		}
 		return errors.New("nothing here waits for an approval")
 	case 1:
 		return nil

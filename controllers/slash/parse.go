@@ -19,6 +19,7 @@ const (
 	Escalate = "escalate"
 	Clarify  = "clarify"
 	Approve  = "approve"
+	Deny     = "deny"
 	Hold     = "hold"
 	Retry    = "retry"
 	Skip     = "skip"
@@ -30,7 +31,7 @@ const (
 
 // verbs lists all verbs, as the documentation does.
 var verbs = []string{
-	Answer, Resolve, Escalate, Clarify, Approve, Hold, Retry, Skip, Cancel, Status, Explain, Remember,
+	Answer, Resolve, Escalate, Clarify, Approve, Deny, Hold, Retry, Skip, Cancel, Status, Explain, Remember,
 }
 
 // Command is one command of a comment.
