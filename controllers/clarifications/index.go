@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -22,7 +21,6 @@ type Requests struct {
 	Index        *Index
 	provisionals map[string]*provisional   // by name of the request
 	numbers      map[string]string         // assigned in this round, by name of the request
-	scopes       map[string]clarify.Scope  // by asking agent
 	ordered      map[string]*clarify.Order // by name of the request
 }
 
@@ -159,33 +157,28 @@ type Question struct {
 // replyOutcome has the names of the requests that accepted and refused a reply.
 type replyOutcome struct{ took, refused string }
 
-// ScopeOf returns whom an agent may ask. Workflows are ordered by name.
-func (w *Requests) ScopeOf(from string) clarify.Scope {
-	if s, ok := w.scopes[from]; ok {
-		return s
-	}
-	var agent *schemas.AgentSpec
-	if e := w.Tree.Entry(schemas.AgentKind.Ref(from)); e != nil {
-		agent = schemas.SpecAs[*schemas.AgentSpec](e.Object)
-	}
-	s := clarify.NewScope(from, agent, agents.WorkflowSteps(w.Tree))
-	if w.scopes == nil {
-		w.scopes = map[string]clarify.Scope{}
-	}
-	w.scopes[from] = s
-	return s
-}
+// ScopeOf returns the scope of the questions of an agent: those of a run of a node, by its key, else those outside of a run.
+func (w *Requests) ScopeOf(from, run string) clarify.Scope { return ScopeOf(w.Tree, from, run) }
 
-// ScopeOf is whom an agent of the tree may ask, and under which limits.
-func ScopeOf(t *state.Tree, from string) clarify.Scope {
-	return (&Requests{Tree: t}).ScopeOf(from)
+// ScopeOf is [Requests.ScopeOf] for a tree.
+func ScopeOf(t *state.Tree, from, run string) clarify.Scope {
+	agent := state.SpecOf[*schemas.AgentSpec](t.Entry(schemas.AgentKind.Ref(from)))
+	var asks *schemas.Clarify
+	if dag, node, ok := schemas.SplitRunKey(run); ok {
+		if spec := state.SpecOf[*schemas.DAGSpec](t.Entry(schemas.DAGKind.Ref(dag))); spec != nil {
+			if n := spec.Node(node); n != nil {
+				asks = n.Clarify
+			}
+		}
+	}
+	return clarify.NewScope(from, agent, asks)
 }
 
 // refusal says why a request gets no number, or waits with the one that it has: its agent may not ask that, or the file
 // of an agent is broken.
 func (w *Requests) refusal(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus) (settle.Judgement, bool) {
 	if st.ID == "" {
-		if err := w.ScopeOf(spec.From).Check(spec); err != nil {
+		if err := w.ScopeOf(spec.From, spec.Run).Check(spec); err != nil {
 			j := settle.Judgement{Class: settle.ClassFailed, Reason: settle.ReasonScopeViolation, Message: err.Error()}
 			if spec.Imported != "" {
 				j.Class = settle.ClassWaiting // nobody here asked it

@@ -67,7 +67,7 @@ func (w *Requests) unready(e *state.Entry, spec *schemas.ClarificationRequestSpe
 // input gathers everything that bears on a request.
 func (w *Requests) input(e *state.Entry, spec *schemas.ClarificationRequestSpec) clarify.Input {
 	m := clarify.Input{Name: e.Name, Spec: spec, Digest: e.Object.Digest, ID: w.numberOf(e), Now: w.now,
-		Limits: w.ScopeOf(spec.From).Limits(spec, w.Tree.Settings().Clarification), Target: w.target(spec.To), Runs: e.Runs()}
+		Limits: w.ScopeOf(spec.From, spec.Run).Limits(spec, w.Tree.Settings().Clarification), Target: w.target(spec.To), Runs: e.Runs()}
 	m.Old, _ = e.Status().(*schemas.ClarificationRequestStatus)
 	if m.Old != nil && m.Old.ID == "" {
 		m.Old = nil // it was refused before

@@ -11,43 +11,41 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// engineerScope is that of an engineer with an Agent object and two steps.
-func engineerScope() Scope {
-	agent := &schemas.AgentSpec{CanClarify: []string{"product-manager", "architect"}}
-	steps := []schemas.Step{
-		{ID: "design", Agent: "architect", CanClarify: []string{"guide"}},
-		{ID: "build", Agent: "engineer", CanClarify: []string{"architect"}, ClarifyMaxRounds: 3, ClarifySLAMinutes: ptr(10)},
-		{ID: "polish", Agent: "engineer", CanClarify: []string{"architect", "designer"}, ClarifyMaxRounds: 99,
-			ClarifySLAMinutes: ptr(0), ClarifyBlockingAllowed: ptr(false)},
-	}
-	return NewScope("engineer", agent, func(yield func(*schemas.Step) bool) {
-		for i := range steps {
-			if !yield(&steps[i]) {
-				return
-			}
-		}
-	})
+// engineerScope is that of an engineer with an Agent object, in the run of a node that allows more.
+func engineerScope(node *schemas.Clarify) Scope {
+	return NewScope("engineer", &schemas.AgentSpec{CanClarify: []string{"product-manager", "architect"}}, node)
+}
+
+// polish is a node that names an agent, and does not let its questions block.
+func polish() *schemas.Clarify {
+	return &schemas.Clarify{Agents: []string{"designer"}, MaxRounds: 99, SLAMinutes: ptr(0), BlockingAllowed: ptr(false)}
 }
 
 func TestScenario_ScopeValidation(t *testing.T) {
-	s := engineerScope()
-	if got := s.Allowed(); !slices.Equal(got, []string{"architect", "designer", "product-manager"}) {
+	inRun, outside := engineerScope(polish()), engineerScope(nil)
+	if got := inRun.Allowed(); !slices.Equal(got, []string{"architect", "designer", "product-manager"}) {
 		t.Errorf("allowed %v", got)
 	}
+	const noBlock = "its step has clarify_blocking_allowed = false; ask without blocking"
 	for _, c := range []struct {
+		scope    Scope
 		to       string
 		blocking bool
 		want     string
 	}{
-		{"architect", true, ""}, {"product-manager", true, ""}, {"designer", false, ""},
-		{"designer", true, `SCOPE_VIOLATION: agent 'engineer' cannot block on 'designer': step "polish" has ` +
-			`clarify_blocking_allowed = false; ask without blocking`},
-		{"guide", false,
+		{outside, "architect", true, ""}, {outside, "product-manager", true, ""}, {inRun, "designer", false, ""}, {inRun, "architect", false, ""},
+		{inRun, "designer", true, "SCOPE_VIOLATION: agent 'engineer' cannot block on 'designer': " + noBlock},
+		{inRun, "architect", true, "SCOPE_VIOLATION: agent 'engineer' cannot block on 'architect': " + noBlock},
+		{inRun, "guide", false,
 			"SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'guide'; allowed: [architect, designer, product-manager]"},
-		{"reviewer", true,
-			"SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; allowed: [architect, designer, product-manager]"},
+		// What a node allows is about its own runs.
+		{outside, "designer", false,
+			"SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'designer'; allowed: [architect, product-manager]"},
+		// As in the issue.
+		{outside, "reviewer", false,
+			"SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; allowed: [architect, product-manager]"},
 	} {
-		err := s.Check(&schemas.ClarificationRequestSpec{From: "engineer", To: c.to, Blocking: c.blocking})
+		err := c.scope.Check(&schemas.ClarificationRequestSpec{From: "engineer", To: c.to, Blocking: c.blocking})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%s, blocking %t: %v, want %q", c.to, c.blocking, err, c.want)
 		}
@@ -55,41 +53,33 @@ func TestScenario_ScopeValidation(t *testing.T) {
 			t.Errorf("kind of %v", err)
 		}
 	}
-	// As in the issue.
-	two := NewScope("engineer", &schemas.AgentSpec{CanClarify: []string{"product-manager", "architect"}},
-		slices.Values([]*schemas.Step{}))
-	err := two.Check(&schemas.ClarificationRequestSpec{From: "engineer", To: "reviewer"})
-	want := "SCOPE_VIOLATION: agent 'engineer' cannot clarify with 'reviewer'; allowed: [architect, product-manager]"
-	if err == nil || err.Error() != want {
-		t.Errorf("%v", err)
-	}
-	none := NewScope("tester", nil, slices.Values([]*schemas.Step{{Agent: "engineer", CanClarify: []string{"architect"}}}))
-	if err := none.Check(&schemas.ClarificationRequestSpec{From: "tester", To: "architect"}); err == nil {
+	if err := NewScope("tester", nil, nil).Check(&schemas.ClarificationRequestSpec{From: "tester", To: "architect"}); err == nil {
 		t.Error("nothing is listed, and something is allowed")
 	}
 }
 
 func TestLimits(t *testing.T) {
-	s := engineerScope()
+	build := engineerScope(&schemas.Clarify{MaxRounds: 3, SLAMinutes: ptr(10)})
 	set := schemas.ClarificationSettings{SLAMinutes: ptr(45), RetryAfter: ptr(schemas.Duration(time.Second))}
 	for _, c := range []struct {
-		spec schemas.ClarificationRequestSpec
-		set  schemas.ClarificationSettings
-		want Limits
+		scope Scope
+		spec  schemas.ClarificationRequestSpec
+		set   schemas.ClarificationSettings
+		want  Limits
 	}{
-		{schemas.ClarificationRequestSpec{To: "architect", Blocking: true}, set, Limits{3, 10 * time.Minute, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "architect", Blocking: true, MaxRounds: 4, SLAMinutes: ptr(0)}, set,
+		{build, schemas.ClarificationRequestSpec{To: "architect", Blocking: true}, set, Limits{3, 10 * time.Minute, time.Second}},
+		{build, schemas.ClarificationRequestSpec{To: "architect", Blocking: true, MaxRounds: 4, SLAMinutes: ptr(0)}, set,
 			Limits{4, 0, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "architect", Blocking: true, MaxRounds: 100}, set,
+		{build, schemas.ClarificationRequestSpec{To: "architect", Blocking: true, MaxRounds: 100}, set,
 			Limits{5, 10 * time.Minute, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "architect", MaxRounds: 100}, set, Limits{6, 10 * time.Minute, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "designer"}, set, Limits{6, 0, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "product-manager", Blocking: true}, set,
+		{build, schemas.ClarificationRequestSpec{To: "architect", MaxRounds: 100}, set, Limits{6, 10 * time.Minute, time.Second}},
+		{engineerScope(polish()), schemas.ClarificationRequestSpec{To: "designer"}, set, Limits{6, 0, time.Second}},
+		{engineerScope(nil), schemas.ClarificationRequestSpec{To: "product-manager", Blocking: true}, set,
 			Limits{5, 45 * time.Minute, time.Second}},
-		{schemas.ClarificationRequestSpec{To: "product-manager"}, schemas.ClarificationSettings{},
+		{engineerScope(nil), schemas.ClarificationRequestSpec{To: "product-manager"}, schemas.ClarificationSettings{},
 			Limits{6, 30 * time.Minute, 30 * time.Second}},
 	} {
-		if got := s.Limits(&c.spec, c.set); got != c.want {
+		if got := c.scope.Limits(&c.spec, c.set); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.spec, got, c.want)
 		}
 	}

@@ -108,7 +108,7 @@ func (f *fold) refused(i int32) []refusal {
 		if run.Node == f.p.Spec.Nodes[i].Name && run.NodeKey == f.b.Keys[i] && run.Asks != nil &&
 			clarifications.Of(f.World).Index.Takes(f.p.Name, run) == nil {
 			spec := clarifications.SpecOfRun(f.Entry, run, 0)
-			if err := clarifications.Of(f.World).ScopeOf(run.Agent).Check(spec); err != nil {
+			if err := clarifications.Of(f.World).ScopeOf(run.Agent, run.Key).Check(spec); err != nil {
 				out = append(out, refusal{spec, err.Error()})
 			}
 		}
@@ -180,7 +180,7 @@ func (f *fold) openFor(q *clarifications.Question) (reason, message string) {
 // requests.
 func (f *fold) unasked(run *schemas.Run) bool {
 	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && clarifications.Of(f.World).Index.Takes(f.p.Name, run) == nil &&
-		clarifications.Of(f.World).ScopeOf(run.Agent).Check(clarifications.SpecOfRun(f.Entry, run, 0)) == nil
+		clarifications.Of(f.World).ScopeOf(run.Agent, run.Key).Check(clarifications.SpecOfRun(f.Entry, run, 0)) == nil
 }
 
 // unaskedMessage says what an unasked question waits for: its request is written now, or has a broken file.

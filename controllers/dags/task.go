@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/breaker"
-	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -161,7 +161,7 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Acceptance: n.Acceptance,
 		About: agentio.Issue{Title: session.Title, Text: session.Description}, Needs: needs, Schema: n.Outputs.Schema,
 		Clarifications: f.answers(i), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
-		MayAsk: clarifications.Of(f.World).ScopeOf(name).Allowed(), Constraints: f.constraints(n, agent)}
+		MayAsk: clarify.NewScope(name, agent, n.Clarify).Allowed(), Constraints: f.constraints(n, agent)}
 	if c := agent.Runner.AsCommand(); c != nil {
 		w.Report = c.Output
 	}

@@ -31,7 +31,7 @@ func Unroutable(t *state.Tree, c *schemas.Clarification) string {
 	}
 	issue, _, _ := clarify.ParseID(c.ID)
 	spec := clarifications.SpecOfRecord(c, issue)
-	if err := clarifications.ScopeOf(t, c.From).Check(spec); err != nil {
+	if err := clarifications.ScopeOf(t, c.From, "").Check(spec); err != nil {
 		return fmt.Sprintf("%v; list %s in canClarify of agent/%s, or ask somebody whom it may ask", err, c.To, c.From)
 	}
 	var r schemas.Report

@@ -15,7 +15,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/caller"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
-	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
@@ -138,11 +138,7 @@ func checkRequest(s *state.Store, t *state.Tree, spec *schemas.ClarificationRequ
 	if spec.From == spec.To {
 		return badRequest("to: agent %q cannot ask itself", spec.To)
 	}
-	var from *schemas.AgentSpec
-	if e := t.Entry(agentRef(spec.From)); e.Object != nil {
-		from = schemas.SpecAs[*schemas.AgentSpec](e.Object)
-	}
-	if err := clarify.NewScope(spec.From, from, agents.WorkflowSteps(t)).Check(spec); err != nil {
+	if err := clarifications.ScopeOf(t, spec.From, spec.Run).Check(spec); err != nil {
 		return err
 	}
 	return checkArtifacts(s.Root(), spec.Artifacts)

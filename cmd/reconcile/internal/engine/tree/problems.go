@@ -17,24 +17,18 @@ import (
 )
 
 // Problems returns the problems of a tree's files, with warnings of clarification requests that their scope will
-// refuse, and probable mistakes. A valid file may ask what its agent must not ask. That is a warning, since a workflow
+// refuse, and probable mistakes. A valid file may ask what its agent must not ask. That is a warning, since an edit of the agent
 // that allows it may follow; a run marks the request as Stalled.
 func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 	problems := slices.Clone(t.Problems())
-	scopes := map[string]clarify.Scope{}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
 		st, _ := e.Status().(*schemas.ClarificationRequestStatus)
 		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
 		if spec == nil || st != nil && st.ID != "" {
 			continue // an accepted request stays accepted
 		}
-		scope, ok := scopes[spec.From]
-		if !ok {
-			scope = clarifications.ScopeOf(t, spec.From)
-			scopes[spec.From] = scope
-		}
 		var refused *clarify.Error
-		if errors.As(scope.Check(spec), &refused) {
+		if errors.As(clarifications.ScopeOf(t, spec.From, spec.Run).Check(spec), &refused) {
 			problems = append(problems, scopeProblem(s, e, refused))
 		}
 	}
@@ -50,7 +44,7 @@ func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schemas.Problem {
 	p := schemas.Problem{Place: schemas.Place{Path: e.Object.Path}, Severity: schemas.Warning, Code: "scope-violation",
 		Ref: e.Ref, Field: "spec.to", Message: refused.Error(),
-		Suggestion: "list it in canClarify of the agent that asks, or in can_clarify of its workflow step"}
+		Suggestion: "list it in canClarify of the agent that asks; can_clarify of a workflow step is about the runs of the step"}
 	if data, err := regular.Read(s.Root(), e.Object.Path); err == nil {
 		p.Place, p.Source = schemas.Locate(e.Object.Path, data, "spec", "to")
 		p.Path = e.Object.Path
