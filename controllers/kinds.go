@@ -7,8 +7,8 @@
 // attempts.
 //
 // Package settle decides a tree until nothing changes any more. It knows kinds only through their rows. Each kind has a package
-// with its row: sessions, agents (also workflows), dags, clarifications (also replies), observations and actions. A package may
-// import those after it in this order, and never the reverse: dags, clarifications, agents, sessions, actions; readiness, keys;
+// with its row: sessions, agents, workflows, dags, clarifications (also replies), observations and actions. A package may import
+// those after it in this order, and never the reverse: dags, clarifications, agents, sessions, actions, workflows; readiness, keys;
 // settle. Otherwise they meet in the tree, through statuses and records. Package derive finds the specs that follow from
 // records; admission says which effects may start; nodes, ledgers, threads and work are views of a decided tree.
 //
@@ -31,6 +31,7 @@ import (
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -39,7 +40,7 @@ import (
 var Kinds = settle.Table{
 	sessions.Kind,
 	agents.Kind,
-	agents.WorkflowKind,
+	workflows.Kind,
 	dags.Kind,
 	clarifications.Kind,
 	clarifications.ReplyKind,

@@ -285,6 +285,7 @@ func (s *DAGSpec) Check(r *Report) {
 	checkGraph(r, graphWords{list: "nodes", name: "name", noun: "node"}, tasks)
 	s.checkDashes(r)
 	s.checkRepeats(r)
+	s.checkTemplates(r)
 }
 
 // checkDashes reports names that are one in the names of variables, where a dash becomes an underscore.

@@ -1,5 +1,7 @@
 package schemas
 
+import "slices"
+
 // WorkflowKind is the kind Workflow.
 var WorkflowKind = Kind{
 	Name: "Workflow", Plural: "workflows", Aliases: []string{"wf"},
@@ -75,6 +77,9 @@ type WorkflowStatus struct {
 	Common
 	// Layers are the step ids in the order in which they can be taken; the steps of one layer are independent.
 	Layers [][]string `json:"layers,omitempty"`
+	// Runs counts the runs of the workflow, its DAGs. Active names those that have not ended, sorted.
+	Runs   int      `json:"runs,omitempty"`
+	Active []string `json:"active,omitempty"`
 }
 
 // Default sets the defaults of missing fields.
@@ -98,6 +103,9 @@ func (s *WorkflowSpec) Check(r *Report) {
 	for i := range s.Steps {
 		s.checkIterate(r.At("steps", i), &s.Steps[i])
 	}
+	if !slices.ContainsFunc(r.Findings(), func(f *Finding) bool { return f.Severity == Error }) {
+		s.checkStart(r)
+	}
 }
 
 // checkIterate reports a step that goes back to one that is not before it, and fields without effect where nothing is repeated.
@@ -107,6 +115,8 @@ func (s *WorkflowSpec) checkIterate(at Spot, st *Step) {
 		at.At("iterate_from").Errorf("no-effect", "has no effect without iterate: true").Suggest("add iterate: true")
 	case !st.Iterate && st.MaxIterations > 0:
 		at.At("max_iterations").Warnf("no-effect", "has no effect without iterate: true")
+	case st.MaxIterations > maxRounds:
+		at.At("max_iterations").Warnf("no-effect", "a step is repeated at most %d times: more has no effect", maxRounds)
 	case st.IterateFrom != "" && st.IterateFrom != st.ID && !s.before(st.IterateFrom, st):
 		at.At("iterate_from").Errorf("bad-reference", "step %q does not need %q, directly or through other steps", st.ID, st.IterateFrom).
 			Near(st.IterateFrom, st.Needs)

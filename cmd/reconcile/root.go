@@ -129,7 +129,7 @@ func menu() []item {
 		items = append(items, item{groupSteer, v.Name, func(a *app) *cobra.Command { return newVerbCmd(a, v) }})
 	}
 	return append(items, []item{
-		{groupSteer, "task", newTaskCmd}, {groupSteer, "switch", former(newSwitchCmd, "resume --exclusive")},
+		{groupSteer, "start", newStartCmd}, {groupSteer, "task", newTaskCmd}, {groupSteer, "switch", former(newSwitchCmd, "resume --exclusive")},
 		{groupSteer, "hook", unlisted(newHookCmd)},
 		{groupAsk, "clarify", newClarifyCmd},
 		{groupMemory, "memory", newMemoryCmd}, {groupMemory, "fact", unlisted(newFormerFactCmd)}, {groupMemory, "budget", newBudgetCmd},

@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// taskTextLimit bounds a text for an agent, in bytes: that of an Action's text.
-const taskTextLimit = 20000
+// actionTextLimit bounds the text of an Action, in bytes.
+const actionTextLimit = 70000
 
 func newTaskCmd(a *app) *cobra.Command {
 	q, file := ops.TaskRequest{}, ""
@@ -40,7 +40,7 @@ is killed, but is not lost. In a run the command is refused: an agent does not a
 			case len(args) == 3:
 				q.Text, err = a.textOf(args[2])
 			case file != "":
-				q.Text, err = a.textIn(file)
+				q.Text, err = a.textIn("-f", file)
 			}
 			if err != nil {
 				return err
@@ -57,17 +57,17 @@ is killed, but is not lost. In a run the command is refused: an agent does not a
 	return cmd
 }
 
-// textIn returns the text in a file; "-" is standard input.
-func (a *app) textIn(file string) (string, error) {
+// textIn returns the text in a file that a flag names; "-" is standard input.
+func (a *app) textIn(flag, file string) (string, error) {
 	if file == stdinText {
 		return a.textOf(file)
 	}
 	data, err := os.ReadFile(a.env().CallerPath(file))
 	switch {
 	case err != nil:
-		return "", badUsage("-f: %v", err)
-	case len(data) > taskTextLimit:
-		return "", badUsage("-f %s: the text has more than %d bytes", file, taskTextLimit)
+		return "", badUsage("%s: %v", flag, err)
+	case len(data) > actionTextLimit:
+		return "", badUsage("%s %s: the text has more than %d bytes", flag, file, actionTextLimit)
 	}
 	return a.textOf(" " + string(data))
 }

@@ -197,6 +197,9 @@ func judgeNew(in settle.In, ref schemas.Ref, st *schemas.ActionStatus) settle.Ju
 		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWaiting, Reason: settle.ReasonTargetNotFound,
 			Message: fmt.Sprintf("waits for %s, which does not exist", ref)}
 	}
+	if spec := in.Object.Spec().(*schemas.ActionSpec); spec.Verb == schemas.VerbStart {
+		return judgeStart(in, spec)
+	}
 	for _, a := range actionsOn(in.World, target) {
 		if a.Name != in.Name {
 			continue

@@ -35,9 +35,12 @@ func affects(c *settle.Change) {
 		refs = e.Object.Refs
 	}
 	for _, r := range refs {
-		if r.To.Kind == schemas.SessionKind.Name {
+		switch r.To.Kind {
+		case schemas.SessionKind.Name:
 			sessions.AddOwner(c.Worklist, r.To.Name)
-		} else {
+		case schemas.WorkflowKind.Name:
+			c.AddWithReaders(r.To) // its starts wait for the DAG
+		default:
 			c.Add(r.To)
 		}
 	}

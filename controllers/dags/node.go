@@ -198,7 +198,7 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodeQueued, settle.ReasonReplacing, "the run of its former definition is being ended")
 	case f.verbs[i] == schemas.VerbHold:
 		f.set(i, schemas.NodeBlocked, settle.ReasonHeld, "an action holds it; approve it to go on")
-	case !f.gate.Open:
+	case !f.gate.Open && !f.leftOut(i):
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	case f.p.When[i] != nil && r.last == nil && !f.whenHolds(i):
 	case f.waitsForApproval(i):
@@ -210,6 +210,13 @@ func (f *fold) judgeOpen(i int32) {
 	default:
 		f.queue(i)
 	}
+}
+
+// leftOut reports whether the node's condition was false before under its present key. That stands while nothing may start: otherwise a
+// session that is complete would open again.
+func (f *fold) leftOut(i int32) bool {
+	was := f.was[i]
+	return was.Reason == settle.ReasonWhenFalse && was.State == schemas.NodeSkipped && was.Key == f.b.Keys[i]
 }
 
 // queue lets a node wait for its place, or for its back-off. A failure that is yet to come was recorded under a clock

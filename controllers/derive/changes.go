@@ -45,8 +45,10 @@ func (c *changes) since(t *state.Tree) due {
 		d.add(was)
 		d.add(is)
 	}
-	for _, is := range t.Since(c.tree, schemas.DAGKind.Name) {
-		d.add(is)
+	for _, kind := range []string{schemas.DAGKind.Name, schemas.ActionKind.Name} {
+		for _, is := range t.Since(c.tree, kind) {
+			d.add(is)
+		}
 	}
 	for l := range t.LedgersSince(c.tree) {
 		d.refs[l.Ref()] = true

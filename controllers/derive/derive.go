@@ -1,5 +1,5 @@
-// Package derive finds the specs that follow from records: the requests of nodes that asked, those for questions of other programs,
-// and the observations of what agents learned and of what clarifications resolved.
+// Package derive finds the specs that follow from records and actions: the requests of nodes that asked, those for questions of other
+// programs, the observations of what agents learned and of what clarifications resolved, and the runs of workflows that were started.
 package derive
 
 import (
@@ -24,7 +24,7 @@ func Specs(t *state.Tree) []Spec {
 type Deriver struct{ changes changes }
 
 // Derive lists the spec files that the tree lacks: the requests of nodes whose latest run ended with a question, and those
-// of open questions that other programs wrote into ledgers; and, if there is a memory, the observations of what agents
+// of open questions that other programs wrote into ledgers; the session and the DAG of a start; and, if there is a memory, the observations of what agents
 // learned and of what clarifications came to. What may not be asked is left out: the node is told. The tree is one that
 // Settle has decided.
 //
@@ -44,6 +44,9 @@ func (d *Deriver) Derive(t *state.Tree) ([]Spec, Checkpoints) {
 	}
 	for _, e := range due.of(t, schemas.DAGKind.Name) {
 		look(e.Ref, func() { v.asks(e) }, func() { v.learned(e) }, func() { v.checkpoints(e) })
+	}
+	for _, e := range due.of(t, schemas.ActionKind.Name) {
+		look(e.Ref, func() { v.starts(e) })
 	}
 	for _, l := range due.ledgers(t) {
 		look(l.Ref(), func() { v.imports(l) })
@@ -69,7 +72,7 @@ func (d *deriver) asks(e *state.Entry) {
 			continue
 		}
 		spec := clarifications.SpecOfRun(e, r, sessions.IssueOf(d.tree, e))
-		if d.w.Index.Takes(e.Name, r) == nil && d.w.ScopeOf(spec.From).Check(spec) == nil {
+		if d.w.Index.Takes(e.Name, r) == nil && d.w.ScopeOf(spec.From, spec.Run).Check(spec) == nil {
 			d.add(schemas.ClarificationRequestKind, clarifications.SpecName(e.Name, r), spec)
 		}
 	}

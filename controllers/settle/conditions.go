@@ -36,6 +36,7 @@ const (
 	ReasonInvalidTransition = "InvalidTransition" // a completed session was asked for something else than Active
 	ReasonImmutable         = "Immutable"         // the object was edited after it had been accepted
 	ReasonTargetNotFound    = "TargetNotFound"    // an action waits for its target
+	ReasonCannotStart       = "CannotStart"       // a workflow cannot start as it, its agents and the start are
 	ReasonApplied           = "Applied"           // an action was applied
 	ReasonValid             = "Valid"             // a workflow can be taken
 	ReasonPending           = "Pending"           // a request waits for an answer; a DAG has not started

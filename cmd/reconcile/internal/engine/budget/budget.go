@@ -14,9 +14,9 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/controllers/tokens"
+	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -170,7 +170,7 @@ func (c *contextFiles) definition(e *state.Entry, agent string) []render.BudgetI
 // templates counts the templates that the agent's steps name, or else all templates of the tree.
 func (c *contextFiles) templates(t *state.Tree, agent string) []render.BudgetItem {
 	var out []render.BudgetItem
-	for step := range agents.WorkflowSteps(t) {
+	for step := range workflows.Steps(t) {
 		if step.Agent != agent || step.Template == "" {
 			continue
 		}

@@ -1,4 +1,5 @@
-package agents
+// Package workflows decides Workflows, and makes of a start the session and the DAG of its run.
+package workflows
 
 import (
 	"iter"
@@ -12,14 +13,14 @@ import (
 	"reconcile.dev/reconcile/vectors/project"
 )
 
-// decideWorkflow orders the steps.
-func decideWorkflow(in settle.In) settle.Out {
+// decide orders the steps, and counts the runs.
+func decide(in settle.In) settle.Out {
 	if in.Gone() {
 		return settle.Out{}
 	}
 	st := &schemas.WorkflowStatus{Common: settle.Common(in.Status())}
 	if old, ok := in.Status().(*schemas.WorkflowStatus); ok {
-		st.Layers = old.Layers
+		st.Layers, st.Runs, st.Active = old.Layers, old.Runs, old.Active
 	}
 	if in.Broken() {
 		settle.JudgeBroken(in, st.Phase).Settle(&st.Common, st.ObservedDigest, in.Now)
@@ -34,6 +35,7 @@ func decideWorkflow(in settle.In) settle.Out {
 			Message: in.Object.Path + ": steps need each other in a circle, or need steps that do not exist"}
 	}
 	st.Layers = layers
+	st.Runs, st.Active = runsOf(in)
 	j.Settle(&st.Common, in.Object.Digest, in.Now)
 	return settle.Out{Status: st}
 }
@@ -69,18 +71,19 @@ func stepLayers(spec *schemas.WorkflowSpec) ([][]string, bool) {
 	return layers, true
 }
 
-// WorkflowKind is the row of the kind Workflow. A workflow says who may ask whom, so it affects everything.
-var WorkflowKind = settle.Kind{Kind: schemas.WorkflowKind, Decide: decideWorkflow, Columns: workflowColumns,
-	Affects: func(c *settle.Change) { c.AddAll() }, Index: &project.Workflow}
+// Kind is the row of the kind Workflow.
+var Kind = settle.Kind{Kind: schemas.WorkflowKind, Decide: decide, Columns: columns, Index: &project.Workflow}
 
-var workflowColumns = []settle.Column{
+var columns = []settle.Column{
 	readiness.Ready,
 	readiness.OfSpec("STEPS", func(s *schemas.WorkflowSpec) string { return strconv.Itoa(len(s.Steps)) }),
+	readiness.OfStatus("RUNS", func(s *schemas.WorkflowStatus) string { return strconv.Itoa(s.Runs) }),
+	readiness.OfStatus("ACTIVE", func(s *schemas.WorkflowStatus) string { return strconv.Itoa(len(s.Active)) }),
 	readiness.OfSpec("TITLE", func(s *schemas.WorkflowSpec) string { return s.Title }),
 }
 
-// WorkflowSteps are the steps of all workflows that can be used, by the workflows' names and their own order.
-func WorkflowSteps(t *state.Tree) iter.Seq[*schemas.Step] {
+// Steps are the steps of all workflows that can be used, by the workflows' names and their own order.
+func Steps(t *state.Tree) iter.Seq[*schemas.Step] {
 	return func(yield func(*schemas.Step) bool) {
 		for _, e := range t.Entries(schemas.WorkflowKind.Name) {
 			spec := schemas.SpecAs[*schemas.WorkflowSpec](e.Object)

@@ -1,0 +1,117 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers/workflows"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// StartRequest requests a run of a workflow.
+type StartRequest struct {
+	Workflow string // its name, with or without its kind
+	Issue    int    // 0: none
+	Text     string // the issue in Markdown, with its title as the first heading; "": as GitHub has it, where the tree is mirrored
+	Skip     []string
+	Reason   string
+	By       string // the acting person; "": the caller
+	NoRun    bool   // only write the action; the next run applies it
+}
+
+// StartResult is the outcome of a start.
+type StartResult struct {
+	Path string      // the file of the action
+	DAG  schemas.Ref // of the run, or the one that it joined; zero: the next run of the tree makes it
+	New  bool        // the start made the run
+	Run  *RunResult  // the run that applied it; nil: another one does
+}
+
+// Start writes the Action that starts a workflow, and runs the tree to apply it, unless another run is active. Only people may. The
+// result is valid even with an error, if it has a path.
+func Start(ctx context.Context, env Env, q StartRequest) (r StartResult, err error) {
+	if err := env.authorize("Start"); err != nil {
+		return r, typed(err)
+	}
+	by, err := env.Caller.Actor("--by", q.By)
+	if err != nil {
+		return r, typed(err)
+	}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return r, typed(err)
+	}
+	defer s.Close()
+	e, err := findWorkflow(t, q.Workflow)
+	if err != nil {
+		return r, typed(err)
+	}
+	spec := schemas.ActionSpec{Verb: schemas.VerbStart, Target: e.Ref.String(), Issue: q.Issue, Text: env.redact("the issue", q.Text), Skip: q.Skip,
+		Reason: env.redact("--reason", q.Reason), By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now())}
+	name := startName(&spec)
+	if err := checkStart(t, name, &spec); err != nil {
+		return r, typed(err)
+	}
+	if r.Path, err = specs.Write(s, t, schemas.ActionKind, name, &spec); err != nil {
+		return r, typed(err)
+	}
+	env.note("wrote %s", r.Path)
+	r.Run, err = env.applyByRun(ctx, t, q.NoRun)
+	env.readStart(ctx, strings.TrimSuffix(path.Base(r.Path), ".yaml"), &spec, &r)
+	return r, typed(err)
+}
+
+// startName is the name of the action of a start.
+func startName(spec *schemas.ActionSpec) string {
+	named := *spec
+	named.Text += fmt.Sprint(spec.Issue, spec.Skip, spec.Params)
+	return actionName(named)
+}
+
+// findWorkflow finds the workflow that a word names.
+func findWorkflow(t *state.Tree, word string) (*state.Entry, error) {
+	if !strings.Contains(word, "/") {
+		word = schemas.WorkflowKind.Ref(word).String()
+	}
+	e, err := find(t, word)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Kind != schemas.WorkflowKind.Name:
+		return nil, badRequest("%s cannot be started; usage: reconcile start WORKFLOW --issue N", e.Ref)
+	case e.Gone():
+		return nil, notFound(t, e.Ref)
+	}
+	return e, nil
+}
+
+// checkStart returns why a start could have no effect, before anything is written.
+func checkStart(t *state.Tree, name string, spec *schemas.ActionSpec) error {
+	if spec.Issue == 0 && schemas.IssueTitle(spec.Text) == "" {
+		return badField("issue", " or --issue-file is missing: name the issue, or a file whose first heading is its title")
+	}
+	run, free := workflows.RunOf(t, name, spec, workflows.Ended)
+	if run != nil {
+		return nil
+	}
+	if _, _, err := workflows.Make(t, free, name, spec); err != nil {
+		return badRequest("%w", err)
+	}
+	return nil
+}
+
+// readStart adds to a result which run the start made or joined.
+func (e Env) readStart(ctx context.Context, name string, spec *schemas.ActionSpec, r *StartResult) {
+	s, t, err := e.load(ctx)
+	if err != nil {
+		return // the run reported the error
+	}
+	defer s.Close()
+	if run, _ := workflows.RunOf(t, name, spec, workflows.Ended); run != nil {
+		r.DAG, r.New = run.Ref, workflows.Started(run, name)
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/schemas"
+)
+
+func newStartCmd(a *app) *cobra.Command {
+	q, file := ops.StartRequest{}, ""
+	cmd := &cobra.Command{
+		Use:   "start WORKFLOW --issue N",
+		Short: "Start a workflow for an issue",
+		Long: `Start a workflow for an issue. Each step becomes a node of a new DAG in a new session, both named for the workflow and the issue,
+such as feature-42. A start for an issue whose run has not ended joins that run; after its end, another start makes feature-42-2.
+
+The text of the issue is that of a file, whose first heading is the title, or of GitHub, where the tree is mirrored there. It is kept in
+the session.
+
+The command writes an Action to specs/actions/ and then runs the tree once to apply it; while another run is active, that run
+applies it. Anyone can commit such an Action. In a run the command is refused: an agent starts no workflows.`,
+		Example: "  reconcile start feature --issue 42\n" +
+			"  reconcile start feature --issue 42 --issue-file issue.md --skip design\n" +
+			"  reconcile start feature --issue-file idea.md --no-run",
+		Args: arguments(1, 1, "a workflow"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.Workflow = args[0]; file != "" {
+				if q.Text, err = a.textIn("--issue-file", file); err != nil {
+					return err
+				}
+			}
+			return a.start(cmd.Context(), q)
+		},
+		ValidArgsFunction: a.completeNamesOf(schemas.WorkflowKind),
+	}
+	f := cmd.Flags()
+	f.IntVar(&q.Issue, "issue", 0, "the number `N` of the issue")
+	f.StringVar(&file, "issue-file", "", "read the issue from a `FILE`, with its title as the first heading; - is standard input")
+	f.StringSliceVar(&q.Skip, "skip", nil, "leave out the optional `STEP`")
+	f.StringVar(&q.Reason, "reason", "", "the `REASON`, for the record")
+	f.StringVar(&q.By, "by", "", "the `NAME` of the acting person (default: the user's login name)")
+	f.BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
+	return cmd
+}
+
+func (a *app) start(ctx context.Context, q ops.StartRequest) error {
+	r, err := ops.Start(ctx, a.env(), q)
+	switch {
+	case r.Path == "":
+		return err
+	case r.DAG.Name == "":
+		a.note("the next run of the tree starts it")
+	case r.New:
+		a.note("started %s", r.DAG)
+	default:
+		a.note("joined %s, which has not ended", r.DAG)
+	}
+	if err == nil && r.Run != nil {
+		err = a.ended(*r.Run)
+	}
+	return err
+}

@@ -1,0 +1,24 @@
+package actions
+
+import (
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/workflows"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// judgeStart judges the start of a workflow. It is applied once its run is there: package derive makes it.
+func judgeStart(in settle.In, spec *schemas.ActionSpec) settle.Judgement {
+	run, name := workflows.RunOf(in.Tree, in.Name, spec, workflows.EndedIn(in.World))
+	if run != nil {
+		message := "started " + run.Ref.String()
+		if !workflows.Started(run, in.Name) {
+			message = "joined " + run.Ref.String() + ", which has not ended"
+		}
+		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: message, Since: spec.At.Time}
+	}
+	if _, _, err := workflows.Make(in.Tree, name, in.Name, spec); err != nil {
+		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassFailed, Reason: settle.ReasonCannotStart, Message: err.Error()}
+	}
+	return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWorking, Reason: settle.ReasonPending,
+		Message: "its run, " + schemas.DAGKind.Ref(name).String() + ", is being made"}
+}

@@ -1,0 +1,115 @@
+package workflows
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
+	"reconcile.dev/reconcile/schemas/template"
+	"reconcile.dev/reconcile/state"
+)
+
+// Make returns the session and the DAG of a new run of a workflow, which a start asks for. Both get the name. The error says why the
+// workflow cannot start.
+func Make(t *state.Tree, name, start string, a *schemas.ActionSpec) (*schemas.SessionSpec, *schemas.DAGSpec, error) {
+	workflow := strings.TrimPrefix(a.Target, "workflow/")
+	w := state.SpecOf[*schemas.WorkflowSpec](t.Entry(schemas.WorkflowKind.Ref(workflow)))
+	if w == nil {
+		return nil, nil, fmt.Errorf("there is no usable workflow/%s", workflow)
+	}
+	session := newSession(t, a)
+	dag := &schemas.DAGSpec{Session: name, Description: w.Title, Workflow: &schemas.WorkflowRun{Name: workflow, Start: start}, Nodes: w.Nodes()}
+	err := skip(w, dag, a.Skip)
+	for i := 0; err == nil && i < len(dag.Nodes); i++ {
+		err = prepare(t, &dag.Nodes[i], Issue(session))
+	}
+	if err == nil {
+		err = valid(session, dag)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("workflow/%s cannot start: %w", workflow, err)
+	}
+	return session, dag, nil
+}
+
+// newSession is the session of a run. A start without a text goes on with what an earlier session knows of the issue.
+func newSession(t *state.Tree, a *schemas.ActionSpec) *schemas.SessionSpec {
+	out := &schemas.SessionSpec{Title: fmt.Sprintf("Issue %d", a.Issue), Issue: a.Issue, Comments: a.Comments, WhenDone: schemas.WhenDoneComplete}
+	if title, text := schemas.SplitIssue(a.Text); title+text != "" {
+		out.Title, out.Description = cmp.Or(title, out.Title), text
+		return out
+	}
+	for _, e := range t.Entries(schemas.SessionKind.Name) {
+		if s := state.SpecOf[*schemas.SessionSpec](e); s != nil && s.Issue == a.Issue && s.Title != "" {
+			out.Title, out.Description = s.Title, s.Description
+			if len(a.Comments) == 0 {
+				out.Comments = s.Comments
+			}
+		}
+	}
+	return out
+}
+
+// skip leaves out optional steps: their nodes are skipped, and what needs them goes on.
+func skip(w *schemas.WorkflowSpec, dag *schemas.DAGSpec, ids []string) error {
+	for _, id := range ids {
+		switch st := w.Step(id); {
+		case st == nil:
+			var known []string
+			for i := range w.Steps {
+				known = append(known, w.Steps[i].ID)
+			}
+			return fmt.Errorf("skip: it has no step %q%s", id, schemas.DidYouMean(id, known))
+		case !st.Optional:
+			return fmt.Errorf("skip: step %q is not optional", id)
+		}
+		dag.Node(id).When = "false"
+	}
+	return nil
+}
+
+// prepare checks that the agent of a node exists, and inserts into the paths of its outputs what the start knows.
+func prepare(t *state.Tree, n *schemas.Node, about template.Issue) error {
+	if e := t.Entry(schemas.AgentKind.Ref(n.Agent)); e == nil || e.Gone() {
+		return fmt.Errorf("step %q: there is no agent %q", n.Name, n.Agent)
+	}
+	for i, p := range n.Outputs.Files {
+		if !template.Has(p) {
+			continue
+		}
+		text, err := template.Compile(p, condition.Scope{})
+		if err != nil {
+			return fmt.Errorf("step %q: output: %w", n.Name, err)
+		}
+		if n.Outputs.Files[i], err = text.Execute(&template.Env{Issue: about}, nil); err != nil {
+			return fmt.Errorf("step %q: output: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+// valid returns the first error that the decoder of the two files would find.
+func valid(all ...schemas.Spec) error {
+	for _, s := range all {
+		var r schemas.Report
+		s.Check(&r)
+		for _, f := range r.Findings() {
+			if f.Severity == schemas.Error {
+				return fmt.Errorf("%s of its run: %s", strings.Trim(fmt.Sprint(f.Field), "[]"), f.Message)
+			}
+		}
+	}
+	return nil
+}
+
+// Issue is what the templates of a session's DAGs see of its issue.
+func Issue(s *schemas.SessionSpec) template.Issue {
+	var comments []string
+	for _, c := range s.Comments {
+		comments = append(comments, cmp.Or(c.From, "someone")+":\n"+c.Text)
+	}
+	return template.Issue{Number: s.Issue, Title: s.Title, Text: s.Description, Comments: strings.Join(slices.Clip(comments), "\n\n")}
+}
