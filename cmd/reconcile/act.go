@@ -97,7 +97,7 @@ The agent learns that its request is refused, with the reason, and goes on witho
 
 // answerIn reads an answer; YAML becomes JSON.
 func (a *app) answerIn(file string) (string, error) {
-	text, err := a.textIn(file)
+	text, err := a.textIn("-f", file)
 	if ext := filepath.Ext(file); err == nil && (ext == ".yaml" || ext == ".yml") {
 		data, err := yaml.YAMLToJSON([]byte(text))
 		if err != nil {
