@@ -7,8 +7,9 @@ import (
 
 // OnlyPeople says what only people may do of a change of a spec, as a verb phrase; "" if agents may make it, too. before is the object
 // that the change replaces, nil for a new one; after is nil for a removal. Settings and agents decide what agents may do, some verbs
-// of actions are decisions of people, an action that exists may be one, the phase of a session holds or releases its work, and a
-// budget that is set bounds agents.
+// of actions are decisions of people, an action that exists may be one, the phase of a session holds or releases its work, a
+// budget that is set bounds agents, checks of landings and approvals hold back what they made, and the session of a DAG decides which
+// of all these count.
 func OnlyPeople(ref Ref, before, after *Object) string {
 	if ref.Kind == SettingsKind.Name || ref.Kind == AgentKind.Name {
 		return "write " + ref.String()
@@ -27,6 +28,50 @@ func OnlyPeople(ref Ref, before, after *Object) string {
 		if !reflect.DeepEqual(b, is[place]) {
 			return "change the budget of " + cmp.Or(place, ref.String())
 		}
+	}
+	return weakens(ref, before, after)
+}
+
+// weakens says which check of an existing object a change takes away or replaces, as [OnlyPeople] does. Nodes that are new may have
+// what they like: so may those of a new DAG.
+func weakens(ref Ref, before, after *Object) string {
+	was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after)
+	if was != nil && was.Land != nil && (is == nil || !reflect.DeepEqual(was.Land, is.Land)) {
+		return "change the checks of " + ref.String()
+	}
+	old, now := SpecAs[*DAGSpec](before), SpecAs[*DAGSpec](after)
+	if old == nil {
+		return ""
+	}
+	if now == nil {
+		now = &DAGSpec{Session: old.Session}
+	}
+	if old.Session != now.Session {
+		return "change the session of " + ref.String()
+	}
+	nodes := make(map[string]*Node, len(now.Nodes))
+	for i := range now.Nodes {
+		nodes[now.Nodes[i].Name] = &now.Nodes[i]
+	}
+	for i := range old.Nodes {
+		if what := old.Nodes[i].weakenedBy(nodes[old.Nodes[i].Name]); what != "" {
+			return "change the " + what + " of node " + old.Nodes[i].Name
+		}
+	}
+	return ""
+}
+
+// weakenedBy says which check of a node is not the same in its next version, which may be nil: checks that a node gets replace those of
+// its session.
+func (n *Node) weakenedBy(next *Node) string {
+	if next == nil {
+		next = new(Node)
+	}
+	switch {
+	case !reflect.DeepEqual(n.Land, next.Land):
+		return "checks"
+	case n.Approve != nil && !reflect.DeepEqual(n.Approve, next.Approve):
+		return "approval"
 	}
 	return ""
 }

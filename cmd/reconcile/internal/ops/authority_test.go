@@ -103,6 +103,9 @@ func TestPeopleOnlySpecs(t *testing.T) {
 	action := func(fields string) string {
 		return head + "Action\nmetadata: {name: act}\nspec: {target: dag/checks, " + fields + "}\n"
 	}
+	dag := func(fields string) string {
+		return head + "DAG\nmetadata: {name: d}\nspec: {session: health, nodes: [{name: a, run: [x], " + fields + "}]}\n"
+	}
 	for _, c := range []struct{ name, before, text, inside, outside string }{
 		{"an agent", "", head + "Agent\nmetadata: {name: mine}\nspec: {runner: {command: {argv: [x]}}}\n", "only a person may", ""},
 		{"an approval", "", action("verb: approve, node: a"), "only a person may approve", ""},
@@ -120,6 +123,16 @@ func TestPeopleOnlySpecs(t *testing.T) {
 			"", ""},
 		{"a budget", head + "Session\nmetadata: {name: s}\nspec: {budget: {tokens: 5}}\n", head + "Session\nmetadata: {name: s}\nspec: {budget: {tokens: 6}}\n",
 			"only a person may change the budget of session/s", ""},
+		{"checks", dag("land: {checks: [[make, test]]}"), dag("land: {checks: [['true']]}"), "only a person may change the checks of node a", ""},
+		{"no checks", dag("land: {checks: [[make, test]]}"), dag(""), "only a person may change the checks of node a", ""},
+		{"checks instead of the session's", dag(""), dag("land: {checks: [['true']]}"), "only a person may change the checks of node a", ""},
+		{"checks of a session", head + "Session\nmetadata: {name: s}\nspec: {land: {checks: [[make, test]]}}\n", head + "Session\nmetadata: {name: s}\nspec: {}\n",
+			"only a person may change the checks of session/s", ""},
+		{"an approval of a node", dag("approve: {count: 2}"), dag("approve: {count: 1}"), "only a person may change the approval of node a", ""},
+		{"a gate", dag(""), dag("approve: {count: 1}"), "", ""},
+		{"another session", dag(""), strings.Replace(dag(""), "session: health", "session: other", 1), "only a person may change the session of dag/d", ""},
+		{"a prompt", dag("land: {checks: [[make, test]]}"), dag("env: {A: b}, land: {checks: [[make, test]]}"), "", ""},
+		{"a new DAG", "", dag("land: {checks: [['true']]}"), "", ""},
 	} {
 		for _, want := range []string{c.inside, c.outside} {
 			env := open(t)
