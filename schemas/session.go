@@ -83,8 +83,6 @@ type SessionStatus struct {
 	DAGs map[string]int `json:"dags,omitempty"`
 	// Running counts the nodes that run now.
 	Running int `json:"running,omitempty"`
-	// IssueStatus is the status of the issue that the runs of workflows in the session set last.
-	IssueStatus string `json:"issueStatus,omitempty"`
 	// Hold is the verb of an action on the session that is in force: pause, cancel, or empty.
 	Hold string `json:"hold,omitempty"`
 	// Actions are the Action objects applied to this session, in the order of application.

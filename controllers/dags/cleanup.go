@@ -18,7 +18,7 @@ func (f *fold) unmet(i int32) (need int32, all bool) {
 		switch s := &f.next[to]; {
 		case !readiness.NodeEnded(s):
 			all = false
-		case need < 0 && !readiness.NodeMet(s):
+		case need < 0 && !readiness.NodeMet(s) && !f.tolerated(to):
 			need = to
 		}
 	}

@@ -79,7 +79,7 @@ func (f *fold) finish() settle.Out {
 		Actions: f.old.Actions, Nodes: f.nodes()}
 	n := f.count()
 	st.Progress = schemas.Progress{Done: n.done, Total: len(f.next)}
-	st.Running = n.running
+	st.Running, st.IssueStatus = n.running, f.issueStatus()
 	j := f.judgement(n)
 	f.times(st, j.Phase, n)
 	if ended(j.Phase) {

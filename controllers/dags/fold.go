@@ -167,7 +167,7 @@ func (f *fold) failFast() {
 	}
 	culprit := ""
 	for i := range f.next {
-		if f.next[i].State == schemas.NodeFailed {
+		if f.next[i].State == schemas.NodeFailed && !f.tolerated(int32(i)) {
 			culprit = f.p.Spec.Nodes[i].Name
 			break
 		}

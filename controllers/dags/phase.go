@@ -45,6 +45,10 @@ func (f *fold) count() nodeCounts {
 			n.blocked++
 			n.firstBlocked = first(n.firstBlocked, i)
 		case schemas.NodeFailed:
+			if f.tolerated(i) {
+				n.done++
+				continue
+			}
 			n.failed++
 			n.firstFailed = first(n.firstFailed, i)
 		case schemas.NodeCancelled:
@@ -141,7 +145,7 @@ func same(x, y schemas.Status) bool {
 		return false
 	}
 	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
-		a.Hold != b.Hold || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
+		a.Hold != b.Hold || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
 		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Active, b.Active) ||
 		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
 		return false

@@ -32,6 +32,7 @@ var columns = []settle.Column{
 }
 
 var details = []settle.Column{
+	readiness.OfStatus("Issue status", func(s *schemas.DAGStatus) string { return s.IssueStatus }),
 	readiness.OfStatus("Progress", func(s *schemas.DAGStatus) string { return s.Progress.String() + " nodes" }),
 	readiness.TimeOf("Started", func(s *schemas.DAGStatus) schemas.Time { return s.StartedAt }),
 	readiness.TimeOf("Finished", func(s *schemas.DAGStatus) schemas.Time { return s.FinishedAt }),

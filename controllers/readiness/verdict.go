@@ -76,6 +76,16 @@ func Why(e *state.Entry, t *state.Tree) []string {
 	return out
 }
 
+// isOptional reports whether a DAG goes on without a node that failed.
+func isOptional(e *state.Entry, node string) bool {
+	spec := state.SpecOf[*schemas.DAGSpec](e)
+	n := (*schemas.Node)(nil)
+	if spec != nil {
+		n = spec.Node(node)
+	}
+	return n != nil && n.Optional
+}
+
 // stalls reports whether a stalled object keeps a selected part from success: a node that is not selected does not.
 func stalls(t *state.Tree, s *settle.Selection, e *state.Entry) bool {
 	if s == nil {
@@ -88,7 +98,7 @@ func stalls(t *state.Tree, s *settle.Selection, e *state.Entry) bool {
 	in := s.In(t)
 	stalled := IsStalled(e)
 	for name, n := range st.Nodes {
-		if (n.State == schemas.NodeFailed || stalled && NodeEnded(&n) && !NodeMet(&n)) && in(e.Ref, name) {
+		if (n.State == schemas.NodeFailed && !isOptional(e, name) || stalled && NodeEnded(&n) && !NodeMet(&n)) && in(e.Ref, name) {
 			return true
 		}
 	}
