@@ -102,6 +102,12 @@ type AgentStatus struct {
 	Running []string `json:"running,omitempty"`
 }
 
+// NamedActivity is the activity of one agent. The zero activity is that of an agent without observed runs.
+type NamedActivity struct {
+	Name string
+	AgentActivity
+}
+
 // AgentActivity is one value of state/agent-status.json (agentx-spec 4.3).
 type AgentActivity struct {
 	Status          string  `json:"status"`

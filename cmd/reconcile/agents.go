@@ -31,11 +31,7 @@ func (a *app) agentState(ctx context.Context) error {
 		if len(r.Agents) == 0 {
 			a.note("no agents")
 		}
-		rows := make([]render.AgentRow, len(r.Agents))
-		for i, agent := range r.Agents {
-			rows[i] = render.AgentRow(agent)
-		}
-		return render.AgentTable(a.stdout, a.palette(), rows, a.now())
+		return render.AgentTable(a.stdout, a.palette(), r.Agents, a.now())
 	})
 }
 
@@ -71,11 +67,7 @@ o200k_base, offline.`,
 func (a *app) prompt(ctx context.Context, q ops.PromptRequest) error {
 	r, err := ops.Prompt(ctx, a.env(), q)
 	return a.result(r, err, func() error {
-		parts := make([]render.PromptPart, len(r.Parts))
-		for i, p := range r.Parts {
-			parts[i] = render.PromptPart(p)
-		}
-		if err := render.Prompt(a.stdout, a.palette(), parts); err != nil {
+		if err := render.Prompt(a.stdout, a.palette(), r.Parts); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(a.stdout, "%s in all; at most %s without artifacts and memory\n",

@@ -17,6 +17,13 @@ type Part struct {
 	Text string
 }
 
+// SizedPart is a part of a prompt with its length.
+type SizedPart struct {
+	Name   string `json:"name"`
+	Tokens int    `json:"tokens"`
+	Text   string `json:"text"`
+}
+
 // The parts of a task's prompt, in their order. The last three are appended when the program starts; instructions from a
 // file come first then.
 const (

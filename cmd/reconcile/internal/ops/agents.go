@@ -29,13 +29,7 @@ import (
 // AgentsResult is the current activity of the agents.
 type AgentsResult struct {
 	File   map[string]json.RawMessage // the content of state/agent-status.json
-	Agents []Agent                    // by name, including agents that no run has seen yet
-}
-
-// Agent is the activity of one agent.
-type Agent struct {
-	Name string
-	schemas.AgentActivity
+	Agents []schemas.NamedActivity    // by name, including agents that no run has seen yet
 }
 
 // Agents returns the agents by name with their activity, from the content of state/agent-status.json and the statuses
@@ -71,7 +65,7 @@ func Agents(ctx context.Context, env Env) (r AgentsResult, err error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		agent := Agent{Name: name}
+		agent := schemas.NamedActivity{Name: name}
 		if raw, ok := r.File[name]; ok {
 			_ = json.Unmarshal(raw, &agent.AgentActivity) // fields of another program with a wrong type stay empty
 		}
@@ -97,16 +91,9 @@ type PromptResult struct {
 	Node  string `json:"node"`
 	Agent string `json:"agent"`
 	// Tokens is the size of the whole; Limit is that of the prompt without memory and artifacts.
-	Tokens int          `json:"tokens"`
-	Limit  int          `json:"limit"`
-	Parts  []PromptPart `json:"parts"`
-}
-
-// PromptPart is one part of a prompt.
-type PromptPart struct {
-	Name   string `json:"name"`
-	Tokens int    `json:"tokens"`
-	Text   string `json:"text"`
+	Tokens int                 `json:"tokens"`
+	Limit  int                 `json:"limit"`
+	Parts  []agentio.SizedPart `json:"parts"`
 }
 
 // Prompt computes the prompt that a node's agent would get if the node ran now. It changes nothing: what it recalls of the
@@ -136,7 +123,7 @@ func Prompt(ctx context.Context, env Env, q PromptRequest) (PromptResult, error)
 	for _, p := range parts {
 		n := tokens.Count(p.Text)
 		r.Tokens += n
-		r.Parts = append(r.Parts, PromptPart{Name: p.Name, Tokens: n, Text: p.Text})
+		r.Parts = append(r.Parts, agentio.SizedPart{Name: p.Name, Tokens: n, Text: p.Text})
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -132,15 +133,8 @@ func levelColor(level string) Color {
 
 func percentText(p float64) string { return strconv.FormatFloat(p, 'f', 1, 64) + " %" }
 
-// PromptPart is one part of a prompt.
-type PromptPart struct {
-	Name   string
-	Tokens int
-	Text   string
-}
-
 // Prompt writes the parts of a prompt, each below a line with its name and its size.
-func Prompt(w io.Writer, p Palette, parts []PromptPart) error {
+func Prompt(w io.Writer, p Palette, parts []agentio.SizedPart) error {
 	var out strings.Builder
 	for _, part := range parts {
 		out.WriteString(p.Paint(Dim, fmt.Sprintf("== %s: %s", part.Name, GroupedPlural(part.Tokens, "token"))) + "\n")
@@ -150,15 +144,9 @@ func Prompt(w io.Writer, p Palette, parts []PromptPart) error {
 	return err
 }
 
-// AgentRow is one agent in AgentTable. The zero activity is that of an agent without observed runs.
-type AgentRow struct {
-	Name string
-	schemas.AgentActivity
-}
-
 // AgentTable writes a table of agents, a row for each, with its status, issue, clarification, and whom it waits for or
 // responds to.
-func AgentTable(w io.Writer, p Palette, rows []AgentRow, now time.Time) error {
+func AgentTable(w io.Writer, p Palette, rows []schemas.NamedActivity, now time.Time) error {
 	t := NewTable(p, "AGENT", "STATUS", "ISSUE", "CLARIFICATION", "WAITING ON", "RESPONDING TO", "LAST ACTIVITY")
 	for _, r := range rows {
 		status := r.Status

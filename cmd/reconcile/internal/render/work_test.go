@@ -71,7 +71,7 @@ func TestAgentTable(t *testing.T) {
 	text := func(s string) *string { return &s }
 	issue := 42
 	var b bytes.Buffer
-	err := AgentTable(&b, Palette{On: true}, []AgentRow{
+	err := AgentTable(&b, Palette{On: true}, []schemas.NamedActivity{
 		{"engineer", schemas.AgentActivity{Status: schemas.AgentBlocked, Issue: &issue, ClarificationID: text("CLR-42-001"),
 			WaitingOn: text("architect"), LastActivity: instant("2026-02-27T09:30:00Z")}},
 		{"new", schemas.AgentActivity{}},

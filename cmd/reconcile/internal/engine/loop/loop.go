@@ -128,8 +128,6 @@ type Result struct {
 	// LedgersBusy names the ledgers whose locks were not available, as an ErrBusy; a later run does the work that
 	// depends on them. nil if all locks were available.
 	LedgersBusy error
-	// Wake is when a later run has work although nothing changed; zero means never.
-	Wake time.Time
 }
 
 // Bounds of a run.
@@ -163,7 +161,7 @@ func (l *Loop) DecideOnce(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	err := s.advance(ctx)
-	return Result{Tree: s.tree, Wrote: s.wrote, MemoryBusy: s.memoryPending(), LedgersBusy: s.busyLedgersError(), Wake: s.nextWake()}, err
+	return Result{Tree: s.tree, Wrote: s.wrote, MemoryBusy: s.memoryPending(), LedgersBusy: s.busyLedgersError()}, err
 }
 
 // Watch runs the loop, and again with each of the hints, until ctx ends, which is its normal end and not an error.

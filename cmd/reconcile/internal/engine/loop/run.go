@@ -389,7 +389,7 @@ func (s *run) end(ctx context.Context, cause error) (Result, error) {
 		err = errors.Join(err, s.journal.Close())
 	}
 	return Result{
-		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Wake: s.nextWake(), Interrupted: interrupted,
+		Tree: s.tree, Ran: s.ran, Wrote: s.wrote, Commit: s.commit, Interrupted: interrupted,
 		MemoryBusy: s.memoryPending(), LedgersBusy: s.busyLedgersError(), Pushed: s.pushed, Sent: s.sent, Pulled: s.pulled,
 	}, errors.Join(cause, err)
 }
