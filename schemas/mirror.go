@@ -65,10 +65,19 @@ type MirrorHandled struct {
 	Outcome string `json:"outcome"`
 	// Specs are the paths of the files that it became.
 	Specs []string `json:"specs,omitempty"`
+	// Proofs are the approvals of gates among Specs: they prove who approved.
+	Proofs []MirrorProof `json:"proofs,omitempty"`
 	// Receipt is the reaction that shows the result to its author: eyes, +1 or confused; "" until it is given.
 	Receipt string `json:"receipt,omitempty"`
 	// Reply is the text of the comment reply/<id> to its author; "" for none.
 	Reply string `json:"reply,omitempty"`
+}
+
+// MirrorProof is an Action from a comment that approves a gate.
+type MirrorProof struct {
+	Spec   string `json:"spec"`   // its path
+	Digest string `json:"digest"` // of the spec
+	Author string `json:"author"` // of the comment, as GitHub tells it
 }
 
 // Outcomes of comments.

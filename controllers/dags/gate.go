@@ -233,7 +233,8 @@ func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) st
 	case spec.Digest != "" && spec.Digest != f.shown(i):
 		return "what it approves has changed since; reconcile describe dag/" + f.p.Name + " shows what there is to approve now"
 	case len(a.By) > 0:
-		if p := settings.PersonOf(id.Who); p == nil || !p.Among(a.By) {
+		account := id.Proof == schemas.ProofGitHub && slices.ContainsFunc(a.By, func(n string) bool { return strings.EqualFold(n, id.Who) })
+		if p := settings.PersonOf(id.Who); !account && (p == nil || !p.Among(a.By)) {
 			return schemas.Acting(id.Who, id.Proof) + " is not among those who may approve: " + schemas.Shorten(a.By, 3)
 		}
 	}

@@ -47,6 +47,12 @@ func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, st
 	if cmd.Verb == Approve || cmd.Verb == Deny {
 		spec.Permission = d.asked(a, c.Created)
 	}
+	if cmd.Verb == Approve && spec.Permission == nil {
+		if err := d.approval(a, spec); err != nil {
+			return nil, "", err
+		}
+		d.authors[schemas.ActionKind.Ref(name)] = c.Author.Login
+	}
 	if cmd.Verb == Deny && spec.Permission == nil {
 		return nil, "", fmt.Errorf("the agent of %s asked for nothing before this comment that waits for an answer", codeText(a.node))
 	}
@@ -83,6 +89,8 @@ func (d *decider) applied(spec *schemas.ActionSpec, name string) error {
 	switch {
 	case base.Phase != schemas.ActionApplied && ready != nil:
 		return errors.New(codeText(ready.Message))
+	case d.refused(spec, name) != "":
+		return errors.New(codeText(d.refused(spec, name)))
 	case d.moot(spec, name):
 		return fmt.Errorf("there is nothing to %s", spec.Verb)
 	}
@@ -233,7 +241,7 @@ func answerable(verb string) []string {
 	if verb == Deny {
 		return []string{settle.ReasonWaitsForPermission}
 	}
-	return []string{settle.ReasonHeld, settle.ReasonWaitsForPerson, settle.ReasonWaitsForPermission}
+	return []string{settle.ReasonHeld, settle.ReasonWaitsForPerson, settle.ReasonWaitsForPermission, settle.ReasonWaitsForApproval}
 }
 
 // held finds the one node that waits for a verb, Approve or Deny.

@@ -79,13 +79,15 @@ type decider struct {
 	settled bool
 	issue   *Issue
 	ready   []work.Item // of tree; nil until asked for
+	// authors are those of the approvals that were made of comments now.
+	authors map[schemas.Ref]string
 }
 
 // Decide decides about comments, in the order of the issues and the ids. A comment without a command that answers no
 // question has no verdict; neither have comments of bots, or those on record. The caller leaves out comments of this
 // program.
 func Decide(in Input) []Decision {
-	d := &decider{Input: in, tree: in.Tree,
+	d := &decider{Input: in, tree: in.Tree, authors: map[schemas.Ref]string{},
 		decoder: schemas.DecoderFor(settle.TableOf(in.Tree).Schemas(), in.Tree.Settings())}
 	var out []Decision
 	for i := range in.Issues {
@@ -174,13 +176,14 @@ func (d *decider) commands(c *Comment, all []Command, v *Decision) {
 			why = append(why, commandText(cmd)+": "+err.Error())
 		case spec != nil:
 			v.put(spec)
+			v.prove(spec, d.tree.Entry(spec.Ref), c.Author.Login)
 		case told != "":
 			said = append(said, replyWithin(cmd, told, &room))
 		}
 	}
 	if len(why) > 0 {
 		d.tree, d.ready = was, ready
-		v.Specs, v.Handled.Specs, v.Handled.Reply = nil, nil, refusalText(why)
+		v.Specs, v.Handled.Specs, v.Handled.Proofs, v.Handled.Reply = nil, nil, nil, refusalText(why)
 		return
 	}
 	v.Handled.Outcome, v.Handled.Reply = schemas.HandledAccepted, strings.Join(said, "\n\n")
@@ -190,6 +193,13 @@ func (d *decider) commands(c *Comment, all []Command, v *Decision) {
 func (v *Decision) put(s *derive.Spec) {
 	v.Specs = append(v.Specs, *s)
 	v.Handled.Specs = append(v.Handled.Specs, s.Path)
+}
+
+// prove records who approved a gate by a comment.
+func (v *Decision) prove(s *derive.Spec, e *state.Entry, author string) {
+	if spec := state.SpecOf[*schemas.ActionSpec](e); spec != nil && spec.Verb == schemas.VerbApprove && spec.Permission == nil {
+		v.Handled.Proofs = append(v.Handled.Proofs, schemas.MirrorProof{Spec: s.Path, Digest: e.Object.Digest, Author: author})
+	}
 }
 
 // writtenKinds are those that comments become.

@@ -75,7 +75,7 @@ func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*deri
 		*e = *old
 	}
 	e.Object = o
-	d.tree = settle.Tree(d.tree.With(e), d.Now, []schemas.Ref{ref}).Tree
+	d.tree = (&settle.Decider{Identify: d.identify}).Settle(d.tree.With(e), d.Now, []schemas.Ref{ref}).Tree
 	d.ready = nil
 	return out, o, nil
 }

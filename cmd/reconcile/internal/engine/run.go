@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/doctor"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/eventlog"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/identities"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/metering"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/mirroring"
@@ -210,6 +211,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		defer r.share.Close(ctx)
 	}
 	l.NotReady = r.workspaces.NotReady
+	l.Identify = r.prover().Identify
 	l.CheckAgent = r.checkAgent
 	defer r.sweepWorkspaces(ctx)
 	r.mirror = r.openMirror()
@@ -226,6 +228,11 @@ func (r *run) run(ctx context.Context) (Result, error) {
 		err = context.Canceled
 	}
 	return r.result(l, res), err
+}
+
+// prover proves who wrote actions.
+func (r *run) prover() *identities.Prover {
+	return &identities.Prover{Store: r.store, Environ: os.Environ()}
 }
 
 // checkAgent says why an agent cannot work on this machine.
@@ -257,6 +264,7 @@ func (r *run) decide(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	l.NotReady = places.NotReady
+	l.Identify = r.prover().Identify
 	res, err := l.DecideOnce(ctx)
 	out := Result{Tree: res.Tree, Wrote: res.Wrote, MemoryBusy: res.MemoryBusy, LedgersBusy: res.LedgersBusy}
 	if res.Tree != nil {

@@ -76,6 +76,8 @@ type Loop struct {
 	// CheckAgent says why an agent cannot work on this machine; "" if nothing is known against it. It may take seconds, and be called from
 	// any goroutine. nil: agents are not checked.
 	CheckAgent func(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) (why string)
+	// Identify says who wrote an action, and how that is proved; nil: nobody looks.
+	Identify func(ctx context.Context, settings *schemas.SettingsSpec, o *schemas.Object) (settle.Identity, error)
 	// Commit commits the written files to git; nil: nothing is committed.
 	Commit func(ctx context.Context, t *state.Tree, scope Scope) (Committed, error)
 	// Share is the branch that commits are pushed to; nil: nothing is pushed. If set, Perform also claims effects on
@@ -195,9 +197,11 @@ func (l *Loop) newRun(watching bool) *run {
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},
 		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
 		unwrittenBytes: map[schemas.Ref]int{}, notReady: map[nodeRef]heldTask{},
+		identities: map[schemas.Ref]settle.Identity{}, unproved: map[schemas.Ref]bool{},
 		health: map[string]*health{}, checked: make(chan checked, maxChecks), endChecks: func() {},
 	}
 	s.decider.NotCommitted = s.whyNotReady
+	s.decider.Identify = s.identify
 	if l.CheckAgent != nil {
 		s.decider.Ailing = s.ailing
 		s.checks, s.endChecks = context.WithCancel(context.Background())

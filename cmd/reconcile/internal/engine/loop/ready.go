@@ -139,7 +139,7 @@ func (s *run) touchNotReady() {
 
 // commitWake is now if a node waits for git: the next run asks git again. Zero: none waits.
 func (s *run) commitWake() time.Time {
-	if len(s.notReady) == 0 {
+	if len(s.notReady)+len(s.unproved) == 0 {
 		return time.Time{}
 	}
 	return s.loop.Now()

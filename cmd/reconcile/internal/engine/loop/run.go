@@ -43,6 +43,9 @@ type run struct {
 	holders map[string]holder // other processes that this run waits for
 
 	notReady map[nodeRef]heldTask // nodes that cannot go on before git says so
+	// unproved are the actions that wait for the proof of who wrote them; identities are those that were looked for.
+	unproved   map[schemas.Ref]bool
+	identities map[schemas.Ref]settle.Identity
 
 	health    map[string]*health // agents that were checked
 	checked   chan checked       // results of checks
@@ -119,6 +122,7 @@ func (s *run) load(ctx context.Context) error {
 		}
 		s.touch(changed...)
 		s.touchNotReady()
+		s.touchUnproved()
 	}
 	return nil
 }

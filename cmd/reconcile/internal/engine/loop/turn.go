@@ -68,9 +68,12 @@ func (s *run) decideLocked(ctx context.Context) error {
 func (s *run) startEffects(ctx context.Context) error {
 	for tries := 1; ; tries++ {
 		s.decide()
-		if held, err := s.checkReady(ctx); err != nil {
+		held, err := s.checkReady(ctx)
+		proved, proofErr := s.checkProofs(ctx)
+		if err := errors.Join(err, proofErr); err != nil {
 			return err
-		} else if held && tries < inputTries {
+		}
+		if (held || proved) && tries < inputTries {
 			continue
 		}
 		if err := errors.Join(s.deriveSpecs(ctx), s.foldLedgers(ctx), s.flushLarge(ctx), s.settleMemory(ctx, false)); err != nil {
@@ -321,6 +324,7 @@ func (s *run) apply(d settle.Decision) {
 	}
 	s.tree = d.Tree
 	for ref, out := range d.Outs {
+		s.noteUnproved(ref)
 		set(s.effects, ref, out.Effects, len(out.Effects) > 0)
 		set(s.restores, ref, out.Restore, len(out.Restore) > 0)
 		set(s.wakes, ref, wake{out.Again, out.Await}, !out.Again.IsZero())

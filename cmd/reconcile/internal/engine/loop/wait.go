@@ -110,7 +110,7 @@ func (s *run) untilNext() time.Duration {
 	if s.waitsForOthers() || s.loop.Store.Orphaned() {
 		sooner(now.Add(pollForeign))
 	}
-	if s.watching && len(s.notReady) > 0 {
+	if s.watching && len(s.notReady)+len(s.unproved) > 0 {
 		sooner(now.Add(pollCommits))
 	}
 	if at := s.nextCheck(); !at.IsZero() {

@@ -1,0 +1,69 @@
+package slash
+
+import (
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// digestLength is that of the digest of what a gate shows.
+const digestLength = 32
+
+// approval adds to an approval what it is of: the digest among the words behind the target, and the answer in a fenced block.
+func (d *decider) approval(a commandTarget, spec *schemas.ActionSpec) error {
+	reason, answer := splitFence(a.reason)
+	var rest []string
+	for _, word := range strings.Fields(reason) {
+		if len(word) == digestLength && strings.Trim(word, "0123456789abcdef") == "" {
+			spec.Digest = word
+			continue
+		}
+		rest = append(rest, word)
+	}
+	spec.Reason, spec.Answer = redactedText(strings.Join(rest, " ")), redactedText(answer)
+	e := d.tree.Entry(a.target)
+	if e == nil || a.node == "" {
+		return nil
+	}
+	gate := dags.GateOf(settle.In{Entry: e, Tree: d.tree, World: settle.NewWorld(d.tree, d.Now, nil), Now: d.Now}, a.node)
+	if gate != nil && spec.Digest == "" {
+		return fmt.Errorf("say what you approve, by its digest. Now it is %s",
+			codeText(strings.Join([]string{"/" + Approve, a.target.String(), a.node, gate.Digest}, " ")))
+	}
+	return nil
+}
+
+// splitFence divides a text into what stands before its first fenced block, and the content of that.
+func splitFence(text string) (before, inside string) {
+	const fence = "```"
+	before, rest, ok := strings.Cut(text, fence)
+	if !ok {
+		return text, ""
+	}
+	_, rest, _ = strings.Cut(rest, "\n") // the language
+	inside, _, _ = strings.Cut(rest, fence)
+	return strings.TrimSpace(before), strings.TrimSpace(inside)
+}
+
+// identify implements settle.Decider.Identify for the approvals that were made of comments now.
+func (d *decider) identify(action schemas.Ref) (settle.Identity, bool) {
+	author, ok := d.authors[action]
+	return settle.Identity{Who: settle.CommentAuthorPrefix + author, Proof: schemas.ProofGitHub}, ok
+}
+
+// refused says why an approval was not accepted; "" if it was.
+func (d *decider) refused(spec *schemas.ActionSpec, name string) string {
+	target, err := spec.TargetRef()
+	if err != nil {
+		return ""
+	}
+	for _, a := range schemas.AppliedTo(d.tree.Entry(target).Status()) {
+		if a.Name == name {
+			return a.Refused
+		}
+	}
+	return ""
+}
