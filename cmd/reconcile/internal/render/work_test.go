@@ -72,9 +72,9 @@ func TestAgentTable(t *testing.T) {
 	issue := 42
 	var b bytes.Buffer
 	err := AgentTable(&b, Palette{On: true}, []schemas.NamedActivity{
-		{"engineer", schemas.AgentActivity{Status: schemas.AgentBlocked, Issue: &issue, ClarificationID: text("CLR-42-001"),
+		{Name: "engineer", AgentActivity: schemas.AgentActivity{Status: schemas.AgentBlocked, Issue: &issue, ClarificationID: text("CLR-42-001"),
 			WaitingOn: text("architect"), LastActivity: instant("2026-02-27T09:30:00Z")}},
-		{"new", schemas.AgentActivity{}},
+		{Name: "new"},
 	}, now)
 	const want = `
 [1mAGENT[0m     [1mSTATUS[0m                 [1mISSUE[0m  [1mCLARIFICATION[0m  [1mWAITING ON[0m  [1mRESPONDING TO[0m  [1mLAST ACTIVITY[0m

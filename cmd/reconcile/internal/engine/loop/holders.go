@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/budgets"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -97,7 +98,7 @@ func (s *run) othersClaimSelected() bool {
 	return false
 }
 
-// warnOfDay warns once a day that the budget of the day is nearly used.
+// warnOfDay warns and records an event, once a day, if the budget of the day is nearly used.
 func (s *run) warnOfDay() {
 	settings := s.tree.Settings()
 	if settings.Budget.Day == nil {
@@ -107,6 +108,8 @@ func (s *run) warnOfDay() {
 	if low != "" && day != s.warnedDay {
 		s.warnedDay = day
 		s.warn(low)
+		s.recordEvents([]settle.Event{{Time: schemas.NewTime(s.loop.Now()), Ref: schemas.SettingsKind.Ref("settings"),
+			Reason: settle.ReasonBudgetLow, Message: low, Warning: true}})
 	}
 }
 
