@@ -18,6 +18,7 @@ require (
 	github.com/landlock-lsm/go-landlock v0.11.0 // what agents may write, limited by the kernel
 	github.com/pelletier/go-toml/v2 v2.4.3 // workflows in TOML
 	github.com/rivo/uniseg v0.4.7 // the width of text in tables
+	github.com/robfig/cron/v3 v3.0.1 // cron expressions, as Kubernetes reads them; this project has the time zones and changes of clocks
 	github.com/rogpeppe/go-internal v1.16.0 // testscript (tests only)
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // decides what is wrong with a spec, and judges what nodes leave by schemas of users
 	github.com/segmentio/encoding v0.5.4 // decodes canonical JSON and state files thrice as fast as encoding/json

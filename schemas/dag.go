@@ -31,6 +31,8 @@ type DAGSpec struct {
 	Policy Policy `json:"policy,omitzero"`
 	// Budget bounds what the agents of the DAG's nodes together use. Default: no bound.
 	Budget *Budget `json:"budget,omitempty"`
+	// Schedule says when the DAG runs, at one or several times; it waits for the first. Default: at once.
+	Schedule Schedules `json:"schedule,omitempty"`
 	// Nodes are the tasks.
 	Nodes []Node `json:"nodes" jsonschema:"minItems=1,maxItems=20000"`
 }
@@ -132,6 +134,8 @@ type DAGStatus struct {
 	// Active are the times, in order, that count for policy.timeout; the last one is open while it goes on. It is there only
 	// where there is such a limit, until the work has ended.
 	Active []Span `json:"active,omitempty"`
+	// Schedule is how far the schedule is; nil without one.
+	Schedule *ScheduleStatus `json:"schedule,omitempty"`
 	// Actions are the Action objects applied to this DAG, in the order of application.
 	Actions []AppliedAction `json:"actions,omitempty"`
 }
@@ -273,6 +277,7 @@ func (s *DAGSpec) Check(r *Report) {
 	checkTimeout(r.At("policy", "timeout"), p.Timeout)
 	p.Retry.check(r.At("policy", "retry"))
 	s.Budget.check(r.At("budget"))
+	s.Schedule.check(r)
 	s.Workflow.check(r.At("workflow"))
 	tasks := make([]task, len(s.Nodes))
 	compiled := map[string]*validator.Error{}

@@ -91,6 +91,10 @@ func (f *fold) finish() settle.Out {
 	if !over(st) {
 		st.Active = f.active
 	}
+	if f.timed != nil {
+		f.closeSchedule(over(st))
+		st.Schedule = f.timed
+	}
 	f.p.Remember(st, f.next)
 	out := settle.Out{Status: st, Effects: f.effects(), Restore: f.restores}
 	if !over(st) && !f.again.IsZero() {
@@ -98,6 +102,7 @@ func (f *fold) finish() settle.Out {
 	} else if !over(st) && !f.later.IsZero() {
 		out.Again = f.later
 	}
+	f.wakeForSchedule(&out)
 	return out
 }
 

@@ -43,6 +43,7 @@ func (f *fold) run() {
 	f.applied = actions.Kept(f.Tree, f.old.Actions)
 	f.noteDelivered()
 	f.findRounds()
+	f.openSchedule()
 	f.judgeAll()
 	for _, a := range f.newActs(f.applied) {
 		if f.unproved(a) {
@@ -54,6 +55,7 @@ func (f *fold) run() {
 			continue
 		}
 		done.Moot = !f.apply(a, &done)
+		f.beginScheduled(a.Entry.Name, a.Spec)
 		f.applied[len(f.applied)-1] = done
 		f.acted = f.acted || !schemas.IsMessage(a.Spec.Verb)
 		f.history.Add(done.At, settle.ReasonApplied, actions.Message(done, f.Ref))

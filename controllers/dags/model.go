@@ -63,6 +63,7 @@ type fold struct {
 	history settle.History
 	// choices has who works on a node, where that is not simply the agent that it names; nil for none.
 	choices map[int32]choice
+	timed   *schemas.ScheduleStatus // the new one; nil without a schedule
 }
 
 // record has the claims and records of a node under its present key.

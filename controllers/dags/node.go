@@ -204,6 +204,7 @@ func (f *fold) judgeOpen(i int32) {
 	case f.waitsForApproval(i):
 	case (r.pauses || len(r.questions) > 0) && f.waitsForAnswer(i):
 	case f.waitsForPermission(i):
+	case f.waitsForTime(i):
 	case f.b.Human[i]:
 		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf(
 			"waits for %s; approve it when it is done", f.contact(n.Agent)))

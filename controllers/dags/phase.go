@@ -68,6 +68,9 @@ func first(have int, i int32) int {
 
 // Judgement is the result of a decision about an object as a whole.
 func (f *fold) judgement(n nodeCounts) settle.Judgement {
+	if j, ok := f.scheduled(n); ok {
+		return j
+	}
 	switch {
 	case n.running+n.queued+n.pending+n.blocked == 0:
 		return f.outcome(n)
@@ -145,7 +148,7 @@ func same(x, y schemas.Status) bool {
 		return false
 	}
 	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
-		a.Hold != b.Hold || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
+		a.Hold != b.Hold || !sameSchedule(a.Schedule, b.Schedule) || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
 		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Active, b.Active) ||
 		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
 		return false

@@ -25,6 +25,8 @@ var columns = []settle.Column{
 			return ""
 		case nodes.NotHere(e) != nil:
 			return s.Progress.String() + ", outputs not here"
+		case s.Schedule != nil && !s.Schedule.Next.IsZero():
+			return s.Progress.String() + ", next " + s.Schedule.Next.Format("2006-01-02T15:04Z")
 		}
 		return s.Progress.String()
 	}},
@@ -35,6 +37,7 @@ var details = []settle.Column{
 	readiness.OfStatus("Issue status", func(s *schemas.DAGStatus) string { return s.IssueStatus }),
 	readiness.OfStatus("Progress", func(s *schemas.DAGStatus) string { return s.Progress.String() + " nodes" }),
 	readiness.TimeOf("Started", func(s *schemas.DAGStatus) schemas.Time { return s.StartedAt }),
+	readiness.OfStatus("Next run", nextTime),
 	readiness.TimeOf("Finished", func(s *schemas.DAGStatus) schemas.Time { return s.FinishedAt }),
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/clarifications"
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -14,8 +15,8 @@ import (
 )
 
 // Specs is [Deriver.Derive] for a single tree.
-func Specs(t *state.Tree) []Spec {
-	specs, _ := new(Deriver).Derive(t)
+func Specs(t *state.Tree, scheduled ...schemas.Ref) []Spec {
+	specs, _ := new(Deriver).Derive(t, scheduled...)
 	return specs
 }
 
@@ -28,8 +29,10 @@ type Deriver struct{ changes changes }
 // learned and of what clarifications came to. What may not be asked is left out: the node is told. The tree is one that
 // Settle has decided.
 //
+// scheduled are the DAGs of whose schedules a time has come, by decisions: the Action for it is listed, too.
+//
 // The checkpoints are the changes of those that follow from records.
-func (d *Deriver) Derive(t *state.Tree) ([]Spec, Checkpoints) {
+func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Checkpoints) {
 	v := &deriver{tree: t, w: clarifications.Of(settle.NewWorld(t, time.Time{}, nil)), remembers: t.Settings().Memory.On()}
 	due := d.changes.since(t)
 	again := map[schemas.Ref]bool{}
@@ -47,6 +50,13 @@ func (d *Deriver) Derive(t *state.Tree) ([]Spec, Checkpoints) {
 	}
 	for _, e := range due.of(t, schemas.ActionKind.Name) {
 		look(e.Ref, func() { v.starts(e) })
+	}
+	for _, ref := range scheduled {
+		if e := t.Entry(ref); e != nil {
+			if name, spec, ok := dags.ScheduledAction(e); ok {
+				v.add(schemas.ActionKind, name, spec)
+			}
+		}
 	}
 	for _, l := range due.ledgers(t) {
 		look(l.Ref(), func() { v.imports(l) })

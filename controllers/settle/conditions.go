@@ -86,6 +86,7 @@ const (
 	ReasonTimedOut  = "TimedOut"
 	ReasonCancelled = "Cancelled"
 
+	ReasonScheduled          = "Scheduled" // a time of the schedule has yet to come
 	ReasonWaitsForPlace      = "WaitsForPlace"
 	ReasonWaitsForPerson     = "WaitsForPerson"
 	ReasonWaitsForApproval   = "WaitsForApproval"   // it is a gate, and people have not approved what it shows

@@ -28,6 +28,8 @@ type Out struct {
 	// Await says that a one-shot run waits for Again (a retry's back-off, a DAG's timeout) instead of leaving it to a
 	// later run (an answer's time limit).
 	Await bool
+	// Due says that a time of the object's schedule has come: a spec follows from it.
+	Due bool
 }
 
 // Restore says that outputs of a recorded success are missing.

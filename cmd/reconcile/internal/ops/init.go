@@ -215,7 +215,7 @@ type InitWorkflowsResult struct {
 }
 
 // InitWorkflows writes the workflow files for GitHub Actions at the top of the repository, for a release of the
-// program. It notes each written file.
+// program. They start at the times of the schedules of the tree's DAGs, too. It notes each written file.
 func InitWorkflows(ctx context.Context, env Env, q InitWorkflowsRequest) (r InitWorkflowsResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := errors.Join(ctx.Err(), env.authorize("InitWorkflows")); err != nil {
@@ -236,7 +236,32 @@ func InitWorkflows(ctx context.Context, env Env, q InitWorkflowsRequest) (r Init
 	if q.Release == "" {
 		r = InitWorkflowsResult{path.Join(dir, ".github/actions/reconcile/action.yml"), scaffold.ReleaseMark}
 	}
-	return r, scaffold.Write(dir, scaffold.Workflows(q.Release), q.Missing, env.noteWritten)
+	files := scaffold.Workflows(q.Release)
+	schedules, err := env.schedules(ctx)
+	if err != nil {
+		return r, err
+	}
+	scaffold.Scheduled(files, schedules, env.Tree.Now())
+	return r, scaffold.Write(dir, files, q.Missing, env.noteWritten)
+}
+
+// schedules are the schedules of the tree's DAGs; none where there is no tree.
+func (e Env) schedules(ctx context.Context) (map[string]schemas.Schedules, error) {
+	if _, top := treeOf(e.Tree.Dir); !top {
+		return nil, nil
+	}
+	s, t, err := e.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	out := map[string]schemas.Schedules{}
+	for _, dag := range t.Entries(schemas.DAGKind.Name) {
+		if spec := schemas.SpecAs[*schemas.DAGSpec](dag.Object); spec != nil && len(spec.Schedule) > 0 {
+			out[dag.Name] = spec.Schedule
+		}
+	}
+	return out, nil
 }
 
 // InstalledAgent is the program of a known agent on this machine.

@@ -191,7 +191,7 @@ func Latest[T any](to chan T) func(T) {
 func (l *Loop) newRun(watching bool) *run {
 	s := &run{
 		loop: l, decider: settle.Decider{Only: l.Only}, watching: watching, began: l.Now(), worked: map[schemas.Ref]bool{},
-		effects: map[schemas.Ref][]settle.Effect{}, wakes: map[schemas.Ref]wake{},
+		effects: map[schemas.Ref][]settle.Effect{}, wakes: map[schemas.Ref]wake{}, scheduled: map[schemas.Ref]bool{},
 		restores: map[schemas.Ref][]settle.Restore{},
 		mine:     map[string]settle.Effect{}, held: map[string]string{}, successes: map[string]int{},
 		holders: map[string]holder{}, unwritten: map[schemas.Ref]bool{},

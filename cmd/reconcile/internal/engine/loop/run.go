@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/admission"
@@ -32,8 +33,9 @@ type run struct {
 	leftOrphans     bool   // a process was killed too late for this run to end its remaining processes
 
 	// The current decisions, by object; only objects with effects, restores or timers are listed.
-	effects  map[schemas.Ref][]settle.Effect
-	restores map[schemas.Ref][]settle.Restore
+	effects   map[schemas.Ref][]settle.Effect
+	restores  map[schemas.Ref][]settle.Restore
+	scheduled map[schemas.Ref]bool // a time of their schedules has come
 	// unrestored says that cached outputs could not be written: the next run retries.
 	unrestored   bool
 	unkept       error  // why the kept outputs in git are not up to date
@@ -363,8 +365,13 @@ func (s *run) summary() state.Summary {
 	return state.Summary{
 		Lines: lines,
 		Wake:  earlier(earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), earlier(s.commitWake(), s.healthWake())), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
-		Clocks: sortedRefs(s.wakes), Dormant: dags.Dormant(s.tree), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
+		Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
 	}
+}
+
+// dormant lists the objects that want nothing by themselves. One with a timer wants something later.
+func (s *run) dormant() []schemas.Ref {
+	return slices.DeleteFunc(dags.Dormant(s.tree), func(ref schemas.Ref) bool { return !s.wakes[ref].at.IsZero() })
 }
 
 // end ends a run: it stops the running effects and writes all known state.

@@ -300,6 +300,7 @@ func (s *run) decide() {
 		clear(s.effects)
 		clear(s.restores)
 		clear(s.wakes)
+		clear(s.scheduled)
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
 	}
@@ -327,6 +328,7 @@ func (s *run) apply(d settle.Decision) {
 		s.noteUnproved(ref)
 		set(s.effects, ref, out.Effects, len(out.Effects) > 0)
 		set(s.restores, ref, out.Restore, len(out.Restore) > 0)
+		set(s.scheduled, ref, true, out.Due)
 		set(s.wakes, ref, wake{out.Again, out.Await}, !out.Again.IsZero())
 		if e := s.tree.Entry(ref); e != nil && e.Gone() {
 			s.removed[ref] = e // records were added after the spec was removed

@@ -239,7 +239,7 @@ func (s *run) checkpoint(ctx context.Context) error {
 func (s *run) deriveSpecs(ctx context.Context) error {
 	var changes []state.Change
 	var paths []string
-	specs, kept := s.deriver.Derive(s.tree)
+	specs, kept := s.deriver.Derive(s.tree, sortedRefs(s.scheduled)...)
 	if err := s.keepCheckpoints(ctx, kept); err != nil {
 		return err
 	}

@@ -50,6 +50,10 @@ func describe(name, comment string) string {
 // special gives the schemas of types that marshal as something else than they are.
 func special(r *jsonschema.Reflector, t reflect.Type) *jsonschema.Schema {
 	switch t {
+	case reflect.TypeFor[schemas.Schedules]():
+		s := either(part(r, schemas.Schedule{}), "object", "array")
+		s.Items = part(r, schemas.Schedule{})
+		return s
 	case reflect.TypeFor[schemas.EnvValue]():
 		return either(part(r, schemas.EnvSource{}), "string", "object")
 	case reflect.TypeFor[schemas.Duration]():
