@@ -120,3 +120,54 @@ func names(list []*state.Entry, of func(*state.Entry) string) (out []string) {
 	}
 	return out
 }
+
+// A run after an edit of a dormant object settles the tree, and so does one that finds the file of dormant objects damaged: the next one
+// has nothing to do.
+func TestFreshAfterEditsOfDormantObjects(t *testing.T) {
+	e := &edits{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(1, 3)), now: time.Now().Add(-time.Hour)}
+	e.begin()
+	for i := range finishedDAGs {
+		e.finished(i)
+	}
+	e.run(e.dir, false)
+	name := filepath.Join(e.dir, ".reconcile", "cache", "dormant")
+	fresh := func() bool {
+		s := e.open(e.dir, false)
+		defer s.Close()
+		_, ok := s.Fresh()
+		return ok
+	}
+	settles := func(what string) {
+		t.Helper()
+		e.run(e.dir, false)
+		if !fresh() {
+			t.Errorf("after %s and a run, the next one has something to do", what)
+		}
+		if n := e.dormant(); n < finishedDAGs-1 {
+			t.Errorf("after %s and a run, %d objects are dormant", what, n)
+		}
+	}
+	settles("nothing")
+	e.finishedAs(e.dir, "specs", "f7", 7, "edited")
+	if fresh() {
+		t.Error("an edit of a dormant object is not seen")
+	}
+	settles("an edit of a dormant object")
+	damage := func() {
+		if err := os.WriteFile(name, []byte("damaged"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage()
+	if !fresh() {
+		t.Error("a damaged cache makes work, although nothing was edited")
+	}
+	e.finishedAs(e.dir, "specs", "f8", 8, "edited")
+	if fresh() {
+		t.Error("an edit is not seen where the file of dormant objects is damaged")
+	}
+	settles("an edit beside a damaged file of dormant objects")
+	damage()
+	e.dag(0)
+	settles("another edit beside a damaged file")
+}
