@@ -57,6 +57,8 @@ type Step struct {
 	MaxIterations int `json:"max_iterations,omitempty" jsonschema:"minimum=1,maximum=1000"`
 	// CompletionCriteria are what must hold for an iterating step to be done: an expression over its result, or text that the agent judges.
 	CompletionCriteria string `json:"completion_criteria,omitempty" jsonschema:"maxLength=2000"`
+	// Approve says who lets the step start, or what the task of a person asks for.
+	Approve *Approve `json:"approve,omitempty"`
 	// StatusOnStart is the issue status that is set when the step starts.
 	StatusOnStart string `json:"status_on_start,omitempty" jsonschema:"maxLength=100"`
 	// StatusOnComplete is the issue status that is set when the step is done.

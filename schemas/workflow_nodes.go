@@ -20,7 +20,7 @@ func (s *WorkflowSpec) Nodes() []Node {
 
 func (st *Step) node() Node {
 	n := Node{Name: st.ID, Description: st.Title, Agent: st.Agent, Prompt: st.prompt(), Needs: st.Needs, When: st.Condition,
-		Optional: st.Optional, Clarify: st.clarify()}
+		Optional: st.Optional, Clarify: st.clarify(), Approve: st.Approve}
 	if st.Output != "" {
 		n.Outputs.Files = []string{st.Output}
 	}
@@ -107,7 +107,8 @@ func (s *WorkflowSpec) checkStart(r *Report) {
 }
 
 // stepFields are the fields of a step by those of a node that they become.
-var stepFields = map[any]string{"name": "id", "when": "condition", "prompt": "prompt", "outputs": "output", "repeat": "completion_criteria"}
+var stepFields = map[any]string{"name": "id", "when": "condition", "prompt": "prompt", "outputs": "output", "repeat": "completion_criteria",
+	"approve": "approve", "issueStatus": "status_on_start", "clarify": "can_clarify"}
 
 // checkTemplates reports prompts that are no templates, in the DAG of a workflow's run.
 func (s *DAGSpec) checkTemplates(r *Report) {

@@ -88,6 +88,7 @@ func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs fu
 func (b *Binding) unchanged(p *Plan, i int32, was []*schemas.NodeStatus) bool {
 	s := was[i]
 	return !p.Spec.Policy.RerunOnAgentChange && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] &&
+		max(s.Round, 1) == max(b.Round(i), 1) &&
 		!slices.ContainsFunc(p.Needs[i], func(to int32) bool { return b.Keys[to] != was[to].Key })
 }
 
