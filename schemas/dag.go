@@ -33,8 +33,18 @@ type DAGSpec struct {
 	Budget *Budget `json:"budget,omitempty"`
 	// Schedule says when the DAG runs, at one or several times; it waits for the first. Default: at once.
 	Schedule Schedules `json:"schedule,omitempty"`
+	// Params are the parameters of the DAG, by name.
+	Params map[string]Param `json:"params,omitempty"`
+	// With are values of parameters. Default: those of the session, then those of the parameters.
+	With map[string]any `json:"with,omitempty"`
+	// Template says that the DAG never runs by itself: other DAGs call it.
+	Template bool `json:"template,omitempty"`
 	// Nodes are the tasks.
 	Nodes []Node `json:"nodes" jsonschema:"minItems=1,maxItems=20000"`
+	// Finally are tasks that run when all nodes have ended, in whatever state.
+	Finally []Node `json:"finally,omitempty" jsonschema:"maxItems=100"`
+	// Expansion says of what an expanded spec was made; nil for one as it was written.
+	Expansion *Expansion `json:"-"`
 }
 
 // Policy bounds and steers the execution of a DAG.
@@ -221,14 +231,26 @@ func (s *DAGSpec) Default() {
 	}
 	orNew(&s.Policy.Retry, Retry{})
 	s.Policy.Retry.fill()
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.Retry != nil {
-			n.Retry.fill()
+	for name, p := range s.Params {
+		orDefault(&p.Type, ParamString)
+		s.Params[name] = p
+	}
+	for _, nodes := range [][]Node{s.Nodes, s.Finally} {
+		for i := range nodes {
+			nodes[i].fill()
 		}
-		if n.Repeat != nil {
-			orDefault(&n.Repeat.Max, 3)
-		}
+	}
+}
+
+func (n *Node) fill() {
+	if n.Retry != nil {
+		n.Retry.fill()
+	}
+	if n.Repeat != nil {
+		orDefault(&n.Repeat.Max, 3)
+	}
+	if n.Matrix != nil {
+		orDefault(&n.Matrix.Max, 256)
 	}
 }
 
@@ -283,7 +305,8 @@ func (s *DAGSpec) Check(r *Report) {
 	compiled := map[string]*validator.Error{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		n.check(r, i)
+		s.plain(n).check(r, "nodes", i)
+		checkExpression(r.At("nodes", i, "when"), n.When, s.scope(n), "needs.build.exitCode == 0")
 		n.checkSchema(r.At("nodes", i), compiled)
 		tasks[i] = task{n.Name, n.Needs}
 	}
@@ -291,6 +314,7 @@ func (s *DAGSpec) Check(r *Report) {
 	s.checkDashes(r)
 	s.checkRepeats(r)
 	s.checkTemplates(r)
+	s.checkExpansion(r)
 }
 
 // checkDashes reports names that are one in the names of variables, where a dash becomes an underscore.
@@ -328,10 +352,21 @@ func (s *DAGSpec) References() []Reference {
 		out = append(out, Reference{Field: []any{"workflow", "name"}, To: Ref{Kind: WorkflowKind.Name, Name: w.Name}})
 	}
 	for i := range s.Nodes {
-		if a := s.Nodes[i].Agent; a != "" {
-			to := Ref{Kind: AgentKind.Name, Name: a}
-			out = append(out, Reference{Field: []any{"nodes", i, "agent"}, To: to, Hard: true})
-		}
+		out = s.Nodes[i].references(out, "nodes", i)
+	}
+	for i := range s.Finally {
+		out = s.Finally[i].references(out, "finally", i)
+	}
+	return out
+}
+
+// references adds hard references to the agent of a node, and to the DAG that it calls.
+func (n *Node) references(out []Reference, list string, i int) []Reference {
+	if n.Agent != "" {
+		out = append(out, Reference{Field: []any{list, i, "agent"}, To: Ref{Kind: AgentKind.Name, Name: n.Agent}, Hard: true})
+	}
+	if n.DAG != "" {
+		out = append(out, Reference{Field: []any{list, i, "dag"}, To: Ref{Kind: DAGKind.Name, Name: n.DAG}, Hard: true})
 	}
 	return out
 }

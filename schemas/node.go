@@ -28,7 +28,7 @@ type field struct {
 	value     *value
 }
 
-// Node is one task. Exactly one of Run, Script, or Agent with Prompt is set.
+// Node is one task. Exactly one of Run, Script, DAG, or Agent with Prompt is set.
 type Node struct {
 	// Name is unique within the DAG: ^[a-z][a-z0-9_-]{0,62}$. Names may not differ in - and _ only.
 	Name string `json:"name" jsonschema:"minLength=1,maxLength=63"`
@@ -42,6 +42,12 @@ type Node struct {
 	Agent string `json:"agent,omitempty" jsonschema:"minLength=1,maxLength=63"`
 	// Prompt is the task text for the agent.
 	Prompt string `json:"prompt,omitempty" jsonschema:"minLength=1,maxLength=100000"`
+	// DAG names a DAG whose nodes are done in place of this one, with as the values of its parameters.
+	DAG string `json:"dag,omitempty" jsonschema:"minLength=1,maxLength=63"`
+	// With are the values of the called DAG's parameters.
+	With map[string]any `json:"with,omitempty"`
+	// Matrix makes several nodes of this one.
+	Matrix *Matrix `json:"matrix,omitempty"`
 	// Acceptance are the criteria by which the agent's task is done, as sentences; the agent is told them.
 	Acceptance []string `json:"acceptance,omitempty" jsonschema:"maxItems=100"`
 	// Needs names the nodes that must have succeeded before this one starts.
@@ -87,6 +93,8 @@ type Node struct {
 	Budget *Budget `json:"budget,omitempty"`
 	// Metadata is free: it is kept, and no controller reads it.
 	Metadata map[string]any `json:"metadata,omitempty"`
+	// Made is what the expansion of the DAG says of a node that it made; nil for a node of the file.
+	Made *Made `json:"-"`
 }
 
 // Land says what is checked before a commit lands.
@@ -161,8 +169,8 @@ func checkExpression(at Spot, text string, names condition.Scope, example string
 	at.Errorf("bad-condition", "%v%s", err, hint).Suggest("for example: %s", example)
 }
 
-func (n *Node) check(r *Report, i int) {
-	at := r.At("nodes", i)
+func (n *Node) check(r *Report, list string, i int) {
+	at := r.At(list, i)
 	if !isNodeName(n.Name) {
 		f := at.At("name").Errorf("bad-name", "%q is no name of a node: a lower-case letter, then lower-case letters, "+
 			"digits, _ and -, at most %d in all", n.Name, maxName)
@@ -171,9 +179,8 @@ func (n *Node) check(r *Report, i int) {
 		}
 	}
 	n.checkWork(at)
-	checkExpression(at.At("when"), n.When, condition.Scope{Needs: n.Needs}, "needs.build.exitCode == 0")
 	checkArgv(at.At("run"), n.Run)
-	checkGlobs(r, n.Inputs, "nodes", i, "inputs")
+	checkGlobs(r, n.Inputs, list, i, "inputs")
 	for k, p := range n.Outputs.Files {
 		checkOutput(at.At("outputs", "files", k), p)
 	}
@@ -183,7 +190,7 @@ func (n *Node) check(r *Report, i int) {
 	if n.WorkingDir != "" {
 		checkPath(at.At("workingDir"), n.WorkingDir, reads)
 	}
-	n.Env.check(r, "nodes", i, "env")
+	n.Env.check(r, list, i, "env")
 	if n.Timeout != nil {
 		checkTimeout(at.At("timeout"), n.Timeout)
 	}
@@ -191,7 +198,7 @@ func (n *Node) check(r *Report, i int) {
 	n.Retry.check(at.At("retry"))
 	n.Land.check(at.At("land"))
 	n.checkStep(at)
-	checkGlobs(r, n.Touches, "nodes", i, "touches")
+	checkGlobs(r, n.Touches, list, i, "touches")
 }
 
 // checkSchema reports an invalid schema, or one of a node without a result. compiled caches the result for each text.
@@ -221,9 +228,12 @@ func (n *Node) checkWork(at Spot) {
 	if n.Agent != "" {
 		given = append(given, "agent")
 	}
+	if n.DAG != "" {
+		given = append(given, "dag")
+	}
 	switch {
 	case len(given) > 1:
-		at.At(given[1]).Errorf("conflict", "a node has either run, script, or agent with prompt; this one has %s",
+		at.At(given[1]).Errorf("conflict", "a node has either run, script, dag, or agent with prompt; this one has %s",
 			strings.Join(given, " and ")).Suggest("keep one of them").Also("the other one", at.At(given[0]).field...)
 	case len(given) == 0 && n.Prompt == "":
 		at.Errorf("missing", "node %q does not say what to do", n.Name).Suggest("add run, script, or agent with prompt")

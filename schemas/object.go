@@ -203,7 +203,8 @@ type Object struct {
 	Path     string      // slash path below the root: "specs/sessions/health.yaml"
 	Refs     []Reference // Spec().References(), known without decoding
 
-	canonical []byte // canonical JSON of the spec as written
+	declared  *Object // the object as written; nil for one that is
+	canonical []byte  // canonical JSON of the spec as written
 	newSpec   func() Spec
 	optional  bool // the status, see ExpectsStatus
 	typed     atomic.Pointer[typed]
@@ -255,7 +256,28 @@ func (o *Object) decoded() *typed {
 
 // Release releases the memory of the object's typed spec and of the data derived from it. Both are made again, with equal
 // content, by the next call that needs them; callers that hold them keep them.
-func (o *Object) Release() { o.typed.Store(nil) }
+func (o *Object) Release() {
+	if o.declared == nil {
+		o.typed.Store(nil)
+	}
+}
+
+// WithSpec returns an object that has another spec than the one that was written, which follows from it. digest is that of all that
+// the spec follows from, refs are its references.
+func (o *Object) WithSpec(s Spec, digest string, refs []Reference) *Object {
+	out := &Object{Ref: o.Ref, Metadata: o.Metadata, Digest: digest, Path: o.Path, Refs: refs, declared: o.Declared(),
+		canonical: o.canonical, newSpec: o.newSpec, optional: o.optional}
+	out.typed.Store(&typed{spec: s})
+	return out
+}
+
+// Declared returns the object as it was written.
+func (o *Object) Declared() *Object {
+	if o.declared != nil {
+		return o.declared
+	}
+	return o
+}
 
 // decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
 func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {

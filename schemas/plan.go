@@ -17,6 +17,7 @@ import (
 // plan is a published schema, or a part of one, prepared to judge.
 type plan struct {
 	shape *shape // what the schema says to people
+	any   bool   // every value is right
 	form  form
 	other form // that a value may have instead; null for none
 
@@ -50,6 +51,9 @@ var planForms = map[string]form{
 // newPlan makes the plan of a parsed schema and its shape. The error names the keyword that no plan can judge by.
 func newPlan(schema *value, sh *shape) (*plan, error) {
 	p := &plan{shape: sh, most: -1, open: true}
+	if p.any = schema.form == boolean && schema.text == "true" || schema.form == object && sh.types == "" && schema.get("type") == nil; p.any {
+		return p, nil
+	}
 	if schema.form != object {
 		return nil, fmt.Errorf("is %s, not a schema with a type", schema.form)
 	}
@@ -190,7 +194,12 @@ func (p *plan) require(names []string) bool {
 
 // accepts reports whether the value keeps the schema. A value that was reported already is not accepted.
 func (p *plan) accepts(v *value) bool {
-	if v.bad || !p.keeps(v) {
+	switch {
+	case v.bad:
+		return false
+	case p.any:
+		return true
+	case !p.keeps(v):
 		return false
 	}
 	switch v.form {

@@ -50,6 +50,8 @@ type SessionSpec struct {
 	// Land says what is checked before the commits of agents' workspaces become part of the branch, for nodes that do not say
 	// it themselves.
 	Land *Land `json:"land,omitempty"`
+	// Params are values of parameters of the session's DAGs, for those that have a parameter of that name.
+	Params map[string]any `json:"params,omitempty"`
 	// Phase is the phase that is wanted. Default Active.
 	Phase string `json:"phase,omitempty" jsonschema:"enum=Active,enum=Paused,enum=Suspended,enum=Completed,default=Active"`
 	// WhenDone says what becomes of an active session whose DAGs have all ended well: stay keeps it Active, complete makes it Completed

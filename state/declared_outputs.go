@@ -19,7 +19,7 @@ type producer interface{ OutputPaths() map[string][]string }
 // outputsOf returns the declared outputs of an object by node. It searches the canonical form first: most objects declare
 // none and need not be decoded.
 func outputsOf(o *schemas.Object) map[string][]string {
-	if o == nil || !bytes.Contains(o.Canonical(), []byte(`"outputs":{`)) {
+	if o == nil || o == o.Declared() && !bytes.Contains(o.Canonical(), []byte(`"outputs":{`)) {
 		return nil
 	}
 	if p, ok := o.Spec().(producer); ok {
@@ -42,7 +42,7 @@ func (s *Store) newDeclaredOutputs(m *model) *declaredOutputs {
 func (d *declaredOutputs) setObject(m *model, ref schemas.Ref) []string {
 	var nodes map[string][]string
 	if slot := m.slots[ref]; slot != nil && len(slot.specs) == 1 {
-		nodes = outputsOf(slot.specs[0].body.(*specBody).object)
+		nodes = outputsOf(m.expanded(ref))
 	}
 	if maps.EqualFunc(d.nodes[ref], nodes, slices.Equal) {
 		return nil

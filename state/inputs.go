@@ -58,7 +58,11 @@ func (m *model) globsOf(ref schemas.Ref) map[string][]string {
 	var nodes map[string][]string
 	if s := m.slots[ref]; s != nil {
 		for _, f := range s.specs {
-			for node, globs := range globsOf(f.body.(*specBody).object) {
+			o := f.body.(*specBody).object
+			if len(s.specs) == 1 {
+				o = m.expanded(ref)
+			}
+			for node, globs := range globsOf(o) {
 				if nodes == nil {
 					nodes = map[string][]string{}
 				}
@@ -72,7 +76,7 @@ func (m *model) globsOf(ref schemas.Ref) map[string][]string {
 // globsOf returns the input globs of an object by node. It searches the canonical form first: most objects have no inputs
 // and need not be decoded.
 func globsOf(o *schemas.Object) map[string][]string {
-	if o == nil || !bytes.Contains(o.Canonical(), []byte(`"inputs":[`)) {
+	if o == nil || o == o.Declared() && !bytes.Contains(o.Canonical(), []byte(`"inputs":[`)) {
 		return nil
 	}
 	if g, ok := o.Spec().(globber); ok {

@@ -46,6 +46,7 @@ type model struct {
 	declared   *declaredOutputs
 	links      map[string]bool // spec files that are links: a change of the target does not show at their own path
 	missing    map[string]bool // spec files with a reference to a missing object
+	expands    map[schemas.Ref]bool
 	related    map[string]bool // spec files that are validated against their references
 	cased      map[string][]string
 

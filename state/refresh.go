@@ -325,6 +325,7 @@ func (u *update) run(ctx context.Context, hints []string, look looker) error {
 	}
 	u.unhide(obstacle)
 	u.crossCheck()
+	u.touchExpanding()
 	if err := u.inputs(ctx, hints); err != nil {
 		return err
 	}

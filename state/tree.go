@@ -22,6 +22,7 @@ type Tree struct {
 	ledgers     []*Ledger             // sorted by issue
 	checkpoints []*schemas.Checkpoint // sorted by name
 	dormant     *dormantSet           // objects that were not loaded; nil: all were loaded
+	expansions  expansions
 }
 
 // Entry holds a tree's data about one object. An object whose spec was deleted has an entry until its status, records and
@@ -86,6 +87,9 @@ func NewTree(kinds schemas.Kinds, settings *schemas.SettingsSpec, problems []sch
 	for kind, shelf := range t.shelves {
 		slices.SortStableFunc(shelf, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
 		t.shelves[kind] = lastOfEach(shelf)
+	}
+	t.expandAll()
+	for kind := range t.shelves {
 		for _, e := range t.shelves[kind] {
 			t.link(e)
 		}

@@ -158,16 +158,16 @@ func (t *Tree) With(entries ...*Entry) *Tree {
 	cloned := map[string]bool{}
 	linked := false
 	next.activate(entries)
-	for _, e := range entries {
+	was := make([][]schemas.Ref, len(entries))
+	for at, e := range entries {
 		shelf := next.shelves[e.Kind]
 		if !cloned[e.Kind] {
 			shelf = slices.Clone(shelf)
 			cloned[e.Kind] = true
 		}
-		var old *Entry
 		i, ok := find(shelf, e.Name)
 		if ok {
-			old = shelf[i]
+			was[at] = references(shelf[i])
 		}
 		switch {
 		case empty(e) && ok:
@@ -179,12 +179,23 @@ func (t *Tree) With(entries ...*Entry) *Tree {
 			shelf = slices.Insert(shelf, i, e)
 		}
 		next.shelves[e.Kind] = shelf
-		if was, is := references(old), references(e); !slices.Equal(was, is) {
+	}
+	next.expandChanged(t, entries)
+	relink := func(ref schemas.Ref, was []schemas.Ref) {
+		if is := references(next.loaded(ref)); !slices.Equal(was, is) {
 			if !linked {
 				next.referrers = maps.Clone(t.referrers)
 				linked = true
 			}
-			next.relink(e.Ref, was, is)
+			next.relink(ref, was, is)
+		}
+	}
+	for at, e := range entries {
+		relink(e.Ref, was[at])
+	}
+	for _, ref := range next.Expanded() {
+		if !slices.ContainsFunc(entries, func(e *Entry) bool { return e.Ref == ref }) {
+			relink(ref, references(t.loaded(ref)))
 		}
 	}
 	return next
@@ -298,6 +309,7 @@ func sameObject(a, b *schemas.Object) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
+	a, b = a.Declared(), b.Declared()
 	return a.Digest == b.Digest && a.Path == b.Path && a.Metadata.Name == b.Metadata.Name &&
 		maps.Equal(a.Metadata.Labels, b.Metadata.Labels) && maps.Equal(a.Metadata.Annotations, b.Metadata.Annotations)
 }

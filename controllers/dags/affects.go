@@ -44,6 +44,9 @@ func affects(c *settle.Change) {
 			c.Add(r.To)
 		}
 	}
+	for _, caller := range c.Tree().ReferrersOf(c.Ref, schemas.DAGKind.Name) {
+		c.Add(caller)
+	}
 	agents.AddWorking(c.Worklist, e)
 }
 

@@ -35,6 +35,11 @@ func decide(in settle.In) settle.Out {
 		return out
 	}
 	p := plan.Of(in.Object)
+	if p.Spec.Template {
+		return keepStatus(in, schemas.DAGStatus{Common: schemas.Common{Phase: schemas.DAGSucceeded, Conditions: old.Conditions, History: old.History},
+			Session: p.Spec.Session}, settle.Judgement{Class: settle.ClassReady, Reason: settle.ReasonTemplate,
+			Message: "a template: it runs only where other DAGs call it"}, in.Object.Digest)
+	}
 	if j, ok := unusable(in, p); ok {
 		st := *old
 		st.Phase = cmp.Or(st.Phase, schemas.DAGPending)

@@ -18,7 +18,7 @@ func Dormant(t *state.Tree) []schemas.Ref {
 }
 
 func finished(e *state.Entry) bool {
-	if e.Object == nil || !e.HasStatus() || len(e.Claims) > 0 || e.RunsHave(state.Asks|state.Learned|state.OfAgent|state.Outputs) {
+	if e.Object == nil || e.Object != e.Object.Declared() || !e.HasStatus() || len(e.Claims) > 0 || e.RunsHave(state.Asks|state.Learned|state.OfAgent|state.Outputs) {
 		return false
 	}
 	b := e.Brief()

@@ -124,6 +124,10 @@ const approvedMessage = "an action approved it"
 func (f *fold) judge(i int32) {
 	r, s := &f.recs[i], &f.next[i]
 	f.facts(i)
+	if f.p.Spec.Nodes[i].Joins() {
+		f.judgeJoin(i)
+		return
+	}
 	switch verb := f.verbs[i]; {
 	case r.won && !r.again && r.land.of != nil:
 		f.judgeLanding(i)
@@ -208,6 +212,7 @@ func (f *fold) judgeOpen(i int32) {
 	case f.b.Human[i]:
 		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf(
 			"waits for %s; approve it when it is done", f.contact(n.Agent)))
+	case !f.textsHold(i):
 	default:
 		f.queue(i)
 	}

@@ -45,7 +45,10 @@ func (f *fold) count() nodeCounts {
 			n.blocked++
 			n.firstBlocked = first(n.firstBlocked, i)
 		case schemas.NodeFailed:
-			if f.tolerated(i) {
+			switch {
+			case s.Reason == settle.ReasonNeedFailed:
+				continue // one that only joins others, which are counted
+			case f.tolerated(i):
 				n.done++
 				continue
 			}

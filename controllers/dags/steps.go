@@ -52,6 +52,9 @@ func steps(e *state.Entry, out settle.Out) []settle.Step {
 		default:
 			continue
 		}
+		if n.Joins() {
+			continue // it does nothing itself
+		}
 		steps = append(steps, step)
 	}
 	return steps

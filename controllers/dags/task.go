@@ -46,6 +46,7 @@ func (f *fold) effect(i int32) settle.Effect {
 		return e
 	}
 	c := f.b.Command(f.p, i, e.Agent)
+	f.fillTexts(i, &c)
 	e.Seq = 1
 	if r.last != nil {
 		e.Seq = r.last.Seq + 1
@@ -131,7 +132,8 @@ func (f *fold) results(i int32) map[string]settle.Need {
 	}
 	out := make(map[string]settle.Need, len(f.p.Needs[i]))
 	f.addFormerRound(i, out)
-	for _, to := range f.p.Needs[i] {
+	names := f.p.Spec.Nodes[i].NeedNames()
+	for k, to := range f.p.Needs[i] {
 		s, n := &f.next[to], &f.p.Spec.Nodes[to]
 		need := settle.Need{State: s.State, ExitCode: s.ExitCode}
 		if len(s.Result) > 0 {
@@ -140,7 +142,7 @@ func (f *fold) results(i int32) map[string]settle.Need {
 		if s.State == schemas.NodeSucceeded {
 			need.Files = n.Outputs.Files
 		}
-		out[n.Name] = need
+		out[names[k]] = need
 	}
 	return out
 }
@@ -158,7 +160,7 @@ func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string 
 func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.Need, attempt int) *agentio.Work {
 	n, session, name := &f.p.Spec.Nodes[i], f.b.SessionSpec(), f.agentOf(i)
 	w := &agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: name, Role: agents.Role(name, agent),
-		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: n.Prompt, Acceptance: n.Acceptance,
+		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: f.prompt(i), Acceptance: n.Acceptance,
 		About: agentio.Issue{Title: session.Title, Text: session.Description}, Needs: needs, Schema: n.Outputs.Schema,
 		Clarifications: f.answers(i), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
 		MayAsk: clarify.NewScope(name, agent, n.Clarify).Allowed(), Constraints: f.constraints(n, agent)}

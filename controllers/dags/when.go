@@ -11,13 +11,18 @@ func (f *fold) expressionEnv(i int32) condition.Env {
 	session := f.b.SessionSpec()
 	env := condition.Env{Needs: map[string]condition.Need{}, Session: f.p.Spec.Session, DAG: f.p.Name, Issue: f.p.Issue(session),
 		Round: max(f.b.Round(i), 1)}
-	for _, to := range f.p.Needs[i] {
+	n := &f.p.Spec.Nodes[i]
+	if n.Made != nil {
+		env.Params, env.Matrix = n.Made.Params, n.Made.Matrix
+	}
+	names := n.NeedNames()
+	for k, to := range f.p.Needs[i] {
 		s := &f.next[to]
 		need := condition.Need{State: s.State, Result: resultOf(s)}
 		if s.ExitCode != nil {
 			need.ExitCode = *s.ExitCode
 		}
-		env.Needs[f.p.Spec.Nodes[to].Name] = need
+		env.Needs[names[k]] = need
 	}
 	return env
 }
@@ -27,6 +32,9 @@ func resultOf(s *schemas.NodeStatus) any { return condition.Result(s.Result) }
 
 // whenHolds evaluates the node's condition; if it does not hold, it has set the state.
 func (f *fold) whenHolds(i int32) bool {
+	if f.p.When[i] == nil {
+		return true
+	}
 	holds, err := f.p.When[i].Holds(f.expressionEnv(i))
 	switch {
 	case err != nil:

@@ -95,6 +95,7 @@ const (
 	ReasonTooManyQuestions   = "TooManyQuestions"   // the agent only asks
 	ReasonTooManyPermissions = "TooManyPermissions" // the agent only asks for permissions
 	ReasonTooManyHandoffs    = "TooManyHandoffs"    // the agent only hands its task off
+	ReasonTemplate           = "Template"           // a DAG that only others call
 	ReasonRoundsUsedUp       = "RoundsUsedUp"       // the result of a loop is not good after its last round
 	ReasonQuestionRefused    = "QuestionRefused"    // the agent asks again what may not be asked
 	ReasonBackOff            = "BackOff"

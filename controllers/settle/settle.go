@@ -141,6 +141,9 @@ func (s *settler) round() bool {
 	r.Was = s.tree
 	s.tree, s.values = s.tree.With(r.Changed...), new(Values)
 	s.work, s.noted = map[schemas.Ref]bool{}, map[string]bool{}
+	for _, ref := range s.tree.Expanded() {
+		r.AddChanged(ref)
+	}
 	for i := range s.table {
 		if after := s.table[i].After; after != nil {
 			after(r)

@@ -38,7 +38,9 @@ type Env struct {
 type Scope struct {
 	Needs          []string
 	Params, Matrix []string
+	AnyMatrix      bool // the values of the matrix are not known
 	Result         bool // of the node itself
+	anyNeed        bool
 }
 
 // Need is a node that the condition's node needs.
@@ -77,6 +79,19 @@ type Program struct {
 	// Params are the parameters that it reads, each once; AllParams tells that it may read any of them.
 	Params    []string
 	AllParams bool
+	needs     []string
+}
+
+// CompileSource compiles an expression over the result of one node, and returns that node's name.
+func CompileSource(expression string) (source string, program *Program, err error) {
+	if program, err = compile(expression, Scope{anyNeed: true}, expr.Env(Env{})); err != nil {
+		return "", nil, err
+	}
+	slices.Sort(program.needs)
+	if of := slices.Compact(program.needs); len(of) == 1 {
+		return of[0], program, nil
+	}
+	return "", nil, errors.New("the expression has to be about one node, as needs.plan.result")
 }
 
 // Compile compiles the condition of a node that needs the given nodes. The error is of type [*Error] if its place in the
@@ -115,7 +130,7 @@ func compile(condition string, names Scope, opts ...expr.Option) (*Program, erro
 	case err != nil:
 		return nil, errors.New(firstLine(err.Error()))
 	}
-	return &Program{program, v.states, v.params, v.whole > 0}, nil
+	return &Program{program, v.states, v.params, v.whole > 0, v.needs}, nil
 }
 
 // dashed reports a name with a dash after a dot, which an expression takes for a subtraction. Texts are passed over.
@@ -157,7 +172,8 @@ func firstLine(s string) string {
 // visitor refuses what could make an evaluation large, and names that are not in scope.
 type visitor struct {
 	names  Scope
-	states bool // the state of a need is read
+	states bool     // the state of a need is read
+	needs  []string // those that are read by name
 	params []string
 	whole  int // how often params is used as a whole
 	err    error
@@ -187,7 +203,7 @@ func (v *visitor) identifier(n *ast.IdentifierNode) {
 	switch {
 	case n.Value == "params" && len(v.names.Params) == 0:
 		v.refuse(n, "there are no parameters here: spec.params declares them")
-	case n.Value == "matrix" && len(v.names.Matrix) == 0:
+	case n.Value == "matrix" && len(v.names.Matrix) == 0 && !v.names.AnyMatrix:
 		v.refuse(n, "there is no matrix here: a node's matrix declares its values")
 	case n.Value == "result" && !v.names.Result:
 		v.refuse(n, "the node has no result yet: a need's is needs.<name>.result")
@@ -208,7 +224,8 @@ func (v *visitor) member(n *ast.MemberNode) {
 	}
 	switch of.Value {
 	case "needs":
-		if !slices.Contains(v.names.Needs, name.Value) && v.err == nil {
+		v.needs = append(v.needs, name.Value)
+		if !v.names.anyNeed && !slices.Contains(v.names.Needs, name.Value) && v.err == nil {
 			v.err = &Error{1, n.Location().From + 1, fmt.Sprintf("this node does not need %q", name.Value), name.Value}
 		}
 	case "params":
@@ -219,7 +236,7 @@ func (v *visitor) member(n *ast.MemberNode) {
 			v.refuse(n, fmt.Sprintf("there is no parameter %q", name.Value))
 		}
 	case "matrix":
-		if !slices.Contains(v.names.Matrix, name.Value) {
+		if !v.names.AnyMatrix && !slices.Contains(v.names.Matrix, name.Value) {
 			v.refuse(n, fmt.Sprintf("the matrix has no %q", name.Value))
 		}
 	}

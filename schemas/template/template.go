@@ -173,20 +173,23 @@ func (t *Template) Execute(env *Env, mark func(string) string) (string, error) {
 
 func (p *part) text(env *Env) (string, error) {
 	v, err := p.value.Value(*env)
-	switch v := v.(type) {
-	case nil:
-		if err == nil {
-			err = errors.New(`there is no such value; write ?? "" after it for an empty text`)
-		}
-		return "", err
-	case string:
-		return v, nil
-	case fmt.Stringer:
-		return v.String(), nil
+	if v == nil && err == nil {
+		err = errors.New(`there is no such value; write ?? "" after it for an empty text`)
 	}
-	raw, err := json.Marshal(v)
 	if err != nil {
-		return "", errors.New("the value has no form as text")
+		return "", err
 	}
-	return string(raw), nil
+	return Text(v), nil
+}
+
+// Text is a value as a text: a string as it is, any other value as JSON.
+func Text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case fmt.Stringer:
+		return v.String()
+	}
+	raw, _ := json.Marshal(v) // values of expressions are JSON, or the structs of Env
+	return string(raw)
 }

@@ -160,6 +160,7 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, agent string, s *schemas.Ses
 		t.Timeout = n.Timeout.Std()
 	}
 	maps.Copy(env, n.Env)
+	addValues(env, n)
 	b.own(env, p, n, agent, s, a)
 	t.Env, t.EnvFrom = settle.Variables(env)
 	return t

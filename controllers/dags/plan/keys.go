@@ -25,6 +25,9 @@ func appendDefinition(b []byte, n *schemas.Node, agent string) []byte {
 	o.List("acceptance", n.Acceptance)
 	o.Text("agent", agent)
 	o.Env("env", n.Env)
+	if n.Made != nil {
+		o.Raw("given", n.Made.Key)
+	}
 	o.List("inputs", n.Inputs)
 	o.Text("name", n.Name)
 	o.Text("outputJSON", n.Outputs.JSON)

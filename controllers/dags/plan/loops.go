@@ -19,7 +19,7 @@ type Loop struct {
 func (p *Plan) loop() {
 	for _, l := range p.Spec.Loops() {
 		n := &p.Spec.Nodes[l.Node]
-		until, err := condition.CompileIn(n.Repeat.Until, condition.Scope{Needs: n.Needs, Result: true})
+		until, err := condition.CompileIn(n.Repeat.Until, untilScope(n))
 		if err != nil {
 			p.fail("node %s: repeat.until: %v", n.Name, err)
 		}
@@ -31,6 +31,12 @@ func (p *Plan) loop() {
 		}
 		p.Loops = append(p.Loops, Loop{l, until, n.Repeat.Max})
 	}
+}
+
+func untilScope(n *schemas.Node) condition.Scope {
+	names := n.Scope()
+	names.Result = true
+	return names
 }
 
 // LoopOf is the loop that node i is part of; nil for none.

@@ -28,13 +28,14 @@ type Plan struct {
 	defs, agentDefs [][]byte
 	When            []*condition.Program // nil where a node has no condition
 	Agents          []string             // that nodes name, sorted
-	// Cleanup are the nodes, by position, whose condition reads the state of a need: it is evaluated when the needs have
-	// ended in whatever state.
+	// Cleanup are the nodes, by position, that are judged when their needs have ended in whatever state: those whose condition reads
+	// the state of a need, final ones, and those that join others.
 	Cleanup []int32
 
 	Retries []schemas.Retry
 	Loops   []Loop
-	loopOf  map[int32]int // the loop of each node that is in one
+	Texts   map[int32]*Texts // of the nodes that have expressions in their texts
+	loopOf  map[int32]int    // the loop of each node that is in one
 	// Fault is why the DAG can never run; empty when it can.
 	Fault string
 	// last is the newest binding. It saves work and never changes what comes out: a binding is used only where
@@ -93,6 +94,9 @@ func newPlan(name string, spec *schemas.DAGSpec) *Plan {
 	slices.SortFunc(p.ByName, func(a, b int32) int {
 		return cmp.Or(strings.Compare(spec.Nodes[a].Name, spec.Nodes[b].Name), cmp.Compare(a, b))
 	})
+	if spec.Expansion != nil && spec.Expansion.Fault != "" {
+		p.fail("%s", spec.Expansion.Fault)
+	}
 	p.wire()
 	var arena []byte
 	for i := range spec.Nodes {
@@ -142,14 +146,20 @@ func (p *Plan) add(i int32, arena []byte) []byte {
 		p.Agents = append(p.Agents, n.Agent)
 	}
 	if n.When != "" {
-		prog, err := condition.Compile(n.When, n.Needs)
+		prog, err := condition.CompileIn(n.When, n.Scope())
 		if err != nil {
 			p.fail("node %s: when: %v", n.Name, err)
 		}
 		p.When[i] = prog
-		if prog != nil && prog.ReadsState {
+		if prog != nil && prog.ReadsState && !n.RunsFinally() {
 			p.Cleanup = append(p.Cleanup, i)
 		}
+	}
+	if n.RunsFinally() || n.Joins() {
+		p.Cleanup = append(p.Cleanup, i)
+	}
+	if n.Made != nil || p.Spec.Workflow != nil {
+		p.addTexts(i)
 	}
 	p.Retries[i] = n.RetryOr(p.Spec.Policy)
 	start := len(arena)
@@ -180,7 +190,10 @@ func (p *Plan) layer() {
 }
 
 // CleansUp reports whether node i is one of Cleanup.
-func (p *Plan) CleansUp(i int32) bool { return slices.Contains(p.Cleanup, i) }
+func (p *Plan) CleansUp(i int32) bool {
+	_, found := slices.BinarySearch(p.Cleanup, i)
+	return found
+}
 
 // Binding is a plan in its context: what the keys and the effects of a DAG depend on in addition to its spec, and the
 // results.

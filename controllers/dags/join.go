@@ -1,0 +1,80 @@
+package dags
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// A node that joins does nothing itself: it stands for the elements of a matrix, or for the nodes of a called DAG. It succeeds when all
+// of them let their dependents go on, and its result has theirs by their short names.
+
+// judgeJoin finds the state of a node that joins others.
+func (f *fold) judgeJoin(i int32) {
+	made := f.p.Spec.Nodes[i].Made
+	s := &f.next[i]
+	s.Result, s.Output, s.Message, s.StartedAt, s.FinishedAt, s.ExitCode, s.Attempts = nil, "", "", schemas.Time{}, schemas.Time{}, nil, 0
+	need, all := f.unmet(i)
+	switch {
+	case f.verbs[i] == schemas.VerbSkip:
+		f.set(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
+	case !all:
+		f.set(i, schemas.NodePending, "", "")
+	case made.Open && need >= 0:
+		f.leaveOut(i, need)
+	case made.Open && f.next[f.p.Needs[i][0]].State == schemas.NodeSucceeded:
+		f.set(i, schemas.NodePending, "", "") // its elements are made in the next round
+	case made.Open:
+		f.set(i, schemas.NodeSkipped, settle.ReasonWhenFalse, "the node that its elements are made of was left out")
+	case made.Problem != "":
+		f.set(i, schemas.NodeFailed, settle.ReasonWhenFailed, made.Problem)
+	case need >= 0:
+		f.joinFails(i)
+	default:
+		f.joinSucceeds(i)
+	}
+}
+
+// joinFails ends a join one of whose nodes did not succeed.
+func (f *fold) joinFails(i int32) {
+	failed, first := 0, ""
+	for _, to := range f.p.Needs[i] {
+		if s := &f.next[to]; s.State == schemas.NodeFailed {
+			if failed++; first == "" {
+				first = f.p.Spec.Nodes[to].Name
+			}
+		}
+	}
+	if failed == 0 {
+		need, _ := f.unmet(i)
+		f.leaveOut(i, need)
+		return
+	}
+	f.set(i, schemas.NodeFailed, settle.ReasonNeedFailed, fmt.Sprintf("%d of %s failed: %s%s", failed,
+		schemas.Count(len(f.p.Needs[i]), "node"), first, schemas.AndOthers(failed-1)))
+}
+
+func (f *fold) joinSucceeds(i int32) {
+	n, s := &f.p.Spec.Nodes[i], &f.next[i]
+	results := map[string]json.RawMessage{}
+	skipped := len(f.p.Needs[i]) > 0
+	for _, to := range f.p.Needs[i] {
+		skipped = skipped && f.next[to].State == schemas.NodeSkipped
+		s.StartedAt, s.FinishedAt = earlier(s.StartedAt, f.next[to].StartedAt), schemas.Later(s.FinishedAt, f.next[to].FinishedAt)
+	}
+	for _, j := range n.Made.Joins {
+		if at, ok := f.p.Index[j.Node]; ok && len(f.next[at].Result) > 0 {
+			results[j.Name] = f.next[at].Result
+		}
+	}
+	if len(results) > 0 {
+		s.Result, _ = json.Marshal(results) // they were valid when they were recorded
+	}
+	if skipped {
+		f.set(i, schemas.NodeSkipped, settle.ReasonWhenFalse, "all that it stands for was left out")
+		return
+	}
+	f.set(i, schemas.NodeSucceeded, "", "")
+}

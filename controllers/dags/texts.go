@@ -1,0 +1,79 @@
+package dags
+
+import (
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/template"
+)
+
+// textEnv is what the expressions in the texts of node i see.
+func (f *fold) textEnv(i int32) *template.Env {
+	env, session := f.expressionEnv(i), f.b.SessionSpec()
+	return &template.Env{Needs: env.Needs, Session: env.Session, DAG: env.DAG, Params: env.Params, Matrix: env.Matrix, Round: env.Round,
+		Issue: issue(env.Issue, session)}
+}
+
+// issue is what the work is for, as texts see it.
+func issue(number int, s *schemas.SessionSpec) template.Issue {
+	comments := make([]string, len(s.Comments))
+	for i, c := range s.Comments {
+		comments[i] = c.Text
+	}
+	return template.Issue{Number: number, Title: s.Title, Text: s.Description, Comments: strings.Join(comments, "\n\n")}
+}
+
+// textsHold reports whether all expressions in the texts of node i have a value; if not, it has set the state.
+func (f *fold) textsHold(i int32) bool {
+	t := f.p.Texts[i]
+	if t == nil {
+		return true
+	}
+	env := f.textEnv(i)
+	for text := range t.All() {
+		if _, err := text.Execute(env, nil); err != nil {
+			f.set(i, schemas.NodeFailed, settle.ReasonWhenFailed, err.Error())
+			return false
+		}
+	}
+	return true
+}
+
+// fillTexts puts values into the arguments and the variables of node i. textsHold has found that all expressions have some.
+func (f *fold) fillTexts(i int32, c *settle.Command) {
+	t := f.p.Texts[i]
+	if t == nil {
+		return
+	}
+	env := f.textEnv(i)
+	c.Argv, c.Env = slices.Clone(c.Argv), slices.Clone(c.Env)
+	for k, text := range t.Run {
+		if text != nil {
+			c.Argv[k], _ = text.Execute(env, nil)
+		}
+	}
+	for k, kv := range c.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		if text := t.Env[name]; text != nil {
+			value, _ := text.Execute(env, nil)
+			c.Env[k] = name + "=" + value
+		}
+	}
+}
+
+// prompt is the task of node i with its values, which are marked as data.
+func (f *fold) prompt(i int32) string {
+	n := &f.p.Spec.Nodes[i]
+	t := f.p.Texts[i]
+	if t == nil || t.Prompt == nil {
+		return n.Prompt
+	}
+	made, err := t.Prompt.Execute(f.textEnv(i), agentio.Inserted)
+	if err != nil {
+		return n.Prompt // a prompt that is only looked at
+	}
+	return made + agentio.InsertedNote
+}

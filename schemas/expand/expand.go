@@ -1,0 +1,226 @@
+// Package expand makes the nodes of a DAG that are not written one by one: it puts in parameters, makes several nodes of one with a
+// matrix, puts the nodes of a called DAG in place of the call, and has final nodes need all others.
+//
+// The result is a spec of ordinary nodes. Their names are made of names and values, never of positions, so that another value adds
+// a node and changes no other one.
+package expand
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// World is what an expansion looks up.
+type World struct {
+	// Object returns an object as it was written; nil if there is none.
+	Object func(schemas.Ref) *schemas.Object
+	// Result returns what a node of the DAG has left; ok is false unless it has succeeded.
+	Result func(node string) (result json.RawMessage, ok bool)
+}
+
+// marks are in the canonical form of every DAG that is to be expanded.
+var marks = [][]byte{[]byte(`"params":{`), []byte(`"matrix":{`), []byte(`"finally":[`), []byte(`"dag":"`)}
+
+// May reports whether an object may have to be expanded, without decoding it.
+func May(o *schemas.Object) bool {
+	return o != nil && o.Kind == schemas.DAGKind.Name &&
+		slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(o.Canonical(), m) })
+}
+
+// Object returns a DAG with its spec expanded, or the DAG as it was written if that has nothing to expand. was is a former
+// result, or nil; it is returned where nothing that it was made of has changed.
+func Object(o, was *schemas.Object, w World) *schemas.Object {
+	o = o.Declared()
+	spec := schemas.SpecAs[*schemas.DAGSpec](o)
+	if spec == nil || spec.Template || !spec.Expands() {
+		return o
+	}
+	if was != nil && was.Declared() == o && fresh(was, w) {
+		return was
+	}
+	e := &expander{World: w, name: o.Name, session: spec.Session, made: &schemas.Expansion{Uses: map[schemas.Ref]string{}, Results: map[string]string{}}}
+	out := *spec
+	out.Expansion, out.Finally = e.made, nil
+	if nodes := e.dag(o.Name, spec, nil, func(name string) string { return name }); e.made.Fault == "" {
+		out.Nodes = nodes
+		e.checkNames(nodes)
+	}
+	return o.WithSpec(&out, e.digest(o), references(o, &out))
+}
+
+func fresh(was *schemas.Object, w World) bool {
+	made := was.Spec().(*schemas.DAGSpec).Expansion
+	if made == nil {
+		return false
+	}
+	for ref, digest := range made.Uses {
+		if digestOf(w.Object(ref)) != digest {
+			return false
+		}
+	}
+	for node, result := range made.Results {
+		if resultOf(w, node) != result {
+			return false
+		}
+	}
+	return true
+}
+
+func digestOf(o *schemas.Object) string {
+	if o == nil {
+		return ""
+	}
+	return o.Declared().Digest
+}
+
+// resultOf tells results apart, and none.
+func resultOf(w World, node string) string {
+	raw, ok := w.Result(node)
+	if !ok {
+		return ""
+	}
+	return "is " + string(raw)
+}
+
+// digest is that of the object and of the others that it was made with. The results of its own nodes are no part of it.
+func (e *expander) digest(o *schemas.Object) string {
+	if len(e.made.Uses) == 0 {
+		return o.Digest
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, o.Digest)
+	for _, ref := range slices.SortedFunc(maps.Keys(e.made.Uses), schemas.Ref.Compare) {
+		if ref.Kind == schemas.SessionKind.Name {
+			fmt.Fprintln(h, e.sessionParams) // nothing else of it counts
+			continue
+		}
+		fmt.Fprintln(h, ref, e.made.Uses[ref])
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// references are those of the object, and the agents of the nodes that were made.
+func references(o *schemas.Object, spec *schemas.DAGSpec) []schemas.Reference {
+	out := slices.Clone(o.Refs)
+	seen := map[schemas.Ref]bool{}
+	for _, r := range out {
+		seen[r.To] = true
+	}
+	for _, r := range spec.References() {
+		if !seen[r.To] {
+			seen[r.To] = true
+			out = append(out, schemas.Reference{Field: []any{"nodes"}, To: r.To, Hard: r.Hard})
+		}
+	}
+	return out
+}
+
+// expander expands one DAG.
+type expander struct {
+	World
+	name, session string
+	stack         []string // the DAGs that are being called
+	made          *schemas.Expansion
+	sessionParams string
+}
+
+func (e *expander) fail(format string, args ...any) {
+	if e.made.Fault == "" {
+		e.made.Fault = fmt.Sprintf(format, args...)
+	}
+}
+
+// object looks up an object, and notes it.
+func (e *expander) object(ref schemas.Ref) *schemas.Object {
+	o := e.Object(ref)
+	e.made.Uses[ref] = digestOf(o)
+	if o == nil {
+		return nil
+	}
+	return o.Declared()
+}
+
+// maxNodes bounds the nodes of an expanded DAG.
+const maxNodes = 100_000
+
+// dag expands the nodes of a spec. with are the values that a caller gives; full makes the names that its nodes have in the end.
+func (e *expander) dag(name string, spec *schemas.DAGSpec, with map[string]any, full func(string) string) []schemas.Node {
+	if slices.Contains(e.stack, name) {
+		e.fail("DAGs call each other in a circle: %s", strings.Join(append(e.stack, name), " -> "))
+		return nil
+	}
+	e.stack = append(e.stack, name)
+	defer func() { e.stack = e.stack[:len(e.stack)-1] }()
+	s := &scope{e: e, spec: spec, full: full, params: e.params(name, spec, with)}
+	var out []schemas.Node
+	for i := range spec.Nodes {
+		if out = append(out, s.node(&spec.Nodes[i])...); len(out) > maxNodes {
+			e.fail("the DAG would have more than %d nodes", maxNodes)
+		}
+		if e.made.Fault != "" {
+			return nil
+		}
+	}
+	return append(out, s.final()...)
+}
+
+// params are the values of the parameters: those of the caller, of the spec, of its session, or else the defaults.
+func (e *expander) params(name string, spec *schemas.DAGSpec, with map[string]any) map[string]any {
+	if len(spec.Params) == 0 {
+		return nil
+	}
+	session := schemas.SpecAs[*schemas.SessionSpec](e.object(schemas.SessionKind.Ref(spec.Session)))
+	if session == nil {
+		session = new(schemas.SessionSpec)
+	}
+	out := make(map[string]any, len(spec.Params))
+	for _, p := range spec.ParamNames() {
+		param := spec.Params[p]
+		for _, from := range []struct {
+			where  string
+			values map[string]any
+		}{{"with." + p + " of its caller", with}, {"spec.with." + p, spec.With}, {"spec.params." + p + " of session/" + spec.Session, session.Params},
+			{"spec.params." + p + ".default", map[string]any{p: param.Default}}} {
+			v, ok := from.values[p]
+			if !ok || v == nil {
+				continue
+			}
+			taken, err := param.Take(v)
+			if err != nil {
+				e.fail("dag/%s: %s: %v", name, from.where, err)
+			}
+			out[p] = taken
+			break
+		}
+		if _, ok := out[p]; !ok {
+			e.fail("dag/%s: the parameter %s has no value: give it a default, a value in spec.with, or run reconcile run dag/%s --param %s=VALUE",
+				name, p, e.name, p)
+		}
+	}
+	if raw, err := json.Marshal(session.Params); err == nil {
+		e.sessionParams = string(raw)
+	}
+	return out
+}
+
+// checkNames reports nodes with one name, or with names that are one in the names of variables.
+func (e *expander) checkNames(nodes []schemas.Node) {
+	seen := make(map[string]string, len(nodes))
+	for i := range nodes {
+		name := nodes[i].Name
+		plain := strings.ReplaceAll(name, "-", "_")
+		if first, ok := seen[plain]; ok {
+			e.fail("two nodes would be called %s and %s; give the node, or a value of its matrix, another name", first, name)
+			return
+		}
+		seen[plain] = name
+	}
+}

@@ -1,0 +1,124 @@
+package schemas
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Param is a parameter of a DAG.
+type Param struct {
+	// Type is the type of its values.
+	Type string `json:"type,omitempty" jsonschema:"enum=string,enum=integer,enum=number,enum=boolean,enum=list,enum=object,default=string"`
+	// Default is the value where none is given. Without it, one has to be given.
+	Default any `json:"default,omitempty"`
+	// Enum are the values that are allowed. Default: all of the type.
+	Enum []any `json:"enum,omitempty" jsonschema:"maxItems=1000"`
+	// Description says what it is for.
+	Description string `json:"description,omitempty" jsonschema:"maxLength=2000"`
+}
+
+// Types of parameters.
+const (
+	ParamString  = "string"
+	ParamInteger = "integer"
+	ParamNumber  = "number"
+	ParamBoolean = "boolean"
+	ParamList    = "list"
+	ParamObject  = "object"
+)
+
+// Take returns a value as one of the parameter's type; a text is read as that type. The error says what is wrong with it.
+func (p *Param) Take(v any) (any, error) {
+	if text, ok := v.(string); ok && p.Type != ParamString {
+		v = p.parse(text)
+	}
+	if !p.fits(v) {
+		return nil, fmt.Errorf("%s is no %s", inJSON(v), p.Type)
+	}
+	if len(p.Enum) > 0 && !slices.ContainsFunc(p.Enum, func(e any) bool { return reflect.DeepEqual(e, v) }) {
+		return nil, fmt.Errorf("%s is not one of %s", inJSON(v), inJSON(p.Enum))
+	}
+	return v, nil
+}
+
+// parse reads a text, as people write one on a command line; a text that is none of the type stays.
+func (p *Param) parse(text string) any {
+	var v any
+	switch p.Type {
+	case ParamBoolean:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b
+		}
+	default:
+		if json.Unmarshal([]byte(text), &v) == nil {
+			return v
+		}
+	}
+	return text
+}
+
+func (p *Param) fits(v any) bool {
+	ok := false
+	switch p.Type {
+	case ParamInteger:
+		var f float64
+		f, ok = v.(float64)
+		ok = ok && f == math.Trunc(f)
+	case ParamNumber:
+		_, ok = v.(float64)
+	case ParamBoolean:
+		_, ok = v.(bool)
+	case ParamList:
+		_, ok = v.([]any)
+	case ParamObject:
+		_, ok = v.(map[string]any)
+	default:
+		_, ok = v.(string)
+	}
+	return ok
+}
+
+func inJSON(v any) string {
+	raw, _ := json.Marshal(v) // it was JSON
+	return string(raw)
+}
+
+// ParamNames returns the names of the parameters, sorted.
+func (s *DAGSpec) ParamNames() []string { return slices.Sorted(maps.Keys(s.Params)) }
+
+// checkParams reports bad names, defaults and values of parameters.
+func (s *DAGSpec) checkParams(r *Report) {
+	for _, name := range s.ParamNames() {
+		p, at := s.Params[name], r.At("params", name)
+		if !isNodeName(name) || strings.Contains(name, "-") {
+			at.Errorf("bad-name", "%q is no name of a parameter: a lower-case letter, then lower-case letters, digits and _", name)
+		}
+		if p.Default != nil {
+			if _, err := p.Take(p.Default); err != nil {
+				at.At("default").Errorf("bad-value", "%v", err)
+			}
+		}
+		for i, v := range p.Enum {
+			if !p.fits(v) {
+				at.At("enum", i).Errorf("bad-value", "%s is no %s", inJSON(v), p.Type)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.With)) {
+		at := r.At("with", name)
+		p, ok := s.Params[name]
+		if !ok {
+			at.Errorf("unknown-param", "there is no parameter %q", name).Near(name, s.ParamNames())
+			continue
+		}
+		if _, err := p.Take(s.With[name]); err != nil {
+			at.Errorf("bad-value", "%v", err)
+		}
+	}
+}

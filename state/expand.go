@@ -1,0 +1,126 @@
+package state
+
+import (
+	"encoding/json"
+	"slices"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/expand"
+)
+
+// The objects of a tree have their specs expanded: package expand makes nodes of parameters, matrices, called DAGs and the results of
+// nodes. A tree without a DAG that expands does next to nothing for it.
+
+// expansions are the DAGs of a tree that may expand.
+type expansions struct {
+	names []string                   // in no order
+	of    map[string]*schemas.Object // expanded, to be used again while nothing changes that they were made of
+	anew  []schemas.Ref              // those that were expanded when the tree was made
+}
+
+// expandAll expands the DAGs of a new tree.
+func (t *Tree) expandAll() {
+	t.expansions = expansions{}
+	shelf := t.shelves[schemas.DAGKind.Name]
+	for _, e := range shelf {
+		if expand.May(e.Object) {
+			t.expansions.names = append(t.expansions.names, e.Name)
+		}
+	}
+	t.expand(shelf, t.expansions.names)
+}
+
+// expandChanged expands the DAGs that entries, which replaced those of was, may have changed.
+func (t *Tree) expandChanged(was *Tree, entries []*Entry) {
+	t.expansions.anew = nil
+	var names []string
+	for _, e := range entries {
+		isDAG := e.Kind == schemas.DAGKind.Name
+		if !isDAG && (e.Kind != schemas.SessionKind.Name || len(t.expansions.names) == 0) {
+			continue
+		}
+		old := was.loaded(e.Ref)
+		same := old != nil && old.Object != nil && e.Object != nil && old.Object.Declared() == e.Object.Declared()
+		switch {
+		case isDAG && !same:
+			t.noteExpanding(e)
+			names = append(names, t.expansions.names...)
+		case isDAG && slices.Contains(t.expansions.names, e.Name):
+			names = append(names, e.Name)
+		case !same:
+			names = append(names, t.expansions.names...)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	shelf := slices.Clone(t.shelves[schemas.DAGKind.Name])
+	t.shelves[schemas.DAGKind.Name] = shelf
+	t.expand(shelf, slices.Compact(names))
+}
+
+// noteExpanding keeps the list of the DAGs that may expand.
+func (t *Tree) noteExpanding(e *Entry) {
+	has, may := slices.Contains(t.expansions.names, e.Name), expand.May(e.Object)
+	if has == may {
+		return
+	}
+	rest := slices.DeleteFunc(slices.Clone(t.expansions.names), func(name string) bool { return name == e.Name })
+	if may {
+		rest = append(rest, e.Name)
+	}
+	t.expansions.names = rest
+}
+
+// expand expands DAGs of the shelf by name.
+func (t *Tree) expand(shelf []*Entry, names []string) {
+	for _, name := range names {
+		i, ok := find(shelf, name)
+		if !ok || shelf[i].Object == nil {
+			continue
+		}
+		e, was := shelf[i], t.expansions.of[name]
+		made := expand.Object(e.Object, was, t.world(e))
+		if made != was {
+			t.expansions.anew = append(t.expansions.anew, e.Ref)
+		}
+		if made != e.Object {
+			next := *e
+			next.Object = made
+			shelf[i] = &next
+		}
+	}
+	of := make(map[string]*schemas.Object, len(t.expansions.names))
+	for _, name := range t.expansions.names {
+		if i, ok := find(shelf, name); ok && shelf[i].Object != nil {
+			of[name] = shelf[i].Object
+		}
+	}
+	t.expansions.of = of
+}
+
+// world is what the expansion of an entry's object looks up.
+func (t *Tree) world(e *Entry) expand.World {
+	return expand.World{
+		Object: func(ref schemas.Ref) *schemas.Object {
+			if of := t.Entry(ref); of != nil {
+				return of.Object
+			}
+			return nil
+		},
+		Result: func(node string) (json.RawMessage, bool) { return resultOf(e.Status(), node) },
+	}
+}
+
+// resultOf returns what a node has left, if it has succeeded by the status.
+func resultOf(s schemas.Status, node string) (json.RawMessage, bool) {
+	n, ok := schemas.NodesIn(s)[node]
+	if !ok || n.State != schemas.NodeSucceeded {
+		return nil, false
+	}
+	return n.Result, true
+}
+
+// Expanded returns the DAGs that were expanded anew when the tree was made of another one.
+func (t *Tree) Expanded() []schemas.Ref { return t.expansions.anew }
