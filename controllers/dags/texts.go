@@ -6,6 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/template"
 )
@@ -14,16 +15,7 @@ import (
 func (f *fold) textEnv(i int32) *template.Env {
 	env, session := f.expressionEnv(i), f.b.SessionSpec()
 	return &template.Env{Needs: env.Needs, Session: env.Session, DAG: env.DAG, Params: env.Params, Matrix: env.Matrix, Round: env.Round,
-		Issue: issue(env.Issue, session)}
-}
-
-// issue is what the work is for, as texts see it.
-func issue(number int, s *schemas.SessionSpec) template.Issue {
-	comments := make([]string, len(s.Comments))
-	for i, c := range s.Comments {
-		comments[i] = c.Text
-	}
-	return template.Issue{Number: number, Title: s.Title, Text: s.Description, Comments: strings.Join(comments, "\n\n")}
+		Issue: workflows.Issue(session)}
 }
 
 // textsHold reports whether all expressions in the texts of node i have a value; if not, it has set the state.
