@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -167,6 +168,9 @@ func recordedNodes(root string) map[string]bool {
 	return nodes
 }
 
+// virtualStart is the turn of a run in the queue. A process that takes over counts anew where no run is on record yet.
+var virtualStart = regexp.MustCompile(`\s*"virtualStart": \d+,`)
+
 // outcomeOf is everything that a crash must not change: the files of the tree with their content, what git says of
 // them, and the names of what is left under .reconcile, where litter would be.
 func outcomeOf(root string) (string, error) {
@@ -181,7 +185,7 @@ func outcomeOf(root string) (string, error) {
 		case strings.HasPrefix(p, ".reconcile/"):
 			return nil, true
 		}
-		return data, true
+		return virtualStart.ReplaceAll(data, nil), true
 	})
 	if err != nil {
 		return "", err
