@@ -67,7 +67,7 @@ var faults = []mutants.Mutant{
 	{"a turn that was ended for its budget uses up an attempt", "dags/node.go", "case run.StoppedByBudget():", "case false:"},
 	{"a round is not part of the key", "dags/plan/loops.go", "if b.rounds != nil && b.rounds[i] > 1 {", "if false {"},
 	{"rounds have no bound", "dags/repeat.go", "case f.rounds[i] >= loop.Max:", "case false:"},
-	{"the breaker never opens", "breaker/breaker.go", "if most == 0 || len(row) < most {", "if true {"},
+	{"another agent works although it cannot", "dags/health.go", "ails := f.ails(i, name)\n", "ails := f.ails(i, name)\n\t\tif name != named {\n\t\t\tails.why = \"\"\n\t\t}\n"},
 	{"an unhealthy agent works", "dags/health.go", "if why, _ := f.World.Ailing(agent); why != \"\" {", "if why, _ := f.World.Ailing(agent); why == \"never\" {"},
 	{"all runs are tried at once", "dags/task.go", "if f.choices[i].probe {", "if false {"},
 	{"nobody is told of a breaker that opens", "dags/row.go", "\tbreaker.Watch(r)\n", ""},
@@ -85,5 +85,5 @@ var faults = []mutants.Mutant{
 
 func TestMutants(t *testing.T) {
 	mutants.Suite{Mutants: faults, Args: []string{"-short", "-run",
-		"TestScenarios|TestSession|TestStartsAreFair|TestAgeing|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestUnroutable|TestDerive"}}.Run(t)
+		"TestScenarios|TestSession|TestStartsAreFair|TestAgeing|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestHealth|TestUnroutable|TestDerive"}}.Run(t)
 }

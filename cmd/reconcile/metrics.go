@@ -15,7 +15,7 @@ func newMetricsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "metrics",
 		Short: "Show how work waits, how long it runs and what it uses",
-		Long: `Show, by lane and by session, how many nodes wait for a place and run, how long runs waited and took, and what agents used. The
+		Long: `Show, by lane, by session and by agent, how many nodes wait for a place and run, how long runs waited and took, and what agents used. The
 figures come from the statuses and the records of runs that are kept (runs.keep); records of earlier versions do not say how long
 a run waited. -o prometheus prints them for a collector of text files.`,
 		Example: "  reconcile metrics\n  reconcile metrics -o json\n  reconcile metrics -o prometheus > /var/lib/node_exporter/reconcile.prom",

@@ -1,7 +1,9 @@
 package agents
 
 import (
+	"maps"
 	"slices"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/breaker"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -18,7 +20,7 @@ func judgeHealth(in settle.In, c *schemas.Common) {
 	}
 	was := old.Condition(settle.Healthy)
 	why, known := in.World.Ailing(in.Name)
-	b := breaker.Of(in.World.OfRun, in.Tree, in.Now).Ask(in.Name, in.Ref)
+	b := breaker.Of(in.World.OfRun, in.Tree, in.Now).Ask(in.Name, in.Ref, "")
 	switch {
 	case why != "":
 		say(schemas.False, settle.ReasonAgentUnhealthy, why)
@@ -40,4 +42,58 @@ func isChecked(in settle.In) bool {
 		spec := state.SpecOf[*schemas.AgentSpec](in.Tree.Entry(r))
 		return spec != nil && slices.Contains(spec.Fallback, in.Name)
 	})
+}
+
+// healthWord is whether an agent can work, as far as its status says; "" if nothing is known.
+func healthWord(e *state.Entry) string {
+	if !e.HasStatus() {
+		return ""
+	}
+	switch c := e.Status().Base().Condition(settle.Healthy); {
+	case c == nil:
+		return ""
+	case c.Status == schemas.True:
+		return "healthy"
+	}
+	return "unhealthy"
+}
+
+// breakerText says in which state the breaker of an agent is.
+func breakerText(b breaker.Breaker) string {
+	text := string(b.State)
+	switch b.State {
+	case breaker.Closed:
+		if b.Failures > 0 {
+			text += ", " + schemas.Count(b.Failures, "failure") + " in a row"
+		}
+		return text
+	case breaker.Open:
+		text += ", one run is tried at " + b.Until.Format(time.RFC3339)
+	case breaker.HalfOpen:
+		if b.Trying {
+			text += ", a run is being tried"
+		}
+	}
+	return text + ": " + b.Describe()
+}
+
+// substitutes are the latest records of the nodes whose agent worked in place of another one, and claims of such, by node.
+func substitutes(e *state.Entry) (out []*schemas.Run) {
+	latest := map[string]*schemas.Run{}
+	for _, r := range e.Runs() {
+		if was := latest[r.Node]; r.Lands == "" && (was == nil || !r.FinishedAt.Before(was.FinishedAt.Time)) {
+			latest[r.Node] = r
+		}
+	}
+	for i := range e.Claims {
+		if c := &e.Claims[i]; c.Lands == "" {
+			latest[c.Node] = &c.Run
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(latest)) {
+		if latest[node].Instead != nil {
+			out = append(out, latest[node])
+		}
+	}
+	return out
 }

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/breaker"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
@@ -94,9 +96,9 @@ func NodeTurns(e *state.Entry) map[string]*schemas.Turn {
 	return out
 }
 
-// Wide returns a table of kinds with the columns that are too wide for every list: what agents used.
-func Wide(t settle.Table, tree *state.Tree) settle.Table {
-	totals, live := Totals(tree), running(tree)
+// Wide returns a table of kinds with the columns that are too wide for every list: whether agents can work, and what they used.
+func Wide(t settle.Table, tree *state.Tree, now time.Time) settle.Table {
+	totals, live, breakers := Totals(tree), running(tree), breaker.Of(new(settle.Values), tree, now)
 	of := func(head string, text func(*turns.Total) string) settle.Column {
 		return settle.Column{Head: head, Text: func(e *state.Entry) string {
 			if total := totals[e.Name]; total != nil {
@@ -109,6 +111,8 @@ func Wide(t settle.Table, tree *state.Tree) settle.Table {
 	if row := wide.Row(schemas.AgentKind.Name); row != nil {
 		row.Columns = append(slices.Clone(row.Columns),
 			settle.Column{Head: "CONTEXT", Text: func(e *state.Entry) string { return contexts(live[e.Name]) }},
+			settle.Column{Head: "HEALTH", Text: healthWord},
+			settle.Column{Head: "BREAKER", Text: func(e *state.Entry) string { return breakerText(breakers.At(e.Name)) }},
 			of("TURNS", func(t *turns.Total) string { return strconv.Itoa(t.Turns) }),
 			of("TOKENS", (*turns.Total).Tokens), of("COST", (*turns.Total).Cost))
 	}
@@ -116,7 +120,7 @@ func Wide(t settle.Table, tree *state.Tree) settle.Table {
 }
 
 // UsageDetails are lines about what an object's agents used, for its description.
-func UsageDetails(t *state.Tree, e *state.Entry) []settle.Column {
+func UsageDetails(t *state.Tree, e *state.Entry, now time.Time) []settle.Column {
 	line := func(head, text string) settle.Column {
 		return settle.Column{Head: head, Text: func(*state.Entry) string { return text }}
 	}
@@ -127,6 +131,9 @@ func UsageDetails(t *state.Tree, e *state.Entry) []settle.Column {
 		}
 		if text := checkpoints(t, e.Name); text != "" {
 			out = append(out, line("Checkpoints", text))
+		}
+		if b := breaker.Of(new(settle.Values), t, now).At(e.Name); b.Failures > 0 {
+			out = append(out, line("Breaker", breakerText(b)))
 		}
 		if total := Totals(t)[e.Name]; total != nil {
 			out = append(out, line("Turns", strconv.Itoa(total.Turns)), line("Tokens", total.Tokens()))
@@ -148,6 +155,9 @@ func UsageDetails(t *state.Tree, e *state.Entry) []settle.Column {
 		if schemas.IsMessage(a.Verb) {
 			out = append(out, line("Told "+a.Node, messageText(a)))
 		}
+	}
+	for _, r := range substitutes(e) {
+		out = append(out, line("Agent of "+r.Node, fmt.Sprintf("%s instead of %s, %s", r.Agent, r.Instead.Of, r.Instead.Why)))
 	}
 	latest := NodeTurns(e)
 	for _, node := range slices.Sorted(maps.Keys(latest)) {

@@ -11,12 +11,11 @@ import (
 
 // Breakers are those of all agents over the tree that was looked at last. They follow from tree to tree.
 type Breakers struct {
-	tree   *state.Tree
-	now    time.Time
-	parts  map[schemas.Ref]part
-	agents map[string]*agent
-	// asked has who asked about an agent, and the answer.
-	asked map[string]*question
+	tree    *state.Tree
+	now     time.Time
+	parts   map[schemas.Ref]part
+	agents  map[string]*agent
+	watched map[string]*watch
 }
 
 // part is what the records and claims of one object say about agents, by name.
@@ -37,13 +36,6 @@ type agent struct {
 	worked schemas.Time
 }
 
-// question is what was asked about an agent by whom, and the answer.
-type question struct {
-	by     map[schemas.Ref]bool
-	state  State
-	trying bool
-}
-
 // Of returns the breakers over a tree at a time. They are carried in v.
 func Of(v *settle.Values, t *state.Tree, now time.Time) *Breakers {
 	b := shared(v)
@@ -53,24 +45,19 @@ func Of(v *settle.Values, t *state.Tree, now time.Time) *Breakers {
 }
 
 func shared(v *settle.Values) *Breakers {
-	return settle.Shared(v, func() *Breakers { return &Breakers{asked: map[string]*question{}} })
+	return settle.Shared(v, func() *Breakers { return &Breakers{watched: map[string]*watch{}} })
 }
 
-// Ask returns the breaker of an agent. The object by is decided again when it changes.
-func (b *Breakers) Ask(name string, by schemas.Ref) Breaker {
-	is := b.At(name)
-	q := b.asked[name]
-	if q == nil || q.differs(&is) {
-		q = &question{map[schemas.Ref]bool{}, is.State, is.Trying}
-		b.asked[name] = q
+// Ask returns the breaker of an agent, for a decision about a node of an object, or about the object itself. It is decided again when the
+// tree is not as the breaker wants it.
+func (b *Breakers) Ask(name string, by schemas.Ref, node string) Breaker {
+	w := b.watched[name]
+	if w == nil {
+		w = &watch{asked: map[asker]bool{}, free: map[asker]bool{}, waiting: map[asker]bool{}}
+		b.watched[name] = w
 	}
-	q.by[by] = true
-	return is
-}
-
-// differs reports whether the answer is another one now. Whether a run is tried matters only where just one is.
-func (q *question) differs(is *Breaker) bool {
-	return q.state != is.State || is.State == HalfOpen && q.trying != is.Trying
+	w.asked[asker{by, node}] = true
+	return b.At(name)
 }
 
 // At returns the breaker of an agent.
@@ -89,27 +76,6 @@ func (b *Breakers) At(name string) Breaker {
 	}
 	slices.SortFunc(row, func(a, b failed) int { return a.at.Compare(b.at.Time) })
 	return at(row, a.claims > 0, settings, b.now)
-}
-
-// Watch adds, before a round, the objects that asked about an agent whose breaker has changed since, and the agent.
-func Watch(r *settle.Round) {
-	b := shared(r.World.OfRun)
-	if len(b.asked) == 0 {
-		return
-	}
-	b.now = r.World.Now
-	b.follow(r.World.Tree)
-	for name, q := range b.asked {
-		is := b.At(name)
-		if !q.differs(&is) {
-			continue
-		}
-		r.Add(schemas.AgentKind.Ref(name))
-		for ref := range q.by {
-			r.AddWithReaders(ref)
-		}
-		delete(b.asked, name)
-	}
 }
 
 // counted are the kinds whose records count.

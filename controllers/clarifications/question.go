@@ -72,7 +72,7 @@ func withoutAgent(in settle.In, out *settle.Out, j *settle.Judgement) {
 		return
 	}
 	why, _ := in.World.Ailing(e.Agent)
-	b := breaker.Of(in.World.OfRun, in.Tree, in.Now).Ask(e.Agent, in.Ref)
+	b := breaker.Of(in.World.OfRun, in.Tree, in.Now).Ask(e.Agent, in.Ref, "")
 	switch {
 	case why != "":
 	case b.State == breaker.HalfOpen && !b.Trying:
@@ -86,7 +86,7 @@ func withoutAgent(in settle.In, out *settle.Out, j *settle.Judgement) {
 		}
 	}
 	out.Effects = nil
-	j.Message += "; agent/" + e.Agent + " cannot work: " + why
+	j.Message += "; agent/" + e.Agent + breaker.CannotWork + why
 }
 
 // askEnv adds to env, the environment of the agent:

@@ -9,19 +9,21 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/admission"
+	"reconcile.dev/reconcile/controllers/breaker"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
 // Metrics are the figures of a tree, by lane, from the highest to the lowest, and by session, by name. Only lanes and sessions with
-// work are listed.
+// work are listed, and agents, by name, that work or have worked.
 type Metrics struct {
 	Lanes    []Figures `json:"lanes"`
 	Sessions []Figures `json:"sessions"`
+	Agents   []Figures `json:"agents"`
 }
 
-// Figures are about the nodes of a lane or a session. Records that were pruned do not count.
+// Figures are about the nodes of a lane, a session or an agent. Records that were pruned do not count.
 type Figures struct {
 	Name string `json:"name"`
 	// Queued is how many nodes wait for a place now, and OldestSeconds how long the first of them has. Running is how many run.
@@ -34,6 +36,10 @@ type Figures struct {
 	Runs   int       `json:"runs"`
 	// Outcomes counts the runs by outcome.
 	Outcomes map[string]int `json:"outcomes,omitempty"`
+	// Failures counts the runs of agents that failed by the class of the failure.
+	Failures map[string]int `json:"failures,omitempty"`
+	// Breaker is that of an agent, at the time of the metrics.
+	Breaker string `json:"breaker,omitempty"`
 	// Tokens and CostUSD are what agents used, where records say it.
 	Tokens  int64   `json:"tokens,omitempty"`
 	CostUSD float64 `json:"costUSD,omitempty"`
@@ -56,16 +62,22 @@ type Quantiles struct {
 // Of returns the metrics of a tree at a time. A run counts in the lane of the node's present priority, a waiting node in the lane to which
 // it has aged.
 func Of(t *state.Tree, now time.Time) Metrics {
-	s := &sums{tree: t, now: now, lanes: map[int]*sum{}, sessions: map[string]*sum{}}
+	s := &sums{tree: t, now: now, lanes: map[int]*sum{}, sessions: map[string]*sum{}, agents: map[string]*sum{}}
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
 		s.add(e)
 	}
-	m := Metrics{Lanes: []Figures{}, Sessions: []Figures{}}
+	m := Metrics{Lanes: []Figures{}, Sessions: []Figures{}, Agents: []Figures{}}
 	for _, lane := range slices.Sorted(maps.Keys(s.lanes)) {
 		m.Lanes = append(m.Lanes, s.lanes[lane].figures(string(schemas.Priorities()[lane])))
 	}
 	for _, session := range slices.Sorted(maps.Keys(s.sessions)) {
 		m.Sessions = append(m.Sessions, s.sessions[session].figures(session))
+	}
+	breakers := breaker.Of(new(settle.Values), t, now)
+	for _, agent := range slices.Sorted(maps.Keys(s.agents)) {
+		f := s.agents[agent].figures(agent)
+		f.Breaker = string(breakers.At(agent).State)
+		m.Agents = append(m.Agents, f)
 	}
 	return m
 }
@@ -75,6 +87,7 @@ type sums struct {
 	now      time.Time
 	lanes    map[int]*sum
 	sessions map[string]*sum
+	agents   map[string]*sum
 }
 
 // sum are the figures before the durations are sorted.
@@ -106,10 +119,10 @@ func (s *sums) add(e *state.Entry) {
 		ranks[n.Name] = cmp.Or(n.Priority, session.Priority).Rank()
 		switch at := nodes[n.Name]; {
 		case at.State == schemas.NodeRunning:
-			s.each(spec.Session, ranks[n.Name], func(f *sum) { f.Running++ })
+			s.each(spec.Session, ranks[n.Name], workerOf(e, n), func(f *sum) { f.Running++ })
 		case at.State == schemas.NodeQueued && !at.QueuedAt.IsZero():
 			waits := settle.Effect{Rank: ranks[n.Name], QueuedAt: at.QueuedAt, Ageing: s.tree.Settings().Limits.Ageing.Std()}
-			s.each(spec.Session, admission.Lane(&waits, s.now), func(f *sum) {
+			s.each(spec.Session, admission.Lane(&waits, s.now), n.Agent, func(f *sum) {
 				f.Queued++
 				f.OldestSeconds = max(f.OldestSeconds, s.now.Sub(at.QueuedAt.Time).Seconds())
 			})
@@ -117,18 +130,34 @@ func (s *sums) add(e *state.Entry) {
 	}
 	for _, r := range e.Runs() {
 		if rank, ok := ranks[r.Node]; ok && r.Done() && r.Lands == "" {
-			s.each(spec.Session, rank, func(f *sum) { f.run(r) })
+			s.each(spec.Session, rank, r.Agent, func(f *sum) { f.run(r) })
 		}
 	}
 }
 
-// each applies add to the sums of a session and of a lane.
-func (s *sums) each(session string, lane int, add func(*sum)) {
+// workerOf is the agent that works on a node that runs; "" for a command.
+func workerOf(e *state.Entry, n *schemas.Node) string {
+	for i := range e.Claims {
+		if c := &e.Claims[i]; c.Node == n.Name && !c.StartedAt.IsZero() {
+			return c.Agent
+		}
+	}
+	return n.Agent
+}
+
+// each applies add to the sums of a session and of a lane, and of an agent if there is one.
+func (s *sums) each(session string, lane int, agent string, add func(*sum)) {
 	if s.lanes[lane] == nil {
 		s.lanes[lane] = new(sum)
 	}
 	if s.sessions[session] == nil {
 		s.sessions[session] = new(sum)
+	}
+	if agent != "" {
+		if s.agents[agent] == nil {
+			s.agents[agent] = new(sum)
+		}
+		add(s.agents[agent])
 	}
 	add(s.lanes[lane])
 	add(s.sessions[session])
@@ -151,6 +180,12 @@ func (s *sum) run(r *schemas.Run) {
 		}
 	}
 	if t := r.Turn; t != nil {
+		if t.Failure != nil {
+			if s.Failures == nil {
+				s.Failures = map[string]int{}
+			}
+			s.Failures[t.Failure.Class]++
+		}
 		if t.Usage != nil {
 			s.Tokens += t.Usage.InputTokens + t.Usage.OutputTokens
 		}

@@ -60,6 +60,9 @@ func (b *Binding) bindEffects(p *Plan) {
 
 // Agent returns the spec of an agent that a node names, or that may do its work; nil for no agent.
 func (b *Binding) Agent(p *Plan, name string) *schemas.AgentSpec {
+	if name == "" {
+		return nil
+	}
 	return schemas.SpecAs[*schemas.AgentSpec](b.object(p, name))
 }
 

@@ -66,7 +66,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	if err != nil {
 		return Description{}, typed(err)
 	}
-	details := slices.Concat(settle.TableOf(t).Details(e), workflows.Details(t, e), agents.UsageDetails(t, e))
+	details := slices.Concat(settle.TableOf(t).Details(e), workflows.Details(t, e), agents.UsageDetails(t, e, env.Tree.Now()))
 	d := Description{Object: NewObject(e), Entry: e, Details: details, Turns: agents.NodeTurns(e), Why: readiness.Why(e, t), Referrers: []string{}}
 	for _, r := range t.Referrers(e.Ref) {
 		d.Referrers = append(d.Referrers, r.String())

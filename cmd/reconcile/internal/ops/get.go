@@ -41,7 +41,7 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 	defer done()
 	r, err := q.pick(t, labels)
 	if q.Wide && err == nil {
-		r.Table = withPrograms(ctx, r.Table, t, r.Entries)
+		r.Table = withPrograms(ctx, agents.Wide(r.Table, t, env.Tree.Now()), t, r.Entries)
 	}
 	if q.At == "" {
 		r.Interrupted = interruptedIn(r.Entries)
@@ -60,9 +60,6 @@ func (q *GetRequest) read() (selector, error) {
 // pick returns the objects of a tree that were asked for.
 func (q *GetRequest) pick(t *state.Tree, labels selector) (r GetResult, err error) {
 	r.Table = settle.TableOf(t)
-	if q.Wide {
-		r.Table = agents.Wide(r.Table, t)
-	}
 	switch {
 	case len(q.What) == 0:
 		r.All = true

@@ -74,11 +74,12 @@ func (s *run) check(agent string) (works bool) {
 		h = &health{of: e.Object}
 		s.health[agent] = h
 	}
-	if !h.checking && (h.at.IsZero() || !s.loop.Now().Before(h.at.Add(spec.CheckEvery()))) {
+	due := h.at.IsZero() || !s.loop.Now().Before(h.at.Add(spec.CheckEvery()))
+	if due && !h.checking {
 		h.checking = true
 		go s.runCheck(agent, e.Object, s.tree.Settings(), spec)
 	}
-	return !h.at.IsZero() && h.why == ""
+	return !due && h.why == ""
 }
 
 // runCheck checks an agent and hands the result over.
@@ -201,10 +202,10 @@ func (s *run) nextCheck() (next time.Time) {
 	return next
 }
 
-// awaitsCheck reports whether work waits for the first check of an agent.
+// awaitsCheck reports whether work waits for the check of an agent that may be able to do it.
 func (s *run) awaitsCheck() bool {
 	for _, h := range s.health {
-		if h.checking && h.at.IsZero() {
+		if h.checking && h.why == "" {
 			return true
 		}
 	}

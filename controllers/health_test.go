@@ -1,0 +1,126 @@
+package controllers
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/admission"
+	"reconcile.dev/reconcile/controllers/budgets"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// healthSim has two DAGs of the agent ben, in whose place cid works.
+func healthSim(t *testing.T, fallback string) *sim {
+	s := newSim(t)
+	s.put("specs/sessions/s.yaml", head("Session", "s")+"spec: {title: s}\n")
+	s.put("specs/agents/ben.yaml", head("Agent", "ben")+"spec: {concurrency: 9, "+fallback+"runner: {command: {argv: [ben]}}}\n")
+	s.put("specs/agents/cid.yaml", head("Agent", "cid")+"spec: {runner: {command: {argv: [cid]}}}\n")
+	for _, dag := range []string{"d", "e"} {
+		s.put("specs/dags/"+dag+".yaml", head("DAG", dag)+"spec:\n  session: s\n  policy: {failFast: false}\n  nodes: "+
+			"[{name: n, agent: ben, prompt: Go., retry: {limit: 50, backoff: 1ms}}]\n")
+	}
+	return s
+}
+
+// ail makes agents unhealthy.
+func (s *sim) ail(agents ...string) {
+	s.checks = false // compares with decisions that know nothing of it
+	s.decider.Ailing = func(agent string) (string, bool) {
+		for _, a := range agents {
+			if a == agent {
+				return "it is not logged in", true
+			}
+		}
+		return "", true
+	}
+	s.dirty[schemas.DAGKind.Ref("d")] = true
+}
+
+func TestHealthOfAgents(t *testing.T) {
+	s := healthSim(t, "fallback: [nobody, cid], ")
+	s.settle()
+	e, ok := s.find("d", "n")
+	if !ok || e.Agent != "ben" || e.Instead != nil {
+		t.Fatalf("a healthy agent does not work: %+v", e)
+	}
+	s.ail("ben")
+	s.settle()
+	other, ok := s.find("d", "n")
+	switch {
+	case !ok || other.Agent != "cid" || other.Command().Argv[0] != "cid":
+		t.Fatalf("the fallback does not work: %+v", other)
+	case other.Key != e.Key:
+		t.Errorf("the key of the work changed from %s to %s", e.Key, other.Key)
+	case other.Instead == nil || other.Instead.Of != "ben" || !strings.Contains(other.Instead.Why, "not logged in"):
+		t.Errorf("the record will not say why: %+v", other.Instead)
+	case other.Claim().Instead == nil:
+		t.Error("the claim does not say for whom")
+	}
+	s.ail("ben", "cid")
+	s.settle()
+	n := s.dag("d").Nodes["n"]
+	if _, ok := s.find("d", "n"); ok || n.State != schemas.NodeBlocked || n.Reason != settle.ReasonAgentUnhealthy ||
+		!strings.Contains(n.Message, "agent/ben") || !strings.Contains(n.Message, "cid") {
+		t.Errorf("nobody can work, and the node is %s: %s: %s", n.State, n.Reason, n.Message)
+	}
+	s.ail()
+	s.settle()
+	if e, ok := s.find("d", "n"); !ok || e.Agent != "ben" {
+		t.Error("the node does not go on when its agent is healthy again")
+	}
+}
+
+// fail lets the node of a DAG fail for a reason that is not the work.
+func (s *sim) fail(dag string) {
+	s.now = s.now.Add(time.Second)
+	s.dirty[schemas.DAGKind.Ref(dag)] = true // as its clock says
+	s.settle()
+	e, ok := s.find(dag, "n")
+	if !ok {
+		s.t.Fatalf("dag/%s does not run", dag)
+	}
+	s.start(e)
+	s.end(e.Owner, e.Key, func(r *schemas.Run) {
+		r.Outcome, r.FinishedAt = schemas.OutcomeFailed, schemas.NewTime(s.now)
+		r.Turn = &schemas.Turn{Failure: &schemas.TurnFailure{Class: schemas.FailureService}}
+	})
+	s.settle()
+}
+
+// TestHealthBreaker lets runs of one DAG open the breaker of an agent: another DAG waits, one run is tried, and its success lets all go on.
+func TestHealthBreaker(t *testing.T) {
+	s := healthSim(t, "")
+	s.settle()
+	for i := range 5 {
+		if _, ok := s.find("e", "n"); !ok {
+			t.Fatalf("after %d failures the other DAG waits", i)
+		}
+		s.fail("d")
+	}
+	if n := s.dag("e").Nodes["n"]; n.Reason != settle.ReasonAgentUnhealthy || n.RetryAt.IsZero() || n.State != schemas.NodeQueued {
+		t.Fatalf("the breaker is open, and the other DAG is %s: %s", n.State, n.Reason)
+	}
+	if len(s.effects()) != 0 {
+		t.Fatal("work is wanted of an agent whose breaker is open")
+	}
+	s.now = s.now.Add(time.Minute)
+	s.dirty[schemas.DAGKind.Ref("d")], s.dirty[schemas.DAGKind.Ref("e")] = true, true // as their clocks say
+	s.settle()
+	tried := admission.Admit(s.tree(), pointers(s.effects()), nil, "p1", 8, 64, new(budgets.Ledger), new(admission.Turns), s.now)
+	if len(tried) != 1 {
+		t.Fatalf("%d runs are tried", len(tried))
+	}
+	s.start(tried[0])
+	s.dirty[tried[0].Owner] = true
+	s.settle()
+	if got := s.effects(); len(got) != 1 || got[0].Key != tried[0].Key {
+		t.Errorf("while one run is tried, %d are wanted", len(got))
+	}
+	s.end(tried[0].Owner, tried[0].Key, func(r *schemas.Run) { r.Outcome = schemas.OutcomeSucceeded })
+	s.settle()
+	if got := s.effects(); len(got) != 1 || got[0].Owner == tried[0].Owner {
+		t.Errorf("after the success %d are wanted", len(got))
+	}
+}
