@@ -29,6 +29,15 @@ type Endpoint struct {
 	sum      settle.Metered
 	cost     float64 // of the requests whose price is known
 	unpriced bool    // the price of one is not known
+	// open has what is known so far of the requests that a model works on.
+	open map[*exchange]part
+}
+
+// part is what a request used, and its cost. What has no tokens costs nothing.
+type part struct {
+	tokens
+	cost   float64
+	priced bool // the price is known
 }
 
 // URL is the address of the proxy.
@@ -50,9 +59,17 @@ func (e *Endpoint) Close() {
 func (e *Endpoint) Read() settle.Metered {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	m := e.sum
-	if !e.unpriced && m.Usage.InputTokens+m.Usage.OutputTokens > 0 {
-		cost := math.Round(e.cost*1e9) / 1e9 // without the noise of sums
+	m, cost, unpriced := e.sum, e.cost, e.unpriced
+	for _, p := range e.open {
+		m.Usage.InputTokens += p.input
+		m.Usage.OutputTokens += p.output
+		m.Usage.CachedInputTokens += p.cached
+		m.Usage.CacheWriteTokens += p.written
+		m.Usage.Uncounted++
+		cost, unpriced = cost+p.cost, unpriced || !p.priced
+	}
+	if !unpriced && m.Usage.InputTokens+m.Usage.OutputTokens > 0 {
+		cost = math.Round(cost*1e9) / 1e9 // without the noise of sums
 		m.CostUSD = &cost
 	}
 	if f := m.Failed; f != nil {
@@ -96,7 +113,22 @@ func (e *Endpoint) over() string {
 
 func dollars(c float64) string { return strconv.FormatFloat(c, 'f', 4, 64) }
 
-// settle adds what a request used. Its price is that of the model that answered, else of the one that was asked.
+// note keeps what is known of a request while a model works on it, and reports its beginning and its input.
+func (e *Endpoint) note(x *exchange) {
+	p := e.price(x)
+	e.mu.Lock()
+	was, known := e.open[x]
+	if e.open == nil {
+		e.open = map[*exchange]part{}
+	}
+	e.open[x] = p
+	e.mu.Unlock()
+	if (!known || was.input != p.input) && e.changed != nil {
+		e.changed()
+	}
+}
+
+// settle adds what a request used.
 func (e *Endpoint) settle(x *exchange) {
 	e.add(x)
 	if e.changed != nil {
@@ -105,29 +137,39 @@ func (e *Endpoint) settle(x *exchange) {
 }
 
 func (e *Endpoint) add(x *exchange) {
+	p := e.price(x)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	delete(e.open, x)
 	u := &e.sum.Usage
-	u.InputTokens += x.input
-	u.OutputTokens += x.output
-	u.CachedInputTokens += x.cached
-	u.CacheWriteTokens += x.written
+	u.InputTokens += p.input
+	u.OutputTokens += p.output
+	u.CachedInputTokens += p.cached
+	u.CacheWriteTokens += p.written
 	if x.uncounted() {
 		u.Uncounted++
 	}
 	e.sum.Failed = x.failed
 	e.sum.Model = cmp.Or(x.model, x.asked, e.sum.Model)
-	if x.input+x.output == 0 {
+	if p.input+p.output == 0 {
 		return
 	}
-	u.ContextUsed = x.input
+	u.ContextUsed = p.input
+	e.cost, e.unpriced = e.cost+p.cost, e.unpriced || !p.priced
+}
+
+// price returns what a request used and costs, by the price of the model that answered, else of the one that was asked.
+func (e *Endpoint) price(x *exchange) part {
+	p := part{tokens: x.tokens, priced: true}
+	if p.input+p.output == 0 {
+		return p
+	}
 	price, known := prices.Find(e.proxy.o.Prices, x.model)
 	if !known {
 		price, known = prices.Find(e.proxy.o.Prices, x.asked)
 	}
-	if !known {
-		e.unpriced = true
-		return
+	if p.priced = known; known {
+		p.cost = prices.Cost(price, schemas.Usage{InputTokens: x.input, OutputTokens: x.output, CachedInputTokens: x.cached, CacheWriteTokens: x.written})
 	}
-	e.cost += prices.Cost(price, schemas.Usage{InputTokens: x.input, OutputTokens: x.output, CachedInputTokens: x.cached, CacheWriteTokens: x.written})
+	return p
 }

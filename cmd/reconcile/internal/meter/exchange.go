@@ -17,6 +17,8 @@ type exchange struct {
 	model  string // the one that answered
 	status int
 	failed *settle.WireError
+	// progress is called at the beginning of an answer, and after each event of a stream; nil: nobody wants to know.
+	progress func()
 
 	streamed bool
 	line     []byte // of a stream, without its end; or a whole answer
@@ -37,6 +39,14 @@ func (x *exchange) begin(r *http.Response) {
 	x.streamed = kind == "text/event-stream"
 	if x.status >= 400 {
 		x.failed = &settle.WireError{}
+	}
+	x.report()
+}
+
+// report tells how far the answer is. One that is an error uses nothing.
+func (x *exchange) report() {
+	if x.progress != nil && x.status < 400 {
+		x.progress()
 	}
 }
 
@@ -87,6 +97,7 @@ func (x *exchange) endLine() {
 func (x *exchange) endEvent() {
 	if len(x.data) > 0 && x.data[0] == '{' {
 		x.wire.read(x.data, true, x)
+		x.report()
 	}
 	x.data = x.data[:0]
 }

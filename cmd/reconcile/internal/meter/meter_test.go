@@ -233,6 +233,34 @@ func TestARunningRequestIsNotCut(t *testing.T) {
 	}
 }
 
+// TestARunningRequestCounts tests that what is known of a request is read before it has ended, and once.
+func TestARunningRequestCounts(t *testing.T) {
+	gate, told := make(chan struct{}), make(chan struct{}, 10)
+	s := modeltest.New(t, modeltest.Answer{Text: "first", Input: 10, Output: 7, Wait: gate})
+	e := open(t, s.URL, nil)
+	e.changed = func() { told <- struct{}{} }
+	r, _ := http.NewRequest("POST", e.URL()+"/v1/messages", strings.NewReader(`{"model":"priced","stream":true}`))
+	r.Header.Set("X-Api-Key", e.Token())
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	<-told // it is being answered
+	<-told // the service says what it read
+	if m := e.Read(); m.Usage.Requests != 1 || m.Usage.InputTokens != 10 || m.Usage.Uncounted != 1 || m.CostUSD == nil || *m.CostUSD == 0 {
+		t.Errorf("while it is answered: %+v", m)
+	}
+	close(gate)
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	<-told // it has ended
+	if m := e.Read(); m.Usage.Requests != 1 || m.Usage.InputTokens != 10 || m.Usage.OutputTokens != 7 || m.Usage.Uncounted != 0 {
+		t.Errorf("afterwards: %+v", m)
+	}
+}
+
 func TestOnlyTheRunGetsThrough(t *testing.T) {
 	s := modeltest.New(t, modeltest.Answer{Text: "x", Input: 1, Output: 1})
 	e := open(t, s.URL, nil)

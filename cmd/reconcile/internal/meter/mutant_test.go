@@ -14,6 +14,8 @@ var faults = []mutants.Mutant{
 	{"a budget is not enforced", "endpoint.go", "if over = e.over(); over != \"\" {", "if over = e.over(); false {", "TestBudgetStops"},
 	{"the tokens of a budget are not counted", "endpoint.go", "case b.Tokens > 0 && used >= b.Tokens:", "case b.Tokens > 0 && used < 0:", "TestBudgetStops"},
 	{"the price of a budget is not counted", "endpoint.go", "case b.CostUSD > 0 && e.cost >= b.CostUSD:", "case false:", "TestBudgetStops"},
+	{"what is being answered is not counted", "endpoint.go", "m.Usage.InputTokens += p.input", "_ = p.input", "TestARunningRequestCounts"},
+	{"what was answered counts twice", "endpoint.go", "delete(e.open, x)", "_ = e.open", "TestARunningRequestCounts"},
 	{"answers have the key", "pass.go", "h := hider{secret: []byte(e.key)}", "h := hider{}", "TestWhatIsUnknownPasses|TestErrorsOfTheService"},
 	{"headers of answers have the key", "pass.go", "values[i] = e.hide(v)", "values[i] = v", "TestKeysAreHiddenInHeaders"},
 	{"a key in pieces passes", "hide.go", "if bytes.HasSuffix(b, h.secret[:n]) {", "if false {", "TestKeysAreHiddenInStreams"},

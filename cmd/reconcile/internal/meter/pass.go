@@ -31,6 +31,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, format wire) {
 	whole := false
 	var header http.Header
 	if format != other {
+		x.progress = func() { e.note(x) }
 		// An agent that gives up its request, or is ended, is no failure of the service.
 		defer func() { x.end(header, whole || ctx.Err() != nil); e.settle(x) }()
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Main is the program of an agent for tests: it sends requests to the service that ANTHROPIC_BASE_URL names until one fails, as
-// many as its argument says, and prints JSON lines that end with {"type":"done"} or {"type":"failed"}. It tells its key and its whole
+// many as its argument says, with a second one streamed, and prints JSON lines that end with {"type":"done"} or {"type":"failed"}. It tells its key and its whole
 // environment, which no record may show. It returns the exit code.
 func Main(args []string, getenv func(string) string, environ []string, out io.Writer) int {
 	say := func(v object) { json.NewEncoder(out).Encode(v) } //nolint:errcheck // nobody may listen any more
@@ -20,9 +20,13 @@ func Main(args []string, getenv func(string) string, environ []string, out io.Wr
 	if len(args) > 0 {
 		n, _ = strconv.Atoi(args[0])
 	}
+	body := `{"model":"claude-sonnet-4-5"}`
+	if len(args) > 1 {
+		body = `{"model":"claude-sonnet-4-5","stream":true}`
+	}
 	var text string
 	for range n {
-		r, err := http.NewRequest(http.MethodPost, getenv("ANTHROPIC_BASE_URL")+"/v1/messages", strings.NewReader(`{"model":"claude-sonnet-4-5"}`))
+		r, err := http.NewRequest(http.MethodPost, getenv("ANTHROPIC_BASE_URL")+"/v1/messages", strings.NewReader(body))
 		if err != nil {
 			say(object{"type": "failed", "message": err.Error()})
 			return 1
@@ -33,7 +37,10 @@ func Main(args []string, getenv func(string) string, environ []string, out io.Wr
 			say(object{"type": "failed", "message": err.Error()})
 			return 1
 		}
-		data, _ := io.ReadAll(resp.Body)
+		first := make([]byte, 1)
+		got, _ := io.ReadFull(resp.Body, first)
+		say(object{"type": "answered", "status": resp.StatusCode})
+		data, _ := io.ReadAll(io.MultiReader(strings.NewReader(string(first[:got])), resp.Body))
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			say(object{"type": "failed", "message": string(data)})

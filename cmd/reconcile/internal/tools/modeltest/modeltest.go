@@ -29,6 +29,7 @@ type Answer struct {
 	RetryAfter    string
 	NoRetry       bool            // the service wants no other attempt
 	CutOff        bool            // the connection ends in the middle
+	Hangs         bool            // the answer never ends, but its stream has begun
 	Wait          <-chan struct{} // the answer waits for its end, in the middle of a stream
 }
 
@@ -137,6 +138,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := s.next(r, string(data), true)
+	if a.Hangs {
+		a.Wait = make(chan struct{})
+	}
 	if a.Model == "" {
 		a.Model = q.Model
 	}
