@@ -102,6 +102,14 @@ func (s *SessionSpec) Default() {
 	orDefault(&s.MaxEngineers, 20)
 }
 
+// IssueOr returns the number of the issue that a DAG of the session serves, whose own is given; 0 for none. s may be nil.
+func (s *SessionSpec) IssueOr(own int) int {
+	if own > 0 || s == nil {
+		return own
+	}
+	return s.Issue
+}
+
 // Check reports the problems of a session's spec: a title or an owner that cannot be shown in a line, a branch that git
 // refuses, and bad variables in env.
 func (s *SessionSpec) Check(r *Report) {

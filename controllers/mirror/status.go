@@ -88,6 +88,7 @@ func writeDAG(p *Page) {
 	b.Paragraph("### DAG %s: %s", codeText(e.Name), codeText(st.Phase))
 	b.Quoted(spec.Description)
 	b.progress(st.Progress)
+	writeRun(p, spec, st, b)
 	b.table([]string{"Task", "State", "Attempts", "Why"}, limitedBody(nodeRows(spec, st)))
 	if drawing := dagPicture(e.Ref, spec, st); drawing != "" {
 		b.block([]string{"```mermaid", strings.TrimRight(drawing, "\n"), "```"}, true)

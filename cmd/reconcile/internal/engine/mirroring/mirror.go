@@ -293,11 +293,9 @@ func (m *Mirror) ensureLabel(ctx context.Context, name string) error {
 	if m.ensured[name] {
 		return nil
 	}
-	for _, l := range mirror.Labels() {
-		if l.Name == name {
-			if err := m.Remote.EnsureLabel(ctx, github.Label(l)); err != nil {
-				return err
-			}
+	if l, ok := mirror.LabelNamed(name); ok {
+		if err := m.Remote.EnsureLabel(ctx, github.Label(l)); err != nil {
+			return err
 		}
 	}
 	if m.ensured == nil {
