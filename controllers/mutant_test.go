@@ -13,6 +13,8 @@ var faults = []mutants.Mutant{
 	{"a cancelled run counts as success", "dags/node.go",
 		"case run.Outcome == schemas.OutcomeSucceeded:",
 		"case run.Outcome == schemas.OutcomeSucceeded, run.Outcome == schemas.OutcomeCancelled:"},
+	{"a later DAG of a group cancels none", "dags/concurrency.go", "o.compare(me) > 0 && o.cancels", "o.compare(me) > 0 && o.cancels && false"},
+	{"two DAGs of a group work", "dags/concurrency.go", "return first.dag, \"\"", "return \"\", \"\""},
 	{"a time of a schedule has a second run", "dags/schedule.go", "f.timed.Since = at\n", "_ = at\n"},
 	{"a schedule does not wait for the end of its run", "dags/schedule.go", "if t.Waits && f.gate.Open", "if f.gate.Open"},
 	{"a failed need lets a node start", "readiness/readiness.go",

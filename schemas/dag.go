@@ -39,6 +39,8 @@ type DAGSpec struct {
 	With map[string]any `json:"with,omitempty"`
 	// Template says that the DAG never runs by itself: other DAGs call it.
 	Template bool `json:"template,omitempty"`
+	// Concurrency puts the DAG into a group of which one DAG at a time works. Default: no group.
+	Concurrency *Concurrency `json:"concurrency,omitempty"`
 	// Nodes are the tasks.
 	Nodes []Node `json:"nodes" jsonschema:"minItems=1,maxItems=20000"`
 	// Finally are tasks that run when all nodes have ended, in whatever state.
@@ -144,6 +146,8 @@ type DAGStatus struct {
 	// Active are the times, in order, that count for policy.timeout; the last one is open while it goes on. It is there only
 	// where there is such a limit, until the work has ended.
 	Active []Span `json:"active,omitempty"`
+	// Group is the place in the concurrency group; nil without one.
+	Group *GroupStatus `json:"group,omitempty"`
 	// Schedule is how far the schedule is; nil without one.
 	Schedule *ScheduleStatus `json:"schedule,omitempty"`
 	// Actions are the Action objects applied to this DAG, in the order of application.
@@ -300,6 +304,7 @@ func (s *DAGSpec) Check(r *Report) {
 	p.Retry.check(r.At("policy", "retry"))
 	s.Budget.check(r.At("budget"))
 	s.Schedule.check(r)
+	s.Concurrency.check(r.At("concurrency"))
 	s.Workflow.check(r.At("workflow"))
 	tasks := make([]task, len(s.Nodes))
 	compiled := map[string]*validator.Error{}

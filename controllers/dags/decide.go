@@ -96,6 +96,7 @@ func (f *fold) finish() settle.Out {
 	if !over(st) {
 		st.Active = f.active
 	}
+	f.leaveGroup(st)
 	if f.timed != nil {
 		f.closeSchedule(over(st))
 		st.Schedule = f.timed

@@ -44,6 +44,7 @@ func (f *fold) run() {
 	f.noteDelivered()
 	f.findRounds()
 	f.openSchedule()
+	f.joinGroup()
 	f.judgeAll()
 	for _, a := range f.newActs(f.applied) {
 		if f.unproved(a) {
@@ -61,6 +62,7 @@ func (f *fold) run() {
 		f.history.Add(done.At, settle.ReasonApplied, actions.Message(done, f.Ref))
 		f.judgeAll()
 	}
+	f.cancelForGroup()
 	f.old = withActions(f.old, f.applied)
 }
 
@@ -76,6 +78,7 @@ func (f *fold) judgeAll() {
 	if f.hold == schemas.VerbPause && f.gate.Open {
 		f.gate = sessions.Gate{Keep: true, Reason: settle.ReasonPausedByAction, Message: "an action paused the DAG; resume it to go on"}
 	}
+	f.groupGate()
 	for next := true; next; next = f.nextRounds() {
 		f.rebind()
 		f.records()

@@ -63,6 +63,8 @@ type fold struct {
 	history settle.History
 	// choices has who works on a node, where that is not simply the agent that it names; nil for none.
 	choices map[int32]choice
+	group   *schemas.GroupStatus    // the new one; nil without a concurrency group
+	cancels string                  // the DAG of the group that cancels this one; "" for none
 	timed   *schemas.ScheduleStatus // the new one; nil without a schedule
 }
 

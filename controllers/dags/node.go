@@ -139,7 +139,7 @@ func (f *fold) judge(i int32) {
 	case verb == schemas.VerbSkip:
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case verb == schemas.VerbCancel:
-		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, "an action cancelled it; retry runs it again")
+		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
 	case r.unlanded > max(f.limits[i].Limit, landRetries):
 		f.set(i, schemas.NodeFailed, settle.ReasonNotLanded, r.failed.Message)
 	case r.handoffs > mostHandoffs && !r.running():

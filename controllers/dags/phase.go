@@ -100,7 +100,7 @@ func (f *fold) judgement(n nodeCounts) settle.Judgement {
 // closedPhase is the phase of a DAG that may not start anything: Pending where its session waits too, else Paused.
 func (f *fold) closedPhase() string {
 	switch f.gate.Reason {
-	case settle.ReasonSessionLimit, settle.ReasonCompleted, settle.ReasonInvalidTransition, settle.ReasonSessionInvalid, settle.ReasonSessionMissing:
+	case settle.ReasonWaitsForGroup, settle.ReasonSessionLimit, settle.ReasonCompleted, settle.ReasonInvalidTransition, settle.ReasonSessionInvalid, settle.ReasonSessionMissing:
 		if f.start.IsZero() {
 			return schemas.DAGPending
 		}
@@ -151,7 +151,7 @@ func same(x, y schemas.Status) bool {
 		return false
 	}
 	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
-		a.Hold != b.Hold || !sameSchedule(a.Schedule, b.Schedule) || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
+		a.Hold != b.Hold || !sameSchedule(a.Schedule, b.Schedule) || !sameGroup(a.Group, b.Group) || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
 		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Active, b.Active) ||
 		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
 		return false

@@ -37,6 +37,7 @@ var details = []settle.Column{
 	readiness.OfStatus("Issue status", func(s *schemas.DAGStatus) string { return s.IssueStatus }),
 	readiness.OfStatus("Progress", func(s *schemas.DAGStatus) string { return s.Progress.String() + " nodes" }),
 	readiness.TimeOf("Started", func(s *schemas.DAGStatus) schemas.Time { return s.StartedAt }),
+	readiness.OfStatus("Group", inGroup),
 	readiness.OfStatus("Next run", nextTime),
 	readiness.TimeOf("Finished", func(s *schemas.DAGStatus) schemas.Time { return s.FinishedAt }),
 }
@@ -45,14 +46,21 @@ var details = []settle.Column{
 var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
-	Sources: []string{state.CheckpointKind}, Affects: affects, Before: before, After: clarifications.AddMovedQuestions,
+	Sources: []string{state.CheckpointKind}, Affects: affects, Before: before, After: after,
 	Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
 
-// before adds the DAGs that wait for budgets and agents that are not what they were.
+// before adds the DAGs that wait for budgets, agents and DAGs that are not what they were.
 func before(r *settle.Round) {
 	budgets.Watch(r)
 	breaker.Watch(r)
+	addGroups(r)
+}
+
+// after adds the questions of nodes whose keys moved, and the DAGs of groups in which something changed.
+func after(r *settle.Round) {
+	clarifications.AddMovedQuestions(r)
+	addChangedGroups(r)
 }
 
 // partOf is [settle.Kind.PartOf] for DAGs.

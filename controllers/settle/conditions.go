@@ -86,7 +86,8 @@ const (
 	ReasonTimedOut  = "TimedOut"
 	ReasonCancelled = "Cancelled"
 
-	ReasonScheduled          = "Scheduled" // a time of the schedule has yet to come
+	ReasonScheduled          = "Scheduled"     // a time of the schedule has yet to come
+	ReasonWaitsForGroup      = "WaitsForGroup" // another DAG of the concurrency group works
 	ReasonWaitsForPlace      = "WaitsForPlace"
 	ReasonWaitsForPerson     = "WaitsForPerson"
 	ReasonWaitsForApproval   = "WaitsForApproval"   // it is a gate, and people have not approved what it shows

@@ -1,0 +1,229 @@
+package dags
+
+import (
+	"cmp"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Of the DAGs of a concurrency group one works: the one that wants to for the longest time. The others wait for it, or are cancelled
+// by a later one. The place of each is in its status, so that all processes and clones that see the same statuses decide the same.
+
+// member is a DAG of a group that works or wants to.
+type member struct {
+	dag     string
+	since   schemas.Time
+	cancels bool
+}
+
+func (m member) compare(o member) int {
+	return cmp.Or(m.since.Compare(o.since.Time), strings.Compare(m.dag, o.dag))
+}
+
+// placeInGroup says what a member of a group does: it waits for another one, it is cancelled by another one, or, if both are empty, it
+// works.
+func placeInGroup(me member, others []member) (waitsFor, cancelledBy string) {
+	var first, last *member
+	for i := range others {
+		switch o := &others[i]; {
+		case o.compare(me) < 0 && (first == nil || o.compare(*first) < 0):
+			first = o
+		case o.compare(me) > 0 && o.cancels && (last == nil || o.compare(*last) > 0):
+			last = o
+		}
+	}
+	if last != nil {
+		return "", last.dag
+	}
+	if first != nil {
+		return first.dag, ""
+	}
+	return "", ""
+}
+
+// groups are the DAGs that have not ended, by group and name, of the tree that was looked at last.
+type groups struct {
+	tree    *state.Tree
+	of      map[string]string // the group of each
+	members map[string]map[string]*state.Entry
+}
+
+// groupsOf returns the groups of a tree, the world's or the one that follows from the round.
+func groupsOf(w *settle.World, t *state.Tree) *groups {
+	g := settle.Shared(w.OfRun, func() *groups { return new(groups) })
+	g.follow(t)
+	return g
+}
+
+func (g *groups) follow(t *state.Tree) {
+	if g.tree == nil || !t.SameDormant(g.tree) {
+		g.of, g.members = map[string]string{}, map[string]map[string]*state.Entry{}
+		for _, e := range t.Active(schemas.DAGKind.Name) {
+			if e.HasStatus() && e.Brief().FinishedAt.IsZero() {
+				g.put(e.Name, e)
+			}
+		}
+	} else {
+		for was, is := range t.Since(g.tree, schemas.DAGKind.Name) {
+			if is == nil {
+				g.put(was.Name, nil)
+			} else {
+				g.put(is.Name, is)
+			}
+		}
+	}
+	g.tree = t
+}
+
+// put replaces what is known of a DAG.
+func (g *groups) put(name string, e *state.Entry) {
+	if was, ok := g.of[name]; ok {
+		delete(g.members[was], name)
+		delete(g.of, name)
+	}
+	if e == nil || e.Gone() {
+		return
+	}
+	if st, ok := e.Status().(*schemas.DAGStatus); ok && st.Group != nil && !over(st) {
+		group := st.Group.Name
+		if g.members[group] == nil {
+			g.members[group] = map[string]*state.Entry{}
+		}
+		g.of[name], g.members[group][name] = group, e
+	}
+}
+
+// others are the members of a group besides one DAG.
+func (g *groups) others(group, dag string) (out []member) {
+	for name, e := range g.members[group] {
+		if st, ok := e.Status().(*schemas.DAGStatus); ok && name != dag && !st.Group.Since.IsZero() {
+			out = append(out, member{name, st.Group.Since, st.Group.Cancels})
+		}
+	}
+	return out
+}
+
+// joinGroup finds the DAG's place in its group.
+func (f *fold) joinGroup() {
+	c := f.p.Spec.Concurrency
+	if c == nil {
+		return
+	}
+	f.group = &schemas.GroupStatus{Name: c.Group, Since: schemas.NewTime(f.Now), Cancels: c.CancelInProgress}
+	if old := f.old.Group; old != nil && old.Name == c.Group {
+		f.group.CancelledBy = old.CancelledBy
+		if !old.Since.IsZero() && !over(f.old) {
+			f.group.Since = old.Since
+		}
+	}
+	me := member{f.Name, f.group.Since, c.CancelInProgress}
+	by := ""
+	if f.group.WaitsFor, by = placeInGroup(me, groupsOf(f.World, f.Tree).others(c.Group, f.Name)); by != "" && !over(f.old) {
+		f.group.CancelledBy = by
+	} else {
+		by = ""
+	}
+	f.cancels = by
+}
+
+// cancelForGroup cancels what is left of the DAG for a later one of its group.
+func (f *fold) cancelForGroup() {
+	if f.cancels == "" {
+		return
+	}
+	for i := range f.next {
+		f.applyTo(int32(i), schemas.VerbCancel, false)
+	}
+	f.judgeAll()
+}
+
+// cancelMessage says who cancelled a node.
+func (f *fold) cancelMessage() string {
+	if f.group != nil && f.group.CancelledBy != "" {
+		return "dag/" + f.group.CancelledBy + " of its concurrency group cancelled it; retry runs it again"
+	}
+	return "an action cancelled it; retry runs it again"
+}
+
+// groupGate keeps the DAG from starting anything while it waits for another one of its group.
+func (f *fold) groupGate() {
+	if f.group != nil && f.group.WaitsFor != "" && f.gate.Open {
+		f.gate.Open, f.gate.Reason = false, settle.ReasonWaitsForGroup
+		f.gate.Message = "waits for dag/" + f.group.WaitsFor + ", which works in the concurrency group " + f.group.Name
+	}
+}
+
+// leaveGroup gives the place up where the DAG does not work: it has ended, or has not begun and waits for something else.
+func (f *fold) leaveGroup(st *schemas.DAGStatus) {
+	g := f.group
+	if g == nil {
+		return
+	}
+	waits := f.timed != nil && f.timed.Waits || !f.gate.Open && f.gate.Reason != settle.ReasonWaitsForGroup
+	if over(st) || waits && st.StartedAt.IsZero() && st.Running == 0 {
+		g.Since, g.WaitsFor = schemas.Time{}, ""
+	}
+	if st.Phase != schemas.DAGCancelled && f.cancels == "" {
+		g.CancelledBy = ""
+	}
+	st.Group = g
+}
+
+// addGroup adds the DAGs of a group that have not ended to a round, except one.
+func addGroup(r *settle.Round, st *schemas.DAGStatus, dag string) {
+	if st == nil || st.Group == nil {
+		return
+	}
+	for name := range groupsOf(r.World, r.Tree()).members[st.Group.Name] {
+		if name != dag {
+			r.AddWithReaders(schemas.DAGKind.Ref(name))
+		}
+	}
+}
+
+// addGroups adds, before a round, the DAGs whose place depends on those that are decided.
+func addGroups(r *settle.Round) {
+	for e := range r.World.Decided(schemas.DAGKind.Name) {
+		st, _ := e.Status().(*schemas.DAGStatus)
+		addGroup(r, st, e.Name)
+	}
+}
+
+// addChangedGroups adds, after a round, the DAGs whose place depends on those that changed.
+func addChangedGroups(r *settle.Round) {
+	r.EachChanged(schemas.DAGKind.Name, func(was, is *state.Entry) {
+		for _, e := range []*state.Entry{was, is} {
+			if e != nil {
+				st, _ := e.Status().(*schemas.DAGStatus)
+				addGroup(r, st, is.Name)
+			}
+		}
+	})
+}
+
+// sameGroup compares two that may be nil.
+func sameGroup(a, b *schemas.GroupStatus) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// inGroup describes the place of a DAG in its group; "" without one.
+func inGroup(s *schemas.DAGStatus) string {
+	switch g := s.Group; {
+	case g == nil:
+		return ""
+	case g.WaitsFor != "":
+		return g.Name + ": waits for dag/" + g.WaitsFor
+	case g.CancelledBy != "":
+		return g.Name + ": cancelled by dag/" + g.CancelledBy
+	case g.Since.IsZero():
+		return g.Name
+	default:
+		return g.Name + ": works"
+	}
+}
