@@ -67,8 +67,8 @@ type ActionSpec struct {
 	// Mode says how cancel treats what runs: graceful asks it to end and kills it after the time of grace, immediate kills it, wait
 	// lets it end by itself. Default graceful.
 	Mode string `json:"mode,omitempty" jsonschema:"enum=graceful,enum=immediate,enum=wait"`
-	// Dependents says that retry of a node is about all that depends on it, too.
-	Dependents bool `json:"dependents,omitempty"`
+	// Alone says that retry of a node that succeeded leaves what depends on it as it is.
+	Alone bool `json:"alone,omitempty"`
 	// Digest is that of what approve was shown, as ready and describe print it: a gate opens only for what it shows now.
 	Digest string `json:"digest,omitempty" jsonschema:"pattern=^[0-9a-f]{32}$"`
 	// Answer is what approve answers, as JSON or as text: the result of a person's task.
@@ -202,8 +202,8 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("all").Errorf("conflict", "only retry of a whole DAG can be about all nodes").Suggest("leave out all")
 	case s.Mode != "" && s.Verb != VerbCancel:
 		r.At("mode").Errorf("conflict", "%s has no mode; cancel has", s.Verb).Suggest("leave out mode")
-	case s.Dependents && (s.Verb != VerbRetry || s.Node == ""):
-		r.At("dependents").Errorf("conflict", "only retry of a node can be about its dependents").Suggest("leave out dependents")
+	case s.Alone && (s.Verb != VerbRetry || s.Node == ""):
+		r.At("alone").Errorf("conflict", "only retry of a node can leave out its dependents").Suggest("leave out alone")
 	case s.Verb != VerbApprove && s.Answer != "":
 		r.At("answer").Errorf("conflict", "%s brings no answer; approve does", s.Verb).Suggest("leave out answer")
 	case s.Digest != "" && (s.Verb != VerbApprove || s.Node == ""):

@@ -175,7 +175,8 @@ type NodeStatus struct {
 	// Round is the round of a loop that Key is about, from 2 on; there is none in the first.
 	Round int `json:"round,omitempty"`
 	// Verb is the verb of an action on the node that is in force: cancel, skip, hold or approve; or cleanup, where the whole
-	// DAG was cancelled and only a need that did not succeed lets the node run.
+	// DAG was cancelled and only a need that did not succeed lets the node run; kill and end for other modes of cancel; or again and
+	// a number, where the node runs again after its success of that number.
 	Verb string `json:"verb,omitempty"`
 	// Reason is a PascalCase word, Message a sentence, for every state but Pending and Succeeded.
 	Reason  string `json:"reason,omitempty"`

@@ -110,7 +110,7 @@ func (m *model) drop(p string) *file {
 // exists reports whether some file, broken or not, declares ref.
 func (m *model) exists(ref schemas.Ref) bool {
 	s := m.slots[ref]
-	return s != nil && len(s.specs) > 0 || m.dormant.has(ref)
+	return s != nil && len(s.specs) > 0 || m.dormant.has(ref) || ref == schemas.AllRef() // the settings always are
 }
 
 // hiddenProblem returns the problem of an object with traces but without a spec, while a part of specs/ cannot be read:

@@ -89,7 +89,20 @@ approve.form; the answer to a person's task is its result.`
 The agent learns that its request is refused, with the reason, and goes on without it. --session refuses the same in all of the session.`
 		cmd.Flags().BoolVar(&session, "session", false, "refuse the same request of the agent in all of the session")
 	case schemas.VerbRetry:
+		cmd.Long += `
+
+What depends on a node runs again after it. With --alone, a node that succeeded runs again, and what depends on it stays as it is.`
 		cmd.Flags().BoolVar(&q.All, "all", false, "run every node of the DAG again, including succeeded ones")
+		cmd.Flags().BoolVar(&q.Alone, "alone", false, "leave what depends on the node as it is")
+	case schemas.VerbCancel:
+		cmd.Long += `
+
+--mode graceful asks what runs to end, and kills it after runs.grace; immediate kills it; wait lets it end by itself, and starts nothing
+more.`
+		cmd.Flags().StringVar(&q.Mode, "mode", "", "how to end what runs: graceful, immediate or wait (default graceful)")
+	}
+	if v.Session {
+		cmd.Long += "\n\nThe target all stands for all sessions that there are."
 	}
 	cmd.Flags().BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
 	return cmd

@@ -33,10 +33,14 @@ func (a Pending) Record(now schemas.Time) schemas.AppliedAction {
 	}
 }
 
-// Unapplied lists the valid actions on target that are not among those applied, in the order of At, then name.
+// Unapplied lists the valid actions on target, of a session also those on all, that are not among those applied, in the order of At, then name.
 func Unapplied(t *state.Tree, target *state.Entry, applied []schemas.AppliedAction) []Pending {
 	var acts []Pending
-	for _, r := range t.ReferrersOf(target.Ref, schemas.ActionKind.Name) {
+	refs := t.ReferrersOf(target.Ref, schemas.ActionKind.Name)
+	if all := t.ReferrersOf(schemas.AllRef(), schemas.ActionKind.Name); target.Kind == schemas.SessionKind.Name && len(all) > 0 {
+		refs = slices.Concat(refs, all)
+	}
+	for _, r := range refs {
 		if slices.ContainsFunc(applied, func(a schemas.AppliedAction) bool { return a.Name == r.Name }) {
 			continue
 		}
@@ -55,7 +59,7 @@ func Unapplied(t *state.Tree, target *state.Entry, applied []schemas.AppliedActi
 // spentElsewhere reports whether the action was applied to another target before its spec was edited.
 func spentElsewhere(e *state.Entry, target schemas.Ref) bool {
 	st, ok := e.Status().(*schemas.ActionStatus)
-	return ok && st.Phase == schemas.ActionApplied && st.Target != target.String()
+	return ok && st.Phase == schemas.ActionApplied && st.Target != target.String() && st.Target != schemas.TargetAll
 }
 
 // Kept drops the records of actions whose objects are gone: their results are in the status itself.
@@ -180,6 +184,10 @@ func judge(in settle.In, st *schemas.ActionStatus) settle.Judgement {
 	if st.Phase == schemas.ActionApplied && (!schemas.IsMessage(spec.Verb) || st.Delivery != nil) {
 		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: appliedMessage(st)}
 	}
+	if spec.Target == schemas.TargetAll {
+		st.Target = schemas.TargetAll
+		return judgeAll(in)
+	}
 	st.Target = ref.String()
 	return judgeNew(in, ref, st)
 }
@@ -189,6 +197,19 @@ func appliedMessage(st *schemas.ActionStatus) string {
 		return c.Message
 	}
 	return "applied to " + st.Target
+}
+
+// judgeAll judges an action on all sessions. It is applied as soon as the sessions that there are have applied it: one whose file is broken
+// does so when it is put right, and one that is new later does not.
+func judgeAll(in settle.In) settle.Judgement {
+	n := 0
+	for _, e := range in.Tree.Entries(schemas.SessionKind.Name) {
+		if slices.ContainsFunc(actionsOn(in.World, e), func(a schemas.AppliedAction) bool { return a.Name == in.Name }) {
+			n++
+		}
+	}
+	return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied,
+		Message: "applied to " + schemas.Count(n, "session")}
 }
 
 func judgeNew(in settle.In, ref schemas.Ref, st *schemas.ActionStatus) settle.Judgement {

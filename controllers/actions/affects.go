@@ -19,7 +19,15 @@ func affects(c *settle.Change) {
 	case !c.Itself:
 		return
 	}
+	if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil && spec.Target == schemas.TargetAll {
+		c.AddAll()
+		return
+	}
 	if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Target != "" {
+		if st.Target == schemas.TargetAll {
+			c.AddAll()
+			return
+		}
 		if ref, err := targetKinds.ParseRef(st.Target); err == nil {
 			addTarget(c.Worklist, ref)
 			if ref.Kind == schemas.SessionKind.Name && e.Gone() {

@@ -3,6 +3,7 @@ package dags
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Unapplied lists the actions that were not applied to the DAG yet: the actions on it, and retries of its whole session.
+// newActs lists the actions that were not applied to the DAG yet: the actions on it, and those on its session, or on all, that are about
+// nodes.
 func (f *fold) newActs(applied []schemas.AppliedAction) []actions.Pending {
 	acts := actions.Unapplied(f.Tree, f.Entry, applied)
 	session := f.Tree.Entry(schemas.SessionKind.Ref(f.p.Spec.Session))
@@ -22,7 +24,7 @@ func (f *fold) newActs(applied []schemas.AppliedAction) []actions.Pending {
 		return acts
 	}
 	for _, a := range actions.Unapplied(f.Tree, session, applied) {
-		if a.Spec.Verb == schemas.VerbRetry {
+		if a.Spec.Verb == schemas.VerbRetry || a.Spec.Verb == schemas.VerbSkip {
 			a.Spent = !f.HasStatus() // a DAG that is new has nothing to retry
 			acts = append(acts, a)
 		}
@@ -54,22 +56,55 @@ func (f *fold) apply(pending actions.Pending, done *schemas.AppliedAction) bool 
 
 func (f *fold) put(a *schemas.ActionSpec) {
 	switch a.Verb {
-	case schemas.VerbPause:
-		f.hold = schemas.VerbPause
-		return
-	case schemas.VerbResume:
-		f.hold = ""
-		return
+	case schemas.VerbPause, schemas.VerbResume:
+		if a.Node == "" {
+			f.hold = heldBy[a.Verb]
+			return
+		}
 	}
-	if a.Node != "" {
-		if i, ok := f.p.Index[a.Node]; ok {
-			f.applyTo(i, a.Verb, true)
+	if a.Node == "" {
+		for i := range f.next {
+			f.applyTo(int32(i), verbOf(a), a.All)
 		}
 		return
 	}
-	for i := range f.next {
-		f.applyTo(int32(i), a.Verb, a.All)
+	i, ok := f.p.Index[a.Node]
+	switch {
+	case !ok:
+	case a.Alone && f.recs[i].won:
+		f.verbs[i] = verbAgain + strconv.Itoa(f.recs[i].wonAt)
+	default:
+		f.applyTo(i, verbOf(a), true)
 	}
+}
+
+// heldBy is what pause and resume leave in force on a DAG.
+var heldBy = map[string]string{schemas.VerbPause: schemas.VerbPause, schemas.VerbResume: ""}
+
+// verbOf is the verb of an action as it is in force on nodes: a mode of cancel is a verb of its own.
+func verbOf(a *schemas.ActionSpec) string {
+	switch {
+	case a.Verb == schemas.VerbCancel && a.Mode == schemas.CancelImmediate:
+		return verbKill
+	case a.Verb == schemas.VerbCancel && a.Mode == schemas.CancelWait:
+		return verbEnd
+	case a.Verb == schemas.VerbPause:
+		return schemas.VerbHold
+	}
+	return a.Verb
+}
+
+// runsAgain reports whether an action lets node i run again after its latest success. A verb that has had its effect is dropped.
+func (f *fold) runsAgain(i int32) bool {
+	seq, ok := strings.CutPrefix(f.verbs[i], verbAgain)
+	if !ok {
+		return false
+	}
+	if n, err := strconv.Atoi(seq); err != nil || f.recs[i].wonAt > n {
+		f.verbs[i] = ""
+		return false
+	}
+	return f.recs[i].won
 }
 
 // Approvable reports whether an approval of a node, or of a whole DAG where node is empty, would find something to do.
@@ -108,7 +143,7 @@ func (f *fold) applyTo(i int32, verb string, named bool) {
 			f.verbs[i] = ""
 			f.restartLoop(i)
 		}
-	case schemas.VerbCancel:
+	case schemas.VerbCancel, verbKill, verbEnd:
 		if !done && s.State != schemas.NodeFailed {
 			f.verbs[i] = verb
 			if !named && f.p.CleansUp(i) {
@@ -118,6 +153,10 @@ func (f *fold) applyTo(i int32, verb string, named bool) {
 	case schemas.VerbSkip:
 		if s.State != schemas.NodeSucceeded {
 			f.verbs[i] = verb
+		}
+	case schemas.VerbResume: // of the node
+		if f.verbs[i] == schemas.VerbHold {
+			f.verbs[i] = ""
 		}
 	case schemas.VerbHold:
 		if !done && f.verbs[i] == "" && (named || s.State != schemas.NodeFailed && s.State != schemas.NodeCancelled) {

@@ -164,10 +164,10 @@ func (f *fold) halts() halts {
 			continue
 		}
 		h.times = append(h.times, a.At)
-		switch a.Verb {
-		case schemas.VerbPause:
+		switch {
+		case a.Verb == schemas.VerbPause && a.Node == "":
 			h.pauses = begin(h.pauses, a.At)
-		case schemas.VerbResume:
+		case a.Verb == schemas.VerbResume && a.Node == "":
 			h.pauses = end(h.pauses, a.At)
 		default:
 			h.node(f, a)
@@ -211,12 +211,14 @@ func (h *halts) node(f *fold, a schemas.AppliedAction) {
 		}
 		at := int32(i)
 		switch a.Verb {
-		case schemas.VerbHold, schemas.VerbSkip, schemas.VerbCancel:
+		case schemas.VerbHold, schemas.VerbPause, schemas.VerbSkip, schemas.VerbCancel:
 			h.holds[at] = begin(h.holds[at], a.At)
 		case schemas.VerbApprove:
 			if !spans.IsOpen(h.holds[at]) {
 				h.approvals[at] = append(h.approvals[at], a)
 			}
+			h.holds[at] = end(h.holds[at], a.At)
+		case schemas.VerbResume:
 			h.holds[at] = end(h.holds[at], a.At)
 		case schemas.VerbRetry:
 			h.holds[at] = end(h.holds[at], a.At)

@@ -113,7 +113,12 @@ func (f *fold) set(i int32, state, reason, message string) {
 
 // stop gives the node a final state, once nothing runs for it any more.
 func (f *fold) stop(i int32, final, reason, message string) {
-	if r := &f.recs[i]; r.running() || r.other {
+	r := &f.recs[i]
+	switch {
+	case (r.running() || r.other) && f.verbs[i] == verbKill:
+		f.set(i, schemas.NodeRunning, settle.ReasonKilling, "its run is being killed: "+message)
+		return
+	case r.running() || r.other:
 		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+message)
 		return
 	}
@@ -152,8 +157,13 @@ func (f *fold) reopened() bool {
 	return false
 }
 
-// verbCleanup is in force on a cleanup whose DAG was cancelled as a whole.
-const verbCleanup = "cleanup"
+// Verbs in force on nodes that no action has.
+const (
+	verbCleanup = "cleanup" // on a cleanup whose DAG was cancelled as a whole
+	verbKill    = "kill"    // cancelled, and what runs is killed
+	verbEnd     = "end"     // cancelled, and what runs ends by itself
+	verbAgain   = "again-"  // begins the verb of a node that runs again under its key, after its success of the number that follows
+)
 
 // landing is how far the commit of a node's success is on its way to the branch. The node has succeeded when it has landed.
 type landing struct {

@@ -2,6 +2,7 @@ package dags
 
 import (
 	"fmt"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -29,6 +30,9 @@ func (f *fold) records() {
 			runs = runs[1:]
 		}
 		f.remember(i, r)
+		if f.verbs[i] != "" && f.runsAgain(i) {
+			r.again, f.reruns = true, true
+		}
 	}
 	for c := range f.Claims {
 		claim := &f.Claims[c]
@@ -138,7 +142,7 @@ func (f *fold) judge(i int32) {
 		f.set(i, schemas.NodeSucceeded, "", "")
 	case verb == schemas.VerbSkip:
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
-	case verb == schemas.VerbCancel:
+	case verb == schemas.VerbCancel, verb == verbKill:
 		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
 	case r.unlanded > max(f.limits[i].Limit, landRetries):
 		f.set(i, schemas.NodeFailed, settle.ReasonNotLanded, r.failed.Message)
@@ -150,6 +154,8 @@ func (f *fold) judge(i int32) {
 			"%d of its runs ended for a permission; allow what it needs in commands.allow, or correct the agent", r.unpermitted))
 	case r.failures > f.limits[i].Limit:
 		f.set(i, schemas.NodeFailed, f.failureReason(i), s.Message)
+	case verb == verbEnd && !r.running():
+		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
 	case (r.asked > 0 || len(r.questions) > 0) && f.givenUp(i):
 	default:
 		f.judgeOpen(i)
@@ -196,6 +202,8 @@ func (f *fold) judgeOpen(i int32) {
 			f.set(i, schemas.NodeRunning, settle.ReasonWaitsForPermission, asks)
 		}
 		f.want[i] = true
+	case r.running() && f.gate.Kill:
+		f.set(i, schemas.NodeRunning, settle.ReasonKilling, "its run is being killed: "+f.gate.Message)
 	case r.running():
 		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+f.gate.Message)
 	case r.other:
@@ -249,7 +257,7 @@ func (f *fold) queue(i int32) {
 	if f.waitsForAgent(i) || f.overBudget(i) {
 		return
 	}
-	if r.again {
+	if r.again && !strings.HasPrefix(f.verbs[i], verbAgain) {
 		f.set(i, schemas.NodeQueued, settle.ReasonOutputsMissing, f.againMessage(i))
 	}
 	f.want[i] = true

@@ -3,6 +3,7 @@ package dags
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/dags/plan"
@@ -92,6 +93,8 @@ func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeSt
 		why = "never ran"
 	case old.Generation != s.Generation:
 		why = "retried by an action"
+	case old.Key == s.Key && strings.HasPrefix(s.Verb, verbAgain):
+		why = "retried by an action, without what depends on it"
 	case old.Key == s.Key && s.Reason == settle.ReasonOutputsMissing:
 		why = s.Message
 	case old.Key == s.Key && old.State == schemas.NodeSucceeded:

@@ -13,6 +13,7 @@ import (
 type Gate struct {
 	Open    bool // new work may start
 	Keep    bool // running work goes on
+	Kill    bool // running work that does not go on is killed
 	Reason  string
 	Message string
 }
@@ -128,30 +129,41 @@ func newSlot(t *state.Tree, e *state.Entry) *slot {
 	s.Acts = actions.Unapplied(t, e, applied)
 	for _, a := range s.Acts {
 		if !a.Spent {
-			s.hold = heldBy(a.Spec.Verb, s.hold, e.Brief().Phase)
+			s.hold = heldBy(a.Spec, s.hold, e.Brief().Phase)
 		}
 	}
 	switch s.hold {
 	case schemas.VerbPause:
 		s.desired = schemas.SessionPaused
-	case schemas.VerbCancel:
+	case schemas.VerbCancel, holdKill, holdEnd:
 		s.desired = schemas.SessionSuspended
 	}
 	return s
 }
 
+// Holds of a session by modes of cancel.
+const (
+	holdKill = "kill" // what runs is killed
+	holdEnd  = "end"  // what runs ends by itself
+)
+
 // heldBy is the verb in force on a session after another verb was applied. A completed session cannot be held.
-func heldBy(verb, hold, phase string) string {
-	switch verb {
+func heldBy(a *schemas.ActionSpec, hold, phase string) string {
+	switch a.Verb {
 	case schemas.VerbPause, schemas.VerbCancel:
-		if phase == schemas.SessionCompleted {
+		switch {
+		case phase == schemas.SessionCompleted:
 			return hold
+		case a.Mode == schemas.CancelImmediate:
+			return holdKill
+		case a.Mode == schemas.CancelWait:
+			return holdEnd
 		}
-		return verb
+		return a.Verb
 	case schemas.VerbResume:
 		return ""
 	case schemas.VerbRetry:
-		if hold == schemas.VerbCancel {
+		if hold != schemas.VerbPause {
 			return ""
 		}
 	}
@@ -181,7 +193,8 @@ func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
 	case s.desired == schemas.SessionPaused:
 		return Gate{Keep: true, Reason: settle.ReasonPaused, Message: "the session is paused, as its spec.phase says"}
 	case s.desired == schemas.SessionSuspended && s.hold != "":
-		return Gate{Reason: settle.ReasonSuspendedByAction, Message: "an action suspended the session; resume it to go on"}
+		return Gate{Keep: s.hold == holdEnd, Kill: s.hold == holdKill, Reason: settle.ReasonSuspendedByAction,
+			Message: "an action suspended the session; resume it to go on"}
 	case s.desired == schemas.SessionSuspended:
 		return Gate{Reason: settle.ReasonSuspended, Message: "the session is suspended, as its spec.phase says"}
 	case s.desired == schemas.SessionActive && spec.WhenDone == schemas.WhenDoneComplete && r.allDone(t, e) && hasDAGs(t, e):

@@ -106,6 +106,7 @@ const (
 	ReasonOutputsMissing     = "OutputsMissing"   // outputs of a success are needed and are not here
 	ReasonReplacing          = "Replacing"        // the run of a former definition is being ended first
 	ReasonEnding             = "Ending"           // a run that is no longer wanted is being ended
+	ReasonKilling            = "Killing"          // a run that is no longer wanted is killed without a time of grace
 	ReasonHeld               = "Held"
 	ReasonLanding            = "Landing"      // its commit is being made part of the branch
 	ReasonTreeDirty          = "TreeDirty"    // a file that the user has changed is in the way of its commit

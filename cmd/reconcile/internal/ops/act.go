@@ -39,13 +39,15 @@ type Verb struct {
 var Verbs = []Verb{
 	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true},
 	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true},
-	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, false},
-	{schemas.VerbResume, "Go on after a pause", true, true, false},
-	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", false, false, true},
+	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, true},
+	{schemas.VerbResume, "Go on after a pause", true, true, true},
+	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", true, true, true},
 	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true},
 	{schemas.VerbApprove, "Let a held node start, say that a person's task is done, or allow what an agent asks for", false, true, true},
 	{schemas.VerbDeny, "Refuse what the agent of a node asks for", false, false, true},
 }
+
+var cancelModes = []string{schemas.CancelGraceful, schemas.CancelImmediate, schemas.CancelWait}
 
 // Usage returns the usage of a verb, such as "retry dag/NAME [NODE]|session/NAME".
 func (v Verb) Usage() string {
@@ -57,7 +59,7 @@ func (v Verb) Usage() string {
 		s += " [NODE]"
 	}
 	if v.Session {
-		s += "|session/NAME"
+		s += "|session/NAME|all"
 	}
 	return s
 }
@@ -65,15 +67,15 @@ func (v Verb) Usage() string {
 // ActRequest requests a verb on a DAG, a node or a session.
 type ActRequest struct {
 	Verb   string
-	Target string // dag/NAME or session/NAME
+	Target string // dag/NAME, session/NAME or all: all sessions
 	Node   string // of a DAG; "": the whole DAG
 	Reason string // for the record
 	By     string // the acting person or agent; "": the caller
 	All    bool   // with retry: run every node of the DAG again, including succeeded ones
 	// Mode is how cancel treats what runs: a Cancel constant of schemas; "" is graceful.
 	Mode string
-	// Dependents, with retry of a node: also of all that depends on it.
-	Dependents bool
+	// Alone, with retry of a node: what depends on it stays as it is.
+	Alone bool
 	// Answer is what approve answers, as JSON or as text. Digest is that of what the caller has seen of a gate; "": what it shows now.
 	Answer, Digest string
 	NoRun          bool // only write the action; the next run applies it
@@ -118,12 +120,17 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 	}
 	defer s.Close()
 	spec := schemas.ActionSpec{Verb: v.Name, Reason: env.redact("--reason", q.Reason), By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now()),
-		Node: q.Node, All: q.All, Mode: q.Mode, Dependents: q.Dependents, Answer: env.redact("--answer", q.Answer)}
+		Node: q.Node, All: q.All, Mode: q.Mode, Alone: q.Alone, Answer: env.redact("--answer", q.Answer)}
 	if spec.Target, err = v.target(t, q.Target, q.Node); err != nil {
 		return r, typed(err)
 	}
-	if q.All && (v.Name != schemas.VerbRetry || q.Node != "" || !strings.HasPrefix(spec.Target, "dag/")) {
+	switch {
+	case q.All && (v.Name != schemas.VerbRetry || q.Node != ""):
 		return r, badField("all", " is about a whole DAG; usage: reconcile retry dag/NAME --all")
+	case q.Alone && q.Node == "":
+		return r, badField("alone", " is about a node; usage: reconcile retry dag/NAME NODE --alone")
+	case q.Mode != "" && !slices.Contains(cancelModes, q.Mode):
+		return r, badField("mode", " %q is not one of %s", q.Mode, strings.Join(cancelModes, ", "))
 	}
 	if r.Answered, err = env.answerPermission(s, t, &spec, q); err != nil {
 		return r, typed(err)
@@ -225,6 +232,9 @@ func (e Env) mootAction(ctx context.Context, name string) string {
 
 // target checks and returns the target of a verb, before anything is written.
 func (v Verb) target(t *state.Tree, word, node string) (string, error) {
+	if word == schemas.TargetAll && v.Session && node == "" {
+		return schemas.TargetAll, nil
+	}
 	e, err := find(t, word)
 	if err != nil {
 		return "", err
@@ -249,9 +259,12 @@ func (v Verb) target(t *state.Tree, word, node string) (string, error) {
 // distinguishes requests of the same second. A long target is shortened.
 func actionName(spec schemas.ActionSpec) string {
 	const most = 30
-	_, name, _ := strings.Cut(spec.Target, "/")
+	_, name, ok := strings.Cut(spec.Target, "/")
+	if !ok {
+		name = spec.Target
+	}
 	name = strings.TrimRight(name[:min(len(name), most)], "-._")
-	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason+spec.Text+spec.Answer, spec.At.UnixMilli(), spec.All, spec.Permission)
+	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason+spec.Text+spec.Answer, spec.At.UnixMilli(), spec.All, spec.Mode, spec.Alone, spec.Permission)
 	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }
 

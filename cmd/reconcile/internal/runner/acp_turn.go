@@ -197,7 +197,7 @@ func (t *talk) cancel(wait time.Duration) {
 	session := t.session
 	t.mu.Unlock()
 	if session != "" && t.client.Cancel(session) == nil {
-		waitFor(t.done, t.a.runner.hurry, wait)
+		waitFor(t.done, t.a.hurry, wait)
 	}
 	t.stop()
 	<-t.done

@@ -209,7 +209,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	t := &tree{pid: p.pid, marks: a.runner.marks, key: a.effect.Key, lease: a.lease}
 	h := a.runner.newHunt(t)
 	if end.stopped != nil || !isClosed(ended) {
-		if end.stuck = h.stopFirst(p.pid, ended, kill); end.stuck != nil {
+		if end.stuck = h.stopFirst(p.pid, ended, a.hurry, kill); end.stuck != nil {
 			return end
 		}
 	}
@@ -218,7 +218,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {
 		return end
 	}
-	end.stuck = h.finish(a.runner.hurry, kill)
+	end.stuck = h.finish(a.hurry, kill)
 	end.left = len(h.signalled)
 	return end
 }

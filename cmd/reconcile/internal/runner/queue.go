@@ -2,6 +2,7 @@ package runner
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/admission"
@@ -85,13 +86,18 @@ type job struct {
 	running bool            // it has a slot
 	started bool            // and a command has started
 	stop    chan cause      // at most one: the first reason to end the run
+	hurry   chan struct{}   // closed when the time of grace of the run is over
+	hurried sync.Once       // closes hurry
 	told    map[string]bool // the messages that were put into tell, by their names
 	tell    chan settle.Message
 }
 
 func newJob(e settle.Effect, now time.Time) *job {
-	return &job{effect: e, since: now, stop: make(chan cause, 1), told: map[string]bool{}, tell: make(chan settle.Message, messagesWait)}
+	return &job{effect: e, since: now, stop: make(chan cause, 1), hurry: make(chan struct{}), told: map[string]bool{}, tell: make(chan settle.Message, messagesWait)}
 }
+
+// hurryUp ends the time of grace of a job.
+func (j *job) hurryUp() { j.hurried.Do(func() { close(j.hurry) }) }
 
 // end requests the end of a running job; the first cause counts.
 func (j *job) end(c cause) {

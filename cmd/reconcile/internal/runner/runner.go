@@ -131,7 +131,6 @@ type Runner struct {
 	inTree, inTreeNow atomic.Int64
 
 	closing chan struct{} // closed by Close
-	hurry   chan struct{} // closed when the grace period is over
 	workers sync.WaitGroup
 	notify  chan struct{} // one token while reports wait
 
@@ -172,7 +171,7 @@ func New(o Options) (*Runner, error) {
 	return &Runner{
 		o: o, root: root, null: null, dir: dir,
 		marks: newMarks(dir, o.Environ), base: baseEnv(o.Environ), secrets: o.Secrets,
-		leases: &leases{root: root}, files: &workFiles{root: root}, closing: make(chan struct{}), hurry: make(chan struct{}), notify: make(chan struct{}, 1),
+		leases: &leases{root: root}, files: &workFiles{root: root}, closing: make(chan struct{}), notify: make(chan struct{}, 1),
 		jobs: map[string]*job{}, used: map[string]int{},
 	}, nil
 }
@@ -275,10 +274,28 @@ func (r *Runner) Close(ctx context.Context) error {
 	select {
 	case <-gone:
 	case <-ctx.Done():
-		close(r.hurry)
+		r.hurryAll()
 		<-gone
 	}
 	return errors.Join(r.sweepOwn(until), r.removeLeftovers(), r.leases.close(), r.null.Close(), r.root.Close())
+}
+
+// hurryAll ends the time of grace of all jobs.
+func (r *Runner) hurryAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, j := range r.jobs {
+		j.hurryUp()
+	}
+}
+
+// Hurry ends the time of grace of an effect that was cancelled: what still runs of it is killed.
+func (r *Runner) Hurry(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if j := r.jobs[key]; j != nil {
+		j.hurryUp()
+	}
 }
 
 func (r *Runner) shut() bool {

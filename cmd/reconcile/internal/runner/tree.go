@@ -56,10 +56,10 @@ func (r *Runner) treeOf(key string, pid int) *tree {
 	return &tree{pid: pid, marks: r.marks, key: key, lease: r.leases.of(key)}
 }
 
-// stopFirst signals a whole tree and returns when its first process has ended; after kill it sends SIGKILL.
-func (h *hunt) stopFirst(pid int, ended <-chan struct{}, kill time.Time) error {
+// stopFirst signals a whole tree and returns when its first process has ended; after kill, or once hurry is closed, it sends SIGKILL.
+func (h *hunt) stopFirst(pid int, ended, hurry <-chan struct{}, kill time.Time) error {
 	h.signalAll(pid, graceful)
-	if waitFor(ended, h.runner.hurry, time.Until(kill)) {
+	if waitFor(ended, hurry, time.Until(kill)) {
 		return nil
 	}
 	h.signalAll(pid, forced)

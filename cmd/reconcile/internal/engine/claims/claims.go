@@ -144,6 +144,9 @@ func (k *Keeper) Cancel(key, why string) {
 	}
 }
 
+// Hurry ends the time of grace of an effect that Inner performs.
+func (k *Keeper) Hurry(key string) { k.o.Inner.Hurry(key) }
+
 // Tell gives texts to an effect that Inner performs.
 func (k *Keeper) Tell(key string, all []settle.Message) { k.o.Inner.Tell(key, all) }
 

@@ -30,6 +30,8 @@ type Performer interface {
 	SetForeign(map[string]int)
 	// Cancel stops an effect, running or queued.
 	Cancel(key, why string)
+	// Hurry ends the time of grace of an effect that was cancelled.
+	Hurry(key string)
 	// Tell gives texts of people to the running turn of an effect, each once.
 	Tell(key string, all []settle.Message)
 	// Notify has a token whenever there are reports to drain; Drain returns those since its last call.

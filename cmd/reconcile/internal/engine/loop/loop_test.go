@@ -117,6 +117,8 @@ func (a *actor) Drain() []settle.Report {
 	return out
 }
 
+func (a *actor) Hurry(string) {}
+
 func (a *actor) Cancel(key, why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

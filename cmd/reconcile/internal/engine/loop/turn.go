@@ -443,8 +443,18 @@ func (s *run) cancel() {
 	for key := range s.mine {
 		if !wanted[key] {
 			s.loop.Perform.Cancel(key, s.whyUnwanted(key))
+			if s.isKilled(key) {
+				s.loop.Perform.Hurry(key)
+			}
 		}
 	}
+}
+
+// isKilled reports whether an effect that became unwanted gets no time to end by itself.
+func (s *run) isKilled(key string) bool {
+	e := s.mine[key]
+	owner := s.tree.Entry(e.Owner)
+	return owner != nil && schemas.NodesIn(owner.Status())[e.Node].Reason == settle.ReasonKilling
 }
 
 // whyUnwanted says why an effect became unwanted.

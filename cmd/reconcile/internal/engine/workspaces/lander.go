@@ -145,6 +145,9 @@ func (l *Lander) Cancel(key, why string) {
 	l.inner.Cancel(key, why)
 }
 
+// Hurry delegates to inner: a landing is cancelled at once.
+func (l *Lander) Hurry(key string) { l.inner.Hurry(key) }
+
 // Tell delegates to inner: a landing has nobody to tell.
 func (l *Lander) Tell(key string, all []settle.Message) { l.inner.Tell(key, all) }
 
