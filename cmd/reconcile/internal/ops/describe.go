@@ -48,6 +48,9 @@ type Description struct {
 	// Gates are the nodes that wait for an approval, with what there is to approve.
 	Gates []dags.Gate `json:"gates,omitempty"`
 
+	// Origins say of nodes that were reused, or ran again, from which run their results are, and why they ran.
+	Origins []dags.Origin `json:"origins,omitempty"`
+
 	Entry          *state.Entry        `json:"-"`
 	Details        []settle.Column     `json:"-"` // specific to the kind
 	OutputsMissing map[string][]string `json:"-"` // declared outputs that do not exist, by node
@@ -77,6 +80,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	if e.Object != nil {
 		d.Path = e.Object.Path
 	}
+	d.Origins = dags.Origins(e)
 	if q.At == "" {
 		d.Gates = gatesOf(t, e, env.Tree.Now())
 		d.Interrupted = nodes.Interrupted(e)

@@ -28,6 +28,7 @@ type Description struct {
 	Why       []string            // why it is not ready
 	Referrers []string            // objects that name it
 	Gates     []dags.Gate         // that wait for an approval
+	Origins   []dags.Origin       // of nodes that were reused, or ran again
 	Missing   map[string][]string // missing declared outputs, by node
 	Changed   map[string][]string // declared outputs that changed since their runs, by node
 }
@@ -54,6 +55,7 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	for i := range d.Gates {
 		p.section("To approve: "+d.Gates[i].Node, p.gate(e, &d.Gates[i]))
 	}
+	p.section("Reused and run again", p.lines(originLines(d.Origins)))
 	p.failures(e)
 	p.section("Outputs", p.lines(outputLines(d.Missing, d.Changed)))
 	p.section("Actions", p.actions(e))
@@ -328,6 +330,18 @@ func (p *page) history(e *state.Entry) string {
 		t.Cells(p.age(h.At), Cell{Text: h.Reason}, Cell{Text: h.Message})
 	}
 	return t.text()
+}
+
+// originLines describe where results of nodes are from, at most so many.
+func originLines(all []dags.Origin) (out []string) {
+	const most = 50
+	for i := range all[:min(len(all), most)] {
+		out = append(out, all[i].String())
+	}
+	if n := len(all) - most; n > 0 {
+		out = append(out, "and "+schemas.Count(n, "node")+" more")
+	}
+	return out
 }
 
 // outputLines lists declared outputs that are missing, or that changed since their runs.

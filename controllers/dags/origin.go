@@ -1,0 +1,120 @@
+package dags
+
+import (
+	"fmt"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/dags/plan"
+	"reconcile.dev/reconcile/controllers/nodes"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// Origin says where the result of a node is from.
+type Origin struct {
+	Node string `json:"node"`
+	// Reused says that the node did not run in the present work of the DAG: Run, an earlier one, has the same key.
+	Reused bool         `json:"reused,omitempty"`
+	Run    string       `json:"run"`
+	At     schemas.Time `json:"at"`
+	// Why is why the node ran at that time; "" for its first run.
+	Why string `json:"why,omitempty"`
+}
+
+// String describes the origin in a line.
+func (o *Origin) String() string {
+	if o.Reused {
+		return fmt.Sprintf("%s was reused: its key is that of %s of %s", o.Node, o.Run, o.At.Format(time.RFC3339))
+	}
+	return o.Node + " ran again: " + o.Why
+}
+
+// Origins are the nodes of a DAG that were reused, or ran again, as far as records and the status tell, in execution order.
+func Origins(e *state.Entry) (out []Origin) {
+	st, ok := e.Status().(*schemas.DAGStatus)
+	if !ok {
+		return nil
+	}
+	var needs map[string][]string
+	if e.Object != nil {
+		needs = map[string][]string{}
+		for _, n := range plan.Of(e.Object).Spec.Nodes {
+			needs[n.Name] = n.Needs
+		}
+	}
+	for _, name := range nodes.NodeNames(e) {
+		if o := originOf(e, st, name, needs[name]); o != nil {
+			out = append(out, *o)
+		}
+	}
+	return out
+}
+
+// originOf is the origin of one node; nil where it has not run, or ran for the first time.
+func originOf(e *state.Entry, st *schemas.DAGStatus, name string, needs []string) *Origin {
+	all, fits := nodes.Attempts(e, name)
+	if fits == 0 || st.Nodes[name].State == schemas.NodeQueued || st.Nodes[name].State == schemas.NodePending {
+		return nil
+	}
+	last := all[len(all)-1]
+	o := &Origin{Node: name, Run: last.Key, At: last.StartedAt}
+	if last.Done() && last.StartedAt.Before(st.StartedAt.Time) {
+		o.At, o.Reused = last.FinishedAt, true
+		return o
+	}
+	if o.Why = whyAgain(e, st, all, fits, needs); o.Why == "" {
+		return nil
+	}
+	return o
+}
+
+// whyAgain says why the last attempt of a node was made; "" if it was the first.
+func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits int, needs []string) string {
+	last := all[len(all)-1]
+	if fits > 1 {
+		switch before := all[len(all)-2]; before.Outcome {
+		case schemas.OutcomeFailed, schemas.OutcomeTimedOut:
+			return fmt.Sprintf("run %d failed, and it is tried again", before.Seq)
+		case schemas.OutcomeSucceeded:
+			return fmt.Sprintf("run %d succeeded, and its outputs were missing, its commit did not land, or a message came after it", before.Seq)
+		default:
+			return fmt.Sprintf("run %d ended %s, and the work goes on", before.Seq, before.Outcome)
+		}
+	}
+	if len(all) == fits {
+		return ""
+	}
+	before := all[len(all)-fits-1]
+	if a := retriedBy(st, last, before); a != "" {
+		return a
+	}
+	for _, need := range needs {
+		runs, present := nodes.Attempts(e, need)
+		if present > 0 && runs[len(runs)-1].StartedAt.After(before.StartedAt.Time) && len(runs) > present {
+			return "its need " + need + " has another key"
+		}
+	}
+	switch {
+	case before.Agent != last.Agent:
+		return fmt.Sprintf("its agent was %q and is %q", before.Agent, last.Agent)
+	case st.Nodes[last.Node].Inputs != "":
+		return "a declared input or its definition changed"
+	case last.Agent != "":
+		return "its prompt, another part of its definition, or its agent changed"
+	}
+	return "its definition changed"
+}
+
+// retriedBy names the action that asked for a run after an earlier one; "" if none did.
+func retriedBy(st *schemas.DAGStatus, last, before *schemas.Run) string {
+	found := ""
+	for _, a := range st.Actions {
+		if a.Verb == schemas.VerbRetry && (a.Node == "" || a.Node == last.Node) && !a.At.After(last.StartedAt.Time) && a.At.After(before.StartedAt.Time) {
+			found = "action/" + a.Name + " retried it"
+			if a.By != "" {
+				found += ", asked for by " + schemas.Acting(a.By, a.Proof)
+			}
+		}
+	}
+	return found
+}
