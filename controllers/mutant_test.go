@@ -68,6 +68,8 @@ var faults = []mutants.Mutant{
 	{"an estimate is not counted", "budgets/use.go", "} else if t != nil && t.Estimate != nil {", "} else if false {"},
 	{"a turn that was ended for its budget uses up an attempt", "dags/node.go", "case run.StoppedByBudget():", "case false:"},
 	{"a round is not part of the key", "dags/plan/loops.go", "if b.rounds != nil && b.rounds[i] > 1 {", "if false {"},
+	{"the values of a matrix are not part of the key", "dags/plan/keys.go", "o.Raw(\"given\", n.Made.Key)", "_ = n.Made.Key"},
+	{"a join goes on without its nodes", "dags/join.go", "case !all:", "case false:"},
 	{"rounds have no bound", "dags/repeat.go", "case f.rounds[i] >= loop.Max:", "case false:"},
 	{"another agent works although it cannot", "dags/health.go", "ails := f.ails(i, name)\n", "ails := f.ails(i, name)\n\t\tif name != named {\n\t\t\tails.why = \"\"\n\t\t}\n"},
 	{"an unhealthy agent works", "dags/health.go", "if why, _ := f.World.Ailing(agent); why != \"\" {", "if why, _ := f.World.Ailing(agent); why == \"never\" {"},

@@ -22,6 +22,9 @@ func (f *fold) expressionEnv(i int32) condition.Env {
 		if s.ExitCode != nil {
 			need.ExitCode = *s.ExitCode
 		}
+		if s.State == schemas.NodeSucceeded {
+			need.Files = f.p.Spec.Nodes[to].Outputs.Files
+		}
 		env.Needs[names[k]] = need
 	}
 	return env

@@ -48,6 +48,8 @@ type Need struct {
 	State    string `expr:"state"`
 	ExitCode int    `expr:"exitCode"`
 	Result   any    `expr:"result"` // nil where the node left none
+	// Files are the declared output files of a node that has succeeded.
+	Files []string `expr:"files"`
 }
 
 // maxNodes bounds the size of a condition.

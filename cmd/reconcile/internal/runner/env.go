@@ -89,17 +89,22 @@ func set(env []string, kv string) []string {
 	return append(env, kv)
 }
 
-// needsEnv returns variables with the results that fit: strings as they are, other values as JSON.
+// needsEnv returns variables with the results and the files that fit: results that are strings as they are, other values as JSON;
+// files one on a line.
 func needsEnv(needs map[string]settle.Need) []string {
 	var env []string
 	room := maxNeedsEnv
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
-		v, ok := resultText(needs[name].Result)
-		if !ok || len(v) > room {
-			continue
+		add := func(what, v string, ok bool) {
+			if ok && len(v) <= room {
+				room -= len(v)
+				env = append(env, "RECONCILE_NEED_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+what+"="+v)
+			}
 		}
-		room -= len(v)
-		env = append(env, "RECONCILE_NEED_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"_RESULT="+v)
+		v, ok := resultText(needs[name].Result)
+		add("_RESULT", v, ok)
+		files := strings.Join(needs[name].Files, "\n")
+		add("_FILES", files, files != "" && len(files) <= maxNeedEnv)
 	}
 	return env
 }
