@@ -241,7 +241,7 @@ func checkActionNode(o, to *Object, r *Report) {
 			r.At("node").Errorf("conflict", "no agent works on %s of %s", s.Node, to.Ref)
 		}
 	}
-	if !slices.Contains(names, s.Node) {
+	if !slices.Contains(names, s.Node) && !dag.mayMake(s.Node) {
 		r.At("node").Errorf("missing-node", "%s has no node %q", to.Ref, s.Node).Near(s.Node, names)
 	}
 }

@@ -3,6 +3,7 @@ package schemas
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/schemas/condition"
 	"reconcile.dev/reconcile/schemas/template"
@@ -117,6 +118,12 @@ func (n *Node) RunsFinally() bool { return n.Made != nil && n.Made.Finally }
 // Expands reports whether nodes of the DAG stand for others, or are made from values.
 func (s *DAGSpec) Expands() bool {
 	return len(s.Params) > 0 || len(s.Finally) > 0 || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Matrix != nil || n.DAG != "" })
+}
+
+// mayMake reports whether the expansion of the DAG may make a node of that name: the results of nodes and other DAGs decide about it.
+func (s *DAGSpec) mayMake(name string) bool {
+	return slices.ContainsFunc(s.Finally, func(n Node) bool { return n.Name == name }) ||
+		slices.ContainsFunc(s.Nodes, func(n Node) bool { return (n.Matrix != nil || n.DAG != "") && strings.HasPrefix(name, n.Name+"_") })
 }
 
 // scope is the names that expressions of a node may use in the file.

@@ -29,7 +29,8 @@ func newRunCmd(a *app) *cobra.Command {
 		Short: "Do the missing work until nothing is left to do (also without a command)",
 		Long: `Do the missing work until nothing is left to do: of the whole tree, of one DAG, or of one node with its dependencies. Nodes
 that have succeeded do not run again. Questions of these nodes are asked and answered, too; nothing else starts.`,
-		Example: "  reconcile run                         # once, to the fixed point\n" +
+		Example: "  reconcile run dag/deploy --param env=prod # with that value, which its spec keeps\n" +
+			"  reconcile run                         # once, to the fixed point\n" +
 			"  reconcile run --watch                 # and again whenever something changes\n" +
 			"  reconcile run dag/checks unit_tests   # that node and its dependencies",
 		Args: arguments(0, 3, ""),
@@ -48,6 +49,7 @@ that have succeeded do not run again. Questions of these nodes are asked and ans
 		ValidArgsFunction: a.completeNodes(schemas.DAGKind),
 	}
 	bindRun(q, cmd.Flags())
+	cmd.Flags().StringArrayVar(&q.Params, "param", nil, "write a value of a parameter into the DAG's spec first, as `NAME=VALUE` (repeatable)")
 	return cmd
 }
 

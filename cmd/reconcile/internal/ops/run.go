@@ -22,6 +22,8 @@ type RunRequest struct {
 	Push   bool   // share the branch; implies Commit
 	Object string // the DAG to run, as dag/NAME; "": everything
 	Node   string // the node of Object to run, with its dependencies; "": all nodes
+	// Params are values of parameters of Object, as NAME=VALUE; they are written into its spec before the run.
+	Params []string
 }
 
 // RunResult is the outcome of a run.
@@ -87,6 +89,9 @@ func (r *RunResult) Explain() {
 
 // Run drives the tree to its fixed point.
 func Run(ctx context.Context, env Env, q RunRequest) (RunResult, error) {
+	if err := env.setParams(ctx, q); err != nil {
+		return RunResult{}, typed(err)
+	}
 	only, err := env.selection(ctx, q)
 	if err != nil {
 		return RunResult{}, typed(err)
