@@ -126,7 +126,9 @@ func (a *attempt) outputForm(text []byte) string {
 
 // estimate adds to the record of an agent's turn whose tokens are not known those of its prompt and output.
 func (a *attempt) estimate(b *buffers) {
-	if _, known := a.record.Turn.Tokens(); known || a.effect.Agent == "" || a.record.StartedAt.IsZero() || a.interrupted != "" {
+	_, known := a.record.Turn.Tokens()
+	agent := a.isAgent() || a.talk != nil || a.dialogue != nil
+	if known || !agent || a.record.StartedAt.IsZero() || a.interrupted != "" {
 		return
 	}
 	if a.record.Turn == nil {
