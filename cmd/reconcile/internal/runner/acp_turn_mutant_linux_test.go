@@ -15,6 +15,11 @@ var turnFaults = []mutants.Mutant{
 	{"the session is not kept", "acp_turn.go", "t.a.runner.saveSession(t.a, session.ID)", "error(nil)", "TestInterruptedSession"},
 	{"titles of permissions have secrets", "permission.go", "Title: clean(r.Title, wordsLimit)", "Title: r.Title", "TestTurnRecord"},
 	{"everything is permitted", "permission.go", "return Permit{Kinds: []string{acp.RejectOnce, acp.RejectAlways}", "return Permit{Kinds: []string{acp.AllowOnce}", "TestTurnRecord"},
+	{"a program that is not confined gets the arguments for one", "session.go", "if a.policy != nil {", "if true {", "TestConfinedArguments"},
+	{"a confined program does not get its arguments", "session.go", "if a.policy != nil {", "if false {", "TestConfinedArguments"},
+	{"no request is sent again", "retry.go", "tries == retriesMost ||", "tries == 0 ||", "TestDialoguesEnd"},
+	{"a request that is refused is sent again", "retry.go", "\tdefault:\n\t\treturn 0, nil\n", "\tdefault:\n", "TestDialoguesEnd"},
+	{"what failed for good is sent again", "retry.go", "|| errors.Is(err, chat.ErrFinal)", "|| errors.Is(err, chat.ErrFinal) && false", "TestDialoguesEnd"},
 }
 
 func TestTurnMutants(t *testing.T) {

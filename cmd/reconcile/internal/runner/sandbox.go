@@ -328,8 +328,8 @@ func (a *attempt) executeWatched(b *buffers) error {
 // failOutside records that the run wrote outside of its workspace, and returns why it failed.
 func (a *attempt) failOutside(paths []string) error {
 	a.record.Workspace = &schemas.RunWorkspace{Kind: a.task.Workspace.Kind, Reason: schemas.RunWroteOutside}
-	return fmt.Errorf("%s: it changed %s outside of its workspace; undo what is not yours, and give the agent a sandbox",
-		schemas.RunWroteOutside, schemas.Shorten(paths, 5))
+	return fmt.Errorf("%s: it changed %s outside of its workspace, or somebody else did while it ran; undo what is not yours, and give "+
+		"the agent a sandbox; if it was you, reconcile retry goes on in its workspace", schemas.RunWroteOutside, schemas.Shorten(paths, 5))
 }
 
 // unconfine removes what belongs to the sandbox of the attempt.

@@ -1,0 +1,19 @@
+package ops_test
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// faults are those in what only people may do, and in who acts, which the tests must notice.
+var faults = []mutants.Mutant{
+	{"a proof is believed", "ops.go", "(proof != who.Proof || name != who.Name)", "false", "TestPeopleOnlySpecs"},
+	{"a run acts under another name", "../engine/caller/caller.go", "case name != \"\" && name != in.Agent:", "case false:", "TestPeopleOnlySpecs"},
+	{"a run may do what only people may", "../engine/caller/caller.go", "if in := c.Run(); in != nil {\n\t\treturn NotInRun", "if in := c.Run(); false {\n\t\treturn NotInRun", "TestPeopleOnly"},
+	{"checks may be replaced", "../../../../schemas/authority.go", "case !reflect.DeepEqual(n.Land, next.Land):", "case false:", "TestPeopleOnlySpecs"},
+	{"approvals may be taken away", "../../../../schemas/authority.go", "case n.Approve != nil && !reflect.DeepEqual(n.Approve, next.Approve):", "case false:", "TestPeopleOnlySpecs"},
+	{"a DAG may be moved to a session without checks", "../../../../schemas/authority.go", "if old.Session != now.Session {", "if false {", "TestPeopleOnlySpecs"},
+}
+
+func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
