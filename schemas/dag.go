@@ -62,6 +62,10 @@ type Policy struct {
 	// RerunOnAgentChange makes nodes run again, and what comes after them, when their agent, its model, its program or its
 	// environment changes. Default false.
 	RerunOnAgentChange bool `json:"rerunOnAgentChange,omitempty"`
+	// OnChange says what becomes of running nodes that a change of the spec concerns: replace ends them, and starts them by the new
+	// definition; mergePending lets them end by the former one first; abort ends all nodes, and starts the whole DAG again.
+	// Default replace.
+	OnChange string `json:"onChange,omitempty" jsonschema:"enum=replace,enum=mergePending,enum=abort"`
 	// Timeout bounds the time in which a node of the DAG runs, backs off or waits for a place, from the first start. It stands
 	// still while all that is left waits for people, and while nothing may start. Default: none.
 	Timeout *Duration `json:"timeout,omitempty"`

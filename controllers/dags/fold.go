@@ -46,6 +46,9 @@ func (f *fold) run() {
 	f.openSchedule()
 	f.joinGroup()
 	f.judgeAll()
+	if f.restarts() {
+		f.judgeAll()
+	}
 	for _, a := range f.newActs(f.applied) {
 		if f.unproved(a) {
 			continue

@@ -72,6 +72,7 @@ type fold struct {
 type record struct {
 	claim    *state.Claim // the run that is under way or about to be
 	other    bool         // a run under a former key has not ended yet
+	former   *state.Claim // that run
 	won      bool         // one succeeded
 	wonAt    int          // the number of the latest success on record
 	again    bool         // and its outputs are missing and needed: it has to run again

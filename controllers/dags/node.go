@@ -47,7 +47,7 @@ func (f *fold) records() {
 			f.reruns = f.reruns || f.recs[i].again
 			f.recs[i].starts(claim.StartedAt, f.known(i))
 		case !claim.StartedAt.IsZero():
-			f.recs[i].other = true
+			f.recs[i].other, f.recs[i].former = true, claim
 		}
 	}
 }
@@ -140,6 +140,7 @@ func (f *fold) judge(i int32) {
 	case r.won && !r.again && f.p.Spec.Nodes[i].Repeat != nil && f.repeats(i):
 	case r.won && !r.again:
 		f.set(i, schemas.NodeSucceeded, "", "")
+	case r.other && f.keepsFormer(i):
 	case verb == schemas.VerbSkip:
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case verb == schemas.VerbCancel, verb == verbKill:

@@ -45,6 +45,10 @@ func (f *fold) effect(i int32) settle.Effect {
 		e.Key, e.Seq, e.Tell = r.claim.Key, r.claim.Seq, f.tell(i)
 		return e
 	}
+	if r.former != nil {
+		e.Key, e.NodeKey, e.Seq = r.former.Key, r.former.NodeKey, r.former.Seq
+		return e
+	}
 	c := f.b.Command(f.p, i, e.Agent)
 	f.fillTexts(i, &c)
 	e.Seq = 1

@@ -104,6 +104,7 @@ const (
 	ReasonBudgetLow          = "BudgetNearlyUsed" // at least 80 % of a budget are used
 	ReasonBudgetExceeded     = "BudgetExceeded"   // a budget is used up
 	ReasonOutputsMissing     = "OutputsMissing"   // outputs of a success are needed and are not here
+	ReasonFormerDefinition   = "FormerDefinition" // its run goes on by a former definition
 	ReasonReplacing          = "Replacing"        // the run of a former definition is being ended first
 	ReasonEnding             = "Ending"           // a run that is no longer wanted is being ended
 	ReasonKilling            = "Killing"          // a run that is no longer wanted is killed without a time of grace
