@@ -36,6 +36,15 @@ type agent struct {
 	worked schemas.Time
 }
 
+// asker is a node, or an object without one, whose decision depends on a breaker.
+type asker struct {
+	ref  schemas.Ref
+	node string
+}
+
+// watch has the askers about an agent, by how they are in the tree: free ones may start, waiting ones wait for an agent.
+type watch struct{ asked, free, waiting map[asker]bool }
+
 // Of returns the breakers over a tree at a time. They are carried in v.
 func Of(v *settle.Values, t *state.Tree, now time.Time) *Breakers {
 	b := shared(v)

@@ -13,15 +13,6 @@ import (
 // A record of one object may open or close the breaker of an agent that works for others. They are decided again when that happens, and
 // not for every record.
 
-// asker is a node, or an object without one, whose decision depends on a breaker.
-type asker struct {
-	ref  schemas.Ref
-	node string
-}
-
-// watch has the askers about an agent, by how they are in the tree: free ones may start, waiting ones wait for an agent.
-type watch struct{ asked, free, waiting map[asker]bool }
-
 // Watch adds, before a round, the objects that are not as the breakers want them.
 func Watch(r *settle.Round) {
 	b := shared(r.World.OfRun)

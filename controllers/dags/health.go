@@ -13,13 +13,6 @@ import (
 // An agent that a check found not to work, or whose last runs failed in a row, gets no work. Its nodes go to the first healthy agent of
 // its fallback, under the same keys, or wait and say for what.
 
-// choice is who does the work of a node, where that is not simply the agent that it names.
-type choice struct {
-	agent   string
-	instead *schemas.Instead // nil: it is the agent that the node names
-	probe   bool             // it is the one run that is tried while a breaker is half open
-}
-
 // agentOf is the agent that works on node i, or would; "" for a command.
 func (f *fold) agentOf(i int32) string {
 	named := f.p.Spec.Nodes[i].Agent

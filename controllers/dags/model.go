@@ -68,6 +68,13 @@ type fold struct {
 	timed   *schemas.ScheduleStatus // the new one; nil without a schedule
 }
 
+// choice is who does the work of a node, where that is not simply the agent that it names.
+type choice struct {
+	agent   string
+	instead *schemas.Instead // nil: it is the agent that the node names
+	probe   bool             // it is the one run that is tried while a breaker is half open
+}
+
 // record has the claims and records of a node under its present key.
 type record struct {
 	claim    *state.Claim // the run that is under way or about to be
