@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // options are the flags of bench run.
@@ -18,7 +19,8 @@ type options struct {
 	binary     string
 	runs       int
 	only, keep string
-	beside     string // another binary, or ""
+	beside     string        // another binary, or ""
+	sleep      time.Duration // of the engineers of sessions
 }
 
 // bench is one run of all measurements.
@@ -57,6 +59,7 @@ func measureAll(ctx context.Context, o options) error {
 	fmt.Printf("%d processors, %s/%s, medians of %d runs in alternation\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, o.runs)
 	for _, part := range append([]part{
 		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"graphs", b.graphs}, {"beside", b.besides}, {"decide", b.decide}, {"agents", b.agents},
+		{"fair", b.fair}, {"sessions", b.sessions}, {"switch", b.exclusive}, {"next", b.next},
 		{"scale", b.scale}, {"chains", b.chains}, {"commit", b.commit}, {"push", b.push}, {"ledger", b.ledger}, {"memory", b.memory}, {"memory known", b.memoryKnown}, {"fts", b.fts}, {"github", b.github},
 	}, b.vectors()...) {
 		if !b.wants(part.name) {

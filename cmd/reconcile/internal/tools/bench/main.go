@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -43,6 +44,7 @@ func run(ctx context.Context, args []string) error {
 	runs := flags.Int("runs", 7, "repetitions of each measurement")
 	only := flags.String("only", "", "only figures whose name contains this, or one of several by comma")
 	beside := flags.String("beside", "", "another binary of the program, for the figures that compare with one")
+	sleep := flags.Duration("sleep", 20*time.Second, "how long an engineer takes, for the figures of sessions; asked for are 60s")
 	keep := flags.String("keep", "", "folder for the trees; a temporary one by default")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -51,7 +53,7 @@ func run(ctx context.Context, args []string) error {
 	case "tree":
 		return makeTree(ctx, *sizes, *seed, *binary, flags.Args())
 	case "run":
-		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, beside: *beside, keep: *keep})
+		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, beside: *beside, keep: *keep, sleep: *sleep})
 	case "mixed": // the specs of a tree in which nothing has run yet
 		return makeMixed(*sizes, *seed, flags.Args())
 	case "parse": // what a cold run is measured against, in a process of its own
