@@ -129,17 +129,6 @@ func (f *fold) joinGroup() {
 	f.cancels = by
 }
 
-// cancelForGroup cancels what is left of the DAG for a later one of its group.
-func (f *fold) cancelForGroup() {
-	if f.cancels == "" {
-		return
-	}
-	for i := range f.next {
-		f.applyTo(int32(i), schemas.VerbCancel, false)
-	}
-	f.judgeAll()
-}
-
 // cancelMessage says who cancelled a node.
 func (f *fold) cancelMessage() string {
 	if f.group != nil && f.group.CancelledBy != "" {

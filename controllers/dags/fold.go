@@ -69,6 +69,17 @@ func (f *fold) run() {
 	f.old = withActions(f.old, f.applied)
 }
 
+// cancelForGroup cancels what is left of the DAG for a later one of its group.
+func (f *fold) cancelForGroup() {
+	if f.cancels == "" {
+		return
+	}
+	for i := range f.next {
+		f.applyTo(int32(i), schemas.VerbCancel, false)
+	}
+	f.judgeAll()
+}
+
 func withActions(old *schemas.DAGStatus, applied []schemas.AppliedAction) *schemas.DAGStatus {
 	st := *old
 	st.Actions = applied

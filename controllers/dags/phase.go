@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -95,6 +96,21 @@ func (f *fold) judgement(n nodeCounts) settle.Judgement {
 		return f.progress(n, schemas.DAGPending)
 	}
 	return f.progress(n, schemas.DAGRunning)
+}
+
+// scheduled is the judgement over a DAG of which all that is left waits for the schedule.
+func (f *fold) scheduled(n nodeCounts) (j settle.Judgement, ok bool) {
+	if f.timed == nil || !f.timed.Waits || !f.gate.Open || n.running+n.queued+n.blocked > 0 || n.pending == 0 {
+		return j, false
+	}
+	f.closeSchedule(true)
+	message := "no time of the schedule is left"
+	if !f.timed.Due.IsZero() {
+		message = "is due since " + f.timed.Due.Format(time.RFC3339)
+	} else if !f.timed.Next.IsZero() {
+		message = fmt.Sprintf("runs at %s; reconcile retry %s --all runs it now", f.timed.Next.Format(time.RFC3339), f.Ref)
+	}
+	return settle.Judgement{Phase: schemas.DAGPending, Class: settle.ClassWaiting, Reason: settle.ReasonScheduled, Message: message}, true
 }
 
 // closedPhase is the phase of a DAG that may not start anything: Pending where its session waits too, else Paused.

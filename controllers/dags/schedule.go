@@ -2,7 +2,6 @@ package dags
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -99,21 +98,6 @@ func (f *fold) waitsForTime(i int32) bool {
 	}
 	f.set(i, schemas.NodePending, settle.ReasonScheduled, "waits for the next time of the schedule")
 	return true
-}
-
-// scheduled is the judgement over a DAG of which all that is left waits for the schedule.
-func (f *fold) scheduled(n nodeCounts) (j settle.Judgement, ok bool) {
-	if f.timed == nil || !f.timed.Waits || !f.gate.Open || n.running+n.queued+n.blocked > 0 || n.pending == 0 {
-		return j, false
-	}
-	f.closeSchedule(true)
-	message := "no time of the schedule is left"
-	if !f.timed.Due.IsZero() {
-		message = "is due since " + f.timed.Due.Format(time.RFC3339)
-	} else if !f.timed.Next.IsZero() {
-		message = fmt.Sprintf("runs at %s; reconcile retry %s --all runs it now", f.timed.Next.Format(time.RFC3339), f.Ref)
-	}
-	return settle.Judgement{Phase: schemas.DAGPending, Class: settle.ClassWaiting, Reason: settle.ReasonScheduled, Message: message}, true
 }
 
 // closeSchedule finds the time that is due, unless a run is under way or nothing may start, and the next one.
