@@ -143,7 +143,7 @@ func (s *Store) checkAgainst(m *model, f *file, to []schemas.Problem) []schemas.
 	m.related[f.path] = true
 	var r schemas.Report
 	for _, ref := range b.object.Refs {
-		if target := m.validObject(ref.To); target != nil && !m.actionApplied(ref.To, b.ref.Name) {
+		if target := m.written(ref.To); target != nil && !m.actionApplied(ref.To, b.ref.Name) {
 			check(b.object, target, &r)
 		}
 	}
@@ -151,14 +151,6 @@ func (s *Store) checkAgainst(m *model, f *file, to []schemas.Problem) []schemas.
 		return to
 	}
 	return append(to, locatedProblem(&r, b.ref, f.path, s.sourceOf(f))...)
-}
-
-// validObject returns the object of ref if exactly one file declares it and the file is valid.
-func (m *model) validObject(ref schemas.Ref) *schemas.Object {
-	if s := m.slots[ref]; s != nil && len(s.specs) == 1 {
-		return s.specs[0].body.(*specBody).object
-	}
-	return nil
 }
 
 // finished reports whether a file declares an object that had its effect: it waits for none of its references.

@@ -11,13 +11,6 @@ import (
 // The objects of a tree have their specs expanded: package expand makes nodes of parameters, matrices, called DAGs and the results of
 // nodes. A tree without a DAG that expands does next to nothing for it.
 
-// expansions are the DAGs of a tree that may expand.
-type expansions struct {
-	names []string                   // in no order
-	of    map[string]*schemas.Object // expanded, to be used again while nothing changes that they were made of
-	anew  []schemas.Ref              // those that were expanded when the tree was made
-}
-
 // expandAll expands the DAGs of a new tree.
 func (t *Tree) expandAll() {
 	t.expansions = expansions{}

@@ -9,7 +9,7 @@ import (
 
 // expanded returns an object with its spec expanded, as far as the files say: for the inputs and outputs of its nodes.
 func (m *model) expanded(ref schemas.Ref) *schemas.Object {
-	o := m.validObject(ref)
+	o := m.written(ref)
 	if !expand.May(o) {
 		delete(m.expands, ref)
 		return o
@@ -18,7 +18,7 @@ func (m *model) expanded(ref schemas.Ref) *schemas.Object {
 		m.expands = map[schemas.Ref]bool{}
 	}
 	m.expands[ref] = true
-	return expand.Object(o, nil, expand.World{Object: m.validObject, Result: func(node string) (json.RawMessage, bool) {
+	return expand.Object(o, nil, expand.World{Object: m.written, Result: func(node string) (json.RawMessage, bool) {
 		if f := m.slots[ref].status; f != nil {
 			if st, ok := f.body.(*lazyStatus); ok {
 				return resultOf(st.get(), node)
@@ -26,6 +26,14 @@ func (m *model) expanded(ref schemas.Ref) *schemas.Object {
 		}
 		return nil, false
 	}})
+}
+
+// written returns an object of one valid file; nil if there is none.
+func (m *model) written(ref schemas.Ref) *schemas.Object {
+	if s := m.slots[ref]; s != nil && len(s.specs) == 1 {
+		return s.specs[0].body.(*specBody).object
+	}
+	return nil
 }
 
 // touchExpanding touches the DAGs that are expanded with objects which are touched.

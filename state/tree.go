@@ -73,52 +73,6 @@ func (t *Tree) Schemas() schemas.Kinds { return t.kinds }
 // Settings returns the spec of the tree's settings, with defaults; never nil.
 func (t *Tree) Settings() *schemas.SettingsSpec { return t.settings }
 
-// NewTree makes a tree of the given table of kinds, settings, problems and entries, and links the referrers of its objects. It owns the
-// entries. Later entries of a Ref replace earlier ones.
-func NewTree(kinds schemas.Kinds, settings *schemas.SettingsSpec, problems []schemas.Problem, entries ...*Entry) *Tree {
-	if settings == nil {
-		settings = new(schemas.SettingsSpec)
-		settings.Default()
-	}
-	t := &Tree{kinds: kinds, shelves: map[string][]*Entry{}, referrers: map[schemas.Ref][]schemas.Ref{}, settings: settings}
-	for _, e := range entries {
-		t.shelves[e.Kind] = append(t.shelves[e.Kind], e)
-	}
-	for kind, shelf := range t.shelves {
-		slices.SortStableFunc(shelf, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
-		t.shelves[kind] = lastOfEach(shelf)
-	}
-	t.expandAll()
-	for kind := range t.shelves {
-		for _, e := range t.shelves[kind] {
-			t.link(e)
-		}
-	}
-	for ref, from := range t.referrers {
-		slices.SortFunc(from, schemas.Ref.Compare)
-		t.referrers[ref] = slices.Compact(from)
-	}
-	t.problems = sortProblems(problems)
-	return t
-}
-
-func lastOfEach(shelf []*Entry) []*Entry {
-	out := shelf[:0]
-	for i, e := range shelf {
-		if i+1 < len(shelf) && shelf[i+1].Name == e.Name {
-			continue
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-func (t *Tree) link(e *Entry) {
-	for _, r := range references(e) {
-		t.referrers[r] = append(t.referrers[r], e.Ref)
-	}
-}
-
 func references(e *Entry) []schemas.Ref {
 	if e == nil || e.Object == nil {
 		return nil
@@ -364,4 +318,11 @@ type nextDormants struct {
 	files  []baseFile  // the files of those of them that are not loaded
 	// owners are the numbers of loaded objects that become dormant: 1 + the index, or isFrozen.
 	owners map[schemas.Ref]uint64
+}
+
+// expansions are the DAGs of a tree that may expand.
+type expansions struct {
+	names []string                   // in no order
+	of    map[string]*schemas.Object // expanded, to be used again while nothing changes that they were made of
+	anew  []schemas.Ref              // those that were expanded when the tree was made
 }

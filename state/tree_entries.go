@@ -149,89 +149,8 @@ func (t *Tree) Problems() []schemas.Problem {
 	return sortProblems(slices.Concat(t.problems, t.deferred.problems))
 }
 
-// With returns a copy of the tree in which the given entries replace the old entries of the same kind and name. An entry
-// that is Gone and has neither status, runs nor claims is removed. The receiver is unchanged; unchanged parts are shared.
-func (t *Tree) With(entries ...*Entry) *Tree {
-	next := new(Tree)
-	*next = *t
-	next.shelves = maps.Clone(t.shelves)
-	cloned := map[string]bool{}
-	linked := false
-	next.activate(entries)
-	was := make([][]schemas.Ref, len(entries))
-	for at, e := range entries {
-		shelf := next.shelves[e.Kind]
-		if !cloned[e.Kind] {
-			shelf = slices.Clone(shelf)
-			cloned[e.Kind] = true
-		}
-		i, ok := find(shelf, e.Name)
-		if ok {
-			was[at] = references(shelf[i])
-		}
-		switch {
-		case empty(e) && ok:
-			shelf = slices.Delete(shelf, i, i+1)
-		case empty(e):
-		case ok:
-			shelf[i] = e
-		default:
-			shelf = slices.Insert(shelf, i, e)
-		}
-		next.shelves[e.Kind] = shelf
-	}
-	next.expandChanged(t, entries)
-	relink := func(ref schemas.Ref, was []schemas.Ref) {
-		if is := references(next.loaded(ref)); !slices.Equal(was, is) {
-			if !linked {
-				next.referrers = maps.Clone(t.referrers)
-				linked = true
-			}
-			next.relink(ref, was, is)
-		}
-	}
-	for at, e := range entries {
-		relink(e.Ref, was[at])
-	}
-	for _, ref := range next.Expanded() {
-		if !slices.ContainsFunc(entries, func(e *Entry) bool { return e.Ref == ref }) {
-			relink(ref, references(t.loaded(ref)))
-		}
-	}
-	return next
-}
-
-func (t *Tree) relink(from schemas.Ref, was, is []schemas.Ref) {
-	for _, to := range was {
-		t.referrers[to] = slices.DeleteFunc(slices.Clone(t.referrers[to]), func(r schemas.Ref) bool { return r == from })
-		if len(t.referrers[to]) == 0 {
-			delete(t.referrers, to)
-		}
-	}
-	for _, to := range is {
-		list := t.referrers[to]
-		if i, ok := slices.BinarySearchFunc(list, from, schemas.Ref.Compare); !ok {
-			t.referrers[to] = slices.Insert(slices.Clone(list), i, from)
-		}
-	}
-}
-
 func empty(e *Entry) bool {
 	return e.Gone() && !e.HasStatus() && e.RunCount() == 0 && len(e.Claims) == 0
-}
-
-// tree makes a tree of everything.
-func (m *model) tree() *Tree {
-	refs := m.refs()
-	entries := make([]*Entry, 0, len(refs))
-	for _, ref := range refs {
-		if e := m.entry(ref); !empty(e) {
-			entries = append(entries, e)
-		}
-	}
-	t := NewTree(m.layout.kinds, m.settings.spec, m.problems(), entries...)
-	t.ledgers, t.checkpoints, t.deferred, t.dormant = m.ledgers(), m.checkpoints(), m.deferred, m.dormant
-	return t
 }
 
 // entries returns those of a kind, including dormant ones, which it loads.

@@ -208,3 +208,15 @@ func touchedPaths(globs []string) []string {
 	}
 	return out
 }
+
+// Before are the keys that the node of a loop can have in the round before.
+func (b *Binding) Before(p *Plan, l *Loop) []string {
+	before := new(Binding)
+	*before = *b
+	before.rounds = slices.Clone(b.rounds)
+	for _, m := range l.Members {
+		before.rounds[m]--
+	}
+	before.bindKeys(p)
+	return []string{before.tasks[l.Node], before.withAgents[l.Node]}
+}

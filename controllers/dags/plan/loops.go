@@ -1,19 +1,10 @@
 package plan
 
 import (
-	"slices"
-
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/condition"
 )
-
-// Loop is the nodes that run again together until the result of one of them is good.
-type Loop struct {
-	schemas.Loop
-	Until *condition.Program
-	Max   int
-}
 
 // loop finds the loops of the nodes.
 func (p *Plan) loop() {
@@ -83,16 +74,4 @@ func (b *Binding) Round(i int32) int {
 		return 0
 	}
 	return b.rounds[i]
-}
-
-// Before are the keys that the node of a loop can have in the round before.
-func (b *Binding) Before(p *Plan, l *Loop) []string {
-	before := new(Binding)
-	*before = *b
-	before.rounds = slices.Clone(b.rounds)
-	for _, m := range l.Members {
-		before.rounds[m]--
-	}
-	before.bindKeys(p)
-	return []string{before.tasks[l.Node], before.withAgents[l.Node]}
 }

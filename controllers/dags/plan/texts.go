@@ -10,13 +10,6 @@ import (
 	"reconcile.dev/reconcile/schemas/template"
 )
 
-// Texts are the texts of a node that have expressions: they are known when the node starts.
-type Texts struct {
-	Run    []*template.Template // nil without an expression
-	Prompt *template.Template
-	Env    map[string]*template.Template
-}
-
 // All yields the templates.
 func (t *Texts) All() iter.Seq[*template.Template] {
 	return func(yield func(*template.Template) bool) {

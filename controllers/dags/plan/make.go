@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
+	"reconcile.dev/reconcile/schemas/topology"
+)
+
+// Of returns the plan of a DAG's object.
+func Of(o *schemas.Object) *Plan {
+	return o.Derived(func(o *schemas.Object) any { return newPlan(o.Name, o.Spec().(*schemas.DAGSpec)) }).(*Plan)
+}
+
+func newPlan(name string, spec *schemas.DAGSpec) *Plan {
+	n := len(spec.Nodes)
+	p := &Plan{Name: name, Spec: spec, Index: make(map[string]int32, n), Needs: make([][]int32, n),
+		defs: make([][]byte, n), agentDefs: make([][]byte, n), When: make([]*condition.Program, n), ByName: make([]int32, n), Retries: make([]schemas.Retry, n)}
+	for i := range spec.Nodes {
+		p.Index[spec.Nodes[i].Name] = int32(i)
+		p.ByName[i] = int32(i)
+	}
+	slices.SortFunc(p.ByName, func(a, b int32) int {
+		return cmp.Or(strings.Compare(spec.Nodes[a].Name, spec.Nodes[b].Name), cmp.Compare(a, b))
+	})
+	if spec.Expansion != nil && spec.Expansion.Fault != "" {
+		p.fail("%s", spec.Expansion.Fault)
+	}
+	p.wire()
+	var arena []byte
+	for i := range spec.Nodes {
+		arena = p.add(int32(i), arena)
+	}
+	p.Agents = slices.Compact(slices.Sorted(slices.Values(p.Agents)))
+	if len(p.Index) != n {
+		p.fail("two nodes have one name")
+	}
+	p.layer()
+	p.loop()
+	return p
+}
+
+// wire turns the names of needs into positions. All lists share one array.
+func (p *Plan) wire() {
+	total := 0
+	for i := range p.Spec.Nodes {
+		total += len(p.Spec.Nodes[i].Needs)
+	}
+	all := make([]int32, 0, total)
+	for i := range p.Spec.Nodes {
+		n := &p.Spec.Nodes[i]
+		start := len(all)
+		for _, need := range n.Needs {
+			to, ok := p.Index[need]
+			if !ok {
+				p.fail("node %s needs %s, which does not exist", n.Name, need)
+				continue
+			}
+			all = append(all, to)
+		}
+		p.Needs[i] = all[start:len(all):len(all)]
+	}
+}
+
+// add takes in one node. Definitions share one array, the arena.
+func (p *Plan) add(i int32, arena []byte) []byte {
+	n := &p.Spec.Nodes[i]
+	if n.Agent != "" {
+		p.Agents = append(p.Agents, n.Agent)
+	}
+	if n.When != "" {
+		prog, err := condition.CompileIn(n.When, n.Scope())
+		if err != nil {
+			p.fail("node %s: when: %v", n.Name, err)
+		}
+		p.When[i] = prog
+		if prog != nil && prog.ReadsState && !n.RunsFinally() {
+			p.Cleanup = append(p.Cleanup, i)
+		}
+	}
+	if n.RunsFinally() || n.Joins() {
+		p.Cleanup = append(p.Cleanup, i)
+	}
+	if n.Made != nil || p.Spec.Workflow != nil {
+		p.addTexts(i)
+	}
+	p.Retries[i] = n.RetryOr(p.Spec.Policy)
+	start := len(arena)
+	arena = appendDefinition(arena, n, "")
+	p.defs[i] = arena[start:len(arena):len(arena)]
+	if p.agentDefs[i] = p.defs[i]; n.Agent != "" {
+		start = len(arena)
+		arena = appendDefinition(arena, n, n.Agent)
+		p.agentDefs[i] = arena[start:len(arena):len(arena)]
+	}
+	return arena
+}
+
+func (p *Plan) layer() {
+	o, ok := topology.Sort(p.Needs)
+	if !ok {
+		p.fail("nodes need each other in a circle")
+		return
+	}
+	p.Order = o.Tasks
+	for _, layer := range o.Layers {
+		names := make([]string, len(layer))
+		for i, at := range layer {
+			names[i] = p.Spec.Nodes[at].Name
+		}
+		p.Layers = append(p.Layers, names)
+	}
+}
