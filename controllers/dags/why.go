@@ -1,6 +1,7 @@
 package dags
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +14,7 @@ import (
 func why(e *state.Entry, t *state.Tree) []string {
 	var out []string
 	if st, ok := e.Status().(*schemas.DAGStatus); ok {
-		out = whyNodes(e, st)
+		out = whyNodes(e, st, placesOf(e, t))
 	}
 	return append(out, whySession(e, t)...)
 }
@@ -36,7 +37,7 @@ func whySession(e *state.Entry, t *state.Tree) []string {
 }
 
 // whyNodes lists the nodes that keep the DAG from being done, the most telling first, at most ten.
-func whyNodes(e *state.Entry, st *schemas.DAGStatus) []string {
+func whyNodes(e *state.Entry, st *schemas.DAGStatus, waits places) []string {
 	const most = 10
 	order := []string{schemas.NodeFailed, schemas.NodeBlocked, schemas.NodeRunning, schemas.NodeQueued,
 		schemas.NodeCancelled}
@@ -45,7 +46,7 @@ func whyNodes(e *state.Entry, st *schemas.DAGStatus) []string {
 		for _, layer := range st.Layers {
 			for _, name := range layer {
 				if n := st.Nodes[name]; n.State == want {
-					out = append(out, whyNode(name, n))
+					out = append(out, whyNode(name, n)+waits.since(name, n))
 				}
 			}
 		}
@@ -65,4 +66,41 @@ func whyNode(name string, n schemas.NodeStatus) string {
 		line += " at " + n.RetryAt.Format(time.RFC3339)
 	}
 	return line
+}
+
+// places says how the nodes of a DAG wait for their places.
+type places struct {
+	spec    *schemas.DAGSpec
+	session *schemas.SessionSpec
+	ageing  time.Duration
+}
+
+func placesOf(e *state.Entry, t *state.Tree) places {
+	p := places{schemas.SpecAs[*schemas.DAGSpec](e.Object), nil, t.Settings().Limits.Ageing.Std()}
+	if p.spec != nil {
+		p.session = state.SpecOf[*schemas.SessionSpec](t.Entry(schemas.SessionKind.Ref(p.spec.Session)))
+	}
+	return p
+}
+
+// since says since when a node waits for a place, in which lane, and when it is in a higher one; "" for one that waits for none.
+func (p places) since(name string, n schemas.NodeStatus) string {
+	if n.State != schemas.NodeQueued || n.QueuedAt.IsZero() || p.spec == nil || p.session == nil {
+		return ""
+	}
+	rank := p.session.Priority.Rank()
+	if node := p.spec.Node(name); node != nil {
+		rank = rankOf(node, p.session)
+	}
+	text := fmt.Sprintf(", since %s in lane %s", n.QueuedAt.Format(time.RFC3339), schemas.Priorities()[rank])
+	if high := schemas.High.Rank(); p.ageing > 0 && rank > high {
+		at := n.QueuedAt.Add(time.Duration(rank-high) * p.ageing)
+		text += fmt.Sprintf(", a lane higher each %s, in high from %s", schemas.Duration(p.ageing), at.Format(time.RFC3339))
+	}
+	return text
+}
+
+// rankOf is the rank of the priority of a node, else of its session.
+func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
+	return cmp.Or(n.Priority, s.Priority).Rank()
 }
