@@ -8,7 +8,7 @@ import (
 
 // faults are those in what only people may do, and in who acts, which the tests must notice.
 var faults = []mutants.Mutant{
-	{"a proof is believed", "ops.go", "(proof != who.Proof || name != who.Name)", "false", "TestPeopleOnlySpecs"},
+	{"a proof is believed", "ops.go", "(proof != who.Proof || name != who.Name)", "proof != who.Proof && false", "TestPeopleOnlySpecs"},
 	{"a run acts under another name", "../engine/caller/caller.go", "case name != \"\" && name != in.Agent:", "case false:", "TestPeopleOnlySpecs"},
 	{"a run may do what only people may", "../engine/caller/caller.go", "if in := c.Run(); in != nil {\n\t\treturn NotInRun", "if in := c.Run(); false {\n\t\treturn NotInRun", "TestPeopleOnly"},
 	{"checks may be replaced", "../../../../schemas/authority.go", "case !reflect.DeepEqual(n.Land, next.Land):", "case false:", "TestPeopleOnlySpecs"},
