@@ -43,6 +43,10 @@ type Issue struct {
 	File     *schemas.MirrorFile // its mirror file
 	Objects  []schemas.Ref       // the sessions, DAGs and requests of the issue, sorted
 	Comments []Comment           // those that were not read before, by their ids
+	// Text is the issue in Markdown with its title as the first heading, and Said what people wrote about it, oldest first. They are
+	// there if one of Comments starts a workflow.
+	Text string
+	Said []schemas.IssueComment
 }
 
 // View is what a command wants to be shown.
@@ -229,6 +233,8 @@ func (d *decider) interpret(c *Comment, cmd Command, name string) (*derive.Spec,
 		return d.reply(c, cmd, name)
 	case Remember:
 		return d.remember(c, cmd, name)
+	case Start:
+		return d.start(c, cmd, name)
 	case Status, Explain, Clarify:
 		told, err := d.view(cmd)
 		return nil, told, err

@@ -82,6 +82,8 @@ func newWorld(t testing.TB, a *txtar.Archive) *world {
 			w.ledgers = append(w.ledgers, l)
 		case words[0] == "issue":
 			w.issue(words[1:], string(f.Data))
+		case words[0] == "text": // of the issue before it
+			w.issues[len(w.issues)-1].Text = string(f.Data)
 		case words[0] == "comment":
 			w.comment(words[1:], string(f.Data))
 		}

@@ -27,11 +27,12 @@ const (
 	Status   = "status"
 	Explain  = "explain"
 	Remember = "remember"
+	Start    = "start"
 )
 
 // verbs lists all verbs, as the documentation does.
 var verbs = []string{
-	Answer, Resolve, Escalate, Clarify, Approve, Deny, Hold, Retry, Skip, Cancel, Status, Explain, Remember,
+	Answer, Resolve, Escalate, Clarify, Approve, Deny, Hold, Retry, Skip, Cancel, Status, Explain, Remember, Start,
 }
 
 // Command is one command of a comment.

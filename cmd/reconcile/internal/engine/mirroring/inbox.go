@@ -281,7 +281,33 @@ func (in *Inbox) readIssue(ctx context.Context, f *schemas.MirrorFile, first int
 		u.issue.Comments = append(u.issue.Comments, slash.Comment{ID: c.ID, Author: who, Body: c.Body, Created: c.Created,
 			Edited: c.Updated.Sub(c.Created) > editTolerance, Marked: mirror.Marked(c.Body) != ""})
 	}
-	return u, nil
+	return u, in.readText(ctx, &u.issue)
+}
+
+// mostSaid bounds how many comments of an issue a workflow is started with.
+const mostSaid = 100
+
+// readText reads the text of an issue and what people wrote about it, if a new comment starts a workflow.
+func (in *Inbox) readText(ctx context.Context, issue *slash.Issue) error {
+	if !slices.ContainsFunc(issue.Comments, func(c slash.Comment) bool { return slash.Starts(c.Body) }) {
+		return nil
+	}
+	is, err := in.Mirror.Remote.Issue(ctx, issue.File.Issue)
+	if err != nil {
+		return err
+	}
+	said, err := in.Client.Comments(ctx, issue.File.Issue, time.Time{})
+	if err != nil {
+		return err
+	}
+	issue.Text = "# " + strings.Join(strings.Fields(is.Title), " ") + "\n\n" + is.Body
+	for _, c := range said {
+		if !c.Author.Bot && mirror.Marked(c.Body) == "" && len(slash.Parse(c.Body).Commands) == 0 {
+			issue.Said = append(issue.Said, schemas.IssueComment{From: c.Author.Login, Text: c.Body})
+		}
+	}
+	issue.Said = issue.Said[max(0, len(issue.Said)-mostSaid):]
+	return nil
 }
 
 func latestComment(a, b time.Time) time.Time {
