@@ -323,7 +323,6 @@ func (s *DAGSpec) Check(r *Report) {
 	checkGraph(r, graphWords{list: "nodes", name: "name", noun: "node"}, tasks)
 	s.checkDashes(r)
 	s.checkRepeats(r)
-	s.checkTemplates(r)
 	s.checkExpansion(r)
 }
 

@@ -65,7 +65,9 @@ func (n *Node) CheckMade() string {
 }
 
 // templated reports whether texts of the node may have expressions.
-func (s *DAGSpec) templated(n *Node) bool { return len(s.Params) > 0 || n.Matrix != nil }
+func (s *DAGSpec) templated(n *Node) bool {
+	return len(s.Params) > 0 || n.Matrix != nil || s.Workflow != nil
+}
 
 // plain returns the node without its texts that have expressions; what they become is checked when it is known.
 func (s *DAGSpec) plain(n *Node) *Node {

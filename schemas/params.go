@@ -122,3 +122,18 @@ func (s *DAGSpec) checkParams(r *Report) {
 		}
 	}
 }
+
+// Values returns the values of the parameters that have one, as With or their defaults say.
+func (s *DAGSpec) Values() map[string]any {
+	out := map[string]any{}
+	for name, p := range s.Params {
+		v, given := s.With[name]
+		if !given {
+			v = p.Default
+		}
+		if taken, err := p.Take(v); err == nil && v != nil {
+			out[name] = taken
+		}
+	}
+	return out
+}

@@ -210,13 +210,13 @@ func (s *source) workflow(root *value) *value {
 	spec := &value{form: object, line: 1, col: 1}
 	meta := &value{form: object, line: 1, col: 1}
 	if head != nil && head.value.form == object {
-		s.tomlUnknown(head.value, "workflow.", []string{"name", "title", "description"})
+		s.tomlUnknown(head.value, "workflow.", []string{"name", "title", "description", "params"})
 		*meta = value{form: object, line: head.line, col: head.col}
 		for _, f := range head.value.fields {
 			switch f.name {
 			case "name":
 				meta.fields = append(meta.fields, f)
-			case "title", "description":
+			case "title", "description", "params":
 				spec.fields = append(spec.fields, f)
 			}
 		}

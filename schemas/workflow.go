@@ -17,6 +17,8 @@ type WorkflowSpec struct {
 	Title string `json:"title,omitempty" jsonschema:"maxLength=200"`
 	// Description says more.
 	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
+	// Params are the parameters of its runs, by name; a start has their values.
+	Params map[string]Param `json:"params,omitempty"`
 	// Steps are the steps; needs orders them.
 	Steps []Step `json:"steps" jsonschema:"minItems=1,maxItems=10000"`
 }
@@ -86,6 +88,10 @@ type WorkflowStatus struct {
 
 // Default sets the defaults of missing fields.
 func (s *WorkflowSpec) Default() {
+	for name, p := range s.Params {
+		orDefault(&p.Type, ParamString)
+		s.Params[name] = p
+	}
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		orNew(&st.ClarifyBlockingAllowed, true)

@@ -3,22 +3,28 @@ package schemas
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas/condition"
-	"reconcile.dev/reconcile/schemas/template"
 )
 
 // Nodes returns the nodes that the steps become in the DAG of a run.
 func (s *WorkflowSpec) Nodes() []Node {
 	out := make([]Node, len(s.Steps))
 	for i := range s.Steps {
-		out[i] = s.Steps[i].node()
+		out[i] = s.Steps[i].node(s.scope(&s.Steps[i]))
 	}
 	return out
 }
 
-func (st *Step) node() Node {
+// scope is the names that the expressions of a step may use.
+func (s *WorkflowSpec) scope(st *Step) condition.Scope {
+	return condition.Scope{Needs: st.Needs, Params: slices.Sorted(maps.Keys(s.Params))}
+}
+
+func (st *Step) node(names condition.Scope) Node {
 	n := Node{Name: st.ID, Description: st.Title, Agent: st.Agent, Prompt: st.prompt(), Needs: st.Needs, When: st.Condition,
 		Optional: st.Optional, Clarify: st.clarify(), Approve: st.Approve}
 	if st.Output != "" {
@@ -27,7 +33,7 @@ func (st *Step) node() Node {
 	if st.StatusOnStart+st.StatusOnComplete != "" {
 		n.IssueStatus = &IssueStatus{OnStart: st.StatusOnStart, OnComplete: st.StatusOnComplete}
 	}
-	until := st.until()
+	until := st.until(names)
 	if st.CompletionCriteria != "" && until == "" {
 		n.Acceptance = []string{st.CompletionCriteria}
 	}
@@ -82,8 +88,9 @@ func (st *Step) prompt() string {
 }
 
 // until is the expression over the result of a step that ends its iteration; "" for criteria that are text, which the agent judges.
-func (st *Step) until() string {
-	if _, err := condition.CompileIn(st.CompletionCriteria, condition.Scope{Needs: st.Needs, Result: true}); err != nil {
+func (st *Step) until(names condition.Scope) string {
+	names.Result = true
+	if _, err := condition.CompileIn(st.CompletionCriteria, names); err != nil {
 		return ""
 	}
 	return st.CompletionCriteria
@@ -92,11 +99,14 @@ func (st *Step) until() string {
 // checkStart warns of what keeps the workflow from starting: that the DAG of its run would not be valid.
 func (s *WorkflowSpec) checkStart(r *Report) {
 	var found Report
-	dag := DAGSpec{Session: "x", Workflow: &WorkflowRun{Name: "x"}, Nodes: s.Nodes()}
+	dag := DAGSpec{Session: "x", Workflow: &WorkflowRun{Name: "x"}, Params: s.Params, Nodes: s.Nodes()}
 	dag.Default()
 	dag.Check(&found)
 	for _, f := range found.Findings() {
-		if f.Severity == Error && len(f.Field) > 2 && f.Field[0] == "nodes" {
+		switch {
+		case f.Severity == Error && len(f.Field) > 1 && f.Field[0] == "params":
+			r.At(f.Field...).Errorf(f.Code, "%s", f.Message)
+		case f.Severity == Error && len(f.Field) > 2 && f.Field[0] == "nodes":
 			at := r.At("steps", f.Field[1])
 			if field := stepFields[f.Field[2]]; field != "" {
 				at = at.At(field)
@@ -109,19 +119,3 @@ func (s *WorkflowSpec) checkStart(r *Report) {
 // stepFields are the fields of a step by those of a node that they become.
 var stepFields = map[any]string{"name": "id", "when": "condition", "prompt": "prompt", "outputs": "output", "repeat": "completion_criteria",
 	"approve": "approve", "issueStatus": "status_on_start", "clarify": "can_clarify"}
-
-// checkTemplates reports prompts that are no templates, in the DAG of a workflow's run.
-func (s *DAGSpec) checkTemplates(r *Report) {
-	if s.Workflow == nil {
-		return
-	}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if !template.Has(n.Prompt) {
-			continue
-		}
-		if _, err := template.Compile(n.Prompt, condition.Scope{Needs: n.Needs}); err != nil {
-			r.At("nodes", i, "prompt").Errorf("bad-template", "%v", err)
-		}
-	}
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 
 func newStartCmd(a *app) *cobra.Command {
 	q, file := ops.StartRequest{}, ""
+	var params []string
 	cmd := &cobra.Command{
 		Use:   "start WORKFLOW --issue N",
 		Short: "Start a workflow for an issue",
@@ -32,6 +34,9 @@ applies it. Anyone can commit such an Action. In a run the command is refused: a
 					return err
 				}
 			}
+			if q.Params, err = paramValues(params); err != nil {
+				return err
+			}
 			return a.start(cmd.Context(), q)
 		},
 		ValidArgsFunction: a.completeNamesOf(schemas.WorkflowKind),
@@ -40,10 +45,27 @@ applies it. Anyone can commit such an Action. In a run the command is refused: a
 	f.IntVar(&q.Issue, "issue", 0, "the number `N` of the issue")
 	f.StringVar(&file, "issue-file", "", "read the issue from a `FILE`, with its title as the first heading; - is standard input")
 	f.StringSliceVar(&q.Skip, "skip", nil, "leave out the optional `STEP`")
+	f.StringArrayVar(&params, "param", nil, "give a parameter of the workflow a value, as `NAME=VALUE`")
 	f.StringVar(&q.Reason, "reason", "", "the `REASON`, for the record")
 	f.StringVar(&q.By, "by", "", "the `NAME` of the acting person (default: the user's login name)")
 	f.BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
 	return cmd
+}
+
+// paramValues reads the values of parameters.
+func paramValues(given []string) (map[string]any, error) {
+	var out map[string]any
+	for _, pair := range given {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, badUsage("--param %s: write NAME=VALUE", pair)
+		}
+		if out == nil {
+			out = map[string]any{}
+		}
+		out[name] = value
+	}
+	return out, nil
 }
 
 func (a *app) start(ctx context.Context, q ops.StartRequest) error {

@@ -21,10 +21,15 @@ func Make(t *state.Tree, name, start string, a *schemas.ActionSpec) (*schemas.Se
 		return nil, nil, fmt.Errorf("there is no usable workflow/%s", workflow)
 	}
 	session := newSession(t, a)
-	dag := &schemas.DAGSpec{Session: name, Description: w.Title, Workflow: &schemas.WorkflowRun{Name: workflow, Start: start}, Nodes: w.Nodes()}
+	dag := &schemas.DAGSpec{Session: name, Description: w.Title, Workflow: &schemas.WorkflowRun{Name: workflow, Start: start}, Params: w.Params, With: a.Params, Nodes: w.Nodes()}
 	err := skip(w, dag, a.Skip)
+	for _, name := range dag.ParamNames() {
+		if _, given := dag.Values()[name]; !given && err == nil {
+			err = fmt.Errorf("the parameter %s has no value: add it to params of the start, or write --param %[1]s=VALUE", name)
+		}
+	}
 	for i := 0; err == nil && i < len(dag.Nodes); i++ {
-		err = prepare(t, &dag.Nodes[i], Issue(session))
+		err = prepare(t, dag, &dag.Nodes[i], Issue(session))
 	}
 	if err == nil {
 		err = valid(session, dag)
@@ -72,7 +77,7 @@ func skip(w *schemas.WorkflowSpec, dag *schemas.DAGSpec, ids []string) error {
 }
 
 // prepare checks that the agent of a node exists, and inserts into the paths of its outputs what the start knows.
-func prepare(t *state.Tree, n *schemas.Node, about template.Issue) error {
+func prepare(t *state.Tree, dag *schemas.DAGSpec, n *schemas.Node, about template.Issue) error {
 	if e := t.Entry(schemas.AgentKind.Ref(n.Agent)); e == nil || e.Gone() {
 		return fmt.Errorf("step %q: there is no agent %q", n.Name, n.Agent)
 	}
@@ -80,11 +85,11 @@ func prepare(t *state.Tree, n *schemas.Node, about template.Issue) error {
 		if !template.Has(p) {
 			continue
 		}
-		text, err := template.Compile(p, condition.Scope{})
+		text, err := template.Compile(p, condition.Scope{Params: dag.ParamNames()})
 		if err != nil {
 			return fmt.Errorf("step %q: output: %w", n.Name, err)
 		}
-		if n.Outputs.Files[i], err = text.Execute(&template.Env{Issue: about}, nil); err != nil {
+		if n.Outputs.Files[i], err = text.Execute(&template.Env{Issue: about, Params: dag.Values()}, nil); err != nil {
 			return fmt.Errorf("step %q: output: %w", n.Name, err)
 		}
 	}

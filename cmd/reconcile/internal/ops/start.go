@@ -17,6 +17,7 @@ type StartRequest struct {
 	Workflow string // its name, with or without its kind
 	Issue    int    // 0: none
 	Text     string // the issue in Markdown, with its title as the first heading; "": as GitHub has it, where the tree is mirrored
+	Params   map[string]any
 	Skip     []string
 	Reason   string
 	By       string // the acting person; "": the caller
@@ -50,7 +51,7 @@ func Start(ctx context.Context, env Env, q StartRequest) (r StartResult, err err
 	if err != nil {
 		return r, typed(err)
 	}
-	spec := schemas.ActionSpec{Verb: schemas.VerbStart, Target: e.Ref.String(), Issue: q.Issue, Text: env.redact("the issue", q.Text), Skip: q.Skip,
+	spec := schemas.ActionSpec{Verb: schemas.VerbStart, Target: e.Ref.String(), Issue: q.Issue, Text: env.redact("the issue", q.Text), Params: q.Params, Skip: q.Skip,
 		Reason: env.redact("--reason", q.Reason), By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now())}
 	name := startName(&spec)
 	if err := checkStart(t, name, &spec); err != nil {

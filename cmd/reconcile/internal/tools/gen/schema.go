@@ -93,7 +93,7 @@ func workflowTOML(r *jsonschema.Reflector) *jsonschema.Schema {
 	head := jsonschema.NewProperties()
 	name, _ := part(r, schemas.Metadata{}).Properties.Get("name")
 	head.Set("name", name)
-	for _, field := range []string{"title", "description"} {
+	for _, field := range []string{"title", "description", "params"} {
 		s, _ := spec.Properties.Get(field)
 		head.Set(field, s)
 	}
