@@ -111,7 +111,8 @@ func (s *WorkflowSpec) checkStart(r *Report) {
 			if field := stepFields[f.Field[2]]; field != "" {
 				at = at.At(field)
 			}
-			at.Warnf("cannot-start", "the workflow cannot start: %s", f.Message)
+			w := at.Warnf("cannot-start", "the workflow cannot start: %s", f.Message)
+			w.Suggestion = f.Suggestion
 		}
 	}
 }
