@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -176,7 +177,6 @@ func (e Env) bindApproval(t *state.Tree, spec *schemas.ActionSpec, digest string
 	if err != nil || dag == nil || spec.Node == "" {
 		return err
 	}
-	n := dag.Node(spec.Node)
 	now := e.Tree.Now()
 	gate := dags.GateOf(settle.In{Entry: entry, Tree: t, World: settle.NewWorld(t, now, nil), Now: now}, spec.Node)
 	switch {
@@ -187,7 +187,10 @@ func (e Env) bindApproval(t *state.Tree, spec *schemas.ActionSpec, digest string
 	case gate != nil:
 		spec.Digest = gate.Digest
 	}
-	return checkAnswer(t, n, spec.Answer)
+	if n := plan.Of(entry.Object).Spec.Node(spec.Node); n != nil {
+		return checkAnswer(t, n, spec.Answer)
+	}
+	return nil
 }
 
 // checkAnswer checks the answer to a person's task or a gate.

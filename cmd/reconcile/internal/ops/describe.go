@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/nodes"
+	"reconcile.dev/reconcile/controllers/progress"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/turns"
@@ -47,6 +49,8 @@ type Description struct {
 
 	// Gates are the nodes that wait for an approval, with what there is to approve.
 	Gates []dags.Gate `json:"gates,omitempty"`
+	// Estimate says how far a DAG with work is, and how long the rest may take.
+	Estimate *progress.Estimate `json:"estimate,omitempty"`
 
 	// Origins say of nodes that were reused, or ran again, from which run their results are, and why they ran.
 	Origins []dags.Origin `json:"origins,omitempty"`
@@ -82,6 +86,9 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 	}
 	d.Origins = dags.Origins(e)
 	if q.At == "" {
+		if e.Kind == schemas.DAGKind.Name {
+			d.Estimate = progress.EstimateOf(t, e, runtime.NumCPU(), env.Tree.Now())
+		}
 		d.Gates = gatesOf(t, e, env.Tree.Now())
 		d.Interrupted = nodes.Interrupted(e)
 		d.OutputsMissing, d.OutputsChanged, err = outputs.Compare(ctx, env.Tree.Dir, e)

@@ -13,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/nodes"
+	"reconcile.dev/reconcile/controllers/progress"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -28,6 +29,7 @@ type Description struct {
 	Why       []string            // why it is not ready
 	Referrers []string            // objects that name it
 	Gates     []dags.Gate         // that wait for an approval
+	Estimate  *progress.Estimate  // of a DAG with work; else nil
 	Origins   []dags.Origin       // of nodes that were reused, or ran again
 	Missing   map[string][]string // missing declared outputs, by node
 	Changed   map[string][]string // declared outputs that changed since their runs, by node
@@ -143,7 +145,23 @@ func (p *page) head(d Description) {
 			word(c.Head, text)
 		}
 	}
+	if est := d.Estimate; est != nil {
+		row("Layers", fmt.Sprintf("%d/%d done", est.LayersDone, est.Layers))
+		row("Left", leftText(est))
+	}
 	t.Write(&p.b)
+}
+
+// leftText says how long the rest of a DAG may take; "" where it is not known.
+func leftText(e *progress.Estimate) string {
+	switch left := e.Left().Round(time.Second); {
+	case left <= 0:
+		return ""
+	case e.Least:
+		return "at least " + Age(left)
+	default:
+		return "about " + Age(left)
+	}
 }
 
 // instant returns a time with its distance from now; "" for the zero time.
