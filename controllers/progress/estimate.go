@@ -1,8 +1,11 @@
 package progress
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -72,4 +75,38 @@ func layerDone(st *schemas.DAGStatus, layer []string) bool {
 		}
 	}
 	return true
+}
+
+// Wide returns a table of kinds in which DAGs have columns with their estimates.
+func Wide(table settle.Table, t *state.Tree, cpus int, now time.Time) settle.Table {
+	table = slices.Clone(table)
+	for i := range table {
+		if table[i].Name != schemas.DAGKind.Name {
+			continue
+		}
+		of := func(text func(*Estimate) string) func(*state.Entry) string {
+			return func(e *state.Entry) string {
+				if est := EstimateOf(t, e, cpus, now); est != nil {
+					return text(est)
+				}
+				return ""
+			}
+		}
+		table[i].Columns = append(slices.Clip(table[i].Columns),
+			settle.Column{Head: "LAYERS", Text: of(func(e *Estimate) string { return fmt.Sprintf("%d/%d", e.LayersDone, e.Layers) })},
+			settle.Column{Head: "LEFT", Text: of((*Estimate).LeftText)})
+	}
+	return table
+}
+
+// LeftText says how long the rest may take; "" where it is not known.
+func (e *Estimate) LeftText() string {
+	switch left := e.Left().Round(time.Second); {
+	case left <= 0:
+		return ""
+	case e.Least:
+		return "at least " + left.String()
+	default:
+		return "about " + left.String()
+	}
 }

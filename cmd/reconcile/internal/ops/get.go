@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/watch"
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/nodes"
+	"reconcile.dev/reconcile/controllers/progress"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -42,6 +44,9 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 	r, err := q.pick(t, labels)
 	if q.Wide && err == nil {
 		r.Table = withPrograms(ctx, agents.Wide(r.Table, t, env.Tree.Now()), t, r.Entries)
+	}
+	if q.Wide && err == nil && q.At == "" {
+		r.Table = progress.Wide(r.Table, t, runtime.NumCPU(), env.Tree.Now())
 	}
 	if q.At == "" {
 		r.Interrupted = interruptedIn(r.Entries)

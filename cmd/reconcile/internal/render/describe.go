@@ -147,21 +147,9 @@ func (p *page) head(d Description) {
 	}
 	if est := d.Estimate; est != nil {
 		row("Layers", fmt.Sprintf("%d/%d done", est.LayersDone, est.Layers))
-		row("Left", leftText(est))
+		row("Left", est.LeftText())
 	}
 	t.Write(&p.b)
-}
-
-// leftText says how long the rest of a DAG may take; "" where it is not known.
-func leftText(e *progress.Estimate) string {
-	switch left := e.Left().Round(time.Second); {
-	case left <= 0:
-		return ""
-	case e.Least:
-		return "at least " + Age(left)
-	default:
-		return "about " + Age(left)
-	}
 }
 
 // instant returns a time with its distance from now; "" for the zero time.
