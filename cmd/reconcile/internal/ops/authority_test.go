@@ -46,6 +46,10 @@ var peopleOnly = map[string]func(context.Context, ops.Env) error{
 		return err
 	},
 	"InstallMergeDriver": ops.InstallMergeDriver,
+	"Start": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.Start(ctx, env, ops.StartRequest{Workflow: "feature", Issue: 7})
+		return err
+	},
 	"Switch": func(ctx context.Context, env ops.Env) error {
 		_, err := ops.Switch(ctx, env, ops.SwitchRequest{Session: "health"})
 		return err
