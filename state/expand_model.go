@@ -15,10 +15,9 @@ func (m *model) expanded(ref schemas.Ref) *schemas.Object {
 		return o
 	}
 	if m.expands == nil {
-		m.expands = map[schemas.Ref]bool{}
+		m.expands = map[schemas.Ref]*schemas.Object{}
 	}
-	m.expands[ref] = true
-	return expand.Object(o, nil, expand.World{Object: m.written, Result: func(node string) (json.RawMessage, bool) {
+	made := expand.Object(o, m.expands[ref], expand.World{Object: m.written, Result: func(node string) (json.RawMessage, bool) {
 		if f := m.slots[ref].status; f != nil {
 			if st, ok := f.body.(*lazyStatus); ok {
 				return resultOf(st.get(), node)
@@ -26,6 +25,8 @@ func (m *model) expanded(ref schemas.Ref) *schemas.Object {
 		}
 		return nil, false
 	}})
+	m.expands[ref] = made
+	return made
 }
 
 // written returns an object of one valid file; nil if there is none.

@@ -44,10 +44,10 @@ type model struct {
 	deferred   *deferredRecords // nil: none
 	dormant    *dormantSet      // objects that were not loaded; nil: none
 	declared   *declaredOutputs
-	links      map[string]bool // spec files that are links: a change of the target does not show at their own path
-	missing    map[string]bool // spec files with a reference to a missing object
-	expands    map[schemas.Ref]bool
-	related    map[string]bool // spec files that are validated against their references
+	links      map[string]bool                 // spec files that are links: a change of the target does not show at their own path
+	missing    map[string]bool                 // spec files with a reference to a missing object
+	expands    map[schemas.Ref]*schemas.Object // that may expand, as they were expanded last
+	related    map[string]bool                 // spec files that are validated against their references
 	cased      map[string][]string
 
 	suggestions map[schemas.Ref]string // for missing names

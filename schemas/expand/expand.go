@@ -43,7 +43,7 @@ func Object(o, was *schemas.Object, w World) *schemas.Object {
 	if spec == nil || spec.Template || !spec.Expands() {
 		return o
 	}
-	if was != nil && was.Declared() == o && fresh(was, w) {
+	if was != nil && was != o && was.Declared() == o && fresh(was, w) {
 		return was
 	}
 	e := &expander{World: w, name: o.Name, session: spec.Session, made: &schemas.Expansion{Uses: map[schemas.Ref]string{}, Results: map[string]string{}}}
