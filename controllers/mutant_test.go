@@ -74,7 +74,7 @@ var faults = []mutants.Mutant{
 	{"another agent works although it cannot", "dags/health.go", "ails := f.ails(i, name)\n", "ails := f.ails(i, name)\n\t\tif name != named {\n\t\t\tails.why = \"\"\n\t\t}\n"},
 	{"an unhealthy agent works", "dags/health.go", "if why, _ := f.World.Ailing(agent); why != \"\" {", "if why, _ := f.World.Ailing(agent); why == \"never\" {"},
 	{"all runs are tried at once", "dags/task.go", "if f.choices[i].probe {", "if false {"},
-	{"nobody is told of a breaker that opens", "dags/row.go", "\tbreaker.Watch(r)\n", ""},
+	{"nobody is told of a breaker that opens", "dags/row.go", "\tbreaker.Watch(r)\n", "\t_ = breaker.Watch\n"},
 	{"more than one run is tried", "admission/admit.go", "u.foreign == 0 && !g.Exact", "u.foreign == 0"},
 	{"a gate passes with another digest", "dags/gate.go", "if given.Digest != digest && f.isGate(i) {", "if false {"},
 	{"an approval of something else is taken", "dags/gate.go", "case spec.Digest != \"\" && spec.Digest != f.shown(i):", "case false:"},
