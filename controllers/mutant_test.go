@@ -79,7 +79,7 @@ var faults = []mutants.Mutant{
 	{"a gate passes with another digest", "dags/gate.go", "if given.Digest != digest && f.isGate(i) {", "if false {"},
 	{"an approval of something else is taken", "dags/gate.go", "case spec.Digest != \"\" && spec.Digest != f.shown(i):", "case false:"},
 	{"an agent passes a gate", "dags/gate.go", "case agent:", "case agent && false:"},
-	{"one person counts twice", "dags/gate.go", "PersonOf(by); p != nil {", "PersonOf(by); p != nil && false {"},
+	{"one person counts twice", "dags/approvals.go", "PersonOf(by); p != nil {", "PersonOf(by); p != nil && false {"},
 	{"those who claim a name count each", "dags/gate.go", "if a.Proof != schemas.ProofClaimed {", "if true {"},
 	{"an expired approval counts", "dags/gate.go", "if !f.Now.Before(end) {", "if false {"},
 	{"an answer against the form is taken", "dags/gate.go", "case err != nil:\n\t\tdone.Refused", "case false:\n\t\tdone.Refused"},

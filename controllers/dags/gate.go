@@ -22,12 +22,6 @@ import (
 // shownDigits is the length of the digest of what a gate shows: 128 bits, so that nobody finds two works with one digest.
 const shownDigits = 32
 
-// approveOf is what the spec says about approvals of node i; nil for nothing.
-func (f *fold) approveOf(i int32) *schemas.Approve { return f.p.Spec.Nodes[i].Approve }
-
-// isGate reports whether node i starts only when it is approved.
-func (f *fold) isGate(i int32) bool { return f.approveOf(i) != nil && !f.b.Human[i] }
-
 // shown is the digest of what a gate shows: the task with all that it is made of, the results of its needs with their outputs, and the
 // commits that they landed.
 func (f *fold) shown(i int32) string {
@@ -79,20 +73,6 @@ func (f *fold) landedCommit(i int32) string {
 	return ""
 }
 
-// approvals are those of node i under its present key, whatever they are worth.
-func (f *fold) approvals(i int32) []schemas.Approval {
-	if f.approveOf(i) == nil {
-		return nil
-	}
-	if now, ok := f.approved[i]; ok {
-		return now
-	}
-	if f.was[i].Key == f.b.Keys[i] {
-		return f.was[i].Approvals
-	}
-	return nil
-}
-
 // counting are the approvals of node i that count now, at most one of each person, and until when all of them do; zero: for ever. For
 // a gate those count that are about what it shows.
 func (f *fold) counting(i int32, digest string) (found []schemas.Approval, until time.Time) {
@@ -124,14 +104,6 @@ func (f *fold) people(approvals []schemas.Approval) int {
 		}
 	}
 	return max(len(proved), min(len(approvals), 1))
-}
-
-// personName is how the settings call somebody, else the name itself.
-func (f *fold) personName(by string) string {
-	if p := f.Tree.Settings().PersonOf(by); p != nil {
-		return p.Name
-	}
-	return strings.ToLower(by)
 }
 
 // waitsForApproval reports whether node i is a gate that is closed; if so, it has set the state.
@@ -293,51 +265,4 @@ func (f *fold) answer(i int32, result json.RawMessage) bool {
 		f.given[i] = result
 	}
 	return true
-}
-
-// answered is the result that a person gave to node i, while its approval is in force.
-func (f *fold) answered(i int32) json.RawMessage {
-	if f.verbs[i] != schemas.VerbApprove {
-		return nil
-	}
-	if now, ok := f.given[i]; ok {
-		return now
-	}
-	if was := f.was[i]; was.Verb == schemas.VerbApprove && was.Key == f.b.Keys[i] {
-		return was.Result
-	}
-	return nil
-}
-
-// approvalsVar begins the variable that has the answers of those who approved a node, as a JSON list.
-const approvalsVar = "RECONCILE_APPROVALS="
-
-// approvalAnswers are the approvals of node i that came with an answer, as JSON; "" for none.
-func (f *fold) approvalAnswers(i int32) string {
-	given := slices.DeleteFunc(slices.Clone(f.approvals(i)), func(a schemas.Approval) bool { return len(a.Answer) == 0 })
-	if len(given) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(given)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// gateSpan is the time in which node i could have started, had it been approved.
-func (f *fold) gateSpan(i int32, ready schemas.Time) []schemas.Span {
-	if !f.isGate(i) {
-		return nil
-	}
-	span := schemas.Span{From: ready}
-	if f.next[i].Reason != settle.ReasonWaitsForApproval {
-		for _, a := range f.approvals(i) {
-			span.To = schemas.Later(span.To, a.At)
-		}
-		if !span.To.After(ready.Time) {
-			return nil
-		}
-	}
-	return []schemas.Span{span}
 }

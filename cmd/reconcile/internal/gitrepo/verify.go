@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // Signer is somebody whose signature is known: an SSH public key, or the fingerprint of an OpenPGP key.
@@ -75,10 +77,16 @@ func SignedBy(ctx context.Context, dir string, environ []string, commit string, 
 		return "", "", err
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // the system removes the rest
-	allowed := filepath.Join(scratch, "allowed")
-	if err := os.WriteFile(allowed, allowedSigners(signers), 0o600); err != nil {
+	root, err := regular.Root(scratch)
+	if err != nil {
 		return "", "", err
 	}
+	defer root.Close()
+	const allowedFile = "allowed"
+	if err := regular.Write(root, allowedFile, allowedSigners(signers), 0o600); err != nil {
+		return "", "", err
+	}
+	allowed := filepath.Join(scratch, allowedFile)
 	cmd := Inspect(ctx, dir, environ, "-c", "gpg.ssh.allowedSignersFile="+allowed, "-c", "gpg.ssh.program=ssh-keygen", "-c", "gpg.ssh.revocationFile=",
 		"-c", "gpg.program=gpg", "-c", "gpg.openpgp.program=gpg", "-c", "gpg.minTrustLevel=undefined", "verify-commit", "--raw", commit)
 	var stderr bytes.Buffer
