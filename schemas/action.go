@@ -70,7 +70,7 @@ type ActionSpec struct {
 	// Alone says that retry of a node that succeeded leaves what depends on it as it is.
 	Alone bool `json:"alone,omitempty"`
 	// Digest is that of what approve was shown, as ready and describe print it: a gate opens only for what it shows now.
-	Digest string `json:"digest,omitempty" jsonschema:"pattern=^[0-9a-f]{32}$"`
+	Digest string `json:"digest,omitempty" jsonschema:"maxLength=32"`
 	// Answer is what approve answers, as JSON or as text: the result of a person's task.
 	Answer string `json:"answer,omitempty" jsonschema:"maxLength=65536"`
 	// Permission is the request of the node's agent that approve allows, or deny refuses.
@@ -208,6 +208,9 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("answer").Errorf("conflict", "%s brings no answer; approve does", s.Verb).Suggest("leave out answer")
 	case s.Digest != "" && (s.Verb != VerbApprove || s.Node == ""):
 		r.At("digest").Errorf("conflict", "only approve of a node is about a digest").Suggest("leave out digest")
+	case s.Digest != "" && (len(s.Digest) != 32 || strings.Trim(s.Digest, "0123456789abcdef") != ""):
+		r.At("digest").Errorf("bad-digest", "%q is no digest of what is to be approved", s.Digest).
+			Suggest("copy it from reconcile ready --explain: 32 hexadecimal digits")
 	case s.Answer != "" && s.Node == "":
 		r.At("answer").Errorf("missing", "an answer is about a node").Suggest("add node")
 	case s.Permission != nil && s.Node == "", s.Permission != nil && s.Verb != VerbApprove && s.Verb != VerbDeny:

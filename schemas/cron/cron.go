@@ -44,7 +44,7 @@ func Parse(expression, zone string) (*Schedule, error) {
 // Zone returns a time zone of the database of the system; "" is UTC.
 func Zone(name string) (*time.Location, error) {
 	if name == "Local" {
-		return nil, errors.New("Local differs from machine to machine: write a name as Europe/Berlin")
+		return nil, errors.New("the zone Local differs from machine to machine: write a name as Europe/Berlin")
 	}
 	zone, err := time.LoadLocation(name)
 	if err == nil {
