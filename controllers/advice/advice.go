@@ -37,6 +37,7 @@ func For(t *state.Tree, s Surroundings) []Advice {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
 			all = append(all, adviseInputs(e, spec, s)...)
 			all = append(all, adviseKeep(e, spec, s)...)
+			all = append(all, adviseApprovals(e, spec, settings)...)
 		}
 	}
 	all = append(all, adviseEnv(t)...)
@@ -133,6 +134,25 @@ func adviseKeep(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []Ad
 		if o := spec.Nodes[i].Outputs; !s.Git && o.Keep {
 			all = append(all, Advice{Code: "no-repository", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "outputs", "keep"},
 				Message: "outputs are kept in git, and the tree is in no git repository", Suggestion: "run git init, or leave out keep"})
+		}
+	}
+	return all
+}
+
+// adviseApprovals warns of approvals by somebody whom the settings do not declare.
+func adviseApprovals(e *state.Entry, spec *schemas.DAGSpec, settings *schemas.SettingsSpec) (all []Advice) {
+	for i := range spec.Nodes {
+		a := spec.Nodes[i].Approve
+		if a == nil {
+			continue
+		}
+		for k, name := range a.By {
+			if slices.ContainsFunc(settings.People, func(p schemas.Person) bool { return p.Among([]string{name}) }) {
+				continue
+			}
+			all = append(all, Advice{Code: "unknown-person", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "approve", "by", k},
+				Message:    fmt.Sprintf("settings.people has neither a person nor a team %q, so only the GitHub account of that name can approve", name),
+				Suggestion: "declare who that is in people of " + schemas.SettingsPath})
 		}
 	}
 	return all

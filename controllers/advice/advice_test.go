@@ -15,13 +15,13 @@ import (
 func TestAdvise(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
-		"reconcile.yaml":    "kind: Settings\nmetadata: {name: settings}\nspec: {commands: {allow: [ls, \"^cat .*\"], block: [\"rm {\"], roles: {tester: [\"@default\", \"...\"]}}}",
+		"reconcile.yaml":    "kind: Settings\nmetadata: {name: settings}\nspec: {people: [{name: ada}], commands: {allow: [ls, \"^cat .*\"], block: [\"rm {\"], roles: {tester: [\"@default\", \"...\"]}}}",
 		"specs/plain.yaml":  "kind: Session\nmetadata: {name: plain}\nspec: {owner: ada}",
 		"specs/here.yaml":   "kind: Agent\nmetadata: {name: here}\nspec: {role: r, runner: {command: {argv: [there]}}}",
 		"specs/gone.yaml":   "kind: Agent\nmetadata: {name: gone}\nspec: {role: r, runner: {command: {argv: [gone]}}}",
 		"specs/path.yaml":   "kind: Agent\nmetadata: {name: path}\nspec: {role: r, runner: {command: {argv: [gone], env: {PATH: /opt}}}}",
 		"specs/person.yaml": "kind: Agent\nmetadata: {name: person}\nspec: {role: r, runner: {human: {contact: ada}}}",
-		"specs/work.yaml":   "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
+		"specs/work.yaml":   "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}, approve: {by: [ada, nobody]}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
 	}
 	var objects []*schemas.Object
 	settings := new(schemas.SettingsSpec)
@@ -58,6 +58,7 @@ func TestAdvise(t *testing.T) {
 		"reconcile.yaml pattern spec commands allow 1", "reconcile.yaml pattern spec commands block 0",
 		"reconcile.yaml pattern spec commands roles tester 1", "specs/gone.yaml missing-program spec runner command argv 0",
 		"specs/work.yaml no-input spec nodes 1 inputs 2", "specs/work.yaml no-repository spec nodes 0 outputs keep",
+		"specs/work.yaml unknown-person spec nodes 0 approve by 1",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

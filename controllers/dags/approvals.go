@@ -18,6 +18,12 @@ func (f *fold) approveOf(i int32) *schemas.Approve { return f.p.Spec.Nodes[i].Ap
 // isGate reports whether node i starts only when it is approved.
 func (f *fold) isGate(i int32) bool { return f.approveOf(i) != nil && !f.b.Human[i] }
 
+// asksForAnswer reports whether an approval of node i has to bring an answer.
+func (f *fold) asksForAnswer(i int32) bool {
+	a := f.approveOf(i)
+	return a != nil && len(a.Form) > 0
+}
+
 // approvals are those of node i under its present key, whatever they are worth.
 func (f *fold) approvals(i int32) []schemas.Approval {
 	if f.approveOf(i) == nil {

@@ -206,7 +206,11 @@ func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) st
 		return "what it approves has changed since; reconcile describe dag/" + f.p.Name + " shows what there is to approve now"
 	case len(a.By) > 0:
 		account := id.Proof == schemas.ProofGitHub && slices.ContainsFunc(a.By, func(n string) bool { return strings.EqualFold(n, id.Who) })
-		if p := settings.PersonOf(id.Who); !account && (p == nil || !p.Among(a.By)) {
+		switch p := settings.PersonOf(id.Who); {
+		case account:
+		case p == nil && slices.Contains(a.By, id.Who):
+			return "settings.people does not declare " + id.Who + ", so that nothing can say who that is"
+		case p == nil || !p.Among(a.By):
 			return schemas.Acting(id.Who, id.Proof) + " is not among those who may approve: " + schemas.Shorten(a.By, 3)
 		}
 	}

@@ -219,8 +219,11 @@ func (f *fold) judgeOpen(i int32) {
 	case f.waitsForPermission(i):
 	case f.waitsForTime(i):
 	case f.b.Human[i]:
-		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf(
-			"waits for %s; approve it when it is done", f.contact(n.Agent)))
+		how := "approve it when it is done"
+		if f.asksForAnswer(i) {
+			how = fmt.Sprintf("reconcile approve %s %s --answer TEXT, in the form that the task asks for", f.Ref, n.Name)
+		}
+		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf("waits for %s; %s", f.contact(n.Agent), how))
 	case !f.textsHold(i):
 	default:
 		f.queue(i)
