@@ -146,8 +146,9 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 	}
 	env.note("wrote %s", r.Path)
 	r.Run, err = env.applyByRun(ctx, t, q.NoRun)
-	r.Moot = env.mootAction(ctx, strings.TrimSuffix(path.Base(r.Path), ".yaml"))
-	return r, typed(err)
+	var refused error
+	r.Moot, refused = env.mootAction(ctx, strings.TrimSuffix(path.Base(r.Path), ".yaml"))
+	return r, typed(errors.Join(err, refused))
 }
 
 // approvable returns an error for an approval without effect, and lists the objects that wait for one.
@@ -212,25 +213,30 @@ func checkAnswer(t *state.Tree, n *schemas.Node, answer string) error {
 	return nil
 }
 
-// mootAction returns why an action had no effect, or "".
-func (e Env) mootAction(ctx context.Context, name string) string {
+// mootAction returns why an action had no effect, or "". The error is that of an action that was refused.
+func (e Env) mootAction(ctx context.Context, name string) (string, error) {
 	s, t, err := e.load(ctx)
 	if err != nil {
-		return "" // the run reported the error
+		return "", nil // the run reported the error
 	}
 	defer s.Close()
 	if e := t.Entry(schemas.ActionKind.Ref(name)); e != nil && e.HasStatus() {
 		if c := e.Status().Base().Condition(schemas.Ready); c != nil && c.Reason == settle.ReasonUnproved {
-			return readiness.Because(e)
+			return readiness.Because(e), nil
 		}
 	}
 	for _, d := range t.Entries(schemas.DAGKind.Name) {
-		st, ok := d.Status().(*schemas.DAGStatus)
-		if ok && slices.ContainsFunc(st.Actions, func(x schemas.AppliedAction) bool { return x.Name == name && x.Moot }) {
-			return readiness.Because(t.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name}))
+		for _, x := range schemas.AppliedTo(d.Status()) {
+			switch {
+			case x.Name != name:
+			case x.Refused != "":
+				return "", fmt.Errorf("%s does not count: %s", schemas.ActionKind.Ref(name), x.Refused)
+			case x.Moot:
+				return readiness.Because(t.Entry(schemas.ActionKind.Ref(name))), nil
+			}
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // target checks and returns the target of a verb, before anything is written.
