@@ -19,8 +19,8 @@ var DAGKind = Kind{
 
 // DAGSpec is the desired state of a DAG: that all its nodes have succeeded.
 type DAGSpec struct {
-	// Session is the session that the DAG belongs to; its nodes start only while that session is Active.
-	Session string `json:"session" jsonschema:"minLength=1,maxLength=63"`
+	// Session is the session that the DAG belongs to; its nodes start only while that session is Active. A template needs none.
+	Session string `json:"session,omitempty" jsonschema:"minLength=1,maxLength=63"`
 	// Issue is the number of the issue that the DAG serves. Default: the session's.
 	Issue int `json:"issue,omitempty" jsonschema:"minimum=1,maximum=2147483647"`
 	// Description says what the DAG is for.
@@ -299,7 +299,12 @@ func (r Retry) Wait(attempt int) time.Duration {
 // patterns, schemas and variables, or not exactly one thing to do; needs that do not exist, and cycles. Whether When
 // compiles is judged by the controllers, which own expressions.
 func (s *DAGSpec) Check(r *Report) {
-	checkRef(r.At("session"), s.Session)
+	switch {
+	case s.Session != "":
+		checkRef(r.At("session"), s.Session)
+	case !s.Template:
+		r.At("session").Errorf("missing", "is missing").Suggest("add session: the session that the DAG belongs to")
+	}
 	p := s.Policy
 	if p.FailFast != nil && p.ContinueOnFailure != nil {
 		r.At("policy", "continueOnFailure").Errorf("conflict", "failFast and continueOnFailure exclude each other").
@@ -356,7 +361,10 @@ func (r *Retry) check(at Spot) {
 
 // References returns hard references to the session of the DAG and to the agents of its nodes. All of them must exist.
 func (s *DAGSpec) References() []Reference {
-	out := []Reference{{Field: []any{"session"}, To: Ref{Kind: SessionKind.Name, Name: s.Session}, Hard: true}}
+	var out []Reference
+	if s.Session != "" {
+		out = append(out, Reference{Field: []any{"session"}, To: Ref{Kind: SessionKind.Name, Name: s.Session}, Hard: true})
+	}
 	if w := s.Workflow; w != nil {
 		out = append(out, Reference{Field: []any{"workflow", "name"}, To: Ref{Kind: WorkflowKind.Name, Name: w.Name}})
 	}
