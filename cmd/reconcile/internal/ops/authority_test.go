@@ -23,7 +23,7 @@ var byRequest = []string{"Act", "Apply", "Create", "Delete", "Edit"}
 var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture Claim CompactMemory Cycles Describe DiffWorkspace Digest EvalMemory
 	Events Explain Facts FindWorkspace FollowEvents FollowLog FollowObjects Get GetMemory Graph History Hook Index JudgeMemory ListMemory Logs
 	MemoryStats MergeFiles Metrics Path Plan PlanChange PlanGitHub Prompt ReadLog Ready RebuildMemory Recall Related RemoveFacts RemoveMemory Reply
-	ResolveConflict Run ScanSecrets Schema Search SearchEval SearchMemory StateFacts Threads Validate VerifyMemory Version Wait Workspaces
+	ResolveConflict ScanSecrets Schema Search SearchEval SearchMemory StateFacts Threads Validate VerifyMemory Version Wait Workspaces
 	WriteSchemas`)
 
 // peopleOnly calls the operations of ops.PeopleOnly.
@@ -46,6 +46,10 @@ var peopleOnly = map[string]func(context.Context, ops.Env) error{
 		return err
 	},
 	"InstallMergeDriver": ops.InstallMergeDriver,
+	"Run": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.Run(ctx, env, ops.RunRequest{Object: "dag/none", Params: []string{"a=b"}})
+		return err
+	},
 	"Start": func(ctx context.Context, env ops.Env) error {
 		_, err := ops.Start(ctx, env, ops.StartRequest{Workflow: "feature", Issue: 7})
 		return err

@@ -152,7 +152,7 @@ func TestAct(t *testing.T) {
 	for want, q := range map[string]ops.ActRequest{
 		"only a person may approve": {Verb: "approve", Target: "dag/job", Node: "look"},
 		"cannot be told to pause":   {Verb: "pause", Target: "agent/ada"},
-		"needs a node":              {Verb: "skip", Target: "dag/job"},
+		"needs a node":              {Verb: "deny", Target: "dag/job"},
 		"about a whole DAG":         {Verb: "retry", Target: "dag/job", Node: "do", All: true},
 		"no verb":                   {Verb: "explode", Target: "dag/job"},
 	} {
