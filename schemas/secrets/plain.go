@@ -12,7 +12,7 @@ import (
 func (s *scanner) isReference(n name, v value) bool {
 	text := s.text[v.start:v.end]
 	switch {
-	case placeholder(text):
+	case placeholder(text), publicKey(text):
 		return true
 	case v.op == "is":
 		return !v.quoted && !stated(text)
@@ -32,6 +32,16 @@ func (s *scanner) isReference(n name, v value) bool {
 		return true
 	}
 	return s.isCode(n, v, text)
+}
+
+// publicKey reports whether a value is an SSH public key, or the word that begins one.
+func publicKey(text string) bool {
+	kind, _, _ := strings.Cut(text, " ")
+	switch kind {
+	case "ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521":
+		return true
+	}
+	return false
 }
 
 // bareNumber reports whether a value is a count or a constant: of tests that passed, of tokens.
