@@ -101,6 +101,7 @@ func TestRedact(t *testing.T) {
 // TestKept shows what is no secret.
 func TestKept(t *testing.T) {
 	for _, text := range []string{
+		"signingKey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtK3x9zQ7w2", `"signingKey": "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7"`,
 		"password: string", "password string", "Password string `json:\"password\"`", "password: the user's own",
 		"password must be 12 characters long", "The password is hashed with bcrypt.", "password = os.Getenv(\"PASSWORD\")",
 		"password := r.FormValue(\"password\")", "Password: cfg.Password,", "password=${DB_PASSWORD}", "password: $PASSWORD",
