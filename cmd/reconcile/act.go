@@ -99,7 +99,7 @@ What depends on a node runs again after it. With --alone, a node that succeeded 
 
 --mode graceful asks what runs to end, and kills it after runs.grace; immediate kills it; wait lets it end by itself, and starts nothing
 more.`
-		cmd.Flags().StringVar(&q.Mode, "mode", "", "how to end what runs: graceful, immediate or wait (default graceful)")
+		cmd.Flags().StringVar(&q.Mode, "mode", "", "end what runs in a `MODE`: graceful, immediate or wait (default graceful)")
 	}
 	if v.Session {
 		cmd.Long += "\n\nThe target all stands for all sessions that there are."
