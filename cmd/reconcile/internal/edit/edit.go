@@ -16,6 +16,18 @@ import (
 // returns src itself if the field already has that value. The caller must check the result with the decoder: this package
 // knows text, not kinds.
 func Spec(src []byte, field, word string) ([]byte, error) {
+	spec, err := specOf(src)
+	if err != nil {
+		return nil, err
+	}
+	if value := find(spec, field); value != nil {
+		return replace(src, value, word)
+	}
+	return insert(src, spec, field, word)
+}
+
+// specOf returns the mapping spec of a document.
+func specOf(src []byte) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(src, &doc); err != nil {
 		return nil, fmt.Errorf("edit: %w", err)
@@ -27,10 +39,7 @@ func Spec(src []byte, field, word string) ([]byte, error) {
 	if spec == nil || spec.Kind != yaml.MappingNode {
 		return nil, errors.New("edit: the file has no spec to put a field into")
 	}
-	if value := find(spec, field); value != nil {
-		return replace(src, value, word)
-	}
-	return insert(src, spec, field, word)
+	return spec, nil
 }
 
 // find returns the value of a key of a mapping; nil if it is missing.

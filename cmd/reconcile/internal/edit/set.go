@@ -2,7 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,16 +24,9 @@ func SetIn(src []byte, field string, values map[string]string) ([]byte, error) {
 }
 
 func setIn(src []byte, field, name, value string) ([]byte, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(src, &doc); err != nil {
-		return nil, fmt.Errorf("edit: %w", err)
-	}
-	if doc.Kind != yaml.DocumentNode || doc.Content[0].Kind != yaml.MappingNode {
-		return nil, errors.New("edit: the file is no object")
-	}
-	spec := find(doc.Content[0], "spec")
-	if spec == nil || spec.Kind != yaml.MappingNode {
-		return nil, errors.New("edit: the file has no spec to put a field into")
+	spec, err := specOf(src)
+	if err != nil {
+		return nil, err
 	}
 	in := find(spec, field)
 	switch {
