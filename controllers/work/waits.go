@@ -51,7 +51,9 @@ func Waits(t *state.Tree, s *settle.Selection) []Wait {
 			case s.State != schemas.NodeBlocked || !in(e.Ref, n.Name):
 				continue
 			case s.Reason == settle.ReasonWaitsForPerson:
-				w.Who = agents.Contact(t, n.Agent)
+				if w.Who = agents.Contact(t, n.Agent); n.Approve != nil && len(n.Approve.Form) > 0 {
+					w.Command += " --answer TEXT"
+				}
 			case s.Reason == settle.ReasonWaitsForApproval:
 				w.Who, w.Task = strings.Join(n.Approve.By, ", "), "approve: "+w.Task
 				if _, command, ok := strings.Cut(s.Message, "; reconcile "); ok {
