@@ -328,7 +328,7 @@ func (s *DAGSpec) Check(r *Report) {
 	checkGraph(r, graphWords{list: "nodes", name: "name", noun: "node"}, tasks)
 	s.checkDashes(r)
 	s.checkRepeats(r)
-	s.checkExpansion(r)
+	s.checkExpansion(r, compiled)
 }
 
 // checkDashes reports names that are one in the names of variables, where a dash becomes an underscore.

@@ -7,6 +7,7 @@ import (
 
 	"reconcile.dev/reconcile/schemas/condition"
 	"reconcile.dev/reconcile/schemas/template"
+	"reconcile.dev/reconcile/schemas/validator"
 )
 
 // Matrix makes several nodes of one: one for each combination of its values, or for each element of a list that another node made.
@@ -147,17 +148,17 @@ func (s *DAGSpec) scope(n *Node) condition.Scope {
 }
 
 // checkExpansion reports problems of matrices, calls, final nodes and templates.
-func (s *DAGSpec) checkExpansion(r *Report) {
+func (s *DAGSpec) checkExpansion(r *Report, compiled map[string]*validator.Error) {
 	s.checkParams(r)
 	for i := range s.Nodes {
 		n, at := &s.Nodes[i], r.At("nodes", i)
 		s.checkMatrix(at, n)
 		n.checkCall(at)
 		if s.templated(n) {
-			s.checkTexts(at, n)
+			n.checkTexts(at, s.scope(n))
 		}
 	}
-	s.checkFinally(r)
+	s.checkFinally(r, compiled)
 }
 
 func (s *DAGSpec) checkMatrix(at Spot, n *Node) {
@@ -212,9 +213,9 @@ func (n *Node) checkCall(at Spot) {
 	}
 }
 
-// checkTexts compiles the texts of a node that may have expressions.
-func (s *DAGSpec) checkTexts(at Spot, n *Node) {
-	late, early := s.scope(n), s.scope(n)
+// checkTexts compiles the texts of a node that may have expressions, which may use the names of a scope.
+func (n *Node) checkTexts(at Spot, late condition.Scope) {
+	early := late
 	early.Needs = nil
 	for i, text := range n.Run {
 		checkTemplate(at.At("run", i), text, late)
@@ -251,8 +252,8 @@ func checkTemplate(at Spot, text string, names condition.Scope) {
 	}
 }
 
-// checkFinally reports bad final nodes. They need all nodes, and may need each other.
-func (s *DAGSpec) checkFinally(r *Report) {
+// checkFinally reports bad final nodes. They need all nodes, and may need each other. compiled is that of [Node.checkSchema].
+func (s *DAGSpec) checkFinally(r *Report, compiled map[string]*validator.Error) {
 	if len(s.Finally) == 0 {
 		return
 	}
@@ -264,7 +265,8 @@ func (s *DAGSpec) checkFinally(r *Report) {
 	for i := range s.Finally {
 		n := &s.Finally[i]
 		at := r.At("finally", i)
-		n.check(r, "finally", i)
+		s.plain(n).check(r, "finally", i)
+		n.checkSchema(at, compiled)
 		tasks[i] = task{n.Name, n.Needs}
 		if slices.Contains(names, n.Name) {
 			at.At("name").Errorf("duplicate-name", "a node called %q exists already", n.Name)
@@ -274,6 +276,8 @@ func (s *DAGSpec) checkFinally(r *Report) {
 		}
 		scope := condition.Scope{Needs: slices.Concat(names, n.Needs), Params: s.ParamNames()}
 		checkExpression(at.At("when"), n.When, scope, `needs.build.state == "Failed"`)
+		n.checkCall(at)
+		n.checkTexts(at, scope)
 	}
 	checkGraph(r, graphWords{list: "finally", name: "name", noun: "final node"}, tasks)
 }

@@ -1,10 +1,6 @@
 package schemas
 
-import (
-	"slices"
-
-	"reconcile.dev/reconcile/schemas/condition"
-)
+import "slices"
 
 // Repeat has a node, and those on the ways to it from an earlier one, run again until its result is good.
 type Repeat struct {
@@ -94,7 +90,9 @@ func (s *DAGSpec) checkRepeats(r *Report) {
 		}
 		repeats = true
 		at := r.At("nodes", i, "repeat")
-		checkExpression(at.At("until"), n.Repeat.Until, condition.Scope{Needs: n.Needs, Result: true}, "result.ok == true")
+		names := s.scope(n)
+		names.Result = true
+		checkExpression(at.At("until"), n.Repeat.Until, names, "result.ok == true")
 		if n.Repeat.From != "" && s.Node(n.Repeat.From) == nil {
 			at.At("from").Errorf("unknown-need", "there is no node called %q", n.Repeat.From)
 		}
