@@ -99,7 +99,8 @@ func (e *expander) digest(o *schemas.Object) string {
 	fmt.Fprintln(h, o.Digest)
 	for _, ref := range slices.SortedFunc(maps.Keys(e.made.Uses), schemas.Ref.Compare) {
 		if ref.Kind == schemas.SessionKind.Name {
-			fmt.Fprintln(h, e.sessionParams) // nothing else of it counts
+			raw, _ := json.Marshal(e.sessionSpec(ref.Name).Params) // they came from JSON
+			fmt.Fprintln(h, string(raw))                           // nothing else of it counts
 			continue
 		}
 		fmt.Fprintln(h, ref, e.made.Uses[ref])
@@ -129,7 +130,6 @@ type expander struct {
 	name, session string
 	stack         []string // the DAGs that are being called
 	made          *schemas.Expansion
-	sessionParams string
 }
 
 func (e *expander) fail(format string, args ...any) {
@@ -177,10 +177,7 @@ func (e *expander) params(name string, spec *schemas.DAGSpec, with map[string]an
 	if len(spec.Params) == 0 {
 		return nil
 	}
-	session := schemas.SpecAs[*schemas.SessionSpec](e.object(schemas.SessionKind.Ref(spec.Session)))
-	if session == nil {
-		session = new(schemas.SessionSpec)
-	}
+	session := e.sessionSpec(spec.Session)
 	out := make(map[string]any, len(spec.Params))
 	for _, p := range spec.ParamNames() {
 		param := spec.Params[p]
@@ -205,10 +202,17 @@ func (e *expander) params(name string, spec *schemas.DAGSpec, with map[string]an
 				name, p, e.name, p)
 		}
 	}
-	if raw, err := json.Marshal(session.Params); err == nil {
-		e.sessionParams = string(raw)
-	}
 	return out
+}
+
+// sessionSpec returns the spec of a session, and notes it; an empty one if the session is missing or the name is empty.
+func (e *expander) sessionSpec(name string) *schemas.SessionSpec {
+	if name != "" {
+		if s := schemas.SpecAs[*schemas.SessionSpec](e.object(schemas.SessionKind.Ref(name))); s != nil {
+			return s
+		}
+	}
+	return new(schemas.SessionSpec)
 }
 
 // checkNames reports nodes with one name, or with names that are one in the names of variables.

@@ -141,6 +141,23 @@ func sameWords(a, b []string) bool {
 	return true
 }
 
+// TestDigestHasSessionParams: the digest of a DAG has the parameters of its session, also where it calls a DAG with parameters, and
+// nothing else of the session.
+func TestDigestHasSessionParams(t *testing.T) {
+	callee := decode(t, schemas.DAGKind, "c", fields{"template": true, "params": fields{"host": fields{"default": "h"}}, "nodes": []any{fields{"name": "a", "run": []any{"x"}}}})
+	caller := decode(t, schemas.DAGKind, "d", fields{"session": "s", "params": fields{"env": fields{}}, "nodes": []any{fields{"name": "n", "dag": "c"}}})
+	digest := func(title, env string) string {
+		session := decode(t, schemas.SessionKind, "s", fields{"title": title, "params": fields{"env": env}})
+		return Object(caller, nil, world(nil, callee, session)).Digest
+	}
+	if digest("T", "staging") == digest("T", "prod") {
+		t.Error("another value of a parameter leaves the digest as it was")
+	}
+	if digest("T", "staging") != digest("U", "staging") {
+		t.Error("another title of the session changes the digest")
+	}
+}
+
 // TestFaults: what cannot be expanded says what to do.
 func TestFaults(t *testing.T) {
 	ring := decode(t, schemas.DAGKind, "ring", fields{"session": "s", "nodes": []any{fields{"name": "a", "dag": "d"}}})
