@@ -154,6 +154,93 @@ func (p *jsonParser) word(v *value, path []any) {
 	}
 }
 
+// jsonField is a field of a JSON object whose value is not parsed.
+type jsonField struct {
+	name string
+	text []byte
+}
+
+// jsonFields splits an object in valid JSON without escapes in its names. It is much faster than parsing the values. ok is
+// false if the text is no object.
+func jsonFields(text []byte) (fields []jsonField, ok bool) {
+	i := skipSpace(text, 0)
+	if i == len(text) || text[i] != '{' {
+		return nil, false
+	}
+	for {
+		i = skipSpace(text, i+1)
+		if i >= len(text) || text[i] == '}' {
+			return fields, i < len(text)
+		}
+		end := skipJSON(text, i)
+		if text[i] != '"' || end < i+2 {
+			return nil, false
+		}
+		name := string(text[i+1 : end-1])
+		i = skipSpace(text, skipSpace(text, end)+1)
+		if i > len(text) {
+			return nil, false
+		}
+		end = skipJSON(text, i)
+		fields = append(fields, jsonField{name, text[i:end]})
+		if i = skipSpace(text, end); i >= len(text) || text[i] == '}' {
+			return fields, i < len(text)
+		}
+	}
+}
+
+func skipSpace(text []byte, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipJSON returns the end of the value that begins at i.
+func skipJSON(text []byte, i int) int {
+	for depth := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			if i = skipString(text, i); depth == 0 || i == len(text) {
+				return i
+			}
+			i--
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
+
+// skipString returns the end of the string that begins at i.
+func skipString(text []byte, i int) int {
+	for at := i + 1; ; {
+		n := bytes.IndexByte(text[at:], '"')
+		if n < 0 {
+			return len(text)
+		}
+		at += n + 1
+		escapes := 0
+		for text[at-2-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return at
+		}
+	}
+}
+
 // canonical appends the canonical JSON: keys sorted by bytes, no space, no HTML escaping, numbers in their shortest
 // form. Fields for which skip says so are left out; skip may be nil.
 func (v *value) canonical(b []byte, skip map[*value]bool) []byte {

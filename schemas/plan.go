@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -14,12 +15,13 @@ import (
 // the library takes a quarter of the time of reading the tree to find that out. What a plan does not accept is judged by the
 // library (see [kindSchema]). A schema with a keyword that is not known here has no plan, which a test finds.
 
-// plan is a published schema, or a part of one, prepared to judge.
+// plan is a published schema, or a part of one, prepared to judge. Its parts are prepared when the first document has them: a
+// run reads a few files, which use a few fields.
 type plan struct {
-	shape *shape // what the schema says to people
-	any   bool   // every value is right
-	form  form
-	other form // that a value may have instead; null for none
+	unknown error // why nothing can be judged by it
+	any     bool  // every value is right
+	form    form
+	other   form // that a value may have instead; null for none
 
 	whole     bool // of a number: an integer
 	low, high *int64
@@ -29,18 +31,18 @@ type plan struct {
 
 	least, most int // characters of a text, items of a list; most is -1 without a limit
 
-	items *plan // of a list; nil for anything
+	items func() *plan // of a list; nil for anything
 
 	fields   []planField
-	required int   // how many of the fields must be there
-	others   *plan // of fields that are not named; nil for anything, where open says that there may be any
+	required int          // how many of the fields must be there
+	others   func() *plan // of fields that are not named; nil for anything, where open says that there may be any
 	open     bool
 }
 
 type planField struct {
 	name     string
 	required bool
-	plan     *plan
+	plan     func() *plan
 }
 
 // planForms are the types of JSON Schema; an integer is a number.
@@ -48,59 +50,102 @@ var planForms = map[string]form{
 	"null": null, "boolean": boolean, "number": number, "integer": number, "string": text, "array": list, "object": object,
 }
 
-// newPlan makes the plan of a parsed schema and its shape. The error names the keyword that no plan can judge by.
-func newPlan(schema *value, sh *shape) (*plan, error) {
-	p := &plan{shape: sh, most: -1, open: true}
-	if p.any = schema.form == boolean && schema.text == "true" || schema.form == object && sh.types == "" && schema.get("type") == nil; p.any {
-		return p, nil
-	}
-	if schema.form != object {
-		return nil, fmt.Errorf("is %s, not a schema with a type", schema.form)
-	}
-	if !p.setForms(sh.types, sh.orType) {
-		return nil, fmt.Errorf("the type %q is not known", sh.types)
-	}
-	for i := range schema.fields {
-		if err := p.keyword(schema.fields[i].name, schema.fields[i].value); err != nil {
+// newPlan makes the plan of a schema, which must be valid JSON. The error names the keyword that no plan can judge by; those of
+// the parts are in their plans.
+func newPlan(schema []byte) (*plan, error) {
+	p := &plan{most: -1, open: true}
+	fields, ok := jsonFields(schema)
+	if !ok {
+		if p.any = string(schema) == "true"; p.any {
+			return p, nil
+		}
+		v, err := parseSchema(schema)
+		if err != nil {
 			return nil, err
 		}
+		return nil, fmt.Errorf("is %s, not a schema with a type", v.form)
 	}
-	if !p.require(sh.required) {
+	var types, required []string
+	for _, f := range fields {
+		switch f.name {
+		case "type":
+			types = words(f.text)
+		case "required":
+			required = words(f.text)
+		}
+	}
+	if p.any = len(types) == 0; p.any {
+		return p, nil
+	}
+	if !p.setForms(types) {
+		return nil, fmt.Errorf("the type %q is not known", strings.Join(types, ", "))
+	}
+	for _, f := range fields {
+		if err := p.keyword(f.name, f.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	if !p.require(required) {
 		return nil, fmt.Errorf("required names a field twice, or one that has no schema")
 	}
 	return p, nil
 }
 
-func (p *plan) setForms(name, or string) (known bool) {
-	p.form, known = planForms[name]
-	p.whole = name == "integer"
-	p.other = planForms[or]
-	return known && (or == "" || p.other > number && p.other != p.form)
+// later returns a function that makes the plan when it is needed first.
+func later(schema []byte) func() *plan {
+	return sync.OnceValue(func() *plan {
+		p, err := newPlan(schema)
+		if err != nil {
+			return &plan{unknown: err}
+		}
+		return p
+	})
+}
+
+// words are a text or a list of texts in JSON.
+func words(text []byte) []string {
+	v, err := parseSchema(text)
+	if err != nil {
+		return nil
+	}
+	if v.form == list {
+		return texts(v)
+	}
+	return []string{v.text}
+}
+
+func (p *plan) setForms(types []string) (known bool) {
+	p.form, known = planForms[types[0]]
+	p.whole = types[0] == "integer"
+	if len(types) == 2 {
+		p.other = planForms[types[1]]
+		known = known && p.other > number && p.other != p.form
+	}
+	return known && len(types) <= 2
 }
 
 // is reports whether a value may have a form.
 func (p *plan) is(f form) bool { return p.form == f || p.other == f && f != null }
 
 // keyword adds one keyword; the error reports an unknown keyword or value.
-func (p *plan) keyword(name string, v *value) (err error) {
+func (p *plan) keyword(name string, text []byte) error {
 	switch name {
+	case "$schema", "$id", "title", "description", "default", "examples", "type", "required":
+		return nil // says nothing, or is read elsewhere
 	case "items":
-		p.items, err = newPlan(v, p.shape.items)
+		p.items = later(text)
+		return nil
 	case "properties":
-		err = p.properties(v)
-	case "additionalProperties":
-		if v.form == boolean {
-			p.open = v.text == "true"
-			return nil
-		}
-		p.others, err = newPlan(v, p.shape.others)
-	default:
-		if !p.constraint(name, v) {
-			err = fmt.Errorf("not known here with this value, or for this type")
-		}
+		return p.properties(text)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if name == "additionalProperties" {
+		if p.open = string(text) != "false"; p.open && string(text) != "true" {
+			p.others = later(text)
+		}
+		return nil
+	}
+	if v, err := parseSchema(text); err != nil || !p.constraint(name, v) {
+		return fmt.Errorf("not known here with this value, or for this type")
 	}
 	return nil
 }
@@ -108,8 +153,6 @@ func (p *plan) keyword(name string, v *value) (err error) {
 // constraint adds a keyword about a value itself; false if the keyword or its value is unknown.
 func (p *plan) constraint(name string, v *value) bool {
 	switch name {
-	case "$schema", "$id", "title", "description", "default", "examples", "type", "required":
-		return true // says nothing, or is read elsewhere
 	case "const":
 		p.words = []string{v.text}
 		return p.form == text && v.form == text
@@ -165,16 +208,14 @@ func setLimit(to **int64, v *value) bool {
 	return err == nil && v.form == number && -maxExact <= n && n <= maxExact
 }
 
-func (p *plan) properties(v *value) error {
-	if v.form != object {
-		return fmt.Errorf("is %s, not schemas by name", v.form)
+func (p *plan) properties(schemas []byte) error {
+	fields, ok := jsonFields(schemas)
+	if !ok {
+		return fmt.Errorf("has no schemas by name")
 	}
-	for i := range v.fields {
-		below, err := newPlan(v.fields[i].value, p.shape.props[i].shape)
-		if err != nil {
-			return fmt.Errorf("%s: %w", v.fields[i].name, err)
-		}
-		p.fields = append(p.fields, planField{name: v.fields[i].name, plan: below})
+	p.fields = make([]planField, len(fields))
+	for i, f := range fields {
+		p.fields[i] = planField{name: f.name, plan: later(f.text)}
 	}
 	return nil
 }
@@ -195,7 +236,7 @@ func (p *plan) require(names []string) bool {
 // accepts reports whether the value keeps the schema. A value that was reported already is not accepted.
 func (p *plan) accepts(v *value) bool {
 	switch {
-	case v.bad:
+	case v.bad || p.unknown != nil:
 		return false
 	case p.any:
 		return true
@@ -204,7 +245,7 @@ func (p *plan) accepts(v *value) bool {
 	}
 	switch v.form {
 	case list:
-		return p.items == nil || !slices.ContainsFunc(v.items, func(item *value) bool { return !p.items.accepts(item) })
+		return p.items == nil || !slices.ContainsFunc(v.items, func(item *value) bool { return !p.items().accepts(item) })
 	case object:
 		return p.acceptsFields(v.fields)
 	}
@@ -218,13 +259,13 @@ func (p *plan) acceptsFields(fields []field) bool {
 		at := p.find(f.name, next)
 		switch {
 		case at >= 0:
-			if !p.fields[at].plan.accepts(f.value) {
+			if !p.fields[at].plan().accepts(f.value) {
 				return false
 			}
 			if next = at + 1; p.fields[at].required {
 				required++
 			}
-		case p.others != nil && !p.others.accepts(f.value), p.others == nil && !p.open:
+		case p.others != nil && !p.others().accepts(f.value), p.others == nil && !p.open:
 			return false
 		}
 	}

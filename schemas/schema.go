@@ -132,26 +132,24 @@ func (s *shape) names() []string {
 	return out
 }
 
-// kindSchema is the published schema of a kind in two forms. The plan validates quickly. The library decides about all
-// documents that the plan does not accept, and describes the problems; the schema is compiled for it when the first such
-// document is read.
+// kindSchema is the published schema of a kind in three forms. The plan validates quickly. The library decides about all
+// documents that the plan does not accept, and the shape has the words to describe the problems; both are made when the first
+// such document is read.
 type kindSchema struct {
 	plan     *plan
+	shape    func() (*shape, error)
 	compiled func() (*validator.Schema, error)
 }
 
 // compile prepares the published schema of a kind.
 func compile(k Kind) (*kindSchema, error) {
 	text := Schema(k)
-	root, err := parseSchema(text)
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlan(root, newShape(root))
+	p, err := newPlan(text)
 	if err != nil {
 		return nil, fmt.Errorf("compile the published schema of %s: %w", k.Name, err)
 	}
-	return &kindSchema{p, sync.OnceValues(func() (*validator.Schema, error) { return validator.Compile(text, formats) })}, nil
+	return &kindSchema{p, sync.OnceValues(func() (*shape, error) { return parseShape(text) }),
+		sync.OnceValues(func() (*validator.Schema, error) { return validator.Compile(text, formats) })}, nil
 }
 
 // violations returns what the library finds wrong with a document, in the order of the document.
@@ -160,10 +158,14 @@ func (k *kindSchema) violations(root *value) ([]violation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile the published schema: %w", err)
 	}
+	described, err := k.shape()
+	if err != nil {
+		return nil, err
+	}
 	found, err := compiled.Validate(plain(root))
 	out := make([]violation, len(found))
 	for i, v := range found {
-		out[i] = resolve(root, k.plan.shape, v)
+		out[i] = resolve(root, described, v)
 	}
 	slices.SortStableFunc(out, func(a, b violation) int {
 		return cmp.Or(a.value.line-b.value.line, a.value.col-b.value.col)
