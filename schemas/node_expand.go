@@ -27,9 +27,12 @@ type Matrix struct {
 
 // Made is what the expansion of a DAG says of a node that it made. Package expand fills it in.
 type Made struct {
-	Params, Matrix map[string]any // the values that the node's expressions and variables have
-	// Key is the canonical JSON of those values that decide about the node.
-	Key []byte
+	// Params are the parameters that the node uses, Matrix all values of its element: its expressions and variables have these and no
+	// others.
+	Params, Matrix map[string]any
+	// Key is the canonical JSON of these values. Former is the same with all parameters of the DAG, as earlier versions made it; nil
+	// where that is no different.
+	Key, Former []byte
 	// Known are the names of Needs for the node's author, in their order; nil: the same.
 	Known []string
 	// Joins are the nodes that this one stands for: it does nothing itself, and its result has theirs by their short names. Open says

@@ -89,6 +89,12 @@ func inJSON(v any) string {
 	return string(raw)
 }
 
+// ParamVariable begins the names of the variables in which programs find the values of parameters.
+const ParamVariable = "RECONCILE_PARAM_"
+
+// VariableOf is the end of the name of the variable for a parameter, or for a value of a matrix.
+func VariableOf(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
+
 // ParamNames returns the names of the parameters, sorted.
 func (s *DAGSpec) ParamNames() []string { return slices.Sorted(maps.Keys(s.Params)) }
 

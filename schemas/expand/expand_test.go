@@ -212,5 +212,9 @@ func TestMutants(t *testing.T) {
 		{"names are positions", "matrix.go", "out = append(out, element{name, v})", "out = append(out, element{fmt.Sprint(\"n\", len(out)), v})"},
 		{"elements with one name are made", "matrix.go", "if names[name] && problem == \"\" {", "if false {"},
 		{"a matrix has no bound", "matrix.go", "if len(all) > m.Max {", "if false {"},
-	}, Args: []string{"-run", "TestAnother|TestFaults"}}.Run(t)
+		{"a node sees parameters that it does not use", "uses.go", "n.Made.Params = s.uses(n)", ""},
+		{"a name that a program makes stands for none", "uses.go", "u.note(nil, true)", ""},
+		{"the variables of a script are not seen", "uses.go", "u.variables(n.Script)", ""},
+		{"a command has no former key", "uses.go", "n.Made.Former = given(all, n.Made.Matrix)", ""},
+	}, Args: []string{"-run", "TestAnother|TestFaults|TestUses"}}.Run(t)
 }

@@ -3,7 +3,6 @@ package expand
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -95,59 +94,7 @@ func (s *scope) fill(n *schemas.Node, matrix map[string]any) {
 	if problem := n.CheckMade(); problem != "" {
 		s.e.fail("node %s: %s", s.full(n.Name), problem)
 	}
-	s.key(n)
-}
-
-// key notes the values that decide about a node. A program can read all of its variables; an agent only what its texts have.
-func (s *scope) key(n *schemas.Node) {
-	values := map[string]any{}
-	if len(n.Made.Matrix) > 0 {
-		values["matrix"] = n.Made.Matrix
-	}
-	params := s.params
-	if n.Agent != "" {
-		params = s.read(n)
-	}
-	if len(params) > 0 {
-		values["params"] = params
-	}
-	if len(values) == 0 {
-		return
-	}
-	n.Made.Key, _ = json.Marshal(values) // they came from JSON
-}
-
-// read are the parameters that the texts of an agent's node read.
-func (s *scope) read(n *schemas.Node) map[string]any {
-	out := map[string]any{}
-	note := func(names []string, all bool) {
-		if all {
-			maps.Copy(out, s.params)
-		}
-		for _, name := range names {
-			out[name] = s.params[name]
-		}
-	}
-	names := n.Scope()
-	texts := []string{n.Prompt}
-	for _, v := range n.Env {
-		texts = append(texts, v.Text)
-	}
-	for _, text := range texts {
-		if t, err := template.Compile(text, names); err == nil {
-			note(t.Params, t.AllParams)
-		}
-	}
-	if c, err := condition.CompileIn(n.When, names); err == nil && n.When != "" {
-		note(c.Params, c.AllParams)
-	}
-	if r := n.Repeat; r != nil {
-		names.Result = true
-		if c, err := condition.CompileIn(r.Until, names); err == nil {
-			note(c.Params, c.AllParams)
-		}
-	}
-	return out
+	s.use(n)
 }
 
 // call puts the nodes of another DAG in place of a node. Those without needs need what the node needs.

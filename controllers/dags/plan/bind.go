@@ -218,5 +218,9 @@ func (b *Binding) Before(p *Plan, l *Loop) []string {
 		before.rounds[m]--
 	}
 	before.bindKeys(p)
-	return []string{before.tasks[l.Node], before.withAgents[l.Node]}
+	out := []string{before.tasks[l.Node], before.withAgents[l.Node]}
+	if tasks, withAgents := before.formerKeys(p); tasks != nil {
+		out = append(out, tasks[l.Node], withAgents[l.Node])
+	}
+	return out
 }

@@ -19,15 +19,16 @@ import (
 // model. Earlier versions made all keys so. The key under which a node is on record stays, whichever it is, as long as one of
 // the two is that of the present definition.
 
-// appendDefinition appends the definition of a node, with its agent or without.
-func appendDefinition(b []byte, n *schemas.Node, agent string) []byte {
+// Parameters and values of a matrix are in the definition as "given": those that the node uses. Earlier versions gave a command all
+// parameters of its DAG: such a key counts, too, as long as none of them has another value (former.go).
+
+// appendDefinition appends the definition of a node, with its agent or without, and with the values that it is given.
+func appendDefinition(b []byte, n *schemas.Node, agent string, given []byte) []byte {
 	o := keys.Begin(b)
 	o.List("acceptance", n.Acceptance)
 	o.Text("agent", agent)
 	o.Env("env", n.Env)
-	if n.Made != nil {
-		o.Raw("given", n.Made.Key)
-	}
+	o.Raw("given", given)
 	o.List("inputs", n.Inputs)
 	o.Text("name", n.Name)
 	o.Text("outputJSON", n.Outputs.JSON)

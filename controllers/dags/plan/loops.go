@@ -40,7 +40,7 @@ func (p *Plan) LoopOf(i int32) *Loop {
 
 // bindLoops digests what the nodes of each loop do: it is part of the key of each of them from the second round on, since they
 // are told what came out of the round before.
-func (b *Binding) bindLoops(p *Plan) {
+func (b *Binding) bindLoops(p *Plan, defs [][]byte) {
 	if b.rounds == nil {
 		return
 	}
@@ -51,7 +51,7 @@ func (b *Binding) bindLoops(p *Plan) {
 		}
 		var buf []byte
 		for _, m := range l.Members {
-			buf = append(append(buf, p.defs[m]...), b.Inputs[m]...)
+			buf = append(append(buf, defs[m]...), b.Inputs[m]...)
 		}
 		digest := keys.Digest(buf)
 		for _, m := range l.Members {

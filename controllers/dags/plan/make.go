@@ -88,12 +88,16 @@ func (p *Plan) add(i int32, arena []byte) []byte {
 		p.addTexts(i)
 	}
 	p.Retries[i] = n.RetryOr(p.Spec.Policy)
+	given := []byte(nil)
+	if n.Made != nil {
+		given, p.hasFormer = n.Made.Key, p.hasFormer || n.Made.Former != nil
+	}
 	start := len(arena)
-	arena = appendDefinition(arena, n, "")
+	arena = appendDefinition(arena, n, "", given)
 	p.defs[i] = arena[start:len(arena):len(arena)]
 	if p.agentDefs[i] = p.defs[i]; n.Agent != "" {
 		start = len(arena)
-		arena = appendDefinition(arena, n, n.Agent)
+		arena = appendDefinition(arena, n, n.Agent, given)
 		p.agentDefs[i] = arena[start:len(arena):len(arena)]
 	}
 	return arena

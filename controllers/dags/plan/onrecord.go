@@ -13,20 +13,28 @@ import (
 // bindKeys makes the keys of all nodes: those of their tasks, and those of the tasks with the agents. Without agents they are
 // the same.
 func (b *Binding) bindKeys(p *Plan) {
-	b.bindLoops(p)
-	b.tasks = p.keys(b, p.defs, nil)
-	b.withAgents = b.tasks
-	if len(b.agents) > 0 {
-		runners := make(map[string]string, len(b.agents))
-		for i, o := range b.agents {
-			runners[p.Agents[i]] = agents.RunnerDigest(o.Spec().(*schemas.AgentSpec))
-		}
-		b.withAgents = p.keys(b, p.agentDefs, runners)
+	b.tasks, b.withAgents = b.bothKeys(p, p.defs, p.agentDefs)
+	if b.former = nil; p.hasFormer {
+		b.former = new(formerKeys)
 	}
 	if b.primary = b.tasks; p.Spec.Policy.RerunOnAgentChange {
 		b.primary = b.withAgents
 	}
 	b.Keys = b.primary
+}
+
+// bothKeys makes the keys of the tasks, and those with the agents, from definitions.
+func (b *Binding) bothKeys(p *Plan, defs, agentDefs [][]byte) (tasks, withAgents []string) {
+	b.bindLoops(p, defs)
+	tasks = p.keys(b, defs, nil)
+	if len(b.agents) == 0 {
+		return tasks, tasks
+	}
+	runners := make(map[string]string, len(b.agents))
+	for i, o := range b.agents {
+		runners[p.Agents[i]] = agents.RunnerDigest(o.Spec().(*schemas.AgentSpec))
+	}
+	return tasks, p.keys(b, agentDefs, runners)
 }
 
 // keys makes the key of each node from definitions, and the digests of runners by agent.
@@ -63,8 +71,8 @@ func (p *Plan) nodeKey(buf []byte, b *Binding, i int32, def []byte, of []string,
 func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs func() []*schemas.Run) *Binding {
 	next := b
 	for _, i := range p.Order {
-		if b.tasks[i] == b.withAgents[i] {
-			continue // no agent has a part in it
+		if b.tasks[i] == b.withAgents[i] && b.former == nil && was[i].Task == "" {
+			continue // there is no other one
 		}
 		on := was[i].Key
 		if !same || !next.unchanged(p, i, was) {
@@ -87,32 +95,39 @@ func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs fu
 // version made it, and an agent changed since.
 func (b *Binding) unchanged(p *Plan, i int32, was []*schemas.NodeStatus) bool {
 	s := was[i]
-	return !p.Spec.Policy.RerunOnAgentChange && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] &&
+	return !p.Spec.Policy.RerunOnAgentChange && !p.madeOfResults() && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] &&
 		max(s.Round, 1) == max(b.Round(i), 1) &&
 		!slices.ContainsFunc(p.Needs[i], func(to int32) bool { return b.Keys[to] != was[to].Key })
 }
 
 // onRecord is the key under which node i is on record, or has to be.
 func (b *Binding) onRecord(p *Plan, i int32, was *schemas.NodeStatus, runs func() []*schemas.Run) string {
-	key, other := b.primary[i], b.withAgents[i]
-	if made := cmp.Or(was.Task, was.Key); was.Key != "" && (made == b.tasks[i] || made == other) {
+	key := b.primary[i]
+	if was.Key != "" && b.counts(p, i, cmp.Or(was.Task, was.Key)) {
 		return was.Key
-	}
-	if key == other {
-		return key
 	}
 	name, all := p.Spec.Nodes[i].Name, runs()
 	at, _ := slices.BinarySearchFunc(all, name, func(r *schemas.Run, name string) int { return strings.Compare(r.Node, name) })
 	found := key
 	for ; at < len(all) && all[at].Node == name; at++ {
-		switch all[at].NodeKey {
-		case key:
+		switch on := all[at].NodeKey; {
+		case on == key:
 			return key
-		case other:
-			found = other
+		case b.counts(p, i, on):
+			found = on
 		}
 	}
 	return found
+}
+
+// counts reports whether a key of node i is that of the present definition: with the agent or without, also as earlier versions
+// made it.
+func (b *Binding) counts(p *Plan, i int32, key string) bool {
+	if key == b.tasks[i] || key == b.withAgents[i] {
+		return true
+	}
+	tasks, withAgents := b.formerKeys(p)
+	return tasks != nil && (key == tasks[i] || key == withAgents[i])
 }
 
 // TaskOf is the digest of the task of node i where its key differs from it; else "".

@@ -24,6 +24,7 @@ type Plan struct {
 	ByName []int32 // positions in the order of names, as runs and claims are sorted
 	// defs are the definitions of the nodes without their agents, agentDefs those with them.
 	defs, agentDefs [][]byte
+	hasFormer       bool                 // keys of an earlier version may differ: see former.go
 	When            []*condition.Program // nil where a node has no condition
 	Agents          []string             // that nodes name, sorted
 	// Cleanup are the nodes, by position, that are judged when their needs have ended in whatever state: those whose condition reads
@@ -104,6 +105,7 @@ type Binding struct {
 	// tasks, or withAgents, those with the agents in them.
 	Keys                       []string
 	primary, tasks, withAgents []string
+	former                     *formerKeys               // nil where they cannot differ
 	Human                      []bool                    // the node waits for a person
 	groups                     map[string][]settle.Group // by agent; "" for commands
 	// commands are made when they are first asked for, since most nodes of a large DAG do not want to run at any one time.

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/template"
@@ -65,9 +64,9 @@ func addValues(env schemas.Env, n *schemas.Node) {
 	if n.Made == nil || n.Agent != "" {
 		return
 	}
-	for prefix, values := range map[string]map[string]any{"RECONCILE_PARAM_": n.Made.Params, "RECONCILE_MATRIX_": n.Made.Matrix} {
+	for prefix, values := range map[string]map[string]any{schemas.ParamVariable: n.Made.Params, "RECONCILE_MATRIX_": n.Made.Matrix} {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			env[prefix+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = schemas.EnvValue{Text: template.Text(values[name])}
+			env[prefix+schemas.VariableOf(name)] = schemas.EnvValue{Text: template.Text(values[name])}
 		}
 	}
 }
