@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"syscall"
 	"testing"
 
@@ -31,7 +30,7 @@ func blows(t *testing.T, kill, torn, full, broken int) []blow {
 		{"kill", crashtest.Kill, 0, kill}, {"torn", crashtest.Torn, 0, torn},
 		{"full", crashtest.Fail, syscall.ENOSPC, full}, {"broken", crashtest.Fail, syscall.EIO, broken},
 	} {
-		if b.every > 0 && os.Getenv(mutants.Sweep) == "all" {
+		if b.every > 0 && mutants.All() {
 			b.every = 1
 		}
 		if b.every > 0 {

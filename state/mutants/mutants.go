@@ -29,8 +29,22 @@ type Suite struct {
 // underTest is set in the environment of the tests of a mutant.
 const underTest = "RECONCILE_MUTANT"
 
-// Sweep is the environment variable that, set to "all", tests every mutant instead of a sample.
+// Sweep is the environment variable that, set to "all", has [All] return true.
 const Sweep = "RECONCILE_SWEEP"
+
+// All reports whether tests that sample a large set, such as mutants or system calls, test all of it.
+func All() bool { return os.Getenv(Sweep) == "all" }
+
+// Size returns how many of a large set a test tries: short with -short, all if [All], else usual.
+func Size(short, usual, all int) int {
+	switch {
+	case All():
+		return all
+	case testing.Short():
+		return short
+	}
+	return usual
+}
 
 // Run makes a subtest of each mutant. Of a large suite it tests a sample, which is a function of the files' content, so
 // that a change of them selects others; for the rest, and with -short for all, it only checks that the mutant can still
@@ -76,7 +90,7 @@ func (s Suite) sample(t *testing.T) map[int]bool {
 	}
 	order := rand.New(rand.NewPCG(seed.Sum64(), 0)).Perm(len(s.Mutants))
 	size := max(2, len(order)/sampleShare)
-	if os.Getenv(Sweep) == "all" {
+	if All() {
 		size = len(order)
 	}
 	chosen := map[int]bool{}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestConcurrent: searches beside changes see the index as it was between two of them. Two vectors, and only they, move
@@ -82,13 +84,9 @@ func checkTogether(t *testing.T, x *Index, q []float32, o SearchOptions) {
 	}
 }
 
-// TestNoGrowth: a million changes of a small index leave a small index.
+// TestNoGrowth: many changes of a small index leave a small index.
 func TestNoGrowth(t *testing.T) {
 	t.Parallel()
-	changes := 1_000_000
-	if testing.Short() {
-		changes = 50_000
-	}
 	const dims, live = 4, 300
 	x, err := New(Options{Dims: dims})
 	if err != nil {
@@ -109,7 +107,7 @@ func TestNoGrowth(t *testing.T) {
 			}
 		}
 	}
-	churn(changes)
+	churn(mutants.Size(50_000, 200_000, 1_000_000))
 	if n := x.Slots(); n > 2*live {
 		t.Errorf("%d slots for at most %d vectors", n, live)
 	}
@@ -125,11 +123,7 @@ func TestNoGrowthOfGraph(t *testing.T) {
 	items := clustered(2000, 32, 11)
 	x := build(t, Options{Dims: 32, GraphFrom: 100, M: 4, EfConstruction: 20}, items[:500])
 	r := rand.New(rand.NewPCG(2, 1))
-	changes := 20_000
-	if testing.Short() {
-		changes = 2000
-	}
-	for range changes {
+	for range mutants.Size(500, 5000, 20_000) {
 		i := r.IntN(len(items))
 		x.Delete(items[(i*7)%len(items)].ID)
 		if err := x.Put(items[i]); err != nil {

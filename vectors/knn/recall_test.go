@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"reconcile.dev/reconcile/state/mutants"
 	"reconcile.dev/reconcile/vectors/knn/knntest"
 )
 
@@ -52,8 +53,8 @@ func TestRecall(t *testing.T) {
 
 func TestRecallOf100000(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds 100,000 vectors")
+	if !mutants.All() {
+		t.Skip("builds 100,000 vectors twice: set RECONCILE_SWEEP=all")
 	}
 	for _, shape := range []knntest.Shape{knntest.Clustered, knntest.TextLike} {
 		t.Run(shape.String(), func(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // convertCase is a repository with random configuration, attributes and files.
@@ -156,11 +158,7 @@ func (c *convertCase) explain() string {
 
 // TestConversionsAreGits compares what is stored and checked out of random files under random attributes with git's own result.
 func TestConversionsAreGits(t *testing.T) {
-	cases := 60
-	if testing.Short() {
-		cases = 10
-	}
-	for seed := range cases {
+	for seed := range mutants.Size(5, 20, 200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			c := newConvertCase(t, uint64(seed))
 			paths := slices.Clone(convertPaths)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // newAdoptSite is a repository to strike while it adopts: people and reconcile have both committed on both sides, and
@@ -75,7 +76,7 @@ func (s *crashSite) checkAdopted(spec crashtest.Spec, r crashtest.Result) error 
 	return nil
 }
 
-// TestAdoptCrash strikes an adoption at every call that changes a file, of git's too.
+// TestAdoptCrash strikes an adoption at calls that change a file, of git's too: a sample of them, or all with RECONCILE_SWEEP=all.
 func TestAdoptCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("strikes some hundred child processes")
@@ -87,10 +88,10 @@ func TestAdoptCrash(t *testing.T) {
 		mode  crashtest.Mode
 		errno syscall.Errno
 		nth   int
-	}{{"killed", crashtest.Kill, 0, 1}, {"torn", crashtest.Torn, 0, 1}, {"disk full", crashtest.Fail, syscall.ENOSPC, 2}} {
+	}{{"killed", crashtest.Kill, 0, 9}, {"torn", crashtest.Torn, 0, 4}, {"disk full", crashtest.Fail, syscall.ENOSPC, 13}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			n, err := crashtest.EveryNth(t.Context(), c.nth, site.spec(t, c.mode, c.errno), site.checkAdopted)
+			n, err := crashtest.EveryNth(t.Context(), mutants.Size(c.nth, c.nth, 1), site.spec(t, c.mode, c.errno), site.checkAdopted)
 			if err != nil || n < 3 {
 				t.Fatalf("%d points: %v", n, err)
 			}
@@ -109,7 +110,7 @@ func TestAdoptCrashThenCommit(t *testing.T) {
 	site := newAdoptSite(t)
 	before, trees := site.git("status", "--porcelain"), site.git("log", "--format=%T")
 	struck := site.spec(t, crashtest.Kill, 0)
-	_, err := crashtest.EveryNth(t.Context(), 3, struck, func(spec crashtest.Spec, r crashtest.Result) error {
+	_, err := crashtest.EveryNth(t.Context(), mutants.Size(11, 11, 1), struck, func(spec crashtest.Spec, r crashtest.Result) error {
 		again := exec.Command(spec.Cmd[0])
 		again.Env = append(os.Environ(), "GITREPO_TEST_SETTLE="+spec.Root)
 		if out, err := again.CombinedOutput(); err != nil {

@@ -78,7 +78,7 @@ func raceOnce(ctx context.Context, r *Repo, m *Remote, dir, file, record string)
 // it is the bench that has each of them push fifty times.
 func TestRace(t *testing.T) {
 	t.Parallel()
-	rounds := 5
+	rounds := 2
 	if testing.Short() {
 		rounds = 1
 	}
