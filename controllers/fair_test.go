@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // line is the work of a session in a test of fairness.
@@ -53,7 +54,7 @@ func jain(starts []string, lines []line) float64 {
 // TestStartsAreFair lets one to three processes, which look ahead and lose their claims now and then, run the work of sessions: while
 // all have work, each prefix of at least 100 starts is as fair as the weights say.
 func TestStartsAreFair(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(mutants.Size(4, 12, 40)) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		var lines []line
 		var wanted []settle.Effect

@@ -14,6 +14,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/condition"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestRandomHistories drives random trees through random events: edits, actions, results, crashes, time. After every
@@ -21,11 +22,8 @@ import (
 // that statuses are well formed and survive a file, and that only allowed transitions occur; the checks here are about
 // what runs.
 func TestRandomHistories(t *testing.T) {
-	steps, seeds := 60, uint64(80)
-	if testing.Short() {
-		seeds = 20
-	}
-	for seed := range seeds {
+	const steps = 60
+	for seed := range uint64(mutants.Size(5, 25, 80)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := &chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, 1)), succeeded: map[string]string{}}
 			h.setUp()

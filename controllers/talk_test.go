@@ -17,17 +17,15 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestRandomTalk drives random trees of agents that ask, answer, fail, go on to other work and are edited, beside people
 // and another program that write into the ledgers. After every step the sim checks that deciding what is affected equals
 // deciding everything, and that the outcome is a fixed point; the checks here are about what was said and what runs.
 func TestRandomTalk(t *testing.T) {
-	steps, seeds := 60, uint64(80)
-	if testing.Short() {
-		seeds = 30
-	}
-	for seed := range seeds {
+	const steps = 60
+	for seed := range uint64(mutants.Size(8, 30, 80)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			k := newTalk(t, seed)
 			for i := 0; i < steps && !t.Failed(); i++ {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // samples are the examples and everything in testdata, as seeds.
@@ -172,7 +174,8 @@ func TestPlainYAMLAgrees(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	accepted := 0
-	for range rounds(t) {
+	rounds := mutants.Size(2000, 8000, 30_000)
+	for range rounds {
 		var b strings.Builder
 		b.WriteString("a: ")
 		for range 1 + rnd.IntN(14) {
@@ -182,15 +185,7 @@ func TestPlainYAMLAgrees(t *testing.T) {
 			accepted++
 		}
 	}
-	if accepted < rounds(t)/100 {
-		t.Errorf("only %d texts of %d were accepted: the test says little", accepted, rounds(t))
+	if accepted < rounds/100 {
+		t.Errorf("only %d texts of %d were accepted: the test says little", accepted, rounds)
 	}
-}
-
-// rounds is the number of generated texts; -short makes it small.
-func rounds(t *testing.T) int {
-	if testing.Short() {
-		return 2_000
-	}
-	return 30_000
 }

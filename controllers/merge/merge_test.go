@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/merge"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -180,7 +181,7 @@ var corpus = []string{
 func TestMergeOfAnyFilesIsAJoin(t *testing.T) {
 	c := chance{rand.New(rand.NewPCG(1, 2))}
 	any := func() []byte { return []byte(corpus[c.IntN(len(corpus))]) }
-	for range 2_000 {
+	for range mutants.Size(200, 500, 2000) {
 		laws(t, any(), any(), any(), any())
 	}
 	for i, base := range corpus { // neighbours are of one class

@@ -71,7 +71,7 @@ func TestAnotherValueChangesNoOtherNode(t *testing.T) {
 		}
 		return out
 	}
-	for range 200 {
+	for range mutants.Size(20, 50, 200) {
 		a, b := distinct(1+r.IntN(4)), distinct(2+r.IntN(4))
 		listed := func(b []any) []schemas.Node {
 			spec := fields{"nodes": []any{fields{"name": "n", "run": []any{"x", "{{ matrix.a }}", "{{ matrix.b }}"}, "matrix": fields{"values": fields{"a": a, "b": b}}}}}

@@ -35,12 +35,12 @@ const Sweep = "RECONCILE_SWEEP"
 // All reports whether tests that sample a large set, such as mutants or system calls, test all of it.
 func All() bool { return os.Getenv(Sweep) == "all" }
 
-// Size returns how many of a large set a test tries: short with -short, all if [All], else usual.
+// Size returns how many of a large set a test tries: all if [All], short with -short, unless it tests a mutant, else usual.
 func Size(short, usual, all int) int {
 	switch {
 	case All():
 		return all
-	case testing.Short():
+	case testing.Short() && os.Getenv(underTest) == "":
 		return short
 	}
 	return usual
@@ -74,7 +74,7 @@ func (s Suite) Run(t *testing.T) {
 	}
 }
 
-// sampleShare is the share of the mutants of a suite that is tested, at least two of them.
+// sampleShare is the share of the mutants of a suite that is tested, at least one of them.
 const sampleShare = 10
 
 // sample chooses the mutants to test, by their index.
@@ -89,7 +89,7 @@ func (s Suite) sample(t *testing.T) map[int]bool {
 		_, _ = seed.Write(src)
 	}
 	order := rand.New(rand.NewPCG(seed.Sum64(), 0)).Perm(len(s.Mutants))
-	size := max(2, len(order)/sampleShare)
+	size := max(1, len(order)/sampleShare)
 	if All() {
 		size = len(order)
 	}

@@ -19,13 +19,15 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/mutants"
 	"reconcile.dev/reconcile/state/outputs"
 )
 
 // A run that decides only what differs from the settled tree leaves the same files, and runs the same nodes, as one that
 // decides everything, whatever was done to the tree in between.
 func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
-	const seeds, rounds = 4, 40
+	const seeds = 4
+	rounds := mutants.Size(10, 25, 40)
 	var known, ran atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range uint64(seeds) {
@@ -44,7 +46,7 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 			})
 		}
 	})
-	if known.Load() < seeds*rounds/2 || ran.Load() < seeds*rounds/10 {
+	if known.Load() < int64(seeds*rounds/2) || ran.Load() < int64(seeds*rounds/10) {
 		t.Errorf("in %d of %d rounds it was known what had changed, and %d nodes ran", known.Load(), seeds*rounds, ran.Load())
 	}
 }
@@ -52,10 +54,7 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 // The same holds where most of the tree is dormant, whatever is done to dormant objects before and during the run.
 func TestRunSinceSettledLeavesDormantObjects(t *testing.T) {
 	const seeds = 4
-	rounds := 30
-	if testing.Short() {
-		rounds = 15
-	}
+	rounds := mutants.Size(8, 20, 30)
 	var left, roused atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range uint64(seeds) {
