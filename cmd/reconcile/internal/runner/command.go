@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -74,6 +75,31 @@ func findProgram(name, dir, searchPath string) (string, error) {
 		hint = "for a shell command use script; for a program with arguments make run a list"
 	}
 	return "", fmt.Errorf("program %q was not found in PATH: %s", name, hint)
+}
+
+// foundPrograms remembers where programs were found, for a short time: a search takes a call for each folder of the PATH.
+type foundPrograms struct {
+	mu    sync.Mutex
+	since time.Time
+	paths map[[3]string]string // by name, folder and PATH
+}
+
+// find is findProgram, but may return what it found up to a second ago.
+func (f *foundPrograms) find(name, dir, searchPath string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := time.Now(); f.paths == nil || now.Sub(f.since) > time.Second {
+		f.since, f.paths = now, map[[3]string]string{}
+	}
+	key := [3]string{name, dir, searchPath}
+	if p := f.paths[key]; p != "" && runnable(p) {
+		return p, nil
+	}
+	p, err := findProgram(name, dir, searchPath)
+	if err == nil {
+		f.paths[key] = p
+	}
+	return p, err
 }
 
 func runnable(path string) bool {

@@ -278,7 +278,7 @@ func (a *attempt) prepare() (err error) {
 	}
 	a.setArguments()
 	a.pointArguments()
-	a.command.path, err = findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
+	a.command.path, err = a.runner.found.find(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))
 	return err
 }
 

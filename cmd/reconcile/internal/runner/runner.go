@@ -121,6 +121,7 @@ type Runner struct {
 	marks marks
 	// programs are the caches of confined programs; guarded by mu.
 	programs programs
+	found    foundPrograms
 	base     []string // environment that every command starts from
 	secrets  *Secrets
 	leases   *leases

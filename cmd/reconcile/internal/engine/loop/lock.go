@@ -49,10 +49,10 @@ func (s *run) unlock() error {
 	return lock.Release()
 }
 
-// keepOrUnlock ends a successful turn. It keeps the lock while the started effects may end at once; wait releases it
+// keepOrUnlock ends a successful turn. It keeps the lock while effects of this process may end at once; wait releases it
 // later.
 func (s *run) keepOrUnlock() error {
-	if s.loop.Linger && s.started && s.loop.Share == nil && !s.restoring() && !s.loop.Store.Orphaned() && s.loop.Now().Sub(s.lockedAt) < lockLinger {
+	if s.loop.Linger && len(s.mine) > 0 && s.loop.Share == nil && !s.restoring() && !s.loop.Store.Orphaned() && s.loop.Now().Sub(s.lockedAt) < lockLinger {
 		return nil
 	}
 	return s.unlock()

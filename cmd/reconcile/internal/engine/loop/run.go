@@ -68,7 +68,6 @@ type run struct {
 
 	lock     *state.Lock // kept since the last turn; nil if not held
 	lockedAt time.Time   // when it was taken
-	started  bool        // the last turn started an effect
 
 	memoryState memoryState // relation of the memory to tree
 	compacted   time.Time   // time of the last check for compaction

@@ -50,7 +50,6 @@ func (s *run) advance(ctx context.Context) error {
 }
 
 func (s *run) decideLocked(ctx context.Context) error {
-	s.started = false
 	if err := errors.Join(s.scan(ctx), s.moveDamaged(ctx), s.renumberLedgers(ctx)); err != nil {
 		return err
 	}
@@ -389,7 +388,6 @@ func (s *run) claim(claims []settle.Effect) error {
 	for _, e := range claims {
 		s.mine[e.Key], s.worked[e.Owner] = e, true
 	}
-	s.started = true
 	s.perform(claims)
 	if err := s.journal.Sync(); err != nil {
 		return err
