@@ -37,11 +37,18 @@ type Conflicted struct {
 
 // PickOnto applies the difference between two commits to a third, and commits the result with the message of the commit.
 // No reference, file or index changes.
-func (r *Repo) PickOnto(ctx context.Context, p Pick) (Picked, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return Picked{}, err
-	}
+func (r *Repo) PickOnto(ctx context.Context, p Pick) (got Picked, err error) {
+	err = r.either(func(n *native, s *objectStore) error {
+		got, err = n.pick(ctx, s, p)
+		return err
+	}, func(k *command) error {
+		got, err = k.pick(ctx, p)
+		return err
+	})
+	return got, err
+}
+
+func (k *command) pick(ctx context.Context, p Pick) (Picked, error) {
 	// A commit with the files of Onto and the parent Base makes Base the common ancestor, whatever the histories are.
 	ours, err := k.commitTree(ctx, p.Onto+"^{tree}", p.Base, Commit{Message: "ours", Author: p.Author, When: p.When, Sign: "never"})
 	if err != nil {
@@ -101,11 +108,21 @@ type LogLine struct{ Hash, Subject, Body string }
 
 // Between lists the commits that to has and from has not, newest first, at most limit; with paths only those that change
 // one of them.
-func (r *Repo) Between(ctx context.Context, from, to string, limit int, paths ...string) ([]LogLine, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return nil, err
-	}
+func (r *Repo) Between(ctx context.Context, from, to string, limit int, paths ...string) (lines []LogLine, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		if len(paths) > 0 {
+			return &needsGit{"a history of files"}
+		}
+		lines, err = s.between(from, to, limit)
+		return err
+	}, func(k *command) error {
+		lines, err = k.between(ctx, from, to, limit, paths)
+		return err
+	})
+	return lines, err
+}
+
+func (k *command) between(ctx context.Context, from, to string, limit int, paths []string) ([]LogLine, error) {
 	args := []string{"log", "-z", fmt.Sprintf("--max-count=%d", limit), "--format=%H%n%s%n%B", from + ".." + to, "--"}
 	out, err := k.run(ctx, call{}, append(args, literal(paths)...)...)
 	if err != nil {
@@ -132,21 +149,34 @@ func (r *Repo) DirtyAt(ctx context.Context, paths []string) ([]string, error) {
 }
 
 // ChangedFiles lists the paths that differ between two commits, below the top, sorted.
-func (r *Repo) ChangedFiles(ctx context.Context, from, to string) ([]string, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return nil, err
-	}
-	return k.changedFiles(ctx, from, to)
+func (r *Repo) ChangedFiles(ctx context.Context, from, to string) (files []string, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		was, err := s.treeOf(from)
+		if err != nil {
+			return err
+		}
+		now, err := s.treeOf(to)
+		if err == nil {
+			files, err = s.changedFiles(was, now)
+		}
+		return err
+	}, func(k *command) error {
+		files, err = k.changedFiles(ctx, from, to)
+		return err
+	})
+	return files, err
 }
 
 // Blob returns the content of a file of a commit.
-func (r *Repo) Blob(ctx context.Context, commit, path string) ([]byte, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return nil, err
-	}
-	return k.run(ctx, call{}, "cat-file", "blob", commit+":"+path)
+func (r *Repo) Blob(ctx context.Context, commit, path string) (data []byte, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		data, err = s.content(commit, path)
+		return err
+	}, func(k *command) error {
+		data, err = k.run(ctx, call{}, "cat-file", "blob", commit+":"+path)
+		return err
+	})
+	return data, err
 }
 
 // Advance moves a branch from a commit to one that is based on it. If it is checked out here, its files and the index
@@ -208,10 +238,13 @@ func (r *Repo) advance(ctx context.Context, n *native, cfg *gitConfig, w *scratc
 }
 
 // Author returns the author of a commit, as "Name <mail>".
-func (r *Repo) Author(ctx context.Context, commit string) (string, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return "", err
-	}
-	return k.word(ctx, "log", "-1", "--format=%an <%ae>", commit)
+func (r *Repo) Author(ctx context.Context, commit string) (author string, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		author, err = s.authorOf(commit)
+		return err
+	}, func(k *command) error {
+		author, err = k.word(ctx, "log", "-1", "--format=%an <%ae>", commit)
+		return err
+	})
+	return author, err
 }

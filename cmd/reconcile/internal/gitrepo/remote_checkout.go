@@ -329,7 +329,7 @@ func (g *checkout) stage(ctx context.Context, changes []fileChange) (_ *staged, 
 	if s.ours, err = durable.StageAll(s.root, g.n.scratch, ops); err != nil {
 		return nil, err
 	}
-	return s, s.checkOutByGit(ctx)
+	return s, s.checkOut(ctx)
 }
 
 func checkoutContent(obj plumbing.EncodedObject) (data []byte, err error) {

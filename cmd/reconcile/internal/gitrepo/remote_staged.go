@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,18 +17,60 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// checkOutByGit has git check its part of the files out into a separate folder, from an index that holds only them
-// and the .gitattributes files that apply to them.
-func (s *staged) checkOutByGit(ctx context.Context) error {
+// checkOut checks the files of byGit out into a separate folder: those that need no program here, the others with git.
+func (s *staged) checkOut(ctx context.Context) error {
 	if err := s.root.RemoveAll(filepath.FromSlash(s.dir)); err != nil { // of a killed process
 		return err
 	}
-	var names []string
-	entries := map[string]blob{}
+	anew := slices.ContainsFunc(s.changes, func(c fileChange) bool { return path.Base(c.path) == ".gitattributes" }) // git reads the new ones
+	var written []string
+	var others []fileChange
 	for _, c := range s.byGit {
 		if c.now.mode == 0 {
 			continue
 		}
+		how := s.g.rules.conversion(c.path)
+		if anew || !plainCheckout(c.now) || !how.native() {
+			others = append(others, c)
+			continue
+		}
+		data, err := s.g.blob(ctx, c.now)
+		if err == nil {
+			data, err = how.smudge(data)
+		}
+		if err == nil {
+			err = s.write(c, data)
+		}
+		if err != nil {
+			return err
+		}
+		written = append(written, c.path)
+	}
+	return errors.Join(s.syncCheckout(written), s.checkOutByGit(ctx, others))
+}
+
+// write writes a file into the separate folder.
+func (s *staged) write(c fileChange, data []byte) error {
+	name, perm := filepath.FromSlash(path.Join(s.dir, c.path)), fs.FileMode(0o666)
+	if c.now.mode == modeExec {
+		perm = 0o777
+	}
+	if err := s.root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// checkOutByGit has git check files out, from an index that holds only them and the .gitattributes files that apply to them.
+func (s *staged) checkOutByGit(ctx context.Context, files []fileChange) error {
+	var names []string
+	entries := map[string]blob{}
+	for _, c := range files {
 		if s.g.n.mode == readOnly && s.g.rules.conversion(c.path).filter {
 			return fmt.Errorf("%s: a filter has to run; reconcile --commit does it", c.path)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,21 +36,36 @@ func (r *Repo) Clone(ctx context.Context, co Checkout, commit, branch string) er
 	if !validRef("refs/heads/" + branch) {
 		return fmt.Errorf("%q is not the name of a branch", branch)
 	}
-	if _, err := k.run(ctx, call{}, "init", "--quiet", "--template=", "--initial-branch="+branch, "--", co.Dir); err != nil {
+	dir := filepath.Join(co.Dir, ".git")
+	if err := r.newRepository(ctx, dir, branch, commit); err != nil {
 		return err
 	}
-	dir := filepath.Join(co.Dir, ".git")
 	if err := r.shareObjects(dir); err != nil {
 		return err
 	}
-	ref := filepath.Join(dir, "refs", "heads", filepath.FromSlash(branch))
-	if err := os.MkdirAll(filepath.Dir(ref), 0o777); err != nil {
-		return err
-	}
-	if err := writeFile(ref, []byte(commit+"\n")); err != nil {
-		return err
-	}
 	return r.checkOut(ctx, k, co, filepath.Join(dir, "index"), commit)
+}
+
+// newRepository writes what git init --template= would, with a branch, and with what this repository knows of its file system.
+func (r *Repo) newRepository(ctx context.Context, dir, branch, commit string) error {
+	cfg, err := loadConfig(r.layout, r.command.(*command).git)
+	if err != nil {
+		return err
+	}
+	text := "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tlogallrefupdates = true\n"
+	for _, name := range []string{"filemode", "symlinks", "ignorecase", "precomposeunicode"} {
+		if _, set := cfg.get(ctx, "core."+name); set || name == "filemode" {
+			text += fmt.Sprintf("\t%s = %t\n", name, cfg.flag(ctx, "core."+name, true))
+		}
+	}
+	ref := "refs/heads/" + branch
+	for _, sub := range []string{"objects/info", "objects/pack", "refs/tags", path.Dir(ref)} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(sub)), 0o777); err != nil {
+			return err
+		}
+	}
+	return errors.Join(writeFile(filepath.Join(dir, "config"), []byte(text)), writeFile(filepath.Join(dir, "HEAD"), []byte("ref: "+ref+"\n")),
+		writeFile(filepath.Join(dir, filepath.FromSlash(ref)), []byte(commit+"\n")))
 }
 
 // shareObjects lets the repository in dir read the objects of this one.
@@ -116,6 +132,7 @@ type Capture struct {
 	Checkout
 	Base    string   // the commit that was checked out: the parent
 	Except  []string // paths below the top that stay as they are in Base
+	Changed []string // what Uncaptured lists; nil if that is not known
 	Message string
 	Author  string // "Name <mail>"
 	When    time.Time
@@ -135,6 +152,18 @@ func (r *Repo) Capture(ctx context.Context, c Capture) (Captured, error) {
 	if err != nil {
 		return Captured{}, err
 	}
+	var got Captured
+	err = r.either(func(n *native, s *objectStore) (err error) {
+		got, err = n.capture(ctx, s, k, c)
+		return err
+	}, func(k *command) (err error) {
+		got, err = k.capture(ctx, c)
+		return err
+	})
+	return got, err
+}
+
+func (k *command) capture(ctx context.Context, c Capture) (Captured, error) {
 	tree, files, err := k.captureTree(ctx, c)
 	if err != nil || len(files) == 0 {
 		return Captured{}, err
@@ -172,7 +201,7 @@ func (r *Repo) Uncaptured(ctx context.Context, co Checkout) ([]string, error) {
 	}
 	in, cl := k.in(co)
 	out, err := in.run(ctx, cl, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
-	return nulSplit(out), err
+	return append([]string{}, nulSplit(out)...), err
 }
 
 // in returns the command for a checkout, and the call that has its index. Nothing that the checkout's own .git names is run or read.
@@ -184,11 +213,10 @@ func (k *command) in(co Checkout) (*command, call) {
 
 // captureTree writes the files of a checkout as a tree, and lists those that differ from the base.
 func (k *command) captureTree(ctx context.Context, c Capture) (tree string, files []string, err error) {
-	in, cl := k.in(c.Checkout)
-	cl.config = append([]string{"-c", "core.fsyncMethod=batch", "-c", "advice.addEmbeddedRepo=false"}, cl.config...)
-	if _, err := in.run(ctx, cl, "add", "--all", "--", "."); err != nil {
+	if err := k.addAll(ctx, c); err != nil {
 		return "", nil, err
 	}
+	in, cl := k.in(c.Checkout)
 	if len(c.Except) > 0 {
 		back := cl
 		back.stdin = nulJoin(literal(c.Except))
@@ -203,6 +231,14 @@ func (k *command) captureTree(ctx context.Context, c Capture) (tree string, file
 	tree = strings.TrimSpace(string(out))
 	files, err = k.changedFiles(ctx, c.Base, tree)
 	return tree, files, err
+}
+
+// addAll brings the index of a checkout to its files, and makes their contents durable.
+func (k *command) addAll(ctx context.Context, c Capture) error {
+	in, cl := k.in(c.Checkout)
+	cl.config = append([]string{"-c", "core.fsyncMethod=batch", "-c", "advice.addEmbeddedRepo=false"}, cl.config...)
+	_, err := in.run(ctx, cl, "add", "--all", "--", ".")
+	return err
 }
 
 func literal(paths []string) []string {
@@ -228,26 +264,19 @@ func (k *command) changedFiles(ctx context.Context, from, to string) ([]string, 
 			return nil, fmt.Errorf("git diff-tree: cannot read %q", parts[i])
 		}
 		if now == "160000" && was != "160000" {
-			return nil, fmt.Errorf("%s is a git repository of its own, whose files cannot become part of a commit here; remove its "+
-				".git, or ignore the folder in .gitignore", parts[i+1])
+			return nil, ownRepository(parts[i+1])
 		}
 		files = append(files, parts[i+1])
 	}
 	return files, nil
 }
 
-// SetRef sets a reference outside of the work trees to the commit, durably, whatever it was; "" removes it.
-func (r *Repo) SetRef(ctx context.Context, ref, commit string) error {
-	k, err := r.gitCommand()
-	if err != nil {
-		return err
-	}
-	args := []string{"update-ref", ref, commit}
-	if commit == "" {
-		args = []string{"update-ref", "-d", ref}
-	}
-	_, err = k.run(ctx, call{}, args...)
-	return remoteBusy(err)
+// SetRef sets a reference outside of the work trees to the commit, durably, whatever it was.
+func (r *Repo) SetRef(ctx context.Context, ref, commit string, now time.Time) error {
+	return r.either(func(n *native, _ *objectStore) error { return n.setRef(ctx, ref, commit, now) }, func(k *command) error {
+		_, err := k.run(ctx, call{}, "update-ref", ref, commit)
+		return remoteBusy(err)
+	})
 }
 
 // Ref returns the commit that a full reference names, or "".
@@ -274,6 +303,13 @@ func (r *Repo) Base(ctx context.Context, branch string) (Head, error) {
 // Uncommitted lists the files of the work tree that differ from the commit, among those at paths and those that globs
 // match, which are below the directory given to Open, as are the results. Ignored files do not count.
 func (r *Repo) Uncommitted(ctx context.Context, commit string, paths, globs []string) ([]string, error) {
+	if len(globs) == 0 && r.why == nil {
+		found, err := r.native.(*native).uncommitted(ctx, commit, r.under(paths))
+		var pass *needsGit
+		if !errors.As(err, &pass) {
+			return r.own(found), err
+		}
+	}
 	k, err := r.gitCommand()
 	if err != nil {
 		return nil, err
@@ -293,10 +329,7 @@ func (r *Repo) Uncommitted(ctx context.Context, commit string, paths, globs []st
 	if err != nil {
 		return nil, err
 	}
-	found := append(nulSplit(changed), nulSplit(untracked)...)
-	for i, p := range found {
-		found[i] = strings.TrimPrefix(p, r.prefix)
-	}
+	found := r.own(append(nulSplit(changed), nulSplit(untracked)...))
 	for _, p := range paths { // ignored files are not among the untracked ones
 		out, err := k.run(ctx, call{}, "ls-tree", "--full-tree", "--name-only", "-z", commit, "--", r.prefix+p)
 		if err != nil {
@@ -308,6 +341,24 @@ func (r *Repo) Uncommitted(ctx context.Context, commit string, paths, globs []st
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// under turns paths below the tree into those below the top of the work tree.
+func (r *Repo) under(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = r.prefix + p
+	}
+	return out
+}
+
+// own turns paths below the top of the work tree into those below the tree.
+func (r *Repo) own(paths []string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = strings.TrimPrefix(p, r.prefix)
+	}
+	return out
 }
 
 // LocalFiles lists the files below dir, the top of this work tree, that git ignores and that the patterns of the file
@@ -431,14 +482,21 @@ func (r *Repo) WhileStill(ctx context.Context, do func() error) (err error) {
 func (r *Repo) Worktree() string { return r.worktree }
 
 // SameTree reports whether two commits have the same files.
-func (r *Repo) SameTree(ctx context.Context, a, b string) (bool, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return false, err
-	}
-	out, err := k.run(ctx, call{}, "rev-parse", "--verify", a+"^{tree}")
-	if err != nil {
-		return false, err
-	}
-	return k.isTree(ctx, b, strings.TrimSpace(string(out)))
+func (r *Repo) SameTree(ctx context.Context, a, b string) (same bool, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		one, err := s.treeOf(a)
+		if err != nil {
+			return err
+		}
+		other, err := s.treeOf(b)
+		same = one == other
+		return err
+	}, func(k *command) error {
+		out, err := k.run(ctx, call{}, "rev-parse", "--verify", a+"^{tree}")
+		if err == nil {
+			same, err = k.isTree(ctx, b, strings.TrimSpace(string(out)))
+		}
+		return err
+	})
+	return same, err
 }

@@ -81,10 +81,11 @@ func (w *workspace) untouched() []string {
 // Commit implements runner.Workspace.
 func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed []string) (*schemas.RunWorkspace, error) {
 	o := w.owner
-	if err := w.m.checkSecrets(ctx, w.repo, o, w.untouched(), w.below(outputs)); err != nil {
+	changed, err := w.m.checkSecrets(ctx, w.repo, o, w.untouched(), w.below(outputs))
+	if err != nil {
 		return nil, fmt.Errorf("the changes in the workspace %s are not committed: %w", o.Name, err)
 	}
-	got, err := w.repo.Capture(ctx, gitrepo.Capture{Checkout: w.m.checkout(o.Name), Base: o.Base, Except: w.untouched(),
+	got, err := w.repo.Capture(ctx, gitrepo.Capture{Checkout: w.m.checkout(o.Name), Base: o.Base, Except: w.untouched(), Changed: changed,
 		Message: message(o), Author: author(o), When: at})
 	if err != nil {
 		return nil, fmt.Errorf("commit the changes in the workspace %s: %w", o.Name, err)
@@ -93,7 +94,7 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 		return nil, err
 	}
 	if got.Commit != "" {
-		if err := w.repo.SetRef(ctx, "refs/heads/"+o.Branch, got.Commit); err != nil {
+		if err := w.repo.SetRef(ctx, "refs/heads/"+o.Branch, got.Commit, at); err != nil {
 			return nil, fmt.Errorf("keep the changes of the workspace %s: %w", o.Name, err)
 		}
 	}

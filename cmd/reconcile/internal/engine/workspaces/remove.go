@@ -57,10 +57,11 @@ func (m *Manager) removeLocked(ctx context.Context, repo *gitrepo.Repo, o Owner)
 
 // park commits what is in no commit yet to a reference of the repository, and records that.
 func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner, error) {
-	if err := m.checkSecrets(ctx, repo, o, nil, nil); err != nil {
+	changed, err := m.checkSecrets(ctx, repo, o, nil, nil)
+	if err != nil {
 		return o, fmt.Errorf("%w; reconcile workspace open %s prints where it is: take the secret out, or delete the folder", err, o.Name)
 	}
-	got, err := repo.Capture(ctx, gitrepo.Capture{Checkout: m.checkout(o.Name), Base: o.Base, Author: author(o), When: m.o.Now(),
+	got, err := repo.Capture(ctx, gitrepo.Capture{Checkout: m.checkout(o.Name), Base: o.Base, Changed: changed, Author: author(o), When: m.o.Now(),
 		Message: fmt.Sprintf("Park %s of %s\n\nReconcile-Run: %s\n", o.Node, o.Owner, o.Run)})
 	if err != nil {
 		return o, err
@@ -75,7 +76,7 @@ func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner,
 		}
 	}
 	if got.Commit != "" {
-		if err := repo.SetRef(ctx, parkedRefs+o.Name, got.Commit); err != nil {
+		if err := repo.SetRef(ctx, parkedRefs+o.Name, got.Commit, m.o.Now()); err != nil {
 			return o, err
 		}
 	}

@@ -23,14 +23,14 @@ type SecretError struct {
 func (e *SecretError) Error() string { return e.What }
 
 // checkSecrets returns a *SecretError if a file of a checkout that is not committed yet, or one of the others, which are paths below
-// the top as well, has a secret. It writes nothing.
-func (m *Manager) checkSecrets(ctx context.Context, repo *gitrepo.Repo, o Owner, except, others []string) error {
+// the top as well, has a secret. It writes nothing, and returns the files that are not committed yet.
+func (m *Manager) checkSecrets(ctx context.Context, repo *gitrepo.Repo, o Owner, except, others []string) ([]string, error) {
 	co := m.checkout(o.Name)
-	names, err := repo.Uncaptured(ctx, co)
+	changed, err := repo.Uncaptured(ctx, co)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(except, name) })
+	names := slices.DeleteFunc(slices.Clone(changed), func(name string) bool { return slices.Contains(except, name) })
 	for _, name := range append(names, others...) {
 		if strings.HasSuffix(name, "/") {
 			continue // a repository of its own: it is no part of a commit
@@ -40,13 +40,13 @@ func (m *Manager) checkSecrets(ctx context.Context, repo *gitrepo.Repo, o Owner,
 			continue // deleted, or no file that git keeps
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if what := m.secretIn(ctx, repo, o.Base, name, data); what != "" {
-			return &SecretError{what}
+			return nil, &SecretError{what}
 		}
 	}
-	return nil
+	return changed, nil
 }
 
 // contentOf is what git keeps of a file.

@@ -138,7 +138,7 @@ func (b *bench) agentOverhead(ctx context.Context, dir string) error {
 			kind += ", sandbox " + at.sandbox
 		}
 		cpu := (got[0].cpu - got[1].cpu) / time.Duration(t.nodes)
-		b.row("agents: CPU of a node, "+kind, short(got[0].cpu), short(got[1].cpu), trim(ms(cpu))+" ms", ms(cpu), 0, " ms")
+		b.row("agents: CPU of a node, "+kind, short(got[0].cpu), short(got[1].cpu), trim(ms(cpu))+" ms", ms(cpu), 25, " ms")
 		b.row("agents: overhead of a node, "+kind, short(got[0].wall), short(got[1].wall), trim(ms(each))+" ms", ms(each), bound, " ms")
 	}
 	return nil
