@@ -12,8 +12,8 @@ import (
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/merge"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state/mutants"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // join merges, and fails the test where that is not possible.
