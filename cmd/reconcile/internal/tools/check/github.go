@@ -11,16 +11,16 @@ import (
 var githubPackages = []string{"./cmd/reconcile/internal/github/...", "./cmd/reconcile/internal/engine/mirroring/...",
 	"./cmd/reconcile/internal/tools/githubtest"}
 
-// onGitHub makes a step of the tests of packages that need an emulator of GitHub, which it installs. If that is not
+// onGitHub makes a step of tests that need an emulator of GitHub, which it installs; args are those of go test. If that is not
 // possible, the step runs the other tests, and reports the omitted ones prominently.
-func onGitHub(packages ...string) func(context.Context, *checker) result {
+func onGitHub(args ...string) func(context.Context, *checker) result {
 	return func(ctx context.Context, c *checker) result {
 		_, missing := githubtest.Install(ctx)
 		required := *c
 		if missing == nil {
 			required.env = append(required.env[:len(required.env):len(required.env)], githubtest.Required+"=required")
 		}
-		r := required.goTest(ctx, packages)
+		r := required.goTest(ctx, args)
 		switch {
 		case missing != nil && c.ci:
 			r.failed++

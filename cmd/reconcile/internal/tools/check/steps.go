@@ -47,17 +47,16 @@ func tools(name string, args ...string) []string {
 
 // raced are the packages whose goroutines share something.
 var raced = []string{
-	"./state/...", "./vectors/...", "./cmd/reconcile/internal/engine/loop", "./cmd/reconcile/internal/runner",
+	"./state", "./state/disk", "./state/durable", "./state/lock", "./vectors", "./vectors/embed", "./vectors/knn", "./vectors/knn/knntest",
+	"./vectors/lexical", "./vectors/source", "./cmd/reconcile/internal/engine/loop", "./cmd/reconcile/internal/runner",
+	"./cmd/reconcile/internal/runner/acp", "./cmd/reconcile/internal/index",
 	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
 	"./cmd/reconcile/internal/github", "./cmd/reconcile/internal/engine/claims", "./cmd/reconcile/internal/memstore",
 	"./cmd/reconcile/internal/embedhttp", "./cmd/reconcile/internal/meter", "./cmd/reconcile/internal/engine", "./cmd/reconcile/internal/engine/eventlog",
 }
 
-// Packages that are steps of their own.
-const (
-	rulesPackage   = "./cmd/reconcile/internal/repotest"
-	scriptsPackage = "./cmd/reconcile"
-)
+// scriptsPackage is the package whose tests start the program most often.
+const scriptsPackage = "./cmd/reconcile"
 
 // steps returns all steps, quick ones first.
 func steps() []step {
@@ -70,12 +69,12 @@ func steps() []step {
 		{name: "workflows", about: "actionlint finds nothing in .github/workflows", run: commands(tools("actionlint"))},
 		{name: "generated", about: "schemas and pages are what the Go types say",
 			run: commands([]string{"go", "run", "./cmd/reconcile/internal/tools/gen", "-check"}), quick: true},
-		{name: "rules", about: "imports run downward, and the documents name what exists", run: tests(rulesPackage)},
 		{name: "short", about: "the short tests of every package", run: shortTests, quick: true, covered: true},
-		{name: "unit", about: "the tests of every package", run: unitTests},
-		{name: "scripts", about: "the command line behaves as its scripts say", run: onGitHub(scriptsPackage)},
+		{name: "unit", about: "the tests of every package, with an emulator of GitHub", run: onGitHub("-timeout=20m", "./...")},
+		{name: "rules", about: "imports run downward, and the documents name what exists", run: tests("./cmd/reconcile/internal/repotest"), covered: true},
+		{name: "scripts", about: "the command line behaves as its scripts say", run: onGitHub(scriptsPackage), covered: true},
 		{name: "github", about: "what speaks with GitHub does so as GitHub describes, with an emulator of it",
-			run: onGitHub(githubPackages...)},
+			run: onGitHub(githubPackages...), covered: true},
 		{name: "agents", about: "real coding agents from npm work, which it installs: 2.4 GB; only when it is named", run: onAgents, asked: true},
 		{name: "race", about: "the race detector finds nothing where goroutines share something", run: raceTests},
 		{name: "release", about: "a release has all its parts", run: checkRelease},
@@ -120,29 +119,19 @@ func tests(args ...string) func(context.Context, *checker) result {
 	return func(ctx context.Context, c *checker) result { return c.goTest(ctx, args) }
 }
 
-// shortTests runs the tests that take little time, but for those of packages that are a step of their own.
+// shortTests runs the tests that take little time. It leaves out the scripts, and the packages that need an emulator.
 func shortTests(ctx context.Context, c *checker) result {
-	return c.testOthers(ctx, append([]string{scriptsPackage}, githubPackages...), "-short")
-}
-
-// unitTests tests every package that is not a step of its own.
-func unitTests(ctx context.Context, c *checker) result {
-	return c.testOthers(ctx, append([]string{rulesPackage, scriptsPackage}, githubPackages...))
-}
-
-// testOthers tests all packages but those that some patterns name.
-func (c *checker) testOthers(ctx context.Context, patterns []string, flags ...string) result {
 	all, err := c.output(ctx, "go", "list", "./...")
 	if err != nil {
 		return failed(err.Error())
 	}
-	own, err := c.output(ctx, append([]string{"go", "list"}, patterns...)...)
+	own, err := c.output(ctx, append([]string{"go", "list", scriptsPackage}, githubPackages...)...)
 	if err != nil {
 		return failed(err.Error())
 	}
 	apart := strings.Fields(own)
 	others := slices.DeleteFunc(strings.Fields(all), func(p string) bool { return slices.Contains(apart, p) })
-	return c.goTest(ctx, append(flags, others...))
+	return c.goTest(ctx, append([]string{"-short"}, others...))
 }
 
 // raceTests tests some packages under the race detector, which needs a C compiler.
