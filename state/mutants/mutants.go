@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,10 @@ type Suite struct {
 	// Parallel builds and tests several mutants at once.
 	Parallel bool
 }
+
+// environ is the environment in which this process began. Tests change theirs, and with HOME the caches of the go command: a mutant
+// would build everything, down to the standard library.
+var environ = os.Environ()
 
 // underTest is set in the environment of the tests of a mutant.
 const underTest = "RECONCILE_MUTANT"
@@ -132,7 +137,7 @@ func (s Suite) test(t *testing.T, m Mutant, overlay string) (string, error) {
 		args = append(args, "-run", tests)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", append(args, ".")...)
-	cmd.Env = append(append(os.Environ(), s.Env...), underTest+"=1")
+	cmd.Env = slices.Concat(environ, s.Env, []string{underTest + "=1"})
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

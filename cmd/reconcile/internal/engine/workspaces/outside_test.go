@@ -61,8 +61,7 @@ func TestWritesOutsideAreFound(t *testing.T) {
 }
 
 func TestOutsideMutants(t *testing.T) {
-	f := newFixture(t)
-	skipWithoutBirth(t, filepath.Join(f.tree, "file"))
+	skipWithoutBirth(t, filepath.Join(newFixture(t).tree, "file"))
 	mutants.Suite{Mutants: []mutants.Mutant{
 		{"files outside are not compared by their digests", "outside.go", "case sha256.Sum256(text) == was.digest:", "case true:", "TestWritesOutsideAreFound"},
 		{"what changed in place is not seen", "outside.go", "if b.differs(name, was) {", "if was.info == nil && b.differs(name, was) {", "TestWritesOutsideAreFound"},
