@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -111,17 +110,13 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 			return r, typed(err)
 		}
 	}
-	by, err := env.Caller.Actor("--by", q.By)
+	a, err := env.beginAction(ctx, v.Name, q.By, q.Reason)
 	if err != nil {
 		return r, typed(err)
 	}
-	s, t, err := env.load(ctx)
-	if err != nil {
-		return r, typed(err)
-	}
-	defer s.Close()
-	spec := schemas.ActionSpec{Verb: v.Name, Reason: env.redact("--reason", q.Reason), By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now()),
-		Node: q.Node, All: q.All, Mode: q.Mode, Alone: q.Alone, Answer: env.redact("--answer", q.Answer)}
+	defer a.store.Close()
+	t, spec := a.tree, &a.spec
+	spec.Node, spec.All, spec.Mode, spec.Alone, spec.Answer = q.Node, q.All, q.Mode, q.Alone, env.redact("--answer", q.Answer)
 	if spec.Target, err = v.target(t, q.Target, q.Node); err != nil {
 		return r, typed(err)
 	}
@@ -133,21 +128,20 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 	case q.Mode != "" && !slices.Contains(cancelModes, q.Mode):
 		return r, badField("mode", " %q is not one of %s", q.Mode, strings.Join(cancelModes, ", "))
 	}
-	if r.Answered, err = env.answerPermission(s, t, &spec, q); err != nil {
+	if r.Answered, err = env.answerPermission(a.store, t, spec, q); err != nil {
 		return r, typed(err)
 	}
 	if v.Name == schemas.VerbApprove && r.Answered == nil {
-		if err := errors.Join(env.approvable(t, spec), env.bindApproval(t, &spec, q.Digest)); err != nil {
+		if err := errors.Join(env.approvable(t, *spec), env.bindApproval(t, spec, q.Digest)); err != nil {
 			return r, typed(err)
 		}
 	}
-	if r.Path, err = specs.Write(s, t, schemas.ActionKind, actionName(spec), &spec); err != nil {
+	name := actionName(*spec)
+	if r.Path, r.Run, err = a.write(ctx, name, q.NoRun); r.Path == "" {
 		return r, typed(err)
 	}
-	env.note("wrote %s", r.Path)
-	r.Run, err = env.applyByRun(ctx, t, q.NoRun)
 	var refused error
-	r.Moot, refused = env.mootAction(ctx, strings.TrimSuffix(path.Base(r.Path), ".yaml"))
+	r.Moot, refused = env.mootAction(ctx, name)
 	return r, typed(errors.Join(err, refused))
 }
 
@@ -262,19 +256,6 @@ func (v Verb) target(t *state.Tree, word, node string) (string, error) {
 		err = findNode(e, node)
 	}
 	return e.Ref.String(), err
-}
-
-// actionName returns a name such as retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that
-// distinguishes requests of the same second. A long target is shortened.
-func actionName(spec schemas.ActionSpec) string {
-	const most = 30
-	_, name, ok := strings.Cut(spec.Target, "/")
-	if !ok {
-		name = spec.Target
-	}
-	name = strings.TrimRight(name[:min(len(name), most)], "-._")
-	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason+spec.Text+spec.Answer, spec.At.UnixMilli(), spec.All, spec.Mode, spec.Alone, spec.Permission)
-	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
 }
 
 // answerPermission makes an approval or a refusal the answer to the first request of the node's agent that is open, and returns

@@ -3,10 +3,8 @@ package ops
 import (
 	"context"
 	"fmt"
-	"path"
 	"strings"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -38,31 +36,24 @@ func Start(ctx context.Context, env Env, q StartRequest) (r StartResult, err err
 	if err := env.authorize("Start"); err != nil {
 		return r, typed(err)
 	}
-	by, err := env.Caller.Actor("--by", q.By)
+	a, err := env.beginAction(ctx, schemas.VerbStart, q.By, q.Reason)
 	if err != nil {
 		return r, typed(err)
 	}
-	s, t, err := env.load(ctx)
+	defer a.store.Close()
+	e, err := findWorkflow(a.tree, q.Workflow)
 	if err != nil {
 		return r, typed(err)
 	}
-	defer s.Close()
-	e, err := findWorkflow(t, q.Workflow)
-	if err != nil {
+	spec := &a.spec
+	spec.Target, spec.Issue, spec.Text, spec.Params, spec.Skip = e.Ref.String(), q.Issue, env.redact("the issue", q.Text), q.Params, q.Skip
+	name := startName(spec)
+	if err := checkStart(a.tree, name, spec); err != nil {
 		return r, typed(err)
 	}
-	spec := schemas.ActionSpec{Verb: schemas.VerbStart, Target: e.Ref.String(), Issue: q.Issue, Text: env.redact("the issue", q.Text), Params: q.Params, Skip: q.Skip,
-		Reason: env.redact("--reason", q.Reason), By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now())}
-	name := startName(&spec)
-	if err := checkStart(t, name, &spec); err != nil {
-		return r, typed(err)
+	if r.Path, r.Run, err = a.write(ctx, name, q.NoRun); r.Path != "" {
+		env.readStart(ctx, name, spec, &r)
 	}
-	if r.Path, err = specs.Write(s, t, schemas.ActionKind, name, &spec); err != nil {
-		return r, typed(err)
-	}
-	env.note("wrote %s", r.Path)
-	r.Run, err = env.applyByRun(ctx, t, q.NoRun)
-	env.readStart(ctx, strings.TrimSuffix(path.Base(r.Path), ".yaml"), &spec, &r)
 	return r, typed(err)
 }
 

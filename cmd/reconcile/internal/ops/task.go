@@ -3,12 +3,10 @@ package ops
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/schemas"
@@ -47,31 +45,22 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 	if err := env.authorize("Task"); err != nil {
 		return r, typed(err)
 	}
-	by, err := env.Caller.Actor("--by", q.By)
-	if err != nil {
-		return r, typed(err)
-	}
 	if q.Verb == schemas.VerbPrompt && strings.TrimSpace(q.Text) == "" {
 		return r, badRequest("there is nothing to tell: reconcile task NAME prompt TEXT")
 	}
-	s, t, err := env.load(ctx)
+	a, err := env.beginAction(ctx, q.Verb, q.By, "")
 	if err != nil {
 		return r, typed(err)
 	}
-	defer s.Close()
-	dag, node, err := findTask(t, q.Name)
+	defer a.store.Close()
+	dag, node, err := findTask(a.tree, q.Name)
 	if err != nil {
 		return r, typed(err)
 	}
-	spec := schemas.ActionSpec{Verb: q.Verb, Target: "dag/" + dag, Node: node, By: by.Name, Proof: by.Proof, At: schemas.NewTime(env.Tree.Now()),
-		Text: env.redact("TEXT", q.Text)}
-	r.Node = spec.Target + ":" + node
-	if r.Path, err = specs.Write(s, t, schemas.ActionKind, actionName(spec), &spec); err != nil {
-		return r, typed(err)
-	}
-	r.Action = strings.TrimSuffix(path.Base(r.Path), ".yaml")
-	env.note("wrote %s", r.Path)
-	if r.Run, err = env.applyByRun(ctx, t, q.NoRun); err != nil {
+	spec := &a.spec
+	spec.Target, spec.Node, spec.Text = "dag/"+dag, node, env.redact("TEXT", q.Text)
+	r.Node, r.Action = spec.Target+":"+node, actionName(*spec)
+	if r.Path, r.Run, err = a.write(ctx, r.Action, q.NoRun); err != nil {
 		return r, typed(err)
 	}
 	if q.Wait > 0 {
