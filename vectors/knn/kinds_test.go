@@ -40,8 +40,18 @@ func foundItself(t *testing.T, x *Index, d *knntest.Data, o SearchOptions) float
 	return float64(found) / float64(d.N)
 }
 
+// buildsMany skips a test with -short that builds many or large graphs: it takes minutes under the race detector, which runs the short
+// tests, and shares nothing that the others do not.
+func buildsMany(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds many graphs")
+	}
+}
+
 // TestRecallOfAllKinds: whatever the vectors are, a build finds out what it takes, with a graph and without.
 func TestRecallOfAllKinds(t *testing.T) {
+	buildsMany(t)
 	t.Parallel()
 	for _, spec := range kindsOf(2500, 100, 64) {
 		for _, graphFrom := range []int{1000, DefaultGraphFrom} {
@@ -70,6 +80,7 @@ func TestRecallOfAllKinds(t *testing.T) {
 // TestFewCandidatesOfGroups: where groups of vectors are so tight that codes do not tell apart what is in one, a search that
 // follows few candidates still comes to the right group, and compares enough of it exactly.
 func TestFewCandidatesOfGroups(t *testing.T) {
+	buildsMany(t)
 	t.Parallel()
 	for noise, want := range map[float32]float64{0.01: 0.98, 0.2: 0.95} {
 		d := knntest.Spec{Shape: knntest.Copies, Noise: noise, N: 10_000, Queries: 200, Dims: 100, Seed: 23}.Make()
@@ -82,6 +93,7 @@ func TestFewCandidatesOfGroups(t *testing.T) {
 
 // TestRecallOfForeignQueries: queries that are unlike all vectors.
 func TestRecallOfForeignQueries(t *testing.T) {
+	buildsMany(t)
 	t.Parallel()
 	for _, shape := range []knntest.Shape{knntest.Clustered, knntest.Offset, knntest.Copies} {
 		d := knntest.Spec{Shape: shape, N: 4000, Queries: 100, Dims: 64, Seed: 22, Foreign: true}.Make()
@@ -96,6 +108,7 @@ func TestRecallOfForeignQueries(t *testing.T) {
 
 // TestMoreEffortFindsMore: and what is found is sorted, and as similar as it says.
 func TestMoreEffortFindsMore(t *testing.T) {
+	buildsMany(t)
 	t.Parallel()
 	d := knntest.Spec{Shape: knntest.Uniform, N: 3000, Queries: 100, Dims: 64, Seed: 23}.Make()
 	x := build(t, Options{Dims: d.Dims, GraphFrom: 1000, EfConstruction: 80}, itemsOf(d))
@@ -126,6 +139,7 @@ func TestMoreEffortFindsMore(t *testing.T) {
 // TestCalibrated: what a build chooses depends on the vectors, is kept in the bytes, and is the same at every level of
 // instructions. Options override it.
 func TestCalibrated(t *testing.T) {
+	buildsMany(t)
 	t.Parallel()
 	chosen := map[knntest.Shape]int{}
 	for _, shape := range []knntest.Shape{knntest.LowDimensional, knntest.Uniform} {
@@ -162,6 +176,7 @@ func TestCalibrated(t *testing.T) {
 
 // TestCodesFitLater: an index that grows from nothing, and one that becomes another, are coded and calibrated again.
 func TestCodesFitLater(t *testing.T) {
+	buildsMany(t)
 	t.Parallel()
 	d := knntest.Spec{Shape: knntest.Offset, N: 3000, Queries: 100, Dims: 64, Seed: 25}.Make()
 	for _, graphFrom := range []int{1500, DefaultGraphFrom} {
@@ -225,6 +240,7 @@ func TestLengthsDoNotMatter(t *testing.T) {
 
 // TestEachVectorIsFound: the links that findAll adds are needed.
 func TestEachVectorIsFound(t *testing.T) {
+	buildsMany(t)
 	t.Parallel()
 	d := knntest.Spec{Shape: knntest.Dominated, N: 4000, Queries: 1, Dims: 64, Seed: 28}.Make()
 	x := build(t, Options{Dims: d.Dims, GraphFrom: 1000, EfConstruction: 24, M: 6}, itemsOf(d))

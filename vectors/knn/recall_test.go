@@ -43,7 +43,7 @@ func TestRecall(t *testing.T) {
 				t.Parallel()
 				spec := knntest.Spec{Shape: shape, N: 10_000, Queries: 100, Dims: 768, Seed: 3}
 				if testing.Short() {
-					spec.N, spec.Queries, spec.Dims = 2500, 50, 256
+					spec.N, spec.Queries, spec.Dims = 1500, 30, 128
 				}
 				testRecall(t, spec.Make(), from)
 			})

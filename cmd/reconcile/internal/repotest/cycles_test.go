@@ -60,6 +60,9 @@ type checkedPackage struct {
 // checkPackages checks the types of all packages, without tests, as they are built here.
 func checkPackages(t *testing.T) []*checkedPackage {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("checks the types of all packages")
+	}
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Module", "./...")
 	cmd.Dir = root(t)
 	data, err := cmd.Output()

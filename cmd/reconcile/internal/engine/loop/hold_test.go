@@ -68,7 +68,7 @@ func whileSlowRuns(t *testing.T, nodes string, look func(t *testing.T, dir strin
 		put(t, dir, "specs/agents/lead.yaml", fmt.Sprintf(envelope, "Agent", "lead", "  role: lead\n  runner: {human: {}}"))
 		a := newActor(func(node string, _ int) (time.Duration, string) {
 			if node == "slow" {
-				return time.Hour, schemas.OutcomeSucceeded
+				return 5 * time.Minute, schemas.OutcomeSucceeded
 			}
 			return time.Second, schemas.OutcomeSucceeded
 		})

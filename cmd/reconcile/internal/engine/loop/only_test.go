@@ -32,7 +32,7 @@ func TestOnlyWaitsForItsOwn(t *testing.T) {
 			if node == "flaky" && n == 1 {
 				return time.Second, schemas.OutcomeFailed
 			}
-			return time.Hour, schemas.OutcomeSucceeded
+			return time.Minute, schemas.OutcomeSucceeded
 		})
 		second := newActor(always(time.Second, schemas.OutcomeSucceeded))
 		var wg sync.WaitGroup
@@ -65,7 +65,7 @@ func TestOnlyWaitsForPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := tree(t, "    - {name: slow, run: [x]}\n    - {name: a, run: [x]}")
 		put(t, dir, "reconcile.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nspec: {limits: {concurrentTasks: 1}}\n")
-		first := only(newLoop(t, dir, newActor(always(time.Minute, schemas.OutcomeSucceeded))), "slow")
+		first := only(newLoop(t, dir, newActor(always(5*time.Second, schemas.OutcomeSucceeded))), "slow")
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if _, err := first.Once(t.Context()); err != nil {
@@ -119,10 +119,10 @@ func TestOnlyLeavesClaimsOfOthers(t *testing.T) {
 // TestLimitStandsStillBetweenRuns interrupts a run, and goes on after more time than the DAG has.
 func TestLimitStandsStillBetweenRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := tree(t, "    - {name: slow, run: [x]}\n  policy: {timeout: 1h}")
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		dir := tree(t, "    - {name: slow, run: [x]}\n  policy: {timeout: 6m}")
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if _, err := newLoop(t, dir, newActor(always(45*time.Minute, schemas.OutcomeSucceeded))).Once(ctx); err != nil {
+		if _, err := newLoop(t, dir, newActor(always(270*time.Second, schemas.OutcomeSucceeded))).Once(ctx); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(8 * time.Hour)
@@ -131,7 +131,7 @@ func TestLimitStandsStillBetweenRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(8 * time.Hour)
-		r, err := newLoop(t, dir, newActor(always(45*time.Minute, schemas.OutcomeSucceeded))).Once(t.Context())
+		r, err := newLoop(t, dir, newActor(always(270*time.Second, schemas.OutcomeSucceeded))).Once(t.Context())
 		if err != nil || job(t, r.Tree).Phase != schemas.DAGSucceeded {
 			t.Errorf("the DAG is %s: %v", job(t, r.Tree).Phase, err)
 		}
@@ -147,7 +147,7 @@ kind: DAG
 metadata: {name: other}
 spec:
   session: work
-  policy: {timeout: 1h}
+  policy: {timeout: 5m}
   nodes:
     - {name: b, run: [x]}
     - {name: c, run: [x], needs: [b]}
@@ -158,7 +158,7 @@ spec:
 		if _, err := l.Once(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		long := only(newLoop(t, dir, newActor(always(3*time.Hour, schemas.OutcomeSucceeded))))
+		long := only(newLoop(t, dir, newActor(always(15*time.Minute, schemas.OutcomeSucceeded))))
 		r, err := long.Once(t.Context())
 		if err != nil || r.Ran != 1 || job(t, r.Tree).Nodes["a"].State != schemas.NodeSucceeded {
 			t.Fatalf("%d ran, and a is %s: %v", r.Ran, job(t, r.Tree).Nodes["a"].State, err)
