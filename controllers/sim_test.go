@@ -358,7 +358,7 @@ func lint(t testing.TB, ref schemas.Ref, st schemas.Status) {
 		t.Errorf("%s has no Ready condition", ref)
 	}
 	for _, c := range base.Conditions {
-		if c.Type != schemas.Ready && c.Type != actions.Delivered && c.Type != settle.Healthy && c.Status != schemas.True {
+		if c.Type != schemas.Ready && c.Type != actions.Delivered && c.Type != settle.Healthy && c.Type != settle.Notified && c.Status != schemas.True {
 			t.Errorf("%s: %s is %s; it may only be there while it is True", ref, c.Type, c.Status)
 		}
 		if c.Reason == "" || strings.ContainsAny(c.Reason, " -_") || c.Message == "" || c.LastTransitionTime.IsZero() {

@@ -8,8 +8,8 @@ import (
 // OnlyPeople says what only people may do of a change of a spec, as a verb phrase; "" if agents may make it, too. before is the object
 // that the change replaces, nil for a new one; after is nil for a removal. Settings and agents decide what agents may do, some verbs
 // of actions are decisions of people, an action that exists may be one, the phase of a session holds or releases its work, a
-// budget that is set bounds agents, checks of landings and approvals hold back what they made, and the session of a DAG decides which
-// of all these count.
+// budget that is set bounds agents, notifications send what they did elsewhere, checks of landings and approvals hold back what they
+// made, and the session of a DAG decides which of all these count.
 func OnlyPeople(ref Ref, before, after *Object) string {
 	if ref.Kind == SettingsKind.Name || ref.Kind == AgentKind.Name {
 		return "write " + ref.String()
@@ -29,7 +29,18 @@ func OnlyPeople(ref Ref, before, after *Object) string {
 			return "change the budget of " + cmp.Or(place, ref.String())
 		}
 	}
+	if !reflect.DeepEqual(noticesOf(before), noticesOf(after)) {
+		return "change the notifications of " + ref.String()
+	}
 	return weakens(ref, before, after)
+}
+
+// noticesOf are the notifications that an object asks for: programs that run, and addresses that get results.
+func noticesOf(o *Object) [2]Notifications {
+	if d := SpecAs[*DAGSpec](o); d != nil {
+		return [2]Notifications{d.OnFailure, d.OnSuccess}
+	}
+	return [2]Notifications{}
 }
 
 // weakens says which check of an existing object a change takes away or replaces, as [OnlyPeople] does. Nodes that are new may have

@@ -45,6 +45,10 @@ type DAGSpec struct {
 	Nodes []Node `json:"nodes" jsonschema:"minItems=1,maxItems=20000"`
 	// Finally are tasks that run when all nodes have ended, in whatever state.
 	Finally []Node `json:"finally,omitempty" jsonschema:"maxItems=100"`
+	// OnFailure are notifications of each end at which the DAG is Failed.
+	OnFailure Notifications `json:"onFailure,omitempty" jsonschema:"maxItems=20"`
+	// OnSuccess are notifications of each end at which the DAG has Succeeded.
+	OnSuccess Notifications `json:"onSuccess,omitempty" jsonschema:"maxItems=20"`
 	// Expansion says of what an expanded spec was made; nil for one as it was written.
 	Expansion *Expansion `json:"-"`
 }
@@ -154,6 +158,8 @@ type DAGStatus struct {
 	Group *GroupStatus `json:"group,omitempty"`
 	// Schedule is how far the schedule is; nil without one.
 	Schedule *ScheduleStatus `json:"schedule,omitempty"`
+	// Notices are the notifications of the latest end; nil without any.
+	Notices []Notice `json:"notices,omitempty"`
 	// Actions are the Action objects applied to this DAG, in the order of application.
 	Actions []AppliedAction `json:"actions,omitempty"`
 }
@@ -316,6 +322,8 @@ func (s *DAGSpec) Check(r *Report) {
 	s.Schedule.check(r)
 	s.Concurrency.check(r.At("concurrency"))
 	s.Workflow.check(r.At("workflow"))
+	s.OnFailure.check(r, OnFailure)
+	s.OnSuccess.check(r, OnSuccess)
 	tasks := make([]task, len(s.Nodes))
 	compiled := map[string]*validator.Error{}
 	for i := range s.Nodes {

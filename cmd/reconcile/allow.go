@@ -14,7 +14,7 @@ func newAllowCmd(a *app) *cobra.Command {
 	q := ops.AllowRequest{}
 	cmd := &cobra.Command{
 		Use:   "allow",
-		Short: "Let the settings and agents of this tree send data to the addresses that they name",
+		Short: "Let the settings, agents and DAGs of this tree send data to the addresses that they name",
 		Long: `Show the addresses to which the settings of the tree send data (index.endpoint, github.baseURL), and to which its agents
 send prompts and keys by way of the metering proxy (runner.http.baseURL, proxy.upstream of profiles), with the environment
 variable or file whose value is sent, and allow them. A tree may be untrusted: until its addresses are allowed, nothing is sent
@@ -46,7 +46,7 @@ func (a *app) allow(ctx context.Context, q ops.AllowRequest) error {
 	case a.global.output != formatTable:
 		return a.print(r.Destinations)
 	case len(r.Destinations) == 0:
-		a.note("the settings and agents send data to no address")
+		a.note("the settings, agents and DAGs send data to no address")
 		return nil
 	}
 	table := render.NewTable(a.palette(), "SETTING", "ADDRESS", "KEY", "SENDS", "ALLOWED")

@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Condition:           condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exitcode": exitcode, "models": models, "team-models": teamModels, "writer-models": writerModels,
+			"exitcode": exitcode, "hooks": hooks, "models": models, "team-models": teamModels, "writer-models": writerModels,
 		},
 	})
 }

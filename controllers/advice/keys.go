@@ -18,6 +18,7 @@ type owner struct {
 
 const (
 	agentKey = "revoke the key, and name where the new one is: runner.keyFrom: {env: …_API_KEY}, or {file: …}"
+	hookKey  = "revoke the address, and name where the new one is: url: {from: env, name: …_WEBHOOK_URL}, or {from: file, path: …}"
 	otherKey = "revoke the key, and name where the new one is: env: {NAME: {from: env}}, or {from: file, path: …}"
 )
 
@@ -50,6 +51,20 @@ func adviseEnv(t *state.Tree) (all []Advice) {
 				all = append(all, owner{e.Ref, e.Object.Path}.keys([]any{"spec", "nodes", i}, n.Env, nil, otherKey)...)
 			}
 		}
+		all = owner{e.Ref, e.Object.Path}.notices(all, schemas.OnFailure, spec.OnFailure)
+		all = owner{e.Ref, e.Object.Path}.notices(all, schemas.OnSuccess, spec.OnSuccess)
+	}
+	return all
+}
+
+// notices adds advice about keys in notifications.
+func (o owner) notices(all []Advice, field string, list schemas.Notifications) []Advice {
+	for i := range list {
+		n, at := &list[i], []any{"spec", field, i}
+		all = append(all, o.keys(at, n.Env, nil, otherKey)...)
+		if w := n.Webhook; w != nil && w.URL.From == "" && isKey("", w.URL.Text) {
+			all = append(all, o.literalKey(append(at, "webhook", "url"), hookKey))
+		}
 	}
 	return all
 }
@@ -57,9 +72,7 @@ func adviseEnv(t *state.Tree) (all []Advice) {
 // keys finds what looks like a key in variables and arguments of a program. No message repeats it.
 func (o owner) keys(at []any, env schemas.Env, argv []string, do string) (all []Advice) {
 	add := func(field ...any) {
-		all = append(all, Advice{Code: "literal-key", Ref: o.ref, File: o.file, Field: append(slices.Clone(at), field...), Refused: true,
-			Message:    "looks like a key, and everybody who can read the repository can read it",
-			Suggestion: do})
+		all = append(all, o.literalKey(append(slices.Clone(at), field...), do))
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if isKey(name, env[name].Text) {
@@ -76,6 +89,11 @@ func (o owner) keys(at []any, env schemas.Env, argv []string, do string) (all []
 		}
 	}
 	return all
+}
+
+func (o owner) literalKey(field []any, do string) Advice {
+	return Advice{Code: "literal-key", Ref: o.ref, File: o.file, Field: field, Refused: true,
+		Message: "looks like a key, and everybody who can read the repository can read it", Suggestion: do}
 }
 
 // isKey reports whether a text looks like a key, by itself or as the value of its name.

@@ -102,11 +102,15 @@ func (f *fold) finish() settle.Out {
 		st.Schedule = f.timed
 	}
 	f.p.Remember(st, f.next)
-	out := settle.Out{Status: st, Effects: f.effects(), Restore: f.restores}
+	notices, due := f.notify(st)
+	out := settle.Out{Status: st, Effects: f.effects(notices), Restore: f.restores}
 	if !over(st) && !f.again.IsZero() {
 		out.Again, out.Await = f.again, true
 	} else if !over(st) && !f.later.IsZero() {
 		out.Again = f.later
+	}
+	if !due.IsZero() {
+		out.Again, out.Await = due, true
 	}
 	f.wakeForSchedule(&out)
 	return out

@@ -23,5 +23,5 @@ func finished(e *state.Entry) bool {
 	}
 	b := e.Brief()
 	return b.Phase == schemas.DAGSucceeded && b.Ready == schemas.True && b.Running == 0 && !b.Blocked &&
-		!b.FinishedAt.IsZero() && b.ObservedDigest == e.Object.Digest
+		!b.FinishedAt.IsZero() && b.ObservedDigest == e.Object.Digest && !notifying(e)
 }

@@ -168,7 +168,7 @@ func same(x, y schemas.Status) bool {
 	}
 	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
 		a.Hold != b.Hold || !sameSchedule(a.Schedule, b.Schedule) || !sameGroup(a.Group, b.Group) || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
-		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Active, b.Active) ||
+		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Notices, b.Notices) || !slices.Equal(a.Active, b.Active) ||
 		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
 		return false
 	}

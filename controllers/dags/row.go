@@ -40,6 +40,7 @@ var details = []settle.Column{
 	readiness.OfStatus("Group", inGroup),
 	readiness.OfStatus("Next run", nextTime),
 	readiness.TimeOf("Finished", func(s *schemas.DAGStatus) schemas.Time { return s.FinishedAt }),
+	readiness.OfStatus("Notified", noticed),
 }
 
 // Kind is the row of the kind DAG.

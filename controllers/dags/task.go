@@ -18,10 +18,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// effects lists what is wanted, by key. Names sort as keys do but for those with a dash, which is also what follows a name
-// in a key.
-func (f *fold) effects() []settle.Effect {
-	var out []settle.Effect
+// effects lists what is wanted, by key, with notices before the nodes. Names sort as keys do but for those with a dash, which is also
+// what follows a name in a key.
+func (f *fold) effects(out []settle.Effect) []settle.Effect {
 	for _, i := range f.p.ByName {
 		switch {
 		case f.recs[i].land.wanted:

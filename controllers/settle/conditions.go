@@ -123,6 +123,7 @@ const (
 	ReasonCancelledByAction  = "CancelledByAction"
 	ReasonApproved           = "Approved"
 	ReasonDAGTimeout         = "DAGTimeout"
+	ReasonNotificationFailed = "NotificationFailed" // the end of the DAG could not be reported
 )
 
 // Judgement is the result of a decision about an object as a whole.
@@ -182,15 +183,28 @@ const Healthy = "Healthy"
 
 // Health adds the condition Healthy to c, which starts as the new Common of an object whose former one was old.
 func Health(c *schemas.Common, old *schemas.Common, is schemas.ConditionStatus, reason, message string, now time.Time) {
-	at := schemas.NewTime(now)
-	if was := old.Condition(Healthy); was != nil && was.Status == is {
-		at = was.LastTransitionTime
+	insert(c, old, schemas.Condition{Type: Healthy, Status: is, Reason: reason, Message: message, LastTransitionTime: schemas.NewTime(now)})
+}
+
+// Notified is the condition of an object whose end could not be reported to all that it names. It is there only while it is False.
+const Notified = "Notified"
+
+// Unnotified adds the condition Notified to c, which starts as the new Common of an object whose former one was old.
+func Unnotified(c *schemas.Common, old *schemas.Common, message string, now time.Time) {
+	insert(c, old, schemas.Condition{Type: Notified, Status: schemas.False, Reason: ReasonNotificationFailed, Message: message,
+		LastTransitionTime: schemas.NewTime(now)})
+}
+
+// insert adds a condition in the order of types. Its time is that of the former one with the same status.
+func insert(c, old *schemas.Common, add schemas.Condition) {
+	if was := old.Condition(add.Type); was != nil && was.Status == add.Status {
+		add.LastTransitionTime = was.LastTransitionTime
 	}
-	i := slices.IndexFunc(c.Conditions, func(c schemas.Condition) bool { return c.Type > Healthy })
+	i := slices.IndexFunc(c.Conditions, func(c schemas.Condition) bool { return c.Type > add.Type })
 	if i < 0 {
 		i = len(c.Conditions)
 	}
-	c.Conditions = slices.Insert(c.Conditions, i, schemas.Condition{Type: Healthy, Status: is, Reason: reason, Message: message, LastTransitionTime: at})
+	c.Conditions = slices.Insert(c.Conditions, i, add)
 }
 
 // sortConditions orders the at most two conditions by type.

@@ -67,9 +67,8 @@ type Allowance struct {
 	Node bool
 }
 
-// Task is what an effect does. It is a [Command], an [AgentTurn], an [HTTPTurn] or a [Land]. A performer that does not
-// know the type
-// of a task reports the effect as [Broken].
+// Task is what an effect does. It is a [Command], an [AgentTurn], an [HTTPTurn], a [Webhook] or a [Land]. A performer that does
+// not know the type of a task reports the effect as [Broken].
 type Task interface {
 	// OutputPaths are the files, as slash paths below the root, that a success leaves.
 	OutputPaths() []string
@@ -85,6 +84,8 @@ func (e *Effect) Command() *Command {
 	case *AgentTurn:
 		return &t.Command
 	case *HTTPTurn:
+		return &t.Command
+	case *Webhook:
 		return &t.Command
 	}
 	return nil

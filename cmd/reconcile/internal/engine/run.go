@@ -331,6 +331,7 @@ func (r *run) runner(memory *recall.Memory, proxy *metering.Meter) (*runner.Runn
 		Workspaces:  r.workspaces,
 		Permissions: r.permissions,
 		Meter:       proxy,
+		MaySend:     egress.Policy{Getenv: r.o.Tree.Getenv}.Check,
 		Sandbox:     r.o.Sandbox,
 
 		WorkspacePorts: s.Workspaces.Ports,

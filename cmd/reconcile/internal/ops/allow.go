@@ -8,24 +8,25 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/dags"
 )
 
 // AllowVariable is the environment variable with the addresses that this process may send to.
 const AllowVariable = egress.AllowVariable
 
-// AllowRequest requests the addresses to which the settings and the agents of the tree send data, and allows them.
+// AllowRequest requests the addresses to which the settings, the agents and the DAGs of the tree send data, and allows them.
 type AllowRequest struct {
 	List   bool   // only return the addresses
 	Remove string // instead revoke the permission for this address; "": none
 }
 
-// AllowResult lists the addresses of the settings and of agents.
+// AllowResult lists the addresses of the settings, of agents and of DAGs.
 type AllowResult struct {
 	Destinations []Destination
 	File         string // the file of the allowlist
 }
 
-// Destination is an address of the settings, or of an agent.
+// Destination is an address of the settings, of an agent, or of a DAG.
 type Destination struct {
 	Setting  string `json:"setting"`
 	URL      string `json:"url"`
@@ -35,7 +36,7 @@ type Destination struct {
 	Allowed  bool   `json:"allowed"`
 }
 
-// Allow adds the destinations in the settings and the agents of the tree to the user's allowlist, so that the tree may send data to
+// Allow adds the destinations in the settings, the agents and the DAGs of the tree to the user's allowlist, so that the tree may send data to
 // their addresses, or removes one from it. Only a person may do that, even outside of this tree's runs, since the list
 // belongs to the user.
 func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err error) {
@@ -69,7 +70,7 @@ func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err err
 	}
 	defer s.Close()
 	settings := t.Settings()
-	wanted := append(settings.Destinations(), agents.Destinations(t)...)
+	wanted := slices.Concat(settings.Destinations(), agents.Destinations(t), dags.Destinations(t))
 	for _, d := range wanted {
 		if err := egress.CheckVariable(d); err != nil {
 			return r, err

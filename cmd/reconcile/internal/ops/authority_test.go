@@ -140,6 +140,8 @@ func TestPeopleOnlySpecs(t *testing.T) {
 		{"a gate", dag(""), dag("approve: {count: 1}"), "", ""},
 		{"another session", dag(""), strings.Replace(dag(""), "session: health", "session: other", 1), "only a person may change the session of dag/d", ""},
 		{"a prompt", dag("land: {checks: [[make, test]]}"), dag("env: {A: b}, land: {checks: [[make, test]]}"), "", ""},
+		{"a notification", dag(""), strings.Replace(dag(""), "nodes:", "onFailure: {command: [curl]}, nodes:", 1), "only a person may change the notifications of dag/d", ""},
+		{"a new notification", "", strings.Replace(dag(""), "nodes:", "onSuccess: {webhook: {url: 'https://example.com'}}, nodes:", 1), "only a person may change the notifications of dag/d", ""},
 		{"a new DAG", "", dag("land: {checks: [['true']]}"), "", ""},
 	} {
 		for _, want := range []string{c.inside, c.outside} {

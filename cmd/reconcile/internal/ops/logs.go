@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
@@ -113,6 +114,9 @@ func selectAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 		now = e
 	}
 	st, _ := now.Status().(*schemas.DAGStatus)
+	if q.Node == schemas.OnFailure || q.Node == schemas.OnSuccess {
+		return noticeAttempts(now, st, q.Node)
+	}
 	for _, name := range nodes.NodeNames(e) {
 		failed := st != nil && st.Nodes[name].State == schemas.NodeFailed
 		if q.Node != "" && name != q.Node || q.Failed && !failed {
@@ -140,6 +144,19 @@ func selectAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("%s %s has not run yet; \"reconcile describe %s\" says why", e.Ref, q.Node, e.Ref)
+}
+
+// noticeAttempts are the attempts to report the latest end of a DAG, oldest first.
+func noticeAttempts(e *state.Entry, st *schemas.DAGStatus, on string) (out []Attempt, err error) {
+	for _, r := range e.Runs() {
+		if r.Node == on && st != nil && slices.ContainsFunc(st.Notices, func(n schemas.Notice) bool { return n.Key == r.NodeKey }) {
+			out = append(out, attemptFromRun(e, r, false))
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s has sent no notification of %s for its latest end", e.Ref, on)
+	}
+	return out, nil
 }
 
 // attemptOf returns the current attempt of a node, or the one before it.

@@ -178,7 +178,10 @@ func (a *attempt) explainStart(err error) error {
 
 // execute starts the command, supervises it, and returns when its whole tree and its output have ended.
 func (a *attempt) execute(b *buffers) (exit, error) {
-	if a.dialogue != nil {
+	switch {
+	case a.delivery != nil:
+		return a.delivery.execute(), nil
+	case a.dialogue != nil:
 		return a.dialogue.execute()
 	}
 	limit := a.limit()

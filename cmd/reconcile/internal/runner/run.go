@@ -31,6 +31,8 @@ type attempt struct {
 	talk *talk // with an agent that speaks a protocol; nil for a command
 	// dialogue is the conversation with a model at an HTTP endpoint; nil for a program.
 	dialogue *dialogue
+	// delivery is the request to a webhook; nil for everything else.
+	delivery *delivery
 	endpoint Endpoint // of a run whose requests are metered; nil if they are not, and before they are
 	record   schemas.Run
 	lease    *lease
@@ -80,6 +82,9 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 	}
 	if turn, ok := j.effect.Task.(*settle.HTTPTurn); ok {
 		a.dialogue = &dialogue{a: a, task: turn}
+	}
+	if hook, ok := j.effect.Task.(*settle.Webhook); ok {
+		a.delivery = &delivery{a: a, task: hook}
 	}
 	defer func() { r.secrets.reveal(a.token) }()
 	a.record.Again = nil // only claims have it
@@ -247,6 +252,9 @@ func isClosed(c <-chan struct{}) bool {
 
 // prepare checks the preconditions of the start, and creates the files that the command reads.
 func (a *attempt) prepare() (err error) {
+	if a.delivery != nil {
+		return a.delivery.prepare()
+	}
 	if a.dialogue == nil && (len(a.task.Argv) == 0 || a.task.Argv[0] == "") {
 		return errors.New("no program is given")
 	}
@@ -309,6 +317,8 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	case end.stopped != nil && end.stopped.outcome == "":
 		a.interrupted = end.stopped.message
 		return nil
+	case a.delivery != nil:
+		return a.delivery.conclude(end)
 	case a.dialogue != nil:
 		return a.dialogue.conclude(end, b)
 	}

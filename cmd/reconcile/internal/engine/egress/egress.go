@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -90,7 +91,7 @@ var providers = map[string][]string{
 // from the variable that is named for it, and this machine, which gets no key. Another program here could take a key.
 func Free(d schemas.Destination) bool {
 	switch {
-	case d.In == "" || d.File != "":
+	case !strings.HasPrefix(d.In, "agent/") || d.File != "":
 		return false
 	case d.Env == "":
 		return schemas.IsLocal(d.URL)

@@ -54,6 +54,10 @@ func special(r *jsonschema.Reflector, t reflect.Type) *jsonschema.Schema {
 		s := either(part(r, schemas.Schedule{}), "object", "array")
 		s.Items = part(r, schemas.Schedule{})
 		return s
+	case reflect.TypeFor[schemas.Notifications]():
+		s := either(part(r, schemas.Notification{}), "object", "array")
+		s.Items = part(r, schemas.Notification{})
+		return s
 	case reflect.TypeFor[schemas.EnvValue]():
 		return either(part(r, schemas.EnvSource{}), "string", "object")
 	case reflect.TypeFor[schemas.Duration]():
