@@ -241,7 +241,7 @@ type Summary struct {
 	Wake   time.Time `json:"wake,omitzero"` // the next time at which an object is due; zero: never
 	Commit bool      `json:"commit,omitempty"`
 	Push   bool      `json:"push,omitempty"`   // as the settings say: fetch from the remote first
-	Mirror bool      `json:"mirror,omitempty"` // as the settings say: GitHub may be out of date
+	Mirror bool      `json:"mirror,omitempty"` // GitHub may be out of date, as the settings say, or has to be read
 	Lines  []string  `json:"lines,omitempty"`  // further output of the run
 	// Clocks are the objects that are decided again at some time although nothing changes.
 	Clocks []schemas.Ref `json:"-"`

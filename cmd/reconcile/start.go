@@ -19,8 +19,8 @@ func newStartCmd(a *app) *cobra.Command {
 		Long: `Start a workflow for an issue. Each step becomes a node of a new DAG in a new session, both named for the workflow and the issue,
 such as feature-42. A start for an issue whose run has not ended joins that run; after its end, another start makes feature-42-2.
 
-The text of the issue is that of a file, whose first heading is the title, or of GitHub, where the tree is mirrored there. It is kept in
-the session.
+The text of the issue is that of a file, whose first heading is the title, that of an earlier run, or that of the repository on GitHub
+that the settings name (github.repo): then a run with a token reads it once. It is kept in the session. Without any the start is refused.
 
 The command writes an Action to specs/actions/ and then runs the tree once to apply it; while another run is active, that run
 applies it. Anyone can commit such an Action. In a run the command is refused: an agent starts no workflows.`,
@@ -73,11 +73,11 @@ func (a *app) start(ctx context.Context, q ops.StartRequest) error {
 	switch {
 	case r.Path == "":
 		return err
-	case r.DAG.Name == "":
+	case r.DAG.Name == "" && r.Run == nil:
 		a.note("the next run of the tree starts it")
 	case r.New:
 		a.note("started %s", r.DAG)
-	default:
+	case r.DAG.Name != "":
 		a.note("joined %s, which has not ended", r.DAG)
 	}
 	if err == nil && r.Run != nil {

@@ -1,6 +1,8 @@
 package actions
 
 import (
+	"errors"
+
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
@@ -16,7 +18,11 @@ func judgeStart(in settle.In, spec *schemas.ActionSpec) settle.Judgement {
 		}
 		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: message, Since: spec.At.Time}
 	}
-	if _, _, err := workflows.Make(in.Tree, name, in.Name, spec); err != nil {
+	_, _, err := workflows.Make(in.Tree, name, in.Name, spec)
+	if errors.Is(err, workflows.ErrNoText) && in.Tree.Settings().GitHub.Repo != "" {
+		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWaiting, Reason: settle.ReasonWaitsForIssue, Message: err.Error()}
+	}
+	if err != nil {
 		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassFailed, Reason: settle.ReasonCannotStart, Message: err.Error()}
 	}
 	return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWorking, Reason: settle.ReasonPending,

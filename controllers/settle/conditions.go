@@ -37,6 +37,7 @@ const (
 	ReasonImmutable         = "Immutable"         // the object was edited after it had been accepted
 	ReasonTargetNotFound    = "TargetNotFound"    // an action waits for its target
 	ReasonCannotStart       = "CannotStart"       // a workflow cannot start as it, its agents and the start are
+	ReasonWaitsForIssue     = "WaitsForIssue"     // a start waits for the text of its issue, which is on GitHub
 	ReasonApplied           = "Applied"           // an action was applied
 	ReasonValid             = "Valid"             // a workflow can be taken
 	ReasonPending           = "Pending"           // a request waits for an answer; a DAG has not started

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,15 +13,18 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
+// ErrNoText is the error of a start whose issue nobody has told the text of: neither the start nor an earlier session.
+var ErrNoText = errors.New("nothing says what the issue is about")
+
 // Make returns the session and the DAG of a new run of a workflow, which a start asks for. Both get the name. The error says why the
-// workflow cannot start.
+// workflow cannot start; it is ErrNoText if nothing but the text of the issue is missing.
 func Make(t *state.Tree, name, start string, a *schemas.ActionSpec) (*schemas.SessionSpec, *schemas.DAGSpec, error) {
 	workflow := strings.TrimPrefix(a.Target, "workflow/")
 	w := state.SpecOf[*schemas.WorkflowSpec](t.Entry(schemas.WorkflowKind.Ref(workflow)))
 	if w == nil {
 		return nil, nil, fmt.Errorf("there is no usable workflow/%s", workflow)
 	}
-	session := newSession(t, a)
+	session, known := newSession(t, a)
 	dag := &schemas.DAGSpec{Session: name, Description: w.Title, Workflow: &schemas.WorkflowRun{Name: workflow, Start: start}, Params: w.Params, With: a.Params, Nodes: w.Nodes()}
 	err := skip(w, dag, a.Skip)
 	for _, name := range dag.ParamNames() {
@@ -34,28 +38,41 @@ func Make(t *state.Tree, name, start string, a *schemas.ActionSpec) (*schemas.Se
 	if err == nil {
 		err = valid(session, dag)
 	}
+	if err == nil && !known {
+		err = noText(t, a)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("workflow/%s cannot start: %w", workflow, err)
 	}
 	return session, dag, nil
 }
 
-// newSession is the session of a run. A start without a text goes on with what an earlier session knows of the issue.
-func newSession(t *state.Tree, a *schemas.ActionSpec) *schemas.SessionSpec {
-	out := &schemas.SessionSpec{Title: fmt.Sprintf("Issue %d", a.Issue), Issue: a.Issue, Comments: a.Comments, WhenDone: schemas.WhenDoneComplete}
+// noText says what to do where nothing says what an issue is about.
+func noText(t *state.Tree, a *schemas.ActionSpec) error {
+	const file = "give the text with the start: --issue-file FILE, or text of the Action"
+	if t.Settings().GitHub.Repo == "" {
+		return fmt.Errorf("issue %d: %w; %s. With github.repo in %s it is read from GitHub", a.Issue, ErrNoText, file, schemas.SettingsPath)
+	}
+	return fmt.Errorf("issue %d: %w; a run with a token reads it from %s; or %s", a.Issue, ErrNoText, t.Settings().GitHub.Repo, file)
+}
+
+// newSession is the session of a run. A start without a text goes on with what an earlier session knows of the issue; known is false if
+// none does.
+func newSession(t *state.Tree, a *schemas.ActionSpec) (out *schemas.SessionSpec, known bool) {
+	out = &schemas.SessionSpec{Title: fmt.Sprintf("Issue %d", a.Issue), Issue: a.Issue, Comments: a.Comments, WhenDone: schemas.WhenDoneComplete}
 	if title, text := schemas.SplitIssue(a.Text); title+text != "" {
 		out.Title, out.Description = cmp.Or(title, out.Title), text
-		return out
+		return out, true
 	}
 	for _, e := range t.Entries(schemas.SessionKind.Name) {
 		if s := state.SpecOf[*schemas.SessionSpec](e); s != nil && s.Issue == a.Issue && s.Title != "" {
-			out.Title, out.Description = s.Title, s.Description
+			out.Title, out.Description, known = s.Title, s.Description, true
 			if len(a.Comments) == 0 {
 				out.Comments = s.Comments
 			}
 		}
 	}
-	return out
+	return out, known
 }
 
 // skip leaves out optional steps: their nodes are skipped, and what needs them goes on.

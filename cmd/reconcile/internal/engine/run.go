@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/doctor"
@@ -29,6 +30,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/slash"
@@ -212,6 +214,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	}
 	l.NotReady = r.workspaces.NotReady
 	l.Identify = r.prover().Identify
+	l.ReadIssue = r.readIssue
 	l.CheckAgent = r.checkAgent
 	defer r.sweepWorkspaces(ctx)
 	r.mirror = r.openMirror()
@@ -233,6 +236,24 @@ func (r *run) run(ctx context.Context) (Result, error) {
 // prover proves who wrote actions.
 func (r *run) prover() *identities.Prover {
 	return &identities.Prover{Store: r.store, Environ: os.Environ()}
+}
+
+// longestRead bounds how long a run waits for an issue on GitHub.
+const longestRead = 30 * time.Second
+
+// readIssue reads an issue on GitHub.
+func (r *run) readIssue(ctx context.Context, settings *schemas.SettingsSpec, number int) (derive.Issue, error) {
+	policy, set := egress.Policy{Getenv: r.o.Tree.Getenv}, &settings.GitHub
+	if policy.GitHubToken() == "" {
+		return derive.Issue{}, fmt.Errorf("neither %s nor %s is set", egress.TokenVariable, egress.OtherToken)
+	}
+	client, err := policy.GitHub(r.o.Tree.Dir, set, set.Repo, nil)
+	if err != nil {
+		return derive.Issue{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, longestRead)
+	defer cancel()
+	return mirroring.ReadIssue(ctx, client, number)
 }
 
 // checkAgent says why an agent cannot work on this machine.

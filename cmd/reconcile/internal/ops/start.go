@@ -2,9 +2,11 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -14,7 +16,7 @@ import (
 type StartRequest struct {
 	Workflow string // its name, with or without its kind
 	Issue    int    // 0: none
-	Text     string // the issue in Markdown, with its title as the first heading; "": as GitHub has it, where the tree is mirrored
+	Text     string // the issue in Markdown, with its title as the first heading; "": as an earlier session or GitHub has it
 	Params   map[string]any
 	Skip     []string
 	Reason   string
@@ -48,11 +50,11 @@ func Start(ctx context.Context, env Env, q StartRequest) (r StartResult, err err
 	spec := &a.spec
 	spec.Target, spec.Issue, spec.Text, spec.Params, spec.Skip = e.Ref.String(), q.Issue, env.redact("the issue", q.Text), q.Params, q.Skip
 	name := startName(spec)
-	if err := checkStart(a.tree, name, spec); err != nil {
+	if err := env.checkStart(a.tree, name, spec); err != nil {
 		return r, typed(err)
 	}
 	if r.Path, r.Run, err = a.write(ctx, name, q.NoRun); r.Path != "" {
-		env.readStart(ctx, name, spec, &r)
+		err = errors.Join(err, env.readStart(ctx, name, spec, &r))
 	}
 	return r, typed(err)
 }
@@ -82,7 +84,7 @@ func findWorkflow(t *state.Tree, word string) (*state.Entry, error) {
 }
 
 // checkStart returns why a start could have no effect, before anything is written.
-func checkStart(t *state.Tree, name string, spec *schemas.ActionSpec) error {
+func (e Env) checkStart(t *state.Tree, name string, spec *schemas.ActionSpec) error {
 	if spec.Issue == 0 && schemas.IssueTitle(spec.Text) == "" {
 		return badField("issue", " or --issue-file is missing: name the issue, or a file whose first heading is its title")
 	}
@@ -90,20 +92,35 @@ func checkStart(t *state.Tree, name string, spec *schemas.ActionSpec) error {
 	if run != nil {
 		return nil
 	}
-	if _, _, err := workflows.Make(t, free, name, spec); err != nil {
+	_, _, err := workflows.Make(t, free, name, spec)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, workflows.ErrNoText) || t.Settings().GitHub.Repo == "":
 		return badRequest("%w", err)
+	case (egress.Policy{Getenv: e.Tree.Getenv}).GitHubToken() == "":
+		return badRequest("%w. Neither %s nor %s is set here", err, egress.TokenVariable, egress.OtherToken)
 	}
-	return nil
+	return nil // the run reads the issue
 }
 
-// readStart adds to a result which run the start made or joined.
-func (e Env) readStart(ctx context.Context, name string, spec *schemas.ActionSpec, r *StartResult) {
+// readStart adds to a result which run the start made or joined. The error says why the run that applied it made none.
+func (e Env) readStart(ctx context.Context, name string, spec *schemas.ActionSpec, r *StartResult) error {
 	s, t, err := e.load(ctx)
 	if err != nil {
-		return // the run reported the error
+		return nil // the run reported the error
 	}
 	defer s.Close()
 	if run, _ := workflows.RunOf(t, name, spec, workflows.Ended); run != nil {
 		r.DAG, r.New = run.Ref, workflows.Started(run, name)
+		return nil
 	}
+	a := t.Entry(schemas.ActionKind.Ref(name))
+	if r.Run == nil || a == nil || !a.HasStatus() {
+		return nil
+	}
+	if c := a.Status().Base().Condition(schemas.Ready); c != nil {
+		return fmt.Errorf("nothing was started yet: %s", c.Message)
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -80,6 +81,8 @@ type Loop struct {
 	CheckAgent func(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) (why string)
 	// Identify says who wrote an action, and how that is proved; nil: nobody looks.
 	Identify func(ctx context.Context, settings *schemas.SettingsSpec, o *schemas.Object) (settle.Identity, error)
+	// ReadIssue reads an issue of the settings' repository on GitHub; nil: nobody does.
+	ReadIssue func(ctx context.Context, settings *schemas.SettingsSpec, number int) (derive.Issue, error)
 	// Commit commits the written files to git; nil: nothing is committed.
 	Commit func(ctx context.Context, t *state.Tree, scope Scope) (Committed, error)
 	// Share is the branch that commits are pushed to; nil: nothing is pushed. If set, Perform also claims effects on
@@ -200,6 +203,7 @@ func (l *Loop) newRun(watching bool) *run {
 		removed: map[schemas.Ref]*state.Entry{}, written: map[schemas.Ref]statusStamp{},
 		unwrittenBytes: map[schemas.Ref]int{}, notReady: map[nodeRef]heldTask{},
 		identities: map[schemas.Ref]settle.Identity{}, unproved: map[schemas.Ref]bool{},
+		starts: startReading{waiting: map[schemas.Ref]bool{}, read: map[schemas.Ref]derive.Issue{}},
 		health: map[string]*health{}, checked: make(chan checked, maxChecks), endChecks: func() {},
 	}
 	s.decider.NotCommitted = s.whyNotReady

@@ -55,11 +55,12 @@ func (s *run) checkProofs(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// touchUnproved has the actions decided again that waited for a proof when the run began.
+// touchUnproved has the actions looked at again that waited for a proof, or for the text of an issue, when the run began.
 func (s *run) touchUnproved() {
 	for _, e := range s.tree.Active(schemas.ActionKind.Name) {
 		if e.HasStatus() && e.Brief().Phase == schemas.ActionPending {
 			s.noteUnproved(e.Ref)
+			s.noteUnread(e.Ref)
 		}
 	}
 }

@@ -49,6 +49,8 @@ type run struct {
 	unproved   map[schemas.Ref]bool
 	identities map[schemas.Ref]settle.Identity
 
+	starts startReading
+
 	health    map[string]*health // agents that were checked
 	checked   chan checked       // results of checks
 	checks    context.Context    // of the checks that run; endChecks ends them
@@ -179,7 +181,7 @@ func (s *run) once(ctx context.Context) error {
 			return fmt.Errorf("%s was run %d times in this run, because what it does changes what it depends on; "+
 				"take what it writes out of its inputs", s.repeating, maxRepeats+1)
 		}
-		if s.restoreOutputs(ctx) {
+		if s.restoreOutputs(ctx) || s.readIssues(ctx) {
 			continue
 		}
 		if err := s.exchange(ctx); err != nil {
@@ -235,7 +237,7 @@ func (s *run) watch(ctx context.Context) error {
 				return err
 			}
 		}
-		if s.restoreOutputs(ctx) {
+		if s.restoreOutputs(ctx) || s.readIssues(ctx) {
 			continue
 		}
 		if err := s.exchange(ctx); err != nil {
@@ -364,7 +366,7 @@ func (s *run) summary() state.Summary {
 	return state.Summary{
 		Lines: lines,
 		Wake:  earlier(earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), earlier(s.commitWake(), s.healthWake())), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
-		Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror,
+		Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror || len(s.starts.waiting) > 0,
 	}
 }
 

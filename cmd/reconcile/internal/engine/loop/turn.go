@@ -325,6 +325,7 @@ func (s *run) apply(d settle.Decision) {
 	s.tree = d.Tree
 	for ref, out := range d.Outs {
 		s.noteUnproved(ref)
+		s.noteUnread(ref)
 		set(s.effects, ref, out.Effects, len(out.Effects) > 0)
 		set(s.restores, ref, out.Restore, len(out.Restore) > 0)
 		set(s.scheduled, ref, true, out.Due)

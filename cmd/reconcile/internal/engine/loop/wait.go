@@ -113,6 +113,9 @@ func (s *run) untilNext() time.Duration {
 	if s.watching && len(s.notReady)+len(s.unproved) > 0 {
 		sooner(now.Add(pollCommits))
 	}
+	if s.watching && len(s.starts.waiting) > 0 {
+		sooner(s.starts.again)
+	}
 	if at := s.nextCheck(); !at.IsZero() {
 		sooner(at)
 	}

@@ -240,6 +240,7 @@ func (s *run) deriveSpecs(ctx context.Context) error {
 	var changes []state.Change
 	var paths []string
 	specs, kept := s.deriver.Derive(s.tree, sortedRefs(s.scheduled)...)
+	specs = append(specs, s.readStarts()...)
 	if err := s.keepCheckpoints(ctx, kept); err != nil {
 		return err
 	}

@@ -661,16 +661,16 @@ func TestInboxWatch(t *testing.T) {
 			t.Errorf("listed %v, want %v", k.listed, want)
 		}
 	}
-	look(42, 43)
+	look(42, 43, 0) // the last is for starts on other issues
 	k.clock = k.clock.Add(time.Minute)
 	first := k.write(42, "octo", "OWNER", "/hold build")
-	look(0, 42)
+	look(0, 42, 0)
 	k.clock = k.clock.Add(time.Minute)
 	k.write(44, "octo", "OWNER", "of another issue")
-	look(0)
-	look(0)
+	look(0, 0)
+	look(0, 0)
 	second := k.write(43, "octo", "OWNER", "/clarify")
-	look(0, 43, 43) // before it says something, the mirror looks whether it stands there
+	look(0, 43, 0, 43) // before it says something, the mirror looks whether it stands there
 	if a, b := k.reactions[first], k.reactions[second]; !slices.Equal(a, []string{"eyes", "+1"}) || !slices.Equal(b, []string{"+1"}) {
 		t.Errorf("reactions %q and %q", a, b)
 	}
@@ -686,8 +686,8 @@ func TestInboxWatch(t *testing.T) {
 		t.Errorf("%v, reactions %q", err, k.reactions[third])
 	}
 	k.fail = nil
-	look(0, 42, 43) // on which there is news: our reply
-	look(0)
+	look(0, 42, 43, 0) // on which there is news: our reply
+	look(0, 0)
 }
 
 // TestInboxApps: no app gives a command, whatever GitHub calls it and whoever lists it, and none is answered: two programs

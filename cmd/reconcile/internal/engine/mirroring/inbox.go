@@ -123,8 +123,8 @@ func (in *Inbox) decide(ctx context.Context, all []unread) ([]slash.Decision, er
 	return slash.Decide(input), nil
 }
 
-// collect lists the new comments on the issues that have a comment of ours. Comments before our first one were not
-// written to this program.
+// collect lists the new comments on the issues that have a comment of ours, and those that start a workflow on others. Other comments
+// before our first one were not written to this program.
 func (in *Inbox) collect(ctx context.Context) ([]unread, error) {
 	numbers, err := in.Mirror.Records.Issues()
 	if err != nil {
@@ -164,7 +164,8 @@ func (in *Inbox) collect(ctx context.Context) ([]unread, error) {
 		}
 	}
 	in.noteRead(numbers, in.Mirror.Now().Sub(begun))
-	return out, nil
+	starts, err := in.collectStarts(ctx)
+	return append(out, starts...), err
 }
 
 // changedIssues are the issues that must be read: those that were not read before, and those with new comments.
@@ -284,30 +285,14 @@ func (in *Inbox) readIssue(ctx context.Context, f *schemas.MirrorFile, first int
 	return u, in.readText(ctx, &u.issue)
 }
 
-// mostSaid bounds how many comments of an issue a workflow is started with.
-const mostSaid = 100
-
 // readText reads the text of an issue and what people wrote about it, if a new comment starts a workflow.
 func (in *Inbox) readText(ctx context.Context, issue *slash.Issue) error {
 	if !slices.ContainsFunc(issue.Comments, func(c slash.Comment) bool { return slash.Starts(c.Body) }) {
 		return nil
 	}
-	is, err := in.Mirror.Remote.Issue(ctx, issue.File.Issue)
-	if err != nil {
-		return err
-	}
-	said, err := in.Client.Comments(ctx, issue.File.Issue, time.Time{})
-	if err != nil {
-		return err
-	}
-	issue.Text = "# " + strings.Join(strings.Fields(is.Title), " ") + "\n\n" + is.Body
-	for _, c := range said {
-		if !c.Author.Bot && mirror.Marked(c.Body) == "" && len(slash.Parse(c.Body).Commands) == 0 {
-			issue.Said = append(issue.Said, schemas.IssueComment{From: c.Author.Login, Text: c.Body})
-		}
-	}
-	issue.Said = issue.Said[max(0, len(issue.Said)-mostSaid):]
-	return nil
+	read, err := ReadIssue(ctx, in.Mirror.Remote, issue.File.Issue)
+	issue.Text, issue.Said = read.Text, read.Comments
+	return err
 }
 
 func latestComment(a, b time.Time) time.Time {

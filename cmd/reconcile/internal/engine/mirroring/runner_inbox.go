@@ -15,9 +15,6 @@ import (
 // are warnings and do not fail the run.
 func (m *Runner) In(ctx context.Context) (wrote bool) {
 	records := NewRecords(m.o.Store, m.repo, false, m.o.Warn)
-	if issues, err := records.Issues(); err == nil && len(issues) == 0 {
-		return false // nothing was mirrored, so there are no comments
-	}
 	held, release, err := m.exclusive(ctx)
 	if err != nil || release == nil {
 		m.warnOnce(err)
@@ -49,13 +46,10 @@ func (m *Runner) adoptOthers(ctx context.Context) error {
 	return err
 }
 
-// processComments lets the inbox read or answer comments. Without a mirrored object it does nothing.
+// processComments lets the inbox read or answer comments.
 func (m *Runner) processComments(
 	ctx context.Context, records *Records, do func(*Inbox, context.Context) (ReadResult, error),
 ) error {
-	if issues, err := records.Issues(); err != nil || len(issues) == 0 {
-		return err
-	}
 	keys, err := KeysOf(ctx, m.o.Tree.Getenv, records)
 	if err != nil {
 		return err
