@@ -11,6 +11,7 @@ import (
 	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/breaker"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -40,9 +41,10 @@ type Figures struct {
 	Failures map[string]int `json:"failures,omitempty"`
 	// Breaker is that of an agent, at the time of the metrics.
 	Breaker string `json:"breaker,omitempty"`
-	// Tokens and CostUSD are what agents used, where records say it.
-	Tokens  int64   `json:"tokens,omitempty"`
-	CostUSD float64 `json:"costUSD,omitempty"`
+	// Tokens and CostUSD are what agents used, where records say it. Used says also how much is estimated or not known.
+	Tokens  int64       `json:"tokens,omitempty"`
+	CostUSD float64     `json:"costUSD,omitempty"`
+	Used    turns.Total `json:"used,omitzero"`
 }
 
 // Failed counts the runs that failed or ran out of time.
@@ -186,12 +188,8 @@ func (s *sum) run(r *schemas.Run) {
 			}
 			s.Failures[t.Failure.Class]++
 		}
-		if t.Usage != nil {
-			s.Tokens += t.Usage.InputTokens + t.Usage.OutputTokens
-		}
-		if t.CostUSD != nil {
-			s.CostUSD += *t.CostUSD
-		}
+		s.Used.Add(t)
+		s.Tokens, s.CostUSD = s.Used.InputTokens+s.Used.OutputTokens, s.Used.CostUSD
 	}
 }
 

@@ -28,7 +28,8 @@ func TestOf(t *testing.T) {
 	}
 	cost := 0.25
 	runs = append(runs, &schemas.Run{Node: "b", Outcome: schemas.OutcomeTimedOut, StartedAt: at(0), FinishedAt: at(time.Second),
-		Turn: &schemas.Turn{CostUSD: &cost, Usage: &schemas.Usage{InputTokens: 10, OutputTokens: 5}}}, &schemas.Run{Node: "gone", Outcome: schemas.OutcomeFailed})
+		Turn: &schemas.Turn{CostUSD: &cost, Usage: &schemas.Usage{InputTokens: 10, OutputTokens: 5}}},
+		&schemas.Run{Node: "b", Outcome: schemas.OutcomeSucceeded, Turn: &schemas.Turn{Estimate: &schemas.Usage{InputTokens: 7}}}, &schemas.Run{Node: "gone", Outcome: schemas.OutcomeFailed})
 	e.SetRuns(runs)
 	m := Of(state.NewTree(nil, nil, nil, e), now)
 	if len(m.Lanes) != 2 || m.Lanes[0].Name != "normal" || m.Lanes[1].Name != "low" || len(m.Sessions) != 1 {
@@ -42,10 +43,10 @@ func TestOf(t *testing.T) {
 	if normal.Queued != 1 || normal.OldestSeconds != 360 || low.Queued != 0 {
 		t.Errorf("what has waited for 6 minutes is low still: %+v %+v", normal, low)
 	}
-	if low.Failed() != 1 || low.Tokens != 15 || low.CostUSD != 0.25 || low.Waited.Count != 0 {
+	if low.Failed() != 1 || low.Tokens != 15 || low.Used.EstimatedTokens != 7 || low.Used.UnknownCost != 1 || low.CostUSD != 0.25 || low.Waited.Count != 0 {
 		t.Errorf("low: %+v", low)
 	}
-	if s.Runs != 101 || s.Queued != 1 || s.Worked.Count != 101 {
+	if s.Runs != 102 || s.Queued != 1 || s.Worked.Count != 101 {
 		t.Errorf("session: %+v", s)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,6 +160,30 @@ func TestPeopleOnlySpecs(t *testing.T) {
 				t.Errorf("%s: %v, want %q", c.name, err, want)
 			}
 		}
+	}
+}
+
+// TestInvalidSpecsArePeoples: what an invalid spec was cannot be told, and so no run replaces or deletes it.
+func TestInvalidSpecsArePeoples(t *testing.T) {
+	env := open(t)
+	const valid = "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: d}\nspec: {session: health, nodes: [{name: a, run: [x]}]}\n"
+	changes, err := apply(t, env, valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(env.Tree.Dir, filepath.FromSlash(changes[0].Path))
+	if err := os.WriteFile(file, []byte(strings.Replace(valid, "session: health", "sesion: health", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = apply(t, inRun(env, "engineer"), valid)
+	_, err2 := ops.Delete(t.Context(), inRun(env, "engineer"), []string{"dag/d"})
+	for _, err := range []error{err, err2} {
+		if !strings.Contains(fmt.Sprint(err), "only a person may replace the invalid dag/d") {
+			t.Error(err)
+		}
+	}
+	if _, err := apply(t, env, valid); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -122,8 +122,17 @@ func (e Env) CallerPath(p string) string {
 	return filepath.Join(e.Tree.Dir, e.Prefix, p)
 }
 
-// mayWrite refuses, inside a run, changes that only people may make. before is nil for a new object, after for a removal.
-func (e Env) mayWrite(ref schemas.Ref, before, after *schemas.Object) error {
+// mayWrite refuses, inside a run, changes that only people may make. was is nil for a new object, after for a removal.
+func (e Env) mayWrite(ref schemas.Ref, was *state.Entry, after *schemas.Object) error {
+	var before *schemas.Object
+	if was != nil {
+		before = was.Object
+	}
+	if was != nil && was.Broken() {
+		if err := e.Caller.OnlyPeople("replace the invalid " + ref.String()); err != nil {
+			return err
+		}
+	}
 	if what := schemas.OnlyPeople(ref, before, after); what != "" {
 		return e.Caller.OnlyPeople(what)
 	}

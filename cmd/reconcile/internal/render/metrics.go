@@ -37,7 +37,7 @@ func MetricsText(w io.Writer, p Palette, m metrics.Metrics) error {
 		for _, f := range part.rows {
 			row := append(append([]string{f.Name, strconv.Itoa(f.Queued), seconds(f.OldestSeconds, f.Queued), strconv.Itoa(f.Running),
 				strconv.Itoa(f.Runs), strconv.Itoa(f.Failed())}, append(quantiles(f.Waited), quantiles(f.Worked)...)...),
-				strconv.FormatInt(f.Tokens, 10), fmt.Sprintf("$%.2f", f.CostUSD))
+				cmp.Or(f.Used.Tokens(), none), cmp.Or(f.Used.Cost(), none))
 			if part.head == "AGENT" {
 				row = append(row, f.Breaker, classes(f.Failures))
 			}
@@ -83,7 +83,9 @@ func MetricsPrometheus(w io.Writer, m metrics.Metrics) error {
 	b.failures()
 	b.breakers()
 	b.family("reconcile_tokens", "gauge", "Tokens that agents used, by the records that are kept.", func(f *metrics.Figures) float64 { return float64(f.Tokens) })
+	b.family("reconcile_estimated_tokens", "gauge", "Tokens that are estimated, of turns of which nobody counted them: a lower bound.", func(f *metrics.Figures) float64 { return float64(f.Used.EstimatedTokens) })
 	b.family("reconcile_cost_usd", "gauge", "What agents cost, by the records that are kept.", func(f *metrics.Figures) float64 { return f.CostUSD })
+	b.family("reconcile_unknown_cost_turns", "gauge", "Turns of agents whose cost is not known.", func(f *metrics.Figures) float64 { return float64(f.Used.UnknownCost) })
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -213,8 +213,13 @@ func (m *Manager) ofPeople(ctx context.Context, repo *gitrepo.Repo, l *settle.La
 		return ""
 	}
 	before, _ := repo.Blob(ctx, l.Base, name) // empty for a new file
-	decoder := schemas.DecoderFor(schemas.Kinds{schemas.SettingsKind, schemas.AgentKind, schemas.ActionKind, schemas.DAGKind, schemas.SessionKind}, m.o.Settings)
+	guarded := schemas.Kinds{schemas.SettingsKind, schemas.AgentKind, schemas.ActionKind, schemas.DAGKind, schemas.SessionKind}
+	decoder := schemas.DecoderFor(guarded, m.o.Settings)
 	was, is := decoder.Decode(path, before), decoder.Decode(path, data)
+	_, known := guarded.Find(was.Ref.Kind)
+	if len(before) > 0 && was.Object == nil && (known || was.Ref.Kind == "") { // it may have had what only people may change
+		return "replace what is no valid spec"
+	}
 	return cmp.Or(schemas.OnlyPeople(is.Ref, was.Object, is.Object), schemas.OnlyPeople(was.Ref, was.Object, is.Object))
 }
 

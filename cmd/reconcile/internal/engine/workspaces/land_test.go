@@ -170,7 +170,11 @@ func TestConflictNamesBothSides(t *testing.T) {
 	}
 	secret := *c
 	secret.Run, secret.Commit = "dags/d/secret", f.side("key", keyText)
-	for node, l := range map[string]*settle.Land{"state": f.work("state", map[string]string{"state/dags/d.json": "{}"}), "secret": &secret} {
+	f.write("specs/dags/broken.yaml", "kind: DAG\nmetadata: {name: broken}\nspec: {sesion: s}\n")
+	f.git("add", ".")
+	f.git("commit", "-qm", "Do a of dag/d")
+	broken := f.work("broken", map[string]string{"specs/dags/broken.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: broken}\nspec: {session: mine, nodes: []}\n"})
+	for node, l := range map[string]*settle.Land{"state": f.work("state", map[string]string{"state/dags/d.json": "{}"}), "secret": &secret, "broken": broken} {
 		if o := f.land(l, passes); o.reason != schemas.LandedRefused || o.message == "" {
 			t.Errorf("%s: %+v", node, o)
 		}
