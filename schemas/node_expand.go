@@ -44,6 +44,8 @@ type Made struct {
 	Problem string
 	// Finally says that the node runs when its needs have ended, in whatever state.
 	Finally bool
+	// Spared says that a failure of the node does not fail the DAG: it is part of one that is optional.
+	Spared bool
 }
 
 // Joined is a node that another one stands for.
@@ -51,9 +53,44 @@ type Joined struct{ Node, Name string }
 
 // Expansion is what a spec was expanded with.
 type Expansion struct {
-	Uses    map[Ref]string    // the digests of the other objects
-	Results map[string]string // what nodes made of which others are made, by their names
-	Fault   string            // why it could not be expanded; empty where it could
+	Uses    map[Ref]string     // the digests of the other objects
+	Results map[string]string  // what nodes made of which others are made, by their names
+	Fault   string             // why it could not be expanded; empty where it could
+	Calls   map[string][]*Call // the calls with bounds that a node is part of, the innermost first, by the names of nodes
+}
+
+// Call is the call of a DAG that bounds its nodes.
+type Call struct {
+	Node, DAG      string // the node that calls, and the DAG that it calls
+	Path           string // of the called DAG's file
+	MaxConcurrency int
+	Budget         *Budget
+}
+
+// CallsOf returns the calls with bounds that a node is part of, the innermost first.
+func (s *DAGSpec) CallsOf(node string) []*Call {
+	if s.Expansion == nil {
+		return nil
+	}
+	return s.Expansion.Calls[node]
+}
+
+// Calls returns the calls with bounds, each once.
+func (s *DAGSpec) Calls() []*Call {
+	if s.Expansion == nil {
+		return nil
+	}
+	var out []*Call
+	seen := map[*Call]bool{}
+	for i := range s.Nodes {
+		for _, c := range s.Expansion.Calls[s.Nodes[i].Name] {
+			if !seen[c] {
+				seen[c] = true
+				out = append(out, c)
+			}
+		}
+	}
+	return out
 }
 
 // CheckMade returns the first problem of a node that an expansion made; "" for none.
@@ -70,7 +107,7 @@ func (n *Node) CheckMade() string {
 
 // templated reports whether texts of the node may have expressions.
 func (s *DAGSpec) templated(n *Node) bool {
-	return len(s.Params) > 0 || n.Matrix != nil || s.Workflow != nil
+	return len(s.Params) > 0 || n.Matrix != nil || n.DAG != "" || s.Workflow != nil
 }
 
 // plain returns the node without its texts that have expressions; what they become is checked when it is known.
@@ -114,6 +151,9 @@ func (n *Node) Scope() condition.Scope {
 	}
 	return s
 }
+
+// FailsAlone reports whether a failure of the node does not fail the DAG.
+func (n *Node) FailsAlone() bool { return n.Optional || n.Made != nil && n.Made.Spared }
 
 // Joins reports whether the node only stands for others.
 func (n *Node) Joins() bool { return n.Made != nil && n.Made.Join }
@@ -237,7 +277,7 @@ func (n *Node) checkTexts(at Spot, late condition.Scope) {
 	checkTemplate(at.At("workingDir"), n.WorkingDir, early)
 	for _, name := range slices.Sorted(maps.Keys(n.With)) {
 		if text, ok := n.With[name].(string); ok {
-			checkTemplate(at.At("with", name), text, early)
+			checkTemplate(at.At("with", name), text, late)
 		}
 	}
 	if template.Has(n.Script) {

@@ -17,16 +17,29 @@ func (m *model) expanded(ref schemas.Ref) *schemas.Object {
 	if m.expands == nil {
 		m.expands = map[schemas.Ref]*schemas.Object{}
 	}
-	made := expand.Object(o, m.expands[ref], expand.World{Object: m.written, Result: func(node string) (json.RawMessage, bool) {
-		if f := m.slots[ref].status; f != nil {
-			if st, ok := f.body.(*lazyStatus); ok {
-				return resultOf(st.get(), node)
-			}
-		}
-		return nil, false
-	}})
+	made := expand.Object(o, m.expands[ref], m.world(ref))
 	m.expands[ref] = made
 	return made
+}
+
+// world is what the expansion of an object looks up.
+func (m *model) world(ref schemas.Ref) expand.World {
+	return expand.World{Object: m.written, Result: func(node string) (json.RawMessage, bool) { return resultOf(m.statusOf(ref), node) }}
+}
+
+// statusOf returns the newest status of an object: the caller's, else that of the file; nil for none.
+func (m *model) statusOf(ref schemas.Ref) schemas.Status {
+	if m.callers != nil {
+		if e := m.callers.Entry(ref); e != nil && e.HasStatus() {
+			return e.Status()
+		}
+	}
+	if s := m.slots[ref]; s != nil && s.status != nil {
+		if st, ok := s.status.body.(*lazyStatus); ok {
+			return st.get()
+		}
+	}
+	return nil
 }
 
 // written returns an object of one valid file; nil if there is none.
@@ -37,17 +50,11 @@ func (m *model) written(ref schemas.Ref) *schemas.Object {
 	return nil
 }
 
-// touchExpanding touches the DAGs that are expanded with objects which are touched.
+// touchExpanding touches the DAGs that are expanded with objects that changed, or with results that the caller has found since.
 func (u *update) touchExpanding() {
-	if len(u.model.expands) == 0 {
-		return
-	}
-	for ref := range u.touched {
-		if ref.Kind == schemas.SessionKind.Name || ref.Kind == schemas.DAGKind.Name {
-			for of := range u.model.expands {
-				u.touch(of)
-			}
-			return
+	for ref, made := range u.model.expands {
+		if u.model.slots[ref] != nil && !expand.Fresh(made, u.model.world(ref)) {
+			u.touch(ref)
 		}
 	}
 }

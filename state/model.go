@@ -47,6 +47,7 @@ type model struct {
 	links      map[string]bool                 // spec files that are links: a change of the target does not show at their own path
 	missing    map[string]bool                 // spec files with a reference to a missing object
 	expands    map[schemas.Ref]*schemas.Object // that may expand, as they were expanded last
+	callers    *Tree                           // the caller's tree at the last refresh, with statuses that are newer than their files; nil before
 	related    map[string]bool                 // spec files that are validated against their references
 	cased      map[string][]string
 

@@ -351,6 +351,7 @@ func (s *Store) refresh(ctx context.Context, prev *Tree, hints []string, look lo
 		return s.reload(ctx, prev)
 	}
 	u := s.update()
+	s.model.callers = prev
 	if err := u.run(ctx, hints, look); errors.Is(err, errNeedsFullLoad) {
 		return s.reload(ctx, prev)
 	} else if err != nil {

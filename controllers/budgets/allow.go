@@ -19,12 +19,20 @@ func Node(in settle.In, dag *schemas.DAGSpec, n *schemas.Node, session, agent *s
 	if a := schemas.SpecAs[*schemas.AgentSpec](agent); a != nil {
 		out = with(out, a.Budget, agentAllowance(agent, a))
 	}
+	for _, c := range dag.CallsOf(n.Name) {
+		out = with(out, c.Budget, callAllowance(in.Name, c))
+	}
 	out = with(out, dag.Budget, settle.Allowance{Scope: dagScope(in.Name), Of: in.Ref.String(), Path: path, Field: "spec.budget"})
 	if s := schemas.SpecAs[*schemas.SessionSpec](session); s != nil {
 		out = with(out, s.Budget, settle.Allowance{Scope: sessionScope(session.Name), Of: session.Ref.String(), Path: session.Path,
 			Field: "spec.budget"})
 	}
 	return Day(out, in.Tree.Settings())
+}
+
+// callAllowance is the budget of a called DAG within one call.
+func callAllowance(dag string, c *schemas.Call) settle.Allowance {
+	return settle.Allowance{Scope: callScope(dag, c.Node), Of: "dag/" + c.DAG + " in " + c.Node, Path: c.Path, Field: "spec.budget"}
 }
 
 // Agent returns the budgets that an answer of an agent runs against.
@@ -133,6 +141,9 @@ func OfObject(ref schemas.Ref, o *schemas.Object) []settle.Allowance {
 				continue // of most nodes
 			}
 			out = with(out, n.Budget, settle.Allowance{Scope: nodeScope(ref.Name, n.Name), Of: "node " + n.Name})
+		}
+		for _, c := range spec.Calls() {
+			out = with(out, c.Budget, callAllowance(ref.Name, c))
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package budgets
 
 import (
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/settle"
@@ -23,7 +24,13 @@ func HoldOf(e *settle.Effect) *Hold {
 	if e.Owner.Kind == schemas.DAGKind.Name {
 		dag = e.Owner.Name
 	}
-	return &Hold{Scopes: scopes(dayScope, e.Agent, dag, e.Node, e.Session), Budget: *e.Reserved}
+	h := &Hold{Scopes: scopes(dayScope, e.Agent, dag, e.Node, e.Session), Budget: *e.Reserved}
+	for i := range e.Allowances {
+		if scope := e.Allowances[i].Scope; strings.HasPrefix(scope, ofCall) {
+			h.Scopes = append(h.Scopes, scope)
+		}
+	}
+	return h
 }
 
 // scopes are those of a turn of an agent. dag is empty for an answer to a question.

@@ -39,11 +39,15 @@ func shared(v *settle.Values) *Sums {
 }
 
 // Scopes, by which use is counted.
-const dayScope = "day"
+const (
+	dayScope = "day"
+	ofCall   = "call/" // begins those of calls
+)
 
 func sessionScope(name string) string   { return "session/" + name }
 func dagScope(name string) string       { return "dag/" + name }
 func nodeScope(dag, node string) string { return "dag/" + dag + "/" + node }
+func callScope(dag, node string) string { return ofCall + dag + "/" + node }
 func agentScope(name string) string     { return settle.AgentGroup + name }
 func dayOf(at time.Time) string         { return dayScope + "/" + at.UTC().Format(time.DateOnly) }
 
@@ -104,7 +108,7 @@ func (p part) add(e *state.Entry, r *schemas.Run, u use, day string, held bool) 
 	if e.Kind == schemas.DAGKind.Name {
 		dag, session = e.Name, sessionOf(e)
 	}
-	for _, scope := range scopes(day, r.Agent, dag, r.Node, session) {
+	for _, scope := range append(scopes(day, r.Agent, dag, r.Node, session), callScopes(e, r.Node)...) {
 		if p[scope] == nil {
 			p[scope] = new(sum)
 		}
@@ -115,6 +119,19 @@ func (p part) add(e *state.Entry, r *schemas.Run, u use, day string, held bool) 
 		}
 	}
 	return p
+}
+
+// callScopes are those of the calls that a node is part of.
+func callScopes(e *state.Entry, node string) (out []string) {
+	if e.Object == nil || e.Object == e.Object.Declared() {
+		return nil // nothing was expanded
+	}
+	if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
+		for _, c := range spec.CallsOf(node) {
+			out = append(out, callScope(e.Name, c.Node))
+		}
+	}
+	return out
 }
 
 func sessionOf(dag *state.Entry) string {

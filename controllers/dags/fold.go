@@ -186,7 +186,7 @@ func (f *fold) failFast() {
 	}
 	culprit := ""
 	for i := range f.next {
-		if f.next[i].State == schemas.NodeFailed && !f.tolerated(int32(i)) {
+		if f.next[i].State == schemas.NodeFailed && !f.spared(int32(i)) {
 			culprit = f.p.Spec.Nodes[i].Name
 			break
 		}

@@ -24,10 +24,8 @@ func (f *fold) judgeJoin(i int32) {
 		f.set(i, schemas.NodePending, "", "")
 	case made.Open && need >= 0:
 		f.leaveOut(i, need)
-	case made.Open && f.next[f.p.Needs[i][0]].State == schemas.NodeSucceeded:
-		f.set(i, schemas.NodePending, "", "") // its elements are made in the next round
-	case made.Open:
-		f.set(i, schemas.NodeSkipped, settle.ReasonWhenFalse, "the node that its elements are made of was left out")
+	case made.Open && made.Problem == "":
+		f.waitForParts(i)
 	case made.Problem != "":
 		f.set(i, schemas.NodeFailed, settle.ReasonWhenFailed, made.Problem)
 	case need >= 0:
@@ -35,6 +33,17 @@ func (f *fold) judgeJoin(i int32) {
 	default:
 		f.joinSucceeds(i)
 	}
+}
+
+// waitForParts is the state of a join whose nodes are made of results, when those who leave these have ended.
+func (f *fold) waitForParts(i int32) {
+	for _, to := range f.p.Needs[i] {
+		if f.next[to].State != schemas.NodeSucceeded {
+			f.set(i, schemas.NodeSkipped, settle.ReasonWhenFalse, f.p.Spec.Nodes[to].Name+", whose result it is made of, was left out")
+			return
+		}
+	}
+	f.set(i, schemas.NodePending, "", "") // they are made in the next round
 }
 
 // joinFails ends a join one of whose nodes did not succeed.

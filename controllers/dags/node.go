@@ -225,9 +225,16 @@ func (f *fold) judgeOpen(i int32) {
 		}
 		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf("waits for %s; %s", f.contact(n.Agent), how))
 	case !f.textsHold(i):
+	case f.inputsUnread(i):
+		f.set(i, schemas.NodePending, "", "its inputs are read in the next turn")
 	default:
 		f.queue(i)
 	}
+}
+
+// inputsUnread reports whether node i was made of a result just now, so that nobody has looked at its inputs.
+func (f *fold) inputsUnread(i int32) bool {
+	return f.inputs[i] == "" && len(f.p.Spec.Nodes[i].Inputs) > 0 && f.p.MadeOfResults()
 }
 
 // leftOut reports whether the node's condition was false before under its present key. That stands while nothing may start: otherwise a

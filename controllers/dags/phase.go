@@ -47,11 +47,11 @@ func (f *fold) count() nodeCounts {
 			n.firstBlocked = first(n.firstBlocked, i)
 		case schemas.NodeFailed:
 			switch {
-			case s.Reason == settle.ReasonNeedFailed:
-				continue // one that only joins others, which are counted
-			case f.tolerated(i):
+			case f.spared(i):
 				n.done++
 				continue
+			case s.Reason == settle.ReasonNeedFailed:
+				continue // one that only joins others, which are counted
 			}
 			n.failed++
 			n.firstFailed = first(n.firstFailed, i)

@@ -7,6 +7,11 @@ func (f *fold) tolerated(i int32) bool {
 	return f.next[i].State == schemas.NodeFailed && f.p.Spec.Nodes[i].Optional
 }
 
+// spared reports whether node i failed, and the DAG does not fail with it.
+func (f *fold) spared(i int32) bool {
+	return f.next[i].State == schemas.NodeFailed && f.p.Spec.Nodes[i].FailsAlone()
+}
+
 // issueStatus is the status of the issue that the nodes of a workflow's run set: that of the last one, in execution order, that has started
 // or succeeded. One in the next round of a loop has not started.
 func (f *fold) issueStatus() string {

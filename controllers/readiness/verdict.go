@@ -83,7 +83,7 @@ func isOptional(e *state.Entry, node string) bool {
 	if spec != nil {
 		n = spec.Node(node)
 	}
-	return n != nil && n.Optional
+	return n != nil && n.FailsAlone()
 }
 
 // stalls reports whether a stalled object keeps a selected part from success: a node that is not selected does not.

@@ -81,7 +81,9 @@ type Program struct {
 	// Params are the parameters that it reads, each once; AllParams tells that it may read any of them.
 	Params    []string
 	AllParams bool
-	needs     []string
+	// Needs are the needs that it reads, each once; AllNeeds tells that it may read any of them.
+	Needs    []string
+	AllNeeds bool
 }
 
 // CompileSource compiles an expression over the result of one node, and returns that node's name.
@@ -89,9 +91,8 @@ func CompileSource(expression string) (source string, program *Program, err erro
 	if program, err = compile(expression, Scope{anyNeed: true}, expr.Env(Env{})); err != nil {
 		return "", nil, err
 	}
-	slices.Sort(program.needs)
-	if of := slices.Compact(program.needs); len(of) == 1 {
-		return of[0], program, nil
+	if len(program.Needs) == 1 {
+		return program.Needs[0], program, nil
 	}
 	return "", nil, errors.New("the expression has to be about one node, as needs.plan.result")
 }
@@ -132,7 +133,7 @@ func compile(condition string, names Scope, opts ...expr.Option) (*Program, erro
 	case err != nil:
 		return nil, errors.New(firstLine(err.Error()))
 	}
-	return &Program{program, v.states, v.params, v.whole > 0, v.needs}, nil
+	return &Program{program, v.states, v.params, v.whole > 0, v.needs, v.wholeNeeds > 0}, nil
 }
 
 // dashed reports a name with a dash after a dot, which an expression takes for a subtraction. Texts are passed over.
@@ -177,8 +178,9 @@ type visitor struct {
 	states bool     // the state of a need is read
 	needs  []string // those that are read by name
 	params []string
-	whole  int // how often params is used as a whole
-	err    error
+	// whole and wholeNeeds count how often params and needs are used as a whole.
+	whole, wholeNeeds int
+	err               error
 }
 
 var needType = reflect.TypeFor[Need]()
@@ -211,6 +213,8 @@ func (v *visitor) identifier(n *ast.IdentifierNode) {
 		v.refuse(n, "the node has no result yet: a need's is needs.<name>.result")
 	case n.Value == "params":
 		v.whole++
+	case n.Value == "needs":
+		v.wholeNeeds++
 	}
 }
 
@@ -226,7 +230,9 @@ func (v *visitor) member(n *ast.MemberNode) {
 	}
 	switch of.Value {
 	case "needs":
-		v.needs = append(v.needs, name.Value)
+		if v.wholeNeeds--; !slices.Contains(v.needs, name.Value) {
+			v.needs = append(v.needs, name.Value)
+		}
 		if !v.names.anyNeed && !slices.Contains(v.names.Needs, name.Value) && v.err == nil {
 			v.err = &Error{1, n.Location().From + 1, fmt.Sprintf("this node does not need %q", name.Value), name.Value}
 		}

@@ -43,7 +43,7 @@ func Object(o, was *schemas.Object, w World) *schemas.Object {
 	if spec == nil || spec.Template || !spec.Expands() {
 		return o
 	}
-	if was != nil && was != o && was.Declared() == o && fresh(was, w) {
+	if was != nil && was != o && was.Declared() == o && Fresh(was, w) {
 		return was
 	}
 	e := &expander{World: w, name: o.Name, session: spec.Session, made: &schemas.Expansion{Uses: map[schemas.Ref]string{}, Results: map[string]string{}}}
@@ -56,11 +56,13 @@ func Object(o, was *schemas.Object, w World) *schemas.Object {
 	return o.WithSpec(&out, e.digest(o), references(o, &out))
 }
 
-func fresh(was *schemas.Object, w World) bool {
-	made := was.Spec().(*schemas.DAGSpec).Expansion
-	if made == nil {
-		return false
+// Fresh reports whether nothing has changed that a DAG was expanded with.
+func Fresh(was *schemas.Object, w World) bool {
+	spec := schemas.SpecAs[*schemas.DAGSpec](was)
+	if spec == nil || spec.Expansion == nil {
+		return true // nothing was
 	}
+	made := spec.Expansion
 	for ref, digest := range made.Uses {
 		if digestOf(w.Object(ref)) != digest {
 			return false

@@ -54,6 +54,9 @@ type Template struct {
 	// Params are the parameters that it reads, each once; AllParams tells that it may read any of them.
 	Params    []string
 	AllParams bool
+	// Needs are the needs that it reads, each once; AllNeeds tells that it may read any of them.
+	Needs    []string
+	AllNeeds bool
 }
 
 // part is an expression, and the text before it.
@@ -109,13 +112,18 @@ func (t *Template) compile(p *part, text string, from, end int, names condition.
 		return placed(text, from, err.Error())
 	}
 	p.value = program
-	t.AllParams = t.AllParams || program.AllParams
-	for _, name := range program.Params {
-		if !slices.Contains(t.Params, name) {
-			t.Params = append(t.Params, name)
+	t.AllParams, t.AllNeeds = t.AllParams || program.AllParams, t.AllNeeds || program.AllNeeds
+	t.Params, t.Needs = union(t.Params, program.Params), union(t.Needs, program.Needs)
+	return nil
+}
+
+func union(names, more []string) []string {
+	for _, name := range more {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return nil
+	return names
 }
 
 // closing finds the }} that ends the expression which begins at from; those in texts and after an opened brace do not. It is

@@ -71,7 +71,7 @@ func (b *Binding) Effect(p *Plan, i int32, agent string) settle.Effect {
 	n := &p.Spec.Nodes[i]
 	session := b.SessionSpec()
 	return settle.Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.Name}, Session: p.Spec.Session, Node: n.Name,
-		NodeKey: b.Keys[i], Agent: agent, Groups: b.groups[agent], Touches: touchedPaths(n.Touches),
+		NodeKey: b.Keys[i], Agent: agent, Groups: withCalls(b.groups[agent], p, n.Name), Touches: touchedPaths(n.Touches),
 		Rank: rankOf(n, session), Ageing: b.settings.Limits.Ageing.Std(), Weight: session.Weight}
 }
 
@@ -133,6 +133,16 @@ func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []set
 	if agent.Role == agents.EngineerRole {
 		gs = append(gs, settle.Group{Name: "engineers", Limit: b.settings.Limits.Engineers},
 			settle.Group{Name: "session/" + p.Spec.Session + "/engineers", Limit: session.MaxEngineers})
+	}
+	return gs
+}
+
+// withCalls adds the limits of the calls that a node is part of.
+func withCalls(gs []settle.Group, p *Plan, node string) []settle.Group {
+	for _, c := range p.Spec.CallsOf(node) {
+		if c.MaxConcurrency > 0 {
+			gs = append(slices.Clip(gs), settle.Group{Name: "dag/" + p.Name + "/" + c.Node, Limit: c.MaxConcurrency})
+		}
 	}
 	return gs
 }

@@ -28,7 +28,7 @@ func (b *Binding) formerKeys(p *Plan) (tasks, withAgents []string) {
 	return tasks, withAgents
 }
 
-// madeOfResults reports whether nodes of the DAG are made of what others left: then the same spec may make others.
-func (p *Plan) madeOfResults() bool {
+// MadeOfResults reports whether nodes of the DAG are made of what others left: then the same spec may make others.
+func (p *Plan) MadeOfResults() bool {
 	return p.Spec.Expansion != nil && len(p.Spec.Expansion.Results) > 0
 }

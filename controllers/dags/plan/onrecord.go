@@ -95,7 +95,7 @@ func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs fu
 // version made it, and an agent changed since.
 func (b *Binding) unchanged(p *Plan, i int32, was []*schemas.NodeStatus) bool {
 	s := was[i]
-	return !p.Spec.Policy.RerunOnAgentChange && !p.madeOfResults() && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] &&
+	return !p.Spec.Policy.RerunOnAgentChange && !p.MadeOfResults() && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] &&
 		max(s.Round, 1) == max(b.Round(i), 1) &&
 		!slices.ContainsFunc(p.Needs[i], func(to int32) bool { return b.Keys[to] != was[to].Key })
 }
@@ -103,7 +103,7 @@ func (b *Binding) unchanged(p *Plan, i int32, was []*schemas.NodeStatus) bool {
 // onRecord is the key under which node i is on record, or has to be.
 func (b *Binding) onRecord(p *Plan, i int32, was *schemas.NodeStatus, runs func() []*schemas.Run) string {
 	key := b.primary[i]
-	if was.Key != "" && b.counts(p, i, cmp.Or(was.Task, was.Key)) {
+	if made := cmp.Or(was.Task, was.Key); was.Key != "" && (made == b.tasks[i] || b.counts(p, i, made)) {
 		return was.Key
 	}
 	name, all := p.Spec.Nodes[i].Name, runs()
@@ -120,14 +120,14 @@ func (b *Binding) onRecord(p *Plan, i int32, was *schemas.NodeStatus, runs func(
 	return found
 }
 
-// counts reports whether a key of node i is that of the present definition: with the agent or without, also as earlier versions
-// made it.
+// counts reports whether a record of node i under a key is about the present definition with its agent, also as earlier versions made
+// it.
 func (b *Binding) counts(p *Plan, i int32, key string) bool {
-	if key == b.tasks[i] || key == b.withAgents[i] {
+	if key == b.primary[i] || key == b.withAgents[i] {
 		return true
 	}
 	tasks, withAgents := b.formerKeys(p)
-	return tasks != nil && (key == tasks[i] || key == withAgents[i])
+	return tasks != nil && (key == withAgents[i] || key == tasks[i] && !p.Spec.Policy.RerunOnAgentChange)
 }
 
 // TaskOf is the digest of the task of node i where its key differs from it; else "".

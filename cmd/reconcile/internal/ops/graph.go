@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/graph"
@@ -32,6 +33,18 @@ func Graph(ctx context.Context, env Env, q GraphRequest) (graph.Picture, error) 
 	return picture(e)
 }
 
+// noteOf is what is shown next to the state of a node: how long it took, and which round of a loop it is in.
+func noteOf(n *schemas.Node, s schemas.NodeStatus) string {
+	took := render.Took(s)
+	switch {
+	case n.Repeat != nil:
+		return strings.TrimSpace(fmt.Sprintf("%s round %d of %d", took, max(s.Round, 1), n.Repeat.Max))
+	case s.Round > 1:
+		return strings.TrimSpace(fmt.Sprintf("%s round %d", took, s.Round))
+	}
+	return took
+}
+
 func picture(e *state.Entry) (graph.Picture, error) {
 	g := graph.Picture{Title: e.Ref.String()}
 	if wf := schemas.SpecAs[*schemas.WorkflowSpec](e.Object); wf != nil {
@@ -49,7 +62,7 @@ func picture(e *state.Entry) (graph.Picture, error) {
 		node := graph.Node{Name: n.Name, State: schemas.NodePending, Needs: n.Needs}
 		if status != nil {
 			if s, ok := status.Nodes[n.Name]; ok {
-				node.State, node.Note = s.State, render.Took(s)
+				node.State, node.Note = s.State, noteOf(&n, s)
 			}
 		}
 		g.Nodes = append(g.Nodes, node)
