@@ -208,6 +208,7 @@ type Object struct {
 	newSpec   func() Spec
 	optional  bool // the status, see ExpectsStatus
 	typed     atomic.Pointer[typed]
+	marks     atomic.Uint32 // answers of Mentions: two bits each, "known" and "yes"
 }
 
 // typed is the decoded form of an object's canonical form, and the data derived from it.
@@ -307,6 +308,37 @@ func (o *Object) Derived(derive func(*Object) any) any {
 
 // Canonical returns the canonical JSON of the object's spec, as it was written. Callers must not change it.
 func (o *Object) Canonical() []byte { return o.canonical }
+
+// Mark is something that a spec may mention, see [Object.Mentions].
+type Mark int
+
+const (
+	MarkInputs    Mark = iota // declared inputs of a node
+	MarkOutputs               // declared outputs of a node
+	MarkExpansion             // what makes a DAG one that is expanded
+)
+
+// markTexts are the texts that stand in the canonical form of every spec with a mark.
+var markTexts = [...][][]byte{
+	MarkInputs:    {[]byte(`"inputs":[`)},
+	MarkOutputs:   {[]byte(`"outputs":{`)},
+	MarkExpansion: {[]byte(`"params":{`), []byte(`"matrix":{`), []byte(`"finally":[`), []byte(`"dag":"`)},
+}
+
+// Mentions reports whether the spec as written may have what a mark stands for, without decoding it. The object keeps the
+// answer.
+func (o *Object) Mentions(m Mark) bool {
+	known, yes := uint32(1)<<(2*m), uint32(2)<<(2*m)
+	marks := o.marks.Load()
+	if marks&known == 0 {
+		marks |= known
+		if slices.ContainsFunc(markTexts[m], func(text []byte) bool { return bytes.Contains(o.canonical, text) }) {
+			marks |= yes
+		}
+		o.marks.Or(marks)
+	}
+	return marks&yes != 0
+}
 
 // SpecAs returns o's spec as the given type, or the zero value when o is nil or of another kind.
 func SpecAs[T Spec](o *Object) T {

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"maps"
@@ -19,7 +18,7 @@ type producer interface{ OutputPaths() map[string][]string }
 // outputsOf returns the declared outputs of an object by node. It searches the canonical form first: most objects declare
 // none and need not be decoded.
 func outputsOf(o *schemas.Object) map[string][]string {
-	if o == nil || o == o.Declared() && !bytes.Contains(o.Canonical(), []byte(`"outputs":{`)) {
+	if o == nil || o == o.Declared() && !o.Mentions(schemas.MarkOutputs) {
 		return nil
 	}
 	if p, ok := o.Spec().(producer); ok {

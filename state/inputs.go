@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -76,7 +75,7 @@ func (m *model) globsOf(ref schemas.Ref) map[string][]string {
 // globsOf returns the input globs of an object by node. It searches the canonical form first: most objects have no inputs
 // and need not be decoded.
 func globsOf(o *schemas.Object) map[string][]string {
-	if o == nil || o == o.Declared() && !bytes.Contains(o.Canonical(), []byte(`"inputs":[`)) {
+	if o == nil || o == o.Declared() && !o.Mentions(schemas.MarkInputs) {
 		return nil
 	}
 	if g, ok := o.Spec().(globber); ok {

@@ -81,7 +81,9 @@ func unusable(in settle.In, p *plan.Plan) (settle.Judgement, bool) {
 // finish puts the status together.
 func (f *fold) finish() settle.Out {
 	st := &schemas.DAGStatus{Common: f.old.Common, Layers: f.p.Layers, Session: f.p.Spec.Session, Hold: f.hold,
-		Actions: f.old.Actions, Nodes: f.nodes()}
+		Actions: f.old.Actions}
+	var changed []int32
+	st.Nodes, changed = f.nodes()
 	n := f.count()
 	st.Progress = schemas.Progress{Done: n.done, Total: len(f.next)}
 	st.Running, st.IssueStatus = n.running, f.issueStatus()
@@ -101,7 +103,8 @@ func (f *fold) finish() settle.Out {
 		f.closeSchedule(over(st))
 		st.Schedule = f.timed
 	}
-	f.p.Remember(st, f.next)
+	before, _ := f.Status().(*schemas.DAGStatus)
+	f.p.Remember(st, before, f.next, changed)
 	notices, due := f.notify(st)
 	out := settle.Out{Status: st, Effects: f.effects(notices), Restore: f.restores}
 	if !over(st) && !f.again.IsZero() {
@@ -116,30 +119,30 @@ func (f *fold) finish() settle.Out {
 	return out
 }
 
-// nodes returns the states by name: the former map itself where none differs.
-func (f *fold) nodes() map[string]schemas.NodeStatus {
-	if len(f.old.Nodes) == len(f.next) {
-		var out map[string]schemas.NodeStatus
-		for i := range f.next {
-			if !sameNode(f.was[i], &f.next[i]) {
-				if out == nil {
-					out = maps.Clone(f.old.Nodes)
-				}
-				out[f.p.Spec.Nodes[i].Name] = f.next[i]
-			}
-		}
-		switch len(out) {
-		case 0:
-			return f.old.Nodes
-		case len(f.next): // otherwise the names differ
-			return out
+// nodes returns the states by name, the former map itself where none differs, and those that differ.
+func (f *fold) nodes() (out map[string]schemas.NodeStatus, changed []int32) {
+	for i := range f.next {
+		if !sameNode(f.was[i], &f.next[i]) {
+			changed = append(changed, int32(i))
 		}
 	}
-	out := make(map[string]schemas.NodeStatus, len(f.next))
+	if len(f.old.Nodes) == len(f.next) {
+		if len(changed) == 0 {
+			return f.old.Nodes, nil
+		}
+		out = maps.Clone(f.old.Nodes)
+		for _, i := range changed {
+			out[f.p.Spec.Nodes[i].Name] = f.next[i]
+		}
+		if len(out) == len(f.next) { // otherwise the names differ
+			return out, changed
+		}
+	}
+	out = make(map[string]schemas.NodeStatus, len(f.next))
 	for i := range f.next {
 		out[f.p.Spec.Nodes[i].Name] = f.next[i]
 	}
-	return out
+	return out, changed
 }
 
 // times sets when the work started and ended. A DAG that was changed but has nothing to run keeps its times.

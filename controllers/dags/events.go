@@ -1,8 +1,11 @@
 package dags
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
+	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -15,16 +18,26 @@ func events(before, after *state.Entry) []settle.Event {
 	if !ok {
 		return nil
 	}
-	return nodeEvents(after.Ref, was, is)
+	var names iter.Seq[string]
+	if after.Object != nil {
+		if changed, known := plan.Of(after.Object).Changed(was, is); known {
+			names = slices.Values(changed)
+		}
+	}
+	if names == nil {
+		names = maps.Keys(is.Nodes)
+	}
+	return nodeEvents(after.Ref, was, is, names)
 }
 
-func nodeEvents(ref schemas.Ref, was, is *schemas.DAGStatus) []settle.Event {
+// nodeEvents lists the transitions of nodes; the others did not change.
+func nodeEvents(ref schemas.Ref, was, is *schemas.DAGStatus, names iter.Seq[string]) []settle.Event {
 	var before map[string]schemas.NodeStatus
 	if was != nil {
 		before = was.Nodes
 	}
 	var out []settle.Event
-	for _, name := range moved(before, is.Nodes) {
+	for _, name := range moved(before, is.Nodes, names) {
 		n, old := is.Nodes[name], before[name]
 		e := settle.Event{Ref: ref, Node: name, From: old.State, To: n.State, Reason: n.Reason, Message: n.Message,
 			Warning: n.State == schemas.NodeFailed}
@@ -43,13 +56,14 @@ func nodeEvents(ref schemas.Ref, was, is *schemas.DAGStatus) []settle.Event {
 	return out
 }
 
-// moved lists the nodes whose states differ, by name.
-func moved(before, after map[string]schemas.NodeStatus) (names []string) {
-	for name, n := range after {
-		if old := before[name]; old.State != n.State || old.Reason != n.Reason || old.Key != n.Key || old.Attempts != n.Attempts {
-			names = append(names, name)
+// moved lists those of the named nodes whose states differ, sorted.
+func moved(before, after map[string]schemas.NodeStatus, names iter.Seq[string]) (out []string) {
+	for name := range names {
+		n, old := after[name], before[name]
+		if old.State != n.State || old.Reason != n.Reason || old.Key != n.Key || old.Attempts != n.Attempts {
+			out = append(out, name)
 		}
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(out)
+	return out
 }

@@ -18,6 +18,9 @@ func landKey(nodeKey string) string { return keys.Digest([]byte("land " + nodeKe
 
 // landings finds the records of landings among those that begin with the node's, by the key of the run that was landed.
 func (f *fold) landings(i int32, runs []*schemas.Run) map[string]*schemas.Run {
+	if len(f.p.Agents) == 0 {
+		return nil // only agents have workspaces
+	}
 	var found map[string]*schemas.Run
 	key := ""
 	for _, r := range runs {

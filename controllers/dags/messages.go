@@ -81,7 +81,6 @@ func (f *fold) unheardAfter(i int32, run *schemas.Run) bool {
 	if run.Outcome != schemas.OutcomeSucceeded || run.Lands != "" {
 		return false
 	}
-	_, seq := clarifications.SplitSeq(run.Key)
 	for a := range f.messages(i) {
 		if a.Moot {
 			continue
@@ -90,6 +89,7 @@ func (f *fold) unheardAfter(i int32, run *schemas.Run) bool {
 			return true
 		}
 		if d := a.Delivery; d != nil && d.NodeKey == run.NodeKey {
+			_, seq := clarifications.SplitSeq(run.Key)
 			if _, got := clarifications.SplitSeq(d.Run); got > seq {
 				return true
 			}

@@ -6,7 +6,6 @@
 package expand
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -26,13 +25,9 @@ type World struct {
 	Result func(node string) (result json.RawMessage, ok bool)
 }
 
-// marks are in the canonical form of every DAG that is to be expanded.
-var marks = [][]byte{[]byte(`"params":{`), []byte(`"matrix":{`), []byte(`"finally":[`), []byte(`"dag":"`)}
-
 // May reports whether an object may have to be expanded, without decoding it.
 func May(o *schemas.Object) bool {
-	return o != nil && o.Kind == schemas.DAGKind.Name &&
-		slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(o.Canonical(), m) })
+	return o != nil && o.Kind == schemas.DAGKind.Name && o.Mentions(schemas.MarkExpansion)
 }
 
 // Object returns a DAG with its spec expanded, or the DAG as it was written if that has nothing to expand. was is a former

@@ -44,15 +44,30 @@ type Plan struct {
 	made atomic.Pointer[madeStatus]
 }
 
-// madeStatus is a status with its nodes by position.
+// madeStatus is a status with its nodes by position, and those that differ in the status before.
 type madeStatus struct {
-	status *schemas.DAGStatus
-	nodes  []schemas.NodeStatus
+	status, before *schemas.DAGStatus
+	nodes          []schemas.NodeStatus
+	changed        []int32
 }
 
-// Remember keeps the newest status that came out, with its nodes by position.
-func (p *Plan) Remember(st *schemas.DAGStatus, nodes []schemas.NodeStatus) {
-	p.made.Store(&madeStatus{st, nodes})
+// Remember keeps the newest status that came out, with its nodes by position, and those of them that differ in the status
+// before.
+func (p *Plan) Remember(st, before *schemas.DAGStatus, nodes []schemas.NodeStatus, changed []int32) {
+	p.made.Store(&madeStatus{st, before, nodes, changed})
+}
+
+// Changed returns the names of the nodes that may differ between two statuses; known is false if all may.
+func (p *Plan) Changed(before, st *schemas.DAGStatus) (names []string, known bool) {
+	m := p.made.Load()
+	if m == nil || before == nil || m.before != before || m.status != st {
+		return nil, false
+	}
+	names = make([]string, len(m.changed))
+	for k, i := range m.changed {
+		names[k] = p.Spec.Nodes[i].Name
+	}
+	return names, true
 }
 
 // NodesOf returns the nodes of a status by position in the spec; an unknown one is empty. Callers must not change them.
