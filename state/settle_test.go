@@ -125,7 +125,7 @@ func TestStatusOfDormant(t *testing.T) {
 
 // listingMutants are faults in when a listing is valid.
 var listingMutants = []mutants.Mutant{
-	{"a listing outlives a write", "settle.go", "|| g.gen != s.generation()", ""},
+	{"a listing outlives a write", "listing.go", "|| g.gen != s.generation()", ""},
 	{"a listing outlives a change that was seen", "update.go", "func (u *update) put(f *file) {\n\tu.store.settledScan = nil\n", "func (u *update) put(f *file) {\n"},
 	{"a listing outlives a file", "update.go", "func (u *update) drop(p string) {\n\tu.store.settledScan = nil\n", "func (u *update) drop(p string) {\n"},
 	{"a listing outlives a scan", "load.go", "\ts.settledScan = nil\n\tgathers", "\tgathers"},

@@ -230,14 +230,6 @@ func (r *freeSlots) full() Gate {
 		"the session waits for a place: limits.sessions (%d) have work and rank higher", r.limit)}
 }
 
-// hasDAGs reports whether a session has DAGs.
-func hasDAGs(t *state.Tree, session *state.Entry) bool {
-	for range dagsOf(t, session.Ref) {
-		return true
-	}
-	return false
-}
-
 // allDone reports whether every DAG of the session has ended well, by statuses that are about the present specs.
 func (r *freeSlots) allDone(t *state.Tree, session *state.Entry) bool {
 	if r.broken == nil {

@@ -369,3 +369,11 @@ func SessionOfBroken(dag *state.Entry) string {
 	}
 	return ""
 }
+
+// hasDAGs reports whether a session has DAGs.
+func hasDAGs(t *state.Tree, session *state.Entry) bool {
+	for range dagsOf(t, session.Ref) {
+		return true
+	}
+	return false
+}

@@ -3,15 +3,10 @@
 package answer
 
 import (
-	"cmp"
-	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -128,112 +123,4 @@ func (x Index) Path(p graph.Path) Path {
 		w.Links = append(w.Links, x.link(x.Graph.Edge(s)))
 	}
 	return w
-}
-
-// Fact is a stated fact about a node: a provenance, a review, a change of trust or a conflict.
-type Fact struct {
-	ID   string `json:"id"`
-	Said string `json:"said"`
-	By   string `json:"by,omitempty"`
-	At   string `json:"at,omitempty"` // RFC 3339
-	Path string `json:"path"`
-}
-
-func (f *Fact) String() string {
-	out := f.Said
-	if f.By != "" {
-		out += ", by " + f.By
-	}
-	return out + " (" + f.Path + ")"
-}
-
-// Facts lists the facts about a node: its provenances, with their confidence and verifier, and its conflicts with other
-// nodes, with their resolution.
-func (x Index) Facts(r graph.Ref) []Fact {
-	var out []Fact
-	for _, p := range x.Graph.Provenance(r) {
-		said := strings.TrimSpace(p.SourceType+" "+p.SourceID) + fmt.Sprintf(" (%v)", float64(p.Confidence)/1000)
-		out = append(out, Fact{ID: p.ID, Said: said, By: p.Verifier, At: timeOf(p.VerifiedAt), Path: p.Source})
-	}
-	id := x.Graph.ID(r)
-	for _, c := range x.Graph.Conflicts(r) {
-		other := c.A
-		if other == id {
-			other = c.B
-		}
-		f := Fact{ID: c.ID, Said: c.Type + " with " + other, At: timeOf(c.DetectedAt), Path: c.Source}
-		if c.Resolution != "" {
-			f.Said += "; resolved: " + c.Resolution
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-func timeOf(seconds int64) string {
-	if seconds == 0 {
-		return ""
-	}
-	return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
-}
-
-// NearestIDs returns at most limit of ids, which are in a fixed order, that word was probably meant to be, the best first:
-// those that begin with it, then those whose last part (a symbol, a file, a heading or a name) is that of the word, or else
-// the fewest edits away from it. An id without a last part, as a heading of signs only, is never meant.
-func NearestIDs(word string, ids iter.Seq[string], limit int) []string {
-	low := strings.ToLower(strings.TrimPrefix(word, "./"))
-	last := lastPart(low)
-	var begun, lasts []string
-	byLast := map[string][]string{}
-	for id := range ids {
-		own := strings.ToLower(id)
-		l := lastPart(own)
-		if l == "" {
-			continue
-		}
-		if strings.HasPrefix(own, low) {
-			begun = append(begun, id)
-		}
-		if byLast[l] == nil {
-			lasts = append(lasts, l)
-		}
-		byLast[l] = append(byLast[l], id)
-	}
-	alike := byLast[last]
-	if alike == nil && last != "" {
-		alike = byLast[schemas.Nearest(last, lasts)]
-	}
-	var out []string
-	for _, found := range [][]string{begun, alike} {
-		slices.SortFunc(found, func(a, b string) int {
-			return cmp.Or(cmp.Compare(sharedPrefix(low, strings.ToLower(b)), sharedPrefix(low, strings.ToLower(a))),
-				cmp.Compare(len(a), len(b)), strings.Compare(a, b))
-		})
-		for _, id := range found {
-			if len(out) < limit && !slices.Contains(out, id) {
-				out = append(out, id)
-			}
-		}
-	}
-	return out
-}
-
-// lastPart is the part of an id after its last separator: Tree.Entry of state/tree.go:Tree.Entry.
-func lastPart(id string) string {
-	id = strings.TrimSuffix(id, "/")
-	return id[strings.LastIndexAny(id, "/:#")+1:]
-}
-
-// sharedPrefix is how many bytes two words have in common at their beginnings and ends.
-func sharedPrefix(a, b string) int {
-	shorter := min(len(a), len(b))
-	begin := 0
-	for begin < shorter && a[begin] == b[begin] {
-		begin++
-	}
-	end := 0
-	for end < shorter-begin && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
-	return begin + end
 }

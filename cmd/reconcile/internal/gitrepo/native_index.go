@@ -1,0 +1,262 @@
+package gitrepo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// catchUp updates the index for commits that an earlier process, or an earlier attempt while the index was locked,
+// recorded. Records of other work trees stay; those of branches that are no longer checked out are dropped, because
+// git checkout updated the index.
+func (n *native) catchUp(ctx context.Context, w *scratchDir, store *objectStore) error {
+	list := w.readPending()
+	if len(list) == 0 {
+		return nil
+	}
+	head, err := readHead(n.layout)
+	if err != nil {
+		return err
+	}
+	now, err := store.treeOf(head.Hash)
+	if err != nil {
+		return err
+	}
+	var edits []edit
+	var theirs []pending
+	for _, p := range list {
+		switch {
+		case p.GitDir != n.gitDir && refExists(p.GitDir):
+			theirs = append(theirs, p)
+		case p.GitDir == n.gitDir && p.Ref == head.Ref:
+			more, err := store.catchUpEdits(p, now)
+			if err != nil {
+				return err
+			}
+			edits = append(edits, more...)
+		}
+	}
+	if len(edits) > 0 {
+		if err := n.patchIndex(ctx, w, edits, nil, nil); err != nil {
+			return err
+		}
+	}
+	for _, p := range list {
+		if p.GitDir == n.gitDir && p.Ref == head.Ref && p.Files && p.Old == head.Hash {
+			if err := n.takeBack(ctx, w, store, p); err != nil {
+				return err
+			}
+		}
+	}
+	if len(theirs) == 0 {
+		return w.clearPending()
+	}
+	data, err := json.Marshal(theirs)
+	if err != nil {
+		return err
+	}
+	return w.replace(w.pendingPath(), data, 0)
+}
+
+// catchUpEdits returns the files that p's commit changed, from the old version to the branch's current one. A
+// commit that does not exist was never made; for a commit that the branch never reached, the index is reverted.
+func (s *objectStore) catchUpEdits(p pending, head plumbing.Hash) ([]edit, error) {
+	var missing *needsGit
+	was, err := s.treeOf(p.Old)
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.treeOf(p.New)
+	if errors.As(err, &missing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	edits, _, err := s.difference(was, made)
+	if err != nil {
+		return nil, err
+	}
+	for i := range edits {
+		was, made := edits[i].was, edits[i].now
+		if edits[i].now, err = s.file(head, edits[i].path); err != nil {
+			return nil, err
+		}
+		if edits[i].now == was {
+			edits[i].was = made
+		}
+	}
+	return slices.DeleteFunc(edits, func(e edit) bool { return e.was == e.now }), nil
+}
+
+// followIndex updates the index entries that differ between two trees.
+func (n *native) followIndex(ctx context.Context, w *scratchDir, store *objectStore, was, now plumbing.Hash,
+	stats map[string]fileStat) error {
+	edits, folders, err := store.difference(was, now)
+	if err != nil {
+		return err
+	}
+	return n.patchIndex(ctx, w, edits, folders, stats)
+}
+
+// nextIndex prepares followIndex for a commit that is about to be made: the index is replaced before the branch
+// moves. A concurrent git command reads the branch before the index. If the branch moved first, that command could
+// see the new branch and the old index, and its commit would revert ours; instead it sees an old branch, which
+// moves before git can move it, and git refuses. After an error the result is nil, and the index follows the branch
+// later.
+func (n *native) nextIndex(ctx context.Context, w *scratchDir, store *objectStore, was, now plumbing.Hash,
+	stats map[string]fileStat) (*nextIndex, error) {
+	edits, folders, err := store.difference(was, now)
+	if err != nil {
+		return nil, err
+	}
+	return n.prepareIndex(ctx, w, edits, folders, stats)
+}
+
+// patchIndex exchanges index entries under git's own lock.
+func (n *native) patchIndex(ctx context.Context, w *scratchDir, edits []edit, folders map[string]folderChange,
+	stats map[string]fileStat) error {
+	next, err := n.prepareIndex(ctx, w, edits, folders, stats)
+	var pass *needsGit
+	if errors.As(err, &pass) && n.git != "" {
+		return (&command{layout: n.layout, git: n.git, lockTimeout: n.lockTimeout}).followIndex(ctx, asCommandEdits(edits))
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(next.place(), next.close())
+}
+
+// prepareIndex locks the index with git's lock and writes, synced, a new index with the edits next to it. The
+// result owns both.
+func (n *native) prepareIndex(ctx context.Context, w *scratchDir, edits []edit, folders map[string]folderChange,
+	stats map[string]fileStat) (*nextIndex, error) {
+	next, err := n.lockIndex(ctx, w)
+	if err == nil {
+		err = next.fill(n, w, edits, folders, stats)
+	}
+	if err != nil {
+		return nil, errors.Join(err, next.close())
+	}
+	return next, nil
+}
+
+// lockIndex locks the index with git's lock and reads it. The result owns the lock, also after an error.
+func (n *native) lockIndex(ctx context.Context, w *scratchDir) (*nextIndex, error) {
+	path := filepath.Join(n.gitDir, "index")
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	lock, err := w.lock(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	next := &nextIndex{lock: lock}
+	data, perm, written, err := readIndex(path)
+	if err != nil {
+		return next, err
+	}
+	next.perm, next.written = perm, written
+	next.now, err = parseIndex(data)
+	return next, err
+}
+
+// fill writes the edited index, if any entry changes.
+func (x *nextIndex) fill(n *native, w *scratchDir, edits []edit, folders map[string]folderChange, stats map[string]fileStat) (err error) {
+	slices.SortStableFunc(edits, func(a, b edit) int { return strings.Compare(a.path, b.path) })
+	if !x.now.follow(edits, stats) {
+		return nil
+	}
+	x.now.folders.follow("", folders)
+	if folders == nil {
+		x.now.folders = nil
+	}
+	x.now.guardRacy(x.written, n.lstat)
+	x.temp, err = w.prepared(x.now.encode(), x.perm)
+	return err
+}
+
+// nextIndex is a prepared index with the lock on its path; nil changes nothing. The lock is held beyond the
+// exchange: a git command that read the old index cannot take the lock and write the old one back, as it could if
+// the lock file became the index.
+type nextIndex struct {
+	lock    *lockFile
+	now     *index   // as it was read
+	written fileTime // its mtime
+	perm    fs.FileMode
+	temp    string // "" when nothing changes, or after the rename
+	put     bool
+}
+
+// place renames the index into place; close makes that durable.
+func (x *nextIndex) place() error {
+	if x == nil || x.temp == "" {
+		return nil
+	}
+	if err := os.Rename(x.temp, x.lock.path); err != nil {
+		return err
+	}
+	x.temp, x.put = "", true
+	return nil
+}
+
+// close releases the lock, and removes an index that was not put in place.
+func (x *nextIndex) close() (err error) {
+	if x == nil {
+		return nil
+	}
+	if x.temp != "" {
+		os.Remove(x.temp) // otherwise sweep removes it
+	}
+	if x.put {
+		err = syncDir(filepath.Dir(x.lock.path))
+	}
+	if err = errors.Join(err, x.lock.release()); err != nil {
+		err = fmt.Errorf("%s: %w", x.lock.path, err)
+	}
+	return err
+}
+
+func (n *native) settle(ctx context.Context) error {
+	if settledIndex(n.layout) {
+		return nil
+	}
+	w, err := openScratchDir(ctx, n.layout, n.lockTimeout)
+	if err != nil {
+		return err
+	}
+	store := newObjectStore(n.layout)
+	defer store.close()
+	return errors.Join(n.catchUp(ctx, w, store), w.close())
+}
+
+// readIndex reads the current index; an index that only git can read is empty.
+func (n *native) readIndex() (*index, error) {
+	data, _, _, err := readIndex(filepath.Join(n.gitDir, "index"))
+	if err != nil {
+		return nil, err
+	}
+	ix, err := parseIndex(data)
+	if err != nil {
+		ix = &index{version: 2}
+	}
+	return ix, nil
+}
+
+// settledIndex reports whether there is certainly nothing to sweep and nothing to catch up with, without writing
+// anything.
+func settledIndex(l layout) bool {
+	entries, err := os.ReadDir(filepath.Join(l.common, "reconcile"))
+	return errors.Is(err, os.ErrNotExist) || err == nil && (len(entries) == 0 || len(entries) == 1 && entries[0].Name() == "guard")
+}
