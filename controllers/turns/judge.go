@@ -2,6 +2,7 @@ package turns
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -55,6 +56,26 @@ type Error struct {
 	Status     int    // HTTP
 	Message    string
 	RetryAfter string // the header's value, or a time that the agent names
+}
+
+// Reported returns the error that an agent's output says it ended with, as Claude Code and others print it whatever the exit code is: a
+// JSON object with "is_error": true, or a list that ends with one. It is nil for all other output.
+func Reported(output []byte) *Error {
+	var last struct {
+		IsError bool   `json:"is_error"`
+		Status  int    `json:"api_error_status"`
+		Type    string `json:"api_error_type"`
+		Subtype string `json:"subtype"`
+		Result  string `json:"result"`
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(output, &list) == nil && len(list) > 0 {
+		output = list[len(list)-1]
+	}
+	if json.Unmarshal(output, &last) != nil || !last.IsError {
+		return nil
+	}
+	return &Error{Kind: last.Type, Status: last.Status, Message: cmp.Or(last.Result, last.Subtype, "the agent says is_error")}
 }
 
 // Judge returns nil if the turn succeeded, else why not. What the metering proxy saw explains a failure better than the agent

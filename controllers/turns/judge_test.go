@@ -85,6 +85,24 @@ func acp(f Facts) Facts     { f.Runner, f.At = schemas.RunnerACP, at; return f }
 func http(f Facts) Facts    { f.Runner, f.At = schemas.RunnerHTTP, at; return f }
 func command(f Facts) Facts { f.Runner, f.At = schemas.RunnerCommand, at; return f }
 
+// TestReported: JSON that says that it is an error is none of a success, and its class is that of what it says.
+func TestReported(t *testing.T) {
+	for output, want := range map[string]string{
+		`{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"API Error"}`: "rate limit: API Error",
+		`[{"type":"system"},{"type":"result","is_error":true,"result":"Please run /login"}]`:                "access denied: Please run /login",
+		`{"is_error":true}`:                  "the agent says is_error",
+		`{"is_error":false,"result":"Done"}`: "",
+		`{"is_error":"true"}`:                "",
+		`[{"is_error":true},{"result":"x"}]`: "",
+		`[]`:                                 "", `"is_error"`: "", `{`: "",
+	} {
+		f := command(Facts{ExitCode: code(0), Error: Reported([]byte(output))})
+		if got := Judge(f); want == "" && got != nil || want != "" && (got == nil || Describe(got, f.At) != want) {
+			t.Errorf("%s: %+v, want %q", output, got, want)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	for _, e := range endings {
 		got := ""

@@ -344,7 +344,7 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 		return errors.New(describeExit(end.status))
 	}
 	if a.isAgent() {
-		if err := a.judge(turns.Facts{ExitCode: &code, Exit: describeExit(end.status), Output: a.checkText(b.capture)}, read); err != nil {
+		if err := a.judge(turns.Facts{ExitCode: &code, Exit: describeExit(end.status), Output: a.checkText(b.capture), Error: a.reportedError(b.capture)}, read); err != nil {
 			if a.lostSession() {
 				a.interrupted = "the agent does not have the session of the interrupted run any more; it begins a new one"
 				return removeIfThere(a.runner.root, sessionPath(a.effect.Key))

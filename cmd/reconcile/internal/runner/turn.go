@@ -52,7 +52,10 @@ func (a *attempt) brief(s string) string {
 // judge returns why the turn of an agent failed; nil if it succeeded, or if the command is no agent. The failure is recorded.
 func (a *attempt) judge(f turns.Facts, r profiles.Reading) error {
 	f.Runner, f.At, f.Text = schemas.RunnerCommand, a.runner.o.Now(), a.lastWords(r)
-	if f.Error = r.Failure; f.Error == nil && !r.Succeeded {
+	if a.task.Profile != nil {
+		f.Error = r.Failure
+	}
+	if f.Error == nil && !r.Succeeded {
 		f.Error = r.Retry
 	}
 	a.addWire(&f)
@@ -93,6 +96,14 @@ func (k *sink) end() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return ending(printable(k.tail), k.tailLimit)
+}
+
+// reportedError is the error that the JSON of a command without a profile says it ended with; nil for none.
+func (a *attempt) reportedError(out []byte) *turns.Error {
+	if a.task.Profile != nil || a.task.Output != "json" {
+		return nil
+	}
+	return turns.Reported(out)
 }
 
 // checkText checks that the output of an agent without a profile is text.
