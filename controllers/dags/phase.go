@@ -108,7 +108,7 @@ func (f *fold) scheduled(n nodeCounts) (j settle.Judgement, ok bool) {
 	if !f.timed.Due.IsZero() {
 		message = "is due since " + f.timed.Due.Format(time.RFC3339)
 	} else if !f.timed.Next.IsZero() {
-		message = fmt.Sprintf("runs at %s; reconcile retry %s --all runs it now", f.timed.Next.Format(time.RFC3339), f.Ref)
+		message = fmt.Sprintf("runs at %s; reconcile run %s runs it now", f.timed.Next.Format(time.RFC3339), f.Ref)
 	}
 	return settle.Judgement{Phase: schemas.DAGPending, Class: settle.ClassWaiting, Reason: settle.ReasonScheduled, Message: message}, true
 }

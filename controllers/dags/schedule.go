@@ -2,6 +2,7 @@ package dags
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,8 +77,23 @@ func (f *fold) beginScheduled(name string, a *schemas.ActionSpec) {
 	if f.timed == nil || a.Verb != schemas.VerbRetry {
 		return
 	}
+	if a.All && f.timed.Waits && name != scheduledName(f.Name, a.At) && !slices.ContainsFunc(f.p.Spec.Schedule, makesUpForAll) {
+		f.timed.Since = schemas.Later(f.timed.Since, schemas.NewTime(f.Now)) // a run out of schedule makes up for what was missed
+	}
 	f.timed.Waits = false
 	f.countScheduled(name, a.At)
+}
+
+func makesUpForAll(s schemas.Schedule) bool { return s.Missed == schemas.MissedAll }
+
+// RunsNow reports whether a DAG waits for a time of its schedule, so that a run of it has to be asked for.
+func RunsNow(dag *state.Entry) bool {
+	spec := state.SpecOf[*schemas.DAGSpec](dag)
+	if spec == nil || len(spec.Schedule) == 0 {
+		return false
+	}
+	st, ok := dag.Status().(*schemas.DAGStatus)
+	return !ok || st.Schedule == nil || st.Schedule.Waits && st.Schedule.Due.IsZero()
 }
 
 // countScheduled counts the time of an action as one that has its run, if the schedule asked for the action.

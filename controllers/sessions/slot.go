@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"fmt"
 
 	"reconcile.dev/reconcile/controllers/actions"
@@ -197,7 +198,7 @@ func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
 			Message: "an action suspended the session; resume it to go on"}
 	case s.desired == schemas.SessionSuspended:
 		return Gate{Reason: settle.ReasonSuspended, Message: "the session is suspended, as its spec.phase says"}
-	case s.desired == schemas.SessionActive && spec.WhenDone == schemas.WhenDoneComplete && r.allDone(t, e) && hasDAGs(t, e):
+	case s.desired == schemas.SessionActive && spec.WhenDone == schemas.WhenDoneComplete && r.allDone(t, e) && hasDAGs(t, e) && !scheduled(t, e):
 		s.desired = schemas.SessionCompleted
 		return Gate{Keep: true, Reason: settle.ReasonCompleted, Message: "its DAGs are done; it opens again when one has to run"}
 	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)):
@@ -228,6 +229,19 @@ func (r *freeSlots) take(e *state.Entry, s *slot) Gate {
 func (r *freeSlots) full() Gate {
 	return Gate{Keep: true, Reason: settle.ReasonSessionLimit, Message: fmt.Sprintf(
 		"the session waits for a place: limits.sessions (%d) have work and rank higher", r.limit)}
+}
+
+// scheduled reports whether a DAG of a session has a schedule: then the session is never done by itself.
+func scheduled(t *state.Tree, session *state.Entry) bool {
+	for _, dag := range dagsOf(t, session.Ref) {
+		if dag.Object == nil || !bytes.Contains(dag.Object.Canonical(), []byte(`"schedule":`)) {
+			continue // of most, without decoding them
+		}
+		if spec := state.SpecOf[*schemas.DAGSpec](dag); spec != nil && len(spec.Schedule) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // allDone reports whether every DAG of the session has ended well, by statuses that are about the present specs.

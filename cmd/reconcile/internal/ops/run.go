@@ -9,6 +9,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -92,9 +93,14 @@ func Run(ctx context.Context, env Env, q RunRequest) (RunResult, error) {
 	if err := env.setParams(ctx, q); err != nil {
 		return RunResult{}, typed(err)
 	}
-	only, err := env.selection(ctx, q)
+	only, waits, err := env.selection(ctx, q)
 	if err != nil {
 		return RunResult{}, typed(err)
+	}
+	if waits {
+		if _, err := Act(ctx, env, ActRequest{Verb: schemas.VerbRetry, Target: q.Object, All: true, Reason: "a run out of its schedule", NoRun: true}); err != nil {
+			return RunResult{}, err
+		}
 	}
 	r, err := env.run(ctx, engine.Request{Watch: q.Watch, Commit: q.Commit || q.Push, Push: q.Push, Only: only})
 	if none, ok := errors.AsType[*commits.NoRepositoryError](err); ok {
@@ -108,17 +114,17 @@ func Run(ctx context.Context, env Env, q RunRequest) (RunResult, error) {
 	return r, typed(err)
 }
 
-// selection returns the selected effects; nil selects all.
-func (e Env) selection(ctx context.Context, q RunRequest) (*settle.Selection, error) {
+// selection returns the selected effects; nil selects all. waits says that a DAG is selected that waits for its schedule.
+func (e Env) selection(ctx context.Context, q RunRequest) (only *settle.Selection, waits bool, err error) {
 	switch {
 	case q.Object == "":
-		return nil, nil
+		return nil, false, nil
 	case q.Watch:
-		return nil, badField("watch", " performs everything; leave out either it or %s", q.Object)
+		return nil, false, badField("watch", " performs everything; leave out either it or %s", q.Object)
 	}
 	s, t, err := e.load(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer s.Close()
 	found, err := find(t, q.Object)
@@ -129,14 +135,14 @@ func (e Env) selection(ctx context.Context, q RunRequest) (*settle.Selection, er
 	case found.Gone():
 		err = notFound(t, found.Ref)
 	case q.Node == "":
-		return &settle.Selection{DAG: found.Name}, nil
+		return &settle.Selection{DAG: found.Name}, dags.RunsNow(found), nil
 	case found.Object != nil:
 		err = findNode(found, q.Node)
 	}
 	if err != nil {
-		return nil, badRequest("%w", err)
+		return nil, false, badRequest("%w", err)
 	}
-	return &settle.Selection{DAG: found.Name, Nodes: []string{q.Node}}, nil
+	return &settle.Selection{DAG: found.Name, Nodes: []string{q.Node}}, false, nil
 }
 
 // run runs the loop for people, and shows clarification events.
