@@ -425,3 +425,16 @@ type Report struct {
 	// Missing are files that Task.Expects named and that do not exist; then the effect is Released without having started.
 	Missing []string
 }
+
+// Webhook is one POST request to an address, from this process. Its Command has no Argv, and a Stdin that is the body.
+type Webhook struct {
+	Command
+	URL    schemas.EnvValue
+	Secret *schemas.EnvSource `json:",omitempty"` // where the key of the signature is; nil: there is none
+	// Delivery is the same for all attempts to deliver one notification.
+	Delivery string
+	// To names the address without what is secret in it.
+	To string
+	// Destination is what the user has to allow; nil where the address is not from the tree.
+	Destination *schemas.Destination `json:",omitempty"`
+}

@@ -146,3 +146,25 @@ func (p *Plan) sorted(nodes []int32) []int32 {
 	}
 	return slices.SortedFunc(slices.Values(nodes), byName)
 }
+
+// formerKeys returns the keys of the tasks and those with the agents, as an earlier version made them; nil where they cannot differ.
+func (b *Binding) formerKeys(p *Plan) (tasks, withAgents []string) {
+	if b.former == nil {
+		return nil, nil
+	}
+	if made := b.former.made.Load(); made != nil {
+		return made[0], made[1]
+	}
+	defs, agentDefs := make([][]byte, len(p.defs)), make([][]byte, len(p.defs))
+	for i := range p.Spec.Nodes {
+		n := &p.Spec.Nodes[i]
+		if defs[i], agentDefs[i] = p.defs[i], p.agentDefs[i]; n.Made != nil && n.Made.Former != nil {
+			defs[i] = appendDefinition(nil, n, "", n.Made.Former)
+			agentDefs[i] = defs[i] // it is a command
+		}
+	}
+	then := *b
+	tasks, withAgents = then.bothKeys(p, defs, agentDefs)
+	b.former.made.Store(&[2][]string{tasks, withAgents})
+	return tasks, withAgents
+}

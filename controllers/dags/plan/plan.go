@@ -140,3 +140,12 @@ type Texts struct {
 	Prompt *template.Template
 	Env    map[string]*template.Template
 }
+
+// formerKeys are the keys of nodes as an earlier version made them, with all parameters of the DAG in those of each command. They are
+// made when they are first asked for: a tree that has no such record never asks.
+type formerKeys struct{ made atomic.Pointer[[2][]string] }
+
+// MadeOfResults reports whether nodes of the DAG are made of what others left: then the same spec may make others.
+func (p *Plan) MadeOfResults() bool {
+	return p.Spec.Expansion != nil && len(p.Spec.Expansion.Results) > 0
+}
