@@ -75,6 +75,15 @@ func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner,
 			got.Commit = ""
 		}
 	}
+	if got.Commit == "" && o.State == Done { // its branch may be that of a later attempt by now
+		at, err := repo.Ref("refs/heads/" + o.Branch)
+		if err != nil {
+			return o, err
+		}
+		if at != o.Commit {
+			got.Commit = o.Commit
+		}
+	}
 	if got.Commit != "" {
 		if err := repo.SetRef(ctx, parkedRefs+o.Name, got.Commit, m.o.Now()); err != nil {
 			return o, err
@@ -238,7 +247,8 @@ func (m *Manager) Drop(ctx context.Context, name string) (ref string, err error)
 }
 
 // Sweep deletes workspaces whose work has landed or is parked: those that are older than workspaces.keepFor, and the
-// oldest while all take more than workspaces.keepBytes. It first parks those that no run has used for that long.
+// oldest while all take more than workspaces.keepBytes. It first parks those that no run has used for that long: a commit that waits
+// to land, or that did not, needs no workspace.
 func (m *Manager) Sweep(ctx context.Context) error {
 	if m.unusable != nil || !exists(m.dir) {
 		return nil
@@ -262,7 +272,7 @@ func (m *Manager) Sweep(ctx context.Context) error {
 		old := m.o.Now().Sub(o.ChangedAt) > s.KeepFor.Std()
 		switch {
 		case o.InUse():
-		case o.State == Created, old && (o.removable() || o.State == Working):
+		case o.State == Created, old:
 			if err := m.removeLocked(ctx, repo, o); err != nil {
 				m.o.Warn(err.Error())
 			}

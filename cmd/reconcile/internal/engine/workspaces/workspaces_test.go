@@ -22,7 +22,7 @@ var faults = []mutants.Mutant{
 	{"a workspace is deleted without parking", "remove.go", "if o.State != Created && exists(m.path(o.Name)) {", "if false {", "TestDeletingParksFirst"},
 	{"work that is not done may be deleted", "owner.go", "return o.State == Created || o.State == Landed || o.State == Parked", "return true", "TestStates"},
 	{"a failed parking is ignored", "remove.go", "if o, err = m.park(ctx, repo, o); err != nil {", "if o, err = m.park(ctx, repo, o); false {", "TestDeletingParksFirst"},
-	{"the sweep takes what is done", "remove.go", "old && (o.removable() || o.State == Working):", "old:", "TestSweep"},
+	{"the sweep loses a commit that did not land", "remove.go", "if at != o.Commit {", "if at == \"\" {", "TestSweep"},
 	{"a branch moves from wherever it is", "../../gitrepo/land.go", "if a.target.Ref != from.Ref || a.target.Hash != from.Hash && (a.target.out || a.target.Hash != \"\") {", "if from.Hash = a.target.Hash; false {", "TestLandingLosesNoOtherCommit"},
 	{"a file of the user is overwritten", "../../gitrepo/remote_checkout.go", "case stateModified:\n\t\t\tclash = append(clash, e.path)", "case stateModified:\n\t\t\tchanges = append(changes, c)", "TestUsersFilesStay"},
 	{"a commit lands again", "land.go", "o.commit, err = landedAs(ctx, repo, l, tip.Hash); err", "o.commit, err = \"\", error(nil); err", "TestLandsOnce"},
@@ -268,13 +268,16 @@ func TestSetupIsKept(t *testing.T) {
 func TestSweep(t *testing.T) {
 	f := newFixture(t)
 	states := map[string]State{}
-	for _, node := range []string{"done", "working", "landed", "parked"} {
+	for _, node := range []string{"done", "working", "landed", "parked", "replaced"} {
 		w := f.open(request(node, "1", schemas.WorkspaceClone))
 		f.put(w, node, "x")
-		if node == "done" || node == "landed" {
+		if node == "done" || node == "landed" || node == "replaced" {
 			if _, err := w.Commit(f.Context(), f.now, nil, nil); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if node == "replaced" { // by the commit of a later attempt
+			f.git("branch", "-f", "reconcile/s/d/replaced", "HEAD")
 		}
 		_ = w.Close()
 		var err error
@@ -306,9 +309,12 @@ func TestSweep(t *testing.T) {
 			t.Errorf("left: %s; want %s", got, want)
 		}
 	}
-	sweep("done landed parked working")
+	sweep("done landed parked replaced working")
 	f.now = f.now.Add(73 * time.Hour)
-	sweep("done")
+	sweep("")
+	if f.git("show", "reconcile/s/d/done:done") != "x" || f.git("show", parkedRefs+"d.replaced-0123456789abcdef-1:replaced") != "x" {
+		t.Error("what was committed is lost")
+	}
 	if f.git("show", parkedRefs+"d.working-0123456789abcdef-1:working") != "x" {
 		t.Error("what was in the abandoned workspace is lost")
 	}
@@ -319,7 +325,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	*f.m.o.Settings.Workspaces.KeepBytes = 0
-	sweep("done")
+	sweep("")
 }
 
 // TestInsideOfTheTree: no workspace is made inside of the tree.
