@@ -14,15 +14,25 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// A tree of which objects are dormant answers as the whole tree does. Once it was asked for one of them, the store looks at
-// the whole tree, and says of nothing that it is settled before.
-func TestTreeWithDormantObjects(t *testing.T) {
+// dormantFile is the file of dormant objects of a tree.
+const dormantFile = ".reconcile/cache/dormant"
+
+// newFinished makes a tree with finished DAGs, which are dormant after its run.
+func newFinished(t *testing.T) *edits {
+	t.Helper()
 	e := &edits{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(1, 3)), now: time.Now().Add(-time.Hour)}
 	e.begin()
 	for i := range finishedDAGs {
 		e.finished(i)
 	}
 	e.run(e.dir, false)
+	return e
+}
+
+// A tree of which objects are dormant answers as the whole tree does. Once it was asked for one of them, the store looks at
+// the whole tree, and says of nothing that it is settled before.
+func TestTreeWithDormantObjects(t *testing.T) {
+	e := newFinished(t)
 	e.dag(0)
 	s, all := e.open(e.dir, false), e.open(e.dir, true)
 	defer s.Close()
@@ -72,13 +82,8 @@ func TestTreeWithDormantObjects(t *testing.T) {
 
 // A damaged file of dormant objects costs a load of the whole tree.
 func TestDamagedFileOfDormantObjects(t *testing.T) {
-	e := &edits{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(1, 3)), now: time.Now().Add(-time.Hour)}
-	e.begin()
-	for i := range finishedDAGs {
-		e.finished(i)
-	}
-	e.run(e.dir, false)
-	name := filepath.Join(e.dir, ".reconcile", "cache", "dormant")
+	e := newFinished(t)
+	name := filepath.Join(e.dir, dormantFile)
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -124,13 +129,8 @@ func names(list []*state.Entry, of func(*state.Entry) string) (out []string) {
 // A run after an edit of a dormant object settles the tree, and so does one that finds the file of dormant objects damaged: the next one
 // has nothing to do.
 func TestFreshAfterEditsOfDormantObjects(t *testing.T) {
-	e := &edits{t: t, dir: t.TempDir(), rnd: rand.New(rand.NewPCG(1, 3)), now: time.Now().Add(-time.Hour)}
-	e.begin()
-	for i := range finishedDAGs {
-		e.finished(i)
-	}
-	e.run(e.dir, false)
-	name := filepath.Join(e.dir, ".reconcile", "cache", "dormant")
+	e := newFinished(t)
+	name := filepath.Join(e.dir, dormantFile)
 	fresh := func() bool {
 		s := e.open(e.dir, false)
 		defer s.Close()
