@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +70,8 @@ func (a *app) textIn(flag, file string) (string, error) {
 	case len(data) > actionTextLimit:
 		return "", badUsage("%s %s: the text has more than %d bytes", flag, file, actionTextLimit)
 	}
-	return a.textOf(" " + string(data))
+	text, err := a.textOf(" " + string(data)) // a file with a dash does not mean standard input
+	return strings.TrimPrefix(text, " "), err
 }
 
 func (a *app) task(ctx context.Context, q ops.TaskRequest) error {
