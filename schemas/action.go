@@ -45,7 +45,8 @@ func IsMessage(verb string) bool { return verb == VerbPrompt || verb == VerbInte
 
 // ActionSpec asks to apply a verb once. It is immutable once applied.
 type ActionSpec struct {
-	// Target is the DAG or the session that is meant, as kind/name: dag/checks; all, for all sessions; or the workflow to start.
+	// Target is the DAG or the session that is meant, as kind/name: dag/checks; all, for all sessions; the workflow to start; or the plan
+	// change that is answered.
 	Target string `json:"target" jsonschema:"minLength=1,maxLength=130"`
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
@@ -71,7 +72,7 @@ type ActionSpec struct {
 	Alone bool `json:"alone,omitempty"`
 	// Digest is that of what approve was shown, as ready and describe print it: a gate opens only for what it shows now.
 	Digest string `json:"digest,omitempty" jsonschema:"maxLength=32"`
-	// Answer is what approve answers, as JSON or as text: the result of a person's task.
+	// Answer is what approve answers, as JSON or as text: the result of a person's task, or of a plan change the edit and instructions.
 	Answer string `json:"answer,omitempty" jsonschema:"maxLength=65536"`
 	// Permission is the request of the node's agent that approve allows, or deny refuses.
 	Permission *PermissionAnswer `json:"permission,omitempty"`
@@ -161,12 +162,12 @@ const TargetAll = "all"
 // AllRef is what an action on all sessions refers to: the tree, by its settings.
 func AllRef() Ref { return Ref{Kind: SettingsKind.Name, Name: "settings"} }
 
-// TargetRef returns the target of the action: a DAG, a session, a workflow or AllRef. The error names the expected form.
+// TargetRef returns the target of the action: a DAG, a session, a workflow, a plan change or AllRef. The error names the expected form.
 func (s *ActionSpec) TargetRef() (Ref, error) {
 	if s.Target == TargetAll {
 		return AllRef(), nil
 	}
-	return Kinds{DAGKind, SessionKind, WorkflowKind}.ParseRef(s.Target)
+	return Kinds{DAGKind, SessionKind, WorkflowKind, PlanChangeKind}.ParseRef(s.Target)
 }
 
 // Default fills nothing in. It takes out secrets and private text, which the target's status must not repeat.
@@ -193,6 +194,8 @@ func (s *ActionSpec) Check(r *Report) {
 	case err != nil:
 		r.At("target").Errorf("bad-target", "%v", err)
 	case s.checkStart(r, to):
+	case to.Kind == PlanChangeKind.Name:
+		s.checkPlanAnswer(r)
 	case s.Node != "" && to.Kind != DAGKind.Name:
 		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
 	case to.Kind != DAGKind.Name && s.Verb != VerbStart && !slices.Contains(sessionVerbs, s.Verb):
@@ -225,6 +228,27 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("text").Errorf("missing", "prompt has nothing to tell").Suggest("add text")
 	case s.Text != "" && !IsMessage(s.Verb) && s.Verb != VerbStart:
 		r.At("text").Errorf("conflict", "%s has no text", s.Verb).Suggest("write reason, or the verb prompt")
+	}
+}
+
+// checkPlanAnswer reports an action on a plan change that is no answer to it.
+func (s *ActionSpec) checkPlanAnswer(r *Report) {
+	switch {
+	case s.Node != "":
+		r.At("node").Errorf("conflict", "a plan change has no nodes").Suggest("remove node")
+	case s.Verb != VerbApprove && s.Verb != VerbDeny:
+		r.At("verb").Errorf("conflict", "a plan change cannot %s", s.Verb).Also("the target", "target").
+			Suggest("a plan change knows approve and deny")
+	case s.Verb == VerbDeny && s.Answer != "":
+		r.At("answer").Errorf("conflict", "deny brings no answer; approve does").Suggest("write reason")
+	case s.Permission != nil:
+		r.At("permission").Errorf("conflict", "only approve and deny of a node are about a permission").Suggest("remove permission")
+	case s.All || s.Alone || s.Mode != "" || s.Digest != "":
+		r.At("verb").Errorf("conflict", "an answer to a plan change has no all, alone, mode or digest").Suggest("remove them")
+	case s.Verb == VerbApprove && s.Answer != "":
+		if _, err := ReadPlanAnswer(s.Answer); err != nil {
+			r.At("answer").Errorf("bad-answer", "%v", err)
+		}
 	}
 }
 

@@ -118,12 +118,12 @@ type AgentActivity struct {
 	RespondingTo    *string `json:"respondingTo"`
 }
 
-// Roles that the seeds know. An agent may have any other.
+// Roles that the seeds know. An agent may have any other. An architect answers plan changes.
 const (
 	roleGuide          = "guide"
 	roleProductManager = "product-manager"
 	roleUXDesigner     = "ux-designer"
-	roleArchitect      = "architect"
+	RoleArchitect      = "architect"
 	roleDesigner       = "designer"
 	roleAcademic       = "academic"
 	roleLibrarian      = "librarian"
@@ -140,7 +140,7 @@ const (
 var precedences = map[string]int{
 	roleGuide: 5, roleProductManager: 10, roleUXDesigner: 15,
 	roleAcademic: 16, roleLibrarian: 17, roleArchivalist: 18,
-	roleArchitect: 20, roleDesigner: 24, roleOrchestrator: 28,
+	RoleArchitect: 20, roleDesigner: 24, roleOrchestrator: 28,
 	roleEngineer: 30, roleInspector: 40, roleTester: 42, roleReviewer: 45,
 }
 
@@ -285,7 +285,7 @@ var roleMemories = map[string]AgentMemory{
 	roleGuide:     {[]int{50, 75, 90}, 95, 30, SummaryGuide},
 	roleLibrarian: {[]int{25, 50, 75}, 75, 25, SummaryLibrarian},
 	roleAcademic:  {[]int{85}, 95, 30, SummaryAcademic},
-	roleArchitect: {[]int{85}, 95, 30, SummaryArchitect},
+	RoleArchitect: {[]int{85}, 95, 30, SummaryArchitect},
 	roleInspector: {[]int{85}, 95, 30, SummaryInspector},
 	roleTester:    {[]int{85}, 95, 30, SummaryTester},
 	roleEngineer:  {nil, 95, 30, SummaryHandoff},

@@ -9,7 +9,8 @@ import (
 // that the change replaces, nil for a new one; after is nil for a removal. Settings and agents decide what agents may do, some verbs
 // of actions are decisions of people, an action that exists may be one, the phase of a session holds or releases its work, a
 // budget that is set bounds agents, notifications send what they did elsewhere, checks of landings and approvals hold back what they
-// made, and the session of a DAG decides which of all these count.
+// made, and the session of a DAG decides which of all these count. What an architect decides about a plan change is the result of a DAG
+// that nobody else writes.
 func OnlyPeople(ref Ref, before, after *Object) string {
 	if ref.Kind == SettingsKind.Name || ref.Kind == AgentKind.Name {
 		return "write " + ref.String()
@@ -51,6 +52,9 @@ func weakens(ref Ref, before, after *Object) string {
 		return "change the checks of " + ref.String()
 	}
 	old, now := SpecAs[*DAGSpec](before), SpecAs[*DAGSpec](after)
+	if old != nil && old.Answers != "" || now != nil && now.Answers != "" {
+		return "answer a plan change by " + ref.String()
+	}
 	if old == nil {
 		return ""
 	}
@@ -119,6 +123,8 @@ func ActingOf(o *Object) (name, proof string) {
 		return s.From, s.Proof
 	case *ClarificationRequestSpec:
 		return s.From, s.Proof
+	case *PlanChangeSpec:
+		return s.By, s.Proof
 	}
 	return "", ""
 }

@@ -27,6 +27,8 @@ type DAGSpec struct {
 	Description string `json:"description,omitempty" jsonschema:"maxLength=10000"`
 	// Workflow says which workflow's run the DAG is; a start of the workflow makes it.
 	Workflow *WorkflowRun `json:"workflow,omitempty"`
+	// Answers names the plan change that the DAG's node answers; the plan change makes the DAG.
+	Answers string `json:"answers,omitempty" jsonschema:"maxLength=63"`
 	// Policy bounds and steers execution.
 	Policy Policy `json:"policy,omitzero"`
 	// Budget bounds what the agents of the DAG's nodes together use. Default: no bound.
@@ -324,6 +326,9 @@ func (s *DAGSpec) Check(r *Report) {
 	s.Workflow.check(r.At("workflow"))
 	s.OnFailure.check(r, OnFailure)
 	s.OnSuccess.check(r, OnSuccess)
+	if s.Answers != "" {
+		checkRef(r.At("answers"), s.Answers)
+	}
 	tasks := make([]task, len(s.Nodes))
 	compiled := map[string]*validator.Error{}
 	for i := range s.Nodes {
@@ -375,6 +380,9 @@ func (s *DAGSpec) References() []Reference {
 	}
 	if w := s.Workflow; w != nil {
 		out = append(out, Reference{Field: []any{"workflow", "name"}, To: Ref{Kind: WorkflowKind.Name, Name: w.Name}})
+	}
+	if s.Answers != "" {
+		out = append(out, Reference{Field: []any{"answers"}, To: PlanChangeKind.Ref(s.Answers)})
 	}
 	for i := range s.Nodes {
 		out = s.Nodes[i].references(out, "nodes", i)

@@ -45,6 +45,8 @@ type Run struct {
 	Again []string `json:"again,omitempty"`
 	// Asks is what the agent wants to know before it can go on; set when the outcome is Asked.
 	Asks *Ask `json:"asks,omitempty"`
+	// PlanChange is the PlanChangeSpec that the agent asks for, without its target. With the outcome Asked it is the blocker of the node.
+	PlanChange json.RawMessage `json:"planChange,omitempty"`
 	// Resolution is the agent's conclusion from the answers in its input, if it gives one.
 	Resolution string `json:"resolution,omitempty"`
 	// Reported is what the agent says about the task, if it says something.

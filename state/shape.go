@@ -73,7 +73,7 @@ const (
 var (
 	envelopeMarks = map[string]mark{".apiVersion": markVersion, ".kind": markKind, ".metadata.name": markName}
 	runMarks      = map[string]mark{".apiVersion": markVersion, ".kind": markKind, ".key": markKey, ".outcome": markOutcome,
-		".agent": markAgent, ".asks": markAsks, ".learned[]": markLearned, ".outputs[]": markOutputs,
+		".agent": markAgent, ".asks": markAsks, ".planChange": markAsks, ".learned[]": markLearned, ".outputs[]": markOutputs,
 		".turn.marks[]": markMarks}
 	statusMarks = map[string]mark{"": markStatus, ".phase": markPhase, ".observedDigest": markDigest,
 		".conditions[]": markCondition, ".conditions[].type": markConditionType, ".conditions[].status": markConditionStatus,

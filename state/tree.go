@@ -275,7 +275,7 @@ func traitsOf(r *schemas.Run) (t Traits) {
 	for _, has := range []struct {
 		it   bool
 		mark Traits
-	}{{r.Asks != nil, Asks}, {len(r.Learned) > 0, Learned}, {r.Agent != "", OfAgent}, {len(r.Outputs) > 0, Outputs},
+	}{{r.Asks != nil || len(r.PlanChange) > 0, Asks}, {len(r.Learned) > 0, Learned}, {r.Agent != "", OfAgent}, {len(r.Outputs) > 0, Outputs},
 		{r.Turn != nil && len(r.Turn.Marks) > 0, Marks}} {
 		if has.it {
 			t |= has.mark
@@ -286,7 +286,7 @@ func traitsOf(r *schemas.Run) (t Traits) {
 
 // The traits of a record.
 const (
-	Asks    Traits = 1 << iota // a question
+	Asks    Traits = 1 << iota // a question, or a plan change
 	Learned                    // something to remember
 	OfAgent                    // the run of an agent
 	Outputs                    // declared outputs

@@ -20,8 +20,11 @@ func newVerbCmd(a *app, v ops.Verb) *cobra.Command {
 	if v.Session {
 		targets = append(targets, schemas.SessionKind)
 	}
+	if v.Answers {
+		targets = append(targets, schemas.PlanChangeKind)
+	}
 	least, needs := 1, "a target"
-	if !v.WholeDAG {
+	if !v.WholeDAG && !v.Answers {
 		least, needs = 2, "a dag and a node"
 	}
 	cmd := &cobra.Command{
@@ -77,6 +80,10 @@ this one request. --session allows the same to the agent in all of the session, 
 A node with approve is a gate: "reconcile describe" shows what there is to approve, with its digest. The approval is for what the gate
 shows now; with --digest it is refused if that has changed. --answer, or -f with a file of text, JSON or YAML, is checked by the form in
 approve.form; the answer to a person's task is its result.`
+		cmd.Long += `
+
+Of a plan change, approve accepts the suggestions, or the edit in --answer or -f: an object with edit, instructions and reason. Any other
+text is for the node that escalated.`
 		cmd.Flags().StringVar(&q.Answer, "answer", "", "the answer, as `JSON` or text")
 		cmd.Flags().StringVarP(&file, "file", "f", "", "read the answer from `FILE`; - is standard input")
 		cmd.Flags().StringVar(&q.Digest, "digest", "", "the `DIGEST` of what you have seen: approve nothing else")
@@ -86,7 +93,8 @@ approve.form; the answer to a person's task is its result.`
 	case schemas.VerbDeny:
 		cmd.Long += `
 
-The agent learns that its request is refused, with the reason, and goes on without it. --session refuses the same in all of the session.`
+The agent learns that its request is refused, with the reason, and goes on without it. --session refuses the same in all of the session.
+A plan change that is refused changes nothing; a node that escalated goes on with the reason.`
 		cmd.Flags().BoolVar(&session, "session", false, "refuse the same request of the agent in all of the session")
 	case schemas.VerbRetry:
 		cmd.Long += `

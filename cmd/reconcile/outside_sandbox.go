@@ -12,7 +12,7 @@ import (
 
 // forConfined are the commands that a run may have done outside of its sandbox: they write only what an agent may say, by the rules of
 // their operations. All others run inside of it.
-var forConfined = map[string]bool{"clarify": true, "memory": true, "ready": true, "search": true, "related": true, "path": true}
+var forConfined = map[string]bool{"clarify": true, "escalate": true, "propose": true, "memory": true, "ready": true, "search": true, "related": true, "path": true}
 
 // confined hands the command over to the process that runs this run, if it runs in a sandbox and the command is about the run's own
 // tree. It returns a verdict with the exit code then.
@@ -51,6 +51,9 @@ func readsFiles(cmd *cobra.Command) bool {
 		return len(args) > 0 && args[0] != "-"
 	case "eval", "scan":
 		return true
+	case "propose":
+		f := cmd.Flags().Lookup("file")
+		return f.Changed && f.Value.String() != stdinText
 	}
 	return false
 }

@@ -131,7 +131,7 @@ func menu() []item {
 	return append(items, []item{
 		{groupSteer, "start", newStartCmd}, {groupSteer, "task", newTaskCmd}, {groupSteer, "switch", former(newSwitchCmd, "resume --exclusive")},
 		{groupSteer, "hook", unlisted(newHookCmd)},
-		{groupAsk, "clarify", newClarifyCmd},
+		{groupAsk, "clarify", newClarifyCmd}, {groupAsk, "escalate", newEscalateCmd}, {groupAsk, "propose", newProposeCmd},
 		{groupMemory, "memory", newMemoryCmd}, {groupMemory, "fact", unlisted(newFormerFactCmd)}, {groupMemory, "budget", newBudgetCmd},
 		{groupAuthor, "init", newInitCmd}, {groupAuthor, "create", newCreateCmd}, {groupAuthor, "edit", newEditCmd},
 		{groupAuthor, "apply", newApplyCmd}, {groupAuthor, "delete", newDeleteCmd}, {groupAuthor, "explain", newExplainCmd},

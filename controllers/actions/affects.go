@@ -58,7 +58,7 @@ func addSession(w settle.Worklist, ref schemas.Ref) {
 	}
 }
 
-var targetKinds = schemas.Kinds{schemas.DAGKind, schemas.SessionKind}
+var targetKinds = schemas.Kinds{schemas.DAGKind, schemas.SessionKind, schemas.PlanChangeKind}
 
 func addTarget(w settle.Worklist, ref schemas.Ref) {
 	if w.Tree().Entry(ref) != nil {

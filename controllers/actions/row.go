@@ -12,7 +12,7 @@ import (
 
 // Kind is the row of the kind Action.
 var Kind = settle.Kind{Kind: schemas.ActionKind, Decide: decide, Columns: columns,
-	DependsOn: []string{schemas.SessionKind.Name, schemas.DAGKind.Name, schemas.WorkflowKind.Name}, Affects: affects,
+	DependsOn: []string{schemas.SessionKind.Name, schemas.DAGKind.Name, schemas.WorkflowKind.Name, schemas.PlanChangeKind.Name}, Affects: affects,
 	Origin: origin, Retired: retired}
 
 var columns = []settle.Column{

@@ -110,6 +110,8 @@ func ReadAnswer(format string, stdout []byte) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case said.PlanChange != nil:
+		return "", errors.New("the output asks for a change of the plan, where an answer was asked for")
 	case said.Ask != nil:
 		return "", errors.New("the output asks a question, where an answer was asked for")
 	case said.Answer == "" && said.Result != nil:

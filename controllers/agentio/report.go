@@ -27,6 +27,8 @@ type structured struct {
 		Blocking  *bool    `json:"blocking"` // default true
 		Artifacts []string `json:"artifacts"`
 	} `json:"clarification"`
+	PlanChange   json.RawMessage            `json:"planChange"`
+	Escalation   *escalation                `json:"escalation"`
 	Status       string                     `json:"status"`
 	Summary      string                     `json:"summary"`
 	FilesChanged []string                   `json:"filesChanged"`
@@ -70,12 +72,17 @@ func readStructured(value []byte) (Said, error) {
 	if err := checkObserved(s.Observations); err != nil {
 		return Said{}, err
 	}
+	if said.PlanChange, err = s.proposal(); err != nil {
+		return Said{}, err
+	}
+	said.Escalates = s.Escalation != nil
 	c := s.Clarification
 	switch {
 	case c != nil:
 		said.Ask = &schemas.Ask{To: c.To, Topic: c.Topic, Question: c.Question, Artifacts: c.Artifacts,
 			Blocking: c.Blocking == nil || *c.Blocking}
 		return said, checkAsk(said.Ask)
+	case said.Escalates:
 	case s.Status == schemas.ReportAsks:
 		return said, errors.New(`status is needs_clarification, and there is no question: add "clarification": {"to", "topic", "question"}`)
 	case s.Status == schemas.ReportFailed:

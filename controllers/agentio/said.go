@@ -32,6 +32,10 @@ type Said struct {
 	Resolution string
 	// Ask is what the agent wants to know before it can go on; nil: nothing.
 	Ask *schemas.Ask
+	// PlanChange is the change of the plan that the agent asks for, without a target; nil: none. Escalates says that it is what blocks the
+	// agent.
+	PlanChange *schemas.PlanChangeSpec
+	Escalates  bool
 	// Report is what the agent says about its task; nil: nothing.
 	Report *schemas.AgentReport
 	// Observed are the observations to remember.

@@ -30,7 +30,7 @@ func (f *fold) sortQuestions() {
 
 // pauses reports whether a run of node i ended with a question.
 func (f *fold) pauses(i int32, run *schemas.Run) bool {
-	if run.Outcome == schemas.OutcomeAsked {
+	if run.Outcome == schemas.OutcomeAsked || len(f.escalations) > 0 && f.escalates(i, run) {
 		return true
 	}
 	qs := f.recs[i].questions

@@ -7,6 +7,7 @@ import (
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/dags/plan"
+	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -22,6 +23,7 @@ func newFold(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
 	if len(p.Agents) > 0 {
 		f.questions = clarifications.Of(in.World).Index.QuestionsOf(in.Name)
 	}
+	f.escalations = planchanges.EscalationsOf(in.World, in.Name)
 	for i := range f.was {
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
 		if node := &p.Spec.Nodes[i]; len(node.Inputs) > 0 {

@@ -7,6 +7,7 @@ import (
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -41,6 +42,8 @@ type fold struct {
 
 	// questions are the requests that nodes of the DAG made, of all keys.
 	questions []*clarifications.Question
+	// escalations are the blockers of nodes of the DAG.
+	escalations []planchanges.Escalation
 
 	// restores are the missing outputs that are to be written back now.
 	restores []settle.Restore

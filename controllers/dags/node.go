@@ -215,6 +215,7 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	case f.p.When[i] != nil && r.last == nil && !f.whenHolds(i):
 	case f.waitsForApproval(i):
+	case (r.pauses || len(f.escalations) > 0) && f.waitsForHelp(i):
 	case (r.pauses || len(r.questions) > 0) && f.waitsForAnswer(i):
 	case f.waitsForPermission(i):
 	case f.waitsForTime(i):

@@ -8,6 +8,7 @@ import (
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/nodes"
+	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -48,7 +49,7 @@ var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, 
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
 	Sources: []string{state.CheckpointKind}, Affects: affects, Before: before, After: after,
-	Shared: true, Same: same, Note: note,
+	Origin: planchanges.DAGOrigin, Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
 
 // before adds the DAGs that wait for budgets, agents and DAGs that are not what they were.

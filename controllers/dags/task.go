@@ -57,6 +57,7 @@ func (f *fold) effect(i int32) settle.Effect {
 	for _, q := range r.questions {
 		e.Seq = max(e.Seq, q.Seq+1) // a run that wrote a request, and left no record, is another one
 	}
+	e.Seq = max(e.Seq, f.seqAfterHelp(i))
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
 	e.Allowances = f.b.Allowances(f.In, f.p, i, e.Agent)
 	if !f.cleans(i) {
@@ -165,7 +166,7 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 	w := &agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: name, Role: agents.Role(name, agent),
 		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: f.prompt(i), Acceptance: n.Acceptance,
 		About: agentio.Issue{Title: session.Title, Text: session.Description}, Needs: needs, Schema: n.Outputs.Schema,
-		Clarifications: f.answers(i), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
+		Clarifications: append(f.answers(i), f.help(i)...), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
 		MayAsk: clarify.NewScope(name, agent, n.Clarify).Allowed(), Constraints: f.constraints(n, agent)}
 	if c := agent.Runner.AsCommand(); c != nil {
 		w.Report = c.Output

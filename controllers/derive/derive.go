@@ -46,7 +46,7 @@ func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Check
 		}
 	}
 	for _, e := range due.of(t, schemas.DAGKind.Name) {
-		look(e.Ref, func() { v.asks(e) }, func() { v.learned(e) }, func() { v.checkpoints(e) })
+		look(e.Ref, func() { v.asks(e) }, func() { v.planChanges(e) }, func() { v.learned(e) }, func() { v.checkpoints(e) })
 	}
 	for _, e := range due.of(t, schemas.ActionKind.Name) {
 		look(e.Ref, func() { v.starts(e) })
@@ -57,6 +57,9 @@ func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Check
 				v.add(schemas.ActionKind, name, spec)
 			}
 		}
+	}
+	for _, e := range due.of(t, schemas.PlanChangeKind.Name) {
+		look(e.Ref, func() { v.answers(e) })
 	}
 	for _, l := range due.ledgers(t) {
 		look(l.Ref(), func() { v.imports(l) })

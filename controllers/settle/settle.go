@@ -55,7 +55,8 @@ func Tree(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, 
 // One round decides every object once. Three things can make another round necessary. The slots of sessions
 // depend on which sessions are completed, which is known after a round; a session is completed at most once in a Settle.
 // A clarification that gets its number may have replies that call it by that; it gets one once. A node whose key moves
-// leaves its question behind; keys depend on no question, so they move in the first round. So the number of rounds is
+// leaves its question behind; keys depend on no question, so they move in the first round. The answer of an architect ends a plan change
+// once. So the number of rounds is
 // bounded by the number of sessions and a constant.
 //
 // told, if there is one, is called for every decision with the number of objects of the round, and of those decided.
@@ -90,8 +91,8 @@ func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told
 }
 
 // extraRounds are those that every Settle may need: the first, one for new numbers and moved keys, one for replies that
-// this round lets through, and the last, in which nothing changes.
-const extraRounds = 4
+// this round lets through, one for an answer to a plan change, and the last, in which nothing changes.
+const extraRounds = 5
 
 // maxRounds bounds the number of rounds: extraRounds, and one for each object of a kind with OwnRound.
 func (s *settler) maxRounds() int {

@@ -59,7 +59,9 @@ const (
 	ItemPermission = "permission"
 	// ItemApproval is a node that starts when people approve it.
 	ItemApproval = "approval"
-	ItemWork     = "work" // what an agent does outside of DAGs, as far as a question keeps it from it
+	// ItemPlanChange is a plan change that a person has to decide.
+	ItemPlanChange = "plan-change"
+	ItemWork       = "work" // what an agent does outside of DAGs, as far as a question keeps it from it
 )
 
 // States of an item.
@@ -89,6 +91,9 @@ func Ready(t *state.Tree, now time.Time) []Item {
 	}
 	for _, e := range b.tree.Entries(schemas.DAGKind.Name) {
 		b.nodes(e)
+	}
+	for _, e := range b.tree.Entries(schemas.PlanChangeKind.Name) {
+		b.planChange(e)
 	}
 	b.block()
 	b.claims()

@@ -77,5 +77,5 @@ func Waits(t *state.Tree, s *settle.Selection) []Wait {
 				Command: "reconcile clarify answer " + q.ID + " TEXT"})
 		}
 	}
-	return out
+	return append(out, planWaits(t, in)...)
 }

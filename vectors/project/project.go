@@ -46,6 +46,7 @@ var (
 	Workflow      = Projector{Build: workflow}
 	DAG           = Projector{Build: dag, Lines: true}
 	Clarification = Projector{Build: request}
+	PlanChange    = Projector{Build: planChange}
 )
 
 // Builder collects the part of one object.
@@ -220,6 +221,28 @@ func request(b *Builder) {
 	}
 	if dag, node, ok := taskOf(s.Run); ok {
 		b.Edge(schemas.Ref{Kind: schemas.DAGKind.Name, Name: dag}.String()+":"+node, graph.Causes, b.ID)
+	}
+}
+
+func planChange(b *Builder) {
+	s := schemas.SpecAs[*schemas.PlanChangeSpec](b.Entry.Object)
+	st, _ := b.Entry.Status().(*schemas.PlanChangeStatus)
+	if st == nil {
+		st = &schemas.PlanChangeStatus{}
+	}
+	body := append([]string{s.Reason}, s.Tried...)
+	if s.Suggestions != nil {
+		body = append(body, s.Suggestions.Text)
+	}
+	if a := st.Answer; a != nil {
+		body = append(body, a.Reason, a.Instructions)
+	}
+	b.Add(graph.Item{
+		Node:  b.Node(graph.Decision, st.Created, "change", s.Change, "by", s.By, "phase", st.Phase),
+		Title: s.Said(), Body: lines(append(body, st.Changes...)...),
+	})
+	if s.Node != "" {
+		b.Edge(s.Target+":"+s.Node, graph.Causes, b.ID)
 	}
 }
 

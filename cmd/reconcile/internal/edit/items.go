@@ -70,7 +70,7 @@ func joinItems(lines [][]byte, starts []int, after, dash int, in *yaml.Node, wan
 	if len(starts) != len(in.Content) || starts[0] != in.Line-1 {
 		return nil, fmt.Errorf("edit: line %d: the elements of the list do not start on lines of their own", in.Line)
 	}
-	for after > starts[len(starts)-1]+1 && blankOrComment(lines[after-1]) {
+	for after > starts[len(starts)-1]+1 && between(lines[after-1], dash) {
 		after-- // it belongs to what follows
 	}
 	parts := map[string][][]byte{}
@@ -79,11 +79,11 @@ func joinItems(lines [][]byte, starts []int, after, dash int, in *yaml.Node, wan
 		if i+1 < len(starts) {
 			next = starts[i+1]
 		}
-		for next < after && next > start+1 && blankOrComment(lines[next-1]) {
+		for next < after && next > start+1 && between(lines[next-1], dash) {
 			next--
 		}
 		from := start
-		for i > 0 && blankOrComment(lines[from-1]) {
+		for i > 0 && between(lines[from-1], dash) {
 			from--
 		}
 		parts[nameOf(in.Content[i])] = lines[from:next]
@@ -103,7 +103,7 @@ func joinItems(lines [][]byte, starts []int, after, dash int, in *yaml.Node, wan
 			continue
 		}
 		for _, line := range part {
-			if !blankOrComment(line) {
+			if !between(line, dash) {
 				break
 			}
 			out = append(out, line...)
@@ -117,9 +117,10 @@ func joinItems(lines [][]byte, starts []int, after, dash int, in *yaml.Node, wan
 	return append(out, bytes.Join(lines[after:], nil)...), nil
 }
 
-func blankOrComment(line []byte) bool {
-	body := bytes.TrimSpace(line)
-	return len(body) == 0 || body[0] == '#'
+// between reports whether a line is between two elements: it is blank, or a comment that is not indented more than their dashes.
+func between(line []byte, dash int) bool {
+	body := bytes.TrimLeft(line, " ")
+	return len(bytes.TrimSpace(body)) == 0 || body[0] == '#' && len(line)-len(body) <= dash
 }
 
 // endLine ends the last line of a text that the file did not end.

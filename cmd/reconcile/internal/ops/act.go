@@ -33,18 +33,20 @@ type Verb struct {
 	Session  bool // applies to sessions, too
 	WholeDAG bool // applies to a DAG without a node
 	Node     bool // applies to a node, too
+	// Answers says that it is an answer to a plan change, too.
+	Answers bool
 }
 
 // Verbs lists the verbs of [Act].
 var Verbs = []Verb{
-	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true},
-	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true},
-	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, true},
-	{schemas.VerbResume, "Go on after a pause", true, true, true},
-	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", true, true, true},
-	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true},
-	{schemas.VerbApprove, "Let a held node start, say that a person's task is done, or allow what an agent asks for", false, true, true},
-	{schemas.VerbDeny, "Refuse what the agent of a node asks for", false, false, true},
+	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true, false},
+	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true, false},
+	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, true, false},
+	{schemas.VerbResume, "Go on after a pause", true, true, true, false},
+	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", true, true, true, false},
+	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true, false},
+	{schemas.VerbApprove, "Let a held node start, say that a person's task is done, accept a plan change, or allow what an agent asks for", false, true, true, true},
+	{schemas.VerbDeny, "Refuse what the agent of a node asks for, or a plan change", false, false, true, true},
 }
 
 var cancelModes = []string{schemas.CancelGraceful, schemas.CancelImmediate, schemas.CancelWait}
@@ -60,6 +62,9 @@ func (v Verb) Usage() string {
 	}
 	if v.Session {
 		s += "|session/NAME|all"
+	}
+	if v.Answers {
+		s += "|planchange/NAME"
 	}
 	return s
 }
@@ -148,7 +153,7 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 // approvable returns an error for an approval without effect, and lists the objects that wait for one.
 func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	ref, err := spec.TargetRef()
-	if err != nil || dags.Approvable(t, ref, spec.Node, e.Tree.Now()) {
+	if err != nil || ref.Kind == schemas.PlanChangeKind.Name || dags.Approvable(t, ref, spec.Node, e.Tree.Now()) {
 		return err
 	}
 	what := strings.TrimSpace(spec.Target + " " + spec.Node)
@@ -219,7 +224,7 @@ func (e Env) mootAction(ctx context.Context, name string) (string, error) {
 			return readiness.Because(e), nil
 		}
 	}
-	for _, d := range t.Entries(schemas.DAGKind.Name) {
+	for _, d := range slices.Concat(t.Entries(schemas.DAGKind.Name), t.Entries(schemas.PlanChangeKind.Name)) {
 		for _, x := range schemas.AppliedTo(d.Status()) {
 			switch {
 			case x.Name != name:
@@ -243,7 +248,7 @@ func (v Verb) target(t *state.Tree, word, node string) (string, error) {
 		return "", err
 	}
 	switch {
-	case e.Kind == schemas.SessionKind.Name && v.Session && node == "":
+	case e.Kind == schemas.SessionKind.Name && v.Session && node == "", e.Kind == schemas.PlanChangeKind.Name && v.Answers && node == "":
 	case e.Kind == schemas.SessionKind.Name && node != "":
 		return "", badRequest("%s is a session and has no nodes; leave %q out", e.Ref, node)
 	case e.Kind != schemas.DAGKind.Name:
@@ -270,6 +275,9 @@ func (e Env) answerPermission(s *state.Store, t *state.Tree, spec *schemas.Actio
 		open = permits.Waiting(t, entry, spec.Node)
 	}
 	if len(open) == 0 {
+		if ref.Kind == schemas.PlanChangeKind.Name && q.For == "" {
+			return nil, nil
+		}
 		if spec.Verb == schemas.VerbDeny || q.For != "" {
 			return nil, fmt.Errorf("the agent of %s asks for nothing; reconcile ready lists what waits", strings.TrimSpace(spec.Target+" "+spec.Node))
 		}

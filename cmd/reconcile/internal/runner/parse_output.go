@@ -10,7 +10,7 @@ import (
 )
 
 // blocked reports whether the command needs an answer to continue. A non-blocking question accompanies a result.
-func blocked(said agentio.Said) bool { return said.Ask != nil && said.Ask.Blocking }
+func blocked(said agentio.Said) bool { return said.Escalates || said.Ask != nil && said.Ask.Blocking }
 
 // handsOff reports whether the agent did not complete the task, and hands the rest of it to a new session.
 func handsOff(said agentio.Said) bool {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -152,6 +154,12 @@ func (a *attempt) fillRecord(end exit, b *buffers) error {
 	outcome, message := schemas.OutcomeSucceeded, remarks(end)
 	if said.Ask != nil {
 		message = join(fmt.Sprintf("asks %s about %s", said.Ask.To, said.Ask.Topic), message)
+	}
+	if p := said.PlanChange; p != nil {
+		if a.record.PlanChange, err = schemas.Marshal(p); err != nil {
+			return err
+		}
+		message = join(fmt.Sprintf("asks to %s the plan: %s", p.Change, shorten.Text(strings.Join(strings.Fields(p.Reason), " "), 200)), message)
 	}
 	switch {
 	case blocked(said):

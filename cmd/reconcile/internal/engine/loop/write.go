@@ -261,6 +261,13 @@ func (s *run) deriveSpecs(ctx context.Context) error {
 		changes = append(changes, state.Change{Path: spec.Path, Data: data})
 		paths = append(paths, spec.Path)
 	}
+	edits, err := s.editSpecs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range edits {
+		changes, paths = append(changes, c), append(paths, c.Path)
+	}
 	if len(changes) == 0 {
 		return nil
 	}

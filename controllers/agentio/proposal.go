@@ -1,0 +1,65 @@
+package agentio
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// escalation is what blocks an agent, in its output.
+type escalation struct {
+	Blocker string   `json:"blocker"`
+	Tried   []string `json:"tried"`
+}
+
+// proposal is the plan change in an output: one that the agent asks for, or its blocker.
+func (s *structured) proposal() (spec *schemas.PlanChangeSpec, err error) {
+	switch x := s.Escalation; {
+	case x != nil && len(s.PlanChange) > 0:
+		return nil, errors.New("the output has both planChange and escalation: an escalation is answered with a change of the plan where one helps")
+	case x != nil && s.Clarification != nil:
+		return nil, errors.New("the output has both clarification and escalation: ask first, and escalate what nobody could answer")
+	case x != nil:
+		spec = &schemas.PlanChangeSpec{Change: schemas.ChangeFix, Reason: x.Blocker, Tried: x.Tried, Node: "escalates"}
+	case len(s.PlanChange) > 0:
+		d := json.NewDecoder(bytes.NewReader(s.PlanChange))
+		d.DisallowUnknownFields()
+		spec = new(schemas.PlanChangeSpec)
+		if err := d.Decode(spec); err != nil {
+			return nil, fmt.Errorf("planChange: %w; its fields are change, reason, blocked, failed and suggestions", err)
+		}
+		spec.Node, spec.Tried = "", nil
+	default:
+		return nil, nil
+	}
+	spec.Target, spec.Run, spec.By, spec.Proof, spec.At = "dag/own", "", "", "", schemas.Time{}
+	if err := checkProposal(spec); err != nil {
+		return nil, err
+	}
+	spec.Target, spec.Node = "", ""
+	spec.Default()
+	return spec, nil
+}
+
+// checkProposal checks a plan change by the rules of its kind.
+func checkProposal(spec *schemas.PlanChangeSpec) error {
+	switch spec.Change {
+	case schemas.ChangeExtend, schemas.ChangeModify, schemas.ChangeReplace, schemas.ChangeFix:
+	default:
+		return fmt.Errorf("planChange: change %q is none of extend, modify, replace and fix", spec.Change)
+	}
+	if err := checkLength("the reason of the plan change", spec.Reason, AnswerLimit); err != nil {
+		return err
+	}
+	var r schemas.Report
+	spec.Check(&r)
+	for _, f := range r.Findings() {
+		if f.Severity == schemas.Error {
+			return fmt.Errorf("the plan change is not taken: %v: %s", f.Field, f.Message)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package mirror
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// PlanChange mirrors plan changes on the issue of their target.
+var PlanChange = Projector{
+	Home: func(o *schemas.Object) (int, schemas.Ref) {
+		to, err := schemas.SpecAs[*schemas.PlanChangeSpec](o).TargetRef()
+		if err != nil {
+			return 0, schemas.Ref{}
+		}
+		return 0, to
+	},
+	About: func(o *schemas.Object) (title, description string) {
+		spec := schemas.SpecAs[*schemas.PlanChangeSpec](o)
+		return spec.Said(), spec.Reason
+	},
+	Write: writePlanChange,
+}
+
+// writePlanChange shows what is asked, and the answer. One that cannot be taken is not shown.
+func writePlanChange(p *Page) {
+	spec := schemas.SpecAs[*schemas.PlanChangeSpec](p.Entry.Object)
+	st, ok := p.Entry.Status().(*schemas.PlanChangeStatus)
+	if !ok || st.Phase == "" {
+		return
+	}
+	b := p.NewBody()
+	what := "Plan change"
+	if spec.Node != "" {
+		what = "Blocker of " + codeText(spec.Node)
+	}
+	b.Paragraph("### %s %s: %s", what, codeText(p.Entry.Name), codeText(st.Phase))
+	b.table([]string{"Change", "Of", "By", "Blocked", "Failed"}, [][]string{{codeText(spec.Change), codeText(spec.Target),
+		threadName(cmp.Or(spec.By, "a person")), lineText(strings.Join(spec.Blocked, ", "), cellLength), lineText(strings.Join(spec.Failed, ", "), cellLength)}})
+	b.Quoted(spec.Reason)
+	b.List("What was tried", shortLines(spec.Tried))
+	if a := st.Answer; a != nil {
+		word := "Refused"
+		if a.Accept {
+			word = "Accepted"
+		}
+		b.Paragraph("%s by %s.", word, threadName(a.By))
+		b.Quoted(strings.TrimSpace(a.Reason + "\n" + a.Instructions))
+	}
+	b.List("What changes", shortLines(st.Changes))
+	b.List("What could not be applied", shortLines(st.Rejected))
+	if c := st.Condition(schemas.Ready); c != nil && st.Phase == schemas.PlanPending {
+		b.Paragraph("%s", fmt.Sprintf("Waits: %s.", lineText(c.Message, whyLength)))
+	}
+	p.Status(b)
+}
+
+// shortLines makes texts of agents lines of Markdown.
+func shortLines(all []string) []string {
+	out := make([]string, len(all))
+	for i := range all {
+		out[i] = lineText(all[i], whyLength)
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package planchanges
+
+import (
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/vectors/project"
+)
+
+// Kind is the row of the kind PlanChange.
+var Kind = settle.Kind{Kind: schemas.PlanChangeKind, Decide: decide, Columns: columns, Details: details,
+	DependsOn: []string{schemas.DAGKind.Name, schemas.SessionKind.Name}, Affects: affects, Before: addOpen, After: addAnswered, Shared: true,
+	Origin: origin, Retired: retired, Mirror: &mirror.PlanChange, Index: &project.PlanChange}
+
+var columns = []settle.Column{
+	readiness.Ready, readiness.Phase,
+	readiness.OfSpec("CHANGE", func(s *schemas.PlanChangeSpec) string { return s.Change }),
+	readiness.OfSpec("TARGET", func(s *schemas.PlanChangeSpec) string { return strings.TrimSpace(s.Target + " " + s.Node) }),
+	readiness.OfSpec("BY", func(s *schemas.PlanChangeSpec) string { return schemas.Acting(s.By, s.Proof) }),
+	readiness.OfSpec("REASON", func(s *schemas.PlanChangeSpec) string { return strings.Join(strings.Fields(s.Reason), " ") }),
+}
+
+var details = []settle.Column{
+	readiness.OfSpec("Tried", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Tried, "; ") }),
+	readiness.OfSpec("Blocked", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Blocked, ", ") }),
+	readiness.OfSpec("Failed", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Failed, ", ") }),
+	readiness.OfStatus("Answered in", func(s *schemas.PlanChangeStatus) string {
+		if s.AnswerDAG == "" {
+			return ""
+		}
+		return schemas.DAGKind.Ref(s.AnswerDAG).String()
+	}),
+	readiness.OfStatus("Answer", answerText),
+	readiness.OfStatus("Changes", func(s *schemas.PlanChangeStatus) string { return strings.Join(s.Changes, "; ") }),
+	readiness.OfStatus("Not applied", func(s *schemas.PlanChangeStatus) string { return strings.Join(s.Rejected, "; ") }),
+}
+
+// answerText is the decision in a line.
+func answerText(s *schemas.PlanChangeStatus) string {
+	a := s.Answer
+	if a == nil {
+		return ""
+	}
+	word := "refused"
+	if a.Accept {
+		word = "accepted"
+	}
+	return word + " by " + schemas.Acting(a.By, a.Proof) + because(strings.TrimSpace(a.Reason+" "+a.Instructions))
+}
+
+// affects adds the DAG that waits for the answer, or whose file changes.
+func affects(c *settle.Change) {
+	if c.Entry == nil {
+		c.AddAll()
+		return
+	}
+	refs := c.Entry.Refs
+	if c.Entry.Object != nil {
+		refs = c.Entry.Object.Refs
+	}
+	for _, r := range refs {
+		c.Add(r.To)
+	}
+	for _, ref := range c.Tree().ReferrersOf(c.Ref, schemas.ActionKind.Name) {
+		c.Add(ref)
+	}
+}
+
+// addOpen adds the plan changes without an answer where agents changed: an architect may be among them.
+func addOpen(r *settle.Round) {
+	if r.Everything() || !r.HasKind(schemas.AgentKind.Name) {
+		return
+	}
+	for _, e := range r.Tree().Entries(schemas.PlanChangeKind.Name) {
+		if Status(e).Phase == schemas.PlanPending {
+			r.Add(e.Ref)
+		}
+	}
+}
+
+// addAnswered adds the plan changes whose answers came in the round.
+func addAnswered(r *settle.Round) {
+	if len(r.Tree().Entries(schemas.PlanChangeKind.Name)) == 0 {
+		return
+	}
+	r.EachChanged(schemas.DAGKind.Name, func(_, is *state.Entry) {
+		if spec := state.SpecOf[*schemas.DAGSpec](is); spec != nil && spec.Answers != "" {
+			r.AddChanged(schemas.PlanChangeKind.Ref(spec.Answers))
+		}
+	})
+}
+
+// origin: the output of an agent, or a command, once a run has taken the request.
+func origin(*state.Tree) func(*state.Entry) settle.Origin {
+	return func(e *state.Entry) settle.Origin {
+		spec, b := Spec(e), e.Brief()
+		switch {
+		case spec != nil && spec.Run != "":
+			return settle.OriginRecord
+		case b.Phase != "" && b.ObservedDigest == e.Object.Digest:
+			return settle.OriginOnce
+		}
+		return settle.OriginUser
+	}
+}
+
+// DAGOrigin is the origin of the files of DAGs: those that answer a plan change, and those as a plan change left them, belong to the
+// program.
+func DAGOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
+	all := t.Entries(schemas.PlanChangeKind.Name)
+	changed := map[string]bool{}
+	for _, e := range all {
+		if st := Status(e); st.Phase == schemas.PlanApplied && st.Digest != "" {
+			changed[st.DAG+" "+st.Digest] = true
+		}
+	}
+	return func(e *state.Entry) settle.Origin {
+		if len(all) == 0 {
+			return settle.OriginUser
+		}
+		if changed[e.Ref.String()+" "+e.Object.Declared().Digest] || state.SpecOf[*schemas.DAGSpec](e).Answers != "" {
+			return settle.OriginRecord
+		}
+		return settle.OriginUser
+	}
+}
+
+// retired is when a plan change ended.
+func retired(*state.Tree) func(*state.Entry) time.Time {
+	return func(e *state.Entry) time.Time {
+		if b := e.Brief(); b.ObservedDigest != e.Object.Digest || b.Phase != schemas.PlanApplied && b.Phase != schemas.PlanRefused {
+			return time.Time{}
+		}
+		return readiness.SinceWhen(e.Status())
+	}
+}
