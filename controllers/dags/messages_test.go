@@ -12,7 +12,7 @@ import (
 )
 
 // told is a decision about a node whose agent a person has told something.
-func told(claims ...state.Claim) *fold {
+func foldOf(claims ...state.Claim) *fold {
 	spec := &schemas.DAGSpec{Nodes: []schemas.Node{{Name: "n", Agent: "a"}}}
 	return &fold{In: settle.In{Entry: &state.Entry{Ref: schemas.DAGKind.Ref("d"), Claims: claims}}, p: &plan.Plan{Name: "d", Spec: spec}, b: new(plan.Binding),
 		recs: make([]record, 1), applied: []schemas.AppliedAction{{Name: "m", Verb: schemas.VerbPrompt, Node: "n"}}}
@@ -28,7 +28,7 @@ func runOf(seq string, messages ...string) schemas.Run {
 func TestTextsAreNotLost(t *testing.T) {
 	killed := runOf("1", "m")
 	killed.Outcome = ""
-	f := told(state.Claim{Run: killed})
+	f := foldOf(state.Claim{Run: killed})
 	if f.noteDelivered(); f.applied[0].Delivery != nil {
 		t.Errorf("a run that has not ended is a receipt: %+v", f.applied[0].Delivery)
 	}
@@ -62,7 +62,7 @@ func TestFullContextUsesNoAttempt(t *testing.T) {
 	run := runOf("1")
 	run.Outcome = schemas.OutcomeCancelled
 	run.Turn = &schemas.Turn{Marks: []schemas.ContextMark{{Percent: 100, Used: 100, Window: 100}}}
-	f := told()
+	f := foldOf()
 	r := &f.recs[0]
 	if f.takeRun(0, &run, nil); r.attempts() != 0 || r.handoffs != 1 || r.handoff != &run {
 		t.Errorf("after a full context: %d attempts, %d handoffs", r.attempts(), r.handoffs)
