@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 )
 
 // PullVersion is that of the form of a Pull.
@@ -201,6 +202,13 @@ func (p *Pull) number(verb string) (n int) {
 
 // Cost says in words what the runs cost at most; "" where nothing runs.
 func (k *PullBounds) Cost() string {
+	return k.cost(func(budget string) string {
+		return shorten.Text(strings.Join(strings.Fields(plainText(budget)), " "), pullWhy)
+	})
+}
+
+// cost is Cost with budgets in the words of say.
+func (k *PullBounds) cost(say func(budget string) string) string {
 	if k.Runs == 0 && k.People == 0 {
 		return ""
 	}
@@ -215,14 +223,15 @@ func (k *PullBounds) Cost() string {
 		text += fmt.Sprintf("; %s for people", schemas.Count(k.People, "task"))
 	}
 	for _, b := range k.Budgets[:min(len(k.Budgets), pullBudgets)] {
-		text += "; " + lineText(b, pullWhy)
+		text += "; " + say(b)
 	}
 	return text
 }
 
 // bounds says what the runs cost at most, and of whose they are.
 func (p *Pull) bounds(b *Body) {
-	cost, k := p.Bounds.Cost(), p.Bounds
+	k := p.Bounds
+	cost := k.cost(func(budget string) string { return lineText(budget, pullWhy) })
 	if cost == "" {
 		return
 	}

@@ -184,3 +184,16 @@ func TestSpan(t *testing.T) {
 		}
 	}
 }
+
+// TestCostIsText: what a terminal shows has no marks for GitHub, and what GitHub shows has.
+func TestCostIsText(t *testing.T) {
+	p := Pull{Bounds: PullBounds{Runs: 1, Endless: 1, Budgets: []string{"agent/a_b has $0.50 of $1.00 left"}}}
+	if got := p.Bounds.Cost(); got != "1 run, retries included; no limit ends 1 of them; agent/a_b has $0.50 of $1.00 left" {
+		t.Error(got)
+	}
+	b := Body{room: BodyLimit}
+	p.bounds(&b)
+	if got := b.done(); !strings.Contains(got, `agent/a\_b has`) {
+		t.Error(got)
+	}
+}
