@@ -53,7 +53,7 @@ func readsFiles(cmd *cobra.Command) bool {
 		return true
 	case "propose":
 		f := cmd.Flags().Lookup("file")
-		return f.Changed && f.Value.String() != stdinText
+		return f.Changed && f.Value.String() != "-"
 	}
 	return false
 }

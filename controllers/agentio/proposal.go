@@ -15,17 +15,17 @@ type escalation struct {
 	Tried   []string `json:"tried"`
 }
 
-// proposal is the plan change in an output: one that the agent asks for, or its blocker.
-func (s *structured) proposal() (spec *schemas.PlanChangeSpec, err error) {
-	switch x := s.Escalation; {
-	case x != nil && len(s.PlanChange) > 0:
+// proposal is the plan change in an output: one that the agent asks for, or its blocker. asks says that the output has a question, too.
+func proposal(x *escalation, change json.RawMessage, asks bool) (spec *schemas.PlanChangeSpec, err error) {
+	switch {
+	case x != nil && len(change) > 0:
 		return nil, errors.New("the output has both planChange and escalation: an escalation is answered with a change of the plan where one helps")
-	case x != nil && s.Clarification != nil:
+	case x != nil && asks:
 		return nil, errors.New("the output has both clarification and escalation: ask first, and escalate what nobody could answer")
 	case x != nil:
 		spec = &schemas.PlanChangeSpec{Change: schemas.ChangeFix, Reason: x.Blocker, Tried: x.Tried, Node: "escalates"}
-	case len(s.PlanChange) > 0:
-		d := json.NewDecoder(bytes.NewReader(s.PlanChange))
+	case len(change) > 0:
+		d := json.NewDecoder(bytes.NewReader(change))
 		d.DisallowUnknownFields()
 		spec = new(schemas.PlanChangeSpec)
 		if err := d.Decode(spec); err != nil {

@@ -72,7 +72,7 @@ func readStructured(value []byte) (Said, error) {
 	if err := checkObserved(s.Observations); err != nil {
 		return Said{}, err
 	}
-	if said.PlanChange, err = s.proposal(); err != nil {
+	if said.PlanChange, err = proposal(s.Escalation, s.PlanChange, s.Clarification != nil); err != nil {
 		return Said{}, err
 	}
 	said.Escalates = s.Escalation != nil

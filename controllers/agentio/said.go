@@ -12,16 +12,6 @@ import (
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
-// CutMark ends a text that was read only up to a limit.
-const CutMark = "\n[cut]"
-
-// Limits in characters (agentx-spec 6.3).
-const (
-	TopicLimit    = 200
-	QuestionLimit = 2000
-	AnswerLimit   = 2000
-)
-
 // Said is what the output of a run means.
 type Said struct {
 	// Result is the value that the run ended with, as it was printed; nil for none. For text it is a JSON string.
@@ -118,16 +108,4 @@ func checkAsk(a *schemas.Ask) error {
 		}
 	}
 	return nil
-}
-
-func checkLength(what, text string, most int) error {
-	if n := utf8.RuneCountInString(text); n <= most {
-		return nil
-	}
-	count, cut := strings.CutSuffix(text, CutMark)
-	n := utf8.RuneCountInString(count)
-	if cut {
-		return fmt.Errorf("%s has more than %d characters, at most %d are taken", what, n, most)
-	}
-	return fmt.Errorf("%s has %d characters, at most %d are taken", what, n, most)
 }

@@ -91,11 +91,6 @@ func (d *deriver) asks(e *state.Entry) {
 	}
 }
 
-// supersededBy reports whether the node ran again under the same key after run i. Runs are sorted.
-func supersededBy(runs []*schemas.Run, i int) bool {
-	return i+1 < len(runs) && runs[i+1].Node == runs[i].Node && runs[i+1].NodeKey == runs[i].NodeKey
-}
-
 // imports adds the open questions of other programs whose agents both exist.
 func (d *deriver) imports(l *state.Ledger) {
 	for i := range l.Records() {

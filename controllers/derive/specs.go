@@ -46,3 +46,8 @@ func (d *deriver) add(k schemas.Kind, name string, spec schemas.Spec) {
 
 // Checkpoints are the changes of checkpoints that follow from records.
 type Checkpoints struct{ Add, Drop []*schemas.Checkpoint }
+
+// supersededBy reports whether the node ran again under the same key after run i. Runs are sorted.
+func supersededBy(runs []*schemas.Run, i int) bool {
+	return i+1 < len(runs) && runs[i+1].Node == runs[i].Node && runs[i+1].NodeKey == runs[i].NodeKey
+}

@@ -10,6 +10,8 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/permits"
+	"reconcile.dev/reconcile/controllers/planchanges"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/threads"
@@ -291,6 +293,21 @@ func (b *board) serving(issue int) *state.Entry {
 		}
 	}
 	return b.served[issue]
+}
+
+// planChange adds a plan change that waits for a person.
+func (b *board) planChange(e *state.Entry) {
+	spec := planchanges.Spec(e)
+	if spec == nil || !forPerson(e) {
+		return
+	}
+	it := Item{Name: e.Ref.String(), Kind: ItemPlanChange, State: ItemReady, Priority: schemas.High, Agent: personFor(b.tree, e),
+		Task: "decide: " + spec.Said(), Reason: settle.ReasonWaitsForPerson, Message: readiness.ConditionOf(e, schemas.Ready).Message}
+	it.Session = planchanges.Session(b.tree, spec)
+	if s := state.SpecOf[*schemas.SessionSpec](b.tree.Entry(schemas.SessionKind.Ref(it.Session))); s != nil {
+		it.Issue = s.Issue
+	}
+	b.items = append(b.items, it)
 }
 
 // effort is what an agent does on an issue.

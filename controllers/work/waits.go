@@ -7,6 +7,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/permits"
+	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -78,4 +79,20 @@ func Waits(t *state.Tree, s *settle.Selection) []Wait {
 		}
 	}
 	return append(out, planWaits(t, in)...)
+}
+
+// planWaits lists the plan changes that wait for people.
+func planWaits(t *state.Tree, in func(schemas.Ref, string) bool) (out []Wait) {
+	for _, e := range t.Active(schemas.PlanChangeKind.Name) {
+		spec := planchanges.Spec(e)
+		if spec == nil || !forPerson(e) || !in(e.Ref, "") {
+			continue
+		}
+		w := Wait{What: e.Ref.String(), Who: personFor(t, e), Task: spec.Said(), Command: planchanges.Command(e.Ref)}
+		if w.Who != "" {
+			w.Who = cmp.Or(agents.Contact(t, w.Who), w.Who)
+		}
+		out = append(out, w)
+	}
+	return out
 }

@@ -47,7 +47,7 @@ spec:
         two
   session: s
 `},
-		"flush": {"spec:\n  nodes:\n  - name: a\n  - name: b\n  - name: c\n# tail\n", "spec:\n  nodes:\n  - name: a\n  - name: c\n    env:\n      K: \"1\"\n    needs: [a, \"true\"]\n  - name: d\n    script: |\n      one\n      two\n# tail\n"},
+		"flush":          {"spec:\n  nodes:\n  - name: a\n  - name: b\n  - name: c\n# tail\n", "spec:\n  nodes:\n  - name: a\n  - name: c\n    env:\n      K: \"1\"\n    needs: [a, \"true\"]\n  - name: d\n    script: |\n      one\n      two\n# tail\n"},
 		"no end of line": {"spec:\n  nodes:\n  - name: a\n  - name: b\n  - name: c", "spec:\n  nodes:\n  - name: a\n  - name: c\n    env:\n      K: \"1\"\n    needs: [a, \"true\"]\n  - name: d\n    script: |\n      one\n      two\n"},
 		"windows":        {"spec:\r\n  nodes:\r\n  - name: a\r\n  - name: c\r\n", "spec:\r\n  nodes:\r\n  - name: a\r\n  - name: c\r\n    env:\r\n      K: \"1\"\r\n    needs: [a, \"true\"]\r\n  - name: d\r\n    script: |\r\n      one\r\n      two\r\n"},
 		"json":           {`{"spec": {"nodes": [{"name": "a", "run": ["]"]}, {"name": "c"}], "session": "s"}}`, `{"spec": {"nodes": [{"name":"a","run":["]"]},{"env":{"K":"1"},"needs":["a","true"],"name":"c"},{"name":"d","script":"one\ntwo\n"}], "session": "s"}}`},
