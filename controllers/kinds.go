@@ -74,6 +74,9 @@ func Origins(t *state.Tree) map[settle.Origin][]*schemas.Object {
 		}
 		of := k.Origin(t)
 		for _, e := range t.Entries(k.Name) {
+			if of == nil {
+				break
+			}
 			if e.Object == nil {
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/project"
@@ -47,7 +48,7 @@ var details = []settle.Column{
 // Kind is the row of the kind DAG.
 var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
-	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
+	Origin:    workflows.Origin, Performs: true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
 	Sources: []string{state.CheckpointKind}, Affects: affects, Before: before, After: after,
 	Origin: planchanges.DAGOrigin, Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}

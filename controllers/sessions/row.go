@@ -4,6 +4,7 @@ import (
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/vectors/project"
 )
@@ -25,4 +26,4 @@ var details = []settle.Column{
 // Kind is the row of the kind Session.
 var Kind = settle.Kind{Kind: schemas.SessionKind, Decide: decide, Columns: columns, Details: details,
 	Foretold: true, Affects: affects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true,
-	KeepSpec: true, Mirror: &mirror.Session, Index: &project.Session}
+	KeepSpec: true, Mirror: &mirror.Session, Origin: workflows.Origin, Index: &project.Session}

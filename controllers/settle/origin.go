@@ -22,6 +22,9 @@ const (
 	// OriginOnce is as OriginCommand, but the program also commits a file in another form that the branch does not know:
 	// a clone that received the file without its effect would apply it again.
 	OriginOnce
+	// OriginMade is a file that the program wrote from another input for users to edit: the program commits it where the branch
+	// has no such file, and edits of it belong to a user.
+	OriginMade
 )
 
 // Prefixes of the names of specs from comments, and of the names of the authors of comments.

@@ -111,7 +111,8 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	paths, err := c.Git.DirtyListed(ctx, branch, ours, c.listed())
 	left := ownership.Unsettled(t, scope.Open)
 	paths = slices.DeleteFunc(paths, func(p string) bool {
-		return left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.uncommitted(ctx, specs.Once(p))
+		return left(p) || ownership.ByHand(settings, p) || specs.OfUser(p) && !c.uncommitted(ctx, specs.Once(p)) ||
+			specs.Made(p) && c.known(ctx, p, func([]byte) bool { return true })
 	})
 	if err == nil {
 		var moved []string
@@ -167,16 +168,20 @@ func (c *Committer) uncommitted(ctx context.Context, o *schemas.Object) bool {
 	if err != nil || !same(data) {
 		return false
 	}
+	return !c.known(ctx, o.Path, same)
+}
+
+// known reports whether the branch has a file that is as asked, or cannot be asked.
+func (c *Committer) known(ctx context.Context, p string, is func(data []byte) bool) (known bool) {
 	head, err := c.Git.Head(ctx)
 	if err != nil || head.Hash == "" {
-		return err == nil
+		return err != nil
 	}
-	known := false
-	err = c.Git.Files(ctx, head.Hash, []string{o.Path}, func(f gitrepo.Stored) error {
-		known = same(f.Data)
+	err = c.Git.Files(ctx, head.Hash, []string{p}, func(f gitrepo.Stored) error {
+		known = is(f.Data)
 		return nil
 	})
-	return err == nil && !known
+	return err != nil || known
 }
 
 // trailers record the input: the commit that the tree was based on.

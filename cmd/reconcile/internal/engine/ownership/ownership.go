@@ -107,18 +107,21 @@ type Specs struct {
 	fromMemory  map[string]bool            // by path: derived from observations, and committed with the memory
 	applied     map[string]*schemas.Object // by path: in effect as written, by the program or a user
 	once        map[string]bool            // by path: those of applied that take effect once
+	made        map[string]bool            // by path: made for users to edit
 }
 
 // SpecsIn collects the spec files of a tree that may belong to the program, by the origin of their objects: records,
 // the memory, commands, or specs that take effect once. If they were not committed, another clone would retract what
 // follows from them, and a clone with only the file would do the work again.
 func SpecsIn(store *state.Store, t *state.Tree) Specs {
-	s := Specs{store, map[string]bool{}, map[string]bool{}, map[string]*schemas.Object{}, map[string]bool{}}
+	s := Specs{store, map[string]bool{}, map[string]bool{}, map[string]*schemas.Object{}, map[string]bool{}, map[string]bool{}}
 	for origin, objects := range controllers.Origins(t) {
 		for _, o := range objects {
 			switch origin {
 			case settle.OriginRecord:
 				s.fromRecords[o.Path] = true
+			case settle.OriginMade:
+				s.made[o.Path] = true
 			case settle.OriginMemory:
 				s.fromMemory[o.Path] = true
 			case settle.OriginOnce:
@@ -136,6 +139,7 @@ func SpecsIn(store *state.Store, t *state.Tree) Specs {
 // from the memory.
 func (s Specs) Paths(memory bool) []string {
 	out := slices.AppendSeq(slices.Collect(maps.Keys(s.fromRecords)), maps.Keys(s.applied))
+	out = slices.AppendSeq(out, maps.Keys(s.made))
 	if memory {
 		out = slices.AppendSeq(out, maps.Keys(s.fromMemory))
 	}
@@ -149,6 +153,9 @@ func (s Specs) Once(p string) *schemas.Object {
 	}
 	return s.applied[p]
 }
+
+// Made reports whether the program made the file at path p for users to edit.
+func (s Specs) Made(p string) bool { return s.made[p] }
 
 // OfUser reports whether an applied spec belongs to a user: it does not have the form that commands write.
 func (s Specs) OfUser(p string) bool { return s.applied[p] != nil && !s.isGenerated(p) }
