@@ -28,7 +28,7 @@ func (st *Step) node(names condition.Scope) Node {
 	n := Node{Name: st.ID, Description: st.Title, Agent: st.Agent, Prompt: st.prompt(), Needs: st.Needs, When: st.Condition,
 		Optional: st.Optional, Clarify: st.clarify(), Approve: st.Approve}
 	if st.Output != "" {
-		n.Outputs.Files = []string{st.Output}
+		n.Outputs.Files, n.Outputs.Keep = []string{st.Output}, true // a run is often begun in one clone and ended in another
 	}
 	if st.StatusOnStart+st.StatusOnComplete != "" {
 		n.IssueStatus = &IssueStatus{OnStart: st.StatusOnStart, OnComplete: st.StatusOnComplete}

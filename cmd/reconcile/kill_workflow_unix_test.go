@@ -56,12 +56,6 @@ func newKilledWorkflow(t *testing.T) *killedWorkflow {
 	return k
 }
 
-const startGo = "apiVersion: reconcile.dev/v1alpha1\nkind: Action\nmetadata: {name: go}\n" +
-	"spec: {verb: start, target: workflow/feature, issue: 42, text: \"# Greet people by name\"}\n"
-
-const answerRelease = "apiVersion: reconcile.dev/v1alpha1\nkind: Action\nmetadata: {name: release}\n" +
-	"spec: {verb: approve, target: dag/feature-42, node: release, answer: '{\"release\": true}'}\n"
-
 // run runs the tree, and kills the process after a time; 0: never. No other process of the run is killed.
 func (k *killedWorkflow) run(after time.Duration) {
 	k.Helper()
