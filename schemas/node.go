@@ -63,6 +63,8 @@ type Node struct {
 	WorkingDir string `json:"workingDir,omitempty" jsonschema:"maxLength=1000"`
 	// Timeout ends an attempt. Default: none for commands except the DAG's, the runner's for agents.
 	Timeout *Duration `json:"timeout,omitempty"`
+	// Limits bound the memory, the processors and the number of processes of each run. Default: no bounds.
+	Limits *NodeLimits `json:"limits,omitempty"`
 	// Retry replaces the policy's.
 	Retry *Retry `json:"retry,omitempty"`
 	// Priority orders ready nodes. Default: the session's.
@@ -196,6 +198,7 @@ func (n *Node) check(r *Report, list string, i int) {
 	}
 	n.Budget.check(at.At("budget"))
 	n.Retry.check(at.At("retry"))
+	n.Limits.check(at.At("limits"))
 	n.Land.check(at.At("land"))
 	n.checkStep(at)
 	checkGlobs(r, n.Touches, list, i, "touches")

@@ -248,7 +248,7 @@ func (n *Node) checkCall(at Spot) {
 	checkRef(at.At("dag"), n.DAG)
 	for field, set := range map[string]bool{"inputs": len(n.Inputs) > 0, "outputs": len(n.Outputs.Paths()) > 0, "env": len(n.Env) > 0,
 		"workingDir": n.WorkingDir != "", "timeout": n.Timeout != nil, "retry": n.Retry != nil, "when": n.When != "", "repeat": n.Repeat != nil,
-		"land": n.Land != nil, "touches": len(n.Touches) > 0, "priority": n.Priority != "", "approve": n.Approve != nil} {
+		"limits": n.Limits != nil, "land": n.Land != nil, "touches": len(n.Touches) > 0, "priority": n.Priority != "", "approve": n.Approve != nil} {
 		if set {
 			at.At(field).Errorf("conflict", "a node that calls a DAG has no %s", field).
 				Suggest("give it to the nodes of dag/%s; a parameter can carry what differs from call to call", n.DAG)
@@ -264,6 +264,9 @@ func (n *Node) checkTexts(at Spot, late condition.Scope) {
 		checkTemplate(at.At("run", i), text, late)
 	}
 	checkTemplate(at.At("prompt"), n.Prompt, late)
+	for i, text := range n.Acceptance {
+		checkTemplate(at.At("acceptance", i), text, late)
+	}
 	for _, name := range slices.Sorted(maps.Keys(n.Env)) {
 		checkTemplate(at.At("env", name), n.Env[name].Text, late)
 	}

@@ -65,6 +65,8 @@ type Run struct {
 	// one, and of earlier versions. Network is what they could connect to, one of the Network constants; empty without a sandbox.
 	Sandbox string `json:"sandbox,omitempty"`
 	Network string `json:"network,omitempty"`
+	// Limits says what bounded the run; nil for a node without limits.
+	Limits *RunLimits `json:"limits,omitempty"`
 	// Lands is the key of the run whose commit this one lands; empty for the run of a command or an agent.
 	Lands string `json:"lands,omitempty"`
 	// Budget is what the turn of an agent could use at most, which its claim reserved; nil where no budget bounded it.

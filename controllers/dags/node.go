@@ -321,6 +321,8 @@ func (f *fold) failureReason(i int32) string {
 		return f.was[i].Reason
 	case last != nil && last.Outcome == schemas.OutcomeTimedOut:
 		return settle.ReasonTimedOut
+	case last != nil && last.Limits != nil && last.Limits.Exceeded == schemas.LimitMemory:
+		return settle.ReasonOutOfMemory
 	case last != nil && last.Workspace != nil && last.Workspace.Reason == schemas.RunWroteOutside:
 		return settle.ReasonWroteOutside
 	}

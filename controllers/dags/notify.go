@@ -167,8 +167,8 @@ const (
 	mostToldLines = 20
 )
 
-// told is what a notification says, as JSON.
-type told struct {
+// notice is what a notification says, as JSON.
+type notice struct {
 	Text       string       `json:"text"` // for chats
 	Delivery   string       `json:"delivery"`
 	DAG        string       `json:"dag"`
@@ -181,10 +181,10 @@ type told struct {
 	FinishedAt schemas.Time `json:"finishedAt,omitzero"`
 	Done       int          `json:"done"`
 	Total      int          `json:"total"`
-	Failed     []toldNode   `json:"failed"` // the first of them
+	Failed     []noticeNode `json:"failed"` // the first of them
 }
 
-type toldNode struct {
+type noticeNode struct {
 	Node       string       `json:"node"`
 	Run        string       `json:"run,omitempty"`
 	Reason     string       `json:"reason"`
@@ -198,16 +198,16 @@ type toldNode struct {
 
 func (f *fold) noticeText(st *schemas.DAGStatus, delivery string) string {
 	ready := st.Condition(schemas.Ready)
-	t := told{Delivery: delivery, DAG: f.p.Name, Session: f.p.Spec.Session, Issue: f.p.Issue(f.b.SessionSpec()), Phase: st.Phase,
+	t := notice{Delivery: delivery, DAG: f.p.Name, Session: f.p.Spec.Session, Issue: f.p.Issue(f.b.SessionSpec()), Phase: st.Phase,
 		Reason: ready.Reason, Message: ready.Message, StartedAt: st.StartedAt, FinishedAt: st.FinishedAt, Done: st.Progress.Done,
-		Total: st.Progress.Total, Failed: []toldNode{}}
+		Total: st.Progress.Total, Failed: []noticeNode{}}
 	t.Text = fmt.Sprintf("%s %s: %s", f.Ref, strings.ToLower(st.Phase), ready.Message)
 	for _, i := range f.p.Order {
 		s := &f.next[i]
 		if s.State != schemas.NodeFailed || s.Reason == settle.ReasonNeedFailed || f.tolerated(i) || len(t.Failed) == mostToldNodes {
 			continue
 		}
-		n := toldNode{Node: f.p.Spec.Nodes[i].Name, Reason: s.Reason, Message: s.Message, ExitCode: s.ExitCode, Attempts: s.Attempts,
+		n := noticeNode{Node: f.p.Spec.Nodes[i].Name, Reason: s.Reason, Message: s.Message, ExitCode: s.ExitCode, Attempts: s.Attempts,
 			StartedAt: s.StartedAt, FinishedAt: s.FinishedAt, Output: lastLines(s.Output, mostToldLines)}
 		if last := f.recs[i].last; last != nil {
 			n.Run = last.Key

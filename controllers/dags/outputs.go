@@ -158,10 +158,48 @@ func (f *fold) bring(r settle.Restore) {
 // keptRefs is the folder of the references that hold outputs. What follows is the key of a run.
 const keptRefs = "refs/reconcile/outputs/"
 
+// sources are the needs of node i, with the nodes that they stand for in place of those that join others.
+func (f *fold) sources(i int32) []int32 {
+	needs := f.p.Needs[i]
+	if f.p.Spec.Expansion == nil {
+		return needs
+	}
+	joins := func(to int32) bool { return f.p.Spec.Nodes[to].Joins() }
+	if !slices.ContainsFunc(needs, joins) {
+		return needs
+	}
+	var out []int32
+	for _, to := range needs {
+		if joins(to) {
+			out = append(out, f.sources(to)...)
+		} else {
+			out = append(out, to)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// brings are the outputs of expects whose content is on record.
+func (f *fold) brings(i int32, expects []string) (out []schemas.Output) {
+	for _, to := range f.sources(i) {
+		last := f.recs[to].last
+		if last == nil || last.Outcome != schemas.OutcomeSucceeded || f.next[to].State != schemas.NodeSucceeded {
+			continue
+		}
+		for _, o := range last.Outputs {
+			if slices.Contains(expects, o.Path) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
 // expects lists the outputs that node i finds at its start, as far as is known now.
 func (f *fold) expects(i int32) []string {
 	var out []string
-	for _, to := range f.p.Needs[i] {
+	for _, to := range f.sources(i) {
 		n := &f.p.Spec.Nodes[to]
 		paths := n.Outputs.Paths()
 		if f.next[to].State != schemas.NodeSucceeded || len(paths) == 0 {

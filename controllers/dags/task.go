@@ -83,7 +83,9 @@ func (f *fold) effect(i int32) settle.Effect {
 	if e.Agent != "" {
 		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
 		c.Recall = f.recall(i)
-		c.Workspace = f.workspace(i)
+		if c.Workspace = f.workspace(i); c.Workspace != nil {
+			c.Brings = f.brings(i, c.Expects)
+		}
 		c.Sandbox = agents.Sandbox(f.b.Agent(f.p, e.Agent), c.Profile, c.Workspace)
 		f.goOn(i, &c)
 	}
@@ -143,7 +145,14 @@ func (f *fold) results(i int32) map[string]settle.Need {
 		if len(s.Result) > 0 {
 			need.Result = s.Result
 		}
-		if s.State == schemas.NodeSucceeded {
+		switch {
+		case s.State == schemas.NodeSucceeded && n.Joins():
+			for _, from := range f.sources(to) {
+				if f.next[from].State == schemas.NodeSucceeded {
+					need.Files = append(need.Files, f.p.Spec.Nodes[from].Outputs.Files...)
+				}
+			}
+		case s.State == schemas.NodeSucceeded:
 			need.Files = n.Outputs.Files
 		}
 		out[names[k]] = need
@@ -164,7 +173,7 @@ func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string 
 func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.Need, attempt int) *agentio.Work {
 	n, session, name := &f.p.Spec.Nodes[i], f.b.SessionSpec(), f.agentOf(i)
 	w := &agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: name, Role: agents.Role(name, agent),
-		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: f.prompt(i), Acceptance: n.Acceptance,
+		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: f.prompt(i), Acceptance: f.acceptance(i),
 		About: agentio.Issue{Title: session.Title, Text: session.Description}, Needs: needs, Schema: n.Outputs.Schema,
 		Clarifications: append(f.answers(i), f.help(i)...), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
 		MayAsk: clarify.NewScope(name, agent, n.Clarify).Allowed(), Constraints: f.constraints(n, agent)}

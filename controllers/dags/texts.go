@@ -60,12 +60,33 @@ func (f *fold) fillTexts(i int32, c *settle.Command) {
 func (f *fold) prompt(i int32) string {
 	n := &f.p.Spec.Nodes[i]
 	t := f.p.Texts[i]
-	if t == nil || t.Prompt == nil {
+	if t == nil || t.Prompt == nil && !slices.ContainsFunc(t.Acceptance, func(a *template.Template) bool { return a != nil }) {
 		return n.Prompt
+	}
+	if t.Prompt == nil {
+		return n.Prompt + agentio.InsertedNote
 	}
 	made, err := t.Prompt.Execute(f.textEnv(i), agentio.Inserted)
 	if err != nil {
 		return n.Prompt // a prompt that is only looked at
 	}
 	return made + agentio.InsertedNote
+}
+
+// acceptance are the criteria of node i with their values, which are marked as data; its prompt says what the marks mean.
+func (f *fold) acceptance(i int32) []string {
+	all, t := f.p.Spec.Nodes[i].Acceptance, f.p.Texts[i]
+	if t == nil {
+		return all
+	}
+	out := slices.Clone(all)
+	for k, text := range t.Acceptance {
+		if text == nil {
+			continue
+		}
+		if made, err := text.Execute(f.textEnv(i), agentio.Inserted); err == nil { // else it is only looked at
+			out[k] = made
+		}
+	}
+	return out
 }

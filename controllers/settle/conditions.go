@@ -81,11 +81,12 @@ const (
 
 	ReasonDelivered = "Delivered" // a text of a person has reached the agent
 
-	ReasonRunning   = "Running"
-	ReasonSucceeded = "Succeeded"
-	ReasonFailed    = "Failed"
-	ReasonTimedOut  = "TimedOut"
-	ReasonCancelled = "Cancelled"
+	ReasonRunning     = "Running"
+	ReasonSucceeded   = "Succeeded"
+	ReasonFailed      = "Failed"
+	ReasonTimedOut    = "TimedOut"
+	ReasonOutOfMemory = "OutOfMemory" // a run had used the memory of its limits
+	ReasonCancelled   = "Cancelled"
 
 	ReasonScheduled          = "Scheduled"     // a time of the schedule has yet to come
 	ReasonWaitsForGroup      = "WaitsForGroup" // another DAG of the concurrency group works

@@ -178,6 +178,8 @@ type Command struct {
 	Again []string `json:",omitempty"`
 	// Expects are outputs of other nodes that must exist at the start; else the effect is released, not failed.
 	Expects []string `json:",omitempty"`
+	// Brings are those of Expects whose content is on record. A workspace gets them with that content.
+	Brings []schemas.Output `json:",omitempty"`
 	// Output says how stdout is read: "" (only kept), "text" or "json", which may also ask a question; see package agentio.
 	Output string
 	// Profile says how the output of an agent's program is read; nil: as Output says. ProfileName is its name.
@@ -215,6 +217,8 @@ type Command struct {
 	Workspace *Workspace `json:",omitempty"`
 	// Sandbox confines the command; nil: nothing does.
 	Sandbox *Sandbox `json:",omitempty"`
+	// Limits bound what it uses; nil: nothing does.
+	Limits *schemas.NodeLimits `json:",omitempty"`
 	// Recall is the subject for which an agent gets memories at the start and records some at the end; nil without a memory.
 	// Its results are not part of any key.
 	Recall *Recall `json:",omitempty"`

@@ -47,6 +47,9 @@ func (s *scope) uses(n *schemas.Node) map[string]any {
 	}
 	names := n.Scope()
 	u.template(n.Prompt, names)
+	for _, text := range n.Acceptance {
+		u.template(text, names)
+	}
 	for _, text := range n.Run {
 		u.template(text, names)
 	}

@@ -86,7 +86,7 @@ func Fill(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader
 
 func add(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader) error {
 	err := durable.AddFrom(root, tmpDir, entry(out), durable.DefaultMode, false, func(f *os.File) error {
-		return copyVerified(ctx, f, from, out)
+		return Copy(ctx, f, from, out)
 	})
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another process has added it
@@ -94,8 +94,8 @@ func add(ctx context.Context, root *os.Root, out schemas.Output, from io.Reader)
 	return err
 }
 
-// copyVerified copies content and verifies that it is that of out.
-func copyVerified(ctx context.Context, to io.Writer, from io.Reader, out schemas.Output) error {
+// Copy copies content and verifies that it is that of out.
+func Copy(ctx context.Context, to io.Writer, from io.Reader, out schemas.Output) error {
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(to, h), reader{ctx, io.LimitReader(from, out.Size+1)})
 	if err == nil && (n != out.Size || prefix+hex.EncodeToString(h.Sum(nil)) != out.Digest) {
@@ -138,7 +138,7 @@ func Restore(ctx context.Context, root *os.Root, out schemas.Output) error {
 		mode = 0o755
 	}
 	err = durable.AddFrom(root, tmpDir, out.Path, mode, true, func(f *os.File) error {
-		return copyVerified(ctx, f, from, out)
+		return Copy(ctx, f, from, out)
 	})
 	if errors.Is(err, ErrMissing) {
 		_ = root.Remove(entry(out)) // otherwise it is found to be wrong again
@@ -158,7 +158,7 @@ func Read(ctx context.Context, root *os.Root, out schemas.Output) ([]byte, error
 			continue
 		}
 		var data bytes.Buffer
-		err = copyVerified(ctx, &data, f, out)
+		err = Copy(ctx, &data, f, out)
 		_ = f.Close() // it was only read
 		if err == nil || ctx.Err() != nil {
 			return data.Bytes(), err

@@ -160,6 +160,7 @@ func (b *Binding) newTask(p *Plan, n *schemas.Node, agent string, s *schemas.Ses
 	if a != nil {
 		t, agentEnv = agents.Command(b.settings, agent, a)
 	}
+	t.Limits = n.Limits
 	t.Dir, t.OutputFiles, t.OutputJSON, t.OutputSchema = n.WorkingDir, n.Outputs.Files, n.Outputs.JSON, n.Outputs.Schema
 	if n.Script != "" {
 		t.Argv = []string{"sh", "-c", n.Script}

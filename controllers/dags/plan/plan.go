@@ -138,7 +138,9 @@ type Loop struct {
 type Texts struct {
 	Run    []*template.Template // nil without an expression
 	Prompt *template.Template
-	Env    map[string]*template.Template
+	// Acceptance are those of the sentences; nil without an expression.
+	Acceptance []*template.Template
+	Env        map[string]*template.Template
 }
 
 // formerKeys are the keys of nodes as an earlier version made them, with all parameters of the DAG in those of each command. They are

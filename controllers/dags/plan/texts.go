@@ -12,7 +12,7 @@ import (
 // All yields the templates.
 func (t *Texts) All() iter.Seq[*template.Template] {
 	return func(yield func(*template.Template) bool) {
-		for _, text := range append(slices.Clone(t.Run), t.Prompt) {
+		for _, text := range append(slices.Concat(t.Run, t.Acceptance), t.Prompt) {
 			if text != nil && !yield(text) {
 				return
 			}
@@ -29,7 +29,8 @@ func (t *Texts) All() iter.Seq[*template.Template] {
 func (p *Plan) addTexts(i int32) {
 	n := &p.Spec.Nodes[i]
 	names := n.Scope()
-	t, found := &Texts{Run: make([]*template.Template, len(n.Run)), Env: map[string]*template.Template{}}, false
+	t, found := &Texts{Run: make([]*template.Template, len(n.Run)), Acceptance: make([]*template.Template, len(n.Acceptance)),
+		Env: map[string]*template.Template{}}, false
 	compile := func(field, text string) *template.Template {
 		if !template.Has(text) {
 			return nil
@@ -43,6 +44,9 @@ func (p *Plan) addTexts(i int32) {
 	}
 	for k, text := range n.Run {
 		t.Run[k] = compile("run", text)
+	}
+	for k, text := range n.Acceptance {
+		t.Acceptance[k] = compile("acceptance", text)
 	}
 	t.Prompt = compile("prompt", n.Prompt)
 	for _, name := range slices.Sorted(maps.Keys(n.Env)) {

@@ -117,10 +117,11 @@ func (a *attempt) start(out *output) (*process, error) {
 		defer in.Close()
 	}
 	files := []*os.File{in, out.stdout, out.stderr, a.lease.file}
+	path, argv := a.bound.Command(a.command.path, a.command.argv)
 	if a.policy != nil {
-		return a.startConfined(files)
+		return a.startConfined(path, argv, files)
 	}
-	return spawn(a.command.path, a.command.argv, a.command.dir, a.command.env, files)
+	return spawn(path, argv, a.command.dir, a.command.env, files, a.bound.Group())
 }
 
 // pipeRoom is the minimum capacity of a pipe on every system.

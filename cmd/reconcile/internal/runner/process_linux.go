@@ -16,8 +16,12 @@ type process struct {
 
 func newProcess() *process { return &process{fd: -1} }
 
-func (p *process) sysAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, PidFD: &p.fd}
+func (p *process) sysAttr(group *os.File) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true, PidFD: &p.fd}
+	if group != nil {
+		attr.UseCgroupFD, attr.CgroupFD = true, int(group.Fd())
+	}
+	return attr
 }
 
 // await returns when the process has ended. It is not reaped yet: until reap is called, its number, which is also its

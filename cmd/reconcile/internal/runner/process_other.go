@@ -18,7 +18,7 @@ type process struct {
 
 func newProcess() *process { return new(process) }
 
-func (p *process) sysAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+func (p *process) sysAttr(*os.File) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // await returns when the process has ended. It reaps it: a signal to its group just after that could reach another one, but
 // only once the system has used all process numbers.

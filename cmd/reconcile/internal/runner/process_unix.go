@@ -18,10 +18,12 @@ import (
 type exitStatus = syscall.WaitStatus
 
 // spawn starts a program in its own session, and thereby process group: signals reach all of it, and a password prompt on
-// the terminal fails instead of stopping. files become its descriptors 0, 1, 2, …; they stay open here.
-func spawn(path string, argv []string, dir string, env []string, files []*os.File) (*process, error) {
+// the terminal fails instead of stopping. files become its descriptors 0, 1, 2, …; they stay open here. It starts in a control group;
+// nil is that of this process.
+func spawn(path string, argv []string, dir string, env []string, files []*os.File, group *os.File) (*process, error) {
 	p := newProcess()
-	attr := syscall.ProcAttr{Dir: dir, Env: env, Files: make([]uintptr, len(files)), Sys: p.sysAttr()}
+	attr := syscall.ProcAttr{Dir: dir, Env: env, Files: make([]uintptr, len(files)), Sys: p.sysAttr(group)}
+	defer runtime.KeepAlive(group)
 	for i, f := range files {
 		attr.Files[i] = f.Fd()
 	}

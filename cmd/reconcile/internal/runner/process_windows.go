@@ -23,7 +23,7 @@ type process struct {
 func onlyName(os.FileInfo) bool { return false }
 
 // spawn starts a program. The first three files become its standard ones; they stay open here.
-func spawn(path string, argv []string, dir string, env []string, files []*os.File) (*process, error) {
+func spawn(path string, argv []string, dir string, env []string, files []*os.File, _ *os.File) (*process, error) {
 	h, err := os.StartProcess(path, argv, &os.ProcAttr{Dir: dir, Env: env, Files: files[:3],
 		Sys: &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}})
 	if err != nil {

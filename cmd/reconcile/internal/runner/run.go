@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/limits"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -58,6 +59,7 @@ type attempt struct {
 	// temporary files, and broker does for it what the sandbox keeps it from.
 	policy   *sandbox.Policy
 	confined *sandbox.Confined
+	bound    *limits.Limit // what bounds the use of memory and processors; nil: nothing does
 	scratch  string
 	broker   *broker
 	// interrupted is the reason why there is no record; "" if there is one.
@@ -172,6 +174,7 @@ func (a *attempt) perform(b *buffers) error {
 	defer a.closeWorkspace()
 	defer a.closeMeter()
 	defer a.unconfine()
+	defer func() { a.bound.Close() }()
 	if err == nil {
 		err = a.prepare()
 	}
@@ -183,6 +186,7 @@ func (a *attempt) perform(b *buffers) error {
 	}
 	a.removeWork()
 	a.record.Output, a.record.Log, a.warning = a.sink.finish()
+	err = a.endLimits(err)
 	a.showText(b)
 	a.estimate(b)
 	if (a.talk != nil || a.dialogue != nil) && a.record.Turn != nil {
@@ -284,6 +288,7 @@ func (a *attempt) prepare() (err error) {
 	if err = a.confine(); err != nil {
 		return err
 	}
+	a.beginLimits()
 	a.setArguments()
 	a.pointArguments()
 	a.command.path, err = a.runner.found.find(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH"))

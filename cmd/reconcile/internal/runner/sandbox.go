@@ -268,10 +268,10 @@ func (a *attempt) proxyPort() int {
 	return port
 }
 
-// startConfined starts the command in its sandbox. An error says why that is not possible.
-func (a *attempt) startConfined(files []*os.File) (p *process, err error) {
-	err = a.confineProgram(*a.policy, a.command.path, a.command.argv, func(path string, argv []string, more []*os.File) (err error) {
-		p, err = spawn(path, argv, a.command.dir, a.command.env, append(files, more...))
+// startConfined starts the program at path, which is or becomes the command, in its sandbox. An error says why that is not possible.
+func (a *attempt) startConfined(path string, argv []string, files []*os.File) (p *process, err error) {
+	err = a.confineProgram(*a.policy, path, argv, func(path string, argv []string, more []*os.File) (err error) {
+		p, err = spawn(path, argv, a.command.dir, a.command.env, append(files, more...), a.bound.Group())
 		return err
 	})
 	return p, err

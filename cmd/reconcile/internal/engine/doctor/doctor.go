@@ -111,6 +111,7 @@ var checks = []struct {
 	{"environment", checkEnvironment},
 	{"agents", checkAgents},
 	{"sandbox", checkSandbox},
+	{"limits", checkLimits},
 }
 
 // Check examines everything and returns at least one finding per check, in a fixed order. It never fails as a whole: if

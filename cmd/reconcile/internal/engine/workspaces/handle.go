@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +17,8 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/treepath"
+	"reconcile.dev/reconcile/state/outputs"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // workspace implements runner.Workspace.
@@ -46,15 +50,22 @@ func (w *workspace) Close() error {
 	return err
 }
 
-// bring copies outputs of other nodes from the tree, so that they are as in the tree.
-func (w *workspace) bring(names []string) error {
+// bring copies outputs of other nodes: those on record with the content that they had then, from the cache or the tree, all others as
+// they are in the tree.
+func (w *workspace) bring(ctx context.Context, names []string, recorded []schemas.Output) error {
 	w.brought = map[string]stamp{}
 	for _, name := range names {
 		if treepath.Of(name) != treepath.User {
 			return fmt.Errorf("%s cannot be brought into a workspace", name)
 		}
 		to := filepath.Join(w.Dir(), filepath.FromSlash(name))
-		if err := copyFile(filepath.Join(w.m.tree, filepath.FromSlash(name)), w.m.path(w.owner.Name), w.repo.Prefix()+name); err != nil {
+		var err error
+		if i := slices.IndexFunc(recorded, func(o schemas.Output) bool { return o.Path == name }); i >= 0 {
+			err = w.bringRecorded(ctx, recorded[i])
+		} else {
+			err = copyFile(filepath.Join(w.m.tree, filepath.FromSlash(name)), w.m.path(w.owner.Name), w.repo.Prefix()+name)
+		}
+		if err != nil {
 			return err
 		}
 		s, err := stampOf(to)
@@ -64,6 +75,43 @@ func (w *workspace) bring(names []string) error {
 		w.brought[name] = s
 	}
 	return nil
+}
+
+// bringRecorded copies an output with the content on record, which is verified while it is copied.
+func (w *workspace) bringRecorded(ctx context.Context, out schemas.Output) error {
+	tree, err := regular.Root(w.m.tree)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	to, err := regular.Root(w.m.path(w.owner.Name))
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	name := filepath.FromSlash(w.repo.Prefix() + out.Path)
+	if err := to.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	perm := fs.FileMode(0o644)
+	if out.Mode == schemas.OutputExecutable {
+		perm = 0o755
+	}
+	for _, open := range []func() (*os.File, error){
+		func() (*os.File, error) { return outputs.Open(tree, out) },
+		func() (*os.File, error) { f, _, err := regular.Open(tree, filepath.FromSlash(out.Path)); return f, err },
+	} {
+		from, err := open()
+		if err != nil {
+			continue
+		}
+		err = replaceBy(to, name, perm, func(f io.Writer) error { return outputs.Copy(ctx, f, from, out) })
+		_ = from.Close() // it was only read
+		if err == nil || !errors.Is(err, outputs.ErrMissing) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s is not what its node made: it has changed in the tree, and the cache does not have it; retry the node that makes it", out.Path)
 }
 
 // untouched lists the brought files that nobody changed since, below the top of the checkout.

@@ -25,7 +25,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 	}
 	f.write("ignored/out", "made\n")
 	f.write(".env", "here\n")
-	if err := w.bring([]string{"ignored/out"}); err == nil {
+	if err := w.bring(t.Context(), []string{"ignored/out"}, nil); err == nil {
 		t.Error("an output was brought through a link")
 	}
 	made := t.TempDir()
@@ -45,7 +45,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 	if err != nil || len(left) != 1 {
 		t.Errorf("outside are %v, %v", left, err)
 	}
-	if err := w.bring([]string{".env"}); err != nil {
+	if err := w.bring(t.Context(), []string{".env"}, nil); err != nil {
 		t.Error("without a link:", err)
 	}
 }

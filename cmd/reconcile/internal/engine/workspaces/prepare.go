@@ -328,13 +328,20 @@ func copyInto(root *os.Root, name, from string) error {
 
 // replace replaces a path below a root, atomically.
 func replace(root *os.Root, name string, in io.Reader, perm fs.FileMode) error {
+	return replaceBy(root, name, perm, func(out io.Writer) error {
+		_, err := io.Copy(out, in)
+		return err
+	})
+}
+
+// replaceBy replaces a path below a root by what write writes, atomically.
+func replaceBy(root *os.Root, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	temp := filepath.Join(filepath.Dir(name), ".reconcile-copy-"+rand.Text()+".lock")
 	out, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
-	if err == nil {
+	if err = write(out); err == nil {
 		err = out.Chmod(perm)
 	}
 	if err = errors.Join(err, out.Close()); err == nil {

@@ -204,7 +204,7 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 			return nil, "", fmt.Errorf("make a workspace: %w", errors.Join(err, m.discard(ctx, repo, o)))
 		}
 	}
-	if err := made.bring(q.Task.Expects); err != nil {
+	if err := made.bring(ctx, q.Task.Expects, q.Task.Brings); err != nil {
 		return nil, "", fmt.Errorf("prepare the workspace %s: %w", o.Name, err)
 	}
 	if o, err = m.change(o.Name, opened(q.Effect.Key, proc.Self())); err != nil {

@@ -1,0 +1,35 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/limits"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// beginLimits makes what bounds the attempt's programs, and records what that is.
+func (a *attempt) beginLimits() {
+	l := a.task.Limits
+	if l == nil {
+		return
+	}
+	a.bound = limits.Begin(limits.Bounds{Memory: l.MemoryBytes(), CPUs: l.CPUs, PIDs: l.PIDs})
+	a.record.Limits = &schemas.RunLimits{By: a.bound.By, Why: a.bound.Why}
+}
+
+// endLimits notes that a run which failed with err had no more memory, and returns why it failed. It adds a note to a
+// run that nothing bounded.
+func (a *attempt) endLimits(err error) error {
+	if a.bound == nil {
+		return err
+	}
+	if a.bound.By == schemas.LimitsByNone {
+		a.warning = strings.TrimPrefix(join(a.warning, "limits: "+a.bound.Why), "; ")
+	}
+	if err == nil || !a.bound.OutOfMemory(a.record.Output+err.Error()) {
+		return err
+	}
+	a.record.Limits.Exceeded = schemas.LimitMemory
+	return fmt.Errorf("out of memory: limits.memory is %s (%s): %w", a.task.Limits.Memory, a.bound.By, err)
+}
