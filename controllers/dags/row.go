@@ -48,10 +48,24 @@ var details = []settle.Column{
 // Kind is the row of the kind DAG.
 var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
-	Origin:    workflows.Origin, Performs: true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
+	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,
 	Sources: []string{state.CheckpointKind}, Affects: affects, Before: before, After: after,
-	Origin: planchanges.DAGOrigin, Shared: true, Same: same, Note: note,
+	Origin: fileOrigin, Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
+
+// fileOrigin is the origin of the files of DAGs: what plan changes left, and what starts of workflows made, belongs to the program.
+func fileOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
+	changed, started := planchanges.DAGOrigin(t), workflows.Origin(t)
+	if started == nil {
+		return changed
+	}
+	return func(e *state.Entry) settle.Origin {
+		if is := changed(e); is != settle.OriginUser {
+			return is
+		}
+		return started(e)
+	}
+}
 
 // before adds the DAGs that wait for budgets, agents and DAGs that are not what they were.
 func before(r *settle.Round) {
