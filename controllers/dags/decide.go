@@ -167,15 +167,6 @@ func (f *fold) times(st *schemas.DAGStatus, phase string, n nodeCounts) {
 	}
 }
 
-// lastEnd is when the last run of a node ended.
-func (f *fold) lastEnd() schemas.Time {
-	var at schemas.Time
-	for i := range f.next {
-		at = schemas.Later(at, f.next[i].FinishedAt)
-	}
-	return at
-}
-
 // remind adds the records' news to the history.
 func (f *fold) remind(st *schemas.DAGStatus) {
 	for _, r := range f.Runs() {

@@ -152,6 +152,15 @@ func over(st *schemas.DAGStatus) bool {
 	return ended(st.Phase) && (st.Phase != schemas.DAGFailed || !st.FinishedAt.IsZero())
 }
 
+// lastEnd is when the last run of a node ended.
+func (f *fold) lastEnd() schemas.Time {
+	var at schemas.Time
+	for i := range f.next {
+		at = schemas.Later(at, f.next[i].FinishedAt)
+	}
+	return at
+}
+
 // reopened reports whether the DAG was over and something that decides about it has changed since.
 func (f *fold) reopened() bool {
 	if !over(f.old) {

@@ -24,6 +24,7 @@ var opensItself = map[string]string{
 	"state/proc":    "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/tree_linux.go":    "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/machine_load.go":  "what it opens is the kernel's",
+	"cmd/reconcile/internal/runner/limits":           "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/inherited_linux":  "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/sandbox":          "what it opens is the kernel's, or in a folder that it has just made",
 	"cmd/reconcile/task.go":                          "who calls names the file, which may be a pipe",

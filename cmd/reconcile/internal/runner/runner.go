@@ -63,8 +63,10 @@ type Options struct {
 	Permissions Permissions
 	// Meter meters the requests of agents to their models; nil: a task that needs it fails.
 	Meter Meter
-	// MaySend says why notifications may not be sent to an address of the tree; nil: none may.
-	MaySend func(schemas.Destination) error
+	// Destinations says why notifications may not be sent to an address of the tree; nil: none may.
+	Destinations interface {
+		Check(d schemas.Destination) error
+	}
 	// Version is the version of this program, for agents.
 	Version string
 	// Specs is the folder of specs below Root. A run that wrote a question there owes no output. "": none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -24,8 +25,7 @@ type delivery struct {
 // prepare reads the address and the secret, which are hidden from now on, and asks whether the address may get anything.
 func (d *delivery) prepare() error {
 	t, r := d.task, d.a.runner
-	d.q = webhook.Request{URL: t.URL.Text, Delivery: t.Delivery, Body: t.Stdin, Agent: strings.TrimRight("reconcile/"+r.o.Version, "/"),
-		Proxy: http.ProxyFromEnvironment}
+	d.q = webhook.Request{URL: t.URL.Text, Delivery: t.Delivery, Body: t.Stdin, Agent: strings.TrimRight("reconcile/"+r.o.Version, "/")}
 	var err error
 	if t.URL.From != "" {
 		if d.q.URL, err = d.read("webhook.url", t.URL.EnvSource); err != nil {
@@ -35,6 +35,9 @@ func (d *delivery) prepare() error {
 			return fmt.Errorf("webhook.url: what %s has is no URL with https or http", t.To)
 		}
 	}
+	if d.q.Proxy, err = proxyOf(d.q.URL); err != nil {
+		return err
+	}
 	if t.Secret != nil {
 		if d.q.Secret, err = d.read("webhook.secret", *t.Secret); err != nil {
 			return err
@@ -43,10 +46,23 @@ func (d *delivery) prepare() error {
 	if t.Destination == nil {
 		return nil
 	}
-	if r.o.MaySend == nil {
+	if r.o.Destinations == nil {
 		return errors.New("this program cannot send anything")
 	}
-	return r.o.MaySend(*t.Destination)
+	return r.o.Destinations.Check(*t.Destination)
+}
+
+// proxyOf is the proxy that the environment names for an address; nil for none.
+func proxyOf(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the address of the webhook is no URL with https or http")
+	}
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})
+	if err != nil {
+		return nil, errors.New("the address of the proxy in the environment is no URL")
+	}
+	return proxy, nil
 }
 
 // read reads a value and hides it.

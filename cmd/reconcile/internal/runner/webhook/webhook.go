@@ -34,10 +34,15 @@ type Request struct {
 	Delivery string
 	Body     string
 	Agent    string // the user agent
-	// Resolve finds the addresses of a host. Default: the system's resolver.
-	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Proxy is http.ProxyFromEnvironment, or nil for none.
-	Proxy func(*http.Request) (*url.URL, error)
+	// Resolver finds the addresses of a host. Default: the system's.
+	Resolver Resolver
+	// Proxy is the address of a proxy, which looks names up itself; nil for none.
+	Proxy *url.URL
+}
+
+// Resolver is the part of a *net.Resolver that finds addresses.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // Answer is what the address answered.
@@ -67,13 +72,7 @@ func Send(ctx context.Context, q Request) (Answer, error) {
 	}
 	transport := &http.Transport{DialContext: q.dial(u.Hostname()), ForceAttemptHTTP2: true, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
 	if q.Proxy != nil {
-		proxy, err := q.Proxy(req)
-		if err != nil {
-			return Answer{}, errors.New("the address of the proxy in the environment is no URL")
-		}
-		if proxy != nil { // which looks the name up itself
-			transport.Proxy, transport.DialContext = http.ProxyURL(proxy), nil
-		}
+		transport.Proxy, transport.DialContext = http.ProxyURL(q.Proxy), nil
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
@@ -105,18 +104,16 @@ func Sign(secret, body string) string {
 // dial connects to a host, at the addresses that its name may lead to. The address is checked and used in one step: a name that leads
 // elsewhere a moment later changes nothing.
 func (q *Request) dial(host string) func(ctx context.Context, network, address string) (net.Conn, error) {
-	resolve := q.Resolve
-	if resolve == nil {
-		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		}
+	resolver := q.Resolver
+	if resolver == nil {
+		resolver = net.DefaultResolver
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, err
 		}
-		found, err := resolve(ctx, host)
+		found, err := resolver.LookupNetIP(ctx, "ip", host)
 		if err != nil {
 			return nil, err
 		}

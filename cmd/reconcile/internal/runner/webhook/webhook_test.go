@@ -14,9 +14,11 @@ import (
 	"reconcile.dev/reconcile/state/mutants"
 )
 
-// leads returns a resolver that has one address for all names.
-func leads(to string) func(context.Context, string) ([]netip.Addr, error) {
-	return func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr(to)}, nil }
+// leads is a resolver that has one address for all names.
+type leads string
+
+func (to leads) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr(string(to))}, nil
 }
 
 func TestSignedRequest(t *testing.T) {
@@ -69,7 +71,7 @@ func TestLocalAddresses(t *testing.T) {
 	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
 	for _, to := range []string{"127.0.0.1", "::1", "10.1.2.3", "172.16.0.1", "192.168.0.9", "169.254.169.254", "fe80::1", "fd00::1", "0.0.0.0", "::",
 		"100.64.0.1", "224.0.0.1", "255.255.255.255", "::ffff:127.0.0.1", "::ffff:10.0.0.1"} {
-		_, err := webhook.Send(t.Context(), webhook.Request{URL: "http://hooks.example.com" + port + "/secret-path", Resolve: leads(to)})
+		_, err := webhook.Send(t.Context(), webhook.Request{URL: "http://hooks.example.com" + port + "/secret-path", Resolver: leads(to)})
 		if err == nil || !strings.Contains(err.Error(), "an address of this machine or a private network") || strings.Contains(err.Error(), "secret-path") {
 			t.Errorf("%s: %v", to, err)
 		}
@@ -78,7 +80,7 @@ func TestLocalAddresses(t *testing.T) {
 		t.Errorf("%d requests arrived", reached)
 	}
 	for _, host := range []string{"127.0.0.1", "localhost", "hooks.localhost", "build.internal", "BUILD.LAN."} {
-		if _, err := webhook.Send(t.Context(), webhook.Request{URL: "http://" + host + port, Resolve: leads("127.0.0.1")}); err != nil {
+		if _, err := webhook.Send(t.Context(), webhook.Request{URL: "http://" + host + port, Resolver: leads("127.0.0.1")}); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
@@ -104,8 +106,11 @@ func TestErrorsHideTheAddress(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	defer s.Close()
-	proxy := func(*http.Request) (*url.URL, error) { return url.Parse(s.URL) }
-	_, err := webhook.Send(t.Context(), webhook.Request{URL: "http://hooks.example.com/secret-path?key=secret-path", Proxy: proxy})
+	proxy, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = webhook.Send(t.Context(), webhook.Request{URL: "http://hooks.example.com/secret-path?key=secret-path", Proxy: proxy})
 	if err == nil || err.Error() != "hooks.example.com answered 502 Bad Gateway" || proxied != "hooks.example.com" {
 		t.Errorf("through %q: %v", proxied, err)
 	}
