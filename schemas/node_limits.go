@@ -11,7 +11,7 @@ type NodeLimits struct {
 	// Memory is the most memory, in bytes or with a unit: Ki, Mi, Gi, Ti (1024), k, M, G, T (1000). A run that needs more is ended.
 	Memory string `json:"memory,omitempty" jsonschema:"maxLength=30,example=512Mi"`
 	// CPUs is the most time of processors per time: 0.5 is half of one, 2 are two whole ones.
-	CPUs float64 `json:"cpus,omitempty" jsonschema:"minimum=0.01,maximum=10000,example=1.5"`
+	CPUs float64 `json:"cpus,omitempty" jsonschema:"minimum=0,maximum=10000,example=1.5"`
 	// PIDs is the most processes and threads at once.
 	PIDs int `json:"pids,omitempty" jsonschema:"minimum=1,maximum=4194304"`
 }
@@ -40,6 +40,8 @@ var bytesUnits = map[string]float64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e
 // leastMemory is less than what any program needs.
 const leastMemory = 1 << 20
 
+const leastCPUs = 0.01
+
 // MemoryBytes is Memory in bytes; 0 without one, or if it is no size.
 func (l *NodeLimits) MemoryBytes() int64 {
 	m := bytesPattern.FindStringSubmatch(l.Memory)
@@ -62,5 +64,7 @@ func (l *NodeLimits) check(at Spot) {
 		at.At("memory").Errorf("bad-size", "%q is no size", l.Memory).Suggest("write a number of bytes, or one with a unit such as 512Mi or 2G")
 	case l.Memory != "" && l.MemoryBytes() < leastMemory:
 		at.At("memory").Errorf("bad-size", "no program can work with %s of memory", l.Memory).Suggest("write a size such as 512Mi")
+	case l.CPUs != 0 && l.CPUs < leastCPUs:
+		at.At("cpus").Errorf("bad-size", "no program can work with %v of a processor", l.CPUs).Suggest("write a number of processors, 0.01 or more")
 	}
 }

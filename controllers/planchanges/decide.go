@@ -32,7 +32,8 @@ func decide(in settle.In) settle.Out {
 	}
 	st := *Status(in.Entry)
 	st.Common = settle.Common(in.Status())
-	j, digest := settle.Judgement{}, st.ObservedDigest
+	var j settle.Judgement
+	digest := st.ObservedDigest
 	switch {
 	case in.Broken():
 		j = settle.JudgeBroken(in, st.Phase)

@@ -219,7 +219,7 @@ func (t *Tracker) View(now time.Time, rows int) View {
 	t.estimate(&v, now)
 	slices.SortStableFunc(shown, func(a, b Node) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Since.Compare(b.Since), a.Due.Compare(b.Due),
-			cmp.Compare(a.Owner, b.Owner))
+			cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Name, b.Name))
 	})
 	v.Nodes = shown[:min(rows, len(shown))]
 	v.Hidden = len(shown) - len(v.Nodes)
