@@ -48,7 +48,8 @@ func (s *run) readIssues(ctx context.Context) (some bool) {
 	}
 	r.tried, r.again = true, s.loop.Now().Add(pollIssues)
 	issues := map[int]*derive.Issue{} // nil: it cannot be read
-	for _, ref := range sortedRefs(r.waiting) {
+	for done, ref := range sortedRefs(r.waiting) {
+		s.progress("read issues", done, len(r.waiting))
 		spec := state.SpecOf[*schemas.ActionSpec](s.tree.Entry(ref))
 		if spec == nil {
 			continue

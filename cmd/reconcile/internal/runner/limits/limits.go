@@ -87,7 +87,7 @@ var signs = []string{"out of memory", "cannot allocate memory", "memoryerror", "
 	"allocation failed", "not enough memory"}
 
 // OutOfMemory reports whether a program that failed, and printed output, had no more memory. Of a control group the system says so; a
-// process by itself only gets an error of the system, and what it prints is the sign of it.
+// process on its own only gets an error of the system, and what it prints is the sign of it.
 func (l *Limit) OutOfMemory(output string) bool {
 	switch {
 	case l == nil:

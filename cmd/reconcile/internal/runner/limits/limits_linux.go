@@ -149,14 +149,15 @@ func (p *place) make(b Bounds) (*Limit, error) {
 	return &Limit{By: schemas.LimitsByGroup, memory: b.Memory, group: dir, folder: folder}, nil
 }
 
-// tried has the result of the first start in a group of a place.
+// tried has the result of the first start in a group of a place, a startResult, by its folder.
 var tried sync.Map
+
+type startResult struct{ err error }
 
 // try starts a program in a group.
 func (p *place) try(l *Limit) error {
-	if err, ok := tried.Load(p.dir); ok {
-		err, _ := err.(error)
-		return err
+	if known, ok := tried.Load(p.dir); ok {
+		return known.(startResult).err
 	}
 	pid, err := syscall.ForkExec(shell, []string{"sh", "-c", ":"}, &syscall.ProcAttr{Sys: &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(l.folder.Fd())}})
 	if err == nil {
@@ -165,18 +166,8 @@ func (p *place) try(l *Limit) error {
 	if err != nil {
 		err = fmt.Errorf("a program cannot start in it: %w", err)
 	}
-	tried.Store(p.dir, errOrNil{err}.value())
+	tried.Store(p.dir, startResult{err})
 	return err
-}
-
-// errOrNil makes a value of an error that a sync.Map can have.
-type errOrNil struct{ err error }
-
-func (e errOrNil) value() any {
-	if e.err == nil {
-		return true
-	}
-	return e.err
 }
 
 // killed reports whether the system ended processes of the group since they had no more memory.
