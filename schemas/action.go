@@ -66,7 +66,7 @@ type ActionSpec struct {
 	// All says that retry is about every node of the DAG, also those that succeeded.
 	All bool `json:"all,omitempty"`
 	// Mode says how cancel treats what runs: graceful asks it to end and kills it after the time of grace, immediate kills it, wait
-	// lets it end by itself. Default graceful.
+	// lets it end on its own. Default graceful.
 	Mode string `json:"mode,omitempty" jsonschema:"enum=graceful,enum=immediate,enum=wait"`
 	// Alone says that retry of a node that succeeded leaves what depends on it as it is.
 	Alone bool `json:"alone,omitempty"`

@@ -39,7 +39,7 @@ type DAGSpec struct {
 	Params map[string]Param `json:"params,omitempty"`
 	// With are values of parameters. Default: those of the session, then those of the parameters.
 	With map[string]any `json:"with,omitempty"`
-	// Template says that the DAG never runs by itself: other DAGs call it.
+	// Template says that the DAG never runs on its own: other DAGs call it.
 	Template bool `json:"template,omitempty"`
 	// Concurrency puts the DAG into a group of which one DAG at a time works. Default: no group.
 	Concurrency *Concurrency `json:"concurrency,omitempty"`

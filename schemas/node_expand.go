@@ -35,12 +35,12 @@ type Made struct {
 	Key, Former []byte
 	// Known are the names of Needs for the node's author, in their order; nil: the same.
 	Known []string
-	// Joins are the nodes that this one stands for: it does nothing itself, and its result has theirs by their short names. Open says
+	// Joins are the nodes that this one represents: it does nothing itself, and its result has theirs by their short names. Open says
 	// that they are not known yet.
 	Joins []Joined
 	Join  bool
 	Open  bool
-	// Problem says why the nodes that this one would stand for cannot be made of a result.
+	// Problem says why the nodes that this one would represent cannot be made from a result.
 	Problem string
 	// Finally says that the node runs when its needs have ended, in whatever state.
 	Finally bool
@@ -48,7 +48,7 @@ type Made struct {
 	Spared bool
 }
 
-// Joined is a node that another one stands for.
+// Joined is a node that another one represents.
 type Joined struct{ Node, Name string }
 
 // Expansion is what a spec was expanded with.
@@ -155,13 +155,13 @@ func (n *Node) Scope() condition.Scope {
 // FailsAlone reports whether a failure of the node does not fail the DAG.
 func (n *Node) FailsAlone() bool { return n.Optional || n.Made != nil && n.Made.Spared }
 
-// Joins reports whether the node only stands for others.
+// Joins reports whether the node only represents others.
 func (n *Node) Joins() bool { return n.Made != nil && n.Made.Join }
 
 // RunsFinally reports whether the node runs when its needs have ended, in whatever state.
 func (n *Node) RunsFinally() bool { return n.Made != nil && n.Made.Finally }
 
-// Expands reports whether nodes of the DAG stand for others, or are made from values.
+// Expands reports whether nodes of the DAG represent others, or are made from values.
 func (s *DAGSpec) Expands() bool {
 	return len(s.Params) > 0 || len(s.Finally) > 0 || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Matrix != nil || n.DAG != "" })
 }

@@ -325,7 +325,7 @@ var markTexts = [...][][]byte{
 	MarkExpansion: {[]byte(`"params":{`), []byte(`"matrix":{`), []byte(`"finally":[`), []byte(`"dag":"`)},
 }
 
-// Mentions reports whether the spec as written may have what a mark stands for, without decoding it. The object keeps the
+// Mentions reports whether the spec as written may have what a mark represents, without decoding it. The object keeps the
 // answer.
 func (o *Object) Mentions(m Mark) bool {
 	known, yes := uint32(1)<<(2*m), uint32(2)<<(2*m)

@@ -60,7 +60,7 @@ type ProfileProxy struct {
 	Upstream string `json:"upstream,omitempty" jsonschema:"maxLength=500"`
 	// Env is set for the program; variables with {value} only where the agent names a model.
 	Env map[string]string `json:"env,omitempty"`
-	// Args are the arguments that {proxy} stands for. They are left out without a key.
+	// Args are the arguments that {proxy} represents. They are left out without a key.
 	Args []string `json:"args,omitempty" jsonschema:"maxItems=100"`
 	// ACP says that the command in acp is pointed at the proxy by the same variables. Without it, the command of the profile is
 	// run.
@@ -70,7 +70,7 @@ type ProfileProxy struct {
 // ProfileConfined says how a program does without a sandbox of its own, which it cannot make inside of reconcile's. It has no effect
 // where nothing confines the run.
 type ProfileConfined struct {
-	// Args are the arguments that {confined} stands for, in argv and in acp. In them {port} is a port of the run's workspace, to which
+	// Args are the arguments that {confined} represents, in argv and in acp. In them {port} is a port of the run's workspace, to which
 	// its programs may connect: no other one on this machine is sure to be open.
 	Args []string `json:"args,omitempty" jsonschema:"maxItems=100"`
 	// ACPMode is set in place of acpMode.

@@ -65,7 +65,7 @@ type CommandRunner struct {
 	Silence *Duration `json:"silence,omitempty"`
 }
 
-// AsCommand returns how the agent's program is run: command, what profile stands for, or a program that speaks a protocol, and a
+// AsCommand returns how the agent's program is run: command, what profile represents, or a program that speaks a protocol, and a
 // model at an endpoint, as a command that reads the prompt and prints text; nil for a person. Callers must not change it.
 func (r *Runner) AsCommand() *CommandRunner {
 	if h := r.HTTP; h != nil {

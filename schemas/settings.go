@@ -330,12 +330,12 @@ func orNew[T any](p **T, d T) {
 // CommandSettings says which commands an agent may run that asks for a permission; commands in DAGs are not subject to it.
 // What is neither allowed nor blocked is asked of a person. docs/sandbox.md has the form of patterns and the default lists.
 type CommandSettings struct {
-	// Allow lists patterns of commands that need no person; "@default" stands for the default list. Default: that list.
+	// Allow lists patterns of commands that need no person; "@default" represents the default list. Default: that list.
 	Allow []string `json:"allow,omitempty" jsonschema:"maxItems=1000"`
-	// Block lists patterns of commands that are refused, also where allow has them; "@default" stands for the default list.
+	// Block lists patterns of commands that are refused, also where allow has them; "@default" represents the default list.
 	// Default: that list.
 	Block []string `json:"block,omitempty" jsonschema:"maxItems=1000"`
-	// Roles are lists by the role of the agent, which replace allow for it; "@default" stands for the role's default list.
+	// Roles are lists by the role of the agent, which replace allow for it; "@default" represents the role's default list.
 	// Default: lists for architect and tester that only read.
 	Roles map[string][]string `json:"roles,omitempty"`
 	// Wait is how long a running agent waits for a person's answer; then its turn ends, and the node waits. Default 5m;

@@ -115,7 +115,7 @@ func resultOf(s schemas.Status, node string) (json.RawMessage, bool) {
 	return n.Result, true
 }
 
-// Expanded returns the DAGs that were expanded anew when the tree was made of another one.
+// Expanded returns the DAGs that were expanded anew when the tree was made from another one.
 func (t *Tree) Expanded() []schemas.Ref { return t.expansions.anew }
 
 // expanded returns an object with its spec expanded, as far as the files say: for the inputs and outputs of its nodes.
@@ -153,7 +153,7 @@ func (m *model) statusOf(ref schemas.Ref) schemas.Status {
 	return nil
 }
 
-// written returns an object of one valid file; nil if there is none.
+// written returns an object of one valid file; nil without one.
 func (m *model) written(ref schemas.Ref) *schemas.Object {
 	if s := m.slots[ref]; s != nil && len(s.specs) == 1 {
 		return s.specs[0].body.(*specBody).object

@@ -151,12 +151,12 @@ func (z *frozen) hasStat(i int, look [2]uint64) bool {
 	return binary.LittleEndian.Uint64(f) == look[0] && binary.LittleEndian.Uint64(f[8:]) == look[1]
 }
 
-// find returns the index of the file with that hash of its path; -1 if there is none.
+// find returns the index of the file with that hash of its path; -1 without one.
 func (z *frozen) find(path uint64) int {
 	return lookUpBytes(z.slots, path, func(i int) uint64 { return binary.LittleEndian.Uint64(z.files[baseFileSize*i:]) })
 }
 
-// findByStat returns the index of the file with that hash of its stat; -1 if there is none.
+// findByStat returns the index of the file with that hash of its stat; -1 without one.
 func (z *frozen) findByStat(look [2]uint64) int {
 	i := lookUpBytes(z.looks, look[0], func(i int) uint64 { return binary.LittleEndian.Uint64(z.files[baseFileSize*i+16:]) })
 	if i >= 0 && !z.hasStat(i, look) {

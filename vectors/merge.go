@@ -125,7 +125,7 @@ func (m *merging) removeNodes(n int) error {
 	return nil
 }
 
-// unchanged returns the first unchanged input that has a node of the snapshot; ok is false if there is none.
+// unchanged returns the first unchanged input that has a node of the snapshot; ok is false without one.
 func (m *merging) unchanged(r graph.Ref) (input int, ok bool) {
 	m.stored.contributions.holders(r, func(n int) bool {
 		input, ok = n, !m.changed[n]

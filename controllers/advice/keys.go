@@ -96,7 +96,7 @@ func (o owner) literalKey(field []any, do string) Advice {
 		Message: "looks like a key, and everybody who can read the repository can read it", Suggestion: do}
 }
 
-// isKey reports whether a text looks like a key, by itself or as the value of its name.
+// isKey reports whether a text looks like a key, on its own or as the value of its name.
 func isKey(name, value string) bool {
 	return len(secrets.Find(value)) > 0 || name != "" && len(secrets.Find(name+"="+value)) > 0
 }

@@ -165,7 +165,7 @@ func Warn(in settle.In, c *schemas.Common) {
 	}
 }
 
-// LowDay says that the budget of the present day is at least 80 % used; "" if it is not, or if there is none. day is the day in UTC.
+// LowDay says that the budget of the present day is at least 80 % used; "" if it is not, or without one. day is the day in UTC.
 func (s *Sums) LowDay(settings *schemas.SettingsSpec) (low, day string) {
 	for _, a := range Day(nil, settings) {
 		if low = s.Low(&a); low != "" {

@@ -22,7 +22,7 @@ import (
 // shownDigits is the length of the digest of what a gate shows: 128 bits, so that nobody finds two works with one digest.
 const shownDigits = 32
 
-// shown is the digest of what a gate shows: the task with all that it is made of, the results of its needs with their outputs, and the
+// shown is the digest of what a gate shows: the task with all that it is made from, the results of its needs with their outputs, and the
 // commits that they landed.
 func (f *fold) shown(i int32) string {
 	n := &f.p.Spec.Nodes[i]

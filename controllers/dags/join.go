@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// A node that joins does nothing itself: it stands for the elements of a matrix, or for the nodes of a called DAG. It succeeds when all
+// A node that joins does nothing itself: it represents the elements of a matrix, or for the nodes of a called DAG. It succeeds when all
 // of them let their dependents go on, and its result has theirs by their short names.
 
 // judgeJoin finds the state of a node that joins others.
@@ -35,7 +35,7 @@ func (f *fold) judgeJoin(i int32) {
 	}
 }
 
-// waitForParts is the state of a join whose nodes are made of results, when those who leave these have ended.
+// waitForParts is the state of a join whose nodes are made from results, when those who leave these have ended.
 func (f *fold) waitForParts(i int32) {
 	for _, to := range f.p.Needs[i] {
 		if f.next[to].State != schemas.NodeSucceeded {

@@ -233,7 +233,7 @@ func (f *fold) judgeOpen(i int32) {
 	}
 }
 
-// inputsUnread reports whether node i was made of a result just now, so that nobody has looked at its inputs.
+// inputsUnread reports whether node i was made from a result just now, so that nobody has looked at its inputs.
 func (f *fold) inputsUnread(i int32) bool {
 	return f.inputs[i] == "" && len(f.p.Spec.Nodes[i].Inputs) > 0 && f.p.MadeOfResults()
 }

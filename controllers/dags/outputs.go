@@ -158,7 +158,7 @@ func (f *fold) bring(r settle.Restore) {
 // keptRefs is the folder of the references that hold outputs. What follows is the key of a run.
 const keptRefs = "refs/reconcile/outputs/"
 
-// sources are the needs of node i, with the nodes that they stand for in place of those that join others.
+// sources are the needs of node i, with the nodes that they represent in place of those that join others.
 func (f *fold) sources(i int32) []int32 {
 	needs := f.p.Needs[i]
 	if f.p.Spec.Expansion == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // A DAG with a schedule runs once for each of its times. When a time has come, and no run is under way, the status says so; from it
-// follows an Action that retries all nodes (ScheduledAction), whose name is made of the DAG and the time: all processes and clones
+// follows an Action that retries all nodes (ScheduledAction), whose name is made from the DAG and the time: all processes and clones
 // derive the same one, and it is applied once. Between runs the nodes wait.
 
 // mostMissed bounds the missed times that are made up for.
@@ -72,7 +72,7 @@ func scheduleDigest(s schemas.Schedules) string {
 	return keys.Digest(b)[:digits]
 }
 
-// beginScheduled notes that an action begins a run. One that the schedule asked for stands for its time, and for those before it.
+// beginScheduled notes that an action begins a run. One that the schedule asked for represents its time, and for those before it.
 func (f *fold) beginScheduled(name string, a *schemas.ActionSpec) {
 	if f.timed == nil || a.Verb != schemas.VerbRetry {
 		return

@@ -77,7 +77,7 @@ func openManifest(data []byte) (m openedManifest, err error) {
 	return m, nil
 }
 
-// search returns the offset of the first entry of the issue, or of a higher one; the end if there is none.
+// search returns the offset of the first entry of the issue, or of a higher one; the end without one.
 func (m *openedManifest) search(issue int) (int, error) {
 	low, high := 0, len(m.body) // entries that begin before low are of lower issues, at high or later not
 	for low < high {

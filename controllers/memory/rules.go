@@ -220,7 +220,7 @@ func (p phrases) at(words []string, i int) int {
 	return longest
 }
 
-// find returns the index of the first phrase of the set in words, from from on; -1 if there is none.
+// find returns the index of the first phrase of the set in words, from from on; -1 without one.
 func (p phrases) find(words []string, from int) int {
 	for i := max(from, 0); i < len(words); i++ {
 		if p.at(words, i) > 0 {

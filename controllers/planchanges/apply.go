@@ -212,7 +212,7 @@ func (d *draft) keepsDone(*schemas.PlanEdit) error {
 	return nil
 }
 
-// done reports whether a node has succeeded, or one that was made of it.
+// done reports whether a node has succeeded, or one that was made from it.
 func (d *draft) done(name string) bool {
 	if d.status.Nodes[name].State == schemas.NodeSucceeded {
 		return true

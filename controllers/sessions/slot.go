@@ -231,7 +231,7 @@ func (r *freeSlots) full() Gate {
 		"the session waits for a place: limits.sessions (%d) have work and rank higher", r.limit)}
 }
 
-// scheduled reports whether a DAG of a session has a schedule: then the session is never done by itself.
+// scheduled reports whether a DAG of a session has a schedule: then the session is never done on its own.
 func scheduled(t *state.Tree, session *state.Entry) bool {
 	for _, dag := range dagsOf(t, session.Ref) {
 		if dag.Object == nil || !bytes.Contains(dag.Object.Canonical(), []byte(`"schedule":`)) {

@@ -224,7 +224,7 @@ type Command struct {
 	Recall *Recall `json:",omitempty"`
 }
 
-// Continuation is a program that continues a session. schemas.ArgValue in its arguments stands for the session's id.
+// Continuation is a program that continues a session. schemas.ArgValue in its arguments represents the session's id.
 type Continuation struct {
 	Argv      []string
 	PromptArg int // as that of a Command

@@ -10,7 +10,7 @@ type Metering struct {
 	Key *schemas.KeySource `json:",omitempty"`
 	// In and Setting name the object and the field that the address comes from, for messages.
 	In, Setting string
-	// Env are the variables of the agent, "K=V", in which schemas.ArgURL and schemas.ArgToken stand for the address of the proxy and
+	// Env are the variables of the agent, "K=V", in which schemas.ArgURL and schemas.ArgToken represent the address of the proxy and
 	// the token of the run. They can stand in the command's arguments, too.
 	Env []string `json:",omitempty"`
 }

@@ -63,7 +63,7 @@ func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, st
 	return out, "", err
 }
 
-// asked is the answer to the first request of the node's agent that waits for a person, once; nil if there is none. A request that was
+// asked is the answer to the first request of the node's agent that waits for a person, once; nil without one. A request that was
 // made after the comment was written is not answered by it.
 func (d *decider) asked(a commandTarget, written time.Time) *schemas.PermissionAnswer {
 	e := d.tree.Entry(a.target)

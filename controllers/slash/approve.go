@@ -48,7 +48,7 @@ func splitFence(text string) (before, inside string) {
 	return strings.TrimSpace(before), strings.TrimSpace(inside)
 }
 
-// identify implements settle.Decider.Identify for the approvals that were made of comments now.
+// identify implements settle.Decider.Identify for the approvals that were made from comments now.
 func (d *decider) identify(action schemas.Ref) (settle.Identity, bool) {
 	author, ok := d.authors[action]
 	return settle.Identity{Who: settle.CommentAuthorPrefix + author, Proof: schemas.ProofGitHub}, ok

@@ -83,7 +83,7 @@ type decider struct {
 	settled bool
 	issue   *Issue
 	ready   []work.Item // of tree; nil until asked for
-	// authors are those of the approvals that were made of comments now.
+	// authors are those of the approvals that were made from comments now.
 	authors map[schemas.Ref]string
 }
 

@@ -45,7 +45,7 @@ func specName(comment int64) string {
 	return fmt.Sprintf("%s%d", settle.CommentSpecPrefix, comment)
 }
 
-// written returns the path of the spec that an interrupted run made of a command; "" if it does not exist.
+// written returns the path of the spec that an interrupted run made from a command; "" if it does not exist.
 func (d *decider) written(name string) string {
 	for _, k := range writtenKinds {
 		if e := d.Tree.Entry(schemas.Ref{Kind: k.Name, Name: name}); e != nil && e.Object != nil {

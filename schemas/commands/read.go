@@ -212,7 +212,7 @@ func (s *script) hidden(c call, depth int) {
 	}
 }
 
-// evaluate returns the argument that a word stands for.
+// evaluate returns the argument that a word represents.
 func evaluate(w *syntax.Word) word {
 	out := word{known: true, plain: true}
 	var b strings.Builder

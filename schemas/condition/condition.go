@@ -278,7 +278,7 @@ func (p *Program) Value(env any) (any, error) {
 	return out, nil
 }
 
-// Result decodes a recorded JSON result for [Need.Result]; nil if there is none.
+// Result decodes a recorded JSON result for [Need.Result]; nil without one.
 func Result(raw json.RawMessage) any {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {

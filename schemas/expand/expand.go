@@ -1,7 +1,7 @@
 // Package expand makes the nodes of a DAG that are not written one by one: it puts in parameters, makes several nodes of one with a
 // matrix, puts the nodes of a called DAG in place of the call, and has final nodes need all others.
 //
-// The result is a spec of ordinary nodes. Their names are made of names and values, never of positions, so that another value adds
+// The result is a spec of ordinary nodes. Their names are made from names and values, never of positions, so that another value adds
 // a node and changes no other one.
 package expand
 
@@ -19,7 +19,7 @@ import (
 
 // World is what an expansion looks up.
 type World struct {
-	// Object returns an object as it was written; nil if there is none.
+	// Object returns an object as it was written; nil without one.
 	Object func(schemas.Ref) *schemas.Object
 	// Result returns what a node of the DAG has left; ok is false unless it has succeeded.
 	Result func(node string) (result json.RawMessage, ok bool)
@@ -31,7 +31,7 @@ func May(o *schemas.Object) bool {
 }
 
 // Object returns a DAG with its spec expanded, or the DAG as it was written if that has nothing to expand. was is a former
-// result, or nil; it is returned where nothing that it was made of has changed.
+// result, or nil; it is returned where nothing that it was made from has changed.
 func Object(o, was *schemas.Object, w World) *schemas.Object {
 	o = o.Declared()
 	spec := schemas.SpecAs[*schemas.DAGSpec](o)

@@ -124,7 +124,7 @@ func has(values, some map[string]any) bool {
 	return len(some) > 0
 }
 
-// elementName is made of the values of an element, in the order of their names. Of an object in a list that has a name or an id, it is
+// elementName is made from the values of an element, in the order of their names. Of an object in a list that has a name or an id, it is
 // that.
 func elementName(values map[string]any) string {
 	for _, field := range []string{"name", "id"} {

@@ -44,7 +44,7 @@ func (s *scope) node(n *schemas.Node) []schemas.Node {
 	return append(out, join)
 }
 
-// joinOf is the node that joins what a node stands for.
+// joinOf is the node that joins what a node represents.
 func joinOf(n *schemas.Node) schemas.Node {
 	return schemas.Node{Name: n.Name, Description: n.Description, Optional: n.Optional, Made: &schemas.Made{Join: true}}
 }

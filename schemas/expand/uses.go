@@ -106,7 +106,7 @@ func (u uses) condition(text string, names condition.Scope) {
 }
 
 // variables notes the parameters whose variables a text names. One that names no parameter may be part of a name that a program
-// makes: it stands for all.
+// makes: it represents all.
 func (u uses) variables(text string) {
 	for {
 		_, rest, found := strings.Cut(text, schemas.ParamVariable)

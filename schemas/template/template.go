@@ -127,7 +127,7 @@ func union(names, more []string) []string {
 }
 
 // closing finds the }} that ends the expression which begins at from; those in texts and after an opened brace do not. It is
-// negative if there is none.
+// negative without one.
 func closing(text string, from int) int {
 	depth := 0
 	for i := from; i < len(text); i++ {

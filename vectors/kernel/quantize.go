@@ -39,7 +39,7 @@ func scaleGo(dst, v []float32, by float64) {
 	}
 }
 
-// Largest returns the largest component of a float32 vector without its sign, 0 if there is none.
+// Largest returns the largest component of a float32 vector without its sign, 0 without one.
 func Largest(v []float32) float32 { return math.Float32frombits(largest(v)) }
 
 func largestGo(v []float32) (most uint32) {

@@ -37,7 +37,7 @@ func withoutBodies(text []byte) []byte {
 	return out
 }
 
-// endOfBody returns the end of the line with the closing brace of a body; -1 if there is none in text.
+// endOfBody returns the end of the line with the closing brace of a body; -1 without one in text.
 func endOfBody(text []byte, at int) int {
 	for at < len(text) {
 		next := lineAt(text, at).next

@@ -67,7 +67,7 @@ func (p *Plan) nodeKey(buf []byte, b *Binding, i int32, def []byte, of []string,
 }
 
 // Keeping returns the binding with the keys under which the nodes are on record: by their statuses, was, else by the records that
-// runs returns. A key that was made of another definition is not kept. same says that the statuses are about the present spec.
+// runs returns. A key that was made from another definition is not kept. same says that the statuses are about the present spec.
 func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs func() []*schemas.Run) *Binding {
 	next := b
 	for _, i := range p.Order {

@@ -1,4 +1,4 @@
-// Package plan has what the spec of a DAG determines by itself, the keys of its nodes, and its binding to a session and agents.
+// Package plan has what the spec of a DAG determines on its own, the keys of its nodes, and its binding to a session and agents.
 package plan
 
 import (
@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/schemas/template"
 )
 
-// Plan is what the spec of a DAG determines by itself. It is made once for each object and shared by all decisions;
+// Plan is what the spec of a DAG determines on its own. It is made once for each object and shared by all decisions;
 // nodes are known by their position in the spec.
 type Plan struct {
 	Name   string
@@ -38,7 +38,7 @@ type Plan struct {
 	// Fault is why the DAG can never run; empty when it can.
 	Fault string
 	// last is the newest binding. It saves work and never changes what comes out: a binding is used only where
-	// everything that it was made of is the same.
+	// everything that it was made from is the same.
 	last atomic.Pointer[Binding]
 	// made is the newest status that came out, with its nodes in the order of the spec, to save looking them up again.
 	made atomic.Pointer[madeStatus]
@@ -147,7 +147,7 @@ type Texts struct {
 // made when they are first asked for: a tree that has no such record never asks.
 type formerKeys struct{ made atomic.Pointer[[2][]string] }
 
-// MadeOfResults reports whether nodes of the DAG are made of what others left: then the same spec may make others.
+// MadeOfResults reports whether nodes of the DAG are made from what others left: then the same spec may make others.
 func (p *Plan) MadeOfResults() bool {
 	return p.Spec.Expansion != nil && len(p.Spec.Expansion.Results) > 0
 }

@@ -241,7 +241,7 @@ const (
 )
 
 // Stick makes body the only comment on an issue or pull request that the token's account wrote and that mine recognizes by
-// its body: it edits that comment, or creates it if there is none and create is set. Comments of others never change, even
+// its body: it edits that comment, or creates it without one and create is set. Comments of others never change, even
 // if mine recognizes them. After a lost answer to a creation, it looks before it creates again. Concurrent callers may each
 // create one: callers must serialize.
 func (c *Client) Stick(ctx context.Context, issue int, mine func(body string) bool, body string, create bool) (Stuck, error) {

@@ -45,7 +45,7 @@ func appendRow(to *sections.Encoder, name string, f *file) {
 	}
 }
 
-// find returns the row of a file, which is zero if there is none. It continues from the last result: names must be requested in
+// find returns the row of a file, which is zero without one. It continues from the last result: names must be requested in
 // order.
 func (r *rows) find(name string) (f file) {
 	for len(r.left.B) > 0 {

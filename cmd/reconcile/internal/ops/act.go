@@ -264,7 +264,7 @@ func (v Verb) target(t *state.Tree, word, node string) (string, error) {
 }
 
 // answerPermission makes an approval or a refusal the answer to the first request of the node's agent that is open, and returns
-// the request; nil if there is none. With PermitAlways it writes a rule.
+// the request; nil without one. With PermitAlways it writes a rule.
 func (e Env) answerPermission(s *state.Store, t *state.Tree, spec *schemas.ActionSpec, q ActRequest) (*schemas.Permission, error) {
 	if spec.Verb != schemas.VerbApprove && spec.Verb != schemas.VerbDeny {
 		return nil, nil

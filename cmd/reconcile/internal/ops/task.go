@@ -93,7 +93,7 @@ func (e Env) readReceipt(ctx context.Context, r *TaskResult) {
 	}
 }
 
-// findTask finds the node that a word names: dag/NAME:NODE, or the unique name of a node or of an agent. An agent stands for the
+// findTask finds the node that a word names: dag/NAME:NODE, or the unique name of a node or of an agent. An agent represents the
 // node that it works on, or that waits for it.
 func findTask(t *state.Tree, word string) (dag, node string, err error) {
 	if target, name, qualified := strings.Cut(word, ":"); qualified {

@@ -47,7 +47,7 @@ func (r *Runner) saveSession(a *attempt, id string) error {
 	return durable.WriteFile(r.root, state.WorkDir, sessionPath(a.effect.Key), data)
 }
 
-// savedSession returns the session of an earlier run of the effect that was interrupted; "" if there is none.
+// savedSession returns the session of an earlier run of the effect that was interrupted; "" without one.
 func (r *Runner) savedSession(a *attempt) string {
 	data, err := regular.Read(r.root, sessionPath(a.effect.Key))
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *attempt) setArguments() {
 	a.command.argv = argv
 }
 
-// confinedArguments replaces the argument that stands for those of a confined program, and returns the new place of the prompt.
+// confinedArguments replaces the argument that represents those of a confined program, and returns the new place of the prompt.
 func (a *attempt) confinedArguments(argv []string, prompt int) ([]string, int) {
 	at := slices.Index(argv, schemas.ArgConfined)
 	if at < 0 {

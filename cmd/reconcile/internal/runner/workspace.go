@@ -39,7 +39,7 @@ type Starter interface {
 
 // Workspace is the folder of its own of one run.
 type Workspace interface {
-	// Dir is the absolute path of the folder that stands for the root of the tree.
+	// Dir is the absolute path of the folder that represents the root of the tree.
 	Dir() string
 	// Top is the absolute path of the folder that the run may change, with Dir in it or the same.
 	Top() string

@@ -32,7 +32,7 @@ func (s *run) whyNotReady(owner schemas.Ref, node string) string {
 	return s.notReady[nodeRef{owner, node}].why
 }
 
-// checkReady asks whether the workspaces can be made of the nodes that are about to start, whether a file of the user is in the
+// checkReady asks whether the workspaces can be made from the nodes that are about to start, whether a file of the user is in the
 // way of a commit that is about to land, and the same of the nodes that wait for it. It reports whether an answer changed: then the decision is made again.
 func (s *run) checkReady(ctx context.Context) (changed bool, err error) {
 	if s.loop.NotReady == nil {

@@ -449,7 +449,7 @@ func (s *run) cancel() {
 	}
 }
 
-// isKilled reports whether an effect that became unwanted gets no time to end by itself.
+// isKilled reports whether an effect that became unwanted gets no time to end on its own.
 func (s *run) isKilled(key string) bool {
 	e := s.mine[key]
 	owner := s.tree.Entry(e.Owner)

@@ -216,7 +216,7 @@ func readKeys(data []byte) (*schemas.MirrorKeys, error) {
 	return kept, kept.Check()
 }
 
-// Keys reads the mirror keys on record, which sign markers, and creates a fresh key if there is none; the secret, if
+// Keys reads the mirror keys on record, which sign markers, and creates a fresh key without one; the secret, if
 // set, comes first. A secret comes from the environment, and is never written.
 func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) {
 	var kept *schemas.MirrorKeys

@@ -17,7 +17,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// NotReady says why a task cannot be performed yet: the workspace of a command would lack what it is made of, or a file that
+// NotReady says why a task cannot be performed yet: the workspace of a command would lack what it is made from, or a file that
 // the user has changed is in the way of a commit. "" means that it can. It changes nothing.
 func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error) {
 	switch t := task.(type) {
@@ -166,7 +166,7 @@ func checkedReason(l *settle.Land) string {
 // runTrailer begins the line of a commit that names the run whose changes it has. It survives a rebase.
 const runTrailer = "Reconcile-Run: "
 
-// landedAs returns the commit of the branch that has the changes of the run already; "" if there is none.
+// landedAs returns the commit of the branch that has the changes of the run already; "" without one.
 func landedAs(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, tip string) (string, error) {
 	const most = 10000
 	log, err := repo.Between(ctx, l.Base, tip, most)

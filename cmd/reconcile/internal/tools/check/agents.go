@@ -17,7 +17,7 @@ func onAgents(ctx context.Context, c *checker) result {
 	return wanted.goTest(ctx, []string{"-count=1", "-run", "TestScripts/real_(team|agents)$", "-timeout=20m", scriptsPackage})
 }
 
-// skip stands for a step that was not named.
+// skip represents a step that was not named.
 func skip(name string) func(context.Context, *checker) result {
 	return func(context.Context, *checker) result {
 		return excused("not asked for; go run ./cmd/reconcile/internal/tools/check " + name)
