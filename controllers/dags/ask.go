@@ -104,8 +104,8 @@ func (f *fold) refused(i int32) []refusal {
 	if r.asked == 0 {
 		return out
 	}
-	for _, run := range f.Runs() {
-		if run.Node == f.p.Spec.Nodes[i].Name && run.NodeKey == f.b.Keys[i] && run.Asks != nil &&
+	for _, run := range f.runsOf(i) {
+		if run.Asks != nil &&
 			clarifications.Of(f.World).Index.Takes(f.p.Name, run) == nil {
 			spec := clarifications.SpecOfRun(f.Entry, run, 0)
 			if err := clarifications.Of(f.World).ScopeOf(run.Agent, run.Key).Check(spec); err != nil {

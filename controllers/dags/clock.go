@@ -2,7 +2,6 @@ package dags
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/sessions"
@@ -385,24 +384,6 @@ func (f *fold) answeredAt(i int32, after, next schemas.Time) schemas.Time {
 		}
 	}
 	return at
-}
-
-// runsOf are the records of node i under its present key, in order.
-func (f *fold) runsOf(i int32) []*schemas.Run {
-	name, key := f.p.Spec.Nodes[i].Name, f.b.Keys[i]
-	from, _ := slices.BinarySearchFunc(f.Runs(), name, func(r *schemas.Run, name string) int {
-		return strings.Compare(r.Node, name)
-	})
-	var out []*schemas.Run
-	for _, r := range f.Runs()[from:] {
-		if r.Node != name {
-			break
-		}
-		if r.NodeKey == key {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // deadline is when the DAG's time is up if it goes on working; zero where it has no limit, and while it stands still.

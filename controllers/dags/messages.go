@@ -37,10 +37,7 @@ func (f *fold) noteDelivered() {
 // deliveryOf finds the first run on record that had a text.
 func (f *fold) deliveryOf(a *schemas.AppliedAction) *schemas.MessageReceipt {
 	var found *schemas.MessageReceipt
-	for _, run := range f.Runs() {
-		if run.Node != a.Node {
-			continue
-		}
+	for _, run := range f.nodeRuns(a.Node) {
 		if d := receipt(a.Name, run); d != nil && (found == nil || d.At.Before(found.At.Time)) {
 			found = d
 		}

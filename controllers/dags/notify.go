@@ -71,7 +71,7 @@ func (f *fold) noticeKey(on string, n *schemas.Notification) string {
 func (f *fold) tryNotice(n *schemas.Notice, of *schemas.Notification) time.Time {
 	limits, failures := of.Retries(), 0
 	var last *schemas.Run
-	for _, r := range f.noticeRuns(n.On) {
+	for _, r := range f.nodeRuns(n.On) {
 		if r.NodeKey != n.Key {
 			continue
 		}
@@ -106,24 +106,12 @@ func (f *fold) tryNotice(n *schemas.Notice, of *schemas.Notification) time.Time 
 	return due
 }
 
-// noticeRuns are the records of attempts of notifications, by the field that has them.
-func (f *fold) noticeRuns(node string) []*schemas.Run {
-	all := f.Runs()
-	byNode := func(r *schemas.Run, name string) int { return strings.Compare(r.Node, name) }
-	from, _ := slices.BinarySearchFunc(all, node, byNode)
-	to := from
-	for to < len(all) && all[to].Node == node {
-		to++
-	}
-	return all[from:to]
-}
-
 // noticeEffect is the next attempt of a notice; i is its place in the field.
 func (f *fold) noticeEffect(st *schemas.DAGStatus, n *schemas.Notice, of *schemas.Notification, i int) settle.Effect {
 	e := settle.Effect{Owner: f.Ref, Session: f.p.Spec.Session, Node: n.On, NodeKey: n.Key, Seq: 1, Weight: f.b.SessionSpec().Weight,
 		Groups: []settle.Group{{Name: "notifications", Limit: mostNotices}}, Rank: schemas.Priority(schemas.High).Rank(),
 		QueuedAt: st.FinishedAt}
-	for _, r := range f.noticeRuns(n.On) {
+	for _, r := range f.nodeRuns(n.On) {
 		if r.NodeKey == n.Key {
 			e.Seq = max(e.Seq, r.Seq+1)
 		}

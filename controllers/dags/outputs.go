@@ -107,9 +107,8 @@ func (f *fold) awaited(i int32) []int32 {
 func (f *fold) restore(i int32) (r settle.Restore, ok bool) {
 	n := &f.p.Spec.Nodes[i]
 	missing := f.Missing[n.Name]
-	for at := f.RunCount() - 1; at >= 0; at-- {
-		run := f.Runs()[at]
-		if run.Node != n.Name || run.NodeKey != f.b.Keys[i] || run.Outcome != schemas.OutcomeSucceeded {
+	for _, run := range slices.Backward(f.runsOf(i)) {
+		if run.Outcome != schemas.OutcomeSucceeded {
 			continue
 		}
 		out, all := run.OutputsAt(missing.Files)

@@ -114,8 +114,8 @@ func (f *fold) addFormerRound(i int32, out map[string]settle.Need) {
 	loop := f.p.LoopOf(i)
 	n, before := &f.p.Spec.Nodes[loop.Node], f.b.Before(f.p, loop)
 	var last *schemas.Run
-	for _, r := range f.Runs() {
-		if r.Node == n.Name && r.Outcome == schemas.OutcomeSucceeded && r.Lands == "" && slices.Contains(before, r.NodeKey) {
+	for _, r := range f.nodeRuns(n.Name) {
+		if r.Outcome == schemas.OutcomeSucceeded && r.Lands == "" && slices.Contains(before, r.NodeKey) {
 			last = r
 		}
 	}

@@ -29,6 +29,7 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string, rounds []int) *Bin
 		return last
 	}
 	b.gens, b.Inputs, b.rounds = slices.Clone(gens), slices.Clone(inputs), slices.Clone(rounds)
+	b.before = make([]atomic.Pointer[[]string], len(p.Loops))
 	b.bindKeys(p)
 	b.bindEffects(p)
 	p.last.Store(b)
@@ -216,22 +217,6 @@ func touchedPaths(globs []string) []string {
 			g = g[:strings.LastIndexByte(g[:at], '/')+1]
 		}
 		out = append(out, strings.Trim(g, "/"))
-	}
-	return out
-}
-
-// Before are the keys that the node of a loop can have in the round before.
-func (b *Binding) Before(p *Plan, l *Loop) []string {
-	before := new(Binding)
-	*before = *b
-	before.rounds = slices.Clone(b.rounds)
-	for _, m := range l.Members {
-		before.rounds[m]--
-	}
-	before.bindKeys(p)
-	out := []string{before.tasks[l.Node], before.withAgents[l.Node]}
-	if tasks, withAgents := before.formerKeys(p); tasks != nil {
-		out = append(out, tasks[l.Node], withAgents[l.Node])
 	}
 	return out
 }

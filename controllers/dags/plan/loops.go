@@ -20,7 +20,12 @@ func (p *Plan) loop() {
 		for _, m := range l.Members {
 			p.loopOf[m] = len(p.Loops)
 		}
-		p.Loops = append(p.Loops, Loop{l, until, n.Repeat.Max})
+		p.Loops = append(p.Loops, Loop{Loop: l, Until: until, Max: n.Repeat.Max, at: len(p.Loops)})
+	}
+	for _, i := range p.Order {
+		if l := p.LoopOf(i); l != nil {
+			l.order = append(l.order, i)
+		}
 	}
 }
 
@@ -49,22 +54,40 @@ func (b *Binding) bindLoops(p *Plan, defs [][]byte) {
 		if b.rounds[l.Node] < 2 {
 			continue
 		}
-		var buf []byte
-		for _, m := range l.Members {
-			buf = append(append(buf, defs[m]...), b.Inputs[m]...)
-		}
-		digest := keys.Digest(buf)
+		digest := b.loopDigest(&l, defs)
 		for _, m := range l.Members {
 			b.loops[m] = digest
 		}
 	}
 }
 
-// appendRound appends what the round adds to the key of node i: nothing in the first one.
-func (b *Binding) appendRound(o *keys.Object, i int32) {
+// loopDigest digests what the nodes of a loop do.
+func (b *Binding) loopDigest(l *Loop, defs [][]byte) string {
+	var buf []byte
+	for _, m := range l.Members {
+		buf = append(append(buf, defs[m]...), b.Inputs[m]...)
+	}
+	return keys.Digest(buf)
+}
+
+// loopRound is what the round adds to the key of a node: nothing in the first one.
+type loopRound struct {
+	number int
+	of     string // what the loop does
+}
+
+// roundOf is the present round of node i.
+func (b *Binding) roundOf(i int32) loopRound {
 	if b.rounds != nil && b.rounds[i] > 1 {
-		o.Int("round", b.rounds[i])
-		o.Text("roundOf", b.loops[i])
+		return loopRound{b.rounds[i], b.loops[i]}
+	}
+	return loopRound{}
+}
+
+func (r loopRound) append(o *keys.Object) {
+	if r.number > 1 {
+		o.Int("round", r.number)
+		o.Text("roundOf", r.of)
 	}
 }
 

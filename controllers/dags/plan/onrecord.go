@@ -13,6 +13,12 @@ import (
 // bindKeys makes the keys of all nodes: those of their tasks, and those of the tasks with the agents. Without agents they are
 // the same.
 func (b *Binding) bindKeys(p *Plan) {
+	if len(b.agents) > 0 {
+		b.runners = make(map[string]string, len(b.agents))
+	}
+	for i, o := range b.agents {
+		b.runners[p.Agents[i]] = agents.RunnerDigest(o.Spec().(*schemas.AgentSpec))
+	}
 	b.tasks, b.withAgents = b.bothKeys(p, p.defs, p.agentDefs)
 	if b.former = nil; p.hasFormer {
 		b.former = new(formerKeys)
@@ -30,25 +36,22 @@ func (b *Binding) bothKeys(p *Plan, defs, agentDefs [][]byte) (tasks, withAgents
 	if len(b.agents) == 0 {
 		return tasks, tasks
 	}
-	runners := make(map[string]string, len(b.agents))
-	for i, o := range b.agents {
-		runners[p.Agents[i]] = agents.RunnerDigest(o.Spec().(*schemas.AgentSpec))
-	}
-	return tasks, p.keys(b, agentDefs, runners)
+	return tasks, p.keys(b, agentDefs, b.runners)
 }
 
 // keys makes the key of each node from definitions, and the digests of runners by agent.
 func (p *Plan) keys(b *Binding, defs [][]byte, runners map[string]string) []string {
 	out := make([]string, len(p.Order))
+	of := func(i int32) string { return out[i] }
 	var buf []byte
 	for _, i := range p.Order {
-		out[i], buf = p.nodeKey(buf, b, i, defs[i], out, runners[p.Spec.Nodes[i].Agent])
+		out[i], buf = p.nodeKey(buf, b, i, defs[i], of, runners[p.Spec.Nodes[i].Agent], b.roundOf(i))
 	}
 	return out
 }
 
-// nodeKey digests what decides about node i, given its definition and the keys of its needs.
-func (p *Plan) nodeKey(buf []byte, b *Binding, i int32, def []byte, of []string, runner string) (string, []byte) {
+// nodeKey digests what decides about node i, given its definition, the keys of its needs and its round.
+func (p *Plan) nodeKey(buf []byte, b *Binding, i int32, def []byte, of func(int32) string, runner string, round loopRound) (string, []byte) {
 	o := keys.Begin(buf[:0])
 	o.Raw("definition", def)
 	o.Int("generation", b.gens[i])
@@ -56,11 +59,11 @@ func (p *Plan) nodeKey(buf []byte, b *Binding, i int32, def []byte, of []string,
 	if needs := p.Needs[i]; len(needs) > 0 {
 		o.Open("needs")
 		for _, to := range p.sorted(needs) {
-			o.Text(p.Spec.Nodes[to].Name, of[to])
+			o.Text(p.Spec.Nodes[to].Name, of(to))
 		}
 		o.Close()
 	}
-	b.appendRound(&o, i)
+	round.append(&o)
 	o.Text("runner", runner)
 	buf = o.End()
 	return keys.Digest(buf), buf
@@ -126,8 +129,8 @@ func (b *Binding) counts(p *Plan, i int32, key string) bool {
 	if key == b.primary[i] || key == b.withAgents[i] {
 		return true
 	}
-	tasks, withAgents := b.formerKeys(p)
-	return tasks != nil && (key == withAgents[i] || key == tasks[i] && !p.Spec.Policy.RerunOnAgentChange)
+	f := b.formerKeys(p)
+	return f != nil && (key == f.withAgents[i] || key == f.tasks[i] && !p.Spec.Policy.RerunOnAgentChange)
 }
 
 // TaskOf is the digest of the task of node i where its key differs from it; else "".
@@ -148,23 +151,23 @@ func (p *Plan) sorted(nodes []int32) []int32 {
 }
 
 // formerKeys returns the keys of the tasks and those with the agents, as an earlier version made them; nil where they cannot differ.
-func (b *Binding) formerKeys(p *Plan) (tasks, withAgents []string) {
+func (b *Binding) formerKeys(p *Plan) *former {
 	if b.former == nil {
-		return nil, nil
+		return nil
 	}
 	if made := b.former.made.Load(); made != nil {
-		return made[0], made[1]
+		return made
 	}
-	defs, agentDefs := make([][]byte, len(p.defs)), make([][]byte, len(p.defs))
+	f := &former{defs: make([][]byte, len(p.defs)), agentDefs: make([][]byte, len(p.defs))}
 	for i := range p.Spec.Nodes {
 		n := &p.Spec.Nodes[i]
-		if defs[i], agentDefs[i] = p.defs[i], p.agentDefs[i]; n.Made != nil && n.Made.Former != nil {
-			defs[i] = appendDefinition(nil, n, "", n.Made.Former)
-			agentDefs[i] = defs[i] // it is a command
+		if f.defs[i], f.agentDefs[i] = p.defs[i], p.agentDefs[i]; n.Made != nil && n.Made.Former != nil {
+			f.defs[i] = appendDefinition(nil, n, "", n.Made.Former)
+			f.agentDefs[i] = f.defs[i] // it is a command
 		}
 	}
 	then := *b
-	tasks, withAgents = then.bothKeys(p, defs, agentDefs)
-	b.former.made.Store(&[2][]string{tasks, withAgents})
-	return tasks, withAgents
+	f.tasks, f.withAgents = then.bothKeys(p, f.defs, f.agentDefs)
+	b.former.made.Store(f)
+	return f
 }

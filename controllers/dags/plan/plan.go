@@ -115,11 +115,14 @@ type Binding struct {
 	gens     []int    // retry generation, by node
 	rounds   []int    // by node, from 1; 0 for one without a loop, nil where there is none
 	loops    []string // what a loop does, by node
+	// before are the keys of the nodes that repeat in the rounds before, by loop. They are made when they are first asked for.
+	before []atomic.Pointer[[]string]
 
 	// Keys are those under which the nodes are on record, or have to be: see keys.go. primary are either tasks, the keys of the
 	// tasks, or withAgents, those with the agents in them.
 	Keys                       []string
 	primary, tasks, withAgents []string
+	runners                    map[string]string         // digests of the programs of the agents, by name
 	former                     *formerKeys               // nil where they cannot differ
 	Human                      []bool                    // the node waits for a person
 	groups                     map[string][]settle.Group // by agent; "" for commands
@@ -132,6 +135,8 @@ type Loop struct {
 	schemas.Loop
 	Until *condition.Program
 	Max   int
+	at    int     // its position in Plan.Loops
+	order []int32 // the members, every one after what it needs
 }
 
 // Texts are the texts of a node that have expressions: they are known when the node starts.
@@ -145,7 +150,12 @@ type Texts struct {
 
 // formerKeys are the keys of nodes as an earlier version made them, with all parameters of the DAG in those of each command. They are
 // made when they are first asked for: a tree that has no such record never asks.
-type formerKeys struct{ made atomic.Pointer[[2][]string] }
+type formerKeys struct{ made atomic.Pointer[former] }
+
+type former struct {
+	defs, agentDefs   [][]byte
+	tasks, withAgents []string
+}
 
 // MadeOfResults reports whether nodes of the DAG are made from what others left: then the same spec may make others.
 func (p *Plan) MadeOfResults() bool {

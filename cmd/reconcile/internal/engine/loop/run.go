@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/admission"
@@ -179,7 +180,7 @@ func (s *run) once(ctx context.Context) error {
 		}
 		if s.repeating != "" {
 			return fmt.Errorf("%s was run %d times in this run, because what it does changes what it depends on; "+
-				"take what it writes out of its inputs", s.repeating, maxRepeats+1)
+				"take what it writes out of its inputs", s.repeating, s.successes[s.repeating])
 		}
 		if s.restoreOutputs(ctx) || s.readIssues(ctx) {
 			continue
@@ -301,9 +302,25 @@ func (s *run) countRun(r *schemas.Run) {
 		return // the retry policy bounds failures
 	}
 	node := r.Owner + " " + r.Node
-	if s.successes[node]++; s.successes[node] > maxRepeats {
+	if s.successes[node]++; s.successes[node] > maxRepeats && s.successes[node] > maxRepeats+s.rounds(r.Owner) {
 		s.repeating = node
 	}
+}
+
+// rounds bounds how often a node of a DAG runs again since the result of its loop was not good; 0 for an object without loops.
+func (s *run) rounds(owner string) (most int) {
+	e := s.tree.Entry(schemas.DAGKind.Ref(strings.TrimPrefix(owner, "dag/")))
+	if e == nil {
+		return 0
+	}
+	if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
+		for i := range spec.Nodes {
+			if r := spec.Nodes[i].Repeat; r != nil {
+				most = max(most, r.Max)
+			}
+		}
+	}
+	return most
 }
 
 func set[V any](m map[schemas.Ref]V, ref schemas.Ref, v V, keep bool) {
