@@ -263,13 +263,13 @@ func TestRacyFilesAreComparedAgain(t *testing.T) {
 }
 
 func TestRacyAt(t *testing.T) {
-	now := time.Unix(1000, 0)
+	now, tick := time.Unix(1000, 0), 8*time.Millisecond
 	for _, c := range []struct {
 		changed time.Duration
 		want    bool
-	}{{-time.Hour, false}, {-disk.Tick - 1, false}, {-disk.Tick, true}, {0, true}, {time.Hour, true}} {
+	}{{-time.Hour, false}, {-tick - 1, false}, {-tick, true}, {0, true}, {time.Hour, true}} {
 		st := disk.Stat{Ctime: now.Add(c.changed).UnixNano()}
-		if got := st.RacyAt(now); got != c.want {
+		if got := st.RacyAt(now, tick); got != c.want {
 			t.Errorf("changed %v before the look: racy %v", -c.changed, got)
 		}
 	}

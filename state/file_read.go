@@ -214,7 +214,7 @@ func (r *reader) file(w scanEntry, to *encoder) (*file, error) {
 	case err != nil:
 		return nil, err
 	}
-	f.racy, f.sum = f.stat.RacyAt(now), xxhash.Sum64(data)
+	f.racy, f.sum = f.stat.RacyAt(now, s.tick), xxhash.Sum64(data)
 	if old != nil && old.sum == f.sum && old.stat.Size == f.stat.Size && old.area == f.area && old.body != nil {
 		f.body, f.at = old.body, old.at
 		if *f != *old {

@@ -235,7 +235,7 @@ func (s *Store) inputFile(in *inputs, p string, st disk.Stat) *inputFile {
 	}
 	defer f.Close()
 	out := &inputFile{stat: disk.StatOf(fi), rules: in.rules.A}
-	out.racy = out.stat.RacyAt(now)
+	out.racy = out.stat.RacyAt(now, s.tick)
 	if out.digest, err = s.digestOf(p, f); err != nil {
 		return nil
 	}

@@ -87,7 +87,7 @@ func (s *Store) listJournals() []string {
 		if s.listed == nil {
 			s.listed = map[string]listedFolder{}
 		}
-		s.listed[journalDir], s.journals = listedFolder{st, st.RacyAt(now)}, s.journalNames()
+		s.listed[journalDir], s.journals = listedFolder{st, st.RacyAt(now, s.tick)}, s.journalNames()
 	}
 	return s.journals
 }

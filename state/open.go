@@ -147,7 +147,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.FileNow == nil {
 		o.FileNow = o.Now
 	}
-	s := &Store{root: root, dir: dir, opts: o, settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds),
+	s := &Store{root: root, dir: dir, opts: o, tick: disk.TickOf(root), settings: new(schemas.SettingsSpec), against: checksAgainst(o.Kinds),
 		lost: map[string]bool{}, shapes: shapesOf(o.Kinds), deferFrom: minDeferredRecords}
 	s.settings.Default()
 	s.decoder = schemas.DecoderFor(o.Kinds, s.settings)

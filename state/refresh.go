@@ -152,7 +152,7 @@ func (u *update) newSpecs(dir string) []scanEntry {
 	if s.listed == nil {
 		s.listed = map[string]listedFolder{}
 	}
-	s.listed[dir] = listedFolder{st, st.RacyAt(now)}
+	s.listed[dir] = listedFolder{st, st.RacyAt(now, s.tick)}
 	var out []scanEntry
 	var l disk.Listing
 	for more := true; more; {

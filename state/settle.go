@@ -12,7 +12,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
@@ -109,8 +108,8 @@ func (s *Store) waitOutTick() bool {
 	for _, f := range s.model.inputs.files {
 		newest = max(newest, f.stat.Changed())
 	}
-	wait := time.Duration(newest-s.opts.FileNow().UnixNano()) + disk.Tick
-	if wait > disk.Tick {
+	wait := time.Duration(newest-s.opts.FileNow().UnixNano()) + s.tick
+	if wait > s.tick {
 		return false // a time in the future: the clocks differ
 	}
 	if wait > 0 {

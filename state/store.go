@@ -93,6 +93,7 @@ type Store struct {
 	root *os.Root
 	dir  string
 	opts Options
+	tick time.Duration // resolution of the clock of the file system
 
 	mu        sync.Mutex // guards what follows
 	settings  *schemas.SettingsSpec

@@ -13,7 +13,7 @@ import (
 func (s *Store) settingsChanged() bool {
 	st, err := disk.Lstat(s.root, schemas.SettingsPath)
 	was := s.model.settings
-	return (err == nil) != (was.stat != (disk.Stat{})) || err == nil && (st != was.stat || was.stat.RacyAt(s.opts.FileNow()))
+	return (err == nil) != (was.stat != (disk.Stat{})) || err == nil && (st != was.stat || was.stat.RacyAt(s.opts.FileNow(), s.tick))
 }
 
 func (s *Store) update() *update {

@@ -83,9 +83,11 @@ var (
 	ErrTooLarge = errors.New("too large")
 )
 
-// Tick is the maximum resolution of a file system's clock: a file that was changed less than a tick before its stat was
-// read may be changed again with the same stat. Linux ticks every 1 to 10 ms.
-const Tick = 20 * time.Millisecond
+// MaxTick is the coarsest resolution of a file system's clock that is allowed for. [TickOf] has that of one file system.
+const MaxTick = 20 * time.Millisecond
 
-// RacyAt reports whether a stat that was read at now may miss a later change.
-func (s *Stat) RacyAt(now time.Time) bool { return s.Changed() >= now.Add(-Tick).UnixNano() }
+// RacyAt reports whether a stat that was read at now may miss a later change: a file that was changed less than a tick before may
+// be changed again with the same stat.
+func (s *Stat) RacyAt(now time.Time, tick time.Duration) bool {
+	return s.Changed() >= now.Add(-tick).UnixNano()
+}

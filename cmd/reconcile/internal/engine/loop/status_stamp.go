@@ -27,6 +27,9 @@ func stampOf(e *state.Entry, size int) statusStamp {
 		return is
 	}
 	is.actions = len(st.Actions)
+	if !e.Brief().Blocked {
+		return is
+	}
 	for name, n := range st.Nodes {
 		if n.State == schemas.NodeBlocked {
 			is.blocked = append(is.blocked, name)
