@@ -41,7 +41,7 @@ var faults = []mutants.Mutant{
 	{"two questions get one number", "clarifications/number.go", "last[issue]+1), last)", "last[issue]+1), map[int]int{})"},
 	{"an edited request takes effect", "clarifications/input.go",
 		"if st.ID != \"\" && st.ObservedDigest != e.Object.Digest {", "if false {"},
-	{"a reply counts for two requests", "clarifications/input.go", "by != \"\" && by != e.Name", "by == \"nobody\""},
+	{"a reply counts for two requests", "clarifications/reply.go", "by != \"\" && by != e.Name", "by == \"nobody\""},
 	{"rings are not broken", "clarifications/decide.go",
 		"if order := w.orders()[in.Name]; order != nil {", "if order := w.orders()[in.Name]; order != nil && false {"},
 	{"a session that a broken file named is forgotten", "dags/affects.go", "e.Brief().StalledReason == settle.ReasonInvalidSpec && c.Note(\"all sessions\")", "false"},

@@ -48,3 +48,25 @@ func (b *Budget) Limit() time.Duration {
 	}
 	return b.Time.Std()
 }
+
+// budgetsOf returns the budgets that an object sets; those of nodes by their names, its own by "".
+func budgetsOf(o *Object) map[string]*Budget {
+	out := map[string]*Budget{}
+	if o == nil {
+		return out
+	}
+	if s := SpecAs[*SessionSpec](o); s != nil && s.Budget != nil {
+		out[""] = s.Budget
+	}
+	if d := SpecAs[*DAGSpec](o); d != nil {
+		if d.Budget != nil {
+			out[""] = d.Budget
+		}
+		for i := range d.Nodes {
+			if b := d.Nodes[i].Budget; b != nil {
+				out["node "+d.Nodes[i].Name] = b
+			}
+		}
+	}
+	return out
+}

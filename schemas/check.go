@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
+
 	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/schemas/validator"
@@ -344,17 +345,6 @@ func snake(s string) string {
 	return out
 }
 
-func isEnvName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
 // checkLabel describes the problem of an invalid key or value of a label, by which the command line selects.
 func checkLabel(s string) string {
 	bad := func(r rune) bool { return !isNameRune(r) && r != '/' && (r < 'A' || r > 'Z') }
@@ -373,4 +363,21 @@ func isLogin(s string) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	}
 	return s != "" && len(s) <= 39 && !strings.ContainsFunc(s, odd)
+}
+
+// isAbsolute reports whether a path is absolute on some system.
+func isAbsolute(p string) bool {
+	return strings.HasPrefix(p, "/") || len(p) > 2 && p[1] == ':' && (p[2] == '/' || p[2] == '\\')
+}
+
+// checkFilePath reports a path of a file that is neither absolute, nor below the home folder or the root.
+func checkFilePath(at Spot, file string) {
+	if rest, home := strings.CutPrefix(file, "~/"); home || isAbsolute(file) {
+		if rest == "" || strings.Contains("/"+strings.ReplaceAll(file, `\`, "/")+"/", "/../") {
+			at.Errorf("bad-path", "is not the path of a file without ..")
+		}
+		checkLine(at, file)
+		return
+	}
+	checkPath(at, file, writes)
 }

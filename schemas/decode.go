@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	quick "github.com/segmentio/encoding/json"
 )
 
 // DefaultFileSize is the default maximum size of a file that a [Decoder] reads, in bytes.
@@ -270,4 +272,14 @@ func (d *damage) covers(f *Finding, path []any) bool {
 		}
 	}
 	return false
+}
+
+// decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
+func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {
+	s := newSpec()
+	if dag, ok := s.(*DAGSpec); ok {
+		dag.Nodes = roomForNodes(canonical)
+	}
+	_, err := quick.Parse(canonical, s, quick.ZeroCopy)
+	return s, err
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -99,4 +100,29 @@ func (v *EnvSource) Missing(name string) error {
 		return fmt.Errorf("variable %s: the file %s does not exist; make it, or change path", name, v.Path)
 	}
 	return fmt.Errorf("variable %s: %s is not set in the environment of reconcile; set it there and run again", name, v.Source(name))
+}
+
+func isEnvName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// mergeEnv returns variables with those of another environment that are set there.
+func mergeEnv(env, over map[string]string) map[string]string {
+	if len(over) == 0 {
+		return env
+	}
+	merged := maps.Clone(over)
+	for k, v := range env {
+		if _, ok := merged[k]; !ok {
+			merged[k] = v
+		}
+	}
+	return merged
 }

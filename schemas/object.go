@@ -25,8 +25,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	quick "github.com/segmentio/encoding/json"
 )
 
 // APIVersion is the only version of the envelope that this program reads and writes.
@@ -278,16 +276,6 @@ func (o *Object) Declared() *Object {
 		return o.declared
 	}
 	return o
-}
-
-// decodeSpec decodes the canonical form of a spec, without defaults. The spec's strings are parts of it.
-func decodeSpec(newSpec func() Spec, canonical []byte) (Spec, error) {
-	s := newSpec()
-	if dag, ok := s.(*DAGSpec); ok {
-		dag.Nodes = roomForNodes(canonical)
-	}
-	_, err := quick.Parse(canonical, s, quick.ZeroCopy)
-	return s, err
 }
 
 // applyDefaults fills in all defaults, also those that depend on the object's name.

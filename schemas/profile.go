@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -272,20 +271,6 @@ func (p Profile) With(over Profile) Profile {
 	}
 	p.Env = mergeEnv(p.Env, over.Env)
 	return p
-}
-
-// mergeEnv returns variables with those of another environment that are set there.
-func mergeEnv(env, over map[string]string) map[string]string {
-	if len(over) == 0 {
-		return env
-	}
-	merged := maps.Clone(over)
-	for k, v := range env {
-		if _, ok := merged[k]; !ok {
-			merged[k] = v
-		}
-	}
-	return merged
 }
 
 func orOther(to *string, other string) {

@@ -248,18 +248,6 @@ func (k *KeySource) check(at Spot) {
 	}
 }
 
-// checkFilePath reports a path of a file that is neither absolute, nor below the home folder or the root.
-func checkFilePath(at Spot, file string) {
-	if rest, home := strings.CutPrefix(file, "~/"); home || isAbsolute(file) {
-		if rest == "" || strings.Contains("/"+strings.ReplaceAll(file, `\`, "/")+"/", "/../") {
-			at.Errorf("bad-path", "is not the path of a file without ..")
-		}
-		checkLine(at, file)
-		return
-	}
-	checkPath(at, file, writes)
-}
-
 // HTTPRunner asks a model at an HTTP endpoint, in this process: one request, or several with tools.
 type HTTPRunner struct {
 	// BaseURL is the address of the endpoint, as https://api.openai.com/v1 (/chat/completions is below it) or

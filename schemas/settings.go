@@ -301,11 +301,6 @@ func (f *Folders) check(r *Report) {
 	}
 }
 
-// isAbsolute reports whether a path is absolute on some system.
-func isAbsolute(p string) bool {
-	return strings.HasPrefix(p, "/") || len(p) > 2 && p[1] == ':' && (p[2] == '/' || p[2] == '\\')
-}
-
 // shortestClaim leaves room for a few tries to renew a claim, and for ending what runs when that is in vain.
 const shortestClaim = 10 * time.Second
 

@@ -350,3 +350,14 @@ func (h *lazyRun) resolved() *lazyRun {
 	h.deferred.read()
 	return h.deferred.found[h.key]
 }
+
+func newLazyStatus(s schemas.Status) *lazyStatus {
+	if s == nil {
+		return nil
+	}
+	return &lazyStatus{is: s}
+}
+
+func newLazyRun(key string, r *schemas.Run) *lazyRun {
+	return &lazyRun{key: key, is: r, has: traitsOf(r)}
+}

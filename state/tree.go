@@ -249,17 +249,6 @@ type baseInput struct{ path, content uint64 }
 // Traits are properties that one or more records have.
 type Traits uint8
 
-func newLazyStatus(s schemas.Status) *lazyStatus {
-	if s == nil {
-		return nil
-	}
-	return &lazyStatus{is: s}
-}
-
-func newLazyRun(key string, r *schemas.Run) *lazyRun {
-	return &lazyRun{key: key, is: r, has: traitsOf(r)}
-}
-
 // packedOf returns the text without whitespace that a body was not decoded from yet; nil if there is no such text.
 func packedOf(body any) []byte {
 	switch b := body.(type) {

@@ -237,17 +237,6 @@ func (m *merging) resolve(id string) string {
 	return best
 }
 
-// baseResolve returns the id of the node that an end of an edge means in the snapshot.
-func (s *Stored) baseResolve(id string) string {
-	if _, ok := s.baseGraph.Find(id); ok {
-		return id
-	}
-	if ids := s.baseAliases(id); len(ids) > 0 {
-		return ids[0]
-	}
-	return ""
-}
-
 // baseAliases are the ids of the symbols that the snapshot knows under an alias, sorted.
 func (s *Stored) baseAliases(alias string) []string {
 	if !strings.Contains(alias, "/:") {

@@ -210,3 +210,14 @@ func (s *Stored) unresolvedAt(at uint32) (unresolvedEdge, error) {
 	}
 	return e, nil
 }
+
+// baseResolve returns the id of the node that an end of an edge means in the snapshot.
+func (s *Stored) baseResolve(id string) string {
+	if _, ok := s.baseGraph.Find(id); ok {
+		return id
+	}
+	if ids := s.baseAliases(id); len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
+}

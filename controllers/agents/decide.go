@@ -75,22 +75,6 @@ func agentHistory(in settle.In, d *work, old []schemas.HistoryEntry) []schemas.H
 	return past.Entries()
 }
 
-// hookMessage is the history's line for a hook.
-func hookMessage(r *schemas.Run) string {
-	msg := "hook: took up "
-	if r.Outcome == schemas.OutcomeDone {
-		msg = "hook: ended "
-	}
-	msg += cmp.Or(r.For, "work")
-	if r.Issue > 0 {
-		msg += fmt.Sprintf(" on issue %d", r.Issue)
-	}
-	if r.Message != "" {
-		msg += ": " + r.Message
-	}
-	return msg
-}
-
 // activity fills in the fields of agentx-spec 4.3 and says the same in a sentence. Of several things that an agent is at,
 // the first of these counts: it answers, a run of it is under way, it waits for an answer, it took work up by a hook, it
 // is stuck, is done, is idle.
@@ -143,17 +127,6 @@ func asking(claims []*state.Claim) *state.Claim {
 		}
 	}
 	return nil
-}
-
-// hookSubject names what a hook's record is about: the item that was taken, else the issue.
-func hookSubject(r *schemas.Run) string {
-	switch {
-	case r.For != "":
-		return r.For
-	case r.Issue > 0:
-		return fmt.Sprintf("issue %d", r.Issue)
-	}
-	return "something outside of reconcile"
 }
 
 // number is an issue's number for a field that is null without one.

@@ -1,6 +1,8 @@
 package agents
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/keys"
@@ -61,3 +63,30 @@ func LastHook(agent *state.Entry) *schemas.Run {
 
 // HooksInForce lists what an agent took up by its hooks and has not ended, oldest first.
 func HooksInForce(agent *state.Entry) []*schemas.Run { return state.Unended(HooksOf(agent)) }
+
+// hookMessage is the history's line for a hook.
+func hookMessage(r *schemas.Run) string {
+	msg := "hook: took up "
+	if r.Outcome == schemas.OutcomeDone {
+		msg = "hook: ended "
+	}
+	msg += cmp.Or(r.For, "work")
+	if r.Issue > 0 {
+		msg += fmt.Sprintf(" on issue %d", r.Issue)
+	}
+	if r.Message != "" {
+		msg += ": " + r.Message
+	}
+	return msg
+}
+
+// hookSubject names what a hook's record is about: the item that was taken, else the issue.
+func hookSubject(r *schemas.Run) string {
+	switch {
+	case r.For != "":
+		return r.For
+	case r.Issue > 0:
+		return fmt.Sprintf("issue %d", r.Issue)
+	}
+	return "something outside of reconcile"
+}

@@ -99,21 +99,6 @@ func (w *Requests) target(name string) clarify.Target {
 	return clarify.Target{Human: command == nil || profiles.Check(w.Tree.Settings().Profiles, command) != "", Key: agents.RunnerDigest(spec)}
 }
 
-// repliesOf lists the replies to a request that no other one took.
-func (w *Requests) repliesOf(e *state.Entry, id string) []clarify.Reply {
-	var out []clarify.Reply
-	for _, r := range w.Index.repliesTo(e.Name, id) {
-		spec := replySpec(r)
-		if by := w.Index.takerOf(r.Name); spec == nil || by != "" && by != e.Name {
-			continue
-		}
-		from := w.Tree.Entry(schemas.AgentKind.Ref(spec.From))
-		out = append(out, clarify.Reply{Name: r.Name, Digest: r.Object.Digest, Spec: spec,
-			Agent: from != nil && !from.Gone()})
-	}
-	return out
-}
-
 // orders returns which requests must be escalated because of others, by name. It uses the provisional outcomes, so one
 // decision over a tree breaks every cycle.
 func (w *Requests) orders() map[string]*clarify.Order {

@@ -135,12 +135,6 @@ func recordedAs(l *state.Ledger, name string, spec *schemas.ClarificationRequest
 	return ""
 }
 
-// sameQuestion reports whether a record is about what a request asks.
-func sameQuestion(c *schemas.Clarification, spec *schemas.ClarificationRequestSpec) bool {
-	i := slices.IndexFunc(c.Thread, func(t schemas.ClarificationTurn) bool { return t.Type == schemas.TurnQuestion })
-	return c.From == spec.From && c.To == spec.To && c.Topic == spec.Topic && i >= 0 && c.Thread[i].Body == spec.Question
-}
-
 // recordOf finds the record of a request in a ledger, or nil. Other programs may have dropped the field that names the
 // request.
 func recordOf(l *state.Ledger, name, id string, spec *schemas.ClarificationRequestSpec) *schemas.Clarification {

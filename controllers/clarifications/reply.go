@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -129,3 +131,59 @@ func (x *Index) repliesTo(name, id string) []*state.Entry {
 
 // takerOf is the name of the request that took the reply of that name; "" if none did yet.
 func (x *Index) takerOf(reply string) string { return x.outcomeOf(reply).took }
+
+// replyOrigin: a comment, or a command, once the question has accepted or refused the reply.
+func replyOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
+	index := NewIndex(t)
+	return func(e *state.Entry) settle.Origin {
+		if settle.FromComment(e.Object) {
+			return settle.OriginRecord
+		}
+		spec := replySpec(e)
+		to := index.request(spec.Clarification)
+		if to == nil || Spec(to) == nil || Status(to).ID == "" {
+			return settle.OriginUser
+		}
+		switch is, _ := clarify.StandingOf(Status(to), clarify.Reply{Name: e.Name, Digest: e.Object.Digest, Spec: spec}); is {
+		case clarify.Accepted, clarify.Refused:
+			return settle.OriginCommand
+		}
+		return settle.OriginUser
+	}
+}
+
+// replyRetired is when the thread of a reply ended.
+func replyRetired(t *state.Tree) func(*state.Entry) time.Time {
+	index := NewIndex(t)
+	return func(e *state.Entry) time.Time {
+		if e.HasStatus() && !readiness.IsRefusedReply(e) {
+			return time.Time{}
+		}
+		request := index.request(schemas.TextIn(e.Object.Canonical(), "clarification"))
+		if request == nil || request.Broken() {
+			return time.Time{}
+		}
+		switch st := Status(request); st.Phase {
+		case schemas.ClarificationResolved:
+			return st.ResolvedAt.Time
+		case schemas.ClarificationAbandoned:
+			return readiness.SinceWhen(st)
+		}
+		return time.Time{}
+	}
+}
+
+// repliesOf lists the replies to a request that no other one took.
+func (w *Requests) repliesOf(e *state.Entry, id string) []clarify.Reply {
+	var out []clarify.Reply
+	for _, r := range w.Index.repliesTo(e.Name, id) {
+		spec := replySpec(r)
+		if by := w.Index.takerOf(r.Name); spec == nil || by != "" && by != e.Name {
+			continue
+		}
+		from := w.Tree.Entry(schemas.AgentKind.Ref(spec.From))
+		out = append(out, clarify.Reply{Name: r.Name, Digest: r.Object.Digest, Spec: spec,
+			Agent: from != nil && !from.Gone()})
+	}
+	return out
+}

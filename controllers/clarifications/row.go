@@ -137,3 +137,17 @@ func clarifiedEvents(ref schemas.Ref, phase string, said []settle.Clarified) []s
 	}
 	return out
 }
+
+// origin: an agent's run or a ledger asked, or a command, once the question has its number.
+func origin(*state.Tree) func(*state.Entry) settle.Origin {
+	return func(e *state.Entry) settle.Origin {
+		spec, st := Spec(e), Status(e)
+		switch {
+		case spec.Run+spec.Imported != "":
+			return settle.OriginRecord
+		case st.ID != "" && st.ObservedDigest == e.Object.Digest:
+			return settle.OriginCommand
+		}
+		return settle.OriginUser
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -88,4 +89,25 @@ func (f *fold) gateSpan(i int32, ready schemas.Time) []schemas.Span {
 		}
 	}
 	return []schemas.Span{span}
+}
+
+// keepApproval adds an approval of node i; it replaces an earlier one of the same person.
+func (f *fold) keepApproval(i int32, a schemas.Approval) {
+	if f.approved == nil {
+		f.approved = map[int32][]schemas.Approval{}
+	}
+	kept := slices.DeleteFunc(slices.Clone(f.approvals(i)), func(old schemas.Approval) bool {
+		return f.personName(old.By) == f.personName(a.By) || f.isGate(i) && old.Digest != a.Digest
+	})
+	f.approved[i] = append(kept, a)
+}
+
+// approvalTexts are what people answered who approved node i.
+func (f *fold) approvalTexts(i int32) (texts []agentio.Message) {
+	for _, a := range f.approvals(i) {
+		if len(a.Answer) > 0 {
+			texts = append(texts, agentio.Message{By: a.By, At: a.At, Text: string(a.Answer)})
+		}
+	}
+	return texts
 }

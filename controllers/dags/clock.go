@@ -186,22 +186,6 @@ func (f *fold) halts() halts {
 	return h
 }
 
-// sessionActions are the actions on the DAG's session, those that it applies now included.
-func (f *fold) sessionActions() []schemas.AppliedAction {
-	var out []schemas.AppliedAction
-	if e := f.Tree.Entry(schemas.SessionKind.Ref(f.p.Spec.Session)); e != nil {
-		if st, ok := e.Status().(*schemas.SessionStatus); ok {
-			out = slices.Clone(st.Actions)
-		}
-	}
-	if s := sessions.Of(f.World).SlotOf(f.p.Spec.Session); s != nil {
-		for _, a := range s.Acts {
-			out = append(out, a.Record(schemas.NewTime(f.Now)))
-		}
-	}
-	return out
-}
-
 // node notes an action about one node, or about all.
 func (h *halts) node(f *fold, a schemas.AppliedAction) {
 	for i := range f.next {
@@ -320,38 +304,6 @@ func (f *fold) endOf(i int32, ready schemas.Time, h halts) schemas.Time {
 	return schemas.Time{}
 }
 
-// askSpans are the times between a run that ended with a question and the answer, or the next run.
-func (f *fold) askSpans(i int32) []schemas.Span {
-	if f.recs[i].asked == 0 {
-		return nil
-	}
-	var out []schemas.Span
-	runs := f.runsOf(i)
-	for k, r := range runs {
-		if !f.pauses(i, r) {
-			continue
-		}
-		var next schemas.Time
-		if k+1 < len(runs) {
-			next = runs[k+1].StartedAt
-		} else if c := f.recs[i].claim; c != nil {
-			next = c.StartedAt
-		}
-		answered := f.answeredAt(i, r.FinishedAt, next)
-		switch {
-		case !answered.IsZero():
-			next = answered
-		case next.IsZero() && f.next[i].State == schemas.NodeQueued:
-			continue
-		}
-		if f.next[i].State == schemas.NodeBlocked && k+1 == len(runs) {
-			next = schemas.Time{}
-		}
-		out = append(out, schemas.Span{From: r.FinishedAt, To: next})
-	}
-	return spans.Unite(out)
-}
-
 // permissionSpans are the times between a run that waited for a permission and the next one.
 func (f *fold) permissionSpans(i int32) (out []schemas.Span) {
 	runs := f.runsOf(i)
@@ -419,4 +371,65 @@ func (f *fold) expired() bool {
 		return false
 	}
 	return true
+}
+
+// startOf is the start of the present generation of work, from the status or else from the claims and records that the
+// status does not know.
+func (f *fold) startOf() schemas.Time {
+	if !f.old.StartedAt.IsZero() && !f.reopened() {
+		return f.old.StartedAt
+	}
+	first := f.began
+	for i := range f.recs {
+		first = earlier(first, f.recs[i].since)
+	}
+	return first
+}
+
+// sessionActions are the actions on the DAG's session, those that it applies now included.
+func (f *fold) sessionActions() []schemas.AppliedAction {
+	var out []schemas.AppliedAction
+	if e := f.Tree.Entry(schemas.SessionKind.Ref(f.p.Spec.Session)); e != nil {
+		if st, ok := e.Status().(*schemas.SessionStatus); ok {
+			out = slices.Clone(st.Actions)
+		}
+	}
+	if s := sessions.Of(f.World).SlotOf(f.p.Spec.Session); s != nil {
+		for _, a := range s.Acts {
+			out = append(out, a.Record(schemas.NewTime(f.Now)))
+		}
+	}
+	return out
+}
+
+// askSpans are the times between a run that ended with a question and the answer, or the next run.
+func (f *fold) askSpans(i int32) []schemas.Span {
+	if f.recs[i].asked == 0 {
+		return nil
+	}
+	var out []schemas.Span
+	runs := f.runsOf(i)
+	for k, r := range runs {
+		if !f.pauses(i, r) {
+			continue
+		}
+		var next schemas.Time
+		if k+1 < len(runs) {
+			next = runs[k+1].StartedAt
+		} else if c := f.recs[i].claim; c != nil {
+			next = c.StartedAt
+		}
+		answered := f.answeredAt(i, r.FinishedAt, next)
+		switch {
+		case !answered.IsZero():
+			next = answered
+		case next.IsZero() && f.next[i].State == schemas.NodeQueued:
+			continue
+		}
+		if f.next[i].State == schemas.NodeBlocked && k+1 == len(runs) {
+			next = schemas.Time{}
+		}
+		out = append(out, schemas.Span{From: r.FinishedAt, To: next})
+	}
+	return spans.Unite(out)
 }

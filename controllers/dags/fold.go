@@ -136,19 +136,6 @@ func (f *fold) rebind() {
 	f.keys = f.b.Keys
 }
 
-// startOf is the start of the present generation of work, from the status or else from the claims and records that the
-// status does not know.
-func (f *fold) startOf() schemas.Time {
-	if !f.old.StartedAt.IsZero() && !f.reopened() {
-		return f.old.StartedAt
-	}
-	first := f.began
-	for i := range f.recs {
-		first = earlier(first, f.recs[i].since)
-	}
-	return first
-}
-
 // expire ends the nodes that have not started. The runner ends running ones, since it knows the deadline, and records
 // them as timed out.
 func (f *fold) expire() {

@@ -245,17 +245,6 @@ func (f *fold) unproved(a actions.Pending) bool {
 	return !known || id.Proof == ""
 }
 
-// keepApproval adds an approval of node i; it replaces an earlier one of the same person.
-func (f *fold) keepApproval(i int32, a schemas.Approval) {
-	if f.approved == nil {
-		f.approved = map[int32][]schemas.Approval{}
-	}
-	kept := slices.DeleteFunc(slices.Clone(f.approvals(i)), func(old schemas.Approval) bool {
-		return f.personName(old.By) == f.personName(a.By) || f.isGate(i) && old.Digest != a.Digest
-	})
-	f.approved[i] = append(kept, a)
-}
-
 // answer ends the task of a person with a result, which may be missing.
 func (f *fold) answer(i int32, result json.RawMessage) bool {
 	if f.verbs[i] != "" && f.verbs[i] != verbCleanup {

@@ -123,16 +123,6 @@ func (f *fold) texts(i int32) (texts []agentio.Message, names []string) {
 	return append(texts, f.approvalTexts(i)...), names
 }
 
-// approvalTexts are what people answered who approved node i.
-func (f *fold) approvalTexts(i int32) (texts []agentio.Message) {
-	for _, a := range f.approvals(i) {
-		if len(a.Answer) > 0 {
-			texts = append(texts, agentio.Message{By: a.By, At: a.At, Text: string(a.Answer)})
-		}
-	}
-	return texts
-}
-
 func (f *fold) actionSpec(name string) *schemas.ActionSpec {
 	if e := f.Tree.Entry(schemas.ActionKind.Ref(name)); e != nil {
 		return schemas.SpecAs[*schemas.ActionSpec](e.Object)

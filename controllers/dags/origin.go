@@ -6,6 +6,9 @@ import (
 
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/nodes"
+	"reconcile.dev/reconcile/controllers/planchanges"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -117,4 +120,18 @@ func retriedBy(st *schemas.DAGStatus, last, before *schemas.Run) string {
 		}
 	}
 	return found
+}
+
+// fileOrigin is the origin of the files of DAGs: what plan changes left, and what starts of workflows made, belongs to the program.
+func fileOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
+	changed, started := planchanges.DAGOrigin(t), workflows.Origin(t)
+	if started == nil {
+		return changed
+	}
+	return func(e *state.Entry) settle.Origin {
+		if is := changed(e); is != settle.OriginUser {
+			return is
+		}
+		return started(e)
+	}
 }

@@ -8,10 +8,8 @@ import (
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/nodes"
-	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
-	"reconcile.dev/reconcile/controllers/workflows"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/project"
@@ -52,20 +50,6 @@ var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, 
 	Sources: []string{state.CheckpointKind}, Affects: affects, Before: before, After: after,
 	Origin: fileOrigin, Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
-
-// fileOrigin is the origin of the files of DAGs: what plan changes left, and what starts of workflows made, belongs to the program.
-func fileOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
-	changed, started := planchanges.DAGOrigin(t), workflows.Origin(t)
-	if started == nil {
-		return changed
-	}
-	return func(e *state.Entry) settle.Origin {
-		if is := changed(e); is != settle.OriginUser {
-			return is
-		}
-		return started(e)
-	}
-}
 
 // before adds the DAGs that wait for budgets, agents and DAGs that are not what they were.
 func before(r *settle.Round) {

@@ -1,10 +1,7 @@
 package dags
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -81,61 +78,6 @@ func keepsWaiting(n *schemas.Node, s schemas.NodeStatus, shut bool, waits map[st
 		return shut || slices.ContainsFunc(n.Needs, func(need string) bool { return waits[need] })
 	}
 	return false
-}
-
-// whyRun explains why a node has to run: which part of its key changed, or which node runs first.
-func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeStatus, runs map[string]bool,
-	now map[string]schemas.NodeStatus, retries int) string {
-	old, known := was[n.Name]
-	why := ""
-	switch {
-	case !known || old.Key == "":
-		why = "never ran"
-	case old.Generation != s.Generation:
-		why = "retried by an action"
-	case old.Key == s.Key && strings.HasPrefix(s.Verb, verbAgain):
-		why = "retried by an action, without what depends on it"
-	case old.Key == s.Key && s.Reason == settle.ReasonOutputsMissing:
-		why = s.Message
-	case old.Key == s.Key && old.State == schemas.NodeSucceeded:
-		why = "runs again: outputs of its success are not here"
-	case old.Key == s.Key && s.Attempts > 0:
-		why = fmt.Sprintf("retry %d of %d", s.Attempts, retries)
-	case old.Key == s.Key:
-		why = "has not run yet"
-	case old.Inputs != s.Inputs:
-		why = "inputs changed"
-	default:
-		why = whyKey(n, was, now)
-	}
-	if !s.RetryAt.IsZero() {
-		return why + "; the next attempt is due at " + s.RetryAt.Format(time.RFC3339)
-	}
-	for _, need := range n.Needs {
-		switch {
-		case !runs[need]:
-		case why == changedNeed(need):
-			return why + " and runs first"
-		default:
-			return why + "; needs " + need + ", which runs first"
-		}
-	}
-	return why
-}
-
-func changedNeed(need string) string { return "needs " + need + ", which changed" }
-
-// whyKey finds what changed a key where neither the generation nor the inputs did.
-func whyKey(n *schemas.Node, was, now map[string]schemas.NodeStatus) string {
-	for _, need := range n.Needs {
-		if was[need].Key != now[need].Key {
-			return changedNeed(need)
-		}
-	}
-	if n.Agent != "" {
-		return "definition or agent changed"
-	}
-	return "definition changed"
 }
 
 // tries are the tries of a node of a DAG.

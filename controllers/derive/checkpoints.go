@@ -140,3 +140,35 @@ func (d *deriver) checkpoints(e *state.Entry) {
 		}
 	}
 }
+
+// fill fills in the content of a checkpoint: what records tell, without secrets. What they do not tell is named as unknown.
+func (d *deriver) fill(c *schemas.Checkpoint, e *state.Entry, at moment) {
+	s := &summary{d: d, dag: e, spec: schemas.SpecAs[*schemas.DAGSpec](e.Object), c: c, fields: map[string]any{}}
+	if s.spec != nil {
+		if i := slices.IndexFunc(s.spec.Nodes, func(n schemas.Node) bool { return n.Name == at.run.Node }); i >= 0 {
+			s.node = &s.spec.Nodes[i]
+		}
+	}
+	c.Summary = schemas.SummaryHandoff
+	if a := d.tree.Entry(schemas.AgentKind.Ref(c.Agent)); a != nil {
+		if spec := schemas.SpecAs[*schemas.AgentSpec](a.Object); spec != nil {
+			c.Summary = spec.MemoryOf().Summary
+		}
+	}
+	s.work(at)
+	switch c.Summary {
+	case schemas.SummaryGuide:
+		s.guide()
+	case schemas.SummaryLibrarian:
+		s.librarian()
+	case schemas.SummaryAcademic:
+		s.academic()
+	case schemas.SummaryArchitect:
+		s.architect()
+	case schemas.SummaryHandoff:
+		s.handoff()
+	default:
+		s.set("pipelineId", c.Node)
+	}
+	s.finish()
+}

@@ -123,3 +123,37 @@ func (s *Source) digest(file string) string {
 	}
 	return s.Digest(file)
 }
+
+// unitedAnchors returns the anchors of all, by path, each with its latest digest.
+func unitedAnchors(members []*schemas.Observation) []schemas.Anchor {
+	byPath := map[string]seen{}
+	var paths []string
+	for _, o := range members {
+		at := laterCapture(o.Timestamp, o.VerifiedAt)
+		for _, a := range o.Anchors {
+			old, ok := byPath[a.Path]
+			if !ok {
+				paths = append(paths, a.Path)
+			}
+			if next := (seen{a, at}); !ok || next.compare(old) > 0 {
+				byPath[a.Path] = next
+			}
+		}
+	}
+	slices.Sort(paths)
+	var out []schemas.Anchor
+	for _, p := range paths {
+		out = append(out, byPath[p].Anchor)
+	}
+	return out
+}
+
+func anchorsOf(e *schemas.ObservationEntry) []schemas.Anchor {
+	var out []schemas.Anchor
+	for i, path := range e.Anchors {
+		if !slices.Contains(e.Anchors[:i], path) {
+			out = append(out, schemas.Anchor{Path: path, Digest: e.Digests[path]})
+		}
+	}
+	return out
+}

@@ -229,30 +229,6 @@ func (s seen) compare(other seen) int {
 		strings.Compare(s.Digest, other.Digest))
 }
 
-// unitedAnchors returns the anchors of all, by path, each with its latest digest.
-func unitedAnchors(members []*schemas.Observation) []schemas.Anchor {
-	byPath := map[string]seen{}
-	var paths []string
-	for _, o := range members {
-		at := laterCapture(o.Timestamp, o.VerifiedAt)
-		for _, a := range o.Anchors {
-			old, ok := byPath[a.Path]
-			if !ok {
-				paths = append(paths, a.Path)
-			}
-			if next := (seen{a, at}); !ok || next.compare(old) > 0 {
-				byPath[a.Path] = next
-			}
-		}
-	}
-	slices.Sort(paths)
-	var out []schemas.Anchor
-	for _, p := range paths {
-		out = append(out, byPath[p].Anchor)
-	}
-	return out
-}
-
 const ellipsis = "…"
 
 // joinEqual brings together what says the same in the same words, which takes the room of one.

@@ -290,16 +290,6 @@ func countOnce(known *schemas.Observation, content string) int {
 	return tokens.Count(content)
 }
 
-func anchorsOf(e *schemas.ObservationEntry) []schemas.Anchor {
-	var out []schemas.Anchor
-	for i, path := range e.Anchors {
-		if !slices.Contains(e.Anchors[:i], path) {
-			out = append(out, schemas.Anchor{Path: path, Digest: e.Digests[path]})
-		}
-	}
-	return out
-}
-
 // Holds reports whether the stored observations and links of a taken capture are exactly those that its spec makes,
 // except for removed observations. Then it was accepted in this form, and another recorded digest is damage, not an
 // edit. stored are observations of its issue, in the issue file and the archive; without any the result is false.

@@ -56,12 +56,6 @@ func (r *report) value(name string, v any, depth int) {
 	}
 }
 
-// sectionKey is the section that the name of a field names, or "" for none.
-func sectionKey(name string) string {
-	section, _ := sectionOf(spacedKey(name))
-	return section
-}
-
 // spacedKey parts the words of a name: keyFacts, key_facts and key-facts are key facts.
 func spacedKey(name string) string {
 	var b strings.Builder

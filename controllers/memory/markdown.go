@@ -2,7 +2,6 @@ package memory
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"reconcile.dev/reconcile/controllers/agentio"
@@ -231,18 +230,6 @@ func isCode(text string) bool {
 	}
 	return signs > letters/2 || strings.HasPrefix(text, "$ ") || strings.HasSuffix(text, "{") ||
 		strings.HasSuffix(text, ";")
-}
-
-// sectionOf is the section that a heading opens; false if it names none.
-func sectionOf(title string) (string, bool) {
-	if len(title) > 60 {
-		return noSection, false
-	}
-	title = strings.TrimFunc(title, func(r rune) bool {
-		return !unicode.IsLetter(r) // numbers, colons, pictures, marks of emphasis
-	})
-	section, found := sections()[strings.ToLower(title)]
-	return section, found
 }
 
 // passages splits a text into passages. A section extends to the next heading of the same or a higher level, or one

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/schemas"
@@ -160,4 +161,22 @@ func noteHeading(n Note) string {
 		line += " (may be stale: " + oneLine(n.Stale) + ")"
 	}
 	return line
+}
+
+// sectionKey is the section that the name of a field names, or "" for none.
+func sectionKey(name string) string {
+	section, _ := sectionOf(spacedKey(name))
+	return section
+}
+
+// sectionOf is the section that a heading opens; false if it names none.
+func sectionOf(title string) (string, bool) {
+	if len(title) > 60 {
+		return noSection, false
+	}
+	title = strings.TrimFunc(title, func(r rune) bool {
+		return !unicode.IsLetter(r) // numbers, colons, pictures, marks of emphasis
+	})
+	section, found := sections()[strings.ToLower(title)]
+	return section, found
 }

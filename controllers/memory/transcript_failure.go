@@ -32,18 +32,6 @@ func (r *reader) failure(o object) bool {
 	return failed
 }
 
-// resultOf is the content of a tool's result: a string, or parts.
-func resultOf(o object) string {
-	if text := o.text("content"); text != "" {
-		return text
-	}
-	var texts []string
-	for _, raw := range o.list("content") {
-		texts = append(texts, partText(objectOf(raw)))
-	}
-	return strings.Join(texts, "\n")
-}
-
 // exitCode returns that of a command, "" if it is unknown.
 func exitCode(o object) string {
 	if inner := o.object("metadata"); inner != nil {

@@ -248,3 +248,15 @@ func (o object) list(names ...string) []json.RawMessage {
 	}
 	return nil
 }
+
+// resultOf is the content of a tool's result: a string, or parts.
+func resultOf(o object) string {
+	if text := o.text("content"); text != "" {
+		return text
+	}
+	var texts []string
+	for _, raw := range o.list("content") {
+		texts = append(texts, partText(objectOf(raw)))
+	}
+	return strings.Join(texts, "\n")
+}

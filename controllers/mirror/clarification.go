@@ -16,13 +16,6 @@ const timeForm = "2006-01-02 15:04 UTC"
 // nameLength is the maximum length of a shown author name, in characters.
 const nameLength = 100
 
-func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
-	if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
-		return st
-	}
-	return new(schemas.ClarificationRequestStatus)
-}
-
 // Clarification mirrors requests, in the order in which they were numbered.
 var Clarification = Projector{
 	Home: func(o *schemas.Object) (int, schemas.Ref) {

@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/graph"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // Limits of a comment about a large object: GitHub draws no diagram of more than 500 edges, and larger ones are
@@ -157,4 +158,11 @@ func statusSpan(seconds int64) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+func requestStatus(e *state.Entry) *schemas.ClarificationRequestStatus {
+	if st, ok := e.Status().(*schemas.ClarificationRequestStatus); ok {
+		return st
+	}
+	return new(schemas.ClarificationRequestStatus)
 }

@@ -21,14 +21,6 @@ func LabelNamed(name string) (l Label, ok bool) {
 	return Label{name, "5319e7", "The status of the issue, by the steps of a workflow"}, strings.HasPrefix(name, statusPrefix)
 }
 
-// statusLabel is the label of a status of an issue.
-func statusLabel(status string) string {
-	const longest = 50 // characters of a label
-	words := strings.FieldsFunc(strings.ToLower(status), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	name := statusPrefix + strings.Join(words, "-")
-	return name[:min(len(name), longest)]
-}
-
 // writeRun adds to the issue of a workflow's run the status of the issue, and at the end what its last steps say.
 func writeRun(p *Page, spec *schemas.DAGSpec, st *schemas.DAGStatus, b *Body) {
 	if spec.Workflow == nil {
@@ -61,6 +53,14 @@ func newestRun(p *Page, spec *schemas.DAGSpec, st *schemas.DAGStatus) bool {
 		}
 	}
 	return true
+}
+
+// statusLabel is the label of a status of an issue.
+func statusLabel(status string) string {
+	const longest = 50 // characters of a label
+	words := strings.FieldsFunc(strings.ToLower(status), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	name := statusPrefix + strings.Join(words, "-")
+	return name[:min(len(name), longest)]
 }
 
 // resultText is what a result says to people: its summary, or the text that it is.

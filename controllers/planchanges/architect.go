@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -91,4 +92,22 @@ func planOf(e *state.Entry) agentio.Plan {
 		p.Nodes = append(p.Nodes, n)
 	}
 	return p
+}
+
+// architect is the agent that answers a plan change: one with the role of an architect that is a program, by name, but for who asks.
+// person is one who is a person; both are empty without any.
+func architect(t *state.Tree, by string) (program, person string) {
+	for _, e := range t.Entries(schemas.AgentKind.Name) {
+		spec := state.SpecOf[*schemas.AgentSpec](e)
+		switch {
+		case spec == nil || spec.Role != schemas.RoleArchitect || e.Name == by:
+		case agents.IsPerson(t, e.Name):
+			if person == "" {
+				person = e.Name
+			}
+		case program == "":
+			program = e.Name
+		}
+	}
+	return program, person
 }

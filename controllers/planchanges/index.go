@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -80,24 +79,6 @@ func SpecOfRun(run *schemas.Run) (name string, spec *schemas.PlanChangeSpec) {
 		s.Node = node
 	}
 	return clarifications.NameFor(dag+"-"+s.Change, run.Key), s
-}
-
-// architect is the agent that answers a plan change: one with the role of an architect that is a program, by name, but for who asks.
-// person is one who is a person; both are empty without any.
-func architect(t *state.Tree, by string) (program, person string) {
-	for _, e := range t.Entries(schemas.AgentKind.Name) {
-		spec := state.SpecOf[*schemas.AgentSpec](e)
-		switch {
-		case spec == nil || spec.Role != schemas.RoleArchitect || e.Name == by:
-		case agents.IsPerson(t, e.Name):
-			if person == "" {
-				person = e.Name
-			}
-		case program == "":
-			program = e.Name
-		}
-	}
-	return program, person
 }
 
 // dagOf finds the DAG that an edit changes. The error says what is to be named.

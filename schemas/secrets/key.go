@@ -194,3 +194,27 @@ func lineBefore(text string, low, i int) (from, to int) {
 func endsLine(text string) bool {
 	return strings.HasSuffix(text, "\n") || strings.HasSuffix(text, `\n`) || strings.HasSuffix(text, `\r`)
 }
+
+// publicKey reports whether a value is an SSH public key, or the word that begins one.
+func publicKey(text string) bool {
+	kind, _, _ := strings.Cut(text, " ")
+	switch kind {
+	case "ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521":
+		return true
+	}
+	return false
+}
+
+// keyOf reports whether a key with these words before it is one that opens something.
+func keyOf(head string) bool {
+	head = strings.ToLower(strings.TrimRight(head, "_-. "))
+	for _, word := range []string{
+		"api", "access", "secret", "private", "signing", "encryption", "account", "shared", "master", "service", "storage",
+		"deploy", "auth", "client", "app", "license", "subscription", "webhook", "session", "jwt", "hmac", "aes", "crypto",
+	} {
+		if strings.HasSuffix(head, word) {
+			return true
+		}
+	}
+	return false
+}

@@ -85,20 +85,6 @@ func (n name) isSecret() bool {
 	return !strings.HasSuffix(head, "public") && !strings.HasSuffix(head, "csrf") && !aboutIt(n.tail)
 }
 
-// keyOf reports whether a key with these words before it is one that opens something.
-func keyOf(head string) bool {
-	head = strings.ToLower(strings.TrimRight(head, "_-. "))
-	for _, word := range []string{
-		"api", "access", "secret", "private", "signing", "encryption", "account", "shared", "master", "service", "storage",
-		"deploy", "auth", "client", "app", "license", "subscription", "webhook", "session", "jwt", "hmac", "aes", "crypto",
-	} {
-		if strings.HasSuffix(head, word) {
-			return true
-		}
-	}
-	return false
-}
-
 // abouts are the words behind a name that make it one of something about a secret.
 var abouts = []string{
 	"hash", "digest", "file", "path", "dir", "length", "len", "size", "min", "max", "policy", "field", "reset", "url",

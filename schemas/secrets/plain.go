@@ -34,16 +34,6 @@ func (s *scanner) isReference(n name, v value) bool {
 	return s.isCode(n, v, text)
 }
 
-// publicKey reports whether a value is an SSH public key, or the word that begins one.
-func publicKey(text string) bool {
-	kind, _, _ := strings.Cut(text, " ")
-	switch kind {
-	case "ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521":
-		return true
-	}
-	return false
-}
-
 // bareNumber reports whether a value is a count or a constant: of tests that passed, of tokens.
 func bareNumber(n name, text string) bool {
 	if strings.HasPrefix(strings.TrimPrefix(text, "-"), "0x") {

@@ -2,6 +2,7 @@ package embed
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
@@ -163,4 +164,25 @@ func (b *bag) grow() {
 func fields(text string) (title, body string) {
 	title, body, _ = strings.Cut(clipFeature(text, maxText), "\n")
 	return title, body
+}
+
+// appendFeatures appends the features of a field: how many they are, in 4 bytes, and they.
+func appendFeatures(data []byte, features []feature) []byte {
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(features)))
+	for _, f := range features {
+		data = append(binary.LittleEndian.AppendUint64(data, f.hash), byte(min(f.count, maxCount)))
+	}
+	return data
+}
+
+// cutFeatures splits off the features that appendFeatures appended.
+func cutFeatures(data []byte) (features, rest []byte, err error) {
+	if len(data) < 4 {
+		return nil, nil, errCutOff
+	}
+	n, data := uint64(binary.LittleEndian.Uint32(data)), data[4:]
+	if n*featureSize > uint64(len(data)) {
+		return nil, nil, fmt.Errorf("%w: there are %d bytes of %d features", errCutOff, len(data), n)
+	}
+	return data[:n*featureSize], data[n*featureSize:], nil
 }

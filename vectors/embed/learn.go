@@ -3,7 +3,6 @@ package embed
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 )
 
 // Learner counts the texts that contain each word and piece, and returns the features of each text, so that it is cut
@@ -50,28 +49,7 @@ func Learned(dimensions int, learners ...*Learner) *Builtin {
 // featureSize is how many bytes a feature takes: its hash, and how often it counts.
 const featureSize = 9
 
-// appendFeatures appends the features of a field: how many they are, in 4 bytes, and they.
-func appendFeatures(data []byte, features []feature) []byte {
-	data = binary.LittleEndian.AppendUint32(data, uint32(len(features)))
-	for _, f := range features {
-		data = append(binary.LittleEndian.AppendUint64(data, f.hash), byte(min(f.count, maxCount)))
-	}
-	return data
-}
-
 var errCutOff = errors.New("features of texts are cut off")
-
-// cutFeatures splits off the features that appendFeatures appended.
-func cutFeatures(data []byte) (features, rest []byte, err error) {
-	if len(data) < 4 {
-		return nil, nil, errCutOff
-	}
-	n, data := uint64(binary.LittleEndian.Uint32(data)), data[4:]
-	if n*featureSize > uint64(len(data)) {
-		return nil, nil, fmt.Errorf("%w: there are %d bytes of %d features", errCutOff, len(data), n)
-	}
-	return data[:n*featureSize], data[n*featureSize:], nil
-}
 
 // EmbedFeatures embeds the text whose features begin data: it cuts the features of title and body off data, and sets
 // out, which has one number per dimension, to the vector that Embed returns for the text. It returns the rest of data.

@@ -2,7 +2,6 @@ package knn
 
 import (
 	"slices"
-	"sync/atomic"
 )
 
 // Constants of the calibration on samples of the vectors.
@@ -320,54 +319,4 @@ func (w *walker) locate(v *view, p *probe, near []uint32) {
 			}
 		}
 	}
-}
-
-// chooseReach sets the efforts of searches among lists to what the nearest of the probes need.
-func (l *linker) chooseReach(probes []probe) {
-	var places [kinds][]place
-	for _, p := range probes {
-		places[p.kind] = append(places[p.kind], p.places...)
-	}
-	e, half := &l.v.efforts, l.v.live/2
-	e.normal, e.reach = need(places, inReach, atMost)
-	e.thorough, e.farReach = need(places, inFarReach, atFarMost)
-	e.normal = max(DefaultEfSearch, e.normal)
-	e.thorough = max(DefaultEfThorough, 2*e.normal, e.thorough)
-	e.farReach = min(e.farReach*beyond/reachUnit, mostReach)
-	if l.looked(probes, e.reach) > half {
-		e.normal, e.reach = max(e.normal, l.v.live/lookedAt+1), 0
-	}
-	if l.looked(probes, e.farReach) > half {
-		e.thorough, e.farReach = max(e.thorough, l.v.live/lookedAt+1), 0
-	}
-}
-
-// need is the effort and the reach that shares of places need.
-func need(places [kinds][]place, within, most [kinds]float64) (ef, reach int) {
-	reach = 1
-	for kind, all := range places {
-		if n := float64(len(all)); n > 0 {
-			slices.SortFunc(all, func(a, b place) int { return a.reach - b.reach })
-			reach = max(reach, all[int(within[kind]*n)].reach)
-			slices.SortFunc(all, func(a, b place) int { return a.looked - b.looked })
-			ef = max(ef, (all[int(most[kind]*n)].looked+lookedAt-1)/lookedAt)
-		}
-	}
-	return ef, reach
-}
-
-// looked is how many vectors a search for a vector of the index compares on the average.
-func (l *linker) looked(probes []probe, reach int) int {
-	var sum atomic.Int64
-	l.parallel(len(probes)/kinds, func(w *walker, i int) {
-		w.encodeProbe(l.v, &probes[kinds*i+own])
-		w.scanPivots(l.v, &w.query)
-		limit := l.v.reached(&w.query, w.found, reach)
-		for _, key := range w.found {
-			if key < limit {
-				sum.Add(int64(len(l.v.lists.members[slotOf(key, 0)])))
-			}
-		}
-	})
-	return int(sum.Load()) / max(1, len(probes)/kinds)
 }

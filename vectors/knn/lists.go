@@ -251,24 +251,3 @@ func membersOf(ends, all []uint32) (members [][]uint32, ok bool) {
 	}
 	return members, int(from) == len(all)
 }
-
-// reachOf is the least reach that has a pivot, if the square of its distance and the least one but one are given.
-func reachOf(apart, least float64) int {
-	switch reach := float64(max(0, apart)*reachUnit) / least; {
-	case reach < mostReach-1:
-		return int(reach) + 1
-	case apart <= least:
-		return reachUnit
-	}
-	return mostReach
-}
-
-// reached is a key above those of the pivots within reach, of all keys. The nearest is.
-func (v *view) reached(q *coded, keys []uint64, reach int) uint64 {
-	two := lowest(keys, 2)
-	apart := float64(max(0, v.apart(q, distOf(two[len(two)-1])))*float64(reach)) / reachUnit
-	if dist := v.dist(q, apart); dist < math.MaxInt32-nearest {
-		return max(two[0]+1, keyOf(int32(dist)+1, 0, 0))
-	}
-	return math.MaxUint64
-}

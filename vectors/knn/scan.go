@@ -97,39 +97,6 @@ func (v *view) limitOf(q *coded, dist int32) uint64 {
 	return keyOf(int32(limit)+1, 0, 0)
 }
 
-// sieveSpan offers w.best the slots of a span, and returns how many pass.
-func (w *walker) sieveSpan(v *view, o SearchOptions, s span) (passed int) {
-	norms, shift, less := w.scanParts(v, &w.query, s, v.whole)
-	n := len(w.dists)
-	w.below = slices.Grow(w.below[:0], n)[:n]
-	below := w.below[:kernel.Sift(w.dists, norms, w.query.ratio, shift+1, 2*less, w.best.farthest(), w.below)]
-	if o.Filter == nil && v.born == nil {
-		for _, i := range below {
-			w.best.offer(keyOf(w.dists[i], s.slot+i, 0))
-		}
-		return n
-	}
-	for _, i := range below {
-		if slot := s.slot + i; o.passes(v, slot) {
-			w.best.offer(keyOf(w.dists[i], slot, 0))
-		}
-	}
-	for i := range uint32(n) {
-		if o.passes(v, s.slot+i) {
-			passed++
-		}
-	}
-	return passed
-}
-
-// sieveSlots offers it w.slots.
-func (w *walker) sieveSlots(v *view) {
-	w.measure(v, &w.query)
-	for i, dist := range w.dists {
-		w.best.offer(keyOf(dist, w.slots[i], 0))
-	}
-}
-
 // scanSpan sets w.dists to the inner products of a code with the codes of a span, or with what their upper nibbles tell.
 func (w *walker) scanSpan(v *view, q *coded, s span, whole bool) {
 	_, shift, less := w.scanParts(v, q, s, whole)

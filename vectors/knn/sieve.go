@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"reconcile.dev/reconcile/vectors/kernel"
 )
 
 // sieve keeps the lowest of the keys that it is given.
@@ -135,5 +137,38 @@ func sift(b []bound, i int) {
 		}
 		b[i], b[child] = b[child], b[i]
 		i = child
+	}
+}
+
+// sieveSpan offers w.best the slots of a span, and returns how many pass.
+func (w *walker) sieveSpan(v *view, o SearchOptions, s span) (passed int) {
+	norms, shift, less := w.scanParts(v, &w.query, s, v.whole)
+	n := len(w.dists)
+	w.below = slices.Grow(w.below[:0], n)[:n]
+	below := w.below[:kernel.Sift(w.dists, norms, w.query.ratio, shift+1, 2*less, w.best.farthest(), w.below)]
+	if o.Filter == nil && v.born == nil {
+		for _, i := range below {
+			w.best.offer(keyOf(w.dists[i], s.slot+i, 0))
+		}
+		return n
+	}
+	for _, i := range below {
+		if slot := s.slot + i; o.passes(v, slot) {
+			w.best.offer(keyOf(w.dists[i], slot, 0))
+		}
+	}
+	for i := range uint32(n) {
+		if o.passes(v, s.slot+i) {
+			passed++
+		}
+	}
+	return passed
+}
+
+// sieveSlots offers it w.slots.
+func (w *walker) sieveSlots(v *view) {
+	w.measure(v, &w.query)
+	for i, dist := range w.dists {
+		w.best.offer(keyOf(dist, w.slots[i], 0))
 	}
 }

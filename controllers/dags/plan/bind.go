@@ -200,14 +200,6 @@ func (b *Binding) own(env schemas.Env, p *Plan, n *schemas.Node, agent string, s
 	}
 }
 
-// Issue is the number of the issue that the DAG serves; 0 means none.
-func (p *Plan) Issue(s *schemas.SessionSpec) int {
-	if p.Spec.Issue > 0 {
-		return p.Spec.Issue
-	}
-	return s.Issue
-}
-
 // touchedPaths are the folders and files that globs may match: of each glob the part before its first wildcard, as far as
 // it is whole names. "" is the root.
 func touchedPaths(globs []string) []string {

@@ -161,3 +161,11 @@ type former struct {
 func (p *Plan) MadeOfResults() bool {
 	return p.Spec.Expansion != nil && len(p.Spec.Expansion.Results) > 0
 }
+
+// Issue is the number of the issue that the DAG serves; 0 means none.
+func (p *Plan) Issue(s *schemas.SessionSpec) int {
+	if p.Spec.Issue > 0 {
+		return p.Spec.Issue
+	}
+	return s.Issue
+}

@@ -291,3 +291,14 @@ func (c *Client) commentBy(ctx context.Context, issue int, who User, mine func(s
 
 // asKept returns a body without the changes that servers and browsers make.
 func asKept(body string) string { return strings.TrimSpace(strings.ReplaceAll(body, "\r\n", "\n")) }
+
+func issueOf(i *gogithub.Issue) *Issue {
+	labels := make([]string, 0, len(i.Labels))
+	for _, l := range i.Labels {
+		labels = append(labels, l.GetName())
+	}
+	return &Issue{
+		Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody(), Author: userOf(i.User),
+		Open: i.GetState() == "open", Labels: labels, PullRequest: i.IsPullRequest(),
+	}
+}

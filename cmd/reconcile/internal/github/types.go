@@ -70,17 +70,6 @@ const (
 	Confused = "confused"
 )
 
-func issueOf(i *gogithub.Issue) *Issue {
-	labels := make([]string, 0, len(i.Labels))
-	for _, l := range i.Labels {
-		labels = append(labels, l.GetName())
-	}
-	return &Issue{
-		Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody(), Author: userOf(i.User),
-		Open: i.GetState() == "open", Labels: labels, PullRequest: i.IsPullRequest(),
-	}
-}
-
 func commentOf(k *gogithub.IssueComment) *Comment {
 	number := k.GetIssueURL()
 	issue, _ := strconv.Atoi(number[strings.LastIndex(number, "/")+1:])

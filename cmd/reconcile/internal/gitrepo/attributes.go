@@ -1,8 +1,11 @@
 package gitrepo
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo/wildmatch"
@@ -200,4 +203,30 @@ func attributesOf(file string, levels [][]attrLine, dirs []string, fold bool) ma
 		}
 	}
 	return found
+}
+
+// namedAttributes returns the file that the configuration names. It parses the configuration only if the word
+// occurs in it.
+func namedAttributes(l layout) []string {
+	_, named := environmentConfig(attributesKey)
+	for _, p := range configPaths(l) {
+		data, err := regular.ReadPath(p)
+		named = named || err == nil && bytes.Contains(bytes.ToLower(data), []byte("attributesfile"))
+	}
+	if !named {
+		return nil
+	}
+	c, err := loadConfig(l, "")
+	if err != nil {
+		return nil
+	}
+	return []string{c.userFile(context.Background(), attributesKey, "attributes")}
+}
+
+// attributePaths returns the attribute files outside the folders of the work tree, except the one that the
+// configuration names.
+func attributePaths(common string) []string {
+	home, _ := os.UserHomeDir()
+	xdg := envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	return []string{systemAttributes, filepath.Join(xdg, "git", "attributes"), filepath.Join(common, "info", "attributes")}
 }

@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"reconcile.dev/reconcile/state/regular"
+
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -110,32 +109,6 @@ func ConversionSources(dir string) string {
 // attributesKey is the setting that names the user's attributes.
 const attributesKey = "core.attributesfile"
 
-// namedAttributes returns the file that the configuration names. It parses the configuration only if the word
-// occurs in it.
-func namedAttributes(l layout) []string {
-	_, named := environmentConfig(attributesKey)
-	for _, p := range configPaths(l) {
-		data, err := regular.ReadPath(p)
-		named = named || err == nil && bytes.Contains(bytes.ToLower(data), []byte("attributesfile"))
-	}
-	if !named {
-		return nil
-	}
-	c, err := loadConfig(l, "")
-	if err != nil {
-		return nil
-	}
-	return []string{c.userFile(context.Background(), attributesKey, "attributes")}
-}
-
-// attributePaths returns the attribute files outside the folders of the work tree, except the one that the
-// configuration names.
-func attributePaths(common string) []string {
-	home, _ := os.UserHomeDir()
-	xdg := envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
-	return []string{systemAttributes, filepath.Join(xdg, "git", "attributes"), filepath.Join(common, "info", "attributes")}
-}
-
 const systemAttributes = "/etc/gitattributes"
 
 // conversion returns the conversion of a file.
@@ -166,19 +139,6 @@ func (r *rules) conversion(file string) conversion {
 	return c
 }
 
-// indexContent returns the content of a file in the index, or nil.
-func indexContent(ix *index, store *objectStore, file string) []byte {
-	e, conflict := ix.find(file)
-	if e.fixed == nil || conflict {
-		return nil
-	}
-	data, err := store.read(plumbing.BlobObject, e.blob().hash)
-	if err != nil {
-		return nil
-	}
-	return data
-}
-
 // Storable checks the conversion rules of paths, and returns an error if a filter of .gitattributes would keep git from
 // storing the files. The paths are below the directory given to Open, and need not exist. Without such an attribute it
 // runs no command.
@@ -207,4 +167,17 @@ func (r *Repo) Storable(ctx context.Context, paths ...string) error {
 		}
 	}
 	return nil
+}
+
+// indexContent returns the content of a file in the index, or nil.
+func indexContent(ix *index, store *objectStore, file string) []byte {
+	e, conflict := ix.find(file)
+	if e.fixed == nil || conflict {
+		return nil
+	}
+	data, err := store.read(plumbing.BlobObject, e.blob().hash)
+	if err != nil {
+		return nil
+	}
+	return data
 }

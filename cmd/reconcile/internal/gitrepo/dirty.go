@@ -341,3 +341,14 @@ func lstatBelow(root *os.Root, p string) (os.FileInfo, error) {
 func (r *Repo) Dirty(ctx context.Context, branch string, prefixes []string) ([]string, error) {
 	return r.DirtyListed(ctx, branch, prefixes, nil)
 }
+
+// DirtyAt lists those of the paths, below the top of the work tree, whose files differ from the branch that is checked out,
+// or are untracked.
+func (r *Repo) DirtyAt(ctx context.Context, paths []string) ([]string, error) {
+	var found []string
+	err := r.do(func(c committer) (err error) {
+		found, err = c.dirty(ctx, "", paths, nil)
+		return err
+	})
+	return found, err
+}

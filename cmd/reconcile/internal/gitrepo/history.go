@@ -229,3 +229,68 @@ func foldersOf(file string) []string {
 	}
 	return dirs
 }
+
+// LogLine is one commit.
+type LogLine struct{ Hash, Subject, Body string }
+
+// Between lists the commits that to has and from has not, newest first, at most limit; with paths only those that change
+// one of them.
+func (r *Repo) Between(ctx context.Context, from, to string, limit int, paths ...string) (lines []LogLine, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		if len(paths) > 0 {
+			return &needsGit{"a history of files"}
+		}
+		lines, err = s.between(from, to, limit)
+		return err
+	}, func(k *command) error {
+		lines, err = k.between(ctx, from, to, limit, paths)
+		return err
+	})
+	return lines, err
+}
+
+func (k *command) between(ctx context.Context, from, to string, limit int, paths []string) ([]LogLine, error) {
+	args := []string{"log", "-z", fmt.Sprintf("--max-count=%d", limit), "--format=%H%n%s%n%B", from + ".." + to, "--"}
+	out, err := k.run(ctx, call{}, append(args, literal(paths)...)...)
+	if err != nil {
+		return nil, err
+	}
+	var lines []LogLine
+	for _, text := range nulSplit(out) {
+		hash, rest, _ := strings.Cut(text, "\n")
+		subject, body, _ := strings.Cut(rest, "\n")
+		lines = append(lines, LogLine{hash, subject, body})
+	}
+	return lines, nil
+}
+
+// ChangedFiles lists the paths that differ between two commits, below the top, sorted.
+func (r *Repo) ChangedFiles(ctx context.Context, from, to string) (files []string, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		was, err := s.treeOf(from)
+		if err != nil {
+			return err
+		}
+		now, err := s.treeOf(to)
+		if err == nil {
+			files, err = s.changedFiles(was, now)
+		}
+		return err
+	}, func(k *command) error {
+		files, err = k.changedFiles(ctx, from, to)
+		return err
+	})
+	return files, err
+}
+
+// Author returns the author of a commit, as "Name <mail>".
+func (r *Repo) Author(ctx context.Context, commit string) (author string, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		author, err = s.authorOf(commit)
+		return err
+	}, func(k *command) error {
+		author, err = k.word(ctx, "log", "-1", "--format=%an <%ae>", commit)
+		return err
+	})
+	return author, err
+}

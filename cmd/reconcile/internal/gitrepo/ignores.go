@@ -2,7 +2,6 @@ package gitrepo
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"os"
 	"path"
@@ -13,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -229,28 +229,13 @@ func (r *Repo) trackedPaths(ctx context.Context) []string {
 	return paths
 }
 
-// indexPaths reads only the paths of an index file: verifying its checksum would take longer.
-func indexPaths(data []byte) ([]string, error) {
-	const header, sum = 12, 20
-	if len(data) < header+sum || string(data[:4]) != "DIRC" {
-		return nil, errDamagedIndex
+// Ignored lists what git ignores in a checkout: paths below its top, folders with a final slash.
+func (r *Repo) Ignored(ctx context.Context, co Checkout) ([]string, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
 	}
-	version, n := binary.BigEndian.Uint32(data[4:]), int(binary.BigEndian.Uint32(data[8:]))
-	rest := data[header : len(data)-sum]
-	if version < 2 || version > 4 || n > len(rest)/fixedSize {
-		return nil, errDamagedIndex
-	}
-	paths, text, previous := make([]string, 0, n), string(rest), ""
-	for range n {
-		e, size, ok := parseEntry(rest, text[len(text)-len(rest):], version, previous)
-		if !ok {
-			return nil, errDamagedIndex
-		}
-		paths = append(paths, e.path)
-		rest, previous = rest[size:], e.path
-	}
-	if len(rest) >= 4 && string(rest[:4]) == "link" {
-		return nil, &needsGit{"the index is split"} // most of its entries are in another file
-	}
-	return paths, nil
+	in, c := k.in(co)
+	out, err := in.run(ctx, c, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+	return nulSplit(out), err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -370,4 +371,30 @@ func timeOf(fi os.FileInfo) fileTime {
 func isLink(name string) bool {
 	fi, err := os.Lstat(name)
 	return err == nil && fi.Mode()&os.ModeSymlink != 0
+}
+
+// indexPaths reads only the paths of an index file: verifying its checksum would take longer.
+func indexPaths(data []byte) ([]string, error) {
+	const header, sum = 12, 20
+	if len(data) < header+sum || string(data[:4]) != "DIRC" {
+		return nil, errDamagedIndex
+	}
+	version, n := binary.BigEndian.Uint32(data[4:]), int(binary.BigEndian.Uint32(data[8:]))
+	rest := data[header : len(data)-sum]
+	if version < 2 || version > 4 || n > len(rest)/fixedSize {
+		return nil, errDamagedIndex
+	}
+	paths, text, previous := make([]string, 0, n), string(rest), ""
+	for range n {
+		e, size, ok := parseEntry(rest, text[len(text)-len(rest):], version, previous)
+		if !ok {
+			return nil, errDamagedIndex
+		}
+		paths = append(paths, e.path)
+		rest, previous = rest[size:], e.path
+	}
+	if len(rest) >= 4 && string(rest[:4]) == "link" {
+		return nil, &needsGit{"the index is split"} // most of its entries are in another file
+	}
+	return paths, nil
 }

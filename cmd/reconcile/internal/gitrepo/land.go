@@ -103,82 +103,6 @@ func (k *command) mergeTree(ctx context.Context, ours, theirs string) (tree stri
 	return tree, conflicts, nil
 }
 
-// LogLine is one commit.
-type LogLine struct{ Hash, Subject, Body string }
-
-// Between lists the commits that to has and from has not, newest first, at most limit; with paths only those that change
-// one of them.
-func (r *Repo) Between(ctx context.Context, from, to string, limit int, paths ...string) (lines []LogLine, err error) {
-	err = r.either(func(_ *native, s *objectStore) error {
-		if len(paths) > 0 {
-			return &needsGit{"a history of files"}
-		}
-		lines, err = s.between(from, to, limit)
-		return err
-	}, func(k *command) error {
-		lines, err = k.between(ctx, from, to, limit, paths)
-		return err
-	})
-	return lines, err
-}
-
-func (k *command) between(ctx context.Context, from, to string, limit int, paths []string) ([]LogLine, error) {
-	args := []string{"log", "-z", fmt.Sprintf("--max-count=%d", limit), "--format=%H%n%s%n%B", from + ".." + to, "--"}
-	out, err := k.run(ctx, call{}, append(args, literal(paths)...)...)
-	if err != nil {
-		return nil, err
-	}
-	var lines []LogLine
-	for _, text := range nulSplit(out) {
-		hash, rest, _ := strings.Cut(text, "\n")
-		subject, body, _ := strings.Cut(rest, "\n")
-		lines = append(lines, LogLine{hash, subject, body})
-	}
-	return lines, nil
-}
-
-// DirtyAt lists those of the paths, below the top of the work tree, whose files differ from the branch that is checked out,
-// or are untracked.
-func (r *Repo) DirtyAt(ctx context.Context, paths []string) ([]string, error) {
-	var found []string
-	err := r.do(func(c committer) (err error) {
-		found, err = c.dirty(ctx, "", paths, nil)
-		return err
-	})
-	return found, err
-}
-
-// ChangedFiles lists the paths that differ between two commits, below the top, sorted.
-func (r *Repo) ChangedFiles(ctx context.Context, from, to string) (files []string, err error) {
-	err = r.either(func(_ *native, s *objectStore) error {
-		was, err := s.treeOf(from)
-		if err != nil {
-			return err
-		}
-		now, err := s.treeOf(to)
-		if err == nil {
-			files, err = s.changedFiles(was, now)
-		}
-		return err
-	}, func(k *command) error {
-		files, err = k.changedFiles(ctx, from, to)
-		return err
-	})
-	return files, err
-}
-
-// Blob returns the content of a file of a commit.
-func (r *Repo) Blob(ctx context.Context, commit, path string) (data []byte, err error) {
-	err = r.either(func(_ *native, s *objectStore) error {
-		data, err = s.content(commit, path)
-		return err
-	}, func(k *command) error {
-		data, err = k.run(ctx, call{}, "cat-file", "blob", commit+":"+path)
-		return err
-	})
-	return data, err
-}
-
 // Advance moves a branch from a commit to one that is based on it. If it is checked out here, its files and the index
 // follow, and a file that the user has changed is a *[Conflict]: then nothing changed. The error is [ErrMoved] if the
 // branch is elsewhere by now, or another one is checked out. If the process is killed, the next call of Advance, Commit or
@@ -235,16 +159,4 @@ func (r *Repo) advance(ctx context.Context, n *native, cfg *gitConfig, w *scratc
 	}
 	got, err := a.perform(ctx, tree)
 	return got.Warning, err
-}
-
-// Author returns the author of a commit, as "Name <mail>".
-func (r *Repo) Author(ctx context.Context, commit string) (author string, err error) {
-	err = r.either(func(_ *native, s *objectStore) error {
-		author, err = s.authorOf(commit)
-		return err
-	}, func(k *command) error {
-		author, err = k.word(ctx, "log", "-1", "--format=%an <%ae>", commit)
-		return err
-	})
-	return author, err
 }

@@ -3,12 +3,11 @@ package gitrepo
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"crypto/sha1"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -318,48 +317,6 @@ func (w *scratchDir) writePack(dir string, objects []object) error {
 	return syncDir(dir)
 }
 
-// encodePack returns a version 2 pack and its index. Duplicate objects are written once.
-func encodePack(objects []object) (pack, idx []byte, err error) {
-	objects = slices.Clone(objects)
-	slices.SortStableFunc(objects, func(a, b object) int { return bytes.Compare(a.hash[:], b.hash[:]) })
-	objects = slices.CompactFunc(objects, func(a, b object) bool { return a.hash == b.hash })
-	var buf bytes.Buffer
-	buf.WriteString("PACK")
-	binary.Write(&buf, binary.BigEndian, [2]uint32{2, uint32(len(objects))})
-	var table idxfile.Writer
-	z := newDeflater()
-	for _, o := range objects {
-		at := buf.Len()
-		buf.Write(packHeader(o.kind, len(o.data)))
-		z.append(&buf, o.data)
-		table.Add(o.hash, uint64(at), crc32.ChecksumIEEE(buf.Bytes()[at:]))
-	}
-	sum := sha1.Sum(buf.Bytes())
-	buf.Write(sum[:])
-	if err := table.OnFooter(plumbing.Hash(sum)); err != nil {
-		return nil, nil, err
-	}
-	index, err := table.Index()
-	if err != nil {
-		return nil, nil, err
-	}
-	var out bytes.Buffer
-	if _, err := idxfile.NewEncoder(&out).Encode(index); err != nil {
-		return nil, nil, err
-	}
-	return buf.Bytes(), out.Bytes(), nil
-}
-
-// packHeader is the entry header of gitformat-pack(5): three bits of type, then the size, seven bits a byte.
-func packHeader(kind plumbing.ObjectType, size int) []byte {
-	b := []byte{byte(kind)<<4 | byte(size&15)}
-	for size >>= 4; size > 0; size >>= 7 {
-		b[len(b)-1] |= 0x80
-		b = append(b, byte(size&0x7f))
-	}
-	return b
-}
-
 // hashObject computes an object's name. It skips collision detection, which makes git's SHA-1 slow, because the
 // content is our own.
 func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
@@ -367,4 +324,16 @@ func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
 	h.Write(data)
 	return plumbing.Hash(h.Sum(nil))
+}
+
+// Blob returns the content of a file of a commit.
+func (r *Repo) Blob(ctx context.Context, commit, path string) (data []byte, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		data, err = s.content(commit, path)
+		return err
+	}, func(k *command) error {
+		data, err = k.run(ctx, call{}, "cat-file", "blob", commit+":"+path)
+		return err
+	})
+	return data, err
 }

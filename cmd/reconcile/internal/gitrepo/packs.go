@@ -2,9 +2,11 @@ package gitrepo
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -185,3 +187,45 @@ func (p *pack) Entries() (idxfile.EntryIter, error) { return nil, io.EOF }
 
 // EntriesByOffset returns io.EOF.
 func (p *pack) EntriesByOffset() (idxfile.EntryIter, error) { return nil, io.EOF }
+
+// encodePack returns a version 2 pack and its index. Duplicate objects are written once.
+func encodePack(objects []object) (pack, idx []byte, err error) {
+	objects = slices.Clone(objects)
+	slices.SortStableFunc(objects, func(a, b object) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+	objects = slices.CompactFunc(objects, func(a, b object) bool { return a.hash == b.hash })
+	var buf bytes.Buffer
+	buf.WriteString("PACK")
+	binary.Write(&buf, binary.BigEndian, [2]uint32{2, uint32(len(objects))})
+	var table idxfile.Writer
+	z := newDeflater()
+	for _, o := range objects {
+		at := buf.Len()
+		buf.Write(packHeader(o.kind, len(o.data)))
+		z.append(&buf, o.data)
+		table.Add(o.hash, uint64(at), crc32.ChecksumIEEE(buf.Bytes()[at:]))
+	}
+	sum := sha1.Sum(buf.Bytes())
+	buf.Write(sum[:])
+	if err := table.OnFooter(plumbing.Hash(sum)); err != nil {
+		return nil, nil, err
+	}
+	index, err := table.Index()
+	if err != nil {
+		return nil, nil, err
+	}
+	var out bytes.Buffer
+	if _, err := idxfile.NewEncoder(&out).Encode(index); err != nil {
+		return nil, nil, err
+	}
+	return buf.Bytes(), out.Bytes(), nil
+}
+
+// packHeader is the entry header of gitformat-pack(5): three bits of type, then the size, seven bits a byte.
+func packHeader(kind plumbing.ObjectType, size int) []byte {
+	b := []byte{byte(kind)<<4 | byte(size&15)}
+	for size >>= 4; size > 0; size >>= 7 {
+		b[len(b)-1] |= 0x80
+		b = append(b, byte(size&0x7f))
+	}
+	return b
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -365,3 +366,14 @@ func removeEmptyDirs(path string) bool {
 	}
 	return err == nil
 }
+
+// SetRef sets a reference outside of the work trees to the commit, durably, whatever it was.
+func (r *Repo) SetRef(ctx context.Context, ref, commit string, now time.Time) error {
+	return r.either(func(n *native, _ *objectStore) error { return n.setRef(ctx, ref, commit, now) }, func(k *command) error {
+		_, err := k.run(ctx, call{}, "update-ref", ref, commit)
+		return remoteBusy(err)
+	})
+}
+
+// Ref returns the commit that a full reference names, or "".
+func (r *Repo) Ref(ref string) (string, error) { return resolveRef(r.layout, ref) }

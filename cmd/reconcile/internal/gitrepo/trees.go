@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -266,4 +267,24 @@ func splitTreePath(p string) []string {
 		return nil
 	}
 	return strings.Split(path.Clean(p), "/")
+}
+
+// SameTree reports whether two commits have the same files.
+func (r *Repo) SameTree(ctx context.Context, a, b string) (same bool, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		one, err := s.treeOf(a)
+		if err != nil {
+			return err
+		}
+		other, err := s.treeOf(b)
+		same = one == other
+		return err
+	}, func(k *command) error {
+		out, err := k.run(ctx, call{}, "rev-parse", "--verify", a+"^{tree}")
+		if err == nil {
+			same, err = k.isTree(ctx, b, strings.TrimSpace(string(out)))
+		}
+		return err
+	})
+	return same, err
 }

@@ -271,17 +271,6 @@ func (k *command) changedFiles(ctx context.Context, from, to string) ([]string, 
 	return files, nil
 }
 
-// SetRef sets a reference outside of the work trees to the commit, durably, whatever it was.
-func (r *Repo) SetRef(ctx context.Context, ref, commit string, now time.Time) error {
-	return r.either(func(n *native, _ *objectStore) error { return n.setRef(ctx, ref, commit, now) }, func(k *command) error {
-		_, err := k.run(ctx, call{}, "update-ref", ref, commit)
-		return remoteBusy(err)
-	})
-}
-
-// Ref returns the commit that a full reference names, or "".
-func (r *Repo) Ref(ref string) (string, error) { return resolveRef(r.layout, ref) }
-
 // Base returns the branch that work on the branch ("" is the checked-out one) starts at: its full reference and its
 // commit. The commit is "" while there is none.
 func (r *Repo) Base(ctx context.Context, branch string) (Head, error) {
@@ -390,17 +379,6 @@ func (r *Repo) LocalFiles(ctx context.Context, patterns string) ([]string, error
 	return found, nil
 }
 
-// Ignored lists what git ignores in a checkout: paths below its top, folders with a final slash.
-func (r *Repo) Ignored(ctx context.Context, co Checkout) ([]string, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return nil, err
-	}
-	in, c := k.in(co)
-	out, err := in.run(ctx, c, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-	return nulSplit(out), err
-}
-
 // gitCommand returns the git command for this repository.
 func (r *Repo) gitCommand() (*command, error) {
 	if r.command == nil {
@@ -480,23 +458,3 @@ func (r *Repo) WhileStill(ctx context.Context, do func() error) (err error) {
 
 // Worktree is the top of the work tree.
 func (r *Repo) Worktree() string { return r.worktree }
-
-// SameTree reports whether two commits have the same files.
-func (r *Repo) SameTree(ctx context.Context, a, b string) (same bool, err error) {
-	err = r.either(func(_ *native, s *objectStore) error {
-		one, err := s.treeOf(a)
-		if err != nil {
-			return err
-		}
-		other, err := s.treeOf(b)
-		same = one == other
-		return err
-	}, func(k *command) error {
-		out, err := k.run(ctx, call{}, "rev-parse", "--verify", a+"^{tree}")
-		if err == nil {
-			same, err = k.isTree(ctx, b, strings.TrimSpace(string(out)))
-		}
-		return err
-	})
-	return same, err
-}

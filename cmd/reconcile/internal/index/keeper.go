@@ -237,3 +237,11 @@ func seconds(t time.Time) int64 {
 	}
 	return t.Unix()
 }
+
+// keep writes the delta; an empty delta has no file.
+func (k *Keeper) keep(x *vectors.Index) error {
+	if delta := x.Delta(); delta != nil {
+		return k.Store.Replace(DeltaPath, delta...)
+	}
+	return k.dropDelta()
+}

@@ -126,11 +126,3 @@ func (k *Keeper) update(ctx context.Context, have *vectors.Stored, s *survey, ch
 	}
 	return x, "", nil
 }
-
-// keep writes the delta; an empty delta has no file.
-func (k *Keeper) keep(x *vectors.Index) error {
-	if delta := x.Delta(); delta != nil {
-		return k.Store.Replace(DeltaPath, delta...)
-	}
-	return k.dropDelta()
-}

@@ -258,3 +258,10 @@ func (e Env) runOf(m *threads.Thread) string {
 	}
 	return ""
 }
+
+// sameTask reports whether two runs are attempts of the same version of a node: their keys differ only in the last
+// number.
+func sameTask(a, b string) bool {
+	task := func(key string) string { return key[:max(strings.LastIndexByte(key, '-'), 0)] }
+	return a != "" && task(a) == task(b)
+}

@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/index"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/vectors/graph"
 	"reconcile.dev/reconcile/vectors/source"
 )
@@ -255,4 +256,9 @@ func RemoveFacts(ctx context.Context, env Env, ids []string) error {
 	}
 	defer s.Close()
 	return typed(env.factStore(s).Retract(ctx, ids))
+}
+
+// factStore returns the facts of an open tree.
+func (e Env) factStore(s *state.Store) *index.FactStore {
+	return &index.FactStore{Store: s, Warn: e.warnIndex}
 }

@@ -176,11 +176,6 @@ func (k *indexTree) indexed(x *index.Kept) *indexed {
 	}
 }
 
-// factStore returns the facts of an open tree.
-func (e Env) factStore(s *state.Store) *index.FactStore {
-	return &index.FactStore{Store: s, Warn: e.warnIndex}
-}
-
 // indexing returns the options for the keeper of the index.
 func (e Env) indexing() indexing.Options {
 	o := indexing.Options{Tree: e.Tree, Warn: e.warnIndex, Note: func(text string) { e.note("%s", text) }}

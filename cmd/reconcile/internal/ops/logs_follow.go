@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/nodes"
@@ -244,13 +243,6 @@ func (f *logFollower) close() {
 		f.log.Close()
 		f.log = nil
 	}
-}
-
-// sameTask reports whether two runs are attempts of the same version of a node: their keys differ only in the last
-// number.
-func sameTask(a, b string) bool {
-	task := func(key string) string { return key[:max(strings.LastIndexByte(key, '-'), 0)] }
-	return a != "" && task(a) == task(b)
 }
 
 func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {

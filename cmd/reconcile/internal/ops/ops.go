@@ -68,32 +68,6 @@ func (e Env) warn(text string) {
 	}
 }
 
-// open opens and reads the tree. The caller closes the store.
-func (e Env) open(ctx context.Context) (o *openTree, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	o = &openTree{}
-	o.store, o.tree, o.reader, err = e.Tree.Load(ctx)
-	return o, err
-}
-
-// openTree is an open tree that can be refreshed.
-type openTree struct {
-	store  *state.Store
-	tree   *state.Tree
-	reader tree.Reader
-}
-
-// load opens and reads the tree. The caller closes the store.
-func (e Env) load(ctx context.Context) (*state.Store, *state.Tree, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	s, t, _, err := e.Tree.Load(ctx)
-	return s, t, err
-}
-
 // Version returns the build of the program that this process runs.
 func Version(_ context.Context, _ Env) process.Build { return process.ReadBuild() }
 
@@ -148,15 +122,6 @@ func (e Env) mayName(before, after *schemas.Object) error {
 	who, err := e.Caller.Actor("the name", name)
 	if err == nil && proof != "" && proof != schemas.ProofClaimed && (proof != who.Proof || name != who.Name) {
 		err = badRequest("proof: %s cannot be given for %q; leave it out, reconcile writes it", proof, name)
-	}
-	return err
-}
-
-// refresh reads the journals, and the files that hints name, or all files.
-func (o *openTree) refresh(ctx context.Context, hints []string) error {
-	t, err := o.reader.Refresh(ctx, o.store, o.tree, hints)
-	if err == nil {
-		o.tree = t
 	}
 	return err
 }

@@ -219,15 +219,6 @@ func (r *ReplyVerb) objection(t *state.Tree, m *threads.Thread, spec *schemas.Re
 	return &clarify.Error{Kind: clarify.ScopeViolation, Message: why}
 }
 
-// ThreadState returns the status of a thread for messages, where an empty status is one that was not taken by a run
-// yet.
-func ThreadState(status string) string {
-	if status == "" {
-		return "not taken by a run yet"
-	}
-	return status
-}
-
 // replyError returns why a written reply was refused, or nil.
 func (r *ReplyVerb) replyError(m *threads.Thread, name string) error {
 	for _, x := range requestStatus(m.Entry).Refused {
@@ -243,9 +234,4 @@ func (r *ReplyVerb) replyError(m *threads.Thread, name string) error {
 		return clarify.NewMaxRounds(m.Title(), m.MaxRounds)
 	}
 	return nil
-}
-
-func (e Env) threadResult(m threads.Thread) *ThreadResult {
-	spec := requestSpec(m.Entry)
-	return &ThreadResult{Thread: m, Inside: e.Caller.InRun(), Waits: spec != nil && spec.Blocking && spec.Run != ""}
 }

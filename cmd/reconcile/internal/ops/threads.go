@@ -61,3 +61,17 @@ func Digest(ctx context.Context, env Env, q DigestRequest) (digest.Digest, error
 	defer s.Close()
 	return digest.New(t, q.Since, env.Tree.Now()), nil
 }
+
+// ThreadState returns the status of a thread for messages, where an empty status is one that was not taken by a run
+// yet.
+func ThreadState(status string) string {
+	if status == "" {
+		return "not taken by a run yet"
+	}
+	return status
+}
+
+func (e Env) threadResult(m threads.Thread) *ThreadResult {
+	spec := requestSpec(m.Entry)
+	return &ThreadResult{Thread: m, Inside: e.Caller.InRun(), Waits: spec != nil && spec.Blocking && spec.Run != ""}
+}

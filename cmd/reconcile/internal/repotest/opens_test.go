@@ -22,7 +22,7 @@ var opening = struct {
 var opensItself = map[string]string{
 	"state/regular": "it is the one that does it",
 	"state/proc":    "what it opens is the kernel's",
-	"cmd/reconcile/internal/runner/tree_linux.go":    "what it opens is the kernel's",
+	"cmd/reconcile/internal/runner/process_tree_linux.go": "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/machine_load.go":  "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/limits":           "what it opens is the kernel's",
 	"cmd/reconcile/internal/runner/inherited_linux":  "what it opens is the kernel's",

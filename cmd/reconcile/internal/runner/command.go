@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,16 +22,6 @@ type command struct {
 	stdin string
 }
 
-// chooseProgram takes the other program of an agent whose turn needs one that is not found.
-func (a *attempt) chooseProgram() {
-	if a.talk == nil || a.talk.task.Otherwise == nil {
-		return
-	}
-	if _, err := findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH")); err != nil {
-		a.task, a.talk = a.talk.task.Otherwise, nil
-	}
-}
-
 func (a *attempt) workingDir() (string, error) {
 	if a.task.Dir == "" || a.task.Dir == "." {
 		return a.place.dir, nil
@@ -50,31 +36,6 @@ func (a *attempt) workingDir() (string, error) {
 		return "", fmt.Errorf("workingDir %s is not a folder", a.task.Dir)
 	}
 	return a.place.absolute(a.task.Dir), nil
-}
-
-// findProgram finds a program as a shell in dir would: a name with a slash is relative to dir. It skips relative entries of
-// searchPath.
-func findProgram(name, dir, searchPath string) (string, error) {
-	if runtime.GOOS == "windows" {
-		return exec.LookPath(name)
-	}
-	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		return name, nil // starting it gives the best error
-	}
-	for entry := range strings.SplitSeq(searchPath, string(filepath.ListSeparator)) {
-		p := filepath.Join(entry, name)
-		if filepath.IsAbs(entry) && runnable(p) {
-			return p, nil
-		}
-	}
-	hint := "install it, or give its path"
-	if strings.ContainsAny(name, " \t|&;<>$") {
-		hint = "for a shell command use script; for a program with arguments make run a list"
-	}
-	return "", fmt.Errorf("program %q was not found in PATH: %s", name, hint)
 }
 
 // foundPrograms remembers where programs were found, for a short time: a search takes a call for each folder of the PATH.

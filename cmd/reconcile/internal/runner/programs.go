@@ -3,10 +3,15 @@ package runner
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -103,4 +108,39 @@ func (r *Runner) measurePrograms() (all []programCache, total int64, err error) 
 	}
 	slices.SortFunc(all, func(a, b programCache) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name)) })
 	return all, total, err
+}
+
+// chooseProgram takes the other program of an agent whose turn needs one that is not found.
+func (a *attempt) chooseProgram() {
+	if a.talk == nil || a.talk.task.Otherwise == nil {
+		return
+	}
+	if _, err := findProgram(a.task.Argv[0], a.command.dir, lookup(a.command.env, "PATH")); err != nil {
+		a.task, a.talk = a.talk.task.Otherwise, nil
+	}
+}
+
+// findProgram finds a program as a shell in dir would: a name with a slash is relative to dir. It skips relative entries of
+// searchPath.
+func findProgram(name, dir, searchPath string) (string, error) {
+	if runtime.GOOS == "windows" {
+		return exec.LookPath(name)
+	}
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return name, nil // starting it gives the best error
+	}
+	for entry := range strings.SplitSeq(searchPath, string(filepath.ListSeparator)) {
+		p := filepath.Join(entry, name)
+		if filepath.IsAbs(entry) && runnable(p) {
+			return p, nil
+		}
+	}
+	hint := "install it, or give its path"
+	if strings.ContainsAny(name, " \t|&;<>$") {
+		hint = "for a shell command use script; for a program with arguments make run a list"
+	}
+	return "", fmt.Errorf("program %q was not found in PATH: %s", name, hint)
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -358,4 +359,36 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 		}
 	}
 	return a.fillRecord(end, b)
+}
+
+// executeWatched executes the attempt and fills in its record. A run that nothing confined fails if it wrote outside of its workspace.
+func (a *attempt) executeWatched(b *buffers) error {
+	if a.place.ws == nil {
+		a.runner.inTree.Add(1)
+		a.runner.inTreeNow.Add(1)
+		defer a.runner.inTreeNow.Add(-1)
+	}
+	var changed func(context.Context, bool) ([]string, error)
+	if a.record.Sandbox == schemas.SandboxNone && a.place.ws != nil {
+		var err error
+		if changed, err = a.place.ws.Watch(context.Background()); err != nil {
+			return fmt.Errorf("watch what a run without a sandbox writes: %w", err)
+		}
+	}
+	others := a.runner.inTree.Load()
+	end, err := a.execute(b)
+	if changed != nil && err == nil {
+		shared := others != a.runner.inTree.Load() || a.runner.inTreeNow.Load() > 0
+		paths, err := changed(context.Background(), shared)
+		if err != nil {
+			return fmt.Errorf("find what a run without a sandbox wrote: %w", err)
+		}
+		if len(paths) > 0 {
+			return a.failOutside(paths)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return a.conclude(end, b)
 }

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -291,38 +290,6 @@ func (a *attempt) executed(end exit) error {
 		return nil
 	}
 	return a.confined.Executed(a.command.path)
-}
-
-// executeWatched executes the attempt and fills in its record. A run that nothing confined fails if it wrote outside of its workspace.
-func (a *attempt) executeWatched(b *buffers) error {
-	if a.place.ws == nil {
-		a.runner.inTree.Add(1)
-		a.runner.inTreeNow.Add(1)
-		defer a.runner.inTreeNow.Add(-1)
-	}
-	var changed func(context.Context, bool) ([]string, error)
-	if a.record.Sandbox == schemas.SandboxNone && a.place.ws != nil {
-		var err error
-		if changed, err = a.place.ws.Watch(context.Background()); err != nil {
-			return fmt.Errorf("watch what a run without a sandbox writes: %w", err)
-		}
-	}
-	others := a.runner.inTree.Load()
-	end, err := a.execute(b)
-	if changed != nil && err == nil {
-		shared := others != a.runner.inTree.Load() || a.runner.inTreeNow.Load() > 0
-		paths, err := changed(context.Background(), shared)
-		if err != nil {
-			return fmt.Errorf("find what a run without a sandbox wrote: %w", err)
-		}
-		if len(paths) > 0 {
-			return a.failOutside(paths)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return a.conclude(end, b)
 }
 
 // failOutside records that the run wrote outside of its workspace, and returns why it failed.

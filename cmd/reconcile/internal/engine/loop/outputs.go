@@ -95,3 +95,9 @@ func (s *run) noteUnkept(ctx context.Context, err error) {
 
 // restoring reports whether any outputs are missing that must be restored.
 func (s *run) restoring() bool { return s.loop.Outputs != nil && len(s.restores) > 0 }
+
+// outputsOf are the declared output paths of a finished effect, which must be scanned.
+func (s *run) outputsOf(key string) []string {
+	e := s.mine[key]
+	return e.OutputPaths()
+}

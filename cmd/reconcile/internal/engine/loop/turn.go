@@ -479,12 +479,6 @@ func (s *run) tell() {
 	}
 }
 
-// outputsOf are the declared output paths of a finished effect, which must be scanned.
-func (s *run) outputsOf(key string) []string {
-	e := s.mine[key]
-	return e.OutputPaths()
-}
-
 // hasUnclaimed reports whether a selected effect is wanted and not claimed by this process.
 func (s *run) hasUnclaimed() bool {
 	in := s.loop.Only.In(s.tree)

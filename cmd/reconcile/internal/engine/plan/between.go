@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
+
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers"
@@ -148,32 +149,6 @@ func inputsOf(t *state.Tree) func(string) bool {
 			return ok && err == nil
 		})
 	}
-}
-
-// pullSteps are the steps that head adds, and the objects that it adds and removes. Status changes of the latter are
-// omitted.
-func pullSteps(before, after *state.Tree, added []settle.Step) []mirror.PullStep {
-	steps := []mirror.PullStep{}
-	moved := map[schemas.Ref]bool{}
-	move := func(here, there *state.Tree, verb, why string) {
-		for e := range (*settle.Selection)(nil).Entries(here) {
-			if other := there.Entry(e.Ref); !e.Gone() && (other == nil || other.Gone()) {
-				moved[e.Ref] = true
-				steps = append(steps, mirror.PullStep{Ref: e.Ref.String(), Verb: verb, Why: why})
-			}
-		}
-	}
-	move(after, before, mirror.PullCreate, "its spec is new")
-	move(before, after, mirror.PullRemove, "its spec is gone")
-	verbs := map[string]string{settle.StepRun: mirror.PullRun, settle.StepSkip: mirror.PullSkip,
-		settle.StepCancel: mirror.PullStop, settle.StepWrite: mirror.PullChange, settle.StepRemove: mirror.PullRemove}
-	for _, s := range added {
-		if s.Node == "" && moved[s.Ref] {
-			continue
-		}
-		steps = append(steps, mirror.PullStep{Ref: s.Ref.String(), Node: s.Node, Verb: verbs[s.Verb], Why: s.Why})
-	}
-	return steps
 }
 
 // Bounds are what the runs among the steps of a plan of the tree cost at most.

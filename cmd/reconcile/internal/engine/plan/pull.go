@@ -16,8 +16,10 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/document"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -121,4 +123,30 @@ func Save(full, name string, p *mirror.Pull) error {
 		return fmt.Errorf("write the plan to %s: %w", name, regular.Cause(err))
 	}
 	return nil
+}
+
+// pullSteps are the steps that head adds, and the objects that it adds and removes. Status changes of the latter are
+// omitted.
+func pullSteps(before, after *state.Tree, added []settle.Step) []mirror.PullStep {
+	steps := []mirror.PullStep{}
+	moved := map[schemas.Ref]bool{}
+	move := func(here, there *state.Tree, verb, why string) {
+		for e := range (*settle.Selection)(nil).Entries(here) {
+			if other := there.Entry(e.Ref); !e.Gone() && (other == nil || other.Gone()) {
+				moved[e.Ref] = true
+				steps = append(steps, mirror.PullStep{Ref: e.Ref.String(), Verb: verb, Why: why})
+			}
+		}
+	}
+	move(after, before, mirror.PullCreate, "its spec is new")
+	move(before, after, mirror.PullRemove, "its spec is gone")
+	verbs := map[string]string{settle.StepRun: mirror.PullRun, settle.StepSkip: mirror.PullSkip,
+		settle.StepCancel: mirror.PullStop, settle.StepWrite: mirror.PullChange, settle.StepRemove: mirror.PullRemove}
+	for _, s := range added {
+		if s.Node == "" && moved[s.Ref] {
+			continue
+		}
+		steps = append(steps, mirror.PullStep{Ref: s.Ref.String(), Node: s.Node, Verb: verbs[s.Verb], Why: s.Why})
+	}
+	return steps
 }
