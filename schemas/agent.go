@@ -222,6 +222,7 @@ func (s *AgentSpec) Check(r *Report) {
 		}
 	}
 	s.Runner.checkKey(r)
+	s.Runner.checkServers(r)
 	if s.Memory != nil {
 		s.Memory.check(r)
 	}

@@ -65,8 +65,8 @@ type Policy struct {
 	ContinueOnFailure *bool `json:"continueOnFailure,omitempty"`
 	// Retry is the default for nodes that have none of their own.
 	Retry *Retry `json:"retry,omitempty"`
-	// RerunOnAgentChange makes nodes run again, and what comes after them, when their agent, its model, its program or its
-	// environment changes. Default false.
+	// RerunOnAgentChange makes nodes run again, and what comes after them, when their agent, its model, its program, its
+	// environment or its instructions change; of a file with instructions the path counts. Default false.
 	RerunOnAgentChange bool `json:"rerunOnAgentChange,omitempty"`
 	// OnChange says what becomes of running nodes that a change of the spec concerns: replace ends them, and starts them by the new
 	// definition; mergePending lets them end by the former one first; abort ends all nodes, and starts the whole DAG again.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Runner says how an agent is run. Exactly one field is set, besides keyFrom.
+// Runner says how an agent is run. Exactly one field is set, besides keyFrom and mcpServers.
 type Runner struct {
 	// Profile names the profile of a known agent, in place of the other fields: claude, codex, gemini, copilot, opencode, qwen,
 	// or one of the settings.
@@ -22,6 +22,17 @@ type Runner struct {
 	// KeyFrom says where the key of the model's service is, for a profile, or a command with one. The program then gets the address
 	// of reconcile's metering proxy and a token of its run in place of the key. Default: the program uses its own login.
 	KeyFrom *KeySource `json:"keyFrom,omitempty"`
+	// MCPServers are servers of the Model Context Protocol that the agent starts and uses, by name, for acp or a profile. The profile's
+	// command is then never used: it has no common way to be told of them.
+	MCPServers map[string]MCPServer `json:"mcpServers,omitempty"`
+}
+
+// MCPServer is a program that speaks the Model Context Protocol over its standard streams.
+type MCPServer struct {
+	// Argv is the program and its arguments; no shell reads them.
+	Argv []string `json:"argv" jsonschema:"minItems=1,maxItems=1000"`
+	// Env is added to what the agent hands to its servers.
+	Env Env `json:"env,omitempty"`
 }
 
 // HumanRunner means that a person answers.
@@ -114,6 +125,19 @@ func (u *Runner) checkKey(r *Report) {
 	default:
 		at.Errorf("missing", "no profile says how the program is pointed at the metering proxy").
 			Suggest("name a profile, one of the settings for a program that none of the others fits")
+	}
+}
+
+// checkServers reports servers that cannot be started, and those of a runner that is not told of them.
+func (u *Runner) checkServers(r *Report) {
+	if len(u.MCPServers) > 0 && u.Profile == "" && u.ACP == nil {
+		r.At("runner", "mcpServers").Errorf("conflict", "only an agent over the Agent Client Protocol is told of servers").
+			Suggest("write runner.acp or runner.profile, or configure the servers in the agent's own settings")
+	}
+	for name, s := range u.MCPServers {
+		checkRef(r.At("runner", "mcpServers").At(name), name)
+		checkArgv(r.At("runner", "mcpServers", name, "argv"), s.Argv)
+		s.Env.check(r, "runner", "mcpServers", name, "env")
 	}
 }
 

@@ -98,7 +98,7 @@ func adviseProgram(e *state.Entry, spec *schemas.AgentSpec, c *schemas.CommandRu
 		p, _ := profiles.Find(settings.Profiles, c.Profile)
 		argv = p.Argv
 	}
-	if why := profiles.Check(settings.Profiles, c); why != "" {
+	if why := profiles.Check(settings.Profiles, &spec.Runner); why != "" {
 		return []Advice{{Code: "unknown-profile", Ref: e.Ref, File: e.Object.Path, Field: field, Message: why,
 			Suggestion: "nodes of this agent wait until that is put right"}}
 	}

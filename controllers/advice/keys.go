@@ -31,6 +31,10 @@ func adviseKeys(e *state.Entry, spec *schemas.AgentSpec) (all []Advice) {
 	if a := spec.Runner.ACP; a != nil {
 		all = o.keys([]any{"spec", "runner", "acp"}, a.Env, a.Argv, agentKey)
 	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Runner.MCPServers)) {
+		s := spec.Runner.MCPServers[name]
+		all = append(all, o.keys([]any{"spec", "runner", "mcpServers", name}, s.Env, s.Argv, otherKey)...)
+	}
 	return all
 }
 

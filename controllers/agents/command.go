@@ -3,6 +3,7 @@ package agents
 import (
 	"cmp"
 	"maps"
+	"slices"
 
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -12,7 +13,7 @@ import (
 // Task is the task that runs an agent: a turn at an HTTP endpoint or over the Agent Client Protocol where the runner says so, or where
 // it is a profile that has such a program; else the command. It continues the session of the turn before; nil: it begins one.
 func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Turn) settle.Task {
-	t := &settle.AgentTurn{Command: *c, Model: a.Model}
+	t := &settle.AgentTurn{Command: *c, Model: a.Model, Servers: servers(a)}
 	switch {
 	case a.Runner.ACP != nil:
 		t.Mode = a.Runner.ACP.Mode
@@ -20,9 +21,11 @@ func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Turn) settle.
 		h := a.Runner.HTTP
 		return &settle.HTTPTurn{Command: *c, Wire: h.Wire, Model: cmp.Or(h.Model, a.Model), Tools: h.Tools, MaxRequests: h.MaxRequests,
 			MaxTokens: h.MaxTokens}
-	case a.Runner.Profile != "" && c.Profile != nil && len(c.Profile.ACP) > 0 && (c.Metering == nil || c.Profile.Proxy.ACP):
+	case c.Profile != nil && profiles.OverACP(c.Profile, &a.Runner):
 		t.Argv, t.PromptArg, t.Profile, t.Mode = c.Profile.ACP, 0, nil, c.Profile.ACPMode
-		t.Otherwise = c
+		if len(t.Servers) == 0 {
+			t.Otherwise = c
+		}
 	default:
 		return c
 	}
@@ -30,6 +33,16 @@ func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Turn) settle.
 		t.Resume, t.Resumes = before.SessionID, before
 	}
 	return t
+}
+
+// servers are those that the agent is told to start.
+func servers(a *schemas.AgentSpec) (all []settle.Server) {
+	for _, name := range slices.Sorted(maps.Keys(a.Runner.MCPServers)) {
+		s := a.Runner.MCPServers[name]
+		texts, from := settle.Variables(s.Env)
+		all = append(all, settle.Server{Name: name, Argv: s.Argv, Env: texts, EnvFrom: from})
+	}
+	return all
 }
 
 // CutOff reports whether a run failed since its agent was cut off, so that its session can go on; run may be nil.

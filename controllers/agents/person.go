@@ -1,6 +1,9 @@
 package agents
 
 import (
+	"maps"
+	"slices"
+
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/schemas"
@@ -41,7 +44,7 @@ func IsEngineer(t *state.Tree, agent string) bool {
 // EngineerRole is the role whose agents limits.engineers bounds.
 const EngineerRole = "engineer"
 
-// RunnerDigest digests how an agent is run, without the time limit.
+// RunnerDigest digests how an agent is run, and by which instructions, without the time limit. Of instructions in a file it has the path.
 func RunnerDigest(a *schemas.AgentSpec) string {
 	o := keys.Begin(nil)
 	if h := a.Runner.HTTP; h != nil {
@@ -63,6 +66,14 @@ func RunnerDigest(a *schemas.AgentSpec) string {
 		o.Text("human", "human")
 	}
 	o.Text("model", a.Model)
+	o.Text("instructions", a.Instructions.Text)
+	o.Text("instructionsFile", a.Instructions.File)
+	for _, name := range slices.Sorted(maps.Keys(a.Runner.MCPServers)) {
+		s := a.Runner.MCPServers[name]
+		o.Text("server", name)
+		o.List("argv of server", s.Argv)
+		o.Env("env of server", s.Env)
+	}
 	return keys.Digest(o.End())
 }
 

@@ -18,6 +18,8 @@ func Sandbox(a *schemas.AgentSpec, p *schemas.Profile, w *settle.Workspace) *set
 		return nil
 	case w.Kind == schemas.WorkspaceWorktree:
 		s.Level = schemas.SandboxNone
+	default:
+		s.Default = true
 	}
 	if p != nil {
 		s.Folders, s.FolderVars, s.Confined = p.Folders, p.PassEnv, p.Confined

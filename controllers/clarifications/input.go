@@ -95,8 +95,8 @@ func (w *Requests) target(name string) clarify.Target {
 	if spec == nil {
 		return clarify.Target{Human: true} // its file is broken: nothing is run
 	}
-	command := spec.Runner.AsCommand()
-	return clarify.Target{Human: command == nil || profiles.Check(w.Tree.Settings().Profiles, command) != "", Key: agents.RunnerDigest(spec)}
+	runs := spec.Runner.Human == nil && profiles.Check(w.Tree.Settings().Profiles, &spec.Runner) == ""
+	return clarify.Target{Human: !runs, Key: agents.RunnerDigest(spec)}
 }
 
 // orders returns which requests must be escalated because of others, by name. It uses the provisional outcomes, so one

@@ -70,7 +70,7 @@ func unusable(in settle.In, p *plan.Plan) (settle.Judgement, bool) {
 		if e := in.Tree.Entry(schemas.AgentKind.Ref(name)); e == nil || e.Object == nil {
 			return settle.Judgement{Class: settle.ClassWaiting, Reason: settle.ReasonAgentInvalid,
 				Message: fmt.Sprintf("waits until %s is put right", schemas.AgentKind.Ref(name))}, true
-		} else if why := profiles.Check(in.Tree.Settings().Profiles, schemas.SpecAs[*schemas.AgentSpec](e.Object).Runner.AsCommand()); why != "" {
+		} else if why := profiles.Check(in.Tree.Settings().Profiles, &schemas.SpecAs[*schemas.AgentSpec](e.Object).Runner); why != "" {
 			return settle.Judgement{Class: settle.ClassWaiting, Reason: settle.ReasonAgentInvalid,
 				Message: fmt.Sprintf("waits until %s is put right: %s", schemas.AgentKind.Ref(name), why)}, true
 		}

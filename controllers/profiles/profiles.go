@@ -42,8 +42,9 @@ func Names(own map[string]schemas.Profile) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Check returns why a command that names a profile cannot be run, in words; "" if it can.
-func Check(own map[string]schemas.Profile, c *schemas.CommandRunner) string {
+// Check returns why a runner that names a profile cannot be run, in words; "" if it can.
+func Check(own map[string]schemas.Profile, r *schemas.Runner) string {
+	c := r.AsCommand()
 	if c == nil || c.Profile == "" {
 		return ""
 	}
@@ -59,8 +60,16 @@ func Check(own map[string]schemas.Profile, c *schemas.CommandRunner) string {
 		return fmt.Sprintf("the profile %q has no argv", c.Profile)
 	case len(p.Events) == 0:
 		return fmt.Sprintf("the profile %q has no events: nothing would be read from the output", c.Profile)
+	case len(r.MCPServers) > 0 && !OverACP(&p, r):
+		return fmt.Sprintf("runner.mcpServers needs the Agent Client Protocol, over which the profile %q does not run here", c.Profile)
 	}
 	return ""
+}
+
+// OverACP reports whether a runner that names a profile, and nothing else, runs its program over the Agent Client Protocol where that is
+// found: with a key it does if that program can be pointed at the metering proxy.
+func OverACP(p *schemas.Profile, r *schemas.Runner) bool {
+	return r.Profile != "" && len(p.ACP) > 0 && (r.KeyFrom == nil || p.Proxy.ACP)
 }
 
 // Silence is how long a turn may be silent.

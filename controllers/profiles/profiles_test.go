@@ -125,7 +125,7 @@ func TestBuiltin(t *testing.T) {
 	}
 	for _, name := range names {
 		p, _ := Find(nil, name)
-		if why := Check(nil, &schemas.CommandRunner{Profile: name}); why != "" {
+		if why := Check(nil, &schemas.Runner{Profile: name}); why != "" {
 			t.Errorf("%s: %s", name, why)
 		}
 		if len(p.Version) == 0 || len(p.Folders) == 0 || len(p.ACP) == 0 || len(p.Resume) == 0 || p.Silence == nil {
@@ -176,9 +176,32 @@ func TestFind(t *testing.T) {
 		"mine":   `the profile "mine" has no events: nothing would be read from the output`,
 		"claude": "", "": "",
 	} {
-		if got := Check(own, &schemas.CommandRunner{Profile: name}); got != want {
+		if got := Check(own, &schemas.Runner{Profile: name}); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestServersNeedAProtocol refuses MCP servers that the agent's program would not be told of.
+func TestServersNeedAProtocol(t *testing.T) {
+	own := map[string]schemas.Profile{"claude": {ACP: []string{"adapter"}}, "codex": {ACP: []string{}}}
+	servers, key := map[string]schemas.MCPServer{"tree": {Argv: []string{"reconcile"}}}, &schemas.KeySource{Env: "X_API_KEY"}
+	for _, c := range []struct {
+		runner schemas.Runner
+		ok     bool
+	}{
+		{schemas.Runner{Profile: "claude", MCPServers: servers}, true},
+		{schemas.Runner{Profile: "claude", MCPServers: servers, KeyFrom: key}, true},
+		{schemas.Runner{Command: &schemas.CommandRunner{Profile: "claude"}, MCPServers: servers}, false},
+		{schemas.Runner{Command: &schemas.CommandRunner{Profile: "claude"}}, true},
+	} {
+		if why := Check(own, &c.runner); why == "" != c.ok {
+			t.Errorf("%+v: %q", c.runner, why)
+		}
+	}
+	without := map[string]schemas.Profile{"mine": {Argv: []string{"mine"}, ACP: []string{"adapter"}, Events: []schemas.ProfileEvent{{}}}}
+	if why := Check(without, &schemas.Runner{Profile: "mine", MCPServers: servers, KeyFrom: key}); !strings.Contains(why, "mcpServers") {
+		t.Errorf("a program that cannot be pointed at the proxy: %q", why)
 	}
 }
 

@@ -260,6 +260,8 @@ type Sandbox struct {
 	Folders, FolderVars []string `json:",omitempty"`
 	// Confined says how the program does without a sandbox of its own, if this one confines it.
 	Confined schemas.ProfileConfined
+	// Default says that the agent's spec does not ask for it. A level that would keep the agent from work in the tree is then not used.
+	Default bool
 }
 
 // Message is a text of a person for an agent that works.
@@ -285,6 +287,16 @@ type AgentTurn struct {
 	Mode      string // to set; the agent must offer it
 	// Resume is the session to continue where the agent still has it; "" for a new one.
 	Resume string
+	// Servers are those of the Model Context Protocol that the agent starts, by name.
+	Servers []Server `json:",omitempty"`
+}
+
+// Server is a server that an agent starts.
+type Server struct {
+	Name    string
+	Argv    []string
+	Env     []string   // sorted "K=V"
+	EnvFrom []Variable // read at the start of the agent
 }
 
 // HTTPTurn is one turn with a model at an HTTP endpoint, in this process. Its Command has no Argv, and a Stdin that is the prompt.

@@ -27,7 +27,7 @@ func sparesOf(in settle.In, p *Plan, named []*schemas.Object) (out []*schemas.Ob
 }
 
 func usable(in settle.In, s *schemas.AgentSpec) bool {
-	return s != nil && s.Runner.AsCommand() != nil && profiles.Check(in.Tree.Settings().Profiles, s.Runner.AsCommand()) == ""
+	return s != nil && s.Runner.AsCommand() != nil && profiles.Check(in.Tree.Settings().Profiles, &s.Runner) == ""
 }
 
 // object is that of an agent that the plan names, or a spare one; nil for any other.

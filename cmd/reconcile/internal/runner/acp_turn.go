@@ -29,11 +29,12 @@ const resumedPrompt = "Your turn was interrupted. What you did so far is kept. C
 
 // talk is the conversation of one run with an agent, over the Agent Client Protocol.
 type talk struct {
-	a      *attempt
-	task   *settle.AgentTurn
-	from   *os.File // the agent's standard output
-	client *acp.Client
-	log    *stream // what the agent says, for the log
+	a       *attempt
+	task    *settle.AgentTurn
+	servers []acp.Server // that the agent is told to start
+	from    *os.File     // the agent's standard output
+	client  *acp.Client
+	log     *stream // what the agent says, for the log
 
 	stop context.CancelFunc // of the conversation
 	done chan struct{}      // closed when the conversation is over; the fields below are final then
@@ -114,11 +115,11 @@ func (t *talk) open(ctx context.Context, agent *acp.Agent) (s *acp.Session, resu
 	dir := t.a.command.dir
 	id := cmp.Or(t.a.runner.savedSession(t.a), t.task.Resume)
 	if id != "" && (agent.Resumes() || agent.Loads()) {
-		s, err = t.client.Resume(ctx, agent, id, dir, nil)
+		s, err = t.client.Resume(ctx, agent, id, dir, t.servers)
 		resumed = err == nil
 	}
 	if wire := (*acp.Error)(nil); s == nil || errors.As(err, &wire) { // the agent may have lost it
-		s, err = t.client.NewSession(ctx, dir, nil)
+		s, err = t.client.NewSession(ctx, dir, t.servers)
 	}
 	if err == nil {
 		t.mu.Lock()

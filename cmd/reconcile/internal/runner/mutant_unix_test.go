@@ -17,7 +17,7 @@ var faults = []mutants.Mutant{
 	{"the tokens of runs are not checked", "token.go", "return subtle.ConstantTimeCompare(want, []byte(digestToken(token))) != 1", "_ = subtle.ConstantTimeCompare(want, []byte(digestToken(token)))\n\treturn false", "TestTokensProveRuns"},
 	{"a token that cannot be read is not asked for", "token.go", "return !os.IsNotExist(err)", "return os.IsExist(err)", "TestTokensProveRuns"},
 	{"a secret in an output is kept", "outputs.go", "a.runner.secrets.In(data) {\n\t\t\treturn fmt", "a.runner.secrets.In(data[:0]) {\n\t\t\treturn fmt", "TestSecretsInOutputs"},
-	{"the value of a variable is in the record", "variables.go", "a.runner.secrets.hideLines(value)", "_ = value", "TestVariablesAreReadAtTheStart"},
+	{"the value of a variable is in the record", "variables.go", "r.secrets.hideLines(value)", "_ = value", "TestVariablesAreReadAtTheStart"},
 	{"an output with the value of a variable is cached", "outputs.go", "a.runner.secrets.In(data) {\n\t\t\treturn true", "a.runner.secrets.In(data[:0]) {\n\t\t\treturn true", "TestVariablesAreReadAtTheStart"},
 	{"a command starts without a variable", "variables.go", "return \"\", v.Missing(v.Variable)\n\t}\n\tif", "value = \"\"\n\t}\n\tif", "TestMissingVariablesKeep"},
 	{"caches of programs stay for ever", "programs.go", "if now.Sub(c.used) > age || total > most {", "if now.Sub(c.used) > age && total < most {", "TestProgramsAreBounded"},

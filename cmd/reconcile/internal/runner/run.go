@@ -277,6 +277,11 @@ func (a *attempt) prepare() (err error) {
 	}
 	a.command.env = a.environment()
 	a.chooseProgram()
+	if a.talk != nil {
+		if err = a.talk.readServers(); err != nil {
+			return err
+		}
+	}
 	if err = a.openMeter(); err != nil {
 		return err
 	}

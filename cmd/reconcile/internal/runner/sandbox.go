@@ -35,6 +35,9 @@ func (a *attempt) confine() error {
 	if err != nil {
 		return err
 	}
+	if s.Default && a.place.ws == nil && found.Level == schemas.SandboxLandlock {
+		found.Level = schemas.SandboxNone // there would be no new files at the top of the tree
+	}
 	a.record.Sandbox = found.Level
 	if found.Level == schemas.SandboxNone {
 		return nil

@@ -1,12 +1,15 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/regular"
@@ -15,20 +18,43 @@ import (
 // longestVariable bounds a value that is read from a file, in bytes.
 const longestVariable = 64 << 10
 
-// readVariables reads the values of the task's variables that the spec does not have, and hides them from now on in all that is
-// written. An error names the variable and what to do, and never a value.
-func (a *attempt) readVariables() error {
+// readVariables reads the values of the task's variables that the spec does not have.
+func (a *attempt) readVariables() (err error) {
 	if a.dialogue != nil {
 		return nil // there is no program
 	}
-	for i := range a.task.EnvFrom {
-		v := &a.task.EnvFrom[i]
-		value, err := a.runner.variable(v)
+	a.read, err = a.runner.variables(a.task.EnvFrom)
+	return err
+}
+
+// variables reads the values of variables, and hides them from now on in all that is written. An error names the variable and what to
+// do, and never a value.
+func (r *Runner) variables(from []settle.Variable) (read []string, err error) {
+	for i := range from {
+		value, err := r.variable(&from[i])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		a.runner.secrets.hideLines(value)
-		a.read = append(a.read, v.Variable+"="+value)
+		r.secrets.hideLines(value)
+		read = append(read, from[i].Variable+"="+value)
+	}
+	return read, nil
+}
+
+// readServers makes the list of servers that the agent is told of. A program that is not there is an error: agents go on without it.
+func (t *talk) readServers() error {
+	for _, s := range t.task.Servers {
+		path, err := findProgram(s.Argv[0], t.a.command.dir, lookup(t.a.command.env, "PATH"))
+		read, readErr := t.a.runner.variables(s.EnvFrom)
+		if err = cmp.Or(err, readErr); err != nil {
+			return fmt.Errorf("MCP server %s: %w", s.Name, err)
+		}
+		server := acp.Server{Name: s.Name, Command: path, Args: append([]string{}, s.Argv[1:]...), Env: []acp.Variable{}}
+		for _, kv := range slices.Concat(s.Env, read) {
+			name, value, _ := strings.Cut(kv, "=")
+			server.Env = append(server.Env, acp.Variable{Name: name, Value: value})
+		}
+		t.servers = append(t.servers, server)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func checkAgents(ctx context.Context, e *Env) (all []Finding) {
 		if c == nil || c.Profile == "" {
 			continue
 		}
-		f := Finding{Level: Warn, Detail: fmt.Sprintf("%s: %s", entry.Ref, profiles.Check(e.settings().Profiles, c)), Fix: "name a profile that there is"}
+		f := Finding{Level: Warn, Detail: fmt.Sprintf("%s: %s", entry.Ref, profiles.Check(e.settings().Profiles, &spec.Runner)), Fix: "name a profile that there is"}
 		if p, ok := FindProgram(ctx, e.Environ, e.settings().Profiles, c); ok {
 			f = p.finding(entry.Ref.String())
 		}

@@ -4,6 +4,7 @@
 // Its arguments are options, which begin with a dash, and then the steps of a turn:
 //
 //	-calls=FILE     append the method of each message that arrives to a file
+//	-servers=FILE   write the MCP servers that a session is opened with to a file, as JSON
 //	-session=ID     the session's id; default s1
 //	-resume, -load  offer session/resume, session/load
 //	-forget         offer them, and know no session
@@ -81,7 +82,7 @@ func Main(args []string, in io.Reader, out io.Writer) int {
 
 type agent struct {
 	session, calls, early, refuse, die, mute string
-	kill, once, prompts, turns               string
+	kill, once, prompts, turns, servers      string
 	steer                                    bool
 	texts                                    chan string // that steer the turn
 	playing                                  atomic.Bool
@@ -108,6 +109,8 @@ func (a *agent) configure(args []string) {
 		switch name {
 		case "-calls":
 			a.calls = value
+		case "-servers":
+			a.servers = value
 		case "-session":
 			a.session = value
 		case "-resume":
@@ -154,6 +157,7 @@ type message struct {
 		Session string `json:"sessionId"`
 		Mode    string `json:"modeId"`
 		Prompt  []struct{ Text string }
+		Servers json.RawMessage `json:"mcpServers"`
 	}
 	Result json.RawMessage
 	Error  *struct{ Code int }
@@ -237,7 +241,7 @@ func (a *agent) handle(m *message) {
 			a.update(object{"sessionUpdate": "usage_update", "used": 1, "size": 100})
 			a.chunk("agent_message_chunk", "", a.early)
 		}
-		a.reply(m, a.opened(object{"sessionId": a.session}))
+		a.reply(m, a.opened(m, object{"sessionId": a.session}))
 	case "session/load", "session/resume":
 		if a.forget || m.Params.Session != a.session {
 			a.send(object{"id": m.ID, "error": object{"code": -32002, "message": "no such session"}})
@@ -246,7 +250,7 @@ func (a *agent) handle(m *message) {
 		if m.Method == "session/load" {
 			a.chunk("agent_message_chunk", "", "replayed")
 		}
-		a.reply(m, a.opened(object{}))
+		a.reply(m, a.opened(m, object{}))
 	case "session/set_mode":
 		a.reply(m, object{})
 		a.update(object{"sessionUpdate": "current_mode_update", "currentModeId": m.Params.Mode})
@@ -264,8 +268,11 @@ func (a *agent) handle(m *message) {
 	}
 }
 
-// opened adds the modes to the answer that opens a session.
-func (a *agent) opened(answer object) object {
+// opened adds the modes to the answer to a message that opens a session.
+func (a *agent) opened(m *message, answer object) object {
+	if a.servers != "" {
+		appendTo(a.servers, string(m.Params.Servers)+"\n")
+	}
 	if len(a.modes) > 0 {
 		var list []object
 		for _, m := range a.modes {
