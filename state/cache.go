@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 	"maps"
@@ -59,8 +60,8 @@ func (c *cache) header() []byte {
 	return binary.LittleEndian.AppendUint64([]byte(cacheVersion), c.key())
 }
 
-// load returns the files in the cache, by path. Damage makes the result smaller, or empty.
-func (c *cache) load() map[string]*file {
+// load returns the files in the cache, by path: those in blocks of some kinds, or all. Damage makes the result smaller, or empty.
+func (c *cache) load(kinds ...byte) map[string]*file {
 	if c.store.opts.NoCache {
 		return nil
 	}
@@ -71,8 +72,12 @@ func (c *cache) load() map[string]*file {
 	}
 	defer f.Close()
 	blocks, whole := c.blocks(f)
+	readable := true
+	if len(kinds) > 0 {
+		blocks, readable = ofKinds(f, blocks, kinds...)
+	}
 	parts, ok := c.decodeBlocks(f, blocks)
-	c.broken = !whole || !ok
+	c.broken = !whole || !readable || !ok
 	return c.join(parts)
 }
 
@@ -320,19 +325,27 @@ func (c *cache) encoder(kind byte) *encoder {
 
 // loadInputs reads the cached data about inputs.
 func (c *cache) loadInputs(f *os.File, blocks []block) bool {
-	var some []block
-	for _, b := range blocks {
-		var kind [1]byte
-		if _, err := f.ReadAt(kind[:], b.at); err != nil {
-			return false
-		}
-		if kind[0] == blockInputs {
-			some = append(some, b)
-		}
+	some, readable := ofKinds(f, blocks, blockInputs)
+	if !readable {
+		return false
 	}
 	parts, ok := c.decodeBlocks(f, some)
 	for _, p := range parts {
 		maps.Copy(c.inputs, p.inputs)
 	}
 	return ok
+}
+
+// ofKinds returns the blocks of some kinds.
+func ofKinds(f *os.File, blocks []block, kinds ...byte) (some []block, ok bool) {
+	for _, b := range blocks {
+		var kind [1]byte
+		if _, err := f.ReadAt(kind[:], b.at); err != nil {
+			return some, false
+		}
+		if bytes.IndexByte(kinds, kind[0]) >= 0 {
+			some = append(some, b)
+		}
+	}
+	return some, true
 }

@@ -136,14 +136,20 @@ func (s *Store) scanFirst(ctx context.Context, gen int64, unread bool) ([]scanEn
 // scanAll finds all files. unread says that each of them is going to be read: then its stat is read once it is open.
 func (s *Store) scanAll(ctx context.Context, unread bool) ([]scanEntry, []scanError, error) {
 	s.settledScan = nil
+	s.watch.Restart()
+	sc := newScanner(s.root, s.layout(), unread)
+	return s.collect(ctx, sc, sc.tops())
+}
+
+// collect finds all files of some folders and those below.
+func (s *Store) collect(ctx context.Context, sc *scanner, from []*scanFolder) ([]scanEntry, []scanError, error) {
 	gathers := make([]fileCollector, workers())
 	visitors := make([]visitor, len(gathers))
 	for i := range gathers {
 		gathers[i].watch = s.watch
 		visitors[i] = &gathers[i]
 	}
-	s.watch.Restart()
-	if err := newScanner(s.root, s.layout(), unread).scan(ctx, visitors...); err != nil {
+	if err := sc.scanFrom(ctx, from, visitors...); err != nil {
 		return nil, nil, err
 	}
 	n := 0

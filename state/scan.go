@@ -86,7 +86,12 @@ func (s *scanner) scan(ctx context.Context, visitors ...visitor) error {
 
 // tops returns the folders of the tree.
 func (s *scanner) tops() []*scanFolder {
-	return []*scanFolder{{dir: s.layout.specs, area: areaSpecs}, {dir: s.layout.state, area: areaNone}}
+	return append(s.specs(), &scanFolder{dir: s.layout.state, area: areaNone})
+}
+
+// specs returns the folder of specs.
+func (s *scanner) specs() []*scanFolder {
+	return []*scanFolder{{dir: s.layout.specs, area: areaSpecs}}
 }
 
 // placeOf returns a folder below these to start from; nil if a scan would not reach it.

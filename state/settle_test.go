@@ -128,7 +128,7 @@ var listingMutants = []mutants.Mutant{
 	{"a listing outlives a write", "listing.go", "|| g.gen != s.generation()", ""},
 	{"a listing outlives a change that was seen", "update.go", "func (u *update) put(f *file) {\n\tu.store.settledScan = nil\n", "func (u *update) put(f *file) {\n"},
 	{"a listing outlives a file", "update.go", "func (u *update) drop(p string) {\n\tu.store.settledScan = nil\n", "func (u *update) drop(p string) {\n"},
-	{"a listing outlives a scan", "load.go", "\ts.settledScan = nil\n\tgathers", "\tgathers"},
+	{"a listing outlives a scan", "load.go", "\ts.settledScan = nil\n\ts.watch.Restart()", "\ts.watch.Restart()"},
 	{"files that are not part of the tree are not listed", "scan.go", "if s.inState(p.dir) {\n\t\t\tv.other", "if false {\n\t\t\tv.other"},
 }
 

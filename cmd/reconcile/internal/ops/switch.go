@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/edit"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -44,12 +45,13 @@ func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err 
 	if err := env.authorize("Switch"); err != nil {
 		return r, typed(err)
 	}
-	s, t, err := env.load(ctx)
+	s, err := env.Tree.Open()
 	if err != nil {
 		return r, typed(err)
 	}
 	defer s.Close()
-	e, err := findSession(t, q.Session)
+	process.TuneGC(env.Tree.Getenv, process.GCLatency)
+	t, e, err := loadSession(ctx, s, q.Session)
 	if err != nil {
 		return r, typed(err)
 	}
@@ -67,6 +69,23 @@ func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err 
 	r.Session, r.Edits = e.Ref, edits
 	r.Run, err = env.applyByRun(ctx, t, q.NoRun)
 	return r, typed(err)
+}
+
+// loadSession reads the specs, and finds a session. What has no spec is looked for in the whole tree, which knows more about it.
+func loadSession(ctx context.Context, s *state.Store, word string) (*state.Tree, *state.Entry, error) {
+	t, err := s.LoadSpecs(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the specs in %s: %w", s.Dir(), err)
+	}
+	e, err := findSession(t, word)
+	if err == nil {
+		return t, e, nil
+	}
+	if t, err = s.Load(ctx); err != nil {
+		return nil, nil, fmt.Errorf("read the tree in %s: %w", s.Dir(), err)
+	}
+	e, err = findSession(t, word)
+	return t, e, err
 }
 
 // findSession accepts health as well as session/health.

@@ -1,0 +1,49 @@
+package state
+
+import (
+	"context"
+	"fmt"
+)
+
+// LoadSpecs reads only the specs, and the claims of live processes, for a caller that edits specs: its entries have neither statuses
+// nor runs. The result is no base for Refresh.
+func (s *Store) LoadSpecs(ctx context.Context) (*Tree, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settings := s.readSettings()
+	s.useSettings(settings.spec)
+	if err := s.checkFolders(s.layout()); err != nil {
+		return nil, err
+	}
+	m := newModel(s.layout())
+	m.settings = settings
+	s.readJournals(m)
+	known := s.cache.load(blockSpecs)
+	sc := newScanner(s.root, s.layout(), len(known) == 0)
+	found, troubles, err := s.collect(ctx, sc, sc.specs())
+	if err != nil {
+		return nil, fmt.Errorf("load the specs of the tree %s: %w", s.dir, err)
+	}
+	m.reserve(len(found))
+	want := found[:0] // never longer than the part of found that was iterated
+	for _, f := range found {
+		if old := known[f.path]; old.current(f) {
+			m.put(old)
+		} else {
+			want = append(want, f)
+		}
+	}
+	read, more, err := s.readFiles(ctx, s.root, want, known)
+	if err != nil {
+		return nil, fmt.Errorf("load the specs of the tree %s: %w", s.dir, err)
+	}
+	for _, f := range read {
+		m.put(f)
+	}
+	for _, t := range append(troubles, more...) {
+		m.scanErrors[t.path] = t
+	}
+	s.crossCheckAll(m)
+	s.cache.flush()
+	return m.tree(), nil
+}
