@@ -27,6 +27,9 @@ var faults = []mutants.Mutant{
 		"if r.won = true; r.before == 0 {", "if r.before == 0 {"},
 	{"the new run starts beside the old one", "dags/node.go", "case r.other:", "case false:"},
 	{"a key ignores its needs", "dags/plan/onrecord.go", "o.Text(p.Spec.Nodes[to].Name, of(to))", "_ = to"},
+	{"a version is not part of the key", "dags/plan/onrecord.go", "o.Texts(\"tools\", b.tools[i])", "_ = i"},
+	{"a node starts without its tool", "dags/node.go", "f.lacksTool(i) || f.waits", "f.waits"},
+	{"a result goes with its tool", "dags/tools.go", "is.Version = f.was[i].Tools[name]", "_ = is"},
 	{"a question uses up an attempt", "dags/node.go", "case pauses:\n\t\tr.asked++", "case false:\n\t\tr.asked++"},
 	{"a node goes on while its question is open", "dags/ask.go",
 		"if !r.pauses && r.last != nil {", "if r.last != nil {"},
@@ -93,5 +96,5 @@ var faults = []mutants.Mutant{
 
 func TestMutants(t *testing.T) {
 	mutants.Suite{Mutants: faults, Args: []string{"-short", "-run",
-		"TestScenarios|TestSession|TestStartsAreFair|TestAgeing|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestHealth|TestUnroutable|TestDerive"}}.Run(t)
+		"TestScenarios|TestSession|TestStartsAreFair|TestAgeing|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestHealth|TestTool|TestUnroutable|TestDerive"}}.Run(t)
 }

@@ -13,8 +13,10 @@ import (
 // Plan lists what a run over the tree would do. The results of commands are unknown, so nodes after others are listed
 // as if those succeeded. Work that no run can start now is not listed: nodes of a paused session or DAG, and nodes
 // after a blocked one; [readiness.Why] explains them.
-func Plan(t *state.Tree, now time.Time) []settle.Step {
-	d := settle.Tree(t, now, nil)
+//
+// tool, if it is not nil, says which version a program has here, as far as that is known without a run.
+func Plan(t *state.Tree, now time.Time, tool func(name string) (settle.Tool, bool)) []settle.Step {
+	d := (&settle.Decider{Tool: tool}).Settle(t, now, nil)
 	var steps []settle.Step
 	for _, k := range settle.TableOf(t) {
 		for _, e := range t.Entries(k.Name) {

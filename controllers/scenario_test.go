@@ -381,7 +381,7 @@ func (s *scenario) tell(verb string, args []string) bool {
 		ref := s.ref(args[0])
 		s.out.WriteString(s.text(ref, s.entries[ref].Status()))
 	case "plan":
-		for _, st := range Plan(s.tree(), s.now) {
+		for _, st := range Plan(s.tree(), s.now, nil) {
 			fmt.Fprintf(&s.out, "%s %s %s: %s\n", st.Verb, st.Ref, st.Node, st.Why)
 		}
 	case "why":

@@ -184,6 +184,8 @@ type NodeStatus struct {
 	Task string `json:"task,omitempty"`
 	// Inputs is the digest of the files that the declared inputs matched when Key was made.
 	Inputs string `json:"inputs,omitempty"`
+	// Tools are the versions of the declared tools that Key was made with.
+	Tools map[string]string `json:"tools,omitempty"`
 	// Round is the round of a loop that Key is about, from 2 on; there is none in the first.
 	Round int `json:"round,omitempty"`
 	// Verb is the verb of an action on the node that is in force: cancel, skip, hold or approve; or cleanup, where the whole

@@ -55,6 +55,8 @@ type Node struct {
 	// Inputs are globs (** allowed) of files below the root: the node runs again when their content changes. Files
 	// under state/, .reconcile/, .git/ and snapshots never count.
 	Inputs []string `json:"inputs,omitempty"`
+	// Tools are names of programs that the node uses, such as go or node: the node runs again when the version of one changes.
+	Tools []string `json:"tools,omitempty" jsonschema:"maxItems=20"`
 	// Outputs are what the node leaves behind.
 	Outputs Outputs `json:"outputs,omitzero"`
 	// Env is added to the environment; it wins over the session's.
@@ -183,6 +185,7 @@ func (n *Node) check(r *Report, list string, i int) {
 	n.checkWork(at)
 	checkArgv(at.At("run"), n.Run)
 	checkGlobs(r, n.Inputs, list, i, "inputs")
+	n.checkTools(at.At("tools"))
 	for k, p := range n.Outputs.Files {
 		checkOutput(at.At("outputs", "files", k), p)
 	}

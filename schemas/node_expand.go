@@ -246,7 +246,7 @@ func (n *Node) checkCall(at Spot) {
 		return
 	}
 	checkRef(at.At("dag"), n.DAG)
-	for field, set := range map[string]bool{"inputs": len(n.Inputs) > 0, "outputs": len(n.Outputs.Paths()) > 0, "env": len(n.Env) > 0,
+	for field, set := range map[string]bool{"inputs": len(n.Inputs) > 0, "tools": len(n.Tools) > 0, "outputs": len(n.Outputs.Paths()) > 0, "env": len(n.Env) > 0,
 		"workingDir": n.WorkingDir != "", "timeout": n.Timeout != nil, "retry": n.Retry != nil, "when": n.When != "", "repeat": n.Repeat != nil,
 		"limits": n.Limits != nil, "land": n.Land != nil, "touches": len(n.Touches) > 0, "priority": n.Priority != "", "approve": n.Approve != nil} {
 		if set {

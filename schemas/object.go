@@ -303,6 +303,7 @@ type Mark int
 const (
 	MarkInputs    Mark = iota // declared inputs of a node
 	MarkOutputs               // declared outputs of a node
+	MarkTools                 // declared tools of a node
 	MarkExpansion             // what makes a DAG one that is expanded
 )
 
@@ -310,6 +311,7 @@ const (
 var markTexts = [...][][]byte{
 	MarkInputs:    {[]byte(`"inputs":[`)},
 	MarkOutputs:   {[]byte(`"outputs":{`)},
+	MarkTools:     {[]byte(`"tools":[`)},
 	MarkExpansion: {[]byte(`"params":{`), []byte(`"matrix":{`), []byte(`"finally":[`), []byte(`"dag":"`)},
 }
 

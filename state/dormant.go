@@ -223,7 +223,7 @@ func (m *model) describeDormant(ref schemas.Ref) (o Dormant, ok bool) {
 	}
 	spec, b := s.specs[0], s.specs[0].body.(*specBody)
 	status, isHeld := s.status.body.(*lazyStatus)
-	if !isHeld || b.object == nil || len(b.problems) > 0 || len(b.cross) > 0 || spec.link || m.related[spec.path] ||
+	if !isHeld || b.object == nil || b.object.Mentions(schemas.MarkTools) || len(b.problems) > 0 || len(b.cross) > 0 || spec.link || m.related[spec.path] ||
 		m.missing[spec.path] {
 		return o, false
 	}

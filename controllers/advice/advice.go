@@ -36,6 +36,7 @@ func For(t *state.Tree, s Surroundings) []Advice {
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
 			all = append(all, adviseInputs(e, spec, s)...)
+			all = append(all, adviseTools(e, spec, s)...)
 			all = append(all, adviseKeep(e, spec, s)...)
 			all = append(all, adviseApprovals(e, spec, settings)...)
 		}
@@ -123,6 +124,20 @@ func adviseInputs(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []
 			}
 			all = append(all, Advice{Code: "no-input", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "inputs", k},
 				Message: fmt.Sprintf("%q matches no file", glob), Suggestion: "paths are below the root of the tree; ** stands for any folders"})
+		}
+	}
+	return all
+}
+
+// adviseTools warns of declared tools that are not here.
+func adviseTools(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []Advice) {
+	for i := range spec.Nodes {
+		for k, name := range spec.Nodes[i].Tools {
+			if !s.Program(name) {
+				all = append(all, Advice{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "tools", k},
+					Message:    fmt.Sprintf("the program %q is not found on this machine, so that its version is not known", name),
+					Suggestion: "install it, or put its folder on the PATH; until then the node does not start, and its result on record stands"})
+			}
 		}
 	}
 	return all

@@ -19,7 +19,7 @@ func newFold(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
 	f := &fold{In: in, p: p, old: old, hold: old.Hold, resumes: in.Tree.Settings().Limits.Resume,
 		was: p.NodesOf(old), limits: p.Retries, gens: make([]int, n),
 		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
-		keys: make([]string, n), inputs: make([]string, n), history: settle.History{Old: old.History}}
+		keys: make([]string, n), inputs: make([]string, n), tools: make([]map[string]string, n), history: settle.History{Old: old.History}}
 	if len(p.Agents) > 0 {
 		f.questions = clarifications.Of(in.World).Index.QuestionsOf(in.Name)
 	}
@@ -29,6 +29,7 @@ func newFold(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
 		if node := &p.Spec.Nodes[i]; len(node.Inputs) > 0 {
 			f.inputs[i] = inputsOf(in, node.Name, f.was[i].Inputs)
 		}
+		f.findTools(int32(i))
 	}
 	return f
 }

@@ -39,6 +39,9 @@ type fold struct {
 	// inputs are the digests of the declared inputs. Where the tree does not tell one, the last one stands: a run must
 	// not start because something could not be looked at.
 	inputs []string
+	// tools are the versions of the declared tools, in the same way; untold says why one is not known, by node.
+	tools  []map[string]string
+	untold map[int32]string
 
 	// questions are the requests that nodes of the DAG made, of all keys.
 	questions []*clarifications.Question

@@ -166,7 +166,7 @@ func (f *fold) judge(i int32) {
 // facts copies the record of the node's latest run.
 func (f *fold) facts(i int32) {
 	r, was, s := &f.recs[i], f.was[i], &f.next[i]
-	*s = schemas.NodeStatus{Key: f.b.Keys[i], Task: f.b.TaskOf(i), Generation: f.gens[i], Inputs: f.b.Inputs[i], Verb: f.verbs[i],
+	*s = schemas.NodeStatus{Key: f.b.Keys[i], Task: f.b.TaskOf(i), Generation: f.gens[i], Inputs: f.b.Inputs[i], Tools: f.tools[i], Verb: f.verbs[i],
 		Attempts: r.attempts(), Approvals: f.approvals(i)}
 	if f.rounds != nil && f.rounds[i] > 1 {
 		s.Round = f.rounds[i]
@@ -266,7 +266,7 @@ func (f *fold) queue(i int32) {
 		f.set(i, schemas.NodeBlocked, settle.ReasonNotCommitted, why)
 		return
 	}
-	if f.waitsForAgent(i) || f.overBudget(i) {
+	if f.lacksTool(i) || f.waitsForAgent(i) || f.overBudget(i) {
 		return
 	}
 	if r.again && !strings.HasPrefix(f.verbs[i], verbAgain) {

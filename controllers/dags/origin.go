@@ -98,6 +98,8 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 		}
 	}
 	switch {
+	case changedTool(before.Tools, last.Tools) != "":
+		return changedTool(before.Tools, last.Tools)
 	case before.Agent != last.Agent:
 		return fmt.Sprintf("its agent was %q and is %q", before.Agent, last.Agent)
 	case st.Nodes[last.Node].Inputs != "":

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -194,7 +195,7 @@ func sameAction(a, b schemas.AppliedAction) bool {
 
 // sameNode compares two states. Results are compared as JSON: files hold them indented, records do not.
 func sameNode(a, b *schemas.NodeStatus) bool {
-	return a.State == b.State && a.Key == b.Key && a.Task == b.Task && a.Generation == b.Generation && a.Inputs == b.Inputs && a.Round == b.Round &&
+	return a.State == b.State && a.Key == b.Key && a.Task == b.Task && a.Generation == b.Generation && a.Inputs == b.Inputs && maps.Equal(a.Tools, b.Tools) && a.Round == b.Round &&
 		a.Verb == b.Verb && a.Reason == b.Reason && a.Message == b.Message && a.Attempts == b.Attempts &&
 		a.StartedAt == b.StartedAt && a.FinishedAt == b.FinishedAt && a.RetryAt == b.RetryAt &&
 		sameInt(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result) && sameLanded(a.Landed, b.Landed) &&

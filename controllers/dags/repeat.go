@@ -38,7 +38,7 @@ func (f *fold) findRounds() {
 func (f *fold) bind() {
 	ready := f.old.Condition(schemas.Ready)
 	same := f.old.ObservedDigest == f.Object.Digest && ready != nil && ready.Reason != settle.ReasonAgentInvalid
-	f.b = plan.Bind(f.In, f.p, f.gens, f.inputs, f.rounds).Keeping(f.p, f.was, same, f.Runs)
+	f.b = plan.Bind(f.In, f.p, f.gens, f.inputs, f.tools, f.rounds).Keeping(f.p, f.was, same, f.Runs)
 }
 
 func (f *fold) setRound(loop *plan.Loop, round int) {

@@ -129,6 +129,10 @@ func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeSt
 		why = "has not run yet"
 	case old.Inputs != s.Inputs:
 		why = "inputs changed"
+	case old.Reason == settle.ReasonToolUnknown:
+		why = "has not run yet"
+	case changedTool(old.Tools, s.Tools) != "":
+		why = changedTool(old.Tools, s.Tools)
 	default:
 		why = whyKey(n, was, now)
 	}

@@ -90,6 +90,19 @@ func (o *Object) List(name string, values []string) {
 	o.b = append(o.b, ']')
 }
 
+// Texts writes texts by name, in the order of the names.
+func (o *Object) Texts(name string, values map[string]string) {
+	if len(values) == 0 {
+		return
+	}
+	o.Open(name)
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		o.name(k)
+		o.b = appendText(o.b, values[k])
+	}
+	o.Close()
+}
+
 // Env writes variables in the order of their names: texts, and where the others are read.
 func (o *Object) Env(name string, env schemas.Env) {
 	if len(env) == 0 {

@@ -116,6 +116,7 @@ const (
 	ReasonNotLanded          = "NotLanded"    // its commit cannot become part of the branch
 	ReasonWroteOutside       = "WroteOutside" // an agent that nothing confined wrote outside of its workspace
 	ReasonNotCommitted       = "NotCommitted" // its workspace would lack what it is made of
+	ReasonToolUnknown        = "ToolUnknown"  // a program that it declares is missing, or does not tell its version
 	ReasonFailFast           = "FailFast"
 	ReasonNeedFailed         = "NeedFailed"
 	ReasonNeedCancelled      = "NeedCancelled"

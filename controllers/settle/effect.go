@@ -35,6 +35,8 @@ type Effect struct {
 	Groups []Group
 	// Tell are texts of people for a turn that runs.
 	Tell []Message `json:",omitempty"`
+	// Tools are the versions of the tools that the node declares.
+	Tools map[string]string `json:",omitempty"`
 	// Rank is the lane in which the effect waits for a place, 0 for critical to 4 for background. It has waited since QueuedAt, and
 	// moves to a higher lane each time that Ageing has passed; 0: never.
 	Rank     int
@@ -141,7 +143,7 @@ func (e *Effect) Claim() schemas.Run {
 	r := schemas.Run{
 		APIVersion: schemas.APIVersion, Kind: "Run", Metadata: schemas.RunMetadata{Name: e.Key},
 		Key: e.Key, Owner: e.Owner.String(), Node: e.Node, Agent: e.Agent, Instead: e.Instead, NodeKey: e.NodeKey, Seq: e.Seq, Budget: e.Reserved,
-		VirtualStart: e.VirtualStart,
+		VirtualStart: e.VirtualStart, Tools: e.Tools,
 	}
 	if e.Task != nil {
 		r.Again = e.Task.MissingOutputs()

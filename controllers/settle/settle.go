@@ -35,6 +35,9 @@ type Decider struct {
 	// is known.
 	Ailing func(agent string) (why string, known bool)
 
+	// Tool says which version a program has here. known is false if nobody has asked it. nil: none is known.
+	Tool func(name string) (is Tool, known bool)
+
 	// Identify says who wrote an action, as far as that is known. nil: nobody has looked.
 	Identify func(action schemas.Ref) (id Identity, known bool)
 
@@ -61,7 +64,7 @@ func Tree(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, 
 //
 // told, if there is one, is called for every decision with the number of objects of the round, and of those decided.
 func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told ...func(done, total int)) Decision {
-	s := &settler{table: TableOf(t), now: now, only: d.Only, notCommitted: d.NotCommitted, ailing: d.Ailing, identify: d.Identify, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
+	s := &settler{table: TableOf(t), now: now, only: d.Only, notCommitted: d.NotCommitted, ailing: d.Ailing, tool: d.Tool, identify: d.Identify, run: &d.run, given: t, tree: t, values: new(Values), changed: map[schemas.Ref]bool{},
 		noted: map[string]bool{}, told: told}
 	if dirty == nil {
 		s.outs = make(map[schemas.Ref]Out, t.Len())
@@ -113,6 +116,7 @@ type settler struct {
 
 	notCommitted func(owner schemas.Ref, node string) string
 	ailing       func(agent string) (why string, known bool)
+	tool         func(name string) (is Tool, known bool)
 	identify     func(action schemas.Ref) (Identity, bool)
 	given        *state.Tree
 	tree         *state.Tree
@@ -127,7 +131,7 @@ type settler struct {
 // round decides once, puts the statuses into the tree, and reports whether another round is needed.
 func (s *settler) round() bool {
 	w := NewWorld(s.tree, s.now, s.work)
-	w.table, w.only, w.OfTree, w.OfRun, w.notCommitted, w.ailing, w.identify = s.table, s.only, s.values, s.run, s.notCommitted, s.ailing, s.identify
+	w.table, w.only, w.OfTree, w.OfRun, w.notCommitted, w.ailing, w.tool, w.identify = s.table, s.only, s.values, s.run, s.notCommitted, s.ailing, s.tool, s.identify
 	r := &Round{Worklist: Worklist{s}, World: w}
 	for i := range s.table {
 		if before := s.table[i].Before; before != nil && s.work != nil {

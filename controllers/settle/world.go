@@ -24,9 +24,10 @@ type World struct {
 	// work are the objects that are decided; nil means everything. The statuses of other objects are taken from the tree.
 	work map[schemas.Ref]bool
 	outs map[schemas.Ref]Out
-	// notCommitted is Decider.NotCommitted, ailing Decider.Ailing.
+	// notCommitted is Decider.NotCommitted, ailing Decider.Ailing, tool Decider.Tool.
 	notCommitted func(owner schemas.Ref, node string) string
 	ailing       func(agent string) (why string, known bool)
+	tool         func(name string) (is Tool, known bool)
 
 	identify func(action schemas.Ref) (Identity, bool) // Decider.Identify
 
@@ -103,6 +104,17 @@ func (w *World) Ailing(agent string) (why string, known bool) {
 	}
 	return w.ailing(agent)
 }
+
+// Tool says which version a program has here; known is false if nobody has asked it.
+func (w *World) Tool(name string) (is Tool, known bool) {
+	if w.tool == nil {
+		return Tool{}, false
+	}
+	return w.tool(name)
+}
+
+// AsksTools reports whether the versions of tools are asked for before something is done with these decisions.
+func (w *World) AsksTools() bool { return w.tool != nil }
 
 // ChecksAgents reports whether agents are checked before something is done with these decisions.
 func (w *World) ChecksAgents() bool { return w.ailing != nil }

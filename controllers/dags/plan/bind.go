@@ -13,9 +13,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Bind puts the plan of a DAG into its surroundings. All agents must be usable. rounds are those of the nodes in loops; nil
-// where the DAG has none.
-func Bind(in settle.In, p *Plan, gens []int, inputs []string, rounds []int) *Binding {
+// Bind puts the plan of a DAG into its surroundings. All agents must be usable. inputs are the digests of the declared inputs, tools
+// the versions of the declared tools, which the caller must not change. rounds are those of the nodes in loops; nil where the DAG has none.
+func Bind(in settle.In, p *Plan, gens []int, inputs []string, tools []map[string]string, rounds []int) *Binding {
 	b := &Binding{settings: in.Tree.Settings()}
 	if e := in.Tree.Entry(schemas.SessionKind.Ref(p.Spec.Session)); e != nil {
 		b.session = e.Object
@@ -25,10 +25,10 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string, rounds []int) *Bin
 	}
 	b.spares = sparesOf(in, p, b.agents)
 	last := p.last.Load()
-	if last != nil && last.fits(b, gens, inputs, rounds) {
+	if last != nil && last.fits(b, gens, inputs, tools, rounds) {
 		return last
 	}
-	b.gens, b.Inputs, b.rounds = slices.Clone(gens), slices.Clone(inputs), slices.Clone(rounds)
+	b.gens, b.Inputs, b.tools, b.rounds = slices.Clone(gens), slices.Clone(inputs), slices.Clone(tools), slices.Clone(rounds)
 	b.before = make([]atomic.Pointer[[]string], len(p.Loops))
 	b.bindKeys(p)
 	b.bindEffects(p)
@@ -37,9 +37,10 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string, rounds []int) *Bin
 }
 
 // fits reports whether b depends on the same values.
-func (b *Binding) fits(want *Binding, gens []int, inputs []string, rounds []int) bool {
+func (b *Binding) fits(want *Binding, gens []int, inputs []string, tools []map[string]string, rounds []int) bool {
 	return b.session == want.session && b.settings == want.settings && slices.Equal(b.agents, want.agents) &&
-		slices.Equal(b.spares, want.spares) && slices.Equal(b.gens, gens) && slices.Equal(b.Inputs, inputs) && slices.Equal(b.rounds, rounds)
+		slices.Equal(b.spares, want.spares) && slices.Equal(b.gens, gens) && slices.Equal(b.Inputs, inputs) &&
+		slices.EqualFunc(b.tools, tools, maps.Equal) && slices.Equal(b.rounds, rounds)
 }
 
 func (b *Binding) bindEffects(p *Plan) {
@@ -72,7 +73,7 @@ func (b *Binding) Effect(p *Plan, i int32, agent string) settle.Effect {
 	n := &p.Spec.Nodes[i]
 	session := b.SessionSpec()
 	return settle.Effect{Owner: schemas.Ref{Kind: schemas.DAGKind.Name, Name: p.Name}, Session: p.Spec.Session, Node: n.Name,
-		NodeKey: b.Keys[i], Agent: agent, Groups: withCalls(b.groups[agent], p, n.Name), Touches: touchedPaths(n.Touches),
+		NodeKey: b.Keys[i], Tools: b.tools[i], Agent: agent, Groups: withCalls(b.groups[agent], p, n.Name), Touches: touchedPaths(n.Touches),
 		Rank: rankOf(n, session), Ageing: b.settings.Limits.Ageing.Std(), Weight: session.Weight}
 }
 

@@ -37,6 +37,7 @@ func appendDefinition(b []byte, n *schemas.Node, agent string, given []byte) []b
 	o.Text("prompt", n.Prompt)
 	o.List("run", n.Run)
 	o.Text("script", n.Script)
+	o.List("tools", n.Tools)
 	o.Text("when", n.When)
 	o.Text("workingDir", n.WorkingDir)
 	return o.End()

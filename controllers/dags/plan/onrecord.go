@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,6 +66,7 @@ func (p *Plan) nodeKey(buf []byte, b *Binding, i int32, def []byte, of func(int3
 	}
 	round.append(&o)
 	o.Text("runner", runner)
+	o.Texts("tools", b.tools[i])
 	buf = o.End()
 	return keys.Digest(buf), buf
 }
@@ -98,7 +100,7 @@ func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs fu
 // version made it, and an agent changed since.
 func (b *Binding) unchanged(p *Plan, i int32, was []*schemas.NodeStatus) bool {
 	s := was[i]
-	return !p.Spec.Policy.RerunOnAgentChange && !p.MadeOfResults() && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] &&
+	return !p.Spec.Policy.RerunOnAgentChange && !p.MadeOfResults() && s.Key != "" && s.Task == "" && s.Generation == b.gens[i] && s.Inputs == b.Inputs[i] && maps.Equal(s.Tools, b.tools[i]) &&
 		max(s.Round, 1) == max(b.Round(i), 1) &&
 		!slices.ContainsFunc(p.Needs[i], func(to int32) bool { return b.Keys[to] != was[to].Key })
 }

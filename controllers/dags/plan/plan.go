@@ -111,10 +111,11 @@ type Binding struct {
 	agents   []*schemas.Object // as plan.Agents
 	spares   []*schemas.Object // the other agents that may do the work of one of these, by name
 	settings *schemas.SettingsSpec
-	Inputs   []string // digest of the declared inputs, by node
-	gens     []int    // retry generation, by node
-	rounds   []int    // by node, from 1; 0 for one without a loop, nil where there is none
-	loops    []string // what a loop does, by node
+	Inputs   []string            // digest of the declared inputs, by node
+	tools    []map[string]string // versions of the declared tools, by node
+	gens     []int               // retry generation, by node
+	rounds   []int               // by node, from 1; 0 for one without a loop, nil where there is none
+	loops    []string            // what a loop does, by node
 	// before are the keys of the nodes that repeat in the rounds before, by loop. They are made when they are first asked for.
 	before []atomic.Pointer[[]string]
 

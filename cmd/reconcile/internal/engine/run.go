@@ -30,6 +30,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/versions"
 	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -115,7 +116,8 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	}
 	defer store.Close()
 	sum, fresh := store.Fresh()
-	fresh = fresh && !q.Watch && q.Only == nil && (sum.Commit || !q.Commit) && !sum.Mirror
+	tools := versions.Open(o.Tree.Dir, store.Root(), secrets.RedactBytes)
+	fresh = fresh && !q.Watch && q.Only == nil && !tools.Changed() && (sum.Commit || !q.Commit) && !sum.Mirror
 	unchanged := Result{Unchanged: true, Counts: sum.Counts, Verdict: readiness.Exit(sum.Exit), Waits: sum.Lines}
 	if fresh && (q.DecideOnly || !q.Push && !sum.Push) {
 		return unchanged, nil
@@ -123,7 +125,7 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	if !q.Watch {
 		process.TuneGC(o.Tree.Getenv, process.GCLatency)
 	}
-	r := &run{o: o, request: q, store: store, settings: store.Settings()}
+	r := &run{o: o, request: q, store: store, settings: store.Settings(), tools: tools}
 	if q.DecideOnly {
 		return r.decide(ctx)
 	}
@@ -155,7 +157,8 @@ type run struct {
 	commits  *commits.Committer // nil: nothing is committed
 	share    *share.Share       // nil: nothing is pushed
 	mirror   *mirroring.Runner  // nil: nothing is mirrored
-	warned   string             // last text of warnOnce
+	tools    *versions.Book
+	warned   string // last text of warnOnce
 
 	secrets     *runner.Secrets
 	workspaces  *workspaces.Manager
@@ -215,6 +218,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 	l.NotReady = r.workspaces.NotReady
 	l.Identify = r.prover().Identify
 	l.ReadIssue = r.readIssue
+	l.Tools = r.tools
 	l.CheckAgent = r.checkAgent
 	defer r.sweepWorkspaces(ctx)
 	r.mirror = r.openMirror()

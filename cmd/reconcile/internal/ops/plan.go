@@ -6,11 +6,13 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/plan"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/versions"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 )
 
 // PlanRequest requests what a run would do to the present tree.
@@ -34,7 +36,8 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	}
 	defer s.Close()
 	now := env.Tree.Now()
-	r := PlanResult{Steps: controllers.Plan(t, now), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
+	tools := versions.Open(s.Dir(), s.Root(), secrets.RedactBytes)
+	r := PlanResult{Steps: controllers.Plan(t, now, tools.Foretell), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
 	r.Bounds = plan.Bounds(t, r.Steps, now)
 	if q.Advice {
 		r.Problems = tree.Problems(s, t)

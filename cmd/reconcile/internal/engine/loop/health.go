@@ -172,20 +172,20 @@ func (s *run) checkDue(agent string, h *health) time.Time {
 // hasWaiting reports whether work waits for an agent that cannot work.
 func (s *run) hasWaiting(agent string) bool {
 	for e := range s.workOf(agent) {
-		if e.Kind != schemas.DAGKind.Name || waitsForHealth(e) {
+		if e.Kind != schemas.DAGKind.Name || waitsFor(e, settle.ReasonAgentUnhealthy) {
 			return true
 		}
 	}
 	return false
 }
 
-// waitsForHealth reports whether a node of a DAG waits for an agent that cannot work.
-func waitsForHealth(e *state.Entry) bool {
+// waitsFor reports whether a node of a DAG waits for a reason.
+func waitsFor(e *state.Entry, reason string) bool {
 	if !e.HasStatus() {
 		return false
 	}
 	for _, n := range schemas.NodesIn(e.Status()) {
-		if n.Reason == settle.ReasonAgentUnhealthy {
+		if n.Reason == reason {
 			return true
 		}
 	}
@@ -212,10 +212,11 @@ func (s *run) awaitsCheck() bool {
 	return false
 }
 
-// healthWake is now if a node waits for an agent that could not work: the next run checks it again. Zero: none waits.
+// healthWake is now if a node waits for an agent that could not work, or for the version of a tool: the next run checks that again.
+// Zero: none waits.
 func (s *run) healthWake() time.Time {
 	for _, e := range s.tree.Active(schemas.DAGKind.Name) {
-		if e.Brief().Blocked && waitsForHealth(e) {
+		if e.Brief().Blocked && (waitsFor(e, settle.ReasonAgentUnhealthy) || waitsFor(e, settle.ReasonToolUnknown)) {
 			return s.loop.Now()
 		}
 	}

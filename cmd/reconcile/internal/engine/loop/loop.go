@@ -79,6 +79,8 @@ type Loop struct {
 	// CheckAgent says why an agent cannot work on this machine; "" if nothing is known against it. It may take seconds, and be called from
 	// any goroutine. nil: agents are not checked.
 	CheckAgent func(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) (why string)
+	// Tools knows the versions of programs that nodes declare; nil: they are not asked, and what is on record stands.
+	Tools Tools
 	// Identify says who wrote an action, and how that is proved; nil: nobody looks.
 	Identify func(ctx context.Context, settings *schemas.SettingsSpec, o *schemas.Object) (settle.Identity, error)
 	// ReadIssue reads an issue of the settings' repository on GitHub; nil: nobody does.
@@ -208,6 +210,9 @@ func (l *Loop) newRun(watching bool) *run {
 	}
 	s.decider.NotCommitted = s.whyNotReady
 	s.decider.Identify = s.identify
+	if l.Tools != nil {
+		s.tools, s.toolUsers, s.decider.Tool = map[string]settle.Tool{}, map[schemas.Ref][]string{}, s.tool
+	}
 	if l.CheckAgent != nil {
 		s.decider.Ailing = s.ailing
 		s.checks, s.endChecks = context.WithCancel(context.Background())

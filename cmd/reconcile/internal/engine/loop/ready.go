@@ -119,7 +119,8 @@ const pollLandings = 30 * time.Second
 
 // waitsOutside reports whether a reason of a node is one that the files of the tree do not tell: only git or a check does.
 func waitsOutside(reason string) bool {
-	return reason == settle.ReasonNotCommitted || reason == settle.ReasonTreeDirty || reason == settle.ReasonAgentUnhealthy
+	return reason == settle.ReasonNotCommitted || reason == settle.ReasonTreeDirty || reason == settle.ReasonAgentUnhealthy ||
+		reason == settle.ReasonToolUnknown
 }
 
 // touchNotReady has the objects decided again that wait for git, or for an agent that a check found not to work.

@@ -57,6 +57,9 @@ type run struct {
 	checks    context.Context    // of the checks that run; endChecks ends them
 	endChecks context.CancelFunc
 
+	tools     map[string]settle.Tool   // that were asked for their versions
+	toolUsers map[schemas.Ref][]string // the DAGs that declare tools, and which
+
 	dirty  map[schemas.Ref]bool // to be decided again; nil: everything
 	inbox  []settle.Report      // reports of the performer that are not recorded yet
 	paths  []string             // hinted and not scanned yet
@@ -127,6 +130,7 @@ func (s *run) load(ctx context.Context) error {
 		s.touch(changed...)
 		s.touchNotReady()
 		s.touchUnproved()
+		s.findToolUsers()
 	}
 	return nil
 }

@@ -69,10 +69,11 @@ func (s *run) startEffects(ctx context.Context) error {
 		s.decide()
 		held, err := s.checkReady(ctx)
 		proved, proofErr := s.checkProofs(ctx)
-		if err := errors.Join(err, proofErr); err != nil {
+		asked, toolErr := s.askTools(ctx)
+		if err := errors.Join(err, proofErr, toolErr); err != nil {
 			return err
 		}
-		if (held || proved) && tries < inputTries {
+		if (held || proved || asked) && tries < inputTries {
 			continue
 		}
 		if err := errors.Join(s.deriveSpecs(ctx), s.foldLedgers(ctx), s.flushLarge(ctx), s.settleMemory(ctx, false)); err != nil {
@@ -326,6 +327,7 @@ func (s *run) apply(d settle.Decision) {
 	for ref, out := range d.Outs {
 		s.noteUnproved(ref)
 		s.noteUnread(ref)
+		s.noteTools(ref)
 		set(s.effects, ref, out.Effects, len(out.Effects) > 0)
 		set(s.restores, ref, out.Restore, len(out.Restore) > 0)
 		set(s.scheduled, ref, true, out.Due)

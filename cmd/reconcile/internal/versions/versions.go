@@ -1,0 +1,212 @@
+// Package versions asks programs for their versions, and keeps the answers in the local folder of a tree. A program is asked again when
+// its file is another one.
+//
+// The programs are named by specs, perhaps of someone else. So only runs ask, and a spec has no influence on the arguments.
+package versions
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+const (
+	path    = ".reconcile/tools.json"
+	tempDir = ".reconcile/tmp"
+
+	askTime   = 10 * time.Second // a program has this long for its answer,
+	askGrace  = time.Second      // and what it started this long after it
+	maxOutput = 64 << 10
+	maxLine   = 200
+)
+
+// arguments are those that make a program print its version, where --version does not.
+var arguments = map[string][]string{
+	"ffmpeg": {"-version"}, "go": {"version"}, "helm": {"version", "--short"}, "hugo": {"version"}, "java": {"-version"}, "javac": {"-version"},
+	"kubectl": {"version", "--client"}, "lua": {"-v"}, "openssl": {"version"}, "ssh": {"-V"}, "terraform": {"version"}, "unzip": {"-v"},
+	"zig": {"version"},
+}
+
+// file is what identifies the file of a program; the zero value is a program that is not there.
+type file struct {
+	Path    string    `json:"path,omitempty"`
+	Size    int64     `json:"size,omitempty"`
+	Changed time.Time `json:"changed,omitzero"`
+}
+
+// answer is what a program said; Version is "" if it said nothing useful.
+type answer struct {
+	file
+	Version string `json:"version,omitempty"`
+}
+
+// Book has the answers. It belongs to one goroutine.
+type Book struct {
+	dir    string // the root of the tree
+	root   *os.Root
+	redact func([]byte) []byte
+
+	onFile map[string]answer      // as the file has them
+	asked  map[string]settle.Tool // by this process
+	of     map[string]file        // that were asked
+}
+
+// Open reads the answers on file of the tree at root, in dir. redact removes secrets from what programs print.
+func Open(dir string, root *os.Root, redact func([]byte) []byte) *Book {
+	b := &Book{dir: dir, root: root, redact: redact, asked: map[string]settle.Tool{}, of: map[string]file{}}
+	if data, err := regular.Read(root, path); err == nil {
+		_ = json.Unmarshal(data, &b.onFile) // what is damaged is asked again
+	}
+	return b
+}
+
+// Changed reports whether a program is to be asked again: its file is another one, or it did not tell its version.
+func (b *Book) Changed() bool {
+	for name, was := range b.onFile {
+		if is, _ := find(name); is != was.file || was.Version == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Foretell is what is known of a program without asking it. known is false for one that was never asked.
+func (b *Book) Foretell(name string) (is settle.Tool, known bool) {
+	was, known := b.onFile[name]
+	if !known {
+		return settle.Tool{}, false
+	}
+	switch f, err := find(name); {
+	case err != nil:
+		return settle.Tool{Why: missing(err)}, true
+	case f != was.file:
+		return settle.Tool{Version: settle.ToolUnasked}, true
+	}
+	return settle.Tool{Version: was.Version, Why: "it did not tell its version"}, true
+}
+
+// Version is what a program says of its version. It asks the program unless the answer for the same file is known.
+func (b *Book) Version(ctx context.Context, name string) settle.Tool {
+	f, err := find(name)
+	if is, known := b.asked[name]; known && b.of[name] == f {
+		return is
+	}
+	is := settle.Tool{}
+	switch was := b.onFile[name]; {
+	case err != nil:
+		is.Why = missing(err)
+	case was.file == f && was.Version != "":
+		is.Version = was.Version
+	default:
+		is = b.ask(ctx, name, f.Path)
+	}
+	b.asked[name], b.of[name] = is, f
+	return is
+}
+
+// Save keeps the answers that this process has, and no others.
+func (b *Book) Save() error {
+	all := make(map[string]answer, len(b.asked))
+	same := len(b.asked) == len(b.onFile)
+	for name, is := range b.asked {
+		all[name] = answer{b.of[name], is.Version}
+		same = same && b.onFile[name] == all[name]
+	}
+	if same {
+		return nil
+	}
+	data, err := json.MarshalIndent(all, "", "  ")
+	if err == nil {
+		err = durable.Replace(b.root, tempDir, path, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the versions of tools: %w", err)
+	}
+	b.onFile = all
+	return nil
+}
+
+// find finds the file of a program on the PATH.
+func find(name string) (file, error) {
+	p, err := exec.LookPath(name)
+	if err != nil {
+		return file{}, err
+	}
+	fi, err := os.Stat(p)
+	if err != nil {
+		return file{}, err
+	}
+	return file{p, fi.Size(), fi.ModTime().UTC()}, nil
+}
+
+func missing(err error) string {
+	if errors.Is(err, exec.ErrNotFound) {
+		return "it is not found; install it, or put its folder on the PATH of reconcile"
+	}
+	return err.Error()
+}
+
+// ask runs a program for its version: the first line that it prints.
+func (b *Book) ask(ctx context.Context, name, program string) settle.Tool {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	args := arguments[name]
+	if args == nil {
+		args = []string{"--version"}
+	}
+	out := &head{}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = b.dir, cleanEnviron(), askGrace
+	cmd.Stdout, cmd.Stderr = out, out
+	err := cmd.Run()
+	line := firstLine(b.redact(out.Bytes()))
+	command := name + " " + strings.Join(args, " ")
+	switch {
+	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return settle.Tool{Why: fmt.Sprintf("%s did not end within %s", command, askTime)}
+	case err != nil:
+		return settle.Tool{Why: fmt.Sprintf("%s failed: %s", command, cmp.Or(line, err.Error()))}
+	case line == "":
+		return settle.Tool{Why: command + " prints nothing"}
+	}
+	return settle.Tool{Version: line}
+}
+
+// cleanEnviron is what programs see: what nodes see of the environment of reconcile.
+func cleanEnviron() (out []string) {
+	for _, name := range []string{"PATH", "HOME", "LANG", "SystemRoot", "USERPROFILE"} {
+		if v := os.Getenv(name); v != "" {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+// firstLine is the beginning of the first line that is not blank.
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	line = strings.TrimSpace(line)
+	return strings.ToValidUTF8(line[:min(len(line), maxLine)], "")
+}
+
+// head keeps the beginning of what is written to it.
+type head struct{ bytes.Buffer }
+
+var _ io.Writer = (*head)(nil)
+
+func (h *head) Write(p []byte) (int, error) {
+	h.Buffer.Write(p[:min(len(p), maxOutput-h.Len())])
+	return len(p), nil
+}
