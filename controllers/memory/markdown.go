@@ -44,11 +44,12 @@ type splitter struct {
 	fence string   // that ends the code block under way
 	diff  bool     // inside of a diff, up to the next blank line
 	bare  bool     // after a blank line
+	trace int      // inside of a stack trace of Python: the columns before its first line, plus one
 }
 
 func (b *splitter) line(line string) {
 	body := strings.TrimLeft(line, " \t")
-	if b.skip(body) {
+	if b.inTrace(body, auditColumns(line)) || b.skip(body) {
 		return
 	}
 	body = strings.TrimRight(body, " \t")
@@ -61,6 +62,26 @@ func (b *splitter) line(line string) {
 	default:
 		b.prose(body, auditColumns(line))
 	}
+}
+
+// inTrace reports whether a line belongs to a stack trace of Python. The line below it, which names the exception, is a
+// paragraph.
+func (b *splitter) inTrace(body string, column int) bool {
+	switch {
+	case b.fence == "" && strings.HasPrefix(body, "Traceback ("):
+		b.end()
+		b.trace = column + 1
+		return true
+	case b.trace == 0 || body != "" && column >= b.trace:
+		return b.trace > 0
+	}
+	b.trace = 0
+	if !trace().MatchString(body) {
+		return false
+	}
+	b.begin(block{kind: kindParagraph}, strings.TrimRight(body, " \t"))
+	b.end()
+	return true
 }
 
 // skip reports whether a line belongs to an omitted part.
@@ -105,7 +126,7 @@ func isDiff(body string) bool {
 
 // outputs begin lines that a program printed: test runners, compilers, logs, stack traces.
 var outputs = []string{"ok  \t", "FAIL\t", "--- FAIL", "--- PASS", "=== RUN", "--- SKIP", "PASS", "FAIL", "goroutine ",
-	"Traceback (", "File \"", "at ", "npm ERR!", "npm WARN", "[INFO]", "[ERROR]", "[WARN]", "[DEBUG]", "INFO ", "WARN ",
+	"File \"", "at ", "npm ERR!", "npm WARN", "[INFO]", "[ERROR]", "[WARN]", "[DEBUG]", "INFO ", "WARN ",
 	"ERROR ", "DEBUG ", "error[E", "warning: ", "✓ ", "✗ ", "✕ ", "✔ ", "E   ", "FAILED ", "PASSED ", "collected ",
 	"panic: ", "exit status ", "make: ", "make[", "$ "}
 

@@ -127,7 +127,8 @@ var exception = sync.OnceValue(func() *regexp.Regexp {
 
 // trace matches the begin of what a program prints when it fails.
 var trace = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:Traceback\b|panic: \S|(?:\w+\.)*[A-Z]\w*(?:Error|Exception): \S)`)
+	return regexp.MustCompile(`^(?:Traceback\b|panic: \S|Exception in thread "|(?:PHP )?Fatal error: +\S|` +
+		`(?:Unhandled exception:|Uncaught) \S|(?:\w+\.)*[A-Z]\w*(?:Error|Exception): \S)`)
 })
 
 // reportsFailure: the output of a failed program; or a word of failing, with output or the name of an exception, not

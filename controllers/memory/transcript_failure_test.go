@@ -33,6 +33,26 @@ func TestFailuresOfCommands(t *testing.T) {
 			`"content":"Exit code 1\n--- FAIL: TestCache (0.00s)\n    lru_test.go:12: got nil"}]}}` + "\n" +
 			`{"role":"assistant","content":"TestCache failed because the map was never filled; the root cause was a missing call."}`,
 			"TestCache failed because the map was never filled; the root cause was a missing call."},
+		{"a tool's message", `{"role":"tool","name":"sh","is_error":true,"content":"rm: cannot remove x: Permission denied"}`,
+			"A command failed: rm: cannot remove x: Permission denied"},
+		{"a tool's message with its exit code", `{"role":"tool","content":{"exit_code":2,"stderr":"ls: cannot access y"}}`,
+			"A command failed: ls: cannot access y"},
+		{"a tool's message of a success", `{"role":"tool","content":"Exit code: 0\nerror: 0"}`, ""},
+		{"an output that speaks of another one", `{"role":"tool","content":"` + strings.Repeat("a line of a page\n", 20) +
+			`Exit code: 1\n` + strings.Repeat("a line of a page\n", 20) + `"}`, ""},
+		{"Codex, text", `{"type":"response_item","payload":{"type":"function_call_output","output":` +
+			`"Exit code: 1\nWall time: 0.5 seconds\nOutput:\nerror: undefined: foo"}}`, "A command failed: error: undefined: foo"},
+		{"codex exec", `{"type":"item.completed","item":{"type":"command_execution","command":"make","exit_code":2,` +
+			`"aggregated_output":"make: no rule to make target all"}}`, "A command failed: make: no rule to make target all"},
+		{"Copilot", `{"type":"tool.execution_complete","data":{"success":false,"error":{"message":"npm ERR! missing script: test"}}}`,
+			"A command failed: npm ERR! missing script: test"},
+		{"Gemini", `{"role":"user","parts":[{"functionResponse":{"name":"run_shell_command","response":{"output":` +
+			`"Command: npm test\nDirectory: (root)\nError: (none)\nStderr: Missing script: test\nExit Code: 1\nSignal: (none)"}}}]}`,
+			"A command failed: Missing script: test"},
+		{"Gemini, a chat", `{"type":"gemini","content":"","toolCalls":[{"name":"run_shell_command","result":[{"functionResponse":` +
+			`{"name":"run_shell_command","response":{"error":"command not found: nmp"}}}]}]}`, "A command failed: command not found: nmp"},
+		{"Gemini, a wrong edit", `{"role":"user","parts":[{"functionResponse":{"name":"replace","response":{"error":` +
+			`"could not find the string to replace"}}}]}`, ""},
 		{"secret", `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","is_error":true,` +
 			`"content":"Exit code 1\nerror: cannot log in with password=hunter2"}]}}`,
 			"A command failed: error: cannot log in with password=[redacted:password]"},

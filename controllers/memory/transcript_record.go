@@ -119,7 +119,11 @@ func (r *reader) message(o object) bool {
 	}
 	r.say(role, text, before)
 	for _, raw := range o.list("tool_calls", "toolCalls", "toolRequests") {
-		r.call(objectOf(raw))
+		call := objectOf(raw)
+		r.call(call)
+		for _, result := range call.list("result") {
+			r.failure(objectOf(result))
+		}
 	}
 	return true
 }

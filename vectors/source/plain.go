@@ -64,26 +64,44 @@ type Tag struct {
 // kindOf maps kinds of ctags to node types; other kinds, as fields, are ignored.
 var kindOf = map[string]graph.NodeType{
 	"function": graph.Function, "func": graph.Function, "subroutine": graph.Function, "procedure": graph.Function,
-	"macro":  graph.Function,
-	"method": graph.Method, "singletonMethod": graph.Method,
+	"macro": graph.Function, "generator": graph.Function,
+	"method": graph.Method, "singletonMethod": graph.Method, "getter": graph.Method, "setter": graph.Method,
 	"class": graph.Type, "struct": graph.Type, "interface": graph.Type, "enum": graph.Type, "trait": graph.Type,
 	"typedef": graph.Type, "type": graph.Type, "union": graph.Type, "module": graph.Type, "namespace": graph.Type,
+	"typealias": graph.Type, "object": graph.Type, "annotation": graph.Type,
 	"constant": graph.Constant, "const": graph.Constant, "enumerator": graph.Constant, "enumConstant": graph.Constant,
 	"define": graph.Constant, "variable": graph.Variable, "var": graph.Variable,
 }
 
 // kind returns the node type of a symbol, 0 for one to ignore. A member is a method in Python, and a field elsewhere; a
-// constant or variable of JavaScript may be a function.
+// constant, variable or property of JavaScript may be a function; an alias is another name for a type, a method or a command.
 func (t *Tag) kind(line []byte) graph.NodeType {
-	switch is := kindOf[t.Kind]; {
-	case t.Kind == "member" && t.Language == "Python":
-		return graph.Method
-	case (is == graph.Constant || is == graph.Variable) && (t.Language == "JavaScript" || t.Language == "TypeScript") &&
-		(bytes.Contains(line, []byte("=>")) || bytes.Contains(line, []byte("= function"))):
-		return graph.Function
-	default:
-		return is
+	is := kindOf[t.Kind]
+	switch t.Language {
+	case "Python":
+		if t.Kind == "member" {
+			return graph.Method
+		}
+	case "JavaScript", "TypeScript":
+		makes := bytes.Contains(line, []byte("=>")) || bytes.Contains(line, []byte("= function"))
+		switch {
+		case t.Kind == "alias":
+			return graph.Type
+		case t.Kind == "property" && makes:
+			return graph.Method
+		case (is == graph.Constant || is == graph.Variable) && makes:
+			return graph.Function
+		}
+	case "Ruby":
+		if t.Kind == "alias" {
+			return graph.Method
+		}
+	case "Sh":
+		if t.Kind == "alias" {
+			return graph.Function
+		}
 	}
+	return is
 }
 
 // HasSymbols reports whether ctags knows symbols of a file's language, by the extension of its path, such as .c, .java,
