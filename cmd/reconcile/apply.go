@@ -114,9 +114,6 @@ the files that were committed.`,
 		Example: "  reconcile delete dag/checks\n  reconcile delete dag/checks session/health",
 		Args:    arguments(1, -1, "an object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 && !strings.Contains(args[0], "/") && !strings.Contains(args[1], "/") {
-				args = []string{strings.Join(args, "/")} // "dag checks"
-			}
 			changes, err := ops.Delete(cmd.Context(), a.env(), args)
 			return a.specChanges(changes, false, err)
 		},

@@ -51,7 +51,7 @@ of kubectl picks of that. -o name prints KIND/NAME, -o wide also labels, files a
 	}
 	a.getFormats(cmd)
 	cmd.Flags().BoolVarP(&follow, "watch", "w", false, "stay, and print objects again when they change")
-	cmd.Flags().StringVarP(&q.Selector, "selector", "l", "", "only objects with these labels: `a=b,c!=d,e,!f`")
+	cmd.Flags().StringVarP(&q.Selector, "selector", "l", "", "only objects with these labels: `a=b,c!=d,e,!f,g in (h,i)`")
 	a.atFlag(cmd, &q.At)
 	cmd.AddCommand(newGetFactsCmd(a))
 	return cmd

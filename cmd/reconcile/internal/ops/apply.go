@@ -253,7 +253,7 @@ func Delete(ctx context.Context, env Env, objects []string) ([]SpecChange, error
 	defer s.Close()
 	var changes []SpecChange
 	var files []durable.Op
-	for _, word := range objects {
+	for _, word := range objectNames(objects) {
 		e, err := find(t, word)
 		switch {
 		case err != nil:

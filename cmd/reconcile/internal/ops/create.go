@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,13 @@ func Create(ctx context.Context, env Env, q CreateRequest) (changes []SpecChange
 		return nil, nil, badRequest("%w", err)
 	}
 	ref := schemas.Ref{Kind: k.Name, Name: q.Name}
-	text, err = template(k, ref, q)
-	if err != nil || q.DryRun {
+	text, missing, err := template(k, ref, q)
+	switch {
+	case err != nil || q.DryRun:
 		return nil, text, typed(err)
+	case len(missing) > 0 && q.Change == nil:
+		return nil, text, badField("set", ": %s needs %s: give each with --set %s=VALUE, or write the spec in an editor with --edit; nothing was written",
+			k.Singular(), strings.Join(missing, ", "), missing[0])
 	}
 	s, t, err := env.load(ctx)
 	if err != nil {
@@ -61,18 +66,19 @@ func Create(ctx context.Context, env Env, q CreateRequest) (changes []SpecChange
 	return changes, text, typed(err)
 }
 
-// template returns the text of a spec: the given fields, and the other fields as comments.
-func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) ([]byte, error) {
+// template returns the text of a spec, the given fields, and the other fields as comments; and the required fields that
+// are missing.
+func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) (text []byte, missing []string, err error) {
 	spec, err := schemas.Explain(k, []string{"spec"})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n", schemas.APIVersion, k.Name, ref.Name)
 	if len(q.Labels) > 0 {
 		labels, err := yaml.Marshal(map[string]any{"labels": q.Labels})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		b.WriteString(indent(string(labels), "  "))
 	}
@@ -88,11 +94,12 @@ func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) ([]byte, error) 
 		case given:
 			text, err := fieldText(name, value)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			b.WriteString(indent(text, "  "))
 		case f.Required:
-			fmt.Fprintf(&b, "  # required: %s\n", f.Type)
+			missing = append(missing, name)
+			fmt.Fprintf(&b, "  # %s: (%s, required)\n", name, f.Type)
 		case f.Default != "":
 			fmt.Fprintf(&b, "  # %s: %s\n", name, f.Default)
 		default:
@@ -105,9 +112,13 @@ func template(k schemas.Kind, ref schemas.Ref, q CreateRequest) ([]byte, error) 
 		for _, f := range spec.Fields {
 			words = append(words, f.Path[strings.LastIndexByte(f.Path, '.')+1:])
 		}
-		return nil, badField("set", " %s: %s has no such field%s; reconcile explain %[2]s.spec lists them", name, k.Singular(), schemas.DidYouMean(name, words))
+		return nil, nil, badField("set", " %s: %s has no such field%s; reconcile explain %[2]s.spec lists them", name, k.Singular(), schemas.DidYouMean(name, words))
 	}
-	return []byte(b.String()), nil
+	text = []byte(b.String())
+	if len(q.Fields)+len(missing) == 0 && q.Change == nil { // comments alone are no value
+		text = bytes.Replace(text, []byte("\nspec:\n"), []byte("\nspec: {} # without the braces when it has a field\n"), 1)
+	}
+	return text, missing, nil
 }
 
 // fieldText returns a field of a spec as YAML. value is YAML, too.

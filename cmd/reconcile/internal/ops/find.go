@@ -227,9 +227,21 @@ func isObject(word string) bool {
 	return ok || strings.Contains(word, "/")
 }
 
+// objectNames joins a kind with the names behind it, as in "dag checks lint". Other words stay as they are.
+func objectNames(words []string) []string {
+	if len(words) < 2 || slices.ContainsFunc(words, isObject) {
+		return words
+	}
+	var out []string
+	for _, name := range words[1:] {
+		out = append(out, words[0]+"/"+name)
+	}
+	return out
+}
+
 func findAll(t *state.Tree, words []string) ([]*state.Entry, error) {
 	var out []*state.Entry
-	for _, word := range words {
+	for _, word := range objectNames(words) {
 		e, err := find(t, word)
 		if err != nil {
 			return nil, err

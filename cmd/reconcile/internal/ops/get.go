@@ -22,10 +22,10 @@ import (
 
 // GetRequest requests objects.
 type GetRequest struct {
-	// What names kinds, as "dags" or "sessions,dags", or objects, as "dag/checks" or a kind and a name; empty means
+	// What names kinds, as "dags" or "sessions,dags", or objects, as "dag/checks" or a kind and names; empty means
 	// all.
 	What     []string
-	Selector string // a label selector, as "a=b,c!=d,e,!f"; ignored for named objects
+	Selector string // a label selector, as "a=b,c!=d,e,!f,g in (h,i)"; ignored for named objects
 	At       string // a revision of git; "": the present tree
 	Wide     bool   // the table has all columns
 }
@@ -54,11 +54,9 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 	return r, typed(err)
 }
 
-// read parses the selector. A kind and a name of two words become one.
+// read parses the selector, and joins a kind with the names behind it.
 func (q *GetRequest) read() (selector, error) {
-	if len(q.What) == 2 && !isObject(q.What[0]) && !strings.Contains(q.What[1], "/") {
-		q.What = []string{strings.Join(q.What, "/")} // "dag checks"
-	}
+	q.What = objectNames(q.What)
 	return parseSelector(q.Selector)
 }
 
@@ -144,49 +142,6 @@ func NewObjectList(entries []*state.Entry) ObjectList {
 		l.Items[i] = NewObject(e)
 	}
 	return l
-}
-
-// selector is a label selector.
-type selector []requirement
-
-// requirement is one part of a selector: key=value, key!=value, key or !key.
-type requirement struct {
-	key, value string
-	any        bool // any value matches
-	not        bool
-}
-
-// parseSelector parses "a=b,c!=d,e,!f".
-func parseSelector(s string) (selector, error) {
-	var out selector
-	for part := range strings.SplitSeq(s, ",") {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
-		}
-		var r requirement
-		key, value, ok := strings.Cut(part, "=")
-		if r.key, r.not = strings.CutSuffix(key, "!"); !ok {
-			r.key, r.not = strings.CutPrefix(part, "!")
-			r.any = true
-		}
-		r.key, r.value = strings.TrimSpace(r.key), strings.TrimSpace(strings.TrimPrefix(value, "="))
-		if r.key == "" {
-			return nil, badField("selector", " %q: %q names no label; write a=b, a!=b, a or !a", s, part)
-		}
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-func (s selector) matches(labels map[string]string) bool {
-	for _, r := range s {
-		value, has := labels[r.key]
-		if match := has && (r.any || value == r.value); match == r.not {
-			return false
-		}
-	}
-	return true
 }
 
 // pick returns the entries with matching labels; a broken object has no labels.

@@ -178,7 +178,7 @@ func attemptOf(e *state.Entry, node string, previous bool) (Attempt, bool) {
 	if i < 0 {
 		return Attempt{}, false
 	}
-	return attemptFromRun(e, list[i], st != nil && i < len(list)-fits), true
+	return attemptFromRun(e, list[i], !previous && st != nil && fits == 0), true
 }
 
 func attemptFromRun(e *state.Entry, r *schemas.Run, Former bool) Attempt {
