@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -115,6 +116,17 @@ type ActionStatus struct {
 	Target string `json:"target,omitempty"`
 	// Delivery says how the text of prompt or interrupt reached the agent; nil until it has.
 	Delivery *MessageReceipt `json:"delivery,omitempty"`
+	// During is the key of a run without a sandbox during which the file appeared; nothing shows that a person wrote it.
+	During string `json:"during,omitempty"`
+}
+
+// Distrusted says why an action, as its file has the digest, is no decision of a person; "" if nothing is known against it.
+func (s *ActionStatus) Distrusted(digest string) string {
+	if s == nil || s.During == "" || s.ObservedDigest != digest {
+		return ""
+	}
+	return fmt.Sprintf("its file appeared while the run %s worked without a sandbox, and nothing shows that a person wrote it; "+
+		"if you did, run the command for it in your terminal", s.During)
 }
 
 // MessageReceipt is the proof that a text reached an agent.

@@ -22,6 +22,15 @@ type Pending struct {
 	Spent bool
 }
 
+// Distrusted says why the action is no decision of a person; "" if nothing is known against it.
+func (a Pending) Distrusted() string {
+	st, _ := a.Entry.Status().(*schemas.ActionStatus)
+	if !schemas.OfPeople(a.Spec.Verb) {
+		return ""
+	}
+	return st.Distrusted(a.Entry.Object.Digest)
+}
+
 // Record is what the target remembers of an applied action. now counts where the action does not say when it was asked.
 func (a Pending) Record(now schemas.Time) schemas.AppliedAction {
 	at := a.Spec.At
@@ -135,13 +144,16 @@ func decide(in settle.In) settle.Out {
 	st := &schemas.ActionStatus{Common: settle.Common(in.Status())}
 	old, _ := in.Status().(*schemas.ActionStatus)
 	if old != nil {
-		st.Target, st.Delivery = old.Target, old.Delivery
+		st.Target, st.Delivery, st.During = old.Target, old.Delivery, old.During
 	}
 	if in.Broken() {
 		settle.JudgeBroken(in, cmp.Or(st.Phase, schemas.ActionPending)).Settle(&st.Common, st.ObservedDigest, in.Now)
 		return settle.Out{Status: st}
 	}
 	digest := in.Object.Digest
+	if st.ObservedDigest != digest && st.Phase != schemas.ActionApplied {
+		st.During = ""
+	}
 	j := judge(in, st)
 	if j.Reason == settle.ReasonImmutable && old != nil {
 		digest = old.ObservedDigest

@@ -18,6 +18,10 @@ func judgeStart(in settle.In, spec *schemas.ActionSpec) settle.Judgement {
 		}
 		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: message, Since: spec.At.Time}
 	}
+	st, _ := in.Status().(*schemas.ActionStatus)
+	if why := st.Distrusted(in.Object.Digest); why != "" {
+		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassFailed, Reason: settle.ReasonCannotStart, Message: why}
+	}
 	_, _, err := workflows.Make(in.Tree, name, in.Name, spec)
 	if errors.Is(err, workflows.ErrNoText) && in.Tree.Settings().GitHub.Repo != "" {
 		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassWaiting, Reason: settle.ReasonWaitsForIssue, Message: err.Error()}

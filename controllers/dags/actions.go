@@ -39,6 +39,10 @@ func (f *fold) newActs(applied []schemas.AppliedAction) []actions.Pending {
 // record of it.
 func (f *fold) apply(pending actions.Pending, done *schemas.AppliedAction) bool {
 	a := pending.Spec
+	if done.Refused = pending.Distrusted(); done.Refused != "" && !f.proved(pending) {
+		return false
+	}
+	done.Refused = ""
 	if a.Permission != nil {
 		i, ok := f.p.Index[a.Node]
 		return ok && f.awaits(i, a.Permission)

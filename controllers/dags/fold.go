@@ -62,7 +62,9 @@ func (f *fold) run() {
 			continue
 		}
 		done.Moot = !f.apply(a, &done)
-		f.beginScheduled(a.Entry.Name, a.Spec)
+		if done.Refused == "" {
+			f.beginScheduled(a.Entry.Name, a.Spec)
+		}
 		f.applied[len(f.applied)-1] = done
 		f.acted = f.acted || !schemas.IsMessage(a.Spec.Verb)
 		f.history.Add(done.At, settle.ReasonApplied, actions.Message(done, f.Ref))

@@ -232,6 +232,12 @@ func (f *fold) identity(a actions.Pending) settle.Identity {
 	return id
 }
 
+// proved reports whether a signature or a comment proves who wrote an action.
+func (f *fold) proved(a actions.Pending) bool {
+	id, known := f.World.Identity(a.Entry.Ref)
+	return known && id.Proof != ""
+}
+
 // unproved reports whether an action waits for the proof of who wrote it: then it is not applied yet.
 func (f *fold) unproved(a actions.Pending) bool {
 	if a.Spec.Verb != schemas.VerbApprove || a.Spec.Node == "" || a.Spec.Permission != nil || a.Spent {
@@ -241,8 +247,7 @@ func (f *fold) unproved(a actions.Pending) bool {
 	if !ok || f.approveOf(i) == nil || len(f.approveOf(i).By) == 0 || f.approveOf(i).Local {
 		return false
 	}
-	id, known := f.World.Identity(a.Entry.Ref)
-	return !known || id.Proof == ""
+	return !f.proved(a)
 }
 
 // answer ends the task of a person with a result, which may be missing.

@@ -41,6 +41,9 @@ func Starts(t *state.Tree, read map[schemas.Ref]Issue) []Spec {
 }
 
 func (d *deriver) start(e *state.Entry, spec *schemas.ActionSpec) {
+	if st, _ := e.Status().(*schemas.ActionStatus); st.Distrusted(e.Object.Digest) != "" {
+		return
+	}
 	run, name := workflows.RunOf(d.tree, e.Name, spec, workflows.Ended)
 	if run != nil || !d.lacks(schemas.DAGKind.Ref(name)) {
 		return

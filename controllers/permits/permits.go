@@ -98,7 +98,7 @@ func Answered(t *state.Tree, q Request, used func(string) bool) (v Verdict) {
 	var at schemas.Time
 	for _, e := range t.Entries(schemas.ActionKind.Name) {
 		spec := state.SpecOf[*schemas.ActionSpec](e)
-		if spec == nil || e.Gone() || edited(e) || !answers(spec.Permission, q.Asked) || !concerns(t, spec, q) || spec.At.Before(at.Time) {
+		if spec == nil || e.Gone() || edited(e) || distrusted(e) || !answers(spec.Permission, q.Asked) || !concerns(t, spec, q) || spec.At.Before(at.Time) {
 			continue
 		}
 		if spec.Permission.For != schemas.PermitSession && (used(e.Name) || expired(t, q, spec.At)) {
@@ -133,6 +133,12 @@ func endsAttempt(r *schemas.Run) bool {
 		return r.Lands == "" && r.LimitedUntil().IsZero() && !r.StoppedByBudget()
 	}
 	return false
+}
+
+// distrusted reports whether a program may have written the action.
+func distrusted(e *state.Entry) bool {
+	st, _ := e.Status().(*schemas.ActionStatus)
+	return st.Distrusted(e.Object.Digest) != ""
 }
 
 // edited reports whether an action was changed after it was applied: then it has no effect.

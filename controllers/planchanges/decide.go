@@ -68,7 +68,9 @@ func (f *fold) run() {
 	for _, a := range actions.Unapplied(f.Tree, f.Entry, f.st.Actions) {
 		done := a.Record(schemas.NewTime(f.Now))
 		if !a.Spent {
-			f.act(a, &done)
+			if done.Refused = a.Distrusted(); done.Refused == "" {
+				f.act(a, &done)
+			}
 			f.history.Add(done.At, settle.ReasonApplied, actions.Message(done, f.Ref))
 		}
 		f.st.Actions = append(f.st.Actions[:len(f.st.Actions):len(f.st.Actions)], done)
@@ -222,7 +224,7 @@ func (f *fold) hear() error {
 	if e == nil || e.Gone() {
 		return nil
 	}
-	if dag == nil || dag.Answers != f.Name {
+	if dag == nil || dag.Answers != f.Name || len(dag.Nodes) != 1 || dag.Nodes[0].Name != answerNode || dag.Nodes[0].Agent != f.st.Architect {
 		f.working, f.waits = false, fmt.Sprintf("%s is in the way of the answer of agent/%s; %s", where, f.st.Architect, f.command())
 		return nil
 	}

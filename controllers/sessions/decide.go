@@ -34,6 +34,7 @@ func decide(in settle.In) settle.Out {
 	st.Hold = s.hold
 	for _, a := range s.Acts {
 		done := a.Record(schemas.NewTime(in.Now))
+		done.Refused = a.Distrusted()
 		st.Actions = append(slices.Clip(st.Actions), done)
 		past.Add(done.At, settle.ReasonApplied, actions.Message(done, in.Ref))
 	}

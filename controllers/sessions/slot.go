@@ -129,7 +129,7 @@ func newSlot(t *state.Tree, e *state.Entry) *slot {
 	}
 	s.Acts = actions.Unapplied(t, e, applied)
 	for _, a := range s.Acts {
-		if !a.Spent {
+		if !a.Spent && a.Distrusted() == "" {
 			s.hold = heldBy(a.Spec, s.hold, e.Brief().Phase)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // cause is why a run is stopped. Without an outcome it is an interruption: nothing is recorded.
@@ -372,6 +373,11 @@ func (a *attempt) executeWatched(b *buffers) error {
 		a.runner.inTree.Add(1)
 		a.runner.inTreeNow.Add(1)
 		defer a.runner.inTreeNow.Add(-1)
+	}
+	if a.record.Sandbox == schemas.SandboxNone {
+		if err := state.MarkUnconfined(a.runner.root, a.effect.Key); err != nil {
+			return err
+		}
 	}
 	var changed func(context.Context, bool) ([]string, error)
 	if a.record.Sandbox == schemas.SandboxNone && a.place.ws != nil {

@@ -49,6 +49,8 @@ type run struct {
 	// unproved are the actions that wait for the proof of who wrote them; identities are those that were looked for.
 	unproved   map[schemas.Ref]bool
 	identities map[schemas.Ref]settle.Identity
+	// overUnconfined are marked runs without a sandbox that have ended, and all of whose files were looked at.
+	overUnconfined []string
 
 	starts startReading
 
@@ -132,7 +134,7 @@ func (s *run) load(ctx context.Context) error {
 		s.touchUnproved()
 		s.findToolUsers()
 	}
-	return nil
+	return s.distrust(ctx)
 }
 
 // recoverKilled recovers from killed processes: it turns their results into files and ends their remaining processes

@@ -60,7 +60,10 @@ func (s *run) decideLocked(ctx context.Context) error {
 		return err
 	}
 	s.stopClocks()
-	return s.flush(ctx, false)
+	if err := s.flush(ctx, false); err != nil {
+		return err
+	}
+	return s.forgetUnconfined()
 }
 
 // startEffects decides, writes the files that must exist first, and claims and starts effects.
@@ -127,8 +130,8 @@ func (s *run) record() error {
 			s.paths = append(s.paths, s.outputsOf(r.Key)...)
 			s.countRun(r.Run)
 			s.noteUnpushed(r.Key)
-			if r.Run.Lands != "" {
-				s.rescan = true // a commit of any files is on the branch now
+			if r.Run.Lands != "" || r.Run.Sandbox == schemas.SandboxNone {
+				s.rescan = true // a commit of any files is on the branch now, or the run may have written any file
 			}
 		case settle.Held:
 			s.held[r.Key] = r.Why
@@ -177,6 +180,10 @@ func endedIn(reports []settle.Report) map[string]bool {
 // otherwise from the hinted files, and, after an effect ended, from specs that it may have changed.
 func (s *run) scan(ctx context.Context) error {
 	start := s.loop.Now()
+	open, err := s.loop.Store.Unconfined()
+	if err != nil {
+		return fmt.Errorf("find the runs without a sandbox: %w", err)
+	}
 	var hints []string // nil: all files
 	if !s.rescan {
 		hints = append([]string{}, s.paths...)
@@ -185,9 +192,10 @@ func (s *run) scan(ctx context.Context) error {
 		}
 	}
 	whole := s.filesReplaced || start.Sub(s.fullScanAt) >= s.tree.Settings().Watch.Rescan.Std()
-	var err error
 	if hints == nil && !whole {
-		err = s.useTree(s.loop.Store.RefreshChanged(ctx, s.tree))
+		if err = s.useTree(s.loop.Store.RefreshChanged(ctx, s.tree)); err == nil {
+			err = s.distrust(ctx)
+		}
 	} else {
 		err = s.refresh(ctx, hints)
 	}
@@ -198,6 +206,7 @@ func (s *run) scan(ctx context.Context) error {
 	if hints != nil {
 		return nil
 	}
+	s.seenWhole(open)
 	s.rescan, s.endedSinceScan = false, false
 	s.scannedAt, s.scanCost = s.loop.Now(), s.loop.Now().Sub(start)
 	if whole {
@@ -234,7 +243,10 @@ func (s *run) questionFolders() []string {
 }
 
 func (s *run) refresh(ctx context.Context, hints []string) error {
-	return s.useTree(s.loop.Store.Refresh(ctx, s.tree, hints))
+	if err := s.useTree(s.loop.Store.Refresh(ctx, s.tree, hints)); err != nil {
+		return err
+	}
+	return s.distrust(ctx)
 }
 
 // useTree replaces the tree by the result of a refresh.

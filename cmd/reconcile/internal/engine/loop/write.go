@@ -258,6 +258,9 @@ func (s *run) deriveSpecs(ctx context.Context) error {
 			s.warn(fmt.Sprintf("%s is to be written, and %s is in the way: move that file", spec.Ref, spec.Path))
 			continue
 		}
+		if err := state.Vouch(s.loop.Store.Root(), spec.Path, data); err != nil {
+			return err
+		}
 		changes = append(changes, state.Change{Path: spec.Path, Data: data})
 		paths = append(paths, spec.Path)
 	}

@@ -78,6 +78,9 @@ func Create(root *os.Root, where string, src []byte) error {
 	case is == Taken:
 		return fmt.Errorf("%s exists already; nothing was written, run the command again", where)
 	}
+	if err := state.Vouch(root, where, src); err != nil {
+		return err
+	}
 	return durable.WriteFile(root, Scratch, where, src)
 }
 

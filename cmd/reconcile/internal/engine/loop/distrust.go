@@ -1,0 +1,91 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// distrust marks the new actions that a program may have written which nothing confines: those that appeared while its run is marked, and
+// that neither reconcile wrote for a person nor a signature or a comment proves. The marks are in the statuses before anything is decided.
+func (s *run) distrust(ctx context.Context) error {
+	open, err := s.loop.Store.Unconfined()
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	var marked []*state.Entry
+	for _, e := range s.tree.Active(schemas.ActionKind.Name) {
+		spec := state.SpecOf[*schemas.ActionSpec](e)
+		if spec == nil || !schemas.OfPeople(spec.Verb) || decided(e) {
+			continue
+		}
+		trusted, err := s.trusted(ctx, e)
+		if err != nil {
+			return err
+		}
+		if !trusted {
+			marked = append(marked, marking(e, open[0]))
+			s.touch(e.Ref)
+		}
+	}
+	if len(marked) > 0 {
+		s.tree = s.tree.With(marked...)
+	}
+	return nil
+}
+
+// decided reports whether an action was decided before, as its file is now.
+func decided(e *state.Entry) bool {
+	return e.HasStatus() && (e.Brief().Phase == schemas.ActionApplied || e.Brief().ObservedDigest == e.Object.Digest)
+}
+
+func (s *run) trusted(ctx context.Context, e *state.Entry) (bool, error) {
+	vouched, err := s.loop.Store.Vouched(e.Object.Path)
+	if err != nil {
+		return false, fmt.Errorf("find out who wrote %s: %w", e.Object.Path, err)
+	}
+	if vouched || s.loop.Identify == nil {
+		return vouched, nil
+	}
+	id, err := s.loop.Identify(ctx, s.tree.Settings(), e.Object)
+	if err != nil {
+		return false, fmt.Errorf("find out who wrote %s: %w", e.Object.Path, err)
+	}
+	return id.Proof != "", nil
+}
+
+// marking is the entry of an action with the run during which it appeared.
+func marking(e *state.Entry, key string) *state.Entry {
+	st := &schemas.ActionStatus{Common: settle.Common(e.Status()), During: key}
+	st.Phase, st.ObservedDigest = schemas.ActionPending, e.Object.Digest
+	marked := *e
+	marked.SetStatus(st)
+	return &marked
+}
+
+// seenWhole takes note that all files were looked at after the runs with these keys were marked: those that have ended write no more.
+func (s *run) seenWhole(open []string) {
+	claimed := map[string]bool{}
+	for key := range s.mine {
+		claimed[key] = true
+	}
+	for _, kind := range s.tree.Kinds() {
+		for _, e := range s.tree.Active(kind) {
+			for i := range e.Claims {
+				claimed[e.Claims[i].Key] = true
+			}
+		}
+	}
+	s.overUnconfined = slices.DeleteFunc(open, func(key string) bool { return claimed[key] })
+}
+
+// forgetUnconfined removes the marks of the runs all of whose files were looked at, once what follows from them is written.
+func (s *run) forgetUnconfined() error {
+	over := s.overUnconfined
+	s.overUnconfined = nil
+	return s.loop.Store.ForgetUnconfined(over)
+}
