@@ -326,6 +326,20 @@ func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	return plumbing.Hash(h.Sum(nil))
 }
 
+// HasCommit reports whether a commit is in the repository.
+func (r *Repo) HasCommit(ctx context.Context, commit string) (has bool, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		_, err := s.commit(commit)
+		has = err == nil
+		return err
+	}, func(k *command) error {
+		out, err := k.run(ctx, call{stdin: []byte(commit + "\n")}, "cat-file", "--batch-check")
+		has = strings.HasPrefix(string(out), commit+" commit ")
+		return err
+	})
+	return has, err
+}
+
 // Blob returns the content of a file of a commit.
 func (r *Repo) Blob(ctx context.Context, commit, path string) (data []byte, err error) {
 	err = r.either(func(_ *native, s *objectStore) error {

@@ -238,8 +238,13 @@ func (k *command) addAll(ctx context.Context, c Capture) error {
 	in, cl := k.in(c.Checkout)
 	cl.config = append([]string{"-c", "core.fsyncMethod=batch", "-c", "advice.addEmbeddedRepo=false"}, cl.config...)
 	_, err := in.run(ctx, cl, "add", "--all", "--", ".")
+	if i := slices.IndexFunc(c.Changed, isFolder); err != nil && i >= 0 { // git refuses repositories without a commit
+		return ownRepository(strings.TrimSuffix(c.Changed[i], "/"))
+	}
 	return err
 }
+
+func isFolder(path string) bool { return strings.HasSuffix(path, "/") }
 
 func literal(paths []string) []string {
 	out := make([]string, len(paths))

@@ -17,6 +17,23 @@ import (
 // parkedRefs is the folder of the references to what was not committed in a workspace. The name of the workspace follows.
 const parkedRefs = "refs/reconcile/parked/"
 
+// setAside moves a workspace out of the way that was made from a commit which the repository does not have: it belongs to another one
+// that was in this folder before, and nothing can be parked. The folder is kept under another name. The lock is held.
+func (m *Manager) setAside(ctx context.Context, repo *gitrepo.Repo, o Owner) (bool, error) {
+	if o.State == Created || o.InUse() || !exists(m.path(o.Name)) {
+		return false, nil
+	}
+	if has, err := repo.HasCommit(ctx, o.Base); has || err != nil {
+		return false, err
+	}
+	aside := fmt.Sprintf("%s.former-%d", m.path(o.Name), m.o.Now().UnixNano())
+	if err := os.Rename(m.path(o.Name), aside); err != nil {
+		return false, err
+	}
+	m.o.Warn(fmt.Sprintf("a workspace was made from a commit of another repository that was here before; it is kept as %s, and you can delete it", aside))
+	return true, errors.Join(removeIfThere(m.path(o.Name+".index")), removeIfThere(m.path(o.Name+recordSuffix)))
+}
+
 // discard removes a workspace that could not be made.
 func (m *Manager) discard(ctx context.Context, repo *gitrepo.Repo, o Owner) error {
 	unlock, err := m.lock()
@@ -273,7 +290,11 @@ func (m *Manager) Sweep(ctx context.Context) error {
 		switch {
 		case o.InUse():
 		case o.State == Created, old:
-			if err := m.removeLocked(ctx, repo, o); err != nil {
+			aside, err := m.setAside(ctx, repo, o)
+			if err == nil && !aside {
+				err = m.removeLocked(ctx, repo, o)
+			}
+			if err != nil {
 				m.o.Warn(err.Error())
 			}
 			continue

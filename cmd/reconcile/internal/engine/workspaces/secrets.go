@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/schemas/secrets"
@@ -36,8 +37,8 @@ func (m *Manager) checkSecrets(ctx context.Context, repo *gitrepo.Repo, o Owner,
 			continue // a repository of its own: it is no part of a commit
 		}
 		data, err := contentOf(filepath.Join(co.Dir, filepath.FromSlash(name)))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, regular.ErrNot) {
-			continue // deleted, or no file that git keeps
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, regular.ErrNot) {
+			continue // deleted, also below what is a file now, or no file that git keeps
 		}
 		if err != nil {
 			return nil, err

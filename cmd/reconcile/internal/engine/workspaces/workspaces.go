@@ -194,7 +194,7 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 	if m.unusable != nil {
 		return nil, "", m.unusable
 	}
-	o, err := m.claim(repo, q, base)
+	o, err := m.claim(ctx, repo, q, base)
 	if err != nil {
 		return nil, "", fmt.Errorf("make a workspace: %w", err)
 	}
@@ -216,7 +216,7 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 
 // claim returns the record of the workspace in which attempts of the effect's node have worked, or a new one in the state
 // Created.
-func (m *Manager) claim(repo *gitrepo.Repo, q runner.WorkspaceRequest, base gitrepo.Head) (Owner, error) {
+func (m *Manager) claim(ctx context.Context, repo *gitrepo.Repo, q runner.WorkspaceRequest, base gitrepo.Head) (Owner, error) {
 	unlock, err := m.lock()
 	if err != nil {
 		return Owner{}, err
@@ -226,7 +226,17 @@ func (m *Manager) claim(repo *gitrepo.Repo, q runner.WorkspaceRequest, base gitr
 	if err != nil {
 		return Owner{}, err
 	}
-	for _, o := range all {
+	for i, o := range all {
+		if o.Name == nameOf(q.Effect.Key) || o.Attempts == q.Task.Workspace.Attempts {
+			aside, err := m.setAside(ctx, repo, o)
+			if err != nil {
+				return Owner{}, err
+			}
+			if aside {
+				all[i] = Owner{}
+				continue
+			}
+		}
 		reusable := o.State == Working || o.State == Done && (o.Run == q.Effect.Key || o.Run == q.Task.Workspace.Continues)
 		if reusable && o.Attempts == q.Task.Workspace.Attempts && o.Kind == q.Task.Workspace.Kind && exists(m.path(o.Name)) {
 			return o, nil

@@ -1,0 +1,78 @@
+package workspaces
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// TestFormerRepository: a workspace that was made from a repository which was in the same folder before is neither used nor deleted.
+func TestFormerRepository(t *testing.T) {
+	f := newFixture(t)
+	var said []string
+	f.m.o.Warn = func(text string) { said = append(said, text) }
+	w := f.open(request("a", "1", schemas.WorkspaceClone))
+	f.put(w, "file", "precious\n")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(f.tree, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	f.write("file", "another one\n")
+	f.git("init", "-q", "-b", "main", ".")
+	f.git("-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "empty")
+	f.git("add", ".")
+	f.git("-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "again")
+	w = f.open(request("a", "1", schemas.WorkspaceClone))
+	if text, err := os.ReadFile(filepath.Join(w.Dir(), "file")); err != nil || string(text) != "another one\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	kept, err := filepath.Glob(filepath.Join(f.m.dir, "*.former-*", "file"))
+	if err != nil || len(kept) != 1 || len(said) != 1 || !strings.Contains(said[0], filepath.Dir(kept[0])) {
+		t.Fatalf("%v, %v, %q", kept, err, said)
+	}
+	if text, err := os.ReadFile(kept[0]); err != nil || string(text) != "precious\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestFileInPlaceOfAFolder commits a folder that became a file, and a file that became a folder.
+func TestFileInPlaceOfAFolder(t *testing.T) {
+	f := newFixture(t)
+	f.write("folder/inner", "one\n")
+	f.git("add", ".")
+	f.git("commit", "-qm", "folder")
+	w := f.open(request("a", "1", schemas.WorkspaceClone))
+	err := errors.Join(os.RemoveAll(filepath.Join(w.Dir(), "folder")), os.Remove(filepath.Join(w.Dir(), "file")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.put(w, "folder", "a file\n")
+	f.put(w, "file/inner", "a folder\n")
+	got, err := w.Commit(f.Context(), f.now, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := f.git("ls-tree", "-r", "--name-only", got.Commit); names != ".gitignore\nfile/inner\nfolder" {
+		t.Errorf("%q", names)
+	}
+}
+
+// TestRepositoryWithoutACommit names a repository in a workspace, also one that git cannot add.
+func TestRepositoryWithoutACommit(t *testing.T) {
+	f := newFixture(t)
+	w := f.open(request("a", "1", schemas.WorkspaceClone))
+	f.put(w, "inner/file", "x\n")
+	if out, err := exec.Command("git", "-C", filepath.Join(w.Dir(), "inner"), "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := w.Commit(f.Context(), f.now, nil, nil); err == nil || !strings.Contains(err.Error(), "inner is a git repository of its own") {
+		t.Error(err)
+	}
+}
