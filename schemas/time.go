@@ -30,6 +30,14 @@ func Later(a, b Time) Time {
 	return a
 }
 
+// Earlier returns the earlier of two times; one that is zero does not count.
+func Earlier(a, b Time) Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
+		return b
+	}
+	return a
+}
+
 // MarshalJSON encodes the time as a JSON string in UTC, in the form described at Time, and the zero time as null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {

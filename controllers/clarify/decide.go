@@ -245,14 +245,6 @@ func (d *decider) close(c *schemas.Clarification, now schemas.Time, message stri
 	d.st.Summary = summary(d.input.Spec, d.st.Thread, wasEscalated)
 }
 
-// firstEntry is the earlier time; none at all is later than any.
-func firstEntry(a, b schemas.Time) schemas.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
-		return b
-	}
-	return a
-}
-
 func lastEntry(thread []schemas.ThreadEntry, typ string) *schemas.ThreadEntry {
 	for i := len(thread) - 1; i >= 0; i-- {
 		if thread[i].Type == typ {

@@ -91,7 +91,7 @@ func (r *record) join(o *record) error {
 	a.ID, a.Request = max(a.ID, b.ID), max(a.Request, b.Request)
 	a.From, a.To, a.Topic = max(a.From, b.From), max(a.To, b.To), max(a.Topic, b.Topic)
 	a.Blocking, a.MaxRounds = a.Blocking || b.Blocking, max(a.MaxRounds, b.MaxRounds)
-	a.Created = firstEntry(a.Created, b.Created)
+	a.Created = schemas.Earlier(a.Created, b.Created)
 	var err error
 	if r.extra, err = joinExtras(r.extra, o.extra); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r *record) joinThreads(o *record) error {
 				all[key] = &turn{t, side.entries[i]}
 				continue
 			}
-			known.Timestamp = firstEntry(known.Timestamp, t.Timestamp)
+			known.Timestamp = schemas.Earlier(known.Timestamp, t.Timestamp)
 			var err error
 			if known.extra, err = joinExtras(known.extra, side.entries[i]); err != nil {
 				return err

@@ -381,7 +381,7 @@ func (f *fold) startOf() schemas.Time {
 	}
 	first := f.began
 	for i := range f.recs {
-		first = earlier(first, f.recs[i].since)
+		first = schemas.Earlier(first, f.recs[i].since)
 	}
 	return first
 }

@@ -193,14 +193,6 @@ func addChangedGroups(r *settle.Round) {
 	})
 }
 
-// sameGroup compares two that may be nil.
-func sameGroup(a, b *schemas.GroupStatus) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
 // inGroup describes the place of a DAG in its group; "" without one.
 func inGroup(s *schemas.DAGStatus) string {
 	switch g := s.Group; {

@@ -71,7 +71,7 @@ func (f *fold) joinSucceeds(i int32) {
 	skipped := len(f.p.Needs[i]) > 0
 	for _, to := range f.p.Needs[i] {
 		skipped = skipped && f.next[to].State == schemas.NodeSkipped
-		s.StartedAt, s.FinishedAt = earlier(s.StartedAt, f.next[to].StartedAt), schemas.Later(s.FinishedAt, f.next[to].FinishedAt)
+		s.StartedAt, s.FinishedAt = schemas.Earlier(s.StartedAt, f.next[to].StartedAt), schemas.Later(s.FinishedAt, f.next[to].FinishedAt)
 	}
 	for _, j := range n.Made.Joins {
 		if at, ok := f.p.Index[j.Node]; ok && len(f.next[at].Result) > 0 {

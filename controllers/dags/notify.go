@@ -11,6 +11,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/spans"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -38,7 +39,7 @@ func (f *fold) notify(st *schemas.DAGStatus) (effects []settle.Effect, again tim
 		}
 		if n.State == schemas.NodePending {
 			due := f.tryNotice(&n, &all[i])
-			again = sooner(again, due)
+			again = spans.Sooner(again, due)
 			if n.State == schemas.NodePending && due.IsZero() {
 				effects = append(effects, f.noticeEffect(st, &n, &all[i], i))
 			}

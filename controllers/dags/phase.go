@@ -168,7 +168,7 @@ func same(x, y schemas.Status) bool {
 		return false
 	}
 	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
-		a.Hold != b.Hold || !sameSchedule(a.Schedule, b.Schedule) || !sameGroup(a.Group, b.Group) || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
+		a.Hold != b.Hold || !sameValue(a.Schedule, b.Schedule) || !sameValue(a.Group, b.Group) || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
 		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Notices, b.Notices) || !slices.Equal(a.Active, b.Active) ||
 		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
 		return false
@@ -198,7 +198,7 @@ func sameNode(a, b *schemas.NodeStatus) bool {
 	return a.State == b.State && a.Key == b.Key && a.Task == b.Task && a.Generation == b.Generation && a.Inputs == b.Inputs && maps.Equal(a.Tools, b.Tools) && a.Round == b.Round &&
 		a.Verb == b.Verb && a.Reason == b.Reason && a.Message == b.Message && a.Attempts == b.Attempts &&
 		a.StartedAt == b.StartedAt && a.FinishedAt == b.FinishedAt && a.RetryAt == b.RetryAt &&
-		sameInt(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result) && sameLanded(a.Landed, b.Landed) &&
+		sameValue(a.ExitCode, b.ExitCode) && a.Output == b.Output && a.Log == b.Log && sameJSON(a.Result, b.Result) && sameValue(a.Landed, b.Landed) &&
 		slices.EqualFunc(a.Approvals, b.Approvals, sameApproval)
 }
 
@@ -206,14 +206,8 @@ func sameApproval(a, b schemas.Approval) bool {
 	return a.Action == b.Action && a.By == b.By && a.Proof == b.Proof && a.At == b.At && a.Digest == b.Digest && sameJSON(a.Answer, b.Answer)
 }
 
-func sameLanded(a, b *schemas.Landed) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
-func sameInt(a, b *int) bool {
+// sameValue compares two that may be nil.
+func sameValue[T comparable](a, b *T) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

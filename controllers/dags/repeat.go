@@ -76,20 +76,12 @@ func (f *fold) nextRounds() bool {
 	}
 	for _, loop := range f.turning {
 		for _, m := range loop.Members {
-			f.began = earlier(f.began, f.recs[m].since)
+			f.began = schemas.Earlier(f.began, f.recs[m].since)
 		}
 		f.setRound(loop, f.rounds[loop.Node]+1)
 	}
 	f.turning = nil
 	return true
-}
-
-// earlier is the first of two times; one that is zero does not count.
-func earlier(a, b schemas.Time) schemas.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
-		return b
-	}
-	return a
 }
 
 // restartLoop begins a loop again whose node is retried after its last round.

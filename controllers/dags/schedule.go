@@ -9,6 +9,7 @@ import (
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/spans"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/cron"
 	"reconcile.dev/reconcile/state"
@@ -136,22 +137,14 @@ func (f *fold) closeSchedule(idle bool) {
 			continue // validated; the time zone is not on this machine
 		}
 		if t.Waits && f.gate.Open && t.Due.IsZero() {
-			due = sooner(due, dueOf(times, s.Missed, t.Since.Time, f.Now))
+			due = spans.Sooner(due, dueOf(times, s.Missed, t.Since.Time, f.Now))
 		}
-		next = sooner(next, times.Next(after))
+		next = spans.Sooner(next, times.Next(after))
 	}
 	if !due.IsZero() {
 		t.Due = schemas.NewTime(due)
 	}
 	t.Next = schemas.NewTime(next)
-}
-
-// sooner returns the earlier of two times; zero is none.
-func sooner(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // dueOf is the time after since that is to run now; zero without one.
@@ -179,17 +172,9 @@ func (f *fold) wakeForSchedule(out *settle.Out) {
 	}
 	const again = time.Minute // the Action follows from this decision, unless a file is in its way
 	if out.Due = !f.timed.Due.IsZero(); out.Due {
-		out.Again = sooner(out.Again, f.Now.Add(again))
+		out.Again = spans.Sooner(out.Again, f.Now.Add(again))
 	}
-	out.Again = sooner(out.Again, f.timed.Next.Time)
-}
-
-// sameSchedule compares two that may be nil.
-func sameSchedule(a, b *schemas.ScheduleStatus) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
+	out.Again = spans.Sooner(out.Again, f.timed.Next.Time)
 }
 
 // nextTime says when the schedule runs next; "" without one.

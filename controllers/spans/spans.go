@@ -82,3 +82,11 @@ func Reached(set []schemas.Span, d time.Duration) time.Time {
 
 // IsOpen reports whether the last span of a set in order has no end.
 func IsOpen(set []schemas.Span) bool { return len(set) > 0 && set[len(set)-1].To.IsZero() }
+
+// Sooner returns the earlier of two times; zero is never.
+func Sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

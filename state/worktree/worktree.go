@@ -96,8 +96,8 @@ func linked(at, dotgit string, fi fs.FileInfo) (Layout, error) {
 	if !ok {
 		return Layout{}, fmt.Errorf("%s: %w: it has no line \"gitdir: …\"", dotgit, errBroken)
 	}
-	l := Layout{Top: at, GitDir: absolute(at, target)}
-	if !isGitDir(l.GitDir) && !exists(filepath.Join(l.GitDir, "commondir")) {
+	l := Layout{Top: at, GitDir: Absolute(at, target)}
+	if !isGitDir(l.GitDir) && !Exists(filepath.Join(l.GitDir, "commondir")) {
 		return Layout{}, fmt.Errorf("%s: %w: it names %s", dotgit, errBroken, l.GitDir)
 	}
 	return withCommon(l)
@@ -112,11 +112,12 @@ func withCommon(l Layout) (Layout, error) {
 	case err != nil:
 		return Layout{}, err
 	}
-	l.Common = absolute(l.GitDir, strings.TrimSpace(string(data)))
+	l.Common = Absolute(l.GitDir, strings.TrimSpace(string(data)))
 	return l, nil
 }
 
-func absolute(base, p string) string {
+// Absolute returns p as it is if it is absolute, else below base.
+func Absolute(base, p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
 	}
@@ -124,10 +125,11 @@ func absolute(base, p string) string {
 }
 
 func isGitDir(dir string) bool {
-	return exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
+	return Exists(filepath.Join(dir, "HEAD")) && Exists(filepath.Join(dir, "objects")) && Exists(filepath.Join(dir, "refs"))
 }
 
-func exists(p string) bool {
+// Exists reports whether there is anything at p, such as a broken link.
+func Exists(p string) bool {
 	_, err := os.Lstat(p)
 	return err == nil
 }

@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
+
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // gitConfig is git's configuration: system, global, repository, work tree and environment, later ones winning.
@@ -69,7 +71,7 @@ func configPaths(l layout) []string {
 // configuration.
 func (c *gitConfig) userFile(ctx context.Context, key, other string) string {
 	if v, ok := c.get(ctx, key); ok {
-		return absolute(c.l.worktree, expandHome(v))
+		return worktree.Absolute(c.l.worktree, expandHome(v))
 	}
 	home, _ := os.UserHomeDir()
 	return filepath.Join(envOr("XDG_CONFIG_HOME", filepath.Join(home, ".config")), "git", other)

@@ -12,7 +12,9 @@ import (
 	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // commitCall is the state of one call of commit, shared by its attempts.
@@ -76,7 +78,7 @@ func idleIndex(l layout) error {
 		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase or am"}, {"MERGE_HEAD", "merge"},
 		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"},
 	} {
-		if refExists(filepath.Join(l.gitDir, op[0])) {
+		if worktree.Exists(filepath.Join(l.gitDir, op[0])) {
 			return fmt.Errorf("%s: %w: a %s is in progress; finish or abort it; what was written stays in the work tree, and "+
 				"the next run commits it", l.worktree, ErrBusy, op[1])
 		}

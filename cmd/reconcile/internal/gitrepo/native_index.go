@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // catchUp updates the index for commits that an earlier process, or an earlier attempt while the index was locked,
@@ -36,7 +38,7 @@ func (n *native) catchUp(ctx context.Context, w *scratchDir, store *objectStore)
 	var theirs []pending
 	for _, p := range list {
 		switch {
-		case p.GitDir != n.gitDir && refExists(p.GitDir):
+		case p.GitDir != n.gitDir && worktree.Exists(p.GitDir):
 			theirs = append(theirs, p)
 		case p.GitDir == n.gitDir && p.Ref == head.Ref:
 			more, err := store.catchUpEdits(p, now)

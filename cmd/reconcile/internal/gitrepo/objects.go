@@ -18,6 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // object is one object to write.
@@ -66,7 +67,7 @@ func alternates(common string) []string {
 			if dir == "" || dir[0] == '#' {
 				continue
 			}
-			if dir = absolute(queue[0], dir); !seen[dir] {
+			if dir = worktree.Absolute(queue[0], dir); !seen[dir] {
 				seen[dir] = true
 				found, queue = append(found, dir), append(queue, dir)
 			}

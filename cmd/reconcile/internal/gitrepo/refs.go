@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // errMoved reports that the reference moved since the work started: start over.
@@ -269,7 +270,7 @@ func appendLogs(l layout, t target, to refMove) error {
 		logs = append(logs, filepath.Join(l.common, "logs", filepath.FromSlash(t.Ref)))
 	}
 	for _, path := range logs {
-		if !to.log && !refExists(path) {
+		if !to.log && !worktree.Exists(path) {
 			continue
 		}
 		if err := appendLine(path, old+" "+to.commit+" "+to.line+"\n"); err != nil {
@@ -334,11 +335,6 @@ func readRefs(dir string) (remoteRefs, error) {
 		return nil
 	})
 	return refs, err
-}
-
-func refExists(p string) bool {
-	_, err := os.Lstat(p)
-	return err == nil
 }
 
 // linkedGitDirs lists the git directories of the linked work trees.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
+
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/worktree"
@@ -140,13 +141,6 @@ func open(dir string, m programMode) (*Repo, error) {
 	return r, nil
 }
 
-func absolute(base, p string) string {
-	if filepath.IsAbs(p) {
-		return filepath.Clean(p)
-	}
-	return filepath.Join(base, p)
-}
-
 // Head returns HEAD. An unreadable HEAD or branch is an error, never an empty branch.
 func (r *Repo) Head(ctx context.Context) (Head, error) {
 	var h Head
@@ -259,7 +253,7 @@ func checkWorktree(l layout, cfg *config.Config) error {
 	if top == "" {
 		return nil
 	}
-	dir, err := filepath.EvalSymlinks(absolute(l.gitDir, top))
+	dir, err := filepath.EvalSymlinks(worktree.Absolute(l.gitDir, top))
 	if err == nil && dir != l.worktree {
 		err = fmt.Errorf("%s: %w: core.worktree says that the work tree is %s", l.gitDir, ErrNotARepo, dir)
 	}
@@ -286,7 +280,7 @@ func parallel(n int, f func(int) error) error {
 }
 
 // Shallow reports whether the repository is a shallow clone, whose history is cut off.
-func (r *Repo) Shallow() bool { return refExists(filepath.Join(r.common, "shallow")) }
+func (r *Repo) Shallow() bool { return worktree.Exists(filepath.Join(r.common, "shallow")) }
 
 func orString(s, other string) string {
 	if s == "" {

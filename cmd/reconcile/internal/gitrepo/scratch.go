@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
 	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // lockTimeout is how long to wait for a held lock before the commit gives up, or leaves the index for later.
@@ -149,7 +151,7 @@ func sweepPack(dir, name string) error {
 		return nil
 	}
 	base := filepath.Join(dir, pack)
-	if refExists(base + ".idx") {
+	if worktree.Exists(base + ".idx") {
 		return nil
 	}
 	if err := os.Remove(base + ".pack"); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/spans"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -196,7 +197,7 @@ func waitsFor(e *state.Entry, reason string) bool {
 func (s *run) nextCheck() (next time.Time) {
 	for agent, h := range s.health {
 		if h.why != "" && !h.checking {
-			next = earlier(next, s.checkDue(agent, h))
+			next = spans.Sooner(next, s.checkDue(agent, h))
 		}
 	}
 	return next

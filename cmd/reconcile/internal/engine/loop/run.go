@@ -13,6 +13,7 @@ import (
 	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/spans"
 	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -388,7 +389,7 @@ func (s *run) summary() state.Summary {
 	}
 	return state.Summary{
 		Lines: lines,
-		Wake:  earlier(earlier(earlier(s.nextWake(), s.nextCompaction()), s.archiveAt), earlier(s.commitWake(), s.healthWake())), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
+		Wake:  spans.Sooner(spans.Sooner(spans.Sooner(s.nextWake(), s.nextCompaction()), s.archiveAt), spans.Sooner(s.commitWake(), s.healthWake())), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
 		Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror || len(s.starts.waiting) > 0,
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/budgets"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/spans"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -223,7 +224,7 @@ func (s *run) handleRemoteError(ctx context.Context, err error) error {
 	if s.failingSince.IsZero() {
 		s.failingSince = now
 	}
-	if !s.watching && now.Sub(earlier(s.failingSince, s.pushFailingSince)) >= unreachableLimit && len(s.mine) == 0 {
+	if !s.watching && now.Sub(spans.Sooner(s.failingSince, s.pushFailingSince)) >= unreachableLimit && len(s.mine) == 0 {
 		return err
 	}
 	s.schedule(false)
@@ -364,7 +365,7 @@ func (s *run) publish(ctx context.Context, done []string) error {
 	defer cancel()
 	sent, again, err := s.loop.Share.Push(net, done)
 	if err != nil {
-		s.pushFailingSince = earlier(s.pushFailingSince, time.Now())
+		s.pushFailingSince = spans.Sooner(s.pushFailingSince, time.Now())
 		return err
 	}
 	s.sent, s.pushFailingSince = s.sent || sent, time.Time{}

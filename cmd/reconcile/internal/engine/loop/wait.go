@@ -133,14 +133,6 @@ func (s *run) untilNext() time.Duration {
 // scanEvery keeps scans for changed files below a twentieth of the time.
 func (s *run) scanEvery() time.Duration { return max(pollSpecs, 20*s.scanCost) }
 
-// earlier returns the earlier of two times; zero means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // nextWake is the earliest timer of an object; zero: none.
 func (s *run) nextWake() time.Time {
 	var next time.Time
