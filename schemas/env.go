@@ -99,7 +99,7 @@ func (v *EnvSource) Missing(name string) error {
 	if v.From == EnvFromFile {
 		return fmt.Errorf("variable %s: the file %s does not exist; make it, or change path", name, v.Path)
 	}
-	return fmt.Errorf("variable %s: %s is not set in the environment of reconcile; set it there and run again", name, v.Source(name))
+	return fmt.Errorf("variable %s: %s is not set in the environment of reconcile; set it there, then retry", name, v.Source(name))
 }
 
 func isEnvName(s string) bool {

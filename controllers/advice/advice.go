@@ -36,8 +36,10 @@ func For(t *state.Tree, s Surroundings) []Advice {
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
 			all = append(all, adviseInputs(e, spec, s)...)
-			all = append(all, adviseTools(e, spec, s)...)
+			all = append(all, adviseTools(e, s)...)
 			all = append(all, adviseKeep(e, spec, s)...)
+			all = append(all, adviseTemplate(e, spec)...)
+			all = append(all, adviseCalls(t, e)...)
 			all = append(all, adviseApprovals(e, spec, settings)...)
 		}
 	}
@@ -130,13 +132,17 @@ func adviseInputs(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []
 }
 
 // adviseTools warns of declared tools that are not here.
-func adviseTools(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []Advice) {
-	for i := range spec.Nodes {
-		for k, name := range spec.Nodes[i].Tools {
-			if !s.Program(name) {
-				all = append(all, Advice{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "tools", k},
-					Message:    fmt.Sprintf("the program %q is not found on this machine, so that its version is not known", name),
-					Suggestion: "install it, or put its folder on the PATH; until then the node does not start, and its result on record stands"})
+func adviseTools(e *state.Entry, s Surroundings) (all []Advice) {
+	written := schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared())
+	for at, nodes := range [][]schemas.Node{written.Nodes, written.Finally} {
+		for i := range nodes {
+			for k, name := range nodes[i].Tools {
+				if !s.Program(name) {
+					field := []any{"spec", []string{"nodes", "finally"}[at], i, "tools", k}
+					all = append(all, Advice{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: field,
+						Message:    fmt.Sprintf("the program %q is not found on this machine, so that its version is not known", name),
+						Suggestion: "install it, or put its folder on the PATH; until then the node does not start, and its result on record stands"})
+				}
 			}
 		}
 	}

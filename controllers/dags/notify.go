@@ -225,7 +225,7 @@ func (f *fold) warnOfNotices(st *schemas.DAGStatus) {
 			continue
 		}
 		if failed++; message == "" {
-			message = fmt.Sprintf("%s to %s failed after %s: %s", n.On, n.To, schemas.Count(n.Attempts, "attempt"), cmp.Or(n.Message, "it failed"))
+			message = fmt.Sprintf("%s to %s failed after %s: %s; only the next end of the DAG is reported again", n.On, n.To, schemas.Count(n.Attempts, "attempt"), cmp.Or(n.Message, "it failed"))
 			if n.Output != "" {
 				message += "\n" + lastLines(n.Output, mostToldLines)
 			}

@@ -27,7 +27,13 @@ func (a *attempt) endLimits(err error) error {
 	if a.bound.By == schemas.LimitsByNone {
 		a.warning = strings.TrimPrefix(join(a.warning, "limits: "+a.bound.Why), "; ")
 	}
-	if err == nil || !a.bound.OutOfMemory(a.record.Output+err.Error()) {
+	switch {
+	case err == nil:
+		return nil
+	case a.bound.OutOfMemory(a.record.Output + err.Error()):
+	case a.record.ExitCode != nil && a.bound.PerhapsOutOfMemory(*a.record.ExitCode):
+		return fmt.Errorf("%w; a program that gets no more memory may end so: limits.memory is %s (%s)", err, a.task.Limits.Memory, a.bound.By)
+	default:
 		return err
 	}
 	a.record.Limits.Exceeded = schemas.LimitMemory

@@ -45,7 +45,7 @@ func TestMissingVariablesKeepACommandFromItsStart(t *testing.T) {
 		source schemas.EnvSource
 		want   string
 	}{
-		{schemas.EnvSource{From: schemas.EnvFromCaller}, "variable A: A is not set in the environment of reconcile; set it there and run again"},
+		{schemas.EnvSource{From: schemas.EnvFromCaller}, "variable A: A is not set in the environment of reconcile; set it there, then retry"},
 		{schemas.EnvSource{From: schemas.EnvFromFile, Path: "none"}, "variable A: the file none does not exist; make it, or change path"},
 		{schemas.EnvSource{From: schemas.EnvFromFile, Path: "."}, "variable A: . cannot be read"},
 	} {

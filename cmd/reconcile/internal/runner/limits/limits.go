@@ -83,7 +83,7 @@ func (l *Limit) Group() *os.File {
 }
 
 // signs are what programs print that get no more memory.
-var signs = []string{"out of memory", "cannot allocate memory", "memoryerror", "bad_alloc", "memory exhausted", "outofmemoryerror",
+var signs = []string{"out of memory", "cannot allocate", "memoryerror", "bad_alloc", "memory exhausted", "outofmemoryerror",
 	"allocation failed", "not enough memory"}
 
 // OutOfMemory reports whether a program that failed, and printed output, had no more memory. Of a control group the system says so; a
@@ -104,6 +104,13 @@ func (l *Limit) OutOfMemory(output string) bool {
 		}
 	}
 	return false
+}
+
+// PerhapsOutOfMemory reports whether a program that ended with an exit code may have crashed since it had no more memory: one that does
+// not look whether the system gave it some ends by a signal, and prints nothing.
+func (l *Limit) PerhapsOutOfMemory(exitCode int) bool {
+	const aborted, bus, segment = 128 + 6, 128 + 7, 128 + 11 // by SIGABRT, SIGBUS and SIGSEGV of Linux
+	return l != nil && l.By == schemas.LimitsByProcess && (exitCode == aborted || exitCode == bus || exitCode == segment)
 }
 
 // Describe tries out what bounds the programs of runs here, and says so.

@@ -68,9 +68,15 @@ func TestProcessLimit(t *testing.T) {
 
 func TestOutOfMemory(t *testing.T) {
 	process := &Limit{By: schemas.LimitsByProcess}
-	for text, want := range map[string]bool{"MemoryError\n": true, "fatal error: runtime: out of memory": true, "sh: Cannot allocate memory": true, "exit code 1": false} {
+	for text, want := range map[string]bool{"MemoryError\n": true, "fatal error: runtime: out of memory": true, "sh: Cannot allocate memory": true,
+		"bash: xrealloc: cannot allocate 134217728 bytes": true, "exit code 1": false} {
 		if process.OutOfMemory(text) != want {
 			t.Errorf("%q: %t", text, !want)
+		}
+	}
+	for code, want := range map[int]bool{139: true, 134: true, 1: false, 137: false} {
+		if process.PerhapsOutOfMemory(code) != want || (&Limit{By: schemas.LimitsByGroup}).PerhapsOutOfMemory(code) {
+			t.Errorf("exit code %d: %t", code, !want)
 		}
 	}
 	group := &Limit{By: schemas.LimitsByGroup, group: t.TempDir()}

@@ -1,0 +1,64 @@
+package advice
+
+import (
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// unused are the fields of a called DAG, by path below spec, that have no effect in a call: those of the calling DAG count.
+func unused(s *schemas.DAGSpec) (fields []string) {
+	p := s.Policy
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"policy.timeout", p.Timeout != nil}, {"policy.continueOnFailure", p.ContinueOnFailure != nil && *p.ContinueOnFailure},
+		{"policy.failFast", p.FailFast != nil && !*p.FailFast}, {"policy.onChange", p.OnChange != ""},
+		{"policy.rerunOnAgentChange", p.RerunOnAgentChange}, {"schedule", len(s.Schedule) > 0}, {"concurrency", s.Concurrency != nil},
+		{"onFailure", len(s.OnFailure) > 0}, {"onSuccess", len(s.OnSuccess) > 0}, {"issue", s.Issue > 0},
+	} {
+		if f.set {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
+
+// adviseTemplate warns of fields of a DAG that only others call, and that a call leaves out.
+func adviseTemplate(e *state.Entry, spec *schemas.DAGSpec) (all []Advice) {
+	if !spec.Template {
+		return nil
+	}
+	for _, name := range unused(spec) {
+		field := []any{"spec"}
+		for part := range strings.SplitSeq(name, ".") {
+			field = append(field, part)
+		}
+		all = append(all, Advice{Code: "no-effect", Ref: e.Ref, File: e.Object.Path, Field: field,
+			Message: name + " has no effect in a DAG that only others call", Suggestion: "remove it, or give it to the DAGs that call this one"})
+	}
+	return all
+}
+
+// adviseCalls warns of calls of DAGs with fields that a call leaves out.
+func adviseCalls(t *state.Tree, e *state.Entry) (all []Advice) {
+	for i, n := range schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared()).Nodes {
+		callee := t.Entry(schemas.DAGKind.Ref(n.DAG))
+		if n.DAG == "" || callee == nil || callee.Object == nil {
+			continue
+		}
+		called := schemas.SpecAs[*schemas.DAGSpec](callee.Object.Declared())
+		if called == nil || called.Template {
+			continue // the template has the warning
+		}
+		if fields := unused(called); len(fields) > 0 {
+			all = append(all, Advice{Code: "no-effect", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "dag"},
+				Message:    fmt.Sprintf("in a call, %s of %s (%s) has no effect", strings.Join(fields, ", "), callee.Ref, callee.Object.Path),
+				Suggestion: "give it to this DAG if it is to count here"})
+		}
+	}
+	return all
+}
