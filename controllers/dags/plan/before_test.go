@@ -26,7 +26,7 @@ func loopsSpec() *schemas.DAGSpec {
 func boundAt(p *Plan, rounds []int) *Binding {
 	runner := &schemas.AgentSpec{Runner: schemas.Runner{Command: &schemas.CommandRunner{Argv: []string{"cat"}}}}
 	agent := schemas.NewObject(schemas.AgentKind, schemas.Metadata{Name: "a"}, "specs/a.yaml", "sha256:1", nil, nil).WithSpec(runner, "sha256:1", nil)
-	b := &Binding{agents: slices.Repeat([]*schemas.Object{agent}, len(p.Agents)), gens: make([]int, len(rounds)), Inputs: make([]string, len(rounds)), rounds: rounds,
+	b := &Binding{agents: slices.Repeat([]*schemas.Object{agent}, len(p.Agents)), gens: make([]int, len(rounds)), Inputs: make([]string, len(rounds)), tools: make([]map[string]string, len(rounds)), rounds: rounds,
 		before: make([]atomic.Pointer[[]string], len(p.Loops))}
 	b.bindKeys(p)
 	return b
