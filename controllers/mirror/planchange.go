@@ -53,6 +53,8 @@ func writePlanChange(p *Page) {
 	b.List("What could not be applied", shortLines(st.Rejected))
 	if c := st.Condition(schemas.Ready); c != nil && st.Phase == schemas.PlanPending {
 		b.Paragraph("%s", fmt.Sprintf("Waits: %s.", lineText(c.Message, whyLength)))
+		b.Paragraph("Comment %s, with an edit in a fenced block if the suggestions are not to be applied as they are, or %s and the reason.",
+			codeText("/approve "+p.Entry.Ref.String()), codeText("/deny "+p.Entry.Ref.String()))
 	}
 	p.Status(b)
 }

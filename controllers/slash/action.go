@@ -53,7 +53,7 @@ func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, st
 		}
 		d.authors[schemas.ActionKind.Ref(name)] = c.Author.Login
 	}
-	if cmd.Verb == Deny && spec.Permission == nil {
+	if cmd.Verb == Deny && spec.Permission == nil && a.target.Kind != schemas.PlanChangeKind.Name {
 		return nil, "", fmt.Errorf("the agent of %s asked for nothing before this comment that waits for an answer", codeText(a.node))
 	}
 	out, _, err := d.propose(schemas.ActionKind, name, spec)
@@ -100,11 +100,10 @@ func (d *decider) applied(spec *schemas.ActionSpec, name string) error {
 // moot reports whether an action changed nothing. One on a session is kept by its DAGs, too.
 func (d *decider) moot(spec *schemas.ActionSpec, name string) bool {
 	target, err := spec.TargetRef()
-	if err != nil || target.Kind != schemas.DAGKind.Name {
+	if err != nil || target.Kind == schemas.SessionKind.Name {
 		return false
 	}
-	st, ok := d.tree.Entry(target).Status().(*schemas.DAGStatus)
-	return ok && slices.ContainsFunc(st.Actions, func(a schemas.AppliedAction) bool { return a.Name == name && a.Moot })
+	return slices.ContainsFunc(schemas.AppliedTo(d.tree.Entry(target).Status()), func(a schemas.AppliedAction) bool { return a.Name == name && a.Moot })
 }
 
 // resolveTarget resolves the target of a command: [dag/NAME] [NODE] [why]. Missing parts follow from the issue, if they
@@ -118,11 +117,15 @@ func (d *decider) resolveTarget(cmd Command) (commandTarget, error) {
 	}
 	dags := d.dags()
 	if len(words) > 0 && strings.Contains(words[0], "/") {
-		target, err := d.object(words[0])
+		target, err := d.object(cmd.Verb, words[0])
 		if err != nil {
 			return a, err
 		}
-		a.target = target
+		if a.target = target; target.Kind == schemas.PlanChangeKind.Name {
+			next()
+			a.reason = strings.TrimSpace(strings.TrimLeft(rest, "-–—:,;. \t"))
+			return a, nil
+		}
 		dags = slices.DeleteFunc(dags, func(e *state.Entry) bool { return e.Ref != target })
 		next()
 	}
@@ -158,9 +161,13 @@ func (d *decider) objects(k schemas.Kind) []*state.Entry {
 	return out
 }
 
-// object is the DAG or session that a word names; it has to be one of this issue.
-func (d *decider) object(word string) (schemas.Ref, error) {
-	ref, err := schemas.Kinds{schemas.DAGKind, schemas.SessionKind}.ParseRef(strings.TrimRight(word, ",.:;"))
+// object is the DAG or session that a word names, or the plan change that is answered; it has to be one of this issue.
+func (d *decider) object(verb, word string) (schemas.Ref, error) {
+	kinds := schemas.Kinds{schemas.DAGKind, schemas.SessionKind}
+	if verb == Approve || verb == Deny {
+		kinds = append(kinds, schemas.PlanChangeKind)
+	}
+	ref, err := kinds.ParseRef(strings.TrimRight(word, ",.:;"))
 	if err != nil {
 		return schemas.Ref{}, fmt.Errorf("%s is neither a DAG nor a session, as dag/checks", codeText(word))
 	}

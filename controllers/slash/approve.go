@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -14,7 +16,10 @@ const digestLength = 32
 
 // approval adds to an approval what it is of: the digest among the words behind the target, and the answer in a fenced block.
 func (d *decider) approval(a commandTarget, spec *schemas.ActionSpec) error {
-	reason, answer := splitFence(a.reason)
+	reason, answer, err := splitFence(a.reason)
+	if err != nil {
+		return err
+	}
 	var rest []string
 	for _, word := range strings.Fields(reason) {
 		if len(word) == digestLength && strings.Trim(word, "0123456789abcdef") == "" {
@@ -36,16 +41,23 @@ func (d *decider) approval(a commandTarget, spec *schemas.ActionSpec) error {
 	return nil
 }
 
-// splitFence divides a text into what stands before its first fenced block, and the content of that.
-func splitFence(text string) (before, inside string) {
+// splitFence divides a text into what stands before its first fenced block, and the content of that. A block of YAML becomes JSON.
+func splitFence(text string) (before, inside string, err error) {
 	const fence = "```"
 	before, rest, ok := strings.Cut(text, fence)
 	if !ok {
-		return text, ""
+		return text, "", nil
 	}
-	_, rest, _ = strings.Cut(rest, "\n") // the language
+	language, rest, _ := strings.Cut(rest, "\n")
 	inside, _, _ = strings.Cut(rest, fence)
-	return strings.TrimSpace(before), strings.TrimSpace(inside)
+	if language = strings.ToLower(strings.TrimSpace(language)); language == "yaml" || language == "yml" {
+		data, err := yaml.YAMLToJSON([]byte(inside))
+		if err != nil {
+			return "", "", fmt.Errorf("the block is not YAML: %s", codeText(err.Error()))
+		}
+		inside = string(data)
+	}
+	return strings.TrimSpace(before), strings.TrimSpace(inside), nil
 }
 
 // identify implements settle.Decider.Identify for the approvals that were made from comments now.
