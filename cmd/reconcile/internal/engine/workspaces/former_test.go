@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/proc"
 )
 
 // TestFormerRepository: a workspace that was made from a repository which was in the same folder before is neither used nor deleted.
@@ -61,6 +62,20 @@ func TestFileInPlaceOfAFolder(t *testing.T) {
 	}
 	if names := f.git("ls-tree", "-r", "--name-only", got.Commit); names != ".gitignore\nfile/inner\nfolder" {
 		t.Errorf("%q", names)
+	}
+}
+
+// TestPortsWhileBeingMade: a workspace that is being made, whose setup may take long, has its ports for itself.
+func TestPortsWhileBeingMade(t *testing.T) {
+	f := newFixture(t)
+	first := f.m.ports(nil)
+	being := Owner{State: Created, Process: proc.Self(), PortBase: first}
+	if next := f.m.ports([]Owner{being}); first == 0 || next == first {
+		t.Errorf("%d and %d", first, next)
+	}
+	being.Process = proc.ID{} // nobody makes it any more
+	if next := f.m.ports([]Owner{being}); next != first {
+		t.Errorf("%d, and again %d", first, next)
 	}
 }
 
