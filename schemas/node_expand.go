@@ -56,6 +56,7 @@ type Expansion struct {
 	Uses    map[Ref]string     // the digests of the other objects
 	Results map[string]string  // what nodes made of which others are made, by their names
 	Fault   string             // why it could not be expanded; empty where it could
+	Unset   bool               // that is since a parameter has no value
 	Calls   map[string][]*Call // the calls with bounds that a node is part of, the innermost first, by the names of nodes
 }
 

@@ -63,13 +63,16 @@ func (p *Param) parse(text string) any {
 	return text
 }
 
+// largestInteger is the largest one up to which all integers are exact as JSON numbers: 2^53 - 1.
+const largestInteger = 1<<53 - 1
+
 func (p *Param) fits(v any) bool {
 	ok := false
 	switch p.Type {
 	case ParamInteger:
 		var f float64
 		f, ok = v.(float64)
-		ok = ok && f == math.Trunc(f)
+		ok = ok && f == math.Trunc(f) && math.Abs(f) <= largestInteger
 	case ParamNumber:
 		_, ok = v.(float64)
 	case ParamBoolean:

@@ -195,6 +195,7 @@ func (e *expander) params(name string, spec *schemas.DAGSpec, with map[string]an
 			break
 		}
 		if _, ok := out[p]; !ok {
+			e.made.Unset = e.made.Unset || e.made.Fault == ""
 			e.fail("dag/%s: the parameter %s has no value: give it a default, a value in spec.with, or run reconcile run dag/%s --param %s=VALUE",
 				name, p, e.name, p)
 		}

@@ -32,6 +32,7 @@ func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 			problems = append(problems, scopeProblem(s, e, refused))
 		}
 	}
+	problems = append(problems, expansionProblems(s, t, problems)...)
 	_, err := worktree.Find(s.Dir())
 	around := advice.Surroundings{Program: programIn(s.Dir()), Input: s.HasInput, Git: err == nil}
 	for _, advice := range advice.For(t, around) {
@@ -39,6 +40,37 @@ func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 	}
 	slices.SortStableFunc(problems, func(a, b schemas.Problem) int { return strings.Compare(a.Path, b.Path) })
 	return problems
+}
+
+// expansionProblems are those of DAGs whose files are valid, each by itself, and that have no nodes to run: calls in a circle, say. One
+// whose parameters have no values yet only gets a warning.
+func expansionProblems(s *state.Store, t *state.Tree, known []schemas.Problem) (all []schemas.Problem) {
+	for _, e := range t.Entries(schemas.DAGKind.Name) {
+		spec := schemas.SpecAs[*schemas.DAGSpec](e.Object)
+		if spec == nil || spec.Template || spec.Expansion == nil || spec.Expansion.Fault == "" ||
+			slices.ContainsFunc(known, func(p schemas.Problem) bool { return p.Path == e.Object.Path }) {
+			continue
+		}
+		p := adviceProblem(s, advice.Advice{Code: "bad-expansion", Ref: e.Ref, File: e.Object.Path, Message: spec.Expansion.Fault,
+			Field: faultyField(schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared()), spec.Expansion.Fault)})
+		if !spec.Expansion.Unset {
+			p.Severity = schemas.Error
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// faultyField is the node that a fault begins with, else all nodes.
+func faultyField(spec *schemas.DAGSpec, fault string) []any {
+	if rest, ok := strings.CutPrefix(fault, "node "); ok {
+		name, _, _ := strings.Cut(rest, " ")
+		name = strings.TrimSuffix(name, ":")
+		if i := slices.IndexFunc(spec.Nodes, func(n schemas.Node) bool { return n.Name == name }); i >= 0 {
+			return []any{"spec", "nodes", i}
+		}
+	}
+	return []any{"spec", "nodes"}
 }
 
 func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schemas.Problem {
