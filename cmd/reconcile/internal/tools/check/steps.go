@@ -47,13 +47,20 @@ func tools(name string, args ...string) []string {
 
 // raced are the packages whose goroutines share something.
 var raced = []string{
-	"./state", "./state/disk", "./state/durable", "./state/lock", "./vectors", "./vectors/embed", "./vectors/knn", "./vectors/knn/knntest",
+	"./state", "./state/disk", "./state/durable", "./state/lock", "./vectors", "./vectors/embed", "./vectors/knn/knntest",
 	"./vectors/lexical", "./vectors/source", "./cmd/reconcile/internal/engine/loop", "./cmd/reconcile/internal/runner",
 	"./cmd/reconcile/internal/runner/acp", "./cmd/reconcile/internal/index",
 	"./cmd/reconcile/internal/watch", "./cmd/reconcile/internal/gitrepo", "./cmd/reconcile/internal/render",
 	"./cmd/reconcile/internal/github", "./cmd/reconcile/internal/engine/claims", "./cmd/reconcile/internal/memstore",
 	"./cmd/reconcile/internal/embedhttp", "./cmd/reconcile/internal/meter", "./cmd/reconcile/internal/engine", "./cmd/reconcile/internal/engine/eventlog",
 }
+
+// nearest is the package of nearest neighbours, and threaded are its tests of goroutines that share a graph. The others check
+// results, as the step unit does; they take minutes under the detector.
+const (
+	nearest  = "./vectors/knn"
+	threaded = "^Test(Concurrent|SameBytes|Histories|Assemble|BuildEndsWithItsContext|NoGrowth|SearchOptions)$"
+)
 
 // scriptsPackage is the package whose tests start the program most often.
 const scriptsPackage = "./cmd/reconcile"
@@ -142,9 +149,13 @@ func raceTests(ctx context.Context, c *checker) result {
 		}
 		return excused(fmt.Sprintf("%v; everything else was checked", err))
 	}
-	// What -short leaves out strikes child processes, which the detector does not see. vectors/knn takes seven minutes here; the
-	// default limit of ten is too near.
-	return c.goTest(ctx, append([]string{"-race", "-short", "-timeout", "20m"}, raced...))
+	// What -short leaves out strikes child processes, which the detector does not see.
+	args := []string{"-race", "-short", "-timeout", "20m"}
+	r := c.goTest(ctx, append(args, raced...))
+	near := c.goTest(ctx, append(args, "-run", threaded, nearest))
+	r.add(near.tally)
+	r.text += near.text
+	return r
 }
 
 // compiler returns an error when the race detector cannot work here.
