@@ -352,3 +352,31 @@ func (r *Repo) DirtyAt(ctx context.Context, paths []string) ([]string, error) {
 	})
 	return found, err
 }
+
+// DirtyListed is Dirty for a caller that has just read folders, which are not read again. The paths of listed are slash
+// paths below the directory given to Open.
+func (r *Repo) DirtyListed(ctx context.Context, branch string, prefixes []string, listed Lister) ([]string, error) {
+	below, err := r.below(prefixes)
+	if err != nil {
+		return nil, err
+	}
+	from := listed
+	if listed != nil && r.prefix != "" {
+		from = func(dir string) ([]state.Listed, bool) {
+			dir, ok := strings.CutPrefix(dir, r.prefix)
+			if !ok {
+				return nil, false
+			}
+			return listed(dir)
+		}
+	}
+	var found []string
+	err = r.do(func(c committer) (err error) {
+		found, err = c.dirty(ctx, branch, below, from)
+		return err
+	})
+	for i, p := range found {
+		found[i] = strings.TrimPrefix(p, r.prefix)
+	}
+	return found, err
+}

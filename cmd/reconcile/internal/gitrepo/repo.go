@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 
 	"reconcile.dev/reconcile/schemas/treepath"
-	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -166,34 +165,6 @@ func (r *Repo) Commit(ctx context.Context, c Commit) (Result, error) {
 		return err
 	})
 	return res, err
-}
-
-// DirtyListed is Dirty for a caller that has just read folders, which are not read again. The paths of listed are slash
-// paths below the directory given to Open.
-func (r *Repo) DirtyListed(ctx context.Context, branch string, prefixes []string, listed Lister) ([]string, error) {
-	below, err := r.below(prefixes)
-	if err != nil {
-		return nil, err
-	}
-	from := listed
-	if listed != nil && r.prefix != "" {
-		from = func(dir string) ([]state.Listed, bool) {
-			dir, ok := strings.CutPrefix(dir, r.prefix)
-			if !ok {
-				return nil, false
-			}
-			return listed(dir)
-		}
-	}
-	var found []string
-	err = r.do(func(c committer) (err error) {
-		found, err = c.dirty(ctx, branch, below, from)
-		return err
-	})
-	for i, p := range found {
-		found[i] = strings.TrimPrefix(p, r.prefix)
-	}
-	return found, err
 }
 
 // Settle sweeps the leftover files of a killed process from the git directory, and updates the index for its last

@@ -42,26 +42,6 @@ func (f *Files) Verify(ctx context.Context, ids []string, by string) error {
 	})
 }
 
-// all returns the observations of these ids, by issue; ErrUnknown if one does not exist.
-func (f *Files) all(ctx context.Context, ids []string) (map[int][]schemas.Observation, error) {
-	byIssue, err := issuesOf(ids)
-	if err != nil {
-		return nil, err
-	}
-	out := map[int][]schemas.Observation{}
-	for issue, ids := range byIssue {
-		slices.Sort(ids)
-		for _, id := range slices.Compact(ids) {
-			o, err := f.ByID(ctx, id)
-			if err != nil {
-				return nil, err
-			}
-			out[issue] = append(out[issue], o)
-		}
-	}
-	return out, nil
-}
-
 // note writes one record for each issue, and applies it.
 func (f *Files) note(ctx context.Context, found map[int][]schemas.Observation,
 	say func(int, []schemas.Observation) schemas.MemoryRecord) error {
@@ -108,27 +88,6 @@ func (f *Files) refoldWith(ctx context.Context, facts *memory.Facts, issues map[
 		return err
 	}
 	return errors.Join(err, f.updateManifest(ctx, folded), f.store.Announce())
-}
-
-// facts returns the facts of the records and of the ingested captures in the issue files, all as current.
-func (f *Files) facts() (*memory.Facts, error) {
-	var taken map[string]memory.Taken
-	err := f.again(func() error {
-		v, err := f.latest()
-		if err == nil {
-			taken, err = v.taken()
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	names, err := f.recordNames()
-	if err != nil {
-		return nil, err
-	}
-	all := func(string) bool { return true }
-	return memory.NewFacts(memory.Truth{Records: f.records(names), Taken: taken, Exists: all}), nil
 }
 
 func badID(id string) error {

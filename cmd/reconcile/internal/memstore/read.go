@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
 	"reconcile.dev/reconcile/controllers/memory"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -274,4 +275,24 @@ func (f *Files) Stats(ctx context.Context) (schemas.MemoryStats, error) {
 	out.Recalls = f.recallCount(records)
 	out.DiskBytes += f.size(v)
 	return out, errors.Join(err, ctx.Err())
+}
+
+// all returns the observations of these ids, by issue; ErrUnknown if one does not exist.
+func (f *Files) all(ctx context.Context, ids []string) (map[int][]schemas.Observation, error) {
+	byIssue, err := issuesOf(ids)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int][]schemas.Observation{}
+	for issue, ids := range byIssue {
+		slices.Sort(ids)
+		for _, id := range slices.Compact(ids) {
+			o, err := f.ByID(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			out[issue] = append(out[issue], o)
+		}
+	}
+	return out, nil
 }

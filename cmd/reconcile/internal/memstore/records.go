@@ -178,3 +178,24 @@ func (f *Files) folded() map[string]state.Identity {
 	}
 	return out
 }
+
+// facts returns the facts of the records and of the ingested captures in the issue files, all as current.
+func (f *Files) facts() (*memory.Facts, error) {
+	var taken map[string]memory.Taken
+	err := f.again(func() error {
+		v, err := f.latest()
+		if err == nil {
+			taken, err = v.taken()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.recordNames()
+	if err != nil {
+		return nil, err
+	}
+	all := func(string) bool { return true }
+	return memory.NewFacts(memory.Truth{Records: f.records(names), Taken: taken, Exists: all}), nil
+}
