@@ -58,6 +58,10 @@ func (f *fold) run() {
 		if f.waits = f.unknownNode(); f.waits != "" {
 			return
 		}
+		if err := CheckSuggestions(f.Tree, f.spec); err != nil && f.spec.Proof != schemas.ProofRun { // an agent is answered by an architect
+			f.waits = "its suggestions cannot be applied: " + err.Error()
+			return
+		}
 		f.st.Phase, f.st.Created = schemas.PlanPending, f.spec.At
 		if f.st.Created.IsZero() {
 			f.st.Created = schemas.NewTime(f.Now)
@@ -102,6 +106,18 @@ func (f *fold) unknownNode() string {
 		}
 	}
 	return ""
+}
+
+// CheckSuggestions returns why the suggestions of a request cannot be applied as they are.
+func CheckSuggestions(t *state.Tree, spec *schemas.PlanChangeSpec) error {
+	if !spec.Suggestions.Changes() {
+		return nil
+	}
+	dag, err := dagOf(t, spec, spec.Suggestions)
+	if err == nil {
+		_, err = Apply(t, dag, spec.Change, spec.Suggestions, false)
+	}
+	return err
 }
 
 // act applies the answer of a person. done is the record of it.

@@ -9,6 +9,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -53,6 +54,9 @@ func Propose(ctx context.Context, env Env, q ProposeRequest) (r ProposeResult, e
 	defer o.store.Close()
 	if err := checkTarget(o.tree, spec); err != nil {
 		return r, typed(err)
+	}
+	if err := planchanges.CheckSuggestions(o.tree, spec); err != nil {
+		return r, typed(badField("file", ": it cannot be applied to %s: %v", spec.Target, err))
 	}
 	r.Name = proposalName(spec)
 	ref := schemas.PlanChangeKind.Ref(r.Name)
