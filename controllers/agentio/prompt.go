@@ -175,9 +175,13 @@ func askText(whom []string) string {
 // Forms of a report, by the output that the agent's runner reads.
 var reports = map[string]string{
 	"text": "Your final message is the result. Say in it what you did, which files you changed, and what is left to do. Do not say " +
-		"that something is done that you have not checked.",
+		"that something is done that you have not checked. If something blocks you that you cannot solve: reconcile escalate --blocker TEXT --tried TEXT. " +
+		"If the plan has to change: reconcile propose --change extend --reason TEXT.",
 	FormatJSON: `Print one JSON value. To report more than a result, print {"reconcile": 1, "status": "done", "result": …, ` +
-		`"summary": "…", "filesChanged": ["…"], "remaining": ["…"]}; status is one of done, failed, needs_clarification and needs_handoff.`,
+		`"summary": "…", "filesChanged": ["…"], "remaining": ["…"]}; status is one of done, failed, needs_clarification and needs_handoff. ` +
+		`With "escalation": {"blocker": "…", "tried": ["…"]} in it, an architect or a person decides what is to be done about what blocks you; ` +
+		`"planChange": {"change": "extend", "reason": "…", "suggestions": {"add": [{"name": "…", "run": ["…"], "needs": ["…"]}]}} asks for another ` +
+		`plan (change is extend, modify, replace or fix; suggestions also have modify, remove and needs).`,
 }
 
 func reportText(format string) string {
