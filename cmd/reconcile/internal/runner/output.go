@@ -17,6 +17,7 @@ import (
 
 const (
 	readSize  = 32 << 10 // bytes read at once
+	firstRead = 2 << 10  // and until a command fills them: hundreds of agents say little for minutes
 	lineLimit = 64 << 10 // a longer line is handled in pieces; more than twice what filter.cut retains
 	// drainTime is how long output may arrive after the whole tree has ended; then the pipe is closed.
 	drainTime = 200 * time.Millisecond
@@ -85,9 +86,9 @@ func (a *attempt) addStream(o *output, b *buffers) (*os.File, error) {
 	}
 	buf := &b.read[len(o.streams)]
 	if *buf == nil {
-		*buf = make([]byte, readSize)
+		*buf = make([]byte, firstRead)
 	}
-	o.streams = append(o.streams, &stream{src: r, buf: *buf, clean: a.runner.newFilter(), heard: &a.heard, longest: lineLimit})
+	o.streams = append(o.streams, &stream{src: r, buf: buf, clean: a.runner.newFilter(), heard: &a.heard, longest: lineLimit})
 	return w, nil
 }
 
@@ -128,7 +129,7 @@ func (o *output) finish() {
 // stream is the connection of one pipe to the sink.
 type stream struct {
 	src     *os.File
-	buf     []byte
+	buf     *[]byte // of the worker
 	clean   *filter
 	sink    *sink
 	carry   []byte  // the incomplete last line
@@ -142,9 +143,9 @@ type stream struct {
 func (s *stream) pump() {
 	defer s.src.Close()
 	for {
-		n, err := s.src.Read(s.buf)
+		n, err := s.src.Read(*s.buf)
 		s.heard.Store(time.Now().UnixNano())
-		s.feed(s.buf[:n])
+		s.take(n)
 		if err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				s.drain()
@@ -164,13 +165,21 @@ func (s *stream) drain() {
 	for range drainReads {
 		n := 0
 		err := raw.Read(func(fd uintptr) bool {
-			n = readNow(fd, s.buf)
+			n = readNow(fd, *s.buf)
 			return true
 		})
 		if err != nil || n <= 0 {
 			return
 		}
-		s.feed(s.buf[:n])
+		s.take(n)
+	}
+}
+
+// take feeds what was read into the buffer, and makes it as large as a read may be once it was full.
+func (s *stream) take(n int) {
+	s.feed((*s.buf)[:n])
+	if n == len(*s.buf) && n < readSize {
+		*s.buf = make([]byte, readSize)
 	}
 }
 

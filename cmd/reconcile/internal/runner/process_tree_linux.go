@@ -15,6 +15,7 @@ import (
 type member struct {
 	pid, parent, group, session int
 	started                     string // clock ticks since boot; unique together with pid
+	chain                       string // of chainOf; "" where it was not asked for
 }
 
 // inGroup reports whether the process is in the group or session of leader pid.
@@ -42,12 +43,12 @@ func (m member) signal(force bool) {
 // members lists the live processes of the hunted trees: those of the first process's group and session, those with the
 // mark, those met before, and the descendants of all these.
 func members(h *hunt) []member {
-	found := family(processes(), func(m member, chain string) bool {
+	found := family(h.runner.roster.look(), func(m member) bool {
 		if h.met[m.pid] == m.started {
 			return true
 		}
 		for _, t := range h.trees {
-			if t.pid != 0 && chain == "" && m.inGroup(t.pid) || t.marks.ofRun(chain, t.key) {
+			if t.pid != 0 && m.chain == "" && m.inGroup(t.pid) || t.marks.ofRun(m.chain, t.key) {
 				return true
 			}
 		}
@@ -61,15 +62,15 @@ func members(h *hunt) []member {
 
 // ownedBy lists the live processes that a runner started, and their descendants.
 func ownedBy(ms marks) []member {
-	return family(processes(), func(_ member, chain string) bool { return ms.ofRunner(chain) })
+	return family(marked(processes()), func(m member) bool { return ms.ofRunner(m.chain) })
 }
 
 // family returns the processes that belong, and their descendants, except this process.
-func family(all []member, belongs func(m member, chain string) bool) []member {
+func family(all []member, belongs func(m member) bool) []member {
 	in := map[int]bool{}
 	self := os.Getpid()
 	for _, m := range all {
-		if m.pid != self && belongs(m, chainOf(m.pid)) {
+		if m.pid != self && belongs(m) {
 			in[m.pid] = true
 		}
 	}

@@ -7,6 +7,9 @@ import "golang.org/x/sys/unix"
 // member is a whole process group on this system: there is no portable way to inspect other processes.
 type member struct{ pid, group int }
 
+// roster is not used here.
+type roster struct{}
+
 func (m member) inGroup(pgid int) bool { return m.pid == pgid }
 
 // orphanGroup returns the group of an orphan's tree. Its lease is held, so the number is not reused yet, unless all

@@ -5,6 +5,9 @@ import "os"
 // member is not used here: only the first process of a run can be ended.
 type member struct{ pid, group int }
 
+// roster is not used here.
+type roster struct{}
+
 func (m member) inGroup(pgid int) bool { return m.pid == pgid }
 
 func orphanGroup(int) int { return 0 }

@@ -123,6 +123,8 @@ type Runner struct {
 	null  *os.File // stdin of commands without input
 	dir   string   // its absolute path, without symlinks
 	marks marks
+	// roster lists the processes of the machine.
+	roster roster
 	// programs are the caches of confined programs; guarded by mu.
 	programs programs
 	found    foundPrograms

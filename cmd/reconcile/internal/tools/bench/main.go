@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string) error {
 	runs := flags.Int("runs", 7, "repetitions of each measurement")
 	only := flags.String("only", "", "only figures whose name contains this, or one of several by comma")
 	beside := flags.String("beside", "", "another binary of the program, for the figures that compare with one")
-	sleep := flags.Duration("sleep", 20*time.Second, "how long an engineer takes, for the figures of sessions; asked for are 60s")
+	sleep := flags.Duration("sleep", time.Minute, "how long an engineer takes, for the figures of sessions")
 	keep := flags.String("keep", "", "folder for the trees; a temporary one by default")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
