@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -196,5 +197,27 @@ func TestCleanEnv(t *testing.T) {
 	got := cleanEnv([]string{"PATH=/bin", "RECONCILE_ROOT=/x", "GIT_DIR=.git", "GITHUB_SHA=1"})
 	if want := []string{"PATH=/bin", "GITHUB_SHA=1"}; !slices.Equal(got, want) {
 		t.Errorf("kept %q, want %q", got, want)
+	}
+}
+
+// TestRacedTestsExist: a pattern that matches no test would pass.
+func TestRacedTestsExist(t *testing.T) {
+	files, err := filepath.Glob("../../../../../" + nearest + "/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, data...)
+	}
+	names := strings.Split(strings.TrimSuffix(strings.TrimPrefix(threaded, "^Test("), ")$"), "|")
+	for _, name := range names {
+		if !bytes.Contains(text, []byte("func Test"+name+"(t *testing.T)")) {
+			t.Errorf("%s has no Test%s", nearest, name)
+		}
 	}
 }

@@ -59,7 +59,7 @@ var raced = []string{
 // results, as the step unit does; they take minutes under the detector.
 const (
 	nearest  = "./vectors/knn"
-	threaded = "^Test(Concurrent|SameBytes|Histories|Assemble|BuildEndsWithItsContext|NoGrowth|SearchOptions)$"
+	threaded = "^Test(Concurrent|SameBytes|Assemble|BuildEndsWithItsContext|NoGrowth|SearchOptions)$"
 )
 
 // scriptsPackage is the package whose tests start the program most often.
