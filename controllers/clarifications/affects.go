@@ -6,6 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarify"
+	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -24,6 +25,7 @@ func affects(c *settle.Change) {
 		return
 	}
 	agents.AddWorking(c.Worklist, e)
+	sessions.NoteQuestion(c)
 	for _, r := range indexOf(c.OfTree(), c.Tree()).repliesTo(e.Name, Status(e).ID) {
 		c.Add(r.Ref)
 	}

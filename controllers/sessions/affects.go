@@ -12,6 +12,9 @@ const slotsMayChange = "slots"
 // affects notes that slots may change.
 func affects(c *settle.Change) { c.Note(slotsMayChange) }
 
+// NoteQuestion notes that a question was asked or ended, so that slots may change.
+func NoteQuestion(c *settle.Change) { c.Note(slotsMayChange) }
+
 // addReassigned adds the sessions whose status does not show the slot that they have, and what depends on them.
 func addReassigned(r *settle.Round) {
 	if r.Everything() || !r.Noted(slotsMayChange) {

@@ -101,7 +101,7 @@ func assignSlots(t *state.Tree, sums *dagSums) map[string]*slot {
 	room := freeSlots{limit: t.Settings().Limits.Sessions, owners: map[string]string{}}
 	if len(entries) > room.limit {
 		sums.follow(t)
-		room.sums = sums
+		room.sums, room.asked = sums, openQuestions(t)
 	}
 	for _, rank := range ranks {
 		for _, e := range rank {
@@ -177,6 +177,7 @@ type freeSlots struct {
 	owners       map[string]string         // owner → the session that is active
 	broken       map[string][]*state.Entry // see brokenDAGs; nil until asked for
 	sums         *dagSums                  // nil where there are enough places for all sessions
+	asked        map[int]bool              // the issues with an open question
 }
 
 const completedMessage = "the session is completed; set its spec.phase to Active to open it again"
@@ -209,13 +210,14 @@ func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
 
 // take assigns a slot to a session that wants to work, or explains why it cannot.
 func (r *freeSlots) take(e *state.Entry, s *slot) Gate {
-	owner := state.SpecOf[*schemas.SessionSpec](e).Owner
+	spec := state.SpecOf[*schemas.SessionSpec](e)
+	owner := spec.Owner
 	if first, ok := r.owners[owner]; ok && owner != "" {
 		return Gate{Keep: true, Reason: settle.ReasonAnotherSessionActive, Message: fmt.Sprintf(
 			"session %s of owner %s is active and ranks higher; %q makes this one the active one", first, owner,
 			"reconcile resume "+e.Name+" --exclusive")}
 	}
-	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name); !s.idle {
+	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name) && !r.asked[spec.Issue]; !s.idle {
 		if r.taken >= r.limit {
 			return r.full()
 		}
@@ -223,6 +225,18 @@ func (r *freeSlots) take(e *state.Entry, s *slot) Gate {
 	}
 	r.owners[owner] = e.Name
 	return Gate{Open: true, Keep: true, Reason: settle.ReasonActive}
+}
+
+// openQuestions are the issues with a question that is not resolved: it is work of the issue's sessions, also without a DAG.
+func openQuestions(t *state.Tree) map[int]bool {
+	out := map[int]bool{}
+	for _, e := range t.Active(schemas.ClarificationRequestKind.Name) {
+		spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object)
+		if spec != nil && spec.Issue > 0 && schemas.ClarificationOpen(e.Brief().Phase) {
+			out[spec.Issue] = true
+		}
+	}
+	return out
 }
 
 // full is the gate of a session that finds no place.
