@@ -165,6 +165,26 @@ func heldBecause(name string) string {
 	return ""
 }
 
+// heldThrough returns why a command is held of a program that first runs what the command needs: for its own reason, or for
+// that of one that it needs; "" if it may run.
+func heldThrough(name string, needs map[string][]string, own func(string) string) string {
+	if why := own(name); why != "" {
+		return why
+	}
+	seen := map[string]bool{name: true}
+	for todo := slices.Clone(needs[name]); len(todo) > 0; todo = todo[1:] {
+		if seen[todo[0]] {
+			continue
+		}
+		seen[todo[0]] = true
+		if why := own(todo[0]); why != "" {
+			return fmt.Sprintf("it runs %s, and of that: %s", todo[0], why)
+		}
+		todo = append(todo, needs[todo[0]]...)
+	}
+	return ""
+}
+
 // isShown reports whether a name is valid as an argument and printable: no control characters, and no flag.
 func isShown(name string) bool {
 	return name != "" && name[0] != '-' && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' })

@@ -264,6 +264,16 @@ type recipe struct {
 func commandsOf(path string, recipes []recipe, found *Found) {
 	slices.SortStableFunc(recipes, func(a, b recipe) int { return strings.Compare(a.name, b.name) })
 	recipes = slices.CompactFunc(recipes, func(a, b recipe) bool { return a.name == b.name })
+	needs, asks := map[string][]string{}, map[string]bool{}
+	for _, r := range recipes {
+		needs[r.name], asks[r.name] = r.needs, r.asks
+	}
+	own := func(name string) string {
+		if asks[name] {
+			return heldAsks
+		}
+		return heldBecause(name)
+	}
 	for _, r := range recipes {
 		switch {
 		case r.private:
@@ -272,12 +282,8 @@ func commandsOf(path string, recipes []recipe, found *Found) {
 			found.omit(path, r.name, "it needs %s", strings.Join(r.params, ", "))
 			continue
 		}
-		held := heldBecause(r.name)
-		if r.asks {
-			held = heldAsks
-		}
 		found.Commands = append(found.Commands, Command{ID: r.name, Name: r.name, Description: short(r.doc), Run: []string{"just", r.name},
-			Needs: r.needs, Inputs: []string{path}, Held: held, From: path})
+			Needs: r.needs, Inputs: []string{path}, Held: heldThrough(r.name, needs, own), From: path})
 	}
 }
 

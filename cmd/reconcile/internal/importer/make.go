@@ -45,6 +45,10 @@ func Make(path string, src []byte) Found {
 			chosen = m.targets[i : i+1]
 		}
 	}
+	needs := map[string][]string{}
+	for _, t := range m.targets {
+		needs[t.name] = append(needs[t.name], t.needs...)
+	}
 	for _, t := range chosen {
 		from := fmt.Sprintf("%s:%d", path, t.line)
 		switch why := plainTarget(t.name); {
@@ -54,7 +58,7 @@ func Make(path string, src []byte) Found {
 			m.found.omit(from, t.name, "there is no rule for it in %s", path)
 		default:
 			m.found.Commands = append(m.found.Commands, Command{ID: t.name, Name: t.name, Description: short(t.doc),
-				Run: []string{"make", t.name}, Needs: t.needs, Inputs: []string{path}, Held: heldBecause(t.name), From: from})
+				Run: []string{"make", t.name}, Needs: t.needs, Inputs: []string{path}, Held: heldThrough(t.name, needs, heldBecause), From: from})
 		}
 	}
 	return m.found
