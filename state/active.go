@@ -258,7 +258,7 @@ func (s *Store) readStatus(ref schemas.Ref) schemas.Status {
 	if err != nil {
 		return nil
 	}
-	st, _ := s.decodeStatusFile(p, data).(*lazyStatus)
+	st, _ := s.decodeStatusFile(p, data, nil).(*lazyStatus)
 	return st.get()
 }
 

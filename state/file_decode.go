@@ -42,7 +42,7 @@ func (s *Store) decodeState(a area, p string, data []byte) any {
 		if h := s.shapedStatus(p, data); h != nil {
 			return h
 		}
-		return s.decodeStatusFile(p, data)
+		return s.decodeStatusFile(p, data, nil)
 	case areaRuns:
 		key := s.layout().runKey(p)
 		if h := s.shapedRun(key, data); h != nil {
@@ -61,7 +61,9 @@ func (s *Store) decodeState(a area, p string, data []byte) any {
 	return nil
 }
 
-func (s *Store) decodeStatusFile(p string, data []byte) any {
+// decodeStatusFile returns the status in the file at p, a *lazyStatus, or what is wrong with it; see [decodeBuffer.decodeStatus] for
+// packed.
+func (s *Store) decodeStatusFile(p string, data, packed []byte) any {
 	_, ref := s.layout().classify(p)
 	k, _ := s.opts.Kinds.Find(ref.Kind)
 	if k.NewStatus == nil {
@@ -72,7 +74,7 @@ func (s *Store) decodeStatusFile(p string, data []byte) any {
 	}
 	r := s.decodeBuffer()
 	defer s.decodeBuffers.Put(r)
-	st, err := r.decodeStatus(k, ref.Name, data)
+	st, err := r.decodeStatus(k, ref.Name, data, packed)
 	if err != nil {
 		return damageOf(err)
 	}
@@ -106,7 +108,7 @@ func (r *decodeBuffer) shapedStatus(s *shape, ref schemas.Ref, data []byte) *laz
 	}
 	again := is.packed
 	is.packed = bytes.Clone(again)
-	h := &lazyStatus{raw: is.packed, brief: is.inBrief()}
+	h := &lazyStatus{raw: is.packed, packed: true, brief: is.inBrief()}
 	h.briefOnce.Do(func() {}) // it is set above
 	is.packed = again
 	return h

@@ -52,7 +52,7 @@ func TestStatusKeepsNoRoom(t *testing.T) {
   "phase": "Paused", "conditions": [{"type": "Ready"}], "history": [{"reason": "Applied"}, {"reason": "é \u0041"}],
   "layers": [["a", "b"], ["c"]], "nodes": {"a": {"state": "Pending"}}, "actions": [{"name": "x"}]}}`)
 	k, _ := testKinds.Find("DAG")
-	got, err := new(decodeBuffer).decodeStatus(k, "checks", data)
+	got, err := new(decodeBuffer).decodeStatus(k, "checks", data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,9 +42,13 @@ func EncodeStatus(ref schemas.Ref, status schemas.Status) ([]byte, error) {
 
 // decodeStatus decodes a status that EncodeStatus wrote. It accepts unknown fields: a newer version may have written
 // them.
-func (r *decodeBuffer) decodeStatus(k schemas.Kind, name string, data []byte) (schemas.Status, error) {
+//
+// packed is data without whitespace, in a block that the status may point into; nil if there is none yet.
+func (r *decodeBuffer) decodeStatus(k schemas.Kind, name string, data, packed []byte) (schemas.Status, error) {
 	status := k.NewStatus()
-	packed := r.pack(data)
+	if packed == nil {
+		packed = r.pack(data)
+	}
 	r.lendLists(status.Base())
 	e := envelope{Status: status}
 	err := decodeState(data, packed, &e)

@@ -61,7 +61,7 @@ func BenchmarkDecodeStatus(b *testing.B) {
 	data := aStatus(b)
 	k, _ := testKinds.Find("DAG")
 	for b.Loop() {
-		if _, err := new(decodeBuffer).decodeStatus(k, "checks", data); err != nil {
+		if _, err := new(decodeBuffer).decodeStatus(k, "checks", data, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -18,17 +18,44 @@ func (h *lazyStatus) get() schemas.Status {
 	if h == nil {
 		return nil
 	}
+	if is := h.is.Load(); is != nil {
+		return *is
+	}
+	if h.packed {
+		is := h.decode(h.raw)
+		if h.is.CompareAndSwap(nil, &is) {
+			return is
+		}
+		return h.get()
+	}
 	h.once.Do(func() {
 		if h.raw == nil {
 			return
 		}
-		is, ok := h.store.decodeStatusFile(h.path, h.raw).(*lazyStatus)
-		if !ok {
-			panic(fmt.Sprintf("state: %s: what the cache holds of it does not decode", h.path))
-		}
-		h.is, h.raw = is.is, nil
+		is := h.decode(nil)
+		h.raw = nil
+		h.is.Store(&is)
 	})
-	return h.is
+	if is := h.is.Load(); is != nil {
+		return *is
+	}
+	return nil
+}
+
+func (h *lazyStatus) decode(packed []byte) schemas.Status {
+	is, ok := h.store.decodeStatusFile(h.path, h.raw, packed).(*lazyStatus)
+	if !ok {
+		panic(fmt.Sprintf("state: %s: what the cache holds of it does not decode", h.path))
+	}
+	return is.get()
+}
+
+// ReleaseStatus releases the memory of the decoded status, if it can be decoded again. The next call that needs it does that, with
+// equal content; callers that hold it keep it.
+func (e *Entry) ReleaseStatus() {
+	if h := e.status; h != nil && h.packed {
+		h.is.Store(nil)
+	}
 }
 
 func (h *lazyRun) get() *schemas.Run {
@@ -355,7 +382,9 @@ func newLazyStatus(s schemas.Status) *lazyStatus {
 	if s == nil {
 		return nil
 	}
-	return &lazyStatus{is: s}
+	h := new(lazyStatus)
+	h.is.Store(&s)
+	return h
 }
 
 func newLazyRun(key string, r *schemas.Run) *lazyRun {

@@ -76,7 +76,7 @@ func checkShape(t *testing.T, s *Store, data []byte) (had string) {
 	path := s.layout().statusPath(shapedRef)
 	if h := s.shapedStatus(path, data); h != nil {
 		had = "status"
-		want, ok := s.decodeStatusFile(path, data).(*lazyStatus)
+		want, ok := s.decodeStatusFile(path, data, nil).(*lazyStatus)
 		if !ok {
 			t.Fatalf("the status has the shape, and does not decode:\n%s", data)
 		}
@@ -89,8 +89,19 @@ func checkShape(t *testing.T, s *Store, data []byte) (had string) {
 		if !reflect.DeepEqual(h.get(), want.get()) {
 			t.Fatalf("it decodes otherwise:\n%s", data)
 		}
+		if (&Entry{status: h}).ReleaseStatus(); !reflect.DeepEqual(h.get(), want.get()) {
+			t.Fatalf("after its release it decodes otherwise:\n%s", data)
+		}
 	}
 	return had
+}
+
+func TestStatusWithoutFileIsNotReleased(t *testing.T) {
+	e := &Entry{Ref: shapedRef}
+	e.SetStatus(&schemas.DAGStatus{Session: "one"})
+	if e.ReleaseStatus(); e.Status().(*schemas.DAGStatus).Session != "one" {
+		t.Error("the status, which no file has, is gone")
+	}
 }
 
 func TestShapes(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -110,9 +111,11 @@ type lazyStatus struct {
 	once  sync.Once
 	store *Store
 	path  string
-	raw   []byte // the text to decode; nil once it is decoded
-	is    schemas.Status
+	raw   []byte // the text to decode; nil once it is decoded, unless packed
+	is    atomic.Pointer[schemas.Status]
 
+	// packed says that raw is a block of its own, without whitespace: the decoded status points into it, and can be made again.
+	packed    bool
 	briefOnce sync.Once
 	brief     schemas.Brief
 }

@@ -327,7 +327,7 @@ func FuzzStatus(f *testing.F) {
 	f.Add([]byte("{\n<<<<<<< HEAD\n"))
 	k, _ := testKinds.Find("DAG")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		st, err := new(decodeBuffer).decodeStatus(k, "checks", data)
+		st, err := new(decodeBuffer).decodeStatus(k, "checks", data, nil)
 		if err != nil {
 			return
 		}
@@ -340,7 +340,7 @@ func FuzzStatus(f *testing.F) {
 		if p, err2 := EncodeStatus(checks, plain); err != nil || err2 != nil || string(p) != string(b) {
 			t.Fatalf("%s: %s, without packing %s (%v, %v)", data, b, p, err, err2)
 		}
-		again, err := new(decodeBuffer).decodeStatus(k, "checks", b)
+		again, err := new(decodeBuffer).decodeStatus(k, "checks", b, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}

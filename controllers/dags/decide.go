@@ -104,7 +104,9 @@ func (f *fold) finish() settle.Out {
 		st.Schedule = f.timed
 	}
 	before, _ := f.Status().(*schemas.DAGStatus)
-	f.p.Remember(st, before, f.next, changed)
+	if len(changed) > 0 || !over(st) { // of a tree with many DAGs, most are over
+		f.p.Remember(st, before, f.next, changed)
+	}
 	notices, due := f.notify(st)
 	out := settle.Out{Status: st, Effects: f.effects(notices), Restore: f.restores}
 	if !over(st) && !f.again.IsZero() {

@@ -30,6 +30,9 @@ type Out struct {
 	Await bool
 	// Due says that a time of the object's schedule has come: a spec follows from it.
 	Due bool
+	// unchanged says that Status is the one that the entry has. Where outs are kept, Status is nil then, so that the decoded status
+	// does not stay in memory.
+	unchanged bool
 }
 
 // Restore says that outputs of a recorded success are missing.

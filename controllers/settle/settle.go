@@ -177,8 +177,8 @@ func (s *settler) decide(w *World) []*state.Entry {
 		}
 		for _, e := range s.pending(k.Name) {
 			out := w.decideAs(e, k)
-			s.outs[e.Ref] = out
-			if e.Status() == out.Status {
+			s.outs[e.Ref] = out.kept()
+			if out.unchanged {
 				continue
 			}
 			next := *e

@@ -141,28 +141,43 @@ func (w *World) decide(e *state.Entry) Out { return w.decideAs(e, w.table.Row(e.
 // one that e has, not a copy. A decision that is shared is made once.
 func (w *World) decideAs(e *state.Entry, k *Kind) Out {
 	if out, ok := w.outs[e.Ref]; ok {
+		if out.unchanged {
+			out.Status = e.Status()
+		}
 		return out
 	}
 	if w.tell != nil {
 		w.tell()
 	}
 	out := k.Decide(In{Entry: e, Tree: w.Tree, World: w, Now: w.Now})
+	if out.unchanged = k.SameStatus(e.Status(), out.Status); out.unchanged {
+		out.Status = e.Status()
+	}
 	if !k.KeepSpec {
 		Release(e, out)
 	}
-	if k.SameStatus(e.Status(), out.Status) {
-		out.Status = e.Status()
-	}
 	if k.Shared {
-		w.outs[e.Ref] = out
+		w.outs[e.Ref] = out.kept()
 	}
 	return out
 }
 
-// Release releases the decoded spec of an object that has nothing to do.
+// kept is out in the form in which it is kept.
+func (out Out) kept() Out {
+	if out.unchanged {
+		out.Status = nil
+	}
+	return out
+}
+
+// Release releases the decoded spec of an object that has nothing to do, and its status if that stays as it is.
 func Release(e *state.Entry, out Out) {
-	if e.Object != nil && len(out.Effects) == 0 && len(e.Claims) == 0 && out.Again.IsZero() {
-		e.Object.Release()
+	if e.Object == nil || len(out.Effects) > 0 || len(e.Claims) > 0 || !out.Again.IsZero() {
+		return
+	}
+	e.Object.Release()
+	if out.unchanged {
+		e.ReleaseStatus()
 	}
 }
 

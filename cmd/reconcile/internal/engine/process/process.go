@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
+	"sync/atomic"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 )
@@ -46,11 +48,10 @@ const maxGrowth = 64 << 20
 // boundGrowth lowers the percentage after each collection, so that the heap grows by at most maxGrowth, or as with Go's default. Nothing
 // raises it again. Without that, hundreds of agents at work would leave three times as much garbage as they need.
 func boundGrowth() {
-	runtime.SetFinalizer(new([64]byte), func(*[64]byte) {
+	afterCollection(func() {
 		if most := boundedPercent(measured("/gc/heap/live:bytes")); most < measured("/gc/gogc:percent") {
 			debug.SetGCPercent(int(most))
 		}
-		boundGrowth()
 	})
 }
 
@@ -66,22 +67,49 @@ func measured(name string) uint64 {
 	return m[0].Value.Uint64()
 }
 
-// SaveMemory sets the percentage of the garbage collector to save memory, lower for a large tree, after the heap has
-// grown to the size of its files. That takes some time: with Go's default the heap may grow to twice the size of a
-// tree, which is more than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is collected,
-// since most of the allocations stay live.
-func SaveMemory(getenv func(string) string, files int, large bool) {
-	then := 60
-	if large {
-		then = 25
-	}
+// MemorySaver tunes the garbage collector for trees that are loaded. The zero MemorySaver is ready.
+type MemorySaver struct {
+	floor, growth atomic.Uint64 // see Save
+	watching      sync.Once
+}
+
+// Save tunes the garbage collector for a tree of so many files, unless the environment has GOGC. With Go's default the heap may grow
+// to twice the size of a tree, which is more than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is
+// collected, since most of the allocations stay live; from then on it grows by less than by default, in a large tree least.
+func (m *MemorySaver) Save(getenv func(string) string, files int, large bool) {
 	if getenv("GOGC") != "" {
 		return
 	}
-	const least, of = 4 << 20, 3 << 9 // Go's initial heap, and the size of a file's data
-	first := uint64(files) * of * 100 / max(measured("/gc/heap/live:bytes"), least)
-	debug.SetGCPercent(max(int(first)-100, then))
-	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { debug.SetGCPercent(then) })
+	const perFile = 1920 // bytes of the heap
+	m.floor.Store(uint64(files) * perFile)
+	m.growth.Store(60)
+	if large {
+		m.growth.Store(20)
+	}
+	m.tune()
+	m.watching.Do(func() { afterCollection(m.tune) })
+}
+
+// tune sets the percentage by which the heap may grow from now on.
+func (m *MemorySaver) tune() {
+	const least = 4 << 20 // Go's initial heap
+	debug.SetGCPercent(growthOf(max(measured("/gc/heap/live:bytes"), least), m.floor.Load(), m.growth.Load()))
+}
+
+// growthOf is the percentage by which a heap with so many live bytes may grow: to floor, but not by less than least percent.
+func growthOf(live, floor, least uint64) int {
+	return int(max(least, 100*(max(floor, live)-live)/live))
+}
+
+// afterCollection calls f after each garbage collection.
+func afterCollection(f func()) {
+	type cycle struct{ _ *byte }
+	var next func(*cycle)
+	next = func(*cycle) {
+		f()
+		runtime.SetFinalizer(new(cycle), next)
+	}
+	runtime.SetFinalizer(new(cycle), next)
 }
 
 // Build identifies the build of the program.

@@ -40,3 +40,14 @@ func TestGrowthIsBounded(t *testing.T) {
 		t.Errorf("GOGC was overridden: %d percent", got)
 	}
 }
+
+func TestGrowth(t *testing.T) {
+	for _, c := range []struct {
+		live, floor, least uint64
+		want               int
+	}{{50, 200, 20, 300}, {160, 200, 20, 25}, {190, 200, 20, 20}, {400, 200, 20, 20}, {200, 200, 60, 60}} {
+		if got := growthOf(c.live, c.floor, c.least); got != c.want {
+			t.Errorf("a heap of %d with the floor %d grows by %d %%, not %d", c.live, c.floor, got, c.want)
+		}
+	}
+}

@@ -45,9 +45,10 @@ func (c Config) Open() (*state.Store, error) {
 
 // StoreOptions are the options of every store on the tree.
 func (c Config) StoreOptions() state.Options {
+	saver := new(process.MemorySaver)
 	return state.Options{
 		Kinds: c.Table().Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
-		Large: func(files int) { process.SaveMemory(c.Getenv, files, files > state.LargeTree) },
+		Large: func(files int) { saver.Save(c.Getenv, files, files > state.LargeTree) },
 		Log:   c.Log, Cleaner: newCleaner(c.Dir),
 	}
 }
