@@ -54,7 +54,7 @@ func TestObservationIsImmutable(t *testing.T) {
 	}
 	s.put("specs/observations/seen.yaml", "")
 	s.settle()
-	if out, decided := s.last.Outs[ref]; decided && out.Status != nil {
-		t.Errorf("gone: %+v", out.Status)
+	if is := s.last.StatusOf(ref); is != nil {
+		t.Errorf("gone: %+v", is)
 	}
 }

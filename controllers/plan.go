@@ -24,6 +24,7 @@ func Plan(t *state.Tree, now time.Time, tool func(name string) (settle.Tool, boo
 			if !decided {
 				continue
 			}
+			out.Status = d.StatusOf(e.Ref)
 			changed := slices.Contains(d.Changed, e.Ref)
 			steps = append(steps, objectSteps(&k, e, out, changed)...)
 		}

@@ -201,12 +201,13 @@ func (s *sim) settle() settle.Decision {
 	if s.checks {
 		s.check(t, d)
 	}
-	for ref, out := range d.Outs {
+	for ref := range d.Outs {
 		e := s.entries[ref]
 		c := *e
-		c.SetStatus(s.disk(ref, out.Status))
+		is := d.StatusOf(ref)
+		c.SetStatus(s.disk(ref, is))
 		s.entries[ref] = &c
-		if out.Status == nil && c.Gone() && len(c.Claims) == 0 {
+		if is == nil && c.Gone() && len(c.Claims) == 0 {
 			delete(s.entries, ref)
 		}
 	}
@@ -266,13 +267,10 @@ func (s *sim) check(t *state.Tree, d settle.Decision) {
 	s.t.Helper()
 	full := (&settle.Decider{Only: s.only, Identify: s.decider.Identify}).Settle(t, s.now, nil)
 	for ref, out := range full.Outs {
-		var status schemas.Status
-		if e := d.Tree.Entry(ref); e != nil {
-			status = e.Status()
-		}
-		if !Kinds.Row(ref.Kind).SameStatus(status, out.Status) {
+		status, want := d.StatusOf(ref), full.StatusOf(ref)
+		if !Kinds.Row(ref.Kind).SameStatus(status, want) {
 			s.t.Errorf("%s: deciding what is affected by %v differs from deciding everything:\n%s\n%s", ref, s.dirty,
-				s.text(ref, status), s.text(ref, out.Status))
+				s.text(ref, status), s.text(ref, want))
 		}
 		if part, ok := d.Outs[ref]; ok {
 			sameEffects(s.t, ref, part.Effects, out.Effects)
@@ -285,12 +283,12 @@ func (s *sim) check(t *state.Tree, d settle.Decision) {
 		s.t.Errorf("%s is not at its fixed point:\n%s\n%s", ref, s.text(ref, d.Tree.Entry(ref).Status()),
 			s.text(ref, again.Tree.Entry(ref).Status()))
 	}
-	for ref, out := range d.Outs {
-		if out.Status != nil {
-			lint(s.t, ref, out.Status)
-			checkMoves(s.t, t.Entry(ref), out.Status)
-			if back := s.disk(ref, out.Status); !Kinds.Row(ref.Kind).SameStatus(back, out.Status) {
-				s.t.Errorf("%s: the status does not survive a file:\n%s\n%s", ref, s.text(ref, out.Status), s.text(ref, back))
+	for ref := range d.Outs {
+		if is := d.StatusOf(ref); is != nil {
+			lint(s.t, ref, is)
+			checkMoves(s.t, t.Entry(ref), is)
+			if back := s.disk(ref, is); !Kinds.Row(ref.Kind).SameStatus(back, is) {
+				s.t.Errorf("%s: the status does not survive a file:\n%s\n%s", ref, s.text(ref, is), s.text(ref, back))
 			}
 		}
 	}

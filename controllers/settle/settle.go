@@ -13,13 +13,21 @@ import (
 type Decision struct {
 	// Tree has the new statuses.
 	Tree *state.Tree
-	// Outs holds the decisions, for the objects that were decided.
+	// Outs holds the decisions, for the objects that were decided. A status that stays as it was is only in Tree.
 	Outs map[schemas.Ref]Out
 	// Changed are the objects whose status differs from the one in the tree that was given, sorted.
 	Changed []schemas.Ref
 	// Removed are the entries, as given, of objects that had a status and are to have none any more: their spec is
 	// gone, or (replies, observations) nothing is wrong with them now. Sorted. Tree need not know them.
 	Removed []*state.Entry
+}
+
+// StatusOf returns the status that an object has now; nil for none.
+func (d *Decision) StatusOf(ref schemas.Ref) schemas.Status {
+	if e := d.Tree.Entry(ref); e != nil {
+		return e.Status()
+	}
+	return nil
 }
 
 // Decider decides over the trees of a run, one after the other. It keeps sums from one tree for the next and updates
@@ -86,7 +94,7 @@ func (d *Decider) Settle(t *state.Tree, now time.Time, dirty []schemas.Ref, told
 	}
 	slices.SortFunc(made.Changed, schemas.Ref.Compare)
 	for _, ref := range made.Changed {
-		if out, old := made.Outs[ref], t.Entry(ref); out.Status == nil && old != nil && old.HasStatus() {
+		if old := t.Entry(ref); made.StatusOf(ref) == nil && old != nil && old.HasStatus() {
 			made.Removed = append(made.Removed, old)
 		}
 	}
