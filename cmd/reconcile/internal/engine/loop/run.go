@@ -98,6 +98,7 @@ type run struct {
 	fullScanAt     time.Time                    // end of the last scan of every file
 	filesReplaced  bool                         // git replaced files: every file must be scanned
 	scanCost       time.Duration                // duration of that scan
+	decideCost     time.Duration                // duration of the last decision
 	endedSinceScan bool                         // an effect ended since the last scan
 	removedAgents  []string                     // to be removed from the projection
 	changedAt      time.Time                    // time of the last uncommitted write; zero: none

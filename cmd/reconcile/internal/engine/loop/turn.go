@@ -316,6 +316,8 @@ func (s *run) decide() {
 	} else if dirty = sortedRefs(s.dirty); len(dirty) == 0 {
 		return
 	}
+	start := time.Now()
+	defer func() { s.decideCost = time.Since(start) }()
 	s.apply(s.decider.Settle(s.tree, now, dirty, func(done, total int) { s.progress("decide", done, total) }))
 	s.dirty = map[schemas.Ref]bool{}
 }
@@ -513,7 +515,7 @@ func (s *run) processID() string {
 // claimed effects.
 func (s *run) claimAhead() int {
 	if s.loop.Share == nil {
-		return lookahead
+		return lookahead * int(s.gatherTime()/gatherFor)
 	}
 	return max(sharedLookahead, s.loop.CPUs) // enough that none waits for the remote
 }

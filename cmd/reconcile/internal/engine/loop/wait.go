@@ -49,7 +49,7 @@ func (s *run) wait(ctx context.Context) error {
 // gather collects further results while enough work is queued that no processor waits for a turn. It also waits briefly
 // for the end of effects that just started, so that a quick command needs only one decision.
 func (s *run) gather(ctx context.Context) {
-	full := time.NewTimer(gatherFor)
+	full := time.NewTimer(s.gatherTime())
 	defer full.Stop()
 	quick := time.NewTimer(startFor)
 	defer quick.Stop()
@@ -66,6 +66,11 @@ func (s *run) gather(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// gatherTime is for how long results are gathered: longer where a decision takes long, so that deciding stays a small part of the time.
+func (s *run) gatherTime() time.Duration {
+	return min(max(gatherFor, 5*s.decideCost), maxGather*gatherFor)
 }
 
 func onlyStarts(reports []settle.Report) bool {
