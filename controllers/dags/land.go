@@ -138,3 +138,15 @@ func (f *fold) landChecks(n *schemas.Node) [][]string {
 	}
 	return nil
 }
+
+// workspace is where the agent of node i works; nil for the tree itself.
+func (f *fold) workspace(i int32) *settle.Workspace {
+	n := &f.p.Spec.Nodes[i]
+	kind, declared := f.b.Agent(f.p, f.agentOf(i)).WorkspaceKind()
+	if kind == schemas.WorkspaceInPlace {
+		return nil
+	}
+	session := f.p.Spec.Session
+	return &settle.Workspace{Kind: kind, Declared: declared, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
+		Branch: "reconcile/" + session + "/" + f.p.Name + "/" + n.Name, Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
+}

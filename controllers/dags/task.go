@@ -11,7 +11,6 @@ import (
 	"reconcile.dev/reconcile/controllers/breaker"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/dags/plan"
-	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
@@ -107,18 +106,6 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 	if c.Workspace != nil && r.unheard != nil && r.last == r.unheard {
 		c.Workspace.Continues = r.unheard.Key
 	}
-}
-
-// workspace is where the agent of node i works; nil for the tree itself.
-func (f *fold) workspace(i int32) *settle.Workspace {
-	n := &f.p.Spec.Nodes[i]
-	kind, declared := f.b.Agent(f.p, f.agentOf(i)).WorkspaceKind()
-	if kind == schemas.WorkspaceInPlace {
-		return nil
-	}
-	session := f.p.Spec.Session
-	return &settle.Workspace{Kind: kind, Declared: declared, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
-		Branch: "reconcile/" + session + "/" + f.p.Name + "/" + n.Name, Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
 }
 
 func withAttempt(env []string, attempt int) []string {

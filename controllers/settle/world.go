@@ -141,18 +141,13 @@ func (w *World) decide(e *state.Entry) Out { return w.decideAs(e, w.table.Row(e.
 // one that e has, not a copy. A decision that is shared is made once.
 func (w *World) decideAs(e *state.Entry, k *Kind) Out {
 	if out, ok := w.outs[e.Ref]; ok {
-		if out.unchanged {
-			out.Status = e.Status()
-		}
-		return out
+		return out.of(e)
 	}
 	if w.tell != nil {
 		w.tell()
 	}
 	out := k.Decide(In{Entry: e, Tree: w.Tree, World: w, Now: w.Now})
-	if out.unchanged = k.SameStatus(e.Status(), out.Status); out.unchanged {
-		out.Status = e.Status()
-	}
+	out = out.judged(e, k.SameStatus(e.Status(), out.Status))
 	if !k.KeepSpec {
 		Release(e, out)
 	}
@@ -160,25 +155,6 @@ func (w *World) decideAs(e *state.Entry, k *Kind) Out {
 		w.outs[e.Ref] = out.kept()
 	}
 	return out
-}
-
-// kept is out in the form in which it is kept.
-func (out Out) kept() Out {
-	if out.unchanged {
-		out.Status = nil
-	}
-	return out
-}
-
-// Release releases the decoded spec of an object that has nothing to do, and its status if that stays as it is.
-func Release(e *state.Entry, out Out) {
-	if e.Object == nil || len(out.Effects) > 0 || len(e.Claims) > 0 || !out.Again.IsZero() {
-		return
-	}
-	e.Object.Release()
-	if out.unchanged {
-		e.ReleaseStatus()
-	}
 }
 
 // Status returns the status that an object of a shared kind has now: as decided if it is decided in this round, else as in the

@@ -229,7 +229,7 @@ func isObject(word string) bool {
 
 // objectNames joins a kind with the names behind it, as in "dag checks lint". Other words stay as they are.
 func objectNames(words []string) []string {
-	if len(words) < 2 || slices.ContainsFunc(words, isObject) {
+	if len(words) < 2 || isObject(words[0]) || strings.Contains(strings.Join(words, " "), "/") {
 		return words
 	}
 	var out []string
