@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io/fs"
-	"os"
 	"strings"
 	"testing"
 )
@@ -10,11 +8,9 @@ import (
 // workflowStrikes are the run of the workflow of examples/issue-to-change: from the start to the question to a person, and from the answer to
 // the end.
 func workflowStrikes(t *testing.T) []strike {
-	files := folderFiles(t, "../../examples/issue-to-change")
-	files["specs/actions/go.yaml"] = "apiVersion: reconcile.dev/v1alpha1\nkind: Action\nmetadata: {name: go}\n" +
-		"spec: {verb: start, target: workflow/feature, issue: 42, text: \"# Greet people by name\"}\n"
-	answer := map[string]string{"specs/actions/release.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Action\nmetadata: {name: release}\n" +
-		"spec: {verb: approve, target: dag/feature-42, node: release, answer: '{\"release\": true}'}\n"}
+	files := folderFiles(t, "../../examples/issue-to-change", agentHead)
+	files["specs/actions/go.yaml"] = startGo
+	answer := map[string]string{"specs/actions/release.yaml": answerRelease}
 	return []strike{{name: "start", files: files}, {name: "answer", files: files, before: [][]string{{"run"}}, change: answer}}
 }
 
@@ -29,21 +25,21 @@ func TestCrashWorkflow(t *testing.T) {
 	}
 }
 
-// folderFiles are the files of a folder by their paths in it.
-func folderFiles(t *testing.T, dir string) map[string]string {
-	out, tree := map[string]string{}, os.DirFS(dir)
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+// expandedStrikes are the run of the DAG of expandedFiles: to the task of a person, and from there to the end.
+func expandedStrikes() []strike {
+	files := expandedFiles(agentHead)
+	// The architect is told how the nodes are, so all others have ended.
+	files["specs/change.yaml"] = strings.Replace(files["specs/change.yaml"], "plan, needs: [list]", "plan, needs: [judge]", 1)
+	return []strike{{name: "expanded", files: files},
+		{name: "signed", files: files, before: [][]string{{"run"}}, change: map[string]string{"specs/actions/sign.yaml": answerSign}}}
+}
+
+// TestCrashExpanded kills the run of a DAG with matrices, a loop, a call, final nodes and a change of its plan before calls that change
+// files, as TestCrashWorkflow does.
+func TestCrashExpanded(t *testing.T) {
+	for _, b := range blows(t, 37, 0, 0, 0) {
+		for _, s := range expandedStrikes() {
+			b.run(t, s.name, func(t *testing.T) (int, error) { return s.every(t, b) })
 		}
-		data, err := fs.ReadFile(tree, name)
-		if out[name] = string(data); strings.HasPrefix(name, "agents/") {
-			out[name] = agentHead + out[name]
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return out
 }

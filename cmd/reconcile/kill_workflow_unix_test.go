@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // liveHead is put in front of the agents that are killed: each leaves its run in ../effects, and in ../twice if another run under its key
@@ -34,30 +35,26 @@ trap 'rm -f ../live/"$key".$$' EXIT
 sleep 0.1
 `
 
-// killedWorkflow is the tree of examples/issue-to-change that is started by a file.
-type killedWorkflow struct {
+// killedTree is a tree whose runs are killed.
+type killedTree struct {
 	*testing.T
 	dir, bin string
 	env      []string
 	kills    int
+	dag      string   // whose nodes count at the end
+	makes    []string // the files that the nodes make
 }
 
-func newKilledWorkflow(t *testing.T) *killedWorkflow {
-	k := &killedWorkflow{T: t, dir: filepath.Join(inMemory(t), "tree"), bin: self(t),
+// newKilledTree makes a tree of files, in the DAG of which the nodes make some.
+func newKilledTree(t *testing.T, files map[string]string, dag string, makes ...string) *killedTree {
+	k := &killedTree{T: t, dir: filepath.Join(inMemory(t), "tree"), bin: self(t), dag: dag, makes: makes,
 		env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1"}}
-	if err := os.CopyFS(k.dir, os.DirFS("../../examples/issue-to-change")); err != nil {
-		t.Fatal(err)
-	}
-	agent, err := os.ReadFile(filepath.Join(k.dir, "agents/small.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFiles(t, k.dir, map[string]string{"agents/small.sh": liveHead + string(agent), "specs/actions/go.yaml": startGo})
+	writeFiles(t, k.dir, files)
 	return k
 }
 
 // run runs the tree, and kills the process after a time; 0: never. No other process of the run is killed.
-func (k *killedWorkflow) run(after time.Duration) {
+func (k *killedTree) run(after time.Duration) {
 	k.Helper()
 	recorded, before := recordedKeys(k.dir), effects(k.dir)
 	cmd := exec.Command(k.bin, "-q")
@@ -89,15 +86,15 @@ func (k *killedWorkflow) run(after time.Duration) {
 	}
 }
 
-// end is what the run of the workflow leaves: its files, and how its nodes and records stand, whatever the attempts.
-func (k *killedWorkflow) end() string {
+// end is what the runs leave: files, and how the nodes stand, whatever the attempts.
+func (k *killedTree) end() string {
 	k.Helper()
 	var b strings.Builder
-	for _, p := range []string{"SUMMARY.md", "greet.sh", "docs/requirements.md", "docs/design.md"} {
+	for _, p := range k.makes {
 		data, err := os.ReadFile(filepath.Join(k.dir, p))
 		fmt.Fprintf(&b, "%s: %s%v\n", p, data, err)
 	}
-	data, err := os.ReadFile(filepath.Join(k.dir, "state/dags/feature-42.json"))
+	data, err := os.ReadFile(filepath.Join(k.dir, "state/dags", k.dag+".json"))
 	var st struct{ Status schemas.DAGStatus }
 	if err != nil || json.Unmarshal(data, &st) != nil {
 		k.Fatalf("no status: %v: %s", err, data)
@@ -122,24 +119,19 @@ func wholeRecords(root string) error {
 	return nil
 }
 
-// TestWorkflowKilledTenTimes kills the run of a workflow with SIGKILL at ten random instants, one after the other: in the way to the
-// question to a person, and after the answer. It ends as one that nothing happened to; no recorded result is made again, and of no key
-// two runs live at once. The agents of a killed run live on until the next run ends them.
-func TestWorkflowKilledTenTimes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs a workflow with many kills")
-	}
-	t.Parallel()
+// killedTenTimes kills the runs of a tree with SIGKILL at ten random instants, one after the other: in the way to what a person has to
+// answer, and after the answer. It ends as one that nothing happened to; no recorded result is made again, and of no key two runs live at
+// once. What a killed run has started lives on until the next run ends it.
+func killedTenTimes(t *testing.T, undisturbed, killed *killedTree, answer map[string]string) {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("the instants are those of the seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	undisturbed, killed := newKilledWorkflow(t), newKilledWorkflow(t)
-	answer := map[string]string{"specs/actions/release.yaml": answerRelease}
 	for range 2 {
 		begun := time.Now()
 		undisturbed.run(0)
 		took := time.Since(begun)
-		for want := killed.kills + 5; killed.kills < want; {
+		for want := killed.kills + mutants.Size(5, 5, 25); killed.kills < want; {
 			before := killed.kills
 			killed.run(time.Millisecond + time.Duration(random.Int64N(int64(took))))
 			if killed.kills == before { // it came to its end before: what is left is killed at its beginning
@@ -150,12 +142,51 @@ func TestWorkflowKilledTenTimes(t *testing.T) {
 		writeFiles(t, undisturbed.dir, answer)
 		writeFiles(t, killed.dir, answer)
 	}
-	if want, got := undisturbed.end(), killed.end(); got != want || !strings.Contains(got, "summary Succeeded") {
+	if want, got := undisturbed.end(), killed.end(); got != want {
 		t.Errorf("after %d kills:\n%s\nwithout:\n%s", killed.kills, got, want)
 	}
-	for _, k := range []*killedWorkflow{undisturbed, killed} {
+	for _, k := range []*killedTree{undisturbed, killed} {
 		if twice, err := os.ReadFile(filepath.Join(k.dir, "../twice")); err == nil {
 			t.Errorf("two runs of a key lived at once: %s", twice)
 		}
+	}
+}
+
+// TestWorkflowKilledTenTimes kills the run of a workflow, with the question to a person.
+func TestWorkflowKilledTenTimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a workflow with many kills")
+	}
+	t.Parallel()
+	files := folderFiles(t, "../../examples/issue-to-change", liveHead)
+	files["specs/actions/go.yaml"] = startGo
+	tree := func() *killedTree {
+		return newKilledTree(t, files, "feature-42", "SUMMARY.md", "greet.sh", "docs/requirements.md", "docs/design.md")
+	}
+	undisturbed, killed := tree(), tree()
+	killedTenTimes(t, undisturbed, killed, map[string]string{"specs/actions/release.yaml": answerRelease})
+	if end := killed.end(); !strings.Contains(end, "summary Succeeded") {
+		t.Error(end)
+	}
+}
+
+// TestExpandedDAGKilledTenTimes kills the run of a DAG with all that makes several nodes or runs of one: matrices, a loop, a call and
+// final nodes. While it works, an architect accepts a change of its plan.
+func TestExpandedDAGKilledTenTimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a DAG with many kills")
+	}
+	t.Parallel()
+	tree := func() *killedTree { return newKilledTree(t, expandedFiles(liveHead), "change", expandedMakes...) }
+	undisturbed, killed := tree(), tree()
+	killedTenTimes(t, undisturbed, killed, map[string]string{"specs/actions/sign.yaml": answerSign})
+	end := killed.end()
+	for _, node := range []string{"each_b", "build_mac", "judge", "ship_copy", "tests", "sell", "tell"} {
+		if !strings.Contains(end, "\n"+node+" Succeeded") {
+			t.Errorf("%s has not succeeded:\n%s", node, end)
+		}
+	}
+	if strings.Contains(end, "\nold ") {
+		t.Errorf("the change of the plan did not remove the node old:\n%s", end)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"reconcile.dev/reconcile/schemas"
@@ -99,4 +100,23 @@ func effects(root string) map[string]int {
 		counts[string(line)]++
 	}
 	return counts
+}
+
+// folderFiles are the files of a folder by their paths in it; head is put in front of its agents.
+func folderFiles(t *testing.T, dir, head string) map[string]string {
+	out, tree := map[string]string{}, os.DirFS(dir)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(tree, name)
+		if out[name] = string(data); strings.HasPrefix(name, "agents/") {
+			out[name] = head + out[name]
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -72,9 +72,20 @@ func (s *Schedule) Next(after time.Time) time.Time {
 			return wall
 		}
 		if at := s.at(wall); at.After(after) {
-			return at.UTC()
+			return s.first(wall, at, after).UTC()
 		}
 	}
+}
+
+// first returns the first time after another one, where at is the time of what a clock shows. If the clock never shows that, at is in the
+// minutes after the change, between other times that the clock shows in them.
+func (s *Schedule) first(wall, at, after time.Time) time.Time {
+	for shown := wallOf(at.In(s.zone)); !wall.IsZero() && wall.Before(shown); wall = s.spec.Next(wall) {
+		if other := s.at(wall); other.After(after) && other.Before(at) {
+			at = other
+		}
+	}
+	return at
 }
 
 // wallOf is what a clock shows, as a time in UTC.

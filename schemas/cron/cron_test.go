@@ -34,6 +34,7 @@ func TestTimesFollowTheClocksOfTheirZone(t *testing.T) {
 		{"every hour follows real time", "30 * * * *", "Europe/Berlin", "2026-10-24T23:45:00Z", "2026-10-25T00:30:00Z 2026-10-25T01:30:00Z 2026-10-25T02:30:00Z"},
 		{"also in spring", "*/30 * * * *", "America/New_York", "2026-03-08T06:20:00Z", "2026-03-08T06:30:00Z 2026-03-08T07:00:00Z 2026-03-08T07:30:00Z"},
 		{"half an hour", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z", "2026-10-03T15:45:00Z 2026-10-04T15:15:00Z"},
+		{"a time that is left out comes after one that is shown", "20,45 2 * * *", "Australia/Lord_Howe", "2026-10-03T15:00:00Z", "2026-10-03T15:45:00Z 2026-10-03T15:50:00Z 2026-10-04T15:20:00Z"},
 		{"words", "@monthly", "Asia/Tokyo", "2026-01-15T00:00:00Z", "2026-01-31T15:00:00Z"},
 		{"leap years", "0 0 29 2 *", "", "2026-01-01T00:00:00Z", "2028-02-29T00:00:00Z"},
 	} {
