@@ -515,7 +515,7 @@ func (s *run) processID() string {
 // claimed effects.
 func (s *run) claimAhead() int {
 	if s.loop.Share == nil {
-		return lookahead * int(s.gatherTime()/gatherFor)
+		return lookahead
 	}
 	return max(sharedLookahead, s.loop.CPUs) // enough that none waits for the remote
 }
