@@ -86,6 +86,7 @@ var faults = []mutants.Mutant{
 	{"more than one run is tried", "admission/admit.go", "u.foreign == 0 && !g.Exact", "u.foreign == 0"},
 	{"a gate passes with another digest", "dags/gate.go", "if given.Digest != digest && f.isGate(i) {", "if false {"},
 	{"an approval of something else is taken", "dags/gate.go", "case spec.Digest != \"\" && spec.Digest != f.shown(i):", "case false:"},
+	{"a gate is approved without its values", "dags/gate.go", "o.List(\"texts\", f.filled(i))", "_ = i"},
 	{"an agent passes a gate", "dags/gate.go", "case agent:", "case agent && false:"},
 	{"one person counts twice", "dags/approvals.go", "PersonOf(by); p != nil {", "PersonOf(by); p != nil && false {"},
 	{"those who claim a name count each", "dags/gate.go", "if a.Proof != schemas.ProofClaimed {", "if true {"},

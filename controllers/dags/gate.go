@@ -22,8 +22,8 @@ import (
 // shownDigits is the length of the digest of what a gate shows: 128 bits, so that nobody finds two works with one digest.
 const shownDigits = 32
 
-// shown is the digest of what a gate shows: the task with all that it is made from, the results of its needs with their outputs, and the
-// commits that they landed.
+// shown is the digest of what a gate shows: the task with all that it is made from, its texts with their values, the results of its needs
+// with their outputs, and the commits that they landed.
 func (f *fold) shown(i int32) string {
 	n := &f.p.Spec.Nodes[i]
 	o := keys.Begin(nil)
@@ -49,8 +49,12 @@ func (f *fold) shown(i int32) string {
 		o.Close()
 	}
 	o.Close()
-	if session := f.b.SessionSpec(); n.Agent != "" {
+	session := f.b.SessionSpec()
+	if n.Agent != "" {
 		o.Text("text", session.Description)
+	}
+	o.List("texts", f.filled(i))
+	if n.Agent != "" {
 		o.Text("title", session.Title)
 	}
 	return strings.TrimPrefix(keys.Digest(o.End()), "sha256:")[:shownDigits]

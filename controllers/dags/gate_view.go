@@ -1,8 +1,6 @@
 package dags
 
 import (
-	"strings"
-
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -14,7 +12,7 @@ type Gate struct {
 	Digest  string                 `json:"digest"` // of all that follows
 	Approve *schemas.Approve       `json:"approve"`
 	Agent   string                 `json:"agent,omitempty"`
-	Task    string                 `json:"task"` // the prompt, script or command
+	Task    string                 `json:"task"` // the prompt, script or command, with its values
 	Needs   map[string]settle.Need `json:"needs,omitempty"`
 	// Commits are those that needs have landed, by need.
 	Commits map[string]string `json:"commits,omitempty"`
@@ -57,16 +55,8 @@ func hasClosedGate(in settle.In) bool {
 
 func (f *fold) gateView(i int32) Gate {
 	n := &f.p.Spec.Nodes[i]
-	g := Gate{Node: n.Name, Digest: f.shown(i), Approve: n.Approve, Agent: n.Agent, Needs: f.results(i)}
+	g := Gate{Node: n.Name, Digest: f.shown(i), Approve: n.Approve, Agent: n.Agent, Task: f.task(i), Needs: f.results(i)}
 	g.Given, _ = f.counting(i, g.Digest)
-	switch {
-	case n.Prompt != "":
-		g.Task = n.Prompt
-	case n.Script != "":
-		g.Task = n.Script
-	default:
-		g.Task = strings.Join(n.Run, " ")
-	}
 	for _, to := range f.p.Needs[i] {
 		if c := f.landedCommit(to); c != "" {
 			if g.Commits == nil {
@@ -86,4 +76,23 @@ func GateOf(in settle.In, node string) *Gate {
 		}
 	}
 	return nil
+}
+
+// Tasks are the prompts and commands of a DAG's nodes that have expressions in them, with their values, by node.
+func Tasks(in settle.In) map[string]string {
+	st, ok := in.Status().(*schemas.DAGStatus)
+	if !ok || in.Gone() || in.Broken() {
+		return nil
+	}
+	p := plan.Of(in.Object)
+	if _, bad := unusable(in, p); bad || len(p.Texts) == 0 {
+		return nil
+	}
+	f := newFold(in, p, st)
+	f.run()
+	out := make(map[string]string, len(p.Texts))
+	for i := range p.Texts {
+		out[p.Spec.Nodes[i].Name] = f.task(i)
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package dags
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -89,4 +90,42 @@ func (f *fold) acceptance(i int32) []string {
 		}
 	}
 	return out
+}
+
+// filled are the texts of node i with their values, for the digest of what a gate shows. One without a value says why.
+func (f *fold) filled(i int32) (out []string) {
+	t := f.p.Texts[i]
+	if t == nil {
+		return nil
+	}
+	env := f.textEnv(i)
+	for text := range t.All() {
+		made, err := text.Execute(env, nil)
+		if err != nil {
+			made = err.Error()
+		}
+		out = append(out, made)
+	}
+	return out
+}
+
+// task is the prompt, script or command of node i as it will run. An argument without a value is left as it is written.
+func (f *fold) task(i int32) string {
+	n, t := &f.p.Spec.Nodes[i], f.p.Texts[i]
+	if n.Prompt != "" {
+		return f.prompt(i)
+	}
+	argv := slices.Clone(n.Run)
+	if t != nil {
+		env := f.textEnv(i)
+		for k, text := range t.Run {
+			if text == nil {
+				continue
+			}
+			if made, err := text.Execute(env, nil); err == nil {
+				argv[k] = made
+			}
+		}
+	}
+	return cmp.Or(n.Script, strings.Join(argv, " "))
 }

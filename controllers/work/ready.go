@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
@@ -16,6 +18,7 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/threads"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/template"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -83,7 +86,7 @@ func (i *Item) Free(agent string, human bool) bool {
 // The tree is taken as a run would leave it that starts nothing.
 func Ready(t *state.Tree, now time.Time) []Item {
 	d := settle.Tree(t, now, nil)
-	b := &board{tree: d.Tree, outs: d.Outs, questions: openQuestions(d.Tree), asking: map[nodeName]*openQuestion{}}
+	b := &board{tree: d.Tree, outs: d.Outs, now: now, questions: openQuestions(d.Tree), asking: map[nodeName]*openQuestion{}}
 	for i := range b.questions {
 		q := &b.questions[i]
 		b.question(q)
@@ -111,6 +114,7 @@ func compareItems(a, b Item) int {
 // board is where items are gathered.
 type board struct {
 	tree      *state.Tree
+	now       time.Time
 	outs      map[schemas.Ref]settle.Out
 	questions []openQuestion
 	asking    map[nodeName]*openQuestion // the first blocking question of each node
@@ -128,7 +132,7 @@ func (b *board) nodes(e *state.Entry) {
 	if spec == nil {
 		return
 	}
-	session := b.tree.Entry(schemas.SessionKind.Ref(spec.Session))
+	session, task := b.tree.Entry(schemas.SessionKind.Ref(spec.Session)), tasksOf(b.tree, e, b.now)
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
 		s, ok := st.Nodes[n.Name]
@@ -137,7 +141,7 @@ func (b *board) nodes(e *state.Entry) {
 		}
 		it := Item{
 			Name: e.Ref.String() + "/" + n.Name, Kind: ItemNode, State: itemState(s), Priority: priorityOf(n, session),
-			Session: spec.Session, Issue: sessions.IssueOf(b.tree, e), Agent: n.Agent, Task: taskOf(n), Reason: s.Reason,
+			Session: spec.Session, Issue: sessions.IssueOf(b.tree, e), Agent: n.Agent, Task: task(n), Reason: s.Reason,
 			Message: s.Message, Again: b.nodeAgain(e, s),
 		}
 		switch s.Reason {
@@ -206,11 +210,20 @@ func priorityOf(n *schemas.Node, session *state.Entry) schemas.Priority {
 	return schemas.Normal
 }
 
-// taskOf says in a line what a node is to do.
-func taskOf(n *schemas.Node) string {
-	text := cmp.Or(n.Description, n.Prompt, n.Script, strings.Join(n.Run, " "))
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
+// tasksOf returns what says in a line what a node of a DAG is to do, with the values of its expressions. These are computed once, when the
+// first node asks for some.
+func tasksOf(t *state.Tree, e *state.Entry, now time.Time) func(*schemas.Node) string {
+	filled := sync.OnceValue(func() map[string]string {
+		return dags.Tasks(settle.In{Entry: e, Tree: t, World: settle.NewWorld(t, now, nil), Now: now})
+	})
+	return func(n *schemas.Node) string {
+		text := cmp.Or(n.Description, n.Prompt, n.Script, strings.Join(n.Run, " "))
+		if n.Description == "" && template.Has(text) {
+			text = cmp.Or(filled()[n.Name], text)
+		}
+		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		return line
+	}
 }
 
 // blockNode says which question keeps a node waiting. The status itself tells where that question cannot be found.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/permits"
@@ -32,7 +33,7 @@ func (w Wait) String() string {
 
 // Waits lists what the statuses of a tree say that people have to do before a selection can be done: nodes by DAG and name,
 // then questions.
-func Waits(t *state.Tree, s *settle.Selection) []Wait {
+func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 	in := s.In(t)
 	var out []Wait
 	for _, e := range t.Active(schemas.DAGKind.Name) {
@@ -44,13 +45,15 @@ func Waits(t *state.Tree, s *settle.Selection) []Wait {
 		if !ok || spec == nil {
 			continue
 		}
+		task := tasksOf(t, e, now)
 		for i := range spec.Nodes {
 			n := &spec.Nodes[i]
-			w := Wait{What: e.Ref.String() + "/" + n.Name, Task: taskOf(n),
+			if st.Nodes[n.Name].State != schemas.NodeBlocked || !in(e.Ref, n.Name) {
+				continue
+			}
+			w := Wait{What: e.Ref.String() + "/" + n.Name, Task: task(n),
 				Command: fmt.Sprintf("reconcile approve %s %s", e.Ref, n.Name)}
 			switch s := st.Nodes[n.Name]; {
-			case s.State != schemas.NodeBlocked || !in(e.Ref, n.Name):
-				continue
 			case s.Reason == settle.ReasonWaitsForPerson:
 				if w.Who = agents.Contact(t, n.Agent); n.Approve != nil && len(n.Approve.Form) > 0 {
 					w.Command += " --answer TEXT"

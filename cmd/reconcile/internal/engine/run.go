@@ -270,7 +270,7 @@ func (r *run) result(l *loop.Loop, res loop.Result) Result {
 		LedgersBusy: res.LedgersBusy, Pushed: res.Pushed, Sent: res.Sent, Pulled: res.Pulled}
 	if res.Tree != nil {
 		out.Verdict = readiness.Verdict(res.Tree, l.Only)
-		for _, w := range work.Waits(res.Tree, l.Only) {
+		for _, w := range work.Waits(res.Tree, l.Only, r.o.Tree.Now()) {
 			out.Waits = append(out.Waits, w.String())
 		}
 	}

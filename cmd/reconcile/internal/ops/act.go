@@ -158,7 +158,7 @@ func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	}
 	what := strings.TrimSpace(spec.Target + " " + spec.Node)
 	var waits []string
-	for _, w := range work.Waits(t, nil) {
+	for _, w := range work.Waits(t, nil, e.Tree.Now()) {
 		if strings.HasPrefix(w.Command, "reconcile "+schemas.VerbApprove) {
 			waits = append(waits, w.Command)
 		}

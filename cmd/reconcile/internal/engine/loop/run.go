@@ -383,7 +383,7 @@ func (s *run) busy() bool {
 func (s *run) summary() state.Summary {
 	const most = 100 // more than fit a screen
 	var lines []string
-	for _, w := range work.Waits(s.tree, nil) {
+	for _, w := range work.Waits(s.tree, nil, s.loop.Now()) {
 		if lines = append(lines, w.String()); len(lines) == most {
 			break
 		}
