@@ -235,14 +235,25 @@ func (s *run) checkpoint(ctx context.Context) error {
 
 // deriveSpecs writes the missing specs that records call for: the question of a node's agent, a question that another
 // program wrote into a ledger, an observation that an agent learned. Input from outside becomes a file first and takes
-// effect through that file. At the end of a run it derives no new questions.
+// effect through that file. At the end of a run it derives no new questions. What it writes may call for further specs, as a plan
+// change does for the DAG of its answer: without effects, no other turn would write them.
 func (s *run) deriveSpecs(ctx context.Context) error {
+	for {
+		if wrote, err := s.deriveOnce(ctx); err != nil || !wrote {
+			return err
+		}
+		s.decide()
+	}
+}
+
+// deriveOnce writes the specs that the present tree calls for, and reports whether there were any.
+func (s *run) deriveOnce(ctx context.Context) (bool, error) {
 	var changes []state.Change
 	var paths []string
 	specs, kept := s.deriver.Derive(s.tree, sortedRefs(s.scheduled)...)
 	specs = append(specs, s.readStarts()...)
 	if err := s.keepCheckpoints(ctx, kept); err != nil {
-		return err
+		return false, err
 	}
 	for _, spec := range specs {
 		if o, ok := spec.Spec.(*schemas.ObservationSpec); ok && s.loop.Memory != nil {
@@ -252,36 +263,32 @@ func (s *run) deriveSpecs(ctx context.Context) error {
 		}
 		data, err := document.Labelled(spec.Ref, spec.Labels, spec.Spec)
 		if err != nil {
-			return fmt.Errorf("%s: %w", spec.Ref, err)
+			return false, fmt.Errorf("%s: %w", spec.Ref, err)
 		}
 		if _, err := s.loop.Store.Root().Lstat(spec.Path); !errors.Is(err, fs.ErrNotExist) {
 			s.warn(fmt.Sprintf("%s is to be written, and %s is in the way: move that file", spec.Ref, spec.Path))
 			continue
 		}
 		if err := state.Vouch(s.loop.Store.Root(), spec.Path, data); err != nil {
-			return err
+			return false, err
 		}
 		changes = append(changes, state.Change{Path: spec.Path, Data: data})
 		paths = append(paths, spec.Path)
 	}
 	edits, err := s.editSpecs(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, c := range edits {
 		changes, paths = append(changes, c), append(paths, c.Path)
 	}
 	if len(changes) == 0 {
-		return nil
+		return false, nil
 	}
 	if err := s.write(ctx, changes, s.loop.Now()); err != nil {
-		return err
+		return false, err
 	}
-	if err := s.refresh(ctx, paths); err != nil {
-		return err
-	}
-	s.decide()
-	return nil
+	return true, s.refresh(ctx, paths)
 }
 
 // keepCheckpoints writes the checkpoints that follow from records, and removes the oldest of too many. The prompts of their
