@@ -14,7 +14,7 @@ import (
 // as if those succeeded. Work that no run can start now is not listed: nodes of a paused session or DAG, and nodes
 // after a blocked one; [readiness.Why] explains them.
 //
-// tool, if it is not nil, says which version a program has here, as far as that is known without a run.
+// tool, if it is not nil, says which version a program has here, where that is known without a run.
 func Plan(t *state.Tree, now time.Time, tool func(name string) (settle.Tool, bool)) []settle.Step {
 	d := (&settle.Decider{Tool: tool}).Settle(t, now, nil)
 	var steps []settle.Step

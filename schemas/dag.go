@@ -186,7 +186,7 @@ type NodeStatus struct {
 	Inputs string `json:"inputs,omitempty"`
 	// Tools are the versions of the declared tools that Key was made with.
 	Tools map[string]string `json:"tools,omitempty"`
-	// Round is the round of a loop that Key is about, from 2 on; there is none in the first.
+	// Round is the round of a loop that Key is about, from 2 on; absent in the first.
 	Round int `json:"round,omitempty"`
 	// Verb is the verb of an action on the node that is in force: cancel, skip, hold or approve; or cleanup, where the whole
 	// DAG was cancelled and only a need that did not succeed lets the node run; kill and end for other modes of cancel; or again and

@@ -65,7 +65,7 @@ type Kind struct {
 // Singular returns the kind's name in lower case, as in references and on the command line: "clarificationrequest".
 func (k Kind) Singular() string { return strings.ToLower(k.Name) }
 
-// Ref returns the reference to the object of the kind that has a name.
+// Ref returns the reference to the object of this kind that has a name.
 func (k *Kind) Ref(name string) Ref { return Ref{Kind: k.Name, Name: name} }
 
 // Ref names one object of a tree. Kind is the Go-cased name ("DAG"); the zero Ref names nothing.

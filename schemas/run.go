@@ -77,7 +77,7 @@ type Run struct {
 	Issue int `json:"issue,omitempty"`
 	// For is the item of work that a hook's record is about, as dag/checks/implement.
 	For string `json:"for,omitempty"`
-	// Unknown has the fields of the record that this version does not know, as a JSON object; nil if there are none. A newer
+	// Unknown has the fields of the record that this version does not know, as a JSON object; nil without any. A newer
 	// version wrote them. Whoever writes the record again writes them too.
 	Unknown json.RawMessage `json:"-"`
 }

@@ -115,10 +115,10 @@ func resultOf(s schemas.Status, node string) (json.RawMessage, bool) {
 	return n.Result, true
 }
 
-// Expanded returns the DAGs that were expanded anew when the tree was made from another one.
+// Expanded returns the DAGs that were expanded again when the tree was made from another one.
 func (t *Tree) Expanded() []schemas.Ref { return t.expansions.anew }
 
-// expanded returns an object with its spec expanded, as far as the files say: for the inputs and outputs of its nodes.
+// expanded returns an object with its spec expanded, by the files: for the inputs and outputs of its nodes.
 func (m *model) expanded(ref schemas.Ref) *schemas.Object {
 	o := m.written(ref)
 	if !expand.May(o) {

@@ -43,7 +43,7 @@ func EncodeStatus(ref schemas.Ref, status schemas.Status) ([]byte, error) {
 // decodeStatus decodes a status that EncodeStatus wrote. It accepts unknown fields: a newer version may have written
 // them.
 //
-// packed is data without whitespace, in a block that the status may point into; nil if there is none yet.
+// packed is data without whitespace, in a block that the status may point into; nil before the first.
 func (r *decodeBuffer) decodeStatus(k schemas.Kind, name string, data, packed []byte) (schemas.Status, error) {
 	status := k.NewStatus()
 	if packed == nil {

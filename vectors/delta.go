@@ -10,7 +10,7 @@ import (
 // delta is the difference from the snapshot, by input.
 type delta struct {
 	inputs map[string]*changed
-	near   *deltaVectors // vectors of texts that are not the snapshot's; nil if there are none
+	near   *deltaVectors // vectors of texts that are not the snapshot's; nil without any
 }
 
 // changed is an input that was added, changed or removed.

@@ -49,7 +49,7 @@ func kindCompletions(bare bool, only []schemas.Kind) ([]cobra.Completion, cobra.
 	return out, directive
 }
 
-// completeNames completes word/name for each object of the kind that word names.
+// completeNames completes word/name for each object of this kind that word names.
 func (a *app) completeNames(cmd *cobra.Command, word string) []cobra.Completion {
 	k, _ := kinds().Find(word)
 	var out []cobra.Completion

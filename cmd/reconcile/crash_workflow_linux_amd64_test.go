@@ -28,7 +28,7 @@ func TestCrashWorkflow(t *testing.T) {
 // expandedStrikes are the run of the DAG of expandedFiles: to the task of a person, and from there to the end.
 func expandedStrikes() []strike {
 	files := expandedFiles(agentHead)
-	// The architect is told how the nodes are, so all others have ended.
+	// The architect learns how the nodes are, so all others have ended.
 	files["specs/change.yaml"] = strings.Replace(files["specs/change.yaml"], "plan, needs: [list]", "plan, needs: [judge]", 1)
 	return []strike{{name: "expanded", files: files},
 		{name: "signed", files: files, before: [][]string{{"run"}}, change: map[string]string{"specs/actions/sign.yaml": answerSign}}}

@@ -109,7 +109,7 @@ func completeKind(_ *cobra.Command, args []string, _ string) ([]cobra.Completion
 	return kindCompletions(true, nil)
 }
 
-// printSchema prints the schema of the kind in args, or lists the kinds; with dir it writes all schemas there.
+// printSchema prints the schema of the named kind, or lists the kinds; with dir it writes all schemas there.
 func (a *app) printSchema(ctx context.Context, args []string, dir string) error {
 	switch {
 	case dir != "" && len(args) > 0:

@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Kind is the row of the kind Action.
+// Kind is the row of kind Action.
 var Kind = settle.Kind{Kind: schemas.ActionKind, Decide: decide, Columns: columns,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.DAGKind.Name, schemas.WorkflowKind.Name, schemas.PlanChangeKind.Name}, Affects: affects,
 	Origin: origin, Retired: retired}

@@ -35,7 +35,7 @@ func compareAge(a, b *settle.Effect) int {
 // turnLength is how much virtual time a start takes of a session of weight 1.
 const turnLength = 10_000
 
-// Turns are what sessions have had of the places, as far as a process has seen it. The zero value is ready.
+// Turns are what sessions have had of the places, that a process has seen. The zero value is ready.
 type Turns struct {
 	shares map[string]*share
 	now    int64 // the virtual time: when in it the latest start of any session was
@@ -108,7 +108,7 @@ func (q *queue) add(lane int, s *share, e *settle.Effect) {
 	w.effects = append(w.effects, e)
 }
 
-// next removes the next effect; nil: there is none.
+// next removes the next effect; nil: the queue is empty.
 func (q *queue) next() *settle.Effect {
 	for ; q.lane < len(q.lanes); q.lane++ {
 		lane := &q.lanes[q.lane]

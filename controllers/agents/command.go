@@ -35,7 +35,7 @@ func Task(a *schemas.AgentSpec, c *settle.Command, before *schemas.Turn) settle.
 	return t
 }
 
-// servers are those that the agent is told to start.
+// servers are those that the agent starts.
 func servers(a *schemas.AgentSpec) (all []settle.Server) {
 	for _, name := range slices.Sorted(maps.Keys(a.Runner.MCPServers)) {
 		s := a.Runner.MCPServers[name]

@@ -44,7 +44,7 @@ func isChecked(in settle.In) bool {
 	})
 }
 
-// healthWord is whether an agent can work, as far as its status says; "" if nothing is known.
+// healthWord is whether an agent can work, by its status; "" if nothing is known.
 func healthWord(e *state.Entry) string {
 	if !e.HasStatus() {
 		return ""

@@ -70,6 +70,6 @@ var details = []settle.Column{
 	readiness.TimeOf("Last active", func(s *schemas.AgentStatus) schemas.Time { return s.LastActivity }),
 }
 
-// Kind is the row of the kind Agent.
+// Kind is the row of kind Agent.
 var Kind = settle.Kind{Kind: schemas.AgentKind, Decide: decide, Columns: columns, Details: details,
 	Foretold: true, Affects: affects, KeepSpec: true}

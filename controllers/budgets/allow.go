@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Node returns the budgets that a node's turns of an agent run against, the narrowest first; nil if there are none. Specs may
+// Node returns the budgets that a node's turns of an agent run against, the narrowest first; nil without any. Specs may
 // be nil, where they say nothing.
 func Node(in settle.In, dag *schemas.DAGSpec, n *schemas.Node, session, agent *schemas.Object) []settle.Allowance {
 	var out []settle.Allowance

@@ -15,7 +15,7 @@ import (
 	"reconcile.dev/reconcile/vectors/project"
 )
 
-// Kind is the row of the kind ClarificationRequest.
+// Kind is the row of kind ClarificationRequest.
 var Kind = settle.Kind{Kind: schemas.ClarificationRequestKind, Decide: decide, Columns: columns,
 	DependsOn: []string{schemas.DAGKind.Name}, Sources: []string{state.LedgerKind},
 	Performs: true, PartOf: askingNode, Steps: askSteps, Tries: askTries, Events: events,
@@ -47,7 +47,7 @@ func askingNode(e *state.Entry, _ string) (dag, node string) {
 	return dag, node
 }
 
-// ReplyKind is the row of the kind Reply.
+// ReplyKind is the row of kind Reply.
 var ReplyKind = settle.Kind{Kind: schemas.ReplyKind, Decide: decideReply, Columns: replyColumns,
 	Affects: replyAffects, Origin: replyOrigin, Retired: replyRetired}
 

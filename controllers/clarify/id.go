@@ -126,7 +126,7 @@ func ReadID(word string) (id string, issue int, ok bool) {
 	return id, issue, ok
 }
 
-// LastSeq returns the last and highest sequence number that the ids of an issue have, 0 if there are none. The next new
+// LastSeq returns the last and highest sequence number that the ids of an issue have, 0 without any. The next new
 // question gets the one after it.
 func LastSeq(issue int, ids ...string) int {
 	last := 0

@@ -70,7 +70,7 @@ func TestWhoMaySay(t *testing.T) {
 	}
 }
 
-// TestRefusedStaysRefused: what could not be taken when it came is not taken later, unless it is written anew.
+// TestRefusedStaysRefused: what could not be taken when it came is not taken later, unless it is written again.
 func TestRefusedStaysRefused(t *testing.T) {
 	s := states["pending"](t).reply("resolution", "engineer", "Clear.").want("pending", 1)
 	if st, why := StandingOf(s.v.Status, s.m.Replies[0]); st != Refused || why == "" {

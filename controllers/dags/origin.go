@@ -32,7 +32,7 @@ func (o *Origin) String() string {
 	return o.Node + " ran again: " + o.Why
 }
 
-// Origins are the nodes of a DAG that were reused, or ran again, as far as records and the status tell, in execution order.
+// Origins are the nodes of a DAG that were reused, or ran again, by the records and the status, in execution order.
 func Origins(e *state.Entry) (out []Origin) {
 	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {

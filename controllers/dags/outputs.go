@@ -195,7 +195,7 @@ func (f *fold) brings(i int32, expects []string) (out []schemas.Output) {
 	return out
 }
 
-// expects lists the outputs that node i finds at its start, as far as is known now.
+// expects lists the outputs that node i finds at its start, by what is known now.
 func (f *fold) expects(i int32) []string {
 	var out []string
 	for _, to := range f.sources(i) {

@@ -43,7 +43,7 @@ var details = []settle.Column{
 	readiness.OfStatus("Notified", noticed),
 }
 
-// Kind is the row of the kind DAG.
+// Kind is the row of kind DAG.
 var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.SessionKind.Name, schemas.AgentKind.Name},
 	Performs:  true, Foretold: true, PartOf: partOf, Steps: steps, Tries: tries, Events: events, Why: why,

@@ -47,7 +47,7 @@ func (f *fold) noteUntold(i int32, name string, is settle.Tool) {
 func (f *fold) lacksTool(i int32) bool {
 	why := f.untold[i]
 	if was := f.was[i]; !f.World.AsksTools() && was.Reason == settle.ReasonToolUnknown && was.Key == f.b.Keys[i] {
-		why = was.Message // nobody has asked; the status stands
+		why = was.Message // unknown; the status stands
 	}
 	if why == "" || f.recs[i].claim != nil {
 		return false

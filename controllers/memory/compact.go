@@ -108,7 +108,7 @@ func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 }
 
 // Shorten returns the record that compacts a folded issue, see [Facts.Compact], if it saves tokens, or else a record
-// that only archives superseded observations. The latter merges nothing, and ok is false if there are none.
+// that only archives superseded observations. The latter merges nothing, and ok is false without any.
 func (f *Facts) Shorten(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	if r, ok = f.Compact(of); !ok || compactionSaves(of, &r) {
 		return r, ok

@@ -24,7 +24,7 @@ const (
 )
 
 // compactText summarizes a conversation by rules: decisions, changes, errors and facts, as bullets under the headings
-// Decisions, Code Changes, Errors Encountered and Key Facts. It returns "" if there are none.
+// Decisions, Code Changes, Errors Encountered and Key Facts. It returns "" without any.
 //
 // Text that agents wrote under such headings is copied, bullet by bullet. Elsewhere a sentence is selected by its
 // words, see ruleSet: questions, plans, possibilities, code, quotations and chatter are not. Sentences of users count

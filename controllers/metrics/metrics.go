@@ -31,7 +31,7 @@ type Figures struct {
 	Queued        int     `json:"queued"`
 	OldestSeconds float64 `json:"oldestSeconds,omitempty"`
 	Running       int     `json:"running"`
-	// Waited is how long runs waited for their places, as far as records say it; Worked is how long they took.
+	// Waited is how long runs waited for their places, by their records; Worked is how long they took.
 	Waited Quantiles `json:"waited"`
 	Worked Quantiles `json:"worked"`
 	Runs   int       `json:"runs"`

@@ -145,7 +145,7 @@ func (p *projection) homeOf(e *state.Entry) (h home, ok bool) {
 	return h, true
 }
 
-// projector returns that of a kind; nil if objects of the kind are not mirrored.
+// projector returns that of a kind; nil if objects of this kind are not mirrored.
 func (p *projection) projector(kind string) *Projector {
 	for _, k := range p.o.Kinds {
 		if k.Kind == kind {
@@ -261,7 +261,7 @@ type Projector struct {
 	About func(*schemas.Object) (title, description string)
 	// Write adds comments and labels to the issue of an object.
 	Write func(*Page)
-	// Compare orders the objects of the kind. nil: by name.
+	// Compare orders the objects of this kind. nil: by name.
 	Compare func(a, b *state.Entry) int
 }
 

@@ -43,7 +43,7 @@ func acceptedDigest(in settle.In) string {
 	return ""
 }
 
-// Kind is the row of the kind Observation.
+// Kind is the row of kind Observation.
 var Kind = settle.Kind{Kind: schemas.ObservationKind, Decide: decide, Columns: columns,
 	Origin: origin, Retired: retired}
 

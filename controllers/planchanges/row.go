@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/vectors/project"
 )
 
-// Kind is the row of the kind PlanChange.
+// Kind is the row of kind PlanChange.
 var Kind = settle.Kind{Kind: schemas.PlanChangeKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.DAGKind.Name, schemas.SessionKind.Name}, Affects: affects, Before: addOpen, After: addAnswered, Shared: true,
 	Origin: origin, Retired: retired, Mirror: &mirror.PlanChange, Index: &project.PlanChange}

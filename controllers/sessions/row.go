@@ -23,7 +23,7 @@ var details = []settle.Column{
 	readiness.OfStatus("Active DAGs", func(s *schemas.SessionStatus) string { return schemas.Shorten(s.ActiveDAGs, 10) }),
 }
 
-// Kind is the row of the kind Session.
+// Kind is the row of kind Session.
 var Kind = settle.Kind{Kind: schemas.SessionKind, Decide: decide, Columns: columns, Details: details,
 	Foretold: true, Affects: affects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true,
 	KeepSpec: true, Mirror: &mirror.Session, Origin: workflows.Origin, Index: &project.Session}

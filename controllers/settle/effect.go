@@ -448,7 +448,7 @@ type Report struct {
 type Webhook struct {
 	Command
 	URL    schemas.EnvValue
-	Secret *schemas.EnvSource `json:",omitempty"` // where the key of the signature is; nil: there is none
+	Secret *schemas.EnvSource `json:",omitempty"` // where the key of the signature is; nil: it is not signed
 	// Delivery is the same for all attempts to deliver one notification.
 	Delivery string
 	// To names the address without what is secret in it.

@@ -39,14 +39,14 @@ type Decider struct {
 	Only *Selection
 	// NotCommitted says why the workspace of a node's agent cannot be made yet; "" if it can. nil: nothing keeps any.
 	NotCommitted func(owner schemas.Ref, node string) string
-	// Ailing says why an agent that was checked does no work now; "" for a healthy one. known is false if nobody has checked it. nil: none
+	// Ailing says why an agent that was checked does no work now; "" for a healthy one. known is false if it was not checked. nil: none
 	// is known.
 	Ailing func(agent string) (why string, known bool)
 
-	// Tool says which version a program has here. known is false if nobody has asked it. nil: none is known.
+	// Tool says which version a program has here. known is false if it was not asked. nil: none is known.
 	Tool func(name string) (is Tool, known bool)
 
-	// Identify says who wrote an action, as far as that is known. nil: nobody has looked.
+	// Identify says who wrote an action, where that is known. nil: it was not looked up.
 	Identify func(action schemas.Ref) (id Identity, known bool)
 
 	run Values // see World.OfRun

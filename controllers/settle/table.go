@@ -16,7 +16,7 @@ type Kind struct {
 	schemas.Kind
 	// Decide is nil for kinds that have nothing to decide (Settings).
 	Decide func(In) Out
-	// Columns are those of the kind's table, after the name. nil: READY and PHASE.
+	// Columns are those of its table, after the name. nil: READY and PHASE.
 	Columns []Column
 	// Details are shown of one object, each only where it has something to say.
 	Details []Column
@@ -29,7 +29,7 @@ type Kind struct {
 	Sources []string
 	// Before and After add, before and after a round in which not everything is decided, what the round calls for. nil: nothing.
 	Before, After func(*Round)
-	// OwnRound is set if each object of the kind may call for one more round.
+	// OwnRound is set if each object of this kind may call for one more round.
 	OwnRound bool
 	// Shared is set if decisions about other objects use the decision about this one: then it is made once a round.
 	Shared bool
@@ -48,7 +48,7 @@ type Kind struct {
 	// journal, and controllers.Current returns what it will be.
 	Foretold bool
 	// PartOf returns the DAG, and the node of it, that an effect of the object at a node is for: a run of only that DAG performs
-	// it. nil: no run of a single DAG performs effects of the kind.
+	// it. nil: no run of a single DAG performs effects of this kind.
 	PartOf func(e *state.Entry, node string) (dag, of string)
 	// Steps lists what a run would do for an object with the decision out, besides its status. nil: the effects that nobody has
 	// claimed.
@@ -72,7 +72,7 @@ type Kind struct {
 
 func (k *Kind) dependsOn(kind string) bool { return slices.Contains(k.DependsOn, kind) }
 
-// SameStatus compares two statuses of the kind.
+// SameStatus compares two statuses of this kind.
 func (k *Kind) SameStatus(a, b schemas.Status) bool {
 	switch {
 	case a == nil || b == nil:
@@ -125,7 +125,7 @@ func (t Table) Row(kind string) *Kind {
 	return nil
 }
 
-// Details are those of the kind of e.
+// Details are those of e's kind.
 func (t Table) Details(e *state.Entry) []Column {
 	if k := t.Row(e.Kind); k != nil {
 		return k.Details

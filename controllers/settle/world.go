@@ -97,7 +97,7 @@ func (w *World) NotCommitted(owner schemas.Ref, node string) (why string, known 
 	return w.notCommitted(owner, node), true
 }
 
-// Ailing says why an agent does no work, as a check found; "" if nothing is known against it. known is false if nobody has checked it.
+// Ailing says why an agent does no work, as a check found; "" if nothing is known against it. known is false if it was not checked.
 func (w *World) Ailing(agent string) (why string, known bool) {
 	if w.ailing == nil {
 		return "", false
@@ -105,7 +105,7 @@ func (w *World) Ailing(agent string) (why string, known bool) {
 	return w.ailing(agent)
 }
 
-// Tool says which version a program has here; known is false if nobody has asked it.
+// Tool says which version a program has here; known is false if it was not asked.
 func (w *World) Tool(name string) (is Tool, known bool) {
 	if w.tool == nil {
 		return Tool{}, false
@@ -126,7 +126,7 @@ type Identity struct {
 	Why   string // it is not proved
 }
 
-// Identity says who wrote an action; known is false if nobody has looked.
+// Identity says who wrote an action; known is false if it was not looked up.
 func (w *World) Identity(action schemas.Ref) (id Identity, known bool) {
 	if w.identify == nil {
 		return Identity{}, false

@@ -15,7 +15,7 @@ import (
 // HTTP runner translates the finish reasons of its endpoints into these words.
 const EndTurn = "end_turn"
 
-// Facts are the observations of a turn's end. The zero value of a field means that nothing of the kind was observed.
+// Facts are the observations of a turn's end. The zero value of a field means that nothing like it was observed.
 type Facts struct {
 	// Runner is one of schemas.RunnerCommand, RunnerACP and RunnerHTTP.
 	Runner string

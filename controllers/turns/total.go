@@ -28,7 +28,7 @@ type Total struct {
 	ByPrices float64 `json:"byPrices,omitempty"`
 }
 
-// Add adds a turn; nil is none.
+// Add adds a turn; nil has no effect.
 func (t *Total) Add(turn *schemas.Turn) {
 	if turn == nil {
 		return
@@ -119,7 +119,7 @@ func (t *Total) CostBy() string {
 }
 
 // SessionCost returns what a turn cost, by what its session cost so far and by the record of the turn that it resumes; nil for none.
-// An agent that has begun to count anew reports less than before.
+// An agent that has begun to count again reports less than before.
 func SessionCost(session *float64, before *schemas.Turn) *float64 {
 	if session == nil || before == nil {
 		return session

@@ -42,7 +42,7 @@ type Item struct {
 	// Reason is a word that says why it stands as it does, Message a sentence.
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Permission is what the agent of a node asks for, in items of the kind permission.
+	// Permission is what the agent of a node asks for, in items of kind permission.
 	Permission *schemas.Permission `json:"permission,omitempty"`
 	// Again is when it is looked at again although nothing changed; zero: never.
 	Again schemas.Time `json:"again,omitzero"`

@@ -7,7 +7,7 @@ import (
 )
 
 // Origin finds out which sessions and DAGs of a tree starts of workflows have made: their files are committed together with what follows
-// from them, and later edits are users'. nil: there are none.
+// from them, and later edits are users'. nil for any other.
 func Origin(t *state.Tree) func(*state.Entry) settle.Origin {
 	made := map[string]bool{} // the session of a run has the name of its DAG
 	for _, w := range t.Entries(schemas.WorkflowKind.Name) {

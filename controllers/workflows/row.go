@@ -71,7 +71,7 @@ func stepLayers(spec *schemas.WorkflowSpec) ([][]string, bool) {
 	return layers, true
 }
 
-// Kind is the row of the kind Workflow.
+// Kind is the row of kind Workflow.
 var Kind = settle.Kind{Kind: schemas.WorkflowKind, Decide: decide, Columns: columns, Index: &project.Workflow}
 
 var columns = []settle.Column{

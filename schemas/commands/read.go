@@ -16,7 +16,7 @@ const (
 	maxDepth = 5        // of shells in shells
 )
 
-// word is an argument as far as it is known.
+// word is an argument where it is known.
 type word struct {
 	text  string
 	known bool // the text is what the program gets, or a glob as it is written

@@ -31,7 +31,7 @@
 //	kinds        for each node its type, 1 byte
 //	slots        hash table of ids: number of the node + 1, or 0; 4 bytes each, a power of two of them
 //	by path      the numbers of the nodes with a path, in the order of the paths, 4 bytes each
-//	out          for each node, and once more for the end, its first arc (4 bytes); for each arc the node that it leads
+//	out          for each node, and again for the end, its first arc (4 bytes); for each arc the node that it leads
 //	             to (4), the bits of its weight (4), its type (1): four sections
 //	in           the same from the other end; the arcs of a node in the order of their type and the node that they leave
 //	sources      for each stated arc its number and the text of what states it, 12 bytes

@@ -37,7 +37,7 @@
 //	lengths   for each document its rounded length, one byte
 //	keys      for each document its key, 8 bytes
 //	slots     hash table of terms: number of the term + 1, or 0; 4 bytes each, a power of two of them
-//	terms     for each term, sorted, and once more for the end: begin of its text, of its block, number of its documents
+//	terms     for each term, sorted, and again for the end: begin of its text, of its block, number of its documents
 //	text      the texts of the terms, one after the other
 //	blocks    for each term its block, in units of 4 bytes
 //

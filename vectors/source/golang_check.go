@@ -169,7 +169,7 @@ func (c *check) try() (ok bool) {
 	return true
 }
 
-// typeCheck fills in info as far as possible: unknown names are not errors here. Definitions are not recorded: most of
+// typeCheck fills in info where possible: unknown names are not errors here. Definitions are not recorded: most of
 // them are in bodies.
 func (c *check) typeCheck() *types.Package {
 	size := 0

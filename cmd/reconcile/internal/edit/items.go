@@ -186,7 +186,7 @@ func nameFirst(m *yaml.Node) {
 	}
 }
 
-// flowItems changes a list in brackets: it is written anew, as JSON.
+// flowItems changes a list in brackets: it is written again, as JSON.
 func flowItems(src []byte, in *yaml.Node, want []Item) ([]byte, error) {
 	at, err := offset(src, in)
 	if err != nil {

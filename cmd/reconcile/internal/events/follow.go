@@ -57,7 +57,7 @@ type Batch struct {
 	Events  []Event
 }
 
-// Next returns the next Batch of events from the follower's log, oldest first. An empty batch means that there are none
+// Next returns the next Batch of events from the follower's log, oldest first. An empty batch means no events
 // now.
 func (f *Follower) Next() (Batch, error) {
 	for {

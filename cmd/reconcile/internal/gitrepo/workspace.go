@@ -277,7 +277,7 @@ func (k *command) changedFiles(ctx context.Context, from, to string) ([]string, 
 }
 
 // Base returns the branch that work on the branch ("" is the checked-out one) starts at: its full reference and its
-// commit. The commit is "" while there is none.
+// commit. The commit is "" before the first.
 func (r *Repo) Base(ctx context.Context, branch string) (Head, error) {
 	head, err := r.Head(ctx)
 	if err != nil || branch == "" || head.Ref == "refs/heads/"+branch {

@@ -18,7 +18,7 @@ type Store interface {
 	Capture(ctx context.Context, spec *schemas.ObservationSpec) (Captured, error)
 	// ByID returns one complete observation, also if archived; ErrUnknown if it does not exist.
 	ByID(ctx context.Context, id string) (schemas.Observation, error)
-	// ByIssue returns the complete observations of an issue, sorted by time and id. It is not an error if there are none.
+	// ByIssue returns the complete observations of an issue, sorted by time and id. It is not an error to find nothing.
 	ByIssue(ctx context.Context, issue int) ([]schemas.Observation, error)
 	// List returns the matches of the filter, sorted by issue, time and id.
 	List(ctx context.Context, f Filter) ([]Row, error)

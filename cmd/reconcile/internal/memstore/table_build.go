@@ -105,7 +105,7 @@ func (b *tableBuilder) bytes(lex []byte, basis uint64) []byte {
 	return tableFormat.Encode(sections.Raw([]uint64{basis}), b.issues, b.rows, words.B, b.heap, lex).Bytes()
 }
 
-// tables returns a table of the added files, or none if there are none.
+// tables returns a table of the added files, or nothing without any.
 func (b *tableBuilder) tables() ([]*table, error) {
 	if len(b.issues) == 0 {
 		return nil, nil

@@ -34,7 +34,7 @@ func Explain(_ context.Context, env Env, field string) (Explanation, error) {
 	return Explanation{k, e}, nil
 }
 
-// Schema returns the JSON Schema of the kind with a name.
+// Schema returns the JSON Schema of a kind by its name.
 func Schema(_ context.Context, env Env, kind string) ([]byte, error) {
 	k, err := findKind(env, kind)
 	if err != nil {

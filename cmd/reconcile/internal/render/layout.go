@@ -156,7 +156,7 @@ func sortColumn(column []*spot, neighbours func(*spot) []*spot) {
 	}
 }
 
-// layoutMean returns the mean of f over spots, or otherwise if there are none.
+// layoutMean returns the mean of f over spots, or otherwise without any.
 func layoutMean(spots []*spot, otherwise float64, f func(*spot) float64) float64 {
 	if len(spots) == 0 {
 		return otherwise

@@ -31,7 +31,7 @@ const resumedPrompt = "Your turn was interrupted. What you did so far is kept. C
 type talk struct {
 	a       *attempt
 	task    *settle.AgentTurn
-	servers []acp.Server // that the agent is told to start
+	servers []acp.Server // that the agent starts
 	from    *os.File     // the agent's standard output
 	client  *acp.Client
 	log     *stream // what the agent says, for the log

@@ -7,7 +7,7 @@ import "sync"
 type roster struct {
 	one  sync.Mutex // held while a list is made
 	mu   sync.Mutex
-	next *roll // the list that is not begun yet; nil if nobody has asked for one
+	next *roll // the list that is not begun yet; nil if it was not requested
 }
 
 // roll is one list.

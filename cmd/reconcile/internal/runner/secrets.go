@@ -46,7 +46,7 @@ func (s *Secrets) values() [][]byte {
 	return nil
 }
 
-// hide adds a secret that is not in this process's environment; "" is none.
+// hide adds a secret that is not in this process's environment; "" has no effect.
 func (s *Secrets) hide(value string) {
 	if value == "" {
 		return
@@ -63,7 +63,7 @@ func (s *Secrets) hideLines(value string) {
 	s.replace(appendLines(slices.Clone(s.values()), value))
 }
 
-// reveal removes a secret that was hidden and is worth nothing any more; "" is none.
+// reveal removes a secret that was hidden and is worth nothing any more; "" has no effect.
 func (s *Secrets) reveal(value string) {
 	if value == "" {
 		return

@@ -41,7 +41,7 @@ func (r *Runner) variables(from []settle.Variable) (read []string, err error) {
 	return read, nil
 }
 
-// readServers makes the list of servers that the agent is told of. A program that is not there is an error: agents go on without it.
+// readServers makes the list of servers that the agent gets. A program that is not there is an error: agents go on without it.
 func (t *talk) readServers() error {
 	for _, s := range t.task.Servers {
 		path, err := findProgram(s.Argv[0], t.a.command.dir, lookup(t.a.command.env, "PATH"))

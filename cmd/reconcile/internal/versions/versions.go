@@ -97,7 +97,7 @@ func (b *Book) Foretell(name string) (is settle.Tool, known bool) {
 	return settle.Tool{Version: was.Version, Why: "it did not tell its version"}, true
 }
 
-// Version is what a program says of its version. It asks the program unless the answer for the same file is known.
+// Version is a program's answer about its version. It asks the program unless the answer for the same file is known.
 func (b *Book) Version(ctx context.Context, name string) settle.Tool {
 	f, err := find(name)
 	if is, known := b.asked[name]; known && b.of[name] == f {

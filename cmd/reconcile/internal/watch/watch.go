@@ -5,7 +5,7 @@
 // A full hint comes at the start, after a lost event (the kernel's queue overflowed), for new and removed folders (files
 // may already have been inside), on errors, and at each rescan.
 //
-// Changes are collected until there are none for the debounce; a continuing burst is reported after five times that. If the
+// Changes are collected until they pause for the debounce; a continuing burst is reported after five times that. If the
 // system's limit of watches is reached, the tree is polled instead.
 package watch
 
@@ -306,7 +306,7 @@ const (
 	maxPaths    = 1024 // with more paths than this, a full scan is as cheap
 )
 
-// coalescer collects changes until there are none for a while. It has no clock: the caller passes the time.
+// coalescer collects changes until they pause. It has no clock: the caller passes the time.
 type coalescer struct {
 	quiet time.Duration
 

@@ -42,7 +42,7 @@ func (s *run) editSpecs(ctx context.Context) ([]state.Change, error) {
 	return out, nil
 }
 
-// edited returns the text of a file with an edit. What cannot be changed in its place is written anew, without comments.
+// edited returns the text of a file with an edit. What cannot be changed in its place is written again, without comments.
 func (s *run) edited(e *derive.Edit) ([]byte, error) {
 	decoder := schemas.DecoderFor(settle.TableOf(s.tree).Schemas(), s.tree.Settings())
 	src, err := regular.Read(s.loop.Store.Root(), e.Before.Path)

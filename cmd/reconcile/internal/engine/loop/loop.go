@@ -143,7 +143,7 @@ type Result struct {
 const (
 	lookahead   = 64                     // effects claimed beyond those that may run at once, so that none waits for a turn
 	gatherFor   = 40 * time.Millisecond  // results are batched this long while enough work is queued
-	maxGather   = 4                      // and up to so many times as long where decisions take long
+	maxGather   = 4                      // and up to this multiple where decisions take long
 	startFor    = 5 * time.Millisecond   // a start is recorded this soon, unless the effect has ended by then
 	pollForeign = 100 * time.Millisecond // while another process performs an effect
 	pollLedgers = 10 * time.Second       // a watcher retries a busy ledger this often

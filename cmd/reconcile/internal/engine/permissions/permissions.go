@@ -173,7 +173,7 @@ func isOwn(t *state.Tree, q *runner.PermissionRequest) bool {
 	return true
 }
 
-// below returns a path relative to a folder, with links resolved as far as it exists; ok is false if it leads elsewhere.
+// below returns a path relative to a folder, with the links of its existing part resolved; ok is false if it leads elsewhere.
 func below(dir, file string) (rel string, ok bool) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)

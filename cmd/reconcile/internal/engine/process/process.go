@@ -73,7 +73,7 @@ type MemorySaver struct {
 	watching      sync.Once
 }
 
-// Save tunes the garbage collector for a tree of so many files, unless the environment has GOGC. With Go's default the heap may grow
+// Save tunes the garbage collector for a tree with that number of files, unless the environment has GOGC. With Go's default the heap may grow
 // to twice the size of a tree, which is more than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is
 // collected, since most of the allocations stay live; from then on it grows by less than by default, in a large tree least.
 func (m *MemorySaver) Save(getenv func(string) string, files int, large bool) {
@@ -96,7 +96,7 @@ func (m *MemorySaver) tune() {
 	debug.SetGCPercent(growthOf(max(measured("/gc/heap/live:bytes"), least), m.floor.Load(), m.growth.Load()))
 }
 
-// growthOf is the percentage by which a heap with so many live bytes may grow: to floor, but not by less than least percent.
+// growthOf is the percentage by which a heap of a given size of live bytes may grow: to floor, but not by less than least percent.
 func growthOf(live, floor, least uint64) int {
 	return int(max(least, 100*(max(floor, live)-live)/live))
 }

@@ -135,7 +135,7 @@ func (m *Manager) Uncommitted(ctx context.Context, w *settle.Workspace) (string,
 	return why, err
 }
 
-// base returns the repository, and the commit that a workspace is made from, or why there is none.
+// base returns the repository, and the commit that a workspace is made from, or why there cannot be one.
 func (m *Manager) base(ctx context.Context, w *settle.Workspace) (repo *gitrepo.Repo, base gitrepo.Head, why string, err error) {
 	repo, err = gitrepo.OpenToCommit(m.tree)
 	if errors.Is(err, gitrepo.ErrNotARepo) {

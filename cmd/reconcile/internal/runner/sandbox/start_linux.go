@@ -99,7 +99,7 @@ func (h *Host) bwrap() (string, error) {
 
 // bwrapArgs are bubblewrap's arguments. Parents come before what is below them, so that the deepest path decides.
 func (p *Policy) bwrapArgs() []string {
-	// Without a user namespace of its own, a root user reaches other sandboxes, and with capabilities it mounts anew.
+	// Without a user namespace of its own, a root user reaches other sandboxes, and with capabilities it can mount.
 	args := []string{"--unshare-user", "--cap-drop", "ALL"}
 	if p.Read == nil {
 		args = append(args, "--ro-bind", "/", "/")
