@@ -87,6 +87,8 @@ var faults = []mutants.Mutant{
 	{"a gate passes with another digest", "dags/gate.go", "if given.Digest != digest && f.isGate(i) {", "if false {"},
 	{"an approval of something else is taken", "dags/gate.go", "case spec.Digest != \"\" && spec.Digest != f.shown(i):", "case false:"},
 	{"a gate is approved without its values", "dags/gate.go", "o.List(\"texts\", f.filled(i))", "_ = i"},
+	{"a DAG with more nodes answers a plan change", "planchanges/decide.go", "len(dag.Nodes) != 1 ||", "false ||"},
+	{"another agent answers a plan change", "planchanges/decide.go", " || dag.Nodes[0].Agent != f.st.Architect {", " {"},
 	{"an agent passes a gate", "dags/gate.go", "case agent:", "case agent && false:"},
 	{"one person counts twice", "dags/approvals.go", "PersonOf(by); p != nil {", "PersonOf(by); p != nil && false {"},
 	{"those who claim a name count each", "dags/gate.go", "if a.Proof != schemas.ProofClaimed {", "if true {"},

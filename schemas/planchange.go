@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -68,6 +69,18 @@ type PlanEdit struct {
 	Needs map[string][]string `json:"needs,omitempty"`
 	// Text says more, in words.
 	Text string `json:"text,omitempty" jsonschema:"maxLength=20000"`
+}
+
+// Shown is the edit as people see it, JSON in a line; "" for nil.
+func (e *PlanEdit) Shown() string {
+	if e == nil {
+		return ""
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(e) // it came from JSON or YAML
+	return strings.TrimSpace(b.String())
 }
 
 // Changes reports whether the edit changes a DAG; nil does not.

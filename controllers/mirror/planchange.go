@@ -41,6 +41,8 @@ func writePlanChange(p *Page) {
 		threadName(cmp.Or(spec.By, "a person")), lineText(strings.Join(spec.Blocked, ", "), cellLength), lineText(strings.Join(spec.Failed, ", "), cellLength)}})
 	b.Quoted(spec.Reason)
 	b.List("What was tried", shortLines(spec.Tried))
+	edit(b, "Suggestions", spec.Suggestions)
+	edit(b, "The edit that the architect accepts, and only a person may", st.Proposal)
 	if a := st.Answer; a != nil {
 		word := "Refused"
 		if a.Accept {
@@ -57,6 +59,14 @@ func writePlanChange(p *Page) {
 			codeText("/approve "+p.Entry.Ref.String()), codeText("/deny "+p.Entry.Ref.String()))
 	}
 	p.Status(b)
+}
+
+// edit shows what an approval would change.
+func edit(b *Body, heading string, e *schemas.PlanEdit) {
+	if text := e.Shown(); text != "" {
+		b.Paragraph("**%s**", heading)
+		b.Quoted("```json\n" + text + "\n```") // in one line, so that nothing in it ends the block
+	}
 }
 
 // shortLines makes texts of agents lines of Markdown.

@@ -29,6 +29,7 @@ var details = []settle.Column{
 	readiness.OfSpec("Tried", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Tried, "; ") }),
 	readiness.OfSpec("Blocked", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Blocked, ", ") }),
 	readiness.OfSpec("Failed", func(s *schemas.PlanChangeSpec) string { return strings.Join(s.Failed, ", ") }),
+	readiness.OfStatus("Accepted edit", func(s *schemas.PlanChangeStatus) string { return s.Proposal.Shown() }),
 	readiness.OfStatus("Answered in", func(s *schemas.PlanChangeStatus) string {
 		if s.AnswerDAG == "" {
 			return ""

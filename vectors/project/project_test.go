@@ -37,6 +37,10 @@ spec:
   - {name: make, run: [make, all], outputs: {files: [bin/app.go, docs/app.md]}}
   - {name: test, run: [make, test], needs: [make]}
 `,
+	"specs/planchanges/more.yaml": `kind: PlanChange
+metadata: {name: more}
+spec: {target: dag/build, node: test, change: fix, reason: No access to the store., tried: [asking], by: engineer}
+`,
 	"specs/clarificationrequests/which.yaml": `kind: ClarificationRequest
 metadata: {name: which}
 spec: {from: engineer, to: architect, topic: Which store, question: "Files or a database?", issue: 7, artifacts: [docs/store.md]}
@@ -178,6 +182,22 @@ clarificationrequest/which references docs/store.md
   | Files or a database?
   | architect: Files, they merge.
 clarificationrequest/which references docs/store.md
+`},
+		{"PlanChange", nil, `planchange/more decision "more" specs/planchanges/more.yaml at 0 [by=engineer change=fix kind=planchange]
+  blocker of dag/build test: No access to the store.
+  | No access to the store.
+  | asking
+dag/build:test causes planchange/more
+`},
+		{"PlanChange", &schemas.PlanChangeStatus{Common: schemas.Common{Phase: "Applied"}, Created: ended, Changes: []string{"adds login"},
+			Answer: &schemas.PlanAnswer{Accept: true, Reason: "Sure.", Instructions: "Use the key."}}, `planchange/more decision "more" specs/planchanges/more.yaml at 1700000000 [by=engineer change=fix kind=planchange phase=Applied]
+  blocker of dag/build test: No access to the store.
+  | No access to the store.
+  | asking
+  | Sure.
+  | Use the key.
+  | adds login
+dag/build:test causes planchange/more
 `},
 	} {
 		p := controllers.Kinds.Row(c.kind).Index.Part(entry(t, tr, c.kind, c.status), nil)
