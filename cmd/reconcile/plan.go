@@ -83,10 +83,15 @@ func (a *app) planTable(r ops.PlanResult) error {
 	for _, step := range r.Steps {
 		table.Row(step.Ref.String(), render.Word(step.Node).Text, step.Verb, step.Why)
 	}
-	if table.Len() == 0 && !a.global.quiet {
+	if table.Len() == 0 && len(r.Waits) == 0 && !a.global.quiet {
 		fmt.Fprintln(a.stdout, "nothing to do")
 	}
 	err := table.Write(a.stdout)
+	if !a.global.quiet {
+		for _, line := range r.Waits {
+			fmt.Fprintln(a.stdout, render.Line(line))
+		}
+	}
 	a.planCost(&r.Bounds)
 	return err
 }

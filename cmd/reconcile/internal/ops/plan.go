@@ -3,16 +3,21 @@ package ops
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/plan"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/versions"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/controllers/mirror"
+	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
 )
 
 // PlanRequest requests what a run would do to the present tree.
@@ -23,6 +28,7 @@ type PlanRequest struct {
 // PlanResult is what a run would do.
 type PlanResult struct {
 	Steps    []settle.Step
+	Waits    []string          // what waits for people, in lines
 	Bounds   mirror.PullBounds // what the runs among Steps cost at most
 	Problems []schemas.Problem // of the files; with Advice also warnings about valid ones
 	Verdict  Code              // OK, Invalid or NotReady: the state of the objects before the run
@@ -38,11 +44,31 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	now := env.Tree.Now()
 	tools := versions.Open(s.Dir(), s.Root(), secrets.RedactBytes)
 	r := PlanResult{Steps: controllers.Plan(t, now, tools.Foretell), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
-	r.Bounds = plan.Bounds(t, r.Steps, now)
+	r.Bounds, r.Waits = plan.Bounds(t, r.Steps, now), waitLines(t, now)
 	if q.Advice {
 		r.Problems = tree.Problems(s, t)
 	}
 	return r, nil
+}
+
+// waitLines says what people have to do before work goes on, and what they have to commit.
+func waitLines(t *state.Tree, now time.Time) (lines []string) {
+	for _, w := range work.Waits(t, nil, now) {
+		lines = append(lines, w.String())
+	}
+	for _, e := range t.Active(schemas.DAGKind.Name) {
+		st, ok := e.Status().(*schemas.DAGStatus)
+		if !ok || !e.Brief().Blocked {
+			continue
+		}
+		for _, name := range nodes.NodeNames(e) {
+			switch n := st.Nodes[name]; n.Reason {
+			case settle.ReasonNotCommitted, settle.ReasonTreeDirty:
+				lines = append(lines, fmt.Sprintf("%s/%s waited in the last run: %s; then run reconcile", e.Ref, name, n.Message))
+			}
+		}
+	}
+	return lines
 }
 
 // PlanChangeRequest requests what an unmerged change would do.
