@@ -53,6 +53,11 @@ func decideAll(t *testing.T, a *txtar.Archive) {
 				runs = append(runs, r)
 			}
 			entries[work].SetRuns(runs)
+		case f.Name == "distrusted": // actions that a program may have written
+			for _, name := range strings.Fields(string(f.Data)) {
+				e := entries[schemas.ActionKind.Ref(name)]
+				e.SetStatus(&schemas.ActionStatus{Common: schemas.Common{ObservedDigest: e.Object.Digest}, During: "dags/work/m-1"})
+			}
 		case f.Name == "asked":
 			asked = string(f.Data)
 		case f.Name == "want":
