@@ -35,6 +35,19 @@ var dormantFaults = []mutants.Mutant{
 	{"what asked for dormant objects is forgotten", "../../../../../state/active.go", "s.needsFullLoad.Store(true)", "_ = s", "TestTreeWithDormantObjects"},
 }
 
+// distrustFaults are those in telling the files of programs that nothing confines from those of people.
+var distrustFaults = []mutants.Mutant{
+	{"what appears during an unconfined run counts", "distrust.go", "if !trusted {", "if !trusted && false {"},
+	{"a proof does not count", "distrust.go", "return id.Proof != \"\", nil", "return id.Proof == \"never\", nil"},
+	{"a receipt does not count", "distrust.go", "if vouched || s.loop.Identify == nil {", "if s.loop.Identify == nil {"},
+	{"a mark goes before its run", "distrust.go", "return claimed[key] })", "return claimed[key] && false })"},
+	{"a receipt is for any content", "../../../../../state/unconfined.go", "hexDigest(name+\"\\x00\"+string(data))", "hexDigest(name+\"\\x00\"+string(data[:0]))"},
+}
+
+func TestDistrustMutants(t *testing.T) {
+	mutants.Suite{Mutants: distrustFaults, Args: []string{"-short", "-run", "TestDistrust$|TestMarkedWhileItRuns"}}.Run(t)
+}
+
 func TestMutants(t *testing.T) {
 	mutants.Suite{Mutants: faults, Args: []string{"-short", "-run", "TestRunSinceSettledEquals|TestInputsThatANodeMakes|TestLockDoesNotLinger"}}.Run(t)
 }

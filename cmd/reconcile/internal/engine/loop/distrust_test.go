@@ -1,0 +1,109 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// TestDistrust has an action that skips a node appear while a run is marked as unconfined: it counts only if something shows that a person
+// wrote it.
+func TestDistrust(t *testing.T) {
+	const skip, path = "  target: dag/job\n  node: a\n  verb: %s", "specs/actions/act.yaml"
+	for name, c := range map[string]struct {
+		verb, proof           string
+		unmarked, vouch, edit bool
+		want                  string
+	}{
+		"nothing shows it":           {verb: "skip", want: schemas.NodeSucceeded},
+		"without a mark":             {verb: "skip", unmarked: true, want: schemas.NodeSkipped},
+		"a command wrote it":         {verb: "skip", vouch: true, want: schemas.NodeSkipped},
+		"a command wrote other text": {verb: "skip", vouch: true, edit: true, want: schemas.NodeSucceeded},
+		"a signature":                {verb: "skip", proof: schemas.ProofSignature, want: schemas.NodeSkipped},
+		"a verb of agents":           {verb: "cancel", want: schemas.NodeCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := tree(t, "    - {name: a, run: [x]}")
+				l := newLoop(t, dir, newActor(always(time.Millisecond, schemas.OutcomeSucceeded)))
+				l.Identify = func(context.Context, *schemas.SettingsSpec, *schemas.Object) (settle.Identity, error) {
+					return settle.Identity{Proof: c.proof}, nil
+				}
+				if !c.unmarked {
+					mark(t, l, "dags/job/other-1")
+				}
+				text := fmt.Sprintf(envelope, "Action", "act", fmt.Sprintf(skip, c.verb))
+				if c.vouch {
+					if err := state.Vouch(l.Store.Root(), path, []byte(text)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if c.edit {
+					text += "  reason: Another text.\n"
+				}
+				put(t, dir, path, text)
+				r, err := l.Once(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := job(t, r.Tree).Nodes["a"].State; got != c.want {
+					t.Errorf("the node is %s, want %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestMarkedWhileItRuns: a mark stays while its run is under way, though all files are looked at meanwhile.
+func TestMarkedWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := tree(t, "    - {name: slow, run: [x]}\n    - {name: quick, run: [x]}\n    - {name: late, run: [x], needs: [slow]}")
+		var l *Loop
+		a := newActor(func(node string, _ int) (time.Duration, string) {
+			if node != "slow" {
+				return time.Second, schemas.OutcomeSucceeded
+			}
+			return time.Minute, schemas.OutcomeSucceeded
+		})
+		marked := &marker{actor: a, node: "slow"}
+		l = newLoop(t, dir, marked)
+		marked.mark = func(key string) { mark(t, l, key) }
+		time.AfterFunc(30*time.Second, func() {
+			put(t, dir, "specs/actions/act.yaml", fmt.Sprintf(envelope, "Action", "act", "  target: dag/job\n  node: late\n  verb: skip"))
+		})
+		r, err := l.Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := job(t, r.Tree).Nodes["late"].State; got != schemas.NodeSucceeded {
+			t.Errorf("the node late is %s", got)
+		}
+	})
+}
+
+// marker marks the run of a node when it starts.
+type marker struct {
+	*actor
+	node string
+	mark func(key string)
+}
+
+func (m *marker) Submit(e settle.Effect) {
+	if e.Node == m.node {
+		m.mark(e.Key)
+	}
+	m.actor.Submit(e)
+}
+
+func mark(t *testing.T, l *Loop, key string) {
+	t.Helper()
+	if err := state.MarkUnconfined(l.Store.Root(), key); err != nil {
+		t.Error(err)
+	}
+}
