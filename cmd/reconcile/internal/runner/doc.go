@@ -44,7 +44,7 @@
 // too. A run that is cancelled, or out of time, gets SIGTERM; after Options.Grace, SIGKILL. Processes that left the group
 // are found by the mark in their environment or by the lease that they hold.
 //
-// The lease of a run is a lock on .reconcile/leases, held through descriptor 3, which every process of the tree inherits:
+// The lease of a run is a lock on a file in .reconcile/leased, held through descriptor 3, which every process of the tree inherits:
 // while any of them lives, even after this process was killed, no process starts the same effect again. A new runner first
 // ends the remaining processes, found by lease and mark; if that fails, it reports the effect as Held.
 //

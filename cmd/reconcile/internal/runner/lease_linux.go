@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -17,68 +18,107 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// leaseFile is the single file of all leases. It stays empty: a lease is a lock on two of its bytes, at a position derived
-// from a digest of the key. So a lease creates and removes no file.
-const leaseFile = ".reconcile/leases"
+// leaseDir has the files of leases, which stay empty: a lease is a lock on two bytes of one of them. File and position are derived
+// from a digest of the key. So a lease removes no file, and rarely creates one. There are several, because the kernel goes through
+// all locks of a file whenever a process locks a part of it or closes it, and a new process closes those of all its siblings.
+const (
+	leaseDir   = ".reconcile/leased"
+	leaseFiles = 64
+)
+
+// formerLeases is the single file in which earlier versions have all leases. Commands that they started may hold some.
+const formerLeases = ".reconcile/leases"
 
 // leases are the locks of one runner.
 type leases struct {
-	root *os.Root
-	once sync.Once
-	base *os.File // our own open file: no command shares its locks
-	err  error
+	root   *os.Root
+	mu     sync.Mutex // guards the fields below
+	closed bool
+	files  [leaseFiles]*os.File // our own open files: no command shares their locks
+	former *os.File             // nil if it does not exist
 }
 
 // lease is a hold on one key. The first byte is locked through file, an open file that the processes of the run share: it
-// is free when the last of them is gone. The second is locked through leases.base: it is free when the runner is gone.
+// is free when the last of them is gone. The second is locked through the runner's own open file: it is free when the runner is gone.
 type lease struct {
 	all  *leases
+	in   int // the index of its file
 	at   int64
 	file *os.File // nil after the release
 }
 
-func (l *leases) open() error {
-	l.once.Do(func() {
-		l.base, _, l.err = regular.OpenFile(l.root, leaseFile, os.O_RDWR|os.O_CREATE, 0o644)
-		if errors.Is(l.err, fs.ErrNotExist) {
-			if l.err = l.root.MkdirAll(path.Dir(leaseFile), 0o755); l.err == nil {
-				l.base, _, l.err = regular.OpenFile(l.root, leaseFile, os.O_RDWR|os.O_CREATE, 0o644)
-			}
-		}
-	})
-	if l.err != nil {
-		return fmt.Errorf("open leases: %w", l.err)
+// open returns the runner's own open file that has the lease, and former; nil if there is none.
+func (k *lease) open() (base, former *os.File, err error) {
+	l := k.all
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, nil, fmt.Errorf("open leases: %w", fs.ErrClosed)
 	}
-	return nil
+	if l.files[k.in] == nil {
+		if l.files[k.in], err = openLeases(l.root, leaseName(k.in)); err != nil {
+			return nil, nil, fmt.Errorf("open leases: %w", err)
+		}
+	}
+	if l.former == nil {
+		l.former, _, err = regular.OpenFile(l.root, formerLeases, os.O_RDWR, 0)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, regular.ErrNot) {
+			return nil, nil, fmt.Errorf("open leases: %w", err)
+		}
+	}
+	return l.files[k.in], l.former, nil
 }
 
-func (l *leases) close() error {
-	l.once.Do(func() { l.err = fs.ErrClosed })
-	if l.base == nil {
-		return nil
+func leaseName(i int) string { return path.Join(leaseDir, fmt.Sprintf("%02d", i)) }
+
+func openLeases(root *os.Root, name string) (*os.File, error) {
+	f, _, err := regular.OpenFile(root, name, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = root.MkdirAll(leaseDir, 0o755); err == nil {
+			f, _, err = regular.OpenFile(root, name, os.O_RDWR|os.O_CREATE, 0o644)
+		}
 	}
-	return l.base.Close()
+	return f, err
+}
+
+func (l *leases) close() (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for _, f := range append(l.files[:], l.former) {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	l.files, l.former = [leaseFiles]*os.File{}, nil
+	return err
 }
 
 // of returns the lease of key, not taken.
 func (l *leases) of(key string) *lease {
 	sum := sha256.Sum256([]byte(key))
-	return &lease{all: l, at: int64(binary.BigEndian.Uint64(sum[:8])>>2) * 2}
+	return &lease{all: l, in: int(sum[8]) % leaseFiles, at: int64(binary.BigEndian.Uint64(sum[:8])>>2) * 2}
 }
 
 // take locks the lease of key without waiting; errLeaseTaken if another process holds it.
 func (l *leases) take(key string) (*lease, error) {
-	if err := l.open(); err != nil {
+	k := l.of(key)
+	base, former, err := k.open()
+	if err != nil {
 		return nil, err
 	}
-	f, err := openBlocking("/proc/self/fd/"+strconv.Itoa(int(l.base.Fd())), unix.O_RDWR)
+	for at := k.at; at <= k.at+1; at++ {
+		if taken, err := locked(former, at); taken || err != nil {
+			return nil, cmp.Or(err, errLeaseTaken)
+		}
+	}
+	f, err := openBlocking("/proc/self/fd/"+strconv.Itoa(int(base.Fd())), unix.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("open lease: %w", err)
 	}
-	k := l.of(key)
-	if err = lockByte(l.base, k.at+1, unix.F_WRLCK); err == nil {
+	if err = lockByte(base, k.at+1, unix.F_WRLCK); err == nil {
 		if err = lockByte(f, k.at, unix.F_WRLCK); err != nil {
-			err = errors.Join(err, lockByte(l.base, k.at+1, unix.F_UNLCK))
+			err = errors.Join(err, lockByte(base, k.at+1, unix.F_UNLCK))
 		}
 	}
 	if err != nil {
@@ -99,26 +139,30 @@ func (k *lease) release() {
 
 // discard ends the runner's hold if no process of the run has one any more; else errLeaseTaken.
 func (k *lease) discard() error {
-	if err := k.all.open(); err != nil {
+	base, former, err := k.open()
+	if err != nil {
 		return err
 	}
-	taken, err := locked(k.all.base, k.at)
-	switch {
-	case err != nil:
-		return err
-	case taken:
-		return errLeaseTaken
+	for _, f := range []*os.File{base, former} {
+		if taken, err := locked(f, k.at); taken || err != nil {
+			return cmp.Or(err, errLeaseTaken)
+		}
 	}
-	return lockByte(k.all.base, k.at+1, unix.F_UNLCK)
+	return lockByte(base, k.at+1, unix.F_UNLCK)
 }
 
 // runs reports whether another live runner holds the lease.
 func (k *lease) runs() bool {
-	if k.all.open() != nil {
+	base, former, err := k.open()
+	if err != nil {
 		return false
 	}
-	taken, err := locked(k.all.base, k.at+1)
-	return err == nil && taken
+	for _, f := range []*os.File{base, former} {
+		if taken, err := locked(f, k.at+1); taken && err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func lockByte(f *os.File, at int64, how int16) error {
@@ -128,16 +172,19 @@ func lockByte(f *os.File, at int64, how int16) error {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EACCES):
 		return errLeaseTaken
 	case err != nil:
-		return fmt.Errorf("lock %s: %w", leaseFile, err)
+		return fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
 	return nil
 }
 
-// locked reports whether another open file than f holds the byte.
+// locked reports whether another open file than f holds the byte. f may be nil: then nobody does.
 func locked(f *os.File, at int64) (bool, error) {
+	if f == nil {
+		return false, nil
+	}
 	l := unix.Flock_t{Type: unix.F_WRLCK, Start: at, Len: 1}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l); err != nil {
-		return false, fmt.Errorf("look at lock of %s: %w", leaseFile, err)
+		return false, fmt.Errorf("look at lock of %s: %w", f.Name(), err)
 	}
 	return l.Type != unix.F_UNLCK, nil
 }
@@ -146,11 +193,19 @@ func locked(f *os.File, at int64) (bool, error) {
 //
 //	lock:	1: OFDLCK  ADVISORY  WRITE -1 fe:00:1234 <first byte> <last byte>
 func (k *lease) shownIn(info []byte) bool {
-	var st unix.Stat_t
-	if k.all.open() != nil || unix.Fstat(int(k.all.base.Fd()), &st) != nil {
+	base, former, err := k.open()
+	if err != nil {
 		return false
 	}
 	at := strconv.FormatInt(k.at, 10)
-	want := fmt.Sprintf("%02x:%02x:%d %s %s", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino, at, at)
-	return bytes.Contains(info, []byte(want))
+	for _, f := range []*os.File{base, former} {
+		var st unix.Stat_t
+		if f == nil || unix.Fstat(int(f.Fd()), &st) != nil {
+			continue
+		}
+		if bytes.Contains(info, fmt.Appendf(nil, "%02x:%02x:%d %s %s", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino, at, at)) {
+			return true
+		}
+	}
+	return false
 }

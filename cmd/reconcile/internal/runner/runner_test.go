@@ -451,7 +451,7 @@ func BenchmarkQueue(b *testing.B) {
 
 // TestOwnFailureIsNoRecord breaks what reconcile needs for a run; that says nothing about the command.
 func TestOwnFailureIsNoRecord(t *testing.T) {
-	for _, inTheWay := range []string{".reconcile/leases/x", ".reconcile/work"} {
+	for _, inTheWay := range []string{".reconcile/leased", ".reconcile/work"} {
 		t.Run(inTheWay, func(t *testing.T) {
 			g := newRig(t, Options{})
 			g.write(inTheWay, "in the way")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -295,7 +296,7 @@ func TestHeldByNobodyKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lockByte(g.leases.base, k.at+1, unix.F_UNLCK); err != nil { // as if its runner was gone
+	if err := lockByte(g.leases.files[k.in], k.at+1, unix.F_UNLCK); err != nil { // as if its runner was gone
 		t.Fatal(err)
 	}
 	g.Submit(sh(":"))
@@ -304,6 +305,47 @@ func TestHeldByNobodyKnown(t *testing.T) {
 	}
 	k.release()
 	g.do(sh(":"))
+}
+
+// A process that an earlier version started holds its lease in the single file of that version: its effect waits for it.
+func TestHeldInTheFormerFile(t *testing.T) {
+	g := newRig(t, Options{Grace: time.Millisecond})
+	k := g.leases.of(theKey)
+	g.write(formerLeases, "")
+	f, err := os.OpenFile(filepath.Join(g.dir, formerLeases), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, runs := range map[int64]bool{k.at: false, k.at + 1: true} { // its processes, and its runner
+		if err := lockByte(f, at, unix.F_WRLCK); err != nil {
+			t.Fatal(err)
+		}
+		g.Submit(sh("echo ran >> ran"))
+		if rep := g.await(theKey); rep.Kind != settle.Held || k.runs() != runs {
+			t.Errorf("byte %d: %+v, another runner lives: %v", at-k.at, rep, k.runs())
+		}
+		if err := lockByte(f, at, unix.F_UNLCK); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g.do(sh("! test -e ran"))
+}
+
+// Leases are spread over files, because what a lock or a closed descriptor costs grows with the locks of its file.
+func TestLeasesAreSpread(t *testing.T) {
+	g := newRig(t, Options{})
+	in := map[int]int{}
+	for i := range 1000 {
+		in[g.leases.of("dags/d/n-"+strconv.Itoa(i)).in]++
+	}
+	for file, n := range in {
+		if n > 40 {
+			t.Errorf("%d of 1,000 leases are in file %d", n, file)
+		}
+	}
 }
 
 // At most one command of a key lives, whatever is killed. Each agent takes a lock for as long as it lives; two of them
