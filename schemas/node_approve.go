@@ -2,9 +2,12 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas/validator"
@@ -82,7 +85,7 @@ func AnswerValue(answer string, given ...json.RawMessage) (json.RawMessage, erro
 			continue
 		}
 		if strings.TrimSpace(answer) == "" {
-			return nil, errors.New("the form asks for an answer, and there is none")
+			return nil, fmt.Errorf("the form asks for %s, and there is no answer", FormOutline(schema))
 		}
 		if why = keepsForm(read, schema); why != nil {
 			if keepsForm(text, schema) != nil {
@@ -92,6 +95,41 @@ func AnswerValue(answer string, given ...json.RawMessage) (json.RawMessage, erro
 		}
 	}
 	return read, nil
+}
+
+// FormOutline returns in one line what a form asks for, such as {"ok": boolean, "note"?: string}: fields that may be left out
+// have a question mark. A form that says neither a type nor values is returned as it is, and so is what is nested deeply.
+func FormOutline(form json.RawMessage) string { return formOutline(form, 4) }
+
+func formOutline(form json.RawMessage, depth int) string {
+	var s struct {
+		Type       string
+		Enum       []json.RawMessage
+		Properties map[string]json.RawMessage
+		Required   []string
+	}
+	switch err := json.Unmarshal(form, &s); {
+	case err != nil || depth == 0:
+	case len(s.Enum) > 0:
+		parts := make([]string, len(s.Enum))
+		for i, v := range s.Enum {
+			parts[i] = string(v)
+		}
+		return strings.Join(parts, " or ")
+	case len(s.Properties)+len(s.Required) > 0:
+		var parts []string
+		for _, name := range s.Required {
+			parts = append(parts, fmt.Sprintf("%q: %s", name, formOutline(s.Properties[name], depth-1)))
+			delete(s.Properties, name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			parts = append(parts, fmt.Sprintf("%q?: %s", name, formOutline(s.Properties[name], depth-1)))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case s.Type != "":
+		return s.Type
+	}
+	return cmp.Or(string(form), "anything")
 }
 
 // keepsForm says why a value does not keep a schema.

@@ -124,8 +124,12 @@ func (f *fold) waitsForApproval(i int32) bool {
 		}
 		return false
 	}
-	f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForApproval, fmt.Sprintf("waits for approval%s; reconcile approve dag/%s %s --digest %s",
-		whoApproves(f.approveOf(i), have), f.p.Name, f.p.Spec.Nodes[i].Name, digest))
+	answer := ""
+	if f.asksForAnswer(i) {
+		answer = " --answer TEXT"
+	}
+	f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForApproval, fmt.Sprintf("waits for approval%s; reconcile approve dag/%s %s --digest %s%s",
+		whoApproves(f.approveOf(i), have), f.p.Name, f.p.Spec.Nodes[i].Name, digest, answer))
 	return true
 }
 

@@ -41,7 +41,7 @@ func (e Env) setParams(ctx context.Context, q RunRequest) error {
 	}
 	spec := schemas.SpecAs[*schemas.DAGSpec](found.Object)
 	if spec == nil {
-		return badRequest("%s is no DAG that can run", found.Ref)
+		return badRequest("%s is no DAG that can run; reconcile describe %[1]s says why", found.Ref)
 	}
 	values := maps.Clone(spec.With)
 	if values == nil {

@@ -238,7 +238,7 @@ func (p *page) gate(e *state.Entry, g *dags.Gate) string {
 		t.Row("Approved", schemas.Acting(a.By, a.Proof)+", proof: "+a.Proof)
 	}
 	if len(g.Approve.Form) > 0 {
-		t.Row("Form", string(g.Approve.Form))
+		t.Row("Form", schemas.FormOutline(g.Approve.Form))
 	}
 	t.Row("Task", g.Task)
 	for _, name := range slices.Sorted(maps.Keys(g.Needs)) {
@@ -252,7 +252,11 @@ func (p *page) gate(e *state.Entry, g *dags.Gate) string {
 		}
 		t.Row("Need "+name, text)
 	}
-	t.Row("Approve", "reconcile approve "+e.Ref.String()+" "+g.Node+" --digest "+g.Digest)
+	command := "reconcile approve " + e.Ref.String() + " " + g.Node + " --digest " + g.Digest
+	if len(g.Approve.Form) > 0 {
+		command += " --answer TEXT"
+	}
+	t.Row("Approve", command)
 	return t.text()
 }
 
