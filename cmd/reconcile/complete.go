@@ -90,14 +90,13 @@ func (a *app) completeNamesOf(k schemas.Kind) completeFunc {
 func (a *app) completeNodes(only ...schemas.Kind) completeFunc {
 	objects := a.completeObjects(false, only...)
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) != 1 {
+		words := withRef(args)
+		if len(words) != 1 || !strings.Contains(words[0], "/") {
 			return objects(cmd, args, typed)
 		}
 		var out []cobra.Completion
-		if strings.Contains(args[0], "/") {
-			for _, e := range a.objects(cmd, args[0]) {
-				out = append(out, nodes.NodeNames(e)...)
-			}
+		for _, e := range a.objects(cmd, words[0]) {
+			out = append(out, nodes.NodeNames(e)...)
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}

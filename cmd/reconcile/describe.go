@@ -17,26 +17,35 @@ func newDescribeCmd(a *app) *cobra.Command {
 	limit := 0
 	history := false
 	cmd := &cobra.Command{
-		Use:   "describe KIND/NAME",
-		Short: "Show all about one object: why it is not ready, what comes next; with --history what changed",
-		Long: `Show all about one object: its spec, its status, why it is not ready, and when it is decided again.
+		Use:   "describe KIND/NAME [NODE]",
+		Short: "Show all about one object or node: why it is not ready, what comes next; with --history what changed",
+		Long: `Show all about one object: its spec, its status, why it is not ready, and when it is decided again. Of a DAG, also about one
+of its nodes: what it runs, its attempts, what there is to approve.
 
 ` + historyLong,
 		Example: "  reconcile describe dag/checks\n" +
+			"  reconcile describe dag/checks unit_tests\n" +
 			"  reconcile describe session/health -o json\n" +
 			"  reconcile describe dag/checks --history -n 5",
-		Args: arguments(1, 2, "an object"),
+		Args: arguments(1, 3, "an object"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Object = strings.Join(args, "/")
-			if !history && cmd.Flags().Changed("limit") {
+			args = withRef(args)
+			q.Object = args[0]
+			switch {
+			case len(args) > 2:
+				return badUsage("describe takes KIND/NAME and a NODE, not %q", args[2])
+			case !history && cmd.Flags().Changed("limit"):
 				return badUsage("--limit is about --history")
-			}
-			if history {
+			case history && len(args) > 1:
+				return badUsage("--history is about whole objects; leave out %q", args[1])
+			case history:
 				return a.history(cmd.Context(), ops.HistoryRequest{Object: q.Object, At: cmp.Or(q.At, "HEAD"), Limit: limit})
+			case len(args) > 1:
+				return a.describeNode(cmd.Context(), *q, args[1])
 			}
 			return a.describe(cmd.Context(), *q)
 		},
-		ValidArgsFunction: a.completeObjects(false),
+		ValidArgsFunction: a.completeNodes(),
 	}
 	a.atFlag(cmd, &q.At)
 	cmd.Flags().BoolVar(&history, "history", false, "list the commits that changed the object instead")
@@ -51,6 +60,11 @@ func (a *app) describe(ctx context.Context, q ops.DescribeRequest) error {
 		return render.Describe(a.stdout, a.palette(), render.Description{Entry: d.Entry, Details: d.Details, Path: d.Path, Why: d.Why, Referrers: d.Referrers, Gates: d.Gates, Estimate: d.Estimate, Origins: d.Origins,
 			Missing: d.OutputsMissing, Changed: d.OutputsChanged}, a.now())
 	})
+}
+
+func (a *app) describeNode(ctx context.Context, q ops.DescribeRequest, node string) error {
+	v, err := ops.DescribeNode(ctx, a.env(), q, node)
+	return a.result(v, err, func() error { return render.DescribeNode(a.stdout, a.palette(), &v, a.now()) })
 }
 
 const historyLong = `With --history: list the commits that changed the spec or the status of the object, newest first: which fields of the

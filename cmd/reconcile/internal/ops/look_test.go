@@ -94,6 +94,21 @@ func TestGet(t *testing.T) {
 	})
 }
 
+func TestDescribeNode(t *testing.T) {
+	env := numbered(t)
+	v, err := ops.DescribeNode(t.Context(), env, ops.DescribeRequest{Object: "dag/checks"}, "unit_tests")
+	if err != nil || v.Spec.Name != "unit_tests" || v.Status.State == "" {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if _, err = ops.DescribeNode(t.Context(), env, ops.DescribeRequest{Object: "dag/checks"}, "nothing"); err == nil {
+		t.Error("a node that does not exist is described")
+	}
+	refused(t, func(ctx context.Context, env ops.Env) error {
+		_, err := ops.DescribeNode(ctx, env, ops.DescribeRequest{Object: "dag/checks"}, "unit_tests")
+		return err
+	})
+}
+
 func TestDescribe(t *testing.T) {
 	env := numbered(t)
 	d, err := ops.Describe(t.Context(), env, ops.DescribeRequest{Object: "agent/engineer"})

@@ -55,7 +55,7 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 	p.section("Conditions", p.conditions(e))
 	p.section("Nodes", p.nodes(e))
 	for i := range d.Gates {
-		p.section("To approve: "+d.Gates[i].Node, p.gate(e, &d.Gates[i]))
+		p.section("To approve: "+d.Gates[i].Node, p.gate(&d.Gates[i], e.Ref.String()))
 	}
 	p.section("Reused and run again", p.lines(originLines(d.Origins)))
 	p.failures(e)
@@ -224,8 +224,8 @@ func (p *page) conditions(e *state.Entry) string {
 	return t.text()
 }
 
-// gate shows what there is to approve.
-func (p *page) gate(e *state.Entry, g *dags.Gate) string {
+// gate shows what there is to approve of a DAG.
+func (p *page) gate(g *dags.Gate, dag string) string {
 	t := p.table()
 	t.Row("Digest", g.Digest)
 	if len(g.Approve.By) > 0 {
@@ -252,7 +252,7 @@ func (p *page) gate(e *state.Entry, g *dags.Gate) string {
 		}
 		t.Row("Need "+name, text)
 	}
-	command := "reconcile approve " + e.Ref.String() + " " + g.Node + " --digest " + g.Digest
+	command := "reconcile approve " + dag + " " + g.Node + " --digest " + g.Digest
 	if len(g.Approve.Form) > 0 {
 		command += " --answer TEXT"
 	}

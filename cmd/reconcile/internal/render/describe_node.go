@@ -1,0 +1,100 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/turns"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/document"
+)
+
+// DescribeNode writes the page of a node's description in sections: its spec, what there is to approve, its attempts and outputs.
+func DescribeNode(w io.Writer, palette Palette, v *dags.NodeView, now time.Time) error {
+	p := &page{p: palette, now: now}
+	p.nodeHead(v)
+	p.section("Spec", p.nodeSpec(v.Spec))
+	if v.Gate != nil {
+		p.section("To approve", p.gate(v.Gate, v.DAG))
+	}
+	if v.Origin != nil {
+		p.section("Reused and run again", p.lines([]string{v.Origin.String()}))
+	}
+	if n := &v.Status; n.State == schemas.NodeFailed {
+		p.section("Output", strings.Join(progressFailure(v.DAG, v.Spec.Name, n.Output, n.Log), "\n")+"\n")
+	}
+	byNode := func(files []string) map[string][]string {
+		if len(files) == 0 {
+			return nil
+		}
+		return map[string][]string{v.Spec.Name: files}
+	}
+	p.section("Outputs", p.lines(outputLines(byNode(v.Missing), byNode(v.Changed))))
+	p.section("Runs", p.runs(v.Runs))
+	_, err := w.Write(p.b.Bytes())
+	return err
+}
+
+func (p *page) nodeHead(v *dags.NodeView) {
+	n := &v.Status
+	t := NewTable(p.p)
+	t.Wrap = true
+	row := func(head, text string) {
+		if text != "" {
+			t.Cells(Cell{Text: head + ":", Color: Bold}, Cell{Text: text})
+		}
+	}
+	row("Node", v.Spec.Name)
+	row("Of", v.DAG)
+	row("File", v.Path)
+	t.Cells(Cell{Text: "State:", Color: Bold}, Cell{Text: n.State, Color: stateColor(n.State)})
+	row("Why", p.whyNode(*n))
+	row("Agent", v.Spec.Agent)
+	row("Needs", strings.Join(v.Spec.Needs, ", "))
+	row("Needed by", strings.Join(v.NeededBy, ", "))
+	if n.Attempts > 0 {
+		row("Attempts", strconv.Itoa(n.Attempts))
+	}
+	row("Took", p.duration(*n).Text)
+	if n.ExitCode != nil {
+		row("Exit code", strconv.Itoa(*n.ExitCode))
+	}
+	row("Key", n.Key)
+	row("Log", n.Log)
+	if v.Turn != nil {
+		row("Turn", turns.Line(v.Turn))
+	}
+	if n.Landed != nil {
+		row("Landed", strings.TrimSpace(fmt.Sprintf("%s %s %s", n.Landed.Status, n.Landed.Reason, n.Landed.Commit)))
+	}
+	for _, a := range n.Approvals {
+		row("Approved", schemas.Acting(a.By, a.Proof))
+	}
+	row("Result", string(n.Result))
+	t.Write(&p.b)
+}
+
+// nodeSpec is a node as it is declared, with its name and needs left to the head.
+func (p *page) nodeSpec(n *schemas.Node) string {
+	declared := *n
+	declared.Name, declared.Needs, declared.Agent = "", nil, ""
+	var b bytes.Buffer
+	if err := document.YAML(&b, declared); err != nil {
+		return ""
+	}
+	return Text(strings.Replace(b.String(), "name: \"\"\n", "", 1))
+}
+
+func (p *page) runs(runs []dags.NodeRun) string {
+	t := p.table("RUN", "OUTCOME", "STARTED", "TOOK", "MESSAGE")
+	for _, r := range runs {
+		t.Cells(Cell{Text: r.Key}, Cell{Text: r.Outcome, Color: stateColor(r.Outcome)}, p.age(r.Started),
+			p.duration(schemas.NodeStatus{State: r.Outcome, StartedAt: r.Started, FinishedAt: r.Ended}), Cell{Text: r.Message})
+	}
+	return t.text()
+}
