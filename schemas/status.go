@@ -99,6 +99,8 @@ type Brief struct {
 	Running    int
 	FinishedAt Time
 	Blocked    bool // some node is
+
+	ID string // of ClarificationRequests
 }
 
 // BriefOf sums up a status.
@@ -125,8 +127,11 @@ func BriefWithoutNodes(s Status) Brief {
 	if stalled := c.Condition(Stalled); stalled != nil {
 		b.Stalled, b.StalledReason = stalled.Status, stalled.Reason
 	}
-	if dag, ok := s.(*DAGStatus); ok {
-		b.Progress, b.Running, b.FinishedAt = dag.Progress, dag.Running, dag.FinishedAt
+	switch s := s.(type) {
+	case *DAGStatus:
+		b.Progress, b.Running, b.FinishedAt = s.Progress, s.Running, s.FinishedAt
+	case *ClarificationRequestStatus:
+		b.ID = s.ID
 	}
 	return b
 }

@@ -66,6 +66,7 @@ const (
 	markRunning
 	markFinished
 	markNodeState
+	markID
 	marks
 )
 
@@ -80,6 +81,7 @@ var (
 		".conditions[].reason": markConditionReason}
 	dagMarks = map[string]mark{".progress.done": markDone, ".progress.total": markTotal, ".running": markRunning,
 		".finishedAt": markFinished, ".nodes[].state": markNodeState}
+	requestMarks = map[string]mark{".id": markID}
 )
 
 func runShape() *shape { return shapeOf(reflect.TypeFor[schemas.Run](), "", runMarks) }
@@ -89,8 +91,11 @@ func statusShape(k schemas.Kind) *shape {
 	e := shapeOf(reflect.TypeFor[envelope](), "", envelopeMarks)
 	t := reflect.TypeOf(k.NewStatus()).Elem()
 	wanted := maps.Clone(statusMarks)
-	if t == reflect.TypeFor[schemas.DAGStatus]() {
+	switch t {
+	case reflect.TypeFor[schemas.DAGStatus]():
 		maps.Copy(wanted, dagMarks)
+	case reflect.TypeFor[schemas.ClarificationRequestStatus]():
+		maps.Copy(wanted, requestMarks)
 	}
 	e.fields[len(e.fields)-1].shape = shapeOf(t, "", wanted)
 	return e

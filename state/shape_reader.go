@@ -368,7 +368,7 @@ func shapesOf(kinds schemas.Kinds) func() *shapes {
 func (s *shaped) inBrief() schemas.Brief {
 	b := schemas.Brief{Phase: s.text(markPhase), ObservedDigest: s.text(markDigest),
 		Ready: schemas.ConditionStatus(s.part(s.ready)), Stalled: schemas.ConditionStatus(s.part(s.stall[0])),
-		StalledReason: s.part(s.stall[1]), Running: s.number(markRunning), Blocked: s.has.blocked,
+		StalledReason: s.part(s.stall[1]), Running: s.number(markRunning), Blocked: s.has.blocked, ID: s.text(markID),
 		Progress: schemas.Progress{Done: s.number(markDone), Total: s.number(markTotal)}}
 	if at := s.marked[markFinished]; at.present() {
 		_ = b.FinishedAt.UnmarshalJSON(s.packed[at.from:at.to]) // plainTime

@@ -167,18 +167,17 @@ func (w *activities) waitsWith(agent schemas.Ref) (*state.Entry, *schemas.Clarif
 
 // waitFor takes note of a question that keeps its asker from its work, if it does and is the oldest.
 func (w *activities) waitFor(e *state.Entry) {
-	if st := state.StatusOf[schemas.ClarificationRequestStatus](e); st.ID != "" && !schemas.ClarificationOpen(st.Phase) {
+	if b := e.Brief(); b.ID != "" && !schemas.ClarificationOpen(b.Phase) {
 		return // it is not opened again
 	}
-	st := settle.StatusAs[schemas.ClarificationRequestStatus](w.world, e)
-	if st.ID == "" || st.Phase == schemas.ClarificationAnswered || !schemas.ClarificationOpen(st.Phase) {
+	if b := w.world.Brief(e); b == nil || b.ID == "" || b.Phase == schemas.ClarificationAnswered || !schemas.ClarificationOpen(b.Phase) {
 		return
 	}
 	spec := state.SpecOf[*schemas.ClarificationRequestSpec](e)
 	if spec == nil || !spec.Blocking {
 		return
 	}
-	first := w.waits[spec.From]
+	st, first := settle.StatusAs[schemas.ClarificationRequestStatus](w.world, e), w.waits[spec.From]
 	if first.entry == nil || cmp.Or(st.Created.Compare(first.status.Created.Time), strings.Compare(st.ID, first.status.ID)) < 0 {
 		w.waits[spec.From] = wait{e, st}
 	}

@@ -73,7 +73,7 @@ func (x *Index) number() {
 	}
 	x.byID, x.last, x.resolved = map[string]*state.Entry{}, map[int]int{}, map[int][]*state.Entry{}
 	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
-		st := Status(e)
+		st := e.Brief()
 		issue, seq, ok := clarify.ParseID(st.ID)
 		if !ok {
 			continue

@@ -9,7 +9,8 @@ import (
 
 // Out is a decision.
 type Out struct {
-	// Status replaces the status file; nil means that there is to be none, and that the object's records go with it.
+	// Status replaces the status file; nil means that there is to be none, and that the object's records go with it, unless the
+	// decision leaves the status as it is.
 	Status schemas.Status
 	// Effects are the effects that should run or start now, in the order of their keys.
 	Effects []Effect
@@ -22,28 +23,13 @@ type Out struct {
 	Await bool
 	// Due says that a time of the object's schedule has come: a spec follows from it.
 	Due bool
-	// unchanged says that Status is the one that the entry has. Where outs are kept, Status is nil then, so that the decoded status
-	// does not stay in memory.
+	// unchanged says that Status is the one that the entry has. Then Status is nil, so that the decoded status does not stay in memory.
 	unchanged bool
 }
 
-// judged is out with the status that e has, not a copy, if the decision leaves it unchanged.
-func (out Out) judged(e *state.Entry, unchanged bool) Out {
-	out.unchanged = unchanged
-	return out.of(e)
-}
-
-// of is a kept out of e as it was.
-func (out Out) of(e *state.Entry) Out {
-	if out.unchanged {
-		out.Status = e.Status()
-	}
-	return out
-}
-
-// kept is out in the form in which it is kept.
-func (out Out) kept() Out {
-	if out.unchanged {
+// kept is out in the form in which it is kept: without a status that is unchanged.
+func (out Out) kept(unchanged bool) Out {
+	if out.unchanged = unchanged; unchanged {
 		out.Status = nil
 	}
 	return out

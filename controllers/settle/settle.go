@@ -185,7 +185,7 @@ func (s *settler) decide(w *World) []*state.Entry {
 		}
 		for _, e := range s.pending(k.Name) {
 			out := w.decideAs(e, k)
-			s.outs[e.Ref] = out.kept()
+			s.outs[e.Ref] = out
 			if out.unchanged {
 				continue
 			}

@@ -134,25 +134,25 @@ func (w *World) Identity(action schemas.Ref) (id Identity, known bool) {
 	return w.identify(action)
 }
 
-// decide is decideAs by the row of the table.
+// decide returns the decision about e by the row of the table, as it is kept.
 func (w *World) decide(e *state.Entry) Out { return w.decideAs(e, w.table.Row(e.Kind)) }
 
-// decideAs returns the decision about e, an object of kind k. If the decision does not change the status, its status is the
-// one that e has, not a copy. A decision that is shared is made once.
+// decideAs returns the decision about e, an object of kind k, as it is kept: without the status if that stays as it is. A decision
+// that is shared is made once.
 func (w *World) decideAs(e *state.Entry, k *Kind) Out {
 	if out, ok := w.outs[e.Ref]; ok {
-		return out.of(e)
+		return out
 	}
 	if w.tell != nil {
 		w.tell()
 	}
 	out := k.Decide(In{Entry: e, Tree: w.Tree, World: w, Now: w.Now})
-	out = out.judged(e, k.SameStatus(e.Status(), out.Status))
+	out = out.kept(k.SameStatus(e.Status(), out.Status))
 	if !k.KeepSpec {
 		Release(e, out)
 	}
 	if k.Shared {
-		w.outs[e.Ref] = out.kept()
+		w.outs[e.Ref] = out
 	}
 	return out
 }
@@ -161,20 +161,25 @@ func (w *World) decideAs(e *state.Entry, k *Kind) Out {
 // tree. It may be nil. Of two kinds, only one may ask for the status of the other.
 func (w *World) Status(e *state.Entry) schemas.Status {
 	if w.Decides(e.Ref) {
-		return w.decide(e).Status
+		if out := w.decide(e); !out.unchanged {
+			return out.Status
+		}
 	}
 	return e.Status()
 }
 
-// Brief is Status in brief, or nil. Blocked is not set for an object that is decided now.
+// Brief is Status in brief, or nil. Blocked is not set for an object whose status is changed now. It decodes no status that stays
+// as it is.
 func (w *World) Brief(e *state.Entry) *schemas.Brief {
 	if w.Decides(e.Ref) {
-		st := w.decide(e).Status
-		if st == nil {
+		switch out := w.decide(e); {
+		case out.unchanged:
+		case out.Status == nil:
 			return nil
+		default:
+			b := schemas.BriefWithoutNodes(out.Status)
+			return &b
 		}
-		b := schemas.BriefWithoutNodes(st)
-		return &b
 	}
 	if !e.HasStatus() {
 		return nil
