@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 )
 
@@ -24,6 +25,7 @@ type app struct {
 	inherits       func(dir string) bool // whether this process has the lease of a run; nil: that is not examined
 	now            func() time.Time
 	engine         func(context.Context, engine.Options, engine.Request) (engine.Result, error)
+	collector      *process.Collector // nil: the garbage collector is not tuned
 	global         globalFlags
 	here           string       // the user's folder: the current directory, or -C; set with global.dir by enterTree
 	prefix         string       // the path of here relative to the tree in global.dir; "" at its root

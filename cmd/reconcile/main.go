@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/state/durable"
@@ -31,7 +32,7 @@ func mainRun() int {
 	sandbox.Main(os.Args)
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, ancestry: runner.Ancestry, inherits: runner.InheritsLease, engine: engine.Run, sandbox: sandbox.NewHost(os.Getenv("PATH")),
+		getenv: os.Getenv, ancestry: runner.Ancestry, inherits: runner.InheritsLease, engine: engine.Run, collector: process.NewCollector(os.Getenv), sandbox: sandbox.NewHost(os.Getenv("PATH")),
 	}
 	var err error
 	if a.now, err = clock(os.Getenv("RECONCILE_NOW")); err != nil {

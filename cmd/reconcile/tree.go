@@ -117,7 +117,7 @@ func kinds() schemas.Kinds { return controllers.Schemas() }
 // env returns the environment for operations.
 func (a *app) env() ops.Env {
 	return ops.Env{
-		Tree:   tree.Config{Dir: a.global.dir, Now: a.now, Getenv: a.getenv, Log: a.log},
+		Tree:   tree.Config{Dir: a.global.dir, Now: a.now, Getenv: a.getenv, Log: a.log, Collector: a.collector},
 		Prefix: a.prefix,
 		Caller: caller.Caller{Dir: a.global.dir, Getenv: a.getenv, Ancestry: a.ancestry, Inherits: a.inherits},
 		Sink:   &reporter{app: a, last: time.Now()}, View: a.view, Engine: a.engine, Sandbox: a.sandbox,

@@ -123,7 +123,7 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 		return unchanged, nil
 	}
 	if !q.Watch {
-		process.TuneGC(o.Tree.Getenv, process.GCLatency)
+		o.Tree.Collector.Aim(process.GCLatency)
 	}
 	r := &run{o: o, request: q, store: store, settings: store.Settings(), tools: tools}
 	if q.DecideOnly {

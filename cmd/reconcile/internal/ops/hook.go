@@ -55,7 +55,7 @@ func Hook(ctx context.Context, env Env, q HookRequest) (r HookResult, err error)
 		return r, typed(err)
 	}
 	r.Issue = *q.Issue
-	process.TuneGC(env.Tree.Getenv, process.GCLatency)
+	env.Tree.Collector.Aim(process.GCLatency)
 	var said *conversation
 	if q.Transcript != nil {
 		if said, err = readConversation(*q.Transcript, q.Session); err != nil {

@@ -116,7 +116,7 @@ type indexed struct {
 
 // keep opens the tree, and the keeper of its index. The caller closes the store.
 func (e Env) keep(ctx context.Context) (*indexTree, error) {
-	process.TuneGC(e.Tree.Getenv, process.GCBatch)
+	e.Tree.Collector.Aim(process.GCBatch)
 	s, t, err := e.load(ctx)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (e Env) keep(ctx context.Context) (*indexTree, error) {
 	if k.keeper, k.denied, err = indexing.NewKeeper(ctx, k.options, s, t); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	k.keeper.Long = func() { process.TuneGC(e.Tree.Getenv, process.GCDefault) }
+	k.keeper.Long = func() { e.Tree.Collector.Aim(process.GCDefault) }
 	return k, nil
 }
 

@@ -58,7 +58,7 @@ type captureSource struct {
 // Capture captures what an agent learned from the text of a CaptureRequest, and stores it as observations in the
 // memory.
 func Capture(ctx context.Context, env Env, q CaptureRequest) (r CaptureResult, err error) {
-	process.TuneGC(env.Tree.Getenv, process.GCLatency)
+	env.Tree.Collector.Aim(process.GCLatency)
 	from, err := q.check(env)
 	if err != nil {
 		return r, typed(err)

@@ -50,7 +50,7 @@ func Switch(ctx context.Context, env Env, q SwitchRequest) (r SwitchResult, err 
 		return r, typed(err)
 	}
 	defer s.Close()
-	process.TuneGC(env.Tree.Getenv, process.GCLatency)
+	env.Tree.Collector.Aim(process.GCLatency)
 	t, e, err := loadSession(ctx, s, q.Session)
 	if err != nil {
 		return r, typed(err)

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
-	"sync/atomic"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 )
@@ -17,88 +16,110 @@ import (
 type GCGoal int
 
 const (
+	// GCDefault is Go's default.
+	GCDefault GCGoal = iota
 	// GCLatency trades some memory for time, for a short command on a tree that is not large. Otherwise the collector
 	// uses a tenth of the time of a DAG of quick commands.
-	GCLatency GCGoal = memstore.HeapGrowth
+	GCLatency
 	// GCBatch is GCLatency for a short command that reads thousands of files: it practically disables the collector.
 	// Set GCDefault before long work that needs much memory.
-	GCBatch GCGoal = 1600
-	// GCDefault is Go's default, or the present setting if that collects more often.
-	GCDefault GCGoal = 100
+	GCBatch
 )
 
-// TuneGC tunes the percentage of the garbage collector to a goal, unless the environment has GOGC. The percentage is
-// how far the heap may grow before a collection.
-func TuneGC(getenv func(string) string, goal GCGoal) {
-	switch {
-	case getenv("GOGC") != "":
-	case goal == GCDefault:
-		debug.SetGCPercent(min(debug.SetGCPercent(int(goal)), int(goal)))
-	default:
-		debug.SetGCPercent(int(goal))
-		if goal == GCLatency {
-			boundGrowth()
-		}
-	}
+// Percentages by which the heap may grow before a collection.
+const (
+	percentDefault   = 100 // Go's
+	percentBatch     = 1600
+	percentTree      = 60 // of trees that are not large
+	percentLargeTree = 20
+)
+
+const (
+	// maxGrowth bounds how far the heap grows between two collections for the sake of time, with GCLatency. Without that,
+	// hundreds of agents at work would leave three times as much garbage as they need.
+	maxGrowth = 64 << 20
+	// perFile is how far the heap of a tree grows before anything is collected, for each file.
+	perFile = 2400
+	// initialHeap is Go's.
+	initialHeap = 4 << 20
+)
+
+// Collector tunes the garbage collector of the process, by the goal of its command and by the trees that it loads. After each
+// collection it sets the percentage by which the heap may grow anew. Where the environment has GOGC it changes nothing, and neither does
+// a nil Collector.
+type Collector struct {
+	mu       sync.Mutex
+	goal     GCGoal
+	files    int // of the largest tree
+	large    bool
+	watching bool
 }
 
-// maxGrowth bounds how far the heap grows between two collections for the sake of time.
-const maxGrowth = 64 << 20
-
-// boundGrowth lowers the percentage after each collection, so that the heap grows by at most maxGrowth, or as with Go's default. Nothing
-// raises it again. Without that, hundreds of agents at work would leave three times as much garbage as they need.
-func boundGrowth() {
-	afterCollection(func() {
-		if most := boundedPercent(measured("/gc/heap/live:bytes")); most < measured("/gc/gogc:percent") {
-			debug.SetGCPercent(int(most))
-		}
-	})
-}
-
-// boundedPercent is the percentage at which a heap with that many live bytes grows by at most maxGrowth, or doubles.
-func boundedPercent(live uint64) uint64 {
-	return max(maxGrowth*100/max(live, 1), uint64(GCDefault))
-}
-
-// measured is a metric of the runtime.
-func measured(name string) uint64 {
-	m := []metrics.Sample{{Name: name}}
-	metrics.Read(m)
-	return m[0].Value.Uint64()
-}
-
-// MemorySaver tunes the garbage collector for trees that are loaded. The zero MemorySaver is ready.
-type MemorySaver struct {
-	floor, growth atomic.Uint64 // see Save
-	watching      sync.Once
-}
-
-// Save tunes the garbage collector for a tree with that number of files, unless the environment has GOGC. With Go's default the heap may grow
-// to twice the size of a tree, which is more than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is
-// collected, since most of the allocations stay live; from then on it grows by less than by default, in a large tree least.
-func (m *MemorySaver) Save(getenv func(string) string, files int, large bool) {
+// NewCollector returns the collector of a process with that environment.
+func NewCollector(getenv func(string) string) *Collector {
 	if getenv("GOGC") != "" {
+		return nil
+	}
+	return new(Collector)
+}
+
+// Aim sets the goal.
+func (c *Collector) Aim(goal GCGoal) {
+	c.set(func() { c.goal = goal })
+}
+
+// Load prepares for a tree with that number of files. With Go's default the heap may grow to twice the size of a tree, which is more
+// than 300 MB for 50,000 objects. Until the heap has the size of such a tree, nothing is collected, since most of the allocations stay
+// live; from then on it grows by less than by default, in a large tree least.
+func (c *Collector) Load(files int, large bool) {
+	c.set(func() { c.files, c.large = max(c.files, files), c.large || large })
+}
+
+// set changes c, and tunes the garbage collector from now on.
+func (c *Collector) set(change func()) {
+	if c == nil {
 		return
 	}
-	const perFile = 1920 // bytes of the heap
-	m.floor.Store(uint64(files) * perFile)
-	m.growth.Store(60)
-	if large {
-		m.growth.Store(20)
+	c.mu.Lock()
+	change()
+	first := !c.watching
+	c.watching = true
+	c.mu.Unlock()
+	c.tune()
+	if first {
+		afterCollection(c.tune)
 	}
-	m.tune()
-	m.watching.Do(func() { afterCollection(m.tune) })
 }
 
 // tune sets the percentage by which the heap may grow from now on.
-func (m *MemorySaver) tune() {
-	const least = 4 << 20 // Go's initial heap
-	debug.SetGCPercent(growthOf(max(measured("/gc/heap/live:bytes"), least), m.floor.Load(), m.growth.Load()))
+func (c *Collector) tune() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	debug.SetGCPercent(int(c.percent(liveHeap())))
 }
 
-// growthOf is the percentage by which a heap of a given size of live bytes may grow: to floor, but not by less than least percent.
-func growthOf(live, floor, least uint64) int {
-	return int(max(least, 100*(max(floor, live)-live)/live))
+// percent is the percentage by which a heap with that many live bytes may grow. What a tree needs comes before the goal.
+func (c *Collector) percent(live uint64) uint64 {
+	live = max(live, initialHeap)
+	grow := func(to, least uint64) uint64 { return max(least, 100*(max(to, live)-live)/live) }
+	switch {
+	case c.large:
+		return grow(uint64(c.files)*perFile, percentLargeTree)
+	case c.files > 0:
+		return grow(uint64(c.files)*perFile, percentTree)
+	case c.goal == GCLatency:
+		return min(memstore.HeapGrowth, grow(live+maxGrowth, percentDefault))
+	case c.goal == GCBatch:
+		return percentBatch
+	}
+	return percentDefault
+}
+
+// liveHeap is the number of bytes that the last collection found live.
+func liveHeap() uint64 {
+	m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(m)
+	return m[0].Value.Uint64()
 }
 
 // afterCollection calls f after each garbage collection.

@@ -6,48 +6,49 @@ import (
 	"testing"
 )
 
-// TestGrowthIsBounded: with much in use the percentage falls to what lets the heap grow by maxGrowth, and does not rise again.
-func TestGrowthIsBounded(t *testing.T) {
+// TestCollector: the percentage follows the live heap after each collection.
+func TestCollector(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
-	TuneGC(func(string) string { return "" }, GCLatency)
-	collect := func(least uint64) uint64 {
-		for range 20 {
-			runtime.GC()
-			runtime.Gosched() // the finalizer runs beside
-			if now := measured("/gc/gogc:percent"); now <= least {
-				return now
-			}
-		}
-		return measured("/gc/gogc:percent")
-	}
-	if got := collect(0); got != uint64(GCLatency) {
-		t.Errorf("with little in use: %d percent, want %d", got, GCLatency)
-	}
+	c := NewCollector(func(string) string { return "" })
+	c.Aim(GCLatency)
 	used := make([]byte, 40<<20)
-	if got := collect(160); got < 100 || got > 160 {
-		t.Errorf("with 40 MiB in use: %d percent, want about 150", got)
-	}
-	if got := boundedPercent(500 << 20); got != uint64(GCDefault) {
-		t.Errorf("with 500 MiB in use: %d percent, want %d", got, GCDefault)
+	for range 20 {
+		runtime.GC()
+		runtime.Gosched() // the finalizer runs beside
+		if got := debug.SetGCPercent(300); got >= 100 && got <= 160 {
+			break
+		} else if got != 300 {
+			t.Fatalf("with 40 MiB in use: %d percent, want about 150", got)
+		}
 	}
 	runtime.KeepAlive(used)
-	used = nil
-	if got := collect(0); got > 160 {
-		t.Errorf("with little in use again: %d percent", got)
+	if NewCollector(func(string) string { return "50" }) != nil {
+		t.Error("GOGC is overridden")
 	}
-	TuneGC(func(string) string { return "50" }, GCLatency)
-	if got := collect(0); got > 160 {
-		t.Errorf("GOGC was overridden: %d percent", got)
-	}
+	(*Collector)(nil).Load(1000, true)
 }
 
-func TestGrowth(t *testing.T) {
+func TestPercent(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
 	for _, c := range []struct {
-		live, floor, least uint64
-		want               int
-	}{{50, 200, 20, 300}, {160, 200, 20, 25}, {190, 200, 20, 20}, {400, 200, 20, 20}, {200, 200, 60, 60}} {
-		if got := growthOf(c.live, c.floor, c.least); got != c.want {
-			t.Errorf("a heap of %d with the floor %d grows by %d %%, not %d", c.live, c.floor, got, c.want)
+		is   *Collector
+		live uint64
+		want uint64
+	}{
+		{&Collector{}, 50 * mib, 100},
+		{&Collector{goal: GCBatch}, 50 * mib, 1600},
+		{&Collector{goal: GCLatency}, 1 * mib, 300},
+		{&Collector{goal: GCLatency}, 40 * mib, 160},
+		{&Collector{goal: GCLatency}, 500 * mib, 100},
+		{&Collector{goal: GCLatency, files: 10_000}, 12_000_000, 100},
+		{&Collector{files: 10_000}, 20_000_000, 60},
+		{&Collector{goal: GCBatch, files: 100_000, large: true}, 60_000_000, 300},
+		{&Collector{files: 100_000, large: true}, 230_000_000, 20},
+		{&Collector{files: 100_000, large: true}, 400_000_000, 20},
+	} {
+		if got := c.is.percent(c.live); got != c.want {
+			t.Errorf("goal %d, %d files, %d bytes live: %d percent, want %d", c.is.goal, c.is.files, c.live, got, c.want)
 		}
 	}
 }

@@ -23,7 +23,9 @@ type Config struct {
 	Now    func() time.Time    // the clock of the records
 	Getenv func(string) string // the environment
 	Log    *slog.Logger        // nil: nothing is logged
-	Kinds  settle.Table        // nil: controllers.Kinds
+	// Collector is prepared for the trees that are loaded; nil: the garbage collector is not tuned.
+	Collector *process.Collector
+	Kinds     settle.Table // nil: controllers.Kinds
 }
 
 // Table returns the config's table of kinds for reading the tree, by default controllers.Kinds.
@@ -45,10 +47,9 @@ func (c Config) Open() (*state.Store, error) {
 
 // StoreOptions are the options of every store on the tree.
 func (c Config) StoreOptions() state.Options {
-	saver := new(process.MemorySaver)
 	return state.Options{
 		Kinds: c.Table().Schemas(), Now: c.Now, FileNow: time.Now, Agent: "reconcile", Build: process.BuildIdentity(),
-		Large: func(files int) { saver.Save(c.Getenv, files, files > state.LargeTree) },
+		Large: func(files int) { c.Collector.Load(files, files > state.LargeTree) },
 		Log:   c.Log, Cleaner: newCleaner(c.Dir),
 	}
 }
