@@ -32,9 +32,15 @@ const (
 	LowDimensional
 	// Uniform vectors have random directions.
 	Uniform
+	// HeavyTailed vectors are in clusters of very different density and size: a few have most of the vectors, and the deviations
+	// within clusters differ by factors of hundreds.
+	HeavyTailed
+	// Sparse vectors are like sets: some forty components are 1 and the others 0, most of them those that are usual in a cluster.
+	Sparse
 )
 
-var shapeNames = [...]string{"clustered", "text-like", "offset", "copies", "duplicates", "dominated", "low-dimensional", "uniform"}
+var shapeNames = [...]string{"clustered", "text-like", "offset", "copies", "duplicates", "dominated", "low-dimensional", "uniform",
+	"heavy-tailed", "sparse"}
 
 // Shapes are all shapes.
 func Shapes() []Shape {
@@ -76,6 +82,12 @@ func (d *Data) Vector(i int) []float32 { return d.Vectors[i*d.Dims : (i+1)*d.Dim
 
 // Query returns query i.
 func (d *Data) Query(i int) []float32 { return d.Asked[i*d.Dims : (i+1)*d.Dims : (i+1)*d.Dims] }
+
+// New makes data of given vectors of length one, and of queries for them.
+func New(dims int, vectors, asked []float32) *Data {
+	return &Data{Spec: Spec{N: len(vectors) / dims, Queries: len(asked) / dims, Dims: dims}, Vectors: vectors, Asked: asked,
+		truths: map[int][][]Neighbor{}}
+}
 
 // made caches the data of this process: several tests and benchmarks search the same vectors.
 var made sync.Map // of Spec to func() *Data
@@ -131,6 +143,7 @@ type mixture struct {
 	noise    float32   // deviation of each component
 	mean     []float32 // of all vectors
 	scales   []float32 // of the components
+	density  []float32 // of heavy-tailed clusters: the factor of their deviations; else nil
 }
 
 func newMixture(s Spec) *mixture {
@@ -151,6 +164,8 @@ func newMixture(s Spec) *mixture {
 		m.normal(min(6, m.Dims), 0.005)
 	case Uniform:
 		m.normal(m.Dims, 0)
+	case HeavyTailed:
+		m.heavyTailed(r)
 	default:
 		m.clustered(r)
 	}
@@ -230,18 +245,67 @@ func (m *mixture) textLike(r *rand.Rand) {
 	m.apart = m.spread
 }
 
+// heavyTailed sets the parameters of clusters of very different density.
+func (m *mixture) heavyTailed(r *rand.Rand) {
+	m.normal(min(m.Dims, 60), 0.02)
+	for i := range m.spread {
+		m.spread[i], m.apart[i] = 0.15, 1
+	}
+	m.density = make([]float32, m.clusters)
+	for i := range m.density {
+		m.density[i] = float32(math.Exp(1.5 * r.NormFloat64()))
+	}
+}
+
+// cluster chooses a cluster.
+func (m *mixture) cluster(r *rand.Rand) int {
+	if m.Shape != HeavyTailed {
+		return r.IntN(m.clusters)
+	}
+	// The size of a cluster falls with its number: the share of the first n of N is ln(n+1)/ln(N+1).
+	return min(m.clusters-1, int(math.Pow(float64(m.clusters+1), r.Float64()))-1)
+}
+
+// sparse sets v to a set: of the usual components of a cluster each with a chance of two thirds, and some others.
+func (m *mixture) sparse(v []float32, r *rand.Rand) {
+	const usual, rare = 48, 8
+	of := rand.New(rand.NewPCG(m.Seed, uint64(m.cluster(r))|1<<63))
+	for range min(usual, m.Dims/2) {
+		if at := of.IntN(m.Dims); r.IntN(3) > 0 {
+			v[at] = 1
+		}
+	}
+	for range rare {
+		v[r.IntN(m.Dims)] = 1
+	}
+}
+
 // draw sets v to the vector of a number.
 func (m *mixture) draw(v []float32, number uint64) {
 	r := rand.New(rand.NewPCG(m.Seed, number))
-	centre := m.centres[r.IntN(m.clusters)*len(m.spread):]
 	clear(v)
+	if m.Shape == Sparse {
+		m.sparse(v, r)
+		normalize(v)
+		return
+	}
+	cluster := m.cluster(r)
+	centre, deviation := m.centres[cluster*len(m.spread):], float32(1)
+	if m.density != nil {
+		deviation = m.density[cluster]
+	}
 	for i, s := range m.spread {
-		v[i] = centre[i] + s*float32(r.NormFloat64())
+		v[i] = centre[i] + deviation*s*float32(r.NormFloat64())
 	}
 	m.rotation.Apply(v, v)
 	for i := range v {
 		v[i] = (v[i] + m.noise*float32(r.NormFloat64()) + m.mean[i]) * m.scales[i]
 	}
+	normalize(v)
+}
+
+// normalize scales v to the length one.
+func normalize(v []float32) {
 	scale := float32(1 / kernel.Norm(v))
 	for i := range v {
 		v[i] *= scale

@@ -20,6 +20,7 @@ type options struct {
 	runs       int
 	only, keep string
 	beside     string        // another binary, or ""
+	kindsAsked string        // of vectors
 	sleep      time.Duration // of the engineers of sessions
 }
 

@@ -48,7 +48,7 @@ func (b *bench) vectors() []part {
 	return []part{
 		{"vectors search", v.search}, {"vectors exact", v.exact}, {"vectors filtered", v.filtered}, {"vectors insert", v.insert},
 		{"vectors file", v.file}, {"vectors flat", v.flat}, {"vectors build", v.build}, {"vectors text-like", v.textLike},
-		{"vectors kinds", v.kinds}, {"vectors hybrid", v.hybrid}, {"vectors walks", v.walks}, {"vectors opened", v.opened}, {"vectors words", v.words},
+		{"vectors kinds", v.kinds}, {"vectors recall", v.recall}, {"vectors hybrid", v.hybrid}, {"vectors walks", v.walks}, {"vectors opened", v.opened}, {"vectors words", v.words},
 		{"vectors cold", v.coldStd}, {"vectors names", v.names}, {"vectors edits", v.edited}, {"vectors watched", v.watchedIndex}, {"vectors large", v.coldLarge},
 		{"vectors kubernetes", v.kubernetes}, {"vectors observations", v.indexedMemory},
 	}

@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/vectors/knn"
 	"reconcile.dev/reconcile/vectors/knn/knntest"
@@ -10,6 +14,9 @@ import (
 
 // kindAsked is how many queries each kind is asked, fewer than others: there are many kinds.
 const kindAsked = 300
+
+// recall: what is found among vectors of all kinds.
+func (v *vectorFigures) recall(ctx context.Context, _ []int) error { return v.eachKind(ctx, nil) }
 
 // kinds: vectors of all kinds, compared with hnswlib. Dims are those of common embeddings.
 func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
@@ -19,14 +26,45 @@ func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
 	} else {
 		defer program.remove()
 	}
+	return v.eachKind(ctx, program)
+}
+
+// eachKind measures all kinds that -kinds asks for.
+func (v *vectorFigures) eachKind(ctx context.Context, program *hnswProgram) error {
 	for _, n := range []int{fewVectors, flatVectors, listVectors, graphVectors} {
 		for _, spec := range v.kindsOf(n) {
-			if err := v.kind(ctx, spec, program); err != nil {
-				return err
+			if name := kindName(spec); v.asksKind(name) {
+				if err := v.kind(ctx, name, spec.Make(), program); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return nil
+	if !v.asksKind(textsName) {
+		return nil
+	}
+	d, err := embeddedTexts(ctx)
+	if err != nil {
+		return err
+	}
+	return v.kind(ctx, textsName, d, program)
+}
+
+// asksKind reports whether -kinds asks for the vectors with that name.
+func (v *vectorFigures) asksKind(name string) bool {
+	return slices.ContainsFunc(strings.Split(v.kindsAsked, ","), func(part string) bool { return strings.Contains(name, part) })
+}
+
+// kindName is the name of a kind in the figures.
+func kindName(spec knntest.Spec) string {
+	name := fmt.Sprintf("vectors %d x %d, %v", spec.N, spec.Dims, spec.Shape)
+	if spec.Noise != 0 {
+		name += fmt.Sprintf(" of noise %g", spec.Noise)
+	}
+	if spec.Foreign {
+		name += ", foreign queries"
+	}
+	return name
 }
 
 func (v *vectorFigures) kindsOf(n int) (specs []knntest.Spec) {
@@ -54,21 +92,14 @@ func (v *vectorFigures) kindsOf(n int) (specs []knntest.Spec) {
 
 // kind measures one kind: recall by default, with more effort and with exact vectors, and, if there is a program, the speed
 // compared with hnswlib.
-func (v *vectorFigures) kind(ctx context.Context, spec knntest.Spec, program *hnswProgram) error {
-	x := &vectorIndex{data: spec.Make()}
-	if _, err := x.build(knn.Options{Dims: spec.Dims}); err != nil {
+func (v *vectorFigures) kind(ctx context.Context, name string, data *knntest.Data, program *hnswProgram) error {
+	x := &vectorIndex{data: data}
+	if _, err := x.build(knn.Options{Dims: data.Dims}); err != nil {
 		return err
 	}
 	var err error
 	if x.Index, err = knn.Open(x.bytes); err != nil {
 		return err
-	}
-	name := fmt.Sprintf("vectors %d x %d, %v", spec.N, spec.Dims, spec.Shape)
-	if spec.Noise != 0 {
-		name += fmt.Sprintf(" of noise %g", spec.Noise)
-	}
-	if spec.Foreign {
-		name += ", foreign queries"
 	}
 	truth := x.data.Truth(knn.DefaultK)
 	for _, s := range []struct {
@@ -82,7 +113,7 @@ func (v *vectorFigures) kind(ctx context.Context, spec knntest.Spec, program *hn
 			return err
 		}
 		v.least(name+s.name, perSecond(p.mean), "", fmt.Sprintf("%.4f", p.recall), 100*p.recall, 100*s.recall, " %")
-		if spec.N <= flatVectors && spec.Dims == shortDims && !s.thorough {
+		if data.N <= flatVectors && data.Dims == shortDims && !s.thorough {
 			v.least(name+", by default", perSecond(p.mean), "", perSecond(p.mean), rate(p.mean), 8000, " q/s")
 		}
 		self, err := x.findsItself(o)
@@ -121,7 +152,7 @@ func (x *vectorIndex) findsItself(o knn.SearchOptions) (float64, error) {
 	return float64(found) / float64(asked), nil
 }
 
-// beside compares the rates at equal recall, on one thread, alternately.
+// beside compares the rates at equal recall, on one thread, alternately, by the processor time of the thread.
 func (v *vectorFigures) beside(ctx context.Context, x *vectorIndex, name string, truth [][]knntest.Neighbor, program *hnswProgram) error {
 	theirs, err := program.start(ctx, x.data)
 	if err != nil {
@@ -136,8 +167,12 @@ func (v *vectorFigures) beside(ctx context.Context, x *vectorIndex, name string,
 		}
 		for run := range besideRuns {
 			if !oursDone {
-				p, err := x.ask(knn.SearchOptions{Ef: ef}, truth, 1)
+				o := knn.SearchOptions{Ef: ef}
+				p, err := x.ask(o, truth, 1)
 				if err != nil {
+					return err
+				}
+				if p.mean, err = x.spent(o); err != nil {
 					return err
 				}
 				ours = fastest(ours, p, run == 0)
@@ -161,6 +196,20 @@ func (v *vectorFigures) beside(ctx context.Context, x *vectorIndex, name string,
 	times := float64(b.mean) / float64(a.mean)
 	v.least(name+", recall 0.95, x hnswlib", perSecond(a.mean), perSecond(b.mean), fmt.Sprintf("%.2f x", times), times, 1, " x")
 	return nil
+}
+
+// spent is the mean processor time of a search.
+func (x *vectorIndex) spent(o knn.SearchOptions) (time.Duration, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	o.Into = make([]knn.Hit, 0, knn.DefaultK)
+	start := threadTime()
+	for q := range x.data.Queries {
+		if _, err := x.Search(x.data.Query(q), o); err != nil {
+			return 0, err
+		}
+	}
+	return (threadTime() - start) / time.Duration(x.data.Queries), nil
 }
 
 // besideRuns is how often both are asked in turn. The fastest run counts: what other programs take from one says nothing.

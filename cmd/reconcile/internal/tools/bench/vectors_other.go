@@ -19,3 +19,6 @@ func forgetPages([]byte, int) error { return nil }
 func residentMemory() int64 { return 0 }
 
 func processorTime() time.Duration { return 0 }
+
+// threadTime is the time: that of a thread is not known here.
+func threadTime() time.Duration { return time.Duration(time.Now().UnixNano()) }

@@ -83,13 +83,21 @@ func moduleFolder(ctx context.Context, module string) (string, error) {
 // stdCopy is the folder of the first copy of Go's own source.
 const stdCopy = "copy0"
 
-// sources makes a repository with that many copies of Go's own source, each a separate module.
-func (v *vectorFigures) sources(ctx context.Context, name string, copies int) (dir string, err error) {
+// goSource is the folder of Go's own source.
+func goSource(ctx context.Context) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return "", fmt.Errorf("go env GOROOT: %w", err)
 	}
-	from := filepath.Join(strings.TrimSpace(string(root)), "src")
+	return filepath.Join(strings.TrimSpace(string(root)), "src"), nil
+}
+
+// sources makes a repository with that many copies of Go's own source, each a separate module.
+func (v *vectorFigures) sources(ctx context.Context, name string, copies int) (dir string, err error) {
+	from, err := goSource(ctx)
+	if err != nil {
+		return "", err
+	}
 	return v.repository(ctx, name, func(dir string) error {
 		for i := range copies {
 			to := filepath.Join(dir, fmt.Sprint("copy", i))
