@@ -1,6 +1,7 @@
 package clarifications
 
 import (
+	"bytes"
 	"fmt"
 
 	"reconcile.dev/reconcile/controllers/agents"
@@ -107,9 +108,17 @@ func (w *Requests) orders() map[string]*clarify.Order {
 	}
 	w.ordered = map[string]*clarify.Order{}
 	var records []schemas.Clarification
-	for _, e := range w.Tree.Entries(schemas.ClarificationRequestKind.Name) {
-		if st := Status(e); st.ID != "" && !schemas.ClarificationOpen(st.Phase) {
+	all := w.Tree.Entries(schemas.ClarificationRequestKind.Name)
+	asked := map[parties]bool{}
+	for _, e := range all {
+		asked[partiesOf(e)] = true
+	}
+	for _, e := range all {
+		if b := e.Brief(); b.ID != "" && !schemas.ClarificationOpen(b.Phase) {
 			continue // it is not opened again
+		}
+		if !asked[partiesOf(e).reversed()] && !mayBlock(e) {
+			continue // it neither waits nor reverses another one
 		}
 		if st := w.provisionalStatus(e); st.ID != "" && schemas.ClarificationOpen(st.Phase) {
 			if spec := Spec(e); spec != nil && e.Object.Digest == st.ObservedDigest {
@@ -125,6 +134,32 @@ func (w *Requests) orders() map[string]*clarify.Order {
 		w.ordered[names[id]] = order
 	}
 	return w.ordered
+}
+
+// parties are the agents that ask and are asked.
+type parties struct{ from, to string }
+
+func (p parties) reversed() parties { return parties{p.to, p.from} }
+
+// partiesOf returns those of a request, without decoding it; empty if its file is broken.
+func partiesOf(e *state.Entry) (p parties) {
+	if e.Object == nil {
+		return p
+	}
+	for _, r := range e.Object.Refs {
+		switch r.Field[0] {
+		case "from":
+			p.from = r.To.Name
+		case "to":
+			p.to = r.To.Name
+		}
+	}
+	return p
+}
+
+// mayBlock reports whether a request may be a blocking one, without decoding it.
+func mayBlock(e *state.Entry) bool {
+	return e.Object != nil && bytes.Contains(e.Object.Canonical(), []byte(`"blocking":true`))
 }
 
 // provisionalStatus is the status of a request without regard to other requests.
