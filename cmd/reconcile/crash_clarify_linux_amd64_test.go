@@ -53,37 +53,60 @@ var strikes = []strike{
 // no litter, and no run that is on record is run again. By default a sample of the calls is struck, else all of them with
 // RECONCILE_SWEEP=all.
 func TestCrashClarify(t *testing.T) {
-	for _, b := range blows(t, 43, 29, 97, 101) {
-		for _, s := range strikes {
-			b.run(t, s.name, func(t *testing.T) (int, error) { return s.every(t, b) })
-		}
+	ways := blows(t, 61, 41, 131, 137)
+	for _, s := range strikes {
+		s.run(t, ways)
 	}
 }
 
-// every strikes each n-th call and checks what is left.
-func (k strike) every(t *testing.T, b blow) (int, error) {
-	fixture := k.fixture(t, b)
+// run strikes each n-th call in some ways, beside others, and checks what is left.
+func (k strike) run(t *testing.T, ways []blow) {
+	t.Run(k.name, func(t *testing.T) {
+		t.Parallel()
+		fixture := k.fixture(t)
+		check, seen := k.check(t, fixture(t, blow{}))
+		for _, b := range ways {
+			b.run(t, k.name, func(t *testing.T) (int, error) {
+				fresh := fixture(t, b)
+				known := func() (crashtest.Spec, error) { s, err := fresh(); s.Seen = seen; return s, err }
+				return crashtest.EveryNth(t.Context(), b.every, known, func(s crashtest.Spec, r crashtest.Result) error {
+					return errors.Join(check(s, r), b.advised(r))
+				})
+			})
+		}
+	})
+}
+
+// check returns what checks that a crash leads to what an undisturbed run leads to, and the calls of that run.
+func (k strike) check(t *testing.T, fixture func() (crashtest.Spec, error)) (func(crashtest.Spec, crashtest.Result) error, []crashtest.Call) {
 	never := ""
 	if k.acts {
 		idle := func() (crashtest.Spec, error) { s, err := fixture(); s.Cmd = s.Cmd[:1]; return s, err }
 		never = undisturbed(t, idle)
 	}
-	done := undisturbed(t, func() (crashtest.Spec, error) {
-		s, err := fixture()
-		if err == nil && k.acts { // as after a crash, the tree is run afterwards
-			_, err = rerun(s)
-			s.Cmd = s.Cmd[:1]
+	s, err := fixture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := crashtest.Run(t.Context(), s)
+	if err != nil || r.Exit != 0 {
+		t.Fatalf("undisturbed: %v, exit %d\n%s", err, r.Exit, r.Stderr)
+	}
+	if k.acts { // as after a crash, the tree is run afterwards
+		s.Cmd = s.Cmd[:1]
+		if out, err := rerun(s); err != nil {
+			t.Fatalf("undisturbed: %v\n%s", err, out)
 		}
-		return s, err
-	})
-	return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+	}
+	done, err := outcomeOf(s.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(s crashtest.Spec, r crashtest.Result) error {
 		if k.acts {
 			s.Cmd = s.Cmd[:1]
 		}
 		got, err := recovered(s)
-		if err == nil {
-			err = b.advised(r)
-		}
 		if err != nil {
 			return fmt.Errorf("%w\n%s", err, r.Stderr)
 		}
@@ -91,7 +114,7 @@ func (k strike) every(t *testing.T, b blow) (int, error) {
 			return fmt.Errorf("another tree than without the crash\n%s", firstDifference(done, got))
 		}
 		return nil
-	})
+	}, r.Calls
 }
 
 // withoutFolders drops the folders of a listing: an empty one may be left of a file that was never written.
@@ -124,14 +147,20 @@ func recovered(s crashtest.Spec) (string, error) {
 	return outcomeOf(s.Root)
 }
 
-// fixture makes a fresh tree for each crash.
-func (k strike) fixture(t *testing.T, b blow) func() (crashtest.Spec, error) {
+// fixture makes the tree before the command once, and of it, for a test of its or below it, a fresh tree for each crash.
+func (k strike) fixture(t *testing.T) func(*testing.T, blow) func() (crashtest.Spec, error) {
 	env, bin := crashEnv(t), self(t)
-	trees := inMemory(t)
 	template := k.template(t, bin, env)
 	if k.now != "" {
 		env = append(env, "RECONCILE_NOW="+k.now)
 	}
+	return func(t *testing.T, b blow) func() (crashtest.Spec, error) {
+		return k.copies(bin, template, env, inMemory(t), b)
+	}
+}
+
+// copies returns a function that copies the template to a folder in trees, and removes the copy before.
+func (k strike) copies(bin, template string, env []string, trees string, b blow) func() (crashtest.Spec, error) {
 	n := 0
 	return func() (crashtest.Spec, error) {
 		n++

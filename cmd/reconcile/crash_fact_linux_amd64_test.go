@@ -36,19 +36,20 @@ const factEdgeKey = "d8e46f0f0f25"
 // TestCrashFact strikes the commands that state something. The same command, given again, succeeds at once and ends in the
 // same files as one that nothing happened to.
 func TestCrashFact(t *testing.T) {
-	for _, b := range blows(t, 5, 5, 11, 13) {
-		for _, s := range factStrikes {
+	ways := blows(t, 7, 7, 13, 17)
+	for _, s := range factStrikes {
+		fixture := s.fixture(t)
+		spec, err := fixture(t, blow{})()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := stateAndRun(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range ways {
 			b.run(t, s.name, func(t *testing.T) (int, error) {
-				fixture := s.fixture(t, b)
-				spec, err := fixture()
-				if err != nil {
-					return 0, err
-				}
-				want, err := stateAndRun(spec)
-				if err != nil {
-					return 0, err
-				}
-				return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+				return crashtest.EveryNth(t.Context(), b.every, fixture(t, b), func(s crashtest.Spec, r crashtest.Result) error {
 					if err := errors.Join(parses(s.Root), b.advised(r)); err != nil {
 						return err
 					}

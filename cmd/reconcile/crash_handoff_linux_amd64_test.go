@@ -54,10 +54,10 @@ exec sleep 60
 // no checkpoint twice, and nothing to do after it. By default a sample of the calls is struck, else all of them with
 // RECONCILE_SWEEP=all.
 func TestCrashHandoff(t *testing.T) {
-	for _, b := range blows(t, 13, 0, 0, 0) {
+	for _, b := range blows(t, 23, 0, 0, 0) {
 		b.run(t, "hand-off", func(t *testing.T) (int, error) {
 			k := strike{files: handoffTree, cmd: []string{"run"}}
-			return crashtest.EveryNth(t.Context(), b.every, k.fixture(t, b), func(s crashtest.Spec, r crashtest.Result) error {
+			return crashtest.EveryNth(t.Context(), b.every, k.fixture(t)(t, b), func(s crashtest.Spec, r crashtest.Result) error {
 				if err := handedOff(s); err != nil {
 					return fmt.Errorf("%w\n%s", err, r.Stderr)
 				}

@@ -37,21 +37,22 @@ var (
 // TestCrashIndex strikes what writes the index. Each of its files is the old one or the new one, whole, whatever happens;
 // the next command of the same words succeeds, and leaves the same bytes as one that nothing happened to.
 func TestCrashIndex(t *testing.T) {
-	for _, b := range blows(t, 3, 5, 7, 7) {
-		for _, s := range indexStrike {
+	ways := blows(t, 7, 11, 13, 17)
+	for _, s := range indexStrike {
+		fixture := s.fixture(t)
+		spec, err := fixture(t, blow{})()
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := indexOf(t, spec.Root)
+		want, err := runAndRun(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := indexOf(t, spec.Root)
+		for _, b := range ways {
 			b.run(t, s.name, func(t *testing.T) (int, error) {
-				fixture := s.fixture(t, b)
-				spec, err := fixture()
-				if err != nil {
-					return 0, err
-				}
-				before := indexOf(t, spec.Root)
-				want, err := runAndRun(spec)
-				if err != nil {
-					return 0, err
-				}
-				after := indexOf(t, spec.Root)
-				return crashtest.EveryNth(t.Context(), b.every, fixture, func(s crashtest.Spec, r crashtest.Result) error {
+				return crashtest.EveryNth(t.Context(), b.every, fixture(t, b), func(s crashtest.Spec, r crashtest.Result) error {
 					for i, now := range indexOf(t, s.Root) {
 						if !bytes.Equal(now, before[i]) && !bytes.Equal(now, after[i]) {
 							return fmt.Errorf("%s has %d bytes of neither the old file nor the new one", indexFiles[i], len(now))

@@ -81,7 +81,7 @@ func crashEnv(t *testing.T) []string {
 // whole, and one more run must end in the same tree as a run that nothing happened to, without waiting for anything to
 // become stale and without litter. By default a sample of the calls is struck, else all of them with RECONCILE_SWEEP=all.
 func TestCrash(t *testing.T) {
-	for _, b := range blows(t, 13, 7, 29, 31) {
+	for _, b := range blows(t, 23, 13, 43, 47) {
 		b.run(t, "run", func(t *testing.T) (int, error) {
 			fixture := crashFixture(t, b)
 			want := undisturbed(t, fixture)

@@ -15,7 +15,7 @@ import (
 // TestCrashMirror kills, tears or fails file-changing calls of a run that mirrors, against the GitHub of tests. What is left
 // is whole, and after one more run everything stands on GitHub, and once.
 func TestCrashMirror(t *testing.T) {
-	ways := blows(t, 13, 11, 29, 0)
+	ways := blows(t, 23, 19, 41, 0)
 	githubtest.Start(t) // or it is skipped
 	for _, b := range ways {
 		b.run(t, "mirror", func(t *testing.T) (int, error) {

@@ -13,7 +13,7 @@ import (
 // TestCrashRestore strikes a run that restores a missing output from the cache. The next run finishes, and no node that is
 // on record runs again.
 func TestCrashRestore(t *testing.T) {
-	for _, b := range blows(t, 5, 5, 7, 7) {
+	for _, b := range blows(t, 11, 11, 13, 17) {
 		b.run(t, "restore", func(t *testing.T) (int, error) {
 			fixture := restoreFixture(t, b)
 			want := undisturbed(t, fixture)

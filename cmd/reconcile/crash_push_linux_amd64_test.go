@@ -17,7 +17,7 @@ import (
 // RECONCILE_SWEEP=all. One more run ends with everything on the remote, without waiting for the claims of the killed one;
 // what was on record does not run again, and no claim is left.
 func TestCrashPush(t *testing.T) {
-	for _, b := range blows(t, 23, 0, 0, 0) {
+	for _, b := range blows(t, 41, 0, 0, 0) {
 		b.run(t, "push", func(t *testing.T) (int, error) {
 			env, bin := crashEnv(t), self(t)
 			template := crashTemplate(t, env)

@@ -3,7 +3,9 @@
 package mutants
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -21,6 +23,7 @@ type Mutant [5]string
 // Suite has the faults that the tests of one package must detect.
 type Suite struct {
 	Mutants []Mutant
+	First   string   // the tests that notice most faults soonest, in the form of go test -run; if any, the others run only for a fault that these leave
 	Args    []string // further arguments of go test
 	Env     []string // further environment variables
 	// Parallel builds and tests several mutants at once.
@@ -53,31 +56,39 @@ func Size(short, usual, all int) int {
 
 // Run makes a subtest of each mutant. Of a large suite it tests a sample, which is a function of the files' content, so
 // that a change of them selects others; for the rest, and with -short for all, it only checks that the mutant can still
-// be made.
+// be made. It builds one program for all faults in bodies of functions, which its environment tells what to show; a fault
+// that is elsewhere, or that the program does not show because a child has another environment, gets a program of its own.
 func (s Suite) Run(t *testing.T) {
 	if os.Getenv(underTest) != "" {
 		t.Skip("this is a mutant")
 	}
 	sample := s.sample(t)
+	var p *program
+	if !testing.Short() && len(sample) > 1 {
+		p = s.build(t, sample)
+	}
 	for i, m := range s.Mutants {
 		t.Run(strings.ReplaceAll(m[0], " ", "_"), func(t *testing.T) {
 			if s.Parallel {
 				t.Parallel()
 			}
-			overlay := m.overlay(t)
-			if testing.Short() || !sample[i] {
+			m.check(t)
+			if testing.Short() || !sample[i] || p.shows(t, m[4], i) {
 				return
 			}
-			out, err := s.test(t, m, overlay)
+			out, err := s.test(t, m)
 			switch {
 			case err == nil:
 				t.Errorf("no test notices that %s", m[0])
-			case !strings.Contains(out, "--- FAIL"):
+			case !strings.Contains(out, failure):
 				t.Errorf("the mutant does not run: %v\n%s", err, out)
 			}
 		})
 	}
 }
+
+// failure stands in the output of a test that failed.
+const failure = "--- FAIL"
 
 // sampleShare is the share of the mutants of a suite that is tested, at least one of them.
 const sampleShare = 10
@@ -105,39 +116,58 @@ func (s Suite) sample(t *testing.T) map[int]bool {
 	return chosen
 }
 
-// overlay writes the file with the fault, and a file for go test -overlay, whose path it returns.
-func (m Mutant) overlay(t *testing.T) string {
+// check fails if the fault cannot be made.
+func (m Mutant) check(t *testing.T) []byte {
 	t.Helper()
-	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	src, err := os.ReadFile(m[1])
+	if err != nil {
+		t.Fatal(err)
 	}
-	file, good, bad := m[1], m[2], m[3]
-	src, err := os.ReadFile(file)
-	must(err)
-	if n := strings.Count(string(src), good); n != 1 {
-		t.Fatalf("%q stands %d times in %s, want once", good, n, file)
+	if n := strings.Count(string(src), m[2]); n != 1 {
+		t.Fatalf("%q stands %d times in %s, want once", m[2], n, m[1])
 	}
-	here, err := filepath.Abs(file)
-	must(err)
-	dir := t.TempDir()
-	changed, list := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {here: changed}})
-	must(err)
-	must(os.WriteFile(changed, []byte(strings.Replace(string(src), good, bad, 1)), 0o644))
-	must(os.WriteFile(list, replace, 0o644))
-	return list
+	return src
 }
 
-// test runs the tests with the fault and returns their output.
-func (s Suite) test(t *testing.T, m Mutant, overlay string) (string, error) {
-	args := append([]string{"test", "-failfast", "-vet=off", "-overlay", overlay}, s.Args...)
+// overlay writes files with the given contents, and a file for go test -overlay that has them replace those at the paths of the map,
+// whose path it returns.
+func overlay(dir string, contents map[string]string) (string, error) {
+	replace := map[string]string{}
+	for path, text := range contents {
+		here, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		replace[here] = filepath.Join(dir, fmt.Sprintf("changed%d.go", len(replace)))
+		if err := os.WriteFile(replace[here], []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	return list, os.WriteFile(list, data, 0o644)
+}
+
+// test runs the tests with the fault, in a program of its own, and returns their output.
+func (s Suite) test(t *testing.T, m Mutant) (string, error) {
+	list, err := overlay(t.TempDir(), map[string]string{m[1]: strings.Replace(string(m.check(t)), m[2], m[3], 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"test", "-failfast", "-vet=off", "-overlay", list}, s.Args...)
 	if tests := m[4]; tests != "" {
 		args = append(args, "-run", tests)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append(args, ".")...)
-	cmd.Env = slices.Concat(environ, s.Env, []string{underTest + "=1"})
+	return s.output(t.Context(), "1", "go", append(args, ".")...)
+}
+
+// output runs a command with the environment of the suite and a fault, by its number.
+func (s Suite) output(ctx context.Context, fault, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = slices.Concat(environ, s.Env, []string{underTest + "=" + fault})
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

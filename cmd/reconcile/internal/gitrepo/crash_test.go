@@ -164,7 +164,7 @@ func TestCrash(t *testing.T) {
 		{"loose, torn", few, crashtest.Torn, 0, 2},
 		{"loose, disk full", few, crashtest.Fail, syscall.ENOSPC, 9},
 		{"pack, killed", many, crashtest.Kill, 0, 8},
-		{"pack, torn", many, crashtest.Torn, 0, 3},
+		{"pack, torn", many, crashtest.Torn, 0, 2},
 		{"pack, disk broken", many, crashtest.Fail, syscall.EIO, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {

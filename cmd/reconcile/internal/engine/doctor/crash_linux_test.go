@@ -13,14 +13,14 @@ import (
 	"reconcile.dev/reconcile/state/mutants"
 )
 
-// TestRepairIsKilled kills a repair at changes of files that it makes: at a third of them, or at all with RECONCILE_SWEEP=all. The next repair must end well, with the
+// TestRepairIsKilled kills a repair at changes of files that it makes: at a seventh of them, or at all with RECONCILE_SWEEP=all. The next repair must end well, with the
 // result that the killed run had recorded.
 func TestRepairIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
 	}
 	for _, mode := range []crashtest.Mode{crashtest.Kill, crashtest.Torn} {
-		n, err := crashtest.EveryNth(t.Context(), mutants.Size(3, 3, 1), func() (crashtest.Spec, error) {
+		n, err := crashtest.EveryNth(t.Context(), mutants.Size(7, 7, 1), func() (crashtest.Spec, error) {
 			dir, err := os.MkdirTemp(t.TempDir(), "tree")
 			if err == nil {
 				err = brokenTree(dir)

@@ -28,6 +28,8 @@ type Spec struct {
 	Stay  bool          // for Fail: all that come after fail too, as on a disk that stays full
 	// Skip leaves calls out of the count; they are performed. May be nil.
 	Skip func(Call) bool
+	// Seen is what an undisturbed run does, if that is known.
+	Seen []Call
 }
 
 // Result is what a run did.
