@@ -37,7 +37,7 @@ func newClockSim(t *testing.T) *sim {
 // TestClockInAnyNumberOfTurns lets one tree be decided after every event and another after some of them, as one-shot runs
 // and watchers do: both count the same time for the limit, it never shrinks, and what they decide is the same.
 func TestClockInAnyNumberOfTurns(t *testing.T) {
-	for seed := range uint64(mutants.Size(8, 30, 100)) {
+	for seed := range uint64(mutants.Size(8, 16, 100)) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		often, seldom := newClockSim(t), newClockSim(t)
 		var log []string

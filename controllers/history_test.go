@@ -23,7 +23,7 @@ import (
 // what runs.
 func TestRandomHistories(t *testing.T) {
 	const steps = 60
-	for seed := range uint64(mutants.Size(5, 25, 80)) {
+	for seed := range uint64(mutants.Size(5, 14, 80)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := &chaos{sim: newSim(t), r: rand.New(rand.NewPCG(seed, 1)), succeeded: map[string]string{}}
 			h.setUp()

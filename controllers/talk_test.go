@@ -25,7 +25,7 @@ import (
 // deciding everything, and that the outcome is a fixed point; the checks here are about what was said and what runs.
 func TestRandomTalk(t *testing.T) {
 	const steps = 60
-	for seed := range uint64(mutants.Size(8, 30, 80)) {
+	for seed := range uint64(mutants.Size(8, 16, 80)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			k := newTalk(t, seed)
 			for i := 0; i < steps && !t.Failed(); i++ {
