@@ -58,7 +58,7 @@ func readsFiles(cmd *cobra.Command) bool {
 	return false
 }
 
-// files are the streams of this process.
+// files returns the streams of this process, to hand them to a program outside of the sandbox; ok is false if one is no file.
 func (a *app) files() (out [3]*os.File, ok bool) {
 	for i, s := range []any{a.stdin, a.stdout, a.stderr} {
 		if out[i], ok = s.(*os.File); !ok {

@@ -163,3 +163,16 @@ func (v *view) reached(q *coded, keys []uint64, reach int) uint64 {
 	}
 	return math.MaxUint64
 }
+
+// reach is that of a search which leaves the effort to the index. What few pass, and more than were calibrated for, is farther away.
+func (x *Index) reach(v *view, o SearchOptions) int {
+	switch {
+	case o.Filter != nil || o.K > DefaultK:
+		return 0
+	case o.Thorough && x.options.EfThorough == 0:
+		return v.efforts.farReach
+	case !o.Thorough && x.options.EfSearch == 0:
+		return v.efforts.reach
+	}
+	return 0
+}

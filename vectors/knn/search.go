@@ -105,19 +105,6 @@ func (x *Index) effort(v *view, thorough bool) int {
 	return normal
 }
 
-// reach is that of a search which leaves the effort to the index. What few pass, and more than were calibrated for, is farther away.
-func (x *Index) reach(v *view, o SearchOptions) int {
-	switch {
-	case o.Filter != nil || o.K > DefaultK:
-		return 0
-	case o.Thorough && x.options.EfThorough == 0:
-		return v.efforts.farReach
-	case !o.Thorough && x.options.EfSearch == 0:
-		return v.efforts.reach
-	}
-	return 0
-}
-
 // find leaves the hits for w.query in w.answers.
 func (w *walker) find(v *view, o SearchOptions) {
 	w.answers = w.answers[:0]

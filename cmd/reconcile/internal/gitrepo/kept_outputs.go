@@ -301,13 +301,3 @@ func folderSize(dir string) (size int64) {
 	})
 	return size
 }
-
-// borrowingGit creates an object folder in dir that uses a repository's objects as alternates.
-func borrowingGit(dir, common string) (string, error) {
-	objects := filepath.Join(dir, "objects")
-	info := filepath.Join(objects, "info")
-	if err := os.MkdirAll(info, 0o700); err != nil {
-		return "", err
-	}
-	return objects, os.WriteFile(filepath.Join(info, "alternates"), []byte(filepath.Join(common, "objects")+"\n"), 0o600)
-}

@@ -38,12 +38,6 @@ func (a *attempt) concludeStopped(end exit, read profiles.Reading) {
 	}
 }
 
-// notPermitted fills in the record of a turn that ended because it waits for a person. What it changed is kept.
-func (a *attempt) notPermitted(note string) error {
-	a.record.Outcome, a.record.Message = schemas.OutcomeNotPermitted, join("it waits for a permission", note)
-	return a.keepChanges(nil)
-}
-
 // remarks returns notes about a success.
 func remarks(end exit) string {
 	switch {

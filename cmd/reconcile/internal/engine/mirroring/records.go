@@ -136,7 +136,7 @@ func (r *Records) changeIssue(ctx context.Context, issue int, change func(*schem
 	return r.ofIssue(issue).change(ctx, change)
 }
 
-// sortIssue sorts the lists into the order of the file.
+// sortIssue sorts the lists of an issue's record into the order of its file.
 func sortIssue(f *schemas.MirrorFile) {
 	slices.SortFunc(f.Comments, func(a, b schemas.MirrorComment) int { return strings.Compare(a.Key, b.Key) })
 	slices.SortFunc(f.Handled, func(a, b schemas.MirrorHandled) int { return int(max(-1, min(1, a.Comment-b.Comment))) })
