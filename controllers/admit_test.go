@@ -29,13 +29,16 @@ type pool struct {
 	clock   int
 	now     time.Time
 	seen    map[string]*admission.Turns // by process
+	waits   map[string]state.Wait       // by process; others see those with groups
 }
 
 func newPool(t *testing.T, cpus int, wanted []settle.Effect) *pool {
 	p := &pool{t: t, cpus: cpus, wanted: wanted, entries: map[string]*state.Entry{}, claimed: map[string][]settle.Effect{},
-		running: map[string]map[string]bool{}, now: benchNow, seen: map[string]*admission.Turns{}}
+		running: map[string]map[string]bool{}, now: benchNow, seen: map[string]*admission.Turns{},
+		waits: map[string]state.Wait{}}
 	for _, e := range wanted {
-		p.entries[e.Owner.Name] = &state.Entry{Ref: e.Owner}
+		p.entries[e.Owner.Name] = &state.Entry{Ref: e.Owner, Object: &schemas.Object{Ref: e.Owner,
+			Refs: []schemas.Reference{{To: schemas.SessionKind.Ref(e.Session)}}}}
 	}
 	return p
 }
@@ -67,6 +70,24 @@ func (p *pool) turns(process string) *admission.Turns {
 }
 
 func (p *pool) admit(process string, lookahead int) {
+	turns, own := p.turns(process), p.waits[process]
+	turns.Others = nil
+	for name, w := range p.waits {
+		if name != process && len(w.Groups) > 0 {
+			turns.Others = append(turns.Others, w)
+		}
+	}
+	turns.Since = own.Since
+	before := len(p.claimed[process])
+	defer func() {
+		if len(p.claimed[process]) > before && own.Tenure(p.now) == 0 {
+			own.Since = schemas.NewTime(p.now)
+		} else if own.Since.IsZero() {
+			own.Since = schemas.NewTime(p.now.Add(-time.Second))
+		}
+		own.Process, own.Groups = process, turns.Lacks
+		p.waits[process] = own
+	}()
 	for _, e := range admission.Admit(p.tree(), pointers(p.wanted), p.only, process, p.cpus, lookahead, new(budgets.Ledger), p.turns(process), p.now) {
 		entry := p.entries[e.Owner.Name]
 		if settle.ClaimOf(entry, e.Key) != nil {
@@ -266,6 +287,63 @@ func TestAdmitLooksAhead(t *testing.T) {
 	p.admit("p1", 3)
 	if a, b := len(p.claimed["p1"]), len(p.claimed["p2"]); a != 1 || b != 1 {
 		t.Errorf("together: %d and %d claims, want one each", a, b)
+	}
+}
+
+// TestAdmitShares lets processes that come one after the other work on the same effects. The first always asks first after an effect
+// has ended, with its own queue full; nevertheless each starts its part of the effects, also of a place that cannot be divided, and
+// no place stays empty while somebody wants it.
+func TestAdmitShares(t *testing.T) {
+	for _, c := range []struct{ places, processes int }{{4, 2}, {1, 2}, {2, 3}, {5, 2}, {12, 3}} {
+		p := newPool(t, c.places, sessionEffects("a", 2, 600))
+		processes, had := []string{"p1", "p2", "p3"}[:c.processes], map[string]int{}
+		p.admit("p1", 64)
+		p.start("p1")
+		begun, empty := false, 0
+		for step := 0; len(p.wanted) > 100; step++ {
+			p.now = p.now.Add(50 * time.Millisecond)
+			process, key, _ := strings.Cut(p.keys()[step%len(p.keys())], " ")
+			p.finish(process, key)
+			if begun = begun || len(p.claimed["p1"]) < c.places; begun { // what the first claimed ahead, alone, is over
+				had[process]++
+			}
+			for _, process := range processes {
+				p.admit(process, 64)
+				p.start(process)
+			}
+			p.limits()
+			if n := len(p.keys()); begun && n < c.places {
+				if empty++; n == 0 {
+					t.Fatalf("%v: nothing runs after step %d", c, step)
+				}
+			} else {
+				empty = 0
+			}
+			if empty > 1 {
+				t.Fatalf("%v: a place stays empty at step %d: %v, %v", c, step, p.keys(), p.waits)
+			}
+		}
+		for _, process := range processes {
+			if n, least := had[process], (600-100-64-c.places)/c.processes*8/10; n < least {
+				t.Errorf("%v: %s performed %d, want at least %d: %v", c, process, n, least, had)
+			}
+		}
+	}
+}
+
+// TestAdmitKeepsNoPlaceForNobody has a process wait for a group of which it needs one place, and for none of the others.
+func TestAdmitKeepsNoPlaceForNobody(t *testing.T) {
+	p := newPool(t, 8, sessionEffects("a", 2, 20))
+	p.waits["p2"] = state.Wait{Process: "p2", Groups: map[string]int{"tasks": 1, "agent/engineer": 3}, Since: schemas.NewTime(benchNow)}
+	if p.admit("p1", 64); len(p.claimed["p1"]) != 7 {
+		t.Errorf("%d claims, want all places but the one that another process waits for", len(p.claimed["p1"]))
+	}
+	if n := p.waits["p1"].Groups["tasks"]; n != 8 {
+		t.Errorf("it says that it waits for %d places, want 8: all", n)
+	}
+	delete(p.waits, "p2")
+	if p.admit("p1", 0); len(p.claimed["p1"]) != 8 || len(p.waits["p1"].Groups) > 0 {
+		t.Errorf("%d claims, want all places, and waits for others: %v", len(p.claimed["p1"]), p.waits["p1"])
 	}
 }
 

@@ -117,6 +117,10 @@ var faults = []mutants.Mutant{
 	{"a plan change is applied before its file is", "planchanges/decide.go", "case dag.Object.Declared().Digest == edited.Object.Digest:", "case dag != nil:"},
 	{"replace keeps what has not succeeded", "planchanges/apply.go", "if change == schemas.ChangeReplace {", "if false {"},
 	{"a step does not widen whom its runs ask", "clarifications/index.go", "asks = n.Clarify", "_ = n"},
+	{"a process leaves nothing to others", "admission/processes.go", "u.reserved += max(0,", "u.reserved += 0 * max(0,"},
+	{"a single place stays with who has it", "admission/processes.go", "if i < rest {", "if false {"},
+	{"places are kept that nobody wants", "admission/processes.go", "min(due-u.of[w.Process], w.Groups[u.name])", "due-u.of[w.Process]"},
+	{"starts that another process made are not seen", "admission/turns.go", "if session := sessionOf(e); session != \"\" {", "if session := sessionOf(e); session == \"never\" {"},
 	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
 }
 

@@ -189,7 +189,13 @@ func (j *Journal) append(b []byte) error {
 
 // Claim writes a line to the journal for each of the runs, which claims it: this process is going to perform its effect.
 // None of them may start before a sync ([Store.SyncJournal]) has returned.
-func (j *Journal) Claim(runs []schemas.Run) error { return j.write(runLines(opClaim, runs), true) }
+func (j *Journal) Claim(runs []schemas.Run) error {
+	lines, now := runLines(opClaim, runs), schemas.NewTime(j.store.opts.Now())
+	for i := range lines {
+		lines[i].At = &now
+	}
+	return j.write(lines, true)
+}
 
 // Finish records the results of finished runs in the journal and syncs it. The results are on disk when it returns.
 func (j *Journal) Finish(runs []schemas.Run) error { return errors.Join(j.Record(runs), j.Sync()) }
@@ -285,7 +291,7 @@ func (j *Journal) checkpoint(ctx context.Context) error {
 	return j.rewrite()
 }
 
-// rewrite keeps only the open claims.
+// rewrite keeps only the open claims, and what is waited for.
 func (j *Journal) rewrite() error {
 	var b []byte
 	view := newJournalView(j.name, j.view.layout)

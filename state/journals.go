@@ -314,6 +314,7 @@ func newJournalView(name string, l *layout) *journalView {
 func (v *journalView) apply(l line) {
 	ref := v.layout.ownerOf(l.Key)
 	v.lines++
+	v.applyWait(l)
 	if ref == (schemas.Ref{}) {
 		return
 	}
@@ -374,7 +375,7 @@ func (v *journalView) results() []*schemas.Run {
 	return out
 }
 
-// open returns the lines of claims without a result, sorted by key.
+// open returns the lines of claims without a result, sorted by key, and of what is waited for.
 func (v *journalView) open() []line {
 	var out []line
 	for _, k := range slices.Sorted(maps.Keys(v.keys)) {
@@ -386,6 +387,10 @@ func (v *journalView) open() []line {
 		if c.Turn != nil {
 			out = append(out, line{Op: opTurn, Key: k, At: &c.Heard, Turn: c.Turn})
 		}
+	}
+	if len(v.waits) > 0 {
+		at := schemas.NewTime(v.since.Add(tenure))
+		out = append(out, line{Op: opWait, At: &at, Groups: v.waits})
 	}
 	return out
 }

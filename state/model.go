@@ -173,6 +173,8 @@ type journalView struct {
 	size     int64 // the size of the read part
 	lines    int
 	keys     map[string]*Claim
+	waits    map[string]int // as Wait.Groups
+	since    schemas.Time   // as Wait.Since
 	owners   map[schemas.Ref]*journalOwner
 	touched  map[schemas.Ref]bool // since the last Refresh
 	problems []schemas.Problem

@@ -181,6 +181,8 @@ type Journal struct {
 	view     *journalView // the content of file; changed under both locks
 
 	drafts drafts // of the results in view; guarded by mu
+
+	waitedAt time.Time // when Wait last wrote something
 }
 
 // line is one statement.
@@ -192,6 +194,8 @@ type line struct {
 	PID   int           `json:"pid,omitempty"`
 	Start int64         `json:"start,omitempty"` // as proc.ID.Start
 	Turn  *schemas.Turn `json:"turn,omitempty"`
+
+	Groups map[string]int `json:"groups,omitempty"` // see Wait
 }
 
 // Lock is the lock of the whole tree.
@@ -308,6 +312,7 @@ const (
 	opFinish  = "finish"
 	opRelease = "release"
 	opTurn    = "turn"
+	opWait    = "wait"
 )
 
 // decoder reads blocks. The first invalid value sets bad, after which everything reads as zero.

@@ -17,9 +17,10 @@ import (
 // the process need not come back for each. Of what only does not select, nothing is claimed.
 //
 // A process runs at most limit − (claims of others) effects of a group. Admit keeps the sum over all processes within
-// the limit, and keeps them from blocking each other, by looking ahead only where no other process has claims: as soon as
-// two processes share a group, their claims together stay within its limit, so each of them can run all of its own. It
-// must be called, and the claims put on record, under the tree's lock.
+// the limit, and keeps them from blocking each other, by looking ahead only where no other process has claims or waits: as soon as
+// two processes share a group, their claims together stay within its limit, so each of them can run all of its own, and each
+// gets its part of the places that it waits for (see [Turns]). It must be called, and the claims and what the process waits for put on
+// record, under the tree's lock.
 //
 // What the turns of agents may use is reserved from ledger, whose sums are those of t; an effect for which nothing is left is not
 // among them.
@@ -29,6 +30,7 @@ import (
 // longer says.
 func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self string, cpus, lookahead int,
 	ledger *budgets.Ledger, turns *Turns, now time.Time) []settle.Effect {
+	turns.Lacks = map[string]int{}
 	a := &admission{cpus: cpus, ledger: ledger, lookahead: lookahead, groups: map[string]*usage{}, turns: turns,
 		selected: only.In(t), touched: touched{}}
 	var waiting []*settle.Effect
@@ -41,94 +43,96 @@ func Admit(t *state.Tree, wanted []*settle.Effect, only *settle.Selection, self 
 		return nil
 	}
 	a.remember(t)
+	a.reserve(self, now)
 	q := &queue{now: turns.now}
 	for _, e := range waiting {
 		if a.fits(e) {
 			q.add(Lane(e, now), turns.of(e.Session), e)
+		} else {
+			a.leave(e)
 		}
 	}
 	return a.admit(q)
 }
 
 // usage counts the claims of a group.
-type usage struct{ own, foreign int }
+type usage struct {
+	name         string
+	limit        int
+	own, foreign int
+	of           map[string]int // those of each other process
+	wanted       bool           // another process waits for places
+	lacks        int            // as Turns.Lacks
+	due          int            // the part of this process then
+	reserved     int            // places that stay free for the others; not at the cost of this process's part
+}
 
 type admission struct {
 	cpus, lookahead int
 	groups          map[string]*usage
 	turns           *Turns
-	owners          []owner // of all wanted effects
+	owners          []owner // of wanted effects
 	selected        func(owner schemas.Ref, node string) bool
 	touched         touched
 	ledger          *budgets.Ledger
+	crowded         bool // other processes have claims, or wait
 }
 
 // waits reports whether an effect waits for a claim, and counts it if it has one.
 func (a *admission) waits(t *state.Tree, e *settle.Effect, self string) bool {
 	s := a.turns.of(e.Session)
 	s.length = turnLength / int64(cmp.Or(e.Weight, 1))
-	if n := len(a.owners); n == 0 || a.owners[n-1].Ref != e.Owner {
+	if n := len(a.owners); e.Owner.Kind != schemas.DAGKind.Name && (n == 0 || a.owners[n-1].Ref != e.Owner) {
 		a.owners = append(a.owners, owner{e.Owner, s})
 	}
-	if c := settle.ClaimOf(t.Entry(e.Owner), e.Key); c != nil {
-		a.count(e.Groups, c.Process == self)
+	c := settle.ClaimOf(t.Entry(e.Owner), e.Key)
+	for _, g := range e.Groups {
+		u := a.groups[g.Name]
+		if u == nil {
+			u = &usage{name: g.Name, limit: cmp.Or(g.Limit, a.cpus), of: map[string]int{}}
+			a.groups[g.Name] = u
+		}
+		switch {
+		case c == nil:
+		case c.Process == self:
+			u.own++
+		default:
+			u.foreign++
+			u.of[c.Process]++
+		}
+	}
+	if c != nil {
 		a.touched.add(e.Touches)
 		return false
 	}
 	return a.selected(e.Owner, e.Node)
 }
 
-func (a *admission) count(groups []settle.Group, own bool) {
-	for _, g := range groups {
-		u := a.groups[g.Name]
-		if u == nil {
-			u = new(usage)
-			a.groups[g.Name] = u
-		}
-		if own {
-			u.own++
-		} else {
-			u.foreign++
-		}
+// room reports whether one more claim fits into a group.
+func (a *admission) room(g settle.Group) bool {
+	u, limit := a.groups[g.Name], cmp.Or(g.Limit, a.cpus)
+	if u.foreign == 0 && !g.Exact && !u.wanted {
+		limit += a.lookahead
 	}
+	keep := u.reserved
+	if u.own < u.due {
+		keep = 0
+	}
+	return u.own+u.foreign+keep < limit
 }
 
-// room reports whether one more claim fits into all the groups.
-func (a *admission) room(groups []settle.Group) bool {
-	for _, g := range groups {
-		limit := cmp.Or(g.Limit, a.cpus)
-		u := a.groups[g.Name]
-		switch {
-		case u == nil:
-			continue // limits are at least 1
-		case u.foreign == 0 && !g.Exact:
-			limit += a.lookahead
-		}
-		if u.own+u.foreign >= limit {
-			return false
-		}
-	}
-	return true
-}
-
-// owner is an object with wanted effects.
+// owner is an object with wanted effects that is no DAG.
 type owner struct {
 	schemas.Ref
 	*share // of its session
 }
 
-// remember adds what claims and records of the owners say to the turns.
+// remember adds what claims and records say to the turns: those of DAGs that changed, and those of the other owners.
 func (a *admission) remember(t *state.Tree) {
+	a.turns.follow(t)
 	for _, o := range a.owners {
-		e := t.Entry(o.Ref)
-		if e == nil {
-			continue
-		}
-		for _, r := range e.Runs() {
-			a.turns.now = max(a.turns.now, o.had(r))
-		}
-		for i := range e.Claims {
-			a.turns.now = max(a.turns.now, o.had(&e.Claims[i].Run))
+		if e := t.Entry(o.Ref); e != nil {
+			a.turns.see(o.share, e)
 		}
 	}
 }
@@ -139,13 +143,16 @@ func (a *admission) admit(q *queue) (out []settle.Effect) {
 	full := false
 	for e := q.next(); e != nil; e = q.next() {
 		if !a.fits(e) {
+			a.leave(e)
 			continue
 		}
 		budget, ok := a.ledger.Reserve(e)
 		if !ok {
 			continue
 		}
-		a.count(e.Groups, true)
+		for _, g := range e.Groups {
+			a.groups[g.Name].own++
+		}
 		a.touched.add(e.Touches)
 		claimed := *e
 		claimed.Reserve(budget)
@@ -153,16 +160,23 @@ func (a *admission) admit(q *queue) (out []settle.Effect) {
 		out = append(out, claimed)
 		if !full && a.full(e) {
 			full = true
-			q.keep(a.fits)
+			q.keep(a.fits, a.leave)
 		}
 	}
 	return out
 }
 
-func (a *admission) fits(e *settle.Effect) bool { return a.room(e.Groups) && a.touched.room(e.Touches) }
+func (a *admission) fits(e *settle.Effect) bool {
+	for _, g := range e.Groups {
+		if !a.room(g) {
+			return false
+		}
+	}
+	return a.touched.room(e.Touches)
+}
 
 // full reports whether the places of the whole tree, of which e has one, are taken.
 func (a *admission) full(e *settle.Effect) bool {
 	i := slices.IndexFunc(e.Groups, func(g settle.Group) bool { return g.Name == settle.TasksGroup })
-	return i >= 0 && !a.room(e.Groups[i:i+1])
+	return i >= 0 && !a.room(e.Groups[i])
 }

@@ -35,24 +35,6 @@ func compareAge(a, b *settle.Effect) int {
 // turnLength is how much virtual time a start takes of a session of weight 1.
 const turnLength = 10_000
 
-// Turns are what sessions have had of the places, that a process has seen. The zero value is ready.
-type Turns struct {
-	shares map[string]*share
-	now    int64 // the virtual time: when in it the latest start of any session was
-}
-
-func (t *Turns) of(session string) *share {
-	if t.shares == nil {
-		t.shares = map[string]*share{}
-	}
-	s := t.shares[session]
-	if s == nil {
-		s = &share{name: session}
-		t.shares[session] = s
-	}
-	return s
-}
-
 // share is what a session has had of the places.
 type share struct {
 	name   string
@@ -136,11 +118,17 @@ func (q *queue) take() (start int64) {
 	return s.latest
 }
 
-// keep removes the effects for which fits is false, but for that which next returned last.
-func (q *queue) keep(fits func(*settle.Effect) bool) {
+// keep removes the effects for which fits is false, and gives them to removed, but for that which next returned last.
+func (q *queue) keep(fits func(*settle.Effect) bool, removed func(*settle.Effect)) {
 	for i := range q.lanes {
 		for _, w := range q.lanes[i] {
-			w.effects = slices.DeleteFunc(w.effects, func(e *settle.Effect) bool { return !fits(e) })
+			w.effects = slices.DeleteFunc(w.effects, func(e *settle.Effect) bool {
+				if fits(e) {
+					return false
+				}
+				removed(e)
+				return true
+			})
 			heap.Init(&w.effects)
 		}
 	}

@@ -80,9 +80,10 @@ func holderText(claims []*state.Claim, now time.Time) string {
 }
 
 // waitsForOthers reports whether another process performs a selected effect, wanted or not: while it is being stopped,
-// the statuses are not final. Unselected effects matter while they may occupy slots that selected ones need.
+// the statuses are not final. Unselected effects matter while they may occupy slots that selected ones need, and so does what waits
+// for places that are due to another process.
 func (s *run) waitsForOthers() bool {
-	return s.loop.Store.ClaimedElsewhere() && (s.loop.Only == nil || s.othersClaimSelected() || s.hasUnclaimed())
+	return (s.loop.Store.ClaimedElsewhere() || len(s.turns.Lacks) > 0) && (s.loop.Only == nil || s.othersClaimSelected() || s.hasUnclaimed())
 }
 
 // othersClaimSelected reports whether another process has claimed a selected effect.

@@ -141,7 +141,8 @@ type Result struct {
 
 // Bounds of a run.
 const (
-	lookahead   = 64                     // effects claimed beyond those that may run at once, so that none waits for a turn
+	fewAhead    = 2                      // effects claimed beyond those that may run at once, at least, so that none waits for a turn
+	mostAhead   = 64                     // and at most, where they end soon
 	gatherFor   = 40 * time.Millisecond  // results are batched this long while enough work is queued
 	maxGather   = 4                      // and up to this multiple where decisions take long
 	startFor    = 5 * time.Millisecond   // a start is recorded this soon, unless the effect has ended by then

@@ -50,7 +50,6 @@ const (
 	pushFor          = time.Minute
 	unreachableLimit = time.Minute     // a one-shot run that waits for an unreachable remote gives up then
 	flushLimit       = 5 * time.Second // time for the last push of a run that was told to stop
-	sharedLookahead  = 2               // minimum of effects claimed beyond those that may run at once, if others could perform them
 )
 
 // errMoved says that the branch moved since the decision: decide again.

@@ -151,6 +151,7 @@ func (s *run) record() error {
 			s.pollAt = time.Now() // another reconciler may have it
 		}
 		delete(s.mine, r.Key)
+		s.ends = append(s.ends, s.loop.Now())
 		s.endedSinceScan = true
 	}
 	s.inbox = nil
@@ -360,6 +361,7 @@ type transition struct{ was, is *state.Entry }
 
 // claimable lists the effects that this process may start.
 func (s *run) claimable() []settle.Effect {
+	s.turns.Lacks = nil
 	if s.stopping || s.loop.Store.Orphaned() {
 		return nil // remaining processes of a killed run are ended before anything may start under the same key
 	}
@@ -372,6 +374,7 @@ func (s *run) claimable() []settle.Effect {
 	s.warnOfDay()
 	holds, seen, wanted := s.otherHolds(wanted)
 	ledger.Hold(holds...)
+	s.turns.Others, s.turns.Since = s.loop.Store.Waits()
 	admitted := admission.Admit(s.tree, wanted, s.loop.Only, s.processID(), s.loop.CPUs, s.claimAhead(), ledger, &s.turns, s.loop.Now())
 	for i := range admitted {
 		admitted[i].Seen = seen
@@ -385,15 +388,15 @@ func (s *run) claimable() []settle.Effect {
 // performer prepares. The next turn decides about the claims, with the reports of the performer: a claim without a
 // report changes no status.
 func (s *run) claim(claims []settle.Effect) error {
-	if len(claims) == 0 {
+	if s.journal == nil && len(claims)+len(s.turns.Lacks) == 0 {
 		return nil
 	}
-	if s.journal == nil {
-		journal, err := s.loop.Store.Journal()
-		if err != nil {
-			return err
-		}
-		s.journal = journal
+	var err error
+	if s.journal, err = s.loop.Store.Journal(); err == nil {
+		err = s.journal.Wait(s.turns.Lacks, s.loop.Now())
+	}
+	if len(claims) == 0 || err != nil {
+		return err
 	}
 	runs := make([]schemas.Run, len(claims))
 	for i, e := range claims {
@@ -511,13 +514,19 @@ func (s *run) processID() string {
 	return s.journal.ID()
 }
 
-// claimAhead is how many effects are claimed beyond those that may run at once. Other reconcilers cannot perform
-// claimed effects.
+// claimAhead is how many effects are claimed beyond those that may run at once: as many as ended in the last second, so that they can
+// start soon. Other processes and reconcilers cannot perform claimed effects.
 func (s *run) claimAhead() int {
-	if s.loop.Share == nil {
-		return lookahead
+	if s.loop.Share != nil {
+		return max(fewAhead, s.loop.CPUs) // enough that none waits for the remote
 	}
-	return max(sharedLookahead, s.loop.CPUs) // enough that none waits for the remote
+	s.ends = s.ends[max(0, len(s.ends)-mostAhead):]
+	i := slices.IndexFunc(s.ends, func(at time.Time) bool { return s.loop.Now().Sub(at) < time.Second })
+	if i < 0 {
+		i = len(s.ends)
+	}
+	s.ends = s.ends[i:]
+	return max(fewAhead, len(s.ends))
 }
 
 func (s *run) specsDue() bool {
