@@ -141,6 +141,9 @@ func (a *admission) remember(t *state.Tree) {
 // not fit later either. Once the places of the tree are taken, all that needs one is dropped.
 func (a *admission) admit(q *queue) (out []settle.Effect) {
 	full := false
+	if u := a.groups[settle.TasksGroup]; u != nil {
+		out = make([]settle.Effect, 0, min(q.size, max(0, u.limit+a.lookahead-u.own-u.foreign)))
+	}
 	for e := q.next(); e != nil; e = q.next() {
 		if !a.fits(e) {
 			a.leave(e)

@@ -29,7 +29,10 @@ func Compare(a, b *settle.Effect, now time.Time) int {
 }
 
 func compareAge(a, b *settle.Effect) int {
-	return cmp.Or(a.QueuedAt.Compare(b.QueuedAt.Time), strings.Compare(a.Key, b.Key))
+	if c := a.QueuedAt.Compare(b.QueuedAt.Time); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Key, b.Key)
 }
 
 // turnLength is how much virtual time a start takes of a session of weight 1.
@@ -63,6 +66,7 @@ func (s *share) following() int64 { return s.latest + s.length }
 // next start is earliest has its turn. A session that comes back begins at the virtual time, which is that of the latest start
 // of any session: it gets no more for the time in which it had no work.
 type queue struct {
+	size  int // how many were added
 	lanes [5]sessions
 	byID  [5]map[string]*waiting
 	lane  int      // the lane that next looks at
@@ -88,6 +92,7 @@ func (q *queue) add(lane int, s *share, e *settle.Effect) {
 		q.lanes[lane] = append(q.lanes[lane], w)
 	}
 	w.effects = append(w.effects, e)
+	q.size++
 }
 
 // next removes the next effect; nil: the queue is empty.
@@ -140,7 +145,10 @@ type sessions []*waiting
 func (s sessions) Len() int { return len(s) }
 func (s sessions) Less(i, j int) bool {
 	a, b := s[i], s[j]
-	return cmp.Or(cmp.Compare(a.following(), b.following()), a.last.Compare(b.last.Time), strings.Compare(a.name, b.name)) < 0
+	if c := cmp.Compare(a.following(), b.following()); c != 0 {
+		return c < 0
+	}
+	return cmp.Or(a.last.Compare(b.last.Time), strings.Compare(a.name, b.name)) < 0
 }
 func (s sessions) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
 func (s *sessions) Push(w any)   { *s = append(*s, w.(*waiting)) }
