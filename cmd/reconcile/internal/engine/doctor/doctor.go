@@ -257,6 +257,14 @@ func (e *Env) makeScratch() error {
 	return durable.WriteFile(e.root, tempFolder, ".reconcile/.gitignore", []byte("*\n"))
 }
 
+// writeScratch writes an empty file of a test. If that fails, [checkWriting] reports why.
+func (e *Env) writeScratch(name string) error {
+	if err := errors.Join(e.makeScratch(), e.root.MkdirAll(tempFolder, 0o755)); err != nil {
+		return err
+	}
+	return regular.Write(e.root, name, nil, 0o644)
+}
+
 // counted returns a number with a noun: "1 error" or "2 errors".
 func counted(n int, word string) string {
 	if n != 1 {

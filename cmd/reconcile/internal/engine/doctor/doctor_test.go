@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -211,6 +212,17 @@ func TestGit(t *testing.T) {
 	}
 }
 
+func TestGitOfAnotherUser(t *testing.T) {
+	_, e := newTree(t)
+	git := e.Git
+	e.Git = func(ctx context.Context, dir string, environ []string, args ...string) *exec.Cmd {
+		cmd := git(ctx, dir, environ, args...)
+		cmd.Env = append(cmd.Env, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1")
+		return cmd
+	}
+	want(t, checkGit(t.Context(), &e), "", Warn, "belongs to another user")
+}
+
 func TestGitBranchWithoutCommits(t *testing.T) {
 	_, e := newTree(t)
 	if _, err := e.git(t.Context(), "symbolic-ref", "HEAD", "refs/heads/unborn"); err != nil {
@@ -238,6 +250,16 @@ func TestLocksThatDoNotWork(t *testing.T) {
 	want(t, Check(t.Context(), e), "flock", Error, "two processes got the same lock")
 	e.Hold = []string{"false"}
 	want(t, Check(t.Context(), e), "flock", Error, `said ""`)
+}
+
+// TestNothingCanBeWritten: a read-only tree says nothing about the locks of its file system.
+func TestNothingCanBeWritten(t *testing.T) {
+	dir, e := newTree(t)
+	must(t, errors.Join(os.RemoveAll(filepath.Join(dir, ".reconcile/tmp")), put(dir, ".reconcile/tmp", "a file in place of a folder")))
+	found := Check(t.Context(), e)
+	want(t, found, "writing", Error, "files cannot be written")
+	want(t, found, "flock", OK, "not examined")
+	want(t, found, "clock", OK, "not examined")
 }
 
 func TestClock(t *testing.T) {

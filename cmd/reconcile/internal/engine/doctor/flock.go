@@ -48,12 +48,12 @@ func checkFlock(ctx context.Context, e *Env) []Finding {
 	case !e.isTree():
 		return skipped("this is not a tree yet")
 	}
-	if err := errors.Join(e.makeScratch(), e.root.MkdirAll(tempFolder, 0o755)); err != nil {
-		return []Finding{bad(err.Error(), "check the permissions of .reconcile")}
+	name := fmt.Sprintf("%s-%d", lockFile, os.Getpid())
+	if err := e.writeScratch(name); err != nil {
+		return skipped(err.Error())
 	}
-	name := filepath.Join(e.Dir, filepath.FromSlash(fmt.Sprintf("%s-%d", lockFile, os.Getpid())))
-	defer os.Remove(name)
-	if err := e.testFlock(ctx, name); err != nil {
+	defer e.root.Remove(name)
+	if err := e.testFlock(ctx, filepath.Join(e.Dir, filepath.FromSlash(name))); err != nil {
 		return []Finding{bad(err.Error(), flockTestFix)}
 	}
 	return ok("two processes exclude each other, and the death of one frees its lock")
@@ -88,8 +88,11 @@ func (e *Env) testFlock(ctx context.Context, name string) error {
 // whileHeld waits until the other process has the lock, and then tries to take it.
 func (e *Env) whileHeld(name string, out io.Reader) error {
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if line != held+"\n" {
-		return errors.Join(fmt.Errorf("the other process of the lock test said %q", line), err)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the other process of the lock test said %q, and ended: %w", line, err)
+	case line != held+"\n":
+		return fmt.Errorf("the other process of the lock test said %q", line)
 	}
 	l := flock.New(name)
 	got, err := l.TryLock()

@@ -27,7 +27,11 @@ func checkGit(ctx context.Context, e *Env) []Finding {
 		return []Finding{bad(err.Error(), "the repository was not examined")}
 	}
 	dir, err := e.git(ctx, "rev-parse", "--absolute-git-dir")
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "dubious ownership"):
+		return []Finding{warn("git does not trust the repository, because its folder belongs to another user: it was not examined",
+			"git config --global --add safe.directory FOLDER, if you trust its owner; git status names the folder")}
+	case err != nil:
 		return []Finding{warn("the tree is in no git repository: --commit is not possible, and nothing is kept of what was",
 			"git init, and commit specs and reconcile.yaml")}
 	}

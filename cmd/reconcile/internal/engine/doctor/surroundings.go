@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -75,10 +74,7 @@ func checkClock(_ context.Context, e *Env) []Finding {
 		return skipped("this is not a tree yet")
 	}
 	const name = testFile + "-clock"
-	if err := errors.Join(e.makeScratch(), e.root.MkdirAll(tempFolder, 0o755)); err != nil {
-		return skipped(err.Error())
-	}
-	if err := regular.Write(e.root, name, nil, 0o644); err != nil {
+	if err := e.writeScratch(name); err != nil {
 		return skipped(err.Error())
 	}
 	info, err := e.root.Lstat(name)
