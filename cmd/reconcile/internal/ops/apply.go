@@ -10,7 +10,9 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 
+	yaml3 "go.yaml.in/yaml/v3"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -80,20 +82,20 @@ func decodeAll(t *state.Tree, texts []SpecText) ([]document, error) {
 	var problems []schemas.Problem
 	seen := map[schemas.Ref]bool{}
 	for _, text := range texts {
-		for _, part := range specsIn(text.Text) {
-			d := decoder.Decode(text.Name, part)
+		for _, part := range specsIn(text) {
+			d := decoder.Decode(part.name, part.text)
 			switch {
 			case d.Object == nil:
 				for _, p := range d.Problems {
 					if p.Severity == schemas.Error {
-						problems = append(problems, p)
+						problems = append(problems, part.locate(p, text.Name))
 					}
 				}
 			case seen[d.Object.Ref]:
 				return nil, badRequest("%s: %s is given twice; nothing was written", text.Name, d.Object.Ref)
 			default:
 				seen[d.Object.Ref] = true
-				all = append(all, document{d.Object, bytes.TrimLeft(part, "\n")})
+				all = append(all, document{d.Object, bytes.TrimLeft(part.text, "\n")})
 			}
 		}
 	}
@@ -131,39 +133,89 @@ func splitDocuments(text []byte) [][]byte {
 	return out
 }
 
-// specsIn splits a text into specs. It accepts the output of reconcile get: it removes statuses and splits lists.
-func specsIn(text []byte) [][]byte {
-	var out [][]byte
-	for _, part := range splitDocuments(text) {
+// specPart is one spec of a text.
+type specPart struct {
+	name string // for the decoder; its extension names the format of text
+	text []byte
+	// place is that of an object whose text has other lines than the given one; nil: the lines are the same.
+	place *schemas.Place
+	field string // items[2], for an item of a list
+}
+
+// locate moves a problem of the part's text to its place in the given text.
+func (p specPart) locate(problem schemas.Problem, given string) schemas.Problem {
+	problem.Path = given
+	if p.place != nil {
+		problem.Line, problem.Column, problem.Source = p.place.Line, p.place.Column, ""
+		problem.Field = strings.TrimSuffix(p.field+"."+problem.Field, ".")
+	}
+	return problem
+}
+
+// specsIn splits a text into specs. It accepts the output of reconcile get: it removes statuses, and splits lists, also
+// lists in lists.
+func specsIn(given SpecText) []specPart {
+	var out []specPart
+	for _, part := range splitDocuments(given.Text) {
+		var root yaml3.Node
 		var fields map[string]any
-		if yaml.Unmarshal(part, &fields) != nil {
-			out = append(out, part)
+		if yaml3.Unmarshal(part, &root) != nil || len(root.Content) == 0 || yaml.Unmarshal(part, &fields) != nil {
+			out = append(out, specPart{name: given.Name, text: part})
 			continue
 		}
-		items, isList := fields["items"].([]any)
-		switch {
-		case fields["kind"] == "List" && isList:
-			for _, item := range items {
-				if spec, err := yaml.Marshal(withoutStatus(item)); err == nil {
-					out = append(out, spec)
-				}
-			}
-			continue
+		anew := specPart{name: strings.TrimSuffix(given.Name, path.Ext(given.Name)) + ".yaml"}
+		switch items := itemsOf(root.Content[0], fields); {
+		case items != nil:
+			out = append(out, anew.items(items, fields)...)
 		case fields["status"] != nil && fields["spec"] != nil:
-			if spec, err := yaml.Marshal(withoutStatus(fields)); err == nil {
-				part = spec
+			delete(fields, "status")
+			if spec, err := yaml.Marshal(fields); err == nil {
+				anew.text = spec
+				if anew.name != given.Name {
+					anew.place = &schemas.Place{Line: root.Content[0].Line, Column: root.Content[0].Column}
+				}
+				out = append(out, anew)
 			}
+		default:
+			out = append(out, specPart{name: given.Name, text: part})
 		}
-		out = append(out, part)
 	}
 	return out
 }
 
-func withoutStatus(object any) any {
-	if fields, ok := object.(map[string]any); ok {
-		delete(fields, "status")
+// itemsOf returns the items of a list with their places; nil if the object is no list.
+func itemsOf(object *yaml3.Node, fields map[string]any) *yaml3.Node {
+	if _, isList := fields["items"].([]any); !isList || fields["kind"] != "List" {
+		return nil
 	}
-	return object
+	for i := 0; i+1 < len(object.Content); i += 2 {
+		if object.Content[i].Value == "items" && object.Content[i+1].Kind == yaml3.SequenceNode {
+			return object.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// items returns the specs in a list. Each has the name of p, and a field below that of p.
+func (p specPart) items(places *yaml3.Node, list map[string]any) []specPart {
+	var out []specPart
+	values, _ := list["items"].([]any)
+	for i, value := range values {
+		at := places.Content[i]
+		item := specPart{name: p.name, field: strings.TrimPrefix(fmt.Sprintf("%s.items[%d]", p.field, i), "."),
+			place: &schemas.Place{Line: at.Line, Column: at.Column}}
+		fields, _ := value.(map[string]any)
+		if inner := itemsOf(at, fields); inner != nil {
+			out = append(out, item.items(inner, fields)...)
+			continue
+		}
+		delete(fields, "status")
+		if spec, err := yaml.Marshal(value); err == nil {
+			item.text = spec
+			out = append(out, item)
+		}
+	}
+	return out
 }
 
 // planApply determines the file and the content for the spec of an object; nil content if the spec is unchanged.
