@@ -92,7 +92,7 @@ window compaction is recommended, from 90 % the level is critical. Tokens are co
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if q.Issue = issue.number; conversation != "" {
-				text := a.textFrom(conversation)
+				text := a.textFrom(cmd.Context(), conversation)
 				q.Conversation = &text
 			}
 			return a.budget(cmd.Context(), *q)

@@ -46,7 +46,7 @@ func newHookPhaseCmd(a *app, name, short string, finish bool) *cobra.Command {
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if q.Issue = issue.pointer(); transcript != "" {
-				text := a.textFrom(transcript)
+				text := a.textFrom(cmd.Context(), transcript)
 				q.Transcript = &text
 			}
 			return a.hook(cmd.Context(), *q)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,5 +40,26 @@ func TestInterruptedAtTheStart(t *testing.T) {
 			strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%q: stdout %q, stderr %q", c.args, &out, &errs)
 		}
+	}
+}
+
+// TestInterruptedWhileReading: a signal ends a command that waits for its input.
+func TestInterruptedWhileReading(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stdin, terminal := io.Pipe()
+	defer time.AfterFunc(30*time.Second, func() { terminal.Close() }).Stop() // so that a failure ends
+	go func() {
+		_, _ = terminal.Write([]byte("We decided to"))
+		stop()
+	}()
+	var out, errs bytes.Buffer
+	a := &app{stdin: stdin, stdout: &out, stderr: &errs, getenv: func(string) string { return "" }, now: time.Now, engine: engine.Run}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "tree"))); err != nil {
+		t.Fatal(err)
+	}
+	code := a.main(ctx, []string{"memory", "capture", "--agent", "engineer", "--issue", "1", "-C", dir})
+	if code != exitInterrupted || errs.String() != "reconcile: interrupted\n" || out.Len() > 0 {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, &out, &errs)
 	}
 }

@@ -180,7 +180,7 @@ Agents that reconcile runs have the section in their prompt already.`,
 }
 
 func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error {
-	q := ops.RecallRequest{Agent: o.agent, Issue: o.issue.pointer(), Context: a.contextText(o.context)}
+	q := ops.RecallRequest{Agent: o.agent, Issue: o.issue.pointer(), Context: a.contextText(ctx, o.context)}
 	if budgeted {
 		q.Budget = &o.budget
 	}
@@ -193,9 +193,9 @@ func (a *app) recall(ctx context.Context, o recallOptions, budgeted bool) error 
 }
 
 // contextText returns a text of the command line, or standard input.
-func (a *app) contextText(word string) ops.Text {
+func (a *app) contextText(ctx context.Context, word string) ops.Text {
 	if word == stdinText {
-		return ops.StreamText("standard input", a.stdin)
+		return a.textFrom(ctx, word)
 	}
 	return ops.StreamText("the context", strings.NewReader(word))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ locks it stays there (exit code 75), and the next run adds it to the memory.`,
 				}
 				q.Form = memory.FormSummary
 			}
-			q.Issue, q.Text = issue.pointer(), a.textFrom(append(args, "-")[0])
+			q.Issue, q.Text = issue.pointer(), a.textFrom(cmd.Context(), append(args, "-")[0])
 			return a.capture(cmd.Context(), q)
 		},
 	}
@@ -74,11 +75,42 @@ func (a *app) capture(ctx context.Context, q ops.CaptureRequest) error {
 }
 
 // textFrom returns a file of the command line, or standard input.
-func (a *app) textFrom(file string) ops.Text {
-	if file == "-" {
-		return ops.StreamText("standard input", a.stdin)
+func (a *app) textFrom(ctx context.Context, file string) ops.Text {
+	text := ops.FileText(file)
+	if file == stdinText {
+		if isTerminal(a.stdin) {
+			a.note("reading standard input to its end, which is Ctrl-D at a terminal")
+		}
+		text = ops.StreamText("standard input", a.stdin)
 	}
-	return ops.FileText(file)
+	text.Reader = untilDone{ctx, text.Reader}
+	return text
+}
+
+// untilDone reads from a terminal or pipe until ctx ends, also while nothing comes.
+type untilDone struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+// Read implements [io.Reader]. A read that ctx ended goes on, into memory of its own.
+func (r untilDone) Read(p []byte) (int, error) {
+	type read struct {
+		data []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		buffer := make([]byte, len(p))
+		n, err := r.from.Read(buffer)
+		done <- read{buffer[:n], err}
+	}()
+	select {
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	case got := <-done:
+		return copy(p, got.data), got.err
+	}
 }
 
 func (a *app) printCaptured(r ops.CaptureResult) error {

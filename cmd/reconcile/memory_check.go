@@ -37,7 +37,7 @@ func newMemoryEvalCmd(a *app) *cobra.Command {
 			if gold == "" {
 				return badUsage("reconcile memory eval needs a gold set; for example: reconcile memory eval --gold questions.jsonl")
 			}
-			q.Gold = a.textFrom(gold)
+			q.Gold = a.textFrom(cmd.Context(), gold)
 			q.Gold.Name = gold
 			return a.memoryEval(cmd.Context(), q)
 		},

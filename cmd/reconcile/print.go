@@ -70,8 +70,8 @@ func (a *app) paletteFor(w io.Writer) render.Palette {
 	return render.Palette{On: !off, Width: width}
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
