@@ -102,6 +102,9 @@ func (a *app) printLog(ctx context.Context, at ops.Attempt, tail int) error {
 	}
 	defer text.Close()
 	err = a.copyText(a.stdout, text)
+	if at.State == schemas.NodeFailed && at.Output == "" {
+		a.note("%s %s printed nothing, and failed: %s", at.Owner, at.Node, at.Message)
+	}
 	if !whole && at.Log != "" && at.State != schemas.NodeRunning {
 		a.note("the log of %s %s is not here (%s): logs stay where the node ran, and go with its record; this is the end "+
 			"of the output, which the record keeps. \"reconcile retry %s %s\" runs it again here", at.Owner, at.Node, at.Log, at.Owner, at.Node)

@@ -39,6 +39,8 @@ type Attempt struct {
 	Took   string `json:"took,omitempty"`
 	Log    string `json:"log,omitempty"` // path relative to the root
 	Output string `json:"output"`        // the end of it
+	// Message says why it failed.
+	Message string `json:"message,omitempty"`
 
 	Former bool `json:"-"` // it ran before the node was changed
 }
@@ -168,7 +170,7 @@ func attemptOf(e *state.Entry, node string, previous bool) (Attempt, bool) {
 			fits, list = 1, append(list, nil) // its record was pruned; the status has it
 		} else {
 			n := st.Nodes[node]
-			return Attempt{Owner: e.Ref.String(), Node: node, State: n.State, Took: render.Took(n), Log: n.Log, Output: n.Output}, true
+			return Attempt{Owner: e.Ref.String(), Node: node, State: n.State, Took: render.Took(n), Log: n.Log, Output: n.Output, Message: n.Message}, true
 		}
 	}
 	i := len(list) - 1
@@ -182,7 +184,7 @@ func attemptOf(e *state.Entry, node string, previous bool) (Attempt, bool) {
 }
 
 func attemptFromRun(e *state.Entry, r *schemas.Run, Former bool) Attempt {
-	at := Attempt{Owner: e.Ref.String(), Node: r.Node, State: r.Outcome, Log: r.Log, Output: r.Output, Former: Former}
+	at := Attempt{Owner: e.Ref.String(), Node: r.Node, State: r.Outcome, Log: r.Log, Output: r.Output, Message: r.Message, Former: Former}
 	if !r.Done() {
 		at.State, at.Log = schemas.NodeRunning, state.LogPath(r.Key)
 		return at
