@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,6 +183,9 @@ func knownShell(cmd *cobra.Command, args []string) error {
 		strings.Join(names, ", "))
 }
 
+// otherWords are words of other programs for our commands.
+var otherWords = map[string]string{"status": "get", "list": "get", "ls": "get", "show": "describe", "rm": "delete", "new": "create"}
+
 // noCommand refuses arguments of the bare command, which are unknown commands.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -189,10 +193,13 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	}
 	var names []string
 	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-		names = append(names, c.Aliases...)
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+			names = append(names, c.Aliases...)
+		}
 	}
-	return badUsage("no command is called %q%s; \"reconcile --help\" lists them", args[0], schemas.DidYouMean(args[0], names))
+	return badUsage("no command is called %q%s; \"reconcile --help\" lists them", args[0],
+		schemas.DidYouMean(cmp.Or(otherWords[args[0]], args[0]), names))
 }
 
 // flagError converts an error of pflag to a usage error with a suggestion.
@@ -206,6 +213,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		hint = schemas.DidYouMean("--"+unknown.GetSpecifiedName(), names)
+		if c, _, err := cmd.Find([]string{unknown.GetSpecifiedName()}); err == nil && c != cmd {
+			hint = fmt.Sprintf(" (did you mean %q?)", c.CommandPath())
+		}
 	}
 	return badUsage("%s%s; see \"%s --help\"", flagWords(err), hint, cmd.CommandPath())
 }
