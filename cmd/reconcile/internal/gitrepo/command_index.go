@@ -93,14 +93,19 @@ func (k *command) followIndex(ctx context.Context, edits []commandEdit) error {
 			staged[path] = entry
 		}
 	}
-	var info []string
+	var gone, info []string
 	for _, e := range edits {
 		cur, found := staged[e.path]
 		none := strings.HasPrefix(e.was, "000000")
-		if found && cur == e.was+" 0" || !found && none {
+		switch {
+		case !(found && cur == e.was+" 0" || !found && none):
+		case strings.HasPrefix(e.now, "000000"):
+			gone = append(gone, e.now+"\t"+e.path)
+		default:
 			info = append(info, e.now+"\t"+e.path)
 		}
 	}
+	info = append(gone, info...) // a folder may replace a file, and the reverse
 	deadline := time.Now().Add(k.lockTimeout)
 	for {
 		_, err := k.run(ctx, call{stdin: nulJoin(info)}, "update-index", "-z", "--index-info")

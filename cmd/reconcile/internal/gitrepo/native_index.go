@@ -272,6 +272,7 @@ func (x *index) follow(edits []edit, stats map[string]fileStat) bool {
 	changed := false
 	out := make([]indexEntry, 0, len(x.entries)+len(edits))
 	at := 0
+	goes := x.removed(edits)
 	for _, e := range edits {
 		i, found := slices.BinarySearchFunc(x.entries[at:], e.path, comparePath)
 		out = append(out, x.entries[at:at+i]...)
@@ -280,7 +281,7 @@ func (x *index) follow(edits []edit, stats map[string]fileStat) bool {
 		if found {
 			old, conflict = x.entries[at], x.entries[at].stage() != 0
 		}
-		if conflict || !follows(old, e) || !found && x.blocked(e.path) {
+		if conflict || !follows(old, e) || !found && x.blocked(e.path, goes) {
 			continue
 		}
 		if found {
@@ -306,20 +307,29 @@ func follows(old indexEntry, e edit) bool {
 	return old.extended()&flagIntent != 0 || old.blob() == e.was || old.blob() == e.now
 }
 
-// blocked reports whether the index holds a file where path needs a folder, or files below path: a new entry would
-// contradict the user's staged changes.
-func (x *index) blocked(path string) bool {
-	for i := strings.IndexByte(path, '/'); i >= 0; {
-		if e, _ := x.find(path[:i]); e.fixed != nil {
-			return true
+// removed returns the paths whose entries follow an edit that removes them.
+func (x *index) removed(edits []edit) map[string]bool {
+	goes := map[string]bool{}
+	for _, e := range edits {
+		if e.now.mode == 0 {
+			old, conflict := x.find(e.path)
+			goes[e.path] = !conflict && follows(old, e)
 		}
-		next := strings.IndexByte(path[i+1:], '/')
-		if next < 0 {
-			break
-		}
-		i += next + 1
 	}
-	return len(x.below(path+"/")) > 0
+	return goes
+}
+
+// blocked reports whether the index, without the given paths, holds a file where path needs a folder, or files below path: a
+// new entry would contradict the user's staged changes.
+func (x *index) blocked(path string, without map[string]bool) bool {
+	for i, c := range path {
+		if c == '/' && !without[path[:i]] {
+			if e, _ := x.find(path[:i]); e.fixed != nil {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(x.below(path+"/"), func(e indexEntry) bool { return !without[e.path] })
 }
 
 // guardRacy keeps git from trusting stale stat data. Git rereads a file if its mtime is not older than the index;

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,6 +28,7 @@ type checkout struct {
 	store    *objectStore
 	rules    *rules
 	fileMode bool
+	edited   map[string]bool // the paths of the edits
 	index    *index
 	written  fileTime // mtime of the index
 	owner    func(path string) Ownership
@@ -43,6 +45,7 @@ type fileChange struct {
 	raw    bool // this package writes the file, not git
 	stay   bool // the file stays as it is, and only the index follows
 	shared bool // third-party programs write the file, too
+	in     bool // a folder is where the new file goes, or a file where its folder goes
 	diskFile
 }
 
@@ -60,6 +63,7 @@ const (
 	stateNew                       // as after the edit, or outside the sparse checkout
 	stateUnknown                   // only git can decide, because of a filter
 	stateModified                  // changed by the user
+	stateInWay                     // it can be made if the edits remove what is in its way
 )
 
 // classify decides what to do with each file. Changed files of the user are a *Conflict.
@@ -69,6 +73,7 @@ func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]b
 		return nil, err
 	}
 	defer root.Close()
+	g.note(edits)
 	var changes, doubts []fileChange
 	var clash []string
 	anew := slices.ContainsFunc(edits, func(e edit) bool { return path.Base(e.path) == ".gitattributes" }) // git reads the new ones
@@ -94,7 +99,7 @@ func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]b
 		if err != nil {
 			return nil, err
 		}
-		switch c.diskFile, c.stay = at, how == stateNew; how {
+		switch c.diskFile, c.stay, c.in = at, how == stateNew, how == stateInWay; how {
 		case stateModified:
 			clash = append(clash, e.path)
 		case stateUnknown:
@@ -104,7 +109,8 @@ func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]b
 		}
 	}
 	cleared, still := g.askGit(ctx, doubts)
-	if clash = append(clash, still...); len(clash) > 0 {
+	changes, blocked := unblocked(root, append(changes, cleared...))
+	if clash = slices.Concat(clash, still, blocked); len(clash) > 0 {
 		slices.Sort(clash)
 		err = &Conflict{Paths: clash, What: "changed here and on the remote; commit, stash or move your changes away, then run " +
 			"again; nothing was changed"}
@@ -112,7 +118,7 @@ func (g *checkout) classify(ctx context.Context, edits []edit, keep map[string]b
 	if err != nil {
 		return nil, err
 	}
-	return append(append(changes, cleared...), g.missingRecords(root, keep)...), nil
+	return append(changes, g.missingRecords(root, keep)...), nil
 }
 
 // missingRecords returns the records that the branch does not have any more, or never had, and whose files do not
@@ -139,7 +145,7 @@ func (g *checkout) look(root *os.Root, e edit) (fileState, diskFile, error) {
 		return stateModified, diskFile{}, nil
 	case entry.fixed == nil && e.was.mode != 0 && e.now.mode != 0, entry.fixed != nil && entry.blob() != e.was && entry.blob() != e.now:
 		return stateModified, diskFile{}, nil
-	case entry.fixed == nil && g.index.blocked(e.path):
+	case entry.fixed == nil && g.index.blocked(e.path, g.edited):
 		return stateModified, diskFile{}, nil
 	case e.was.mode == modeModule || e.now.mode == modeModule:
 		if e.was.mode|e.now.mode != modeModule { // a file became a submodule, or the reverse
@@ -148,8 +154,17 @@ func (g *checkout) look(root *os.Root, e edit) (fileState, diskFile, error) {
 		return stateNew, diskFile{}, nil
 	}
 	fi, err := lstatBelow(root, e.path)
+	otherSort := errors.Is(err, errNotFolder) || err == nil && fi.IsDir()
 	switch {
-	case errors.Is(err, errNotFolder):
+	case otherSort && e.was.mode == 0:
+		at := diskFile{}
+		if err == nil {
+			at.stat = statOf(fi)
+		}
+		return stateInWay, at, nil
+	case otherSort && e.now.mode == 0 && entry.fixed == nil:
+		return stateNew, diskFile{}, nil // it is gone
+	case otherSort:
 		return stateModified, diskFile{}, nil
 	case errors.Is(err, os.ErrNotExist):
 		outside := entry.fixed != nil && entry.extended()&flagSkip != 0
@@ -218,6 +233,47 @@ func (g *checkout) stateOf(e edit, is blob) fileState {
 		return stateOld
 	}
 	return stateModified
+}
+
+// note records the paths of the edits.
+func (g *checkout) note(edits []edit) {
+	g.edited = make(map[string]bool, len(edits))
+	for _, e := range edits {
+		g.edited[e.path] = true
+	}
+}
+
+// unblocked returns the changes without those in whose way there is something that the changes do not remove, and the
+// paths of these. What is in the way is a file that becomes a folder, or a folder that becomes a file.
+func unblocked(root *os.Root, changes []fileChange) (free []fileChange, blocked []string) {
+	if !slices.ContainsFunc(changes, func(c fileChange) bool { return c.in }) {
+		return changes, nil
+	}
+	goes := map[string]bool{}
+	for _, c := range changes {
+		goes[c.path] = c.now.mode == 0 && !c.stay
+	}
+	for _, c := range changes {
+		if !c.in || slices.ContainsFunc(foldersOf(c.path), func(dir string) bool { return goes[dir] }) || holdsOnly(root, c.path, goes) {
+			free = append(free, c)
+		} else {
+			blocked = append(blocked, c.path)
+		}
+	}
+	return free, blocked
+}
+
+// holdsOnly reports whether path is a folder all of whose files, at any depth, are among the given ones.
+func holdsOnly(root *os.Root, dir string, files map[string]bool) bool {
+	if fi, err := lstatBelow(root, dir); err != nil || !fi.IsDir() {
+		return false
+	}
+	return fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !files[p] {
+			err = fs.ErrExist
+		}
+		return err
+	}) == nil
 }
 
 // askGit has git compare files that a filter converts. In read-only mode no filter runs: the files then count as
@@ -448,14 +504,15 @@ func (g *checkout) undo(ctx context.Context, edits []edit) error {
 		return err
 	}
 	defer root.Close()
+	g.note(edits)
 	var changes, doubts []fileChange
 	for _, e := range edits {
 		how, at, err := g.look(root, e)
 		if err != nil {
 			return err
 		}
-		switch c := (fileChange{edit: e, diskFile: at}); how {
-		case stateOld:
+		switch c := (fileChange{edit: e, diskFile: at, in: how == stateInWay}); how {
+		case stateOld, stateInWay:
 			changes = append(changes, c)
 		case stateUnknown:
 			doubts = append(doubts, c)
@@ -463,7 +520,8 @@ func (g *checkout) undo(ctx context.Context, edits []edit) error {
 	}
 	cleared, _ := g.askGit(ctx, doubts)
 	cleared = slices.DeleteFunc(cleared, func(c fileChange) bool { return c.stay })
-	s, err := g.stage(ctx, append(changes, cleared...))
+	changes, _ = unblocked(root, append(changes, cleared...))
+	s, err := g.stage(ctx, changes)
 	if err != nil {
 		return err
 	}

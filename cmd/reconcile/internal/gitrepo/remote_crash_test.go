@@ -38,7 +38,7 @@ func newAdoptSite(t *testing.T) *crashSite {
 
 // adoptSite is the part of it that git itself could put together.
 func adoptSite(t *testing.T) (f, other *fixture) {
-	f, other, _ = shared(t)
+	f, other = replacing(t)
 	other.author("theirs", map[string]string{"src/deep/er/file.txt": "theirs\n", "src/new.txt": "theirs\n"})
 	other.git("rm", "-q", "src/main.go")
 	other.git("commit", "-qm", "less")

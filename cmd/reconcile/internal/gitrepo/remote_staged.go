@@ -162,7 +162,7 @@ func (s *staged) place() error {
 		return err
 	}
 	for dir := range dirs {
-		if err := syncDir(filepath.Join(s.g.n.worktree, filepath.FromSlash(dir))); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := syncDir(filepath.Join(s.g.n.worktree, filepath.FromSlash(dir))); err != nil && !errors.Is(err, os.ErrNotExist) && !isNotDir(err) {
 			return err
 		}
 	}
@@ -198,11 +198,36 @@ func (s *staged) moveIn(dirs map[string]bool) error {
 				break
 			}
 		}
+		if c.in {
+			if err := removeFolders(s.root, c.path); err != nil {
+				return &Conflict{Paths: []string{c.path}, What: "changed just now; run again: " + err.Error()}
+			}
+		}
 		if err := s.root.Rename(filepath.FromSlash(path.Join(s.dir, c.path)), filepath.FromSlash(c.path)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeFolders removes a folder that has only folders in it. A path without a folder is no error.
+func removeFolders(root *os.Root, dir string) error {
+	var all []string
+	err := fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			all = append(all, p)
+		}
+		return err
+	})
+	for _, p := range slices.Backward(all) {
+		if err == nil {
+			err = root.Remove(filepath.FromSlash(p))
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // finish updates everything except contents: executable bits, and the folders of submodules.

@@ -2,6 +2,7 @@ package workspaces
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,41 @@ func TestLandingLosesNoOtherCommit(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(f.tree, "new")); (err == nil) != (target == "") {
 			t.Errorf("%s: %v", branch, err)
 		}
+	}
+}
+
+// TestFoldersAndFilesReplaceEachOther: a file that becomes a folder lands in the branch that is checked out, and the reverse. A file of
+// the user in such a folder is in the way.
+func TestFoldersAndFilesReplaceEachOther(t *testing.T) {
+	f := newFixture(t)
+	f.write("folder/a", "a\n")
+	f.git("add", ".")
+	f.git("commit", "-qm", "a folder")
+	q := request("a", "1", schemas.WorkspaceClone)
+	w := f.open(q)
+	if err := errors.Join(os.Remove(filepath.Join(w.Dir(), "file")), os.RemoveAll(filepath.Join(w.Dir(), "folder")),
+		os.Mkdir(filepath.Join(w.Dir(), "file"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	f.put(w, "file/b", "b\n")
+	f.put(w, "folder", "file\n")
+	run, err := w.Commit(t.Context(), f.now, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &settle.Land{Run: q.Effect.Key, Workspace: run.Name, Base: run.Base, Commit: run.Commit, Files: run.Files, Whole: true}
+	f.write("folder/ignored/mine", "mine\n")
+	if o := f.land(l, passes); o.waits == "" || f.read("folder/ignored/mine") != "mine\n" || f.read("file") != "one\n" {
+		t.Errorf("%+v", o)
+	}
+	if err := os.RemoveAll(filepath.Join(f.tree, "folder/ignored")); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := f.m.NotReady(t.Context(), l); err != nil || why != "" {
+		t.Errorf("%q, %v", why, err)
+	}
+	if o := f.land(l, passes); o.commit == "" || f.read("file/b")+f.read("folder") != "b\nfile\n" || f.git("status", "--porcelain") != "" {
+		t.Errorf("%+v; %s", o, f.git("status", "--porcelain"))
 	}
 }
 
