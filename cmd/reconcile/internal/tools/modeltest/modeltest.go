@@ -49,7 +49,12 @@ type Server struct {
 	decide   func(body string) Answer // in place of answers
 	requests []Request
 	waiting  chan struct{} // has one for each answer that began to wait
+	each     func() (cut bool)
 }
+
+// OnEvent has the service call f after each event of a streamed answer; the connection ends there if it returns true. It is
+// called before the first request.
+func (s *Server) OnEvent(f func() (cut bool)) { s.each = f }
 
 // New starts a service that plays answers. It ends with the test.
 func New(t testing.TB, answers ...Answer) *Server {
@@ -161,13 +166,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if i == len(events)-1 {
 			break
 		}
-		event(w, e)
+		s.event(w, e)
 	}
 	s.finish(&a, w, r, func() {
 		last := events[len(events)-1]
-		event(w, last)
+		s.event(w, last)
 		if last["type"] == "message_delta" {
-			event(w, object{"type": "message_stop"})
+			s.event(w, object{"type": "message_stop"})
 		}
 	})
 }
@@ -195,7 +200,7 @@ func write(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) //nolint:errcheck // the client may be gone
 }
 
-func event(w http.ResponseWriter, v object) {
+func (s *Server) event(w http.ResponseWriter, v object) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -206,6 +211,9 @@ func event(w http.ResponseWriter, v object) {
 	}
 	io.WriteString(w, name+"data: "+string(data)+"\r\n\r\n") //nolint:errcheck // the client may be gone
 	w.(http.Flusher).Flush()
+	if s.each != nil && s.each() {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 func fail(w http.ResponseWriter, path string, a Answer) {

@@ -65,8 +65,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/gofrs/flock"
 )
 
 type object = map[string]any
@@ -82,11 +80,11 @@ func Main(args []string, in io.Reader, out io.Writer) int {
 
 type agent struct {
 	session, calls, early, refuse, die, mute string
-	kill, once, prompts, turns, servers      string
+	prompts, turns, servers                  string
+	blow                                     Blow
 	steer                                    bool
 	texts                                    chan string // that steer the turn
 	playing                                  atomic.Bool
-	messages                                 atomic.Int64
 	modes                                    []string
 	resume, load, forget, stay               bool
 	steps                                    []string
@@ -132,9 +130,9 @@ func (a *agent) configure(args []string) {
 		case "-stay":
 			a.stay = true
 		case "-kill":
-			a.kill = value
+			a.blow.Kill = value
 		case "-once":
-			a.once = value
+			a.blow.Once = value
 		case "-prompts":
 			a.prompts = value
 		case "-turns":
@@ -142,7 +140,7 @@ func (a *agent) configure(args []string) {
 		case "-steer":
 			a.steer = true
 		case "-alone":
-			a.alone(value)
+			Alone(value)
 		default:
 			a.steps = args[i:]
 			return
@@ -175,7 +173,7 @@ func (a *agent) serve(in io.Reader) {
 		if json.Unmarshal(line, &m) != nil {
 			panic("the client sent " + string(line))
 		}
-		a.strike()
+		a.blow.Strike()
 		a.note(m.Method)
 		switch m.Method {
 		case "":
@@ -504,46 +502,8 @@ func (a *agent) send(m object) {
 	m["jsonrpc"] = "2.0"
 	b, err := json.Marshal(m)
 	must(err)
-	a.strike()
+	a.blow.Strike()
 	a.write(append(b, '\n'))
-}
-
-// strike counts a message, and kills at the one that -kill names.
-func (a *agent) strike() {
-	who, n, _ := strings.Cut(a.kill, ":")
-	if strconv.FormatInt(a.messages.Add(1), 10) != n {
-		return
-	}
-	f, err := os.OpenFile(a.once, os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return
-	}
-	must(f.Close())
-	pid := os.Getpid()
-	if who == "parent" {
-		pid = os.Getppid()
-	}
-	p, err := os.FindProcess(pid)
-	must(err)
-	must(p.Kill())
-	if who == "self" {
-		select {}
-	}
-}
-
-// alone locks a file for as long as this process lives.
-func (a *agent) alone(name string) {
-	lock := flock.New(name)
-	free, err := lock.TryLock()
-	must(err)
-	if free {
-		return
-	}
-	f, err := os.OpenFile(name+".two", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	must(err)
-	_, err = fmt.Fprintln(f, os.Getpid())
-	must(err)
-	must(f.Close())
 }
 
 // write writes a line; an agent whose client is gone ends.
