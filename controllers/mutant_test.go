@@ -121,10 +121,15 @@ var faults = []mutants.Mutant{
 	{"a single place stays with who has it", "admission/processes.go", "if i < rest {", "if false {"},
 	{"places are kept that nobody wants", "admission/processes.go", "min(due-u.of[w.Process], w.Groups[u.name])", "due-u.of[w.Process]"},
 	{"starts that another process made are not seen", "admission/turns.go", "if session := sessionOf(e); session != \"\" {", "if session := sessionOf(e); session == \"never\" {"},
+	{"a refused landing uses up an attempt", "dags/node.go", "reasonOf(land) == schemas.LandedRefused", "reasonOf(land) == \"never\""},
+	{"a refused landing goes on by itself", "dags/node.go", "case r.refused != nil && !r.running():", "case false:"},
+	{"work that waited for a permission goes on elsewhere", "dags/node.go", "\t\tr.unpermitted++\n\t\tr.kept = run\n", "\t\tr.unpermitted++\n"},
+	{"a task that was handed off goes on elsewhere", "dags/node.go", "r.handoff, r.kept = run, run", "r.handoff = run"},
+	{"a retry does not say where it worked before", "dags/plan/onrecord.go", "was.gens[i]--", "was.gens[i] = 0 * was.gens[i] - 1"},
 	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
 }
 
 func TestMutants(t *testing.T) {
-	mutants.Suite{Mutants: faults, First: "TestScenarios|TestSession|TestDerive|TestAdmit|TestHealth|TestTool", Args: []string{"-short", "-run",
-		"TestScenarios|TestSession|TestStartsAreFair|TestAgeing|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestHealth|TestTool|TestUnroutable|TestDerive"}}.Run(t)
+	mutants.Suite{Mutants: faults, First: "TestScenarios|TestSession|TestWorkGoesOn|TestDerive|TestAdmit|TestHealth|TestTool", Args: []string{"-short", "-run",
+		"TestScenarios|TestSession|TestStartsAreFair|TestAgeing|TestClock|TestRandomHistories|TestRandomTalk|TestAdmit|TestHealth|TestWorkGoesOn|TestTool|TestUnroutable|TestDerive"}}.Run(t)
 }

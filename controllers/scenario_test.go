@@ -256,6 +256,10 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Result, _ = json.Marshal(strings.ReplaceAll(v, "_", " "))
 		case "tokens", "requests", "cost", "failure", "estimate":
 			s.used(r, k, v)
+		case "commit": // of a run in a workspace, or of a landing
+			r.Workspace = &schemas.RunWorkspace{Kind: schemas.WorkspaceClone, Name: "w", Base: "b", Commit: v}
+		case "unlanded":
+			r.Workspace = &schemas.RunWorkspace{Kind: "land", Name: "w", Reason: v}
 		case "resolution":
 			r.Resolution = strings.ReplaceAll(v, "_", " ")
 		case "ask":

@@ -2,6 +2,7 @@ package dags
 
 import (
 	"cmp"
+	"fmt"
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/keys"
@@ -84,6 +85,8 @@ func (f *fold) landed(i int32) *schemas.Landed {
 		return &schemas.Landed{Status: schemas.False, Reason: schemas.LandedDirty}
 	case r.land.of != nil:
 		return &schemas.Landed{Status: schemas.False, Reason: schemas.LandedSoon}
+	case r.refused != nil:
+		return &schemas.Landed{Status: schemas.False, Reason: schemas.LandedRefused}
 	case r.unlanded > 0:
 		return &schemas.Landed{Status: schemas.False, Reason: reasonOf(last)}
 	case r.last == nil:
@@ -97,6 +100,13 @@ func (f *fold) landed(i int32) *schemas.Landed {
 		return &schemas.Landed{Status: schemas.True, Reason: reasonOf(last), Commit: last.Workspace.Commit}
 	}
 	return nil
+}
+
+// refusal says why the commit of node i was refused, and what a person can do.
+func (f *fold) refusal(i int32) string {
+	n := f.p.Spec.Nodes[i].Name
+	return fmt.Sprintf("%s; to have it done again: reconcile retry %s %s, after reconcile task %s:%[3]s prompt TEXT; or take what is right from the branch "+
+		"%[5]s yourself, then reconcile skip %[2]s %[3]s", f.recs[i].refused.Message, f.Ref, n, f.Ref, f.branch(n))
 }
 
 func reasonOf(land *schemas.Run) string {
@@ -146,7 +156,15 @@ func (f *fold) workspace(i int32) *settle.Workspace {
 	if kind == schemas.WorkspaceInPlace {
 		return nil
 	}
-	session := f.p.Spec.Session
-	return &settle.Workspace{Kind: kind, Declared: declared, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
-		Branch: "reconcile/" + session + "/" + f.p.Name + "/" + n.Name, Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
+	before := f.b.BeforeRetry(f.p, i)
+	if before != "" {
+		before = keys.OfRuns(f.p.Name, n.Name, before)
+	}
+	return &settle.Workspace{Before: before, Kind: kind, Declared: declared, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
+		Branch: f.branch(n.Name), Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
+}
+
+// branch is where the commits of a node are before they land.
+func (f *fold) branch(node string) string {
+	return "reconcile/" + f.p.Spec.Session + "/" + f.p.Name + "/" + node
 }

@@ -104,11 +104,15 @@ type record struct {
 	pauses      bool         // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.
 	questions []*clarifications.Question
+	// kept is the latest run that waits for a permission, or handed the rest off: what it changed is committed, and the work goes on there.
+	kept *schemas.Run
 	// unheard is the latest success after which a text of a person waited; the work goes on in its session.
 	unheard *schemas.Run
 	// unlanded counts the successes since the latest one on record whose commits could not land.
 	unlanded int
-	land     landing
+	// refused is the landing of the latest success, if it was refused: that waits for a person, and uses up no attempt.
+	refused *schemas.Run
+	land    landing
 	// since is the earliest start that the status does not have; zero without one.
 	since schemas.Time
 }

@@ -79,11 +79,12 @@ func (f *fold) take(r *record, run *schemas.Run, pauses, full bool) {
 		limited = true
 	case run.Outcome == schemas.OutcomeNotPermitted:
 		r.unpermitted++
+		r.kept = run
 	case run.Outcome == schemas.OutcomeHandedOff, run.Outcome == schemas.OutcomeCancelled && full:
 		r.handoffs++
-		r.handoff = run
+		r.handoff, r.kept = run, run
 	case run.Outcome == schemas.OutcomeSucceeded:
-		r.won = true
+		r.won, r.refused, r.kept = true, nil, nil
 		r.before, r.failures, r.unlanded, r.wonAt, r.failed = r.attempts()+1, 0, 0, run.Seq, nil
 	case run.Outcome == schemas.OutcomeFailed, run.Outcome == schemas.OutcomeTimedOut:
 		r.failures++
@@ -145,6 +146,8 @@ func (f *fold) judge(i int32) {
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case verb == schemas.VerbCancel, verb == verbKill:
 		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
+	case r.refused != nil && !r.running():
+		f.set(i, schemas.NodeBlocked, settle.ReasonLandingRefused, f.refusal(i))
 	case r.unlanded > max(f.limits[i].Limit, landRetries):
 		f.set(i, schemas.NodeFailed, settle.ReasonNotLanded, r.failed.Message)
 	case r.handoffs > mostHandoffs && !r.running():
@@ -347,8 +350,13 @@ func (f *fold) takeRun(i int32, run *schemas.Run, lands map[string]*schemas.Run)
 func (f *fold) takeOrReject(r *record, run *schemas.Run, pauses, full bool, lands map[string]*schemas.Run) {
 	land := lands[run.Key]
 	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
-		r.unlanded++
-		r.won, r.failed, r.land.of = false, land, nil
+		if r.won, r.land.of, r.refused, r.kept = false, nil, nil, nil; reasonOf(land) == schemas.LandedRefused {
+			r.refused = land
+			r.before, r.failures, r.unlanded, r.failed = r.attempts()+1, 0, 0, nil
+		} else {
+			r.unlanded++
+			r.failed = land
+		}
 		if r.last == nil || run.Seq > r.last.Seq {
 			r.last, r.pauses = run, false
 		}

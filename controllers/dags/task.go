@@ -103,8 +103,12 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 	agents.Resume(c, f.b.Agent(f.p, f.agentOf(i)), f.continues(i))
 	f.permit(i, c)
 	c.Continues = r.last != nil && (r.handoffs > 0 || len(f.checkpoints(i)) > 0)
-	if c.Workspace != nil && r.unheard != nil && r.last == r.unheard {
+	switch {
+	case c.Workspace == nil:
+	case r.unheard != nil && r.last == r.unheard:
 		c.Workspace.Continues = r.unheard.Key
+	case r.kept != nil:
+		c.Workspace.Continues = r.kept.Key
 	}
 }
 

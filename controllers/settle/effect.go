@@ -247,11 +247,12 @@ type Workspace struct {
 	Inputs []string `json:",omitempty"`
 	// Commit is the commit to check out instead of the last one, for checks, which leave nothing.
 	Commit string
-	// Continues is the key of a run that succeeded in it, and whose work goes on; "" for none.
+	// Continues is the key of a run whose changes in it are committed, and whose work goes on; "" for none.
 	Continues string `json:",omitempty"`
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt goes on with what the one
-	// before it left.
+	// before it left. Before begins those of the attempts before a retry, which goes on with what they left, too; "" for none.
 	Attempts string
+	Before   string `json:",omitempty"`
 }
 
 // Sandbox says how a command is confined.

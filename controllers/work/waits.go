@@ -67,7 +67,7 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 				if open := permits.Waiting(t, e, n.Name); len(open) > 0 {
 					w.Task = "allow " + n.Agent + " to " + permits.Describe(&open[0])
 				}
-			case s.Reason == settle.ReasonRateLimited:
+			case s.Reason == settle.ReasonRateLimited, s.Reason == settle.ReasonLandingRefused:
 				w.Task, w.Command = s.Message, fmt.Sprintf("reconcile retry %s %s", e.Ref, n.Name)
 			case s.Reason != settle.ReasonHeld:
 				continue // for an answer

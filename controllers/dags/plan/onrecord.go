@@ -143,6 +143,22 @@ func (b *Binding) TaskOf(i int32) string {
 	return b.primary[i]
 }
 
+// BeforeRetry is the key that node i had before it was last retried; "" if it was not.
+func (b *Binding) BeforeRetry(p *Plan, i int32) string {
+	if b.gens[i] == 0 {
+		return ""
+	}
+	defs, runner := p.defs, ""
+	if p.Spec.Policy.RerunOnAgentChange {
+		defs, runner = p.agentDefs, b.runners[p.Spec.Nodes[i].Agent]
+	}
+	was := *b
+	was.gens = slices.Clone(b.gens)
+	was.gens[i]--
+	key, _ := p.nodeKey(nil, &was, i, defs[i], func(need int32) string { return b.primary[need] }, runner, b.roundOf(i))
+	return key
+}
+
 // sorted returns the nodes in the order of their names.
 func (p *Plan) sorted(nodes []int32) []int32 {
 	byName := func(a, b int32) int { return strings.Compare(p.Spec.Nodes[a].Name, p.Spec.Nodes[b].Name) }

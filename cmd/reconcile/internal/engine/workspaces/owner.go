@@ -52,12 +52,12 @@ type Owner struct {
 // event changes a record, or refuses to.
 type event func(Owner) (Owner, error)
 
-// opened starts a run in the workspace.
-func opened(run string, by proc.ID) event {
+// opened starts a run of some attempts in the workspace.
+func opened(run, attempts string, by proc.ID) event {
 	return func(o Owner) (Owner, error) {
 		switch o.State {
 		case Created, Working, Done:
-			o.State, o.Run, o.Process = Working, run, by
+			o.State, o.Run, o.Attempts, o.Process = Working, run, attempts, by
 			return o, nil
 		}
 		return o, o.refuse("a run cannot start in it")

@@ -207,7 +207,7 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 	if err := made.bring(ctx, q.Task.Expects, q.Task.Brings); err != nil {
 		return nil, "", fmt.Errorf("prepare the workspace %s: %w", o.Name, err)
 	}
-	if o, err = m.change(o.Name, opened(q.Effect.Key, proc.Self())); err != nil {
+	if o, err = m.change(o.Name, opened(q.Effect.Key, q.Task.Workspace.Attempts, proc.Self())); err != nil {
 		return nil, "", err
 	}
 	made.owner = o
@@ -226,8 +226,10 @@ func (m *Manager) claim(ctx context.Context, repo *gitrepo.Repo, q runner.Worksp
 	if err != nil {
 		return Owner{}, err
 	}
+	attempts, before := q.Task.Workspace.Attempts, q.Task.Workspace.Before
 	for i, o := range all {
-		if o.Name == nameOf(q.Effect.Key) || o.Attempts == q.Task.Workspace.Attempts {
+		retried := before != "" && o.Attempts == before && o.State == Working
+		if o.Name == nameOf(q.Effect.Key) || o.Attempts == attempts || retried {
 			aside, err := m.setAside(ctx, repo, o)
 			if err != nil {
 				return Owner{}, err
@@ -238,13 +240,13 @@ func (m *Manager) claim(ctx context.Context, repo *gitrepo.Repo, q runner.Worksp
 			}
 		}
 		reusable := o.State == Working || o.State == Done && (o.Run == q.Effect.Key || o.Run == q.Task.Workspace.Continues)
-		if reusable && o.Attempts == q.Task.Workspace.Attempts && o.Kind == q.Task.Workspace.Kind && exists(m.path(o.Name)) {
+		if reusable && (o.Attempts == attempts || retried) && o.Kind == q.Task.Workspace.Kind && exists(m.path(o.Name)) {
 			return o, nil
 		}
 	}
 	now := m.o.Now()
 	o := Owner{Name: nameOf(q.Effect.Key), Kind: q.Task.Workspace.Kind, State: Created, Run: q.Effect.Key, Process: proc.Self(),
-		Owner: q.Effect.Owner.String(), Node: q.Effect.Node, Agent: q.Effect.Agent, Attempts: q.Task.Workspace.Attempts,
+		Owner: q.Effect.Owner.String(), Node: q.Effect.Node, Agent: q.Effect.Agent, Attempts: attempts,
 		Base: base.Hash, Branch: q.Task.Workspace.Branch, Target: base.Ref, CreatedAt: now, ChangedAt: now}
 	o.PortBase = m.ports(all)
 	for _, old := range all {

@@ -32,6 +32,8 @@ var faults = []mutants.Mutant{
 	{"a difference writes into the repository", "../../gitrepo/workspace.go", "in.objects = filepath.Join(scratch, \"objects\")", "_ = scratch", "TestSecretsAreInNoObject"},
 	{"links lead out of a workspace", "prepare.go", "if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {\n\t\treturn err\n\t}\n\treturn replace(root, name, in, fi.Mode().Perm())", "root, _ = regular.Root(filepath.Dir(filepath.Join(root.Name(), name)))\n\treturn replace(root, filepath.Base(name), in, fi.Mode().Perm())", "TestLinksLeadNowhere"},
 	{"links lead into a workspace", "prepare.go", "in, fi, err := regular.Open(root, filepath.FromSlash(from))", "in, fi, err := regular.OpenPath(filepath.Join(top, filepath.FromSlash(from)), os.O_RDONLY, 0)", "TestLinksLeadNowhere"},
+	{"a retry begins in a new workspace", "workspaces.go", "retried := before != \"\"", "retried := false && before != \"\"", "TestAttemptsGoOn"},
+	{"a folder with files of the user becomes a file", "../../gitrepo/remote_checkout.go", "!d.IsDir() && !files[p] {", "!d.IsDir() && false {", "TestFoldersAndFilesReplaceEachOther"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
 }
 
@@ -127,7 +129,7 @@ func (f *fixture) only() Workspace {
 // TestStates tries every event in every state. Only a workspace that nobody has worked in, or that was given up, may be
 // deleted.
 func TestStates(t *testing.T) {
-	events := map[string]event{"opened": opened("k", proc.ID{}), "succeeded": succeeded("c"), "landed": landed, "parked": parked("")}
+	events := map[string]event{"opened": opened("k", "a", proc.ID{}), "succeeded": succeeded("c"), "landed": landed, "parked": parked("")}
 	next := map[State]map[string]State{
 		Created: {"opened": Working},
 		Working: {"opened": Working, "succeeded": Done, "parked": Parked},
@@ -204,6 +206,12 @@ func TestAttemptsGoOn(t *testing.T) {
 	again := f.open(request("a", "2", schemas.WorkspaceClone))
 	if _, err := os.Stat(filepath.Join(again.Dir(), "half")); err != nil || again.Dir() != w.Dir() {
 		t.Errorf("%s, then %s: %v", w.Dir(), again.Dir(), err)
+	}
+	_ = again.Close()
+	retried := request("a", "3", schemas.WorkspaceClone)
+	retried.Task.Workspace.Before, retried.Task.Workspace.Attempts = retried.Task.Workspace.Attempts, "after a retry"
+	if again = f.open(retried); again.Dir() != w.Dir() {
+		t.Errorf("a retry works in %s, the attempts before it in %s", again.Dir(), w.Dir())
 	}
 	run, err := again.Commit(f.Context(), f.now, nil, nil)
 	if err != nil || run.Changed != 1 || f.git("show", "reconcile/s/d/a:half") != "work" {
