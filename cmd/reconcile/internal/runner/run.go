@@ -59,7 +59,9 @@ type attempt struct {
 	token     string // of the run, which proves that a process belongs to it
 	// policy is what the command may do; nil: it is not confined. confined is the program that was started last, scratch its folder for
 	// temporary files, and broker does for it what the sandbox keeps it from.
-	policy   *sandbox.Policy
+	policy *sandbox.Policy
+	// exposed says that the policy grants all of the tree, since its level knows no exceptions.
+	exposed  bool
 	confined *sandbox.Confined
 	bound    *limits.Limit // what bounds the use of memory and processors; nil: nothing does
 	scratch  string
@@ -367,24 +369,22 @@ func (a *attempt) conclude(end exit, b *buffers) error {
 	return a.fillRecord(end, b)
 }
 
-// executeWatched executes the attempt and fills in its record. A run that nothing confined fails if it wrote outside of its workspace.
+// executeWatched executes the attempt and fills in its record. A run that nothing confined fails if it wrote outside of its workspace, and
+// an exposed one if it wrote in the tree what only people and reconcile write.
 func (a *attempt) executeWatched(b *buffers) error {
 	if a.place.ws == nil {
 		a.runner.inTree.Add(1)
 		a.runner.inTreeNow.Add(1)
 		defer a.runner.inTreeNow.Add(-1)
 	}
-	if a.record.Sandbox == schemas.SandboxNone {
+	if a.record.Sandbox == schemas.SandboxNone || a.exposed {
 		if err := state.MarkUnconfined(a.runner.root, a.effect.Key); err != nil {
 			return err
 		}
 	}
-	var changed func(context.Context, bool) ([]string, error)
-	if a.record.Sandbox == schemas.SandboxNone && a.place.ws != nil {
-		var err error
-		if changed, err = a.place.ws.Watch(context.Background()); err != nil {
-			return fmt.Errorf("watch what a run without a sandbox writes: %w", err)
-		}
+	changed, err := a.watch()
+	if err != nil {
+		return fmt.Errorf("watch what a run writes: %w", err)
 	}
 	others := a.runner.inTree.Load()
 	end, err := a.execute(b)
@@ -392,7 +392,7 @@ func (a *attempt) executeWatched(b *buffers) error {
 		shared := others != a.runner.inTree.Load() || a.runner.inTreeNow.Load() > 0
 		paths, err := changed(context.Background(), shared)
 		if err != nil {
-			return fmt.Errorf("find what a run without a sandbox wrote: %w", err)
+			return fmt.Errorf("find what a run wrote: %w", err)
 		}
 		if len(paths) > 0 {
 			return a.failOutside(paths)
@@ -402,4 +402,15 @@ func (a *attempt) executeWatched(b *buffers) error {
 		return err
 	}
 	return a.conclude(end, b)
+}
+
+// watch notes how everything is that the attempt must not write, and that nothing keeps it from writing; nil if there is no such thing.
+func (a *attempt) watch() (changed func(context.Context, bool) ([]string, error), err error) {
+	switch {
+	case a.exposed:
+		return a.runner.o.Workspaces.WatchTree(context.Background())
+	case a.record.Sandbox == schemas.SandboxNone && a.place.ws != nil:
+		return a.place.ws.Watch(context.Background())
+	}
+	return nil, nil
 }

@@ -35,9 +35,7 @@ func (a *attempt) confine() error {
 	if err != nil {
 		return err
 	}
-	if s.Default && a.place.ws == nil && found.Level == schemas.SandboxLandlock {
-		found.Level = schemas.SandboxNone // there would be no new files at the top of the tree
-	}
+	a.exposed = s.Default && a.place.ws == nil && found.Level == schemas.SandboxLandlock
 	a.record.Sandbox = found.Level
 	if found.Level == schemas.SandboxNone {
 		return nil
@@ -150,8 +148,13 @@ func (a *attempt) grant(p *sandbox.Policy, s *settle.Sandbox) error {
 }
 
 // grantTree grants the tree itself, but for what only reconcile and people write. Landlock cannot make exceptions: there, only what is
-// in the tree now is granted.
+// in the tree now is granted, or all of it to an exposed attempt.
 func (a *attempt) grantTree(p *sandbox.Policy) error {
+	if a.exposed {
+		p.Write = append(p.Write, a.runner.dir)
+		a.record.Workspace.Why += "; landlock cannot keep it from what only people write in the tree: that is compared afterwards"
+		return nil
+	}
 	if p.Level == schemas.SandboxBwrap {
 		p.Write, p.Shield = append(p.Write, a.runner.dir), a.keptPaths()
 		return nil
@@ -298,8 +301,14 @@ func (a *attempt) executed(end exit) error {
 // failOutside records that the run wrote outside of its workspace, and returns why it failed.
 func (a *attempt) failOutside(paths []string) error {
 	a.record.Workspace = &schemas.RunWorkspace{Kind: a.task.Workspace.Kind, Reason: schemas.RunWroteOutside}
-	return fmt.Errorf("%s: it changed %s outside of its workspace, or somebody else did while it ran; undo what is not yours, and give "+
-		"the agent a sandbox; if it was you, reconcile retry goes on in its workspace", schemas.RunWroteOutside, schemas.Shorten(paths, 5))
+	if a.exposed {
+		return fmt.Errorf("%[1]s: it changed %[2]s, which only people and reconcile write, or somebody else did while it ran, and nobody can tell. "+
+			"If it was you: reconcile retry %[3]s %[4]s. If not, undo the change first, and make a git repository here, so that it gets a workspace",
+			schemas.RunWroteOutside, schemas.Shorten(paths, 5), a.effect.Owner, a.effect.Node)
+	}
+	return fmt.Errorf("%[1]s: it changed %[2]s outside of its workspace, or somebody else did while it ran, and nobody can tell; its work is kept. "+
+		"If it was you: reconcile retry %[3]s %[4]s goes on in its workspace. If not, undo the change first, and give the agent a sandbox",
+		schemas.RunWroteOutside, schemas.Shorten(paths, 5), a.effect.Owner, a.effect.Node)
 }
 
 // unconfine removes what belongs to the sandbox of the attempt.

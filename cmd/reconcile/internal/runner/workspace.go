@@ -19,6 +19,8 @@ type Workspaces interface {
 	// Workspace means that the run works in the tree, and why. The error is a *NotReadyError if the run cannot start now and
 	// has not failed.
 	Open(ctx context.Context, q WorkspaceRequest) (w Workspace, why string, err error)
+	// WatchTree is Workspace.Watch for a run in the tree itself: only for what people and reconcile write there, and no run.
+	WatchTree(ctx context.Context) (changed func(ctx context.Context, shared bool) ([]string, error), err error)
 }
 
 // WorkspaceRequest asks for the workspace of a run.

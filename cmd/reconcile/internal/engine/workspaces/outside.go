@@ -49,6 +49,22 @@ func (w *workspace) Watch(ctx context.Context) (func(context.Context, bool) ([]s
 	return before.changed, nil
 }
 
+// WatchTree implements runner.Workspaces.
+func (m *Manager) WatchTree(context.Context) (func(context.Context, bool) ([]string, error), error) {
+	before := &watched{w: &workspace{m: m}}
+	var err error
+	if before.files, err = before.w.marks(); err != nil {
+		return nil, err
+	}
+	return before.changedInTree, nil
+}
+
+// changedInTree lists what a run wrote in the tree that only people and reconcile write: sorted, below the tree or absolute.
+func (b *watched) changedInTree(context.Context, bool) ([]string, error) {
+	found, err := b.lookAtMarks()
+	return b.named(found), err
+}
+
 // dirty are the tracked files that differ from the commit, below the top; without those that reconcile writes.
 func (w *workspace) dirty(ctx context.Context) (map[string]bool, error) {
 	names, err := w.repo.Changed(ctx)
@@ -96,17 +112,18 @@ func (w *workspace) isAgent(name string) bool {
 
 // byContent are the files that are compared by content: hooks and configuration of the repository, settings, and specs of agents.
 func (w *workspace) byContent() (out []string, err error) {
-	at, err := worktree.Find(w.m.tree)
-	if err != nil {
+	var hooks []string
+	switch at, err := worktree.Find(w.m.tree); {
+	case err == nil:
+		out = append(out, filepath.Join(at.Common, "config"))
+		if hooks, err = below(filepath.Join(at.Common, "hooks")); err != nil {
+			return nil, err
+		}
+	case w.repo != nil:
 		return nil, err
 	}
-	out = append(out, filepath.Join(at.Common, "config"))
 	for _, name := range []string{"reconcile.yaml", "reconcile.yml", "reconcile.json"} {
 		out = append(out, filepath.Join(w.m.tree, name))
-	}
-	hooks, err := below(filepath.Join(at.Common, "hooks"))
-	if err != nil {
-		return nil, err
 	}
 	specs, err := below(filepath.Join(w.m.tree, w.m.o.Settings.Folders.Specs))
 	for _, name := range specs {
@@ -188,13 +205,18 @@ func (b *watched) changed(ctx context.Context, shared bool) ([]string, error) {
 		return err
 	})
 	found = slices.DeleteFunc(found, func(name string) bool { return !slices.Contains(again, name) })
-	for i, name := range found {
+	return b.named(found), err
+}
+
+// named sorts files, and names those in the tree by their paths below it.
+func (b *watched) named(files []string) []string {
+	for i, name := range files {
 		if rel, err := filepath.Rel(b.w.m.tree, name); err == nil && inside(b.w.m.tree, name) {
-			found[i] = filepath.ToSlash(rel)
+			files[i] = filepath.ToSlash(rel)
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found), err
+	slices.Sort(files)
+	return slices.Compact(files)
 }
 
 func (b *watched) look(ctx context.Context, shared bool) (found []string, err error) {
@@ -216,6 +238,13 @@ func (b *watched) look(ctx context.Context, shared bool) (found []string, err er
 			found = append(found, filepath.Join(b.w.repo.Worktree(), filepath.FromSlash(name)))
 		}
 	}
+	marked, err := b.lookAtMarks()
+	return append(found, marked...), err
+}
+
+// lookAtMarks finds what changed of the files that are known, new hooks, specs of agents and settings, and files of the observed state
+// that reconcile did not write.
+func (b *watched) lookAtMarks() (found []string, err error) {
 	content, err := b.w.byContent()
 	if err != nil {
 		return nil, err
@@ -225,8 +254,8 @@ func (b *watched) look(ctx context.Context, shared bool) (found []string, err er
 			found = append(found, name)
 		}
 	}
-	for _, name := range content { // new hooks
-		if _, known := b.files[name]; !known && filepath.Base(filepath.Dir(name)) == "hooks" {
+	for _, name := range content {
+		if _, known := b.files[name]; !known && (b.w.repo == nil || filepath.Base(filepath.Dir(name)) == "hooks") && exists(name) {
 			found = append(found, name)
 		}
 	}
@@ -252,6 +281,9 @@ func (b *watched) differs(name string, was mark) bool {
 
 // committed reports whether a file is as in the commit that is checked out, as after a landing or a person's commit.
 func (b *watched) committed(name string, text []byte) bool {
+	if b.w.repo == nil {
+		return false
+	}
 	rel, err := filepath.Rel(b.w.repo.Worktree(), name)
 	if err != nil {
 		return false

@@ -1,6 +1,7 @@
 package workspaces
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -60,6 +61,45 @@ func TestWritesOutsideAreFound(t *testing.T) {
 	}
 }
 
+// TestWritesInTheTreeAreFound tests what a run in a tree without git must not write there, and what it may.
+func TestWritesInTheTreeAreFound(t *testing.T) {
+	for _, c := range []struct{ file, text, found string }{
+		{"reconcile.yaml", "evil: 1\n", "reconcile.yaml"},
+		{"reconcile.json", "{}", "reconcile.json"},
+		{"specs/agent.yaml", "kind: Agent\nevil: 1\n", "specs/agent.yaml"},
+		{"specs/new.yaml", "kind: Agent\n", "specs/new.yaml"},
+		{"state/a.json", "{\"evil\": 1}", "state/a.json"},
+		{"state/b.json", "evil", "state/b.json"},
+		{"specs/question.yaml", "kind: ClarificationRequest\n", ""},
+		{"folder/new", "mine", ""},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			f := newFixture(t)
+			if err := os.RemoveAll(filepath.Join(f.tree, ".git")); err != nil {
+				t.Fatal(err)
+			}
+			f.write("reconcile.yaml", "old: 1\n")
+			f.write("specs/agent.yaml", "kind: Agent\n")
+			f.write("state/a.json", "{}")
+			if c.file == "state/a.json" {
+				skipWithoutBirth(t, filepath.Join(f.tree, c.file))
+			}
+			changed, err := f.m.WatchTree(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.write(c.file, c.text)
+			var want []string
+			if c.found != "" {
+				want = []string{c.found}
+			}
+			if got, err := changed(t.Context(), false); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%q, %v, want %q", got, err, want)
+			}
+		})
+	}
+}
+
 func TestOutsideMutants(t *testing.T) {
 	skipWithoutBirth(t, filepath.Join(newFixture(t).tree, "file"))
 	mutants.Suite{Mutants: []mutants.Mutant{
@@ -68,5 +108,6 @@ func TestOutsideMutants(t *testing.T) {
 		{"tracked files are not compared", "outside.go", "if !b.dirty[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
 		{"new files are not looked for", "outside.go", "if !b.untracked[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
 		{"what a commit changed is taken for the agent's", "outside.go", "return !b.committed(name, text)", "return true", "TestWritesOutsideAreFound"},
+		{"new agents in a tree without git are not looked for", "outside.go", "(b.w.repo == nil || filepath", "(false || filepath", "TestWritesInTheTreeAreFound"},
 	}}.Run(t)
 }
