@@ -32,8 +32,8 @@ const node = "node-{platform}@22.23.3"
 
 // Agents are all agents that can be installed.
 var Agents = []Agent{
-	{"claude", []string{"@anthropic-ai/claude-code@2.1.329"}, "@anthropic-ai/claude-code-{platform}/claude"},
-	{"codex", []string{"@openai/codex@0.169.0"}, "@openai/codex-{platform}/vendor/*/bin/codex"},
+	{"claude", []string{"@anthropic-ai/claude-code@2.1.332"}, "@anthropic-ai/claude-code-{platform}/claude"},
+	{"codex", []string{"@openai/codex@0.171.0"}, "@openai/codex-{platform}/vendor/*/bin/codex"},
 	{"copilot", []string{"@github/copilot@1.0.102"}, "@github/copilot-{platform}/copilot"},
 	{"opencode", []string{"opencode-ai@1.18.33"}, "opencode-{platform}/bin/opencode"},
 	{"gemini", []string{"@google/gemini-cli@0.61.0", node}, "@google/gemini-cli/bundle/gemini.js"},

@@ -86,7 +86,7 @@ func TestInstallFails(t *testing.T) {
 	for _, c := range []struct{ name, npm, want string }{
 		{"no program", "#!/bin/sh\nmkdir -p \"$3\"\n", "has no program for"},
 		{"no registry", "#!/bin/sh\necho npm error code ENOTFOUND >&2\nexit 1\n", "the registry of npm cannot be reached"},
-		{"refused", "#!/bin/sh\necho npm error 404 >&2\nexit 1\n", "npm install @anthropic-ai/claude-code@2.1.329: exit status 1\nnpm error 404"},
+		{"refused", "#!/bin/sh\necho npm error 404 >&2\nexit 1\n", "npm install @anthropic-ai/claude-code@2.1.332: exit status 1\nnpm error 404"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			standIn(t, c.npm)
