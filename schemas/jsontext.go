@@ -250,7 +250,7 @@ func (v *value) canonical(b []byte, skip map[*value]bool) []byte {
 	case boolean, number:
 		return append(b, v.text...)
 	case text:
-		return appendString(b, v.text)
+		return AppendString(b, v.text)
 	case list:
 		b = append(b, '[')
 		for i, item := range v.items {
@@ -278,7 +278,7 @@ func (v *value) canonicalObject(b []byte, skip map[*value]bool) []byte {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(b, v.fields[i].name)
+		b = AppendString(b, v.fields[i].name)
 		b = append(b, ':')
 		b = v.fields[i].value.canonical(b, skip)
 	}
@@ -369,49 +369,37 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// appendString appends s as encoding/json writes it without HTML escaping.
-func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
+// AppendString appends a text as encoding/json does that leaves <, > and & as they are.
+func AppendString(b []byte, s string) []byte {
+	start, from, ascii := len(b), 0, true
 	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
+	for i := range len(s) {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
+		if ' ' <= c && c != '"' && c != '\\' {
+			ascii = ascii && c < utf8.RuneSelf
 			continue
 		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r != '\u2028' && r != '\u2029' {
-				i += size
-				continue
-			}
-			b = append(b, s[start:i]...)
-			b = append(b, '\\', 'u', '2', '0', '2', hex[r&0xF])
-			i += size
-			start = i
-			continue
-		}
-		b = append(b, s[start:i]...)
+		b = append(b, s[from:i]...)
+		from = i + 1
 		switch c {
 		case '"', '\\':
 			b = append(b, '\\', c)
 		case '\n':
 			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
 		case '\t':
 			b = append(b, '\\', 't')
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\f':
-			b = append(b, '\\', 'f')
 		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
+			return appendRare(b[:start], s)
 		}
-		i++
-		start = i
 	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
+	if !ascii && (!utf8.ValidString(s) || strings.ContainsAny(s, "\u2028\u2029")) {
+		return appendRare(b[:start], s)
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+// appendRare is [AppendString] for texts with characters that are rare.
+func appendRare(b []byte, s string) []byte {
+	q, _ := Marshal(s) // text always marshals
+	return append(b, q...)
 }

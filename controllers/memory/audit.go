@@ -318,11 +318,6 @@ func (r *rarity) probes(l *likeness) []probe {
 	return out
 }
 
-func appendRare(b []byte, s string) []byte {
-	q, _ := schemas.Marshal(s) // text always marshals
-	return append(b, q...)
-}
-
 func auditColumns(line string) int {
 	n := 0
 	for _, c := range []byte(line) {

@@ -66,7 +66,7 @@ func (w *jsonWriter) observation(s *stored) {
 	w.textIf("supersededBy", s.SupersededBy)
 	if len(s.Compacts) > 0 {
 		w.field("compacts")
-		w.list(len(s.Compacts), func(i int) { w.b = appendString(w.b, s.Compacts[i]) })
+		w.list(len(s.Compacts), func(i int) { w.b = schemas.AppendString(w.b, s.Compacts[i]) })
 	}
 	if s.Archived {
 		w.field("archived")
@@ -116,7 +116,7 @@ func (w *jsonWriter) field(name string) {
 	}
 	w.filled = true
 	w.line()
-	w.b = append(appendString(w.b, name), ':', ' ')
+	w.b = append(schemas.AppendString(w.b, name), ':', ' ')
 }
 
 func (w *jsonWriter) list(n int, each func(int)) {
@@ -139,7 +139,7 @@ func (w *jsonWriter) list(n int, each func(int)) {
 
 func (w *jsonWriter) text(name, s string) {
 	w.field(name)
-	w.b = appendString(w.b, s)
+	w.b = schemas.AppendString(w.b, s)
 }
 
 func (w *jsonWriter) number(name string, n int) {
@@ -182,35 +182,6 @@ func (w *jsonWriter) raw(name string, raw []byte) {
 	out := bytes.NewBuffer(w.b)
 	_ = json.Indent(out, raw, strings.Repeat("  ", w.depth), "  ")
 	w.b = out.Bytes()
-}
-
-// appendString writes a text as encoding/json does that leaves <, > and & as they are.
-func appendString(b []byte, s string) []byte {
-	start, from, ascii := len(b), 0, true
-	b = append(b, '"')
-	for i := range len(s) {
-		c := s[i]
-		if ' ' <= c && c != '"' && c != '\\' {
-			ascii = ascii && c < utf8.RuneSelf
-			continue
-		}
-		b = append(b, s[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			return appendRare(b[:start], s)
-		}
-	}
-	if !ascii && (!utf8.ValidString(s) || strings.ContainsAny(s, "\u2028\u2029")) {
-		return appendRare(b[:start], s)
-	}
-	return append(append(b, s[from:]...), '"')
 }
 
 // extras are unknown fields by name.

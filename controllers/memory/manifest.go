@@ -73,11 +73,11 @@ func appendEntries(b []byte, entries []schemas.ObservationIndex) []byte {
 }
 
 func appendEntry(b []byte, e *schemas.ObservationIndex) []byte {
-	b = appendString(append(b, `    {"id":`...), e.ID)
-	b = appendString(append(b, `,"agent":`...), e.Agent)
+	b = schemas.AppendString(append(b, `    {"id":`...), e.ID)
+	b = schemas.AppendString(append(b, `,"agent":`...), e.Agent)
 	b = strconv.AppendInt(append(b, `,"issueNumber":`...), int64(e.IssueNumber), 10)
-	b = appendString(append(b, `,"category":`...), e.Category)
-	b = appendString(append(b, `,"summary":`...), e.Summary)
+	b = schemas.AppendString(append(b, `,"category":`...), e.Category)
+	b = schemas.AppendString(append(b, `,"summary":`...), e.Summary)
 	b = strconv.AppendInt(append(b, `,"tokens":`...), int64(e.Tokens), 10)
 	return append(appendStamp(append(b, `,"timestamp":`...), e.Timestamp), '}')
 }

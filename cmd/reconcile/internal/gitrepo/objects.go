@@ -121,28 +121,38 @@ func (s *objectStore) lookup(hash plumbing.Hash) (plumbing.EncodedObject, error)
 }
 
 // readLoose reads an object that is a file of its own.
-func readLoose(dir string, hash plumbing.Hash) (_ plumbing.EncodedObject, err error) {
-	name := hash.String()
-	f, _, err := regular.OpenPath(filepath.Join(dir, name[:2], name[2:]), os.O_RDONLY, 0)
+func readLoose(dir string, hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	obj := new(plumbing.MemoryObject)
+	err := withLoose(dir, hash.String(), func(kind plumbing.ObjectType, size int64, r io.Reader) error {
+		obj.SetType(kind)
+		if n, err := io.Copy(obj, r); err != nil || n != size {
+			return fmt.Errorf("object %s in %s: %d of %d bytes: %w", hash, dir, n, size, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
+	}
+	return obj, nil
+}
+
+// withLoose calls do with the type, the size and the content of an object that is a file of its own.
+func withLoose(dir, hash string, do func(plumbing.ObjectType, int64, io.Reader) error) (err error) {
+	f, _, err := regular.OpenPath(filepath.Join(dir, hash[:2], hash[2:]), os.O_RDONLY, 0)
+	if err != nil {
+		return err
 	}
 	defer f.Close()
 	r, err := objfile.NewReader(f)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	kind, size, err := r.Header()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	obj := new(plumbing.MemoryObject)
-	obj.SetType(kind)
-	if n, err := io.Copy(obj, r); err != nil || n != size {
-		return nil, fmt.Errorf("%s: %d of %d bytes: %w", f.Name(), n, size, err)
-	}
-	return obj, nil
+	return do(kind, size, r)
 }
 
 // treeOf returns the tree of a commit; "" gives the zero hash, which is the empty tree.
@@ -186,22 +196,14 @@ func parseHash(s string) (string, bool) {
 // looseText reads a small blob from a loose object, the form that a fetch of a few objects creates. It returns nil
 // for other objects.
 func (s *objectStore) looseText(hash string) (text []byte, err error) {
-	f, _, err := regular.OpenPath(filepath.Join(s.dirs[0], hash[:2], hash[2:]), os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := objfile.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	kind, size, err := r.Header()
-	if err != nil || kind != plumbing.BlobObject || size > textLimit {
-		return nil, err
-	}
-	text = make([]byte, size)
-	_, err = io.ReadFull(r, text)
+	err = withLoose(s.dirs[0], hash, func(kind plumbing.ObjectType, size int64, r io.Reader) error {
+		if kind != plumbing.BlobObject || size > textLimit {
+			return nil
+		}
+		text = make([]byte, size)
+		_, err := io.ReadFull(r, text)
+		return err
+	})
 	return text, err
 }
 
