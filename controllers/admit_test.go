@@ -268,6 +268,60 @@ func TestAdmitIsFair(t *testing.T) {
 	}
 }
 
+// TestAdmitIgnoresTheOrder of what is wanted, and the load: it changes how many start, never who is next.
+func TestAdmitIgnoresTheOrder(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		wanted, places := randomEffects(r), 1+r.IntN(6)
+		admitted := func(wanted []settle.Effect) (keys []string) {
+			p := newPool(t, places, wanted)
+			p.admit("p1", 0)
+			for _, e := range p.claimed["p1"] {
+				keys = append(keys, e.Key+fmt.Sprint(e.VirtualStart))
+			}
+			return keys
+		}
+		want := admitted(wanted)
+		for i := range wanted {
+			for k := range wanted[i].Groups {
+				wanted[i].Groups[k].Load = float64(r.IntN(3))
+			}
+		}
+		r.Shuffle(len(wanted), func(i, j int) { wanted[i], wanted[j] = wanted[j], wanted[i] })
+		if got := admitted(wanted); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %v are admitted, want %v", seed, got, want)
+		}
+	}
+}
+
+// TestAdmitStarvesNobody keeps the places full of work of all lanes below critical, that comes all the time: each effect starts within
+// the time in which it ages to high and that of the work before it there.
+func TestAdmitStarvesNobody(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 7))
+	p, came, n := newPool(t, 2, nil), map[string]time.Time{}, 0
+	for step := range 1200 {
+		p.now = p.now.Add(2 * time.Second)
+		for range 1 + step%2*r.IntN(3) { // no more than can run, in the long term
+			e := line{fmt.Sprintf("s%d", r.IntN(4)), 1 + r.IntN(4), 1, 1, 0}.wanted()[0]
+			e.Key, e.QueuedAt, n = fmt.Sprintf("%s%d", e.Key, n), schemas.NewTime(p.now), n+1
+			e.Groups[0].Limit = 2
+			p.wanted, came[e.Key] = append(p.wanted, e), p.now
+			if p.entries[e.Owner.Name] == nil {
+				p.entries[e.Owner.Name] = newPool(t, 1, []settle.Effect{e}).entries[e.Owner.Name]
+			}
+		}
+		p.admit("p1", 0)
+		p.start("p1")
+		for _, k := range p.keys() {
+			_, key, _ := strings.Cut(k, " ")
+			if waited := p.now.Sub(came[key]); waited > 17*time.Minute {
+				t.Fatalf("%s started after %v", key, waited)
+			}
+			p.finish("p1", key)
+		}
+	}
+}
+
 // TestAdmitLooksAhead claims more than can run, but only where no other process has claims.
 func TestAdmitLooksAhead(t *testing.T) {
 	p := newPool(t, 2, sessionEffects("a", 2, 10))
