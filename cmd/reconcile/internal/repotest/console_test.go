@@ -168,7 +168,7 @@ func linkBuildCache(t *testing.T, home string) {
 
 // run runs one command and returns what it prints on both streams.
 func (s *shell) run(t *testing.T, command string) (string, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // on a busy machine, too
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command+"\ncode=$?; pwd > \"$CWD_FILE\"; exit $code")
 	cmd.Dir = s.dir

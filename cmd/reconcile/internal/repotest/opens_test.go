@@ -38,7 +38,7 @@ var opensItself = map[string]string{
 	"cmd/reconcile/internal/ops/explain.go":               "who calls names the folder that is written",
 	"cmd/reconcile/internal/engine/tree/checkout.go":      "it writes into a folder that it has just made",
 	"cmd/reconcile/internal/gitrepo/remote_fetch":         "it writes into a folder that it has just made",
-	"cmd/reconcile/internal/gitrepo/kept_outputs":         "it writes into a folder that it has just made",
+	"cmd/reconcile/internal/gitrepo/scratch":              "it writes into a folder that it has just made",
 	"cmd/reconcile/internal/engine/scaffold":              "the templates are part of the program",
 	"cmd/reconcile/internal/tools":                        "the project's own programs",
 	"state/mutants":                                       "a program for tests",
