@@ -268,7 +268,7 @@ func holdsOnly(root *os.Root, dir string, files map[string]bool) bool {
 	if fi, err := lstatBelow(root, dir); err != nil || !fi.IsDir() {
 		return false
 	}
-	return fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(regular.FS(root), dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !files[p] {
 			err = fs.ErrExist
 		}

@@ -213,7 +213,7 @@ func (s *staged) moveIn(dirs map[string]bool) error {
 // removeFolders removes a folder that has only folders in it. A path without a folder is no error.
 func removeFolders(root *os.Root, dir string) error {
 	var all []string
-	err := fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(regular.FS(root), dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			all = append(all, p)
 		}
