@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,9 +20,9 @@ type options struct {
 	binary     string
 	runs       int
 	only, keep string
-	beside     string        // another binary, or ""
-	kindsAsked string        // of vectors
-	sleep      time.Duration // of the engineers of sessions
+	beside     string         // another binary, or ""
+	kindsAsked *regexp.Regexp // of vectors
+	sleep      time.Duration  // of the engineers of sessions
 }
 
 // bench is one run of all measurements.

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,18 +44,22 @@ func run(ctx context.Context, args []string) error {
 	binary := flags.String("reconcile", "", "the binary to measure; built from this module by default")
 	runs := flags.Int("runs", 7, "repetitions of each measurement")
 	only := flags.String("only", "", "only figures whose name contains this, or one of several by comma")
-	kinds := flags.String("kinds", "", "only kinds of vectors whose name contains this, or one of several by comma, as in \"100000 x 768\"")
+	kinds := flags.String("kinds", "", "only kinds of vectors whose name matches, as in \"100000.*(uniform|sparse)\"")
 	beside := flags.String("beside", "", "another binary of the program, for the figures that compare with one")
 	sleep := flags.Duration("sleep", time.Minute, "how long an engineer takes, for the figures of sessions")
 	keep := flags.String("keep", "", "folder for the trees; a temporary one by default")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
+	kindsAsked, err := regexp.Compile(*kinds)
+	if err != nil {
+		return fmt.Errorf("-kinds: %w", err)
+	}
 	switch args[0] {
 	case "tree":
 		return makeTree(ctx, *sizes, *seed, *binary, flags.Args())
 	case "run":
-		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, beside: *beside, kindsAsked: *kinds, keep: *keep, sleep: *sleep})
+		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, beside: *beside, kindsAsked: kindsAsked, keep: *keep, sleep: *sleep})
 	case "mixed": // the specs of a tree in which nothing has run yet
 		return makeMixed(*sizes, *seed, flags.Args())
 	case "parse": // what a cold run is measured against, in a process of its own

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/vectors/knn"
@@ -51,9 +49,7 @@ func (v *vectorFigures) eachKind(ctx context.Context, program *hnswProgram) erro
 }
 
 // asksKind reports whether -kinds asks for the vectors with that name.
-func (v *vectorFigures) asksKind(name string) bool {
-	return slices.ContainsFunc(strings.Split(v.kindsAsked, ","), func(part string) bool { return strings.Contains(name, part) })
-}
+func (v *vectorFigures) asksKind(name string) bool { return v.kindsAsked.MatchString(name) }
 
 // kindName is the name of a kind in the figures.
 func kindName(spec knntest.Spec) string {
