@@ -125,7 +125,7 @@ func (e Env) keep(ctx context.Context) (*indexTree, error) {
 	if k.keeper, k.denied, err = indexing.NewKeeper(ctx, k.options, s, t); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	k.keeper.Long = func() { e.Tree.Collector.Aim(process.GCDefault) }
+	k.keeper.Long = func() { e.Tree.Collector.Aim(process.GCLong) }
 	return k, nil
 }
 

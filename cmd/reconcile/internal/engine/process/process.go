@@ -22,14 +22,18 @@ const (
 	// uses a tenth of the time of a DAG of quick commands.
 	GCLatency
 	// GCBatch is GCLatency for a short command that reads thousands of files: it practically disables the collector.
-	// Set GCDefault before long work that needs much memory.
+	// Set GCLong before long work that needs much memory.
 	GCBatch
+	// GCLong collects more often than Go's default where much is live: an index of a large repository would leave as much garbage
+	// as it has.
+	GCLong
 )
 
 // Percentages by which the heap may grow before a collection.
 const (
 	percentDefault   = 100 // Go's
 	percentBatch     = 1600
+	percentLong      = 50
 	percentTree      = 60 // of trees that are not large
 	percentLargeTree = 20
 )
@@ -38,6 +42,8 @@ const (
 	// maxGrowth bounds how far the heap grows between two collections for the sake of time, with GCLatency. Without that,
 	// hundreds of agents at work would leave three times as much garbage as they need.
 	maxGrowth = 64 << 20
+	// longGrowth is the same with GCLong.
+	longGrowth = 192 << 20
 	// perFile is how far the heap of a tree grows before anything is collected, for each file.
 	perFile = 2400
 	// initialHeap is Go's.
@@ -111,6 +117,8 @@ func (c *Collector) percent(live uint64) uint64 {
 		return min(memstore.HeapGrowth, grow(live+maxGrowth, percentDefault))
 	case c.goal == GCBatch:
 		return percentBatch
+	case c.goal == GCLong:
+		return min(percentDefault, grow(live+longGrowth, percentLong))
 	}
 	return percentDefault
 }

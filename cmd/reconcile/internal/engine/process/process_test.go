@@ -38,6 +38,9 @@ func TestPercent(t *testing.T) {
 	}{
 		{&Collector{}, 50 * mib, 100},
 		{&Collector{goal: GCBatch}, 50 * mib, 1600},
+		{&Collector{goal: GCLong}, 100 * mib, 100},
+		{&Collector{goal: GCLong}, 256 * mib, 75},
+		{&Collector{goal: GCLong}, 1024 * mib, 50},
 		{&Collector{goal: GCLatency}, 1 * mib, 300},
 		{&Collector{goal: GCLatency}, 40 * mib, 160},
 		{&Collector{goal: GCLatency}, 500 * mib, 100},

@@ -57,7 +57,7 @@ func comments(dir string) (texts []string, err error) {
 		block.Reset()
 	}
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(p) != ".go" || len(texts) >= graphVectors {
+		if err != nil || d.IsDir() || filepath.Ext(p) != ".go" || len(texts) >= graphVectors {
 			return err
 		}
 		content, err := os.ReadFile(p)
