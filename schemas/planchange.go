@@ -105,6 +105,8 @@ type PlanChangeStatus struct {
 	// Architect is the agent that is asked, and AnswerDAG the DAG in which it answers; empty where a person decides.
 	Architect string `json:"architect,omitempty"`
 	AnswerDAG string `json:"answerDAG,omitempty"`
+	// Question is the prompt of the architect while it is asked: only a DAG with it answers.
+	Question string `json:"question,omitempty"`
 	// Proposal is the edit that the architect accepts and only a person may; nil for none.
 	Proposal *PlanEdit `json:"proposal,omitempty"`
 	// Rejected says why answers of the architect could not be applied, oldest first.

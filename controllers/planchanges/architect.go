@@ -2,6 +2,7 @@ package planchanges
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -9,11 +10,15 @@ import (
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state"
 )
 
 // mostAnswers bounds how many answers of an architect cannot be applied before a person decides.
 const mostAnswers = 3
+
+// longestQuestion bounds the prompt of an architect, in characters: that of a node has at most 100,000.
+const longestQuestion = 99_000
 
 // answerNode is the node of the DAG in which an architect answers.
 const answerNode = "answer"
@@ -60,36 +65,46 @@ func AnswerDAG(t *state.Tree, e *state.Entry) (name string, dag *schemas.DAGSpec
 		issue = of.Issue
 	}
 	return st.AnswerDAG, &schemas.DAGSpec{Session: Session(t, spec), Issue: issue, Description: "Answer " + e.Ref.String(), Answers: e.Name,
-		Nodes: []schemas.Node{{Name: answerNode, Agent: st.Architect, Priority: schemas.High, Prompt: prompt(t, e, spec, st),
-			Retry: &schemas.Retry{Limit: 1}}}}
+		Nodes: []schemas.Node{nodeOf(st)}}
+}
+
+// nodeOf is the node in which the architect answers.
+func nodeOf(st *schemas.PlanChangeStatus) schemas.Node {
+	return schemas.Node{Name: answerNode, Agent: st.Architect, Priority: schemas.High, Prompt: st.Question, Retry: &schemas.Retry{Limit: 1}}
+}
+
+// isQuestion reports whether a DAG asks the architect what was to be asked, and nothing else.
+func (f *fold) isQuestion(dag *schemas.DAGSpec) bool {
+	if dag == nil {
+		return false
+	}
+	want := schemas.DAGSpec{Answers: f.Name, Session: dag.Session, Issue: dag.Issue, Description: dag.Description, Nodes: []schemas.Node{nodeOf(f.st)}}
+	want.Default()
+	return reflect.DeepEqual(dag, &want)
 }
 
 // prompt is what the architect is told: the request, how the DAG is, and what an answer is.
-func prompt(t *state.Tree, e *state.Entry, spec *schemas.PlanChangeSpec, st *schemas.PlanChangeStatus) string {
-	p := agentio.PlanChange{Ref: e.Ref.String(), Spec: spec}
-	if to, _ := spec.TargetRef(); to.Kind == schemas.DAGKind.Name {
-		p.Plans = append(p.Plans, planOf(t.Entry(to)))
+func (f *fold) prompt() string {
+	p := agentio.PlanChange{Ref: f.Ref.String(), Spec: f.spec}
+	if to, _ := f.spec.TargetRef(); to.Kind == schemas.DAGKind.Name {
+		p.Plans = append(p.Plans, planOf(f.Tree.Entry(to)))
 	} else {
-		for _, dag := range dagsIn(t, to) {
+		for _, dag := range dagsIn(f.Tree, to) {
 			p.Plans = append(p.Plans, planOf(dag))
 		}
 	}
-	if n := len(st.Rejected); n > 0 {
-		p.Rejected = st.Rejected[n-1]
+	if n := len(f.st.Rejected); n > 0 {
+		p.Rejected = f.st.Rejected[n-1]
 	}
-	return p.Prompt()
+	return shorten.Text(p.Prompt(), longestQuestion)
 }
 
 func planOf(e *state.Entry) agentio.Plan {
 	p := agentio.Plan{DAG: e.Name}
-	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared())
-	st, _ := e.Status().(*schemas.DAGStatus)
+	spec, st := schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared()), state.StatusOf[schemas.DAGStatus](e)
 	for i := range spec.Nodes {
-		n := agentio.PlanNode{Node: &spec.Nodes[i]}
-		if st != nil {
-			n.Status = st.Nodes[n.Node.Name]
-		}
-		p.Nodes = append(p.Nodes, n)
+		n := &spec.Nodes[i]
+		p.Nodes = append(p.Nodes, agentio.PlanNode{Node: n, Status: st.Nodes[n.Name]})
 	}
 	return p
 }

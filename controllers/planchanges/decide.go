@@ -147,8 +147,13 @@ func (f *fold) act(a actions.Pending, done *schemas.AppliedAction) {
 
 // refuse ends the plan change without a change.
 func (f *fold) refuse(a *schemas.PlanAnswer) {
-	f.st.Answer, f.st.Phase, f.st.Proposal = a, schemas.PlanRefused, nil
+	f.end(a, schemas.PlanRefused)
 	f.history.Add(a.At, settle.ReasonRefused, schemas.Acting(a.By, a.Proof)+" refused it"+because(a.Reason))
+}
+
+// end takes a decision; what was asked is over.
+func (f *fold) end(a *schemas.PlanAnswer, phase string) {
+	f.st.Answer, f.st.Phase, f.st.Proposal, f.st.Question = a, phase, nil, ""
 }
 
 func because(reason string) string {
@@ -184,7 +189,7 @@ func (f *fold) accept(a *schemas.PlanAnswer, agent string) error {
 	case f.spec.Node == "" && a.Instructions == "":
 		return errors.New("it changes nothing: there are no suggestions, and the answer has no edit")
 	}
-	f.st.Answer, f.st.Phase, f.st.Proposal = a, phase, nil
+	f.end(a, phase)
 	f.history.Add(a.At, settle.ReasonAnswered, schemas.Acting(a.By, a.Proof)+" accepted it"+because(a.Reason))
 	return nil
 }
@@ -217,7 +222,9 @@ func (f *fold) ask() {
 	}
 	f.st.Architect = program
 	for len(f.st.Rejected) < mostAnswers {
-		f.st.AnswerDAG = answerName(f.Name, len(f.st.Rejected)+1)
+		if name := answerName(f.Name, len(f.st.Rejected)+1); f.st.AnswerDAG != name || f.st.Question == "" {
+			f.st.AnswerDAG, f.st.Question = name, f.prompt()
+		}
 		err := f.hear()
 		if errors.As(err, new(*beyondError)) {
 			f.waits = fmt.Sprintf("agent/%s accepts it, and only a person can: %v; %s", program, err, f.command())
@@ -227,7 +234,7 @@ func (f *fold) ask() {
 		}
 		f.st.Rejected = append(slices.Clip(f.st.Rejected), err.Error())
 	}
-	f.st.AnswerDAG, f.working = "", false
+	f.st.AnswerDAG, f.st.Question, f.working = "", "", false
 	f.waits = fmt.Sprintf("the answers of agent/%s cannot be applied: %s; %s", program, f.st.Rejected[len(f.st.Rejected)-1], f.command())
 }
 
@@ -240,7 +247,7 @@ func (f *fold) hear() error {
 	if e == nil || e.Gone() {
 		return nil
 	}
-	if dag == nil || dag.Answers != f.Name || len(dag.Nodes) != 1 || dag.Nodes[0].Name != answerNode || dag.Nodes[0].Agent != f.st.Architect {
+	if !f.isQuestion(dag) {
 		f.working, f.waits = false, fmt.Sprintf("%s is in the way of the answer of agent/%s; %s", where, f.st.Architect, f.command())
 		return nil
 	}
