@@ -87,6 +87,42 @@ func TestMarkedWhileItRuns(t *testing.T) {
 	})
 }
 
+// TestMarksEnd: the next run over a tree ends the mark of a killed one, though it has nothing to do; and one that is interrupted ends its
+// own. What a person writes later counts.
+func TestMarksEnd(t *testing.T) {
+	for name, interrupt := range map[string]bool{"killed": false, "interrupted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := tree(t, "    - {name: slow, run: [x]}\n    - {name: late, run: [x], needs: [slow]}")
+				l := newLoop(t, dir, newActor(always(time.Millisecond, schemas.OutcomeSucceeded)))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if interrupt {
+					m := &marker{actor: newActor(always(time.Minute, schemas.OutcomeSucceeded)), node: "slow"}
+					l = newLoop(t, dir, m)
+					m.mark = func(key string) { mark(t, l, key) }
+					time.AfterFunc(time.Second, cancel)
+				} else {
+					mark(t, l, "dags/job/other-1")
+					put(t, dir, "specs/actions/hold.yaml", fmt.Sprintf(envelope, "Action", "hold", "  target: dag/job\n  node: slow\n  verb: hold"))
+				}
+				if _, err := l.Once(ctx); err != nil && !interrupt {
+					t.Fatal(err)
+				}
+				l = newLoop(t, dir, newActor(always(time.Millisecond, schemas.OutcomeSucceeded)))
+				put(t, dir, "specs/actions/act.yaml", fmt.Sprintf(envelope, "Action", "act", "  target: dag/job\n  node: late\n  verb: skip"))
+				r, err := l.Once(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := job(t, r.Tree).Nodes["late"].State; got != schemas.NodeSkipped {
+					t.Errorf("the node is %s, and the action %v", got, r.Tree.Entry(schemas.ActionKind.Ref("act")).Status())
+				}
+			})
+		})
+	}
+}
+
 // marker marks the run of a node when it starts.
 type marker struct {
 	*actor

@@ -37,6 +37,7 @@ var dormantFaults = []mutants.Mutant{
 
 // distrustFaults are those in telling the files of programs that nothing confines from those of people.
 var distrustFaults = []mutants.Mutant{
+	{"a mark outlives the run after the killed one", "run.go", "\ts.seenWhole(open)\n", "\t_ = open\n"},
 	{"what appears during an unconfined run counts", "distrust.go", "if !trusted {", "if !trusted && false {"},
 	{"a proof does not count", "distrust.go", "return id.Proof != \"\", nil", "return id.Proof == \"never\", nil"},
 	{"a receipt does not count", "distrust.go", "if vouched || s.loop.Identify == nil {", "if s.loop.Identify == nil {"},

@@ -120,6 +120,10 @@ type wake struct {
 // load reads the tree. If the differences from the last settled tree are known, only those objects are decided: the
 // statuses and ledgers of the rest are valid, and had no pending work.
 func (s *run) load(ctx context.Context) error {
+	open, err := s.loop.Store.Unconfined()
+	if err != nil {
+		return err
+	}
 	tree, changed, known, err := s.loop.Store.LoadChanged(ctx, s.loop.Only == nil)
 	if err != nil {
 		return err
@@ -137,7 +141,9 @@ func (s *run) load(ctx context.Context) error {
 		s.touchUnproved()
 		s.findToolUsers()
 	}
-	return s.distrust(ctx)
+	err = s.distrust(ctx)
+	s.seenWhole(open)
+	return err
 }
 
 // recoverKilled recovers from killed processes: it turns their results into files and ends their remaining processes
