@@ -87,8 +87,6 @@ var faults = []mutants.Mutant{
 	{"a gate passes with another digest", "dags/gate.go", "if given.Digest != digest && f.isGate(i) {", "if false {"},
 	{"an approval of something else is taken", "dags/gate.go", "case spec.Digest != \"\" && spec.Digest != f.shown(i):", "case false:"},
 	{"a gate is approved without its values", "dags/gate.go", "o.List(\"texts\", f.filled(i))", "_ = i"},
-	{"a DAG with more nodes answers a plan change", "planchanges/architect.go", "reflect.DeepEqual(dag, &want)", "reflect.DeepEqual(dag.Nodes[0], want.Nodes[0])"},
-	{"another agent answers a plan change", "planchanges/architect.go", "\twant.Default()\n", "\twant.Default()\n\twant.Nodes[0].Agent = dag.Nodes[0].Agent\n"},
 	{"another question answers a plan change", "planchanges/architect.go", "\twant.Default()\n", "\twant.Default()\n\twant.Nodes[0].Prompt = dag.Nodes[0].Prompt\n"},
 	{"an agent passes a gate", "dags/gate.go", "case agent:", "case agent && false:"},
 	{"one person counts twice", "dags/approvals.go", "PersonOf(by); p != nil {", "PersonOf(by); p != nil && false {"},

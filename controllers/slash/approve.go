@@ -3,6 +3,7 @@ package slash
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"sigs.k8s.io/yaml"
 
@@ -22,6 +23,7 @@ func (d *decider) approval(a commandTarget, spec *schemas.ActionSpec) error {
 	}
 	var rest []string
 	for _, word := range strings.Fields(reason) {
+		word := strings.Map(visible, word) // a digest that was copied from a comment of ours
 		if len(word) == digestLength && strings.Trim(word, "0123456789abcdef") == "" {
 			spec.Digest = word
 			continue
@@ -39,6 +41,14 @@ func (d *decider) approval(a commandTarget, spec *schemas.ActionSpec) error {
 			codeText(strings.Join([]string{"/" + Approve, a.target.String(), a.node, gate.Digest}, " ")))
 	}
 	return nil
+}
+
+// visible is a character, or -1 for one that shows nothing, such as those between the parts of a word that GitHub must not link.
+func visible(r rune) rune {
+	if unicode.Is(unicode.Cf, r) {
+		return -1
+	}
+	return r
 }
 
 // splitFence divides a text into what stands before its first fenced block, and the content of that. A block of YAML becomes JSON.
