@@ -185,6 +185,9 @@ func (s *run) scan(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the runs without a sandbox: %w", err)
 	}
+	if s.stopping && len(open) > 0 {
+		s.rescan = true // what they wrote, before people write more
+	}
 	var hints []string // nil: all files
 	if !s.rescan {
 		hints = append([]string{}, s.paths...)
