@@ -238,12 +238,14 @@ func (s *run) checkpoint(ctx context.Context) error {
 // effect through that file. At the end of a run it derives no new questions. What it writes may call for further specs, as a plan
 // change does for the DAG of its answer: without effects, no other turn would write them.
 func (s *run) deriveSpecs(ctx context.Context) error {
-	for {
+	const most = 1000 // each round writes files that did not exist
+	for range most {
 		if wrote, err := s.deriveOnce(ctx); err != nil || !wrote {
 			return err
 		}
 		s.decide()
 	}
+	return fmt.Errorf("the specs that follow from records do not end: after %d rounds there are further ones; look at the newest files below "+s.tree.Settings().Folders.Specs, most)
 }
 
 // deriveOnce writes the specs that the present tree calls for, and reports whether there were any.
