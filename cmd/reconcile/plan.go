@@ -54,7 +54,7 @@ nothing is changed.`,
 	return cmd
 }
 
-// planned is the -o json output for one step of a plan.
+// planned is the -o json output for one step of a plan, or, with the verb wait, for what waits.
 type planned struct {
 	Ref  string `json:"ref"`
 	Node string `json:"node,omitempty"`
@@ -70,6 +70,9 @@ func (a *app) plan(ctx context.Context) error {
 	steps := []planned{}
 	for _, step := range r.Steps {
 		steps = append(steps, planned{step.Ref.String(), step.Node, step.Verb, step.Why})
+	}
+	for _, w := range r.Waits {
+		steps = append(steps, planned{w.Ref, w.Node, "wait", w.Why})
 	}
 	err = a.problemReport(steps, r.Problems, func() error { return a.planTable(r) })
 	return errors.Join(err, exitWith(int(r.Verdict)))
@@ -88,8 +91,8 @@ func (a *app) planTable(r ops.PlanResult) error {
 	}
 	err := table.Write(a.stdout)
 	if !a.global.quiet {
-		for _, line := range r.Waits {
-			fmt.Fprintln(a.stdout, render.Line(line))
+		for _, w := range r.Waits {
+			fmt.Fprintln(a.stdout, render.Line(w.String()))
 		}
 	}
 	a.planCost(&r.Bounds)

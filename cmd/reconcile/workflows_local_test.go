@@ -153,8 +153,15 @@ func TestIssueToChangeInActions(t *testing.T) {
 		return out
 	}
 	out := push("go", startGo)
-	if !strings.Contains(out, "dag/feature-42/release waits for the maintainer") {
-		t.Fatalf("the first run:\n%s", out)
+	for _, want := range []string{ // a question of an agent, its answer, and the task of a person with the form of the answer
+		"[Engineer -> Architect] Clarification needed (CLR-42-001):\n  What about a second argument?\n",
+		"[Architect] Only the first argument.\n",
+		"dag/feature-42/release waits for the maintainer: Say whether it is released, and how it is announced; " +
+			`go on with: reconcile approve dag/feature-42 release --answer TEXT, where TEXT is {"release": boolean, "announcement"?: string}`,
+	} {
+		if !strings.Contains(out, want) {
+			t.Fatalf("the first run does not say %q:\n%s", want, out)
+		}
 	}
 	if code, out := l.run("reconcile.yml"); code != 0 || out != "" {
 		t.Errorf("for a commit of its own: exit %d\n%s", code, out)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/admission"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -90,16 +91,44 @@ func (p places) since(name string, n schemas.NodeStatus) string {
 	if n.State != schemas.NodeQueued || n.QueuedAt.IsZero() || p.spec == nil || p.session == nil {
 		return ""
 	}
-	rank := p.session.Priority.Rank()
-	if node := p.spec.Node(name); node != nil {
-		rank = rankOf(node, p.session)
-	}
+	rank := p.rank(name)
 	text := fmt.Sprintf(", since %s in lane %s", n.QueuedAt.Format(time.RFC3339), schemas.Priorities()[rank])
 	if high := schemas.High.Rank(); p.ageing > 0 && rank > high {
 		at := n.QueuedAt.Add(time.Duration(rank-high) * p.ageing)
 		text += fmt.Sprintf(", a lane higher each %s, in high from %s", schemas.Duration(p.ageing), at.Format(time.RFC3339))
 	}
 	return text
+}
+
+// rank is that of a node's priority, else of the session's.
+func (p places) rank(name string) int {
+	if node := p.spec.Node(name); node != nil {
+		return rankOf(node, p.session)
+	}
+	return p.session.Priority.Rank()
+}
+
+// LanesOf says how many nodes of a DAG wait for places in which lanes now, the highest first; "" for none.
+func LanesOf(e *state.Entry, t *state.Tree, now time.Time) string {
+	p := placesOf(e, t)
+	st, ok := e.Status().(*schemas.DAGStatus)
+	if !ok || p.spec == nil || p.session == nil {
+		return ""
+	}
+	lanes := schemas.Priorities()
+	count := make([]int, len(lanes))
+	for name, n := range st.Nodes {
+		if n.State == schemas.NodeQueued {
+			count[admission.Lane(&settle.Effect{Rank: p.rank(name), QueuedAt: n.QueuedAt, Ageing: p.ageing}, now)]++
+		}
+	}
+	var out []string
+	for lane, n := range count {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, lanes[lane]))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // rankOf is the rank of the priority of a node, else of its session.

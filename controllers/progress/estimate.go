@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -94,7 +95,8 @@ func Wide(table settle.Table, t *state.Tree, cpus int, now time.Time) settle.Tab
 		}
 		table[i].Columns = append(slices.Clip(table[i].Columns),
 			settle.Column{Head: "LAYERS", Text: of(func(e *Estimate) string { return fmt.Sprintf("%d/%d", e.LayersDone, e.Layers) })},
-			settle.Column{Head: "LEFT", Text: of((*Estimate).LeftText)})
+			settle.Column{Head: "LEFT", Text: of((*Estimate).LeftText)},
+			settle.Column{Head: "LANES", Text: func(e *state.Entry) string { return dags.LanesOf(e, t, now) }})
 	}
 	return table
 }

@@ -2,6 +2,7 @@ package work
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -24,11 +25,17 @@ type Wait struct {
 	Task string `json:"task"`
 	// Command goes on when that is done.
 	Command string `json:"command"`
+	// Form is the JSON Schema of the TEXT in the command; nil for any text.
+	Form json.RawMessage `json:"form,omitempty"`
 }
 
 // String describes it in a line.
 func (w Wait) String() string {
-	return fmt.Sprintf("%s waits for %s: %s; go on with: %s", w.What, cmp.Or(w.Who, "approval"), w.Task, w.Command)
+	text := fmt.Sprintf("%s waits for %s: %s; go on with: %s", w.What, cmp.Or(w.Who, "approval"), w.Task, w.Command)
+	if len(w.Form) > 0 {
+		text += ", where TEXT is " + schemas.FormOutline(w.Form)
+	}
+	return text
 }
 
 // Waits lists what the statuses of a tree say that people have to do before a selection can be done: nodes by DAG and name,
@@ -56,13 +63,14 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 			switch s := st.Nodes[n.Name]; {
 			case s.Reason == settle.ReasonWaitsForPerson:
 				if w.Who = agents.Contact(t, n.Agent); n.Approve != nil && len(n.Approve.Form) > 0 {
-					w.Command += " --answer TEXT"
+					w.Command, w.Form = w.Command+" --answer TEXT", n.Approve.Form
 				}
 			case s.Reason == settle.ReasonWaitsForApproval:
 				w.Who, w.Task = strings.Join(n.Approve.By, ", "), "approve: "+w.Task
 				if _, command, ok := strings.Cut(s.Message, "; reconcile "); ok {
 					w.Command = "reconcile " + command
 				}
+				w.Form = n.Approve.Form
 			case s.Reason == settle.ReasonWaitsForPermission:
 				if open := permits.Waiting(t, e, n.Name); len(open) > 0 {
 					w.Task = "allow " + n.Agent + " to " + permits.Describe(&open[0])

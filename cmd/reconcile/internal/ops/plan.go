@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/plan"
@@ -28,7 +29,7 @@ type PlanRequest struct {
 // PlanResult is what a run would do.
 type PlanResult struct {
 	Steps    []settle.Step
-	Waits    []string          // what waits for people, in lines
+	Waits    []Waiting         // what waits for people or for what is not there
 	Bounds   mirror.PullBounds // what the runs among Steps cost at most
 	Problems []schemas.Problem // of the files; with Advice also warnings about valid ones
 	Verdict  Code              // OK, Invalid or NotReady: the state of the objects before the run
@@ -44,17 +45,31 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	now := env.Tree.Now()
 	tools := versions.Open(s.Dir(), s.Root(), secrets.RedactBytes)
 	r := PlanResult{Steps: controllers.Plan(t, now, tools.Foretell), Verdict: Code(readiness.Verdict(t, nil)), Problems: t.Problems()}
-	r.Bounds, r.Waits = plan.Bounds(t, r.Steps, now), waitLines(t, now)
+	r.Bounds, r.Waits = plan.Bounds(t, r.Steps, now), waiting(t, now)
 	if q.Advice {
 		r.Problems = tree.Problems(s, t)
 	}
 	return r, nil
 }
 
-// waitLines says what people have to do before work goes on, and what they have to commit.
-func waitLines(t *state.Tree, now time.Time) (lines []string) {
+// Waiting is work that does not go on by itself.
+type Waiting struct {
+	Ref  string // dag/checks, CLR-42-001
+	Node string // "" for the whole
+	Why  string
+}
+
+// String describes it in a line.
+func (w Waiting) String() string { return strings.TrimSuffix(w.Ref+"/"+w.Node, "/") + " " + w.Why }
+
+// waiting lists what people have to do before work goes on, what they have to commit, and what is not there.
+func waiting(t *state.Tree, now time.Time) (out []Waiting) {
 	for _, w := range work.Waits(t, nil, now) {
-		lines = append(lines, w.String())
+		is := Waiting{Ref: w.What, Why: strings.TrimPrefix(w.String(), w.What+" ")}
+		if i := strings.LastIndex(w.What, "/"); strings.Count(w.What, "/") > 1 {
+			is.Ref, is.Node = w.What[:i], w.What[i+1:]
+		}
+		out = append(out, is)
 	}
 	for _, e := range t.Active(schemas.DAGKind.Name) {
 		st, ok := e.Status().(*schemas.DAGStatus)
@@ -62,13 +77,19 @@ func waitLines(t *state.Tree, now time.Time) (lines []string) {
 			continue
 		}
 		for _, name := range nodes.NodeNames(e) {
+			is := Waiting{Ref: e.Ref.String(), Node: name}
 			switch n := st.Nodes[name]; n.Reason {
 			case settle.ReasonNotCommitted, settle.ReasonTreeDirty:
-				lines = append(lines, fmt.Sprintf("%s/%s waited in the last run: %s; then run reconcile", e.Ref, name, n.Message))
+				is.Why = fmt.Sprintf("waited in the last run: %s; then run reconcile", n.Message)
+			case settle.ReasonToolUnknown, settle.ReasonAgentUnhealthy, settle.ReasonBudgetExceeded:
+				is.Why = "is blocked: " + n.Message
+			default:
+				continue
 			}
+			out = append(out, is)
 		}
 	}
-	return lines
+	return out
 }
 
 // PlanChangeRequest requests what an unmerged change would do.
