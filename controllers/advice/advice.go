@@ -37,10 +37,10 @@ func For(t *state.Tree, s Surroundings) []Advice {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
 			all = append(all, adviseInputs(e, spec, s)...)
 			all = append(all, adviseTools(e, s)...)
-			all = append(all, adviseKeep(e, spec, s)...)
+			all = append(all, adviseKeep(e, s)...)
 			all = append(all, adviseTemplate(e, spec)...)
 			all = append(all, adviseCalls(t, e)...)
-			all = append(all, adviseApprovals(e, spec, settings)...)
+			all = append(all, adviseApprovals(e, settings)...)
 		}
 	}
 	all = append(all, adviseEnv(t)...)
@@ -112,6 +112,16 @@ func adviseProgram(e *state.Entry, spec *schemas.AgentSpec, c *schemas.CommandRu
 		Message: fmt.Sprintf("the program %q is not found on this machine", argv[0]), Suggestion: "install it, or put its folder on the PATH"}}
 }
 
+// written calls f for each node as it stands in the file of a DAG, with its place there.
+func written(e *state.Entry, f func(n *schemas.Node, at []any)) {
+	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared())
+	for k, nodes := range [][]schemas.Node{spec.Nodes, spec.Finally} {
+		for i := range nodes {
+			f(&nodes[i], []any{"spec", []string{"nodes", "finally"}[k], i})
+		}
+	}
+}
+
 // adviseInputs warns of inputs that match nothing, but for what nodes of the DAG make themselves.
 func adviseInputs(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []Advice) {
 	var made []string
@@ -119,63 +129,58 @@ func adviseInputs(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []
 		made = append(made, spec.Nodes[i].Outputs.Files...)
 		made = append(made, spec.Nodes[i].Outputs.JSON)
 	}
-	for i := range spec.Nodes {
-		for k, glob := range spec.Nodes[i].Inputs {
-			if s.Input(glob) || slices.ContainsFunc(made, func(f string) bool { return f != "" && maybe(glob, f) }) {
+	written(e, func(n *schemas.Node, at []any) {
+		for k, glob := range n.Inputs {
+			if s.Input(glob) || strings.Contains(glob, "{{") || slices.ContainsFunc(made, func(f string) bool { return f != "" && maybe(glob, f) }) {
 				continue
 			}
-			all = append(all, Advice{Code: "no-input", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "inputs", k},
+			all = append(all, Advice{Code: "no-input", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(at), "inputs", k),
 				Message: fmt.Sprintf("%q matches no file", glob), Suggestion: "paths are below the root of the tree; ** stands for any folders"})
 		}
-	}
+	})
 	return all
 }
 
 // adviseTools warns of declared tools that are not here.
 func adviseTools(e *state.Entry, s Surroundings) (all []Advice) {
-	written := schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared())
-	for at, nodes := range [][]schemas.Node{written.Nodes, written.Finally} {
-		for i := range nodes {
-			for k, name := range nodes[i].Tools {
-				if !s.Program(name) {
-					field := []any{"spec", []string{"nodes", "finally"}[at], i, "tools", k}
-					all = append(all, Advice{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: field,
-						Message:    fmt.Sprintf("the program %q is not found on this machine, so that its version is not known", name),
-						Suggestion: "install it, or put its folder on the PATH; until then the node does not start, and its result on record stands"})
-				}
+	written(e, func(n *schemas.Node, at []any) {
+		for k, name := range n.Tools {
+			if !s.Program(name) {
+				all = append(all, Advice{Code: "missing-program", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(at), "tools", k),
+					Message:    fmt.Sprintf("the program %q is not found on this machine, so that its version is not known", name),
+					Suggestion: "install it, or put its folder on the PATH; until then the node does not start, and its result on record stands"})
 			}
 		}
-	}
+	})
 	return all
 }
 
 // adviseKeep warns of outputs that are to be kept in git where there is none.
-func adviseKeep(e *state.Entry, spec *schemas.DAGSpec, s Surroundings) (all []Advice) {
-	for i := range spec.Nodes {
-		if o := spec.Nodes[i].Outputs; !s.Git && o.Keep {
-			all = append(all, Advice{Code: "no-repository", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "outputs", "keep"},
+func adviseKeep(e *state.Entry, s Surroundings) (all []Advice) {
+	written(e, func(n *schemas.Node, at []any) {
+		if !s.Git && n.Outputs.Keep {
+			all = append(all, Advice{Code: "no-repository", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(at), "outputs", "keep"),
 				Message: "outputs are kept in git, and the tree is in no git repository", Suggestion: "run git init, or leave out keep"})
 		}
-	}
+	})
 	return all
 }
 
 // adviseApprovals warns of approvals by somebody whom the settings do not declare.
-func adviseApprovals(e *state.Entry, spec *schemas.DAGSpec, settings *schemas.SettingsSpec) (all []Advice) {
-	for i := range spec.Nodes {
-		a := spec.Nodes[i].Approve
-		if a == nil {
-			continue
+func adviseApprovals(e *state.Entry, settings *schemas.SettingsSpec) (all []Advice) {
+	written(e, func(n *schemas.Node, at []any) {
+		if n.Approve == nil {
+			return
 		}
-		for k, name := range a.By {
+		for k, name := range n.Approve.By {
 			if slices.ContainsFunc(settings.People, func(p schemas.Person) bool { return p.Among([]string{name}) }) {
 				continue
 			}
-			all = append(all, Advice{Code: "unknown-person", Ref: e.Ref, File: e.Object.Path, Field: []any{"spec", "nodes", i, "approve", "by", k},
+			all = append(all, Advice{Code: "unknown-person", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(at), "approve", "by", k),
 				Message:    fmt.Sprintf("settings.people has neither a person nor a team %q, so only the GitHub account of that name can approve", name),
 				Suggestion: "declare who that is in people of " + schemas.SettingsPath})
 		}
-	}
+	})
 	return all
 }
 
