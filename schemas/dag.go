@@ -321,6 +321,10 @@ func (s *DAGSpec) Check(r *Report) {
 			Suggest("keep one of them").Also("the other one", "policy", "failFast")
 	}
 	checkTimeout(r.At("policy", "timeout"), p.Timeout)
+	if s.Template && p.Timeout != nil {
+		r.At("policy", "timeout").Errorf("no-effect", "has no effect in a DAG that only others call").
+			Suggest("remove it, or give it to the DAGs that call this one, or to the nodes")
+	}
 	p.Retry.check(r.At("policy", "retry"))
 	s.Budget.check(r.At("budget"))
 	s.Schedule.check(r)

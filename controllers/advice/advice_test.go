@@ -23,7 +23,7 @@ func TestAdvise(t *testing.T) {
 		"specs/person.yaml": "kind: Agent\nmetadata: {name: person}\nspec: {role: r, runner: {human: {contact: ada}}}",
 		"specs/called.yaml": "kind: DAG\nmetadata: {name: called}\nspec:\n  session: plain\n  policy: {timeout: 1m, failFast: false, retry: {limit: 1}}\n  nodes: [{name: a, run: [x], tools: [there, gone]}]",
 		"specs/calls.yaml":  "kind: DAG\nmetadata: {name: calls}\nspec:\n  session: plain\n  policy: {timeout: 1m}\n  nodes: [{name: a, dag: called}, {name: b, dag: only}]",
-		"specs/only.yaml":   "kind: DAG\nmetadata: {name: only}\nspec:\n  template: true\n  policy: {timeout: 1m, maxConcurrency: 1, failFast: true}\n  onFailure: {command: [x]}\n  nodes: [{name: a, run: [x]}]",
+		"specs/only.yaml":   "kind: DAG\nmetadata: {name: only}\nspec:\n  template: true\n  policy: {maxConcurrency: 1, failFast: true}\n  onFailure: {command: [x]}\n  nodes: [{name: a, run: [x]}]",
 		"specs/work.yaml":   "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}, approve: {by: [ada, nobody]}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
 	}
 	var objects []*schemas.Object
@@ -61,7 +61,7 @@ func TestAdvise(t *testing.T) {
 		"reconcile.yaml pattern spec commands allow 1", "reconcile.yaml pattern spec commands block 0",
 		"reconcile.yaml pattern spec commands roles tester 1", "specs/called.yaml missing-program spec nodes 0 tools 1",
 		"specs/calls.yaml no-effect spec nodes 0 dag", "specs/gone.yaml missing-program spec runner command argv 0",
-		"specs/only.yaml no-effect spec policy timeout", "specs/only.yaml no-effect spec onFailure",
+		"specs/only.yaml no-effect spec onFailure",
 		"specs/work.yaml no-input spec nodes 1 inputs 2", "specs/work.yaml no-repository spec nodes 0 outputs keep",
 		"specs/work.yaml unknown-person spec nodes 0 approve by 1",
 	}
