@@ -48,21 +48,30 @@ func (f *fold) waitForParts(i int32) {
 
 // joinFails ends a join one of whose nodes did not succeed.
 func (f *fold) joinFails(i int32) {
-	failed, first := 0, ""
-	for _, to := range f.p.Needs[i] {
-		if s := &f.next[to]; s.State == schemas.NodeFailed {
-			if failed++; first == "" {
-				first = f.p.Spec.Nodes[to].Name
-			}
-		}
-	}
+	all, failed, first := f.partsOf(i)
 	if failed == 0 {
 		need, _ := f.unmet(i)
 		f.leaveOut(i, need)
 		return
 	}
 	f.set(i, schemas.NodeFailed, settle.ReasonNeedFailed, fmt.Sprintf("%d of %s failed: %s%s", failed,
-		schemas.Count(len(f.p.Needs[i]), "node"), first, schemas.AndOthers(failed-1)))
+		schemas.Count(all, "node"), first, schemas.AndOthers(failed-1)))
+}
+
+// partsOf counts the nodes for which a join stands, also by other joins, and those of them that failed; first is one of these.
+func (f *fold) partsOf(i int32) (all, failed int, first string) {
+	for _, to := range f.p.Needs[i] {
+		n, failures, name := 1, 0, f.p.Spec.Nodes[to].Name
+		if f.p.Spec.Nodes[to].Joins() {
+			n, failures, name = f.partsOf(to)
+		} else if f.next[to].State == schemas.NodeFailed {
+			failures = 1
+		}
+		if all, failed = all+n, failed+failures; first == "" && failures > 0 {
+			first = name
+		}
+	}
+	return all, failed, first
 }
 
 func (f *fold) joinSucceeds(i int32) {

@@ -204,11 +204,10 @@ func (f *fold) constraints(n *schemas.Node, agent *schemas.AgentSpec) []string {
 
 // recall is what the agent of a node is to be reminded for.
 func (f *fold) recall(i int32) *settle.Recall {
-	n := &f.p.Spec.Nodes[i]
 	if !f.Tree.Settings().Memory.On() {
 		return nil
 	}
-	return &settle.Recall{Agent: f.agentOf(i), Issue: f.p.Issue(f.b.SessionSpec()), Context: n.Prompt}
+	return &settle.Recall{Agent: f.agentOf(i), Issue: f.p.Issue(f.b.SessionSpec()), Context: f.prompt(i)}
 }
 
 // frozen lists what runs as effects, for a DAG that cannot be decided: nothing new starts, nothing is cancelled. What
