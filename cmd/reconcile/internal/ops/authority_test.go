@@ -21,7 +21,7 @@ import (
 var byRequest = []string{"Act", "Apply", "Create", "Delete", "Edit"}
 
 // ofRuns are the operations that a run may do as its agent.
-var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture Claim CompactMemory Cycles Describe DiffWorkspace Digest EvalMemory
+var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture Claim CompactMemory Cycles Describe DescribeNode DiffWorkspace Digest EvalMemory
 	Events Explain Facts FindWorkspace FollowEvents FollowLog FollowObjects Get GetMemory Graph History Hook Index JudgeMemory ListMemory Logs
 	MemoryStats MergeFiles Metrics Path Plan PlanChange PlanGitHub Prompt Propose ReadLog Ready RebuildMemory Recall Related RemoveFacts RemoveMemory Reply
 	ResolveConflict ScanSecrets Schema Search SearchEval SearchMemory StateFacts Threads Validate VerifyMemory Version Wait Workspaces
