@@ -33,7 +33,6 @@ var faults = []mutants.Mutant{
 	{"links lead out of a workspace", "prepare.go", "if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {\n\t\treturn err\n\t}\n\treturn replace(root, name, in, fi.Mode().Perm())", "root, _ = regular.Root(filepath.Dir(filepath.Join(root.Name(), name)))\n\treturn replace(root, filepath.Base(name), in, fi.Mode().Perm())", "TestLinksLeadNowhere"},
 	{"links lead into a workspace", "prepare.go", "in, fi, err := regular.Open(root, filepath.FromSlash(from))", "in, fi, err := regular.OpenPath(filepath.Join(top, filepath.FromSlash(from)), os.O_RDONLY, 0)", "TestLinksLeadNowhere"},
 	{"a retry begins in a new workspace", "workspaces.go", "retried := before != \"\"", "retried := false && before != \"\"", "TestAttemptsGoOn"},
-	{"a folder with files of the user becomes a file", "../../gitrepo/remote_checkout.go", "!d.IsDir() && !files[p] {", "!d.IsDir() && false {", "TestFoldersAndFilesReplaceEachOther"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
 }
 
