@@ -77,7 +77,6 @@ var faults = []mutants.Mutant{
 	{"a turn that was ended for its budget uses up an attempt", "dags/node.go", "case run.StoppedByBudget():", "case false:"},
 	{"a round is not part of the key", "dags/plan/loops.go", "if r.number > 1 {", "if false {"},
 	{"the values of a matrix are not part of the key", "dags/plan/keys.go", "o.Raw(\"given\", given)", "_ = given"},
-	{"a join loses the results of its parts", "dags/join.go", "results[j.Name] = f.next[at].Result", "_ = at"},
 	{"a join goes on without its nodes", "dags/join.go", "case !all:", "case !all && f.p == nil:"},
 	{"rounds have no bound", "dags/repeat.go", "case f.rounds[i] >= loop.Max:", "case false:"},
 	{"another agent works although it cannot", "dags/health.go", "ails := f.ails(i, name)\n", "ails := f.ails(i, name)\n\t\tif name != named {\n\t\t\tails.why = \"\"\n\t\t}\n"},
