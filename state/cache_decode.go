@@ -125,6 +125,7 @@ func (d *decoder) take(n uint64) []byte {
 func (d *decoder) brief() (b schemas.Brief) {
 	b.Phase, b.ObservedDigest = d.shared(), d.shared()
 	b.Ready, b.Stalled, b.StalledReason = schemas.ConditionStatus(d.shared()), schemas.ConditionStatus(d.shared()), d.shared()
+	b.ID = d.shared()
 	b.Progress.Done, b.Progress.Total, b.Running = int(d.int()), int(d.int()), int(d.int())
 	b.Blocked = d.bool()
 	finished := d.bool()

@@ -109,7 +109,7 @@ func (e *encoder) text(data, packed []byte) {
 }
 
 func (e *encoder) brief(b *schemas.Brief) {
-	for _, s := range []string{b.Phase, b.ObservedDigest, string(b.Ready), string(b.Stalled), b.StalledReason} {
+	for _, s := range []string{b.Phase, b.ObservedDigest, string(b.Ready), string(b.Stalled), b.StalledReason, b.ID} {
 		e.str(s)
 	}
 	e.int(int64(b.Progress.Done))

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
@@ -97,6 +98,34 @@ func TestSettledFilesAreInTheCache(t *testing.T) {
 }
 
 // TestCacheDamage checks that no damage to the cache changes what is loaded.
+// TestCacheKeepsBriefs: each field of a brief is in the cache.
+func TestCacheKeepsBriefs(t *testing.T) {
+	var want schemas.Brief
+	of := reflect.ValueOf(&want).Elem()
+	for i := range of.NumField() {
+		switch f := of.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString(of.Type().Field(i).Name)
+		case reflect.Int:
+			f.SetInt(int64(i) + 1)
+		case reflect.Bool:
+			f.SetBool(true)
+		}
+	}
+	want.Progress = schemas.Progress{Done: 3, Total: 4}
+	want.FinishedAt = schemas.Time{Time: time.UnixMilli(1).UTC()}
+	for i := range of.NumField() {
+		if of.Field(i).IsZero() {
+			t.Fatalf("the test sets no %s", of.Type().Field(i).Name)
+		}
+	}
+	e := new(encoder)
+	e.brief(&want)
+	if got := (&decoder{b: e.b}).brief(); got != want {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
 func TestCacheDamage(t *testing.T) {
 	dir, want := cachedTree(t)
 	p := filepath.Join(dir, cachePath)
