@@ -57,7 +57,7 @@ func halfDone(t *state.Tree, now time.Time) *state.Tree {
 	nodes := e.Object.Spec().(*schemas.DAGSpec).Nodes
 	for i := range nodes[:len(nodes)/2] {
 		name := nodes[i].Name
-		key := st.Nodes[name].Key
+		key := st.Nodes.Of(name).Key
 		zero := 0
 		e.SetRuns(append(e.Runs(), &schemas.Run{Key: keys.OfEffect(schemas.DAGKind, "big", name, key, 1), Node: name, NodeKey: key, Seq: 1,
 			Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(now),
@@ -92,7 +92,7 @@ func BenchmarkDecideTurn(b *testing.B) {
 			t := halfDone(benchDAG(n), benchNow)
 			e := *t.Entry(schemas.DAGKind.Ref("big"))
 			name := fmt.Sprintf("n%d", n/2)
-			key := e.Status().(*schemas.DAGStatus).Nodes[name].Key
+			key := e.Status().(*schemas.DAGStatus).Nodes.Of(name).Key
 			e.SetRuns(append(e.Runs()[:e.RunCount():e.RunCount()], &schemas.Run{Key: keys.OfEffect(schemas.DAGKind, "big", name, key, 1), Node: name,
 				NodeKey: key, Seq: 1, Outcome: schemas.OutcomeSucceeded, StartedAt: schemas.NewTime(benchNow),
 				FinishedAt: schemas.NewTime(benchNow)}))

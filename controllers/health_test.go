@@ -60,7 +60,7 @@ func TestHealthOfAgents(t *testing.T) {
 	}
 	s.ail("ben", "cid")
 	s.settle()
-	n := s.dag("d").Nodes["n"]
+	n := s.dag("d").Nodes.Of("n")
 	if _, ok := s.find("d", "n"); ok || n.State != schemas.NodeBlocked || n.Reason != settle.ReasonAgentUnhealthy ||
 		!strings.Contains(n.Message, "agent/ben") || !strings.Contains(n.Message, "cid") {
 		t.Errorf("nobody can work, and the node is %s: %s: %s", n.State, n.Reason, n.Message)
@@ -99,7 +99,7 @@ func TestHealthBreaker(t *testing.T) {
 		}
 		s.fail("d")
 	}
-	if n := s.dag("e").Nodes["n"]; n.Reason != settle.ReasonAgentUnhealthy || n.RetryAt.IsZero() || n.State != schemas.NodeQueued {
+	if n := s.dag("e").Nodes.Of("n"); n.Reason != settle.ReasonAgentUnhealthy || n.RetryAt.IsZero() || n.State != schemas.NodeQueued {
 		t.Fatalf("the breaker is open, and the other DAG is %s: %s", n.State, n.Reason)
 	}
 	if len(s.effects()) != 0 {

@@ -282,7 +282,7 @@ func (c *chaos) startable(e settle.Effect) {
 		s.Status().Base().Phase != schemas.SessionActive && s.Status().Base().Phase != schemas.SessionFailed {
 		c.t.Errorf("%s may start, and its session is not active", e.Key)
 	}
-	if st.Hold != "" || !slices.Contains([]string{"", schemas.VerbApprove, "cleanup"}, st.Nodes[e.Node].Verb) {
+	if st.Hold != "" || !slices.Contains([]string{"", schemas.VerbApprove, "cleanup"}, st.Nodes.Of(e.Node).Verb) {
 		c.t.Errorf("%s may start, and an action is against it", e.Key)
 	}
 	if len(e.Command().Argv) == 0 {
@@ -293,7 +293,7 @@ func (c *chaos) startable(e settle.Effect) {
 		return // whatever became of its needs
 	}
 	for need, result := range e.Command().Needs {
-		if n := st.Nodes[need]; !readiness.NodeMet(&n) || result.State != n.State {
+		if n := st.Nodes.Of(need); !readiness.NodeMet(&n) || result.State != n.State {
 			c.t.Errorf("%s may start, and its need %s is %s (told: %s)", e.Key, need, n.State, result.State)
 		}
 	}

@@ -68,15 +68,18 @@ func checkMoves(t testing.TB, e *state.Entry, after schemas.Status) {
 	if !ok {
 		return
 	}
-	for name, n := range after.(*schemas.DAGStatus).Nodes {
-		old, known := was.Nodes[name]
+	for name, n := range after.(*schemas.DAGStatus).Nodes.All() {
+		old := was.Nodes.Find(name)
+		if old == nil {
+			continue
+		}
 		if old.State == schemas.NodeSucceeded && (len(e.Missing) > 0 || strings.HasPrefix(n.Verb, "again-")) {
 			continue
 		}
-		if known && old.Key == n.Key && !mayMove(nodeMoves, old.State, n.State) {
+		if old.Key == n.Key && !mayMove(nodeMoves, old.State, n.State) {
 			t.Errorf("%s: node %s moved from %s to %s (%s) under one key", ref, name, old.State, n.State, n.Reason)
 		}
-		if known && n.Generation < old.Generation {
+		if n.Generation < old.Generation {
 			t.Errorf("%s: node %s went back from generation %d to %d", ref, name, old.Generation, n.Generation)
 		}
 	}

@@ -473,10 +473,9 @@ func (s *scenario) traceObject(ref schemas.Ref, before, after schemas.Status) {
 		return
 	}
 	was, _ := before.(*schemas.DAGStatus)
-	for _, name := range slices.Sorted(maps.Keys(dag.Nodes)) {
-		n := dag.Nodes[name]
+	for name, n := range dag.Nodes.All() {
 		if was != nil {
-			if old := was.Nodes[name]; asJSON(s.t, old) == asJSON(s.t, n) {
+			if old := was.Nodes.Find(name); asJSON(s.t, old) == asJSON(s.t, n) {
 				continue
 			}
 		}

@@ -62,7 +62,7 @@ func TestSettleConverges(t *testing.T) {
 			"spec: {session: s%02d, nodes: [{name: build, run: [build]}]}\n", i))
 	}
 	s.settle()
-	keys := s.dag("d00").Nodes["build"].Key
+	keys := s.dag("d00").Nodes.Of("build").Key
 	for i := range n { // every DAG has its success on record; only places hold the sessions back
 		e := s.entry(schemas.DAGKind.Ref(fmt.Sprintf("d%02d", i)))
 		e.SetRuns(append(e.Runs(), &schemas.Run{Node: "build", NodeKey: keys, Seq: 1, Outcome: schemas.OutcomeSucceeded}))

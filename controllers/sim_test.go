@@ -370,7 +370,7 @@ func lint(t testing.TB, ref schemas.Ref, st schemas.Status) {
 
 func lintNodes(t testing.TB, ref schemas.Ref, dag *schemas.DAGStatus) {
 	t.Helper()
-	for name, n := range dag.Nodes {
+	for name, n := range dag.Nodes.All() {
 		needsReason := n.State != schemas.NodePending && n.State != schemas.NodeSucceeded
 		if n.State == "" || n.Key == "" || needsReason && (n.Reason == "" || n.Message == "" && n.State != schemas.NodeFailed) {
 			t.Errorf("%s: malformed node %s: %+v", ref, name, n)
@@ -499,8 +499,7 @@ func (s *sim) dag(name string) *schemas.DAGStatus {
 func (s *sim) states(dag string) string {
 	st := s.dag(dag)
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(st.Nodes)) {
-		n := st.Nodes[name]
+	for name, n := range st.Nodes.All() {
 		fmt.Fprintf(&b, "%s %s", name, n.State)
 		if n.Reason != "" {
 			b.WriteString("/" + n.Reason)

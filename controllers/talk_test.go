@@ -201,7 +201,7 @@ func (k *talk) requestText(i int) string {
 	name := fmt.Sprintf("q%d", i)
 	run := ""
 	if st, ok := k.entries[schemas.DAGKind.Ref("d0")].Status().(*schemas.DAGStatus); ok && from == "engineer" && k.r.IntN(3) == 0 {
-		run = ", run: " + keys.OfEffect(schemas.DAGKind, "d0", "n0", st.Nodes["n0"].Key, 1+k.r.IntN(2))
+		run = ", run: " + keys.OfEffect(schemas.DAGKind, "d0", "n0", st.Nodes.Of("n0").Key, 1+k.r.IntN(2))
 	}
 	return head("ClarificationRequest", name) + fmt.Sprintf(
 		"spec: {issue: %d, from: %s, to: %s, topic: %q, question: %q, blocking: %v, maxRounds: %d, slaMinutes: %d%s}\n",

@@ -31,7 +31,7 @@ func (s *sim) doBoth(t *testing.T) (keys string) {
 	for _, node := range []string{"n", "a"} {
 		e, ok := s.find("d", node)
 		if !ok {
-			t.Fatalf("%s does not want to run: %+v", node, s.dag("d").Nodes[node])
+			t.Fatalf("%s does not want to run: %+v", node, s.dag("d").Nodes.Of(node))
 		}
 		if e.Claim().Tools["go"] == "" {
 			t.Errorf("the record of %s will not say which version it had", node)
@@ -47,7 +47,7 @@ func (s *sim) doBoth(t *testing.T) (keys string) {
 func TestToolVersions(t *testing.T) {
 	s := toolSim(t)
 	s.tellVersion(settle.Tool{Why: "it is not found"})
-	if n := s.dag("d").Nodes["n"]; n.State != schemas.NodeBlocked || n.Reason != settle.ReasonToolUnknown || !strings.Contains(n.Message, "go is not known: it is not found") {
+	if n := s.dag("d").Nodes.Of("n"); n.State != schemas.NodeBlocked || n.Reason != settle.ReasonToolUnknown || !strings.Contains(n.Message, "go is not known: it is not found") {
 		t.Errorf("without the tool the node is %s: %s: %s", n.State, n.Reason, n.Message)
 	}
 	s.tellVersion(settle.Tool{Version: "go1"})
@@ -63,12 +63,12 @@ func TestToolVersions(t *testing.T) {
 	for _, is := range []settle.Tool{{Why: "it is not found"}, {Version: "go2"}, {Version: "go1"}, {Version: "go2"}} {
 		s.tellVersion(is)
 		for _, node := range []string{"n", "a"} {
-			if n := s.dag("d").Nodes[node]; n.State != schemas.NodeSucceeded {
+			if n := s.dag("d").Nodes.Of(node); n.State != schemas.NodeSucceeded {
 				t.Errorf("with %+v, %s is %s: %s", is, node, n.State, n.Message)
 			}
 		}
 	}
-	if got := s.dag("d").Nodes["n"].Tools["go"]; got != "go2" {
+	if got := s.dag("d").Nodes.Of("n").Tools["go"]; got != "go2" {
 		t.Errorf("the status has the version %q", got)
 	}
 }

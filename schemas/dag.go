@@ -139,7 +139,7 @@ type DAGStatus struct {
 	// Layers are the node names in execution order; the nodes of one layer do not need each other.
 	Layers [][]string `json:"layers,omitempty"`
 	// Nodes holds each node's state by name.
-	Nodes map[string]NodeStatus `json:"nodes,omitempty"`
+	Nodes *NodeStatuses `json:"nodes,omitempty"`
 	// Progress counts nodes that are done (Succeeded or Skipped) and all.
 	Progress Progress `json:"progress"`
 	// Running counts the nodes that run now.
@@ -412,7 +412,7 @@ func (n *Node) references(out []Reference, list string, i int) []Reference {
 
 func (s *DAGStatus) appliedActions() []AppliedAction { return s.Actions }
 
-func (s *DAGStatus) nodeStatuses() map[string]NodeStatus { return s.Nodes }
+func (s *DAGStatus) nodeStatuses() *NodeStatuses { return s.Nodes }
 
 // roomForNodes has room for as many nodes as there can be. The decoder makes it for ten, and then for twice as many again
 // and again; nodes are large.

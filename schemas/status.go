@@ -69,9 +69,9 @@ func (c *Common) Condition(t string) *Condition {
 	return nil
 }
 
-// NodesIn returns the NodeStatus of each node, by name, from the status of an object; nil for kinds without nodes.
-func NodesIn(s Status) map[string]NodeStatus {
-	if t, ok := s.(interface{ nodeStatuses() map[string]NodeStatus }); ok {
+// NodesIn returns the statuses of the nodes from the status of an object; nil for kinds without nodes.
+func NodesIn(s Status) *NodeStatuses {
+	if t, ok := s.(interface{ nodeStatuses() *NodeStatuses }); ok {
 		return t.nodeStatuses()
 	}
 	return nil
@@ -107,7 +107,7 @@ type Brief struct {
 func BriefOf(s Status) Brief {
 	b := BriefWithoutNodes(s)
 	if dag, ok := s.(*DAGStatus); ok {
-		for _, n := range dag.Nodes {
+		for _, n := range dag.Nodes.All() {
 			if n.State == NodeBlocked {
 				b.Blocked = true
 				break

@@ -54,7 +54,7 @@ func generate(t testing.TB, dir string, n int) {
 				nodes[node] = schemas.NodeStatus{State: schemas.NodeSucceeded, Key: fmt.Sprintf("sha256:%064x", i), Attempts: 1,
 					StartedAt: at, FinishedAt: at, ExitCode: new(int)}
 			}
-			status = &schemas.DAGStatus{Common: common, Nodes: nodes, Layers: [][]string{{"build"}, {"test", "lint"}, {"pack"}}}
+			status = &schemas.DAGStatus{Common: common, Nodes: schemas.NodeStatusesOf(nodes), Layers: [][]string{{"build"}, {"test", "lint"}, {"pack"}}}
 		default:
 			k, name = schemas.ObservationKind, fmt.Sprintf("observation-%d", i)
 			spec = fmt.Sprintf(benchObservation, i%sessions, i)

@@ -108,8 +108,8 @@ func (t *Tree) world(e *Entry) expand.World {
 
 // resultOf returns what a node has left, if it has succeeded by the status.
 func resultOf(s schemas.Status, node string) (json.RawMessage, bool) {
-	n, ok := schemas.NodesIn(s)[node]
-	if !ok || n.State != schemas.NodeSucceeded {
+	n := schemas.NodesIn(s).Find(node)
+	if n == nil || n.State != schemas.NodeSucceeded {
 		return nil, false
 	}
 	return n.Result, true

@@ -17,11 +17,11 @@ func aStatus(t testing.TB) []byte {
 			Conditions: []schemas.Condition{{Type: schemas.Ready, Status: schemas.False, Reason: "Failed", Message: "a <b> & \"c\"", LastTransitionTime: at}},
 			History:    []schemas.HistoryEntry{{At: at, Reason: "Failed", Message: "ü"}}},
 		Layers: [][]string{{"build"}, {"test"}},
-		Nodes: map[string]schemas.NodeStatus{
+		Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{
 			"build": {State: schemas.NodeSucceeded, Key: "sha256:02", Attempts: 1, StartedAt: at, FinishedAt: at, ExitCode: new(int),
 				Result: json.RawMessage(`{"a":[1,2]}`), Output: "line\nline\t\u0001"},
 			"test": {State: schemas.NodePending},
-		},
+		}),
 		Progress: schemas.Progress{Done: 1, Total: 2}, StartedAt: at,
 	}
 	b, err := EncodeStatus(checks, st)

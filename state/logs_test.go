@@ -53,7 +53,7 @@ func TestOrphanLogs(t *testing.T) {
 	live := journal(t, s)
 	defer live.Close()
 	must(t, live.Claim([]schemas.Run{run(3)}))
-	st := &schemas.DAGStatus{Nodes: map[string]schemas.NodeStatus{"build": {Log: LogPath(run(4).Key)}}}
+	st := &schemas.DAGStatus{Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{"build": {Log: LogPath(run(4).Key)}})}
 	b, err := EncodeStatus(checks, st)
 	must(t, err)
 	locked(t, s, func() { write(t, s, Change{Path: s.StatusPath(checks), Data: b}) })

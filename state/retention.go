@@ -55,7 +55,7 @@ func (e *Entry) surplus(keep int) []string {
 		slices.SortStableFunc(runs, e.newestFirst)
 		for i, r := range runs {
 			claims := r.For != "" && slices.Contains(open, r)
-			if i >= keep && r.NodeKey != now[node].Key && !claims {
+			if i >= keep && r.NodeKey != now.Of(node).Key && !claims {
 				out = append(out, r.Key)
 			}
 		}
@@ -154,7 +154,7 @@ func (m *model) knownLogs(t *Tree) map[string]bool {
 			for _, r := range e.Runs() {
 				known[LogPath(r.Key)] = true
 			}
-			for _, n := range schemas.NodesIn(e.Status()) {
+			for _, n := range schemas.NodesIn(e.Status()).All() {
 				known[n.Log] = true
 			}
 		}

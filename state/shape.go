@@ -112,6 +112,10 @@ func shapeOf(t reflect.Type, path string, wanted map[string]mark) *shape {
 		s.kind = shapeAny
 		return s
 	}
+	if t == reflect.TypeFor[schemas.NodeStatuses]() {
+		s.kind, s.elem = shapeMap, shapeOf(reflect.TypeFor[schemas.NodeStatus](), path+"[]", wanted)
+		return s
+	}
 	if p := reflect.PointerTo(t); p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return s
 	}

@@ -41,7 +41,7 @@ func shapeSeeds(t testing.TB) (seeds []string) {
 		History: []schemas.HistoryEntry{{At: at, Reason: "Waits", Message: "for \"you\""}}}
 	for _, st := range []schemas.Status{
 		&schemas.DAGStatus{Common: common, Layers: [][]string{{"a"}, {"b"}}, Progress: schemas.Progress{Done: 1, Total: 2}, Running: 3,
-			Nodes:      map[string]schemas.NodeStatus{"a": {State: schemas.NodeSucceeded, ExitCode: &zero, FinishedAt: at}, "b": {State: schemas.NodeBlocked}},
+			Nodes:      schemas.NodeStatusesOf(map[string]schemas.NodeStatus{"a": {State: schemas.NodeSucceeded, ExitCode: &zero, FinishedAt: at}, "b": {State: schemas.NodeBlocked}}),
 			FinishedAt: at},
 		&schemas.DAGStatus{},
 	} {

@@ -233,7 +233,7 @@ func TestPrune(t *testing.T) {
 	}
 	must(t, j.Finish(runs))
 	must(t, j.Close())
-	st := &schemas.DAGStatus{Nodes: map[string]schemas.NodeStatus{"build": {Key: "sha256:now"}}}
+	st := &schemas.DAGStatus{Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{"build": {Key: "sha256:now"}})}
 	b, err := EncodeStatus(checks, st)
 	must(t, err)
 	locked(t, s, func() { write(t, s, Change{Path: s.StatusPath(checks), Data: b}) })

@@ -99,7 +99,7 @@ func (k *killedTree) end() string {
 	if err != nil || json.Unmarshal(data, &st) != nil {
 		k.Fatalf("no status: %v: %s", err, data)
 	}
-	for name, n := range st.Status.Nodes {
+	for name, n := range st.Status.Nodes.All() {
 		fmt.Fprintf(&b, "%s %s %s\n", name, n.State, n.Key)
 	}
 	lines := strings.Split(b.String(), "\n")

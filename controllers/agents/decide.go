@@ -189,7 +189,7 @@ func (w *activities) failedFor(d *work) bool {
 	if st == nil {
 		return false
 	}
-	n := st.Nodes[d.task.Node]
+	n := st.Nodes.Of(d.task.Node)
 	return n.State == schemas.NodeFailed && n.Key == d.task.NodeKey
 }
 

@@ -72,7 +72,7 @@ func (by asker) standing(t *state.Tree) (free, waiting bool) {
 		waiting = c != nil && c.Reason == settle.ReasonRunsFail
 		return !waiting, waiting
 	case schemas.DAGKind.Name:
-		n := schemas.NodesIn(e.Status())[by.node]
+		n := schemas.NodesIn(e.Status()).Of(by.node)
 		waiting = n.Reason == settle.ReasonAgentUnhealthy
 		return n.State == schemas.NodeQueued && !waiting, waiting
 	}

@@ -89,7 +89,7 @@ func (by asker) standing(t *state.Tree) (waits bool, message string) {
 		}
 		return !strings.Contains(c.Message, budgetOf), c.Message
 	}
-	n := schemas.NodesIn(e.Status())[by.node]
+	n := schemas.NodesIn(e.Status()).Of(by.node)
 	if n.Reason == settle.ReasonBudgetExceeded {
 		message = n.Message
 	}

@@ -145,7 +145,7 @@ func skippedTask(dag *state.Entry, node string) bool {
 		return false
 	}
 	st, ok := dag.Status().(*schemas.DAGStatus)
-	return ok && st.Nodes[node].State == schemas.NodeSkipped
+	return ok && st.Nodes.Of(node).State == schemas.NodeSkipped
 }
 
 func nodeKeyOf(dag *state.Entry, node string) string {
@@ -156,7 +156,7 @@ func nodeKeyOf(dag *state.Entry, node string) string {
 	if !ok {
 		return ""
 	}
-	return st.Nodes[node].Key
+	return st.Nodes.Of(node).Key
 }
 
 func hasNode(dag *state.Entry, node string) bool {

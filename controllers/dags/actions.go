@@ -121,7 +121,7 @@ func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool
 	}
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
-		s := st.Nodes[n.Name]
+		s := st.Nodes.Of(n.Name)
 		switch {
 		case node != "" && n.Name != node:
 		case node != "" && s.Reason == settle.ReasonWaitsForApproval:
@@ -137,7 +137,7 @@ func Approvable(t *state.Tree, ref schemas.Ref, node string, now time.Time) bool
 // applyTo puts a verb in force on one node. Where the node was named, it means that node; else only those nodes that
 // the verb can be about.
 func (f *fold) applyTo(i int32, verb string, named bool) {
-	s := &f.next[i]
+	s := f.next[i]
 	done := s.State == schemas.NodeSucceeded || readiness.NodeMet(s)
 	switch verb {
 	case schemas.VerbRetry:

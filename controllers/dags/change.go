@@ -39,7 +39,7 @@ func (f *fold) restarts() bool {
 
 // differs reports whether the DAG has other nodes than its status, or nodes with other keys.
 func (f *fold) differs() bool {
-	if len(f.old.Nodes) != len(f.next) {
+	if f.old.Nodes.Len() != len(f.next) {
 		return true
 	}
 	for i := range f.was {

@@ -15,7 +15,7 @@ import (
 func (f *fold) unmet(i int32) (need int32, all bool) {
 	need, all = -1, true
 	for _, to := range f.awaited(i) {
-		switch s := &f.next[to]; {
+		switch s := f.next[to]; {
 		case !readiness.NodeEnded(s):
 			all = false
 		case need < 0 && !readiness.NodeMet(s) && !f.tolerated(to):
@@ -54,7 +54,7 @@ func (f *fold) cleanupMet(i int32) bool {
 
 // leaveOut skips node i for a need that did not succeed.
 func (f *fold) leaveOut(i, need int32) {
-	s, name := &f.next[need], f.p.Spec.Nodes[need].Name
+	s, name := f.next[need], f.p.Spec.Nodes[need].Name
 	if s.State == schemas.NodeFailed || s.State == schemas.NodeSkipped && s.Reason == settle.ReasonNeedFailed {
 		f.stop(i, schemas.NodeSkipped, settle.ReasonNeedFailed, "needs "+name+", which did not succeed")
 		return

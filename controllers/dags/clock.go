@@ -28,7 +28,7 @@ func (f *fold) clock() []schemas.Span {
 	h := f.halts()
 	runs := f.runSpans()
 	waits := spans.Without(f.waitSpans(h), spans.Gaps(known))
-	working := slices.ContainsFunc(f.next, func(s schemas.NodeStatus) bool {
+	working := slices.ContainsFunc(f.next, func(s *schemas.NodeStatus) bool {
 		return s.State == schemas.NodeRunning || s.State == schemas.NodeQueued
 	})
 	if n := len(known); n > 0 && !spans.IsOpen(known) {
@@ -137,7 +137,7 @@ func (f *fold) runSpans() []schemas.Span {
 		add(f.Claims[i].StartedAt, schemas.Time{})
 	}
 	for i := range f.next {
-		if s := &f.next[i]; f.recs[i].last == nil && !s.FinishedAt.IsZero() { // its records were pruned
+		if s := f.next[i]; f.recs[i].last == nil && !s.FinishedAt.IsZero() { // its records were pruned
 			add(s.StartedAt, s.FinishedAt)
 		}
 	}
@@ -236,7 +236,7 @@ func (f *fold) waitSpans(h halts) []schemas.Span {
 		if ready.IsZero() {
 			continue
 		}
-		s := &f.next[i]
+		s := f.next[i]
 		ends[i] = f.endOf(i, ready, h)
 		span := schemas.Span{From: ready}
 		if s.State == schemas.NodeSucceeded || s.State == schemas.NodeFailed {
@@ -282,7 +282,7 @@ func (f *fold) firstStart(i int32) schemas.Time {
 
 // endOf is when node i ended, if known; zero while it has not.
 func (f *fold) endOf(i int32, ready schemas.Time, h halts) schemas.Time {
-	s := &f.next[i]
+	s := f.next[i]
 	switch s.State {
 	case schemas.NodeSucceeded, schemas.NodeFailed:
 		if s.Reason == settle.ReasonApproved {

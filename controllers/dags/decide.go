@@ -6,7 +6,6 @@ package dags
 import (
 	"cmp"
 	"fmt"
-	"maps"
 
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/budgets"
@@ -45,8 +44,11 @@ func decide(in settle.In) settle.Out {
 		st.Phase = cmp.Or(st.Phase, schemas.DAGPending)
 		return keepStatus(in, st, j, in.Object.Digest)
 	}
-	f := newFold(in, p, old)
-	f.run()
+	f := goOn(in, p, old)
+	if f == nil {
+		f = newFold(in, p, old)
+		f.run()
+	}
 	return f.finish()
 }
 
@@ -82,9 +84,8 @@ func unusable(in settle.In, p *plan.Plan) (settle.Judgement, bool) {
 func (f *fold) finish() settle.Out {
 	st := &schemas.DAGStatus{Common: f.old.Common, Layers: f.p.Layers, Session: f.p.Spec.Session, Hold: f.hold,
 		Actions: f.old.Actions}
-	var changed []int32
-	st.Nodes, changed = f.nodes()
-	n := f.count()
+	st.Nodes = f.nodes()
+	n := f.counts()
 	st.Progress = schemas.Progress{Done: n.done, Total: len(f.next)}
 	st.Running, st.IssueStatus = n.running, f.issueStatus()
 	j := f.judgement(n)
@@ -103,10 +104,6 @@ func (f *fold) finish() settle.Out {
 		f.closeSchedule(over(st))
 		st.Schedule = f.timed
 	}
-	before, _ := f.Status().(*schemas.DAGStatus)
-	if len(changed) > 0 || !over(st) { // of a tree with many DAGs, most are over
-		f.p.Remember(st, before, f.next, changed)
-	}
 	notices, due := f.notify(st)
 	out := settle.Out{Status: st, Effects: f.effects(notices), Restore: f.restores}
 	if !over(st) && !f.again.IsZero() {
@@ -118,33 +115,23 @@ func (f *fold) finish() settle.Out {
 		out.Again, out.Await = due, true
 	}
 	f.wakeForSchedule(&out)
+	f.keep(st, n)
 	return out
 }
 
-// nodes returns the states by name, the former map itself where none differs, and those that differ.
-func (f *fold) nodes() (out map[string]schemas.NodeStatus, changed []int32) {
-	for i := range f.next {
-		if !sameNode(f.was[i], &f.next[i]) {
-			changed = append(changed, int32(i))
-		}
+// nodes returns the statuses by name, with the former ones where they do not differ.
+func (f *fold) nodes() *schemas.NodeStatuses {
+	if f.goesOn != nil {
+		return f.goesOn.statuses(f)
 	}
-	if len(f.old.Nodes) == len(f.next) {
-		if len(changed) == 0 {
-			return f.old.Nodes, nil
+	sorted := make([]*schemas.NodeStatus, len(f.next))
+	for k, i := range f.p.ByName {
+		if sameNode(f.was[i], f.next[i]) {
+			f.next[i] = f.was[i]
 		}
-		out = maps.Clone(f.old.Nodes)
-		for _, i := range changed {
-			out[f.p.Spec.Nodes[i].Name] = f.next[i]
-		}
-		if len(out) == len(f.next) { // otherwise the names differ
-			return out, changed
-		}
+		sorted[k] = f.next[i]
 	}
-	out = make(map[string]schemas.NodeStatus, len(f.next))
-	for i := range f.next {
-		out[f.p.Spec.Nodes[i].Name] = f.next[i]
-	}
-	return out, changed
+	return f.old.Nodes.Next(f.p.Names, sorted)
 }
 
 // times sets when the work started and ended. A DAG that was changed but has nothing to run keeps its times.
@@ -171,7 +158,11 @@ func (f *fold) times(st *schemas.DAGStatus, phase string, n nodeCounts) {
 
 // remind adds the records' news to the history.
 func (f *fold) remind(st *schemas.DAGStatus) {
-	for _, r := range f.Runs() {
+	runs := f.fresh
+	if f.goesOn == nil {
+		runs = f.Runs()
+	}
+	for _, r := range runs {
 		if f.history.Admits(r.FinishedAt) {
 			f.history.Add(r.FinishedAt, r.Outcome, settle.RunMessage(r))
 		}

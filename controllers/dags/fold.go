@@ -18,13 +18,15 @@ func newFold(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
 	n := len(p.Spec.Nodes)
 	f := &fold{In: in, p: p, old: old, hold: old.Hold, resumes: in.Tree.Settings().Limits.Resume,
 		was: p.NodesOf(old), limits: p.Retries, gens: make([]int, n),
-		verbs: make([]string, n), recs: make([]record, n), next: make([]schemas.NodeStatus, n), want: make([]bool, n),
+		verbs: make([]string, n), recs: make([]record, n), next: make([]*schemas.NodeStatus, n), want: make([]bool, n),
 		keys: make([]string, n), inputs: make([]string, n), tools: make([]map[string]string, n), history: settle.History{Old: old.History}}
 	if len(p.Agents) > 0 {
 		f.questions = clarifications.Of(in.World).Index.QuestionsOf(in.Name)
 	}
 	f.escalations = planchanges.EscalationsOf(in.World, in.Name)
+	statuses := make([]schemas.NodeStatus, n)
 	for i := range f.was {
+		f.next[i] = &statuses[i]
 		f.gens[i], f.verbs[i], f.keys[i] = f.was[i].Generation, f.was[i].Verb, f.was[i].Key
 		if node := &p.Spec.Nodes[i]; len(node.Inputs) > 0 {
 			f.inputs[i] = inputsOf(in, node.Name, f.was[i].Inputs)
@@ -160,7 +162,7 @@ func (f *fold) expireNode(i int32) {
 		return // its work is done
 	}
 	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.Spec.Policy.Timeout)
-	switch s := &f.next[i]; s.State {
+	switch s := f.next[i]; s.State {
 	case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
 		s.RetryAt = schemas.Time{}
 		if f.recs[i].failures > 0 {
@@ -187,7 +189,7 @@ func (f *fold) failFast() {
 		return
 	}
 	for i := range f.next {
-		switch s := &f.next[i]; {
+		switch s := f.next[i]; {
 		case f.p.CleansUp(int32(i)), f.recs[i].land.of != nil:
 		case s.State == schemas.NodePending, s.State == schemas.NodeQueued, s.State == schemas.NodeBlocked,
 			s.State == schemas.NodeRunning, s.State == schemas.NodeSkipped && !readiness.NodeMet(s):

@@ -2,7 +2,6 @@ package dags
 
 import (
 	"fmt"
-	"maps"
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -12,22 +11,22 @@ import (
 // freeze updates the status of a DAG whose spec cannot be used with the runs that started and ended: no node may be
 // shown as running or queued when nothing runs. Consequences of an end are decided when the spec can be used again.
 func freeze(e *state.Entry, st *schemas.DAGStatus) {
-	shared := true
-	for name, n := range st.Nodes {
-		next, moved := frozenNode(e, name, n)
+	var names []string
+	var nodes []*schemas.NodeStatus
+	for name, n := range st.Nodes.All() {
+		next, moved := frozenNode(e, name, *n)
+		names, nodes = append(names, name), append(nodes, n)
 		if !moved {
 			continue
 		}
-		if shared {
-			st.Nodes, shared = maps.Clone(st.Nodes), false
-		}
-		st.Nodes[name] = next
+		nodes[len(nodes)-1] = &next
 		st.Running += count(next.State == schemas.NodeRunning) - count(n.State == schemas.NodeRunning)
 		st.Progress.Done += count(next.State == schemas.NodeSucceeded)
 		if next.State == schemas.NodeRunning && st.StartedAt.IsZero() {
 			st.StartedAt = next.StartedAt
 		}
 	}
+	st.Nodes = st.Nodes.Next(names, nodes)
 	st.Phase = frozenPhase(st)
 }
 

@@ -33,7 +33,7 @@ func (f *fold) shown(i int32) string {
 	o.Text("key", f.b.Keys[i])
 	o.Open("needs")
 	for _, to := range f.p.Needs[i] {
-		s := &f.next[to]
+		s := f.next[to]
 		o.Open(f.p.Spec.Nodes[to].Name)
 		o.Text("commit", f.landedCommit(to))
 		if s.ExitCode != nil {
@@ -155,7 +155,7 @@ func (f *fold) approveNode(i int32, a actions.Pending, done *schemas.AppliedActi
 		f.verbs[i] = schemas.VerbApprove
 		return true
 	}
-	if !f.isGate(i) && (held || !f.b.Human[i]) || f.isGate(i) && held && a.Spec.Digest == "" || readiness.NodeEnded(&f.next[i]) {
+	if !f.isGate(i) && (held || !f.b.Human[i]) || f.isGate(i) && held && a.Spec.Digest == "" || readiness.NodeEnded(f.next[i]) {
 		return held
 	}
 	id := f.identity(a)

@@ -45,7 +45,7 @@ func hasClosedGate(in settle.In) bool {
 	if !ok {
 		return false
 	}
-	for _, n := range st.Nodes {
+	for _, n := range st.Nodes.All() {
 		if n.Reason == settle.ReasonWaitsForApproval {
 			return true
 		}

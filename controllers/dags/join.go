@@ -14,7 +14,7 @@ import (
 // judgeJoin finds the state of a node that joins others.
 func (f *fold) judgeJoin(i int32) {
 	made := f.p.Spec.Nodes[i].Made
-	s := &f.next[i]
+	s := f.next[i]
 	s.Result, s.Output, s.Message, s.StartedAt, s.FinishedAt, s.ExitCode, s.Attempts = nil, "", "", schemas.Time{}, schemas.Time{}, nil, 0
 	need, all := f.unmet(i)
 	switch {
@@ -75,7 +75,7 @@ func (f *fold) partsOf(i int32) (all, failed int, first string) {
 }
 
 func (f *fold) joinSucceeds(i int32) {
-	n, s := &f.p.Spec.Nodes[i], &f.next[i]
+	n, s := &f.p.Spec.Nodes[i], f.next[i]
 	results := map[string]json.RawMessage{}
 	skipped := len(f.p.Needs[i]) > 0
 	for _, to := range f.p.Needs[i] {

@@ -52,8 +52,12 @@ type fold struct {
 	restores []settle.Restore
 	reruns   bool // some node runs, or is to run, again for its outputs
 
+	goesOn *kept            // the decision that this one goes on from; nil where all nodes are judged
+	fresh  []*schemas.Run   // the records that are new since then
+	wants  []*settle.Effect // by node; nil for one that does not want to run
+
 	recs []record
-	next []schemas.NodeStatus
+	next []*schemas.NodeStatus
 	want []bool
 	keys []string // of the former binding
 	// start is when the present generation of work started: the first start after the DAG was new, or had ended and
@@ -124,7 +128,7 @@ func (r *record) attempts() int { return r.before + r.failures + r.unlanded }
 func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
 
 func (f *fold) set(i int32, state, reason, message string) {
-	s := &f.next[i]
+	s := f.next[i]
 	s.State, s.Reason, s.Message, s.QueuedAt = state, reason, message, schemas.Time{}
 	f.want[i] = false
 }

@@ -19,21 +19,32 @@ func (f *fold) records() {
 		for len(runs) > 0 && runs[0].Node < name {
 			runs = runs[1:]
 		}
-		r := &f.recs[i]
-		known := f.known(i)
-		lands := f.landings(i, runs)
-		for len(runs) > 0 && runs[0].Node == name {
-			if runs[0].NodeKey == f.b.Keys[i] {
-				f.takeRun(i, runs[0], lands)
-				r.starts(runs[0].StartedAt, known)
-			}
-			runs = runs[1:]
+		n := 0
+		for n < len(runs) && runs[n].Node == name {
+			n++
 		}
-		f.remember(i, r)
-		if f.verbs[i] != "" && f.runsAgain(i) {
-			r.again, f.reruns = true, true
+		f.takeRuns(i, runs[:n])
+		runs = runs[n:]
+	}
+	f.takeClaims()
+}
+
+// takeRuns reads the runs of node i.
+func (f *fold) takeRuns(i int32, runs []*schemas.Run) {
+	r, known, lands := &f.recs[i], f.known(i), f.landings(i, runs)
+	for _, run := range runs {
+		if run.NodeKey == f.b.Keys[i] {
+			f.takeRun(i, run, lands)
+			r.starts(run.StartedAt, known)
 		}
 	}
+	f.remember(i, r)
+	if f.verbs[i] != "" && f.runsAgain(i) {
+		r.again, f.reruns = true, true
+	}
+}
+
+func (f *fold) takeClaims() {
 	for c := range f.Claims {
 		claim := &f.Claims[c]
 		i, ok := f.p.Index[claim.Node]
@@ -127,7 +138,7 @@ const approvedMessage = "an action approved it"
 
 // judge finds the state of node i; the nodes that it needs were judged before.
 func (f *fold) judge(i int32) {
-	r, s := &f.recs[i], &f.next[i]
+	r, s := &f.recs[i], f.next[i]
 	f.facts(i)
 	if f.p.Spec.Nodes[i].Joins() {
 		f.judgeJoin(i)
@@ -168,7 +179,7 @@ func (f *fold) judge(i int32) {
 
 // facts copies the record of the node's latest run.
 func (f *fold) facts(i int32) {
-	r, was, s := &f.recs[i], f.was[i], &f.next[i]
+	r, was, s := &f.recs[i], f.was[i], f.next[i]
 	*s = schemas.NodeStatus{Key: f.b.Keys[i], Task: f.b.TaskOf(i), Generation: f.gens[i], Inputs: f.b.Inputs[i], Tools: f.tools[i], Verb: f.verbs[i],
 		Attempts: r.attempts(), Approvals: f.approvals(i)}
 	if f.rounds != nil && f.rounds[i] > 1 {

@@ -192,7 +192,7 @@ func (f *fold) noticeText(st *schemas.DAGStatus, delivery string) string {
 		Total: st.Progress.Total, Failed: []noticeNode{}}
 	t.Text = fmt.Sprintf("%s %s: %s", f.Ref, strings.ToLower(st.Phase), ready.Message)
 	for _, i := range f.p.Order {
-		s := &f.next[i]
+		s := f.next[i]
 		if s.State != schemas.NodeFailed || s.Reason == settle.ReasonNeedFailed || f.tolerated(i) || len(t.Failed) == mostToldNodes {
 			continue
 		}

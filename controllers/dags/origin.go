@@ -56,7 +56,7 @@ func Origins(e *state.Entry) (out []Origin) {
 // originOf is the origin of one node; nil where it has not run, or ran for the first time.
 func originOf(e *state.Entry, st *schemas.DAGStatus, name string, needs []string) *Origin {
 	all, fits := nodes.Attempts(e, name)
-	if fits == 0 || st.Nodes[name].State == schemas.NodeQueued || st.Nodes[name].State == schemas.NodePending {
+	if fits == 0 || st.Nodes.Of(name).State == schemas.NodeQueued || st.Nodes.Of(name).State == schemas.NodePending {
 		return nil
 	}
 	last := all[len(all)-1]
@@ -102,7 +102,7 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 		return changedTool(before.Tools, last.Tools)
 	case before.Agent != last.Agent:
 		return fmt.Sprintf("its agent was %q and is %q", before.Agent, last.Agent)
-	case st.Nodes[last.Node].Inputs != "":
+	case st.Nodes.Of(last.Node).Inputs != "":
 		return "a declared input or its definition changed"
 	case last.Agent != "":
 		return "its prompt, another part of its definition, or its agent changed"

@@ -82,7 +82,7 @@ func (f *fold) lacking(i int32) []int32 {
 func (f *fold) mayRedo(i int32) bool {
 	verb := f.verbs[i]
 	return f.gate.Open && (verb == "" || verb == schemas.VerbApprove) &&
-		!slices.ContainsFunc(f.next, func(s schemas.NodeStatus) bool {
+		!slices.ContainsFunc(f.next, func(s *schemas.NodeStatus) bool {
 			return s.State == schemas.NodeFailed && f.p.Spec.Policy.FailsFast()
 		}) &&
 		!slices.ContainsFunc(f.was, func(s *schemas.NodeStatus) bool { return s.Reason == settle.ReasonDAGTimeout })

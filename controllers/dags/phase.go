@@ -25,10 +25,13 @@ type nodeCounts struct {
 // ClassWaiting counts the nodes that wait, for people or for those that do.
 func (n *nodeCounts) waiting() int { return n.pending + n.blocked }
 
-func (f *fold) count() nodeCounts {
+func (f *fold) counts() nodeCounts {
+	if f.goesOn != nil {
+		return f.goesOn.counts
+	}
 	n := nodeCounts{firstBlocked: -1, firstFailed: -1}
 	for _, i := range f.p.Order {
-		s := &f.next[i]
+		s := f.next[i]
 		switch s.State {
 		case schemas.NodeSucceeded:
 			n.done++
@@ -84,7 +87,7 @@ func (f *fold) judgement(n nodeCounts) settle.Judgement {
 	case !f.gate.Open:
 		return settle.Judgement{Phase: f.closedPhase(), Class: settle.ClassWaiting, Reason: f.gate.Reason, Message: f.gate.Message}
 	case n.queued == 0 && n.blocked > 0:
-		s, name := &f.next[n.firstBlocked], f.p.Spec.Nodes[n.firstBlocked].Name
+		s, name := f.next[n.firstBlocked], f.p.Spec.Nodes[n.firstBlocked].Name
 		j := settle.Judgement{Phase: schemas.DAGPaused, Class: settle.ClassWaiting, Reason: s.Reason,
 			Message: name + ": " + s.Message + schemas.AndOthers(n.blocked-1)}
 		if n.failed > 0 { // which must not be hidden by what waits
@@ -143,7 +146,7 @@ func (f *fold) progress(n nodeCounts, phase string) settle.Judgement {
 func (f *fold) outcome(n nodeCounts) settle.Judgement {
 	switch {
 	case n.failed > 0:
-		s, name := &f.next[n.firstFailed], f.p.Spec.Nodes[n.firstFailed].Name
+		s, name := f.next[n.firstFailed], f.p.Spec.Nodes[n.firstFailed].Name
 		msg := name + " failed"
 		if s.Message != "" {
 			msg += ": " + s.Message
@@ -167,22 +170,13 @@ func same(x, y schemas.Status) bool {
 	if !ok || !ok2 {
 		return false
 	}
-	if len(a.Nodes) != len(b.Nodes) || a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
+	if a.Progress != b.Progress || a.Running != b.Running || a.Session != b.Session ||
 		a.Hold != b.Hold || !sameValue(a.Schedule, b.Schedule) || !sameValue(a.Group, b.Group) || a.IssueStatus != b.IssueStatus || a.StartedAt != b.StartedAt || a.FinishedAt != b.FinishedAt ||
 		!reflect.DeepEqual(a.Common, b.Common) || !slices.EqualFunc(a.Actions, b.Actions, sameAction) || !slices.Equal(a.Notices, b.Notices) || !slices.Equal(a.Active, b.Active) ||
 		!slices.EqualFunc(a.Layers, b.Layers, slices.Equal) {
 		return false
 	}
-	if reflect.ValueOf(a.Nodes).Pointer() == reflect.ValueOf(b.Nodes).Pointer() {
-		return true // no node differed, so the decision kept the map
-	}
-	for name, x := range a.Nodes {
-		y, ok := b.Nodes[name]
-		if !ok || !sameNode(&x, &y) {
-			return false
-		}
-	}
-	return true
+	return a.Nodes.Same(b.Nodes, sameNode)
 }
 
 // sameAction compares two actions, with what is behind their pointers.

@@ -51,7 +51,7 @@ func (f *fold) setRound(loop *plan.Loop, round int) {
 func (f *fold) repeats(i int32) bool {
 	loop := f.p.LoopOf(i)
 	env := f.expressionEnv(i)
-	env.Result = resultOf(&f.next[i])
+	env.Result = resultOf(f.next[i])
 	holds, err := loop.Until.Holds(env)
 	switch {
 	case err != nil:

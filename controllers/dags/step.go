@@ -20,7 +20,7 @@ func (f *fold) issueStatus() string {
 		return ""
 	}
 	for _, i := range f.p.Order {
-		set, s := f.p.Spec.Nodes[i].IssueStatus, &f.next[i]
+		set, s := f.p.Spec.Nodes[i].IssueStatus, f.next[i]
 		switch {
 		case set == nil:
 		case s.State == schemas.NodeSucceeded && set.OnComplete != "":

@@ -16,7 +16,7 @@ func steps(e *state.Entry, out settle.Out) []settle.Step {
 		return nil
 	}
 	p := plan.Of(e.Object)
-	var was map[string]schemas.NodeStatus
+	var was *schemas.NodeStatuses
 	if old, ok := e.Status().(*schemas.DAGStatus); ok {
 		was = old.Nodes
 	}
@@ -25,7 +25,7 @@ func steps(e *state.Entry, out settle.Out) []settle.Step {
 	var steps []settle.Step
 	for _, i := range p.Order {
 		n := &p.Spec.Nodes[i]
-		s := st.Nodes[n.Name]
+		s := st.Nodes.Of(n.Name)
 		step := settle.Step{Ref: e.Ref, Node: n.Name}
 		if waits[n.Name] = keepsWaiting(n, s, shut, waits); waits[n.Name] {
 			continue
@@ -40,7 +40,7 @@ func steps(e *state.Entry, out settle.Out) []settle.Step {
 			}
 			step.Verb, step.Why = settle.StepCancel, s.Message
 		case schemas.NodeSkipped, schemas.NodeCancelled:
-			if was[n.Name].State == s.State {
+			if was.Of(n.Name).State == s.State {
 				continue
 			}
 			step.Verb, step.Why = settle.StepSkip, s.Message
@@ -59,8 +59,8 @@ func steps(e *state.Entry, out settle.Out) []settle.Step {
 }
 
 // letsNothingStart reports whether the DAG or its session is paused, say: only then is a node pending with a reason.
-func letsNothingStart(nodes map[string]schemas.NodeStatus) bool {
-	for _, s := range nodes {
+func letsNothingStart(nodes *schemas.NodeStatuses) bool {
+	for _, s := range nodes.All() {
 		if s.State == schemas.NodePending && s.Reason != "" {
 			return true
 		}

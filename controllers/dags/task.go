@@ -20,12 +20,17 @@ import (
 // effects lists what is wanted, by key, with notices before the nodes. Names sort as keys do but for those with a dash, which is also
 // what follows a name in a key.
 func (f *fold) effects(out []settle.Effect) []settle.Effect {
+	if f.goesOn != nil {
+		f.wants = f.goesOn.effects
+	} else {
+		f.wants = make([]*settle.Effect, len(f.next))
+		for i := range f.wants {
+			f.wants[i] = f.wanted(int32(i))
+		}
+	}
 	for _, i := range f.p.ByName {
-		switch {
-		case f.recs[i].land.wanted:
-			out = append(out, f.landEffect(i))
-		case f.want[i]:
-			out = append(out, f.effect(i))
+		if e := f.wants[i]; e != nil {
+			out = append(out, *e)
 		}
 	}
 	byKey := func(a, b settle.Effect) int { return strings.Compare(a.Key, b.Key) }
@@ -33,6 +38,20 @@ func (f *fold) effects(out []settle.Effect) []settle.Effect {
 		slices.SortFunc(out, byKey)
 	}
 	return out
+}
+
+// wanted is the effect that node i wants now; nil for none.
+func (f *fold) wanted(i int32) *settle.Effect {
+	var e settle.Effect
+	switch {
+	case f.recs[i].land.wanted:
+		e = f.landEffect(i)
+	case f.want[i]:
+		e = f.effect(i)
+	default:
+		return nil
+	}
+	return &e
 }
 
 func (f *fold) effect(i int32) settle.Effect {
@@ -131,7 +150,7 @@ func (f *fold) results(i int32) map[string]settle.Need {
 	f.addFormerRound(i, out)
 	names := f.p.Spec.Nodes[i].NeedNames()
 	for k, to := range f.p.Needs[i] {
-		s, n := &f.next[to], &f.p.Spec.Nodes[to]
+		s, n := f.next[to], &f.p.Spec.Nodes[to]
 		need := settle.Need{State: s.State, ExitCode: s.ExitCode}
 		if len(s.Result) > 0 {
 			need.Result = s.Result

@@ -17,7 +17,7 @@ func (f *fold) expressionEnv(i int32) condition.Env {
 	}
 	names := n.NeedNames()
 	for k, to := range f.p.Needs[i] {
-		s := &f.next[to]
+		s := f.next[to]
 		need := condition.Need{State: s.State, Result: resultOf(s)}
 		if s.ExitCode != nil {
 			need.ExitCode = *s.ExitCode

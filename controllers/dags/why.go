@@ -48,7 +48,7 @@ func whyNodes(e *state.Entry, st *schemas.DAGStatus, waits places) []string {
 	for _, want := range order {
 		for _, layer := range st.Layers {
 			for _, name := range layer {
-				if n := st.Nodes[name]; n.State == want {
+				if n := st.Nodes.Of(name); n.State == want {
 					out = append(out, whyNode(name, n)+waits.since(name, n))
 				}
 			}
@@ -117,7 +117,7 @@ func LanesOf(e *state.Entry, t *state.Tree, now time.Time) string {
 	}
 	lanes := schemas.Priorities()
 	count := make([]int, len(lanes))
-	for name, n := range st.Nodes {
+	for name, n := range st.Nodes.All() {
 		if n.State == schemas.NodeQueued {
 			count[admission.Lane(&settle.Effect{Rank: p.rank(name), QueuedAt: n.QueuedAt, Ageing: p.ageing}, now)]++
 		}
@@ -137,12 +137,12 @@ func rankOf(n *schemas.Node, s *schemas.SessionSpec) int {
 }
 
 // whyRun explains why a node has to run: which part of its key changed, or which node runs first.
-func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeStatus, runs map[string]bool,
-	now map[string]schemas.NodeStatus, retries int) string {
-	old, known := was[n.Name]
+func whyRun(n *schemas.Node, s schemas.NodeStatus, was *schemas.NodeStatuses, runs map[string]bool,
+	now *schemas.NodeStatuses, retries int) string {
+	old := was.Of(n.Name)
 	why := ""
 	switch {
-	case !known || old.Key == "":
+	case old.Key == "":
 		why = "never ran"
 	case old.Generation != s.Generation:
 		why = "retried by an action"
@@ -183,9 +183,9 @@ func whyRun(n *schemas.Node, s schemas.NodeStatus, was map[string]schemas.NodeSt
 func changedNeed(need string) string { return "needs " + need + ", which changed" }
 
 // whyKey finds what changed a key where neither the generation nor the inputs did.
-func whyKey(n *schemas.Node, was, now map[string]schemas.NodeStatus) string {
+func whyKey(n *schemas.Node, was, now *schemas.NodeStatuses) string {
 	for _, need := range n.Needs {
-		if was[need].Key != now[need].Key {
+		if was.Of(need).Key != now.Of(need).Key {
 			return changedNeed(need)
 		}
 	}

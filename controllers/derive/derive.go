@@ -81,7 +81,7 @@ func (d *deriver) asks(e *state.Entry) {
 		return
 	}
 	for i, r := range e.Runs() {
-		if r.Asks == nil || st.Nodes[r.Node].Key != r.NodeKey || supersededBy(e.Runs(), i) {
+		if r.Asks == nil || st.Nodes.Of(r.Node).Key != r.NodeKey || supersededBy(e.Runs(), i) {
 			continue
 		}
 		spec := clarifications.SpecOfRun(e, r, sessions.IssueOf(d.tree, e))

@@ -16,7 +16,7 @@ func (d *deriver) planChanges(e *state.Entry) {
 		return
 	}
 	for i, r := range e.Runs() {
-		if len(r.PlanChange) == 0 || st.Nodes[r.Node].Key != r.NodeKey || supersededBy(e.Runs(), i) {
+		if len(r.PlanChange) == 0 || st.Nodes.Of(r.Node).Key != r.NodeKey || supersededBy(e.Runs(), i) {
 			continue
 		}
 		if name, spec := planchanges.SpecOfRun(r); spec != nil {

@@ -3,7 +3,6 @@ package derive
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,7 +108,7 @@ func (s *summary) results() []string {
 	}
 	var out []string
 	for _, need := range s.node.Needs {
-		if n := st.Nodes[need]; len(n.Result) > 0 {
+		if n := st.Nodes.Of(need); len(n.Result) > 0 {
 			out = append(out, clean(need+": "+string(n.Result)))
 		}
 	}
@@ -222,10 +221,9 @@ func (s *summary) architect() {
 	}
 	s.set("currentDAG", map[string]any{"name": s.dag.Name, "nodes": len(s.spec.Nodes), "layers": len(st.Layers)})
 	var done, pending, blocked []string
-	for _, name := range slices.Sorted(maps.Keys(st.Nodes)) {
-		n := st.Nodes[name]
+	for name, n := range st.Nodes.All() {
 		switch {
-		case readiness.NodeEnded(&n):
+		case readiness.NodeEnded(n):
 			done = append(done, fmt.Sprintf("%s: %s", name, n.State))
 		case n.State == schemas.NodeBlocked:
 			blocked = append(blocked, fmt.Sprintf("%s: %s", name, n.Message))

@@ -119,7 +119,7 @@ func (s *sums) add(e *state.Entry) {
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
 		ranks[n.Name] = cmp.Or(n.Priority, session.Priority).Rank()
-		switch at := nodes[n.Name]; {
+		switch at := nodes.Of(n.Name); {
 		case at.State == schemas.NodeRunning:
 			s.each(spec.Session, ranks[n.Name], workerOf(e, n), func(f *sum) { f.Running++ })
 		case at.State == schemas.NodeQueued && !at.QueuedAt.IsZero():

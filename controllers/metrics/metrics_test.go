@@ -17,10 +17,10 @@ func TestOf(t *testing.T) {
 	spec := []byte(`{"session": "s", "nodes": [{"name": "a", "run": ["a"]}, {"name": "b", "run": ["b"], "priority": "low"}]}`)
 	o := schemas.NewObject(schemas.DAGKind, schemas.Metadata{Name: "d"}, "specs/dags/d.yaml", "d", spec, nil)
 	e := &state.Entry{Ref: schemas.DAGKind.Ref("d"), Object: o}
-	e.SetStatus(&schemas.DAGStatus{Nodes: map[string]schemas.NodeStatus{
+	e.SetStatus(&schemas.DAGStatus{Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{
 		"a": {State: schemas.NodeRunning},
 		"b": {State: schemas.NodeQueued, QueuedAt: at(-6 * time.Minute)},
-	}})
+	})})
 	var runs []*schemas.Run
 	for i := range 100 {
 		start := time.Duration(i) * time.Second

@@ -34,7 +34,7 @@ func BenchmarkProject(b *testing.B) {
 			states[fmt.Sprintf("n%d", i)] = schemas.NodeStatus{State: schemas.NodeSucceeded, Attempts: 1}
 		}
 		states["n7"] = schemas.NodeStatus{State: schemas.NodeFailed, Message: "exit code 1: something went wrong in the middle of it"}
-		put(schemas.DAGKind, name, fmt.Sprintf("{session: %s, nodes: [%s]}", name, nodes), &schemas.DAGStatus{Nodes: states,
+		put(schemas.DAGKind, name, fmt.Sprintf("{session: %s, nodes: [%s]}", name, nodes), &schemas.DAGStatus{Nodes: schemas.NodeStatusesOf(states),
 			Common: schemas.Common{Phase: schemas.DAGFailed, Conditions: []schemas.Condition{{Type: schemas.Ready, Reason: "Failed", Message: "n7 failed"}}}})
 	}
 	tree := state.NewTree(controllers.Schemas(), nil, nil, entries...)

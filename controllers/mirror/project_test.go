@@ -158,19 +158,22 @@ func TestProjectIsAFunctionOfStates(t *testing.T) {
 	ref := schemas.Ref{Kind: schemas.DAGKind.Name, Name: "checks"}
 	e := *tree.Entry(ref)
 	st := *e.Status().(*schemas.DAGStatus)
-	st.Nodes = map[string]schemas.NodeStatus{}
-	for name, n := range e.Status().(*schemas.DAGStatus).Nodes {
+	nodes := map[string]schemas.NodeStatus{}
+	for name, was := range st.Nodes.All() {
+		n := *was
 		n.StartedAt, n.Output, n.Log = schemas.NewTime(time.Unix(1, 0)), "later", "elsewhere"
-		st.Nodes[name] = n
+		nodes[name] = n
 	}
+	st.Nodes = schemas.NodeStatusesOf(nodes)
 	st.StartedAt = schemas.NewTime(time.Unix(2, 0))
 	e.SetStatus(&st)
 	if got := print(project(tree.With(&e), mirror.SomeOptions)); got != want {
 		t.Errorf("the time of an attempt is a transition:\n%s", got)
 	}
-	build := st.Nodes["build"]
+	build := nodes["build"]
 	build.State = schemas.NodeFailed
-	st.Nodes["build"] = build
+	nodes["build"] = build
+	st.Nodes = schemas.NodeStatusesOf(nodes)
 	if got := print(project(tree.With(&e), mirror.SomeOptions)); got == want {
 		t.Error("a node failed, and nothing tells of it")
 	}

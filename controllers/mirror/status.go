@@ -113,7 +113,7 @@ func nodeRows(spec *schemas.DAGSpec, st *schemas.DAGStatus) [][]string {
 	}
 	rows := make([][]string, len(nodes))
 	for i, n := range nodes {
-		ns := st.Nodes[n.Name]
+		ns := st.Nodes.Of(n.Name)
 		why, attempts := "", ""
 		if ns.Attempts > 0 {
 			attempts = strconv.Itoa(ns.Attempts)
@@ -127,7 +127,7 @@ func nodeRows(spec *schemas.DAGSpec, st *schemas.DAGStatus) [][]string {
 }
 
 func nodeState(st *schemas.DAGStatus, node string) string {
-	return cmp.Or(st.Nodes[node].State, schemas.NodePending)
+	return cmp.Or(st.Nodes.Of(node).State, schemas.NodePending)
 }
 
 // dagPicture draws a DAG; "" for one that is too large to be drawn.

@@ -33,7 +33,7 @@ func writeRun(p *Page, spec *schemas.DAGSpec, st *schemas.DAGStatus, b *Body) {
 		return
 	}
 	for _, name := range st.Layers[len(st.Layers)-1] {
-		if text := resultText(st.Nodes[name].Result); text != "" {
+		if text := resultText(st.Nodes.Of(name).Result); text != "" {
 			b.Paragraph("**%s**", codeText(name))
 			b.Quoted(text)
 		}

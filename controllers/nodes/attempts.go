@@ -14,7 +14,7 @@ import (
 func Attempts(e *state.Entry, node string) (list []*schemas.Run, fits int) {
 	key := ""
 	if st, ok := e.Status().(*schemas.DAGStatus); ok {
-		key = st.Nodes[node].Key
+		key = st.Nodes.Of(node).Key
 	}
 	for _, r := range e.Runs() {
 		if r.Node == node {

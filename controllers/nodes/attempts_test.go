@@ -39,7 +39,7 @@ func TestAttempts(t *testing.T) {
 		e := &state.Entry{}
 		e.SetRuns(runs)
 		if c.present != "" {
-			e.SetStatus(&schemas.DAGStatus{Nodes: map[string]schemas.NodeStatus{"build": {Key: c.present}}})
+			e.SetStatus(&schemas.DAGStatus{Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{"build": {Key: c.present}})})
 		}
 		if c.claim != nil {
 			e.Claims = []state.Claim{{Run: *c.claim}}

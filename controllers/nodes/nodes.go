@@ -44,7 +44,7 @@ func Interrupted(e *state.Entry) []string {
 		return nil
 	}
 	var names []string
-	for name, n := range st.Nodes {
+	for name, n := range st.Nodes.All() {
 		runs := func(c state.Claim) bool { return c.Node == name }
 		if n.State == schemas.NodeRunning && !slices.ContainsFunc(e.Claims, runs) {
 			names = append(names, name)
@@ -62,7 +62,7 @@ func NotHere(e *state.Entry) map[string][]string {
 	}
 	var out map[string][]string
 	for node, m := range e.Missing {
-		if st.Nodes[node].State != schemas.NodeSucceeded {
+		if st.Nodes.Of(node).State != schemas.NodeSucceeded {
 			continue
 		}
 		if out == nil {
@@ -77,12 +77,12 @@ func NotHere(e *state.Entry) map[string][]string {
 // under the present key that has one. None: only that the file exists can be checked.
 func Recorded(e *state.Entry, node, file string) []schemas.Output {
 	st, ok := e.Status().(*schemas.DAGStatus)
-	if !ok || st.Nodes[node].State != schemas.NodeSucceeded {
+	if !ok || st.Nodes.Of(node).State != schemas.NodeSucceeded {
 		return nil
 	}
 	var out []schemas.Output
 	for _, r := range e.Runs() {
-		if r.Node == node && r.NodeKey == st.Nodes[node].Key && r.Outcome == schemas.OutcomeSucceeded {
+		if r.Node == node && r.NodeKey == st.Nodes.Of(node).Key && r.Outcome == schemas.OutcomeSucceeded {
 			found, _ := r.OutputsAt([]string{file})
 			out = append(out, found...)
 		}

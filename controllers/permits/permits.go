@@ -204,7 +204,7 @@ func Waiting(t *state.Tree, e *state.Entry, node string) []schemas.Permission {
 	if !ok || spec == nil {
 		return nil
 	}
-	key := st.Nodes[node].Key
+	key := st.Nodes.Of(node).Key
 	last := new(schemas.Run)
 	for i := range e.Claims {
 		if c := &e.Claims[i]; c.Node == node && c.NodeKey == key && !c.StartedAt.IsZero() {

@@ -214,14 +214,14 @@ func (d *draft) keepsDone(*schemas.PlanEdit) error {
 
 // done reports whether a node has succeeded, or one that was made from it.
 func (d *draft) done(name string) bool {
-	if d.status.Nodes[name].State == schemas.NodeSucceeded {
+	if d.status.Nodes.Of(name).State == schemas.NodeSucceeded {
 		return true
 	}
 	n := d.before.Node(name)
 	if n == nil || n.Matrix == nil && n.DAG == "" {
 		return false
 	}
-	for other, st := range d.status.Nodes {
+	for other, st := range d.status.Nodes.All() {
 		if strings.HasPrefix(other, name+"_") && st.State == schemas.NodeSucceeded {
 			return true
 		}

@@ -104,7 +104,7 @@ func planOf(e *state.Entry) agentio.Plan {
 	spec, st := schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared()), state.StatusOf[schemas.DAGStatus](e)
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
-		p.Nodes = append(p.Nodes, agentio.PlanNode{Node: n, Status: st.Nodes[n.Name]})
+		p.Nodes = append(p.Nodes, agentio.PlanNode{Node: n, Status: st.Nodes.Of(n.Name)})
 	}
 	return p
 }

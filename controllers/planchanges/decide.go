@@ -99,7 +99,7 @@ func (f *fold) unknownNode() string {
 	for _, name := range slices.Concat([]string{f.spec.Node}, f.spec.Blocked, f.spec.Failed) {
 		known := name == "" || dag.Node(name) != nil
 		if !known && st != nil {
-			_, known = st.Nodes[name]
+			known = st.Nodes.Find(name) != nil
 		}
 		if !known {
 			return fmt.Sprintf("%s has no node %q", to, name)
@@ -255,7 +255,7 @@ func (f *fold) hear() error {
 	if st == nil {
 		return nil
 	}
-	switch n := st.Nodes[answerNode]; n.State {
+	switch n := st.Nodes.Of(answerNode); n.State {
 	case schemas.NodeSucceeded:
 		return f.take(e, dag.Nodes[0].Agent, n)
 	case schemas.NodeFailed, schemas.NodeCancelled, schemas.NodeSkipped:
@@ -361,7 +361,7 @@ func (f *fold) applied() string {
 		text = f.st.DAG + ", accepted by " + schemas.Acting(a.By, a.Proof) + ": " + schemas.Shorten(f.st.Changes, 5)
 	}
 	to, _ := f.spec.TargetRef()
-	if dag, ok := f.Tree.Entry(to).Status().(*schemas.DAGStatus); ok && dag.Nodes[f.spec.Node].State == schemas.NodeFailed {
+	if dag, ok := f.Tree.Entry(to).Status().(*schemas.DAGStatus); ok && dag.Nodes.Of(f.spec.Node).State == schemas.NodeFailed {
 		text += fmt.Sprintf("; %s has failed: reconcile retry %s %[1]s lets it run again, with the answer", f.spec.Node, to)
 	}
 	return text

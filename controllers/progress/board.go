@@ -133,7 +133,7 @@ func (b *board) update(e *state.Entry) {
 
 // hasWork reports whether a node runs, or could.
 func hasWork(st *schemas.DAGStatus) bool {
-	for _, n := range st.Nodes {
+	for _, n := range st.Nodes.All() {
 		if n.State == schemas.NodeRunning || n.State == schemas.NodeQueued {
 			return true
 		}
@@ -150,7 +150,7 @@ func (d *dag) take(e *state.Entry, st *schemas.DAGStatus) {
 	}
 	d.tally, d.rest.known = tally{}, false
 	for i := range spec.Nodes {
-		s := st.Nodes[spec.Nodes[i].Name]
+		s := st.Nodes.Of(spec.Nodes[i].Name)
 		c := count(s.State)
 		d.done, d.total, d.failed = d.done+c.done, d.total+1, d.failed+c.failed
 		d.running, d.queued, d.waiting = d.running+c.running, d.queued+c.queued, d.waiting+c.waiting

@@ -71,7 +71,7 @@ func (d *dag) usualMean() time.Duration {
 
 func layerDone(st *schemas.DAGStatus, layer []string) bool {
 	for _, name := range layer {
-		if s := st.Nodes[name].State; s != schemas.NodeSucceeded && s != schemas.NodeSkipped {
+		if s := st.Nodes.Of(name).State; s != schemas.NodeSucceeded && s != schemas.NodeSkipped {
 			return false
 		}
 	}

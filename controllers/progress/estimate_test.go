@@ -18,8 +18,8 @@ func TestEstimateOf(t *testing.T) {
 	o := schemas.NewDecoder(controllers.Schemas(), 0).Decode("specs/d.json", []byte(src)).Object
 	at := func(d time.Duration) schemas.Time { return schemas.NewTime(now.Add(d)) }
 	e := &state.Entry{Ref: o.Ref, Object: o}
-	st := &schemas.DAGStatus{Layers: [][]string{{"a"}, {"b"}}, Nodes: map[string]schemas.NodeStatus{
-		"a": {State: schemas.NodeSucceeded}, "b": {State: schemas.NodeRunning, StartedAt: at(-4 * time.Second)}}}
+	st := &schemas.DAGStatus{Layers: [][]string{{"a"}, {"b"}}, Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{
+		"a": {State: schemas.NodeSucceeded}, "b": {State: schemas.NodeRunning, StartedAt: at(-4 * time.Second)}})}
 	e.SetStatus(st)
 	e.SetRuns([]*schemas.Run{{Key: "dags/d/a-0123456789abcdef-1", Owner: "dag/d", Node: "a", Seq: 1, Outcome: schemas.OutcomeSucceeded,
 		StartedAt: at(-14 * time.Second), FinishedAt: at(-4 * time.Second)}})
@@ -30,7 +30,7 @@ func TestEstimateOf(t *testing.T) {
 	if got == nil || got.NodesDone != 1 || got.Nodes != 2 || got.LayersDone != 1 || got.Layers != 2 || got.Left() != 6*time.Second {
 		t.Fatalf("%+v, left %v", got, got.Left())
 	}
-	st.Nodes["b"] = schemas.NodeStatus{State: schemas.NodeSucceeded}
+	st.Nodes = schemas.NodeStatusesOf(map[string]schemas.NodeStatus{"a": st.Nodes.Of("a"), "b": {State: schemas.NodeSucceeded}})
 	if got := progress.EstimateOf(tree, e, 2, now); got != nil {
 		t.Errorf("a DAG without work: %+v", got)
 	}

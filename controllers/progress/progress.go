@@ -151,7 +151,7 @@ func (t *Tracker) resolve(f failure) Event {
 		e.Final = !strings.HasPrefix(e.Owner, dagPrefix)
 		return e
 	}
-	n := st.Nodes[e.Name]
+	n := st.Nodes.Of(e.Name)
 	if n.Key != f.key {
 		return e // the node was changed or removed meanwhile
 	}

@@ -97,8 +97,8 @@ func stalls(t *state.Tree, s *settle.Selection, e *state.Entry) bool {
 	}
 	in := s.In(t)
 	stalled := IsStalled(e)
-	for name, n := range st.Nodes {
-		if (n.State == schemas.NodeFailed && !isOptional(e, name) || stalled && NodeEnded(&n) && !NodeMet(&n)) && in(e.Ref, name) {
+	for name, n := range st.Nodes.All() {
+		if (n.State == schemas.NodeFailed && !isOptional(e, name) || stalled && NodeEnded(n) && !NodeMet(n)) && in(e.Ref, name) {
 			return true
 		}
 	}

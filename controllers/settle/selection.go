@@ -72,7 +72,7 @@ func (s *Selection) Works(t *state.Tree, ref schemas.Ref) bool {
 	if !ok {
 		return in(ref, "")
 	}
-	for name, n := range st.Nodes {
+	for name, n := range st.Nodes.All() {
 		if (n.State == schemas.NodeRunning || n.State == schemas.NodeQueued) && in(ref, name) {
 			return true
 		}

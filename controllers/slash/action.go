@@ -67,7 +67,7 @@ func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, st
 // made after the comment was written is not answered by it.
 func (d *decider) asked(a commandTarget, written time.Time) *schemas.PermissionAnswer {
 	e := d.tree.Entry(a.target)
-	if e == nil || a.node == "" || schemas.NodesIn(e.Status())[a.node].Reason != settle.ReasonWaitsForPermission {
+	if e == nil || a.node == "" || schemas.NodesIn(e.Status()).Of(a.node).Reason != settle.ReasonWaitsForPermission {
 		return nil
 	}
 	for _, r := range e.Runs() {
@@ -261,7 +261,7 @@ func (d *decider) held(a *commandTarget, verb string, dags []*state.Entry) error
 		}
 		var here []string
 		for _, name := range targetNodes(e) {
-			n := st.Nodes[name]
+			n := st.Nodes.Of(name)
 			if n.State == schemas.NodeBlocked && slices.Contains(answerable(verb), n.Reason) {
 				a.target, a.node = e.Ref, name
 				here = append(here, "/"+verb+" "+e.Ref.String()+" "+name)

@@ -135,12 +135,12 @@ func (b *board) nodes(e *state.Entry) {
 	session, task := b.tree.Entry(schemas.SessionKind.Ref(spec.Session)), tasksOf(b.tree, e, b.now)
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
-		s, ok := st.Nodes[n.Name]
-		if !ok || itemState(s) == "" {
+		s := st.Nodes.Of(n.Name)
+		if itemState(&s) == "" {
 			continue
 		}
 		it := Item{
-			Name: e.Ref.String() + "/" + n.Name, Kind: ItemNode, State: itemState(s), Priority: priorityOf(n, session),
+			Name: e.Ref.String() + "/" + n.Name, Kind: ItemNode, State: itemState(&s), Priority: priorityOf(n, session),
 			Session: spec.Session, Issue: sessions.IssueOf(b.tree, e), Agent: n.Agent, Task: task(n), Reason: s.Reason,
 			Message: s.Message, Again: b.nodeAgain(e, s),
 		}
@@ -167,7 +167,7 @@ func (b *board) askPermission(it *Item, e *state.Entry, n *schemas.Node) {
 }
 
 func anyNodeWaits(st *schemas.DAGStatus) bool {
-	for _, s := range st.Nodes {
+	for _, s := range st.Nodes.All() {
 		if itemState(s) != "" {
 			return true
 		}
@@ -177,7 +177,7 @@ func anyNodeWaits(st *schemas.DAGStatus) bool {
 
 // itemState is "" for a node that is not an item: it is done, runs and asks for nothing, or waits for other nodes or for an
 // approval.
-func itemState(s schemas.NodeStatus) string {
+func itemState(s *schemas.NodeStatus) string {
 	switch {
 	case s.State == schemas.NodeQueued:
 		return ItemQueued

@@ -55,12 +55,12 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 		task := tasksOf(t, e, now)
 		for i := range spec.Nodes {
 			n := &spec.Nodes[i]
-			if st.Nodes[n.Name].State != schemas.NodeBlocked || !in(e.Ref, n.Name) {
+			if st.Nodes.Of(n.Name).State != schemas.NodeBlocked || !in(e.Ref, n.Name) {
 				continue
 			}
 			w := Wait{What: e.Ref.String() + "/" + n.Name, Task: task(n),
 				Command: fmt.Sprintf("reconcile approve %s %s", e.Ref, n.Name)}
-			switch s := st.Nodes[n.Name]; {
+			switch s := st.Nodes.Of(n.Name); {
 			case s.Reason == settle.ReasonWaitsForPerson:
 				if w.Who = agents.Contact(t, n.Agent); n.Approve != nil && len(n.Approve.Form) > 0 {
 					w.Command, w.Form = w.Command+" --answer TEXT", n.Approve.Form

@@ -166,7 +166,7 @@ func dag(b *Builder) {
 		if i < len(stand) {
 			at = stand[i]
 		}
-		b.addTask(&s.Nodes[i], st.Nodes[s.Nodes[i].Name], at)
+		b.addTask(&s.Nodes[i], st.Nodes.Of(s.Nodes[i].Name), at)
 	}
 }
 

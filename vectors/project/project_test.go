@@ -147,9 +147,9 @@ dag/build:make references docs/app.md
 dag/build contains dag/build:test
 dag/build:test follows dag/build:make
 `},
-		{"DAG", &schemas.DAGStatus{Common: schemas.Common{Phase: "Failed"}, FinishedAt: ended, Nodes: map[string]schemas.NodeStatus{
+		{"DAG", &schemas.DAGStatus{Common: schemas.Common{Phase: "Failed"}, FinishedAt: ended, Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{
 			"test": {State: "Failed", Message: "exit 1", Result: json.RawMessage(`{"lines":3}`), Output: "it broke", FinishedAt: ended},
-		}}, `dag/build dag "build" specs/dags/build.yaml at 1700000000 [issue=7 kind=dag phase=Failed session=login]
+		})}, `dag/build dag "build" specs/dags/build.yaml at 1700000000 [issue=7 kind=dag phase=Failed session=login]
   build
   | make test
 dag/build:make task "make" specs/dags/build.yaml at 0 [kind=dag]

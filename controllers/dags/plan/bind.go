@@ -36,6 +36,16 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string, tools []map[string
 	return b
 }
 
+// Holds reports whether b, which names no agents, is still the binding of a plan whose nodes are as they were, and all its nodes are
+// on record under the keys that it makes.
+func (b *Binding) Holds(in settle.In, p *Plan) bool {
+	var session *schemas.Object
+	if e := in.Tree.Entry(schemas.SessionKind.Ref(p.Spec.Session)); e != nil {
+		session = e.Object
+	}
+	return b.session == session && b.settings == in.Tree.Settings() && slices.Equal(b.Keys, b.primary)
+}
+
 // fits reports whether b depends on the same values.
 func (b *Binding) fits(want *Binding, gens []int, inputs []string, tools []map[string]string, rounds []int) bool {
 	return b.session == want.session && b.settings == want.settings && slices.Equal(b.agents, want.agents) &&

@@ -26,6 +26,10 @@ func newPlan(name string, spec *schemas.DAGSpec) *Plan {
 	slices.SortFunc(p.ByName, func(a, b int32) int {
 		return cmp.Or(strings.Compare(spec.Nodes[a].Name, spec.Nodes[b].Name), cmp.Compare(a, b))
 	})
+	p.Names = make([]string, n)
+	for k, i := range p.ByName {
+		p.Names[k] = spec.Nodes[i].Name
+	}
 	if spec.Expansion != nil && spec.Expansion.Fault != "" {
 		p.fail("%s", spec.Expansion.Fault)
 	}

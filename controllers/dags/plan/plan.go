@@ -21,7 +21,8 @@ type Plan struct {
 	Needs  [][]int32
 	Order  []int32 // every node after what it needs
 	Layers [][]string
-	ByName []int32 // positions in the order of names, as runs and claims are sorted
+	ByName []int32  // positions in the order of names, as runs and claims are sorted
+	Names  []string // in that order
 	// defs are the definitions of the nodes without their agents, agentDefs those with them.
 	defs, agentDefs [][]byte
 	hasFormer       bool                 // keys of an earlier version may differ: see former.go
@@ -40,56 +41,42 @@ type Plan struct {
 	// last is the newest binding. It saves work and never changes what comes out: a binding is used only where
 	// everything that it was made from is the same.
 	last atomic.Pointer[Binding]
-	// made is the newest status that came out, with its nodes in the order of the spec, to save looking them up again.
-	made atomic.Pointer[madeStatus]
-}
-
-// madeStatus is a status with its nodes by position, and those that differ in the status before.
-type madeStatus struct {
-	status, before *schemas.DAGStatus
-	nodes          []schemas.NodeStatus
-	changed        []int32
-}
-
-// Remember keeps the newest status that came out, with its nodes by position, and those of them that differ in the status
-// before.
-func (p *Plan) Remember(st, before *schemas.DAGStatus, nodes []schemas.NodeStatus, changed []int32) {
-	p.made.Store(&madeStatus{st, before, nodes, changed})
-}
-
-// Changed returns the names of the nodes that may differ between two statuses; known is false if all may.
-func (p *Plan) Changed(before, st *schemas.DAGStatus) (names []string, known bool) {
-	m := p.made.Load()
-	if m == nil || before == nil || m.before != before || m.status != st {
-		return nil, false
-	}
-	names = make([]string, len(m.changed))
-	for k, i := range m.changed {
-		names[k] = p.Spec.Nodes[i].Name
-	}
-	return names, true
+	// kept is what the last decision left for the next one, with the same promise.
+	kept atomic.Pointer[any]
 }
 
 // NodesOf returns the nodes of a status by position in the spec; an unknown one is empty. Callers must not change them.
 func (p *Plan) NodesOf(st *schemas.DAGStatus) []*schemas.NodeStatus {
-	nodes := make([]*schemas.NodeStatus, len(p.Spec.Nodes))
-	known := []schemas.NodeStatus(nil)
-	switch m := p.made.Load(); {
-	case m != nil && m.status == st:
-		known = m.nodes
-	case len(st.Nodes) > 0:
-		known = make([]schemas.NodeStatus, len(nodes))
-		for i := range known {
-			known[i] = st.Nodes[p.Spec.Nodes[i].Name]
+	nodes := slices.Repeat([]*schemas.NodeStatus{new(schemas.NodeStatus)}, len(p.Names))
+	k := 0
+	for name, s := range st.Nodes.All() {
+		for k < len(p.Names) && p.Names[k] < name {
+			k++
 		}
-	}
-	none := new(schemas.NodeStatus)
-	for i := range nodes {
-		if nodes[i] = none; known != nil {
-			nodes[i] = &known[i]
+		if k < len(p.Names) && p.Names[k] == name {
+			nodes[p.ByName[k]] = s
 		}
 	}
 	return nodes
+}
+
+// Keep leaves a value for the next decision. Only one decision gets it, since it may change it.
+func (p *Plan) Keep(v any) { p.kept.Store(&v) }
+
+// Kept takes the value that was left; nil if there is none.
+func (p *Plan) Kept() any {
+	if v := p.kept.Swap(nil); v != nil {
+		return *v
+	}
+	return nil
+}
+
+// OnlyCommands reports whether nothing but specs, records and claims decides about the nodes: no agents, people, tools, times, loops,
+// groups or workflows.
+func (p *Plan) OnlyCommands() bool {
+	s := p.Spec
+	return len(p.Agents)+len(p.Loops)+len(s.Schedule) == 0 && s.Policy.Timeout == nil && s.Concurrency == nil && s.Workflow == nil &&
+		!p.MadeOfResults() && !slices.ContainsFunc(s.Nodes, func(n schemas.Node) bool { return n.Approve != nil || len(n.Tools) > 0 })
 }
 
 func (p *Plan) fail(format string, args ...any) {

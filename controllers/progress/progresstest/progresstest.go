@@ -63,7 +63,7 @@ func (p *Play) Pass(d time.Duration) { p.Now = p.Now.Add(d) }
 // Start claims a node of a DAG and starts a run, an attempt of it, and returns the report. The next Turn knows of it.
 func (p *Play) Start(dag, node string) settle.Report {
 	e := p.entry(dag)
-	st := e.Status().(*schemas.DAGStatus).Nodes[node]
+	st := e.Status().(*schemas.DAGStatus).Nodes.Of(node)
 	run := schemas.Run{Owner: e.Ref.String(), Node: node, NodeKey: st.Key, Seq: 1, StartedAt: schemas.NewTime(p.Now)}
 	for _, r := range e.Runs() {
 		if r.Node == node && r.NodeKey == st.Key {

@@ -61,8 +61,8 @@ func picture(e *state.Entry) (graph.Picture, error) {
 	for _, n := range dag.Nodes {
 		node := graph.Node{Name: n.Name, State: schemas.NodePending, Needs: n.Needs}
 		if status != nil {
-			if s, ok := status.Nodes[n.Name]; ok {
-				node.State, node.Note = s.State, noteOf(&n, s)
+			if s := status.Nodes.Find(n.Name); s != nil {
+				node.State, node.Note = s.State, noteOf(&n, *s)
 			}
 		}
 		g.Nodes = append(g.Nodes, node)

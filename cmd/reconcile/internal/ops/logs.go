@@ -120,7 +120,7 @@ func selectAttempts(e, now *state.Entry, q LogsRequest) ([]Attempt, error) {
 		return noticeAttempts(now, st, q.Node)
 	}
 	for _, name := range nodes.NodeNames(e) {
-		failed := st != nil && st.Nodes[name].State == schemas.NodeFailed
+		failed := st != nil && st.Nodes.Of(name).State == schemas.NodeFailed
 		if q.Node != "" && name != q.Node || q.Failed && !failed {
 			continue
 		}
@@ -165,11 +165,11 @@ func noticeAttempts(e *state.Entry, st *schemas.DAGStatus, on string) (out []Att
 func attemptOf(e *state.Entry, node string, previous bool) (Attempt, bool) {
 	list, fits := nodes.Attempts(e, node)
 	st, _ := e.Status().(*schemas.DAGStatus)
-	if fits == 0 && st != nil && !st.Nodes[node].FinishedAt.IsZero() {
+	if fits == 0 && st != nil && !st.Nodes.Of(node).FinishedAt.IsZero() {
 		if previous {
 			fits, list = 1, append(list, nil) // its record was pruned; the status has it
 		} else {
-			n := st.Nodes[node]
+			n := st.Nodes.Of(node)
 			return Attempt{Owner: e.Ref.String(), Node: node, State: n.State, Took: render.Took(n), Log: n.Log, Output: n.Output, Message: n.Message}, true
 		}
 	}

@@ -168,7 +168,7 @@ func (f *logFollower) ended(e *state.Entry) (over bool, why string) {
 	if !ok {
 		return true, ""
 	}
-	n := st.Nodes[f.node]
+	n := st.Nodes.Of(f.node)
 	switch n.State {
 	case schemas.NodeSucceeded, schemas.NodeFailed, schemas.NodeSkipped, schemas.NodeCancelled:
 		return true, ""

@@ -78,7 +78,7 @@ func waiting(t *state.Tree, now time.Time) (out []Waiting) {
 		}
 		for _, name := range nodes.NodeNames(e) {
 			is := Waiting{Ref: e.Ref.String(), Node: name}
-			switch n := st.Nodes[name]; n.Reason {
+			switch n := st.Nodes.Of(name); n.Reason {
 			case settle.ReasonNotCommitted, settle.ReasonTreeDirty:
 				is.Why = fmt.Sprintf("waited in the last run: %s; then run reconcile", n.Message)
 			case settle.ReasonToolUnknown, settle.ReasonAgentUnhealthy, settle.ReasonBudgetExceeded:

@@ -131,7 +131,7 @@ func checkTarget(t *state.Tree, spec *schemas.PlanChangeSpec) error {
 	if e.Kind == schemas.SessionKind.Name {
 		return nil
 	}
-	if st, ok := e.Status().(*schemas.DAGStatus); ok && spec.Node != "" && st.Nodes[spec.Node].State == schemas.NodeSucceeded {
+	if st, ok := e.Status().(*schemas.DAGStatus); ok && spec.Node != "" && st.Nodes.Of(spec.Node).State == schemas.NodeSucceeded {
 		return fmt.Errorf("%s %s has succeeded: nothing blocks it", e.Ref, spec.Node)
 	}
 	for _, names := range [][]string{{spec.Node}, spec.Blocked, spec.Failed} {

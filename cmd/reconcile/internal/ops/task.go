@@ -153,7 +153,7 @@ func tasksNamed(t *state.Tree, word string) (byName, byAgent, running []string) 
 			}
 			var now schemas.NodeStatus
 			if st != nil {
-				now = st.Nodes[n.Name]
+				now = st.Nodes.Of(n.Name)
 			}
 			if n.Agent != word || readiness.NodeEnded(&now) {
 				continue

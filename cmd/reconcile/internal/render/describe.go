@@ -75,7 +75,7 @@ func describeWhy(w io.Writer, palette Palette, objects []Description, node strin
 			p.b.WriteByte('\n')
 		}
 		if st, ok := d.Entry.Status().(*schemas.DAGStatus); ok && node != "" {
-			n := st.Nodes[node]
+			n := st.Nodes.Of(node)
 			p.b.WriteString(Line(fmt.Sprintf("%s %s: %s", d.Entry.Ref, node, n.State)) + "\n")
 			p.section("Why", p.lines([]string{p.whyNode(n)}))
 			continue
@@ -270,8 +270,8 @@ func (p *page) nodes(e *state.Entry) string {
 	t := p.table("NODE", "STATE", "ATTEMPTS", "TOOK", "EXIT", "WHY")
 	for _, name := range nodes.NodeNames(e) {
 		n, exit := schemas.NodeStatus{State: schemas.NodePending}, ""
-		if st != nil && st.Nodes[name].State != "" {
-			n = st.Nodes[name]
+		if st != nil && st.Nodes.Of(name).State != "" {
+			n = st.Nodes.Of(name)
 		}
 		if n.ExitCode != nil {
 			exit = strconv.Itoa(*n.ExitCode)
@@ -291,7 +291,7 @@ func (p *page) failures(e *state.Entry) {
 	}
 	shown := 0
 	for _, name := range nodes.NodeNames(e) {
-		n := st.Nodes[name]
+		n := st.Nodes.Of(name)
 		if n.State != schemas.NodeFailed || n.Output == "" && n.Log == "" {
 			continue
 		}

@@ -73,7 +73,7 @@ committed\x07
 	}
 	want += "  log:  .reconcile/logs/dags/checks/style-KEY-2.log\n  next: reconcile logs dag/checks style\n"
 	got := b.String()
-	if key := p.Tree.Entry(schemas.Ref{Kind: "DAG", Name: "checks"}).Status().(*schemas.DAGStatus).Nodes["style"].Key; key != "" {
+	if key := p.Tree.Entry(schemas.Ref{Kind: "DAG", Name: "checks"}).Status().(*schemas.DAGStatus).Nodes.Of("style").Key; key != "" {
 		got = strings.ReplaceAll(got, key[len("sha256:"):][:16], "KEY")
 	}
 	if got != want {

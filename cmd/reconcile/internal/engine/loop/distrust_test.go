@@ -52,7 +52,7 @@ func TestDistrust(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := job(t, r.Tree).Nodes["a"].State; got != c.want {
+				if got := job(t, r.Tree).Nodes.Of("a").State; got != c.want {
 					t.Errorf("the node is %s, want %s", got, c.want)
 				}
 			})
@@ -81,7 +81,7 @@ func TestMarkedWhileItRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := job(t, r.Tree).Nodes["late"].State; got != schemas.NodeSucceeded {
+		if got := job(t, r.Tree).Nodes.Of("late").State; got != schemas.NodeSucceeded {
 			t.Errorf("the node late is %s", got)
 		}
 	})
@@ -115,7 +115,7 @@ func TestMarksEnd(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := job(t, r.Tree).Nodes["late"].State; got != schemas.NodeSkipped {
+				if got := job(t, r.Tree).Nodes.Of("late").State; got != schemas.NodeSkipped {
 					t.Errorf("the node is %s, and the action %v", got, r.Tree.Entry(schemas.ActionKind.Ref("act")).Status())
 				}
 			})

@@ -185,7 +185,7 @@ func waitsFor(e *state.Entry, reason string) bool {
 	if !e.HasStatus() {
 		return false
 	}
-	for _, n := range schemas.NodesIn(e.Status()) {
+	for _, n := range schemas.NodesIn(e.Status()).All() {
 		if n.Reason == reason {
 			return true
 		}

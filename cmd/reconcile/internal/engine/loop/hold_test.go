@@ -90,15 +90,15 @@ func TestWaitForAPersonIsWrittenAtOnce(t *testing.T) {
 	whileSlowRuns(t, "    - {name: quick, run: [x]}\n    - {name: sign, agent: lead, prompt: Sign it., needs: [quick]}\n",
 		func(t *testing.T, dir string) {
 			st := statusFile(t, dir)
-			if st.Phase != schemas.DAGRunning || st.Nodes["sign"].State != schemas.NodeBlocked {
-				t.Errorf("while slow runs, the file says %s, and of sign %s", st.Phase, st.Nodes["sign"].State)
+			if st.Phase != schemas.DAGRunning || st.Nodes.Of("sign").State != schemas.NodeBlocked {
+				t.Errorf("while slow runs, the file says %s, and of sign %s", st.Phase, st.Nodes.Of("sign").State)
 			}
 		})
 }
 
 func TestOthersSeeWhatTheJournalHas(t *testing.T) {
 	whileSlowRuns(t, "    - {name: one, run: [x]}\n    - {name: two, run: [x], needs: [one]}\n", func(t *testing.T, dir string) {
-		if st := statusFile(t, dir); st.Nodes["two"].State == schemas.NodeSucceeded {
+		if st := statusFile(t, dir); st.Nodes.Of("two").State == schemas.NodeSucceeded {
 			t.Fatal("the status was written although nothing asked for it: this test shows nothing")
 		}
 		s, err := state.Open(dir, state.Options{Kinds: controllers.Schemas(), Now: time.Now, NoCache: true})
@@ -111,8 +111,8 @@ func TestOthersSeeWhatTheJournalHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := job(t, controllers.Current(loaded, time.Now(), s.Journaled()))
-		if now.Nodes["two"].State != schemas.NodeSucceeded || now.Nodes["slow"].State != schemas.NodeRunning || now.Progress.Done != 2 {
-			t.Errorf("two is %s, slow is %s, %d done", now.Nodes["two"].State, now.Nodes["slow"].State, now.Progress.Done)
+		if now.Nodes.Of("two").State != schemas.NodeSucceeded || now.Nodes.Of("slow").State != schemas.NodeRunning || now.Progress.Done != 2 {
+			t.Errorf("two is %s, slow is %s, %d done", now.Nodes.Of("two").State, now.Nodes.Of("slow").State, now.Progress.Done)
 		}
 	})
 }

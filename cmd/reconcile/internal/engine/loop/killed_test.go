@@ -79,7 +79,7 @@ func TestKilledWhileWaitedFor(t *testing.T) {
 	l := newLoop(t, dir, r)
 	kill := sync.OnceValue(victim.Process.Kill)
 	l.Observe = func(_ []settle.Report, tr *state.Tree) {
-		if e := tr.Entry(schemas.Ref{Kind: "DAG", Name: "job"}); e.HasStatus() && job(t, tr).Nodes["quick"].State == schemas.NodeSucceeded {
+		if e := tr.Entry(schemas.Ref{Kind: "DAG", Name: "job"}); e.HasStatus() && job(t, tr).Nodes.Of("quick").State == schemas.NodeSucceeded {
 			if err := kill(); err != nil {
 				t.Error(err)
 			}

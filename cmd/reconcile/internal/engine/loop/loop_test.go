@@ -221,8 +221,8 @@ func TestOnceWaitsForRetries(t *testing.T) {
 		if took := time.Since(start).Round(time.Second); took != 33*time.Second {
 			t.Errorf("took %s, want 10s + 20s of back-off and three runs of 1s", took)
 		}
-		if st := job(t, r.Tree); st.Phase != schemas.DAGSucceeded || st.Nodes["flaky"].Attempts != 3 {
-			t.Errorf("phase %s after %d attempts", st.Phase, st.Nodes["flaky"].Attempts)
+		if st := job(t, r.Tree); st.Phase != schemas.DAGSucceeded || st.Nodes.Of("flaky").Attempts != 3 {
+			t.Errorf("phase %s after %d attempts", st.Phase, st.Nodes.Of("flaky").Attempts)
 		}
 	})
 }
@@ -256,7 +256,7 @@ func TestInterruptedWorkIsReleased(t *testing.T) {
 		if err != nil || !r.Interrupted {
 			t.Fatalf("interrupted %t, error %v", r.Interrupted, err)
 		}
-		if n := job(t, r.Tree).Nodes["slow"]; n.State == schemas.NodeRunning || n.Attempts != 0 {
+		if n := job(t, r.Tree).Nodes.Of("slow"); n.State == schemas.NodeRunning || n.Attempts != 0 {
 			t.Errorf("state %s after %d attempts; nothing runs any more, and an interrupted attempt does not count",
 				n.State, n.Attempts)
 		}
@@ -281,14 +281,14 @@ func TestBrokenPerformerUsesUpNoAttempt(t *testing.T) {
 		if !errors.Is(err, errNoRoom) || !strings.Contains(err.Error(), "struck") {
 			t.Errorf("error %v; want the cause, and which effect it struck", err)
 		}
-		for name, n := range job(t, r.Tree).Nodes {
+		for name, n := range job(t, r.Tree).Nodes.All() {
 			if n.State == schemas.NodeRunning || n.Attempts != 0 {
 				t.Errorf("%s is %s after %d attempts", name, n.State, n.Attempts)
 			}
 		}
 		r, err = newLoop(t, dir, newActor(always(time.Second, schemas.OutcomeSucceeded))).Once(t.Context())
-		if st := job(t, r.Tree); err != nil || st.Phase != schemas.DAGSucceeded || st.Nodes["struck"].Attempts != 1 {
-			t.Errorf("the next run: %v, phase %s, %d attempts", err, st.Phase, st.Nodes["struck"].Attempts)
+		if st := job(t, r.Tree); err != nil || st.Phase != schemas.DAGSucceeded || st.Nodes.Of("struck").Attempts != 1 {
+			t.Errorf("the next run: %v, phase %s, %d attempts", err, st.Phase, st.Nodes.Of("struck").Attempts)
 		}
 	})
 }

@@ -47,8 +47,8 @@ func TestOnlyWaitsForItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begin); took > 10*time.Second || job(t, r.Tree).Nodes["slow"].State != schemas.NodeRunning {
-			t.Errorf("took %s, slow is %s", took, job(t, r.Tree).Nodes["slow"].State)
+		if took := time.Since(begin); took > 10*time.Second || job(t, r.Tree).Nodes.Of("slow").State != schemas.NodeRunning {
+			t.Errorf("took %s, slow is %s", took, job(t, r.Tree).Nodes.Of("slow").State)
 		}
 		wg.Wait()
 		if got := second.done(); !slices.Equal(got, []string{"a Succeeded", "b Succeeded"}) {
@@ -77,7 +77,7 @@ func TestOnlyWaitsForPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := job(t, r.Tree).Nodes["a"]; got.State != schemas.NodeSucceeded || r.Ran != 1 {
+		if got := job(t, r.Tree).Nodes.Of("a"); got.State != schemas.NodeSucceeded || r.Ran != 1 {
 			t.Errorf("a is %s after %d runs", got.State, r.Ran)
 		}
 		wg.Wait()
@@ -160,12 +160,12 @@ spec:
 		}
 		long := only(newLoop(t, dir, newActor(always(15*time.Minute, schemas.OutcomeSucceeded))))
 		r, err := long.Once(t.Context())
-		if err != nil || r.Ran != 1 || job(t, r.Tree).Nodes["a"].State != schemas.NodeSucceeded {
-			t.Fatalf("%d ran, and a is %s: %v", r.Ran, job(t, r.Tree).Nodes["a"].State, err)
+		if err != nil || r.Ran != 1 || job(t, r.Tree).Nodes.Of("a").State != schemas.NodeSucceeded {
+			t.Fatalf("%d ran, and a is %s: %v", r.Ran, job(t, r.Tree).Nodes.Of("a").State, err)
 		}
 		st := r.Tree.Entry(schemas.Ref{Kind: "DAG", Name: "other"}).Status().(*schemas.DAGStatus)
-		if got := st.Nodes["c"].State; got != schemas.NodeQueued {
-			t.Errorf("c of the other DAG is %s: %s", got, st.Nodes["c"].Message)
+		if got := st.Nodes.Of("c").State; got != schemas.NodeQueued {
+			t.Errorf("c of the other DAG is %s: %s", got, st.Nodes.Of("c").Message)
 		}
 	})
 }

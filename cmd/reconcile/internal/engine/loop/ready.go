@@ -129,7 +129,7 @@ func (s *run) touchNotReady() {
 		if !e.Brief().Blocked {
 			continue
 		}
-		for _, n := range schemas.NodesIn(e.Status()) {
+		for _, n := range schemas.NodesIn(e.Status()).All() {
 			if n.State == schemas.NodeBlocked && waitsOutside(n.Reason) {
 				s.touch(e.Ref)
 				break

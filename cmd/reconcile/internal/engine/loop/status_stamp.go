@@ -30,7 +30,7 @@ func stampOf(e *state.Entry, size int) statusStamp {
 	if !e.Brief().Blocked {
 		return is
 	}
-	for name, n := range st.Nodes {
+	for name, n := range st.Nodes.All() {
 		if n.State == schemas.NodeBlocked {
 			is.blocked = append(is.blocked, name)
 		}

@@ -475,14 +475,14 @@ func (s *run) cancel() {
 func (s *run) isKilled(key string) bool {
 	e := s.mine[key]
 	owner := s.tree.Entry(e.Owner)
-	return owner != nil && schemas.NodesIn(owner.Status())[e.Node].Reason == settle.ReasonKilling
+	return owner != nil && schemas.NodesIn(owner.Status()).Of(e.Node).Reason == settle.ReasonKilling
 }
 
 // whyUnwanted says why an effect became unwanted.
 func (s *run) whyUnwanted(key string) string {
 	e := s.mine[key]
 	if owner := s.tree.Entry(e.Owner); owner != nil {
-		switch n := schemas.NodesIn(owner.Status())[e.Node]; n.Reason {
+		switch n := schemas.NodesIn(owner.Status()).Of(e.Node); n.Reason {
 		case settle.ReasonContextFull, settle.ReasonInterrupted:
 			return n.Message
 		}
