@@ -48,8 +48,8 @@ func View(in settle.In, node string) NodeView {
 			v.NeededBy = append(v.NeededBy, n.Name)
 		}
 	}
-	if st, ok := in.Status().(*schemas.DAGStatus); ok && st.Nodes[node].State != "" {
-		v.Status = st.Nodes[node]
+	if st, ok := in.Status().(*schemas.DAGStatus); ok && st.Nodes.Of(node).State != "" {
+		v.Status = st.Nodes.Of(node)
 		v.Origin = originOf(in.Entry, st, node, v.Spec.Needs)
 	}
 	attempts, _ := nodes.Attempts(in.Entry, node)
