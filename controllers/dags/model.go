@@ -78,6 +78,27 @@ type fold struct {
 	timed   *schemas.ScheduleStatus // the new one; nil without a schedule
 }
 
+// kept is what a decision leaves for the next one.
+type kept struct {
+	fold *fold
+	// from is the status before the decision, and made the one that it made: the tree has either, if they are equal.
+	from, made *schemas.DAGStatus
+	counts     nodeCounts
+	effects    []*settle.Effect // by node; nil for one that does not want to run
+	runs       []*schemas.Run
+	claimed    []string  // the nodes with claims
+	moved      []int32   // the nodes whose statuses changed in the last decision that went on
+	neededBy   [][]int32 // the nodes that need a node
+}
+
+// nodeCounts counts nodes by what matters to the phase.
+type nodeCounts struct {
+	done, running, queued, pending, blocked, failed, cancelled int
+
+	firstBlocked, firstFailed int // positions, in execution order; -1: none
+	timedOut                  bool
+}
+
 // choice is who does the work of a node, where that is not simply the agent that it names.
 type choice struct {
 	agent   string

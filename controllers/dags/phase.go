@@ -14,14 +14,6 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// nodeCounts counts nodes by what matters to the phase.
-type nodeCounts struct {
-	done, running, queued, pending, blocked, failed, cancelled int
-
-	firstBlocked, firstFailed int // positions, in execution order; -1: none
-	timedOut                  bool
-}
-
 // ClassWaiting counts the nodes that wait, for people or for those that do.
 func (n *nodeCounts) waiting() int { return n.pending + n.blocked }
 

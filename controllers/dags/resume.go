@@ -15,19 +15,6 @@ import (
 // decision goes on from the one before: it judges the nodes whose records or claims changed, and those that need one whose status
 // changed. The result is that of a decision about all nodes.
 
-// kept is what a decision leaves for the next one.
-type kept struct {
-	fold *fold
-	// from is the status before the decision, and made the one that it made: the tree has either, if they are equal.
-	from, made *schemas.DAGStatus
-	counts     nodeCounts
-	effects    []*settle.Effect // by node; nil for one that does not want to run
-	runs       []*schemas.Run
-	claimed    []string  // the nodes with claims
-	moved      []int32   // the nodes whose statuses changed in the last decision that went on
-	neededBy   [][]int32 // the nodes that need a node
-}
-
 // keep leaves the decision for the next one, if that may go on from it.
 func (f *fold) keep(st *schemas.DAGStatus, n nodeCounts) {
 	k := f.goesOn
