@@ -23,7 +23,7 @@ import (
 // all locks of a file whenever a process locks a part of it or closes it, and a new process closes those of all its siblings.
 const (
 	leaseDir   = ".reconcile/leased"
-	leaseFiles = 64
+	leaseFiles = 8
 )
 
 // formerLeases is the single file in which earlier versions have all leases. Commands that they started may hold some.
@@ -35,7 +35,8 @@ type leases struct {
 	mu     sync.Mutex // guards the fields below
 	closed bool
 	files  [leaseFiles]*os.File // our own open files: no command shares their locks
-	former *os.File             // nil if it does not exist
+	former *os.File             // nil if it did not exist when the first lease was used
+	looked bool                 // for former
 }
 
 // lease is a hold on one key. The first byte is locked through file, an open file that the processes of the run share: it
@@ -60,11 +61,12 @@ func (k *lease) open() (base, former *os.File, err error) {
 			return nil, nil, fmt.Errorf("open leases: %w", err)
 		}
 	}
-	if l.former == nil {
+	if !l.looked {
 		l.former, _, err = regular.OpenFile(l.root, formerLeases, os.O_RDWR, 0)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, regular.ErrNot) {
 			return nil, nil, fmt.Errorf("open leases: %w", err)
 		}
+		l.looked = true
 	}
 	return l.files[k.in], l.former, nil
 }

@@ -342,7 +342,7 @@ func TestLeasesAreSpread(t *testing.T) {
 		in[g.leases.of("dags/d/n-"+strconv.Itoa(i)).in]++
 	}
 	for file, n := range in {
-		if n > 40 {
+		if n > 1000/leaseFiles*3/2 {
 			t.Errorf("%d of 1,000 leases are in file %d", n, file)
 		}
 	}
