@@ -73,6 +73,19 @@ func (p *PlanChange) Prompt() string {
 	return d.String()
 }
 
+// IsPrompt reports whether text is the prompt of p with its plans as they were at some time: the request as it is, and after it
+// nothing but quoted lines about nodes.
+func (p *PlanChange) IsPrompt(text string) bool {
+	request := *p
+	request.Plans = nil
+	nodes, ok := strings.CutPrefix(text, request.Prompt())
+	for line := range strings.Lines(nodes) {
+		line = strings.TrimRight(line, " \n")
+		ok = ok && (strings.HasPrefix(line+" ", quoted) || strings.HasPrefix(line, "--- begin nodes of dag/") || strings.HasPrefix(line, "--- end nodes of dag/"))
+	}
+	return ok
+}
+
 // write writes the nodes of a DAG, those that matter with their output.
 func (p *Plan) write(d *document) {
 	d.begin("nodes of dag/" + label(p.DAG))

@@ -83,9 +83,20 @@ func (f *fold) isQuestion(dag *schemas.DAGSpec) bool {
 	return reflect.DeepEqual(dag, &want)
 }
 
-// prompt is what the architect is told: the request, how the DAG is, and what an answer is.
-func (f *fold) prompt() string {
-	p := agentio.PlanChange{Ref: f.Ref.String(), Spec: f.spec}
+// question is what the architect is asked in a DAG. After a kill the DAG may be on disk, and the question not on record: then it is that of
+// the DAG, which says how the nodes were.
+func (f *fold) question(dag string) string {
+	p := f.request()
+	asked := state.SpecOf[*schemas.DAGSpec](f.Tree.Entry(schemas.DAGKind.Ref(dag)))
+	if asked != nil && len(asked.Nodes) == 1 && p.IsPrompt(asked.Nodes[0].Prompt) {
+		return asked.Nodes[0].Prompt
+	}
+	return shorten.Text(p.Prompt(), longestQuestion)
+}
+
+// request is what the architect is told: the request, how the DAG is, and what an answer is.
+func (f *fold) request() *agentio.PlanChange {
+	p := &agentio.PlanChange{Ref: f.Ref.String(), Spec: f.spec}
 	if to, _ := f.spec.TargetRef(); to.Kind == schemas.DAGKind.Name {
 		p.Plans = append(p.Plans, planOf(f.Tree.Entry(to)))
 	} else {
@@ -96,7 +107,7 @@ func (f *fold) prompt() string {
 	if n := len(f.st.Rejected); n > 0 {
 		p.Rejected = f.st.Rejected[n-1]
 	}
-	return shorten.Text(p.Prompt(), longestQuestion)
+	return p
 }
 
 func planOf(e *state.Entry) agentio.Plan {

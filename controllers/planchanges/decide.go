@@ -223,7 +223,7 @@ func (f *fold) ask() {
 	f.st.Architect = program
 	for len(f.st.Rejected) < mostAnswers {
 		if name := answerName(f.Name, len(f.st.Rejected)+1); f.st.AnswerDAG != name || f.st.Question == "" {
-			f.st.AnswerDAG, f.st.Question = name, f.prompt()
+			f.st.AnswerDAG, f.st.Question = name, f.question(name)
 		}
 		err := f.hear()
 		if errors.As(err, new(*beyondError)) {
