@@ -9,7 +9,7 @@ import (
 // faults are those that the tests of this package must notice.
 var faults = []mutants.Mutant{
 	{"a success under another key counts", "dags/node.go",
-		"if runs[0].NodeKey == f.b.Keys[i] {", "if runs[0].NodeKey != \"\" {"},
+		"if run.NodeKey == f.b.Keys[i] {", "if run.NodeKey != \"\" {"},
 	{"a cancelled run counts as success", "dags/node.go",
 		"case run.Outcome == schemas.OutcomeSucceeded:",
 		"case run.Outcome == schemas.OutcomeSucceeded, run.Outcome == schemas.OutcomeCancelled:"},

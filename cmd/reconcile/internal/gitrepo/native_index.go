@@ -97,6 +97,9 @@ func (s *objectStore) catchUpEdits(p pending, head plumbing.Hash) ([]edit, error
 		if edits[i].now, err = s.file(head, edits[i].path); err != nil {
 			return nil, err
 		}
+		if edits[i].now.mode == modeTree {
+			edits[i].now = blob{} // a folder has no entry in the index
+		}
 		if edits[i].now == was {
 			edits[i].was = made
 		}
