@@ -58,6 +58,11 @@ func (c chance) fill(v reflect.Value) {
 	case schemas.Time:
 		v.Set(reflect.ValueOf(someTimes[c.IntN(len(someTimes))]))
 		return
+	case *schemas.NodeStatuses:
+		var all map[string]schemas.NodeStatus
+		c.fill(reflect.ValueOf(&all).Elem())
+		v.Set(reflect.ValueOf(schemas.NodeStatusesOf(all)))
+		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:

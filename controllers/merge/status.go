@@ -59,6 +59,10 @@ func joinStruct(out, base, a, b reflect.Value) {
 		switch {
 		case field.Kind() == reflect.Map:
 			joinMap(field, o, x, y)
+		case field.Type() == reflect.TypeFor[*schemas.NodeStatuses]():
+			joined := map[string]schemas.NodeStatus(nil)
+			joinMap(reflect.ValueOf(&joined).Elem(), nodesByName(o), nodesByName(x), nodesByName(y))
+			field.Set(reflect.ValueOf(schemas.NodeStatusesOf(joined)))
 		case listOf(field.Type()) != nil:
 			joinList(field, o, x, y)
 		default:
@@ -133,6 +137,15 @@ func statusLeaves(t reflect.Type) [][]int {
 		}
 	}
 	return out
+}
+
+// nodesByName is a map of the statuses of nodes.
+func nodesByName(v reflect.Value) reflect.Value {
+	byName := map[string]schemas.NodeStatus{}
+	for name, n := range v.Interface().(*schemas.NodeStatuses).All() {
+		byName[name] = *n
+	}
+	return reflect.ValueOf(byName)
 }
 
 // joinMap joins maps key by key; what a key has is a unit.
