@@ -10,8 +10,8 @@ import (
 	quick "github.com/segmentio/encoding/json"
 )
 
-// NodeStatuses are the statuses of nodes by name. They never change: With returns others, and both share what is the same, so
-// that a change of one of many nodes costs little. nil has none. In JSON they are an object.
+// NodeStatuses are the statuses of nodes by name. They are immutable: With returns others, and both share the unchanged
+// ones, so that a change of one of many nodes costs little. nil is empty. In JSON they are an object.
 type NodeStatuses struct {
 	names  []string        // sorted
 	blocks [][]*NodeStatus // by position in names, blockLength in each block but the last
@@ -19,7 +19,7 @@ type NodeStatuses struct {
 
 const blockLength = 128
 
-// NewNodeStatuses returns the statuses of nodes by their names, which are sorted. It keeps both; nobody may change them afterwards.
+// NewNodeStatuses returns the statuses of nodes by their names, which are sorted. It keeps both slices: the caller must not change them.
 func NewNodeStatuses(names []string, statuses []*NodeStatus) *NodeStatuses {
 	if len(names) == 0 {
 		return nil
@@ -38,8 +38,8 @@ func NodeStatusesOf(byName map[string]NodeStatus) *NodeStatuses {
 	return NewNodeStatuses(names, statuses)
 }
 
-// Next returns the statuses of nodes by their names, which are sorted, as [NewNodeStatuses] does. It shares with n what is the same,
-// and is n itself if that is everything.
+// Next returns the statuses of nodes by their names, which are sorted, as [NewNodeStatuses] does. It shares with n the unchanged
+// statuses, and is n itself if all are.
 func (n *NodeStatuses) Next(names []string, statuses []*NodeStatus) *NodeStatuses {
 	out := NewNodeStatuses(names, statuses)
 	if n == nil || out == nil || !slices.Equal(n.names, names) {
@@ -86,7 +86,7 @@ func (n *NodeStatuses) Len() int {
 	return len(n.names)
 }
 
-// Find returns the status of a node, not to be changed; nil for an unknown one.
+// Find returns the status of a node, which callers must not change; nil for an unknown one.
 func (n *NodeStatuses) Find(name string) *NodeStatus {
 	if n == nil {
 		return nil
@@ -106,7 +106,7 @@ func (n *NodeStatuses) Of(name string) NodeStatus {
 	return NodeStatus{}
 }
 
-// All yields the nodes in the order of their names, with their statuses, not to be changed.
+// All yields the nodes in the order of their names, with their statuses, which callers must not change.
 func (n *NodeStatuses) All() iter.Seq2[string, *NodeStatus] {
 	return func(yield func(string, *NodeStatus) bool) {
 		for i := range n.Len() {
@@ -141,7 +141,7 @@ func (n *NodeStatuses) Since(former *NodeStatuses) iter.Seq[string] {
 // Same reports whether the nodes have the same names and the same statuses by a comparison, which is not asked about what n and
 // other share.
 func (n *NodeStatuses) Same(other *NodeStatuses, same func(a, b *NodeStatus) bool) bool {
-	if n == other {
+	if n == other || n.Len() == 0 && other.Len() == 0 {
 		return true
 	}
 	if n == nil || other == nil || !slices.Equal(n.names, other.names) {
@@ -172,6 +172,7 @@ func (n *NodeStatuses) UnmarshalJSON(data []byte) error {
 			return err
 		}
 	}
+	*n = NodeStatuses{}
 	if all := NodeStatusesOf(byName); all != nil {
 		*n = *all
 	}

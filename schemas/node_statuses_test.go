@@ -76,3 +76,13 @@ func compareNodes(t *testing.T, is *schemas.NodeStatuses, want map[string]schema
 		t.Fatalf("decoded otherwise: %v", err)
 	}
 }
+
+func TestNodeStatusesOfNothing(t *testing.T) {
+	is := schemas.NodeStatusesOf(map[string]schemas.NodeStatus{"a": {State: schemas.NodeQueued}})
+	if err := json.Unmarshal([]byte("{}"), is); err != nil || is.Len() != 0 {
+		t.Errorf("%d nodes, %v", is.Len(), err)
+	}
+	if !is.Same(nil, nil) || !(*schemas.NodeStatuses)(nil).Same(is, nil) {
+		t.Error("no nodes are not the same as no nodes")
+	}
+}
