@@ -98,7 +98,7 @@ func AnswerValue(answer string, given ...json.RawMessage) (json.RawMessage, erro
 }
 
 // FormOutline returns in one line what a form asks for, such as {"ok": boolean, "note"?: string}: fields that may be left out
-// have a question mark. A form that says neither a type nor values is returned as it is, and so is what is nested deeply.
+// have a question mark. A form without a type and values is returned as it is, and so are deeply nested ones.
 func FormOutline(form json.RawMessage) string { return formOutline(form, 4) }
 
 func formOutline(form json.RawMessage, depth int) string {

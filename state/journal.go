@@ -291,7 +291,7 @@ func (j *Journal) checkpoint(ctx context.Context) error {
 	return j.rewrite()
 }
 
-// rewrite keeps only the open claims, and what is waited for.
+// rewrite keeps only the open claims, and the effects that the process waits for.
 func (j *Journal) rewrite() error {
 	var b []byte
 	view := newJournalView(j.name, j.view.layout)

@@ -375,7 +375,7 @@ func (v *journalView) results() []*schemas.Run {
 	return out
 }
 
-// open returns the lines of claims without a result, sorted by key, and of what is waited for.
+// open returns the lines of claims without a result, sorted by key, and of the effects that the process waits for.
 func (v *journalView) open() []line {
 	var out []line
 	for _, k := range slices.Sorted(maps.Keys(v.keys)) {

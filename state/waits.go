@@ -18,7 +18,7 @@ type Wait struct {
 	Since schemas.Time
 }
 
-// tenure is long beside the time in which processes notice each other.
+// tenure is much longer than processes take to notice each other.
 const tenure = time.Second
 
 // Tenure is 1 in the tenure of the process, else 0.
@@ -35,8 +35,8 @@ const (
 	waitAgain = time.Second
 )
 
-// Wait writes to the journal what this process waits for now; nothing: it does not wait. A process that waits must call it again
-// every few seconds, or others no longer leave it anything. It is not called concurrently.
+// Wait writes to the journal the effects that this process waits for, by group; without any, it no longer waits. A process that waits
+// must call it at least every waitFor, or others no longer leave it places. Calls must not be concurrent.
 func (j *Journal) Wait(groups map[string]int, at time.Time) error {
 	j.store.mu.Lock()
 	same := maps.Equal(j.view.waits, groups)

@@ -58,7 +58,7 @@ func readsFiles(cmd *cobra.Command) bool {
 	return false
 }
 
-// files returns the streams of this process, to hand them to a program outside of the sandbox; ok is false if one is no file.
+// files returns the streams of this process, to hand them to a program outside of the sandbox; ok is false unless all are files.
 func (a *app) files() (out [3]*os.File, ok bool) {
 	for i, s := range []any{a.stdin, a.stdout, a.stderr} {
 		if out[i], ok = s.(*os.File); !ok {

@@ -121,7 +121,7 @@ func (a *admission) room(g settle.Group) bool {
 	return u.own+u.foreign+keep < limit
 }
 
-// owner is an object with wanted effects that is no DAG.
+// owner is an object other than a DAG with wanted effects.
 type owner struct {
 	schemas.Ref
 	*share // of its session

@@ -7,7 +7,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Turns are what sessions have had of the places, that a process has seen, and what it knows of other processes. The zero value is
+// Turns are the places that sessions have had, as seen by one process, and its knowledge of other processes. The zero value is
 // ready.
 type Turns struct {
 	// Others are what other processes wait for. Since is when the last tenure of this process began, as [state.Wait.Since].
@@ -34,7 +34,7 @@ func (t *Turns) of(session string) *share {
 	return s
 }
 
-// follow adds what the claims and records say of the DAGs that changed since the last tree.
+// follow adds the claims and records of the DAGs that changed since the last tree.
 func (t *Turns) follow(tree *state.Tree) {
 	if t.tree == nil || !tree.SameDormant(t.tree) {
 		t.begin(tree)

@@ -112,7 +112,7 @@ func adviseProgram(e *state.Entry, spec *schemas.AgentSpec, c *schemas.CommandRu
 		Message: fmt.Sprintf("the program %q is not found on this machine", argv[0]), Suggestion: "install it, or put its folder on the PATH"}}
 }
 
-// written calls f for each node as it stands in the file of a DAG, with its place there.
+// written calls f for each node as declared in the file of a DAG, with its place there.
 func written(e *state.Entry, f func(n *schemas.Node, at []any)) {
 	spec := schemas.SpecAs[*schemas.DAGSpec](e.Object.Declared())
 	for k, nodes := range [][]schemas.Node{spec.Nodes, spec.Finally} {

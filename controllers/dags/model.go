@@ -129,7 +129,7 @@ type record struct {
 	pauses      bool         // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.
 	questions []*clarifications.Question
-	// kept is the latest run that waits for a permission, or handed the rest off: what it changed is committed, and the work goes on there.
+	// kept is the latest run that waits for a permission, or handed the rest off: its changes are committed, and the work continues there.
 	kept *schemas.Run
 	// unheard is the latest success after which a text of a person waited; the work goes on in its session.
 	unheard *schemas.Run

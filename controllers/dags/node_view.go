@@ -36,7 +36,7 @@ type NodeRun struct {
 	Message string       `json:"message,omitempty"`
 }
 
-// View returns what is known of a node of a DAG, without its outputs.
+// View describes a node of a DAG, without its outputs.
 func View(in settle.In, node string) NodeView {
 	v := NodeView{DAG: in.Ref.String(), Path: in.Object.Path, NeededBy: []string{}, Runs: []NodeRun{}, Turn: agents.NodeTurns(in.Entry)[node],
 		Status: schemas.NodeStatus{State: schemas.NodePending}}

@@ -73,7 +73,7 @@ func nodeOf(st *schemas.PlanChangeStatus) schemas.Node {
 	return schemas.Node{Name: answerNode, Agent: st.Architect, Priority: schemas.High, Prompt: st.Question, Retry: &schemas.Retry{Limit: 1}}
 }
 
-// isQuestion reports whether a DAG asks the architect what was to be asked, and nothing else.
+// isQuestion reports whether a DAG asks the architect the question on record, and nothing else.
 func (f *fold) isQuestion(dag *schemas.DAGSpec) bool {
 	if dag == nil {
 		return false
@@ -94,7 +94,7 @@ func (f *fold) question(dag string) string {
 	return shorten.Text(p.Prompt(), longestQuestion)
 }
 
-// request is what the architect is told: the request, how the DAG is, and what an answer is.
+// request is the content of the architect's prompt: the request, and the state of its DAGs.
 func (f *fold) request() *agentio.PlanChange {
 	p := &agentio.PlanChange{Ref: f.Ref.String(), Spec: f.spec}
 	if to, _ := f.spec.TargetRef(); to.Kind == schemas.DAGKind.Name {

@@ -151,7 +151,7 @@ func (f *fold) refuse(a *schemas.PlanAnswer) {
 	f.history.Add(a.At, settle.ReasonRefused, schemas.Acting(a.By, a.Proof)+" refused it"+because(a.Reason))
 }
 
-// end takes a decision; what was asked is over.
+// end takes a decision, and ends the question.
 func (f *fold) end(a *schemas.PlanAnswer, phase string) {
 	f.st.Answer, f.st.Phase, f.st.Proposal, f.st.Question = a, phase, nil, ""
 }

@@ -249,8 +249,8 @@ type Workspace struct {
 	Commit string
 	// Continues is the key of a run whose changes in it are committed, and whose work goes on; "" for none.
 	Continues string `json:",omitempty"`
-	// Attempts begins the keys of the effects that work in it, one after the other: an attempt goes on with what the one
-	// before it left. Before begins those of the attempts before a retry, which goes on with what they left, too; "" for none.
+	// Attempts begins the keys of the effects that work in it, one after the other: an attempt continues from the
+	// files of the one before it. Before begins those of the attempts before a retry, which continues from their files; "" for none.
 	Attempts string
 	Before   string `json:",omitempty"`
 }

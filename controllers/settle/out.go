@@ -9,8 +9,8 @@ import (
 
 // Out is a decision.
 type Out struct {
-	// Status replaces the status file; nil means that there is to be none, and that the object's records go with it, unless the
-	// decision leaves the status as it is.
+	// Status replaces the status file; nil removes it and the object's records, unless the decision leaves the
+	// status as it is.
 	Status schemas.Status
 	// Effects are the effects that should run or start now, in the order of their keys.
 	Effects []Effect

@@ -87,7 +87,7 @@ func (s Suite) Run(t *testing.T) {
 	}
 }
 
-// failure stands in the output of a test that failed.
+// failure is in the output of each failed test.
 const failure = "--- FAIL"
 
 // sampleShare is the share of the mutants of a suite that is tested, at least one of them.
@@ -129,8 +129,8 @@ func (m Mutant) check(t *testing.T) []byte {
 	return src
 }
 
-// overlay writes files with the given contents, and a file for go test -overlay that has them replace those at the paths of the map,
-// whose path it returns.
+// overlay writes files with the given contents, and the file for go test -overlay with which they replace those at the paths of the map;
+// it returns the path of that file.
 func overlay(dir string, contents map[string]string) (string, error) {
 	replace := map[string]string{}
 	for path, text := range contents {

@@ -69,7 +69,7 @@ func (s *switched) file(path string, src []byte, pkg string) *switchedFile {
 	return f
 }
 
-// around returns the function whose body encloses the bytes from one offset to another; nil if there is none.
+// around returns the function whose body encloses the bytes from one offset to another; or nil.
 func around(set *token.FileSet, file *ast.File, from, to int) *ast.FuncDecl {
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -149,7 +149,7 @@ func (c *function) call() string {
 	return call + "; return"
 }
 
-// named returns the names of a field, and gives one to what has none.
+// named returns the names of a field, and gives one to unnamed fields.
 func (c *function) named(f *ast.Field) []string {
 	if len(f.Names) == 0 {
 		at := c.offset(f.Type.Pos())
@@ -184,8 +184,8 @@ type program struct {
 	faults map[int]bool // the numbers of those in it
 }
 
-// build builds the program for the chosen faults. If it does not build, because of one of them, there is none: then each fault is
-// tested alone, which reports what is wrong. If [All], the tests must pass while the program shows no fault.
+// build builds the program for the chosen faults. If it does not build, because of one of them, it returns nil: then each fault is
+// tested alone, which reports the error. If [All], the tests must pass while the program shows no fault.
 func (s Suite) build(t *testing.T, chosen map[int]bool) *program {
 	p := &program{suite: s, faults: map[int]bool{}}
 	all := switched{files: map[string]*switchedFile{}, packages: map[string]string{}}

@@ -63,7 +63,7 @@ func (p *Plan) NodesOf(st *schemas.DAGStatus) []*schemas.NodeStatus {
 // Keep leaves a value for the next decision. Only one decision gets it, since it may change it.
 func (p *Plan) Keep(v any) { p.kept.Store(&v) }
 
-// Kept takes the value that was left; nil if there is none.
+// Kept takes the value that was left, or nil.
 func (p *Plan) Kept() any {
 	if v := p.kept.Swap(nil); v != nil {
 		return *v

@@ -244,7 +244,7 @@ func (g *checkout) note(edits []edit) {
 }
 
 // unblocked returns the changes without those in whose way there is something that the changes do not remove, and the
-// paths of these. What is in the way is a file that becomes a folder, or a folder that becomes a file.
+// paths of these: a file that becomes a folder, or a folder that becomes a file, is in the way.
 func unblocked(root *os.Root, changes []fileChange) (free []fileChange, blocked []string) {
 	if !slices.ContainsFunc(changes, func(c fileChange) bool { return c.in }) {
 		return changes, nil

@@ -210,7 +210,7 @@ func (s *staged) moveIn(dirs map[string]bool) error {
 	return nil
 }
 
-// removeFolders removes a folder that has only folders in it. A path without a folder is no error.
+// removeFolders removes a folder that has only folders in it. It accepts a path without a folder.
 func removeFolders(root *os.Root, dir string) error {
 	var all []string
 	err := fs.WalkDir(regular.FS(root), dir, func(p string, d fs.DirEntry, err error) error {

@@ -183,7 +183,7 @@ func specsIn(given SpecText) []specPart {
 	return out
 }
 
-// itemsOf returns the items of a list with their places; nil if the object is no list.
+// itemsOf returns the items of a list with their places; nil for any other object.
 func itemsOf(object *yaml3.Node, fields map[string]any) *yaml3.Node {
 	if _, isList := fields["items"].([]any); !isList || fields["kind"] != "List" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 )
 
-// DescribeNode returns what is known of a node of the DAG that q names. Outputs are compared with the files only for the
+// DescribeNode describes a node of the DAG that q names. Outputs are compared with the files only for the
 // present tree.
 func DescribeNode(ctx context.Context, env Env, q DescribeRequest, node string) (v dags.NodeView, err error) {
 	t, done, err := env.loadAt(ctx, q.At)

@@ -52,7 +52,7 @@ func Plan(ctx context.Context, env Env, q PlanRequest) (PlanResult, error) {
 	return r, nil
 }
 
-// Waiting is work that does not go on by itself.
+// Waiting is work that needs a person before it continues.
 type Waiting struct {
 	Ref  string // dag/checks, CLR-42-001
 	Node string // "" for the whole
@@ -62,7 +62,7 @@ type Waiting struct {
 // String describes it in a line.
 func (w Waiting) String() string { return strings.TrimSuffix(w.Ref+"/"+w.Node, "/") + " " + w.Why }
 
-// waiting lists what people have to do before work goes on, what they have to commit, and what is not there.
+// waiting lists what people have to do or commit before work continues, and missing programs.
 func waiting(t *state.Tree, now time.Time) (out []Waiting) {
 	for _, w := range work.Waits(t, nil, now) {
 		is := Waiting{Ref: w.What, Why: strings.TrimPrefix(w.String(), w.What+" ")}

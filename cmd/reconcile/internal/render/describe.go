@@ -224,7 +224,7 @@ func (p *page) conditions(e *state.Entry) string {
 	return t.text()
 }
 
-// gate shows what there is to approve of a DAG.
+// gate shows a gate of a DAG: the task and its inputs, as they would be approved.
 func (p *page) gate(g *dags.Gate, dag string) string {
 	t := p.table()
 	t.Row("Digest", g.Digest)

@@ -14,7 +14,7 @@ import (
 	"reconcile.dev/reconcile/schemas/document"
 )
 
-// DescribeNode writes the page of a node's description in sections: its spec, what there is to approve, its attempts and outputs.
+// DescribeNode writes the page of a node's description in sections: its spec, its gate, its attempts and outputs.
 func DescribeNode(w io.Writer, palette Palette, v *dags.NodeView, now time.Time) error {
 	p := &page{p: palette, now: now}
 	p.nodeHead(v)

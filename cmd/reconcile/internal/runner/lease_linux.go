@@ -48,7 +48,7 @@ type lease struct {
 	file *os.File // nil after the release
 }
 
-// open returns the runner's own open file that has the lease, and former; nil if there is none.
+// open returns the runner's own open file that has the lease, and former, which may be nil.
 func (k *lease) open() (base, former *os.File, err error) {
 	l := k.all
 	l.mu.Lock()
@@ -179,7 +179,7 @@ func lockByte(f *os.File, at int64, how int16) error {
 	return nil
 }
 
-// locked reports whether another open file than f holds the byte. f may be nil: then nobody does.
+// locked reports whether another open file than f holds the byte. It is false for nil.
 func locked(f *os.File, at int64) (bool, error) {
 	if f == nil {
 		return false, nil

@@ -205,7 +205,7 @@ func (a *attempt) cleanDenied(all []schemas.Permission) []schemas.Permission {
 	return out
 }
 
-// notPermitted fills in the record of a turn that ended because it waits for a person. What it changed is kept.
+// notPermitted fills in the record of a turn that ended because it waits for a person. Its changes are kept.
 func (a *attempt) notPermitted(note string) error {
 	a.record.Outcome, a.record.Message = schemas.OutcomeNotPermitted, join("it waits for a permission", note)
 	return a.keepChanges(nil)

@@ -404,7 +404,7 @@ func (a *attempt) executeWatched(b *buffers) error {
 	return a.conclude(end, b)
 }
 
-// watch notes how everything is that the attempt must not write, and that nothing keeps it from writing; nil if there is no such thing.
+// watch records the state of the files that the attempt must not write and could; nil if its sandbox protects all of them.
 func (a *attempt) watch() (changed func(context.Context, bool) ([]string, error), err error) {
 	switch {
 	case a.exposed:

@@ -147,8 +147,8 @@ func (a *attempt) grant(p *sandbox.Policy, s *settle.Sandbox) error {
 	return nil
 }
 
-// grantTree grants the tree itself, but for what only reconcile and people write. Landlock cannot make exceptions: there, only what is
-// in the tree now is granted, or all of it to an exposed attempt.
+// grantTree grants the tree itself, but for what only reconcile and people write. Landlock cannot make exceptions: there, only the present
+// files and folders of the tree are granted, or all of it to an exposed attempt.
 func (a *attempt) grantTree(p *sandbox.Policy) error {
 	if a.exposed {
 		p.Write = append(p.Write, a.runner.dir)

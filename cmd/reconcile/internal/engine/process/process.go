@@ -51,7 +51,7 @@ const (
 )
 
 // Collector tunes the garbage collector of the process, by the goal of its command and by the trees that it loads. After each
-// collection it sets the percentage by which the heap may grow anew. Where the environment has GOGC it changes nothing, and neither does
+// collection it sets the percentage by which the heap may grow until the next. Where the environment has GOGC it changes nothing, and neither does
 // a nil Collector.
 type Collector struct {
 	mu       sync.Mutex

@@ -13,7 +13,7 @@ import (
 // kindAsked is how many queries each kind is asked, fewer than others: there are many kinds.
 const kindAsked = 300
 
-// recall: what is found among vectors of all kinds.
+// recall measures the recall for vectors of all kinds.
 func (v *vectorFigures) recall(ctx context.Context, _ []int) error { return v.eachKind(ctx, nil) }
 
 // kinds: vectors of all kinds, compared with hnswlib. Dims are those of common embeddings.

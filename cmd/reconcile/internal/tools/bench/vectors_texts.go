@@ -13,7 +13,7 @@ import (
 
 const textsName = "vectors of comments in Go's own source"
 
-// embeddedTexts are vectors that the embedder of this program makes of the comments in Go's own source, each text once; some of them
+// embeddedTexts are vectors that the embedder of this program computes from the comments in Go's own source, each text once; some of them
 // are the queries.
 func embeddedTexts(ctx context.Context) (*knntest.Data, error) {
 	source, err := goSource(ctx)
