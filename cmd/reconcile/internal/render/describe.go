@@ -195,11 +195,16 @@ func (p *page) spec(e *state.Entry) string {
 	if e.Object == nil {
 		return ""
 	}
+	return fieldsWithout(e.Object.Canonical(), longFields)
+}
+
+// fieldsWithout returns the fields of a JSON object as YAML, without some.
+func fieldsWithout(object []byte, without []string) string {
 	var fields map[string]any
-	if err := json.Unmarshal(e.Object.Canonical(), &fields); err != nil {
+	if err := json.Unmarshal(object, &fields); err != nil {
 		return ""
 	}
-	for _, f := range longFields {
+	for _, f := range without {
 		delete(fields, f)
 	}
 	if len(fields) == 0 {

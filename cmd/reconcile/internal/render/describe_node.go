@@ -1,7 +1,7 @@
 package render
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,14 +11,15 @@ import (
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/turns"
 	"reconcile.dev/reconcile/schemas"
-	"reconcile.dev/reconcile/schemas/document"
 )
 
 // DescribeNode writes the page of a node's description in sections: its spec, its gate, its attempts and outputs.
 func DescribeNode(w io.Writer, palette Palette, v *dags.NodeView, now time.Time) error {
 	p := &page{p: palette, now: now}
 	p.nodeHead(v)
-	p.section("Spec", p.nodeSpec(v.Spec))
+	if declared, err := json.Marshal(v.Spec); err == nil {
+		p.section("Spec", fieldsWithout(declared, []string{"name", "needs", "agent"})) // the head has these
+	}
 	if v.Gate != nil {
 		p.section("To approve", p.gate(v.Gate, v.DAG))
 	}
@@ -77,17 +78,6 @@ func (p *page) nodeHead(v *dags.NodeView) {
 	}
 	row("Result", string(n.Result))
 	t.Write(&p.b)
-}
-
-// nodeSpec is a node as it is declared, with its name and needs left to the head.
-func (p *page) nodeSpec(n *schemas.Node) string {
-	declared := *n
-	declared.Name, declared.Needs, declared.Agent = "", nil, ""
-	var b bytes.Buffer
-	if err := document.YAML(&b, declared); err != nil {
-		return ""
-	}
-	return Text(strings.Replace(b.String(), "name: \"\"\n", "", 1))
 }
 
 func (p *page) runs(runs []dags.NodeRun) string {
