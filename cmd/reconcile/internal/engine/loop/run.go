@@ -104,7 +104,7 @@ type run struct {
 	changedAt      time.Time                    // time of the last uncommitted write; zero: none
 	successes      map[string]int               // successes of each node in this run
 	repeating      string                       // a node that exceeded maxRepeats
-	ends           []time.Time                  // when the latest effects ended
+	ends           []time.Time                  // when the latest effects ended, mostAhead of them at most
 	ran            int
 	wrote          int
 	commit         string

@@ -151,7 +151,7 @@ func (s *run) record() error {
 			s.pollAt = time.Now() // another reconciler may have it
 		}
 		delete(s.mine, r.Key)
-		s.ends = append(s.ends, s.loop.Now())
+		s.ends = append(s.ends[max(0, len(s.ends)+1-mostAhead):], s.loop.Now())
 		s.endedSinceScan = true
 	}
 	s.inbox = nil
@@ -523,13 +523,14 @@ func (s *run) claimAhead() int {
 	if s.loop.Share != nil {
 		return max(fewAhead, s.loop.CPUs) // enough that none waits for the remote
 	}
-	s.ends = s.ends[max(0, len(s.ends)-mostAhead):]
-	i := slices.IndexFunc(s.ends, func(at time.Time) bool { return s.loop.Now().Sub(at) < time.Second })
-	if i < 0 {
-		i = len(s.ends)
+	now, recent := s.loop.Now(), 0
+	for _, at := range slices.Backward(s.ends) {
+		if now.Sub(at) >= time.Second {
+			break
+		}
+		recent++
 	}
-	s.ends = s.ends[i:]
-	return max(fewAhead, len(s.ends))
+	return max(fewAhead, recent)
 }
 
 func (s *run) specsDue() bool {
