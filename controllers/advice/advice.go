@@ -36,6 +36,7 @@ func For(t *state.Tree, s Surroundings) []Advice {
 	for _, e := range t.Entries(schemas.DAGKind.Name) {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](e.Object); spec != nil {
 			all = append(all, adviseInputs(e, spec, s)...)
+			all = append(all, adviseOutputs(e, spec)...)
 			all = append(all, adviseTools(e, s)...)
 			all = append(all, adviseKeep(e, s)...)
 			all = append(all, adviseTemplate(e, spec)...)

@@ -24,7 +24,11 @@ func TestAdvise(t *testing.T) {
 		"specs/called.yaml": "kind: DAG\nmetadata: {name: called}\nspec:\n  session: plain\n  policy: {timeout: 1m, failFast: false, retry: {limit: 1}}\n  nodes: [{name: a, run: [x], tools: [there, gone]}]",
 		"specs/calls.yaml":  "kind: DAG\nmetadata: {name: calls}\nspec:\n  session: plain\n  policy: {timeout: 1m}\n  nodes: [{name: a, dag: called}, {name: b, dag: only}]",
 		"specs/only.yaml":   "kind: DAG\nmetadata: {name: only}\nspec:\n  template: true\n  policy: {maxConcurrency: 1, failFast: true}\n  onFailure: {command: [x]}\n  nodes: [{name: a, run: [x]}]",
-		"specs/work.yaml":   "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}, approve: {by: [ada, nobody]}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
+		"specs/same.yaml": "kind: DAG\nmetadata: {name: same}\nspec:\n  session: plain\n  nodes:\n" +
+			"    - {name: a, run: [x], outputs: {json: r.json, files: [alone]}}\n    - {name: b, run: [x], needs: [a]}\n" +
+			"    - {name: c, run: [x], needs: [b], outputs: {files: [r.json]}}\n    - {name: d, run: [x], needs: [b], outputs: {json: r.json}}\n" +
+			"    - {name: e, run: [x], outputs: {json: e.json}, when: needs.a.exitCode == 0, needs: [a]}\n    - {name: f, run: [x], outputs: {json: e.json}, when: needs.a.exitCode == 1, needs: [a]}\n",
+		"specs/work.yaml": "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}, approve: {by: [ada, nobody]}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
 	}
 	var objects []*schemas.Object
 	settings := new(schemas.SettingsSpec)
@@ -61,7 +65,7 @@ func TestAdvise(t *testing.T) {
 		"reconcile.yaml pattern spec commands allow 1", "reconcile.yaml pattern spec commands block 0",
 		"reconcile.yaml pattern spec commands roles tester 1", "specs/called.yaml missing-program spec nodes 0 tools 1",
 		"specs/calls.yaml no-effect spec nodes 0 dag", "specs/gone.yaml missing-program spec runner command argv 0",
-		"specs/only.yaml no-effect spec onFailure",
+		"specs/only.yaml no-effect spec onFailure", "specs/same.yaml shared-output spec nodes 2 outputs",
 		"specs/work.yaml no-input spec nodes 1 inputs 2", "specs/work.yaml no-repository spec nodes 0 outputs keep",
 		"specs/work.yaml unknown-person spec nodes 0 approve by 1",
 	}

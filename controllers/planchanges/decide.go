@@ -222,7 +222,9 @@ func (f *fold) ask() {
 	}
 	f.st.Architect = program
 	for len(f.st.Rejected) < mostAnswers {
-		if name := answerName(f.Name, len(f.st.Rejected)+1); f.st.AnswerDAG != name || f.st.Question == "" {
+		name := answerName(f.Name, len(f.st.Rejected)+1)
+		// The DAG that changes may be decided after this, so the question is made again until it is in a file.
+		if f.st.AnswerDAG != name || f.st.Question == "" || f.Tree.Entry(schemas.DAGKind.Ref(name)) == nil {
 			f.st.AnswerDAG, f.st.Question = name, f.question(name)
 		}
 		err := f.hear()

@@ -14,7 +14,7 @@ import (
 
 // Kind is the row of kind PlanChange.
 var Kind = settle.Kind{Kind: schemas.PlanChangeKind, Decide: decide, Columns: columns, Details: details,
-	DependsOn: []string{schemas.DAGKind.Name, schemas.SessionKind.Name}, Affects: affects, Before: addOpen, After: addAnswered, Shared: true,
+	DependsOn: []string{schemas.DAGKind.Name, schemas.SessionKind.Name}, Affects: affects, Before: addOpen, After: addAsking, Shared: true,
 	Origin: origin, Retired: retired, Mirror: &mirror.PlanChange, Index: &project.PlanChange}
 
 var columns = []settle.Column{
@@ -84,14 +84,26 @@ func addOpen(r *settle.Round) {
 	}
 }
 
-// addAnswered adds the plan changes whose answers came in the round.
-func addAnswered(r *settle.Round) {
-	if len(r.Tree().Entries(schemas.PlanChangeKind.Name)) == 0 {
+// addAsking adds the plan changes whose answers came in the round, and those whose questions tell of a DAG that changed in it.
+func addAsking(r *settle.Round) {
+	t := r.Tree()
+	if len(t.Entries(schemas.PlanChangeKind.Name)) == 0 {
 		return
 	}
 	r.EachChanged(schemas.DAGKind.Name, func(_, is *state.Entry) {
-		if spec := state.SpecOf[*schemas.DAGSpec](is); spec != nil && spec.Answers != "" {
+		spec := state.SpecOf[*schemas.DAGSpec](is)
+		if spec == nil {
+			return
+		}
+		if spec.Answers != "" {
 			r.AddChanged(schemas.PlanChangeKind.Ref(spec.Answers))
+		}
+		for _, target := range []schemas.Ref{is.Ref, schemas.SessionKind.Ref(spec.Session)} {
+			for _, ref := range t.ReferrersOf(target, schemas.PlanChangeKind.Name) {
+				if st := Status(t.Entry(ref)); st.Phase == schemas.PlanPending && st.AnswerDAG != "" && t.Entry(schemas.DAGKind.Ref(st.AnswerDAG)) == nil {
+					r.AddChanged(ref)
+				}
+			}
 		}
 	})
 }
