@@ -34,6 +34,9 @@ func (s *run) archive(ctx context.Context) error {
 		_, ok := slices.BinarySearch(movable, m.From)
 		return !ok
 	})
+	if len(moves) < len(paths) {
+		s.archiveAt = s.loop.Now() // a commit changes no file of the tree: the next run asks git again
+	}
 	done, err := s.loop.Store.Archive(ctx, moves)
 	if len(done) > 0 {
 		s.wrote += len(done)
