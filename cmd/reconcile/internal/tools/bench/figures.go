@@ -22,6 +22,7 @@ type options struct {
 	only, keep string
 	beside     string         // another binary, or ""
 	kindsAsked *regexp.Regexp // of vectors
+	vectors    string         // file of vectors, or ""
 	sleep      time.Duration  // of the engineers of sessions
 }
 

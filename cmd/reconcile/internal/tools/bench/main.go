@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string) error {
 	runs := flags.Int("runs", 7, "repetitions of each measurement")
 	only := flags.String("only", "", "only figures whose name contains this, or one of several by comma")
 	kinds := flags.String("kinds", "", "only kinds of vectors whose name matches, as in \"100000.*(uniform|sparse)\"")
+	vectors := flags.String("vectors", "", "file of vectors of your own, a line each: numbers, after a name if you like; replaces the kinds of vectors")
 	beside := flags.String("beside", "", "another binary of the program, for the figures that compare with one")
 	sleep := flags.Duration("sleep", time.Minute, "how long an engineer takes, for the figures of sessions")
 	keep := flags.String("keep", "", "folder for the trees; a temporary one by default")
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string) error {
 	case "tree":
 		return makeTree(ctx, *sizes, *seed, *binary, flags.Args())
 	case "run":
-		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, beside: *beside, kindsAsked: kindsAsked, keep: *keep, sleep: *sleep})
+		return measureAll(ctx, options{sizes: *sizes, seed: *seed, binary: *binary, runs: *runs, only: *only, beside: *beside, kindsAsked: kindsAsked, vectors: *vectors, keep: *keep, sleep: *sleep})
 	case "mixed": // the specs of a tree in which nothing has run yet
 		return makeMixed(*sizes, *seed, flags.Args())
 	case "parse": // what a cold run is measured against, in a process of its own

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -27,8 +28,15 @@ func (v *vectorFigures) kinds(ctx context.Context, _ []int) error {
 	return v.eachKind(ctx, program)
 }
 
-// eachKind measures all kinds that -kinds asks for.
+// eachKind measures all kinds that -kinds asks for, or the vectors of the file that -vectors names.
 func (v *vectorFigures) eachKind(ctx context.Context, program *hnswProgram) error {
+	if v.options.vectors != "" {
+		d, err := readVectors(v.options.vectors)
+		if err != nil {
+			return err
+		}
+		return v.kind(ctx, fmt.Sprintf("vectors %d x %d, %s", d.N, d.Dims, filepath.Base(v.options.vectors)), d, program)
+	}
 	for _, n := range []int{fewVectors, flatVectors, listVectors, graphVectors} {
 		for _, spec := range v.kindsOf(n) {
 			if name := kindName(spec); v.asksKind(name) {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"reconcile.dev/reconcile/vectors/embed"
+	"reconcile.dev/reconcile/vectors/kernel"
 	"reconcile.dev/reconcile/vectors/knn/knntest"
 )
 
@@ -32,6 +35,11 @@ func embeddedTexts(ctx context.Context) (*knntest.Data, error) {
 	if err != nil {
 		return nil, err
 	}
+	return queried(vectors), nil
+}
+
+// queried makes queries of some of the vectors, which have the length one.
+func queried(vectors [][]float32) *knntest.Data {
 	var rows, asked []float32
 	every := max(2, len(vectors)/kindAsked)
 	for i, vector := range vectors {
@@ -41,7 +49,44 @@ func embeddedTexts(ctx context.Context) (*knntest.Data, error) {
 			rows = append(rows, vector...)
 		}
 	}
-	return knntest.New(vectorDims, rows, asked), nil
+	return knntest.New(len(vectors[0]), rows, asked)
+}
+
+// readVectors reads vectors from a file, a line each: numbers between spaces, after a name if there is one. Some of them are the queries.
+func readVectors(path string) (*knntest.Data, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var vectors [][]float32
+	for line := range strings.Lines(string(content)) {
+		fields := strings.Fields(line)
+		if len(fields) > 0 {
+			if _, err := strconv.ParseFloat(fields[0], 32); err != nil {
+				fields = fields[1:]
+			}
+		}
+		vector := make([]float32, len(fields))
+		for i, field := range fields {
+			x, err := strconv.ParseFloat(field, 32)
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", path, len(vectors)+1, err)
+			}
+			vector[i] = float32(x)
+		}
+		length := float32(kernel.Norm(vector))
+		if length == 0 || len(vectors) > 0 && len(vector) != len(vectors[0]) {
+			return nil, fmt.Errorf("%s:%d: there is no vector of the same length as the first one, not zero", path, len(vectors)+1)
+		}
+		for i := range vector {
+			vector[i] /= length
+		}
+		vectors = append(vectors, vector)
+	}
+	if len(vectors) < 2 {
+		return nil, fmt.Errorf("%s has fewer than two vectors", path)
+	}
+	return queried(vectors), nil
 }
 
 // comments returns up to graphVectors texts of comments below a folder: runs of lines that begin with slashes.
