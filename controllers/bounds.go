@@ -58,7 +58,7 @@ func Bound(t *state.Tree, steps []settle.Step, now time.Time) Bounds {
 		}
 	}
 	if len(left) > 0 {
-		sums := budgets.Of(new(settle.Values), t, now)
+		sums := budgets.SumsOf(new(settle.Values), t, now)
 		for _, a := range left {
 			b.Budgets = append(b.Budgets, sums.Left(&a))
 		}

@@ -35,7 +35,7 @@ var faults = []mutants.Mutant{
 		"if !r.pauses && r.last != nil {", "if r.last != nil {"},
 	{"an escalated question lets its node go on", "dags/ask.go", "return settle.ReasonEscalated, fmt.Sprintf(\"Clarification %s escalated, waits for a human\", st.ID)", "return \"\", \"\""},
 	{"what may not be asked is waited for", "dags/ask.go",
-		"clarifications.Of(f.World).ScopeOf(run.Agent, run.Key).Check(clarifications.SpecOfRun(f.Entry, run, 0)) == nil", "true"},
+		"clarifications.RequestsOf(f.World).ScopeOf(run.Agent, run.Key).Check(clarifications.SpecOfRun(f.Entry, run, 0)) == nil", "true"},
 	{"a refused question is asked again and again", "dags/ask.go", "case r.pauses && f.refusedAgain(i):", "case false:"},
 	{"what nobody can answer is handed out", "work/ready.go", "case q.wrong != \"\":", "case false:"},
 	{"a further round becomes a question of its own", "clarifications/task.go", "next = q\n", "_ = q\n"},

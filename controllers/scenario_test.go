@@ -312,7 +312,7 @@ func (s *scenario) turn(dag, node string, change func(*schemas.Turn)) {
 // admit claims and starts what may start, with what is reserved for it.
 func (s *scenario) admit() {
 	t := s.tree()
-	ledger := &budgets.Ledger{Slots: 4, Sums: budgets.Of(s.decider.OfRun(), t, s.now)}
+	ledger := &budgets.Ledger{Slots: 4, Sums: budgets.SumsOf(s.decider.OfRun(), t, s.now)}
 	for _, e := range admission.Admit(t, pointers(s.effects()), s.only, "p1", 8, 0, ledger, new(admission.Turns), s.now) {
 		text, err := json.Marshal(e.Reserved)
 		if err != nil {

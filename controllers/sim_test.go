@@ -171,7 +171,7 @@ func (s *sim) fold() []int {
 		refs = append(refs, ref)
 	}
 	var changed []int
-	for issue, records := range ledgers.Of(s.tree(), refs) {
+	for issue, records := range ledgers.LedgersOf(s.tree(), refs) {
 		data, err := clarify.Fold(s.ledgers[issue], issue, records)
 		switch {
 		case errors.Is(err, clarify.ErrStale):

@@ -71,7 +71,7 @@ func BenchmarkTalkLedger(b *testing.B) {
 	t := benchTalk(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		records := ledgers.Of(t, []schemas.Ref{schemas.ClarificationRequestKind.Ref("q00000")})[1]
+		records := ledgers.LedgersOf(t, []schemas.Ref{schemas.ClarificationRequestKind.Ref("q00000")})[1]
 		if _, err := clarify.Fold(nil, 1, records); err != nil || len(records) != 1000 {
 			b.Fatal(err, len(records))
 		}

@@ -124,10 +124,10 @@ func firstWord(s string) string {
 	return strings.Trim(s, "\"'")
 }
 
-// Nearest returns the best of words for s, the one that costs the fewest edits, or "" if none is near enough. The edits are
+// GuessWord returns the best of words for s, the one that costs the fewest edits, or "" if none is near enough. The edits are
 // insertions, deletions, replacements and swaps of neighbours, case ignored, and at most a third of the longer word's
 // length. Of equals, the first wins.
-func Nearest(s string, words []string) string {
+func GuessWord(s string, words []string) string {
 	if s == "" || len(s) > nearMax {
 		return ""
 	}
@@ -151,7 +151,7 @@ func Nearest(s string, words []string) string {
 
 // DidYouMean is ` (did you mean "x"?)` for the nearest of words, or "".
 func DidYouMean(s string, words []string) string {
-	if near := Nearest(s, words); near != "" {
+	if near := GuessWord(s, words); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""

@@ -166,7 +166,7 @@ func checkExpression(at Spot, text string, names condition.Scope, example string
 	}
 	hint := ""
 	if wrong, ok := errors.AsType[*condition.Error](err); ok && wrong.Unneeded != "" {
-		if near := Nearest(wrong.Unneeded, names.Needs); near != "" {
+		if near := GuessWord(wrong.Unneeded, names.Needs); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
 	}

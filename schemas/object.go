@@ -156,7 +156,7 @@ func (ks Kinds) suggest(word string) string {
 	for _, k := range ks {
 		words = append(words, k.Singular())
 	}
-	if near := Nearest(word, words); near != "" {
+	if near := GuessWord(word, words); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return "; kinds: " + strings.Join(words, ", ")

@@ -89,7 +89,7 @@ func (p *Problem) near(word string, words []string) {
 	if p.Message == "" {
 		return // beyond maxProblems: it is not reported
 	}
-	if n := Nearest(word, words); n != "" {
+	if n := GuessWord(word, words); n != "" {
 		p.Suggestion = fmt.Sprintf("did you mean %q?", n)
 	}
 }
@@ -171,7 +171,7 @@ func (f *Finding) Suggest(format string, args ...any) *Finding {
 
 // Near suggests the word of the list that s was probably meant to be, if there is one.
 func (f *Finding) Near(s string, words []string) *Finding {
-	if near := Nearest(s, words); near != "" {
+	if near := GuessWord(s, words); near != "" {
 		return f.Suggest("did you mean %q?", near)
 	}
 	return f

@@ -30,7 +30,7 @@ func TestNearest(t *testing.T) {
 		"nmae": "name", "need": "needs", "Name": "name", "sesion": "session", "scirpt": "script", "tiemout": "timeout",
 		"": "", "x": "", "deployment": "", "runs": "run", "rum": "run", strings.Repeat("n", 500): "",
 	} {
-		if got := Nearest(s, words); got != want {
+		if got := GuessWord(s, words); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", s, got, want)
 		}
 	}

@@ -117,8 +117,8 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 // in JavaScript write it, "2026-02-27T10:00:00.000Z"; null for the zero time.
 type Stamp struct{ time.Time }
 
-// NewStamp is t to the millisecond, in UTC.
-func NewStamp(t time.Time) Stamp {
+// StampOfTime is t to the millisecond, in UTC.
+func StampOfTime(t time.Time) Stamp {
 	if t.IsZero() {
 		return Stamp{}
 	}
@@ -147,7 +147,7 @@ func (s *Stamp) UnmarshalJSON(b []byte) error {
 	if err := t.UnmarshalJSON(b); err != nil {
 		return err
 	}
-	*s = NewStamp(t)
+	*s = StampOfTime(t)
 	return nil
 }
 

@@ -103,7 +103,7 @@ func (u *update) watched(ctx context.Context, _ []string) error {
 		switch {
 		case isFolder && !u.ignorableFolder(p):
 			return u.all(ctx, nil)
-		case isFolder, a == areaNone && u.ignorable(p):
+		case isFolder, a == areaNone && u.ignorableChange(p):
 			continue
 		case a == areaStatus:
 			was[p] = u.model.files[p]
@@ -149,8 +149,8 @@ func (u *update) ignorableFolder(p string) bool {
 	return slot != nil && len(slot.runs) > 0
 }
 
-// ignorable reports whether a name that is not a file of the tree has no effect: it was removed, or is a file.
-func (u *update) ignorable(p string) bool {
+// ignorableChange reports whether a name that is not a file of the tree has no effect: it was removed, or is a file.
+func (u *update) ignorableChange(p string) bool {
 	if u.model.scanErrors[p] != (scanError{}) {
 		return false
 	}

@@ -214,7 +214,7 @@ func (m *model) suggest(missing schemas.Ref) string {
 	}
 	near, ok := m.suggestions[missing]
 	if !ok {
-		near = schemas.Nearest(missing.Name, m.names(missing.Kind))
+		near = schemas.GuessWord(missing.Name, m.names(missing.Kind))
 		m.suggestions[missing] = near
 	}
 	return near

@@ -247,7 +247,7 @@ func (e *folderError) Is(target error) bool { return target == ErrFolder }
 
 // checkLink validates a symbolic link. In specs/ a link may lead to a regular file of the tree; elsewhere links are
 // rejected.
-func (s *scanner) checkLink(p *scanFolder, name []byte, a area, v visitor) {
+func (s *treeScanner) checkLink(p *scanFolder, name []byte, a area, v visitor) {
 	at := p.dir + "/" + string(name)
 	if a != areaSpecs {
 		v.scanError(scanError{at, "symlink", "it is a symbolic link; state is kept in regular files only"})
@@ -262,7 +262,7 @@ func (s *scanner) checkLink(p *scanFolder, name []byte, a area, v visitor) {
 }
 
 // checkFolderLink reports a link in specs/ that could hide specs: it leads to a folder, or out of the tree.
-func (s *scanner) checkFolderLink(p *scanFolder, name []byte, v visitor) {
+func (s *treeScanner) checkFolderLink(p *scanFolder, name []byte, v visitor) {
 	at := p.dir + "/" + string(name)
 	to, err := resolveLink(s.root, at)
 	if err != nil {

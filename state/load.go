@@ -142,7 +142,7 @@ func (s *Store) scanAll(ctx context.Context, unread bool) ([]scanEntry, []scanEr
 }
 
 // collect finds all files of some folders and those below.
-func (s *Store) collect(ctx context.Context, sc *scanner, from []*scanFolder) ([]scanEntry, []scanError, error) {
+func (s *Store) collect(ctx context.Context, sc *treeScanner, from []*scanFolder) ([]scanEntry, []scanError, error) {
 	gathers := make([]fileCollector, workers())
 	visitors := make([]visitor, len(gathers))
 	for i := range gathers {

@@ -52,7 +52,7 @@ type task struct {
 // maxDepth is the maximum depth of folders of specs.
 const maxDepth = 32
 
-type scanner struct {
+type treeScanner struct {
 	root   *os.Root
 	layout *layout
 	unread bool // leave out the stat of regular files, which are going to be read
@@ -72,30 +72,30 @@ func scan(ctx context.Context, root *os.Root, l *layout, visitors ...visitor) er
 	return newScanner(root, l, false).scan(ctx, visitors...)
 }
 
-func newScanner(root *os.Root, l *layout, unread bool) *scanner {
-	s := &scanner{root: root, layout: l, unread: unread}
+func newScanner(root *os.Root, l *layout, unread bool) *treeScanner {
+	s := &treeScanner{root: root, layout: l, unread: unread}
 	s.wake.L = &s.mu
 	s.spare.New = func() any { return new(disk.Listing) }
 	return s
 }
 
-func (s *scanner) scan(ctx context.Context, visitors ...visitor) error {
+func (s *treeScanner) scan(ctx context.Context, visitors ...visitor) error {
 	// The specs come last: they are not watched yet during Fresh.
 	return s.scanFrom(ctx, s.tops(), visitors...)
 }
 
 // tops returns the folders of the tree.
-func (s *scanner) tops() []*scanFolder {
+func (s *treeScanner) tops() []*scanFolder {
 	return append(s.specs(), &scanFolder{dir: s.layout.state, area: areaNone})
 }
 
 // specs returns the folder of specs.
-func (s *scanner) specs() []*scanFolder {
+func (s *treeScanner) specs() []*scanFolder {
 	return []*scanFolder{{dir: s.layout.specs, area: areaSpecs}}
 }
 
 // placeOf returns a folder below these to start from; nil if a scan would not reach it.
-func (s *scanner) placeOf(dir string, v visitor) *scanFolder {
+func (s *treeScanner) placeOf(dir string, v visitor) *scanFolder {
 	for _, p := range s.tops() {
 		if !within(p.dir, dir) {
 			continue
@@ -115,7 +115,7 @@ func (s *scanner) placeOf(dir string, v visitor) *scanFolder {
 }
 
 // scanFrom finds all files of some folders and those below.
-func (s *scanner) scanFrom(ctx context.Context, from []*scanFolder, visitors ...visitor) error {
+func (s *treeScanner) scanFrom(ctx context.Context, from []*scanFolder, visitors ...visitor) error {
 	for _, p := range from {
 		s.push(0, task{scanFolder: p})
 	}
@@ -136,7 +136,7 @@ func (s *scanner) scanFrom(ctx context.Context, from []*scanFolder, visitors ...
 func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 
 // push adds tasks, and wakes that many waiting workers for them.
-func (s *scanner) push(wake int, tasks ...task) {
+func (s *treeScanner) push(wake int, tasks ...task) {
 	for _, t := range tasks {
 		if t.names != nil {
 			t.users.Add(1)
@@ -153,7 +153,7 @@ func (s *scanner) push(wake int, tasks ...task) {
 	}
 }
 
-func (s *scanner) fail(err error) {
+func (s *treeScanner) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
@@ -164,7 +164,7 @@ func (s *scanner) fail(err error) {
 }
 
 // next waits for a task, for a worker that has finished that many; ok is false if the scan is over.
-func (s *scanner) next(ended int) (t task, ok bool) {
+func (s *treeScanner) next(ended int) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pending -= ended; s.pending == 0 {
@@ -197,7 +197,7 @@ func (p *scanFolder) leave() {
 	}
 }
 
-func (s *scanner) work(v visitor) {
+func (s *treeScanner) work(v visitor) {
 	for t, ok := s.next(0); ok; t, ok = s.next(1) {
 		switch {
 		case s.failed.Load(): // drain, so that folders are closed
@@ -211,7 +211,7 @@ func (s *scanner) work(v visitor) {
 }
 
 // list opens a folder and distributes its names; it processes the last part itself.
-func (s *scanner) list(t task, v visitor) {
+func (s *treeScanner) list(t task, v visitor) {
 	f, err := s.open(t.scanFolder)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -249,7 +249,7 @@ func (s *scanner) list(t task, v visitor) {
 // there are as many as objects. Their files never change, and reconcile processes announce new ones.
 func (p *scanFolder) watched() bool { return p.area != areaRuns || p.depth < 3 }
 
-func (s *scanner) open(p *scanFolder) (*disk.Dir, error) {
+func (s *treeScanner) open(p *scanFolder) (*disk.Dir, error) {
 	if p.up == nil {
 		return disk.OpenDir(s.root, p.dir)
 	}
@@ -257,7 +257,7 @@ func (s *scanner) open(p *scanFolder) (*disk.Dir, error) {
 }
 
 // look processes some names of a folder. The subfolders become tasks together: one is for this worker.
-func (s *scanner) look(t task, v visitor) {
+func (s *treeScanner) look(t task, v visitor) {
 	defer s.spare.Put(t.names)
 	var folders []task
 	var st disk.Stat // one for all: it escapes to the visitor
@@ -290,7 +290,7 @@ func (s *scanner) look(t task, v visitor) {
 }
 
 // subfolder returns the folder of that name, or nil if the scan skips it.
-func (s *scanner) subfolder(p *scanFolder, name []byte, v visitor) *scanFolder {
+func (s *treeScanner) subfolder(p *scanFolder, name []byte, v visitor) *scanFolder {
 	sub := &scanFolder{dir: p.dir + "/" + string(name), area: p.area, depth: p.depth + 1, up: p, name: string(name)}
 	switch {
 	case p.area == areaSpecs && specFile(name):
@@ -312,7 +312,7 @@ func (s *scanner) subfolder(p *scanFolder, name []byte, v visitor) *scanFolder {
 }
 
 // inState reports whether a folder is that of the state, or below it.
-func (s *scanner) inState(dir string) bool {
+func (s *treeScanner) inState(dir string) bool {
 	return dir == s.layout.state || within(s.layout.state, dir)
 }
 
@@ -339,7 +339,7 @@ func (l *layout) stateArea(name string) area {
 	return areaNone
 }
 
-func (s *scanner) lookFile(p *scanFolder, name []byte, f disk.Form, st *disk.Stat, v visitor) {
+func (s *treeScanner) lookFile(p *scanFolder, name []byte, f disk.Form, st *disk.Stat, v visitor) {
 	a := p.fileArea(name)
 	if a == areaNone {
 		if f == disk.Link && p.area == areaSpecs && !hidden(name) {

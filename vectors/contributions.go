@@ -42,7 +42,7 @@ func addContributions(g *graph.Graph, a *assembly, c *parts) {
 	for _, f := range a.facts {
 		states[f.input] = true
 	}
-	w := &writer{}
+	w := &contributionWriter{}
 	w.Uint(uint64(len(a.inputs)))
 	refs := make([][]uint32, len(a.inputs))
 	for n, in := range a.inputs {

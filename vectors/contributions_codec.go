@@ -12,10 +12,10 @@ import (
 // ErrDamaged reports that the bytes of a snapshot or delta were changed. Rebuild the index.
 var ErrDamaged = errors.New("the index is damaged")
 
-// writer appends to a section.
-type writer struct{ sections.Encoder }
+// contributionWriter appends to a section.
+type contributionWriter struct{ sections.Encoder }
 
-func (w *writer) node(n *graph.Node) {
+func (w *contributionWriter) node(n *graph.Node) {
 	w.String(n.ID)
 	w.Uint(uint64(n.Type))
 	w.String(n.Name)
@@ -30,7 +30,7 @@ func (w *writer) node(n *graph.Node) {
 	w.Fixed(uint64(n.At))
 }
 
-func (w *writer) edge(e *graph.Edge) {
+func (w *contributionWriter) edge(e *graph.Edge) {
 	w.String(e.From)
 	w.String(e.To)
 	w.Uint(uint64(e.Type))
@@ -38,7 +38,7 @@ func (w *writer) edge(e *graph.Edge) {
 	w.String(e.Source)
 }
 
-func (w *writer) facts(f *facts) {
+func (w *contributionWriter) facts(f *facts) {
 	w.Uint(uint64(len(f.provenances)))
 	for _, p := range f.provenances {
 		for _, s := range []string{p.ID, p.Node, p.SourceType, p.SourceID, p.Verifier, p.Source} {
@@ -104,7 +104,7 @@ var ErrOtherVersion = errors.New("another version of reconcile made the index")
 func damaged(err error) error { return fmt.Errorf("%w: %w", ErrDamaged, err) }
 
 func encodeFacts(all []facts) []byte {
-	w := &writer{}
+	w := &contributionWriter{}
 	w.Uint(uint64(len(all)))
 	for i := range all {
 		w.Uint(uint64(all[i].input))

@@ -30,7 +30,7 @@ func (d *delta) clone() *delta {
 
 // encode is the section of a delta.
 func (d *delta) encode() []byte {
-	w := &writer{}
+	w := &contributionWriter{}
 	w.Uint(uint64(len(d.inputs)))
 	for _, name := range slices.Sorted(maps.Keys(d.inputs)) {
 		c := d.inputs[name]

@@ -182,7 +182,7 @@ func (t hashTable) of(name string) []uint32 {
 
 // encodeUnresolved encodes the unresolved edges, and for each name the places of those that contain it.
 func encodeUnresolved(a *assembly) (edges, names []byte) {
-	w := &writer{}
+	w := &contributionWriter{}
 	var pairs []hashedPair
 	for i := range a.unresolved {
 		e := &a.unresolved[i]

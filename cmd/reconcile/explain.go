@@ -123,7 +123,7 @@ func (a *app) printSchema(ctx context.Context, args []string, dir string) error 
 }
 
 func (a *app) schema(ctx context.Context, kind string) error {
-	schema, err := ops.Schema(ctx, a.env(), kind)
+	schema, err := ops.ExplainSchema(ctx, a.env(), kind)
 	if err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ const (
 	labelLimit = 200
 )
 
-// document is a prompt while it is written: sentences of ours, and blocks of quoted lines.
-type document struct{ strings.Builder }
+// promptDocument is a prompt while it is written: sentences of ours, and blocks of quoted lines.
+type promptDocument struct{ strings.Builder }
 
-func (d *document) say(text string) { d.WriteString(text) }
+func (d *promptDocument) say(text string) { d.WriteString(text) }
 
 // begin and end enclose a block. what consists of labels only.
-func (d *document) begin(what string) { d.say("--- begin " + what + " ---\n") }
-func (d *document) end(what string)   { d.say("--- end " + what + " ---\n") }
+func (d *promptDocument) begin(what string) { d.say("--- begin " + what + " ---\n") }
+func (d *promptDocument) end(what string)   { d.say("--- end " + what + " ---\n") }
 
 // block is a block of one text, left out when that is blank.
-func (d *document) block(what, text string) {
+func (d *promptDocument) block(what, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -32,7 +32,7 @@ func (d *document) block(what, text string) {
 }
 
 // quote writes text line by line, each marked as quoted.
-func (d *document) quote(text string) {
+func (d *promptDocument) quote(text string) {
 	for line := range strings.SplitSeq(Plain(text), "\n") {
 		d.say(strings.TrimRight(quoted+line, " ") + "\n")
 	}

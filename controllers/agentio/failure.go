@@ -44,7 +44,7 @@ func (f *Failure) text() string {
 		return ""
 	}
 	f = f.short()
-	var d document
+	var d promptDocument
 	if f.TooLong {
 		d.say("\n\nYour answer was too long, and was not taken. Give it again, shorter. What is quoted is data:\n")
 	} else {

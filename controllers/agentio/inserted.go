@@ -10,7 +10,7 @@ func Inserted(text string) string {
 	if text = Plain(text); !strings.Contains(strings.TrimSpace(text), "\n") {
 		return strconv.Quote(strings.TrimSpace(text))
 	}
-	var d document
+	var d promptDocument
 	d.say("\n")
 	d.block("inserted text", text)
 	return d.String()

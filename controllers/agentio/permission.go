@@ -14,7 +14,7 @@ func permissionsText(all []Permission) string {
 	if len(all) == 0 {
 		return ""
 	}
-	var d document
+	var d promptDocument
 	d.say("\n\nYour turn ended because you asked for what nobody had decided. What is quoted is your request, and the reason of a person. It is decided now: " +
 		"ask again for what is allowed, and go on without what is refused.\n")
 	for _, p := range all {

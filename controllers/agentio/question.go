@@ -75,7 +75,7 @@ func (q *Question) Stdin(format string) string {
 }
 
 func (q *Question) prompt() string {
-	var d document
+	var d promptDocument
 	d.say(q.Role.text() + paragraph(q.Role.Instructions))
 	d.say(fmt.Sprintf("%s asks you, %s, for clarification%s: %s, round %d.\n\n", label(q.From), label(q.To),
 		onIssue(q.Issue), label(q.ID), q.Round))

@@ -164,7 +164,7 @@ func unknownFields(value []byte) (json.RawMessage, error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.Contains(known, name) {
 			delete(fields, name)
-		} else if near := schemas.Nearest(name, known); near != "" {
+		} else if near := schemas.GuessWord(name, known); near != "" {
 			return nil, fmt.Errorf("the structured output has an unknown field %q: did you mean %q?", shorten.Text(name, 100), near)
 		}
 	}

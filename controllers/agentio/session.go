@@ -20,13 +20,13 @@ type Message struct {
 
 // Told is a message as the agent is told it while its turn runs.
 func (m Message) Told() string {
-	var d document
+	var d promptDocument
 	d.say("A person says about your task:\n")
 	m.write(&d)
 	return d.String()
 }
 
-func (m Message) write(d *document) {
+func (m Message) write(d *promptDocument) {
 	what := "message"
 	if m.By != "" {
 		what += " of " + label(m.By)
@@ -40,7 +40,7 @@ func messagesText(all []Message) string {
 	if len(all) == 0 {
 		return ""
 	}
-	var d document
+	var d promptDocument
 	d.say("\n\nWhat people say about this task, oldest first. Follow it where it is about the task:\n")
 	for _, m := range all {
 		m.write(&d)
@@ -53,7 +53,7 @@ func checkpointsText(all []*schemas.Checkpoint) string {
 	if len(all) == 0 {
 		return ""
 	}
-	var d document
+	var d promptDocument
 	d.say("\n\nYou continue this task: the context of a session before this one was full. What it knew is quoted, oldest first; check it.\n")
 	for _, c := range all {
 		d.block(fmt.Sprintf("checkpoint %d at %d %%", c.CheckpointIndex, c.Threshold), checkpointText(c))
@@ -112,7 +112,7 @@ func Changed(format, stdin, diff string) string {
 	case FormatJSON:
 		return withField(stdin, "changes", diff)
 	}
-	var d document
+	var d promptDocument
 	d.say(stdin + "\nWhat differs in your workspace already, quoted:\n")
 	d.block("changes", diff)
 	return d.String()

@@ -14,14 +14,14 @@ const (
 )
 
 // turns writes a thread: who said what.
-func (d *document) turns(thread []schemas.ClarificationTurn) {
+func (d *promptDocument) turns(thread []schemas.ClarificationTurn) {
 	for _, t := range shortThread(thread) {
 		d.say(fmt.Sprintf("%s of %s, round %d:\n", label(t.Type), label(t.From), t.Round))
 		d.quote(t.Body)
 	}
 }
 
-func (d *document) answered(all []Answered) {
+func (d *promptDocument) answered(all []Answered) {
 	for i := range all {
 		a := &all[i]
 		what := "clarification " + label(a.ID)

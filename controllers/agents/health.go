@@ -20,7 +20,7 @@ func judgeHealth(in settle.In, c *schemas.Common) {
 	}
 	was := old.Condition(settle.Healthy)
 	why, known := in.World.Ailing(in.Name)
-	b := breaker.Of(in.World.OfRun, in.Tree, in.Now).Ask(in.Name, in.Ref, "")
+	b := breaker.BreakersOf(in.World.OfRun, in.Tree, in.Now).Ask(in.Name, in.Ref, "")
 	switch {
 	case why != "":
 		say(schemas.False, settle.ReasonAgentUnhealthy, why)

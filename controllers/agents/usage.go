@@ -16,8 +16,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Totals sums up the recorded turns of each agent of a tree, by its name.
-func Totals(t *state.Tree) map[string]*turns.Total {
+// UsageTotals sums up the recorded turns of each agent of a tree, by its name.
+func UsageTotals(t *state.Tree) map[string]*turns.Total {
 	totals := map[string]*turns.Total{}
 	for _, k := range settle.TableOf(t) {
 		if !k.Performs {
@@ -98,7 +98,7 @@ func NodeTurns(e *state.Entry) map[string]*schemas.Turn {
 
 // Wide returns a table of kinds with the columns that are too wide for every list: whether agents can work, and what they used.
 func Wide(t settle.Table, tree *state.Tree, now time.Time) settle.Table {
-	totals, live, breakers := Totals(tree), running(tree), breaker.Of(new(settle.Values), tree, now)
+	totals, live, breakers := UsageTotals(tree), running(tree), breaker.BreakersOf(new(settle.Values), tree, now)
 	of := func(head string, text func(*turns.Total) string) settle.Column {
 		return settle.Column{Head: head, Text: func(e *state.Entry) string {
 			if total := totals[e.Name]; total != nil {
@@ -132,10 +132,10 @@ func UsageDetails(t *state.Tree, e *state.Entry, now time.Time) []settle.Column 
 		if text := checkpoints(t, e.Name); text != "" {
 			out = append(out, line("Checkpoints", text))
 		}
-		if b := breaker.Of(new(settle.Values), t, now).At(e.Name); b.Failures > 0 {
+		if b := breaker.BreakersOf(new(settle.Values), t, now).At(e.Name); b.Failures > 0 {
 			out = append(out, line("Breaker", breakerText(b)))
 		}
-		if total := Totals(t)[e.Name]; total != nil {
+		if total := UsageTotals(t)[e.Name]; total != nil {
 			out = append(out, line("Turns", strconv.Itoa(total.Turns)), line("Tokens", total.Tokens()))
 			if counted := total.Counted(); counted != "" {
 				out = append(out, line("Counted", counted))

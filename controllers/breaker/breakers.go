@@ -45,8 +45,8 @@ type asker struct {
 // watch has the askers about an agent, by how they are in the tree: free ones may start, waiting ones wait for an agent.
 type watch struct{ asked, free, waiting map[asker]bool }
 
-// Of returns the breakers over a tree at a time. They are carried in v.
-func Of(v *settle.Values, t *state.Tree, now time.Time) *Breakers {
+// BreakersOf returns the breakers over a tree at a time. They are carried in v.
+func BreakersOf(v *settle.Values, t *state.Tree, now time.Time) *Breakers {
 	b := shared(v)
 	b.now = now
 	b.follow(t)

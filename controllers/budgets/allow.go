@@ -155,7 +155,7 @@ func Warn(in settle.In, c *schemas.Common) {
 	if len(all) == 0 {
 		return
 	}
-	sums := Of(in.World.OfRun, in.Tree, in.Now)
+	sums := SumsOf(in.World.OfRun, in.Tree, in.Now)
 	for i := range all {
 		if low := sums.Low(&all[i]); low != "" {
 			old := settle.Common(in.Status())

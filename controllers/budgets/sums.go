@@ -26,8 +26,8 @@ type sum struct{ used, held use }
 // part is what one object adds, by scope.
 type part map[string]*sum
 
-// Of returns the sums over a tree. They are carried in v.
-func Of(v *settle.Values, t *state.Tree, now time.Time) *Sums {
+// SumsOf returns the sums over a tree. They are carried in v.
+func SumsOf(v *settle.Values, t *state.Tree, now time.Time) *Sums {
 	s := shared(v)
 	s.now = now
 	s.follow(t)

@@ -79,7 +79,7 @@ func addOrdered(r *settle.Round) {
 	if r.Everything() || !r.HasKind(schemas.ClarificationRequestKind.Name) {
 		return
 	}
-	for name := range Of(r.World).orders() {
+	for name := range RequestsOf(r.World).orders() {
 		r.AddWithReaders(schemas.ClarificationRequestKind.Ref(name))
 	}
 }

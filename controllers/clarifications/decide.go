@@ -16,7 +16,7 @@ func decide(in settle.In) settle.Out {
 	if in.Gone() {
 		return settle.Out{}
 	}
-	w := Of(in.World)
+	w := RequestsOf(in.World)
 	f := w.provisional(in.Entry)
 	if f.undecided != nil {
 		return keepStatus(in, f)

@@ -18,29 +18,29 @@ type Requests struct {
 	world        *settle.World
 	Tree         *state.Tree
 	now          time.Time
-	Index        *Index
+	Index        *RequestIndex
 	provisionals map[string]*provisional   // by name of the request
 	numbers      map[string]string         // assigned in this round, by name of the request
 	ordered      map[string]*clarify.Order // by name of the request
 }
 
-// Of returns what decisions over a world share about clarifications.
-func Of(w *settle.World) *Requests {
+// RequestsOf returns what decisions over a world share about clarifications.
+func RequestsOf(w *settle.World) *Requests {
 	return settle.Shared(&w.OfRound, func() *Requests {
 		return &Requests{world: w, Tree: w.Tree, now: w.Now, Index: indexOf(w.OfTree, w.Tree)}
 	})
 }
 
 // indexOf returns the index of a tree.
-func indexOf(ofTree *settle.Values, t *state.Tree) *Index {
-	return settle.Shared(ofTree, func() *Index { return NewIndex(t) })
+func indexOf(ofTree *settle.Values, t *state.Tree) *RequestIndex {
+	return settle.Shared(ofTree, func() *RequestIndex { return NewIndex(t) })
 }
 
 // NewIndex returns the index of a tree, which is not shared.
-func NewIndex(t *state.Tree) *Index { return &Index{tree: t} }
+func NewIndex(t *state.Tree) *RequestIndex { return &RequestIndex{tree: t} }
 
-// Index is what decisions about clarifications look up in a tree. Each part is made when it is first asked for.
-type Index struct {
+// RequestIndex is what decisions about clarifications look up in a tree. Each part is made when it is first asked for.
+type RequestIndex struct {
 	tree *state.Tree
 	// byID are the requests with a number. If two share a number, the first by name owns it.
 	byID map[string]*state.Entry
@@ -67,7 +67,7 @@ func Spec(e *state.Entry) *schemas.ClarificationRequestSpec {
 }
 
 // number fills in byID, last and resolved.
-func (x *Index) number() {
+func (x *RequestIndex) number() {
 	if x.byID != nil {
 		return
 	}
@@ -89,13 +89,13 @@ func (x *Index) number() {
 }
 
 // WithID returns the request that has the number, or nil.
-func (x *Index) WithID(id string) *state.Entry {
+func (x *RequestIndex) WithID(id string) *state.Entry {
 	x.number()
 	return x.byID[id]
 }
 
 // request returns the request that a reply calls by name or number, or nil.
-func (x *Index) request(clarification string) *state.Entry {
+func (x *RequestIndex) request(clarification string) *state.Entry {
 	if schemas.IsClarificationID(clarification) {
 		return x.WithID(clarification)
 	}
@@ -106,7 +106,7 @@ func (x *Index) request(clarification string) *state.Entry {
 }
 
 // file fills in replies. Only what refers to no object calls its clarification by a number.
-func (x *Index) file() {
+func (x *RequestIndex) file() {
 	if x.replies != nil {
 		return
 	}

@@ -56,7 +56,7 @@ func (w *Requests) withoutBudget(in settle.In, out *settle.Out, j *settle.Judgem
 	if len(out.Effects) == 0 || len(out.Effects[0].Allowances) == 0 {
 		return
 	}
-	why, until := budgets.Of(in.World.OfRun, in.Tree, in.Now).Exceeded(out.Effects[0].Allowances, in.Ref, "")
+	why, until := budgets.SumsOf(in.World.OfRun, in.Tree, in.Now).Exceeded(out.Effects[0].Allowances, in.Ref, "")
 	if why == "" {
 		return
 	}
@@ -75,7 +75,7 @@ func withoutAgent(in settle.In, out *settle.Out, j *settle.Judgement) {
 		return
 	}
 	why, _ := in.World.Ailing(e.Agent)
-	b := breaker.Of(in.World.OfRun, in.Tree, in.Now).Ask(e.Agent, in.Ref, "")
+	b := breaker.BreakersOf(in.World.OfRun, in.Tree, in.Now).Ask(e.Agent, in.Ref, "")
 	switch {
 	case why != "":
 	case b.State == breaker.HalfOpen && !b.Trying:
@@ -203,7 +203,7 @@ func Answered(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationR
 
 // QuestionsOf lists the requests that nodes of the DAG made, by the number of the asking run and name. Broken requests
 // are not among them.
-func (x *Index) QuestionsOf(dag string) []*Question {
+func (x *RequestIndex) QuestionsOf(dag string) []*Question {
 	if out, ok := x.asking[dag]; ok {
 		return out
 	}

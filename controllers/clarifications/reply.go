@@ -22,7 +22,7 @@ func decideReply(in settle.In) settle.Out {
 	case in.Broken():
 		return settle.DecideRecord[schemas.ReplyStatus](in)
 	}
-	j, digest, wrong := Of(in.World).judgeReply(in.Entry)
+	j, digest, wrong := RequestsOf(in.World).judgeReply(in.Entry)
 	if !wrong {
 		return settle.Out{}
 	}
@@ -78,7 +78,7 @@ func Refusal(st *schemas.ClarificationRequestStatus) string {
 // run has looked at.
 func RefusalOf(e *state.Entry) string { return Refusal(Status(e)) }
 
-func (x *Index) outcomeOf(reply string) replyOutcome {
+func (x *RequestIndex) outcomeOf(reply string) replyOutcome {
 	x.lookups++
 	if x.outcomes == nil && x.lookups > fewLookups {
 		x.outcomes = map[string]replyOutcome{}
@@ -97,7 +97,7 @@ func (x *Index) outcomeOf(reply string) replyOutcome {
 }
 
 // eachOutcome goes through all replies that requests took or refused.
-func (x *Index) eachOutcome(yield func(reply string, in replyOutcome)) {
+func (x *RequestIndex) eachOutcome(yield func(reply string, in replyOutcome)) {
 	for _, e := range x.tree.Entries(schemas.ClarificationRequestKind.Name) {
 		st := Status(e)
 		for i := range st.Thread {
@@ -116,7 +116,7 @@ func (h replyOutcome) and(o replyOutcome) replyOutcome {
 }
 
 // repliesTo lists the replies to a request with that name and number, by name. Broken ones are not among them.
-func (x *Index) repliesTo(name, id string) []*state.Entry {
+func (x *RequestIndex) repliesTo(name, id string) []*state.Entry {
 	var out []*state.Entry
 	for _, r := range x.tree.ReferrersOf(schemas.ClarificationRequestKind.Ref(name), schemas.ReplyKind.Name) {
 		out = append(out, x.tree.Entry(r))
@@ -130,7 +130,7 @@ func (x *Index) repliesTo(name, id string) []*state.Entry {
 }
 
 // takerOf is the name of the request that took the reply of that name; "" if none did yet.
-func (x *Index) takerOf(reply string) string { return x.outcomeOf(reply).took }
+func (x *RequestIndex) takerOf(reply string) string { return x.outcomeOf(reply).took }
 
 // replyOrigin: a comment, or a command, once the question has accepted or refused the reply.
 func replyOrigin(t *state.Tree) func(*state.Entry) settle.Origin {

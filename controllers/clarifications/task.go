@@ -20,7 +20,7 @@ const fromRun = "run/" // begins the source of what a run said
 //
 // It uses only records and fields that do not change any more, so its result is the same before and after the question
 // was added: a question that was closed when the run started is not continued.
-func (x *Index) Takes(dag string, run *schemas.Run) *Question {
+func (x *RequestIndex) Takes(dag string, run *schemas.Run) *Question {
 	if run.Asks == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (q *Question) wentOn(run *schemas.Run) bool {
 
 // pauses reports whether the run ended with a question: it printed one, or wrote a request or reply. Such a run uses up no
 // attempt, and does not count as a success.
-func (x *Index) pauses(dag string, run *schemas.Run) bool {
+func (x *RequestIndex) pauses(dag string, run *schemas.Run) bool {
 	if run.Outcome == schemas.OutcomeAsked {
 		return true
 	}
@@ -66,7 +66,7 @@ func (x *Index) pauses(dag string, run *schemas.Run) bool {
 }
 
 // AskedOn reports whether a run wrote a reply that asks on about a question of its node.
-func (x *Index) AskedOn(q *Question, run string) bool {
+func (x *RequestIndex) AskedOn(q *Question, run string) bool {
 	return slices.ContainsFunc(x.repliesTo(q.Entry.Name, ""), func(e *state.Entry) bool {
 		spec := replySpec(e)
 		return spec != nil && spec.Type == schemas.TurnQuestion && spec.Run == run

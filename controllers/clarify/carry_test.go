@@ -12,9 +12,9 @@ import (
 // ledgerOf is a ledger with records, each with its turns.
 func ledgerOf(t *testing.T, all ...schemas.Clarification) []byte {
 	t.Helper()
-	f := &file{issue: 42}
+	f := &ledgerFile{issue: 42}
 	for _, c := range all {
-		f.records = append(f.records, record{Clarification: c, entries: make([]extras, len(c.Thread))})
+		f.records = append(f.records, ledgerRecord{Clarification: c, entries: make([]extras, len(c.Thread))})
 	}
 	b, err := f.encode()
 	if err != nil {

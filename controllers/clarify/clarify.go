@@ -227,7 +227,7 @@ func reachable(from, to string) bool {
 }
 
 // move follows an edge; without one it does nothing and returns false. Nothing else changes the phase.
-func (d *decider) move(to string, at schemas.Time, message string) bool {
+func (d *clarifyDecider) move(to string, at schemas.Time, message string) bool {
 	from := d.st.Phase
 	if !Legal(from, to) {
 		return false

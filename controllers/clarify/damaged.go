@@ -14,7 +14,7 @@ import (
 //
 // A record counts as whole if it is JSON and its id is one of the issue.
 func Salvage(damaged []byte, issue int) []byte {
-	f := &file{issue: issue, extra: extras{}}
+	f := &ledgerFile{issue: issue, extra: extras{}}
 	f.scrape(bytes.TrimPrefix(damaged, []byte("\ufeff")))
 	last := max(lastSeq(f.extra[schemas.LedgerLastID], issue), highest(damaged, issue))
 	if last == 0 {
@@ -34,7 +34,7 @@ func Salvage(damaged []byte, issue int) []byte {
 }
 
 // scrape reads the file up to the damage.
-func (f *file) scrape(damaged []byte) {
+func (f *ledgerFile) scrape(damaged []byte) {
 	d := json.NewDecoder(bytes.NewReader(damaged))
 	if !begins(d, '{') {
 		return
@@ -62,7 +62,7 @@ func (f *file) scrape(damaged []byte) {
 }
 
 // scrapeRecords reads the list of records; whole is false where it breaks off.
-func (f *file) scrapeRecords(d *json.Decoder) (whole bool) {
+func (f *ledgerFile) scrapeRecords(d *json.Decoder) (whole bool) {
 	if !begins(d, '[') {
 		return false
 	}

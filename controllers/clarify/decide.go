@@ -18,8 +18,8 @@ const (
 // Hub is the author of automatic escalations.
 const Hub = "reconcile"
 
-// decider holds the state of one decision.
-type decider struct {
+// clarifyDecider holds the state of one decision.
+type clarifyDecider struct {
 	input *Input
 	st    schemas.ClarificationRequestStatus
 	moves []Move
@@ -29,7 +29,7 @@ type decider struct {
 // returns the decision with the current status and the next action. It is a pure function of in, and does not change
 // it.
 func (m *Input) Decide() Decision {
-	d := &decider{input: m}
+	d := &clarifyDecider{input: m}
 	d.begin()
 	d.settle()
 	d.applyStatus()
@@ -40,7 +40,7 @@ func (m *Input) Decide() Decision {
 }
 
 // begin starts from the old status, or makes one from the request.
-func (d *decider) begin() {
+func (d *clarifyDecider) begin() {
 	if d.input.Old != nil && !d.input.Old.Created.IsZero() {
 		d.st = *d.input.Old
 		d.st.ID = d.input.ID
@@ -64,17 +64,17 @@ func (d *decider) begin() {
 }
 
 // ask appends a question and begins its round.
-func (d *decider) ask(round int, e schemas.ThreadEntry) {
+func (d *clarifyDecider) ask(round int, e schemas.ThreadEntry) {
 	d.st.Round = round
 	d.st.StaleSince = schemas.Time{}
 	d.st.StaleAfter = schemas.NewTime(e.Timestamp.Add(d.input.Limits.SLA))
 	d.addEntry(e)
 }
 
-func (d *decider) addEntry(e schemas.ThreadEntry) { d.st.Thread = append(d.st.Thread, e) }
+func (d *clarifyDecider) addEntry(e schemas.ThreadEntry) { d.st.Thread = append(d.st.Thread, e) }
 
 // settle applies everything that has a time, the earliest first, until nothing applicable is left.
-func (d *decider) settle() {
+func (d *clarifyDecider) settle() {
 	for e := d.next(); e != nil; e = d.next() {
 		e.take()
 	}
@@ -87,7 +87,7 @@ type event struct {
 }
 
 // next returns the earliest event; at the same time, an answer precedes the end of its time.
-func (d *decider) next() *event {
+func (d *clarifyDecider) next() *event {
 	var first *event
 	for _, e := range []*event{d.fromRuns(), d.fromTask(), d.fromLedger(), d.fromClock()} {
 		if e != nil && (first == nil || e.at.Before(first.at.Time)) {
@@ -98,15 +98,15 @@ func (d *decider) next() *event {
 }
 
 // waiting reports whether an answer is missing.
-func (d *decider) waiting() bool {
+func (d *clarifyDecider) waiting() bool {
 	return d.st.Phase == schemas.ClarificationPending || d.st.Phase == schemas.ClarificationStale
 }
 
-func (d *decider) in(states ...string) bool { return slices.Contains(states, d.st.Phase) }
+func (d *clarifyDecider) in(states ...string) bool { return slices.Contains(states, d.st.Phase) }
 
 // fromClock returns the end of the time for an answer: first the question becomes stale. If a person is asked, the
 // second end escalates it; an agent is run again, and its failure escalates it.
-func (d *decider) fromClock() *event {
+func (d *clarifyDecider) fromClock() *event {
 	switch {
 	case d.in(schemas.ClarificationPending) && !d.input.Now.Before(d.st.StaleAfter.Time):
 		at := d.st.StaleAfter
@@ -121,16 +121,16 @@ func (d *decider) fromClock() *event {
 }
 
 // lastCall returns the time at which a person's time is over for the second time.
-func (d *decider) lastCall() time.Time { return d.st.StaleAfter.Add(d.input.Limits.SLA) }
+func (d *clarifyDecider) lastCall() time.Time { return d.st.StaleAfter.Add(d.input.Limits.SLA) }
 
-func (d *decider) stale(at schemas.Time) {
+func (d *clarifyDecider) stale(at schemas.Time) {
 	if d.move(schemas.ClarificationStale, at, d.input.Spec.To+" has not answered in time") {
 		d.st.StaleSince = at
 	}
 }
 
 // answer appends an answer to the present round. A stale question becomes pending again first (decision 13).
-func (d *decider) answer(e schemas.ThreadEntry) {
+func (d *clarifyDecider) answer(e schemas.ThreadEntry) {
 	if d.in(schemas.ClarificationStale) {
 		d.move(schemas.ClarificationPending, e.Timestamp, "the retry brought an answer")
 		d.st.StaleSince = schemas.Time{}
@@ -142,7 +142,7 @@ func (d *decider) answer(e schemas.ThreadEntry) {
 
 // askAgain appends a further question, or escalates the matter when the rounds are used up: then it is not asked any
 // more.
-func (d *decider) askAgain(e schemas.ThreadEntry) {
+func (d *clarifyDecider) askAgain(e schemas.ThreadEntry) {
 	if e.Round > d.st.MaxRounds {
 		d.exhausted(e)
 		return
@@ -153,7 +153,7 @@ func (d *decider) askAgain(e schemas.ThreadEntry) {
 }
 
 // resolve appends a resolution; it takes the round after the last one, outside of the limit (decision 13).
-func (d *decider) resolve(e schemas.ThreadEntry) {
+func (d *clarifyDecider) resolve(e schemas.ThreadEntry) {
 	wasEscalated := d.in(schemas.ClarificationEscalated)
 	d.move(schemas.ClarificationResolved, e.Timestamp, e.From+" resolved it")
 	d.st.Round, d.st.ResolvedAt = e.Round, e.Timestamp
@@ -162,7 +162,7 @@ func (d *decider) resolve(e schemas.ThreadEntry) {
 }
 
 // checkCircle escalates a matter whose last two rounds say the same.
-func (d *decider) checkCircle(at schemas.Time) {
+func (d *clarifyDecider) checkCircle(at schemas.Time) {
 	if similarCircles(ledgerTurns(d.st.Thread)) {
 		d.escalate(cause{schemas.EscalatedStuck, at, "the last two rounds say the same"})
 	}
@@ -170,7 +170,7 @@ func (d *decider) checkCircle(at schemas.Time) {
 
 // applyExternal applies the inputs that have no time: the ledger's status, a continuing asker, a missing target, an
 // order.
-func (d *decider) applyExternal() {
+func (d *clarifyDecider) applyExternal() {
 	now := schemas.NewTime(d.input.Now)
 	d.applyStatus()
 	if d.input.Left != "" && d.in(schemas.ClarificationPending) {
@@ -215,7 +215,7 @@ type Input struct {
 }
 
 // message describes the state, with id and parties.
-func (d *decider) message() string {
+func (d *clarifyDecider) message() string {
 	spec := d.input.Spec
 	switch d.st.Phase {
 	case schemas.ClarificationPending:
@@ -234,7 +234,7 @@ func (d *decider) message() string {
 }
 
 // close resolves a question as in the ledger.
-func (d *decider) close(c *schemas.Clarification, now schemas.Time, message string) {
+func (d *clarifyDecider) close(c *schemas.Clarification, now schemas.Time, message string) {
 	at := c.ResolvedAt
 	if at.IsZero() {
 		at = now
@@ -255,7 +255,7 @@ func lastEntry(thread []schemas.ThreadEntry, typ string) *schemas.ThreadEntry {
 }
 
 // decision returns the decision for the status.
-func (d *decider) decision() Decision {
+func (d *clarifyDecider) decision() Decision {
 	v := Decision{Status: &d.st, Moves: d.moves, Message: d.message()}
 	var due time.Time
 	v.Ask, due = d.wanted()

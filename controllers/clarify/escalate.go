@@ -33,21 +33,21 @@ var options = map[string][]string{
 }
 
 // escalate passes the question to a human.
-func (d *decider) escalate(c cause) {
+func (d *clarifyDecider) escalate(c cause) {
 	e := schemas.ThreadEntry{Source: SourceMonitor, ClarificationTurn: schemas.ClarificationTurn{Round: d.st.Round,
 		From: Hub, Type: schemas.TurnEscalation, Timestamp: c.at}}
 	d.escalateBy(c, e, "")
 }
 
 // exhausted escalates because of a question after the last round. The escalation quotes it instead of asking it.
-func (d *decider) exhausted(e schemas.ThreadEntry) {
+func (d *clarifyDecider) exhausted(e schemas.ThreadEntry) {
 	question := e.Body
 	e.Round, e.From, e.Type, e.Body = d.st.Round, Hub, schemas.TurnEscalation, ""
 	d.escalateBy(cause{schemas.EscalatedMaxRounds, e.Timestamp, roundsUsed(d.st.MaxRounds)}, e, question)
 }
 
 // escalateBy escalates with an entry; an empty body is composed. question is one that could not be asked any more.
-func (d *decider) escalateBy(c cause, e schemas.ThreadEntry, question string) {
+func (d *clarifyDecider) escalateBy(c cause, e schemas.ThreadEntry, question string) {
 	if !d.move(schemas.ClarificationEscalated, c.at, c.message) {
 		return
 	}
@@ -58,7 +58,7 @@ func (d *decider) escalateBy(c cause, e schemas.ThreadEntry, question string) {
 	d.addEntry(e)
 }
 
-func (d *decider) compose(reason, question string) *schemas.Escalation {
+func (d *clarifyDecider) compose(reason, question string) *schemas.Escalation {
 	asks := cmp.Or(question, lastBody(d.st.Thread, schemas.TurnQuestion))
 	says := cmp.Or(lastBody(d.st.Thread, schemas.TurnAnswer), "(no answer)")
 	opts := make([]string, len(options[reason]))
@@ -96,7 +96,7 @@ const (
 )
 
 // orderApplies reports whether an order still applies: an answered question is not part of a deadlock.
-func (d *decider) orderApplies(reason string) bool {
+func (d *clarifyDecider) orderApplies(reason string) bool {
 	return d.waiting() || d.in(schemas.ClarificationAnswered) && reason != schemas.EscalatedDeadlock
 }
 

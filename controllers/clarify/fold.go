@@ -30,7 +30,7 @@ func Fold(old []byte, issue int, ours []schemas.Clarification) ([]byte, error) {
 	if old == nil && len(ours) == 0 {
 		return nil, nil
 	}
-	f := &file{issue: issue}
+	f := &ledgerFile{issue: issue}
 	if old != nil {
 		var err error
 		if f, err = readFile(old, issue); err != nil {
@@ -73,8 +73,8 @@ func takenUp(theirs, c *schemas.Clarification) bool {
 
 // recordLike finds the record of the same id and request, else of the same question under that id; nil if it does not
 // exist.
-func recordLike(all []record, r *record) *record {
-	var like *record
+func recordLike(all []ledgerRecord, r *ledgerRecord) *ledgerRecord {
+	var like *ledgerRecord
 	for i := range all {
 		switch o := &all[i]; {
 		case o.ID != r.ID:

@@ -16,7 +16,7 @@ func TestMoves(t *testing.T) {
 	all := []string{"", "pending", "answered", "resolved", "stale", "escalated", "abandoned", "odd"}
 	for _, from := range all {
 		for _, to := range all {
-			d := &decider{input: &Input{}}
+			d := &clarifyDecider{input: &Input{}}
 			d.st.Phase = from
 			want := picture[[2]string{from, to}]
 			if moved := d.move(to, minute(0), "why"); moved != want || Legal(from, to) != want {

@@ -57,8 +57,8 @@ func Renumber(old []byte, issue int, ours []schemas.Clarification) ([]byte, erro
 }
 
 // keeper returns the record that keeps the number of r; nil if no other record has the number.
-func (f *file) keeper(r *record, ours []schemas.Clarification) *record {
-	var same []*record
+func (f *ledgerFile) keeper(r *ledgerRecord, ours []schemas.Clarification) *ledgerRecord {
+	var same []*ledgerRecord
 	for i := range f.records {
 		if o := &f.records[i]; o.ID == r.ID && !o.bad && !o.gone {
 			same = append(same, o)
@@ -67,9 +67,9 @@ func (f *file) keeper(r *record, ours []schemas.Clarification) *record {
 	if len(same) < 2 {
 		return nil
 	}
-	i := slices.IndexFunc(same, func(o *record) bool { return o.Request != "" })
+	i := slices.IndexFunc(same, func(o *ledgerRecord) bool { return o.Request != "" })
 	if i < 0 {
-		i = slices.IndexFunc(same, func(o *record) bool {
+		i = slices.IndexFunc(same, func(o *ledgerRecord) bool {
 			return slices.ContainsFunc(ours, func(c schemas.Clarification) bool {
 				return c.ID == o.ID && (sameQuestion(&o.Clarification, &c) || takenUp(&o.Clarification, &c))
 			})
@@ -79,7 +79,7 @@ func (f *file) keeper(r *record, ours []schemas.Clarification) *record {
 }
 
 // dropCopies marks records without a request name that record i has taken up, as a merge of branches can leave them.
-func (f *file) dropCopies(i int) (dropped bool) {
+func (f *ledgerFile) dropCopies(i int) (dropped bool) {
 	kept := &f.records[i]
 	for _, j := range f.byID[kept.ID] {
 		r := &f.records[j]
@@ -138,7 +138,7 @@ func LastSeq(issue int, ids ...string) int {
 	return last
 }
 
-func (d *decider) nextSeq(node, key string) int {
+func (d *clarifyDecider) nextSeq(node, key string) int {
 	seq := 0
 	for _, r := range d.input.Runs {
 		if r.Node == node && r.NodeKey == key {

@@ -10,7 +10,7 @@ import (
 
 // fromLedger returns the next entry of another program. Each is added, and moves the state along an edge of the state
 // machine, if there is one.
-func (d *decider) fromLedger() *event {
+func (d *clarifyDecider) fromLedger() *event {
 	if d.input.Ledger == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (d *decider) fromLedger() *event {
 	return &event{e.Timestamp, func() { d.takeForeign(e) }}
 }
 
-func (d *decider) takeForeign(e schemas.ThreadEntry) {
+func (d *clarifyDecider) takeForeign(e schemas.ThreadEntry) {
 	switch {
 	case e.Type == schemas.TurnAnswer && d.waiting():
 		d.answer(e)
@@ -41,7 +41,7 @@ func (d *decider) takeForeign(e schemas.ThreadEntry) {
 }
 
 // takeQuestion is follow for a question that is already in the ledger, and therefore in the thread.
-func (d *decider) takeQuestion(e schemas.ThreadEntry) {
+func (d *clarifyDecider) takeQuestion(e schemas.ThreadEntry) {
 	round := max(e.Round, d.st.Round+1)
 	if round > d.st.MaxRounds {
 		d.addEntry(e)
@@ -54,7 +54,7 @@ func (d *decider) takeQuestion(e schemas.ThreadEntry) {
 }
 
 // applyStatus follows another program that set the status without an entry.
-func (d *decider) applyStatus() {
+func (d *clarifyDecider) applyStatus() {
 	c := d.input.Ledger
 	if c == nil || !foldAhead(c, d.st.Phase, d.st.Round) {
 		return
@@ -75,7 +75,7 @@ func (d *decider) applyStatus() {
 
 // adoptLedger copies the ledger's fields of a question without a status: another program wrote it, or the status was
 // lost.
-func (d *decider) adoptLedger(c *schemas.Clarification) {
+func (d *clarifyDecider) adoptLedger(c *schemas.Clarification) {
 	if !c.Created.IsZero() {
 		d.st.Created = c.Created
 	}
@@ -85,7 +85,7 @@ func (d *decider) adoptLedger(c *schemas.Clarification) {
 }
 
 // firstQuestion returns the request's question, with its time in the ledger.
-func (d *decider) firstQuestion() schemas.ThreadEntry {
+func (d *clarifyDecider) firstQuestion() schemas.ThreadEntry {
 	e := schemas.ThreadEntry{Source: SourceRequest, ClarificationTurn: schemas.ClarificationTurn{Round: 1,
 		From: d.input.Spec.From, Type: schemas.TurnQuestion, Body: d.input.Spec.Question, Timestamp: d.st.Created}}
 	if c := d.input.Ledger; c != nil {
@@ -137,7 +137,7 @@ func firstQuestion(c *schemas.Clarification) string {
 }
 
 // stranger returns why an agent may not write this. Persons may write anything.
-func (d *decider) stranger(r Reply) string {
+func (d *clarifyDecider) stranger(r Reply) string {
 	asks, asked := r.Spec.From == d.input.Spec.From, r.Spec.From == d.input.Spec.To
 	switch typ := r.Spec.Type; {
 	case !r.Agent:

@@ -13,18 +13,18 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// file is a ledger with all its content, including unknown fields.
-type file struct {
+// ledgerFile is a ledger with all its content, including unknown fields.
+type ledgerFile struct {
 	issue   int
-	records []record
+	records []ledgerRecord
 	extra   extras
 	byID    map[string][]int // places among records
 	byName  map[string]int   // the last record of each request
 }
 
-// record is a record of a ledger. Clarification has its known fields. Unknown ones are parsed only when the record is
+// ledgerRecord is a record of a ledger. Clarification has its known fields. Unknown ones are parsed only when the record is
 // to change.
-type record struct {
+type ledgerRecord struct {
 	schemas.Clarification
 	raw     json.RawMessage // the bytes in the file; nil: it was changed
 	gone    bool            // taken up by another record
@@ -45,7 +45,7 @@ var (
 )
 
 // readFile reads a ledger. Fields that are left out are zero. A record that cannot be used is bad.
-func readFile(data []byte, issue int) (*file, error) {
+func readFile(data []byte, issue int) (*ledgerFile, error) {
 	var head struct {
 		IssueNumber    *int              `json:"issueNumber"`
 		Clarifications []json.RawMessage `json:"clarifications"`
@@ -60,7 +60,7 @@ func readFile(data []byte, issue int) (*file, error) {
 	if head.IssueNumber == nil || *head.IssueNumber != issue {
 		return nil, fmt.Errorf("%w: its issueNumber is not %d", ErrNoLedger, issue)
 	}
-	f := &file{issue: issue, records: make([]record, len(head.Clarifications))}
+	f := &ledgerFile{issue: issue, records: make([]ledgerRecord, len(head.Clarifications))}
 	var err error
 	if f.extra, err = unknownFields(data, fileFields); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func readFile(data []byte, issue int) (*file, error) {
 }
 
 // parseRecord reads one record of the ledger of an issue.
-func parseRecord(raw json.RawMessage, issue int) record {
-	r := record{raw: raw}
+func parseRecord(raw json.RawMessage, issue int) ledgerRecord {
+	r := ledgerRecord{raw: raw}
 	err := quick.Unmarshal(raw, &r.Clarification)
 	if of, _, ok := ParseID(r.ID); err == nil && ok && of == issue {
 		return r
@@ -82,18 +82,18 @@ func parseRecord(raw json.RawMessage, issue int) record {
 	if quick.Unmarshal(raw, &head) != nil {
 		head.ID, head.Request = "", ""
 	}
-	return record{raw: raw, bad: true, Clarification: schemas.Clarification{ID: head.ID, Request: head.Request}}
+	return ledgerRecord{raw: raw, bad: true, Clarification: schemas.Clarification{ID: head.ID, Request: head.Request}}
 }
 
 // index makes the records found by their ids and names.
-func (f *file) index() {
+func (f *ledgerFile) index() {
 	f.byID, f.byName = make(map[string][]int, len(f.records)), make(map[string]int, len(f.records))
 	for i := range f.records {
 		f.note(i)
 	}
 }
 
-func (f *file) note(i int) {
+func (f *ledgerFile) note(i int) {
 	r := &f.records[i]
 	if r.bad && r.Request == "" {
 		return // of another program: it blocks no id
@@ -107,7 +107,7 @@ func (f *file) note(i int) {
 }
 
 // thaw parses the unknown fields of a record, so that it can be changed.
-func (r *record) thaw() (err error) {
+func (r *ledgerRecord) thaw() (err error) {
 	if r.raw == nil {
 		return nil
 	}
@@ -149,7 +149,7 @@ func unknownFields(raw []byte, known []string) (extras, error) {
 }
 
 // same reports whether the record says what c says.
-func (r *record) same(c *schemas.Clarification) bool {
+func (r *ledgerRecord) same(c *schemas.Clarification) bool {
 	return r.ID == c.ID && r.Request == c.Request && r.From == c.From && r.To == c.To && r.Topic == c.Topic &&
 		r.Blocking == c.Blocking && r.Status == c.Status && r.Round == c.Round && r.MaxRounds == c.MaxRounds &&
 		r.Created.Equal(c.Created.Time) && r.StaleAfter.Equal(c.StaleAfter.Time) &&
@@ -157,7 +157,7 @@ func (r *record) same(c *schemas.Clarification) bool {
 }
 
 // set makes the record say what c says. Unknown fields stay, those of a turn with the turn.
-func (r *record) set(c *schemas.Clarification) error {
+func (r *ledgerRecord) set(c *schemas.Clarification) error {
 	if err := r.thaw(); err != nil {
 		return err
 	}
@@ -176,14 +176,14 @@ func (r *record) set(c *schemas.Clarification) error {
 }
 
 // sort orders the records by their numbers; those without one are last, removed ones are dropped.
-func (f *file) sort() {
-	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.gone })
-	slices.SortStableFunc(f.records, func(a, b record) int { return compareRecords(&a, &b) })
+func (f *ledgerFile) sort() {
+	f.records = slices.DeleteFunc(f.records, func(r ledgerRecord) bool { return r.gone })
+	slices.SortStableFunc(f.records, func(a, b ledgerRecord) int { return compareRecords(&a, &b) })
 }
 
 // encode writes the file: fields in the order of the specification, then unknown ones by name, indented by two spaces,
 // a newline at the end. Records that were not changed stay as they are, byte for byte.
-func (f *file) encode() ([]byte, error) {
+func (f *ledgerFile) encode() ([]byte, error) {
 	b := fmt.Appendf(nil, "{\n  \"issueNumber\": %d,\n  \"clarifications\": [", f.issue)
 	for i := range f.records {
 		b = append(b, ",\n    "[min(i, 1)^1:]...)
@@ -214,7 +214,7 @@ func appendIndented(b []byte, raw []byte, prefix string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (r *record) append(b []byte) ([]byte, error) {
+func (r *ledgerRecord) append(b []byte) ([]byte, error) {
 	if r.raw != nil {
 		return append(b, r.raw...), nil
 	}
@@ -254,14 +254,14 @@ func appendQuoted(b []byte, s string) []byte {
 }
 
 // put merges one record into the file, and reports whether that changed anything.
-func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
+func (f *ledgerFile) put(c *schemas.Clarification) (changed bool, err error) {
 	i, err := f.place(c)
 	if err != nil {
 		return false, err
 	}
 	if i < 0 {
 		i = len(f.records)
-		f.records = append(f.records, record{})
+		f.records = append(f.records, ledgerRecord{})
 		err = f.records[i].set(c)
 		f.note(i)
 		return true, err
@@ -278,7 +278,7 @@ func (f *file) put(c *schemas.Clarification) (changed bool, err error) {
 }
 
 // place finds the record of c: its index, or -1 where c is new.
-func (f *file) place(c *schemas.Clarification) (int, error) {
+func (f *ledgerFile) place(c *schemas.Clarification) (int, error) {
 	same := f.byID[c.ID]
 	for _, i := range same {
 		if f.records[i].ID == c.ID && f.records[i].Request == c.Request {
@@ -312,7 +312,7 @@ func sameTurn(a, b schemas.ClarificationTurn) bool {
 }
 
 // plain is the text of a bad record in canonical form.
-func (r *record) plain() (json.RawMessage, error) {
+func (r *ledgerRecord) plain() (json.RawMessage, error) {
 	flat, err := compactJSON(r.raw)
 	if err != nil {
 		return nil, err
@@ -332,7 +332,7 @@ func compactJSON(raw json.RawMessage) ([]byte, error) {
 }
 
 // forgetLast drops the highest assigned number, once a record has it or a higher one.
-func (f *file) forgetLast() {
+func (f *ledgerFile) forgetLast() {
 	last := lastSeq(f.extra[schemas.LedgerLastID], f.issue)
 	for i := range f.records {
 		if LastSeq(f.issue, f.records[i].ID) >= last {

@@ -35,14 +35,14 @@ func Merge(a, b []byte, issue int) ([]byte, error) {
 			x.extra[schemas.LedgerLastID] = last
 		}
 	}
-	all := map[[2]string]*record{}
+	all := map[[2]string]*ledgerRecord{}
 	for _, r := range slices.Concat(x.records, y.records) {
 		if r.bad {
 			text, err := r.plain()
 			if err != nil {
 				return nil, err
 			}
-			all[[2]string{"", string(text)}] = &record{raw: text, bad: true, Clarification: r.Clarification}
+			all[[2]string{"", string(text)}] = &ledgerRecord{raw: text, bad: true, Clarification: r.Clarification}
 			continue
 		}
 		if err := r.thaw(); err != nil {
@@ -83,7 +83,7 @@ func mergeProgress(a, b *schemas.Clarification) int {
 
 // join takes the other record into r: each field becomes the greater of the two by a total order, so that it does not
 // matter in which order records are joined.
-func (r *record) join(o *record) error {
+func (r *ledgerRecord) join(o *ledgerRecord) error {
 	a, b := &r.Clarification, &o.Clarification
 	if mergeProgress(b, a) > 0 {
 		a.Status, a.Round, a.StaleAfter, a.ResolvedAt = b.Status, b.Round, b.StaleAfter, b.ResolvedAt
@@ -106,9 +106,9 @@ type turn struct {
 }
 
 // joinThreads unites the turns. The same turn at two times keeps the earlier one.
-func (r *record) joinThreads(o *record) error {
+func (r *ledgerRecord) joinThreads(o *ledgerRecord) error {
 	all := map[schemas.ClarificationTurn]*turn{}
-	for _, side := range []*record{r, o} {
+	for _, side := range []*ledgerRecord{r, o} {
 		for i, t := range side.Thread {
 			key := t
 			key.Timestamp = schemas.Time{}
@@ -175,7 +175,7 @@ func CompareTurns(a, b schemas.ClarificationTurn) int {
 	return compareTurns(&turn{ClarificationTurn: a}, &turn{ClarificationTurn: b})
 }
 
-func compareRecords(a, b *record) int {
+func compareRecords(a, b *ledgerRecord) int {
 	_, x, okA := ParseID(a.ID)
 	_, y, okB := ParseID(b.ID)
 	if okA != okB {
@@ -195,8 +195,8 @@ func sameQuestion(a, b *schemas.Clarification) bool {
 }
 
 // unite takes a copy of the record into it.
-func (r *record) unite(o *record) error {
-	for _, each := range []*record{r, o} {
+func (r *ledgerRecord) unite(o *ledgerRecord) error {
+	for _, each := range []*ledgerRecord{r, o} {
 		if err := each.thaw(); err != nil {
 			return err
 		}
@@ -276,7 +276,7 @@ func Carry(base, there, next []byte, issue int, ours []schemas.Clarification) ([
 	for i := range f.records {
 		r := &f.records[i]
 		if r.bad {
-			if !slices.ContainsFunc(slices.Concat(was, to), func(o record) bool { return o.saysAs(r) }) {
+			if !slices.ContainsFunc(slices.Concat(was, to), func(o ledgerRecord) bool { return o.saysAs(r) }) {
 				kept = append(kept, *r)
 			}
 			continue
@@ -304,7 +304,7 @@ func Carry(base, there, next []byte, issue int, ours []schemas.Clarification) ([
 }
 
 // carriedRecords are those of a ledger; none if it cannot be read.
-func carriedRecords(data []byte, issue int) []record {
+func carriedRecords(data []byte, issue int) []ledgerRecord {
 	if f, err := readFile(data, issue); err == nil {
 		return f.records
 	}
@@ -312,9 +312,9 @@ func carriedRecords(data []byte, issue int) []record {
 }
 
 // carry reports whether a record has something of another program, and cuts it down to that where next has the record.
-func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, error) {
+func (r *ledgerRecord) carry(was, next *ledgerRecord, own *schemas.Clarification) (bool, error) {
 	rest := slices.Clone(r.Thread)
-	for _, known := range []*record{was, next} {
+	for _, known := range []*ledgerRecord{was, next} {
 		if known != nil {
 			rest = foreignTurns(rest, known.Thread)
 		}
@@ -341,7 +341,7 @@ func (r *record) carry(was, next *record, own *schemas.Clarification) (bool, err
 }
 
 // saysAs reports whether two records are equal, ignoring blanks.
-func (r *record) saysAs(o *record) bool {
+func (r *ledgerRecord) saysAs(o *ledgerRecord) bool {
 	a, err := compactJSON(r.raw)
 	b, err2 := compactJSON(o.raw)
 	return err == nil && err2 == nil && bytes.Equal(a, b)

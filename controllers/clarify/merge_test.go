@@ -15,9 +15,9 @@ import (
 // randomLedger makes a small ledger out of few words, so that ledgers overlap.
 func randomLedger(rng *rand.Rand) []byte {
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
-	f := &file{issue: 42, extra: randomExtras(rng)}
+	f := &ledgerFile{issue: 42, extra: randomExtras(rng)}
 	for range rng.IntN(4) {
-		r := record{extra: randomExtras(rng), Clarification: schemas.Clarification{ID: FormatID(42, 1+rng.IntN(3)),
+		r := ledgerRecord{extra: randomExtras(rng), Clarification: schemas.Clarification{ID: FormatID(42, 1+rng.IntN(3)),
 			Request: pick("", "q", "r"), From: pick("a", "b"), To: pick("b", "c"), Topic: pick("x", "y"),
 			Blocking: rng.IntN(2) == 0,
 			Status:   pick("pending", "answered", "resolved", "stale", "escalated", "abandoned", "odd"),
@@ -87,7 +87,7 @@ func checkKept(t *testing.T, part, whole []byte) {
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)
 	}
-	for _, f := range []*file{p, w} {
+	for _, f := range []*ledgerFile{p, w} {
 		for i := range f.records {
 			if err := f.records[i].thaw(); err != nil {
 				t.Fatal(err)

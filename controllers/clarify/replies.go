@@ -11,7 +11,7 @@ import (
 func replySource(name string) string { return "reply/" + name }
 
 // isApplied reports whether a reply is in the thread.
-func (d *decider) isApplied(name string) bool { return entryOf(&d.st, name) != nil }
+func (d *clarifyDecider) isApplied(name string) bool { return entryOf(&d.st, name) != nil }
 
 func refusalOf(st *schemas.ClarificationRequestStatus, r Reply) *schemas.RefusedReply {
 	for i := range st.Refused {
@@ -52,7 +52,7 @@ func StandingOf(st *schemas.ClarificationRequestStatus, r Reply) (s Standing, me
 }
 
 // refusalsKept returns the refusals of replies that still exist unchanged.
-func (d *decider) refusalsKept() []schemas.RefusedReply {
+func (d *clarifyDecider) refusalsKept() []schemas.RefusedReply {
 	gone := func(f schemas.RefusedReply) bool {
 		return !slices.ContainsFunc(d.input.Replies, func(r Reply) bool { return r.Name == f.Name && r.Digest == f.Digest })
 	}
@@ -63,7 +63,7 @@ func (d *decider) refusalsKept() []schemas.RefusedReply {
 }
 
 // applyReplies applies the new replies, by name.
-func (d *decider) applyReplies() {
+func (d *clarifyDecider) applyReplies() {
 	fresh := slices.DeleteFunc(slices.Clone(d.input.Replies), func(r Reply) bool {
 		s, _ := StandingOf(&d.st, r)
 		return s != Unheard
@@ -82,7 +82,7 @@ func (d *decider) applyReplies() {
 	}
 }
 
-func (d *decider) refuse(r Reply, why string) {
+func (d *clarifyDecider) refuse(r Reply, why string) {
 	d.st.Refused = append(d.st.Refused, schemas.RefusedReply{Name: r.Name, Digest: r.Digest, Message: why})
 	slices.SortFunc(d.st.Refused, func(a, b schemas.RefusedReply) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -99,12 +99,12 @@ var replyStates = map[string][]string{
 // Objection returns the objection of the decider to a reply, the reason why a question with this spec and status does
 // not accept it; "" if it does.
 func Objection(spec *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus, r Reply) string {
-	d := &decider{input: &Input{Spec: spec}, st: *st}
+	d := &clarifyDecider{input: &Input{Spec: spec}, st: *st}
 	return d.objection(r)
 }
 
 // objection returns why a reply is not accepted now; "" if it is.
-func (d *decider) objection(r Reply) string {
+func (d *clarifyDecider) objection(r Reply) string {
 	states := replyStates[r.Spec.Type]
 	if !d.in(states...) {
 		return fmt.Sprintf("%s of %s cannot be taken: %s is %s, and it would have to be %s",
@@ -121,7 +121,7 @@ func (d *decider) objection(r Reply) string {
 }
 
 // applyReply applies a reply, which was checked.
-func (d *decider) applyReply(r Reply) {
+func (d *clarifyDecider) applyReply(r Reply) {
 	now := schemas.NewTime(d.input.Now)
 	e := schemas.ThreadEntry{Source: replySource(r.Name), Digest: r.Digest, ClarificationTurn: schemas.ClarificationTurn{
 		Round: d.st.Round, From: r.Spec.From, Type: r.Spec.Type, Body: r.Spec.Body, Timestamp: now}}
@@ -142,7 +142,7 @@ func (d *decider) applyReply(r Reply) {
 }
 
 // traceBack finds the reply from which an entry was made, if a ledger was written and the status was not.
-func (d *decider) traceBack(e *schemas.ThreadEntry) {
+func (d *clarifyDecider) traceBack(e *schemas.ThreadEntry) {
 	for _, r := range d.input.Replies {
 		if r.Spec.Type == e.Type && r.Spec.From == e.From && r.Spec.Body == e.Body && !d.isApplied(r.Name) {
 			e.Source, e.Digest = replySource(r.Name), r.Digest

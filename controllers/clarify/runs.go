@@ -22,18 +22,18 @@ const maxBody = 2000
 const failuresAllowed = 2
 
 // node names the runs for the present round, againNode those after its time was over.
-func (d *decider) node() string      { return "round_" + strconv.Itoa(d.st.Round) }
-func (d *decider) againNode() string { return d.node() + "_again" }
+func (d *clarifyDecider) node() string      { return "round_" + strconv.Itoa(d.st.Round) }
+func (d *clarifyDecider) againNode() string { return d.node() + "_again" }
 
 // nodeKey digests what the target is asked in the present round, and how it is run.
-func (d *decider) nodeKey() string {
+func (d *clarifyDecider) nodeKey() string {
 	b, _ := json.Marshal([]any{d.input.Digest, d.st.Round, lastBody(d.st.Thread, schemas.TurnQuestion), d.input.Target.Key})
 	sum := sha256.Sum256(b) // text and a number always marshal
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // roundRuns are the finished runs for the present round, in the order of their ends.
-func (d *decider) roundRuns() []*schemas.Run {
+func (d *clarifyDecider) roundRuns() []*schemas.Run {
 	var out []*schemas.Run
 	for _, r := range d.input.Runs {
 		if r.Node == d.node() || r.Node == d.againNode() {
@@ -48,7 +48,7 @@ func (d *decider) roundRuns() []*schemas.Run {
 
 // fromRuns returns the first run that ends the present round: by an answer, the second failure, or the failure of the
 // run after its time was over.
-func (d *decider) fromRuns() *event {
+func (d *clarifyDecider) fromRuns() *event {
 	if !d.waiting() {
 		return nil
 	}
@@ -83,7 +83,7 @@ func TooLong(r *schemas.Run) bool {
 }
 
 // failureCause decides whether a failed run is the last one. long counts the answers up to it that were too long.
-func (d *decider) failureCause(r *schemas.Run, failures, long int) *cause {
+func (d *clarifyDecider) failureCause(r *schemas.Run, failures, long int) *cause {
 	switch {
 	case long > 1 && TooLong(r):
 		return &cause{schemas.EscalatedAgent, r.FinishedAt,
@@ -123,7 +123,7 @@ func Failure(r *schemas.Run) string {
 }
 
 // answerOfRun returns the answer of a run. Another outcome, an empty and an evasive text do not count as answers.
-func (d *decider) answerOfRun(r *schemas.Run) (string, bool) {
+func (d *clarifyDecider) answerOfRun(r *schemas.Run) (string, bool) {
 	if r.Outcome != schemas.OutcomeSucceeded {
 		return "", false
 	}
@@ -144,7 +144,7 @@ func ResultText(r *schemas.Run) string {
 }
 
 // runEntry is the turn that a run brought.
-func (d *decider) runEntry(r *schemas.Run, typ, from, body string) schemas.ThreadEntry {
+func (d *clarifyDecider) runEntry(r *schemas.Run, typ, from, body string) schemas.ThreadEntry {
 	round := d.st.Round
 	if typ != schemas.TurnAnswer {
 		round++
@@ -156,7 +156,7 @@ func (d *decider) runEntry(r *schemas.Run, typ, from, body string) schemas.Threa
 func runSource(key string) string { return "run/" + key }
 
 // wanted returns the run of the target that is wanted; or the time when the next one is due, if not now.
-func (d *decider) wanted() (*Ask, time.Time) {
+func (d *clarifyDecider) wanted() (*Ask, time.Time) {
 	if !d.waiting() || d.input.Target.Human || d.input.Target.Gone {
 		return nil, time.Time{}
 	}
@@ -176,7 +176,7 @@ func (d *decider) wanted() (*Ask, time.Time) {
 }
 
 // lastFailed returns the latest failed run for the present round and question; nil if none failed.
-func (d *decider) lastFailed() (last *schemas.Run) {
+func (d *clarifyDecider) lastFailed() (last *schemas.Run) {
 	key := d.nodeKey()
 	for _, r := range d.roundRuns() {
 		if runFailed(r) && r.NodeKey == key {
@@ -188,7 +188,7 @@ func (d *decider) lastFailed() (last *schemas.Run) {
 
 // due is when the next run may start: a while after the last failure, and at once after an answer that was too long. A
 // failure in the future, after the clock was set back, is not waited for.
-func (d *decider) due() time.Time {
+func (d *clarifyDecider) due() time.Time {
 	last := d.lastFailed()
 	if last == nil || TooLong(last) || last.FinishedAt.After(d.input.Now) {
 		return time.Time{}
@@ -196,7 +196,7 @@ func (d *decider) due() time.Time {
 	return last.FinishedAt.Add(d.input.Limits.RetryAfter)
 }
 
-func (d *decider) retryMessage() string {
+func (d *clarifyDecider) retryMessage() string {
 	if d.input.Target.Human {
 		return "it is escalated if the time passes once more"
 	}
@@ -211,7 +211,7 @@ func retryAfter(set schemas.ClarificationSettings) time.Duration {
 }
 
 // laterRun returns the node's runs after the last one that asked.
-func (d *decider) laterRun() []*schemas.Run {
+func (d *clarifyDecider) laterRun() []*schemas.Run {
 	asked := d.input.Task.Key
 	for _, e := range d.st.Thread {
 		if key, ok := strings.CutPrefix(e.Source, runSource("")); ok && e.Type == schemas.TurnQuestion {
@@ -227,7 +227,7 @@ func (d *decider) laterRun() []*schemas.Run {
 }
 
 // sinceQuestion returns the runs that ended after the last question, if the run that asked it has no record (yet).
-func (d *decider) sinceQuestion() []*schemas.Run {
+func (d *clarifyDecider) sinceQuestion() []*schemas.Run {
 	q := lastEntry(d.st.Thread, schemas.TurnQuestion)
 	for i, r := range d.input.Task.Runs {
 		if q == nil || r.FinishedAt.After(q.Timestamp.Time) {
@@ -241,7 +241,7 @@ func (d *decider) sinceQuestion() []*schemas.Run {
 const SucceededWith = "The task succeeded with this answer."
 
 // fromTask returns the asking node's reaction to an answer: it asked again, or succeeded with it.
-func (d *decider) fromTask() *event {
+func (d *clarifyDecider) fromTask() *event {
 	if d.input.Task == nil || !d.in(schemas.ClarificationAnswered) {
 		return nil
 	}
@@ -269,7 +269,7 @@ type Task struct {
 }
 
 // sawAnswer reports whether a run began after the answer: a success without it resolves nothing.
-func (d *decider) sawAnswer(r *schemas.Run) bool {
+func (d *clarifyDecider) sawAnswer(r *schemas.Run) bool {
 	a := lastEntry(d.st.Thread, schemas.TurnAnswer)
 	return a != nil && !r.StartedAt.Before(a.Timestamp.Time)
 }

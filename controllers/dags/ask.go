@@ -39,7 +39,7 @@ func (f *fold) pauses(i int32, run *schemas.Run) bool {
 	}
 	_, seq := clarifications.SplitSeq(run.Key)
 	return slices.ContainsFunc(qs, func(q *clarifications.Question) bool {
-		return q.Spec.Blocking && (q.Seq == seq || clarifications.Of(f.World).Index.AskedOn(q, run.Key))
+		return q.Spec.Blocking && (q.Seq == seq || clarifications.RequestsOf(f.World).Index.AskedOn(q, run.Key))
 	})
 }
 
@@ -106,9 +106,9 @@ func (f *fold) refused(i int32) []refusal {
 	}
 	for _, run := range f.runsOf(i) {
 		if run.Asks != nil &&
-			clarifications.Of(f.World).Index.Takes(f.p.Name, run) == nil {
+			clarifications.RequestsOf(f.World).Index.Takes(f.p.Name, run) == nil {
 			spec := clarifications.SpecOfRun(f.Entry, run, 0)
-			if err := clarifications.Of(f.World).ScopeOf(run.Agent, run.Key).Check(spec); err != nil {
+			if err := clarifications.RequestsOf(f.World).ScopeOf(run.Agent, run.Key).Check(spec); err != nil {
 				out = append(out, refusal{spec, err.Error()})
 			}
 		}
@@ -130,7 +130,7 @@ func (f *fold) holds(i int32, q *clarifications.Question) bool {
 	if q.Spec.Blocking {
 		return true
 	}
-	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && clarifications.Of(f.World).Index.Takes(f.p.Name, r.last) == q
+	return r.last != nil && r.last.Outcome == schemas.OutcomeAsked && clarifications.RequestsOf(f.World).Index.Takes(f.p.Name, r.last) == q
 }
 
 // waitsForAnswer blocks a node whose latest run asked, or which was interrupted after it had, while a question is open.
@@ -179,8 +179,8 @@ func (f *fold) openFor(q *clarifications.Question) (reason, message string) {
 // unasked reports whether a run asked something that no request contains yet. Questions out of scope never become
 // requests.
 func (f *fold) unasked(run *schemas.Run) bool {
-	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && clarifications.Of(f.World).Index.Takes(f.p.Name, run) == nil &&
-		clarifications.Of(f.World).ScopeOf(run.Agent, run.Key).Check(clarifications.SpecOfRun(f.Entry, run, 0)) == nil
+	return run.Outcome == schemas.OutcomeAsked && run.Asks != nil && clarifications.RequestsOf(f.World).Index.Takes(f.p.Name, run) == nil &&
+		clarifications.RequestsOf(f.World).ScopeOf(run.Agent, run.Key).Check(clarifications.SpecOfRun(f.Entry, run, 0)) == nil
 }
 
 // unaskedMessage says what an unasked question waits for: its request is written now, or has a broken file.

@@ -14,7 +14,7 @@ func (f *fold) overBudget(i int32) bool {
 	if len(all) == 0 || f.recs[i].claim != nil {
 		return false
 	}
-	why, until := budgets.Of(f.World.OfRun, f.Tree, f.Now).Exceeded(all, f.Ref, f.p.Spec.Nodes[i].Name)
+	why, until := budgets.SumsOf(f.World.OfRun, f.Tree, f.Now).Exceeded(all, f.Ref, f.p.Spec.Nodes[i].Name)
 	if why == "" {
 		f.next[i].Message = "waits for a place within the budget of " + budgets.Names(all)
 		return false

@@ -394,7 +394,7 @@ func (f *fold) sessionActions() []schemas.AppliedAction {
 			out = slices.Clone(st.Actions)
 		}
 	}
-	if s := sessions.Of(f.World).SlotOf(f.p.Spec.Session); s != nil {
+	if s := sessions.SlotsOf(f.World).SlotOf(f.p.Spec.Session); s != nil {
 		for _, a := range s.Acts {
 			out = append(out, a.Record(schemas.NewTime(f.Now)))
 		}

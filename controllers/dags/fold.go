@@ -18,10 +18,10 @@ func newFold(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
 	n := len(p.Spec.Nodes)
 	f := &fold{In: in, p: p, old: old, hold: old.Hold, resumes: in.Tree.Settings().Limits.Resume,
 		was: p.NodesOf(old), limits: p.Retries, gens: make([]int, n),
-		verbs: make([]string, n), recs: make([]record, n), next: make([]*schemas.NodeStatus, n), want: make([]bool, n),
+		verbs: make([]string, n), recs: make([]nodeRecord, n), next: make([]*schemas.NodeStatus, n), want: make([]bool, n),
 		keys: make([]string, n), inputs: make([]string, n), tools: make([]map[string]string, n), history: settle.History{Old: old.History}}
 	if len(p.Agents) > 0 {
-		f.questions = clarifications.Of(in.World).Index.QuestionsOf(in.Name)
+		f.questions = clarifications.RequestsOf(in.World).Index.QuestionsOf(in.Name)
 	}
 	f.escalations = planchanges.EscalationsOf(in.World, in.Name)
 	statuses := make([]schemas.NodeStatus, n)
@@ -95,7 +95,7 @@ func withActions(old *schemas.DAGStatus, applied []schemas.AppliedAction) *schem
 
 // judgeAll finds the state of every node.
 func (f *fold) judgeAll() {
-	f.gate = sessions.Of(f.World).GateOf(f.p.Spec.Session)
+	f.gate = sessions.SlotsOf(f.World).GateOf(f.p.Spec.Session)
 	if f.hold == schemas.VerbPause && f.gate.Open {
 		f.gate = sessions.Gate{Keep: true, Reason: settle.ReasonPausedByAction, Message: "an action paused the DAG; resume it to go on"}
 	}

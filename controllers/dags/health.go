@@ -121,7 +121,7 @@ func (f *fold) standsUnhealthy(i int32) bool {
 
 // losesAgent reports whether node i, which has a claim, must not start since the runs of its agent fail.
 func (f *fold) losesAgent(i int32, agent string) bool {
-	b := breaker.Of(f.World.OfRun, f.Tree, f.Now).Ask(agent, f.Ref, f.p.Spec.Nodes[i].Name)
+	b := breaker.BreakersOf(f.World.OfRun, f.Tree, f.Now).Ask(agent, f.Ref, f.p.Spec.Nodes[i].Name)
 	if b.State != breaker.Open || f.retriedAfter(i, b.Last) {
 		return false
 	}
@@ -141,7 +141,7 @@ func (f *fold) ails(i int32, agent string) ailment {
 	if why, _ := f.World.Ailing(agent); why != "" {
 		return ailment{why: why}
 	}
-	b := breaker.Of(f.World.OfRun, f.Tree, f.Now).Ask(agent, f.Ref, f.p.Spec.Nodes[i].Name)
+	b := breaker.BreakersOf(f.World.OfRun, f.Tree, f.Now).Ask(agent, f.Ref, f.p.Spec.Nodes[i].Name)
 	switch {
 	case b.State == breaker.Closed:
 		return ailment{}

@@ -20,7 +20,7 @@ const (
 )
 
 // limited reports whether the run ended with a limit that its node waits for.
-func (f *fold) limited(r *record, run *schemas.Run) bool {
+func (f *fold) limited(r *nodeRecord, run *schemas.Run) bool {
 	return f.resumes != schemas.ResumeNever && r.limits < mostLimits && !run.LimitedUntil().IsZero()
 }
 
@@ -53,7 +53,7 @@ func (f *fold) waitsForLimit(i int32) bool {
 }
 
 // unsuccessful is the run before, if it failed, also of a rate limit; else nil.
-func (r *record) unsuccessful() *schemas.Run {
+func (r *nodeRecord) unsuccessful() *schemas.Run {
 	if r.limited != nil {
 		return r.limited
 	}

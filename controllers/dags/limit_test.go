@@ -28,7 +28,7 @@ func TestLimitsAreBounded(t *testing.T) {
 		{schemas.ResumeAuto, schemas.FailureService, 2, 0, 2, false},
 	} {
 		f := &fold{resumes: c.resume}
-		r := new(record)
+		r := new(nodeRecord)
 		for seq := range c.runs {
 			f.take(r, run(seq+1, c.class), false, false)
 		}

@@ -15,7 +15,7 @@ import (
 func foldOf(claims ...state.Claim) *fold {
 	spec := &schemas.DAGSpec{Nodes: []schemas.Node{{Name: "n", Agent: "a"}}}
 	return &fold{In: settle.In{Entry: &state.Entry{Ref: schemas.DAGKind.Ref("d"), Claims: claims}}, p: &plan.Plan{Name: "d", Spec: spec}, b: new(plan.Binding),
-		recs: make([]record, 1), applied: []schemas.AppliedAction{{Name: "m", Verb: schemas.VerbPrompt, Node: "n"}}}
+		recs: make([]nodeRecord, 1), applied: []schemas.AppliedAction{{Name: "m", Verb: schemas.VerbPrompt, Node: "n"}}}
 }
 
 // runOf is a run of the node, with the texts that its prompt had.

@@ -56,7 +56,7 @@ type fold struct {
 	fresh  []*schemas.Run   // the records that are new since then
 	wants  []*settle.Effect // by node; nil for one that does not want to run
 
-	recs []record
+	recs []nodeRecord
 	next []*schemas.NodeStatus
 	want []bool
 	keys []string // of the former binding
@@ -106,8 +106,8 @@ type choice struct {
 	probe   bool             // it is the one run that is tried while a breaker is half open
 }
 
-// record has the claims and records of a node under its present key.
-type record struct {
+// nodeRecord has the claims and records of a node under its present key.
+type nodeRecord struct {
 	claim    *state.Claim // the run that is under way or about to be
 	other    bool         // a run under a former key has not ended yet
 	former   *state.Claim // that run
@@ -143,10 +143,10 @@ type record struct {
 }
 
 // attempts counts those that have ended.
-func (r *record) attempts() int { return r.before + r.failures + r.unlanded }
+func (r *nodeRecord) attempts() int { return r.before + r.failures + r.unlanded }
 
 // running reports whether a process runs for the node under its present key.
-func (r *record) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
+func (r *nodeRecord) running() bool { return r.claim != nil && !r.claim.StartedAt.IsZero() }
 
 func (f *fold) set(i int32, state, reason, message string) {
 	s := f.next[i]

@@ -71,14 +71,14 @@ func (f *fold) known(i int32) schemas.Time {
 	return schemas.Time{}
 }
 
-func (r *record) starts(at, known schemas.Time) {
+func (r *nodeRecord) starts(at, known schemas.Time) {
 	if at.After(known.Time) && (r.since.IsZero() || at.Before(r.since.Time)) {
 		r.since = at
 	}
 }
 
 // take takes a record; full says that its turn was ended since its context was full.
-func (f *fold) take(r *record, run *schemas.Run, pauses, full bool) {
+func (f *fold) take(r *nodeRecord, run *schemas.Run, pauses, full bool) {
 	limited := false
 	switch {
 	case pauses:
@@ -111,7 +111,7 @@ func (f *fold) take(r *record, run *schemas.Run, pauses, full bool) {
 }
 
 // remember compensates for pruned records: the status of the same key still holds.
-func (f *fold) remember(i int32, r *record) {
+func (f *fold) remember(i int32, r *nodeRecord) {
 	was := f.was[i]
 	if was.Key != f.b.Keys[i] {
 		return
@@ -358,7 +358,7 @@ func (f *fold) takeRun(i int32, run *schemas.Run, lands map[string]*schemas.Run)
 
 // takeOrReject takes a record, unless it is a success whose commit could not land: then the node is to do it again, and is
 // told why.
-func (f *fold) takeOrReject(r *record, run *schemas.Run, pauses, full bool, lands map[string]*schemas.Run) {
+func (f *fold) takeOrReject(r *nodeRecord, run *schemas.Run, pauses, full bool, lands map[string]*schemas.Run) {
 	land := lands[run.Key]
 	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
 		if r.won, r.land.of, r.refused, r.kept = false, nil, nil, nil; reasonOf(land) == schemas.LandedRefused {

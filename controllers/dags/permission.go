@@ -48,7 +48,7 @@ func (f *fold) waitsForPermission(i int32) bool {
 }
 
 // notPermitted is the latest run, if it ended because nobody gave a permission; else nil.
-func (r *record) notPermitted() *schemas.Run {
+func (r *nodeRecord) notPermitted() *schemas.Run {
 	if r.last == nil || r.last.Outcome != schemas.OutcomeNotPermitted || r.last.Turn == nil {
 		return nil
 	}

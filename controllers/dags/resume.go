@@ -64,7 +64,7 @@ func (k *kept) holds(in settle.In, p *plan.Plan, old *schemas.DAGStatus) bool {
 	if k.made != old && (k.from != old || !same(k.from, k.made)) || old.ObservedDigest != in.Object.Digest {
 		return false
 	}
-	if sessions.Of(in.World).GateOf(p.Spec.Session) != k.fold.gate || len(in.Missing) > 0 ||
+	if sessions.SlotsOf(in.World).GateOf(p.Spec.Session) != k.fold.gate || len(in.Missing) > 0 ||
 		len(planchanges.EscalationsOf(in.World, in.Name)) > 0 || !k.fold.b.Holds(in, p) {
 		return false
 	}
@@ -92,7 +92,7 @@ func (k *kept) judge(f *fold) bool {
 	}
 	due := k.changed(f)
 	for i := range due {
-		f.recs[i] = record{}
+		f.recs[i] = nodeRecord{}
 		f.takeRuns(i, f.nodeRuns(f.p.Spec.Nodes[i].Name))
 	}
 	f.takeClaims()

@@ -33,7 +33,7 @@ type Deriver struct{ changes changes }
 //
 // The checkpoints are the changes of those that follow from records.
 func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Checkpoints) {
-	v := &deriver{tree: t, w: clarifications.Of(settle.NewWorld(t, time.Time{}, nil)), remembers: t.Settings().Memory.On()}
+	v := &deriver{tree: t, w: clarifications.RequestsOf(settle.NewWorld(t, time.Time{}, nil)), remembers: t.Settings().Memory.On()}
 	due := d.changes.since(t)
 	again := map[schemas.Ref]bool{}
 	look := func(ref schemas.Ref, by ...func()) {

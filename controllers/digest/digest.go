@@ -56,7 +56,7 @@ type Tally struct {
 // New computes the digest of the clarifications of all ledgers that were created at since or later. The zero time selects
 // all of them, also those without a time of creation. until is the present.
 func New(t *state.Tree, since, until time.Time) Digest {
-	s := collector{programs: programs(t), topics: topicCounts{}, askers: map[string]int{}, asked: map[string]int{}}
+	s := digestCollector{programs: programs(t), topics: topicCounts{}, askers: map[string]int{}, asked: map[string]int{}}
 	s.Since, s.Until = schemas.NewTime(since), schemas.NewTime(until)
 	for _, l := range t.Ledgers() {
 		records := l.Records()
@@ -69,8 +69,8 @@ func New(t *state.Tree, since, until time.Time) Digest {
 	return s.digest()
 }
 
-// collector adds up a digest.
-type collector struct {
+// digestCollector adds up a digest.
+type digestCollector struct {
 	Digest
 	programs map[string]bool // agents that the hub runs, and the hub
 	rounds   int
@@ -80,7 +80,7 @@ type collector struct {
 	asked    map[string]int
 }
 
-func (s *collector) add(c *schemas.Clarification) {
+func (s *digestCollector) add(c *schemas.Clarification) {
 	s.Total++
 	if n := s.counter(c.Status); n != nil {
 		*n++
@@ -116,14 +116,14 @@ func programs(t *state.Tree) map[string]bool {
 }
 
 // helped reports whether a person answered or resolved.
-func (s *collector) helped(c *schemas.Clarification) bool {
+func (s *digestCollector) helped(c *schemas.Clarification) bool {
 	return slices.ContainsFunc(c.Thread, func(t schemas.ClarificationTurn) bool {
 		return (t.Type == schemas.TurnAnswer || t.Type == schemas.TurnResolution) && !s.programs[t.From]
 	})
 }
 
 // counter returns the count of a status; nil for an unknown one.
-func (s *collector) counter(status string) *int {
+func (s *digestCollector) counter(status string) *int {
 	switch status {
 	case schemas.ClarificationPending:
 		return &s.Pending
@@ -141,7 +141,7 @@ func (s *collector) counter(status string) *int {
 	return nil
 }
 
-func (s *collector) digest() Digest {
+func (s *digestCollector) digest() Digest {
 	d := s.Digest
 	d.AloneRate = ratio(d.Alone, d.Resolved+d.Escalated)
 	d.AverageRounds = ratio(s.rounds, d.Total)

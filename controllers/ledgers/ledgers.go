@@ -14,9 +14,9 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Of returns what belongs into the ledgers that the changed objects bear on: for each such issue the records of
+// LedgersOf returns what belongs into the ledgers that the changed objects bear on: for each such issue the records of
 // all our requests that have a number, by name.
-func Of(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarification {
+func LedgersOf(t *state.Tree, changed []schemas.Ref) map[int][]schemas.Clarification {
 	out := map[int][]schemas.Clarification{}
 	for _, ref := range changed {
 		if issue, ok := issueOfRef(t, ref); ok {

@@ -45,7 +45,7 @@ func grow(data []byte, s Spec) (Folded, Effects, error) { return Open(data, s.Is
 // Opened is an issue file that was read to be grown. It is for one goroutine at a time.
 type Opened struct {
 	data []byte
-	file *file // nil after it was grown
+	file *memoryFile // nil after it was grown
 	err  error
 }
 
@@ -95,7 +95,7 @@ func (o *Opened) Grow(data []byte, s Spec) (Folded, Effects, error) {
 		added[o.ID] = true
 		f.entries = append(f.entries, stored{Observation: o})
 	}
-	effects := f.apply(effectsOf(links, schemas.NewStamp(s.Timestamp.Time)))
+	effects := f.apply(effectsOf(links, schemas.StampOfTime(s.Timestamp.Time)))
 	f.finish()
 	out := Folded{Issue: s.Issue, File: f.encode(), Observations: f.plain()}
 	for _, o := range out.Observations {
@@ -107,7 +107,7 @@ func (o *Opened) Grow(data []byte, s Spec) (Folded, Effects, error) {
 }
 
 // note records that a capture was accepted.
-func (f *file) note(s Spec, links schemas.MemoryLinks) {
+func (f *memoryFile) note(s Spec, links schemas.MemoryLinks) {
 	if f.Sources == nil {
 		f.Sources = map[string]string{}
 	}
@@ -118,7 +118,7 @@ func (f *file) note(s Spec, links schemas.MemoryLinks) {
 		}
 		f.Links[s.Name] = links
 	}
-	f.UpdatedAt = laterCapture(f.UpdatedAt, schemas.NewStamp(s.Timestamp.Time))
+	f.UpdatedAt = laterCapture(f.UpdatedAt, schemas.StampOfTime(s.Timestamp.Time))
 }
 
 func effectsOf(links schemas.MemoryLinks, at schemas.Stamp) Effects {
@@ -156,7 +156,7 @@ func Apply(data []byte, issue int, e Effects) (Folded, error) {
 }
 
 // apply returns the effects on observations that are not there.
-func (f *file) apply(e Effects) (rest Effects) {
+func (f *memoryFile) apply(e Effects) (rest Effects) {
 	rest = Effects{e.At, maps.Clone(e.Repeated), maps.Clone(e.Superseded)}
 	for i := range f.entries {
 		o := &f.entries[i].Observation
@@ -174,7 +174,7 @@ func (f *file) apply(e Effects) (rest Effects) {
 	return rest
 }
 
-func (f *file) holds() bool { return len(f.entries)+len(f.Sources)+len(f.extra) > 0 }
+func (f *memoryFile) holds() bool { return len(f.entries)+len(f.Sources)+len(f.extra) > 0 }
 
 func sortedIDs(ids []string) []string {
 	ids = slices.Clone(ids)

@@ -20,7 +20,7 @@ func noted(days int, content string) schemas.Observation {
 	at := auditDay.AddDate(0, 0, -days)
 	return schemas.Observation{
 		ID: NewID("engineer", 7, at, "note", days, content), Agent: "engineer", IssueNumber: 7,
-		Category: schemas.CategoryKeyFact, Content: content, Summary: content, Timestamp: schemas.NewStamp(at),
+		Category: schemas.CategoryKeyFact, Content: content, Summary: content, Timestamp: schemas.StampOfTime(at),
 	}
 }
 
@@ -40,7 +40,7 @@ func TestAudit(t *testing.T) {
 	stale := noted(3, "The pool is in pool.go")
 	other.RecallCount = 1
 	record := func(days int, ids ...string) schemas.MemoryRecord {
-		at := schemas.NewStamp(auditDay.AddDate(0, 0, -days))
+		at := schemas.StampOfTime(auditDay.AddDate(0, 0, -days))
 		return schemas.MemoryRecord{Type: schemas.RecordRecalled, At: at, IDs: ids}
 	}
 	all := []schemas.Observation{leaky, away, newer, replaced, near, again, old, other, early, later, stale}
@@ -111,7 +111,7 @@ func TestAuditRecalledThoughSuperseded(t *testing.T) {
 		{"both, before what is asked about", newer, []string{older.ID, newer.ID}, auditDay.AddDate(0, 0, -5), 0},
 		{"both, since then", newer, []string{older.ID, newer.ID}, auditDay.AddDate(0, 0, -15), 1},
 	} {
-		r := schemas.MemoryRecord{Type: schemas.RecordRecalled, At: schemas.NewStamp(auditDay.AddDate(0, 0, -10)), IDs: c.ids}
+		r := schemas.MemoryRecord{Type: schemas.RecordRecalled, At: schemas.StampOfTime(auditDay.AddDate(0, 0, -10)), IDs: c.ids}
 		a := NewAudit(AuditInput{
 			Observations: []schemas.Observation{older, c.newer, other, merged}, Now: auditDay, Since: c.since,
 			Records: map[string]schemas.MemoryRecord{"r": r}, Stale: func(*schemas.Observation) string { return "" },

@@ -76,7 +76,7 @@ func (f *Facts) Compact(of *Folded) (r schemas.MemoryRecord, ok bool) {
 	r = schemas.MemoryRecord{Version: schemas.MemoryVersion, Type: schemas.RecordCompacted, Issue: of.Issue,
 		At: f.undone[of.Issue], Groups: [][]string{}}
 	if last, ok := f.compacted[of.Issue]; ok {
-		r.At = laterCapture(r.At, schemas.NewStamp(last.Add(time.Millisecond)))
+		r.At = laterCapture(r.At, schemas.StampOfTime(last.Add(time.Millisecond)))
 	}
 	originals := make(map[string]*schemas.Observation, len(of.Archived))
 	for i := range of.Archived {

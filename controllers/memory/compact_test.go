@@ -44,7 +44,7 @@ func (w *world) compact() bool {
 }
 
 func (w *world) undo() {
-	r, ok := NewFacts(w.truth()).Undo(0, schemas.NewStamp(w.tick()), "me", "")
+	r, ok := NewFacts(w.truth()).Undo(0, schemas.StampOfTime(w.tick()), "me", "")
 	if !ok {
 		w.t.Fatal("there is nothing to undo")
 	}
@@ -183,7 +183,7 @@ func TestRelatedOnesComeTogether(t *testing.T) {
 
 // TestCompactedText: what the merged observation says and takes over.
 func TestCompactedText(t *testing.T) {
-	at := func(day int) schemas.Stamp { return schemas.NewStamp(recallNow.AddDate(0, 0, day)) }
+	at := func(day int) schemas.Stamp { return schemas.StampOfTime(recallNow.AddDate(0, 0, day)) }
 	members := map[string]*schemas.Observation{
 		"obs-a-1-1-aaaaaa": {ID: "obs-a-1-1-aaaaaa", Agent: "a", IssueNumber: 1, Category: schemas.CategoryError,
 			Content: "It failed:\n  no lock",
@@ -277,7 +277,7 @@ func TestCompactedStaysTrue(t *testing.T) {
 	w.fold()
 	w.compact()
 	merged := w.folded[0].Observations[0]
-	at := schemas.NewStamp(w.tick())
+	at := schemas.StampOfTime(w.tick())
 	w.record(schemas.MemoryRecord{Type: schemas.RecordRemoved, At: at, IDs: []string{secret}})
 	w.record(schemas.MemoryRecord{Type: schemas.RecordRecalled, At: at, IDs: []string{merged.ID, stays}})
 	newID := w.supersede("The store has no lock.", old)
@@ -312,15 +312,15 @@ func (w *world) supersede(content string, ids ...string) string {
 }
 
 func TestDue(t *testing.T) {
-	at := func(days int) schemas.Stamp { return schemas.NewStamp(recallNow.AddDate(0, 0, -days)) }
+	at := func(days int) schemas.Stamp { return schemas.StampOfTime(recallNow.AddDate(0, 0, -days)) }
 	heads := []Head{
 		{Issue: 9, Fresh: 2, Newest: at(91)},
 		{Issue: 1, Fresh: 50, Newest: at(200)},
 		{Issue: 2, Fresh: 50, Newest: at(89)},
 		{Issue: 3, Fresh: 1, Newest: at(200)},
-		{Issue: 4, Fresh: 5, Newest: at(200), Undone: at(1)},                       // a person wants them apart
-		{Issue: 5, Fresh: 5, Newest: at(100), Undone: at(150)},                     // but learned more since
-		{Issue: 6, Fresh: 5, Newest: schemas.NewStamp(recallNow.AddDate(1, 0, 0))}, // a clock that goes ahead
+		{Issue: 4, Fresh: 5, Newest: at(200), Undone: at(1)},                          // a person wants them apart
+		{Issue: 5, Fresh: 5, Newest: at(100), Undone: at(150)},                        // but learned more since
+		{Issue: 6, Fresh: 5, Newest: schemas.StampOfTime(recallNow.AddDate(1, 0, 0))}, // a clock that goes ahead
 	}
 	if got := Due(heads, recallNow, 90); !slices.Equal(got, []int{1, 5, 9}) {
 		t.Error(got)

@@ -32,7 +32,7 @@ const (
 // a sentence describes them. Of repeated statements the best is kept. left is the number of remarks that exceeded the
 // limit of the summary.
 func compactText(messages []Message) (text string, left int) {
-	var g collector
+	var g remarkCollector
 	for _, m := range messages {
 		g.message(m)
 	}
@@ -50,8 +50,8 @@ type remark struct {
 	worth float64
 }
 
-// collector gathers remarks of a conversation.
-type collector struct {
+// remarkCollector gathers remarks of a conversation.
+type remarkCollector struct {
 	found  []remark
 	count  int // of all that were found
 	edits  []edit
@@ -59,7 +59,7 @@ type collector struct {
 	user   bool // whose words are read
 }
 
-func (g *collector) message(m Message) {
+func (g *remarkCollector) message(m Message) {
 	g.user = m.Role == roleUser
 	switch m.Role {
 	case roleEdit:
@@ -76,7 +76,7 @@ func (g *collector) message(m Message) {
 }
 
 // add adds a remark. A remark from under a heading of a summary was selected by its author.
-func (g *collector) add(category, text string, told bool) {
+func (g *remarkCollector) add(category, text string, told bool) {
 	text = strings.TrimSpace(text)
 	if isNothing(text) || refersToMemory(text) {
 		return
@@ -93,7 +93,7 @@ func (g *collector) add(category, text string, told bool) {
 	}
 }
 
-func (g *collector) passage(p passage) {
+func (g *remarkCollector) passage(p passage) {
 	switch {
 	case p.section == leftOut:
 	case g.user || p.section == noSection || p.section == schemas.CategorySummary:
@@ -108,7 +108,7 @@ func introduces(text string) bool { return strings.HasSuffix(text, ":") }
 
 // prose takes the sentences of a passage that the rules take, with those that belong to them; of a bullet, all that
 // stands behind them.
-func (g *collector) prose(p passage) {
+func (g *remarkCollector) prose(p passage) {
 	all := sentences(p.text)
 	for i := 0; i < len(all); i++ {
 		category := g.category(all[i])
@@ -130,7 +130,7 @@ func (g *collector) prose(p passage) {
 // explanationLimit bounds a sentence with those that belong to it, in bytes.
 const explanationLimit = 600
 
-func (g *collector) category(s sentence) string {
+func (g *remarkCollector) category(s sentence) string {
 	if g.user {
 		return rules().userCategory(s)
 	}
@@ -143,7 +143,7 @@ func belongs(s sentence) bool {
 }
 
 // files adds the files that were changed by tools and that no sentence mentions, several of one kind in one remark.
-func (g *collector) files() {
+func (g *remarkCollector) files() {
 	told := map[string]bool{}
 	for _, r := range g.found {
 		for word := range strings.FieldsFuncSeq(r.Content, partsPaths) {
@@ -272,7 +272,7 @@ func refersToMemory(text string) bool {
 }
 
 // labelled adds a bullet that is not under a heading of a category.
-func (g *collector) labelled(text string) {
+func (g *remarkCollector) labelled(text string) {
 	if category, rest := learnLabel(text); category != "" {
 		g.add(category, rest, true)
 		return
@@ -286,7 +286,7 @@ func (g *collector) labelled(text string) {
 
 // failures adds the last failures, unless a remark describes them: an error that names the same test or function. They
 // are worth less than a remark.
-func (g *collector) failures() {
+func (g *remarkCollector) failures() {
 	var told strings.Builder
 	for i := range g.found {
 		if g.found[i].Category == schemas.CategoryError {

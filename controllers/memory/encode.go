@@ -18,7 +18,7 @@ import (
 
 // encode writes the file as state.Encode would, with unknown fields after the known ones, by name. It is written by
 // hand because a capture writes the whole file each time.
-func (f *file) encode() []byte {
+func (f *memoryFile) encode() []byte {
 	size := 1 << 10
 	for i := range f.entries {
 		size += 600 + len(f.entries[i].Content) + len(f.entries[i].Summary)

@@ -18,7 +18,7 @@ func TestEqualOnesBecomeOne(t *testing.T) {
 			at := onTheDay(i)
 			all = append(all, schemas.Observation{
 				ID: NewID("engineer", 7, at, fmt.Sprint(i), 0, text), Agent: "engineer", IssueNumber: 7, Category: category,
-				Content: text, Summary: "Readers close their rows", Timestamp: schemas.NewStamp(at),
+				Content: text, Summary: "Readers close their rows", Timestamp: schemas.StampOfTime(at),
 			})
 		}
 		out := merged(all)

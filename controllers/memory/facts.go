@@ -100,7 +100,7 @@ func (f *Facts) accept(s Spec) schemas.MemoryLinks {
 	f.specs[s.Issue] = append(f.specs[s.Issue], s)
 	links := linksOf(s)
 	if len(links.Repeats)+len(links.Supersedes) > 0 {
-		f.touchLinks(links, schemas.NewStamp(s.Timestamp.Time))
+		f.touchLinks(links, schemas.StampOfTime(s.Timestamp.Time))
 	}
 	return links
 }
@@ -267,7 +267,7 @@ func observations(s Spec, counts map[string]*schemas.Observation) []schemas.Obse
 		out = append(out, schemas.Observation{
 			ID: id, Agent: s.Agent, IssueNumber: s.Issue, Category: e.Category, Content: e.Content,
 			Summary: summaryOf(e), Tokens: s.tokensOf(counts[id], e.Content),
-			Timestamp: schemas.NewStamp(s.Timestamp.Time),
+			Timestamp: schemas.StampOfTime(s.Timestamp.Time),
 			SessionID: s.Session, Source: s.Name, Anchors: anchorsOf(e),
 		})
 	}
@@ -367,7 +367,7 @@ func byName(table map[string]string) map[string]string {
 	return out
 }
 
-func referenceName(piece object) string {
+func referenceName(piece transcriptObject) string {
 	if name := piece.text("name"); name != "" {
 		return name
 	}

@@ -78,7 +78,7 @@ func parseFile(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, er
 			return nil, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, part.name, err)
 		}
 	}
-	return f, fields, checkFile(f, fields)
+	return f, fields, checkMemoryFile(f, fields)
 }
 
 // readJSON is json.Unmarshal, but faster for well-formed data. Unlike those of the fast decoder, errors do not quote
@@ -90,7 +90,7 @@ func readJSON(data []byte, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-func checkFile(f *schemas.MemoryFile, fields map[string]json.RawMessage) error {
+func checkMemoryFile(f *schemas.MemoryFile, fields map[string]json.RawMessage) error {
 	switch {
 	case f.Version > schemas.MemoryVersion:
 		return fmt.Errorf("its version is %d: %w", f.Version, ErrNewer)
@@ -118,8 +118,8 @@ func checkObservation(o *schemas.Observation, issue int) error {
 	return nil
 }
 
-// file is an issue file or an archive with all its content, including unknown fields.
-type file struct {
+// memoryFile is an issue file or an archive with all its content, including unknown fields.
+type memoryFile struct {
 	schemas.MemoryFile
 	extra   extras
 	entries []stored
@@ -134,9 +134,9 @@ var (
 )
 
 // readFile reads a file of an issue; nil data is one that does not exist.
-func readFile(data []byte, issue int) (*file, error) {
+func readFile(data []byte, issue int) (*memoryFile, error) {
 	if data == nil {
-		return &file{MemoryFile: schemas.MemoryFile{Version: schemas.MemoryVersion, IssueNumber: issue}}, nil
+		return &memoryFile{MemoryFile: schemas.MemoryFile{Version: schemas.MemoryVersion, IssueNumber: issue}}, nil
 	}
 	m, fields, err := parseFile(data)
 	if err != nil {
@@ -145,7 +145,7 @@ func readFile(data []byte, issue int) (*file, error) {
 	if m.IssueNumber != issue {
 		return nil, fmt.Errorf("%w: its issueNumber is %d, not %d", ErrDamaged, m.IssueNumber, issue)
 	}
-	f := &file{MemoryFile: *m, entries: make([]stored, len(m.Observations))}
+	f := &memoryFile{MemoryFile: *m, entries: make([]stored, len(m.Observations))}
 	for i := range m.Observations {
 		f.entries[i].Observation = m.Observations[i]
 	}
@@ -160,7 +160,7 @@ func readFile(data []byte, issue int) (*file, error) {
 }
 
 // readForeign reads the unknown fields of foreign observations.
-func (f *file) readForeign(observations []byte) error {
+func (f *memoryFile) readForeign(observations []byte) error {
 	var raw []json.RawMessage
 	if err := readJSON(observations, &raw); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -293,7 +293,7 @@ func indexOf(all []schemas.Observation) []schemas.ObservationIndex {
 }
 
 // finish sorts the observations and finds the newest time.
-func (f *file) finish() {
+func (f *memoryFile) finish() {
 	slices.SortFunc(f.entries, func(a, b stored) int { return compareObservations(a.Observation, b.Observation) })
 	for i := range f.entries {
 		o := &f.entries[i].Observation
@@ -302,7 +302,7 @@ func (f *file) finish() {
 }
 
 // plain are the observations as they leave the file.
-func (f *file) plain() []schemas.Observation {
+func (f *memoryFile) plain() []schemas.Observation {
 	out := make([]schemas.Observation, len(f.entries))
 	for i := range f.entries {
 		out[i] = f.entries[i].Observation
@@ -320,7 +320,7 @@ func compareObservations(a, b schemas.Observation) int {
 }
 
 // readAny reads a file of whatever issue it says to be of. Unknown fields are without blanks: so they compare.
-func readAny(data []byte) (*file, error) {
+func readAny(data []byte) (*memoryFile, error) {
 	m, _, err := parseFile(data)
 	if err != nil {
 		return nil, err

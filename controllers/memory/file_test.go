@@ -78,7 +78,7 @@ func TestT2StoreAndRetrieve(t *testing.T) {
 		t.Fatalf("%v %+v", err, f)
 	}
 	m, err := Parse(f.File)
-	if err != nil || m.Sources["cap"] != "sha256:1" || m.UpdatedAt != schemas.NewStamp(at) {
+	if err != nil || m.Sources["cap"] != "sha256:1" || m.UpdatedAt != schemas.StampOfTime(at) {
 		t.Fatalf("%v %+v", err, m)
 	}
 	i := slices.IndexFunc(m.Observations,
@@ -86,7 +86,7 @@ func TestT2StoreAndRetrieve(t *testing.T) {
 	want := schemas.Observation{ID: NewID("engineer", 29, at, "cap", 0, s.Entries[0].Content), Agent: "engineer",
 		IssueNumber: 29,
 		Category:    "decision", Content: s.Entries[0].Content, Summary: "Per-issue JSON files", Tokens: 11,
-		Timestamp: schemas.NewStamp(at), SessionID: "health", Source: "cap"}
+		Timestamp: schemas.StampOfTime(at), SessionID: "health", Source: "cap"}
 	if got := m.Observations[i]; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("stored %+v\nwant %+v", got, want)
 	}
@@ -207,7 +207,7 @@ func withoutTheirs(t *testing.T, data []byte) []byte {
 }
 
 func TestRecords(t *testing.T) {
-	at := schemas.NewStamp(time.UnixMilli(1772186400000))
+	at := schemas.StampOfTime(time.UnixMilli(1772186400000))
 	r := schemas.MemoryRecord{Type: schemas.RecordRemoved, Issue: 29, At: at, By: "anna",
 		IDs: []string{"obs-a-29-2-bbbbbb", "obs-a-29-1-aaaaaa", "obs-a-29-1-aaaaaa"}}
 	name, data, err := EncodeRecord(r)
@@ -337,7 +337,7 @@ func BenchmarkFacts(b *testing.B) {
 		t.Taken[s.Name] = Taken{29, s.Digest, schemas.MemoryLinks{}}
 		if i < 2000 {
 			name, _, _ := EncodeRecord(schemas.MemoryRecord{Type: schemas.RecordRecalled,
-				At: schemas.NewStamp(s.Timestamp.Time), IDs: idsOf(s)})
+				At: schemas.StampOfTime(s.Timestamp.Time), IDs: idsOf(s)})
 			t.Records[name] = schemas.MemoryRecord{Type: schemas.RecordRecalled, IDs: idsOf(s)}
 		}
 	}

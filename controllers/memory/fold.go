@@ -78,7 +78,7 @@ func (f *Facts) Fold(issue int, data, archive []byte) (Folded, error) {
 	if err != nil {
 		return Folded{}, err
 	}
-	d := &fold{facts: f, issue: issue, old: old, out: &file{}, edited: map[string]string{}, added: map[string]bool{}}
+	d := &memoryFold{facts: f, issue: issue, old: old, out: &memoryFile{}, edited: map[string]string{}, added: map[string]bool{}}
 	d.stored = append(slices.Clip(old.entries), older.entries...)
 	d.sortOut()
 	d.collect()
@@ -86,11 +86,11 @@ func (f *Facts) Fold(issue int, data, archive []byte) (Folded, error) {
 	return d.folded(older.extra), nil
 }
 
-// fold is one fold of one issue.
-type fold struct {
+// memoryFold is one fold of one issue.
+type memoryFold struct {
 	facts  *Facts
 	issue  int
-	old    *file
+	old    *memoryFile
 	stored []stored // file and archive as they were
 	frozen map[string]bool
 	edited map[string]string
@@ -98,12 +98,12 @@ type fold struct {
 	counts map[string]*schemas.Observation // as in the old files, for their tokens
 	all    map[string]*stored
 
-	out      *file // the issue file
+	out      *memoryFile // the issue file
 	archived []stored
 }
 
 // sortOut decides which captures count, and how.
-func (d *fold) sortOut() {
+func (d *memoryFold) sortOut() {
 	d.out.MemoryFile = schemas.MemoryFile{IssueNumber: d.issue, Sources: map[string]string{}}
 	d.out.extra = d.old.extra
 	d.frozen = map[string]bool{}
@@ -120,7 +120,7 @@ func (d *fold) sortOut() {
 	}
 }
 
-func (d *fold) freeze(name string) {
+func (d *memoryFold) freeze(name string) {
 	digest, here := d.old.Sources[name]
 	if !here {
 		digest = d.facts.taken[name].Digest
@@ -135,7 +135,7 @@ func (d *fold) freeze(name string) {
 	}
 }
 
-func (d *fold) link(name string, links schemas.MemoryLinks) {
+func (d *memoryFold) link(name string, links schemas.MemoryLinks) {
 	if len(links.Repeats)+len(links.Supersedes) == 0 {
 		return
 	}
@@ -146,7 +146,7 @@ func (d *fold) link(name string, links schemas.MemoryLinks) {
 }
 
 // collect unites what captures and other programs say into one observation for each id.
-func (d *fold) collect() {
+func (d *memoryFold) collect() {
 	d.counts = make(map[string]*schemas.Observation, len(d.stored))
 	for i := range d.stored {
 		o := &d.stored[i].Observation
@@ -166,7 +166,7 @@ func (d *fold) collect() {
 		d.out.Sources[s.Name] = s.Digest
 		d.link(s.Name, linksOf(s))
 		d.added[s.Name] = d.old.Sources[s.Name] == ""
-		d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, schemas.NewStamp(s.Timestamp.Time))
+		d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, schemas.StampOfTime(s.Timestamp.Time))
 		for _, o := range observations(s, d.counts) {
 			d.all[o.ID] = &stored{Observation: o}
 		}
@@ -181,7 +181,7 @@ func (d *fold) collect() {
 }
 
 // unite keeps one of two observations with an id, whatever their order: the newer one, else the one that sorts last.
-func (d *fold) unite(s *stored) {
+func (d *memoryFold) unite(s *stored) {
 	other, ok := d.all[s.ID]
 	if !ok || s.Timestamp.After(other.Timestamp.Time) ||
 		s.Timestamp.Equal(other.Timestamp.Time) && strings.Compare(plainForm(s), plainForm(other)) > 0 {
@@ -191,7 +191,7 @@ func (d *fold) unite(s *stored) {
 }
 
 // split tells what stays in the file from what compaction replaced.
-func (d *fold) split() {
+func (d *memoryFold) split() {
 	replaced, groups := d.facts.grouped(d.issue)
 	for id, s := range d.all {
 		if s.Archived = replaced[id]; s.Archived {
@@ -212,7 +212,7 @@ func (d *fold) split() {
 }
 
 // member is an observation as a merged one tells it.
-func (d *fold) member(id string) *schemas.Observation {
+func (d *memoryFold) member(id string) *schemas.Observation {
 	s := d.all[id]
 	if s == nil {
 		return nil
@@ -222,7 +222,7 @@ func (d *fold) member(id string) *schemas.Observation {
 }
 
 // setMergedDerived adds an observation's own records to the fields that a merged one has from its originals.
-func (d *fold) setMergedDerived(o *schemas.Observation) {
+func (d *memoryFold) setMergedDerived(o *schemas.Observation) {
 	recalls, seen, anchors := o.RecallCount, o.SeenCount, o.Anchors
 	d.facts.setDerived(o)
 	o.RecallCount = max(d.facts.recallsOf(o), recalls) // other programs count without records
@@ -233,8 +233,8 @@ func (d *fold) setMergedDerived(o *schemas.Observation) {
 }
 
 // folded sorts and writes both files.
-func (d *fold) folded(archiveExtra extras) Folded {
-	archive := &file{MemoryFile: schemas.MemoryFile{IssueNumber: d.issue}, extra: archiveExtra, entries: d.archived}
+func (d *memoryFold) folded(archiveExtra extras) Folded {
+	archive := &memoryFile{MemoryFile: schemas.MemoryFile{IssueNumber: d.issue}, extra: archiveExtra, entries: d.archived}
 	d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, d.facts.newest[d.issue])
 	archive.finish()
 	d.out.UpdatedAt = laterCapture(d.out.UpdatedAt, archive.UpdatedAt)

@@ -170,7 +170,7 @@ func (w *world) step() {
 	case n < 9:
 		w.foreign(issue)
 	case n < 14:
-		r := schemas.MemoryRecord{Issue: issue, At: schemas.NewStamp(w.tick()), By: "me", IDs: []string{pick(w.r,
+		r := schemas.MemoryRecord{Issue: issue, At: schemas.StampOfTime(w.tick()), By: "me", IDs: []string{pick(w.r,
 			w.ids())},
 			Type: pick(w.r, []string{schemas.RecordRemoved, schemas.RecordVerified, schemas.RecordRecalled})}
 		if r.Type == schemas.RecordVerified {
@@ -183,7 +183,7 @@ func (w *world) step() {
 			w.record(r)
 		}
 	case n < 17:
-		if r, ok := NewFacts(w.truth()).Undo(issue, schemas.NewStamp(w.tick()), "me", "why"); ok {
+		if r, ok := NewFacts(w.truth()).Undo(issue, schemas.StampOfTime(w.tick()), "me", "why"); ok {
 			w.record(r)
 		}
 	case n < 18:
@@ -230,7 +230,7 @@ func TestFoldGrowsAsItRebuilds(t *testing.T) {
 // scrambled are the files of an issue with what can be made anew taken out or changed, in another order, and archived
 // ones in the other file.
 func (w *world) scrambled(issue int, facts *Facts) (data, archive []byte) {
-	files := [2]*file{}
+	files := [2]*memoryFile{}
 	for i, data := range [][]byte{w.files[issue], w.archives[issue]} {
 		f, err := readFile(data, issue)
 		if err != nil {
@@ -345,17 +345,17 @@ func TestEncodeAsState(t *testing.T) {
 	w := newWorld(t, 7)
 	odd := "\x00\b\f\r\n\t\"\\/<>&\u2028\u2029\x7fé🙂\xff"
 	for i := range 200 {
-		f := &file{MemoryFile: schemas.MemoryFile{Version: 1, IssueNumber: i % 3,
-			UpdatedAt: schemas.NewStamp(w.tick())}}
+		f := &memoryFile{MemoryFile: schemas.MemoryFile{Version: 1, IssueNumber: i % 3,
+			UpdatedAt: schemas.StampOfTime(w.tick())}}
 		for range w.r.IntN(4) {
 			f.entries = append(f.entries, stored{Observation: schemas.Observation{
 				ID: w.text(2), Agent: odd, IssueNumber: i, Category: "decision",
 				Content: w.text(9) + odd[:w.r.IntN(len(odd))],
-				Summary: w.text(3), Tokens: i, Timestamp: schemas.NewStamp(w.tick()), SessionID: pick(w.r,
+				Summary: w.text(3), Tokens: i, Timestamp: schemas.StampOfTime(w.tick()), SessionID: pick(w.r,
 					[]string{"", "s"}),
 				Source: pick(w.r, []string{"", "n"}), RecallCount: w.r.IntN(2), SeenCount: w.r.IntN(2),
 				Anchors:    []schemas.Anchor{{Path: "p"}, {Path: "q", Digest: "d"}}[:w.r.IntN(3)],
-				VerifiedAt: schemas.NewStamp(pick(w.r, []time.Time{{}, w.clock})), SupersededBy: pick(w.r,
+				VerifiedAt: schemas.StampOfTime(pick(w.r, []time.Time{{}, w.clock})), SupersededBy: pick(w.r,
 					[]string{"", "x"}),
 				Compacts: []string{"a", "b"}[:w.r.IntN(3)], Archived: w.r.IntN(2) == 0}})
 		}

@@ -233,7 +233,7 @@ func learnEntries(summary string, whole bool) []remark {
 	if !structured {
 		return wholeText(all, whole)
 	}
-	var g collector
+	var g remarkCollector
 	for _, p := range all {
 		switch {
 		case p.section == leftOut:

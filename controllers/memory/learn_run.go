@@ -180,7 +180,7 @@ func wholeText(all []passage, whole bool) []remark {
 			texts = append(texts, p.text)
 		}
 	}
-	var g collector
+	var g remarkCollector
 	text, category := strings.Join(texts, "\n"), schemas.CategorySummary
 	if rules().reportsFailure(newSentence(text)) {
 		category = schemas.CategoryError

@@ -22,7 +22,7 @@ func someEntries(w *world, n int) []schemas.ObservationIndex {
 		agent := pick(w.r, testAgents)
 		out[i] = schemas.ObservationIndex{ID: NewID(agent, issue, at, "n", i, ""), Agent: agent, IssueNumber: issue,
 			Category: pick(w.r, schemas.Categories()), Summary: w.text(12), Tokens: w.r.IntN(500),
-			Timestamp: schemas.NewStamp(at)}
+			Timestamp: schemas.StampOfTime(at)}
 	}
 	w.r.Shuffle(n, func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
@@ -147,7 +147,7 @@ func manyEntries(n int) []schemas.ObservationIndex {
 		at := start.Add(time.Duration(i) * time.Minute)
 		agent := pick(r, []string{"engineer", "architect", "product-manager", "reviewer"})
 		out[i] = schemas.ObservationIndex{ID: NewID(agent, i/10, at, "n", i, ""), Agent: agent, IssueNumber: i / 10,
-			Category: pick(r, schemas.Categories()), Tokens: 40 + r.IntN(300), Timestamp: schemas.NewStamp(at),
+			Category: pick(r, schemas.Categories()), Tokens: 40 + r.IntN(300), Timestamp: schemas.StampOfTime(at),
 			Summary: fmt.Sprintf("Chose per-issue JSON files for observation storage over %d rows of SQLite in src/store/adapter%d.go", i, i%97)}
 	}
 	return out

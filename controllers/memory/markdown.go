@@ -256,7 +256,7 @@ func isCode(text string) bool {
 // passages splits a text into passages. A section extends to the next heading of the same or a higher level, or one
 // that names another section. Boxes that are not ticked are plans.
 func passages(text string) []passage {
-	w := walker{}
+	w := passageWalker{}
 	all := blocks(text)
 	for i, b := range all {
 		switch {
@@ -272,8 +272,8 @@ func passages(text string) []passage {
 	return w.out
 }
 
-// walker gathers passages.
-type walker struct {
+// passageWalker gathers passages.
+type passageWalker struct {
 	out     []passage
 	section string
 	level   int // of the heading that opened the section
@@ -284,7 +284,7 @@ type walker struct {
 	marker  *marker
 }
 
-func (w *walker) heading(b block) {
+func (w *passageWalker) heading(b block) {
 	w.flush()
 	w.unmark(-1)
 	section, named := sectionOf(b.text)
@@ -296,7 +296,7 @@ func (w *walker) heading(b block) {
 	}
 }
 
-func (w *walker) paragraph(b block) {
+func (w *passageWalker) paragraph(b block) {
 	w.flush()
 	w.unmark(-1)
 	if section, named := sectionOf(b.text); named && strings.HasSuffix(b.text, ":") {
@@ -306,7 +306,7 @@ func (w *walker) paragraph(b block) {
 	w.out = append(w.out, passage{section: w.section, text: b.text})
 }
 
-func (w *walker) bullet(b block, parent bool) {
+func (w *passageWalker) bullet(b block, parent bool) {
 	if w.grouped && b.level > w.group.level {
 		if !b.open && !w.group.open {
 			w.nested = append(w.nested, b.text)
@@ -324,13 +324,13 @@ func (w *walker) bullet(b block, parent bool) {
 }
 
 // unmark ends the section that a bullet opened, at a line that is not nested below it.
-func (w *walker) unmark(column int) {
+func (w *passageWalker) unmark(column int) {
 	if w.marker != nil && column <= w.marker.column {
 		w.section, w.level, w.marker = w.marker.section, w.marker.level, nil
 	}
 }
 
-func (w *walker) flush() {
+func (w *passageWalker) flush() {
 	if w.grouped && !w.group.open {
 		w.out = append(w.out, passage{section: w.section, text: joinedParagraph(w.group.text, w.nested), bullet: true})
 	}

@@ -4,10 +4,10 @@ import (
 	"container/heap"
 )
 
-// queue returns candidates, the most relevant first. They are in tiers by their scores, and sorted from the best tier
+// candidateQueue returns candidates, the most relevant first. They are in tiers by their scores, and sorted from the best tier
 // on, only as needed: of tens of thousands a recall has room for a few hundred. Staleness only lowers a score, so it is
 // checked late: when the candidate would be the next one.
-type queue struct {
+type candidateQueue struct {
 	chooser *Chooser
 	cands   []Candidate
 	scores  []float64
@@ -30,7 +30,7 @@ type ranked struct {
 }
 
 // sort puts the candidates into tiers.
-func (q *queue) sort() {
+func (q *candidateQueue) sort() {
 	if len(q.scores) == 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func (q *queue) sort() {
 }
 
 // tier is the tier of a score, 0 for the best. It does not fall as scores do, and equal ones are in one tier.
-func (q *queue) tier(score float64) int {
+func (q *candidateQueue) tier(score float64) int {
 	t := (q.high - score) * q.scale
 	switch {
 	case t >= tiers-1:
@@ -70,7 +70,7 @@ func (q *queue) tier(score float64) int {
 }
 
 // next returns the most relevant candidate that may fit into the remaining budget.
-func (q *queue) next(left int) (ranked, bool) {
+func (q *candidateQueue) next(left int) (ranked, bool) {
 	for {
 		for q.opened < tiers && (len(q.open) == 0 || q.tier(q.open[0].score) >= q.opened) {
 			q.openTier(left)
@@ -98,7 +98,7 @@ const usualNote = 40
 
 // nextBatch returns the next candidates, the most relevant first, each of which may fit into the remaining budget, and
 // which usually all fit together.
-func (q *queue) nextBatch(left int) (out []ranked) {
+func (q *candidateQueue) nextBatch(left int) (out []ranked) {
 	for room := left; room > 0; {
 		best, ok := q.next(left)
 		if !ok {
@@ -111,7 +111,7 @@ func (q *queue) nextBatch(left int) (out []ranked) {
 }
 
 // openTier puts what may fit of the next tier with the others.
-func (q *queue) openTier(left int) {
+func (q *candidateQueue) openTier(left int) {
 	from := int32(0)
 	if q.opened > 0 {
 		from = q.ends[q.opened-1]
@@ -125,11 +125,11 @@ func (q *queue) openTier(left int) {
 }
 
 // Len, Less, Swap, Push and Pop are those of [heap.Interface].
-func (q *queue) Len() int           { return len(q.open) }
-func (q *queue) Less(i, j int) bool { return q.chooser.before(&q.open[i], &q.open[j]) }
-func (q *queue) Swap(i, j int)      { q.open[i], q.open[j] = q.open[j], q.open[i] }
-func (q *queue) Push(x any)         { q.open = append(q.open, x.(ranked)) }
-func (q *queue) Pop() any {
+func (q *candidateQueue) Len() int           { return len(q.open) }
+func (q *candidateQueue) Less(i, j int) bool { return q.chooser.before(&q.open[i], &q.open[j]) }
+func (q *candidateQueue) Swap(i, j int)      { q.open[i], q.open[j] = q.open[j], q.open[i] }
+func (q *candidateQueue) Push(x any)         { q.open = append(q.open, x.(ranked)) }
+func (q *candidateQueue) Pop() any {
 	last := q.open[len(q.open)-1]
 	q.open = q.open[:len(q.open)-1]
 	return last

@@ -264,8 +264,8 @@ func (c *Chooser) displaced(notes []Note) (sum int) {
 	return sum
 }
 
-func (c *Chooser) queue(cands []Candidate) *queue {
-	q := &queue{chooser: c, cands: cands, scores: make([]float64, len(cands)), sorted: make([]int32, len(cands))}
+func (c *Chooser) queue(cands []Candidate) *candidateQueue {
+	q := &candidateQueue{chooser: c, cands: cands, scores: make([]float64, len(cands)), sorted: make([]int32, len(cands))}
 	now := clock{c.Now, c.Now.UnixMilli(), 0}
 	now.rest = c.Now.Sub(time.UnixMilli(now.milli))
 	for i := range cands {

@@ -42,7 +42,7 @@ func sumOf(id string, recalls []string) schemas.MemoryRecord {
 	r := schemas.MemoryRecord{Type: schemas.RecordRecalls, Issue: issue, IDs: []string{id}, Recalls: recalls}
 	for _, recall := range recalls {
 		if at, ok := recallTime(recall); ok {
-			r.At = laterCapture(r.At, schemas.NewStamp(at))
+			r.At = laterCapture(r.At, schemas.StampOfTime(at))
 		}
 	}
 	return r
@@ -94,7 +94,7 @@ func Recalls(records map[string]schemas.MemoryRecord) map[string]schemas.MemoryR
 		for _, recall := range r.Recalls {
 			at, _ := recallTime(recall)
 			one := out[recall]
-			one.Type, one.At, one.IDs = schemas.RecordRecalled, schemas.NewStamp(at), append(one.IDs, r.IDs...)
+			one.Type, one.At, one.IDs = schemas.RecordRecalled, schemas.StampOfTime(at), append(one.IDs, r.IDs...)
 			out[recall] = one
 		}
 	}

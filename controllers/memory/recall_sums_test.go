@@ -117,7 +117,7 @@ func TestSumsOfClones(t *testing.T) {
 			case 0, 1:
 				told := []string{ids[r.IntN(4)], ids[r.IntN(4)]}
 				name, data, err := EncodeRecord(schemas.MemoryRecord{Type: schemas.RecordRecalled, Issue: 1,
-					At: schemas.NewStamp(now), By: fmt.Sprint("agent-", r.IntN(3)), IDs: told})
+					At: schemas.StampOfTime(now), By: fmt.Sprint("agent-", r.IntN(3)), IDs: told})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -221,7 +221,7 @@ func TestSummedIsBounded(t *testing.T) {
 	records, bytesBefore := map[string]schemas.MemoryRecord{}, 0
 	for i := range 10_000 {
 		rec := schemas.MemoryRecord{Type: schemas.RecordRecalled, Issue: 1, By: "ann", Tokens: 900, Displaced: 4000,
-			At: schemas.NewStamp(time.Date(2026, 9, 20, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 3 * time.Minute))}
+			At: schemas.StampOfTime(time.Date(2026, 9, 20, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 3 * time.Minute))}
 		for k := range 10 {
 			rec.IDs = append(rec.IDs, fmt.Sprintf("obs-ann-1-177218640000%d-abcde%d", (i+k)%20%10, (i+k)%20/10))
 		}
@@ -245,7 +245,7 @@ func TestSummedIsBounded(t *testing.T) {
 func TestWhenRecallsAreSummed(t *testing.T) {
 	now := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
 	record := func(at time.Time) map[string]schemas.MemoryRecord {
-		rec := schemas.MemoryRecord{Type: schemas.RecordRecalled, Issue: 1, At: schemas.NewStamp(at), IDs: []string{"obs-ann-1-1772186400000-abcdef"}}
+		rec := schemas.MemoryRecord{Type: schemas.RecordRecalled, Issue: 1, At: schemas.StampOfTime(at), IDs: []string{"obs-ann-1-1772186400000-abcdef"}}
 		name, _, _ := EncodeRecord(rec)
 		return map[string]schemas.MemoryRecord{name: rec}
 	}

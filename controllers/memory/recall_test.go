@@ -49,7 +49,7 @@ func (s *shelf) add(agent string, issue int, daysAgo float64, content string) *C
 	at := recallNow.Add(-time.Duration(daysAgo * 24 * float64(time.Hour)))
 	o := &schemas.Observation{ID: NewID(agent, issue, at, "n", len(s.cands), content), Agent: agent, IssueNumber: issue,
 		Category: schemas.CategoryDecision, Content: content, Tokens: tokens.Count(content),
-		Timestamp: schemas.NewStamp(at)}
+		Timestamp: schemas.StampOfTime(at)}
 	s.all[o.ID] = o
 	s.cands = append(s.cands, Candidate{Issue: issue, Own: agent == "engineer", Milli: at.UnixMilli(), Tokens: o.Tokens,
 		Row: len(s.cands)})

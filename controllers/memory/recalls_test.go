@@ -19,7 +19,7 @@ func TestMergedWasRecalledAsOften(t *testing.T) {
 	}
 	recall := func(hour int, ids ...string) {
 		truth.Records[fmt.Sprintf("recalled-%d", hour)] = schemas.MemoryRecord{
-			Type: schemas.RecordRecalled, Issue: 1, IDs: ids, At: schemas.NewStamp(onTheDay(hour)),
+			Type: schemas.RecordRecalled, Issue: 1, IDs: ids, At: schemas.StampOfTime(onTheDay(hour)),
 		}
 	}
 	recall(13, ids...)
@@ -30,7 +30,7 @@ func TestMergedWasRecalledAsOften(t *testing.T) {
 		t.Fatalf("%+v, %v", before.Observations, err)
 	}
 	truth.Records["compacted"] = schemas.MemoryRecord{
-		Type: schemas.RecordCompacted, Issue: 1, IDs: ids, At: schemas.NewStamp(onTheDay(12)),
+		Type: schemas.RecordCompacted, Issue: 1, IDs: ids, At: schemas.StampOfTime(onTheDay(12)),
 	}
 	if got := recallsOfOne(t, truth); got.RecallCount != 3 {
 		t.Errorf("three recalls of three became %d", got.RecallCount)

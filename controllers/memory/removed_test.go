@@ -26,7 +26,7 @@ func TestReplacedStaysReplaced(t *testing.T) {
 	newer := capture("newer", 2, 11, "Retry three times.", id)
 	by := idsOf(newer)[0]
 	removed := schemas.MemoryRecord{
-		Type: schemas.RecordRemoved, Issue: 2, IDs: []string{by}, At: schemas.NewStamp(onTheDay(12)),
+		Type: schemas.RecordRemoved, Issue: 2, IDs: []string{by}, At: schemas.StampOfTime(onTheDay(12)),
 	}
 	first, _, err := grow(nil, older)
 	if err != nil {

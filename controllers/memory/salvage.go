@@ -14,7 +14,7 @@ import (
 // observations, including those of captures, and the accepted captures. Folding it makes the rest from the captures. It
 // returns nil for a text without anything of the issue. It is pure, and takes time linear in the text.
 func Salvage(damaged []byte, issue int) []byte {
-	f := &file{MemoryFile: schemas.MemoryFile{IssueNumber: issue, Sources: map[string]string{}}}
+	f := &memoryFile{MemoryFile: schemas.MemoryFile{IssueNumber: issue, Sources: map[string]string{}}}
 	seen := map[string]bool{}
 	for _, text := range objectsIn(damaged) {
 		if s, ok := readStored(text, issue); ok && !seen[s.ID] {

@@ -37,7 +37,7 @@ func TestT6_RecencyOverStale(t *testing.T) {
 		{0, 10, 1, true, 0.5},
 	} {
 		age := time.Duration(c.days * 24 * float64(time.Hour))
-		o := &schemas.Observation{Timestamp: schemas.NewStamp(now.Add(-age)), RecallCount: c.recalls}
+		o := &schemas.Observation{Timestamp: schemas.StampOfTime(now.Add(-age)), RecallCount: c.recalls}
 		if got := Score(defaultWeights(), now, o, c.overlap, c.stale); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %f", c, got)
 		}
@@ -45,8 +45,8 @@ func TestT6_RecencyOverStale(t *testing.T) {
 	if w := NewWeights(schemas.RelevanceWeights{}); w != (Weights{}) {
 		t.Error(w)
 	}
-	fresh, old := &schemas.Observation{Timestamp: schemas.NewStamp(now)},
-		&schemas.Observation{Timestamp: schemas.NewStamp(now.AddDate(0, -6, 0))}
+	fresh, old := &schemas.Observation{Timestamp: schemas.StampOfTime(now)},
+		&schemas.Observation{Timestamp: schemas.StampOfTime(now.AddDate(0, -6, 0))}
 	if Score(defaultWeights(), now, fresh, 0.2, false) <= Score(defaultWeights(), now, old, 0.2, false) {
 		t.Error("an old observation is more relevant than a new one")
 	}

@@ -30,7 +30,7 @@ var editTools = map[string]string{
 
 // call reads a call of a tool, in any known form; false if o is not a call. It records the paths of tools that
 // change files, and ignores other tools.
-func (r *reader) call(o object) bool {
+func (r *transcriptReader) call(o transcriptObject) bool {
 	if inner := o.object("functionCall", "function"); inner != nil {
 		o = inner
 	}
@@ -55,7 +55,7 @@ func (r *reader) call(o object) bool {
 }
 
 // isCall reports whether a record with a name is a call, and not a message of an author with that name.
-func isCall(o object, typ string) bool {
+func isCall(o transcriptObject, typ string) bool {
 	switch typ {
 	case "tool_use", "function_call", "custom_tool_call", "local_shell_call", "tool.execution_start", "function",
 		"file_change", "patch_apply", "tool_call":
@@ -77,7 +77,7 @@ func toolName(name string) string {
 }
 
 // tool notes the files that a call changes.
-func (r *reader) tool(name string, args object) {
+func (r *transcriptReader) tool(name string, args transcriptObject) {
 	for _, raw := range args.list("changes") { // of "codex exec --json"
 		change := objectOf(raw)
 		r.edit(changeVerb(change.text("kind")), change.text("path"))
@@ -107,7 +107,7 @@ func changeVerb(kind string) string {
 	return verbModified
 }
 
-func pathArg(args object) string {
+func pathArg(args transcriptObject) string {
 	names := []string{"file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file", "filename"}
 	if name := args.text(names...); name != "" {
 		return name
@@ -116,7 +116,7 @@ func pathArg(args object) string {
 }
 
 // patchArg is the argument of a call that may hold a patch: a string, or the last of a list of strings.
-func patchArg(args object) string {
+func patchArg(args transcriptObject) string {
 	if text := args.text("input", "patch", "cmd", "command"); text != "" {
 		return text
 	}
@@ -132,7 +132,7 @@ func patchArg(args object) string {
 }
 
 // patch notes the files of a patch in the form of Codex' apply_patch.
-func (r *reader) patch(text string) {
+func (r *transcriptReader) patch(text string) {
 	if !strings.Contains(text, "*** Begin Patch") {
 		return
 	}
@@ -154,7 +154,7 @@ func (r *reader) patch(text string) {
 
 // edit notes a file, once for each run of edits. Its path is relative to the folder of the conversation, if it is
 // below.
-func (r *reader) edit(verb, name string) {
+func (r *transcriptReader) edit(verb, name string) {
 	name = relativePath(r.root, name)
 	if name == "" || strings.ContainsAny(name, "\n\r\x00") {
 		return
@@ -199,7 +199,7 @@ func readEdits(text string) []edit {
 }
 
 // flushEdits makes one message of the first n files that were changed since the last one.
-func (r *reader) flushEdits(n int) {
+func (r *transcriptReader) flushEdits(n int) {
 	if n == 0 {
 		return
 	}

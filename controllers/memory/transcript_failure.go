@@ -10,7 +10,7 @@ import (
 
 // failure reads the output of a failed tool; false if o is something else. A wrong use of a tool by the agent, which the
 // runner reports to the agent between special tags, does not count as a failure.
-func (r *reader) failure(o object) bool {
+func (r *transcriptReader) failure(o transcriptObject) bool {
 	text, failed := failedTool(o)
 	if failed {
 		r.say(roleFailure, text, len(r.edits))
@@ -19,7 +19,7 @@ func (r *reader) failure(o object) bool {
 }
 
 // failedTool returns the output of a tool, and whether it failed, in any known form.
-func failedTool(o object) (text string, failed bool) {
+func failedTool(o transcriptObject) (text string, failed bool) {
 	switch typ := o.text("type"); {
 	case strings.HasPrefix(typ, "tool_") || typ == "tool" || o.text("role") == "tool": // of Claude Code, MCP and many more
 		text = resultOf(o)
@@ -51,7 +51,7 @@ func failedTool(o object) (text string, failed bool) {
 }
 
 // outputOf is a field that is an object, or an object as JSON in a string; nil for another text.
-func outputOf(o object, name string) object {
+func outputOf(o transcriptObject, name string) transcriptObject {
 	if out := o.object(name); out != nil {
 		return out
 	}
@@ -88,7 +88,7 @@ func exitTold(text string) (rest, code string) {
 func isExit(code string) bool { return code != "" && strings.Trim(code, "0") != "" }
 
 // exitCode returns that of a command, "" if it is unknown.
-func exitCode(o object) string {
+func exitCode(o transcriptObject) string {
 	if inner := o.object("metadata"); inner != nil {
 		o = inner
 	}

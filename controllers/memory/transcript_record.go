@@ -6,7 +6,7 @@ import (
 )
 
 // record takes one record of a transcript; false: it is of no known form.
-func (r *reader) record(o object) bool {
+func (r *transcriptReader) record(o transcriptObject) bool {
 	if o == nil {
 		return false
 	}
@@ -36,7 +36,7 @@ var envelopes = map[string]string{
 }
 
 // wrappedRecord is the record inside of an envelope, with the envelope's type where it has none of its own; nil for none.
-func wrappedRecord(o object) object {
+func wrappedRecord(o transcriptObject) transcriptObject {
 	typ := o.text("type")
 	if typ == "" && string(o["kind"]) == "0" {
 		return o.object("v")
@@ -57,7 +57,7 @@ func wrappedRecord(o object) object {
 
 // bookkeeping reports whether a record is known, and holds no message: settings, thoughts, output of tools, notes of
 // the program itself.
-func bookkeeping(o object) bool {
+func bookkeeping(o transcriptObject) bool {
 	switch typ := o.text("type"); typ {
 	case "system", "summary", "progress", "attachment", "mode", "last-prompt", "ai-title", "custom-title", "agent-name",
 		"session_meta", "turn_context", "reasoning", "agent_reasoning", "token_count", "task_started", "task_complete",
@@ -86,7 +86,7 @@ var roles = map[string]string{
 	"assistant.message": roleAssistant, "result": roleAssistant, "compacted": roleSummary,
 }
 
-func roleOf(o object) string {
+func roleOf(o transcriptObject) string {
 	for _, name := range []string{"role", "type", "sender", "from"} {
 		if role := roles[strings.ToLower(o.text(name))]; role != "" {
 			return role
@@ -96,7 +96,7 @@ func roleOf(o object) string {
 }
 
 // message reads a message, with the calls of tools in it.
-func (r *reader) message(o object) bool {
+func (r *transcriptReader) message(o transcriptObject) bool {
 	before := len(r.edits)
 	if user := o.object("message"); user != nil && o.list("response") != nil { // a turn in VS Code's form
 		r.say(roleUser, user.text("text"), before)
@@ -129,7 +129,7 @@ func (r *reader) message(o object) bool {
 }
 
 // withoutMessage keeps a message in a message in a message from being followed.
-func withoutMessage(o object) object {
+func withoutMessage(o transcriptObject) transcriptObject {
 	if o.text("message") == "" {
 		delete(o, "message")
 	}
@@ -137,7 +137,7 @@ func withoutMessage(o object) object {
 }
 
 // parts joins the texts of a list of parts, and notes the tools that it calls.
-func (r *reader) parts(list []json.RawMessage) string {
+func (r *transcriptReader) parts(list []json.RawMessage) string {
 	var texts []string
 	for _, raw := range list {
 		part := objectOf(raw)
@@ -160,7 +160,7 @@ func (r *reader) parts(list []json.RawMessage) string {
 }
 
 // pieces joins the pieces of an answer in VS Code's form, where names of files stand between pieces of one sentence.
-func (r *reader) pieces(list []json.RawMessage) string {
+func (r *transcriptReader) pieces(list []json.RawMessage) string {
 	var b strings.Builder
 	for _, raw := range list {
 		piece := objectOf(raw)
@@ -177,7 +177,7 @@ func (r *reader) pieces(list []json.RawMessage) string {
 }
 
 // partText is what a part says; "" for thoughts, pictures, and tools.
-func partText(part object) string {
+func partText(part transcriptObject) string {
 	switch part.text("type", "kind") {
 	case "", "text", "input_text", "output_text", "markdownContent":
 		if part.is("thought") {
@@ -192,7 +192,7 @@ func partText(part object) string {
 }
 
 // textIn returns the text of the first of the named fields, which may be a string or a message.
-func textIn(o object, names ...string) string {
+func textIn(o transcriptObject, names ...string) string {
 	if text := o.text(names...); text != "" {
 		return text
 	}
@@ -204,13 +204,13 @@ func textIn(o object, names ...string) string {
 	return inner.text("content") + strings.Join(texts, "\n\n")
 }
 
-// object is a JSON object whose fields are read when they are needed: fields of another type than expected are as good
+// transcriptObject is a JSON object whose fields are read when they are needed: fields of another type than expected are as good
 // as absent.
-type object map[string]json.RawMessage
+type transcriptObject map[string]json.RawMessage
 
 // objectOf returns nil if raw is not an object.
-func objectOf(raw json.RawMessage) object {
-	var o object
+func objectOf(raw json.RawMessage) transcriptObject {
+	var o transcriptObject
 	if json.Unmarshal(raw, &o) != nil {
 		return nil
 	}
@@ -218,7 +218,7 @@ func objectOf(raw json.RawMessage) object {
 }
 
 // text is the first of the named fields that is a string and not empty.
-func (o object) text(names ...string) string {
+func (o transcriptObject) text(names ...string) string {
 	for _, name := range names {
 		var s string
 		if raw := o[name]; len(raw) > 1 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil && s != "" {
@@ -228,10 +228,10 @@ func (o object) text(names ...string) string {
 	return ""
 }
 
-func (o object) is(name string) bool { return string(o[name]) == "true" }
+func (o transcriptObject) is(name string) bool { return string(o[name]) == "true" }
 
 // object is the first of the named fields that is an object.
-func (o object) object(names ...string) object {
+func (o transcriptObject) object(names ...string) transcriptObject {
 	for _, name := range names {
 		if raw := o[name]; len(raw) > 1 && raw[0] == '{' {
 			if inner := objectOf(raw); inner != nil {
@@ -243,7 +243,7 @@ func (o object) object(names ...string) object {
 }
 
 // list are the elements of the first of the named fields that is a list.
-func (o object) list(names ...string) []json.RawMessage {
+func (o transcriptObject) list(names ...string) []json.RawMessage {
 	for _, name := range names {
 		var list []json.RawMessage
 		if raw := o[name]; len(raw) > 1 && raw[0] == '[' && json.Unmarshal(raw, &list) == nil {
@@ -254,7 +254,7 @@ func (o object) list(names ...string) []json.RawMessage {
 }
 
 // resultOf is the content of a tool's result: a string, or parts.
-func resultOf(o object) string {
+func resultOf(o transcriptObject) string {
 	if text := o.text("content"); text != "" {
 		return text
 	}

@@ -42,7 +42,7 @@ func TestUndoTakesBackTheLast(t *testing.T) {
 	}
 	undo := func() {
 		t.Helper()
-		record(NewFacts(truth).Undo(1, schemas.NewStamp(onTheDay(20)), "me", ""))
+		record(NewFacts(truth).Undo(1, schemas.StampOfTime(onTheDay(20)), "me", ""))
 	}
 	learn(30, 12)
 	compact()

@@ -75,7 +75,7 @@ func Of(t *state.Tree, now time.Time) Metrics {
 	for _, session := range slices.Sorted(maps.Keys(s.sessions)) {
 		m.Sessions = append(m.Sessions, s.sessions[session].figures(session))
 	}
-	breakers := breaker.Of(new(settle.Values), t, now)
+	breakers := breaker.BreakersOf(new(settle.Values), t, now)
 	for _, agent := range slices.Sorted(maps.Keys(s.agents)) {
 		f := s.agents[agent].figures(agent)
 		f.Breaker = string(breakers.At(agent).State)

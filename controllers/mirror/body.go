@@ -108,8 +108,8 @@ func (b *Body) more(all int) {
 	}
 }
 
-// limitedBody is as many rows of a table as are shown, and how many there are more.
-func limitedBody(rows [][]string) [][]string {
+// bodyRows is as many rows of a table as are shown, and how many there are more.
+func bodyRows(rows [][]string) [][]string {
 	more := len(rows) - mostNodes
 	if more <= 0 {
 		return rows

@@ -32,8 +32,8 @@ var Clarification = Projector{
 	Compare: compareRequests,
 }
 
-// thread is a question that is written about.
-type thread struct {
+// clarificationText is a question that is written about.
+type clarificationText struct {
 	page *Page
 	spec *schemas.ClarificationRequestSpec
 	st   *schemas.ClarificationRequestStatus
@@ -42,7 +42,7 @@ type thread struct {
 // writeRequest shows the state of a question, the turns of each round, and the people who must help. One that was never
 // accepted, and has no number, is not shown.
 func writeRequest(p *Page) {
-	m := thread{p, schemas.SpecAs[*schemas.ClarificationRequestSpec](p.Entry.Object), requestStatus(p.Entry)}
+	m := clarificationText{p, schemas.SpecAs[*schemas.ClarificationRequestSpec](p.Entry.Object), requestStatus(p.Entry)}
 	if m.st.ID == "" {
 		return
 	}
@@ -60,7 +60,7 @@ func writeRequest(p *Page) {
 	}
 }
 
-func (m *thread) status() *Body {
+func (m *clarificationText) status() *Body {
 	b := m.page.NewBody()
 	b.Paragraph("### Clarification %s: %s", codeText(m.st.ID), codeText(cmp.Or(m.st.Phase, "refused")))
 	blocking := "no"
@@ -76,7 +76,7 @@ func (m *thread) status() *Body {
 }
 
 // stands says what the question waits for.
-func (m *thread) stands() string {
+func (m *clarificationText) stands() string {
 	switch m.st.Phase {
 	case schemas.ClarificationPending, schemas.ClarificationStale:
 		return m.waitsForAnswer()
@@ -92,7 +92,7 @@ func (m *thread) stands() string {
 	return "Its state is unknown to this program."
 }
 
-func (m *thread) waitsForAnswer() string {
+func (m *clarificationText) waitsForAnswer() string {
 	line := "Waits for the answer of " + threadName(m.spec.To)
 	if due := m.st.StaleAfter.UTC().Format(timeForm); m.st.Phase == schemas.ClarificationStale {
 		line += ", which was due at " + due + "."
@@ -110,7 +110,7 @@ func (m *thread) waitsForAnswer() string {
 func threadName(who string) string { return lineText(clarify.DisplayName(who), nameLength) }
 
 // rounds adds a comment for each round. An escalation has a separate comment.
-func (m *thread) rounds() {
+func (m *clarificationText) rounds() {
 	for n := 1; n <= m.st.Round+1; n++ { // a resolution may come one round later
 		var said []schemas.ThreadEntry
 		for _, e := range m.st.Thread {
@@ -124,10 +124,12 @@ func (m *thread) rounds() {
 	}
 }
 
-func (m *thread) key(what string, n int) string { return fmt.Sprintf("%s/%s/%d", what, m.st.ID, n) }
+func (m *clarificationText) key(what string, n int) string {
+	return fmt.Sprintf("%s/%s/%d", what, m.st.ID, n)
+}
 
 // round formats one round as AgentX does: who asks whom, followed by the quoted turns.
-func (m *thread) round(n int, said []schemas.ThreadEntry) *Body {
+func (m *clarificationText) round(n int, said []schemas.ThreadEntry) *Body {
 	b := m.page.NewBody()
 	for _, e := range said {
 		at := ""
@@ -154,7 +156,7 @@ func (m *thread) round(n int, said []schemas.ThreadEntry) *Body {
 
 // escalation adds the comment that asks people to decide, with whom it mentions. Of several the last counts; comments on
 // earlier ones stay as they were written.
-func (m *thread) escalation() {
+func (m *clarificationText) escalation() {
 	var last schemas.ThreadEntry
 	n := 0
 	for _, e := range m.st.Thread {

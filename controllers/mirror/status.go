@@ -71,7 +71,7 @@ func writeSession(p *Page) {
 		}
 	}
 	if len(rows) > 0 {
-		b.table([]string{"DAG", "Phase", "Tasks done"}, limitedBody(rows))
+		b.table([]string{"DAG", "Phase", "Tasks done"}, bodyRows(rows))
 	}
 	b.List("What it waits for, and why", p.why())
 	p.Status(b)
@@ -90,7 +90,7 @@ func writeDAG(p *Page) {
 	b.Quoted(spec.Description)
 	b.progress(st.Progress)
 	writeRun(p, spec, st, b)
-	b.table([]string{"Task", "State", "Attempts", "Why"}, limitedBody(nodeRows(spec, st)))
+	b.table([]string{"Task", "State", "Attempts", "Why"}, bodyRows(nodeRows(spec, st)))
 	if drawing := dagPicture(e.Ref, spec, st); drawing != "" {
 		b.block([]string{"```mermaid", strings.TrimRight(drawing, "\n"), "```"}, true)
 	}

@@ -74,7 +74,7 @@ func nodeOf(st *schemas.PlanChangeStatus) schemas.Node {
 }
 
 // isQuestion reports whether a DAG asks the architect the question on record, and nothing else.
-func (f *fold) isQuestion(dag *schemas.DAGSpec) bool {
+func (f *changeFold) isQuestion(dag *schemas.DAGSpec) bool {
 	if dag == nil {
 		return false
 	}
@@ -85,7 +85,7 @@ func (f *fold) isQuestion(dag *schemas.DAGSpec) bool {
 
 // question is what the architect is asked in a DAG. After a kill the DAG may be on disk, and the question not on record: then it is that of
 // the DAG, which says how the nodes were.
-func (f *fold) question(dag string) string {
+func (f *changeFold) question(dag string) string {
 	p := f.request()
 	asked := state.SpecOf[*schemas.DAGSpec](f.Tree.Entry(schemas.DAGKind.Ref(dag)))
 	if asked != nil && len(asked.Nodes) == 1 && p.IsPrompt(asked.Nodes[0].Prompt) {
@@ -95,7 +95,7 @@ func (f *fold) question(dag string) string {
 }
 
 // request is the content of the architect's prompt: the request, and the state of its DAGs.
-func (f *fold) request() *agentio.PlanChange {
+func (f *changeFold) request() *agentio.PlanChange {
 	p := &agentio.PlanChange{Ref: f.Ref.String(), Spec: f.spec}
 	if to, _ := f.spec.TargetRef(); to.Kind == schemas.DAGKind.Name {
 		p.Plans = append(p.Plans, planOf(f.Tree.Entry(to)))

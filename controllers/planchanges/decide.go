@@ -15,8 +15,8 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// fold is the state of a decision about one plan change.
-type fold struct {
+// changeFold is the state of a decision about one plan change.
+type changeFold struct {
 	settle.In
 	spec    *schemas.PlanChangeSpec
 	st      *schemas.PlanChangeStatus
@@ -40,7 +40,7 @@ func decide(in settle.In) settle.Out {
 	case st.Phase != "" && st.ObservedDigest != in.Object.Digest:
 		j = settle.JudgeImmutable(st.Phase, "a plan change cannot be edited once it was taken; put the text back, and write a new one")
 	default:
-		f := &fold{In: in, spec: Spec(in.Entry), st: &st, history: settle.History{Old: st.History}}
+		f := &changeFold{In: in, spec: Spec(in.Entry), st: &st, history: settle.History{Old: st.History}}
 		f.run()
 		j, digest = f.judge(), in.Object.Digest
 		st.History = f.history.Entries()
@@ -53,7 +53,7 @@ func decide(in settle.In) settle.Out {
 }
 
 // run finds the phase.
-func (f *fold) run() {
+func (f *changeFold) run() {
 	if f.st.Phase == "" {
 		if f.waits = f.unknownNode(); f.waits != "" {
 			return
@@ -88,7 +88,7 @@ func (f *fold) run() {
 }
 
 // unknownNode says which node the request names and the DAG does not have; "" for none.
-func (f *fold) unknownNode() string {
+func (f *changeFold) unknownNode() string {
 	to, _ := f.spec.TargetRef()
 	e := f.Tree.Entry(to)
 	dag := state.SpecOf[*schemas.DAGSpec](e)
@@ -121,7 +121,7 @@ func CheckSuggestions(t *state.Tree, spec *schemas.PlanChangeSpec) error {
 }
 
 // act applies the answer of a person. done is the record of it.
-func (f *fold) act(a actions.Pending, done *schemas.AppliedAction) {
+func (f *changeFold) act(a actions.Pending, done *schemas.AppliedAction) {
 	if f.st.Phase != schemas.PlanPending {
 		done.Moot = true
 		return
@@ -146,13 +146,13 @@ func (f *fold) act(a actions.Pending, done *schemas.AppliedAction) {
 }
 
 // refuse ends the plan change without a change.
-func (f *fold) refuse(a *schemas.PlanAnswer) {
+func (f *changeFold) refuse(a *schemas.PlanAnswer) {
 	f.end(a, schemas.PlanRefused)
 	f.history.Add(a.At, settle.ReasonRefused, schemas.Acting(a.By, a.Proof)+" refused it"+because(a.Reason))
 }
 
 // end takes a decision, and ends the question.
-func (f *fold) end(a *schemas.PlanAnswer, phase string) {
+func (f *changeFold) end(a *schemas.PlanAnswer, phase string) {
 	f.st.Answer, f.st.Phase, f.st.Proposal, f.st.Question = a, phase, nil, ""
 }
 
@@ -171,7 +171,7 @@ func (e *beyondError) Error() string {
 }
 
 // accept takes an answer. agent is the agent that gives it, "" for a person. The error says why it cannot be applied.
-func (f *fold) accept(a *schemas.PlanAnswer, agent string) error {
+func (f *changeFold) accept(a *schemas.PlanAnswer, agent string) error {
 	if !a.Accept {
 		f.refuse(a)
 		return nil
@@ -195,7 +195,7 @@ func (f *fold) accept(a *schemas.PlanAnswer, agent string) error {
 }
 
 // plan finds what an answer changes.
-func (f *fold) plan(a *schemas.PlanAnswer, agent string) error {
+func (f *changeFold) plan(a *schemas.PlanAnswer, agent string) error {
 	dag, err := dagOf(f.Tree, f.spec, a.Edit)
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func (f *fold) plan(a *schemas.PlanAnswer, agent string) error {
 }
 
 // ask has an architect answer, and takes the answer.
-func (f *fold) ask() {
+func (f *changeFold) ask() {
 	f.waits = "waits for a person: " + f.command()
 	program, person := architect(f.Tree, f.spec.By)
 	if f.st.Architect = person; program == "" || Session(f.Tree, f.spec) == "" || f.answersItself() {
@@ -241,7 +241,7 @@ func (f *fold) ask() {
 }
 
 // hear takes the answer of the architect, if it is there. The error says why the answer cannot be applied.
-func (f *fold) hear() error {
+func (f *changeFold) hear() error {
 	e := f.Tree.Entry(schemas.DAGKind.Ref(f.st.AnswerDAG))
 	where := schemas.DAGKind.Ref(f.st.AnswerDAG).String()
 	f.working, f.waits = true, fmt.Sprintf("agent/%s answers it in %s", f.st.Architect, where)
@@ -269,7 +269,7 @@ func (f *fold) hear() error {
 }
 
 // take takes the result of the architect's node.
-func (f *fold) take(e *state.Entry, agent string, n schemas.NodeStatus) error {
+func (f *changeFold) take(e *state.Entry, agent string, n schemas.NodeStatus) error {
 	given, err := schemas.ReadPlanAnswer(string(n.Result))
 	if err == nil && given.Accept == nil {
 		err = errors.New(`the answer is no JSON object with "accept"`)
@@ -291,17 +291,17 @@ func (f *fold) take(e *state.Entry, agent string, n schemas.NodeStatus) error {
 }
 
 // command is how a person answers.
-func (f *fold) command() string { return Command(f.Ref) }
+func (f *changeFold) command() string { return Command(f.Ref) }
 
 // answersItself reports whether the plan change is about a DAG that answers one: only people answer that.
-func (f *fold) answersItself() bool {
+func (f *changeFold) answersItself() bool {
 	to, _ := f.spec.TargetRef()
 	dag := state.SpecOf[*schemas.DAGSpec](f.Tree.Entry(to))
 	return dag != nil && dag.Answers != ""
 }
 
 // change finds whether the file of the DAG has the edit. It is applied again to a DAG that others changed meanwhile.
-func (f *fold) change() {
+func (f *changeFold) change() {
 	dag, edited, err := Pending(f.Tree, f.Entry, f.st)
 	switch {
 	case err != nil:
@@ -329,7 +329,7 @@ func Pending(t *state.Tree, e *state.Entry, st *schemas.PlanChangeStatus) (*stat
 }
 
 // judge finds the conditions.
-func (f *fold) judge() settle.Judgement {
+func (f *changeFold) judge() settle.Judgement {
 	st := f.st
 	j := settle.Judgement{Phase: st.Phase, Class: settle.ClassWaiting, Reason: settle.ReasonWaitsForPerson}
 	if a := st.Answer; a != nil {
@@ -356,7 +356,7 @@ func (f *fold) judge() settle.Judgement {
 }
 
 // applied says what an answer did.
-func (f *fold) applied() string {
+func (f *changeFold) applied() string {
 	a := f.st.Answer
 	text := "answered by " + schemas.Acting(a.By, a.Proof) + because(cmp.Or(a.Reason, a.Instructions))
 	if len(f.st.Changes) > 0 {

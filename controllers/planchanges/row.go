@@ -36,13 +36,13 @@ var details = []settle.Column{
 		}
 		return schemas.DAGKind.Ref(s.AnswerDAG).String()
 	}),
-	readiness.OfStatus("Answer", answerText),
+	readiness.OfStatus("Answer", changeAnswer),
 	readiness.OfStatus("Changes", func(s *schemas.PlanChangeStatus) string { return strings.Join(s.Changes, "; ") }),
 	readiness.OfStatus("Not applied", func(s *schemas.PlanChangeStatus) string { return strings.Join(s.Rejected, "; ") }),
 }
 
-// answerText is the decision in a line.
-func answerText(s *schemas.PlanChangeStatus) string {
+// changeAnswer is the decision in a line.
+func changeAnswer(s *schemas.PlanChangeStatus) string {
 	a := s.Answer
 	if a == nil {
 		return ""

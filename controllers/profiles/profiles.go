@@ -52,7 +52,7 @@ func Check(own map[string]schemas.Profile, r *schemas.Runner) string {
 	switch {
 	case !ok:
 		why := fmt.Sprintf("the profile %q is not known; known are %s", c.Profile, strings.Join(Names(own), ", "))
-		if near := schemas.Nearest(c.Profile, Names(own)); near != "" {
+		if near := schemas.GuessWord(c.Profile, Names(own)); near != "" {
 			why = fmt.Sprintf("the profile %q is not known; is %s meant?", c.Profile, near)
 		}
 		return why

@@ -21,7 +21,7 @@ func addReassigned(r *settle.Round) {
 		return
 	}
 	for _, e := range r.Tree().Entries(schemas.SessionKind.Name) {
-		if s := Of(r.World).SlotOf(e.Name); s != nil && !s.shownBy(e.Status()) {
+		if s := SlotsOf(r.World).SlotOf(e.Name); s != nil && !s.shownBy(e.Status()) {
 			r.Add(e.Ref)
 			r.AddDependents(e.Ref)
 		}
@@ -30,11 +30,11 @@ func addReassigned(r *settle.Round) {
 
 // addAdmitted adds the sessions whose slot is another one after the round.
 func addAdmitted(r *settle.Round) {
-	given := Of(r.World).bySession
+	given := SlotsOf(r.World).bySession
 	if given == nil {
 		return
 	}
-	for name, is := range assignSlots(r.Tree(), Of(r.World).sums) {
+	for name, is := range assignSlots(r.Tree(), SlotsOf(r.World).sums) {
 		if was := given[name]; was == nil || was.Gate != is.Gate {
 			r.AddChanged(schemas.SessionKind.Ref(name))
 		}

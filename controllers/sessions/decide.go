@@ -30,7 +30,7 @@ func decide(in settle.In) settle.Out {
 		settle.JudgeBroken(in, old.Phase).Settle(&st.Common, old.ObservedDigest, in.Now)
 		return settle.Out{Status: st}
 	}
-	s := Of(in.World).SlotOf(in.Name)
+	s := SlotsOf(in.World).SlotOf(in.Name)
 	st.Hold = s.hold
 	for _, a := range s.Acts {
 		done := a.Record(schemas.NewTime(in.Now))
@@ -39,7 +39,7 @@ func decide(in settle.In) settle.Out {
 		past.Add(done.At, settle.ReasonApplied, actions.Message(done, in.Ref))
 	}
 	st.History = past.Entries()
-	j := Of(in.World).judge(s, sum, old.Phase)
+	j := SlotsOf(in.World).judge(s, sum, old.Phase)
 	if !s.Open && !s.idle && st.Running > 0 && (j.Class == settle.ClassReady || j.Class == settle.ClassWaiting) {
 		j.Class = settle.ClassWorking // until what runs has finished or was ended
 	}
@@ -67,7 +67,7 @@ func (s *summary) failedAt(w *settle.World) (at schemas.Time) {
 
 // tally adds up the DAGs of the session into its status.
 func tally(in settle.In, st *schemas.SessionStatus, past *settle.History) *summary {
-	sum := &summary{dagSum: Of(in.World).dagSum(in.Name)}
+	sum := &summary{dagSum: SlotsOf(in.World).dagSum(in.Name)}
 	sum.done, sum.live = sum.phases[schemas.DAGSucceeded]+sum.phases[schemas.DAGCancelled], len(sum.active)
 	st.Progress, st.Running = sum.progress, sum.running
 	if sum.dags > 0 {

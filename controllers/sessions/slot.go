@@ -58,8 +58,8 @@ type Slots struct {
 	invalid map[string][]*state.Entry
 }
 
-// Of returns what decisions over a world share about sessions.
-func Of(w *settle.World) *Slots {
+// SlotsOf returns what decisions over a world share about sessions.
+func SlotsOf(w *settle.World) *Slots {
 	return settle.Shared(&w.OfRound, func() *Slots {
 		return &Slots{world: w, tree: w.Tree, sums: settle.Shared(w.OfRun, func() *dagSums { return new(dagSums) })}
 	})

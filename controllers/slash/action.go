@@ -37,7 +37,7 @@ func beginsReason(word string) bool {
 }
 
 // action makes an Action of a command.
-func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
+func (d *commandDecider) action(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	a, err := d.resolveTarget(cmd)
 	if err != nil {
 		return nil, "", err
@@ -65,7 +65,7 @@ func (d *decider) action(c *Comment, cmd Command, name string) (*derive.Spec, st
 
 // asked is the answer to the first request of the node's agent that waits for a person, once; nil without one. A request that was
 // made after the comment was written is not answered by it.
-func (d *decider) asked(a commandTarget, written time.Time) *schemas.PermissionAnswer {
+func (d *commandDecider) asked(a commandTarget, written time.Time) *schemas.PermissionAnswer {
 	e := d.tree.Entry(a.target)
 	if e == nil || a.node == "" || schemas.NodesIn(e.Status()).Of(a.node).Reason != settle.ReasonWaitsForPermission {
 		return nil
@@ -82,7 +82,7 @@ func (d *decider) asked(a commandTarget, written time.Time) *schemas.PermissionA
 }
 
 // applied says why an action that is in the tree does nothing.
-func (d *decider) applied(spec *schemas.ActionSpec, name string) error {
+func (d *commandDecider) applied(spec *schemas.ActionSpec, name string) error {
 	e := d.tree.Entry(schemas.Ref{Kind: schemas.ActionKind.Name, Name: name})
 	base := e.Status().Base()
 	ready := base.Condition(schemas.Ready)
@@ -98,7 +98,7 @@ func (d *decider) applied(spec *schemas.ActionSpec, name string) error {
 }
 
 // moot reports whether an action changed nothing. One on a session is kept by its DAGs, too.
-func (d *decider) moot(spec *schemas.ActionSpec, name string) bool {
+func (d *commandDecider) moot(spec *schemas.ActionSpec, name string) bool {
 	target, err := spec.TargetRef()
 	if err != nil || target.Kind == schemas.SessionKind.Name {
 		return false
@@ -108,7 +108,7 @@ func (d *decider) moot(spec *schemas.ActionSpec, name string) bool {
 
 // resolveTarget resolves the target of a command: [dag/NAME] [NODE] [why]. Missing parts follow from the issue, if they
 // are unambiguous there.
-func (d *decider) resolveTarget(cmd Command) (commandTarget, error) {
+func (d *commandDecider) resolveTarget(cmd Command) (commandTarget, error) {
 	var a commandTarget
 	words, rest := strings.Fields(cmd.Line), cmd.Text
 	next := func() {
@@ -149,9 +149,9 @@ func (d *decider) resolveTarget(cmd Command) (commandTarget, error) {
 }
 
 // dags returns the usable DAGs of the issue.
-func (d *decider) dags() []*state.Entry { return d.objects(schemas.DAGKind) }
+func (d *commandDecider) dags() []*state.Entry { return d.objects(schemas.DAGKind) }
 
-func (d *decider) objects(k schemas.Kind) []*state.Entry {
+func (d *commandDecider) objects(k schemas.Kind) []*state.Entry {
 	var out []*state.Entry
 	for _, ref := range d.issue.Objects {
 		if e := d.tree.Entry(ref); ref.Kind == k.Name && e != nil && e.Object != nil {
@@ -162,7 +162,7 @@ func (d *decider) objects(k schemas.Kind) []*state.Entry {
 }
 
 // object is the DAG or session that a word names, or the plan change that is answered; it has to be one of this issue.
-func (d *decider) object(verb, word string) (schemas.Ref, error) {
+func (d *commandDecider) object(verb, word string) (schemas.Ref, error) {
 	kinds := schemas.Kinds{schemas.DAGKind, schemas.SessionKind}
 	if verb == Approve || verb == Deny {
 		kinds = append(kinds, schemas.PlanChangeKind)
@@ -196,7 +196,7 @@ func hasNode(dags []*state.Entry, word string) bool {
 }
 
 // node finds the DAG that has a node.
-func (d *decider) node(a *commandTarget, verb string, dags []*state.Entry, word string) error {
+func (d *commandDecider) node(a *commandTarget, verb string, dags []*state.Entry, word string) error {
 	word = strings.TrimRight(word, ",.:;")
 	var have, names, ways []string
 	for _, e := range dags {
@@ -218,7 +218,7 @@ func (d *decider) node(a *commandTarget, verb string, dags []*state.Entry, word 
 }
 
 // guess finds the target of a command that names none.
-func (d *decider) guess(a *commandTarget, verb string, dags []*state.Entry) error {
+func (d *commandDecider) guess(a *commandTarget, verb string, dags []*state.Entry) error {
 	switch {
 	case verb == Skip:
 		return errors.New("say which node is to be skipped")
@@ -252,7 +252,7 @@ func answerable(verb string) []string {
 }
 
 // held finds the one node that waits for a verb, Approve or Deny.
-func (d *decider) held(a *commandTarget, verb string, dags []*state.Entry) error {
+func (d *commandDecider) held(a *commandTarget, verb string, dags []*state.Entry) error {
 	var ways []string
 	for _, e := range dags {
 		st, ok := e.Status().(*schemas.DAGStatus)
@@ -285,7 +285,7 @@ func (d *decider) held(a *commandTarget, verb string, dags []*state.Entry) error
 }
 
 // resolveExplained resolves the target of explain: the named one, else all objects of the issue.
-func (d *decider) resolveExplained(words []string) (commandTarget, error) {
+func (d *commandDecider) resolveExplained(words []string) (commandTarget, error) {
 	if len(words) == 0 || beginsReason(words[0]) && !hasNode(d.dags(), words[0]) {
 		return commandTarget{objects: d.issue.Objects}, nil
 	}

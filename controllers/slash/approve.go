@@ -16,7 +16,7 @@ import (
 const digestLength = 32
 
 // approval adds to an approval what it is of: the digest among the words behind the target, and the answer in a fenced block.
-func (d *decider) approval(a commandTarget, spec *schemas.ActionSpec) error {
+func (d *commandDecider) approval(a commandTarget, spec *schemas.ActionSpec) error {
 	reason, answer, err := splitFence(a.reason)
 	if err != nil {
 		return err
@@ -71,13 +71,13 @@ func splitFence(text string) (before, inside string, err error) {
 }
 
 // identify implements settle.Decider.Identify for the approvals that were made from comments now.
-func (d *decider) identify(action schemas.Ref) (settle.Identity, bool) {
+func (d *commandDecider) identify(action schemas.Ref) (settle.Identity, bool) {
 	author, ok := d.authors[action]
 	return settle.Identity{Who: settle.CommentAuthorPrefix + author, Proof: schemas.ProofGitHub}, ok
 }
 
 // refused says why an approval was not accepted; "" if it was.
-func (d *decider) refused(spec *schemas.ActionSpec, name string) string {
+func (d *commandDecider) refused(spec *schemas.ActionSpec, name string) string {
 	target, err := spec.TargetRef()
 	if err != nil {
 		return ""

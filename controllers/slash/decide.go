@@ -75,8 +75,8 @@ type Decision struct {
 	Specs   []derive.Spec         // the files that are to be written: those of Handled that do not exist yet
 }
 
-// decider is where comments are decided, one after the other.
-type decider struct {
+// commandDecider is where comments are decided, one after the other.
+type commandDecider struct {
 	Input
 	decoder *schemas.Decoder
 	tree    *state.Tree // decided, with the specs accepted so far
@@ -91,7 +91,7 @@ type decider struct {
 // question has no verdict; neither have comments of bots, or those on record. The caller leaves out comments of this
 // program.
 func Decide(in Input) []Decision {
-	d := &decider{Input: in, tree: in.Tree, authors: map[schemas.Ref]string{},
+	d := &commandDecider{Input: in, tree: in.Tree, authors: map[schemas.Ref]string{},
 		decoder: schemas.DecoderFor(settle.TableOf(in.Tree).Schemas(), in.Tree.Settings())}
 	var out []Decision
 	for i := range in.Issues {
@@ -106,7 +106,7 @@ func Decide(in Input) []Decision {
 }
 
 // comment decides one comment; before are the verdicts so far.
-func (d *decider) comment(c *Comment, before []Decision) (Decision, bool) {
+func (d *commandDecider) comment(c *Comment, before []Decision) (Decision, bool) {
 	if c.Author.Bot || d.handled(c.ID) {
 		return Decision{}, false
 	}
@@ -131,7 +131,7 @@ func (d *decider) comment(c *Comment, before []Decision) (Decision, bool) {
 
 const editedText = "It was edited before it was read; write a new comment"
 
-func (d *decider) handled(id int64) bool {
+func (d *commandDecider) handled(id int64) bool {
 	for i := range d.issue.File.Handled {
 		if d.issue.File.Handled[i].Comment == id {
 			return true
@@ -141,7 +141,7 @@ func (d *decider) handled(id int64) bool {
 }
 
 // once leaves out a reply that stands on the issue already: strangers cannot make this program talk.
-func (d *decider) once(reply string, before []Decision) string {
+func (d *commandDecider) once(reply string, before []Decision) string {
 	for i := range d.issue.File.Handled {
 		if d.issue.File.Handled[i].Reply == reply {
 			return ""
@@ -159,7 +159,7 @@ func (d *decider) once(reply string, before []Decision) string {
 const mostCommands = 9
 
 // commands takes all commands of a comment, or none.
-func (d *decider) commands(c *Comment, all []Command, v *Decision) {
+func (d *commandDecider) commands(c *Comment, all []Command, v *Decision) {
 	if len(all) > mostCommands {
 		v.Handled.Reply = refusalText([]string{fmt.Sprintf("A comment may have %d commands, and this has %d", mostCommands, len(all))})
 		return
@@ -210,7 +210,7 @@ func (v *Decision) prove(s *derive.Spec, e *state.Entry, author string) {
 var writtenKinds = []schemas.Kind{schemas.ReplyKind, schemas.ActionKind, schemas.ObservationKind}
 
 // begun reports whether a spec exists that was made from the comment.
-func (d *decider) begun(comment int64) bool {
+func (d *commandDecider) begun(comment int64) bool {
 	for n := range mostCommands {
 		if d.written(fmt.Sprintf("%s-%d", specName(comment), n+1)) != "" {
 			return true
@@ -220,14 +220,14 @@ func (d *decider) begun(comment int64) bool {
 }
 
 // settle decides the tree, so that requests are judged by the current state.
-func (d *decider) settle() {
+func (d *commandDecider) settle() {
 	if !d.settled {
 		d.tree, d.settled = settle.Tree(d.tree, d.Now, nil).Tree, true
 	}
 }
 
 // interpret turns a command into a spec, a reply text, or neither, with the reason in Markdown.
-func (d *decider) interpret(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
+func (d *commandDecider) interpret(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	switch cmd.Verb {
 	case Answer, Resolve, Escalate:
 		return d.reply(c, cmd, name)
@@ -243,7 +243,7 @@ func (d *decider) interpret(c *Comment, cmd Command, name string) (*derive.Spec,
 }
 
 // view returns the text in reply to a command that shows something.
-func (d *decider) view(cmd Command) (string, error) {
+func (d *commandDecider) view(cmd Command) (string, error) {
 	v := View{Verb: cmd.Verb, Issue: -1}
 	words := strings.Fields(cmd.Line)
 	switch {
@@ -267,7 +267,7 @@ func (d *decider) view(cmd Command) (string, error) {
 
 // plain decides about a comment without a command. It is the answer to the question that waits for a person, if there
 // is exactly one on the issue and the comment comes after it; otherwise it is ignored.
-func (d *decider) plain(c *Comment, p Parsed, v Decision) (Decision, bool) {
+func (d *commandDecider) plain(c *Comment, p Parsed, v Decision) (Decision, bool) {
 	if p.Plain == "" || len(d.issue.Objects) == 0 && d.tree.Ledger(d.issue.File.Issue) == nil {
 		return Decision{}, false
 	}
@@ -306,7 +306,7 @@ func (d *decider) plain(c *Comment, p Parsed, v Decision) (Decision, bool) {
 
 // below reports whether a comment was written after those of ours that show the question: ids of GitHub only grow, and
 // clocks of several machines do not agree.
-func (d *decider) below(id int64, clarification string) bool {
+func (d *commandDecider) below(id int64, clarification string) bool {
 	shown := int64(0)
 	for _, c := range d.issue.File.Comments {
 		if strings.HasPrefix(c.Key, "round/"+clarification+"/") || strings.HasPrefix(c.Key, "escalation/"+clarification+"/") {
@@ -318,7 +318,7 @@ func (d *decider) below(id int64, clarification string) bool {
 
 // remember makes an Observation from a text, as capture does. Its author is not an agent of the tree: the observation
 // is stored under the name github-<login>.
-func (d *decider) remember(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
+func (d *commandDecider) remember(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	switch {
 	case !*d.Tree.Settings().Memory.Enabled:
 		return nil, "", fmt.Errorf("the memory is turned off: memory.enabled in %s", codeText(schemas.SettingsPath))

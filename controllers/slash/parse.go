@@ -72,7 +72,7 @@ const (
 // are text, as paths are. It accepts any text, and takes time in proportion to it.
 func Parse(body string) Parsed {
 	src := []byte(visibleText(body))
-	p := page{src: src}
+	p := commentPage{src: src}
 	if tooDeep(src) {
 		return Parsed{Plain: strings.TrimSpace(string(src))}
 	}
@@ -116,15 +116,15 @@ func tooDeep(src []byte) bool {
 	return false
 }
 
-// page is a comment while it is read.
-type page struct {
+// commentPage is a comment while it is read.
+type commentPage struct {
 	src    []byte
 	prose  []int    // where the lines of running text begin, behind their indentation
 	hidden [][2]int // ranges that GitHub does not show
 }
 
 // read walks over the parsed text.
-func (p *page) read(root ast.Node) {
+func (p *commentPage) read(root ast.Node) {
 	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -154,7 +154,7 @@ func (p *page) read(root ast.Node) {
 }
 
 // skip walks nodes without commands, from an offset on, to find hidden parts.
-func (p *page) skip(n ast.Node, from int) {
+func (p *commentPage) skip(n ast.Node, from int) {
 	before := len(p.prose)
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
 		p.read(child)
@@ -165,7 +165,7 @@ func (p *page) skip(n ast.Node, from int) {
 
 // table returns where in a paragraph a table begins, or -1: at the line above the one that divides columns. The library's
 // own reader of tables would cost every start of the program a millisecond.
-func (p *page) table(lines *text.Segments) int {
+func (p *commentPage) table(lines *text.Segments) int {
 	for i := 1; i < lines.Len(); i++ {
 		if at := lines.At(i); dividesColumns(string(at.Value(p.src))) {
 			above := lines.At(i - 1)
@@ -182,7 +182,7 @@ func dividesColumns(line string) bool {
 }
 
 // hideBlock notes the comments in a block of HTML. One that is not closed hides the rest of the block.
-func (p *page) hideBlock(n *ast.HTMLBlock) {
+func (p *commentPage) hideBlock(n *ast.HTMLBlock) {
 	if n.HTMLBlockType != ast.HTMLBlockType2 {
 		return
 	}
@@ -204,7 +204,7 @@ func (p *page) hideBlock(n *ast.HTMLBlock) {
 }
 
 // hideComments notes the comments between two places, and what follows one that is not closed.
-func (p *page) hideComments(start, end int) {
+func (p *commentPage) hideComments(start, end int) {
 	for start < end {
 		from := strings.Index(string(p.src[start:end]), "<!--")
 		if from < 0 {
@@ -221,7 +221,7 @@ func (p *page) hideComments(start, end int) {
 }
 
 // hideInline notes a comment in running text.
-func (p *page) hideInline(n *ast.RawHTML) {
+func (p *commentPage) hideInline(n *ast.RawHTML) {
 	if n.Segments.Len() == 0 {
 		return
 	}
@@ -232,7 +232,7 @@ func (p *page) hideInline(n *ast.RawHTML) {
 }
 
 // commands returns where commands begin.
-func (p *page) commands() []int {
+func (p *commentPage) commands() []int {
 	var out []int
 	for _, at := range p.prose {
 		if p.src[min(at, len(p.src)-1)] != '/' || !p.beginsLine(at) {
@@ -247,7 +247,7 @@ func (p *page) commands() []int {
 }
 
 // beginsLine reports whether only a few spaces precede an offset in its line: deeper indentation looks like code.
-func (p *page) beginsLine(at int) bool {
+func (p *commentPage) beginsLine(at int) bool {
 	const most = 3
 	start := at
 	for start > 0 && p.src[start-1] == ' ' {
@@ -275,7 +275,7 @@ func verbOf(word string) string {
 }
 
 // command reads what stands between the beginning of a command and that of the next one.
-func (p *page) command(start, end int) Command {
+func (p *commentPage) command(start, end int) Command {
 	word := firstWord(p.src[start:end])
 	rest := start + len(word)
 	line := rest
@@ -286,7 +286,7 @@ func (p *page) command(start, end int) Command {
 }
 
 // shown is the text between two places as GitHub shows it: without comments.
-func (p *page) shown(start, end int) string {
+func (p *commentPage) shown(start, end int) string {
 	var b strings.Builder
 	slices.SortFunc(p.hidden, func(a, b [2]int) int { return a[0] - b[0] })
 	for _, h := range p.hidden {
@@ -307,5 +307,5 @@ func mistyped(plain string) string {
 	if !slash || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		return ""
 	}
-	return schemas.Nearest(name, verbs)
+	return schemas.GuessWord(name, verbs)
 }

@@ -26,7 +26,7 @@ type question struct {
 }
 
 // questions lists those of the issue, by id: of requests, and those that only its ledger has.
-func (d *decider) questions() []question {
+func (d *commandDecider) questions() []question {
 	var out []question
 	known := map[string]bool{}
 	for _, ref := range d.issue.Objects {
@@ -56,7 +56,7 @@ func (d *decider) questions() []question {
 }
 
 // recorded returns a question that another program wrote into the ledger, with the fields that matter for a reply.
-func (d *decider) recorded(c *schemas.Clarification) question {
+func (d *commandDecider) recorded(c *schemas.Clarification) question {
 	st := &schemas.ClarificationRequestStatus{ID: c.ID, Round: c.Round, MaxRounds: c.MaxRounds}
 	st.Phase = c.Status
 	for _, t := range c.Thread {
@@ -76,7 +76,7 @@ var takes = map[string][]string{
 
 // find returns the question that a command means: the one that it names, else the only one that waits for a person, else
 // the only one that the command can be about.
-func (d *decider) find(verb, word string) (question, error) {
+func (d *commandDecider) find(verb, word string) (question, error) {
 	all := d.questions()
 	if word != "" {
 		return namedQuestion(all, word, d.issue.File.Issue)
@@ -121,7 +121,7 @@ func namedQuestion(all []question, word string, issue int) (question, error) {
 }
 
 // waiting are the ids of the questions on the issue that wait for a person.
-func (d *decider) waiting() []string {
+func (d *commandDecider) waiting() []string {
 	if d.ready == nil {
 		d.ready = work.Ready(d.tree, d.Now)
 	}
@@ -144,7 +144,7 @@ var replyTypes = map[string]string{
 const wordless = "A person is asked to decide."
 
 // reply makes a Reply of a command.
-func (d *decider) reply(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
+func (d *commandDecider) reply(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	word, text := "", cmd.Text
 	if first := firstWord([]byte(cmd.Line)); strings.HasPrefix(strings.ToUpper(first), "CLR-") {
 		word, text = strings.TrimRight(first, ":,.;"), strings.TrimSpace(cmd.Text[len(first):])
@@ -164,7 +164,7 @@ func (d *decider) reply(c *Comment, cmd Command, name string) (*derive.Spec, str
 }
 
 // say proposes a reply to a question. The error says why it cannot be taken.
-func (d *decider) say(c *Comment, q *question, typ, text, name string) (*derive.Spec, error) {
+func (d *commandDecider) say(c *Comment, q *question, typ, text, name string) (*derive.Spec, error) {
 	if typ == schemas.TurnAnswer && q.status.Phase == schemas.ClarificationEscalated {
 		typ = schemas.TurnResolution
 	}
@@ -218,7 +218,7 @@ func questionChoices(words []string) string {
 
 // nearestQuestion is a clause that names the word which was probably meant.
 func nearestQuestion(word string, words []string) string {
-	if near := schemas.Nearest(word, words); near != "" {
+	if near := schemas.GuessWord(word, words); near != "" {
 		return "; did you mean " + codeText(near) + "?"
 	}
 	words = slices.Clone(words)

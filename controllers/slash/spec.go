@@ -16,7 +16,7 @@ import (
 )
 
 // decode is a spec as a run will read it. The error says what the reader would say.
-func (d *decider) decode(s *derive.Spec) (*schemas.Object, error) {
+func (d *commandDecider) decode(s *derive.Spec) (*schemas.Object, error) {
 	src, err := json.Marshal(map[string]any{"apiVersion": schemas.APIVersion, "kind": s.Ref.Kind,
 		"metadata": schemas.Metadata{Name: s.Ref.Name}, "spec": s.Spec})
 	if err != nil {
@@ -46,7 +46,7 @@ func specName(comment int64) string {
 }
 
 // written returns the path of the spec that an interrupted run made from a command; "" if it does not exist.
-func (d *decider) written(name string) string {
+func (d *commandDecider) written(name string) string {
 	for _, k := range writtenKinds {
 		if e := d.Tree.Entry(schemas.Ref{Kind: k.Name, Name: name}); e != nil && e.Object != nil {
 			return e.Object.Path
@@ -59,7 +59,7 @@ func (d *decider) written(name string) string {
 func writtenBy(a Actor) string { return settle.CommentAuthorPrefix + a.Login }
 
 // propose adds a spec to the tree and decides it. The error describes, in Markdown, an invalid spec.
-func (d *decider) propose(k schemas.Kind, name string, spec schemas.Spec) (*derive.Spec, *schemas.Object, error) {
+func (d *commandDecider) propose(k schemas.Kind, name string, spec schemas.Spec) (*derive.Spec, *schemas.Object, error) {
 	ref := schemas.Ref{Kind: k.Name, Name: name}
 	out := &derive.Spec{Ref: ref, Spec: spec,
 		Path: path.Join(d.Tree.Settings().Folders.Specs, k.Plural, name+".yaml")}

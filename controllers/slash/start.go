@@ -21,7 +21,7 @@ func Starts(body string) bool {
 }
 
 // start makes an Action that starts a workflow for the issue: NAME [why].
-func (d *decider) start(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
+func (d *commandDecider) start(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
 	words := strings.Fields(cmd.Line)
 	if len(words) == 0 {
 		return nil, "", fmt.Errorf("say which workflow, as %s", codeText("/start feature"))
@@ -37,7 +37,7 @@ func (d *decider) start(c *Comment, cmd Command, name string) (*derive.Spec, str
 	return nil, "", fmt.Errorf("there is no workflow %s%s", codeText(workflow), nearestQuestion(workflow, names))
 }
 
-func (d *decider) started(c *Comment, cmd Command, name, workflow string) (*derive.Spec, string, error) {
+func (d *commandDecider) started(c *Comment, cmd Command, name, workflow string) (*derive.Spec, string, error) {
 	_, why, _ := strings.Cut(strings.TrimSpace(cmd.Text), " ")
 	spec := &schemas.ActionSpec{Target: "workflow/" + workflow, Verb: schemas.VerbStart, Issue: d.issue.File.Issue, Text: redactedText(d.issue.Text),
 		By: writtenBy(c.Author), Proof: schemas.ProofGitHub, Reason: redactedText(strings.TrimSpace(why)), At: schemas.NewTime(c.Created)}

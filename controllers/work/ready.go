@@ -86,7 +86,7 @@ func (i *Item) Free(agent string, human bool) bool {
 // The tree is taken as a run would leave it that starts nothing.
 func Ready(t *state.Tree, now time.Time) []Item {
 	d := settle.Tree(t, now, nil)
-	b := &board{tree: d.Tree, outs: d.Outs, now: now, questions: openQuestions(d.Tree), asking: map[nodeName]*openQuestion{}}
+	b := &workBoard{tree: d.Tree, outs: d.Outs, now: now, questions: openQuestions(d.Tree), asking: map[nodeName]*openQuestion{}}
 	for i := range b.questions {
 		q := &b.questions[i]
 		b.question(q)
@@ -111,8 +111,8 @@ func compareItems(a, b Item) int {
 		cmp.Compare(a.Issue, b.Issue), strings.Compare(a.Name, b.Name))
 }
 
-// board is where items are gathered.
-type board struct {
+// workBoard is where items are gathered.
+type workBoard struct {
 	tree      *state.Tree
 	now       time.Time
 	outs      map[schemas.Ref]settle.Out
@@ -123,7 +123,7 @@ type board struct {
 }
 
 // nodes adds the nodes of a DAG that wait for a person, a slot or an answer.
-func (b *board) nodes(e *state.Entry) {
+func (b *workBoard) nodes(e *state.Entry) {
 	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok || !anyNodeWaits(st) {
 		return
@@ -158,7 +158,7 @@ func (b *board) nodes(e *state.Entry) {
 }
 
 // askPermission makes an item of what the agent of a node asks for. Any person may answer.
-func (b *board) askPermission(it *Item, e *state.Entry, n *schemas.Node) {
+func (b *workBoard) askPermission(it *Item, e *state.Entry, n *schemas.Node) {
 	it.Kind, it.Agent = ItemPermission, ""
 	if open := permits.Waiting(b.tree, e, n.Name); len(open) > 0 {
 		it.Permission = &open[0]
@@ -191,14 +191,14 @@ func itemState(s *schemas.NodeStatus) string {
 }
 
 // nodeAgain is when the node is looked at again: for its next attempt, or whenever its DAG is.
-func (b *board) nodeAgain(e *state.Entry, s schemas.NodeStatus) schemas.Time {
+func (b *workBoard) nodeAgain(e *state.Entry, s schemas.NodeStatus) schemas.Time {
 	if !s.RetryAt.IsZero() {
 		return s.RetryAt
 	}
 	return b.again(e.Ref)
 }
 
-func (b *board) again(ref schemas.Ref) schemas.Time { return schemas.NewTime(b.outs[ref].Again) }
+func (b *workBoard) again(ref schemas.Ref) schemas.Time { return schemas.NewTime(b.outs[ref].Again) }
 
 func priorityOf(n *schemas.Node, session *state.Entry) schemas.Priority {
 	if n.Priority != "" {
@@ -227,7 +227,7 @@ func tasksOf(t *state.Tree, e *state.Entry, now time.Time) func(*schemas.Node) s
 }
 
 // blockNode says which question keeps a node waiting. The status itself tells where that question cannot be found.
-func (b *board) blockNode(it *Item, node nodeName) {
+func (b *workBoard) blockNode(it *Item, node nodeName) {
 	it.Blocked = "BLOCKED: " + it.Message
 	if q := b.asking[node]; q != nil {
 		it.block(q, b.questionAgain(q))
@@ -241,7 +241,7 @@ func (it *Item) block(q *openQuestion, again schemas.Time) {
 	}
 }
 
-func (b *board) questionAgain(q *openQuestion) schemas.Time {
+func (b *workBoard) questionAgain(q *openQuestion) schemas.Time {
 	if q.entry == nil {
 		return schemas.Time{}
 	}
@@ -250,7 +250,7 @@ func (b *board) questionAgain(q *openQuestion) schemas.Time {
 
 // question adds a question that waits for a person: for the one who was asked, or, once it was escalated, for anybody
 // who decides.
-func (b *board) question(q *openQuestion) {
+func (b *workBoard) question(q *openQuestion) {
 	it := Item{
 		Name: q.ID, Kind: ItemQuestion, State: ItemReady, Issue: q.issue, Agent: q.To, Clarification: q.ID,
 		Again: b.questionAgain(q),
@@ -278,7 +278,7 @@ func (b *board) question(q *openQuestion) {
 
 // sessionFor is the session that a question belongs to, with the priority of its work: that of the node that asks, else
 // the most urgent one that serves the question's issue.
-func (b *board) sessionFor(q *openQuestion) (string, schemas.Priority) {
+func (b *workBoard) sessionFor(q *openQuestion) (string, schemas.Priority) {
 	e := b.serving(q.issue)
 	if dag := b.tree.Entry(schemas.Ref{Kind: schemas.DAGKind.Name, Name: q.node.dag}); dag != nil {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](dag.Object); spec != nil {
@@ -292,7 +292,7 @@ func (b *board) sessionFor(q *openQuestion) (string, schemas.Priority) {
 }
 
 // serving returns the most urgent session of an issue, by priority and name, or nil.
-func (b *board) serving(issue int) *state.Entry {
+func (b *workBoard) serving(issue int) *state.Entry {
 	if b.served == nil {
 		b.served = map[int]*state.Entry{}
 		for _, e := range b.tree.Entries(schemas.SessionKind.Name) {
@@ -309,7 +309,7 @@ func (b *board) serving(issue int) *state.Entry {
 }
 
 // planChange adds a plan change that waits for a person.
-func (b *board) planChange(e *state.Entry) {
+func (b *workBoard) planChange(e *state.Entry) {
 	spec := planchanges.Spec(e)
 	if spec == nil || !forPerson(e) {
 		return
@@ -331,7 +331,7 @@ type effort struct {
 
 // block marks the work that is blocked by questions of agents outside of DAGs: the tasks of the asking agent on that issue, or
 // without tasks, the agent's work on it as an item of its own. Of several questions the first one is named.
-func (b *board) block() {
+func (b *workBoard) block() {
 	tasks := map[effort][]int{}
 	for i, it := range b.items {
 		if it.Kind == ItemNode && it.State != ItemQueued {
@@ -359,7 +359,7 @@ func (b *board) block() {
 }
 
 // work is what an agent does on an issue outside of DAGs, blocked by its question.
-func (b *board) work(q *openQuestion) Item {
+func (b *workBoard) work(q *openQuestion) Item {
 	it := Item{
 		Name: schemas.AgentKind.Ref(q.From).String(), Kind: ItemWork, Issue: q.issue, Agent: q.From, Task: "go on",
 		Reason: q.blockedReason(), Message: q.Topic,
@@ -374,7 +374,7 @@ func (b *board) work(q *openQuestion) Item {
 
 // claims marks what agents have taken. Of two claims on one item, which only meddling by hand can make, the older
 // counts, then the one whose agent's name comes first.
-func (b *board) claims() {
+func (b *workBoard) claims() {
 	taken := map[string]*ItemClaim{}
 	for _, e := range b.tree.Entries(schemas.AgentKind.Name) {
 		for _, r := range agents.HooksInForce(e) {

@@ -6,7 +6,7 @@ import "strings"
 const longAddress = 1024
 
 // url finds the password in scheme://user:password@host; end is behind "://".
-func (s *scanner) url(end int) {
+func (s *secretScanner) url(end int) {
 	if end < 4 || !isAlnum(s.text[end-4]) {
 		return
 	}
@@ -16,7 +16,7 @@ func (s *scanner) url(end int) {
 
 // lookAtAddress finds the last @ of the address that begins at start, and where the address ends. One that began in
 // another is not looked at again, but near its end, which may be only where the look at the other stopped.
-func (s *scanner) lookAtAddress(start int) {
+func (s *secretScanner) lookAtAddress(start int) {
 	if a := s.address; a.start <= start && start+longAddress/4 < a.end {
 		return
 	}
@@ -42,7 +42,7 @@ func endsAddress(c byte) bool {
 }
 
 // userinfo reports the password in user:password that ends at at, unless it is a placeholder.
-func (s *scanner) userinfo(rule string, start, at int) {
+func (s *secretScanner) userinfo(rule string, start, at int) {
 	if at < start {
 		return
 	}
@@ -70,7 +70,7 @@ func number16(text string) bool {
 }
 
 // dsn finds the password in user:password@tcp(host:port), the form of MySQL's driver for Go; end is behind "@tcp(".
-func (s *scanner) dsn(end int) {
+func (s *secretScanner) dsn(end int) {
 	at := strings.LastIndexByte(s.text[:end], '@')
 	start := at
 	for start > 0 && at-start < 256 && !endsAddress(s.text[start-1]) && s.text[start-1] != '=' {
@@ -80,7 +80,7 @@ func (s *scanner) dsn(end int) {
 }
 
 // oracle finds the password in jdbc:oracle:thin:user/password@host; end is behind "jdbc:oracle:".
-func (s *scanner) oracle(end int) {
+func (s *secretScanner) oracle(end int) {
 	s.lookAtAddress(end)
 	if s.sign < end {
 		return
@@ -91,7 +91,7 @@ func (s *scanner) oracle(end int) {
 }
 
 // bearer finds a token behind "bearer ".
-func (s *scanner) bearer(end int) {
+func (s *secretScanner) bearer(end int) {
 	stop := s.tokenEnd(end)
 	text := s.text[end:stop]
 	if len(text) >= 12 && mixed(text) && !wordy(text) && !placeholder(text) {
@@ -100,7 +100,7 @@ func (s *scanner) bearer(end int) {
 }
 
 // authorization finds what follows "Authorization:", with the scheme before it, or without.
-func (s *scanner) authorization(end int) {
+func (s *secretScanner) authorization(end int) {
 	i := s.skipQuote(end)
 	i = s.skipBlank(i)
 	if !s.at(i, ":", "=", ",") {
@@ -125,7 +125,7 @@ func (s *scanner) authorization(end int) {
 }
 
 // tokenEnd is the end of the token of a header that begins at i.
-func (s *scanner) tokenEnd(i int) int {
+func (s *secretScanner) tokenEnd(i int) int {
 	for i < len(s.text) && (isWord(s.text[i]) || strings.IndexByte("-.~+/=", s.text[i]) >= 0) {
 		i++
 	}
@@ -139,7 +139,7 @@ const longDocument = 32 << 10
 // describes under "The Password File": a port may be *, and a colon within a field is escaped. end is behind the port, or
 // in it. A line that ends its text or is between quotes counts too; an address of the internet's version 6, the place of
 // a message in a file and a row of asterisks do not.
-func (s *scanner) pgpass(end int) {
+func (s *secretScanner) pgpass(end int) {
 	start := end
 	for start > 0 && end-start < 300 && !isSpace(s.text[start-1]) && strings.IndexByte("\"'`", s.text[start-1]) < 0 {
 		start--
@@ -198,9 +198,9 @@ func shortHex(text string) bool {
 	return len(text) <= 4 && strings.Trim(strings.ToLower(text), "0123456789abcdef") == ""
 }
 
-func (s *scanner) links(i int) bool { return s.linkLength(i) > 0 && !isAlnum(s.text[i]) }
+func (s *secretScanner) links(i int) bool { return s.linkLength(i) > 0 && !isAlnum(s.text[i]) }
 
-func (s *scanner) linkLength(i int) int {
+func (s *secretScanner) linkLength(i int) int {
 	for _, l := range speechLinks {
 		if isLower(l[0]) && i > 0 && !isSpace(s.text[i-1]) {
 			continue // the end of a word

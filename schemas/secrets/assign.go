@@ -5,7 +5,7 @@ import "strings"
 // password finds the value that is assigned to a name like password, pwd or DB_PASS, however simple: a weak password is
 // also a secret. It skips other text: names of variables and calls in code, references to a secret that is stored
 // elsewhere, types, and words that continue a sentence after "password:".
-func (s *scanner) password(end int) {
+func (s *secretScanner) password(end int) {
 	if end <= s.covered {
 		return
 	}
@@ -20,7 +20,7 @@ func (s *scanner) password(end int) {
 
 // assignment finds the value that is assigned to a name like api_key, secret or token, if it looks like a secret:
 // many such values are numbers, names or identifiers.
-func (s *scanner) assignment(end int) {
+func (s *secretScanner) assignment(end int) {
 	if end <= s.covered {
 		return
 	}
@@ -40,7 +40,7 @@ func (s *scanner) assignment(end int) {
 }
 
 // addValue reports a value, and the rest of it where it is so long that only its beginning was looked at.
-func (s *scanner) addValue(rule string, v value) {
+func (s *secretScanner) addValue(rule string, v value) {
 	if v.end-v.start >= longToken {
 		for v.end < len(s.text) && !endsValue(s.text[v.end]) {
 			v.end++
@@ -59,7 +59,7 @@ type value struct {
 }
 
 // assigned finds the value that is assigned to a name.
-func (s *scanner) assigned(n name) (value, bool) {
+func (s *secretScanner) assigned(n name) (value, bool) {
 	i := s.skipQuote(n.end)
 	quotedName := i > n.end
 	i = s.skipBlank(i)
@@ -98,7 +98,7 @@ func (s *scanner) assigned(n name) (value, bool) {
 var assignOperators = []string{":::=", "::=", ":=", "==", "!=", "=>", "+=", "?=", "||=", "??=", "->", "<-", "=", ":"}
 
 // assignOperator tells what assigns to the name that ends before i, and where it ends; "" for nothing.
-func (s *scanner) assignOperator(i int, n name, quotedName bool) (op string, at int) {
+func (s *secretScanner) assignOperator(i int, n name, quotedName bool) (op string, at int) {
 	rest := s.text[i:min(i+4, len(s.text))]
 	for _, o := range assignOperators {
 		if strings.HasPrefix(rest, o) {
@@ -124,7 +124,7 @@ func (s *scanner) assignOperator(i int, n name, quotedName bool) (op string, at 
 }
 
 // wordOperator finds what assigns in words: "password is …" (see statement), value="…" after name="password", a column's type.
-func (s *scanner) wordOperator(i int, n name, quotedName bool) (op string, at int) {
+func (s *secretScanner) wordOperator(i int, n name, quotedName bool) (op string, at int) {
 	if quotedName && s.atFold(i, "value=") {
 		return "is", i + len("value=")
 	}
@@ -158,21 +158,21 @@ func (s *scanner) wordOperator(i int, n name, quotedName bool) (op string, at in
 }
 
 // skipBlank, skipSpace and skipNewline go over spaces and tabs, any space, one line's end.
-func (s *scanner) skipBlank(i int) int {
+func (s *secretScanner) skipBlank(i int) int {
 	for from := i; i < len(s.text) && i-from < 80 && (s.text[i] == ' ' || s.text[i] == '\t'); {
 		i++
 	}
 	return i
 }
 
-func (s *scanner) skipSpace(i int) int {
+func (s *secretScanner) skipSpace(i int) int {
 	for from := i; i < len(s.text) && i-from < 80 && isSpace(s.text[i]); {
 		i++
 	}
 	return i
 }
 
-func (s *scanner) skipNewline(i int) int {
+func (s *secretScanner) skipNewline(i int) int {
 	if s.at(i, "\r\n") {
 		return i + 2
 	}
@@ -180,7 +180,7 @@ func (s *scanner) skipNewline(i int) int {
 }
 
 // skipQuote goes over a quote with the backslashes before it, if there is one.
-func (s *scanner) skipQuote(i int) int {
+func (s *secretScanner) skipQuote(i int) int {
 	j := i
 	for j < len(s.text) && j-i < 4 && s.text[j] == '\\' {
 		j++
@@ -192,7 +192,7 @@ func (s *scanner) skipQuote(i int) int {
 }
 
 // skipType goes over the type in "password: str = …" to behind the equals sign.
-func (s *scanner) skipType(i int) int {
+func (s *secretScanner) skipType(i int) int {
 	j := s.skipBlank(i)
 	end := j
 	for end < len(s.text) && end-j < 32 && (isWord(s.text[end]) || strings.IndexByte("[]?.|", s.text[end]) >= 0) {
@@ -206,7 +206,7 @@ func (s *scanner) skipType(i int) int {
 
 // quoted is the text between the quotes at i, which may be escaped and have a letter before them, as f"…". A quote that
 // does not end ends with its line.
-func (s *scanner) quoted(i int) (span, bool) {
+func (s *secretScanner) quoted(i int) (span, bool) {
 	for range 2 {
 		if i+1 < len(s.text) && strings.IndexByte("fFrRbBuU@$L", s.text[i]) >= 0 && s.at(i+1, `"`, "'", "@\"", "$\"") {
 			i++
@@ -231,7 +231,7 @@ func (s *scanner) quoted(i int) (span, bool) {
 	return span{start, end}, true
 }
 
-func (s *scanner) quotedThrice(start int, mark string) (span, bool) {
+func (s *secretScanner) quotedThrice(start int, mark string) (span, bool) {
 	end := min(start+longToken, len(s.text))
 	if i := strings.Index(s.text[start:end], mark+mark+mark); i >= 0 {
 		end = start + i
@@ -242,7 +242,7 @@ func (s *scanner) quotedThrice(start int, mark string) (span, bool) {
 }
 
 // block is the first line of a block of YAML, whose mark is at i.
-func (s *scanner) block(i int) span {
+func (s *secretScanner) block(i int) span {
 	for limit := min(i+80, len(s.text)); i < limit && s.text[i] != '\n'; {
 		i++
 	}
@@ -255,7 +255,7 @@ func (s *scanner) block(i int) span {
 }
 
 // bare is the word at from, without what closes a list or a sentence around it.
-func (s *scanner) bare(from int) span {
+func (s *secretScanner) bare(from int) span {
 	if strings.HasPrefix(s.text[from:], markStart) {
 		if end := markEnds(s.text, from); end > 0 {
 			return span{from, end}
@@ -279,7 +279,7 @@ func (s *scanner) bare(from int) span {
 }
 
 // fieldFollows reports whether another field begins at i, as in "password=…;user=…".
-func (s *scanner) fieldFollows(i int) bool {
+func (s *secretScanner) fieldFollows(i int) bool {
 	i = s.skipQuote(s.skipBlank(i))
 	from := i
 	for i < len(s.text) && i-from < 40 && (isNameByte(s.text[i]) || s.text[i] == ' ') {
@@ -294,7 +294,7 @@ func isGap(c byte) bool {
 }
 
 // operator returns where the operator behind a name begins, if there is one.
-func (s *scanner) operator(end int) (int, bool) {
+func (s *secretScanner) operator(end int) (int, bool) {
 	i, name := end, true // name: only what a name may be continued by was met
 	gap := 0             // of what ends a name
 	for ; i < len(s.text) && i-end <= 26; i++ {
@@ -317,7 +317,7 @@ func (s *scanner) operator(end int) (int, bool) {
 
 // valueEnd is the end of the value that begins at start: whatever follows, it ends before the next space, quote,
 // semicolon or backslash.
-func (s *scanner) valueEnd(start int) int {
+func (s *secretScanner) valueEnd(start int) int {
 	if s.token.start <= start && start < s.token.end {
 		return s.token.end
 	}

@@ -16,7 +16,7 @@ const longCommand = 256
 
 // login finds the password in docker login -u USER -p PASSWORD; that behind --password has a name. end is behind
 // "login".
-func (s *scanner) login(end int) {
+func (s *secretScanner) login(end int) {
 	before := s.text[max(end-longCommand, 0):end]
 	words := strings.Fields(before[strings.LastIndexAny(before, "\n|;&(`'\"")+1:])
 	if !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(loginTools, path.Base(w)) }) {
@@ -47,7 +47,7 @@ func (s *scanner) login(end int) {
 
 // netrc reports whether a name is in an entry of .netrc: "machine HOST login USER password …", also in
 // several lines.
-func (s *scanner) netrc(n name) bool {
+func (s *secretScanner) netrc(n name) bool {
 	words := strings.Fields(s.text[max(n.start-160, 0):n.start])
 	i := len(words) - 2 // login USER
 	if i < 1 || words[i] != "login" {
@@ -57,7 +57,7 @@ func (s *scanner) netrc(n name) bool {
 }
 
 // addValues adds the words that begin at to, or at an equals sign before it that belongs to the value.
-func (s *scanner) addValues(v *pairValues, from, to int) {
+func (s *secretScanner) addValues(v *pairValues, from, to int) {
 	for at := to; at >= from && v.n < len(v.list); at-- {
 		if at < to && s.text[at] != '=' {
 			break
@@ -71,7 +71,7 @@ func (s *scanner) addValues(v *pairValues, from, to int) {
 }
 
 // identified finds the password of a statement of SQL: CREATE USER app IDENTIFIED BY '…', also with a method before BY.
-func (s *scanner) identified(end int) {
+func (s *secretScanner) identified(end int) {
 	before := strings.ToLower(s.text[max(end-240, 0):end])
 	if !strings.Contains(before, "user ") && !strings.Contains(before, "grant ") && !strings.Contains(before, "role ") {
 		return

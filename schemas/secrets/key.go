@@ -10,7 +10,7 @@ const (
 // keyBegin finds the private key that begins with the mark "-----BEGIN … PRIVATE KEY-----", to its end; or to where the
 // text stops looking like one, if it was cut off. Its lines may end with escapes, as in JSON. end is behind the mark's
 // first word.
-func (s *scanner) keyBegin(end int) {
+func (s *secretScanner) keyBegin(end int) {
 	body := keyMark(s.text, end)
 	if body < 0 || body <= s.key {
 		return
@@ -33,7 +33,7 @@ func (s *scanner) keyBegin(end int) {
 }
 
 // keyEnd finds the rest of a private key whose beginning was cut off; end is behind "-----END ".
-func (s *scanner) keyEnd(end int) {
+func (s *secretScanner) keyEnd(end int) {
 	stop := keyMark(s.text, end)
 	if stop < 0 || stop <= s.key {
 		return

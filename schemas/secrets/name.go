@@ -12,7 +12,7 @@ type name struct {
 }
 
 // nameAt is the name around the word that ends before end.
-func (s *scanner) nameAt(end int) name {
+func (s *secretScanner) nameAt(end int) name {
 	start, stop := s.nameStart(end), end
 	for stop < len(s.text) && stop-end < 40 && (isWord(s.text[stop]) || s.text[stop] == '-') {
 		stop++
@@ -107,7 +107,7 @@ func aboutIt(tail string) bool {
 }
 
 // nameStart goes back to where the name that ends before end begins.
-func (s *scanner) nameStart(end int) int {
+func (s *secretScanner) nameStart(end int) int {
 	start := end
 	for start > 0 && end-start < 64 && isNameByte(s.text[start-1]) {
 		start--

@@ -45,18 +45,18 @@ var ownTokens = []struct {
 // ownWords lead to the rules that are functions.
 var ownWords = []struct {
 	word string
-	act  func(s *scanner, end int)
+	act  func(s *secretScanner, end int)
 }{
-	{"pass", (*scanner).password}, {"pwd", (*scanner).password}, {"pswd", (*scanner).password},
-	{"secret", (*scanner).assignment}, {"token", (*scanner).assignment}, {"credential", (*scanner).assignment},
-	{"key", (*scanner).assignment}, {"auth", (*scanner).assignment}, {"cookie", (*scanner).assignment},
-	{"://", (*scanner).url},
-	{"@tcp(", (*scanner).dsn}, {"@unix(", (*scanner).dsn}, {"jdbc:oracle:", (*scanner).oracle},
-	{"-----begin ", (*scanner).keyBegin}, {"-----end ", (*scanner).keyEnd}, {"---- begin ssh2 ", (*scanner).keyBegin},
-	{"bearer ", (*scanner).bearer}, {"authorization", (*scanner).authorization},
-	{"kind:", (*scanner).kubernetes}, {"identified ", (*scanner).identified}, {"login", (*scanner).login},
+	{"pass", (*secretScanner).password}, {"pwd", (*secretScanner).password}, {"pswd", (*secretScanner).password},
+	{"secret", (*secretScanner).assignment}, {"token", (*secretScanner).assignment}, {"credential", (*secretScanner).assignment},
+	{"key", (*secretScanner).assignment}, {"auth", (*secretScanner).assignment}, {"cookie", (*secretScanner).assignment},
+	{"://", (*secretScanner).url},
+	{"@tcp(", (*secretScanner).dsn}, {"@unix(", (*secretScanner).dsn}, {"jdbc:oracle:", (*secretScanner).oracle},
+	{"-----begin ", (*secretScanner).keyBegin}, {"-----end ", (*secretScanner).keyEnd}, {"---- begin ssh2 ", (*secretScanner).keyBegin},
+	{"bearer ", (*secretScanner).bearer}, {"authorization", (*secretScanner).authorization},
+	{"kind:", (*secretScanner).kubernetes}, {"identified ", (*secretScanner).identified}, {"login", (*secretScanner).login},
 	// The port of a server of PostgreSQL, of PgBouncer, or any.
-	{":543", (*scanner).pgpass}, {":6432", (*scanner).pgpass}, {":*:", (*scanner).pgpass},
+	{":543", (*secretScanner).pgpass}, {":6432", (*secretScanner).pgpass}, {":*:", (*secretScanner).pgpass},
 }
 
 // ours reports whether text is an id that reconcile makes.

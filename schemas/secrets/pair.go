@@ -21,7 +21,7 @@ type pairValues struct {
 var operators = [...]string{"=", ">", ":::=", "::=", ":=", "||", ":", "=>", "?=", ","}
 
 // pairValues looks for values behind the name that ends before end.
-func (s *scanner) pairValues(end int) (v pairValues) {
+func (s *secretScanner) pairValues(end int) (v pairValues) {
 	op, ok := s.operator(end)
 	if !ok {
 		return v
@@ -45,7 +45,7 @@ func (s *scanner) pairValues(end int) (v pairValues) {
 const longestValue = 2048
 
 // pair applies a rule to the values behind the name that ends before end.
-func (s *scanner) pair(r *rule, end int, v *pairValues) {
+func (s *secretScanner) pair(r *rule, end int, v *pairValues) {
 	if !s.free(r, end) {
 		return
 	}
@@ -69,7 +69,7 @@ func (s *scanner) pair(r *rule, end int, v *pairValues) {
 }
 
 // kubernetes finds the data of a Secret; end is behind "kind:".
-func (s *scanner) kubernetes(end int) {
+func (s *secretScanner) kubernetes(end int) {
 	if end <= s.secretData {
 		return // of the same document
 	}
@@ -98,7 +98,7 @@ func (s *scanner) kubernetes(end int) {
 }
 
 // secretLine reads a line of a Secret; inside means that it may be part of the data, whose head is depth spaces in.
-func (s *scanner) secretLine(from, to int, inside bool, depth int) (bool, int) {
+func (s *secretScanner) secretLine(from, to int, inside bool, depth int) (bool, int) {
 	line := strings.TrimRight(s.text[from:to], " \t\r\n")
 	text := strings.TrimLeft(line, " \t")
 	indent := len(line) - len(text)
@@ -122,7 +122,7 @@ func (s *scanner) secretLine(from, to int, inside bool, depth int) (bool, int) {
 }
 
 // element is the text up to the next "<".
-func (s *scanner) element(from int) span {
+func (s *secretScanner) element(from int) span {
 	end := from
 	for end < len(s.text) && end-from < longToken && s.text[end] != '<' && s.text[end] != '\n' {
 		end++

@@ -9,7 +9,7 @@ import (
 
 // isReference reports whether a value is not a secret: a placeholder, a reference to a variable, a call, a type, or
 // the next word of a sentence.
-func (s *scanner) isReference(n name, v value) bool {
+func (s *secretScanner) isReference(n name, v value) bool {
 	text := s.text[v.start:v.end]
 	switch {
 	case placeholder(text), publicKey(text):
@@ -46,7 +46,7 @@ func bareNumber(n name, text string) bool {
 }
 
 // isCode reports whether an unquoted value is an expression of a program.
-func (s *scanner) isCode(n name, v value, text string) bool {
+func (s *secretScanner) isCode(n name, v value, text string) bool {
 	if strings.ContainsAny(text[:1], "([{*&!") && !(v.op == "=" && !v.spaced) {
 		return true
 	}

@@ -63,7 +63,7 @@ type use struct {
 	exact string // the word with its case, where that matters
 	// length is that of the word.
 	length int
-	act    func(s *scanner, end int)
+	act    func(s *secretScanner, end int)
 }
 
 // shape tells how a rule is applied.
@@ -83,8 +83,8 @@ type detector struct {
 	every []*allowance // of every rule
 }
 
-// builder collects the rules.
-type builder struct {
+// ruleBuilder collects the rules.
+type ruleBuilder struct {
 	detector *detector
 	list     []string
 	index    map[string]int
@@ -94,7 +94,7 @@ type builder struct {
 }
 
 func newDetector() *detector {
-	b := builder{detector: new(detector), index: map[string]int{}, rules: map[string][]*rule{}}
+	b := ruleBuilder{detector: new(detector), index: map[string]int{}, rules: map[string][]*rule{}}
 	for line := range strings.Lines(gitleaks) {
 		b.line(strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
 	}
@@ -102,7 +102,7 @@ func newDetector() *detector {
 		b.token(&rule{id: o.id, entropy: o.entropy, boundary: true, source: "^(?:" + o.pattern + ")"}, o.heads)
 	}
 	for _, w := range speechWords {
-		b.add(w, use{shape: ownShape, act: (*scanner).speech})
+		b.add(w, use{shape: ownShape, act: (*secretScanner).speech})
 	}
 	for _, o := range ownWords {
 		b.add(o.word, use{shape: ownShape, act: o.act})
@@ -112,7 +112,7 @@ func newDetector() *detector {
 }
 
 // line parses one line of the rules' file, whose format the generator documents.
-func (b *builder) line(f []string) {
+func (b *ruleBuilder) line(f []string) {
 	switch f[0] {
 	case "pair":
 		r := b.rule(f[1], f[2], "^(?:"+f[6]+")$")
@@ -135,7 +135,7 @@ func (b *builder) line(f []string) {
 	}
 }
 
-func (b *builder) rule(id, entropy, source string) *rule {
+func (b *ruleBuilder) rule(id, entropy, source string) *rule {
 	r := &rule{id: id, source: source}
 	r.entropy, _ = strconv.ParseFloat(entropy, 64)
 	b.rules[id] = append(b.rules[id], r)
@@ -143,7 +143,7 @@ func (b *builder) rule(id, entropy, source string) *rule {
 }
 
 // heads adds a rule's words: "=Exact" or "~any case".
-func (b *builder) heads(words string, u use) {
+func (b *ruleBuilder) heads(words string, u use) {
 	for word := range strings.SplitSeq(words, " ") {
 		u.exact = ""
 		if word[0] == '=' {
@@ -153,11 +153,11 @@ func (b *builder) heads(words string, u use) {
 	}
 }
 
-func (b *builder) token(r *rule, heads string) {
+func (b *ruleBuilder) token(r *rule, heads string) {
 	b.heads(heads, use{rule: r, shape: tokenShape})
 }
 
-func (b *builder) add(word string, u use) {
+func (b *ruleBuilder) add(word string, u use) {
 	i, ok := b.index[word]
 	if !ok {
 		i = len(b.list)
@@ -172,7 +172,7 @@ func (b *builder) add(word string, u use) {
 // shows what only looks like one may lose a key.
 var wideAllowances = []string{`.+EXAMPLE$`, `(?i)^true|false|null$`}
 
-func (b *builder) allow(id string, a *allowance) {
+func (b *ruleBuilder) allow(id string, a *allowance) {
 	switch a.source {
 	case wideAllowances[0]:
 		return
@@ -189,7 +189,7 @@ func (b *builder) allow(id string, a *allowance) {
 
 // stop sets the stop words of a rule: no secret contains them. Those for every rule are example alphabets, which
 // only the generic rule takes for secrets; in other rules they would excuse parts of keys of a known form.
-func (b *builder) stop(id string, words []string) {
+func (b *ruleBuilder) stop(id string, words []string) {
 	if id == "*" {
 		b.alphabets = words
 		return

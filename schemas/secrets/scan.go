@@ -2,8 +2,8 @@ package secrets
 
 import "strings"
 
-// scanner searches one text.
-type scanner struct {
+// secretScanner searches one text.
+type secretScanner struct {
 	detector *detector
 	text     string
 	found    []Finding
@@ -23,7 +23,7 @@ type scanner struct {
 // span is text[start:end].
 type span struct{ start, end int }
 
-func (s *scanner) scan() {
+func (s *secretScanner) scan() {
 	s.detector.words.scan(s.text, func(word, end int) bool {
 		s.hit(s.detector.uses[word], end)
 		return true
@@ -34,7 +34,7 @@ func (s *scanner) scan() {
 }
 
 // hit applies the rules of a word that ends before end.
-func (s *scanner) hit(uses []use, end int) {
+func (s *secretScanner) hit(uses []use, end int) {
 	looked := false // for a pair's values, which are the same for all rules
 	var values pairValues
 	for i := range uses {
@@ -62,7 +62,7 @@ func (s *scanner) hit(uses []use, end int) {
 }
 
 // report takes a secret in, unless it is allowed.
-func (s *scanner) report(r *rule, secret, match span) {
+func (s *secretScanner) report(r *rule, secret, match span) {
 	text, m := s.text[secret.start:secret.end], s.text[match.start:match.end]
 	if text == "" || r.entropy > 0 && entropy(text) <= r.entropy ||
 		s.detector.allowed(r, text, strings.Trim(m, "\n"), s.lines(match)) {
@@ -71,7 +71,7 @@ func (s *scanner) report(r *rule, secret, match span) {
 	s.add(r.id, secret.start, secret.end)
 }
 
-func (s *scanner) add(id string, start, end int) {
+func (s *secretScanner) add(id string, start, end int) {
 	s.found = append(s.found, Finding{id, start, end})
 }
 
@@ -79,7 +79,7 @@ func (s *scanner) add(id string, start, end int) {
 const maxLine = 4096
 
 // lines are the lines that a match is on, without their end.
-func (s *scanner) lines(m span) string {
+func (s *secretScanner) lines(m span) string {
 	from, to := max(m.start-maxLine, 0), min(m.end+maxLine, len(s.text))
 	if i := strings.LastIndexByte(s.text[from:m.start], '\n'); i >= 0 {
 		from += i + 1
@@ -91,9 +91,9 @@ func (s *scanner) lines(m span) string {
 }
 
 // free reports whether a match of the rule may begin at start, and take keeps others from overlapping one.
-func (s *scanner) free(r *rule, start int) bool { return start >= s.next[r] }
+func (s *secretScanner) free(r *rule, start int) bool { return start >= s.next[r] }
 
-func (s *scanner) take(r *rule, end int) {
+func (s *secretScanner) take(r *rule, end int) {
 	if s.next == nil {
 		s.next = map[*rule]int{}
 	}
@@ -104,7 +104,7 @@ func (s *scanner) take(r *rule, end int) {
 const longToken = 4096
 
 // prefixed applies a rule whose matches begin with the word before end.
-func (s *scanner) prefixed(u *use, end int) {
+func (s *secretScanner) prefixed(u *use, end int) {
 	r := u.rule
 	start := end - u.length
 	if r.boundary && start > 0 && isWord(s.text[start-1]) || !s.free(r, start) {
@@ -129,7 +129,7 @@ func (s *scanner) prefixed(u *use, end int) {
 }
 
 // addSpan remembers the text around the word before end.
-func (s *scanner) addSpan(r *rule, end int) {
+func (s *secretScanner) addSpan(r *rule, end int) {
 	if s.spans == nil {
 		s.spans = map[*rule][]span{}
 	}
@@ -143,7 +143,7 @@ func (s *scanner) addSpan(r *rule, end int) {
 }
 
 // wordStart goes back to where the word at i begins, if that is not far.
-func (s *scanner) wordStart(i int) int {
+func (s *secretScanner) wordStart(i int) int {
 	for back := max(i-64, 0); i > back && isWord(s.text[i-1]); {
 		i--
 	}
@@ -151,7 +151,7 @@ func (s *scanner) wordStart(i int) int {
 }
 
 // near applies a rule to the text around its words.
-func (s *scanner) near(r *rule, spans []span) {
+func (s *secretScanner) near(r *rule, spans []span) {
 	for _, p := range spans {
 		for _, m := range r.pattern().FindAllStringSubmatchIndex(s.text[p.start:p.end], -1) {
 			s.report(r, ruleGroup(m, r.group, p.start), span{p.start + m[0], p.start + m[1]})
@@ -159,7 +159,7 @@ func (s *scanner) near(r *rule, spans []span) {
 	}
 }
 
-func (s *scanner) at(i int, any ...string) bool {
+func (s *secretScanner) at(i int, any ...string) bool {
 	for _, a := range any {
 		if strings.HasPrefix(s.text[i:], a) {
 			return true
@@ -168,11 +168,11 @@ func (s *scanner) at(i int, any ...string) bool {
 	return false
 }
 
-func (s *scanner) atFold(i int, lowered string) bool {
+func (s *secretScanner) atFold(i int, lowered string) bool {
 	return len(s.text)-i >= len(lowered) && strings.EqualFold(s.text[i:i+len(lowered)], lowered)
 }
 
-func (s *scanner) before(i int, any ...string) bool {
+func (s *secretScanner) before(i int, any ...string) bool {
 	for _, a := range any {
 		if strings.HasSuffix(s.text[max(i-len(a), 0):i], a) {
 			return true

@@ -39,7 +39,7 @@ type Finding struct {
 // Find scans a text for secrets, and returns the findings in order and without overlap. It ignores private text and the
 // marks of [Redact].
 func Find(text string) []Finding {
-	s := scanner{detector: loaded(), text: text}
+	s := secretScanner{detector: loaded(), text: text}
 	s.scan()
 	if len(s.found) == 0 {
 		return nil

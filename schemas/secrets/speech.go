@@ -27,7 +27,7 @@ var speechLinks = []string{
 
 // speech finds a password in a sentence of another language: "das Passwort der Datenbank ist …". In a sentence, a token
 // with letters and digits, or in quotes, counts; after a colon that follows the word directly, any token does.
-func (s *scanner) speech(end int) {
+func (s *secretScanner) speech(end int) {
 	if end <= s.covered || !s.saysPassword(end) {
 		return
 	}
@@ -55,7 +55,7 @@ func (s *scanner) speech(end int) {
 }
 
 // saysPassword reports whether the speech word that ends before end, with the text before it, means a password.
-func (s *scanner) saysPassword(end int) bool {
+func (s *secretScanner) saysPassword(end int) bool {
 	before := strings.ToLower(s.text[max(end-16, 0):end])
 	for word, heads := range speechHeads {
 		if rest, ok := strings.CutSuffix(before, word); ok {
@@ -71,7 +71,7 @@ func (s *scanner) saysPassword(end int) bool {
 }
 
 // spoken takes the word or quotation at from as a password, if it can be one.
-func (s *scanner) spoken(from int, anything bool) {
+func (s *secretScanner) spoken(from int, anything bool) {
 	at, quoted := s.quoted(from)
 	if !quoted {
 		at = s.bare(from)

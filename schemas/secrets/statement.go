@@ -7,7 +7,7 @@ var statements = []string{"is set to ", "was set to ", "was changed to ", "is no
 
 // statement finds what says in a sentence what the password with this name is: "is" behind it, or "to" where the sentence
 // sets it, as in "set the password for the staging database to …".
-func (s *scanner) statement(i int, n name, quotedName bool) (op string, at int) {
+func (s *secretScanner) statement(i int, n name, quotedName bool) (op string, at int) {
 	if !quotedName {
 		i = s.whose(i)
 		for _, o := range statements {
@@ -23,7 +23,7 @@ func (s *scanner) statement(i int, n name, quotedName bool) (op string, at int) 
 }
 
 // whose goes over what a password is for, in "password of the staging database is …", if a statement follows.
-func (s *scanner) whose(i int) int {
+func (s *secretScanner) whose(i int) int {
 	if !s.atFold(i, "for ") && !s.atFold(i, "of ") {
 		return i
 	}
@@ -47,7 +47,7 @@ func (s *scanner) whose(i int) int {
 var setters = []string{"set", "reset", "chang", "updat", "rotat", "switch"}
 
 // isSet reports whether one of the five words before a name sets it: "set the admin password", "we changed its password".
-func (s *scanner) isSet(n name) bool {
+func (s *secretScanner) isSet(n name) bool {
 	before := s.text[max(n.start-60, 0):n.start]
 	words := strings.Fields(before[strings.LastIndexAny(before, ".,;:!?()\n")+1:])
 	for _, w := range words[max(len(words)-5, 0):] {
@@ -85,7 +85,7 @@ var (
 
 // purpose skips the purpose of a password, in "password for the staging database: …"; it returns where the value begins,
 // 0 if there is no value.
-func (s *scanner) purpose(i int) int {
+func (s *secretScanner) purpose(i int) int {
 	if !s.atFold(i, "for ") && !s.atFold(i, "of ") && !s.atFold(i, "to ") {
 		return 0
 	}

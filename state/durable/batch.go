@@ -34,7 +34,7 @@ func Apply(root *os.Root, tmpDir string, ops []Op) error {
 // Staged holds the new contents of a batch on disk, not yet in place. Commit puts them in place; Discard removes them.
 // The caller must call one of the two.
 type Staged struct {
-	w     *writer
+	w     *durableWriter
 	ops   []Op
 	temps []string // one for each of ops; "" for removals
 }
@@ -118,7 +118,7 @@ func (s *Staged) Discard() {
 }
 
 // syncTemps syncs the whole file system, or, if it does not support that, every temporary file.
-func (w *writer) syncTemps() error {
+func (w *durableWriter) syncTemps() error {
 	err := syncTree(w.root, w.tmp)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return err
@@ -126,7 +126,7 @@ func (w *writer) syncTemps() error {
 	return w.syncEach()
 }
 
-func (w *writer) syncEach() error {
+func (w *durableWriter) syncEach() error {
 	for _, temp := range w.temps {
 		if err := syncFile(w.root, temp); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (w *writer) syncEach() error {
 	return nil
 }
 
-func (w *writer) perform(ops []Op, temps []string) error {
+func (w *durableWriter) perform(ops []Op, temps []string) error {
 	for i, op := range ops {
 		var err error
 		if op.Data == nil {

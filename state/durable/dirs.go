@@ -13,7 +13,7 @@ import (
 var ErrRefused = errors.New("refused")
 
 // vetDir checks that dir and its existing parents are folders.
-func (w *writer) vetDir(dir string) error {
+func (w *durableWriter) vetDir(dir string) error {
 	if w.checked[dir] || w.absent[dir] {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (w *writer) vetDir(dir string) error {
 }
 
 // makeDir makes dir and its missing parents. With sync, it records the folders with new entries for syncDirs.
-func (w *writer) makeDir(dir string, sync bool) error {
+func (w *durableWriter) makeDir(dir string, sync bool) error {
 	if w.checked[dir] {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (w *writer) makeDir(dir string, sync bool) error {
 }
 
 // syncDirs makes the names in all touched folders durable.
-func (w *writer) syncDirs() error {
+func (w *durableWriter) syncDirs() error {
 	defer func() { w.dirty = nil }()
 	if len(w.dirty) > few && syncTree(w.root, ".") == nil {
 		return nil
@@ -74,7 +74,7 @@ func (w *writer) syncDirs() error {
 }
 
 // prune removes dir and its parents while they are empty, except stop and the folders that are not below stop.
-func (w *writer) prune(dir, stop string) error {
+func (w *durableWriter) prune(dir, stop string) error {
 	for dir != "." && (stop == "." || strings.HasPrefix(dir, stop+"/")) {
 		err := w.root.Remove(dir)
 		switch {
@@ -93,7 +93,7 @@ func (w *writer) prune(dir, stop string) error {
 }
 
 // forget drops the cached state of folders: other processes may have changed them.
-func (w *writer) forget() {
+func (w *durableWriter) forget() {
 	w.checked, w.absent = map[string]bool{".": true}, map[string]bool{}
 	w.folders.close()
 }

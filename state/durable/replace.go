@@ -29,7 +29,7 @@ func Replace(root *os.Root, tmpDir, target string, parts ...[]byte) error {
 
 // Draft is the new content of one file, not synced and not yet in place.
 type Draft struct {
-	w      *writer
+	w      *durableWriter
 	target string
 	temp   string // the file to remove: the draft, or the file that it replaced; "": none
 }
@@ -79,7 +79,7 @@ func (d *Draft) Discard() {
 }
 
 // place renames a synced temporary file over target, and removes it if that fails.
-func (w *writer) place(target, temp string) error {
+func (w *durableWriter) place(target, temp string) error {
 	err := w.rename(target, temp)
 	if errors.Is(err, syscall.EXDEV) {
 		err = w.placeBeside(target, temp)
@@ -94,7 +94,7 @@ func (w *writer) place(target, temp string) error {
 
 // placeBeside places content from a temporary folder on another file system than target: it copies the content to a file
 // next to the target. The note leads Sweep to that file if this process dies here.
-func (w *writer) placeBeside(target, temp string) error {
+func (w *durableWriter) placeBeside(target, temp string) error {
 	if _, err := w.vet(target); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func AddFrom(root *os.Root, tmpDir, target string, mode fs.FileMode, sync bool, 
 }
 
 // link gives a temporary file the name of a target that does not exist, and removes the temporary name.
-func (w *writer) link(target, temp string) error {
+func (w *durableWriter) link(target, temp string) error {
 	err := w.makeDir(path.Dir(target), true)
 	if err == nil {
 		err = w.root.Link(temp, target)

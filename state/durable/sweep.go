@@ -102,7 +102,7 @@ func isLeftover(e fs.DirEntry, gone map[proc.ID]bool) bool {
 }
 
 // sweep removes one file of a dead writer, and first the file next to a target that it refers to.
-func (w *writer) sweep(name string) error {
+func (w *durableWriter) sweep(name string) error {
 	if strings.HasSuffix(name, noteSuffix) {
 		if err := w.sweepBeside(name); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (w *writer) sweep(name string) error {
 	return nil
 }
 
-func (w *writer) sweepBeside(note string) error {
+func (w *durableWriter) sweepBeside(note string) error {
 	data, err := regular.Read(w.root, note)
 	if err != nil {
 		return ignoreMissing(err)

@@ -45,8 +45,8 @@ func WriteFile(root *os.Root, tmpDir, path string, data []byte) error {
 	return s.Commit()
 }
 
-// writer is the state of one call of this package.
-type writer struct {
+// durableWriter is the state of one call of this package.
+type durableWriter struct {
 	root    *os.Root
 	tmp     string
 	checked map[string]bool // folders that exist
@@ -56,8 +56,8 @@ type writer struct {
 	temps   []string        // temporary files that may have to be removed
 }
 
-func newWriter(root *os.Root, tmpDir string) *writer {
-	w := &writer{root: root, tmp: path.Clean(tmpDir), folders: folders{root: root}}
+func newWriter(root *os.Root, tmpDir string) *durableWriter {
+	w := &durableWriter{root: root, tmp: path.Clean(tmpDir), folders: folders{root: root}}
 	w.forget()
 	return w
 }
@@ -66,7 +66,7 @@ func newWriter(root *os.Root, tmpDir string) *writer {
 func wholeWrite(data []byte) iter.Seq[[]byte] { return slices.Values([][]byte{data}) }
 
 // stage writes the parts to a temporary file with the mode that the target has or will have, and returns its name.
-func (w *writer) stage(target string, parts iter.Seq[[]byte], sync bool) (string, error) {
+func (w *durableWriter) stage(target string, parts iter.Seq[[]byte], sync bool) (string, error) {
 	mode, err := w.vet(target)
 	if err != nil {
 		return "", fail("write", target, err)
@@ -82,7 +82,7 @@ func (w *writer) stage(target string, parts iter.Seq[[]byte], sync bool) (string
 }
 
 // create writes a new file. An error leaves none. An exact mode is set regardless of the umask; 0 is for a new file.
-func (w *writer) create(name string, parts iter.Seq[[]byte], mode fs.FileMode, sync bool) error {
+func (w *durableWriter) create(name string, parts iter.Seq[[]byte], mode fs.FileMode, sync bool) error {
 	return w.createFrom(name, cmp.Or(mode, DefaultMode), sync, func(f *os.File) error {
 		for part := range parts {
 			if _, err := f.Write(part); err != nil {
@@ -95,7 +95,7 @@ func (w *writer) create(name string, parts iter.Seq[[]byte], mode fs.FileMode, s
 
 // rename makes the folders of target and renames temp over it. Another process may remove an empty folder between
 // the two, so it tries again.
-func (w *writer) rename(target, temp string) (err error) {
+func (w *durableWriter) rename(target, temp string) (err error) {
 	for range 50 {
 		if err = w.makeDir(path.Dir(target), true); err == nil {
 			err = w.folders.rename(temp, target)
@@ -109,7 +109,7 @@ func (w *writer) rename(target, temp string) (err error) {
 }
 
 // createFrom is create for content that fill writes.
-func (w *writer) createFrom(name string, mode fs.FileMode, sync bool, fill func(*os.File) error) (err error) {
+func (w *durableWriter) createFrom(name string, mode fs.FileMode, sync bool, fill func(*os.File) error) (err error) {
 	f, err := w.folders.create(name, mode)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (w *writer) createFrom(name string, mode fs.FileMode, sync bool, fill func(
 	return nil
 }
 
-func (w *writer) remove(op Op) error {
+func (w *durableWriter) remove(op Op) error {
 	err := w.root.Remove(op.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail("remove", op.Path, err)
@@ -152,7 +152,7 @@ func (w *writer) remove(op Op) error {
 }
 
 // vet checks that target may be written and returns its mode, or 0 if it does not exist.
-func (w *writer) vet(target string) (fs.FileMode, error) {
+func (w *durableWriter) vet(target string) (fs.FileMode, error) {
 	if err := vetPath(target); err != nil {
 		return 0, err
 	}
@@ -183,7 +183,7 @@ func vetPath(p string) error {
 	return nil
 }
 
-func (w *writer) touch(dir string) {
+func (w *durableWriter) touch(dir string) {
 	if !slices.Contains(w.dirty, dir) {
 		w.dirty = append(w.dirty, dir)
 	}

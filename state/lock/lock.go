@@ -355,7 +355,7 @@ func acquire(ctx context.Context, d disk, path string, o Options) (*Lock, error)
 	if err != nil {
 		return nil, err
 	}
-	a := &attempt{disk: d, guard: g, o: o, path: path}
+	a := &lockAttempt{disk: d, guard: g, o: o, path: path}
 	l, err := a.run(ctx)
 	if err != nil {
 		_ = a.drop(newFile)

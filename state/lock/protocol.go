@@ -103,8 +103,8 @@ type staged interface {
 	Discard()
 }
 
-// attempt is one Acquire that holds the guard.
-type attempt struct {
+// lockAttempt is one Acquire that holds the guard.
+type lockAttempt struct {
 	disk
 	guard guard
 	o     Options
@@ -114,7 +114,7 @@ type attempt struct {
 	inWay body      // the lock of another holder
 }
 
-func (a *attempt) run(ctx context.Context) (*Lock, error) {
+func (a *lockAttempt) run(ctx context.Context) (*Lock, error) {
 	for try := range a.o.Tries {
 		if try > 0 {
 			if err := a.o.Sleep(ctx, a.o.jittered(try-1)); err != nil {
@@ -129,7 +129,7 @@ func (a *attempt) run(ctx context.Context) (*Lock, error) {
 }
 
 // try returns no lock and no error if another process has it.
-func (a *attempt) try(ctx context.Context) (*Lock, error) {
+func (a *lockAttempt) try(ctx context.Context) (*Lock, error) {
 	for range 10 { // each round except the last removes an obstacle; more than a few rounds mean high contention
 		l, err := a.make()
 		if err != nil {
@@ -149,7 +149,7 @@ func (a *attempt) try(ctx context.Context) (*Lock, error) {
 }
 
 // make tries to create L with its content. It returns nil if L exists.
-func (a *attempt) make() (*Lock, error) {
+func (a *lockAttempt) make() (*Lock, error) {
 	now := a.o.Now()
 	data := newBody(a.self(), a.o.Agent, now).encode()
 	if err := a.drop(newFile); err != nil { // left by a killed reconcile process: we hold the guard
@@ -170,7 +170,7 @@ func (a *attempt) make() (*Lock, error) {
 }
 
 // publish gives N the name L and returns L, or nil if L exists. It owns own.
-func (a *attempt) publish(own file, data []byte) (_ file, err error) {
+func (a *lockAttempt) publish(own file, data []byte) (_ file, err error) {
 	err = a.link(newFile, lockFile)
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, noLinks) {
 		own.close()
@@ -197,7 +197,7 @@ func (a *attempt) publish(own file, data []byte) (_ file, err error) {
 
 // settle reports whether a new lock can be trusted. After an aged lock was taken, a process that judged that one before
 // may remove ours: wait for longer than a program needs between judging and removing.
-func (a *attempt) settle(ctx context.Context, l *Lock) (bool, error) {
+func (a *lockAttempt) settle(ctx context.Context, l *Lock) (bool, error) {
 	if !a.aged {
 		return true, nil
 	}
@@ -218,7 +218,7 @@ func (a *attempt) settle(ctx context.Context, l *Lock) (bool, error) {
 }
 
 // clear removes the existing L if it is abandoned, and reports whether another attempt may succeed.
-func (a *attempt) clear() (bool, error) {
+func (a *lockAttempt) clear() (bool, error) {
 	f, err := a.open(lockFile)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist), ignore(err, fs.ErrNotExist)
@@ -235,7 +235,7 @@ func (a *attempt) clear() (bool, error) {
 }
 
 // finishReap completes the work of a killed process: R is a lock that was being removed, or one that was to be put back.
-func (a *attempt) finishReap() error {
+func (a *lockAttempt) finishReap() error {
 	f, err := a.open(reapFile)
 	if err != nil {
 		return ignore(err, fs.ErrNotExist)
@@ -250,7 +250,7 @@ func (a *attempt) finishReap() error {
 	return err
 }
 
-func (a *attempt) drop(r role) error { return ignore(a.remove(r), fs.ErrNotExist) }
+func (a *lockAttempt) drop(r role) error { return ignore(a.remove(r), fs.ErrNotExist) }
 
 // reap removes L if it is f, and reports whether it was. A check followed by a removal could remove a newer file of that
 // name; a file under a name that no other process uses can be checked safely.
@@ -311,13 +311,13 @@ func step(at *os.Root, name string) (*os.Root, error) {
 }
 
 // noteRemoved records whether other processes may have judged the lock as abandoned before its removal just now.
-func (a *attempt) noteRemoved(b body) {
+func (a *lockAttempt) noteRemoved(b body) {
 	a.aged = a.aged || timestampAged(b.Timestamp, a.o.Now(), a.o.hold())
 }
 
 // judge reports whether a holder of the guard may remove L or R: its owner held the guard and is dead, or it is older
 // than a lock may be.
-func (a *attempt) judge(f file) (b body, free bool) {
+func (a *lockAttempt) judge(f file) (b body, free bool) {
 	b = parseBody(f.content())
 	return b, a.gone(b.id()) || timestampAged(b.Timestamp, a.o.Now(), a.o.Stale) && a.fileAged(f)
 }
@@ -331,7 +331,7 @@ func timestampAged(t, now time.Time, stale time.Duration) bool {
 
 // fileAged reports whether f was not written for longer than stale, by the clock of the file system. If the modification
 // time is in the future, the clock was set back, and the time since f was first noticed counts.
-func (a *attempt) fileAged(f file) bool {
+func (a *lockAttempt) fileAged(f file) bool {
 	age := a.clock.Sub(f.modified())
 	if age >= -a.o.Stale {
 		return age > a.o.Stale
@@ -341,7 +341,7 @@ func (a *attempt) fileAged(f file) bool {
 
 // known returns how long f has been noticed unchanged by the processes that judged it. The first one records it in the
 // guard.
-func (a *attempt) known(f file) time.Duration {
+func (a *lockAttempt) known(f file) time.Duration {
 	now := a.o.Now().Round(0)
 	key := fmt.Sprintf("%x-%d", sha256.Sum256(f.content()), f.modified().UnixNano())
 	if noted, since, ok := strings.Cut(strings.TrimSpace(a.guard.note()), " "); ok && noted == key {

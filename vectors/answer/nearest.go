@@ -33,7 +33,7 @@ func NearestIDs(word string, ids iter.Seq[string], limit int) []string {
 	}
 	alike := byLast[last]
 	if alike == nil && last != "" {
-		alike = byLast[schemas.Nearest(last, lasts)]
+		alike = byLast[schemas.GuessWord(last, lasts)]
 	}
 	var out []string
 	for _, found := range [][]string{begun, alike} {

@@ -34,13 +34,13 @@ func compareArcs(a, b arc) int {
 		strings.Compare(a.source, b.source), cmp.Compare(b.weight, a.weight))
 }
 
-// builder builds a graph.
-type builder struct {
+// graphBuilder builds a graph.
+type graphBuilder struct {
 	nodes   []*Node
 	refused refusals
 	text    []byte
 	spans   map[string]rowSpan
-	base    *base
+	base    *flatGraph
 }
 
 // Build makes a graph. It skips parts that break the rules, each with an error that gives the reason: a node without
@@ -48,7 +48,7 @@ type builder struct {
 // see [CheckEdge]; of many errors it returns the first hundred in the order of their texts, and the number of the
 // others. The graph is nil only if the parts are too many for the format.
 func Build(p Parts) (*Graph, []error) {
-	b := &builder{spans: map[string]rowSpan{}}
+	b := &graphBuilder{spans: map[string]rowSpan{}}
 	b.takeNodes(p.Nodes)
 	if len(b.nodes) > maxCount || len(p.Edges) > maxCount || textSize(p) > maxCount {
 		return nil, []error{errors.New("the nodes, edges or texts are more than 2^31; index fewer files")}
@@ -64,7 +64,7 @@ func Build(p Parts) (*Graph, []error) {
 type finder func(id string) (uint32, bool)
 
 // takeNodes sorts the nodes by id and skips invalid ones.
-func (b *builder) takeNodes(nodes []Node) {
+func (b *graphBuilder) takeNodes(nodes []Node) {
 	b.nodes = make([]*Node, 0, len(nodes))
 	for i := range nodes {
 		if err := CheckNode(&nodes[i]); err != nil {
@@ -97,8 +97,8 @@ func compareNodes(a, b *Node) int {
 }
 
 // placeNodes makes the hash table, and returns a function that finds nodes in it.
-func (b *builder) placeNodes() finder {
-	b.base = &base{header: header{nodes: uint32(len(b.nodes)), slotCount: 1}}
+func (b *graphBuilder) placeNodes() finder {
+	b.base = &flatGraph{header: header{nodes: uint32(len(b.nodes)), slotCount: 1}}
 	for b.base.slotCount < b.base.nodes+b.base.nodes/2+1 {
 		b.base.slotCount *= 2
 	}
@@ -122,7 +122,7 @@ func (b *builder) placeNodes() finder {
 }
 
 // takeEdges makes arcs of the valid edges, sorted.
-func (b *builder) takeEdges(edges []Edge, find finder) []arc {
+func (b *graphBuilder) takeEdges(edges []Edge, find finder) []arc {
 	arcs := make([]arc, 0, len(edges))
 	for i := range edges {
 		e := &edges[i]

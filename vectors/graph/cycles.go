@@ -12,7 +12,7 @@ import (
 func (g *Graph) Cycles(f Filter) [][]Ref {
 	f.Direction = Out
 	w := g.walker(f)
-	c := topology.NewComponents(int(g.total()))
+	c := topology.NewComponents(int(g.nodePlaces()))
 	var groups [][]Ref
 	for r := range g.All() {
 		if w.enters(uint32(r)) {
@@ -28,7 +28,7 @@ func (g *Graph) Cycles(f Filter) [][]Ref {
 }
 
 // successor is the next node that an edge of the filter leads to.
-func (w *walker) successor(u uint32, at *int) (uint32, bool) {
+func (w *graphWalker) successor(u uint32, at *int) (uint32, bool) {
 	for l := w.outOf(u); *at < len(l.to); {
 		i := *at
 		*at++
@@ -69,7 +69,7 @@ func (g *Graph) Round(group []Ref, f Filter) Path {
 }
 
 // group is a component as [Graph.Cycles] returns it; nil for a node without an edge to itself.
-func (w *walker) group(nodes []uint32) []Ref {
+func (w *graphWalker) group(nodes []uint32) []Ref {
 	if len(nodes) == 1 {
 		if _, _, loop := w.best(nodes[0], nodes[0]); !loop {
 			return nil

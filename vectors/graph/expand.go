@@ -73,7 +73,7 @@ func (g *Graph) Expand(seeds []Seed, x Expansion) ([]Result, error) {
 	if err := x.complete(); err != nil {
 		return nil, err
 	}
-	s := &spreading{walker: g.walker(x.Filter), visits: g.visit(int(g.total())), alpha: uint64(x.Alpha * unit),
+	s := &spreading{graphWalker: g.walker(x.Filter), visits: g.visit(int(g.nodePlaces())), alpha: uint64(x.Alpha * unit),
 		least: uint64(x.MinScore * unit)}
 	defer g.visits.Put(s.visits)
 	for t, percent := range passed {
@@ -115,7 +115,7 @@ func (x *Expansion) complete() error {
 
 // spreading is the state of an expansion. The value of a place is its index in found.
 type spreading struct {
-	walker
+	graphWalker
 	*visits
 	alpha, least uint64 // in 1/unit, like all scores here
 	passed       [256]uint64
@@ -132,7 +132,7 @@ type reached struct {
 // addSeeds adds the seeds, in the order of their ids.
 func (s *spreading) addSeeds(seeds []Seed) {
 	for _, seed := range seeds {
-		if !s.walker.has(seed.Node) || !(seed.Score > 0) {
+		if !s.graphWalker.has(seed.Node) || !(seed.Score > 0) {
 			continue
 		}
 		score := uint32(min(seed.Score, 1) * unit)

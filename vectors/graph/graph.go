@@ -59,7 +59,7 @@ type Ref uint32
 
 // Graph is nodes and the edges between them. It never changes, and is safe for concurrent use.
 type Graph struct {
-	*base
+	*flatGraph
 	over *overlay // what With changed; nil if nothing
 	// live nodes and edges.
 	nodeCount, edgeCount int
@@ -80,8 +80,8 @@ func (g *Graph) inOf(u uint32) list {
 	return g.in.of(u)
 }
 
-// total returns the number of places of the graph, including those of removed nodes.
-func (g *Graph) total() uint32 {
+// nodePlaces returns the number of places of the graph, including those of removed nodes.
+func (g *Graph) nodePlaces() uint32 {
 	if g.over != nil {
 		return g.nodes + uint32(len(g.over.added))
 	}
@@ -90,7 +90,7 @@ func (g *Graph) total() uint32 {
 
 // has reports whether there is a node at the place.
 func (g *Graph) has(r Ref) bool {
-	return uint32(r) < g.total() && (g.over == nil || !g.over.gone.has(uint32(r)))
+	return uint32(r) < g.nodePlaces() && (g.over == nil || !g.over.gone.has(uint32(r)))
 }
 
 // idOf returns the id of the node at a place, also of a removed one.
@@ -147,7 +147,7 @@ func (g *Graph) arcs(r Ref) []arc {
 	case !g.has(r):
 		return nil
 	case g.over == nil || !g.over.touched.has(u):
-		return g.base.arcsOf(u)
+		return g.flatGraph.arcsOf(u)
 	}
 	l := g.over.links[u]
 	out := l.out.arcs(u)
@@ -163,7 +163,7 @@ func (g *Graph) allProvenances() []Provenance {
 	}
 	out := make([]Provenance, g.provenanceCount)
 	for i := range out {
-		out[i] = g.base.provenance(i)
+		out[i] = g.flatGraph.provenance(i)
 	}
 	return out
 }
@@ -174,7 +174,7 @@ func (g *Graph) allConflicts() []Conflict {
 	}
 	out := make([]Conflict, g.conflictCount)
 	for i := range out {
-		out[i] = g.base.conflict(i)
+		out[i] = g.flatGraph.conflict(i)
 	}
 	return out
 }
@@ -204,7 +204,7 @@ func (g *Graph) place(id string) (uint32, bool) {
 			return u, true
 		}
 	}
-	return g.base.find(HashID(id), id)
+	return g.flatGraph.find(HashID(id), id)
 }
 
 // All yields the nodes of the graph in the order of their ids, also those that were added since it was built.

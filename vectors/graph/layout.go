@@ -58,11 +58,11 @@ func Open(data []byte) (*Graph, error) {
 }
 
 func open(file *sections.File) (*Graph, error) {
-	b := &base{file: file, visits: &sync.Pool{New: func() any { return new(visits) }}}
+	b := &flatGraph{file: file, visits: &sync.Pool{New: func() any { return new(visits) }}}
 	if !b.split() || !b.sound() {
 		return nil, ErrDamaged
 	}
-	return &Graph{base: b, nodeCount: int(b.nodes), edgeCount: int(b.edges)}, nil
+	return &Graph{flatGraph: b, nodeCount: int(b.nodes), edgeCount: int(b.edges)}, nil
 }
 
 // The numbers of the sections.
@@ -87,7 +87,7 @@ const (
 )
 
 // split finds the sections, and reports whether their sizes match.
-func (b *base) split() bool {
+func (b *flatGraph) split() bool {
 	if b.file.Sections() != sectionCount {
 		return false
 	}
@@ -101,10 +101,10 @@ func (b *base) split() bool {
 	return len(b.rows) == rowSize*len(b.kinds) && b.out.fits(len(b.kinds), len(b.out.to)) && b.in.fits(len(b.kinds), len(b.out.to))
 }
 
-func (b *base) words(section int) []uint32 { return sections.Numbers[uint32](b.file.Get(section)) }
+func (b *flatGraph) words(section int) []uint32 { return sections.Numbers[uint32](b.file.Get(section)) }
 
 // csr has the arcs in four sections.
-func (b *base) csr(first int) csr {
+func (b *flatGraph) csr(first int) csr {
 	return csr{b.words(first), list{b.words(first + 1), b.words(first + 2), b.file.Get(first + 3)}}
 }
 
@@ -114,7 +114,7 @@ func (c *csr) fits(nodes, arcs int) bool {
 }
 
 // sound reports whether all numbers are in range.
-func (b *base) sound() bool {
+func (b *flatGraph) sound() bool {
 	if b.slotCount&(b.slotCount-1) != 0 || b.slotCount <= b.nodes || !b.typesKnown() {
 		return false
 	}
@@ -125,7 +125,7 @@ func (b *base) sound() bool {
 }
 
 // typesKnown reports whether all nodes are of known types.
-func (b *base) typesKnown() bool {
+func (b *flatGraph) typesKnown() bool {
 	known := true
 	for _, t := range b.kinds {
 		known = known && t-1 < byte(len(nodeNames)-1)
@@ -167,7 +167,7 @@ func (c *csr) sound(nodes, edges uint32) bool {
 }
 
 // textsSound reports whether the fields of text from one place in a row to another are in the text.
-func (b *base) textsSound(rows []byte, size, from, to int) bool {
+func (b *flatGraph) textsSound(rows []byte, size, from, to int) bool {
 	limit := uint64(len(b.text))
 	ok := true
 	for ; len(rows) >= size; rows = rows[size:] {
@@ -180,7 +180,7 @@ func (b *base) textsSound(rows []byte, size, from, to int) bool {
 }
 
 // statedSound reports whether the nodes and arcs of stated facts exist.
-func (b *base) statedSound() bool {
+func (b *flatGraph) statedSound() bool {
 	ok := true
 	for row := range int(b.sourceCount) {
 		ok = ok && binary.LittleEndian.Uint32(b.sources[row*sourceSize:]) < b.edges
@@ -196,21 +196,21 @@ func (b *base) statedSound() bool {
 }
 
 // field is a text of a node's row; number is a number of eight bytes there.
-func (b *base) field(u uint32, at int) []byte {
+func (b *flatGraph) field(u uint32, at int) []byte {
 	return b.textAt(b.rows[int(u)*rowSize+at:])
 }
 
-func (b *base) number(u uint32, at int) uint64 {
+func (b *flatGraph) number(u uint32, at int) uint64 {
 	return binary.LittleEndian.Uint64(b.rows[int(u)*rowSize+at:])
 }
 
-func (b *base) textAt(row []byte) []byte {
+func (b *flatGraph) textAt(row []byte) []byte {
 	begin, size := binary.LittleEndian.Uint32(row), binary.LittleEndian.Uint32(row[4:])
 	return b.text[begin : uint64(begin)+uint64(size)]
 }
 
 // find is the place of the node whose id has the hash, and is the id unless that is "".
-func (b *base) find(hash uint64, id string) (uint32, bool) {
+func (b *flatGraph) find(hash uint64, id string) (uint32, bool) {
 	mask := b.slotCount - 1
 	for i := range b.slotCount {
 		n := b.slots[(uint32(hash)+i)&mask]
@@ -225,7 +225,7 @@ func (b *base) find(hash uint64, id string) (uint32, bool) {
 }
 
 // node is the node at a place.
-func (b *base) node(u uint32) Node {
+func (b *flatGraph) node(u uint32) Node {
 	row := b.rows[int(u)*rowSize:][:rowSize]
 	n := Node{
 		ID: string(b.field(u, rowID)), Type: NodeType(b.kinds[u]), Name: string(b.field(u, rowName)),
@@ -240,18 +240,18 @@ func (b *base) node(u uint32) Node {
 }
 
 // sourceRow is the first row of the sources whose arc is not before the given one.
-func (b *base) sourceRow(arc uint32) int {
+func (b *flatGraph) sourceRow(arc uint32) int {
 	return sort.Search(int(b.sourceCount), func(row int) bool {
 		return binary.LittleEndian.Uint32(b.sources[row*sourceSize:]) >= arc
 	})
 }
 
-func (b *base) source(row int) (arc uint32, source string) {
+func (b *flatGraph) source(row int) (arc uint32, source string) {
 	at := b.sources[row*sourceSize:]
 	return binary.LittleEndian.Uint32(at), string(b.textAt(at[4:]))
 }
 
-func (b *base) provenance(row int) Provenance {
+func (b *flatGraph) provenance(row int) Provenance {
 	at := b.provenances[row*provenanceSize:][:provenanceSize]
 	text := func(i int) string { return string(b.textAt(at[provenanceText+8*i:])) }
 	return Provenance{
@@ -261,7 +261,7 @@ func (b *base) provenance(row int) Provenance {
 	}
 }
 
-func (b *base) conflict(row int) Conflict {
+func (b *flatGraph) conflict(row int) Conflict {
 	at := b.conflicts[row*conflictSize:][:conflictSize]
 	text := func(i int) string { return string(b.textAt(at[conflictText+8*i:])) }
 	return Conflict{
@@ -272,7 +272,7 @@ func (b *base) conflict(row int) Conflict {
 }
 
 // provenancesOf are those of the node at a place.
-func (b *base) provenancesOf(u uint32) []Provenance {
+func (b *flatGraph) provenancesOf(u uint32) []Provenance {
 	nodeOf := func(row int) uint32 { return binary.LittleEndian.Uint32(b.provenances[row*provenanceSize:]) }
 	var out []Provenance
 	row := sort.Search(int(b.provenanceCount), func(row int) bool { return nodeOf(row) >= u })
@@ -282,8 +282,8 @@ func (b *base) provenancesOf(u uint32) []Provenance {
 	return out
 }
 
-// base is a graph as it was built: flat, see the package comment.
-type base struct {
+// flatGraph is a graph as it was built: flat, see the package comment.
+type flatGraph struct {
 	file *sections.File
 	header
 	rows, kinds, text, sources, provenances, conflicts []byte
@@ -318,7 +318,7 @@ func (c *csr) owner(arc uint32) uint32 {
 }
 
 // arcsOf returns the arcs that leave a node of the base, with their sources.
-func (b *base) arcsOf(u uint32) []arc {
+func (b *flatGraph) arcsOf(u uint32) []arc {
 	out := b.out.of(u).arcs(u)
 	for i, source := range b.sourcesOf(u) {
 		out[i].source = source
@@ -327,7 +327,7 @@ func (b *base) arcsOf(u uint32) []arc {
 }
 
 // sourcesOf returns the sources of the arcs that leave a node of the base; nil if none is stated.
-func (b *base) sourcesOf(u uint32) (out []string) {
+func (b *flatGraph) sourcesOf(u uint32) (out []string) {
 	start, end := b.out.start[u], b.out.start[u+1]
 	for row := b.sourceRow(start); row < int(b.sourceCount); row++ {
 		arc, source := b.source(row)

@@ -20,7 +20,7 @@ func (g *Graph) FindHash(hash uint64) (Ref, bool) {
 			return Ref(u), true
 		}
 	}
-	u, ok := g.base.find(hash, "")
+	u, ok := g.flatGraph.find(hash, "")
 	return Ref(u), ok && g.has(Ref(u))
 }
 
@@ -106,7 +106,7 @@ func (g *Graph) Node(r Ref) Node {
 		out.Labels = slices.Clone(n.Labels)
 		return out
 	}
-	return g.base.node(uint32(r))
+	return g.flatGraph.node(uint32(r))
 }
 
 // Provenance are the provenances of a node in the order of their ids.
@@ -116,7 +116,7 @@ func (g *Graph) Provenance(r Ref) []Provenance {
 		return nil
 	case g.over == nil || !g.over.stated:
 		if uint32(r) < g.nodes {
-			return g.base.provenancesOf(uint32(r))
+			return g.flatGraph.provenancesOf(uint32(r))
 		}
 		return nil
 	}

@@ -27,7 +27,7 @@ const (
 
 // best is the step from one node to another that the walker may take: the heaviest, then the one that leaves the first,
 // then the first by type. ok is whether there is one.
-func (w *walker) best(from, to uint32) (step Step, weight uint32, ok bool) {
+func (w *graphWalker) best(from, to uint32) (step Step, weight uint32, ok bool) {
 	lists, other := w.arcsAt(from), to
 	if w.degree(to) < w.degree(from) { // the same edges, seen from their other end
 		back := w.back()
@@ -50,7 +50,7 @@ func (w *walker) best(from, to uint32) (step Step, weight uint32, ok bool) {
 }
 
 // path is the way along nodes that follow each other, by the best steps.
-func (w *walker) path(nodes []Ref) Path {
+func (w *graphWalker) path(nodes []Ref) Path {
 	p := Path{Nodes: nodes}
 	weight := uint64(unit)
 	for i := 1; i < len(nodes); i++ {
@@ -94,7 +94,7 @@ func (g *Graph) ShortestPath(from, to Ref, f Filter) (path Path, ok bool) {
 
 // side is a search from one end of a path. It marks places with how far they are from there.
 type side struct {
-	walker
+	graphWalker
 	*visits
 	target uint32 // the other end: it is entered whatever the filter says
 	front  []uint32
@@ -102,8 +102,8 @@ type side struct {
 	met    bool
 }
 
-func (w walker) side(from, target uint32) *side {
-	s := &side{walker: w, visits: w.visit(int(w.total())), target: target, front: []uint32{from}}
+func (w graphWalker) side(from, target uint32) *side {
+	s := &side{graphWalker: w, visits: w.visit(int(w.nodePlaces())), target: target, front: []uint32{from}}
 	s.mark(from, 0)
 	return s
 }
@@ -131,7 +131,7 @@ func (s *side) at(u, depth uint32) bool { return s.has(u) && s.value[u] == depth
 
 // join is the first of the shortest ways, once the sides have met: s has the start.
 func (s *side) join(other *side) []Ref {
-	good := s.visit(int(s.total())) // places of s on a shortest way
+	good := s.visit(int(s.nodePlaces())) // places of s on a shortest way
 	defer s.Graph.visits.Put(good)
 	var level []uint32
 	for _, u := range s.front {

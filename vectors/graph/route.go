@@ -87,7 +87,7 @@ func (g *Graph) checkRoute(r *Route) error {
 
 // routing searches the paths of a route. A state is a place and how far the path has come in the list of domains.
 type routing struct {
-	walker
+	graphWalker
 	route  Route
 	ends   mask
 	to     map[uint32]bool
@@ -101,9 +101,9 @@ type routing struct {
 }
 
 func (g *Graph) routing(r Route) *routing {
-	f := &routing{walker: g.walker(r.Filter), route: r, ends: maskOf(r.Ends), to: map[uint32]bool{},
+	f := &routing{graphWalker: g.walker(r.Filter), route: r, ends: maskOf(r.Ends), to: map[uint32]bool{},
 		stages: max(1, uint32(len(r.Through))), least: uint64(r.MinWeight * unit)}
-	f.left, f.on = g.visit(int(g.total())*int(f.stages)), g.visit(int(g.total()))
+	f.left, f.on = g.visit(int(g.nodePlaces())*int(f.stages)), g.visit(int(g.nodePlaces()))
 	for _, to := range r.To {
 		if g.has(to) {
 			f.to[uint32(to)] = true

@@ -19,8 +19,8 @@ func (g *Graph) Select(wanted func(NodeType) bool, labels []string) *Set {
 	for t := range types {
 		types[t] = wanted(NodeType(t))
 	}
-	s := &Set{make(bitset, (g.total()+63)/64)}
-	same := sameLabels{base: g.base, labels: labels, said: map[uint64]bool{}}
+	s := &Set{make(bitset, (g.nodePlaces()+63)/64)}
+	same := sameLabels{flatGraph: g.flatGraph, labels: labels, said: map[uint64]bool{}}
 	for u, t := range g.kinds {
 		if types[t] && (len(labels) == 0 || same.has(uint32(u))) {
 			s.places[u>>6] |= 1 << (u & 63)
@@ -52,7 +52,7 @@ func hasAll(sorted, labels []string) bool {
 
 // sameLabels caches the result for each set of labels: nodes with equal labels share their text.
 type sameLabels struct {
-	*base
+	*flatGraph
 	labels []string
 	said   map[uint64]bool // by where the text is
 	last   uint64

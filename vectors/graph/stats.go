@@ -23,7 +23,7 @@ type Stats struct {
 func (g *Graph) Stats() Stats {
 	s := Stats{Nodes: g.nodeCount, Edges: g.edgeCount, NodesByType: map[NodeType]int{}, NodesByDomain: map[Domain]int{},
 		EdgesByType: map[EdgeType]int{}, Stated: map[string]int{}}
-	groups := make(union, g.total())
+	groups := make(union, g.nodePlaces())
 	var kinds [256]int
 	for r := range g.All() {
 		u := uint32(r)

@@ -31,16 +31,16 @@ type Filter struct {
 	Types     []NodeType // none: all
 }
 
-// walker walks a graph through a filter.
-type walker struct {
+// graphWalker walks a graph through a filter.
+type graphWalker struct {
 	*Graph
 	direction    Direction
 	edges, types mask
 	plain        bool // all nodes are entered
 }
 
-func (g *Graph) walker(f Filter) walker {
-	w := walker{Graph: g, direction: f.Direction, edges: maskOf(f.Edges), types: maskOf(f.Types)}
+func (g *Graph) walker(f Filter) graphWalker {
+	w := graphWalker{Graph: g, direction: f.Direction, edges: maskOf(f.Edges), types: maskOf(f.Types)}
 	if len(f.Domains) > 0 {
 		var inside mask
 		for _, d := range f.Domains {
@@ -53,13 +53,13 @@ func (g *Graph) walker(f Filter) walker {
 }
 
 // back walks the other way.
-func (w walker) back() walker {
+func (w graphWalker) back() graphWalker {
 	w.direction = w.direction.reverse()
 	return w
 }
 
 // arcsAt are the arcs to walk from a node: those that leave it first.
-func (w *walker) arcsAt(u uint32) (lists [2]list) {
+func (w *graphWalker) arcsAt(u uint32) (lists [2]list) {
 	if w.direction != In {
 		lists[0] = w.outOf(u)
 	}
@@ -70,7 +70,7 @@ func (w *walker) arcsAt(u uint32) (lists [2]list) {
 }
 
 // enters reports whether nodes of the place's type are entered.
-func (w *walker) enters(u uint32) bool { return w.plain || w.types.has(byte(w.typeOf(u))) }
+func (w *graphWalker) enters(u uint32) bool { return w.plain || w.types.has(byte(w.typeOf(u))) }
 
 // visits is what a walk remembers of nodes. Marking all of them as new takes one addition: a mark holds only while it
 // is that of the walk.
@@ -131,13 +131,13 @@ type Visit struct {
 // Walk visits what can be reached from nodes, each once, these first of all. Edges that leave a node are walked before
 // those that lead to it, each by type and by the id at the other end. more is whether Max left something out.
 func (g *Graph) Walk(from []Ref, r Reach) (visited []Visit, more bool) {
-	w, v := g.walker(r.Filter), g.visit(int(g.total()))
+	w, v := g.walker(r.Filter), g.visit(int(g.nodePlaces()))
 	defer g.visits.Put(v)
 	if r.Depth <= 0 {
-		r.Depth = int(g.total())
+		r.Depth = int(g.nodePlaces())
 	}
 	if r.Max <= 0 {
-		r.Max = int(g.total())
+		r.Max = int(g.nodePlaces())
 	}
 	if r.DepthFirst {
 		more = w.depthFirst(v, from, r)
@@ -147,7 +147,7 @@ func (g *Graph) Walk(from []Ref, r Reach) (visited []Visit, more bool) {
 	return slices.Clone(v.order), more
 }
 
-func (w *walker) breadthFirst(v *visits, from []Ref, r Reach) (more bool) {
+func (w *graphWalker) breadthFirst(v *visits, from []Ref, r Reach) (more bool) {
 	for _, s := range from {
 		if w.has(s) && v.mark(uint32(s), 0) {
 			if len(v.order) == r.Max {
@@ -185,7 +185,7 @@ type frame struct {
 
 // depthFirst visits each node when it first reaches it. It walks from a node again when it reaches it by a shorter
 // path, because more nodes are within the depth then; value is the length of the shortest path.
-func (w *walker) depthFirst(v *visits, from []Ref, r Reach) (more bool) {
+func (w *graphWalker) depthFirst(v *visits, from []Ref, r Reach) (more bool) {
 	var stack []frame
 	for _, s := range from {
 		if !w.has(s) || v.has(uint32(s)) && v.value[s] == 0 {
@@ -220,7 +220,7 @@ func (w *walker) depthFirst(v *visits, from []Ref, r Reach) (more bool) {
 }
 
 // step is the next node from a frame that was not visited by a way as short as depth.
-func (w *walker) step(v *visits, f *frame, depth, limit int) (uint32, bool) {
+func (w *graphWalker) step(v *visits, f *frame, depth, limit int) (uint32, bool) {
 	if depth > limit {
 		return 0, false
 	}
@@ -230,7 +230,7 @@ func (w *walker) step(v *visits, f *frame, depth, limit int) (uint32, bool) {
 			i := f.next
 			f.next++
 			to := l.to[i]
-			shorter := !v.has(to) || limit < int(w.total()) && v.value[to] > uint32(depth)
+			shorter := !v.has(to) || limit < int(w.nodePlaces()) && v.value[to] > uint32(depth)
 			if shorter && w.edges.has(l.kind[i]) && w.enters(to) {
 				return to, true
 			}
@@ -247,7 +247,7 @@ func (g *Graph) Component(r Ref, f Filter, max int) (visited []Visit, more bool)
 }
 
 // each calls do with what the edges lead to, and their weights.
-func (w *walker) each(u uint32, do func(to, weight uint32)) {
+func (w *graphWalker) each(u uint32, do func(to, weight uint32)) {
 	for _, l := range w.arcsAt(u) {
 		for i, to := range l.to {
 			if w.edges.has(l.kind[i]) {

@@ -106,7 +106,7 @@ func (g *Graph) With(c Change) (*Graph, []error) {
 
 // putNodes adds and replaces nodes.
 func (e *edit) putNodes(nodes []Node) {
-	b := builder{}
+	b := graphBuilder{}
 	b.takeNodes(nodes)
 	e.refused = b.refused
 	o := e.now.over
@@ -114,7 +114,7 @@ func (e *edit) putNodes(nodes []Node) {
 		u, known := e.now.place(n.ID)
 		switch {
 		case !known:
-			u = e.now.total()
+			u = e.now.nodePlaces()
 			o.added = append(o.added, []byte(n.ID))
 			o.ids[n.ID], o.hashes[HashID(n.ID)] = u, u
 			e.now.nodeCount++
@@ -220,7 +220,7 @@ func (e *edit) touch(u uint32) *links {
 // relink changes the arcs that leave a place, and notes where they led and lead.
 func (e *edit) relink(u uint32) {
 	var was []arc
-	if u < e.was.total() {
+	if u < e.was.nodePlaces() {
 		was = e.was.arcs(Ref(u))
 	}
 	now := make([]arc, 0, len(was)+len(e.comes[u]))

@@ -41,7 +41,7 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 			return nil, fmt.Errorf("vector %016x comes before %016x: sort the rows by their IDs", ids[i-1], ids[i])
 		}
 	}
-	v := &view{shape: shapeOf(o), entry: noSlot, live: len(ids)}
+	v := &vectorView{shape: shapeOf(o), entry: noSlot, live: len(ids)}
 	if err := v.fitTo(len(ids), from); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Assemble(ctx context.Context, o Options, ids []uint64, from Source, progres
 	wrong := make([]error, len(ids))
 	l := x.linkerOf(v)
 	l.stop = ctx.Done()
-	l.parallel(len(ids), func(w *walker, i int) {
+	l.parallel(len(ids), func(w *vectorWalker, i int) {
 		if w.given == nil {
 			w.given = make([]float32, v.dims)
 		}

@@ -19,7 +19,7 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 	if len(items) > maxVectors {
 		return nil, errFull
 	}
-	v := &view{shape: shapeOf(o), entry: noSlot, live: len(items)}
+	v := &vectorView{shape: shapeOf(o), entry: noSlot, live: len(items)}
 	sorted, err := v.sorted(items)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 	v.base = v.segmentOf(len(items))
 	l := x.linkerOf(v)
 	l.stop = ctx.Done()
-	l.parallel(len(items), func(w *walker, i int) {
+	l.parallel(len(items), func(w *vectorWalker, i int) {
 		item := items[sorted[i]]
 		v.coder.encodeRow(&w.query, item.Vector, w.rotated)
 		v.fill(uint32(i), item.ID, &w.query)
@@ -44,7 +44,7 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 		return nil, err
 	}
 	v.base.vectors = make([]float32, len(items)*v.dims)
-	l.parallel(len(items), func(w *walker, slot int) {
+	l.parallel(len(items), func(w *vectorWalker, slot int) {
 		unit(v.base.vectors[slot*v.dims:(slot+1)*v.dims], items[sorted[rows[slot]]].Vector)
 	})
 	if err := x.linkerOf(v).calibrate(v.exact); err != nil {
@@ -56,7 +56,7 @@ func Build(ctx context.Context, o Options, items []Item, progress func(done, tot
 
 // finish makes the graph or the lists of a view whose base is filled, if it is large enough, and the order of the IDs. It
 // returns which row each slot was filled as. The error is that of the context.
-func (x *Index) finish(ctx context.Context, v *view, progress func(done, total int)) (rows []uint32, err error) {
+func (x *Index) finish(ctx context.Context, v *vectorView, progress func(done, total int)) (rows []uint32, err error) {
 	n := v.base.len()
 	x.linkerOf(v).judge()
 	if n >= x.options.GraphFrom && v.dims >= graphDims {
@@ -76,7 +76,7 @@ func (x *Index) finish(ctx context.Context, v *view, progress func(done, total i
 
 // buildGraph links all slots of the base, which are in the order of their IDs, and reorders them as a walk meets them,
 // so that near vectors are near in memory. It returns that order; nil if it was stopped.
-func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
+func (x *Index) buildGraph(v *vectorView, progress func(done, total int)) []uint32 {
 	v.makeBlocks()
 	for slot := range uint32(v.len()) {
 		v.base.upperStart[slot] = x.allocUpper(v, v.levelOf(v.base.ids[slot]))
@@ -103,7 +103,7 @@ func (x *Index) buildGraph(v *view, progress func(done, total int)) []uint32 {
 
 // buildLists makes the lists of the base, if it is large enough, and makes each list contiguous. It returns the new
 // order.
-func (x *Index) buildLists(v *view) []uint32 {
+func (x *Index) buildLists(v *vectorView) []uint32 {
 	x.linkerOf(v).makeLists()
 	if !v.inLists() {
 		return v.alive()
@@ -124,7 +124,7 @@ func (x *Index) buildLists(v *view) []uint32 {
 }
 
 // met returns all slots in the order in which following the links from the entry meets them, breadth first.
-func (v *view) met() []uint32 {
+func (v *vectorView) met() []uint32 {
 	order := make([]uint32, 0, v.len())
 	seen := make([]bool, v.len())
 	meet := func(slot uint32) {
@@ -152,7 +152,7 @@ func (v *view) met() []uint32 {
 }
 
 // reorder moves row order[i] of the base to i.
-func (v *view) reorder(order []uint32) {
+func (v *vectorView) reorder(order []uint32) {
 	moved := make([]uint32, len(order)) // where a slot goes
 	for i, slot := range order {
 		moved[slot] = uint32(i)

@@ -56,7 +56,7 @@ func (l *linker) judge() {
 	sample := sampleOf(len(alive), judged)
 	kept := make([]int, len(sample))
 	const near = DefaultK + 1 // the vector itself is nearest
-	l.parallel(len(sample), func(w *walker, i int) {
+	l.parallel(len(sample), func(w *vectorWalker, i int) {
 		code := w.take(v, alive[sample[i]])
 		copy(w.query.code, code.code)
 		w.query.sum, w.query.norm, w.query.ratio = code.sum, code.norm, code.ratio
@@ -166,7 +166,7 @@ func (l *linker) probes() []probe {
 	}
 	sample := sampleOf(len(alive), n)
 	probes := make([]probe, kinds*len(sample))
-	l.parallel(len(sample), func(w *walker, i int) {
+	l.parallel(len(sample), func(w *vectorWalker, i int) {
 		slot := alive[sample[i]]
 		one := slices.Clone(w.vector(slot))
 		other := slices.Clone(one)
@@ -178,12 +178,12 @@ func (l *linker) probes() []probe {
 		probes[kinds*i+own] = probe{kind: own, slot: slot, unit: one}
 		probes[kinds*i+foreign] = probe{kind: foreign, slot: slot, unit: other}
 	})
-	l.parallel(len(probes), func(w *walker, i int) { w.findNearest(l.v, &probes[i]) })
+	l.parallel(len(probes), func(w *vectorWalker, i int) { w.findNearest(l.v, &probes[i]) })
 	return probes
 }
 
 // findNearest finds the nearest vectors of a probe.
-func (w *walker) findNearest(v *view, p *probe) {
+func (w *vectorWalker) findNearest(v *vectorView, p *probe) {
 	if v.check(p.unit) != nil {
 		return // nothing is left of equal vectors
 	}
@@ -208,7 +208,7 @@ func (w *walker) findNearest(v *view, p *probe) {
 
 // ranks are the places that some slots have among all, by their distances from w.query as walks compare them: how many are
 // nearer than each.
-func (w *walker) ranks(v *view, slots []uint32) []int {
+func (w *vectorWalker) ranks(v *vectorView, slots []uint32) []int {
 	keys := w.keysOf(v, v.whole)
 	dists, ranks := make([]uint64, len(slots)), make([]int, len(slots))
 	for _, key := range keys {
@@ -249,7 +249,7 @@ func among(probes []probe, whole bool) int {
 
 // ask leaves the nearest of a probe in w.answers. It does not follow links to and from the probe's slot, because most
 // queries are not in the index.
-func (w *walker) ask(v *view, p *probe, o SearchOptions) {
+func (w *vectorWalker) ask(v *vectorView, p *probe, o SearchOptions) {
 	w.encodeProbe(v, p)
 	if p.slot != v.entry {
 		w.hidden = p.slot
@@ -259,7 +259,7 @@ func (w *walker) ask(v *view, p *probe, o SearchOptions) {
 }
 
 // encodeProbe sets w.query to that of a probe.
-func (w *walker) encodeProbe(v *view, p *probe) {
+func (w *vectorWalker) encodeProbe(v *vectorView, p *probe) {
 	v.encode(&w.query, p.unit, w.rotated)
 	w.salt = 0
 }
@@ -267,7 +267,7 @@ func (w *walker) encodeProbe(v *view, p *probe) {
 // share is what part of the nearest is found of the probes of a kind, among the first n of all.
 func (l *linker) share(probes []probe, kind, ef, n int) float64 {
 	found, all := make([]int, n), 0
-	l.parallel(n, func(w *walker, i int) {
+	l.parallel(n, func(w *vectorWalker, i int) {
 		p := &probes[i]
 		if p.kind != kind || p.most == 0 {
 			return
@@ -289,7 +289,7 @@ func (l *linker) share(probes []probe, kind, ef, n int) float64 {
 }
 
 // recalibrate calibrates a view that is about to become the current one.
-func (x *Index) recalibrate(v *view) {
+func (x *Index) recalibrate(v *vectorView) {
 	x.changed = 0
 	_ = x.linkerOf(v).calibrate(v.exact) // vectors in memory can always be read
 }
@@ -303,7 +303,7 @@ func sampleOfSlots(slots []uint32, n int) (sample []uint32) {
 }
 
 // locate sets where the nearest of a probe are, whose code is w.query: of slots that are equally near the first ones met.
-func (w *walker) locate(v *view, p *probe, near []uint32) {
+func (w *vectorWalker) locate(v *vectorView, p *probe, near []uint32) {
 	w.scanPivots(v, &w.query)
 	slices.Sort(w.found)
 	least, looked := v.apart(&w.query, distOf(w.found[min(1, len(w.found)-1)])), 0

@@ -60,7 +60,7 @@ func (x *Index) Delete(ids ...uint64) int {
 }
 
 // next returns a copy of the current view for the writer to change.
-func (x *Index) next() *view {
+func (x *Index) next() *vectorView {
 	v := *x.current.Load()
 	v.version++
 	if v.born == nil {
@@ -74,7 +74,7 @@ func (x *Index) next() *view {
 }
 
 // publish makes a view the current one together with its names, and vacuums when enough slots are dead or new.
-func (x *Index) publish(v *view, rename func()) {
+func (x *Index) publish(v *vectorView, rename func()) {
 	x.names.Lock()
 	x.current.Store(v)
 	rename()
@@ -85,7 +85,7 @@ func (x *Index) publish(v *view, rename func()) {
 }
 
 // retire marks the slots of those IDs that exist as dead.
-func (x *Index) retire(v *view, ids []uint64) {
+func (x *Index) retire(v *vectorView, ids []uint64) {
 	for _, id := range ids {
 		slot, ok := x.Slot(id)
 		if !ok || v.died[slot] != never {
@@ -106,7 +106,7 @@ func (x *Index) put(items []Item) {
 	}
 	x.retire(v, ids)
 	batch := make([]uint32, len(items))
-	w := x.walkers.Get().(*walker)
+	w := x.walkers.Get().(*vectorWalker)
 	defer x.walkers.Put(w)
 	for i, item := range items {
 		batch[i] = x.slotFor(v, item.ID)
@@ -135,7 +135,7 @@ func (x *Index) put(items []Item) {
 
 // slotFor allocates a slot of the tail for an ID, with an empty block of links and upper links if there is a graph. A free
 // slot is used when no reader is left that may still read its old content.
-func (x *Index) slotFor(v *view, id uint64) uint32 {
+func (x *Index) slotFor(v *vectorView, id uint64) uint32 {
 	var slot uint32
 	if n := len(v.free); n > 0 && x.readers.reached(x.freed) {
 		slot = v.free[n-1]
@@ -157,7 +157,7 @@ func (x *Index) slotFor(v *view, id uint64) uint32 {
 }
 
 // allocUpper returns the start of a block of upper links for that many levels: a spare one, or a new one.
-func (x *Index) allocUpper(v *view, levels int) uint32 {
+func (x *Index) allocUpper(v *vectorView, levels int) uint32 {
 	if levels == 0 {
 		return noSlot
 	}
@@ -175,7 +175,7 @@ func (x *Index) allocUpper(v *view, levels int) uint32 {
 }
 
 // linkAll makes the graph of a view that has none.
-func (x *Index) linkAll(v *view) {
+func (x *Index) linkAll(v *vectorView) {
 	v.makeBlocks()
 	slots := make([]uint32, 0, v.live)
 	for slot := range uint32(v.len()) {
@@ -195,7 +195,7 @@ func (x *Index) linkAll(v *view) {
 }
 
 // sorted checks items and returns their indexes by ID.
-func (v *view) sorted(items []Item) ([]uint32, error) {
+func (v *vectorView) sorted(items []Item) ([]uint32, error) {
 	order := make([]uint32, len(items))
 	for i, item := range items {
 		order[i] = uint32(i)
@@ -214,7 +214,7 @@ func (v *view) sorted(items []Item) ([]uint32, error) {
 
 // adapt counts changes, and when they are as many as the vectors were that searches were calibrated with, it has this done
 // again. Without a graph codes are made to fit again, too.
-func (x *Index) adapt(v *view, changes int) {
+func (x *Index) adapt(v *vectorView, changes int) {
 	x.changed += changes
 	if v.dims < graphDims || x.changed < max(fitFrom, v.calibrated) || v.live < fitFrom {
 		return
@@ -226,7 +226,7 @@ func (x *Index) adapt(v *view, changes int) {
 }
 
 // refit recomputes the codes and the lists of a view without a graph, to fit its vectors. Earlier views keep theirs.
-func (x *Index) refit(v *view) {
+func (x *Index) refit(v *vectorView) {
 	alive := v.alive()
 	_ = v.fitTo(len(alive), func(row int, into []float32) error {
 		copy(into, v.vector(alive[row]))
@@ -237,7 +237,7 @@ func (x *Index) refit(v *view) {
 		s.slacks, s.norms, s.coarse, s.high, s.low = fresh.slacks, fresh.norms, fresh.coarse, fresh.high, fresh.low
 	}
 	l := x.linkerOf(v)
-	l.parallel(len(alive), func(w *walker, i int) {
+	l.parallel(len(alive), func(w *vectorWalker, i int) {
 		v.encodeRow(&w.query, v.vector(alive[i]), w.rotated)
 		v.code(alive[i], &w.query)
 	})
@@ -246,10 +246,10 @@ func (x *Index) refit(v *view) {
 }
 
 // clear resets an index without vectors to a new one. Earlier views keep their arrays.
-func (x *Index) clear(v *view) {
+func (x *Index) clear(v *vectorView) {
 	x.names.Lock()
 	defer x.names.Unlock()
-	x.current.Store(&view{shape: v.shape, version: v.version, entry: noSlot, efforts: leastEfforts})
+	x.current.Store(&vectorView{shape: v.shape, version: v.version, entry: noSlot, efforts: leastEfforts})
 	x.order, x.slots, x.file = nil, map[uint64]uint32{}, nil
 	x.dead, x.added, x.spare, x.frozen = nil, 0, [maxLevel + 1][]uint32{}, false
 }

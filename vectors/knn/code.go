@@ -202,7 +202,7 @@ func (c *coder) fit(sample [][]float32) *coder {
 const smallest = 1e-6
 
 // fitTo makes codes fit n vectors, if these are enough.
-func (v *view) fitTo(n int, read Source) error {
+func (v *vectorView) fitTo(n int, read Source) error {
 	if n < fitFrom {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (v *view) fitTo(n int, read Source) error {
 }
 
 // farthest is the highest key of a slot whose vector may be as similar to a query, of some slack, as that.
-func (v *view) farthest(q *coded, similarity, slack float32) uint64 {
+func (v *vectorView) farthest(q *coded, similarity, slack float32) uint64 {
 	most := float32(0)
 	v.spans(func(s span) {
 		for _, x := range s.s.slacks[s.from:s.to] {

@@ -49,7 +49,7 @@ func (l *linker) missed(slots []uint32) []uint32 {
 func (l *linker) missedBy(slots []uint32, ef int) (missed []uint32) {
 	v := l.v
 	found := make([]bool, len(slots))
-	l.parallel(len(slots), func(w *walker, i int) {
+	l.parallel(len(slots), func(w *vectorWalker, i int) {
 		w.salt = 0
 		code := w.take(v, slots[i])
 		self := keyOf(w.one(v, code, slots[i]), slots[i], 0)

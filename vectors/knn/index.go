@@ -83,7 +83,7 @@ import (
 // changes wait for each other. A search sees the index as it was between two changes.
 type Index struct {
 	options Options
-	current atomic.Pointer[view]
+	current atomic.Pointer[vectorView]
 	readers readers
 	walkers sync.Pool
 
@@ -118,11 +118,11 @@ func New(o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newIndex(o, &view{shape: shapeOf(o), entry: noSlot, efforts: leastEfforts}), nil
+	return newIndex(o, &vectorView{shape: shapeOf(o), entry: noSlot, efforts: leastEfforts}), nil
 }
 
 // newIndex makes an index of a view without tail.
-func newIndex(o Options, v *view) *Index {
+func newIndex(o Options, v *vectorView) *Index {
 	x := &Index{options: o, slots: map[uint64]uint32{}}
 	x.walkers.New = func() any { return newWalker(v.shape) }
 	x.current.Store(v)
@@ -194,7 +194,7 @@ func (x *Index) Vector(dst []float32, id uint64) (vector []float32, ok bool) {
 }
 
 // enter begins a read. The second result is the argument of readers.leave.
-func (x *Index) enter() (*view, uint64) {
+func (x *Index) enter() (*vectorView, uint64) {
 	epoch := x.readers.enter()
 	return x.current.Load(), epoch
 }

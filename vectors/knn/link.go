@@ -13,9 +13,9 @@ import (
 // and among each other; then all links are set in a fixed order. The threads share the work of each step, and the result
 // does not depend on their number.
 type linker struct {
-	v       *view
+	v       *vectorView
 	o       Options
-	walkers []*walker             // one for each thread
+	walkers []*vectorWalker       // one for each thread
 	failed  atomic.Pointer[error] // to read a vector
 	stop    <-chan struct{}       // closing it stops the work half done; nil: never
 }
@@ -38,10 +38,10 @@ type backlink struct {
 
 // parallel calls do for 0 to n-1, each once, unless it is stopped. A thread does some that follow each other: they
 // often need the same memory.
-func (l *linker) parallel(n int, do func(w *walker, i int)) {
+func (l *linker) parallel(n int, do func(w *vectorWalker, i int)) {
 	run := min(16, max(1, n/(8*len(l.walkers))))
 	var next atomic.Int64
-	work := func(w *walker) {
+	work := func(w *vectorWalker) {
 		for {
 			to := int(next.Add(int64(run)))
 			for i := to - run; i < min(to, n); i++ {
@@ -95,10 +95,10 @@ func (l *linker) add(batch []uint32) {
 	}
 	ways := make([]descent, len(batch))
 	// Those that are near each other are linked one after the other: they meet the same others.
-	l.parallel(len(batch), func(w *walker, i int) { ways[i] = l.approach(w, batch[i], levels[i], i) })
+	l.parallel(len(batch), func(w *vectorWalker, i int) { ways[i] = l.approach(w, batch[i], levels[i], i) })
 	slices.SortFunc(ways, func(a, b descent) int { return cmp.Or(slices.Compare(a.by, b.by), cmp.Compare(a.index, b.index)) })
 	out := make([][]backlink, len(batch))
-	l.parallel(len(batch), func(w *walker, i int) { out[ways[i].index] = l.choose(w, batch, levels, ways, i) })
+	l.parallel(len(batch), func(w *vectorWalker, i int) { out[ways[i].index] = l.choose(w, batch, levels, ways, i) })
 	l.addBack(slices.Concat(out...))
 	for i, slot := range batch {
 		l.anchor(slot)
@@ -124,7 +124,7 @@ func (l *linker) anchor(slot uint32) {
 
 // replaceLast gives a slot a link at the lowest level: an unused one, or else its last one. It returns the slot that the
 // link led to before.
-func (v *view) replaceLast(slot, to uint32) (before uint32) {
+func (v *vectorView) replaceLast(slot, to uint32) (before uint32) {
 	block := v.links(slot, 0)
 	at := slices.Index(block, noSlot)
 	if at < 0 {
@@ -143,7 +143,7 @@ type descent struct {
 }
 
 // approach descends to the highest level of a slot.
-func (l *linker) approach(w *walker, slot uint32, level, index int) descent {
+func (l *linker) approach(w *vectorWalker, slot uint32, level, index int) descent {
 	v := l.v
 	if !v.hasEntry() {
 		return descent{index: index}
@@ -155,7 +155,7 @@ func (l *linker) approach(w *walker, slot uint32, level, index int) descent {
 
 // choose sets the links of the slot of the batch that came the way at a place, at all its levels, and returns the links
 // back.
-func (l *linker) choose(w *walker, batch []uint32, levels []int, ways []descent, at int) []backlink {
+func (l *linker) choose(w *vectorWalker, batch []uint32, levels []int, ways []descent, at int) []backlink {
 	v, i, starts := l.v, ways[at].index, ways[at].start
 	slot := batch[i]
 	code := w.take(v, slot)
@@ -189,7 +189,7 @@ type peer struct {
 }
 
 // meet sets w.peers to the slots of the batch that came some ways, but for slot i of it.
-func (l *linker) meet(w *walker, code *coded, batch []uint32, ways []descent, i int) {
+func (l *linker) meet(w *vectorWalker, code *coded, batch []uint32, ways []descent, i int) {
 	w.slots, w.peers = w.slots[:0], w.peers[:0]
 	for _, from := range ways {
 		w.slots = append(w.slots, batch[from.index])
@@ -206,7 +206,7 @@ func (l *linker) meet(w *walker, code *coded, batch []uint32, ways []descent, i 
 // another link than to the vector itself is reached through that link (Malkov and Yashunin, "Efficient and Robust
 // Approximate Nearest Neighbor Search Using Hierarchical Navigable Small World Graphs", 2020, algorithm 4). Candidates that
 // equal the vector take at most half of the links. The result is valid until the next call.
-func (w *walker) choose(v *view, code *coded, slot uint32, level int, candidates []uint64, m int) []uint32 {
+func (w *vectorWalker) choose(v *vectorView, code *coded, slot uint32, level int, candidates []uint64, m int) []uint32 {
 	w.kept = w.kept[:0]
 	self := w.one(v, code, slot)
 	equal := 0
@@ -229,7 +229,7 @@ func (w *walker) choose(v *view, code *coded, slot uint32, level int, candidates
 // level not only by a tenth of the squared distance, which keeps a few more links that lead far (Subramanya et al., "DiskANN:
 // Fast Accurate Billion-point Nearest Neighbor Search on a Single Node", 2019). Above it, where few of a group of near vectors
 // are, that would keep links within the group instead of some that lead out of it.
-func (w *walker) apart(v *view, code *coded, slot uint32, dist int32, level int) bool {
+func (w *vectorWalker) apart(v *vectorView, code *coded, slot uint32, dist int32, level int) bool {
 	if len(w.kept) == 0 {
 		return true
 	}
@@ -269,11 +269,11 @@ func (l *linker) addBack(back []backlink) {
 		groups = append(groups, back[:n])
 		back = back[n:]
 	}
-	l.parallel(len(groups), func(w *walker, i int) { l.extend(w, groups[i]) })
+	l.parallel(len(groups), func(w *vectorWalker, i int) { l.extend(w, groups[i]) })
 }
 
 // extend adds the links of a group, which go to one slot at one level.
-func (l *linker) extend(w *walker, group []backlink) {
+func (l *linker) extend(w *vectorWalker, group []backlink) {
 	v, slot, level := l.v, group[0].to, group[0].level
 	room := v.m
 	if level == 0 {
@@ -293,7 +293,7 @@ func (l *linker) extend(w *walker, group []backlink) {
 }
 
 // prune chooses which of the links of a slot to keep.
-func (w *walker) prune(v *view, slot uint32, level int, links []uint32, room int) []uint32 {
+func (w *vectorWalker) prune(v *vectorView, slot uint32, level int, links []uint32, room int) []uint32 {
 	w.salt = saltOf(slot)
 	code := w.take(v, slot)
 	w.slots = append(w.slots[:0], links...)
@@ -307,7 +307,7 @@ func (w *walker) prune(v *view, slot uint32, level int, links []uint32, room int
 }
 
 // linkerOf is the linker, working on a view.
-func (x *Index) linkerOf(v *view) *linker {
+func (x *Index) linkerOf(v *vectorView) *linker {
 	x.linker.v, x.linker.o = v, x.options
 	for len(x.linker.walkers) < x.options.Threads {
 		x.linker.walkers = append(x.linker.walkers, newWalker(v.shape))
@@ -316,7 +316,7 @@ func (x *Index) linkerOf(v *view) *linker {
 }
 
 // makeBlocks gives each slot an empty block of links.
-func (v *view) makeBlocks() {
+func (v *vectorView) makeBlocks() {
 	v.graph, v.entry, v.top, v.lists = true, noSlot, 0, lists{}
 	for _, s := range []*segment{&v.base, &v.tail} {
 		s.links = slices.Repeat([]uint32{noSlot}, s.len()*v.cap0())
@@ -326,12 +326,12 @@ func (v *view) makeBlocks() {
 }
 
 // same reports whether two slots have the same code.
-func (v *view) same(a, b uint32) bool {
+func (v *vectorView) same(a, b uint32) bool {
 	return slices.Equal(v.high(a), v.high(b)) && slices.Equal(v.low(a), v.low(b))
 }
 
 // take sets w.linked to the code of a slot.
-func (w *walker) take(v *view, slot uint32) *coded {
+func (w *vectorWalker) take(v *vectorView, slot uint32) *coded {
 	kernel.Join(w.linked.code, v.high(slot), v.low(slot))
 	w.linked.sum, w.linked.norm = kernel.CodeSums(w.linked.code)
 	w.linked.ratio = unitRatio

@@ -96,7 +96,7 @@ func (s shape) setPivot(p *segment, i int, code []int8, low []byte) {
 func (l *linker) divide(slots []uint32) [][]uint32 {
 	v := l.v
 	of := make([]uint32, len(slots))
-	l.parallel(len(slots), func(w *walker, i int) { of[i] = w.listOf(v, slots[i]) })
+	l.parallel(len(slots), func(w *vectorWalker, i int) { of[i] = w.listOf(v, slots[i]) })
 	members := make([][]uint32, len(v.lists.pivots.coarse))
 	for i, slot := range slots {
 		members[of[i]] = append(members[of[i]], slot)
@@ -105,13 +105,13 @@ func (l *linker) divide(slots []uint32) [][]uint32 {
 }
 
 // listOf is the number of the pivot that is nearest to a slot.
-func (w *walker) listOf(v *view, slot uint32) uint32 {
+func (w *vectorWalker) listOf(v *vectorView, slot uint32) uint32 {
 	w.scanPivots(v, w.take(v, slot))
 	return slotOf(slices.Min(w.found), 0)
 }
 
 // scanPivots sets w.found to the keys of all pivots for a code.
-func (w *walker) scanPivots(v *view, q *coded) {
+func (w *vectorWalker) scanPivots(v *vectorView, q *coded) {
 	p := &v.lists.pivots
 	norms, shift, less := w.scanParts(v, q, span{p, 0, len(p.coarse), 0}, false)
 	w.found = slices.Grow(w.found[:0], len(w.dists))[:len(w.dists)]
@@ -124,7 +124,7 @@ func (w *walker) scanPivots(v *view, q *coded) {
 func (l *linker) movePivots(members [][]uint32) {
 	v := l.v
 	p := v.pivotsOf(len(members))
-	l.parallel(len(members), func(w *walker, i int) {
+	l.parallel(len(members), func(w *vectorWalker, i int) {
 		sums := make([]int32, 2*v.stride)
 		for _, slot := range members[i] {
 			for k, x := range w.take(v, slot).code {
@@ -140,7 +140,7 @@ func (l *linker) movePivots(members [][]uint32) {
 }
 
 // enlist adds slots to their lists.
-func (w *walker) enlist(v *view, slots []uint32) {
+func (w *vectorWalker) enlist(v *vectorView, slots []uint32) {
 	v.lists.members = slices.Clone(v.lists.members)
 	for _, slot := range slots {
 		at := w.listOf(v, slot)
@@ -149,7 +149,7 @@ func (w *walker) enlist(v *view, slots []uint32) {
 }
 
 // removeDead takes slots that died out of the lists.
-func (v *view) removeDead() {
+func (v *vectorView) removeDead() {
 	gone := func(slot uint32) bool { return int(slot) >= v.len() || !v.has(slot) }
 	fresh := make([][]uint32, len(v.lists.members))
 	for i, members := range v.lists.members {
@@ -162,11 +162,11 @@ func (v *view) removeDead() {
 }
 
 // inLists reports whether the vectors are in lists.
-func (v *view) inLists() bool { return len(v.lists.members) > 0 }
+func (v *vectorView) inLists() bool { return len(v.lists.members) > 0 }
 
 // scanLists compares the query with the members of the nearest lists, until as many are compared as it is to look at, or those
 // within reach are.
-func (w *walker) scanLists(v *view, o SearchOptions) {
+func (w *vectorWalker) scanLists(v *vectorView, o SearchOptions) {
 	w.best.reset(kept(v, o))
 	w.scanPivots(v, &w.query)
 	near, most := len(w.found), lookedAt*o.Ef
@@ -182,7 +182,7 @@ func (w *walker) scanLists(v *view, o SearchOptions) {
 
 // scanNearest compares the query with the members of the nearest of some lists, until want pass, and returns how many
 // do.
-func (w *walker) scanNearest(v *view, o SearchOptions, keys []uint64, want int) (passed int) {
+func (w *vectorWalker) scanNearest(v *vectorView, o SearchOptions, keys []uint64, want int) (passed int) {
 	for len(keys) > 0 && passed < want {
 		next := lowest(keys, 1+(want-passed)*len(v.lists.members)/v.live)
 		keys = keys[len(next):]
@@ -201,7 +201,7 @@ func (w *walker) scanNearest(v *view, o SearchOptions, keys []uint64, want int) 
 }
 
 // fetchList has the begin of what scanList reads of a list fetched.
-func (w *walker) fetchList(v *view, members []uint32) {
+func (w *vectorWalker) fetchList(v *vectorView, members []uint32) {
 	if len(members) == 0 || int(members[0]) >= v.base.len() {
 		return
 	}
@@ -211,7 +211,7 @@ func (w *walker) fetchList(v *view, members []uint32) {
 }
 
 // scanList compares the query with the members of a list, and returns how many pass.
-func (w *walker) scanList(v *view, o SearchOptions, members []uint32) (passed int) {
+func (w *vectorWalker) scanList(v *vectorView, o SearchOptions, members []uint32) (passed int) {
 	if n := len(members); n > 0 && int(members[n-1]) < v.base.len() && members[n-1]-members[0] == uint32(n-1) {
 		return w.sieveSpan(v, o, span{&v.base, int(members[0]), int(members[0]) + n, members[0]})
 	}

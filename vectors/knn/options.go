@@ -93,7 +93,7 @@ type Item struct {
 }
 
 // complete fills in the defaults.
-func (x *Index) complete(v *view, o SearchOptions) SearchOptions {
+func (x *Index) complete(v *vectorView, o SearchOptions) SearchOptions {
 	if o.K <= 0 {
 		o.K = DefaultK
 	}

@@ -53,7 +53,7 @@ type reach struct {
 }
 
 // reachable follows all links of the lowest level from the entry.
-func (v *view) reachable() *reach {
+func (v *vectorView) reachable() *reach {
 	r := &reach{seen: make([]uint64, (v.len()+63)/64), led: make([]uint32, v.len())}
 	if v.hasEntry() {
 		r.follow(v, v.entry)
@@ -64,7 +64,7 @@ func (v *view) reachable() *reach {
 func (r *reach) reached(slot uint32) bool { return r.seen[slot>>6]>>(slot&63)&1 != 0 }
 
 // follow marks a slot and what can be reached from it.
-func (r *reach) follow(v *view, slot uint32) {
+func (r *reach) follow(v *vectorView, slot uint32) {
 	r.seen[slot>>6] |= 1 << (slot & 63)
 	r.todo = append(r.todo[:0], slot)
 	var links []uint32
@@ -83,7 +83,7 @@ func (r *reach) follow(v *view, slot uint32) {
 }
 
 // lost returns the slots that were not reached.
-func (r *reach) lost(v *view) []uint32 {
+func (r *reach) lost(v *vectorView) []uint32 {
 	var lost []uint32
 	for slot := range uint32(v.len()) {
 		if !r.reached(slot) && v.has(slot) {
@@ -130,7 +130,7 @@ func need(places [kinds][]place, within, most [kinds]float64) (ef, reach int) {
 // looked is how many vectors a search for a vector of the index compares on the average.
 func (l *linker) looked(probes []probe, reach int) int {
 	var sum atomic.Int64
-	l.parallel(len(probes)/kinds, func(w *walker, i int) {
+	l.parallel(len(probes)/kinds, func(w *vectorWalker, i int) {
 		w.encodeProbe(l.v, &probes[kinds*i+own])
 		w.scanPivots(l.v, &w.query)
 		limit := l.v.reached(&w.query, w.found, reach)
@@ -155,7 +155,7 @@ func reachOf(apart, least float64) int {
 }
 
 // reached is a key above those of the pivots within reach, of all keys. The nearest is.
-func (v *view) reached(q *coded, keys []uint64, reach int) uint64 {
+func (v *vectorView) reached(q *coded, keys []uint64, reach int) uint64 {
 	two := lowest(keys, 2)
 	apart := float64(max(0, v.apart(q, distOf(two[len(two)-1])))*float64(reach)) / reachUnit
 	if dist := v.dist(q, apart); dist < math.MaxInt32-nearest {
@@ -165,7 +165,7 @@ func (v *view) reached(q *coded, keys []uint64, reach int) uint64 {
 }
 
 // reach is that of a search which leaves the effort to the index. What few pass, and more than were calibrated for, is farther away.
-func (x *Index) reach(v *view, o SearchOptions) int {
+func (x *Index) reach(v *vectorView, o SearchOptions) int {
 	switch {
 	case o.Filter != nil || o.K > DefaultK:
 		return 0

@@ -15,7 +15,7 @@ type span struct {
 }
 
 // spans calls do with all rows, ascending, except those of free slots.
-func (v *view) spans(do func(span)) {
+func (v *vectorView) spans(do func(span)) {
 	if n := v.base.len(); n > 0 {
 		do(span{&v.base, 0, n, 0})
 	}
@@ -35,7 +35,7 @@ func (v *view) spans(do func(span)) {
 
 // kept is how many candidates a scan keeps at most. A search that is to look at most vectors needs not keep most; one whose lists
 // are those within reach keeps as many whatever these are.
-func kept(v *view, o SearchOptions) int {
+func kept(v *vectorView, o SearchOptions) int {
 	most := keptAll + o.Ef/keptOf
 	if o.reach == 0 {
 		most = min(most, o.Ef)
@@ -44,7 +44,7 @@ func kept(v *view, o SearchOptions) int {
 }
 
 // scanCodes compares the codes of all vectors as a walk does, and the best that it keeps exactly.
-func (w *walker) scanCodes(v *view, o SearchOptions) {
+func (w *vectorWalker) scanCodes(v *vectorView, o SearchOptions) {
 	w.best.reset(kept(v, o))
 	v.spans(func(s span) {
 		for s.from < s.to {
@@ -67,7 +67,7 @@ const scannedAtOnce = 512
 const offBy = 4
 
 // candidates are the best that a scan keeps, without those that upper nibbles tell to be too far away.
-func (w *walker) candidates(v *view, o SearchOptions) []uint64 {
+func (w *vectorWalker) candidates(v *vectorView, o SearchOptions) []uint64 {
 	w.best.kept()
 	w.tighten(v, o, 0)
 	return w.best.kept()
@@ -75,7 +75,7 @@ func (w *walker) candidates(v *view, o SearchOptions) []uint64 {
 
 // tighten has w.best keep only what may be among the K best for what upper nibbles tell, once it has more keys than the last time by
 // some.
-func (w *walker) tighten(v *view, o SearchOptions, some int) {
+func (w *vectorWalker) tighten(v *vectorView, o SearchOptions, some int) {
 	s := &w.best
 	if v.whole || len(s.keys) <= max(o.K, s.tight+some) {
 		return
@@ -87,7 +87,7 @@ func (w *walker) tighten(v *view, o SearchOptions, some int) {
 }
 
 // limitOf is above the keys of slots that may be nearer than one at a distance, if both are told by upper nibbles.
-func (v *view) limitOf(q *coded, dist int32) uint64 {
+func (v *vectorView) limitOf(q *coded, dist int32) uint64 {
 	apart := math.Sqrt(max(0, v.apart(q, dist))) * float64(v.scale)
 	ratio, lower := float64(q.ratio)/unitRatio, 16/math.Sqrt(12)
 	limit := float64(dist) + offBy*2*math.Sqrt2*lower*apart*ratio
@@ -98,7 +98,7 @@ func (v *view) limitOf(q *coded, dist int32) uint64 {
 }
 
 // scanSpan sets w.dists to the inner products of a code with the codes of a span, or with what their upper nibbles tell.
-func (w *walker) scanSpan(v *view, q *coded, s span, whole bool) {
+func (w *vectorWalker) scanSpan(v *vectorView, q *coded, s span, whole bool) {
 	_, shift, less := w.scanParts(v, q, s, whole)
 	for i, dot := range w.dists {
 		w.dists[i] = dot<<shift - less
@@ -107,7 +107,7 @@ func (w *walker) scanSpan(v *view, q *coded, s span, whole bool) {
 
 // scanParts sets w.dists so that these inner products are 2^shift times them, less a number, and returns the norms of what it
 // compares.
-func (w *walker) scanParts(v *view, q *coded, s span, whole bool) (norms []int32, shift int, less int32) {
+func (w *vectorWalker) scanParts(v *vectorView, q *coded, s span, whole bool) (norms []int32, shift int, less int32) {
 	n := s.to - s.from
 	w.dists = slices.Grow(w.dists[:0], n)[:n]
 	kernel.ScanNibbles(q.code, s.s.high[s.from*v.stride:s.to*v.stride], v.stride, w.dists)
@@ -123,7 +123,7 @@ func (w *walker) scanParts(v *view, q *coded, s span, whole bool) (norms []int32
 }
 
 // scanSlots compares the query with those of w.slots that pass.
-func (w *walker) scanSlots(v *view, o SearchOptions) {
+func (w *vectorWalker) scanSlots(v *vectorView, o SearchOptions) {
 	w.slots = slices.DeleteFunc(w.slots, func(slot uint32) bool { return !v.has(slot) })
 	w.best.reset(kept(v, o))
 	w.sieveSlots(v)
@@ -137,7 +137,7 @@ type bound struct {
 }
 
 // keysOf are those of all vectors for the query.
-func (w *walker) keysOf(v *view, whole bool) []uint64 {
+func (w *vectorWalker) keysOf(v *vectorView, whole bool) []uint64 {
 	w.found = w.found[:0]
 	v.spans(func(s span) {
 		norms := s.s.coarse[s.from:s.to]

@@ -64,7 +64,7 @@ func (x *Index) Search(query []float32, o SearchOptions) ([]Hit, error) {
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	o = x.complete(v, o)
-	w := x.walkers.Get().(*walker)
+	w := x.walkers.Get().(*vectorWalker)
 	defer x.walkers.Put(w)
 	v.encode(&w.query, query, w.rotated)
 	w.salt = 0
@@ -97,7 +97,7 @@ func (x *Index) SearchMany(queries [][]float32, o SearchOptions) ([][]Hit, error
 }
 
 // effort is how many candidates a search keeps; a thorough one keeps no fewer.
-func (x *Index) effort(v *view, thorough bool) int {
+func (x *Index) effort(v *vectorView, thorough bool) int {
 	normal := cmp.Or(x.options.EfSearch, v.efforts.normal)
 	if thorough {
 		return max(normal, cmp.Or(x.options.EfThorough, v.efforts.thorough))
@@ -106,7 +106,7 @@ func (x *Index) effort(v *view, thorough bool) int {
 }
 
 // find leaves the hits for w.query in w.answers.
-func (w *walker) find(v *view, o SearchOptions) {
+func (w *vectorWalker) find(v *vectorView, o SearchOptions) {
 	w.answers = w.answers[:0]
 	n := v.len()
 	switch {
@@ -131,12 +131,12 @@ func (w *walker) find(v *view, o SearchOptions) {
 }
 
 // passes reports whether a slot may be an answer.
-func (o *SearchOptions) passes(v *view, slot uint32) bool {
+func (o *SearchOptions) passes(v *vectorView, slot uint32) bool {
 	return (o.Filter == nil || o.Filter.Has(slot)) && v.has(slot)
 }
 
 // rerank compares candidates by whole codes, the best of these exactly, and leaves the answers.
-func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
+func (w *vectorWalker) rerank(v *vectorView, o SearchOptions, keys []uint64) {
 	w.slots, w.ranked = w.slots[:0], w.ranked[:0]
 	for _, key := range keys {
 		if slot := slotOf(key, 0); o.passes(v, slot) {
@@ -154,7 +154,7 @@ func (w *walker) rerank(v *view, o SearchOptions, keys []uint64) {
 
 // settleBest compares w.ranked exactly, the K nearest first, except those that the errors of codes seen so far exclude from
 // the K best.
-func (w *walker) settleBest(v *view, o SearchOptions) {
+func (w *vectorWalker) settleBest(v *vectorView, o SearchOptions) {
 	head := min(max(o.K, 8), len(w.ranked))
 	pick(w.ranked, head)
 	e := estimate{least: math.MaxFloat32, most: -math.MaxFloat32}
@@ -201,7 +201,7 @@ func (e *estimate) limit(similarity float32) uint64 {
 const comparedAtOnce = 4
 
 // compare compares the query exactly with the vectors of some keys.
-func (w *walker) compare(v *view, o SearchOptions, keys []uint64, e *estimate) {
+func (w *vectorWalker) compare(v *vectorView, o SearchOptions, keys []uint64, e *estimate) {
 	var slots [comparedAtOnce]uint32
 	var dots [comparedAtOnce]float32
 	w.fetch(v, keys[:min(comparedAtOnce, len(keys))])
@@ -222,7 +222,7 @@ func (w *walker) compare(v *view, o SearchOptions, keys []uint64, e *estimate) {
 }
 
 // dotsOf sets dots to the inner products of the query with the vectors of some slots. Equal vectors have equal ones.
-func (w *walker) dotsOf(v *view, slots []uint32, dots []float32) {
+func (w *vectorWalker) dotsOf(v *vectorView, slots []uint32, dots []float32) {
 	switch {
 	case w.vector != nil:
 		for i, slot := range slots {
@@ -240,7 +240,7 @@ func (w *walker) dotsOf(v *view, slots []uint32, dots []float32) {
 }
 
 // fetch has the exact vectors of some candidates fetched, as far as a processor does not foresee it.
-func (w *walker) fetch(v *view, keys []uint64) {
+func (w *vectorWalker) fetch(v *vectorView, keys []uint64) {
 	if w.vector != nil {
 		return
 	}
@@ -251,7 +251,7 @@ func (w *walker) fetch(v *view, keys []uint64) {
 }
 
 // name sets the IDs of the answers.
-func (w *walker) name(v *view) {
+func (w *vectorWalker) name(v *vectorView) {
 	for i := range w.answers {
 		w.answers[i].ID = v.id(w.answers[i].Slot)
 	}
@@ -261,7 +261,7 @@ func (w *walker) name(v *view) {
 func clamp(dot float32) float32 { return min(1, max(-1, dot)) }
 
 // answer puts a slot in its place among the answers, without its ID, if it is similar enough.
-func (w *walker) answer(v *view, o SearchOptions, slot uint32, similarity float32) {
+func (w *vectorWalker) answer(v *vectorView, o SearchOptions, slot uint32, similarity float32) {
 	if n := len(w.answers); n >= o.K && similarity < w.answers[n-1].Similarity {
 		return
 	}
@@ -272,7 +272,7 @@ func (w *walker) answer(v *view, o SearchOptions, slot uint32, similarity float3
 }
 
 // answerExactly does so with a slot that was not compared yet.
-func (w *walker) answerExactly(v *view, o SearchOptions, slot uint32) {
+func (w *vectorWalker) answerExactly(v *vectorView, o SearchOptions, slot uint32) {
 	var dot [1]float32
 	w.dotsOf(v, []uint32{slot}, dot[:])
 	w.answer(v, o, slot, clamp(dot[0]))
@@ -280,7 +280,7 @@ func (w *walker) answerExactly(v *view, o SearchOptions, slot uint32) {
 
 // exact finds the K best for certain: a code says how similar a vector is at most, and vectors are compared in that order
 // until none that is left can be better than the K found. Which can be is known once the K best by codes are compared.
-func (w *walker) exact(v *view, o SearchOptions) {
+func (w *vectorWalker) exact(v *vectorView, o SearchOptions) {
 	w.best.reset(o.K)
 	w.found = w.found[:0]
 	v.spans(func(s span) {
@@ -311,7 +311,7 @@ func (w *walker) exact(v *view, o SearchOptions) {
 }
 
 // settle moves the last answer to its place, and keeps K.
-func (w *walker) settle(v *view, o SearchOptions) {
+func (w *vectorWalker) settle(v *vectorView, o SearchOptions) {
 	a := w.answers
 	for i := len(a) - 1; i > 0 && before(v, a[i], a[i-1]); i-- {
 		a[i], a[i-1] = a[i-1], a[i]
@@ -320,14 +320,14 @@ func (w *walker) settle(v *view, o SearchOptions) {
 }
 
 // before reports whether a hit comes before another: it is more similar, or has the lower ID. Hits have no IDs yet.
-func before(v *view, a, b Hit) bool {
+func before(v *vectorView, a, b Hit) bool {
 	return a.Similarity > b.Similarity || a.Similarity == b.Similarity && v.id(a.Slot) < v.id(b.Slot)
 }
 
 // bounds sets w.bound for the slots in w.found that may be among the K best, as w.answers are. Two unit vectors at distance
 // d have a similarity of 1-d*d/2, and d is at least the distance of their decoded codes less the distances of the vectors
 // from their codes.
-func (w *walker) bounds(v *view, o SearchOptions) {
+func (w *vectorWalker) bounds(v *vectorView, o SearchOptions) {
 	w.bound = w.bound[:0]
 	slack := v.distance(w.rotated, &w.query)
 	limit := uint64(math.MaxUint64)
@@ -357,7 +357,7 @@ func popBound(b []bound) []bound {
 // approach returns the start of a search that follows the ef best at the lowest level: the best that a walk of the level
 // above keeps. If vectors are in many tight groups, the nearest one at the end of a greedy descent may be in another group,
 // without a link from there to the right one.
-func (w *walker) approach(v *view, q *coded, ef int) []uint64 {
+func (w *vectorWalker) approach(v *vectorView, q *coded, ef int) []uint64 {
 	if v.top == 0 {
 		w.starts = append(w.starts[:0], w.descend(v, q, 0))
 		return w.starts

@@ -141,7 +141,7 @@ func sift(b []bound, i int) {
 }
 
 // sieveSpan offers w.best the slots of a span, and returns how many pass.
-func (w *walker) sieveSpan(v *view, o SearchOptions, s span) (passed int) {
+func (w *vectorWalker) sieveSpan(v *vectorView, o SearchOptions, s span) (passed int) {
 	norms, shift, less := w.scanParts(v, &w.query, s, v.whole)
 	n := len(w.dists)
 	w.below = slices.Grow(w.below[:0], n)[:n]
@@ -166,7 +166,7 @@ func (w *walker) sieveSpan(v *view, o SearchOptions, s span) (passed int) {
 }
 
 // sieveSlots offers it w.slots.
-func (w *walker) sieveSlots(v *view) {
+func (w *vectorWalker) sieveSlots(v *vectorView) {
 	w.measure(v, &w.query)
 	for i, dist := range w.dists {
 		w.best.offer(keyOf(dist, w.slots[i], 0))

@@ -122,7 +122,7 @@ func rows[T sections.Number](runs []span, width int, of func(*segment) []T) (out
 }
 
 // headerOf returns the header of a view whose slots become moved, with that many links.
-func (x *Index) headerOf(v *view, moved []uint32, links int) header {
+func (x *Index) headerOf(v *vectorView, moved []uint32, links int) header {
 	o := x.options
 	h := header{dims: uint64(o.Dims), m: uint64(o.M), efConstruction: uint64(o.EfConstruction),
 		efSearch: uint64(o.EfSearch), efThorough: uint64(o.EfThorough), graphFrom: uint64(o.GraphFrom),
@@ -140,7 +140,7 @@ func (x *Index) headerOf(v *view, moved []uint32, links int) header {
 }
 
 // runs are the rows that have vectors, in runs, and what their slots become without gaps.
-func (v *view) runs() (runs []span, moved []uint32) {
+func (v *vectorView) runs() (runs []span, moved []uint32) {
 	moved = slices.Repeat([]uint32{noSlot}, v.len())
 	next := uint32(0)
 	v.spans(func(s span) {
@@ -163,7 +163,7 @@ func (v *view) runs() (runs []span, moved []uint32) {
 
 // compact returns the links of all slots of the runs, first those of the lowest level, then the upper links in the
 // order of their slots, and the starts of the upper links.
-func (v *view) compact(runs []span, moved []uint32) (links, starts []uint32) {
+func (v *vectorView) compact(runs []span, moved []uint32) (links, starts []uint32) {
 	if v.graph {
 		links = gather(runs, v.cap0(), func(s *segment) []uint32 { return s.links })
 	}
@@ -241,7 +241,7 @@ func Open(data []byte) (*Index, error) {
 	if !ok {
 		return nil, errDamaged
 	}
-	v := &view{shape: shapeOf(o), live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top),
+	v := &vectorView{shape: shapeOf(o), live: int(h.slots), graph: h.graph == 1, entry: uint32(h.entry), top: int(h.top),
 		efforts: efforts{int(h.normal), int(h.thorough), int(h.among), int(h.reach), int(h.farReach)}, calibrated: int(h.calibrated)}
 	for i, size := range h.sizes(v.shape) {
 		if uint64(len(file.Get(i))) != size {
@@ -271,7 +271,7 @@ func numbers[T sections.Number](f *sections.File, section int) []T {
 }
 
 // unitsOf returns a function that writes the exact vectors of the given rows in the format.
-func (v *view) unitsOf(rows []uint32, from Source) func(func([]byte) error) error {
+func (v *vectorView) unitsOf(rows []uint32, from Source) func(func([]byte) error) error {
 	const block = 256 // rows that are handed out at once
 	return func(each func([]byte) error) error {
 		threads := runtime.GOMAXPROCS(0)

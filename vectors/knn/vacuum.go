@@ -16,7 +16,7 @@ func (x *Index) vacuum() {
 	if v.graph {
 		l := x.linkerOf(&v)
 		if len(x.dead) > 0 {
-			l.parallel((v.len()+repairRun-1)/repairRun, func(w *walker, i int) { l.repair(w, i*repairRun) })
+			l.parallel((v.len()+repairRun-1)/repairRun, func(w *vectorWalker, i int) { l.repair(w, i*repairRun) })
 			v.enterAtHighest()
 		}
 		l.connect()
@@ -47,7 +47,7 @@ func (x *Index) vacuum() {
 const repairRun = 1024
 
 // repair replaces the links to dead slots of a run of slots.
-func (l *linker) repair(w *walker, from int) {
+func (l *linker) repair(w *vectorWalker, from int) {
 	v := l.v
 	for slot := uint32(from); int(slot) < min(from+repairRun, v.len()); slot++ {
 		if !v.has(slot) {
@@ -65,7 +65,7 @@ func (l *linker) repair(w *walker, from int) {
 
 // repairLinks returns the links of a slot without the dead ones, and with as many neighbours of these, if they lie in
 // directions that no other link has. It reads the links of dead slots only, which no goroutine changes meanwhile.
-func (w *walker) repairLinks(v *view, slot uint32, level int, links []uint32) []uint32 {
+func (w *vectorWalker) repairLinks(v *vectorView, slot uint32, level int, links []uint32) []uint32 {
 	w.salt = saltOf(slot)
 	w.kept = w.kept[:0]
 	var near []uint32
@@ -104,7 +104,7 @@ func (w *walker) repairLinks(v *view, slot uint32, level int, links []uint32) []
 }
 
 // enterAtHighest makes the living slot of the highest level the entry, of those the one with the lowest ID.
-func (v *view) enterAtHighest() {
+func (v *vectorView) enterAtHighest() {
 	v.entry, v.top = noSlot, 0
 	for slot := range uint32(v.len()) {
 		if !v.has(slot) {

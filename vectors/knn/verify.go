@@ -81,7 +81,7 @@ func (x *Index) verifyAnswers() error {
 
 // verifyVector checks a vector and its code. The code was made before the vector was rounded to unit length, so that some
 // components may be rounded the other way.
-func (w *walker) verifyVector(v *view, slot uint32) error {
+func (w *vectorWalker) verifyVector(v *vectorView, slot uint32) error {
 	unit := v.vector(slot)
 	if norm := kernel.Norm(unit); !(math.Abs(norm-1) < 1e-5) {
 		return fmt.Errorf("%w: the vector in slot %d has the length %g", errDamaged, slot, norm)
@@ -104,7 +104,7 @@ func (w *walker) verifyVector(v *view, slot uint32) error {
 }
 
 // verifyLists checks that each slot is in the list of the pivot nearest to it, and in no other.
-func (w *walker) verifyLists(v *view) error {
+func (w *vectorWalker) verifyLists(v *vectorView) error {
 	if !v.inLists() {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (w *walker) verifyLists(v *view) error {
 }
 
 // verifyGraph checks all links.
-func (v *view) verifyGraph() error {
+func (v *vectorView) verifyGraph() error {
 	if !v.graph {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (v *view) verifyGraph() error {
 }
 
 // verifyLinks checks the links of a slot at a level.
-func (v *view) verifyLinks(slot uint32, level int) error {
+func (v *vectorView) verifyLinks(slot uint32, level int) error {
 	block := v.links(slot, level)
 	end := slices.Index(block, noSlot)
 	if end < 0 {

@@ -35,10 +35,10 @@ type segment struct {
 
 func (s *segment) len() int { return len(s.ids) }
 
-// view is a state of the index. Readers take the current one and keep it. Links and lives, which a writer changes in its
+// vectorView is a state of the index. Readers take the current one and keep it. Links and lives, which a writer changes in its
 // arrays meanwhile, are read and written atomically. Everything else of a slot is written before the slot is published,
 // and again only when no reader is left whose view includes it.
-type view struct {
+type vectorView struct {
 	shape
 	// base never grows, and may be mapped from a file; tail has the slots added later.
 	base, tail segment
@@ -61,44 +61,44 @@ type view struct {
 	top   int
 }
 
-func (v *view) len() int       { return v.base.len() + v.tail.len() }
-func (v *view) hasEntry() bool { return v.entry != noSlot }
+func (v *vectorView) len() int       { return v.base.len() + v.tail.len() }
+func (v *vectorView) hasEntry() bool { return v.entry != noSlot }
 
 // at finds the segment of a slot and its row there.
-func (v *view) at(slot uint32) (*segment, int) {
+func (v *vectorView) at(slot uint32) (*segment, int) {
 	if n := v.base.len(); int(slot) >= n {
 		return &v.tail, int(slot) - n
 	}
 	return &v.base, int(slot)
 }
 
-func (v *view) id(slot uint32) uint64 {
+func (v *vectorView) id(slot uint32) uint64 {
 	s, row := v.at(slot)
 	return s.ids[row]
 }
 
-func (v *view) high(slot uint32) []byte {
+func (v *vectorView) high(slot uint32) []byte {
 	s, row := v.at(slot)
 	return s.high[row*v.stride : (row+1)*v.stride]
 }
 
-func (v *view) low(slot uint32) []byte {
+func (v *vectorView) low(slot uint32) []byte {
 	s, row := v.at(slot)
 	return s.low[row*v.stride : (row+1)*v.stride]
 }
 
-func (v *view) vector(slot uint32) []float32 {
+func (v *vectorView) vector(slot uint32) []float32 {
 	s, row := v.at(slot)
 	return s.vectors[row*v.dims : (row+1)*v.dims]
 }
 
 // has reports whether a slot belongs to this view.
-func (v *view) has(slot uint32) bool {
+func (v *vectorView) has(slot uint32) bool {
 	return v.born == nil || atomic.LoadUint64(&v.born[slot]) <= v.version && v.version < atomic.LoadUint64(&v.died[slot])
 }
 
 // links returns the block of links of a slot at a level. Read it with linksOf.
-func (v *view) links(slot uint32, level int) []uint32 {
+func (v *vectorView) links(slot uint32, level int) []uint32 {
 	s, row := v.at(slot)
 	if level == 0 {
 		n := v.cap0()
@@ -112,7 +112,7 @@ func (v *view) links(slot uint32, level int) []uint32 {
 }
 
 // upperLinksOf returns all links of a row above the lowest level; nil if it has none.
-func (v *view) upperLinksOf(s *segment, row int) []uint32 {
+func (v *vectorView) upperLinksOf(s *segment, row int) []uint32 {
 	from := uint64(s.upperStart[row])
 	to := from + uint64(v.levelOf(s.ids[row])*v.m)
 	if from == noSlot || to == from || to > uint64(len(v.upper)) {
@@ -122,7 +122,7 @@ func (v *view) upperLinksOf(s *segment, row int) []uint32 {
 }
 
 // linksOf appends the links of a slot at a level to dst, without those that this view does not have.
-func (v *view) linksOf(dst []uint32, slot uint32, level int) []uint32 {
+func (v *vectorView) linksOf(dst []uint32, slot uint32, level int) []uint32 {
 	block := v.links(slot, level)
 	n := uint32(v.len())
 	for i := range block {
@@ -138,7 +138,7 @@ func (v *view) linksOf(dst []uint32, slot uint32, level int) []uint32 {
 }
 
 // setLinks replaces the links of a slot at a level.
-func (v *view) setLinks(slot uint32, level int, links []uint32) {
+func (v *vectorView) setLinks(slot uint32, level int, links []uint32) {
 	block := v.links(slot, level)
 	for i := range block {
 		to := uint32(noSlot)
@@ -152,7 +152,7 @@ func (v *view) setLinks(slot uint32, level int, links []uint32) {
 }
 
 // norm is the sum of the squares of the code of a slot.
-func (v *view) norm(slot uint32) int32 {
+func (v *vectorView) norm(slot uint32) int32 {
 	s, row := v.at(slot)
 	return s.norms[row]
 }
@@ -161,7 +161,7 @@ func (v *view) norm(slot uint32) int32 {
 type plane func(*segment) []byte
 
 // dots sets out[i] to the inner product of a code with the nibbles of slots[i]. It may change the order of slots.
-func (v *view) dots(code []int8, of plane, slots []uint32, out []int32) {
+func (v *vectorView) dots(code []int8, of plane, slots []uint32, out []int32) {
 	n := uint32(v.base.len())
 	if v.tail.len() == 0 {
 		kernel.DotsNibbles(code, of(&v.base), v.stride, slots, out)
@@ -209,7 +209,7 @@ func (s shape) segmentOf(n int) segment {
 }
 
 // exact is the vector of a slot.
-func (v *view) exact(slot uint32, _ []float32) ([]float32, error) { return v.vector(slot), nil }
+func (v *vectorView) exact(slot uint32, _ []float32) ([]float32, error) { return v.vector(slot), nil }
 
 // byID returns the slots by ID.
 func (s *segment) byID() []uint32 {
@@ -222,7 +222,7 @@ func (s *segment) byID() []uint32 {
 }
 
 // alive are all slots that have vectors.
-func (v *view) alive() []uint32 {
+func (v *vectorView) alive() []uint32 {
 	out := make([]uint32, 0, v.live)
 	v.spans(func(s span) {
 		for i := range uint32(s.to - s.from) {
@@ -235,7 +235,7 @@ func (v *view) alive() []uint32 {
 }
 
 // fill writes the row of a slot.
-func (v *view) fill(slot uint32, id uint64, c *coded) {
+func (v *vectorView) fill(slot uint32, id uint64, c *coded) {
 	s, row := v.at(slot)
 	s.ids[row], s.sizes[row] = id, c.size
 	v.code(slot, c)
@@ -245,7 +245,7 @@ func (v *view) fill(slot uint32, id uint64, c *coded) {
 }
 
 // code writes what a row has of codes.
-func (v *view) code(slot uint32, c *coded) {
+func (v *vectorView) code(slot uint32, c *coded) {
 	s, row := v.at(slot)
 	s.slacks[row], s.norms[row], s.coarse[row] = c.slack, c.norm, coarseNorm(c.code[:v.dims])
 	kernel.Split(v.high(slot), v.low(slot), c.code)

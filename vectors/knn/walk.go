@@ -8,8 +8,8 @@ import (
 	"reconcile.dev/reconcile/vectors/kernel"
 )
 
-// walker is the scratch of one search or one insertion at a time: no search allocates after the first ones.
-type walker struct {
+// vectorWalker is the scratch of one search or one insertion at a time: no search allocates after the first ones.
+type vectorWalker struct {
 	pool   pool
 	hits   pool     // of a filtered walk: what the filter lets pass
 	best   sieve    // candidates by what a scan compares
@@ -43,13 +43,13 @@ type walker struct {
 	bound   []bound
 }
 
-func newWalker(s shape) *walker {
-	return &walker{hidden: noSlot, query: s.row(), rotated: make([]float32, s.dims),
+func newWalker(s shape) *vectorWalker {
+	return &vectorWalker{hidden: noSlot, query: s.row(), rotated: make([]float32, s.dims),
 		linked: coded{code: make([]int8, 2*s.stride)}, offered: coded{code: make([]int8, 2*s.stride)}}
 }
 
 // forget makes all slots unseen.
-func (w *walker) forget(n int) {
+func (w *vectorWalker) forget(n int) {
 	words := (n + 63) / 64
 	if cap(w.seen) < words {
 		w.seen = make([]uint64, words+words/4)
@@ -62,7 +62,7 @@ func (w *walker) forget(n int) {
 }
 
 // see reports whether the slot is seen for the first time.
-func (w *walker) see(slot uint32) bool {
+func (w *vectorWalker) see(slot uint32) bool {
 	word, bit := &w.seen[slot>>6], uint64(1)<<(slot&63)
 	if *word&bit != 0 {
 		return false
@@ -74,7 +74,7 @@ func (w *walker) see(slot uint32) bool {
 // measure sets w.dists to the distances of w.slots from a code, with the precision that ordering the slots needs: see far.
 // A walk reads the upper nibbles only, with the middle of the range of the lower ones, unless these are needed to keep the
 // order.
-func (w *walker) measure(v *view, q *coded) {
+func (w *vectorWalker) measure(v *vectorView, q *coded) {
 	if v.whole {
 		w.weigh(v, q)
 		return
@@ -89,7 +89,7 @@ func (w *walker) measure(v *view, q *coded) {
 }
 
 // weigh does so by whole codes.
-func (w *walker) weigh(v *view, q *coded) {
+func (w *vectorWalker) weigh(v *vectorView, q *coded) {
 	n := len(w.slots)
 	w.dists, w.lows = slices.Grow(w.dists[:0], n)[:n], slices.Grow(w.lows[:0], n)[:n]
 	kernel.PrefetchRows(v.base.low, v.stride, w.slots)
@@ -103,14 +103,14 @@ func (w *walker) weigh(v *view, q *coded) {
 }
 
 // one returns the distance of one slot, as measure does.
-func (w *walker) one(v *view, q *coded, slot uint32) int32 {
+func (w *vectorWalker) one(v *vectorView, q *coded, slot uint32) int32 {
 	w.slots = append(w.slots[:0], slot)
 	w.measure(v, q)
 	return w.dists[0]
 }
 
 // offer sets w.offered to what walks know of a slot.
-func (w *walker) offer(v *view, slot uint32) *coded {
+func (w *vectorWalker) offer(v *vectorView, slot uint32) *coded {
 	q := &w.offered
 	if q.ratio = unitRatio; v.whole {
 		kernel.Join(q.code, v.high(slot), v.low(slot))
@@ -126,7 +126,7 @@ func (w *walker) offer(v *view, slot uint32) *coded {
 }
 
 // descend goes greedily from the entry to the level, and returns the key of where it ends. w.way tells how.
-func (w *walker) descend(v *view, q *coded, level int) uint64 {
+func (w *vectorWalker) descend(v *vectorView, q *coded, level int) uint64 {
 	best := keyOf(w.one(v, q, v.entry), v.entry, w.salt)
 	w.way = w.way[:0]
 	for at := v.top; at > level; at-- {
@@ -150,7 +150,7 @@ const beamShare, leastBeam, mostBeam = 16, 2, 16
 
 // walk leaves the best of a level in w.pool, beginning with the keys in starts: it follows the ef best, and keeps as many, or
 // more. See pool for alike.
-func (w *walker) walk(v *view, q *coded, level, ef, keep, alike int, starts ...uint64) {
+func (w *vectorWalker) walk(v *vectorView, q *coded, level, ef, keep, alike int, starts ...uint64) {
 	w.forget(v.len())
 	w.pool.reset(ef, alike)
 	w.met = w.met[:0]
@@ -182,7 +182,7 @@ const abreast = 4
 // follow sets w.slots to the unseen neighbours of the best candidates from next on that were not followed yet and are among the
 // ef best, and returns where the others begin. The links of those that come after them are fetched: they are followed then, unless better ones are
 // found now.
-func (w *walker) follow(v *view, level, next, ef int) int {
+func (w *vectorWalker) follow(v *vectorView, level, next, ef int) int {
 	p := &w.pool
 	w.slots = w.slots[:0]
 	last := min(ef, len(p.keys))
@@ -209,7 +209,7 @@ func (w *walker) follow(v *view, level, next, ef int) int {
 
 // sift leaves in w.found the keys of w.slots, with their w.dists, that are below a limit, and adds all to w.met if it is to. The
 // best of them may be followed next.
-func (w *walker) sift(v *view, level int, limit uint64, all bool) {
+func (w *vectorWalker) sift(v *vectorView, level int, limit uint64, all bool) {
 	w.found = slices.Grow(w.found[:0], len(w.slots))[:len(w.slots)]
 	n, best := 0, uint64(math.MaxUint64)
 	for i, dist := range w.dists {
@@ -230,7 +230,7 @@ func (w *walker) sift(v *view, level int, limit uint64, all bool) {
 }
 
 // enter adds to w.slots the unseen neighbours that a block of links leads to.
-func (w *walker) enter(v *view, block []uint32) {
+func (w *vectorWalker) enter(v *vectorView, block []uint32) {
 	n, all := len(w.slots), uint32(v.len())
 	w.slots = slices.Grow(w.slots, len(block))[:n+len(block)]
 	for i := range block {
@@ -248,7 +248,7 @@ func (w *walker) enter(v *view, block []uint32) {
 
 // walkFiltered walks until the best that pass are nearer than all candidates left. If it meets so few that a scan of
 // those that pass is cheaper, it does that instead.
-func (w *walker) walkFiltered(v *view, o SearchOptions) {
+func (w *vectorWalker) walkFiltered(v *vectorView, o SearchOptions) {
 	code, p := &w.query, &w.pool
 	budget := o.Filter.Len()
 	w.forget(v.len())
@@ -281,7 +281,7 @@ func (w *walker) walkFiltered(v *view, o SearchOptions) {
 }
 
 // consider adds a candidate to the pool, and to the hits if it passes. It returns its place.
-func (w *walker) consider(v *view, o SearchOptions, key uint64) int {
+func (w *vectorWalker) consider(v *vectorView, o SearchOptions, key uint64) int {
 	if key >= w.hits.worst() {
 		return len(w.pool.keys)
 	}

@@ -37,7 +37,7 @@ const leastShare = 1 << 11
 
 // buildOn builds on the given number of processors.
 func buildOn(docs []Document, processors int) *Index {
-	builders := make([]*builder, processors)
+	builders := make([]*lexicalBuilder, processors)
 	eachDocument(builders, func(i int) {
 		builders[i] = readDocument(docs[len(docs)*i/processors : len(docs)*(i+1)/processors])
 	})
@@ -45,7 +45,7 @@ func buildOn(docs []Document, processors int) *Index {
 }
 
 // eachDocument calls do concurrently for the number of each builder, and waits.
-func eachDocument(builders []*builder, do func(i int)) {
+func eachDocument(builders []*lexicalBuilder, do func(i int)) {
 	var others sync.WaitGroup
 	for i := 1; i < len(builders); i++ {
 		others.Go(func() { do(i) })
@@ -54,8 +54,8 @@ func eachDocument(builders []*builder, do func(i int)) {
 	others.Wait()
 }
 
-// builder collects the documents of an index, or of a part of it.
-type builder struct {
+// lexicalBuilder collects the documents of an index, or of a part of it.
+type lexicalBuilder struct {
 	numberer
 	lengths []byte // classes
 	keys    []uint64
@@ -87,12 +87,12 @@ const (
 )
 
 // readDocument reads documents.
-func readDocument(docs []Document) *builder {
+func readDocument(docs []Document) *lexicalBuilder {
 	bytes := 0
 	for i := range docs {
 		bytes += len(docs[i].Title) + len(docs[i].Body)
 	}
-	b := &builder{
+	b := &lexicalBuilder{
 		numberer: newNumberer(bytes), lengths: make([]byte, 0, len(docs)), keys: make([]uint64, 0, len(docs)),
 		pieceSize: min(bytes/entryShare, mostPiece),
 	}
@@ -103,7 +103,7 @@ func readDocument(docs []Document) *builder {
 }
 
 // addDocument adds a document.
-func (b *builder) addDocument(d *Document) {
+func (b *lexicalBuilder) addDocument(d *Document) {
 	b.row = b.row[:0]
 	b.addNames(d.Names)
 	length := titleWeight*b.addTerms(d.Title, titleWeight, titleBit) + b.addTerms(d.Body, 1, 0)
@@ -123,7 +123,7 @@ func (b *builder) addDocument(d *Document) {
 }
 
 // addNames adds the names of a document to its entries.
-func (b *builder) addNames(names []string) {
+func (b *lexicalBuilder) addNames(names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			continue
@@ -133,7 +133,7 @@ func (b *builder) addNames(names []string) {
 }
 
 // addTerms adds the terms of a text to the entries of its document, and returns their number.
-func (b *builder) addTerms(text string, weight, mark uint32) int {
+func (b *lexicalBuilder) addTerms(text string, weight, mark uint32) int {
 	b.numbered = b.numbers(b.numbered[:0], text)
 	for _, term := range b.numbered {
 		b.addEntry(term, weight, mark)
@@ -142,7 +142,7 @@ func (b *builder) addTerms(text string, weight, mark uint32) int {
 }
 
 // addEntry adds a term to the entries of the current document.
-func (b *builder) addEntry(term, weight, mark uint32) {
+func (b *lexicalBuilder) addEntry(term, weight, mark uint32) {
 	for len(b.known) < len(b.ends) {
 		b.known = append(b.known, counted{})
 	}
@@ -158,7 +158,7 @@ func (b *builder) addEntry(term, weight, mark uint32) {
 }
 
 // layOutAll writes the documents of all builders as one index, in the order of the builders.
-func layOutAll(builders []*builder) *Index {
+func layOutAll(builders []*lexicalBuilder) *Index {
 	all := &builders[0].vocabulary
 	docs := joinTerms(all, builders)
 	order := all.sorted()
@@ -185,7 +185,7 @@ func layOutAll(builders []*builder) *Index {
 
 // joinTerms numbers the terms of all builders as one vocabulary, that of the first one, and returns how many documents each
 // has.
-func joinTerms(all *vocabulary, builders []*builder) (docs []uint32) {
+func joinTerms(all *vocabulary, builders []*lexicalBuilder) (docs []uint32) {
 	for i, b := range builders {
 		b.joined = make([]uint32, len(b.known))
 		for term := range b.joined {
@@ -206,7 +206,7 @@ func joinTerms(all *vocabulary, builders []*builder) (docs []uint32) {
 }
 
 // sort puts each posting at the next place of its term: a counting sort, which keeps documents in order.
-func (b *builder) sort(postings, next []uint32) {
+func (b *lexicalBuilder) sort(postings, next []uint32) {
 	first := b.first << docShift
 	for _, entries := range b.entries {
 		for _, e := range entries {

@@ -119,7 +119,7 @@ var byteKind = func() (out [256]uint8) {
 		switch c := rune(b); {
 		case c >= utf8.RuneSelf:
 			out[b] = kindFar
-		case jointOf(c) != none || isApostrophe(c):
+		case termJoint(c) != none || isApostrophe(c):
 			out[b] = kindJoint
 		case unicode.IsLetter(c) || unicode.IsDigit(c):
 			out[b] = kindWord

@@ -100,7 +100,7 @@ func (c *cutter) cutChunk(text string, i int, yield func([]byte)) int {
 	c.runes = c.runes[:0]
 	for i < len(text) {
 		r, size := runeAt(text, i)
-		if jointOf(r) == none && !isApostrophe(r) && !isHidden(r) && (!isWord(r) || unparted(r)) {
+		if termJoint(r) == none && !isApostrophe(r) && !isHidden(r) && (!isWord(r) || unparted(r)) {
 			break
 		}
 		i += size
@@ -119,7 +119,7 @@ func (c *cutter) splitAtoms(runes []rune) {
 	before := none // the loosest joint since the last atom
 	begun := false // an atom is being written
 	for i, r := range runes {
-		if j := jointOf(r); j != none {
+		if j := termJoint(r); j != none {
 			before, begun = max(before, j), false
 			continue
 		}
@@ -276,7 +276,7 @@ type Cutter struct{ cutter cutter }
 // Cut calls yield with each of the [Terms] of a text, in their order. The bytes are valid during the call.
 func (c *Cutter) Cut(text string, yield func(term []byte)) { c.cutter.cut(text, yield) }
 
-func jointOf(r rune) joint {
+func termJoint(r rune) joint {
 	switch r {
 	case '_', '-', '\u2010', '\u2011':
 		return dash

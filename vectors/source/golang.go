@@ -24,7 +24,7 @@ type GoFolder struct {
 	files []*goFile
 	names map[string]string // ids of functions, methods and types by name, as Tree.Entry; where two have it, the first
 
-	depends *dependence
+	depends *goDependence
 }
 
 // goFile is a file of a folder, and its result.

@@ -59,9 +59,9 @@ func (f *GoFolder) Declared() uint64 {
 }
 
 // dependence is made once.
-func (f *GoFolder) dependence() *dependence {
+func (f *GoFolder) dependence() *goDependence {
 	if f.depends == nil {
-		f.depends = &dependence{numbers: map[string]int{}}
+		f.depends = &goDependence{numbers: map[string]int{}}
 		for _, g := range f.files {
 			if g.ast != nil {
 				f.depends.declare(g)
@@ -76,8 +76,8 @@ func declaresType(d ast.Decl) bool {
 	return ok && group.Tok == token.TYPE
 }
 
-// dependence tells what the names that a folder declares depend on.
-type dependence struct {
+// goDependence tells what the names that a folder declares depend on.
+type goDependence struct {
 	numbers map[string]int
 	names   []name // by number
 	mayBe   []int  // types that may be interfaces
@@ -94,7 +94,7 @@ type name struct {
 }
 
 // declare takes what a file declares.
-func (d *dependence) declare(g *goFile) {
+func (d *goDependence) declare(g *goFile) {
 	h := xxhash.New()
 	_, _ = h.WriteString(g.Path + "\x00" + g.ast.Name.Name + "\x00" + g.ast.GoVersion + "\x00")
 	for _, im := range g.ast.Imports {
@@ -122,7 +122,7 @@ func (d *dependence) declare(g *goFile) {
 				group = digest(decl, g.slice(decl))
 			}
 			for _, s := range decl.Specs {
-				d.takeSpec(s, digest(s, g.slice(s)), group)
+				d.addTypeSpec(s, digest(s, g.slice(s)), group)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ type stated struct {
 	node   ast.Node
 }
 
-func (d *dependence) takeSpec(s ast.Spec, own, group stated) {
+func (d *goDependence) addTypeSpec(s ast.Spec, own, group stated) {
 	switch s := s.(type) {
 	case *ast.TypeSpec:
 		n := d.take(s.Name.Name, own)
@@ -156,7 +156,7 @@ func (d *dependence) takeSpec(s ast.Spec, own, group stated) {
 }
 
 // take adds a declaration of a name, and returns the name's number; -1 for an empty or blank name.
-func (d *dependence) take(s string, by stated) int {
+func (d *goDependence) take(s string, by stated) int {
 	if s == "" || s == "_" {
 		return -1
 	}
@@ -173,13 +173,13 @@ func (d *dependence) take(s string, by stated) int {
 
 // digestOf returns the digest of all declarations reachable from names, and, for a file with types, from possible
 // interfaces.
-func (d *dependence) digestOf(uses []int, types bool) uint64 {
+func (d *goDependence) digestOf(uses []int, types bool) uint64 {
 	d.round++
 	return d.follow(uses, types)
 }
 
 // markRequested marks all declarations reachable from the requested files.
-func (d *dependence) markRequested(files []*goFile) {
+func (d *goDependence) markRequested(files []*goFile) {
 	d.round++
 	for _, g := range files {
 		if g.requested && g.ast != nil {
@@ -189,7 +189,7 @@ func (d *dependence) markRequested(files []*goFile) {
 }
 
 // has reports whether any of the names that a declaration has was reached; imports always are.
-func (d *dependence) has(decl ast.Decl) bool {
+func (d *goDependence) has(decl ast.Decl) bool {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
 		return d.reachedName(cmp.Or(Receiver(decl), decl.Name.Name))
@@ -207,13 +207,13 @@ func (d *dependence) has(decl ast.Decl) bool {
 	return false
 }
 
-func (d *dependence) reachedName(s string) bool {
+func (d *goDependence) reachedName(s string) bool {
 	n, ok := d.numbers[s]
 	return ok && d.names[n].reached == d.round
 }
 
 // follow returns the digest of the declarations newly reached in this round.
-func (d *dependence) follow(uses []int, types bool) (sum uint64) {
+func (d *goDependence) follow(uses []int, types bool) (sum uint64) {
 	todo := d.reach(nil, uses)
 	if types {
 		todo = d.reach(todo, d.mayBe)
@@ -228,7 +228,7 @@ func (d *dependence) follow(uses []int, types bool) (sum uint64) {
 }
 
 // reach adds the names that were not reached in this round.
-func (d *dependence) reach(to, more []int) []int {
+func (d *goDependence) reach(to, more []int) []int {
 	for _, n := range more {
 		if d.names[n].reached != d.round {
 			d.names[n].reached = d.round
@@ -239,7 +239,7 @@ func (d *dependence) reach(to, more []int) []int {
 }
 
 // usesOf are the names that the declarations of a name use.
-func (d *dependence) usesOf(n int) []int {
+func (d *goDependence) usesOf(n int) []int {
 	at := &d.names[n]
 	if at.looked {
 		return at.uses
@@ -258,7 +258,7 @@ func (d *dependence) usesOf(n int) []int {
 }
 
 // usedBy adds the declared names that a node has anywhere, but for those that are seen.
-func (d *dependence) usedBy(to []int, seen map[int]bool, n ast.Node) []int {
+func (d *goDependence) usedBy(to []int, seen map[int]bool, n ast.Node) []int {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
 			if i, ok := d.numbers[id.Name]; ok && !seen[i] {

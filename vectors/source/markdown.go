@@ -20,7 +20,7 @@ import (
 // Markdown makes the graph part of a Markdown document: nodes for the document and its sections. Links and paths in
 // code spans become edges to their targets: Documents for a file, References for another document.
 func Markdown(f File) graph.Part {
-	d := &document{
+	d := &markdownDocument{
 		File: f, slugs: map[string]int{}, lines: lineStarts(f.Text),
 		root: newParser().Parse(text.NewReader(withoutMatter(f.Text))),
 	}
@@ -58,7 +58,7 @@ func withoutMatter(doc []byte) []byte {
 	return doc
 }
 
-type document struct {
+type markdownDocument struct {
 	graph.PartBuilder
 	File
 	root  ast.Node
@@ -77,7 +77,7 @@ type section struct {
 }
 
 // sections processes the top-level blocks. Text before the first heading belongs to the document.
-func (d *document) sections() {
+func (d *markdownDocument) sections() {
 	var heading *ast.Heading
 	from, begin := 0, 0
 	var blocks []ast.Node
@@ -100,7 +100,7 @@ func (d *document) sections() {
 }
 
 // section adds the document, or a section that begins with a heading, and returns its id.
-func (d *document) section(h *ast.Heading, from, begin, to int) string {
+func (d *markdownDocument) section(h *ast.Heading, from, begin, to int) string {
 	line, last := d.line(from), max(d.line(max(to-1, from)), d.line(from))
 	body := graph.Clip(strings.TrimSpace(string(d.Text[min(begin, to):to])), graph.MaxBody)
 	if h == nil {
@@ -134,7 +134,7 @@ var docLabels = []string{"lang=markdown"}
 
 // slug returns the anchor that GitHub gives a heading: lower case, without punctuation, with dashes for spaces, and
 // numbered if an earlier heading has the same.
-func (d *document) slug(name string) string {
+func (d *markdownDocument) slug(name string) string {
 	s := strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':
@@ -153,7 +153,7 @@ func (d *document) slug(name string) string {
 }
 
 // links relates a section to what a block of it links to or names.
-func (d *document) links(id string, block ast.Node) {
+func (d *markdownDocument) links(id string, block ast.Node) {
 	_ = ast.Walk(block, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -175,7 +175,7 @@ var pathLike = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\./)?[\w.-]+(/[\w.-]+)*/?\.?[\w-]*\.\w{1,8}$`)
 })
 
-func (d *document) link(id, destination string) {
+func (d *markdownDocument) link(id, destination string) {
 	u, err := url.Parse(destination)
 	if err != nil || u.Scheme != "" || u.Host != "" {
 		return
@@ -193,7 +193,7 @@ func (d *document) link(id, destination string) {
 	d.relate(id, to)
 }
 
-func (d *document) relate(id, to string) {
+func (d *markdownDocument) relate(id, to string) {
 	file, _, _ := strings.Cut(to, "#")
 	if IsMarkdown(file) {
 		d.Edge(id, graph.References, to)
@@ -224,7 +224,7 @@ func plain(n ast.Node, src []byte) string {
 }
 
 // beginOf is where the line of a heading begins.
-func (d *document) beginOf(h *ast.Heading) int {
+func (d *markdownDocument) beginOf(h *ast.Heading) int {
 	if h.Lines().Len() == 0 {
 		return d.lines[d.line(h.Pos())-1]
 	}
@@ -232,7 +232,7 @@ func (d *document) beginOf(h *ast.Heading) int {
 }
 
 // endOf is where what follows a heading begins.
-func (d *document) endOf(h *ast.Heading) int {
+func (d *markdownDocument) endOf(h *ast.Heading) int {
 	at := h.Pos()
 	if n := h.Lines().Len(); n > 0 {
 		at = h.Lines().At(n - 1).Stop
@@ -248,7 +248,7 @@ func (d *document) endOf(h *ast.Heading) int {
 }
 
 // line is the number of the line of an offset, from 1.
-func (d *document) line(at int) int {
+func (d *markdownDocument) line(at int) int {
 	lo, hi := 0, len(d.lines)
 	for lo < hi {
 		if mid := (lo + hi) / 2; d.lines[mid] <= at {

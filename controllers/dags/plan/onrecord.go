@@ -71,31 +71,6 @@ func (p *Plan) nodeKey(buf []byte, b *Binding, i int32, def []byte, of func(int3
 	return keys.Digest(buf), buf
 }
 
-// Keeping returns the binding with the keys under which the nodes are on record: by their statuses, was, else by the records that
-// runs returns. A key that was made from another definition is not kept. same says that the statuses are about the present spec.
-func (b *Binding) Keeping(p *Plan, was []*schemas.NodeStatus, same bool, runs func() []*schemas.Run) *Binding {
-	next := b
-	for _, i := range p.Order {
-		if b.tasks[i] == b.withAgents[i] && b.former == nil && was[i].Task == "" {
-			continue // there is no other one
-		}
-		on := was[i].Key
-		if !same || !next.unchanged(p, i, was) {
-			on = b.onRecord(p, i, was[i], runs)
-		}
-		if on == b.primary[i] {
-			continue
-		}
-		if next == b {
-			next = new(Binding)
-			*next = *b
-			next.Keys = slices.Clone(b.primary)
-		}
-		next.Keys[i] = on
-	}
-	return next
-}
-
 // unchanged reports whether the key of node i, in a status about the present spec, can differ only by the agents: an earlier
 // version made it, and an agent changed since.
 func (b *Binding) unchanged(p *Plan, i int32, was []*schemas.NodeStatus) bool {

@@ -125,7 +125,7 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	if !q.Watch {
 		o.Tree.Collector.Aim(process.GCLatency)
 	}
-	r := &run{o: o, request: q, store: store, settings: store.Settings(), tools: tools}
+	r := &engineRun{o: o, request: q, store: store, settings: store.Settings(), tools: tools}
 	if q.DecideOnly {
 		return r.decide(ctx)
 	}
@@ -148,8 +148,8 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	return r.run(ctx)
 }
 
-// run is one run of the loop with its connections.
-type run struct {
+// engineRun is one run of the loop with its connections.
+type engineRun struct {
 	o        Options
 	request  Request
 	store    *state.Store
@@ -167,7 +167,7 @@ type run struct {
 
 // openRemote opens the repository if the run commits, and the remote if it pushes. A run that could not commit or push
 // fails before it does anything.
-func (r *run) openRemote(ctx context.Context) (err error) {
+func (r *engineRun) openRemote(ctx context.Context) (err error) {
 	r.commits, err = commits.Open(commits.Options{Dir: r.o.Tree.Dir, Store: r.store, Now: r.o.Tree.Now, Warn: r.o.Sink.Warn},
 		commits.Request{Commit: r.request.Commit, Push: r.request.Push})
 	if err != nil || !r.request.Push && !r.settings.Git.Push {
@@ -178,7 +178,7 @@ func (r *run) openRemote(ctx context.Context) (err error) {
 	return err
 }
 
-func (r *run) run(ctx context.Context) (Result, error) {
+func (r *engineRun) run(ctx context.Context) (Result, error) {
 	memory := r.openMemory()
 	defer memory.Close() //nolint:errcheck // it was only read
 	r.secrets = runner.FindSecrets(os.Environ(), r.o.Tree.Dir)
@@ -238,7 +238,7 @@ func (r *run) run(ctx context.Context) (Result, error) {
 }
 
 // prover proves who wrote actions.
-func (r *run) prover() *identities.Prover {
+func (r *engineRun) prover() *identities.Prover {
 	return &identities.Prover{Store: r.store, Environ: os.Environ()}
 }
 
@@ -246,7 +246,7 @@ func (r *run) prover() *identities.Prover {
 const longestRead = 30 * time.Second
 
 // readIssue reads an issue on GitHub.
-func (r *run) readIssue(ctx context.Context, settings *schemas.SettingsSpec, number int) (derive.Issue, error) {
+func (r *engineRun) readIssue(ctx context.Context, settings *schemas.SettingsSpec, number int) (derive.Issue, error) {
 	policy, set := egress.Policy{Getenv: r.o.Tree.Getenv}, &settings.GitHub
 	if policy.GitHubToken() == "" {
 		return derive.Issue{}, fmt.Errorf("neither %s nor %s is set", egress.TokenVariable, egress.OtherToken)
@@ -261,11 +261,11 @@ func (r *run) readIssue(ctx context.Context, settings *schemas.SettingsSpec, num
 }
 
 // checkAgent says why an agent cannot work on this machine.
-func (r *run) checkAgent(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) string {
-	return doctor.Ailment(ctx, r.o.Tree.Dir, os.Environ(), settings.Profiles, spec, r.secrets.In)
+func (r *engineRun) checkAgent(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) string {
+	return doctor.HealthAilment(ctx, r.o.Tree.Dir, os.Environ(), settings.Profiles, spec, r.secrets.In)
 }
 
-func (r *run) result(l *loop.Loop, res loop.Result) Result {
+func (r *engineRun) result(l *loop.Loop, res loop.Result) Result {
 	out := Result{Tree: res.Tree, Only: l.Only, Ran: res.Ran, Wrote: res.Wrote, Commit: r.share.RemoteHash(res.Commit), MemoryBusy: res.MemoryBusy,
 		LedgersBusy: res.LedgersBusy, Pushed: res.Pushed, Sent: res.Sent, Pulled: res.Pulled}
 	if res.Tree != nil {
@@ -278,7 +278,7 @@ func (r *run) result(l *loop.Loop, res loop.Result) Result {
 }
 
 // decide decides once, for a caller that only needs the state.
-func (r *run) decide(ctx context.Context) (Result, error) {
+func (r *engineRun) decide(ctx context.Context) (Result, error) {
 	memory := r.openMemory()
 	defer memory.Close() //nolint:errcheck // it was only read
 	events := r.openEvents()
@@ -299,21 +299,21 @@ func (r *run) decide(ctx context.Context) (Result, error) {
 }
 
 // loop returns the part of a loop's configuration that all loops share.
-func (r *run) loop(memory *recall.Memory, events *eventlog.Recorder) *loop.Loop {
+func (r *engineRun) loop(memory *recall.Memory, events *eventlog.Recorder) *loop.Loop {
 	return &loop.Loop{Store: r.store, Now: r.o.Tree.Now, Warn: r.o.Sink.Warn, Record: events.Record, Memory: memory,
 		Progress: r.o.Sink.Count}
 }
 
-func (r *run) openMemory() *recall.Memory {
+func (r *engineRun) openMemory() *recall.Memory {
 	return recall.New(recall.Options{Store: r.store, Now: r.o.Tree.Now, Log: r.o.Tree.Log, Warn: r.o.Sink.Warn, Count: r.o.Sink.Count})
 }
 
-func (r *run) openEvents() *eventlog.Recorder {
+func (r *engineRun) openEvents() *eventlog.Recorder {
 	return eventlog.New(eventlog.Options{Root: r.store.Root(), Now: r.o.Tree.Now, Log: r.o.Tree.Log, Observer: r.o.Sink,
 		Warn: r.o.Sink.Warn})
 }
 
-func (r *run) outputs() *outputs.Keeper {
+func (r *engineRun) outputs() *outputs.Keeper {
 	o := outputs.Options{Dir: r.o.Tree.Dir, Store: r.store, Settings: r.settings, Share: r.share, Warn: r.o.Sink.Warn}
 	if r.commits != nil {
 		o.Git = r.commits.Git
@@ -322,22 +322,24 @@ func (r *run) outputs() *outputs.Keeper {
 }
 
 // show renders the answer to a command in a GitHub comment as Markdown.
-func (r *run) show(t *state.Tree, v slash.View) string { return render.Show(t, v, r.o.Tree.Now()) }
+func (r *engineRun) show(t *state.Tree, v slash.View) string {
+	return render.Show(t, v, r.o.Tree.Now())
+}
 
-func (r *run) openMirror() *mirroring.Runner {
+func (r *engineRun) openMirror() *mirroring.Runner {
 	return mirroring.OpenRunner(mirroring.RunnerOptions{Tree: r.o.Tree, Store: r.store, Settings: r.settings, Commits: r.commits,
 		Share: r.share, Watching: r.request.Watch, Show: r.show, Warn: r.o.Sink.Warn, Note: r.o.Sink.Note})
 }
 
 // warnOnce reports a lasting error once.
-func (r *run) warnOnce(err error) {
+func (r *engineRun) warnOnce(err error) {
 	if text := err.Error(); text != r.warned {
 		r.warned = text
 		r.o.Sink.Warn(text)
 	}
 }
 
-func (r *run) runner(memory *recall.Memory, proxy *metering.Meter) (*runner.Runner, error) {
+func (r *engineRun) runner(memory *recall.Memory, proxy *metering.Meter) (*runner.Runner, error) {
 	s := r.settings
 	slots := s.Limits.ConcurrentTasks
 	if slots == 0 {
@@ -372,13 +374,13 @@ func interrupted(err error) bool {
 	return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !interrupted(e) })
 }
 
-func (r *run) openWorkspaces() (*workspaces.Manager, error) {
+func (r *engineRun) openWorkspaces() (*workspaces.Manager, error) {
 	return workspaces.New(workspaces.Options{Dir: r.o.Tree.Dir, Settings: r.settings, Now: r.o.Tree.Now, Getenv: r.o.Tree.Getenv,
 		Warn: r.o.Sink.Warn, Secrets: r.secrets})
 }
 
 // sweepWorkspaces removes workspaces that are not needed any more. Nothing depends on it.
-func (r *run) sweepWorkspaces(ctx context.Context) {
+func (r *engineRun) sweepWorkspaces(ctx context.Context) {
 	if err := r.workspaces.Sweep(context.WithoutCancel(ctx)); err != nil {
 		r.o.Sink.Warn("workspaces are not cleaned up: " + err.Error())
 	}

@@ -19,7 +19,7 @@ import (
 
 // watch runs the loop with hints from the file system: from the tree's own folders, and from the inputs of nodes. A
 // signal is a watcher's normal end.
-func (r *run) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
+func (r *engineRun) watch(ctx context.Context, l *loop.Loop) (loop.Result, error) {
 	s := r.settings
 	watcher, err := watch.New(r.o.Tree.Dir, watch.Options{
 		Paths: watchedPaths(s, nil), Debounce: s.Watch.Debounce.Std(), Rescan: s.Watch.Rescan.Std(), Poll: s.Watch.Poll.Std(),
@@ -139,7 +139,7 @@ func forward(from <-chan watch.Hint, written <-chan struct{}, to chan<- loop.Hin
 
 // transient reports whether a watcher retries after an error of git or of the remote: a rebase, for example, or user
 // changes that conflict with fetched commits.
-func (r *run) transient(err error) bool {
+func (r *engineRun) transient(err error) bool {
 	var conflict *gitrepo.Conflict
 	if r.request.Watch && errors.As(err, &conflict) {
 		r.warnOnce(err)

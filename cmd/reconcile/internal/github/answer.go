@@ -61,7 +61,7 @@ func plainAnswer(s string) string {
 }
 
 // refusal returns the error for a response with a status of 300 or above.
-func (w *wire) refusal(call Call, resp *http.Response, body []byte) error {
+func (w *githubTransport) refusal(call Call, resp *http.Response, body []byte) error {
 	c, ours := readComplaint(resp.Header, body)
 	now := w.o.Now()
 	if l := limitOf(resp, c.Message, now, w.limits.strikes); l != nil {
@@ -100,7 +100,7 @@ func complaintSays(c complaint, words ...string) bool {
 }
 
 // hide removes the token from a server's message.
-func (w *wire) hide(s string) string {
+func (w *githubTransport) hide(s string) string {
 	if w.o.Token == "" {
 		return s
 	}
@@ -109,7 +109,7 @@ func (w *wire) hide(s string) string {
 
 // content checks a successful response: it is JSON, or empty where no content is expected; it names the created object;
 // and a GraphQL response reports no limit and no internal failure.
-func (w *wire) content(call Call, m manner, resp *http.Response, body []byte) error {
+func (w *githubTransport) content(call Call, m manner, resp *http.Response, body []byte) error {
 	if resp.StatusCode == http.StatusNoContent || len(body) == 0 && call.Method == http.MethodDelete {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (w *wire) content(call Call, m manner, resp *http.Response, body []byte) er
 	return nil
 }
 
-func (w *wire) graphqlContent(resp *http.Response, body []byte) error {
+func (w *githubTransport) graphqlContent(resp *http.Response, body []byte) error {
 	var a graphqlAnswer
 	if json.Unmarshal(body, &a) != nil {
 		return fmt.Errorf("POST /graphql: %d, but not of GraphQL's form: %w", resp.StatusCode, ErrServer)
@@ -147,7 +147,7 @@ func (w *wire) graphqlContent(resp *http.Response, body []byte) error {
 
 // confirm decides whether an object is gone, or was transferred: only if the repository itself exists. GitHub also answers
 // 404 to accounts that may not see the object, and a redirect for every object of a moved repository.
-func (w *wire) confirm(r *http.Request, call Call, failed error) error {
+func (w *githubTransport) confirm(r *http.Request, call Call, failed error) error {
 	repo := "repos/" + w.o.Repo
 	if !strings.HasPrefix(call.Path, "/"+repo) {
 		return failed

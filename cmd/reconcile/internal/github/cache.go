@@ -19,11 +19,11 @@ const (
 	keptHeader = "Reconcile-Kept"    // marks a response whose body comes from the cache
 )
 
-// cache stores responses to GETs with their ETags for conditional requests: one file each, named by the token and the URL.
+// responseCache stores responses to GETs with their ETags for conditional requests: one file each, named by the token and the URL.
 // It is an optimization: an entry that is unreadable, damaged or cannot be written costs one response body.
 //
 // A file is a line of JSON (entry) and the body. The holder of the wire's turn owns the cache.
-type cache struct {
+type responseCache struct {
 	dir   string // "": no cache
 	whose string // the token: responses differ between tokens
 	now   func() time.Time
@@ -46,13 +46,13 @@ type known struct {
 	ok   bool
 }
 
-func (c *cache) file(r *http.Request) string {
+func (c *responseCache) file(r *http.Request) string {
 	key := sha256.Sum256([]byte(strings.Join([]string{c.whose, r.Header.Get("Accept"), r.URL.String()}, "\n")))
 	return filepath.Join(c.dir, fmt.Sprintf("%x", key[:16]))
 }
 
 // ask makes a request conditional if a cached response exists.
-func (c *cache) ask(r *http.Request) known {
+func (c *responseCache) ask(r *http.Request) known {
 	if c.dir == "" || r.Method != http.MethodGet {
 		return known{}
 	}
@@ -63,7 +63,7 @@ func (c *cache) ask(r *http.Request) known {
 	return k
 }
 
-func (c *cache) read(file, url string) known {
+func (c *responseCache) read(file, url string) known {
 	data, err := regular.ReadPath(file)
 	if err != nil {
 		return known{}
@@ -104,7 +104,7 @@ func (k known) answer(resp *http.Response, body []byte) (*http.Response, []byte)
 func cachedHeaders(resp *http.Response) bool { return resp.Header.Get(keptHeader) != "" }
 
 // keep stores a response.
-func (c *cache) keep(r *http.Request, resp *http.Response, body []byte) {
+func (c *responseCache) keep(r *http.Request, resp *http.Response, body []byte) {
 	etag := resp.Header.Get("ETag")
 	if c.dir == "" || r.Method != http.MethodGet || etag == "" || cachedHeaders(resp) || resp.StatusCode != http.StatusOK {
 		return
@@ -122,7 +122,7 @@ func (c *cache) keep(r *http.Request, resp *http.Response, body []byte) {
 }
 
 // sweep deletes entries that were not used for long: each new "since" is a new URL, and the old ones accumulate.
-func (c *cache) sweep() {
+func (c *responseCache) sweep() {
 	files, err := os.ReadDir(c.dir)
 	if err != nil {
 		return

@@ -24,22 +24,22 @@ const (
 	maxAnswer  = 64 << 20         // bytes: a hundred comments of the longest kind, each character escaped
 )
 
-// wire sends requests to GitHub: one at a time, at the pace and within the limits that GitHub requires. It returns a
+// githubTransport sends requests to GitHub: one at a time, at the pace and within the limits that GitHub requires. It returns a
 // successful response with its body read, or an error of this package.
-type wire struct {
+type githubTransport struct {
 	o       Options
 	base    *url.URL
 	graphql string
-	cache   *cache
+	cache   *responseCache
 	limits  *limits
 	turn    chan struct{} // holds one value during a call
 	written time.Time     // the start of the last write; owned by the holder of turn
 }
 
-func newWire(o Options, base *url.URL, graphql string) *wire {
-	return &wire{
+func newWire(o Options, base *url.URL, graphql string) *githubTransport {
+	return &githubTransport{
 		o: o, base: base, graphql: graphql,
-		cache:  &cache{dir: o.Cache, whose: o.Token, now: o.Now},
+		cache:  &responseCache{dir: o.Cache, whose: o.Token, now: o.Now},
 		limits: newLimits(o.Cache, base.Host, o.Token, o.Now),
 		turn:   make(chan struct{}, 1),
 	}
@@ -74,7 +74,7 @@ func with(ctx context.Context, m manner) context.Context {
 }
 
 // RoundTrip implements http.RoundTripper, for go-github.
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *githubTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := r.Context().Value(callOptionsKey{}).(callOptions)
 	call, err := w.callOf(r)
 	if err != nil {
@@ -103,7 +103,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // callOf reads a request as a Call.
-func (w *wire) callOf(r *http.Request) (Call, error) {
+func (w *githubTransport) callOf(r *http.Request) (Call, error) {
 	c := Call{Method: r.Method, Path: "/" + strings.TrimPrefix(r.URL.RequestURI(), w.base.EscapedPath())}
 	if r.URL.String() == w.graphql {
 		c.Path = "/graphql"
@@ -117,7 +117,7 @@ func (w *wire) callOf(r *http.Request) (Call, error) {
 }
 
 // retry retries a call until it succeeds, is refused, or has been tried often enough.
-func (w *wire) retry(r *http.Request, call Call, m manner) (*http.Response, error) {
+func (w *githubTransport) retry(r *http.Request, call Call, m manner) (*http.Response, error) {
 	patience := w.o.MaxWait
 	for try := 1; ; {
 		if err := w.wait(r.Context(), call, m, &patience); err != nil {
@@ -150,13 +150,13 @@ func retriable(err error) bool {
 }
 
 // pause returns the time before the next try, between half of its bound and all of it.
-func (w *wire) pause(try int) time.Duration {
+func (w *githubTransport) pause(try int) time.Duration {
 	bound := firstPause << (try - 1)
 	return bound/2 + time.Duration(w.o.Rand()*float64(bound/2))
 }
 
 // wait waits for limits to end, up to patience, and for the pace of writes.
-func (w *wire) wait(ctx context.Context, call Call, m manner, patience *time.Duration) error {
+func (w *githubTransport) wait(ctx context.Context, call Call, m manner, patience *time.Duration) error {
 	for {
 		limited, rest := w.limits.left()
 		if limited == nil {
@@ -183,7 +183,7 @@ func (w *wire) wait(ctx context.Context, call Call, m manner, patience *time.Dur
 }
 
 // attempt sends a call once, and evaluates the response.
-func (w *wire) attempt(r *http.Request, call Call, m manner) (*http.Response, error) {
+func (w *githubTransport) attempt(r *http.Request, call Call, m manner) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), tryTime)
 	defer cancel()
 	var sent atomic.Bool // possibly: once there is a connection, it is unknown how much was sent
@@ -223,14 +223,14 @@ func unclear(err error) bool {
 }
 
 // setHeaders sets the headers of every request. The token is sent only to the host of the API.
-func (w *wire) setHeaders(r *http.Request) {
+func (w *githubTransport) setHeaders(r *http.Request) {
 	if w.o.Token != "" && r.URL.Host == w.base.Host {
 		r.Header.Set("Authorization", "Bearer "+w.o.Token)
 	}
 }
 
 // exchange sends a request and reads the whole response.
-func (w *wire) exchange(r *http.Request) (*http.Response, []byte, error) {
+func (w *githubTransport) exchange(r *http.Request) (*http.Response, []byte, error) {
 	resp, err := w.o.HTTP.RoundTrip(r)
 	if err != nil {
 		return nil, nil, w.lost(r, err)
@@ -249,7 +249,7 @@ func (w *wire) exchange(r *http.Request) (*http.Response, []byte, error) {
 }
 
 // lost returns the error of a request without an answer. If the caller cancelled, it is the context's.
-func (w *wire) lost(r *http.Request, err error) error {
+func (w *githubTransport) lost(r *http.Request, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
 	}

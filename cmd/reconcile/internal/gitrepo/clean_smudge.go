@@ -89,7 +89,7 @@ func (c conversion) clean(data []byte, indexed func() []byte) ([]byte, error) {
 		}
 	}
 	if c.text != binaryFile {
-		data = c.withLF(data, indexed)
+		data = c.cleanLineEnds(data, indexed)
 	}
 	if c.ident {
 		data = collapseIdent(data)
@@ -97,7 +97,7 @@ func (c conversion) clean(data []byte, indexed func() []byte) ([]byte, error) {
 	return data, nil
 }
 
-func (c conversion) withLF(data []byte, indexed func() []byte) []byte {
+func (c conversion) cleanLineEnds(data []byte, indexed func() []byte) []byte {
 	if c.text == textFile {
 		return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	}
@@ -117,7 +117,7 @@ func (c conversion) smudge(data []byte) ([]byte, error) {
 		data = expandIdent(data)
 	}
 	if c.text != binaryFile && c.crlf {
-		data = c.withCRLF(data)
+		data = c.smudgeLineEnds(data)
 	}
 	if c.encoding == "" || len(data) == 0 {
 		return data, nil
@@ -125,7 +125,7 @@ func (c conversion) smudge(data []byte) ([]byte, error) {
 	return fromUTF8(c.encoding, data)
 }
 
-func (c conversion) withCRLF(data []byte) []byte {
+func (c conversion) smudgeLineEnds(data []byte) []byte {
 	s := countText(data)
 	if s.lf == 0 || c.text == textIfGuessed && (s.cr > 0 || s.crlf > 0 || s.binary()) {
 		return data

@@ -166,24 +166,6 @@ func nested(edits []edit) bool {
 	})
 }
 
-// writeCommit makes a commit of a tree durable, with the objects that it needs. No reference moves.
-func (n *native) writeCommit(ctx context.Context, s *objectStore, tree plumbing.Hash, objects []object, parent string, c Commit) (hash string, err error) {
-	cfg, err := loadConfig(n.layout, n.git)
-	if err != nil {
-		return "", err
-	}
-	w, err := openScratchDir(ctx, n.layout, n.lockTimeout)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	commit, _, err := (&commitCall{native: n, w: w, store: s, cfg: cfg, c: c}).commitObject(ctx, tree, parent)
-	if err != nil {
-		return "", err
-	}
-	return commit.hash.String(), w.write(n.layout, append(objects, commit))
-}
-
 // setRef is [Repo.SetRef] for a commit.
 func (n *native) setRef(ctx context.Context, ref, commit string, now time.Time) (err error) {
 	cfg, err := loadConfig(n.layout, n.git)

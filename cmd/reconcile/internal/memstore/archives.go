@@ -13,7 +13,7 @@ import (
 )
 
 // archived returns a view of the archives. It is rebuilt when any of them changed.
-func (f *Files) archived() (*view, error) {
+func (f *Files) archived() (*memoryView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ids := f.archives()
@@ -46,7 +46,7 @@ func (f *Files) archiveTable() *table {
 	return t
 }
 
-func (f *Files) readArchives(ids map[int]state.Identity) (*view, error) {
+func (f *Files) readArchives(ids map[int]state.Identity) (*memoryView, error) {
 	var b tableBuilder
 	whole, now := true, time.Now()
 	for _, issue := range slices.Sorted(maps.Keys(ids)) {
@@ -71,14 +71,14 @@ func (f *Files) readArchives(ids map[int]state.Identity) (*view, error) {
 // uncompacted is the memory as it was before compaction: merged observations are replaced by their originals from the
 // archives.
 type uncompacted struct {
-	live, archive *view
+	live, archive *memoryView
 	set           *lexical.Set
 	split         int // number of the first document of the archives
 }
 
 // uncompact joins the issue files with the archives. Originals count while the observation that they were merged into
 // exists; if it was removed or replaced, they are not found either.
-func (f *Files) uncompact(live, put *view) (*uncompacted, error) {
+func (f *Files) uncompact(live, put *memoryView) (*uncompacted, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if u := f.uncompacted; u != nil && u.live == live && u.archive == put {
@@ -88,7 +88,7 @@ func (f *Files) uncompact(live, put *view) (*uncompacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := manifestSegments(live.parts)
+	all := wordSegments(live.parts)
 	stands := lexical.Bitmap{}
 	for i := range live.parts {
 		p := &live.parts[i]
@@ -115,7 +115,7 @@ func (f *Files) uncompact(live, put *view) (*uncompacted, error) {
 	for _, s := range all {
 		u.split += s.Index.Docs()
 	}
-	for _, s := range manifestSegments(put.parts) {
+	for _, s := range wordSegments(put.parts) {
 		for doc := range s.Index.Docs() {
 			if !stands.Has(doc) {
 				s.Deleted.Add(doc)

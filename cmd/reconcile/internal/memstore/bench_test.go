@@ -150,7 +150,7 @@ func writeMemory(b *testing.B, dir string, n int, texts *lexicaltest.Corpus) {
 			at := begin.Add(time.Duration(100*issue+i) * time.Second)
 			o := schemas.Observation{
 				Agent: agents[i%len(agents)], IssueNumber: issue, Category: schemas.Categories()[i%5],
-				Content: texts.Text(25 + i%50), Timestamp: schemas.NewStamp(at), SessionID: "one", Source: "one", Tokens: 60,
+				Content: texts.Text(25 + i%50), Timestamp: schemas.StampOfTime(at), SessionID: "one", Source: "one", Tokens: 60,
 			}
 			o.Summary = memory.Summary(o.Content)
 			o.ID = memory.NewID(o.Agent, issue, at, "one", i, o.Content)

@@ -86,7 +86,7 @@ func (f *Files) Undo(ctx context.Context, issue int) (Compacted, error) {
 	if err != nil {
 		return Compacted{}, err
 	}
-	r, ok := facts.Undo(issue, schemas.NewStamp(f.o.Now()), "", "")
+	r, ok := facts.Undo(issue, schemas.StampOfTime(f.o.Now()), "", "")
 	if !ok {
 		return Compacted{}, fmt.Errorf("%w: no compaction of issue %d is in force", ErrNothing, issue)
 	}
@@ -156,7 +156,7 @@ func (f *Files) CompactDue(ctx context.Context) ([]Compacted, error) {
 }
 
 // saveSpared adds the due issues that had nothing to merge, and drops outdated entries.
-func (f *Files) saveSpared(v *view, spared map[int]uint64, due []int, done []Compacted) {
+func (f *Files) saveSpared(v *memoryView, spared map[int]uint64, due []int, done []Compacted) {
 	if f.o.NoCache {
 		return
 	}
@@ -181,7 +181,7 @@ func (f *Files) loadSpared() map[int]uint64 {
 }
 
 // heads returns, for each issue, what decides whether it is due.
-func (f *Files) heads(v *view) ([]memory.Head, error) {
+func (f *Files) heads(v *memoryView) ([]memory.Head, error) {
 	names, err := f.recordNames()
 	if err != nil {
 		return nil, err

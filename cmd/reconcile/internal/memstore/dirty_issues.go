@@ -9,7 +9,7 @@ import (
 )
 
 // dirty returns the issues that must be folded again.
-func (s *settling) dirty() map[int]bool {
+func (s *memorySettling) dirty() map[int]bool {
 	dirty := map[int]bool{}
 	if s.before.captures == nil { // nothing is known
 		for issue := range s.view.owners {
@@ -51,7 +51,7 @@ func (s *settling) dirty() map[int]bool {
 }
 
 // dirtyCaptures marks the issues of new and removed captures, and those that they refer to.
-func (s *settling) dirtyCaptures(dirty map[int]bool) {
+func (s *memorySettling) dirtyCaptures(dirty map[int]bool) {
 	there := make(map[string]bool, len(s.entries))
 	for _, e := range s.entries {
 		if e.Gone() {
@@ -103,7 +103,7 @@ func markIDs(dirty map[int]bool, ids []string) {
 }
 
 // dirtyRecords marks the issues of new records. The issues of removed records are unknown: then it marks all.
-func (s *settling) dirtyRecords(dirty map[int]bool) {
+func (s *memorySettling) dirtyRecords(dirty map[int]bool) {
 	news := map[string]state.Identity{}
 	for name, id := range s.names {
 		if s.before.records[name] != id {
@@ -131,9 +131,9 @@ func (s *settling) dirtyRecords(dirty map[int]bool) {
 	}
 }
 
-// edited finds the captures whose specs differ from the ingested ones. If the observations of one match its spec, only the
+// findDirtyCaptures finds the captures whose specs differ from the ingested ones. If the observations of one match its spec, only the
 // recorded digest is wrong: folding the issue again corrects it.
-func (s *settling) edited() {
+func (s *memorySettling) findDirtyCaptures() {
 	s.out.Edited, s.wrong = map[string]string{}, map[int]bool{}
 	for _, e := range s.entries {
 		taken, ok := s.taken[e.Name]
@@ -150,7 +150,7 @@ func (s *settling) edited() {
 }
 
 // accepted reports whether a capture was ingested with its present spec.
-func (s *settling) accepted(e *state.Entry, taken memory.Taken) bool {
+func (s *memorySettling) accepted(e *state.Entry, taken memory.Taken) bool {
 	spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object)
 	if spec == nil {
 		return false
@@ -175,7 +175,7 @@ func (s *settling) accepted(e *state.Entry, taken memory.Taken) bool {
 }
 
 // specs returns the captures that affect the issues.
-func (s *settling) specs(dirty map[int]bool) []memory.Spec {
+func (s *memorySettling) specs(dirty map[int]bool) []memory.Spec {
 	var out []memory.Spec
 	for _, e := range s.entries {
 		if e.Object == nil || !s.affects(e, dirty) {
@@ -189,7 +189,7 @@ func (s *settling) specs(dirty map[int]bool) []memory.Spec {
 }
 
 // affects reports whether a capture refers to one of the issues. A capture that is not ingested yet does.
-func (s *settling) affects(e *state.Entry, dirty map[int]bool) bool {
+func (s *memorySettling) affects(e *state.Entry, dirty map[int]bool) bool {
 	taken, ok := s.taken[e.Name]
 	if !ok || dirty[taken.Issue] {
 		return true

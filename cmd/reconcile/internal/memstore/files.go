@@ -40,8 +40,8 @@ type Files struct {
 	candidateRoom sync.Pool // of *[]memory.Candidate, for the index phase of a recall
 
 	mu          sync.Mutex // guards the fields below
-	view        *view
-	archiveView *view             // the archives
+	view        *memoryView
+	archiveView *memoryView       // the archives
 	uncompacted *uncompacted      // both
 	tables      []part            // tables for the next view while there is none
 	written     map[int]wroteFile // issue files that this process wrote and the view lacks
@@ -88,7 +88,7 @@ func (f *Files) Close() error {
 }
 
 // size returns the size of the store's files in bytes, without the records.
-func (f *Files) size(v *view) int64 {
+func (f *Files) size(v *memoryView) int64 {
 	var n int64
 	for _, o := range v.owners {
 		n += o.id.Size

@@ -63,7 +63,7 @@ func (f *Files) saveManifestState(s *manifestState) {
 }
 
 // manifestCurrent reports whether the manifest was made from the issue files of the view.
-func (f *Files) manifestCurrent(v *view) bool {
+func (f *Files) manifestCurrent(v *memoryView) bool {
 	s := f.loadManifestState()
 	if s == nil || len(s.behind(v)) > 0 {
 		return false
@@ -84,7 +84,7 @@ func (f *Files) manifestCurrent(v *view) bool {
 }
 
 // behind returns the issues whose files changed since the manifest was made.
-func (s *manifestState) behind(v *view) []int {
+func (s *manifestState) behind(v *memoryView) []int {
 	var out []int
 	for issue, o := range v.owners {
 		if hash, ok := s.issues[issue]; !ok || hash != o.hash {
@@ -134,7 +134,7 @@ func (f *Files) updateManifestOnce(ctx context.Context, ours map[int]bool) error
 
 // nextManifest returns the manifest of a view, and records its sources in s. If was is trusted (s has issues), it replaces
 // only the changed issues.
-func (f *Files) nextManifest(v *view, was []byte, s *manifestState) ([][]byte, error) {
+func (f *Files) nextManifest(v *memoryView, was []byte, s *manifestState) ([][]byte, error) {
 	behind := s.behind(v)
 	next, err := [][]byte{was}, memory.ErrDamaged
 	if len(s.issues) > 0 && len(behind) <= splices {
@@ -320,7 +320,7 @@ func sameManifest(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == 
 
 // checkManifest updates the manifest if this program did not write its present form: nothing here reads it, but other
 // programs do. It checks once.
-func (f *Files) checkManifest(ctx context.Context, v *view) {
+func (f *Files) checkManifest(ctx context.Context, v *memoryView) {
 	f.mu.Lock()
 	done := f.checked
 	f.checked = true
@@ -355,7 +355,7 @@ func hashedSegments(parts [][]byte, h *xxhash.Digest) iter.Seq[[]byte] {
 	}
 }
 
-func manifestSegments(parts []part) []lexical.Segment {
+func wordSegments(parts []part) []lexical.Segment {
 	out := make([]lexical.Segment, len(parts))
 	for i, p := range parts {
 		out[i] = lexical.Segment{Index: p.table.lex, Deleted: p.dead}

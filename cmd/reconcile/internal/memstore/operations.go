@@ -48,7 +48,7 @@ func (f *Files) note(ctx context.Context, found map[int][]schemas.Observation,
 	issues := map[int]bool{}
 	for _, issue := range slices.Sorted(maps.Keys(found)) {
 		r := say(issue, found[issue])
-		r.Issue, r.At = issue, schemas.NewStamp(f.o.Now())
+		r.Issue, r.At = issue, schemas.StampOfTime(f.o.Now())
 		for _, o := range found[issue] {
 			r.IDs = append(r.IDs, o.ID)
 		}

@@ -61,7 +61,7 @@ func (f *Files) recordRecall(r Request, out Recalled) {
 	}
 	err := fs.ErrExist
 	for n := 0; n < atOnce && errors.Is(err, fs.ErrExist); n++ {
-		rec.At = schemas.NewStamp(f.o.Now().Add(time.Duration(n) * time.Millisecond))
+		rec.At = schemas.StampOfTime(f.o.Now().Add(time.Duration(n) * time.Millisecond))
 		if _, err = f.record(rec, false); r.Repeatable && errors.Is(err, fs.ErrExist) {
 			return
 		}
@@ -75,7 +75,7 @@ func (f *Files) recordRecall(r Request, out Recalled) {
 const atOnce = 100
 
 // choose runs the index phase, and then reads the selected observations.
-func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recalled, error) {
+func (f *Files) choose(v *memoryView, r Request, budget int, w memory.Weights) (Recalled, error) {
 	room, _ := f.candidateRoom.Get().(*[]memory.Candidate)
 	if room == nil {
 		room = new([]memory.Candidate)
@@ -118,7 +118,7 @@ func (f *Files) choose(v *view, r Request, budget int, w memory.Weights) (Recall
 // loader reads the selected observations of a view.
 type loader struct {
 	files *Files
-	v     *view
+	v     *memoryView
 
 	mu      sync.Mutex
 	damaged error
@@ -166,7 +166,7 @@ func (l *loader) find(data []byte, k *memory.Candidate) *schemas.Observation {
 
 // candidates appends the current observations that relate to the request to room; the row of each is its document in the
 // set.
-func (f *Files) candidates(v *view, r Request, room []memory.Candidate) ([]memory.Candidate, error) {
+func (f *Files) candidates(v *memoryView, r Request, room []memory.Candidate) ([]memory.Candidate, error) {
 	overlap, terms, related, err := v.set.Overlap(r.Context)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (f *Files) recallCount(names map[string]state.Identity) int {
 }
 
 // sumRecalls replaces records of recalls by sums. The counts do not change, so that no file needs folding.
-func (s *settling) sumRecalls() (done bool, err error) {
+func (s *memorySettling) sumRecalls() (done bool, err error) {
 	add, drop, err := memory.SumRecalls(s.files.records(recallNames(s.names)), s.files.o.Now())
 	if err != nil || len(add)+len(drop) == 0 {
 		return false, err
@@ -75,7 +75,7 @@ func (s *settling) sumRecalls() (done bool, err error) {
 
 // summed reports whether sums of recalls replace all records of these names. The observations in sums are folded when their
 // issues are.
-func (s *settling) summed(went []string) bool {
+func (s *memorySettling) summed(went []string) bool {
 	recalls := memory.Recalls(s.files.records(recallNames(s.names)))
 	return !slices.ContainsFunc(went, func(name string) bool {
 		recall, single := strings.CutPrefix(name, schemas.RecordRecalled+"-")

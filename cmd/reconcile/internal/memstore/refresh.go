@@ -21,10 +21,10 @@ const (
 )
 
 // current returns the view for searching, checked no longer than cacheFor ago.
-func (f *Files) current() (*view, error) { return f.recent(true) }
+func (f *Files) current() (*memoryView, error) { return f.recent(true) }
 
 // recent is current; searched is set if the view must be searchable.
-func (f *Files) recent(searched bool) (*view, error) {
+func (f *Files) recent(searched bool) (*memoryView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.view == nil || time.Since(f.view.at) >= cacheFor || searched && f.view.set == nil {
@@ -37,7 +37,7 @@ func (f *Files) recent(searched bool) (*view, error) {
 }
 
 // latest returns the view of the present files. It may not be searchable.
-func (f *Files) latest() (*view, error) {
+func (f *Files) latest() (*memoryView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.scan(false)
@@ -60,7 +60,7 @@ type wroteFile struct {
 }
 
 // nextView builds the next view from the read files and their tables. For an unreadable file, its last known rows stay.
-func (f *Files) nextView(at time.Time, seen map[int]source, files []readFile, fresh []*table, searched bool) (*view, error) {
+func (f *Files) nextView(at time.Time, seen map[int]source, files []readFile, fresh []*table, searched bool) (*memoryView, error) {
 	bad := map[int]error{}
 	known := f.known()
 	for _, r := range files {
@@ -98,7 +98,7 @@ func (f *Files) nextView(at time.Time, seen map[int]source, files []readFile, fr
 }
 
 // startOver drops a damaged cache and reads everything.
-func (f *Files) startOver(searched bool) (*view, error) {
+func (f *Files) startOver(searched bool) (*memoryView, error) {
 	if f.o.NoCache {
 		return nil, fmt.Errorf("%w, though it was just made", errDamagedCache)
 	}
@@ -114,7 +114,7 @@ func (f *Files) startOver(searched bool) (*view, error) {
 }
 
 // mergeTables merges tables that are too many or too small, or all of them, and caches those that are slow to rebuild.
-func (f *Files) mergeTables(v *view, seen map[int]source, all bool) (*view, error) {
+func (f *Files) mergeTables(v *memoryView, seen map[int]source, all bool) (*memoryView, error) {
 	if len(v.parts) == 0 {
 		return v, nil
 	}
@@ -152,7 +152,7 @@ func (f *Files) mergeTables(v *view, seen map[int]source, all bool) (*view, erro
 }
 
 // save caches tables. If that fails, the next process reads the files again.
-func (f *Files) save(v *view) {
+func (f *Files) save(v *memoryView) {
 	if f.o.NoCache {
 		return
 	}

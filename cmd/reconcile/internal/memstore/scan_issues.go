@@ -87,7 +87,7 @@ func (f *Files) readBatch(now time.Time, issues []source, known map[int]source, 
 	return out
 }
 
-func stampOf(ms int64) schemas.Stamp { return schemas.NewStamp(time.UnixMilli(ms)) }
+func stampOf(ms int64) schemas.Stamp { return schemas.StampOfTime(time.UnixMilli(ms)) }
 
 func (f *Files) take(name string, data []byte, id state.Identity, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func (f *Files) take(name string, data []byte, id state.Identity, err error) {
 }
 
 // addWritten adds this process's writes to the view.
-func (f *Files) addWritten(searched bool) (*view, error) {
+func (f *Files) addWritten(searched bool) (*memoryView, error) {
 	seen := make(map[int]source, len(f.view.owners)+len(f.written))
 	for issue, o := range f.view.owners {
 		seen[issue] = o.source
@@ -147,7 +147,7 @@ func (f *Files) wrote(issue int, data []byte) {
 }
 
 // scan checks all issue files, and reads those that changed since the view or the cache.
-func (f *Files) scan(searched bool) (*view, error) {
+func (f *Files) scan(searched bool) (*memoryView, error) {
 	if searched && f.view != nil && f.view.set == nil {
 		f.view = nil
 	}

@@ -160,12 +160,12 @@ func (c Choice) admits(is bool) bool { return c == With || is == (c == Only) }
 type rowFilter struct {
 	files        *Files
 	filter       Filter
-	v            *view
+	v            *memoryView
 	since, until int64 // milliseconds; until is 0 for no bound
 	now          *digestSnapshot
 }
 
-func (f *Files) newRowFilter(v *view, filter Filter, now *digestSnapshot) *rowFilter {
+func (f *Files) newRowFilter(v *memoryView, filter Filter, now *digestSnapshot) *rowFilter {
 	a := &rowFilter{filter: filter, files: f, v: v, now: now, since: -1 << 62}
 	if !filter.Since.IsZero() {
 		a.since = filter.Since.UnixMilli()

@@ -40,7 +40,7 @@ func (f *Files) settle(ctx context.Context, t *state.Tree, all bool) (Settled, e
 	if !*f.settings().Memory.Enabled || len(entries) == 0 && !f.store.HasMemory() {
 		return Settled{}, nil
 	}
-	s := &settling{files: f, entries: entries, tree: t, all: all}
+	s := &memorySettling{files: f, entries: entries, tree: t, all: all}
 	if err := s.scan(ctx); err != nil {
 		return s.out, err
 	}
@@ -62,14 +62,14 @@ func (f *Files) settle(ctx context.Context, t *state.Tree, all bool) (Settled, e
 	return s.out, nil
 }
 
-// settling is one call of Settle.
-type settling struct {
+// memorySettling is one call of Settle.
+type memorySettling struct {
 	files   *Files
 	tree    *state.Tree
 	entries []*state.Entry
 	all     bool
 
-	view    *view
+	view    *memoryView
 	taken   map[string]memory.Taken
 	names   map[string]state.Identity // records
 	before  settled
@@ -87,7 +87,7 @@ type storedKey struct {
 }
 
 // scan reads the present files, and moves damaged ones aside.
-func (s *settling) scan(ctx context.Context) (err error) {
+func (s *memorySettling) scan(ctx context.Context) (err error) {
 	if s.view, err = s.files.latest(); err != nil {
 		return err
 	}
@@ -114,12 +114,12 @@ func (s *settling) scan(ctx context.Context) (err error) {
 	if !s.all {
 		s.before = s.files.loadSettled()
 	}
-	s.edited()
+	s.findDirtyCaptures()
 	return nil
 }
 
 // moveAside moves unreadable issue files and archives aside, and keeps their intact parts.
-func (s *settling) moveAside(ctx context.Context) error {
+func (s *memorySettling) moveAside(ctx context.Context) error {
 	for _, issue := range slices.Sorted(maps.Keys(s.view.bad)) {
 		if !errors.Is(s.view.bad[issue], memory.ErrDamaged) {
 			continue
@@ -131,7 +131,7 @@ func (s *settling) moveAside(ctx context.Context) error {
 	return nil
 }
 
-func (s *settling) setAside(ctx context.Context, p string, issue int, cause error) error {
+func (s *memorySettling) setAside(ctx context.Context, p string, issue int, cause error) error {
 	damaged := func(data []byte) bool {
 		m, err := memory.Parse(data)
 		return errors.Is(err, memory.ErrDamaged) || err == nil && m.IssueNumber != issue
@@ -146,10 +146,10 @@ func (s *settling) setAside(ctx context.Context, p string, issue int, cause erro
 	return err
 }
 
-func (s *settling) warning(text string) { s.out.Warnings = append(s.out.Warnings, text) }
+func (s *memorySettling) warning(text string) { s.out.Warnings = append(s.out.Warnings, text) }
 
 // exists reports whether an Observation exists: in the tree, or, captured since the tree was loaded, on disk.
-func (s *settling) exists(name string) bool {
+func (s *memorySettling) exists(name string) bool {
 	if e := s.tree.Entry(schemas.Ref{Kind: schemas.ObservationKind.Name, Name: name}); e != nil && !e.Gone() {
 		return true
 	}
@@ -166,7 +166,7 @@ func (s *settling) exists(name string) bool {
 }
 
 // fold folds the issues.
-func (s *settling) fold(ctx context.Context, dirty map[int]bool) error {
+func (s *memorySettling) fold(ctx context.Context, dirty map[int]bool) error {
 	if len(dirty) == 0 {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (s *settling) fold(ctx context.Context, dirty map[int]bool) error {
 	return nil
 }
 
-func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int) error {
+func (s *memorySettling) foldIssue(ctx context.Context, facts *memory.Facts, issue int) error {
 	fold := func(file, archive []byte) (memory.Folded, error) { return facts.Fold(issue, file, archive) }
 	folded, settled, err := s.files.asItIs(issue, fold)
 	if errors.Is(err, memory.ErrDamaged) { // the archive: issue files were checked
@@ -220,7 +220,7 @@ func (s *settling) foldIssue(ctx context.Context, facts *memory.Facts, issue int
 }
 
 // countStored counts the stored observations, for reports.
-func (s *settling) countStored(added []schemas.Observation) {
+func (s *memorySettling) countStored(added []schemas.Observation) {
 	for _, o := range added {
 		key := storedKey{o.IssueNumber, o.Agent}
 		if s.stored[key] == nil {
@@ -236,7 +236,7 @@ func (s *settling) countStored(added []schemas.Observation) {
 }
 
 // warnIfLarge warns of a store that is too large.
-func (s *settling) warnIfLarge() {
+func (s *memorySettling) warnIfLarge() {
 	v, err := s.files.recent(false)
 	if err != nil {
 		return

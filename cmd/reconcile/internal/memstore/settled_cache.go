@@ -18,7 +18,7 @@ type settled struct {
 
 // saveSettled records that everything is folded. For issue files it records the folded content, not the present one, so
 // that later writes of other processes are detected.
-func (s *settling) saveSettled() {
+func (s *memorySettling) saveSettled() {
 	if s.files.o.NoCache {
 		return
 	}

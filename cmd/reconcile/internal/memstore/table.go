@@ -112,7 +112,7 @@ func (t *table) len() int { return len(t.rows) / rowSize }
 func (t *table) sources() []source {
 	out := make([]source, len(t.issues)/issueSize)
 	for i := range out {
-		out[i] = decodeSource(t.issues[i*issueSize:])
+		out[i] = decodeTableSource(t.issues[i*issueSize:])
 	}
 	return out
 }

@@ -107,7 +107,7 @@ type row struct {
 	blob            span
 }
 
-func decodeSource(b []byte) source {
+func decodeTableSource(b []byte) source {
 	u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	return source{

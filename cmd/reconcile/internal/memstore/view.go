@@ -18,7 +18,7 @@ import (
 //
 // It consists of parts: a large table that is rarely rebuilt (the base), and small ones of issue files that changed since.
 // If several parts have an issue, the last one counts; its rows in the others are dead.
-type view struct {
+type memoryView struct {
 	at     time.Time // when the issue files were checked
 	parts  []part
 	owners map[int]owner // by issue
@@ -44,8 +44,8 @@ type owner struct {
 }
 
 // newView builds a view of tables. seen are the present issue files; those without a table are left out.
-func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
-	v := &view{at: at, parts: slices.Clone(tables), owners: make(map[int]owner, len(seen)), bad: map[int]error{}}
+func newView(at time.Time, tables []part, seen map[int]source) (*memoryView, error) {
+	v := &memoryView{at: at, parts: slices.Clone(tables), owners: make(map[int]owner, len(seen)), bad: map[int]error{}}
 	first := 0
 	for i := range v.parts {
 		p := &v.parts[i]
@@ -69,12 +69,12 @@ func newView(at time.Time, tables []part, seen map[int]source) (*view, error) {
 		return v, nil
 	}
 	var err error
-	v.set, err = lexical.NewSet(manifestSegments(v.parts)...)
+	v.set, err = lexical.NewSet(wordSegments(v.parts)...)
 	return v, err
 }
 
 // bury marks rows as dead.
-func (v *view) markDead(o owner) {
+func (v *memoryView) markDead(o owner) {
 	p := &v.parts[o.part]
 	for i := range o.rows {
 		p.dead.Add(o.first + i)
@@ -83,7 +83,7 @@ func (v *view) markDead(o owner) {
 }
 
 // len returns the number of observations.
-func (v *view) len() (n int) {
+func (v *memoryView) len() (n int) {
 	for i := range v.parts {
 		n += v.parts[i].live
 	}
@@ -91,13 +91,13 @@ func (v *view) len() (n int) {
 }
 
 // issues returns the numbers of all issues, sorted.
-func (v *view) issues() []int { return slices.Sorted(maps.Keys(v.owners)) }
+func (v *memoryView) issues() []int { return slices.Sorted(maps.Keys(v.owners)) }
 
 // place is the position of a row.
 type place struct{ part, row int }
 
 // find returns the place of a document of the set.
-func (v *view) find(doc int) place {
+func (v *memoryView) find(doc int) place {
 	i := len(v.parts) - 1
 	for v.parts[i].first > doc {
 		i--
@@ -106,7 +106,7 @@ func (v *view) find(doc int) place {
 }
 
 // replacedDocs returns the documents of the set that another observation superseded, or nil.
-func (v *view) replacedDocs() lexical.Bitmap {
+func (v *memoryView) replacedDocs() lexical.Bitmap {
 	v.mark.Do(func() {
 		for i := range v.parts {
 			p := &v.parts[i]
@@ -120,14 +120,14 @@ func (v *view) replacedDocs() lexical.Bitmap {
 	return v.replaced
 }
 
-func (v *view) row(at place) row             { return v.parts[at.part].table.row(at.row) }
-func (v *view) agent(at place, r row) string { return v.parts[at.part].table.word(r.agent) }
-func (v *view) category(at place, r row) string {
+func (v *memoryView) row(at place) row             { return v.parts[at.part].table.row(at.row) }
+func (v *memoryView) agent(at place, r row) string { return v.parts[at.part].table.word(r.agent) }
+func (v *memoryView) category(at place, r row) string {
 	return v.parts[at.part].table.word(r.category)
 }
 
 // eachOf calls fn for the rows of an issue, in the order of its file, until it returns false.
-func (v *view) eachOf(issue int, fn func(place, row) bool) bool {
+func (v *memoryView) eachOf(issue int, fn func(place, row) bool) bool {
 	o, ok := v.owners[issue]
 	if !ok {
 		return true
@@ -142,7 +142,7 @@ func (v *view) eachOf(issue int, fn func(place, row) bool) bool {
 }
 
 // each calls fn for all rows by issue, in the order of the issue's file.
-func (v *view) each(fn func(place, row) bool) {
+func (v *memoryView) each(fn func(place, row) bool) {
 	for _, issue := range v.issues() {
 		if !v.eachOf(issue, fn) {
 			return
@@ -151,14 +151,14 @@ func (v *view) each(fn func(place, row) bool) {
 }
 
 // index returns a row's line in the manifest.
-func (v *view) index(at place, r row) (schemas.ObservationIndex, error) {
+func (v *memoryView) index(at place, r row) (schemas.ObservationIndex, error) {
 	t := v.parts[at.part].table
 	b, err := t.blob(&r)
 	return t.index(&r, &b), err
 }
 
 // indexOf returns an issue's lines in the manifest.
-func (v *view) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
+func (v *memoryView) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
 	v.eachOf(issue, func(at place, r row) bool {
 		var line schemas.ObservationIndex
 		if line, err = v.index(at, r); err == nil {
@@ -170,7 +170,7 @@ func (v *view) indexOf(issue int) (out []schemas.ObservationIndex, err error) {
 }
 
 // merge builds one table of the parts from the given one on; basis is the key of the table that it extends.
-func (v *view) merge(from int, basis uint64) (*table, error) {
+func (v *memoryView) merge(from int, basis uint64) (*table, error) {
 	var b tableBuilder
 	b.reserve(v.parts[from:])
 	for i := from; i < len(v.parts); i++ {
@@ -183,7 +183,7 @@ func (v *view) merge(from int, basis uint64) (*table, error) {
 	if anyBare(v.parts[from:]) {
 		return openTable(b.bytes(nil, basis))
 	}
-	lex, err := lexical.Merge(manifestSegments(v.parts[from:])...)
+	lex, err := lexical.Merge(wordSegments(v.parts[from:])...)
 	if err != nil {
 		return nil, fmt.Errorf("merge the memory's index: %w", err)
 	}
@@ -191,7 +191,7 @@ func (v *view) merge(from int, basis uint64) (*table, error) {
 }
 
 // owned returns the issue files whose rows a part has, in row order.
-func (v *view) owned(part int) []source {
+func (v *memoryView) owned(part int) []source {
 	var out []source
 	for _, o := range v.owners {
 		if o.part == part {
@@ -207,7 +207,7 @@ func anyBare(parts []part) bool {
 }
 
 // places returns the rows of a view of one table, by id.
-func (v *view) places() (map[string]int, error) {
+func (v *memoryView) places() (map[string]int, error) {
 	out := map[string]int{}
 	for i := range v.parts {
 		p := &v.parts[i]
@@ -224,7 +224,7 @@ func (v *view) places() (map[string]int, error) {
 }
 
 // manifest returns the manifest of all rows.
-func (v *view) manifest() ([]byte, error) {
+func (v *memoryView) manifest() ([]byte, error) {
 	lines := make([]schemas.ObservationIndex, 0, v.len())
 	var err error
 	v.each(func(at place, r row) bool {
@@ -237,7 +237,7 @@ func (v *view) manifest() ([]byte, error) {
 }
 
 // taken returns the captures that the issue files hold.
-func (v *view) taken() (map[string]memory.Taken, error) {
+func (v *memoryView) taken() (map[string]memory.Taken, error) {
 	out := map[string]memory.Taken{}
 	for _, o := range v.owners {
 		m, err := v.parts[o.part].table.taken(&o.source)
@@ -250,7 +250,7 @@ func (v *view) taken() (map[string]memory.Taken, error) {
 }
 
 // holds reports whether a view is of exactly these files.
-func (v *view) holds(ids map[int]state.Identity) bool {
+func (v *memoryView) holds(ids map[int]state.Identity) bool {
 	if len(v.owners) != len(ids) {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -53,4 +54,20 @@ func actionName(spec schemas.ActionSpec) string {
 	name = strings.TrimRight(name[:min(len(name), most)], "-._")
 	digest := specs.NameDigest(3, spec.Target, spec.Node, spec.Verb, spec.By, spec.Reason+spec.Text+spec.Answer, spec.At.UnixMilli(), spec.All, spec.Mode, spec.Alone, spec.Permission)
 	return strings.Join([]string{spec.Verb, name, spec.At.UTC().Format("20060102t150405z"), digest}, "-")
+}
+
+// applyByRun runs the tree to apply the written specs, unless an active run will apply it. nil: there was no run.
+func (e Env) applyByRun(ctx context.Context, before *state.Tree, noRun bool) (*RunResult, error) {
+	switch {
+	case noRun:
+		return nil, nil
+	case anyClaim(before):
+		e.note("another run is at work and takes it from here")
+		return nil, nil
+	}
+	r, err := e.run(ctx, engine.Request{})
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
 }

@@ -79,7 +79,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 		d.Referrers = append(d.Referrers, r.String())
 	}
 	if e.Kind == schemas.AgentKind.Name {
-		d.Usage = agents.Totals(t)[e.Name]
+		d.Usage = agents.UsageTotals(t)[e.Name]
 	}
 	if e.Object != nil {
 		d.Path = e.Object.Path

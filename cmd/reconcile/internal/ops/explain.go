@@ -34,8 +34,8 @@ func Explain(_ context.Context, env Env, field string) (Explanation, error) {
 	return Explanation{k, e}, nil
 }
 
-// Schema returns the JSON Schema of a kind by its name.
-func Schema(_ context.Context, env Env, kind string) ([]byte, error) {
+// ExplainSchema returns the JSON Schema of a kind by its name.
+func ExplainSchema(_ context.Context, env Env, kind string) ([]byte, error) {
 	k, err := findKind(env, kind)
 	if err != nil {
 		return nil, err

@@ -202,7 +202,7 @@ func TestKinds(t *testing.T) {
 	if v := ops.Version(t.Context(), env); v.Version == "" || v.Go == "" {
 		t.Errorf("%+v", v)
 	}
-	schema, err := ops.Schema(t.Context(), env, "dag")
+	schema, err := ops.ExplainSchema(t.Context(), env, "dag")
 	if err != nil {
 		t.Error(err)
 	}

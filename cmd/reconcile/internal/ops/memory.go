@@ -166,7 +166,7 @@ func nearestID(id string, rows []memory.Row) string {
 			near = append(near, rows[i].ID)
 		}
 	}
-	return schemas.Nearest(id, near)
+	return schemas.GuessWord(id, near)
 }
 
 // GetMemory gets full observations from the memory by their ids.

@@ -246,22 +246,6 @@ func (e Env) update(ctx context.Context, o *openTree, noRun bool, q engine.Reque
 	return whole, o.refresh(ctx, nil)
 }
 
-// applyByRun runs the tree to apply the written specs, unless an active run will apply it. nil: there was no run.
-func (e Env) applyByRun(ctx context.Context, before *state.Tree, noRun bool) (*RunResult, error) {
-	switch {
-	case noRun:
-		return nil, nil
-	case anyClaim(before):
-		e.note("another run is at work and takes it from here")
-		return nil, nil
-	}
-	r, err := e.run(ctx, engine.Request{})
-	if err != nil {
-		return nil, err
-	}
-	return &r, nil
-}
-
 // anyClaim reports whether a live process performs an effect in this tree.
 func anyClaim(t *state.Tree) bool {
 	for e := range (*settle.Selection)(nil).Entries(t) {

@@ -105,7 +105,7 @@ func misspelt(name string) string {
 	if slices.Contains(common, name) {
 		return ""
 	}
-	return schemas.Nearest(name, common)
+	return schemas.GuessWord(name, common)
 }
 
 func (g goal) String() string {

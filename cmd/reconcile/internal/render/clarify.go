@@ -60,7 +60,7 @@ const (
 // ClarificationThread writes the turns of a clarification thread in the layout of the example in AgentX's requirements,
 // followed by its state while it is open. Agents' text is indented, so that it cannot pass for a heading.
 func ClarificationThread(w io.Writer, p Palette, c threads.Thread) error {
-	t := &thread{Palette: p, c: &c}
+	t := &clarifyThread{Palette: p, c: &c}
 	t.line(2, p.Paint(Bold, Line(fmt.Sprintf("Clarification Thread: %s (%s)", c.Title(), issueWord(c.IssueNumber)))))
 	t.line(2, p.Paint(Dim, threadRule))
 	for i := range c.Thread {
@@ -77,21 +77,21 @@ func ClarificationThread(w io.Writer, p Palette, c threads.Thread) error {
 	return err
 }
 
-// thread is a thread being written.
-type thread struct {
+// clarifyThread is a thread being written.
+type clarifyThread struct {
 	Palette
 	c *threads.Thread
 	b strings.Builder
 }
 
-func (t *thread) line(indent int, s string) {
+func (t *clarifyThread) line(indent int, s string) {
 	t.b.WriteString(strings.Repeat(" ", indent))
 	t.b.WriteString(s)
 	t.b.WriteByte('\n')
 }
 
 // turn writes the i-th entry.
-func (t *thread) turn(i int) {
+func (t *clarifyThread) turn(i int) {
 	e := t.c.Thread[i]
 	switch e.Type {
 	case schemas.TurnResolution:
@@ -114,18 +114,18 @@ func (t *thread) turn(i int) {
 }
 
 // spoken writes a question or an answer: "[Round 1] engineer -> architect  (2026-02-26 10:00)" and the text.
-func (t *thread) spoken(color Color, mark string, e schemas.ThreadEntry, to string) {
+func (t *clarifyThread) spoken(color Color, mark string, e schemas.ThreadEntry, to string) {
 	head := t.Paint(Blue, fmt.Sprintf("[Round %d]", e.Round)) + " " + Line(e.From) + " -> " + Line(to)
 	t.line(2, head+t.at(e.Timestamp))
 	t.text(4, t.Paint(color, mark), e.Body)
 }
 
 // outcome writes "[RESOLVED] engineer  (2026-02-26 10:05)".
-func (t *thread) outcome(color Color, word, who string, at schemas.Time) {
+func (t *clarifyThread) outcome(color Color, word, who string, at schemas.Time) {
 	t.line(2, t.Paint(color, "["+word+"]")+" "+Line(who)+t.at(at))
 }
 
-func (t *thread) at(when schemas.Time) string {
+func (t *clarifyThread) at(when schemas.Time) string {
 	if when.IsZero() {
 		return ""
 	}
@@ -133,7 +133,7 @@ func (t *thread) at(when schemas.Time) string {
 }
 
 // text writes a text with a mark before its first line; further lines are aligned below the first.
-func (t *thread) text(indent int, mark, body string) {
+func (t *clarifyThread) text(indent int, mark, body string) {
 	under := ""
 	if mark != "" {
 		under = "   "
@@ -151,7 +151,7 @@ func (t *thread) text(indent int, mark, body string) {
 }
 
 // escalation writes the decision that a human has to make.
-func (t *thread) escalation(e *schemas.Escalation, body string) {
+func (t *clarifyThread) escalation(e *schemas.Escalation, body string) {
 	t.label("Topic", e.Topic)
 	t.label("Why", clarify.Because(e.Reason, body))
 	for _, p := range e.Positions {
@@ -168,7 +168,7 @@ func (t *thread) escalation(e *schemas.Escalation, body string) {
 }
 
 // label writes "Topic: text", the text's further lines below its first.
-func (t *thread) label(name, text string) {
+func (t *clarifyThread) label(name, text string) {
 	for i, line := range wrapText(text, threadWidth) {
 		if i == 0 {
 			line = t.Paint(Bold, Line(name)+":") + " " + line
@@ -180,7 +180,7 @@ func (t *thread) label(name, text string) {
 }
 
 // standing writes the state of an open or abandoned thread. For an escalated one the last entry states it.
-func (t *thread) standing() {
+func (t *clarifyThread) standing() {
 	c := t.c
 	if c.Status == schemas.ClarificationEscalated && lastEscalation(c.Thread) >= 0 {
 		return

@@ -35,8 +35,8 @@ type Description struct {
 	Changed   map[string][]string // declared outputs that changed since their runs, by node
 }
 
-// page is a description being written. Writing to its buffer does not fail.
-type page struct {
+// descriptionPage is a description being written. Writing to its buffer does not fail.
+type descriptionPage struct {
 	p   Palette
 	now time.Time
 	b   bytes.Buffer
@@ -45,7 +45,7 @@ type page struct {
 // Describe writes the page of an object's description in sections: why, spec, conditions, nodes, outputs, actions,
 // referrers and history.
 func Describe(w io.Writer, palette Palette, d Description, now time.Time) error {
-	p, e := &page{p: palette, now: now}, d.Entry
+	p, e := &descriptionPage{p: palette, now: now}, d.Entry
 	p.head(d)
 	p.section("Why", p.lines(whyBeside(d.Why, e.Problems)))
 	if e.Broken() {
@@ -69,7 +69,7 @@ func Describe(w io.Writer, palette Palette, d Description, now time.Time) error 
 
 // describeWhy writes the Why section of each description: why the object, or its named node of a DAG, is in its state.
 func describeWhy(w io.Writer, palette Palette, objects []Description, node string, now time.Time) error {
-	p := &page{p: palette, now: now}
+	p := &descriptionPage{p: palette, now: now}
 	for i, d := range objects {
 		if i > 0 {
 			p.b.WriteByte('\n')
@@ -92,7 +92,7 @@ func describeWhy(w io.Writer, palette Palette, objects []Description, node strin
 const sectionIndent = "  "
 
 // table is a table for a section.
-func (p *page) table(heads ...string) *Table {
+func (p *descriptionPage) table(heads ...string) *Table {
 	palette := p.p
 	if palette.Width > 0 {
 		palette.Width = max(palette.Width-len(sectionIndent), 1)
@@ -103,7 +103,7 @@ func (p *page) table(heads ...string) *Table {
 }
 
 // section writes a headline and an indented text, unless it is empty.
-func (p *page) section(head, text string) {
+func (p *descriptionPage) section(head, text string) {
 	if text == "" {
 		return
 	}
@@ -113,7 +113,7 @@ func (p *page) section(head, text string) {
 	}
 }
 
-func (p *page) head(d Description) {
+func (p *descriptionPage) head(d Description) {
 	e := d.Entry
 	t := NewTable(p.p)
 	t.Wrap = true
@@ -153,7 +153,7 @@ func (p *page) head(d Description) {
 }
 
 // instant returns a time with its distance from now; "" for the zero time.
-func (p *page) instant(t schemas.Time) string {
+func (p *descriptionPage) instant(t schemas.Time) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -172,7 +172,7 @@ func describePairs(m map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
-func (p *page) lines(lines []string) string {
+func (p *descriptionPage) lines(lines []string) string {
 	t := p.table()
 	for _, l := range lines {
 		t.Row(l)
@@ -180,7 +180,7 @@ func (p *page) lines(lines []string) string {
 	return t.text()
 }
 
-func (p *page) problems(problems []schemas.Problem) string {
+func (p *descriptionPage) problems(problems []schemas.Problem) string {
 	var b strings.Builder
 	Problems(&b, p.p, problems)
 	return b.String()
@@ -191,7 +191,7 @@ func (p *page) problems(problems []schemas.Problem) string {
 var longFields = []string{"nodes", "steps", "entries"}
 
 // spec is the spec as written, without its long lists.
-func (p *page) spec(e *state.Entry) string {
+func (p *descriptionPage) spec(e *state.Entry) string {
 	if e.Object == nil {
 		return ""
 	}
@@ -217,7 +217,7 @@ func fieldsWithout(object []byte, without []string) string {
 	return Text(b.String())
 }
 
-func (p *page) conditions(e *state.Entry) string {
+func (p *descriptionPage) conditions(e *state.Entry) string {
 	if !e.HasStatus() {
 		return ""
 	}
@@ -230,7 +230,7 @@ func (p *page) conditions(e *state.Entry) string {
 }
 
 // gate shows a gate of a DAG: the task and its inputs, as they would be approved.
-func (p *page) gate(g *dags.Gate, dag string) string {
+func (p *descriptionPage) gate(g *dags.Gate, dag string) string {
 	t := p.table()
 	t.Row("Digest", g.Digest)
 	if len(g.Approve.By) > 0 {
@@ -265,9 +265,9 @@ func (p *page) gate(g *dags.Gate, dag string) string {
 	return t.text()
 }
 
-func (p *page) age(t schemas.Time) Cell { return Cell{Text: ageOf(t, p.now)} }
+func (p *descriptionPage) age(t schemas.Time) Cell { return Cell{Text: ageOf(t, p.now)} }
 
-func (p *page) nodes(e *state.Entry) string {
+func (p *descriptionPage) nodes(e *state.Entry) string {
 	if e.Kind != schemas.DAGKind.Name {
 		return ""
 	}
@@ -288,7 +288,7 @@ func (p *page) nodes(e *state.Entry) string {
 }
 
 // failures shows the end of the output of the first failed nodes.
-func (p *page) failures(e *state.Entry) {
+func (p *descriptionPage) failures(e *state.Entry) {
 	const most = 3
 	st, ok := e.Status().(*schemas.DAGStatus)
 	if !ok {
@@ -309,14 +309,14 @@ func (p *page) failures(e *state.Entry) {
 }
 
 // duration returns how long a node's last attempt took, or has taken so far.
-func (p *page) duration(n schemas.NodeStatus) Cell {
+func (p *descriptionPage) duration(n schemas.NodeStatus) Cell {
 	if n.State == schemas.NodeRunning && !n.StartedAt.IsZero() {
 		return Cell{Text: Age(p.now.Sub(n.StartedAt.Time))}
 	}
 	return Word(Took(n))
 }
 
-func (p *page) whyNode(n schemas.NodeStatus) string {
+func (p *descriptionPage) whyNode(n schemas.NodeStatus) string {
 	parts := slices.DeleteFunc([]string{n.Reason, n.Message}, func(s string) bool { return s == "" })
 	s := strings.Join(parts, ": ")
 	if n.Round > 0 {
@@ -328,7 +328,7 @@ func (p *page) whyNode(n schemas.NodeStatus) string {
 	return s
 }
 
-func (p *page) actions(e *state.Entry) string {
+func (p *descriptionPage) actions(e *state.Entry) string {
 	t := p.table("AGE", "VERB", "NODE", "BY", "ACTION")
 	for _, act := range schemas.AppliedTo(e.Status()) {
 		t.Cells(p.age(act.At), Cell{Text: act.Verb}, Word(act.Node), Word(schemas.Acting(act.By, act.Proof)), Cell{Text: act.Name})
@@ -336,7 +336,7 @@ func (p *page) actions(e *state.Entry) string {
 	return t.text()
 }
 
-func (p *page) history(e *state.Entry) string {
+func (p *descriptionPage) history(e *state.Entry) string {
 	if !e.HasStatus() {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 
 // DescribeNode writes the page of a node's description in sections: its spec, its gate, its attempts and outputs.
 func DescribeNode(w io.Writer, palette Palette, v *dags.NodeView, now time.Time) error {
-	p := &page{p: palette, now: now}
+	p := &descriptionPage{p: palette, now: now}
 	p.nodeHead(v)
 	if declared, err := json.Marshal(v.Spec); err == nil {
 		p.section("Spec", fieldsWithout(declared, []string{"name", "needs", "agent"})) // the head has these
@@ -41,7 +41,7 @@ func DescribeNode(w io.Writer, palette Palette, v *dags.NodeView, now time.Time)
 	return err
 }
 
-func (p *page) nodeHead(v *dags.NodeView) {
+func (p *descriptionPage) nodeHead(v *dags.NodeView) {
 	n := &v.Status
 	t := NewTable(p.p)
 	t.Wrap = true
@@ -80,7 +80,7 @@ func (p *page) nodeHead(v *dags.NodeView) {
 	t.Write(&p.b)
 }
 
-func (p *page) runs(runs []dags.NodeRun) string {
+func (p *descriptionPage) runs(runs []dags.NodeRun) string {
 	t := p.table("RUN", "OUTCOME", "STARTED", "TOOK", "MESSAGE")
 	for _, r := range runs {
 		t.Cells(Cell{Text: r.Key}, Cell{Text: r.Outcome, Color: stateColor(r.Outcome)}, p.age(r.Started),

@@ -15,7 +15,7 @@ func anObservation() schemas.Observation {
 	return schemas.Observation{
 		ID: "obs-engineer-29-1772186400000-a1b2c3", Agent: "engineer", IssueNumber: 29, Category: schemas.CategoryDecision,
 		Content: "Chose files.\nNot\x1b[31m SQLite.\r\n", Summary: "Chose files", Tokens: 7,
-		Timestamp: schemas.NewStamp(time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)),
+		Timestamp: schemas.StampOfTime(time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)),
 	}
 }
 

@@ -92,7 +92,7 @@ func TestShowWhatWasDecided(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
 	tree, request := shownTree(t, now), schemas.Ref{Kind: schemas.ClarificationRequestKind.Name, Name: "release"}
-	asked, err := clarify.Fold(nil, 42, ledgers.Of(tree, []schemas.Ref{request})[42])
+	asked, err := clarify.Fold(nil, 42, ledgers.LedgersOf(tree, []schemas.Ref{request})[42])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (t *talk) converse(ctx context.Context) (*acp.Answer, error) {
 		return nil, asFault(err)
 	}
 	t.report()
-	if agent.Steers() {
+	if agent.AcceptsSteering() {
 		go t.steer(ctx, session.ID)
 	}
 	prompt := t.a.command.stdin

@@ -24,7 +24,7 @@ const probeTime = 10 * time.Second
 const probeGrace = time.Second
 
 // checkAgents looks for the programs of agents with a profile: which is found, its version, and whether it is logged in.
-func checkAgents(ctx context.Context, e *Env) (all []Finding) {
+func checkAgents(ctx context.Context, e *Patient) (all []Finding) {
 	if e.tree == nil {
 		return skipped("the tree cannot be loaded")
 	}

@@ -51,8 +51,8 @@ type Finding struct {
 	repair func(context.Context) error
 }
 
-// Env is the subject of an examination, with the functions that repairs need. Dir, Open, Now and Git must be set.
-type Env struct {
+// Patient is the subject of an examination, with the functions that repairs need. Dir, Open, Now and Git must be set.
+type Patient struct {
 	// Dir is the root of the tree.
 	Dir string
 	// Open opens a store on the tree, with or without its caches.
@@ -87,7 +87,7 @@ type Env struct {
 // checks are all checks, in the order of the report.
 var checks = []struct {
 	name string
-	look func(context.Context, *Env) []Finding
+	look func(context.Context, *Patient) []Finding
 }{
 	{"program", checkProgram},
 	{"tree", checkTree},
@@ -116,14 +116,14 @@ var checks = []struct {
 
 // Check examines everything and returns at least one finding per check, in a fixed order. It never fails as a whole: if
 // something cannot be examined, that is a finding.
-func Check(ctx context.Context, env Env) []Finding {
+func Check(ctx context.Context, env Patient) []Finding {
 	findings, done := examine(ctx, &env)
 	done()
 	return findings
 }
 
 // examine is Check, except that it leaves the resources for repairs open; done closes them.
-func examine(ctx context.Context, env *Env) (findings []Finding, done func()) {
+func examine(ctx context.Context, env *Patient) (findings []Finding, done func()) {
 	closers := env.open(ctx)
 	for _, c := range checks {
 		for _, f := range c.look(ctx, env) {
@@ -137,7 +137,7 @@ func examine(ctx context.Context, env *Env) (findings []Finding, done func()) {
 
 // open opens the resources that the checks share. Resources that cannot be opened stay nil, which the check "tree"
 // reports.
-func (e *Env) open(ctx context.Context) (done func()) {
+func (e *Patient) open(ctx context.Context) (done func()) {
 	e.root, _ = regular.Root(e.Dir)
 	e.store, _ = e.Open(false)
 	if e.store != nil {
@@ -154,7 +154,7 @@ func (e *Env) open(ctx context.Context) (done func()) {
 }
 
 // settings are the settings of the tree, or the defaults.
-func (e *Env) settings() *schemas.SettingsSpec {
+func (e *Patient) settings() *schemas.SettingsSpec {
 	if e.tree != nil {
 		return e.tree.Settings()
 	}
@@ -165,7 +165,7 @@ func (e *Env) settings() *schemas.SettingsSpec {
 
 // Fix examines the environment, runs the repair of each finding, and checks everything again. Successful repairs are
 // findings of level ok; a failed repair is described in Detail.
-func Fix(ctx context.Context, env Env) []Finding {
+func Fix(ctx context.Context, env Patient) []Finding {
 	first := env
 	before, done := examine(ctx, &first)
 	var repaired []Finding
@@ -215,9 +215,9 @@ func (f Finding) by(repair func(context.Context) error) Finding {
 }
 
 // New returns the doctor's Env for a tree, with the options and the functions that open, repair and rebuild.
-func New(o Options) Env {
+func New(o Options) Patient {
 	b := process.ReadBuild()
-	env := Env{
+	env := Patient{
 		Dir: o.Tree.Dir, Now: o.Tree.Now, Environ: os.Environ(), Git: gitrepo.Inspect,
 		Program: fmt.Sprintf("reconcile %s, %s, %s", b.Version, b.Go, b.Platform),
 		Open: func(noCache bool) (*state.Store, error) {
@@ -237,7 +237,7 @@ func New(o Options) Env {
 }
 
 // isTree reports whether the folder is, or is about to become, a tree: nothing is written into other folders.
-func (e *Env) isTree() bool {
+func (e *Patient) isTree() bool {
 	if e.root == nil {
 		return false
 	}
@@ -250,7 +250,7 @@ func (e *Env) isTree() bool {
 }
 
 // makeScratch creates .reconcile, which ignores itself.
-func (e *Env) makeScratch() error {
+func (e *Patient) makeScratch() error {
 	if _, err := e.root.Lstat(".reconcile/.gitignore"); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -258,7 +258,7 @@ func (e *Env) makeScratch() error {
 }
 
 // writeScratch writes an empty file of a test. If that fails, [checkWriting] reports why.
-func (e *Env) writeScratch(name string) error {
+func (e *Patient) writeScratch(name string) error {
 	if err := errors.Join(e.makeScratch(), e.root.MkdirAll(tempFolder, 0o755)); err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func counted(n int, word string) string {
 	return fmt.Sprintf("%d %s", n, word)
 }
 
-func (e *Env) withLock(ctx context.Context, do func() error) error {
+func (e *Patient) withLock(ctx context.Context, do func() error) error {
 	l, err := e.store.Lock(ctx)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func Hold(name string, r io.Reader, w io.Writer) error {
 
 // checkFlock tests with two processes what every lock depends on: the kernel gives it to only one of them, and releases
 // it when its holder dies.
-func checkFlock(ctx context.Context, e *Env) []Finding {
+func checkFlock(ctx context.Context, e *Patient) []Finding {
 	switch {
 	case len(e.Hold) == 0:
 		return skipped("there is no second process to test with")
@@ -59,7 +59,7 @@ func checkFlock(ctx context.Context, e *Env) []Finding {
 	return ok("two processes exclude each other, and the death of one frees its lock")
 }
 
-func (e *Env) testFlock(ctx context.Context, name string) error {
+func (e *Patient) testFlock(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, flockWait)
 	defer cancel()
 	argv := append(slices.Clone(e.Hold), name)
@@ -86,7 +86,7 @@ func (e *Env) testFlock(ctx context.Context, name string) error {
 }
 
 // whileHeld waits until the other process has the lock, and then tries to take it.
-func (e *Env) whileHeld(name string, out io.Reader) error {
+func (e *Patient) whileHeld(name string, out io.Reader) error {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	switch {
 	case err != nil:

@@ -19,7 +19,7 @@ import (
 const gitTimeout = time.Minute
 
 // checkGit examines the tree's repository with the git command.
-func checkGit(ctx context.Context, e *Env) []Finding {
+func checkGit(ctx context.Context, e *Patient) []Finding {
 	if _, err := exec.LookPath("git"); err != nil {
 		return []Finding{warn("git is not on the PATH, so the repository was not examined", "install git")}
 	}
@@ -48,7 +48,7 @@ func checkGit(ctx context.Context, e *Env) []Finding {
 }
 
 // git runs a git command in the tree and returns its output.
-func (e *Env) git(ctx context.Context, args ...string) (string, error) {
+func (e *Patient) git(ctx context.Context, args ...string) (string, error) {
 	if err := e.blocked(); err != nil {
 		return "", fmt.Errorf("git %s: %w", args[0], err)
 	}
@@ -66,7 +66,7 @@ func (e *Env) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-func (e *Env) gitHead(ctx context.Context, dir string) []Finding {
+func (e *Patient) gitHead(ctx context.Context, dir string) []Finding {
 	if _, err := e.git(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err == nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (e *Env) gitHead(ctx context.Context, dir string) []Finding {
 		"git reflog shows the last good commit; git update-ref HEAD COMMIT goes back to it")}
 }
 
-func (e *Env) gitObjects(ctx context.Context, _ string) []Finding {
+func (e *Patient) gitObjects(ctx context.Context, _ string) []Finding {
 	out, err := e.git(ctx, "fsck", "--connectivity-only", "--no-dangling", "--no-progress")
 	switch {
 	case err == nil:
@@ -94,7 +94,7 @@ func (e *Env) gitObjects(ctx context.Context, _ string) []Finding {
 		"fetch the missing objects from a clone that has them; git help fsck")}
 }
 
-func (e *Env) gitIndex(ctx context.Context, _ string) []Finding {
+func (e *Patient) gitIndex(ctx context.Context, _ string) []Finding {
 	if _, err := e.git(ctx, "ls-files", "--stage", "--", ".gitignore"); err != nil {
 		return []Finding{bad("the index cannot be read: "+err.Error(),
 			"move .git/index away, then git reset builds it anew; changes that were staged must be staged again")}
@@ -103,7 +103,7 @@ func (e *Env) gitIndex(ctx context.Context, _ string) []Finding {
 }
 
 // gitIgnored looks for local files that were committed by mistake.
-func (e *Env) gitIgnored(ctx context.Context, _ string) []Finding {
+func (e *Patient) gitIgnored(ctx context.Context, _ string) []Finding {
 	files, err := e.git(ctx, "ls-files", "--", ".reconcile", ":(glob)**/*.json.lock", ":(glob)vectors/*.snapshot")
 	if err != nil || files == "" {
 		return nil // an unreadable index was reported already
@@ -114,7 +114,7 @@ func (e *Env) gitIgnored(ctx context.Context, _ string) []Finding {
 }
 
 // gitFormat reports features for which every commit needs the git command.
-func (e *Env) gitFormat(ctx context.Context, dir string) []Finding {
+func (e *Patient) gitFormat(ctx context.Context, dir string) []Finding {
 	var features []string
 	for _, f := range []struct{ key, value, name string }{
 		{"extensions.objectformat", "sha256", "SHA-256 object names"},
@@ -136,7 +136,7 @@ func (e *Env) gitFormat(ctx context.Context, dir string) []Finding {
 }
 
 // gitLocks reports leftover lock files of a killed git, and unfinished commits of reconcile.
-func (e *Env) gitLocks(_ context.Context, dir string) []Finding {
+func (e *Patient) gitLocks(_ context.Context, dir string) []Finding {
 	var found []Finding
 	for _, name := range []string{"index.lock", "HEAD.lock", "config.lock", "packed-refs.lock"} {
 		info, err := os.Lstat(filepath.Join(dir, name))
@@ -157,7 +157,7 @@ func (e *Env) gitLocks(_ context.Context, dir string) []Finding {
 }
 
 // blocked returns an error for a file on which git would block forever, if there is one.
-func (e *Env) blocked() error {
+func (e *Patient) blocked() error {
 	dir, err := filepath.Abs(e.Dir)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (e *Env) blocked() error {
 
 // gitMerge checks whether git merges state files field by field: the tree needs the attribute, and the clone needs the
 // merge driver. If git does not keep the state, there is nothing to merge.
-func (e *Env) gitMerge(ctx context.Context, _ string) []Finding {
+func (e *Patient) gitMerge(ctx context.Context, _ string) []Finding {
 	folder := e.settings().Folders.State
 	attribute, err := e.git(ctx, "check-attr", "merge", "--", folder+"/dags/any.json")
 	if err != nil {
@@ -191,7 +191,7 @@ func (e *Env) gitMerge(ctx context.Context, _ string) []Finding {
 }
 
 // unignored reports whether the tree is in a repository that does not ignore a file.
-func (e *Env) unignored(ctx context.Context, name string) bool {
+func (e *Patient) unignored(ctx context.Context, name string) bool {
 	if _, err := e.git(ctx, "rev-parse", "--git-dir"); err != nil {
 		return false // no repository, or no git: another check reports it
 	}

@@ -14,10 +14,10 @@ import (
 	"reconcile.dev/reconcile/schemas/secrets"
 )
 
-// Ailment says why an agent cannot work on this machine, and what to do; "" if nothing is known against it. Its program must be found and
+// HealthAilment says why an agent cannot work on this machine, and what to do; "" if nothing is known against it. Its program must be found and
 // logged in, and the program of its check must end with exit code 0. dir is the root of the tree, own are the profiles of its settings.
 // Output of which isSecret is true is not repeated.
-func Ailment(ctx context.Context, dir string, environ []string, own map[string]schemas.Profile, a *schemas.AgentSpec, isSecret func([]byte) bool) string {
+func HealthAilment(ctx context.Context, dir string, environ []string, own map[string]schemas.Profile, a *schemas.AgentSpec, isSecret func([]byte) bool) string {
 	c := a.Runner.AsCommand()
 	if c == nil {
 		return ""

@@ -21,7 +21,7 @@ const (
 
 // checkIndex examines the search index: whether it is readable, belongs to the configured embedder, and is ignored by
 // git. It may be missing: the first search creates it.
-func checkIndex(ctx context.Context, e *Env) []Finding {
+func checkIndex(ctx context.Context, e *Patient) []Finding {
 	if e.tree == nil || e.root == nil {
 		return skipped("the tree cannot be read")
 	}

@@ -16,7 +16,7 @@ import (
 
 // checkLedgers examines the invariants of ledgers: each number is used once, without gaps, and the records match the
 // requests' statuses. The check "state" reports unreadable ledgers.
-func checkLedgers(_ context.Context, e *Env) []Finding {
+func checkLedgers(_ context.Context, e *Patient) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
 	}

@@ -27,7 +27,7 @@ spec: {runner: {human: {}}}
 )
 
 // withQuestion adds a question with a status to a tree, and returns its record.
-func withQuestion(t *testing.T, dir string, e Env) schemas.Clarification {
+func withQuestion(t *testing.T, dir string, e Patient) schemas.Clarification {
 	t.Helper()
 	for _, a := range []string{"engineer", "architect"} {
 		must(t, put(dir, "specs/agents/"+a+".yaml", fmt.Sprintf(agents, a)))

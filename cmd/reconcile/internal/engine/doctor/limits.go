@@ -9,7 +9,7 @@ import (
 )
 
 // checkLimits tries out what can bound the runs of nodes with limits, and warns where nodes ask for more.
-func checkLimits(_ context.Context, e *Env) []Finding {
+func checkLimits(_ context.Context, e *Patient) []Finding {
 	by, why := limits.Describe()
 	detail := "runs are limited by: " + by
 	if why != "" {
@@ -22,7 +22,7 @@ func checkLimits(_ context.Context, e *Env) []Finding {
 }
 
 // asksForLimits reports whether a node of the tree has limits.
-func asksForLimits(e *Env) bool {
+func asksForLimits(e *Patient) bool {
 	for _, entry := range e.tree.Entries(schemas.DAGKind.Name) {
 		if spec := schemas.SpecAs[*schemas.DAGSpec](entry.Object); spec != nil && slices.ContainsFunc(spec.Nodes, func(n schemas.Node) bool { return n.Limits != nil }) {
 			return true

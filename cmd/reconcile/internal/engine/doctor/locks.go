@@ -26,7 +26,7 @@ const (
 )
 
 // checkLocks examines every lock with the code that takes locks.
-func checkLocks(_ context.Context, e *Env) []Finding {
+func checkLocks(_ context.Context, e *Patient) []Finding {
 	if e.root == nil {
 		return skipped("the tree cannot be read")
 	}
@@ -52,7 +52,7 @@ func checkLocks(_ context.Context, e *Env) []Finding {
 }
 
 // lockFinding returns the finding for the state of a lock.
-func (e *Env) lockFinding(name string, info lock.Info) Finding {
+func (e *Patient) lockFinding(name string, info lock.Info) Finding {
 	who := fmt.Sprintf("%s.lock of process %d (%s), %s old", name, info.PID, info.Agent, info.Age.Round(time.Second))
 	take := func(ctx context.Context) error {
 		l, err := lock.Acquire(ctx, e.root, name, lock.Options{Agent: lockAgent, Tries: 1})
@@ -76,7 +76,7 @@ func (e *Env) lockFinding(name string, info lock.Info) Finding {
 }
 
 // lockedFiles lists the files with a lock, or with leftovers of one, sorted.
-func (e *Env) lockedFiles() ([]string, error) {
+func (e *Patient) lockedFiles() ([]string, error) {
 	var files []string
 	for _, folder := range []string{e.settings().Folders.State, ".reconcile"} {
 		err := fs.WalkDir(regular.FS(e.root), folder, func(name string, d fs.DirEntry, err error) error {
@@ -114,7 +114,7 @@ func lockedFile(name string) (string, bool) {
 }
 
 // checkLitter looks for leftover temporary files, and for logs of runs without a record.
-func checkLitter(ctx context.Context, e *Env) []Finding {
+func checkLitter(ctx context.Context, e *Patient) []Finding {
 	if e.root == nil {
 		return skipped("the tree cannot be read")
 	}
@@ -128,7 +128,7 @@ func checkLitter(ctx context.Context, e *Env) []Finding {
 	return ok("no temporary files are left, and no logs of forgotten runs")
 }
 
-func (e *Env) temporary() []Finding {
+func (e *Patient) temporary() []Finding {
 	var old []string
 	err := fs.WalkDir(regular.FS(e.root), tempFolder, func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func (e *Env) temporary() []Finding {
 		func(context.Context) error { return durable.Sweep(e.root, tempFolder) })}
 }
 
-func (e *Env) looseLogs(ctx context.Context) []Finding {
+func (e *Patient) looseLogs(ctx context.Context) []Finding {
 	loose, err := e.store.OrphanLogs(ctx)
 	switch {
 	case err != nil:
@@ -169,7 +169,7 @@ func (e *Env) looseLogs(ctx context.Context) []Finding {
 }
 
 // checkJournals looks for journals of killed processes.
-func checkJournals(_ context.Context, e *Env) []Finding {
+func checkJournals(_ context.Context, e *Patient) []Finding {
 	if e.store == nil {
 		return skipped("the tree cannot be read")
 	}
@@ -197,7 +197,7 @@ func checkJournals(_ context.Context, e *Env) []Finding {
 
 // recoverKilled does the first step of a run: it turns results into files, and ends remaining processes before their
 // journal is deleted.
-func (e *Env) recoverKilled(ctx context.Context) error {
+func (e *Patient) recoverKilled(ctx context.Context) error {
 	var orphans []state.Orphan
 	err := e.withLock(ctx, func() (err error) {
 		orphans, err = e.store.Recover(ctx)

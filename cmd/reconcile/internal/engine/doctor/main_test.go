@@ -52,8 +52,8 @@ func play(role, arg string) error {
 }
 
 // env is a healthy surrounding for the tree in dir.
-func env(dir string) Env {
-	return Env{
+func env(dir string) Patient {
+	return Patient{
 		Dir: dir, Now: time.Now, Program: "reconcile test",
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
 		Git: func(ctx context.Context, dir string, environ []string, args ...string) *exec.Cmd {
@@ -170,7 +170,7 @@ func put(dir, name, text string) error {
 }
 
 // newTree makes a healthy tree in a git repository.
-func newTree(t *testing.T) (string, Env) {
+func newTree(t *testing.T) (string, Patient) {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, plant(dir))

@@ -19,14 +19,14 @@ import (
 
 // checkMemory examines the invariants of the memory: every file is readable, the manifest matches the issue files, and
 // these match the observations. Other checks cover locks and damaged files.
-func checkMemory(_ context.Context, e *Env) []Finding {
+func checkMemory(_ context.Context, e *Patient) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
 	}
 	if on := e.settings().Memory.Enabled; on != nil && !*on {
 		return ok("the memory is turned off: memory.enabled is false")
 	}
-	m := &memoryCheck{env: e, dir: e.settings().Folders.State + "/memory", taken: map[string]memory.Taken{}, removed: map[string]bool{}}
+	m := &memoryExamination{env: e, dir: e.settings().Folders.State + "/memory", taken: map[string]memory.Taken{}, removed: map[string]bool{}}
 	for _, look := range []func() error{m.issues, m.archives, m.records} {
 		if err := look(); err != nil {
 			return []Finding{bad(fmt.Sprintf("the memory cannot be read: %v", err), "check the permissions of "+m.dir)}
@@ -40,9 +40,9 @@ func checkMemory(_ context.Context, e *Env) []Finding {
 	return ok(fmt.Sprintf("%s of %s, %s", counted(len(m.entries), "observation"), counted(m.files, "issue"), m.pending()))
 }
 
-// memoryCheck is one examination of the memory.
-type memoryCheck struct {
-	env      *Env
+// memoryExamination is one examination of the memory.
+type memoryExamination struct {
+	env      *Patient
 	dir      string
 	files    int
 	entries  []schemas.ObservationIndex
@@ -56,7 +56,7 @@ type memoryCheck struct {
 
 const rebuildFix = "doctor --fix makes it anew, as the next run would do"
 
-func (m *memoryCheck) issues() error {
+func (m *memoryExamination) issues() error {
 	return eachJSON(m.env.root, m.dir, func(name string, data []byte) {
 		if !strings.HasPrefix(path.Base(name), "issue-") {
 			return
@@ -75,7 +75,7 @@ func (m *memoryCheck) issues() error {
 	})
 }
 
-func (m *memoryCheck) archives() error {
+func (m *memoryExamination) archives() error {
 	return eachJSON(m.env.root, m.dir+"/archive", func(name string, data []byte) {
 		if _, err := memory.Parse(data); err != nil {
 			m.damaged(name, err)
@@ -83,7 +83,7 @@ func (m *memoryCheck) archives() error {
 	})
 }
 
-func (m *memoryCheck) records() error {
+func (m *memoryExamination) records() error {
 	return eachJSON(m.env.root, m.dir+"/records", func(name string, data []byte) {
 		r, err := memory.ParseRecord(data)
 		if err != nil {
@@ -98,7 +98,7 @@ func (m *memoryCheck) records() error {
 }
 
 // damaged records a file that cannot be read. A file of a newer program needs no repair.
-func (m *memoryCheck) damaged(name string, err error) {
+func (m *memoryExamination) damaged(name string, err error) {
 	if errors.Is(err, memory.ErrNewer) {
 		m.found = append(m.found, warn(fmt.Sprintf("%s: %v", name, err),
 			"update reconcile: this version leaves the file alone"))
@@ -110,7 +110,7 @@ func (m *memoryCheck) damaged(name string, err error) {
 }
 
 // manifest compares the manifest with the issue files.
-func (m *memoryCheck) manifest() {
+func (m *memoryExamination) manifest() {
 	if m.unread || m.files == 0 {
 		return
 	}
@@ -127,7 +127,7 @@ func (m *memoryCheck) manifest() {
 }
 
 // specs compares the captured observations with the stored ones.
-func (m *memoryCheck) specs() {
+func (m *memoryExamination) specs() {
 	if m.unread {
 		return
 	}
@@ -163,7 +163,7 @@ func (m *memoryCheck) specs() {
 }
 
 // isStored reports whether all stored content of a capture matches its spec: then only the recorded digest is wrong.
-func (m *memoryCheck) isStored(e *state.Entry, taken memory.Taken) bool {
+func (m *memoryExamination) isStored(e *state.Entry, taken memory.Taken) bool {
 	spec := schemas.SpecAs[*schemas.ObservationSpec](e.Object)
 	if spec == nil {
 		return false
@@ -184,7 +184,7 @@ func (m *memoryCheck) isStored(e *state.Entry, taken memory.Taken) bool {
 }
 
 // pending describes the work of the next run, which is not a problem.
-func (m *memoryCheck) pending() string {
+func (m *memoryExamination) pending() string {
 	var todo []string
 	if len(m.unstored) > 0 {
 		todo = append(todo, "takes in "+some(m.unstored))
@@ -199,7 +199,7 @@ func (m *memoryCheck) pending() string {
 }
 
 // rebuild rebuilds the memory from the captured observations, under the lock of the tree.
-func (m *memoryCheck) rebuild(ctx context.Context) error {
+func (m *memoryExamination) rebuild(ctx context.Context) error {
 	if m.env.Remember == nil {
 		return errors.New("this program cannot; run reconcile memory rebuild")
 	}

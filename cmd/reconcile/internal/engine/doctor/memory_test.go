@@ -23,7 +23,7 @@ spec:
 `
 
 // remembering is a tree whose memory has one observation.
-func remembering(t *testing.T) (string, Env) {
+func remembering(t *testing.T) (string, Patient) {
 	t.Helper()
 	dir, e := newTree(t)
 	must(t, put(dir, "specs/observations/seen.yaml", seen))

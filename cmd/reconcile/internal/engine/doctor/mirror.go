@@ -21,7 +21,7 @@ const mirrorKey = "RECONCILE_MIRROR_KEY="
 
 // checkMirror examines the records of GitHub: every record is readable and belongs to this repository and to an
 // existing object, and the records are consistent. It makes no requests to GitHub.
-func checkMirror(_ context.Context, e *Env) []Finding {
+func checkMirror(_ context.Context, e *Patient) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
 	}
@@ -55,7 +55,7 @@ func checkMirror(_ context.Context, e *Env) []Finding {
 
 // mirrorCheck is one examination of the records of the mirror.
 type mirrorCheck struct {
-	env     *Env
+	env     *Patient
 	dir     string
 	repo    string           // the mirrored repository; "" if mirroring is off
 	records int              // readable ones

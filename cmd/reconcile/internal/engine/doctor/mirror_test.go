@@ -9,7 +9,7 @@ import (
 )
 
 // mirroredTree makes a healthy tree whose session and DAG are on record as shown on GitHub.
-func mirroredTree(t *testing.T) (string, Env) {
+func mirroredTree(t *testing.T) (string, Patient) {
 	t.Helper()
 	dir, e := newTree(t)
 	must(t, put(dir, "reconcile.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\n"+

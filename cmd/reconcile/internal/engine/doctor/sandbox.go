@@ -10,7 +10,7 @@ import (
 )
 
 // checkSandbox tries each level of a sandbox out, and looks for agents that would have another one than they need.
-func checkSandbox(_ context.Context, e *Env) (all []Finding) {
+func checkSandbox(_ context.Context, e *Patient) (all []Finding) {
 	best := e.Sandbox.Best()
 	var lines []string
 	for _, level := range sandbox.Levels {

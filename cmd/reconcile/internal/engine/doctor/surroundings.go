@@ -14,10 +14,10 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-func checkProgram(_ context.Context, e *Env) []Finding { return ok(e.Program) }
+func checkProgram(_ context.Context, e *Patient) []Finding { return ok(e.Program) }
 
 // checkFileSystem warns of file systems on which locks or renames are known to be unreliable, and of full ones.
-func checkFileSystem(_ context.Context, e *Env) []Finding {
+func checkFileSystem(_ context.Context, e *Patient) []Finding {
 	info, err := statFS(e.Dir)
 	if err != nil {
 		return ok(fmt.Sprintf("cannot be told here: %v", err))
@@ -46,7 +46,7 @@ var riskyFileSystems = map[string]string{
 const testFile = ".reconcile/tmp/doctor"
 
 // checkWriting writes a file like any other, and reads it back.
-func checkWriting(_ context.Context, e *Env) []Finding {
+func checkWriting(_ context.Context, e *Patient) []Finding {
 	if !e.isTree() {
 		return skipped("this is not a tree yet")
 	}
@@ -69,7 +69,7 @@ func checkWriting(_ context.Context, e *Env) []Finding {
 }
 
 // checkClock compares the clock of the process with that of the file system.
-func checkClock(_ context.Context, e *Env) []Finding {
+func checkClock(_ context.Context, e *Patient) []Finding {
 	if !e.isTree() {
 		return skipped("this is not a tree yet")
 	}
@@ -97,7 +97,7 @@ func checkClock(_ context.Context, e *Env) []Finding {
 }
 
 // checkWatches compares the number of folders with the system's limit on watches.
-func checkWatches(_ context.Context, e *Env) []Finding {
+func checkWatches(_ context.Context, e *Patient) []Finding {
 	watches, instances, err := watchLimits()
 	if err != nil {
 		return ok("no limit is known here")
@@ -116,7 +116,7 @@ func checkWatches(_ context.Context, e *Env) []Finding {
 }
 
 // folders counts the folders of the tree that --watch watches.
-func (e *Env) folders() int {
+func (e *Patient) folders() int {
 	n := 0
 	for _, top := range []string{e.settings().Folders.Specs, e.settings().Folders.State} {
 		_ = filepath.WalkDir(filepath.Join(e.Dir, top), func(_ string, d fs.DirEntry, err error) error {
@@ -130,7 +130,7 @@ func (e *Env) folders() int {
 }
 
 // checkEnvironment reports variables that change the behaviour of commands unexpectedly.
-func checkEnvironment(_ context.Context, e *Env) []Finding {
+func checkEnvironment(_ context.Context, e *Patient) []Finding {
 	var found []Finding
 	var ours, gits []string
 	for _, v := range e.Environ {
@@ -156,7 +156,7 @@ func checkEnvironment(_ context.Context, e *Env) []Finding {
 }
 
 // sizeOf returns the total size in bytes and the number of files below a folder whose names match.
-func (e *Env) sizeOf(dir, pattern string) (size, files int64) {
+func (e *Patient) sizeOf(dir, pattern string) (size, files int64) {
 	_ = fs.WalkDir(regular.FS(e.root), dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil // unreadable folders count as empty

@@ -20,7 +20,7 @@ import (
 )
 
 // checkTree examines specs and settings with the code of a run.
-func checkTree(ctx context.Context, e *Env) []Finding {
+func checkTree(ctx context.Context, e *Patient) []Finding {
 	switch {
 	case e.root == nil || e.store == nil:
 		if _, err := e.Open(false); errors.Is(err, state.ErrFolder) {
@@ -76,7 +76,7 @@ func noFolder(err error) Finding {
 }
 
 // checkState examines whether the files that reconcile and other programs wrote are readable.
-func checkState(_ context.Context, e *Env) []Finding {
+func checkState(_ context.Context, e *Patient) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
 	}
@@ -100,7 +100,7 @@ func checkState(_ context.Context, e *Env) []Finding {
 
 // moveDamaged moves damaged state away, under the lock of the tree. Like the next run, it merges ledgers with git
 // conflict markers, and keeps the intact records of others.
-func (e *Env) moveDamaged(ctx context.Context) error {
+func (e *Patient) moveDamaged(ctx context.Context) error {
 	return e.withLock(ctx, func() error {
 		t, err := e.store.Load(ctx)
 		if err != nil {
@@ -118,7 +118,7 @@ func (e *Env) moveDamaged(ctx context.Context) error {
 }
 
 // checkDamaged reports files that were moved away: only people can decide whether they are needed.
-func checkDamaged(_ context.Context, e *Env) []Finding {
+func checkDamaged(_ context.Context, e *Patient) []Finding {
 	if e.root == nil {
 		return skipped("the tree cannot be read")
 	}
@@ -137,7 +137,7 @@ func checkDamaged(_ context.Context, e *Env) []Finding {
 }
 
 // checkCache compares the tree as read with and without the cache.
-func checkCache(ctx context.Context, e *Env) []Finding {
+func checkCache(ctx context.Context, e *Patient) []Finding {
 	if e.tree == nil {
 		return skipped("the tree cannot be read")
 	}
@@ -160,7 +160,7 @@ func checkCache(ctx context.Context, e *Env) []Finding {
 		"doctor --fix removes it; the next run makes a new one").by(e.dropCache)}
 }
 
-func (e *Env) loadFresh(ctx context.Context, noCache bool) (*state.Tree, error) {
+func (e *Patient) loadFresh(ctx context.Context, noCache bool) (*state.Tree, error) {
 	s, err := e.Open(noCache)
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func sameStatus(a, b *state.Entry) bool {
 
 // dropCache removes caches that the next run recreates. It keeps vectors of an endpoint: each is verified when it is
 // read.
-func (e *Env) dropCache(context.Context) error {
+func (e *Patient) dropCache(context.Context) error {
 	entries, err := regular.List(e.root, cacheFolder)
 	for _, entry := range entries {
 		if entry.Name() != embeddingsDir {
@@ -266,7 +266,7 @@ func eachJSON(root *os.Root, dir string, do func(name string, data []byte)) erro
 }
 
 // checkOutputs compares the entries of the output cache with their names, which are digests.
-func checkOutputs(ctx context.Context, e *Env) []Finding {
+func checkOutputs(ctx context.Context, e *Patient) []Finding {
 	if e.root == nil {
 		return skipped("the tree cannot be read")
 	}

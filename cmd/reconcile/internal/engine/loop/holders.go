@@ -105,7 +105,7 @@ func (s *run) warnOfDay() {
 	if settings.Budget.Day == nil {
 		return
 	}
-	low, day := budgets.Of(s.decider.OfRun(), s.tree, s.loop.Now()).LowDay(settings)
+	low, day := budgets.SumsOf(s.decider.OfRun(), s.tree, s.loop.Now()).LowDay(settings)
 	if low != "" && day != s.warnedDay {
 		s.warnedDay = day
 		s.warn(low)

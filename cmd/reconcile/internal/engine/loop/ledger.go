@@ -23,7 +23,7 @@ func (s *run) renumberLedgers(ctx context.Context) error {
 		if !l.Doubled || s.busyLedgers[l.Issue] != nil {
 			continue
 		}
-		ours := ledgers.Of(s.tree, []schemas.Ref{l.Ref()})[l.Issue]
+		ours := ledgers.LedgersOf(s.tree, []schemas.Ref{l.Ref()})[l.Issue]
 		renumbered := false
 		err := s.loop.Store.Fold(ctx, l.Path, func(old []byte) ([]byte, error) {
 			next, err := clarify.Renumber(old, l.Issue, ours)
@@ -151,7 +151,7 @@ func (s *run) reportRequests() {
 // foldOnce folds every ledger that lacks a record and is not busy. It returns the issues of ledgers with records that
 // were not decided on yet.
 func (s *run) foldOnce(ctx context.Context) (behind []int, err error) {
-	records := ledgers.Of(s.tree, s.requestsToFold())
+	records := ledgers.LedgersOf(s.tree, s.requestsToFold())
 	for i, issue := range slices.Sorted(maps.Keys(records)) {
 		s.progress("fold ledgers", i, len(records))
 		if s.busyLedgers[issue] != nil || isFolded(s.tree.Ledger(issue), records[issue]) {

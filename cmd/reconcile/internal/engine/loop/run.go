@@ -445,3 +445,12 @@ func (s *run) drain(ctx context.Context) error {
 	s.drainReports()
 	return errors.Join(err, s.heldError())
 }
+
+func (s *run) hasMine(ref schemas.Ref) bool {
+	for _, e := range s.mine {
+		if e.Owner == ref {
+			return true
+		}
+	}
+	return false
+}

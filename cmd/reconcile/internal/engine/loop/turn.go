@@ -372,7 +372,7 @@ func (s *run) claimable() []settle.Effect {
 	s.recheck()
 	wanted := s.withoutUnchecked(s.excludeOtherClaims(s.wanted()))
 	if slices.ContainsFunc(wanted, func(e *settle.Effect) bool { return len(e.Allowances) > 0 }) {
-		ledger.Sums = budgets.Of(s.decider.OfRun(), s.tree, s.loop.Now())
+		ledger.Sums = budgets.SumsOf(s.decider.OfRun(), s.tree, s.loop.Now())
 	}
 	s.warnOfDay()
 	holds, seen, wanted := s.otherHolds(wanted)
@@ -535,15 +535,6 @@ func (s *run) claimAhead() int {
 
 func (s *run) specsDue() bool {
 	return !s.watching && !s.loop.Now().Before(s.scannedAt.Add(s.scanEvery()))
-}
-
-func (s *run) hasMine(ref schemas.Ref) bool {
-	for _, e := range s.mine {
-		if e.Owner == ref {
-			return true
-		}
-	}
-	return false
 }
 
 // stopClocks stops the clocks of DAGs without running effects: of the unselected ones, and of all when this run is

@@ -45,7 +45,7 @@ type IssueClient interface {
 // Mirror mirrors one tree to one repository on GitHub. It is not safe for concurrent use.
 type Mirror struct {
 	Remote  IssueClient
-	Records *Records
+	Records *GitHubRecords
 	Keys    mirror.Keys
 	Now     func() time.Time
 	// Dry says that Remote creates nothing: the objects that it returns have no ids.
@@ -435,7 +435,7 @@ func unionOfLabels(a, b []int64) []int64 {
 
 // ProjectTree projects a tree to the mirror issues that GitHub should have, with links to files and the issues on
 // record.
-func ProjectTree(ctx context.Context, t *state.Tree, records *Records, files string) ([]mirror.Issue, error) {
+func ProjectTree(ctx context.Context, t *state.Tree, records *GitHubRecords, files string) ([]mirror.Issue, error) {
 	var failed error
 	issues := mirror.Project(t, controllers.MirrorOptions(t, mirror.Options{Files: files, Mention: t.Settings().GitHub.Mention,
 		Made: func(ref schemas.Ref) int {

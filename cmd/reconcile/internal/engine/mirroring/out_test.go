@@ -37,7 +37,7 @@ func run(t testing.TB, dir string, w *world, issues []mirror.Issue) (Report, err
 }
 
 // numbered are issues as Project has them: with the numbers of those that were made.
-func numbered(t testing.TB, r *Records, issues []mirror.Issue) []mirror.Issue {
+func numbered(t testing.TB, r *GitHubRecords, issues []mirror.Issue) []mirror.Issue {
 	t.Helper()
 	out := slices.Clone(issues)
 	for i := range out {

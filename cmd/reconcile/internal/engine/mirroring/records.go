@@ -20,9 +20,9 @@ import (
 // recordLimit is the maximum size of a record, in bytes.
 const recordLimit = 16 << 20
 
-// Records are the files below state/github about the objects that were created on GitHub and read there. Each change is
+// GitHubRecords are the files below state/github about the objects that were created on GitHub and read there. Each change is
 // durable when its method returns. Records are not safe for concurrent use.
-type Records struct {
+type GitHubRecords struct {
 	store *state.Store
 	repo  string // owner/name
 	warn  func(string)
@@ -36,17 +36,17 @@ type Records struct {
 
 // NewRecords returns the mirror Records of a repository in a store. warn is called for damaged files, which are moved
 // to .reconcile/damaged: their content is looked up on GitHub again. Dry records are never written.
-func NewRecords(store *state.Store, repo string, dry bool, warn func(string)) *Records {
-	return &Records{store: store, repo: repo, dry: dry, warn: warn, issues: map[int]*schemas.MirrorFile{},
+func NewRecords(store *state.Store, repo string, dry bool, warn func(string)) *GitHubRecords {
+	return &GitHubRecords{store: store, repo: repo, dry: dry, warn: warn, issues: map[int]*schemas.MirrorFile{},
 		objects: map[schemas.Ref]*schemas.MirrorObject{}}
 }
 
 // Changed reports whether records were changed: a file was written.
-func (r *Records) Changed() bool { return r.changed }
+func (r *GitHubRecords) Changed() bool { return r.changed }
 
-// record is the file of one kind of records about one thing: an issue, or an object.
-type record[K comparable, F any] struct {
-	of     *Records
+// mirrorRecord is the file of one kind of records about one thing: an issue, or an object.
+type mirrorRecord[K comparable, F any] struct {
+	of     *GitHubRecords
 	cached map[K]*F
 	key    K
 	path   string
@@ -55,8 +55,8 @@ type record[K comparable, F any] struct {
 	encode func(*F) ([]byte, error)
 }
 
-func (r *Records) ofIssue(issue int) record[int, schemas.MirrorFile] {
-	return record[int, schemas.MirrorFile]{
+func (r *GitHubRecords) ofIssue(issue int) mirrorRecord[int, schemas.MirrorFile] {
+	return mirrorRecord[int, schemas.MirrorFile]{
 		of: r, cached: r.issues, key: issue, path: r.store.MirrorPath(issue),
 		empty: schemas.MirrorFile{Version: schemas.MirrorVersion, Repo: r.repo, Issue: issue},
 		check: func(f *schemas.MirrorFile) error { return errors.Join(f.Check(issue), r.sameRepo(f.Repo)) },
@@ -67,8 +67,8 @@ func (r *Records) ofIssue(issue int) record[int, schemas.MirrorFile] {
 	}
 }
 
-func (r *Records) ofObject(ref schemas.Ref) record[schemas.Ref, schemas.MirrorObject] {
-	return record[schemas.Ref, schemas.MirrorObject]{
+func (r *GitHubRecords) ofObject(ref schemas.Ref) mirrorRecord[schemas.Ref, schemas.MirrorObject] {
+	return mirrorRecord[schemas.Ref, schemas.MirrorObject]{
 		of: r, cached: r.objects, key: ref, path: r.store.MirrorObjectPath(ref),
 		empty:  schemas.MirrorObject{Version: schemas.MirrorVersion, Repo: r.repo, Object: ref.String()},
 		check:  func(f *schemas.MirrorObject) error { return errors.Join(f.Check(ref), r.sameRepo(f.Repo)) },
@@ -77,7 +77,7 @@ func (r *Records) ofObject(ref schemas.Ref) record[schemas.Ref, schemas.MirrorOb
 }
 
 // decode decodes the record; nil data is an empty one.
-func (x record[K, F]) decode(data []byte, into *F) error {
+func (x mirrorRecord[K, F]) decode(data []byte, into *F) error {
 	*into = x.empty
 	if data == nil {
 		return nil
@@ -89,7 +89,7 @@ func (x record[K, F]) decode(data []byte, into *F) error {
 }
 
 // read returns the record, which is empty if it is missing. Callers must not change it.
-func (x record[K, F]) read(ctx context.Context) (*F, error) {
+func (x mirrorRecord[K, F]) read(ctx context.Context) (*F, error) {
 	if f := x.cached[x.key]; f != nil {
 		return f, nil
 	}
@@ -102,7 +102,7 @@ func (x record[K, F]) read(ctx context.Context) (*F, error) {
 }
 
 // change changes the record. change may be called several times, with concurrent changes of other processes.
-func (x record[K, F]) change(ctx context.Context, change func(*F)) error {
+func (x mirrorRecord[K, F]) change(ctx context.Context, change func(*F)) error {
 	f, err := x.read(ctx) // moves a damaged file away
 	if err != nil {
 		return err
@@ -127,12 +127,12 @@ func (x record[K, F]) change(ctx context.Context, change func(*F)) error {
 }
 
 // Issue reads the mirror record of an issue, its MirrorFile; it is empty if missing. Callers must not change it.
-func (r *Records) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, error) {
+func (r *GitHubRecords) Issue(ctx context.Context, issue int) (*schemas.MirrorFile, error) {
 	return r.ofIssue(issue).read(ctx)
 }
 
-// changeIssue changes the record of an issue, as [record.change] does.
-func (r *Records) changeIssue(ctx context.Context, issue int, change func(*schemas.MirrorFile)) error {
+// changeIssue changes the record of an issue, as [mirrorRecord.change] does.
+func (r *GitHubRecords) changeIssue(ctx context.Context, issue int, change func(*schemas.MirrorFile)) error {
 	return r.ofIssue(issue).change(ctx, change)
 }
 
@@ -149,7 +149,7 @@ func sortIssue(f *schemas.MirrorFile) {
 }
 
 // Made returns the number of the issue that the mirror made for an object, from its record, or 0.
-func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
+func (r *GitHubRecords) Made(ctx context.Context, ref schemas.Ref) (int, error) {
 	o, err := r.ofObject(ref).read(ctx)
 	if err != nil {
 		return 0, err
@@ -157,7 +157,7 @@ func (r *Records) Made(ctx context.Context, ref schemas.Ref) (int, error) {
 	return o.Issue, nil
 }
 
-func (r *Records) sameRepo(repo string) error {
+func (r *GitHubRecords) sameRepo(repo string) error {
 	if !strings.EqualFold(repo, r.repo) {
 		return fmt.Errorf("it is about the repository %.100q, and the settings name %s", repo, r.repo)
 	}
@@ -165,7 +165,7 @@ func (r *Records) sameRepo(repo string) error {
 }
 
 // Issues lists the numbers of the issues that have a mirror record, an issue-N.json file, sorted.
-func (r *Records) Issues() ([]int, error) {
+func (r *GitHubRecords) Issues() ([]int, error) {
 	var out []int
 	err := r.store.ListFolder(r.store.MirrorDir(), func(name []byte, id state.Identity) {
 		var n int
@@ -183,10 +183,10 @@ func (r *Records) Issues() ([]int, error) {
 
 // NewKey reports whether Keys created a new key, and the mirror has not completed a run since. Content on GitHub may
 // then be signed with a lost key.
-func (r *Records) NewKey() bool { return r.newKey }
+func (r *GitHubRecords) NewKey() bool { return r.newKey }
 
 // signed records that all content was checked, and is signed with a known key.
-func (r *Records) signed(ctx context.Context) error {
+func (r *GitHubRecords) signed(ctx context.Context) error {
 	if !r.newKey {
 		return nil
 	}
@@ -218,7 +218,7 @@ func readKeys(data []byte) (*schemas.MirrorKeys, error) {
 
 // Keys reads the mirror keys on record, which sign markers, and creates a fresh key without one; the secret, if
 // set, comes first. A secret comes from the environment, and is never written.
-func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) {
+func (r *GitHubRecords) Keys(ctx context.Context, secret string) (mirror.Keys, error) {
 	var kept *schemas.MirrorKeys
 	decode := func(data []byte) (err error) {
 		kept, err = readKeys(data)
@@ -254,7 +254,7 @@ func (r *Records) Keys(ctx context.Context, secret string) (mirror.Keys, error) 
 }
 
 // fold writes a record under its lock.
-func (r *Records) fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
+func (r *GitHubRecords) fold(ctx context.Context, p string, fold func(old []byte) ([]byte, error)) error {
 	r.changed = true
 	if err := r.store.Fold(ctx, p, fold); err != nil {
 		return fmt.Errorf("record what stands on GitHub: %w", err)
@@ -263,7 +263,7 @@ func (r *Records) fold(ctx context.Context, p string, fold func(old []byte) ([]b
 }
 
 // read reads a record, if it exists. A damaged one is moved away, unless a newer program wrote it.
-func (r *Records) read(ctx context.Context, p string, decode func([]byte) error) error {
+func (r *GitHubRecords) read(ctx context.Context, p string, decode func([]byte) error) error {
 	data, _, err := r.store.ReadFile(p, recordLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return decode(nil)
@@ -284,7 +284,7 @@ func (r *Records) read(ctx context.Context, p string, decode func([]byte) error)
 }
 
 // moveDamaged moves a record away that is still damaged under its lock.
-func (r *Records) moveDamaged(ctx context.Context, p string, decode func([]byte) error) (err error) {
+func (r *GitHubRecords) moveDamaged(ctx context.Context, p string, decode func([]byte) error) (err error) {
 	l, err := r.store.Lock(ctx)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (r *Records) moveDamaged(ctx context.Context, p string, decode func([]byte)
 func recordTime(t time.Time) schemas.Time { return schemas.NewTime(t.Truncate(time.Second)) }
 
 // KeysOf returns the mirror keys that sign markers: those of the records, and the secret of the environment variable.
-func KeysOf(ctx context.Context, getenv func(string) string, records *Records) (mirror.Keys, error) {
+func KeysOf(ctx context.Context, getenv func(string) string, records *GitHubRecords) (mirror.Keys, error) {
 	secret := getenv(keyVariable)
 	if secret != "" && len(secret) < mirrorKeyLength {
 		return nil, fmt.Errorf("%s has %d characters; use at least %d, or leave it out", keyVariable, len(secret), mirrorKeyLength)

@@ -132,7 +132,7 @@ func (m *Runner) Out(ctx context.Context, t *state.Tree) (wrote bool, again time
 	return records.Changed(), again
 }
 
-func (m *Runner) sync(ctx context.Context, t *state.Tree, records *Records) (Report, error) {
+func (m *Runner) sync(ctx context.Context, t *state.Tree, records *GitHubRecords) (Report, error) {
 	keys, err := KeysOf(ctx, m.o.Tree.Getenv, records)
 	if err != nil {
 		return Report{}, err

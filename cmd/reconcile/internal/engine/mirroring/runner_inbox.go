@@ -48,7 +48,7 @@ func (m *Runner) adoptOthers(ctx context.Context) error {
 
 // processComments lets the inbox read or answer comments.
 func (m *Runner) processComments(
-	ctx context.Context, records *Records, do func(*Inbox, context.Context) (ReadResult, error),
+	ctx context.Context, records *GitHubRecords, do func(*Inbox, context.Context) (ReadResult, error),
 ) error {
 	keys, err := KeysOf(ctx, m.o.Tree.Getenv, records)
 	if err != nil {

@@ -212,7 +212,7 @@ func (m *inMemory) note(ids []string, r schemas.MemoryRecord) error {
 			r.Anchors = map[string][]schemas.Anchor{id: anchors}
 		}
 	}
-	r.IDs, r.At = ids, schemas.NewStamp(m.env.Now)
+	r.IDs, r.At = ids, schemas.StampOfTime(m.env.Now)
 	name, _, err := memory.EncodeRecord(r)
 	m.records[name] = r
 	return err
@@ -301,7 +301,7 @@ func (m *inMemory) Compact(_ context.Context, issue int) (memstore.Compacted, er
 func (m *inMemory) Undo(_ context.Context, issue int) (memstore.Compacted, error) {
 	defer m.locked()()
 	return m.regroup(issue, func(f *memory.Facts, _ *memory.Folded) (schemas.MemoryRecord, bool) {
-		return f.Undo(issue, schemas.NewStamp(m.env.Now), "", "")
+		return f.Undo(issue, schemas.StampOfTime(m.env.Now), "", "")
 	})
 }
 

@@ -71,7 +71,7 @@ type Client struct {
 	asked   int               // open requests of the agent
 	give    context.CancelFunc
 	giveUp  context.Context // of the requests of the agent
-	fold    fold
+	fold    updateFold
 }
 
 // call is a request that waits for its answer.

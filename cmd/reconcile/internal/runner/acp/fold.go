@@ -71,8 +71,8 @@ const (
 	titleLimit = 200
 )
 
-// fold makes a State of messages.
-type fold struct {
+// updateFold makes a State of messages.
+type updateFold struct {
 	State
 	o       Options
 	text    strings.Builder
@@ -86,12 +86,12 @@ type fold struct {
 	calls       map[uint64]bool // by the digest of the id: whether it is open
 }
 
-func newFold(o Options) fold {
-	return fold{State: State{Others: map[string]int{}}, o: o, seed: maphash.MakeSeed(), calls: map[uint64]bool{}}
+func newFold(o Options) updateFold {
+	return updateFold{State: State{Others: map[string]int{}}, o: o, seed: maphash.MakeSeed(), calls: map[uint64]bool{}}
 }
 
 // snapshot returns a copy of the state.
-func (f *fold) snapshot() State {
+func (f *updateFold) snapshot() State {
 	s := f.State
 	s.Text = f.text.String()
 	s.Others = make(map[string]int, len(f.Others))
@@ -102,7 +102,7 @@ func (f *fold) snapshot() State {
 }
 
 // begin begins a turn.
-func (f *fold) begin() {
+func (f *updateFold) begin() {
 	f.text.Reset()
 	f.message, f.broken, f.active, f.over = "", false, true, false
 	f.TextCut, f.Chunks, f.Usage, f.Model, f.Failure, f.ToolCalls, f.Open = false, nil, nil, "", nil, 0, 0
@@ -110,7 +110,7 @@ func (f *fold) begin() {
 }
 
 // end ends a turn with its answer. Later parts of the message still belong to it.
-func (f *fold) end(result json.RawMessage) {
+func (f *updateFold) end(result json.RawMessage) {
 	f.over = true
 	var a Answer
 	decodeLoosely(result, &a)
@@ -119,7 +119,7 @@ func (f *fold) end(result json.RawMessage) {
 }
 
 // other counts something of an unknown kind.
-func (f *fold) other(kind string) {
+func (f *updateFold) other(kind string) {
 	kind = oneLine(kind, nameLimit)
 	if _, known := f.Others[kind]; !known && len(f.Others) >= kindsLimit {
 		kind = "more"
@@ -145,7 +145,7 @@ type update struct {
 	Meta json.RawMessage `json:"_meta"`
 }
 
-func (f *fold) update(session string, params json.RawMessage) {
+func (f *updateFold) update(session string, params json.RawMessage) {
 	var p struct {
 		Session string          `json:"sessionId"`
 		Update  json.RawMessage `json:"update"`
@@ -165,7 +165,7 @@ func (f *fold) update(session string, params json.RawMessage) {
 	f.apply(&u)
 }
 
-func (f *fold) apply(u *update) {
+func (f *updateFold) apply(u *update) {
 	switch u.Kind {
 	case "agent_message_chunk":
 		f.chunk(u)
@@ -192,7 +192,7 @@ func (f *fold) apply(u *update) {
 }
 
 // chunk adds a part of the agent's message. What a loaded session replays belongs to no turn.
-func (f *fold) chunk(u *update) {
+func (f *updateFold) chunk(u *update) {
 	if !f.active {
 		return
 	}
@@ -224,7 +224,7 @@ func (f *fold) chunk(u *update) {
 }
 
 // call begins, changes or ends a tool call.
-func (f *fold) call(u *update) {
+func (f *updateFold) call(u *update) {
 	if !f.active {
 		return
 	}
@@ -256,7 +256,7 @@ func (f *fold) call(u *update) {
 }
 
 // failure takes a typed failure from the _meta of a message.
-func (f *fold) failure(meta json.RawMessage) {
+func (f *updateFold) failure(meta json.RawMessage) {
 	var m struct {
 		JetBrains struct {
 			Air struct {

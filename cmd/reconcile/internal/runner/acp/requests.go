@@ -34,8 +34,8 @@ type Agent struct {
 	Meta json.RawMessage `json:"_meta"`
 }
 
-// Steers reports whether the agent takes texts while a turn runs: _meta.steering.supported, an extension.
-func (a *Agent) Steers() bool {
+// AcceptsSteering reports whether the agent takes texts while a turn runs: _meta.steering.supported, an extension.
+func (a *Agent) AcceptsSteering() bool {
 	var m struct {
 		Steering struct {
 			Supported bool `json:"supported"`

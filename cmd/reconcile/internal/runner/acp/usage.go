@@ -80,7 +80,7 @@ func (u *Usage) bounded() *Usage {
 }
 
 // tokens adds the tokens in the _meta of a part of a message.
-func (f *fold) tokens(meta json.RawMessage) {
+func (f *updateFold) tokens(meta json.RawMessage) {
 	var m struct {
 		Usage *count `json:"usage"`
 	}

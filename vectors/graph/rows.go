@@ -9,7 +9,7 @@ import (
 )
 
 // intern puts a text where the texts are, unless it is there.
-func (b *builder) intern(s string) rowSpan {
+func (b *graphBuilder) intern(s string) rowSpan {
 	if s == "" {
 		return rowSpan{}
 	}
@@ -23,7 +23,7 @@ func (b *builder) intern(s string) rowSpan {
 }
 
 // part is a text that is often the begin or the end of an id, and then needs no place of its own.
-func (b *builder) part(id string, whole rowSpan, s string) rowSpan {
+func (b *graphBuilder) part(id string, whole rowSpan, s string) rowSpan {
 	switch {
 	case s == "":
 		return rowSpan{}
@@ -41,7 +41,7 @@ func (s rowSpan) put(at []byte) {
 }
 
 // layOut writes all sections.
-func (b *builder) layOut(arcs []arc, provenances []Provenance, conflicts []Conflict, find finder) *Graph {
+func (b *graphBuilder) layOut(arcs []arc, provenances []Provenance, conflicts []Conflict, find finder) *Graph {
 	rows := b.nodeRows()
 	sources := b.sourceRows(arcs)
 	facts, disputes := b.provenanceRows(provenances, find), b.conflictRows(conflicts, find)
@@ -60,7 +60,7 @@ func (b *builder) layOut(arcs []arc, provenances []Provenance, conflicts []Confl
 	return g
 }
 
-func (b *builder) nodeRows() []byte {
+func (b *graphBuilder) nodeRows() []byte {
 	rows := make([]byte, len(b.nodes)*rowSize)
 	for i, n := range b.nodes {
 		row := rows[i*rowSize:]
@@ -78,7 +78,7 @@ func (b *builder) nodeRows() []byte {
 	return rows
 }
 
-func (b *builder) sourceRows(arcs []arc) []byte {
+func (b *graphBuilder) sourceRows(arcs []arc) []byte {
 	var rows []byte
 	for i, a := range arcs {
 		if a.source == "" {
@@ -92,7 +92,7 @@ func (b *builder) sourceRows(arcs []arc) []byte {
 	return rows
 }
 
-func (b *builder) provenanceRows(all []Provenance, find finder) []byte {
+func (b *graphBuilder) provenanceRows(all []Provenance, find finder) []byte {
 	rows := make([]byte, len(all)*provenanceSize)
 	for i, p := range all {
 		row := rows[i*provenanceSize:]
@@ -107,25 +107,8 @@ func (b *builder) provenanceRows(all []Provenance, find finder) []byte {
 	return rows
 }
 
-func (b *builder) conflictRows(all []Conflict, find finder) []byte {
-	rows := make([]byte, len(all)*conflictSize)
-	for i, c := range all {
-		row := rows[i*conflictSize:]
-		first, _ := find(c.A)
-		second, _ := find(c.B)
-		binary.LittleEndian.PutUint32(row, first)
-		binary.LittleEndian.PutUint32(row[4:], second)
-		binary.LittleEndian.PutUint64(row[8:], uint64(c.DetectedAt))
-		binary.LittleEndian.PutUint64(row[16:], uint64(c.ResolvedAt))
-		for j, text := range []string{c.ID, c.Type, c.Resolution, c.Source} {
-			b.intern(text).put(row[conflictText+8*j:])
-		}
-	}
-	return rows
-}
-
 // byPath are the places of the nodes that have a path, by it; equal ones by id.
-func (b *builder) byPath() []uint32 {
+func (b *graphBuilder) byPath() []uint32 {
 	var out []uint32
 	for i, n := range b.nodes {
 		if n.Path != "" {
@@ -168,4 +151,21 @@ func (g *Graph) AppendTo(to []byte) []byte {
 		g, _ = Build(g.parts())
 	}
 	return append(to, g.file.Bytes()...)
+}
+
+func (b *graphBuilder) conflictRows(all []Conflict, find finder) []byte {
+	rows := make([]byte, len(all)*conflictSize)
+	for i, c := range all {
+		row := rows[i*conflictSize:]
+		first, _ := find(c.A)
+		second, _ := find(c.B)
+		binary.LittleEndian.PutUint32(row, first)
+		binary.LittleEndian.PutUint32(row[4:], second)
+		binary.LittleEndian.PutUint64(row[8:], uint64(c.DetectedAt))
+		binary.LittleEndian.PutUint64(row[16:], uint64(c.ResolvedAt))
+		for j, text := range []string{c.ID, c.Type, c.Resolution, c.Source} {
+			b.intern(text).put(row[conflictText+8*j:])
+		}
+	}
+	return rows
 }
