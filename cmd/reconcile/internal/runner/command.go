@@ -100,7 +100,7 @@ func (a *attempt) openInput() (*os.File, error) {
 		return a.runner.null, nil
 	}
 	if len(text) <= pipeRoom {
-		r, w, err := newPipe()
+		r, w, err := newInput()
 		if err != nil {
 			return nil, err
 		}

@@ -60,12 +60,18 @@ func (p *process) reap() (exitStatus, error) { return wait4(p.pid) }
 
 // newPipe returns a pipe's reading and writing end. It is os.Pipe with half the system calls: the writing end is for a
 // command, so it does not need deadlines.
-func newPipe() (r, w *os.File, err error) {
+func newPipe() (r, w *os.File, err error) { return openPipe(true) }
+
+// newInput returns a pipe whose reading end is for a command. That end blocks: a command that reads while another process that is just
+// starting still holds the writing end has to wait for the end of the input.
+func newInput() (r, w *os.File, err error) { return openPipe(false) }
+
+func openPipe(deadlines bool) (r, w *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, os.NewSyscallError("pipe2", err)
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
+	if err := unix.SetNonblock(fds[0], deadlines); err != nil {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
 		return nil, nil, os.NewSyscallError("fcntl", err)

@@ -33,4 +33,7 @@ func (p *process) reap() (exitStatus, error) {
 // newPipe returns a pipe's reading and writing end.
 func newPipe() (r, w *os.File, err error) { return os.Pipe() }
 
+// newInput returns a pipe whose reading end is for a command.
+func newInput() (r, w *os.File, err error) { return os.Pipe() }
+
 func openNull() (*os.File, error) { return os.Open(os.DevNull) }

@@ -55,6 +55,9 @@ func describeExit(s exitStatus) string { return fmt.Sprintf("exit code %d", s) }
 // newPipe returns a pipe's reading and writing end.
 func newPipe() (r, w *os.File, err error) { return os.Pipe() }
 
+// newInput returns a pipe whose reading end is for a command.
+func newInput() (r, w *os.File, err error) { return os.Pipe() }
+
 func openNull() (*os.File, error) { return os.Open(os.DevNull) }
 
 // readNow reads nothing: pipes have no deadlines here, so it is not used.
