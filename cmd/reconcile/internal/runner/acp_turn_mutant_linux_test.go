@@ -6,7 +6,7 @@ import (
 	"reconcile.dev/reconcile/state/mutants"
 )
 
-// turnFaults are those in the conversation with an agent, which the tests must notice.
+// turnFaults are those in the conversation with an agent, and at the end of reconcile, which the tests must notice.
 var turnFaults = []mutants.Mutant{
 	{"end_turn is a success", "acp_turn.go", "if f := turns.Judge(facts); f != nil {", "if f := turns.Judge(facts); f != nil && facts.StopReason != turns.EndTurn {", "TestTurnsEnd"},
 	{"a typed failure is ignored", "acp_turn.go", "	case s.Failure != nil:\n", "	case false:\n", "TestTurnsEnd"},
@@ -20,6 +20,7 @@ var turnFaults = []mutants.Mutant{
 	{"no request is sent again", "retry.go", "tries == retriesMost ||", "tries == 0 ||", "TestDialoguesEnd"},
 	{"a request that is refused is sent again", "retry.go", "\tdefault:\n\t\treturn 0, nil\n", "\tdefault:\n", "TestDialoguesEnd"},
 	{"what failed for good is sent again", "retry.go", "|| errors.Is(err, chat.ErrFinal)", "|| errors.Is(err, chat.ErrFinal) && false", "TestDialoguesEnd"},
+	{"what left its group outlives reconcile", "process_tree_linux.go", "return m.olderThan(self)", "return !m.olderThan(self)", "TestCloseSweeps"},
 }
 
 func TestTurnMutants(t *testing.T) {

@@ -2,9 +2,10 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
-	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,11 @@ type member struct {
 
 // inGroup reports whether the process is in the group or session of leader pid.
 func (m member) inGroup(pid int) bool { return m.group == pid || m.session == pid }
+
+// olderThan reports whether the process was started before the other one, whose start may be unknown: then it was not.
+func (m member) olderThan(other member) bool {
+	return cmp.Or(cmp.Compare(len(m.started), len(other.started)), cmp.Compare(m.started, other.started)) < 0
+}
 
 // orphanGroup is 0: orphans are found by their marks and leases, their group's number may be reused by now.
 func orphanGroup(int) int { return 0 }
@@ -60,9 +66,11 @@ func members(h *hunt) []member {
 	return found
 }
 
-// ownedBy lists the live processes that a runner started, and their descendants.
+// ownedBy lists the live processes that a runner of this process started, and their descendants. None of them is older than this process.
 func ownedBy(ms marks) []member {
-	return family(marked(processes()), func(m member) bool { return ms.ofRunner(m.chain) })
+	self, _ := readMember(os.Getpid())
+	young := slices.DeleteFunc(processes(), func(m member) bool { return m.olderThan(self) })
+	return family(marked(young), func(m member) bool { return ms.ofRunner(m.chain) })
 }
 
 // family returns the processes that belong, and their descendants, except this process.
@@ -125,9 +133,9 @@ func numbers(dir string) []int {
 // readMember reads /proc/<pid>/stat: pid (comm) state ppid pgrp session …, starttime is the 22nd field. comm may hold
 // spaces and parentheses.
 func readMember(pid int) (member, bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	b := readProc(pid, "stat")
 	end := bytes.LastIndexByte(b, ')')
-	if err != nil || end < 0 {
+	if end < 0 {
 		return member{}, false
 	}
 	f := bytes.Fields(b[end+1:])
@@ -135,6 +143,7 @@ func readMember(pid int) (member, bool) {
 		return member{}, false
 	}
 	m := member{pid: pid, started: string(f[19])}
+	var err error
 	for i, to := range []*int{&m.parent, &m.group, &m.session} {
 		if *to, err = strconv.Atoi(string(f[i+1])); err != nil {
 			return member{}, false
@@ -154,14 +163,30 @@ func chainOf(pid int) string {
 }
 
 // environOf returns the initial environment of a process, each variable ended by a zero byte; empty if it is not readable.
-func environOf(pid int) []byte {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
+func environOf(pid int) []byte { return readProc(pid, "environ") }
+
+// readProc returns a file of /proc about a process, as far as it can be read, and 4 MiB of it at most: no environment is larger. Of
+// the calls that [os.ReadFile] makes it needs a third, and hundreds of these files are read in a row.
+func readProc(pid int, name string) []byte {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	env, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // more than the system allows
-	return env
+	defer unix.Close(fd)
+	b := make([]byte, 0, 2048)
+	for len(b) < 4<<20 {
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if n <= 0 {
+			break
+		}
+		if b = b[:len(b)+n]; len(b) == cap(b) {
+			b = slices.Grow(b, len(b))
+		}
+	}
+	return b
 }
 
 // Ancestry yields the initial environments of this process's ancestors, its parent's first.
@@ -197,8 +222,8 @@ func holders(trees []*tree) []member {
 func holdsAny(pid int, trees []*tree) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fdinfo"
 	for _, fd := range numbers(dir) {
-		info, err := os.ReadFile(dir + "/" + strconv.Itoa(fd))
-		if err != nil || !bytes.Contains(info, []byte("OFDLCK")) || closedOnExec(info) {
+		info := readProc(pid, "fdinfo/"+strconv.Itoa(fd))
+		if !bytes.Contains(info, []byte("OFDLCK")) || closedOnExec(info) {
 			continue
 		}
 		for _, t := range trees {

@@ -181,12 +181,13 @@ func endedIn(reports []settle.Report) map[string]bool {
 // otherwise from the hinted files, and, after an effect ended, from specs that it may have changed.
 func (s *run) scan(ctx context.Context) error {
 	start := s.loop.Now()
-	open, err := s.loop.Store.Unconfined()
-	if err != nil {
-		return fmt.Errorf("find the runs without a sandbox: %w", err)
-	}
-	if s.stopping && len(open) > 0 {
-		s.rescan = true // what they wrote, before people write more
+	var open []string
+	var err error
+	if s.rescan || s.stopping { // only a look at all files takes note of them
+		if open, err = s.loop.Store.Unconfined(); err != nil {
+			return fmt.Errorf("find the runs without a sandbox: %w", err)
+		}
+		s.rescan = s.rescan || len(open) > 0 // what they wrote, before people write more
 	}
 	var hints []string // nil: all files
 	if !s.rescan {
