@@ -26,6 +26,7 @@ type commitCall struct {
 	c      Commit
 	read   map[string]readFile // nil until read
 	rules  *rules
+	index  *index // nil until a conversion needs it
 	// fileMode is set if the file system's executable bit counts (core.fileMode).
 	fileMode bool
 }
@@ -219,19 +220,18 @@ func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // clean converts the files that were read to the form that git stores.
 func (t *commitCall) clean() error {
-	ix := &index{}
 	for p, f := range t.read {
 		c := t.rules.conversion(p)
 		if f.blob.mode == 0 || c.plain() {
 			continue
 		}
-		if c.text == textIfGuessed && ix.version == 0 {
+		if c.text == textIfGuessed && t.index == nil {
 			var err error
-			if ix, err = t.native.readIndex(); err != nil {
+			if t.index, err = t.native.readIndex(); err != nil {
 				return err
 			}
 		}
-		data, err := c.clean(f.data, func() []byte { return indexContent(ix, t.store, p) })
+		data, err := c.clean(f.data, func() []byte { return indexContent(t.index, t.store, p) })
 		switch {
 		case c.filter:
 			f.err = &needsGit{p + " has a filter"}

@@ -235,19 +235,16 @@ func (w *scratchDir) write(l layout, objects []object) error {
 
 // writeLoose writes one file per object, several concurrently, so that the file system can sync them together.
 func (w *scratchDir) writeLoose(dir string, objects []object) error {
-	temps := make([]*os.File, len(objects))
-	for i := range objects {
+	temps, contents, z := make([]*os.File, len(objects)), make([]bytes.Buffer, len(objects)), newDeflater()
+	for i, o := range objects {
+		z.append(&contents[i], fmt.Appendf(nil, "%s %d\x00", o.kind, len(o.data)), o.data)
 		f, err := w.temp("object")
 		if err != nil {
 			return errors.Join(err, discardStaged(temps))
 		}
 		temps[i] = f
 	}
-	err := parallel(len(objects), func(i int) error {
-		var buf bytes.Buffer
-		newDeflater().append(&buf, fmt.Appendf(nil, "%s %d\x00", objects[i].kind, len(objects[i].data)), objects[i].data)
-		return finishScratch(temps[i], buf.Bytes(), 0o444)
-	})
+	err := parallel(len(objects), func(i int) error { return finishScratch(temps[i], contents[i].Bytes(), 0o444) })
 	if err != nil {
 		return errors.Join(err, discardStaged(temps))
 	}

@@ -1,12 +1,15 @@
 package gitrepo
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -108,9 +111,25 @@ func TestCapturesAsGit(t *testing.T) {
 	f := newFixture(t)
 	here := f.open()
 	byGit := f.byCommand()
+	f.write("bin/run", "#!/bin/sh\n")
+	f.write("logs/kept", "tracked in an ignored folder\n")
+	if err := errors.Join(os.Chmod(f.path("bin/run"), 0o755), os.Symlink("README.md", f.path("bin/link"))); err != nil {
+		t.Fatal(err)
+	}
+	f.git("add", "--all")
+	f.git("commit", "-q", "-m", "more kinds of files")
 	base := f.git("rev-parse", "HEAD")
 	for name, change := range map[string]string{
 		"nothing":    ":",
+		"same-size":  "printf '#!/bin/no\n' > bin/run",
+		"modes":      "chmod -x bin/run && chmod +x src/main.go",
+		"link":       "rm bin/link && ln -s elsewhere bin/link",
+		"link-gone":  "rm bin/link && echo x > bin/link",
+		"outside":    "rm -r src && ln -s / src",
+		"folders":    "mkdir -p a/b/c a.d empty && echo x > a/b/c/d && echo y > a.d/e && echo z > a0",
+		"ignores":    "echo logs/ > .gitignore && echo x > logs/new && echo y > logs/kept && mkdir -p a/logs && echo x > a/logs/b && echo '!b' > a/.gitignore",
+		"lines":      "echo '* text=auto' > .gitattributes && printf 'a\r\nb\r\n' > crlf && printf 'a\r\n' > README.md",
+		"pipe":       "mkfifo pipe",
 		"files":      "echo new > new && echo more >> README.md && rm src/main.go",
 		"folder":     "rm README.md && mkdir README.md && echo x > README.md/x",
 		"file":       "rm -r src && echo x > src",
@@ -124,12 +143,14 @@ func TestCapturesAsGit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got [2]Captured
 			var errs [2]error
+			var listed [2]string
 			for i, r := range []*Repo{here, byGit} {
 				co := Checkout{Dir: filepath.Join(t.TempDir(), "ws"), Index: filepath.Join(t.TempDir(), "index")}
 				if err := r.Clone(t.Context(), co, base, "reconcile/a/b"); err != nil {
 					t.Fatal(err)
 				}
 				in := &fixture{t, co.Dir}
+				listed[i] = in.git("ls-files", "--stage", "--debug")
 				if status := in.git("status", "--porcelain", "--branch"); status != "## reconcile/a/b" {
 					t.Errorf("%q", status)
 				}
@@ -142,8 +163,17 @@ func TestCapturesAsGit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if there, err := byGit.Uncaptured(t.Context(), co); err != nil || !sameSet(changed, there) {
+					t.Errorf("uncaptured: %q, git: %q, %v", changed, there, err)
+				}
 				got[i], errs[i] = r.Capture(t.Context(), Capture{Checkout: co, Base: base, Except: []string{"excepted"}, Changed: changed,
 					Message: "Do it\n\nReconcile-Run: x\n", Author: "A <a@b>", When: noon})
+				if left, err := byGit.Uncaptured(t.Context(), co); errs[i] == nil && (err != nil || len(slices.DeleteFunc(left, excepted)) > 0) {
+					t.Errorf("left by %d: %q, %v", i, left, err)
+				}
+			}
+			if entries := regexp.MustCompile(`(?m)^\d+ \w+ .*`); fmt.Sprint(entries.FindAllString(listed[0], -1)) != fmt.Sprint(entries.FindAllString(listed[1], -1)) {
+				t.Errorf("%s\ngit: %s", listed[0], listed[1])
 			}
 			if !reflect.DeepEqual(got[0], got[1]) || fmt.Sprint(errs[0]) != fmt.Sprint(errs[1]) {
 				t.Errorf("%+v, %v\ngit: %+v, %v", got[0], errs[0], got[1], errs[1])
@@ -158,5 +188,33 @@ func TestCapturesAsGit(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func excepted(name string) bool { return name == "excepted" }
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
+}
+
+// TestFewFilesNeedNoGit makes and captures a checkout where every start of git fails.
+func TestFewFilesNeedNoGit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.open()
+	r.command.(*command).git = filepath.Join(t.TempDir(), "git")
+	base := f.git("rev-parse", "HEAD")
+	co := Checkout{Dir: filepath.Join(t.TempDir(), "ws"), Index: filepath.Join(t.TempDir(), "index")}
+	if err := r.Clone(t.Context(), co, base, "reconcile/a/b"); err != nil {
+		t.Fatal(err)
+	}
+	(&fixture{t, co.Dir}).write("new", "x\n")
+	changed, err := r.Uncaptured(t.Context(), co)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Capture(t.Context(), Capture{Checkout: co, Base: base, Changed: changed, Message: "Do it\n", Author: "A <a@b>", When: noon})
+	if err != nil || !slices.Equal(got.Files, []string{"new"}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -29,8 +29,7 @@ func (r *Repo) Prefix() string { return r.prefix }
 // shares the objects of this repository, as git clone --shared does, and has neither a remote nor hooks. Filters run as
 // in a checkout here; no hook does.
 func (r *Repo) Clone(ctx context.Context, co Checkout, commit, branch string) error {
-	k, err := r.gitCommand()
-	if err != nil {
+	if _, err := r.gitCommand(); err != nil {
 		return err
 	}
 	if !validRef("refs/heads/" + branch) {
@@ -43,7 +42,9 @@ func (r *Repo) Clone(ctx context.Context, co Checkout, commit, branch string) er
 	if err := r.shareObjects(dir); err != nil {
 		return err
 	}
-	return r.checkOut(ctx, k, co, filepath.Join(dir, "index"), commit)
+	index := filepath.Join(dir, "index")
+	return r.either(func(n *native, s *objectStore) error { return n.checkOut(ctx, s, co, index, commit) },
+		func(k *command) error { return r.checkOut(ctx, k, co, index, commit) })
 }
 
 // newRepository writes what git init --template= would, with a branch, and with what this repository knows of its file system.
@@ -148,13 +149,9 @@ type Captured struct {
 // reference moves. Ignored files are left out. Nothing that the checkout's own .git names is run or read: its
 // configuration, hooks, index and branch are the programs' that worked there.
 func (r *Repo) Capture(ctx context.Context, c Capture) (Captured, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return Captured{}, err
-	}
 	var got Captured
-	err = r.either(func(n *native, s *objectStore) (err error) {
-		got, err = n.capture(ctx, s, k, c)
+	err := r.either(func(n *native, s *objectStore) (err error) {
+		got, err = n.capture(ctx, s, c)
 		return err
 	}, func(k *command) (err error) {
 		got, err = k.capture(ctx, c)
@@ -194,14 +191,17 @@ func (r *Repo) Compare(ctx context.Context, scratch string, c Capture) (files []
 
 // Uncaptured lists the files of a checkout that differ from its index, which has what earlier captures committed: paths below its top,
 // those of ignored files excepted. It writes nothing.
-func (r *Repo) Uncaptured(ctx context.Context, co Checkout) ([]string, error) {
-	k, err := r.gitCommand()
-	if err != nil {
-		return nil, err
-	}
-	in, cl := k.in(co)
-	out, err := in.run(ctx, cl, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
-	return append([]string{}, nulSplit(out)...), err
+func (r *Repo) Uncaptured(ctx context.Context, co Checkout) (found []string, err error) {
+	err = r.either(func(n *native, s *objectStore) error {
+		found, err = n.uncaptured(ctx, s, co)
+		return err
+	}, func(k *command) error {
+		in, cl := k.in(co)
+		out, err := in.run(ctx, cl, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
+		found = append([]string{}, nulSplit(out)...)
+		return err
+	})
+	return found, err
 }
 
 // in returns the command for a checkout, and the call that has its index. Nothing that the checkout's own .git names is run or read.
