@@ -21,6 +21,8 @@ var update = flag.Bool("update", false, "rewrite the output shown in the documen
 // are commands, "> " goes on with one, the rest is output. The blocks of one page are run in order, each beginning in the
 // folder where the last one ended, and the first one in a folder that has only the examples, as a clone has them.
 //
+// A ```sh run block has commands to paste, without prompts, and may print anything.
+//
 // Where output differs from run to run, times, durations and hashes count as equal; "…" stands for any text in a line,
 // and alone on a line for any number of lines. A command has to succeed: one that shows a failure ends in ; echo "exit $?".
 type session []exchange
@@ -28,10 +30,11 @@ type session []exchange
 type exchange struct {
 	line     int // of the command, from 1
 	command  string
-	from, to int // lines of the output: page[from:to], from 0
+	from, to int  // lines of the output: page[from:to], from 0
+	silent   bool // the page shows no output
 }
 
-// sessions finds the console blocks of a page.
+// sessions finds the console blocks of a page, and those with commands to paste.
 func sessions(page []string) []session {
 	var all []session
 	var s session
@@ -40,6 +43,10 @@ func sessions(page []string) []session {
 		switch {
 		case !in && line == "```console":
 			in, s = true, nil
+		case !in && line == "```sh run":
+			in, s = true, session{{line: i + 2, silent: true}}
+		case in && line != "```" && len(s) > 0 && s[0].silent:
+			s[0].command += line + "\n"
 		case in && line == "```":
 			in, all = false, append(all, s)
 		case !in:
@@ -80,7 +87,7 @@ func TestDocumentsShowWhatCommandsPrint(t *testing.T) {
 					t.Errorf("%s:%d: $ %s\n%s%v", name, x.line, x.command, got, err)
 				}
 				want := strings.Join(page[x.from:x.to], "\n")
-				if !matches(want, strings.TrimRight(got, "\n")) {
+				if !x.silent && !matches(want, strings.TrimRight(got, "\n")) {
 					changed = true
 					if !*update {
 						t.Errorf("%s:%d: $ %s\nprints\n%s\ninstead of\n%s", name, x.line, x.command, got, want)
@@ -101,7 +108,7 @@ func rewrite(t *testing.T, name string, page []string, xs []exchange, printed []
 	t.Helper()
 	for i := len(xs) - 1; i >= 0; i-- {
 		x, got := xs[i], strings.TrimRight(printed[i], "\n")
-		if matches(strings.Join(page[x.from:x.to], "\n"), got) {
+		if x.silent || matches(strings.Join(page[x.from:x.to], "\n"), got) {
 			continue
 		}
 		var lines []string
@@ -256,12 +263,12 @@ func TestMatches(t *testing.T) {
 
 func TestSessions(t *testing.T) {
 	page := strings.Split("text\n```console\n$ a\none\ntwo\n$ b \\\n> c\n```\n"+
-		"```sh\n$ not run\n```\n```console\n$ d\n```", "\n")
+		"```sh\n$ not run\n```\n```console\n$ d\n```\n```sh run\ne\nf\n```", "\n")
 	var got []string
 	for _, x := range slices.Concat(sessions(page)...) {
 		got = append(got, fmt.Sprintf("%d %q %q", x.line, x.command, page[x.from:x.to]))
 	}
-	want := []string{`3 "a" ["one" "two"]`, `6 "b \\\nc" []`, `13 "d" []`}
+	want := []string{`3 "a" ["one" "two"]`, `6 "b \\\nc" []`, `13 "d" []`, `16 "e\nf\n" []`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
