@@ -143,6 +143,23 @@ func expect(t *testing.T, e *Entry, runs, claims string) {
 	}
 }
 
+func TestRecordElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	holder(t, dir)
+	tree := load(t, s)
+	expect(t, tree.Entry(checks), "1", "2 3")
+	must(t, s.RecordElsewhere(t.Context()))
+	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(s.RunPath(run(1).Key)))); err != nil {
+		t.Error("the result of the other process is not a file:", err)
+	}
+	tree, _ = refresh(t, s, tree)
+	expect(t, tree.Entry(checks), "1", "2 3")
+	if got := s.Journals(); len(got) != 1 || got[0].Results != 1 || got[0].Claims != 2 {
+		t.Errorf("the journal has %+v", got)
+	}
+}
+
 func TestJournalOfAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -183,6 +183,19 @@ func (s *Store) Recover(ctx context.Context) ([]Orphan, error) {
 	return orphans, nil
 }
 
+// RecordElsewhere writes the results in the journals of other live processes as files. The journals keep them until their own
+// checkpoints, which find the files.
+func (s *Store) RecordElsewhere(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.otherJournals() {
+		if err := s.writeRuns(ctx, v.results(), nil); err != nil {
+			return fmt.Errorf("write the results of process %s: %w", v.name, err)
+		}
+	}
+	return nil
+}
+
 // Orphaned reports whether any journal of another process, as of the last load, is not alive and has open claims. The
 // commands of the orphans that Recover returns then may still run.
 func (s *Store) Orphaned() bool {

@@ -218,6 +218,11 @@ func (s *run) checkpoint(ctx context.Context) error {
 		return err
 	}
 	s.stopClocks()
+	if s.loop.Commit != nil { // the statuses follow from these records, too: no commit has the one without the other
+		if err := s.loop.Store.RecordElsewhere(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.flush(ctx, true); err != nil {
 		return err
 	}
