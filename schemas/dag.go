@@ -73,7 +73,8 @@ type Policy struct {
 	// Default replace.
 	OnChange string `json:"onChange,omitempty" jsonschema:"enum=replace,enum=mergePending,enum=abort"`
 	// Timeout bounds the time in which a node of the DAG runs, backs off or waits for a place, from the first start. It stands
-	// still while all that is left waits for people, and while nothing may start. Default: none.
+	// still while all that is left waits for people, and while nothing may start. In a call it bounds the nodes of that call in the same
+	// way, besides the calling DAG's. Default: none.
 	Timeout *Duration `json:"timeout,omitempty"`
 }
 
@@ -153,8 +154,8 @@ type DAGStatus struct {
 	// StartedAt is the first start of the present generation of work, FinishedAt its end.
 	StartedAt  Time `json:"startedAt,omitzero"`
 	FinishedAt Time `json:"finishedAt,omitzero"`
-	// Active are the times, in order, that count for policy.timeout; the last one is open while it goes on. It is there only
-	// where there is such a limit, until the work has ended.
+	// Active are the times, in order, that count for policy.timeout, also of called DAGs; the last one is open while it goes on. It is
+	// there only where there is such a limit, until the work has ended.
 	Active []Span `json:"active,omitempty"`
 	// Group is the place in the concurrency group; nil without one.
 	Group *GroupStatus `json:"group,omitempty"`
@@ -321,10 +322,6 @@ func (s *DAGSpec) Check(r *Report) {
 			Suggest("keep one of them").Also("the other one", "policy", "failFast")
 	}
 	checkTimeout(r.At("policy", "timeout"), p.Timeout)
-	if s.Template && p.Timeout != nil {
-		r.At("policy", "timeout").Errorf("no-effect", "has no effect in a DAG that only others call").
-			Suggest("remove it, or give it to the DAGs that call this one, or to the nodes")
-	}
 	p.Retry.check(r.At("policy", "retry"))
 	s.Budget.check(r.At("budget"))
 	s.Schedule.check(r)

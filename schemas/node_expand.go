@@ -66,6 +66,7 @@ type Call struct {
 	Path           string // of the called DAG's file
 	MaxConcurrency int
 	Budget         *Budget
+	Timeout        *Duration
 }
 
 // CallsOf returns the calls with bounds that a node is part of, the innermost first.

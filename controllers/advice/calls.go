@@ -15,7 +15,7 @@ func unused(s *schemas.DAGSpec) (fields []string) {
 		name string
 		set  bool
 	}{
-		{"policy.timeout", p.Timeout != nil}, {"policy.continueOnFailure", p.ContinueOnFailure != nil && *p.ContinueOnFailure},
+		{"policy.continueOnFailure", p.ContinueOnFailure != nil && *p.ContinueOnFailure},
 		{"policy.failFast", p.FailFast != nil && !*p.FailFast}, {"policy.onChange", p.OnChange != ""},
 		{"policy.rerunOnAgentChange", p.RerunOnAgentChange}, {"schedule", len(s.Schedule) > 0}, {"concurrency", s.Concurrency != nil},
 		{"onFailure", len(s.OnFailure) > 0}, {"onSuccess", len(s.OnSuccess) > 0}, {"issue", s.Issue > 0},

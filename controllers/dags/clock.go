@@ -16,18 +16,35 @@ import (
 // many turns all that came in, nor that old records are pruned. Only where nothing tells when work stopped or went on
 // (the phase in a session's spec, an edit), the time of the decision that notices it counts.
 
-// clock finds the times that count, for a DAG with a limit.
-func (f *fold) clock() []schemas.Span {
-	if f.p.Spec.Policy.Timeout == nil || f.start.IsZero() {
-		return nil
+// readClock finds the times that count for the limits of the DAG and its calls.
+func (f *fold) readClock() {
+	f.start = f.startOf()
+	f.active, f.callTimes = nil, make([][]schemas.Span, len(f.p.Timed))
+	if !f.p.TimeLimited() || f.start.IsZero() {
+		return
 	}
 	var known []schemas.Span
 	if f.start == f.old.StartedAt {
 		known = f.old.Active
 	}
 	h := f.halts()
-	runs := f.runSpans()
-	waits := spans.Without(f.waitSpans(h), spans.Gaps(known))
+	var runs, waits []schemas.Span
+	ofNodes := map[int32][]schemas.Span{} // of those in calls with a limit
+	note := func(all *[]schemas.Span) func(int32, schemas.Span) {
+		return func(i int32, s schemas.Span) {
+			if *all = append(*all, s); len(f.p.TimedOf[i]) > 0 {
+				ofNodes[i] = append(ofNodes[i], s)
+			}
+		}
+	}
+	f.runSpans(note(&runs))
+	f.waitSpans(h, note(&waits))
+	f.active = f.united(h, known, runs, spans.Without(waits, spans.Gaps(known)))
+	f.timeCalls(h, ofNodes)
+}
+
+// united are the times that count for the DAG: those known before, and those of runs and waits.
+func (f *fold) united(h halts, known, runs, waits []schemas.Span) []schemas.Span {
 	working := slices.ContainsFunc(f.next, func(s *schemas.NodeStatus) bool {
 		return s.State == schemas.NodeRunning || s.State == schemas.NodeQueued
 	})
@@ -120,28 +137,31 @@ func (f *fold) continued(known, told []schemas.Span, working, paused bool) []sch
 	return all
 }
 
-// runSpans are the times in which nodes ran, under whatever key.
-func (f *fold) runSpans() []schemas.Span {
-	var out []schemas.Span
-	add := func(from, to schemas.Time) {
-		if !from.IsZero() && !from.Before(f.start.Time) {
-			out = append(out, schemas.Span{From: from, To: to})
+// runSpans finds the times in which nodes ran, under whatever key; -1 is a node that is gone.
+func (f *fold) runSpans(found func(i int32, s schemas.Span)) {
+	add := func(node string, from, to schemas.Time) {
+		if from.IsZero() || from.Before(f.start.Time) {
+			return
 		}
+		i, ok := f.p.Index[node]
+		if !ok {
+			i = -1
+		}
+		found(i, schemas.Span{From: from, To: to})
 	}
 	for _, r := range f.Runs() {
 		if !r.FinishedAt.IsZero() {
-			add(r.StartedAt, r.FinishedAt)
+			add(r.Node, r.StartedAt, r.FinishedAt)
 		}
 	}
 	for i := range f.Claims {
-		add(f.Claims[i].StartedAt, schemas.Time{})
+		add(f.Claims[i].Node, f.Claims[i].StartedAt, schemas.Time{})
 	}
 	for i := range f.next {
 		if s := f.next[i]; f.recs[i].last == nil && !s.FinishedAt.IsZero() { // its records were pruned
-			add(s.StartedAt, s.FinishedAt)
+			add(f.p.Spec.Nodes[i].Name, s.StartedAt, s.FinishedAt)
 		}
 	}
-	return out
 }
 
 // halts tells from actions when nothing might start.
@@ -226,10 +246,9 @@ func end(set []schemas.Span, at schemas.Time) []schemas.Span {
 	return set
 }
 
-// waitSpans are the times from when nodes could start to when they ended, without those in which they were halted or
+// waitSpans finds the times from when nodes could start to when they ended, without those in which they were halted or
 // waited for an answer. They include runs, back-off and waits for a place.
-func (f *fold) waitSpans(h halts) []schemas.Span {
-	var out []schemas.Span
+func (f *fold) waitSpans(h halts, found func(i int32, s schemas.Span)) {
 	ends := make([]schemas.Time, len(f.next)) // zero: not ended
 	for _, i := range f.p.Order {
 		ready := f.readyAt(i, ends, h)
@@ -249,9 +268,10 @@ func (f *fold) waitSpans(h halts) []schemas.Span {
 		if n := len(waits); n > 0 && spans.IsOpen(waits) && s.State != schemas.NodeRunning && s.State != schemas.NodeQueued {
 			waits = waits[:n-1] // nothing tells until when
 		}
-		out = append(out, waits...)
+		for _, s := range waits {
+			found(i, s)
+		}
 	}
-	return out
 }
 
 // readyAt is when the needs of node i had ended; zero while one has not.

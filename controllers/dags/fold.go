@@ -103,10 +103,14 @@ func (f *fold) judgeAll() {
 	for next := true; next; next = f.nextRounds() {
 		f.rebind()
 		f.records()
+		f.keepCallsOver()
 		f.judgeRound()
 	}
-	f.start = f.startOf()
-	f.active = f.clock()
+	f.readClock()
+	for f.callsEnd() {
+		f.judgeRound()
+		f.readClock()
+	}
 	if f.expired() {
 		f.expire()
 	}
@@ -144,31 +148,32 @@ func (f *fold) rebind() {
 // expire ends the nodes that have not started. The runner ends running ones, since it knows the deadline, and records
 // them as timed out.
 func (f *fold) expire() {
+	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.Spec.Policy.Timeout)
 	for i := range f.next {
 		if !f.p.CleansUp(int32(i)) {
-			f.expireNode(int32(i))
+			f.expireNode(int32(i), settle.ReasonDAGTimeout, message)
 		}
 	}
 	f.judgeCleanups()
 	for _, i := range f.p.Cleanup {
 		if need, all := f.unmet(i); all && need < 0 {
-			f.expireNode(i)
+			f.expireNode(i, settle.ReasonDAGTimeout, message)
 		}
 	}
 }
 
-func (f *fold) expireNode(i int32) {
+// expireNode ends a node that has not started since a time limit is over.
+func (f *fold) expireNode(i int32, reason, message string) {
 	if f.recs[i].land.of != nil {
 		return // its work is done
 	}
-	message := fmt.Sprintf("the DAG's timeout of %s is over", f.p.Spec.Policy.Timeout)
 	switch s := f.next[i]; s.State {
 	case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
 		s.RetryAt = schemas.Time{}
 		if f.recs[i].failures > 0 {
-			f.set(i, schemas.NodeFailed, settle.ReasonDAGTimeout, message)
+			f.set(i, schemas.NodeFailed, reason, message)
 		} else {
-			f.stop(i, schemas.NodeCancelled, settle.ReasonDAGTimeout, message)
+			f.stop(i, schemas.NodeCancelled, reason, message)
 		}
 	}
 }

@@ -48,6 +48,10 @@ func (f *fold) waitForParts(i int32) {
 
 // joinFails ends a join one of whose nodes did not succeed.
 func (f *fold) joinFails(i int32) {
+	if c := f.callsOver[i]; c != nil && i == c.Join {
+		f.set(i, schemas.NodeFailed, settle.ReasonCallTimeout, callOver(c))
+		return
+	}
 	all, failed, first := f.partsOf(i)
 	if failed == 0 {
 		need, _ := f.unmet(i)
@@ -63,7 +67,9 @@ func (f *fold) partsOf(i int32) (all, failed int, first string) {
 	for _, to := range f.p.Needs[i] {
 		n, failures, name := 1, 0, f.p.Spec.Nodes[to].Name
 		if f.p.Spec.Nodes[to].Joins() {
-			n, failures, name = f.partsOf(to)
+			if n, failures, name = f.partsOf(to); f.next[to].Reason == settle.ReasonCallTimeout {
+				failures, name = max(failures, 1), f.p.Spec.Nodes[to].Name
+			}
 		} else if f.next[to].State == schemas.NodeFailed {
 			failures = 1
 		}

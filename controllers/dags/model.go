@@ -63,14 +63,17 @@ type fold struct {
 	// start is when the present generation of work started: the first start after the DAG was new, or had ended and
 	// was changed. Zero: not yet.
 	start schemas.Time
-	// active are the times that count for the DAG's time limit.
-	active  []schemas.Span
-	applied []schemas.AppliedAction
-	acted   bool   // an action was applied now
-	resumes string // limits.resume of the settings
-	again   time.Time
-	later   time.Time // as again, but a one-shot run does not wait for it
-	history settle.History
+	// active are the times that count for the DAG's time limit, callTimes those of each call with one. callsOver are the calls whose
+	// time is over, by the nodes that end for that and those that call.
+	active    []schemas.Span
+	callTimes [][]schemas.Span
+	callsOver map[int32]*plan.Call
+	applied   []schemas.AppliedAction
+	acted     bool   // an action was applied now
+	resumes   string // limits.resume of the settings
+	again     time.Time
+	later     time.Time // as again, but a one-shot run does not wait for it
+	history   settle.History
 	// choices has who works on a node, where that is not simply the agent that it names; nil for none.
 	choices map[int32]choice
 	group   *schemas.GroupStatus    // the new one; nil without a concurrency group

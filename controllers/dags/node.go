@@ -144,6 +144,7 @@ func (f *fold) judge(i int32) {
 		f.judgeJoin(i)
 		return
 	}
+	defer f.overCall(i)
 	switch verb := f.verbs[i]; {
 	case r.won && !r.again && r.land.of != nil:
 		f.judgeLanding(i)

@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/spans"
 	"reconcile.dev/reconcile/controllers/tokens"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -79,7 +80,7 @@ func (f *fold) effect(i int32) settle.Effect {
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
 	e.Allowances = f.b.Allowances(f.In, f.p, i, e.Agent)
 	if !f.cleans(i) {
-		c.Deadline = f.deadline()
+		c.Deadline = spans.Sooner(f.deadline(), f.callDeadline(i))
 	}
 	c.Needs = f.results(i)
 	if round := f.b.Round(i); round > 0 {

@@ -127,6 +127,7 @@ const (
 	ReasonCancelledByAction  = "CancelledByAction"
 	ReasonApproved           = "Approved"
 	ReasonDAGTimeout         = "DAGTimeout"
+	ReasonCallTimeout        = "CallTimeout"
 	ReasonNotificationFailed = "NotificationFailed" // the end of the DAG could not be reported
 )
 

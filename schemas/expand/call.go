@@ -44,7 +44,7 @@ func (s *scope) call(n schemas.Node, matrix map[string]any) []schemas.Node {
 		}
 	}
 	s.bound(&schemas.Call{Node: s.full(n.Name), DAG: n.DAG, Path: object.Path, MaxConcurrency: callee.Policy.MaxConcurrency,
-		Budget: callee.Budget}, inner)
+		Budget: callee.Budget, Timeout: callee.Policy.Timeout}, inner)
 	if n.Optional {
 		spare(inner)
 	}
@@ -53,7 +53,7 @@ func (s *scope) call(n schemas.Node, matrix map[string]any) []schemas.Node {
 
 // bound notes the bounds of a call for its nodes.
 func (s *scope) bound(call *schemas.Call, inner []schemas.Node) {
-	if call.MaxConcurrency == 0 && call.Budget == nil {
+	if call.MaxConcurrency == 0 && call.Budget == nil && call.Timeout == nil {
 		return
 	}
 	if s.e.made.Calls == nil {

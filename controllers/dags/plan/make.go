@@ -44,7 +44,30 @@ func newPlan(name string, spec *schemas.DAGSpec) *Plan {
 	}
 	p.layer()
 	p.loop()
+	p.time()
 	return p
+}
+
+// time finds the calls with a time limit.
+func (p *Plan) time() {
+	at := map[*schemas.Call]int{}
+	for i := range p.Spec.Nodes {
+		for _, c := range p.Spec.CallsOf(p.Spec.Nodes[i].Name) {
+			if c.Timeout == nil {
+				continue
+			}
+			k, known := at[c]
+			if !known {
+				k, at[c] = len(p.Timed), len(p.Timed)
+				p.Timed = append(p.Timed, Call{Call: c, Join: p.Index[c.Node]})
+			}
+			p.Timed[k].Nodes = append(p.Timed[k].Nodes, int32(i))
+			if p.TimedOf == nil {
+				p.TimedOf = map[int32][]int{}
+			}
+			p.TimedOf[int32(i)] = append(p.TimedOf[int32(i)], k)
+		}
+	}
 }
 
 // wire turns the names of needs into positions. All lists share one array.

@@ -32,6 +32,8 @@ type Plan struct {
 	// the state of a need, final ones, and those that join others.
 	Cleanup []int32
 
+	Timed   []Call          // the calls with a time limit
+	TimedOf map[int32][]int // those that a node is part of
 	Retries []schemas.Retry
 	Loops   []Loop
 	Texts   map[int32]*Texts // of the nodes that have expressions in their texts
@@ -44,6 +46,16 @@ type Plan struct {
 	// kept is what the last decision left for the next one, with the same promise.
 	kept atomic.Pointer[any]
 }
+
+// Call is the call of a DAG with a time limit: the node that calls, and those of the call, by position.
+type Call struct {
+	*schemas.Call
+	Join  int32
+	Nodes []int32
+}
+
+// TimeLimited reports whether the DAG or a call in it has a time limit.
+func (p *Plan) TimeLimited() bool { return p.Spec.Policy.Timeout != nil || len(p.Timed) > 0 }
 
 // NodesOf returns the nodes of a status by position in the spec; an unknown one is empty. Callers must not change them.
 func (p *Plan) NodesOf(st *schemas.DAGStatus) []*schemas.NodeStatus {
@@ -75,7 +87,7 @@ func (p *Plan) Kept() any {
 // groups or workflows.
 func (p *Plan) OnlyCommands() bool {
 	s := p.Spec
-	return len(p.Agents)+len(p.Loops)+len(s.Schedule) == 0 && s.Policy.Timeout == nil && s.Concurrency == nil && s.Workflow == nil &&
+	return len(p.Agents)+len(p.Loops)+len(s.Schedule)+len(p.Timed) == 0 && s.Policy.Timeout == nil && s.Concurrency == nil && s.Workflow == nil &&
 		!p.MadeOfResults() && !slices.ContainsFunc(s.Nodes, func(n schemas.Node) bool { return n.Approve != nil || len(n.Tools) > 0 })
 }
 
