@@ -73,10 +73,16 @@ func TestDeriveFollows(t *testing.T) {
 	called()
 }
 
+// derivedSpecs are what a tree calls for that was not looked at before.
+func derivedSpecs(t *state.Tree, scheduled ...schemas.Ref) []derive.Spec {
+	specs, _ := new(derive.Deriver).Derive(t, scheduled...)
+	return specs
+}
+
 // derivedObservations are the derived ones, and no other spec is derived.
 func derivedObservations(t *testing.T, s *sim) []derive.Spec {
 	t.Helper()
-	specs := derive.Specs(s.tree())
+	specs := derivedSpecs(s.tree())
 	for _, spec := range specs {
 		if spec.Ref.Kind != schemas.ObservationKind.Name {
 			t.Errorf("%s is derived", spec.Ref)
@@ -308,7 +314,7 @@ func TestDeriveOncePerRequest(t *testing.T) {
 		}
 	}
 	tree = tree.With(more...)
-	all := derive.Specs(tree)
+	all := derivedSpecs(tree)
 	if len(all) != 3*27 {
 		t.Fatalf("%d are derived of 81 that were resolved", len(all))
 	}
@@ -319,7 +325,7 @@ func TestDeriveOncePerRequest(t *testing.T) {
 				there = append(there, &state.Entry{Ref: s.Ref, Object: benchObject(schemas.ObservationKind, s.Ref.Name, s.Spec)})
 			}
 		}
-		if rest := derive.Specs(tree.With(there...)); len(rest) != len(all)-len(there) {
+		if rest := derivedSpecs(tree.With(there...)); len(rest) != len(all)-len(there) {
 			t.Fatalf("%d of %d exist, and %d are derived", len(there), len(all), len(rest))
 		}
 	}

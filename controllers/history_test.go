@@ -289,7 +289,7 @@ func (c *chaos) startable(e settle.Effect) {
 		c.t.Errorf("%s has nothing to run", e.Key)
 	}
 	n := state.SpecOf[*schemas.DAGSpec](c.entries[e.Owner]).Node(e.Node)
-	if when, err := condition.Compile(n.When, n.Needs); n.When != "" && err == nil && when.ReadsState {
+	if when, err := condition.CompileIn(n.When, condition.Scope{Needs: n.Needs}); n.When != "" && err == nil && when.ReadsState {
 		return // whatever became of its needs
 	}
 	for need, result := range e.Command().Needs {

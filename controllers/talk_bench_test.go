@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/controllers/clarify"
-	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/controllers/ledgers"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -82,13 +81,13 @@ func BenchmarkTalkLedger(b *testing.B) {
 func BenchmarkTalkDerive(b *testing.B) {
 	t := benchTalk(10000)
 	var derived []*state.Entry
-	for _, s := range derive.Specs(t) {
+	for _, s := range derivedSpecs(t) {
 		derived = append(derived, &state.Entry{Ref: s.Ref, Object: benchObject(schemas.ObservationKind, s.Ref.Name, s.Spec)})
 	}
 	t = t.With(derived...)
 	b.ReportAllocs()
 	for b.Loop() {
-		if specs := derive.Specs(t); len(specs) > 0 {
+		if specs := derivedSpecs(t); len(specs) > 0 {
 			b.Fatal(specs[0].Ref)
 		}
 	}

@@ -242,9 +242,9 @@ func (c *cacheReader) read(was baseFile) *file {
 		binary.LittleEndian.Uint32(head[4:]) != uint32(xxhash.Sum64(record)) {
 		return nil
 	}
-	c.decoder.b, c.decoder.bad = record, false
+	c.decoder.B, c.decoder.Bad = record, false
 	f := c.decoder.file()
-	if c.decoder.bad || f.racy || hashOf(f.path) != was.path || f.content() != was.content {
+	if c.decoder.Bad || f.racy || hashOf(f.path) != was.path || f.content() != was.content {
 		return nil
 	}
 	f.at = int64(was.at)

@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	quick "github.com/segmentio/encoding/json"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -117,22 +118,22 @@ func (m *model) encodeBase(key, records uint64, clocks []schemas.Ref, dormant *n
 		out = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(out, hashOf(p)), f.content())
 	}
 	listed := len(out)
-	e := encoder{b: out}
+	e := encoder{Encoder: sections.Encoder{B: out}}
 	e.refs(clocks)
-	e.uint(uint64(len(dormant.thawed)))
+	e.Uint(uint64(len(dormant.thawed)))
 	for _, i := range dormant.thawed {
-		e.uint(uint64(i))
+		e.Uint(uint64(i))
 	}
-	e.uint(uint64(len(dormant.recent)))
+	e.Uint(uint64(len(dormant.recent)))
 	for _, o := range dormant.recent {
 		e.dormant(o)
 	}
-	n.rest = uint64(len(e.b) - listed)
-	copy(e.b, baseVersion)
-	n.put(e.b[len(baseVersion):])
-	n.hash = xxhash.Sum64(e.b[len(baseVersion)+16:])
-	n.put(e.b[len(baseVersion):])
-	return e.b, sum
+	n.rest = uint64(len(e.B) - listed)
+	copy(e.B, baseVersion)
+	n.put(e.B[len(baseVersion):])
+	n.hash = xxhash.Sum64(e.B[len(baseVersion)+16:])
+	n.put(e.B[len(baseVersion):])
+	return e.B, sum
 }
 
 // inBase describes a file for the base.
@@ -169,21 +170,21 @@ func (s *Store) decodeBase(data []byte, key, hash uint64) *base {
 		return nil
 	}
 	d := newDecoder(s)
-	d.b = rest
+	d.B = rest
 	b.clocks = d.refs()
 	b.thawed = make([]bool, b.frozen.objects())
-	for range d.count() {
-		i := d.uint()
+	for range d.Count(1) {
+		i := d.Uint()
 		if i >= uint64(len(b.thawed)) {
 			return nil
 		}
 		b.thawed[i], b.thawedList = true, append(b.thawedList, int(i))
 	}
-	b.recent = make([]Dormant, d.count())
+	b.recent = make([]Dormant, d.Count(1))
 	for i := range b.recent {
 		d.dormant(&b.recent[i])
 	}
-	if d.bad {
+	if d.Bad {
 		return nil
 	}
 	b.index()

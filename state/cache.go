@@ -11,6 +11,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/gofrs/flock"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -156,24 +157,24 @@ func (c *cache) write(e *encoder) {
 }
 
 func (c *cache) writeLocked(e *encoder) {
-	if max(cap(e.b), cap(e.packed)) <= 4*fullBlock { // do not keep the memory of a huge record
+	if max(cap(e.B), cap(e.packed)) <= 4*fullBlock { // do not keep the memory of a huge record
 		defer c.spare.Put(e)
 	}
 	if c.store.opts.NoCache || e.records == 0 || c.out == nil && !c.openOut() {
 		return
 	}
 	c.records += e.records
-	payload := e.b[blockHeader:]
-	binary.LittleEndian.PutUint32(e.b, uint32(len(payload)))
-	binary.LittleEndian.PutUint64(e.b[4:], xxhash.Sum64(payload))
-	if _, err := c.out.Write(e.b); err != nil {
+	payload := e.B[blockHeader:]
+	binary.LittleEndian.PutUint32(e.B, uint32(len(payload)))
+	binary.LittleEndian.PutUint64(e.B[4:], xxhash.Sum64(payload))
+	if _, err := c.out.Write(e.B); err != nil {
 		c.broken = true
 		return
 	}
 	end, err := c.out.Seek(0, io.SeekCurrent)
 	for i, f := range e.files {
 		if f.at = 0; err == nil {
-			f.at = end - int64(len(e.b)-e.starts[i])
+			f.at = end - int64(len(e.B)-e.starts[i])
 		}
 	}
 }
@@ -295,20 +296,20 @@ func (c *cache) compact(m *model) {
 func (c *cache) copyLive(m *model, payload []byte) {
 	e := c.encoder(payload[0])
 	_ = eachRecord(payload, func(record []byte, _ int) {
-		d := decoder{b: record}
-		p := d.shared()
+		d := decoder{Decoder: sections.Decoder{B: record}}
+		p := d.Shared()
 		live := false
 		if payload[0] == blockInputs {
 			f := m.inputs.files[p]
 			live = f != nil && f.stat == d.stat()
 		} else if f := m.files[p]; f != nil {
-			d.byte()
-			if live = f.stat == d.stat() && f.racy == d.bool(); live {
+			d.Byte()
+			if live = f.stat == d.stat() && f.racy == d.Bool(); live {
 				e.startFile(f)
 			}
 		}
 		if live {
-			e.record(func() { e.b = append(e.b, record...) })
+			e.record(func() { e.B = append(e.B, record...) })
 		}
 	})
 	c.writeLocked(e)
@@ -317,8 +318,8 @@ func (c *cache) copyLive(m *model, payload []byte) {
 // encoder returns an empty encoder, which may be a reused one; write takes it back.
 func (c *cache) encoder(kind byte) *encoder {
 	e := c.spare.Get().(*encoder)
-	e.b = append(e.b[:0], make([]byte, blockHeader)...)
-	e.b = append(e.b, kind)
+	e.B = append(e.B[:0], make([]byte, blockHeader)...)
+	e.B = append(e.B, kind)
 	e.records, e.files, e.starts = 0, e.files[:0], e.starts[:0]
 	return e
 }

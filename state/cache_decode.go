@@ -8,10 +8,10 @@ import (
 	"path"
 	"strings"
 	"time"
-	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state/disk"
 )
 
@@ -24,7 +24,7 @@ func newDecoder(s *Store) *decoder {
 }
 
 func (d *decoder) stat() disk.Stat {
-	return disk.Stat{Size: d.int(), Mtime: d.int(), Ctime: d.int(), Ino: d.uint(), Mode: uint32(d.uint())}
+	return disk.Stat{Size: d.Int(), Mtime: d.Int(), Ctime: d.Int(), Ino: d.Uint(), Mode: uint32(d.Uint())}
 }
 
 // payload decodes the content of a block; at is its offset in the file.
@@ -32,24 +32,24 @@ func (d *decoder) payload(payload []byte, at int64) cachePart {
 	part := cachePart{inputs: map[string]*inputFile{}}
 	kind := payload[0]
 	err := eachRecord(payload, func(record []byte, start int) {
-		d.b = record
+		d.B = record
 		switch kind {
 		case blockSpecs, blockStates, blockLedgers:
 			f := d.file()
 			f.at = at + int64(start)
 			part.files = append(part.files, f)
 		case blockInputs:
-			path := strings.Clone(d.shared())
-			in := &inputFile{stat: d.stat(), racy: d.bool()}
-			if b := d.take(8); len(b) == 8 {
+			path := strings.Clone(d.Shared())
+			in := &inputFile{stat: d.stat(), racy: d.Bool()}
+			if b := d.Take(8); len(b) == 8 {
 				in.rules = binary.LittleEndian.Uint64(b)
 			}
-			copy(in.digest[:], d.take(sha256.Size))
+			copy(in.digest[:], d.Take(sha256.Size))
 			part.inputs[path] = in
 		}
 	})
-	part.ok = err == nil && !d.bad
-	d.bad = false
+	part.ok = err == nil && !d.Bad
+	d.Bad = false
 	return part
 }
 
@@ -73,63 +73,53 @@ func eachRecord(payload []byte, do func(record []byte, start int)) error {
 var errDamaged = errors.New("the cache is damaged")
 
 func (d *decoder) file() *file {
-	f := &file{path: d.shared(), area: area(d.byte()), stat: d.stat(), racy: d.bool(), link: d.bool()}
-	if sum := d.take(8); sum != nil {
+	f := &file{path: d.Shared(), area: area(d.Byte()), stat: d.stat(), racy: d.Bool(), link: d.Bool()}
+	if sum := d.Take(8); sum != nil {
 		f.sum = binary.LittleEndian.Uint64(sum)
 	}
-	switch body := d.byte(); {
+	switch body := d.Byte(); {
 	case (body == bodySpec) != (f.area == areaSpecs), (body == bodyLedger) && f.area != areaLedgers,
 		(body == bodyStatus) && f.area != areaStatus, (body == bodyRun) && f.area != areaRuns,
 		(body == bodyCheckpoint) && f.area != areaCheckpoints:
-		d.fail()
+		d.Fail()
 	case body == bodySpec:
 		f.body = d.spec()
 		return f
 	case body == bodyDamage:
-		f.body = &damage{text: strings.Clone(d.shared()), line: int(d.uint()), column: int(d.uint())}
+		f.body = &damage{text: strings.Clone(d.Shared()), line: int(d.Uint()), column: int(d.Uint())}
 	case body == bodyLedger:
 		f.path = strings.Clone(f.path)
 		f.body = d.ledger(f.path)
 		return f
 	case body == bodyCheckpoint:
 		f.path = strings.Clone(f.path)
-		f.body = d.store.layout().decodeCheckpoint(f.path, d.bytes())
+		f.body = d.store.layout().decodeCheckpoint(f.path, d.Bytes())
 		return f
 	case body == bodyStatus:
 		f.path = strings.Clone(f.path)
-		h := &lazyStatus{store: d.store, path: f.path, brief: d.brief(), raw: d.bytes()}
+		h := &lazyStatus{store: d.store, path: f.path, brief: d.brief(), raw: d.Bytes()}
 		h.briefOnce.Do(func() {}) // it is set above
 		f.body = h
 		return f
 	case body == bodyRun:
 		f.path = strings.Clone(f.path)
-		f.body = &lazyRun{key: d.store.layout().runKey(f.path), has: Traits(d.byte()), raw: d.bytes()}
+		f.body = &lazyRun{key: d.store.layout().runKey(f.path), has: Traits(d.Byte()), raw: d.Bytes()}
 		return f
 	default:
-		d.fail()
+		d.Fail()
 	}
 	f.path = strings.Clone(f.path)
 	return f
 }
 
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return nil
-	}
-	s := d.b[:n:n]
-	d.b = d.b[n:]
-	return s
-}
-
 func (d *decoder) brief() (b schemas.Brief) {
-	b.Phase, b.ObservedDigest = d.shared(), d.shared()
-	b.Ready, b.Stalled, b.StalledReason = schemas.ConditionStatus(d.shared()), schemas.ConditionStatus(d.shared()), d.shared()
-	b.ID = d.shared()
-	b.Progress.Done, b.Progress.Total, b.Running = int(d.int()), int(d.int()), int(d.int())
-	b.Blocked = d.bool()
-	finished := d.bool()
-	if at := d.int(); finished {
+	b.Phase, b.ObservedDigest = d.Shared(), d.Shared()
+	b.Ready, b.Stalled, b.StalledReason = schemas.ConditionStatus(d.Shared()), schemas.ConditionStatus(d.Shared()), d.Shared()
+	b.ID = d.Shared()
+	b.Progress.Done, b.Progress.Total, b.Running = int(d.Int()), int(d.Int()), int(d.Int())
+	b.Blocked = d.Bool()
+	finished := d.Bool()
+	if at := d.Int(); finished {
 		b.FinishedAt = schemas.Time{Time: time.UnixMilli(at).UTC()}
 	}
 	return b
@@ -139,31 +129,31 @@ func (d *decoder) brief() (b schemas.Brief) {
 func (d *decoder) ledger(p string) any {
 	issue, ok := ledgerIssue(path.Base(p))
 	if !ok {
-		d.fail()
+		d.Fail()
 	}
-	return &Ledger{Issue: issue, Path: p, Last: int(d.uint()), Open: int(d.uint()), Doubled: d.bool(), Rejected: d.rejected(),
-		packed: d.bytes()}
+	return &Ledger{Issue: issue, Path: p, Last: int(d.Uint()), Open: int(d.Uint()), Doubled: d.Bool(), Rejected: d.rejected(),
+		packed: d.Bytes()}
 }
 
 // rejected reads what encoder.rejected wrote.
 func (d *decoder) rejected() []RejectedRecord {
 	var list []RejectedRecord
-	for range d.count() {
-		list = append(list, RejectedRecord{Line: int(d.uint()), Number: int(d.uint()), ID: strings.Clone(d.shared()),
-			Reason: strings.Clone(d.shared())})
+	for range d.Count(1) {
+		list = append(list, RejectedRecord{Line: int(d.Uint()), Number: int(d.Uint()), ID: strings.Clone(d.Shared()),
+			Reason: strings.Clone(d.Shared())})
 	}
 	return list
 }
 
 func (d *decoder) spec() *specBody {
-	b := &specBody{ref: schemas.Ref{Kind: d.kindName(), Name: d.shared()}, at: d.place()}
-	if n := d.count(); n > 0 {
+	b := &specBody{ref: schemas.Ref{Kind: d.kindName(), Name: d.Shared()}, at: d.place()}
+	if n := d.Count(1); n > 0 {
 		b.problems = make([]schemas.Problem, n)
 		for i := range b.problems {
 			d.problem(&b.problems[i])
 		}
 	}
-	if d.bool() {
+	if d.Bool() {
 		b.object = d.object(b.ref.Kind)
 	}
 	b.refs = d.references()
@@ -172,7 +162,7 @@ func (d *decoder) spec() *specBody {
 
 // kindName reads a kind's name; equal names share one string.
 func (d *decoder) kindName() string {
-	s := d.shared()
+	s := d.Shared()
 	if s == d.kind {
 		return d.kind // the last one
 	}
@@ -185,138 +175,89 @@ func (d *decoder) kindName() string {
 
 func (d *decoder) object(kind string) *schemas.Object {
 	k, ok := d.kinds[kind]
-	m := schemas.Metadata{Name: d.shared(), Labels: d.table(), Annotations: d.table()}
-	path, digest, canonical := d.shared(), d.shared(), d.bytes()
+	m := schemas.Metadata{Name: d.Shared(), Labels: d.table(), Annotations: d.table()}
+	path, digest, canonical := d.Shared(), d.Shared(), d.Bytes()
 	refs := d.references()
-	if d.bad || !ok {
-		d.fail()
+	if d.Bad || !ok {
+		d.Fail()
 		return nil
 	}
 	return schemas.NewObject(k, m, path, digest, canonical, refs)
 }
 
 func (d *decoder) references() []schemas.Reference {
-	n := d.count()
+	n := d.Count(1)
 	if n == 0 {
 		return nil
 	}
 	refs := make([]schemas.Reference, n)
 	for i := range refs {
-		refs[i] = schemas.Reference{To: schemas.Ref{Kind: d.kindName(), Name: d.shared()}, Hard: d.bool(),
-			Line: int32(d.uint()), Column: int32(d.uint()), Field: d.field()}
+		refs[i] = schemas.Reference{To: schemas.Ref{Kind: d.kindName(), Name: d.Shared()}, Hard: d.Bool(),
+			Line: int32(d.Uint()), Column: int32(d.Uint()), Field: d.field()}
 	}
 	return refs
 }
 
-func (d *decoder) bool() bool { return d.byte() == 1 }
-
-func (d *decoder) uint() uint64 {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
-
 func (d *decoder) table() map[string]string {
-	n := d.count()
+	n := d.Count(1)
 	if n == 0 {
 		return nil
 	}
 	m := make(map[string]string, n)
 	for range n {
-		k := d.shared()
-		m[k] = d.shared()
+		k := d.Shared()
+		m[k] = d.Shared()
 	}
 	return m
 }
 
 func (d *decoder) field() []any {
-	coded := d.bytes()
+	coded := d.Bytes()
 	if f, ok := d.fields[string(coded)]; ok {
 		return f
 	}
-	sub := decoder{b: coded}
-	f := make([]any, sub.count())
+	sub := decoder{Decoder: sections.Decoder{B: coded}}
+	f := make([]any, sub.Count(1))
 	for i := range f {
-		if sub.byte() == 0 {
-			f[i] = strings.Clone(sub.shared())
+		if sub.Byte() == 0 {
+			f[i] = strings.Clone(sub.Shared())
 		} else {
-			f[i] = int(sub.int())
+			f[i] = int(sub.Int())
 		}
 	}
-	if sub.bad {
-		d.fail()
+	if sub.Bad {
+		d.Fail()
 		return nil
 	}
 	d.fields[string(coded)] = f
 	return f
 }
 
-func (d *decoder) bytes() []byte { return d.take(d.uint()) }
-
-func (d *decoder) byte() byte {
-	if s := d.take(1); len(s) == 1 {
-		return s[0]
-	}
-	return 0
-}
-
-func (d *decoder) int() int64 {
-	n, size := binary.Varint(d.b)
-	if size <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
-
-func (d *decoder) fail() { d.bad, d.b = true, nil }
-
 func (d *decoder) problem(p *schemas.Problem) {
 	p.Place = d.place()
-	p.Severity = schemas.Severity(d.shared())
+	p.Severity = schemas.Severity(d.Shared())
 	for _, s := range []*string{&p.Code, &p.Ref.Kind, &p.Ref.Name, &p.Field, &p.Message, &p.Suggestion, &p.Source} {
-		*s = d.shared()
+		*s = d.Shared()
 	}
-	for range d.count() {
+	for range d.Count(1) {
 		p.Related = append(p.Related, d.place())
 	}
-	for range d.count() {
-		p.Notes = append(p.Notes, d.shared())
+	for range d.Count(1) {
+		p.Notes = append(p.Notes, d.Shared())
 	}
 }
 
 func (d *decoder) place() schemas.Place {
-	return schemas.Place{Path: d.shared(), Line: int(d.uint()), Column: int(d.uint())}
-}
-
-// count reads the length of a list whose elements take at least one byte each.
-func (d *decoder) count() int {
-	n := d.uint()
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return 0
-	}
-	return int(n)
-}
-
-// shared reads a string without copying it: the block must stay in memory and never change.
-func (d *decoder) shared() string {
-	s := d.bytes()
-	return unsafe.String(unsafe.SliceData(s), len(s))
+	return schemas.Place{Path: d.Shared(), Line: int(d.Uint()), Column: int(d.Uint())}
 }
 
 // clarifications reads records that encoder.ledger wrote; their strings point into the block.
 func (d *decoder) clarifications() []schemas.Clarification {
-	records := make([]schemas.Clarification, d.count())
+	records := make([]schemas.Clarification, d.Count(1))
 	for i := range records {
 		d.clarification(&records[i])
 	}
-	if d.bad {
+	if d.Bad {
 		return nil
 	}
 	return records
@@ -324,44 +265,44 @@ func (d *decoder) clarifications() []schemas.Clarification {
 
 func (d *decoder) clarification(c *schemas.Clarification) {
 	for _, s := range []*string{&c.ID, &c.From, &c.To, &c.Topic, &c.Status, &c.Request} {
-		*s = d.shared()
+		*s = d.Shared()
 	}
-	c.Blocking = d.bool()
-	c.Round, c.MaxRounds = int(d.int()), int(d.int())
+	c.Blocking = d.Bool()
+	c.Round, c.MaxRounds = int(d.Int()), int(d.Int())
 	c.Created, c.StaleAfter, c.ResolvedAt = d.time(), d.time(), d.time()
-	if there, n := d.bool(), d.count(); there {
+	if there, n := d.Bool(), d.Count(1); there {
 		c.Thread = make([]schemas.ClarificationTurn, n)
 	}
 	for i := range c.Thread {
-		c.Thread[i] = schemas.ClarificationTurn{Round: int(d.int()), From: d.shared(), Type: d.shared(), Body: d.shared(),
+		c.Thread[i] = schemas.ClarificationTurn{Round: int(d.Int()), From: d.Shared(), Type: d.Shared(), Body: d.Shared(),
 			Timestamp: d.time()}
 	}
 }
 
 func (d *decoder) time() schemas.Time {
-	if !d.bool() {
+	if !d.Bool() {
 		return schemas.Time{}
 	}
-	return schemas.NewTime(time.UnixMilli(d.int()))
+	return schemas.NewTime(time.UnixMilli(d.Int()))
 }
 
 // dormant reads an object into o, whose list of references it overwrites.
 func (d *decoder) dormant(o *Dormant) {
-	from := d.b
-	o.Ref = schemas.Ref{Kind: d.kindName(), Name: d.shared()}
-	o.Brief, o.path = d.brief(), d.uint()
+	from := d.B
+	o.Ref = schemas.Ref{Kind: d.kindName(), Name: d.Shared()}
+	o.Brief, o.path = d.brief(), d.Uint()
 	o.Refs = d.appendRefs(o.Refs[:0])
-	o.coded = from[:len(from)-len(d.b)]
+	o.coded = from[:len(from)-len(d.B)]
 }
 
 func (d *decoder) refs() []schemas.Ref { return d.appendRefs(nil) }
 
 func (d *decoder) appendRefs(to []schemas.Ref) []schemas.Ref {
-	for range d.count() {
+	for range d.Count(1) {
 		if n := len(to); n < cap(to) {
 			d.kind = to[:n+1][n].Kind // of the object before, mostly the same
 		}
-		to = append(to, schemas.Ref{Kind: d.kindName(), Name: d.shared()})
+		to = append(to, schemas.Ref{Kind: d.kindName(), Name: d.Shared()})
 	}
 	return to
 }

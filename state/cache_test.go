@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state/disk"
 )
 
@@ -121,7 +122,7 @@ func TestCacheKeepsBriefs(t *testing.T) {
 	}
 	e := new(encoder)
 	e.brief(&want)
-	if got := (&decoder{b: e.b}).brief(); got != want {
+	if got := (&decoder{Decoder: sections.Decoder{B: e.B}}).brief(); got != want {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

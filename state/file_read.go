@@ -177,7 +177,7 @@ func (r *reader) part(want []scanEntry, out []*file) (bad []scanError) {
 	to := s.cache.encoder(kind)
 	defer func() { s.cache.write(to) }()
 	for i, w := range want {
-		if len(to.b) > fullBlock {
+		if len(to.B) > fullBlock {
 			s.cache.write(to)
 			to = s.cache.encoder(kind)
 		}

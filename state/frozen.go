@@ -9,6 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -44,23 +45,23 @@ func (o *frozenObjects) encode(key uint64) []byte {
 		}
 	}
 	records := len(out)
-	e := encoder{b: append(out, make([]byte, frozenRecordSize*len(o.list))...)}
-	start := len(e.b)
+	e := encoder{Encoder: sections.Encoder{B: append(out, make([]byte, frozenRecordSize*len(o.list))...)}}
+	start := len(e.B)
 	for i, d := range o.list {
-		r := e.b[records+frozenRecordSize*i:]
+		r := e.B[records+frozenRecordSize*i:]
 		binary.LittleEndian.PutUint64(r, d.path)
-		binary.LittleEndian.PutUint32(r[8:], uint32(len(e.b)-start))
+		binary.LittleEndian.PutUint32(r[8:], uint32(len(e.B)-start))
 		binary.LittleEndian.PutUint32(r[12:], counts[i])
 		e.dormant(d)
 	}
-	size := len(e.b) - start
+	size := len(e.B) - start
 	e.refs(sortedKeys(o.refers))
-	copy(e.b, frozenVersion)
+	copy(e.B, frozenVersion)
 	for i, n := range []uint64{key, 0, uint64(len(o.files)), uint64(len(o.list)), uint64(size)} {
-		binary.LittleEndian.PutUint64(e.b[len(frozenVersion)+8*i:], n)
+		binary.LittleEndian.PutUint64(e.B[len(frozenVersion)+8*i:], n)
 	}
-	binary.LittleEndian.PutUint64(e.b[len(frozenVersion)+8:], xxhash.Sum64(e.b[len(frozenVersion)+16:]))
-	return e.b
+	binary.LittleEndian.PutUint64(e.B[len(frozenVersion)+8:], xxhash.Sum64(e.B[len(frozenVersion)+16:]))
+	return e.B
 }
 
 func sortedKeys(set map[schemas.Ref]bool) []schemas.Ref {
@@ -122,9 +123,9 @@ func (s *Store) decodeFrozen(data []byte, key, hash uint64) *frozen {
 	table := 4 * uint64(tableSize(int(n)))
 	z.slots, z.looks, z.records, z.coded = take(table), take(table), take(frozenRecordSize*objects), take(coded)
 	d := newDecoder(s)
-	d.b = rest
+	d.B = rest
 	refers := d.refs()
-	if d.bad || len(z.coded) != int(coded) {
+	if d.Bad || len(z.coded) != int(coded) {
 		return nil
 	}
 	z.refers, z.decoder = make(map[schemas.Ref]bool, len(refers)), decoder{store: s, kinds: d.kinds}
@@ -189,15 +190,15 @@ func (z *frozen) record(i int) (path uint64, offset, files int) {
 func (z *frozen) read(i int, o *Dormant) {
 	_, at, _ := z.record(i)
 	d := z.decoder
-	d.b, d.kind = z.coded[at:], o.Kind
+	d.B, d.kind = z.coded[at:], o.Kind
 	d.dormant(o)
 }
 
 func (z *frozen) ref(i int) schemas.Ref {
 	_, at, _ := z.record(i)
 	d := z.decoder
-	d.b = z.coded[at:]
-	return schemas.Ref{Kind: d.kindName(), Name: d.shared()}
+	d.B = z.coded[at:]
+	return schemas.Ref{Kind: d.kindName(), Name: d.Shared()}
 }
 
 // search returns the index of an object, or where it would be.

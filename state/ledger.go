@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 )
 
 // ParseLedger decodes the content of the ledger file at p. It accepts fields that schemas does not name, and unknown
@@ -39,9 +40,9 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 			l.Open++
 		}
 	}
-	e := encoder{b: make([]byte, 0, len(data)/2)}
+	e := encoder{Encoder: sections.Encoder{B: make([]byte, 0, len(data)/2)}}
 	e.ledger(records)
-	l.packed = bytes.Clone(e.b)
+	l.packed = bytes.Clone(e.B)
 	return l, nil
 }
 
@@ -153,7 +154,7 @@ func ledgerSequence(issue int, id string) (int, error) {
 // Callers must not change them.
 func (l *Ledger) Records() []schemas.Clarification {
 	l.decode.Do(func() {
-		d := decoder{b: l.packed}
+		d := decoder{Decoder: sections.Decoder{B: l.packed}}
 		l.records = d.clarifications()
 	})
 	return l.records

@@ -45,6 +45,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/sections"
 	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/lock"
@@ -315,20 +316,18 @@ const (
 	opWait    = "wait"
 )
 
-// decoder reads blocks. The first invalid value sets bad, after which everything reads as zero.
+// decoder reads blocks.
 type decoder struct {
+	sections.Decoder
 	store  *Store
 	kinds  map[string]schemas.Kind
 	kind   string           // the last one of kinds
 	fields map[string][]any // field paths repeat: all objects share them
-
-	b   []byte
-	bad bool
 }
 
-// encoder writes records into a block.
+// encoder writes records into a block: space for the block's header, then the payload.
 type encoder struct {
-	b       []byte // space for the block's header, then the payload
+	sections.Encoder
 	records int
 	files   []*file // the file of each record, if it is of a file of the tree
 	starts  []int   // the start of each of these records in b

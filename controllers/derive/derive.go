@@ -14,12 +14,6 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Specs is [Deriver.Derive] for a single tree.
-func Specs(t *state.Tree, scheduled ...schemas.Ref) []Spec {
-	specs, _ := new(Deriver).Derive(t, scheduled...)
-	return specs
-}
-
 // Deriver derives specs from the trees of a run, one after the other. It looks only at what differs from the tree before. Its
 // zero value derives from any tree.
 type Deriver struct{ changes changes }

@@ -35,13 +35,6 @@ func (e *Effects) Issues() (out []int) {
 	return slices.Compact(out)
 }
 
-// grow adds the observations of a new capture, given by its spec, to the data of an up-to-date issue file. It looks at
-// nothing else, and returns what [Facts.Fold] would, but for the archive and what concerns it: Archive and Archived are
-// nil. Effects on observations that are not in the file are returned: see [Apply]. What takes more to know is left to
-// the next Fold: records that name the new ids already, and circles of observations that replace each other. A capture
-// that the file has already changes nothing. The errors are [ErrEdited] and those of [Parse].
-func grow(data []byte, s Spec) (Folded, Effects, error) { return Open(data, s.Issue).Grow(data, s) }
-
 // Opened is an issue file that was read to be grown. It is for one goroutine at a time.
 type Opened struct {
 	data []byte
@@ -70,8 +63,12 @@ func (o *Opened) Lines(s Spec) []schemas.ObservationIndex {
 	return indexOf(all)
 }
 
-// Grow adds the observations of a capture's spec to the opened issue file, as the function [Grow] does to data. If data
-// is no longer the opened data, it opens data again.
+// Grow adds the observations of a new capture, given by its spec, to the data of an up-to-date issue file. It looks at
+// nothing else, and returns what [Facts.Fold] would, but for the archive and what concerns it: Archive and Archived are
+// nil. Effects on observations that are not in the file are returned: see [Apply]. What takes more to know is left to
+// the next Fold: records that name the new ids already, and circles of observations that replace each other. A capture
+// that the file has already changes nothing. If data is no longer the opened data, it opens data again. The errors are
+// [ErrEdited] and those of [Parse].
 func (o *Opened) Grow(data []byte, s Spec) (Folded, Effects, error) {
 	if (o.file == nil && o.err == nil) || (o.data == nil) != (data == nil) || !bytes.Equal(o.data, data) {
 		o = Open(data, s.Issue)

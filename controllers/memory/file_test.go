@@ -116,7 +116,7 @@ func TestFoldWithoutTaken(t *testing.T) {
 	if err != nil || !bytes.Equal(f.File, w.files[0]) || f.Edited["cap-1"] != w.specs["cap-1"].Digest {
 		t.Errorf("%v: %v\n%s", err, f.Edited, f.File)
 	}
-	if _, _, err := grow(w.files[0], s); !errors.Is(err, ErrEdited) {
+	if _, _, err := Open(w.files[0], s.Issue).Grow(w.files[0], s); !errors.Is(err, ErrEdited) {
 		t.Error(err)
 	}
 }
@@ -262,7 +262,7 @@ func FuzzFold(f *testing.F) {
 				t.Fatalf("%v: folding\n%s\nagain gives\n%s", err, out.File, again.File)
 			}
 		}
-		_, _, _ = grow(data, w.specs["cap-2"])
+		_, _, _ = Open(data, w.specs["cap-2"].Issue).Grow(data, w.specs["cap-2"])
 	})
 }
 
@@ -319,7 +319,7 @@ func BenchmarkGrow(b *testing.B) {
 	_, data := bigIssue(150)
 	s := bigSpec(1000, 50)
 	for b.Loop() {
-		if _, _, err := grow(data, s); err != nil {
+		if _, _, err := Open(data, s.Issue).Grow(data, s); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ func TestFind(t *testing.T) {
 	for _, content := range []string{"first", "\n    }\n    {\n      \"id\": \"", "last"} {
 		s.Entries = append(s.Entries, schemas.ObservationEntry{Category: schemas.CategoryError, Content: content})
 	}
-	f, _, err := grow(nil, s)
+	f, _, err := Open(nil, s.Issue).Grow(nil, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -300,7 +300,7 @@ func TestGrowIsFold(t *testing.T) {
 				s.Entries[i].Supersedes = nil // might close a circle, which only Fold sees
 			}
 		}
-		grown, rest, err := grow(w.files[s.Issue], s)
+		grown, rest, err := Open(w.files[s.Issue], s.Issue).Grow(w.files[s.Issue], s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +327,7 @@ func TestGrowIsFold(t *testing.T) {
 			files[issue] = f.File
 		}
 		w.specs[s.Name] = s
-		again, _, err := grow(grown.File, s)
+		again, _, err := Open(grown.File, s.Issue).Grow(grown.File, s)
 		if err != nil || !bytes.Equal(again.File, grown.File) {
 			t.Fatalf("growing twice: %v", err)
 		}

@@ -269,7 +269,7 @@ func TestRecallMatchesSorting(t *testing.T) {
 		want := make([]ranked, len(s.cands))
 		for i := range s.cands {
 			c := &s.cands[i]
-			want[i] = ranked{Candidate: c, score: Score(s.Weights, s.Now, s.all[s.id(c)], c.Overlap, s.stale[s.id(c)] != "")}
+			want[i] = ranked{Candidate: c, score: scoreAt(s.Weights, s.Now, s.all[s.id(c)], c.Overlap, s.stale[s.id(c)] != "")}
 		}
 		slices.SortFunc(want, func(a, b ranked) int {
 			if s.before(&a, &b) {

@@ -28,11 +28,11 @@ func TestReplacedStaysReplaced(t *testing.T) {
 	removed := schemas.MemoryRecord{
 		Type: schemas.RecordRemoved, Issue: 2, IDs: []string{by}, At: schemas.StampOfTime(onTheDay(12)),
 	}
-	first, _, err := grow(nil, older)
+	first, _, err := Open(nil, older.Issue).Grow(nil, older)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, effects, err := grow(nil, newer)
+	_, effects, err := Open(nil, newer.Issue).Grow(nil, newer)
 	if err != nil {
 		t.Fatal(err)
 	}

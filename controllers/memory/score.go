@@ -6,7 +6,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Weights say what makes an observation relevant; see [Score].
+// Weights say what makes an observation relevant; see [score].
 type Weights struct{ Recency, Recall, Keyword, Stale float64 }
 
 // NewWeights returns the weights of recency, recall, keyword and stale from the relevance weights of the settings with
@@ -21,22 +21,15 @@ func NewWeights(w schemas.RelevanceWeights) Weights {
 	return Weights{or0(w.Recency), or0(w.Recall), or0(w.Keyword), or0(w.Stale)}
 }
 
-// Score returns the score of an observation's relevance, by the weights of its recency, its recall count and its
+// score returns the score of an observation's relevance, by the weights of its recency, its recall count and its
 // overlap with the keywords (agentx-spec, memory pipeline 5.2, phase 3); by default
 //
 //	0.4 / (1 + days/30) + 0.2 * min(recalls/10, 1) + 0.4 * overlap
 //
 // where days are the days of 24 hours since it was learned, with their fraction and never negative, and overlap the
-// share of the words asked for that its summary has. One that may be stale counts w.Stale of that.
-func Score(w Weights, now time.Time, o *schemas.Observation, overlap float64, stale bool) float64 {
-	s := score(w, now.Sub(o.Timestamp.Time).Hours()/24, o.RecallCount, overlap)
-	if stale {
-		s *= w.Stale
-	}
-	return s
-}
-
-// score converts each product, so that no processor fuses it with the sum: the order is the same everywhere.
+// share of the words asked for that its summary has. The caller multiplies that of one that may be stale by w.Stale.
+//
+// It converts each product, so that no processor fuses it with the sum: the order is the same everywhere.
 func score(w Weights, days float64, recalls int, overlap float64) float64 {
 	recency := 1 / (1 + max(days, 0)/30)
 	return float64(w.Recency*recency) + float64(w.Recall*min(float64(recalls)/10, 1)) + float64(w.Keyword*overlap)

@@ -6,9 +6,7 @@ package prices
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -34,16 +32,6 @@ var read = sync.OnceValue(func() table {
 	}
 	return t
 })
-
-// Date is that of the built-in figures.
-func Date() string { return read().Date }
-
-// Names are the names of the table with the prices of the settings, sorted.
-func Names(own map[string]schemas.Price) []string {
-	all := maps.Clone(read().Models)
-	maps.Copy(all, own)
-	return slices.Sorted(maps.Keys(all))
-}
 
 // version is what may follow the name of a model: a date, a number of a version, or latest and preview.
 var version = sync.OnceValue(func() *regexp.Regexp {

@@ -57,10 +57,11 @@ func TestCost(t *testing.T) {
 }
 
 func TestBuiltinPricesArePlausible(t *testing.T) {
-	if len(Names(nil)) < 30 || Date() == "" {
-		t.Fatalf("%d models of %s", len(Names(nil)), Date())
+	built := read()
+	if len(built.Models) < 30 || built.Date == "" {
+		t.Fatalf("%d models of %s", len(built.Models), built.Date)
 	}
-	for _, name := range Names(nil) {
+	for name := range built.Models {
 		p, ok := Find(nil, name)
 		if !ok || p.Input <= 0 || p.Output < p.Input || p.Cached == nil || *p.Cached >= p.Input || (p.Long == nil) != (p.Above == 0) {
 			t.Errorf("%s: %+v", name, p)

@@ -97,13 +97,8 @@ func CompileSource(expression string) (source string, program *Program, err erro
 	return "", nil, errors.New("the expression has to be about one node, as needs.plan.result")
 }
 
-// Compile compiles the condition of a node that needs the given nodes. The error is of type [*Error] if its place in the
+// CompileIn compiles a condition that may use the names of a scope. The error is of type [*Error] if its place in the
 // condition is known.
-func Compile(condition string, needs []string) (*Program, error) {
-	return CompileIn(condition, Scope{Needs: needs})
-}
-
-// CompileIn is Compile for a condition that may use the names of a scope.
 func CompileIn(condition string, names Scope) (*Program, error) {
 	return compile(condition, names, expr.Env(Env{}), expr.AsBool())
 }

@@ -17,7 +17,7 @@ func TestCompile(t *testing.T) {
 		`"x" in keys(needs.scan.result)`,
 	}
 	for _, when := range good {
-		if _, err := Compile(when, needs); err != nil {
+		if _, err := CompileIn(when, Scope{Needs: needs}); err != nil {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
@@ -36,7 +36,7 @@ func TestCompile(t *testing.T) {
 		{strings.Repeat("true && ", maxNodes) + "true", "maximum"},
 	}
 	for _, c := range bad {
-		_, err := Compile(c.when, needs)
+		_, err := CompileIn(c.when, Scope{Needs: needs})
 		if err == nil || !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%.60s: got %v, want something about %s", c.when, err, c.problem)
 		}
@@ -44,7 +44,7 @@ func TestCompile(t *testing.T) {
 }
 
 func TestErrorsHaveAPlace(t *testing.T) {
-	_, err := Compile("true &&\n  needs.scan.stat == 1", []string{"scan"})
+	_, err := CompileIn("true &&\n  needs.scan.stat == 1", Scope{Needs: []string{"scan"}})
 	var at *Error
 	if !errors.As(err, &at) || at.Line != 2 || at.Column < 3 || strings.Contains(at.Message, "\n") {
 		t.Errorf("got %#v", err)
@@ -53,7 +53,7 @@ func TestErrorsHaveAPlace(t *testing.T) {
 
 // TestConditionsAreBools: what is only known at run time may turn out to be no condition.
 func TestConditionsAreBools(t *testing.T) {
-	prog, err := Compile("needs.scan.result", []string{"scan"})
+	prog, err := CompileIn("needs.scan.result", Scope{Needs: []string{"scan"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func FuzzCondition(f *testing.F) {
 		f.Add(s, `{"a":1,"b":[1,2]}`)
 	}
 	f.Fuzz(func(t *testing.T, when, result string) {
-		prog, err := Compile(when, []string{"scan"})
+		prog, err := CompileIn(when, Scope{Needs: []string{"scan"}})
 		if err != nil {
 			return
 		}
@@ -102,7 +102,7 @@ func TestReadsState(t *testing.T) {
 		`needs.t.result.state == "Failed"`:            false,
 		`session == "needs.t.state"`:                  false,
 	} {
-		prog, err := Compile(condition, []string{"t"})
+		prog, err := CompileIn(condition, Scope{Needs: []string{"t"}})
 		if err != nil || prog.ReadsState != want {
 			t.Errorf("%s reads a state: %+v, want %v (%v)", condition, prog, want, err)
 		}
@@ -121,7 +121,7 @@ func TestDash(t *testing.T) {
 		`dag == "é" && needs.a-b.exitCode == 0`:              "1:15: " + hint,
 	} {
 		got := ""
-		if _, err := Compile(condition, []string{"a-b"}); err != nil {
+		if _, err := CompileIn(condition, Scope{Needs: []string{"a-b"}}); err != nil {
 			got = err.Error()
 		}
 		if got != want {
