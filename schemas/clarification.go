@@ -204,7 +204,7 @@ func (s *ReplySpec) Check(r *Report) {
 	if !IsClarificationID(s.Clarification) {
 		if err := CheckName(s.Clarification); err != nil {
 			r.At("clarification").Errorf("bad-name", "%q is neither a clarification's id, as CLR-42-001, nor the name of a "+
-				"request", s.Clarification).Near(s.Clarification, upperIDs(s.Clarification))
+				"request", s.Clarification).Near(s.Clarification, upperClarificationIDs(s.Clarification))
 		}
 	}
 	checkFilled(r.At("from"), s.From)
@@ -213,8 +213,8 @@ func (s *ReplySpec) Check(r *Report) {
 	checkRunKey(r.At("run"), s.Run)
 }
 
-// upperIDs returns s in upper case if that makes it an id.
-func upperIDs(s string) []string {
+// upperClarificationIDs returns s in upper case if that makes it an id.
+func upperClarificationIDs(s string) []string {
 	if up := strings.ToUpper(s); IsClarificationID(up) {
 		return []string{up}
 	}

@@ -269,8 +269,8 @@ func (s *shape) bounds() []string {
 	return out
 }
 
-// firstClause is the beginning of a description, to stand within a sentence.
-func firstClause(s string) string {
+// firstSchemaClause is the beginning of a description, to stand within a sentence.
+func firstSchemaClause(s string) string {
 	if i := strings.IndexAny(s, ".:;,"); i > 0 {
 		s = s[:i]
 	}

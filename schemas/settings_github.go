@@ -78,7 +78,7 @@ func (c *GitHubCommands) check(r *Report) {
 
 func (g *GitSettings) check(r *Report) {
 	checkBranch(r.At("git", "branch"), g.Branch)
-	if a := g.Author; a != "" && !isAuthor(a) {
+	if a := g.Author; a != "" && !isGitHubAuthor(a) {
 		r.At("git", "author").Errorf("bad-author", "%q does not have the form Name <mail@example.org>", a)
 	}
 	if n := g.Remote; strings.HasPrefix(n, "-") || strings.ContainsAny(n, " \t\n:\\~^?*[") {
@@ -90,7 +90,7 @@ func (g *GitSettings) check(r *Report) {
 	}
 }
 
-func isAuthor(s string) bool {
+func isGitHubAuthor(s string) bool {
 	name, rest, ok := strings.Cut(s, " <")
 	mail, end, closed := strings.Cut(rest, ">")
 	user, host, at := strings.Cut(mail, "@")

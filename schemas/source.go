@@ -75,7 +75,7 @@ func (s *source) gate(src []byte, limit int) bool {
 		s.fail("encoding", line, col, "", "%s", why).hint("save the file as plain UTF-8 text")
 		return false
 	}
-	if at := crowded(src); at >= 0 {
+	if at := crowdedSource(src); at >= 0 {
 		line, col := placeOf(src, at)
 		s.fail("too-many", line, col, "", "the file has more than %d values", maxValues).hint("split it")
 		return false
@@ -95,10 +95,10 @@ func (s *source) full(v *value, line, col int, path []any) bool {
 	return true
 }
 
-// crowded finds where a text certainly has more values than a document may have, going by what separates them, or
+// crowdedSource finds where a text certainly has more values than a document may have, going by what separates them, or
 // returns -1. Parsers build all of them before anyone can count, at some hundred bytes each. Long texts have separators
 // too, but not one in ten characters.
-func crowded(b []byte) int {
+func crowdedSource(b []byte) int {
 	if len(b) <= maxValues {
 		return -1
 	}

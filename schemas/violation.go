@@ -275,7 +275,7 @@ func (j *judge) missing(x violation) {
 		j.damage.note(below)
 		p := j.fail("missing-field", below, "is missing")
 		if sh := x.shape.prop(name); sh != nil && sh.description != "" {
-			p.hint("add %s: %s", name, firstClause(sh.description))
+			p.hint("add %s: %s", name, firstSchemaClause(sh.description))
 		}
 	}
 }

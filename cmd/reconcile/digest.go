@@ -110,8 +110,8 @@ func parseLong(s string) (time.Duration, bool) {
 	return sum + d, sum+d > 0 && sum+d <= longest
 }
 
-// parseTime parses a time like digest; "" is the zero time.
-func parseTime(flag, word string, now time.Time) (time.Time, error) {
+// parseDigestTime parses a time like digest; "" is the zero time.
+func parseDigestTime(flag, word string, now time.Time) (time.Time, error) {
 	if word == "" {
 		return time.Time{}, nil
 	}

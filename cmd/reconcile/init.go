@@ -149,13 +149,13 @@ func (a *app) printImported(r *ops.InitResult) error {
 	}
 	t := render.NewTable(a.palette(), "NODE", "RUNS", "FROM", "HELD")
 	for _, n := range r.Nodes {
-		t.Row(n.Node, commandLine(n.Run), n.From, cmp.Or(n.Held, "-"))
+		t.Row(n.Node, importedCommand(n.Run), n.From, cmp.Or(n.Held, "-"))
 	}
 	return t.Write(a.stdout)
 }
 
-// commandLine returns a command as one line: for a shell script, its first non-empty line.
-func commandLine(argv []string) string {
+// importedCommand returns a command as one line: for a shell script, its first non-empty line.
+func importedCommand(argv []string) string {
 	if len(argv) > 2 && argv[len(argv)-2] == "-c" {
 		line, more, _ := strings.Cut(strings.TrimSpace(argv[len(argv)-1]), "\n")
 		if more != "" {

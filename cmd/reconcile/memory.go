@@ -219,10 +219,10 @@ type memoryFilter struct {
 func (m *memoryFilter) read(now time.Time) (f ops.MemoryFilter, err error) {
 	f = m.MemoryFilter
 	f.Issue = m.issue.pointer()
-	if f.Since, err = parseTime("--since", m.since, now); err != nil {
+	if f.Since, err = parseDigestTime("--since", m.since, now); err != nil {
 		return f, err
 	}
-	if f.Until, err = parseTime("--until", m.until, now); err != nil {
+	if f.Until, err = parseDigestTime("--until", m.until, now); err != nil {
 		return f, err
 	}
 	if !f.Until.IsZero() && !f.Since.Before(f.Until) {

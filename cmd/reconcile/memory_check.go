@@ -97,7 +97,7 @@ func newMemoryAuditCmd(a *app) *cobra.Command {
 			if q.Unused, ok = parseLong(unusedAfter); !ok && unusedAfter != "0" {
 				return badUsage("--unused-after %q: write a length of time like 30d, 2w or 24h, or 0", unusedAfter)
 			}
-			if q.Since, err = parseTime("--since", since, a.now()); err != nil {
+			if q.Since, err = parseDigestTime("--since", since, a.now()); err != nil {
 				return err
 			}
 			return a.memoryAudit(cmd.Context(), q)

@@ -64,9 +64,9 @@ func (a *app) run(ctx context.Context, q ops.RunRequest) error {
 // reportRows is the maximum number of objects that a run lists; "reconcile get" lists all.
 const reportRows = 50
 
-// report prints the result of a run: the objects, or if there are many those that are not ready, and a summary. A run
+// reportRun prints the result of a run: the objects, or if there are many those that are not ready, and a summary. A run
 // without changes lists only failures.
-func (a *app) report(r ops.RunResult) error {
+func (a *app) reportRun(r ops.RunResult) error {
 	if a.global.output != formatTable {
 		r.Explain()
 		return a.print(r)
@@ -92,7 +92,7 @@ func (a *app) report(r ops.RunResult) error {
 
 // ended reports a run, and returns its exit code.
 func (a *app) ended(r ops.RunResult) error {
-	if err := a.report(r); err != nil {
+	if err := a.reportRun(r); err != nil {
 		return err
 	}
 	if r.Busy != nil {

@@ -80,7 +80,7 @@ func (w *Work) Parts() []Part {
 		{PartNeeds, needsText(w.Needs)},
 		{PartRound, w.Round.text()},
 		{PartClarifications, clarificationsText(w.Clarifications) + refusalsText(w.Refusals)},
-		{PartHandoff, handoffText(w.Handoff)},
+		{PartHandoff, handoffPrompt(w.Handoff)},
 		{PartCheckpoints, checkpointsText(w.Checkpoints)},
 		{PartPermissions, permissionsText(w.Permissions)},
 		{PartFailure, w.Failure.text()},
@@ -133,8 +133,8 @@ func (w *Work) issueText() string {
 	return d.String()
 }
 
-// handoffText tells an agent what the session before it left. It is quoted: a program wrote it.
-func handoffText(r *schemas.AgentReport) string {
+// handoffPrompt tells an agent what the session before it left. It is quoted: a program wrote it.
+func handoffPrompt(r *schemas.AgentReport) string {
 	if r == nil {
 		return ""
 	}
@@ -230,7 +230,7 @@ func Instruct(format, stdin, text string) string {
 	case FormatNone:
 		return stdin
 	case FormatJSON:
-		return withField(stdin, "agentInstructions", text)
+		return withPromptField(stdin, "agentInstructions", text)
 	}
 	return paragraph(text) + stdin
 }
@@ -291,8 +291,8 @@ func WithoutPrompt(output, prompt string) string {
 	return b.String()
 }
 
-// withField adds a field to an input that is a JSON object; any other input stays as it is.
-func withField(stdin, name, text string) string {
+// withPromptField adds a field to an input that is a JSON object; any other input stays as it is.
+func withPromptField(stdin, name, text string) string {
 	body, isObject := strings.CutSuffix(stdin, "}\n")
 	if !isObject {
 		return stdin

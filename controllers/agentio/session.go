@@ -110,7 +110,7 @@ func Changed(format, stdin, diff string) string {
 	case FormatNone:
 		return stdin
 	case FormatJSON:
-		return withField(stdin, "changes", diff)
+		return withPromptField(stdin, "changes", diff)
 	}
 	var d promptDocument
 	d.say(stdin + "\nWhat differs in your workspace already, quoted:\n")

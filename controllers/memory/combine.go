@@ -93,8 +93,8 @@ func statedIn(o *schemas.Observation) string {
 	return shorten(flat(o.Content), statedLimit)
 }
 
-// inFull is all that an original says, on one line, its summary included.
-func inFull(o *schemas.Observation) string {
+// keptInFull is all that an original says, on one line, its summary included.
+func keptInFull(o *schemas.Observation) string {
 	content, short := flat(o.Content), statedIn(o)
 	if short == "" || strings.Contains(content, strings.TrimSuffix(short, ellipsis)) {
 		return content
@@ -197,7 +197,7 @@ func mergedContent(members []*schemas.Observation, category string) string {
 			compareObservations(*all[b].Observation, *all[a].Observation))
 	})
 	for _, i := range order {
-		full := statement(all[i].Observation, all[i].ids, inFull(all[i].Observation), all[i].Category == category)
+		full := statement(all[i].Observation, all[i].ids, keptInFull(all[i].Observation), all[i].Category == category)
 		more := utf8.RuneCountInString(full) - utf8.RuneCountInString(lines[i])
 		if more <= room {
 			lines[i], room = full, room-more

@@ -19,7 +19,7 @@ func Events(t *state.Tree, before, after *state.Entry) []Event {
 			out = k.Events(before, after)
 		}
 	}
-	if e, ok := budgetEvent(after, old, now); ok {
+	if e, ok := budgetTransition(after, old, now); ok {
 		out = append(out, e)
 	}
 	described := slices.ContainsFunc(out, func(e Event) bool { return e.Node == "" })
@@ -29,8 +29,8 @@ func Events(t *state.Tree, before, after *state.Entry) []Event {
 	return out
 }
 
-// budgetEvent warns, once, that a budget of the object is low.
-func budgetEvent(after *state.Entry, old, now schemas.Status) (Event, bool) {
+// budgetTransition warns, once, that a budget of the object is low.
+func budgetTransition(after *state.Entry, old, now schemas.Status) (Event, bool) {
 	if now == nil {
 		return Event{}, false
 	}

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/derive"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // Actor is the author of a comment, as GitHub tells it, never as the comment does.
@@ -41,7 +43,7 @@ func Authorize(a Actor, set *schemas.GitHubCommands) error {
 		hint = ". GitHub does not show a membership that is private: who has one counts if he may write to the repository, " +
 			"or is listed there"
 	}
-	return fmt.Errorf("%s may not give commands here: github.commands in %s says who may%s", inertText(a.Login),
+	return fmt.Errorf("%s may not give commands here: github.commands in %s says who may%s", inertCommandText(a.Login),
 		codeText(schemas.SettingsPath), hint)
 }
 
@@ -78,4 +80,11 @@ func TeamsToAsk(a Actor, set *schemas.GitHubCommands) []string {
 		}
 	}
 	return out
+}
+
+// prove records who approved a gate by a comment.
+func (v *Decision) prove(s *derive.Spec, e *state.Entry, author string) {
+	if spec := state.SpecOf[*schemas.ActionSpec](e); spec != nil && spec.Verb == schemas.VerbApprove && spec.Permission == nil {
+		v.Handled.Proofs = append(v.Handled.Proofs, schemas.MirrorProof{Spec: s.Path, Digest: e.Object.Digest, Author: author})
+	}
 }

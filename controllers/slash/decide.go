@@ -199,13 +199,6 @@ func (v *Decision) put(s *derive.Spec) {
 	v.Handled.Specs = append(v.Handled.Specs, s.Path)
 }
 
-// prove records who approved a gate by a comment.
-func (v *Decision) prove(s *derive.Spec, e *state.Entry, author string) {
-	if spec := state.SpecOf[*schemas.ActionSpec](e); spec != nil && spec.Verb == schemas.VerbApprove && spec.Permission == nil {
-		v.Handled.Proofs = append(v.Handled.Proofs, schemas.MirrorProof{Spec: s.Path, Digest: e.Object.Digest, Author: author})
-	}
-}
-
 // writtenKinds are those that comments become.
 var writtenKinds = []schemas.Kind{schemas.ReplyKind, schemas.ActionKind, schemas.ObservationKind}
 

@@ -23,8 +23,8 @@ func codeText(s string) string {
 	return "`" + shorten.Text(s, longestEcho+1) + "`"
 }
 
-// inertText is a text as it is where it is a plain word that GitHub takes for no commit, else as code.
-func inertText(s string) string {
+// inertCommandText is a text as it is where it is a plain word that GitHub takes for no commit, else as code.
+func inertCommandText(s string) string {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
 	}

@@ -233,7 +233,7 @@ func Troubled(t *state.Tree, threads []Thread, now time.Time) []Thread {
 	var out []Thread
 	for _, m := range threads {
 		if m.Why = why[m.ID]; m.ID == "" || m.Why == "" {
-			m.Why = escalatedTrouble(&m)
+			m.Why = escalatedThread(&m)
 		}
 		if m.Why != "" {
 			out = append(out, m)
@@ -242,7 +242,7 @@ func Troubled(t *state.Tree, threads []Thread, now time.Time) []Thread {
 	return out
 }
 
-func escalatedTrouble(m *Thread) string {
+func escalatedThread(m *Thread) string {
 	if m.Status != schemas.ClarificationEscalated || m.Escalation == nil {
 		return ""
 	}

@@ -72,12 +72,12 @@ func parseBody(data []byte) body {
 		b.PID = int(pid)
 	}
 	_ = json.Unmarshal(raw["start"], &b.Start)
-	b.Timestamp = parseTime(raw["timestamp"])
+	b.Timestamp = parseLockTime(raw["timestamp"])
 	return b
 }
 
-// parseTime reads RFC 3339 or a number of seconds or milliseconds since 1970, quoted or not.
-func parseTime(raw json.RawMessage) time.Time {
+// parseLockTime reads RFC 3339 or a number of seconds or milliseconds since 1970, quoted or not.
+func parseLockTime(raw json.RawMessage) time.Time {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		if t, err := time.Parse(time.RFC3339, strings.TrimSpace(s)); err == nil {

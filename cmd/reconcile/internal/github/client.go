@@ -120,7 +120,7 @@ func baseURL(s string) (*url.URL, error) {
 		return nil, fmt.Errorf("the URL of GitHub's API has a user or password in it; give the token through the environment")
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%q is not the root of an API; write https://host/api/v3 as your server's manual says", s)
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !loopbackAPI(u.Hostname()):
 		return nil, fmt.Errorf("%q would send the token in the clear; write https://", s)
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, fmt.Errorf("%q is not a URL of the web; write https://…", s)
@@ -129,7 +129,7 @@ func baseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-func loopback(host string) bool {
+func loopbackAPI(host string) bool {
 	if host == "localhost" {
 		return true
 	}

@@ -235,7 +235,7 @@ func (r *Repo) Ignored(ctx context.Context, co Checkout) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, c := k.in(co)
+	in, c := k.inWorkspace(co)
 	out, err := in.run(ctx, c, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
 	return nulSplit(out), err
 }

@@ -13,7 +13,7 @@ var faults = []mutants.Mutant{
 	{"who has not seen a reservation reserves", "remote_reserve.go", "case seen != r.Seen:", "case seen != r.Seen && false:", "TestReservations"},
 	{"a renewal forgets what is reserved", "remote_claim.go", "w, err := m.newClaimRequest(ctx, c, old, reserve)", "w, err := m.newClaimRequest(ctx, c, old, reserve[:0])", "TestReservations"},
 	{"both sides of a landing may change one file", "without_git.go", "return len(twice) == len(both) && !moved", "return len(twice) <= len(both) && !moved", "TestPicksAsGit"},
-	{"a file that git lists as changed is left out of the commit", "without_git.go", "if len(names) == 0 {", "if len(names) < 9 {", "TestCapturesAsGit"},
+	{"a file that git lists as changed is left out of the commit", "checkout_files.go", "if len(names) == 0 {", "if len(names) < 9 {", "TestCapturesAsGit"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }

@@ -196,7 +196,7 @@ func (r *Repo) Uncaptured(ctx context.Context, co Checkout) (found []string, err
 		found, err = n.uncaptured(ctx, s, co)
 		return err
 	}, func(k *command) error {
-		in, cl := k.in(co)
+		in, cl := k.inWorkspace(co)
 		out, err := in.run(ctx, cl, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
 		found = append([]string{}, nulSplit(out)...)
 		return err
@@ -204,8 +204,8 @@ func (r *Repo) Uncaptured(ctx context.Context, co Checkout) (found []string, err
 	return found, err
 }
 
-// in returns the command for a checkout, and the call that has its index. Nothing that the checkout's own .git names is run or read.
-func (k *command) in(co Checkout) (*command, call) {
+// inWorkspace returns the command for a checkout, and the call that has its index. Nothing that the checkout's own .git names is run or read.
+func (k *command) inWorkspace(co Checkout) (*command, call) {
 	in := *k
 	in.worktree = co.Dir
 	return &in, call{config: privateConfig, env: []string{"GIT_DIR=" + k.gitDir, "GIT_WORK_TREE=" + co.Dir, "GIT_INDEX_FILE=" + co.Index}}
@@ -216,7 +216,7 @@ func (k *command) captureTree(ctx context.Context, c Capture) (tree string, file
 	if err := k.addAll(ctx, c); err != nil {
 		return "", nil, err
 	}
-	in, cl := k.in(c.Checkout)
+	in, cl := k.inWorkspace(c.Checkout)
 	if len(c.Except) > 0 {
 		back := cl
 		back.stdin = nulJoin(literal(c.Except))
@@ -235,7 +235,7 @@ func (k *command) captureTree(ctx context.Context, c Capture) (tree string, file
 
 // addAll brings the index of a checkout to its files, and makes their contents durable.
 func (k *command) addAll(ctx context.Context, c Capture) error {
-	in, cl := k.in(c.Checkout)
+	in, cl := k.inWorkspace(c.Checkout)
 	cl.config = append([]string{"-c", "core.fsyncMethod=batch", "-c", "advice.addEmbeddedRepo=false"}, cl.config...)
 	_, err := in.run(ctx, cl, "add", "--all", "--", ".")
 	if i := slices.IndexFunc(c.Changed, isFolder); err != nil && i >= 0 { // git refuses repositories without a commit

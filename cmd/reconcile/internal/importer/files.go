@@ -64,7 +64,7 @@ func find(ctx context.Context, root *os.Root, source string) (found Found, looke
 	switch source {
 	case "make":
 		if file, err = firstFile(root, "GNUmakefile", "makefile", "Makefile"); file != nil {
-			return Make(file.Path, file.Data), file.Path, nil
+			return Makefile(file.Path, file.Data), file.Path, nil
 		}
 	case "npm":
 		if file, err = firstFile(root, "package.json"); file != nil {

@@ -80,7 +80,7 @@ func parsed(t testing.TB, source string, files []Source) (f Found) {
 	var err error
 	switch source {
 	case "make":
-		f = Make(files[0].Path, files[0].Data)
+		f = Makefile(files[0].Path, files[0].Data)
 	case "npm":
 		f, err = npm(files[0].Path, files[0].Data)
 	case "just":
@@ -139,7 +139,7 @@ func checkSpecs(t testing.TB, source string, f Found) {
 
 func FuzzMake(f *testing.F) {
 	seed(f, "make")
-	f.Fuzz(func(t *testing.T, src string) { fuzzOne(t, Make("Makefile", []byte(strings.ToValidUTF8(src, "")))) })
+	f.Fuzz(func(t *testing.T, src string) { fuzzOne(t, Makefile("Makefile", []byte(strings.ToValidUTF8(src, "")))) })
 }
 
 func FuzzJust(f *testing.F) {

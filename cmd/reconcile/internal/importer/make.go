@@ -34,9 +34,9 @@ type makefile struct {
 	prefix  byte   // of lines of a recipe
 }
 
-// Make finds the targets in a makefile that are for people: those that are .PHONY, that a comment with ## documents, or
+// Makefile finds the targets in a makefile that are for people: those that are .PHONY, that a comment with ## documents, or
 // that are conventional. Without any, it is the first target. It does not evaluate conditionals or read included files.
-func Make(path string, src []byte) Found {
+func Makefile(path string, src []byte) Found {
 	m := &makefile{path: path, byName: map[string]*target{}, prefix: '\t'}
 	m.read(string(src))
 	chosen := slices.DeleteFunc(slices.Clone(m.targets), func(t *target) bool { return !m.forPeople(t) })
@@ -111,7 +111,7 @@ func makeContinues(line string) bool {
 
 // readLine reads a line outside of recipes.
 func (m *makefile) readLine(number int, text string) {
-	code, comment := cutComment(text)
+	code, comment := cutMakeComment(text)
 	code = strings.TrimSpace(code)
 	above := m.doc
 	m.doc = ""
@@ -265,8 +265,8 @@ func makeFieldsOutside(s string) (words []string) {
 	return words
 }
 
-// cutComment splits a line at its first unescaped #.
-func cutComment(text string) (code, comment string) {
+// cutMakeComment splits a line at its first unescaped #.
+func cutMakeComment(text string) (code, comment string) {
 	for i := range len(text) {
 		if text[i] == '#' && !makeContinues(text[:i]) {
 			return text[:i], text[i:]

@@ -174,7 +174,7 @@ func (f *Files) saveSpared(v *memoryView, spared map[int]uint64, due []int, done
 // loadSpared reads the issues that have nothing to merge, with the hashes of their files.
 func (f *Files) loadSpared() map[int]uint64 {
 	d := f.loadValues(sparedPath)
-	if out := decodeHashes(&d); !d.Bad {
+	if out := decodeSettledHashes(&d); !d.Bad {
 		return out
 	}
 	return map[int]uint64{}

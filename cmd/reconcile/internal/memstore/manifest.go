@@ -42,7 +42,7 @@ func (f *Files) loadManifestState() *manifestState {
 	same := d.String() == proc.Self().Tag
 	s := &manifestState{id: decodeIdentity(&d), hash: d.Fixed()}
 	s.racy = d.Bool() || !same
-	if s.issues = decodeHashes(&d); d.Bad {
+	if s.issues = decodeSettledHashes(&d); d.Bad {
 		return nil
 	}
 	return s

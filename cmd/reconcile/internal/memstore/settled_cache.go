@@ -54,7 +54,7 @@ func (f *Files) loadSettled() (s settled) {
 	for _, name := range decodeTexts(&d) {
 		captures[name] = true
 	}
-	s.issues, s.archives = decodeHashes(&d), map[int]state.Identity{}
+	s.issues, s.archives = decodeSettledHashes(&d), map[int]state.Identity{}
 	for range d.Count(2) {
 		issue := decodeIssue(&d)
 		s.archives[issue] = decodeIdentity(&d)
@@ -111,7 +111,7 @@ func encodeHashes(e *sections.Encoder, hashes map[int]uint64) {
 	}
 }
 
-func decodeHashes(d *sections.Decoder) map[int]uint64 {
+func decodeSettledHashes(d *sections.Decoder) map[int]uint64 {
 	out := map[int]uint64{}
 	for range d.Count(9) {
 		issue := decodeIssue(d)

@@ -133,8 +133,8 @@ func splitDocuments(text []byte) [][]byte {
 	return out
 }
 
-// specPart is one spec of a text.
-type specPart struct {
+// appliedPart is one spec of a text.
+type appliedPart struct {
 	name string // for the decoder; its extension names the format of text
 	text []byte
 	// place is that of an object whose text has other lines than the given one; nil: the lines are the same.
@@ -143,7 +143,7 @@ type specPart struct {
 }
 
 // locate moves a problem of the part's text to its place in the given text.
-func (p specPart) locate(problem schemas.Problem, given string) schemas.Problem {
+func (p appliedPart) locate(problem schemas.Problem, given string) schemas.Problem {
 	problem.Path = given
 	if p.place != nil {
 		problem.Line, problem.Column, problem.Source = p.place.Line, p.place.Column, ""
@@ -154,16 +154,16 @@ func (p specPart) locate(problem schemas.Problem, given string) schemas.Problem 
 
 // specsIn splits a text into specs. It accepts the output of reconcile get: it removes statuses, and splits lists, also
 // lists in lists.
-func specsIn(given SpecText) []specPart {
-	var out []specPart
+func specsIn(given SpecText) []appliedPart {
+	var out []appliedPart
 	for _, part := range splitDocuments(given.Text) {
 		var root yaml3.Node
 		var fields map[string]any
 		if yaml3.Unmarshal(part, &root) != nil || len(root.Content) == 0 || yaml.Unmarshal(part, &fields) != nil {
-			out = append(out, specPart{name: given.Name, text: part})
+			out = append(out, appliedPart{name: given.Name, text: part})
 			continue
 		}
-		anew := specPart{name: strings.TrimSuffix(given.Name, path.Ext(given.Name)) + ".yaml"}
+		anew := appliedPart{name: strings.TrimSuffix(given.Name, path.Ext(given.Name)) + ".yaml"}
 		switch items := itemsOf(root.Content[0], fields); {
 		case items != nil:
 			out = append(out, anew.items(items, fields)...)
@@ -177,7 +177,7 @@ func specsIn(given SpecText) []specPart {
 				out = append(out, anew)
 			}
 		default:
-			out = append(out, specPart{name: given.Name, text: part})
+			out = append(out, appliedPart{name: given.Name, text: part})
 		}
 	}
 	return out
@@ -197,12 +197,12 @@ func itemsOf(object *yaml3.Node, fields map[string]any) *yaml3.Node {
 }
 
 // items returns the specs in a list. Each has the name of p, and a field below that of p.
-func (p specPart) items(places *yaml3.Node, list map[string]any) []specPart {
-	var out []specPart
+func (p appliedPart) items(places *yaml3.Node, list map[string]any) []appliedPart {
+	var out []appliedPart
 	values, _ := list["items"].([]any)
 	for i, value := range values {
 		at := places.Content[i]
-		item := specPart{name: p.name, field: strings.TrimPrefix(fmt.Sprintf("%s.items[%d]", p.field, i), "."),
+		item := appliedPart{name: p.name, field: strings.TrimPrefix(fmt.Sprintf("%s.items[%d]", p.field, i), "."),
 			place: &schemas.Place{Line: at.Line, Column: at.Column}}
 		fields, _ := value.(map[string]any)
 		if inner := itemsOf(at, fields); inner != nil {

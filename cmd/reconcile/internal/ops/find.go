@@ -277,3 +277,20 @@ func namesOf[T interface{ String() string }](all []T) []string {
 	}
 	return out
 }
+
+// findWorkflow finds the workflow that a word names.
+func findWorkflow(t *state.Tree, word string) (*state.Entry, error) {
+	if !strings.Contains(word, "/") {
+		word = schemas.WorkflowKind.Ref(word).String()
+	}
+	e, err := find(t, word)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Kind != schemas.WorkflowKind.Name:
+		return nil, badRequest("%s cannot be started; usage: reconcile start WORKFLOW --issue N", e.Ref)
+	case e.Gone():
+		return nil, notFound(t, e.Ref)
+	}
+	return e, nil
+}

@@ -89,8 +89,8 @@ func readBounded(name string, limit int) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// contextOf reads the description of the agent's next task.
-func contextOf(from Text) (string, error) {
+// inputContext reads the description of the agent's next task.
+func inputContext(from Text) (string, error) {
 	const most = 64 << 10
 	if from.Reader == nil {
 		return "", nil

@@ -271,7 +271,7 @@ func Recall(ctx context.Context, env Env, q RecallRequest) (found memstore.Recal
 	if q.Budget != nil && *q.Budget < 0 {
 		return found, badField("budget", " %d: a number of tokens is wanted, 0 for none", *q.Budget)
 	}
-	context, err := contextOf(q.Context)
+	context, err := inputContext(q.Context)
 	if err != nil {
 		return found, typed(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/controllers/workflows"
@@ -64,23 +63,6 @@ func startName(spec *schemas.ActionSpec) string {
 	named := *spec
 	named.Text += fmt.Sprint(spec.Issue, spec.Skip, spec.Params)
 	return actionName(named)
-}
-
-// findWorkflow finds the workflow that a word names.
-func findWorkflow(t *state.Tree, word string) (*state.Entry, error) {
-	if !strings.Contains(word, "/") {
-		word = schemas.WorkflowKind.Ref(word).String()
-	}
-	e, err := find(t, word)
-	switch {
-	case err != nil:
-		return nil, err
-	case e.Kind != schemas.WorkflowKind.Name:
-		return nil, badRequest("%s cannot be started; usage: reconcile start WORKFLOW --issue N", e.Ref)
-	case e.Gone():
-		return nil, notFound(t, e.Ref)
-	}
-	return e, nil
 }
 
 // checkStart returns why a start could have no effect, before anything is written.

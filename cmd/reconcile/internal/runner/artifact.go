@@ -171,7 +171,7 @@ func notReadable(err error) error {
 	return fmt.Errorf("not shown: %w", err)
 }
 
-func anyLink(chain string, ok func(root, runner, key string) bool) bool {
+func anyArtifactLink(chain string, ok func(root, runner, key string) bool) bool {
 	for link := range strings.SplitSeq(chain, ":") {
 		root, rest, _ := strings.Cut(link, ".")
 		runner, key, _ := strings.Cut(rest, ".")

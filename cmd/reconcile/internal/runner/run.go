@@ -35,7 +35,7 @@ type attempt struct {
 	// dialogue is the conversation with a model at an HTTP endpoint; nil for a program.
 	dialogue *dialogue
 	// delivery is the request to a webhook; nil for everything else.
-	delivery *delivery
+	delivery *webhookDelivery
 	endpoint Endpoint // of a run whose requests are metered; nil if they are not, and before they are
 	record   schemas.Run
 	lease    *lease
@@ -90,7 +90,7 @@ func (r *Runner) run(j *job, b *buffers) settle.Report {
 		a.dialogue = &dialogue{a: a, task: turn}
 	}
 	if hook, ok := j.effect.Task.(*settle.Webhook); ok {
-		a.delivery = &delivery{a: a, task: hook}
+		a.delivery = &webhookDelivery{a: a, task: hook}
 	}
 	defer func() { r.secrets.reveal(a.token) }()
 	a.record.Again = nil // only claims have it

@@ -34,12 +34,12 @@ func (m marks) chain(key string) string {
 // ofRun reports whether a process with this chain is inside a run of key in our tree, started by any runner.
 func (m marks) ofRun(chain, key string) bool {
 	want := digest(key)
-	return anyLink(chain, func(root, _, k string) bool { return root == m.root && k == want })
+	return anyArtifactLink(chain, func(root, _, k string) bool { return root == m.root && k == want })
 }
 
 // ofRunner reports whether a process with this chain was started by this runner.
 func (m marks) ofRunner(chain string) bool {
-	return anyLink(chain, func(_, runner, _ string) bool { return runner == m.runner })
+	return anyArtifactLink(chain, func(_, runner, _ string) bool { return runner == m.runner })
 }
 
 // MarkVariables are the environment variables that [InsideRun] reads.
@@ -82,7 +82,7 @@ func InsideRun(dir string, environs iter.Seq[[]string]) *Inside {
 				in.Agent, in.Session = "", ""
 			}
 			here = in
-		case linked == nil && anyLink(chain, func(root, _, _ string) bool { return root == want }):
+		case linked == nil && anyArtifactLink(chain, func(root, _, _ string) bool { return root == want }):
 			linked = in
 		default:
 			in.Elsewhere = true

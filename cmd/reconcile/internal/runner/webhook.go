@@ -14,8 +14,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// delivery is the request of one run to a webhook, in this process. A run that is killed sends it again.
-type delivery struct {
+// webhookDelivery is the request of one run to a webhook, in this process. A run that is killed sends it again.
+type webhookDelivery struct {
 	a    *attempt
 	task *settle.Webhook
 	q    webhook.Request
@@ -23,7 +23,7 @@ type delivery struct {
 }
 
 // prepare reads the address and the secret, which are hidden from now on, and asks whether the address may get anything.
-func (d *delivery) prepare() error {
+func (d *webhookDelivery) prepare() error {
 	t, r := d.task, d.a.runner
 	d.q = webhook.Request{URL: t.URL.Text, Delivery: t.Delivery, Body: t.Stdin, Agent: strings.TrimRight("reconcile/"+r.o.Version, "/")}
 	var err error
@@ -66,7 +66,7 @@ func proxyOf(address string) (*url.URL, error) {
 }
 
 // read reads a value and hides it.
-func (d *delivery) read(field string, from schemas.EnvSource) (string, error) {
+func (d *webhookDelivery) read(field string, from schemas.EnvSource) (string, error) {
 	value, err := d.a.runner.variable(&settle.Variable{Variable: field, EnvSource: from})
 	if err != nil {
 		return "", err
@@ -79,7 +79,7 @@ func (d *delivery) read(field string, from schemas.EnvSource) (string, error) {
 }
 
 // execute sends the request under the supervision that commands have.
-func (d *delivery) execute() exit {
+func (d *webhookDelivery) execute() exit {
 	a := d.a
 	limit := a.limit()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -98,7 +98,7 @@ func (d *delivery) execute() exit {
 	return end
 }
 
-func (d *delivery) send(ctx context.Context) {
+func (d *webhookDelivery) send(ctx context.Context) {
 	answer, err := webhook.Send(ctx, d.q)
 	if d.err = err; len(answer.Body) == 0 {
 		return
@@ -108,7 +108,7 @@ func (d *delivery) send(ctx context.Context) {
 }
 
 // conclude fills in the record. An error fails the run.
-func (d *delivery) conclude(end exit) error {
+func (d *webhookDelivery) conclude(end exit) error {
 	switch r := &d.a.record; {
 	case end.stopped != nil:
 		r.Outcome, r.Message = end.stopped.outcome, d.a.runner.clean(end.stopped.message)

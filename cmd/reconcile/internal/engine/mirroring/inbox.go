@@ -357,7 +357,7 @@ func (in *Inbox) applyVerdicts(ctx context.Context, u unread, verdicts []slash.D
 		}
 		in.result.Comments++
 		err := in.Mirror.Records.changeIssue(ctx, f.Issue, func(f *schemas.MirrorFile) {
-			f.Read.Seen = unionOfLabels(f.Read.Seen, before)
+			f.Read.Seen = mirroredLabels(f.Read.Seen, before)
 			f.Handled = append(withoutComment(f.Handled, v.Handled.Comment), v.Handled)
 		})
 		if err != nil {

@@ -427,7 +427,7 @@ func (m *Mirror) recoverLabels(ctx context.Context, issue int) error {
 	return m.Records.changeIssue(ctx, issue, func(f *schemas.MirrorFile) { f.Labels = append(f.Labels, ours...) })
 }
 
-func unionOfLabels(a, b []int64) []int64 {
+func mirroredLabels(a, b []int64) []int64 {
 	out := append(slices.Clip(a), b...)
 	slices.Sort(out)
 	return slices.Compact(out)

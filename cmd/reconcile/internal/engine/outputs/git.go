@@ -57,7 +57,7 @@ func (k *Keeper) Keep(ctx context.Context, t *state.Tree) error {
 	}
 	for _, r := range d.wanted {
 		if d.local[r.Key] == "" && !k.unkept[r.Key] {
-			err = errors.Join(err, k.keep(ctx, r))
+			err = errors.Join(err, k.keepInGit(ctx, r))
 		}
 	}
 	return err
@@ -78,8 +78,8 @@ func (k *Keeper) Publish(ctx context.Context, t *state.Tree) error {
 	return k.o.Git.Drop(ctx, d.local)
 }
 
-// keep stores the outputs of a run in git, if they exist and may be kept.
-func (k *Keeper) keep(ctx context.Context, r *schemas.Run) error {
+// keepInGit stores the outputs of a run in git, if they exist and may be kept.
+func (k *Keeper) keepInGit(ctx context.Context, r *schemas.Run) error {
 	var files []gitrepo.KeptFile
 	size := int64(0)
 	for _, o := range r.Outputs {

@@ -100,8 +100,8 @@ const (
 	longestFile = 1 << 20
 )
 
-// name is a path that a model may use.
-func name(p string) (string, error) {
+// toolName is a path that a model may use.
+func toolName(p string) (string, error) {
 	p = path.Clean(cmp.Or(p, "."))
 	if !schemas.IsPath(p) {
 		return "", fmt.Errorf("%q is not a path below the folder that you may use", p)
@@ -114,7 +114,7 @@ var errEnough = errors.New("enough")
 
 // walk visits the files below a path, in order.
 func (f *Files) walk(p string, visit func(name string) error) error {
-	p, err := name(p)
+	p, err := toolName(p)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func list(f *Files, a *args) (string, error) {
 
 // text reads a text file without secrets.
 func (f *Files) text(file string) (string, error) {
-	file, err := name(file)
+	file, err := toolName(file)
 	if err != nil {
 		return "", err
 	}
@@ -233,7 +233,7 @@ func search(f *Files, a *args) (string, error) {
 }
 
 func write(f *Files, a *args) (string, error) {
-	file, err := name(a.Path)
+	file, err := toolName(a.Path)
 	switch {
 	case err != nil:
 		return "", err
