@@ -53,7 +53,14 @@ func (t team) write(ctx context.Context, dir string) error {
 	return commitAll(ctx, dir)
 }
 
-func (t team) script() string { return "cat > /dev/null; sleep " + t.takes + "; echo done" }
+// script is what the agents do: in a workspace they make a file of their node as well, so that there is a commit to land.
+func (t team) script() string {
+	text := "cat > /dev/null; sleep " + t.takes + "; echo done"
+	if t.workspace != schemas.WorkspaceInPlace {
+		text += " | tee ${RECONCILE_NODE:-/dev/null}"
+	}
+	return text
+}
 
 // commitAll makes a folder a git work tree with one commit of everything.
 func commitAll(ctx context.Context, dir string) error {
