@@ -26,7 +26,10 @@ func (c *Committer) Movable(ctx context.Context, dir string, paths []string) ([]
 		return nil, nil // nothing moves if the repository cannot be opened
 	}
 	dirty, err := repo.Dirty(ctx, "", paths)
-	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(dirty, p) }), err
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		_, is := slices.BinarySearch(dirty, p)
+		return is
+	}), err
 }
 
 func (c *Committer) repository(dir string) (*gitrepo.Repo, error) {
