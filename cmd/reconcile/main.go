@@ -55,11 +55,11 @@ func clock(stopped string) (func() time.Time, error) {
 	return func() time.Time { return at }, nil
 }
 
-// interruptible returns a context that the first SIGINT or SIGTERM ends. After that the signals have their default
-// effect, so that a second one ends a program that does not stop.
+// interruptible returns a context that the first SIGINT or SIGTERM ends. After that a SIGINT has its default effect, so that a second
+// Ctrl-C ends a program that does not stop. A second SIGTERM has no effect: timeout(1) sends it twice, to the program and to its group.
 func interruptible() context.Context {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })
 	return ctx
 }
 
