@@ -72,7 +72,7 @@ func needs(spec *schemas.DAGSpec, n, other *schemas.Node) bool {
 	return false
 }
 
-// declaredAt is the place of a node in the file of its DAG; that of the node that it was made of, if it was.
+// declaredAt is the place of a node in the file of its DAG. An element of a matrix and a part of a call have that of their node.
 func declaredAt(e *state.Entry, name string) (at []any) {
 	longest := 0
 	written(e, func(n *schemas.Node, place []any) {

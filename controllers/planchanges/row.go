@@ -84,7 +84,7 @@ func addOpen(r *settle.Round) {
 	}
 }
 
-// addAsking adds the plan changes whose answers came in the round, and those whose questions tell of a DAG that changed in it.
+// addAsking adds the plan changes whose answers came in the round, and those whose questions describe a DAG that changed in it.
 func addAsking(r *settle.Round) {
 	t := r.Tree()
 	if len(t.Entries(schemas.PlanChangeKind.Name)) == 0 {

@@ -42,7 +42,7 @@ func (n *native) checkoutRules(ctx context.Context) (*gitConfig, *rules, error) 
 	return cfg, newRules(ctx, n.layout, cfg), nil
 }
 
-// checkOut is [Repo.checkOut] for few files, none of which is converted.
+// checkOut is [Repo.checkOut] for few files without a conversion.
 func (n *native) checkOut(ctx context.Context, s *objectStore, co Checkout, at, commit string) error {
 	_, rules, err := n.in(co).checkoutRules(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func newFile(root *os.Root, name string, mode uint32, data []byte) (fs.FileInfo,
 	return fi, errors.Join(err, err2, f.Close())
 }
 
-// uncaptured is [Repo.Uncaptured] for few files. What it cannot read is for git to judge.
+// uncaptured is [Repo.Uncaptured] for few files. Where it cannot read one, git decides.
 func (n *native) uncaptured(ctx context.Context, s *objectStore, co Checkout) ([]string, error) {
 	cfg, rules, err := n.in(co).checkoutRules(ctx)
 	if err != nil {
@@ -191,7 +191,7 @@ func scanOf(co Checkout) (*dirtyScan, error) {
 	return &dirtyScan{index: ix, written: written}, err
 }
 
-// modified finds the files of the index that are not on disk as the index has them.
+// modified finds the files of the index that differ on disk.
 func (s *dirtyScan) modified() error {
 	for _, e := range s.index.entries {
 		if e.stage() != 0 || e.extended() != 0 || !plainCheckout(e.blob()) && e.blob().mode != modeLink {
@@ -208,7 +208,7 @@ func (s *dirtyScan) modified() error {
 	return nil
 }
 
-// sameOnDisk reports whether a file is on disk as its entry of the index has it.
+// sameOnDisk reports whether a file on disk equals its entry of the index.
 func (s *dirtyScan) sameOnDisk(e indexEntry) (bool, error) {
 	fi, err := lstatBelow(s.disk, e.path)
 	link := e.blob().mode == modeLink

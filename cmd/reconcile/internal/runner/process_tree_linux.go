@@ -165,8 +165,8 @@ func chainOf(pid int) string {
 // environOf returns the initial environment of a process, each variable ended by a zero byte; empty if it is not readable.
 func environOf(pid int) []byte { return readProc(pid, "environ") }
 
-// readProc returns a file of /proc about a process, as far as it can be read, and 4 MiB of it at most: no environment is larger. Of
-// the calls that [os.ReadFile] makes it needs a third, and hundreds of these files are read in a row.
+// readProc returns the readable part of a file of /proc about a process, at most 4 MiB: no environment is larger. It makes a third of the
+// calls of [os.ReadFile]; hundreds of these files are read in a row.
 func readProc(pid int, name string) []byte {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -98,7 +98,7 @@ func (b *bench) graphs(ctx context.Context, _ []int) error {
 	return nil
 }
 
-// besideMake measures a graph. A sync for each node is allowed where the disk takes long for one: what as many take in the same round.
+// besideMake measures a graph. Where the disk takes long for a sync, the time of one for each node, measured in the same round, is subtracted.
 func (b *bench) besideMake(ctx context.Context, g work, dir string) error {
 	run, at := 0, ""
 	got, err := alternate(max(3, b.runs/2),
