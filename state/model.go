@@ -45,7 +45,6 @@ type model struct {
 	dormant    *dormantSet      // objects that were not loaded; nil: none
 	declared   *declaredOutputs
 	links      map[string]bool                 // spec files that are links: a change of the target does not show at their own path
-	nameless   map[string]bool                 // spec files that name no object, as one has while an editor writes it
 	missing    map[string]bool                 // spec files with a reference to a missing object
 	expands    map[schemas.Ref]*schemas.Object // that may expand, as they were expanded last
 	callers    *Tree                           // the caller's tree at the last refresh, with statuses that are newer than their files; nil before

@@ -31,7 +31,7 @@ func (s *slot) phase() string {
 func newModel(l *layout) *model {
 	return &model{
 		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, scanErrors: map[string]scanError{},
-		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, nameless: map[string]bool{}, related: map[string]bool{},
+		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, related: map[string]bool{},
 		inputs: &inputs{},
 	}
 }
@@ -59,9 +59,6 @@ func (m *model) put(f *file) {
 		m.links[f.path] = true
 	}
 	ref := m.refOf(f)
-	if ref == (schemas.Ref{}) && f.area == areaSpecs {
-		m.nameless[f.path] = true
-	}
 	if ref == (schemas.Ref{}) || f.area == areaLedgers || f.area == areaCheckpoints || f.area == areaOther {
 		return
 	}
@@ -91,7 +88,6 @@ func (m *model) drop(p string) *file {
 	}
 	delete(m.files, p)
 	delete(m.links, p)
-	delete(m.nameless, p)
 	delete(m.missing, f.path)
 	delete(m.related, f.path)
 	ref := m.refOf(f)
@@ -117,9 +113,8 @@ func (m *model) exists(ref schemas.Ref) bool {
 	return s != nil && len(s.specs) > 0 || m.dormant.has(ref) || ref == schemas.AllRef() // the settings always are
 }
 
-// hiddenProblem returns the problem of an object with traces but without a spec, while a part of specs/ cannot be read or names no
-// object: its spec may be there, or be written there at this moment, so that the object must not be treated as deleted. It returns nil
-// if all of specs/ is readable.
+// hiddenProblem returns the problem of an object with traces but without a spec, while a part of specs/ cannot be read:
+// its spec may be there, so that the object must not be treated as deleted. It returns nil if all of specs/ is readable.
 func (m *model) hiddenProblem(ref schemas.Ref) []schemas.Problem {
 	t, ok := m.firstUnreadable()
 	if !ok {
@@ -127,20 +122,15 @@ func (m *model) hiddenProblem(ref schemas.Ref) []schemas.Problem {
 	}
 	return []schemas.Problem{{
 		Place: schemas.Place{Path: t.path}, Severity: schemas.Error, Code: t.code, Ref: ref,
-		Message: "this cannot be read or names no object, and the object's spec may be in it; its status and records are kept",
+		Message: "this cannot be read, and the object's spec may be in it; its status and records are kept",
 	}}
 }
 
-// firstUnreadable returns the first path in specs/ that is unreadable or names no object, if any.
+// firstUnreadable returns the first unreadable path in specs/, if any.
 func (m *model) firstUnreadable() (first scanError, ok bool) {
 	for p, t := range m.scanErrors {
 		if (within(m.layout.specs, p) || p == m.layout.specs) && (!ok || p < first.path) {
 			first, ok = t, true
-		}
-	}
-	for p := range m.nameless {
-		if within(m.layout.specs, p) && (!ok || p < first.path) {
-			first, ok = scanError{path: p, code: "no-object"}, true
 		}
 	}
 	return first, ok
