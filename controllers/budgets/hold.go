@@ -8,29 +8,54 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Hold is what a turn that runs elsewhere has reserved.
+// Hold is what a run elsewhere has reserved.
 type Hold struct {
-	Scopes []string       `json:"scopes"` // of the budgets that it counts against
+	Scopes []string       `json:"scopes"` // of the budgets that it counts against, and its place in a concurrency group
 	Budget schemas.Budget `json:"budget"`
 	Until  time.Time      `json:"-"` // its expiry, unless it is renewed
 }
 
 // HoldOf is what an effect has reserved; nil for nothing.
 func HoldOf(e *settle.Effect) *Hold {
-	if e.Reserved == nil {
+	if !e.Reserves() {
 		return nil
+	}
+	h := new(Hold)
+	if e.Exclusive != "" {
+		h.Scopes = append(h.Scopes, groupScope(e.Exclusive)+e.Owner.String())
+	}
+	if e.Reserved == nil {
+		return h
 	}
 	dag := ""
 	if e.Owner.Kind == schemas.DAGKind.Name {
 		dag = e.Owner.Name
 	}
-	h := &Hold{Scopes: scopes(dayScope, e.Agent, dag, e.Node, e.Session), Budget: *e.Reserved}
+	h.Scopes, h.Budget = append(h.Scopes, scopes(dayScope, e.Agent, dag, e.Node, e.Session)...), *e.Reserved
 	for i := range e.Allowances {
 		if scope := e.Allowances[i].Scope; strings.HasPrefix(scope, ofCall) {
 			h.Scopes = append(h.Scopes, scope)
 		}
 	}
 	return h
+}
+
+// groupScope is what the scopes of places in a concurrency group begin with; the DAG follows.
+func groupScope(group string) string { return "group/" + group + " " }
+
+// Excluded returns until when another DAG of the effect's concurrency group works elsewhere; zero if none does.
+func Excluded(e *settle.Effect, all []Hold) (until time.Time) {
+	if e.Exclusive == "" {
+		return until
+	}
+	for _, h := range all {
+		for _, scope := range h.Scopes {
+			if dag, ok := strings.CutPrefix(scope, groupScope(e.Exclusive)); ok && dag != e.Owner.String() && h.Until.After(until) {
+				until = h.Until
+			}
+		}
+	}
+	return until
 }
 
 // scopes are those of a turn of an agent. dag is empty for an answer to a question.

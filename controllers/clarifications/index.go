@@ -2,7 +2,6 @@ package clarifications
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -205,16 +204,4 @@ func (w *Requests) Precedence(agent string) int {
 		}
 	}
 	return schemas.DefaultPrecedence(agent)
-}
-
-// pauses reports whether the run ended with a question: it printed one, or wrote a request or reply. Such a run uses up no
-// attempt, and does not count as a success.
-func (x *RequestIndex) pauses(dag string, run *schemas.Run) bool {
-	if run.Outcome == schemas.OutcomeAsked {
-		return true
-	}
-	half, seq := SplitSeq(run.Key)
-	return slices.ContainsFunc(x.QuestionsOf(dag), func(q *Question) bool {
-		return q.Spec.Blocking && q.Prefix == half && (q.Seq == seq || x.AskedOn(q, run.Key))
-	})
 }

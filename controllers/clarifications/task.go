@@ -53,6 +53,18 @@ func (q *Question) wentOn(run *schemas.Run) bool {
 	return (st.ID != "" || q.Entry.RunCount() > 0) && !closed
 }
 
+// pauses reports whether the run ended with a question: it printed one, or wrote a request or reply. Such a run uses up no
+// attempt, and does not count as a success.
+func (x *RequestIndex) pauses(dag string, run *schemas.Run) bool {
+	if run.Outcome == schemas.OutcomeAsked {
+		return true
+	}
+	half, seq := SplitSeq(run.Key)
+	return slices.ContainsFunc(x.QuestionsOf(dag), func(q *Question) bool {
+		return q.Spec.Blocking && q.Prefix == half && (q.Seq == seq || x.AskedOn(q, run.Key))
+	})
+}
+
 // AskedOn reports whether a run wrote a reply that asks on about a question of its node.
 func (x *RequestIndex) AskedOn(q *Question, run string) bool {
 	return slices.ContainsFunc(x.repliesTo(q.Entry.Name, ""), func(e *state.Entry) bool {

@@ -93,32 +93,18 @@ func (f *fold) callDeadline(i int32) (at time.Time) {
 	return at
 }
 
-// timeCalls finds the times that count for each call with a limit. all are those of nodes, by position.
-func (f *fold) timeCalls(h halts, all map[int32][]schemas.Span) {
-	still := spans.Gaps(f.active)
-	if n := len(f.active); n > 0 && !spans.IsOpen(f.active) {
-		still = append(still, schemas.Span{From: f.active[n-1].To})
+// expireNode ends a node that has not started since a time limit is over.
+func (f *fold) expireNode(i int32, reason, message string) {
+	if f.recs[i].land.of != nil {
+		return // its work is done
 	}
-	for k := range f.p.Timed {
-		c := &f.p.Timed[k]
-		var retried, first schemas.Time
-		for _, i := range c.Nodes {
-			retried = schemas.Later(retried, h.retried[i])
+	switch s := f.next[i]; s.State {
+	case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
+		s.RetryAt = schemas.Time{}
+		if f.recs[i].failures > 0 {
+			f.set(i, schemas.NodeFailed, reason, message)
+		} else {
+			f.stop(i, schemas.NodeCancelled, reason, message)
 		}
-		for _, i := range c.Nodes {
-			if at := f.firstStart(i); !at.IsZero() && !at.Before(schemas.Later(retried, f.start).Time) {
-				first = schemas.Earlier(first, at)
-			}
-		}
-		if first.IsZero() {
-			continue
-		}
-		var times []schemas.Span
-		for _, i := range c.Nodes {
-			for _, s := range all[i] {
-				times = append(times, schemas.Span{From: schemas.Later(s.From, first), To: s.To})
-			}
-		}
-		f.callTimes[k] = spans.Without(spans.Unite(times), still)
 	}
 }

@@ -453,3 +453,33 @@ func (f *fold) askSpans(i int32) []schemas.Span {
 	}
 	return spans.Unite(out)
 }
+
+// timeCalls finds the times that count for each call with a limit. all are those of nodes, by position.
+func (f *fold) timeCalls(h halts, all map[int32][]schemas.Span) {
+	still := spans.Gaps(f.active)
+	if n := len(f.active); n > 0 && !spans.IsOpen(f.active) {
+		still = append(still, schemas.Span{From: f.active[n-1].To})
+	}
+	for k := range f.p.Timed {
+		c := &f.p.Timed[k]
+		var retried, first schemas.Time
+		for _, i := range c.Nodes {
+			retried = schemas.Later(retried, h.retried[i])
+		}
+		for _, i := range c.Nodes {
+			if at := f.firstStart(i); !at.IsZero() && !at.Before(schemas.Later(retried, f.start).Time) {
+				first = schemas.Earlier(first, at)
+			}
+		}
+		if first.IsZero() {
+			continue
+		}
+		var times []schemas.Span
+		for _, i := range c.Nodes {
+			for _, s := range all[i] {
+				times = append(times, schemas.Span{From: schemas.Later(s.From, first), To: s.To})
+			}
+		}
+		f.callTimes[k] = spans.Without(spans.Unite(times), still)
+	}
+}

@@ -16,7 +16,17 @@ import (
 type member struct {
 	dag     string
 	since   schemas.Time
+	begun   bool
 	cancels bool
+}
+
+// before reports whether the others of a group wait for m rather than for o: one that has begun keeps its place. Two clones may learn
+// of each other's DAGs when one has.
+func (m member) before(o member) bool {
+	if m.begun != o.begun {
+		return m.begun
+	}
+	return m.compare(o) < 0
 }
 
 func (m member) compare(o member) int {
@@ -29,10 +39,12 @@ func placeInGroup(me member, others []member) (waitsFor, cancelledBy string) {
 	var first, last *member
 	for i := range others {
 		switch o := &others[i]; {
-		case o.compare(me) < 0 && (first == nil || o.compare(*first) < 0):
+		case o.compare(me) > 0 && o.cancels:
+			if last == nil || o.compare(*last) > 0 {
+				last = o
+			}
+		case o.before(me) && (first == nil || o.before(*first)):
 			first = o
-		case o.compare(me) > 0 && o.cancels && (last == nil || o.compare(*last) > 0):
-			last = o
 		}
 	}
 	if last != nil {
@@ -100,7 +112,7 @@ func (g *groups) put(name string, e *state.Entry) {
 func (g *groups) others(group, dag string) (out []member) {
 	for name, e := range g.members[group] {
 		if st, ok := e.Status().(*schemas.DAGStatus); ok && name != dag && !st.Group.Since.IsZero() {
-			out = append(out, member{name, st.Group.Since, st.Group.Cancels})
+			out = append(out, member{name, st.Group.Since, !st.StartedAt.IsZero(), st.Group.Cancels})
 		}
 	}
 	return out
@@ -119,7 +131,7 @@ func (f *fold) joinGroup() {
 			f.group.Since = old.Since
 		}
 	}
-	me := member{f.Name, f.group.Since, c.CancelInProgress}
+	me := member{f.Name, f.group.Since, !f.old.StartedAt.IsZero() && !over(f.old), c.CancelInProgress}
 	by := ""
 	if f.group.WaitsFor, by = placeInGroup(me, groupsOf(f.World, f.Tree).others(c.Group, f.Name)); by != "" && !over(f.old) {
 		f.group.CancelledBy = by
@@ -127,6 +139,15 @@ func (f *fold) joinGroup() {
 		by = ""
 	}
 	f.cancels = by
+}
+
+// exclusive is the group of which no other DAG may work in any clone while a node of this one runs; "" for none. One that cancels the
+// others does not wait for them.
+func (f *fold) exclusive() string {
+	if c := f.p.Spec.Concurrency; c != nil && !c.CancelInProgress {
+		return c.Group
+	}
+	return ""
 }
 
 // cancelMessage says who cancelled a node.

@@ -162,22 +162,6 @@ func (f *fold) expire() {
 	}
 }
 
-// expireNode ends a node that has not started since a time limit is over.
-func (f *fold) expireNode(i int32, reason, message string) {
-	if f.recs[i].land.of != nil {
-		return // its work is done
-	}
-	switch s := f.next[i]; s.State {
-	case schemas.NodePending, schemas.NodeQueued, schemas.NodeBlocked:
-		s.RetryAt = schemas.Time{}
-		if f.recs[i].failures > 0 {
-			f.set(i, schemas.NodeFailed, reason, message)
-		} else {
-			f.stop(i, schemas.NodeCancelled, reason, message)
-		}
-	}
-}
-
 // failFast ends everything else once a node failed, if the policy says so.
 func (f *fold) failFast() {
 	if !f.p.Spec.Policy.FailsFast() {

@@ -78,7 +78,7 @@ func (f *fold) effect(i int32) settle.Effect {
 	}
 	e.Seq = max(e.Seq, f.seqAfterHelp(i))
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
-	e.Allowances = f.b.Allowances(f.In, f.p, i, e.Agent)
+	e.Allowances, e.Exclusive = f.b.Allowances(f.In, f.p, i, e.Agent), f.exclusive()
 	if !f.cleans(i) {
 		c.Deadline = spans.Sooner(f.deadline(), f.callDeadline(i))
 	}

@@ -29,7 +29,9 @@ type Effect struct {
 	// Allowances are the budgets that the effect runs against; nil for none. Reserved is what its claim reserves of them.
 	Allowances []Allowance     `json:",omitempty"`
 	Reserved   *schemas.Budget `json:",omitempty"`
-	// Seen says which reservations of other reconcilers Reserved leaves alone.
+	// Exclusive is a concurrency group of which no other DAG may work while the effect runs; "" for none.
+	Exclusive string `json:",omitempty"`
+	// Seen says with which reservations of other reconcilers the effect was admitted.
 	Seen int `json:"-"`
 	// Groups are the limits that the effect counts against.
 	Groups []Group
@@ -137,6 +139,9 @@ func (e *Effect) Reserve(b *schemas.Budget) {
 		e.Task = &turn
 	}
 }
+
+// Reserves reports whether a claim of the effect keeps claims of other reconcilers from being made.
+func (e *Effect) Reserves() bool { return e.Reserved != nil || e.Exclusive != "" }
 
 // Claim is the intent to perform the effect, as it is recorded.
 func (e *Effect) Claim() schemas.Run {

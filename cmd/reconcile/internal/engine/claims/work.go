@@ -274,17 +274,17 @@ func (k *Keeper) take(ctx context.Context, keys []string) (left []string, refuse
 	}
 	more, again, err := k.o.Remote.Reserve(ctx, reserving)
 	if err == nil {
-		keys = k.releaseAll(keys, again, "other reconcilers have reserved a part of its budget meanwhile")
+		keys = k.releaseAll(keys, again, "other reconcilers have reserved a part of its budget, or its group, meanwhile")
 	}
 	return keys, append(refused, more...), err
 }
 
-// split divides waiting effects into those that reserve nothing, and those that reserve a part of a budget.
+// split divides waiting effects into those that reserve nothing, and those that reserve a part of a budget or a concurrency group.
 func (k *Keeper) split(keys []string) (plain []string, reserving []settle.Effect) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, key := range keys {
-		if it := k.items[key]; it != nil && it.effect.Reserved != nil {
+		if it := k.items[key]; it != nil && it.effect.Reserves() {
 			reserving = append(reserving, it.effect)
 		} else {
 			plain = append(plain, key)

@@ -272,24 +272,29 @@ func (s *run) excludeOtherClaims(wanted []*settle.Effect) []*settle.Effect {
 	return free
 }
 
-// otherHolds are the parts of budgets that other reconcilers have reserved, and the wanted effects that can be decided with them:
-// those with a budget wait until the records of former reservations are here.
+// otherHolds are the parts of budgets and the concurrency groups that other reconcilers have reserved, and the wanted effects that may
+// start with them: those that reserve something wait until the records of former reservations are here, and those of a group while
+// another DAG of it works elsewhere.
 func (s *run) otherHolds(wanted []*settle.Effect) (holds []budgets.Hold, seen int, free []*settle.Effect) {
 	if s.loop.Share == nil {
 		return nil, 0, wanted
 	}
 	holds, seen, behind := s.loop.Share.Holds()
-	if !behind {
+	if !behind && len(holds) == 0 {
 		return holds, seen, wanted
 	}
 	in := s.loop.Only.In(s.tree)
 	for _, e := range wanted {
-		if len(e.Allowances) == 0 || settle.ClaimOf(s.tree.Entry(e.Owner), e.Key) != nil {
+		until := budgets.Excluded(e, holds)
+		if behind && (len(e.Allowances) > 0 || e.Exclusive != "") {
+			until = time.Now().Add(freshFor)
+			s.pollAt = time.Now()
+		}
+		if until.IsZero() || settle.ClaimOf(s.tree.Entry(e.Owner), e.Key) != nil {
 			free = append(free, e)
 		} else if in(e.Owner, e.Node) {
-			s.otherClaims[e.Key] = time.Now().Add(freshFor)
+			s.otherClaims[e.Key] = until
 			s.awaited = append(s.awaited, *e)
-			s.pollAt = time.Now()
 		}
 	}
 	return holds, seen, free
