@@ -95,9 +95,12 @@ func race(t *testing.T, over, to string, racers, rounds int) {
 	on := &fixture{t, bare}
 	begin := on.git("rev-parse", "main")
 	outs := make([]string, racers)
+	clones := make([]*fixture, racers)
+	for i := range clones { // git cannot copy a repository to which somebody pushes
+		clones[i] = on.clone(url)
+	}
 	var wg sync.WaitGroup
-	for i := range racers {
-		f := on.clone(url)
+	for i, f := range clones {
 		file := "state/dags/count.json"
 		if to == "different" {
 			file = fmt.Sprintf("state/dags/count-%d.json", i)
