@@ -3,6 +3,7 @@ package schemas
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,23 @@ func (s *DAGSpec) Node(name string) *Node {
 		}
 	}
 	return nil
+}
+
+// AllNeeds lists the nodes that a node needs, also by others; each once. It takes time linear in the size of the DAG.
+func (s *DAGSpec) AllNeeds(node string) (out []string) {
+	needs := make(map[string][]string, len(s.Nodes))
+	for i := range s.Nodes {
+		needs[s.Nodes[i].Name] = s.Nodes[i].Needs
+	}
+	seen := map[string]bool{}
+	for todo := slices.Clone(needs[node]); len(todo) > 0; {
+		name := todo[0]
+		if todo = todo[1:]; !seen[name] {
+			seen[name] = true
+			out, todo = append(out, name), append(todo, needs[name]...)
+		}
+	}
+	return out
 }
 
 // OutputPaths returns the paths of the declared outputs of each node of the DAG that has some, by the node's name.

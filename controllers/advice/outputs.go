@@ -47,29 +47,12 @@ func besides(spec *schemas.DAGSpec, nodes []*schemas.Node) (a, b *schemas.Node) 
 	nodes = nodes[:min(len(nodes), mostWriters)]
 	for i, b := range nodes {
 		for _, a := range nodes[:i] {
-			if a != b && !needs(spec, a, b) && !needs(spec, b, a) {
+			if a != b && !slices.Contains(spec.AllNeeds(a.Name), b.Name) && !slices.Contains(spec.AllNeeds(b.Name), a.Name) {
 				return a, b
 			}
 		}
 	}
 	return nil, nil
-}
-
-// needs reports whether a node needs another one, perhaps by others.
-func needs(spec *schemas.DAGSpec, n, other *schemas.Node) bool {
-	seen := map[string]bool{}
-	for todo := slices.Clone(n.Needs); len(todo) > 0; {
-		name := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if name == other.Name {
-			return true
-		}
-		if need := spec.Node(name); need != nil && !seen[name] {
-			todo = append(todo, need.Needs...)
-		}
-		seen[name] = true
-	}
-	return false
 }
 
 // declaredAt is the place of a node in the file of its DAG. An element of a matrix and a part of a call have that of their node.

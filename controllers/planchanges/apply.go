@@ -285,7 +285,7 @@ func refused(t *state.Tree, dag *state.Entry, after *schemas.Object) error {
 			return fmt.Errorf("node %s would write %s: only people change specs and settings", n.Name, path)
 		}
 		for _, gate := range gatesOf(t, was, n.Name) {
-			if !slices.Contains(ancestors(is, n.Name), gate) {
+			if !slices.Contains(is.AllNeeds(n.Name), gate) {
 				return fmt.Errorf("node %s would no longer wait for %s, where people decide: only people change that, in the file", n.Name, gate)
 			}
 		}
@@ -305,28 +305,9 @@ func guarded(t *state.Tree, n *schemas.Node) string {
 
 // gatesOf are the nodes before which a node does not start, and in which people decide.
 func gatesOf(t *state.Tree, dag *schemas.DAGSpec, node string) (out []string) {
-	for _, name := range ancestors(dag, node) {
+	for _, name := range dag.AllNeeds(node) {
 		if n := dag.Node(name); n != nil && (n.Approve != nil || agents.IsPerson(t, n.Agent)) {
 			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// ancestors are all nodes that a node needs, also by others; each once.
-func ancestors(dag *schemas.DAGSpec, node string) (out []string) {
-	n := dag.Node(node)
-	if n == nil {
-		return nil
-	}
-	for todo := slices.Clone(n.Needs); len(todo) > 0; {
-		name := todo[0]
-		if todo = todo[1:]; slices.Contains(out, name) {
-			continue
-		}
-		out = append(out, name)
-		if need := dag.Node(name); need != nil {
-			todo = append(todo, need.Needs...)
 		}
 	}
 	return out

@@ -288,13 +288,15 @@ func (s *run) otherHolds(wanted []*settle.Effect) (holds []budgets.Hold, seen in
 		until := budgets.Excluded(e, holds)
 		if behind && (len(e.Allowances) > 0 || e.Exclusive != "") {
 			until = time.Now().Add(freshFor)
-			s.pollAt = time.Now()
 		}
 		if until.IsZero() || settle.ClaimOf(s.tree.Entry(e.Owner), e.Key) != nil {
 			free = append(free, e)
 		} else if in(e.Owner, e.Node) {
 			s.otherClaims[e.Key] = until
 			s.awaited = append(s.awaited, *e)
+			if behind {
+				s.pollAt = time.Now()
+			}
 		}
 	}
 	return holds, seen, free
