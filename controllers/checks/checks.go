@@ -1,0 +1,153 @@
+// Package checks has what checks of source code report: findings, tests and coverage; and decides what a check's end means. A check that did not
+// run, or whose output nobody understands, is unknown and never passed.
+package checks
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities, the worst first.
+const (
+	Critical Severity = "critical"
+	High     Severity = "high"
+	Medium   Severity = "medium"
+	Low      Severity = "low"
+	Info     Severity = "info"
+)
+
+// Severities returns all severities, the worst first.
+func Severities() []Severity { return []Severity{Critical, High, Medium, Low, Info} }
+
+// AtLeast reports whether s is as bad as other, or worse. An unknown severity counts as medium.
+func (s Severity) AtLeast(other Severity) bool { return s.rank() <= other.rank() }
+
+func (s Severity) rank() int {
+	if i := slices.Index(Severities(), s); i >= 0 {
+		return i
+	}
+	return slices.Index(Severities(), Medium)
+}
+
+// Category says what a check is about.
+type Category string
+
+// The categories of tools. A language server is none of the checks.
+const (
+	Linter        Category = "linter"
+	Formatter     Category = "formatter"
+	TypeChecker   Category = "type_checker"
+	TestFramework Category = "test_framework"
+	LSP           Category = "lsp"
+)
+
+// Categories returns all categories.
+func Categories() []Category { return []Category{Linter, Formatter, TypeChecker, TestFramework, LSP} }
+
+// Range is a part of a file. Lines and columns count from 1; 0 is unknown. The end is exclusive; without one, Line alone is meant.
+type Range struct {
+	Line      int `json:"line,omitempty"`
+	Column    int `json:"column,omitempty"`
+	EndLine   int `json:"endLine,omitempty"`
+	EndColumn int `json:"endColumn,omitempty"`
+}
+
+// Finding is what a tool says about a place.
+type Finding struct {
+	ID   string `json:"id"`   // the same in each run as long as tool, rule, file and message are the same
+	File string `json:"file"` // with slashes, below the root of the inspection; "" for none
+	Range
+	Category   Category `json:"category"`
+	Severity   Severity `json:"severity"`
+	Message    string   `json:"message"`
+	Suggestion string   `json:"suggestion,omitempty"` // in words
+	Fixes      []Edit   `json:"fixes,omitempty"`      // of File, as one change
+	Tool       string   `json:"tool"`
+	Rule       string   `json:"rule,omitempty"`
+	URL        string   `json:"url,omitempty"` // explains the rule
+}
+
+// Edit replaces a part of a file by a text.
+type Edit struct {
+	Range
+	Text string `json:"text"`
+}
+
+// Identify sets the IDs of findings: a digest of tool, rule, file and message, and of the number of equal findings above in the same file.
+// Findings are sorted by file, line, column, tool and rule.
+func Identify(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			strings.Compare(a.Tool, b.Tool), strings.Compare(a.Rule, b.Rule), strings.Compare(a.Message, b.Message))
+	})
+	equal := map[string]int{}
+	for i := range findings {
+		f := &findings[i]
+		key := strings.Join([]string{f.Tool, f.Rule, f.File, f.Message}, "\x00")
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, equal[key]))
+		equal[key]++
+		f.ID = hex.EncodeToString(sum[:6])
+	}
+}
+
+// TestOutcome says how a test ended.
+type TestOutcome string
+
+// The outcomes of tests.
+const (
+	TestPassed  TestOutcome = "passed"
+	TestFailed  TestOutcome = "failed"
+	TestSkipped TestOutcome = "skipped"
+)
+
+// Test is one test of a run.
+type Test struct {
+	Name     string      `json:"name"`
+	Suite    string      `json:"suite,omitempty"` // package, class or file, as the framework names it
+	File     string      `json:"file,omitempty"`  // with slashes, below the root
+	Line     int         `json:"line,omitempty"`
+	Outcome  TestOutcome `json:"outcome"`
+	Seconds  float64     `json:"seconds"`
+	Message  string      `json:"message,omitempty"` // of a failure, or why it was skipped
+	Expected string      `json:"expected,omitempty"`
+	Actual   string      `json:"actual,omitempty"`
+	Stack    string      `json:"stack,omitempty"`
+	Output   string      `json:"output,omitempty"` // of a failure, shortened
+}
+
+// Coverage says which lines tests ran.
+type Coverage struct {
+	Percent float64        `json:"percent"` // of statements or lines, as the tool counts them
+	Files   []FileCoverage `json:"files"`
+}
+
+// FileCoverage says which lines of a file tests ran.
+type FileCoverage struct {
+	File      string      `json:"file"`
+	Percent   float64     `json:"percent"`
+	Uncovered []LineRange `json:"uncovered,omitempty"`
+}
+
+// LineRange are the lines First to Last.
+type LineRange struct {
+	First int `json:"first"`
+	Last  int `json:"last"`
+}
+
+// Report is what a reader understood of a tool's output.
+type Report struct {
+	Findings []Finding // without IDs
+	Tests    []Test
+	Coverage *Coverage
+	Broken   []string // what could not be built or loaded, so that its tests did not run
+	Complete bool     // the output has the end that its format promises, or its format promises none
+	Ignored  int      // number of records or lines that were not understood, though the format has no such
+	Files    int      // number of files that the tool says it read; -1 if it does not say
+}

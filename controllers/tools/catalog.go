@@ -1,0 +1,70 @@
+// Package tools knows the tools with which projects check their code, and decides from the files of a project which of them it uses.
+package tools
+
+import "reconcile.dev/reconcile/controllers/checks"
+
+// Tool is an entry of the catalogue.
+type Tool struct {
+	Name      string            `json:"name"`
+	Languages []string          `json:"languages"`          // lower case, as the catalogue lists them
+	Program   string            `json:"program"`            // on the PATH, or in a folder of the project such as node_modules/.bin
+	Source    string            `json:"source"`             // where the facts of this entry were read
+	Configs   []string          `json:"configs,omitempty"`  // files, globs, or FILE#MEMBER.MEMBER of JSON, TOML and YAML, whose presence says that the tool is used
+	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem: npm, pypi, go, cargo, gem, composer, maven
+	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
+	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, gem
+	Roles     []Role            `json:"roles"`
+}
+
+// Role is what a tool does in one category.
+type Role struct {
+	Category       checks.Category `json:"category"`
+	Since          string          `json:"since,omitempty"`          // the first version to which this entry applies, and
+	Before         string          `json:"before,omitempty"`         // the first one to which it does not
+	Check          []string        `json:"check,omitempty"`          // changes no file; see [Role.Command] for the placeholders
+	Fix            []string        `json:"fix,omitempty"`            // changes files
+	Whole          []string        `json:"whole,omitempty"`          // stands for {files} when the whole folder is checked; none: "."
+	Extensions     []string        `json:"extensions,omitempty"`     // of files that may be named; none: the tool checks folders only
+	Output         string          `json:"output,omitempty"`         // the format of the output of Check, by its name in controllers/checks/formats
+	Report         string          `json:"report,omitempty"`         // the file with the output where it is not stdout: {report} in Check
+	Stream         string          `json:"stream,omitempty"`         // stdout, stderr or both; none: stdout
+	Clean          []int           `json:"clean,omitempty"`          // exit codes without findings or failures; none: 0
+	Found          []int           `json:"found,omitempty"`          // exit codes with findings or failures; none: 1
+	One            []string        `json:"one,omitempty"`            // runs one test: {test}, {suite}, {file}
+	Coverage       []string        `json:"coverage,omitempty"`       // as Check, and writes {coverage}
+	CoverageOutput string          `json:"coverageOutput,omitempty"` // the format of {coverage}
+	Control        *Control        `json:"control,omitempty"`
+}
+
+// Control is a positive control: files in a folder of their own in which a working tool finds something.
+type Control struct {
+	Files map[string]string `json:"files"`
+}
+
+// Confidence says how sure it is that a project uses a tool.
+type Confidence string
+
+// The confidences: a configuration file or a person's choice, a manifest, or a file of CI or a program that is merely installed.
+const (
+	High   Confidence = "high"
+	Medium Confidence = "medium"
+	Low    Confidence = "low"
+)
+
+// Discovered is a tool that a folder of a project uses.
+type Discovered struct {
+	Tool       string          `json:"tool"`
+	Category   checks.Category `json:"category"`
+	Language   string          `json:"language"`
+	Folder     string          `json:"folder"` // below the root, with slashes; "" is the root
+	Confidence Confidence      `json:"confidence"`
+	Tier       int             `json:"tier"`              // 1: by a scan, 2: by a knowledge agent, 3: by a person
+	Why        string          `json:"why"`               // in words
+	Config     string          `json:"config,omitempty"`  // the file that says so, below the root
+	Program    string          `json:"program,omitempty"` // the path of the program; "" if it is not installed
+	Version    string          `json:"version,omitempty"`
+	Check      []string        `json:"check,omitempty"` // the command that checks the whole folder, to be run in Folder
+	Fix        []string        `json:"fix,omitempty"`
+	Install    []string        `json:"install,omitempty"` // the command that would install it
+	Role       Role            `json:"-"`                 // that applies to the version
+}
