@@ -21,10 +21,10 @@ type Role struct {
 	Category       checks.Category `json:"category"`
 	Since          string          `json:"since,omitempty"`          // the first version to which this entry applies, and
 	Before         string          `json:"before,omitempty"`         // the first one to which it does not
-	Check          []string        `json:"check,omitempty"`          // changes no file; see [Role.Command] for the placeholders
+	Check          []string        `json:"check,omitempty"`          // changes no file; see [Job] for the placeholders
 	Fix            []string        `json:"fix,omitempty"`            // changes files
-	Whole          []string        `json:"whole,omitempty"`          // stands for {files} when the whole folder is checked; none: "."
-	Extensions     []string        `json:"extensions,omitempty"`     // of files that may be named; none: the tool checks folders only
+	Whole          []string        `json:"whole,omitempty"`          // stands for {files} when the whole folder is checked; none: ., or ./... for {packages}
+	Extensions     []string        `json:"extensions,omitempty"`     // of the files that it is about, as .go; none: all files
 	Output         string          `json:"output,omitempty"`         // the format of the output of Check, by its name in controllers/checks/formats
 	Report         string          `json:"report,omitempty"`         // the file with the output where it is not stdout: {report} in Check
 	Stream         string          `json:"stream,omitempty"`         // stdout, stderr or both; none: stdout

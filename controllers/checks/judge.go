@@ -1,0 +1,207 @@
+package checks
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Outcome is what a check says about the code.
+type Outcome string
+
+// The outcomes. What is unknown may be good or bad: the check did not run, did not end, or was not understood.
+const (
+	Passed  Outcome = "passed"
+	Failed  Outcome = "failed"
+	Unknown Outcome = "unknown"
+)
+
+// Expected is what a tool's exit codes and output mean.
+type Expected struct {
+	Clean   []int // exit codes without findings; none: 0
+	Found   []int // exit codes with findings; none: 1
+	Tests   bool  // the tool runs tests
+	Format  string
+	FailOn  Severity // a finding that is less severe does not fail the check
+	Timeout time.Duration
+}
+
+// Ended is how a tool ended.
+type Ended struct {
+	NotStarted string // why it was not started; "" if it was
+	TimedOut   bool
+	Signal     string // that ended it
+	Exit       int
+	Truncated  bool   // its output was larger than what is read
+	Unreadable string // why its output is not in the expected format
+	LastLine   string // of its output
+	Report     Report
+}
+
+// Judge decides what the end of a tool says, and why where that is not obvious. It passes only what has run, was understood, and looked at
+// something.
+func Judge(x Expected, e Ended) (Outcome, string) {
+	if why := e.broken(x); why != "" {
+		return Unknown, why
+	}
+	if x.Tests {
+		return judgeTests(x, e)
+	}
+	clean, found := x.means(e.Exit)
+	bad := slices.ContainsFunc(e.Report.Findings, func(f Finding) bool { return f.Severity.AtLeast(cmp.Or(x.FailOn, Low)) })
+	switch {
+	case bad:
+		return Failed, ""
+	case !clean && !found:
+		return Unknown, e.strangeExit()
+	case e.doubt() != "":
+		return Unknown, e.doubt()
+	case found && len(e.Report.Findings) == 0:
+		return Unknown, fmt.Sprintf("exit code %d without a finding in its output%s", e.Exit, e.said())
+	case e.Report.Files == 0 && len(e.Report.Findings) == 0:
+		return Unknown, "it read no file"
+	}
+	return Passed, ""
+}
+
+func judgeTests(x Expected, e Ended) (Outcome, string) {
+	clean, found := x.means(e.Exit)
+	c := Count(e.Report.Tests)
+	switch {
+	case c.Failed > 0:
+		return Failed, ""
+	case len(e.Report.Broken) > 0:
+		return Failed, "does not build: " + strings.Join(e.Report.Broken, ", ")
+	case !clean && !found:
+		return Unknown, e.strangeExit()
+	case e.doubt() != "":
+		return Unknown, e.doubt()
+	case found:
+		return Unknown, fmt.Sprintf("exit code %d without a failed test%s", e.Exit, e.said())
+	case c.Run == 0 && c.Skipped > 0:
+		return Unknown, fmt.Sprintf("no test ran, %d skipped", c.Skipped)
+	case c.Run == 0:
+		return Unknown, "no test ran"
+	}
+	return Passed, ""
+}
+
+// means reports whether an exit code stands for a clean end or for findings.
+func (x Expected) means(exit int) (clean, found bool) {
+	clean = slices.Contains(x.Clean, exit) || len(x.Clean) == 0 && exit == 0
+	found = !clean && (slices.Contains(x.Found, exit) || len(x.Found) == 0 && exit == 1)
+	return clean, found
+}
+
+// broken says why nothing that the tool printed counts; "" if it may.
+func (e Ended) broken(x Expected) string {
+	switch {
+	case e.NotStarted != "":
+		return e.NotStarted
+	case e.TimedOut:
+		return fmt.Sprintf("it did not end within %s", x.Timeout)
+	case e.Signal != "":
+		return "it was ended by " + e.Signal + e.said()
+	case e.Unreadable != "":
+		return fmt.Sprintf("its output is not %s: %s%s", x.Format, e.Unreadable, e.said())
+	}
+	return ""
+}
+
+// doubt says why silence in the output proves nothing; "" if it does.
+func (e Ended) doubt() string {
+	switch {
+	case e.Truncated:
+		return "its output is larger than what is read"
+	case !e.Report.Complete:
+		return "its output ends early" + e.said()
+	case e.Report.Ignored > 0:
+		return fmt.Sprintf("%d parts of its output were not understood%s", e.Report.Ignored, e.said())
+	}
+	return ""
+}
+
+func (e Ended) strangeExit() string {
+	return fmt.Sprintf("exit code %d, which means neither clean nor findings%s", e.Exit, e.said())
+}
+
+func (e Ended) said() string {
+	if e.LastLine == "" {
+		return ""
+	}
+	return ": " + e.LastLine
+}
+
+// Counts are the tests of a run by how they ended.
+type Counts struct {
+	Run     int     `json:"run"` // passed or failed
+	Passed  int     `json:"passed"`
+	Failed  int     `json:"failed"`
+	Skipped int     `json:"skipped"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Count counts tests.
+func Count(tests []Test) (c Counts) {
+	for _, t := range tests {
+		switch t.Outcome {
+		case TestPassed:
+			c.Passed++
+		case TestFailed:
+			c.Failed++
+		case TestSkipped:
+			c.Skipped++
+		}
+		c.Seconds += t.Seconds
+	}
+	c.Run = c.Passed + c.Failed
+	return c
+}
+
+// Plus adds counts.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{c.Run + o.Run, c.Passed + o.Passed, c.Failed + o.Failed, c.Skipped + o.Skipped, c.Seconds + o.Seconds}
+}
+
+// Check is a check that ran, or should have.
+type Check struct {
+	Tool     string    `json:"tool"`
+	Category Category  `json:"category"`
+	Language string    `json:"language,omitempty"`
+	Folder   string    `json:"folder"` // below the root; "" is the root
+	Command  []string  `json:"command,omitempty"`
+	Version  string    `json:"version,omitempty"`
+	Files    int       `json:"files,omitempty"` // number of files that were named; 0: the whole folder
+	Outcome  Outcome   `json:"outcome"`
+	Reason   string    `json:"reason,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	Tests    []Test    `json:"tests,omitempty"`
+	Coverage *Coverage `json:"coverage,omitempty"`
+	Seconds  float64   `json:"seconds"`
+	Sandbox  string    `json:"sandbox,omitempty"` // the level that confined it
+	Proved   bool      `json:"proved,omitempty"`  // the tool found the fault of its positive control
+	Output   string    `json:"output,omitempty"`  // the end of what it printed, if the outcome is not clear from the rest
+}
+
+// Verdict sums up checks: failed if one failed, else unknown if one is, else passed. Without a check it is unknown. allowed lists the tools
+// that may be unknown.
+func Verdict(all []Check, allowed []string) Outcome {
+	passed := false
+	worst := Passed
+	for _, c := range all {
+		switch {
+		case c.Outcome == Failed:
+			return Failed
+		case c.Outcome == Passed:
+			passed = true
+		case !slices.Contains(allowed, c.Tool):
+			worst = Unknown
+		}
+	}
+	if !passed {
+		return Unknown
+	}
+	return worst
+}

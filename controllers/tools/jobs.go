@@ -1,0 +1,163 @@
+package tools
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/checks"
+)
+
+// Job is a tool that is to check a folder, or some files in it. Its command is that of the role with the placeholders filled in:
+//
+//	{files}      the files, relative to the folder; for the whole folder the role's Whole
+//	{packages}   the folders of the files, as ./a/b; for the whole folder ./...
+//	{report}     the file into which the tool writes its output
+//	{coverage}   the file into which it writes what the tests ran
+//	{test}, {suite}, {file}   one test
+//
+// A placeholder that is part of an argument, as in --output={report}, is replaced there; {files} and {packages} are arguments of their own.
+type Job struct {
+	Tool  Discovered
+	Files []string // below the root; nil: the whole folder
+	// Narrowed says that the tool checks more than what is asked for, so that only its findings in Asked count.
+	Narrowed bool
+	Asked    []string
+}
+
+// Jobs returns the jobs of the tools that check files, in the order of the tools; with nil files of those that check everything. A file is
+// checked by the tool of the nearest folder above it that has one for the same category and language.
+func Jobs(found []Discovered, files []string) []Job {
+	var jobs []Job
+	for _, t := range found {
+		if len(t.Check) == 0 {
+			continue
+		}
+		if files == nil {
+			jobs = append(jobs, Job{Tool: t})
+			continue
+		}
+		var own []string
+		for _, f := range files {
+			if t.concerns(f) && nearest(found, t, f) {
+				own = append(own, f)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		j := Job{Tool: t, Asked: own}
+		if t.Role.named() {
+			j.Files, j.Narrowed = own, slices.Contains(t.Role.Check, "{packages}")
+		} else {
+			j.Narrowed = true
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs
+}
+
+// named reports whether the command of a check names files or their folders.
+func (r Role) named() bool {
+	return slices.Contains(r.Check, "{files}") || slices.Contains(r.Check, "{packages}")
+}
+
+// concerns reports whether the tool is about a file in its folder.
+func (t Discovered) concerns(file string) bool {
+	return below(t.Folder, file) && (len(t.Role.Extensions) == 0 || slices.Contains(t.Role.Extensions, path.Ext(file)) ||
+		slices.Contains(t.Role.Extensions, path.Base(file)))
+}
+
+// nearest reports whether no tool of the same category and language has a folder between t's and the file.
+func nearest(found []Discovered, t Discovered, file string) bool {
+	return !slices.ContainsFunc(found, func(o Discovered) bool {
+		return o.Category == t.Category && o.Language == t.Language && len(o.Folder) > len(t.Folder) && below(o.Folder, file)
+	})
+}
+
+// below reports whether a path is a folder, or lies in it; every path lies in "".
+func below(folder, p string) bool {
+	return folder == "" || p == folder || strings.HasPrefix(p, folder+"/")
+}
+
+// Command returns the job's command, with the files in places.
+func (j Job) Command(places map[string]string) []string {
+	return j.fill(j.Tool.Role.Check, places)
+}
+
+func (j Job) fill(argv []string, places map[string]string) []string {
+	var out []string
+	for _, a := range argv {
+		switch {
+		case a == "{files}" && j.Files == nil:
+			out = append(out, wholeOr(j.Tool.Role.Whole, ".")...)
+		case a == "{packages}" && j.Files == nil:
+			out = append(out, wholeOr(j.Tool.Role.Whole, "./...")...)
+		case a == "{files}":
+			for _, f := range j.Files {
+				out = append(out, asFile(relative(j.Tool.Folder, f)))
+			}
+		case a == "{packages}":
+			var folders []string
+			for _, f := range j.Files {
+				folders = append(folders, "./"+path.Dir(relative(j.Tool.Folder, f)))
+			}
+			slices.Sort(folders)
+			out = append(out, slices.Compact(folders)...)
+		default:
+			for name, value := range places {
+				a = strings.ReplaceAll(a, "{"+name+"}", value)
+			}
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// asFile keeps a file whose name begins with a dash from being taken for a flag.
+func asFile(p string) string {
+	if strings.HasPrefix(p, "-") {
+		return "./" + p
+	}
+	return p
+}
+
+func wholeOr(whole []string, otherwise string) []string {
+	if len(whole) > 0 {
+		return whole
+	}
+	return []string{otherwise}
+}
+
+// relative returns a path below a folder relative to it.
+func relative(folder, p string) string {
+	if folder == "" {
+		return p
+	}
+	return strings.TrimPrefix(p, folder+"/")
+}
+
+// One returns the command that runs one test, and false where the tool cannot.
+func (t Discovered) One(test checks.Test) ([]string, bool) {
+	if len(t.Role.One) == 0 || test.Name == "" {
+		return nil, false
+	}
+	file := test.File
+	if file == "" && slices.ContainsFunc(t.Role.One, func(a string) bool { return strings.Contains(a, "{file}") }) {
+		return nil, false
+	}
+	return Job{Tool: t}.fill(t.Role.One, map[string]string{"test": test.Name, "suite": test.Suite, "file": asFile(relative(t.Folder, file))}), true
+}
+
+// Scope narrows a job's report to the files that were asked for. elsewhere counts the findings that are left out.
+func (j Job) Scope(findings []checks.Finding) (in []checks.Finding, elsewhere int) {
+	if !j.Narrowed {
+		return findings, 0
+	}
+	for _, f := range findings {
+		if slices.Contains(j.Asked, f.File) {
+			in = append(in, f)
+		}
+	}
+	return in, len(findings) - len(in)
+}
