@@ -86,7 +86,7 @@ func (l *activeLoad) load(ctx context.Context, was settled) (changed []schemas.R
 	for _, f := range append(l.files, read...) {
 		m.put(f)
 	}
-	l.store.crossCheckAll(m)
+	l.store.crossCheckAll(m, "")
 	m.inputs = l.store.newInputs(m)
 	if _, err := l.store.readInputs(ctx, m, nil); err != nil {
 		return nil, false, fmt.Errorf("load the tree %s: %w", l.store.dir, err)

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"encoding/binary"
 	"io"
 	"maps"
@@ -61,8 +60,9 @@ func (c *cache) header() []byte {
 	return binary.LittleEndian.AppendUint64([]byte(cacheVersion), c.key())
 }
 
-// load returns the files in the cache, by path: those in blocks of some kinds, or all. Damage makes the result smaller, or empty.
-func (c *cache) load(kinds ...byte) map[string]*file {
+// load returns the files in the cache, by path: all, or for a kind of objects the spec files, of which those of other kinds have only
+// the names of their objects. Damage makes the result smaller, or empty.
+func (c *cache) load(kind string) map[string]*file {
 	if c.store.opts.NoCache {
 		return nil
 	}
@@ -74,10 +74,10 @@ func (c *cache) load(kinds ...byte) map[string]*file {
 	defer f.Close()
 	blocks, whole := c.blocks(f)
 	readable := true
-	if len(kinds) > 0 {
-		blocks, readable = ofKinds(f, blocks, kinds...)
+	if kind != "" {
+		blocks, readable = ofKind(f, blocks, blockSpecs)
 	}
-	parts, ok := c.decodeBlocks(f, blocks)
+	parts, ok := c.decodeBlocks(f, blocks, kind)
 	c.broken = !whole || !readable || !ok
 	return c.join(parts)
 }
@@ -106,13 +106,14 @@ func (c *cache) blocks(f *os.File) (list []block, whole bool) {
 }
 
 // decodeBlocks decodes blocks in parallel and returns the parts before the first damaged one.
-func (c *cache) decodeBlocks(f *os.File, blocks []block) (parts []cachePart, ok bool) {
+func (c *cache) decodeBlocks(f *os.File, blocks []block, kind string) (parts []cachePart, ok bool) {
 	parts = make([]cachePart, len(blocks))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(workers(), len(blocks)) {
 		wg.Go(func() {
 			d := newDecoder(c.store)
+			d.only = kind
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(blocks) {
@@ -326,25 +327,25 @@ func (c *cache) encoder(kind byte) *encoder {
 
 // loadInputs reads the cached data about inputs.
 func (c *cache) loadInputs(f *os.File, blocks []block) bool {
-	some, readable := ofKinds(f, blocks, blockInputs)
+	some, readable := ofKind(f, blocks, blockInputs)
 	if !readable {
 		return false
 	}
-	parts, ok := c.decodeBlocks(f, some)
+	parts, ok := c.decodeBlocks(f, some, "")
 	for _, p := range parts {
 		maps.Copy(c.inputs, p.inputs)
 	}
 	return ok
 }
 
-// ofKinds returns the blocks of some kinds.
-func ofKinds(f *os.File, blocks []block, kinds ...byte) (some []block, ok bool) {
+// ofKind returns the blocks of a kind.
+func ofKind(f *os.File, blocks []block, kind byte) (some []block, ok bool) {
 	for _, b := range blocks {
-		var kind [1]byte
-		if _, err := f.ReadAt(kind[:], b.at); err != nil {
+		var is [1]byte
+		if _, err := f.ReadAt(is[:], b.at); err != nil {
 			return some, false
 		}
-		if bytes.IndexByte(kinds, kind[0]) >= 0 {
+		if is[0] == kind {
 			some = append(some, b)
 		}
 	}

@@ -146,7 +146,11 @@ func (d *decoder) rejected() []RejectedRecord {
 }
 
 func (d *decoder) spec() *specBody {
-	b := &specBody{ref: schemas.Ref{Kind: d.kindName(), Name: d.Shared()}, at: d.place()}
+	b := &specBody{ref: schemas.Ref{Kind: d.kindName(), Name: d.Shared()}}
+	if d.only != "" && b.ref.Kind != d.only {
+		return b
+	}
+	b.at = d.place()
 	if n := d.Count(1); n > 0 {
 		b.problems = make([]schemas.Problem, n)
 		for i := range b.problems {

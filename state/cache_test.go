@@ -263,7 +263,7 @@ func FuzzCache(f *testing.F) {
 		for _, f := range part.files {
 			m.put(f)
 		}
-		s.crossCheckAll(m)
+		s.crossCheckAll(m, "")
 		for _, l := range m.tree().Ledgers() {
 			l.Records()
 		}

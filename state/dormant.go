@@ -232,10 +232,8 @@ func (m *model) describeDormant(ref schemas.Ref) (o Dormant, ok bool) {
 			return o, false
 		}
 	}
-	for _, v := range m.journals {
-		if v.owners[ref] != nil {
-			return o, false
-		}
+	if m.hasInJournals(ref) {
+		return o, false
 	}
 	o = Dormant{Ref: ref, Brief: *status.inBrief(), path: lowerHash(spec.path)}
 	for _, r := range b.object.Refs {

@@ -48,7 +48,7 @@ func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
 	for _, t := range troubles {
 		m.scanErrors[t.path] = t
 	}
-	s.crossCheckAll(m)
+	s.crossCheckAll(m, "")
 	m.inputs = s.newInputs(m)
 	if _, err := s.readInputs(ctx, m, nil); err != nil {
 		return nil, fmt.Errorf("load the tree %s: %w", s.dir, err)
@@ -65,12 +65,12 @@ func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
 func (s *Store) known() map[string]*file {
 	switch {
 	case s.model == nil:
-		return s.cache.load()
+		return s.cache.load("")
 	case !sameDecoder(s.model.settings.spec, s.settings):
 		return nil // the limits or the folder of state changed
 	}
 	if s.model.dormant != nil {
-		known := s.cache.load()
+		known := s.cache.load("")
 		maps.Copy(known, s.model.files)
 		return known
 	}
@@ -164,8 +164,8 @@ func (s *Store) collect(ctx context.Context, sc *treeScanner, from []*scanFolder
 	return found, troubles, nil
 }
 
-// crossCheckAll computes the cross problems of all spec files.
-func (s *Store) crossCheckAll(m *model) {
+// crossCheckAll computes the cross problems of the spec files of a kind, of all for "".
+func (s *Store) crossCheckAll(m *model, kind string) {
 	m.indexCase()
 	for p, f := range m.files {
 		if b, ok := f.body.(*specBody); ok && m.hasMissingReference(b) {
@@ -173,7 +173,7 @@ func (s *Store) crossCheckAll(m *model) {
 		}
 	}
 	for _, f := range m.files {
-		if f.area == areaSpecs {
+		if b, ok := f.body.(*specBody); ok && (kind == "" || b.ref.Kind == kind) {
 			s.crossCheck(m, f)
 		}
 	}

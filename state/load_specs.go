@@ -3,11 +3,13 @@ package state
 import (
 	"context"
 	"fmt"
+
+	"reconcile.dev/reconcile/schemas"
 )
 
-// LoadSpecs reads only the specs, and the claims of live processes, for a caller that edits specs: its entries have neither statuses
-// nor runs. The result is no base for Refresh.
-func (s *Store) LoadSpecs(ctx context.Context) (*Tree, error) {
+// LoadSpecs reads only the specs of a kind, and the claims of live processes, for a caller that edits specs: its entries have neither
+// statuses nor runs. The kind must have no CheckAgainst. The result is no base for Refresh.
+func (s *Store) LoadSpecs(ctx context.Context, kind string) (*Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	settings := s.readSettings()
@@ -18,7 +20,7 @@ func (s *Store) LoadSpecs(ctx context.Context) (*Tree, error) {
 	m := newModel(s.layout())
 	m.settings = settings
 	s.readJournals(m)
-	known := s.cache.load(blockSpecs)
+	known := s.cache.load(kind)
 	sc := newScanner(s.root, s.layout(), len(known) == 0)
 	found, troubles, err := s.collect(ctx, sc, sc.specs())
 	if err != nil {
@@ -43,7 +45,7 @@ func (s *Store) LoadSpecs(ctx context.Context) (*Tree, error) {
 	for _, t := range append(troubles, more...) {
 		m.scanErrors[t.path] = t
 	}
-	s.crossCheckAll(m)
+	s.crossCheckAll(m, kind)
 	s.cache.flush()
-	return m.tree(), nil
+	return m.treeOf(func(ref schemas.Ref) bool { return ref.Kind == kind || m.hasInJournals(ref) }), nil
 }

@@ -279,6 +279,16 @@ func (u *update) touchedBy(b *specBody) bool {
 	return slices.ContainsFunc(b.references(), func(r schemas.Reference) bool { return u.touched[r.To] })
 }
 
+// hasInJournals reports whether a journal has results or claims of an object.
+func (m *model) hasInJournals(ref schemas.Ref) bool {
+	for _, v := range m.journals {
+		if v.owners[ref] != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // journaled reports whether a journal has entries.
 func (m *model) journaled() bool {
 	for _, v := range m.journals {

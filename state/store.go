@@ -322,6 +322,7 @@ type decoder struct {
 	store  *Store
 	kinds  map[string]schemas.Kind
 	kind   string           // the last one of kinds
+	only   string           // the kind of objects whose specs are decoded; "": all
 	fields map[string][]any // field paths repeat: all objects share them
 }
 

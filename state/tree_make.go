@@ -122,10 +122,16 @@ func (t *Tree) relink(from schemas.Ref, was, is []schemas.Ref) {
 }
 
 // tree makes a tree of everything.
-func (m *model) tree() *Tree {
+func (m *model) tree() *Tree { return m.treeOf(func(schemas.Ref) bool { return true }) }
+
+// treeOf makes a tree with the entries of some objects.
+func (m *model) treeOf(wanted func(schemas.Ref) bool) *Tree {
 	refs := m.refs()
 	entries := make([]*Entry, 0, len(refs))
 	for _, ref := range refs {
+		if !wanted(ref) {
+			continue
+		}
 		if e := m.entry(ref); !empty(e) {
 			entries = append(entries, e)
 		}
