@@ -69,7 +69,7 @@ func (p Program) Run(ctx context.Context) (e Ended, err error) {
 		return Ended{NotStarted: err}, ctx.Err()
 	}
 	err = cmd.Wait()
-	e = Ended{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Truncated: stdout.over || stderr.over, Took: time.Since(start)}
+	e = Ended{Stdout: stdout.kept.Bytes(), Stderr: stderr.kept.Bytes(), Truncated: stdout.over || stderr.over, Took: time.Since(start)}
 	if err := ctx.Err(); err != nil {
 		return e, err
 	}
@@ -118,20 +118,20 @@ func Confine(host *sandbox.Host, level string, write ...string) (*sandbox.Policy
 	return p, nil
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded keeps the beginning of what is written to it. It embeds no buffer, whose ReadFrom io.Copy would prefer to Write.
 type bounded struct {
-	bytes.Buffer
+	kept  bytes.Buffer
 	limit int
 	over  bool
 }
 
 func (b *bounded) Write(data []byte) (int, error) {
 	n := len(data)
-	if room := b.limit - b.Len(); n > room {
+	if room := b.limit - b.kept.Len(); n > room {
 		b.over = true
 		data = data[:max(room, 0)]
 	}
-	b.Buffer.Write(data)
+	b.kept.Write(data)
 	return n, nil
 }
 

@@ -171,7 +171,7 @@ func (b *Book) ask(ctx context.Context, name, program string) settle.Tool {
 	cmd.Dir, cmd.Env, cmd.WaitDelay = b.dir, cleanEnviron(), askGrace
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
-	line := firstLine(b.redact(out.Bytes()))
+	line := firstLine(b.redact(out.kept.Bytes()))
 	command := name + " " + strings.Join(args, " ")
 	switch {
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -202,11 +202,11 @@ func firstLine(text []byte) string {
 }
 
 // head keeps the beginning of what is written to it.
-type head struct{ bytes.Buffer }
+type head struct{ kept bytes.Buffer }
 
 var _ io.Writer = (*head)(nil)
 
 func (h *head) Write(p []byte) (int, error) {
-	h.Buffer.Write(p[:min(len(p), maxOutput-h.Len())])
+	h.kept.Write(p[:min(len(p), maxOutput-h.kept.Len())])
 	return len(p), nil
 }

@@ -164,21 +164,21 @@ func (m *Manager) runSetup(ctx context.Context, w *workspace, q runner.Workspace
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("it took longer than %s", s.Timeout)
 	}
-	text := strings.TrimSpace(strings.ToValidUTF8(out.String(), "?"))
+	text := strings.TrimSpace(strings.ToValidUTF8(out.kept.String(), "?"))
 	return fmt.Errorf("workspaces.setup (%s): %w: %s", s.Setup[0], err, text)
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ bytes.Buffer }
+// tail keeps the end of what is written to it. It embeds no buffer, whose ReadFrom io.Copy would prefer to Write.
+type tail struct{ kept bytes.Buffer }
 
 func (t *tail) Write(b []byte) (int, error) {
 	const most = 2000
 	n := len(b)
 	b = b[max(0, len(b)-most):]
-	if over := t.Len() + len(b) - most; over > 0 {
-		t.Next(over)
+	if over := t.kept.Len() + len(b) - most; over > 0 {
+		t.kept.Next(over)
 	}
-	t.Buffer.Write(b)
+	t.kept.Write(b)
 	return n, nil
 }
 
