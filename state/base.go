@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -244,6 +245,8 @@ type Summary struct {
 	Push   bool      `json:"push,omitempty"`   // as the settings say: fetch from the remote first
 	Mirror bool      `json:"mirror,omitempty"` // GitHub may be out of date, as the settings say, or has to be read
 	Lines  []string  `json:"lines,omitempty"`  // further output of the run
+	// Report is what the caller says of objects and files if Exit is not 0, in its own form; nil: it loads the tree for that.
+	Report json.RawMessage `json:"report,omitempty"`
 	// Clocks are the objects that are decided again at some time although nothing changes.
 	Clocks []schemas.Ref `json:"-"`
 	// Dormant are objects that need no work until one of their files, or of their references, changes.

@@ -209,7 +209,7 @@ func (a *app) overview(table settle.Table, all []*state.Entry) error {
 	if err := t.Write(a.stdout); err != nil {
 		return err
 	}
-	bad := readiness.NotReady(slices.Values(all))
+	bad := readiness.NotReady(slices.Values(all), len(all))
 	if len(bad) > 0 {
 		fmt.Fprintln(a.stdout)
 	}

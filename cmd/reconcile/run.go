@@ -61,20 +61,17 @@ func (a *app) run(ctx context.Context, q ops.RunRequest) error {
 	return a.ended(r)
 }
 
-// reportRows is the maximum number of objects that a run lists; "reconcile get" lists all.
-const reportRows = 50
-
 // reportRun prints the result of a run: the objects, or if there are many those that are not ready, and a summary. A run
 // without changes lists only failures.
 func (a *app) reportRun(r ops.RunResult) error {
 	if a.global.output != formatTable {
-		r.Explain()
 		return a.print(r)
 	}
 	if err := a.problems(r.Problems()); err != nil {
 		return err
 	}
-	if err := render.StandingTable(a.stdout, a.palette(), a.listed(&r), reportRows); err != nil {
+	rows, total := a.listed(&r)
+	if err := render.StandingTable(a.stdout, a.palette(), rows[:min(readiness.MostRows, len(rows))], total); err != nil {
 		return err
 	}
 	if a.global.quiet {
@@ -121,21 +118,21 @@ func (a *app) noObjects() string {
 	return fmt.Sprintf("no objects in %s yet; \"reconcile init --example\" creates an example", a.global.dir)
 }
 
-// listed selects the objects that a run lists.
-func (a *app) listed(r *ops.RunResult) []*state.Entry {
+// listed selects the objects that a run lists, the first of how many.
+func (a *app) listed(r *ops.RunResult) (rows []readiness.Row, total int) {
 	if a.global.quiet {
-		return slices.DeleteFunc(r.Unready, func(e *state.Entry) bool { return readiness.Standing(e).Waiting == 1 })
+		rows = slices.DeleteFunc(r.Unready, func(row readiness.Row) bool { return row.Waits })
+		return rows, r.Standing.Failed + r.Standing.Invalid
 	}
-	if !r.HasTree() || r.Unchanged || r.Total > reportRows {
-		return r.Unready
+	if !r.HasTree() || r.Unchanged || r.Total > readiness.MostRows {
+		return r.Unready, r.Standing.Unready()
 	}
-	var rows []*state.Entry
 	for e := range r.Entries() {
 		if readiness.Standing(e).Total() == 1 && (e.HasStatus() || readiness.ExpectsStatus(e)) && !spent(e) {
-			rows = append(rows, e)
+			rows = append(rows, readiness.RowOf(e))
 		}
 	}
-	return rows
+	return rows, len(rows)
 }
 
 // spent reports whether e is an applied action; "get actions" lists it.

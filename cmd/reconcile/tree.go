@@ -121,7 +121,7 @@ func (a *app) env() ops.Env {
 		Prefix: a.prefix,
 		Caller: caller.Caller{Dir: a.global.dir, Getenv: a.getenv, Ancestry: a.ancestry, Inherits: a.inherits},
 		Sink:   &reporter{app: a, last: time.Now()}, View: a.view, Engine: a.engine, Sandbox: a.sandbox,
-		Attended: isTerminal(a.stdout) && isTerminal(a.stderr),
+		Attended: isTerminal(a.stdout) && isTerminal(a.stderr), Explain: a.global.output != formatTable,
 	}
 }
 

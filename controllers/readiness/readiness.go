@@ -20,7 +20,10 @@ type StandingCount struct {
 }
 
 // Total is the number of objects.
-func (c StandingCount) Total() int { return c.Ready + c.Waiting + c.Failed + c.Invalid }
+func (c StandingCount) Total() int { return c.Ready + c.Unready() }
+
+// Unready is the number of those that are not ready.
+func (c StandingCount) Unready() int { return c.Waiting + c.Failed + c.Invalid }
 
 // Add adds the numbers of another count.
 func (c *StandingCount) Add(o StandingCount) {
@@ -129,17 +132,6 @@ func Because(e *state.Entry) string {
 		return c.Reason
 	}
 	return c.Reason + ": " + c.Message
-}
-
-// NotReady lists the objects that wait, failed or are invalid.
-func NotReady(list iter.Seq[*state.Entry]) []*state.Entry {
-	var out []*state.Entry
-	for e := range list {
-		if c := Standing(e); c.Total() == 1 && c.Ready == 0 {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // SinceWhen returns when the Ready condition of an object got its present status.

@@ -5,6 +5,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -84,6 +85,7 @@ type Result struct {
 	Tree        *state.Tree       // at its fixed point
 	Only        *settle.Selection // the selection of the run
 	Verdict     readiness.Exit    // summary of the statuses
+	Report      *readiness.Report // of a tree that is Unchanged and whose Verdict is not ready; nil: the tree must be loaded for it
 	MemoryBusy  bool              // a lock was not available, so that the memory is incomplete
 	LedgersBusy error             // ledgers whose locks were not available; nil if all were
 	Waits       []string          // actions that people have to take, one per line
@@ -119,6 +121,9 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	tools := versions.Open(o.Tree.Dir, store.Root(), secrets.RedactBytes)
 	fresh = fresh && !q.Watch && q.Only == nil && !tools.Changed() && (sum.Commit || !q.Commit) && !sum.Mirror
 	unchanged := Result{Unchanged: true, Counts: sum.Counts, Verdict: readiness.Exit(sum.Exit), Waits: sum.Lines}
+	if fresh && len(sum.Report) > 0 && json.Unmarshal(sum.Report, &unchanged.Report) != nil {
+		unchanged.Report = nil // of another program; the tree tells the same
+	}
 	if fresh && (q.DecideOnly || !q.Push && !sum.Push) {
 		return unchanged, nil
 	}

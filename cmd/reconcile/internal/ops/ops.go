@@ -28,6 +28,8 @@ type Env struct {
 	Sink   Sink          // nil: no reports
 	// Attended says that the caller is a person at a terminal, who may answer what agents ask for during a run.
 	Attended bool
+	// Explain says that results of runs list all objects that are not ready.
+	Explain bool
 
 	// Sandbox confines the programs of agents; nil: it cannot.
 	Sandbox *sandbox.Host

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/commits"
@@ -40,16 +41,17 @@ type RunResult struct {
 	Pulled     bool          `json:"took,omitempty"`     // commits of others were merged
 	MemoryBusy bool          `json:"held,omitempty"`     // the memory waits for a lock; the next run continues
 	Waits      []string      `json:"waits,omitempty"`    // actions for people, one per line
-	NotReady   []ObjectRow   `json:"notReady,omitempty"` // set by Explain; absent if the run did not read the tree
+	NotReady   []ObjectRow   `json:"notReady,omitempty"` // if Env.Explain; absent if nothing had changed and Verdict is OK
 
 	Verdict  Code                    `json:"-"` // OK, Invalid or NotReady, and Busy if something is held
 	Busy     error                   `json:"-"` // the lock that was not available; nil: none
 	Sent     bool                    `json:"-"` // a commit was pushed
-	Standing readiness.StandingCount `json:"-"` // of all objects, if the run read the tree
-	Unready  []*state.Entry          `json:"-"` // objects that wait, failed or are invalid, if the run read the tree
+	Standing readiness.StandingCount `json:"-"` // of all objects; zero if nothing had changed and Verdict is OK
+	Unready  []readiness.Row         `json:"-"` // as readiness.Report.Rows, or all if Env.Explain
 
-	tree *state.Tree // nil if the run did not read the tree
-	only *settle.Selection
+	problems []schemas.Problem
+	tree     *state.Tree // nil if the run did not read the tree
+	only     *settle.Selection
 }
 
 // HasTree reports whether the result has the tree of the run, which need not have read it.
@@ -64,28 +66,13 @@ func (r *RunResult) Entries() iter.Seq[*state.Entry] {
 }
 
 // Problems returns the problems of the run's selected entries, or of all files of its tree if everything was selected.
-func (r *RunResult) Problems() (out []schemas.Problem) {
-	if r.tree != nil && r.only == nil {
-		return r.tree.Problems()
-	}
-	for e := range r.Entries() {
-		out = append(out, e.Problems...)
-	}
-	return out
-}
+func (r *RunResult) Problems() []schemas.Problem { return r.problems }
 
 // ObjectRow is one object with the reason for its state.
 type ObjectRow struct {
 	Ref    string `json:"ref"`
 	Phase  string `json:"phase,omitempty"`
 	Reason string `json:"reason"`
-}
-
-// Explain fills in NotReady from Unready.
-func (r *RunResult) Explain() {
-	for _, e := range r.Unready {
-		r.NotReady = append(r.NotReady, ObjectRow{e.Ref.String(), cmp.Or(readiness.PhaseWord(e), "-"), readiness.Because(e)})
-	}
 }
 
 // Run drives the tree to its fixed point.
@@ -151,7 +138,7 @@ func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
 	if err != nil {
 		return RunResult{}, err
 	}
-	if out.Tree == nil && out.Verdict != readiness.ExitReady { // the run did not read the tree, which has the problems
+	if out.Tree == nil && out.Verdict != readiness.ExitReady && (out.Report == nil || e.Explain && !out.Report.Whole()) {
 		s, t, err := e.load(ctx)
 		if err == nil {
 			err = s.Close()
@@ -161,37 +148,62 @@ func (e Env) run(ctx context.Context, q engine.Request) (RunResult, error) {
 		}
 		out.Tree = t
 	}
-	return newRunResult(out), nil
+	return e.newRunResult(out), nil
 }
 
 // newRunResult collects the report about a run.
-func newRunResult(out engine.Result) RunResult {
+func (e Env) newRunResult(out engine.Result) RunResult {
 	r := RunResult{Waits: out.Waits, Unchanged: out.Unchanged, Ran: out.Ran, Wrote: out.Wrote, Commit: out.Commit, MemoryBusy: out.MemoryBusy,
-		Pushed: out.Pushed, Pulled: out.Pulled, Sent: out.Sent, Verdict: Code(out.Verdict)}
+		Pushed: out.Pushed, Pulled: out.Pulled, Sent: out.Sent, Verdict: Code(out.Verdict), Objects: out.Counts}
 	if out.MemoryBusy {
 		r.Verdict = Busy
 	}
 	if out.LedgersBusy != nil {
 		r.Busy = lockTimeout(out.LedgersBusy, "run again")
 	}
-	counts := out.Counts
-	if out.Tree != nil {
-		r.tree, r.only, counts = out.Tree, out.Only, nil
-		r.Unready = readiness.NotReady(out.Only.Active(out.Tree))
-		standing := readiness.StandingOf(out.Tree, out.Only)
-		for _, k := range settle.TableOf(out.Tree) {
-			if c := standing[k.Name]; c.Total() > 0 {
-				counts = append(counts, state.Count{Kind: k.Name, Ready: c.Ready, Total: c.Total()})
-				r.Standing.Add(c)
-			}
+	switch {
+	case out.Tree != nil:
+		e.readTree(&r, out)
+	case out.Report != nil:
+		r.Unready, r.Standing = out.Report.Rows, out.Report.Count
+		for _, p := range out.Report.Problems {
+			r.problems = append(r.problems, p.Whole())
 		}
 	}
-	r.Objects = counts
-	for _, c := range counts {
+	for _, c := range r.Objects {
 		r.Ready += c.Ready
 		r.Total += c.Total
 	}
+	if e.Explain {
+		for _, row := range r.Unready {
+			r.NotReady = append(r.NotReady, ObjectRow{row.Ref.String(), cmp.Or(row.Phase, "-"), row.Because})
+		}
+	}
 	return r
+}
+
+// readTree adds what the tree of a run says.
+func (e Env) readTree(r *RunResult, out engine.Result) {
+	r.tree, r.only, r.Objects = out.Tree, out.Only, nil
+	most := readiness.MostRows
+	if e.Explain {
+		most = math.MaxInt
+	}
+	r.Unready = readiness.NotReady(out.Only.Active(out.Tree), most)
+	standing := readiness.StandingOf(out.Tree, out.Only)
+	for _, k := range settle.TableOf(out.Tree) {
+		if c := standing[k.Name]; c.Total() > 0 {
+			r.Objects = append(r.Objects, state.Count{Kind: k.Name, Ready: c.Ready, Total: c.Total()})
+			r.Standing.Add(c)
+		}
+	}
+	if out.Only == nil {
+		r.problems = out.Tree.Problems()
+		return
+	}
+	for entry := range r.Entries() {
+		r.problems = append(r.problems, entry.Problems...)
+	}
 }
 
 // silentView is the view of a run that shows only warnings.

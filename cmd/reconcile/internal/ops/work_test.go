@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -69,10 +70,18 @@ func TestRun(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	write(t, env, "specs/dags/bad.yaml", "kind: DAG\n")
+	env.Explain = true
 	r := mustRun(t, env)
-	r.Explain()
 	if r.Verdict != ops.Invalid || len(r.Problems()) == 0 || r.Standing.Waiting != 1 || len(r.NotReady) != 2 {
 		t.Errorf("with a broken file: %+v", r)
+	}
+	again := mustRun(t, env)
+	if !again.Unchanged || again.HasTree() {
+		t.Errorf("the tree was read again: %+v", again)
+	}
+	if len(r.Unready) != 2 || !reflect.DeepEqual(again.Unready, r.Unready) || !reflect.DeepEqual(again.NotReady, r.NotReady) ||
+		!reflect.DeepEqual(again.Problems(), r.Problems()) || !reflect.DeepEqual(again.Objects, r.Objects) || again.Standing != r.Standing {
+		t.Errorf("%+v, want %+v", again, r)
 	}
 	inside := inRun(env, "ada")
 	if inside.Caller.Run() == nil {

@@ -95,17 +95,16 @@ func ObjectLines(w io.Writer, p Palette, entries []*state.Entry, wide bool) erro
 	return err
 }
 
-// StandingTable lists at most rows objects with their state.
-func StandingTable(w io.Writer, p Palette, list []*state.Entry, rows int) error {
+// StandingTable lists objects with their state, the first of a number of them.
+func StandingTable(w io.Writer, p Palette, rows []readiness.Row, total int) error {
 	t := NewTable(p, "OBJECT", "READY", "PHASE", "STATUS")
-	for _, e := range list[:min(rows, len(list))] {
-		t.Cells(Cell{Text: e.Ref.String()}, Word(readiness.ReadyWord(e)), Word(readiness.PhaseWord(e)),
-			Cell{Text: readiness.Because(e)})
+	for _, row := range rows {
+		t.Cells(Cell{Text: row.Ref.String()}, Word(row.Ready), Word(row.Phase), Cell{Text: row.Because})
 	}
-	if err := t.Write(w); err != nil || len(list) <= rows {
+	if err := t.Write(w); err != nil || total <= len(rows) {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "… and %d more; \"reconcile get\" lists them\n", len(list)-rows)
+	_, err := fmt.Fprintf(w, "… and %d more; \"reconcile get\" lists them\n", total-len(rows))
 	return err
 }
 

@@ -19,6 +19,7 @@ var faults = []mutants.Mutant{
 	{"what is gone is forgotten", "../../../../../state/base_diff.go", "if left--; !u.touchFormer(p, was.content) {", "if left--; was.content == 0 {"},
 	{"a status changed by hand is believed", "../../../../../state/base_diff.go", "if had && was.content == f.content() {",
 		"if had && (f.area == areaStatus || was.content == f.content()) {"},
+	{"failures are not reported again", "run.go", "readiness.ReportOf(s.tree)", "readiness.ReportOf(state.NewTree(nil, nil, nil))"},
 	{"ledgers are believed", "../../../../../state/base_diff.go", "\t\tu.about(f, !had)\n",
 		"\t\tif f.area != areaLedgers {\n\t\t\tu.about(f, !had)\n\t\t}\n"},
 }

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -387,7 +388,7 @@ func (s *run) busy() bool {
 }
 
 // summary is what a run without work prints instead of reading every object.
-func (s *run) summary() state.Summary {
+func (s *run) summary() (state.Summary, error) {
 	const most = 100 // more than fit a screen
 	var lines []string
 	for _, w := range work.Waits(s.tree, nil, s.loop.Now()) {
@@ -395,11 +396,19 @@ func (s *run) summary() state.Summary {
 			break
 		}
 	}
-	return state.Summary{
-		Lines: lines,
-		Wake:  spans.Sooner(spans.Sooner(spans.Sooner(s.nextWake(), s.nextCompaction()), s.archiveAt), spans.Sooner(s.commitWake(), s.healthWake())), Exit: int(readiness.Verdict(s.tree, nil)), Counts: readiness.Counts(s.tree),
-		Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror || len(s.starts.waiting) > 0,
+	verdict := readiness.Verdict(s.tree, nil)
+	var report json.RawMessage
+	if verdict != readiness.ExitReady {
+		var err error
+		if report, err = json.Marshal(readiness.ReportOf(s.tree)); err != nil {
+			return state.Summary{}, fmt.Errorf("report what is not ready: %w", err)
+		}
 	}
+	return state.Summary{
+		Lines: lines, Report: report,
+		Wake: spans.Sooner(spans.Sooner(spans.Sooner(s.nextWake(), s.nextCompaction()), s.archiveAt), spans.Sooner(s.commitWake(), s.healthWake())), Exit: int(verdict), Counts: readiness.Counts(s.tree),
+		Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror || len(s.starts.waiting) > 0,
+	}, nil
 }
 
 // dormant lists the objects that want nothing by themselves. One with a timer wants something later.

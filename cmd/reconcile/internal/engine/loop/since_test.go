@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -28,7 +30,7 @@ import (
 func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 	const seeds = 4
 	rounds := mutants.Size(10, 25, 40)
-	var known, ran atomic.Int64
+	var known, ran, reported atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range uint64(seeds) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -43,9 +45,14 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 					}
 					ran.Add(int64(e.compare(done)))
 				}
+				reported.Add(int64(e.reported))
 			})
 		}
 	})
+	t.Logf("%d reports were compared", reported.Load())
+	if reported.Load() == 0 {
+		t.Error("no report of failures was compared")
+	}
 	if known.Load() < int64(seeds*rounds/2) || ran.Load() < int64(seeds*rounds/10) {
 		t.Errorf("in %d of %d rounds it was known what had changed, and %d nodes ran", known.Load(), seeds*rounds, ran.Load())
 	}
@@ -193,7 +200,36 @@ func (e *edits) compare(done string) int {
 	if differ := compareTrees(e.t, e.dir, whole); differ != "" {
 		e.t.Fatalf("after %s: %s", done, differ)
 	}
+	if differ := e.compareReport(); differ != "" {
+		e.t.Fatalf("after %s: %s", done, differ)
+	}
 	return len(ranHere)
+}
+
+// compareReport compares what the next run reports, which reads no object, with what the whole tree says.
+func (e *edits) compareReport() string {
+	s := e.open(e.dir, false)
+	defer s.Close()
+	sum, fresh := s.Fresh()
+	if !fresh {
+		return ""
+	}
+	tree, err := s.Load(e.t.Context())
+	if err != nil {
+		return err.Error()
+	}
+	verdict := readiness.Verdict(tree, nil)
+	if sum.Exit != int(verdict) {
+		return fmt.Sprintf("exit code %d, want %d", sum.Exit, verdict)
+	}
+	if verdict == readiness.ExitReady {
+		return ""
+	}
+	e.reported++
+	if want, err := json.Marshal(readiness.ReportOf(tree)); err != nil || !bytes.Equal(sum.Report, want) {
+		return fmt.Sprintf("the report is\n%s\nwant\n%s, %v", sum.Report, want, err)
+	}
+	return ""
 }
 
 // edits changes a tree at random.
@@ -206,6 +242,8 @@ type edits struct {
 	// during is what a node does to a dormant object while it runs, and 1; 0: nothing.
 	during int
 	left   int // objects that the last run in dir left
+	// reported counts the reports that were compared.
+	reported int
 }
 
 func (e *edits) put(name, kind, object, spec string) {

@@ -199,7 +199,13 @@ func (s *run) finalize(run context.Context) error {
 	if behind || s.leftOrphans || s.busy() || len(s.effects) > 0 || s.awaits(nil) || s.restoring() || s.unrestored || s.unkept != nil || s.memoryPending() || len(s.busyLedgers) > 0 {
 		return nil // a tree with pending work must not count as settled
 	}
-	return s.withLock(ctx, func() error { return s.loop.Store.Settle(s.summary()) })
+	return s.withLock(ctx, func() error {
+		sum, err := s.summary()
+		if err != nil {
+			return err
+		}
+		return s.loop.Store.Settle(sum)
+	})
 }
 
 // checkpoint writes all known state as files. Records of removed objects become files, too, and are then removed with

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -116,25 +117,52 @@ func (b *bench) version(ctx context.Context, _ []int) error {
 	return nil
 }
 
-// idle: a run with nothing to do, compared with git status on the same tree.
+// idle: a run with nothing to do, compared with git status on the same tree, also where a spec file is broken or a DAG has failed.
 func (b *bench) idle(ctx context.Context, sizes []int) error {
+	const session = "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: unready}\nspec: {%s}\n"
+	const dag = "---\napiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: unready}\nspec: {session: unready, nodes: [{name: a, run: [\"false\"]}]}\n"
 	for _, n := range sizes {
 		dir, err := b.tree(ctx, n)
 		if err != nil {
 			return err
 		}
-		got, err := alternate(b.runs,
-			func() (usage, error) { return process(b.reconcile(ctx, dir)) },
-			func() (usage, error) { return process(gitCommand(ctx, dir, "status")) })
-		if err != nil {
+		for _, more := range []struct{ label, text string }{
+			{}, {label: ", broken", text: fmt.Sprintf(session, "titel: x")}, {label: ", failed", text: fmt.Sprintf(session, "title: x") + dag},
+		} {
+			if err := b.idleWith(ctx, dir, n, more.label, more.text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// idleWith measures the idle run with one more spec file, if its text is not empty.
+func (b *bench) idleWith(ctx context.Context, dir string, n int, label, spec string) (err error) {
+	idle := func() (usage, error) { return process(b.reconcile(ctx, dir), 3, 4) }
+	if spec != "" {
+		file := filepath.Join(dir, "specs", "unready.yaml")
+		if err := writeFile(file, spec); err != nil {
 			return err
 		}
-		bound := 1.5
-		if n <= 1000 { // the start of the process counts for more
-			bound = 2
+		defer func() {
+			_, again := idle()
+			err = cmp.Or(err, again)
+		}()
+		defer os.Remove(file)
+		if _, err := idle(); err != nil {
+			return err
 		}
-		b.ratio(fmt.Sprintf("idle run, %d objects, beside git status", n), got[0].wall, got[1].wall, bound)
 	}
+	got, err := alternate(b.runs, idle, func() (usage, error) { return process(gitCommand(ctx, dir, "status")) })
+	if err != nil {
+		return err
+	}
+	bound := 1.5
+	if n <= 1000 { // the start of the process counts for more
+		bound = 2
+	}
+	b.ratio(fmt.Sprintf("idle run%s, %d objects, beside git status", label, n), got[0].wall, got[1].wall, bound)
 	return nil
 }
 
