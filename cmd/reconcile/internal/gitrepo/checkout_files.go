@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -14,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"reconcile.dev/reconcile/schemas/treepath"
-	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -277,13 +275,13 @@ func (s *dirtyScan) untrackedFolder(parent *os.Root, name, at string) error {
 }
 
 // capture is [Repo.Capture] for a checkout whose index is still that of the base, so that only the files that [Repo.Uncaptured]
-// listed can differ.
+// listed can differ. The index stays so: what is committed here is listed again the next time, and compared with the base again.
 func (n *native) capture(ctx context.Context, s *objectStore, c Capture) (Captured, error) {
 	base, err := s.treeOf(c.Base)
 	if err != nil {
 		return Captured{}, err
 	}
-	data, _, written, err := readIndex(c.Index)
+	data, _, _, err := readIndex(c.Index)
 	if err != nil {
 		return Captured{}, err
 	}
@@ -307,7 +305,7 @@ func (n *native) capture(ctx context.Context, s *objectStore, c Capture) (Captur
 		return Captured{}, err
 	}
 	t := &commitCall{native: in, store: s, cfg: cfg, index: ix, c: Commit{Paths: names}}
-	edits, stats, err := t.edits(ctx, base)
+	edits, _, err := t.edits(ctx, base)
 	if err != nil || len(edits) == 0 {
 		return Captured{}, err
 	}
@@ -327,10 +325,7 @@ func (n *native) capture(ctx context.Context, s *objectStore, c Capture) (Captur
 	if err != nil {
 		return Captured{}, err
 	}
-	ix.follow(edits, stats)
-	ix.folders = nil
-	ix.guardRacy(written, in.lstat)
-	return Captured{hash, pathsOf(edits)}, replaceIndex(c.Index, ix)
+	return Captured{hash, pathsOf(edits)}, nil
 }
 
 // plainFiles returns a *needsGit unless all of the paths are few regular files, or absent, both in a tree and on disk.
@@ -353,19 +348,6 @@ func (n *native) plainFiles(s *objectStore, tree plumbing.Hash, paths []string) 
 		if strings.HasSuffix(p, "/") || !plainCheckout(was) || !gone && (err != nil || !fi.Mode().IsRegular()) {
 			return &needsGit{p + " is no plain file"}
 		}
-	}
-	return nil
-}
-
-// replaceIndex makes an index durable.
-func replaceIndex(name string, ix *index) (err error) {
-	root, err := regular.Root(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	if err := durable.WriteFile(root, ".tmp", filepath.Base(name), ix.encode()); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -5,9 +5,11 @@ import (
 	"compress/zlib"
 	"context"
 	"crypto/sha1"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/adler32"
 	"io"
 	"os"
 	"path/filepath"
@@ -235,9 +237,14 @@ func (w *scratchDir) write(l layout, objects []object) error {
 
 // writeLoose writes one file per object, several concurrently, so that the file system can sync them together.
 func (w *scratchDir) writeLoose(dir string, objects []object) error {
-	temps, contents, z := make([]*os.File, len(objects)), make([]bytes.Buffer, len(objects)), newDeflater()
+	temps, contents, z := make([]*os.File, len(objects)), make([]bytes.Buffer, len(objects)), new(deflater)
 	for i, o := range objects {
-		z.append(&contents[i], fmt.Appendf(nil, "%s %d\x00", o.kind, len(o.data)), o.data)
+		head := fmt.Appendf(nil, "%s %d\x00", o.kind, len(o.data))
+		if len(o.data) <= smallObject {
+			contents[i].Write(stored(append(head, o.data...)))
+		} else {
+			z.append(&contents[i], head, o.data)
+		}
 		f, err := w.temp("object")
 		if err != nil {
 			return errors.Join(err, discardStaged(temps))
@@ -268,18 +275,27 @@ func (w *scratchDir) writeLoose(dir string, objects []object) error {
 // deflater compresses for speed, not size: git repack recompresses later.
 type deflater struct{ z *zlib.Writer }
 
-func newDeflater() deflater {
-	z, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // fails for levels that do not exist
-	return deflater{z}
-}
-
-// append appends the compressed parts. A deflater is reused, because a new one costs a megabyte.
-func (d deflater) append(buf *bytes.Buffer, parts ...[]byte) {
+// append appends the compressed parts. A deflater is reused, because a compressor costs a megabyte.
+func (d *deflater) append(buf *bytes.Buffer, parts ...[]byte) {
+	if d.z == nil {
+		d.z, _ = zlib.NewWriterLevel(nil, zlib.BestSpeed) // fails for levels that do not exist
+	}
 	d.z.Reset(buf)
 	for _, p := range parts {
 		d.z.Write(p) // a bytes.Buffer does not fail
 	}
 	d.z.Close()
+}
+
+// smallObject is the number of bytes up to which a loose object is not compressed: its file takes one block of the disk in any case.
+const smallObject = 2 << 10
+
+// stored is the zlib form (RFC 1950) of less than 64 KiB, without compression: a header, one final stored block with its length and
+// that length inverted, and a checksum.
+func stored(data []byte) []byte {
+	out := binary.LittleEndian.AppendUint16([]byte{0x78, 0x01, 1}, uint16(len(data)))
+	out = append(binary.LittleEndian.AppendUint16(out, ^uint16(len(data))), data...)
+	return binary.BigEndian.AppendUint32(out, adler32.Checksum(data))
 }
 
 // writePack writes all objects as one pack, without deltas, and its index. The pack becomes visible with its index.

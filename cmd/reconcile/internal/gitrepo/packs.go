@@ -197,7 +197,7 @@ func encodePack(objects []object) (pack, idx []byte, err error) {
 	buf.WriteString("PACK")
 	binary.Write(&buf, binary.BigEndian, [2]uint32{2, uint32(len(objects))})
 	var table idxfile.Writer
-	z := newDeflater()
+	z := new(deflater)
 	for _, o := range objects {
 		at := buf.Len()
 		buf.Write(packHeader(o.kind, len(o.data)))

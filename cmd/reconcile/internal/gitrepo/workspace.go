@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +46,8 @@ func (r *Repo) Clone(ctx context.Context, co Checkout, commit, branch string) er
 		func(k *command) error { return r.checkOut(ctx, k, co, index, commit) })
 }
 
-// newRepository writes what git init --template= would, with a branch, and with what this repository knows of its file system.
+// newRepository writes a repository as git init --template= would, with a branch, and with what this repository knows of its file
+// system. Its references are packed, and folders that git makes when it needs them are left out: each one costs time.
 func (r *Repo) newRepository(ctx context.Context, dir, branch, commit string) error {
 	cfg, err := loadConfig(r.layout, r.command.(*command).git)
 	if err != nil {
@@ -60,13 +60,8 @@ func (r *Repo) newRepository(ctx context.Context, dir, branch, commit string) er
 		}
 	}
 	ref := "refs/heads/" + branch
-	for _, sub := range []string{"objects/info", "objects/pack", "refs/tags", path.Dir(ref)} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(sub)), 0o777); err != nil {
-			return err
-		}
-	}
-	return errors.Join(writeFile(filepath.Join(dir, "config"), []byte(text)), writeFile(filepath.Join(dir, "HEAD"), []byte("ref: "+ref+"\n")),
-		writeFile(filepath.Join(dir, filepath.FromSlash(ref)), []byte(commit+"\n")))
+	return errors.Join(os.MkdirAll(filepath.Join(dir, "refs"), 0o777), writeFile(filepath.Join(dir, "config"), []byte(text)),
+		writeFile(filepath.Join(dir, "HEAD"), []byte("ref: "+ref+"\n")), writeFile(filepath.Join(dir, "packed-refs"), []byte(commit+" "+ref+"\n")))
 }
 
 // shareObjects lets the repository in dir read the objects of this one.
@@ -189,8 +184,8 @@ func (r *Repo) Compare(ctx context.Context, scratch string, c Capture) (files []
 	return files, diff, err
 }
 
-// Uncaptured lists the files of a checkout that differ from its index, which has what earlier captures committed: paths below its top,
-// those of ignored files excepted. It writes nothing.
+// Uncaptured lists the files of a checkout that differ from its index, which is that of the base, or has what git committed in an earlier
+// Capture: paths below its top, those of ignored files excepted. It writes nothing.
 func (r *Repo) Uncaptured(ctx context.Context, co Checkout) (found []string, err error) {
 	err = r.either(func(n *native, s *objectStore) error {
 		found, err = n.uncaptured(ctx, s, co)

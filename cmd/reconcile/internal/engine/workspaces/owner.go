@@ -70,13 +70,13 @@ func released(o Owner) (Owner, error) {
 	return o, nil
 }
 
-// succeeded ends the work; commit is "" if nothing changed.
+// succeeded ends the work, and the run; commit is "" if nothing changed.
 func succeeded(commit string) event {
 	return func(o Owner) (Owner, error) {
 		if o.State != Working {
 			return o, o.refuse("no run works in it")
 		}
-		o.State, o.Commit = Done, commit
+		o.State, o.Commit, o.Process = Done, commit, proc.ID{}
 		return o, nil
 	}
 }
@@ -148,7 +148,7 @@ func (m *Manager) owners() ([]Owner, error) {
 	var out []Owner
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), recordSuffix); ok && !e.IsDir() {
-			o, err := m.read(name)
+			o, err := m.known(name, e)
 			if err != nil {
 				return nil, err
 			}
@@ -156,6 +156,29 @@ func (m *Manager) owners() ([]Owner, error) {
 		}
 	}
 	return out, nil
+}
+
+// knownOwner is a record as this process has read it.
+type knownOwner struct {
+	file  fs.FileInfo
+	owner Owner
+}
+
+// known returns a record. It reads a file once: a new version replaces it.
+func (m *Manager) known(name string, e fs.DirEntry) (Owner, error) {
+	is, err := e.Info()
+	if err != nil {
+		return Owner{}, err
+	}
+	was, _ := m.records.Load(name)
+	if was, ok := was.(knownOwner); ok && os.SameFile(was.file, is) && was.file.Size() == is.Size() && was.file.ModTime().Equal(is.ModTime()) {
+		return was.owner, nil
+	}
+	o, err := m.read(name)
+	if err == nil {
+		m.records.Store(name, knownOwner{is, o})
+	}
+	return o, err
 }
 
 func (m *Manager) read(name string) (Owner, error) {

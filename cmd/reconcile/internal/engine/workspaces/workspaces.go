@@ -57,6 +57,7 @@ type Options struct {
 // Manager manages the workspaces of one tree. It is safe for concurrent use, and so are managers of several processes.
 type Manager struct {
 	delivered sync.Map // outputs that were copied into the work tree, below its top
+	records   sync.Map // records that were read: knownOwner by name
 	o         Options
 	tree      string // real path of the tree
 	dir       string // of the workspaces

@@ -21,6 +21,7 @@ import (
 var faults = []mutants.Mutant{
 	{"a workspace is deleted without parking", "remove.go", "if o.State != Created && exists(m.path(o.Name)) {", "if false {", "TestDeletingParksFirst"},
 	{"work that is not done may be deleted", "owner.go", "return o.State == Created || o.State == Landed || o.State == Parked", "return true", "TestStates"},
+	{"a record that was read once does not change", "owner.go", "ok && os.SameFile(was.file, is) && ", "ok || os.SameFile(was.file, is) && ", "TestDeletingParksFirst"},
 	{"a failed parking is ignored", "remove.go", "if o, err = m.park(ctx, repo, o); err != nil {", "if o, err = m.park(ctx, repo, o); false {", "TestDeletingParksFirst"},
 	{"the sweep loses a commit that did not land", "remove.go", "if at != o.Commit {", "if at == \"\" {", "TestSweep"},
 	{"a branch moves from wherever it is", "../../gitrepo/land.go", "if a.target.Ref != from.Ref || a.target.Hash != from.Hash && (a.target.out || a.target.Hash != \"\") {", "if from.Hash = a.target.Hash; false {", "TestLandingLosesNoOtherCommit"},
@@ -161,8 +162,8 @@ func TestDeletingParksFirst(t *testing.T) {
 			if _, err := f.m.Drop(f.Context(), f.only().Name); err == nil {
 				t.Error("it was deleted under a run")
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
+			if err := w.Close(); err != nil || f.only().InUse {
+				t.Fatal(err, f.only())
 			}
 			ref, err := f.m.Drop(f.Context(), f.only().Name)
 			if err != nil {
