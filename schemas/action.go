@@ -9,7 +9,7 @@ import (
 // ActionKind is the kind Action.
 var ActionKind = Kind{
 	Name: "Action", Plural: "actions",
-	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny, hold, prompt, interrupt, or start of a workflow.",
+	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny, hold, prompt, interrupt, or start of a workflow; or the override of a check.",
 	New:       func() Spec { return new(ActionSpec) },
 	NewStatus: func() Status { return new(ActionStatus) },
 
@@ -39,6 +39,8 @@ const (
 	VerbInterrupt = "interrupt"
 	// VerbStart starts a run of a workflow.
 	VerbStart = "start"
+	// VerbOverride accepts what a check found.
+	VerbOverride = "override"
 )
 
 // IsMessage reports whether a verb brings a text to the agent of a node.
@@ -46,13 +48,13 @@ func IsMessage(verb string) bool { return verb == VerbPrompt || verb == VerbInte
 
 // ActionSpec asks to apply a verb once. It is immutable once applied.
 type ActionSpec struct {
-	// Target is the DAG or the session that is meant, as kind/name: dag/checks; all, for all sessions; the workflow to start; or the plan
-	// change that is answered.
+	// Target is the DAG or the session that is meant, as kind/name: dag/checks; all, for all sessions; the workflow to start; the plan
+	// change that is answered; or tree, for an override.
 	Target string `json:"target" jsonschema:"minLength=1,maxLength=130"`
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
 	// Verb is the verb to apply.
-	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt,enum=start"`
+	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt,enum=start,enum=override"`
 	// Text is what prompt or interrupt tells the agent of the node, or the issue that a workflow is started for, in Markdown: its first
 	// heading is the title.
 	Text string `json:"text,omitempty" jsonschema:"maxLength=70000"`
@@ -77,6 +79,8 @@ type ActionSpec struct {
 	Answer string `json:"answer,omitempty" jsonschema:"maxLength=65536"`
 	// Permission is the request of the node's agent that approve allows, or deny refuses.
 	Permission *PermissionAnswer `json:"permission,omitempty"`
+	// Override is what an override accepts.
+	Override *CheckOverride `json:"override,omitempty"`
 	// By is the name of the requester.
 	By string `json:"by,omitempty" jsonschema:"maxLength=100"`
 	// Proof says how it is known who that is: the token of a run, the account of the process, GitHub, a signature, or not at all (claimed).
@@ -85,6 +89,29 @@ type ActionSpec struct {
 	Reason string `json:"reason,omitempty" jsonschema:"maxLength=2000"`
 	// At is when it was asked; actions that are new at the same time are applied in the order of at, then name.
 	At Time `json:"at,omitzero"`
+}
+
+// CheckOverride names what a person accepts: a finding of an inspection, a failing test, or that no test runs. It holds until a file that it
+// covers changes.
+type CheckOverride struct {
+	// Finding is the id of a finding.
+	Finding string `json:"finding,omitempty" jsonschema:"maxLength=64"`
+	// Test is the name of a test.
+	Test string `json:"test,omitempty" jsonschema:"maxLength=1000"`
+	// NoTests says that no test needs to run.
+	NoTests bool `json:"noTests,omitempty"`
+	// Suite is the suite of the test, as the framework names it.
+	Suite string `json:"suite,omitempty" jsonschema:"maxLength=1000"`
+	// Tool is the tool that found it.
+	Tool string `json:"tool,omitempty" jsonschema:"maxLength=100"`
+	// Rule is the rule of the finding.
+	Rule string `json:"rule,omitempty" jsonschema:"maxLength=200"`
+	// Message is what the tool said.
+	Message string `json:"message,omitempty" jsonschema:"maxLength=4000"`
+	// Covers are the files that it is about, below the top of the repository; none: all.
+	Covers []string `json:"covers,omitempty" jsonschema:"maxItems=1000"`
+	// Digest is that of these files when it was written.
+	Digest string `json:"digest" jsonschema:"minLength=1,maxLength=64"`
 }
 
 // PermissionAnswer names a request of an agent: a command, or another tool.
@@ -168,15 +195,20 @@ type AppliedAction struct {
 	Delivery *MessageReceipt `json:"delivery,omitempty"`
 }
 
-// TargetAll is the target of an action on all sessions.
-const TargetAll = "all"
+// Targets that are no objects.
+const (
+	// TargetAll is the target of an action on all sessions.
+	TargetAll = "all"
+	// TargetTree is the target of an override.
+	TargetTree = "tree"
+)
 
 // AllRef is what an action on all sessions refers to: the tree, by its settings.
 func AllRef() Ref { return Ref{Kind: SettingsKind.Name, Name: "settings"} }
 
-// TargetRef returns the target of the action: a DAG, a session, a workflow, a plan change or AllRef. The error names the expected form.
+// TargetRef returns the target of the action: a DAG, a session, a workflow, a plan change or AllRef, also for an override. The error names the expected form.
 func (s *ActionSpec) TargetRef() (Ref, error) {
-	if s.Target == TargetAll {
+	if s.Target == TargetAll || s.Target == TargetTree {
 		return AllRef(), nil
 	}
 	return Kinds{DAGKind, SessionKind, WorkflowKind, PlanChangeKind}.ParseRef(s.Target)
@@ -186,6 +218,9 @@ func (s *ActionSpec) TargetRef() (Ref, error) {
 func (s *ActionSpec) Default() {
 	withoutSecrets(&s.By, &s.Reason, &s.Text, &s.Answer)
 	withoutSecretComments(s.Comments)
+	if o := s.Override; o != nil {
+		withoutSecrets(&o.Message)
+	}
 	if p := s.Permission; p != nil {
 		orDefault(&p.For, PermitOnce)
 		withoutSecrets(&p.Command, &p.Tool)
@@ -205,7 +240,7 @@ func (s *ActionSpec) Check(r *Report) {
 	switch {
 	case err != nil:
 		r.At("target").Errorf("bad-target", "%v", err)
-	case s.checkStart(r, to):
+	case s.checkOverride(r), s.checkStart(r, to):
 	case to.Kind == PlanChangeKind.Name:
 		s.checkPlanAnswer(r)
 	case s.Node != "" && to.Kind != DAGKind.Name:
@@ -241,6 +276,37 @@ func (s *ActionSpec) Check(r *Report) {
 	case s.Text != "" && !IsMessage(s.Verb) && s.Verb != VerbStart:
 		r.At("text").Errorf("conflict", "%s has no text", s.Verb).Suggest("write reason, or the verb prompt")
 	}
+}
+
+// checkOverride reports an override that is none, and whether the action is about one.
+func (s *ActionSpec) checkOverride(r *Report) bool {
+	o := s.Override
+	if s.Verb != VerbOverride && s.Target != TargetTree && o == nil {
+		return false
+	}
+	switch {
+	case s.Verb != VerbOverride:
+		r.At("verb").Errorf("conflict", "%s is about no check; the target tree and the field override are for the verb override", s.Verb)
+	case s.Target != TargetTree:
+		r.At("target").Errorf("conflict", "an override is about the code, and the target is %s", s.Target).Suggest("write target: tree")
+	case o == nil:
+		r.At("verb").Errorf("missing", "override does not say what it accepts").Suggest("run reconcile inspect override ID --reason TEXT, which writes it")
+	case strings.TrimSpace(s.Reason) == "":
+		r.At("verb").Errorf("missing", "an override has a reason").Suggest("add reason")
+	case s.Node != "" || s.Text != "" || s.Answer != "" || s.Digest != "" || s.Permission != nil || s.All || s.Alone || s.Mode != "":
+		r.At("verb").Errorf("conflict", "an override has no node, text, answer, digest, permission, all, alone or mode").Suggest("remove them")
+	default:
+		n := 0
+		for _, set := range []bool{o.Finding != "", o.Test != "", o.NoTests} {
+			if set {
+				n++
+			}
+		}
+		if n != 1 {
+			r.At("override").Errorf("conflict", "accepts either a finding, a test, or that no test runs")
+		}
+	}
+	return true
 }
 
 // checkPlanAnswer reports an action on a plan change that is no answer to it.
@@ -289,7 +355,7 @@ func checkActionNode(o, to *Object, r *Report) {
 // exist waits for it.
 func (s *ActionSpec) References() []Reference {
 	to, err := s.TargetRef()
-	if err != nil {
+	if err != nil || s.Target == TargetTree {
 		return nil
 	}
 	return []Reference{{Field: []any{"target"}, To: to}}

@@ -196,9 +196,14 @@ func judge(in settle.In, st *schemas.ActionStatus) settle.Judgement {
 	if st.Phase == schemas.ActionApplied && (!schemas.IsMessage(spec.Verb) || st.Delivery != nil) {
 		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied, Message: appliedMessage(st)}
 	}
-	if spec.Target == schemas.TargetAll {
+	switch spec.Target {
+	case schemas.TargetAll:
 		st.Target = schemas.TargetAll
 		return judgeAll(in)
+	case schemas.TargetTree:
+		st.Target = schemas.TargetTree
+		return settle.Judgement{Phase: schemas.ActionApplied, Class: settle.ClassReady, Reason: settle.ReasonApplied,
+			Message: "inspections and runs of tests take it into account until what it covers changes"}
 	}
 	st.Target = ref.String()
 	return judgeNew(in, ref, st)

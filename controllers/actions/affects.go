@@ -22,6 +22,8 @@ func affects(c *settle.Change) {
 	if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil && spec.Target == schemas.TargetAll {
 		c.AddAll()
 		return
+	} else if spec != nil && spec.Target == schemas.TargetTree {
+		return
 	}
 	if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Target != "" {
 		if st.Target == schemas.TargetAll {

@@ -37,6 +37,7 @@ type Ended struct {
 	Truncated  bool   // its output was larger than what is read
 	Unreadable string // why its output is not in the expected format
 	LastLine   string // of its output
+	Output     string // the end of all that it printed
 	Report     Report
 }
 

@@ -30,6 +30,7 @@ type Role struct {
 	Stream         string          `json:"stream,omitempty"`         // stdout, stderr or both; none: stdout
 	Clean          []int           `json:"clean,omitempty"`          // exit codes without findings or failures; none: 0
 	Found          []int           `json:"found,omitempty"`          // exit codes with findings or failures; none: 1
+	TestFiles      []string        `json:"testFiles,omitempty"`      // patterns of path.Match for the names of files with tests
 	One            []string        `json:"one,omitempty"`            // runs one test: {test}, {suite}, {file}
 	Coverage       []string        `json:"coverage,omitempty"`       // as Check, and writes {coverage}
 	CoverageOutput string          `json:"coverageOutput,omitempty"` // the format of {coverage}

@@ -47,8 +47,8 @@ func Jobs(found []Discovered, files []string) []Job {
 			continue
 		}
 		j := Job{Tool: t, Asked: own}
-		if t.Role.named() {
-			j.Files, j.Narrowed = own, slices.Contains(t.Role.Check, "{packages}")
+		if t.Role.Named() {
+			j.Files, j.Narrowed = own, t.Role.ByPackage()
 		} else {
 			j.Narrowed = true
 		}
@@ -57,8 +57,22 @@ func Jobs(found []Discovered, files []string) []Job {
 	return jobs
 }
 
-// named reports whether the command of a check names files or their folders.
-func (r Role) named() bool {
+// IsTest reports whether a file has tests, by its name.
+func (r Role) IsTest(file string) bool {
+	return slices.ContainsFunc(r.TestFiles, func(p string) bool {
+		ok, err := path.Match(p, path.Base(file))
+		return err == nil && ok
+	})
+}
+
+// Holds reports whether a path lies in the tool's folder.
+func (t Discovered) Holds(p string) bool { return below(t.Folder, p) }
+
+// ByPackage reports whether the tool checks packages, which are folders.
+func (r Role) ByPackage() bool { return slices.Contains(r.Check, "{packages}") }
+
+// Named reports whether the command of a check names files or their folders.
+func (r Role) Named() bool {
 	return slices.Contains(r.Check, "{files}") || slices.Contains(r.Check, "{packages}")
 }
 
@@ -149,13 +163,13 @@ func (t Discovered) One(test checks.Test) ([]string, bool) {
 	return Job{Tool: t}.fill(t.Role.One, map[string]string{"test": test.Name, "suite": test.Suite, "file": asFile(relative(t.Folder, file))}), true
 }
 
-// Scope narrows a job's report to the files that were asked for. elsewhere counts the findings that are left out.
+// Scope narrows a job's findings to the files that were asked for, and to those without a file. elsewhere counts the findings that are left out.
 func (j Job) Scope(findings []checks.Finding) (in []checks.Finding, elsewhere int) {
 	if !j.Narrowed {
 		return findings, 0
 	}
 	for _, f := range findings {
-		if slices.Contains(j.Asked, f.File) {
+		if f.File == "" || slices.Contains(j.Asked, f.File) {
 			in = append(in, f)
 		}
 	}

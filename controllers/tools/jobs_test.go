@@ -44,7 +44,7 @@ func TestJobs(t *testing.T) {
 func TestScope(t *testing.T) {
 	j := Jobs([]Discovered{tool("whole", "", "whole")}, []string{"a.go"})[0]
 	in, elsewhere := j.Scope([]checks.Finding{{File: "a.go"}, {File: "b.go"}, {}})
-	if len(in) != 1 || elsewhere != 2 {
+	if len(in) != 2 || elsewhere != 1 {
 		t.Errorf("%v, %d elsewhere", in, elsewhere)
 	}
 }

@@ -1,4 +1,4 @@
-// Package allowlist stores the destinations to which a user lets trees' settings send data. A tree may be untrusted: its
+// Package allowlist stores the destinations to which a user lets trees' settings send data, and the folders whose checks may run. A tree may be untrusted: its
 // settings name an address and the environment variable that is sent there as a bearer token, and nothing is sent before
 // the user of this machine has allowed that pair.
 //
@@ -38,26 +38,36 @@ type file struct {
 
 // entry allows one address to receive the value of one variable, or the key in a file; without both, requests without a key.
 type entry struct {
-	URL  string `json:"url"`
+	URL  string `json:"url,omitempty"`
 	Env  string `json:"env,omitempty"`
 	File string `json:"file,omitempty"`
+	// Folder is a folder whose checks may run; the entry is about nothing else.
+	Folder string `json:"folder,omitempty"`
 }
 
-func entryOf(d schemas.Destination) entry { return entry{d.URL, d.Env, d.File} }
+func entryOf(d schemas.Destination) entry { return entry{URL: d.URL, Env: d.Env, File: d.File} }
 
 // List is a user's list. The zero value allows nothing.
 type List struct {
 	dir     string
 	entries []entry
 	process []string // addresses that this process may use, with any variable
+	checks  bool     // this process may run the checks of any folder
 }
+
+// Checks is the word that allows a process to run the checks of any folder, in place of an address.
+const Checks = "checks"
 
 // Open opens the allowlist in a folder, which may be missing; dir "" means no list. process are additionally allowed
 // addresses, separated by commas, with any variable.
 func Open(dir, process string) (*List, error) {
 	l := &List{dir: dir}
 	for address := range strings.SplitSeq(process, ",") {
-		if address = strings.TrimSpace(address); address != "" {
+		switch address = strings.TrimSpace(address); address {
+		case "":
+		case Checks:
+			l.checks = true
+		default:
 			l.process = append(l.process, schemas.CanonicalAddress(address))
 		}
 	}
@@ -100,6 +110,21 @@ func (l *List) Allows(d schemas.Destination) bool {
 	return slices.Contains(l.process, d.URL) || slices.Contains(l.entries, entryOf(d))
 }
 
+// AllowsChecks reports whether the checks of a folder may run: of the folder itself, or of all in this process.
+func (l *List) AllowsChecks(folder string) bool {
+	return l.checks || slices.Contains(l.entries, entry{Folder: folder})
+}
+
+// AddChecks allows the checks of a folder, an absolute path without symbolic links, durably.
+func (l *List) AddChecks(folder string) error {
+	return l.change(func(all []entry) []entry {
+		if e := (entry{Folder: folder}); !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+		return all
+	})
+}
+
 // Add allows destinations, durably; entries that other processes add concurrently are kept.
 func (l *List) Add(destinations []schemas.Destination) error {
 	return l.change(func(all []entry) []entry {
@@ -112,12 +137,12 @@ func (l *List) Add(destinations []schemas.Destination) error {
 	})
 }
 
-// Remove removes the entries of an address, with any variable, and returns their number.
-func (l *List) Remove(address string) (removed int, err error) {
-	address = schemas.CanonicalAddress(address)
+// Remove removes the entries of an address, with any variable, or of a folder, and returns their number.
+func (l *List) Remove(what string) (removed int, err error) {
+	address := schemas.CanonicalAddress(what)
 	err = l.change(func(all []entry) []entry {
 		before := len(all)
-		all = slices.DeleteFunc(all, func(e entry) bool { return e.URL == address })
+		all = slices.DeleteFunc(all, func(e entry) bool { return e.Folder == what || e.Folder == "" && e.URL == address })
 		removed = before - len(all)
 		return all
 	})

@@ -35,7 +35,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func checks() graph.Picture {
+func checkGraph() graph.Picture {
 	return graph.Picture{Title: "dag/checks", Nodes: []graph.Node{
 		{Name: "format", State: "Succeeded", Note: "0.3s"},
 		{Name: "build", State: "Succeeded", Note: "4.1s"},
@@ -54,7 +54,7 @@ func TestGraphFormats(t *testing.T) {
 		"graph.mmd": Mermaid, "graph.dot": DOT, "graph.svg": SVG,
 	} {
 		var b bytes.Buffer
-		if err := write(&b, checks()); err != nil {
+		if err := write(&b, checkGraph()); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b.Bytes())
@@ -109,7 +109,7 @@ func TestLayoutKeepsItsDistances(t *testing.T) {
 		}
 		big.Nodes = append(big.Nodes, n)
 	}
-	for _, g := range []graph.Picture{checks(), big, {Title: "none"}} {
+	for _, g := range []graph.Picture{checkGraph(), big, {Title: "none"}} {
 		l := newLayout(g)
 		for _, column := range l.columns {
 			for i := 1; i < len(column); i++ {

@@ -149,7 +149,7 @@ func TestGitHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "::error file=sub/specs/a b.yaml,line=3,col=5,title=cycle::spec.nodes: a -> b -> a: 100%25%0Asecond, line\n" +
-		"::warning file=sub/specs/x%2Cy%3Az.yaml,title=encoding::odd \\x1b; save it as UTF-8\n"
+		"::warning file=sub/specs/x%2Cy%3Az.yaml,title=encoding::odd ; save it as UTF-8\n"
 	if b.String() != want {
 		t.Errorf("got:\n%swant:\n%s", b.String(), want)
 	}

@@ -1,0 +1,360 @@
+// Package checking runs the tools that check a project's code, reads what they print, and judges how they end.
+package checking
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/checks/formats"
+	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+const (
+	outputLimit = 64 << 20 // of a stream, in bytes
+	shownLimit  = 2000     // of the output that a check keeps, in characters
+)
+
+// Checker runs jobs. It is safe for concurrent use once its fields are set.
+type Checker struct {
+	Root     string // absolute, without symbolic links: what the paths of jobs and findings are relative to
+	Environ  []string
+	Secrets  *runner.Secrets // removed from what is kept of output
+	Timeout  time.Duration   // of each job
+	Parallel int             // number of jobs at a time; 0: the number of processors
+	FailOn   checks.Severity // what is less severe does not fail a check; "": low
+	Coverage bool            // measure what tests run, where the tool can
+	// Sandbox is the level that confines tools; "" or none: they are not confined.
+	Sandbox string
+	Host    *sandbox.Host
+	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: nobody asks.
+	Started func(j tools.Job, done, total int)
+	// Prove runs positive controls.
+	Prove bool
+}
+
+// passed are the variables that tools see besides those of every command: where toolchains are and keep their caches.
+var passed = []string{"CARGO_HOME", "CI", "COMPOSER_HOME", "DOTNET_ROOT", "GEM_HOME", "GEM_PATH", "GOCACHE", "GOEXPERIMENT", "GOFLAGS", "GOMODCACHE",
+	"GONOSUMDB", "GOPATH", "GOPRIVATE", "GOPROXY", "GOROOT", "GOSUMDB", "GOTOOLCHAIN", "GOWORK", "GRADLE_USER_HOME", "JAVA_HOME", "LC_ALL", "LC_CTYPE",
+	"MAVEN_OPTS", "NODE_OPTIONS", "NODE_PATH", "PYENV_ROOT", "PYTHONPATH", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV",
+	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "npm_config_cache"}
+
+// quiet are variables that keep tools from colours, prompts and news.
+var quiet = []string{"NO_COLOR=1", "FORCE_COLOR=0", "PY_COLORS=0", "CARGO_TERM_COLOR=never", "NPM_CONFIG_UPDATE_NOTIFIER=false", "DOTNET_NOLOGO=1",
+	"DOTNET_CLI_TELEMETRY_OPTOUT=1", "NEXT_TELEMETRY_DISABLED=1", "NODE_DISABLE_COLORS=1", "TERM=dumb", "PYTHONUNBUFFERED=1"}
+
+// Run runs the jobs, and returns their checks in the same order. An error says that ctx ended.
+func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, error) {
+	out := make([]checks.Check, len(jobs))
+	errs := make([]error, len(jobs))
+	places := make(chan struct{}, max(1, orNumber(c.Parallel, runtime.NumCPU())))
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for i, j := range jobs {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		mu.Lock()
+		if c.Started != nil {
+			c.Started(j, done, len(jobs))
+		}
+		mu.Unlock()
+		group.Go(func() {
+			defer func() { <-places }()
+			out[i], errs[i] = c.one(ctx, j)
+			mu.Lock()
+			done++
+			mu.Unlock()
+		})
+	}
+	group.Wait()
+	return out, errors.Join(errs...)
+}
+
+// Fix runs the commands of the jobs that repair files, one after the other, and returns the names of their tools. What they print does not
+// count: the checks afterwards say what is left.
+func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (fixed []string, err error) {
+	for _, j := range jobs {
+		if len(j.Tool.Role.Fix) == 0 || j.Tool.Program == "" {
+			continue
+		}
+		t := j.Tool
+		j.Tool.Role.Check = t.Role.Fix
+		if _, _, err := c.execute(ctx, t, j.Command(nil), filepath.Join(c.Root, filepath.FromSlash(t.Folder)), c.Root, ""); err != nil {
+			return fixed, err
+		}
+		fixed = append(fixed, t.Tool)
+	}
+	return fixed, nil
+}
+
+// one runs a job.
+func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
+	t := j.Tool
+	check := checks.Check{Tool: t.Tool, Category: t.Category, Language: t.Language, Folder: t.Folder, Version: t.Version, Files: len(j.Files)}
+	scratch, err := os.MkdirTemp("", "reconcile-check-")
+	if err != nil {
+		return check, err
+	}
+	defer os.RemoveAll(scratch)
+	report, coverage := filepath.Join(scratch, "report"), filepath.Join(scratch, "coverage")
+	role := t.Role
+	if c.Coverage && len(role.Coverage) > 0 {
+		j.Tool.Role.Check = role.Coverage
+	}
+	check.Command = j.Command(map[string]string{"report": report, "coverage": coverage})
+	ended, took, err := c.execute(ctx, t, check.Command, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
+	if err != nil {
+		return check, err
+	}
+	check.Seconds = took.Seconds()
+	c.settle(&check, j, ended)
+	if c.Coverage && role.CoverageOutput != "" && check.Outcome != checks.Unknown {
+		c.readCoverage(&check, t, coverage)
+	}
+	if check.Outcome == checks.Passed && role.Control != nil && c.Prove {
+		return c.prove(ctx, t, check)
+	}
+	return check, nil
+}
+
+// settle judges the end of a job, and keeps of its report what was asked for.
+func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended) {
+	var elsewhere int
+	all := ended.Report.Findings
+	ended.Report.Findings, elsewhere = j.Scope(all)
+	if elsewhere > 0 && len(ended.Report.Findings) == 0 {
+		ended.Exit = firstOr(j.Tool.Role.Clean, 0) // the exit code is about the others
+	}
+	check.Outcome, check.Reason = checks.Judge(c.expected(j.Tool.Role), ended)
+	check.Findings, check.Tests = ended.Report.Findings, ended.Report.Tests
+	for i := range check.Findings {
+		f := &check.Findings[i]
+		f.Tool, f.Category = j.Tool.Tool, j.Tool.Category
+	}
+	checks.Identify(check.Findings)
+	if elsewhere > 0 && check.Outcome == checks.Passed {
+		check.Reason = fmt.Sprintf("%d findings in other files", elsewhere)
+	}
+	if check.Outcome == checks.Unknown || check.Outcome == checks.Failed && len(check.Findings)+checks.Count(check.Tests).Failed == 0 {
+		check.Output = ended.Output
+	}
+}
+
+func (c *Checker) expected(r tools.Role) checks.Expected {
+	return checks.Expected{Clean: r.Clean, Found: r.Found, Tests: r.Category == checks.TestFramework, Format: r.Output, FailOn: c.FailOn, Timeout: c.Timeout}
+}
+
+// execute runs a tool's command in a folder, and reads its report. An error says that ctx ended.
+func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string, dir, scratch, report string) (e checks.Ended, took time.Duration, err error) {
+	if t.Program == "" {
+		e.NotStarted = t.Tool + " is not installed"
+		if len(t.Install) > 0 {
+			e.NotStarted += "; to install it: " + strings.Join(t.Install, " ")
+		}
+		return e, 0, nil
+	}
+	p := runner.Program{Argv: argv, Dir: dir, Environ: c.Environ, Pass: passed, Set: quiet, Timeout: c.Timeout, Limit: outputLimit, Host: c.Host}
+	if strings.TrimSuffix(filepath.Base(t.Program), ".exe") == argv[0] {
+		p.Path = t.Program
+	}
+	if c.Sandbox != "" && c.Sandbox != schemas.SandboxNone {
+		if p.Policy, err = runner.Confine(c.Host, c.Sandbox, c.writable(scratch)...); err != nil {
+			e.NotStarted = err.Error()
+			return e, 0, nil
+		}
+		p.Set = append(slices.Clone(p.Set), "TMPDIR="+scratch)
+	}
+	end, err := p.Run(ctx)
+	if err != nil {
+		return e, end.Took, err
+	}
+	if end.NotStarted != nil {
+		e.NotStarted = end.NotStarted.Error()
+		return e, end.Took, nil
+	}
+	e = checks.Ended{TimedOut: end.TimedOut, Signal: end.Signal, Exit: end.Exit, Truncated: end.Truncated}
+	data := end.Stdout
+	switch t.Role.Stream {
+	case "stderr":
+		data = end.Stderr
+	case "both":
+		data = append(end.Stdout, end.Stderr...)
+	}
+	if t.Role.Report != "" {
+		if data, err = regular.ReadPath(report); err != nil {
+			e.Unreadable = "it wrote no report"
+		}
+	}
+	if e.Unreadable == "" {
+		e.Report, err = formats.Read(t.Role.Output, data, c.options(t))
+		if err != nil {
+			e.Unreadable = err.Error()
+		}
+	}
+	shown := c.clean(append(bytes.TrimSpace(end.Stderr), append([]byte("\n"), bytes.TrimSpace(end.Stdout)...)...))
+	e.Output, e.LastLine = tail(shown), lastLine(shown)
+	c.redact(&e.Report)
+	return e, end.Took, nil
+}
+
+// options say where the output of a tool comes from.
+func (c *Checker) options(t tools.Discovered) formats.Options {
+	o := formats.Options{Root: c.Root, Folder: t.Folder, Tool: t.Tool, Category: t.Category}
+	if t.Language == "go" {
+		data, err := regular.ReadPath(filepath.Join(c.Root, filepath.FromSlash(t.Folder), "go.mod"))
+		if m := moduleLine().FindSubmatch(data); err == nil && m != nil {
+			o.Module = string(m[1])
+		}
+	}
+	return o
+}
+
+// moduleLine is the line of a go.mod that names the module.
+var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?`) })
+
+// writable are the folders that a confined tool may write: the project, its scratch folder, and the caches of toolchains.
+func (c *Checker) writable(scratch string) []string {
+	folders := []string{c.Root, scratch}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "CARGO_HOME", "XDG_CACHE_HOME"} {
+		if v := variable(c.Environ, name); filepath.IsAbs(v) {
+			folders = append(folders, v)
+		}
+	}
+	if home := variable(c.Environ, "HOME"); filepath.IsAbs(home) {
+		folders = append(folders, filepath.Join(home, ".cache"), filepath.Join(home, ".cargo", "registry"), filepath.Join(home, "go", "pkg", "mod"))
+	}
+	return folders
+}
+
+func (c *Checker) readCoverage(check *checks.Check, t tools.Discovered, file string) {
+	data, err := regular.ReadPath(file)
+	if err != nil {
+		check.Reason = "no coverage: " + regular.Cause(err).Error()
+		return
+	}
+	r, err := formats.Read(t.Role.CoverageOutput, data, c.options(t))
+	if err != nil {
+		check.Reason = "no coverage: " + err.Error()
+		return
+	}
+	check.Coverage = r.Coverage
+}
+
+// prove runs the tool on its positive control. A check whose tool does not find the planted fault is unknown.
+func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Check) (checks.Check, error) {
+	folder, err := os.MkdirTemp("", "reconcile-control-")
+	if err != nil {
+		return check, err
+	}
+	defer os.RemoveAll(folder)
+	for name, text := range t.Role.Control.Files {
+		file := filepath.Join(folder, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			return check, err
+		}
+	}
+	control := *c
+	control.Root, control.FailOn = folder, checks.Info
+	t.Folder = ""
+	j := tools.Job{Tool: t}
+	report := filepath.Join(folder, ".report")
+	ended, _, err := control.execute(ctx, t, j.Command(map[string]string{"report": report, "coverage": report}), folder, folder, report)
+	if err != nil {
+		return check, err
+	}
+	outcome, why := checks.Judge(control.expected(t.Role), ended)
+	if outcome == checks.Failed {
+		check.Proved = true
+		return check, nil
+	}
+	check.Outcome = checks.Unknown
+	check.Reason = "its positive control is " + string(outcome) + ": in a file with a planted fault it finds none"
+	if why != "" {
+		check.Reason += " (" + why + ")"
+	}
+	return check, nil
+}
+
+// redact removes secrets from what a report quotes.
+func (c *Checker) redact(r *checks.Report) {
+	hide := func(text *string) {
+		if *text != "" {
+			*text = c.clean([]byte(*text))
+		}
+	}
+	for i := range r.Findings {
+		hide(&r.Findings[i].Message)
+		hide(&r.Findings[i].Suggestion)
+	}
+	for i := range r.Tests {
+		for _, text := range []*string{&r.Tests[i].Message, &r.Tests[i].Expected, &r.Tests[i].Actual, &r.Tests[i].Stack, &r.Tests[i].Output} {
+			hide(text)
+		}
+	}
+}
+
+func (c *Checker) clean(b []byte) string {
+	if c.Secrets != nil {
+		b = c.Secrets.Remove(b)
+	}
+	return strings.ToValidUTF8(string(b), "?")
+}
+
+func variable(environ []string, name string) string {
+	for _, kv := range environ {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// tail returns the last lines that fit into shownLimit bytes, or the end of the last line.
+func tail(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= shownLimit {
+		return text
+	}
+	text = text[len(text)-shownLimit:]
+	if i := strings.IndexByte(text, '\n'); i >= 0 && i < len(text)-1 {
+		text = text[i+1:]
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+func orNumber(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+func firstOr(list []int, otherwise int) int {
+	if len(list) > 0 {
+		return list[0]
+	}
+	return otherwise
+}

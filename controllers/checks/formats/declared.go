@@ -1,0 +1,287 @@
+package formats
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/schemas/extract"
+)
+
+//go:embed declared.yaml
+var declaredYAML []byte
+
+// format is a format that is declared as data: lines that match patterns, or values of a JSON document.
+type format struct {
+	Source string `json:"source"` // where its facts were read
+
+	Lines []linePattern `json:"lines,omitempty"`
+	Skip  []string      `json:"skip,omitempty"` // patterns of lines that say nothing about the code
+	// Rest says what other lines are: ignored ("", and counted as not understood), or more of the message above (more).
+	Rest string `json:"rest,omitempty"`
+	End  string `json:"end,omitempty"` // a pattern of the line that a complete output has
+
+	Groups  string            `json:"groups,omitempty"`  // the values that Items and File start from; "": the document
+	File    string            `json:"file,omitempty"`    // of a group
+	Items   string            `json:"items,omitempty"`   // the findings of a group
+	Fields  map[string]string `json:"fields,omitempty"`  // of an item: file, line, column, endLine, endColumn, message, rule, severity, suggestion, url
+	Require string            `json:"require,omitempty"` // a value that a document of the format has
+	Zero    bool              `json:"zero,omitempty"`    // lines and columns count from 0
+	// Each says that the output is a JSON document on each line.
+	Each bool `json:"each,omitempty"`
+
+	Severities map[string]checks.Severity `json:"severities,omitempty"` // of the tool's words
+	Severity   checks.Severity            `json:"severity,omitempty"`   // of all findings
+}
+
+// linePattern is a pattern with the groups file, line, column, endLine, endColumn, severity, rule, message and suggestion.
+type linePattern struct {
+	Pattern  string          `json:"pattern"`
+	Message  string          `json:"message,omitempty"` // where the pattern has none
+	Severity checks.Severity `json:"severity,omitempty"`
+	re       *regexp.Regexp
+}
+
+// compiled is a format with its patterns and paths.
+type compiled struct {
+	format
+	skip          []*regexp.Regexp
+	end           *regexp.Regexp
+	groups, items extract.Expr
+	file, require extract.Expr
+	fields        map[string]extract.Expr
+}
+
+var declared = sync.OnceValue(func() map[string]*compiled {
+	var all map[string]format
+	if err := yaml.UnmarshalStrict(declaredYAML, &all); err != nil {
+		panic(fmt.Sprintf("declared formats: %v", err)) // a test decodes them
+	}
+	out := make(map[string]*compiled, len(all))
+	for name, f := range all {
+		out[name] = compile(name, f)
+	}
+	return out
+})
+
+func compile(name string, f format) *compiled {
+	must := func(text string) extract.Expr {
+		e, err := extract.Parse(text)
+		if err != nil {
+			panic(fmt.Sprintf("declared formats: %s: %v", name, err))
+		}
+		return e
+	}
+	c := &compiled{format: f, groups: must(f.Groups), items: must(f.Items), file: must(f.File), require: must(f.Require), fields: map[string]extract.Expr{}}
+	for i := range c.Lines {
+		c.Lines[i].re = regexp.MustCompile(c.Lines[i].Pattern)
+	}
+	for _, p := range f.Skip {
+		c.skip = append(c.skip, regexp.MustCompile(p))
+	}
+	if f.End != "" {
+		c.end = regexp.MustCompile(f.End)
+	}
+	for field, text := range f.Fields {
+		c.fields[field] = must(text)
+	}
+	return c
+}
+
+func (c *compiled) read(data []byte, o Options) (checks.Report, error) {
+	switch {
+	case len(c.Lines) > 0:
+		return c.readLines(data, o), nil
+	case c.Each:
+		return c.readEach(data, o)
+	}
+	var doc any
+	if err := oneDocument(data, &doc); err != nil {
+		return checks.Report{}, err
+	}
+	return c.readDocument(doc, o)
+}
+
+// readLines reads a text line by line. Text has no end of its own: it is complete unless the format declares one.
+func (c *compiled) readLines(data []byte, o Options) checks.Report {
+	r := checks.Report{Files: -1, Complete: c.end == nil}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(clean(strings.TrimRight(line, "\r\n")), " \t")
+		if line == "" {
+			continue
+		}
+		if c.end != nil && c.end.MatchString(line) {
+			r.Complete = true
+			continue
+		}
+		if f, ok := c.match(line, o); ok {
+			r.Findings = append(r.Findings, f)
+			continue
+		}
+		if matchesAny(c.skip, line) {
+			continue
+		}
+		if n := len(r.Findings); c.Rest == "more" && n > 0 {
+			if f := &r.Findings[n-1]; len(f.Suggestion) < maxText {
+				f.Suggestion += line + "\n"
+			}
+			continue
+		}
+		r.Ignored++
+	}
+	return r
+}
+
+func matchesAny(all []*regexp.Regexp, line string) bool {
+	for _, re := range all {
+		if re.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// match reads a line by the first pattern that it matches.
+func (c *compiled) match(line string, o Options) (f checks.Finding, ok bool) {
+	for _, p := range c.Lines {
+		m := p.re.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		f.Severity, f.Message = p.Severity, p.Message
+		for i, name := range p.re.SubexpNames() {
+			if name != "" && m[i] != "" {
+				c.set(&f, name, m[i], o)
+			}
+		}
+		if f.Severity == "" {
+			f.Severity = c.Severity
+		}
+		return f, true
+	}
+	return f, false
+}
+
+// set sets a field of a finding by its name.
+func (c *compiled) set(f *checks.Finding, name, text string, o Options) {
+	number := func(to *int) {
+		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
+			if c.Zero {
+				n++
+			}
+			*to = n
+		}
+	}
+	switch name {
+	case "file":
+		f.File = o.file(text)
+	case "line":
+		number(&f.Line)
+	case "column":
+		number(&f.Column)
+	case "endLine":
+		number(&f.EndLine)
+	case "endColumn":
+		number(&f.EndColumn)
+	case "message":
+		f.Message = text
+	case "rule":
+		f.Rule = text
+	case "url":
+		f.URL = text
+	case "suggestion":
+		f.Suggestion = text
+	case "severity":
+		if s, ok := c.Severities[strings.ToLower(text)]; ok {
+			f.Severity = s
+		} else {
+			f.Severity = severityOf(text)
+		}
+	}
+}
+
+// readEach reads a document on each line.
+func (c *compiled) readEach(data []byte, o Options) (checks.Report, error) {
+	r := checks.Report{Files: -1, Complete: true}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		var doc any
+		if err := oneDocument([]byte(line), &doc); err != nil {
+			if matchesAny(c.skip, line) {
+				continue
+			}
+			return r, fmt.Errorf("a line of it: %w", err)
+		}
+		one, err := c.readDocument(doc, o)
+		if err != nil {
+			return r, err
+		}
+		r.Findings = append(r.Findings, one.Findings...)
+	}
+	return r, nil
+}
+
+// readDocument reads the findings of a JSON document.
+func (c *compiled) readDocument(doc any, o Options) (checks.Report, error) {
+	r := checks.Report{Files: -1, Complete: true}
+	switch doc.(type) {
+	case map[string]any, []any:
+	default:
+		return r, errors.New("it is no JSON object or list")
+	}
+	if c.Require != "" && len(c.require.Items(doc)) == 0 {
+		if m, ok := doc.(map[string]any); !ok || !has(m, c.Require) {
+			return r, fmt.Errorf("it has no %q", c.Require)
+		}
+	}
+	groups := []any{doc}
+	if c.Groups != "" {
+		groups = c.groups.Items(doc)
+		r.Files = len(groups)
+	}
+	for _, g := range groups {
+		file := c.file.Text(g)
+		for _, item := range c.itemsOf(g) {
+			f := checks.Finding{File: o.file(file), Severity: c.Severity}
+			for name, e := range c.fields {
+				if text := e.Text(item); text != "" {
+					c.set(&f, name, text, o)
+				}
+			}
+			if f.Severity == "" {
+				f.Severity = checks.Medium
+			}
+			if f.Message == "" && f.Rule == "" && f.File == "" {
+				r.Ignored++
+				continue
+			}
+			r.Findings = append(r.Findings, f)
+		}
+	}
+	return r, nil
+}
+
+func (c *compiled) itemsOf(group any) []any {
+	if c.Items == "" {
+		return []any{group}
+	}
+	if c.Items == "*" {
+		if list, ok := group.([]any); ok {
+			return list
+		}
+	}
+	return c.items.Items(group)
+}
+
+// has reports whether a document has a member, perhaps an empty list.
+func has(m map[string]any, name string) bool { _, ok := m[name]; return ok }

@@ -1,0 +1,176 @@
+package formats
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	"reconcile.dev/reconcile/controllers/checks"
+)
+
+var tapLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^( *)(not )?ok\b(?: +(\d+))?(?: *- )? *(.*)$`)
+})
+
+var tapPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^( *)1\.\.(\d+)(?: *# *(.*))?$`) })
+
+// readTAP reads TAP 13 and 14 (testanything.org): plans, results, directives, YAML diagnostics and subtests. It is complete when there were as
+// many results as planned; a run that bails out is not.
+func readTAP(data []byte, o Options) (checks.Report, error) {
+	r := checks.Report{Files: -1}
+	planned, seen, tap := -1, 0, false
+	var names []string // of the subtests around a line
+	lines := strings.Split(string(data), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimRight(lines[i], " \t\r")
+		switch {
+		case strings.HasPrefix(line, "TAP version "):
+			tap = true
+		case strings.HasPrefix(strings.TrimLeft(line, " "), "Bail out!"):
+			r.Broken = append(r.Broken, strings.TrimSpace(line))
+			return r, nil
+		case strings.HasPrefix(strings.TrimLeft(line, " "), "# Subtest: "):
+			name := strings.TrimLeft(line, " ")
+			depth := (len(line) - len(name)) / 4
+			names = append(names[:min(depth, len(names))], strings.TrimPrefix(name, "# Subtest: "))
+			if len(names) > maxDepth {
+				return r, errors.New("its subtests are nested too deep")
+			}
+		default:
+			if m := tapPlan().FindStringSubmatch(line); m != nil {
+				if m[1] == "" {
+					n, err := strconv.Atoi(m[2])
+					if err != nil {
+						return r, fmt.Errorf("line %d: %w", i+1, err)
+					}
+					planned, tap = n, true
+				}
+				continue
+			}
+			m := tapLine().FindStringSubmatch(line)
+			if m == nil {
+				continue // comments, and what the tests print
+			}
+			tap = true
+			depth := len(m[1]) / 4
+			t := tapTest(m)
+			if diagnostic, next := tapDiagnostic(lines, i+1, len(m[1])); next > i+1 {
+				t.explainTAP(diagnostic, o)
+				i = next - 1
+			} else if t.Outcome == checks.TestFailed {
+				i = t.comments(lines, i)
+			}
+			t.Suite = strings.Join(names[:min(depth, len(names))], " > ")
+			if depth == 0 {
+				seen++
+			}
+			if len(names) > depth && names[depth] == t.Name { // the sum of a subtest
+				names = names[:depth]
+				continue
+			}
+			r.Tests = append(r.Tests, t.Test)
+		}
+	}
+	if !tap {
+		if strings.TrimSpace(string(data)) == "" {
+			return r, errors.New("it is empty")
+		}
+		return r, errors.New("it has neither a plan nor a result of TAP")
+	}
+	r.Complete = planned >= 0 && seen == planned
+	return r, nil
+}
+
+type tapResult struct{ checks.Test }
+
+func tapTest(m []string) *tapResult {
+	t := &tapResult{checks.Test{Name: m[4], Outcome: checks.TestPassed}}
+	if m[2] != "" {
+		t.Outcome = checks.TestFailed
+	}
+	if i := strings.LastIndex(t.Name, " # "); i >= 0 || strings.HasPrefix(t.Name, "# ") {
+		directive := strings.TrimPrefix(t.Name[max(i, 0):], " ")
+		t.Name = strings.TrimSpace(t.Name[:max(i, 0)])
+		word, rest, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(directive, "#")), " ")
+		switch w := strings.ToLower(strings.TrimSuffix(word, ":")); {
+		case strings.HasPrefix(w, "skip"):
+			t.Outcome, t.Message = checks.TestSkipped, rest
+		case w == "todo": // a failure that is expected, and no success yet
+			t.Outcome, t.Message = checks.TestSkipped, strings.TrimSpace("todo: "+rest)
+		case strings.HasPrefix(w, "time="):
+			if ms, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimPrefix(w, "time="), "ms"), 64); err == nil {
+				t.Seconds = ms / 1000
+			}
+		}
+	}
+	t.Name = strings.ReplaceAll(t.Name, `\#`, "#")
+	if t.Name == "" {
+		t.Name = "test " + m[3]
+	}
+	return t
+}
+
+// tapDiagnostic returns the YAML block that begins at a line, and the line after it.
+func tapDiagnostic(lines []string, at, indent int) (string, int) {
+	if at >= len(lines) || strings.TrimSpace(lines[at]) != "---" {
+		return "", at
+	}
+	var b strings.Builder
+	for i := at + 1; i < len(lines); i++ {
+		if strings.TrimSpace(lines[i]) == "..." {
+			return b.String(), i + 1
+		}
+		line := lines[i]
+		cut := min(indent+2, len(line)-len(strings.TrimLeft(line, " ")))
+		b.WriteString(line[cut:] + "\n")
+		if b.Len() > 4*maxText {
+			break
+		}
+	}
+	return "", at
+}
+
+// explainTAP fills in what a diagnostic says.
+func (t *tapResult) explainTAP(text string, o Options) {
+	var d map[string]any
+	if yaml.Unmarshal([]byte(text), &d) != nil {
+		t.Output = text
+		return
+	}
+	word := func(names ...string) string {
+		for _, n := range names {
+			if v, ok := d[n]; ok && v != nil {
+				return strings.TrimSpace(fmt.Sprint(v))
+			}
+		}
+		return ""
+	}
+	if t.Outcome == checks.TestFailed {
+		t.Message, t.Expected, t.Actual = word("error", "message"), word("expected", "wanted"), word("actual", "found", "got")
+		t.Stack = word("stack")
+	}
+	if ms, err := strconv.ParseFloat(word("duration_ms"), 64); err == nil {
+		t.Seconds = ms / 1000
+	}
+	at := word("location", "at")
+	if m := placePattern().FindStringSubmatch(" " + at); m != nil {
+		t.File, t.Line = o.file(m[1]), number(m[2])
+	}
+}
+
+// comments takes the comment lines after a failed result, as bats and prove write them, and returns the last line that it took.
+func (t *tapResult) comments(lines []string, at int) int {
+	var said []string
+	for at+1 < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[at+1]), "#") && !strings.Contains(lines[at+1], "# Subtest: ") {
+		at++
+		said = append(said, strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(lines[at]), "#"), " "))
+	}
+	t.Message = strings.Join(said, "\n")
+	t.Expected, t.Actual = expectations(t.Message)
+	return at
+}

@@ -1,0 +1,220 @@
+package formats
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/checks"
+)
+
+// elements calls visit for the elements of an XML document, with the names of those around each. Text before the document, as programs print
+// it, is skipped. Entities are refused, and so is deep nesting.
+func elements(data []byte, root []string, visit func(path []string, e xml.StartElement, d *xml.Decoder) (consumed bool, err error)) error {
+	start := -1
+	for _, name := range root {
+		if i := bytes.Index(data, []byte("<"+name)); i >= 0 && (start < 0 || i < start) {
+			start = i
+		}
+	}
+	if start < 0 {
+		if len(bytes.TrimSpace(data)) == 0 {
+			return errors.New("it is empty")
+		}
+		return fmt.Errorf("it has no element <%s>", strings.Join(root, "> or <"))
+	}
+	if bytes.Contains(data[:start], []byte("<!ENTITY")) {
+		return errors.New("it declares entities")
+	}
+	d := xml.NewDecoder(bytes.NewReader(data[start:]))
+	d.Strict = true
+	var at []string
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) || err == nil && len(at) == 0 && isOther(token) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the XML is wrong or ends early: %w", err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if len(at) >= maxDepth {
+				return errors.New("its elements are nested too deep")
+			}
+			consumed, err := visit(at, t, d)
+			if err != nil {
+				return fmt.Errorf("the XML is wrong or ends early: %w", err)
+			}
+			if !consumed {
+				at = append(at, t.Name.Local)
+			}
+		case xml.EndElement:
+			if at = at[:len(at)-1]; len(at) == 0 {
+				return nil
+			}
+		case xml.Directive:
+			return errors.New("it has a directive inside")
+		}
+	}
+}
+
+// isOther reports whether a token is neither the start nor the end of an element.
+func isOther(t xml.Token) bool {
+	switch t.(type) {
+	case xml.StartElement, xml.EndElement:
+		return false
+	}
+	return true
+}
+
+func attribute(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// readCheckstyle reads the XML of checkstyle, which many linters write.
+func readCheckstyle(data []byte, o Options) (checks.Report, error) {
+	r := checks.Report{Files: 0, Complete: true}
+	file := ""
+	err := elements(data, []string{"checkstyle"}, func(_ []string, e xml.StartElement, _ *xml.Decoder) (bool, error) {
+		switch e.Name.Local {
+		case "file":
+			file = o.file(attribute(e, "name"))
+			r.Files++
+		case "error":
+			rule := attribute(e, "source")
+			f := checks.Finding{File: file, Severity: severityOf(attribute(e, "severity")), Message: attribute(e, "message"),
+				Rule: rule[strings.LastIndexByte(rule, '.')+1:]}
+			f.Line, f.Column = number(attribute(e, "line")), number(attribute(e, "column"))
+			r.Findings = append(r.Findings, f)
+		}
+		return false, nil
+	})
+	if r.Files == 0 {
+		r.Files = -1 // many tools name only files with findings
+	}
+	return r, err
+}
+
+// junitCase is a testcase. Its members are those of the dialects of pytest, surefire, jest, mocha, vitest, bats, phpunit and gtest.
+type junitCase struct {
+	Name     string      `xml:"name,attr"`
+	Class    string      `xml:"classname,attr"`
+	File     string      `xml:"file,attr"`
+	Line     string      `xml:"line,attr"`
+	Time     string      `xml:"time,attr"`
+	Status   string      `xml:"status,attr"`
+	Result   string      `xml:"result,attr"`
+	Failures []junitText `xml:"failure"`
+	Errors   []junitText `xml:"error"`
+	Skipped  []junitText `xml:"skipped"`
+	Out      string      `xml:"system-out"`
+	Err      string      `xml:"system-err"`
+	Rerun    []junitText `xml:"rerunFailure"`
+}
+
+type junitText struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// readJUnit reads the XML of JUnit in its dialects. A suite with an error and no test is broken.
+func readJUnit(data []byte, o Options) (checks.Report, error) {
+	r := checks.Report{Files: -1, Complete: true}
+	type suite struct {
+		name, file string
+		depth      int
+	}
+	var suites []suite
+	err := elements(data, []string{"testsuites", "testsuite"}, func(path []string, e xml.StartElement, d *xml.Decoder) (bool, error) {
+		for len(suites) > 0 && suites[len(suites)-1].depth >= len(path) {
+			suites = suites[:len(suites)-1]
+		}
+		inner := suite{}
+		if n := len(suites); n > 0 {
+			inner = suites[n-1]
+		}
+		switch e.Name.Local {
+		case "testsuite":
+			s := suite{attribute(e, "name"), attribute(e, "file"), len(path)}
+			if s.file == "" {
+				s.file = inner.file
+			}
+			suites = append(suites, s)
+		case "testcase":
+			var c junitCase
+			if err := d.DecodeElement(&c, &e); err != nil {
+				return false, err
+			}
+			r.Tests = append(r.Tests, c.test(inner.name, inner.file, o))
+			return true, nil
+		case "error", "failure": // of a suite
+			var t junitText
+			if err := d.DecodeElement(&t, &e); err != nil {
+				return false, err
+			}
+			r.Broken = append(r.Broken, strings.TrimSpace(inner.name+" "+firstOf(t.Message, t.Text)))
+			return true, nil
+		}
+		return false, nil
+	})
+	return r, err
+}
+
+func (c *junitCase) test(suite, file string, o Options) checks.Test {
+	t := checks.Test{Name: c.Name, Suite: firstOf(c.Class, suite), Outcome: checks.TestPassed, Line: number(c.Line)}
+	t.File = o.file(firstOf(c.File, file))
+	if s, err := strconv.ParseFloat(strings.ReplaceAll(c.Time, ",", ""), 64); err == nil && s >= 0 {
+		t.Seconds = s
+	}
+	switch bad := append(c.Failures, c.Errors...); {
+	case len(bad) > 0:
+		f := bad[0]
+		t.Outcome, t.Message, t.Stack = checks.TestFailed, firstOf(f.Message, firstLineOf(f.Text), f.Type), strings.TrimSpace(f.Text)
+		t.Expected, t.Actual = expectations(t.Message + "\n" + t.Stack)
+		t.Output = strings.TrimSpace(c.Out + "\n" + c.Err)
+		if t.Line == 0 {
+			t.File, t.Line = placeIn(t.File, t.Stack, o)
+		}
+	case len(c.Skipped) > 0:
+		t.Outcome, t.Message = checks.TestSkipped, firstOf(c.Skipped[0].Message, strings.TrimSpace(c.Skipped[0].Text))
+	case strings.EqualFold(c.Status, "notrun") || strings.EqualFold(c.Status, "disabled") || strings.EqualFold(c.Result, "suppressed"):
+		t.Outcome = checks.TestSkipped
+	case strings.EqualFold(c.Status, "failed"):
+		t.Outcome = checks.TestFailed
+	}
+	return t
+}
+
+func firstOf(all ...string) string {
+	for _, s := range all {
+		if s = strings.TrimSpace(s); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func firstLineOf(s string) string {
+	s = strings.TrimSpace(s)
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

@@ -1,0 +1,164 @@
+package checks
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Selected are the files with tests that are related to a change.
+type Selected struct {
+	Files []string          `json:"files"`
+	Why   map[string]string `json:"why,omitempty"` // by file, in words
+}
+
+// Add adds a file, if it is new.
+func (s *Selected) Add(file, why string) {
+	if _, known := s.Why[file]; known {
+		return
+	}
+	if s.Why == nil {
+		s.Why = map[string]string{}
+	}
+	s.Why[file] = why
+	s.Files = append(s.Files, file)
+}
+
+// RelatedTests chooses among files with tests those that are related to changed files: that changed themselves, that are in the folder of a
+// package that changed or that uses one (packages has those folders, and what each uses), or whose text mentions the name of a changed file.
+// read returns the text of a file; packages is nil for languages whose files import files.
+func RelatedTests(changed, tests []string, packages map[string]string, read func(file string) []byte) *Selected {
+	s := &Selected{}
+	for _, t := range tests {
+		if slices.Contains(changed, t) {
+			s.Add(t, "it changed")
+		}
+	}
+	if packages != nil {
+		for _, t := range tests {
+			if uses, ok := packages[folder(t)]; ok {
+				s.Add(t, uses)
+			}
+		}
+		slices.Sort(s.Files)
+		return s
+	}
+	var words, files []string
+	for _, c := range changed {
+		if w := moduleName(c); w != "" && !slices.Contains(tests, c) {
+			words, files = append(words, w), append(files, c)
+		}
+	}
+	if len(words) > 0 {
+		v := newVocabulary(words)
+		for _, t := range tests {
+			if _, known := s.Why[t]; known {
+				continue
+			}
+			if i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(path.Base(t), w) }); i >= 0 {
+				s.Add(t, "it is named for "+files[i])
+			} else if i, ok := v.find(read(t)); ok {
+				s.Add(t, "it mentions "+files[i])
+			}
+		}
+	}
+	slices.Sort(s.Files)
+	return s
+}
+
+func folder(file string) string {
+	if dir := path.Dir(file); dir != "." {
+		return dir
+	}
+	return ""
+}
+
+// moduleName is the name by which other files import a file: without its extension, and that of the folder for a file that stands for it.
+func moduleName(file string) string {
+	name, _, _ := strings.Cut(path.Base(file), ".")
+	switch name {
+	case "index", "__init__", "mod", "lib", "main":
+		name = path.Base(path.Dir(file))
+	}
+	if utf8.RuneCountInString(name) < 2 || strings.Trim(name, "./") == "" {
+		return ""
+	}
+	return name
+}
+
+// vocabulary finds some words in texts, each text in one pass.
+type vocabulary struct {
+	words map[string]int // by number
+	first [256]bool      // the first bytes of words
+	odd   []string       // words with other characters, such as a dash; they are searched for one by one
+	oddAt []int
+}
+
+func newVocabulary(words []string) *vocabulary {
+	v := &vocabulary{words: map[string]int{}}
+	for i, w := range words {
+		if strings.ContainsFunc(w, func(r rune) bool { return !inWord(r) }) {
+			v.odd, v.oddAt = append(v.odd, w), append(v.oddAt, i)
+			continue
+		}
+		if _, known := v.words[w]; !known {
+			v.words[w] = i
+			v.first[w[0]] = true
+		}
+	}
+	return v
+}
+
+// find returns the number of a word that a text has, not as part of a longer one.
+func (v *vocabulary) find(text []byte) (int, bool) {
+	for i := 0; i < len(text); {
+		if !wordByte[text[i]] {
+			i++
+			continue
+		}
+		start := i
+		for i < len(text) && wordByte[text[i]] {
+			i++
+		}
+		if v.first[text[start]] {
+			if n, ok := v.words[string(text[start:i])]; ok {
+				return n, true
+			}
+		}
+	}
+	for n, w := range v.odd {
+		if mentions(text, w) {
+			return v.oddAt[n], true
+		}
+	}
+	return 0, false
+}
+
+// mentions reports whether a text has a word, not as part of a longer one.
+func mentions(text []byte, word string) bool {
+	for from := 0; ; from++ {
+		i := bytes.Index(text[from:], []byte(word))
+		if i < 0 {
+			return false
+		}
+		from += i
+		if end := from + len(word); (from == 0 || !wordByte[text[from-1]]) && (end == len(text) || !wordByte[text[end]]) {
+			return true
+		}
+	}
+}
+
+// wordByte has the bytes of words: ASCII letters, digits, _ and $, and all of other characters.
+var wordByte = func() (is [256]bool) {
+	for b := range is {
+		is[b] = b >= utf8.RuneSelf || inWord(rune(b))
+	}
+	return is
+}()
+
+func inWord(r rune) bool {
+	return r == '_' || r == '$' || r >= utf8.RuneSelf || unicode.IsLetter(r) || unicode.IsDigit(r)
+}

@@ -1,0 +1,50 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func TestRelatedTests(t *testing.T) {
+	texts := map[string]string{
+		"tests/test_cart.py":  "from shop.cart import Cart\n",
+		"tests/test_other.py": "import discarted\n",
+		"web/pay.test.ts":     "import {pay} from './pay'\n",
+		"web/all.test.ts":     "import * as web from '../web'\n",
+	}
+	tests := []string{"tests/test_cart.py", "tests/test_other.py", "web/all.test.ts", "web/pay.test.ts"}
+	read := func(f string) []byte { return []byte(texts[f]) }
+	for _, c := range []struct{ changed, want []string }{
+		{[]string{"shop/cart.py"}, []string{"tests/test_cart.py"}},
+		{[]string{"tests/test_other.py"}, []string{"tests/test_other.py"}},
+		{[]string{"web/pay.ts"}, []string{"web/pay.test.ts"}},
+		{[]string{"web/index.ts"}, []string{"web/all.test.ts"}},
+		{[]string{"README"}, nil},
+	} {
+		if got := RelatedTests(c.changed, tests, nil, read); !slices.Equal(got.Files, c.want) {
+			t.Errorf("%v: %v, want %v", c.changed, got.Files, c.want)
+		}
+	}
+	packages := map[string]string{"a": "its package changed", "b": "it uses a"}
+	got := RelatedTests([]string{"a/a.go"}, []string{"a/a_test.go", "b/b_test.go", "c/c_test.go"}, packages, read)
+	if !slices.Equal(got.Files, []string{"a/a_test.go", "b/b_test.go"}) || got.Why["b/b_test.go"] != "it uses a" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A change of 20 files beside 1,000 files with tests.
+func BenchmarkRelatedTests(b *testing.B) {
+	var tests, changed []string
+	text := []byte{}
+	for i := range 1000 {
+		tests = append(tests, fmt.Sprintf("tests/test_module%d.py", i))
+		text = append(text, fmt.Sprintf("from package.module%d import thing\n", i)...)
+	}
+	for i := range 20 {
+		changed = append(changed, fmt.Sprintf("package/other%d.py", i))
+	}
+	for b.Loop() {
+		RelatedTests(changed, tests, nil, func(string) []byte { return text[:4000] })
+	}
+}
