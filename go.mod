@@ -29,6 +29,7 @@ require (
 	github.com/yuin/goldmark v1.8.7 // what of a comment on GitHub is text, and what code or a quotation
 	go.yaml.in/yaml/v2 v2.4.2 // YAML output with keys that are longer than sigs.k8s.io/yaml reads
 	go.yaml.in/yaml/v3 v3.0.6 // YAML nodes with positions
+	golang.org/x/mod v0.42.0 // reads go.mod
 	golang.org/x/sys v0.49.0 // locks, process groups, directory scans, what the processor can do
 	golang.org/x/term v0.47.0 // is it a terminal, and how wide
 	golang.org/x/tools v0.52.0 // import rules and txtar (tests only)
