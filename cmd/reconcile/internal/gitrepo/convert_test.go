@@ -95,6 +95,9 @@ func (c *convertCase) git(stdin string, args ...string) string {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() < 0 { // git 2.39 does, of a few attributes that are not valid
+		c.t.Skipf("git %v crashes: %v: %s", args, err, stderr.Bytes())
+	}
 	if err != nil {
 		c.t.Fatalf("git %v: %v: %s", args, err, stderr.Bytes())
 	}

@@ -14,6 +14,19 @@ var faults = []mutants.Mutant{
 	{"a renewal forgets what is reserved", "remote_claim.go", "w, err := m.newClaimRequest(ctx, c, old, reserve)", "w, err := m.newClaimRequest(ctx, c, old, reserve[:0])", "TestReservations"},
 	{"both sides of a landing may change one file", "without_git.go", "return len(twice) == len(both) && !moved", "return len(twice) <= len(both) && !moved", "TestPicksAsGit"},
 	{"a file that git lists as changed is left out of the commit", "checkout_files.go", "if len(names) == 0 {", "if len(names) < 9 {", "TestCapturesAsGit"},
+	{"a file changed in the tick of its checkout is taken for unchanged", "checkout_files.go", "return &dirtyScan{index: ix, written: written}, err", "_ = written\n\treturn &dirtyScan{index: ix}, err", "TestRacyCheckout"},
+	{"a checkout loses executable bits", "checkout_files.go", "if mode == modeExec {", "if false {", "TestCapturesAsGit"},
+	{"a changed executable bit is not seen", "checkout_files.go", "case s.fileMode && (fi.Mode()", "case false && (fi.Mode()", "TestCapturesAsGit"},
+	{"a checkout ignores its own attributes", "checkout_files.go", "case e.name == \".gitattributes\" || ", "case ", "TestConvertedCheckouts"},
+	{"a checkout ignores conversions", "checkout_files.go", " || !w.rules.conversion(at).plain():", ":", "TestConvertedCheckouts"},
+	{"a deleted file is kept", "checkout_files.go", "case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotFolder), err == nil", "case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotFolder):\n\t\treturn true, nil\n\tcase err == nil", "TestCapturesAsGit"},
+	{"a changed link is kept", "checkout_files.go", "return hashObject(plumbing.BlobObject, []byte(to)) == e.blob().hash, err", "_ = to\n\t\treturn true, err", "TestCapturesAsGit"},
+	{"a new file is not seen", "checkout_files.go", "s.found = append(s.found, at)", "_ = at", "TestCapturesAsGit"},
+	{"an ignored file is committed", "checkout_files.go", "entry.fixed == nil && !s.rules.ignored(at):", "entry.fixed == nil:", "TestCapturesAsGit"},
+	{"a repository in a checkout is committed as files", "checkout_files.go", "if dir != \"\" || d.Name() != \".git\" {", "if false {", "TestCapturesAsGit"},
+	{"what is no file is committed as one", "checkout_files.go", "!gone && (err != nil || !fi.Mode().IsRegular()) {", "!gone && (err != nil || fi == nil) {", "TestCapturesAsGit"},
+	{"what git captured before is lost", "checkout_files.go", "|| ix.folders.files < 0 || ix.folders.hash != base {", "|| ix.folders.files < 0 {", "TestCapturesAfterGit"},
+	{"names of another kind are taken for git's", "checkout_files.go", "cfg.flag(ctx, \"core.ignorecase\", false) || ", "", "TestCheckoutOfAnotherFileSystem"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
