@@ -29,39 +29,39 @@ type activeLoad struct {
 	want    []scanEntry // files to read
 }
 
-// loadActive is LoadChanged without the dormant objects. If ok is false, it did nothing, and the caller must load
+// loadActive is LoadChanged without the dormant objects. If sum is nil, it did nothing, and the caller must load
 // everything.
-func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref, ok bool, err error) {
+func (s *Store) loadActive(ctx context.Context) (t *Tree, changed []schemas.Ref, sum *Summary, err error) {
 	if s.model != nil || s.opts.NoCache || s.freshScan == nil {
-		return nil, nil, false, nil
+		return nil, nil, nil, nil
 	}
 	settings := s.readSettings()
 	s.useSettings(settings.spec)
 	if s.checkFolders(s.layout()) != nil {
-		return nil, nil, false, nil
+		return nil, nil, nil, nil
 	}
 	m := newModel(s.layout())
 	m.settings = settings
 	s.readJournals(m)
 	if m.journaled() {
-		return nil, nil, false, nil
+		return nil, nil, nil, nil
 	}
 	gen := s.generation()
 	was, ok := s.readSettled()
 	if !ok || !s.freshScanValid(gen) || s.freshScan.hasErrors() {
-		return nil, nil, false, nil
+		return nil, nil, nil, nil
 	}
 	l := &activeLoad{store: s, first: s.freshScan, model: m, woken: map[int]bool{}, known: map[string]*file{}}
 	if l.base = s.readBase(was, m); l.base == nil || !s.shouldSkipDormant(l.base) || !l.openCache(was) {
-		return nil, nil, false, nil
+		return nil, nil, nil, nil
 	}
 	defer l.records.Close()
 	if changed, ok, err = l.load(ctx, was); !ok || err != nil {
-		return nil, nil, false, err
+		return nil, nil, nil, err
 	}
 	s.freshScan, s.model, s.seenGen, s.folded = nil, m, gen, nil
 	s.cache.finishLoad(m)
-	return m.tree(), changed, true, nil
+	return m.tree(), changed, &was.Summary, nil
 }
 
 // shouldSkipDormant reports whether a load skips dormant objects: there are many of them, and the cache needs no
@@ -280,24 +280,24 @@ func (s *Store) loadAll() *Tree {
 
 // LoadChanged loads the tree, for a process that decides, and returns the objects that changed since it was settled last.
 // changed are those that differ from the settled tree, or depend on a difference, and those that are decided again at some
-// time although nothing changes. known is false if that is not known: then everything must be decided. With some, objects
-// may be left dormant.
-func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []schemas.Ref, known bool, err error) {
+// time although nothing changes. was is what Settle recorded then; nil if that is not known: then everything must be decided. With
+// some, objects may be left dormant.
+func (s *Store) LoadChanged(ctx context.Context, some bool) (t *Tree, changed []schemas.Ref, was *Summary, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.needsFullLoad.Store(false); some {
-		if t, changed, known, err = s.loadActive(ctx); known || err != nil {
-			return t, changed, known, err
+		if t, changed, was, err = s.loadActive(ctx); was != nil || err != nil {
+			return t, changed, was, err
 		}
 	}
 	s.before = map[string]*file{}
 	t, err = s.load(ctx, false)
 	before := s.before
 	if s.before = nil; err != nil {
-		return nil, nil, false, err
+		return nil, nil, nil, err
 	}
-	if changed, known = s.changedSince(s.model, before); !known {
+	if changed, was = s.changedSince(s.model, before); was == nil {
 		s.large(len(s.model.files), LargeTree/4) // the memory for decisions is much larger than for the files
 	}
-	return t, changed, known, nil
+	return t, changed, was, nil
 }

@@ -247,6 +247,8 @@ type Summary struct {
 	Lines  []string  `json:"lines,omitempty"`  // further output of the run
 	// Report is what the caller says of objects and files if Exit is not 0, in its own form; nil: it loads the tree for that.
 	Report json.RawMessage `json:"report,omitempty"`
+	// Compacted is when the memory was checked for compaction last; zero: never.
+	Compacted time.Time `json:"compacted,omitzero"`
 	// Clocks are the objects that are decided again at some time although nothing changes.
 	Clocks []schemas.Ref `json:"-"`
 	// Dormant are objects that need no work until one of their files, or of their references, changes.

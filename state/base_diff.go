@@ -17,18 +17,22 @@ type baseDiff struct {
 	paths  []string // paths of specs that were added or removed
 }
 
-// changedSince returns the objects to decide again because of differences from the tree that was settled last, sorted; if
-// ok is false, the caller must decide everything.
-func (s *Store) changedSince(m *model, known map[string]*file) (refs []schemas.Ref, ok bool) {
+// changedSince returns the objects to decide again because of differences from the tree that was settled last, sorted, with the
+// summary of that; if it is nil, the caller must decide everything.
+func (s *Store) changedSince(m *model, known map[string]*file) ([]schemas.Ref, *Summary) {
 	was, ok := s.readSettled()
 	if !ok || m.journaled() {
-		return nil, false
+		return nil, nil
 	}
 	b := s.readBase(was, m)
 	if b == nil {
-		return nil, false
+		return nil, nil
 	}
-	return s.since(m, was, b, known).refs()
+	refs, ok := s.since(m, was, b, known).refs()
+	if !ok {
+		return nil, nil
+	}
+	return refs, &was.Summary
 }
 
 // refs returns the objects to decide again, sorted; ok is false if that is everything.

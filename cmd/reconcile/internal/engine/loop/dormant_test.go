@@ -38,10 +38,10 @@ func TestTreeWithDormantObjects(t *testing.T) {
 	defer s.Close()
 	defer all.Close()
 	s.Fresh()
-	some, changed, known, err := s.LoadChanged(t.Context(), true)
+	some, changed, was, err := s.LoadChanged(t.Context(), true)
 	whole, err2 := all.Load(t.Context())
-	if err != nil || err2 != nil || !known || !slices.Contains(changed, schemas.Ref{Kind: "DAG", Name: "d0"}) {
-		t.Fatal(changed, known, err, err2)
+	if err != nil || err2 != nil || was == nil || !slices.Contains(changed, schemas.Ref{Kind: "DAG", Name: "d0"}) {
+		t.Fatal(changed, was, err, err2)
 	}
 	if n := countDormant(some); n != finishedDAGs {
 		t.Fatalf("%d objects are dormant, of %d that could be", n, finishedDAGs)
@@ -95,11 +95,11 @@ func TestDamagedFileOfDormantObjects(t *testing.T) {
 		s := e.open(e.dir, false)
 		defer s.Close()
 		s.Fresh()
-		tree, _, known, err := s.LoadChanged(t.Context(), true)
+		tree, _, was, err := s.LoadChanged(t.Context(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return countDormant(tree), known
+		return countDormant(tree), was != nil
 	}
 	e.dag(0)
 	if n, known := load(data); n != finishedDAGs || !known {

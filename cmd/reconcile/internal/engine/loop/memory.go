@@ -38,8 +38,16 @@ type MemoryResult struct {
 	Wrote int
 }
 
-// compactEvery is the interval between checks for compaction.
+// compactEvery is the interval between checks for compaction, and at least once in it the memory is settled.
 const compactEvery = 24 * time.Hour
+
+// trustMemory takes the memory as it was when the tree was settled last, unless it is due to be looked at. What changed since has to be
+// touched afterwards.
+func (s *run) trustMemory(was *state.Summary) {
+	if now := s.loop.Now(); !was.Compacted.IsZero() && !was.Compacted.After(now) && now.Before(was.Compacted.Add(compactEvery)) {
+		s.memoryState, s.compacted = memorySettled, was.Compacted
+	}
+}
 
 // hasMemory reports whether there is a memory.
 func (s *run) hasMemory() bool {
@@ -61,10 +69,11 @@ func (s *run) settleMemory(ctx context.Context, last bool) error {
 		s.memoryState = memorySettled
 		return nil
 	}
-	if s.memoryState == memoryUnknown {
+	if !s.memorySwept {
 		if err := s.loop.Store.SweepMemory(ctx); err != nil {
 			return err
 		}
+		s.memorySwept = true
 	}
 	for range settleTries {
 		done, err := s.loop.Memory.Settle(ctx, s.tree)
@@ -92,9 +101,8 @@ const settleTries = 10
 type memoryState int
 
 const (
-	memoryUnknown memoryState = iota // initially
-	memoryStale                      // observations or the memory's files changed
-	memoryBusy                       // like memoryStale, and a lock was not available
+	memoryStale memoryState = iota // observations or the memory's files changed, or may have before this run
+	memoryBusy                     // like memoryStale, and a lock was not available
 	memorySettled
 )
 

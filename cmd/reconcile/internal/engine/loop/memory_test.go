@@ -255,6 +255,46 @@ func TestMemoryIsAFixedPoint(t *testing.T) {
 	}
 }
 
+// A run after a settled one looks at the memory only where an observation or a file of the memory changed, and once a day.
+func TestMemorySinceSettled(t *testing.T) {
+	dir := tree(t, "    - {name: one, run: [x]}")
+	observation(t, dir, "First.")
+	var ahead time.Duration
+	for _, c := range []struct {
+		what              string
+		change            func()
+		settled, compacts int
+	}{
+		{"the first run", func() {}, 2, 1},
+		{"a DAG changed", func() { putDAG(t, dir, "    - {name: one, run: [y]}") }, 0, 0},
+		{"an observation changed", func() { observation(t, dir, "Second.") }, 1, 0},
+		{"its edit is known", func() { putDAG(t, dir, "    - {name: one, run: [z]}") }, 0, 0},
+		{"the memory changed", func() { put(t, dir, "state/memory/records/removed-7-1-abcdef.json", "{}") }, 1, 0},
+		{"the settings changed", func() {
+			put(t, dir, "reconcile.yaml", fmt.Sprintf(envelope, "Settings", "settings", "  memory: {recallBudget: 1000}"))
+		}, 1, 1},
+		{"a day later", func() { ahead = compactEvery }, 1, 1},
+	} {
+		c.change()
+		l, m, _ := newRemembering(t, dir, newActor(always(0, schemas.OutcomeSucceeded)))
+		now := func() time.Time { return time.Now().Add(ahead) }
+		s, err := state.Open(dir, state.Options{Kinds: controllers.Schemas(), Now: now, FileNow: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Now, l.Store, m.store = now, s, s
+		r := once(t, l)
+		if m.settled != c.settled || m.compacts != c.compacts {
+			t.Errorf("%s: settled %d times, want %d; compacted %d times, want %d", c.what, m.settled, c.settled, m.compacts, c.compacts)
+		}
+		edited := r.Tree.Entry(schemas.ObservationKind.Ref("seen")).HasStatus()
+		if want := c.what != "the first run" && c.what != "a DAG changed"; edited != want {
+			t.Errorf("%s: the observation counts as edited: %v", c.what, edited)
+		}
+		s.Close()
+	}
+}
+
 // What another process writes into the memory while it is being settled is looked at, too.
 func TestMemoryChangedMeanwhile(t *testing.T) {
 	dir := tree(t, "    - {name: one, run: [x]}")

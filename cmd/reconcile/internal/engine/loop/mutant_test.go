@@ -20,6 +20,8 @@ var faults = []mutants.Mutant{
 	{"a status changed by hand is believed", "../../../../../state/base_diff.go", "if had && was.content == f.content() {",
 		"if had && (f.area == areaStatus || was.content == f.content()) {"},
 	{"failures are not reported again", "run.go", "readiness.ReportOf(s.tree)", "readiness.ReportOf(state.NewTree(nil, nil, nil))"},
+	{"the memory is believed after a day", "memory.go", " && now.Before(was.Compacted.Add(compactEvery))", "", "TestMemorySinceSettled"},
+	{"the memory is believed whatever changed", "run.go", "\t\ts.trustMemory(was)\n\t\ts.touch(changed...)\n", "\t\ts.touch(changed...)\n\t\ts.trustMemory(was)\n", "TestMemorySinceSettled"},
 	{"ledgers are believed", "../../../../../state/base_diff.go", "\t\tu.about(f, !had)\n",
 		"\t\tif f.area != areaLedgers {\n\t\t\tu.about(f, !had)\n\t\t}\n"},
 }

@@ -80,6 +80,7 @@ type run struct {
 	lockedAt time.Time   // when it was taken
 
 	memoryState memoryState // relation of the memory to tree
+	memorySwept bool        // leftover locks in the memory's folder were removed
 	compacted   time.Time   // time of the last check for compaction
 
 	archiveAt time.Time // when a spec is due for the archive; zero: never
@@ -125,18 +126,19 @@ func (s *run) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tree, changed, known, err := s.loop.Store.LoadChanged(ctx, s.loop.Only == nil)
+	tree, changed, was, err := s.loop.Store.LoadChanged(ctx, s.loop.Only == nil)
 	if err != nil {
 		return err
 	}
 	s.tree = tree
-	if known && s.loop.Only == nil { // work selected by name may be pending in a settled tree
+	if was != nil && s.loop.Only == nil { // work selected by name may be pending in a settled tree
 		s.dirty, s.requests = map[schemas.Ref]bool{}, map[schemas.Ref]bool{}
 		for _, ref := range changed {
 			if ref.Kind == schemas.ClarificationRequestKind.Name {
 				s.requests[ref] = true // a ledger may lack it
 			}
 		}
+		s.trustMemory(was)
 		s.touch(changed...)
 		s.touchNotReady()
 		s.touchUnproved()
@@ -407,7 +409,7 @@ func (s *run) summary() (state.Summary, error) {
 	return state.Summary{
 		Lines: lines, Report: report,
 		Wake: spans.Sooner(spans.Sooner(spans.Sooner(s.nextWake(), s.nextCompaction()), s.archiveAt), spans.Sooner(s.commitWake(), s.healthWake())), Exit: int(verdict), Counts: readiness.Counts(s.tree),
-		Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror || len(s.starts.waiting) > 0,
+		Compacted: s.compacted, Clocks: sortedRefs(s.wakes), Dormant: s.dormant(), Commit: s.loop.Commit != nil, Push: s.tree.Settings().Git.Push, Mirror: s.tree.Settings().GitHub.Mirror || len(s.starts.waiting) > 0,
 	}, nil
 }
 

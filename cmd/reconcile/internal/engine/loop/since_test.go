@@ -438,8 +438,8 @@ func (e *edits) open(dir string, whole bool) *state.Store {
 func (e *edits) settled() bool {
 	s := e.open(e.dir, false)
 	defer s.Close()
-	_, _, known, err := s.LoadChanged(e.t.Context(), true)
-	return err == nil && known
+	_, _, was, err := s.LoadChanged(e.t.Context(), true)
+	return err == nil && was != nil
 }
 
 // run runs once and returns what ran.

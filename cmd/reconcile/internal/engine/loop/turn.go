@@ -261,7 +261,7 @@ func (s *run) useTree(tree *state.Tree, refs []schemas.Ref, err error) error {
 	}
 	if tree.Settings() != s.tree.Settings() {
 		s.dirty = nil // every decision may depend on them
-		s.memoryState = memoryUnknown
+		s.memoryState = memoryStale
 	}
 	s.tree = tree
 	s.touch(refs...)
@@ -295,7 +295,7 @@ func (s *run) touch(refs ...schemas.Ref) {
 		if s.requests != nil && r.Kind == state.LedgerKind {
 			s.requests[r] = true
 		}
-		if (r.Kind == schemas.ObservationKind.Name || r.Kind == state.MemoryKind) && s.memoryState != memoryUnknown {
+		if r.Kind == schemas.ObservationKind.Name || r.Kind == state.MemoryKind {
 			s.memoryState = memoryStale
 		}
 		if s.dirty != nil {
