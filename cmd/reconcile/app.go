@@ -28,6 +28,7 @@ type app struct {
 	collector      *process.Collector // nil: the garbage collector is not tuned
 	global         globalFlags
 	here           string       // the user's folder: the current directory, or -C; set with global.dir by enterTree
+	project        string       // the user's folder, also in the workspace of a run, where here is the tree
 	prefix         string       // the path of here relative to the tree in global.dir; "" at its root
 	log            *slog.Logger // nil: nothing is logged
 	logTo          *os.File     // of --log-file

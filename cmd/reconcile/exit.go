@@ -16,6 +16,7 @@ const (
 	exitUsage       = int(ops.BadRequest)
 	exitInvalid     = int(ops.Invalid)
 	exitNotReady    = int(ops.NotReady)
+	exitUnsure      = int(ops.Unsure)
 	exitBusy        = int(ops.Busy) // EX_TEMPFAIL of sysexits.h
 	exitDriver      = 129           // above 128, which git treats as an error of a merge driver and not as conflicts
 	exitInterrupted = int(ops.Interrupted)
@@ -32,7 +33,8 @@ var exitCodes = []struct {
 	{exitInterrupted, "interrupted"},
 	{exitBusy, "the tree is busy, or its remote or GitHub is away, try again"},
 	{exitInvalid, "some spec is invalid"},
-	{exitNotReady, "some object failed or is stalled"},
+	{exitNotReady, "some object failed or is stalled, or a check failed"},
+	{exitUnsure, "a check is unknown: it did not run, or its output was not understood"},
 	{exitOK, "everything is ready, or waits for someone as it should"},
 }
 

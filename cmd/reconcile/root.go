@@ -18,6 +18,7 @@ import (
 const (
 	groupMain    = "main"
 	groupLook    = "look"
+	groupCode    = "code"
 	groupSteer   = "steer"
 	groupAsk     = "ask"
 	groupMemory  = "memory"
@@ -125,6 +126,7 @@ func menu() []item {
 		{groupLook, "state", unlisted(newStateCmd)},
 		{groupLook, "digest", unlisted(func(a *app) *cobra.Command { return newDigestCmd(a, "digest") })},
 		{groupLook, "search", newSearchCmd}, {groupLook, "related", newRelatedCmd}, {groupLook, "path", newPathCmd},
+		{groupCode, "tools", newToolsCmd}, {groupCode, "inspect", newInspectCmd}, {groupCode, "test", newTestCmd},
 	}
 	for _, v := range ops.Verbs {
 		items = append(items, item{groupSteer, v.Name, func(a *app) *cobra.Command { return newVerbCmd(a, v) }})
@@ -147,6 +149,7 @@ func addGroups(root *cobra.Command) {
 	root.AddGroup(
 		&cobra.Group{ID: groupMain, Title: "Reconcile:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupCode, Title: "Check the code:"},
 		&cobra.Group{ID: groupSteer, Title: "Steer:"},
 		&cobra.Group{ID: groupAsk, Title: "Ask:"},
 		&cobra.Group{ID: groupMemory, Title: "Remember:"},

@@ -32,6 +32,7 @@ var treeNeeds = map[string]treeNeed{
 	"init": treeUnused, "version": treeUnused, "completion": treeUnused, "explain": treeUnused, "schema": treeUnused,
 	"help": treeUnused, "merge-driver": treeUnused,
 	"search": treeOptional, "index": treeOptional, "related": treeOptional, "path": treeOptional, "doctor": treeOptional,
+	"tools": treeOptional, "inspect": treeOptional, "test": treeOptional, "allow": treeOptional,
 	cobra.ShellCompRequestCmd: treeUnused, cobra.ShellCompNoDescRequestCmd: treeUnused, // the completed command looks for one
 }
 
@@ -49,7 +50,7 @@ func needOf(cmd *cobra.Command) treeNeed {
 
 // enterTree makes the tree around the user's folder the tree of the command.
 func (a *app) enterTree(need treeNeed) error {
-	a.here = a.global.dir
+	a.here, a.project = a.global.dir, a.global.dir
 	if need == treeUnused {
 		return nil
 	}

@@ -13,7 +13,9 @@ type Tool struct {
 	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem: npm, pypi, go, cargo, gem, composer, maven
 	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
 	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, gem
-	Roles     []Role            `json:"roles"`
+	// Deep says that its check of a folder includes all below, whatever configuration they have.
+	Deep  bool   `json:"deep,omitempty"`
+	Roles []Role `json:"roles"`
 }
 
 // Role is what a tool does in one category.
@@ -23,13 +25,14 @@ type Role struct {
 	Before         string          `json:"before,omitempty"`         // the first one to which it does not
 	Check          []string        `json:"check,omitempty"`          // changes no file; see [Job] for the placeholders
 	Fix            []string        `json:"fix,omitempty"`            // changes files
-	Whole          []string        `json:"whole,omitempty"`          // stands for {files} when the whole folder is checked; none: ., or ./... for {packages}
+	Whole          []string        `json:"whole"`                    // stands for {files} when the whole folder is checked; none: ., or ./... for {packages}; an empty list: nothing
 	Extensions     []string        `json:"extensions,omitempty"`     // of the files that it is about, as .go; none: all files
 	Output         string          `json:"output,omitempty"`         // the format of the output of Check, by its name in controllers/checks/formats
 	Report         string          `json:"report,omitempty"`         // the file with the output where it is not stdout: {report} in Check
 	Stream         string          `json:"stream,omitempty"`         // stdout, stderr or both; none: stdout
 	Clean          []int           `json:"clean,omitempty"`          // exit codes without findings or failures; none: 0
 	Found          []int           `json:"found,omitempty"`          // exit codes with findings or failures; none: 1
+	List           bool            `json:"list,omitempty"`           // it takes files only, so that all are named when the whole folder is checked
 	TestFiles      []string        `json:"testFiles,omitempty"`      // patterns of path.Match for the names of files with tests
 	One            []string        `json:"one,omitempty"`            // runs one test: {test}, {suite}, {file}
 	Coverage       []string        `json:"coverage,omitempty"`       // as Check, and writes {coverage}

@@ -25,20 +25,25 @@ type Job struct {
 	Asked    []string
 }
 
-// Jobs returns the jobs of the tools that check files, in the order of the tools; with nil files of those that check everything. A file is
-// checked by the tool of the nearest folder above it that has one for the same category and language.
-func Jobs(found []Discovered, files []string) []Job {
+// Jobs returns the jobs of the tools that check files, in the order of the tools; with nil files of those that check everything. all are the files
+// of the project, for tools that only take files. A file is checked by the tool of the nearest folder above it that has one for the same category
+// and language.
+func Jobs(found []Discovered, files, all []string) []Job {
 	var jobs []Job
 	for _, t := range found {
 		if len(t.Check) == 0 {
 			continue
 		}
-		if files == nil {
+		if files == nil && !t.Role.List {
 			jobs = append(jobs, Job{Tool: t})
 			continue
 		}
+		wanted := files
+		if files == nil {
+			wanted = all
+		}
 		var own []string
-		for _, f := range files {
+		for _, f := range wanted {
 			if t.concerns(f) && nearest(found, t, f) {
 				own = append(own, f)
 			}
@@ -137,7 +142,7 @@ func asFile(p string) string {
 }
 
 func wholeOr(whole []string, otherwise string) []string {
-	if len(whole) > 0 {
+	if whole != nil {
 		return whole
 	}
 	return []string{otherwise}

@@ -20,7 +20,7 @@ func TestJobs(t *testing.T) {
 	whole.Category = checks.Formatter
 	found := []Discovered{byFile, byPackage, whole, inner}
 	lines := func(files []string) (out []string) {
-		for _, j := range Jobs(found, files) {
+		for _, j := range Jobs(found, files, nil) {
 			out = append(out, strings.Join(j.Command(map[string]string{"report": "/tmp/r"}), " "))
 		}
 		return out
@@ -42,7 +42,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestScope(t *testing.T) {
-	j := Jobs([]Discovered{tool("whole", "", "whole")}, []string{"a.go"})[0]
+	j := Jobs([]Discovered{tool("whole", "", "whole")}, []string{"a.go"}, nil)[0]
 	in, elsewhere := j.Scope([]checks.Finding{{File: "a.go"}, {File: "b.go"}, {}})
 	if len(in) != 2 || elsewhere != 1 {
 		t.Errorf("%v, %d elsewhere", in, elsewhere)

@@ -45,6 +45,7 @@ func readers() map[string]reader {
 	return map[string]reader{
 		"sarif": readSARIF, "checkstyle": readCheckstyle, "rdjson": readRDJSON, "rdjsonl": readRDJSONL, "cargo-json": readCargo,
 		"go-test-json": readGoTest, "junit": readJUnit, "tap": readTAP, "lsp": readLSP,
+		"jest-json": readJest, "rspec": readRSpec, "libtest": readLibtest, "unittest": readUnittest,
 		"go-cover": readGoCover, "lcov": readLCOV, "cobertura": readCobertura, "coverage-py": readCoveragePy, "istanbul": readIstanbul,
 	}
 }

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,21 +10,26 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/state"
 )
 
 // AllowVariable is the environment variable with the addresses that this process may send to.
 const AllowVariable = egress.AllowVariable
 
-// AllowRequest requests the addresses to which the settings, the agents and the DAGs of the tree send data, and allows them.
+// AllowRequest requests the addresses to which the settings, the agents and the DAGs of the tree send data, and allows them; and the checks of
+// the project.
 type AllowRequest struct {
 	List   bool   // only return the addresses
-	Remove string // instead revoke the permission for this address; "": none
+	Remove string // instead revoke the permission for this address or folder; "": none
+	Dir    string // a folder of the project whose checks may run, as in CheckRequest
 }
 
 // AllowResult lists the addresses of the settings, of agents and of DAGs.
 type AllowResult struct {
-	Destinations []Destination
-	File         string // the file of the allowlist
+	Destinations []Destination `json:"destinations"`
+	Folder       string        `json:"folder"` // whose checks are meant
+	Checks       bool          `json:"checks"` // they may run
+	File         string        `json:"file"`   // the file of the allowlist
 }
 
 // Destination is an address of the settings, of an agent, or of a DAG.
@@ -64,6 +70,19 @@ func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err err
 		}
 		return r, nil
 	}
+	p, err := env.openProject(ctx, &CheckRequest{Dir: q.Dir})
+	if err != nil {
+		return r, err
+	}
+	if r.Folder = p.root; !q.List {
+		if err := list.AddChecks(p.root); err != nil {
+			return r, fmt.Errorf("write %s: %w", list.Path(), err)
+		}
+	}
+	r.Checks, r.Destinations = list.AllowsChecks(p.root), []Destination{}
+	if _, err := state.Find(p.treeDir(), env.kinds()); errors.Is(err, state.ErrNoTree) {
+		return r, nil
+	}
 	s, t, err := env.load(ctx)
 	if err != nil {
 		return r, err
@@ -81,7 +100,6 @@ func Allow(ctx context.Context, env Env, q AllowRequest) (r AllowResult, err err
 			return r, fmt.Errorf("write %s: %w", list.Path(), err)
 		}
 	}
-	r.Destinations = []Destination{}
 	for _, d := range wanted {
 		r.Destinations = append(r.Destinations, Destination{strings.TrimSpace(d.In + " " + d.Setting), d.URL, d.Env, d.File, d.What,
 			list.Allows(d) || egress.Free(d)})

@@ -22,9 +22,9 @@ var byRequest = []string{"Act", "Apply", "Create", "Delete", "Edit"}
 
 // ofRuns are the operations that a run may do as its agent.
 var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture Claim CompactMemory Cycles Describe DescribeNode DiffWorkspace Digest EvalMemory
-	Events Explain Facts FindWorkspace FollowEvents FollowLog FollowObjects Get GetMemory Graph History Hook Index JudgeMemory ListMemory Logs
+	Events Explain Facts FindWorkspace FollowEvents FollowLog FollowObjects Get GetMemory Graph History Hook Index Inspect JudgeMemory ListMemory Logs
 	MemoryStats MergeFiles Metrics Path Plan PlanChange PlanGitHub Prompt Propose ReadLog Ready RebuildMemory Recall Related RemoveFacts RemoveMemory Reply
-	ResolveConflict ScanSecrets ExplainSchema Search SearchEval SearchMemory StateFacts Threads Validate VerifyMemory Version Wait Workspaces
+	ResolveConflict ScanSecrets ExplainSchema Search SearchEval SearchMemory StateFacts Test Threads Validate VerifyMemory Version Wait Workspaces
 	WriteSchemas`)
 
 // peopleOnly calls the operations of ops.PeopleOnly.
@@ -47,6 +47,10 @@ var peopleOnly = map[string]func(context.Context, ops.Env) error{
 		return err
 	},
 	"InstallMergeDriver": ops.InstallMergeDriver,
+	"OverrideCheck": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.OverrideCheck(ctx, env, ops.OverrideRequest{Dir: env.Tree.Dir, NoTests: true, Reason: "x"})
+		return err
+	},
 	"Run": func(ctx context.Context, env ops.Env) error {
 		_, err := ops.Run(ctx, env, ops.RunRequest{Object: "dag/none", Params: []string{"a=b"}})
 		return err

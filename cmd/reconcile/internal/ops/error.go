@@ -23,7 +23,8 @@ const (
 	Failure     Code = 1
 	BadRequest  Code = 2
 	Invalid     Code = 3  // a spec is invalid
-	NotReady    Code = 4  // an object failed or is stalled
+	NotReady    Code = 4  // an object failed or is stalled, or a check failed
+	Unsure      Code = 5  // nobody knows: a check did not run, or was not understood
 	Busy        Code = 75 // try again
 	Interrupted Code = 130
 )

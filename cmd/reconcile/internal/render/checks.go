@@ -81,7 +81,7 @@ func FailedTests(w io.Writer, p Palette, all []checks.Check, diagnoses []checks.
 			if t.Expected != "" || t.Actual != "" {
 				fmt.Fprintf(&b, "    expected: %s\n    actual:   %s\n", Line(t.Expected), Line(t.Actual))
 			}
-			said := strings.TrimSpace(cmp.Or(t.Message, t.Output, t.Stack))
+			said := strings.TrimSpace(cmp.Or(t.Output, t.Stack, t.Message))
 			for line := range strings.Lines(Text(said)) {
 				b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
 			}

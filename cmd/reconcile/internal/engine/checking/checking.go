@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -119,7 +120,7 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 	if c.Coverage && len(role.Coverage) > 0 {
 		j.Tool.Role.Check = role.Coverage
 	}
-	check.Command = j.Command(map[string]string{"report": report, "coverage": coverage})
+	check.Command = j.Command(map[string]string{"report": report, "coverage": coverage, "scratch": scratch})
 	ended, took, err := c.execute(ctx, t, check.Command, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
 	if err != nil {
 		return check, err
@@ -245,6 +246,9 @@ func (c *Checker) writable(scratch string) []string {
 }
 
 func (c *Checker) readCoverage(check *checks.Check, t tools.Discovered, file string) {
+	if fi, err := os.Stat(file); err == nil && fi.IsDir() {
+		file = filepath.Join(file, "lcov.info")
+	}
 	data, err := regular.ReadPath(file)
 	if err != nil {
 		check.Reason = "no coverage: " + regular.Cause(err).Error()
@@ -275,8 +279,11 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 	control.Root, control.FailOn = folder, checks.Info
 	t.Folder = ""
 	j := tools.Job{Tool: t}
+	if t.Role.List {
+		j.Files = slices.Sorted(maps.Keys(t.Role.Control.Files))
+	}
 	report := filepath.Join(folder, ".report")
-	ended, _, err := control.execute(ctx, t, j.Command(map[string]string{"report": report, "coverage": report}), folder, folder, report)
+	ended, _, err := control.execute(ctx, t, j.Command(map[string]string{"report": report, "coverage": report, "scratch": folder}), folder, folder, report)
 	if err != nil {
 		return check, err
 	}

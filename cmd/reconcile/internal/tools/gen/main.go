@@ -77,7 +77,11 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []file
+	languages, err := languageFile()
+	if err != nil {
+		return nil, err
+	}
+	out := []file{languages}
 	for _, k := range controllers.Schemas() {
 		doc := document(r, k)
 		b, err := encode(doc)

@@ -1,0 +1,273 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
+)
+
+// CheckRequest says what is to be checked, and how. Inspect and Test share it.
+type CheckRequest struct {
+	Dir     string   // a folder of the project; its repository is the project, or else the folder itself
+	Paths   []string // files and folders, relative to Dir; none: Dir
+	Changed bool     // only files that changed since the last commit, or since Base
+	Base    string   // a revision: only files that changed since the branch left it
+	Tools   []string // only these
+	Timeout time.Duration
+	// AllowUnknown lists the tools whose checks may be unknown.
+	AllowUnknown []string
+	Sandbox      string // the level that confines the tools; "": none
+	Trust        bool   // the caller has seen the commands, and lets them run from now on
+	Refresh      bool   // discover the tools again
+}
+
+// UntrustedError says that nobody has allowed the checks of a folder to run, and which commands they are.
+type UntrustedError struct {
+	Root     string
+	Commands []string
+}
+
+func (e *UntrustedError) Error() string {
+	return fmt.Sprintf("the checks of %s have never been allowed; they would run these commands, which can do anything that you can:\n  %s\n"+
+		"if you trust the project, run \"reconcile allow\" there", e.Root, strings.Join(e.Commands, "\n  "))
+}
+
+// BadRequest marks an error of the request.
+func (*UntrustedError) BadRequest() {}
+
+// project is a folder whose code is checked.
+type project struct {
+	root   string   // absolute, without symbolic links
+	dir    string   // the folder of the request, in the same way
+	scope  []string // below root, with slashes; none: everything
+	git    bool
+	env    Env
+	listed []string // by allFiles
+	tools  []tools.Discovered
+	files  []string // that were asked for; nil: all
+	narrow bool
+}
+
+// openProject finds the project of a request, and the files that it is about.
+func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error) {
+	dir, err := absoluteFolder(q.Dir)
+	if err != nil {
+		return nil, badRequest("%s: %v; name a folder", q.Dir, regular.Cause(err))
+	}
+	p := &project{root: dir, dir: dir, env: e}
+	if l, err := worktree.Find(dir); err == nil {
+		p.root, p.git = l.Top, true
+	}
+	paths := q.Paths
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	for _, given := range paths {
+		rel, err := p.below(given)
+		if err != nil {
+			return nil, err
+		}
+		if rel == "." {
+			p.scope = nil
+			break
+		}
+		p.scope = append(p.scope, rel)
+	}
+	if q.Changed || q.Base != "" {
+		if !p.git {
+			return nil, badRequest("%s is in no git repository, so that nobody knows what changed; run git init, or leave out --changed", p.root)
+		}
+		all, err := checking.Changed(ctx, p.root, q.Base)
+		if err != nil {
+			return nil, badRequest("%v", err)
+		}
+		p.files, p.narrow = []string{}, true
+		for _, f := range all {
+			if p.inScope(f) {
+				p.files = append(p.files, f)
+			}
+		}
+	}
+	return p, nil
+}
+
+// below returns the path of a file or folder below the root, with slashes. given is relative to the folder of the request.
+func (p *project) below(given string) (string, error) {
+	at := given
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(p.dir, at)
+	}
+	at, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return "", badRequest("%s: %v", given, regular.Cause(err))
+	}
+	rel, err := filepath.Rel(p.root, at)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", badRequest("%s is outside of the project %s; use -C to name another project", given, p.root)
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// inScope reports whether a file is one of those that were asked for.
+func (p *project) inScope(file string) bool {
+	return len(p.scope) == 0 || slices.ContainsFunc(p.scope, func(s string) bool { return s == file || strings.HasPrefix(file, s+"/") })
+}
+
+func absoluteFolder(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", err
+	}
+	if fi, err := os.Stat(abs); err != nil || !fi.IsDir() {
+		return "", errors.Join(err, errors.New("not a folder"))
+	}
+	return abs, nil
+}
+
+// trust returns an UntrustedError unless the checks of the project may run: inside a run, where the run's own limits hold; where a person
+// allowed them; or where the caller does now.
+func (p *project) trust(jobs []tools.Job, now bool) error {
+	if p.env.Caller.AnyRun() != nil {
+		return nil
+	}
+	list, err := egress.Policy{Getenv: p.env.Tree.Getenv}.Allowed()
+	if err != nil {
+		return err
+	}
+	if list.AllowsChecks(p.root) {
+		return nil
+	}
+	if now {
+		return list.AddChecks(p.root)
+	}
+	denied := &UntrustedError{Root: p.root}
+	for _, j := range jobs {
+		line := strings.Join(j.Command(map[string]string{"report": "REPORT", "coverage": "COVERAGE"}), " ")
+		if j.Tool.Folder != "" {
+			line = "(in " + j.Tool.Folder + ") " + line
+		}
+		denied.Commands = append(denied.Commands, line)
+	}
+	return denied
+}
+
+// checker returns the checker for a request.
+func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Checker {
+	environ := os.Environ()
+	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn,
+		Sandbox: q.Sandbox, Host: p.env.Sandbox, Prove: true}
+	if sink := p.env.Sink; sink != nil {
+		c.Started = func(j tools.Job, done, total int) { sink.Count(j.Tool.Tool, done, total) }
+	}
+	return c
+}
+
+// Checked is what Inspect and Test have in common.
+type Checked struct {
+	Root    string         `json:"root"`
+	Commit  string         `json:"commit,omitempty"` // that the files were compared with
+	Files   *int           `json:"files,omitempty"`  // number of files that were asked for; nil: all
+	Outcome checks.Outcome `json:"outcome"`
+	Checks  []checks.Check `json:"checks"`
+	// Missing lists the languages of the project for which there is no check, with their categories.
+	Missing []string  `json:"missing,omitempty"`
+	At      time.Time `json:"at"`
+	Seconds float64   `json:"seconds"`
+	// Overridden are the findings and tests that people decided to accept.
+	Overridden []checks.Override `json:"overridden,omitempty"`
+}
+
+// Verdict is NotReady if a check failed, and Unsure if the outcome is unknown.
+func (c *Checked) Verdict() Code {
+	switch c.Outcome {
+	case checks.Passed:
+		return OK
+	case checks.Failed:
+		return NotReady
+	}
+	return Unsure
+}
+
+// chosen returns the tools of the wanted categories and names.
+func chosen(found []tools.Discovered, categories []checks.Category, names []string) ([]tools.Discovered, error) {
+	var out []tools.Discovered
+	for _, t := range found {
+		if slices.Contains(categories, t.Category) && (len(names) == 0 || slices.Contains(names, t.Tool)) {
+			out = append(out, t)
+		}
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(out, func(t tools.Discovered) bool { return t.Tool == n }) {
+			var all []string
+			for _, t := range found {
+				all = append(all, t.Tool)
+			}
+			return nil, badRequest("no check of the project uses %q%s; \"reconcile tools\" lists what it uses", n, schemas.DidYouMean(n, all))
+		}
+	}
+	return out, nil
+}
+
+// resultsDir is where the last results are kept, in the local folder of the project.
+const resultsDir = ".reconcile/checks"
+
+// keepResult writes a result as the last one of its kind. Only a folder that has a tree of ours has a place for it.
+func (p *project) keepResult(name string, v any) {
+	root, err := regular.Root(p.root)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	if _, err := root.Stat(".reconcile"); err != nil {
+		return
+	}
+	data, err := json.MarshalIndent(v, "", " ")
+	if err == nil {
+		if err = root.MkdirAll(resultsDir, 0o700); err == nil {
+			err = durable.Replace(root, ".reconcile/tmp", resultsDir+"/"+name+".json", append(data, '\n'))
+		}
+	}
+	if err != nil {
+		p.env.warn(fmt.Sprintf("the result is not kept: %v", err))
+	}
+}
+
+// lastResult reads the last result of a kind.
+func (p *project) lastResult(name string, v any) error {
+	root, err := regular.Root(p.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	data, err := regular.Read(root, resultsDir+"/"+name+".json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return badRequest("there is no earlier result of %s here; results are kept in trees of reconcile (\"reconcile init\" makes one)", name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s/%s.json: %w; remove it", resultsDir, name, err)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/tools"
+)
+
+// InspectRequest requests an inspection of a project by its linters, formatters and type checkers.
+type InspectRequest struct {
+	CheckRequest
+	Only   []checks.Category // categories; none: all but tests
+	FailOn checks.Severity   // what is less severe does not fail; "": low
+	Fix    bool              // run the commands that repair, before the checks
+	Last   bool              // only return the last result
+}
+
+// Inspection is the result of an inspection.
+type Inspection struct {
+	Checked
+	Findings   int                     `json:"findings"`
+	BySeverity map[checks.Severity]int `json:"bySeverity"`
+	Fixed      []string                `json:"fixed,omitempty"` // the tools whose repairs ran
+}
+
+// Inspect inspects a project: it discovers its tools, runs those that check files, and reads what they find. A check that did not run, or is
+// not understood, is unknown.
+func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err error) {
+	defer func() { err = typed(err) }()
+	p, err := env.openProject(ctx, &q.CheckRequest)
+	if err != nil {
+		return nil, err
+	}
+	r = &Inspection{Checked: Checked{Root: p.root, At: env.Tree.Now().UTC(), Checks: []checks.Check{}}}
+	if q.Last {
+		return r, p.lastResult("inspect", r)
+	}
+	categories := q.Only
+	if len(categories) == 0 {
+		categories = []checks.Category{checks.Linter, checks.Formatter, checks.TypeChecker}
+	}
+	jobs, err := p.jobs(ctx, &q.CheckRequest, categories)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	c := p.checker(&q.CheckRequest, q.FailOn)
+	if q.Fix {
+		if r.Fixed, err = c.Fix(ctx, jobs); err != nil {
+			return nil, err
+		}
+	}
+	if r.Checks, err = c.Run(ctx, jobs); err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	if err := p.override(ctx, &r.Checked, q.FailOn); err != nil {
+		return nil, err
+	}
+	p.sum(&r.Checked, &q.CheckRequest)
+	r.BySeverity = map[checks.Severity]int{}
+	for _, check := range r.Checks {
+		for _, f := range check.Findings {
+			r.Findings++
+			r.BySeverity[f.Severity]++
+		}
+	}
+	p.keepResult("inspect", r)
+	return r, nil
+}
+
+// jobs discovers the tools of the project, and plans what they are to check.
+func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks.Category) ([]tools.Job, error) {
+	found, err := p.discover(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if p.tools, err = chosen(found, categories, q.Tools); err != nil {
+		return nil, err
+	}
+	all, err := p.allFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files := p.files
+	if files == nil && len(p.scope) > 0 {
+		files = slices.DeleteFunc(slices.Clone(all), func(f string) bool { return !p.inScope(f) })
+	}
+	jobs := tools.Jobs(p.tools, files, all)
+	if err := p.trust(jobs, q.Trust); err != nil {
+		return nil, err
+	}
+	return jobs, nil
+}
+
+// sum decides the outcome of all checks.
+func (p *project) sum(r *Checked, q *CheckRequest) {
+	r.Outcome = checks.Verdict(r.Checks, q.AllowUnknown)
+	if p.narrow {
+		n := len(p.files)
+		r.Files = &n
+		if n == 0 {
+			r.Outcome = checks.Passed // nothing changed
+		}
+	}
+	slices.SortStableFunc(r.Checks, func(a, b checks.Check) int { return outcomeOrder(a.Outcome) - outcomeOrder(b.Outcome) })
+}
+
+func outcomeOrder(o checks.Outcome) int {
+	return slices.Index([]checks.Outcome{checks.Failed, checks.Unknown, checks.Passed}, o)
+}
+
+// Summary describes an inspection in a line.
+func (r *Inspection) Summary() string {
+	n := map[checks.Outcome]int{}
+	for _, c := range r.Checks {
+		n[c.Outcome]++
+	}
+	return fmt.Sprintf("%s: %d passed, %d failed, %d unknown", r.Outcome, n[checks.Passed], n[checks.Failed], n[checks.Unknown])
+}

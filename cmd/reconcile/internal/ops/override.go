@@ -1,0 +1,207 @@
+package ops
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// OverrideRequest requests that something which the last inspection or run of tests found is accepted.
+type OverrideRequest struct {
+	Dir     string // as in CheckRequest
+	Finding string // the id of a finding, or its beginning
+	Test    string // the name of a failed test
+	NoTests bool   // that no test runs
+	Reason  string
+	By      string // the acting person; "": the caller
+}
+
+// OverrideResult is an override that was written.
+type OverrideResult struct {
+	Path    string   // the file of the Action
+	What    string   // what is accepted
+	Covers  []string // the files that it is about; none: all
+	Applied bool
+}
+
+// OverrideCheck accepts what a check found: it writes an Action, which holds until a file that it covers changes. Only people may do that.
+func OverrideCheck(ctx context.Context, env Env, q OverrideRequest) (r OverrideResult, err error) {
+	defer func() { err = typed(err) }()
+	if err := env.authorize("OverrideCheck"); err != nil {
+		return r, err
+	}
+	if strings.TrimSpace(q.Reason) == "" {
+		return r, badField("reason", ": say why; the reason is on record")
+	}
+	p, err := env.openProject(ctx, &CheckRequest{Dir: q.Dir})
+	if err != nil {
+		return r, err
+	}
+	o, what, err := p.overridden(ctx, q)
+	if err != nil {
+		return r, err
+	}
+	if o.Digest, err = p.digest(ctx, o.Covers); err != nil {
+		return r, err
+	}
+	a, err := env.beginAction(ctx, schemas.VerbOverride, q.By, q.Reason)
+	if err != nil {
+		return r, err
+	}
+	defer a.store.Close()
+	a.spec.Target, a.spec.Override = schemas.TargetTree, o
+	r = OverrideResult{What: what, Covers: o.Covers}
+	var run *RunResult
+	r.Path, run, err = a.write(ctx, actionName(a.spec), false)
+	r.Applied = run != nil
+	return r, err
+}
+
+// overridden finds in the last results what is to be accepted.
+func (p *project) overridden(ctx context.Context, q OverrideRequest) (*schemas.CheckOverride, string, error) {
+	switch {
+	case q.NoTests:
+		return &schemas.CheckOverride{NoTests: true}, "no test runs", nil
+	case q.Finding != "":
+		var last Inspection
+		if err := p.lastResult("inspect", &last); err != nil {
+			return nil, "", err
+		}
+		var found []checks.Finding
+		for _, c := range last.Checks {
+			for _, f := range c.Findings {
+				if strings.HasPrefix(f.ID, q.Finding) {
+					found = append(found, f)
+				}
+			}
+		}
+		if len(found) != 1 {
+			return nil, "", badRequest("%d findings of the last inspection have the id %q; \"reconcile inspect --last\" shows them with their ids", len(found), q.Finding)
+		}
+		f := found[0]
+		o := &schemas.CheckOverride{Finding: f.ID, Tool: f.Tool, Rule: f.Rule, Message: f.Message}
+		if f.File != "" {
+			o.Covers = []string{f.File}
+		}
+		return o, fmt.Sprintf("%s: %s", f.File, f.Message), nil
+	}
+	var last Testing
+	if err := p.lastResult("test", &last); err != nil {
+		return nil, "", err
+	}
+	var found []*schemas.CheckOverride
+	for _, c := range last.Checks {
+		for _, t := range c.Tests {
+			if t.Name != q.Test || t.Outcome != checks.TestFailed {
+				continue
+			}
+			o := &schemas.CheckOverride{Test: t.Name, Suite: t.Suite, Tool: c.Tool, Message: t.Message}
+			var err error
+			if o.Covers, err = p.filesOfTest(ctx, c, t); err != nil {
+				return nil, "", err
+			}
+			found = append(found, o)
+		}
+	}
+	if len(found) != 1 {
+		return nil, "", badRequest("%d tests that failed in the last run are called %q; \"reconcile test --last\" shows them", len(found), q.Test)
+	}
+	return found[0], "the test " + q.Test, nil
+}
+
+// filesOfTest are the files that an override of a test covers: all in the folder of the test, as far as it is known.
+func (p *project) filesOfTest(ctx context.Context, c checks.Check, t checks.Test) ([]string, error) {
+	if t.File == "" {
+		return nil, nil
+	}
+	all, err := p.allFiles(ctx)
+	return slices.DeleteFunc(all, func(f string) bool { return folderOf(f) != folderOf(t.File) }), err
+}
+
+// digest is a digest of files; with none, of all files of the project. A file that is missing counts, too.
+func (p *project) digest(ctx context.Context, files []string) (_ string, err error) {
+	if len(files) == 0 {
+		if files, err = p.allFiles(ctx); err != nil {
+			return "", err
+		}
+		files = slices.DeleteFunc(files, p.ofTree)
+	}
+	h := sha256.New()
+	for _, f := range files {
+		data, err := regular.ReadPath(filepath.Join(p.root, filepath.FromSlash(f)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		fmt.Fprintf(h, "%q %v %x\n", f, err == nil, sha256.Sum256(data))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// ofTree reports whether a file is one of reconcile's own, such as the override itself.
+func (p *project) ofTree(file string) bool {
+	rel, err := filepath.Rel(p.treeDir(), filepath.Join(p.root, filepath.FromSlash(file)))
+	if err != nil {
+		return false
+	}
+	first, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	return first == "specs" || first == "state"
+}
+
+func (p *project) treeDir() string {
+	dir, err := absoluteFolder(p.env.Tree.Dir)
+	if err != nil {
+		return p.env.Tree.Dir
+	}
+	return dir
+}
+
+// override applies what people accepted to the checks of a result.
+func (p *project) override(ctx context.Context, r *Checked, failOn checks.Severity) error {
+	all, err := p.overrides(ctx)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	r.Overridden, err = checks.Apply(r.Checks, all, failOn, func(covers []string) (string, error) { return p.digest(ctx, covers) })
+	return err
+}
+
+// overrides lists what people accepted, by the Actions of the tree; none without a tree.
+func (p *project) overrides(ctx context.Context) ([]checks.Override, error) {
+	if _, err := state.Find(p.treeDir(), p.env.kinds()); err != nil {
+		return nil, nil
+	}
+	s, t, err := p.env.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var out []checks.Override
+	for _, e := range t.Entries(schemas.ActionKind.Name) {
+		spec := state.SpecOf[*schemas.ActionSpec](e)
+		if spec == nil || spec.Verb != schemas.VerbOverride || spec.Override == nil {
+			continue
+		}
+		o := spec.Override
+		one := checks.Override{Action: e.Ref.String(), By: spec.By, Proof: spec.Proof, Reason: spec.Reason, At: spec.At.Time, Finding: o.Finding, Test: o.Test,
+			Suite: o.Suite, NoTests: o.NoTests, Tool: o.Tool, Rule: o.Rule, Message: o.Message, Covers: o.Covers, Digest: o.Digest}
+		if st, ok := e.Status().(*schemas.ActionStatus); ok {
+			if why := st.Distrusted(e.Object.Digest); why != "" {
+				p.env.warn(fmt.Sprintf("%s does not count: %s", e.Ref, why))
+				continue
+			}
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}

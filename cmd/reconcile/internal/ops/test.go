@@ -1,0 +1,258 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/vectors/graph"
+)
+
+// TestRequest requests a run of a project's tests.
+type TestRequest struct {
+	CheckRequest
+	NoRun    bool     // run no test, since a person decided so
+	Related  []string // only the tests that are related to these files, relative to Dir
+	Coverage bool     // measure which lines the tests run
+	Diagnose bool     // find out what each failed test is a sign of
+	Last     bool     // only return the last result
+}
+
+// Testing is the result of a run of tests.
+type Testing struct {
+	Checked
+	Counts    checks.Counts      `json:"counts"`
+	Diagnoses []checks.Diagnosis `json:"diagnoses,omitempty"`
+	// Undiagnosed is the number of failed tests beyond those that were diagnosed.
+	Undiagnosed int              `json:"undiagnosed,omitempty"`
+	Chosen      *checks.Selected `json:"chosen,omitempty"` // the related tests; nil: all
+}
+
+// Test runs the tests of a project: it discovers its test frameworks, runs them, and reads what they report. A run without a test is unknown.
+func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
+	defer func() { err = typed(err) }()
+	p, err := env.openProject(ctx, &q.CheckRequest)
+	if err != nil {
+		return nil, err
+	}
+	r = &Testing{Checked: Checked{Root: p.root, At: env.Tree.Now().UTC(), Checks: []checks.Check{}}}
+	if q.Last {
+		return r, p.lastResult("test", r)
+	}
+	if q.NoRun {
+		return r, p.skipTests(ctx, r)
+	}
+	if err := p.relate(q.Related); err != nil {
+		return nil, err
+	}
+	changed := p.files
+	jobs, selected, err := p.testJobs(ctx, &q.CheckRequest)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	c := p.checker(&q.CheckRequest, "")
+	c.Coverage = q.Coverage
+	if r.Checks, err = c.Run(ctx, jobs); err != nil {
+		return nil, err
+	}
+	r.Chosen = selected
+	for _, check := range r.Checks {
+		r.Counts = r.Counts.Plus(checks.Count(check.Tests))
+	}
+	if q.Diagnose && r.Counts.Failed > 0 {
+		if err := p.diagnose(ctx, c, q, jobs, changed, r); err != nil {
+			return nil, err
+		}
+	}
+	r.Seconds = time.Since(start).Seconds()
+	if err := p.override(ctx, &r.Checked, ""); err != nil {
+		return nil, err
+	}
+	p.sum(&r.Checked, &q.CheckRequest)
+	p.keepResult("test", r)
+	return r, nil
+}
+
+// skipTests makes a result without tests. It is unknown, unless a person decided for the files as they are that no test runs.
+func (p *project) skipTests(ctx context.Context, r *Testing) error {
+	all, err := p.overrides(ctx)
+	if err != nil {
+		return err
+	}
+	r.Outcome = checks.Unknown
+	for _, o := range all {
+		if !o.NoTests {
+			continue
+		}
+		now, err := p.digest(ctx, o.Covers)
+		if err != nil {
+			return err
+		}
+		if now != o.Digest {
+			o.Void = "the files have changed since"
+		} else {
+			r.Outcome = checks.Passed
+		}
+		r.Overridden = append(r.Overridden, o)
+	}
+	p.keepResult("test", r)
+	return nil
+}
+
+// relate makes files the ones whose tests are asked for.
+func (p *project) relate(files []string) error {
+	for _, given := range files {
+		rel, err := p.below(given)
+		if err != nil {
+			return err
+		}
+		p.files, p.narrow = append(p.files, rel), true
+	}
+	return nil
+}
+
+// testJobs plans the runs of tests: of all, or of those that are related to the files of the project.
+func (p *project) testJobs(ctx context.Context, q *CheckRequest) ([]tools.Job, *checks.Selected, error) {
+	if p.files == nil && len(p.scope) == 0 {
+		jobs, err := p.jobs(ctx, q, []checks.Category{checks.TestFramework})
+		return jobs, nil, err
+	}
+	found, err := p.discover(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.tools, err = chosen(found, []checks.Category{checks.TestFramework}, q.Tools); err != nil {
+		return nil, nil, err
+	}
+	all, err := p.allFiles(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &checks.Selected{}
+	if p.files == nil {
+		for _, f := range all {
+			if p.inScope(f) && slices.ContainsFunc(p.tools, func(t tools.Discovered) bool { return t.Role.IsTest(f) && t.Holds(f) }) {
+				s.Files = append(s.Files, f)
+			}
+		}
+	} else if s, err = p.selectTests(ctx, all); err != nil {
+		return nil, nil, err
+	}
+	var jobs []tools.Job
+	for _, j := range tools.Jobs(p.tools, s.Files, all) {
+		j.Files = slices.DeleteFunc(j.Files, func(f string) bool { return !j.Tool.Role.IsTest(f) })
+		if len(j.Files) > 0 || !j.Tool.Role.Named() {
+			j.Narrowed = false
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, s, p.trust(jobs, q.Trust)
+}
+
+// allFiles lists the files of the project.
+func (p *project) allFiles(ctx context.Context) (_ []string, err error) {
+	if p.listed == nil {
+		if p.git {
+			p.listed, err = checking.Files(ctx, p.root)
+		} else {
+			p.listed, err = checking.Walk(ctx, p.root)
+		}
+	}
+	return slices.Clone(p.listed), err
+}
+
+// diagnose finds out what the failed tests are signs of.
+func (p *project) diagnose(ctx context.Context, c *checking.Checker, q TestRequest, jobs []tools.Job, changed []string, r *Testing) (err error) {
+	d := checking.Diagnosing{Base: q.Base, Changed: changed, Git: p.git}
+	if p.git && (changed == nil || len(q.Related) > 0) {
+		if d.Changed, err = checking.Changed(ctx, p.root, q.Base); err != nil {
+			return err
+		}
+	}
+	found := make([]tools.Discovered, len(jobs))
+	for i, j := range jobs {
+		found[i] = j.Tool
+	}
+	r.Diagnoses, r.Undiagnosed, err = c.Diagnose(ctx, found, r.Checks, d)
+	return err
+}
+
+// selectTests chooses the files with tests that are related to the changed ones.
+func (p *project) selectTests(ctx context.Context, all []string) (*checks.Selected, error) {
+	out := &checks.Selected{Files: []string{}}
+	for _, t := range p.tools {
+		var own []string
+		for _, f := range all {
+			if t.Role.IsTest(f) && t.Holds(f) {
+				own = append(own, f)
+			}
+		}
+		var packages map[string]string
+		if t.Role.ByPackage() {
+			var err error
+			if packages, err = p.users(ctx); err != nil {
+				return nil, err
+			}
+		}
+		s := checks.RelatedTests(p.files, own, packages, func(file string) []byte {
+			data, err := regular.ReadPath(filepath.Join(p.root, filepath.FromSlash(file)))
+			if err != nil {
+				return nil // its name still counts
+			}
+			return data
+		})
+		for _, f := range s.Files {
+			out.Add(f, s.Why[f])
+		}
+	}
+	return out, nil
+}
+
+// users are the folders of the packages that changed, and of those that import one of them, by the index; each with why.
+func (p *project) users(ctx context.Context) (map[string]string, error) {
+	env := p.env
+	env.Tree.Dir, env.Prefix = p.root, ""
+	out, pending, err := withIndex(ctx, env, func(x *indexed) (map[string]string, error) {
+		out := map[string]string{}
+		var from []graph.Ref
+		for _, f := range p.files {
+			folder := folderOf(f)
+			if _, known := out[folder]; known {
+				continue
+			}
+			out[folder] = "its package changed"
+			if r, ok := x.Graph.Find(path.Clean(folder) + "/"); ok {
+				from = append(from, r)
+			}
+		}
+		visits, _ := x.Graph.Walk(from, graph.Reach{Depth: 1, Filter: graph.Filter{Direction: graph.In, Edges: []graph.EdgeType{graph.Imports}}})
+		for _, v := range visits {
+			n := x.Graph.Node(v.Node)
+			folder := strings.TrimSuffix(n.ID, "/")
+			if n.Type == graph.File {
+				folder = folderOf(n.Path)
+			}
+			if _, known := out[folder]; !known {
+				out[folder] = "it imports " + x.Graph.ID(v.From)
+			}
+		}
+		return out, nil
+	})
+	return out, errors.Join(err, pending.Finish(ctx))
+}
+
+func folderOf(file string) string {
+	if dir := path.Dir(file); dir != "." {
+		return dir
+	}
+	return ""
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-enry/go-enry/v2"
+	"github.com/go-enry/go-enry/v2/data"
+)
+
+// languageTable is what controllers/tools/languages.json has: GitHub's knowledge of languages, without the texts and patterns that would make
+// every start of the program slower. Names are in lower case.
+type languageTable struct {
+	Extensions map[string][]string `json:"extensions"` // the likely ones first
+	Filenames  map[string][]string `json:"filenames"`
+	Vendored   []string            `json:"vendored"` // patterns of paths whose files others wrote
+}
+
+// languageFile generates the table of languages from go-enry.
+func languageFile() (file, error) {
+	t := languageTable{languagesOf(data.LanguagesByExtension), languagesOf(data.LanguagesByFilename), nil}
+	for _, p := range data.VendorMatchers {
+		t.Vendored = append(t.Vendored, p.String())
+	}
+	slices.Sort(t.Vendored)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	err := e.Encode(t)
+	return file{"controllers/tools/languages.json", b.Bytes()}, err
+}
+
+// languagesOf keeps languages for programming and markup, and YAML.
+func languagesOf(all map[string][]string) map[string][]string {
+	out := map[string][]string{}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		for _, l := range all[key] {
+			if kind := enry.GetLanguageType(l); kind == enry.Programming || kind == enry.Markup || l == "YAML" {
+				out[key] = append(out[key], strings.ToLower(l))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+// Package toolscan collects what is known about a project, so that its tools can be discovered: languages by file names, manifests and
+// configurations, and the programs that are installed for it. It runs nothing.
+package toolscan
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/state/regular"
+)
+
+// maxText is the largest manifest that is read.
+const maxText = 1 << 20
+
+// localBins are the folders in which projects have programs of their own.
+var localBins = []string{"node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin", "bin"}
+
+// Scan collects the facts about a project from the names of its files, sorted, with slashes below root. Files that others wrote, as in vendor and
+// testdata, do not count. searchPath is a PATH for the programs of the machine.
+func Scan(root string, files []string, searchPath string) tools.Facts {
+	f := tools.Facts{Folders: map[string]*tools.Folder{"": {}}, Programs: map[tools.Place]tools.Program{}}
+	manifests, vendored := tools.Manifests(), map[string]bool{}
+	for _, file := range files {
+		folder, name := path.Split(file)
+		folder = strings.TrimSuffix(folder, "/")
+		others, known := vendored[folder]
+		if !known {
+			others = strings.HasPrefix(folder+"/", ".reconcile/") || folder != "" && folder[0] != '.' && tools.Vendored(folder+"/x")
+			vendored[folder] = others
+		}
+		if others {
+			continue
+		}
+		x := f.Folders[folder]
+		if x == nil {
+			x = &tools.Folder{}
+			f.Folders[folder] = x
+		}
+		x.Files = append(x.Files, name)
+		if l := tools.LanguageOf(name); l != "" {
+			if x.Languages == nil {
+				x.Languages = map[string]int{}
+			}
+			x.Languages[l]++
+		}
+		if slices.ContainsFunc(manifests, func(p string) bool { ok, err := path.Match(p, name); return err == nil && ok }) && wanted(folder, name) {
+			if text, err := regular.ReadPath(filepath.Join(root, filepath.FromSlash(file))); err == nil && len(text) <= maxText {
+				if x.Texts == nil {
+					x.Texts = map[string]string{}
+				}
+				x.Texts[name] = string(text)
+			}
+		}
+	}
+	findPrograms(root, searchPath, f)
+	return f
+}
+
+// wanted reports whether a manifest is read: of files in YAML only those of CI.
+func wanted(folder, name string) bool {
+	if ext := path.Ext(name); ext != ".yml" && ext != ".yaml" {
+		return true
+	}
+	return folder == ".github/workflows" || folder == "" && strings.HasPrefix(name, ".gitlab-ci")
+}
+
+// findPrograms looks up the programs of the catalogue: for each folder with a place for programs of its own, and for the machine.
+func findPrograms(root, searchPath string, f tools.Facts) {
+	var bins []string
+	for folder := range f.Folders {
+		for _, bin := range localBins {
+			if fi, err := os.Stat(filepath.Join(root, filepath.FromSlash(path.Join(folder, bin)))); err == nil && fi.IsDir() && (bin != "bin" || folder == "") {
+				bins = append(bins, path.Join(folder, bin))
+			}
+		}
+	}
+	slices.Sort(bins)
+	for _, t := range tools.Catalog() {
+		if strings.ContainsAny(t.Program, "/\\") {
+			continue
+		}
+		for _, bin := range bins {
+			p := filepath.Join(root, filepath.FromSlash(bin), t.Program)
+			if !runnable(p) {
+				continue
+			}
+			folder := folderOfBin(bin)
+			if _, known := f.Programs[tools.Place{Folder: folder, Program: t.Program}]; !known {
+				f.Programs[tools.Place{Folder: folder, Program: t.Program}] = tools.Program{Path: p, Version: nodeVersion(root, bin, t)}
+			}
+		}
+		if _, known := f.Programs[tools.Place{Program: t.Program}]; known {
+			continue
+		}
+		for _, dir := range filepath.SplitList(searchPath) {
+			if p := filepath.Join(dir, t.Program); filepath.IsAbs(dir) && runnable(p) {
+				f.Programs[tools.Place{Program: t.Program}] = tools.Program{Path: p}
+				break
+			}
+		}
+	}
+}
+
+func folderOfBin(bin string) string {
+	for _, b := range localBins {
+		if bin == b {
+			return ""
+		}
+		if folder, ok := strings.CutSuffix(bin, "/"+b); ok {
+			return folder
+		}
+	}
+	return ""
+}
+
+// runnable reports whether a path is a program that may be executed.
+func runnable(p string) bool {
+	found, err := exec.LookPath(p)
+	return err == nil && found != ""
+}
+
+// nodeVersion is the version of an npm package by its package.json, so that the program need not run.
+func nodeVersion(root, bin string, t tools.Tool) string {
+	name := t.Packages["npm"]
+	if name == "" || path.Base(bin) != ".bin" {
+		return ""
+	}
+	data, err := regular.ReadPath(filepath.Join(root, filepath.FromSlash(path.Dir(bin)), filepath.FromSlash(name), "package.json"))
+	var m struct {
+		Version string `json:"version"`
+	}
+	if err != nil || json.Unmarshal(data, &m) != nil {
+		return ""
+	}
+	return m.Version
+}

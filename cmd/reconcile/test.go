@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/checks/formats"
+)
+
+// mostUncovered is the number of files with uncovered lines that a table shows.
+const mostUncovered = 20
+
+func newTestCmd(a *app) *cobra.Command {
+	q := ops.TestRequest{}
+	var noRun, all bool
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "test [PATH…]",
+		Short: "Run the tests of the project with the frameworks that it uses, and show what failed",
+		Long: `Find the test frameworks of the project (see "reconcile tools"), run its tests, and read what they report. It works in any
+folder, with or without a tree. A run without a test, or whose report cannot be read, is unknown and never passed.
+
+With --changed, --base or --related only the tests that are related to files run: their own, those of packages that import them
+(by the index), and those that mention them. --diagnose says of each failed test what it is a sign of: it runs the test alone,
+and in the commit before the change.
+
+Tests run commands of the project, so that a project has to be allowed once: "reconcile allow", or --yes.
+
+The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`,
+		Example: "  reconcile test\n" +
+			"  reconcile test --changed\n" +
+			"  reconcile test --related state/store.go\n" +
+			"  reconcile test --diagnose --base main\n" +
+			"  reconcile test --coverage\n" +
+			"  reconcile test -o junit > tests.xml",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Paths = args
+			if all && (q.Changed || q.Base != "" || len(q.Related) > 0) {
+				return badUsage("--all runs every test; leave out --changed, --base and --related")
+			}
+			if noRun {
+				return a.skipTests(cmd.Context(), q, reason)
+			}
+			return a.test(cmd.Context(), q)
+		},
+	}
+	f := cmd.Flags()
+	bindCheck(&q.CheckRequest, f)
+	f.BoolVar(&all, "all", false, "every test (the default)")
+	f.StringSliceVar(&q.Related, "related", nil, "only the tests that are related to the `FILE`")
+	f.BoolVar(&q.Coverage, "coverage", false, "measure which lines the tests run")
+	f.BoolVar(&q.Diagnose, "diagnose", false, "find out whether a failed test is flaky, was broken before, or by which change")
+	f.BoolVar(&q.Last, "last", false, "only show the last result again")
+	f.BoolVar(&noRun, "no-test-run", false, "run no test, and put on record who decided so; it holds until a file changes")
+	f.StringVar(&reason, "reason", "", "`TEXT` that says why, with --no-test-run")
+	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatGitHub, formatJUnit)
+	cmd.AddCommand(newOverrideCmd(a, "skip NAME", "Accept that a test fails, until a file beside it changes",
+		"  reconcile test skip TestUpload --reason \"the service is down\"",
+		func(arg string) ops.OverrideRequest { return ops.OverrideRequest{Test: arg} }))
+	return cmd
+}
+
+func (a *app) test(ctx context.Context, q ops.TestRequest) error {
+	r, err := trusted(a, &q.CheckRequest, func() (*ops.Testing, error) { return ops.Test(ctx, a.env(), q) })
+	if err != nil {
+		return err
+	}
+	err = a.checkReport(r, &r.Checked, func() error { return a.printTesting(r) })
+	return cmp.Or(err, exitWith(int(r.Verdict())))
+}
+
+// skipTests puts on record that no test runs, if a reason is given, and shows the result without tests.
+func (a *app) skipTests(ctx context.Context, q ops.TestRequest, reason string) error {
+	if reason != "" {
+		if err := a.overrideCheck(ctx, ops.OverrideRequest{Dir: a.project, NoTests: true, Reason: reason}); err != nil {
+			return err
+		}
+	}
+	q.NoRun = true
+	return a.test(ctx, q)
+}
+
+func (a *app) printTesting(r *ops.Testing) error {
+	if err := render.FailedTests(a.stdout, a.palette(), r.Checks, r.Diagnoses); err != nil {
+		return err
+	}
+	if r.Undiagnosed > 0 {
+		a.note("%s more failed and were not diagnosed", render.Plural(r.Undiagnosed, "test"))
+	}
+	for _, c := range r.Checks {
+		if c.Coverage == nil {
+			continue
+		}
+		fmt.Fprintf(a.stdout, "%s: %.1f %% covered\n", c.Tool, c.Coverage.Percent)
+		if err := render.CoverageTable(a.palette(), c.Coverage, mostUncovered).Write(a.stdout); err != nil {
+			return err
+		}
+	}
+	n := r.Counts
+	what := fmt.Sprintf("%d passed, %d failed, %d skipped", n.Passed, n.Failed, n.Skipped)
+	if r.Chosen != nil {
+		what += fmt.Sprintf("; only the tests in %s", render.Plural(len(r.Chosen.Files), "file"))
+	}
+	return a.printChecked(&r.Checked, n.Failed > 0, what)
+}
+
+// checkReport prints the result of checks: as annotations, SARIF or JUnit, or else as other results.
+func (a *app) checkReport(v any, r *ops.Checked, table func() error) error {
+	switch a.global.output {
+	case formatGitHub:
+		return formats.WriteGitHub(a.stdout, "", formats.Of(r.Checks))
+	case formatSARIF:
+		return formats.WriteSARIF(a.stdout, "", "reconcile", process.ReadBuild().Version, formats.Of(r.Checks))
+	case formatJUnit:
+		return formats.WriteJUnit(a.stdout, r.Checks)
+	}
+	return a.result(v, nil, table)
+}
+
+// printChecked prints the table of checks, what people accepted, and the verdict. apart says that something is above it.
+func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
+	if a.global.quiet && r.Outcome == checks.Passed {
+		return nil
+	}
+	if apart {
+		fmt.Fprintln(a.stdout)
+	}
+	if err := render.ChecksTable(a.palette(), r.Checks).Write(a.stdout); err != nil {
+		return err
+	}
+	if err := render.Overrides(a.stdout, a.palette(), r.Overridden); err != nil {
+		return err
+	}
+	if r.Files != nil {
+		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", r.Outcome, what)
+	return err
+}

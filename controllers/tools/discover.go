@@ -1,0 +1,533 @@
+package tools
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+	"sigs.k8s.io/yaml"
+
+	"reconcile.dev/reconcile/controllers/checks"
+)
+
+//go:embed catalog.yaml
+var catalogYAML []byte
+
+// Catalog returns the known tools, of each category and language the recommended one first.
+var Catalog = sync.OnceValue(func() []Tool {
+	var all []Tool
+	if err := yaml.UnmarshalStrict(catalogYAML, &all); err != nil {
+		panic(fmt.Sprintf("catalogue of tools: %v", err)) // a test decodes it
+	}
+	return all
+})
+
+// Facts are what is known about a project.
+type Facts struct {
+	Folders map[string]*Folder // by path below the root, with slashes; "" is the root. Folders of others are not there.
+	// Programs are those that exist, by the folder for which they were looked up and their name. A program that is installed for the whole
+	// machine is there under the folder "".
+	Programs map[Place]Program
+	// Choices are tools that people chose, by language and category.
+	Choices []Choice
+}
+
+// Place is a program's name, and the folder of the project for which it was looked up.
+type Place struct{ Folder, Program string }
+
+// Program is an installed program.
+type Program struct {
+	Path    string
+	Version string // what it says; "": unknown
+}
+
+// Folder is a folder of a project.
+type Folder struct {
+	Files     []string          // names of its files, sorted
+	Texts     map[string]string // of manifests, configurations with members, and files of CI, by name
+	Languages map[string]int    // number of files by language, in this folder alone
+}
+
+// Choice is a tool that a person chose.
+type Choice struct {
+	Language string
+	Category checks.Category
+	Tool     string
+	By       string // the object that says so
+}
+
+// Manifests are the names of the files whose texts Discover reads, as patterns of path.Match.
+func Manifests() []string {
+	return []string{"package.json", "pyproject.toml", "setup.cfg", "tox.ini", "requirements*.txt", "go.mod", "Gemfile", "composer.json", "Makefile", "GNUmakefile",
+		"justfile", "*.yml", "*.yaml"}
+}
+
+// Discover decides which tools a project uses: by their configuration files (high), by the dependencies in manifests (medium), and by files of CI or
+// because they are installed (low). A tool is found once for the folder that has its configuration, and for folders below only where these have one
+// of their own. Of what is merely installed only the first tool of a category and language counts, and only where no better one was found.
+func Discover(f Facts) []Discovered {
+	d := &discovery{facts: f, spread: f.spread()}
+	for folder := range f.Folders {
+		d.folders = append(d.folders, folder)
+	}
+	slices.SortFunc(d.folders, func(a, b string) int {
+		if n := strings.Count(a, "/") - strings.Count(b, "/"); n != 0 && a != "" && b != "" {
+			return n
+		}
+		return strings.Compare(a, b)
+	})
+	for _, t := range Catalog() {
+		for _, folder := range d.folders {
+			d.configured(t, folder)
+		}
+	}
+	for _, t := range Catalog() {
+		d.mentioned(t)
+	}
+	for _, t := range Catalog() {
+		d.installed(t)
+	}
+	d.choose()
+	slices.SortStableFunc(d.out, func(a, b Discovered) int {
+		if n := slices.Index(checks.Categories(), a.Category) - slices.Index(checks.Categories(), b.Category); n != 0 {
+			return n
+		}
+		return strings.Compare(a.Folder, b.Folder)
+	})
+	return d.out
+}
+
+type discovery struct {
+	facts   Facts
+	folders []string
+	spread  map[string]map[string]int // number of files by language, in each folder and below it
+	out     []Discovered
+}
+
+// spread counts the files of each language in and below the folders.
+func (f Facts) spread() map[string]map[string]int {
+	out := map[string]map[string]int{}
+	for folder, x := range f.Folders {
+		for at := folder; ; at = parent(at) {
+			if out[at] == nil {
+				out[at] = map[string]int{}
+			}
+			for l, n := range x.Languages {
+				out[at][l] += n
+			}
+			if at == "" {
+				break
+			}
+		}
+	}
+	return out
+}
+
+func parent(folder string) string {
+	if dir := path.Dir(folder); dir != "." {
+		return dir
+	}
+	return ""
+}
+
+// language is the tool's language with the most files in and below a folder; "" if there is none.
+func (d *discovery) language(t Tool, folder string) (best string) {
+	for _, l := range t.Languages {
+		if n := d.spread[folder][l]; n > 0 && (best == "" || n > d.spread[folder][best]) {
+			best = l
+		}
+	}
+	return best
+}
+
+// configured finds a tool by its configuration or its dependency in a folder.
+func (d *discovery) configured(t Tool, folder string) {
+	x := d.facts.Folders[folder]
+	language := d.language(t, folder)
+	if language == "" || t.Deep && d.covered(t, folder) {
+		return
+	}
+	for _, c := range t.Configs {
+		if file := x.has(c); file != "" {
+			why := "configured in " + file
+			if strings.Contains(c, "#") {
+				_, member, _ := strings.Cut(c, "#")
+				why += " (" + member + ")"
+			}
+			d.add(t, folder, language, High, path.Join(folder, file), why)
+			return
+		}
+	}
+	for _, m := range x.dependencies(t) {
+		if !d.covered(t, folder) {
+			d.add(t, folder, language, Medium, path.Join(folder, m), "a dependency in "+m)
+		}
+		return
+	}
+}
+
+// covered reports whether a tool was found for a folder or one above it.
+func (d *discovery) covered(t Tool, folder string) bool {
+	return slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Tool == t.Name && below(o.Folder, folder) })
+}
+
+// mentioned finds a tool by a file of CI or a Makefile that runs it.
+func (d *discovery) mentioned(t Tool) {
+	if len(t.Languages) == 0 || t.Program == "go" || t.Program == "cargo" || t.Program == "node" || t.Program == "python3" {
+		return // these programs do more than this
+	}
+	word := regexp.MustCompile(`(?m)(?:^|[\s"'/@&;|])` + regexp.QuoteMeta(t.Program) + `(?:@|==|$|[\s"'])`)
+	for _, folder := range d.folders {
+		x := d.facts.Folders[folder]
+		ci := folder == ".github/workflows" || folder == ""
+		for _, name := range x.Files {
+			text, ok := x.Texts[name]
+			make := name == "Makefile" || name == "GNUmakefile" || name == "justfile"
+			if !ok || !make && !(ci && (folder == ".github/workflows" || strings.HasPrefix(name, ".gitlab-ci"))) || !word.MatchString(text) {
+				continue
+			}
+			at := folder
+			if folder == ".github/workflows" {
+				at = ""
+			}
+			if language := d.language(t, at); language != "" && !d.covered(t, at) {
+				d.add(t, at, language, Low, path.Join(folder, name), "run by "+path.Join(folder, name))
+			}
+		}
+	}
+}
+
+// installed finds a tool that is merely there, for categories and languages without a better one.
+func (d *discovery) installed(t Tool) {
+	language := d.language(t, "")
+	if language == "" {
+		return
+	}
+	if _, ok := d.facts.Programs[Place{"", t.Program}]; !ok {
+		return
+	}
+	for _, r := range t.Roles {
+		taken := slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Category == r.Category && o.Language == language })
+		if taken || r.Category == checks.TestFramework && !d.hasTests(r) {
+			continue
+		}
+		d.addRole(t, r, "", language, Low, "", "installed, and nothing else is configured")
+	}
+}
+
+// hasTests reports whether the project has files with tests of a role.
+func (d *discovery) hasTests(r Role) bool {
+	for _, x := range d.facts.Folders {
+		if slices.ContainsFunc(x.Files, r.IsTest) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *discovery) add(t Tool, folder, language string, c Confidence, config, why string) {
+	for _, r := range t.Roles {
+		d.addRole(t, r, folder, language, c, config, why)
+	}
+}
+
+// addRole adds a tool in one category, unless the version of the program has another entry for that.
+func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidence, config, why string) {
+	p := d.program(t, folder)
+	if !r.fits(p.Version) {
+		return
+	}
+	x := Discovered{Tool: t.Name, Category: r.Category, Language: language, Folder: folder, Confidence: c, Tier: 1, Why: why, Config: config, Program: p.Path,
+		Version: p.Version, Role: r}
+	if slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Tool == x.Tool && o.Category == x.Category && o.Folder == x.Folder }) {
+		return
+	}
+	j := Job{Tool: x}
+	x.Check = j.fill(r.Check, nil)
+	x.Fix = j.fill(r.Fix, nil)
+	x.Install = installCommand(t)
+	if script := d.script(folder, t.Program); script != "" {
+		x.Why += "; " + script + " runs it"
+	}
+	d.out = append(d.out, x)
+}
+
+// program is the program of a tool for a folder: that of the project, of a folder above, or of the machine.
+func (d *discovery) program(t Tool, folder string) Program {
+	for at := folder; ; at = parent(at) {
+		if p, ok := d.facts.Programs[Place{at, t.Program}]; ok || at == "" {
+			return p
+		}
+	}
+}
+
+// script names the script of a package.json that runs a program.
+func (d *discovery) script(folder, program string) string {
+	text := d.facts.Folders[folder].Texts["package.json"]
+	var m struct {
+		Scripts map[string]string `json:"scripts"`
+	}
+	if text == "" || json.Unmarshal([]byte(text), &m) != nil {
+		return ""
+	}
+	var names []string
+	for name, script := range m.Scripts {
+		if slices.Contains(strings.Fields(script), program) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "its script " + names[0]
+}
+
+// choose lets the choices of people win: what was chosen is sure, and other tools of its category and language are left out.
+func (d *discovery) choose() {
+	for _, c := range d.facts.Choices {
+		i := slices.IndexFunc(Catalog(), func(t Tool) bool { return t.Name == c.Tool })
+		if i < 0 {
+			continue
+		}
+		d.out = slices.DeleteFunc(d.out, func(o Discovered) bool {
+			return o.Language == c.Language && o.Category == c.Category && o.Tool != c.Tool
+		})
+		found := false
+		for k := range d.out {
+			if o := &d.out[k]; o.Language == c.Language && o.Category == c.Category {
+				o.Confidence, o.Tier, o.Why, found = High, 3, "chosen by "+c.By, true
+			}
+		}
+		if found || d.language(Catalog()[i], "") == "" {
+			continue
+		}
+		for _, r := range Catalog()[i].Roles {
+			if r.Category == c.Category {
+				d.addRole(Catalog()[i], r, "", c.Language, High, "", "chosen by "+c.By)
+			}
+		}
+		if n := len(d.out); n > 0 && d.out[n-1].Tool == c.Tool {
+			d.out[n-1].Tier = 3
+		}
+	}
+}
+
+// installCommand is the command that installs a tool, by the first package manager that has it.
+func installCommand(t Tool) []string {
+	for _, m := range []struct {
+		name string
+		argv []string
+	}{{"npm", []string{"npm", "install", "--no-save"}}, {"uv", []string{"uv", "pip", "install"}}, {"pip", []string{"pip", "install"}},
+		{"go", []string{"go", "install"}}, {"cargo", []string{"cargo", "install"}}, {"gem", []string{"gem", "install"}}} {
+		if what := t.Install[m.name]; what != "" {
+			if m.name == "go" {
+				what += "@latest"
+			}
+			return append(slices.Clone(m.argv), what)
+		}
+	}
+	return nil
+}
+
+// has returns the name of the file of a folder that a configuration entry names: a file, a path below, a pattern, or a file with a member; "" for none.
+func (x *Folder) has(entry string) string {
+	name, member, withMember := strings.Cut(entry, "#")
+	for _, f := range x.Files {
+		if ok, err := path.Match(name, f); err == nil && ok && (!withMember || hasMember(f, x.Texts[f], member)) {
+			return f
+		}
+	}
+	return ""
+}
+
+// hasMember reports whether a document has a member, by its path. Configurations in the form of INI have sections.
+func hasMember(name, text, member string) bool {
+	var doc map[string]any
+	switch path.Ext(name) {
+	case ".json":
+		if json.Unmarshal([]byte(text), &doc) != nil {
+			return false
+		}
+	case ".toml":
+		if toml.Unmarshal([]byte(text), &doc) != nil {
+			return false
+		}
+	default:
+		for line := range strings.Lines(text) {
+			if section := strings.TrimSpace(line); section == "["+member+"]" || strings.HasPrefix(section, "["+member+"-") || strings.HasPrefix(section, "["+member+".") {
+				return true
+			}
+		}
+		return false
+	}
+	at := any(doc)
+	for part := range strings.SplitSeq(member, ".") {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return false
+		}
+		if at, ok = m[part]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// dependencies are the manifests of a folder that name a tool's package.
+func (x *Folder) dependencies(t Tool) (files []string) {
+	for _, f := range x.Files {
+		text, ok := x.Texts[f]
+		if !ok {
+			continue
+		}
+		if ecosystem, names := declaredIn(f, text); t.Packages[ecosystem] != "" && slices.ContainsFunc(names, func(n string) bool { return matchesPackage(n, t.Packages[ecosystem]) }) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+func matchesPackage(declared, wanted string) bool {
+	return strings.EqualFold(declared, wanted) || strings.HasPrefix(declared, wanted+"/")
+}
+
+var (
+	requirement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`) })
+	gemLine     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*gem\s+["']([^"']+)`) })
+	goRequire   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\s*(?:require\s+|tool\s+)?([\w.-]+\.[\w.-]+/\S+)(?:\s+v\S+)?`)
+	})
+)
+
+// declaredIn are the packages that a manifest declares, and their ecosystem.
+func declaredIn(name, text string) (ecosystem string, names []string) {
+	switch {
+	case name == "package.json":
+		var m struct {
+			A map[string]any `json:"dependencies"`
+			B map[string]any `json:"devDependencies"`
+			C map[string]any `json:"optionalDependencies"`
+		}
+		if json.Unmarshal([]byte(text), &m) == nil {
+			for _, all := range []map[string]any{m.A, m.B, m.C} {
+				for n := range all {
+					names = append(names, n)
+				}
+			}
+		}
+		return "npm", names
+	case name == "composer.json":
+		var m struct {
+			A map[string]any `json:"require"`
+			B map[string]any `json:"require-dev"`
+		}
+		if json.Unmarshal([]byte(text), &m) == nil {
+			for _, all := range []map[string]any{m.A, m.B} {
+				for n := range all {
+					names = append(names, n)
+				}
+			}
+		}
+		return "composer", names
+	case name == "pyproject.toml":
+		var m struct {
+			Project struct {
+				Dependencies []string            `toml:"dependencies"`
+				Optional     map[string][]string `toml:"optional-dependencies"`
+			} `toml:"project"`
+			Groups map[string][]any `toml:"dependency-groups"`
+			Tool   struct {
+				Poetry struct {
+					A      map[string]any `toml:"dependencies"`
+					B      map[string]any `toml:"dev-dependencies"`
+					Groups map[string]struct {
+						A map[string]any `toml:"dependencies"`
+					} `toml:"group"`
+				} `toml:"poetry"`
+			} `toml:"tool"`
+		}
+		if toml.Unmarshal([]byte(text), &m) != nil {
+			return "pypi", nil
+		}
+		all := m.Project.Dependencies
+		for _, o := range m.Project.Optional {
+			all = append(all, o...)
+		}
+		for _, g := range m.Groups {
+			for _, v := range g {
+				if s, ok := v.(string); ok {
+					all = append(all, s)
+				}
+			}
+		}
+		for _, line := range all {
+			if r := requirement().FindStringSubmatch(line); r != nil {
+				names = append(names, r[1])
+			}
+		}
+		poetry := []map[string]any{m.Tool.Poetry.A, m.Tool.Poetry.B}
+		for _, g := range m.Tool.Poetry.Groups {
+			poetry = append(poetry, g.A)
+		}
+		for _, p := range poetry {
+			for n := range p {
+				names = append(names, n)
+			}
+		}
+		return "pypi", names
+	case strings.HasPrefix(name, "requirements") && strings.HasSuffix(name, ".txt"):
+		for line := range strings.Lines(text) {
+			if r := requirement().FindStringSubmatch(line); r != nil {
+				names = append(names, r[1])
+			}
+		}
+		return "pypi", names
+	case name == "go.mod":
+		for _, m := range goRequire().FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		return "go", names
+	case name == "Gemfile":
+		for _, m := range gemLine().FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		return "gem", names
+	}
+	return "", nil
+}
+
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(?:\.\d+)*`) })
+
+// fits reports whether an entry applies to a version. One that is unknown is taken for the newest.
+func (r Role) fits(version string) bool {
+	v := versionNumber().FindString(version)
+	if v == "" {
+		return r.Before == ""
+	}
+	return (r.Since == "" || compareVersions(v, r.Since) >= 0) && (r.Before == "" || compareVersions(v, r.Before) < 0)
+}
+
+// compareVersions compares numbers that are separated by dots.
+func compareVersions(a, b string) int {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range max(len(as), len(bs)) {
+		x, y := 0, 0
+		if i < len(as) {
+			fmt.Sscan(as[i], &x)
+		}
+		if i < len(bs) {
+			fmt.Sscan(bs[i], &y)
+		}
+		if x != y {
+			return x - y
+		}
+	}
+	return 0
+}
