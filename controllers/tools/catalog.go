@@ -10,7 +10,7 @@ type Tool struct {
 	Program   string            `json:"program"`            // on the PATH, or in a folder of the project such as node_modules/.bin
 	Source    string            `json:"source"`             // where the facts of this entry were read
 	Configs   []string          `json:"configs,omitempty"`  // files, globs, or FILE#MEMBER.MEMBER of JSON, TOML and YAML, whose presence says that the tool is used
-	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem: npm, pypi, go, cargo, gem, composer, maven
+	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem, as package manifests names them
 	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
 	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, gem
 	// Deep says that its check of a folder includes all below, whatever configuration they have.

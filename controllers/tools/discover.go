@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/manifests"
 )
 
 //go:embed catalog.yaml
@@ -52,6 +54,7 @@ type Folder struct {
 	Files     []string          // names of its files, sorted
 	Texts     map[string]string // of manifests, configurations with members, and files of CI, by name
 	Languages map[string]int    // number of files by language, in this folder alone
+	parsed    map[string]*manifests.Manifest
 }
 
 // Choice is a tool that a person chose.
@@ -269,24 +272,16 @@ func (d *discovery) program(t Tool, folder string) Program {
 
 // script names the script of a package.json that runs a program.
 func (d *discovery) script(folder, program string) string {
-	text := d.facts.Folders[folder].Texts["package.json"]
-	var m struct {
-		Scripts map[string]string `json:"scripts"`
-	}
-	if text == "" || json.Unmarshal([]byte(text), &m) != nil {
+	m := d.facts.Folders[folder].manifest("package.json")
+	if m == nil {
 		return ""
 	}
-	var names []string
-	for name, script := range m.Scripts {
-		if slices.Contains(strings.Fields(script), program) {
-			names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(m.Scripts)) {
+		if slices.Contains(strings.Fields(m.Scripts[name]), program) {
+			return "its script " + name
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	slices.Sort(names)
-	return "its script " + names[0]
+	return ""
 }
 
 // choose lets the choices of people win: what was chosen is sure, and other tools of its category and language are left out.
@@ -383,124 +378,42 @@ func hasMember(name, text, member string) bool {
 // dependencies are the manifests of a folder that name a tool's package.
 func (x *Folder) dependencies(t Tool) (files []string) {
 	for _, f := range x.Files {
-		text, ok := x.Texts[f]
-		if !ok {
+		m := x.manifest(f)
+		if m == nil || t.Packages[m.Ecosystem] == "" {
 			continue
 		}
-		if ecosystem, names := declaredIn(f, text); t.Packages[ecosystem] != "" && slices.ContainsFunc(names, func(n string) bool { return matchesPackage(n, t.Packages[ecosystem]) }) {
+		wanted := manifests.Normal(m.Ecosystem, t.Packages[m.Ecosystem])
+		if slices.ContainsFunc(m.Dependencies, func(d manifests.Dependency) bool {
+			return matchesPackage(manifests.Normal(m.Ecosystem, d.Name), wanted)
+		}) {
 			files = append(files, f)
 		}
 	}
 	return files
 }
 
-func matchesPackage(declared, wanted string) bool {
-	return strings.EqualFold(declared, wanted) || strings.HasPrefix(declared, wanted+"/")
+// manifest is a manifest of the folder that was read; nil for another file, and one with errors.
+func (x *Folder) manifest(name string) *manifests.Manifest {
+	text, ok := x.Texts[name]
+	if !ok || !manifests.Known(name) || manifests.IsLock(name) {
+		return nil
+	}
+	m, known := x.parsed[name]
+	if !known {
+		var err error
+		if m, err = manifests.Parse(name, []byte(text)); err != nil {
+			m = nil
+		}
+		if x.parsed == nil {
+			x.parsed = map[string]*manifests.Manifest{}
+		}
+		x.parsed[name] = m
+	}
+	return m
 }
 
-var (
-	requirement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`) })
-	gemLine     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*gem\s+["']([^"']+)`) })
-	goRequire   = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^\s*(?:require\s+|tool\s+)?([\w.-]+\.[\w.-]+/\S+)(?:\s+v\S+)?`)
-	})
-)
-
-// declaredIn are the packages that a manifest declares, and their ecosystem.
-func declaredIn(name, text string) (ecosystem string, names []string) {
-	switch {
-	case name == "package.json":
-		var m struct {
-			A map[string]any `json:"dependencies"`
-			B map[string]any `json:"devDependencies"`
-			C map[string]any `json:"optionalDependencies"`
-		}
-		if json.Unmarshal([]byte(text), &m) == nil {
-			for _, all := range []map[string]any{m.A, m.B, m.C} {
-				for n := range all {
-					names = append(names, n)
-				}
-			}
-		}
-		return "npm", names
-	case name == "composer.json":
-		var m struct {
-			A map[string]any `json:"require"`
-			B map[string]any `json:"require-dev"`
-		}
-		if json.Unmarshal([]byte(text), &m) == nil {
-			for _, all := range []map[string]any{m.A, m.B} {
-				for n := range all {
-					names = append(names, n)
-				}
-			}
-		}
-		return "composer", names
-	case name == "pyproject.toml":
-		var m struct {
-			Project struct {
-				Dependencies []string            `toml:"dependencies"`
-				Optional     map[string][]string `toml:"optional-dependencies"`
-			} `toml:"project"`
-			Groups map[string][]any `toml:"dependency-groups"`
-			Tool   struct {
-				Poetry struct {
-					A      map[string]any `toml:"dependencies"`
-					B      map[string]any `toml:"dev-dependencies"`
-					Groups map[string]struct {
-						A map[string]any `toml:"dependencies"`
-					} `toml:"group"`
-				} `toml:"poetry"`
-			} `toml:"tool"`
-		}
-		if toml.Unmarshal([]byte(text), &m) != nil {
-			return "pypi", nil
-		}
-		all := m.Project.Dependencies
-		for _, o := range m.Project.Optional {
-			all = append(all, o...)
-		}
-		for _, g := range m.Groups {
-			for _, v := range g {
-				if s, ok := v.(string); ok {
-					all = append(all, s)
-				}
-			}
-		}
-		for _, line := range all {
-			if r := requirement().FindStringSubmatch(line); r != nil {
-				names = append(names, r[1])
-			}
-		}
-		poetry := []map[string]any{m.Tool.Poetry.A, m.Tool.Poetry.B}
-		for _, g := range m.Tool.Poetry.Groups {
-			poetry = append(poetry, g.A)
-		}
-		for _, p := range poetry {
-			for n := range p {
-				names = append(names, n)
-			}
-		}
-		return "pypi", names
-	case strings.HasPrefix(name, "requirements") && strings.HasSuffix(name, ".txt"):
-		for line := range strings.Lines(text) {
-			if r := requirement().FindStringSubmatch(line); r != nil {
-				names = append(names, r[1])
-			}
-		}
-		return "pypi", names
-	case name == "go.mod":
-		for _, m := range goRequire().FindAllStringSubmatch(text, -1) {
-			names = append(names, m[1])
-		}
-		return "go", names
-	case name == "Gemfile":
-		for _, m := range gemLine().FindAllStringSubmatch(text, -1) {
-			names = append(names, m[1])
-		}
-		return "gem", names
-	}
-	return "", nil
+func matchesPackage(declared, wanted string) bool {
+	return strings.EqualFold(declared, wanted) || strings.HasPrefix(declared, wanted+"/")
 }
 
 var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(?:\.\d+)*`) })

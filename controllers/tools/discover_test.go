@@ -1,0 +1,147 @@
+package tools
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/checks/formats"
+)
+
+func TestCatalog(t *testing.T) {
+	names := map[string]bool{}
+	known := formats.Names()
+	for _, tool := range Catalog() {
+		if names[tool.Name] || tool.Source == "" || tool.Program == "" || len(tool.Languages) == 0 || len(tool.Roles) == 0 {
+			t.Errorf("%q: it is there twice, or has no source, program, language or role", tool.Name)
+		}
+		names[tool.Name] = true
+		for _, r := range tool.Roles {
+			where := tool.Name + " as " + string(r.Category)
+			if !slices.Contains(checks.Categories(), r.Category) {
+				t.Errorf("%s: no such category", where)
+			}
+			if r.Category == checks.LSP {
+				continue
+			}
+			if !slices.Contains(known, r.Output) || r.CoverageOutput != "" && !slices.Contains(known, r.CoverageOutput) {
+				t.Errorf("%s: there is no format %q or %q", where, r.Output, r.CoverageOutput)
+			}
+			if len(r.Check) == 0 || r.Check[0] != tool.Program {
+				t.Errorf("%s: it runs %q", where, r.Check)
+			}
+			for _, a := range r.Check {
+				if slices.Contains([]string{"--fix", "-w", "--write", "-i", "--autocorrect"}, a) {
+					t.Errorf("%s: its check has %s, which writes", where, a)
+				}
+			}
+			for _, argv := range [][]string{r.Check, r.Fix, r.One, r.Coverage} {
+				for _, a := range argv {
+					for _, hole := range regexpHoles.FindAllString(a, -1) {
+						if !slices.Contains([]string{"{files}", "{packages}", "{report}", "{coverage}", "{scratch}", "{test}", "{suite}", "{file}"}, hole) {
+							t.Errorf("%s: %s is no placeholder", where, hole)
+						}
+					}
+				}
+			}
+			if usesReport := slices.ContainsFunc(r.Check, func(a string) bool { return strings.Contains(a, "{report}") }); usesReport != (r.Report != "") {
+				t.Errorf("%s: report is %q", where, r.Report)
+			}
+			if r.Category == checks.TestFramework && len(r.TestFiles) == 0 {
+				t.Errorf("%s: it has no files with tests", where)
+			}
+		}
+	}
+}
+
+func TestLanguageOf(t *testing.T) {
+	for file, want := range map[string]string{
+		"a/main.go": "go", "x.ts": "typescript", "x.d.ts": "typescript", "x.tsx": "typescript", "x.jsx": "javascript", "x.mjs": "javascript", "a.py": "python", "a.rs": "rust",
+		"a.h": "c", "a.hpp": "c++", "a.sh": "bash", "Rakefile": "ruby", "a.vue": "vue", "README.md": "", "a.unknown": "", ".bashrc": "bash", "x.yml": "yaml", "x.php": "php",
+	} {
+		if got := LanguageOf(file); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+	for file, want := range map[string]bool{"vendor/a/b.go": true, "node_modules/x/i.js": true, "a/testdata/b.go": true, "src/a.go": false, "pkg/vendoring/a.go": false} {
+		if got := Vendored(file); got != want {
+			t.Errorf("%s: vendored %v", file, got)
+		}
+	}
+}
+
+// Each archive in testdata is a project. Its comment has lines "program FOLDER NAME VERSION" and "choose LANGUAGE CATEGORY TOOL"; the file "want" has what
+// is discovered.
+func TestDiscover(t *testing.T) {
+	for _, file := range archives(t) {
+		t.Run(path.Base(file.name), func(t *testing.T) {
+			f := Facts{Folders: map[string]*Folder{"": {}}, Programs: map[Place]Program{}}
+			for line := range strings.Lines(string(file.Comment)) {
+				switch w := strings.Fields(line); {
+				case len(w) == 4 && w[0] == "program":
+					folder := strings.TrimPrefix(w[1], ".")
+					f.Programs[Place{folder, w[2]}] = Program{"/" + path.Join(folder, "bin", w[2]), strings.Trim(w[3], "-")}
+				case len(w) == 4 && w[0] == "choose":
+					f.Choices = append(f.Choices, Choice{w[1], checks.Category(w[2]), w[3], "preference/x"})
+				}
+			}
+			want := ""
+			for _, x := range file.Files {
+				if x.Name == "want" {
+					want = string(x.Data)
+					continue
+				}
+				folder, name := path.Split(x.Name)
+				folder = strings.TrimSuffix(folder, "/")
+				if f.Folders[folder] == nil {
+					f.Folders[folder] = &Folder{}
+				}
+				at := f.Folders[folder]
+				at.Files = append(at.Files, name)
+				if at.Texts == nil {
+					at.Texts, at.Languages = map[string]string{}, map[string]int{}
+				}
+				at.Texts[name] = string(x.Data)
+				if l := LanguageOf(name); l != "" {
+					at.Languages[l]++
+				}
+			}
+			var got strings.Builder
+			for _, d := range Discover(f) {
+				fmt.Fprintf(&got, "%s %s .%s: %s %s, %s\n", d.Category, d.Language, d.Folder, d.Tool, d.Confidence, d.Why)
+			}
+			if got.String() != want {
+				t.Errorf("got:\n%swant:\n%s", got.String(), want)
+			}
+		})
+	}
+}
+
+type archive struct {
+	*txtar.Archive
+	name string
+}
+
+var regexpHoles = regexp.MustCompile(`\{\w+\}`)
+
+func archives(t *testing.T) (all []archive) {
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, n := range names {
+		a, err := txtar.ParseFile(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, archive{a, n})
+	}
+	return all
+}
