@@ -75,16 +75,16 @@ func judgeTests(x Expected, e Ended) (Outcome, string) {
 		return Failed, ""
 	case len(e.Report.Broken) > 0:
 		return Failed, "does not build: " + strings.Join(e.Report.Broken, ", ")
-	case !clean && !found:
-		return Unknown, e.strangeExit()
 	case e.doubt() != "":
 		return Unknown, e.doubt()
-	case found:
-		return Unknown, fmt.Sprintf("exit code %d without a failed test%s", e.Exit, e.said())
 	case c.Run == 0 && c.Skipped > 0:
 		return Unknown, fmt.Sprintf("no test ran, %d skipped", c.Skipped)
 	case c.Run == 0:
-		return Unknown, "no test ran"
+		return Unknown, fmt.Sprintf("no test ran (exit code %d)%s", e.Exit, e.said())
+	case !clean && !found:
+		return Unknown, e.strangeExit()
+	case found:
+		return Unknown, fmt.Sprintf("exit code %d without a failed test%s", e.Exit, e.said())
 	}
 	return Passed, ""
 }

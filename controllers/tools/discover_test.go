@@ -44,6 +44,9 @@ func TestCatalog(t *testing.T) {
 			}
 			for _, argv := range [][]string{r.Check, r.Fix, r.One, r.Coverage} {
 				for _, a := range argv {
+					if strings.HasPrefix(a, "--template=") {
+						continue // of cppcheck
+					}
 					for _, hole := range regexpHoles.FindAllString(a, -1) {
 						if !slices.Contains([]string{"{files}", "{packages}", "{report}", "{coverage}", "{scratch}", "{test}", "{suite}", "{file}"}, hole) {
 							t.Errorf("%s: %s is no placeholder", where, hole)

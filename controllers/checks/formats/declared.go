@@ -37,6 +37,7 @@ type format struct {
 	// Each says that the output is a JSON document on each line.
 	Each bool `json:"each,omitempty"`
 
+	RulePrefix string                     `json:"rulePrefix,omitempty"` // of rules that are numbers
 	Severities map[string]checks.Severity `json:"severities,omitempty"` // of the tool's words
 	Severity   checks.Severity            `json:"severity,omitempty"`   // of all findings
 }
@@ -193,7 +194,7 @@ func (c *compiled) set(f *checks.Finding, name, text string, o Options) {
 	case "message":
 		f.Message = text
 	case "rule":
-		f.Rule = text
+		f.Rule = c.RulePrefix + text
 	case "url":
 		f.URL = text
 	case "suggestion":

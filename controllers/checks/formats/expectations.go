@@ -21,6 +21,7 @@ var expecting = sync.OnceValue(func() [][2]*regexp.Regexp {
 		pair(`(?m)^\s*right: ?(.+?)$`, `(?m)^\s*left: ?(.+?),?$`),                                                         // Rust
 		pair(`(?m)expected .+ to (?:deeply )?(?:equal|be) (.+)$`, `(?m)expected (.+?) to (?:deeply )?(?:equal|be) .+$`),   // chai, vitest
 		pair(`(?m)Failed asserting that .+ (?:matches expected|is identical to) (.+?)\.$`, `(?m)Failed asserting that (.+?) (?:matches expected|is identical to) .+\.$`),
+		pair(`(?m)AssertionError: .+ != (.+)$`, `(?m)AssertionError: (.+?) != .+$`), // unittest
 		pair(`(?m)\bwant(?:ed)?:?\s+(.+?)(?:[,;]|$)`, `(?m)\b(?:got|have):?\s+(.+?)(?:[,;]|$)`),
 	}
 })
@@ -33,7 +34,7 @@ func expectations(text string) (expected, actual string) {
 	for _, p := range expecting() {
 		e, a := p[0].FindStringSubmatch(text), p[1].FindStringSubmatch(text)
 		if e != nil && a != nil {
-			return strings.TrimSpace(e[1]), strings.TrimSpace(a[1])
+			return strings.TrimSpace(strings.TrimSuffix(e[1], " // Object.is equality")), strings.TrimSpace(a[1])
 		}
 	}
 	return "", ""

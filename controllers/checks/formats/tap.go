@@ -19,6 +19,9 @@ var tapLine = sync.OnceValue(func() *regexp.Regexp {
 
 var tapPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^( *)1\.\.(\d+)(?: *# *(.*))?$`) })
 
+// batsPlace is how bats names the place of a failure.
+var batsPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`in test file (.+?), line (\d+)`) })
+
 // readTAP reads TAP 13 and 14 (testanything.org): plans, results, directives, YAML diagnostics and subtests. It is complete when there were as
 // many results as planned; a run that bails out is not.
 func readTAP(data []byte, o Options) (checks.Report, error) {
@@ -63,7 +66,7 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 				t.explainTAP(diagnostic, o)
 				i = next - 1
 			} else if t.Outcome == checks.TestFailed {
-				i = t.comments(lines, i)
+				i = t.comments(lines, i, o)
 			}
 			t.Suite = strings.Join(names[:min(depth, len(names))], " > ")
 			if depth == 0 {
@@ -164,7 +167,7 @@ func (t *tapResult) explainTAP(text string, o Options) {
 }
 
 // comments takes the comment lines after a failed result, as bats and prove write them, and returns the last line that it took.
-func (t *tapResult) comments(lines []string, at int) int {
+func (t *tapResult) comments(lines []string, at int, o Options) int {
 	var said []string
 	for at+1 < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[at+1]), "#") && !strings.Contains(lines[at+1], "# Subtest: ") {
 		at++
@@ -172,5 +175,8 @@ func (t *tapResult) comments(lines []string, at int) int {
 	}
 	t.Message = strings.Join(said, "\n")
 	t.Expected, t.Actual = expectations(t.Message)
+	if m := batsPlace().FindStringSubmatch(t.Message); m != nil {
+		t.File, t.Line = o.file(m[1]), number(m[2])
+	}
 	return at
 }
