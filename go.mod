@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/FastFilter/xorfilter v0.4.2-0.20260120015552-4e5a4d9df65a // which words a domain has, in 10 bits each
+	github.com/aymanbagabas/go-udiff v0.4.1 // unified diffs of texts
 	github.com/bmatcuk/doublestar/v4 v4.10.4 // ** in globs of inputs
 	github.com/cespare/xxhash/v2 v2.3.0 // fingerprints and checksums of caches
 	github.com/dlclark/regexp2/v2 v2.5.1 // cuts texts into what tokens are made of

@@ -126,7 +126,7 @@ func menu() []item {
 		{groupLook, "state", unlisted(newStateCmd)},
 		{groupLook, "digest", unlisted(func(a *app) *cobra.Command { return newDigestCmd(a, "digest") })},
 		{groupLook, "search", newSearchCmd}, {groupLook, "related", newRelatedCmd}, {groupLook, "path", newPathCmd},
-		{groupCode, "tools", newToolsCmd}, {groupCode, "inspect", newInspectCmd}, {groupCode, "test", newTestCmd},
+		{groupCode, "tools", newToolsCmd}, {groupCode, "inspect", newInspectCmd}, {groupCode, "test", newTestCmd}, {groupCode, "preview", newPreviewCmd},
 	}
 	for _, v := range ops.Verbs {
 		items = append(items, item{groupSteer, v.Name, func(a *app) *cobra.Command { return newVerbCmd(a, v) }})

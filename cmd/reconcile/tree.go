@@ -25,6 +25,7 @@ const (
 	treeNeeded   treeNeed = iota // exit code 2 without a tree
 	treeOptional                 // works on the user's folder without a tree
 	treeUnused                   // does not look for a tree
+	treeAround                   // as treeOptional, of the folder itself: in the workspace of a run, not of the tree of that run
 )
 
 // treeNeeds are the commands that do not require a tree, including their subcommands.
@@ -33,6 +34,7 @@ var treeNeeds = map[string]treeNeed{
 	"help": treeUnused, "merge-driver": treeUnused,
 	"search": treeOptional, "index": treeOptional, "related": treeOptional, "path": treeOptional, "doctor": treeOptional,
 	"tools": treeOptional, "inspect": treeOptional, "test": treeOptional, "allow": treeOptional,
+	"preview": treeAround, "style": treeAround, "deps": treeAround,
 	cobra.ShellCompRequestCmd: treeUnused, cobra.ShellCompNoDescRequestCmd: treeUnused, // the completed command looks for one
 }
 
@@ -54,12 +56,12 @@ func (a *app) enterTree(need treeNeed) error {
 	if need == treeUnused {
 		return nil
 	}
-	if root := a.treeOfWorkspace(); root != "" {
+	if root := a.treeOfWorkspace(); root != "" && need != treeAround {
 		a.here, a.global.dir = root, root
 	}
 	found, err := state.Find(a.here, kinds())
 	switch {
-	case errors.Is(err, state.ErrNoTree) && need == treeOptional:
+	case errors.Is(err, state.ErrNoTree) && (need == treeOptional || need == treeAround):
 		return nil
 	case errors.Is(err, state.ErrNoTree):
 		return badUsage("%v; \"reconcile init\" makes one here, -C DIR names one elsewhere", err)

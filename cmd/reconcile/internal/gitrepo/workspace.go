@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -382,7 +383,7 @@ func (r *Repo) LocalFiles(ctx context.Context, patterns string) ([]string, error
 // gitCommand returns the git command for this repository.
 func (r *Repo) gitCommand() (*command, error) {
 	if r.command == nil {
-		return nil, fmt.Errorf("%s: a workspace needs the git command, which is not on the PATH", r.worktree)
+		return nil, fmt.Errorf("%s: this needs the git command, which is not on the PATH", r.worktree)
 	}
 	return r.command.(*command), nil
 }
@@ -438,6 +439,38 @@ func (r *Repo) Untracked(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
+}
+
+// Comparison says what [Repo.Diff] compares.
+type Comparison struct {
+	From   string // a commit; "": nothing, so that all files are new
+	To     string // a commit; "": the index if Staged, else the tracked files of the work tree
+	Staged bool
+	Paths  []string // files and folders below the top; none: all
+	Whole  bool     // with the content of binary files
+}
+
+// emptyTree is the tree without files, which git knows without having it.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// Diff returns what differs, as git diff prints it whatever the configuration says of its form. Renames are found.
+func (r *Repo) Diff(ctx context.Context, c Comparison) ([]byte, error) {
+	k, err := r.gitCommand()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-c", "core.quotePath=true", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "-M", "-U3",
+		"--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/", "--full-index"}
+	if c.Whole {
+		args = append(args, "--binary")
+	}
+	if c.Staged {
+		args = append(args, "--cached")
+	}
+	if args = append(args, cmp.Or(c.From, emptyTree)); c.To != "" {
+		args = append(args, c.To)
+	}
+	return k.run(ctx, call{env: []string{"GIT_LITERAL_PATHSPECS=1"}}, append(append(args, "--"), c.Paths...)...)
 }
 
 // WhileStill calls do while no process of reconcile and no git command changes the index and the files that it describes: it
