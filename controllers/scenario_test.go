@@ -258,6 +258,11 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			s.used(r, k, v)
 		case "commit": // of a run in a workspace, or of a landing
 			r.Workspace = &schemas.RunWorkspace{Kind: schemas.WorkspaceClone, Name: "w", Base: "b", Commit: v}
+		case "lines": // the size of that commit
+			r.Workspace.Change = &schemas.Change{}
+			r.Workspace.Change.Lines, _ = strconv.Atoi(v)
+		case "sensitive":
+			r.Workspace.Change.Sensitive = []string{v}
 		case "unlanded":
 			r.Workspace = &schemas.RunWorkspace{Kind: "land", Name: "w", Reason: v}
 		case "resolution":

@@ -237,7 +237,7 @@ type NodeStatus struct {
 // Landed says whether a commit is part of the branch that it is for.
 type Landed struct {
 	Status ConditionStatus `json:"status"`
-	// Reason is Landed, Unchecked or NoChange, or why it is not: Landing, TreeDirty, Conflict, ChecksFailed or Refused.
+	// Reason is Landed, Unchecked or NoChange, or why it is not: Landing, WaitsForApproval, TreeDirty, Conflict, ChecksFailed or Refused.
 	Reason string `json:"reason"`
 	Commit string `json:"commit,omitempty"` // on the branch
 }
@@ -248,6 +248,7 @@ const (
 	LandedUnchecked = "Unchecked"
 	LandedNoChange  = "NoChange"
 	LandedSoon      = "Landing"
+	LandedHeld      = "WaitsForApproval"
 	LandedDirty     = "TreeDirty"
 	LandedConflict  = "Conflict"
 	LandedFailed    = "ChecksFailed"

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,11 +107,63 @@ type Land struct {
 	// Checks are programs with their arguments, one after the other. They run in a checkout of what the branch would become;
 	// all of them have to end with exit code 0.
 	Checks [][]string `json:"checks,omitempty" jsonschema:"maxItems=100"`
+	// Preview holds back a commit whose change is large, or changes sensitive or binary files, until people who have seen it approve.
+	// Default: none is held back.
+	Preview *Preview `json:"preview,omitempty"`
+}
+
+// Preview says which commits wait for people before they land.
+type Preview struct {
+	// Lines is how many lines a commit may add and remove without an approval. Default 50.
+	Lines int `json:"lines,omitempty" jsonschema:"minimum=1,maximum=1000000,default=50"`
+	// Approve says who approves, as that of a node does. Default: any person.
+	Approve *Approve `json:"approve,omitempty"`
+}
+
+// defaultPreviewLines is the bound of a Preview without one.
+const defaultPreviewLines = 50
+
+// Holds says why a change is held back, as a clause; "" if it is not. A change that nobody has measured is. p may be nil.
+func (p *Preview) Holds(c *Change) string {
+	switch {
+	case p == nil:
+		return ""
+	case c == nil:
+		return "the size of its change is not known"
+	case len(c.Sensitive) > 0:
+		return "it changes " + Shorten(c.Sensitive, 3)
+	case c.Lines > cmp.Or(p.Lines, defaultPreviewLines):
+		return fmt.Sprintf("it changes %d lines", c.Lines)
+	}
+	return ""
+}
+
+// Approval is what Approve says, with its default. p may be nil.
+func (p *Preview) Approval() *Approve {
+	if p == nil || p.Approve == nil {
+		return &Approve{}
+	}
+	return p.Approve
+}
+
+// PreviewOf returns which commits of the node wait for people: as the node says, else as its session does; nil for none. session may
+// be nil.
+func (n *Node) PreviewOf(session *SessionSpec) *Preview {
+	switch {
+	case n.Land != nil:
+		return n.Land.Preview
+	case session != nil && session.Land != nil:
+		return session.Land.Preview
+	}
+	return nil
 }
 
 func (l *Land) check(at Spot) {
 	if l == nil {
 		return
+	}
+	if p := l.Preview; p != nil {
+		p.Approve.check(at.At("preview", "approve"), map[string]*validator.Error{})
 	}
 	for i, argv := range l.Checks {
 		if len(argv) == 0 {

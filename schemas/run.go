@@ -118,10 +118,19 @@ type RunWorkspace struct {
 	// number of all.
 	Files   []string `json:"files,omitempty"`
 	Changed int      `json:"changed,omitempty"`
+	// Change is the size of the commit, where that was asked for.
+	Change *Change `json:"change,omitempty"`
 	// Reason says how a landing ended, as in Landed, or is RunWroteOutside.
 	Reason string `json:"reason,omitempty"`
 	// Note says how what the agent reported differs from what changed.
 	Note string `json:"note,omitempty"`
+}
+
+// Change is the size of a change of files.
+type Change struct {
+	Lines int `json:"lines"` // that are added and removed
+	// Sensitive are the first of the paths whose change matters beyond their lines, and of binary files.
+	Sensitive []string `json:"sensitive,omitempty"`
 }
 
 // RunWroteOutside is the reason of a run that failed because it changed files outside of its workspace.

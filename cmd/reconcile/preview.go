@@ -42,6 +42,7 @@ repeated, once for each PATH.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Base, "base", "", "compare with the commit, branch or tag `REF` (default HEAD)")
+	f.StringVar(&q.Commit, "commit", "", "compare the files of the commit `REF` (default those of the work tree)")
 	f.BoolVar(&q.Staged, "staged", false, "compare what is staged, not the files")
 	f.StringArrayVar(&proposed, "proposed", nil, "compare with the text in `FILE` that the path would get, - is the standard input; may be repeated")
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatDiff)

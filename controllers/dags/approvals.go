@@ -13,10 +13,15 @@ import (
 // approvalsVar begins the variable that has the answers of those who approved a node, as a JSON list.
 const approvalsVar = "RECONCILE_APPROVALS="
 
-// approveOf is what the spec says about approvals of node i; nil for nothing.
-func (f *fold) approveOf(i int32) *schemas.Approve { return f.p.Spec.Nodes[i].Approve }
+// approveOf is what the spec says about approvals of node i now; nil for nothing.
+func (f *fold) approveOf(i int32) *schemas.Approve {
+	if f.heldBack(i) != "" {
+		return f.previewOf(i).Approval()
+	}
+	return f.p.Spec.Nodes[i].Approve
+}
 
-// isGate reports whether node i starts only when it is approved.
+// isGate reports whether node i starts, or its commit lands, only when it is approved.
 func (f *fold) isGate(i int32) bool { return f.approveOf(i) != nil && !f.b.Human[i] }
 
 // asksForAnswer reports whether an approval of node i has to bring an answer.
@@ -27,7 +32,7 @@ func (f *fold) asksForAnswer(i int32) bool {
 
 // approvals are those of node i under its present key, whatever they are worth.
 func (f *fold) approvals(i int32) []schemas.Approval {
-	if f.approveOf(i) == nil {
+	if f.approveOf(i) == nil && f.previewOf(i) == nil {
 		return nil
 	}
 	if now, ok := f.approved[i]; ok {
@@ -76,7 +81,7 @@ func (f *fold) approvalAnswers(i int32) string {
 
 // gateSpan is the time in which node i could have started, had it been approved.
 func (f *fold) gateSpan(i int32, ready schemas.Time) []schemas.Span {
-	if !f.isGate(i) {
+	if f.heldBack(i) != "" || !f.isGate(i) {
 		return nil
 	}
 	span := schemas.Span{From: ready}
@@ -91,13 +96,16 @@ func (f *fold) gateSpan(i int32, ready schemas.Time) []schemas.Span {
 	return []schemas.Span{span}
 }
 
-// keepApproval adds an approval of node i; it replaces an earlier one of the same person.
+// keepApproval adds an approval of node i; it replaces an earlier one of the same person. One of the commit replaces none of the start.
 func (f *fold) keepApproval(i int32, a schemas.Approval) {
 	if f.approved == nil {
 		f.approved = map[int32][]schemas.Approval{}
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.approvals(i)), func(old schemas.Approval) bool {
-		return f.personName(old.By) == f.personName(a.By) || f.isGate(i) && old.Digest != a.Digest
+		if other := old.Digest != a.Digest; other && f.isGate(i) {
+			return f.heldBack(i) == ""
+		}
+		return f.personName(old.By) == f.personName(a.By)
 	})
 	f.approved[i] = append(kept, a)
 }

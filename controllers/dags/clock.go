@@ -264,7 +264,7 @@ func (f *fold) waitSpans(h halts, found func(i int32, s schemas.Span)) {
 		if f.b.Human[i] || spans.Empty(span) {
 			continue
 		}
-		waits := spans.Without([]schemas.Span{span}, spans.Unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i), f.permissionSpans(i), f.gateSpan(i, ready))))
+		waits := spans.Without([]schemas.Span{span}, spans.Unite(slices.Concat(h.pauses, h.holds[i], f.askSpans(i), f.permissionSpans(i), f.gateSpan(i, ready), f.commitSpan(i))))
 		if n := len(waits); n > 0 && spans.IsOpen(waits) && s.State != schemas.NodeRunning && s.State != schemas.NodeQueued {
 			waits = waits[:n-1] // nothing tells until when
 		}

@@ -25,6 +25,9 @@ const shownDigits = 32
 // shown is the digest of what a gate shows: the task with all that it is made from, its texts with their values, the results of its needs
 // with their outputs, and the commits that they landed.
 func (f *fold) shown(i int32) string {
+	if f.heldBack(i) != "" {
+		return f.shownCommit(i)
+	}
 	n := &f.p.Spec.Nodes[i]
 	o := keys.Begin(nil)
 	if definition, err := json.Marshal(n); err == nil {
@@ -80,7 +83,7 @@ func (f *fold) landedCommit(i int32) string {
 // counting are the approvals of node i that count now, at most one of each person, and until when all of them do; zero: for ever. For
 // a gate those count that are about what it shows.
 func (f *fold) counting(i int32, digest string) (found []schemas.Approval, until time.Time) {
-	a, started := f.approveOf(i), f.recs[i].last != nil
+	a, started := f.approveOf(i), f.recs[i].last != nil && f.heldBack(i) == ""
 	for _, given := range f.approvals(i) {
 		if given.Digest != digest && f.isGate(i) {
 			continue
@@ -128,8 +131,12 @@ func (f *fold) waitsForApproval(i int32) bool {
 	if f.asksForAnswer(i) {
 		answer = " --answer TEXT"
 	}
-	f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForApproval, fmt.Sprintf("waits for approval%s; reconcile approve dag/%s %s --digest %s%s",
-		whoApproves(f.approveOf(i), have), f.p.Name, f.p.Spec.Nodes[i].Name, digest, answer))
+	why := ""
+	if held := f.heldBack(i); held != "" {
+		why = " of its commit, since " + held
+	}
+	f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForApproval, fmt.Sprintf("waits for approval%s%s; reconcile approve dag/%s %s --digest %s%s",
+		whoApproves(f.approveOf(i), have), why, f.p.Name, f.p.Spec.Nodes[i].Name, digest, answer))
 	return true
 }
 
@@ -147,7 +154,7 @@ func whoApproves(a *schemas.Approve, have int) string {
 
 // approveNode takes an approval of node i, or says in done why it is refused. It reports whether it changes anything.
 func (f *fold) approveNode(i int32, a actions.Pending, done *schemas.AppliedAction) bool {
-	n, held := &f.p.Spec.Nodes[i], f.verbs[i] == schemas.VerbHold
+	asked, held := f.approveOf(i), f.verbs[i] == schemas.VerbHold
 	if held {
 		f.verbs[i] = ""
 	}
@@ -159,7 +166,7 @@ func (f *fold) approveNode(i int32, a actions.Pending, done *schemas.AppliedActi
 		return held
 	}
 	id := f.identity(a)
-	if n.Approve != nil {
+	if asked != nil {
 		done.By, done.Proof = id.Who, id.Proof
 	}
 	answer, err := schemas.AnswerValue(a.Spec.Answer, f.forms(i)...)
@@ -175,12 +182,12 @@ func (f *fold) approveNode(i int32, a actions.Pending, done *schemas.AppliedActi
 	if a.Spec.Answer == "" {
 		answer = nil
 	}
-	if n.Approve == nil {
+	if asked == nil {
 		return f.answer(i, answer) || held
 	}
 	f.keepApproval(i, schemas.Approval{Action: a.Entry.Name, By: id.Who, Proof: id.Proof, At: done.At, Digest: a.Spec.Digest, Answer: answer})
 	if f.b.Human[i] {
-		if given, _ := f.counting(i, ""); f.people(given) >= n.Approve.Quorum() {
+		if given, _ := f.counting(i, ""); f.people(given) >= asked.Quorum() {
 			f.answer(i, answer)
 		}
 	}
@@ -190,8 +197,8 @@ func (f *fold) approveNode(i int32, a actions.Pending, done *schemas.AppliedActi
 // forms are the schemas that an answer about node i has to keep.
 func (f *fold) forms(i int32) (out []json.RawMessage) {
 	n := &f.p.Spec.Nodes[i]
-	if n.Approve != nil {
-		out = append(out, n.Approve.Form)
+	if a := f.approveOf(i); a != nil {
+		out = append(out, a.Form)
 	}
 	if f.b.Human[i] {
 		out = append(out, n.Outputs.Schema)

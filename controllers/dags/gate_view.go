@@ -16,6 +16,8 @@ type Gate struct {
 	Needs   map[string]settle.Need `json:"needs,omitempty"`
 	// Commits are those that needs have landed, by need.
 	Commits map[string]string `json:"commits,omitempty"`
+	// Landing is the commit that waits to land; nil for a node that waits to start.
+	Landing *schemas.RunWorkspace `json:"landing,omitempty"`
 	// Given are the approvals that count.
 	Given []schemas.Approval `json:"given,omitempty"`
 }
@@ -55,7 +57,10 @@ func hasClosedGate(in settle.In) bool {
 
 func (f *fold) gateView(i int32) Gate {
 	n := &f.p.Spec.Nodes[i]
-	g := Gate{Node: n.Name, Digest: f.shown(i), Approve: n.Approve, Agent: n.Agent, Task: f.task(i), Needs: f.results(i)}
+	g := Gate{Node: n.Name, Digest: f.shown(i), Approve: f.approveOf(i), Agent: n.Agent, Task: f.task(i), Needs: f.results(i)}
+	if f.heldBack(i) != "" {
+		g.Landing = f.recs[i].land.of.Workspace
+	}
 	g.Given, _ = f.counting(i, g.Digest)
 	for _, to := range f.p.Needs[i] {
 		if c := f.landedCommit(to); c != "" {

@@ -67,6 +67,7 @@ func (f *fold) judgeLanding(i int32) {
 	case r.land.claim != nil:
 		f.set(i, schemas.NodeRunning, settle.ReasonLanding, "its commit is being landed")
 		r.land.wanted = f.gate.Keep
+	case f.waitsForApproval(i):
 	case !f.gate.Open:
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	case why != "":
@@ -83,6 +84,8 @@ func (f *fold) landed(i int32) *schemas.Landed {
 	switch last := r.land.last; {
 	case r.land.of != nil && f.next[i].Reason == settle.ReasonTreeDirty:
 		return &schemas.Landed{Status: schemas.False, Reason: schemas.LandedDirty}
+	case r.land.of != nil && f.next[i].Reason == settle.ReasonWaitsForApproval:
+		return &schemas.Landed{Status: schemas.False, Reason: schemas.LandedHeld}
 	case r.land.of != nil:
 		return &schemas.Landed{Status: schemas.False, Reason: schemas.LandedSoon}
 	case r.refused != nil:
@@ -160,7 +163,7 @@ func (f *fold) workspace(i int32) *settle.Workspace {
 	if before != "" {
 		before = keys.OfRuns(f.p.Name, n.Name, before)
 	}
-	return &settle.Workspace{Before: before, Kind: kind, Declared: declared, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
+	return &settle.Workspace{Measure: f.previewOf(i) != nil, Before: before, Kind: kind, Declared: declared, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
 		Branch: f.branch(n.Name), Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
 }
 

@@ -146,6 +146,10 @@ func (f *fold) judge(i int32) {
 	}
 	defer f.overCall(i)
 	switch verb := f.verbs[i]; {
+	case verb == schemas.VerbSkip && f.heldBack(i) != "":
+		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
+	case (verb == schemas.VerbCancel || verb == verbKill) && f.heldBack(i) != "":
+		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
 	case r.won && !r.again && r.land.of != nil:
 		f.judgeLanding(i)
 	case r.won && !r.again && verb == schemas.VerbApprove:

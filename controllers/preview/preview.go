@@ -13,6 +13,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/languages"
 	"reconcile.dev/reconcile/controllers/manifests"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
 )
 
@@ -86,14 +87,17 @@ type Change struct {
 // Lines is the size of a change: all lines that are added or removed.
 func (c *Change) Lines() int { return c.Added + c.Removed }
 
-// Sensitive lists the sensitive files.
-func (c *Change) Sensitive() (paths []string) {
-	for i := range c.Files {
-		if f := &c.Files[i]; Sensitive(f.Path) != "" || f.From != "" && Sensitive(f.From) != "" {
-			paths = append(paths, f.Path)
+// Measure returns the size of a change. What is in a binary file is not counted in lines.
+func Measure(files []File) (c schemas.Change) {
+	for i := range files {
+		f := &files[i]
+		c.Lines += f.Added + f.Removed
+		if f.Binary || Sensitive(f.Path) != "" || Sensitive(f.From) != "" {
+			c.Sensitive = append(c.Sensitive, f.Path)
 		}
 	}
-	return paths
+	slices.Sort(c.Sensitive)
+	return c
 }
 
 // Parse reads what git diff printed, with the prefixes a/ and b/.

@@ -57,8 +57,8 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: flags %q, want %q\n%s", f.Path, got, want[f.Path], f.Diff)
 		}
 	}
-	if got := strings.Join(c.Sensitive(), " "); got != ".github/workflows/ci.yml deploy/.env sub/go.sum" {
-		t.Errorf("sensitive: %s", got)
+	if got := preview.Measure(c.Files); got.Lines != 101+1+2+2+1+1+1 || strings.Join(got.Sensitive, " ") != ".github/workflows/ci.yml deploy/.env image.png sub/go.sum" {
+		t.Errorf("%+v", got)
 	}
 	if len(c.Flags) != 1 || c.Flags[0].Name != preview.FlagRemoves {
 		t.Errorf("flags of the whole: %v", c.Flags)

@@ -252,6 +252,8 @@ type Workspace struct {
 	Inputs []string `json:",omitempty"`
 	// Commit is the commit to check out instead of the last one, for checks, which leave nothing.
 	Commit string
+	// Measure asks for the size of the commit.
+	Measure bool `json:",omitempty"`
 	// Continues is the key of a run whose changes in it are committed, and whose work goes on; "" for none.
 	Continues string `json:",omitempty"`
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt continues from the

@@ -66,11 +66,15 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 					w.Command, w.Form = w.Command+" --answer TEXT", n.Approve.Form
 				}
 			case s.Reason == settle.ReasonWaitsForApproval:
-				w.Who, w.Task = strings.Join(n.Approve.By, ", "), "approve: "+w.Task
+				a := n.Approve
+				if s.Landed != nil {
+					a, w.Task = n.PreviewOf(state.SpecOf[*schemas.SessionSpec](t.Entry(schemas.SessionKind.Ref(spec.Session)))).Approval(), "the commit of: "+w.Task
+				}
+				w.Who, w.Task = strings.Join(a.By, ", "), "approve: "+w.Task
 				if _, command, ok := strings.Cut(s.Message, "; reconcile "); ok {
 					w.Command = "reconcile " + command
 				}
-				w.Form = n.Approve.Form
+				w.Form = a.Form
 			case s.Reason == settle.ReasonWaitsForPermission:
 				if open := permits.Waiting(t, e, n.Name); len(open) > 0 {
 					w.Task = "allow " + n.Agent + " to " + permits.Describe(&open[0])

@@ -188,22 +188,26 @@ func (e Env) bindApproval(t *state.Tree, spec *schemas.ActionSpec, digest string
 		spec.Digest = gate.Digest
 	}
 	if n := plan.Of(entry.Object).Spec.Node(spec.Node); n != nil {
-		return checkAnswer(t, n, spec.Answer)
+		return checkAnswer(t, n, gate, spec.Answer)
 	}
 	return nil
 }
 
-// checkAnswer checks the answer to a person's task or a gate.
-func checkAnswer(t *state.Tree, n *schemas.Node, answer string) error {
+// checkAnswer checks the answer to a person's task or a gate; gate is nil for none.
+func checkAnswer(t *state.Tree, n *schemas.Node, gate *dags.Gate, answer string) error {
 	var forms []json.RawMessage
 	person := agents.IsPerson(t, n.Agent)
-	if n.Approve != nil {
-		forms = append(forms, n.Approve.Form)
+	asked := n.Approve
+	if gate != nil {
+		asked = gate.Approve
+	}
+	if asked != nil {
+		forms = append(forms, asked.Form)
 	}
 	if person {
 		forms = append(forms, n.Outputs.Schema)
 	}
-	if answer != "" && !person && n.Approve == nil {
+	if answer != "" && !person && asked == nil {
 		return badField("answer", " is for a person's task or a gate, and node %q is neither", n.Name)
 	}
 	if _, err := schemas.AnswerValue(answer, forms...); err != nil {

@@ -21,6 +21,8 @@ type PreviewRequest struct {
 	Paths []string
 	// Base is the commit, branch or tag to compare with; "": HEAD.
 	Base string
+	// Commit is the commit whose files are compared with those of Base; "": the files of the work tree.
+	Commit string
 	// Staged compares what is staged, not the files.
 	Staged bool
 	// Proposed, unless nil, are texts that the files of Paths would get, one for each. They need no repository.
@@ -39,8 +41,8 @@ func Preview(ctx context.Context, env Env, q PreviewRequest) (c *preview.Change,
 	switch {
 	case q.Proposed == nil:
 		files, err = env.changes(ctx, q)
-	case q.Base != "" || q.Staged:
-		return nil, badRequest("a proposed text is compared with the file; leave out --base and --staged")
+	case q.Base != "" || q.Commit != "" || q.Staged:
+		return nil, badRequest("a proposed text is compared with the file; leave out --base, --commit and --staged")
 	case len(q.Proposed) != len(q.Paths):
 		return nil, badRequest("%d proposed texts for %d paths; give one for each", len(q.Proposed), len(q.Paths))
 	default:
@@ -126,6 +128,14 @@ func (e Env) changes(ctx context.Context, q PreviewRequest) ([]preview.File, err
 		}
 		c.From = h.Hash
 	}
+	if q.Commit != "" {
+		if q.Staged {
+			return nil, badRequest("a commit has nothing staged; leave out --commit or --staged")
+		}
+		if c.To, err = r.Resolve(ctx, q.Commit); err != nil {
+			return nil, badRequest("--commit: %v", err)
+		}
+	}
 	for _, p := range q.Paths {
 		below, err := e.belowTop(r.Worktree(), p)
 		if err != nil {
@@ -138,7 +148,7 @@ func (e Env) changes(ctx context.Context, q PreviewRequest) ([]preview.File, err
 		return nil, err
 	}
 	files := preview.Parse(string(diff))
-	if q.Staged {
+	if q.Staged || q.Commit != "" {
 		return files, nil
 	}
 	untracked, err := r.Untracked(ctx)

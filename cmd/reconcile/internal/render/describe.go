@@ -246,6 +246,15 @@ func (p *descriptionPage) gate(g *dags.Gate, dag string) string {
 		t.Row("Form", schemas.FormOutline(g.Approve.Form))
 	}
 	t.Row("Task", g.Task)
+	if c := g.Landing; c != nil {
+		if c.Change != nil {
+			t.Row("Change", Plural(c.Change.Lines, "line")+" in "+Plural(c.Changed, "file"))
+			if len(c.Change.Sensitive) > 0 {
+				t.Row("Sensitive", strings.Join(c.Change.Sensitive, ", "))
+			}
+		}
+		t.Row("Look", "reconcile preview --base "+c.Base+" --commit "+c.Commit)
+	}
 	for _, name := range slices.Sorted(maps.Keys(g.Needs)) {
 		n := g.Needs[name]
 		text := n.State

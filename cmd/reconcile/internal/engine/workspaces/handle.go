@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/preview"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/outputs"
@@ -28,6 +29,7 @@ type workspace struct {
 	owner   Owner
 	agent   string
 	node    string
+	measure bool             // Commit says how large the change is
 	brought map[string]stamp // outputs of needs, by path below the root of the tree
 }
 
@@ -153,8 +155,22 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 		Files: got.Files[:min(len(got.Files), maxFiles)], Note: difference(w.repo.Prefix(), got.Files, claimed)}
 	if got.Commit != "" {
 		run.Branch = o.Branch
+		if w.measure {
+			run.Change = w.sizeOf(ctx, got.Commit)
+		}
 	}
 	return run, nil
+}
+
+// sizeOf measures a commit; nil if that is not possible, and then it counts as large.
+func (w *workspace) sizeOf(ctx context.Context, commit string) *schemas.Change {
+	diff, err := w.repo.Diff(ctx, gitrepo.Comparison{From: w.owner.Base, To: commit})
+	if err != nil {
+		return nil
+	}
+	c := preview.Measure(preview.Parse(string(diff)))
+	c.Sensitive = c.Sensitive[:min(len(c.Sensitive), maxFiles)]
+	return &c
 }
 
 // below turns paths below the root of the tree into those below the top of the checkout.

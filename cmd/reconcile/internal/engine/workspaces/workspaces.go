@@ -199,7 +199,7 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 	if err != nil {
 		return nil, "", fmt.Errorf("make a workspace: %w", err)
 	}
-	made := &workspace{m: m, repo: repo, owner: o, agent: q.Effect.Agent, node: q.Effect.Node}
+	made := &workspace{m: m, repo: repo, owner: o, agent: q.Effect.Agent, node: q.Effect.Node, measure: q.Task.Workspace.Measure}
 	if o.State == Created {
 		if err := m.make(ctx, made, q); err != nil {
 			return nil, "", fmt.Errorf("make a workspace: %w", errors.Join(err, m.discard(ctx, repo, o)))
