@@ -260,7 +260,7 @@ func (m *Remote) FetchKept(ctx context.Context, key string, limit int64, use fun
 			return err
 		}
 		return use(func(path string) (io.ReadCloser, error) {
-			return m.repo.openKept(ctx, layout{m.repo.worktree, dir, dir}, []string{objectsVar + objects}, strings.TrimSpace(string(hash)), path)
+			return m.repo.openKept(ctx, layout{worktree: m.repo.worktree, gitDir: dir, common: dir}, []string{objectsVar + objects}, strings.TrimSpace(string(hash)), path)
 		})
 	})
 }

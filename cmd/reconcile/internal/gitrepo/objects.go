@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
@@ -78,8 +80,42 @@ func alternates(common string) []string {
 	return found
 }
 
-// read returns an object's content. In a partial clone a missing object can only be fetched by git.
+// recentObjects keeps the commits and trees that the calls of one Repo read: most of them read the same few. A nil one keeps none.
+type recentObjects struct {
+	kept  sync.Map // contents by objectName
+	bytes atomic.Int64
+}
+
+// recentRoom bounds what is kept, in bytes.
+const recentRoom = 1 << 20
+
+type objectName struct {
+	kind plumbing.ObjectType
+	hash plumbing.Hash
+}
+
+func (r *recentObjects) get(name objectName) ([]byte, bool) {
+	if r == nil {
+		return nil, false
+	}
+	data, ok := r.kept.Load(name)
+	if !ok {
+		return nil, false
+	}
+	return data.([]byte), true
+}
+
+func (r *recentObjects) add(name objectName, data []byte) {
+	if r != nil && name.kind != plumbing.BlobObject && r.bytes.Add(int64(len(data))) <= recentRoom {
+		r.kept.Store(name, data)
+	}
+}
+
+// read returns an object's content, which nobody changes. In a partial clone a missing object can only be fetched by git.
 func (s *objectStore) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
+	if data, ok := s.l.recent.get(objectName{kind, hash}); ok {
+		return data, nil
+	}
 	obj, err := s.lookup(hash)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		s.close() // git gc may have packed it since
@@ -94,7 +130,11 @@ func (s *objectStore) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte
 	if err != nil {
 		return nil, fmt.Errorf("read %s %s: %w; look with git fsck", kind, hash, err)
 	}
-	return checkoutContent(obj)
+	data, err := checkoutContent(obj)
+	if err == nil {
+		s.l.recent.add(objectName{kind, hash}, data)
+	}
+	return data, err
 }
 
 func (s *objectStore) lookup(hash plumbing.Hash) (plumbing.EncodedObject, error) {

@@ -87,6 +87,7 @@ type layout struct {
 	worktree string
 	gitDir   string // HEAD and index of this work tree
 	common   string // objects, refs, configuration; equals gitDir except in linked work trees
+	recent   *recentObjects
 }
 
 // Open opens the repository, read-only, whose work tree contains dir. It opens no object and reads no configuration
@@ -113,7 +114,7 @@ func open(dir string, m programMode) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := layout{worktree: found.Top, gitDir: found.GitDir, common: found.Common}
+	l := layout{worktree: found.Top, gitDir: found.GitDir, common: found.Common, recent: new(recentObjects)}
 	rel, err := filepath.Rel(l.worktree, abs)
 	if err != nil {
 		return nil, err
