@@ -151,7 +151,9 @@ type ReplyStatus struct{ Common }
 // Default takes secrets out of the request's topic and question, and private text. Statuses, threads and prompts must not
 // repeat them, should a person have committed them. It fills nothing in: the limits that a request leaves out are the
 // workflow's.
-func (s *ClarificationRequestSpec) Default() { withoutSecrets(&s.Topic, &s.Question) }
+func (s *ClarificationRequestSpec) Default() { s.redact() }
+
+func (s *ClarificationRequestSpec) redact() bool { return withoutSecrets(&s.Topic, &s.Question) }
 
 // Check reports the problems of a clarification request: bad names and paths, a blank topic or question, an agent that asks
 // itself, and more rounds than have an effect.
@@ -196,7 +198,9 @@ func (s *ClarificationRequestSpec) References() []Reference {
 }
 
 // Default fills nothing in. It takes out secrets and private text, as that of a request does.
-func (s *ReplySpec) Default() { withoutSecrets(&s.From, &s.Body) }
+func (s *ReplySpec) Default() { s.redact() }
+
+func (s *ReplySpec) redact() bool { return withoutSecrets(&s.From, &s.Body) }
 
 // Check reports the problems of a reply: a blank from or body, and a clarification that is neither a clarification's ID nor
 // the name of a request.

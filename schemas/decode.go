@@ -112,7 +112,7 @@ func (d *Decoder) object(s *source, root *value) (*Object, []Reference, Spec) {
 	// It stays in memory as long as the object: no larger than it is.
 	s.store.scratch = spec.canonical(s.store.scratch[:0], hurt.skip)
 	canonical := bytes.Clone(s.store.scratch)
-	typed := s.check(root, k, canonical, &hurt)
+	typed, plain := s.check(root, k, canonical, &hurt)
 	if typed == nil {
 		return nil, nil, nil
 	}
@@ -123,7 +123,9 @@ func (d *Decoder) object(s *source, root *value) (*Object, []Reference, Spec) {
 	}
 	sum := sha256.Sum256(canonical)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	return NewObject(k, metadata(root), s.path, digest, canonical, refs), nil, nil
+	o := NewObject(k, metadata(root), s.path, digest, canonical, refs)
+	o.plain = plain // what it is decoded to again is not searched for secrets again
+	return o, nil, nil
 }
 
 // sound decodes the usable part of broken settings: the fields without a problem. canonical is the readable part of the
@@ -172,14 +174,14 @@ func references(root *value, spec Spec) []Reference {
 }
 
 // check decodes the spec, sets its defaults, and reports violations of its own rules in the undamaged parts.
-func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) Spec {
+func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) (spec Spec, plain bool) {
 	spec, err := decodeSpec(k.New, canonical)
 	if err != nil {
 		line, col := root.position([]any{"spec"})
 		s.fail("wrong-value", line, col, "spec", "cannot be read: %v", err)
-		return nil
+		return nil, false
 	}
-	applyDefaults(spec, root.get("metadata").str("name"))
+	plain = applyDefaults(spec, root.get("metadata").str("name"))
 	r := Report{state: s.state}
 	spec.Check(&r)
 	for _, f := range r.findings {
@@ -187,7 +189,7 @@ func (s *source) check(root *value, k Kind, canonical []byte, hurt *damage) Spec
 			s.finding(root, f, at)
 		}
 	}
-	return spec
+	return spec, plain
 }
 
 // finding turns a finding into a problem.

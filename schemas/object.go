@@ -205,6 +205,7 @@ type Object struct {
 	canonical []byte  // canonical JSON of the spec as written
 	newSpec   func() Spec
 	optional  bool // the status, see ExpectsStatus
+	plain     bool // defaults are known to change nothing
 	typed     atomic.Pointer[typed]
 	marks     atomic.Uint32 // answers of Mentions: two bits each, "known" and "yes"
 }
@@ -243,7 +244,9 @@ func (o *Object) decoded() *typed {
 		// and the cache is checked by digest.
 		panic(fmt.Sprintf("schemas: %s: canonical spec does not decode: %v", o.Ref, err))
 	}
-	applyDefaults(s, o.Name)
+	if !o.plain {
+		applyDefaults(s, o.Name)
+	}
 	t := &typed{spec: s}
 	if !o.typed.CompareAndSwap(nil, t) {
 		if first := o.typed.Load(); first != nil {
@@ -278,12 +281,19 @@ func (o *Object) Declared() *Object {
 	return o
 }
 
-// applyDefaults fills in all defaults, also those that depend on the object's name.
-func applyDefaults(s Spec, name string) {
+// redactor is a spec whose Default only takes out secrets and private text; redact does it, and reports whether there were any.
+type redactor interface{ redact() (found bool) }
+
+// applyDefaults fills in all defaults, also those that depend on the object's name. plain says that this is known to change nothing.
+func applyDefaults(s Spec, name string) (plain bool) {
+	if r, ok := s.(redactor); ok {
+		return !r.redact()
+	}
 	if n, ok := s.(interface{ defaultFor(name string) }); ok {
 		n.defaultFor(name)
 	}
 	s.Default()
+	return false
 }
 
 // Derived returns the result of derive for the object. It is computed once and kept until Release; every call must

@@ -37,11 +37,14 @@ func indiscretions(text string) (out []indiscretion) {
 	return out
 }
 
-// withoutSecrets takes secrets and private text out of texts.
-func withoutSecrets(texts ...*string) {
+// withoutSecrets takes secrets and private text out of texts, and reports whether there were any.
+func withoutSecrets(texts ...*string) (found bool) {
 	for _, t := range texts {
-		*t = secrets.Redact(*t)
+		was := *t
+		*t = secrets.Redact(was)
+		found = found || *t != was
 	}
+	return found
 }
 
 // discreetMetadata reports secrets and private text in the name, the labels and the annotations of an observation.

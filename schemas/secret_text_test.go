@@ -136,3 +136,24 @@ func TestWhatIsReadOfASpecHasNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodedAgainWithoutSecrets: what is decoded again has no secret either, and what had none is as before.
+func TestDecodedAgainWithoutSecrets(t *testing.T) {
+	for text, spec := range map[string]string{
+		"What is it?": "kind: ClarificationRequest\nmetadata: {name: a}\nspec: {issue: 1, from: a, to: b, topic: T, question: \"%s\", blocking: true}\n",
+		"It is it.":   "kind: Reply\nmetadata: {name: a}\nspec: {clarification: a, from: b, type: answer, body: \"%s\"}\n",
+	} {
+		for _, secret := range []string{"", " password=" + canary} {
+			d := NewDecoder(Kinds{ClarificationRequestKind, ReplyKind}, 0).Decode("specs/a.yaml", []byte("apiVersion: reconcile.dev/v1alpha1\n"+fmt.Sprintf(spec, text+secret)))
+			if d.Object == nil {
+				t.Fatal(d.Problems)
+			}
+			first := fmt.Sprintf("%+v", d.Object.Spec())
+			d.Object.Release()
+			again := fmt.Sprintf("%+v", d.Object.Spec())
+			if again != first || strings.Contains(again, canary) || !strings.Contains(again, text) || d.Object.plain != (secret == "") {
+				t.Errorf("%s, then %s", first, again)
+			}
+		}
+	}
+}

@@ -52,9 +52,13 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 		*t = Time{}
 		return nil
 	}
-	s, err := strconv.Unquote(string(b))
-	if err != nil {
+	s := string(b)
+	if n := len(s); n > 1 && s[0] == '"' && s[n-1] == '"' && strings.IndexByte(s, '\\') < 0 {
+		s = s[1 : n-1] // most have nothing to unquote
+	} else if in, err := strconv.Unquote(s); err != nil {
 		return fmt.Errorf("time: %s is not a string", b)
+	} else {
+		s = in
 	}
 	v, err := time.Parse(time.RFC3339, s)
 	if err != nil {

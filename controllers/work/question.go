@@ -23,21 +23,22 @@ type openQuestion struct {
 // nodeName is the name of a node with that of its DAG.
 type nodeName struct{ dag, node string }
 
-// openQuestions lists the clarifications that are neither resolved nor abandoned, by age and id: those of our requests,
-// from their statuses, and those that other programs wrote into ledgers.
-func openQuestions(t *state.Tree) []openQuestion {
+// openQuestions lists the clarifications that are open, by age and id: those of our requests, from their statuses, and those that
+// other programs wrote into ledgers. is is Open, or Waiting, a method that knows them by their Status; only they are decoded.
+func openQuestions(t *state.Tree, is func(*schemas.Clarification) bool) []openQuestion {
 	var out []openQuestion
 	known := map[string]bool{}
 	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		b := e.Brief()
+		if b.ID == "" {
+			continue
+		}
+		known[b.ID] = true
+		if !is(&schemas.Clarification{Status: b.Phase}) {
+			continue
+		}
 		st, ok := e.Status().(*schemas.ClarificationRequestStatus)
-		if !ok || st.ID == "" {
-			continue
-		}
-		known[st.ID] = true
-		if !schemas.ClarificationOpen(st.Phase) {
-			continue
-		}
-		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); spec != nil {
+		if spec := schemas.SpecAs[*schemas.ClarificationRequestSpec](e.Object); ok && spec != nil {
 			out = append(out, ownQuestion(e, spec, st))
 		}
 	}
@@ -46,7 +47,7 @@ func openQuestions(t *state.Tree) []openQuestion {
 			continue
 		}
 		for _, c := range l.Records() {
-			if c.Open() && !known[c.ID] && !ledgers.Orphaned(t, &c) {
+			if is(&c) && !known[c.ID] && !ledgers.Orphaned(t, &c) {
 				out = append(out, openQuestion{Clarification: c, issue: l.Issue, wrong: ledgers.Unroutable(t, &c)})
 			}
 		}

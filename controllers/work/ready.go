@@ -86,7 +86,7 @@ func (i *Item) Free(agent string, human bool) bool {
 // The tree is taken as a run would leave it that starts nothing.
 func Ready(t *state.Tree, now time.Time) []Item {
 	d := settle.Tree(t, now, nil)
-	b := &workBoard{tree: d.Tree, outs: d.Outs, now: now, questions: openQuestions(d.Tree), asking: map[nodeName]*openQuestion{}}
+	b := &workBoard{tree: d.Tree, outs: d.Outs, now: now, questions: openQuestions(d.Tree, (*schemas.Clarification).Open), asking: map[nodeName]*openQuestion{}}
 	for i := range b.questions {
 		q := &b.questions[i]
 		b.question(q)

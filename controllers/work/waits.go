@@ -87,8 +87,8 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 			out = append(out, w)
 		}
 	}
-	for _, q := range openQuestions(t) {
-		if q.Waiting() && q.wrong == "" && agents.IsPerson(t, q.To) && in(schemas.ClarificationRequestKind.Ref(q.Request), "") {
+	for _, q := range openQuestions(t, (*schemas.Clarification).Waiting) {
+		if q.wrong == "" && agents.IsPerson(t, q.To) && in(schemas.ClarificationRequestKind.Ref(q.Request), "") {
 			out = append(out, Wait{What: q.ID, Who: agents.Contact(t, q.To), Task: "answer " + q.From + ": " + q.Topic,
 				Command: "reconcile clarify answer " + q.ID + " TEXT"})
 		}

@@ -45,7 +45,7 @@ const (
 	// longGrowth is the same with GCLong.
 	longGrowth = 192 << 20
 	// perFile is how far the heap of a tree grows before anything is collected, for each file.
-	perFile = 2400
+	perFile = 2500
 	// initialHeap is Go's.
 	initialHeap = 4 << 20
 )

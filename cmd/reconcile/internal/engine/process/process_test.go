@@ -44,9 +44,9 @@ func TestPercent(t *testing.T) {
 		{&Collector{goal: GCLatency}, 1 * mib, 300},
 		{&Collector{goal: GCLatency}, 40 * mib, 160},
 		{&Collector{goal: GCLatency}, 500 * mib, 100},
-		{&Collector{goal: GCLatency, files: 10_000}, 12_000_000, 100},
+		{&Collector{goal: GCLatency, files: 10_000}, 12_500_000, 100},
 		{&Collector{files: 10_000}, 20_000_000, 60},
-		{&Collector{goal: GCBatch, files: 100_000, large: true}, 60_000_000, 300},
+		{&Collector{goal: GCBatch, files: 100_000, large: true}, 62_500_000, 300},
 		{&Collector{files: 100_000, large: true}, 230_000_000, 20},
 		{&Collector{files: 100_000, large: true}, 400_000_000, 20},
 	} {
