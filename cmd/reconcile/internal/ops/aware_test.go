@@ -1,0 +1,30 @@
+package ops_test
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+)
+
+// TestStyleOfAProject: the style is kept, and inferred again after a file has changed.
+func TestStyleOfAProject(t *testing.T) {
+	dir := goProject(t, map[string]string{"main.go": "package main\n\nfunc readAll() {}\n", ".reconcile/x": ""})
+	env := projectEnv(dir)
+	functions := func() int {
+		r, err := ops.Style(t.Context(), env, ops.StyleRequest{Dir: dir, Language: "golang"})
+		if err != nil || len(r.Styles) != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r.Styles[0].Naming.Functions.Samples
+	}
+	if n, again := functions(), functions(); n != 1 || again != 1 {
+		t.Errorf("%d functions, then %d", n, again)
+	}
+	write(t, env, "main.go", "package main\n\nfunc readAll() {}\nfunc readOne() {}\n")
+	if n := functions(); n != 2 {
+		t.Errorf("%d functions after a change", n)
+	}
+	if _, err := ops.Style(t.Context(), env, ops.StyleRequest{Dir: dir, Language: "klingon"}); ops.CodeOf(err) != ops.BadRequest {
+		t.Error(err)
+	}
+}
