@@ -182,7 +182,7 @@ func (d *discovery) covered(t Tool, folder string) bool {
 
 // mentioned finds a tool by a file of CI or a Makefile that runs it.
 func (d *discovery) mentioned(t Tool) {
-	if len(t.Languages) == 0 || t.Program == "go" || t.Program == "cargo" || t.Program == "node" || t.Program == "python3" {
+	if slices.Contains([]string{"go", "cargo", "node", "python3", "mix", "dotnet", "dart", "dune", "swift", "zig", "terraform"}, t.Program) {
 		return // these programs do more than this
 	}
 	word := regexp.MustCompile(`(?m)(?:^|[\s"'/@&;|])` + regexp.QuoteMeta(t.Program) + `(?:@|==|$|[\s"'])`)
