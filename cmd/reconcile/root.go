@@ -127,7 +127,7 @@ func menu() []item {
 		{groupLook, "digest", unlisted(func(a *app) *cobra.Command { return newDigestCmd(a, "digest") })},
 		{groupLook, "search", newSearchCmd}, {groupLook, "related", newRelatedCmd}, {groupLook, "path", newPathCmd},
 		{groupCode, "tools", newToolsCmd}, {groupCode, "inspect", newInspectCmd}, {groupCode, "test", newTestCmd}, {groupCode, "preview", newPreviewCmd},
-		{groupCode, "style", newStyleCmd},
+		{groupCode, "style", newStyleCmd}, {groupCode, "deps", newDepsCmd},
 	}
 	for _, v := range ops.Verbs {
 		items = append(items, item{groupSteer, v.Name, func(a *app) *cobra.Command { return newVerbCmd(a, v) }})

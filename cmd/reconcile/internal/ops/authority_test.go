@@ -21,7 +21,7 @@ import (
 var byRequest = []string{"Act", "Apply", "Create", "Delete", "Edit"}
 
 // ofRuns are the operations that a run may do as its agent.
-var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture Claim CompactMemory Cycles Describe DescribeNode DiffWorkspace Digest EvalMemory
+var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture Claim CompactMemory Cycles Deps Describe DescribeNode DiffWorkspace Digest EvalMemory
 	Events Explain Facts FindWorkspace FollowEvents FollowLog FollowObjects Get GetMemory Graph History Hook Index Inspect JudgeMemory ListMemory Logs
 	MemoryStats MergeFiles Metrics Path Plan PlanChange PlanGitHub Preview Prompt Propose ReadLog Ready RebuildMemory Recall Related RemoveFacts RemoveMemory Reply
 	ResolveConflict ScanSecrets ExplainSchema Search SearchEval SearchMemory StateFacts Style Test Threads Tools Validate VerifyMemory Version Wait Workspaces

@@ -28,3 +28,15 @@ func TestStyleOfAProject(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestDepsOfAProject(t *testing.T) {
+	dir := goProject(t, map[string]string{"main.go": "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println() }\n",
+		"web/package.json": `{"dependencies": {"react": "18"}}`})
+	r, err := ops.Deps(t.Context(), projectEnv(dir), ops.DepsRequest{Dir: dir})
+	if err != nil || len(r.Dependencies) != 1 || r.Dependencies[0].Name != "react" || len(r.Unread) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := ops.Deps(t.Context(), projectEnv(dir), ops.DepsRequest{Dir: dir, Name: "vue"}); ops.CodeOf(err) != ops.BadRequest {
+		t.Error(err)
+	}
+}
