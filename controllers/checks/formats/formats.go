@@ -177,7 +177,8 @@ func (o Options) file(p string) string {
 	return p
 }
 
-// oneDocument decodes the one JSON value of an output. Programs that start others print lines before and after it, which are skipped.
+// oneDocument decodes the one JSON value of an output. Programs that start others print lines before and after it, which are skipped. A second
+// document is an error: each may say that all is well where the other does not.
 func oneDocument(data []byte, v any) error {
 	text := bytes.TrimSpace(data)
 	if len(text) == 0 {
@@ -188,9 +189,9 @@ func oneDocument(data []byte, v any) error {
 		d.UseNumber()
 		err := d.Decode(v)
 		if err == nil {
-			return nil
+			return onlyText(text[start+int(d.InputOffset()):])
 		}
-		if start == 0 && (text[0] == '{' || text[0] == '[') {
+		if start == 0 {
 			if errors.Is(err, io.ErrUnexpectedEOF) {
 				return errors.New("the JSON ends early")
 			}
@@ -200,13 +201,39 @@ func oneDocument(data []byte, v any) error {
 	return errors.New("it is no JSON")
 }
 
+// onlyText refuses a JSON document, or the beginning of one, after the first.
+func onlyText(rest []byte) error {
+	rest = bytes.TrimSpace(rest)
+	for start := range candidates(rest) {
+		var other json.RawMessage
+		if err := json.NewDecoder(bytes.NewReader(rest[start:])).Decode(&other); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+			return errors.New("it has more than one JSON document")
+		}
+	}
+	return nil
+}
+
+// beginsDocument reports whether a text may begin with a JSON object or list, and not with a mark such as [INFO].
+func beginsDocument(text []byte) bool {
+	inside := bytes.TrimLeft(text[1:], " \t\r\n")
+	switch {
+	case len(inside) == 0:
+		return true // cut off
+	case text[0] == '{':
+		return inside[0] == '"' || inside[0] == '}'
+	case text[0] == '[':
+		return bytes.IndexByte([]byte(`{["]-0123456789tfn`), inside[0]) >= 0
+	}
+	return false
+}
+
 // candidates are the places where a JSON document may begin: at the start, and at the starts of lines; not too many of them.
 func candidates(text []byte) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		const most = 50
 		n := 0
 		for at := 0; at < len(text) && n < most; {
-			if c := text[at]; c == '{' || c == '[' {
+			if c := text[at]; (c == '{' || c == '[') && beginsDocument(text[at:]) {
 				n++
 				if !yield(at) {
 					return

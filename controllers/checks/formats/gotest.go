@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -32,9 +33,9 @@ type goTests struct {
 	o       Options
 	tests   map[string]*goTest
 	order   []*goTest
-	running map[string]bool // packages that have begun and not ended
-	ended   map[string]bool
-	failed  map[string]string // packages that failed, and what they printed beside their tests
+	inside  map[string][]*goTest // by package
+	running map[string]bool      // packages that have begun and not ended
+	failed  map[string]string    // packages that failed, and what they printed beside their tests
 	broken  []string
 	built   map[string]*bytes.Buffer // what a build printed
 	ignored int
@@ -50,7 +51,7 @@ type goTest struct {
 // readGoTest reads the events of "go test -json". A test fails only for itself: one whose subtests fail is passed over. It is complete when
 // each package that began has ended.
 func readGoTest(data []byte, o Options) (checks.Report, error) {
-	g := &goTests{o: o, tests: map[string]*goTest{}, running: map[string]bool{}, ended: map[string]bool{}, failed: map[string]string{},
+	g := &goTests{o: o, tests: map[string]*goTest{}, inside: map[string][]*goTest{}, running: map[string]bool{}, failed: map[string]string{},
 		built: map[string]*bytes.Buffer{}}
 	events := 0
 	for line := range bytes.Lines(data) {
@@ -104,31 +105,29 @@ func (g *goTests) takePackage(e goEvent) {
 		}
 	case "pass", "skip", "fail":
 		delete(g.running, e.Package)
-		g.ended[e.Package] = true
 		if e.Action != "fail" {
 			delete(g.failed, e.Package)
 			return
 		}
+		found := false
 		if e.FailedBuild != "" || strings.Contains(g.failed[e.Package], "[build failed]") || strings.Contains(g.failed[e.Package], "[setup failed]") {
 			g.broken = append(g.broken, e.Package)
+			found = true
 		}
-		g.unfinished(e)
+		g.unfinished(e, found)
 	}
 }
 
 // unfinished fails the tests of a package that had not ended when it failed: by a panic, a timeout or os.Exit.
-func (g *goTests) unfinished(e goEvent) {
-	found := false
-	for _, t := range g.order {
-		if t.Suite != e.Package {
-			continue
-		}
+// found says that the reason of the failure is known.
+func (g *goTests) unfinished(e goEvent, found bool) {
+	for _, t := range g.inside[e.Package] {
 		if !t.done {
 			t.done, t.Outcome = true, checks.TestFailed
 		}
 		found = found || t.Outcome == checks.TestFailed
 	}
-	if !found && !slices.Contains(g.broken, e.Package) { // TestMain, an init, or a panic outside of tests
+	if !found { // TestMain, an init, or a panic outside of tests
 		t := g.test(goEvent{Package: e.Package, Test: "(package)"})
 		t.done, t.Outcome, t.Seconds = true, checks.TestFailed, e.Elapsed
 		appendBounded(&t.out, g.failed[e.Package])
@@ -142,6 +141,7 @@ func (g *goTests) test(e goEvent) *goTest {
 		t = &goTest{Test: checks.Test{Name: e.Test, Suite: e.Package}, key: key}
 		g.tests[key] = t
 		g.order = append(g.order, t)
+		g.inside[e.Package] = append(g.inside[e.Package], t)
 	}
 	return t
 }
@@ -274,11 +274,11 @@ var goError = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 // buildErrors are what a build of a package printed.
 func (g *goTests) buildErrors(pkg string) (out []checks.Finding) {
 	seen := 0
-	for path, b := range g.built {
+	for _, path := range slices.Sorted(maps.Keys(g.built)) {
 		if strings.Fields(path + " ")[0] != pkg && !strings.HasPrefix(path, pkg+".test") && !strings.HasPrefix(path, pkg+"_test") {
 			continue
 		}
-		for line := range strings.Lines(b.String()) {
+		for line := range strings.Lines(g.built[path].String()) {
 			if m := goError().FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil {
 				f := checks.Finding{File: g.o.file(m[1]), Severity: checks.High, Message: m[4], Rule: "build"}
 				f.Line, _ = strconv.Atoi(m[2])

@@ -95,20 +95,27 @@ func (r sarifRegionIn) rangeOf() checks.Range {
 }
 
 // readSARIF reads the results of all runs, but for suppressed ones and those that are no problem (kind pass, notApplicable, open or informational
-// are Info).
+// are Info). It is complete when each run was a scan, which has results even if it found none, and succeeded.
 func readSARIF(data []byte, o Options) (checks.Report, error) {
 	var in sarifIn
 	if err := oneDocument(data, &in); err != nil {
 		return checks.Report{}, err
 	}
-	if in.Runs == nil {
+	switch {
+	case len(in.Runs) == 0:
 		return checks.Report{}, errors.New("it has no runs")
+	case in.Version != "2.1.0":
+		return checks.Report{}, fmt.Errorf("its version is %.20q, not 2.1.0", in.Version)
 	}
 	r := checks.Report{Files: -1, Complete: true}
 	for _, run := range in.Runs {
+		r.Complete = r.Complete && run.Results != nil
 		for _, i := range run.Invocations {
-			if i.ExecutionSuccessful != nil && !*i.ExecutionSuccessful && len(run.Results) == 0 {
-				return checks.Report{}, errors.New("the tool says that it did not succeed")
+			if i.ExecutionSuccessful != nil && !*i.ExecutionSuccessful {
+				if len(run.Results) == 0 {
+					return checks.Report{}, errors.New("the tool says that it did not succeed")
+				}
+				r.Complete = false
 			}
 		}
 		for _, result := range run.Results {
@@ -187,7 +194,9 @@ func (run *sarifRunIn) rule(in sarifResultIn) sarifRuleIn {
 	}
 	rules := run.Tool.Driver.Rules
 	if i := in.RuleIndex; i != nil && *i >= 0 && *i < len(rules) {
-		return rules[*i]
+		if r := rules[*i]; id == "" || id == r.ID || strings.HasPrefix(id, r.ID+"/") { // else it is a rule of an extension
+			return r
+		}
 	}
 	for _, r := range rules {
 		if r.ID == id {

@@ -23,11 +23,12 @@ var tapPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 var batsPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`in test file (.+?), line (\d+)`) })
 
 // readTAP reads TAP 13 and 14 (testanything.org): plans, results, directives, YAML diagnostics and subtests. It is complete when there were as
-// many results as planned; a run that bails out is not.
+// many results as planned, also in subtests; a run that bails out is not. The sum of a subtest is no test, but where it fails alone.
 func readTAP(data []byte, o Options) (checks.Report, error) {
 	r := checks.Report{Files: -1}
 	planned, seen, tap := -1, 0, false
-	var names []string // of the subtests around a line
+	var around []subtest // a line
+	asPlanned := true
 	lines := strings.Split(string(data), "\n")
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimRight(lines[i], " \t\r")
@@ -40,8 +41,8 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 		case strings.HasPrefix(strings.TrimLeft(line, " "), "# Subtest: "):
 			name := strings.TrimLeft(line, " ")
 			depth := (len(line) - len(name)) / 4
-			names = append(names[:min(depth, len(names))], strings.TrimPrefix(name, "# Subtest: "))
-			if len(names) > maxDepth {
+			around = append(around[:min(depth, len(around))], subtest{name: strings.TrimPrefix(name, "# Subtest: "), planned: -1})
+			if len(around) > maxDepth {
 				return r, errors.New("its subtests are nested too deep")
 			}
 		default:
@@ -52,6 +53,8 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 						return r, fmt.Errorf("line %d: %w", i+1, err)
 					}
 					planned, tap = n, true
+				} else if k := len(m[1]) / 4; k > 0 && k <= len(around) {
+					around[k-1].planned = number(m[2])
 				}
 				continue
 			}
@@ -68,15 +71,26 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 			} else if t.Outcome == checks.TestFailed {
 				i = t.comments(lines, i, o)
 			}
-			t.Suite = strings.Join(names[:min(depth, len(names))], " > ")
-			if depth == 0 {
+			failed, sum := t.Outcome == checks.TestFailed, false
+			if len(around) > depth { // node announces each test as a subtest
+				s := around[depth]
+				around = around[:depth]
+				asPlanned = asPlanned && (s.planned < 0 || s.planned == s.seen)
+				sum = s.seen > 0 && (s.failed || !failed)
+				failed = failed || s.failed
+			}
+			t.Suite = suiteOf(around[:min(depth, len(around))])
+			switch {
+			case depth == 0:
 				seen++
+			case depth <= len(around):
+				outer := &around[depth-1]
+				outer.seen++
+				outer.failed = outer.failed || failed
 			}
-			if len(names) > depth && names[depth] == t.Name { // the sum of a subtest
-				names = names[:depth]
-				continue
+			if !sum {
+				r.Tests = append(r.Tests, t.Test)
 			}
-			r.Tests = append(r.Tests, t.Test)
 		}
 	}
 	if !tap {
@@ -85,8 +99,23 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 		}
 		return r, errors.New("it has neither a plan nor a result of TAP")
 	}
-	r.Complete = planned >= 0 && seen == planned
+	r.Complete = planned >= 0 && seen == planned && asPlanned
 	return r, nil
+}
+
+// subtest is a subtest whose own result has not come.
+type subtest struct {
+	name          string
+	planned, seen int // results; planned is -1 without a plan
+	failed        bool
+}
+
+func suiteOf(around []subtest) string {
+	names := make([]string, len(around))
+	for i, s := range around {
+		names[i] = s.name
+	}
+	return strings.Join(names, " > ")
 }
 
 type tapResult struct{ checks.Test }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,12 +56,22 @@ func elements(data []byte, root []string, visit func(path []string, e xml.StartE
 			}
 		case xml.EndElement:
 			if at = at[:len(at)-1]; len(at) == 0 {
-				return nil
+				return onlyOne(data[start+int(d.InputOffset()):], root)
 			}
 		case xml.Directive:
 			return errors.New("it has a directive inside")
 		}
 	}
+}
+
+// onlyOne refuses a second document, which may say other things than the first.
+func onlyOne(rest []byte, root []string) error {
+	for _, name := range root {
+		if bytes.Contains(rest, []byte("<"+name)) {
+			return errors.New("it has more than one document")
+		}
+	}
+	return nil
 }
 
 // isOther reports whether a token is neither the start nor the end of an element.
@@ -136,7 +147,8 @@ type junitText struct {
 	Text    string `xml:",chardata"`
 }
 
-// readJUnit reads the XML of JUnit in its dialects. A suite with an error and no test is broken.
+// readJUnit reads the XML of JUnit in its dialects. A suite with an error and no test is broken. It is complete when its cases show the tests
+// and the failures that its suites count.
 func readJUnit(data []byte, o Options) (checks.Report, error) {
 	r := checks.Report{Files: -1, Complete: true}
 	type suite struct {
@@ -144,6 +156,7 @@ func readJUnit(data []byte, o Options) (checks.Report, error) {
 		depth      int
 	}
 	var suites []suite
+	tests, bad := false, false // the suites count some
 	err := elements(data, []string{"testsuites", "testsuite"}, func(path []string, e xml.StartElement, d *xml.Decoder) (bool, error) {
 		for len(suites) > 0 && suites[len(suites)-1].depth >= len(path) {
 			suites = suites[:len(suites)-1]
@@ -151,6 +164,10 @@ func readJUnit(data []byte, o Options) (checks.Report, error) {
 		inner := suite{}
 		if n := len(suites); n > 0 {
 			inner = suites[n-1]
+		}
+		if e.Name.Local == "testsuites" || e.Name.Local == "testsuite" {
+			tests = tests || number(attribute(e, "tests")) > 0
+			bad = bad || number(attribute(e, "failures")) > 0 || number(attribute(e, "errors")) > 0
 		}
 		switch e.Name.Local {
 		case "testsuite":
@@ -176,6 +193,8 @@ func readJUnit(data []byte, o Options) (checks.Report, error) {
 		}
 		return false, nil
 	})
+	failed := len(r.Broken) > 0 || slices.ContainsFunc(r.Tests, func(t checks.Test) bool { return t.Outcome == checks.TestFailed })
+	r.Complete = (len(r.Tests) > 0 || !tests) && (failed || !bad)
 	return r, err
 }
 

@@ -1,0 +1,73 @@
+package formats
+
+import (
+	"slices"
+	"testing"
+
+	"reconcile.dev/reconcile/controllers/checks"
+)
+
+// Outputs that a reader could take for a clean and complete report, and must not.
+func TestNoReaderGuessesSuccess(t *testing.T) {
+	const clean = `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x"}},"results":[]}]}`
+	for _, c := range []struct{ what, format, output string }{
+		{"two documents of which the second has findings", "eslint", "[]\n" + `[{"filePath":"a.js","messages":[{"line":1,"message":"m","severity":2}]}]`},
+		{"a second document that ends early", "eslint", "[]\n" + `[{"filePath":"a.js","mess`},
+		{"two documents on a line", "sarif", clean + clean},
+		{"no version", "sarif", `{"runs":[]}`},
+		{"another version", "sarif", `{"version":"1.0.0","runs":[{"tool":{"name":"x"},"results":[]}]}`},
+		{"no run", "sarif", `{"version":"2.1.0","runs":[]}`},
+		{"a run that was no scan", "sarif", `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x"}}}]}`},
+		{"a run that failed, with a result that is none", "sarif", `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x"}},"invocations":[{"executionSuccessful":false}],
+			"results":[{"kind":"pass","message":{"text":"m"}}]}]}`},
+		{"two documents", "checkstyle", "<checkstyle></checkstyle>\n<checkstyle><file name='a'><error line='1' message='m'/></file></checkstyle>"},
+		{"failures that no case shows", "junit", `<testsuite tests="2" failures="1"><testcase name="a"/><testcase name="b"/></testsuite>`},
+		{"errors of the root that no case shows", "junit", `<testsuites errors="1"><testsuite><testcase name="a"/></testsuite></testsuites>`},
+		{"tests that are not there", "junit", `<testsuite tests="2"></testsuite>`},
+		{"a test that fails after its subtests", "tap", "TAP version 14\n# Subtest: a\n    ok 1 - b\n    1..1\nnot ok 1 - a\n1..1\n"},
+		{"a test of node that fails after its subtests", "tap", "TAP version 13\n# Subtest: a\n    # Subtest: b\n    ok 1 - b\n    1..1\nnot ok 1 - a\n1..1\n"},
+		{"a subtest with fewer results than planned", "tap", "TAP version 14\n# Subtest: a\n    ok 1 - b\n    1..3\nok 1 - a\n1..1\n"},
+	} {
+		r, err := Read(c.format, []byte(c.output), Options{Root: "/p"})
+		failed := slices.ContainsFunc(r.Tests, func(t checks.Test) bool { return t.Outcome == checks.TestFailed })
+		if err == nil && r.Complete && r.Ignored == 0 && len(r.Broken) == 0 && len(r.Findings) == 0 && !failed {
+			t.Errorf("%s: %s: read as clean and complete: %+v", c.format, c.what, r)
+		}
+	}
+}
+
+// Programs that start a tool print lines of their own around its document.
+func TestTextAroundADocumentIsSkipped(t *testing.T) {
+	const document = `[{"filePath":"/p/a.js","messages":[{"line":1,"message":"m","severity":2}]}]`
+	for _, output := range []string{
+		"\n> lint\n> eslint -f json\n\n" + document + "\nnpm error code 1\n",
+		"[INFO] Scanning\n[ERROR] {no document}\n" + document + "\n[INFO] done\n",
+		document + "\n\n{done}\n",
+	} {
+		r, err := Read("eslint", []byte(output), Options{Root: "/p"})
+		if err != nil || len(r.Findings) != 1 || r.Findings[0].File != "a.js" {
+			t.Errorf("%q: %+v, %v", output, r, err)
+		}
+	}
+}
+
+// A leaf that node announces as a subtest is a test; a sum of subtests is none.
+func TestLeavesOfTAPAreTests(t *testing.T) {
+	r, err := Read("tap", []byte("TAP version 13\n# Subtest: a\n    # Subtest: b\n    ok 1 - b\n    # Subtest: c\n    not ok 2 - c\n    1..2\nnot ok 1 - a\n# Subtest: d\nok 2 - d\n1..2\n"), Options{})
+	var names []string
+	for _, t := range r.Tests {
+		names = append(names, t.Suite+"/"+t.Name+" "+string(t.Outcome))
+	}
+	if err != nil || !r.Complete || !slices.Equal(names, []string{"a/b passed", "a/c failed", "/d passed"}) {
+		t.Errorf("%q %+v, %v", names, r, err)
+	}
+}
+
+// A rule of an extension is not the rule of the driver that has its index.
+func TestRulesOfSARIFExtensions(t *testing.T) {
+	r, err := Read("sarif", []byte(`{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x","rules":[{"id":"own","defaultConfiguration":{"level":"note"}}]}},
+		"results":[{"ruleId":"other","ruleIndex":0,"message":{"text":"m"}}]}]}`), Options{})
+	if err != nil || len(r.Findings) != 1 || r.Findings[0].Rule != "other" || r.Findings[0].Severity != checks.Medium {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
