@@ -96,6 +96,24 @@ func (f *fold) gateSpan(i int32, ready schemas.Time) []schemas.Span {
 	return []schemas.Span{span}
 }
 
+// commitSpan is the time in which the commit of node i could have landed, had it been approved.
+func (f *fold) commitSpan(i int32) []schemas.Span {
+	last := f.recs[i].last
+	if f.previewOf(i) == nil || last == nil {
+		return nil
+	}
+	span := schemas.Span{From: last.FinishedAt}
+	if f.heldBack(i) == "" || f.next[i].Landed == nil || f.next[i].Landed.Reason != schemas.LandedHeld {
+		for _, a := range f.approvals(i) {
+			span.To = schemas.Later(span.To, a.At)
+		}
+		if !span.To.After(span.From.Time) {
+			return nil
+		}
+	}
+	return []schemas.Span{span}
+}
+
 // keepApproval adds an approval of node i; it replaces an earlier one of the same person. One of the commit replaces none of the start.
 func (f *fold) keepApproval(i int32, a schemas.Approval) {
 	if f.approved == nil {

@@ -67,7 +67,6 @@ func (f *fold) judgeLanding(i int32) {
 	case r.land.claim != nil:
 		f.set(i, schemas.NodeRunning, settle.ReasonLanding, "its commit is being landed")
 		r.land.wanted = f.gate.Keep
-	case f.waitsForApproval(i):
 	case !f.gate.Open:
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	case why != "":

@@ -32,21 +32,3 @@ func (f *fold) shownCommit(i int32) string {
 	o.Text("commit", w.Commit)
 	return strings.TrimPrefix(keys.Digest(o.End()), "sha256:")[:shownDigits]
 }
-
-// commitSpan is the time in which the commit of node i could have landed, had it been approved.
-func (f *fold) commitSpan(i int32) []schemas.Span {
-	last := f.recs[i].last
-	if f.previewOf(i) == nil || last == nil {
-		return nil
-	}
-	span := schemas.Span{From: last.FinishedAt}
-	if f.heldBack(i) == "" || f.next[i].Landed == nil || f.next[i].Landed.Reason != schemas.LandedHeld {
-		for _, a := range f.approvals(i) {
-			span.To = schemas.Later(span.To, a.At)
-		}
-		if !span.To.After(span.From.Time) {
-			return nil
-		}
-	}
-	return []schemas.Span{span}
-}

@@ -150,6 +150,8 @@ func (f *fold) judge(i int32) {
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case (verb == schemas.VerbCancel || verb == verbKill) && f.heldBack(i) != "":
 		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
+	case f.heldBack(i) != "" && f.waitsForApproval(i):
+		r.land.wanted = false
 	case r.won && !r.again && r.land.of != nil:
 		f.judgeLanding(i)
 	case r.won && !r.again && verb == schemas.VerbApprove:

@@ -14,12 +14,6 @@ import (
 	"reconcile.dev/reconcile/controllers/manifests"
 )
 
-// File is a source file.
-type File struct {
-	Path string
-	Text []byte
-}
-
 // The states of a dependency; "" where a language does not say which package an import is of.
 const (
 	Used       = "used"

@@ -13,6 +13,12 @@ import (
 	"reconcile.dev/reconcile/controllers/manifests"
 )
 
+// File is a source file.
+type File struct {
+	Path string
+	Text []byte
+}
+
 // imported is one import of a file.
 type imported struct {
 	ecosystem, path string

@@ -9,6 +9,12 @@ import (
 	"reconcile.dev/reconcile/controllers/languages"
 )
 
+// File is a source file.
+type File struct {
+	Path string
+	Text []byte
+}
+
 // sight is what one place of a file shows.
 type sight struct {
 	aspect, value string

@@ -13,12 +13,6 @@ import (
 	"reconcile.dev/reconcile/controllers/languages"
 )
 
-// File is a source file.
-type File struct {
-	Path string
-	Text []byte
-}
-
 // Choice is what most places of the project do.
 type Choice struct {
 	// Value is what they do, Mixed where no value has [Clear] of all, "" where nothing shows it.
