@@ -71,6 +71,9 @@ func readGoCover(data []byte, o Options) (checks.Report, error) {
 	if !strings.HasPrefix(text, "mode: ") {
 		return checks.Report{}, errors.New(`it does not begin with "mode:"`)
 	}
+	if !strings.HasSuffix(text, "\n") {
+		return checks.Report{}, errors.New("it ends early: its last line has no end")
+	}
 	type block struct{ statements, count int }
 	blocks := map[string]block{}
 	files := map[string]lines{}
@@ -155,6 +158,9 @@ func readLCOV(data []byte, o Options) (checks.Report, error) {
 		case "end_of_record":
 			name = ""
 		}
+	}
+	if name != "" {
+		return checks.Report{}, errors.New("it ends early: its last record has no end")
 	}
 	return covered(files)
 }

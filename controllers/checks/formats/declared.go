@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,13 +28,16 @@ type format struct {
 	// Rest says what other lines are: ignored ("", and counted as not understood), or more of the message above (more).
 	Rest string `json:"rest,omitempty"`
 	End  string `json:"end,omitempty"` // a pattern of the line that a complete output has
+	// Place is a pattern of lines that say where the finding above is, with the groups file, line and column.
+	Place string `json:"place,omitempty"`
 
 	Groups  string            `json:"groups,omitempty"`  // the values that Items and File start from; "": the document
 	File    string            `json:"file,omitempty"`    // of a group
 	Items   string            `json:"items,omitempty"`   // the findings of a group
 	Fields  map[string]string `json:"fields,omitempty"`  // of an item: file, line, column, endLine, endColumn, message, rule, severity, suggestion, url
 	Require string            `json:"require,omitempty"` // a value that a document of the format has
-	Zero    bool              `json:"zero,omitempty"`    // lines and columns count from 0
+	Files   string            `json:"files,omitempty"`   // the number of files that were read
+	Zero    []string          `json:"zero,omitempty"`    // the fields that count from 0
 	// Each says that the output is a JSON document on each line.
 	Each bool `json:"each,omitempty"`
 
@@ -54,9 +58,10 @@ type linePattern struct {
 type compiled struct {
 	format
 	skip          []*regexp.Regexp
-	end           *regexp.Regexp
+	end, place    *regexp.Regexp
 	groups, items extract.Expr
 	file, require extract.Expr
+	files         extract.Expr
 	fields        map[string]extract.Expr
 }
 
@@ -80,7 +85,7 @@ func compile(name string, f format) *compiled {
 		}
 		return e
 	}
-	c := &compiled{format: f, groups: must(f.Groups), items: must(f.Items), file: must(f.File), require: must(f.Require), fields: map[string]extract.Expr{}}
+	c := &compiled{format: f, groups: must(f.Groups), items: must(f.Items), file: must(f.File), require: must(f.Require), files: must(f.Files), fields: map[string]extract.Expr{}}
 	for i := range c.Lines {
 		c.Lines[i].re = regexp.MustCompile(c.Lines[i].Pattern)
 	}
@@ -89,6 +94,9 @@ func compile(name string, f format) *compiled {
 	}
 	if f.End != "" {
 		c.end = regexp.MustCompile(f.End)
+	}
+	if f.Place != "" {
+		c.place = regexp.MustCompile(f.Place)
 	}
 	for field, text := range f.Fields {
 		c.fields[field] = must(text)
@@ -126,18 +134,31 @@ func (c *compiled) readLines(data []byte, o Options) checks.Report {
 			r.Findings = append(r.Findings, f)
 			continue
 		}
-		if matchesAny(c.skip, line) {
-			continue
-		}
-		if n := len(r.Findings); c.Rest == "more" && n > 0 {
-			if f := &r.Findings[n-1]; len(f.Suggestion) < maxText {
-				f.Suggestion += line + "\n"
-			}
+		if n := len(r.Findings); n > 0 && c.more(&r.Findings[n-1], line, o) || matchesAny(c.skip, line) {
 			continue
 		}
 		r.Ignored++
 	}
 	return r
+}
+
+// more adds a line to the finding above it. A line of marks shows a place in the line above it, which is one of the code.
+func (c *compiled) more(f *checks.Finding, line string, o Options) bool {
+	if c.place != nil {
+		if m := c.place.FindStringSubmatch(line); m != nil {
+			c.fill(f, c.place, m, o)
+			return true
+		}
+	}
+	if c.Rest != "more" || matchesAny(c.skip, line) {
+		return false
+	}
+	if strings.Trim(line, "^~ ") == "" {
+		f.Suggestion = f.Suggestion[:strings.LastIndexByte(strings.TrimSuffix(f.Suggestion, "\n"), '\n')+1]
+	} else if len(f.Suggestion) < maxText {
+		f.Suggestion += line + "\n"
+	}
+	return true
 }
 
 func matchesAny(all []*regexp.Regexp, line string) bool {
@@ -157,11 +178,7 @@ func (c *compiled) match(line string, o Options) (f checks.Finding, ok bool) {
 			continue
 		}
 		f.Severity, f.Message = p.Severity, p.Message
-		for i, name := range p.re.SubexpNames() {
-			if name != "" && m[i] != "" {
-				c.set(&f, name, m[i], o)
-			}
-		}
+		c.fill(&f, p.re, m, o)
 		if f.Severity == "" {
 			f.Severity = c.Severity
 		}
@@ -170,11 +187,20 @@ func (c *compiled) match(line string, o Options) (f checks.Finding, ok bool) {
 	return f, false
 }
 
+// fill sets the fields of a finding that a match has.
+func (c *compiled) fill(f *checks.Finding, re *regexp.Regexp, match []string, o Options) {
+	for i, name := range re.SubexpNames() {
+		if name != "" && match[i] != "" {
+			c.set(f, name, match[i], o)
+		}
+	}
+}
+
 // set sets a field of a finding by its name.
 func (c *compiled) set(f *checks.Finding, name, text string, o Options) {
 	number := func(to *int) {
 		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
-			if c.Zero {
+			if slices.Contains(c.Zero, name) {
 				n++
 			}
 			*to = n
@@ -240,10 +266,16 @@ func (c *compiled) readDocument(doc any, o Options) (checks.Report, error) {
 	default:
 		return r, errors.New("it is no JSON object or list")
 	}
+	if _, ok := doc.([]any); !ok && (c.Groups == "*" || c.Items == "*") {
+		return r, errors.New("it is no list")
+	}
 	if c.Require != "" && len(c.require.Items(doc)) == 0 {
 		if m, ok := doc.(map[string]any); !ok || !has(m, c.Require) {
 			return r, fmt.Errorf("it has no %q", c.Require)
 		}
+	}
+	if n := c.files.Text(doc); c.Files != "" && n != "" {
+		r.Files = number(n)
 	}
 	groups := []any{doc}
 	if c.Groups != "" {

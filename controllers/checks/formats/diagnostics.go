@@ -133,6 +133,7 @@ func (s rustSpan) rangeOf() checks.Range {
 func readCargo(data []byte, o Options) (checks.Report, error) {
 	r := checks.Report{Files: -1}
 	messages := 0
+	said := map[string]bool{} // the library and its tests are compiled both, with the same messages
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
@@ -147,7 +148,9 @@ func readCargo(data []byte, o Options) (checks.Report, error) {
 		case m.Reason == "build-finished":
 			r.Complete = true
 		case m.Reason == "compiler-message" && m.Message != nil:
-			if f, ok := m.Message.finding(o); ok {
+			f, ok := m.Message.finding(o)
+			if key := fmt.Sprint(f); ok && !said[key] {
+				said[key] = true
 				r.Findings = append(r.Findings, f)
 			}
 		}
@@ -171,7 +174,9 @@ func (e *rustError) finding(o Options) (f checks.Finding, ok bool) {
 		}
 	}
 	for _, c := range e.Children {
-		if c.Level == "help" && f.Suggestion == "" {
+		if url, ok := strings.CutPrefix(c.Message, "for further information visit "); ok {
+			f.URL = url
+		} else if c.Level == "help" && f.Suggestion == "" {
 			f.Suggestion = c.Message
 			for _, s := range c.Spans {
 				if s.Replacement != nil && o.file(s.File) == f.File {

@@ -34,10 +34,15 @@ func expectations(text string) (expected, actual string) {
 	for _, p := range expecting() {
 		e, a := p[0].FindStringSubmatch(text), p[1].FindStringSubmatch(text)
 		if e != nil && a != nil {
-			return strings.TrimSpace(strings.TrimSuffix(e[1], " // Object.is equality")), strings.TrimSpace(a[1])
+			return value(e[1]), value(a[1])
 		}
 	}
 	return "", ""
+}
+
+// value takes what frameworks write after a value away.
+func value(s string) string {
+	return strings.TrimSuffix(strings.TrimSpace(strings.TrimSuffix(s, " // Object.is equality")), ",")
 }
 
 var placePattern = sync.OnceValue(func() *regexp.Regexp {

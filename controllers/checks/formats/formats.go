@@ -112,7 +112,10 @@ func sane(r checks.Range) checks.Range {
 	for _, n := range []*int{&r.Line, &r.Column, &r.EndLine, &r.EndColumn} {
 		*n = max(*n, 0)
 	}
-	if r.EndLine < r.Line || r.Line == 0 {
+	if r.Line == 0 {
+		return checks.Range{}
+	}
+	if r.EndLine < r.Line {
 		r.EndLine, r.EndColumn = 0, 0
 	}
 	return r
@@ -133,6 +136,8 @@ func clean(s string) string {
 			for i += 2; i < len(s) && (s[i] < '@' || s[i] > '~'); i++ {
 			}
 			i++
+		case c == 0x1b && i+1 < len(s) && strings.IndexByte("()*+", s[i+1]) >= 0: // a set of characters
+			i += 3
 		case c == 0x1b && i+1 < len(s) && s[i+1] == ']': // up to BEL or ESC \
 			for i += 2; i < len(s) && s[i] != 7 && s[i] != 0x1b; i++ {
 			}

@@ -38,6 +38,8 @@ type goTests struct {
 	failed  map[string]string    // packages that failed, and what they printed beside their tests
 	broken  []string
 	built   map[string]*bytes.Buffer // what a build printed
+	unbuilt map[string]bool          // builds that failed, and no package yet because of them
+	ended   bool                     // a package has ended
 	ignored int
 }
 
@@ -49,10 +51,10 @@ type goTest struct {
 }
 
 // readGoTest reads the events of "go test -json". A test fails only for itself: one whose subtests fail is passed over. It is complete when
-// each package that began has ended.
+// each package that began has ended, and each build that failed has failed a package.
 func readGoTest(data []byte, o Options) (checks.Report, error) {
 	g := &goTests{o: o, tests: map[string]*goTest{}, inside: map[string][]*goTest{}, running: map[string]bool{}, failed: map[string]string{},
-		built: map[string]*bytes.Buffer{}}
+		built: map[string]*bytes.Buffer{}, unbuilt: map[string]bool{}}
 	events := 0
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSpace(line)
@@ -88,6 +90,7 @@ func (g *goTests) take(e goEvent) {
 		}
 		appendBounded(b, e.Output)
 	case e.Action == "build-fail":
+		g.unbuilt[e.ImportPath] = true
 	case e.Test == "":
 		g.takePackage(e)
 	default:
@@ -104,7 +107,9 @@ func (g *goTests) takePackage(e goEvent) {
 			g.failed[e.Package] += boundedText(e.Output, maxText-len(g.failed[e.Package]))
 		}
 	case "pass", "skip", "fail":
+		g.ended = true
 		delete(g.running, e.Package)
+		delete(g.unbuilt, e.FailedBuild)
 		if e.Action != "fail" {
 			delete(g.failed, e.Package)
 			return
@@ -176,7 +181,7 @@ func isFraming(line string) bool {
 }
 
 func (g *goTests) report() checks.Report {
-	r := checks.Report{Files: -1, Complete: len(g.running) == 0, Ignored: g.ignored}
+	r := checks.Report{Files: -1, Complete: g.ended && len(g.running)+len(g.unbuilt) == 0, Ignored: g.ignored}
 	parents := map[string]bool{} // of failed tests
 	for _, t := range g.order {
 		if t.Outcome == checks.TestFailed {
@@ -289,7 +294,11 @@ func (g *goTests) buildErrors(pkg string) (out []checks.Finding) {
 		}
 	}
 	if seen == 0 {
-		out = append(out, checks.Finding{Severity: checks.High, Rule: "build", Message: fmt.Sprintf("%s does not build: %s", pkg, strings.TrimSpace(g.failed[pkg]))})
+		said := g.failed[pkg]
+		if b := g.built[pkg]; b != nil {
+			said = b.String()
+		}
+		out = append(out, checks.Finding{Severity: checks.High, Rule: "build", Message: fmt.Sprintf("%s does not build: %s", pkg, strings.TrimSpace(said))})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,6 +60,9 @@ type (
 				Region   sarifRegionIn `json:"region"`
 			} `json:"physicalLocation"`
 		} `json:"locations"`
+		Properties struct {
+			Severity checks.Severity `json:"severity"`
+		} `json:"properties"`
 		Suppressions []struct {
 			Status string `json:"status"`
 		} `json:"suppressions"`
@@ -109,8 +113,9 @@ func readSARIF(data []byte, o Options) (checks.Report, error) {
 	}
 	r := checks.Report{Files: -1, Complete: true}
 	for _, run := range in.Runs {
-		r.Complete = r.Complete && run.Results != nil
+		scanned := run.Results != nil
 		for _, i := range run.Invocations {
+			scanned = scanned || i.ExecutionSuccessful != nil && *i.ExecutionSuccessful // staticcheck has no results then
 			if i.ExecutionSuccessful != nil && !*i.ExecutionSuccessful {
 				if len(run.Results) == 0 {
 					return checks.Report{}, errors.New("the tool says that it did not succeed")
@@ -118,6 +123,7 @@ func readSARIF(data []byte, o Options) (checks.Report, error) {
 				r.Complete = false
 			}
 		}
+		r.Complete = r.Complete && scanned
 		for _, result := range run.Results {
 			if f, ok := run.finding(result, o); ok {
 				r.Findings = append(r.Findings, f)
@@ -154,6 +160,9 @@ func (run *sarifRunIn) finding(in sarifResultIn, o Options) (f checks.Finding, o
 	}
 	if n, err := strconv.ParseFloat(rule.Properties.SecuritySeverity, 64); err == nil {
 		f.Severity = bySecurity(n)
+	}
+	if own := in.Properties.Severity; slices.Contains(checks.Severities(), own) { // as WriteSARIF writes it
+		f.Severity = own
 	}
 	if len(in.Locations) > 0 {
 		at := in.Locations[0].Physical

@@ -23,10 +23,10 @@ var tapPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 var batsPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`in test file (.+?), line (\d+)`) })
 
 // readTAP reads TAP 13 and 14 (testanything.org): plans, results, directives, YAML diagnostics and subtests. It is complete when there were as
-// many results as planned, also in subtests; a run that bails out is not. The sum of a subtest is no test, but where it fails alone.
+// many results as planned, also in subtests, and its last line has an end; a run that bails out is not. The sum of a subtest is no test, but where it fails alone.
 func readTAP(data []byte, o Options) (checks.Report, error) {
 	r := checks.Report{Files: -1}
-	planned, seen, tap := -1, 0, false
+	planned, seen, open, tap := -1, 0, 0, false
 	var around []subtest // a line
 	asPlanned := true
 	lines := strings.Split(string(data), "\n")
@@ -44,6 +44,13 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 			around = append(around[:min(depth, len(around))], subtest{name: strings.TrimPrefix(name, "# Subtest: "), planned: -1})
 			if len(around) > maxDepth {
 				return r, errors.New("its subtests are nested too deep")
+			}
+		case strings.TrimSpace(line) == "}" && open > 0: // of a subtest that began with its result
+			s := around[len(around)-1]
+			open, around = open-1, around[:len(around)-1]
+			asPlanned = asPlanned && (s.planned < 0 || s.planned == s.seen)
+			if s.seen == 0 || s.sum.Outcome == checks.TestFailed && !s.failed {
+				r.Tests = append(r.Tests, s.sum)
 			}
 		default:
 			if m := tapPlan().FindStringSubmatch(line); m != nil {
@@ -64,6 +71,10 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 			}
 			tap = true
 			depth := len(m[1]) / 4
+			var opens bool
+			if m[4], opens = strings.CutSuffix(m[4], " {"); opens && depth >= maxDepth {
+				return r, errors.New("its subtests are nested too deep")
+			}
 			t := tapTest(m)
 			if diagnostic, next := tapDiagnostic(lines, i+1, len(m[1])); next > i+1 {
 				t.explainTAP(diagnostic, o)
@@ -88,6 +99,10 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 				outer.seen++
 				outer.failed = outer.failed || failed
 			}
+			if opens {
+				open, around = open+1, append(around, subtest{name: t.Name, planned: -1, sum: t.Test})
+				continue
+			}
 			if !sum {
 				r.Tests = append(r.Tests, t.Test)
 			}
@@ -99,7 +114,7 @@ func readTAP(data []byte, o Options) (checks.Report, error) {
 		}
 		return r, errors.New("it has neither a plan nor a result of TAP")
 	}
-	r.Complete = planned >= 0 && seen == planned && asPlanned
+	r.Complete = planned >= 0 && seen == planned && asPlanned && open == 0 && strings.HasSuffix(string(data), "\n")
 	return r, nil
 }
 
@@ -108,6 +123,7 @@ type subtest struct {
 	name          string
 	planned, seen int // results; planned is -1 without a plan
 	failed        bool
+	sum           checks.Test // its result, where that comes first
 }
 
 func suiteOf(around []subtest) string {
@@ -131,7 +147,7 @@ func tapTest(m []string) *tapResult {
 		word, rest, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(directive, "#")), " ")
 		switch w := strings.ToLower(strings.TrimSuffix(word, ":")); {
 		case strings.HasPrefix(w, "skip"):
-			t.Outcome, t.Message = checks.TestSkipped, rest
+			t.Outcome, t.Message = checks.TestSkipped, strings.Trim(rest, "- ")
 		case w == "todo": // a failure that is expected, and no success yet
 			t.Outcome, t.Message = checks.TestSkipped, strings.TrimSpace("todo: "+rest)
 		case strings.HasPrefix(w, "time="):
@@ -176,7 +192,11 @@ func (t *tapResult) explainTAP(text string, o Options) {
 	}
 	word := func(names ...string) string {
 		for _, n := range names {
-			if v, ok := d[n]; ok && v != nil {
+			v := d[n]
+			if m, ok := v.(map[string]any); ok {
+				v = m["message"]
+			}
+			if v != nil {
 				return strings.TrimSpace(fmt.Sprint(v))
 			}
 		}
@@ -195,10 +215,11 @@ func (t *tapResult) explainTAP(text string, o Options) {
 	}
 }
 
-// comments takes the comment lines after a failed result, as bats and prove write them, and returns the last line that it took.
+// comments takes the lines after a failed result that explain it, and returns the last one: comments, as bats and prove write them, or indented
+// text, as mocha does.
 func (t *tapResult) comments(lines []string, at int, o Options) int {
 	var said []string
-	for at+1 < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[at+1]), "#") && !strings.Contains(lines[at+1], "# Subtest: ") {
+	for at+1 < len(lines) && explains(lines[at+1]) {
 		at++
 		said = append(said, strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(lines[at]), "#"), " "))
 	}
@@ -208,4 +229,9 @@ func (t *tapResult) comments(lines []string, at int, o Options) int {
 		t.File, t.Line = o.file(m[1]), number(m[2])
 	}
 	return at
+}
+
+func explains(line string) bool {
+	comment := strings.HasPrefix(strings.TrimSpace(line), "#") && !strings.Contains(line, "# Subtest: ")
+	return comment || strings.HasPrefix(line, "  ") && tapLine().FindString(line) == "" && tapPlan().FindString(line) == ""
 }

@@ -3,7 +3,7 @@ package formats
 import (
 	"errors"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 
@@ -119,9 +119,10 @@ type textRun struct {
 	outcomes map[string]checks.TestOutcome
 	block    *regexp.Regexp // begins the output of a failed test; its group is the name
 	endBlock *regexp.Regexp
-	sum      *regexp.Regexp // its first group is the number of tests, where it has one
-	sums     int            // number of lines with a sum that there must be at least
+	begin    *regexp.Regexp // begins a part of the run, and its group is the number of tests; nil: the run has one part, and its sum says the number
+	sum      *regexp.Regexp // ends a part
 	broken   *regexp.Regexp
+	panics   *regexp.Regexp // comes before the message in the output of a failed test
 }
 
 var libtest = sync.OnceValue(func() textRun {
@@ -130,36 +131,44 @@ var libtest = sync.OnceValue(func() textRun {
 		outcomes: map[string]checks.TestOutcome{"ok": checks.TestPassed, "FAILED": checks.TestFailed, "ignored": checks.TestSkipped},
 		block:    regexp.MustCompile(`^---- (.+?)(?: stdout| stderr)? ----$`),
 		endBlock: regexp.MustCompile(`^(failures:|test result: )`),
-		sum:      regexp.MustCompile(`^test result: `),
-		sums:     1,
+		begin:    regexp.MustCompile(`^running (\d+) tests?$`),
+		sum:      regexp.MustCompile(`^test result: .* finished in `),
 		broken:   regexp.MustCompile("^error: could not compile `([^`]+)`"),
+		panics:   regexp.MustCompile(`^thread '.*' .*panicked at `),
 	}
 })
 
 var unittest = sync.OnceValue(func() textRun {
 	return textRun{
-		test:     regexp.MustCompile(`^(?P<name>\w+) \((?P<suite>[\w.<>]+)\)(?:\n.*)? \.\.\. (?P<outcome>ok|FAIL|ERROR|skipped|expected failure|unexpected success)`),
+		test:     regexp.MustCompile(`^(?P<name>\w+) \((?P<suite>[\w.<>]+)\)(?:\n.*?)? \.\.\. (?P<outcome>ok|FAIL|ERROR|skipped|expected failure|unexpected success)`),
 		outcomes: map[string]checks.TestOutcome{"ok": checks.TestPassed, "FAIL": checks.TestFailed, "ERROR": checks.TestFailed, "skipped": checks.TestSkipped, "expected failure": checks.TestPassed, "unexpected success": checks.TestFailed},
 		block:    regexp.MustCompile(`^(?:FAIL|ERROR): (\w+)`),
 		endBlock: regexp.MustCompile(`^={20,}$|^Ran \d+ tests?`),
 		sum:      regexp.MustCompile(`^Ran (\d+) tests? in `),
-		sums:     1,
 		broken:   regexp.MustCompile(`^ERROR: (?:unittest\.loader\._FailedTest\.)?\w* ?\(unittest\.loader\._FailedTest\.?(\w*)\)`),
 	}
 })
+
+// pythonPlaces are the lines of a traceback that name a place.
+var pythonPlaces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^File "(.+)", line (\d+)`) })
 
 func readLibtest(data []byte, o Options) (checks.Report, error) { return libtest().read(data, o) }
 
 func readUnittest(data []byte, o Options) (checks.Report, error) { return unittest().read(data, o) }
 
-// read reads a run. It is complete when the sum is there.
+// read reads a run. It is complete when each part has its sum, and the last line its end.
 func (x textRun) read(data []byte, o Options) (checks.Report, error) {
 	r := checks.Report{Files: -1}
 	index := map[string]int{}
 	in := -1 // the test whose output comes
-	sums, promised := 0, 0
+	begun, sums, promised := 0, 0, 0
+	above := ""
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimRight(clean(strings.TrimRight(line, "\r\n")), " ")
+		if strings.Contains(line, " ... ") && !x.test.MatchString(line) && x.test.MatchString(above+"\n"+line) {
+			line = above + "\n" + line // a test with a docstring
+		}
+		above = line
 		switch m := x.test.FindStringSubmatch(line); {
 		case m != nil:
 			t := checks.Test{Name: m[x.test.SubexpIndex("name")], Outcome: x.outcomes[m[x.test.SubexpIndex("outcome")]]}
@@ -173,14 +182,16 @@ func (x textRun) read(data []byte, o Options) (checks.Report, error) {
 		case x.sum.MatchString(line):
 			sums++
 			if g := x.sum.FindStringSubmatch(line); len(g) > 1 {
-				n, err := strconv.Atoi(g[1])
-				if err != nil {
-					return r, err
-				}
-				promised += n
+				begun, promised = begun+1, promised+number(g[1])
 			}
 			in = -1
 			continue
+		}
+		if x.begin != nil && in < 0 {
+			if g := x.begin.FindStringSubmatch(line); g != nil {
+				begun, promised = begun+1, promised+number(g[1])
+				continue
+			}
 		}
 		if b := x.broken.FindStringSubmatch(line); b != nil {
 			r.Broken = append(r.Broken, b[1])
@@ -211,13 +222,22 @@ func (x textRun) read(data []byte, o Options) (checks.Report, error) {
 		t.File, t.Line = placeIn("", t.Output, o)
 		lines := strings.Split(t.Output, "\n")
 		t.Message = lines[0]
-		if strings.HasPrefix(t.Message, "Traceback") {
+		for i, line := range lines[:len(lines)-1] {
+			if x.panics != nil && x.panics.MatchString(line) {
+				t.Message = lines[i+1]
+			}
+		}
+		if slices.ContainsFunc(lines, func(s string) bool { return strings.HasPrefix(s, "Traceback") }) {
 			t.Message = lines[len(lines)-1]
+			if at := pythonPlaces().FindAllStringSubmatch(t.Output, -1); len(at) > 0 {
+				last := at[len(at)-1]
+				t.File, t.Line = o.file(last[1]), number(last[2])
+			}
 		}
 	}
-	if sums == 0 && len(r.Tests) == 0 && len(r.Broken) == 0 {
+	if begun+sums == 0 && len(r.Tests) == 0 && len(r.Broken) == 0 {
 		return r, errors.New("it has neither a test nor a sum")
 	}
-	r.Complete = (sums >= x.sums || len(r.Broken) > 0) && promised <= len(r.Tests)+len(r.Broken)
+	r.Complete = strings.HasSuffix(string(data), "\n") && (begun > 0 && sums == begun || len(r.Broken) > 0) && promised <= len(r.Tests)+len(r.Broken)
 	return r, nil
 }

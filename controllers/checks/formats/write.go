@@ -193,14 +193,18 @@ func WriteSARIF(w io.Writer, prefix, tool, version string, all []Annotation) err
 		}
 		return &log.Runs[i]
 	}
-	rules := map[string]bool{}
+	rules := map[string]int{} // the place of a rule among those of its run
 	for i := range all {
 		a := &all[i]
 		r := run(firstOf(a.Tool, tool))
 		id := firstOf(a.Rule, a.Tool, tool)
-		if key := r.Tool.Driver.Name + "\x00" + id; !rules[key] {
-			rules[key] = true
-			r.Tool.Driver.Rules = append(r.Tool.Driver.Rules, sarifRule{id, a.URL})
+		key := r.Tool.Driver.Name + "\x00" + id
+		if _, known := rules[key]; !known {
+			rules[key] = len(r.Tool.Driver.Rules)
+			r.Tool.Driver.Rules = append(r.Tool.Driver.Rules, sarifRule{ID: id})
+		}
+		if rule := &r.Tool.Driver.Rules[rules[key]]; rule.HelpURI == "" {
+			rule.HelpURI = a.URL
 		}
 		r.Results = append(r.Results, a.sarif(prefix, id))
 	}

@@ -212,6 +212,9 @@ func (c *junitCase) test(suite, file string, o Options) checks.Test {
 		t.Output = strings.TrimSpace(c.Out + "\n" + c.Err)
 		if t.Line == 0 {
 			t.File, t.Line = placeIn(t.File, t.Stack, o)
+			if m := batsPlace().FindStringSubmatch(t.Stack); m != nil {
+				t.File, t.Line = o.file(m[1]), number(m[2])
+			}
 		}
 	case len(c.Skipped) > 0:
 		t.Outcome, t.Message = checks.TestSkipped, firstOf(c.Skipped[0].Message, strings.TrimSpace(c.Skipped[0].Text))

@@ -1,0 +1,21 @@
+package formats
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// faults are those that would have a part of an output, or something else, taken for a clean report.
+var faults = []mutants.Mutant{
+	{"a line that says nothing known is passed over", "declared.go", "		r.Ignored++\n	}\n	return r\n", "	}\n	return r\n", "TestRecordings"},
+	{"a text needs no end", "declared.go", "Complete: c.end == nil}", "Complete: true}", "TestCutOff|TestRecordings"},
+	{"a document needs no member", "declared.go", "if m, ok := doc.(map[string]any); !ok || !has(m, c.Require) {", "if false {", "TestForeign"},
+	{"a package that has not ended counts", "gotest.go", "len(g.running)+len(g.unbuilt) == 0", "len(g.unbuilt) == 0", "TestCutOff|TestGoTest"},
+	{"a plan need not be fulfilled", "tap.go", "seen == planned &&", "seen <= planned &&", "TestCutOff"},
+	{"a build need not finish", "diagnostics.go", "case m.Reason == \"build-finished\":", "case true:", "TestCutOff"},
+	{"a part of a run needs no sum", "testruns.go", "sums == begun", "sums <= begun", "TestCutOff"},
+	{"a run that did not succeed is clean", "sarif.go", "i.ExecutionSuccessful != nil && !*i.ExecutionSuccessful {", "false {", "TestRecordings"},
+}
+
+func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }

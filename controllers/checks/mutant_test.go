@@ -1,0 +1,41 @@
+package checks
+
+import (
+	"testing"
+
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// faults are those that would have silence taken for success, or blame somebody wrongly.
+var faults = []mutants.Mutant{
+	{"a tool that did not start counts", "judge.go", "case e.NotStarted != \"\":", "case false:", "TestJudge"},
+	{"a tool that hangs counts", "judge.go", "case e.TimedOut:", "case false:", "TestJudge"},
+	{"a tool that was killed counts", "judge.go", "case e.Signal != \"\":", "case false:", "TestJudge"},
+	{"output that nobody can read counts", "judge.go", "case e.Unreadable != \"\":", "case false:", "TestJudge"},
+	{"output that was cut off counts", "judge.go", "case e.Truncated:", "case false:", "TestJudge"},
+	{"output without its end counts", "judge.go", "case !e.Report.Complete:", "case false:", "TestJudge"},
+	{"what was not understood is passed over", "judge.go", "case e.Report.Ignored > 0:", "case false:", "TestJudge"},
+	{"any exit code is clean", "judge.go", "case !clean && !found:\n\t\treturn Unknown, e.strangeExit()\n\tcase e.doubt() != \"\":", "case e.doubt() != \"\":", "TestJudge"},
+	{"an exit code of findings without one is clean", "judge.go", "case found && len(e.Report.Findings) == 0:", "case false:", "TestJudge"},
+	{"a tool that read no file is clean", "judge.go", "case e.Report.Files == 0 && len(e.Report.Findings) == 0:", "case false:", "TestJudge"},
+	{"a run without tests passes", "judge.go", "case c.Run == 0:\n", "case false:\n", "TestJudge"},
+	{"a run that skipped all passes", "judge.go", "c.Run = c.Passed + c.Failed", "c.Run = c.Passed + c.Failed + c.Skipped", "TestJudge"},
+	{"what does not build passes", "judge.go", "case len(e.Report.Broken) > 0:", "case false:", "TestJudge"},
+	{"any exit code of tests is clean", "judge.go", "case !clean && !found:\n\t\treturn Unknown, e.strangeExit()\n\tcase found:", "case found:", "TestJudge"},
+	{"an exit code of failures without one is clean", "judge.go", "case found:\n\t\treturn Unknown, fmt.Sprintf(\"exit code %d without a failed test%s\", e.Exit, e.said())\n\t}", "}", "TestJudge"},
+	{"an own exit code adds to the usual one", "judge.go", "len(x.Clean) == 0 && exit == 0", "exit == 0", "TestJudge"},
+	{"no check is a success", "judge.go", "if !passed {", "if false {", "TestVerdict"},
+	{"what is unknown is passed over", "judge.go", "case !slices.Contains(allowed, c.Tool):", "case false:", "TestVerdict"},
+
+	{"a test that passes at times is not flaky", "blame.go", "case alone.Passed > 0 && alone.Failed > 0:", "case false:", "TestDiagnose"},
+	{"a test that was flaky before is not flaky", "blame.go", "case base.Passed > 0 && base.Failed > 0:", "case false:", "TestDiagnose"},
+	{"a test that passes alone is to blame", "blame.go", "case alone.Passed > 0:", "case false:", "TestDiagnose"},
+	{"a failure from before is new", "blame.go", "case base.Failed > 0:", "case false:", "TestDiagnose"},
+	{"a test that never ran alone is judged", "blame.go", "case alone.Failed == 0:", "case false:", "TestDiagnose"},
+	{"a changed test is not looked at", "blame.go", "e.CodeChanged && !e.TestChanged:", "e.CodeChanged:", "TestDiagnose"},
+	{"changed code is not looked at", "blame.go", "e.TestChanged && !e.CodeChanged:", "e.TestChanged:", "TestDiagnose"},
+	{"a new test that passes with the old code is wrong", "blame.go", "case mixed.Passed > 0 && e.CodeChanged:", "case false:", "TestDiagnose"},
+	{"a new test of new code is wrong", "blame.go", "case mixed.Failed > 0 && base.Passed > 0:", "case mixed.Failed > 0:", "TestDiagnose"},
+}
+
+func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
