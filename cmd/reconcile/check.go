@@ -2,14 +2,20 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/checks/formats"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -47,4 +53,70 @@ func trusted[T any](a *app, q *ops.CheckRequest, check func() (T, error)) (T, er
 	}
 	q.Trust = true
 	return check()
+}
+
+// checkReport prints the result of checks: as annotations, SARIF or JUnit, or else as other results.
+func (a *app) checkReport(v any, r *ops.Checked, table func() error) error {
+	switch a.global.output {
+	case formatGitHub:
+		return formats.WriteGitHub(a.stdout, "", formats.Of(r.Checks))
+	case formatSARIF:
+		return formats.WriteSARIF(a.stdout, "", "reconcile", process.ReadBuild().Version, formats.Of(r.Checks))
+	case formatJUnit:
+		return formats.WriteJUnit(a.stdout, r.Checks)
+	}
+	return a.result(v, nil, table)
+}
+
+// printChecked prints the table of checks, what people accepted, and the verdict. apart says that something is above it.
+func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
+	if a.global.quiet && r.Outcome == checks.Passed {
+		return nil
+	}
+	if apart {
+		fmt.Fprintln(a.stdout)
+	}
+	if err := render.ChecksTable(a.palette(), r.Checks).Write(a.stdout); err != nil {
+		return err
+	}
+	if err := render.Overrides(a.stdout, a.palette(), r.Overridden); err != nil {
+		return err
+	}
+	if r.Files != nil {
+		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", r.Outcome, what)
+	return err
+}
+
+// newOverrideCmd is a command that accepts what a check found.
+func newOverrideCmd(a *app, use, short, example string, request func(arg string) ops.OverrideRequest) *cobra.Command {
+	var reason, by string
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: example, Args: arguments(1, 1, "what is accepted"),
+		Long: short + `. The decision is an action in the tree, with who decided and why; each later summary shows it. Only people may
+decide that, and it ends with the next change of the files that it covers.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q := request(args[0])
+			q.Dir, q.Reason, q.By = a.project, reason, by
+			return a.overrideCheck(cmd.Context(), q)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
+	cmd.Flags().StringVar(&by, "by", "", "the `NAME` of who decides (default: the account)")
+	return cmd
+}
+
+func (a *app) overrideCheck(ctx context.Context, q ops.OverrideRequest) error {
+	r, err := ops.OverrideCheck(ctx, a.env(), q)
+	return a.result(r, err, func() error {
+		until := "until a file of the project changes"
+		if len(r.Covers) == 1 {
+			until = "until " + r.Covers[0] + " changes"
+		} else if len(r.Covers) > 1 {
+			until = "until one of " + render.Plural(len(r.Covers), "file") + " changes"
+		}
+		a.note("accepted %s: %s", until, r.What)
+		return nil
+	})
 }

@@ -89,35 +89,3 @@ func (a *app) printInspection(r *ops.Inspection) error {
 	}
 	return a.printChecked(&r.Checked, r.Findings > 0, what)
 }
-
-// newOverrideCmd is a command that accepts what a check found.
-func newOverrideCmd(a *app, use, short, example string, request func(arg string) ops.OverrideRequest) *cobra.Command {
-	var reason, by string
-	cmd := &cobra.Command{
-		Use: use, Short: short, Example: example, Args: arguments(1, 1, "what is accepted"),
-		Long: short + `. The decision is an action in the tree, with who decided and why; each later summary shows it. Only people may
-decide that, and it ends with the next change of the files that it covers.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q := request(args[0])
-			q.Dir, q.Reason, q.By = a.project, reason, by
-			return a.overrideCheck(cmd.Context(), q)
-		},
-	}
-	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
-	cmd.Flags().StringVar(&by, "by", "", "the `NAME` of who decides (default: the account)")
-	return cmd
-}
-
-func (a *app) overrideCheck(ctx context.Context, q ops.OverrideRequest) error {
-	r, err := ops.OverrideCheck(ctx, a.env(), q)
-	return a.result(r, err, func() error {
-		until := "until a file of the project changes"
-		if len(r.Covers) == 1 {
-			until = "until " + r.Covers[0] + " changes"
-		} else if len(r.Covers) > 1 {
-			until = "until one of " + render.Plural(len(r.Covers), "file") + " changes"
-		}
-		a.note("accepted %s: %s", until, r.What)
-		return nil
-	})
-}

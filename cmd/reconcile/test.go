@@ -7,11 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
-	"reconcile.dev/reconcile/controllers/checks"
-	"reconcile.dev/reconcile/controllers/checks/formats"
 )
 
 // mostUncovered is the number of files with uncovered lines that a table shows.
@@ -109,38 +106,4 @@ func (a *app) printTesting(r *ops.Testing) error {
 		what += fmt.Sprintf("; only the tests in %s", render.Plural(len(r.Chosen.Files), "file"))
 	}
 	return a.printChecked(&r.Checked, n.Failed > 0, what)
-}
-
-// checkReport prints the result of checks: as annotations, SARIF or JUnit, or else as other results.
-func (a *app) checkReport(v any, r *ops.Checked, table func() error) error {
-	switch a.global.output {
-	case formatGitHub:
-		return formats.WriteGitHub(a.stdout, "", formats.Of(r.Checks))
-	case formatSARIF:
-		return formats.WriteSARIF(a.stdout, "", "reconcile", process.ReadBuild().Version, formats.Of(r.Checks))
-	case formatJUnit:
-		return formats.WriteJUnit(a.stdout, r.Checks)
-	}
-	return a.result(v, nil, table)
-}
-
-// printChecked prints the table of checks, what people accepted, and the verdict. apart says that something is above it.
-func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
-	if a.global.quiet && r.Outcome == checks.Passed {
-		return nil
-	}
-	if apart {
-		fmt.Fprintln(a.stdout)
-	}
-	if err := render.ChecksTable(a.palette(), r.Checks).Write(a.stdout); err != nil {
-		return err
-	}
-	if err := render.Overrides(a.stdout, a.palette(), r.Overridden); err != nil {
-		return err
-	}
-	if r.Files != nil {
-		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
-	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", r.Outcome, what)
-	return err
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -270,8 +272,7 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 	}
 	defer os.RemoveAll(folder)
 	for name, text := range t.Role.Control.Files {
-		file := filepath.Join(folder, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		if err := writeBelow(folder, name, []byte(text), 0o600); err != nil {
 			return check, err
 		}
 	}
@@ -298,6 +299,19 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 		check.Reason += " (" + why + ")"
 	}
 	return check, nil
+}
+
+// writeBelow writes a file and the folders around it.
+func writeBelow(dir, name string, data []byte, perm fs.FileMode) error {
+	root, err := regular.Root(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	return regular.Write(root, name, data, perm)
 }
 
 // redact removes secrets from what a report quotes.

@@ -213,8 +213,7 @@ func (b *bases) addTests(t tools.Discovered, dir string) error {
 		if err != nil {
 			return err
 		}
-		to := filepath.Join(dir, filepath.FromSlash(f))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, data, 0o700)); err != nil {
+		if err := writeBelow(dir, f, data, 0o700); err != nil {
 			return err
 		}
 	}
