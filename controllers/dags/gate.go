@@ -19,9 +19,6 @@ import (
 // A node with approve is a gate: it starts only when people have approved what it shows now. A person's task with approve is no gate;
 // there approve says who may answer, and in which form. Approvals are part of the node's status under its key.
 
-// shownDigits is the length of the digest of what a gate shows: 128 bits, so that nobody finds two works with one digest.
-const shownDigits = 32
-
 // shown is the digest of what a gate shows: the task with all that it is made from, its texts with their values, the results of its needs
 // with their outputs, and the commits that they landed.
 func (f *fold) shown(i int32) string {
