@@ -34,6 +34,7 @@ CATEGORY is linter, formatter, type_checker, test_framework or lsp.`,
 		},
 	}
 	cmd.Flags().StringVar(&q.Language, "language", "", "only tools of the `LANGUAGE`")
+	cmd.Flags().BoolVar(&q.Refresh, "refresh", false, "discover again, and ask programs again for their versions; else a discovery is used for an hour")
 	return cmd
 }
 

@@ -1,7 +1,10 @@
 package tools
 
 import (
+	"cmp"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,22 +15,29 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
-	"sigs.k8s.io/yaml"
 
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/manifests"
 )
 
-//go:embed catalog.yaml
-var catalogYAML []byte
+// catalogJSON is catalog.yaml, as cmd/reconcile/internal/tools/gen writes it, so that a start need not read YAML.
+//
+//go:embed catalog.json
+var catalogJSON []byte
 
 // Catalog returns the known tools, of each category and language the recommended one first.
 var Catalog = sync.OnceValue(func() []Tool {
 	var all []Tool
-	if err := yaml.UnmarshalStrict(catalogYAML, &all); err != nil {
+	if err := json.Unmarshal(catalogJSON, &all); err != nil {
 		panic(fmt.Sprintf("catalogue of tools: %v", err)) // a test decodes it
 	}
 	return all
+})
+
+// Edition identifies what the program knows of tools: another edition may discover others.
+var Edition = sync.OnceValue(func() string {
+	sum := sha256.Sum256(append(slices.Clone(catalogJSON), languagesJSON...))
+	return hex.EncodeToString(sum[:8])
 })
 
 // Facts are what is known about a project.
@@ -36,6 +46,8 @@ type Facts struct {
 	// Programs are those that exist, by the folder for which they were looked up and their name. A program that is installed for the whole
 	// machine is there under the folder "".
 	Programs map[Place]Program
+	// Said is what programs said when they were asked for their versions.
+	Said map[Question]string
 	// Choices are tools that people chose, by language and category.
 	Choices []Choice
 }
@@ -46,7 +58,7 @@ type Place struct{ Folder, Program string }
 // Program is an installed program.
 type Program struct {
 	Path    string
-	Version string // what it says; "": unknown
+	Version string // by a file beside it; "": unknown, so that it is asked
 }
 
 // Folder is a folder of a project.
@@ -157,7 +169,7 @@ func (d *discovery) configured(t Tool, folder string) {
 		return
 	}
 	for _, c := range t.Configs {
-		if file := x.has(c); file != "" {
+		if file := d.has(folder, c); file != "" {
 			why := "configured in " + file
 			if strings.Contains(c, "#") {
 				_, member, _ := strings.Cut(c, "#")
@@ -243,6 +255,7 @@ func (d *discovery) add(t Tool, folder, language string, c Confidence, config, w
 // addRole adds a tool in one category, unless the version of the program has another entry for that.
 func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidence, config, why string) {
 	p := d.program(t, folder)
+	p.Version = cmp.Or(p.Version, number(d.facts.Said[t.question(p.Path)]))
 	if !r.fits(p.Version) {
 		return
 	}
@@ -331,15 +344,52 @@ func installCommand(t Tool) []string {
 	return nil
 }
 
-// has returns the name of the file of a folder that a configuration entry names: a file, a path below, a pattern, or a file with a member; "" for none.
-func (x *Folder) has(entry string) string {
-	name, member, withMember := strings.Cut(entry, "#")
-	for _, f := range x.Files {
-		if ok, err := path.Match(name, f); err == nil && ok && (!withMember || hasMember(f, x.Texts[f], member)) {
-			return f
+// has returns the path, below a folder, of the file that a configuration entry names: a file, a path below, a pattern, or a file with a member; ""
+// for none.
+func (d *discovery) has(folder, entry string) string {
+	file, member, withMember := strings.Cut(entry, "#")
+	below, name := path.Split(file)
+	x := d.facts.Folders[path.Join(folder, below)]
+	if x == nil {
+		return ""
+	}
+	for _, f := range x.named(name) {
+		if !withMember || hasMember(f, x.Texts[f], member) {
+			return below + f
 		}
 	}
 	return ""
+}
+
+// named lists the files of a folder whose names a pattern matches.
+func (x *Folder) named(pattern string) []string {
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		if i, found := slices.BinarySearch(x.Files, pattern); found {
+			return x.Files[i : i+1]
+		}
+		return nil
+	}
+	var out []string
+	for _, f := range x.Files {
+		if matches(pattern, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// matches is path.Match for a name, without its errors and faster for the usual patterns *NAME and NAME*.
+func matches(pattern, name string) bool {
+	switch i := strings.IndexAny(pattern, `*?[\`); {
+	case i < 0:
+		return pattern == name
+	case i == 0 && !strings.ContainsAny(pattern[1:], `*?[\`) && pattern[0] == '*':
+		return strings.HasSuffix(name, pattern[1:])
+	case i == len(pattern)-1 && pattern[i] == '*':
+		return strings.HasPrefix(name, pattern[:i])
+	}
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
 }
 
 // hasMember reports whether a document has a member, by its path. Configurations in the form of INI have sections.
@@ -414,33 +464,4 @@ func (x *Folder) manifest(name string) *manifests.Manifest {
 
 func matchesPackage(declared, wanted string) bool {
 	return strings.EqualFold(declared, wanted) || strings.HasPrefix(declared, wanted+"/")
-}
-
-var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(?:\.\d+)*`) })
-
-// fits reports whether an entry applies to a version. One that is unknown is taken for the newest.
-func (r Role) fits(version string) bool {
-	v := versionNumber().FindString(version)
-	if v == "" {
-		return r.Before == ""
-	}
-	return (r.Since == "" || compareVersions(v, r.Since) >= 0) && (r.Before == "" || compareVersions(v, r.Before) < 0)
-}
-
-// compareVersions compares numbers that are separated by dots.
-func compareVersions(a, b string) int {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range max(len(as), len(bs)) {
-		x, y := 0, 0
-		if i < len(as) {
-			fmt.Sscan(as[i], &x)
-		}
-		if i < len(bs) {
-			fmt.Sscan(bs[i], &y)
-		}
-		if x != y {
-			return x - y
-		}
-	}
-	return 0
 }

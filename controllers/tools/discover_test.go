@@ -73,7 +73,8 @@ func TestLanguageOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}
-	for file, want := range map[string]bool{"vendor/a/b.go": true, "node_modules/x/i.js": true, "a/testdata/b.go": true, "src/a.go": false, "pkg/vendoring/a.go": false} {
+	for file, want := range map[string]bool{"vendor/a": true, "node_modules/x": true, "a/testdata": true, "third-party/x": true, "deps": true, "a/deps": false, "tests/fixtures": true,
+		"src": false, "pkg/vendoring": false} {
 		if got := Vendored(file); got != want {
 			t.Errorf("%s: vendored %v", file, got)
 		}
@@ -116,6 +117,9 @@ func TestDiscover(t *testing.T) {
 					at.Languages[l]++
 				}
 			}
+			for _, x := range f.Folders {
+				slices.Sort(x.Files)
+			}
 			var got strings.Builder
 			for _, d := range Discover(f) {
 				fmt.Fprintf(&got, "%s %s .%s: %s %s, %s\n", d.Category, d.Language, d.Folder, d.Tool, d.Confidence, d.Why)
@@ -124,6 +128,29 @@ func TestDiscover(t *testing.T) {
 				t.Errorf("got:\n%swant:\n%s", got.String(), want)
 			}
 		})
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, p := range []string{"*.test.js", "test_*", "a.go", "*", "*.{x", "?b", "[a-b].go", "[", "a*b", "**"} {
+		for _, name := range []string{"a.test.js", "test_a", "a.go", "", "ab", "b.go", "[", "axxb"} {
+			want, err := path.Match(p, name)
+			if got := matches(p, name); got != (want && err == nil) {
+				t.Errorf("%q, %q: %v", p, name, got)
+			}
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for said, want := range map[string]string{"go1.26.8": "1.26.8", "black, 24.2.0 (compiled: yes)": "24.2.0", "v20.11.0": "20.11.0", "Debian clang-format version 19": "19",
+		"version: 0.9.0": "0.9.0", "7zip 24.1-rc.1": "24.1-rc.1", "none": ""} {
+		if got := number(said); got != want {
+			t.Errorf("%q: %q", said, got)
+		}
+	}
+	if compareVersions("10.0", "9.9.9") <= 0 || compareVersions("2", "2.0") != 0 || compareVersions("1.64.8", "2") >= 0 || compareVersions("9.0.1-rc.1", "9.0.1") <= 0 || compareVersions("9.x", "9.2") != 0 {
+		t.Error("order of versions")
 	}
 }
 

@@ -64,10 +64,8 @@ func Jobs(found []Discovered, files, all []string) []Job {
 
 // IsTest reports whether a file has tests, by its name.
 func (r Role) IsTest(file string) bool {
-	return slices.ContainsFunc(r.TestFiles, func(p string) bool {
-		ok, err := path.Match(p, path.Base(file))
-		return err == nil && ok
-	})
+	name := path.Base(file)
+	return slices.ContainsFunc(r.TestFiles, func(p string) bool { return matches(p, name) })
 }
 
 // Holds reports whether a path lies in the tool's folder.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -15,18 +14,12 @@ import (
 var languagesJSON []byte
 
 // languages is the table of languages, which cmd/reconcile/internal/tools/gen makes of go-enry.
-var languages = sync.OnceValue(func() (t struct {
-	Extensions map[string][]string `json:"extensions"`
-	Filenames  map[string][]string `json:"filenames"`
-	Vendored   []string            `json:"vendored"`
-	vendored   *regexp.Regexp
-	known      map[string]bool
-}) {
+var languages = sync.OnceValue(func() (t languageTable) {
 	if err := json.Unmarshal(languagesJSON, &t); err != nil {
 		panic(fmt.Sprintf("table of languages: %v", err)) // a test decodes it
 	}
-	t.vendored = regexp.MustCompile("(?:" + strings.Join(t.Vendored, ")|(?:") + ")")
-	t.known = map[string]bool{}
+	t.others, t.known = map[string]bool{"testdata": true}, map[string]bool{}
+	t.vendored = regexp.MustCompile("(?:" + strings.Join(t.folderPatterns(), ")|(?:") + ")")
 	for _, tool := range Catalog() {
 		for _, l := range tool.Languages {
 			t.known[l] = true
@@ -34,6 +27,30 @@ var languages = sync.OnceValue(func() (t struct {
 	}
 	return t
 })
+
+type languageTable struct {
+	Extensions map[string][]string `json:"extensions"`
+	Filenames  map[string][]string `json:"filenames"`
+	Vendored   []string            `json:"vendored"`
+	others     map[string]bool     // names of folders whose files others wrote, and
+	vendored   *regexp.Regexp      // the paths of further ones
+	known      map[string]bool
+}
+
+// folderPatterns returns the patterns that are about folders, and not only about a name, which it puts in others.
+func (t *languageTable) folderPatterns() (out []string) {
+	name := regexp.MustCompile(`^[\w.-]+$`)
+	for _, p := range t.Vendored {
+		rest, inAny := strings.CutPrefix(p, "(^|/)")
+		rest, isFolder := strings.CutSuffix(rest, "/")
+		if plain := strings.ReplaceAll(rest, `\.`, "."); isFolder && inAny && name.MatchString(plain) {
+			t.others[plain] = true
+		} else if isFolder {
+			out = append(out, p)
+		}
+	}
+	return out
+}
 
 // LanguageOf is the language of a file by its name, in the words of the catalogue; "" for none of it.
 func LanguageOf(file string) string {
@@ -64,7 +81,13 @@ func LanguageOf(file string) string {
 	return ""
 }
 
-// Vendored reports whether others wrote a file, by its path, and where it is in testdata.
-func Vendored(file string) bool {
-	return slices.Contains(strings.Split(path.Dir(file), "/"), "testdata") || languages().vendored.MatchString(file)
+// Vendored reports whether others wrote the files of a folder, by its path, or it is testdata.
+func Vendored(folder string) bool {
+	t := languages()
+	for part := range strings.SplitSeq(folder, "/") {
+		if t.others[part] {
+			return true
+		}
+	}
+	return t.vendored.MatchString(folder + "/")
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/allowlist"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
@@ -147,15 +148,9 @@ func absoluteFolder(dir string) (string, error) {
 // trust returns an UntrustedError unless the checks of the project may run: inside a run, where the run's own limits hold; where a person
 // allowed them; or where the caller does now.
 func (p *project) trust(jobs []tools.Job, now bool) error {
-	if p.env.Caller.AnyRun() != nil {
-		return nil
-	}
-	list, err := egress.Policy{Getenv: p.env.Tree.Getenv}.Allowed()
-	if err != nil {
+	allowed, list, err := p.allowed()
+	if allowed || err != nil {
 		return err
-	}
-	if list.AllowsChecks(p.root) {
-		return nil
 	}
 	if now {
 		return list.AddChecks(p.root)
@@ -169,6 +164,15 @@ func (p *project) trust(jobs []tools.Job, now bool) error {
 		denied.Commands = append(denied.Commands, line)
 	}
 	return denied
+}
+
+// allowed reports whether the checks of the project may run, and returns the list that would say so. Inside a run there is none.
+func (p *project) allowed() (bool, *allowlist.List, error) {
+	if p.env.Caller.AnyRun() != nil {
+		return true, nil, nil
+	}
+	list, err := egress.Policy{Getenv: p.env.Tree.Getenv}.Allowed()
+	return err == nil && list.AllowsChecks(p.root), list, err
 }
 
 // checker returns the checker for a request.

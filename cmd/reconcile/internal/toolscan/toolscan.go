@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/manifests"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -31,7 +32,7 @@ func Scan(root string, files []string, searchPath string) tools.Facts {
 		folder = strings.TrimSuffix(folder, "/")
 		others, known := vendored[folder]
 		if !known {
-			others = strings.HasPrefix(folder+"/", ".reconcile/") || folder != "" && folder[0] != '.' && tools.Vendored(folder+"/x")
+			others = strings.HasPrefix(folder+"/", ".reconcile/") || folder != "" && folder[0] != '.' && tools.Vendored(folder)
 			vendored[folder] = others
 		}
 		if others {
@@ -73,10 +74,10 @@ func wanted(folder, name string) bool {
 // findPrograms looks up the programs of the catalogue: for each folder with a place for programs of its own, and for the machine.
 func findPrograms(root, searchPath string, f tools.Facts) {
 	var bins []string
-	for folder := range f.Folders {
-		for _, bin := range localBins {
-			if fi, err := os.Stat(filepath.Join(root, filepath.FromSlash(path.Join(folder, bin)))); err == nil && fi.IsDir() && (bin != "bin" || folder == "") {
-				bins = append(bins, path.Join(folder, bin))
+	for folder, x := range f.Folders {
+		for _, bin := range binsOf(folder, x) {
+			if fi, err := os.Stat(filepath.Join(root, filepath.FromSlash(bin))); err == nil && fi.IsDir() {
+				bins = append(bins, bin)
 			}
 		}
 	}
@@ -105,6 +106,19 @@ func findPrograms(root, searchPath string, f tools.Facts) {
 			}
 		}
 	}
+}
+
+// binsOf are the folders that may have programs of a project in a folder: only the root and folders with a manifest are projects.
+func binsOf(folder string, x *tools.Folder) (out []string) {
+	if folder != "" && !slices.ContainsFunc(x.Files, manifests.Known) {
+		return nil
+	}
+	for _, bin := range localBins {
+		if bin != "bin" || folder == "" {
+			out = append(out, path.Join(folder, bin))
+		}
+	}
+	return out
 }
 
 func folderOfBin(bin string) string {

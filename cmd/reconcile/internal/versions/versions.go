@@ -1,7 +1,8 @@
 // Package versions asks programs for their versions, and keeps the answers in the local folder of a tree. A program is asked again when
 // its file is another one.
 //
-// The programs are named by specs, perhaps of someone else. So only runs ask, and a spec has no influence on the arguments.
+// The programs are named by specs, perhaps of someone else. So only runs ask, and a spec has no influence on the arguments. The programs of
+// projects that nobody has allowed are not asked: that is the caller's part, see [Book.Ask].
 package versions
 
 import (
@@ -14,17 +15,21 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
 
 const (
-	path    = ".reconcile/tools.json"
+	ofTree  = ".reconcile/tools.json"
 	tempDir = ".reconcile/tmp"
+	most    = 4 // programs are asked at the same time
 
 	askTime   = 10 * time.Second // a program has this long for its answer,
 	askGrace  = time.Second      // and what it started this long after it
@@ -56,6 +61,8 @@ type answer struct {
 type Book struct {
 	dir    string // the root of the tree
 	root   *os.Root
+	path   string // of the file with the answers, and
+	temp   string // where it is written first
 	redact func([]byte) []byte
 
 	onFile map[string]answer      // as the file has them
@@ -65,7 +72,12 @@ type Book struct {
 
 // Open reads the answers on file of the tree at root, in dir. redact removes secrets from what programs print.
 func Open(dir string, root *os.Root, redact func([]byte) []byte) *Book {
-	b := &Book{dir: dir, root: root, redact: redact, asked: map[string]settle.Tool{}, of: map[string]file{}}
+	return OpenAt(dir, root, ofTree, tempDir, redact)
+}
+
+// OpenAt is Open for answers in another file below root, which is written in the folder temp first.
+func OpenAt(dir string, root *os.Root, path, temp string, redact func([]byte) []byte) *Book {
+	b := &Book{dir: dir, root: root, path: path, temp: temp, redact: redact, asked: map[string]settle.Tool{}, of: map[string]file{}}
 	if data, err := regular.Read(root, path); err == nil {
 		_ = json.Unmarshal(data, &b.onFile) // what is damaged is asked again
 	}
@@ -110,10 +122,51 @@ func (b *Book) Version(ctx context.Context, name string) settle.Tool {
 	case was.file == f && was.Version != "":
 		is.Version = was.Version
 	default:
-		is = b.ask(ctx, name, f.Path)
+		args := arguments[name]
+		if args == nil {
+			args = []string{"--version"}
+		}
+		is = b.ask(ctx, question{name, f.Path, args, b.dir, cleanEnviron()})
 	}
 	b.asked[name], b.of[name] = is, f
 	return is
+}
+
+// Ask is Version for programs that are known by their paths, several at the same time; those that told no version are not in its result.
+// They run in their own folders, and with this searchPath, so that nothing of a project has a say in what they do.
+func (b *Book) Ask(ctx context.Context, all []tools.Question, searchPath string) map[tools.Question]string {
+	environ := []string{"PATH=" + searchPath}
+	for _, kv := range cleanEnviron() {
+		if !strings.HasPrefix(kv, "PATH=") {
+			environ = append(environ, kv)
+		}
+	}
+	said := make([]settle.Tool, len(all))
+	var g sync.WaitGroup
+	slots := make(chan struct{}, most)
+	for i, p := range all {
+		name := p.Path + " " + p.Arguments
+		f, err := find(p.Path)
+		b.of[name] = f
+		if was := b.onFile[name]; err != nil || was.file == f {
+			said[i].Version = was.Version // also one that told nothing is not asked again
+			continue
+		}
+		slots <- struct{}{}
+		g.Go(func() {
+			defer func() { <-slots }()
+			said[i] = b.ask(ctx, question{filepath.Base(p.Path), p.Path, strings.Fields(p.Arguments), filepath.Dir(p.Path), environ})
+		})
+	}
+	g.Wait()
+	out := map[tools.Question]string{}
+	for i, p := range all {
+		b.asked[p.Path+" "+p.Arguments] = said[i]
+		if said[i].Version != "" {
+			out[p] = said[i].Version
+		}
+	}
+	return out
 }
 
 // Save keeps the answers that this process has, and no others.
@@ -129,7 +182,7 @@ func (b *Book) Save() error {
 	}
 	data, err := json.MarshalIndent(all, "", "  ")
 	if err == nil {
-		err = durable.Replace(b.root, tempDir, path, append(data, '\n'))
+		err = durable.Replace(b.root, b.temp, b.path, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the versions of tools: %w", err)
@@ -158,21 +211,25 @@ func missing(err error) string {
 	return err.Error()
 }
 
-// ask runs a program for its version: the first line that it prints.
-func (b *Book) ask(ctx context.Context, name, program string) settle.Tool {
+// question is how a program is asked for its version.
+type question struct {
+	name, path string
+	args       []string
+	dir        string
+	environ    []string
+}
+
+// ask runs a program for its version: the first line that it prints with a number.
+func (b *Book) ask(ctx context.Context, q question) settle.Tool {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	args := arguments[name]
-	if args == nil {
-		args = []string{"--version"}
-	}
 	out := &head{}
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = b.dir, cleanEnviron(), askGrace
+	cmd := exec.CommandContext(ctx, q.path, q.args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = q.dir, q.environ, askGrace
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
-	line := firstLine(b.redact(out.kept.Bytes()))
-	command := name + " " + strings.Join(args, " ")
+	line := versionLine(b.redact(out.kept.Bytes()))
+	command := q.name + " " + strings.Join(q.args, " ")
 	switch {
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return settle.Tool{Why: fmt.Sprintf("%s did not end within %s", command, askTime)}
@@ -194,9 +251,15 @@ func cleanEnviron() (out []string) {
 	return out
 }
 
-// firstLine is the beginning of the first line that is not blank.
-func firstLine(text []byte) string {
+// versionLine is the beginning of the first line with a digit, or else of the first that is not blank.
+func versionLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	for l := range strings.Lines(string(text)) {
+		if strings.ContainsAny(l, "0123456789") {
+			line = l
+			break
+		}
+	}
 	line = strings.TrimSpace(line)
 	return strings.ToValidUTF8(line[:min(len(line), maxLine)], "")
 }

@@ -3,12 +3,18 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/go-enry/go-enry/v2"
 	"github.com/go-enry/go-enry/v2/data"
+	"sigs.k8s.io/yaml"
+
+	"reconcile.dev/reconcile/controllers/tools"
 )
 
 // languageTable is what controllers/tools/languages.json has: GitHub's knowledge of languages, without the texts and patterns that would make
@@ -26,12 +32,31 @@ func languageFile() (file, error) {
 		t.Vendored = append(t.Vendored, p.String())
 	}
 	slices.Sort(t.Vendored)
+	return tableFile("languages", t)
+}
+
+// tableFile is a table of package tools as JSON.
+func tableFile(name string, t any) (file, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
 	err := e.Encode(t)
-	return file{"controllers/tools/languages.json", b.Bytes()}, err
+	return file{"controllers/tools/" + name + ".json", b.Bytes()}, err
+}
+
+// catalogFile writes the catalogue of tools as JSON, which has only the fields that package tools reads.
+func catalogFile(root string) (file, error) {
+	const from = "controllers/tools/catalog.yaml"
+	text, err := os.ReadFile(filepath.Join(root, from))
+	if err != nil {
+		return file{}, err
+	}
+	var all []tools.Tool
+	if err := yaml.UnmarshalStrict(text, &all); err != nil {
+		return file{}, fmt.Errorf("%s: %w", from, err)
+	}
+	return tableFile("catalog", all)
 }
 
 // languagesOf keeps languages for programming and markup, and YAML.

@@ -81,7 +81,11 @@ func generate(root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []file{languages}
+	catalog, err := catalogFile(root)
+	if err != nil {
+		return nil, err
+	}
+	out := []file{languages, catalog}
 	for _, k := range controllers.Schemas() {
 		doc := document(r, k)
 		b, err := encode(doc)

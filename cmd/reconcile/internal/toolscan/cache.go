@@ -1,0 +1,170 @@
+package toolscan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/state/durable"
+	"reconcile.dev/reconcile/state/regular"
+	"reconcile.dev/reconcile/state/worktree"
+)
+
+const (
+	cacheFile = "discovered.json"
+	// Lasting is how long a discovery is kept.
+	Lasting = time.Hour
+	// tick is more than the resolution of the times of files: what changed this shortly before a scan may change again unseen.
+	tick = 20 * time.Millisecond
+)
+
+// cache is a discovery on file.
+type cache struct {
+	Key     string    `json:"key"`
+	At      time.Time `json:"at"`
+	Watched []string  `json:"watched"` // files and folders, below the root or absolute
+	Stamp   string    `json:"stamp"`   // of what is watched
+	Found   []found   `json:"found"`
+}
+
+type found struct {
+	tools.Discovered
+	Role tools.Role `json:"role"`
+}
+
+// Load returns the discovery that Save kept in the folder dir of root, unless it is older than an hour, was made with another key, or what it
+// depends on has changed.
+func Load(root *os.Root, dir, project, key string, now time.Time) ([]tools.Discovered, bool) {
+	data, err := regular.Read(root, path.Join(dir, cacheFile))
+	var c cache
+	if err != nil || json.Unmarshal(data, &c) != nil || c.Key != key || now.Before(c.At) || now.Sub(c.At) > Lasting {
+		return nil, false
+	}
+	if is, _ := stamp(project, c.Watched); is != c.Stamp {
+		return nil, false
+	}
+	out := make([]tools.Discovered, len(c.Found))
+	for i, f := range c.Found {
+		out[i] = f.Discovered
+		out[i].Role = f.Role
+	}
+	return out, true
+}
+
+// Save keeps a discovery, for [Load], by way of the folder temp. Its scan began at a time; now is the time for its age. One of files that have only just changed is not kept.
+func Save(root *os.Root, dir, temp, project, key string, watched []string, all []tools.Discovered, began, now time.Time) error {
+	c := cache{Key: key, At: now, Watched: watched, Found: make([]found, len(all))}
+	newest := time.Time{}
+	if c.Stamp, newest = stamp(project, watched); !newest.Before(began.Add(-tick)) {
+		return nil
+	}
+	for i, d := range all {
+		c.Found[i] = found{d, d.Role}
+	}
+	data, err := json.Marshal(c)
+	if err == nil {
+		err = durable.Replace(root, temp, path.Join(dir, cacheFile), data)
+	}
+	return err
+}
+
+// stamp is a digest of the kinds, sizes and times of files and folders, and the newest of these times.
+func stamp(project string, watched []string) (_ string, newest time.Time) {
+	h := sha256.New()
+	for _, w := range watched {
+		at := w
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(project, filepath.FromSlash(w))
+		}
+		fi, err := os.Stat(at)
+		if err != nil {
+			h.Write([]byte{'-', '\n'})
+			continue
+		}
+		size := fi.Size()
+		if fi.IsDir() {
+			size = 0
+		}
+		fmt.Fprintln(h, fi.Mode().Type(), size, fi.ModTime().UnixNano())
+		if fi.ModTime().After(newest) {
+			newest = fi.ModTime()
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), newest
+}
+
+// Watched lists what a discovery depends on: the folders that were read and those directly below them, the texts that were read, what git ignores,
+// where its HEAD is, and the programs with the folders in which they were looked up.
+func Watched(root, searchPath string, f tools.Facts, all []tools.Discovered) []string {
+	seen := map[string]bool{}
+	for folder, x := range f.Folders {
+		for at := folder; !seen[at+"/"]; at = parent(at) {
+			seen[at+"/"] = true
+		}
+		for name := range x.Texts {
+			seen[path.Join(folder, name)] = true
+		}
+		if slices.Contains(x.Files, ".gitignore") {
+			seen[path.Join(folder, ".gitignore")] = true
+		}
+		for _, bin := range binsOf(folder, x) {
+			seen[bin], seen[path.Dir(bin)] = true, true
+		}
+	}
+	for folder := range f.Folders {
+		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(folder)))
+		for _, e := range entries {
+			if below := path.Join(folder, e.Name()); err == nil && e.IsDir() && !seen[below+"/"] && e.Name() != ".git" && e.Name() != ".reconcile" &&
+				!tools.Vendored(e.Name()) {
+				seen[below+"/"] = true
+			}
+		}
+	}
+	for _, d := range all {
+		seen[d.Config], seen[d.Program] = true, true
+	}
+	for _, dir := range filepath.SplitList(searchPath) {
+		seen[dir] = filepath.IsAbs(dir)
+	}
+	for _, file := range gitFiles(root) {
+		seen[file] = true
+	}
+	var out []string
+	for w, ok := range seen {
+		if ok && w != "" {
+			out = append(out, strings.TrimSuffix(w, "/"))
+		}
+	}
+	slices.Sort(out)
+	return append(slices.Compact(out), ".")
+}
+
+// gitFiles are the files of git that change when HEAD or the branch moves, or other files are ignored.
+func gitFiles(root string) []string {
+	l, err := worktree.Find(root)
+	if err != nil {
+		return nil
+	}
+	head := filepath.Join(l.GitDir, "HEAD")
+	out := []string{head, filepath.Join(l.GitDir, "logs", "HEAD"), filepath.Join(l.Common, "packed-refs"), filepath.Join(l.Common, "info", "exclude")}
+	text, err := regular.ReadPath(head)
+	if ref, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "ref: "); err == nil && ok && filepath.IsLocal(ref) {
+		out = append(out, filepath.Join(l.Common, filepath.FromSlash(ref)))
+	}
+	return out
+}
+
+func parent(folder string) string {
+	if dir := path.Dir(folder); dir != "." {
+		return dir
+	}
+	return ""
+}
