@@ -7,7 +7,7 @@
 // attempts.
 //
 // Package settle decides a tree until nothing changes any more. It knows kinds only through their rows. Each kind has a package
-// with its row: sessions, agents, workflows, dags, planchanges, clarifications (also replies), observations and actions. A package may
+// with its row: sessions, agents, workflows, dags, planchanges, clarifications (also replies), observations, actions and preferences. A package may
 // import those after it in this order, and never the reverse: dags, planchanges, clarifications, agents, sessions, actions, workflows; readiness, keys;
 // settle. Otherwise they meet in the tree, through statuses and records. Package derive finds the specs that follow from
 // records; admission says which effects may start; nodes, ledgers, threads and work are views of a decided tree.
@@ -29,6 +29,7 @@ import (
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/observations"
 	"reconcile.dev/reconcile/controllers/planchanges"
+	"reconcile.dev/reconcile/controllers/preferences"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -48,6 +49,7 @@ var Kinds = settle.Table{
 	clarifications.ReplyKind,
 	observations.Kind,
 	actions.Kind,
+	preferences.Kind,
 	{Kind: schemas.SettingsKind, Affects: func(c *settle.Change) { c.AddAll() }},
 }
 

@@ -7,7 +7,7 @@ import (
 
 // OnlyPeople says what only people may do of a change of a spec, as a verb phrase; "" if agents may make it, too. before is the object
 // that the change replaces, nil for a new one; after is nil for a removal. Settings and agents decide what agents may do, some verbs
-// of actions are decisions of people, an action that exists may be one, the phase of a session holds or releases its work, a
+// of actions are decisions of people, an action that exists may be one, a preference that is not inferred is one, the phase of a session holds or releases its work, a
 // budget that is set bounds agents, notifications send what they did elsewhere, checks of landings and approvals hold back what they
 // made, and the session of a DAG decides which of all these count. What an architect decides about a plan change is the result of a DAG
 // that nobody else writes.
@@ -20,6 +20,9 @@ func OnlyPeople(ref Ref, before, after *Object) string {
 		return "change " + ref.String()
 	case is != nil && OfPeople(is.Verb):
 		return is.Verb
+	}
+	if SpecAs[*PreferenceSpec](before).ofPeople() || SpecAs[*PreferenceSpec](after).ofPeople() {
+		return "write " + ref.String() + ", unless its source is inferred"
 	}
 	if was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after); was != nil && is != nil && was.Phase != is.Phase {
 		return "change the phase of " + ref.String()

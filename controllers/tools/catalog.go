@@ -14,8 +14,10 @@ type Tool struct {
 	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
 	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, gem
 	// Deep says that its check of a folder includes all below, whatever configuration they have.
-	Deep  bool   `json:"deep,omitempty"`
-	Roles []Role `json:"roles"`
+	Deep  bool     `json:"deep,omitempty"`
+	Pros  []string `json:"pros,omitempty"` // what speaks for it, in a few words each, for people who have to choose
+	Cons  []string `json:"cons,omitempty"`
+	Roles []Role   `json:"roles"`
 }
 
 // Role is what a tool does in one category.

@@ -69,12 +69,13 @@ type Folder struct {
 	parsed    map[string]*manifests.Manifest
 }
 
-// Choice is a tool that a person chose.
+// Choice is a tool that a person chose, or an agent.
 type Choice struct {
 	Language string
 	Category checks.Category
 	Tool     string
-	By       string // the object that says so
+	By       string // who says so, and in which object
+	Inferred bool   // by an agent: it holds where the project itself says nothing
 }
 
 // Manifests are the names of the files whose texts Discover reads, as patterns of path.Match.
@@ -297,32 +298,32 @@ func (d *discovery) script(folder, program string) string {
 	return ""
 }
 
-// choose lets the choices of people win: what was chosen is sure, and other tools of its category and language are left out.
+// choose lets the choices of people win: what was chosen is sure, and other tools of its category and language are left out. What agents chose
+// holds only where nothing better than an installed program was found.
 func (d *discovery) choose() {
 	for _, c := range d.facts.Choices {
 		i := slices.IndexFunc(Catalog(), func(t Tool) bool { return t.Name == c.Tool })
-		if i < 0 {
+		same := func(o Discovered) bool { return o.Language == c.Language && o.Category == c.Category }
+		sure := slices.ContainsFunc(d.out, func(o Discovered) bool { return same(o) && o.Confidence != Low })
+		if i < 0 || d.spread[""][c.Language] == 0 || c.Inferred && sure {
 			continue
 		}
-		d.out = slices.DeleteFunc(d.out, func(o Discovered) bool {
-			return o.Language == c.Language && o.Category == c.Category && o.Tool != c.Tool
-		})
-		found := false
+		as := Discovered{Confidence: High, Tier: 3, Why: "chosen by " + c.By}
+		if c.Inferred {
+			as = Discovered{Confidence: Medium, Tier: 2, Why: "recommended by " + c.By}
+		}
+		d.out = slices.DeleteFunc(d.out, func(o Discovered) bool { return same(o) && o.Tool != c.Tool })
+		if !slices.ContainsFunc(d.out, same) {
+			for _, r := range Catalog()[i].Roles {
+				if r.Category == c.Category {
+					d.addRole(Catalog()[i], r, "", c.Language, as.Confidence, "", as.Why)
+				}
+			}
+		}
 		for k := range d.out {
-			if o := &d.out[k]; o.Language == c.Language && o.Category == c.Category {
-				o.Confidence, o.Tier, o.Why, found = High, 3, "chosen by "+c.By, true
+			if o := &d.out[k]; same(*o) {
+				o.Confidence, o.Tier, o.Why = as.Confidence, as.Tier, as.Why
 			}
-		}
-		if found || d.language(Catalog()[i], "") == "" {
-			continue
-		}
-		for _, r := range Catalog()[i].Roles {
-			if r.Category == c.Category {
-				d.addRole(Catalog()[i], r, "", c.Language, High, "", "chosen by "+c.By)
-			}
-		}
-		if n := len(d.out); n > 0 && d.out[n-1].Tool == c.Tool {
-			d.out[n-1].Tier = 3
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestLanguageOf(t *testing.T) {
 	}
 }
 
-// Each archive in testdata is a project. Its comment has lines "program FOLDER NAME VERSION" and "choose LANGUAGE CATEGORY TOOL"; the file "want" has what
+// Each archive in testdata is a project. Its comment has lines "program FOLDER NAME VERSION" and "choose LANGUAGE CATEGORY TOOL" or "infer …"; the file "want" has what
 // is discovered.
 func TestDiscover(t *testing.T) {
 	for _, file := range archives(t) {
@@ -93,7 +93,9 @@ func TestDiscover(t *testing.T) {
 					folder := strings.TrimPrefix(w[1], ".")
 					f.Programs[Place{folder, w[2]}] = Program{"/" + path.Join(folder, "bin", w[2]), strings.Trim(w[3], "-")}
 				case len(w) == 4 && w[0] == "choose":
-					f.Choices = append(f.Choices, Choice{w[1], checks.Category(w[2]), w[3], "preference/x"})
+					f.Choices = append(f.Choices, Choice{w[1], checks.Category(w[2]), w[3], "preference/x", false})
+				case len(w) == 4 && w[0] == "infer":
+					f.Choices = append(f.Choices, Choice{w[1], checks.Category(w[2]), w[3], "academic, preference/y", true})
 				}
 			}
 			want := ""
@@ -123,6 +125,16 @@ func TestDiscover(t *testing.T) {
 			var got strings.Builder
 			for _, d := range Discover(f) {
 				fmt.Fprintf(&got, "%s %s .%s: %s %s, %s\n", d.Category, d.Language, d.Folder, d.Tool, d.Confidence, d.Why)
+			}
+			for _, o := range Undecided(f, Discover(f)) {
+				if !strings.Contains(string(file.Comment), "undecided") {
+					break
+				}
+				fmt.Fprintf(&got, "? %s %s:", o.Category, o.Language)
+				for _, x := range o.Options {
+					fmt.Fprintf(&got, " %s", x.Tool)
+				}
+				fmt.Fprintln(&got)
 			}
 			if got.String() != want {
 				t.Errorf("got:\n%swant:\n%s", got.String(), want)

@@ -21,10 +21,10 @@ import (
 var byRequest = []string{"Act", "Apply", "Create", "Delete", "Edit"}
 
 // ofRuns are the operations that a run may do as its agent.
-var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture Claim CompactMemory Cycles Deps Describe DescribeNode DiffWorkspace Digest EvalMemory
+var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture ChooseTool Claim CompactMemory Cycles Deps Describe DescribeNode DiffWorkspace Digest EvalMemory
 	Events Explain Facts FindWorkspace FollowEvents FollowLog FollowObjects Get GetMemory Graph History Hook Index Inspect JudgeMemory ListMemory Logs
 	MemoryStats MergeFiles Metrics Path Plan PlanChange PlanGitHub Preview Prompt Propose ReadLog Ready RebuildMemory Recall Related RemoveFacts RemoveMemory Reply
-	ResolveConflict ScanSecrets ExplainSchema Search SearchEval SearchMemory StateFacts Style Test Threads Tools Validate VerifyMemory Version Wait Workspaces
+	ResolveConflict ScanSecrets ExplainSchema Search SearchEval SearchMemory StateFacts Style Test Threads ToolOptions Tools Validate VerifyMemory Version Wait Workspaces
 	WriteSchemas`)
 
 // peopleOnly calls the operations of ops.PeopleOnly.
@@ -147,6 +147,10 @@ func TestPeopleOnlySpecs(t *testing.T) {
 		{"a prompt", dag("land: {checks: [[make, test]]}"), dag("env: {A: b}, land: {checks: [[make, test]]}"), "", ""},
 		{"a notification", dag(""), strings.Replace(dag(""), "nodes:", "onFailure: {command: [curl]}, nodes:", 1), "only a person may change the notifications of dag/d", ""},
 		{"a new notification", "", strings.Replace(dag(""), "nodes:", "onSuccess: {webhook: {url: 'https://example.com'}}, nodes:", 1), "only a person may change the notifications of dag/d", ""},
+		{"a preference", "", head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: staticcheck}\n", "only a person may write preference/p", ""},
+		{"an inferred preference", "", head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: staticcheck, source: inferred}\n", "", ""},
+		{"a person's preference as inferred", head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: x}\n",
+			head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: y, source: inferred}\n", "only a person may write preference/p", ""},
 		{"a new DAG", "", dag("land: {checks: [['true']]}"), "", ""},
 	} {
 		for _, want := range []string{c.inside, c.outside} {

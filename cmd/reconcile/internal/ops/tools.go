@@ -11,11 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/toolscan"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/versions"
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/preferences"
 	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -30,6 +34,8 @@ type ToolsRequest struct {
 type ToolsResult struct {
 	Root  string             `json:"root"`
 	Tools []tools.Discovered `json:"tools"`
+	// Undecided are the questions that a person has to answer: nothing says which tool the project uses.
+	Undecided []tools.Open `json:"undecided,omitempty"`
 }
 
 // Tools discovers the tools with which a project checks its code. It runs none of them.
@@ -39,13 +45,21 @@ func Tools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err er
 	if err != nil {
 		return nil, err
 	}
-	found, err := p.discover(ctx, &q.CheckRequest)
+	d, err := p.discovery(ctx, &q.CheckRequest)
 	if err != nil {
 		return nil, err
 	}
 	r = &ToolsResult{Root: p.root, Tools: []tools.Discovered{}}
-	for _, t := range found {
-		if (len(q.Categories) == 0 || slices.Contains(q.Categories, t.Category)) && (q.Language == "" || strings.EqualFold(t.Language, q.Language)) &&
+	wanted := func(category checks.Category, language string) bool {
+		return (len(q.Categories) == 0 || slices.Contains(q.Categories, category)) && (q.Language == "" || strings.EqualFold(language, q.Language))
+	}
+	for _, o := range d.Open {
+		if wanted(o.Category, o.Language) && len(p.scope) == 0 {
+			r.Undecided = append(r.Undecided, o)
+		}
+	}
+	for _, t := range d.Found {
+		if wanted(t.Category, t.Language) &&
 			(len(p.scope) == 0 || slices.ContainsFunc(p.scope, func(s string) bool { return t.Holds(s) || strings.HasPrefix(t.Folder, s+"/") })) {
 			r.Tools = append(r.Tools, t)
 		}
@@ -53,41 +67,166 @@ func Tools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err er
 	return r, nil
 }
 
-// discover discovers the tools of the project, or returns what was discovered shortly before. Programs of the project are asked for their versions
-// only where its checks may run.
+// discover returns the tools of the project.
 func (p *project) discover(ctx context.Context, q *CheckRequest) ([]tools.Discovered, error) {
+	d, err := p.discovery(ctx, q)
+	return d.Found, err
+}
+
+// discovery discovers the tools of the project, or returns what was discovered shortly before. Programs of the project are asked for their versions
+// only where its checks may run.
+func (p *project) discovery(ctx context.Context, q *CheckRequest) (d toolscan.Discovery, err error) {
 	allowed, _, err := p.allowed()
 	if err != nil {
-		return nil, err
+		return d, err
+	}
+	choices, err := p.choices(ctx)
+	if err != nil {
+		return d, err
 	}
 	searchPath, began := p.env.Tree.Getenv("PATH"), time.Now()
-	key := fmt.Sprint(tools.Edition(), allowed, p.git, searchPath)
+	key := fmt.Sprint(tools.Edition(), allowed, p.git, searchPath, choices)
 	c, cacheErr := p.cache()
 	if cacheErr == nil {
 		defer c.Close()
-		if found, ok := toolscan.Load(c.root, c.dir, p.root, key, p.env.Tree.Now()); ok && !q.Refresh {
-			return found, nil
+		if kept, ok := toolscan.Load(c.root, c.dir, p.root, key, p.env.Tree.Now()); ok && !q.Refresh {
+			return kept, nil
 		}
 	}
 	files, err := p.allFiles(ctx)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	facts := toolscan.Scan(p.root, files, searchPath)
-	found := tools.Discover(facts)
+	facts.Choices = choices
+	d.Found = tools.Discover(facts)
+	d.Open = tools.Undecided(facts, d.Found)
 	if cacheErr != nil {
-		return found, nil // without a place for the answers no program is asked
+		return d, nil // without a place for the answers no program is asked
 	}
-	if facts.Said, err = p.versions(ctx, c, tools.Questions(found), allowed, q.Refresh); err != nil {
-		return nil, err
+	if facts.Said, err = p.versions(ctx, c, tools.Questions(d.Found), allowed, q.Refresh); err != nil {
+		return d, err
 	}
 	if len(facts.Said) > 0 {
-		found = tools.Discover(facts)
+		d.Found = tools.Discover(facts)
 	}
-	if err := toolscan.Save(c.root, c.dir, c.temp, p.root, key, toolscan.Watched(p.root, searchPath, facts, found), found, began, p.env.Tree.Now()); err != nil {
+	if err := toolscan.Save(c.root, c.dir, c.temp, p.root, key, toolscan.Watched(p.root, searchPath, facts, d.Found), d, began, p.env.Tree.Now()); err != nil {
 		p.env.warn(fmt.Sprintf("what was discovered is not kept: %v", err))
 	}
-	return found, nil
+	return d, nil
+}
+
+// choices are what people and agents chose, by the preferences of the tree; none without a tree.
+func (p *project) choices(ctx context.Context) ([]tools.Choice, error) {
+	if _, err := state.Find(p.treeDir(), p.env.kinds()); err != nil {
+		return nil, nil
+	}
+	s, t, err := p.env.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var out []tools.Choice
+	for _, h := range preferences.Holding(preferences.Of(t), schemas.PreferenceTools, p.env.Tree.Getenv("RECONCILE_SESSION")) {
+		language, category, _ := strings.Cut(h.Key, "/")
+		by := (schemas.Ref{Kind: schemas.PreferenceKind.Name, Name: h.Name}).String()
+		if h.By != "" {
+			by = h.By + ", " + by
+		}
+		out = append(out, tools.Choice{Language: language, Category: checks.Category(category), Tool: h.Value, By: by,
+			Inferred: h.Source == schemas.PreferenceInferred})
+	}
+	return out, nil
+}
+
+// ChooseToolRequest chooses a tool for a language and a category, in place of what discovery would find.
+type ChooseToolRequest struct {
+	Category checks.Category
+	Language string
+	Tool     string
+	Session  string // only for this session; "": for all
+	Reason   string
+	By       string // who chooses; "": the caller
+}
+
+// ChooseToolResult is a preference that was written.
+type ChooseToolResult struct {
+	Path   string `json:"path"`   // of its file
+	Source string `json:"source"` // explicit, or inferred in a run of an agent
+}
+
+// ToolOptions lists the tools among which a request may choose, for the project in dir.
+func ToolOptions(ctx context.Context, env Env, dir string, q ChooseToolRequest) (all []tools.Option, err error) {
+	defer func() { err = typed(err) }()
+	if _, err := chosenTool(q); len(tools.For(q.Language, q.Category)) == 0 {
+		return nil, err
+	}
+	p, err := env.openProject(ctx, &CheckRequest{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	return tools.Options(toolscan.Scan(p.root, nil, p.env.Tree.Getenv("PATH")), q.Language, q.Category), nil
+}
+
+// ChooseTool writes a Preference for a tool. An agent that calls it in its run states what it infers, which never wins over a person.
+func ChooseTool(ctx context.Context, env Env, q ChooseToolRequest) (r *ChooseToolResult, err error) {
+	defer func() { err = typed(err) }()
+	tool, err := chosenTool(q)
+	if err != nil {
+		return nil, err
+	}
+	who, err := env.Caller.Actor("--by", q.By)
+	if err != nil {
+		return nil, err
+	}
+	s, t, err := env.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if q.Session != "" && t.Entry(schemas.Ref{Kind: schemas.SessionKind.Name, Name: q.Session}) == nil {
+		return nil, badField("session", " %q does not exist; \"reconcile get sessions\" lists them", q.Session)
+	}
+	spec := &schemas.PreferenceSpec{Domain: schemas.PreferenceTools, Key: q.Language + "/" + string(q.Category), Value: tool, Source: schemas.PreferenceExplicit,
+		Session: q.Session, Reason: env.redact("--reason", q.Reason), By: who.Name, Proof: who.Proof, At: schemas.NewTime(env.Tree.Now())}
+	if env.Caller.InRun() {
+		spec.Source = schemas.PreferenceInferred
+	}
+	name := fmt.Sprintf("tools-%s-%s", strings.ReplaceAll(string(q.Category), "_", "-"), spec.At.UTC().Format("20060102t150405z"))
+	name = specs.FitName(name, "-"+specs.NameDigest(3, spec.Key, spec.Value, spec.Session, spec.By, spec.Reason, spec.At.UnixMilli()))
+	r = &ChooseToolResult{Source: spec.Source}
+	if r.Path, err = specs.Write(s, t, schemas.PreferenceKind, name, spec); err != nil {
+		return nil, err
+	}
+	env.note("wrote %s", r.Path)
+	_, err = env.applyByRun(ctx, t, env.Caller.InRun())
+	return r, err
+}
+
+// chosenTool returns the name of the tool that a request chooses, if the catalogue has it for that category and language.
+func chosenTool(q ChooseToolRequest) (string, error) {
+	if !slices.Contains(checks.Categories(), q.Category) {
+		return "", badField("category", " %q is none%s", q.Category, schemas.DidYouMean(string(q.Category), words(checks.Categories())))
+	}
+	known := tools.For(q.Language, q.Category)
+	for _, t := range known {
+		if t == q.Tool {
+			return t, nil
+		}
+	}
+	if len(known) == 0 {
+		return "", badField("language", " %q: no %s is known for it%s", q.Language, q.Category, schemas.DidYouMean(q.Language, tools.Languages()))
+	}
+	return "", badField("tool", " %q is no known %s of %s%s; choose one of %s", q.Tool, q.Category, q.Language, schemas.DidYouMean(q.Tool, known),
+		strings.Join(known, ", "))
+}
+
+func words[T ~string](all []T) []string {
+	out := make([]string, len(all))
+	for i, x := range all {
+		out[i] = string(x)
+	}
+	return out
 }
 
 // versions asks programs for their versions, again if refresh is set. Where the checks are not allowed, these are programs from outside of the

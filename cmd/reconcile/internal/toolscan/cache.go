@@ -28,11 +28,18 @@ const (
 
 // cache is a discovery on file.
 type cache struct {
-	Key     string    `json:"key"`
-	At      time.Time `json:"at"`
-	Watched []string  `json:"watched"` // files and folders, below the root or absolute
-	Stamp   string    `json:"stamp"`   // of what is watched
-	Found   []found   `json:"found"`
+	Key     string       `json:"key"`
+	At      time.Time    `json:"at"`
+	Watched []string     `json:"watched"` // files and folders, below the root or absolute
+	Stamp   string       `json:"stamp"`   // of what is watched
+	Found   []found      `json:"found"`
+	Open    []tools.Open `json:"open"`
+}
+
+// Discovery is what is known of the tools of a project: those that were found, and the questions that remain.
+type Discovery struct {
+	Found []tools.Discovered
+	Open  []tools.Open
 }
 
 type found struct {
@@ -42,31 +49,31 @@ type found struct {
 
 // Load returns the discovery that Save kept in the folder dir of root, unless it is older than an hour, was made with another key, or what it
 // depends on has changed.
-func Load(root *os.Root, dir, project, key string, now time.Time) ([]tools.Discovered, bool) {
+func Load(root *os.Root, dir, project, key string, now time.Time) (d Discovery, ok bool) {
 	data, err := regular.Read(root, path.Join(dir, cacheFile))
 	var c cache
 	if err != nil || json.Unmarshal(data, &c) != nil || c.Key != key || now.Before(c.At) || now.Sub(c.At) > Lasting {
-		return nil, false
+		return d, false
 	}
 	if is, _ := stamp(project, c.Watched); is != c.Stamp {
-		return nil, false
+		return d, false
 	}
-	out := make([]tools.Discovered, len(c.Found))
+	d = Discovery{make([]tools.Discovered, len(c.Found)), c.Open}
 	for i, f := range c.Found {
-		out[i] = f.Discovered
-		out[i].Role = f.Role
+		d.Found[i] = f.Discovered
+		d.Found[i].Role = f.Role
 	}
-	return out, true
+	return d, true
 }
 
 // Save keeps a discovery, for [Load], by way of the folder temp. Its scan began at a time; now is the time for its age. One of files that have only just changed is not kept.
-func Save(root *os.Root, dir, temp, project, key string, watched []string, all []tools.Discovered, began, now time.Time) error {
-	c := cache{Key: key, At: now, Watched: watched, Found: make([]found, len(all))}
+func Save(root *os.Root, dir, temp, project, key string, watched []string, all Discovery, began, now time.Time) error {
+	c := cache{Key: key, At: now, Watched: watched, Found: make([]found, len(all.Found)), Open: all.Open}
 	newest := time.Time{}
 	if c.Stamp, newest = stamp(project, watched); !newest.Before(began.Add(-tick)) {
 		return nil
 	}
-	for i, d := range all {
+	for i, d := range all.Found {
 		c.Found[i] = found{d, d.Role}
 	}
 	data, err := json.Marshal(c)
