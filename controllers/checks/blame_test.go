@@ -19,6 +19,7 @@ func TestDiagnose(t *testing.T) {
 		{"a new test of new code", Evidence{Alone: Trials{0, 3}, BaseTested: Trials{0, 1}, TestChanged: true, CodeChanged: true}, Unclear},
 		{"no git", Evidence{Alone: Trials{0, 3}}, Unclear},
 		{"cannot run alone", Evidence{}, Unclear},
+		{"cannot run alone, and passes before", Evidence{Base: Trials{1, 0}, CodeChanged: true}, Unclear},
 	} {
 		if got, why := Diagnose(c.e); got != c.want || why == "" {
 			t.Errorf("%s: %s (%s), want %s", c.name, got, why, c.want)

@@ -85,6 +85,7 @@ func steps() []step {
 		{name: "inspect", about: "reconcile inspects this project, and says what gofmt and go vet say", run: inspectItself},
 		{name: "test", about: "reconcile tests some packages of this project, and counts what go test counts", run: testItself},
 		{name: "agents", about: "real coding agents from npm work, which it installs: 2.4 GB; only when it is named", run: onAgents, asked: true},
+		{name: "checks", about: "the tools that check code find planted defects; those of npm and Go are installed; only when it is named", run: onCheckTools, asked: true},
 		{name: "race", about: "the race detector finds nothing where goroutines share something", run: raceTests},
 		{name: "release", about: "a release has all its parts", run: checkRelease},
 		{name: "container", about: "the image of the container builds, and the program runs in it", run: checkContainer},
