@@ -15,6 +15,11 @@ var faults = []mutants.Mutant{
 	{"checks may be replaced", "../../../../schemas/authority.go", "case !reflect.DeepEqual(n.Land, next.Land):", "case false:", "TestPeopleOnlySpecs"},
 	{"approvals may be taken away", "../../../../schemas/authority.go", "case n.Approve != nil && !reflect.DeepEqual(n.Approve, next.Approve):", "case false:", "TestPeopleOnlySpecs"},
 	{"a DAG may be moved to a session without checks", "../../../../schemas/authority.go", "if old.Session != now.Session {", "if false {", "TestPeopleOnlySpecs"},
+	{"a run may write a person's preference", "../../../../schemas/authority.go", "if SpecAs[*PreferenceSpec](before).ofPeople() || SpecAs[*PreferenceSpec](after).ofPeople() {", "if false {", "TestPeopleOnlySpecs"},
+	{"a run may replace a person's preference", "../../../../schemas/authority.go", "if SpecAs[*PreferenceSpec](before).ofPeople() || ", "if ", "TestPeopleOnlySpecs"},
+	{"an agent's choice counts as a person's", "tools.go", "if env.Caller.InRun() {\n\t\tspec.Source", "if false {\n\t\tspec.Source", "TestChooseTool"},
+	{"programs of untrusted projects are asked", "tools.go", "\tif !allowed {\n", "\tif false {\n", "TestUntrustedIsNotAsked"},
+	{"a link makes a program of the project foreign", "tools.go", "return p.contains(q.Path) || p.contains(filepath.Dir(q.Path))", "return p.contains(filepath.Dir(q.Path))", "TestUntrustedIsNotAsked"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
