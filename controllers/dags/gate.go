@@ -69,6 +69,16 @@ func compact(value json.RawMessage) []byte {
 	return b.Bytes()
 }
 
+// shownCommit is the digest of the commit of node i, what it was made from, and the branch that it is for.
+func (f *fold) shownCommit(i int32) string {
+	w := f.recs[i].land.of.Workspace
+	o := keys.Begin(nil)
+	o.Text("base", w.Base)
+	o.Text("branch", f.b.SessionSpec().Branch)
+	o.Text("commit", w.Commit)
+	return strings.TrimPrefix(keys.Digest(o.End()), "sha256:")[:shownDigits]
+}
+
 // landedCommit is the commit on the branch that a node's latest success landed; "" for none.
 func (f *fold) landedCommit(i int32) string {
 	if l := f.landed(i); l != nil {

@@ -1,11 +1,6 @@
 package dags
 
-import (
-	"strings"
-
-	"reconcile.dev/reconcile/controllers/keys"
-	"reconcile.dev/reconcile/schemas"
-)
+import "reconcile.dev/reconcile/schemas"
 
 // A commit that land.preview holds back is a gate, like a node with approve: it lands only when people have approved what it shows.
 
@@ -24,14 +19,4 @@ func (f *fold) heldBack(i int32) string {
 		return ""
 	}
 	return f.previewOf(i).Holds(r.land.of.Workspace.Change)
-}
-
-// shownCommit is the digest of the commit of node i, what it was made from, and the branch that it is for.
-func (f *fold) shownCommit(i int32) string {
-	w := f.recs[i].land.of.Workspace
-	o := keys.Begin(nil)
-	o.Text("base", w.Base)
-	o.Text("branch", f.b.SessionSpec().Branch)
-	o.Text("commit", w.Commit)
-	return strings.TrimPrefix(keys.Digest(o.End()), "sha256:")[:shownDigits]
 }
