@@ -27,7 +27,7 @@ func bindCheck(q *ops.CheckRequest, f *pflag.FlagSet) {
 	f.BoolVar(&q.Changed, "changed", false, "only files that changed since the last commit, also new ones")
 	f.StringVar(&q.Base, "base", "", "only files that changed since the branch left the `REVISION`")
 	f.StringSliceVar(&q.Tools, "tool", nil, "only the checks of the tool `NAME`")
-	f.DurationVar(&q.Timeout, "timeout", 10*time.Minute, "the time limit of each check")
+	f.DurationVar(&q.Timeout, "timeout", 10*time.Minute, "the time limit of each check, as a `TIME`")
 	f.StringSliceVar(&q.AllowUnknown, "allow-unknown", nil, "accept that the checks of the tool `NAME` are unknown")
 	f.StringVar(&q.Sandbox, "sandbox", "", "confine the tools: they write in the project only; `LEVEL` is "+schemas.SandboxLandlock+" or "+schemas.SandboxBwrap)
 	f.BoolVar(&q.Refresh, "refresh", false, "discover the tools again")
