@@ -21,7 +21,7 @@ var faults = []mutants.Mutant{
 	{"a run without tests passes", "judge.go", "case c.Run == 0:\n", "case false:\n", "TestJudge"},
 	{"a run that skipped all passes", "judge.go", "c.Run = c.Passed + c.Failed", "c.Run = c.Passed + c.Failed + c.Skipped", "TestJudge"},
 	{"what does not build passes", "judge.go", "case len(e.Report.Broken) > 0:", "case false:", "TestJudge"},
-	{"any exit code of tests is clean", "judge.go", "case !clean && !found:\n\t\treturn Unknown, e.strangeExit()\n\tcase found:", "case !clean && !found && false:\n\t\treturn Unknown, e.strangeExit()\n\tcase found:", "TestJudge"},
+	{"any exit code of tests is clean", "judge.go", "case !clean && !found:\n\t\treturn Unknown, e.strangeExit()\n\tcase found:", "case !clean && !found && false:\n\t\treturn Unknown, e.strangeExit()\n\tcase found:", "TestDoubtNeverPasses"},
 	{"an exit code of failures without one is clean", "judge.go", "case found:\n\t\treturn Unknown, fmt.Sprintf(\"exit code %d without a failed test%s\", e.Exit, e.said())\n\t}", "}", "TestJudge"},
 	{"an own exit code adds to the usual one", "judge.go", "len(x.Clean) == 0 && exit == 0", "exit == 0", "TestJudge"},
 	{"no check is a success", "judge.go", "if !passed {", "if !passed && false {", "TestVerdict"},

@@ -2,10 +2,11 @@ package formats
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/segmentio/encoding/json"
 
 	"reconcile.dev/reconcile/controllers/checks"
 )
