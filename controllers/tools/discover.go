@@ -98,9 +98,19 @@ func Discover(f Facts) []Discovered {
 		}
 		return strings.Compare(a, b)
 	})
+	names := f.names()
 	for _, t := range Catalog() {
+		t.Configs = slices.DeleteFunc(slices.Clone(t.Configs), func(entry string) bool {
+			file, _, _ := strings.Cut(entry, "#")
+			return !strings.ContainsAny(file, `*?[\`) && !names[path.Base(file)]
+		})
+		if d.language(t, "") == "" || len(t.Configs) == 0 && len(t.Packages) == 0 {
+			continue
+		}
 		for _, folder := range d.folders {
-			d.configured(t, folder)
+			if len(t.Configs) > 0 || len(f.Folders[folder].Texts) > 0 {
+				d.configured(t, folder)
+			}
 		}
 	}
 	for _, t := range Catalog() {
@@ -124,6 +134,17 @@ type discovery struct {
 	folders []string
 	spread  map[string]map[string]int // number of files by language, in each folder and below it
 	out     []Discovered
+}
+
+// names are those of all files, without their folders.
+func (f Facts) names() map[string]bool {
+	out := map[string]bool{}
+	for _, x := range f.Folders {
+		for _, name := range x.Files {
+			out[name] = true
+		}
+	}
+	return out
 }
 
 // spread counts the files of each language in and below the folders.
@@ -350,7 +371,11 @@ func installCommand(t Tool) []string {
 func (d *discovery) has(folder, entry string) string {
 	file, member, withMember := strings.Cut(entry, "#")
 	below, name := path.Split(file)
-	x := d.facts.Folders[path.Join(folder, below)]
+	at := folder
+	if below != "" {
+		at = path.Join(folder, below)
+	}
+	x := d.facts.Folders[at]
 	if x == nil {
 		return ""
 	}

@@ -31,7 +31,17 @@ func (b *bench) tools(ctx context.Context, _ []int) error {
 			return process(cmd)
 		}
 	}
-	got, err := alternate(b.runs, reconcile("--refresh"), reconcile(), func() (usage, error) {
+	manifest := filepath.Join(dir, "go.mod")
+	edits := 0
+	discovered := func() (usage, error) {
+		edits++ // another time of a manifest; what programs said of their versions stays known
+		at := time.Unix(int64(edits), 0)
+		if err := os.Chtimes(manifest, at, at); err != nil {
+			return usage{}, err
+		}
+		return reconcile()()
+	}
+	got, err := alternate(b.runs, discovered, reconcile(), func() (usage, error) {
 		return process(gitCommand(ctx, dir, "ls-files", "--cached", "--others", "--exclude-standard"))
 	})
 	if err != nil {
