@@ -180,6 +180,9 @@ func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Che
 	environ := os.Environ()
 	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn,
 		Sandbox: q.Sandbox, Host: p.env.Sandbox, Prove: true}
+	if cache, err := os.UserCacheDir(); err == nil {
+		c.Proofs = checking.OpenProofs(filepath.Join(cache, "reconcile"))
+	}
 	if sink := p.env.Sink; sink != nil {
 		c.Started = func(j tools.Job, done, total int) { sink.Count(j.Tool.Tool, done, total) }
 	}

@@ -46,8 +46,9 @@ type Checker struct {
 	Host    *sandbox.Host
 	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: nobody asks.
 	Started func(j tools.Job, done, total int)
-	// Prove runs positive controls.
-	Prove bool
+	// Prove runs the positive controls of tools that find nothing, unless Proofs knows what they prove.
+	Prove  bool
+	Proofs *Proofs
 }
 
 // passed are the variables that tools see besides those of every command: where toolchains are and keep their caches.
@@ -266,6 +267,11 @@ func (c *Checker) readCoverage(check *checks.Check, t tools.Discovered, file str
 
 // prove runs the tool on its positive control. A check whose tool does not find the planted fault is unknown.
 func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Check) (checks.Check, error) {
+	key := proofKey(t)
+	if c.Proofs.known(key) {
+		check.Proved = true
+		return check, nil
+	}
 	folder, err := os.MkdirTemp("", "reconcile-control-")
 	if err != nil {
 		return check, err
@@ -291,6 +297,7 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 	outcome, why := checks.Judge(control.expected(t.Role), ended)
 	if outcome == checks.Failed {
 		check.Proved = true
+		c.Proofs.add(key)
 		return check, nil
 	}
 	check.Outcome = checks.Unknown
