@@ -10,6 +10,7 @@ require (
 	github.com/dlclark/regexp2/v2 v2.5.1 // cuts texts into what tokens are made of
 	github.com/expr-lang/expr v1.17.8 // the language of when
 	github.com/fsnotify/fsnotify v1.10.1 // reconcile --watch
+	github.com/go-enry/go-enry/v2 v2.9.6 // the languages of files by their names, as a table (generator only)
 	github.com/go-git/go-billy/v5 v5.9.2 // go-git's view of files
 	github.com/go-git/go-git/v5 v5.19.3 // commits without a git command
 	github.com/gofrs/flock v0.13.1 // file locks, but for the leases of runs
@@ -50,7 +51,6 @@ require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/cyphar/filepath-securejoin v0.6.1 // indirect
 	github.com/emirpasic/gods v1.18.1 // indirect
-	github.com/go-enry/go-enry/v2 v2.9.6 // indirect
 	github.com/go-enry/go-oniguruma v1.2.1 // indirect
 	github.com/go-git/gcfg v1.5.1-0.20230307220236-3a3c6141e376 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
