@@ -13,6 +13,8 @@ type Tool struct {
 	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem, as package manifests names them
 	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
 	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, gem
+	// Opted says that it counts only where the project names it, not where it is merely installed.
+	Opted bool `json:"opted,omitempty"`
 	// Deep says that its check of a folder includes all below, whatever configuration they have.
 	Deep  bool     `json:"deep,omitempty"`
 	Pros  []string `json:"pros,omitempty"` // what speaks for it, in a few words each, for people who have to choose

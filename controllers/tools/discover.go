@@ -243,7 +243,7 @@ func (d *discovery) mentioned(t Tool) {
 // installed finds a tool that is merely there, for categories and languages without a better one.
 func (d *discovery) installed(t Tool) {
 	language := d.language(t, "")
-	if language == "" {
+	if language == "" || t.Opted {
 		return
 	}
 	if _, ok := d.facts.Programs[Place{"", t.Program}]; !ok {
