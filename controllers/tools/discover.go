@@ -201,11 +201,8 @@ func (d *discovery) configured(t Tool, folder string) {
 			return
 		}
 	}
-	for _, m := range x.dependencies(t) {
-		if !d.covered(t, folder) {
-			d.add(t, folder, language, Medium, path.Join(folder, m), "a dependency in "+m)
-		}
-		return
+	if m := x.dependencies(t); len(m) > 0 && !d.covered(t, folder) {
+		d.add(t, folder, language, Medium, path.Join(folder, m[0]), "a dependency in "+m[0])
 	}
 }
 

@@ -322,10 +322,3 @@ func screenRows(lines []string, width int) int {
 	}
 	return n
 }
-
-func join(prefix, path string) string {
-	if prefix == "" || prefix == "." {
-		return path
-	}
-	return prefix + "/" + path
-}
