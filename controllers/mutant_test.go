@@ -11,7 +11,7 @@ var faults = []mutants.Mutant{
 	{"a success under another key counts", "dags/node.go",
 		"if run.NodeKey == f.b.Keys[i] {", "if run.NodeKey != \"\" {"},
 	{"a large commit lands unseen", "dags/node.go", "case f.heldBack(i) != \"\" && f.waitsForApproval(i):", "case false:"},
-	{"a commit lands by the approval of another one", "dags/land_preview.go", "o.Text(\"commit\", w.Commit)", "_ = w.Commit"},
+	{"a commit lands by the approval of another one", "dags/gate.go", "o.Text(\"commit\", w.Commit)", "_ = w.Commit"},
 	{"a person cannot turn a commit down", "dags/node.go", "case verb == schemas.VerbSkip && f.heldBack(i) != \"\":", "case false:"},
 	{"a cancelled run counts as success", "dags/node.go",
 		"case run.Outcome == schemas.OutcomeSucceeded:",
