@@ -82,6 +82,9 @@ func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
 	if err := render.Overrides(a.stdout, a.palette(), r.Overridden); err != nil {
 		return err
 	}
+	if len(r.Checks) == 0 && r.Outcome == checks.Unknown {
+		what = "no tool of the project checks this; \"reconcile tools\" shows what it has"
+	}
 	if r.Files != nil {
 		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
 	}

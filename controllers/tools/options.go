@@ -71,7 +71,7 @@ func Undecided(f Facts, found []Discovered) []Open {
 // Options lists the tools of a category for a language, the recommended one first.
 func Options(f Facts, language string, category checks.Category) (out []Option) {
 	for _, t := range Catalog() {
-		if !slices.Contains(t.Languages, language) || !t.does(category) {
+		if !slices.Contains(t.Languages, language) || !t.does(category) || t.Opted {
 			continue
 		}
 		_, installed := f.Programs[Place{"", t.Program}]

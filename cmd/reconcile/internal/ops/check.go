@@ -149,7 +149,7 @@ func absoluteFolder(dir string) (string, error) {
 // allowed them; or where the caller does now.
 func (p *project) trust(jobs []tools.Job, now bool) error {
 	allowed, list, err := p.allowed()
-	if allowed || err != nil {
+	if allowed || err != nil || len(jobs) == 0 {
 		return err
 	}
 	if now {

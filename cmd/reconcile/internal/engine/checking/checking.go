@@ -4,6 +4,7 @@ package checking
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -213,7 +214,11 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 			e.Unreadable = err.Error()
 		}
 	}
-	shown := c.clean(append(bytes.TrimSpace(end.Stderr), append([]byte("\n"), bytes.TrimSpace(end.Stdout)...)...))
+	said := bytes.TrimSpace(end.Stderr)
+	if e.Unreadable != "" || len(data) == 0 || !json.Valid(firstLine(end.Stdout)) { // else the output is for programs
+		said = append(append(said, '\n'), bytes.TrimSpace(end.Stdout)...)
+	}
+	shown := c.clean(said)
 	e.Output, e.LastLine = tail(shown), lastLine(shown)
 	c.redact(&e.Report)
 	return e, end.Took, nil
@@ -366,6 +371,11 @@ func tail(text string) string {
 		text = text[i+1:]
 	}
 	return strings.ToValidUTF8(text, "")
+}
+
+func firstLine(data []byte) []byte {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
+	return line
 }
 
 func lastLine(text string) string {
