@@ -50,7 +50,7 @@ func Judge(x Expected, e Ended) (Outcome, string) {
 	if x.Tests {
 		return judgeTests(x, e)
 	}
-	clean, found := x.means(e.Exit)
+	clean, found := x.Means(e.Exit)
 	bad := slices.ContainsFunc(e.Report.Findings, func(f Finding) bool { return f.Severity.AtLeast(cmp.Or(x.FailOn, Low)) })
 	switch {
 	case bad:
@@ -68,7 +68,7 @@ func Judge(x Expected, e Ended) (Outcome, string) {
 }
 
 func judgeTests(x Expected, e Ended) (Outcome, string) {
-	clean, found := x.means(e.Exit)
+	clean, found := x.Means(e.Exit)
 	c := Count(e.Report.Tests)
 	switch {
 	case c.Failed > 0:
@@ -89,8 +89,8 @@ func judgeTests(x Expected, e Ended) (Outcome, string) {
 	return Passed, ""
 }
 
-// means reports whether an exit code stands for a clean end or for findings.
-func (x Expected) means(exit int) (clean, found bool) {
+// Means reports whether an exit code stands for a clean end or for findings.
+func (x Expected) Means(exit int) (clean, found bool) {
 	clean = slices.Contains(x.Clean, exit) || len(x.Clean) == 0 && exit == 0
 	found = !clean && (slices.Contains(x.Found, exit) || len(x.Found) == 0 && exit == 1)
 	return clean, found

@@ -192,14 +192,11 @@ func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Che
 // Checked is what Inspect and Test have in common.
 type Checked struct {
 	Root    string         `json:"root"`
-	Commit  string         `json:"commit,omitempty"` // that the files were compared with
-	Files   *int           `json:"files,omitempty"`  // number of files that were asked for; nil: all
+	Files   *int           `json:"files,omitempty"` // number of files that were asked for; nil: all
 	Outcome checks.Outcome `json:"outcome"`
 	Checks  []checks.Check `json:"checks"`
-	// Missing lists the languages of the project for which there is no check, with their categories.
-	Missing []string  `json:"missing,omitempty"`
-	At      time.Time `json:"at"`
-	Seconds float64   `json:"seconds"`
+	At      time.Time      `json:"at"`
+	Seconds float64        `json:"seconds"`
 	// Overridden are the findings and tests that people decided to accept.
 	Overridden []checks.Override `json:"overridden,omitempty"`
 }

@@ -116,12 +116,3 @@ func (p *project) sum(r *Checked, q *CheckRequest) {
 func outcomeOrder(o checks.Outcome) int {
 	return slices.Index([]checks.Outcome{checks.Failed, checks.Unknown, checks.Passed}, o)
 }
-
-// Summary describes an inspection in a line.
-func (r *Inspection) Summary() string {
-	n := map[checks.Outcome]int{}
-	for _, c := range r.Checks {
-		n[c.Outcome]++
-	}
-	return fmt.Sprintf("%s: %d passed, %d failed, %d unknown", r.Outcome, n[checks.Passed], n[checks.Failed], n[checks.Unknown])
-}

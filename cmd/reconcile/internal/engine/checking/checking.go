@@ -145,10 +145,11 @@ func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended) {
 	var elsewhere int
 	all := ended.Report.Findings
 	ended.Report.Findings, elsewhere = j.Scope(all)
-	if elsewhere > 0 && len(ended.Report.Findings) == 0 {
+	expected := c.expected(j.Tool.Role)
+	if _, found := expected.Means(ended.Exit); found && elsewhere > 0 && len(ended.Report.Findings) == 0 {
 		ended.Exit = firstOr(j.Tool.Role.Clean, 0) // the exit code is about the others
 	}
-	check.Outcome, check.Reason = checks.Judge(c.expected(j.Tool.Role), ended)
+	check.Outcome, check.Reason = checks.Judge(expected, ended)
 	check.Findings, check.Tests = ended.Report.Findings, ended.Report.Tests
 	for i := range check.Findings {
 		f := &check.Findings[i]
