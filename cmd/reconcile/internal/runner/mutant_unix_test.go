@@ -22,6 +22,7 @@ var faults = []mutants.Mutant{
 	{"a command starts without a variable", "variables.go", "return \"\", v.Missing(v.Variable)\n\t}\n\tif", "value = \"\"\n\t}\n\tif", "TestMissingVariablesKeep"},
 	{"caches of programs stay for ever", "programs.go", "if now.Sub(c.used) > age || total > most {", "if now.Sub(c.used) > age && total < most {", "TestProgramsAreBounded"},
 	{"a command's input does not block", "process_linux.go", "return openPipe(false)", "return openPipe(true)", "TestInputBlocks"},
+	{"a process that was found by its lease is forgotten", "process_tree_linux.go", "\t\t\th.met[m.pid] = m.started\n\t\t\tout", "\t\t\tout", "TestHoldersAreMet"},
 	{"a run without its token acts as the agent", "run_marks.go", "\t\t\t\tin.Agent, in.Session = \"\", \"\"\n", "", "TestTokensProveRuns"},
 }
 

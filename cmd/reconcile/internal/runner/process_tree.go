@@ -102,7 +102,7 @@ func (h *hunt) finish(hurry <-chan struct{}, kill time.Time) error {
 		held := h.held()
 		left := members(h)
 		if len(left) == 0 {
-			left = holders(held)
+			left = holders(h, held)
 		}
 		if len(left) == 0 && len(held) == 0 {
 			return nil

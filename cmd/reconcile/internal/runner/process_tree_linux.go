@@ -205,14 +205,16 @@ func Ancestry(yield func(environ []string) bool) {
 }
 
 // holders lists the processes that hold the leases of the trees, except runners: they hold the lease through a
-// close-on-exec descriptor, their commands through another one.
-func holders(trees []*tree) []member {
+// close-on-exec descriptor, their commands through another one. The hunt has met them then: one that ends closes its lease before it
+// is gone.
+func holders(h *hunt, trees []*tree) []member {
 	if len(trees) == 0 {
 		return nil
 	}
 	var out []member
 	for _, m := range processes() {
 		if m.pid != os.Getpid() && holdsAny(m.pid, trees) {
+			h.met[m.pid] = m.started
 			out = append(out, m)
 		}
 	}

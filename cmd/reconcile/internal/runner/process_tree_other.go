@@ -31,7 +31,7 @@ func members(h *hunt) []member {
 
 func ownedBy(marks) []member { return nil }
 
-func holders([]*tree) []member { return nil }
+func holders(*hunt, []*tree) []member { return nil }
 
 // Ancestry yields nothing: the environments of other processes are not readable here.
 func Ancestry(func(environ []string) bool) {}

@@ -18,7 +18,7 @@ func members(*hunt) []member { return nil }
 
 func ownedBy(marks) []member { return nil }
 
-func holders([]*tree) []member { return nil }
+func holders(*hunt, []*tree) []member { return nil }
 
 // signalGroup kills the first process. There is no graceful way that every program supports.
 func signalGroup(pid int, _ bool) {

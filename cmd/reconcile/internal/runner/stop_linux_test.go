@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -286,6 +288,34 @@ func TestLiveRunnerIsLeftAlone(t *testing.T) {
 	}
 	if !alive(pids[0]) {
 		t.Error("the run of the other runner was ended")
+	}
+}
+
+// A process that only its lease shows is still waited for when it ends, and has closed its lease already.
+func TestHoldersAreMet(t *testing.T) {
+	g := newRig(t, Options{})
+	k, err := g.leases.take(theKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.release()
+	pids := g.fifo("pids")
+	cmd := exec.Command(os.Args[0], "play", "tree", "polite")
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = g.dir, []string{}, []*os.File{k.file}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()         //nolint:errcheck // it was killed
+	defer cmd.Process.Kill() //nolint:errcheck // see above
+	pid := pids.number()
+	h := g.newHunt(&tree{marks: g.marks, key: theKey, lease: k})
+	is := func(m member) bool { return m.pid == pid }
+	if slices.ContainsFunc(members(h), is) {
+		t.Fatal("found without its lease")
+	}
+	if !slices.ContainsFunc(holders(h, h.trees), is) || !slices.ContainsFunc(members(h), is) {
+		t.Error("it was found by its lease, and forgotten")
 	}
 }
 
