@@ -42,7 +42,7 @@ type Ended struct {
 }
 
 // Judge decides what the end of a tool says, and why where that is not obvious. It passes only what has run, was understood, and looked at
-// something.
+// something. The reason of a failed check says what else is wrong than its findings and tests, so that these are not all that can be accepted.
 func Judge(x Expected, e Ended) (Outcome, string) {
 	if why := e.broken(x); why != "" {
 		return Unknown, why
@@ -54,11 +54,9 @@ func Judge(x Expected, e Ended) (Outcome, string) {
 	bad := slices.ContainsFunc(e.Report.Findings, func(f Finding) bool { return f.Severity.AtLeast(cmp.Or(x.FailOn, Low)) })
 	switch {
 	case bad:
-		return Failed, ""
-	case !clean && !found:
-		return Unknown, e.strangeExit()
-	case e.doubt() != "":
-		return Unknown, e.doubt()
+		return Failed, e.rest(clean || found)
+	case e.rest(clean || found) != "":
+		return Unknown, e.rest(clean || found)
 	case found && len(e.Report.Findings) == 0:
 		return Unknown, fmt.Sprintf("exit code %d without a finding in its output%s", e.Exit, e.said())
 	case e.Report.Files == 0 && len(e.Report.Findings) == 0:
@@ -71,10 +69,10 @@ func judgeTests(x Expected, e Ended) (Outcome, string) {
 	clean, found := x.Means(e.Exit)
 	c := Count(e.Report.Tests)
 	switch {
-	case c.Failed > 0:
-		return Failed, ""
 	case len(e.Report.Broken) > 0:
 		return Failed, "does not build: " + strings.Join(e.Report.Broken, ", ")
+	case c.Failed > 0:
+		return Failed, e.rest(clean || found)
 	case e.doubt() != "":
 		return Unknown, e.doubt()
 	case c.Run == 0 && c.Skipped > 0:
@@ -109,6 +107,14 @@ func (e Ended) broken(x Expected) string {
 		return fmt.Sprintf("its output is not %s: %s%s", x.Format, e.Unreadable, e.said())
 	}
 	return ""
+}
+
+// rest says why the output does not show all that the tool would say; "" if it does. expected says that its exit code has a meaning.
+func (e Ended) rest(expected bool) string {
+	if !expected {
+		return e.strangeExit()
+	}
+	return e.doubt()
 }
 
 // doubt says why silence in the output proves nothing; "" if it does.

@@ -40,6 +40,11 @@ func TestApply(t *testing.T) {
 		t.Errorf("another finding is left: %+v", checks[0])
 	}
 	checks = fresh()
+	checks[0].Reason = "its output ends early"
+	if _, _ = Apply(checks, accept("now"), "", digest); checks[0].Outcome != Failed {
+		t.Errorf("nobody knows the rest: %+v", checks[0])
+	}
+	checks = fresh()
 	checks[1].Tests = checks[1].Tests[:1]
 	if _, _ = Apply(checks, accept("now"), "", digest); checks[1].Outcome != Failed {
 		t.Errorf("no other test ran: %+v", checks[1])
