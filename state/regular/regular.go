@@ -6,8 +6,10 @@ package regular
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -55,25 +57,34 @@ func vet(f *os.File, err error, name string) (*os.File, fs.FileInfo, error) {
 
 // Read returns the content of a regular file of root.
 func Read(root *os.Root, name string) ([]byte, error) {
-	return content(Open(root, name))
+	f, fi, err := Open(root, name)
+	return content(f, fi, err, math.MaxInt64-1)
 }
 
 // ReadPath reads the content of the regular file at name, a path of the system without a root.
-func ReadPath(name string) ([]byte, error) {
-	return content(OpenPath(name, os.O_RDONLY, 0))
+func ReadPath(name string) ([]byte, error) { return ReadPathUpTo(name, math.MaxInt64-1) }
+
+// ErrTooLarge says that a file has more bytes than its reader takes.
+var ErrTooLarge = errors.New("it is too large")
+
+// ReadPathUpTo is ReadPath for files of at most limit bytes. The error of a larger one wraps ErrTooLarge.
+func ReadPathUpTo(name string, limit int64) ([]byte, error) {
+	f, fi, err := OpenPath(name, os.O_RDONLY, 0)
+	return content(f, fi, err, limit)
 }
 
-// content reads an open file to its end and closes it.
-func content(f *os.File, fi fs.FileInfo, err error) ([]byte, error) {
+func content(f *os.File, fi fs.FileInfo, err error, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b := make([]byte, 0, max(min(fi.Size(), 1<<30)+1, 512)) // files of /proc have no size, and some must be read at once
+	b := make([]byte, 0, max(min(fi.Size(), limit, 1<<30)+1, 512)) // files of /proc have no size, and some must be read at once
 	for {
 		n, err := f.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		switch {
+		case int64(len(b)) > limit:
+			return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)}
 		case errors.Is(err, io.EOF):
 			return b, nil
 		case err != nil:

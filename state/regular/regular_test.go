@@ -97,6 +97,12 @@ func TestFiles(t *testing.T) {
 		if again, err2 := ReadPath(filepath.Join(dir, "f")); err != nil || err2 != nil || len(data) != size || len(again) != size {
 			t.Errorf("of %d bytes %d and %d were read: %v, %v", size, len(data), len(again), err, err2)
 		}
+		if _, err := ReadPathUpTo(filepath.Join(dir, "f"), int64(size)); err != nil {
+			t.Errorf("%d bytes, which are allowed: %v", size, err)
+		}
+		if _, err := ReadPathUpTo(filepath.Join(dir, "f"), int64(size)-1); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%d bytes, one too many: %v", size, err)
+		}
 	}
 	if _, err := Read(root, "none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

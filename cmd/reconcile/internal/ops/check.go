@@ -63,6 +63,7 @@ type project struct {
 	listed []string // by allFiles
 	tools  []tools.Discovered
 	files  []string // that were asked for; nil: all
+	gone   []string // that were asked for, and removed
 	narrow bool
 }
 
@@ -95,16 +96,13 @@ func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error)
 		if !p.git {
 			return nil, badRequest("%s is in no git repository, so that nobody knows what changed; run git init, or leave out --changed", p.root)
 		}
-		all, err := checking.Changed(ctx, p.root, q.Base)
+		all, gone, err := checking.Changed(ctx, p.root, q.Base)
 		if err != nil {
 			return nil, badRequest("%v", err)
 		}
-		p.files, p.narrow = []string{}, true
-		for _, f := range all {
-			if p.inScope(f) {
-				p.files = append(p.files, f)
-			}
-		}
+		outside := func(f string) bool { return !p.inScope(f) }
+		p.files, p.narrow = append([]string{}, slices.DeleteFunc(all, outside)...), true
+		p.gone = slices.DeleteFunc(gone, outside)
 	}
 	return p, nil
 }

@@ -91,7 +91,7 @@ func (p *project) overridden(ctx context.Context, q OverrideRequest) (*schemas.C
 		}
 		f := found[0]
 		o := &schemas.CheckOverride{Finding: f.ID, Tool: f.Tool, Rule: f.Rule, Message: f.Message}
-		if f.File != "" {
+		if filepath.IsLocal(filepath.FromSlash(f.File)) { // else it is about a file outside, which no digest covers
 			o.Covers = []string{f.File}
 		}
 		return o, fmt.Sprintf("%s: %s", f.File, f.Message), nil

@@ -133,6 +133,14 @@ func TestDiagnosedTests(t *testing.T) {
 	if r = run(); len(r.Diagnoses) != 1 || r.Diagnoses[0].Blame != checks.Known {
 		t.Errorf("it failed before: %+v", r.Diagnoses)
 	}
+	// The tests of what used a removed file run, too.
+	commitAll(t, dir)
+	if err := os.Remove(filepath.Join(dir, "price.go")); err != nil {
+		t.Fatal(err)
+	}
+	if r = run(); r.Outcome != checks.Failed || *r.Files != 1 {
+		t.Errorf("the code is gone: %+v", r)
+	}
 }
 
 func TestOverrideNeedsATree(t *testing.T) {

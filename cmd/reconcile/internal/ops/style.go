@@ -76,7 +76,7 @@ func Style(ctx context.Context, env Env, q StyleRequest) (r *StyleResult, err er
 		if err != nil {
 			return nil, err
 		}
-		text, err := regular.ReadPath(filepath.Join(p.root, filepath.FromSlash(rel)))
+		text, err := p.text(rel, largestSource)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (p *project) sources(ctx context.Context) (byLanguage map[string][]string, 
 			}
 		}
 	}
-	// The deepest last, so that it wins; those of the root are what the project as a whole declares.
+	// Those of the root last, so that they win: they are what the project as a whole declares.
 	slices.SortStableFunc(settings, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	return byLanguage, settings, nil
 }
@@ -197,19 +197,18 @@ func (p *project) read(ctx context.Context, files []string) (out []style.File, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		name := filepath.Join(p.root, filepath.FromSlash(f))
-		fi, err := os.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && (!fi.Mode().IsRegular() || fi.Size() > largestSource) {
-			continue
-		}
-		if err != nil {
+		text, err := p.text(f, largestSource)
+		switch {
+		case err == nil:
+			out = append(out, style.File{Path: f, Text: text})
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, regular.ErrTooLarge) && !errors.Is(err, regular.ErrNot):
 			return nil, err
 		}
-		text, err := regular.ReadPath(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, style.File{Path: f, Text: text})
 	}
 	return out, nil
+}
+
+// text reads a file of the project with at most limit bytes, by its path below the root.
+func (p *project) text(file string, limit int64) ([]byte, error) {
+	return regular.ReadPathUpTo(filepath.Join(p.root, filepath.FromSlash(file)), limit)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
-	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
@@ -53,6 +51,7 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 	if err := p.relate(q.Related); err != nil {
 		return nil, err
 	}
+	p.files = append(p.files, p.gone...) // what used them has tests, too
 	changed := p.files
 	jobs, selected, err := p.testJobs(ctx, &q.CheckRequest)
 	if err != nil {
@@ -174,9 +173,11 @@ func (p *project) allFiles(ctx context.Context) (_ []string, err error) {
 func (p *project) diagnose(ctx context.Context, c *checking.Checker, q TestRequest, jobs []tools.Job, changed []string, r *Testing) (err error) {
 	d := checking.Diagnosing{Base: q.Base, Changed: changed, Git: p.git}
 	if p.git && (changed == nil || len(q.Related) > 0) {
-		if d.Changed, err = checking.Changed(ctx, p.root, q.Base); err != nil {
+		changed, gone, err := checking.Changed(ctx, p.root, q.Base)
+		if err != nil {
 			return err
 		}
+		d.Changed = append(changed, gone...)
 	}
 	found := make([]tools.Discovered, len(jobs))
 	for i, j := range jobs {
@@ -204,10 +205,7 @@ func (p *project) selectTests(ctx context.Context, all []string) (*checks.Select
 			}
 		}
 		s := checks.RelatedTests(p.files, own, packages, func(file string) []byte {
-			data, err := regular.ReadPath(filepath.Join(p.root, filepath.FromSlash(file)))
-			if err != nil {
-				return nil // its name still counts
-			}
+			data, _ := p.text(file, largestSource) // of one that cannot be read its name still counts
 			return data
 		})
 		for _, f := range s.Files {

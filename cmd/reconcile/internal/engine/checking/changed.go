@@ -13,34 +13,30 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 )
 
-// Changed lists the files below root that differ from a commit, sorted: also staged and untracked ones, not ignored or removed ones. base is
-// a revision, and the comparison is with where the current branch left it; "" is the last commit.
-func Changed(ctx context.Context, root, base string) ([]string, error) {
+// Changed lists the files below root that differ from a commit, sorted: also staged and untracked ones, not ignored ones; and apart those that
+// were removed. base is a revision, and the comparison is with where the current branch left it; "" is the last commit.
+func Changed(ctx context.Context, root, base string) (files, removed []string, err error) {
 	git := func(args ...string) (string, error) { return readGit(ctx, root, args...) }
 	from := "HEAD"
 	if base != "" {
-		var err error
 		if from, err = mergeBase(ctx, root, base); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var names []string
+	args := []string{"ls-files", "-z", "--cached"} // before the first commit
 	if _, err := git("rev-parse", "-q", "--verify", from+"^{commit}"); err == nil {
-		out, err := git("diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", "--diff-filter=d", from, "--", ".")
-		if err != nil {
-			return nil, err
-		}
-		names = split(out)
-	} else if out, err := git("ls-files", "-z", "--cached"); err == nil { // before the first commit
-		names = split(out)
-	} else {
-		return nil, err
+		args = []string{"diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", from, "--", "."}
 	}
-	out, err := git("ls-files", "-z", "--others", "--exclude-standard")
+	known, err := git(args...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return present(root, append(names, split(out)...)), nil
+	others, err := git("ls-files", "-z", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, nil, err
+	}
+	files, removed = present(root, split(known+others))
+	return files, removed, nil
 }
 
 // Files lists the files below root that git tracks or does not ignore, sorted.
@@ -49,16 +45,22 @@ func Files(ctx context.Context, root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return present(root, split(out)), nil
+	files, _ := present(root, split(out))
+	return files, nil
 }
 
-// present returns the names of regular files, sorted, each once.
-func present(root string, names []string) []string {
+// present returns the names of regular files, and apart those of files that are not there; sorted, each once.
+func present(root string, names []string) (files, missing []string) {
 	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
-		fi, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name)))
-		return err != nil || !fi.Mode().IsRegular()
-	})
+	for _, name := range slices.Compact(names) {
+		switch fi, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); {
+		case err != nil:
+			missing = append(missing, name)
+		case fi.Mode().IsRegular():
+			files = append(files, name)
+		}
+	}
+	return files, missing
 }
 
 // mergeBase returns the commit where the current branch left a revision.

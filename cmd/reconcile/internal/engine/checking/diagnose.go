@@ -25,7 +25,7 @@ const (
 // Diagnosing is what failed tests are compared with.
 type Diagnosing struct {
 	Base    string   // a revision; "" is the last commit
-	Changed []string // the files that changed since
+	Changed []string // the files that changed since, also removed ones
 	Git     bool     // there is a commit to compare with
 }
 
@@ -210,6 +210,12 @@ func (b *bases) addTests(t tools.Discovered, dir string) error {
 			continue
 		}
 		data, err := regular.ReadPath(filepath.Join(b.checker.Root, filepath.FromSlash(f)))
+		if errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(filepath.Join(dir, filepath.FromSlash(f))); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
