@@ -245,11 +245,14 @@ func parseHunk(line string) (h Hunk, ok bool) {
 type Side struct {
 	Text []byte
 	Mode string // as git writes it; "" is 100644
+	// Large says that the text is too large to be read. Such a side differs from each other one, as a binary file does.
+	Large bool
 }
 
 // Compare returns the change of a file at a path between two texts; false if they are the same.
 func Compare(p string, was, now Side) (File, bool) {
-	if string(was.Text) == string(now.Text) && (was.Text == nil) == (now.Text == nil) && was.Mode == now.Mode {
+	binary := was.Large || now.Large || isBinary(was.Text) || isBinary(now.Text)
+	if !was.Large && !now.Large && string(was.Text) == string(now.Text) && (was.Text == nil) == (now.Text == nil) && was.Mode == now.Mode {
 		return File{}, false
 	}
 	a, b := quoted("a/"+p), quoted("b/"+p)
@@ -272,7 +275,7 @@ func Compare(p string, was, now Side) (File, bool) {
 		fmt.Fprintf(&d, "old mode %s\nnew mode %s\n", mode(was), mode(now))
 	}
 	switch {
-	case isBinary(was.Text) || isBinary(now.Text):
+	case binary:
 		fmt.Fprintf(&d, "Binary files %s and %s differ\n", from, to)
 	case string(was.Text) != string(now.Text):
 		edits := udiff.Lines(string(was.Text), string(now.Text))

@@ -24,6 +24,10 @@ func TestCompare(t *testing.T) {
 	if _, ok := preview.Compare("x", preview.Side{Text: []byte("1")}, preview.Side{Text: []byte("1")}); ok {
 		t.Error("the same text differs")
 	}
+	f, ok = preview.Compare("x", preview.Side{}, preview.Side{Text: []byte{}, Large: true})
+	if f = preview.Of([]preview.File{f}).Files[0]; !ok || !f.Binary || f.Status != preview.Added || len(f.Flags) == 0 {
+		t.Errorf("too large to be read: %v, %+v", ok, f)
+	}
 }
 
 func TestFlags(t *testing.T) {

@@ -459,7 +459,7 @@ func (r *Repo) Diff(ctx context.Context, c Comparison) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-c", "core.quotePath=true", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "-M", "-U3",
+	args := []string{"-c", "core.quotePath=true", "-c", "core.bigFileThreshold=32m", "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "-M", "-U3",
 		"--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/", "--full-index"}
 	if c.Whole {
 		args = append(args, "--binary")

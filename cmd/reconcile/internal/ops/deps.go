@@ -33,6 +33,9 @@ type DepsResult struct {
 	Unread []string `json:"unread,omitempty"`
 }
 
+// largestManifest is the size of the largest manifest or lock file that is read, in bytes.
+const largestManifest = 64 << 20
+
 // Deps relates the manifests and lock files of a project to its imports. It uses no network and starts no program of the project.
 func Deps(ctx context.Context, env Env, q DepsRequest) (r *DepsResult, err error) {
 	defer func() { err = typed(err) }()
@@ -60,7 +63,7 @@ func Deps(ctx context.Context, env Env, q DepsRequest) (r *DepsResult, err error
 	r = &DepsResult{Root: p.root, Dependencies: []*deps.Dependency{}}
 	var found []*manifests.Manifest
 	for _, f := range declared {
-		text, err := regular.ReadPath(filepath.Join(p.root, filepath.FromSlash(f)))
+		text, err := p.text(f, largestManifest)
 		if err == nil {
 			var m *manifests.Manifest
 			if m, err = manifests.Parse(f, text); err == nil {
@@ -136,7 +139,7 @@ func (c moduleCache) about(ecosystem, name, version string) (deprecated, engine 
 		}
 	}
 	read := func(v string) *manifests.Manifest {
-		text, err := regular.ReadPath(filepath.Join(dir, v+".mod"))
+		text, err := regular.ReadPathUpTo(filepath.Join(dir, v+".mod"), largestManifest)
 		if err != nil {
 			return nil
 		}

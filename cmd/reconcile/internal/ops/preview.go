@@ -91,6 +91,9 @@ func (e Env) proposed(q PreviewRequest) (files []preview.File, err error) {
 	return files, nil
 }
 
+// largestShown is the size of the largest file whose lines are compared, in bytes.
+const largestShown = 32 << 20
+
 // sideOf reads a file of the disk. A link has its target as its text.
 func sideOf(name string) (s preview.Side, err error) {
 	fi, err := os.Lstat(name)
@@ -101,7 +104,11 @@ func sideOf(name string) (s preview.Side, err error) {
 		to, err := os.Readlink(name)
 		return preview.Side{Text: []byte(to), Mode: "120000"}, err
 	}
-	if s.Text, err = regular.ReadPath(name); s.Text == nil {
+	s.Text, err = regular.ReadPathUpTo(name, largestShown)
+	if errors.Is(err, regular.ErrTooLarge) {
+		s.Large, err = true, nil
+	}
+	if s.Text == nil {
 		s.Text = []byte{}
 	}
 	if s.Mode = "100644"; fi.Mode()&0o111 != 0 {

@@ -24,6 +24,17 @@ func TestPreview(t *testing.T) {
 	if text, err := os.ReadFile(env.CallerPath("a.txt")); err != nil || string(text) != "one\n" {
 		t.Errorf("the file is %q now, %v", text, err)
 	}
+	// A new file that is too large to be compared is not read, as little as a binary one.
+	gitIn(t, env.CallerPath("."), "init", "-q")
+	gitIn(t, env.CallerPath("."), "commit", "-q", "--allow-empty", "-m", "start")
+	write(t, env, "large.txt", "")
+	if err := os.Truncate(env.CallerPath("large.txt"), 1<<40); err != nil {
+		t.Skip(err) // no sparse files here
+	}
+	c, err := ops.Preview(t.Context(), env, ops.PreviewRequest{Paths: []string{"large.txt"}})
+	if err != nil || len(c.Files) != 1 || !c.Files[0].Binary {
+		t.Errorf("%+v, %v", c, err)
+	}
 	for name, q := range map[string]ops.PreviewRequest{
 		"a base":       {Paths: []string{"a.txt"}, Proposed: [][]byte{nil}, Base: "main"},
 		"another path": {Paths: []string{"a.txt"}, Proposed: [][]byte{nil, nil}},

@@ -51,7 +51,7 @@ func Scan(root string, files []string, searchPath string) tools.Facts {
 			x.Languages[l]++
 		}
 		if slices.ContainsFunc(manifests, func(p string) bool { ok, err := path.Match(p, name); return err == nil && ok }) && wanted(folder, name) {
-			if text, err := regular.ReadPath(filepath.Join(root, filepath.FromSlash(file))); err == nil && len(text) <= maxText {
+			if text, err := regular.ReadPathUpTo(filepath.Join(root, filepath.FromSlash(file)), maxText); err == nil {
 				if x.Texts == nil {
 					x.Texts = map[string]string{}
 				}
@@ -145,7 +145,7 @@ func nodeVersion(root, bin string, t tools.Tool) string {
 	if name == "" || path.Base(bin) != ".bin" {
 		return ""
 	}
-	data, err := regular.ReadPath(filepath.Join(root, filepath.FromSlash(path.Dir(bin)), filepath.FromSlash(name), "package.json"))
+	data, err := regular.ReadPathUpTo(filepath.Join(root, filepath.FromSlash(path.Dir(bin)), filepath.FromSlash(name), "package.json"), maxText)
 	var m struct {
 		Version string `json:"version"`
 	}

@@ -205,8 +205,12 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 		data = append(end.Stdout, end.Stderr...)
 	}
 	if t.Role.Report != "" {
-		if data, err = regular.ReadPath(report); err != nil {
+		data, err = regular.ReadPathUpTo(report, outputLimit)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			e.Unreadable = "it wrote no report"
+		case err != nil:
+			e.Unreadable = regular.Cause(err).Error()
 		}
 	}
 	if e.Unreadable == "" {
@@ -258,7 +262,7 @@ func (c *Checker) readCoverage(check *checks.Check, t tools.Discovered, file str
 	if fi, err := os.Stat(file); err == nil && fi.IsDir() {
 		file = filepath.Join(file, "lcov.info")
 	}
-	data, err := regular.ReadPath(file)
+	data, err := regular.ReadPathUpTo(file, outputLimit)
 	if err != nil {
 		check.Reason = "no coverage: " + regular.Cause(err).Error()
 		return
