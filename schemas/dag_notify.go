@@ -163,6 +163,7 @@ func (s Notifications) check(r *Report, field string) {
 	}
 }
 
+// check validates the address of a webhook that a DAG notifies.
 func (w *Webhook) check(at Spot) {
 	if w == nil {
 		return

@@ -267,7 +267,7 @@ type textLines struct {
 	more   strings.Builder
 }
 
-// endText finishes a block text; the reader stands on the line that ended it.
+// endText finishes a block text of YAML; the reader stands on the line that ended it.
 func (r *plainReader) endText(v *value, s, head string, indent int) *value {
 	if s == "" {
 		return nil

@@ -67,7 +67,7 @@ func (n *freshCollector) scanError(t scanError) {
 	n.troubles = append(n.troubles, t)
 }
 
-// each yields the files.
+// each yields the files that were scanned to see whether the loaded tree is fresh.
 func (g *freshScan) each() iter.Seq[*scannedFile] {
 	return func(yield func(*scannedFile) bool) {
 		for list := range g.lists() {

@@ -46,7 +46,7 @@ func ParseLedger(p string, data []byte) (*Ledger, error) {
 	return l, nil
 }
 
-// doubledRecord reports whether several records have one id.
+// doubledRecord reports whether several records of a ledger file have one id.
 func doubledRecord(records []schemas.Clarification) bool {
 	given := make(map[string]bool, len(records))
 	for i := range records {

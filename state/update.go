@@ -64,7 +64,7 @@ func (u *update) put(f *file) {
 	u.faulty = u.faulty || isFaulty(f)
 }
 
-// replace replaces a file of the same object: no object was added or removed, so only touched objects are validated.
+// replace replaces in the loaded tree a file by its new version of the same object: no object was added or removed, so only touched objects are validated.
 func (u *update) replace(old, f *file, ref schemas.Ref) {
 	u.faulty = u.faulty || isFaulty(old) || isFaulty(f)
 	u.rereadStatus(f)

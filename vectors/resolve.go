@@ -64,7 +64,7 @@ func (x *Index) AtLine(place string) (graph.Ref, bool) {
 	return best, least > 0
 }
 
-// aliasOf returns the name of a symbol without its file; "" for other nodes.
+// aliasOf returns the name by which a query finds a symbol of code, without its file; "" for other nodes.
 func aliasOf(n *graph.Node) string {
 	if n.Type.Domain() != graph.Code {
 		return ""

@@ -200,7 +200,7 @@ func (a *app) contextText(ctx context.Context, word string) ops.Text {
 	return ops.StreamText("the context", strings.NewReader(word))
 }
 
-// harmless escapes text for a terminal, and leaves it unchanged for files and pipes.
+// harmless escapes the text of a memory or a summary for a terminal, and leaves it unchanged for files and pipes.
 func (a *app) harmless(text string) string {
 	if isTerminal(a.stdout) {
 		return render.Text(text)

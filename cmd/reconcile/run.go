@@ -135,7 +135,7 @@ func (a *app) listed(r *ops.RunResult) (rows []readiness.Row, total int) {
 	return rows, len(rows)
 }
 
-// spent reports whether e is an applied action; "get actions" lists it.
+// spent reports whether an object is an applied action, which the summary after a run leaves out; "get actions" lists it.
 func spent(e *state.Entry) bool {
 	return e.Kind == schemas.ActionKind.Name && readiness.Standing(e).Ready == 1
 }

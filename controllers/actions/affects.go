@@ -47,7 +47,7 @@ func affects(c *settle.Change) {
 	}
 }
 
-// addSession adds the DAGs of a DAG's session.
+// addSession adds to what an action affects the DAGs of the session of its target.
 func addSession(w settle.Worklist, ref schemas.Ref) {
 	to := state.SpecOf[*schemas.DAGSpec](w.Tree().Entry(ref))
 	if to == nil {
@@ -62,6 +62,7 @@ func addSession(w settle.Worklist, ref schemas.Ref) {
 
 var targetKinds = schemas.Kinds{schemas.DAGKind, schemas.SessionKind, schemas.PlanChangeKind}
 
+// addTarget adds to what an action affects its target.
 func addTarget(w settle.Worklist, ref schemas.Ref) {
 	if w.Tree().Entry(ref) != nil {
 		w.AddChanged(ref)

@@ -129,7 +129,7 @@ func asking(claims []*state.Claim) *state.Claim {
 	return nil
 }
 
-// number is an issue's number for a field that is null without one.
+// number is the issue of an agent for its status, in which it is null without one.
 func number(issue int) *int {
 	if issue == 0 {
 		return nil

@@ -64,7 +64,7 @@ func LastHook(agent *state.Entry) *schemas.Run {
 // HooksInForce lists what an agent took up by its hooks and has not ended, oldest first.
 func HooksInForce(agent *state.Entry) []*schemas.Run { return state.Unended(HooksOf(agent)) }
 
-// hookMessage is the history's line for a hook.
+// hookMessage is the line of an agent's history for work that it reported by a hook.
 func hookMessage(r *schemas.Run) string {
 	msg := "hook: took up "
 	if r.Outcome == schemas.OutcomeDone {

@@ -44,7 +44,7 @@ func IsEngineer(t *state.Tree, agent string) bool {
 // EngineerRole is the role whose agents limits.engineers bounds.
 const EngineerRole = "engineer"
 
-// RunnerDigest digests how an agent is run, and by which instructions, without the time limit. Of instructions in a file it has the path.
+// RunnerDigest says by a digest whether an agent is still the same: how it is run, and by which instructions, without the time limit. Of instructions in a file it has the path.
 func RunnerDigest(a *schemas.AgentSpec) string {
 	o := keys.Begin(nil)
 	if h := a.Runner.HTTP; h != nil {

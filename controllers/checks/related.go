@@ -112,7 +112,7 @@ func newVocabulary(words []string) *vocabulary {
 	return v
 }
 
-// find returns the number of a word that a text has, not as part of a longer one.
+// find returns the number of a changed file whose name the text of a test has, not as part of a longer word.
 func (v *vocabulary) find(text []byte) (int, bool) {
 	for i := 0; i < len(text); {
 		if !wordByte[text[i]] {
@@ -137,7 +137,7 @@ func (v *vocabulary) find(text []byte) (int, bool) {
 	return 0, false
 }
 
-// mentions reports whether a text has a word, not as part of a longer one.
+// mentions reports whether the text of a test has the name of a changed file, not as part of a longer word.
 func mentions(text []byte, word string) bool {
 	for from := 0; ; from++ {
 		i := bytes.Index(text[from:], []byte(word))

@@ -35,7 +35,7 @@ func (w *Requests) lost(e *state.Entry, spec *schemas.ClarificationRequestSpec, 
 		slices.ContainsFunc(l.Records(), func(c schemas.Clarification) bool { return c.ID == id })
 }
 
-// twin returns the first request by name that has the number, if that is another one.
+// twin returns the first clarification request by name that has the same number, if that is another one.
 func (w *Requests) twin(e *state.Entry, id string) *state.Entry {
 	first := w.Index.WithID(id)
 	if first == nil || first.Name == e.Name || Spec(first) == nil {

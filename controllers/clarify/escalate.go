@@ -100,7 +100,7 @@ func (d *clarifyDecider) orderApplies(reason string) bool {
 	return d.waiting() || d.in(schemas.ClarificationAnswered) && reason != schemas.EscalatedDeadlock
 }
 
-// reasonIn is the reason that the text of an escalation begins with, as headline writes it.
+// reasonIn is the reason for which a question was escalated, with which the ledger's text of the escalation begins, as headline writes it.
 func reasonIn(body string) string {
 	_, rest, ok := strings.Cut(body, "(")
 	reason, _, closed := strings.Cut(rest, ")")

@@ -63,6 +63,7 @@ func (s Scope) Limits(spec *schemas.ClarificationRequestSpec, set schemas.Clarif
 		RetryAfter: retryAfter(set)}
 }
 
+// hardCap is the number of rounds after which a question is escalated, whatever its scope says.
 func hardCap(blocking bool) int {
 	if blocking {
 		return schemas.ClarifyRoundsBlocking

@@ -44,7 +44,7 @@ func (f *fold) approvals(i int32) []schemas.Approval {
 	return nil
 }
 
-// personName is how the settings call somebody, else the name itself.
+// personName is the person who approves, as the settings call them, else the name itself.
 func (f *fold) personName(by string) string {
 	if p := f.Tree.Settings().PersonOf(by); p != nil {
 		return p.Name

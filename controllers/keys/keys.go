@@ -90,7 +90,7 @@ func (o *Object) List(name string, values []string) {
 	o.b = append(o.b, ']')
 }
 
-// Texts writes texts by name, in the order of the names.
+// Texts adds texts by name to the JSON that a key is a digest of, in the order of the names.
 func (o *Object) Texts(name string, values map[string]string) {
 	if len(values) == 0 {
 		return

@@ -133,7 +133,7 @@ func effectsOf(links schemas.MemoryLinks, at schemas.Stamp) Effects {
 	return e
 }
 
-// Apply applies the links of a capture of another issue to an up-to-date issue file. It skips observations that the
+// Apply applies what a capture of another issue adds here, its links, to the folded file of an issue. It skips observations that the
 // file does not have: they are in the archive, for the next fold, or do not exist. nil data stays nil. Archive and
 // Archived are nil.
 func Apply(data []byte, issue int, e Effects) (Folded, error) {

@@ -221,6 +221,7 @@ func (f *Facts) recallsOf(o *schemas.Observation) int {
 	return len(slices.Compact(all))
 }
 
+// addRecord adds what a record of the memory says about an observation: that it was removed, verified or the like.
 func (f *Facts) addRecord(name string, r *schemas.MemoryRecord, id string) {
 	switch r.Type {
 	case schemas.RecordRemoved:
@@ -234,8 +235,8 @@ func (f *Facts) addRecord(name string, r *schemas.MemoryRecord, id string) {
 	}
 }
 
-// recordNames reports whether a record proves that an observation existed, unchanged from the beginning: it names the
-// observation, or the one into which it was merged.
+// recordNames reports whether a record of the memory, such as a recall, proves that a fact existed, unchanged from the beginning: it names
+// the observation, or the one into which it was merged.
 func recordNames(r *schemas.MemoryRecord, byID map[string]*schemas.Observation, id string) bool {
 	if o := byID[id]; o == nil || o.SeenCount > 1 {
 		return false
@@ -326,8 +327,8 @@ func Holds(s Spec, taken Taken, stored []schemas.Observation, removed map[string
 	return found > 0
 }
 
-// sameStatement compares the statements of a capture, without later changes: for a verified one the paths of its anchors,
-// and not their digests.
+// sameStatement compares a stored fact with one that a capture makes, without later changes: of a verified one the paths of the anchors, and
+// not their digests.
 func sameStatement(stored, made *schemas.Observation) bool {
 	anchors := slices.Equal(stored.Anchors, made.Anchors)
 	if !stored.VerifiedAt.IsZero() {

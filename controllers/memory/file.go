@@ -47,6 +47,7 @@ func ParseVerbatim(data []byte) (*schemas.MemoryFile, error) {
 	return f, err
 }
 
+// parseFile decodes an issue's file of the memory, and its fields as they stand there.
 func parseFile(data []byte) (*schemas.MemoryFile, map[string]json.RawMessage, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var fields map[string]json.RawMessage

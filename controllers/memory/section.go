@@ -169,7 +169,7 @@ func sectionKey(name string) string {
 	return section
 }
 
-// sectionOf is the section that a heading opens; false if it names none.
+// sectionOf is the section of facts that a heading of a summary opens; false if it names none.
 func sectionOf(title string) (string, bool) {
 	if len(title) > 60 {
 		return noSection, false

@@ -98,6 +98,7 @@ type sum struct {
 	waited, worked []float64
 }
 
+// figures are the times that nodes waited and worked, summed up.
 func (s *sum) figures(name string) Figures {
 	f := s.Figures
 	f.Name, f.Waited, f.Worked = name, quantiles(s.waited), quantiles(s.worked)

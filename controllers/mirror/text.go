@@ -158,7 +158,7 @@ func textSpans(b *strings.Builder, line string) {
 	}
 }
 
-// cutRun finds the first run of exactly n backquotes.
+// cutRun finds in the Markdown of a comment the first run of exactly n backquotes, which ends a code span.
 func cutRun(s string, n int) (before, after string, ok bool) {
 	for i := 0; i < len(s); {
 		if s[i] != '`' {

@@ -134,6 +134,7 @@ func eachWord(s string, yield func(uint64)) {
 	end()
 }
 
+// inWord reports whether a character is part of a word whose hash is compared.
 func inWord(r rune) bool {
 	if r < unicode.MaxASCII {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'

@@ -183,6 +183,7 @@ func (d *commandDecider) object(verb, word string) (schemas.Ref, error) {
 	return schemas.Ref{}, fmt.Errorf("this issue does not stand for %s%s", codeText(ref.String()), nearestQuestion(ref.String(), words))
 }
 
+// targetNodes are the nodes that a command in a comment may name.
 func targetNodes(dag *state.Entry) []string {
 	var out []string
 	for _, n := range schemas.SpecAs[*schemas.DAGSpec](dag.Object).Nodes {

@@ -117,7 +117,8 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 func isSign(c byte) bool  { return !isUpper(c) && !isLower(c) && !isDigit(c) && !isSpace(c) }
 
-// isPlain reports whether a text is of visible ASCII, spaces, tabs and line breaks only: of other control characters the
+// isPlain reports whether tokens of a text can be counted without the regular expression: it has visible ASCII, spaces, tabs and line breaks
+// only; of other control characters the
 // expression passes some over.
 func isPlain(text string) bool {
 	for i := range len(text) {

@@ -71,6 +71,7 @@ func Fresh(was *schemas.Object, w World) bool {
 	return true
 }
 
+// digestOf is the digest of an object that an expansion uses, such as a workflow.
 func digestOf(o *schemas.Object) string {
 	if o == nil {
 		return ""

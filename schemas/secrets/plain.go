@@ -208,7 +208,7 @@ func plain(name, text string) bool {
 	return !strongName(name) && (hexDigest(text) || uuid(text))
 }
 
-// hexDigest reports whether text is a digest in hexadecimal digits of one case.
+// hexDigest reports whether a text that looks like a secret is a digest in hexadecimal digits of one case.
 func hexDigest(text string) bool {
 	var small, large bool
 	for i := range len(text) {

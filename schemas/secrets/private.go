@@ -192,7 +192,7 @@ func cutAny[T string | []byte](b T, suffixes ...string) (T, bool) {
 	return b, false
 }
 
-// cutFold cuts a suffix, which is in lower case, off b, whatever its case there.
+// cutFold cuts the suffix of a private tag, which is in lower case, off b, whatever its case there.
 func cutFold[T string | []byte](b T, suffix string) (T, bool) {
 	cut := len(b) - len(suffix)
 	if cut < 0 {

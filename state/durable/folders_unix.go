@@ -34,7 +34,7 @@ func (f *folders) at(dir string) (int, error) {
 	return int(d.Fd()), nil
 }
 
-// create creates a file that must not exist, for writing.
+// create creates a file that is to be written durably, and that must not exist.
 func (f *folders) create(name string, mode fs.FileMode) (*os.File, error) {
 	dir, err := f.at(path.Dir(name))
 	if err != nil {

@@ -74,7 +74,7 @@ func bestPassage(all []passage) []passage {
 	return all
 }
 
-// outdented removes the space that all lines begin with.
+// outdented removes from the lines of a snippet the space that all begin with.
 func outdented(lines []string) []string {
 	least := -1
 	for _, l := range lines {

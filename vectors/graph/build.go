@@ -260,7 +260,7 @@ func (r *refusals) list() []error {
 // newList returns a list with room for n arcs.
 func newList(n int) list { return list{make([]uint32, n), make([]uint32, n), make([]byte, n)} }
 
-// outward are the arcs as they are sorted.
+// outward are the arcs of the graph by the node that they leave, as they are sorted.
 func outward(arcs []arc, nodes int) csr {
 	c := newCSR(arcs, nodes, func(a *arc) uint32 { return a.from })
 	for i := range arcs {

@@ -195,7 +195,7 @@ func AddToList(src []byte, field, items []string) ([]byte, error) {
 	return addItems(src, in, quoted)
 }
 
-// addFields adds nested fields to an object.
+// addFields adds nested fields to an object in the text of a YAML file.
 func addFields(src []byte, in *yaml.Node, names []string, value string) ([]byte, error) {
 	for i := len(names) - 1; i > 0; i-- {
 		value = fmt.Sprintf("{%q: %s}", names[i], value)

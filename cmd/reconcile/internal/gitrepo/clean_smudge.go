@@ -39,6 +39,7 @@ type lineEnds struct {
 	crlf bool     // text has CRLF in the work tree unless attributes decide
 }
 
+// readLineEnds reads how the configuration converts line ends between work tree and objects.
 func readLineEnds(ctx context.Context, c *gitConfig) (e lineEnds) {
 	if v, _ := c.get(ctx, "core.autocrlf"); strings.EqualFold(v, "input") {
 		return lineEnds{auto: textIfGuessed}

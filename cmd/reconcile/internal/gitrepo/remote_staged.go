@@ -210,7 +210,7 @@ func (s *staged) moveIn(dirs map[string]bool) error {
 	return nil
 }
 
-// removeFolders removes a folder that has only folders in it. It accepts a path without a folder.
+// removeFolders removes a folder for staged objects in which only empty folders are left. It accepts a path without a folder.
 func removeFolders(root *os.Root, dir string) error {
 	var all []string
 	err := fs.WalkDir(regular.FS(root), dir, func(p string, d fs.DirEntry, err error) error {

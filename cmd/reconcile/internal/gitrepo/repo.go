@@ -235,7 +235,7 @@ func checkWorktree(l layout, cfg *config.Config) error {
 	return nil
 }
 
-// parallel runs f(0…n-1), at most eight at a time, and joins the errors.
+// parallel runs f(0…n-1), such as eight git commands or reads of objects at a time, and joins the errors.
 func parallel(n int, f func(int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup

@@ -33,6 +33,7 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (hash string, err error)
 	return "", fmt.Errorf("%q: %w; name a commit, branch or tag, as git rev-parse takes them", rev, errNoCommit)
 }
 
+// resolveNative resolves the simple forms of a revision without a git command; "" for the others.
 func resolveNative(l layout, rev string) (string, error) {
 	name, up, _ := strings.Cut(rev, "~")
 	n := 0

@@ -242,6 +242,7 @@ func (k *command) addAll(ctx context.Context, c Capture) error {
 
 func isFolder(path string) bool { return strings.HasSuffix(path, "/") }
 
+// literal are paths as pathspecs of git without patterns.
 func literal(paths []string) []string {
 	out := make([]string, len(paths))
 	for i, p := range paths {

@@ -92,7 +92,7 @@ func (f *Files) startWrite(path string, src []byte, ready func() error) *pending
 	return k
 }
 
-// wait returns when the file is on disk, or failed.
+// wait returns when the spec file of a new capture is on disk, or its write failed.
 func (k *pendingWrite) wait() error {
 	<-k.done
 	return k.err
@@ -228,8 +228,8 @@ func (f *Files) startPrefetch(issue int) *prefetch {
 	return a
 }
 
-// look counts the tokens of a capture's contents, and starts the speculative manifest with the lines that the issue will
-// have.
+// look counts the tokens of a new capture while its file is written, and starts the speculative manifest with the lines that the issue
+// will have.
 func (a *prefetch) look(s memory.Spec, d *speculativeManifest) {
 	a.looked = make(chan struct{})
 	count := countingTokens(s.Entries)

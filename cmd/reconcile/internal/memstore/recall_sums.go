@@ -12,7 +12,7 @@ import (
 	"reconcile.dev/reconcile/state/durable"
 )
 
-// recallNames returns the names of recalls and of sums of recalls.
+// recallNames returns of the names of records in the memory those of recalls and of sums of recalls.
 func recallNames(names map[string]state.Identity) map[string]state.Identity {
 	out := maps.Clone(names)
 	maps.DeleteFunc(out, func(name string, _ state.Identity) bool {

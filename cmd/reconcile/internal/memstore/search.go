@@ -118,6 +118,7 @@ func (a *rowFilter) staleNow(s *shown) string {
 	return last.why
 }
 
+// stale says which files a memory is anchored in have changed since; "" if none.
 func (f *Files) stale(all []schemas.Anchor, m *digestSnapshot) string {
 	var changed []string
 	for _, a := range all {

@@ -150,7 +150,7 @@ func (v *memoryView) each(fn func(place, row) bool) {
 	}
 }
 
-// index returns a row's line in the manifest.
+// index returns the line of an observation in the manifest of the memory, by its row.
 func (v *memoryView) index(at place, r row) (schemas.ObservationIndex, error) {
 	t := v.parts[at.part].table
 	b, err := t.blob(&r)

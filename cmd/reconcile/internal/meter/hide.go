@@ -22,7 +22,7 @@ type hider struct {
 	held   []byte
 }
 
-// next returns what can be passed on after another part has come; last says that it is the last one. The result may be b.
+// next returns what of an answer can be passed on without the secret after another part has come; last says that it is the last one. The result may be b.
 func (h *hider) next(b []byte, last bool) []byte {
 	if len(h.secret) == 0 {
 		return b

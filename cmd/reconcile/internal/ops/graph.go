@@ -33,7 +33,7 @@ func Graph(ctx context.Context, env Env, q GraphRequest) (graph.Picture, error) 
 	return picture(e)
 }
 
-// noteOf is what is shown next to the state of a node: how long it took, and which round of a loop it is in.
+// noteOf is what the picture of a graph shows next to the state of a node: how long it took, and which round of a loop it is in.
 func noteOf(n *schemas.Node, s schemas.NodeStatus) string {
 	took := render.Took(s)
 	switch {

@@ -164,6 +164,7 @@ func (p *descriptionPage) instant(t schemas.Time) string {
 	return fmt.Sprintf("%s (%s ago)", at, Age(d))
 }
 
+// describePairs shows labels and the like on one line.
 func describePairs(m map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

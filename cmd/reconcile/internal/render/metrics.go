@@ -50,7 +50,7 @@ func MetricsText(w io.Writer, p Palette, m metrics.Metrics) error {
 	return nil
 }
 
-// classes lists how many runs failed for what.
+// classes shows on one line of the metrics how many runs failed for what.
 func classes(failures map[string]int) string {
 	var out []string
 	for _, class := range slices.Sorted(maps.Keys(failures)) {

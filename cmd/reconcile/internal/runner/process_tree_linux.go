@@ -204,7 +204,7 @@ func Ancestry(yield func(environ []string) bool) {
 	}
 }
 
-// holders lists the processes that hold the leases of the trees, except runners: they hold the lease through a
+// holders lists the processes of commands, which hold the leases of the trees of processes, except runners: they hold the lease through a
 // close-on-exec descriptor, their commands through another one. The hunt has met them then: one that ends closes its lease before it
 // is gone.
 func holders(h *hunt, trees []*tree) []member {

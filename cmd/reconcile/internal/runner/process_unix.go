@@ -35,7 +35,7 @@ func spawn(path string, argv []string, dir string, env []string, files []*os.Fil
 	return p, nil
 }
 
-// forkExec starts a program. A program that was written a moment ago cannot be executed while a process that started
+// forkExec starts the process of a command. A program that was written a moment ago cannot be executed while a process that started
 // meanwhile still holds it open for writing, which lasts until that one executes its own program: then it tries again.
 func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	for wait := time.Millisecond; ; wait *= 2 {

@@ -129,6 +129,7 @@ func (n *Recorder) showTalk() {
 	}
 }
 
+// reportMissed counts events that a slow reader of the event log missed.
 func (n *Recorder) reportMissed(missed int) {
 	if n.missed += missed; missed > 0 {
 		n.o.Observer.Missed(missed)

@@ -251,8 +251,8 @@ func (s *run) requestsToFold() []schemas.Ref {
 	return all
 }
 
-// resolveConflict merges a ledger file with git conflict markers. It reports whether p is about such a file and the
-// merge succeeded; otherwise the file is treated like any other damaged file.
+// resolveConflict merges, in a turn of the loop, a ledger file with git conflict markers. It reports whether p is about such a file and
+// the merge succeeded; otherwise the file is treated like any other damaged file.
 func (s *run) resolveConflict(ctx context.Context, p schemas.Problem) bool {
 	issue, ok := state.LedgerIssue(p.Ref)
 	return ok && s.loop.Store.Fold(ctx, p.Path, func(old []byte) ([]byte, error) { return clarify.Unite(old, issue) }) == nil

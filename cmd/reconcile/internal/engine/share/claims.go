@@ -123,7 +123,7 @@ func (c claimRemote) Drop(ctx context.Context, keys []string) error {
 	return c.s.remote.Drop(ctx, keys)
 }
 
-// Done implements claims.Remote. Another run on this tree may have adopted commits that this one does not know yet.
+// Done returns which of the claimed keys have a result on the shared branch already. Another run on this tree may have adopted commits that this one does not know yet.
 func (c claimRemote) Done(ctx context.Context, keys []string) (done []string, err error) {
 	tip, err := c.s.fetchTip(ctx, false)
 	if err != nil {

@@ -115,7 +115,7 @@ func PresenceOf(root *os.Root, name string, data []byte) (Presence, error) {
 	return Taken, nil
 }
 
-// NameDigest is a digest of parts that distinguish two specs, as hex digits of the given number of bytes.
+// NameDigest is the end of the name of a new spec: a digest of parts that distinguish it from others, as hex digits of the given number of bytes.
 func NameDigest(bytes int, parts ...any) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -41,7 +41,7 @@ func NewLander(inner loop.Performer, m *Manager) *Lander {
 	return l
 }
 
-// forward collects the reports of inner.
+// forward collects the reports of agents whose work is to land, from inner.
 func (l *Lander) forward() {
 	for {
 		select {

@@ -201,7 +201,7 @@ func (a *agent) serve(in io.Reader) {
 	}
 }
 
-// note appends a method to the file of calls.
+// note appends the method that a client called to the file in which a test finds the calls.
 func (a *agent) note(method string) {
 	if a.calls == "" || method == "" {
 		return
@@ -266,7 +266,7 @@ func (a *agent) handle(m *message) {
 	}
 }
 
-// opened adds the modes to the answer to a message that opens a session.
+// opened adds the modes of the test agent to its answer to a message that opens a session.
 func (a *agent) opened(m *message, answer object) object {
 	if a.servers != "" {
 		appendTo(a.servers, string(m.Params.Servers)+"\n")
