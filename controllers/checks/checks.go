@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -73,6 +74,9 @@ type Finding struct {
 	Rule       string   `json:"rule,omitempty"`
 	URL        string   `json:"url,omitempty"` // explains the rule
 }
+
+// Outside reports whether the finding is in a file that is not of the project, as in a library of the machine.
+func (f Finding) Outside() bool { return path.IsAbs(f.File) || len(f.File) > 1 && f.File[1] == ':' }
 
 // Edit replaces a part of a file by a text.
 type Edit struct {
@@ -148,6 +152,7 @@ type Report struct {
 	Coverage *Coverage
 	Broken   []string // what could not be built or loaded, so that its tests did not run
 	Complete bool     // the output has the end that its format promises, or its format promises none
+	Stopped  bool     // an error kept the tool from checking the rest
 	Ignored  int      // number of records or lines that were not understood, though the format has no such
 	Files    int      // number of files that the tool says it read; -1 if it does not say
 }

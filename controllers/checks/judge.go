@@ -51,10 +51,16 @@ func Judge(x Expected, e Ended) (Outcome, string) {
 		return judgeTests(x, e)
 	}
 	clean, found := x.Means(e.Exit)
-	bad := slices.ContainsFunc(e.Report.Findings, func(f Finding) bool { return f.Severity.AtLeast(cmp.Or(x.FailOn, Low)) })
+	bad := func(outside bool) bool {
+		return slices.ContainsFunc(e.Report.Findings, func(f Finding) bool {
+			return f.Severity.AtLeast(cmp.Or(x.FailOn, Low)) && f.Outside() == outside
+		})
+	}
 	switch {
-	case bad:
+	case bad(false):
 		return Failed, e.rest(clean || found)
+	case bad(true):
+		return Unknown, "what it finds is in files outside of the project" + e.said()
 	case e.rest(clean || found) != "":
 		return Unknown, e.rest(clean || found)
 	case found && len(e.Report.Findings) == 0:
@@ -124,6 +130,8 @@ func (e Ended) doubt() string {
 		return "its output is larger than what is read"
 	case !e.Report.Complete:
 		return "its output ends early" + e.said()
+	case e.Report.Stopped:
+		return "an error kept it from checking the rest" + e.said()
 	case e.Report.Ignored > 0:
 		return fmt.Sprintf("%d parts of its output were not understood%s", e.Report.Ignored, e.said())
 	}

@@ -38,6 +38,9 @@ func TestJudge(t *testing.T) {
 		{"too large", Expected{}, Ended{Truncated: true, Report: complete(Report{Files: 3})}, Unknown, "larger"},
 		{"not understood", Expected{}, Ended{Report: complete(Report{Files: 3, Ignored: 1})}, Unknown, "not understood"},
 		{"exit code of findings without one", Expected{}, Ended{Exit: 1, Report: complete(Report{Files: 3})}, Unknown, "without a finding"},
+		{"stopped at an error", Expected{}, Ended{Exit: 1, Report: complete(Report{Findings: aNote, Stopped: true})}, Unknown, "from checking the rest"},
+		{"finding in a library", Expected{}, Ended{Exit: 1, Report: complete(Report{Findings: []Finding{{File: "/usr/lib/a.py", Severity: High}}})}, Unknown, "outside of the project"},
+		{"finding in the project and in a library", Expected{}, Ended{Exit: 1, Report: complete(Report{Findings: append([]Finding{{File: "C:/lib/a.py", Severity: High}}, aFinding...)})}, Failed, ""},
 		{"no file", Expected{}, Ended{Report: complete(Report{})}, Unknown, "no file"},
 		{"own codes", Expected{Clean: []int{3}, Found: []int{4}}, Ended{Exit: 3, Report: complete(Report{Files: 1})}, Passed, ""},
 		{"own codes, zero", Expected{Clean: []int{3}, Found: []int{4}}, Ended{Report: complete(Report{Files: 1})}, Unknown, "exit code 0"},
@@ -74,6 +77,7 @@ func TestDoubtNeverPasses(t *testing.T) {
 		func(e *Ended) { e.Unreadable = "text" },
 		func(e *Ended) { e.Report.Complete = false },
 		func(e *Ended) { e.Report.Ignored = 1 },
+		func(e *Ended) { e.Report.Stopped = true },
 		func(e *Ended) { e.Report.Files, e.Report.Tests = 0, nil },
 	}
 	for _, tests := range []bool{false, true} {

@@ -10,6 +10,8 @@ type Tool struct {
 	Program   string            `json:"program"`            // on the PATH, or in a folder of the project such as node_modules/.bin
 	Source    string            `json:"source"`             // where the facts of this entry were read
 	Configs   []string          `json:"configs,omitempty"`  // files, globs, or FILE#MEMBER.MEMBER of JSON, TOML and YAML, whose presence says that the tool is used
+	Marks     []string          `json:"marks,omitempty"`    // files that say that the tool is used and configure nothing: they count where it was found in no folder above
+	Unless    []string          `json:"unless,omitempty"`   // files of tools that build: beside them it cannot check alone, and does not count where it is merely installed
 	Packages  map[string]string `json:"packages,omitempty"` // the name in a manifest, by ecosystem, as package manifests names them
 	Version   []string          `json:"version,omitempty"`  // arguments that print the version; none: --version
 	Install   map[string]string `json:"install,omitempty"`  // the argument of a package manager, by its name: npm, pip, uv, go, cargo, gem
@@ -30,6 +32,7 @@ type Role struct {
 	Check          []string        `json:"check,omitempty"`          // changes no file; see [Job] for the placeholders
 	Fix            []string        `json:"fix,omitempty"`            // changes files
 	Whole          []string        `json:"whole"`                    // stands for {files} when the whole folder is checked; none: ., or ./... for {packages}; an empty list: nothing
+	Scoped         []string        `json:"scoped,omitempty"`         // configurations, as Configs has them, that name what is checked: with one of them nothing stands for {files}
 	Extensions     []string        `json:"extensions,omitempty"`     // of the files that it is about, as .go; none: all files
 	Output         string          `json:"output,omitempty"`         // the format of the output of Check, by its name in controllers/checks/formats
 	Report         string          `json:"report,omitempty"`         // the file with the output where it is not stdout: {report} in Check

@@ -80,7 +80,7 @@ type Choice struct {
 
 // Manifests are the names of the files whose texts Discover reads, as patterns of path.Match.
 func Manifests() []string {
-	return []string{"package.json", "pyproject.toml", "setup.cfg", "tox.ini", "requirements*.txt", "go.mod", "Gemfile", "composer.json", "Makefile", "GNUmakefile",
+	return []string{"package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "requirements*.txt", "go.mod", "Gemfile", "composer.json", "Makefile", "GNUmakefile",
 		"justfile", "*.yml", "*.yaml"}
 }
 
@@ -98,17 +98,17 @@ func Discover(f Facts) []Discovered {
 		}
 		return strings.Compare(a, b)
 	})
-	names := f.names()
+	d.names = f.names()
 	for _, t := range Catalog() {
 		t.Configs = slices.DeleteFunc(slices.Clone(t.Configs), func(entry string) bool {
 			file, _, _ := strings.Cut(entry, "#")
-			return !strings.ContainsAny(file, `*?[\`) && !names[path.Base(file)]
+			return !strings.ContainsAny(file, `*?[\`) && !d.names[path.Base(file)]
 		})
-		if d.language(t, "") == "" || len(t.Configs) == 0 && len(t.Packages) == 0 {
+		if d.language(t, "") == "" || len(t.Configs) == 0 && len(t.Packages) == 0 && len(t.Marks) == 0 {
 			continue
 		}
 		for _, folder := range d.folders {
-			if len(t.Configs) > 0 || len(f.Folders[folder].Texts) > 0 {
+			if len(t.Configs) > 0 || len(t.Marks) > 0 || len(f.Folders[folder].Texts) > 0 {
 				d.configured(t, folder)
 			}
 		}
@@ -132,6 +132,7 @@ func Discover(f Facts) []Discovered {
 type discovery struct {
 	facts   Facts
 	folders []string
+	names   map[string]bool           // of files, without their folders
 	spread  map[string]map[string]int // number of files by language, in each folder and below it
 	out     []Discovered
 }
@@ -201,8 +202,18 @@ func (d *discovery) configured(t Tool, folder string) {
 			return
 		}
 	}
-	if m := x.dependencies(t); len(m) > 0 && !d.covered(t, folder) {
+	if d.covered(t, folder) {
+		return
+	}
+	if m := x.dependencies(t); len(m) > 0 {
 		d.add(t, folder, language, Medium, path.Join(folder, m[0]), "a dependency in "+m[0])
+		return
+	}
+	for _, mark := range t.Marks {
+		if slices.Contains(x.Files, mark) {
+			d.add(t, folder, language, Medium, path.Join(folder, mark), "used by "+mark)
+			return
+		}
 	}
 }
 
@@ -240,7 +251,7 @@ func (d *discovery) mentioned(t Tool) {
 // installed finds a tool that is merely there, for categories and languages without a better one.
 func (d *discovery) installed(t Tool) {
 	language := d.language(t, "")
-	if language == "" || t.Opted {
+	if language == "" || t.Opted || slices.ContainsFunc(t.Unless, func(file string) bool { return d.names[file] }) {
 		return
 	}
 	if _, ok := d.facts.Programs[Place{"", t.Program}]; !ok {
@@ -282,6 +293,9 @@ func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidenc
 		Version: p.Version, Role: r}
 	if slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Tool == x.Tool && o.Category == x.Category && o.Folder == x.Folder }) {
 		return
+	}
+	if slices.ContainsFunc(r.Scoped, func(entry string) bool { return d.has(folder, entry) != "" }) {
+		x.Role.Whole = []string{}
 	}
 	j := Job{Tool: x}
 	x.Check = j.fill(r.Check, nil)
@@ -415,7 +429,7 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// hasMember reports whether a document has a member, by its path. Configurations in the form of INI have sections.
+// hasMember reports whether a document has a member, by its path. One in the form of INI has sections, and SECTION.KEY is a key in one.
 func hasMember(name, text, member string) bool {
 	var doc map[string]any
 	switch path.Ext(name) {
@@ -428,8 +442,15 @@ func hasMember(name, text, member string) bool {
 			return false
 		}
 	default:
+		member, key, withKey := strings.Cut(member, ".")
+		in := false
 		for line := range strings.Lines(text) {
-			if section := strings.TrimSpace(line); section == "["+member+"]" || strings.HasPrefix(section, "["+member+"-") || strings.HasPrefix(section, "["+member+".") {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "[") {
+				in = line == "["+member+"]" || !withKey && (strings.HasPrefix(line, "["+member+"-") || strings.HasPrefix(line, "["+member+"."))
+			}
+			name, _, _ := strings.Cut(line, "=")
+			if in && (!withKey || strings.TrimSpace(name) == key) {
 				return true
 			}
 		}

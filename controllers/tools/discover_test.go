@@ -67,7 +67,7 @@ func TestCatalog(t *testing.T) {
 func TestLanguageOf(t *testing.T) {
 	for file, want := range map[string]string{
 		"a/main.go": "go", "x.ts": "typescript", "x.d.ts": "typescript", "x.tsx": "typescript", "x.jsx": "javascript", "x.mjs": "javascript", "a.py": "python", "a.rs": "rust",
-		"a.h": "c", "a.hpp": "c++", "a.sh": "bash", "Rakefile": "ruby", "a.vue": "vue", "README.md": "", "a.unknown": "", ".bashrc": "bash", "x.yml": "yaml", "x.php": "php",
+		"a.h": "c", "a.hpp": "c++", "a.sh": "bash", "Rakefile": "ruby", "a.vue": "vue", "README.md": "", "a.cgi": "", "a.spec": "", "a.unknown": "", ".bashrc": "bash", "x.yml": "yaml", "x.php": "php",
 	} {
 		if got := LanguageOf(file); got != want {
 			t.Errorf("%s: %q, want %q", file, got, want)
@@ -82,7 +82,7 @@ func TestLanguageOf(t *testing.T) {
 }
 
 // Each archive in testdata is a project. Its comment has lines "program FOLDER NAME VERSION" and "choose LANGUAGE CATEGORY TOOL" or "infer …"; the file "want" has what
-// is discovered.
+// is discovered, with its commands if the comment says so.
 func TestDiscover(t *testing.T) {
 	for _, file := range archives(t) {
 		t.Run(path.Base(file.name), func(t *testing.T) {
@@ -125,6 +125,9 @@ func TestDiscover(t *testing.T) {
 			var got strings.Builder
 			for _, d := range Discover(f) {
 				fmt.Fprintf(&got, "%s %s .%s: %s %s, %s\n", d.Category, d.Language, d.Folder, d.Tool, d.Confidence, d.Why)
+				if strings.Contains(string(file.Comment), "commands") {
+					fmt.Fprintf(&got, "$ %s\n", strings.Join(d.Check, " "))
+				}
 			}
 			for _, o := range Undecided(f, Discover(f)) {
 				if !strings.Contains(string(file.Comment), "undecided") {

@@ -62,10 +62,11 @@ func Jobs(found []Discovered, files, all []string) []Job {
 	return jobs
 }
 
-// IsTest reports whether a file has tests, by its name.
+// IsTest reports whether a file has tests, by its name; a pattern with a folder is also about that of the file.
 func (r Role) IsTest(file string) bool {
 	name := path.Base(file)
-	return slices.ContainsFunc(r.TestFiles, func(p string) bool { return matches(p, name) })
+	inFolder := path.Join(path.Base(path.Dir(file)), name)
+	return slices.ContainsFunc(r.TestFiles, func(p string) bool { return matches(p, name) || strings.Contains(p, "/") && matches(p, inFolder) })
 }
 
 // Holds reports whether a path lies in the tool's folder.

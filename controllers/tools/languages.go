@@ -52,7 +52,8 @@ func (t *languageTable) folderPatterns() (out []string) {
 	return out
 }
 
-// LanguageOf is the language of a file by its name, in the words of the catalogue; "" for none of it.
+// LanguageOf is the language of a file by its name, in the words of the catalogue; "" for none of it, or where the name says only that it is one of
+// several, as .cgi does. A header counts as one of C.
 func LanguageOf(file string) string {
 	name := path.Base(file)
 	t := languages()
@@ -65,6 +66,7 @@ func LanguageOf(file string) string {
 		all = t.Extensions[strings.ToLower(name[at+i:])]
 		at += i + 1
 	}
+	found := ""
 	for _, l := range all {
 		switch l {
 		case "shell":
@@ -74,11 +76,15 @@ func LanguageOf(file string) string {
 		case "hcl":
 			l = "terraform"
 		}
-		if t.known[l] {
-			return l
+		switch {
+		case !t.known[l] || l == found:
+		case found == "":
+			found = l
+		case found != "c":
+			return ""
 		}
 	}
-	return ""
+	return found
 }
 
 // Vendored reports whether others wrote the files of a folder, by its path, or it is testdata.

@@ -28,6 +28,8 @@ type format struct {
 	// Rest says what other lines are: ignored ("", and counted as not understood), or more of the message above (more).
 	Rest string `json:"rest,omitempty"`
 	End  string `json:"end,omitempty"` // a pattern of the line that a complete output has
+	// Stops is a pattern of lines with an error that keeps the tool from checking the rest.
+	Stops string `json:"stops,omitempty"`
 	// Place is a pattern of lines that say where the finding above is, with the groups file, line and column.
 	Place string `json:"place,omitempty"`
 
@@ -59,6 +61,7 @@ type compiled struct {
 	format
 	skip          []*regexp.Regexp
 	end, place    *regexp.Regexp
+	stops         *regexp.Regexp
 	groups, items extract.Expr
 	file, require extract.Expr
 	files         extract.Expr
@@ -95,6 +98,9 @@ func compile(name string, f format) *compiled {
 	if f.End != "" {
 		c.end = regexp.MustCompile(f.End)
 	}
+	if f.Stops != "" {
+		c.stops = regexp.MustCompile(f.Stops)
+	}
 	if f.Place != "" {
 		c.place = regexp.MustCompile(f.Place)
 	}
@@ -125,6 +131,9 @@ func (c *compiled) readLines(data []byte, o Options) checks.Report {
 		line = strings.TrimRight(clean(strings.TrimRight(line, "\r\n")), " \t")
 		if line == "" {
 			continue
+		}
+		if c.stops != nil && c.stops.MatchString(line) {
+			r.Stopped = true
 		}
 		if c.end != nil && c.end.MatchString(line) {
 			r.Complete = true
@@ -241,6 +250,9 @@ func (c *compiled) readEach(data []byte, o Options) (checks.Report, error) {
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
+		}
+		if c.stops != nil && c.stops.MatchString(line) {
+			r.Stopped = true
 		}
 		var doc any
 		if err := oneDocument([]byte(line), &doc); err != nil {

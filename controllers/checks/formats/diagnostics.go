@@ -154,6 +154,7 @@ func readCargo(data []byte, o Options) (checks.Report, error) {
 				said[key] = true
 				r.Findings = append(r.Findings, f)
 			}
+			r.Stopped = r.Stopped || ok && m.Message.Level == "error" && !isLint(f.Rule)
 		}
 	}
 	if messages == 0 {
@@ -161,6 +162,9 @@ func readCargo(data []byte, o Options) (checks.Report, error) {
 	}
 	return r, nil
 }
+
+// isLint reports whether the code of a message is the name of a lint. Errors of the compiler have other codes, or none, and end its work.
+func isLint(code string) bool { return code != "" && code[0] >= 'a' && code[0] <= 'z' }
 
 // finding is a message with a place; sums ("2 warnings emitted") have none.
 func (e *rustError) finding(o Options) (f checks.Finding, ok bool) {

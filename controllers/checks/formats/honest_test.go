@@ -36,6 +36,31 @@ func TestNoReaderGuessesSuccess(t *testing.T) {
 	}
 }
 
+// An error that keeps a tool from checking the rest is more than a finding: what it did not find elsewhere proves nothing.
+func TestStopped(t *testing.T) {
+	rust := func(code string) string {
+		return `{"reason":"compiler-message","message":{"message":"bad","level":"error","code":{"code":"` + code +
+			`"},"spans":[{"file_name":"a.rs","line_start":1,"is_primary":true}]}}` + "\n"
+	}
+	for _, c := range []struct {
+		format, output string
+		want           bool
+	}{
+		{"mypy", "a.py:1:1: error: invalid syntax  [syntax]\nFound 1 error in 1 file (errors prevented further checking)\n", true},
+		{"mypy", "a.py:1:1: error: bad  [misc]\nFound 1 error in 1 file (checked 2 source files)\n", false},
+		{"go-vet", "# a\nvet: ./a.go:3:2: undefined: x\n", true},
+		{"go-vet", "# a\n./a.go:3:2: self-assignment of x to x\n", false},
+		{"staticcheck", `{"code":"compile","location":{"file":"/p/a.go","line":3},"message":"undefined: x"}`, true},
+		{"staticcheck", `{"code":"SA4006","location":{"file":"/p/a.go","line":3},"message":"never used"}`, false},
+		{"cargo-json", rust("E0308") + `{"reason":"build-finished","success":false}`, true},
+		{"cargo-json", rust("clippy::eq_op") + `{"reason":"build-finished","success":false}`, false},
+	} {
+		if r, err := Read(c.format, []byte(c.output), Options{Root: "/p"}); err != nil || r.Stopped != c.want || !r.Complete || r.Ignored > 0 {
+			t.Errorf("%s: %s\n%+v, %v", c.format, c.output, r, err)
+		}
+	}
+}
+
 // Programs that start a tool print lines of their own around its document.
 func TestTextAroundADocumentIsSkipped(t *testing.T) {
 	const document = `[{"filePath":"/p/a.js","messages":[{"line":1,"message":"m","severity":2}]}]`

@@ -143,8 +143,14 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 // settle judges the end of a job, and keeps of its report what was asked for.
 func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended) {
 	var elsewhere int
-	all := ended.Report.Findings
-	ended.Report.Findings, elsewhere = j.Scope(all)
+	ended.Report.Findings, elsewhere = j.Scope(ended.Report.Findings)
+	if t := j.Tool; t.Category == checks.Formatter && t.Confidence == tools.Low && t.Config == "" {
+		for i := range ended.Report.Findings { // nobody said that the project is formatted by it
+			if f := &ended.Report.Findings[i]; f.Severity == checks.Low {
+				f.Severity = checks.Info
+			}
+		}
+	}
 	expected := c.expected(j.Tool.Role)
 	if _, found := expected.Means(ended.Exit); found && elsewhere > 0 && len(ended.Report.Findings) == 0 {
 		ended.Exit = firstOr(j.Tool.Role.Clean, 0) // the exit code is about the others

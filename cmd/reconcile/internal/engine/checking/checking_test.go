@@ -28,3 +28,25 @@ func TestFindingsElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// What a formatter finds that is merely installed is a note, unless it cannot read the file.
+func TestPresumedFormatter(t *testing.T) {
+	for _, c := range []struct {
+		confidence tools.Confidence
+		config     string
+		severity   checks.Severity
+		want       checks.Outcome
+	}{
+		{tools.Low, "", checks.Low, checks.Passed},
+		{tools.Low, "", checks.High, checks.Failed},
+		{tools.Low, "Makefile", checks.Low, checks.Failed},
+		{tools.High, "pyproject.toml", checks.Low, checks.Failed},
+	} {
+		var check checks.Check
+		j := tools.Job{Tool: tools.Discovered{Category: checks.Formatter, Confidence: c.confidence, Config: c.config}}
+		new(Checker).settle(&check, j, checks.Ended{Exit: 1, Report: checks.Report{Complete: true, Files: -1, Findings: []checks.Finding{{File: "a.py", Severity: c.severity}}}})
+		if check.Outcome != c.want {
+			t.Errorf("%+v: %s %s", c, check.Outcome, check.Reason)
+		}
+	}
+}
