@@ -17,6 +17,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
 	"reconcile.dev/reconcile/controllers"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 	"reconcile.dev/reconcile/vectors/lexical/lexicaltest"
 )
 
@@ -150,7 +151,7 @@ func TestDamagedCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 6 {
+		for i := range mutants.Size(3, 6, 6) {
 			data := bytes.Clone(whole)
 			switch at := random.IntN(len(data)); i % 3 {
 			case 0:

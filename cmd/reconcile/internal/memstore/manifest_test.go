@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 var rebuilt = regexp.MustCompile(`^Memory manifest rebuilt from issue files \(took \d+ms\)$`)
@@ -44,7 +45,7 @@ func TestT8_CorruptManifestIsRebuilt(t *testing.T) {
 	if len(x.told) != 0 {
 		t.Fatalf("warned: %q", x.told)
 	}
-	for n := range whole { // truncated at every byte
+	for n := 0; n < len(whole); n += mutants.Size(10, 1, 1) { // truncated at every byte
 		x.write(manifestPath, whole[:n])
 		x.settle()
 		x.wantRebuilt("truncated")

@@ -102,6 +102,9 @@ func TestInspectAProject(t *testing.T) {
 
 // A failed test is diagnosed by what changed.
 func TestDiagnosedTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and runs tests a dozen times")
+	}
 	code := "package shop\n\nfunc Price(n int) int { return 3 * n }\n"
 	test := "package shop\n\nimport \"testing\"\n\nfunc TestPrice(t *testing.T) {\n\tif got := Price(2); got != 6 {\n\t\tt.Errorf(\"got %d, want %d\", got, 6)\n\t}\n}\n"
 	dir := goProject(t, map[string]string{"price.go": code, "price_test.go": test, "far/far.go": "package far\n", "far/far_test.go": "package far\n\nimport \"testing\"\n\nfunc TestFar(t *testing.T) {}\n"})

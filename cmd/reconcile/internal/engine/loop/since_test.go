@@ -28,7 +28,7 @@ import (
 // A run that decides only what differs from the settled tree leaves the same files, and runs the same nodes, as one that
 // decides everything, whatever was done to the tree in between.
 func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
-	const seeds = 4
+	seeds := mutants.Size(1, 4, 4)
 	rounds := mutants.Size(10, 25, 40)
 	var known, ran, reported atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 
 // The same holds where most of the tree is dormant, whatever is done to dormant objects before and during the run.
 func TestRunSinceSettledLeavesDormantObjects(t *testing.T) {
-	const seeds = 4
+	seeds := mutants.Size(1, 4, 4)
 	rounds := mutants.Size(8, 20, 30)
 	var left, roused atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestRunSinceSettledLeavesDormantObjects(t *testing.T) {
 			})
 		}
 	})
-	if left.Load() < int64(seeds*rounds/4) || roused.Load() < seeds || left.Load()-roused.Load() < int64(seeds*rounds/10) {
+	if left.Load() < int64(seeds*rounds/4) || roused.Load() < int64(seeds) || left.Load()-roused.Load() < int64(seeds*rounds/10) {
 		t.Errorf("in %d of %d rounds objects were left, and in %d of these all were loaded in the end", left.Load(), seeds*rounds, roused.Load())
 	}
 }
