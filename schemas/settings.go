@@ -43,6 +43,8 @@ type SettingsSpec struct {
 	Memory MemorySettings `json:"memory,omitzero"`
 	// Commands says which commands an agent may ask for.
 	Commands CommandSettings `json:"commands,omitzero"`
+	// Tools says which tools may be installed that check code.
+	Tools ToolSettings `json:"tools,omitzero"`
 	// Archive says when specs that programs wrote leave specs/.
 	Archive ArchiveSettings `json:"archive,omitzero"`
 	// Profiles adds profiles of agents, by name, and changes fields of the built-in ones.
@@ -149,6 +151,13 @@ type ArchiveSettings struct {
 	// After is how long after their effect applied actions, replies of ended threads and observations move; 0s: never.
 	// Default 720h, which are 30 days.
 	After *Duration `json:"after,omitempty" jsonschema:"default=720h"`
+}
+
+// ToolSettings says which tools may be installed that check code.
+type ToolSettings struct {
+	// Install lists the tools that "reconcile tools --install" installs without a question: names, as "reconcile tools" shows them, or
+	// NAME@VERSION for that version only. Default: none.
+	Install []string `json:"install,omitempty" jsonschema:"maxItems=1000"`
 }
 
 // WatchSettings tunes reconcile --watch.

@@ -46,13 +46,19 @@ func trusted[T any](a *app, q *ops.CheckRequest, check func() (T, error)) (T, er
 	for _, c := range untrusted.Commands {
 		fmt.Fprintf(a.stderr, "  %s\n", clean(c))
 	}
-	fmt.Fprint(a.stderr, "Run them, now and later? [y/N] ")
-	line, _ := bufio.NewReader(a.stdin).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+	if !a.confirmed("Run them, now and later? [y/N] ") {
 		return out, badUsage("nothing was run")
 	}
 	q.Trust = true
 	return check()
+}
+
+// confirmed asks a person at the terminal, and reports whether the answer is yes.
+func (a *app) confirmed(question string) bool {
+	fmt.Fprint(a.stderr, question)
+	line, _ := bufio.NewReader(a.stdin).ReadString('\n')
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
 }
 
 // checkReport prints the result of checks: as annotations, SARIF or JUnit, or else as other results.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,15 +18,20 @@ import (
 )
 
 func newToolsCmd(a *app) *cobra.Command {
-	q := ops.ToolsRequest{}
+	q, install, yes := ops.ToolsRequest{}, false, false
 	cmd := &cobra.Command{
 		Use:   "tools [CATEGORY] [PATH…]",
 		Short: "Show the tools with which the project checks its code, and why these",
 		Long: `Discover the linters, formatters, type checkers, test frameworks and language servers of the project, in any folder, with or
 without a tree. A configuration file says so surely (high), a dependency in a manifest well (medium), a file of CI or a program
 that is merely installed hardly (low). In a repository with several projects each folder has its own, and the nearest
-configuration wins. Nothing is installed. Programs are only asked for their versions, and those of the project itself not before
-its checks are allowed.
+configuration wins. Programs are only asked for their versions, and those of the project itself not before its checks are
+allowed.
+
+With --install the arguments after CATEGORY are tools, as NAME or NAME@VERSION; without any it is what the setting tools.install
+lists. They get into the environment of the project: node_modules, .venv, or .reconcile/programs. Manifests and lock files stay
+as they are. Afterwards the tool has to tell its version, and to find a planted fault where one is known for it; otherwise the
+project is as before. What tools.install does not list is installed only if a person says yes to it at a terminal.
 
 Where nothing says which tool to use, "reconcile tools choose" answers that, for good.
 
@@ -35,14 +41,49 @@ CATEGORY is linter, formatter, type_checker, test_framework or lsp.`,
 			if len(args) > 0 && slices.Contains(checks.Categories(), checks.Category(args[0])) {
 				q.Categories, args = []checks.Category{checks.Category(args[0])}, args[1:]
 			}
+			if install {
+				return a.installTools(cmd.Context(), ops.InstallToolsRequest{CheckRequest: ops.CheckRequest{Tools: args, Trust: yes}})
+			}
 			q.Paths, q.Dir = args, a.project
 			return a.tools(cmd.Context(), q)
 		},
 	}
 	cmd.Flags().StringVar(&q.Language, "language", "", "only tools of the `LANGUAGE`")
 	cmd.Flags().BoolVar(&q.Refresh, "refresh", false, "discover again, and ask programs again for their versions; else a discovery is used for an hour")
+	cmd.Flags().BoolVar(&install, "install", false, "install what is missing and listed in the settings, or the tools that the arguments name")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "let the checks and installations of this project run, now and later, without a question")
+	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatName, formatWide)
 	cmd.AddCommand(newChooseCmd(a))
 	return cmd
+}
+
+// installTools installs tools, and asks a person at a terminal about those that the settings do not list.
+func (a *app) installTools(ctx context.Context, q ops.InstallToolsRequest) error {
+	install := func() (*ops.InstallToolsResult, error) {
+		return trusted(a, &q.CheckRequest, func() (*ops.InstallToolsResult, error) { return ops.InstallTools(ctx, a.env(), q) })
+	}
+	r, err := install()
+	if unlisted, ok := errors.AsType[*ops.UnlistedError](err); ok && isTerminal(a.stdin) && isTerminal(a.stderr) {
+		for i, name := range unlisted.Tools {
+			fmt.Fprintf(a.stderr, "The settings do not list %s. To install it, this would run:\n  %s\n", clean(name), clean(unlisted.Commands[i]))
+			if !a.confirmed("Install it? [y/N] ") {
+				return badUsage("nothing was installed")
+			}
+			q.Accepted = append(q.Accepted, name)
+		}
+		r, err = install()
+	}
+	return a.result(r, err, func() error {
+		if len(r.Installed) == 0 {
+			a.note("nothing is to be installed")
+			return nil
+		}
+		table := render.NewTable(a.palette(), "TOOL", "VERSION", "PROVED", "PROGRAM")
+		for _, t := range r.Installed {
+			table.Row(t.Tool, t.Says, cmp.Or(strings.Join(t.Proved, ", "), "-"), clean(t.Program))
+		}
+		return table.Write(a.stdout)
+	})
 }
 
 func newChooseCmd(a *app) *cobra.Command {
@@ -108,18 +149,43 @@ func optionLines(all []tools.Option) string {
 
 func (a *app) tools(ctx context.Context, q ops.ToolsRequest) error {
 	r, err := ops.Tools(ctx, a.env(), q)
+	wide := a.global.output == formatWide
+	switch {
+	case err != nil:
+		return err
+	case a.global.output == formatName:
+		var names []string
+		for _, t := range r.Tools {
+			names = append(names, t.Tool)
+		}
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			fmt.Fprintln(a.stdout, name)
+		}
+		return nil
+	case wide:
+		a.global.output = formatTable
+	}
 	return a.result(r, err, func() error {
 		if len(r.Tools) == 0 && len(r.Undecided) == 0 {
 			a.note("no tool is known for the files here")
 			return nil
 		}
-		table := render.NewTable(a.palette(), "CATEGORY", "LANGUAGE", "FOLDER", "TOOL", "CONFIDENCE", "INSTALLED", "WHY")
+		columns := []string{"CATEGORY", "LANGUAGE", "FOLDER", "TOOL", "CONFIDENCE", "INSTALLED", "WHY"}
+		if wide {
+			columns = append(columns, "CHECK", "PROGRAM")
+		}
+		table := render.NewTable(a.palette(), columns...)
 		for _, t := range r.Tools {
 			installed := "no"
 			if t.Program != "" {
 				installed = cmp.Or(t.Version, "yes")
 			}
-			table.Row(string(t.Category), t.Language, cmp.Or(t.Folder, "."), t.Tool, string(t.Confidence), installed, strings.TrimSpace(t.Why))
+			row := []string{string(t.Category), t.Language, cmp.Or(t.Folder, "."), t.Tool, string(t.Confidence), installed, strings.TrimSpace(t.Why)}
+			if wide {
+				row = append(row, cmp.Or(clean(strings.Join(t.Check, " ")), "-"), cmp.Or(clean(t.Program), "-"))
+			}
+			table.Row(row...)
 		}
 		if err := table.Write(a.stdout); err != nil {
 			return err

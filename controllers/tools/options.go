@@ -17,6 +17,14 @@ func For(language string, category checks.Category) (names []string) {
 	return names
 }
 
+// Names lists the tools of the catalogue.
+func Names() (names []string) {
+	for _, t := range Catalog() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
 // Languages lists the languages that the catalogue knows, sorted.
 func Languages() (names []string) {
 	for _, t := range Catalog() {

@@ -19,8 +19,8 @@ func Questions(found []Discovered) []Question {
 		if t.Program == "" || t.Version != "" {
 			continue
 		}
-		i := slices.IndexFunc(Catalog(), func(c Tool) bool { return c.Name == t.Tool })
-		if q := Catalog()[i].question(t.Program); !slices.Contains(out, q) {
+		of, _ := entry(t.Tool)
+		if q := of.question(t.Program); !slices.Contains(out, q) {
 			out = append(out, q)
 		}
 	}

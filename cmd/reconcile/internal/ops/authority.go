@@ -21,6 +21,7 @@ var PeopleOnly = map[string]Authority{
 	"Init":               {"initialize a tree again", false},
 	"InitWorkflows":      {"write workflows", false},
 	"InstallMergeDriver": {"configure the repository", false},
+	"InstallTools":       {"install tools", true},
 	"OverrideCheck":      {"accept what a check found", false},
 	"Run":                {"set parameters", false}, // with Params
 	"Start":              {"start a workflow", false},

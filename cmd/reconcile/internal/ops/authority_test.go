@@ -47,6 +47,10 @@ var peopleOnly = map[string]func(context.Context, ops.Env) error{
 		return err
 	},
 	"InstallMergeDriver": ops.InstallMergeDriver,
+	"InstallTools": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.InstallTools(ctx, env, ops.InstallToolsRequest{CheckRequest: ops.CheckRequest{Dir: env.Tree.Dir, Tools: []string{"none"}}})
+		return err
+	},
 	"OverrideCheck": func(ctx context.Context, env ops.Env) error {
 		_, err := ops.OverrideCheck(ctx, env, ops.OverrideRequest{Dir: env.Tree.Dir, NoTests: true, Reason: "x"})
 		return err

@@ -146,22 +146,32 @@ func absoluteFolder(dir string) (string, error) {
 // trust returns an UntrustedError unless the checks of the project may run: inside a run, where the run's own limits hold; where a person
 // allowed them; or where the caller does now.
 func (p *project) trust(jobs []tools.Job, now bool) error {
+	commands := make([]string, len(jobs))
+	for i, j := range jobs {
+		commands[i] = commandLine(j.Tool.Folder, j.Command(map[string]string{"report": "REPORT", "coverage": "COVERAGE"}))
+	}
+	return p.trustCommands(commands, now)
+}
+
+// trustCommands is trust for commands.
+func (p *project) trustCommands(commands []string, now bool) error {
 	allowed, list, err := p.allowed()
-	if allowed || err != nil || len(jobs) == 0 {
+	if allowed || err != nil || len(commands) == 0 {
 		return err
 	}
 	if now {
 		return list.AddChecks(p.root)
 	}
-	denied := &UntrustedError{Root: p.root}
-	for _, j := range jobs {
-		line := strings.Join(j.Command(map[string]string{"report": "REPORT", "coverage": "COVERAGE"}), " ")
-		if j.Tool.Folder != "" {
-			line = "(in " + j.Tool.Folder + ") " + line
-		}
-		denied.Commands = append(denied.Commands, line)
+	return &UntrustedError{Root: p.root, Commands: commands}
+}
+
+// commandLine is a command for people, with the folder where it runs.
+func commandLine(folder string, argv []string) string {
+	line := strings.Join(argv, " ")
+	if folder != "" {
+		line = "(in " + folder + ") " + line
 	}
-	return denied
+	return line
 }
 
 // allowed reports whether the checks of the project may run, and returns the list that would say so. Inside a run there is none.

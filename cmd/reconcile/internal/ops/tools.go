@@ -76,6 +76,9 @@ func (p *project) discover(ctx context.Context, q *CheckRequest) ([]tools.Discov
 // discovery discovers the tools of the project, or returns what was discovered shortly before. Programs of the project are asked for their versions
 // only where its checks may run.
 func (p *project) discovery(ctx context.Context, q *CheckRequest) (d toolscan.Discovery, err error) {
+	if err := p.recover(); err != nil {
+		p.env.warn(err.Error())
+	}
 	allowed, _, err := p.allowed()
 	if err != nil {
 		return d, err

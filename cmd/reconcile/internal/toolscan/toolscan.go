@@ -20,7 +20,7 @@ import (
 const maxText = 1 << 20
 
 // localBins are the folders in which projects have programs of their own.
-var localBins = []string{"node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin", "bin"}
+var localBins = []string{"node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin", tools.Programs + "/bin", "bin"}
 
 // Scan collects the facts about a project from the names of its files, sorted, with slashes below root. Files that others wrote, as in vendor and
 // testdata, do not count. searchPath is a PATH for the programs of the machine.
@@ -114,7 +114,7 @@ func binsOf(folder string, x *tools.Folder) (out []string) {
 		return nil
 	}
 	for _, bin := range localBins {
-		if bin != "bin" || folder == "" {
+		if folder == "" || bin != "bin" && bin != tools.Programs+"/bin" {
 			out = append(out, path.Join(folder, bin))
 		}
 	}

@@ -281,6 +281,11 @@ func (c *Checker) readCoverage(check *checks.Check, t tools.Discovered, file str
 	check.Coverage = r.Coverage
 }
 
+// Works proves that a program finds the planted fault of its positive control; the check is Proved, or unknown with the reason.
+func (c *Checker) Works(ctx context.Context, t tools.Discovered) (checks.Check, error) {
+	return c.prove(ctx, t, checks.Check{Tool: t.Tool, Category: t.Category, Version: t.Version})
+}
+
 // prove runs the tool on its positive control. A check whose tool does not find the planted fault is unknown.
 func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Check) (checks.Check, error) {
 	key := proofKey(t)

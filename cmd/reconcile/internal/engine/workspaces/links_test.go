@@ -32,7 +32,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(made, "ignored"), 0o755), os.WriteFile(filepath.Join(made, "ignored", "hook"), []byte("x"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if err := copyTree(made, w.Top(), "."); err == nil {
+	if err := CopyTree(made, w.Top(), "."); err == nil {
 		t.Error("what setup made was copied through a link")
 	}
 	if err := w.deliver([]string{"ignored/key"}, nil); err == nil {

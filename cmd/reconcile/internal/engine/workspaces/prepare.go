@@ -92,7 +92,7 @@ func (m *Manager) share(w *workspace, name string) error {
 	if exists(to) {
 		return fmt.Errorf("workspaces.share: %s is part of the commit, so that every workspace has it; take it out of the list", name)
 	}
-	return copyTree(from, m.path(w.owner.Name), filepath.FromSlash(w.repo.Prefix()+name))
+	return CopyTree(from, m.path(w.owner.Name), filepath.FromSlash(w.repo.Prefix()+name))
 }
 
 // setup runs the setup command, or copies what an earlier one made from the same lock files.
@@ -107,7 +107,7 @@ func (m *Manager) setup(ctx context.Context, w *workspace, q runner.WorkspaceReq
 	}
 	cache := filepath.Join(m.dir, "setup", key)
 	if key != "" && exists(cache) {
-		return copyTree(cache, m.path(w.owner.Name), ".")
+		return CopyTree(cache, m.path(w.owner.Name), ".")
 	}
 	if err := m.runSetup(ctx, w, q); err != nil || key == "" {
 		return err
@@ -199,7 +199,7 @@ func (m *Manager) keepSetup(ctx context.Context, w *workspace, cache string) err
 		if slices.Contains(m.o.Settings.Workspaces.Share, own) || exists(filepath.Join(w.repo.Worktree(), filepath.FromSlash(name))) && name == path.Base(name) && name[0] == '.' {
 			continue
 		}
-		if err := copyTree(filepath.Join(m.path(w.owner.Name), filepath.FromSlash(name)), draft, filepath.FromSlash(name)); err != nil {
+		if err := CopyTree(filepath.Join(m.path(w.owner.Name), filepath.FromSlash(name)), draft, filepath.FromSlash(name)); err != nil {
 			return err
 		}
 	}
@@ -245,8 +245,8 @@ func free(base, n int) bool {
 // Agents and commits decide what is in a workspace. What is written there goes through an [os.Root], so that no link in a workspace
 // leads it elsewhere.
 
-// copyTree copies a file or a folder to a path below the folder top. Symbolic links stay what they are.
-func copyTree(from, top, to string) error {
+// CopyTree copies a file or a folder to a path below the folder top. Symbolic links stay what they are.
+func CopyTree(from, top, to string) error {
 	root, err := regular.Root(top)
 	if err != nil {
 		return err
