@@ -301,7 +301,10 @@ func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidenc
 	x.Check = j.fill(r.Check, nil)
 	x.Fix = j.fill(r.Fix, nil)
 	x.Install = installCommand(t)
-	if script := d.script(folder, t.Program); script != "" {
+	if own, where, found := d.ownCommand(t, r, folder); len(own) > 0 {
+		x.Own, x.OwnFound, x.Check = own, found, own
+		x.Why += "; " + where + " is what runs"
+	} else if script := d.script(folder, t.Program); script != "" {
 		x.Why += "; " + script + " runs it"
 	}
 	d.out = append(d.out, x)

@@ -23,6 +23,8 @@ type Job struct {
 	// Narrowed says that the tool checks more than what is asked for, so that only its findings in Asked count.
 	Narrowed bool
 	Asked    []string
+	// Own is the command of the team that checks the whole folder, and runs in place of the tool's.
+	Own []string
 }
 
 // Jobs returns the jobs of the tools that check files, in the order of the tools; with nil files of those that check everything. all are the files
@@ -35,7 +37,11 @@ func Jobs(found []Discovered, files, all []string) []Job {
 			continue
 		}
 		if files == nil && !t.Role.List {
-			jobs = append(jobs, Job{Tool: t})
+			j := Job{Tool: t, Own: t.Own}
+			if t.OwnFound != 0 {
+				j.Tool.Role.Found = append(slices.Clone(foundOr(t.Role.Found)), t.OwnFound)
+			}
+			jobs = append(jobs, j)
 			continue
 		}
 		wanted := files
@@ -100,7 +106,18 @@ func below(folder, p string) bool {
 
 // Command returns the job's command, with the files in places.
 func (j Job) Command(places map[string]string) []string {
+	if j.Own != nil {
+		return j.fill(j.Own, places)
+	}
 	return j.fill(j.Tool.Role.Check, places)
+}
+
+// foundOr are the exit codes for findings.
+func foundOr(codes []int) []int {
+	if codes == nil {
+		return []int{1}
+	}
+	return codes
 }
 
 func (j Job) fill(argv []string, places map[string]string) []string {

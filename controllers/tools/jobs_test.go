@@ -58,3 +58,61 @@ func TestOne(t *testing.T) {
 		t.Error("a test without a file can run alone")
 	}
 }
+
+// A script or target of the team is what runs only if it is the tool alone, checks, and prints what can be read.
+func TestOwnCommand(t *testing.T) {
+	for _, c := range []struct{ tool, scripts, makefile, want string }{
+		{"eslint", `"lint": "eslint src --max-warnings 0"`, "", "npm run -s lint -- --format json --no-warn-ignored"},
+		{"eslint", `"lint": "npx eslint ."`, "", "npm run -s lint -- --format json --no-warn-ignored"},
+		{"eslint", `"check": "eslint ."`, "", "npm run -s check -- --format json --no-warn-ignored"},
+		{"eslint", `"lint": "eslint . || true"`, "", ""},
+		{"eslint", `"lint": "eslint . ; true"`, "", ""},
+		{"eslint", `"lint": "eslint . | tee out"`, "", ""},
+		{"eslint", `"lint": "eslint . && prettier --check ."`, "", ""},
+		{"eslint", `"lint": "eslint --fix ."`, "", ""},
+		{"eslint", `"lint": "eslint -f unix ."`, "", ""},
+		{"eslint", `"lint": "eslint ' src/*.js'"`, "", ""},
+		{"eslint", `"lint": "wrapped eslint ."`, "", ""},
+		{"eslint", `"lint": "eslint .", "postlint": "true"`, "", ""},
+		{"eslint", `"eslint": "eslint ."`, "", ""},
+		{"prettier", `"format:check": "prettier --check ."`, "", ""},
+		{"tsc", `"typecheck": "tsc --noEmit"`, "", "npm run -s typecheck -- --pretty false"},
+		{"tsc", `"typecheck": "tsc --noEmit -p tsconfig.test.json"`, "", "npm run -s typecheck -- --pretty false"},
+		{"vitest", `"test": "vitest run"`, "", "npm run -s test -- --reporter=json --outputFile={report}"},
+		{"vitest", `"test": "vitest"`, "", ""},
+		{"jest", `"test": "jest --json"`, "", ""},
+		{"go vet", "", "check:\n\tgo vet ./...\n", "make -s -f Makefile check"},
+		{"go vet", "", "check:\n\t@go vet ./...\n\nall: check\n", "make -s -f Makefile check"},
+		{"go vet", "", "check:\n\t-go vet ./...\n", ""},
+		{"go vet", "", "check:\n\t@-go vet ./...\n", ""},
+		{"go vet", "", "check:\n\tgo vet ./... || true\n", ""},
+		{"go vet", "", ".IGNORE:\ncheck:\n\tgo vet ./...\n", ""},
+		{"go vet", "", "check: gen\n\tgo vet ./...\n", ""},
+		{"go vet", "", "check:\n\tgo vet ./...\n\ttrue\n", ""},
+		{"go vet", "", "check:\n\tgo vet $(ALL)\n", ""},
+		{"staticcheck", "", "lint:\n\tstaticcheck ./...\n", ""},
+		{"staticcheck", "", "lint:\n\tstaticcheck -f json ./...\n", ""},
+		{"go test", "", "test:\n\tgo test ./...\n", ""},
+	} {
+		f := Facts{Folders: map[string]*Folder{"": {Texts: map[string]string{"package.json": "{\"scripts\": {" + c.scripts + "}}", "Makefile": c.makefile}}}}
+		known, _ := entry(c.tool)
+		got, _, _ := (&discovery{facts: f}).ownCommand(known, known.Roles[0], "")
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s with %s%q: %q, want %q", c.tool, c.scripts, c.makefile, got, c.want)
+		}
+	}
+}
+
+// The command of the team runs for the whole folder only.
+func TestOwnJobs(t *testing.T) {
+	d := tool("vet", "", "vet", "{files}")
+	d.Own, d.OwnFound = []string{"make", "lint"}, 2
+	jobs := Jobs([]Discovered{d}, nil, nil)
+	if got := strings.Join(jobs[0].Command(nil), " "); got != "make lint" || !slices.Equal(jobs[0].Tool.Role.Found, []int{1, 2}) {
+		t.Error(got, jobs[0].Tool.Role.Found)
+	}
+	jobs = Jobs([]Discovered{d}, []string{"a.go"}, nil)
+	if got := strings.Join(jobs[0].Command(nil), " "); got != "vet a.go" || jobs[0].Tool.Role.Found != nil {
+		t.Error(got, jobs[0].Tool.Role.Found)
+	}
+}

@@ -101,7 +101,7 @@ func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (fixed []string, er
 			continue
 		}
 		t := j.Tool
-		j.Tool.Role.Check = t.Role.Fix
+		j.Tool.Role.Check, j.Own = t.Role.Fix, nil
 		if _, _, err := c.execute(ctx, t, j.Command(nil), filepath.Join(c.Root, filepath.FromSlash(t.Folder)), c.Root, ""); err != nil {
 			return fixed, err
 		}
@@ -122,7 +122,7 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 	report, coverage := filepath.Join(scratch, "report"), filepath.Join(scratch, "coverage")
 	role := t.Role
 	if c.Coverage && len(role.Coverage) > 0 {
-		j.Tool.Role.Check = role.Coverage
+		j.Tool.Role.Check, j.Own = role.Coverage, nil
 	}
 	check.Command = j.Command(map[string]string{"report": report, "coverage": coverage, "scratch": scratch})
 	ended, took, err := c.execute(ctx, t, check.Command, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
@@ -131,6 +131,10 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 	}
 	check.Seconds = took.Seconds()
 	c.settle(&check, j, ended)
+	if j.Own != nil && check.Outcome == checks.Unknown && !ended.TimedOut {
+		j.Own = nil // the tool itself may say more than the command of the team
+		return c.one(ctx, j)
+	}
 	if c.Coverage && role.CoverageOutput != "" && check.Outcome != checks.Unknown {
 		c.readCoverage(&check, t, coverage)
 	}
