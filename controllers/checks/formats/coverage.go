@@ -62,8 +62,8 @@ func spans(numbers []int) (out []checks.LineRange) {
 	return out
 }
 
-// mostLines bounds a block of a profile.
-const mostLines = 1_000_000
+// mostLines bounds the lines in all blocks of a profile.
+const mostLines = 10_000_000
 
 // readGoCover reads a profile of go test -coverprofile (cmd/cover). The percentage is that of statements, as go prints it.
 func readGoCover(data []byte, o Options) (checks.Report, error) {
@@ -78,6 +78,7 @@ func readGoCover(data []byte, o Options) (checks.Report, error) {
 	blocks := map[string]block{}
 	files := map[string]lines{}
 	statements := map[string][2]int{}
+	total := 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "mode: ") {
@@ -88,8 +89,11 @@ func readGoCover(data []byte, o Options) (checks.Report, error) {
 			return checks.Report{}, fmt.Errorf("a line of it is no block: %.80q", line)
 		}
 		var first, column, last, end, n, count int
-		if _, err := fmt.Sscanf(line[i+1:], "%d.%d,%d.%d %d %d", &first, &column, &last, &end, &n, &count); err != nil || last-first > mostLines || last < first {
+		if _, err := fmt.Sscanf(line[i+1:], "%d.%d,%d.%d %d %d", &first, &column, &last, &end, &n, &count); err != nil || last < first {
 			return checks.Report{}, fmt.Errorf("a line of it is no block: %.80q", line)
+		}
+		if total += last - first + 1; total > mostLines || last-first >= mostLines {
+			return checks.Report{}, errors.New("its blocks have too many lines")
 		}
 		key := line[:strings.LastIndexByte(line[:strings.LastIndexByte(line, ' ')], ' ')]
 		b := blocks[key] // a block is there once for each package that was tested

@@ -3,6 +3,7 @@ package formats
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -11,86 +12,100 @@ import (
 	"reconcile.dev/reconcile/controllers/checks"
 )
 
-// The part of SARIF 2.1.0 that is read (docs.oasis-open.org/sarif/sarif/v2.1.0).
+// The part of SARIF 2.1.0 that is read and written (docs.oasis-open.org/sarif/sarif/v2.1.0).
 type (
-	sarifIn struct {
-		Version string       `json:"version"`
-		Runs    []sarifRunIn `json:"runs"`
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
 	}
-	sarifRunIn struct {
+	sarifRun struct {
 		Tool struct {
-			Driver struct {
-				Name  string        `json:"name"`
-				Rules []sarifRuleIn `json:"rules"`
-			} `json:"driver"`
+			Driver sarifDriver `json:"driver"`
 		} `json:"tool"`
-		OriginalURIBaseIDs map[string]struct {
-			URI string `json:"uri"`
-		} `json:"originalUriBaseIds"`
-		Artifacts []struct {
-			Location sarifPlaceIn `json:"location"`
-		} `json:"artifacts"`
+		ColumnKind         string                   `json:"columnKind,omitempty"`
+		OriginalURIBaseIDs map[string]sarifArtifact `json:"originalUriBaseIds,omitempty"`
+		Artifacts          []struct {
+			Location sarifArtifact `json:"location"`
+		} `json:"artifacts,omitempty"`
 		Invocations []struct {
 			ExecutionSuccessful *bool `json:"executionSuccessful"`
-		} `json:"invocations"`
-		Results []sarifResultIn `json:"results"`
+		} `json:"invocations,omitempty"`
+		Results []sarifResult `json:"results"`
 	}
-	sarifRuleIn struct {
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version,omitempty"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
 		ID                   string `json:"id"`
-		HelpURI              string `json:"helpUri"`
+		HelpURI              string `json:"helpUri,omitempty"`
 		DefaultConfiguration struct {
 			Level string `json:"level"`
-		} `json:"defaultConfiguration"`
-		ShortDescription sarifTextIn `json:"shortDescription"`
+		} `json:"defaultConfiguration,omitzero"`
+		ShortDescription sarifText `json:"shortDescription,omitzero"`
 		Properties       struct {
 			SecuritySeverity string `json:"security-severity"`
-		} `json:"properties"`
+		} `json:"properties,omitzero"`
 	}
-	sarifTextIn   struct{ Text string }
-	sarifResultIn struct {
-		RuleID    string              `json:"ruleId"`
-		RuleIndex *int                `json:"ruleIndex"`
-		Rule      struct{ ID string } `json:"rule"`
-		Level     string              `json:"level"`
-		Kind      string              `json:"kind"`
-		Message   sarifTextIn         `json:"message"`
-		Locations []struct {
-			Physical struct {
-				Artifact sarifPlaceIn  `json:"artifactLocation"`
-				Region   sarifRegionIn `json:"region"`
-			} `json:"physicalLocation"`
-		} `json:"locations"`
-		Properties struct {
-			Severity checks.Severity `json:"severity"`
-		} `json:"properties"`
+	sarifResult struct {
+		RuleID    string `json:"ruleId"`
+		RuleIndex *int   `json:"ruleIndex,omitempty"`
+		Rule      struct {
+			ID string `json:"id"`
+		} `json:"rule,omitzero"`
+		Level      string          `json:"level"`
+		Kind       string          `json:"kind,omitempty"`
+		Message    sarifText       `json:"message"`
+		Locations  []sarifLocation `json:"locations,omitempty"`
+		Related    []sarifLocation `json:"relatedLocations,omitempty"`
+		Fixes      []sarifFix      `json:"fixes,omitempty"`
+		Properties struct {        // other tools put what they like there
+			ID       any `json:"id,omitempty"`
+			Severity any `json:"severity,omitempty"`
+		} `json:"properties,omitzero"`
 		Suppressions []struct {
 			Status string `json:"status"`
-		} `json:"suppressions"`
-		Fixes []struct {
-			Description sarifTextIn `json:"description"`
-			Changes     []struct {
-				Artifact     sarifPlaceIn `json:"artifactLocation"`
-				Replacements []struct {
-					Deleted  sarifRegionIn `json:"deletedRegion"`
-					Inserted sarifTextIn   `json:"insertedContent"`
-				} `json:"replacements"`
-			} `json:"artifactChanges"`
-		} `json:"fixes"`
+		} `json:"suppressions,omitempty"`
 	}
-	sarifPlaceIn struct {
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifLocation struct {
+		ID       int `json:"id,omitempty"`
+		Physical struct {
+			Artifact sarifArtifact `json:"artifactLocation"`
+			Region   sarifRegion   `json:"region,omitzero"`
+		} `json:"physicalLocation"`
+		Message sarifText `json:"message,omitzero"`
+	}
+	sarifArtifact struct {
 		URI       string `json:"uri"`
-		URIBaseID string `json:"uriBaseId"`
-		Index     *int   `json:"index"`
+		URIBaseID string `json:"uriBaseId,omitempty"`
+		Index     *int   `json:"index,omitempty"`
 	}
-	sarifRegionIn struct {
+	sarifRegion struct {
 		StartLine   int `json:"startLine"`
-		StartColumn int `json:"startColumn"`
-		EndLine     int `json:"endLine"`
-		EndColumn   int `json:"endColumn"`
+		StartColumn int `json:"startColumn,omitempty"`
+		EndLine     int `json:"endLine,omitempty"`
+		EndColumn   int `json:"endColumn,omitempty"`
+	}
+	sarifFix struct {
+		Description sarifText     `json:"description,omitzero"`
+		Changes     []sarifChange `json:"artifactChanges"`
+	}
+	sarifChange struct {
+		Artifact     sarifArtifact      `json:"artifactLocation"`
+		Replacements []sarifReplacement `json:"replacements"`
+	}
+	sarifReplacement struct {
+		Deleted  sarifRegion `json:"deletedRegion"`
+		Inserted sarifText   `json:"insertedContent"`
 	}
 )
 
-func (r sarifRegionIn) rangeOf() checks.Range {
+func (r sarifRegion) rangeOf() checks.Range {
 	end := r.EndLine
 	if end == 0 && r.EndColumn > 0 {
 		end = r.StartLine // the standard's default
@@ -101,7 +116,7 @@ func (r sarifRegionIn) rangeOf() checks.Range {
 // readSARIF reads the results of all runs, but for suppressed ones and those that are no problem (kind pass, notApplicable, open or informational
 // are Info). It is complete when each run was a scan, which has results even if it found none, and succeeded.
 func readSARIF(data []byte, o Options) (checks.Report, error) {
-	var in sarifIn
+	var in sarifLog
 	if err := oneDocument(data, &in); err != nil {
 		return checks.Report{}, err
 	}
@@ -133,7 +148,7 @@ func readSARIF(data []byte, o Options) (checks.Report, error) {
 	return r, nil
 }
 
-func (run *sarifRunIn) finding(in sarifResultIn, o Options) (f checks.Finding, ok bool) {
+func (run *sarifRun) finding(in sarifResult, o Options) (f checks.Finding, ok bool) {
 	for _, s := range in.Suppressions {
 		if s.Status == "" || s.Status == "accepted" {
 			return f, false
@@ -161,8 +176,9 @@ func (run *sarifRunIn) finding(in sarifResultIn, o Options) (f checks.Finding, o
 	if n, err := strconv.ParseFloat(rule.Properties.SecuritySeverity, 64); err == nil {
 		f.Severity = bySecurity(n)
 	}
-	if own := in.Properties.Severity; slices.Contains(checks.Severities(), own) { // as WriteSARIF writes it
-		f.Severity = own
+	own, _ := in.Properties.Severity.(string)
+	if s := checks.Severity(own); slices.Contains(checks.Severities(), s) { // as WriteSARIF writes it
+		f.Severity = s
 	}
 	if len(in.Locations) > 0 {
 		at := in.Locations[0].Physical
@@ -196,7 +212,7 @@ func bySecurity(score float64) checks.Severity {
 	return checks.Low
 }
 
-func (run *sarifRunIn) rule(in sarifResultIn) sarifRuleIn {
+func (run *sarifRun) rule(in sarifResult) sarifRule {
 	id := in.RuleID
 	if id == "" {
 		id = in.Rule.ID
@@ -212,11 +228,11 @@ func (run *sarifRunIn) rule(in sarifResultIn) sarifRuleIn {
 			return r
 		}
 	}
-	return sarifRuleIn{ID: id}
+	return sarifRule{ID: id}
 }
 
 // uri resolves the place of an artifact by the bases of the run.
-func (run *sarifRunIn) uri(p sarifPlaceIn) string {
+func (run *sarifRun) uri(p sarifArtifact) string {
 	if p.URI == "" && p.Index != nil && *p.Index >= 0 && *p.Index < len(run.Artifacts) {
 		p = run.Artifacts[*p.Index].Location
 	}
@@ -229,20 +245,8 @@ func (run *sarifRunIn) uri(p sarifPlaceIn) string {
 
 // unescape decodes the percent signs of a relative reference; one with a scheme is decoded with it.
 func unescape(uri string) string {
-	if strings.Contains(uri, "://") || !strings.Contains(uri, "%") {
-		return uri
+	if p, err := url.PathUnescape(uri); err == nil && !strings.Contains(uri, "://") {
+		return p
 	}
-	var b strings.Builder
-	for i := 0; i < len(uri); i++ {
-		if uri[i] == '%' && i+2 < len(uri) {
-			var c byte
-			if _, err := fmt.Sscanf(uri[i+1:i+3], "%02x", &c); err == nil {
-				b.WriteByte(c)
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(uri[i])
-	}
-	return b.String()
+	return uri
 }

@@ -97,11 +97,13 @@ func readRSpec(data []byte, o Options) (checks.Report, error) {
 		r.Broken = append(r.Broken, firstOf(in.Messages...))
 	}
 	for _, e := range in.Examples {
-		t := checks.Test{Name: e.Full, File: o.file(e.File), Line: e.Line, Seconds: e.Seconds, Outcome: checks.TestPassed}
+		t := checks.Test{Name: e.Full, File: o.file(e.File), Line: e.Line, Seconds: e.Seconds}
 		switch {
 		case e.Status == "pending":
 			t.Outcome, t.Message = checks.TestSkipped, e.Pending
-		case e.Status == "failed" || e.Exception != nil:
+		case e.Status == "passed" && e.Exception == nil:
+			t.Outcome = checks.TestPassed
+		default: // also one whose outcome is not known
 			t.Outcome = checks.TestFailed
 			if x := e.Exception; x != nil {
 				t.Message, t.Stack = x.Message, strings.Join(x.Backtrace, "\n")

@@ -101,78 +101,6 @@ func join(prefix, p string) string {
 	return prefix + "/" + p
 }
 
-// The form of SARIF 2.1.0 that is written.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool       sarifTool     `json:"tool"`
-		ColumnKind string        `json:"columnKind"`
-		Results    []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name    string      `json:"name"`
-		Version string      `json:"version,omitempty"`
-		Rules   []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID      string `json:"id"`
-		HelpURI string `json:"helpUri,omitempty"`
-	}
-	sarifResult struct {
-		RuleID     string           `json:"ruleId"`
-		Level      string           `json:"level"`
-		Message    sarifText        `json:"message"`
-		Locations  []sarifLocation  `json:"locations,omitempty"`
-		Related    []sarifLocation  `json:"relatedLocations,omitempty"`
-		Fixes      []sarifFix       `json:"fixes,omitempty"`
-		Properties *sarifProperties `json:"properties,omitempty"`
-	}
-	sarifProperties struct {
-		ID       string          `json:"id,omitempty"`
-		Severity checks.Severity `json:"severity,omitempty"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifLocation struct {
-		ID       int           `json:"id,omitempty"`
-		Physical sarifPhysical `json:"physicalLocation"`
-		Message  *sarifText    `json:"message,omitempty"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		StartLine   int `json:"startLine"`
-		StartColumn int `json:"startColumn,omitempty"`
-		EndLine     int `json:"endLine,omitempty"`
-		EndColumn   int `json:"endColumn,omitempty"`
-	}
-	sarifFix struct {
-		Description *sarifText    `json:"description,omitempty"`
-		Changes     []sarifChange `json:"artifactChanges"`
-	}
-	sarifChange struct {
-		Artifact     sarifArtifact      `json:"artifactLocation"`
-		Replacements []sarifReplacement `json:"replacements"`
-	}
-	sarifReplacement struct {
-		Deleted  sarifRegion `json:"deletedRegion"`
-		Inserted sarifText   `json:"insertedContent"`
-	}
-)
-
 const sarifSchema = "https://json.schemastore.org/sarif-2.1.0.json"
 
 // WriteSARIF writes annotations as SARIF 2.1.0, a run for each tool, in the order of their first annotations. With none it writes a run of
@@ -185,7 +113,8 @@ func WriteSARIF(w io.Writer, prefix, tool, version string, all []Annotation) err
 		if !ok {
 			i = len(log.Runs)
 			at[name] = i
-			r := sarifRun{Tool: sarifTool{sarifDriver{Name: name, Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
+			r := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
+			r.Tool.Driver = sarifDriver{Name: name, Rules: []sarifRule{}}
 			if name == tool {
 				r.Tool.Driver.Version = version
 			}
@@ -227,37 +156,39 @@ func (a *Annotation) sarif(prefix, rule string) sarifResult {
 	}
 	r := sarifResult{RuleID: rule, Level: level, Message: sarifText{clean(a.Message)}}
 	if a.ID != "" {
-		r.Properties = &sarifProperties{a.ID, a.Severity}
+		r.Properties.ID, r.Properties.Severity = a.ID, a.Severity
+	}
+	place := func(file string, at checks.Range) (l sarifLocation) {
+		l.Physical.Artifact.URI, l.Physical.Region = escape(join(prefix, file)), regionOf(at)
+		return l
 	}
 	if a.File != "" {
-		r.Locations = []sarifLocation{{Physical: sarifPhysical{sarifArtifact{escape(join(prefix, a.File))}, regionOf(a.Range)}}}
+		r.Locations = []sarifLocation{place(a.File, a.Range)}
 	}
 	for i, o := range a.Related {
-		r.Related = append(r.Related, sarifLocation{i + 1, sarifPhysical{sarifArtifact{escape(join(prefix, o.File))}, regionOf(o.Range)}, &sarifText{clean(o.Message)}})
+		l := place(o.File, o.Range)
+		l.ID, l.Message.Text = i+1, clean(o.Message)
+		r.Related = append(r.Related, l)
 	}
 	if len(a.Fixes) > 0 && a.File != "" {
-		c := sarifChange{Artifact: sarifArtifact{escape(join(prefix, a.File))}}
+		c := sarifChange{Artifact: r.Locations[0].Physical.Artifact}
 		for _, e := range a.Fixes {
-			if region := regionOf(e.Range); region != nil {
-				c.Replacements = append(c.Replacements, sarifReplacement{*region, sarifText{e.Text}})
+			if e.Line > 0 {
+				c.Replacements = append(c.Replacements, sarifReplacement{regionOf(e.Range), sarifText{e.Text}})
 			}
 		}
 		if len(c.Replacements) > 0 {
-			f := sarifFix{Changes: []sarifChange{c}}
-			if a.Suggestion != "" {
-				f.Description = &sarifText{clean(a.Suggestion)}
-			}
-			r.Fixes = []sarifFix{f}
+			r.Fixes = []sarifFix{{sarifText{clean(a.Suggestion)}, []sarifChange{c}}}
 		}
 	}
 	return r
 }
 
-func regionOf(r checks.Range) *sarifRegion {
+func regionOf(r checks.Range) (_ sarifRegion) {
 	if r.Line == 0 {
-		return nil
+		return
 	}
-	return &sarifRegion{r.Line, r.Column, r.EndLine, r.EndColumn}
+	return sarifRegion{r.Line, r.Column, r.EndLine, r.EndColumn}
 }
 
 // escape makes a path a URI reference. A colon in its first segment would be taken for a scheme.
@@ -290,19 +221,14 @@ type (
 		Cases    []junitOut `xml:"testcase"`
 	}
 	junitOut struct {
-		Name    string      `xml:"name,attr"`
-		Class   string      `xml:"classname,attr,omitempty"`
-		File    string      `xml:"file,attr,omitempty"`
-		Line    int         `xml:"line,attr,omitempty"`
-		Time    string      `xml:"time,attr,omitempty"`
-		Failure *junitCause `xml:"failure"`
-		Error   *junitCause `xml:"error"`
-		Skipped *junitCause `xml:"skipped"`
-	}
-	junitCause struct {
-		Message string `xml:"message,attr,omitempty"`
-		Type    string `xml:"type,attr,omitempty"`
-		Text    string `xml:",chardata"`
+		Name    string     `xml:"name,attr"`
+		Class   string     `xml:"classname,attr,omitempty"`
+		File    string     `xml:"file,attr,omitempty"`
+		Line    int        `xml:"line,attr,omitempty"`
+		Time    string     `xml:"time,attr,omitempty"`
+		Failure *junitText `xml:"failure"`
+		Error   *junitText `xml:"error"`
+		Skipped *junitText `xml:"skipped"`
 	}
 )
 
@@ -312,26 +238,26 @@ func WriteJUnit(w io.Writer, all []checks.Check) error {
 	for _, c := range all {
 		s := junitSuite{Name: strings.TrimSpace(c.Tool + " " + c.Folder), Time: seconds(c.Seconds)}
 		for _, t := range c.Tests {
-			k := junitOut{Name: text(t.Name), Class: text(t.Suite), File: t.File, Line: t.Line, Time: seconds(t.Seconds)}
+			k := junitOut{Name: clean(t.Name), Class: clean(t.Suite), File: t.File, Line: t.Line, Time: seconds(t.Seconds)}
 			switch t.Outcome {
 			case checks.TestFailed:
 				s.Failures++
-				k.Failure = &junitCause{Message: text(t.Message), Text: text(firstOf(t.Stack, t.Output))}
+				k.Failure = &junitText{Message: clean(t.Message), Text: clean(firstOf(t.Stack, t.Output))}
 			case checks.TestSkipped:
 				s.Skipped++
-				k.Skipped = &junitCause{Message: text(t.Message)}
+				k.Skipped = &junitText{Message: clean(t.Message)}
 			}
 			s.Cases = append(s.Cases, k)
 		}
 		for _, f := range c.Findings {
 			s.Failures++
-			s.Cases = append(s.Cases, junitOut{Name: text(firstOf(f.Rule, f.Tool) + " " + f.ID), Class: f.File, File: f.File, Line: f.Line,
-				Failure: &junitCause{Message: text(f.Message), Type: string(f.Severity), Text: text(f.Suggestion)}})
+			s.Cases = append(s.Cases, junitOut{Name: clean(firstOf(f.Rule, f.Tool) + " " + f.ID), Class: f.File, File: f.File, Line: f.Line,
+				Failure: &junitText{Message: clean(f.Message), Type: string(f.Severity), Text: clean(f.Suggestion)}})
 		}
 		switch {
 		case c.Outcome == checks.Unknown:
 			s.Errors++
-			s.Cases = append(s.Cases, junitOut{Name: c.Tool, Error: &junitCause{Message: text(c.Reason), Type: "unknown", Text: text(c.Output)}})
+			s.Cases = append(s.Cases, junitOut{Name: c.Tool, Error: &junitText{Message: clean(c.Reason), Type: "unknown", Text: clean(c.Output)}})
 		case len(s.Cases) == 0:
 			s.Cases = append(s.Cases, junitOut{Name: c.Tool})
 		}
@@ -351,6 +277,3 @@ func WriteJUnit(w io.Writer, all []checks.Check) error {
 }
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
-
-// text is a text without what XML cannot have.
-func text(s string) string { return clean(s) }

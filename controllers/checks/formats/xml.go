@@ -141,9 +141,10 @@ type junitCase struct {
 	Rerun    []junitText `xml:"rerunFailure"`
 }
 
+// junitText is why a case failed or was skipped.
 type junitText struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
+	Message string `xml:"message,attr,omitempty"`
+	Type    string `xml:"type,attr,omitempty"`
 	Text    string `xml:",chardata"`
 }
 
