@@ -10,13 +10,14 @@ import (
 
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestBatchingLeavesEqualBytes runs random DAGs to their end with a decision after every single event, and then hands
 // the same records to a second tree all at once: both must end in the same bytes, so that it does not matter whether a
 // watcher followed the work or one run found it done (decision 3).
 func TestBatchingLeavesEqualBytes(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(mutants.Size(15, 60, 60)) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		specs := batchSpecs(r)
 		one, many := newSim(t), newSim(t)

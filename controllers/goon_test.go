@@ -12,13 +12,14 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/mutants"
 )
 
 // TestDecisionsGoOn runs random DAGs of commands to their end, and compares each decision, which may go on from the one before, with
 // one that knows nothing of it.
 func TestDecisionsGoOn(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	for seed := range uint64(mutants.Size(15, 60, 60)) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		g := &goingOn{T: t, r: r, spec: randomCommands(r), now: benchNow}
 		g.tree = g.fresh(nil)

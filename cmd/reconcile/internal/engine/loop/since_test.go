@@ -29,7 +29,7 @@ import (
 // decides everything, whatever was done to the tree in between.
 func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 	seeds := mutants.Size(1, 4, 4)
-	rounds := mutants.Size(10, 25, 40)
+	rounds := mutants.Size(6, 25, 40)
 	var known, ran, reported atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range uint64(seeds) {
@@ -61,7 +61,7 @@ func TestRunSinceSettledEqualsWholeRun(t *testing.T) {
 // The same holds where most of the tree is dormant, whatever is done to dormant objects before and during the run.
 func TestRunSinceSettledLeavesDormantObjects(t *testing.T) {
 	seeds := mutants.Size(1, 4, 4)
-	rounds := mutants.Size(8, 20, 30)
+	rounds := mutants.Size(5, 20, 30)
 	var left, roused atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range uint64(seeds) {
