@@ -39,7 +39,7 @@ func RelatedTests(changed, tests []string, packages map[string]string, read func
 	}
 	if packages != nil {
 		for _, t := range tests {
-			if uses, ok := packages[folder(t)]; ok {
+			if uses, ok := packages[Folder(t)]; ok {
 				s.Add(t, uses)
 			}
 		}
@@ -69,7 +69,8 @@ func RelatedTests(changed, tests []string, packages map[string]string, read func
 	return s
 }
 
-func folder(file string) string {
+// Folder is the folder of a file or folder, both below the root of a project, which is "".
+func Folder(file string) string {
 	if dir := path.Dir(file); dir != "." {
 		return dir
 	}

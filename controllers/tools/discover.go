@@ -152,7 +152,7 @@ func (f Facts) names() map[string]bool {
 func (f Facts) spread() map[string]map[string]int {
 	out := map[string]map[string]int{}
 	for folder, x := range f.Folders {
-		for at := folder; ; at = parent(at) {
+		for at := folder; ; at = checks.Folder(at) {
 			if out[at] == nil {
 				out[at] = map[string]int{}
 			}
@@ -165,13 +165,6 @@ func (f Facts) spread() map[string]map[string]int {
 		}
 	}
 	return out
-}
-
-func parent(folder string) string {
-	if dir := path.Dir(folder); dir != "." {
-		return dir
-	}
-	return ""
 }
 
 // language is the tool's language with the most files in and below a folder; "" if there is none.
@@ -312,7 +305,7 @@ func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidenc
 
 // program is the program of a tool for a folder: that of the project, of a folder above, or of the machine.
 func (d *discovery) program(t Tool, folder string) Program {
-	for at := folder; ; at = parent(at) {
+	for at := folder; ; at = checks.Folder(at) {
 		if p, ok := d.facts.Programs[Place{at, t.Program}]; ok || at == "" {
 			return p
 		}

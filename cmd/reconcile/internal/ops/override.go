@@ -126,7 +126,7 @@ func (p *project) filesOfTest(ctx context.Context, c checks.Check, t checks.Test
 		return nil, nil
 	}
 	all, err := p.allFiles(ctx)
-	return slices.DeleteFunc(all, func(f string) bool { return folderOf(f) != folderOf(t.File) }), err
+	return slices.DeleteFunc(all, func(f string) bool { return checks.Folder(f) != checks.Folder(t.File) }), err
 }
 
 // digest is a digest of files; with none, of all files of the project. A file that is missing counts, too.

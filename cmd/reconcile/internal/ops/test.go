@@ -223,7 +223,7 @@ func (p *project) users(ctx context.Context) (map[string]string, error) {
 		out := map[string]string{}
 		var from []graph.Ref
 		for _, f := range p.files {
-			folder := folderOf(f)
+			folder := checks.Folder(f)
 			if _, known := out[folder]; known {
 				continue
 			}
@@ -237,7 +237,7 @@ func (p *project) users(ctx context.Context) (map[string]string, error) {
 			n := x.Graph.Node(v.Node)
 			folder := strings.TrimSuffix(n.ID, "/")
 			if n.Type == graph.File {
-				folder = folderOf(n.Path)
+				folder = checks.Folder(n.Path)
 			}
 			if _, known := out[folder]; !known {
 				out[folder] = "it imports " + x.Graph.ID(v.From)
@@ -246,11 +246,4 @@ func (p *project) users(ctx context.Context) (map[string]string, error) {
 		return out, nil
 	})
 	return out, errors.Join(err, pending.Finish(ctx))
-}
-
-func folderOf(file string) string {
-	if dir := path.Dir(file); dir != "." {
-		return dir
-	}
-	return ""
 }

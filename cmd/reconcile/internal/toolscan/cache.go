@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
@@ -133,7 +134,7 @@ func looks(project string, watched []string) (out []byte, newest time.Time) {
 func Watched(root, searchPath string, f tools.Facts, all []tools.Discovered) []string {
 	seen := map[string]bool{}
 	for folder, x := range f.Folders {
-		for at := folder; !seen[at+"/"]; at = parent(at) {
+		for at := folder; !seen[at+"/"]; at = checks.Folder(at) {
 			seen[at+"/"] = true
 		}
 		for name := range x.Texts {
@@ -187,11 +188,4 @@ func gitFiles(root string) []string {
 		out = append(out, filepath.Join(l.Common, filepath.FromSlash(ref)))
 	}
 	return out
-}
-
-func parent(folder string) string {
-	if dir := path.Dir(folder); dir != "." {
-		return dir
-	}
-	return ""
 }
