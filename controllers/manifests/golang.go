@@ -30,12 +30,8 @@ func readGoMod(m *Manifest, text []byte) error {
 	for _, r := range f.Retract {
 		m.Retracted = append(m.Retracted, Retraction{r.Low, r.High, r.Rationale})
 	}
-	local := map[string]bool{}
-	for _, r := range f.Replace {
-		local[r.Old.Path] = r.New.Version == ""
-	}
 	for _, r := range f.Require {
-		d := Dependency{Name: r.Mod.Path, Version: r.Mod.Version, Indirect: r.Indirect, Local: local[r.Mod.Path]}
+		d := Dependency{Name: r.Mod.Path, Version: r.Mod.Version, Indirect: r.Indirect}
 		if r.Syntax != nil {
 			d.Line = r.Syntax.Start.Line
 		}

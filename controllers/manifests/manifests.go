@@ -37,8 +37,6 @@ type Dependency struct {
 	// Dev says that the project needs it only for its own development, Optional that an installation may go without it,
 	// Indirect that the manifest has it for another dependency.
 	Dev, Optional, Indirect bool
-	// Local says that its code is a folder of the same project, or one beside it.
-	Local bool
 	// Deprecated is the notice that a lock file has about it.
 	Deprecated string
 	// Engine is the version of its language or runtime that a lock file says it needs, such as ">=20".
@@ -66,10 +64,6 @@ type Manifest struct {
 	Dependencies []Dependency
 	// Scripts are the named commands of package.json and composer.json.
 	Scripts map[string]string
-	// Sections are the tools that the file configures: the tables below tool in pyproject.toml, the keys of package.json.
-	Sections []string
-	// PackageManager is the field of this name of package.json, such as "pnpm@9.1.0".
-	PackageManager string
 }
 
 // Retraction is a range of versions that a module's authors took back.

@@ -50,8 +50,7 @@ func shown(m *manifests.Manifest, err error) string {
 		return err.Error() + "\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s lock=%v name=%q engine=%q scripts=%v sections=%v manager=%q", m.Ecosystem, m.Lock, m.Name, m.Engine, m.Scripts, m.Sections,
-		m.PackageManager)
+	fmt.Fprintf(&b, "%s lock=%v name=%q engine=%q scripts=%v", m.Ecosystem, m.Lock, m.Name, m.Engine, m.Scripts)
 	if m.Deprecated != "" || m.Retracted != nil {
 		fmt.Fprintf(&b, " deprecated=%q retracted=%v", m.Deprecated, m.Retracted)
 	}
@@ -61,7 +60,7 @@ func shown(m *manifests.Manifest, err error) string {
 		for _, word := range []struct {
 			is   bool
 			name string
-		}{{d.Dev, "dev"}, {d.Optional, "optional"}, {d.Indirect, "indirect"}, {d.Local, "local"}} {
+		}{{d.Dev, "dev"}, {d.Optional, "optional"}, {d.Indirect, "indirect"}} {
 			if word.is {
 				b.WriteString(" " + word.name)
 			}

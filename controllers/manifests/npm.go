@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,12 +13,9 @@ func readPackageJSON(m *Manifest, text []byte) error {
 		return err
 	}
 	for _, f := range members(text, 0) {
-		m.Sections = append(m.Sections, f.key)
 		switch f.key {
 		case "name":
 			m.Name = f.text()
-		case "packageManager":
-			m.PackageManager = f.text()
 		case "engines":
 			var e map[string]string
 			_ = json.Unmarshal(f.value, &e) // what is no table of texts declares nothing
@@ -28,9 +24,8 @@ func readPackageJSON(m *Manifest, text []byte) error {
 			_ = json.Unmarshal(f.value, &m.Scripts)
 		case "dependencies", "devDependencies", "peerDependencies", "optionalDependencies":
 			for _, d := range f.below(text) {
-				v := d.text()
-				m.add(Dependency{Name: d.key, Version: v, Line: lineAt(text, d.at), Dev: f.key == "devDependencies",
-					Optional: f.key == "optionalDependencies" || f.key == "peerDependencies", Local: isLocalRange(v)})
+				m.add(Dependency{Name: d.key, Version: d.text(), Line: lineAt(text, d.at), Dev: f.key == "devDependencies",
+					Optional: f.key == "optionalDependencies" || f.key == "peerDependencies"})
 			}
 		}
 	}
@@ -62,10 +57,6 @@ func (m *Manifest) once() {
 	m.Dependencies = out
 }
 
-func isLocalRange(v string) bool {
-	return slices.ContainsFunc([]string{"file:", "link:", "workspace:", "portal:", "./", "../"}, func(p string) bool { return strings.HasPrefix(v, p) })
-}
-
 // readPackageLock reads the lock file of npm, of version 1 to 3. Of version 2 and 3 only what is installed for the root itself or
 // shared counts, not what is nested in a package that needs another version.
 func readPackageLock(m *Manifest, text []byte) error {
@@ -73,7 +64,6 @@ func readPackageLock(m *Manifest, text []byte) error {
 		Version    string          `json:"version"`
 		Dev        bool            `json:"dev"`
 		Optional   bool            `json:"optional"`
-		Link       bool            `json:"link"`
 		Deprecated string          `json:"deprecated"`
 		Engines    json.RawMessage `json:"engines"` // a list in very old packages
 	}
@@ -94,7 +84,7 @@ func readPackageLock(m *Manifest, text []byte) error {
 			Node string `json:"node"`
 		}
 		_ = json.Unmarshal(l.Engines, &engines)
-		m.add(Dependency{Name: name, Version: l.Version, Dev: l.Dev, Optional: l.Optional, Local: l.Link,
+		m.add(Dependency{Name: name, Version: l.Version, Dev: l.Dev, Optional: l.Optional,
 			Deprecated: l.Deprecated, Engine: engines.Node})
 	}
 	for p, l := range f.Packages {

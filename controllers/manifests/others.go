@@ -48,8 +48,8 @@ func (m *Manifest) crates(of map[string]any, dev bool, section string, at lines,
 				name = real
 			}
 		}
-		version, optional, local := tomlVersion(v)
-		m.add(Dependency{Name: name, Version: version, Dev: dev, Optional: optional, Local: local, Line: line})
+		version, optional := tomlVersion(v)
+		m.add(Dependency{Name: name, Version: version, Dev: dev, Optional: optional, Line: line})
 	}
 }
 
@@ -68,7 +68,7 @@ func readGemfile(m *Manifest, text []byte) error {
 		line, _, _ = strings.Cut(line, " #")
 		if g := gemLine.FindStringSubmatch(line); g != nil {
 			dev := slices.Contains(blocks, true) || strings.Contains(g[3], "group") && isDevWords(g[3])
-			m.add(Dependency{Name: g[1], Version: g[2], Dev: dev, Line: i + 1, Local: strings.Contains(g[3], "path:")})
+			m.add(Dependency{Name: g[1], Version: g[2], Dev: dev, Line: i + 1})
 		} else if r := rubyLine.FindStringSubmatch(line); r != nil {
 			m.Engine = r[1]
 		}

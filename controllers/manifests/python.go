@@ -73,7 +73,6 @@ func readPyproject(m *Manifest, text []byte) error {
 	}
 	at := linesOf(text)
 	m.Name, m.Engine = f.Project.Name, f.Project.Requires
-	m.Sections = slices.Sorted(maps.Keys(f.Tool))
 	add := func(text string, dev, optional bool, after int) {
 		d := parseRequirement(text)
 		d.Dev, d.Optional, d.Line = dev, optional, at.find(d.Name, after)
@@ -115,12 +114,12 @@ func (m *Manifest) poetry(poetry map[string]any, at lines) {
 	}
 	add := func(of map[string]any, dev bool, section string) {
 		for name, v := range of {
-			version, optional, local := tomlVersion(v)
+			version, optional := tomlVersion(v)
 			if name == "python" {
 				m.Engine = version
 				continue
 			}
-			m.add(Dependency{Name: name, Version: version, Dev: dev, Optional: optional, Local: local, Line: at.find(name, at.section(section))})
+			m.add(Dependency{Name: name, Version: version, Dev: dev, Optional: optional, Line: at.find(name, at.section(section))})
 		}
 	}
 	add(table(poetry, "dependencies"), false, "tool.poetry.dependencies")
@@ -150,21 +149,20 @@ func texts(v any) (out []string) {
 }
 
 // tomlVersion reads the value of a dependency in the tables of Cargo and poetry: a version, or a table with one.
-func tomlVersion(v any) (version string, optional, local bool) {
+func tomlVersion(v any) (version string, optional bool) {
 	switch v := v.(type) {
 	case string:
-		return v, false, false
+		return v, false
 	case map[string]any:
 		version, _ = v["version"].(string)
 		optional, _ = v["optional"].(bool)
-		_, local = v["path"]
-		return version, optional, local
+		return version, optional
 	case []any: // poetry: several, for different systems
 		if len(v) > 0 {
 			return tomlVersion(v[0])
 		}
 	}
-	return "", false, false
+	return "", false
 }
 
 // readTOMLLock reads the lock files of uv, poetry and Cargo: a list of packages. Those without a source are the project's own.
