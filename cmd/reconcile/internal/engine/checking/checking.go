@@ -39,7 +39,6 @@ type Checker struct {
 	Environ  []string
 	Secrets  *runner.Secrets // removed from what is kept of output
 	Timeout  time.Duration   // of each job
-	Parallel int             // number of jobs at a time; 0: the number of processors
 	FailOn   checks.Severity // what is less severe does not fail a check; "": low
 	Coverage bool            // measure what tests run, where the tool can
 	// Sandbox is the level that confines tools; "" or none: they are not confined.
@@ -47,8 +46,7 @@ type Checker struct {
 	Host    *sandbox.Host
 	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: nobody asks.
 	Started func(j tools.Job, done, total int)
-	// Prove runs the positive controls of tools that find nothing, unless Proofs knows what they prove.
-	Prove  bool
+	// Proofs knows which tools found the faults of their positive controls; the others run them, if they find nothing else.
 	Proofs *Proofs
 }
 
@@ -66,7 +64,7 @@ var quiet = []string{"NO_COLOR=1", "FORCE_COLOR=0", "PY_COLORS=0", "CARGO_TERM_C
 func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, error) {
 	out := make([]checks.Check, len(jobs))
 	errs := make([]error, len(jobs))
-	places := make(chan struct{}, max(1, orNumber(c.Parallel, runtime.NumCPU())))
+	places := make(chan struct{}, runtime.NumCPU())
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
@@ -113,7 +111,7 @@ func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (fixed []string, er
 // one runs a job.
 func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 	t := j.Tool
-	check := checks.Check{Tool: t.Tool, Category: t.Category, Language: t.Language, Folder: t.Folder, Version: t.Version, Files: len(j.Files)}
+	check := checks.Check{Tool: t.Tool, Category: t.Category, Language: t.Language, Folder: t.Folder, Version: t.Version, Files: len(j.Files), Sandbox: c.Sandbox}
 	scratch, err := os.MkdirTemp("", "reconcile-check-")
 	if err != nil {
 		return check, err
@@ -138,7 +136,7 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 	if c.Coverage && role.CoverageOutput != "" && check.Outcome != checks.Unknown {
 		c.readCoverage(&check, t, coverage)
 	}
-	if check.Outcome == checks.Passed && role.Control != nil && c.Prove {
+	if check.Outcome == checks.Passed && role.Control != nil {
 		return c.prove(ctx, t, check)
 	}
 	return check, nil
@@ -157,7 +155,10 @@ func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended) {
 	}
 	expected := c.expected(j.Tool.Role)
 	if _, found := expected.Means(ended.Exit); found && elsewhere > 0 && len(ended.Report.Findings) == 0 {
-		ended.Exit = firstOr(j.Tool.Role.Clean, 0) // the exit code is about the others
+		ended.Exit = 0 // the exit code is about the others
+		if clean := j.Tool.Role.Clean; len(clean) > 0 {
+			ended.Exit = clean[0]
+		}
 	}
 	check.Outcome, check.Reason = checks.Judge(expected, ended)
 	check.Findings, check.Tests = ended.Report.Findings, ended.Report.Tests
@@ -401,18 +402,4 @@ func firstLine(data []byte) []byte {
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
-}
-
-func orNumber(n, otherwise int) int {
-	if n > 0 {
-		return n
-	}
-	return otherwise
-}
-
-func firstOr(list []int, otherwise int) int {
-	if len(list) > 0 {
-		return list[0]
-	}
-	return otherwise
 }
