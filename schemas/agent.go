@@ -118,14 +118,14 @@ type AgentActivity struct {
 	RespondingTo    *string `json:"respondingTo"`
 }
 
-// Roles that the seeds know. An agent may have any other. An architect answers plan changes.
+// Roles that the seeds know. An agent may have any other. An architect answers plan changes, an academic what tools a project should use.
 const (
 	roleGuide          = "guide"
 	roleProductManager = "product-manager"
 	roleUXDesigner     = "ux-designer"
 	RoleArchitect      = "architect"
 	roleDesigner       = "designer"
-	roleAcademic       = "academic"
+	RoleAcademic       = "academic"
 	roleLibrarian      = "librarian"
 	roleArchivalist    = "archivalist"
 	roleOrchestrator   = "orchestrator"
@@ -139,7 +139,7 @@ const (
 // that use their information.
 var precedences = map[string]int{
 	roleGuide: 5, roleProductManager: 10, roleUXDesigner: 15,
-	roleAcademic: 16, roleLibrarian: 17, roleArchivalist: 18,
+	RoleAcademic: 16, roleLibrarian: 17, roleArchivalist: 18,
 	RoleArchitect: 20, roleDesigner: 24, roleOrchestrator: 28,
 	roleEngineer: 30, roleInspector: 40, roleTester: 42, roleReviewer: 45,
 }
@@ -285,7 +285,7 @@ const endTurnAt = 95
 var roleMemories = map[string]AgentMemory{
 	roleGuide:     {[]int{50, 75, 90}, 95, 30, SummaryGuide},
 	roleLibrarian: {[]int{25, 50, 75}, 75, 25, SummaryLibrarian},
-	roleAcademic:  {[]int{85}, 95, 30, SummaryAcademic},
+	RoleAcademic:  {[]int{85}, 95, 30, SummaryAcademic},
 	RoleArchitect: {[]int{85}, 95, 30, SummaryArchitect},
 	roleInspector: {[]int{85}, 95, 30, SummaryInspector},
 	roleTester:    {[]int{85}, 95, 30, SummaryTester},

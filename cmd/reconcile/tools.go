@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ import (
 )
 
 func newToolsCmd(a *app) *cobra.Command {
-	q, install, yes := ops.ToolsRequest{}, false, false
+	q, install, yes, ask := ops.ToolsRequest{}, false, false, false
 	cmd := &cobra.Command{
 		Use:   "tools [CATEGORY] [PATH…]",
 		Short: "Show the tools with which the project checks its code, and why these",
@@ -33,7 +34,8 @@ lists. They get into the environment of the project: node_modules, .venv, or .re
 as they are. Afterwards the tool has to tell its version, and to find a planted fault where one is known for it; otherwise the
 project is as before. What tools.install does not list is installed only if a person says yes to it at a terminal.
 
-Where nothing says which tool to use, "reconcile tools choose" answers that, for good.
+Where nothing says which tool to use, --ask asks the agent of the tree with the role academic, and writes what it recommends as
+inferred preferences; "reconcile tools choose" answers it for good.
 
 CATEGORY is linter, formatter, type_checker, test_framework or lsp.`,
 		Example: "  reconcile tools\n  reconcile tools linter web\n  reconcile tools --language python -o json",
@@ -45,16 +47,31 @@ CATEGORY is linter, formatter, type_checker, test_framework or lsp.`,
 				return a.installTools(cmd.Context(), ops.InstallToolsRequest{CheckRequest: ops.CheckRequest{Tools: args, Trust: yes}})
 			}
 			q.Paths, q.Dir = args, a.project
-			return a.tools(cmd.Context(), q)
+			return a.tools(cmd.Context(), q, ask)
 		},
 	}
 	cmd.Flags().StringVar(&q.Language, "language", "", "only tools of the `LANGUAGE`")
 	cmd.Flags().BoolVar(&q.Refresh, "refresh", false, "discover again, and ask programs again for their versions; else a discovery is used for an hour")
+	cmd.Flags().BoolVar(&ask, "ask", false, "ask the knowledge agent of the tree, with the role academic, what nothing decides")
+	cmd.Flags().DurationVar(&q.Timeout, "timeout", 30*time.Second, "the time limit of --ask, as a `TIME`")
 	cmd.Flags().BoolVar(&install, "install", false, "install what is missing and listed in the settings, or the tools that the arguments name")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "let the checks and installations of this project run, now and later, without a question")
 	a.outputFlag(cmd, cmd.Flags(), formatTable, formatJSON, formatYAML, formatName, formatWide)
 	cmd.AddCommand(newChooseCmd(a))
 	return cmd
+}
+
+// researched says what a knowledge agent said.
+func (a *app) researched(r *ops.Research) {
+	if r == nil {
+		return
+	}
+	if r.Why != "" {
+		a.note("no agent decides: %s", clean(r.Why))
+	}
+	for _, why := range r.Refused {
+		a.note("%s does not decide: %s", r.Agent, clean(why))
+	}
 }
 
 // installTools installs tools, and asks a person at a terminal about those that the settings do not list.
@@ -147,8 +164,12 @@ func optionLines(all []tools.Option) string {
 	return strings.Join(lines, "\n")
 }
 
-func (a *app) tools(ctx context.Context, q ops.ToolsRequest) error {
-	r, err := ops.Tools(ctx, a.env(), q)
+func (a *app) tools(ctx context.Context, q ops.ToolsRequest, ask bool) error {
+	discover := ops.Tools
+	if ask {
+		discover = ops.AskTools
+	}
+	r, err := discover(ctx, a.env(), q)
 	wide := a.global.output == formatWide
 	switch {
 	case err != nil:
@@ -190,6 +211,7 @@ func (a *app) tools(ctx context.Context, q ops.ToolsRequest) error {
 		if err := table.Write(a.stdout); err != nil {
 			return err
 		}
+		a.researched(r.Research)
 		for _, o := range r.Undecided {
 			a.note("nothing says which %s the project uses for %s:\n%s\nto choose: reconcile tools choose %s %s %s", o.Category, o.Language,
 				optionLines(o.Options), o.Category, o.Language, o.Options[0].Tool)

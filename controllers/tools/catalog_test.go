@@ -26,3 +26,21 @@ func TestCatalogCoversLanguages(t *testing.T) {
 		}
 	}
 }
+
+// Each tool that competes with another one says what speaks for it and against it, so that a person can choose.
+func TestOptionsSaySomething(t *testing.T) {
+	for _, language := range Languages() {
+		for _, category := range checks.Categories() {
+			all := Options(Facts{}, language, category)
+			if len(all) < 2 {
+				continue
+			}
+			for _, o := range all {
+				c, _ := entry(o.Tool)
+				if len(c.Pros) == 0 || len(c.Cons) == 0 {
+					t.Errorf("%s of %s: %s says nothing for or against it", category, language, o.Tool)
+				}
+			}
+		}
+	}
+}

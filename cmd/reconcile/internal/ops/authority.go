@@ -16,6 +16,7 @@ type Authority struct {
 // on the request: schemas.OnlyPeople and schemas.OfPeople decide. All other operations read, work, or speak as the agent of the run.
 var PeopleOnly = map[string]Authority{
 	"Allow":              {"allow what is sent elsewhere", true},
+	"AskTools":           {"ask an agent about tools", false},
 	"DropWorkspace":      {"delete a workspace", true},
 	"Doctor":             {"repair the tree", false}, // with Fix
 	"Init":               {"initialize a tree again", false},

@@ -47,6 +47,10 @@ var peopleOnly = map[string]func(context.Context, ops.Env) error{
 		return err
 	},
 	"InstallMergeDriver": ops.InstallMergeDriver,
+	"AskTools": func(ctx context.Context, env ops.Env) error {
+		_, err := ops.AskTools(ctx, env, ops.ToolsRequest{CheckRequest: ops.CheckRequest{Dir: env.Tree.Dir}})
+		return err
+	},
 	"InstallTools": func(ctx context.Context, env ops.Env) error {
 		_, err := ops.InstallTools(ctx, env, ops.InstallToolsRequest{CheckRequest: ops.CheckRequest{Dir: env.Tree.Dir, Tools: []string{"none"}}})
 		return err

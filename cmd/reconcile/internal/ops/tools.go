@@ -36,6 +36,8 @@ type ToolsResult struct {
 	Tools []tools.Discovered `json:"tools"`
 	// Undecided are the questions that a person has to answer: nothing says which tool the project uses.
 	Undecided []tools.Open `json:"undecided,omitempty"`
+	// Research is what AskTools asked a knowledge agent; nil where it did not.
+	Research *Research `json:"research,omitempty"`
 }
 
 // Tools discovers the tools with which a project checks its code. It runs none of them.
@@ -195,15 +197,19 @@ func ChooseTool(ctx context.Context, env Env, q ChooseToolRequest) (r *ChooseToo
 	if env.Caller.InRun() {
 		spec.Source = schemas.PreferenceInferred
 	}
-	name := fmt.Sprintf("tools-%s-%s", strings.ReplaceAll(string(q.Category), "_", "-"), spec.At.UTC().Format("20060102t150405z"))
-	name = specs.FitName(name, "-"+specs.NameDigest(3, spec.Key, spec.Value, spec.Session, spec.By, spec.Reason, spec.At.UnixMilli()))
 	r = &ChooseToolResult{Source: spec.Source}
-	if r.Path, err = specs.Write(s, t, schemas.PreferenceKind, name, spec); err != nil {
+	if r.Path, err = specs.Write(s, t, schemas.PreferenceKind, preferenceName(q.Category, spec), spec); err != nil {
 		return nil, err
 	}
 	env.note("wrote %s", r.Path)
 	_, err = env.applyByRun(ctx, t, env.Caller.InRun())
 	return r, err
+}
+
+// preferenceName is the name of a preference for a tool.
+func preferenceName(category checks.Category, spec *schemas.PreferenceSpec) string {
+	name := fmt.Sprintf("tools-%s-%s", strings.ReplaceAll(string(category), "_", "-"), spec.At.UTC().Format("20060102t150405z"))
+	return specs.FitName(name, "-"+specs.NameDigest(3, spec.Key, spec.Value, spec.Session, spec.By, spec.Reason, spec.At.UnixMilli()))
 }
 
 // chosenTool returns the name of the tool that a request chooses, if the catalogue has it for that category and language.
