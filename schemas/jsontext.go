@@ -196,7 +196,7 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// skipJSON returns the end of the value that begins at i.
+// skipJSON returns the end of the JSON value of a document that begins at i.
 func skipJSON(text []byte, i int) int {
 	for depth := 0; i < len(text); i++ {
 		switch text[i] {

@@ -68,7 +68,7 @@ func frozenNode(e *state.Entry, name string, n schemas.NodeStatus) (next schemas
 	return n, true
 }
 
-// stoppedNode is the status of a node without a running process. run is its latest record, or nil.
+// stoppedNode is the status of a node in a DAG that is paused or stopped: without a running process. run is its latest record, or nil.
 func stoppedNode(n schemas.NodeStatus, run *schemas.Run) schemas.NodeStatus {
 	next := schemas.NodeStatus{State: schemas.NodePending, Key: n.Key, Task: n.Task, Generation: n.Generation, Inputs: n.Inputs, Tools: n.Tools,
 		Verb: n.Verb, Attempts: n.Attempts, StartedAt: n.StartedAt, FinishedAt: n.FinishedAt}

@@ -34,7 +34,7 @@ func (f *fold) findRounds() {
 	}
 }
 
-// bind makes keys for the present generations and rounds.
+// bind makes the keys of the nodes of a DAG for their present generations and rounds.
 func (f *fold) bind() {
 	ready := f.old.Condition(schemas.Ready)
 	same := f.old.ObservedDigest == f.Object.Digest && ready != nil && ready.Reason != settle.ReasonAgentInvalid

@@ -178,7 +178,7 @@ func (b *splitter) prose(body string, column int) {
 	}
 }
 
-// bulletOf cuts the mark of a bullet off: -, *, +, •, a number with a point or bracket; and the checkbox behind it.
+// bulletOf cuts the mark of a bullet off a line of a summary in Markdown: -, *, +, •, a number with a point or bracket; and the checkbox behind it.
 func bulletOf(body string) (text string, open, found bool) {
 	mark := 0
 	switch r, size := utf8.DecodeRuneInString(body); {

@@ -37,7 +37,7 @@ type group struct {
 	size  int
 }
 
-// wordsOf are the different words of a text in small letters, sorted; those of two letters or less say little.
+// wordsOf are the words by which memories are related: the different ones of a text in small letters, sorted; those of two letters or less say little.
 func wordsOf(text string) []string {
 	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	words := strings.FieldsFunc(strings.ToLower(text), between)

@@ -59,7 +59,7 @@ type clock struct {
 	rest  time.Duration
 }
 
-// since is time.Time.Sub of the milliseconds, without what that does for times centuries away.
+// since is the age of an observation: time.Time.Sub of the milliseconds, without what that does for times centuries away.
 func (c *clock) since(milli int64) time.Duration {
 	const near = 1 << 42 // until 2109
 	if c.milli < 0 || c.milli >= near || milli < 0 || milli >= near {

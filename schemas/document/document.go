@@ -39,7 +39,7 @@ func encode(v any, indent string) (string, error) {
 	return b.String(), nil
 }
 
-// escapeJSON writes hidden characters as \u escapes; those beyond the first plane in the form that astral returns.
+// escapeJSON writes the hidden characters of a document in JSON as \u escapes; those beyond the first plane in the form that astral returns.
 // Except for the line feeds of the indentation, they occur in strings only.
 func escapeJSON(s string, astral func(r rune) string) string {
 	var b strings.Builder

@@ -39,7 +39,7 @@ func (n *name) split(at int) {
 	n.lastWord = strings.ToLower(strings.Trim(n.text[from:to], "_-."))
 }
 
-// wordBreak reports whether a new word begins at text[i].
+// wordBreak reports whether in the name of a variable, which may be that of a secret, a new word begins at text[i].
 func wordBreak(text string, i int) bool {
 	c, before := text[i], text[i-1]
 	return c == '_' || c == '-' || c == '.' || isUpper(c) && (isLower(before) || isDigit(before)) ||

@@ -188,6 +188,7 @@ type reader struct {
 	bad     bool
 }
 
+// number reads the next number of a stored filter of words; without one the filter is bad.
 func (r *reader) number() (n uint64) {
 	if len(r.numbers) == 0 {
 		r.bad = true

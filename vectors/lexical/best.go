@@ -83,7 +83,7 @@ func (b *best) up(i int) {
 	h[i] = c
 }
 
-// down moves the candidate at the root of the heap down to its place.
+// down moves the document at the root of the heap of best matches down to its place.
 func (b *best) down() {
 	h := b.all
 	c, i := h[0], 0

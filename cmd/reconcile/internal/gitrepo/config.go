@@ -160,6 +160,7 @@ func literalKey(key string) (string, bool) {
 	return key, strings.HasPrefix(key, "ssh-")
 }
 
+// expandHome is the path in a setting of git that may begin with ~/.
 func expandHome(p string) string {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {

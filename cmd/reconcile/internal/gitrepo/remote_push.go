@@ -155,7 +155,7 @@ func isFailure(summary string) bool {
 	return false
 }
 
-// pushRemarks returns the first words of the server's hooks, or of its git.
+// pushRemarks returns what the server's hooks, or its git, first said about a push.
 func pushRemarks(stderr string) string {
 	var said []string
 	for line := range strings.Lines(stderr) {

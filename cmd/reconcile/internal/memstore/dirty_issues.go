@@ -78,6 +78,7 @@ func (s *memorySettling) dirtyCaptures(dirty map[int]bool) {
 	}
 }
 
+// markLinks marks the issues as dirty whose files of the memory change with the links of a capture.
 func markLinks(dirty map[int]bool, links schemas.MemoryLinks) {
 	markIDs(dirty, links.Repeats)
 	for _, older := range links.Supersedes {

@@ -108,7 +108,7 @@ func appendLines(values [][]byte, value string) [][]byte {
 	return values
 }
 
-// appendForms appends a value, also in its JSON-escaped and URL-escaped forms.
+// appendForms appends a secret value that is removed from the output of commands, also in its JSON-escaped and URL-escaped forms.
 func appendForms(values [][]byte, value string) [][]byte {
 	if len(value) < minSecret {
 		return values

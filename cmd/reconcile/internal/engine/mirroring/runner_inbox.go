@@ -72,7 +72,7 @@ func (m *Runner) processComments(
 	return err
 }
 
-// reportRead reports the results of reading comments.
+// reportRead reports the results of reading comments on GitHub.
 func (m *Runner) reportRead(h ReadResult) {
 	for _, n := range h.Notes {
 		m.o.Warn("GitHub: " + n)
