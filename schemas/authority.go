@@ -10,7 +10,7 @@ import (
 // of actions are decisions of people, an action that exists may be one, a preference that is not inferred is one, the phase of a session holds or releases its work, a
 // budget that is set bounds agents, notifications send what they did elsewhere, checks of landings and approvals hold back what they
 // made, and the session of a DAG decides which of all these count. What an architect decides about a plan change is the result of a DAG
-// that nobody else writes.
+// that no one else writes.
 func OnlyPeople(ref Ref, before, after *Object) string {
 	if ref.Kind == SettingsKind.Name || ref.Kind == AgentKind.Name {
 		return "write " + ref.String()

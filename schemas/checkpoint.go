@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CheckpointName is the kind in the files of checkpoints. It is not a kind of objects: nobody declares them.
+// CheckpointName is the kind in the files of checkpoints. It is not a kind of objects: no one declares them.
 const CheckpointName = "Checkpoint"
 
 // Checkpoint is state/checkpoints/<session>/<agent>-<n>.json: what an agent knew when it had used a share of its context. It

@@ -123,7 +123,7 @@ type Preview struct {
 // defaultPreviewLines is the bound of a Preview without one.
 const defaultPreviewLines = 50
 
-// Holds says why a change is held back, as a clause; "" if it is not. A change that nobody has measured is. p may be nil.
+// Holds says why a change is held back, as a clause; "" if it is not. A change that no one has measured is. p may be nil.
 func (p *Preview) Holds(c *Change) string {
 	switch {
 	case p == nil:

@@ -31,7 +31,7 @@ type Approve struct {
 // Quorum is how many different people have to approve.
 func (a *Approve) Quorum() int { return max(a.Count, 1) }
 
-// check reports an approval that nobody could give. compiled caches the result for each text of a form.
+// check reports an approval that no one could give. compiled caches the result for each text of a form.
 func (a *Approve) check(at Spot, compiled map[string]*validator.Error) {
 	if a == nil {
 		return

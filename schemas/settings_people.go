@@ -2,7 +2,7 @@ package schemas
 
 import "strings"
 
-// Person is somebody who can approve, and how it is proved who that is.
+// Person is someone who can approve, and how it is proved who that is.
 type Person struct {
 	// Name is how approve.by and records call the person.
 	Name string `json:"name" jsonschema:"minLength=1,maxLength=100"`

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Listing is the content of the folders that a run scanned, so that nobody has to read them again.
+// Listing is the content of the folders that a run scanned, so that no one has to read them again.
 type Listing struct {
 	layout  *layout
 	folders map[string][]Listed

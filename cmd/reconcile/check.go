@@ -34,7 +34,7 @@ func bindCheck(q *ops.CheckRequest, f *pflag.FlagSet) {
 	f.BoolVarP(&q.Trust, "yes", "y", false, "let the checks of this project run, now and later, without a question")
 }
 
-// trusted calls check, and once more after a person at a terminal has allowed the commands.
+// trusted calls check, and again after a person at a terminal has allowed the commands.
 func trusted[T any](a *app, q *ops.CheckRequest, check func() (T, error)) (T, error) {
 	q.Dir = a.project
 	out, err := check()

@@ -80,7 +80,7 @@ func (a *app) enterTree(need treeNeed) error {
 }
 
 // treeOfWorkspace returns the tree of the run that this process is part of, if the current directory is in the run's
-// workspace and no other one was asked for: what the checkout there has is a copy, whose questions nobody would see.
+// workspace and no other one was asked for: what the checkout there has is a copy, whose questions no one would see.
 func (a *app) treeOfWorkspace() string {
 	workspace, root := a.getenv("RECONCILE_WORKSPACE"), a.getenv("RECONCILE_ROOT")
 	if a.global.dir != "." || workspace == "" || !filepath.IsAbs(root) {

@@ -3,7 +3,7 @@ package admission
 import "strings"
 
 // touched counts, for each path, the effects that touch it, and those that touch something below it. A path can be touched
-// if nobody touches it, anything below it, or a folder that it is in: the cost is the depth of the path, however many
+// if no one touches it, anything below it, or a folder that it is in: the cost is the depth of the path, however many
 // effects there are.
 type touched map[string]touches
 

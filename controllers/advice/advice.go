@@ -167,7 +167,7 @@ func adviseKeep(e *state.Entry, s Surroundings) (all []Advice) {
 	return all
 }
 
-// adviseApprovals warns of approvals by somebody whom the settings do not declare.
+// adviseApprovals warns of approvals by someone whom the settings do not declare.
 func adviseApprovals(e *state.Entry, settings *schemas.SettingsSpec) (all []Advice) {
 	written(e, func(n *schemas.Node, at []any) {
 		if n.Approve == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // judgeHealth adds the condition Healthy to the new Common of an agent: False while a check says that it cannot work, or its runs failed
-// in a row; True while a check says that it can. Where nobody has checked it, the former condition stands.
+// in a row; True while a check says that it can. Where no one has checked it, the former condition stands.
 func judgeHealth(in settle.In, c *schemas.Common) {
 	old := settle.Common(in.Status())
 	say := func(is schemas.ConditionStatus, reason, message string) {

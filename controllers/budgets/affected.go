@@ -23,7 +23,7 @@ type watch struct {
 	free, blocked map[asker]bool
 }
 
-// notice remembers that somebody asked about a budget.
+// notice remembers that someone asked about a budget.
 func (s *Sums) notice(a *settle.Allowance, by asker) {
 	w := s.watched[a.Scope]
 	if w == nil {

@@ -78,7 +78,7 @@ func (l *Ledger) part(e *settle.Effect, m *measure) (n int64, bounded bool) {
 	return min(own, left), bounded
 }
 
-// left is what a budget has left that nobody holds.
+// left is what a budget has left that no one holds.
 func (l *Ledger) left(a *settle.Allowance, m *measure, limit int64) int64 {
 	at := l.Sums.at(a.Scope)
 	n := limit - m.of(at.used) - m.of(at.held)

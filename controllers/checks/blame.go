@@ -32,7 +32,7 @@ func (t Trials) Plus(o TestOutcome) Trials {
 	return t
 }
 
-// Evidence is what is known about a test that failed.
+// Evidence has the facts about a test that failed.
 type Evidence struct {
 	Alone       Trials // runs of this test alone, on the same files
 	Base        Trials // and in the commit before the change
@@ -41,7 +41,7 @@ type Evidence struct {
 	CodeChanged bool   // the change is about other files of code
 }
 
-// Diagnosis is what is concluded from evidence, and why.
+// Diagnosis is the conclusion from evidence, and the reason.
 type Diagnosis struct {
 	Test     string   `json:"test"`
 	Suite    string   `json:"suite,omitempty"`

@@ -1,5 +1,5 @@
 // Package checks has what checks of source code report: findings, tests and coverage; and decides what a check's end means. A check that did not
-// run, or whose output nobody understands, is unknown and never passed.
+// run, or whose output no one understands, is unknown and never passed.
 package checks
 
 import (

@@ -93,7 +93,7 @@ func judgeTests(x Expected, e Ended) (Outcome, string) {
 	return Passed, ""
 }
 
-// Means reports whether an exit code stands for a clean end or for findings.
+// Means reports whether an exit code means a clean end or findings.
 func (x Expected) Means(exit int) (clean, found bool) {
 	clean = slices.Contains(x.Clean, exit) || len(x.Clean) == 0 && exit == 0
 	found = !clean && (slices.Contains(x.Found, exit) || len(x.Found) == 0 && exit == 1)

@@ -77,7 +77,7 @@ func Folder(file string) string {
 	return ""
 }
 
-// moduleName is the name by which other files import a file: without its extension, and that of the folder for a file that stands for it.
+// moduleName is the name by which other files import a file: without its extension, and that of the folder for a file that represents it.
 func moduleName(file string) string {
 	name, _, _ := strings.Cut(path.Base(file), ".")
 	switch name {

@@ -67,7 +67,7 @@ func (w *Requests) withoutBudget(in settle.In, out *settle.Out, j *settle.Judgem
 	}
 }
 
-// withoutAgent keeps an answer from starting whose agent cannot work, and says so in the judgement. Nobody answers in its place: the
+// withoutAgent keeps an answer from starting whose agent cannot work, and says so in the judgement. No one answers in its place: the
 // question is for that agent.
 func withoutAgent(in settle.In, out *settle.Out, j *settle.Judgement) {
 	e := &out.Effects[0]

@@ -25,7 +25,7 @@ func (f *fold) escalates(i int32, run *schemas.Run) bool {
 	return false
 }
 
-// waitsForHelp blocks a node with a blocker that nobody has answered.
+// waitsForHelp blocks a node with a blocker that no one has answered.
 func (f *fold) waitsForHelp(i int32) bool {
 	for k := range f.escalations {
 		x := &f.escalations[k]

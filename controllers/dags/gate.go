@@ -109,7 +109,7 @@ func (f *fold) counting(i int32, digest string) (found []schemas.Approval, until
 	return found, until
 }
 
-// people counts the different people behind approvals. Those who only claim to be somebody may all be one person.
+// people counts the different people behind approvals. Those who only claim to be someone may all be one person.
 func (f *fold) people(approvals []schemas.Approval) int {
 	proved := map[string]bool{}
 	for _, a := range approvals {
@@ -213,7 +213,7 @@ func (f *fold) forms(i int32) (out []json.RawMessage) {
 	return out
 }
 
-// refuses says why an approval of node i by somebody does not count; "" if it does.
+// refuses says why an approval of node i by someone does not count; "" if it does.
 func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) string {
 	settings, a := f.Tree.Settings(), f.approveOf(i)
 	agent := id.Proof == schemas.ProofRun || f.Tree.Exists(schemas.AgentKind.Ref(id.Who)) && !agents.IsPerson(f.Tree, id.Who)

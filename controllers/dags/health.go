@@ -109,7 +109,7 @@ func (f *fold) choose(i int32, name string, before *ailment, probe bool) {
 	f.choices[i] = c
 }
 
-// standsUnhealthy keeps a node waiting for its agent where nobody has checked that.
+// standsUnhealthy keeps a node waiting for its agent where no one has checked that.
 func (f *fold) standsUnhealthy(i int32) bool {
 	was := f.was[i]
 	if was.State != schemas.NodeBlocked || was.Reason != settle.ReasonAgentUnhealthy || was.Key != f.b.Keys[i] {

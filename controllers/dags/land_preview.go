@@ -4,7 +4,7 @@ import "reconcile.dev/reconcile/schemas"
 
 // A commit that land.preview holds back is a gate, like a node with approve: it lands only when people have approved what it shows.
 
-// shownDigits is the length of the digest of what a gate shows: 128 bits, so that nobody finds two works with one digest.
+// shownDigits is the length of the digest of what a gate shows: 128 bits, so that no one finds two works with one digest.
 const shownDigits = 32
 
 // previewOf says which commits of node i wait for people; nil for none.

@@ -254,7 +254,7 @@ func (f *fold) judgeOpen(i int32) {
 	}
 }
 
-// inputsUnread reports whether node i was made from a result just now, so that nobody has looked at its inputs.
+// inputsUnread reports whether node i was made from a result just now, so that no one has looked at its inputs.
 func (f *fold) inputsUnread(i int32) bool {
 	return f.inputs[i] == "" && len(f.p.Spec.Nodes[i].Inputs) > 0 && f.p.MadeOfResults()
 }
@@ -305,7 +305,7 @@ func (f *fold) queuedAt(i int32) schemas.Time {
 	return schemas.NewTime(f.Now)
 }
 
-// notCommitted says why the workspace of the node cannot be made yet. Where nobody has asked git, the status stands.
+// notCommitted says why the workspace of the node cannot be made yet. Where no one has asked git, the status stands.
 func (f *fold) notCommitted(i int32) string {
 	why, known := f.World.NotCommitted(f.Ref, f.p.Spec.Nodes[i].Name)
 	if was := f.was[i]; !known && was.Reason == settle.ReasonNotCommitted && was.Key == f.b.Keys[i] {

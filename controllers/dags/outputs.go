@@ -129,7 +129,7 @@ func (f *fold) restore(i int32) (r settle.Restore, ok bool) {
 	return r, ok
 }
 
-// restoreCached adds what the local cache can give back although nobody needs it now, once nothing of the DAG runs or is about
+// restoreCached adds what the local cache can give back although no one needs it now, once nothing of the DAG runs or is about
 // to: what runs may be removing files on purpose.
 func (f *fold) restoreCached() {
 	for i := range f.next {

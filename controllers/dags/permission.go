@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// A run that waits for a permission which nobody gave in time ends. Its node waits for a person, without a process and without
+// A run that waits for a permission which no one gave in time ends. Its node waits for a person, without a process and without
 // using up an attempt; the next run continues the session of the agent.
 
 // undecided are the requests of the agent of node i, in a run or its claim, that wait for a person.
@@ -47,7 +47,7 @@ func (f *fold) waitsForPermission(i int32) bool {
 	return why != ""
 }
 
-// notPermitted is the latest run, if it ended because nobody gave a permission; else nil.
+// notPermitted is the latest run, if it ended because no one gave a permission; else nil.
 func (r *nodeRecord) notPermitted() *schemas.Run {
 	if r.last == nil || r.last.Outcome != schemas.OutcomeNotPermitted || r.last.Turn == nil {
 		return nil

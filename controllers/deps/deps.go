@@ -199,7 +199,7 @@ func (d *Dependency) provides(p string) bool {
 	return p == d.ImportPath || sep != "" && strings.HasPrefix(p, d.ImportPath+sep)
 }
 
-// finish sums up what was found.
+// finish sums up the uses of a dependency.
 func (d *Dependency) finish(engine string, about About) {
 	for name, n := range d.api {
 		d.CommonAPIs = append(d.CommonAPIs, API{name, n})

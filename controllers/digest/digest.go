@@ -30,7 +30,7 @@ type Digest struct {
 	// EverEscalated counts those that were escalated at some time, resolved since or not.
 	EverEscalated int `json:"everEscalated"`
 	// Alone counts those that were resolved, were never escalated, and in which no person wrote an answer or a resolution:
-	// somebody who is no agent that the hub runs. What the hub writes is nobody's.
+	// someone who is no agent that the hub runs. What the hub writes is no one's.
 	// AloneRate is their part of all that came to an end or to a human, Resolved + Escalated: 0 to 1, null where there
 	// are none.
 	Alone     int      `json:"resolvedWithoutHuman"`

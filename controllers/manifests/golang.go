@@ -9,7 +9,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// readGoMod reads what a module needs. Statements of later versions of Go are passed over.
+// readGoMod reads what a module needs. Statements of later versions of Go are skipped.
 func readGoMod(m *Manifest, text []byte) error {
 	f, err := modfile.Parse("go.mod", text, nil)
 	if err != nil {

@@ -41,7 +41,7 @@ type Dependency struct {
 	Deprecated string
 	// Engine is the version of its language or runtime that a lock file says it needs, such as ">=20".
 	Engine string
-	// Line is where it stands in the file, 0 if that is unknown.
+	// Line is its line in the file, 0 if that is unknown.
 	Line int
 }
 
@@ -103,7 +103,7 @@ type lines struct {
 
 func linesOf(text []byte) lines { return lines{strings.Split(string(text), "\n")} }
 
-// find returns the first line after a line, counted from 1, that begins with a key, in quotation marks or not; 0 if there is none.
+// find returns the first line after a line, counted from 1, that begins with a key, in quotation marks or not; 0 without such a line.
 func (l lines) find(key string, after int) int {
 	for i := max(after, 0); i < len(l.text); i++ {
 		line := strings.TrimLeft(l.text[i], " \t[\"'")
@@ -120,7 +120,7 @@ func (l lines) find(key string, after int) int {
 	return 0
 }
 
-// section returns the first line of a TOML table, or of a key with a table or a list, whose dotted name is given; 0 if there is none.
+// section returns the first line of a TOML table, or of a key with a table or a list, whose dotted name is given; 0 without one.
 func (l lines) section(name string) int {
 	for i, line := range l.text {
 		line = strings.TrimSpace(line)

@@ -24,7 +24,7 @@ func parseRequirement(text string) Dependency {
 	return Dependency{Name: found[1], Version: v}
 }
 
-// readRequirements reads a file for pip. Options, other files and addresses are passed over. The name of the file says whether it is
+// readRequirements reads a file for pip. Options, other files and addresses are skipped. The name of the file says whether it is
 // for development.
 func readRequirements(m *Manifest, text []byte) error {
 	dev := isDevGroup(strings.TrimSuffix(path.Base(m.Path), ".txt"))
@@ -53,7 +53,7 @@ func isDevGroup(name string) bool {
 	})
 }
 
-// pyproject is what is read of pyproject.toml.
+// pyproject has the known parts of pyproject.toml.
 type pyproject struct {
 	Project struct {
 		Name         string              `toml:"name"`
@@ -129,7 +129,7 @@ func (m *Manifest) poetry(poetry map[string]any, at lines) {
 	}
 }
 
-// table returns the table below keys, nil if there is none.
+// table returns the table below keys, nil for a missing one.
 func table(in map[string]any, keys ...string) map[string]any {
 	for _, k := range keys {
 		in, _ = in[k].(map[string]any)

@@ -50,7 +50,7 @@ type Kind struct {
 	// PartOf returns the DAG, and the node of it, that an effect of the object at a node is for: a run of only that DAG performs
 	// it. nil: no run of a single DAG performs effects of this kind.
 	PartOf func(e *state.Entry, node string) (dag, of string)
-	// Steps lists what a run would do for an object with the decision out, besides its status. nil: the effects that nobody has
+	// Steps lists what a run would do for an object with the decision out, besides its status. nil: the effects that no one has
 	// claimed.
 	Steps func(e *state.Entry, out Out) []Step
 	// Tries bounds the runs of a step at a node. nil: one run without a limit.

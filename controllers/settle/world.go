@@ -89,7 +89,7 @@ func (w *World) Asked(owner schemas.Ref, node string) bool {
 }
 
 // NotCommitted says why the workspace of a node's agent cannot be made yet; "" if nothing is known to keep it. known is false
-// if nobody has asked git.
+// if no one has asked git.
 func (w *World) NotCommitted(owner schemas.Ref, node string) (why string, known bool) {
 	if w.notCommitted == nil {
 		return "", false

@@ -22,7 +22,7 @@ type sight struct {
 	name          string // of a declaration
 }
 
-// grammar says what is looked for in a language.
+// grammar has the patterns of a language.
 type grammar struct {
 	names     map[string]*regexp.Regexp // by aspect; the first group that matches is the name
 	imports   *regexp.Regexp            // a line that imports something

@@ -149,7 +149,7 @@ func Infer(language string, files []File, declared []Setting) *Style {
 	return s
 }
 
-// guide writes what somebody should do who writes code for the project.
+// guide writes advice for the authors of code for the project.
 func (s *Style) guide() {
 	for _, a := range aspects {
 		c := a.of(s)

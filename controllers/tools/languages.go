@@ -13,7 +13,7 @@ import (
 //go:embed languages.json
 var languagesJSON []byte
 
-// languages is the table of languages, which cmd/reconcile/internal/tools/gen makes of go-enry.
+// languages is the table of languages, which cmd/reconcile/internal/tools/gen makes from go-enry.
 var languages = sync.OnceValue(func() (t languageTable) {
 	if err := json.Unmarshal(languagesJSON, &t); err != nil {
 		panic(fmt.Sprintf("table of languages: %v", err)) // a test decodes it

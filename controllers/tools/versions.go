@@ -53,7 +53,7 @@ func (r Role) fits(version string) bool {
 	return (r.Since == "" || compareVersions(v, r.Since) >= 0) && (r.Before == "" || compareVersions(v, r.Before) < 0)
 }
 
-// compareVersions compares numbers that are separated by dots, up to the first part that is none.
+// compareVersions compares numbers that are separated by dots, up to the first other part.
 func compareVersions(a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(as), len(bs)) {

@@ -87,7 +87,7 @@ func counted(requests int64) string {
 	return fmt.Sprintf("%d requests", requests)
 }
 
-// Counted says who counted: "3 requests by the proxy", "by the agent", or both; "" if nobody did.
+// Counted says who counted: "3 requests by the proxy", "by the agent", or both; "" if no one did.
 func (t *Total) Counted() string {
 	var by []string
 	if t.Metered > 0 {

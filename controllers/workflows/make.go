@@ -13,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// ErrNoText is the error of a start whose issue nobody has told the text of: neither the start nor an earlier session.
+// ErrNoText is the error of a start whose issue no one has told the text of: neither the start nor an earlier session.
 var ErrNoText = errors.New("nothing says what the issue is about")
 
 // Make returns the session and the DAG of a new run of a workflow, which a start asks for. Both get the name. The error says why the

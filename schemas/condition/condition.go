@@ -131,7 +131,7 @@ func compile(condition string, names Scope, opts ...expr.Option) (*Program, erro
 	return &Program{program, v.states, v.params, v.whole > 0, v.needs, v.wholeNeeds > 0}, nil
 }
 
-// dashed reports a name with a dash after a dot, which an expression takes for a subtraction. Texts are passed over.
+// dashed reports a name with a dash after a dot, which an expression takes for a subtraction. Texts are skipped.
 func dashed(condition string) error {
 	const root = "needs."
 	line, start := 1, 0 // of the line

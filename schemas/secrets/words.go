@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// automaton finds all of a set of words in one pass over a text, in time linear in the text, whatever the case of ASCII
+// automaton finds all of a set of words in one skip a text, in time linear in the text, whatever the case of ASCII
 // letters (Aho and Corasick, "Efficient string matching: an aid to bibliographic search", 1975).
 type automaton struct {
 	class [256]uint8 // of a byte; upper and lower case are one class, and 0 are the bytes that no word has

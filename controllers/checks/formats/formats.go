@@ -18,7 +18,7 @@ import (
 	"reconcile.dev/reconcile/controllers/checks"
 )
 
-// Limits of what is read.
+// Limits of the input.
 const (
 	maxFindings = 100_000
 	maxTests    = 1_000_000

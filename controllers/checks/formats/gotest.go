@@ -50,7 +50,7 @@ type goTest struct {
 	key  string
 }
 
-// readGoTest reads the events of "go test -json". A test fails only for itself: one whose subtests fail is passed over. It is complete when
+// readGoTest reads the events of "go test -json". A test fails only for itself: one whose subtests fail is skipped. It is complete when
 // each package that began has ended, and each build that failed has failed a package.
 func readGoTest(data []byte, o Options) (checks.Report, error) {
 	g := &goTests{o: o, tests: map[string]*goTest{}, inside: map[string][]*goTest{}, running: map[string]bool{}, failed: map[string]string{},

@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/controllers/checks"
 )
 
-// Annotation is what is written about a place: a finding, or a problem of a spec.
+// Annotation is a remark about a place: a finding, or a problem of a spec.
 type Annotation struct {
 	checks.Finding
 	Title   string // "": tool and rule

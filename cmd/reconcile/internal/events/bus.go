@@ -68,7 +68,7 @@ func (b *Bus) Publish(events ...Event) {
 	}
 }
 
-// Close ends all subscriptions. Events published afterwards reach nobody. It may be called again.
+// Close ends all subscriptions. Events published afterwards reach no one. It may be called again.
 func (b *Bus) Close() {
 	b.mu.Lock()
 	subs := b.subs

@@ -111,7 +111,7 @@ func (r *recentObjects) add(name objectName, data []byte) {
 	}
 }
 
-// read returns an object's content, which nobody changes. In a partial clone a missing object can only be fetched by git.
+// read returns an object's content, which no one changes. In a partial clone a missing object can only be fetched by git.
 func (s *objectStore) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
 	if data, ok := s.l.recent.get(objectName{kind, hash}); ok {
 		return data, nil

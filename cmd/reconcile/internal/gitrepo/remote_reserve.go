@@ -14,7 +14,7 @@ type Reservation struct {
 	Seen int             // Tip.Reserves of the Tip that it was decided with
 }
 
-// reservesRef changes with every reservation. Since a reservation is pushed together with a compare-and-swap of it, nobody
+// reservesRef changes with every reservation. Since a reservation is pushed together with a compare-and-swap of it, no one
 // reserves without having seen all earlier reservations.
 const (
 	reserveRefs = sharedRefs + "reserves/"
@@ -49,7 +49,7 @@ func (m *Remote) Reserve(ctx context.Context, all []Reservation) (refused map[st
 	}
 }
 
-// reservable are the claims to push: those that nobody else holds, and that were decided with the present reservations.
+// reservable are the claims to push: those that no one else holds, and that were decided with the present reservations.
 func (m *Remote) reservable(ctx context.Context, all []Reservation, refused map[string]Claim) (wants []claimRequest, again []string, err error) {
 	for _, r := range all {
 		ref := claimRef(r.Key)

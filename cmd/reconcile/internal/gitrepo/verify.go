@@ -13,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// Signer is somebody whose signature is known: an SSH public key, or the fingerprint of an OpenPGP key.
+// Signer is someone whose signature is known: an SSH public key, or the fingerprint of an OpenPGP key.
 type Signer struct {
 	Name string
 	Key  string

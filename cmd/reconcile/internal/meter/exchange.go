@@ -17,7 +17,7 @@ type exchange struct {
 	model  string // the one that answered
 	status int
 	failed *settle.WireError
-	// progress is called at the beginning of an answer, and after each event of a stream; nil: nobody wants to know.
+	// progress is called at the beginning of an answer, and after each event of a stream; nil: no one wants to know.
 	progress func()
 
 	streamed bool

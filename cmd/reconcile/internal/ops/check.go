@@ -39,7 +39,7 @@ type CheckRequest struct {
 	Refresh      bool   // discover the tools again
 }
 
-// UntrustedError says that nobody has allowed the checks of a folder to run, and which commands they are.
+// UntrustedError says that no one has allowed the checks of a folder to run, and which commands they are.
 type UntrustedError struct {
 	Root     string
 	Commands []string

@@ -68,7 +68,7 @@ func OverrideCheck(ctx context.Context, env Env, q OverrideRequest) (r OverrideR
 	return r, err
 }
 
-// overridden finds in the last results what is to be accepted.
+// overridden finds in the last results the finding or test to accept.
 func (p *project) overridden(ctx context.Context, q OverrideRequest) (*schemas.CheckOverride, string, error) {
 	switch {
 	case q.NoTests:
@@ -120,7 +120,7 @@ func (p *project) overridden(ctx context.Context, q OverrideRequest) (*schemas.C
 	return found[0], "the test " + q.Test, nil
 }
 
-// filesOfTest are the files that an override of a test covers: all in the folder of the test, as far as it is known.
+// filesOfTest are the files that an override of a test covers: all in the folder of the test, if it is known.
 func (p *project) filesOfTest(ctx context.Context, c checks.Check, t checks.Test) ([]string, error) {
 	if t.File == "" {
 		return nil, nil

@@ -117,7 +117,7 @@ func sideOf(name string) (s preview.Side, err error) {
 	return s, err
 }
 
-// changes compares the work tree, or what is staged, with a commit.
+// changes compares the work tree, or the index, with a commit.
 func (e Env) changes(ctx context.Context, q PreviewRequest) ([]preview.File, error) {
 	r, err := gitrepo.Open(e.Tree.Dir)
 	if err != nil {

@@ -98,7 +98,7 @@ func parseGoal(s string) (goal, error) {
 	return goal{}, badField("for", " %q: write condition=Ready, condition=Stalled=False or phase=Succeeded", s)
 }
 
-// misspelt returns the condition that somebody who waits for an unknown one probably meant, or "". Other names may be conditions of a
+// misspelt returns the condition that someone who waits for an unknown one probably meant, or "". Other names may be conditions of a
 // kind.
 func misspelt(name string) string {
 	common := []string{schemas.Ready, schemas.Reconciling, schemas.Stalled}

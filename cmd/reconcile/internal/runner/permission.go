@@ -172,7 +172,7 @@ func (t *talk) waitedForPeople() time.Duration {
 	return d
 }
 
-// isUnanswered reports whether the turn ends because nobody answered.
+// isUnanswered reports whether the turn ends because no one answered.
 func (t *talk) isUnanswered() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

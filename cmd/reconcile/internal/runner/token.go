@@ -19,7 +19,7 @@ const tokenVar = "RECONCILE_RUN_TOKEN"
 
 func tokenName(key string) string { return flat(key) + ".token" }
 
-// issueToken makes the token of the run of an agent. It appears in no output. A run without an agent acts as nobody, and needs none.
+// issueToken makes the token of the run of an agent. It appears in no output. A run without an agent acts as no one, and needs none.
 func (a *attempt) issueToken() error {
 	if a.effect.Agent == "" {
 		return nil

@@ -47,7 +47,7 @@ type Workspace interface {
 	Top() string
 	// Env are the variables that describe it.
 	Env() []string
-	// Watch notes how the places outside of the workspace are that nobody but people and reconcile may write. What it returns lists those
+	// Watch notes how the places outside of the workspace are that no one but people and reconcile may write. What it returns lists those
 	// that a run changed since; shared says that other runs may have changed the tree's own files.
 	Watch(ctx context.Context) (changed func(ctx context.Context, shared bool) ([]string, error), err error)
 	// Commit records what the run changed there. Declared outputs that are not part of the commit are copied into the tree.

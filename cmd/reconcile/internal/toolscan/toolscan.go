@@ -1,4 +1,4 @@
-// Package toolscan collects what is known about a project, so that its tools can be discovered: languages by file names, manifests and
+// Package toolscan collects the facts about a project, so that its tools can be discovered: languages by file names, manifests and
 // configurations, and the programs that are installed for it. It runs nothing.
 package toolscan
 

@@ -2,7 +2,7 @@
 // its file is another one.
 //
 // The programs are named by specs, perhaps of someone else. So only runs ask, and a spec has no influence on the arguments. The programs of
-// projects that nobody has allowed are not asked: that is the caller's part, see [Book.Ask].
+// projects that no one has allowed are not asked: that is the caller's part, see [Book.Ask].
 package versions
 
 import (
@@ -264,7 +264,7 @@ func versionLine(text []byte) string {
 	return strings.ToValidUTF8(line[:min(len(line), maxLine)], "")
 }
 
-// head keeps the beginning of what is written to it.
+// head keeps the beginning of an output.
 type head struct{ kept bytes.Buffer }
 
 var _ io.Writer = (*head)(nil)

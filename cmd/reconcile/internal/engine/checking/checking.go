@@ -44,7 +44,7 @@ type Checker struct {
 	// Sandbox is the level that confines tools; "" or none: they are not confined.
 	Sandbox string
 	Host    *sandbox.Host
-	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: nobody asks.
+	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: no one asks.
 	Started func(j tools.Job, done, total int)
 	// Proofs knows which tools found the faults of their positive controls; the others run them, if they find nothing else.
 	Proofs *Proofs

@@ -29,7 +29,7 @@ type Diagnosing struct {
 	Git     bool     // there is a commit to compare with
 }
 
-// Diagnose finds out for each failed test of some checks what it is a sign of: it runs the test alone, and in the commit before the change. Of
+// Diagnose finds the cause of each failed test of some checks: it runs the test alone, and in the commit before the change. Of
 // checks, each belongs to the tool in the same place of found. left is the number of failed tests that were too many.
 func (c *Checker) Diagnose(ctx context.Context, found []tools.Discovered, all []checks.Check, d Diagnosing) (out []checks.Diagnosis, left int, err error) {
 	b := &bases{checker: c, d: d}
@@ -85,7 +85,7 @@ func (c *Checker) evidence(ctx context.Context, t tools.Discovered, test checks.
 	return e, err
 }
 
-// testFolder is the folder of a test without a file, as far as its suite says so.
+// testFolder is the folder of a test without a file, if its suite says so.
 func testFolder(t tools.Discovered, test checks.Test) string {
 	return path.Join(t.Folder, strings.TrimPrefix(test.Suite, "./"))
 }

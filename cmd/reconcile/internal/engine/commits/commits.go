@@ -146,7 +146,7 @@ func (c *Committer) Commit(ctx context.Context, t *state.Tree, scope loop.Scope)
 	return loop.Committed{Hash: res.Hash, Incomplete: private || res.Warning != ""}, err
 }
 
-// listed returns the folders that the run has read, for a branch that nobody else checks files out of meanwhile.
+// listed returns the folders that the run has read, for a branch that no one else checks files out of meanwhile.
 func (c *Committer) listed() gitrepo.Lister {
 	if l := c.o.Store.Listing(); l != nil && c.Shared == nil {
 		return l.Folder

@@ -81,9 +81,9 @@ type Loop struct {
 	CheckAgent func(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) (why string)
 	// Tools knows the versions of programs that nodes declare; nil: they are not asked, and what is on record stands.
 	Tools Tools
-	// Identify says who wrote an action, and how that is proved; nil: nobody looks.
+	// Identify says who wrote an action, and how that is proved; nil: no one looks.
 	Identify func(ctx context.Context, settings *schemas.SettingsSpec, o *schemas.Object) (settle.Identity, error)
-	// ReadIssue reads an issue of the settings' repository on GitHub; nil: nobody does.
+	// ReadIssue reads an issue of the settings' repository on GitHub; nil: no one does.
 	ReadIssue func(ctx context.Context, settings *schemas.SettingsSpec, number int) (derive.Issue, error)
 	// Commit commits the written files to git; nil: nothing is committed.
 	Commit func(ctx context.Context, t *state.Tree, scope Scope) (Committed, error)

@@ -43,7 +43,7 @@ func (m *Meter) key(ctx context.Context, from *schemas.KeySource) (string, error
 	return text, nil
 }
 
-// read reads the file of a key, which nobody else may read and git may not commit.
+// read reads the file of a key, which no one else may read and git may not commit.
 func (m *Meter) read(ctx context.Context, name string) (string, error) {
 	file := filepath.FromSlash(name)
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {

@@ -18,7 +18,7 @@ const startsWithin = 24 * time.Hour
 func startsSince(now time.Time) time.Time { return now.Add(-startsWithin).Truncate(time.Hour) }
 
 // collectStarts lists the comments that start a workflow on the issues without a comment of ours, of people who may. Others there were
-// not written to this program: nobody is told anything about them.
+// not written to this program: no one is told anything about them.
 func (in *Inbox) collectStarts(ctx context.Context) ([]unread, error) {
 	recent, err := in.Client.RecentComments(ctx, startsSince(in.Mirror.Now()))
 	if err != nil {

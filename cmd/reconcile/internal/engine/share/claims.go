@@ -183,7 +183,7 @@ func (s *Share) noteHolds(tip gitrepo.Tip, others []claims.Claim) {
 	}
 }
 
-// dropHolds drops what nobody has claimed any more; s.mu is held.
+// dropHolds drops what no one has claimed any more; s.mu is held.
 func (s *Share) dropHolds() {
 	maps.DeleteFunc(s.holds, func(key string, _ budgets.Hold) bool { return !s.claimed[key] })
 }

@@ -116,7 +116,7 @@ func (w *workspace) bringRecorded(ctx context.Context, out schemas.Output) error
 	return fmt.Errorf("%s is not what its node made: it has changed in the tree, and the cache does not have it; retry the node that makes it", out.Path)
 }
 
-// untouched lists the brought files that nobody changed since, below the top of the checkout.
+// untouched lists the brought files that no one changed since, below the top of the checkout.
 func (w *workspace) untouched() []string {
 	var out []string
 	for name, was := range w.brought {
@@ -245,7 +245,7 @@ func difference(prefix string, changed, claimed []string) string {
 	return strings.Join(notes, "; ")
 }
 
-// stamp identifies the content of a file as long as nobody writes to it.
+// stamp identifies the content of a file as long as no one writes to it.
 type stamp struct {
 	size int64
 	time time.Time

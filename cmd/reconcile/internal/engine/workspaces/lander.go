@@ -148,7 +148,7 @@ func (l *Lander) Cancel(key, why string) {
 // Hurry delegates to inner: a landing is cancelled at once.
 func (l *Lander) Hurry(key string) { l.inner.Hurry(key) }
 
-// Tell delegates to inner: a landing has nobody to tell.
+// Tell delegates to inner: a landing has no one to tell.
 func (l *Lander) Tell(key string, all []settle.Message) { l.inner.Tell(key, all) }
 
 // SetForeign delegates to inner.
@@ -286,7 +286,7 @@ func (m *Manager) keepLog(check, landing string) string {
 // checkTimeout ends a check.
 const checkTimeout = 10 * time.Minute
 
-// run has inner perform an effect that nobody else knows of.
+// run has inner perform an effect that no one else knows of.
 func (l *Lander) run(ctx context.Context, e settle.Effect) settle.Report {
 	done := make(chan settle.Report, 1)
 	l.mu.Lock()

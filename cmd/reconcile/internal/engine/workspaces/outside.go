@@ -16,7 +16,7 @@ import (
 
 // watched is what is known of a place outside of a workspace before a run that nothing confines.
 //
-// Nobody can tell afterwards who wrote a file. What others write is recognized by how it looks: reconcile replaces files and never
+// No one can tell afterwards who wrote a file. What others write is recognized by how it looks: reconcile replaces files and never
 // changes them in place; a commit, a landing and a checkout leave files as the branch has them. See docs/sandbox.md for what is left.
 type watched struct {
 	w     *workspace
@@ -158,7 +158,7 @@ func (w *workspace) inPlace() ([]string, error) {
 	return append(out, records...), err
 }
 
-// atRest are the files at the top of other workspaces in which nobody works.
+// atRest are the files at the top of other workspaces in which no one works.
 func (w *workspace) atRest() (out []string, err error) {
 	all, err := w.m.owners()
 	for _, o := range all {
@@ -263,7 +263,7 @@ func (b *watched) lookAtMarks() (found []string, err error) {
 	return append(found, forged...), err
 }
 
-// differs reports whether a file changed in a way that nobody else changes it.
+// differs reports whether a file changed in a way that no one else changes it.
 func (b *watched) differs(name string, was mark) bool {
 	if was.info == nil {
 		text, err := regular.ReadPath(name)

@@ -107,7 +107,7 @@ func parked(commit string) event {
 	}
 }
 
-// removable reports whether the workspace may be deleted: nobody has worked in it, or it was given up and what was not
+// removable reports whether the workspace may be deleted: no one has worked in it, or it was given up and what was not
 // committed is in a reference.
 func (o *Owner) removable() bool { return o.State == Created || o.State == Landed || o.State == Parked }
 

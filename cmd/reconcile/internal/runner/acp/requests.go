@@ -208,7 +208,7 @@ func (c *Client) SetMode(ctx context.Context, s *Session, mode string) error {
 	return c.setOption(ctx, s, "mode", mode, ErrMode)
 }
 
-// ErrModel reports that the agent lets nobody choose the model.
+// ErrModel reports that the agent lets no one choose the model.
 var ErrModel = errors.New("the agent does not offer a choice of models")
 
 // SetModel sets the session's model.

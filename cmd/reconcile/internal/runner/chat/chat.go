@@ -25,7 +25,7 @@ type Endpoint struct {
 	// Completion says that MaxTokens is called max_completion_tokens, as OpenAI's own newer models demand.
 	Completion bool
 	Client     *http.Client
-	// Listener is told each part of an answer's text as it arrives; nil: nobody is.
+	// Listener is told each part of an answer's text as it arrives; nil: no one is.
 	Listener Listener
 }
 

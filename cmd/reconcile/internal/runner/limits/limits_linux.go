@@ -184,7 +184,7 @@ func (l *Limit) killed() bool {
 	return false
 }
 
-// Close removes the group, whose processes have ended. One that is left is empty and bounds nobody.
+// Close removes the group, whose processes have ended. One that is left is empty and bounds no one.
 func (l *Limit) Close() {
 	if l == nil || l.group == "" {
 		return

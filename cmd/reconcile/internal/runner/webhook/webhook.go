@@ -1,4 +1,4 @@
-// Package webhook sends signed notifications to addresses that nobody has to trust: it follows no redirect, and a name that leads to
+// Package webhook sends signed notifications to addresses that no one has to trust: it follows no redirect, and a name that leads to
 // this machine or a private network gets nothing.
 package webhook
 
