@@ -15,6 +15,7 @@ type baseDiff struct {
 	known  map[string]*file // files that earlier processes read
 	specs  map[schemas.Ref]bool
 	paths  []string // paths of specs that were added or removed
+	hides  bool     // an unfinished file was added, removed or changed
 }
 
 // changedSince returns the objects to decide again because of differences from the tree that was settled last, sorted, with the
@@ -43,6 +44,9 @@ func (u *baseDiff) refs() (refs []schemas.Ref, ok bool) {
 	u.inputs()
 	u.outputs()
 	u.touchReferrers()
+	if u.hides || len(u.update.model.scanErrors) > 0 {
+		u.update.touchSpecless()
+	}
 	for _, ref := range u.base.clocks {
 		u.update.touch(ref)
 	}
@@ -188,6 +192,8 @@ func (u *baseDiff) about(f *file, moved bool) {
 	if f.area != areaSpecs {
 		return
 	}
+	b, ok := f.body.(*specBody)
+	u.hides = u.hides || ok && b.unfinished()
 	u.specs[ref] = true
 	if moved {
 		u.paths = append(u.paths, f.path)

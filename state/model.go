@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	"reconcile.dev/reconcile/schemas"
@@ -45,6 +47,7 @@ type model struct {
 	dormant    *dormantSet      // objects that were not loaded; nil: none
 	declared   *declaredOutputs
 	links      map[string]bool                 // spec files that are links: a change of the target does not show at their own path
+	unfinished map[string]bool                 // spec files that may be the beginning of one, as an editor leaves it for a moment
 	missing    map[string]bool                 // spec files with a reference to a missing object
 	expands    map[schemas.Ref]*schemas.Object // that may expand, as they were expanded last
 	callers    *Tree                           // the caller's tree at the last refresh, with statuses that are newer than their files; nil before
@@ -88,6 +91,18 @@ type specBody struct {
 
 	// cross are the problems with respect to the rest of the tree.
 	cross []schemas.Problem
+}
+
+// unfinished reports whether the file is empty, has broken syntax or lacks a field of every object: it may be the beginning
+// of a file that is being written, so that what it will declare is not known.
+func (b *specBody) unfinished() bool {
+	return b.ref == (schemas.Ref{}) || slices.ContainsFunc(b.problems, func(p schemas.Problem) bool {
+		switch p.Code {
+		case "empty", "syntax", "encoding":
+			return true
+		}
+		return p.Code == "missing-field" && !strings.HasPrefix(p.Field, "spec.")
+	})
 }
 
 // damage says why a file under state/ cannot be used.

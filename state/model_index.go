@@ -31,7 +31,7 @@ func (s *slot) phase() string {
 func newModel(l *layout) *model {
 	return &model{
 		layout: l, files: map[string]*file{}, slots: map[schemas.Ref]*slot{}, scanErrors: map[string]scanError{},
-		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, related: map[string]bool{},
+		journals: map[string]*journalView{}, missing: map[string]bool{}, links: map[string]bool{}, unfinished: map[string]bool{}, related: map[string]bool{},
 		inputs: &inputs{},
 	}
 }
@@ -59,6 +59,9 @@ func (m *model) put(f *file) {
 		m.links[f.path] = true
 	}
 	ref := m.refOf(f)
+	if b, ok := f.body.(*specBody); ok && b.unfinished() {
+		m.unfinished[f.path] = true
+	}
 	if ref == (schemas.Ref{}) || f.area == areaLedgers || f.area == areaCheckpoints || f.area == areaOther {
 		return
 	}
@@ -88,6 +91,7 @@ func (m *model) drop(p string) *file {
 	}
 	delete(m.files, p)
 	delete(m.links, p)
+	delete(m.unfinished, p)
 	delete(m.missing, f.path)
 	delete(m.related, f.path)
 	ref := m.refOf(f)
@@ -113,8 +117,8 @@ func (m *model) exists(ref schemas.Ref) bool {
 	return s != nil && len(s.specs) > 0 || m.dormant.has(ref) || ref == schemas.AllRef() // the settings always are
 }
 
-// hiddenProblem returns the problem of an object with traces but without a spec, while a part of specs/ cannot be read:
-// its spec may be there, so that the object must not be treated as deleted. It returns nil if all of specs/ is readable.
+// hiddenProblem returns the problem of an object with traces but without a spec, while a part of specs/ cannot be read or is
+// unfinished: its spec may be there, so that the object must not be treated as deleted. It returns nil if there is no such part.
 func (m *model) hiddenProblem(ref schemas.Ref) []schemas.Problem {
 	t, ok := m.firstUnreadable()
 	if !ok {
@@ -122,15 +126,20 @@ func (m *model) hiddenProblem(ref schemas.Ref) []schemas.Problem {
 	}
 	return []schemas.Problem{{
 		Place: schemas.Place{Path: t.path}, Severity: schemas.Error, Code: t.code, Ref: ref,
-		Message: "this cannot be read, and the object's spec may be in it; its status and records are kept",
+		Message: "this " + t.text + ", and the object's spec may be in it; its status and records are kept",
 	}}
 }
 
-// firstUnreadable returns the first unreadable path in specs/, if any.
+// firstUnreadable returns the first path in specs/ that is unreadable or unfinished, if any; its text follows the word "this".
 func (m *model) firstUnreadable() (first scanError, ok bool) {
 	for p, t := range m.scanErrors {
 		if (within(m.layout.specs, p) || p == m.layout.specs) && (!ok || p < first.path) {
-			first, ok = t, true
+			first, ok = scanError{p, t.code, "cannot be read"}, true
+		}
+	}
+	for p := range m.unfinished {
+		if !ok || p < first.path {
+			first, ok = scanError{p, "unfinished", "is empty or unfinished"}, true
 		}
 	}
 	return first, ok

@@ -175,7 +175,7 @@ func (m *model) entry(ref schemas.Ref) *Entry {
 		e.StatusPath = m.layout.statusPath(ref)
 	}
 	m.fillJournals(e)
-	if e.Gone() && (e.status != nil || e.RunCount() > 0) {
+	if e.Gone() && (e.status != nil || e.RunCount() > 0 || len(e.Claims) > 0) {
 		e.Problems = m.hiddenProblem(ref)
 	}
 	if e.Object != nil {

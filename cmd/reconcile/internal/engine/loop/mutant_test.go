@@ -32,6 +32,7 @@ var dormantFaults = []mutants.Mutant{
 	{"a dormant file that went is not missed", "../../../../../state/active.go", "if !is && !l.base.thawedFile(i)", "if !is && is && !l.base.thawedFile(i)"},
 	{"what bears on dormant objects is ignored", "../../../../../state/active.go", "|| !m.dormant.affects(f))", "|| true)"},
 	{"what bears on them during a run is ignored", "../../../../../state/update.go", "d != nil && (d.has", "false && (d.has"},
+	{"what an unfinished file hides is forgotten", "../../../../../state/base_diff.go", "if u.hides || len(u.update.model.scanErrors) > 0 {", "if u.hides && false {"},
 	{"a damaged file of dormant objects is believed", "../../../../../state/frozen.go", " || xxhash.Sum64(rest[16:]) != hash", "", "TestDamagedFileOfDormantObjects"},
 	{"dormant objects are not counted", "../../../../../controllers/sessions/sums.go", "range t.Dormant(schemas.DAGKind.Name)", "range t.Dormant(\"None\")"},
 	{"a DAG that declares tools is dormant", "../../../../../state/dormant.go", " || b.object.Mentions(schemas.MarkTools)", "", "TestToolsOfFinishedDAGs"},
