@@ -32,6 +32,7 @@ Checks run commands of the project, so that a project has to be allowed once: "r
 
 The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknown.`,
 		Example: "  reconcile inspect\n" +
+			"  reconcile inspect --deep                # also races and security holes, which takes its time\n" +
 			"  reconcile inspect --changed             # what the next commit changes\n" +
 			"  reconcile inspect --base main -o github # annotations for a pull request\n" +
 			"  reconcile inspect --only format --fix\n" +
@@ -55,6 +56,7 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 	bindCheck(&q.CheckRequest, f)
 	f.StringSliceVar(&only, "only", nil, "only checks of the `KIND` lint, format or types")
 	f.StringVar(&failOn, "fail-on", "", "findings less severe than `SEVERITY` do not fail a check (default low)")
+	f.BoolVar(&q.Deep, "deep", false, "also look for races, leaks and security holes, with the tools for that")
 	f.BoolVar(&q.Fix, "fix", false, "first run the commands that repair files")
 	f.BoolVar(&q.Last, "last", false, "only show the last result again")
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub, formatJUnit)

@@ -40,17 +40,21 @@ func (s Severity) rank() int {
 // Category says what a check is about.
 type Category string
 
-// The categories of tools. A language server is none of the checks.
+// The categories of tools. A deep analysis looks for races, leaks and security holes, takes its time, and runs where it is asked for. A language
+// server is none of the checks.
 const (
 	Linter        Category = "linter"
 	Formatter     Category = "formatter"
 	TypeChecker   Category = "type_checker"
 	TestFramework Category = "test_framework"
+	Deep          Category = "deep"
 	LSP           Category = "lsp"
 )
 
 // Categories returns all categories.
-func Categories() []Category { return []Category{Linter, Formatter, TypeChecker, TestFramework, LSP} }
+func Categories() []Category {
+	return []Category{Linter, Formatter, TypeChecker, TestFramework, Deep, LSP}
+}
 
 // Range is a part of a file. Lines and columns count from 1; 0 is unknown. The end is exclusive; without one, Line alone is meant.
 type Range struct {
@@ -124,6 +128,17 @@ type Test struct {
 	Actual   string      `json:"actual,omitempty"`
 	Stack    string      `json:"stack,omitempty"`
 	Output   string      `json:"output,omitempty"` // of a failure, shortened
+}
+
+// OfTests are findings that say of failed tests what they say.
+func OfTests(tests []Test) (out []Finding) {
+	for _, t := range tests {
+		if t.Outcome == TestFailed {
+			out = append(out, Finding{File: t.File, Range: Range{Line: t.Line}, Severity: High, Rule: t.Name, Message: cmp.Or(t.Message, t.Name+" fails"),
+				Suggestion: cmp.Or(t.Output, t.Stack)})
+		}
+	}
+	return out
 }
 
 // Coverage says which lines tests ran.

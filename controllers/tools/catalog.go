@@ -36,6 +36,7 @@ type Role struct {
 	Extensions     []string        `json:"extensions,omitempty"`     // of the files that it is about, as .go; none: all files
 	Output         string          `json:"output,omitempty"`         // the format of the output of Check, by its name in controllers/checks/formats
 	Report         string          `json:"report,omitempty"`         // the file with the output where it is not stdout: {report} in Check
+	Reports        []string        `json:"reports,omitempty"`        // the reports that it writes into the project, where it has no Report: patterns of path.Match for the ends of their paths, in any folder
 	Stream         string          `json:"stream,omitempty"`         // stdout, stderr or both; none: stdout
 	Clean          []int           `json:"clean,omitempty"`          // exit codes without findings or failures; none: 0
 	Found          []int           `json:"found,omitempty"`          // exit codes with findings or failures; none: 1

@@ -217,7 +217,7 @@ func (d *discovery) covered(t Tool, folder string) bool {
 
 // mentioned finds a tool by a file of CI or a Makefile that runs it.
 func (d *discovery) mentioned(t Tool) {
-	if slices.Contains([]string{"go", "cargo", "node", "python3", "mix", "dotnet", "dart", "dune", "swift", "zig", "terraform"}, t.Program) {
+	if slices.Contains([]string{"go", "cargo", "node", "python3", "ruby", "mvn", "gradle", "mix", "dotnet", "dart", "dune", "swift", "zig", "terraform"}, t.Program) {
 		return // these programs do more than this
 	}
 	word := regexp.MustCompile(`(?m)(?:^|[\s"'/@&;|])` + regexp.QuoteMeta(t.Program) + `(?:@|==|$|[\s"'])`)
@@ -251,7 +251,9 @@ func (d *discovery) installed(t Tool) {
 		return
 	}
 	for _, r := range t.Roles {
-		taken := slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Category == r.Category && o.Language == language })
+		taken := slices.ContainsFunc(d.out, func(o Discovered) bool {
+			return o.Category == r.Category && o.Language == language && r.Category != checks.Deep
+		})
 		if taken || r.Category == checks.TestFramework && !d.hasTests(r) {
 			continue
 		}

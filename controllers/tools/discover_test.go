@@ -48,7 +48,7 @@ func TestCatalog(t *testing.T) {
 						continue // of cppcheck
 					}
 					for _, hole := range regexpHoles.FindAllString(a, -1) {
-						if !slices.Contains([]string{"{files}", "{packages}", "{report}", "{coverage}", "{scratch}", "{test}", "{suite}", "{file}"}, hole) {
+						if !slices.Contains([]string{"{files}", "{packages}", "{report}", "{coverage}", "{scratch}", "{test}", "{suite}", "{file}", "{config}", "{configFolder}"}, hole) {
 							t.Errorf("%s: %s is no placeholder", where, hole)
 						}
 					}
@@ -56,6 +56,9 @@ func TestCatalog(t *testing.T) {
 			}
 			if usesReport := slices.ContainsFunc(r.Check, func(a string) bool { return strings.Contains(a, "{report}") }); usesReport != (r.Report != "") {
 				t.Errorf("%s: report is %q", where, r.Report)
+			}
+			if r.Report != "" && len(r.Reports) > 0 {
+				t.Errorf("%s: it has both a report and reports", where)
 			}
 			if r.Category == checks.TestFramework && len(r.TestFiles) == 0 {
 				t.Errorf("%s: it has no files with tests", where)

@@ -12,7 +12,8 @@ import (
 //
 //	{files}      the files, relative to the folder; for the whole folder the role's Whole
 //	{packages}   the folders of the files, as ./a/b; for the whole folder ./...
-//	{report}     the file into which the tool writes its output
+//	{report}     the file into which the tool writes its output, or the folder for its files
+//	{config}     the tool's configuration, relative to its folder, and {configFolder} the folder of that
 //	{coverage}   the file into which it writes what the tests ran
 //	{test}, {suite}, {file}   one test
 //
@@ -74,6 +75,22 @@ func (r Role) IsTest(file string) bool {
 	inFolder := path.Join(path.Base(path.Dir(file)), name)
 	return slices.ContainsFunc(r.TestFiles, func(p string) bool { return matches(p, name) || strings.Contains(p, "/") && matches(p, inFolder) })
 }
+
+// IsReport reports whether a path may be that of a report that the tool writes into the project.
+func (r Role) IsReport(p string) bool {
+	parts := strings.Split(p, "/")
+	return slices.ContainsFunc(r.Reports, func(pattern string) bool {
+		n := strings.Count(pattern, "/") + 1
+		if len(parts) < n {
+			return false
+		}
+		ok, err := path.Match(pattern, strings.Join(parts[len(parts)-n:], "/"))
+		return err == nil && ok
+	})
+}
+
+// RunsTests reports whether the check is a run of tests.
+func (r Role) RunsTests() bool { return len(r.TestFiles) > 0 }
 
 // Holds reports whether a path lies in the tool's folder.
 func (t Discovered) Holds(p string) bool { return below(t.Folder, p) }
@@ -140,6 +157,8 @@ func (j Job) fill(argv []string, places map[string]string) []string {
 			slices.Sort(folders)
 			out = append(out, slices.Compact(folders)...)
 		default:
+			config := relative(j.Tool.Folder, j.Tool.Config)
+			a = strings.NewReplacer("{config}", config, "{configFolder}", path.Dir(config)).Replace(a)
 			for name, value := range places {
 				a = strings.ReplaceAll(a, "{"+name+"}", value)
 			}

@@ -116,3 +116,24 @@ func TestOwnJobs(t *testing.T) {
 		t.Error(got, jobs[0].Tool.Role.Found)
 	}
 }
+
+// Reports are known by the ends of their paths, in any folder.
+func TestReportsOfRoles(t *testing.T) {
+	r := Role{Reports: []string{"build/test-results/*/TEST-*.xml"}}
+	for p, want := range map[string]bool{
+		"build/test-results/test/TEST-A.xml": true, "a/b/build/test-results/x/TEST-A.xml": true, "test-results/test/TEST-A.xml": false,
+		"build/test-results/TEST-A.xml": false, "build/test-results/test/A.xml": false, "rebuild/test-results/test/TEST-A.xml": false,
+	} {
+		if r.IsReport(p) != want {
+			t.Errorf("%s: %v", p, !want)
+		}
+	}
+}
+
+// A command may name the tool's configuration, below its folder.
+func TestConfigInCommand(t *testing.T) {
+	j := Job{Tool: Discovered{Folder: "a", Config: "a/config/x.xml", Role: Role{Check: []string{"x", "-c", "{config}", "--in={configFolder}"}}}}
+	if got := j.Command(nil); !slices.Equal(got, []string{"x", "-c", "config/x.xml", "--in=config"}) {
+		t.Errorf("%q", got)
+	}
+}

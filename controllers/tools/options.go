@@ -78,6 +78,9 @@ func Undecided(f Facts, found []Discovered) []Open {
 
 // Options lists the tools of a category for a language, the recommended one first.
 func Options(f Facts, language string, category checks.Category) (out []Option) {
+	if category == checks.Deep {
+		return nil // each looks for something else
+	}
 	for _, t := range Catalog() {
 		if !slices.Contains(t.Languages, language) || !t.does(category) || t.Opted {
 			continue

@@ -39,6 +39,7 @@ type format struct {
 	Fields  map[string]string `json:"fields,omitempty"`  // of an item: file, line, column, endLine, endColumn, message, rule, severity, suggestion, url
 	Require string            `json:"require,omitempty"` // a value that a document of the format has
 	Files   string            `json:"files,omitempty"`   // the number of files that were read
+	Missed  string            `json:"missed,omitempty"`  // the files that could not be read
 	Zero    []string          `json:"zero,omitempty"`    // the fields that count from 0
 	// Each says that the output is a JSON document on each line.
 	Each bool `json:"each,omitempty"`
@@ -64,7 +65,7 @@ type compiled struct {
 	stops         *regexp.Regexp
 	groups, items extract.Expr
 	file, require extract.Expr
-	files         extract.Expr
+	files, missed extract.Expr
 	fields        map[string]extract.Expr
 }
 
@@ -88,7 +89,7 @@ func compile(name string, f format) *compiled {
 		}
 		return e
 	}
-	c := &compiled{format: f, groups: must(f.Groups), items: must(f.Items), file: must(f.File), require: must(f.Require), files: must(f.Files), fields: map[string]extract.Expr{}}
+	c := &compiled{format: f, groups: must(f.Groups), items: must(f.Items), file: must(f.File), require: must(f.Require), files: must(f.Files), missed: must(f.Missed), fields: map[string]extract.Expr{}}
 	for i := range c.Lines {
 		c.Lines[i].re = regexp.MustCompile(c.Lines[i].Pattern)
 	}
@@ -288,6 +289,9 @@ func (c *compiled) readDocument(doc any, o Options) (checks.Report, error) {
 	}
 	if n := c.files.Text(doc); c.Files != "" && n != "" {
 		r.Files = number(n)
+	}
+	if c.Missed != "" {
+		r.Ignored += len(c.missed.Items(doc))
 	}
 	groups := []any{doc}
 	if c.Groups != "" {

@@ -28,7 +28,7 @@ var endless = []string{"flake8", "gcc", "go-vet", "gofmt", "javac", "prettier", 
 var parts = map[string]string{"go-test-json": `"Action":"start"`, "libtest": "running "}
 
 // testFormats are the formats of test runs.
-var testFormats = []string{"go-test-json", "jest-json", "junit", "libtest", "rspec", "tap", "unittest"}
+var testFormats = []string{"alcotest", "dart-test", "exunit", "go-test-json", "jest-json", "junit", "libtest", "minitest", "nextest", "rspec", "tap", "trx", "unittest"}
 
 // recorded is an output of a real tool, shortened: a section of a file FORMAT.TOOL.txtar in testdata. The comment of the file names the
 // version, and the command and the exit code of each section. The section NAME.want is how the output is read.

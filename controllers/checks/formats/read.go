@@ -2,6 +2,7 @@ package formats
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,8 +17,9 @@ type reader func(data []byte, o Options) (checks.Report, error)
 func readers() map[string]reader {
 	return map[string]reader{
 		"sarif": readSARIF, "checkstyle": readCheckstyle, "rdjson": readRDJSON, "rdjsonl": readRDJSONL, "cargo-json": readCargo,
-		"go-test-json": readGoTest, "junit": readJUnit, "tap": readTAP, "lsp": readLSP,
-		"jest-json": readJest, "rspec": readRSpec, "libtest": readLibtest, "unittest": readUnittest,
+		"go-test-json": readGoTest, "junit": readJUnit, "trx": readTRX, "tap": readTAP, "lsp": readLSP,
+		"jest-json": readJest, "rspec": readRSpec, "dart-test": readDartTest,
+		"libtest": libtest().read, "unittest": unittest().read, "exunit": exunit().read, "minitest": minitest().read, "nextest": nextest().read, "alcotest": alcotest().read,
 		"go-cover": readGoCover, "lcov": readLCOV, "cobertura": readCobertura, "coverage-py": readCoveragePy, "istanbul": readIstanbul,
 	}
 }
@@ -48,6 +50,28 @@ func Read(name string, data []byte, o Options) (checks.Report, error) {
 		return checks.Report{}, err
 	}
 	return finish(r, o), nil
+}
+
+// ReadAll reads several documents of a format as one report, such as those of the suites of a run. There has to be one.
+func ReadAll(name string, documents [][]byte, o Options) (checks.Report, error) {
+	if len(documents) == 0 {
+		return checks.Report{}, errors.New("it wrote no report")
+	}
+	all := checks.Report{Complete: true}
+	for _, data := range documents {
+		r, err := Read(name, data, o)
+		if err != nil {
+			return checks.Report{}, err
+		}
+		all.Findings, all.Tests, all.Broken = append(all.Findings, r.Findings...), append(all.Tests, r.Tests...), append(all.Broken, r.Broken...)
+		all.Complete, all.Ignored = all.Complete && r.Complete, all.Ignored+r.Ignored
+		if r.Files < 0 || all.Files < 0 {
+			all.Files = -1
+		} else {
+			all.Files += r.Files
+		}
+	}
+	return all, nil
 }
 
 // finish cleans what a reader found, and bounds it.

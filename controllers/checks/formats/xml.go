@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/controllers/checks"
 )
@@ -241,3 +243,78 @@ func firstLineOf(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
 }
+
+// readTRX reads the results of dotnet test --logger trx (learn.microsoft.com, "dotnet test", and the schema of Visual Studio, TeamTest 2010). It is
+// complete when its sum counts as many tests as there are.
+func readTRX(data []byte, o Options) (checks.Report, error) {
+	type result struct {
+		ID       string `xml:"testId,attr"`
+		Name     string `xml:"testName,attr"`
+		Outcome  string `xml:"outcome,attr"`
+		Duration string `xml:"duration,attr"` // hours:minutes:seconds
+		Out      string `xml:"Output>StdOut"`
+		Message  string `xml:"Output>ErrorInfo>Message"`
+		Stack    string `xml:"Output>ErrorInfo>StackTrace"`
+	}
+	r := checks.Report{Files: -1}
+	classes, ids, counted := map[string]string{}, []string(nil), -1
+	id := ""
+	err := elements(data, []string{"TestRun"}, func(_ []string, e xml.StartElement, d *xml.Decoder) (bool, error) {
+		switch e.Name.Local {
+		case "UnitTestResult":
+			var x result
+			if err := d.DecodeElement(&x, &e); err != nil {
+				return false, err
+			}
+			t := checks.Test{Name: x.Name, Outcome: checks.TestFailed}
+			var h, m int
+			var s float64
+			if n, _ := fmt.Sscanf(strings.ReplaceAll(x.Duration, ":", " "), "%d %d %g", &h, &m, &s); n == 3 {
+				t.Seconds = float64(h*3600+m*60) + s
+			}
+			switch x.Outcome {
+			case "Passed", "PassedButRunAborted", "Warning":
+				t.Outcome = checks.TestPassed
+			case "NotExecuted", "Inconclusive", "NotRunnable", "Pending":
+				t.Outcome, t.Message = checks.TestSkipped, strings.TrimSpace(x.Message)
+			default:
+				t.Message, t.Stack, t.Output = firstLineOf(x.Message), strings.TrimSpace(x.Stack), strings.TrimSpace(x.Out)
+				t.Expected, t.Actual = expectations(x.Message)
+				if at := dotnetPlace().FindStringSubmatch(x.Stack); at != nil {
+					t.File, t.Line = o.file(at[1]), number(at[2])
+				}
+			}
+			r.Tests, ids = append(r.Tests, t), append(ids, x.ID)
+			return true, nil
+		case "UnitTest":
+			id = attribute(e, "id")
+		case "TestMethod":
+			classes[id] = attribute(e, "className")
+		case "Counters":
+			counted = number(attribute(e, "total"))
+		case "RunInfo":
+			var text string
+			outcome := attribute(e, "outcome")
+			if err := d.DecodeElement(&struct {
+				Text *string `xml:"Text"`
+			}{&text}, &e); err != nil {
+				return false, err
+			}
+			if outcome == "Error" || outcome == "Failed" { // a host of tests that crashed
+				r.Broken = append(r.Broken, strings.TrimSpace(text))
+			}
+			return true, nil
+		}
+		return false, nil
+	})
+	for i := range r.Tests {
+		t := &r.Tests[i]
+		t.Suite = classes[ids[i]]
+		t.Name = strings.TrimPrefix(t.Name, t.Suite+".")
+	}
+	r.Complete = counted == len(r.Tests)
+	return r, err
+}
+
+// dotnetPlace is a place in a stack of .NET.
+var dotnetPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m) in (.+):line (\d+)$`) })

@@ -13,7 +13,8 @@ import (
 // InspectRequest requests an inspection of a project by its linters, formatters and type checkers.
 type InspectRequest struct {
 	CheckRequest
-	Only   []checks.Category // categories; none: all but tests
+	Only   []checks.Category // categories; none: all but tests and deep analyses
+	Deep   bool              // also deep analyses
 	FailOn checks.Severity   // what is less severe does not fail; "": low
 	Fix    bool              // run the commands that repair, before the checks
 	Last   bool              // only return the last result
@@ -42,6 +43,9 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	categories := q.Only
 	if len(categories) == 0 {
 		categories = []checks.Category{checks.Linter, checks.Formatter, checks.TypeChecker}
+	}
+	if q.Deep {
+		categories = append(slices.Clone(categories), checks.Deep)
 	}
 	jobs, err := p.jobs(ctx, &q.CheckRequest, categories)
 	if err != nil {

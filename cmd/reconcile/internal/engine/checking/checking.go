@@ -162,6 +162,9 @@ func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended) {
 	}
 	check.Outcome, check.Reason = checks.Judge(expected, ended)
 	check.Findings, check.Tests = ended.Report.Findings, ended.Report.Tests
+	if j.Tool.Category == checks.Deep {
+		check.Findings, check.Tests = append(check.Findings, checks.OfTests(check.Tests)...), nil
+	}
 	for i := range check.Findings {
 		f := &check.Findings[i]
 		f.Tool, f.Category = j.Tool.Tool, j.Tool.Category
@@ -176,7 +179,7 @@ func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended) {
 }
 
 func (c *Checker) expected(r tools.Role) checks.Expected {
-	return checks.Expected{Clean: r.Clean, Found: r.Found, Tests: r.Category == checks.TestFramework, Format: r.Output, FailOn: c.FailOn, Timeout: c.Timeout}
+	return checks.Expected{Clean: r.Clean, Found: r.Found, Tests: r.RunsTests(), Format: r.Output, FailOn: c.FailOn, Timeout: c.Timeout}
 }
 
 // execute runs a tool's command in a folder, and reads its report. An error says that ctx ended.
@@ -199,6 +202,7 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 		}
 		p.Set = append(slices.Clone(p.Set), "TMPDIR="+scratch)
 	}
+	before := writtenReports(t.Role, dir)
 	end, err := p.Run(ctx)
 	if err != nil {
 		return e, end.Took, err
@@ -215,17 +219,14 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 	case "both":
 		data = append(end.Stdout, end.Stderr...)
 	}
-	if t.Role.Report != "" {
-		data, err = regular.ReadPathUpTo(report, outputLimit)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			e.Unreadable = "it wrote no report"
-		case err != nil:
+	documents := [][]byte{data}
+	if t.Role.Report != "" || len(t.Role.Reports) > 0 {
+		if documents, err = readReports(t.Role, dir, report, before); err != nil {
 			e.Unreadable = regular.Cause(err).Error()
 		}
 	}
 	if e.Unreadable == "" {
-		e.Report, err = formats.Read(t.Role.Output, data, c.options(t))
+		e.Report, err = formats.ReadAll(t.Role.Output, documents, c.options(t))
 		if err != nil {
 			e.Unreadable = err.Error()
 		}
@@ -264,7 +265,7 @@ func (c *Checker) writable(scratch string) []string {
 		}
 	}
 	if home := variable(c.Environ, "HOME"); filepath.IsAbs(home) {
-		folders = append(folders, filepath.Join(home, ".cache"), filepath.Join(home, ".cargo", "registry"), filepath.Join(home, "go", "pkg", "mod"))
+		folders = append(folders, filepath.Join(home, ".cache"), filepath.Join(home, ".cargo", "registry"), filepath.Join(home, ".gradle"), filepath.Join(home, ".m2"), filepath.Join(home, "go", "pkg", "mod"))
 	}
 	return folders
 }
