@@ -165,11 +165,13 @@ func optionLines(all []tools.Option) string {
 }
 
 func (a *app) tools(ctx context.Context, q ops.ToolsRequest, ask bool) error {
-	discover := ops.Tools
+	var r *ops.ToolsResult
+	var err error
 	if ask {
-		discover = ops.AskTools
+		r, err = ops.AskTools(ctx, a.env(), q)
+	} else {
+		r, err = ops.Tools(ctx, a.env(), q)
 	}
-	r, err := discover(ctx, a.env(), q)
 	wide := a.global.output == formatWide
 	switch {
 	case err != nil:
