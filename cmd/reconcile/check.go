@@ -91,6 +91,9 @@ func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
 	if len(r.Checks) == 0 && r.Outcome == checks.Unknown {
 		what = "no tool of the project checks this; \"reconcile tools\" shows what it has"
 	}
+	if len(r.Checks) == 0 && r.Outcome == checks.Passed {
+		what = "nothing to check"
+	}
 	if r.Files != nil {
 		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
 	}

@@ -25,6 +25,12 @@ func Names() (names []string) {
 	return names
 }
 
+// Checkable reports whether the catalogue has a tool for the language of a file, by its name, that a project need not ask for.
+func Checkable(file string) bool {
+	l := LanguageOf(file)
+	return l != "" && slices.ContainsFunc(Catalog(), func(t Tool) bool { return !t.Opted && slices.Contains(t.Languages, l) })
+}
+
 // Languages lists the languages that the catalogue knows, sorted.
 func Languages() (names []string) {
 	for _, t := range Catalog() {

@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/allowlist"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/toolscan"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
@@ -62,9 +64,11 @@ type project struct {
 	env    Env
 	listed []string // by allFiles
 	tools  []tools.Discovered
-	files  []string // that were asked for; nil: all
-	gone   []string // that were asked for, and removed
-	narrow bool
+	// discovery discovers the tools of the project once.
+	discovery func() (toolscan.Discovery, error)
+	files     []string // that were asked for; nil: all
+	gone      []string // that were asked for, and removed
+	narrow    bool
 }
 
 // openProject finds the project of a request, and the files that it is about.
@@ -77,6 +81,7 @@ func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error)
 	if l, err := worktree.Find(dir); err == nil {
 		p.root, p.git = l.Top, true
 	}
+	p.discovery = sync.OnceValues(func() (toolscan.Discovery, error) { return p.findTools(ctx, q) })
 	paths := q.Paths
 	if len(paths) == 0 {
 		paths = []string{"."}
@@ -96,7 +101,10 @@ func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error)
 		if !p.git {
 			return nil, badRequest("%s is in no git repository, so that nobody knows what changed; run git init, or leave out --changed", p.root)
 		}
+		var ahead sync.WaitGroup // while git compares
+		ahead.Go(func() { _, _ = p.discovery() })
 		all, gone, err := checking.Changed(ctx, p.root, q.Base)
+		ahead.Wait()
 		if err != nil {
 			return nil, badRequest("%v", err)
 		}

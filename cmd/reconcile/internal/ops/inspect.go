@@ -82,20 +82,21 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 
 // jobs discovers the tools of the project, and plans what they are to check.
 func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks.Category) ([]tools.Job, error) {
-	found, err := p.discover(ctx, q)
+	found, err := p.discovery()
 	if err != nil {
 		return nil, err
 	}
-	if p.tools, err = chosen(found, categories, q.Tools); err != nil {
+	if p.tools, err = chosen(found.Found, categories, q.Tools); err != nil {
 		return nil, err
 	}
-	all, err := p.allFiles(ctx)
-	if err != nil {
-		return nil, err
-	}
-	files := p.files
-	if files == nil && len(p.scope) > 0 {
-		files = slices.DeleteFunc(slices.Clone(all), func(f string) bool { return !p.inScope(f) })
+	files, all := p.files, []string(nil)
+	if files == nil {
+		if all, err = p.allFiles(ctx); err != nil {
+			return nil, err
+		}
+		if len(p.scope) > 0 {
+			files = slices.DeleteFunc(slices.Clone(all), func(f string) bool { return !p.inScope(f) })
+		}
 	}
 	jobs := tools.Jobs(p.tools, files, all)
 	if err := p.trust(jobs, q.Trust); err != nil {
@@ -110,8 +111,8 @@ func (p *project) sum(r *Checked, q *CheckRequest) {
 	if p.narrow {
 		n := len(p.files)
 		r.Files = &n
-		if n == 0 {
-			r.Outcome = checks.Passed // nothing changed
+		if n == 0 || len(r.Checks) == 0 && !slices.ContainsFunc(slices.Concat(p.files, p.gone), tools.Checkable) {
+			r.Outcome = checks.Passed // nothing changed that any tool checks
 		}
 	}
 	slices.SortStableFunc(r.Checks, func(a, b checks.Check) int { return outcomeOrder(a.Outcome) - outcomeOrder(b.Outcome) })

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -166,6 +167,24 @@ func (p *project) treeDir() string {
 	return dir
 }
 
+// treeWith loads the tree of the project if it has specs of a kind, for which only the specs are read. Without them t is nil, and nothing is to be closed.
+func (p *project) treeWith(ctx context.Context, kind schemas.Kind) (s *state.Store, t *state.Tree, err error) {
+	if _, err := state.Find(p.treeDir(), p.env.kinds()); err != nil {
+		return nil, nil, nil
+	}
+	if s, err = p.env.Tree.Open(); err != nil {
+		return nil, nil, err
+	}
+	some, err := s.LoadSpecs(ctx, kind.Name)
+	if err == nil && len(some.Entries(kind.Name)) > 0 {
+		r := tree.Reader{Now: p.env.Tree.Now}
+		if t, err = r.Load(ctx, s); err == nil {
+			return s, t, nil
+		}
+	}
+	return nil, nil, errors.Join(err, s.Close())
+}
+
 // override applies what people accepted to the checks of a result.
 func (p *project) override(ctx context.Context, r *Checked, failOn checks.Severity) error {
 	all, err := p.overrides(ctx)
@@ -178,11 +197,8 @@ func (p *project) override(ctx context.Context, r *Checked, failOn checks.Severi
 
 // overrides lists what people accepted, by the Actions of the tree; none without a tree.
 func (p *project) overrides(ctx context.Context) ([]checks.Override, error) {
-	if _, err := state.Find(p.treeDir(), p.env.kinds()); err != nil {
-		return nil, nil
-	}
-	s, t, err := p.env.load(ctx)
-	if err != nil {
+	s, t, err := p.treeWith(ctx, schemas.ActionKind)
+	if t == nil {
 		return nil, err
 	}
 	defer s.Close()

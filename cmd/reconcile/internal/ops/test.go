@@ -125,11 +125,11 @@ func (p *project) testJobs(ctx context.Context, q *CheckRequest) ([]tools.Job, *
 		jobs, err := p.jobs(ctx, q, []checks.Category{checks.TestFramework})
 		return jobs, nil, err
 	}
-	found, err := p.discover(ctx, q)
+	found, err := p.discovery()
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.tools, err = chosen(found, []checks.Category{checks.TestFramework}, q.Tools); err != nil {
+	if p.tools, err = chosen(found.Found, []checks.Category{checks.TestFramework}, q.Tools); err != nil {
 		return nil, nil, err
 	}
 	all, err := p.allFiles(ctx)

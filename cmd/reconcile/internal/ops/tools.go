@@ -19,7 +19,6 @@ import (
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
-	"reconcile.dev/reconcile/state"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -47,7 +46,7 @@ func Tools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err er
 	if err != nil {
 		return nil, err
 	}
-	d, err := p.discovery(ctx, &q.CheckRequest)
+	d, err := p.discovery()
 	if err != nil {
 		return nil, err
 	}
@@ -69,15 +68,9 @@ func Tools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err er
 	return r, nil
 }
 
-// discover returns the tools of the project.
-func (p *project) discover(ctx context.Context, q *CheckRequest) ([]tools.Discovered, error) {
-	d, err := p.discovery(ctx, q)
-	return d.Found, err
-}
-
-// discovery discovers the tools of the project, or returns what was discovered shortly before. Programs of the project are asked for their versions
+// findTools discovers the tools of the project, or returns what was discovered shortly before. Programs of the project are asked for their versions
 // only where its checks may run.
-func (p *project) discovery(ctx context.Context, q *CheckRequest) (d toolscan.Discovery, err error) {
+func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Discovery, err error) {
 	if err := p.recover(); err != nil {
 		p.env.warn(err.Error())
 	}
@@ -123,11 +116,8 @@ func (p *project) discovery(ctx context.Context, q *CheckRequest) (d toolscan.Di
 
 // choices are what people and agents chose, by the preferences of the tree; none without a tree.
 func (p *project) choices(ctx context.Context) ([]tools.Choice, error) {
-	if _, err := state.Find(p.treeDir(), p.env.kinds()); err != nil {
-		return nil, nil
-	}
-	s, t, err := p.env.load(ctx)
-	if err != nil {
+	s, t, err := p.treeWith(ctx, schemas.PreferenceKind)
+	if t == nil {
 		return nil, err
 	}
 	defer s.Close()

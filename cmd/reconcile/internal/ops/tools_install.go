@@ -110,7 +110,7 @@ func (p *project) installations(ctx context.Context, q *InstallToolsRequest) ([]
 	if err != nil {
 		return nil, err
 	}
-	d, err := p.discovery(ctx, &q.CheckRequest)
+	d, err := p.discovery()
 	if err != nil {
 		return nil, err
 	}

@@ -13,29 +13,32 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 )
 
-// Changed lists the files below root that differ from a commit, sorted: also staged and untracked ones, not ignored ones; and apart those that
+// Changed lists the files below root, the top of a work tree, that differ from a commit, sorted: also staged and untracked ones, not ignored ones; and apart those that
 // were removed. base is a revision, and the comparison is with where the current branch left it; "" is the last commit.
 func Changed(ctx context.Context, root, base string) (files, removed []string, err error) {
-	git := func(args ...string) (string, error) { return readGit(ctx, root, args...) }
-	from := "HEAD"
-	if base != "" {
-		if from, err = mergeBase(ctx, root, base); err != nil {
+	var names []string
+	if base == "" {
+		out, err := readGit(ctx, root, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+		if err != nil {
 			return nil, nil, err
 		}
+		for _, line := range split(out) {
+			names = append(names, line[min(3, len(line)):]) // after two states and a space
+		}
+	} else {
+		from, err := mergeBase(ctx, root, base)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", from}, {"ls-files", "-z", "--others", "--exclude-standard"}} {
+			out, err := readGit(ctx, root, args...)
+			if err != nil {
+				return nil, nil, err
+			}
+			names = append(names, split(out)...)
+		}
 	}
-	args := []string{"ls-files", "-z", "--cached"} // before the first commit
-	if _, err := git("rev-parse", "-q", "--verify", from+"^{commit}"); err == nil {
-		args = []string{"diff", "--name-only", "-z", "--relative", "--no-renames", "--no-ext-diff", from, "--", "."}
-	}
-	known, err := git(args...)
-	if err != nil {
-		return nil, nil, err
-	}
-	others, err := git("ls-files", "-z", "--others", "--exclude-standard")
-	if err != nil {
-		return nil, nil, err
-	}
-	files, removed = present(root, split(known+others))
+	files, removed = present(root, names)
 	return files, removed, nil
 }
 
