@@ -103,9 +103,6 @@ func (o Options) file(p string) string {
 		}
 		return path.Clean(p)
 	}
-	if rest, ok := strings.CutPrefix(p, o.Module+"/"); ok && o.Module != "" {
-		p = rest // as tools of Go write it where GOFLAGS has -trimpath
-	}
 	p = path.Join(o.Folder, p)
 	if p == ".." || strings.HasPrefix(p, "../") {
 		return path.Join(root, p)

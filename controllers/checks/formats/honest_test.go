@@ -88,14 +88,6 @@ func TestLeavesOfTAPAreTests(t *testing.T) {
 	}
 }
 
-// Where GOFLAGS has -trimpath, tools of Go write the path of the module in place of its folder. A finding with such a path is not one elsewhere.
-func TestPathsOfModules(t *testing.T) {
-	r, err := Read("go-vet", []byte("# example.org/p/a\nexample.org/p/a/b.go:3:2: self-assignment of x to x\n"), Options{Root: "/p", Folder: "m", Module: "example.org/p"})
-	if err != nil || len(r.Findings) != 1 || r.Findings[0].File != "m/a/b.go" {
-		t.Errorf("%+v, %v", r, err)
-	}
-}
-
 // A rule of an extension is not the rule of the driver that has its index.
 func TestRulesOfSARIFExtensions(t *testing.T) {
 	r, err := Read("sarif", []byte(`{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x","rules":[{"id":"own","defaultConfiguration":{"level":"note"}}]}},
