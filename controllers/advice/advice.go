@@ -40,6 +40,7 @@ func For(t *state.Tree, s Surroundings) []Advice {
 			all = append(all, adviseTools(e, s)...)
 			all = append(all, adviseKeep(e, s)...)
 			all = append(all, adviseTemplate(e, spec)...)
+			all = append(all, adviseText(e, spec)...)
 			all = append(all, adviseCalls(t, e)...)
 			all = append(all, adviseApprovals(e, settings)...)
 		}

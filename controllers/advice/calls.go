@@ -2,9 +2,12 @@ package advice
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/condition"
+	"reconcile.dev/reconcile/schemas/template"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -39,6 +42,30 @@ func adviseTemplate(e *state.Entry, spec *schemas.DAGSpec) (all []Advice) {
 		}
 		all = append(all, Advice{Code: "no-effect", Ref: e.Ref, File: e.Object.Path, Field: field,
 			Message: name + " has no effect in a DAG that only others call", Suggestion: "remove it, or give it to the DAGs that call this one"})
+	}
+	return all
+}
+
+// adviseText warns of expressions in a DAG without anything that expands: they are text there.
+func adviseText(e *state.Entry, spec *schemas.DAGSpec) (all []Advice) {
+	if spec.Expands() || spec.Template || spec.Workflow != nil {
+		return nil
+	}
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		isExpression := func(text string) bool {
+			_, err := template.Compile(text, condition.Scope{Needs: n.Needs})
+			return template.Has(text) && err == nil
+		}
+		field := []any{"spec", "nodes", i, "prompt"}
+		if k := slices.IndexFunc(n.Run, isExpression); k >= 0 {
+			field = []any{"spec", "nodes", i, "run", k}
+		} else if !isExpression(n.Prompt) {
+			continue
+		}
+		all = append(all, Advice{Code: "no-effect", Ref: e.Ref, File: e.Object.Path, Field: field,
+			Message:    "{{ }} is text here: the DAG has no params, matrix, call, finally or workflow",
+			Suggestion: "add params to the DAG, or read the file that RECONCILE_NEEDS names"})
 	}
 	return all
 }
