@@ -149,11 +149,19 @@ type ActionStatus struct {
 
 // Distrusted says why an action, as its file has the digest, is no decision of a person; "" if nothing is known against it.
 func (s *ActionStatus) Distrusted(digest string) string {
-	if s == nil || s.During == "" || s.ObservedDigest != digest {
+	if s == nil || s.ObservedDigest != digest {
+		return ""
+	}
+	return distrusted(s.During)
+}
+
+// distrusted says why what appeared during a run is no decision of a person; "" without a run.
+func distrusted(during string) string {
+	if during == "" {
 		return ""
 	}
 	return fmt.Sprintf("its file appeared while the run %s worked without a sandbox, and nothing shows that a person wrote it; "+
-		"if you did, run the command for it in your terminal", s.During)
+		"if you did, run the command for it in your terminal", during)
 }
 
 // MessageReceipt is the proof that a text reached an agent.

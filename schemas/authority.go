@@ -21,7 +21,7 @@ func OnlyPeople(ref Ref, before, after *Object) string {
 	case is != nil && OfPeople(is.Verb):
 		return is.Verb
 	}
-	if SpecAs[*PreferenceSpec](before).ofPeople() || SpecAs[*PreferenceSpec](after).ofPeople() {
+	if SpecAs[*PreferenceSpec](before).OfPeople() || SpecAs[*PreferenceSpec](after).OfPeople() {
 		return "write " + ref.String() + ", unless its source is inferred"
 	}
 	if was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after); was != nil && is != nil && was.Phase != is.Phase {

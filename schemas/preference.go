@@ -47,8 +47,20 @@ type PreferenceSpec struct {
 	At Time `json:"at,omitzero"`
 }
 
-// PreferenceStatus exists only while something is wrong with the preference.
-type PreferenceStatus struct{ Common }
+// PreferenceStatus exists for the preferences of people, and while something is wrong with another.
+type PreferenceStatus struct {
+	Common
+	// During is the key of a run without a sandbox during which the file appeared; nothing shows that a person wrote it, so it counts as inferred.
+	During string `json:"during,omitempty"`
+}
+
+// Distrusted says why a preference, as its file has the digest, counts as inferred; "" if nothing is known against it.
+func (s *PreferenceStatus) Distrusted(digest string) string {
+	if s == nil || s.ObservedDigest != digest {
+		return ""
+	}
+	return distrusted(s.During)
+}
 
 // Default fills in that a person is sure. It takes out secrets and private text.
 func (s *PreferenceSpec) Default() {
@@ -78,5 +90,5 @@ func (s *PreferenceSpec) References() []Reference {
 	return []Reference{{Field: []any{"session"}, To: Ref{Kind: SessionKind.Name, Name: s.Session}}}
 }
 
-// ofPeople reports whether a preference is a person's.
-func (s *PreferenceSpec) ofPeople() bool { return s != nil && s.Source != PreferenceInferred }
+// OfPeople reports whether a preference is a person's.
+func (s *PreferenceSpec) OfPeople() bool { return s != nil && s.Source != PreferenceInferred }

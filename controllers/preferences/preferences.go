@@ -12,7 +12,7 @@ import (
 )
 
 // Kind is the row of kind Preference.
-var Kind = settle.Kind{Kind: schemas.PreferenceKind, Decide: settle.DecideRecord[schemas.PreferenceStatus], Columns: []settle.Column{
+var Kind = settle.Kind{Kind: schemas.PreferenceKind, Decide: decide, Columns: []settle.Column{
 	readiness.Ready,
 	readiness.OfSpec("DOMAIN", func(s *schemas.PreferenceSpec) string { return s.Domain }),
 	readiness.OfSpec("KEY", func(s *schemas.PreferenceSpec) string { return s.Key }),
@@ -20,6 +20,26 @@ var Kind = settle.Kind{Kind: schemas.PreferenceKind, Decide: settle.DecideRecord
 	readiness.OfSpec("SOURCE", func(s *schemas.PreferenceSpec) string { return s.Source }),
 	readiness.OfSpec("BY", func(s *schemas.PreferenceSpec) string { return schemas.Acting(s.By, s.Proof) }),
 }}
+
+// decide takes note of the preferences of people, so that one that appears later is known to be new. What an agent without a sandbox may have written
+// counts as inferred.
+func decide(in settle.In) settle.Out {
+	if in.Gone() || in.Broken() {
+		return settle.DecideRecord[schemas.PreferenceStatus](in)
+	}
+	if spec := in.Object.Spec().(*schemas.PreferenceSpec); !spec.OfPeople() {
+		return settle.Out{}
+	}
+	st := &schemas.PreferenceStatus{Common: settle.Common(in.Status())}
+	j := settle.Judgement{Class: settle.ClassReady, Reason: settle.ReasonValid, Message: "it counts"}
+	if old, _ := in.Status().(*schemas.PreferenceStatus); old != nil {
+		if why := old.Distrusted(in.Object.Digest); why != "" {
+			st.During, j.Message = old.During, "it counts as inferred: "+why
+		}
+	}
+	j.Settle(&st.Common, in.Object.Digest, in.Now)
+	return settle.Out{Status: st}
+}
 
 // Held is a preference, and its name.
 type Held struct {
@@ -31,6 +51,11 @@ type Held struct {
 func Of(t *state.Tree) (out []Held) {
 	for _, e := range t.Entries(schemas.PreferenceKind.Name) {
 		if s := state.SpecOf[*schemas.PreferenceSpec](e); s != nil && !e.Gone() {
+			if state.StatusOf[schemas.PreferenceStatus](e).Distrusted(e.Object.Digest) != "" {
+				inferred := *s
+				inferred.Source = schemas.PreferenceInferred
+				s = &inferred
+			}
 			out = append(out, Held{e.Name, s})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// distrust marks the new actions that a program may have written which nothing confines: those that appeared while its run is marked, and
+// distrust marks the new actions and preferences of people that a program may have written which nothing confines: those that appeared while its run is marked, and
 // that neither reconcile wrote for a person nor a signature or a comment proves. The marks are in the statuses before anything is decided.
 func (s *run) distrust(ctx context.Context) error {
 	open, err := s.loop.Store.Unconfined()
@@ -18,9 +18,8 @@ func (s *run) distrust(ctx context.Context) error {
 		return err
 	}
 	var marked []*state.Entry
-	for _, e := range s.tree.Active(schemas.ActionKind.Name) {
-		spec := state.SpecOf[*schemas.ActionSpec](e)
-		if spec == nil || !schemas.OfPeople(spec.Verb) || decided(e) {
+	for _, e := range slices.Concat(s.tree.Active(schemas.ActionKind.Name), s.tree.Active(schemas.PreferenceKind.Name)) {
+		if !ofPeople(e) || decided(e) {
 			continue
 		}
 		trusted, err := s.trusted(ctx, e)
@@ -38,7 +37,15 @@ func (s *run) distrust(ctx context.Context) error {
 	return nil
 }
 
-// decided reports whether an action was decided before, as its file is now.
+// ofPeople reports whether an object is valid, and a decision or a preference of a person by what it says.
+func ofPeople(e *state.Entry) bool {
+	if spec := state.SpecOf[*schemas.ActionSpec](e); spec != nil {
+		return schemas.OfPeople(spec.Verb)
+	}
+	return state.SpecOf[*schemas.PreferenceSpec](e).OfPeople()
+}
+
+// decided reports whether an action or a preference was decided before, as its file is now.
 func decided(e *state.Entry) bool {
 	return e.HasStatus() && (e.Brief().Phase == schemas.ActionApplied || e.Brief().ObservedDigest == e.Object.Digest)
 }
@@ -58,12 +65,17 @@ func (s *run) trusted(ctx context.Context, e *state.Entry) (bool, error) {
 	return id.Proof != "", nil
 }
 
-// marking is the entry of an action with the run during which it appeared.
+// marking is the entry of an action or a preference with the run during which it appeared.
 func marking(e *state.Entry, key string) *state.Entry {
-	st := &schemas.ActionStatus{Common: settle.Common(e.Status()), During: key}
-	st.Phase, st.ObservedDigest = schemas.ActionPending, e.Object.Digest
+	common := settle.Common(e.Status())
+	common.ObservedDigest = e.Object.Digest
 	marked := *e
-	marked.SetStatus(st)
+	if e.Kind == schemas.PreferenceKind.Name {
+		marked.SetStatus(&schemas.PreferenceStatus{Common: common, During: key})
+		return &marked
+	}
+	common.Phase = schemas.ActionPending
+	marked.SetStatus(&schemas.ActionStatus{Common: common, During: key})
 	return &marked
 }
 

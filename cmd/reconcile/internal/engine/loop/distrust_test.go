@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/preferences"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -54,6 +55,52 @@ func TestDistrust(t *testing.T) {
 				}
 				if got := job(t, r.Tree).Nodes.Of("a").State; got != c.want {
 					t.Errorf("the node is %s, want %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestDistrustPreferences has a preference of a person appear while a run is marked as unconfined: it counts as inferred, unless something shows that a person
+// wrote it, or it was there before.
+func TestDistrustPreferences(t *testing.T) {
+	const path = "specs/preferences/p.yaml"
+	for name, c := range map[string]struct {
+		vouch, before, edit bool
+		want                string
+	}{
+		"nothing shows it":      {want: schemas.PreferenceInferred},
+		"a command wrote it":    {vouch: true, want: schemas.PreferenceExplicit},
+		"it was there before":   {before: true, want: schemas.PreferenceExplicit},
+		"it was changed by now": {before: true, edit: true, want: schemas.PreferenceInferred},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := tree(t, "    - {name: a, run: [x]}")
+				l := newLoop(t, dir, newActor(always(time.Millisecond, schemas.OutcomeSucceeded)))
+				text := fmt.Sprintf(envelope, "Preference", "p", "  domain: tools\n  key: go/linter\n  value: staticcheck")
+				if c.before {
+					put(t, dir, path, text)
+					if _, err := l.Once(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if c.edit {
+					text += "  reason: Another text.\n"
+				}
+				mark(t, l, "dags/job/other-1")
+				if c.vouch {
+					if err := state.Vouch(l.Store.Root(), path, []byte(text)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				put(t, dir, path, text)
+				r, err := l.Once(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := preferences.Of(r.Tree); len(got) != 1 || got[0].Source != c.want {
+					t.Errorf("%v, want %s", got, c.want)
 				}
 			})
 		})

@@ -43,6 +43,9 @@ var dormantFaults = []mutants.Mutant{
 var distrustFaults = []mutants.Mutant{
 	{"a mark outlives the run after the killed one", "run.go", "\ts.seenWhole(open)\n", "\t_ = open\n"},
 	{"what appears during an unconfined run counts", "distrust.go", "if !trusted {", "if !trusted && false {"},
+	{"a preference is believed", "distrust.go", ", s.tree.Active(schemas.PreferenceKind.Name))", ")"},
+	{"a distrusted preference counts", "../../../../../controllers/preferences/preferences.go", "Distrusted(e.Object.Digest) != \"\" {", "Distrusted(e.Object.Digest) == \"-\" {"},
+	{"a preference of before is distrusted", "../../../../../controllers/preferences/preferences.go", "\tj.Settle(&st.Common, in.Object.Digest, in.Now)\n", "\tj.Settle(&st.Common, \"\", in.Now)\n"},
 	{"a proof does not count", "distrust.go", "return id.Proof != \"\", nil", "return id.Proof == \"never\", nil"},
 	{"a receipt does not count", "distrust.go", "if vouched || s.loop.Identify == nil {", "if s.loop.Identify == nil {"},
 	{"a mark goes before its run", "distrust.go", "return claimed[key] })", "return claimed[key] && false })"},
@@ -50,7 +53,7 @@ var distrustFaults = []mutants.Mutant{
 }
 
 func TestDistrustMutants(t *testing.T) {
-	mutants.Suite{Mutants: distrustFaults, Args: []string{"-short", "-run", "TestDistrust$|TestMarkedWhileItRuns"}}.Run(t)
+	mutants.Suite{Mutants: distrustFaults, Args: []string{"-short", "-run", "TestDistrust$|TestDistrustPreferences|TestMarkedWhileItRuns"}}.Run(t)
 }
 
 func TestMutants(t *testing.T) {
