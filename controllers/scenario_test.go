@@ -263,6 +263,10 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Workspace.Change.Lines, _ = strconv.Atoi(v)
 		case "sensitive":
 			r.Workspace.Change.Sensitive = []string{v}
+		case "tree": // the digest of its files
+			r.Workspace.Tree = v
+		case "evidence": // what a verification found
+			r.Result = fmt.Appendf(nil, `{"outcome":%q,"summary":"2 findings","tools":[{"tool":"flake8","category":"linter","outcome":%[1]q}]}`, v)
 		case "unlanded":
 			r.Workspace = &schemas.RunWorkspace{Kind: "land", Name: "w", Reason: v}
 		case "resolution":

@@ -51,7 +51,8 @@ func noticesOf(o *Object) [2]Notifications {
 // what they like: so may those of a new DAG.
 func weakens(ref Ref, before, after *Object) string {
 	was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after)
-	if was != nil && was.Land != nil && (is == nil || !reflect.DeepEqual(was.Land, is.Land)) {
+	if was != nil && (was.Land != nil && (is == nil || !reflect.DeepEqual(was.Land, is.Land)) ||
+		was.Pipeline != nil && (is == nil || !reflect.DeepEqual(was.Pipeline, is.Pipeline))) {
 		return "change the checks of " + ref.String()
 	}
 	old, now := SpecAs[*DAGSpec](before), SpecAs[*DAGSpec](after)
@@ -86,7 +87,7 @@ func (n *Node) weakenedBy(next *Node) string {
 		next = new(Node)
 	}
 	switch {
-	case !reflect.DeepEqual(n.Land, next.Land):
+	case !reflect.DeepEqual(n.Land, next.Land), !reflect.DeepEqual(n.Pipeline, next.Pipeline):
 		return "checks"
 	case n.Approve != nil && !reflect.DeepEqual(n.Approve, next.Approve):
 		return "approval"

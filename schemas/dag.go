@@ -232,6 +232,8 @@ type NodeStatus struct {
 	Approvals []Approval `json:"approvals,omitempty"`
 	// Landed says whether the commit of the node's workspace is part of the branch; nil for a node that worked in the tree.
 	Landed *Landed `json:"landed,omitempty"`
+	// Pipeline says how far the inspection and the tests of the node's change are; nil without a pipeline.
+	Pipeline *PipelineStatus `json:"pipeline,omitempty"`
 }
 
 // Landed says whether a commit is part of the branch that it is for.

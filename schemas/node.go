@@ -89,6 +89,9 @@ type Node struct {
 	// Land says what is checked before the commit of the node's workspace becomes part of the branch. Default: as the
 	// session says.
 	Land *Land `json:"land,omitempty"`
+	// Pipeline has the change of the node's agent inspected and tested before it lands. Default: as the session says, for agents with the
+	// role engineer.
+	Pipeline *Pipeline `json:"pipeline,omitempty"`
 	// Touches are globs of the files that the node changes. Nodes whose files may be the same do not run at once.
 	Touches []string `json:"touches,omitempty" jsonschema:"maxItems=100"`
 	// Approve is a gate: the node starts only when people have approved it. Of a person's task it says what the answer has to be, and
@@ -256,6 +259,7 @@ func (n *Node) check(r *Report, list string, i int) {
 	n.Retry.check(at.At("retry"))
 	n.Limits.check(at.At("limits"))
 	n.Land.check(at.At("land"))
+	n.Pipeline.check(at.At("pipeline"))
 	n.checkStep(at)
 	checkGlobs(r, n.Touches, list, i, "touches")
 }

@@ -250,7 +250,7 @@ func (n *Node) checkCall(at Spot) {
 	checkRef(at.At("dag"), n.DAG)
 	for field, set := range map[string]bool{"inputs": len(n.Inputs) > 0, "tools": len(n.Tools) > 0, "outputs": len(n.Outputs.Paths()) > 0, "env": len(n.Env) > 0,
 		"workingDir": n.WorkingDir != "", "timeout": n.Timeout != nil, "retry": n.Retry != nil, "when": n.When != "", "repeat": n.Repeat != nil,
-		"limits": n.Limits != nil, "land": n.Land != nil, "touches": len(n.Touches) > 0, "priority": n.Priority != "", "approve": n.Approve != nil} {
+		"limits": n.Limits != nil, "land": n.Land != nil, "pipeline": n.Pipeline != nil, "touches": len(n.Touches) > 0, "priority": n.Priority != "", "approve": n.Approve != nil} {
 		if set {
 			at.At(field).Errorf("conflict", "a node that calls a DAG has no %s", field).
 				Suggest("give it to the nodes of dag/%s; a parameter can carry what differs from call to call", n.DAG)

@@ -71,6 +71,9 @@ type Run struct {
 	Limits *RunLimits `json:"limits,omitempty"`
 	// Lands is the key of the run whose commit this one lands; empty for the run of a command or an agent.
 	Lands string `json:"lands,omitempty"`
+	// Verifies is the key of the run whose commit this one verifies, and Step how: StepInspect or StepTest. Its result is what was found.
+	Verifies string `json:"verifies,omitempty"`
+	Step     string `json:"step,omitempty"`
 	// Budget is what the turn of an agent could use at most, which its claim reserved; nil where no budget bounded it.
 	Budget *Budget `json:"budget,omitempty"`
 	// Issue is the issue that the work is about, in records of hooks.
@@ -94,6 +97,9 @@ func (r *Run) OutputsAt(files []string) (found []Output, ok bool) {
 	return found, true
 }
 
+// IsWork reports whether the run is that of a command or an agent, and neither verifies nor lands the commit of one.
+func (r *Run) IsWork() bool { return r.Lands == "" && r.Verifies == "" }
+
 // Output is a file that a run left behind.
 type Output struct {
 	Path   string `json:"path"`   // slash path below the root
@@ -113,6 +119,8 @@ type RunWorkspace struct {
 	Name   string `json:"name,omitempty"`   // of the workspace, as reconcile workspace lists it
 	Base   string `json:"base,omitempty"`   // the commit that it was made from
 	Commit string `json:"commit,omitempty"` // with the changes; empty if the run changed nothing
+	// Tree is the digest of all files of the commit, as git has it, where the change is verified.
+	Tree   string `json:"tree,omitempty"`
 	Branch string `json:"branch,omitempty"` // that holds the commit
 	// Files are the paths that the commit changes, below the root of the repository: the first of them. Changed is the
 	// number of all.

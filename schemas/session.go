@@ -50,6 +50,9 @@ type SessionSpec struct {
 	// Land says what is checked before the commits of agents' workspaces become part of the branch, for nodes that do not say
 	// it themselves.
 	Land *Land `json:"land,omitempty"`
+	// Pipeline has the changes of agents with the role engineer inspected and tested before they land, for nodes that do not say it
+	// themselves. Default: none.
+	Pipeline *Pipeline `json:"pipeline,omitempty"`
 	// Params are values of parameters of the session's DAGs, for those that have a parameter of that name.
 	Params map[string]any `json:"params,omitempty"`
 	// Phase is the phase that is wanted. Default Active.
@@ -117,6 +120,7 @@ func (s *SessionSpec) Check(r *Report) {
 	checkLine(r.At("owner"), s.Owner)
 	checkBranch(r.At("branch"), s.Branch)
 	s.Land.check(r.At("land"))
+	s.Pipeline.check(r.At("pipeline"))
 	s.Budget.check(r.At("budget"))
 	s.Env.check(r, "env")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,11 +20,15 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// formatJUnit is an output of checks.
-const formatJUnit = "junit"
+// formatJUnit and formatEvidence are outputs of checks.
+const (
+	formatJUnit    = "junit"
+	formatEvidence = "evidence"
+)
 
 // bindCheck binds the flags that inspect and test share.
-func bindCheck(q *ops.CheckRequest, f *pflag.FlagSet) {
+func bindCheck(q *checkFlags, f *pflag.FlagSet) {
+	f.BoolVar(&q.exitZero, "exit-zero", false, "end with exit code 0 whatever was found, for who reads the output")
 	f.BoolVar(&q.Changed, "changed", false, "only files that changed since the last commit, also new ones")
 	f.StringVar(&q.Base, "base", "", "only files that changed since the branch left the `REVISION`")
 	f.StringSliceVar(&q.Tools, "tool", nil, "only the checks of the tool `NAME`")
@@ -32,6 +37,20 @@ func bindCheck(q *ops.CheckRequest, f *pflag.FlagSet) {
 	f.StringVar(&q.Sandbox, "sandbox", "", "confine the tools: they write in the project only; `LEVEL` is "+schemas.SandboxLandlock+" or "+schemas.SandboxBwrap)
 	f.BoolVar(&q.Refresh, "refresh", false, "discover the tools again")
 	f.BoolVarP(&q.Trust, "yes", "y", false, "let the checks of this project run, now and later, without a question")
+}
+
+// checkFlags are the flags that inspect and test share.
+type checkFlags struct {
+	*ops.CheckRequest
+	exitZero bool
+}
+
+// exit is the exit code for a result.
+func (q *checkFlags) exit(r *ops.Checked) error {
+	if q.exitZero {
+		return nil
+	}
+	return exitWith(int(r.Verdict()))
 }
 
 // trusted calls check, and again after a person at a terminal has allowed the commands.
@@ -68,6 +87,8 @@ func (a *app) checkReport(v any, r *ops.Checked, table func() error) error {
 		return formats.WriteGitHub(a.stdout, "", formats.Of(r.Checks))
 	case formatSARIF:
 		return formats.WriteSARIF(a.stdout, "", "reconcile", process.ReadBuild().Version, formats.Of(r.Checks))
+	case formatEvidence:
+		return json.NewEncoder(a.stdout).Encode(r.Evidence())
 	case formatJUnit:
 		return formats.WriteJUnit(a.stdout, r.Checks)
 	}

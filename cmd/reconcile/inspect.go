@@ -19,6 +19,7 @@ var checkWords = map[string]checks.Category{"lint": checks.Linter, "format": che
 
 func newInspectCmd(a *app) *cobra.Command {
 	q := ops.InspectRequest{}
+	shared := checkFlags{CheckRequest: &q.CheckRequest}
 	var only []string
 	var failOn string
 	cmd := &cobra.Command{
@@ -49,30 +50,31 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 			if q.FailOn = checks.Severity(failOn); failOn != "" && !slices.Contains(checks.Severities(), q.FailOn) {
 				return badUsage("--fail-on %q: write critical, high, medium, low or info", failOn)
 			}
-			return a.inspect(cmd.Context(), q)
+			return a.inspect(cmd.Context(), q, &shared)
 		},
 	}
 	f := cmd.Flags()
-	bindCheck(&q.CheckRequest, f)
+	bindCheck(&shared, f)
 	f.StringSliceVar(&only, "only", nil, "only checks of the `KIND` lint, format or types")
 	f.StringVar(&failOn, "fail-on", "", "findings less severe than `SEVERITY` do not fail a check (default low)")
 	f.BoolVar(&q.Deep, "deep", false, "also look for races, leaks and security holes, with the tools for that")
 	f.BoolVar(&q.Fix, "fix", false, "first run the commands that repair files")
 	f.BoolVar(&q.Last, "last", false, "only show the last result again")
-	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub, formatJUnit)
+	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub, formatJUnit, formatEvidence)
 	cmd.AddCommand(newOverrideCmd(a, "override ID", "Accept a finding of the last inspection, until its file changes",
 		"  reconcile inspect override 3f9a01 --reason \"generated code\"",
 		func(arg string) ops.OverrideRequest { return ops.OverrideRequest{Finding: arg} }))
 	return cmd
 }
 
-func (a *app) inspect(ctx context.Context, q ops.InspectRequest) error {
+func (a *app) inspect(ctx context.Context, q ops.InspectRequest, shared *checkFlags) error {
+	q.Lines = a.global.output == formatEvidence
 	r, err := trusted(a, &q.CheckRequest, func() (*ops.Inspection, error) { return ops.Inspect(ctx, a.env(), q) })
 	if err != nil {
 		return err
 	}
 	err = a.checkReport(r, &r.Checked, func() error { return a.printInspection(r) })
-	return cmp.Or(err, exitWith(int(r.Verdict())))
+	return cmp.Or(err, shared.exit(&r.Checked))
 }
 
 func (a *app) printInspection(r *ops.Inspection) error {

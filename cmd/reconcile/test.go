@@ -16,6 +16,7 @@ const mostUncovered = 20
 
 func newTestCmd(a *app) *cobra.Command {
 	q := ops.TestRequest{}
+	shared := checkFlags{CheckRequest: &q.CheckRequest}
 	var noRun, all bool
 	var reason string
 	cmd := &cobra.Command{
@@ -43,13 +44,13 @@ The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`
 				return badUsage("--all runs every test; leave out --changed, --base and --related")
 			}
 			if noRun {
-				return a.skipTests(cmd.Context(), q, reason)
+				return a.skipTests(cmd.Context(), q, reason, &shared)
 			}
-			return a.test(cmd.Context(), q)
+			return a.test(cmd.Context(), q, &shared)
 		},
 	}
 	f := cmd.Flags()
-	bindCheck(&q.CheckRequest, f)
+	bindCheck(&shared, f)
 	f.BoolVar(&all, "all", false, "every test (the default)")
 	f.StringSliceVar(&q.Related, "related", nil, "only the tests that are related to the `FILE`")
 	f.BoolVar(&q.Coverage, "coverage", false, "measure which lines the tests run")
@@ -57,31 +58,32 @@ The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`
 	f.BoolVar(&q.Last, "last", false, "only show the last result again")
 	f.BoolVar(&noRun, "no-test-run", false, "run no test, and put on record who decided so; it holds until a file changes")
 	f.StringVar(&reason, "reason", "", "`TEXT` that says why, with --no-test-run")
-	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatGitHub, formatJUnit)
+	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatGitHub, formatJUnit, formatEvidence)
 	cmd.AddCommand(newOverrideCmd(a, "skip NAME", "Accept that a test fails, until a file beside it changes",
 		"  reconcile test skip TestUpload --reason \"the service is down\"",
 		func(arg string) ops.OverrideRequest { return ops.OverrideRequest{Test: arg} }))
 	return cmd
 }
 
-func (a *app) test(ctx context.Context, q ops.TestRequest) error {
+func (a *app) test(ctx context.Context, q ops.TestRequest, shared *checkFlags) error {
+	q.Lines = a.global.output == formatEvidence
 	r, err := trusted(a, &q.CheckRequest, func() (*ops.Testing, error) { return ops.Test(ctx, a.env(), q) })
 	if err != nil {
 		return err
 	}
 	err = a.checkReport(r, &r.Checked, func() error { return a.printTesting(r) })
-	return cmp.Or(err, exitWith(int(r.Verdict())))
+	return cmp.Or(err, shared.exit(&r.Checked))
 }
 
 // skipTests puts on record that no test runs, if a reason is given, and shows the result without tests.
-func (a *app) skipTests(ctx context.Context, q ops.TestRequest, reason string) error {
+func (a *app) skipTests(ctx context.Context, q ops.TestRequest, reason string, shared *checkFlags) error {
 	if reason != "" {
 		if err := a.overrideCheck(ctx, ops.OverrideRequest{Dir: a.project, NoTests: true, Reason: reason}); err != nil {
 			return err
 		}
 	}
 	q.NoRun = true
-	return a.test(ctx, q)
+	return a.test(ctx, q, shared)
 }
 
 func (a *app) printTesting(r *ops.Testing) error {

@@ -56,6 +56,8 @@ type Work struct {
 	Refusals       []string   `json:"refusals,omitempty"`
 	// Round says that the task was done before, and is done again; nil in the first round.
 	Round *Round `json:"round,omitempty"`
+	// Feedback is why the change was sent back; nil where it was not.
+	Feedback *Feedback `json:"feedback,omitempty"`
 	// Failure is why the attempt before failed; nil where it did not.
 	Failure *Failure `json:"failure,omitempty"`
 	// Permissions are the decisions about what the last run asked for and had to wait for.

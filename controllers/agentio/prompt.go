@@ -39,6 +39,7 @@ const (
 	PartHandoff        = "handoff"
 	PartCheckpoints    = "checkpoints"
 	PartPermissions    = "permissions"
+	PartFeedback       = "feedback"
 	PartFailure        = "former attempt"
 	PartMessages       = "messages"
 	PartFiles          = "files"
@@ -83,6 +84,7 @@ func (w *Work) Parts() []Part {
 		{PartHandoff, handoffPrompt(w.Handoff)},
 		{PartCheckpoints, checkpointsText(w.Checkpoints)},
 		{PartPermissions, permissionsText(w.Permissions)},
+		{PartFeedback, w.Feedback.text()},
 		{PartFailure, w.Failure.text()},
 		{PartMessages, messagesText(w.Messages)},
 		{PartFiles, w.filesText()},

@@ -81,12 +81,12 @@ func breakerText(b breaker.Breaker) string {
 func substitutes(e *state.Entry) (out []*schemas.Run) {
 	latest := map[string]*schemas.Run{}
 	for _, r := range e.Runs() {
-		if was := latest[r.Node]; r.Lands == "" && (was == nil || !r.FinishedAt.Before(was.FinishedAt.Time)) {
+		if was := latest[r.Node]; r.IsWork() && (was == nil || !r.FinishedAt.Before(was.FinishedAt.Time)) {
 			latest[r.Node] = r
 		}
 	}
 	for i := range e.Claims {
-		if c := &e.Claims[i]; c.Lands == "" {
+		if c := &e.Claims[i]; c.IsWork() {
 			latest[c.Node] = &c.Run
 		}
 	}

@@ -32,8 +32,8 @@ func (t Trials) Plus(o TestOutcome) Trials {
 	return t
 }
 
-// Evidence has the facts about a test that failed.
-type Evidence struct {
+// Symptoms are the facts about a test that failed.
+type Symptoms struct {
 	Alone       Trials // runs of this test alone, on the same files
 	Base        Trials // and in the commit before the change
 	BaseTested  Trials // and there with the tests of the change
@@ -47,11 +47,11 @@ type Diagnosis struct {
 	Suite    string   `json:"suite,omitempty"`
 	Blame    Blame    `json:"blame"`
 	Why      string   `json:"why"`
-	Evidence Evidence `json:"evidence"`
+	Evidence Symptoms `json:"evidence"`
 }
 
 // Diagnose concludes what a failed test is a sign of.
-func Diagnose(e Evidence) (Blame, string) {
+func Diagnose(e Symptoms) (Blame, string) {
 	alone, base, mixed := e.Alone, e.Base, e.BaseTested
 	switch {
 	case alone.Passed > 0 && alone.Failed > 0:

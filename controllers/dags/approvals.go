@@ -32,7 +32,7 @@ func (f *fold) asksForAnswer(i int32) bool {
 
 // approvals are those of node i under its present key, whatever they are worth.
 func (f *fold) approvals(i int32) []schemas.Approval {
-	if f.approveOf(i) == nil && f.previewOf(i) == nil {
+	if f.approveOf(i) == nil && f.previewOf(i) == nil && f.pipelineOf(i) == nil {
 		return nil
 	}
 	if now, ok := f.approved[i]; ok {
@@ -99,7 +99,7 @@ func (f *fold) gateSpan(i int32, ready schemas.Time) []schemas.Span {
 // commitSpan is the time in which the commit of node i could have landed, had it been approved.
 func (f *fold) commitSpan(i int32) []schemas.Span {
 	last := f.recs[i].last
-	if f.previewOf(i) == nil || last == nil {
+	if f.previewOf(i) == nil && f.pipelineOf(i) == nil || last == nil {
 		return nil
 	}
 	span := schemas.Span{From: last.FinishedAt}

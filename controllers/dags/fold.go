@@ -116,7 +116,7 @@ func (f *fold) judgeAll() {
 	}
 	f.failFast()
 	for i := range f.next {
-		f.next[i].Landed = f.landed(int32(i))
+		f.next[i].Landed, f.next[i].Pipeline = f.landed(int32(i)), f.pipelineStatus(int32(i))
 	}
 }
 
@@ -179,7 +179,7 @@ func (f *fold) failFast() {
 	}
 	for i := range f.next {
 		switch s := f.next[i]; {
-		case f.p.CleansUp(int32(i)), f.recs[i].land.of != nil:
+		case f.p.CleansUp(int32(i)), f.recs[i].land.of != nil, f.recs[i].verify.of != nil:
 		case s.State == schemas.NodePending, s.State == schemas.NodeQueued, s.State == schemas.NodeBlocked,
 			s.State == schemas.NodeRunning, s.State == schemas.NodeSkipped && !readiness.NodeMet(s):
 			s.RetryAt = schemas.Time{}

@@ -135,8 +135,12 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	e.Key = effectKey(f.p.Name, n.Name, e.NodeKey, e.Seq)
 	w, c := r.land.of.Workspace, f.b.Command(f.p, i, f.agentOf(i))
 	confined := agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))
-	e.Task = &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
+	land := &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
 		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env, EnvFrom: c.EnvFrom}
+	if p := f.pipelineOf(i); p != nil && r.verify.held == "" {
+		land.Tree, land.Verify = w.Tree, [][]string{stepArgs(p, schemas.StepInspect), stepArgs(p, schemas.StepTest)}
+	}
+	e.Task = land
 	return e
 }
 
@@ -162,7 +166,7 @@ func (f *fold) workspace(i int32) *settle.Workspace {
 	if before != "" {
 		before = keys.OfRuns(f.p.Name, n.Name, before)
 	}
-	return &settle.Workspace{Measure: f.previewOf(i) != nil, Before: before, Kind: kind, Declared: declared, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
+	return &settle.Workspace{Measure: f.previewOf(i) != nil, Verified: f.pipelineOf(i) != nil, Before: before, Kind: kind, Declared: declared || f.pipelineOf(i) != nil, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
 		Branch: f.branch(n.Name), Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
 }
 

@@ -1,8 +1,12 @@
 package dags
 
-import "reconcile.dev/reconcile/schemas"
+import (
+	"cmp"
 
-// A commit that land.preview holds back is a gate, like a node with approve: it lands only when people have approved what it shows.
+	"reconcile.dev/reconcile/schemas"
+)
+
+// A commit that land.preview or a pipeline holds back is a gate, like a node with approve: it lands only when people have approved what it shows.
 
 // shownDigits is the length of the digest of what a gate shows: 128 bits, so that no one finds two works with one digest.
 const shownDigits = 32
@@ -18,5 +22,5 @@ func (f *fold) heldBack(i int32) string {
 	if !r.won || r.again || r.land.of == nil || r.land.claim != nil {
 		return ""
 	}
-	return f.previewOf(i).Holds(r.land.of.Workspace.Change)
+	return cmp.Or(r.verify.held, f.previewOf(i).Holds(r.land.of.Workspace.Change))
 }

@@ -75,7 +75,7 @@ func (f *fold) messages(i int32) iter.Seq[*schemas.AppliedAction] {
 
 // unheardAfter reports whether a run of node i succeeded while a text waited that it did not get: then the work goes on.
 func (f *fold) unheardAfter(i int32, run *schemas.Run) bool {
-	if run.Outcome != schemas.OutcomeSucceeded || run.Lands != "" {
+	if run.Outcome != schemas.OutcomeSucceeded || !run.IsWork() {
 		return false
 	}
 	for a := range f.messages(i) {

@@ -64,12 +64,12 @@ func TestFullContextUsesNoAttempt(t *testing.T) {
 	run.Turn = &schemas.Turn{Marks: []schemas.ContextMark{{Percent: 100, Used: 100, Window: 100}}}
 	f := foldOf()
 	r := &f.recs[0]
-	if f.takeRun(0, &run, nil); r.attempts() != 0 || r.handoffs != 1 || r.handoff != &run {
+	if f.takeRun(0, &run, nil, nil); r.attempts() != 0 || r.handoffs != 1 || r.handoff != &run {
 		t.Errorf("after a full context: %d attempts, %d handoffs", r.attempts(), r.handoffs)
 	}
 	other := runOf("2")
 	other.Outcome = schemas.OutcomeCancelled
-	if f.takeRun(0, &other, nil); r.attempts() != 0 || r.handoffs != 1 || r.handoff != &run {
+	if f.takeRun(0, &other, nil, nil); r.attempts() != 0 || r.handoffs != 1 || r.handoff != &run {
 		t.Errorf("after a cancellation: %d attempts, %d handoffs", r.attempts(), r.handoffs)
 	}
 }

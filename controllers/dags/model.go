@@ -134,13 +134,15 @@ type nodeRecord struct {
 	questions []*clarifications.Question
 	// kept is the latest run that waits for a permission, or handed the rest off: its changes are committed, and the work continues there.
 	kept *schemas.Run
-	// unheard is the latest success after which a text of a person waited; the work goes on in its session.
-	unheard *schemas.Run
+	// reopened is the latest success that does not count, since a text of a person waited, or its change was sent back; the work goes
+	// on in its session.
+	reopened *schemas.Run
 	// unlanded counts the successes since the latest one on record whose commits could not land.
 	unlanded int
 	// refused is the landing of the latest success, if it was refused: that waits for a person, and uses up no attempt.
 	refused *schemas.Run
 	land    landing
+	verify  verifying
 	// since is the earliest start that the status does not have; zero without one.
 	since schemas.Time
 }
@@ -226,6 +228,31 @@ type landing struct {
 	claim  *state.Claim // the landing that is under way or about to be
 	last   *schemas.Run // the latest record of a landing under the node's present key
 	wanted bool         // it is to land now
+}
+
+// verifying is how far the change of a node's latest success is verified.
+type verifying struct {
+	of     *schemas.Run // the success whose commit has yet to be verified; nil for none
+	step   string       // the step that comes next
+	claim  *state.Claim // the verification that is under way or about to be
+	last   *schemas.Run // the latest record of one under the node's present key
+	wanted bool         // it is to be done now
+	// loops count how often each step sent a change back, and sentBack is the verification that did so with the latest change; nil for none.
+	loops    map[string]int
+	sentBack *schemas.Run
+	trees    []string // of the changes that were sent back
+	held     string   // why a person has to decide about the change
+	// verdicts are the latest of each step, and commit what they are about.
+	verdicts map[string]*schemas.Run
+	commit   string
+}
+
+// reopen takes a success that does not count.
+func (r *nodeRecord) reopen(run *schemas.Run) {
+	r.won, r.land.of, r.reopened = false, nil, run
+	if r.last == nil || run.Seq > r.last.Seq {
+		r.last, r.pauses, r.limited = run, false, nil
+	}
 }
 
 // effectKey names the effect of a DAG's node and the record of it.

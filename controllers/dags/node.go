@@ -31,10 +31,10 @@ func (f *fold) records() {
 
 // takeRuns reads the runs of node i.
 func (f *fold) takeRuns(i int32, runs []*schemas.Run) {
-	r, known, lands := &f.recs[i], f.known(i), f.landings(i, runs)
+	r, known, lands, verified := &f.recs[i], f.known(i), f.landings(i, runs), f.verifications(i, runs)
 	for _, run := range runs {
 		if run.NodeKey == f.b.Keys[i] {
-			f.takeRun(i, run, lands)
+			f.takeRun(i, run, lands, verified[run.Key])
 			r.starts(run.StartedAt, known)
 		}
 	}
@@ -52,11 +52,14 @@ func (f *fold) takeClaims() {
 		case !ok:
 		case f.claimsLanding(i, claim):
 			f.recs[i].land.claim = claim
+		case f.claimsVerification(i, claim):
+			f.recs[i].verify.claim = claim
 		case claim.NodeKey == f.b.Keys[i]:
 			f.recs[i].claim = claim
 			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
 			f.reruns = f.reruns || f.recs[i].again
 			f.recs[i].starts(claim.StartedAt, f.known(i))
+		case claim.Verifies != "": // of a change that nobody has to verify any more
 		case !claim.StartedAt.IsZero():
 			f.recs[i].other, f.recs[i].former = true, claim
 		}
@@ -164,6 +167,8 @@ func (f *fold) judge(i int32) {
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
 	case verb == schemas.VerbCancel, verb == verbKill:
 		f.stop(i, schemas.NodeCancelled, settle.ReasonCancelledByAction, f.cancelMessage())
+	case r.verify.of != nil && !r.running():
+		f.judgeVerifying(i)
 	case r.refused != nil && !r.running():
 		f.set(i, schemas.NodeBlocked, settle.ReasonLandingRefused, f.refusal(i))
 	case r.unlanded > max(f.limits[i].Limit, landRetries):
@@ -283,6 +288,11 @@ func (f *fold) queue(i int32) {
 	if f.waitsForLimit(i) {
 		return
 	}
+	if f.pipelineOf(i) != nil && f.workspace(i) == nil {
+		f.set(i, schemas.NodeBlocked, settle.ReasonNotVerifiable, fmt.Sprintf("its pipeline verifies a commit, and %s works in the tree itself; "+
+			"give the agent workspace: clone, or remove the pipeline", f.p.Spec.Nodes[i].Agent))
+		return
+	}
 	if why := f.notCommitted(i); why != "" && r.claim == nil {
 		f.set(i, schemas.NodeBlocked, settle.ReasonNotCommitted, why)
 		return
@@ -350,14 +360,16 @@ func (f *fold) failureReason(i int32) string {
 	return settle.ReasonFailed
 }
 
-// takeRun takes a record of node i.
-func (f *fold) takeRun(i int32, run *schemas.Run, lands map[string]*schemas.Run) {
+// takeRun takes a record of node i; verified are the verifications of its change, by step.
+func (f *fold) takeRun(i int32, run *schemas.Run, lands, verified map[string]*schemas.Run) {
 	r, pauses := &f.recs[i], f.pauses(i, run)
-	if !pauses && f.unheardAfter(i, run) {
-		r.won, r.land.of, r.unheard = false, nil, run
-		if r.last == nil || run.Seq > r.last.Seq {
-			r.last, r.pauses, r.limited = run, false, nil
-		}
+	unheard := !pauses && f.unheardAfter(i, run)
+	if !pauses && f.verifies(i, run) && !f.lets(i, run, verified, lands[run.Key]) && !unheard {
+		return
+	}
+	if unheard {
+		r.reopen(run)
+		r.verify.of = nil
 		return
 	}
 	f.takeOrReject(r, run, pauses, f.endMark(i, run.Turn) > 0, lands)

@@ -79,7 +79,7 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 		case schemas.OutcomeFailed, schemas.OutcomeTimedOut:
 			return fmt.Sprintf("run %d failed, and it is tried again", before.Seq)
 		case schemas.OutcomeSucceeded:
-			return fmt.Sprintf("run %d succeeded, and its outputs were missing, its commit did not land, or a message came after it", before.Seq)
+			return fmt.Sprintf("run %d succeeded, and its outputs were missing, its commit did not land or was sent back, or a message came after it", before.Seq)
 		default:
 			return fmt.Sprintf("run %d ended %s, and the work goes on", before.Seq, before.Outcome)
 		}

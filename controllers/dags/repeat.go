@@ -107,7 +107,7 @@ func (f *fold) addFormerRound(i int32, out map[string]settle.Need) {
 	n, before := &f.p.Spec.Nodes[loop.Node], f.b.Before(f.p, loop)
 	var last *schemas.Run
 	for _, r := range f.nodeRuns(n.Name) {
-		if r.Outcome == schemas.OutcomeSucceeded && r.Lands == "" && slices.Contains(before, r.NodeKey) {
+		if r.Outcome == schemas.OutcomeSucceeded && r.IsWork() && slices.Contains(before, r.NodeKey) {
 			last = r
 		}
 	}

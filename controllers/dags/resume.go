@@ -115,7 +115,7 @@ func (k *kept) judge(f *fold) bool {
 func (k *kept) judgeNode(f *fold, i int32, judges []bool) bool {
 	f.next[i], f.want[i] = new(schemas.NodeStatus), false
 	f.judge(i)
-	f.next[i].Landed = f.landed(i)
+	f.next[i].Landed, f.next[i].Pipeline = f.landed(i), f.pipelineStatus(i)
 	k.effects[i] = f.wanted(i)
 	if sameNode(f.was[i], f.next[i]) {
 		f.next[i] = f.was[i]

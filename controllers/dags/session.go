@@ -71,7 +71,7 @@ func (f *fold) continues(i int32) *schemas.Turn {
 		run = r.last
 	case r.limited != nil:
 		run = r.limited
-	case r.unheard != nil && r.last == r.unheard, r.last != nil && r.last.Outcome == schemas.OutcomeCancelled:
+	case r.reopened != nil && r.last == r.reopened, r.last != nil && r.last.Outcome == schemas.OutcomeCancelled:
 		run = r.last
 	case agents.CutOff(r.failed):
 		run = r.failed

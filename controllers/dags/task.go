@@ -47,6 +47,8 @@ func (f *fold) wanted(i int32) *settle.Effect {
 	switch {
 	case f.recs[i].land.wanted:
 		e = f.landEffect(i)
+	case f.recs[i].verify.wanted:
+		e = f.verifyEffect(i)
 	case f.want[i]:
 		e = f.effect(i)
 	default:
@@ -125,8 +127,8 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 	c.Continues = r.last != nil && (r.handoffs > 0 || len(f.checkpoints(i)) > 0)
 	switch {
 	case c.Workspace == nil:
-	case r.unheard != nil && r.last == r.unheard:
-		c.Workspace.Continues = r.unheard.Key
+	case r.reopened != nil && r.last == r.reopened:
+		c.Workspace.Continues = r.reopened.Key
 	case r.kept != nil:
 		c.Workspace.Continues = r.kept.Key
 	}
@@ -192,7 +194,7 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 		w.Report = c.Output
 	}
 	w.Permissions = f.permissions(i)
-	w.Round = f.round(i)
+	w.Round, w.Feedback = f.round(i), f.feedback(i)
 	if run := f.recs[i].unsuccessful(); run != nil {
 		w.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
 	}

@@ -132,7 +132,7 @@ func (s *sums) add(e *state.Entry) {
 		}
 	}
 	for _, r := range e.Runs() {
-		if rank, ok := ranks[r.Node]; ok && r.Done() && r.Lands == "" {
+		if rank, ok := ranks[r.Node]; ok && r.Done() && r.IsWork() {
 			s.each(spec.Session, rank, r.Agent, func(f *sum) { f.run(r) })
 		}
 	}

@@ -128,9 +128,9 @@ func expired(t *state.Tree, q Request, answered schemas.Time) bool {
 func endsAttempt(r *schemas.Run) bool {
 	switch r.Outcome {
 	case schemas.OutcomeSucceeded:
-		return r.Lands == ""
+		return r.IsWork()
 	case schemas.OutcomeFailed, schemas.OutcomeTimedOut:
-		return r.Lands == "" && r.LimitedUntil().IsZero() && !r.StoppedByBudget()
+		return r.IsWork() && r.LimitedUntil().IsZero() && !r.StoppedByBudget()
 	}
 	return false
 }

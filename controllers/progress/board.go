@@ -196,7 +196,7 @@ func (d *dag) prepare(spec *schemas.DAGSpec) {
 func usualTimes(e *state.Entry) map[string]time.Duration {
 	latest := map[string]*schemas.Run{}
 	for _, r := range e.Runs() {
-		if was := latest[r.Node]; r.Outcome == schemas.OutcomeSucceeded && r.Lands == "" && (was == nil || was.FinishedAt.Before(r.FinishedAt.Time)) {
+		if was := latest[r.Node]; r.Outcome == schemas.OutcomeSucceeded && r.IsWork() && (was == nil || was.FinishedAt.Before(r.FinishedAt.Time)) {
 			latest[r.Node] = r
 		}
 	}

@@ -84,7 +84,7 @@ func (t *Tracker) Report(r settle.Report) []Event {
 	case settle.Finished:
 		e.State, e.Took = r.Run.Outcome, ran(r.Run)
 		switch {
-		case e.State != schemas.OutcomeSucceeded, r.Run.Lands != "":
+		case e.State != schemas.OutcomeSucceeded, !r.Run.IsWork():
 			e.Message = r.Run.Message
 		default:
 			t.sum += e.Took

@@ -111,6 +111,9 @@ const (
 	ReasonEnding             = "Ending"           // a run that is no longer wanted is being ended
 	ReasonKilling            = "Killing"          // a run that is no longer wanted is killed without a time of grace
 	ReasonHeld               = "Held"
+	ReasonInspecting         = "Inspecting"     // its change is being inspected
+	ReasonTesting            = "Testing"        // its change is being tested
+	ReasonNotVerifiable      = "NotVerifiable"  // it has a pipeline, and its agent leaves no commit to verify
 	ReasonLanding            = "Landing"        // its commit is being made part of the branch
 	ReasonTreeDirty          = "TreeDirty"      // a file that the user has changed is in the way of its commit
 	ReasonLandingRefused     = "LandingRefused" // its commit has what only people may decide

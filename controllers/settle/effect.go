@@ -71,7 +71,7 @@ type Allowance struct {
 	Node bool
 }
 
-// Task is what an effect does. It is a [Command], an [AgentTurn], an [HTTPTurn], a [Webhook] or a [Land]. A performer that does
+// Task is what an effect does. It is a [Command], an [AgentTurn], an [HTTPTurn], a [Webhook], a [Verify] or a [Land]. A performer that does
 // not know the type of a task reports the effect as [Broken].
 type Task interface {
 	// OutputPaths are the files, as slash paths below the root, that a success leaves.
@@ -158,6 +158,9 @@ func (e *Effect) Claim() schemas.Run {
 	}
 	if l, ok := e.Task.(*Land); ok {
 		r.Lands = l.Run
+	}
+	if v, ok := e.Task.(*Verify); ok {
+		r.Verifies, r.Step = v.Run, v.Step
 	}
 	return r
 }
@@ -252,8 +255,9 @@ type Workspace struct {
 	Inputs []string `json:",omitempty"`
 	// Commit is the commit to check out instead of the last one, for checks, which leave nothing.
 	Commit string
-	// Measure asks for the size of the commit.
-	Measure bool `json:",omitempty"`
+	// Measure asks for the size of the commit, Verified for the digest of its files.
+	Measure  bool `json:",omitempty"`
+	Verified bool `json:",omitempty"`
 	// Continues is the key of a run whose changes in it are committed, and whose work goes on; "" for none.
 	Continues string `json:",omitempty"`
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt continues from the
@@ -335,7 +339,29 @@ type Land struct {
 	EnvFrom []Variable `json:",omitempty"`
 	// Sandbox confines the checks, which run what the agent wrote, as it confined the agent; nil: nothing does.
 	Sandbox *Sandbox
+	// Verify are lists of arguments with which reconcile verifies what the branch would become, where that has other files than Tree, the
+	// digest of those that were verified.
+	Verify [][]string `json:",omitempty"`
+	Tree   string     `json:",omitempty"`
 }
+
+// Verify is the task that inspects or tests the commit of a run, in a checkout of it.
+type Verify struct {
+	Run     string     // the key of the run
+	Step    string     // one of schemas.StepInspect and schemas.StepTest
+	Commit  string     // of the run
+	Args    []string   // with which reconcile does it, and prints the evidence
+	Env     []string   // sorted "K=V"
+	EnvFrom []Variable `json:",omitempty"` // further variables, whose values are read at the start
+	// Sandbox confines it, since it runs what the agent wrote, as it confined the agent; nil: nothing does.
+	Sandbox *Sandbox
+}
+
+// OutputPaths are none.
+func (v *Verify) OutputPaths() []string { return nil }
+
+// MissingOutputs are none.
+func (v *Verify) MissingOutputs() []string { return nil }
 
 // OutputPaths are none: the files of a commit are no outputs.
 func (l *Land) OutputPaths() []string { return nil }

@@ -381,7 +381,7 @@ func interrupted(err error) bool {
 
 func (r *engineRun) openWorkspaces() (*workspaces.Manager, error) {
 	return workspaces.New(workspaces.Options{Dir: r.o.Tree.Dir, Settings: r.settings, Now: r.o.Tree.Now, Getenv: r.o.Tree.Getenv,
-		Warn: r.o.Sink.Warn, Secrets: r.secrets})
+		Warn: r.o.Sink.Warn, Self: process.Executable(), Sandbox: r.o.Sandbox, Secrets: r.secrets})
 }
 
 // sweepWorkspaces removes workspaces that are not needed any more. Nothing depends on it.

@@ -283,6 +283,19 @@ func (r *Repo) ChangedFiles(ctx context.Context, from, to string) (files []strin
 	return files, err
 }
 
+// TreeOf returns the digest of all files of a commit: that of its tree object.
+func (r *Repo) TreeOf(ctx context.Context, commit string) (tree string, err error) {
+	err = r.either(func(_ *native, s *objectStore) error {
+		hash, err := s.treeOf(commit)
+		tree = hash.String()
+		return err
+	}, func(k *command) error {
+		tree, err = k.word(ctx, "rev-parse", "--verify", "--end-of-options", commit+"^{tree}")
+		return err
+	})
+	return tree, err
+}
+
 // Author returns the author of a commit, as "Name <mail>".
 func (r *Repo) Author(ctx context.Context, commit string) (author string, err error) {
 	err = r.either(func(_ *native, s *objectStore) error {

@@ -39,6 +39,7 @@ type CheckRequest struct {
 	Sandbox      string // the level that confines the tools; "": none
 	Trust        bool   // the caller has seen the commands, and lets them run from now on
 	Refresh      bool   // discover the tools again
+	Lines        bool   // also find out which lines changed, for the evidence
 }
 
 // UntrustedError says that no one has allowed the checks of a folder to run, and which commands they are.
@@ -215,6 +216,17 @@ type Checked struct {
 	Seconds float64        `json:"seconds"`
 	// Overridden are the findings and tests that people decided to accept.
 	Overridden []checks.Override `json:"overridden,omitempty"`
+	// ChangedLines are the lines that changed, by file, where they were asked for.
+	ChangedLines map[string][]checks.LineRange `json:"-"`
+}
+
+// Evidence is what is kept of the result.
+func (c *Checked) Evidence() *checks.Evidence {
+	e := checks.Evident(c.Checks, c.Outcome, c.Overridden, c.ChangedLines)
+	if len(c.Checks) == 0 && c.Files != nil && c.Outcome == checks.Unknown {
+		e.Summary = fmt.Sprintf("no tool or test of the project is about the %s that changed", schemas.Count(*c.Files, "file"))
+	}
+	return e
 }
 
 // Verdict is NotReady if a check failed, and Unsure if the outcome is unknown.

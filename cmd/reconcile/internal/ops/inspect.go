@@ -2,10 +2,12 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 )
@@ -65,7 +67,7 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	if err := c.Proofs.Save(); err != nil {
 		env.warn(fmt.Sprintf("positive controls run again next time: %v", err))
 	}
-	if err := p.override(ctx, &r.Checked, q.FailOn); err != nil {
+	if err := errors.Join(p.override(ctx, &r.Checked, q.FailOn), p.changedLines(ctx, &r.Checked, &q.CheckRequest)); err != nil {
 		return nil, err
 	}
 	p.sum(&r.Checked, &q.CheckRequest)
@@ -103,6 +105,14 @@ func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks
 		return nil, err
 	}
 	return jobs, nil
+}
+
+// changedLines adds the lines that changed to a result.
+func (p *project) changedLines(ctx context.Context, r *Checked, q *CheckRequest) (err error) {
+	if q.Lines && p.narrow && p.git {
+		r.ChangedLines, err = checking.ChangedLines(ctx, p.root, q.Base)
+	}
+	return err
 }
 
 // sum decides the outcome of all checks.

@@ -73,7 +73,7 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 		}
 	}
 	r.Seconds = time.Since(start).Seconds()
-	if err := p.override(ctx, &r.Checked, ""); err != nil {
+	if err := errors.Join(p.override(ctx, &r.Checked, ""), p.changedLines(ctx, &r.Checked, &q.CheckRequest)); err != nil {
 		return nil, err
 	}
 	p.sum(&r.Checked, &q.CheckRequest)

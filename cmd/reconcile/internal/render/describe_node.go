@@ -73,6 +73,11 @@ func (p *descriptionPage) nodeHead(v *dags.NodeView) {
 	if n.Landed != nil {
 		row("Landed", strings.TrimSpace(fmt.Sprintf("%s %s %s", n.Landed.Status, n.Landed.Reason, n.Landed.Commit)))
 	}
+	if v := n.Pipeline; v != nil {
+		row("Pipeline", v.State)
+		row("Inspected", looped(v.Inspected, v.InspectorLoops))
+		row("Tested", looped(v.Tested, v.TesterLoops))
+	}
 	for _, a := range n.Approvals {
 		row("Approved", schemas.Acting(a.By, a.Proof))
 	}
@@ -87,4 +92,12 @@ func (p *descriptionPage) runs(runs []dags.NodeRun) string {
 			p.duration(schemas.NodeStatus{State: r.Outcome, StartedAt: r.Started, FinishedAt: r.Ended}), Cell{Text: r.Message})
 	}
 	return t.text()
+}
+
+// looped is a verdict with how often the change was sent back before.
+func looped(verdict string, loops int) string {
+	if loops == 0 {
+		return verdict
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s (sent back %s)", verdict, map[bool]string{true: "once", false: fmt.Sprintf("%d times", loops)}[loops == 1]))
 }

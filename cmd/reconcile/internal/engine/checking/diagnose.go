@@ -55,7 +55,7 @@ func (c *Checker) Diagnose(ctx context.Context, found []tools.Discovered, all []
 }
 
 // evidence collects what is known about a failed test. The commit before is asked only if the test fails each time alone.
-func (c *Checker) evidence(ctx context.Context, t tools.Discovered, test checks.Test, b *bases) (e checks.Evidence, err error) {
+func (c *Checker) evidence(ctx context.Context, t tools.Discovered, test checks.Test, b *bases) (e checks.Symptoms, err error) {
 	for _, f := range b.d.Changed {
 		switch {
 		case f == test.File || test.File == "" && t.Role.IsTest(f) && path.Dir(f) == testFolder(t, test):

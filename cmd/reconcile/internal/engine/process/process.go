@@ -174,6 +174,15 @@ func ReadBuild() Build {
 	return v
 }
 
+// Executable is the path of the executable of this process; "" if nobody knows.
+func Executable() string {
+	name, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
 // BuildIdentity identifies the build of the executable by its revision, size and modification time, so that any two
 // builds differ: those with local changes share their version. Caches use it as a key.
 func BuildIdentity() string {

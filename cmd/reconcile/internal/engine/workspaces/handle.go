@@ -24,13 +24,14 @@ import (
 
 // workspace implements runner.Workspace.
 type workspace struct {
-	m       *Manager
-	repo    *gitrepo.Repo
-	owner   Owner
-	agent   string
-	node    string
-	measure bool             // Commit says how large the change is
-	brought map[string]stamp // outputs of needs, by path below the root of the tree
+	m        *Manager
+	repo     *gitrepo.Repo
+	owner    Owner
+	agent    string
+	node     string
+	measure  bool             // Commit says how large the change is
+	verified bool             // Commit says which files there are then, by their digest
+	brought  map[string]stamp // outputs of needs, by path below the root of the tree
 }
 
 // Dir implements runner.Workspace.
@@ -155,6 +156,11 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 		Files: got.Files[:min(len(got.Files), maxFiles)], Note: difference(w.repo.Prefix(), got.Files, claimed)}
 	if got.Commit != "" {
 		run.Branch = o.Branch
+		if w.verified {
+			if run.Tree, err = w.repo.TreeOf(ctx, got.Commit); err != nil {
+				return nil, fmt.Errorf("read the commit of the workspace %s: %w", o.Name, err)
+			}
+		}
 		if w.measure {
 			run.Change = w.sizeOf(ctx, got.Commit)
 		}

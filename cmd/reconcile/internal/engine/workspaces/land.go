@@ -87,8 +87,8 @@ type outcome struct {
 	waits   string // it is to be tried again later, because of this
 }
 
-// checker runs the checks of a landing on a commit. It returns the failure, or "".
-type checker func(ctx context.Context, commit string) (message, output string, err error)
+// checker runs the checks of a landing on a commit that is made onto another one. It returns the failure, or "".
+type checker func(ctx context.Context, commit, onto string) (message, output string, err error)
 
 // landTries bounds how often a landing starts over because the branch moved.
 const landTries = 10
@@ -135,7 +135,7 @@ func (m *Manager) tryToLand(ctx context.Context, repo *gitrepo.Repo, l *settle.L
 		o.reason, o.commit = checkedReason(l), tip.Hash
 		return o, nil
 	}
-	if o.message, o.output, err = check(ctx, picked.Commit); err != nil || o.message != "" {
+	if o.message, o.output, err = check(ctx, picked.Commit, tip.Hash); err != nil || o.message != "" {
 		o.reason = schemas.LandedFailed
 		return o, err
 	}
@@ -157,7 +157,7 @@ func (m *Manager) tryToLand(ctx context.Context, repo *gitrepo.Repo, l *settle.L
 }
 
 func checkedReason(l *settle.Land) string {
-	if len(l.Checks) == 0 {
+	if len(l.Checks)+len(l.Verify) == 0 {
 		return schemas.LandedUnchecked
 	}
 	return schemas.LandedChecked

@@ -14,7 +14,7 @@ import (
 )
 
 // passes is a checker without checks.
-func passes(context.Context, string) (string, string, error) { return "", "", nil }
+func passes(context.Context, string, string) (string, string, error) { return "", "", nil }
 
 // work has an agent write files in a workspace, and returns the landing of that.
 func (f *fixture) work(node string, files map[string]string) *settle.Land {
@@ -84,7 +84,7 @@ func TestLandingLosesNoOtherCommit(t *testing.T) {
 		l := f.work("a", map[string]string{"new": "new\n"})
 		l.Target = target
 		var checked []string
-		o := f.land(l, func(_ context.Context, commit string) (string, string, error) {
+		o := f.land(l, func(_ context.Context, commit, _ string) (string, string, error) {
 			if checked = append(checked, commit); len(checked) == 1 {
 				if target != "" {
 					f.git("checkout", "-q", target)
@@ -200,7 +200,7 @@ func TestConflictNamesBothSides(t *testing.T) {
 	}
 	c := f.work("c", map[string]string{"other": "x"})
 	c.Checks = [][]string{{"make"}}
-	o = f.land(c, func(context.Context, string) (string, string, error) { return "it failed", "log", nil })
+	o = f.land(c, func(context.Context, string, string) (string, string, error) { return "it failed", "log", nil })
 	if o.reason != schemas.LandedFailed || o.message != "it failed" || f.git("log", "-1", "--format=%s") != "Do a of dag/d" {
 		t.Errorf("%+v", o)
 	}

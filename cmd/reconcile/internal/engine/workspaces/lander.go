@@ -2,21 +2,25 @@ package workspaces
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
-// Lander performs landings, one after the other, and leaves all other effects to another performer, which also runs the
+// Lander performs landings, one after the other, and verifications, as many as there are, and leaves all other effects to another performer, which also runs the
 // checks. Its methods may be called from any goroutine.
 type Lander struct {
 	inner   loop.Performer
@@ -25,18 +29,19 @@ type Lander struct {
 	stop    chan struct{} // closed by Close
 	workers sync.WaitGroup
 
-	mu      sync.Mutex // guards the fields below; locked before locks of inner
-	queue   []settle.Effect
-	busy    string // the key of the landing under way
-	cancel  context.CancelFunc
-	closed  bool
-	checks  map[string]chan settle.Report // of checks under way, by their keys
-	reports []settle.Report
+	mu       sync.Mutex // guards the fields below; locked before locks of inner
+	queue    []settle.Effect
+	busy     string // the key of the landing under way
+	cancel   context.CancelFunc
+	closed   bool
+	checks   map[string]chan settle.Report // of checks under way, by their keys
+	verifies map[string]context.CancelFunc // the verifications under way, by their keys
+	reports  []settle.Report
 }
 
 // NewLander returns a Lander in front of inner.
 func NewLander(inner loop.Performer, m *Manager) *Lander {
-	l := &Lander{inner: inner, m: m, notify: make(chan struct{}, 1), stop: make(chan struct{}), checks: map[string]chan settle.Report{}}
+	l := &Lander{inner: inner, m: m, notify: make(chan struct{}, 1), stop: make(chan struct{}), checks: map[string]chan settle.Report{}, verifies: map[string]context.CancelFunc{}}
 	l.workers.Go(l.forward)
 	return l
 }
@@ -78,9 +83,14 @@ func (l *Lander) report(r settle.Report) {
 	}
 }
 
-// Submit queues a landing, and hands on everything else.
+// Submit queues a landing, begins a verification, and hands on everything else.
 func (l *Lander) Submit(e settle.Effect) {
-	if _, ok := e.Task.(*settle.Land); !ok {
+	switch t := e.Task.(type) {
+	case *settle.Land:
+	case *settle.Verify:
+		l.submitVerify(e, t)
+		return
+	default:
 		l.inner.Submit(e)
 		return
 	}
@@ -142,6 +152,10 @@ func (l *Lander) Cancel(key, why string) {
 		l.cancel()
 		return
 	}
+	if cancel := l.verifies[key]; cancel != nil {
+		cancel()
+		return
+	}
 	l.inner.Cancel(key, why)
 }
 
@@ -194,6 +208,9 @@ func (l *Lander) Close(ctx context.Context) error {
 	if l.cancel != nil {
 		l.cancel()
 	}
+	for _, cancel := range l.verifies {
+		cancel()
+	}
 	l.mu.Unlock()
 	err := l.inner.Close(ctx) // ends the checks
 	l.mu.Lock()
@@ -209,8 +226,8 @@ func (l *Lander) land(ctx context.Context, e settle.Effect) settle.Report {
 	task := e.Task.(*settle.Land)
 	started := l.m.o.Now()
 	log := ""
-	o, err := l.m.land(ctx, task, func(ctx context.Context, commit string) (string, string, error) {
-		message, output, path, err := l.check(ctx, e, task, commit)
+	o, err := l.m.land(ctx, task, func(ctx context.Context, commit, onto string) (string, string, error) {
+		message, output, path, err := l.check(ctx, e, task, commit, onto)
 		log = path
 		return message, output, err
 	})
@@ -241,16 +258,15 @@ func (l *Lander) land(ctx context.Context, e settle.Effect) settle.Report {
 	return r
 }
 
-// check runs the checks on the commit, in a checkout of it.
-func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, commit string) (message, output, log string, err error) {
-	name := "check." + nameOf(e.Key)
-	defer func() { err = errors.Join(err, l.m.dropCheck(name)) }()
-	for i, argv := range task.Checks {
-		key := fmt.Sprintf("%s.check%d", e.Key, i+1)
-		r := l.run(ctx, settle.Effect{Key: key, Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &settle.Command{
-			Argv: argv, Env: task.Env, EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox,
-			Workspace: &settle.Workspace{Kind: checkKind, Declared: true, Commit: commit, Branch: "check", Attempts: name},
-		}})
+// check runs the checks on the commit, which is made onto another one, in a checkout of it.
+func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, commit, onto string) (message, output, log string, err error) {
+	all, err := l.m.checksOf(ctx, task, commit, onto)
+	if err != nil {
+		return "", "", "", err
+	}
+	defer func() { err = errors.Join(err, l.m.dropCheck(checkName(e))) }()
+	for i, argv := range all {
+		r := l.run(ctx, checkEffect(e, i+1, commit, settle.Command{Argv: argv, Env: task.Env, EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox}))
 		if r.Run != nil {
 			log = l.m.keepLog(r.Run.Log, e.Key)
 		}
@@ -267,6 +283,96 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 	}
 	return "", "", log, nil
 }
+
+// checksOf are the checks of a landing; those of its pipeline only if its commit has other files than were verified.
+func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto string) ([][]string, error) {
+	if len(task.Verify) == 0 {
+		return task.Checks, nil
+	}
+	repo, err := gitrepo.OpenToCommit(m.tree)
+	if err != nil {
+		return nil, err
+	}
+	if tree, err := repo.TreeOf(ctx, commit); err != nil || tree == task.Tree {
+		return task.Checks, err
+	}
+	all := slices.Clone(task.Checks)
+	for _, args := range task.Verify {
+		all = append(all, m.verifier(append(slices.Clip(args), "--base", onto), task.Sandbox))
+	}
+	return all, nil
+}
+
+// verifier is the command that verifies a commit. Its tools run what an agent wrote: they are confined apart from it, so that they cannot
+// write in its place.
+func (m *Manager) verifier(args []string, confined *settle.Sandbox) []string {
+	argv := append([]string{m.o.Self}, args...)
+	if confined != nil && confined.Level != schemas.SandboxNone && m.o.Sandbox.Support(schemas.SandboxLandlock).Missing == "" {
+		argv = append(argv, "--sandbox", schemas.SandboxLandlock)
+	}
+	return argv
+}
+
+func checkName(e settle.Effect) string { return "check." + nameOf(e.Key) }
+
+// checkEffect is the effect, which nobody else knows of, that runs a check in a checkout of a commit.
+func checkEffect(e settle.Effect, number int, commit string, c settle.Command) settle.Effect {
+	c.Workspace = &settle.Workspace{Kind: checkKind, Declared: true, Commit: commit, Branch: "check", Attempts: checkName(e)}
+	return settle.Effect{Key: fmt.Sprintf("%s.check%d", e.Key, number), Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &c}
+}
+
+// submitVerify begins a verification.
+func (l *Lander) submitVerify(e settle.Effect, task *settle.Verify) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		l.release(e.Key, "reconcile is ending")
+		return
+	case l.verifies[e.Key] != nil:
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l.verifies[e.Key] = cancel
+	l.workers.Go(func() {
+		r := l.verify(ctx, e, task)
+		cancel()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.verifies, e.Key)
+		l.report(r)
+	})
+}
+
+// verify performs a verification and returns its report.
+func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verify) settle.Report {
+	r := l.run(ctx, checkEffect(e, 1, task.Commit, settle.Command{Argv: l.m.verifier(task.Args, task.Sandbox), Env: task.Env, EnvFrom: task.EnvFrom,
+		Timeout: verifyTimeout, Sandbox: task.Sandbox, Output: "json"}))
+	r.Key = e.Key
+	if err := l.m.dropCheck(checkName(e)); err != nil {
+		l.m.o.Warn(err.Error())
+	}
+	if r.Kind != settle.Finished {
+		return r
+	}
+	run, done := e.Claim(), r.Run
+	run.StartedAt, run.FinishedAt, run.Outcome, run.Message = done.StartedAt, done.FinishedAt, done.Outcome, done.Message
+	run.ExitCode, run.Result, run.Output, run.Log = done.ExitCode, done.Result, done.Output, l.m.keepLog(done.Log, e.Key)
+	run.Sandbox, run.Network = done.Sandbox, done.Network
+	var found checks.Evidence
+	if run.Outcome == schemas.OutcomeSucceeded && json.Unmarshal(run.Result, &found) == nil {
+		run.Message = fmt.Sprintf("%s %s: %s", task.Step, found.Outcome, found.Summary)
+		run.Output = "" // the result has all of it
+	}
+	if run.Outcome == schemas.OutcomeCancelled {
+		return settle.Report{Kind: settle.Released, Key: e.Key, At: r.At, Why: run.Message}
+	}
+	r.Run = &run
+	return r
+}
+
+// verifyTimeout ends a verification whose checks all hang.
+const verifyTimeout = time.Hour
 
 // keepLog makes the log of a check that of the landing, which has one: that of the last check that printed something. It returns
 // its path.

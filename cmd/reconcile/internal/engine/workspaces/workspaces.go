@@ -38,18 +38,22 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/proc"
 )
 
-// Options configure a Manager. All fields but Warn and Secrets are required.
+// Options configure a Manager. Warn, Sandbox and Secrets may be left out, and Self where nothing is verified.
 type Options struct {
 	Dir      string // of the tree
 	Settings *schemas.SettingsSpec
 	Now      func() time.Time
 	Getenv   func(string) string
 	Warn     func(text string) // may be nil
+	// Self is the program that verifies commits: this one. Sandbox confines the tools that it runs; may be nil.
+	Self    string
+	Sandbox *sandbox.Host
 	// Secrets are in no commit, in addition to what looks like a secret. May be nil.
 	Secrets *runner.Secrets
 }
@@ -199,7 +203,7 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 	if err != nil {
 		return nil, "", fmt.Errorf("make a workspace: %w", err)
 	}
-	made := &workspace{m: m, repo: repo, owner: o, agent: q.Effect.Agent, node: q.Effect.Node, measure: q.Task.Workspace.Measure}
+	made := &workspace{m: m, repo: repo, owner: o, agent: q.Effect.Agent, node: q.Effect.Node, measure: q.Task.Workspace.Measure, verified: q.Task.Workspace.Verified}
 	if o.State == Created {
 		if err := m.make(ctx, made, q); err != nil {
 			return nil, "", fmt.Errorf("make a workspace: %w", errors.Join(err, m.discard(ctx, repo, o)))

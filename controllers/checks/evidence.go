@@ -1,0 +1,196 @@
+package checks
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
+)
+
+// Evidence is what is kept of an inspection or of a run of tests: the verdict of each tool, and the first of what was found, those in
+// changed lines first. It has at most some 60 KB.
+type Evidence struct {
+	Outcome  Outcome   `json:"outcome"`
+	Summary  string    `json:"summary"` // one line
+	Tools    []Ran     `json:"tools,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	Failures []Test    `json:"failures,omitempty"`
+	// Omitted is the number of findings and failures beyond those.
+	Omitted int `json:"omitted,omitempty"`
+	// Overridden are those that people accepted.
+	Overridden []Override `json:"overridden,omitempty"`
+}
+
+// Ran is the verdict of one tool.
+type Ran struct {
+	Tool     string   `json:"tool"`
+	Category Category `json:"category"`
+	Folder   string   `json:"folder,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Outcome  Outcome  `json:"outcome"`
+	Reason   string   `json:"reason,omitempty"`
+	Output   string   `json:"output,omitempty"` // the end of what it printed, where the outcome is not clear from the rest
+	Findings int      `json:"findings,omitempty"`
+	Tests    *Counts  `json:"tests,omitempty"`
+}
+
+// Bounds of evidence, in entries and characters.
+const (
+	mostFindings  = 40
+	mostFailures  = 15
+	mostTools     = 50
+	findingChars  = 500
+	failureChars  = 1200
+	expectedChars = 300
+)
+
+// Evident sums up checks with their verdict. changed are the lines that the change has, by file; nil if nobody knows.
+func Evident(all []Check, verdict Outcome, accepted []Override, changed map[string][]LineRange) *Evidence {
+	e := &Evidence{Outcome: verdict, Overridden: accepted}
+	var counts Counts
+	for _, c := range all {
+		ran := Ran{Tool: c.Tool, Category: c.Category, Folder: c.Folder, Version: c.Version, Outcome: c.Outcome, Reason: shorten.Text(c.Reason, findingChars),
+			Output: shorten.Text(c.Output, failureChars), Findings: len(c.Findings)}
+		if c.Category == TestFramework {
+			n := Count(c.Tests)
+			ran.Tests, counts = &n, counts.Plus(n)
+		}
+		e.Tools = append(e.Tools, ran)
+		e.Findings = append(e.Findings, c.Findings...)
+		for _, t := range c.Tests {
+			if t.Outcome == TestFailed {
+				e.Failures = append(e.Failures, t)
+			}
+		}
+	}
+	slices.SortStableFunc(e.Tools, func(a, b Ran) int { return cmp.Compare(worth(a.Outcome), worth(b.Outcome)) })
+	e.Tools = e.Tools[:min(len(e.Tools), mostTools)]
+	e.Summary = summary(e, counts)
+	slices.SortStableFunc(e.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(far(a, changed), far(b, changed)), cmp.Compare(a.Severity.rank(), b.Severity.rank()))
+	})
+	e.Omitted = max(0, len(e.Findings)-mostFindings) + max(0, len(e.Failures)-mostFailures)
+	e.Findings = slices.Clone(e.Findings[:min(len(e.Findings), mostFindings)])
+	for i := range e.Findings {
+		f := &e.Findings[i]
+		f.Message, f.Suggestion, f.Fixes = shorten.Text(f.Message, findingChars), shorten.Text(f.Suggestion, findingChars), nil
+	}
+	e.Failures = slices.Clone(e.Failures[:min(len(e.Failures), mostFailures)])
+	for i := range e.Failures {
+		t := &e.Failures[i]
+		t.Message, t.Stack, t.Output = shorten.Text(t.Message, findingChars), shorten.Text(t.Stack, failureChars), shorten.Text(t.Output, failureChars)
+		t.Expected, t.Actual = shorten.Text(t.Expected, expectedChars), shorten.Text(t.Actual, expectedChars)
+	}
+	return e
+}
+
+// worth orders outcomes, those first that somebody has to look at.
+func worth(o Outcome) int { return slices.Index([]Outcome{Failed, Unknown, Passed}, o) }
+
+// far is 0 for a finding in a changed line, 1 for one elsewhere in a changed file, and 2 for all others.
+func far(f Finding, changed map[string][]LineRange) int {
+	lines, ok := changed[f.File]
+	switch {
+	case !ok:
+		return 2
+	case slices.ContainsFunc(lines, func(r LineRange) bool { return r.First <= f.Line && f.Line <= r.Last }):
+		return 0
+	}
+	return 1
+}
+
+func summary(e *Evidence, counts Counts) string {
+	var parts []string
+	for _, r := range e.Tools {
+		if r.Outcome == Unknown {
+			parts = append(parts, r.Tool+" is unknown: "+r.Reason)
+		}
+	}
+	parts = parts[:min(len(parts), 3)]
+	if counts != (Counts{}) {
+		parts = append([]string{fmt.Sprintf("%d tests passed, %d failed, %d skipped", counts.Passed, counts.Failed, counts.Skipped)}, parts...)
+	}
+	if n := len(e.Findings); n > 0 {
+		parts = append([]string{schemas.Count(n, "finding")}, parts...)
+	}
+	var names []string
+	for _, r := range e.Tools {
+		if r.Outcome == Passed {
+			names = append(names, strings.TrimSpace(r.Tool+" "+r.Version))
+		}
+	}
+	if len(names) > 0 {
+		parts = append(parts, "clean: "+strings.Join(names[:min(len(names), 8)], ", "))
+	}
+	if len(e.Overridden) > 0 {
+		parts = append(parts, fmt.Sprintf("%d accepted by people", len(e.Overridden)))
+	}
+	if len(parts) == 0 {
+		return "nothing was checked"
+	}
+	return shorten.Text(strings.Join(parts, "; "), 600)
+}
+
+// Text is what was found, in lines for who has to mend it.
+func (e *Evidence) Text() string {
+	var b strings.Builder
+	for _, r := range e.Tools {
+		if r.Outcome == Passed {
+			continue
+		}
+		fmt.Fprintf(&b, "%s %s", r.Tool, r.Outcome)
+		if r.Folder != "" {
+			fmt.Fprintf(&b, " in %s", r.Folder)
+		}
+		if r.Reason != "" {
+			fmt.Fprintf(&b, ": %s", r.Reason)
+		}
+		b.WriteByte('\n')
+		if r.Findings == 0 && r.Output != "" {
+			b.WriteString(r.Output + "\n")
+		}
+	}
+	for _, f := range e.Findings {
+		fmt.Fprintf(&b, "%s: %s: %s", f.place(), f.Severity, f.Message)
+		if f.Rule != "" {
+			fmt.Fprintf(&b, " (%s %s)", f.Tool, f.Rule)
+		}
+		if f.Suggestion != "" {
+			fmt.Fprintf(&b, "; %s", f.Suggestion)
+		}
+		b.WriteByte('\n')
+	}
+	for _, t := range e.Failures {
+		fmt.Fprintf(&b, "test %s failed", t.Name)
+		if t.File != "" {
+			fmt.Fprintf(&b, " in %s", t.File)
+		}
+		for _, part := range []struct{ what, text string }{{"", t.Message}, {"expected ", t.Expected}, {"actual ", t.Actual}, {"", t.Stack}} {
+			if part.text != "" {
+				fmt.Fprintf(&b, "\n  %s%s", part.what, strings.ReplaceAll(part.text, "\n", "\n  "))
+			}
+		}
+		if t.Message == "" && t.Stack == "" && t.Output != "" {
+			fmt.Fprintf(&b, "\n  %s", strings.ReplaceAll(t.Output, "\n", "\n  "))
+		}
+		b.WriteByte('\n')
+	}
+	if e.Omitted > 0 {
+		fmt.Fprintf(&b, "and %d more\n", e.Omitted)
+	}
+	return b.String()
+}
+
+// place is where a finding is, as file:line:column.
+func (f Finding) place() string {
+	switch {
+	case f.Line == 0:
+		return f.File
+	case f.Column == 0:
+		return fmt.Sprintf("%s:%d", f.File, f.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+}

@@ -1,0 +1,230 @@
+package dags
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// A node with a pipeline has succeeded when its commit was inspected and tested, and has landed. The inspector and the tester are
+// effects of their own, in a checkout of the commit that the agent's run left; a verdict is about that commit and no other. What they
+// find sends the work back: the agent's session goes on in its workspace, and is told. A landing that has other files than that
+// commit, since the branch moved, verifies them once more.
+
+// verifyKey is the key of the verifications of a node. It differs from the node's key, so that their records are not attempts.
+func verifyKey(nodeKey string) string { return keys.Digest([]byte("verify " + nodeKey)) }
+
+// verifications finds the records of verifications among those of node i, by the key of the run that was verified, and then by step.
+func (f *fold) verifications(i int32, runs []*schemas.Run) map[string]map[string]*schemas.Run {
+	if f.pipelineOf(i) == nil {
+		return nil
+	}
+	found := map[string]map[string]*schemas.Run{}
+	key := verifyKey(f.b.Keys[i])
+	for _, r := range runs {
+		if r.Verifies == "" || r.NodeKey != key {
+			continue
+		}
+		of := found[r.Verifies]
+		if of == nil {
+			of = map[string]*schemas.Run{}
+			found[r.Verifies] = of
+		}
+		if old := of[r.Step]; old == nil || old.Seq < r.Seq {
+			of[r.Step] = r
+		}
+		if v := &f.recs[i].verify; v.last == nil || v.last.Seq < r.Seq {
+			v.last = r
+		}
+	}
+	return found
+}
+
+// claimsVerification reports whether a claim is that of the verification of node i's change.
+func (f *fold) claimsVerification(i int32, c *state.Claim) bool {
+	return f.recs[i].verify.of != nil && c.NodeKey == verifyKey(f.b.Keys[i])
+}
+
+// takeVerified takes a success with a commit, as far as it is verified, and reports whether it counts as one by now.
+func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Run) bool {
+	p, v := f.pipelineOf(i), &f.recs[i].verify
+	v.of, v.sentBack, v.held, v.verdicts, v.commit = nil, nil, "", of, run.Workspace.Commit
+	if slices.Contains(v.trees, run.Workspace.Tree) && run.Workspace.Tree != "" {
+		v.held = "it is the same as a change that was sent back before"
+		return true
+	}
+	for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
+		record := of[step]
+		if record == nil {
+			v.of, v.step = run, step
+			return false
+		}
+		if passes(p, step, evidenceOf(record)) {
+			continue
+		}
+		if v.loops == nil {
+			v.loops = map[string]int{}
+		}
+		v.loops[step]++
+		v.trees, v.sentBack = append(v.trees, run.Workspace.Tree), record
+		if v.loops[step] > p.Loops() {
+			v.held = fmt.Sprintf("the %s has sent it back %s: %s", stepAgent(step), times(p.Loops()), evidenceOf(record).Summary)
+			return true
+		}
+		return false
+	}
+	return true
+}
+
+// verifies reports whether the pipeline of node i has to see a run before it counts.
+func (f *fold) verifies(i int32, run *schemas.Run) bool {
+	w := run.Workspace
+	return run.Outcome == schemas.OutcomeSucceeded && w != nil && w.Kind != schemas.WorkspaceInPlace && f.pipelineOf(i) != nil
+}
+
+// lets reports whether a success under a pipeline goes on to its landing, or has landed; if not, it has been taken.
+func (f *fold) lets(i int32, run *schemas.Run, verified map[string]*schemas.Run, land *schemas.Run) bool {
+	r, w := &f.recs[i], run.Workspace
+	switch {
+	case land != nil && land.Outcome == schemas.OutcomeSucceeded: // perhaps before there was a pipeline
+		v := &r.verify
+		if v.of, v.sentBack, v.held, v.verdicts = nil, nil, "", verified; len(verified)+len(v.loops) > 0 {
+			v.commit = w.Commit
+		}
+		return true
+	case w.Commit == "" && r.verify.sentBack == nil:
+		return true // there was nothing to do
+	case w.Commit == "":
+		failed := *run
+		failed.Message = "it took back its change after the " + stepAgent(r.verify.sentBack.Step) + " had sent it back"
+		r.failures, r.failed, r.failedAt, r.last = r.failures+1, &failed, schemas.Later(r.failedAt, run.FinishedAt), &failed
+		return false
+	case f.takeVerified(i, run, verified):
+		return true
+	}
+	r.reopen(run)
+	return false
+}
+
+// passes reports whether the evidence of a step lets a change on. What is unknown does only where the pipeline allows it.
+func passes(p *schemas.Pipeline, step string, e *checks.Evidence) bool {
+	return e.Outcome == checks.Passed || e.Outcome == checks.Unknown && len(e.Tools) == 0 && slices.Contains(p.AllowUnknown, step)
+}
+
+// evidenceOf is what a verification found. One that did not come to a verdict is unknown.
+func evidenceOf(record *schemas.Run) *checks.Evidence {
+	var e checks.Evidence
+	if record.Outcome == schemas.OutcomeSucceeded && json.Unmarshal(record.Result, &e) == nil && e.Outcome != "" {
+		return &e
+	}
+	return &checks.Evidence{Outcome: checks.Unknown, Summary: "it came to no verdict: " + cmp.Or(record.Message, record.Outcome),
+		Tools: []checks.Ran{{Tool: "reconcile", Outcome: checks.Unknown, Reason: record.Message, Output: record.Output}}}
+}
+
+func stepAgent(step string) string {
+	if step == schemas.StepTest {
+		return "tester"
+	}
+	return "inspector"
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// judgeVerifying finds the state of a node whose work is done, and whose change has yet to be verified.
+func (f *fold) judgeVerifying(i int32) {
+	v := &f.recs[i].verify
+	v.wanted = false
+	reason, what := settle.ReasonInspecting, "inspected"
+	if v.step == schemas.StepTest {
+		reason, what = settle.ReasonTesting, "tested"
+	}
+	switch {
+	case v.claim != nil:
+		f.set(i, schemas.NodeRunning, reason, "its change is being "+what)
+		v.wanted = f.gate.Keep
+	case !f.gate.Open:
+		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
+	default:
+		f.set(i, schemas.NodeQueued, reason, "its change waits until it can be "+what)
+		v.wanted = true
+	}
+}
+
+// verifyEffect is the effect that does the next step for the change of node i.
+func (f *fold) verifyEffect(i int32) settle.Effect {
+	v, p := &f.recs[i].verify, f.pipelineOf(i)
+	e := f.b.Effect(f.p, i, "")
+	e.NodeKey, e.Seq, e.Touches = verifyKey(f.b.Keys[i]), 1, nil
+	if v.claim != nil {
+		e.Key, e.Seq = v.claim.Key, v.claim.Seq
+		return e
+	}
+	if v.last != nil {
+		e.Seq = v.last.Seq + 1
+	}
+	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
+	c, w := f.b.Command(f.p, i, f.agentOf(i)), v.of.Workspace
+	e.Task = &settle.Verify{Run: v.of.Key, Step: v.step, Commit: w.Commit, Args: append(stepArgs(p, v.step), "--base", w.Base, "--output", "evidence", "--exit-zero"),
+		Env: c.Env, EnvFrom: c.EnvFrom, Sandbox: agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))}
+	return e
+}
+
+// feedback is what the agent of node i is told of its change that was sent back.
+func (f *fold) feedback(i int32) *agentio.Feedback {
+	v := &f.recs[i].verify
+	if v.sentBack == nil {
+		return nil
+	}
+	e := evidenceOf(v.sentBack)
+	return &agentio.Feedback{From: stepAgent(v.sentBack.Step), Loop: v.loops[v.sentBack.Step], Most: f.pipelineOf(i).Loops(), Summary: e.Summary, Text: e.Text()}
+}
+
+// pipelineStatus says how far the pipeline of node i is; nil without one.
+func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
+	if f.pipelineOf(i) == nil {
+		return nil
+	}
+	v, s, was := &f.recs[i].verify, f.next[i], f.was[i]
+	if v.last == nil && v.of == nil && was.Key == s.Key && was.Pipeline != nil && s.State == was.State {
+		return was.Pipeline // its records were pruned
+	}
+	out := &schemas.PipelineStatus{State: schemas.PipelineRunning, InspectorLoops: v.loops[schemas.StepInspect], TesterLoops: v.loops[schemas.StepTest], Commit: v.commit}
+	for step, to := range map[string]*string{schemas.StepInspect: &out.Inspected, schemas.StepTest: &out.Tested} {
+		if record := v.verdicts[step]; record != nil {
+			e := evidenceOf(record)
+			*to = strings.TrimSpace(string(e.Outcome) + ": " + e.Summary)
+		}
+	}
+	switch {
+	case v.of != nil && v.step == schemas.StepTest:
+		out.State = schemas.PipelineTesting
+	case v.of != nil:
+		out.State = schemas.PipelineInspecting
+	case s.State == schemas.NodeFailed, s.State == schemas.NodeCancelled:
+		out.State = schemas.PipelineFailed
+	case s.Reason == settle.ReasonWaitsForApproval && v.held != "":
+		out.State = schemas.PipelineWaiting
+	case s.State == schemas.NodeSucceeded && v.commit == "":
+		return nil // it changed nothing, or had landed before there was a pipeline
+	case s.State == schemas.NodeSucceeded, f.recs[i].land.of != nil:
+		out.State = schemas.PipelineCompleted
+	case v.commit == "" && f.recs[i].last == nil && f.recs[i].claim == nil:
+		return nil // it has not begun
+	}
+	return out
+}

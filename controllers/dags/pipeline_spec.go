@@ -1,0 +1,38 @@
+package dags
+
+import (
+	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// pipelineOf is the pipeline of node i; nil for none.
+func (f *fold) pipelineOf(i int32) *schemas.Pipeline {
+	n, session := &f.p.Spec.Nodes[i], f.b.SessionSpec()
+	switch {
+	case n.Agent == "" || f.b.Human[i]:
+		return nil
+	case n.Pipeline != nil || session.Pipeline == nil:
+		return n.Pipeline
+	}
+	if a := f.b.Agent(f.p, n.Agent); a != nil && a.Role == agents.EngineerRole {
+		return session.Pipeline
+	}
+	return nil
+}
+
+// stepArgs are the arguments with which reconcile does a step, without what they are about.
+func stepArgs(p *schemas.Pipeline, step string) []string {
+	args := []string{step}
+	if step == schemas.StepInspect && p.FailOn != "" {
+		args = append(args, "--fail-on", p.FailOn)
+	}
+	for _, name := range p.AllowUnknown {
+		if name != schemas.StepInspect && name != schemas.StepTest {
+			args = append(args, "--allow-unknown", name)
+		}
+	}
+	if p.Timeout != nil {
+		args = append(args, "--timeout", p.Timeout.String())
+	}
+	return args
+}
