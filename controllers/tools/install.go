@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"reconcile.dev/reconcile/controllers/manifests"
+
+	"reconcile.dev/reconcile/schemas/treepath"
 )
 
 // Programs is the folder, below the root of a project, for the programs of ecosystems that have no environment for each project.
@@ -30,6 +32,20 @@ type Installation struct {
 	Set      []string   `json:"-"`
 	// Kept are the files of Folder that a package manager may change, which are as before afterwards.
 	Kept []string `json:"-"`
+}
+
+// nodeKept are the manifests and lock files that package managers of node change.
+var nodeKept = []string{"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock", "bun.lock", "bun.lockb"}
+
+// MayKeep reports whether an installation restores a file, and MayReplace whether it replaces a folder: paths below the root of a project, as
+// a record of it that anybody may have written names them.
+func MayKeep(file string) bool {
+	return treepath.Of(file) == treepath.User && slices.Contains(nodeKept, path.Base(file))
+}
+
+// MayReplace is described with [MayKeep].
+func MayReplace(folder string) bool {
+	return folder == Programs || treepath.Of(folder) == treepath.User && slices.Contains([]string{"node_modules", ".venv", "venv"}, path.Base(folder))
 }
 
 // Wanted is a tool of an allow-list or a request: its name, and the version where it is given.
@@ -136,7 +152,7 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 		switch m {
 		case "npm":
 			in.Manager, in.Env = program, path.Join(s.Folder, "node_modules")
-			in.Kept = []string{"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock", "bun.lock", "bun.lockb"}
+			in.Kept = nodeKept
 			in.Commands = [][]string{slices.Concat(nodeCommands[program], []string{with(what, "@", "")})}
 			if program == "npm" {
 				in.Commands[0] = append(in.Commands[0], slices.DeleteFunc(slices.Clone(s.Loose), func(l string) bool { return strings.HasPrefix(l, what+"@") })...)

@@ -199,10 +199,15 @@ func (c *Change) recover() (env string, err error) {
 	if err := json.Unmarshal(data, &c.j); err != nil {
 		return "", fmt.Errorf("%s: %w; compare the project with its commit, and remove the file", journalAt, err)
 	}
-	switch base := path.Base(c.j.Env); {
-	case c.j.Done:
+	if c.j.Done {
 		return "", c.finish()
-	case c.j.Env != tools.Programs && base != "node_modules" && base != ".venv" && base != "venv":
+	}
+	for file := range c.j.Kept {
+		if !tools.MayKeep(file) {
+			return "", fmt.Errorf("%s names %q, which no installation changes; remove it", journalAt, file)
+		}
+	}
+	if !tools.MayReplace(c.j.Env) {
 		return "", fmt.Errorf("%s names %q, which no installation changes; remove it", journalAt, c.j.Env)
 	}
 	return c.j.Env, c.undo()

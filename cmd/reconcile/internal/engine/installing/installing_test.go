@@ -2,6 +2,7 @@ package installing
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -177,6 +178,18 @@ func TestForeignJournal(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "src")); err != nil {
 		t.Error(err)
 	}
+	for _, name := range []string{".git/config", "src/main.go", "../package.json", ".git/package.json"} {
+		journal := fmt.Sprintf(`{"env": "node_modules", "existed": true, "kept": {%q: "aGFybQ=="}}`, name)
+		if err := os.WriteFile(filepath.Join(dir, journalAt), []byte(journal), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Recover(dir); err == nil || !strings.Contains(err.Error(), "no installation changes") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
 }
 
 // faults are those in what an installation leaves behind, which the tests must notice.
@@ -188,7 +201,8 @@ var faults = []mutants.Mutant{
 	{"two install at the same time", "installing.go", "err == nil && c.lock == nil {", "false {", "TestInstallation"},
 	{"a new environment stays", "installing.go", "case !c.j.Existed:\n\t\tif err := c.root.RemoveAll(c.j.Env)", "case !c.j.Existed:\n\t\tif err := c.root.RemoveAll(copied)", "TestInstallation"},
 	{"an environment that was not swapped yet is removed", "installing.go", "case !c.j.Existed:\n\t\tif", "case !c.j.Existed || err != nil:\n\t\tif", "TestKilledWhileItBegins"},
-	{"a foreign journal is believed", "installing.go", "case c.j.Env != tools.Programs &&", "case false &&", "TestForeignJournal"},
+	{"a foreign journal is believed", "installing.go", "if !tools.MayReplace(c.j.Env) {", "if false {", "TestForeignJournal"},
+	{"a foreign journal writes what it likes", "installing.go", "if !tools.MayKeep(file) {", "if false {", "TestForeignJournal"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
