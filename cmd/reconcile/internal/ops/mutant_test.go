@@ -12,7 +12,7 @@ var faults = []mutants.Mutant{
 	{"a run acts under another name", "../engine/caller/caller.go", "case name != \"\" && name != in.Agent:", "case false:", "TestPeopleOnlySpecs"},
 	{"a run may do what only people may", "../engine/caller/caller.go", "if in := c.Run(); in != nil {\n\t\treturn NotInRun", "if in := c.Run(); false {\n\t\treturn NotInRun", "TestPeopleOnly"},
 	{"a run may replace an invalid spec", "ops.go", "if was != nil && was.Broken() {", "if false {", "TestInvalidSpecsArePeoples"},
-	{"checks may be replaced", "../../../../schemas/authority.go", "case !reflect.DeepEqual(n.Land, next.Land):", "case false:", "TestPeopleOnlySpecs"},
+	{"checks may be replaced", "../../../../schemas/authority.go", "case !reflect.DeepEqual(n.Land, next.Land), !reflect.DeepEqual(n.Pipeline, next.Pipeline):", "case false:", "TestPeopleOnlySpecs"},
 	{"approvals may be taken away", "../../../../schemas/authority.go", "case n.Approve != nil && !reflect.DeepEqual(n.Approve, next.Approve):", "case false:", "TestPeopleOnlySpecs"},
 	{"a DAG may be moved to a session without checks", "../../../../schemas/authority.go", "if old.Session != now.Session {", "if false {", "TestPeopleOnlySpecs"},
 	{"a run may write a person's preference", "../../../../schemas/authority.go", "if SpecAs[*PreferenceSpec](before).OfPeople() || SpecAs[*PreferenceSpec](after).OfPeople() {", "if false {", "TestPeopleOnlySpecs"},

@@ -197,7 +197,7 @@ var faults = []mutants.Mutant{
 	{"the original is not put back", "installing.go", "if err := c.root.Rename(original, c.j.Env); err != nil {", "if err := c.root.RemoveAll(original); err != nil {", "TestInstallation"},
 	{"manifests stay as the package manager wrote them", "installing.go", "case was != nil && (gone || !bytes.Equal(is, was)):", "case was != nil && gone:", "TestInstallation"},
 	{"a lock file that was made stays", "installing.go", "err = c.root.Remove(file)", "err = nil", "TestInstallation"},
-	{"what was kept is undone", "installing.go", "case c.j.Done:", "case false:", "TestInstallation"},
+	{"what was kept is undone", "installing.go", "if c.j.Done {", "if false {", "TestInstallation"},
 	{"two install at the same time", "installing.go", "err == nil && c.lock == nil {", "false {", "TestInstallation"},
 	{"a new environment stays", "installing.go", "case !c.j.Existed:\n\t\tif err := c.root.RemoveAll(c.j.Env)", "case !c.j.Existed:\n\t\tif err := c.root.RemoveAll(copied)", "TestInstallation"},
 	{"an environment that was not swapped yet is removed", "installing.go", "case !c.j.Existed:\n\t\tif", "case !c.j.Existed || err != nil:\n\t\tif", "TestKilledWhileItBegins"},
