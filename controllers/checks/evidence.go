@@ -2,6 +2,7 @@ package checks
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 )
 
 // Evidence is what is kept of an inspection or of a run of tests: the verdict of each tool, and the first of what was found, those in
-// changed lines first. It has at most some 60 KB.
+// changed lines first. As JSON it has at most 60,000 bytes, so that it fits into the record of a run.
 type Evidence struct {
 	Outcome  Outcome   `json:"outcome"`
 	Summary  string    `json:"summary"` // one line
@@ -84,7 +85,41 @@ func Evident(all []Check, verdict Outcome, accepted []Override, changed map[stri
 		t.Message, t.Stack, t.Output = shorten.Text(t.Message, findingChars), shorten.Text(t.Stack, failureChars), shorten.Text(t.Output, failureChars)
 		t.Expected, t.Actual = shorten.Text(t.Expected, expectedChars), shorten.Text(t.Actual, expectedChars)
 	}
+	for n := 0; e.size() > evidenceBytes; n++ {
+		e.shrink(n)
+	}
 	return e
+}
+
+// evidenceBytes bounds evidence as JSON.
+const evidenceBytes = 60_000
+
+func (e *Evidence) size() int {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return 0 // it has only texts and numbers
+	}
+	return len(data)
+}
+
+// shrink takes away what is needed least; n counts the calls.
+func (e *Evidence) shrink(n int) {
+	switch n {
+	case 0:
+		for i := range e.Tools {
+			e.Tools[i].Output = ""
+		}
+	case 1:
+		for i := range e.Failures {
+			e.Failures[i].Output, e.Failures[i].Stack = "", ""
+		}
+	default:
+		findings, failures := (len(e.Findings)+1)/2, (len(e.Failures)+1)/2
+		e.Omitted += len(e.Findings) - findings + len(e.Failures) - failures
+		e.Findings, e.Failures = e.Findings[:findings], e.Failures[:failures]
+		e.Tools = e.Tools[:(len(e.Tools)+1)/2]
+		e.Overridden = e.Overridden[:len(e.Overridden)/2]
+	}
 }
 
 // worth orders outcomes, those first that somebody has to look at.
