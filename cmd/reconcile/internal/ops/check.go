@@ -196,7 +196,7 @@ func (p *project) allowed() (bool, *allowlist.List, error) {
 func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Checker {
 	environ := os.Environ()
 	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn,
-		Sandbox: q.Sandbox, Host: p.env.Sandbox}
+		Sandbox: q.Sandbox, Host: p.env.Sandbox, Cache: p.env.Tree.Getenv(checking.CacheVar)}
 	if cache, err := os.UserCacheDir(); err == nil {
 		c.Proofs = checking.OpenProofs(filepath.Join(cache, "reconcile"))
 	}

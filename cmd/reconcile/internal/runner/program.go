@@ -65,9 +65,11 @@ func (p Program) Run(ctx context.Context) (e Ended, err error) {
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	apart(cmd)
 	start := time.Now()
-	if err := p.start(cmd, file); err != nil {
+	confined, err := p.start(cmd, file)
+	if err != nil {
 		return Ended{NotStarted: err}, ctx.Err()
 	}
+	defer confined.Close()
 	err = cmd.Wait()
 	e = Ended{Stdout: stdout.kept.Bytes(), Stderr: stderr.kept.Bytes(), Truncated: stdout.over || stderr.over, Took: time.Since(start)}
 	if err := ctx.Err(); err != nil {
@@ -78,6 +80,9 @@ func (p Program) Run(ctx context.Context) (e Ended, err error) {
 		if e.Exit = status.ExitCode(); e.Exit < 0 {
 			e.Signal = status.String()
 		}
+		if e.Exit == 1 {
+			e.NotStarted = confined.Executed(file) // the sandbox itself may have failed
+		}
 	}
 	if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) && !errors.Is(err, exec.ErrWaitDelay) && !e.TimedOut {
 		e.NotStarted = err
@@ -85,16 +90,15 @@ func (p Program) Run(ctx context.Context) (e Ended, err error) {
 	return e, nil
 }
 
-// start starts the command, confined by the policy.
-func (p Program) start(cmd *exec.Cmd, file string) error {
+// start starts the command, confined by the policy; nil if there is none.
+func (p Program) start(cmd *exec.Cmd, file string) (*sandbox.Confined, error) {
 	if p.Policy == nil {
-		return cmd.Start()
+		return nil, cmd.Start()
 	}
-	_, err := p.Host.Start(*p.Policy, file, p.Argv, func(path string, argv []string, more []*os.File) error {
+	return p.Host.Start(*p.Policy, file, p.Argv, func(path string, argv []string, more []*os.File) error {
 		cmd.Path, cmd.Args, cmd.ExtraFiles = path, argv, append([]*os.File{nil}, more...)
 		return cmd.Start()
 	})
-	return err
 }
 
 // Confine returns the policy of a program that may write below some folders only, and connect to nothing where that can be limited. level is

@@ -44,11 +44,17 @@ type Checker struct {
 	// Sandbox is the level that confines tools; "" or none: they are not confined.
 	Sandbox string
 	Host    *sandbox.Host
+	// Cache is the folder in which confined tools keep their caches, in place of those of the home folder, which they can only read then;
+	// "": in those.
+	Cache string
 	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: no one asks.
 	Started func(j tools.Job, done, total int)
 	// Proofs knows which tools found the faults of their positive controls; the others run them, if they find nothing else.
 	Proofs *Proofs
 }
+
+// CacheVar names the folder of Checker.Cache, for the process that verifies what an agent wrote: its tests must not prepare what others run.
+const CacheVar = "RECONCILE_CHECKS_CACHE"
 
 // passed are the variables that tools see besides those of every command: where toolchains are and keep their caches.
 var passed = []string{"CARGO_HOME", "CI", "COMPOSER_HOME", "DOTNET_ROOT", "GEM_HOME", "GEM_PATH", "GOCACHE", "GOEXPERIMENT", "GOFLAGS", "GOMODCACHE",
@@ -201,6 +207,9 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 			return e, 0, nil
 		}
 		p.Set = append(slices.Clone(p.Set), "TMPDIR="+scratch)
+		if c.Cache != "" {
+			p.Set = append(p.Set, "XDG_CACHE_HOME="+c.Cache, "GOCACHE="+filepath.Join(c.Cache, "go-build"), "npm_config_cache="+filepath.Join(c.Cache, "npm"))
+		}
 	}
 	before := writtenReports(t.Role, dir)
 	end, err := p.Run(ctx)
@@ -259,6 +268,9 @@ var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // writable are the folders that a confined tool may write: the project, its scratch folder, and the caches of toolchains.
 func (c *Checker) writable(scratch string) []string {
 	folders := []string{c.Root, scratch}
+	if c.Cache != "" {
+		return append(folders, c.Cache)
+	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "CARGO_HOME", "XDG_CACHE_HOME"} {
 		if v := variable(c.Environ, name); filepath.IsAbs(v) {
 			folders = append(folders, v)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/checks"
@@ -265,8 +266,8 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 		return "", "", "", err
 	}
 	defer func() { err = errors.Join(err, l.m.dropCheck(checkName(e))) }()
-	for i, argv := range all {
-		r := l.run(ctx, checkEffect(e, i+1, commit, settle.Command{Argv: argv, Env: task.Env, EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox}))
+	for i, c := range all {
+		r := l.run(ctx, checkEffect(e, i+1, commit, c))
 		if r.Run != nil {
 			log = l.m.keepLog(r.Run.Log, e.Key)
 		}
@@ -276,7 +277,7 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 		case r.Kind != settle.Finished:
 			return "", "", log, errors.Join(ctx.Err(), errors.New(r.Why))
 		case r.Run.Outcome != schemas.OutcomeSucceeded:
-			what := strings.Join(argv, " ")
+			what := strings.Join(c.Argv, " ")
 			return fmt.Sprintf("the check %q failed on what the branch would become: %s", what, r.Run.Message),
 				fmt.Sprintf("%s: %s\n%s", what, r.Run.Message, r.Run.Output), log, nil
 		}
@@ -285,32 +286,48 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 }
 
 // checksOf are the checks of a landing; those of its pipeline only if its commit has other files than were verified.
-func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto string) ([][]string, error) {
+func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto string) ([]settle.Command, error) {
+	var all []settle.Command
+	for _, argv := range task.Checks {
+		all = append(all, settle.Command{Argv: argv, Env: task.Env, EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox})
+	}
 	if len(task.Verify) == 0 {
-		return task.Checks, nil
+		return all, nil
 	}
 	repo, err := gitrepo.OpenToCommit(m.tree)
 	if err != nil {
 		return nil, err
 	}
 	if tree, err := repo.TreeOf(ctx, commit); err != nil || tree == task.Tree {
-		return task.Checks, err
+		return all, err
 	}
-	all := slices.Clone(task.Checks)
 	for _, args := range task.Verify {
-		all = append(all, m.verifier(append(slices.Clip(args), "--base", onto), task.Sandbox))
+		c, err := m.verifier(append(slices.Clip(args), "--base", onto), task.Env, task.EnvFrom, task.Sandbox)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
 	}
 	return all, nil
 }
 
-// verifier is the command that verifies a commit. Its tools run what an agent wrote: they are confined apart from it, so that they cannot
-// write in its place.
-func (m *Manager) verifier(args []string, confined *settle.Sandbox) []string {
-	argv := append([]string{m.o.Self}, args...)
-	if confined != nil && confined.Level != schemas.SandboxNone && m.o.Sandbox.Support(schemas.SandboxLandlock).Missing == "" {
-		argv = append(argv, "--sandbox", schemas.SandboxLandlock)
+// verifier is the command that verifies a commit: this program, and its tools confined as the agent was that wrote the commit. It is not confined
+// itself, so that nothing that they do can write a verdict.
+func (m *Manager) verifier(args, env []string, from []settle.Variable, confined *settle.Sandbox) (settle.Command, error) {
+	c := settle.Command{Argv: append([]string{m.o.Self}, args...), Env: env, EnvFrom: from, Timeout: verifyTimeout}
+	if confined == nil {
+		return c, nil
 	}
-	return argv
+	level := confined.Level
+	if found, err := m.o.Sandbox.Choose(&confined.Sandbox); err == nil {
+		level = found.Level
+	}
+	if level == schemas.SandboxNone {
+		return c, nil
+	}
+	cache := filepath.Join(m.tree, filepath.FromSlash(state.ProgramsDir), "_checks")
+	c.Argv, c.Env = append(c.Argv, "--sandbox", level), append(slices.Clip(env), checking.CacheVar+"="+cache)
+	return c, os.MkdirAll(cache, 0o700)
 }
 
 func checkName(e settle.Effect) string { return "check." + nameOf(e.Key) }
@@ -346,8 +363,12 @@ func (l *Lander) submitVerify(e settle.Effect, task *settle.Verify) {
 
 // verify performs a verification and returns its report.
 func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verify) settle.Report {
-	r := l.run(ctx, checkEffect(e, 1, task.Commit, settle.Command{Argv: l.m.verifier(task.Args, task.Sandbox), Env: task.Env, EnvFrom: task.EnvFrom,
-		Timeout: verifyTimeout, Sandbox: task.Sandbox, Output: "json"}))
+	c, err := l.m.verifier(task.Args, task.Env, task.EnvFrom, task.Sandbox)
+	if err != nil {
+		return settle.Report{Kind: settle.Broken, Key: e.Key, At: l.m.o.Now(), Err: err}
+	}
+	c.Output = "json"
+	r := l.run(ctx, checkEffect(e, 1, task.Commit, c))
 	r.Key = e.Key
 	if err := l.m.dropCheck(checkName(e)); err != nil {
 		l.m.o.Warn(err.Error())
@@ -358,7 +379,6 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	run, done := e.Claim(), r.Run
 	run.StartedAt, run.FinishedAt, run.Outcome, run.Message = done.StartedAt, done.FinishedAt, done.Outcome, done.Message
 	run.ExitCode, run.Result, run.Output, run.Log = done.ExitCode, done.Result, done.Output, l.m.keepLog(done.Log, e.Key)
-	run.Sandbox, run.Network = done.Sandbox, done.Network
 	var found checks.Evidence
 	if run.Outcome == schemas.OutcomeSucceeded && json.Unmarshal(run.Result, &found) == nil {
 		run.Message = fmt.Sprintf("%s %s: %s", task.Step, found.Outcome, found.Summary)
