@@ -118,20 +118,21 @@ type AgentActivity struct {
 	RespondingTo    *string `json:"respondingTo"`
 }
 
-// Roles that the seeds know. An agent may have any other. An architect answers plan changes, an academic what tools a project should use.
+// Roles that the seeds know. An agent may have any other. An architect answers plan changes, an academic what tools a project should use;
+// limits.engineers bounds engineers.
 const (
 	roleGuide          = "guide"
 	roleProductManager = "product-manager"
 	roleUXDesigner     = "ux-designer"
 	RoleArchitect      = "architect"
-	roleDesigner       = "designer"
+	RoleDesigner       = "designer"
 	RoleAcademic       = "academic"
 	roleLibrarian      = "librarian"
 	roleArchivalist    = "archivalist"
 	roleOrchestrator   = "orchestrator"
-	roleEngineer       = "engineer"
-	roleInspector      = "inspector"
-	roleTester         = "tester"
+	RoleEngineer       = "engineer"
+	RoleInspector      = "inspector"
+	RoleTester         = "tester"
 	roleReviewer       = "reviewer"
 )
 
@@ -140,8 +141,8 @@ const (
 var precedences = map[string]int{
 	roleGuide: 5, roleProductManager: 10, roleUXDesigner: 15,
 	RoleAcademic: 16, roleLibrarian: 17, roleArchivalist: 18,
-	RoleArchitect: 20, roleDesigner: 24, roleOrchestrator: 28,
-	roleEngineer: 30, roleInspector: 40, roleTester: 42, roleReviewer: 45,
+	RoleArchitect: 20, RoleDesigner: 24, roleOrchestrator: 28,
+	RoleEngineer: 30, RoleInspector: 40, RoleTester: 42, roleReviewer: 45,
 }
 
 // unknownPrecedence is that of an unknown role: most downstream, so that it never wins over a known one.
@@ -287,17 +288,17 @@ var roleMemories = map[string]AgentMemory{
 	roleLibrarian: {[]int{25, 50, 75}, 75, 25, SummaryLibrarian},
 	RoleAcademic:  {[]int{85}, 95, 30, SummaryAcademic},
 	RoleArchitect: {[]int{85}, 95, 30, SummaryArchitect},
-	roleInspector: {[]int{85}, 95, 30, SummaryInspector},
-	roleTester:    {[]int{85}, 95, 30, SummaryTester},
-	roleEngineer:  {nil, 95, 30, SummaryHandoff},
-	roleDesigner:  {nil, 95, 30, SummaryHandoff},
+	RoleInspector: {[]int{85}, 95, 30, SummaryInspector},
+	RoleTester:    {[]int{85}, 95, 30, SummaryTester},
+	RoleEngineer:  {nil, 95, 30, SummaryHandoff},
+	RoleDesigner:  {nil, 95, 30, SummaryHandoff},
 }
 
 // MemoryOf returns the agent's memory with the defaults of its role. Callers must not change it.
 func (s *AgentSpec) MemoryOf() AgentMemory {
 	m, ok := roleMemories[s.Role]
 	if !ok {
-		m = roleMemories[roleEngineer]
+		m = roleMemories[RoleEngineer]
 	}
 	if s.Memory == nil {
 		return m

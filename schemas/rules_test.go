@@ -247,7 +247,7 @@ func TestRetry(t *testing.T) {
 }
 
 func TestPrecedences(t *testing.T) {
-	order := []string{roleGuide, roleProductManager, roleUXDesigner, RoleArchitect, roleDesigner, roleEngineer, roleReviewer, "gardener"}
+	order := []string{roleGuide, roleProductManager, roleUXDesigner, RoleArchitect, RoleDesigner, RoleEngineer, roleReviewer, "gardener"}
 	for i := 1; i < len(order); i++ {
 		if DefaultPrecedence(order[i-1]) >= DefaultPrecedence(order[i]) {
 			t.Errorf("%s is not upstream of %s", order[i-1], order[i])

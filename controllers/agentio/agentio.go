@@ -72,6 +72,8 @@ type Work struct {
 	Outputs []string `json:"outputs,omitempty"`
 	// Constraints are rules of the work, as sentences.
 	Constraints []string `json:"constraints,omitempty"`
+	// Helpers are commands of reconcile that help in the work, with when to use each.
+	Helpers []string `json:"helpers,omitempty"`
 	// MayAsk are the agents that this one may ask, sorted.
 	MayAsk []string `json:"mayAsk,omitempty"`
 	// Report is how the output is read: text or json.

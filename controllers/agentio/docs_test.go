@@ -132,7 +132,7 @@ func pageWork() *Work {
 		Session: "health", DAG: "checks", Node: "implement", Agent: "engineer", Issue: 42, Attempt: 2,
 		Role:   Role{Name: "engineer", Role: "engineer", Description: "Writes Go."},
 		Prompt: "Implement the database layer.", About: Issue{Title: "Add a health endpoint"},
-		Acceptance: []string{"go test ./... passes"}, Inputs: []string{"src/**/*.go"}, Constraints: []string{"You are ended after 10m."},
+		Acceptance: []string{"go test ./... passes"}, Inputs: []string{"src/**/*.go"}, Constraints: []string{"You are ended after 10m."}, Helpers: []string{"reconcile preview: the change."},
 		MayAsk: []string{"architect", "product-manager"}, Report: "text", Schema: json.RawMessage(`{"required":["files"],"type":"object"}`),
 		Needs: map[string]Need{"plan": {State: "Succeeded", ExitCode: &zero, Result: map[string]any{"steps": 3}}},
 		Clarifications: []Answered{{ID: "CLR-42-001", To: "architect", Topic: pageTopic,

@@ -44,6 +44,7 @@ const (
 	PartMessages       = "messages"
 	PartFiles          = "files"
 	PartConstraints    = "constraints"
+	PartHelpers        = "helpers"
 	PartAsk            = "whom to ask"
 	PartReport         = "how to report"
 	PartArtifacts      = "artifacts"
@@ -89,6 +90,7 @@ func (w *Work) Parts() []Part {
 		{PartMessages, messagesText(w.Messages)},
 		{PartFiles, w.filesText()},
 		{PartConstraints, list("\n\nConstraints:\n", w.Constraints)},
+		{PartHelpers, list("\n\nCommands that help; -o json prints data:\n", w.Helpers)},
 		{PartAsk, askText(w.MayAsk)},
 		{PartReport, reportText(w.Report)},
 	}
@@ -240,11 +242,14 @@ func Instruct(format, stdin, text string) string {
 // leastResult is the size up to which a result is never left out of a prompt, in bytes.
 const leastResult = 200
 
-// Fit leaves out the oldest checkpoints but the last one, and then the largest results of needs, and says where these are,
+// Fit leaves out the helpers, the oldest checkpoints but the last one, and then the largest results of needs, and says where these are,
 // until the prompt has at most most tokens by count. A prompt that is still too long stays so: what is left is the task.
 func (w *Work) Fit(most int, count func(string) int) {
 	text := w.prompt()
 	if most <= 0 || len(text) <= most || count(text) <= most { // a token has at least one byte
+		return
+	}
+	if w.Helpers = nil; count(w.prompt()) <= most {
 		return
 	}
 	for len(w.Checkpoints) > 1 {

@@ -76,6 +76,10 @@ func TestFit(t *testing.T) {
 	if got := count(w.Stdin("prompt")); got != whole {
 		t.Errorf("a prompt that fits went from %d to %d tokens", whole, got)
 	}
+	w.Fit(whole-1, count)
+	if len(w.Helpers) != 0 || w.Needs["larger"].Result != strings.Repeat("word ", 20000) {
+		t.Error("the commands that help do not go first")
+	}
 	w.Fit(15000, count)
 	text := w.Stdin("prompt")
 	if count(text) > 15000 || !strings.Contains(text, "[100002 bytes are left out here") || !strings.Contains(text, "word word") || !strings.Contains(text, `"ok"`) {

@@ -38,11 +38,8 @@ func IsEngineer(t *state.Tree, agent string) bool {
 		return false
 	}
 	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
-	return spec != nil && spec.Role == EngineerRole
+	return spec != nil && spec.Role == schemas.RoleEngineer
 }
-
-// EngineerRole is the role whose agents limits.engineers bounds.
-const EngineerRole = "engineer"
 
 // RunnerDigest says by a digest whether an agent is still the same: how it is run, and by which instructions, without the time limit. Of instructions in a file it has the path.
 func RunnerDigest(a *schemas.AgentSpec) string {

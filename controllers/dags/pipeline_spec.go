@@ -1,7 +1,6 @@
 package dags
 
 import (
-	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -14,7 +13,7 @@ func (f *fold) pipelineOf(i int32) *schemas.Pipeline {
 	case n.Pipeline != nil || session.Pipeline == nil:
 		return n.Pipeline
 	}
-	if a := f.b.Agent(f.p, n.Agent); a != nil && a.Role == agents.EngineerRole {
+	if a := f.b.Agent(f.p, n.Agent); a != nil && a.Role == schemas.RoleEngineer {
 		return session.Pipeline
 	}
 	return nil

@@ -189,7 +189,7 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: f.prompt(i), Acceptance: f.acceptance(i),
 		About: agentio.Issue{Title: session.Title, Text: session.Description}, Needs: needs, Schema: n.Outputs.Schema,
 		Clarifications: append(f.answers(i), f.help(i)...), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
-		MayAsk: clarify.NewScope(name, agent, n.Clarify).Allowed(), Constraints: f.constraints(n, agent)}
+		MayAsk: clarify.NewScope(name, agent, n.Clarify).Allowed(), Constraints: f.constraints(n, agent), Helpers: agents.Helpers(agent)}
 	if c := agent.Runner.AsCommand(); c != nil {
 		w.Report = c.Output
 	}

@@ -105,6 +105,7 @@ var defaultAllow = []string{
 	"ls ...",
 	"grep ...",
 	"find ...",
+	"reconcile {tools,inspect,test,style,deps,preview} ...",
 }
 
 // defaultBlock are the commands that are refused where nothing else is said.
@@ -123,6 +124,7 @@ var defaultRoles = map[string][]string{
 	"tester": {
 		"cat ...", "head ...", "tail ...", "grep ...", "find ... -type f ...", "ls ...", "wc ...", "diff ...",
 		"git {log,diff,status,show} ...", "go test {-list,-list=*} ...", "npm test -- --listTests ...", "pytest --collect-only ...",
+		"reconcile {style,deps,preview} ...", "reconcile tools",
 	},
 }
 

@@ -142,7 +142,7 @@ func (b *Binding) groupsOf(p *Plan, name string, agent *schemas.AgentSpec) []set
 	if most := b.settings.Limits.Roles[agent.Role]; most > 0 {
 		gs = append(gs, settle.Group{Name: "role/" + agent.Role, Limit: most})
 	}
-	if agent.Role == agents.EngineerRole {
+	if agent.Role == schemas.RoleEngineer {
 		gs = append(gs, settle.Group{Name: "engineers", Limit: b.settings.Limits.Engineers},
 			settle.Group{Name: "session/" + p.Spec.Session + "/engineers", Limit: session.MaxEngineers})
 	}
