@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ func bindCheck(q *checkFlags, f *pflag.FlagSet) {
 	f.BoolVar(&q.exitZero, "exit-zero", false, "end with exit code 0 whatever was found, for who reads the output")
 	f.BoolVar(&q.Changed, "changed", false, "only files that changed since the last commit, also new ones")
 	f.StringVar(&q.Base, "base", "", "only files that changed since the branch left the `REVISION`")
+	f.StringVar(&q.Session, "session", "", "everything on the branch of the `SESSION`; what is in files that its nodes changed comes first")
 	f.StringSliceVar(&q.Tools, "tool", nil, "only the checks of the tool `NAME`")
 	f.DurationVar(&q.Timeout, "timeout", 10*time.Minute, "the time limit of each check, as a `TIME`")
 	f.StringSliceVar(&q.AllowUnknown, "allow-unknown", nil, "accept that the checks of the tool `NAME` are unknown")
@@ -95,6 +97,24 @@ func (a *app) checkReport(v any, r *ops.Checked, table func() error) error {
 	return a.result(v, nil, table)
 }
 
+// printBySession prints what was found: in files that the session of the result changed, and then elsewhere.
+func (a *app) printBySession(r *ops.Checked, show func(all []checks.Check) error) error {
+	if r.Session == nil {
+		return show(r.Checks)
+	}
+	own, others, n := r.BySession()
+	if n > 0 {
+		fmt.Fprintf(a.stdout, "In files that session %s changed:\n", r.Session.Name)
+		if err := show(own); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(others, func(c checks.Check) bool { return len(c.Findings)+checks.Count(c.Tests).Failed > 0 }) {
+			fmt.Fprintln(a.stdout, "\nElsewhere:")
+		}
+	}
+	return show(others)
+}
+
 // printChecked prints the table of checks, what people accepted, and the verdict. apart says that something is above it.
 func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
 	if a.global.quiet && r.Outcome == checks.Passed {
@@ -117,6 +137,12 @@ func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
 	}
 	if r.Files != nil {
 		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
+	}
+	if s := r.Session; s != nil {
+		what += fmt.Sprintf("; %d in the %s that session %s changed", s.Found, render.Plural(len(s.Files), "file"), s.Name)
+		if s.More > 0 {
+			what += fmt.Sprintf(", and %s of files that the records do not name", render.Plural(s.More, "change"))
+		}
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", r.Outcome, what)
 	return err

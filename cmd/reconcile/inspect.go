@@ -12,6 +12,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // checkWords are the values of --only, by category.
@@ -36,6 +37,7 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 			"  reconcile inspect --deep                # also races and security holes, which takes its time\n" +
 			"  reconcile inspect --changed             # what the next commit changes\n" +
 			"  reconcile inspect --base main -o github # annotations for a pull request\n" +
+			"  reconcile inspect --session health      # all on its branch, its own files first\n" +
 			"  reconcile inspect --only format --fix\n" +
 			"  reconcile inspect -o sarif > findings.sarif",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,6 +57,7 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 	}
 	f := cmd.Flags()
 	bindCheck(&shared, f)
+	_ = cmd.RegisterFlagCompletionFunc("session", a.completeNamesOf(schemas.SessionKind))
 	f.StringSliceVar(&only, "only", nil, "only checks of the `KIND` lint, format or types")
 	f.StringVar(&failOn, "fail-on", "", "findings less severe than `SEVERITY` do not fail a check (default low)")
 	f.BoolVar(&q.Deep, "deep", false, "also look for races, leaks and security holes, with the tools for that")
@@ -78,7 +81,14 @@ func (a *app) inspect(ctx context.Context, q ops.InspectRequest, shared *checkFl
 }
 
 func (a *app) printInspection(r *ops.Inspection) error {
-	if err := render.Findings(a.stdout, a.palette(), r.Checks); err != nil {
+	if len(r.Repairs) > 0 && !(a.global.quiet && r.Outcome == checks.Passed) {
+		if err := render.RepairsTable(a.palette(), r.Repairs).Write(a.stdout); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout)
+	}
+	err := a.printBySession(&r.Checked, func(all []checks.Check) error { return render.Findings(a.stdout, a.palette(), all) })
+	if err != nil {
 		return err
 	}
 	var counts []string

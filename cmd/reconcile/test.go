@@ -9,6 +9,8 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // mostUncovered is the number of files with uncovered lines that a table shows.
@@ -35,6 +37,7 @@ The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`
 		Example: "  reconcile test\n" +
 			"  reconcile test --changed\n" +
 			"  reconcile test --related state/store.go\n" +
+			"  reconcile test --session health\n" +
 			"  reconcile test --diagnose --base main\n" +
 			"  reconcile test --coverage\n" +
 			"  reconcile test -o junit > tests.xml",
@@ -51,6 +54,7 @@ The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`
 	}
 	f := cmd.Flags()
 	bindCheck(&shared, f)
+	_ = cmd.RegisterFlagCompletionFunc("session", a.completeNamesOf(schemas.SessionKind))
 	f.BoolVar(&all, "all", false, "every test (the default)")
 	f.StringSliceVar(&q.Related, "related", nil, "only the tests that are related to the `FILE`")
 	f.BoolVar(&q.Coverage, "coverage", false, "measure which lines the tests run")
@@ -87,7 +91,8 @@ func (a *app) skipTests(ctx context.Context, q ops.TestRequest, reason string, s
 }
 
 func (a *app) printTesting(r *ops.Testing) error {
-	if err := render.FailedTests(a.stdout, a.palette(), r.Checks, r.Diagnoses); err != nil {
+	err := a.printBySession(&r.Checked, func(all []checks.Check) error { return render.FailedTests(a.stdout, a.palette(), all, r.Diagnoses) })
+	if err != nil {
 		return err
 	}
 	if r.Undiagnosed > 0 {

@@ -82,6 +82,32 @@ type Finding struct {
 // Outside reports whether the finding is in a file that is not of the project, as in a library of the machine.
 func (f Finding) Outside() bool { return path.IsAbs(f.File) || len(f.File) > 1 && f.File[1] == ':' }
 
+// Partition divides checks in two by a question about files: the first has the findings and failed tests in files for which it is true, the
+// second all others. Both have all the checks; n is the number of findings and failed tests in the first.
+func Partition(all []Check, in func(file string) bool) (first, second []Check, n int) {
+	for _, c := range all {
+		a, b := c, c
+		a.Findings, b.Findings, a.Tests, b.Tests, a.Output = nil, nil, nil, nil, ""
+		for _, f := range c.Findings {
+			if in(f.File) {
+				a.Findings = append(a.Findings, f)
+			} else {
+				b.Findings = append(b.Findings, f)
+			}
+		}
+		for _, t := range c.Tests {
+			if t.Outcome == TestFailed && in(t.File) {
+				a.Tests = append(a.Tests, t)
+			} else {
+				b.Tests = append(b.Tests, t)
+			}
+		}
+		n += len(a.Findings) + len(a.Tests)
+		first, second = append(first, a), append(second, b)
+	}
+	return first, second, n
+}
+
 // Edit replaces a part of a file by a text.
 type Edit struct {
 	Range

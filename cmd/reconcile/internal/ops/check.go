@@ -40,6 +40,8 @@ type CheckRequest struct {
 	Trust        bool   // the caller has seen the commands, and lets them run from now on
 	Refresh      bool   // discover the tools again
 	Lines        bool   // also find out which lines changed, for the evidence
+	Last         bool   // only return the last result
+	Session      string // a session, whose branch is checked as a whole: what is in files that its nodes changed comes first; "": none
 }
 
 // UntrustedError says that no one has allowed the checks of a folder to run, and which commands they are.
@@ -70,6 +72,7 @@ type project struct {
 	files     []string // that were asked for; nil: all
 	gone      []string // that were asked for, and removed
 	narrow    bool
+	session   *OfSession // that was asked for; nil: none
 }
 
 // openProject finds the project of a request, and the files that it is about.
@@ -97,6 +100,9 @@ func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error)
 			break
 		}
 		p.scope = append(p.scope, rel)
+	}
+	if q.Session != "" {
+		return p, p.openSession(ctx, q)
 	}
 	if q.Changed || q.Base != "" {
 		if !p.git {
@@ -214,6 +220,8 @@ type Checked struct {
 	Checks  []checks.Check `json:"checks"`
 	At      time.Time      `json:"at"`
 	Seconds float64        `json:"seconds"`
+	// Session is the session that the result is about; nil: none was asked for.
+	Session *OfSession `json:"session,omitempty"`
 	// Overridden are the findings and tests that people decided to accept.
 	Overridden []checks.Override `json:"overridden,omitempty"`
 	// ChangedLines are the lines that changed, by file, where they were asked for.
@@ -263,8 +271,8 @@ func chosen(found []tools.Discovered, categories []checks.Category, names []stri
 // resultsDir is where the last results are kept, in the local folder of the project.
 const resultsDir = ".reconcile/checks"
 
-// keepResult writes a result as the last one of its kind. Only a folder that has a tree of ours has a place for it.
-func (p *project) keepResult(name string, v any) {
+// keepResult writes a result as the last one of its kind, and of its session. Only a folder that has a tree of ours has a place for it.
+func (p *project) keepResult(verb string, v any) {
 	root, err := regular.Root(p.root)
 	if err != nil {
 		return
@@ -275,7 +283,10 @@ func (p *project) keepResult(name string, v any) {
 	}
 	data, err := json.MarshalIndent(v, "", " ")
 	if err == nil {
-		if err = root.MkdirAll(resultsDir, 0o700); err == nil {
+		err = root.MkdirAll(resultsDir, 0o700)
+	}
+	for _, name := range slices.Compact([]string{verb, p.resultName(verb)}) {
+		if err == nil {
 			err = durable.Replace(root, ".reconcile/tmp", resultsDir+"/"+name+".json", append(data, '\n'))
 		}
 	}
@@ -284,8 +295,24 @@ func (p *project) keepResult(name string, v any) {
 	}
 }
 
-// lastResult reads the last result of a kind.
-func (p *project) lastResult(name string, v any) error {
+// resultName names the last result of a kind, or that of the session that was asked for.
+func (p *project) resultName(verb string) string {
+	if p.session == nil {
+		return verb
+	}
+	return "session-" + p.session.Name + "-" + verb
+}
+
+func (p *project) resultOf(verb string) string {
+	if p.session == nil {
+		return verb
+	}
+	return verb + " for session " + p.session.Name
+}
+
+// lastResult reads the last result of a kind, or that of the session that was asked for.
+func (p *project) lastResult(verb string, v any) error {
+	name := p.resultName(verb)
 	root, err := regular.Root(p.root)
 	if err != nil {
 		return err
@@ -293,7 +320,7 @@ func (p *project) lastResult(name string, v any) error {
 	defer root.Close()
 	data, err := regular.Read(root, resultsDir+"/"+name+".json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return badRequest("there is no earlier result of %s here; results are kept in trees of reconcile (\"reconcile init\" makes one)", name)
+		return badRequest("there is no earlier result of %s here; results are kept in trees of reconcile (\"reconcile init\" makes one)", p.resultOf(verb))
 	}
 	if err != nil {
 		return err

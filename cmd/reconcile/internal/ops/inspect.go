@@ -19,7 +19,6 @@ type InspectRequest struct {
 	Deep   bool              // also deep analyses
 	FailOn checks.Severity   // what is less severe does not fail; "": low
 	Fix    bool              // run the commands that repair, before the checks
-	Last   bool              // only return the last result
 }
 
 // Inspection is the result of an inspection.
@@ -27,7 +26,7 @@ type Inspection struct {
 	Checked
 	Findings   int                     `json:"findings"`
 	BySeverity map[checks.Severity]int `json:"bySeverity"`
-	Fixed      []string                `json:"fixed,omitempty"` // the tools whose repairs ran
+	Repairs    []checks.Repair         `json:"repairs,omitempty"` // how they ended, with Fix
 }
 
 // Inspect inspects a project: it discovers its tools, runs those that check files, and reads what they find. A check that did not run, or is
@@ -38,7 +37,7 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	if err != nil {
 		return nil, err
 	}
-	r = &Inspection{Checked: Checked{Root: p.root, At: env.Tree.Now().UTC(), Checks: []checks.Check{}}}
+	r = &Inspection{Checked: Checked{Root: p.root, Session: p.session, At: env.Tree.Now().UTC(), Checks: []checks.Check{}}}
 	if q.Last {
 		return r, p.lastResult("inspect", r)
 	}
@@ -56,7 +55,7 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	start := time.Now()
 	c := p.checker(&q.CheckRequest, q.FailOn)
 	if q.Fix {
-		if r.Fixed, err = c.Fix(ctx, jobs); err != nil {
+		if r.Repairs, err = c.Fix(ctx, jobs); err != nil {
 			return nil, err
 		}
 	}
@@ -125,6 +124,7 @@ func (p *project) sum(r *Checked, q *CheckRequest) {
 			r.Outcome = checks.Passed // nothing changed that any tool checks
 		}
 	}
+	r.sessionFirst()
 	slices.SortStableFunc(r.Checks, func(a, b checks.Check) int { return outcomeOrder(a.Outcome) - outcomeOrder(b.Outcome) })
 }
 

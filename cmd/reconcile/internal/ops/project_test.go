@@ -95,7 +95,7 @@ func TestInspectAProject(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	q.Changed, q.Fix, q.Paths = false, true, []string{"other"}
-	if r, err = ops.Inspect(t.Context(), env, q); err != nil || r.Outcome != checks.Passed || !slices.Contains(r.Fixed, "gofmt") {
+	if r, err = ops.Inspect(t.Context(), env, q); err != nil || r.Outcome != checks.Passed || !slices.Contains(r.Repairs, checks.Repair{Tool: "gofmt", Outcome: checks.RepairRan}) {
 		t.Errorf("after the repair: %+v, %v", r, err)
 	}
 }
@@ -150,5 +150,30 @@ func TestOverrideNeedsATree(t *testing.T) {
 	dir := goProject(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
 	if _, err := ops.OverrideCheck(t.Context(), projectEnv(dir), ops.OverrideRequest{Dir: dir, Finding: "abc", Reason: "x"}); ops.CodeOf(err) != ops.BadRequest {
 		t.Errorf("%v", err)
+	}
+}
+
+// For a session its own files come first, and nothing but everything is checked.
+func TestInspectASession(t *testing.T) {
+	dir := goProject(t, map[string]string{"a.go": "package  shop\n", "b.go": "package  shop\n",
+		"specs/sessions/work.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Session\nmetadata: {name: work}\nspec: {title: Work}\n"})
+	env := projectEnv(dir)
+	q := ops.InspectRequest{CheckRequest: checkRequest(dir), Only: []checks.Category{checks.Formatter}}
+	q.Session = "work"
+	r, err := ops.Inspect(t.Context(), env, q)
+	if err != nil || r.Session == nil || r.Session.Name != "work" || r.Findings != 2 || r.Session.Found != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	r.Session.Files = []string{"b.go"}
+	if own, others, n := r.BySession(); n != 1 || own[0].Findings[0].File != "b.go" || len(others[0].Findings) != 1 || others[0].Findings[0].File != "a.go" {
+		t.Errorf("%+v, %+v, %d", own, others, n)
+	}
+	q.Paths = []string{"a.go"}
+	if _, err := ops.Inspect(t.Context(), env, q); ops.CodeOf(err) != ops.BadRequest {
+		t.Errorf("a part of a session: %v", err)
+	}
+	q.Paths, q.Session = nil, "wok"
+	if _, err := ops.Inspect(t.Context(), env, q); ops.CodeOf(err) != ops.BadRequest || !strings.Contains(err.Error(), `did you mean "work"`) {
+		t.Errorf("an unknown session: %v", err)
 	}
 }

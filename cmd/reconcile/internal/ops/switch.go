@@ -105,7 +105,7 @@ func findSession(t *state.Tree, word string) (*state.Entry, error) {
 	case e == nil || e.Gone():
 		return nil, notFound(t, ref)
 	case e.Broken():
-		return nil, fmt.Errorf("%s cannot be switched to: %s", ref, e.Problems[0].Error())
+		return nil, fmt.Errorf("%s cannot be used: %s", ref, e.Problems[0].Error())
 	}
 	return e, nil
 }

@@ -21,7 +21,6 @@ type TestRequest struct {
 	Related  []string // only the tests that are related to these files, relative to Dir
 	Coverage bool     // measure which lines the tests run
 	Diagnose bool     // find out what each failed test is a sign of
-	Last     bool     // only return the last result
 }
 
 // Testing is the result of a run of tests.
@@ -37,11 +36,14 @@ type Testing struct {
 // Test runs the tests of a project: it discovers its test frameworks, runs them, and reads what they report. A run without a test is unknown.
 func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 	defer func() { err = typed(err) }()
+	if q.Session != "" && len(q.Related) > 0 {
+		return nil, badRequest("for a session everything is checked; leave out --related")
+	}
 	p, err := env.openProject(ctx, &q.CheckRequest)
 	if err != nil {
 		return nil, err
 	}
-	r = &Testing{Checked: Checked{Root: p.root, At: env.Tree.Now().UTC(), Checks: []checks.Check{}}}
+	r = &Testing{Checked: Checked{Root: p.root, Session: p.session, At: env.Tree.Now().UTC(), Checks: []checks.Check{}}}
 	if q.Last {
 		return r, p.lastResult("test", r)
 	}

@@ -179,8 +179,12 @@ func ChooseTool(ctx context.Context, env Env, q ChooseToolRequest) (r *ChooseToo
 		return nil, err
 	}
 	defer s.Close()
-	if q.Session != "" && t.Entry(schemas.Ref{Kind: schemas.SessionKind.Name, Name: q.Session}) == nil {
-		return nil, badField("session", " %q does not exist; \"reconcile get sessions\" lists them", q.Session)
+	if q.Session != "" {
+		e, err := findSession(t, q.Session)
+		if err != nil {
+			return nil, badRequest("%w", err)
+		}
+		q.Session = e.Name
 	}
 	spec := &schemas.PreferenceSpec{Domain: schemas.PreferenceTools, Key: q.Language + "/" + string(q.Category), Value: tool, Source: schemas.PreferenceExplicit,
 		Session: q.Session, Reason: env.redact("--reason", q.Reason), By: who.Name, Proof: who.Proof, At: schemas.NewTime(env.Tree.Now())}

@@ -120,6 +120,23 @@ func ChecksTable(p Palette, all []checks.Check) *Table {
 	return t
 }
 
+// RepairsTable is the table of repairs: how each ended, and why where it did not run to its end.
+func RepairsTable(p Palette, all []checks.Repair) *Table {
+	t := NewTable(p, "REPAIR", "FOLDER", "OUTCOME", "WHY")
+	t.Wrap = true
+	for _, r := range all {
+		color := Yellow
+		switch r.Outcome {
+		case checks.RepairRan:
+			color = Green
+		case checks.RepairFailed:
+			color = Red
+		}
+		t.Cells(Cell{Text: r.Tool}, Cell{Text: cmp.Or(r.Folder, ".")}, Cell{Text: string(r.Outcome), Color: color}, Cell{Text: r.Reason})
+	}
+	return t
+}
+
 // CoverageTable is the table of files with lines that no test ran, the least covered first; at most as many as most.
 func CoverageTable(p Palette, c *checks.Coverage, most int) *Table {
 	t := NewTable(p, "FILE", "COVERED", "UNCOVERED LINES")

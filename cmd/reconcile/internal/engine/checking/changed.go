@@ -75,6 +75,19 @@ func mergeBase(ctx context.Context, root, base string) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
+// At reports whether the commit that is checked out in a work tree is that of a reference.
+func At(ctx context.Context, root, ref string) (bool, error) {
+	out, err := readGit(ctx, root, "rev-parse", "--revs-only", "HEAD", ref)
+	if err != nil {
+		return false, err
+	}
+	commits := strings.Fields(out)
+	if len(commits) < 2 {
+		return false, fmt.Errorf("it has no %s", strings.TrimPrefix(ref, "refs/heads/"))
+	}
+	return commits[0] == commits[1], nil
+}
+
 // readGit returns what a git command prints that changes nothing.
 func readGit(ctx context.Context, root string, args ...string) (string, error) {
 	out, err := gitrepo.Inspect(ctx, root, os.Environ(), args...).Output()

@@ -97,21 +97,23 @@ func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, er
 	return out, errors.Join(errs...)
 }
 
-// Fix runs the commands of the jobs that repair files, one after the other, and returns the names of their tools. What they print does not
-// count: the checks afterwards say what is left.
-func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (fixed []string, err error) {
+// Fix runs the commands of the jobs that repair files, one after the other, and returns how they ended. The checks afterwards say what is left.
+func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (out []checks.Repair, err error) {
 	for _, j := range jobs {
-		if len(j.Tool.Role.Fix) == 0 || j.Tool.Program == "" {
+		t := j.Tool
+		if len(t.Role.Fix) == 0 {
 			continue
 		}
-		t := j.Tool
 		j.Tool.Role.Check, j.Own = t.Role.Fix, nil
-		if _, _, err := c.execute(ctx, t, j.Command(nil), filepath.Join(c.Root, filepath.FromSlash(t.Folder)), c.Root, ""); err != nil {
-			return fixed, err
+		ended, _, err := c.execute(ctx, t, j.Command(nil), filepath.Join(c.Root, filepath.FromSlash(t.Folder)), c.Root, "")
+		if err != nil {
+			return out, err
 		}
-		fixed = append(fixed, t.Tool)
+		r := checks.Repair{Tool: t.Tool, Folder: t.Folder}
+		r.Outcome, r.Reason = checks.JudgeRepair(c.expected(t.Role), ended, t.Category)
+		out = append(out, r)
 	}
-	return fixed, nil
+	return out, nil
 }
 
 // one runs a job.
