@@ -65,3 +65,19 @@ func TestUnended(t *testing.T) {
 		t.Errorf("after the end of an issue: %v", got)
 	}
 }
+
+// TestPruneKeepsVerdicts keeps what verified and landed a run as long as the run: without it the change would be verified again, and who sent it
+// back would begin to count anew.
+func TestPruneKeepsVerdicts(t *testing.T) {
+	at := time.Date(2026, 2, 27, 10, 0, 0, 0, time.UTC)
+	e := &Entry{Ref: schemas.Ref{Kind: schemas.DAGKind.Name, Name: "d"}}
+	for i, r := range []schemas.Run{{Key: "old", NodeKey: "old"}, {Key: "old-verified", Verifies: "old"}, {Key: "now", NodeKey: "now"},
+		{Key: "now-inspected", Verifies: "now"}, {Key: "now-tested", Verifies: "now"}, {Key: "now-landed", Lands: "now"}} {
+		r.Node, r.FinishedAt = "n", schemas.NewTime(at.Add(-time.Duration(i)*time.Hour))
+		e.SetRuns(append(e.Runs(), &r))
+	}
+	e.SetStatus(&schemas.DAGStatus{Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{"n": {Key: "now"}})})
+	if got, want := NewTree(nil, nil, nil, e).surplus(1), []string{"old-verified"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -17,8 +17,8 @@ import (
 )
 
 // Prune removes the surplus records of runs in the tree t: beyond keep for each node, the oldest first. It keeps records
-// with the node's current key, and those by which an agent holds an item of work. The tree must be locked by this store;
-// records that are not in t stay.
+// with the node's current key, those that verify or land such a run, and those by which an agent holds an item of work. The tree must
+// be locked by this store; records that are not in t stay.
 func (s *Store) Prune(ctx context.Context, t *Tree, keep int) error {
 	var changes []Change
 	for _, key := range t.surplus(keep) {
@@ -45,17 +45,18 @@ func (e *Entry) surplus(keep int) []string {
 		return nil
 	}
 	now := schemas.NodesIn(e.Status())
-	byNode := map[string][]*schemas.Run{}
+	byNode, present := map[string][]*schemas.Run{}, map[string]bool{}
 	for _, r := range e.Runs() {
 		byNode[r.Node] = append(byNode[r.Node], r)
+		present[r.Key] = r.NodeKey == now.Of(r.Node).Key
 	}
 	var out []string
 	open := Unended(e.Runs())
-	for node, runs := range byNode {
+	for _, runs := range byNode {
 		slices.SortStableFunc(runs, e.newestFirst)
 		for i, r := range runs {
 			claims := r.For != "" && slices.Contains(open, r)
-			if i >= keep && r.NodeKey != now.Of(node).Key && !claims {
+			if i >= keep && !present[r.Key] && !present[cmp.Or(r.Lands, r.Verifies)] && !claims {
 				out = append(out, r.Key)
 			}
 		}
