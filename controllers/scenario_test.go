@@ -265,6 +265,8 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Workspace.Change.Sensitive = []string{v}
 		case "tree": // the digest of its files
 			r.Workspace.Tree = v
+		case "doubt": // about the change
+			r.Workspace.Doubts = []string{strings.ReplaceAll(v, "_", " ")}
 		case "evidence": // what a verification found
 			r.Result = fmt.Appendf(nil, `{"outcome":%q,"summary":"2 findings","tools":[{"tool":"flake8","category":"linter","outcome":%[1]q}]}`, v)
 		case "unlanded":

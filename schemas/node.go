@@ -306,6 +306,8 @@ func (n *Node) checkWork(at Spot) {
 		at.At("agent").Errorf("missing", "an agent needs a prompt").Suggest("add prompt, with what the agent is to do")
 	case n.Agent == "" && n.Budget != nil:
 		at.At("budget").Errorf("conflict", "only what an agent uses has a budget").Suggest("name the agent, or remove budget")
+	case n.Agent == "" && n.Pipeline != nil:
+		at.At("pipeline").Errorf("conflict", "only the change of an agent is verified").Suggest("name the agent, or remove pipeline")
 	case n.Agent == "" && len(n.Acceptance) > 0:
 		at.At("acceptance").Errorf("conflict", "only an agent is told when its task is done").Suggest("name the agent, or remove acceptance")
 	case n.Agent == "" && n.Prompt != "":

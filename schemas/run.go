@@ -128,6 +128,8 @@ type RunWorkspace struct {
 	Changed int      `json:"changed,omitempty"`
 	// Change is the size of the commit, where that was asked for.
 	Change *Change `json:"change,omitempty"`
+	// Doubts say why the change may pass since less is checked, where it is verified: the first of them, as verb phrases.
+	Doubts []string `json:"doubts,omitempty"`
 	// Reason says how a landing ended, as in Landed, or is RunWroteOutside.
 	Reason string `json:"reason,omitempty"`
 	// Note says how what the agent reported differs from what changed.

@@ -77,15 +77,17 @@ func Evident(all []Check, verdict Outcome, accepted []Override, changed map[stri
 	e.Findings = slices.Clone(e.Findings[:min(len(e.Findings), mostFindings)])
 	for i := range e.Findings {
 		f := &e.Findings[i]
+		f.File, f.Rule = shorten.Text(f.File, findingChars), shorten.Text(f.Rule, findingChars)
 		f.Message, f.Suggestion, f.Fixes = shorten.Text(f.Message, findingChars), shorten.Text(f.Suggestion, findingChars), nil
 	}
 	e.Failures = slices.Clone(e.Failures[:min(len(e.Failures), mostFailures)])
 	for i := range e.Failures {
 		t := &e.Failures[i]
+		t.Name, t.Suite, t.File = shorten.Text(t.Name, findingChars), shorten.Text(t.Suite, findingChars), shorten.Text(t.File, findingChars)
 		t.Message, t.Stack, t.Output = shorten.Text(t.Message, findingChars), shorten.Text(t.Stack, failureChars), shorten.Text(t.Output, failureChars)
 		t.Expected, t.Actual = shorten.Text(t.Expected, expectedChars), shorten.Text(t.Actual, expectedChars)
 	}
-	for n := 0; e.size() > evidenceBytes; n++ {
+	for n := 0; e.size() > evidenceBytes && n < 10; n++ {
 		e.shrink(n)
 	}
 	return e
@@ -120,6 +122,21 @@ func (e *Evidence) shrink(n int) {
 		e.Tools = e.Tools[:(len(e.Tools)+1)/2]
 		e.Overridden = e.Overridden[:len(e.Overridden)/2]
 	}
+}
+
+// EvidenceOf is what a verification found, by its record. One that did not come to a verdict is unknown.
+func EvidenceOf(record *schemas.Run) *Evidence {
+	var e Evidence
+	if record.Outcome == schemas.OutcomeSucceeded && json.Unmarshal(record.Result, &e) == nil && e.Outcome != "" {
+		return &e
+	}
+	return &Evidence{Outcome: Unknown, Summary: "it came to no verdict: " + cmp.Or(record.Message, record.Outcome),
+		Tools: []Ran{{Tool: "reconcile", Outcome: Unknown, Reason: record.Message, Output: record.Output}}}
+}
+
+// Lets reports whether the evidence lets a change on. allowNone accepts that there is nothing with which to check it.
+func (e *Evidence) Lets(allowNone bool) bool {
+	return e.Outcome == Passed || e.Outcome == Unknown && len(e.Tools) == 0 && allowNone
 }
 
 // worth orders outcomes, those first that somebody has to look at.

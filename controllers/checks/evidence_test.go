@@ -42,3 +42,13 @@ func TestEvidenceIsBounded(t *testing.T) {
 		t.Errorf("summary %q", e.Summary)
 	}
 }
+
+// TestEvidenceOfOneLongName: an agent names its tests, and a name that is longer than all evidence does not keep the rest from being written.
+func TestEvidenceOfOneLongName(t *testing.T) {
+	long := strings.Repeat("x", 2*evidenceBytes)
+	c := Check{Tool: "test", Category: TestFramework, Outcome: Failed, Tests: []Test{{Name: long, Suite: long, File: long, Outcome: TestFailed}},
+		Findings: []Finding{{File: long, Rule: long}}}
+	if e := Evident([]Check{c}, Failed, nil, nil); e.size() > evidenceBytes || len(e.Failures) != 1 || len(e.Findings) != 1 {
+		t.Errorf("%d bytes", e.size())
+	}
+}

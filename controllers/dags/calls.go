@@ -95,7 +95,7 @@ func (f *fold) callDeadline(i int32) (at time.Time) {
 
 // expireNode ends a node that has not started since a time limit is over.
 func (f *fold) expireNode(i int32, reason, message string) {
-	if f.recs[i].land.of != nil {
+	if f.recs[i].land.of != nil || f.recs[i].verify.of != nil {
 		return // its work is done
 	}
 	switch s := f.next[i]; s.State {

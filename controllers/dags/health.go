@@ -28,6 +28,8 @@ func (f *fold) agentOf(i int32) string {
 		name = r.claim.Agent
 	case r.land.of != nil:
 		name = r.land.of.Agent
+	case r.verify.of != nil: // its tools run what this one wrote, and are confined as it was
+		name = r.verify.of.Agent
 	}
 	if f.b.Agent(f.p, name) == nil {
 		return named

@@ -138,7 +138,10 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	land := &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
 		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env, EnvFrom: c.EnvFrom}
 	if p := f.pipelineOf(i); p != nil && r.verify.held == "" {
-		land.Tree, land.Verify = w.Tree, [][]string{stepArgs(p, schemas.StepInspect), stepArgs(p, schemas.StepTest)}
+		land.Tree = w.Tree
+		for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
+			land.Verify = append(land.Verify, settle.Verification{Step: step, Args: stepArgs(p, step), AllowNone: allowsNone(p, step)})
+		}
 	}
 	e.Task = land
 	return e

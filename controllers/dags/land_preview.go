@@ -22,5 +22,5 @@ func (f *fold) heldBack(i int32) string {
 	if !r.won || r.again || r.land.of == nil || r.land.claim != nil {
 		return ""
 	}
-	return cmp.Or(r.verify.held, f.previewOf(i).Holds(r.land.of.Workspace.Change))
+	return cmp.Or(r.verify.held, r.verify.doubts, f.previewOf(i).Holds(r.land.of.Workspace.Change))
 }

@@ -240,8 +240,9 @@ type verifying struct {
 	// loops count how often each step sent a change back, and sentBack is the verification that did so with the latest change; nil for none.
 	loops    map[string]int
 	sentBack *schemas.Run
-	trees    []string // of the changes that were sent back
-	held     string   // why a person has to decide about the change
+	returned map[string]*schemas.Run // why changes were sent back, by the digests of their files
+	held     string                  // why a person has to decide about the change
+	doubts   string                  // the same, for one that passed
 	// verdicts are the latest of each step, and commit what they are about.
 	verdicts map[string]*schemas.Run
 	commit   string

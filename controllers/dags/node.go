@@ -120,7 +120,8 @@ func (f *fold) remember(i int32, r *nodeRecord) {
 		return
 	}
 	switch {
-	case was.State == schemas.NodeSucceeded && r.unlanded == 0:
+	case was.State == schemas.NodeSucceeded && r.unlanded == 0 && (r.reopened == nil || !r.reopened.FinishedAt.After(was.FinishedAt.Time)):
+		r.verify.of = nil
 		if r.won = true; r.before == 0 {
 			r.before = was.Attempts
 		}

@@ -1,10 +1,7 @@
 package dags
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/agentio"
@@ -58,8 +55,8 @@ func (f *fold) claimsVerification(i int32, c *state.Claim) bool {
 // takeVerified takes a success with a commit, as far as it is verified, and reports whether it counts as one by now.
 func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Run) bool {
 	p, v := f.pipelineOf(i), &f.recs[i].verify
-	v.of, v.sentBack, v.held, v.verdicts, v.commit = nil, nil, "", of, run.Workspace.Commit
-	if slices.Contains(v.trees, run.Workspace.Tree) && run.Workspace.Tree != "" {
+	v.of, v.sentBack, v.held, v.doubts, v.verdicts, v.commit = nil, v.returned[run.Workspace.Tree], "", "", of, run.Workspace.Commit
+	if v.sentBack != nil {
 		v.held = "it is the same as a change that was sent back before"
 		return true
 	}
@@ -69,19 +66,25 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Ru
 			v.of, v.step = run, step
 			return false
 		}
-		if passes(p, step, evidenceOf(record)) {
+		e := checks.EvidenceOf(record)
+		if e.Lets(allowsNone(p, step)) {
 			continue
 		}
 		if v.loops == nil {
-			v.loops = map[string]int{}
+			v.loops, v.returned = map[string]int{}, map[string]*schemas.Run{}
 		}
 		v.loops[step]++
-		v.trees, v.sentBack = append(v.trees, run.Workspace.Tree), record
+		if v.sentBack = record; run.Workspace.Tree != "" {
+			v.returned[run.Workspace.Tree] = record
+		}
 		if v.loops[step] > p.Loops() {
-			v.held = fmt.Sprintf("the %s has sent it back %s: %s", stepAgent(step), times(p.Loops()), evidenceOf(record).Summary)
+			v.held = fmt.Sprintf("the %s has sent it back %s: %s", stepAgent(step), times(p.Loops()), e.Summary)
 			return true
 		}
 		return false
+	}
+	if all := run.Workspace.Doubts; len(all) > 0 {
+		v.doubts = "it " + schemas.Shorten(all, 3)
 	}
 	return true
 }
@@ -98,11 +101,12 @@ func (f *fold) lets(i int32, run *schemas.Run, verified map[string]*schemas.Run,
 	switch {
 	case land != nil && land.Outcome == schemas.OutcomeSucceeded: // perhaps before there was a pipeline
 		v := &r.verify
-		if v.of, v.sentBack, v.held, v.verdicts = nil, nil, "", verified; len(verified)+len(v.loops) > 0 {
+		if v.of, v.sentBack, v.held, v.doubts, v.verdicts = nil, nil, "", "", verified; len(verified)+len(v.loops) > 0 {
 			v.commit = w.Commit
 		}
 		return true
 	case w.Commit == "" && r.verify.sentBack == nil:
+		r.verify.of = nil
 		return true // there was nothing to do
 	case w.Commit == "":
 		failed := *run
@@ -114,21 +118,6 @@ func (f *fold) lets(i int32, run *schemas.Run, verified map[string]*schemas.Run,
 	}
 	r.reopen(run)
 	return false
-}
-
-// passes reports whether the evidence of a step lets a change on. What is unknown does only where the pipeline allows it.
-func passes(p *schemas.Pipeline, step string, e *checks.Evidence) bool {
-	return e.Outcome == checks.Passed || e.Outcome == checks.Unknown && len(e.Tools) == 0 && slices.Contains(p.AllowUnknown, step)
-}
-
-// evidenceOf is what a verification found. One that did not come to a verdict is unknown.
-func evidenceOf(record *schemas.Run) *checks.Evidence {
-	var e checks.Evidence
-	if record.Outcome == schemas.OutcomeSucceeded && json.Unmarshal(record.Result, &e) == nil && e.Outcome != "" {
-		return &e
-	}
-	return &checks.Evidence{Outcome: checks.Unknown, Summary: "it came to no verdict: " + cmp.Or(record.Message, record.Outcome),
-		Tools: []checks.Ran{{Tool: "reconcile", Outcome: checks.Unknown, Reason: record.Message, Output: record.Output}}}
 }
 
 func stepAgent(step string) string {
@@ -179,7 +168,7 @@ func (f *fold) verifyEffect(i int32) settle.Effect {
 	}
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
 	c, w := f.b.Command(f.p, i, f.agentOf(i)), v.of.Workspace
-	e.Task = &settle.Verify{Run: v.of.Key, Step: v.step, Commit: w.Commit, Args: append(stepArgs(p, v.step), "--base", w.Base, "--output", "evidence", "--exit-zero"),
+	e.Task = &settle.Verify{Run: v.of.Key, Step: v.step, Commit: w.Commit, Args: append(stepArgs(p, v.step), "--base", w.Base),
 		Env: c.Env, EnvFrom: c.EnvFrom, Sandbox: agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))}
 	return e
 }
@@ -190,7 +179,7 @@ func (f *fold) feedback(i int32) *agentio.Feedback {
 	if v.sentBack == nil {
 		return nil
 	}
-	e := evidenceOf(v.sentBack)
+	e := checks.EvidenceOf(v.sentBack)
 	return &agentio.Feedback{From: stepAgent(v.sentBack.Step), Loop: v.loops[v.sentBack.Step], Most: f.pipelineOf(i).Loops(), Summary: e.Summary, Text: e.Text()}
 }
 
@@ -206,7 +195,7 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 	out := &schemas.PipelineStatus{State: schemas.PipelineRunning, InspectorLoops: v.loops[schemas.StepInspect], TesterLoops: v.loops[schemas.StepTest], Commit: v.commit}
 	for step, to := range map[string]*string{schemas.StepInspect: &out.Inspected, schemas.StepTest: &out.Tested} {
 		if record := v.verdicts[step]; record != nil {
-			e := evidenceOf(record)
+			e := checks.EvidenceOf(record)
 			*to = strings.TrimSpace(string(e.Outcome) + ": " + e.Summary)
 		}
 	}
@@ -217,7 +206,7 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 		out.State = schemas.PipelineInspecting
 	case s.State == schemas.NodeFailed, s.State == schemas.NodeCancelled:
 		out.State = schemas.PipelineFailed
-	case s.Reason == settle.ReasonWaitsForApproval && v.held != "":
+	case s.Reason == settle.ReasonWaitsForApproval && v.held+v.doubts != "":
 		out.State = schemas.PipelineWaiting
 	case s.State == schemas.NodeSucceeded && v.commit == "":
 		return nil // it changed nothing, or had landed before there was a pipeline

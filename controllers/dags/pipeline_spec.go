@@ -1,6 +1,8 @@
 package dags
 
 import (
+	"slices"
+
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -19,9 +21,12 @@ func (f *fold) pipelineOf(i int32) *schemas.Pipeline {
 	return nil
 }
 
-// stepArgs are the arguments with which reconcile does a step, without what they are about.
+// allowsNone reports whether a pipeline accepts that the project has nothing with which to do a step.
+func allowsNone(p *schemas.Pipeline, step string) bool { return slices.Contains(p.AllowUnknown, step) }
+
+// stepArgs are the arguments with which reconcile does a step and prints the evidence, without what they are about.
 func stepArgs(p *schemas.Pipeline, step string) []string {
-	args := []string{step}
+	args := []string{step, "--output", "evidence", "--exit-zero"}
 	if step == schemas.StepInspect && p.FailOn != "" {
 		args = append(args, "--fail-on", p.FailOn)
 	}

@@ -339,10 +339,18 @@ type Land struct {
 	EnvFrom []Variable `json:",omitempty"`
 	// Sandbox confines the checks, which run what the agent wrote, as it confined the agent; nil: nothing does.
 	Sandbox *Sandbox
-	// Verify are lists of arguments with which reconcile verifies what the branch would become, where that has other files than Tree, the
-	// digest of those that were verified.
-	Verify [][]string `json:",omitempty"`
-	Tree   string     `json:",omitempty"`
+	// Verify are the steps in which reconcile verifies what the branch would become, where that has other files than Tree, the digest of
+	// those that were verified.
+	Verify []Verification `json:",omitempty"`
+	Tree   string         `json:",omitempty"`
+}
+
+// Verification is a step of verifying a commit.
+type Verification struct {
+	Step string
+	Args []string // as those of [Verify], without the commit that it is made onto
+	// AllowNone accepts that the project has nothing with which to do the step.
+	AllowNone bool `json:",omitempty"`
 }
 
 // Verify is the task that inspects or tests the commit of a run, in a checkout of it.

@@ -254,6 +254,9 @@ func (p *descriptionPage) gate(g *dags.Gate, dag string) string {
 				t.Row("Sensitive", strings.Join(c.Change.Sensitive, ", "))
 			}
 		}
+		if len(c.Doubts) > 0 {
+			t.Row("Doubts", strings.Join(c.Doubts, "; "))
+		}
 		t.Row("Look", "reconcile preview --base "+c.Base+" --commit "+c.Commit)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Needs)) {

@@ -16,6 +16,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/preview"
+	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/outputs"
@@ -161,22 +162,32 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 				return nil, fmt.Errorf("read the commit of the workspace %s: %w", o.Name, err)
 			}
 		}
-		if w.measure {
-			run.Change = w.sizeOf(ctx, got.Commit)
+		if w.measure || w.verified {
+			w.look(ctx, run)
 		}
 	}
 	return run, nil
 }
 
-// sizeOf measures a commit; nil if that is not possible, and then it counts as large.
-func (w *workspace) sizeOf(ctx context.Context, commit string) *schemas.Change {
-	diff, err := w.repo.Diff(ctx, gitrepo.Comparison{From: w.owner.Base, To: commit})
-	if err != nil {
-		return nil
+// look measures a commit and finds what is doubtful about it. What cannot be read counts as large, and is doubtful.
+func (w *workspace) look(ctx context.Context, run *schemas.RunWorkspace) {
+	var files []preview.File
+	diff, err := w.repo.Diff(ctx, gitrepo.Comparison{From: w.owner.Base, To: run.Commit})
+	if err == nil {
+		files = preview.Parse(string(diff))
 	}
-	c := preview.Measure(preview.Parse(string(diff)))
-	c.Sensitive = c.Sensitive[:min(len(c.Sensitive), maxFiles)]
-	return &c
+	if w.measure && err == nil {
+		c := preview.Measure(files)
+		c.Sensitive = c.Sensitive[:min(len(c.Sensitive), maxFiles)]
+		run.Change = &c
+	}
+	switch {
+	case w.verified && err != nil:
+		run.Doubts = []string{"has lines that nobody could read"}
+	case w.verified:
+		all := tools.Doubts(files)
+		run.Doubts = all[:min(len(all), maxDoubts)]
+	}
 }
 
 // below turns paths below the root of the tree into those below the top of the checkout.
@@ -195,6 +206,9 @@ func (w *workspace) Changes(ctx context.Context) (files []string, diff []byte, e
 
 // maxFiles is the number of changed files that a record names.
 const maxFiles = 100
+
+// maxDoubts is the number of doubts that a record names.
+const maxDoubts = 20
 
 func message(o Owner) string {
 	return fmt.Sprintf("Do %s of %s\n\nReconcile-Run: %s\n", o.Node, o.Owner, o.Run)

@@ -213,7 +213,7 @@ func (m *Manager) ofPeople(ctx context.Context, repo *gitrepo.Repo, l *settle.La
 		return ""
 	}
 	before, _ := repo.Blob(ctx, l.Base, name) // empty for a new file
-	guarded := schemas.Kinds{schemas.SettingsKind, schemas.AgentKind, schemas.ActionKind, schemas.DAGKind, schemas.SessionKind}
+	guarded := schemas.Kinds{schemas.SettingsKind, schemas.AgentKind, schemas.ActionKind, schemas.DAGKind, schemas.SessionKind, schemas.PreferenceKind}
 	decoder := schemas.DecoderFor(guarded, m.o.Settings)
 	was, is := decoder.Decode(path, before), decoder.Decode(path, data)
 	_, known := guarded.Find(was.Ref.Kind)

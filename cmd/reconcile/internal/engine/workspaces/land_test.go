@@ -2,9 +2,11 @@ package workspaces
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -210,7 +212,9 @@ func TestConflictNamesBothSides(t *testing.T) {
 	f.git("add", ".")
 	f.git("commit", "-qm", "Do a of dag/d")
 	broken := f.work("broken", map[string]string{"specs/dags/broken.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: broken}\nspec: {session: mine, nodes: []}\n"})
-	for node, l := range map[string]*settle.Land{"state": f.work("state", map[string]string{"state/dags/d.json": "{}"}), "secret": &secret, "broken": broken} {
+	preference := f.work("preference", map[string]string{"specs/preferences/p.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Preference\nmetadata: {name: p}\n" +
+		"spec: {domain: tools, key: python/test-framework, value: unittest}\n"})
+	for node, l := range map[string]*settle.Land{"preference": preference, "state": f.work("state", map[string]string{"state/dags/d.json": "{}"}), "secret": &secret, "broken": broken} {
 		if o := f.land(l, passes); o.reason != schemas.LandedRefused || o.message == "" {
 			t.Errorf("%s: %+v", node, o)
 		}
@@ -267,5 +271,45 @@ func TestLandAtOnce(t *testing.T) {
 	all.Wait()
 	if n := f.git("rev-list", "--count", "HEAD"); n != "6" || f.git("status", "--porcelain") != "" {
 		t.Errorf("%s commits\n%s", n, f.git("log", "--format=%s"))
+	}
+}
+
+// TestVerifiedAgain: what a pipeline verified is verified once more exactly if the branch would have other files, and lands only if it passes.
+func TestVerifiedAgain(t *testing.T) {
+	f := newFixture(t)
+	f.m.o.Self = "reconcile"
+	l := f.work("a", map[string]string{"new": "new\n"})
+	l.Checks = [][]string{{"make"}}
+	l.Verify = []settle.Verification{{Step: schemas.StepInspect, Args: []string{"inspect"}}, {Step: schemas.StepTest, Args: []string{"test"}}}
+	l.Tree = f.git("rev-parse", l.Commit+"^{tree}")
+	var ran []string
+	check := func(ctx context.Context, commit, onto string) (string, string, error) {
+		all, err := f.m.checksOf(ctx, l, commit, onto)
+		for _, c := range all {
+			ran = append(ran, strings.Join(c.command.Argv, " "))
+		}
+		return "not now", "", err
+	}
+	if f.land(l, check); !slices.Equal(ran, []string{"make"}) {
+		t.Errorf("the same files: %q", ran)
+	}
+	f.write("other", "x")
+	f.git("add", ".")
+	f.git("commit", "-qm", "another")
+	base := " --base " + f.git("rev-parse", "HEAD")
+	ran = nil
+	if f.land(l, check); !slices.Equal(ran, []string{"make", "reconcile inspect" + base, "reconcile test" + base}) {
+		t.Errorf("other files: %q", ran)
+	}
+	for _, c := range []struct {
+		result string
+		none   bool
+		lets   bool
+	}{{`{"outcome":"passed"}`, false, true}, {`{"outcome":"failed"}`, true, false}, {`{"outcome":"unknown"}`, false, false}, {`{"outcome":"unknown"}`, true, true},
+		{`{"outcome":"unknown","tools":[{"tool":"make"}]}`, true, false}, {`{}`, true, false}} {
+		step := landingCheck{step: &settle.Verification{Step: schemas.StepTest, AllowNone: c.none}}
+		if message, _ := step.failure(&schemas.Run{Outcome: schemas.OutcomeSucceeded, Result: json.RawMessage(c.result)}); (message == "") != c.lets {
+			t.Errorf("%s: %q", c.result, message)
+		}
 	}
 }

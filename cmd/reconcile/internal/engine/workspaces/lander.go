@@ -2,7 +2,6 @@ package workspaces
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,11 +17,12 @@ import (
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state"
 )
 
-// Lander performs landings, one after the other, and verifications, as many as there are, and leaves all other effects to another performer, which also runs the
-// checks. Its methods may be called from any goroutine.
+// Lander performs landings, one after the other, and verifications, as many as there are, and leaves all other effects to another
+// performer, which also runs the checks. Its methods may be called from any goroutine.
 type Lander struct {
 	inner   loop.Performer
 	m       *Manager
@@ -267,7 +267,12 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 	}
 	defer func() { err = errors.Join(err, l.m.dropCheck(checkName(e))) }()
 	for i, c := range all {
-		r := l.run(ctx, checkEffect(e, i+1, commit, c))
+		if c.step != nil { // in a checkout of its own: a check may have changed the files
+			if err := l.m.dropCheck(checkName(e)); err != nil {
+				return "", "", log, err
+			}
+		}
+		r := l.run(ctx, checkEffect(e, i+1, commit, c.command))
 		if r.Run != nil {
 			log = l.m.keepLog(r.Run.Log, e.Key)
 		}
@@ -276,20 +281,40 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 			return "", "", log, r.Err
 		case r.Kind != settle.Finished:
 			return "", "", log, errors.Join(ctx.Err(), errors.New(r.Why))
-		case r.Run.Outcome != schemas.OutcomeSucceeded:
-			what := strings.Join(c.Argv, " ")
-			return fmt.Sprintf("the check %q failed on what the branch would become: %s", what, r.Run.Message),
-				fmt.Sprintf("%s: %s\n%s", what, r.Run.Message, r.Run.Output), log, nil
+		}
+		if message, output = c.failure(r.Run); message != "" {
+			return message, output, log, nil
 		}
 	}
 	return "", "", log, nil
 }
 
+// landingCheck is a check of a landing; step is nil unless it verifies the commit again.
+type landingCheck struct {
+	command settle.Command
+	step    *settle.Verification
+}
+
+// failure says how the check failed, shortly and in full; "" if it did not.
+func (c *landingCheck) failure(run *schemas.Run) (message, output string) {
+	what, why, found := fmt.Sprintf("check %q", strings.Join(c.command.Argv, " ")), run.Message, run.Output
+	if c.step != nil {
+		e := checks.EvidenceOf(run)
+		if e.Lets(c.step.AllowNone) {
+			return "", ""
+		}
+		what, why, found = c.step.Step+" of the pipeline", e.Summary, shorten.Text(e.Text(), conflictLimit)
+	} else if run.Outcome == schemas.OutcomeSucceeded {
+		return "", ""
+	}
+	return fmt.Sprintf("the %s failed on what the branch would become: %s", what, why), fmt.Sprintf("%s: %s\n%s", what, why, found)
+}
+
 // checksOf are the checks of a landing; those of its pipeline only if its commit has other files than were verified.
-func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto string) ([]settle.Command, error) {
-	var all []settle.Command
+func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto string) ([]landingCheck, error) {
+	var all []landingCheck
 	for _, argv := range task.Checks {
-		all = append(all, settle.Command{Argv: argv, Env: task.Env, EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox})
+		all = append(all, landingCheck{command: settle.Command{Argv: argv, Env: task.Env, EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox}})
 	}
 	if len(task.Verify) == 0 {
 		return all, nil
@@ -301,12 +326,13 @@ func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto 
 	if tree, err := repo.TreeOf(ctx, commit); err != nil || tree == task.Tree {
 		return all, err
 	}
-	for _, args := range task.Verify {
-		c, err := m.verifier(append(slices.Clip(args), "--base", onto), task.Env, task.EnvFrom, task.Sandbox)
+	for i := range task.Verify {
+		step := &task.Verify[i]
+		c, err := m.verifier(append(slices.Clip(step.Args), "--base", onto), task.Env, task.EnvFrom, task.Sandbox)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, c)
+		all = append(all, landingCheck{c, step})
 	}
 	return all, nil
 }
@@ -314,7 +340,7 @@ func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto 
 // verifier is the command that verifies a commit: this program, and its tools confined as the agent was that wrote the commit. It is not confined
 // itself, so that nothing that they do can write a verdict.
 func (m *Manager) verifier(args, env []string, from []settle.Variable, confined *settle.Sandbox) (settle.Command, error) {
-	c := settle.Command{Argv: append([]string{m.o.Self}, args...), Env: env, EnvFrom: from, Timeout: verifyTimeout}
+	c := settle.Command{Argv: append([]string{m.o.Self}, args...), Env: env, EnvFrom: from, Timeout: verifyTimeout, Output: "json"}
 	if confined == nil {
 		return c, nil
 	}
@@ -367,7 +393,6 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	if err != nil {
 		return settle.Report{Kind: settle.Broken, Key: e.Key, At: l.m.o.Now(), Err: err}
 	}
-	c.Output = "json"
 	r := l.run(ctx, checkEffect(e, 1, task.Commit, c))
 	r.Key = e.Key
 	if err := l.m.dropCheck(checkName(e)); err != nil {
@@ -379,8 +404,8 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	run, done := e.Claim(), r.Run
 	run.StartedAt, run.FinishedAt, run.Outcome, run.Message = done.StartedAt, done.FinishedAt, done.Outcome, done.Message
 	run.ExitCode, run.Result, run.Output, run.Log = done.ExitCode, done.Result, done.Output, l.m.keepLog(done.Log, e.Key)
-	var found checks.Evidence
-	if run.Outcome == schemas.OutcomeSucceeded && json.Unmarshal(run.Result, &found) == nil {
+	if run.Outcome == schemas.OutcomeSucceeded {
+		found := checks.EvidenceOf(&run)
 		run.Message = fmt.Sprintf("%s %s: %s", task.Step, found.Outcome, found.Summary)
 		run.Output = "" // the result has all of it
 	}
