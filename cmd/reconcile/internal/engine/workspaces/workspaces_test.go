@@ -28,7 +28,7 @@ var faults = []mutants.Mutant{
 	{"a file of the user is overwritten", "../../gitrepo/remote_checkout.go", "case stateModified:\n\t\t\tclash = append(clash, e.path)", "case stateModified:\n\t\t\tchanges = append(changes, c)", "TestUsersFilesStay"},
 	{"a commit lands again", "land.go", "o.commit, err = landedAs(ctx, repo, l, tip.Hash); err", "o.commit, err = \"\", error(nil); err", "TestLandsOnce"},
 	{"a landing with other files is not verified again", "lander.go", "err != nil || tree == task.Tree {", "err != nil || tree != \"\" {", "TestVerifiedAgain"},
-	{"each landing is verified again", "lander.go", "err != nil || tree == task.Tree {", "err != nil {", "TestVerifiedAgain"},
+	{"each landing is verified again", "lander.go", "err != nil || tree == task.Tree {", "err != nil || tree == \"\" {", "TestVerifiedAgain"},
 	{"what is unknown lands", "lander.go", "if e.Lets(c.step.AllowNone) {", "if e.Outcome != checks.Failed {", "TestVerifiedAgain"},
 	{"a commit has a preference of people", "land.go", ", schemas.PreferenceKind}", "}", "TestConflictNamesBothSides"},
 	{"a secret lands", "land.go", "name, data); what != \"\" {\n\t\t\treturn what + \"; take it out\", nil", "name, data); false {\n\t\t\treturn what + \"; take it out\", nil", "TestConflictNamesBothSides"},
