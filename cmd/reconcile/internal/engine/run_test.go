@@ -164,7 +164,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-done; err != nil || res.Ran < 2 {
+	if err := <-done; err != nil || res.Ran < 1 { // the end may come before that of the node that has just made its file
 		t.Errorf("%+v, %v", res, err)
 	}
 }
