@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -60,7 +59,7 @@ func readReports(r tools.Role, dir, report string, before map[string]stamp) (doc
 		names = nil
 		for _, e := range entries {
 			if e.Type().IsRegular() {
-				names = append(names, path.Join(report, e.Name()))
+				names = append(names, filepath.Join(report, e.Name()))
 			}
 		}
 	}
