@@ -1,6 +1,9 @@
 package schemas
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Pipeline has an inspector and a tester verify the change of an agent before its commit lands: the linters, formatters and type
 // checkers that the project uses, on the files that changed, and then the tests that are related to them. What they find goes back to
@@ -24,6 +27,9 @@ const (
 
 // Loops is MaxLoops with its default.
 func (p *Pipeline) Loops() int { return cmp.Or(p.MaxLoops, 3) }
+
+// AllowsNone reports whether the pipeline accepts that the project has nothing with which to do a step.
+func (p *Pipeline) AllowsNone(step string) bool { return slices.Contains(p.AllowUnknown, step) }
 
 func (p *Pipeline) check(at Spot) {
 	if p == nil {

@@ -140,7 +140,7 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	if p := f.pipelineOf(i); p != nil && r.verify.held == "" {
 		land.Tree = w.Tree
 		for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
-			land.Verify = append(land.Verify, settle.Verification{Step: step, Args: stepArgs(p, step), AllowNone: allowsNone(p, step)})
+			land.Verify = append(land.Verify, settle.Verification{Step: step, Args: settle.VerifyArgs(p, step), AllowNone: p.AllowsNone(step)})
 		}
 	}
 	e.Task = land

@@ -67,7 +67,7 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Ru
 			return false
 		}
 		e := checks.EvidenceOf(record)
-		if e.Lets(allowsNone(p, step)) {
+		if e.Lets(p.AllowsNone(step)) {
 			continue
 		}
 		if v.loops == nil {
@@ -168,7 +168,7 @@ func (f *fold) verifyEffect(i int32) settle.Effect {
 	}
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
 	c, w := f.b.Command(f.p, i, f.agentOf(i)), v.of.Workspace
-	e.Task = &settle.Verify{Run: v.of.Key, Step: v.step, Commit: w.Commit, Args: append(stepArgs(p, v.step), "--base", w.Base),
+	e.Task = &settle.Verify{Run: v.of.Key, Step: v.step, Commit: w.Commit, Args: append(settle.VerifyArgs(p, v.step), "--base", w.Base),
 		Env: c.Env, EnvFrom: c.EnvFrom, Sandbox: agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))}
 	return e
 }

@@ -1,10 +1,6 @@
 package dags
 
-import (
-	"slices"
-
-	"reconcile.dev/reconcile/schemas"
-)
+import "reconcile.dev/reconcile/schemas"
 
 // pipelineOf is the pipeline of node i; nil for none.
 func (f *fold) pipelineOf(i int32) *schemas.Pipeline {
@@ -19,24 +15,4 @@ func (f *fold) pipelineOf(i int32) *schemas.Pipeline {
 		return session.Pipeline
 	}
 	return nil
-}
-
-// allowsNone reports whether a pipeline accepts that the project has nothing with which to do a step.
-func allowsNone(p *schemas.Pipeline, step string) bool { return slices.Contains(p.AllowUnknown, step) }
-
-// stepArgs are the arguments with which reconcile does a step and prints the evidence, without what they are about.
-func stepArgs(p *schemas.Pipeline, step string) []string {
-	args := []string{step, "--output", "evidence", "--exit-zero"}
-	if step == schemas.StepInspect && p.FailOn != "" {
-		args = append(args, "--fail-on", p.FailOn)
-	}
-	for _, name := range p.AllowUnknown {
-		if name != schemas.StepInspect && name != schemas.StepTest {
-			args = append(args, "--allow-unknown", name)
-		}
-	}
-	if p.Timeout != nil {
-		args = append(args, "--timeout", p.Timeout.String())
-	}
-	return args
 }
