@@ -138,6 +138,9 @@ func (a *app) printChecked(r *ops.Checked, apart bool, what string) error {
 	if r.Files != nil {
 		what += fmt.Sprintf(" (%s changed)", render.Plural(*r.Files, "file"))
 	}
+	if said := r.UnjudgedText(); said != "" {
+		what += "; " + said
+	}
 	if s := r.Session; s != nil {
 		what += fmt.Sprintf("; %d in the %s that session %s changed", s.Found, render.Plural(len(s.Files), "file"), s.Name)
 		if s.More > 0 {

@@ -24,6 +24,8 @@ type Job struct {
 	// Narrowed says that the tool checks more than what is asked for, so that only its findings in Asked count.
 	Narrowed bool
 	Asked    []string
+	// Removed are files that are gone. With some, a finding elsewhere counts, too, unless the tool had it in the commit before.
+	Removed []string
 	// Own is the command of the team that checks the whole folder, and runs in place of the tool's.
 	Own []string
 }
@@ -51,7 +53,7 @@ func Jobs(found []Discovered, files, all []string) []Job {
 		}
 		var own []string
 		for _, f := range wanted {
-			if t.concerns(f) && nearest(found, t, f) {
+			if t.Concerns(f) && nearest(found, t, f) {
 				own = append(own, f)
 			}
 		}
@@ -103,8 +105,8 @@ func (r Role) Named() bool {
 	return slices.Contains(r.Check, "{files}") || slices.Contains(r.Check, "{packages}")
 }
 
-// concerns reports whether the tool is about a file in its folder.
-func (t Discovered) concerns(file string) bool {
+// Concerns reports whether the tool is about a file in its folder.
+func (t Discovered) Concerns(file string) bool {
 	return below(t.Folder, file) && (len(t.Role.Extensions) == 0 || slices.Contains(t.Role.Extensions, path.Ext(file)) ||
 		slices.Contains(t.Role.Extensions, path.Base(file)))
 }
@@ -203,15 +205,17 @@ func (t Discovered) One(test checks.Test) ([]string, bool) {
 	return Job{Tool: t}.fill(t.Role.One, map[string]string{"test": test.Name, "suite": test.Suite, "file": asFile(relative(t.Folder, file))}), true
 }
 
-// Scope narrows a job's findings to the files that were asked for, and to those without a file. elsewhere counts the findings that are left out.
-func (j Job) Scope(findings []checks.Finding) (in []checks.Finding, elsewhere int) {
+// Scope divides a job's findings: those in the files that were asked for, or without a file, and those elsewhere.
+func (j Job) Scope(findings []checks.Finding) (in, elsewhere []checks.Finding) {
 	if !j.Narrowed {
-		return findings, 0
+		return findings, nil
 	}
 	for _, f := range findings {
 		if f.File == "" || slices.Contains(j.Asked, f.File) {
 			in = append(in, f)
+		} else {
+			elsewhere = append(elsewhere, f)
 		}
 	}
-	return in, len(findings) - len(in)
+	return in, elsewhere
 }

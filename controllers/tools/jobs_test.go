@@ -44,8 +44,8 @@ func TestJobs(t *testing.T) {
 func TestScope(t *testing.T) {
 	j := Jobs([]Discovered{tool("whole", "", "whole")}, []string{"a.go"}, nil)[0]
 	in, elsewhere := j.Scope([]checks.Finding{{File: "a.go"}, {File: "b.go"}, {}})
-	if len(in) != 2 || elsewhere != 1 {
-		t.Errorf("%v, %d elsewhere", in, elsewhere)
+	if len(in) != 2 || len(elsewhere) != 1 {
+		t.Errorf("%v, %v elsewhere", in, elsewhere)
 	}
 }
 

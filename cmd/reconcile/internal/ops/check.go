@@ -71,6 +71,7 @@ type project struct {
 	discovery func() (toolscan.Discovery, error)
 	files     []string // that were asked for; nil: all
 	gone      []string // that were asked for, and removed
+	unjudged  []string // those of gone of which no tool can tell whether they are still used
 	narrow    bool
 	session   *OfSession // that was asked for; nil: none
 }
@@ -201,7 +202,7 @@ func (p *project) allowed() (bool, *allowlist.List, error) {
 // checker returns the checker for a request.
 func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Checker {
 	environ := os.Environ()
-	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn,
+	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn, Base: q.Base,
 		Sandbox: q.Sandbox, Host: p.env.Sandbox, Cache: p.env.Tree.Getenv(checking.CacheVar)}
 	if cache, err := os.UserCacheDir(); err == nil {
 		c.Proofs = checking.OpenProofs(filepath.Join(cache, "reconcile"))
@@ -214,12 +215,14 @@ func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Che
 
 // Checked is what Inspect and Test have in common.
 type Checked struct {
-	Root    string         `json:"root"`
-	Files   *int           `json:"files,omitempty"` // number of files that were asked for; nil: all
-	Outcome checks.Outcome `json:"outcome"`
-	Checks  []checks.Check `json:"checks"`
-	At      time.Time      `json:"at"`
-	Seconds float64        `json:"seconds"`
+	Root  string `json:"root"`
+	Files *int   `json:"files,omitempty"` // number of files that were asked for, also removed ones; nil: all
+	// Unjudged are removed files of which no tool that ran can tell whether something still uses them.
+	Unjudged []string       `json:"unjudged,omitempty"`
+	Outcome  checks.Outcome `json:"outcome"`
+	Checks   []checks.Check `json:"checks"`
+	At       time.Time      `json:"at"`
+	Seconds  float64        `json:"seconds"`
 	// Session is the session that the result is about; nil: none was asked for.
 	Session *OfSession `json:"session,omitempty"`
 	// Overridden are the findings and tests that people decided to accept.
@@ -234,7 +237,18 @@ func (c *Checked) Evidence() *checks.Evidence {
 	if len(c.Checks) == 0 && c.Files != nil && c.Outcome == checks.Unknown {
 		e.Summary = fmt.Sprintf("no tool or test of the project is about the %s that changed", schemas.Count(*c.Files, "file"))
 	}
+	if said := c.UnjudgedText(); said != "" {
+		e.Summary += "; " + said
+	}
 	return e
+}
+
+// UnjudgedText says which removed files no tool judges; "" if there are none.
+func (c *Checked) UnjudgedText() string {
+	if len(c.Unjudged) == 0 {
+		return ""
+	}
+	return "no tool that ran can tell whether something still uses " + schemas.Shorten(c.Unjudged, 3)
 }
 
 // Verdict is NotReady if a check failed, and Unsure if the outcome is unknown.

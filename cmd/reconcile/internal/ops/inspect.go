@@ -100,9 +100,30 @@ func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks
 		}
 	}
 	jobs := tools.Jobs(p.tools, files, all)
+	if len(p.gone) > 0 {
+		if jobs, err = p.removals(ctx, jobs); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.trust(jobs, q.Trust); err != nil {
 		return nil, err
 	}
+	return jobs, nil
+}
+
+// removals adds the checks that tell whether something still uses the files that are gone.
+func (p *project) removals(ctx context.Context, jobs []tools.Job) ([]tools.Job, error) {
+	all, err := p.allFiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var folders map[string]string
+	if slices.ContainsFunc(p.tools, func(t tools.Discovered) bool { return t.Role.ByPackage() }) {
+		if folders, err = p.users(ctx, p.gone); err != nil {
+			return nil, err
+		}
+	}
+	jobs, p.unjudged = tools.Removals(jobs, p.tools, p.gone, all, folders)
 	return jobs, nil
 }
 
@@ -118,14 +139,19 @@ func (p *project) changedLines(ctx context.Context, r *Checked, q *CheckRequest)
 func (p *project) sum(r *Checked, q *CheckRequest) {
 	r.Outcome = checks.Verdict(r.Checks, q.AllowUnknown)
 	if p.narrow {
-		n := len(p.files)
-		r.Files = &n
-		if n == 0 || len(r.Checks) == 0 && !slices.ContainsFunc(slices.Concat(p.files, p.gone), tools.Checkable) {
+		n := len(p.files) + len(p.gone)
+		r.Files, r.Unjudged = &n, p.unjudged
+		if len(r.Checks) == 0 && !slices.ContainsFunc(p.files, tools.Checkable) && !slices.ContainsFunc(p.gone, p.unknown) {
 			r.Outcome = checks.Passed // nothing changed that any tool checks
 		}
 	}
 	r.sessionFirst()
 	slices.SortStableFunc(r.Checks, func(a, b checks.Check) int { return outcomeOrder(a.Outcome) - outcomeOrder(b.Outcome) })
+}
+
+// unknown reports whether a removed file is in a language for which there are tools, and the project has none.
+func (p *project) unknown(gone string) bool {
+	return tools.Checkable(gone) && !slices.ContainsFunc(p.tools, func(t tools.Discovered) bool { return t.Concerns(gone) })
 }
 
 func outcomeOrder(o checks.Outcome) int {

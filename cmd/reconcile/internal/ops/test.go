@@ -53,7 +53,7 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 	if err := p.relate(q.Related); err != nil {
 		return nil, err
 	}
-	p.files = append(p.files, p.gone...) // what used them has tests, too
+	p.files, p.gone = append(p.files, p.gone...), nil // what used them has tests, too
 	changed := p.files
 	jobs, selected, err := p.testJobs(ctx, &q.CheckRequest)
 	if err != nil {
@@ -202,7 +202,7 @@ func (p *project) selectTests(ctx context.Context, all []string) (*checks.Select
 		var packages map[string]string
 		if t.Role.ByPackage() {
 			var err error
-			if packages, err = p.users(ctx); err != nil {
+			if packages, err = p.users(ctx, p.files); err != nil {
 				return nil, err
 			}
 		}
@@ -217,14 +217,14 @@ func (p *project) selectTests(ctx context.Context, all []string) (*checks.Select
 	return out, nil
 }
 
-// users are the folders of the packages that changed, and of those that import one of them, by the index; each with why.
-func (p *project) users(ctx context.Context) (map[string]string, error) {
+// users are the folders of the packages of files that changed, and of those that import one of them, by the index; each with why.
+func (p *project) users(ctx context.Context, changed []string) (map[string]string, error) {
 	env := p.env
 	env.Tree.Dir, env.Prefix = p.root, ""
 	out, pending, err := withIndex(ctx, env, func(x *indexed) (map[string]string, error) {
 		out := map[string]string{}
 		var from []graph.Ref
-		for _, f := range p.files {
+		for _, f := range changed {
 			folder := checks.Folder(f)
 			if _, known := out[folder]; known {
 				continue

@@ -41,6 +41,7 @@ type Checker struct {
 	Timeout  time.Duration   // of each job
 	FailOn   checks.Severity // what is less severe does not fail a check; "": low
 	Coverage bool            // measure what tests run, where the tool can
+	Base     string          // the revision with which what changed is compared; "" is the last commit
 	// Sandbox is the level that confines tools; "" or none: they are not confined.
 	Sandbox string
 	Host    *sandbox.Host
@@ -119,30 +120,36 @@ func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (out []checks.Repai
 // one runs a job.
 func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 	t := j.Tool
-	check := checks.Check{Tool: t.Tool, Category: t.Category, Language: t.Language, Folder: t.Folder, Version: t.Version, Files: len(j.Files), Sandbox: c.Sandbox}
-	scratch, err := os.MkdirTemp("", "reconcile-check-")
-	if err != nil {
-		return check, err
-	}
-	defer os.RemoveAll(scratch)
-	report, coverage := filepath.Join(scratch, "report"), filepath.Join(scratch, "coverage")
 	role := t.Role
 	if c.Coverage && len(role.Coverage) > 0 {
 		j.Tool.Role.Check, j.Own = role.Coverage, nil
 	}
-	check.Command = j.Command(map[string]string{"report": report, "coverage": coverage, "scratch": scratch})
-	ended, took, err := c.execute(ctx, t, check.Command, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
+	scratch, err := os.MkdirTemp("", "reconcile-check-")
+	if err != nil {
+		return checks.Check{}, err
+	}
+	defer os.RemoveAll(scratch)
+	check, ended, err := c.perform(ctx, j, scratch)
 	if err != nil {
 		return check, err
 	}
-	check.Seconds = took.Seconds()
-	c.settle(&check, j, ended)
+	in, elsewhere := j.Scope(ended.Report.Findings)
+	fresh, old, why, err := c.sinceRemoval(ctx, j, elsewhere)
+	if err != nil {
+		return check, err
+	}
+	ended.Report.Findings = append(in, fresh...)
+	c.settle(&check, j, ended, old)
+	if why != "" && check.Outcome == checks.Passed {
+		check.Outcome = checks.Unknown
+		check.Reason += ", and nobody knows which of them come from what was removed: " + why
+	}
 	if j.Own != nil && check.Outcome == checks.Unknown && !ended.TimedOut {
 		j.Own = nil // the tool itself may say more than the command of the team
 		return c.one(ctx, j)
 	}
 	if c.Coverage && role.CoverageOutput != "" && check.Outcome != checks.Unknown {
-		c.readCoverage(&check, t, coverage)
+		c.readCoverage(&check, t, filepath.Join(scratch, "coverage"))
 	}
 	if check.Outcome == checks.Passed && role.Control != nil {
 		return c.prove(ctx, t, check)
@@ -150,10 +157,19 @@ func (c *Checker) one(ctx context.Context, j tools.Job) (checks.Check, error) {
 	return check, nil
 }
 
-// settle judges the end of a job, and keeps of its report what was asked for.
-func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended) {
-	var elsewhere int
-	ended.Report.Findings, elsewhere = j.Scope(ended.Report.Findings)
+// perform runs the command of a job, which writes its files into scratch, and reads its report.
+func (c *Checker) perform(ctx context.Context, j tools.Job, scratch string) (check checks.Check, ended checks.Ended, err error) {
+	t := j.Tool
+	check = checks.Check{Tool: t.Tool, Category: t.Category, Language: t.Language, Folder: t.Folder, Version: t.Version, Files: len(j.Files), Sandbox: c.Sandbox}
+	report := filepath.Join(scratch, "report")
+	check.Command = j.Command(map[string]string{"report": report, "coverage": filepath.Join(scratch, "coverage"), "scratch": scratch})
+	ended, took, err := c.execute(ctx, t, check.Command, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
+	check.Seconds = took.Seconds()
+	return check, ended, err
+}
+
+// settle judges the end of a job. elsewhere is the number of findings that were left out.
+func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended, elsewhere int) {
 	if t := j.Tool; t.Category == checks.Formatter && t.Confidence == tools.Low && t.Config == "" {
 		for i := range ended.Report.Findings { // nobody said that the project is formatted by it
 			if f := &ended.Report.Findings[i]; f.Severity == checks.Low {

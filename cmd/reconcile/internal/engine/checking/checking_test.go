@@ -22,7 +22,9 @@ func TestFindingsElsewhere(t *testing.T) {
 	} {
 		var check checks.Check
 		ended := checks.Ended{Exit: c.exit, Report: checks.Report{Complete: true, Files: -1, Findings: []checks.Finding{{File: "b.go", Severity: checks.High}}}}
-		new(Checker).settle(&check, j, ended)
+		in, elsewhere := j.Scope(ended.Report.Findings)
+		ended.Report.Findings = in
+		new(Checker).settle(&check, j, ended, len(elsewhere))
 		if check.Outcome != c.want || !strings.Contains(check.Reason, c.reason) {
 			t.Errorf("exit code %d: %s, %s", c.exit, check.Outcome, check.Reason)
 		}
@@ -44,7 +46,7 @@ func TestPresumedFormatter(t *testing.T) {
 	} {
 		var check checks.Check
 		j := tools.Job{Tool: tools.Discovered{Category: checks.Formatter, Confidence: c.confidence, Config: c.config}}
-		new(Checker).settle(&check, j, checks.Ended{Exit: 1, Report: checks.Report{Complete: true, Files: -1, Findings: []checks.Finding{{File: "a.py", Severity: c.severity}}}})
+		new(Checker).settle(&check, j, checks.Ended{Exit: 1, Report: checks.Report{Complete: true, Files: -1, Findings: []checks.Finding{{File: "a.py", Severity: c.severity}}}}, 0)
 		if check.Outcome != c.want {
 			t.Errorf("%+v: %s %s", c, check.Outcome, check.Reason)
 		}
