@@ -100,13 +100,18 @@ func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, er
 
 // Fix runs the commands of the jobs that repair files, one after the other, and returns how they ended. The checks afterwards say what is left.
 func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (out []checks.Repair, err error) {
+	scratch, err := os.MkdirTemp("", "reconcile-fix-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
 	for _, j := range jobs {
 		t := j.Tool
 		if len(t.Role.Fix) == 0 {
 			continue
 		}
 		j.Tool.Role.Check, j.Own = t.Role.Fix, nil
-		ended, _, err := c.execute(ctx, t, j.Command(nil), filepath.Join(c.Root, filepath.FromSlash(t.Folder)), c.Root, "")
+		ended, _, err := c.execute(ctx, t, j.Command(nil), filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, "")
 		if err != nil {
 			return out, err
 		}
@@ -329,13 +334,14 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 		check.Proved = true
 		return check, nil
 	}
-	folder, err := os.MkdirTemp("", "reconcile-control-")
+	scratch, err := os.MkdirTemp("", "reconcile-control-")
 	if err != nil {
 		return check, err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(scratch)
+	folder := filepath.Join(scratch, "project") // not the folder of temporary files itself, in which go sees no module
 	for name, text := range t.Role.Control.Files {
-		if err := writeBelow(folder, name, []byte(text), 0o600); err != nil {
+		if err := writeBelow(scratch, "project/"+name, []byte(text), 0o600); err != nil {
 			return check, err
 		}
 	}
@@ -346,8 +352,8 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 	if t.Role.List {
 		j.Files = slices.Sorted(maps.Keys(t.Role.Control.Files))
 	}
-	report := filepath.Join(folder, ".report")
-	ended, _, err := control.execute(ctx, t, j.Command(map[string]string{"report": report, "coverage": report, "scratch": folder}), folder, folder, report)
+	report := filepath.Join(scratch, "report")
+	ended, _, err := control.execute(ctx, t, j.Command(map[string]string{"report": report, "coverage": report, "scratch": scratch}), folder, scratch, report)
 	if err != nil {
 		return check, err
 	}
