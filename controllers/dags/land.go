@@ -67,6 +67,7 @@ func (f *fold) judgeLanding(i int32) {
 	case r.land.claim != nil:
 		f.set(i, schemas.NodeRunning, settle.ReasonLanding, "its commit is being landed")
 		r.land.wanted = f.gate.Keep
+	case f.heldByAction(i):
 	case !f.gate.Open:
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	case why != "":

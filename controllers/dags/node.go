@@ -59,7 +59,7 @@ func (f *fold) takeClaims() {
 			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
 			f.reruns = f.reruns || f.recs[i].again
 			f.recs[i].starts(claim.StartedAt, f.known(i))
-		case claim.Verifies != "": // of a change that nobody has to verify any more
+		case !claim.IsWork(): // the verification or landing of a change that is not wanted any more
 		case !claim.StartedAt.IsZero():
 			f.recs[i].other, f.recs[i].former = true, claim
 		}
@@ -236,8 +236,7 @@ func (f *fold) judgeOpen(i int32) {
 		f.set(i, schemas.NodeRunning, settle.ReasonEnding, "its run is being ended: "+f.gate.Message)
 	case r.other:
 		f.set(i, schemas.NodeQueued, settle.ReasonReplacing, "the run of its former definition is being ended")
-	case f.verbs[i] == schemas.VerbHold:
-		f.set(i, schemas.NodeBlocked, settle.ReasonHeld, "an action holds it; approve it to go on")
+	case f.heldByAction(i):
 	case !f.gate.Open && !f.leftOut(i):
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	case f.p.When[i] != nil && r.last == nil && !f.whenHolds(i):
@@ -258,6 +257,15 @@ func (f *fold) judgeOpen(i int32) {
 	default:
 		f.queue(i)
 	}
+}
+
+// heldByAction reports whether an action keeps node i from what it would do next; if so, it has set the state.
+func (f *fold) heldByAction(i int32) bool {
+	if f.verbs[i] != schemas.VerbHold {
+		return false
+	}
+	f.set(i, schemas.NodeBlocked, settle.ReasonHeld, "an action holds it; approve it to go on")
+	return true
 }
 
 // inputsUnread reports whether node i was made from a result just now, so that no one has looked at its inputs.

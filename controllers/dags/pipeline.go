@@ -146,6 +146,7 @@ func (f *fold) judgeVerifying(i int32) {
 	case v.claim != nil:
 		f.set(i, schemas.NodeRunning, reason, "its change is being "+what)
 		v.wanted = f.gate.Keep
+	case f.heldByAction(i):
 	case !f.gate.Open:
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
 	default:

@@ -68,7 +68,7 @@ func holderText(claims []*state.Claim, now time.Time) string {
 	if i := slices.IndexFunc(claims, func(c *state.Claim) bool { return !c.StartedAt.IsZero() }); i > 0 {
 		c = claims[i] // prefer a running effect over one that is only claimed
 	}
-	what, at := c.Node+" of "+c.Owner, "has claimed and not started"
+	what, at := workOf(c)+c.Node+" of "+c.Owner, "has claimed and not started"
 	if n := len(claims) - 1; n > 0 {
 		what += fmt.Sprintf(" and %d more", n)
 	}
@@ -77,6 +77,19 @@ func holderText(claims []*state.Claim, now time.Time) string {
 	}
 	return fmt.Sprintf("waiting for %s, which process %d %s; if that process hangs, continue it (kill -CONT %[2]d), or end it "+
 		"(kill -9 %[2]d) and run again", what, c.Holder(), at)
+}
+
+// workOf says what a claim is for, in front of the node's name; "" for its run.
+func workOf(c *state.Claim) string {
+	switch {
+	case c.Lands != "":
+		return "the landing of "
+	case c.Step == schemas.StepTest:
+		return "the test of "
+	case c.Verifies != "":
+		return "the inspection of "
+	}
+	return ""
 }
 
 // waitsForOthers reports whether another process performs a selected effect, wanted or not: while it is being stopped,

@@ -370,6 +370,22 @@ func TestWaitingForAnotherProcessIsTold(t *testing.T) {
 	})
 }
 
+// TestHolderText: what another process does is named, and since when.
+func TestHolderText(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for want, r := range map[string]schemas.Run{
+		"waiting for a of dag/d, which process 0 has run for 20s":                   {},
+		"waiting for the landing of a of dag/d, which process 0 has run for 20s":    {Lands: "x"},
+		"waiting for the inspection of a of dag/d, which process 0 has run for 20s": {Verifies: "x", Step: schemas.StepInspect},
+		"waiting for the test of a of dag/d, which process 0 has run for 20s":       {Verifies: "x", Step: schemas.StepTest},
+	} {
+		r.Owner, r.Node, r.StartedAt = "dag/d", "a", schemas.NewTime(now.Add(-20*time.Second))
+		if got := holderText([]*state.Claim{{Run: r}}, now); !strings.HasPrefix(got, want+";") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestSecondLoopSeesTheEndOfWhatIsCancelled has an action cancel what the first of two loops runs, which takes a while
 // to end: the second one must not report a state that does not last.
 func TestSecondLoopSeesTheEndOfWhatIsCancelled(t *testing.T) {

@@ -61,16 +61,20 @@ func (l *Lander) forward() {
 	}
 }
 
-// collect takes the reports of inner: those of checks belong to landings. l.mu is held.
+// collect takes the reports of inner: those of checks belong to landings and verifications. A verification has started when its
+// check has. l.mu is held.
 func (l *Lander) collect() {
 	for _, r := range l.inner.Drain() {
 		done, ok := l.checks[r.Key]
-		switch {
+		switch of := strings.TrimSuffix(r.Key, checkSuffix); {
 		case !ok:
 			l.report(r)
-		case r.Kind != settle.Started:
+		case r.Kind.Ends():
 			delete(l.checks, r.Key)
 			done <- r
+		case r.Kind == settle.Started && l.verifies[of] != nil:
+			r.Key = of
+			l.report(r)
 		}
 	}
 }
@@ -122,8 +126,10 @@ func (l *Lander) start() {
 	l.queue = l.queue[1:]
 	ctx, cancel := context.WithCancel(context.Background())
 	l.busy, l.cancel = e.Key, cancel
+	started := l.m.o.Now()
+	l.report(settle.Report{Kind: settle.Started, Key: e.Key, At: started})
 	l.workers.Go(func() {
-		r := l.land(ctx, e)
+		r := l.land(ctx, e, started)
 		cancel()
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -169,9 +175,16 @@ func (l *Lander) Tell(key string, all []settle.Message) { l.inner.Tell(key, all)
 // SetForeign delegates to inner.
 func (l *Lander) SetForeign(usage map[string]int) { l.inner.SetForeign(usage) }
 
-// ReapAll delegates to inner.
+// ReapAll delegates to inner, which also ends what checks of killed landings and verifications left.
 func (l *Lander) ReapAll(ctx context.Context, orphans []state.Orphan) error {
-	return l.inner.ReapAll(ctx, orphans)
+	all := slices.Clip(orphans)
+	for _, o := range orphans {
+		if !o.IsWork() {
+			o.Key += checkSuffix
+			all = append(all, o)
+		}
+	}
+	return l.inner.ReapAll(ctx, all)
 }
 
 // Notify returns the channel that has a token while there are reports to drain.
@@ -222,10 +235,9 @@ func (l *Lander) Close(ctx context.Context) error {
 	return err
 }
 
-// land performs a landing and returns its report.
-func (l *Lander) land(ctx context.Context, e settle.Effect) settle.Report {
+// land performs a landing that has started, and returns its report.
+func (l *Lander) land(ctx context.Context, e settle.Effect, started time.Time) settle.Report {
 	task := e.Task.(*settle.Land)
-	started := l.m.o.Now()
 	log := ""
 	o, err := l.m.land(ctx, task, func(ctx context.Context, commit, onto string) (string, string, error) {
 		message, output, path, err := l.check(ctx, e, task, commit, onto)
@@ -266,13 +278,13 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 		return "", "", "", err
 	}
 	defer func() { err = errors.Join(err, l.m.dropCheck(checkName(e))) }()
-	for i, c := range all {
+	for _, c := range all {
 		if c.step != nil { // in a checkout of its own: a check may have changed the files
 			if err := l.m.dropCheck(checkName(e)); err != nil {
 				return "", "", log, err
 			}
 		}
-		r := l.run(ctx, checkEffect(e, i+1, commit, c.command))
+		r := l.run(ctx, checkEffect(e, commit, c.command))
 		if r.Run != nil {
 			log = l.m.keepLog(r.Run.Log, e.Key)
 		}
@@ -358,10 +370,13 @@ func (m *Manager) verifier(args, env []string, from []settle.Variable, confined 
 
 func checkName(e settle.Effect) string { return "check." + nameOf(e.Key) }
 
+// checkSuffix ends the keys of checks, which begin with that of the landing or verification. One of them runs at a time.
+const checkSuffix = ".check"
+
 // checkEffect is the effect, which nobody else knows of, that runs a check in a checkout of a commit.
-func checkEffect(e settle.Effect, number int, commit string, c settle.Command) settle.Effect {
+func checkEffect(e settle.Effect, commit string, c settle.Command) settle.Effect {
 	c.Workspace = &settle.Workspace{Kind: checkKind, Declared: true, Commit: commit, Branch: "check", Attempts: checkName(e)}
-	return settle.Effect{Key: fmt.Sprintf("%s.check%d", e.Key, number), Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &c}
+	return settle.Effect{Key: e.Key + checkSuffix, Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &c}
 }
 
 // submitVerify begins a verification.
@@ -393,7 +408,7 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	if err != nil {
 		return settle.Report{Kind: settle.Broken, Key: e.Key, At: l.m.o.Now(), Err: err}
 	}
-	r := l.run(ctx, checkEffect(e, 1, task.Commit, c))
+	r := l.run(ctx, checkEffect(e, task.Commit, c))
 	r.Key = e.Key
 	if err := l.m.dropCheck(checkName(e)); err != nil {
 		l.m.o.Warn(err.Error())

@@ -30,6 +30,8 @@ var faults = []mutants.Mutant{
 	{"a landing with other files is not verified again", "lander.go", "err != nil || tree == task.Tree {", "err != nil || tree != \"\" {", "TestVerifiedAgain"},
 	{"each landing is verified again", "lander.go", "err != nil || tree == task.Tree {", "err != nil || tree == \"\" {", "TestVerifiedAgain"},
 	{"what is unknown lands", "lander.go", "if e.Lets(c.step.AllowNone) {", "if e.Outcome != checks.Failed {", "TestVerifiedAgain"},
+	{"nobody sees that a verification runs", "lander.go", "case r.Kind == settle.Started && l.verifies[of] != nil:", "case false:", "TestStartsAreReported"},
+	{"a verification outlives who killed it", "lander.go", "if !o.IsWork() {", "if o.Lands != \"\" {", "TestReapsChecks"},
 	{"a commit has a preference of people", "land.go", ", schemas.PreferenceKind}", "}", "TestConflictNamesBothSides"},
 	{"a secret lands", "land.go", "name, data); what != \"\" {\n\t\t\treturn what + \"; take it out\", nil", "name, data); false {\n\t\t\treturn what + \"; take it out\", nil", "TestConflictNamesBothSides"},
 	{"a secret is committed", "handle.go", "changed, err := w.m.checkSecrets(ctx, w.repo, o, w.untouched(), w.below(outputs))", "changed, err := []string(nil), error(nil)", "TestSecretsAreInNoObject"},
