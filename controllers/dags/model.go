@@ -173,6 +173,15 @@ func (f *fold) stop(i int32, final, reason, message string) {
 	f.set(i, final, reason, message)
 }
 
+// heldByAction reports whether an action keeps node i from what it would do next; if so, it has set the state.
+func (f *fold) heldByAction(i int32) bool {
+	if f.verbs[i] != schemas.VerbHold {
+		return false
+	}
+	f.set(i, schemas.NodeBlocked, settle.ReasonHeld, "an action holds it; approve it to go on")
+	return true
+}
+
 func (f *fold) wake(at time.Time) {
 	if f.again.IsZero() || at.Before(f.again) {
 		f.again = at

@@ -259,15 +259,6 @@ func (f *fold) judgeOpen(i int32) {
 	}
 }
 
-// heldByAction reports whether an action keeps node i from what it would do next; if so, it has set the state.
-func (f *fold) heldByAction(i int32) bool {
-	if f.verbs[i] != schemas.VerbHold {
-		return false
-	}
-	f.set(i, schemas.NodeBlocked, settle.ReasonHeld, "an action holds it; approve it to go on")
-	return true
-}
-
 // inputsUnread reports whether node i was made from a result just now, so that no one has looked at its inputs.
 func (f *fold) inputsUnread(i int32) bool {
 	return f.inputs[i] == "" && len(f.p.Spec.Nodes[i].Inputs) > 0 && f.p.MadeOfResults()
