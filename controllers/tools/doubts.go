@@ -22,16 +22,19 @@ var declared = regexp.MustCompile(`^\s*(?:func ((?:Test|Fuzz|Example|test)\w*)\(
 
 // skipped finds what keeps a test from running, or from failing, in a line.
 var skipped = regexp.MustCompile(`\bt\.(Skip|SkipNow|Skipf)\(|@?\bpytest\.(mark\.)?(skip|skipif|xfail)\b|\bunittest\.(skip|expectedFailure)|\bself\.skipTest\(|` +
-	`\b(it|test|describe|context|suite)\.(skip|todo|only|fails)\b|^\s*(xit|xtest|xdescribe|fit|fdescribe)\(|@(Disabled|Ignore)\b|#\[ignore|^\s*(skip|pending)( ['"]|$)`)
+	`\b(it|test|describe|context|suite)\.(skip|todo|only|fails)\b|^\s*(xit|xtest|xdescribe|fit|fdescribe)\(|@(Disabled|Ignore)\b|#\[ignore|^\s*(skip|pending)( ['"]|$)|` +
+	`\bcollect_ignore|\bpytest_(collection_modifyitems|ignore_collect)\b|^\s*if \(?(false|False|0)\)?\s*[:{]`)
 
 // silenced finds what keeps a linter or a type checker from a finding, in a line.
 var silenced = regexp.MustCompile(`//\s*nolint|#\s*nosec|#\s*noqa|(ruff|flake8):\s*noqa|type:\s*ignore|(pylint|shellcheck|rubocop:)[:\s]\s*disable|(eslint|oxlint|stylelint)-disable|` +
 	`@ts-(ignore|nocheck|expect-error)|biome-ignore|phpstan-ignore|pyright:\s*ignore|#!?\[allow\(|@SuppressWarnings|\bNOLINT|rubocop:disable`)
 
-// Doubts says why a change may pass because the checks see less: tests that are gone or skipped, findings that are silenced, and configurations of
-// tools that differ; none where it does nothing of that. files are those of a diff. It looks at names and lines, without a parser.
-func Doubts(files []preview.File) (out []string) {
+// Doubts says why a change may pass because the checks see less: tests that are gone or skipped, or assert less; findings that are silenced; and what says
+// which checks there are, in files of their own, in sections of manifests, and in commands of builds and CI. none where it does nothing of that.
+// files are those of a diff; read returns the text of one before or after the change. It looks at names and lines, without a parser.
+func Doubts(files []preview.File, read func(file string, after bool) ([]byte, error)) (out []string) {
 	gone, there := map[string]string{}, map[string]bool{}
+	var asserts asserting
 	for i := range files {
 		f := &files[i]
 		before := f.Path
@@ -47,37 +50,75 @@ func Doubts(files []preview.File) (out []string) {
 		if wasTest && !isTest {
 			out = append(out, fmt.Sprintf("makes %s, which has tests, another file", before))
 		}
-		skips, silences := 0, 0
-		for sign, line := range changedLines(f.Diff) {
-			name := ""
-			if m := declared.FindStringSubmatch(line); m != nil {
-				name = strings.Join(m[1:], "")
+		built := manifests.Known(f.Path) || sectionsOf(path.Base(f.Path)) != nil || isBuild(f.Path)
+		if wasTest || built && !manifests.IsLock(f.Path) {
+			was, is, err := sides(f, before, read)
+			switch {
+			case err != nil:
+				out = append(out, fmt.Sprintf("changes %s, which nobody could read", f.Path))
+			case wasTest && isTest:
+				asserts.add(f.Path, assertionsOf(before, was), assertionsOf(f.Path, is))
+			case built:
+				for _, part := range differs(f.Path, was, is) {
+					out = append(out, fmt.Sprintf("changes %s: %s", f.Path, part))
+				}
 			}
+		} else if isTest {
+			if is, err := read(f.Path, true); err == nil {
+				asserts.add(f.Path, nil, assertionsOf(f.Path, is)) // what it asserts may come from another file
+			}
+		}
+		skips, silences, disarms := 0, 0, 0
+		left := map[string]int{} // commands of CI
+		for sign, line := range changedLines(f.Diff) {
+			name, _ := declaredTest(line)
 			switch {
 			case sign == '-' && wasTest && name != "":
 				gone[name] = before
 			case sign == '+' && isTest && name != "":
 				there[name] = true
 			}
-			if sign == '+' && isTest && skipped.MatchString(line) {
+			if sign == '+' && (isTest || path.Base(f.Path) == "conftest.py") && skipped.MatchString(line) {
 				skips++
 			}
 			if sign == '+' && silenced.MatchString(line) {
 				silences++
 			}
+			if sign == '+' && (built || isCI(f.Path)) && disarmed.MatchString(line) {
+				disarms++
+			}
+			if trimmed := strings.TrimSpace(line); isCI(before) && command.MatchString(trimmed) && !strings.HasPrefix(trimmed, "#") {
+				left[trimmed] += map[byte]int{'-': 1, '+': -1}[sign]
+			}
 		}
-		if skips > 0 {
-			out = append(out, fmt.Sprintf("skips %s in %s", schemas.Count(skips, "test"), f.Path))
-		}
-		if silences > 0 {
-			out = append(out, fmt.Sprintf("silences %s in %s", schemas.Count(silences, "finding"), f.Path))
+		maps.DeleteFunc(left, func(_ string, n int) bool { return n <= 0 })
+		for _, c := range []struct {
+			n                int
+			verb, what, from string
+		}{{skips, "skips", "test", "in"}, {silences, "silences", "finding", "in"}, {disarms, "ignores", "failure", "in"}, {len(left), "changes", "command", "of CI in"}} {
+			if c.n > 0 {
+				out = append(out, fmt.Sprintf("%s %s %s %s", c.verb, schemas.Count(c.n, c.what), c.from, f.Path))
+			}
 		}
 	}
 	maps.DeleteFunc(gone, func(name, _ string) bool { return there[name] })
 	for _, name := range slices.Sorted(maps.Keys(gone)) {
 		out = append(out, fmt.Sprintf("removes the test %s of %s", name, gone[name]))
 	}
-	return out
+	return append(out, asserts.doubts()...)
+}
+
+// sides reads a file before and after its change; a side that it does not have is nil.
+func sides(f *preview.File, from string, read func(string, bool) ([]byte, error)) (before, after []byte, err error) {
+	if f.Status != preview.Added {
+		if before, err = read(from, false); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.Status != preview.Removed {
+		after, err = read(f.Path, true)
+	}
+	return before, after, err
 }
 
 // changedLines yields the lines of a diff that are added ('+') and removed ('-').
@@ -105,6 +146,16 @@ func isTestFile(file string) bool {
 // builds are files that say mostly how the code is built, and that a tool for it is used.
 var builds = []string{"*.sln", "*.slnx", "*.csproj", "mix.exs", "Package.swift", "build.zig", "*.cmake", "*.gradle", "*.gradle.kts"}
 
+// isBuild reports whether a file has the commands with which a project is built, or their settings.
+func isBuild(file string) bool {
+	name := path.Base(file)
+	return slices.ContainsFunc([]string{"Makefile", "GNUmakefile", "makefile", "justfile", "Justfile"}, func(n string) bool { return n == name }) ||
+		slices.ContainsFunc(builds, func(p string) bool { return matches(p, name) })
+}
+
+// settings are further files that say what is checked.
+var settings = []string{"tox.ini", "noxfile.py", ".coveragerc", ".pre-commit-config.yaml", "codecov.yml", ".codecov.yml"}
+
 // configures reports whether a file says what some tool checks. Manifests, which say so in one of their sections, are none.
 func configures(file string) bool {
 	name := path.Base(file)
@@ -112,7 +163,7 @@ func configures(file string) bool {
 	if manifests.Known(file) || slices.ContainsFunc(builds, is) {
 		return false
 	}
-	return slices.ContainsFunc(Catalog(), func(t Tool) bool {
+	return slices.Contains(settings, name) || slices.ContainsFunc(Catalog(), func(t Tool) bool {
 		return slices.ContainsFunc(t.Configs, func(c string) bool {
 			return matches(c, name) || strings.Contains(c, "/") && matches(path.Base(c), name)
 		})

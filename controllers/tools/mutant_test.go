@@ -12,6 +12,15 @@ var faults = []mutants.Mutant{
 	{"a linter of files judges what used a removed one", "removals.go", "(r.ByPackage() || !r.Named())", "true", "TestRemovals"},
 	{"packages that import a removed file are passed over", "removals.go", "folders[checks.Folder(f)] == \"\" && !slices.Contains(j.Asked, f)", "!slices.Contains(j.Asked, f)", "TestRemovals"},
 	{"a package that is gone has no users", "removals.go", "return !hasFolder(left, checks.Folder(f))", "return false", "TestRemovals"},
+	{"an assertion of a constant counts", "assertions.go", "n > 0 && !isConstant(trimmed)", "n > 0", "TestDoubts"},
+	{"an assertion that is commented out counts", "assertions.go", "case strings.HasPrefix(trimmed, comment), trimmed == \"\":", "case trimmed == \"\":", "TestDoubts"},
+	{"fewer assertions raise no doubt", "assertions.go", "if fewer <= 0 || ", "if true || ", "TestDoubts"},
+	{"what tests share may assert less", "assertions.go", "!there && test != \"\"", "test == \"\"", "TestDoubts"},
+	{"a section may be taken out", "sections.go", "if _, there := is[part]; !there {", "if false {", "TestDoubts"},
+	{"a new section raises no doubt", "sections.go", "(known || len(before) > 0 || strings.HasPrefix(part, \"its section \"))", "known", "TestDoubts"},
+	{"commands of CI may change", "doubts.go", "isCI(before) && ", "false && ", "TestDoubts"},
+	{"a failure may be ignored", "doubts.go", "disarmed.MatchString(line)", "false", "TestDoubts"},
+	{"what nobody could read raises no doubt", "doubts.go", "case err != nil:", "case false:", "TestDoubts"},
 }
 
 func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }

@@ -185,7 +185,12 @@ func (w *workspace) look(ctx context.Context, run *schemas.RunWorkspace) {
 	case w.verified && err != nil:
 		run.Doubts = []string{"has lines that nobody could read"}
 	case w.verified:
-		all := tools.Doubts(files)
+		all := tools.Doubts(files, func(file string, after bool) ([]byte, error) {
+			if after {
+				return w.repo.Blob(ctx, run.Commit, file)
+			}
+			return w.repo.Blob(ctx, w.owner.Base, file)
+		})
 		run.Doubts = all[:min(len(all), maxDoubts)]
 	}
 }

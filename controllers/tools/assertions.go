@@ -1,0 +1,166 @@
+package tools
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+)
+
+// asserted finds what makes a test fail, in a line: an assertion, or a failure that is called by hand.
+var asserted = regexp.MustCompile(`\b(?:t|tb|b|f|s|st|tt|c)\.(?:Fatal|Fatalf|Fail|FailNow|Errorf)\(|\b(?:t|tb|b|f|s|st|tt|c)\.Error\([^)]|\b(?:assert|require|expect|should|must|qt|is)\.\w+\(|` +
+	`\bassert\b\s*[^\s.(=:]|\b(?:debug_)?assert\w*!?\(|\.assert\w*\(|\bexpect\w*\(|\bpytest\.(?:raises|warns|fail)\(|\bself\.fail\w*\(|\b(?:ASSERT|EXPECT|REQUIRE|CHECK|TEST_ASSERT)\w*\(|` +
+	`\bpanic!\(|\.(?:must|should)(?:_\w+|\.)|\bassert_\w+|\brefute\w*\b`)
+
+// constant finds an assertion that holds whatever the code does.
+var constant = regexp.MustCompile(`\bassert\w*!?[\s(]+(?:t,\s*)?(?:true|True|1|not False|!false)\s*(?:[,);#]|$|//)|\bassert(?:\.False|False)\(\s*(?:t,\s*)?(?:false|False)\s*[,)]|` +
+	`\b(?:assert|require)\.(?:True|ok|isTrue|is_true|equal|Equal)\(\s*(?:t,\s*)?(?:true|1)\s*\)|\b(?:assert|require)\.True\(\s*t,\s*true\b|\bor True\b|\|\| true\b|` +
+	`\bexpect\(\s*(?:true|false|\d+|null|undefined|'[^']*'|"[^"]*")\s*\)\.(?:not\.)?to|\b(?:ASSERT|EXPECT|REQUIRE|CHECK)\w*\(\s*(?:true|1)\s*\)`)
+
+// pairs finds the two sides of an assertion that compares.
+var pairs = regexp.MustCompile(`\bassert(?:_eq!|Equals?|Same|\.(?:Equal|equal|strictEqual|deepEqual|Same))\(\s*(?:t,\s*)?([^,()]+),\s*([^,()]+?)\s*[,)]|\bassert\s+([^=,]+?)\s*==\s*([^=,#]+?)\s*(?:$|,|#)|` +
+	`\bexpect\(([^()]+)\)\.to\w*\(([^()]+)\)|\b(?:ASSERT|EXPECT)_EQ\(\s*([^,()]+),\s*([^,()]+?)\s*\)`)
+
+// topLevel finds a declaration that ends the test above it.
+var topLevel = regexp.MustCompile(`^(?:func|def|class|async def|fn|pub fn|function|export|const|let|var|type)\b`)
+
+// assertionsOf are the assertions of a file that may fail, by the test in which they are; "" has those outside of tests, as in helpers. Of tests with one name all count.
+// It looks at lines, without a parser.
+func assertionsOf(file string, text []byte) map[string][]string {
+	out := map[string][]string{}
+	comment := "//"
+	switch path.Ext(file) {
+	case ".py", ".rb", ".sh", ".bats", ".ex", ".exs", ".pl", ".t", ".r":
+		comment = "#"
+	}
+	test, end := "", ""
+	for line := range strings.Lines(string(text)) {
+		trimmed := strings.TrimSpace(line)
+		if end != "" {
+			if strings.Contains(trimmed, end) {
+				end = ""
+			}
+			continue
+		}
+		switch {
+		case strings.HasPrefix(trimmed, comment), trimmed == "":
+			continue
+		case comment == "//" && strings.HasPrefix(trimmed, "/*"):
+			if !strings.Contains(trimmed, "*/") {
+				end = "*/"
+			}
+			continue
+		case comment == "#" && (strings.HasPrefix(trimmed, `"""`) || strings.HasPrefix(trimmed, "'''")):
+			if !strings.Contains(trimmed[3:], trimmed[:3]) {
+				end = trimmed[:3]
+			}
+			continue
+		}
+		if name, ok := declaredTest(line); ok {
+			if out[name] == nil {
+				out[name] = []string{}
+			}
+			test = name
+		} else if topLevel.MatchString(line) {
+			test = ""
+		}
+		if n := len(asserted.FindAllString(trimmed, -1)); n > 0 && !isConstant(trimmed) {
+			said := strings.Join(strings.Fields(trimmed), " ")
+			for range n {
+				out[test] = append(out[test], said)
+			}
+		}
+	}
+	return out
+}
+
+// isConstant reports whether a line asserts what holds whatever the code does.
+func isConstant(line string) bool {
+	if constant.MatchString(line) {
+		return true
+	}
+	m := pairs.FindStringSubmatch(line)
+	for i := 1; i+1 < len(m); i += 2 {
+		if m[i] != "" && m[i] == m[i+1] {
+			return true
+		}
+	}
+	return false
+}
+
+// declaredTest is the name of the test that a line declares.
+func declaredTest(line string) (string, bool) {
+	m := declared.FindStringSubmatch(line)
+	if m == nil {
+		return "", false
+	}
+	name := strings.Join(m[1:], "")
+	return name, name != ""
+}
+
+// asserting compares the assertions of files before and after a change.
+type asserting struct {
+	before, after map[string]map[string][]string // by file after the change, and test
+}
+
+// add notes the texts of a file.
+func (a *asserting) add(file string, before, after map[string][]string) {
+	if a.before == nil {
+		a.before, a.after = map[string]map[string][]string{}, map[string]map[string][]string{}
+	}
+	a.before[file], a.after[file] = before, after
+}
+
+// doubts names the tests that have fewer assertions than before, unless these are in another place now. A test that is gone is none of them.
+func (a *asserting) doubts() (out []string) {
+	elsewhere := map[string]int{}
+	for file, tests := range a.after {
+		for test, now := range tests {
+			for _, said := range minus(now, a.before[file][test]) {
+				elsewhere[said]++
+			}
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(a.before)) {
+		for _, test := range slices.Sorted(maps.Keys(a.before[file])) {
+			was := a.before[file][test]
+			now, there := a.after[file][test]
+			fewer := len(was) - len(now)
+			if fewer <= 0 || !there && test != "" {
+				continue
+			}
+			for _, said := range minus(was, now) {
+				if elsewhere[said] > 0 {
+					elsewhere[said]--
+					fewer--
+				}
+			}
+			what := "the test " + test
+			if test == "" {
+				what = "what tests share"
+			}
+			if fewer > 0 {
+				out = append(out, fmt.Sprintf("takes %s out of %s in %s", schemas.Count(fewer, "assertion"), what, file))
+			}
+		}
+	}
+	return out
+}
+
+// minus are the texts of all that are not in others, each as often as it is more often there.
+func minus(all, others []string) (out []string) {
+	left := map[string]int{}
+	for _, o := range others {
+		left[o]++
+	}
+	for _, s := range all {
+		if left[s]--; left[s] < 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
