@@ -22,16 +22,16 @@ import (
 // liveHead is put in front of the agents that are killed: each leaves its run in ../effects, and in ../twice if another run under its key
 // lives. It takes a while, so that kills meet it.
 const liveHead = agentHead + `key=$(printf %s "$RECONCILE_RUN" | sed 's/-[0-9]*$//' | tr / _)
-mkdir -p ../live
-for other in ../live/"$key".*; do
+live=$RECONCILE_ROOT/../live; mkdir -p "$live"
+for other in "$live/$key".*; do
   [ -e "$other" ] || continue
   case $(ps -o stat= -p "${other##*.}") in
   '' | Z*) ;; # it has ended, though nobody may have taken note
-  *) echo "$RECONCILE_RUN" >> ../twice ;;
+  *) echo "$RECONCILE_RUN" >> "$live/../twice" ;;
   esac
 done
-: > ../live/"$key".$$
-trap 'rm -f ../live/"$key".$$' EXIT
+: > "$live/$key.$$"
+trap 'rm -f "$live/$key.$$"' EXIT
 sleep 0.1
 `
 

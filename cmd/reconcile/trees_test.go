@@ -15,7 +15,7 @@ import (
 )
 
 // agentHead is put in front of every agent: each start leaves its key in ../effects.
-const agentHead = "echo \"$RECONCILE_RUN\" >> ../effects\n"
+const agentHead = "echo \"$RECONCILE_RUN\" >> \"$RECONCILE_ROOT/../effects\"\n"
 
 // askTree has an agent that asks, a program and a person who answer.
 var askTree = map[string]string{

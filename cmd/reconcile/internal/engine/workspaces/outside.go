@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,7 @@ type mark struct {
 	info   fs.FileInfo
 	birth  int64
 	digest [sha256.Size]byte
+	owner  *Owner // of the workspace that the file is in, in which nobody worked
 }
 
 // Watch implements runner.Workspace.
@@ -158,8 +160,9 @@ func (w *workspace) inPlace() ([]string, error) {
 	return append(out, records...), err
 }
 
-// atRest are the files at the top of other workspaces in which no one works.
-func (w *workspace) atRest() (out []string, err error) {
+// atRest are the files at the top of other workspaces in which no one works, each with the owner of its workspace.
+func (w *workspace) atRest() (map[string]*Owner, error) {
+	out := map[string]*Owner{}
 	all, err := w.m.owners()
 	for _, o := range all {
 		if o.Name == w.owner.Name || o.State == Created || o.State == Working {
@@ -168,7 +171,7 @@ func (w *workspace) atRest() (out []string, err error) {
 		entries, _ := os.ReadDir(w.m.path(o.Name)) // it may be gone by now
 		for _, e := range entries {
 			if e.Type().IsRegular() {
-				out = append(out, filepath.Join(w.m.path(o.Name), e.Name()))
+				out[filepath.Join(w.m.path(o.Name), e.Name())] = &o
 			}
 		}
 	}
@@ -180,9 +183,9 @@ func (w *workspace) marks() (map[string]mark, error) {
 	content, err := w.byContent()
 	replaced, err2 := w.inPlace()
 	resting, err3 := w.atRest()
-	for _, name := range slices.Concat(replaced, resting) {
+	for _, name := range slices.AppendSeq(replaced, maps.Keys(resting)) {
 		if fi, err := os.Lstat(name); err == nil {
-			out[name] = mark{info: fi, birth: birth(name)}
+			out[name] = mark{info: fi, birth: birth(name), owner: resting[name]}
 		}
 	}
 	for _, name := range content {
@@ -276,7 +279,14 @@ func (b *watched) differs(name string, was mark) bool {
 		return !b.committed(name, text)
 	}
 	is, err := os.Lstat(name)
-	return err == nil && os.SameFile(is, was.info) && was.birth != 0 && birth(name) == was.birth && (is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime()))
+	if err != nil || !os.SameFile(is, was.info) || was.birth == 0 || birth(name) != was.birth || is.Size() == was.info.Size() && is.ModTime().Equal(was.info.ModTime()) {
+		return false
+	}
+	if was.owner == nil {
+		return true
+	}
+	now, err := b.w.m.read(was.owner.Name) // its node may have gone on: what it changed was sent back, or retried
+	return err == nil && now == *was.owner
 }
 
 // committed reports whether a file is as in the commit that is checked out, as after a landing or a person's commit.

@@ -61,6 +61,31 @@ func TestWritesOutsideAreFound(t *testing.T) {
 	}
 }
 
+// TestWorkspacesAtRest tests that a write into a workspace in which nobody works is found, and that its own node may go on there.
+func TestWorkspacesAtRest(t *testing.T) {
+	f := newFixture(t)
+	rest := f.open(request("rest", "1", schemas.WorkspaceClone))
+	f.put(rest, "file", "done\n")
+	skipWithoutBirth(t, filepath.Join(rest.Dir(), "file"))
+	if _, err := rest.Commit(t.Context(), f.now, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := f.open(request("n", "1", schemas.WorkspaceClone)).Watch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.put(rest, "file", "other\n")
+	if got, err := changed(t.Context(), false); err != nil || !slices.Equal(got, []string{filepath.Join(rest.Dir(), "file")}) {
+		t.Errorf("a write into a workspace at rest: %q, %v", got, err)
+	}
+	again := request("rest", "2", schemas.WorkspaceClone)
+	again.Task.Workspace.Continues = request("rest", "1", schemas.WorkspaceClone).Effect.Key
+	f.open(again)
+	if got, err := changed(t.Context(), false); err != nil || len(got) != 0 {
+		t.Errorf("the node of the workspace works again: %q, %v", got, err)
+	}
+}
+
 // TestWritesInTheTreeAreFound tests what a run in a tree without git must not write there, and what it may.
 func TestWritesInTheTreeAreFound(t *testing.T) {
 	for _, c := range []struct{ file, text, found string }{
@@ -108,6 +133,8 @@ func TestOutsideMutants(t *testing.T) {
 		{"tracked files are not compared", "outside.go", "if !b.dirty[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
 		{"new files are not looked for", "outside.go", "if !b.untracked[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
 		{"what a commit changed is taken for the agent's", "outside.go", "return !b.committed(name, text)", "return true", "TestWritesOutsideAreFound"},
+		{"workspaces at rest are not compared", "outside.go", "return err == nil && now == *was.owner", "return false", "TestWorkspacesAtRest"},
+		{"a node that goes on writes outside", "outside.go", "return err == nil && now == *was.owner", "return true", "TestWorkspacesAtRest"},
 		{"new agents in a tree without git are not looked for", "outside.go", "(b.w.repo == nil || filepath", "(false || filepath", "TestWritesInTheTreeAreFound"},
 	}}.Run(t)
 }
