@@ -116,7 +116,6 @@ func TestPipelinesKilledTenTimes(t *testing.T) {
 	killedTenTimes(t, undisturbed, killed, map[string]string{"specs/actions/review.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Action\n" +
 		"metadata: {name: review}\nspec: {verb: approve, target: dag/team, node: review, answer: '{\"good\": true}'}\n"})
 	for _, k := range []*killedTree{undisturbed, killed} {
-		t.Logf("%s", cat)
 		log := strings.Split(strings.TrimSpace(k.git("log", "--format=%s")), "\n")
 		if len(log) != 4 || log[0] != "Do viewer of dag/team" {
 			t.Errorf("landed %q, want each once", log)
