@@ -221,6 +221,10 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 		return e, 0, nil
 	}
 	p := runner.Program{Argv: argv, Dir: dir, Environ: c.Environ, Pass: passed, Set: quiet, Timeout: c.Timeout, Limit: outputLimit, Host: c.Host}
+	if flags := variable(c.Environ, "GOFLAGS"); t.Language == "go" && !t.Role.RunsTests() && strings.Contains(flags, "-trimpath") {
+		// With it, tools of Go repeat what they found in equal files of another folder, and name that one.
+		p.Set = append(slices.Clone(p.Set), "GOFLAGS="+flags+" -trimpath=false")
+	}
 	if strings.TrimSuffix(filepath.Base(t.Program), ".exe") == argv[0] {
 		p.Path = t.Program
 	}

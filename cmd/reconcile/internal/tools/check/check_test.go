@@ -33,7 +33,7 @@ func project(t *testing.T, files map[string]string) (*checker, *strings.Builder)
 func TestGoTestCountsAndShowsWhatFails(t *testing.T) {
 	c, out := project(t, map[string]string{
 		"good/good_test.go": "package good\nimport \"testing\"\nfunc TestA(t *testing.T) { t.Log(\"quiet\") }\n" +
-			"func TestB(t *testing.T) { t.Skip() }\n",
+			"func TestB(t *testing.T) { t.Skip(\"no tool: a\") }\n",
 		"bad/bad_test.go": "package bad\nimport \"testing\"\nfunc TestC(t *testing.T) {\n" +
 			"\tt.Run(\"sub\", func(t *testing.T) { t.Error(\"loud\") })\n}\nfunc TestD(t *testing.T) {}\n",
 		"broken/broken_test.go": "package broken\nimport \"testing\"\nfunc TestE(t *testing.T) { undefined() }\n",
@@ -44,6 +44,9 @@ func TestGoTestCountsAndShowsWhatFails(t *testing.T) {
 	// Failed: TestC and TestC/sub, the package that does not build, and the one that exits (TestF, as go test sees it).
 	if want := (tally{passed: 2, failed: 4, skipped: 1}); r.tally != want {
 		t.Errorf("tally %+v, want %+v", r.tally, want)
+	}
+	if want := []string{"TestB (no tool: a)"}; !slices.Equal(r.skips, want) {
+		t.Errorf("skipped %q, want %q", r.skips, want)
 	}
 	for _, want := range []string{"loud", "undefined: undefined", "last words", "ok ", "example.test/m/good"} {
 		if !strings.Contains(out.String(), want) {
@@ -190,6 +193,24 @@ func TestAgentsAreAskedFor(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where nothing is installed
 	if r := one("agents").run(t.Context(), c); r.failed != 1 || !strings.Contains(r.text, "npm") {
 		t.Errorf("%+v, want a failure that names npm", r)
+	}
+}
+
+// The step checks runs in CI without being named.
+func TestChecksRunInCI(t *testing.T) {
+	run := skip(step{name: "checks", inCI: true, run: func(context.Context, *checker) result { return passed() }})
+	if r := run(t.Context(), &checker{}); r.passed != 0 || !strings.Contains(r.excuse, "tools/check checks") {
+		t.Errorf("%+v, want an excuse", r)
+	}
+	if r := run(t.Context(), &checker{ci: true}); r.passed != 1 {
+		t.Errorf("in CI %+v, want it to run", r)
+	}
+}
+
+// Go's tools are installed again when their version or the one of Go changes.
+func TestMissingOfGo(t *testing.T) {
+	if got := missingOfGo(t.TempDir()); len(got) != len(goTools) || got[0][2] != goTools[0] {
+		t.Errorf("%q, want all of %q", got, goTools)
 	}
 }
 

@@ -34,7 +34,7 @@ func (c *checker) goTest(ctx context.Context, args []string) result {
 		return failed(fmt.Sprintf("go test: %v", err))
 	}
 	r := result{tests: true}
-	r.tally, err = readTests(stdout, c.out)
+	r.tally, r.skips, err = readTests(stdout, c.out)
 	if err != nil {
 		r.failed++
 		fmt.Fprintf(&complaints, "reading the output of go test: %v\n", err)
@@ -49,8 +49,8 @@ func (c *checker) goTest(ctx context.Context, args []string) result {
 }
 
 // readTests counts the tests of a go test -json stream and prints the relevant output to w. A package that fails
-// without a failing test (it does not build, it exits, it panics) counts as one failure.
-func readTests(stream io.Reader, w io.Writer) (tally, error) {
+// without a failing test (it does not build, it exits, it panics) counts as one failure. It returns the skipped tests with their reasons, too.
+func readTests(stream io.Reader, w io.Writer) (tally, []string, error) {
 	t := testReader{w: w, said: map[string]*strings.Builder{}, failures: map[string]int{}}
 	lines := bufio.NewReader(stream)
 	for {
@@ -59,10 +59,10 @@ func readTests(stream io.Reader, w io.Writer) (tally, error) {
 			t.line(line)
 		}
 		if err == io.EOF {
-			return t.sum, nil
+			return t.sum, t.skips, nil
 		}
 		if err != nil {
-			return t.sum, err
+			return t.sum, t.skips, err
 		}
 	}
 }
@@ -72,6 +72,7 @@ type testReader struct {
 	sum      tally
 	said     map[string]*strings.Builder // by package and test
 	failures map[string]int              // by package
+	skips    []string                    // "NAME (REASON)"
 }
 
 func (t *testReader) line(line []byte) {
@@ -107,6 +108,18 @@ func (t *testReader) hear(e event) {
 	b.WriteString(e.Output)
 }
 
+// reason is the line with which a test was skipped.
+func (t *testReader) reason(e event) string {
+	if b := t.said[e.key()]; b != nil {
+		for line := range strings.Lines(b.String()) {
+			if at, why, found := strings.Cut(strings.TrimSpace(line), ": "); found && strings.Contains(at, ".go:") {
+				return why
+			}
+		}
+	}
+	return "no reason"
+}
+
 // tell prints the output under e's key.
 func (t *testReader) tell(e event) {
 	if b := t.said[e.key()]; b != nil {
@@ -120,6 +133,7 @@ func (t *testReader) testEnd(e event) {
 		t.sum.passed++
 	case "skip":
 		t.sum.skipped++
+		t.skips = append(t.skips, fmt.Sprintf("%s (%s)", e.Test, t.reason(e)))
 	case "fail":
 		t.sum.failed++
 		t.failures[e.Package]++

@@ -11,8 +11,8 @@
 // next one from running. The last line is "N passed, N failed": tests, and one for each step that is not a test. The
 // exit code is 0 when nothing failed, 1 when something did, 2 when the command line is wrong.
 //
-// With CI=true nothing may be left out, but for the steps that have to be asked for, agents and checks: a machine without a C compiler, on which the race
-// detector does not work, or without npm, fails there and is excused elsewhere.
+// With CI=true nothing may be left out, but for the step agents, which has to be asked for: a machine without a C compiler, on which the race detector
+// does not work, or without npm, fails there and is excused elsewhere. The step checks names the tools that could not be installed, and fails for none.
 package main
 
 import (
@@ -83,7 +83,7 @@ func choose(all []step, names []string) ([]step, error) {
 		known = append(known, s.name)
 		if wanted[s.name] || wanted[quick] && s.quick || len(names) == 0 && !s.covered {
 			if s.asked && !wanted[s.name] {
-				s.run = skip(s.name)
+				s.run = skip(s)
 			}
 			chosen = append(chosen, s)
 			delete(wanted, s.name)

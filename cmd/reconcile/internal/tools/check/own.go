@@ -76,7 +76,7 @@ func testItself(ctx context.Context, c *checker) result {
 		args = append(args, "./"+p+"/...")
 	}
 	out, runErr := c.command(ctx, args).Output()
-	want, err := readTests(bytes.NewReader(out), io.Discard)
+	want, _, err := readTests(bytes.NewReader(out), io.Discard)
 	if err != nil {
 		return failed(err.Error())
 	}

@@ -17,14 +17,16 @@ type step struct {
 	quick       bool // run before a commit, too
 	covered     bool // by a larger step
 	asked       bool // skipped unless it is named
+	inCI        bool // though asked, CI runs it
 }
 
 // result is the result of a step.
 type result struct {
 	tally
-	tests  bool   // the tally counts tests, not the step
-	text   string // what went wrong, for people
-	excuse string // why the step was left out
+	tests  bool     // the tally counts tests, not the step
+	text   string   // what went wrong, for people
+	excuse string   // why the step was left out
+	skips  []string // skipped tests, with their reasons
 }
 
 // tally counts tests.
@@ -85,10 +87,11 @@ func steps() []step {
 		{name: "inspect", about: "reconcile inspects this project, and says what gofmt and go vet say", run: inspectItself},
 		{name: "test", about: "reconcile tests some packages of this project, and counts what go test counts", run: testItself},
 		{name: "agents", about: "real coding agents from npm work, which it installs: 2.4 GB; only when it is named", run: onAgents, asked: true},
-		{name: "checks", about: "the tools that check code find planted defects; those of npm and Go are installed; only when it is named", run: onCheckTools, asked: true},
 		{name: "race", about: "the race detector finds nothing where goroutines share something", run: raceTests},
 		{name: "release", about: "a release has all its parts", run: checkRelease},
 		{name: "container", about: "the image of the container builds, and the program runs in it", run: checkContainer},
+		{name: "checks", about: "the tools that check code find planted defects; missing ones are installed; only in CI, or when it is named",
+			run: onCheckTools, asked: true, inCI: true},
 	}
 }
 
