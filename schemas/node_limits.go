@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
 // NodeLimits bound what the processes of a run use together. See docs/nodes.md for what enforces them.
@@ -33,7 +34,7 @@ const (
 	LimitMemory     = "memory"
 )
 
-var bytesPattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
+var bytesPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?$`) })
 
 var bytesUnits = map[string]float64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
@@ -44,7 +45,7 @@ const leastCPUs = 0.01
 
 // MemoryBytes is Memory in bytes; 0 without one, or if it is no size.
 func (l *NodeLimits) MemoryBytes() int64 {
-	m := bytesPattern.FindStringSubmatch(l.Memory)
+	m := bytesPattern().FindStringSubmatch(l.Memory)
 	if m == nil {
 		return 0
 	}

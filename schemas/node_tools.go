@@ -1,16 +1,19 @@
 package schemas
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // toolName is the name of a program, without a folder, a blank or an argument: a spec must not say what is run to ask for a version.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,62}$`)
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,62}$`) })
 
 // checkTools reports tools that are no names of programs, or occur twice.
 func (n *Node) checkTools(at Spot) {
 	seen := map[string]bool{}
 	for i, name := range n.Tools {
 		switch {
-		case !toolName.MatchString(name):
+		case !toolName().MatchString(name):
 			at.At(i).Errorf("bad-tool", "%q is no name of a program", name).
 				Suggest("write the name as on the PATH, such as go; without a folder and arguments")
 		case seen[name]:

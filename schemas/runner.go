@@ -3,6 +3,7 @@ package schemas
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -362,12 +363,12 @@ type LongPrice struct {
 }
 
 // modelPattern is what a price is for: the name of a model, with * for the rest of it.
-var modelPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]*\*?$`)
+var modelPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]*\*?$`) })
 
 func checkPrices(r *Report, prices map[string]Price) {
 	for name, p := range prices {
 		at := r.At("prices", name)
-		if !modelPattern.MatchString(name) {
+		if !modelPattern().MatchString(name) {
 			at.Errorf("bad-name", "%q is not the name of a model, or its beginning and *", name)
 		}
 		if (p.Above > 0) != (p.Long != nil) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/controllers/manifests"
 )
@@ -230,11 +231,11 @@ func (d *Dependency) finish(engine string, about About) {
 	}
 }
 
-var number = regexp.MustCompile(`\d+(?:\.\d+)*`)
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(?:\.\d+)*`) })
 
 // later reports whether the least version of one range is later than that of another. Of ranges with several parts the first counts.
 func later(a, b string) bool {
-	x, y := strings.Split(number.FindString(a), "."), strings.Split(number.FindString(b), ".")
+	x, y := strings.Split(number().FindString(a), "."), strings.Split(number().FindString(b), ".")
 	for i := range max(len(x), len(y)) {
 		n, m := 0, 0
 		if i < len(x) {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/controllers/languages"
 	"reconcile.dev/reconcile/controllers/manifests"
@@ -37,9 +38,9 @@ func importsOf(f File) []imported {
 	case languages.Python:
 		return pythonImports(text)
 	case languages.Rust:
-		return byLine(text, rustUse, manifests.Cargo)
+		return byLine(text, rustUse(), manifests.Cargo)
 	case languages.Ruby:
-		return byLine(text, rubyRequire, manifests.Gem)
+		return byLine(text, rubyRequire(), manifests.Gem)
 	case languages.Java, "kotlin":
 		return javaImports(text)
 	}
@@ -78,24 +79,28 @@ func goImports(f File) (out []imported) {
 	return out
 }
 
-var majorVersion = regexp.MustCompile(`^v\d+$|\.v\d+$`)
+var majorVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v\d+$|\.v\d+$`) })
 
 // localName guesses the name of a package by its import path.
 func localName(p string) string {
 	base := path.Base(p)
-	if majorVersion.MatchString(base) && !strings.Contains(base, ".") {
+	if majorVersion().MatchString(base) && !strings.Contains(base, ".") {
 		base = path.Base(path.Dir(p))
 	}
-	base = strings.TrimSuffix(strings.TrimPrefix(majorVersion.ReplaceAllString(base, ""), "go-"), "-go")
+	base = strings.TrimSuffix(strings.TrimPrefix(majorVersion().ReplaceAllString(base, ""), "go-"), "-go")
 	return strings.ReplaceAll(base, "-", "")
 }
 
 var (
-	rustUse     = regexp.MustCompile(`(?m)^\s*(?:pub\s+)?use\s+(?:::)?(\w+)|\b(\w+)::\w`)
-	rubyRequire = regexp.MustCompile(`(?m)^\s*require\s*\(?["']([^"'./][^"']*)["']`)
-	jsImport    = regexp.MustCompile(`(?m)^\s*(?:import|export)\s+(?:type\s+)?([^;'"]*?)\s*from\s*["']([^"']+)["']|^\s*import\s*["']([^"']+)["']|(?:(?:const|let|var)\s+([\w{},: ]+?)\s*=\s*)?(?:\brequire|\bimport)\(\s*["']([^"']+)["']\s*\)`)
-	pyImport    = regexp.MustCompile(`(?m)^[ \t]*import[ \t]+([^\n#;]+)|^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)`)
-	javaImport  = regexp.MustCompile(`(?m)^import\s+(?:static\s+)?([\w.]+)`)
+	rustUse     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*(?:pub\s+)?use\s+(?:::)?(\w+)|\b(\w+)::\w`) })
+	rubyRequire = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*require\s*\(?["']([^"'./][^"']*)["']`) })
+	jsImport    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\s*(?:import|export)\s+(?:type\s+)?([^;'"]*?)\s*from\s*["']([^"']+)["']|^\s*import\s*["']([^"']+)["']|(?:(?:const|let|var)\s+([\w{},: ]+?)\s*=\s*)?(?:\brequire|\bimport)\(\s*["']([^"']+)["']\s*\)`)
+	})
+	pyImport = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^[ \t]*import[ \t]+([^\n#;]+)|^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)`)
+	})
+	javaImport = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^import\s+(?:static\s+)?([\w.]+)`) })
 )
 
 func lineOf(text string, at int) int { return 1 + strings.Count(text[:at], "\n") }
@@ -132,7 +137,7 @@ func uses(text, name, sep string) map[string]int {
 
 // scripts finds the imports of JavaScript and TypeScript.
 func scripts(text string) (out []imported) {
-	for _, m := range jsImport.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range jsImport().FindAllStringSubmatchIndex(text, -1) {
 		group := func(i int) string {
 			if m[2*i] < 0 {
 				return ""
@@ -161,7 +166,7 @@ func packageOf(p string) string {
 	return parts[0]
 }
 
-var word = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z_$][\w$]*`) })
 
 // namesIn counts the uses of the names of an import clause, and of the members of a default or a namespace.
 func namesIn(text, clause string) map[string]int {
@@ -169,7 +174,7 @@ func namesIn(text, clause string) map[string]int {
 	before, list, braces := strings.Cut(clause, "{")
 	if braces {
 		for part := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(list), "}"), ",") {
-			if w := word.FindAllString(part, -1); len(w) > 0 {
+			if w := word().FindAllString(part, -1); len(w) > 0 {
 				if w[0] == "type" && len(w) > 1 {
 					w = w[1:]
 				}
@@ -177,7 +182,7 @@ func namesIn(text, clause string) map[string]int {
 			}
 		}
 	}
-	if w := word.FindAllString(before, -1); len(w) > 0 {
+	if w := word().FindAllString(before, -1); len(w) > 0 {
 		for name, n := range uses(text, w[len(w)-1], ".") {
 			apis[name] += n
 		}
@@ -192,7 +197,7 @@ func pythonImports(text string) (out []imported) {
 			out = append(out, imported{manifests.PyPI, top, lineOf(text, at), apis})
 		}
 	}
-	for _, m := range pyImport.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range pyImport().FindAllStringSubmatchIndex(text, -1) {
 		if m[2] >= 0 {
 			for part := range strings.SplitSeq(text[m[2]:m[3]], ",") {
 				if w := strings.Fields(part); len(w) > 0 {
@@ -215,7 +220,7 @@ func pythonImports(text string) (out []imported) {
 }
 
 func javaImports(text string) (out []imported) {
-	for _, m := range javaImport.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range javaImport().FindAllStringSubmatchIndex(text, -1) {
 		p := text[m[2]:m[3]]
 		out = append(out, imported{manifests.Maven, p, lineOf(text, m[0]), map[string]int{p[strings.LastIndexByte(p, '.')+1:]: 1}})
 	}

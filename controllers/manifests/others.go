@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // readCargo reads what a package of Rust needs, for any system, or what the packages of a workspace share.
@@ -54,11 +55,13 @@ func (m *Manifest) crates(of map[string]any, dev bool, section string, at lines,
 }
 
 var (
-	gemLine   = regexp.MustCompile(`^\s*gem[ (]\s*["']([^"']+)["']\s*(?:,\s*["']([^"']+)["'])?(.*)`)
-	rubyLine  = regexp.MustCompile(`^\s*ruby[ (]\s*["']([^"']+)["']`)
-	groupLine = regexp.MustCompile(`^\s*group[ (](.*)\bdo\b`)
-	blockLine = regexp.MustCompile(`\bdo\s*(?:\|[^|]*\|)?\s*$|^\s*(?:if|unless|case)\b`)
-	lockedGem = regexp.MustCompile(`^    ([^ ]+) \(([^)]+)\)`)
+	gemLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*gem[ (]\s*["']([^"']+)["']\s*(?:,\s*["']([^"']+)["'])?(.*)`)
+	})
+	rubyLine  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*ruby[ (]\s*["']([^"']+)["']`) })
+	groupLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*group[ (](.*)\bdo\b`) })
+	blockLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bdo\s*(?:\|[^|]*\|)?\s*$|^\s*(?:if|unless|case)\b`) })
+	lockedGem = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^    ([^ ]+) \(([^)]+)\)`) })
 )
 
 // readGemfile reads the lines with gem of a program of Ruby, and the blocks of groups.
@@ -66,16 +69,16 @@ func readGemfile(m *Manifest, text []byte) error {
 	var blocks []bool // whether each open block is of a group for development
 	for i, line := range strings.Split(string(text), "\n") {
 		line, _, _ = strings.Cut(line, " #")
-		if g := gemLine.FindStringSubmatch(line); g != nil {
+		if g := gemLine().FindStringSubmatch(line); g != nil {
 			dev := slices.Contains(blocks, true) || strings.Contains(g[3], "group") && isDevWords(g[3])
 			m.add(Dependency{Name: g[1], Version: g[2], Dev: dev, Line: i + 1})
-		} else if r := rubyLine.FindStringSubmatch(line); r != nil {
+		} else if r := rubyLine().FindStringSubmatch(line); r != nil {
 			m.Engine = r[1]
 		}
-		switch g := groupLine.FindStringSubmatch(line); {
+		switch g := groupLine().FindStringSubmatch(line); {
 		case g != nil:
 			blocks = append(blocks, isDevWords(g[1]))
-		case blockLine.MatchString(line):
+		case blockLine().MatchString(line):
 			blocks = append(blocks, false)
 		case strings.TrimSpace(line) == "end" && len(blocks) > 0:
 			blocks = blocks[:len(blocks)-1]
@@ -90,7 +93,7 @@ func isDevWords(s string) bool {
 
 func readGemfileLock(m *Manifest, text []byte) error {
 	for i, line := range strings.Split(string(text), "\n") {
-		if g := lockedGem.FindStringSubmatch(line); g != nil {
+		if g := lockedGem().FindStringSubmatch(line); g != nil {
 			m.add(Dependency{Name: g[1], Version: g[2], Line: i + 1})
 		}
 	}
@@ -229,13 +232,15 @@ func isDependency(path []string) bool {
 	return n >= 3 && path[n-1] == "dependency" && path[n-2] == "dependencies" && !slices.Contains(path, "plugin") && !slices.Contains(path, "profile")
 }
 
-var gradleLine = regexp.MustCompile(`^\s*(\w*(?:[iI]mplementation|[aA]pi|[cC]ompileOnly|[rR]untimeOnly|[aA]nnotationProcessor|kapt))\b[\s(]*(?:platform\()?["']([^"':]+):([^"':]+)(?::([^"':@]+))?`)
+var gradleLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(\w*(?:[iI]mplementation|[aA]pi|[cC]ompileOnly|[rR]untimeOnly|[aA]nnotationProcessor|kapt))\b[\s(]*(?:platform\()?["']([^"':]+):([^"':]+)(?::([^"':@]+))?`)
+})
 
 // readGradle reads the dependencies that a script of Gradle writes as literal coordinates. Catalogues of versions, variables and plugins
 // are not followed.
 func readGradle(m *Manifest, text []byte) error {
 	for i, line := range strings.Split(string(text), "\n") {
-		if g := gradleLine.FindStringSubmatch(line); g != nil {
+		if g := gradleLine().FindStringSubmatch(line); g != nil {
 			m.add(Dependency{Name: fmt.Sprintf("%s:%s", g[2], g[3]), Version: g[4], Dev: strings.HasPrefix(g[1], "test"), Line: i + 1})
 		}
 	}

@@ -6,14 +6,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // requirement matches a dependency of Python: its name, and what follows its extras.
-var requirement = regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;#)]*)\)?`)
+var requirement = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;#)]*)\)?`)
+})
 
 // parseRequirement reads one dependency in the form of PEP 508; its name is "" if it is none.
 func parseRequirement(text string) Dependency {
-	found := requirement.FindStringSubmatch(strings.TrimSpace(text))
+	found := requirement().FindStringSubmatch(strings.TrimSpace(text))
 	if found == nil {
 		return Dependency{}
 	}

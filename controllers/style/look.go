@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"reconcile.dev/reconcile/controllers/languages"
@@ -35,13 +36,15 @@ type grammar struct {
 }
 
 var (
-	leaves    = regexp.MustCompile(`^\s*(?:return|throw|raise|continue|break|panic|exit|die|next|os\.Exit|log\.Fatal|t\.Fatal|process\.exit)\b`)
-	branch    = regexp.MustCompile(`^\s*(?:if|unless)\b`)
-	otherwise = regexp.MustCompile(`^\s*}?\s*(?:else|elif|elsif)\b`)
+	leaves = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*(?:return|throw|raise|continue|break|panic|exit|die|next|os\.Exit|log\.Fatal|t\.Fatal|process\.exit)\b`)
+	})
+	branch    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:if|unless)\b`) })
+	otherwise = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*}?\s*(?:else|elif|elsif)\b`) })
 )
 
 func grammarOf(names map[string]string, imports string) grammar {
-	g := grammar{names: map[string]*regexp.Regexp{}, comment: "//", block: true, returns: leaves, condition: branch}
+	g := grammar{names: map[string]*regexp.Regexp{}, comment: "//", block: true, returns: leaves(), condition: branch()}
 	for aspect, text := range names {
 		g.names[aspect] = regexp.MustCompile(text)
 	}
@@ -51,7 +54,7 @@ func grammarOf(names map[string]string, imports string) grammar {
 	return g
 }
 
-var grammars = func() map[string]grammar {
+var grammars = sync.OnceValue(func() map[string]grammar {
 	js := grammarOf(map[string]string{
 		"functions": `\bfunction\s*\*?\s*(\w+)|^\s*(?:export\s+)?(?:const|let)\s+(\w+)\s*=\s*(?:async\s*)?(?:\([^)]*\)|\w+)\s*=>`,
 		"types":     `^\s*(?:export\s+)?(?:default\s+|abstract\s+)*(?:class|interface|type|enum)\s+(\w+)`,
@@ -96,11 +99,11 @@ var grammars = func() map[string]grammar {
 		}, `^import\s`),
 		languages.C: c, languages.CPP: c,
 	}
-}()
+})
 
 // look finds what a file shows.
 func look(language string, text []byte) []sight {
-	g, known := grammars[language]
+	g, known := grammars()[language]
 	if !known {
 		g = grammar{comment: "#", block: true, quotes: true}
 		if strings.Contains(string(text), "//") {
@@ -298,7 +301,7 @@ func commas(lines []string) (out []sight) {
 func (g *grammar) exits(lines []string) (out []sight) {
 	for i, line := range lines {
 		switch {
-		case otherwise.MatchString(line):
+		case otherwise().MatchString(line):
 			out = append(out, sight{aspect: "errorHandling", value: "nested", line: i + 1})
 		case g.condition.MatchString(line):
 			next := ""
@@ -348,6 +351,6 @@ func (g *grammar) grouping(lines []string, language string) []sight {
 
 // Known reports whether names and patterns of a language are looked for; of others only indentation and quotation marks are.
 func Known(language string) bool {
-	_, ok := grammars[language]
+	_, ok := grammars()[language]
 	return ok
 }

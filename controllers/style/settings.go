@@ -154,7 +154,7 @@ func sectionLanguages(pattern string) (out []string) {
 		}
 	}
 	if pattern == "*" {
-		for l := range grammars {
+		for l := range grammars() {
 			add(l)
 		}
 		return out

@@ -7,26 +7,35 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/schemas"
 )
 
 // asserted finds what makes a test fail, in a line: an assertion, or a failure that is called by hand.
-var asserted = regexp.MustCompile(`\b(?:t|tb|b|f|s|st|tt|c)\.(?:Fatal|Fatalf|Fail|FailNow|Errorf)\(|\b(?:t|tb|b|f|s|st|tt|c)\.Error\([^)]|\b(?:assert|require|expect|should|must|qt|is)\.\w+\(|` +
-	`\bassert\b\s*[^\s.(=:]|\b(?:debug_)?assert\w*!?\(|\.assert\w*\(|\bexpect\w*\(|\bpytest\.(?:raises|warns|fail)\(|\bself\.fail\w*\(|\b(?:ASSERT|EXPECT|REQUIRE|CHECK|TEST_ASSERT)\w*\(|` +
-	`\bpanic!\(|\.(?:must|should)(?:_\w+|\.)|\bassert_\w+|\brefute\w*\b`)
+var asserted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:t|tb|b|f|s|st|tt|c)\.(?:Fatal|Fatalf|Fail|FailNow|Errorf)\(|\b(?:t|tb|b|f|s|st|tt|c)\.Error\([^)]|\b(?:assert|require|expect|should|must|qt|is)\.\w+\(|` +
+		`\bassert\b\s*[^\s.(=:]|\b(?:debug_)?assert\w*!?\(|\.assert\w*\(|\bexpect\w*\(|\bpytest\.(?:raises|warns|fail)\(|\bself\.fail\w*\(|\b(?:ASSERT|EXPECT|REQUIRE|CHECK|TEST_ASSERT)\w*\(|` +
+		`\bpanic!\(|\.(?:must|should)(?:_\w+|\.)|\bassert_\w+|\brefute\w*\b`)
+})
 
 // constant finds an assertion that holds whatever the code does.
-var constant = regexp.MustCompile(`\bassert\w*!?[\s(]+(?:t,\s*)?(?:true|True|1|not False|!false)\s*(?:[,);#]|$|//)|\bassert(?:\.False|False)\(\s*(?:t,\s*)?(?:false|False)\s*[,)]|` +
-	`\b(?:assert|require)\.(?:True|ok|isTrue|is_true|equal|Equal)\(\s*(?:t,\s*)?(?:true|1)\s*\)|\b(?:assert|require)\.True\(\s*t,\s*true\b|\bor True\b|\|\| true\b|` +
-	`\bexpect\(\s*(?:true|false|\d+|null|undefined|'[^']*'|"[^"]*")\s*\)\.(?:not\.)?to|\b(?:ASSERT|EXPECT|REQUIRE|CHECK)\w*\(\s*(?:true|1)\s*\)`)
+var constant = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bassert\w*!?[\s(]+(?:t,\s*)?(?:true|True|1|not False|!false)\s*(?:[,);#]|$|//)|\bassert(?:\.False|False)\(\s*(?:t,\s*)?(?:false|False)\s*[,)]|` +
+		`\b(?:assert|require)\.(?:True|ok|isTrue|is_true|equal|Equal)\(\s*(?:t,\s*)?(?:true|1)\s*\)|\b(?:assert|require)\.True\(\s*t,\s*true\b|\bor True\b|\|\| true\b|` +
+		`\bexpect\(\s*(?:true|false|\d+|null|undefined|'[^']*'|"[^"]*")\s*\)\.(?:not\.)?to|\b(?:ASSERT|EXPECT|REQUIRE|CHECK)\w*\(\s*(?:true|1)\s*\)`)
+})
 
 // pairs finds the two sides of an assertion that compares.
-var pairs = regexp.MustCompile(`\bassert(?:_eq!|Equals?|Same|\.(?:Equal|equal|strictEqual|deepEqual|Same))\(\s*(?:t,\s*)?([^,()]+),\s*([^,()]+?)\s*[,)]|\bassert\s+([^=,]+?)\s*==\s*([^=,#]+?)\s*(?:$|,|#)|` +
-	`\bexpect\(([^()]+)\)\.to\w*\(([^()]+)\)|\b(?:ASSERT|EXPECT)_EQ\(\s*([^,()]+),\s*([^,()]+?)\s*\)`)
+var pairs = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bassert(?:_eq!|Equals?|Same|\.(?:Equal|equal|strictEqual|deepEqual|Same))\(\s*(?:t,\s*)?([^,()]+),\s*([^,()]+?)\s*[,)]|\bassert\s+([^=,]+?)\s*==\s*([^=,#]+?)\s*(?:$|,|#)|` +
+		`\bexpect\(([^()]+)\)\.to\w*\(([^()]+)\)|\b(?:ASSERT|EXPECT)_EQ\(\s*([^,()]+),\s*([^,()]+?)\s*\)`)
+})
 
 // topLevel finds a declaration that ends the test above it.
-var topLevel = regexp.MustCompile(`^(?:func|def|class|async def|fn|pub fn|function|export|const|let|var|type)\b`)
+var topLevel = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:func|def|class|async def|fn|pub fn|function|export|const|let|var|type)\b`)
+})
 
 // assertionsOf are the assertions of a file that may fail, by the test in which they are; "" has those outside of tests, as in helpers. Of tests with one name all count.
 // It looks at lines, without a parser.
@@ -65,10 +74,10 @@ func assertionsOf(file string, text []byte) map[string][]string {
 				out[name] = []string{}
 			}
 			test = name
-		} else if topLevel.MatchString(line) {
+		} else if topLevel().MatchString(line) {
 			test = ""
 		}
-		if n := len(asserted.FindAllString(trimmed, -1)); n > 0 && !isConstant(trimmed) {
+		if n := len(asserted().FindAllString(trimmed, -1)); n > 0 && !isConstant(trimmed) {
 			said := strings.Join(strings.Fields(trimmed), " ")
 			for range n {
 				out[test] = append(out[test], said)
@@ -80,10 +89,10 @@ func assertionsOf(file string, text []byte) map[string][]string {
 
 // isConstant reports whether a line asserts what holds whatever the code does.
 func isConstant(line string) bool {
-	if constant.MatchString(line) {
+	if constant().MatchString(line) {
 		return true
 	}
-	m := pairs.FindStringSubmatch(line)
+	m := pairs().FindStringSubmatch(line)
 	for i := 1; i+1 < len(m); i += 2 {
 		if m[i] != "" && m[i] == m[i+1] {
 			return true
@@ -94,7 +103,7 @@ func isConstant(line string) bool {
 
 // declaredTest is the name of the test that a line declares.
 func declaredTest(line string) (string, bool) {
-	m := declared.FindStringSubmatch(line)
+	m := declared().FindStringSubmatch(line)
 	if m == nil {
 		return "", false
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/controllers/manifests"
 	"reconcile.dev/reconcile/controllers/preview"
@@ -16,18 +17,24 @@ import (
 // Who wants to pass can change the code, or what looks at it. The latter is not forbidden: a person decides about it.
 
 // declared finds the declaration of a test in a line, and its name.
-var declared = regexp.MustCompile(`^\s*(?:func ((?:Test|Fuzz|Example|test)\w*)\(|(?:async )?def (test\w*)|(?:async )?fn (test\w*)\(|` +
-	`(?:it|test|specify)(?:\.\w+)*[ (]\s*['"\x60]([^'"\x60]*)|@test ['"]([^'"]*)|` +
-	`(?:public |protected |private )*(?:async )?(?:(?:void|Task) (\w+)|function (test\w*))\()`)
+var declared = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:func ((?:Test|Fuzz|Example|test)\w*)\(|(?:async )?def (test\w*)|(?:async )?fn (test\w*)\(|` +
+		`(?:it|test|specify)(?:\.\w+)*[ (]\s*['"\x60]([^'"\x60]*)|@test ['"]([^'"]*)|` +
+		`(?:public |protected |private )*(?:async )?(?:(?:void|Task) (\w+)|function (test\w*))\()`)
+})
 
 // skipped finds what keeps a test from running, or from failing, in a line.
-var skipped = regexp.MustCompile(`\bt\.(Skip|SkipNow|Skipf)\(|@?\bpytest\.(mark\.)?(skip|skipif|xfail)\b|\bunittest\.(skip|expectedFailure)|\bself\.skipTest\(|` +
-	`\b(it|test|describe|context|suite)\.(skip|todo|only|fails)\b|^\s*(xit|xtest|xdescribe|fit|fdescribe)\(|@(Disabled|Ignore)\b|#\[ignore|^\s*(skip|pending)( ['"]|$)|` +
-	`\bcollect_ignore|\bpytest_(collection_modifyitems|ignore_collect)\b|^\s*if \(?(false|False|0)\)?\s*[:{]`)
+var skipped = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bt\.(Skip|SkipNow|Skipf)\(|@?\bpytest\.(mark\.)?(skip|skipif|xfail)\b|\bunittest\.(skip|expectedFailure)|\bself\.skipTest\(|` +
+		`\b(it|test|describe|context|suite)\.(skip|todo|only|fails)\b|^\s*(xit|xtest|xdescribe|fit|fdescribe)\(|@(Disabled|Ignore)\b|#\[ignore|^\s*(skip|pending)( ['"]|$)|` +
+		`\bcollect_ignore|\bpytest_(collection_modifyitems|ignore_collect)\b|^\s*if \(?(false|False|0)\)?\s*[:{]`)
+})
 
 // silenced finds what keeps a linter or a type checker from a finding, in a line.
-var silenced = regexp.MustCompile(`//\s*nolint|#\s*nosec|#\s*noqa|(ruff|flake8):\s*noqa|type:\s*ignore|(pylint|shellcheck|rubocop:)[:\s]\s*disable|(eslint|oxlint|stylelint)-disable|` +
-	`@ts-(ignore|nocheck|expect-error)|biome-ignore|phpstan-ignore|pyright:\s*ignore|#!?\[allow\(|@SuppressWarnings|\bNOLINT|rubocop:disable`)
+var silenced = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`//\s*nolint|#\s*nosec|#\s*noqa|(ruff|flake8):\s*noqa|type:\s*ignore|(pylint|shellcheck|rubocop:)[:\s]\s*disable|(eslint|oxlint|stylelint)-disable|` +
+		`@ts-(ignore|nocheck|expect-error)|biome-ignore|phpstan-ignore|pyright:\s*ignore|#!?\[allow\(|@SuppressWarnings|\bNOLINT|rubocop:disable`)
+})
 
 // Doubts says why a change may pass because the checks see less: tests that are gone or skipped, or assert less; findings that are silenced; and what says
 // which checks there are, in files of their own, in sections of manifests, and in commands of builds and CI. none where it does nothing of that.
@@ -78,16 +85,16 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 			case sign == '+' && isTest && name != "":
 				there[name] = true
 			}
-			if sign == '+' && (isTest || path.Base(f.Path) == "conftest.py") && skipped.MatchString(line) {
+			if sign == '+' && (isTest || path.Base(f.Path) == "conftest.py") && skipped().MatchString(line) {
 				skips++
 			}
-			if sign == '+' && silenced.MatchString(line) {
+			if sign == '+' && silenced().MatchString(line) {
 				silences++
 			}
-			if sign == '+' && (built || isCI(f.Path)) && disarmed.MatchString(line) {
+			if sign == '+' && (built || isCI(f.Path)) && disarmed().MatchString(line) {
 				disarms++
 			}
-			if trimmed := strings.TrimSpace(line); isCI(before) && command.MatchString(trimmed) && !strings.HasPrefix(trimmed, "#") {
+			if trimmed := strings.TrimSpace(line); isCI(before) && command().MatchString(trimmed) && !strings.HasPrefix(trimmed, "#") {
 				left[trimmed] += map[byte]int{'-': 1, '+': -1}[sign]
 			}
 		}

@@ -8,12 +8,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pelletier/go-toml/v2"
 )
 
 // checking finds the name of a script or target that checks the code.
-var checking = regexp.MustCompile(`^(?:pre|post)?(?:tests?|lint|vet|check|fmt|format|type-?check|types|coverage|cover|verify|ci|unit|e2e|integration)(?:[-_:.].*)?$`)
+var checking = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:pre|post)?(?:tests?|lint|vet|check|fmt|format|type-?check|types|coverage|cover|verify|ci|unit|e2e|integration)(?:[-_:.].*)?$`)
+})
 
 // sections are those of manifests in which tools have their settings, besides those of the catalogue.
 var sections = []string{"Cargo.toml#lints", "Cargo.toml#workspace.lints", "package.json#ava", "package.json#c8", "package.json#lint-staged", "package.json#nyc", "package.json#stylelint", "package.json#tap",
@@ -27,7 +30,7 @@ func checkedParts(file string, text []byte) map[string]string {
 	switch {
 	case name == "Makefile" || name == "GNUmakefile" || name == "makefile" || strings.EqualFold(name, "justfile"):
 		for target, recipe := range recipes(string(text)) {
-			if checking.MatchString(target) {
+			if checking().MatchString(target) {
 				out["its target "+target] = recipe
 			}
 		}
@@ -62,7 +65,7 @@ func checkedParts(file string, text []byte) map[string]string {
 	}
 	if scripts, ok := doc["scripts"].(map[string]any); ok && name == "package.json" {
 		for script, command := range scripts {
-			if checking.MatchString(script) {
+			if checking().MatchString(script) {
 				out["its script "+script] = fmt.Sprint(command)
 			}
 		}
@@ -148,8 +151,12 @@ func isCI(file string) bool {
 }
 
 // command finds a command that checks the code, in a line of a file of CI.
-var command = regexp.MustCompile(`(?:^|[\s"'/=])(?:tests?|lint|vet|check|typecheck|coverage|fmt|format|clippy|tox|nox|verify|pytest|jest|vitest|mocha|eslint|oxlint|biome|prettier|tsc|ruff|flake8|pylint|mypy|pyright|black|bandit|` +
-	`golangci-lint|staticcheck|govulncheck|gosec|shellcheck|rubocop|rspec|phpunit|phpstan|ctest|cppcheck|clang-tidy|mvn|gradlew?)(?:$|[\s"':])`)
+var command = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:^|[\s"'/=])(?:tests?|lint|vet|check|typecheck|coverage|fmt|format|clippy|tox|nox|verify|pytest|jest|vitest|mocha|eslint|oxlint|biome|prettier|tsc|ruff|flake8|pylint|mypy|pyright|black|bandit|` +
+		`golangci-lint|staticcheck|govulncheck|gosec|shellcheck|rubocop|rspec|phpunit|phpstan|ctest|cppcheck|clang-tidy|mvn|gradlew?)(?:$|[\s"':])`)
+})
 
 // disarmed finds what lets a failed check pass, in a line of a build file or of CI.
-var disarmed = regexp.MustCompile(`\|\|\s*(?:true|:|exit 0)\b|continue-on-error:\s*true|allow_failure:\s*true|\bif:\s*false\b|maven\.test\.skip|skipTests|testFailureIgnore|ignoreFailures\s*=\s*true|--passWithNoTests|--exit-zero`)
+var disarmed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\|\|\s*(?:true|:|exit 0)\b|continue-on-error:\s*true|allow_failure:\s*true|\bif:\s*false\b|maven\.test\.skip|skipTests|testFailureIgnore|ignoreFailures\s*=\s*true|--passWithNoTests|--exit-zero`)
+})
