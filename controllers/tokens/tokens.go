@@ -2,8 +2,7 @@
 // whose vocabulary is embedded in the program. Models of other vendors cut texts differently, by some ten or twenty
 // percent; one count for all of them keeps budgets comparable.
 //
-// The first count of a process indexes the vocabulary, which takes some milliseconds and 3 MB without pointers; nothing
-// is done before. Counts are pure and safe for concurrent use. Recent counts are cached, word by word, in half a
+// The vocabulary is a table in the program: nothing is built at the start or at the first count. Counts are pure and safe for concurrent use. Recent counts are cached, word by word, in half a
 // megabyte: texts repeat few words, and encoding one takes a hundred times as long as a cache hit.
 //
 // The vocabulary and the expression that cuts words are those of tiktoken-go/tokenizer. Its encoder is not used: agents
@@ -75,7 +74,6 @@ func visible(text string) bool {
 // keeps. A slot holds the hash of a word instead of the word, and all its 64 bits are compared: the lowest by the index,
 // the others by the content. A random seed in each process prevents crafted collisions.
 type encoder struct {
-	words *vocabulary
 	seed  maphash.Seed
 	known [places]atomic.Uint64 // the hash except countBits, which hold the number of tokens; 0 if empty
 }
@@ -87,8 +85,7 @@ const (
 )
 
 var encoding = sync.OnceValue(func() *encoder {
-	seed := maphash.MakeSeed()
-	return &encoder{words: newVocabulary(seed), seed: seed}
+	return &encoder{seed: maphash.MakeSeed()}
 })
 
 // countPieces counts a plain text by its pieces: names and numbers repeat where whole words do not. The compiled expression
@@ -99,7 +96,7 @@ func (e *encoder) countPieces(text string) (n int) {
 		if end > 1 && isSpace(text[end-1]) {
 			n += e.count(text[:end], e.countAny)
 		} else {
-			n += e.count(text[:end], e.words.tokens)
+			n += e.count(text[:end], tokens)
 		}
 		text = text[end:]
 	}
@@ -127,7 +124,7 @@ func (e *encoder) count(word string, tokens func(string) int) int {
 func (e *encoder) countAny(text string) (n int) {
 	m, err := expression().FindStringMatch(text)
 	for ; m != nil && err == nil; m, err = expression().FindNextMatch(m) {
-		n += e.words.tokens(m.String())
+		n += tokens(m.String())
 	}
 	if err != nil {
 		return (len(text) + 3) / 4 // not reached: only a time limit, which is not set, makes it fail

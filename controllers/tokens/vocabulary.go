@@ -2,68 +2,69 @@ package tokens
 
 import (
 	_ "embed"
-	"hash/maphash"
 )
 
 // ranked are the words of o200k_base by rank: of each its length, in one byte, and its bytes. Every byte is one of
 // them. The file is derived from the vocabulary of github.com/tiktoken-go/tokenizer (MIT), which is that of OpenAI's
-// tiktoken (MIT): there it is a map, which takes four times as long to build, and which each garbage collection scans.
+// tiktoken (MIT): there it is a map, which is built at the start of a process, and which each garbage collection scans.
 //
 //go:embed o200k_base.words
 var ranked string
 
-// vocabulary finds the rank of a word. It is two tables of numbers over the text of all words.
-type vocabulary struct {
-	seed  maphash.Seed
-	ends  []uint32 // where in ranked each word ends, behind a 0
-	slots []uint32 // by hash: the rank + 1 in rankBits, above them bits of the hash; 0 for none. The next one if it is taken.
-}
+// slots is a hash table of the words: in each slot, of four bytes from the lowest on, where a word begins in ranked, plus one, in placeBits,
+// and above them bits of its hash; 0 for none. A word is in the first slot from that of its hash that was free.
+//
+//go:embed o200k_base.slots
+var slots string
 
 const (
-	rankBits = 18
-	slots    = 1 << 19 // two fifths of them are taken
-	noRank   = 1<<32 - 1
+	slotCount = 1 << 18 // three quarters of them are taken
+	placeBits = 21
+	longWord  = 255 // bytes
+	noRank    = 1<<32 - 1
 )
 
-func newVocabulary(seed maphash.Seed) *vocabulary {
-	v := &vocabulary{seed: seed, ends: make([]uint32, 1, 1<<rankBits), slots: make([]uint32, slots)}
-	for at := 0; at < len(ranked); {
-		end := at + 1 + int(ranked[at])
-		h := maphash.String(seed, ranked[at+1:end])
-		i := h % slots
-		for v.slots[i] != 0 {
-			i = (i + 1) % slots
-		}
-		v.slots[i] = uint32(len(v.ends)) | tag(h)
-		v.ends = append(v.ends, uint32(end))
-		at = end
+// hash is FNV-1a: the table is the same in all processes.
+func hash(word string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(word) {
+		h = (h ^ uint64(word[i])) * 1099511628211
 	}
-	return v
+	return h ^ h>>29
 }
 
-// tag is what a slot holds of a hash.
-func tag(h uint64) uint32 { return uint32(h>>32) &^ (1<<rankBits - 1) }
+// slot returns what a slot holds.
+func slot(i uint64) uint32 {
+	s := slots[4*i : 4*i+4]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+}
 
-// rank returns the rank of a word; noRank if it is not in the vocabulary.
-func (v *vocabulary) rank(word string) uint32 {
-	h := maphash.String(v.seed, word)
-	for i := h % slots; v.slots[i] != 0; i = (i + 1) % slots {
-		if s := v.slots[i]; s&^(1<<rankBits-1) == tag(h) {
-			if r := s&(1<<rankBits-1) - 1; ranked[v.ends[r]+1:v.ends[r+1]] == word {
-				return r
-			}
+// rank returns where a word is in ranked: the order of these places is that of ranks. It returns noRank if the word is not in the
+// vocabulary.
+func rank(word string) uint32 {
+	if len(word) > longWord {
+		return noRank
+	}
+	h := hash(word)
+	for i := h % slotCount; ; i = (i + 1) % slotCount {
+		s := slot(i)
+		if s == 0 {
+			return noRank
+		}
+		place := s&(1<<placeBits-1) - 1
+		if s>>placeBits == uint32(h>>(32+placeBits)) && int(ranked[place]) == len(word) && ranked[place+1:][:len(word)] == word {
+			return place
 		}
 	}
-	return noRank
 }
 
 // tokens is how many tokens a piece of a text is. While two neighbours together are a word, those of the lowest rank are
 // joined, the first ones of several.
-func (v *vocabulary) tokens(piece string) int {
-	if len(piece) < 2 || v.rank(piece) != noRank {
+func tokens(piece string) int {
+	if len(piece) < 2 || rank(piece) != noRank {
 		return min(len(piece), 1)
 	}
-	j := joining{words: v, piece: piece, parts: make([]part, len(piece)+1)}
+	j := joining{piece: piece, parts: make([]part, len(piece)+1)}
 	for i := range j.parts {
 		j.parts[i] = part{before: int32(i - 1), end: int32(i + 1), rank: noRank}
 	}
@@ -82,7 +83,6 @@ func (v *vocabulary) tokens(piece string) int {
 
 // joining is a piece while its parts are joined.
 type joining struct {
-	words *vocabulary
 	piece string
 	parts []part // by where they begin, and one behind the last; those in between are of no meaning
 	pairs []pair // a heap; it may hold pairs that are outdated
@@ -107,7 +107,7 @@ func (j *joining) look(at int32) {
 	if int(p.end) == len(j.piece) {
 		return
 	}
-	if p.rank = j.words.rank(j.piece[at:j.parts[p.end].end]); p.rank != noRank {
+	if p.rank = rank(j.piece[at:j.parts[p.end].end]); p.rank != noRank {
 		j.push(pair{p.rank, at})
 	}
 }
