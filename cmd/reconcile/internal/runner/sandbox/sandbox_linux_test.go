@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"reconcile.dev/reconcile/schemas"
 )
@@ -130,8 +130,10 @@ func TestOnlyTheProgramIsConfined(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for confinedThreads(t) > 0 { // they end after their goroutines
-			runtime.Gosched()
+		for deadline := time.Now().Add(10 * time.Second); confinedThreads(t) > 0; time.Sleep(time.Millisecond) { // they end after their goroutines
+			if time.Now().After(deadline) {
+				t.Fatal("threads of this process stay confined")
+			}
 		}
 	})
 }
