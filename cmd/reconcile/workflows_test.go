@@ -287,7 +287,8 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.env = append(m.env, "GOPATH="+goEnv(t, "GOPATH"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOFLAGS=-buildvcs=false")
+	m.env = append(m.env, "GOPATH="+goEnv(t, "GOPATH"), "GOCACHE="+goEnv(t, "GOCACHE"),
+		"GOFLAGS="+goEnv(t, "GOFLAGS")+" -buildvcs=false") // with the flags of the tests, most is built
 	m.must(get, "VERSION=source", "GITHUB_ACTION_PATH="+filepath.Join(root, ".github/actions/reconcile"))
 	if out := m.must("$(cat $GITHUB_PATH)/reconcile version"); !strings.HasPrefix(out, "reconcile ") {
 		t.Errorf("it built %s", out)
