@@ -21,7 +21,7 @@ var checkWords = map[string]checks.Category{"lint": checks.Linter, "format": che
 func newInspectCmd(a *app) *cobra.Command {
 	q := ops.InspectRequest{}
 	shared := checkFlags{CheckRequest: &q.CheckRequest}
-	var only []string
+	var only, read []string
 	var failOn string
 	cmd := &cobra.Command{
 		Use:   "inspect [PATH…]",
@@ -39,7 +39,8 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 			"  reconcile inspect --base main -o github # annotations for a pull request\n" +
 			"  reconcile inspect --session health      # all on its branch, its own files first\n" +
 			"  reconcile inspect --only format --fix\n" +
-			"  reconcile inspect -o sarif > findings.sarif",
+			"  reconcile inspect -o sarif > findings.sarif\n" +
+			"  reconcile inspect --read lsp=server.log # what a language server said",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Paths = args
 			for _, word := range only {
@@ -52,6 +53,17 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 			if q.FailOn = checks.Severity(failOn); failOn != "" && !slices.Contains(checks.Severities(), q.FailOn) {
 				return badUsage("--fail-on %q: write critical, high, medium, low or info", failOn)
 			}
+			for _, r := range read {
+				format, file, ok := strings.Cut(r, "=")
+				if !ok {
+					return badUsage("--read %s: write FORMAT=FILE", r)
+				}
+				text, err := a.proposal("--read", file)
+				if err != nil {
+					return err
+				}
+				q.Reports = append(q.Reports, ops.ReportText{Format: format, Name: file, Text: text})
+			}
 			return a.inspect(cmd.Context(), q, &shared)
 		},
 	}
@@ -61,6 +73,7 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 	f.StringSliceVar(&only, "only", nil, "only checks of the `KIND` lint, format or types")
 	f.StringVar(&failOn, "fail-on", "", "findings less severe than `SEVERITY` do not fail a check (default low)")
 	f.BoolVar(&q.Deep, "deep", false, "also look for races, leaks and security holes, with the tools for that")
+	f.StringArrayVar(&read, "read", nil, "run nothing, and read a report of another program, as `FORMAT=FILE`; - is the standard input; may be repeated")
 	f.BoolVar(&q.Fix, "fix", false, "first run the commands that repair files")
 	f.BoolVar(&q.Last, "last", false, "only show the last result again")
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub, formatJUnit, formatEvidence)

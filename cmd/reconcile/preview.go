@@ -31,7 +31,7 @@ repeated, once for each PATH.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Paths = args
 			for _, p := range proposed {
-				text, err := a.proposal(p)
+				text, err := a.proposal("--proposed", p)
 				if err != nil {
 					return err
 				}
@@ -49,15 +49,15 @@ repeated, once for each PATH.`,
 	return cmd
 }
 
-// proposal reads a proposed text; it is never nil.
-func (a *app) proposal(p string) (text []byte, err error) {
+// proposal reads the text that a flag names; it is never nil.
+func (a *app) proposal(flag, p string) (text []byte, err error) {
 	if p == "-" {
 		text, err = io.ReadAll(a.stdin)
 	} else {
 		text, err = regular.ReadPath(a.within(p))
 	}
 	if err != nil {
-		return nil, badUsage("--proposed: %v", err)
+		return nil, badUsage("%s: %v", flag, err)
 	}
 	return append([]byte{}, text...), nil
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/segmentio/encoding/json"
@@ -219,33 +222,37 @@ func readLSP(data []byte, o Options) (checks.Report, error) {
 	}
 	type notification struct {
 		parameters
+		Method string      `json:"method"`
 		Params *parameters `json:"params"`
 	}
-	var raw json.RawMessage
-	if err := oneDocument(data, &raw); err != nil {
+	messages, framed, err := lspMessages(data)
+	if err != nil {
 		return checks.Report{}, err
 	}
-	var all []notification
-	if raw[0] == '[' {
-		if err := json.Unmarshal(raw, &all); err != nil {
+	last := map[string]*parameters{} // what a server says of a file takes the place of what it said before
+	for _, raw := range messages {
+		var n notification
+		if err := json.Unmarshal(raw, &n); err != nil {
+			if framed {
+				continue // a message of another form
+			}
 			return checks.Report{}, err
 		}
-	} else {
-		var one notification
-		if err := json.Unmarshal(raw, &one); err != nil {
-			return checks.Report{}, err
-		}
-		all = append(all, one)
-	}
-	r := checks.Report{Files: len(all), Complete: true}
-	for _, n := range all {
-		p := n.parameters
+		p := &n.parameters
 		if n.Params != nil {
-			p = *n.Params
+			p = n.Params
 		}
-		if p.Diagnostics == nil {
+		switch {
+		case framed && n.Method != "textDocument/publishDiagnostics":
+		case p.Diagnostics == nil:
 			return checks.Report{}, errors.New("it has no diagnostics")
+		default:
+			last[p.URI] = p
 		}
+	}
+	r := checks.Report{Files: len(last), Complete: true}
+	for _, uri := range slices.Sorted(maps.Keys(last)) {
+		p := last[uri]
 		for _, d := range *p.Diagnostics {
 			f := checks.Finding{File: o.file(p.URI), Message: d.Message, URL: d.Details.Href,
 				Severity: map[int]checks.Severity{1: checks.High, 2: checks.Medium, 3: checks.Info, 4: checks.Info}[d.Severity],
@@ -257,4 +264,33 @@ func readLSP(data []byte, o Options) (checks.Report, error) {
 		}
 	}
 	return r, nil
+}
+
+// lspMessages are the messages of an array or an object, or of what a server wrote, with its headers.
+func lspMessages(data []byte) (all []json.RawMessage, framed bool, err error) {
+	for rest := data; len(bytes.TrimSpace(rest)) > 0; {
+		head, body, ok := bytes.Cut(rest, []byte("\r\n\r\n"))
+		length := -1
+		for line := range bytes.Lines(head) {
+			if v, is := bytes.CutPrefix(line, []byte("Content-Length:")); is {
+				length, err = strconv.Atoi(string(bytes.TrimSpace(v)))
+			}
+		}
+		switch {
+		case length < 0 && len(all) == 0 && err == nil: // it has no headers
+			var raw json.RawMessage
+			if err = oneDocument(data, &raw); err == nil && raw[0] == '[' {
+				err = json.Unmarshal(raw, &all)
+				return all, false, err
+			}
+			return []json.RawMessage{raw}, false, err
+		case !ok || err != nil || length < 0 || length > len(body):
+			return nil, true, errors.New("a message ends early")
+		}
+		all, rest = append(all, body[:length]), body[length:]
+	}
+	if len(all) == 0 {
+		return nil, false, errors.New("it is empty")
+	}
+	return all, true, nil
 }

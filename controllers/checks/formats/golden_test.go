@@ -21,9 +21,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what is expected of the outputs in testdata")
 
-// endless are the formats that do not show where they end: an output that is cut between two lines looks like a whole one.
-var endless = []string{"flake8", "gcc", "go-vet", "gofmt", "javac", "prettier", "rdjsonl", "rustfmt", "shellcheck-gcc", "shfmt", "staticcheck", "tsc", "yamllint"}
-
 // parts are the formats whose output has parts with an end each, by how a part begins: cut between two, it looks like a whole one.
 var parts = map[string]string{"go-test-json": `"Action":"start"`, "libtest": "running "}
 

@@ -34,6 +34,12 @@ func Names() []string {
 	return names
 }
 
+// endless are the formats that do not show where they end: an output that is cut between two lines looks like a whole one.
+var endless = []string{"flake8", "gcc", "go-vet", "gofmt", "javac", "prettier", "rdjsonl", "rustfmt", "shellcheck-gcc", "shfmt", "staticcheck", "tsc", "yamllint"}
+
+// Ends reports whether output in a format shows where it ends.
+func Ends(name string) bool { return !slices.Contains(endless, name) }
+
 // Read reads output in the format of a name. The error says why the output is not in that format.
 func Read(name string, data []byte, o Options) (checks.Report, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

@@ -18,7 +18,9 @@ type InspectRequest struct {
 	Only   []checks.Category // categories; none: all but tests and deep analyses
 	Deep   bool              // also deep analyses
 	FailOn checks.Severity   // what is less severe does not fail; "": low
-	Fix    bool              // run the commands that repair, before the checks
+	// Reports are read in place of running tools; none: the tools run.
+	Reports []ReportText
+	Fix     bool // run the commands that repair, before the checks
 }
 
 // Inspection is the result of an inspection.
@@ -41,31 +43,16 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	if q.Last {
 		return r, p.lastResult("inspect", r)
 	}
-	categories := q.Only
-	if len(categories) == 0 {
-		categories = []checks.Category{checks.Linter, checks.Formatter, checks.TypeChecker}
+	start := time.Now()
+	if len(q.Reports) > 0 {
+		r.Checks, err = p.readReports(&q)
+	} else {
+		err = p.inspect(ctx, q, r)
 	}
-	if q.Deep {
-		categories = append(slices.Clone(categories), checks.Deep)
-	}
-	jobs, err := p.jobs(ctx, &q.CheckRequest, categories)
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	c := p.checker(&q.CheckRequest, q.FailOn)
-	if q.Fix {
-		if r.Repairs, err = c.Fix(ctx, jobs); err != nil {
-			return nil, err
-		}
-	}
-	if r.Checks, err = c.Run(ctx, jobs); err != nil {
-		return nil, err
-	}
 	r.Seconds = time.Since(start).Seconds()
-	if err := c.Proofs.Save(); err != nil {
-		env.warn(fmt.Sprintf("positive controls run again next time: %v", err))
-	}
 	if err := errors.Join(p.override(ctx, &r.Checked, q.FailOn), p.changedLines(ctx, &r.Checked, &q.CheckRequest)); err != nil {
 		return nil, err
 	}
@@ -79,6 +66,34 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	}
 	p.keepResult("inspect", r)
 	return r, nil
+}
+
+// inspect runs the tools of the project.
+func (p *project) inspect(ctx context.Context, q InspectRequest, r *Inspection) error {
+	categories := q.Only
+	if len(categories) == 0 {
+		categories = []checks.Category{checks.Linter, checks.Formatter, checks.TypeChecker}
+	}
+	if q.Deep {
+		categories = append(slices.Clone(categories), checks.Deep)
+	}
+	jobs, err := p.jobs(ctx, &q.CheckRequest, categories)
+	if err != nil {
+		return err
+	}
+	c := p.checker(&q.CheckRequest, q.FailOn)
+	if q.Fix {
+		if r.Repairs, err = c.Fix(ctx, jobs); err != nil {
+			return err
+		}
+	}
+	if r.Checks, err = c.Run(ctx, jobs); err != nil {
+		return err
+	}
+	if err := c.Proofs.Save(); err != nil {
+		p.env.warn(fmt.Sprintf("positive controls run again next time: %v", err))
+	}
+	return nil
 }
 
 // jobs discovers the tools of the project, and plans what they are to check.
