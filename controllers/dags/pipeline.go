@@ -201,12 +201,12 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 		}
 	}
 	switch {
+	case s.State == schemas.NodeFailed, s.State == schemas.NodeCancelled:
+		out.State = schemas.PipelineFailed
 	case v.of != nil && v.step == schemas.StepTest:
 		out.State = schemas.PipelineTesting
 	case v.of != nil:
 		out.State = schemas.PipelineInspecting
-	case s.State == schemas.NodeFailed, s.State == schemas.NodeCancelled:
-		out.State = schemas.PipelineFailed
 	case s.Reason == settle.ReasonWaitsForApproval && v.held+v.doubts != "":
 		out.State = schemas.PipelineWaiting
 	case s.State == schemas.NodeSucceeded && v.commit == "":
