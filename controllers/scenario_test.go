@@ -44,7 +44,7 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	reaches DAG NODE PERCENT [SESSION]  the running turn has used that share of its context, in that session of its agent
 //	heard DAG NODE ACTION     the running turn has got the text of that action
 //	admit                     what may start is claimed and runs; what is reserved for it is traced
-//	finish DAG NODE OUTCOME [tokens=N] [estimate=N] [requests=N] [cost=USD] [failure=CLASS] [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]
+//	finish DAG NODE OUTCOME [tokens=N] [estimate=N] [requests=N] [cost=USD] [failure=CLASS] [exit=N] [result=JSON] [message=WORD] [answer=WORD] [outputs=PATH,…] [resolution=WORD] [ask=TO|TOPIC|QUESTION]; see detail for the rest
 //	derive                    the specs that follow from the tree are written
 //	fold                      the ledgers are brought up to date; what changed is traced
 //	ledger ISSUE PATH         the file PATH of the archive is the ledger now
@@ -269,6 +269,13 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Workspace.Doubts = []string{strings.ReplaceAll(v, "_", " ")}
 		case "evidence": // what a verification found
 			r.Result = fmt.Appendf(nil, `{"outcome":%q,"summary":"2 findings","tools":[{"tool":"flake8","category":"linter","outcome":%[1]q}]}`, v)
+		case "found": // by it, as FILE|MESSAGE
+			file, message, _ := strings.Cut(strings.ReplaceAll(v, "_", " "), "|")
+			r.Result = fmt.Appendf(nil, `{"outcome":"failed","summary":"1 finding","tools":[{"tool":"flake8","category":"linter","outcome":"failed","findings":1}],`+
+				`"findings":[{"id":"1","file":%q,"line":1,"category":"linter","severity":"medium","message":%q,"tool":"flake8"}]}`, file, message)
+		case "files": // of that commit
+			r.Workspace.Files = strings.Split(v, ",")
+			r.Workspace.Changed = len(r.Workspace.Files)
 		case "unlanded":
 			r.Workspace = &schemas.RunWorkspace{Kind: "land", Name: "w", Reason: v}
 		case "resolution":

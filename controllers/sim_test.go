@@ -356,7 +356,7 @@ func lint(t testing.TB, ref schemas.Ref, st schemas.Status) {
 		t.Errorf("%s has no Ready condition", ref)
 	}
 	for _, c := range base.Conditions {
-		if c.Type != schemas.Ready && c.Type != actions.Delivered && c.Type != settle.Healthy && c.Type != settle.Notified && c.Status != schemas.True {
+		if c.Type != schemas.Ready && c.Type != actions.Delivered && c.Type != settle.Healthy && c.Type != settle.Notified && c.Type != schemas.Verified && c.Status != schemas.True {
 			t.Errorf("%s: %s is %s; it may only be there while it is True", ref, c.Type, c.Status)
 		}
 		if c.Reason == "" || strings.ContainsAny(c.Reason, " -_") || c.Message == "" || c.LastTransitionTime.IsZero() {
@@ -463,7 +463,8 @@ func (s *sim) finish(owner, node, outcome string, change func(*schemas.Run)) {
 	s.t.Helper()
 	ref := schemas.DAGKind.Ref(owner)
 	for r := range s.entries {
-		if r.Kind == schemas.ClarificationRequestKind.Name && named(r.Name, owner) {
+		claims := func(c state.Claim) bool { return c.Node == node }
+		if (r.Kind == schemas.ClarificationRequestKind.Name || r.Kind == schemas.SessionKind.Name) && named(r.Name, owner) && slices.ContainsFunc(s.entries[r].Claims, claims) {
 			ref = r
 		}
 	}

@@ -253,9 +253,13 @@ func (s *ActionSpec) Check(r *Report) {
 		s.checkPlanAnswer(r)
 	case s.Node != "" && to.Kind != DAGKind.Name:
 		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
+	case to.Kind == SessionKind.Name && s.Verb == VerbApprove && s.Target != TargetAll:
+		if s.Reason == "" {
+			r.At("reason").Errorf("missing", "the work of %s is taken although it does not pass, so there must be a reason", to).Suggest("write why")
+		}
 	case to.Kind != DAGKind.Name && s.Verb != VerbStart && !slices.Contains(sessionVerbs, s.Verb):
 		r.At("verb").Errorf("conflict", "a session cannot %s", s.Verb).Also("the target", "target").
-			Suggest("a session knows pause, resume, cancel, retry and skip")
+			Suggest("a session knows pause, resume, cancel, retry, skip and approve")
 	case s.All && (s.Verb != VerbRetry || s.Node != ""):
 		r.At("all").Errorf("conflict", "only retry of a whole DAG can be about all nodes").Suggest("leave out all")
 	case s.Mode != "" && s.Verb != VerbCancel:

@@ -52,12 +52,16 @@ func noticesOf(o *Object) [2]Notifications {
 func weakens(ref Ref, before, after *Object) string {
 	was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after)
 	if was != nil && (was.Land != nil && (is == nil || !reflect.DeepEqual(was.Land, is.Land)) ||
-		was.Pipeline != nil && (is == nil || !reflect.DeepEqual(was.Pipeline, is.Pipeline))) {
+		was.Pipeline != nil && (is == nil || !reflect.DeepEqual(was.Pipeline, is.Pipeline)) ||
+		was.Quality != nil && (is == nil || !reflect.DeepEqual(was.Quality, is.Quality))) {
 		return "change the checks of " + ref.String()
 	}
 	old, now := SpecAs[*DAGSpec](before), SpecAs[*DAGSpec](after)
 	if old != nil && old.Answers != "" || now != nil && now.Answers != "" {
 		return "answer a plan change by " + ref.String()
+	}
+	if old != nil && old.Fixes != "" || now != nil && now.Fixes != "" {
+		return "decide what mends a session by " + ref.String()
 	}
 	if old == nil {
 		return ""

@@ -30,6 +30,8 @@ type DAGSpec struct {
 	Workflow *WorkflowRun `json:"workflow,omitempty"`
 	// Answers names the plan change that the DAG's node answers; the plan change makes the DAG.
 	Answers string `json:"answers,omitempty" jsonschema:"maxLength=63"`
+	// Fixes names the session whose verification found what the DAG mends, or plans to; the session makes the DAG.
+	Fixes string `json:"fixes,omitempty" jsonschema:"maxLength=63"`
 	// Policy bounds and steers execution.
 	Policy Policy `json:"policy,omitzero"`
 	// Budget bounds what the agents of the DAG's nodes together use. Default: no bound.
@@ -352,6 +354,12 @@ func (s *DAGSpec) Check(r *Report) {
 	s.OnSuccess.check(r, OnSuccess)
 	if s.Answers != "" {
 		checkRef(r.At("answers"), s.Answers)
+	}
+	if s.Fixes != "" {
+		checkRef(r.At("fixes"), s.Fixes)
+		if s.Fixes != s.Session {
+			r.At("fixes").Errorf("conflict", "names another session than the DAG's").Suggest("remove it: reconcile writes it")
+		}
 	}
 	tasks := make([]task, len(s.Nodes))
 	compiled := map[string]*validator.Error{}

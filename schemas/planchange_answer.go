@@ -19,12 +19,7 @@ type GivenPlanAnswer struct {
 // ReadPlanAnswer reads an answer to a plan change. A JSON object has the fields accept, reason, instructions and edit, and no others;
 // any other text is the instructions. The JSON object may be the whole of a JSON string, or stand in a fenced block of a text.
 func ReadPlanAnswer(text string) (*GivenPlanAnswer, error) {
-	text = strings.TrimSpace(text)
-	var inner string
-	if json.Unmarshal([]byte(text), &inner) == nil {
-		text = strings.TrimSpace(inner)
-	}
-	object := planObject(text)
+	text, object := AnswerObject(text)
 	if object == "" {
 		return &GivenPlanAnswer{Instructions: text}, nil
 	}
@@ -45,6 +40,16 @@ func ReadPlanAnswer(text string) (*GivenPlanAnswer, error) {
 		}
 	}
 	return &a, nil
+}
+
+// AnswerObject finds the text of an answer, which may be a JSON string, and the JSON object in it; "" for none.
+func AnswerObject(text string) (plain, object string) {
+	text = strings.TrimSpace(text)
+	var inner string
+	if json.Unmarshal([]byte(text), &inner) == nil {
+		text = strings.TrimSpace(inner)
+	}
+	return text, planObject(text)
 }
 
 // planObject finds the JSON object of an answer: the whole text, or what the last fenced block has; "" for none.

@@ -53,12 +53,14 @@ type SessionSpec struct {
 	// Pipeline has the changes of agents with the role engineer inspected and tested before they land, for nodes that do not say it
 	// themselves. Default: none.
 	Pipeline *Pipeline `json:"pipeline,omitempty"`
+	// Quality has the work of the session verified as a whole when its DAGs have ended well. Default: it is not.
+	Quality *Quality `json:"quality,omitempty"`
 	// Params are values of parameters of the session's DAGs, for those that have a parameter of that name.
 	Params map[string]any `json:"params,omitempty"`
 	// Phase is the phase that is wanted. Default Active.
 	Phase string `json:"phase,omitempty" jsonschema:"enum=Active,enum=Paused,enum=Suspended,enum=Completed,default=Active"`
-	// WhenDone says what becomes of an active session whose DAGs have all ended well: stay keeps it Active, complete makes it Completed
-	// until a DAG of it has to run. Default stay.
+	// WhenDone says what becomes of an active session whose DAGs have all ended well, and whose work is verified where Quality asks for
+	// that: stay keeps it Active, complete makes it Completed until a DAG of it has to run. Default stay.
 	WhenDone string `json:"whenDone,omitempty" jsonschema:"enum=stay,enum=complete,default=stay"`
 	// Priority ranks sessions for places, and their work for processors. Default normal.
 	Priority Priority `json:"priority,omitempty" jsonschema:"enum=critical,enum=high,enum=normal,enum=low,enum=background,default=normal"`
@@ -90,6 +92,8 @@ type SessionStatus struct {
 	Running int `json:"running,omitempty"`
 	// Hold is the verb of an action on the session that is in force: pause, cancel, or empty.
 	Hold string `json:"hold,omitempty"`
+	// Quality says how far the verification of the session's work is; nil where its spec asks for none.
+	Quality *QualityStatus `json:"quality,omitempty"`
 	// Actions are the Action objects applied to this session, in the order of application.
 	Actions []AppliedAction `json:"actions,omitempty"`
 }
@@ -121,6 +125,7 @@ func (s *SessionSpec) Check(r *Report) {
 	checkBranch(r.At("branch"), s.Branch)
 	s.Land.check(r.At("land"))
 	s.Pipeline.check(r.At("pipeline"))
+	s.Quality.check(r.At("quality"))
 	s.Budget.check(r.At("budget"))
 	s.Env.check(r, "env")
 }

@@ -170,7 +170,11 @@ func (f *fold) workspace(i int32) *settle.Workspace {
 	if before != "" {
 		before = keys.OfRuns(f.p.Name, n.Name, before)
 	}
-	return &settle.Workspace{Measure: f.previewOf(i) != nil, Verified: f.pipelineOf(i) != nil, Before: before, Kind: kind, Declared: declared || f.pipelineOf(i) != nil, Target: f.b.SessionSpec().Branch, Spec: f.Object.Path, Inputs: n.Inputs,
+	spec := f.Object.Path
+	if f.p.Spec.Fixes != "" {
+		spec = "" // reconcile has just written it
+	}
+	return &settle.Workspace{Measure: f.previewOf(i) != nil, Verified: f.pipelineOf(i) != nil, Before: before, Kind: kind, Declared: declared || f.pipelineOf(i) != nil, Target: f.b.SessionSpec().Branch, Spec: spec, Inputs: n.Inputs,
 		Branch: f.branch(n.Name), Attempts: keys.OfRuns(f.p.Name, n.Name, f.b.Keys[i])}
 }
 

@@ -45,7 +45,7 @@ func (c *changes) since(t *state.Tree) due {
 		d.add(was)
 		d.add(is)
 	}
-	for _, kind := range []string{schemas.DAGKind.Name, schemas.ActionKind.Name, schemas.PlanChangeKind.Name} {
+	for _, kind := range []string{schemas.DAGKind.Name, schemas.ActionKind.Name, schemas.PlanChangeKind.Name, schemas.SessionKind.Name} {
 		for _, is := range t.Since(c.tree, kind) {
 			d.add(is)
 		}

@@ -55,6 +55,9 @@ func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Check
 	for _, e := range due.of(t, schemas.PlanChangeKind.Name) {
 		look(e.Ref, func() { v.answers(e) })
 	}
+	for _, e := range due.of(t, schemas.SessionKind.Name) {
+		look(e.Ref, func() { v.fixes(e) })
+	}
 	for _, l := range due.ledgers(t) {
 		look(l.Ref(), func() { v.imports(l) })
 	}
@@ -63,6 +66,16 @@ func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Check
 	}
 	d.changes = changes{tree: t, again: again}
 	return v.out, v.kept
+}
+
+// fixes adds the DAG that mends what the verification of a session found, or the one that plans it.
+func (d *deriver) fixes(e *state.Entry) {
+	if e.Object == nil || e.RunCount() == 0 {
+		return
+	}
+	if name, dag := sessions.FixDAG(d.tree, e); dag != nil {
+		d.add(schemas.DAGKind, name, dag)
+	}
 }
 
 // asks adds what the latest runs of a DAG's nodes under their present keys asked.

@@ -122,8 +122,8 @@ func origin(*state.Tree) func(*state.Entry) settle.Origin {
 	}
 }
 
-// DAGOrigin is the origin of the files of DAGs: those that answer a plan change, and those as a plan change left them, belong to the
-// program.
+// DAGOrigin is the origin of the files of DAGs: those that answer a plan change, those that mend a session, and those as a plan change left
+// them, belong to the program.
 func DAGOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
 	all := t.Entries(schemas.PlanChangeKind.Name)
 	changed := map[string]bool{}
@@ -133,6 +133,9 @@ func DAGOrigin(t *state.Tree) func(*state.Entry) settle.Origin {
 		}
 	}
 	return func(e *state.Entry) settle.Origin {
+		if strings.Contains(e.Name, "-fix-") && state.SpecOf[*schemas.DAGSpec](e).Fixes != "" {
+			return settle.OriginRecord
+		}
 		if len(all) == 0 {
 			return settle.OriginUser
 		}

@@ -35,17 +35,30 @@ func decide(in settle.In) settle.Out {
 	for _, a := range s.Acts {
 		done := a.Record(schemas.NewTime(in.Now))
 		done.Refused = a.Distrusted()
+		done.Moot = a.Spec.Verb == schemas.VerbApprove && done.Refused == "" && !Approvable(in.Entry)
 		st.Actions = append(slices.Clip(st.Actions), done)
 		past.Add(done.At, settle.ReasonApplied, actions.Message(done, in.Ref))
 	}
+	for _, r := range in.Runs() {
+		if past.Admits(r.FinishedAt) {
+			past.Add(r.FinishedAt, r.Outcome, settle.RunMessage(r))
+		}
+	}
 	st.History = past.Entries()
 	j := SlotsOf(in.World).judge(s, sum, old.Phase)
+	v := verify(in, s, sum.dagSum, old.Quality)
+	v.judge(&j)
 	if !s.Open && !s.idle && st.Running > 0 && (j.Class == settle.ClassReady || j.Class == settle.ClassWaiting) {
 		j.Class = settle.ClassWorking // until what runs has finished or was ended
 	}
 	j.Settle(&st.Common, in.Object.Digest, in.Now)
 	budgets.Warn(in, &st.Common)
-	return settle.Out{Status: st}
+	if v == nil {
+		return settle.Out{Status: st}
+	}
+	st.Quality = v.st
+	v.condition(&st.Common, &old.Common)
+	return settle.Out{Status: st, Effects: v.effects}
 }
 
 // summary is what a session's phase follows from.

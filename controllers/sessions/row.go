@@ -1,6 +1,10 @@
 package sessions
 
 import (
+	"fmt"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -20,10 +24,38 @@ var columns = []settle.Column{
 
 var details = []settle.Column{
 	readiness.OfStatus("Progress", func(s *schemas.SessionStatus) string { return s.Progress.String() + " nodes" }),
+	readiness.OfStatus("Quality", qualityLine),
 	readiness.OfStatus("Active DAGs", func(s *schemas.SessionStatus) string { return schemas.Shorten(s.ActiveDAGs, 10) }),
+}
+
+// qualityLine says how far the verification of a session is.
+func qualityLine(s *schemas.SessionStatus) string {
+	q := s.Quality
+	if q == nil {
+		return ""
+	}
+	line := q.State
+	for _, part := range []struct{ what, text string }{{"at commit ", q.Commit}, {"inspected: ", q.Inspected}, {"tested: ", q.Tested}, {"to mend: ", severities(q.Corrections)},
+		{"taken as it is by ", q.TakenBy}, {"", q.Message}} {
+		if part.text != "" {
+			line += "; " + part.what + part.text
+		}
+	}
+	return line
+}
+
+// severities counts by severity, as "1 critical, 2 high".
+func severities(counts map[string]int) string {
+	var parts []string
+	for _, s := range []checks.Severity{checks.Critical, checks.High, checks.Medium, checks.Low, checks.Info} {
+		if n := counts[string(s)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Kind is the row of kind Session.
 var Kind = settle.Kind{Kind: schemas.SessionKind, Decide: decide, Columns: columns, Details: details,
-	Foretold: true, Affects: affects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true,
+	Performs: true, Foretold: true, Affects: affects, Before: addReassigned, After: addAdmitted, OwnRound: true, Shared: true,
 	KeepSpec: true, Mirror: &mirror.Session, Origin: workflows.Origin, Index: &project.Session}

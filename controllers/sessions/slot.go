@@ -199,7 +199,8 @@ func (r *freeSlots) place(t *state.Tree, e *state.Entry, s *slot) Gate {
 			Message: "an action suspended the session; resume it to go on"}
 	case s.desired == schemas.SessionSuspended:
 		return Gate{Reason: settle.ReasonSuspended, Message: "the session is suspended, as its spec.phase says"}
-	case s.desired == schemas.SessionActive && spec.WhenDone == schemas.WhenDoneComplete && r.allDone(t, e) && hasDAGs(t, e) && !scheduled(t, e):
+	case s.desired == schemas.SessionActive && spec.WhenDone == schemas.WhenDoneComplete && r.allDone(t, e) && hasDAGs(t, e) && !scheduled(t, e) &&
+		(spec.Quality == nil || verifiedAs(t, e)):
 		s.desired = schemas.SessionCompleted
 		return Gate{Keep: true, Reason: settle.ReasonCompleted, Message: "its DAGs are done; it opens again when one has to run"}
 	case s.desired == schemas.SessionCompleted && (phase == schemas.SessionCompleted || r.allDone(t, e)):
@@ -217,7 +218,7 @@ func (r *freeSlots) take(e *state.Entry, s *slot) Gate {
 			"session %s of owner %s is active and ranks higher; %q makes this one the active one", first, owner,
 			"reconcile resume "+e.Name+" --exclusive")}
 	}
-	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name) && !r.asked[spec.Issue]; !s.idle {
+	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name) && !r.asked[spec.Issue] && !verifying(e); !s.idle {
 		if r.taken >= r.limit {
 			return r.full()
 		}

@@ -113,6 +113,9 @@ const (
 	ReasonHeld               = "Held"
 	ReasonInspecting         = "Inspecting"     // its change is being inspected
 	ReasonTesting            = "Testing"        // its change is being tested
+	ReasonFixing             = "Fixing"         // a DAG mends what the verification of its session found
+	ReasonVerified           = "Verified"       // the work of a session passed as a whole
+	ReasonTaken              = "Taken"          // a person took it although it did not pass
 	ReasonNotVerifiable      = "NotVerifiable"  // it has a pipeline, and its agent leaves no commit to verify
 	ReasonLanding            = "Landing"        // its commit is being made part of the branch
 	ReasonTreeDirty          = "TreeDirty"      // a file that the user has changed is in the way of its commit
@@ -192,6 +195,15 @@ const Healthy = "Healthy"
 // Health adds the condition Healthy to c, which starts as the new Common of an object whose former one was old.
 func Health(c *schemas.Common, old *schemas.Common, is schemas.ConditionStatus, reason, message string, now time.Time) {
 	insert(c, old, schemas.Condition{Type: Healthy, Status: is, Reason: reason, Message: message, LastTransitionTime: schemas.NewTime(now)})
+}
+
+// Verified adds the condition schemas.Verified to c, which starts as the new Common of an object whose former one was old. at is when it
+// became so, where a record tells; zero: now.
+func Verified(c, old *schemas.Common, is schemas.ConditionStatus, reason, message string, at schemas.Time, now time.Time) {
+	if at.IsZero() {
+		at = schemas.NewTime(now)
+	}
+	insert(c, old, schemas.Condition{Type: schemas.Verified, Status: is, Reason: reason, Message: message, LastTransitionTime: at})
 }
 
 // Notified is the condition of an object whose end could not be reported to all that it names. It is there only while it is False.

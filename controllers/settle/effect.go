@@ -250,7 +250,7 @@ type Workspace struct {
 	Target string
 	// Branch gets the commit with the changes.
 	Branch string
-	// Spec and Inputs are the files, and the patterns of files, that must be as in that commit.
+	// Spec and Inputs are the files, and the patterns of files, that must be as in that commit. Spec is "" for a spec that reconcile made.
 	Spec   string
 	Inputs []string `json:",omitempty"`
 	// Commit is the commit to check out instead of the last one, for checks, which leave nothing.
@@ -353,11 +353,14 @@ type Verification struct {
 	AllowNone bool `json:",omitempty"`
 }
 
-// Verify is the task that inspects or tests the commit of a run, in a checkout of it.
+// Verify is the task that inspects or tests a commit, in a checkout of it.
 type Verify struct {
-	Run     string     // the key of the run
-	Step    string     // one of schemas.StepInspect and schemas.StepTest
-	Commit  string     // of the run
+	Run    string // the key of the run that left it, or the session whose branch has it
+	Step   string // one of schemas.StepInspect and schemas.StepTest
+	Commit string // "" is the last one of Branch, which must have all that is in the tree
+	Branch string // "" is the checked-out one
+	// Clean asks that all files of the tree are in the commit, but for those of reconcile.
+	Clean   bool       `json:",omitempty"`
 	Args    []string   // with which reconcile does it, and prints the evidence
 	Env     []string   // sorted "K=V"
 	EnvFrom []Variable `json:",omitempty"` // further variables, whose values are read at the start

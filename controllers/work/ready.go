@@ -66,7 +66,9 @@ const (
 	ItemApproval = "approval"
 	// ItemPlanChange is a plan change that a person has to decide.
 	ItemPlanChange = "plan-change"
-	ItemWork       = "work" // what an agent does outside of DAGs, as far as a question keeps it from it
+	// ItemSession is a session whose work does not pass as a whole.
+	ItemSession = "session"
+	ItemWork    = "work" // what an agent does outside of DAGs, as far as a question keeps it from it
 )
 
 // States of an item.
@@ -99,6 +101,9 @@ func Ready(t *state.Tree, now time.Time) []Item {
 	}
 	for _, e := range b.tree.Entries(schemas.PlanChangeKind.Name) {
 		b.planChange(e)
+	}
+	for _, e := range b.tree.Entries(schemas.SessionKind.Name) {
+		b.session(e)
 	}
 	b.block()
 	b.claims()
@@ -321,6 +326,16 @@ func (b *workBoard) planChange(e *state.Entry) {
 		it.Issue = s.Issue
 	}
 	b.items = append(b.items, it)
+}
+
+// session adds a session whose work a person has to decide about.
+func (b *workBoard) session(e *state.Entry) {
+	spec := state.SpecOf[*schemas.SessionSpec](e)
+	if spec == nil || !sessions.Approvable(e) {
+		return
+	}
+	b.items = append(b.items, Item{Name: e.Ref.String(), Kind: ItemSession, State: ItemReady, Priority: spec.Priority, Session: e.Name, Issue: spec.Issue,
+		Task: "decide about the work of the session", Reason: settle.ReasonWaitsForPerson, Message: e.Status().(*schemas.SessionStatus).Quality.Message})
 }
 
 // effort is what an agent does on an issue.

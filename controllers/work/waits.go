@@ -10,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/planchanges"
+	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -93,7 +94,14 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 				Command: "reconcile clarify answer " + q.ID + " TEXT"})
 		}
 	}
-	return append(out, planWaits(t, in)...)
+	out = append(out, planWaits(t, in)...)
+	for _, e := range t.Active(schemas.SessionKind.Name) {
+		if sessions.Approvable(e) && in(e.Ref, "") {
+			st := e.Status().(*schemas.SessionStatus)
+			out = append(out, Wait{What: e.Ref.String(), Task: "decide about its work: " + st.Quality.Message, Command: "reconcile retry " + e.Ref.String()})
+		}
+	}
+	return out
 }
 
 // planWaits lists the plan changes that wait for people.

@@ -17,6 +17,7 @@ import (
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/permits"
 	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/work"
 	"reconcile.dev/reconcile/schemas"
@@ -35,18 +36,20 @@ type Verb struct {
 	Node     bool // applies to a node, too
 	// Answers says that it is an answer to a plan change, too.
 	Answers bool
+	// Takes says that it takes the work of a session as it is, too.
+	Takes bool
 }
 
 // Verbs lists the verbs of [Act].
 var Verbs = []Verb{
-	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true, false},
-	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true, false},
-	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, true, false},
-	{schemas.VerbResume, "Go on after a pause", true, true, true, false},
-	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", true, true, true, false},
-	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true, false},
-	{schemas.VerbApprove, "Let a held node start, say that a person's task is done, accept a plan change, or allow what an agent asks for", false, true, true, true},
-	{schemas.VerbDeny, "Refuse what the agent of a node asks for, or a plan change", false, false, true, true},
+	{schemas.VerbCancel, "End what runs and start nothing more, until a retry", true, true, true, false, false},
+	{schemas.VerbRetry, "Run again what failed or was cancelled, or one node whatever its state", true, true, true, false, false},
+	{schemas.VerbPause, "Start nothing new, and let what runs finish", true, true, true, false, false},
+	{schemas.VerbResume, "Go on after a pause", true, true, true, false, false},
+	{schemas.VerbSkip, "Go on without a node, as if it had succeeded", true, true, true, false, false},
+	{schemas.VerbHold, "Keep a DAG or node from starting until it is approved", false, true, true, false, false},
+	{schemas.VerbApprove, "Let a held node start, say that a person's task is done, accept a plan change or the work of a session, or allow what an agent asks for", false, true, true, true, true},
+	{schemas.VerbDeny, "Refuse what the agent of a node asks for, or a plan change", false, false, true, true, false},
 }
 
 var cancelModes = []string{schemas.CancelGraceful, schemas.CancelImmediate, schemas.CancelWait}
@@ -65,6 +68,9 @@ func (v Verb) Usage() string {
 	}
 	if v.Answers {
 		s += "|planchange/NAME"
+	}
+	if v.Takes {
+		s += "|session/NAME"
 	}
 	return s
 }
@@ -153,7 +159,9 @@ func Act(ctx context.Context, env Env, q ActRequest) (r ActResult, err error) {
 // approvable returns an error for an approval without effect, and lists the objects that wait for one.
 func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 	ref, err := spec.TargetRef()
-	if err != nil || ref.Kind == schemas.PlanChangeKind.Name || dags.Approvable(t, ref, spec.Node, e.Tree.Now()) {
+	session := ref.Kind == schemas.SessionKind.Name
+	if err != nil || ref.Kind == schemas.PlanChangeKind.Name || session && sessions.Approvable(t.Entry(ref)) ||
+		!session && dags.Approvable(t, ref, spec.Node, e.Tree.Now()) {
 		return err
 	}
 	what := strings.TrimSpace(spec.Target + " " + spec.Node)
@@ -252,7 +260,7 @@ func (v Verb) target(t *state.Tree, word, node string) (string, error) {
 		return "", err
 	}
 	switch {
-	case e.Kind == schemas.SessionKind.Name && v.Session && node == "", e.Kind == schemas.PlanChangeKind.Name && v.Answers && node == "":
+	case e.Kind == schemas.SessionKind.Name && (v.Session || v.Takes) && node == "", e.Kind == schemas.PlanChangeKind.Name && v.Answers && node == "":
 	case e.Kind == schemas.SessionKind.Name && node != "":
 		return "", badRequest("%s is a session and has no nodes; leave %q out", e.Ref, node)
 	case e.Kind != schemas.DAGKind.Name:

@@ -6,7 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/controllers/checks"
-	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -35,7 +35,7 @@ func (p *project) openSession(ctx context.Context, q *CheckRequest) error {
 		return badRequest("%w", err)
 	}
 	p.session = &OfSession{Name: e.Name, Branch: state.SpecOf[*schemas.SessionSpec](e).Branch}
-	p.session.Files, p.session.More = dags.LandedFiles(t, e.Name)
+	p.session.Files, p.session.More = sessions.LandedFiles(t, e.Name)
 	if b := p.session.Branch; b != "" && !q.Last {
 		on, err := checking.At(ctx, p.root, "refs/heads/"+b)
 		if err != nil {

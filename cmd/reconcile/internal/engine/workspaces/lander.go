@@ -19,6 +19,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state"
+	"reconcile.dev/reconcile/state/worktree"
 )
 
 // Lander performs landings, one after the other, and verifications, as many as there are, and leaves all other effects to another
@@ -404,11 +405,20 @@ func (l *Lander) submitVerify(e settle.Effect, task *settle.Verify) {
 
 // verify performs a verification and returns its report.
 func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verify) settle.Report {
+	commit, why, err := l.m.tipOf(ctx, task)
+	if err != nil {
+		return settle.Report{Kind: settle.Broken, Key: e.Key, At: l.m.o.Now(), Err: err}
+	}
+	if why != "" {
+		run, now := e.Claim(), schemas.NewTime(l.m.o.Now())
+		run.StartedAt, run.FinishedAt, run.Outcome, run.Message = now, now, schemas.OutcomeFailed, why
+		return settle.Report{Kind: settle.Finished, Key: e.Key, At: now.Time, Run: &run}
+	}
 	c, err := l.m.verifier(task.Args, task.Env, task.EnvFrom, task.Sandbox)
 	if err != nil {
 		return settle.Report{Kind: settle.Broken, Key: e.Key, At: l.m.o.Now(), Err: err}
 	}
-	r := l.run(ctx, checkEffect(e, task.Commit, c))
+	r := l.run(ctx, checkEffect(e, commit, c))
 	r.Key = e.Key
 	if err := l.m.dropCheck(checkName(e)); err != nil {
 		l.m.o.Warn(err.Error())
@@ -419,6 +429,9 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	run, done := e.Claim(), r.Run
 	run.StartedAt, run.FinishedAt, run.Outcome, run.Message = done.StartedAt, done.FinishedAt, done.Outcome, done.Message
 	run.ExitCode, run.Result, run.Output, run.Log = done.ExitCode, done.Result, done.Output, l.m.keepLog(done.Log, e.Key)
+	if e.Owner.Kind == schemas.SessionKind.Name {
+		run.Workspace = &schemas.RunWorkspace{Kind: checkKind, Commit: commit, Branch: task.Branch}
+	}
 	if run.Outcome == schemas.OutcomeSucceeded {
 		found := checks.EvidenceOf(&run)
 		run.Message = fmt.Sprintf("%s %s: %s", task.Step, found.Outcome, found.Summary)
@@ -429,6 +442,39 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	}
 	r.Run = &run
 	return r
+}
+
+// tipOf is the commit that a verification is about; why says why none has all that there is to verify.
+func (m *Manager) tipOf(ctx context.Context, task *settle.Verify) (commit, why string, err error) {
+	if task.Commit != "" {
+		return task.Commit, "", nil
+	}
+	repo, err := gitrepo.OpenToCommit(m.tree)
+	if err != nil {
+		return "", "", err
+	}
+	tip, err := repo.Base(ctx, task.Branch)
+	if err != nil || tip.Hash == "" {
+		return "", "the branch has no commit yet; commit the project", err
+	}
+	if !task.Clean {
+		return tip.Hash, "", nil
+	}
+	l, err := worktree.Find(m.tree)
+	if err != nil {
+		return "", "", err
+	}
+	changed, gone, err := checking.Changed(ctx, l.Top, "")
+	ours := m.o.Settings.Folders
+	loose := slices.DeleteFunc(append(changed, gone...), func(f string) bool {
+		rel, err := filepath.Rel(m.tree, filepath.Join(l.Top, filepath.FromSlash(f)))
+		at := filepath.ToSlash(rel)
+		return err == nil && (strings.HasPrefix(at, ours.Specs+"/") || strings.HasPrefix(at, ours.State+"/") || strings.HasPrefix(at, ".reconcile/"))
+	})
+	if err == nil && len(loose) > 0 {
+		why = "an agent works in the tree itself, and the branch lacks changes of it: " + schemas.Shorten(loose, 3) + "; commit them"
+	}
+	return tip.Hash, why, err
 }
 
 // verifyTimeout ends a verification whose checks all hang.

@@ -155,7 +155,11 @@ func (m *Manager) base(ctx context.Context, w *settle.Workspace) (repo *gitrepo.
 	if base.Hash == "" {
 		return repo, base, "a workspace is a checkout of a commit, and the repository has none yet; commit " + w.Spec, nil
 	}
-	paths, err := repo.Uncommitted(ctx, base.Hash, []string{w.Spec}, w.Inputs)
+	var of []string
+	if w.Spec != "" {
+		of = []string{w.Spec}
+	}
+	paths, err := repo.Uncommitted(ctx, base.Hash, of, w.Inputs)
 	if err != nil || len(paths) == 0 {
 		return repo, base, "", err
 	}

@@ -1,4 +1,4 @@
-package dags
+package sessions
 
 import (
 	"slices"

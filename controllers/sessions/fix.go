@@ -1,0 +1,136 @@
+package sessions
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// What mends the work of a session is a DAG of its own: one task for each agent whose files were found wanting. Where there is an architect,
+// it plans the tasks first, in a DAG before that one.
+
+// FixDAG is the DAG that a session needs to mend what its verification found; nil for none, or while it exists.
+func FixDAG(t *state.Tree, session *state.Entry) (name string, dag *schemas.DAGSpec) {
+	st, ok := session.Status().(*schemas.SessionStatus)
+	spec := state.SpecOf[*schemas.SessionSpec](session)
+	if !ok || spec == nil || spec.Quality == nil || st.Quality == nil || st.Quality.State != schemas.QualityFixing {
+		return "", nil
+	}
+	fix := dagRef(st.Quality.Fix)
+	c, all := correctionsOf(t, session, st.Quality)
+	if e := t.Entry(fix); c == nil || e != nil && !e.Gone() {
+		return "", nil
+	}
+	out := &schemas.DAGSpec{Session: session.Name, Fixes: session.Name, Description: fmt.Sprintf("Mend what the %s of session %s found", c.From, session.Name)}
+	architect, plan := architectOf(t), dagRef(planOf(st.Quality.Fix))
+	if e := t.Entry(plan); architect != "" && len(c.Files) > 0 && (e == nil || e.Gone()) {
+		out.Description = "Plan how to m" + out.Description[1:]
+		out.Nodes = []schemas.Node{{Name: "plan", Agent: architect, Priority: schemas.High, Prompt: c.Question(), Optional: true, Retry: &schemas.Retry{Limit: 1}}}
+		return plan.Name, out
+	} else if architect != "" && e != nil {
+		if st := state.StatusOf[schemas.DAGStatus](e); st == nil || !endedWell(st.Phase) {
+			return "", nil // it is at it, or a person has to decide
+		} else if tasks, err := c.ReadFix(st.Nodes.Of("plan").Result); err == nil {
+			out.Nodes = planned(c, all, tasks)
+			return fix.Name, out
+		}
+	}
+	out.Nodes = byRule(t, session.Name, c, all)
+	return fix.Name, out
+}
+
+// correctionsOf are the corrections for which a session has a DAG made; nil if they are not on record.
+func correctionsOf(t *state.Tree, session *state.Entry, st *schemas.QualityStatus) (*agentio.Corrections, []checks.Finding) {
+	v := verification{spec: state.SpecOf[*schemas.SessionSpec](session), st: st}
+	v.Entry, v.Tree = session, t
+	for _, step := range []string{schemas.StepTest, schemas.StepInspect} {
+		r := v.record(step)
+		if r == nil {
+			continue
+		}
+		e := checks.EvidenceOf(r)
+		all := found(e, v.spec.Quality)
+		if correctionsDigest(all) != st.Found {
+			return nil, nil
+		}
+		c := &agentio.Corrections{Session: session.Name, From: "inspector", Commit: st.Commit, Summary: e.Summary, Text: e.Text(), Engineers: engineersOf(t, session.Name)}
+		if step == schemas.StepTest {
+			c.From = "tester"
+		}
+		for _, f := range all {
+			if f.File != "" && !f.Outside() && !slices.Contains(c.Files, f.File) {
+				c.Files = append(c.Files, f.File)
+			}
+		}
+		slices.Sort(c.Files)
+		return c, all
+	}
+	return nil, nil
+}
+
+// planned are the tasks of an architect's plan.
+func planned(c *agentio.Corrections, all []checks.Finding, tasks []agentio.FixTask) (out []schemas.Node) {
+	for _, t := range tasks {
+		own := *c
+		own.Files, own.Plan = t.Files, t.Prompt
+		own.Text = textOf(all, func(f checks.Finding) bool { return slices.Contains(t.Files, f.File) })
+		out = append(out, schemas.Node{Name: t.Name, Agent: t.Agent, Needs: t.Needs, Prompt: own.Prompt(), Touches: globsOf(t.Files)})
+	}
+	return out
+}
+
+// byRule has each file mended by the agent that changed it last, else by the first engineer. What is about no file is told to all.
+func byRule(t *state.Tree, session string, c *agentio.Corrections, all []checks.Finding) (out []schemas.Node) {
+	last, files := changedBy(t, session), map[string][]string{}
+	for _, f := range c.Files {
+		who := last[f]
+		if !slices.Contains(c.Engineers, who) {
+			who = c.Engineers[0]
+		}
+		files[who] = append(files[who], f)
+	}
+	if len(files) == 0 {
+		files[c.Engineers[0]] = nil
+	}
+	for _, who := range c.Engineers {
+		its, ok := files[who]
+		if !ok {
+			continue
+		}
+		own := *c
+		own.Files = its
+		own.Text = textOf(all, func(f checks.Finding) bool { return !slices.Contains(c.Files, f.File) || slices.Contains(its, f.File) })
+		name := "fix"
+		if len(files) > 1 {
+			name = fmt.Sprintf("fix-%d", len(out)+1)
+		}
+		out = append(out, schemas.Node{Name: name, Agent: who, Prompt: own.Prompt(), Touches: globsOf(its)})
+	}
+	return out
+}
+
+func textOf(all []checks.Finding, in func(checks.Finding) bool) string {
+	e := checks.Evidence{}
+	for _, f := range all {
+		if in(f) {
+			e.Findings = append(e.Findings, f)
+		}
+	}
+	return e.Text()
+}
+
+// globsOf are globs of files whose names are no globs themselves.
+func globsOf(files []string) (out []string) {
+	for _, f := range files {
+		if !strings.ContainsAny(f, `*?[{\!`) && path.Clean(f) == f && len(out) < 100 {
+			out = append(out, f)
+		}
+	}
+	return out
+}

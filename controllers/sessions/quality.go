@@ -1,0 +1,295 @@
+package sessions
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// A session with a quality is verified when all its DAGs have ended well: its branch is inspected, and then tested, by effects of its own.
+// A verdict is about the DAGs as they ended, so a DAG that ends later calls for another one. What is found becomes a DAG that mends it,
+// or waits for a person.
+
+// verification is the decision about the quality of a session.
+type verification struct {
+	settle.In
+	spec    *schemas.SessionSpec
+	gate    Gate
+	st      *schemas.QualityStatus
+	effects []settle.Effect
+}
+
+// verify decides how far the verification of a session is. sum says how far its DAGs are. It returns nil where the spec asks for none.
+func verify(in settle.In, s *slot, sum *dagSum, old *schemas.QualityStatus) *verification {
+	spec := state.SpecOf[*schemas.SessionSpec](in.Entry)
+	if spec.Quality == nil {
+		return nil
+	}
+	v := &verification{In: in, spec: spec, gate: s.Gate, st: new(schemas.QualityStatus)}
+	if old != nil {
+		*v.st = *old
+	}
+	v.st.Message = ""
+	v.st.Rounds = max(v.st.Rounds, lastFix(in.Tree, in.Entry))
+	if sum.phases[schemas.DAGSucceeded] == 0 || sum.phases[schemas.DAGSucceeded]+sum.phases[schemas.DAGCancelled] < sum.dags || len(sum.invalid) > 0 {
+		v.st.State, v.st.Message = schemas.QualityPending, "it is verified when its DAGs have ended well"
+		if v.fixing() {
+			v.st.State, v.st.Message = schemas.QualityFixing, "mended by "+v.st.Fix
+		}
+		return v
+	}
+	if of := endedAs(in.Tree, in.Entry, in.World.Brief); v.st.Of != of {
+		*v.st = schemas.QualityStatus{Of: of, Found: v.st.Found, Fix: v.st.Fix, Rounds: v.st.Rounds, From: v.st.From}
+	}
+	for _, a := range s.Acts {
+		if !a.Spent && a.Distrusted() == "" {
+			v.act(a.Spec)
+		}
+	}
+	v.run()
+	return v
+}
+
+// fixing reports whether the DAG that mends what was found, or plans to, has not ended.
+func (v *verification) fixing() bool {
+	for _, name := range []string{v.st.Fix, planOf(v.st.Fix)} {
+		ref, err := schemas.Kinds{schemas.DAGKind}.ParseRef(name)
+		if e := v.Tree.Entry(ref); err == nil && e != nil && !e.Gone() {
+			p := partOf(v.Name, v.World.Brief(e))
+			return p.live()
+		}
+	}
+	return false
+}
+
+// act applies the decision of a person.
+func (v *verification) act(a *schemas.ActionSpec) {
+	switch {
+	case a.Verb == schemas.VerbApprove && v.st.State == schemas.QualityWaiting:
+		v.st.TakenBy = cmp.Or(schemas.Acting(a.By, a.Proof), "a person")
+		if a.Reason != "" {
+			v.st.TakenBy += ": " + a.Reason
+		}
+	case a.Verb == schemas.VerbRetry && (v.st.State == schemas.QualityWaiting || v.st.State == schemas.QualityVerified):
+		v.st.Again, v.st.From, v.st.Found, v.st.TakenBy = v.st.Again+1, v.st.Rounds, "", ""
+		v.st.Inspected, v.st.Tested, v.st.Corrections = "", "", nil
+	}
+}
+
+// run takes the verdicts that are on record, and wants the next one.
+func (v *verification) run() {
+	p := v.spec.Quality.Steps()
+	if v.st.TakenBy != "" {
+		v.pass()
+		return
+	}
+	commit := ""
+	for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
+		record := v.record(step)
+		if record == nil {
+			v.want(step, commit)
+			return
+		}
+		e := checks.EvidenceOf(record)
+		verdict := strings.TrimSpace(string(e.Outcome) + ": " + e.Summary)
+		v.st.At = record.FinishedAt
+		if record.Workspace != nil {
+			commit = record.Workspace.Commit
+			v.st.Commit = commit
+		}
+		if step == schemas.StepInspect {
+			v.st.Inspected, v.st.Tested, v.st.Accepted = verdict, "", 0
+		} else {
+			v.st.Tested = verdict
+		}
+		v.st.Accepted += len(e.Overridden)
+		if !e.Lets(p.AllowsNone(step)) {
+			v.refuse(step, e)
+			return
+		}
+	}
+	v.pass()
+}
+
+// pass makes the session verified.
+func (v *verification) pass() {
+	v.st.State, v.st.From, v.st.Found, v.st.Fix = schemas.QualityVerified, v.st.Rounds, "", ""
+	if v.st.TakenBy == "" {
+		v.st.Corrections = nil
+	}
+}
+
+// key is the digest that the verdict of a step is about.
+func (v *verification) key(step string) string {
+	return keys.Digest([]byte(strings.Join(append([]string{"verify", v.st.Of, strconv.Itoa(v.st.Again), v.spec.Branch, v.spec.Quality.Scope},
+		settle.VerifyArgs(v.spec.Quality.Steps(), step)...), "\n")))
+}
+
+// record is the latest record of a step; nil for none.
+func (v *verification) record(step string) (last *schemas.Run) {
+	key := v.key(step)
+	for _, r := range v.Runs() {
+		if r.Node == step && r.NodeKey == key && (last == nil || last.Seq < r.Seq) {
+			last = r
+		}
+	}
+	return last
+}
+
+// want asks for the effect that does a step.
+func (v *verification) want(step, commit string) {
+	v.st.State, v.st.Message = schemas.QualityInspecting, "its work as a whole is being inspected"
+	if step == schemas.StepTest {
+		v.st.State, v.st.Message = schemas.QualityTesting, "its work as a whole is being tested"
+	}
+	key, limits := v.key(step), v.Tree.Settings().Limits
+	e := settle.Effect{Owner: v.Ref, Session: v.Name, Node: step, NodeKey: key, Seq: 1, Rank: v.spec.Priority.Rank(), Ageing: limits.Ageing.Std(), Weight: v.spec.Weight,
+		Groups: []settle.Group{{Name: settle.TasksGroup, Limit: limits.ConcurrentTasks, Load: limits.Load}, {Name: "session/" + v.Name, Limit: v.spec.MaxConcurrentTasks}}}
+	for i := range v.Claims {
+		if c := &v.Claims[i]; c.Node == step && c.NodeKey == key {
+			if e.Key, e.Seq = c.Key, c.Seq; v.gate.Keep || v.gate.Open {
+				v.effects = append(v.effects, e)
+			}
+			return
+		}
+	}
+	if !v.gate.Open {
+		v.st.State, v.st.Message = schemas.QualityPending, v.gate.Message
+		return
+	}
+	e.Key = keys.OfEffect(schemas.SessionKind, v.Name, step, key, e.Seq)
+	args := settle.VerifyArgs(v.spec.Quality.Steps(), step)
+	if base := baseOf(v.Tree, v.Name); step == schemas.StepInspect && v.spec.Quality.Scope == schemas.QualitySession && base != "" {
+		args = append(args, "--base", base)
+	}
+	task := &settle.Verify{Run: v.Ref.String(), Step: step, Commit: commit, Branch: v.spec.Branch, Clean: inPlace(v.Tree, v.Name), Args: args,
+		Sandbox: &settle.Sandbox{Default: true}}
+	task.Env, task.EnvFrom = settle.Variables(v.spec.Env)
+	e.Task = task
+	v.effects = append(v.effects, e)
+}
+
+// refuse finds who mends what a step found.
+func (v *verification) refuse(step string, e *checks.Evidence) {
+	all := found(e, v.spec.Quality)
+	v.st.Corrections = nil
+	for _, f := range all {
+		if v.st.Corrections == nil {
+			v.st.Corrections = map[string]int{}
+		}
+		v.st.Corrections[string(f.Severity)]++
+	}
+	digest, q := correctionsDigest(all), v.spec.Quality
+	from, name := "inspector", v.st.Fix
+	if step == schemas.StepTest {
+		from = "tester"
+	}
+	switch {
+	case !q.Fix:
+		v.wait(fmt.Sprintf("the %s does not pass it: %s", from, e.Summary))
+	case e.Outcome == checks.Unknown:
+		v.wait(fmt.Sprintf("the %s cannot say whether it passes, and no change of files helps: %s", from, e.Summary))
+	case v.st.Found == digest && v.Tree.Entry(dagRef(name)) != nil:
+		v.wait(fmt.Sprintf("%s has mended nothing of what the %s found: %s", name, from, e.Summary))
+	case v.st.Found != digest && v.st.Rounds-v.st.From >= q.Most():
+		v.wait(fmt.Sprintf("%s did not mend what the %s finds: %s", schemas.Count(q.Most(), "DAG"), from, e.Summary))
+	default:
+		if v.st.Found != digest {
+			v.st.Found, v.st.Rounds = digest, v.st.Rounds+1
+			v.st.Fix = schemas.DAGKind.Ref(fixName(v.Name, v.st.Rounds)).String()
+		}
+		v.st.State, v.st.Message = schemas.QualityFixing, v.st.Fix+" is made, which mends it: "+e.Summary
+		if engineersOf(v.Tree, v.Name) == nil {
+			v.wait("there is no agent with the role engineer that could mend it: " + e.Summary)
+		}
+	}
+}
+
+// wait leaves it to a person.
+func (v *verification) wait(why string) {
+	v.st.State = schemas.QualityWaiting
+	v.st.Message = fmt.Sprintf("%s; commit what mends it and reconcile retry %s, or take it as it is: reconcile approve %[2]s --reason TEXT", why, v.Ref)
+}
+
+// found are the findings that count, and the failed tests.
+func found(e *checks.Evidence, q *schemas.Quality) []checks.Finding {
+	least := checks.Severity(cmp.Or(q.FailOn, string(checks.Low)))
+	all := slices.DeleteFunc(slices.Clone(e.Findings), func(f checks.Finding) bool { return !f.Severity.AtLeast(least) })
+	return append(all, checks.OfTests(e.Failures)...)
+}
+
+func correctionsDigest(all []checks.Finding) string {
+	lines := make([]string, len(all))
+	for i, f := range all {
+		lines[i] = strings.Join([]string{f.File, f.Tool, f.Rule, f.Message}, "\x00")
+	}
+	slices.Sort(lines)
+	return keys.Digest([]byte(strings.Join(lines, "\n")))
+}
+
+// judge adds the verification to the judgement of an active session.
+func (v *verification) judge(j *settle.Judgement) {
+	if v == nil || j.Class != settle.ClassReady || j.Phase != schemas.SessionActive {
+		return
+	}
+	switch v.st.State {
+	case schemas.QualityInspecting, schemas.QualityTesting, schemas.QualityFixing:
+		j.Class, j.Reason, j.Message = settle.ClassWorking, v.reason(), v.st.Message
+	case schemas.QualityWaiting:
+		j.Class, j.Reason, j.Message = settle.ClassWaiting, settle.ReasonWaitsForPerson, v.st.Message
+	case schemas.QualityVerified:
+		if j.Message += ", verified"; v.st.TakenBy != "" {
+			j.Message = strings.TrimSuffix(j.Message, "verified") + "taken as they are"
+		}
+	}
+}
+
+func (v *verification) reason() string {
+	switch v.st.State {
+	case schemas.QualityInspecting:
+		return settle.ReasonInspecting
+	case schemas.QualityTesting:
+		return settle.ReasonTesting
+	case schemas.QualityFixing:
+		return settle.ReasonFixing
+	case schemas.QualityWaiting:
+		return settle.ReasonWaitsForPerson
+	}
+	return settle.ReasonPending
+}
+
+// condition adds the condition Verified.
+func (v *verification) condition(c, old *schemas.Common) {
+	switch {
+	case v == nil:
+	case v.st.State != schemas.QualityVerified:
+		settle.Verified(c, old, schemas.False, v.reason(), v.st.Message, schemas.Time{}, v.Now)
+	case v.st.TakenBy != "":
+		settle.Verified(c, old, schemas.True, settle.ReasonTaken, "taken as it is by "+v.st.TakenBy, schemas.Time{}, v.Now)
+	default:
+		settle.Verified(c, old, schemas.True, settle.ReasonVerified, v.summary(), v.st.At, v.Now)
+	}
+}
+
+// summary says what was checked, by what, and what people accepted.
+func (v *verification) summary() string {
+	s := fmt.Sprintf("commit %s: inspected: %s; tested: %s", v.st.Commit[:min(10, len(v.st.Commit))], v.st.Inspected, v.st.Tested)
+	if v.st.Accepted > 0 {
+		s += fmt.Sprintf("; %d accepted by people", v.st.Accepted)
+	}
+	return s
+}
+
+// Approvable reports whether a person can take the work of a session as it is.
+func Approvable(session *state.Entry) bool {
+	st, ok := session.Status().(*schemas.SessionStatus)
+	return ok && st.Quality != nil && st.Quality.State == schemas.QualityWaiting
+}
