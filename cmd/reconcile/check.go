@@ -38,6 +38,7 @@ func bindCheck(q *checkFlags, f *pflag.FlagSet) {
 	f.StringSliceVar(&q.AllowUnknown, "allow-unknown", nil, "accept that the checks of the tool `NAME` are unknown")
 	f.StringVar(&q.Sandbox, "sandbox", "", "confine the tools: they write in the project only; `LEVEL` is "+schemas.SandboxLandlock+" or "+schemas.SandboxBwrap)
 	f.BoolVar(&q.Refresh, "refresh", false, "discover the tools again")
+	f.StringArrayVar(&q.read, "read", nil, "run nothing, and read a report of another program, as `FORMAT=FILE`; - is the standard input; may be repeated")
 	f.BoolVarP(&q.Trust, "yes", "y", false, "let the checks of this project run, now and later, without a question")
 }
 
@@ -45,6 +46,23 @@ func bindCheck(q *checkFlags, f *pflag.FlagSet) {
 type checkFlags struct {
 	*ops.CheckRequest
 	exitZero bool
+	read     []string
+}
+
+// readReports reads the reports that the flags name.
+func (a *app) readReports(q *checkFlags) (all []ops.ReportText, err error) {
+	for _, r := range q.read {
+		format, file, ok := strings.Cut(r, "=")
+		if !ok {
+			return nil, badUsage("--read %s: write FORMAT=FILE", r)
+		}
+		text, err := a.proposal("--read", file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ops.ReportText{Format: format, Name: file, Text: text})
+	}
+	return all, nil
 }
 
 // exit is the exit code for a result.

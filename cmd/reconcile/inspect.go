@@ -21,7 +21,7 @@ var checkWords = map[string]checks.Category{"lint": checks.Linter, "format": che
 func newInspectCmd(a *app) *cobra.Command {
 	q := ops.InspectRequest{}
 	shared := checkFlags{CheckRequest: &q.CheckRequest}
-	var only, read []string
+	var only []string
 	var failOn string
 	cmd := &cobra.Command{
 		Use:   "inspect [PATH…]",
@@ -53,17 +53,6 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 			if q.FailOn = checks.Severity(failOn); failOn != "" && !slices.Contains(checks.Severities(), q.FailOn) {
 				return badUsage("--fail-on %q: write critical, high, medium, low or info", failOn)
 			}
-			for _, r := range read {
-				format, file, ok := strings.Cut(r, "=")
-				if !ok {
-					return badUsage("--read %s: write FORMAT=FILE", r)
-				}
-				text, err := a.proposal("--read", file)
-				if err != nil {
-					return err
-				}
-				q.Reports = append(q.Reports, ops.ReportText{Format: format, Name: file, Text: text})
-			}
 			return a.inspect(cmd.Context(), q, &shared)
 		},
 	}
@@ -73,7 +62,6 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 	f.StringSliceVar(&only, "only", nil, "only checks of the `KIND` lint, format or types")
 	f.StringVar(&failOn, "fail-on", "", "findings less severe than `SEVERITY` do not fail a check (default low)")
 	f.BoolVar(&q.Deep, "deep", false, "also look for races, leaks and security holes, with the tools for that")
-	f.StringArrayVar(&read, "read", nil, "run nothing, and read a report of another program, as `FORMAT=FILE`; - is the standard input; may be repeated")
 	f.BoolVar(&q.Fix, "fix", false, "first run the commands that repair files")
 	f.BoolVar(&q.Last, "last", false, "only show the last result again")
 	a.outputFlag(cmd, f, formatTable, formatJSON, formatYAML, formatSARIF, formatGitHub, formatJUnit, formatEvidence)
@@ -85,6 +73,10 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 
 func (a *app) inspect(ctx context.Context, q ops.InspectRequest, shared *checkFlags) error {
 	q.Lines = a.global.output == formatEvidence
+	var err error
+	if q.Reports, err = a.readReports(shared); err != nil {
+		return err
+	}
 	r, err := trusted(a, &q.CheckRequest, func() (*ops.Inspection, error) { return ops.Inspect(ctx, a.env(), q) })
 	if err != nil {
 		return err

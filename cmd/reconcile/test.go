@@ -40,7 +40,8 @@ The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`
 			"  reconcile test --session health\n" +
 			"  reconcile test --diagnose --base main\n" +
 			"  reconcile test --coverage\n" +
-			"  reconcile test -o junit > tests.xml",
+			"  reconcile test -o junit > tests.xml\n" +
+			"  go test -json ./... | reconcile test --read go-test-json=-",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Paths = args
 			if all && (q.Changed || q.Base != "" || len(q.Related) > 0) {
@@ -71,6 +72,10 @@ The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`
 
 func (a *app) test(ctx context.Context, q ops.TestRequest, shared *checkFlags) error {
 	q.Lines = a.global.output == formatEvidence
+	var err error
+	if q.Reports, err = a.readReports(shared); err != nil {
+		return err
+	}
 	r, err := trusted(a, &q.CheckRequest, func() (*ops.Testing, error) { return ops.Test(ctx, a.env(), q) })
 	if err != nil {
 		return err

@@ -124,7 +124,7 @@ var defaultRoles = map[string][]string{
 	"tester": {
 		"cat ...", "head ...", "tail ...", "grep ...", "find ... -type f ...", "ls ...", "wc ...", "diff ...",
 		"git {log,diff,status,show} ...", "go test {-list,-list=*} ...", "npm test -- --listTests ...", "pytest --collect-only ...",
-		"reconcile {style,deps,preview} ...", "reconcile tools",
+		"reconcile {style,deps,preview} ...", "reconcile tools", "reconcile {inspect,test} ... !--fix*",
 	},
 }
 

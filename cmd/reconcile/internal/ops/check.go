@@ -36,12 +36,13 @@ type CheckRequest struct {
 	Timeout time.Duration
 	// AllowUnknown lists the tools whose checks may be unknown.
 	AllowUnknown []string
-	Sandbox      string // the level that confines the tools; "": none
-	Trust        bool   // the caller has seen the commands, and lets them run from now on
-	Refresh      bool   // discover the tools again
-	Lines        bool   // also find out which lines changed, for the evidence
-	Last         bool   // only return the last result
-	Session      string // a session, whose branch is checked as a whole: what is in files that its nodes changed comes first; "": none
+	Sandbox      string       // the level that confines the tools; "": none
+	Trust        bool         // the caller has seen the commands, and lets them run from now on
+	Refresh      bool         // discover the tools again
+	Lines        bool         // also find out which lines changed, for the evidence
+	Last         bool         // only return the last result
+	Reports      []ReportText // are read in place of running tools; none: the tools run
+	Session      string       // a session, whose branch is checked as a whole: what is in files that its nodes changed comes first; "": none
 }
 
 // UntrustedError says that no one has allowed the checks of a folder to run, and which commands they are.

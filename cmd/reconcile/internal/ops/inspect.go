@@ -18,9 +18,7 @@ type InspectRequest struct {
 	Only   []checks.Category // categories; none: all but tests and deep analyses
 	Deep   bool              // also deep analyses
 	FailOn checks.Severity   // what is less severe does not fail; "": low
-	// Reports are read in place of running tools; none: the tools run.
-	Reports []ReportText
-	Fix     bool // run the commands that repair, before the checks
+	Fix    bool              // run the commands that repair, before the checks
 }
 
 // Inspection is the result of an inspection.
@@ -45,7 +43,7 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	}
 	start := time.Now()
 	if len(q.Reports) > 0 {
-		r.Checks, err = p.readReports(&q)
+		r.Checks, err = p.readReports(q.Reports, checks.Linter, q.FailOn)
 	} else {
 		err = p.inspect(ctx, q, r)
 	}

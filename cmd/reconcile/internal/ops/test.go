@@ -50,29 +50,14 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 	if q.NoRun {
 		return r, p.skipTests(ctx, r)
 	}
-	if err := p.relate(q.Related); err != nil {
-		return nil, err
-	}
-	p.files, p.gone = append(p.files, p.gone...), nil // what used them has tests, too
-	changed := p.files
-	jobs, selected, err := p.testJobs(ctx, &q.CheckRequest)
-	if err != nil {
-		return nil, err
-	}
 	start := time.Now()
-	c := p.checker(&q.CheckRequest, "")
-	c.Coverage = q.Coverage
-	if r.Checks, err = c.Run(ctx, jobs); err != nil {
-		return nil, err
-	}
-	r.Chosen = selected
-	for _, check := range r.Checks {
-		r.Counts = r.Counts.Plus(checks.Count(check.Tests))
-	}
-	if q.Diagnose && r.Counts.Failed > 0 {
-		if err := p.diagnose(ctx, c, q, jobs, changed, r); err != nil {
+	if len(q.Reports) > 0 {
+		if r.Checks, err = p.readReports(q.Reports, checks.TestFramework, ""); err != nil {
 			return nil, err
 		}
+		r.count()
+	} else if err := p.test(ctx, q, r); err != nil {
+		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
 	if err := errors.Join(p.override(ctx, &r.Checked, ""), p.changedLines(ctx, &r.Checked, &q.CheckRequest)); err != nil {
@@ -81,6 +66,37 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 	p.sum(&r.Checked, &q.CheckRequest)
 	p.keepResult("test", r)
 	return r, nil
+}
+
+// count counts the tests of the checks.
+func (r *Testing) count() {
+	for _, check := range r.Checks {
+		r.Counts = r.Counts.Plus(checks.Count(check.Tests))
+	}
+}
+
+// test runs the tests of the project.
+func (p *project) test(ctx context.Context, q TestRequest, r *Testing) error {
+	if err := p.relate(q.Related); err != nil {
+		return err
+	}
+	p.files, p.gone = append(p.files, p.gone...), nil // what used them has tests, too
+	changed := p.files
+	jobs, selected, err := p.testJobs(ctx, &q.CheckRequest)
+	if err != nil {
+		return err
+	}
+	c := p.checker(&q.CheckRequest, "")
+	c.Coverage = q.Coverage
+	if r.Checks, err = c.Run(ctx, jobs); err != nil {
+		return err
+	}
+	r.Chosen = selected
+	r.count()
+	if q.Diagnose && r.Counts.Failed > 0 {
+		return p.diagnose(ctx, c, q, jobs, changed, r)
+	}
+	return nil
 }
 
 // skipTests makes a result without tests. It is unknown, unless a person decided for the files as they are that no test runs.

@@ -53,6 +53,9 @@ func TestGoTestCountsAndShowsWhatFails(t *testing.T) {
 			t.Errorf("the output does not show %q:\n%s", want, out)
 		}
 	}
+	if events := c.ran.String(); c.counted != r.tally || strings.Contains(events, "loud") || strings.Count(events, `"Action":"pass"`) != 3 {
+		t.Errorf("kept of %+v: %s", c.counted, events)
+	}
 	if strings.Contains(out.String(), "quiet") || strings.Contains(out.String(), "=== ") {
 		t.Errorf("the output shows what a passing test said:\n%s", out)
 	}

@@ -34,7 +34,9 @@ func (c *checker) goTest(ctx context.Context, args []string) result {
 		return failed(fmt.Sprintf("go test: %v", err))
 	}
 	r := result{tests: true}
-	r.tally, r.skips, err = readTests(stdout, c.out)
+	ran := &events{w: &c.ran}
+	r.tally, r.skips, err = readTests(io.TeeReader(stdout, ran), c.out)
+	c.counted.add(r.tally)
 	if err != nil {
 		r.failed++
 		fmt.Fprintf(&complaints, "reading the output of go test: %v\n", err)
@@ -46,6 +48,29 @@ func (c *checker) goTest(ctx context.Context, args []string) result {
 	}
 	r.text = complaints.String()
 	return r
+}
+
+// events passes on the lines of a go test -json stream, but for what tests print.
+type events struct {
+	w    io.Writer
+	line []byte // the beginning of one
+}
+
+func (e *events) Write(p []byte) (int, error) {
+	text := append(e.line, p...)
+	for {
+		line, rest, ended := bytes.Cut(text, []byte("\n"))
+		if !ended {
+			e.line = append(e.line[:0], text...)
+			return len(p), nil
+		}
+		if !bytes.Contains(line, []byte(`"Action":"output"`)) {
+			if _, err := fmt.Fprintf(e.w, "%s\n", line); err != nil {
+				return 0, err
+			}
+		}
+		text = rest
+	}
 }
 
 // readTests counts the tests of a go test -json stream and prints the relevant output to w. A package that fails

@@ -16,6 +16,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -122,6 +123,9 @@ type checker struct {
 	out  io.Writer
 	env  []string
 	ci   bool
+	// ran are the events of all tests so far, for the step test, and counted is how they ended.
+	ran     bytes.Buffer
+	counted tally
 }
 
 // all runs the steps, prints the summary and returns the exit code.

@@ -85,7 +85,7 @@ func steps() []step {
 		{name: "github", about: "what speaks with GitHub does so as GitHub describes, with an emulator of it",
 			run: onGitHub(githubPackages...), covered: true},
 		{name: "inspect", about: "reconcile inspects this project, and says what gofmt and go vet say", run: inspectItself},
-		{name: "test", about: "reconcile tests some packages of this project, and counts what go test counts", run: testItself},
+		{name: "test", about: "reconcile tests some packages of this project, reads what the steps before ran, and counts what go test counts", run: testItself},
 		{name: "agents", about: "real coding agents from npm work, which it installs: 2.4 GB; only when it is named", run: onAgents, asked: true},
 		{name: "race", about: "the race detector finds nothing where goroutines share something", run: raceTests},
 		{name: "release", about: "a release has all its parts", run: checkRelease},
