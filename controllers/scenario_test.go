@@ -254,6 +254,12 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			}
 		case "answer":
 			r.Result, _ = json.Marshal(strings.ReplaceAll(v, "_", " "))
+		case "limit": // of a rate, and how long it lasts
+			d, err := time.ParseDuration(v)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			r.Turn = &schemas.Turn{Failure: &schemas.TurnFailure{Class: schemas.FailureLimit, Until: schemas.NewTime(s.now.Add(d))}}
 		case "tokens", "requests", "cost", "failure", "estimate":
 			s.used(r, k, v)
 		case "commit": // of a run in a workspace, or of a landing

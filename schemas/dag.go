@@ -425,7 +425,7 @@ func (s *DAGSpec) References() []Reference {
 	return out
 }
 
-// references adds hard references to the agent of a node, and to the DAG that it calls.
+// references adds hard references to the agents of a node, and to the DAG that it calls.
 func (n *Node) references(out []Reference, list string, i int) []Reference {
 	if n.Agent != "" {
 		out = append(out, Reference{Field: []any{list, i, "agent"}, To: Ref{Kind: AgentKind.Name, Name: n.Agent}, Hard: true})
@@ -433,7 +433,7 @@ func (n *Node) references(out []Reference, list string, i int) []Reference {
 	if n.DAG != "" {
 		out = append(out, Reference{Field: []any{list, i, "dag"}, To: Ref{Kind: DAGKind.Name, Name: n.DAG}, Hard: true})
 	}
-	return out
+	return n.Pipeline.references(out, list, i, "pipeline")
 }
 
 func (s *DAGStatus) appliedActions() []AppliedAction { return s.Actions }

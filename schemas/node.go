@@ -259,7 +259,7 @@ func (n *Node) check(r *Report, list string, i int) {
 	n.Retry.check(at.At("retry"))
 	n.Limits.check(at.At("limits"))
 	n.Land.check(at.At("land"))
-	n.Pipeline.check(at.At("pipeline"))
+	n.Pipeline.check(at.At("pipeline"), n.Agent)
 	n.checkStep(at)
 	checkGlobs(r, n.Touches, list, i, "touches")
 }

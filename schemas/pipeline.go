@@ -17,11 +17,15 @@ type Pipeline struct {
 	AllowUnknown []string `json:"allowUnknown,omitempty" jsonschema:"maxItems=100"`
 	// Timeout ends each of the checks. Default 10m.
 	Timeout *Duration `json:"timeout,omitempty"`
+	// Inspector is an agent with the role inspector. It reviews each change that the tools of the inspector let through; what it finds
+	// counts as what they find. Default: none does.
+	Inspector string `json:"inspector,omitempty" jsonschema:"maxLength=63"`
 }
 
 // The steps that verify a change, in their order.
 const (
 	StepInspect = "inspect"
+	StepReview  = "review" // by an agent
 	StepTest    = "test"
 )
 
@@ -31,7 +35,8 @@ func (p *Pipeline) Loops() int { return cmp.Or(p.MaxLoops, 3) }
 // AllowsNone reports whether the pipeline accepts that the project has nothing with which to do a step.
 func (p *Pipeline) AllowsNone(step string) bool { return slices.Contains(p.AllowUnknown, step) }
 
-func (p *Pipeline) check(at Spot) {
+// check reports problems of a pipeline; engineer is the agent whose change it verifies, "" if that may be any.
+func (p *Pipeline) check(at Spot, engineer string) {
 	if p == nil {
 		return
 	}
@@ -43,6 +48,30 @@ func (p *Pipeline) check(at Spot) {
 			at.At("allowUnknown", i).Errorf("missing", "names no tool").Suggest("write a name that reconcile tools shows")
 		}
 	}
+	for _, a := range p.Agents() {
+		if checkRef(at.At(a.Field), a.Name); a.Name == engineer {
+			at.At(a.Field).Errorf("conflict", "%s would judge its own change", a.Name).Suggest("name another agent with the role %s", a.Field)
+		}
+	}
+}
+
+// PipelineAgent is an agent of a pipeline: the field that names it, which is also its role.
+type PipelineAgent struct{ Field, Name string }
+
+// Agents are the agents of a pipeline, in the order of their steps; none for a pipeline of tools, and for none.
+func (p *Pipeline) Agents() (all []PipelineAgent) {
+	if p != nil && p.Inspector != "" {
+		all = append(all, PipelineAgent{RoleInspector, p.Inspector})
+	}
+	return all
+}
+
+// references adds hard references to the agents of a pipeline in a field.
+func (p *Pipeline) references(out []Reference, field ...any) []Reference {
+	for _, a := range p.Agents() {
+		out = append(out, Reference{Field: append(slices.Clip(field), a.Field), To: AgentKind.Ref(a.Name), Hard: true})
+	}
+	return out
 }
 
 // States of a pipeline.
@@ -64,6 +93,8 @@ type PipelineStatus struct {
 	// Inspected and Tested are the latest verdicts: the outcome, and what was looked at and found.
 	Inspected string `json:"inspected,omitempty"`
 	Tested    string `json:"tested,omitempty"`
+	// Reviewed is the latest verdict of the agent that reviews.
+	Reviewed string `json:"reviewed,omitempty"`
 	// Commit is the commit that the verdicts are about.
 	Commit string `json:"commit,omitempty"`
 }

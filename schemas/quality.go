@@ -33,7 +33,7 @@ func (q *Quality) Steps() *Pipeline {
 
 func (q *Quality) check(at Spot) {
 	if q != nil {
-		q.Steps().check(at)
+		q.Steps().check(at, "")
 	}
 }
 

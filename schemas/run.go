@@ -71,7 +71,7 @@ type Run struct {
 	Limits *RunLimits `json:"limits,omitempty"`
 	// Lands is the key of the run whose commit this one lands; empty for the run of a command or an agent.
 	Lands string `json:"lands,omitempty"`
-	// Verifies is the key of the run whose commit this one verifies, and Step how: StepInspect or StepTest. Its result is what was found.
+	// Verifies is the key of the run whose commit this one verifies, and Step how: one of the Step constants. Its result is what was found.
 	Verifies string `json:"verifies,omitempty"`
 	Step     string `json:"step,omitempty"`
 	// Budget is what the turn of an agent could use at most, which its claim reserved; nil where no budget bounded it.

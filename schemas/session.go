@@ -124,13 +124,13 @@ func (s *SessionSpec) Check(r *Report) {
 	checkLine(r.At("owner"), s.Owner)
 	checkBranch(r.At("branch"), s.Branch)
 	s.Land.check(r.At("land"))
-	s.Pipeline.check(r.At("pipeline"))
+	s.Pipeline.check(r.At("pipeline"), "")
 	s.Quality.check(r.At("quality"))
 	s.Budget.check(r.At("budget"))
 	s.Env.check(r, "env")
 }
 
-// References returns nil: the spec of a session refers to no other object.
-func (s *SessionSpec) References() []Reference { return nil }
+// References returns hard references to the agents of the pipeline.
+func (s *SessionSpec) References() []Reference { return s.Pipeline.references(nil, "pipeline") }
 
 func (s *SessionStatus) appliedActions() []AppliedAction { return s.Actions }

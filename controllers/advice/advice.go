@@ -43,6 +43,14 @@ func For(t *state.Tree, s Surroundings) []Advice {
 			all = append(all, adviseText(e, spec)...)
 			all = append(all, adviseCalls(t, e)...)
 			all = append(all, adviseApprovals(e, settings)...)
+			written(e, func(n *schemas.Node, at []any) {
+				all = append(all, advisePipeline(t, e, n.Pipeline, append(slices.Clip(at), "pipeline")...)...)
+			})
+		}
+	}
+	for _, e := range t.Entries(schemas.SessionKind.Name) {
+		if spec := schemas.SpecAs[*schemas.SessionSpec](e.Object); spec != nil {
+			all = append(all, advisePipeline(t, e, spec.Pipeline, "spec", "pipeline")...)
 		}
 	}
 	all = append(all, adviseEnv(t)...)
@@ -183,6 +191,28 @@ func adviseApprovals(e *state.Entry, settings *schemas.SettingsSpec) (all []Advi
 				Suggestion: "declare who that is in people of " + schemas.SettingsPath})
 		}
 	})
+	return all
+}
+
+// advisePipeline refuses agents of a pipeline that cannot do their steps: those of another role, and people, who decide by approve.
+func advisePipeline(t *state.Tree, e *state.Entry, p *schemas.Pipeline, field ...any) (all []Advice) {
+	for _, a := range p.Agents() {
+		on := t.Entry(schemas.AgentKind.Ref(a.Name))
+		if on == nil || on.Object == nil {
+			continue // the reference is a problem of its own
+		}
+		why := ""
+		switch spec := schemas.SpecAs[*schemas.AgentSpec](on.Object); {
+		case spec.Runner.Human != nil:
+			why = fmt.Sprintf("%s is a person, who cannot be the %s of a pipeline: people decide with approve, and see each change with land.preview", a.Name, a.Field)
+		case spec.Role != a.Field:
+			why = fmt.Sprintf("%s has the role %s, and the %s of a pipeline needs the role %[3]s", a.Name, spec.Role, a.Field)
+		default:
+			continue
+		}
+		all = append(all, Advice{Code: "bad-role", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(field), a.Field), Message: why, Refused: true,
+			Suggestion: "name an agent with the role " + a.Field})
+	}
 	return all
 }
 

@@ -16,7 +16,9 @@ func TestAdvise(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
 		"reconcile.yaml":    "kind: Settings\nmetadata: {name: settings}\nspec: {people: [{name: ada}], commands: {allow: [ls, \"^cat .*\"], block: [\"rm {\"], roles: {tester: [\"@default\", \"...\"]}}}",
-		"specs/plain.yaml":  "kind: Session\nmetadata: {name: plain}\nspec: {owner: ada}",
+		"specs/plain.yaml":  "kind: Session\nmetadata: {name: plain}\nspec: {owner: ada, pipeline: {inspector: person}}",
+		"specs/seen.yaml":   "kind: DAG\nmetadata: {name: seen}\nspec: {session: plain, nodes: [{name: a, agent: path, prompt: x, pipeline: {inspector: here}}, {name: b, agent: path, prompt: x, pipeline: {inspector: looks}}]}",
+		"specs/looks.yaml":  "kind: Agent\nmetadata: {name: looks}\nspec: {role: inspector, runner: {command: {argv: [there]}}}",
 		"specs/here.yaml":   "kind: Agent\nmetadata: {name: here}\nspec: {role: r, runner: {command: {argv: [there]}}}",
 		"specs/gone.yaml":   "kind: Agent\nmetadata: {name: gone}\nspec: {role: r, runner: {command: {argv: [gone]}}}",
 		"specs/path.yaml":   "kind: Agent\nmetadata: {name: path}\nspec: {role: r, runner: {command: {argv: [gone], env: {PATH: /opt}}}}",
@@ -67,7 +69,8 @@ func TestAdvise(t *testing.T) {
 		"reconcile.yaml pattern spec commands allow 1", "reconcile.yaml pattern spec commands block 0",
 		"reconcile.yaml pattern spec commands roles tester 1", "specs/called.yaml missing-program spec nodes 0 tools 1",
 		"specs/calls.yaml no-effect spec nodes 0 dag", "specs/gone.yaml missing-program spec runner command argv 0",
-		"specs/only.yaml no-effect spec onFailure", "specs/same.yaml shared-output spec nodes 2 outputs",
+		"specs/only.yaml no-effect spec onFailure", "specs/plain.yaml bad-role spec pipeline inspector", "specs/same.yaml shared-output spec nodes 2 outputs",
+		"specs/seen.yaml bad-role spec nodes 0 pipeline inspector",
 		"specs/text.yaml no-effect spec nodes 1 run 1", "specs/text.yaml no-effect spec nodes 2 prompt",
 		"specs/work.yaml no-input spec nodes 1 inputs 2", "specs/work.yaml no-repository spec nodes 0 outputs keep",
 		"specs/work.yaml unknown-person spec nodes 0 approve by 1",

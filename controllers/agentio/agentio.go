@@ -58,6 +58,8 @@ type Work struct {
 	Round *Round `json:"round,omitempty"`
 	// Feedback is why the change was sent back; nil where it was not.
 	Feedback *Feedback `json:"feedback,omitempty"`
+	// Review is the change to look at; nil where the task is another one.
+	Review *Review `json:"review,omitempty"`
 	// Failure is why the attempt before failed; nil where it did not.
 	Failure *Failure `json:"failure,omitempty"`
 	// Permissions are the decisions about what the last run asked for and had to wait for.

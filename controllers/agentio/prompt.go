@@ -40,6 +40,7 @@ const (
 	PartCheckpoints    = "checkpoints"
 	PartPermissions    = "permissions"
 	PartFeedback       = "feedback"
+	PartReview         = "review"
 	PartFailure        = "former attempt"
 	PartMessages       = "messages"
 	PartFiles          = "files"
@@ -86,6 +87,7 @@ func (w *Work) Parts() []Part {
 		{PartCheckpoints, checkpointsText(w.Checkpoints)},
 		{PartPermissions, permissionsText(w.Permissions)},
 		{PartFeedback, w.Feedback.text()},
+		{PartReview, w.Review.text()},
 		{PartFailure, w.Failure.text()},
 		{PartMessages, messagesText(w.Messages)},
 		{PartFiles, w.filesText()},

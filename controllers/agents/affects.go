@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// affects adds the open questions of an agent. If an agent appears or disappears, everything is added: any
+// affects adds the open questions of an agent, and the work that it verifies. If an agent appears or disappears, everything is added: any
 // question may name it.
 func affects(c *settle.Change) {
 	if c.Entry == nil || c.Entry.Gone() || !c.Entry.HasStatus() {
@@ -19,6 +19,9 @@ func affects(c *settle.Change) {
 		if spec := state.SpecOf[*schemas.AgentSpec](c.Tree().Entry(r)); spec != nil && slices.Contains(spec.Fallback, c.Ref.Name) {
 			c.AddDependents(r)
 		}
+	}
+	for _, r := range c.Tree().ReferrersOf(c.Ref, schemas.SessionKind.Name) {
+		c.AddDependents(r) // it verifies their work
 	}
 	for _, r := range c.Tree().ReferrersOf(c.Ref, schemas.ClarificationRequestKind.Name) {
 		if schemas.ClarificationOpen(state.StatusOf[schemas.ClarificationRequestStatus](c.Tree().Entry(r)).Phase) {

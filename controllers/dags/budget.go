@@ -6,11 +6,11 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// overBudget sets the state of a node that could start: blocked, and reported, if a budget that it runs against is used up; else
+// overBudget sets the state of a node that could start: blocked, and reported, if a budget that its agent runs against is used up; else
 // queued.
-func (f *fold) overBudget(i int32) bool {
+func (f *fold) overBudget(i int32, agent string) bool {
 	f.set(i, schemas.NodeQueued, settle.ReasonWaitsForPlace, "waits for a place")
-	all := f.b.Allowances(f.In, f.p, i, f.agentOf(i))
+	all := f.b.Allowances(f.In, f.p, i, agent)
 	if len(all) == 0 || f.recs[i].claim != nil {
 		return false
 	}

@@ -19,20 +19,21 @@ const (
 	limitWait = 10 * time.Minute
 )
 
-// limited reports whether the run ended with a limit that its node waits for.
-func (f *fold) limited(r *nodeRecord, run *schemas.Run) bool {
-	return f.resumes != schemas.ResumeNever && r.limits < mostLimits && !run.LimitedUntil().IsZero()
+// limited reports whether the run ended with a limit that its node waits for; before counts those before it.
+func (f *fold) limited(before int, run *schemas.Run) bool {
+	return f.resumes != schemas.ResumeNever && before < mostLimits && !run.LimitedUntil().IsZero()
 }
 
 // waitsForLimit reports whether the node waits for the end of a rate limit; if so, it has set the state. An end that is further
 // off than limits last was recorded under a clock that was wrong.
 func (f *fold) waitsForLimit(i int32) bool {
-	run := f.recs[i].limited
-	if run == nil {
-		return false
-	}
+	return f.recs[i].limited != nil && f.waitsForLimitOf(i, f.recs[i].limited)
+}
+
+// waitsForLimitOf is waitsForLimit for the limit that a run met, if it met one.
+func (f *fold) waitsForLimitOf(i int32, run *schemas.Run) bool {
 	until := run.LimitedUntil()
-	if run.StoppedByBudget() {
+	if run.StoppedByBudget() || until.IsZero() {
 		return false
 	}
 	if f.resumes == schemas.ResumeAsk {

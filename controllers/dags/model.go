@@ -246,15 +246,20 @@ type verifying struct {
 	claim  *state.Claim // the verification that is under way or about to be
 	last   *schemas.Run // the latest record of one under the node's present key
 	wanted bool         // it is to be done now
-	// loops count how often each step sent a change back, and sentBack is the verification that did so with the latest change; nil for none.
+	// loops count how often the inspector and the tester sent a change back, and sentBack is the verification that did so with the latest
+	// change; nil for none. back are all that did so.
 	loops    map[string]int
 	sentBack *schemas.Run
+	back     []*schemas.Run
 	returned map[string]*schemas.Run // why changes were sent back, by the digests of their files
 	held     string                  // why a person has to decide about the change
 	doubts   string                  // the same, for one that passed
 	// verdicts are the latest of each step, and commit what they are about.
 	verdicts map[string]*schemas.Run
 	commit   string
+	// unknown count the verifications by agents that came to no verdict, by step and run, and limits those that met a rate limit.
+	unknown map[string]int
+	limits  int
 }
 
 // reopen takes a success that does not count.

@@ -86,7 +86,7 @@ func (f *fold) take(r *nodeRecord, run *schemas.Run, pauses, full bool) {
 	switch {
 	case pauses:
 		r.asked++
-	case f.limited(r, run):
+	case f.limited(r.limits, run):
 		limited = true
 		r.limits++
 	case run.StoppedByBudget():
@@ -297,7 +297,7 @@ func (f *fold) queue(i int32) {
 		f.set(i, schemas.NodeBlocked, settle.ReasonNotCommitted, why)
 		return
 	}
-	if f.lacksTool(i) || f.waitsForAgent(i) || f.overBudget(i) {
+	if f.lacksTool(i) || f.waitsForAgent(i) || f.overBudget(i, f.agentOf(i)) {
 		return
 	}
 	if r.again && !strings.HasPrefix(f.verbs[i], verbAgain) {

@@ -32,6 +32,13 @@ func (f *fold) verifications(i int32, runs []*schemas.Run) map[string]map[string
 		if r.Verifies == "" || r.NodeKey != key {
 			continue
 		}
+		v := &f.recs[i].verify
+		if v.last == nil || v.last.Seq < r.Seq {
+			v.last = r
+		}
+		if !f.isVerdict(v, r) {
+			continue
+		}
 		of := found[r.Verifies]
 		if of == nil {
 			of = map[string]*schemas.Run{}
@@ -39,9 +46,6 @@ func (f *fold) verifications(i int32, runs []*schemas.Run) map[string]map[string
 		}
 		if old := of[r.Step]; old == nil || old.Seq < r.Seq {
 			of[r.Step] = r
-		}
-		if v := &f.recs[i].verify; v.last == nil || v.last.Seq < r.Seq {
-			v.last = r
 		}
 	}
 	return found
@@ -60,7 +64,7 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Ru
 		v.held = "it is the same as a change that was sent back before"
 		return true
 	}
-	for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
+	for _, step := range stepsOf(p) {
 		record := of[step]
 		if record == nil {
 			v.of, v.step = run, step
@@ -70,15 +74,25 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Ru
 		if e.Lets(p.AllowsNone(step)) {
 			continue
 		}
+		if record.Agent != "" && e.Outcome == checks.Unknown { // that is no fault of who made the change
+			if v.unknown[step+" "+run.Key] < mostVerdicts {
+				v.of, v.step = run, step
+				return false
+			}
+			v.held = fmt.Sprintf("agent/%s came to no verdict, twice: %s", record.Agent, e.Summary)
+			return true
+		}
 		if v.loops == nil {
 			v.loops, v.returned = map[string]int{}, map[string]*schemas.Run{}
 		}
-		v.loops[step]++
+		by := stepAgent(step)
+		v.loops[by]++
+		v.back = append(v.back, record)
 		if v.sentBack = record; run.Workspace.Tree != "" {
 			v.returned[run.Workspace.Tree] = record
 		}
-		if v.loops[step] > p.Loops() {
-			v.held = fmt.Sprintf("the %s has sent it back %s: %s", stepAgent(step), times(p.Loops()), e.Summary)
+		if v.loops[by] > p.Loops() {
+			v.held = fmt.Sprintf("the %s has sent it back %s: %s", by, times(p.Loops()), e.Summary)
 			return true
 		}
 		return false
@@ -120,13 +134,6 @@ func (f *fold) lets(i int32, run *schemas.Run, verified map[string]*schemas.Run,
 	return false
 }
 
-func stepAgent(step string) string {
-	if step == schemas.StepTest {
-		return "tester"
-	}
-	return "inspector"
-}
-
 func times(n int) string {
 	if n == 1 {
 		return "once"
@@ -141,6 +148,8 @@ func (f *fold) judgeVerifying(i int32) {
 	reason, what := settle.ReasonInspecting, "inspected"
 	if v.step == schemas.StepTest {
 		reason, what = settle.ReasonTesting, "tested"
+	} else if agent := verifier(f.pipelineOf(i), v.step); agent != "" {
+		what = "reviewed by agent/" + agent
 	}
 	switch {
 	case v.claim != nil:
@@ -149,6 +158,7 @@ func (f *fold) judgeVerifying(i int32) {
 	case f.heldByAction(i):
 	case !f.gate.Open:
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
+	case f.waitsForVerifier(i):
 	default:
 		f.set(i, schemas.NodeQueued, reason, "its change waits until it can be "+what)
 		v.wanted = true
@@ -158,7 +168,7 @@ func (f *fold) judgeVerifying(i int32) {
 // verifyEffect is the effect that does the next step for the change of node i.
 func (f *fold) verifyEffect(i int32) settle.Effect {
 	v, p := &f.recs[i].verify, f.pipelineOf(i)
-	e := f.b.Effect(f.p, i, "")
+	e := f.b.Effect(f.p, i, verifier(p, v.step))
 	e.NodeKey, e.Seq, e.Touches = verifyKey(f.b.Keys[i]), 1, nil
 	if v.claim != nil {
 		e.Key, e.Seq = v.claim.Key, v.claim.Seq
@@ -168,6 +178,10 @@ func (f *fold) verifyEffect(i int32) settle.Effect {
 		e.Seq = v.last.Seq + 1
 	}
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
+	if e.Agent != "" {
+		f.review(i, &e)
+		return e
+	}
 	c, w := f.b.Command(f.p, i, f.agentOf(i)), v.of.Workspace
 	e.Task = &settle.Verify{Run: v.of.Key, Step: v.step, Commit: w.Commit, Args: append(settle.VerifyArgs(p, v.step), "--base", w.Base),
 		Env: c.Env, EnvFrom: c.EnvFrom, Sandbox: agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))}
@@ -181,7 +195,8 @@ func (f *fold) feedback(i int32) *agentio.Feedback {
 		return nil
 	}
 	e := checks.EvidenceOf(v.sentBack)
-	return &agentio.Feedback{From: stepAgent(v.sentBack.Step), Loop: v.loops[v.sentBack.Step], Most: f.pipelineOf(i).Loops(), Summary: e.Summary, Text: e.Text()}
+	by := stepAgent(v.sentBack.Step)
+	return &agentio.Feedback{From: by, Loop: v.loops[by], Most: f.pipelineOf(i).Loops(), Summary: e.Summary, Text: e.Text()}
 }
 
 // pipelineStatus says how far the pipeline of node i is; nil without one.
@@ -193,8 +208,8 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 	if v.last == nil && v.of == nil && was.Key == s.Key && was.Pipeline != nil && s.State == was.State {
 		return was.Pipeline // its records were pruned
 	}
-	out := &schemas.PipelineStatus{State: schemas.PipelineRunning, InspectorLoops: v.loops[schemas.StepInspect], TesterLoops: v.loops[schemas.StepTest], Commit: v.commit}
-	for step, to := range map[string]*string{schemas.StepInspect: &out.Inspected, schemas.StepTest: &out.Tested} {
+	out := &schemas.PipelineStatus{State: schemas.PipelineRunning, InspectorLoops: v.loops[schemas.RoleInspector], TesterLoops: v.loops[schemas.RoleTester], Commit: v.commit}
+	for step, to := range map[string]*string{schemas.StepInspect: &out.Inspected, schemas.StepReview: &out.Reviewed, schemas.StepTest: &out.Tested} {
 		if record := v.verdicts[step]; record != nil {
 			e := checks.EvidenceOf(record)
 			*to = strings.TrimSpace(string(e.Outcome) + ": " + e.Summary)

@@ -16,3 +16,28 @@ func (f *fold) pipelineOf(i int32) *schemas.Pipeline {
 	}
 	return nil
 }
+
+// stepsOf are the steps of a pipeline, in their order.
+func stepsOf(p *schemas.Pipeline) []string {
+	steps := []string{schemas.StepInspect}
+	if p.Inspector != "" {
+		steps = append(steps, schemas.StepReview)
+	}
+	return append(steps, schemas.StepTest)
+}
+
+// stepAgent is who does a step: also the role of an agent that does.
+func stepAgent(step string) string {
+	if step == schemas.StepTest {
+		return schemas.RoleTester
+	}
+	return schemas.RoleInspector
+}
+
+// verifier is the agent that does a step of a pipeline; "" where tools do.
+func verifier(p *schemas.Pipeline, step string) string {
+	if step == schemas.StepReview {
+		return p.Inspector
+	}
+	return ""
+}

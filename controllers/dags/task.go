@@ -144,35 +144,6 @@ func withAttempt(env []string, attempt int) []string {
 	return env
 }
 
-// results are what the node is told of its needs.
-func (f *fold) results(i int32) map[string]settle.Need {
-	if len(f.p.Needs[i]) == 0 && f.b.Round(i) < 2 {
-		return nil
-	}
-	out := make(map[string]settle.Need, len(f.p.Needs[i]))
-	f.addFormerRound(i, out)
-	names := f.p.Spec.Nodes[i].NeedNames()
-	for k, to := range f.p.Needs[i] {
-		s, n := f.next[to], &f.p.Spec.Nodes[to]
-		need := settle.Need{State: s.State, ExitCode: s.ExitCode}
-		if len(s.Result) > 0 {
-			need.Result = s.Result
-		}
-		switch {
-		case s.State == schemas.NodeSucceeded && n.Joins():
-			for _, from := range f.sources(to) {
-				if f.next[from].State == schemas.NodeSucceeded {
-					need.Files = append(need.Files, f.p.Spec.Nodes[from].Outputs.Files...)
-				}
-			}
-		case s.State == schemas.NodeSucceeded:
-			need.Files = n.Outputs.Files
-		}
-		out[names[k]] = need
-	}
-	return out
-}
-
 // stdin is what an agent's program reads.
 func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string {
 	agent := f.b.Agent(f.p, f.agentOf(i))
@@ -184,12 +155,10 @@ func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string 
 
 // work is the task of node i as its agent is told it.
 func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.Need, attempt int) *agentio.Work {
-	n, session, name := &f.p.Spec.Nodes[i], f.b.SessionSpec(), f.agentOf(i)
-	w := &agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: name, Role: agents.Role(name, agent),
-		Issue: f.p.Issue(session), Attempt: attempt, Model: agent.Model, Prompt: f.prompt(i), Acceptance: f.acceptance(i),
-		About: agentio.Issue{Title: session.Title, Text: session.Description}, Needs: needs, Schema: n.Outputs.Schema,
-		Clarifications: append(f.answers(i), f.help(i)...), Refusals: f.refusals(i), Inputs: n.Inputs, Outputs: n.Outputs.Paths(),
-		MayAsk: clarify.NewScope(name, agent, n.Clarify).Allowed(), Constraints: f.constraints(n, agent), Helpers: agents.Helpers(agent)}
+	n, name := &f.p.Spec.Nodes[i], f.agentOf(i)
+	w := f.workFor(i, name, agent, needs, attempt)
+	w.Schema, w.Clarifications, w.Refusals, w.Outputs = n.Outputs.Schema, append(f.answers(i), f.help(i)...), f.refusals(i), n.Outputs.Paths()
+	w.MayAsk, w.Helpers = clarify.NewScope(name, agent, n.Clarify).Allowed(), agents.Helpers(agent)
 	if c := agent.Runner.AsCommand(); c != nil {
 		w.Report = c.Output
 	}
@@ -208,20 +177,6 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 	}
 	w.Fit(most, tokens.Count)
 	return w
-}
-
-// constraints are the rules of the work that its agent cannot know.
-func (f *fold) constraints(n *schemas.Node, agent *schemas.AgentSpec) []string {
-	out := []string{"Change nothing in " + f.Tree.Settings().Folders.State + "/ and .reconcile/: only reconcile writes there.",
-		"Approving, skipping and answering for people are refused to agents."}
-	limit := agent.Runner.AsCommand().Timeout
-	if n.Timeout != nil {
-		limit = n.Timeout
-	}
-	if limit != nil {
-		out = append(out, "You are ended after "+limit.String()+".")
-	}
-	return out
 }
 
 // recall is what the agent of a node is to be reminded for.

@@ -156,6 +156,9 @@ func (e *Effect) Claim() schemas.Run {
 	if c := e.Command(); c != nil {
 		r.Messages = c.Messages
 	}
+	if c := e.Command(); c != nil && c.Review != nil {
+		r.Verifies, r.Step = c.Review.Run, c.Review.Step
+	}
 	if l, ok := e.Task.(*Land); ok {
 		r.Lands = l.Run
 	}
@@ -232,6 +235,17 @@ type Command struct {
 	// Recall is the subject for which an agent gets memories at the start and records some at the end; nil without a memory.
 	// Its results are not part of any key.
 	Recall *Recall `json:",omitempty"`
+	// Review says that the run is about the commit of another one, which it cannot change; nil: it is work of its own.
+	Review *Review `json:",omitempty"`
+}
+
+// Review is the part of an agent's turn that verifies the commit of another run, in a checkout of which nothing is kept.
+type Review struct {
+	Run    string // the key of the run
+	Step   string // schemas.StepReview
+	Commit string // of the run
+	Base   string // the commit that it was made from; the difference is appended to Stdin
+	FailOn string // the severity from which on a finding counts; "" for the default
 }
 
 // Continuation is a program that continues a session. schemas.ArgValue in its arguments represents the session's id.
@@ -243,7 +257,7 @@ type Continuation struct {
 // Workspace says in which folder of its own a command works. Its task's paths are below the same folder there as below the
 // root of the tree.
 type Workspace struct {
-	Kind string // schemas.WorkspaceClone or schemas.WorkspaceWorktree
+	Kind string // schemas.WorkspaceClone, schemas.WorkspaceWorktree or CheckWorkspace
 	// Declared says that the spec asks for it: then the command never works in the tree itself.
 	Declared bool
 	// Target is the branch whose last commit it is made from; "" is the checked-out one.
@@ -265,6 +279,9 @@ type Workspace struct {
 	Attempts string
 	Before   string `json:",omitempty"`
 }
+
+// CheckWorkspace is the kind of a workspace in which a commit is looked at. Nothing of it is kept.
+const CheckWorkspace = "check"
 
 // Sandbox says how a command is confined.
 type Sandbox struct {

@@ -23,7 +23,7 @@ func Bind(in settle.In, p *Plan, gens []int, inputs []string, tools []map[string
 	for _, name := range p.Agents {
 		b.agents = append(b.agents, in.Tree.Entry(schemas.AgentKind.Ref(name)).Object)
 	}
-	b.spares = sparesOf(in, p, b.agents)
+	b.spares = sparesOf(in, p, b.SessionSpec(), b.agents)
 	last := p.last.Load()
 	if last != nil && last.fits(b, gens, inputs, tools, rounds) {
 		return last

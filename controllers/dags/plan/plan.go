@@ -108,7 +108,7 @@ func (p *Plan) CleansUp(i int32) bool {
 type Binding struct {
 	session  *schemas.Object   // nil while it cannot be used
 	agents   []*schemas.Object // as plan.Agents
-	spares   []*schemas.Object // the other agents that may do the work of one of these, by name
+	spares   []*schemas.Object // the other agents that may do the work of one of these, or verify it, by name
 	settings *schemas.SettingsSpec
 	Inputs   []string            // digest of the declared inputs, by node
 	tools    []map[string]string // versions of the declared tools, by node

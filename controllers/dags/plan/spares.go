@@ -9,16 +9,29 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// sparesOf returns the agents, by name, that may do the work of those that the plan names and are not named themselves. People and
-// agents that cannot be used are left out.
-func sparesOf(in settle.In, p *Plan, named []*schemas.Object) (out []*schemas.Object) {
+// sparesOf returns the agents, by name, that may do the work of those that the plan names, or verify it, and are not named themselves.
+// People and agents that cannot be used are left out.
+func sparesOf(in settle.In, p *Plan, session *schemas.SessionSpec, named []*schemas.Object) (out []*schemas.Object) {
+	add := func(name string) {
+		if _, ok := slices.BinarySearch(p.Agents, name); ok {
+			return
+		}
+		if e := in.Tree.Entry(schemas.AgentKind.Ref(name)); e != nil && usable(in, schemas.SpecAs[*schemas.AgentSpec](e.Object)) {
+			out = append(out, e.Object)
+		}
+	}
 	for _, o := range named {
 		for _, name := range o.Spec().(*schemas.AgentSpec).Fallback {
-			if _, ok := slices.BinarySearch(p.Agents, name); ok {
-				continue
-			}
-			if e := in.Tree.Entry(schemas.AgentKind.Ref(name)); e != nil && usable(in, schemas.SpecAs[*schemas.AgentSpec](e.Object)) {
-				out = append(out, e.Object)
+			add(name)
+		}
+	}
+	if len(named) > 0 {
+		for _, a := range session.Pipeline.Agents() {
+			add(a.Name)
+		}
+		for i := range p.Spec.Nodes {
+			for _, a := range p.Spec.Nodes[i].Pipeline.Agents() {
+				add(a.Name)
 			}
 		}
 	}

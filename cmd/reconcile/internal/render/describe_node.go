@@ -76,6 +76,7 @@ func (p *descriptionPage) nodeHead(v *dags.NodeView) {
 	if v := n.Pipeline; v != nil {
 		row("Pipeline", v.State)
 		row("Inspected", looped(v.Inspected, v.InspectorLoops))
+		row("Reviewed", v.Reviewed)
 		row("Tested", looped(v.Tested, v.TesterLoops))
 	}
 	for _, a := range n.Approvals {

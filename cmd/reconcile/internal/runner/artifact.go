@@ -32,7 +32,12 @@ func (a *attempt) stdin() (string, error) {
 		return "", err
 	}
 	text := agentio.Attach(a.task.StdinFormat, a.task.Stdin, a.artifacts())
-	text = agentio.Instruct(a.task.StdinFormat, agentio.Changed(a.task.StdinFormat, text, a.changes()), rules)
+	if a.task.Review == nil {
+		text = agentio.Changed(a.task.StdinFormat, text, a.changes())
+	} else if text, err = a.reviewed(text); err != nil {
+		return "", err
+	}
+	text = agentio.Instruct(a.task.StdinFormat, text, rules)
 	return agentio.Remind(a.task.StdinFormat, text, a.memory), nil
 }
 
@@ -71,6 +76,17 @@ func (a *attempt) changes() string {
 		return "(they cannot be shown: " + a.runner.clean(err.Error()) + ")"
 	}
 	return string(a.runner.cleanLines(diff))
+}
+
+// reviewed appends to a prompt the change that it is about, without secrets. An agent that cannot see it must not judge it.
+func (a *attempt) reviewed(text string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), changesTime)
+	defer cancel()
+	_, diff, err := a.place.ws.Changes(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read the change to review: %w", err)
+	}
+	return agentio.Diff(a.task.StdinFormat, text, string(a.runner.cleanLines(diff))), nil
 }
 
 // Preview returns the parts from files that are put before and after a command's prompt at its start, as they are now. It

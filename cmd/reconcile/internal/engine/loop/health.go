@@ -116,7 +116,7 @@ func (s *run) touchUsers(agent string) {
 // workOf yields the DAGs and questions that an agent may work on, for itself or in place of another, and that have not ended.
 func (s *run) workOf(agent string) iter.Seq[*state.Entry] {
 	ref := schemas.AgentKind.Ref(agent)
-	workers := []schemas.Ref{ref}
+	workers := append([]schemas.Ref{ref}, s.tree.ReferrersOf(ref, schemas.SessionKind.Name)...) // for whose work it is
 	for _, r := range s.tree.ReferrersOf(ref, schemas.AgentKind.Name) {
 		if spec := state.SpecOf[*schemas.AgentSpec](s.tree.Entry(r)); spec != nil && slices.Contains(spec.Fallback, agent) {
 			workers = append(workers, r)

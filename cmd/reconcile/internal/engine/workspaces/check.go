@@ -10,25 +10,26 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/proc"
 )
 
-// checkKind is the kind of a workspace in which a commit is checked before it lands. Nothing of it is kept.
-const checkKind = "check"
-
-// openCheck returns the checkout for the checks of a landing; the first check makes it.
+// openCheck returns the checkout for the checks of a landing, which the first check makes, or one for an agent that reviews a commit.
 func (m *Manager) openCheck(ctx context.Context, q runner.WorkspaceRequest) (runner.Workspace, string, error) {
 	if m.unusable != nil {
 		return nil, "", m.unusable
 	}
-	w := q.Task.Workspace
+	w := *q.Task.Workspace
+	if r := q.Task.Review; r != nil {
+		w.Commit, w.Attempts = r.Commit, checkName(q.Effect)
+	}
 	repo, err := gitrepo.OpenToCommit(m.tree)
 	if err != nil {
 		return nil, "", err
 	}
-	made := &checkout{workspace{m: m, repo: repo, owner: Owner{Name: w.Attempts, Kind: checkKind, State: Created, Process: proc.Self(),
-		Owner: q.Effect.Owner.String(), Node: q.Effect.Node, Run: q.Effect.Key, Base: w.Commit, Branch: w.Branch}}}
+	made := &checkout{workspace{m: m, repo: repo, owner: Owner{Name: w.Attempts, Kind: settle.CheckWorkspace, State: Created, Process: proc.Self(),
+		Owner: q.Effect.Owner.String(), Node: q.Effect.Node, Run: q.Effect.Key, Base: w.Commit, Branch: w.Branch}}, q.Task.Review}
 	if exists(m.path(w.Attempts)) {
 		if made.owner, err = m.read(w.Attempts); err == nil && made.owner.Base == w.Commit && made.owner.Process == proc.Self() {
 			return made, "", nil
@@ -80,18 +81,32 @@ func (m *Manager) dropCheck(name string) error {
 }
 
 // checkout implements runner.Workspace for checks, which leave nothing.
-type checkout struct{ workspace }
+type checkout struct {
+	workspace
+	review *settle.Review // the run that it is for; nil: the checks of a landing, or of a verification
+}
 
 // Commit implements runner.Workspace.
 func (*checkout) Commit(context.Context, time.Time, []string, []string) (*schemas.RunWorkspace, error) {
 	return nil, nil
 }
 
-// Changes implements runner.Workspace.
-func (*checkout) Changes(context.Context) ([]string, []byte, error) { return nil, nil, nil }
+// Changes implements runner.Workspace: for a review, they are those of the commit.
+func (c *checkout) Changes(ctx context.Context) ([]string, []byte, error) {
+	if c.review == nil {
+		return nil, nil, nil
+	}
+	diff, err := c.repo.Diff(ctx, gitrepo.Comparison{From: c.review.Base, To: c.review.Commit})
+	return nil, diff, err
+}
 
-// Close implements runner.Workspace.
-func (*checkout) Close() error { return nil }
+// Close implements runner.Workspace. Who has checks run drops their checkout, which they share.
+func (c *checkout) Close() error {
+	if c.review == nil {
+		return nil
+	}
+	return c.m.dropCheck(c.owner.Name)
+}
 
 // gone reports whether a record does not exist any more.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || os.IsNotExist(err) }

@@ -20,17 +20,21 @@ import (
 // NotReady says why a task cannot be performed yet: the workspace of a command would lack what it is made from, or a file that
 // the user has changed is in the way of a commit. "" means that it can. It changes nothing.
 func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error) {
+	var c *settle.Command
 	switch t := task.(type) {
 	case *settle.Command:
-		return m.Uncommitted(ctx, t.Workspace)
+		c = t
 	case *settle.AgentTurn:
-		return m.Uncommitted(ctx, t.Workspace)
+		c = &t.Command
 	case *settle.HTTPTurn:
-		return m.Uncommitted(ctx, t.Workspace)
+		c = &t.Command
 	case *settle.Land:
 		return m.inTheWay(ctx, t)
 	}
-	return "", nil
+	if c == nil || c.Review != nil { // a review has its commit
+		return "", nil
+	}
+	return m.Uncommitted(ctx, c.Workspace)
 }
 
 // inTheWay says which files of the user are in the way of a commit.

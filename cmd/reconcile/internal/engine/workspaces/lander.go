@@ -38,12 +38,14 @@ type Lander struct {
 	closed   bool
 	checks   map[string]chan settle.Report // of checks under way, by their keys
 	verifies map[string]context.CancelFunc // the verifications under way, by their keys
+	reviews  map[string]*settle.Review     // those by agents that inner performs, by their keys
 	reports  []settle.Report
 }
 
 // NewLander returns a Lander in front of inner.
 func NewLander(inner loop.Performer, m *Manager) *Lander {
-	l := &Lander{inner: inner, m: m, notify: make(chan struct{}, 1), stop: make(chan struct{}), checks: map[string]chan settle.Report{}, verifies: map[string]context.CancelFunc{}}
+	l := &Lander{inner: inner, m: m, notify: make(chan struct{}, 1), stop: make(chan struct{}), checks: map[string]chan settle.Report{},
+		verifies: map[string]context.CancelFunc{}, reviews: map[string]*settle.Review{}}
 	l.workers.Go(l.forward)
 	return l
 }
@@ -67,7 +69,11 @@ func (l *Lander) forward() {
 func (l *Lander) collect() {
 	for _, r := range l.inner.Drain() {
 		done, ok := l.checks[r.Key]
+		review := l.reviews[r.Key]
 		switch of := strings.TrimSuffix(r.Key, checkSuffix); {
+		case review != nil && r.Kind.Ends():
+			delete(l.reviews, r.Key)
+			l.workers.Go(func() { l.judge(r, review) })
 		case !ok:
 			l.report(r)
 		case r.Kind.Ends():
@@ -97,6 +103,7 @@ func (l *Lander) Submit(e settle.Effect) {
 		l.submitVerify(e, t)
 		return
 	default:
+		l.submitReview(&e)
 		l.inner.Submit(e)
 		return
 	}
@@ -376,7 +383,7 @@ const checkSuffix = ".check"
 
 // checkEffect is the effect, which nobody else knows of, that runs a check in a checkout of a commit.
 func checkEffect(e settle.Effect, commit string, c settle.Command) settle.Effect {
-	c.Workspace = &settle.Workspace{Kind: checkKind, Declared: true, Commit: commit, Branch: "check", Attempts: checkName(e)}
+	c.Workspace = &settle.Workspace{Kind: settle.CheckWorkspace, Declared: true, Commit: commit, Branch: "check", Attempts: checkName(e)}
 	return settle.Effect{Key: e.Key + checkSuffix, Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &c}
 }
 
@@ -430,7 +437,7 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	run.StartedAt, run.FinishedAt, run.Outcome, run.Message = done.StartedAt, done.FinishedAt, done.Outcome, done.Message
 	run.ExitCode, run.Result, run.Output, run.Log = done.ExitCode, done.Result, done.Output, l.m.keepLog(done.Log, e.Key)
 	if e.Owner.Kind == schemas.SessionKind.Name {
-		run.Workspace = &schemas.RunWorkspace{Kind: checkKind, Commit: commit, Branch: task.Branch}
+		run.Workspace = &schemas.RunWorkspace{Kind: settle.CheckWorkspace, Commit: commit, Branch: task.Branch}
 	}
 	if run.Outcome == schemas.OutcomeSucceeded {
 		found := checks.EvidenceOf(&run)

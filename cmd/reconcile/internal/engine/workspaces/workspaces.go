@@ -187,7 +187,7 @@ func some(names []string) string {
 // Open implements runner.Workspaces.
 func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.Workspace, string, error) {
 	w := q.Task.Workspace
-	if w.Kind == checkKind {
+	if w.Kind == settle.CheckWorkspace {
 		return m.openCheck(ctx, q)
 	}
 	repo, base, why, err := m.base(ctx, w)

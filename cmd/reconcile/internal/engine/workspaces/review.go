@@ -1,0 +1,47 @@
+package workspaces
+
+import (
+	"bytes"
+	"context"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// submitReview notes that inner gets the turn of an agent that reviews a commit, if the effect is one.
+func (l *Lander) submitReview(e *settle.Effect) {
+	c := e.Command()
+	if c == nil || c.Review == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reviews[e.Key] = c.Review
+}
+
+// judge reports the end of an agent's review, with the evidence in place of what the agent said.
+func (l *Lander) judge(r settle.Report, review *settle.Review) {
+	if run := r.Run; r.Kind == settle.Finished && run.Outcome == schemas.OutcomeSucceeded {
+		e := l.m.evidence(run, review)
+		if data, err := schemas.Marshal(e); err == nil {
+			run.Result, run.Message = data, review.Step+" "+string(e.Outcome)+": "+e.Summary
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.report(r)
+}
+
+// evidence is what an agent found in a commit.
+func (m *Manager) evidence(run *schemas.Run, review *settle.Review) *checks.Evidence {
+	repo, err := gitrepo.OpenToCommit(m.tree)
+	return checks.EvidenceOfReview(run.Agent, run.Result, checks.Severity(review.FailOn), func(file string) (int, bool) {
+		if err != nil || file == "" {
+			return 0, false
+		}
+		data, err := repo.Blob(context.Background(), review.Commit, repo.Prefix()+file)
+		return bytes.Count(append(bytes.TrimSuffix(data, []byte("\n")), '\n'), []byte("\n")), err == nil
+	})
+}

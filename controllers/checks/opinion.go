@@ -1,0 +1,138 @@
+package checks
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
+)
+
+// Reviewed is the category of what an agent says of a change. No tool has it.
+const Reviewed Category = "review"
+
+// ByAgent begins the names of agents among those of tools.
+const ByAgent = "agent/"
+
+// OpinionSchema is the JSON Schema of an opinion.
+const OpinionSchema = `{"type":"object","required":["findings"],"properties":{"summary":{"type":"string"},"findings":{"type":"array","items":` +
+	`{"type":"object","required":["file","severity","message"],"properties":{"file":{"type":"string"},"line":{"type":"integer","minimum":0},` +
+	`"severity":{"enum":["critical","high","medium","low","info"]},"category":{"type":"string"},"message":{"type":"string","minLength":1},` +
+	`"suggestion":{"type":"string"}}}}}}`
+
+// Opinion is what an agent says of a change that it looked at.
+type Opinion struct {
+	Findings []Concern `json:"findings"`
+	Summary  string    `json:"summary"`
+}
+
+// Concern is a finding of an agent.
+type Concern struct {
+	File       string   `json:"file"` // with slashes, below the root; "" for the whole change
+	Line       int      `json:"line"` // from 1; 0 for the whole file
+	Severity   Severity `json:"severity"`
+	Category   string   `json:"category"` // in words of the agent
+	Message    string   `json:"message"`
+	Suggestion string   `json:"suggestion"`
+}
+
+// ReadOpinion reads the result of an agent's run: an object that keeps the schema, or a text that is one, alone or between the marks of a
+// block of code. The error says why it is none.
+func ReadOpinion(result json.RawMessage) (*Opinion, error) {
+	raw, err := objectIn(result)
+	if err != nil {
+		return nil, err
+	}
+	if err := schemas.CheckResult([]byte(OpinionSchema), raw); err != nil {
+		return nil, errors.New(strings.Replace(err.Error(), "outputs.schema", "the form that was asked for", 1))
+	}
+	var o Opinion
+	return &o, json.Unmarshal(raw, &o)
+}
+
+// objectIn is the JSON object that a result is, or that its text is.
+func objectIn(result json.RawMessage) ([]byte, error) {
+	var text string
+	if json.Unmarshal(result, &text) != nil {
+		return result, nil
+	}
+	text = strings.TrimSpace(text)
+	if start, end := strings.Index(text, "```"), strings.LastIndex(text, "```"); start >= 0 && end > start && !strings.HasPrefix(text, "{") {
+		text = strings.TrimSpace(strings.TrimPrefix(text[start+3:end], "json")) // models like to put it there
+	}
+	switch {
+	case text == "":
+		return nil, errors.New("the answer is empty")
+	case json.Valid([]byte(text)):
+		return []byte(text), nil
+	}
+	return nil, fmt.Errorf("the answer is no JSON object: %s", shorten.Text(text, 200))
+}
+
+// EvidenceOfReview is the evidence of the review by an agent, from the result of its run. A finding counts from failOn on. lines returns
+// how many lines a file has, and false for one that is not there: findings about such places are left out, and where all are, nothing is
+// known.
+func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, lines func(file string) (int, bool)) *Evidence {
+	c := Check{Tool: ByAgent + agent, Category: Reviewed, Outcome: Passed}
+	o, err := ReadOpinion(result)
+	if err != nil {
+		c.Outcome, c.Reason = Unknown, err.Error()
+		return Evident([]Check{c}, c.Outcome, nil, nil)
+	}
+	c.Output = o.Summary
+	for _, f := range o.Findings {
+		if f.File != "" {
+			f.File = path.Clean(f.File)
+		}
+		n, there := lines(f.File)
+		if f.File != "" && !there || f.Line > n {
+			continue
+		}
+		c.Findings = append(c.Findings, Finding{File: f.File, Range: Range{Line: f.Line}, Category: Reviewed, Severity: f.Severity,
+			Message: f.Message, Suggestion: f.Suggestion, Tool: c.Tool, Rule: f.Category})
+		if f.Severity.AtLeast(cmp.Or(failOn, Low)) {
+			c.Outcome = Failed
+		}
+	}
+	if gone := len(o.Findings) - len(c.Findings); gone > 0 {
+		c.Reason = schemas.Count(gone, "finding") + " left out: in no place that the commit has"
+		if len(c.Findings) == 0 {
+			c.Outcome = Unknown
+		}
+	}
+	Identify(c.Findings)
+	return Evident([]Check{c}, c.Outcome, nil, nil)
+}
+
+// Before is what was found in an earlier version of a change, in lines, each with whether e still has it. Only tools find the same again.
+func (e *Evidence) Before(earlier *Evidence) string {
+	var b strings.Builder
+	for _, f := range earlier.Findings {
+		state := "mended"
+		switch {
+		case f.Category == Reviewed:
+			state = "look whether it is mended"
+		case slices.ContainsFunc(e.Findings, func(is Finding) bool { return is.ID == f.ID }):
+			state = "still there"
+		}
+		fmt.Fprintf(&b, "%s: %s: %s (%s; %s)\n", f.place(), f.Severity, f.Message, f.Tool, state)
+	}
+	for _, t := range earlier.Failures {
+		fmt.Fprintf(&b, "test %s failed: %s\n", t.Name, t.Message)
+	}
+	return b.String()
+}
+
+// AcceptedText is what people accepted, in lines.
+func (e *Evidence) AcceptedText() string {
+	var b strings.Builder
+	for _, o := range e.Overridden {
+		fmt.Fprintf(&b, "accepted by %s: %s (%s)\n", o.By, strings.TrimSpace(strings.Join([]string{o.Tool, o.Rule, o.Test, o.Message}, " ")), o.Reason)
+	}
+	return b.String()
+}
