@@ -204,6 +204,7 @@ func (a *attempt) supervise(p *process, l *limit) exit {
 			return end
 		}
 	}
+	t.reaped = startingNow()
 	end.status, end.lost = p.reap()
 	quick := end.stopped == nil && len(h.signalled) == 0 && time.Since(began) < quickRun
 	if free, err := a.lease.free(); free && err == nil && quick && !t.groupLives() {

@@ -23,6 +23,10 @@ var faults = []mutants.Mutant{
 	{"caches of programs stay for ever", "programs.go", "if now.Sub(c.used) > age || total > most {", "if now.Sub(c.used) > age && total < most {", "TestProgramsAreBounded"},
 	{"a command's input does not block", "process_linux.go", "return openPipe(false)", "return openPipe(true)", "TestInputBlocks"},
 	{"a process that was found by its lease is forgotten", "process_tree_linux.go", "\t\t\th.met[m.pid] = m.started\n\t\t\tout", "\t\t\tout", "TestHoldersAreMet"},
+	{"a group whose number was reused is ended", "process_tree_linux.go", "\th.forgetReused(all)\n", "", "TestReusedGroups"},
+	{"a group is forgotten while it lives", "process_tree_linux.go", "(h.met[m.pid] == m.started || !t.reaped.olderThan(m))", "false", "TestReusedGroups"},
+	{"a process is signalled by its number alone", "process_tree_linux.go", "ok && now.started == m.started", "ok && now.pid == m.pid", "TestReusedNumbers"},
+	{"what may run at once starts in any order", "queue.go", "if r.starting {", "if false {", "TestStartsAreInTurn"},
 	{"a run without its token acts as the agent", "run_marks.go", "\t\t\t\tin.Agent, in.Session = \"\", \"\"\n", "", "TestTokensProveRuns"},
 }
 

@@ -12,10 +12,13 @@ const settleTime = time.Second
 
 // tree is the processes of one run.
 type tree struct {
-	pid   int // its first process, which leads its group and session; 0: not known
-	marks marks
-	key   string
-	lease *lease
+	pid int // its first process, which leads its group and session; 0: not known
+	// reaped is, as a start time, when the first process was about to be reaped; zero before. From then on the system may give the
+	// number of its group to another one, once the group is empty.
+	reaped member
+	marks  marks
+	key    string
+	lease  *lease
 }
 
 // hunt ends some process trees.

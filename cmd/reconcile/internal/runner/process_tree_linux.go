@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,8 +37,8 @@ func (m member) signal(force bool) {
 	if fd, err := unix.PidfdOpen(m.pid, 0); err == nil {
 		defer unix.Close(fd)
 		send = func(sig unix.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) }
-	} else if errors.Is(err, unix.ESRCH) {
-		return
+	} else if !errors.Is(err, unix.ENOSYS) {
+		return // it is gone, or this process has no descriptor left; the next look finds whoever still lives
 	}
 	if now, ok := readMember(m.pid); ok && now.started == m.started {
 		for _, sig := range signalsOf(force) {
@@ -49,7 +50,9 @@ func (m member) signal(force bool) {
 // members lists the live processes of the hunted trees: those of the first process's group and session, those with the
 // mark, those met before, and the descendants of all these.
 func members(h *hunt) []member {
-	found := family(h.runner.roster.look(), func(m member) bool {
+	all := h.runner.roster.look()
+	h.forgetReused(all)
+	found := family(all, func(m member) bool {
 		if h.met[m.pid] == m.started {
 			return true
 		}
@@ -64,6 +67,28 @@ func members(h *hunt) []member {
 		h.met[m.pid] = m.started
 	}
 	return found
+}
+
+// forgetReused forgets the groups whose numbers may have been reused. A process that was met, or that had started before the first
+// process of its group was reaped, keeps the number from that.
+func (h *hunt) forgetReused(all []member) {
+	for _, t := range h.trees {
+		if t.reaped != (member{}) && !slices.ContainsFunc(all, func(m member) bool {
+			return m.inGroup(t.pid) && (h.met[m.pid] == m.started || !t.reaped.olderThan(m))
+		}) {
+			t.pid = 0
+		}
+	}
+}
+
+// startingNow stands for a process that starts now.
+func startingNow() member {
+	const ticks = 100 // a second, on each system
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return member{started: "0"}
+	}
+	return member{started: strconv.FormatInt(now.Nano()/(int64(time.Second)/ticks), 10)}
 }
 
 // ownedBy lists the live processes that a runner of this process started, and their descendants. None of them is older than this process.

@@ -19,6 +19,30 @@ func (r *Runner) unqueue(j *job) {
 	}
 }
 
+// nextInTurn is next, unless one that had its turn before has yet to start: so programs start in turn. That costs little, since a process
+// starts one program at a time. Jobs that prepare a folder first, or start no program, keep nobody waiting: that may take long.
+func (r *Runner) nextInTurn() *job {
+	if r.starting {
+		return nil
+	}
+	j := r.next()
+	if j == nil {
+		return nil
+	}
+	if c := j.effect.Command(); c != nil && len(c.Argv) > 0 && c.Workspace == nil {
+		j.starting, r.starting = true, true
+	}
+	return j
+}
+
+// begun lets the next one start after j.
+func (r *Runner) begun(j *job) {
+	if j.starting {
+		j.starting, r.starting = false, false
+		r.dispatch()
+	}
+}
+
 // next removes the job whose turn it is of those whose groups all have room from the queue, and occupies its places.
 func (r *Runner) next() *job {
 	if r.closed || len(r.queue) == 0 {
@@ -74,22 +98,24 @@ func (r *Runner) settle(j *job, e settle.Report) *job {
 		r.forgetSession(j.effect.Key)
 	}
 	r.post(e)
-	following := r.next()
+	r.starting = r.starting && !j.starting
+	following := r.nextInTurn()
 	r.dispatch()
 	return following
 }
 
-// job is one submitted effect. since, running and started are guarded by Runner.mu.
+// job is one submitted effect. since, running, starting and started are guarded by Runner.mu.
 type job struct {
-	effect  settle.Effect
-	since   time.Time
-	running bool            // it has a slot
-	started bool            // and a command has started
-	stop    chan cause      // at most one: the first reason to end the run
-	hurry   chan struct{}   // closed when the time of grace of the run is over
-	hurried sync.Once       // closes hurry
-	told    map[string]bool // the messages that were put into tell, by their names
-	tell    chan settle.Message
+	effect   settle.Effect
+	since    time.Time
+	running  bool            // it has a slot
+	starting bool            // and nobody starts before it
+	started  bool            // and a command has started
+	stop     chan cause      // at most one: the first reason to end the run
+	hurry    chan struct{}   // closed when the time of grace of the run is over
+	hurried  sync.Once       // closes hurry
+	told     map[string]bool // the messages that were put into tell, by their names
+	tell     chan settle.Message
 }
 
 func newJob(e settle.Effect, now time.Time) *job {

@@ -5,6 +5,7 @@ package runner
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,5 +91,36 @@ func checkPlaces(t *testing.T, r *Runner, running []*job, limits []int) {
 	}
 	if len(running) > r.o.Slots {
 		t.Fatalf("%d run in %d slots", len(running), r.o.Slots)
+	}
+}
+
+// TestStartsAreInTurn: of many jobs that may all run at once, each starts in its turn.
+func TestStartsAreInTurn(t *testing.T) {
+	const jobs = 60
+	g := newRig(t, Options{Slots: jobs})
+	var want, got []string
+	g.mu.Lock()
+	for i := range jobs {
+		e := effect(fmt.Sprintf("dags/d/n%02d-0-1", (i*7)%jobs), "true")
+		e.VirtualStart = int64(i)
+		want = append(want, e.Key)
+		j := newJob(e, time.Time{})
+		g.jobs[e.Key] = j
+		g.enqueue(j)
+	}
+	g.dispatch()
+	g.mu.Unlock()
+	for ended := 0; ended < jobs; {
+		<-g.Notify()
+		for _, r := range g.Drain() {
+			if r.Kind.Ends() {
+				ended++
+			} else {
+				got = append(got, r.Key)
+			}
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("started %q, want %q", got, want)
 	}
 }

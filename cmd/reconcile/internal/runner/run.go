@@ -155,6 +155,9 @@ func (a *attempt) hold() (err error) {
 	if !errors.Is(err, errLeaseTaken) {
 		return asFault(err)
 	}
+	a.runner.mu.Lock()
+	a.runner.begun(a.job) // this may take long
+	a.runner.mu.Unlock()
 	if err = a.runner.reap(a.runner.closing, []*tree{a.runner.treeOf(a.effect.Key, 0)}); err != nil {
 		return err
 	}
@@ -315,6 +318,7 @@ func (r *Runner) reportStart(j *job, pid int) time.Time {
 	r.ran = true
 	j.started, j.since = true, r.o.Now()
 	r.post(settle.Report{Kind: settle.Started, Key: j.effect.Key, At: j.since, PID: pid})
+	r.begun(j)
 	return j.since
 }
 

@@ -148,6 +148,7 @@ type Runner struct {
 	queue     []*job          // in no order
 	jobs      map[string]*job // queued and running, by key
 	running   int
+	starting  bool           // one of the running ones has yet to start, and nobody starts before it
 	used      map[string]int // places taken by this process, by group
 	foreign   map[string]int // places taken by other processes
 	load      load
@@ -370,7 +371,7 @@ func (r *Runner) untilClosing() (context.Context, context.CancelFunc) {
 // dispatch starts a worker for each job that can start now.
 func (r *Runner) dispatch() {
 	for r.running < r.o.Slots {
-		j := r.next()
+		j := r.nextInTurn()
 		if j == nil {
 			return
 		}

@@ -405,3 +405,51 @@ func TestOneLiveRunPerKey(t *testing.T) {
 		t.Error("the test does not notice two commands that live at once")
 	}
 }
+
+// startGroup starts a process that leads a group and a session of its own and has no mark, as any other program does.
+func startGroup(t *testing.T) (member, *exec.Cmd) {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		cmd.Wait()         //nolint:errcheck // it was killed
+	})
+	m, ok := readMember(cmd.Process.Pid)
+	if !ok {
+		t.Fatal("the process has ended")
+	}
+	return m, cmd
+}
+
+// TestReusedGroups: the number of a run's group is that of a program which started after the run: it is left alone. Of one that had started
+// before, the number cannot have been reused, and so it belongs to the run.
+func TestReusedGroups(t *testing.T) {
+	g := newRig(t, Options{})
+	m, _ := startGroup(t)
+	before, _ := strconv.Atoi(m.started)
+	h := g.newHunt(&tree{pid: m.pid, reaped: member{started: strconv.Itoa(before - 1)}, marks: g.marks, key: theKey, lease: g.leases.of(theKey)})
+	if err := h.finish(nil, time.Now()); err != nil || !alive(m.pid) {
+		t.Errorf("a foreign group: alive %v, %v", alive(m.pid), err)
+	}
+	h = g.newHunt(&tree{pid: m.pid, reaped: startingNow(), marks: g.marks, key: theKey, lease: g.leases.of(theKey)})
+	if err := h.finish(nil, time.Now()); err != nil || alive(m.pid) {
+		t.Errorf("a group of the run: alive %v, %v", alive(m.pid), err)
+	}
+}
+
+// TestReusedNumbers: a process that was seen has ended, and another one has its number.
+func TestReusedNumbers(t *testing.T) {
+	m, cmd := startGroup(t)
+	seen := m
+	seen.started = "1"
+	seen.signal(forced)
+	m.signal(graceful)
+	cmd.Wait() //nolint:errcheck // its state has it
+	if by := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); by != syscall.SIGTERM {
+		t.Errorf("another process was signalled: %s", by)
+	}
+}

@@ -138,8 +138,7 @@ func (b *bench) fair(ctx context.Context, _ []int) error {
 }
 
 // inTurns are the starts of a throng if nothing but whose turn it is decides. Its shares are below 1 as well: of 109 starts in turns, the
-// last session has 10, which is 0.917 of a tenth. With four places, three starts may be on record before the one whose turn it was, and
-// 10 of 112 are 0.893 of a tenth.
+// last session has 10, which is 0.917 of a tenth.
 func inTurns(c throng) (order []string) {
 	for turn := 0; len(order) == 0 || turn < slices.Max(c.jobs); turn++ {
 		for k, jobs := range c.jobs {
