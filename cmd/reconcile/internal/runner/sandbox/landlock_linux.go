@@ -105,13 +105,16 @@ func tooOld(abi int) error {
 
 // grantFiles adds the rules about files.
 func (r *ruleset) grantFiles(p *Policy) error {
-	existing := map[string]uint64{"/dev/pts": writing, "/dev/shm": writing}
+	existing := map[string]uint64{"/dev/pts": writing}
+	if !p.worksInShared() {
+		existing[sharedMemory] = writing
+	}
 	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"} {
 		existing[device] = writing
 	}
 	if p.Read != nil {
-		for _, path := range append(systemPaths(), "/proc", "/dev") {
-			existing[path] = reading
+		for _, path := range append(append(systemPaths(), "/proc"), p.devices()...) {
+			existing[path] |= reading
 		}
 	} else if err := r.grant("/", reading); err != nil {
 		return err

@@ -19,6 +19,7 @@ func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
 var confinedFaults = []mutants.Mutant{
 	{"no restriction is applied", "landlock_linux.go", "err = ll.LandlockRestrictSelf(r.fd, 0)", "err = nil", "TestLandlockOfTheKernel"},
 	{"everything may be written", "landlock_linux.go", "r.grant(\"/\", reading)", "r.grant(\"/\", working)", "TestLandlockOfTheKernel"},
+	{"work in shared memory shares what is beside it", "start_linux.go", "strings.HasPrefix(path+\"/\", sharedMemory+\"/\")", "path == sharedMemory", "TestWorkInSharedMemory"},
 	{"everything may be read", "landlock_linux.go", "if p.Read != nil {", "if false {", "TestReadOnlyWhatIsGranted"},
 	{"every port may be connected to", "landlock_linux.go", "attr.HandledAccessNet = ll.AccessNetConnectTCP", "_ = ll.AccessNetConnectTCP", "TestLandlockOfTheKernel"},
 	{"the thread is used again", "landlock_linux.go", "if unix.Gettid() == unix.Getpid() {", "runtime.UnlockOSThread()\n\tif unix.Gettid() == unix.Getpid() {", "TestOnlyTheProgramIsConfined"},

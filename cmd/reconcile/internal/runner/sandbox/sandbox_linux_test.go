@@ -173,6 +173,34 @@ func TestReadOnlyWhatIsGranted(t *testing.T) {
 	})
 }
 
+// TestWorkInSharedMemory tests that files beside the work are protected where both are in the folder that programs share.
+func TestWorkInSharedMemory(t *testing.T) {
+	dir, err := os.MkdirTemp(sharedMemory, "sandbox")
+	if err != nil {
+		t.Skipf("no file can be made in %s: %v", sharedMemory, err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	mine, beside := filepath.Join(dir, "mine"), filepath.Join(dir, "beside")
+	if err := errors.Join(os.Mkdir(mine, 0o755), os.WriteFile(beside, []byte("before"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	eachLevel(t, func(t *testing.T, h *Host, level string) {
+		if err := sh(t, h, Policy{Level: level, Write: []string{mine}}, "cat "+beside+" > "+mine+"/copy"); err != nil {
+			t.Errorf("what is granted fails: %v", err)
+		}
+		for _, p := range []Policy{{Write: []string{mine}}, {Write: []string{mine}, Read: []string{mine}}} {
+			p.Level = level
+			_ = sh(t, h, p, "echo after > "+beside) // bubblewrap may give an empty folder to write to
+			if got, err := os.ReadFile(beside); err != nil || string(got) != "before" {
+				t.Errorf("the file beside the work is %q, %v", got, err)
+			}
+		}
+		if err := sh(t, h, Policy{Level: level, Write: []string{mine}, Read: []string{mine}}, "cat "+beside); err == nil {
+			t.Error("the file beside the work was read")
+		}
+	})
+}
+
 func TestShieldIsReadOnly(t *testing.T) {
 	h := NewHost(os.Getenv("PATH"))
 	if s := h.Support(schemas.SandboxBwrap); s.Missing != "" {

@@ -117,6 +117,9 @@ func (p *Policy) bwrapArgs() []string {
 	for _, path := range p.Shield {
 		mounts = append(mounts, mount{"--ro-bind-try", path})
 	}
+	if p.Read == nil && p.worksInShared() {
+		mounts = append(mounts, mount{"--ro-bind", sharedMemory})
+	}
 	slices.SortStableFunc(mounts, func(a, b mount) int { return strings.Compare(a.path, b.path) })
 	proc := "--bind" // programs write to their own files there
 	if os.Geteuid() == 0 {
@@ -127,6 +130,29 @@ func (p *Policy) bwrapArgs() []string {
 		args = append(args, m.how, m.path, m.path)
 	}
 	return args
+}
+
+// sharedMemory is where programs share memory: confined ones may write there, and bubblewrap gives them an empty one.
+const sharedMemory = "/dev/shm"
+
+// worksInShared reports whether the program works on files below sharedMemory, which is then protected like other folders.
+func (p *Policy) worksInShared() bool {
+	return slices.ContainsFunc(p.Write, func(path string) bool { return strings.HasPrefix(path+"/", sharedMemory+"/") })
+}
+
+// devices are the paths of all devices, and of sharedMemory unless the program works there.
+func (p *Policy) devices() []string {
+	if !p.worksInShared() {
+		return []string{"/dev"}
+	}
+	var paths []string
+	entries, _ := os.ReadDir("/dev")
+	for _, e := range entries {
+		if path := "/dev/" + e.Name(); path != sharedMemory && e.Type()&os.ModeSymlink == 0 {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // systemPaths are the folders with programs, libraries and settings.
