@@ -244,6 +244,10 @@ func (g *goTests) explain(t *goTest) {
 	} else {
 		t.Message = strings.TrimSpace(text)
 	}
+	if strings.Contains(text, "WARNING: DATA RACE") {
+		g.explainRace(t)
+		return
+	}
 	if i := strings.Index(text, "panic: "); i >= 0 {
 		t.Stack = text[i:]
 		t.Message, _, _ = strings.Cut(text[i:], "\n")
@@ -256,6 +260,25 @@ func (g *goTests) explain(t *goTest) {
 	}
 	if m := goGot().FindStringSubmatch(text); m != nil {
 		t.Actual, t.Expected = strings.TrimSpace(m[1]), strings.TrimSpace(m[2])
+	}
+}
+
+var goFrame = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s+(\S+\.go):(\d+) \+0x`) })
+
+// explainRace places a race at its first access in a file of the project. The file is absolute in what the detector prints, and below the name of
+// the module with -trimpath.
+func (g *goTests) explainRace(t *goTest) {
+	t.Stack, t.Message = t.Output, "data race"
+	for _, m := range goFrame().FindAllStringSubmatch(t.Output, -1) {
+		file := m[1]
+		if rest, ok := strings.CutPrefix(file, g.o.Module+"/"); ok && g.o.Module != "" {
+			file = rest
+		}
+		if file = g.o.file(file); !(checks.Finding{File: file}).Outside() {
+			t.File = file
+			t.Line, _ = strconv.Atoi(m[2])
+			return
+		}
 	}
 }
 

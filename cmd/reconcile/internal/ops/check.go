@@ -273,6 +273,9 @@ func chosen(found []tools.Discovered, categories []checks.Category, names []stri
 	}
 	for _, n := range names {
 		if !slices.ContainsFunc(out, func(t tools.Discovered) bool { return t.Tool == n }) {
+			if slices.ContainsFunc(found, func(t tools.Discovered) bool { return t.Tool == n && t.Category == checks.Deep }) {
+				return nil, badRequest("%s is a deep analysis: run \"reconcile inspect --deep\"", n)
+			}
 			var all []string
 			for _, t := range found {
 				all = append(all, t.Tool)
