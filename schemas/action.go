@@ -37,6 +37,9 @@ const (
 	// VerbPrompt tells the agent of a node something; VerbInterrupt also ends its running turn.
 	VerbPrompt    = "prompt"
 	VerbInterrupt = "interrupt"
+	// VerbIgnoreInspector takes a change whatever its inspector says, VerbIgnoreTester whatever its tester does.
+	VerbIgnoreInspector = "ignore-inspector"
+	VerbIgnoreTester    = "ignore-tester"
 	// VerbStart starts a run of a workflow.
 	VerbStart = "start"
 	// VerbOverride accepts what a check found.
@@ -46,6 +49,22 @@ const (
 // IsMessage reports whether a verb brings a text to the agent of a node.
 func IsMessage(verb string) bool { return verb == VerbPrompt || verb == VerbInterrupt }
 
+// IgnoredStep is the step of a pipeline whose verdict a verb takes no notice of; "" for any other verb.
+func IgnoredStep(verb string) string {
+	switch verb {
+	case VerbIgnoreInspector:
+		return StepInspect
+	case VerbIgnoreTester:
+		return StepTest
+	}
+	return ""
+}
+
+// isOfTask reports whether a verb is about the work of a node's agent.
+func isOfTask(verb string) bool {
+	return IsMessage(verb) || IgnoredStep(verb) != ""
+}
+
 // ActionSpec asks to apply a verb once. It is immutable once applied.
 type ActionSpec struct {
 	// Target is the DAG or the session that is meant, as kind/name: dag/checks; all, for all sessions; the workflow to start; the plan
@@ -54,7 +73,7 @@ type ActionSpec struct {
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
 	// Verb is the verb to apply.
-	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt,enum=start,enum=override"`
+	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt,enum=ignore-inspector,enum=ignore-tester,enum=start,enum=override"`
 	// Text is what prompt or interrupt tells the agent of the node, or the issue that a workflow is started for, in Markdown: its first
 	// heading is the title.
 	Text string `json:"text,omitempty" jsonschema:"maxLength=70000"`
@@ -73,7 +92,8 @@ type ActionSpec struct {
 	Mode string `json:"mode,omitempty" jsonschema:"enum=graceful,enum=immediate,enum=wait"`
 	// Alone says that retry of a node that succeeded leaves what depends on it as it is.
 	Alone bool `json:"alone,omitempty"`
-	// Digest is that of what approve was shown, as ready and describe print it: a gate opens only for what it shows now.
+	// Digest is that of what approve was shown, as ready and describe print it: a gate opens only for what it shows now. Of
+	// ignore-inspector and ignore-tester it is that of the change.
 	Digest string `json:"digest,omitempty" jsonschema:"maxLength=32"`
 	// Answer is what approve answers, as JSON or as text: the result of a person's task, or of a plan change the edit and instructions.
 	Answer string `json:"answer,omitempty" jsonschema:"maxLength=65536"`
@@ -268,8 +288,8 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("alone").Errorf("conflict", "only retry of a node can leave out its dependents").Suggest("leave out alone")
 	case s.Verb != VerbApprove && s.Answer != "":
 		r.At("answer").Errorf("conflict", "%s brings no answer; approve does", s.Verb).Suggest("leave out answer")
-	case s.Digest != "" && (s.Verb != VerbApprove || s.Node == ""):
-		r.At("digest").Errorf("conflict", "only approve of a node is about a digest").Suggest("leave out digest")
+	case s.Digest != "" && (s.Verb != VerbApprove && IgnoredStep(s.Verb) == "" || s.Node == ""):
+		r.At("digest").Errorf("conflict", "only approve of a node, ignore-inspector and ignore-tester are about a digest").Suggest("leave out digest")
 	case s.Digest != "" && (len(s.Digest) != 32 || strings.Trim(s.Digest, "0123456789abcdef") != ""):
 		r.At("digest").Errorf("bad-digest", "%q is no digest of what is to be approved", s.Digest).
 			Suggest("copy it from reconcile ready --explain: 32 hexadecimal digits")
@@ -281,7 +301,7 @@ func (s *ActionSpec) Check(r *Report) {
 		r.At("permission").Errorf("missing", "names either the command or the tool that the agent asked for")
 	case s.Permission == nil && s.Verb == VerbDeny:
 		r.At("verb").Errorf("missing", "deny is about a permission that an agent asks for").Suggest("add permission, or write reconcile deny dag/NAME NODE")
-	case s.Node == "" && IsMessage(s.Verb):
+	case s.Node == "" && isOfTask(s.Verb):
 		r.At("verb").Errorf("missing", "%s is about a node", s.Verb).Suggest("add node")
 	case s.Verb == VerbPrompt && strings.TrimSpace(s.Text) == "":
 		r.At("text").Errorf("missing", "prompt has nothing to tell").Suggest("add text")
@@ -354,7 +374,7 @@ func checkActionNode(o, to *Object, r *Report) {
 	names := make([]string, len(dag.Nodes))
 	for i, n := range dag.Nodes {
 		names[i] = n.Name
-		if n.Name == s.Node && n.Agent == "" && IsMessage(s.Verb) {
+		if n.Name == s.Node && n.Agent == "" && isOfTask(s.Verb) {
 			r.At("node").Errorf("conflict", "no agent works on %s of %s", s.Node, to.Ref)
 		}
 	}

@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -147,6 +148,16 @@ func GuessWord(s string, words []string) string {
 		}
 	}
 	return best
+}
+
+// OnlyNear is the only one of words that is near enough to be meant by s, or ""; words may repeat.
+func OnlyNear(s string, words []string) string {
+	near := GuessWord(s, words)
+	others := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == near })
+	if GuessWord(s, others) != "" {
+		return ""
+	}
+	return near
 }
 
 // DidYouMean is ` (did you mean "x"?)` for the nearest of words, or "".

@@ -97,4 +97,6 @@ type PipelineStatus struct {
 	Reviewed string `json:"reviewed,omitempty"`
 	// Commit is the commit that the verdicts are about.
 	Commit string `json:"commit,omitempty"`
+	// Digest is that of the change, for ignore-inspector and ignore-tester; empty where there is nothing to ignore.
+	Digest string `json:"digest,omitempty"`
 }

@@ -69,6 +69,8 @@ type Run struct {
 	Network string `json:"network,omitempty"`
 	// Limits says what bounded the run; nil for a node without limits.
 	Limits *RunLimits `json:"limits,omitempty"`
+	// Changes are the first of the files that differ in the workspace after a turn that was ended, or handed the rest of the task off.
+	Changes []FileChange `json:"changes,omitempty"`
 	// Lands is the key of the run whose commit this one lands; empty for the run of a command or an agent.
 	Lands string `json:"lands,omitempty"`
 	// Verifies is the key of the run whose commit this one verifies, and Step how: one of the Step constants. Its result is what was found.

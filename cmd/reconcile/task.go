@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -18,23 +19,32 @@ const actionTextLimit = 70000
 func newTaskCmd(a *app) *cobra.Command {
 	q, file := ops.TaskRequest{}, ""
 	cmd := &cobra.Command{
-		Use:   "task NAME prompt|interrupt [TEXT]",
-		Short: "Tell the agent of a node something, or interrupt its turn",
-		Long: `Tell the agent of a node something. NAME is dag/NAME:NODE, or the name of a node or of an agent, if it is unique.
+		Use:   "task NAME query|prompt|interrupt|ignore-inspector|ignore-tester [TEXT]",
+		Short: "Ask about the task of an agent, tell it something, or steer its pipeline",
+		Long: `Ask about the task of an agent, tell it something, or steer its pipeline. NAME is dag/NAME:NODE, or the name of a node or of an
+agent, if it is unique; a name that is misspelled counts if it is like only one.
+
+query says how the task is: its state, the loops of its pipeline, open findings, the use of the context, what the agent reported last,
+and what differs in its workspace now. All of that is from records and files: it neither interrupts the agent nor asks
+a model, and the agent hears nothing of it.
 
 prompt brings the text into the running turn where the agent takes texts while it works; otherwise the text is part of the
 prompt of its next turn. A turn that ends without it is followed by one with it, in the same session where the agent can.
 interrupt ends the running turn at once; the text is part of the next turn. That uses up no attempt.
 
-The command writes an Action to specs/actions/ and then runs the tree once to apply it; while another run is active, that run
+ignore-inspector and ignore-tester take the present change whatever that step of its pipeline says, for the reason in TEXT. The next
+change is verified as before.
+
+Except for query, the command writes an Action to specs/actions/ and then runs the tree once to apply it; while another run is active, that run
 applies it. The Action's status and the node's description say when and how the text arrived. A text may arrive twice if a run
 is killed, but is not lost. In a run the command is refused: an agent does not act as a person.`,
-		Example: "  reconcile task dag/checks:implement prompt \"Handle errors first\" --wait 1m\n" +
+		Example: "  reconcile task dag/checks:implement query\n" +
+			"  reconcile task dag/checks:implement prompt \"Handle errors first\" --wait 1m\n" +
 			"  reconcile task implement interrupt \"Stop, the interface has changed\"\n" +
 			"  reconcile task engineer prompt -f review.md",
-		Args: arguments(2, 3, "a NAME and prompt or interrupt"),
+		Args: arguments(2, 3, "a NAME and what is to be done"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			q.Name, q.Verb = args[0], args[1]
+			q.Name, q.Verb = args[0], strings.ReplaceAll(args[1], "_", "-")
 			switch {
 			case len(args) == 3 && file != "":
 				return badUsage("give the text either as an argument or with -f, not both")
@@ -45,6 +55,9 @@ is killed, but is not lost. In a run the command is refused: an agent does not a
 			}
 			if err != nil {
 				return err
+			}
+			if q.Verb == ops.VerbQuery {
+				return a.queryTask(cmd.Context(), q.Name)
 			}
 			return a.task(cmd.Context(), q)
 		},
@@ -92,13 +105,24 @@ func (a *app) task(ctx context.Context, q ops.TaskRequest) error {
 	return err
 }
 
+func (a *app) queryTask(ctx context.Context, name string) error {
+	v, err := ops.QueryTask(ctx, a.env(), name)
+	if err != nil {
+		return err
+	}
+	if a.global.output != formatTable {
+		return a.print(v)
+	}
+	return render.Task(a.stdout, &v)
+}
+
 // completeTasks completes NAME and the verb.
 func (a *app) completeTasks(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
 		return a.completeNamesOf(schemas.AgentKind)(cmd, args, typed)
 	case 1:
-		return ops.TaskVerbs, cobra.ShellCompDirectiveNoFileComp
+		return append([]string{ops.VerbQuery}, ops.TaskVerbs...), cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }

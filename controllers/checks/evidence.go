@@ -206,10 +206,7 @@ func (e *Evidence) Text() string {
 		}
 	}
 	for _, f := range e.Findings {
-		fmt.Fprintf(&b, "%s: %s: %s", f.place(), f.Severity, f.Message)
-		if f.Rule != "" {
-			fmt.Fprintf(&b, " (%s %s)", f.Tool, f.Rule)
-		}
+		b.WriteString(f.Text())
 		if f.Suggestion != "" {
 			fmt.Fprintf(&b, "; %s", f.Suggestion)
 		}
@@ -234,6 +231,15 @@ func (e *Evidence) Text() string {
 		fmt.Fprintf(&b, "and %d more\n", e.Omitted)
 	}
 	return b.String()
+}
+
+// Text is a finding in a line: where it is, how bad, what, and by which rule.
+func (f Finding) Text() string {
+	text := fmt.Sprintf("%s: %s: %s", f.place(), f.Severity, f.Message)
+	if f.Rule != "" {
+		text += fmt.Sprintf(" (%s %s)", f.Tool, f.Rule)
+	}
+	return text
 }
 
 // place is where a finding is, as file:line:column.

@@ -50,6 +50,9 @@ func (f *fold) apply(pending actions.Pending, done *schemas.AppliedAction) bool 
 	if schemas.IsMessage(a.Verb) {
 		return f.hears(a.Node)
 	}
+	if i, ok := f.p.Index[a.Node]; ok && schemas.IgnoredStep(a.Verb) != "" {
+		return f.ignore(i, pending, done)
+	}
 	if i, ok := f.p.Index[a.Node]; ok && a.Verb == schemas.VerbApprove {
 		return f.approveNode(i, pending, done)
 	}

@@ -120,7 +120,10 @@ func (f *fold) keepApproval(i int32, a schemas.Approval) {
 		f.approved = map[int32][]schemas.Approval{}
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.approvals(i)), func(old schemas.Approval) bool {
-		if other := old.Digest != a.Digest; other && f.isGate(i) {
+		if old.Ignores != a.Ignores {
+			return false
+		}
+		if other := old.Digest != a.Digest; other && a.Ignores == "" && f.isGate(i) {
 			return f.heldBack(i) == ""
 		}
 		return f.personName(old.By) == f.personName(a.By)
@@ -136,4 +139,27 @@ func (f *fold) approvalTexts(i int32) (texts []agentio.Message) {
 		}
 	}
 	return texts
+}
+
+// ignoring is the approval by which a step's verdict about the change of node i in a workspace does not count; nil for none.
+func (f *fold) ignoring(i int32, w *schemas.RunWorkspace, step string) *schemas.Approval {
+	given := f.approvals(i)
+	for k := range given {
+		if given[k].Ignores == step && given[k].Digest == f.shownCommit(w) {
+			return &given[k]
+		}
+	}
+	return nil
+}
+
+// ignoredBy says whose word counts in place of a verdict; "" for nobody's.
+func ignoredBy(a *schemas.Approval) string {
+	if a == nil {
+		return ""
+	}
+	text := "ignored by " + schemas.Acting(a.By, a.Proof)
+	if a.Reason != "" {
+		text += ": " + oneLine(a.Reason)
+	}
+	return text
 }

@@ -23,7 +23,7 @@ import (
 // with their outputs, and the commits that they landed.
 func (f *fold) shown(i int32) string {
 	if f.heldBack(i) != "" {
-		return f.shownCommit(i)
+		return f.shownCommit(f.recs[i].land.of.Workspace)
 	}
 	n := &f.p.Spec.Nodes[i]
 	o := keys.Begin(nil)
@@ -69,16 +69,6 @@ func compact(value json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// shownCommit is the digest of the commit of node i, what it was made from, and the branch that it is for.
-func (f *fold) shownCommit(i int32) string {
-	w := f.recs[i].land.of.Workspace
-	o := keys.Begin(nil)
-	o.Text("base", w.Base)
-	o.Text("branch", f.b.SessionSpec().Branch)
-	o.Text("commit", w.Commit)
-	return strings.TrimPrefix(keys.Digest(o.End()), "sha256:")[:shownDigits]
-}
-
 // landedCommit is the commit on the branch that a node's latest success landed; "" for none.
 func (f *fold) landedCommit(i int32) string {
 	if l := f.landed(i); l != nil {
@@ -92,7 +82,7 @@ func (f *fold) landedCommit(i int32) string {
 func (f *fold) counting(i int32, digest string) (found []schemas.Approval, until time.Time) {
 	a, started := f.approveOf(i), f.recs[i].last != nil && f.heldBack(i) == ""
 	for _, given := range f.approvals(i) {
-		if given.Digest != digest && f.isGate(i) {
+		if given.Ignores != "" || given.Digest != digest && f.isGate(i) {
 			continue
 		}
 		if a.Expires != nil && !started {
@@ -216,11 +206,10 @@ func (f *fold) forms(i int32) (out []json.RawMessage) {
 // refuses says why an approval of node i by someone does not count; "" if it does.
 func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) string {
 	settings, a := f.Tree.Settings(), f.approveOf(i)
-	agent := id.Proof == schemas.ProofRun || f.Tree.Exists(schemas.AgentKind.Ref(id.Who)) && !agents.IsPerson(f.Tree, id.Who)
 	switch {
 	case a == nil:
 		return ""
-	case agent:
+	case f.isAgent(id):
 		return "only people approve, and " + id.Who + " is an agent"
 	case f.isGate(i) && spec.Digest == "":
 		return "it names no digest of what it approves; reconcile ready shows it"
@@ -237,6 +226,11 @@ func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) st
 		}
 	}
 	return ""
+}
+
+// isAgent reports whether who acts is none of the people.
+func (f *fold) isAgent(id settle.Identity) bool {
+	return id.Proof == schemas.ProofRun || f.Tree.Exists(schemas.AgentKind.Ref(id.Who)) && !agents.IsPerson(f.Tree, id.Who)
 }
 
 // identity is who approves by an action, and how that is known. What an action says about a comment or a signature is proved only by

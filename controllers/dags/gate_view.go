@@ -27,12 +27,10 @@ func Gates(in settle.In) []Gate {
 	if in.Gone() || in.Broken() || !hasClosedGate(in) {
 		return nil
 	}
-	p := plan.Of(in.Object)
-	if _, bad := unusable(in, p); bad {
+	f := decided(in)
+	if f == nil {
 		return nil
 	}
-	f := newFold(in, p, in.Status().(*schemas.DAGStatus))
-	f.run()
 	var out []Gate
 	for i := range f.next {
 		if f.next[i].Reason == settle.ReasonWaitsForApproval {
@@ -85,16 +83,14 @@ func GateOf(in settle.In, node string) *Gate {
 
 // Tasks are the prompts and commands of a DAG's nodes that have expressions in them, with their values, by node.
 func Tasks(in settle.In) map[string]string {
-	st, ok := in.Status().(*schemas.DAGStatus)
-	if !ok || in.Gone() || in.Broken() {
+	if in.Gone() || in.Broken() || in.Status() == nil {
 		return nil
 	}
 	p := plan.Of(in.Object)
-	if _, bad := unusable(in, p); bad || len(p.Texts) == 0 {
+	f := decided(in)
+	if f == nil || len(p.Texts) == 0 {
 		return nil
 	}
-	f := newFold(in, p, st)
-	f.run()
 	out := make(map[string]string, len(p.Texts))
 	for i := range p.Texts {
 		out[p.Spec.Nodes[i].Name] = f.task(i)

@@ -2,7 +2,9 @@ package dags
 
 import (
 	"cmp"
+	"strings"
 
+	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -23,4 +25,13 @@ func (f *fold) heldBack(i int32) string {
 		return ""
 	}
 	return cmp.Or(r.verify.held, r.verify.doubts, f.previewOf(i).Holds(r.land.of.Workspace.Change))
+}
+
+// shownCommit is the digest of the commit of a workspace, what it was made from, and the branch that it is for.
+func (f *fold) shownCommit(w *schemas.RunWorkspace) string {
+	o := keys.Begin(nil)
+	o.Text("base", w.Base)
+	o.Text("branch", f.b.SessionSpec().Branch)
+	o.Text("commit", w.Commit)
+	return strings.TrimPrefix(keys.Digest(o.End()), "sha256:")[:shownDigits]
 }

@@ -120,7 +120,8 @@ type nodeRecord struct {
 	before   int          // attempts up to the latest success
 	failures int          // attempts since then that are used up
 	failedAt schemas.Time // When the last of these ended
-	last     *schemas.Run // the latest record
+	last     *schemas.Run // the latest record that counts
+	seq      int          // the number of the latest record
 	failed   *schemas.Run // the latest of these attempts; nil for none, or where its record was pruned
 	limits   int          // runs that ended with a rate limit whose end is known; they use up no attempt
 	limited  *schemas.Run // the latest run, if it is one of these
@@ -260,6 +261,10 @@ type verifying struct {
 	// unknown count the verifications by agents that came to no verdict, by step and run, and limits those that met a rate limit.
 	unknown map[string]int
 	limits  int
+	// change is the latest change that was to be verified, of the run with the number seq; nil for none.
+	change *schemas.RunWorkspace
+	landed bool
+	seq    int
 }
 
 // reopen takes a success that does not count.

@@ -34,6 +34,7 @@ func (f *fold) takeRuns(i int32, runs []*schemas.Run) {
 	r, known, lands, verified := &f.recs[i], f.known(i), f.landings(i, runs), f.verifications(i, runs)
 	for _, run := range runs {
 		if run.NodeKey == f.b.Keys[i] {
+			r.seq = max(r.seq, run.Seq)
 			f.takeRun(i, run, lands, verified[run.Key])
 			r.starts(run.StartedAt, known)
 		}
@@ -54,6 +55,8 @@ func (f *fold) takeClaims() {
 			f.recs[i].land.claim = claim
 		case f.claimsVerification(i, claim):
 			f.recs[i].verify.claim = claim
+		case claim.NodeKey == f.b.Keys[i] && f.overruled(i, claim.Seq):
+			f.recs[i].other, f.recs[i].former = true, claim
 		case claim.NodeKey == f.b.Keys[i]:
 			f.recs[i].claim = claim
 			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
@@ -362,6 +365,9 @@ func (f *fold) failureReason(i int32) string {
 
 // takeRun takes a record of node i; verified are the verifications of its change, by step.
 func (f *fold) takeRun(i int32, run *schemas.Run, lands, verified map[string]*schemas.Run) {
+	if run.Outcome != schemas.OutcomeSucceeded && f.overruled(i, run.Seq) {
+		return
+	}
 	r, pauses := &f.recs[i], f.pauses(i, run)
 	unheard := !pauses && f.unheardAfter(i, run)
 	if !pauses && f.verifies(i, run) && !f.lets(i, run, verified, lands[run.Key]) && !unheard {

@@ -60,12 +60,19 @@ func (f *fold) claimsVerification(i int32, c *state.Claim) bool {
 func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Run) bool {
 	p, v := f.pipelineOf(i), &f.recs[i].verify
 	v.of, v.sentBack, v.held, v.doubts, v.verdicts, v.commit = nil, v.returned[run.Workspace.Tree], "", "", of, run.Workspace.Commit
+	v.change, v.seq, v.landed = run.Workspace, run.Seq, false
+	if v.sentBack != nil && f.ignoring(i, run.Workspace, v.sentBack.Step) != nil {
+		v.sentBack = nil
+	}
 	if v.sentBack != nil {
 		v.held = "it is the same as a change that was sent back before"
 		return true
 	}
 	for _, step := range stepsOf(p) {
 		record := of[step]
+		if f.ignoring(i, run.Workspace, step) != nil {
+			continue
+		}
 		if record == nil {
 			v.of, v.step = run, step
 			return false
@@ -115,7 +122,7 @@ func (f *fold) lets(i int32, run *schemas.Run, verified map[string]*schemas.Run,
 	switch {
 	case land != nil && land.Outcome == schemas.OutcomeSucceeded: // perhaps before there was a pipeline
 		v := &r.verify
-		if v.of, v.sentBack, v.held, v.doubts, v.verdicts = nil, nil, "", "", verified; len(verified)+len(v.loops) > 0 {
+		if v.of, v.sentBack, v.change, v.landed, v.held, v.doubts, v.verdicts = nil, nil, w, true, "", "", verified; len(verified)+len(v.loops) > 0 {
 			v.commit = w.Commit
 		}
 		return true
@@ -214,6 +221,10 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 			e := checks.EvidenceOf(record)
 			*to = strings.TrimSpace(string(e.Outcome) + ": " + e.Summary)
 		}
+		if v.change != nil {
+			*to = strings.TrimPrefix(*to+"; "+ignoredBy(f.ignoring(i, v.change, step)), "; ")
+			*to = strings.TrimSuffix(*to, "; ")
+		}
 	}
 	switch {
 	case s.State == schemas.NodeFailed, s.State == schemas.NodeCancelled:
@@ -230,6 +241,9 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 		out.State = schemas.PipelineCompleted
 	case v.commit == "" && f.recs[i].last == nil && f.recs[i].claim == nil:
 		return nil // it has not begun
+	}
+	if v.change != nil && !v.landed && out.State != schemas.PipelineCompleted && out.State != schemas.PipelineFailed {
+		out.Digest = f.shownCommit(v.change)
 	}
 	return out
 }

@@ -71,10 +71,7 @@ func (f *fold) effect(i int32) settle.Effect {
 	}
 	c := f.b.Command(f.p, i, e.Agent)
 	f.fillTexts(i, &c)
-	e.Seq = 1
-	if r.last != nil {
-		e.Seq = r.last.Seq + 1
-	}
+	e.Seq = r.seq + 1
 	for _, q := range r.questions {
 		e.Seq = max(e.Seq, q.Seq+1) // a run that wrote a request, and left no record, is another one
 	}

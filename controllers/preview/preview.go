@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -405,4 +406,22 @@ func isExample(p string) bool {
 		return true
 	}
 	return false
+}
+
+// mostChanges bounds what Changes lists.
+const mostChanges = 100
+
+// Changes lists the files of a diff, the first of them, each with what became of it.
+func Changes(diff string) (out []schemas.FileChange) {
+	types := map[string]string{Added: schemas.FileCreated, Removed: schemas.FileDeleted}
+	for _, f := range Parse(diff) {
+		c := schemas.FileChange{Path: f.Path, ChangeType: cmp.Or(types[f.Status], schemas.FileModified), Summary: fmt.Sprintf("+%d -%d lines", f.Added, f.Removed)}
+		if f.From != "" {
+			c.Summary += ", was " + f.From
+		}
+		if out = append(out, c); len(out) == mostChanges {
+			break
+		}
+	}
+	return out
 }

@@ -21,16 +21,8 @@ func (d *commandDecider) approval(a commandTarget, spec *schemas.ActionSpec) err
 	if err != nil {
 		return err
 	}
-	var rest []string
-	for _, word := range strings.Fields(reason) {
-		word := strings.Map(visible, word) // a digest that was copied from a comment of ours
-		if len(word) == digestLength && strings.Trim(word, "0123456789abcdef") == "" {
-			spec.Digest = word
-			continue
-		}
-		rest = append(rest, word)
-	}
-	spec.Reason, spec.Answer = redactedText(strings.Join(rest, " ")), redactedText(answer)
+	spec.Digest, reason = digestIn(reason)
+	spec.Reason, spec.Answer = redactedText(reason), redactedText(answer)
 	e := d.tree.Entry(a.target)
 	if e == nil || a.node == "" {
 		return nil
@@ -41,6 +33,20 @@ func (d *commandDecider) approval(a commandTarget, spec *schemas.ActionSpec) err
 			codeText(strings.Join([]string{"/" + Approve, a.target.String(), a.node, gate.Digest}, " ")))
 	}
 	return nil
+}
+
+// digestIn takes the digest of what is meant out of a text; "" for none.
+func digestIn(text string) (digest, rest string) {
+	var words []string
+	for _, word := range strings.Fields(text) {
+		word := strings.Map(visible, word) // a digest that was copied from a comment of ours
+		if len(word) == digestLength && strings.Trim(word, "0123456789abcdef") == "" {
+			digest = word
+			continue
+		}
+		words = append(words, word)
+	}
+	return digest, strings.Join(words, " ")
 }
 
 // visible is a character, or -1 for one that shows nothing, such as those between the parts of a word that GitHub must not link.

@@ -84,7 +84,7 @@ func TeamsToAsk(a Actor, set *schemas.GitHubCommands) []string {
 
 // prove records who approved a gate by a comment.
 func (v *Decision) prove(s *derive.Spec, e *state.Entry, author string) {
-	if spec := state.SpecOf[*schemas.ActionSpec](e); spec != nil && spec.Verb == schemas.VerbApprove && spec.Permission == nil {
+	if spec := state.SpecOf[*schemas.ActionSpec](e); spec != nil && spec.Permission == nil && (spec.Verb == schemas.VerbApprove || schemas.IgnoredStep(spec.Verb) != "") {
 		v.Handled.Proofs = append(v.Handled.Proofs, schemas.MirrorProof{Spec: s.Path, Digest: e.Object.Digest, Author: author})
 	}
 }

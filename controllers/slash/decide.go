@@ -51,10 +51,10 @@ type Issue struct {
 
 // View is what a command wants to be shown.
 type View struct {
-	Verb    string        // Status, Explain or Clarify
+	Verb    string        // Status, Explain, Clarify or Task
 	Issue   int           // of Clarify: whose threads, or -1 for all open ones
 	Objects []schemas.Ref // of the others: the targets
-	Node    string        // of Explain: only this node
+	Node    string        // of Explain and Task: only this node
 }
 
 // Input is all that a decision depends on.
@@ -228,6 +228,8 @@ func (d *commandDecider) interpret(c *Comment, cmd Command, name string) (*deriv
 		return d.remember(c, cmd, name)
 	case Start:
 		return d.start(c, cmd, name)
+	case Task:
+		return d.task(c, cmd, name)
 	case Status, Explain, Clarify:
 		told, err := d.view(cmd)
 		return nil, told, err

@@ -28,11 +28,12 @@ const (
 	Explain  = "explain"
 	Remember = "remember"
 	Start    = "start"
+	Task     = "task"
 )
 
 // verbs lists all verbs, as the documentation does.
 var verbs = []string{
-	Answer, Resolve, Escalate, Clarify, Approve, Deny, Hold, Retry, Skip, Cancel, Status, Explain, Remember, Start,
+	Answer, Resolve, Escalate, Clarify, Approve, Deny, Hold, Retry, Skip, Cancel, Status, Explain, Remember, Start, Task,
 }
 
 // Command is one command of a comment.

@@ -53,7 +53,7 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 				out = append(out, fmt.Sprintf("changes %s, which says what is checked", p))
 			}
 		}
-		wasTest, isTest := isTestFile(before), isTestFile(f.Path)
+		wasTest, isTest := IsTestFile(before), IsTestFile(f.Path)
 		if wasTest && !isTest {
 			out = append(out, fmt.Sprintf("makes %s, which has tests, another file", before))
 		}
@@ -143,8 +143,8 @@ func changedLines(diff string) func(func(byte, string) bool) {
 	}
 }
 
-// isTestFile reports whether a file has tests by its name, for any tool.
-func isTestFile(file string) bool {
+// IsTestFile reports whether a file has tests by its name, for any tool.
+func IsTestFile(file string) bool {
 	return slices.ContainsFunc(Catalog(), func(t Tool) bool {
 		return slices.ContainsFunc(t.Roles, func(r Role) bool { return r.IsTest(file) })
 	})

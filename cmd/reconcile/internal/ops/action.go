@@ -46,7 +46,7 @@ func (a *newAction) write(ctx context.Context, name string, noRun bool) (file st
 // actionName returns a name such as retry-checks-20260227t100000z-1a2b3c: verb, target, time, and a digest that
 // distinguishes requests of the same second. A long target is shortened.
 func actionName(spec schemas.ActionSpec) string {
-	const most = 30
+	most := min(30, 38-len(spec.Verb))
 	_, name, ok := strings.Cut(spec.Target, "/")
 	if !ok {
 		name = spec.Target

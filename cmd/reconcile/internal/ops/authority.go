@@ -27,7 +27,7 @@ var PeopleOnly = map[string]Authority{
 	"Run":                {"set parameters", false}, // with Params
 	"Start":              {"start a workflow", false},
 	"Switch":             {"switch to a session", false},
-	"Task":               {"prompt or interrupt a task", false},
+	"Task":               {"prompt or steer a task", false},
 }
 
 // authorize refuses an operation of PeopleOnly inside a run.

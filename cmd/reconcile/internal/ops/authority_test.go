@@ -23,7 +23,7 @@ var byRequest = []string{"Act", "Apply", "Create", "Delete", "Edit"}
 // ofRuns are the operations that a run may do as its agent.
 var ofRuns = strings.Fields(`Agents Ask AuditMemory Budget Capture ChooseTool Claim CompactMemory Cycles Deps Describe DescribeNode DiffWorkspace Digest EvalMemory
 	Events Explain Facts FindWorkspace FollowEvents FollowLog FollowObjects Get GetMemory Graph History Hook Index Inspect JudgeMemory ListMemory Logs
-	MemoryStats MergeFiles Metrics Path Plan PlanChange PlanGitHub Preview Prompt Propose ReadLog Ready RebuildMemory Recall Related RemoveFacts RemoveMemory Reply
+	MemoryStats MergeFiles Metrics Path Plan PlanChange PlanGitHub Preview Prompt Propose QueryTask ReadLog Ready RebuildMemory Recall Related RemoveFacts RemoveMemory Reply
 	ResolveConflict ScanSecrets ExplainSchema Search SearchEval SearchMemory StateFacts Style Test Threads ToolOptions Tools Validate VerifyMemory Version Wait Workspaces
 	WriteSchemas`)
 

@@ -14,13 +14,16 @@ import (
 )
 
 // TaskVerbs are the verbs of [Task].
-var TaskVerbs = []string{schemas.VerbPrompt, schemas.VerbInterrupt}
+var TaskVerbs = []string{schemas.VerbPrompt, schemas.VerbInterrupt, schemas.VerbIgnoreInspector, schemas.VerbIgnoreTester}
 
-// TaskRequest tells the agent of a node something.
+// VerbQuery is what [QueryTask] does.
+const VerbQuery = "query"
+
+// TaskRequest is what a person says about the task of an agent.
 type TaskRequest struct {
-	Name  string // dag/NAME:NODE, or the unique name of a node or an agent
-	Verb  string // one of TaskVerbs
-	Text  string
+	Name  string        // dag/NAME:NODE, or the unique name of a node or an agent, or the only one that is like it
+	Verb  string        // one of TaskVerbs
+	Text  string        // for the agent; of the verbs that it hears nothing of, the reason
 	By    string        // the acting person; "": the caller
 	NoRun bool          // only write the action
 	Wait  time.Duration // wait that long until the text has arrived; 0: do not wait
@@ -36,11 +39,10 @@ type TaskResult struct {
 	Run     *RunResult              `json:"-"`                 // the run that applied it; nil: another one does
 }
 
-// Task writes the Action of a TaskRequest, which brings a text to the agent of a node, and runs the tree to apply it, unless
-// another run is active. Only people may. The result is valid even with an error, if it has a path.
+// Task writes the Action of a TaskRequest, and runs the tree to apply it, unless another run is active. Only people may. The result is valid even with an error, if it has a path.
 func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error) {
 	if !slices.Contains(TaskVerbs, q.Verb) {
-		return r, badRequest("a task cannot be told to %s%s; it knows %s", q.Verb, schemas.DidYouMean(q.Verb, TaskVerbs), strings.Join(TaskVerbs, " and "))
+		return r, badRequest("a task cannot be told to %s%s; it knows %s", q.Verb, schemas.DidYouMean(q.Verb, TaskVerbs), VerbQuery+", "+strings.Join(TaskVerbs, ", "))
 	}
 	if err := env.authorize("Task"); err != nil {
 		return r, typed(err)
@@ -58,7 +60,17 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 		return r, typed(err)
 	}
 	spec := &a.spec
-	spec.Target, spec.Node, spec.Text = "dag/"+dag, node, env.redact("TEXT", q.Text)
+	spec.Target, spec.Node = "dag/"+dag, node
+	if text := env.redact("TEXT", q.Text); schemas.IsMessage(q.Verb) {
+		spec.Text = text
+	} else {
+		spec.Reason = text
+	}
+	if schemas.IgnoredStep(q.Verb) != "" {
+		if spec.Digest, err = presentChange(a.tree, spec); err != nil {
+			return r, typed(err)
+		}
+	}
 	r.Node, r.Action = spec.Target+":"+node, actionName(*spec)
 	if r.Path, r.Run, err = a.write(ctx, r.Action, q.NoRun); err != nil {
 		return r, typed(err)
@@ -68,6 +80,19 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 	}
 	env.readReceipt(ctx, &r)
 	return r, typed(err)
+}
+
+// presentChange is the digest of the change of an action's node.
+func presentChange(t *state.Tree, spec *schemas.ActionSpec) (string, error) {
+	ref, err := spec.TargetRef()
+	if err != nil {
+		return "", err
+	}
+	p := schemas.NodesIn(t.Entry(ref).Status()).Of(spec.Node).Pipeline
+	if p == nil || p.Digest == "" {
+		return "", badRequest("%s:%s has no change that is verified, waits, or was sent back: there is no verdict to ignore", spec.Target, spec.Node)
+	}
+	return p.Digest, nil
 }
 
 // readReceipt adds to a result how its action is now.
@@ -118,6 +143,9 @@ func findTask(t *state.Tree, word string) (dag, node string, err error) {
 	case len(byAgent) > 1:
 		return "", "", badRequest("agent/%s has more than one node: %s", word, schemas.Shorten(byAgent, 10))
 	default:
+		if near := schemas.OnlyNear(word, taskNames(t)); near != "" {
+			return findTask(t, near)
+		}
 		return "", "", badRequest("no node is called %q, and no agent of that name has an open one%s; write dag/NAME:NODE", word,
 			schemas.DidYouMean(word, taskNames(t)))
 	}

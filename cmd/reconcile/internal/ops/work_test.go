@@ -196,6 +196,9 @@ func TestTask(t *testing.T) {
 	if !ok || st.Delivery == nil {
 		t.Errorf("the action has %+v, want a receipt", d.Entry.Status())
 	}
+	if v, err := ops.QueryTask(t.Context(), inRun(env, "cy"), "wrote"); err != nil || v.Node != "dag/more:write" || v.Agent != "cy" || v.State != schemas.NodeSucceeded {
+		t.Errorf("%+v, %v", v, err)
+	}
 	for want, q := range map[string]ops.TaskRequest{
 		"only a person may prompt": {Name: "write", Verb: schemas.VerbPrompt, Text: "x"},
 		"cannot be told to shout":  {Name: "write", Verb: "shout", Text: "x"},

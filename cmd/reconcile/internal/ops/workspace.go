@@ -7,6 +7,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/workspaces"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/state"
 )
 
 // Workspace is a folder in which an agent works, or has worked.
@@ -107,6 +108,10 @@ func (e Env) workspaces(ctx context.Context) (*workspaces.Manager, error) {
 		return nil, err
 	}
 	defer s.Close()
+	return e.workspacesOf(t)
+}
+
+func (e Env) workspacesOf(t *state.Tree) (*workspaces.Manager, error) {
 	return workspaces.New(workspaces.Options{Dir: e.Tree.Dir, Settings: t.Settings(), Now: e.Tree.Now, Getenv: e.Tree.Getenv, Warn: e.warn,
 		Secrets: runner.FindSecrets(os.Environ(), e.Tree.Dir)})
 }

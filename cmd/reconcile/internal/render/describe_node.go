@@ -80,6 +80,10 @@ func (p *descriptionPage) nodeHead(v *dags.NodeView) {
 		row("Tested", looped(v.Tested, v.TesterLoops))
 	}
 	for _, a := range n.Approvals {
+		if a.Ignores != "" {
+			row("Ignored "+a.Ignores, strings.TrimSuffix(schemas.Acting(a.By, a.Proof)+": "+a.Reason, ": "))
+			continue
+		}
 		row("Approved", schemas.Acting(a.By, a.Proof))
 	}
 	row("Result", string(n.Result))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/slash"
@@ -36,6 +37,12 @@ func Show(t *state.Tree, v slash.View, now time.Time) string {
 			all = append(all, Description{Entry: e, Details: settle.TableOf(t).Details(e), Why: readiness.Why(e, t)})
 		}
 		err = describeWhy(&out, Palette{}, all, v.Node, now)
+	case slash.Task:
+		for _, e := range objects {
+			if task, ok := dags.Task(settle.In{Entry: e, Tree: t, World: settle.NewWorld(t, now, nil), Now: now}, v.Node); ok {
+				err = Task(&out, &task)
+			}
+		}
 	case slash.Clarify:
 		err = showQuestions(&out, t, v.Issue, now)
 	}

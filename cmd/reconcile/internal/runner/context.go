@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/preview"
 	"reconcile.dev/reconcile/controllers/profiles"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -116,6 +117,25 @@ func (a *attempt) changedFiles() []string {
 		files[i] = a.runner.clean(name)
 	}
 	return files
+}
+
+// noteChanges adds what differs in the workspace to the record of a turn that was ended, or handed the rest of the task off.
+func (a *attempt) noteChanges() {
+	ended := a.record.Outcome == schemas.OutcomeCancelled || a.record.Outcome == schemas.OutcomeHandedOff
+	if !ended || a.place.ws == nil || !a.isAgent() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), changesTime)
+	defer cancel()
+	_, diff, err := a.place.ws.Changes(ctx)
+	if err != nil {
+		return // the record does without
+	}
+	a.record.Changes = preview.Changes(string(diff))
+	for i := range a.record.Changes {
+		c := &a.record.Changes[i]
+		c.Path, c.Summary = a.runner.clean(c.Path), a.runner.clean(c.Summary)
+	}
 }
 
 // liveReader reads the output of an agent's program as it comes, and reports the use of its context.

@@ -194,6 +194,7 @@ func (a *attempt) perform(b *buffers) error {
 	a.removeWork()
 	a.record.Output, a.record.Log, a.warning = a.sink.finish()
 	err = a.endLimits(err)
+	a.noteChanges()
 	a.showText(b)
 	a.estimate(b)
 	if (a.talk != nil || a.dialogue != nil) && a.record.Turn != nil {

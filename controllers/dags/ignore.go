@@ -1,0 +1,39 @@
+package dags
+
+import (
+	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/schemas"
+)
+
+// People may take a change whatever its inspector or its tester says. That is an approval of one verdict, about one change: the next
+// change is verified as before.
+
+// ignore takes the word of a person about a step's verdict on the change of node i, or says in done why it is refused.
+func (f *fold) ignore(i int32, a actions.Pending, done *schemas.AppliedAction) bool {
+	id := f.identity(a)
+	done.By, done.Proof = id.Who, id.Proof
+	switch now := f.recs[i].verify.change; {
+	case f.isAgent(id):
+		done.Refused = "only people do that, and " + id.Who + " is an agent"
+	case f.pipelineOf(i) == nil:
+		done.Refused = "nothing inspects or tests what " + f.p.Spec.Nodes[i].Name + " changes"
+	case now == nil || f.recs[i].verify.landed:
+		done.Refused = "there is no change that is verified, waits, or was sent back"
+	case a.Spec.Digest == "":
+		done.Refused = "it names no digest of the change; now it is " + f.shownCommit(now)
+	case a.Spec.Digest != f.shownCommit(now):
+		done.Refused = "the change is another one by now; its digest is " + f.shownCommit(now)
+	default:
+		f.keepApproval(i, schemas.Approval{Action: a.Entry.Name, By: id.Who, Proof: id.Proof, At: done.At, Digest: a.Spec.Digest,
+			Ignores: schemas.IgnoredStep(a.Spec.Verb), Reason: a.Spec.Reason})
+		return true
+	}
+	return false
+}
+
+// overruled reports whether the run of node i with a number mends what people have taken as it is, by now.
+func (f *fold) overruled(i int32, seq int) bool {
+	r, v := &f.recs[i], &f.recs[i].verify
+	return v.change != nil && !v.landed && v.sentBack == nil && (v.of != nil || r.won) && seq > v.seq &&
+		(f.ignoring(i, v.change, schemas.StepInspect) != nil || f.ignoring(i, v.change, schemas.StepTest) != nil)
+}

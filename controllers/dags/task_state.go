@@ -1,0 +1,260 @@
+package dags
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/dags/plan"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
+	"reconcile.dev/reconcile/schemas/shorten"
+)
+
+// The state of a task is derived from records: of the engineer's runs under the node's present key, and of what verified them.
+
+// Bounds of a task's state, in characters and entries.
+const (
+	stateText    = 4000
+	stateLine    = 500
+	stateEntries = 40
+)
+
+// TaskView is a task as people see it who ask about it.
+type TaskView struct {
+	Node     string                  `json:"node"` // dag/NAME:NODE
+	Agent    string                  `json:"agent"`
+	State    string                  `json:"state"`
+	Reason   string                  `json:"reason,omitempty"`
+	Message  string                  `json:"message,omitempty"`
+	Attempts int                     `json:"attempts,omitempty"`
+	Pipeline *schemas.PipelineStatus `json:"pipeline,omitempty"`
+	MaxLoops int                     `json:"maxLoops,omitempty"` // of the pipeline
+	schemas.TaskState
+}
+
+// Task is the task of a node that an agent works on; ok is false where there is none.
+func Task(in settle.In, node string) (v TaskView, ok bool) {
+	f := decided(in)
+	if f == nil {
+		return v, false
+	}
+	i, ok := f.p.Index[node]
+	if !ok || f.p.Spec.Nodes[i].Agent == "" {
+		return v, false
+	}
+	s := f.next[i]
+	v = TaskView{Node: in.Ref.String() + ":" + node, Agent: f.agentOf(i), State: s.State, Reason: s.Reason, Message: s.Message, Attempts: s.Attempts,
+		Pipeline: s.Pipeline, TaskState: f.taskState(i)}
+	if p := f.pipelineOf(i); p != nil {
+		v.MaxLoops = p.Loops()
+	}
+	return v, true
+}
+
+// decided decides a DAG as it is now; nil for one that cannot be decided.
+func decided(in settle.In) *fold {
+	st, ok := in.Status().(*schemas.DAGStatus)
+	if in.Gone() || in.Broken() {
+		return nil
+	}
+	if !ok {
+		st = new(schemas.DAGStatus)
+	}
+	p := plan.Of(in.Object)
+	if _, bad := unusable(in, p); bad {
+		return nil
+	}
+	f := newFold(in, p, st)
+	f.run()
+	return f
+}
+
+// taskState is that of node i.
+func (f *fold) taskState(i int32) schemas.TaskState {
+	s := schemas.TaskState{Engineer: f.engineerState(i)}
+	if f.pipelineOf(i) != nil {
+		s.Inspector, s.Tester = f.inspectorState(i), f.testerState(i, &s.Engineer)
+	}
+	return s
+}
+
+// workRuns are the records of the work on node i under its present key, oldest first.
+func (f *fold) workRuns(i int32) (out []*schemas.Run) {
+	for _, r := range f.nodeRuns(f.p.Spec.Nodes[i].Name) {
+		if r.NodeKey == f.b.Keys[i] && r.IsWork() {
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *schemas.Run) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
+}
+
+func (f *fold) engineerState(i int32) schemas.EngineerState {
+	s := schemas.EngineerState{OriginalPrompt: told(f.prompt(i), stateText)}
+	runs := f.workRuns(i)
+	if c := f.recs[i].claim; c != nil {
+		runs = append(runs, &c.Run)
+	}
+	window := 0
+	if a := f.b.Agent(f.p, f.agentOf(i)); a != nil {
+		window = a.ContextWindow
+	}
+	for _, r := range runs {
+		if p := r.Reported; p != nil {
+			s.Accomplished, s.Remaining = add(s.Accomplished, p.Summary), toldAll(p.Remaining)
+		}
+		if w := r.Workspace; w != nil && w.Commit != "" {
+			s.Accomplished = add(s.Accomplished, fmt.Sprintf("committed changes of %s as %s", schemas.Count(w.Changed, "file"), w.Commit[:min(len(w.Commit), 12)]))
+		}
+		if changed := changesOf(r); changed != nil {
+			s.FilesChanged = changed
+		}
+		if notes := notesOf(r); notes != "" {
+			s.ContextNotes = notes
+		}
+		if share := r.Turn.ContextShare(window); share >= 0 {
+			s.ContextUsage = float64(share) / 100
+		}
+		if t := r.Turn; t != nil && len(t.Marks) > 0 {
+			s.ContextUsage = max(s.ContextUsage, t.Marks[len(t.Marks)-1].Usage())
+		}
+	}
+	return s
+}
+
+// changesOf are the files that differ after a run, as far as its record tells; nil where it does not.
+func changesOf(r *schemas.Run) (out []schemas.FileChange) {
+	var paths []string
+	switch {
+	case len(r.Changes) > 0:
+		return r.Changes
+	case r.Workspace != nil && len(r.Workspace.Files) > 0:
+		paths = r.Workspace.Files
+	case r.Turn != nil && len(r.Turn.Marks) > 0:
+		paths = r.Turn.Marks[len(r.Turn.Marks)-1].Files
+	}
+	for _, p := range paths {
+		out = append(out, schemas.FileChange{Path: p})
+	}
+	return out
+}
+
+// notesOf is what an agent said last, and its latest tool calls.
+func notesOf(r *schemas.Run) string {
+	var parts []string
+	if t := r.Turn; t != nil && len(t.Marks) > 0 {
+		m := t.Marks[len(t.Marks)-1]
+		parts = []string{m.Said, strings.Join(m.Tools, "; ")}
+	}
+	if len(parts) == 0 || parts[0] == "" {
+		parts = append([]string{r.Output}, parts...)
+	}
+	return told(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n"), stateText)
+}
+
+// verdicts are the records of a step for node i under its present key, oldest first.
+func (f *fold) verdicts(i int32, step string) (out []*schemas.Run) {
+	key := verifyKey(f.b.Keys[i])
+	for _, r := range f.nodeRuns(f.p.Spec.Nodes[i].Name) {
+		if r.NodeKey == key && r.Step == step && r.Done() {
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *schemas.Run) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
+}
+
+// verdictOf is how a record judged the commit of a run among those of the work.
+func verdictOf(record *schemas.Run, work []*schemas.Run) schemas.Verdict {
+	e := checks.EvidenceOf(record)
+	v := schemas.Verdict{At: record.FinishedAt, Outcome: string(e.Outcome), Summary: told(e.Summary, stateLine)}
+	for _, r := range work {
+		if r.Key == record.Verifies && r.Workspace != nil {
+			v.Commit = r.Workspace.Commit
+		}
+	}
+	return v
+}
+
+func (f *fold) inspectorState(i int32) *schemas.InspectorState {
+	s, work := new(schemas.InspectorState), f.workRuns(i)
+	var before []checks.Finding
+	var now *checks.Evidence
+	for _, r := range f.verdicts(i, schemas.StepInspect) {
+		s.ValidationHistory = append(s.ValidationHistory, verdictOf(r, work))
+		if now != nil {
+			before = append(before, now.Findings...)
+		}
+		now = checks.EvidenceOf(r)
+	}
+	if now == nil {
+		return s
+	}
+	for _, found := range now.Findings {
+		s.CurrentFindings = add(s.CurrentFindings, found.Text())
+	}
+	for _, found := range before {
+		if found.ID != "" && !slices.ContainsFunc(now.Findings, func(n checks.Finding) bool { return n.ID == found.ID }) {
+			s.ResolvedByEngineer = add(s.ResolvedByEngineer, found.Text())
+		}
+	}
+	if v := f.recs[i].verify.sentBack; v != nil && v.Step == schemas.StepInspect {
+		s.PendingForEngineer = s.CurrentFindings
+	}
+	s.ValidationHistory = latestVerdicts(s.ValidationHistory)
+	return s
+}
+
+func (f *fold) testerState(i int32, by *schemas.EngineerState) *schemas.TesterState {
+	s, work := new(schemas.TesterState), f.workRuns(i)
+	for _, c := range by.FilesChanged {
+		if c.ChangeType != schemas.FileDeleted && tools.IsTestFile(c.Path) {
+			s.TestsCreated = add(s.TestsCreated, c.Path)
+		}
+	}
+	var now *checks.Evidence
+	for _, r := range f.verdicts(i, schemas.StepTest) {
+		s.TestResults = append(s.TestResults, verdictOf(r, work))
+		now = checks.EvidenceOf(r)
+	}
+	if now != nil {
+		for _, t := range now.Failures {
+			s.PendingFailures = add(s.PendingFailures, strings.TrimSuffix(t.Name+": "+oneLine(t.Message), ": "))
+		}
+	}
+	for _, line := range by.Remaining {
+		if strings.Contains(strings.ToLower(line), "test") {
+			s.TestPlanRemaining = add(s.TestPlanRemaining, line)
+		}
+	}
+	s.TestResults = latestVerdicts(s.TestResults)
+	return s
+}
+
+// add adds a text that is not there, without secrets, while there is room.
+func add(all []string, text string) []string {
+	if text = told(text, stateLine); text == "" || slices.Contains(all, text) || len(all) >= stateEntries {
+		return all
+	}
+	return append(all, text)
+}
+
+func latestVerdicts(all []schemas.Verdict) []schemas.Verdict {
+	return all[max(0, len(all)-stateEntries):]
+}
+
+func told(text string, most int) string {
+	return shorten.Text(secrets.Redact(strings.TrimSpace(text)), most)
+}
+
+func toldAll(all []string) (out []string) {
+	for _, text := range all {
+		out = add(out, text)
+	}
+	return out
+}
