@@ -46,6 +46,8 @@ func TestDoubts(t *testing.T) {
 	}
 	cheats := []kase{
 		{"deletes the failing test", func() []preview.File { return []preview.File{file("a/sum_test.go", goTest, "")} }, []string{"removes the test TestSum of a/sum_test.go"}},
+		{"leaves a test out of the build", edit("a_test.go", goTest, "package a\n", "//go:build never\n\npackage a\n"), []string{"skips 1 test in a_test.go"}},
+		{"ends before the tests", one("m_test.go", "", "package a\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n"), []string{"skips 1 test in m_test.go"}},
 		{"puts another test in its place", func() []preview.File {
 			return []preview.File{file("test_a.py", "def test_sum():\n    assert 0\n", "def test_true():\n    pass\n")}
 		}, []string{"removes the test test_sum of test_a.py"}},
