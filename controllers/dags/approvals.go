@@ -141,11 +141,11 @@ func (f *fold) approvalTexts(i int32) (texts []agentio.Message) {
 	return texts
 }
 
-// ignoring is the approval by which a step's verdict about the change of node i in a workspace does not count; nil for none.
+// ignoring is the approval by which the verdict of the inspector or the tester, whose step it is, about the change of node i in a workspace does not count; nil for none.
 func (f *fold) ignoring(i int32, w *schemas.RunWorkspace, step string) *schemas.Approval {
 	given := f.approvals(i)
 	for k := range given {
-		if given[k].Ignores == step && given[k].Digest == f.shownCommit(w) {
+		if given[k].Ignores != "" && stepAgent(given[k].Ignores) == stepAgent(step) && given[k].Digest == f.shownCommit(w) {
 			return &given[k]
 		}
 	}
