@@ -67,7 +67,7 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 		spec.Reason = text
 	}
 	if schemas.IgnoredStep(q.Verb) != "" {
-		if spec.Digest, err = presentChange(a.tree, spec); err != nil {
+		if spec.Digest, err = env.presentChange(a.tree, spec); err != nil {
 			return r, typed(err)
 		}
 	}
@@ -82,17 +82,17 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 	return r, typed(err)
 }
 
-// presentChange is the digest of the change of an action's node.
-func presentChange(t *state.Tree, spec *schemas.ActionSpec) (string, error) {
+// presentChange is the digest of the change of an action's node, as it is now: the status in the files may be older.
+func (e Env) presentChange(t *state.Tree, spec *schemas.ActionSpec) (string, error) {
 	ref, err := spec.TargetRef()
 	if err != nil {
 		return "", err
 	}
-	p := schemas.NodesIn(t.Entry(ref).Status()).Of(spec.Node).Pipeline
-	if p == nil || p.Digest == "" {
-		return "", badRequest("%s:%s has no change that is verified, waits, or was sent back: there is no verdict to ignore", spec.Target, spec.Node)
+	v, _ := e.taskOf(t, t.Entry(ref), spec.Node)
+	if p := v.Pipeline; p != nil && p.Digest != "" {
+		return p.Digest, nil
 	}
-	return p.Digest, nil
+	return "", badRequest("%s:%s has no change that is verified, waits, or was sent back: there is no verdict to ignore", spec.Target, spec.Node)
 }
 
 // readReceipt adds to a result how its action is now.

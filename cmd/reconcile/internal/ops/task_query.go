@@ -25,8 +25,8 @@ func QueryTask(ctx context.Context, env Env, name string) (v dags.TaskView, err 
 	if err != nil {
 		return v, err
 	}
-	now, e := env.Tree.Now(), t.Entry(schemas.DAGKind.Ref(dag))
-	v, ok := dags.Task(settle.In{Entry: e, Tree: t, World: settle.NewWorld(t, now, nil), Now: now}, node)
+	e := t.Entry(schemas.DAGKind.Ref(dag))
+	v, ok := env.taskOf(t, e, node)
 	if !ok {
 		return v, fmt.Errorf("%s cannot be decided: reconcile describe %[1]s says why", e.Ref)
 	}
@@ -34,6 +34,12 @@ func QueryTask(ctx context.Context, env Env, name string) (v dags.TaskView, err 
 		v.Engineer.FilesChanged = changes
 	}
 	return v, nil
+}
+
+// taskOf is the task of a node of a DAG as it is now.
+func (e Env) taskOf(t *state.Tree, dag *state.Entry, node string) (dags.TaskView, bool) {
+	now := e.Tree.Now()
+	return dags.Task(settle.In{Entry: dag, Tree: t, World: settle.NewWorld(t, now, nil), Now: now}, node)
 }
 
 // changesNow are the files that differ in the workspace of a node now; nil where there is none, or it cannot be read.
