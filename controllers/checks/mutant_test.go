@@ -32,6 +32,7 @@ var faults = []mutants.Mutant{
 	{"no check is a success", "judge.go", "if !passed {", "if !passed && false {", "TestVerdict"},
 	{"what is unknown is passed over", "judge.go", "case !slices.Contains(allowed, c.Tool):", "case false:", "TestVerdict"},
 
+	{"a serious finding in no place is passed over", "opinion.go", "lost && c.Outcome == Passed", "false", "TestReviews"},
 	{"a test that passes at times is not flaky", "blame.go", "case alone.Passed > 0 && alone.Failed > 0:", "case false:", "TestDiagnose"},
 	{"a test that was flaky before is not flaky", "blame.go", "case base.Passed > 0 && base.Failed > 0:", "case false:", "TestDiagnose"},
 	{"a test that passes alone is to blame", "blame.go", "case alone.Passed > 0:", "case false:", "TestDiagnose"},

@@ -75,8 +75,8 @@ func objectIn(result json.RawMessage) ([]byte, error) {
 }
 
 // EvidenceOfReview is the evidence of the review by an agent, from the result of its run. A finding counts from failOn on. lines returns
-// how many lines a file has, and false for one that is not there: findings about such places are left out, and where all are, nothing is
-// known.
+// how many lines a file has, and false for one that is not there: findings about such places are left out, and where all are, or one that
+// would count is, nothing is known that would let the change through.
 func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, lines func(file string) (int, bool)) *Evidence {
 	c := Check{Tool: ByAgent + agent, Category: Reviewed, Outcome: Passed}
 	o, err := ReadOpinion(result)
@@ -85,23 +85,26 @@ func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, lin
 		return Evident([]Check{c}, c.Outcome, nil, nil)
 	}
 	c.Output = o.Summary
+	lost := false // a finding that would count
 	for _, f := range o.Findings {
 		if f.File != "" {
 			f.File = path.Clean(f.File)
 		}
+		counts := f.Severity.AtLeast(cmp.Or(failOn, Low))
 		n, there := lines(f.File)
 		if f.File != "" && !there || f.Line > n {
+			lost = lost || counts
 			continue
 		}
 		c.Findings = append(c.Findings, Finding{File: f.File, Range: Range{Line: f.Line}, Category: Reviewed, Severity: f.Severity,
 			Message: f.Message, Suggestion: f.Suggestion, Tool: c.Tool, Rule: f.Category})
-		if f.Severity.AtLeast(cmp.Or(failOn, Low)) {
+		if counts {
 			c.Outcome = Failed
 		}
 	}
 	if gone := len(o.Findings) - len(c.Findings); gone > 0 {
 		c.Reason = schemas.Count(gone, "finding") + " left out: in no place that the commit has"
-		if len(c.Findings) == 0 {
+		if len(c.Findings) == 0 || lost && c.Outcome == Passed {
 			c.Outcome = Unknown
 		}
 	}

@@ -48,6 +48,24 @@ func TestReviews(t *testing.T) {
 			t.Errorf("%s: it is let through, or says no reason: %+v", name, e)
 		}
 	}
+	two := func(first, second string) string {
+		return `{"findings":[{"file":"b.go","severity":"` + first + `","message":"m"},{"file":"a.go","severity":"` + second + `","message":"n"}]}`
+	}
+	for name, c := range map[string]struct {
+		result string
+		failOn Severity
+		want   Outcome
+	}{
+		"lost and critical": {two("critical", "info"), "", Unknown},
+		"lost and high":     {two("high", "medium"), High, Unknown},
+		"lost and medium":   {two("medium", "low"), High, Passed},
+		"lost, and another": {two("critical", "high"), High, Failed},
+	} {
+		e := EvidenceOfReview("ann", json.RawMessage(c.result), c.failOn, func(file string) (int, bool) { return 2, file == "a.go" })
+		if e.Outcome != c.want || !strings.Contains(e.Tools[0].Reason, "1 finding left out") {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
 	some := EvidenceOfReview("ann", json.RawMessage(`{"findings":[{"file":"a.go","severity":"high","message":"m"},{"file":"b.go","severity":"high","message":"n"}]}`), "",
 		func(file string) (int, bool) { return 2, file == "a.go" })
 	if text := some.Text(); !strings.Contains(text, "1 finding left out") || strings.Contains(text, "b.go") {
