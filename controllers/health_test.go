@@ -72,6 +72,40 @@ func TestHealthOfAgents(t *testing.T) {
 	}
 }
 
+// TestHealthOfReviews: an agent that works in place of another one does not review what it made.
+func TestHealthOfReviews(t *testing.T) {
+	s := newSim(t)
+	s.put("specs/sessions/s.yaml", head("Session", "s")+"spec: {title: s, pipeline: {inspector: cid}}\n")
+	s.put("specs/agents/ben.yaml", head("Agent", "ben")+"spec: {role: engineer, fallback: [cid], runner: {acp: {argv: [ben]}}}\n")
+	s.put("specs/agents/cid.yaml", head("Agent", "cid")+"spec: {role: inspector, runner: {acp: {argv: [cid]}}}\n")
+	s.put("specs/dags/d.yaml", head("DAG", "d")+"spec: {session: s, nodes: [{name: n, agent: ben, prompt: Go.}]}\n")
+	s.ail("ben")
+	s.settle()
+	for _, change := range []func(*schemas.Run){
+		func(r *schemas.Run) {
+			r.Workspace = &schemas.RunWorkspace{Kind: schemas.WorkspaceClone, Name: "w", Base: "b", Commit: "c1", Tree: "t1"}
+		},
+		func(r *schemas.Run) {
+			r.Result = []byte(`{"outcome":"passed","summary":"clean","tools":[{"tool":"flake8","category":"linter","outcome":"passed"}]}`)
+		},
+	} {
+		e, ok := s.find("d", "n")
+		if !ok {
+			t.Fatalf("nothing is wanted: %+v", s.dag("d").Nodes.Of("n"))
+		}
+		s.start(e)
+		s.end(e.Owner, e.Key, func(r *schemas.Run) {
+			r.Outcome, r.FinishedAt = schemas.OutcomeSucceeded, schemas.NewTime(s.now)
+			change(r)
+		})
+		s.settle()
+	}
+	n := s.dag("d").Nodes.Of("n")
+	if e, ok := s.find("d", "n"); ok || n.Reason != settle.ReasonNotVerifiable || !strings.Contains(n.Message, "would judge its own change") {
+		t.Errorf("the change of cid is %s %s: %s, wanted is %+v", n.State, n.Reason, n.Message, e)
+	}
+}
+
 // fail lets the node of a DAG fail for a reason that is not the work.
 func (s *sim) fail(dag string) {
 	s.now = s.now.Add(time.Second)

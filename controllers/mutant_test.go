@@ -32,6 +32,8 @@ var faults = []mutants.Mutant{
 	{"an agent that comes to no verdict is asked for ever", "dags/pipeline.go", "if v.unknown[step+\" \"+run.Key] < mostVerdicts {", "if true {"},
 	{"an agent that says nothing sends a change back", "dags/pipeline.go", "if record.Agent != \"\" && e.Outcome == checks.Unknown {", "if false {"},
 	{"a review that was cancelled counts", "dags/review.go", "case r.Outcome == schemas.OutcomeCancelled, r.StoppedByBudget():", "case r.StoppedByBudget():"},
+	{"a model reviews what it cannot read", "dags/review.go", "case !a.Runner.ReadsFiles():", "case false:"},
+	{"an agent that worked in place of another one reviews itself", "dags/review.go", "f.recs[i].verify.of != nil && name", "false && name"},
 	{"an engineer inspects", "dags/review.go", "case a.Role != stepAgent(step):", "case false:"},
 	{"a change that removes tests lands unseen", "dags/pipeline.go", "len(all) > 0 {", "false {"},
 	{"a time limit ends what is being verified", "dags/calls.go", " || f.recs[i].verify.of != nil {", " {"},

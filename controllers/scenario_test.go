@@ -176,7 +176,7 @@ func (s *scenario) putFiles(paths []string) {
 	for _, f := range s.archive.Files {
 		name, in := strings.CutPrefix(f.Name, "in/")
 		if in && len(paths) == 0 || slices.Contains(paths, f.Name) {
-			for _, version := range []string{"new/", "newer/"} {
+			for _, version := range []string{"new/", "newer/", "blind/"} {
 				name = strings.TrimPrefix(name, version)
 			}
 			s.put(filepath.ToSlash(name), string(f.Data))

@@ -312,6 +312,11 @@ const (
 	ToolsWrite = "write"
 )
 
+// ReadsFiles reports whether the agent can look at files that its prompt does not have.
+func (r *Runner) ReadsFiles() bool {
+	return r.HTTP == nil || r.HTTP.Tools != "" && r.HTTP.Tools != ToolsNone
+}
+
 func (h *HTTPRunner) defaults() {
 	orDefault(&h.Wire, WireOpenAI)
 	orDefault(&h.Tools, ToolsNone)

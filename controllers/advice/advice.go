@@ -194,24 +194,28 @@ func adviseApprovals(e *state.Entry, settings *schemas.SettingsSpec) (all []Advi
 	return all
 }
 
-// advisePipeline refuses agents of a pipeline that cannot do their steps: those of another role, and people, who decide by approve.
+// advisePipeline refuses agents of a pipeline that cannot do their steps: those of another role, those that cannot read, and people, who
+// decide by approve.
 func advisePipeline(t *state.Tree, e *state.Entry, p *schemas.Pipeline, field ...any) (all []Advice) {
 	for _, a := range p.Agents() {
 		on := t.Entry(schemas.AgentKind.Ref(a.Name))
 		if on == nil || on.Object == nil {
 			continue // the reference is a problem of its own
 		}
-		why := ""
+		why, mend := "", "name an agent with the role "+a.Field
 		switch spec := schemas.SpecAs[*schemas.AgentSpec](on.Object); {
 		case spec.Runner.Human != nil:
 			why = fmt.Sprintf("%s is a person, who cannot be the %s of a pipeline: people decide with approve, and see each change with land.preview", a.Name, a.Field)
 		case spec.Role != a.Field:
 			why = fmt.Sprintf("%s has the role %s, and the %s of a pipeline needs the role %[3]s", a.Name, spec.Role, a.Field)
+		case !spec.Runner.ReadsFiles():
+			why = fmt.Sprintf("%s cannot read files: of a long change the %s of a pipeline would see a part only", a.Name, a.Field)
+			mend = "write tools: read in its runner.http"
 		default:
 			continue
 		}
 		all = append(all, Advice{Code: "bad-role", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(field), a.Field), Message: why, Refused: true,
-			Suggestion: "name an agent with the role " + a.Field})
+			Suggestion: mend})
 	}
 	return all
 }

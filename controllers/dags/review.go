@@ -29,7 +29,9 @@ func (f *fold) unfit(i int32, name, step string) string {
 		return "is missing, cannot be used, or is a person, who decides by approve"
 	case a.Role != stepAgent(step):
 		return fmt.Sprintf("has the role %s, and not %s", a.Role, stepAgent(step))
-	case name == f.p.Spec.Nodes[i].Agent:
+	case !a.Runner.ReadsFiles():
+		return "cannot read the files of the change, of which its prompt has a part: its runner.http has no tools: read"
+	case name == f.p.Spec.Nodes[i].Agent, f.recs[i].verify.of != nil && name == f.recs[i].verify.of.Agent: // perhaps in place of another one
 		return "would judge its own change"
 	}
 	return ""
