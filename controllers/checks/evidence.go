@@ -235,15 +235,15 @@ func (e *Evidence) Text() string {
 
 // Text is a finding in a line: where it is, how bad, what, and by which rule.
 func (f Finding) Text() string {
-	text := fmt.Sprintf("%s: %s: %s", f.place(), f.Severity, f.Message)
+	text := fmt.Sprintf("%s: %s: %s", f.Place(), f.Severity, f.Message)
 	if f.Rule != "" {
 		text += fmt.Sprintf(" (%s %s)", f.Tool, f.Rule)
 	}
 	return text
 }
 
-// place is where a finding is, as file:line:column.
-func (f Finding) place() string {
+// Place is where a finding is, as file:line:column.
+func (f Finding) Place() string {
 	switch {
 	case f.Line == 0:
 		return f.File

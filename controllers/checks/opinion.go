@@ -123,7 +123,7 @@ func (e *Evidence) Before(earlier *Evidence) string {
 		case slices.ContainsFunc(e.Findings, func(is Finding) bool { return is.ID == f.ID }):
 			state = "still there"
 		}
-		fmt.Fprintf(&b, "%s: %s: %s (%s; %s)\n", f.place(), f.Severity, f.Message, f.Tool, state)
+		fmt.Fprintf(&b, "%s: %s: %s (%s; %s)\n", f.Place(), f.Severity, f.Message, f.Tool, state)
 	}
 	for _, t := range earlier.Failures {
 		fmt.Fprintf(&b, "test %s failed: %s\n", t.Name, t.Message)

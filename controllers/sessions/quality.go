@@ -11,6 +11,7 @@ import (
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state"
 )
 
@@ -188,35 +189,46 @@ func (v *verification) refuse(step string, e *checks.Evidence) {
 		v.st.Corrections[string(f.Severity)]++
 	}
 	digest, q := correctionsDigest(all), v.spec.Quality
-	from, name := "inspector", v.st.Fix
+	from, name, what := "inspector", v.st.Fix, e.Summary+first(all)
 	if step == schemas.StepTest {
 		from = "tester"
 	}
 	switch {
 	case !q.Fix:
-		v.wait(fmt.Sprintf("the %s does not pass it: %s", from, e.Summary))
+		v.wait(fmt.Sprintf("the %s does not pass it: %s", from, what))
 	case e.Outcome == checks.Unknown:
-		v.wait(fmt.Sprintf("the %s cannot say whether it passes, and no change of files helps: %s", from, e.Summary))
+		v.wait(fmt.Sprintf("the %s cannot say whether it passes, and no change of files helps: %s", from, what))
 	case v.st.Found == digest && v.Tree.Entry(dagRef(name)) != nil:
-		v.wait(fmt.Sprintf("%s has mended nothing of what the %s found: %s", name, from, e.Summary))
+		v.wait(fmt.Sprintf("%s has mended nothing of what the %s found: %s", name, from, what))
 	case v.st.Found != digest && v.st.Rounds-v.st.From >= q.Most():
-		v.wait(fmt.Sprintf("%s did not mend what the %s finds: %s", schemas.Count(q.Most(), "DAG"), from, e.Summary))
+		v.wait(fmt.Sprintf("%s did not mend what the %s finds: %s", schemas.Count(q.Most(), "DAG"), from, what))
 	default:
 		if v.st.Found != digest {
 			v.st.Found, v.st.Rounds = digest, v.st.Rounds+1
 			v.st.Fix = schemas.DAGKind.Ref(fixName(v.Name, v.st.Rounds)).String()
 		}
-		v.st.State, v.st.Message = schemas.QualityFixing, v.st.Fix+" is made, which mends it: "+e.Summary
+		v.st.State, v.st.Message = schemas.QualityFixing, v.st.Fix+" is made, which mends it: "+what
 		if engineersOf(v.Tree, v.Name) == nil {
-			v.wait("there is no agent with the role engineer that could mend it: " + e.Summary)
+			v.wait("there is no agent with the role engineer that could mend it: " + what)
 		}
 	}
 }
 
+// first shows the first of what was found.
+func first(all []checks.Finding) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s%s)", shorten.Text(strings.TrimPrefix(all[0].Place()+": "+all[0].Message, ": "), 200), schemas.AndOthers(len(all)-1))
+}
+
+// Choices begins what the message of a session says that a person can do.
+const Choices = "; commit what mends it and "
+
 // wait leaves it to a person.
 func (v *verification) wait(why string) {
 	v.st.State = schemas.QualityWaiting
-	v.st.Message = fmt.Sprintf("%s; commit what mends it and reconcile retry %s, or take it as it is: reconcile approve %[2]s --reason TEXT", why, v.Ref)
+	v.st.Message = fmt.Sprintf("%s%sreconcile retry %s, or take it as it is: reconcile approve %[3]s --reason TEXT", why, Choices, v.Ref)
 }
 
 // found are the findings that count, and the failed tests.

@@ -98,7 +98,8 @@ func Waits(t *state.Tree, s *settle.Selection, now time.Time) []Wait {
 	for _, e := range t.Active(schemas.SessionKind.Name) {
 		if sessions.Approvable(e) && in(e.Ref, "") {
 			st := e.Status().(*schemas.SessionStatus)
-			out = append(out, Wait{What: e.Ref.String(), Task: "decide about its work: " + st.Quality.Message, Command: "reconcile retry " + e.Ref.String()})
+			why, _, _ := strings.Cut(st.Quality.Message, sessions.Choices)
+			out = append(out, Wait{What: e.Ref.String(), Who: "a person", Task: "decide about its work, since " + why, Command: "reconcile retry " + e.Ref.String()})
 		}
 	}
 	return out
