@@ -217,6 +217,8 @@ type AppliedAction struct {
 	Proof  string `json:"proof,omitempty"` // as in the action's spec
 	At     Time   `json:"at"`
 	Moot   bool   `json:"moot,omitempty"` // there was nothing for the verb to do
+	// Verifies says that it has the work of the session verified again.
+	Verifies bool `json:"verifies,omitempty"`
 	// Refused is why an approval was not accepted; empty for any other action.
 	Refused string `json:"refused,omitempty"`
 	// Delivery is set once the text of prompt or interrupt has reached the agent.

@@ -53,7 +53,7 @@ func weakens(ref Ref, before, after *Object) string {
 	was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after)
 	if was != nil && (was.Land != nil && (is == nil || !reflect.DeepEqual(was.Land, is.Land)) ||
 		was.Pipeline != nil && (is == nil || !reflect.DeepEqual(was.Pipeline, is.Pipeline)) ||
-		was.Quality != nil && (is == nil || !reflect.DeepEqual(was.Quality, is.Quality))) {
+		was.Quality != nil && (is == nil || !reflect.DeepEqual(was.Quality, is.Quality) || was.Branch != is.Branch || !reflect.DeepEqual(was.Env, is.Env))) {
 		return "change the checks of " + ref.String()
 	}
 	old, now := SpecAs[*DAGSpec](before), SpecAs[*DAGSpec](after)

@@ -73,8 +73,11 @@ type QualityStatus struct {
 	Fix    string `json:"fix,omitempty"`
 	Rounds int    `json:"rounds,omitempty"`
 	From   int    `json:"from,omitempty"`
-	// TakenBy is who took the work as it is, with the reason; "" for no one.
+	// TakenBy is who took the work as it is, with the reason; "" for no one. TakenAs is the digest of what was asked then.
 	TakenBy string `json:"takenBy,omitempty"`
+	TakenAs string `json:"takenAs,omitempty"`
+	// Base is the commit that the first task of the session began with, of those that landed.
+	Base string `json:"base,omitempty"`
 	// Message says what it waits for.
 	Message string `json:"message,omitempty"`
 }

@@ -10,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/sessions"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -25,7 +26,7 @@ func (f *fold) newActs(applied []schemas.AppliedAction) []actions.Pending {
 	}
 	for _, a := range actions.Unapplied(f.Tree, session, applied) {
 		if a.Spec.Verb == schemas.VerbRetry || a.Spec.Verb == schemas.VerbSkip {
-			a.Spent = !f.HasStatus() // a DAG that is new has nothing to retry
+			a.Spent = !f.HasStatus() || sessions.VerifiesAgain(session, a.Entry.Name, a.Spec) // a DAG that is new has nothing to retry
 			acts = append(acts, a)
 		}
 	}

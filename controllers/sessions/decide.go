@@ -23,7 +23,7 @@ func decide(in settle.In) settle.Out {
 	if old == nil {
 		old = new(schemas.SessionStatus)
 	}
-	st := &schemas.SessionStatus{Common: old.Common, Hold: old.Hold, Actions: actions.Kept(in.Tree, old.Actions)}
+	st := &schemas.SessionStatus{Common: old.Common, Hold: old.Hold, Quality: old.Quality, Actions: actions.Kept(in.Tree, old.Actions)}
 	past := settle.History{Old: old.History}
 	sum := tally(in, st, &past)
 	if in.Broken() {
@@ -34,7 +34,7 @@ func decide(in settle.In) settle.Out {
 	st.Hold = s.hold
 	for _, a := range s.Acts {
 		done := a.Record(schemas.NewTime(in.Now))
-		done.Refused = a.Distrusted()
+		done.Refused, done.Verifies = a.Distrusted(), VerifiesAgain(in.Entry, a.Entry.Name, a.Spec)
 		done.Moot = a.Spec.Verb == schemas.VerbApprove && done.Refused == "" && !Approvable(in.Entry)
 		st.Actions = append(slices.Clip(st.Actions), done)
 		past.Add(done.At, settle.ReasonApplied, actions.Message(done, in.Ref))
@@ -54,6 +54,7 @@ func decide(in settle.In) settle.Out {
 	j.Settle(&st.Common, in.Object.Digest, in.Now)
 	budgets.Warn(in, &st.Common)
 	if v == nil {
+		st.Quality = nil
 		return settle.Out{Status: st}
 	}
 	st.Quality = v.st

@@ -24,7 +24,7 @@ func FixDAG(t *state.Tree, session *state.Entry) (name string, dag *schemas.DAGS
 	}
 	fix := dagRef(st.Quality.Fix)
 	c, all := correctionsOf(t, session, st.Quality)
-	if e := t.Entry(fix); c == nil || e != nil && !e.Gone() {
+	if e := t.Entry(fix); c == nil || len(c.Engineers) == 0 || e != nil && !e.Gone() {
 		return "", nil
 	}
 	out := &schemas.DAGSpec{Session: session.Name, Fixes: session.Name, Description: fmt.Sprintf("Mend what the %s of session %s found", c.From, session.Name)}
@@ -33,16 +33,29 @@ func FixDAG(t *state.Tree, session *state.Entry) (name string, dag *schemas.DAGS
 		out.Description = "Plan how to m" + out.Description[1:]
 		out.Nodes = []schemas.Node{{Name: "plan", Agent: architect, Priority: schemas.High, Prompt: c.Question(), Optional: true, Retry: &schemas.Retry{Limit: 1}}}
 		return plan.Name, out
-	} else if architect != "" && e != nil {
+	} else if architect != "" && mends(session.Name, e) {
 		if st := state.StatusOf[schemas.DAGStatus](e); st == nil || !endedWell(st.Phase) {
 			return "", nil // it is at it, or a person has to decide
 		} else if tasks, err := c.ReadFix(st.Nodes.Of("plan").Result); err == nil {
-			out.Nodes = planned(c, all, tasks)
-			return fix.Name, out
+			if out.Nodes = planned(c, all, tasks); valid(out) {
+				return fix.Name, out
+			}
 		}
 	}
-	out.Nodes = byRule(t, session.Name, c, all)
+	if out.Nodes = byRule(t, session.Name, c, all); !valid(out) {
+		return "", nil
+	}
 	return fix.Name, out
+}
+
+// valid reports whether a spec has no problems.
+func valid(dag *schemas.DAGSpec) bool {
+	var r schemas.Report
+	filled := *dag
+	filled.Nodes = slices.Clone(dag.Nodes)
+	filled.Default()
+	filled.Check(&r)
+	return len(r.Findings()) == 0
 }
 
 // correctionsOf are the corrections for which a session has a DAG made; nil if they are not on record.
@@ -79,7 +92,7 @@ func planned(c *agentio.Corrections, all []checks.Finding, tasks []agentio.FixTa
 	for _, t := range tasks {
 		own := *c
 		own.Files, own.Plan = t.Files, t.Prompt
-		own.Text = textOf(all, func(f checks.Finding) bool { return slices.Contains(t.Files, f.File) })
+		own.Text = textOf(all, func(f checks.Finding) bool { return f.File == "" || slices.Contains(t.Files, f.File) })
 		out = append(out, schemas.Node{Name: t.Name, Agent: t.Agent, Needs: t.Needs, Prompt: own.Prompt(), Touches: globsOf(t.Files)})
 	}
 	return out

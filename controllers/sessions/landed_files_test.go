@@ -12,7 +12,8 @@ import (
 func TestLandedFiles(t *testing.T) {
 	dag := func(name, session string, runs ...*schemas.Run) *state.Entry {
 		o := schemas.NewObject(schemas.DAGKind, schemas.Metadata{Name: name}, "specs/dags/"+name+".yaml", name,
-			[]byte(`{"session": "`+session+`", "nodes": [{"name": "a", "agent": "x", "prompt": "A."}]}`), nil)
+			[]byte(`{"session": "`+session+`", "nodes": [{"name": "a", "agent": "x", "prompt": "A."}]}`),
+			[]schemas.Reference{{To: schemas.SessionKind.Ref(session), Hard: true}})
 		e := &state.Entry{Ref: schemas.DAGKind.Ref(name), Object: o}
 		e.SetRuns(runs)
 		return e

@@ -39,8 +39,10 @@ func verify(in settle.In, s *slot, sum *dagSum, old *schemas.QualityStatus) *ver
 		*v.st = *old
 	}
 	v.st.Message = ""
-	v.st.Rounds = max(v.st.Rounds, lastFix(in.Tree, in.Entry))
-	if sum.phases[schemas.DAGSucceeded] == 0 || sum.phases[schemas.DAGSucceeded]+sum.phases[schemas.DAGCancelled] < sum.dags || len(sum.invalid) > 0 {
+	if v.st.Base == "" {
+		v.st.Base = baseOf(in.Tree, in.Name)
+	}
+	if !sum.endedWell() {
 		v.st.State, v.st.Message = schemas.QualityPending, "it is verified when its DAGs have ended well"
 		if v.fixing() {
 			v.st.State, v.st.Message = schemas.QualityFixing, "mended by "+v.st.Fix
@@ -48,7 +50,7 @@ func verify(in settle.In, s *slot, sum *dagSum, old *schemas.QualityStatus) *ver
 		return v
 	}
 	if of := endedAs(in.Tree, in.Entry, in.World.Brief); v.st.Of != of {
-		*v.st = schemas.QualityStatus{Of: of, Found: v.st.Found, Fix: v.st.Fix, Rounds: v.st.Rounds, From: v.st.From}
+		*v.st = schemas.QualityStatus{Of: of, Base: v.st.Base, Found: v.st.Found, Fix: v.st.Fix, Rounds: v.st.Rounds, From: v.st.From}
 	}
 	for _, a := range s.Acts {
 		if !a.Spent && a.Distrusted() == "" {
@@ -63,7 +65,7 @@ func verify(in settle.In, s *slot, sum *dagSum, old *schemas.QualityStatus) *ver
 func (v *verification) fixing() bool {
 	for _, name := range []string{v.st.Fix, planOf(v.st.Fix)} {
 		ref, err := schemas.Kinds{schemas.DAGKind}.ParseRef(name)
-		if e := v.Tree.Entry(ref); err == nil && e != nil && !e.Gone() {
+		if e := v.Tree.Entry(ref); err == nil && mends(v.Name, e) {
 			p := partOf(v.Name, v.World.Brief(e))
 			return p.live()
 		}
@@ -75,11 +77,12 @@ func (v *verification) fixing() bool {
 func (v *verification) act(a *schemas.ActionSpec) {
 	switch {
 	case a.Verb == schemas.VerbApprove && v.st.State == schemas.QualityWaiting:
+		v.st.TakenAs = v.asked()
 		v.st.TakenBy = cmp.Or(schemas.Acting(a.By, a.Proof), "a person")
 		if a.Reason != "" {
 			v.st.TakenBy += ": " + a.Reason
 		}
-	case a.Verb == schemas.VerbRetry && (v.st.State == schemas.QualityWaiting || v.st.State == schemas.QualityVerified):
+	case VerifiesAgain(v.Entry, "", a):
 		v.st.Again, v.st.From, v.st.Found, v.st.TakenBy = v.st.Again+1, v.st.Rounds, "", ""
 		v.st.Inspected, v.st.Tested, v.st.Corrections = "", "", nil
 	}
@@ -88,14 +91,15 @@ func (v *verification) act(a *schemas.ActionSpec) {
 // run takes the verdicts that are on record, and wants the next one.
 func (v *verification) run() {
 	p := v.spec.Quality.Steps()
-	if v.st.TakenBy != "" {
+	if v.st.TakenBy != "" && v.st.TakenAs == v.asked() {
 		v.pass()
 		return
 	}
+	v.st.TakenBy, v.st.TakenAs = "", ""
 	commit := ""
 	for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
 		record := v.record(step)
-		if record == nil {
+		if record == nil || commit != "" && (record.Workspace == nil || record.Workspace.Commit != commit) {
 			v.want(step, commit)
 			return
 		}
@@ -130,16 +134,24 @@ func (v *verification) pass() {
 
 // key is the digest that the verdict of a step is about.
 func (v *verification) key(step string) string {
-	return keys.Digest([]byte(strings.Join(append([]string{"verify", v.st.Of, strconv.Itoa(v.st.Again), v.spec.Branch, v.spec.Quality.Scope},
+	return keys.Digest([]byte(strings.Join(append([]string{"verify", v.st.Of, strconv.Itoa(v.st.Again), v.spec.Branch, v.spec.Quality.Scope, fmt.Sprint(v.spec.Env)},
 		settle.VerifyArgs(v.spec.Quality.Steps(), step)...), "\n")))
 }
 
-// record is the latest record of a step; nil for none.
+// asked is the digest of what a person who takes the work was asked about.
+func (v *verification) asked() string { return v.key(schemas.StepInspect) + v.key(schemas.StepTest) }
+
+// record is the latest record of a step; nil for none. One that is older than a verdict about something else does not count.
 func (v *verification) record(step string) (last *schemas.Run) {
 	key := v.key(step)
 	for _, r := range v.Runs() {
 		if r.Node == step && r.NodeKey == key && (last == nil || last.Seq < r.Seq) {
 			last = r
+		}
+	}
+	for _, r := range v.Runs() {
+		if last != nil && r.Node == step && r.NodeKey != key && r.FinishedAt.After(last.FinishedAt.Time) {
+			return nil
 		}
 	}
 	return last
@@ -154,6 +166,11 @@ func (v *verification) want(step, commit string) {
 	key, limits := v.key(step), v.Tree.Settings().Limits
 	e := settle.Effect{Owner: v.Ref, Session: v.Name, Node: step, NodeKey: key, Seq: 1, Rank: v.spec.Priority.Rank(), Ageing: limits.Ageing.Std(), Weight: v.spec.Weight,
 		Groups: []settle.Group{{Name: settle.TasksGroup, Limit: limits.ConcurrentTasks, Load: limits.Load}, {Name: "session/" + v.Name, Limit: v.spec.MaxConcurrentTasks}}}
+	for _, r := range v.Runs() {
+		if r.Node == step && r.NodeKey == key {
+			e.Seq = max(e.Seq, r.Seq+1)
+		}
+	}
 	for i := range v.Claims {
 		if c := &v.Claims[i]; c.Node == step && c.NodeKey == key {
 			if e.Key, e.Seq = c.Key, c.Seq; v.gate.Keep || v.gate.Open {
@@ -168,8 +185,8 @@ func (v *verification) want(step, commit string) {
 	}
 	e.Key = keys.OfEffect(schemas.SessionKind, v.Name, step, key, e.Seq)
 	args := settle.VerifyArgs(v.spec.Quality.Steps(), step)
-	if base := baseOf(v.Tree, v.Name); step == schemas.StepInspect && v.spec.Quality.Scope == schemas.QualitySession && base != "" {
-		args = append(args, "--base", base)
+	if step == schemas.StepInspect && v.spec.Quality.Scope == schemas.QualitySession && v.st.Base != "" {
+		args = append(args, "--base", v.st.Base)
 	}
 	task := &settle.Verify{Run: v.Ref.String(), Step: step, Commit: commit, Branch: v.spec.Branch, Clean: inPlace(v.Tree, v.Name), Args: args,
 		Sandbox: &settle.Sandbox{Default: true}}
@@ -204,8 +221,8 @@ func (v *verification) refuse(step string, e *checks.Evidence) {
 		v.wait(fmt.Sprintf("%s did not mend what the %s finds: %s", schemas.Count(q.Most(), "DAG"), from, what))
 	default:
 		if v.st.Found != digest {
-			v.st.Found, v.st.Rounds = digest, v.st.Rounds+1
-			v.st.Fix = schemas.DAGKind.Ref(fixName(v.Name, v.st.Rounds)).String()
+			v.st.Found, v.st.Rounds = digest, max(v.st.Rounds, fixes(v.Tree, v.Entry))+1
+			v.st.Fix = schemas.DAGKind.Ref(fixName(v.Tree, v.Name, v.st.Rounds)).String()
 		}
 		v.st.State, v.st.Message = schemas.QualityFixing, v.st.Fix+" is made, which mends it: "+what
 		if engineersOf(v.Tree, v.Name) == nil {
@@ -235,13 +252,22 @@ func (v *verification) wait(why string) {
 func found(e *checks.Evidence, q *schemas.Quality) []checks.Finding {
 	least := checks.Severity(cmp.Or(q.FailOn, string(checks.Low)))
 	all := slices.DeleteFunc(slices.Clone(e.Findings), func(f checks.Finding) bool { return !f.Severity.AtLeast(least) })
-	return append(all, checks.OfTests(e.Failures)...)
+	all = append(all, checks.OfTests(e.Failures)...)
+	for _, r := range e.Tools {
+		if r.Outcome == checks.Failed && r.Findings == 0 && !(r.Tests != nil && r.Tests.Failed > 0) { // as what does not build
+			all = append(all, checks.Finding{Severity: checks.High, Tool: r.Tool, Message: cmp.Or(r.Reason, r.Tool+" failed"), Suggestion: r.Output})
+		}
+	}
+	return all
 }
 
 func correctionsDigest(all []checks.Finding) string {
 	lines := make([]string, len(all))
 	for i, f := range all {
 		lines[i] = strings.Join([]string{f.File, f.Tool, f.Rule, f.Message}, "\x00")
+		if f.File == "" {
+			lines[i] += f.Suggestion
+		}
 	}
 	slices.Sort(lines)
 	return keys.Digest([]byte(strings.Join(lines, "\n")))

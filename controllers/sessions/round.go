@@ -15,42 +15,56 @@ func dagRef(name string) schemas.Ref {
 	return schemas.DAGKind.Ref(name)
 }
 
-// fixName is the name of the DAG of a round.
-func fixName(session string, round int) string {
-	suffix := "-fix-" + strconv.Itoa(round)
-	return strings.TrimRight(session[:min(len(session), longestName-len(suffix)-len("-plan"))], "-._") + suffix
+// fixName is the name of the DAG of a round, from the first name on that is free.
+func fixName(t *state.Tree, session string, round int) string {
+	base := session
+	if most := longestName - len("-fix-000-plan"); len(base) > most {
+		base = strings.TrimRight(base[:most-7], "-._") + "-" + strings.TrimPrefix(keys.Digest([]byte(session)), "sha256:")[:6]
+	}
+	for ; ; round++ {
+		name := base + fixInfix + strconv.Itoa(round)
+		if e := t.Entry(schemas.DAGKind.Ref(name)); e == nil || e.Gone() {
+			return name
+		}
+	}
 }
 
-const longestName = 63
+const (
+	longestName = 63
+	fixInfix    = "-fix-"
+	planSuffix  = "-plan"
+)
 
 // planOf is the reference of the DAG that plans what the DAG of a reference mends.
 func planOf(fix string) string {
 	if fix == "" {
 		return ""
 	}
-	return fix + "-plan"
+	return fix + planSuffix
 }
 
-// isPlan reports whether a DAG of a session plans what is mended.
-func isPlan(session, dag string) bool {
-	for n := range strings.SplitSeq(strings.TrimSuffix(dag, "-plan"), "-fix-") {
-		if round, err := strconv.Atoi(n); err == nil && dag == fixName(session, round)+"-plan" {
-			return true
-		}
+// mends reports whether reconcile made a DAG to mend the work of a session, or to plan that.
+func mends(session string, e *state.Entry) bool {
+	if e == nil || e.Gone() || !strings.Contains(e.Name, fixInfix) {
+		return false
 	}
-	return false
+	spec := state.SpecOf[*schemas.DAGSpec](e)
+	return spec != nil && spec.Fixes == session
 }
 
-// lastFix is the highest round for which there is a DAG that mends a session.
-func lastFix(t *state.Tree, session *state.Entry) (last int) {
+// isPlan reports whether a DAG only plans what is mended of a session.
+func isPlan(session string, e *state.Entry) bool {
+	return strings.HasSuffix(e.Name, planSuffix) && mends(session, e)
+}
+
+// fixes counts the DAGs that mend a session.
+func fixes(t *state.Tree, session *state.Entry) (n int) {
 	for _, e := range dagsOf(t, session.Ref) {
-		if i := strings.LastIndex(e.Name, "-fix-"); i > 0 {
-			if n, err := strconv.Atoi(e.Name[i+len("-fix-"):]); err == nil && e.Name == fixName(session.Name, n) {
-				last = max(last, n)
-			}
+		if mends(session.Name, e) && !strings.HasSuffix(e.Name, planSuffix) {
+			n++
 		}
 	}
-	return last
+	return n
 }
 
 // engineersOf lists the agents that may mend the work of a session, by name: the programs with the role engineer.
@@ -77,7 +91,7 @@ func architectOf(t *state.Tree) string {
 func endedAs(t *state.Tree, session *state.Entry, brief func(*state.Entry) *schemas.Brief) string {
 	var b strings.Builder
 	for _, e := range dagsOf(t, session.Ref) {
-		if st := brief(e); st != nil && !isPlan(session.Name, e.Name) {
+		if st := brief(e); st != nil && !isPlan(session.Name, e) {
 			fmt.Fprintf(&b, "%s %s %s\n", e.Name, st.Phase, st.FinishedAt.UTC().Format("20060102T150405.000000000"))
 		}
 	}
@@ -91,11 +105,33 @@ func verifiedAs(t *state.Tree, session *state.Entry) bool {
 		st.Quality.Of == endedAs(t, session, func(e *state.Entry) *schemas.Brief { return e.Brief() })
 }
 
-// verifying reports whether the work of a session is being verified.
-func verifying(e *state.Entry) bool {
+// toVerify reports whether the work of a session has ended well, and is yet to be verified.
+func (s *dagSums) toVerify(e *state.Entry) bool {
 	if state.SpecOf[*schemas.SessionSpec](e).Quality == nil {
 		return false
 	}
-	st, ok := e.Status().(*schemas.SessionStatus)
-	return ok && st.Quality != nil && (st.Quality.State == schemas.QualityInspecting || st.Quality.State == schemas.QualityTesting)
+	if st, ok := e.Status().(*schemas.SessionStatus); ok && st.Quality != nil && (st.Quality.State == schemas.QualityVerified || st.Quality.State == schemas.QualityWaiting) {
+		return false
+	}
+	sum := s.of[e.Name]
+	return sum != nil && sum.endedWell()
+}
+
+// endedWell reports whether all DAGs have ended well, at least one of them by work.
+func (s *dagSum) endedWell() bool {
+	return s.phases[schemas.DAGSucceeded] > 0 && s.phases[schemas.DAGSucceeded]+s.phases[schemas.DAGCancelled] == s.dags && len(s.invalid) == 0
+}
+
+// VerifiesAgain reports whether an action on a session has its work verified again. Then it is about none of its DAGs.
+func VerifiesAgain(session *state.Entry, action string, spec *schemas.ActionSpec) bool {
+	st, ok := session.Status().(*schemas.SessionStatus)
+	if !ok || st.Quality == nil || spec.Verb != schemas.VerbRetry || spec.Target == schemas.TargetAll {
+		return false
+	}
+	for _, a := range st.Actions {
+		if a.Name == action {
+			return a.Verifies
+		}
+	}
+	return st.Quality.State == schemas.QualityVerified || st.Quality.State == schemas.QualityWaiting
 }

@@ -218,7 +218,7 @@ func (r *freeSlots) take(e *state.Entry, s *slot) Gate {
 			"session %s of owner %s is active and ranks higher; %q makes this one the active one", first, owner,
 			"reconcile resume "+e.Name+" --exclusive")}
 	}
-	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name) && !r.asked[spec.Issue] && !verifying(e); !s.idle {
+	if s.idle = r.sums != nil && !r.sums.haveWork(e.Name) && !r.asked[spec.Issue] && !r.sums.toVerify(e); !s.idle {
 		if r.taken >= r.limit {
 			return r.full()
 		}

@@ -458,7 +458,12 @@ func (m *Manager) tipOf(ctx context.Context, task *settle.Verify) (commit, why s
 	}
 	repo, err := gitrepo.OpenToCommit(m.tree)
 	if err != nil {
-		return "", "", err
+		return "", "there is nothing to check out: " + err.Error(), nil
+	}
+	if task.Branch != "" { // never what is checked out in its place
+		if _, err := repo.Resolve(ctx, "refs/heads/"+task.Branch); err != nil {
+			return "", fmt.Sprintf("the branch %s is not in this clone: %v", task.Branch, err), nil
+		}
 	}
 	tip, err := repo.Base(ctx, task.Branch)
 	if err != nil || tip.Hash == "" {
@@ -472,16 +477,19 @@ func (m *Manager) tipOf(ctx context.Context, task *settle.Verify) (commit, why s
 		return "", "", err
 	}
 	changed, gone, err := checking.Changed(ctx, l.Top, "")
+	if err != nil {
+		return "", "nobody knows what is not committed: " + err.Error(), nil
+	}
 	ours := m.o.Settings.Folders
 	loose := slices.DeleteFunc(append(changed, gone...), func(f string) bool {
 		rel, err := filepath.Rel(m.tree, filepath.Join(l.Top, filepath.FromSlash(f)))
 		at := filepath.ToSlash(rel)
 		return err == nil && (strings.HasPrefix(at, ours.Specs+"/") || strings.HasPrefix(at, ours.State+"/") || strings.HasPrefix(at, ".reconcile/"))
 	})
-	if err == nil && len(loose) > 0 {
+	if len(loose) > 0 {
 		why = "an agent works in the tree itself, and the branch lacks changes of it: " + schemas.Shorten(loose, 3) + "; commit them"
 	}
-	return tip.Hash, why, err
+	return tip.Hash, why, nil
 }
 
 // verifyTimeout ends a verification whose checks all hang.
