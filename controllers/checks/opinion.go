@@ -74,10 +74,10 @@ func objectIn(result json.RawMessage) ([]byte, error) {
 	return nil, fmt.Errorf("the answer is no JSON object: %s", shorten.Text(text, 200))
 }
 
-// EvidenceOfReview is the evidence of the review by an agent, from the result of its run. A finding counts from failOn on. lines returns
-// how many lines a file has, and false for one that is not there: findings about such places are left out, and where all are, or one that
-// would count is, nothing is known that would let the change through.
-func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, lines func(file string) (int, bool)) *Evidence {
+// EvidenceOfReview is the evidence of the review by an agent, from the result of its run. A finding counts from failOn on. place returns
+// the name of a file in the tree and how many lines it has, and false for one that is not there: findings about such places are left out,
+// and where all are, or one that would count is, nothing is known that would let the change through.
+func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, place func(file string) (name string, lines int, there bool)) *Evidence {
 	c := Check{Tool: ByAgent + agent, Category: Reviewed, Outcome: Passed}
 	o, err := ReadOpinion(result)
 	if err != nil {
@@ -87,12 +87,12 @@ func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, lin
 	c.Output = o.Summary
 	lost := false // a finding that would count
 	for _, f := range o.Findings {
-		if f.File != "" {
-			f.File = path.Clean(f.File)
-		}
 		counts := f.Severity.AtLeast(cmp.Or(failOn, Low))
-		n, there := lines(f.File)
-		if f.File != "" && !there || f.Line > n {
+		n, there := 0, true
+		if f.File != "" {
+			f.File, n, there = place(path.Clean(f.File))
+		}
+		if !there || f.Line > n {
 			lost = lost || counts
 			continue
 		}

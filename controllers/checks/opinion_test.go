@@ -9,6 +9,7 @@ import (
 // TestReviews: what agents answer, and what is known then.
 func TestReviews(t *testing.T) {
 	t.Parallel()
+	place := func(file string) (string, int, bool) { return file, 2, file == "a.go" }
 	text := func(s string) string { raw, _ := json.Marshal(s); return string(raw) }
 	finding := func(place, severity string) string {
 		return `{"findings":[{` + place + `,"severity":"` + severity + `","message":"m"}],"summary":"s"}`
@@ -40,7 +41,7 @@ func TestReviews(t *testing.T) {
 		"a list":             {`[]`, "", Unknown, 0},
 		"a block and no end": {text("```json\n{\"findings\":[]}"), "", Unknown, 0},
 	} {
-		e := EvidenceOfReview("ann", json.RawMessage(c.result), c.failOn, func(file string) (int, bool) { return 2, file == "a.go" })
+		e := EvidenceOfReview("ann", json.RawMessage(c.result), c.failOn, place)
 		if e.Outcome != c.want || len(e.Findings) != c.kept || e.Tools[0].Tool != "agent/ann" {
 			t.Errorf("%s: %+v", name, e)
 		}
@@ -61,13 +62,12 @@ func TestReviews(t *testing.T) {
 		"lost and medium":   {two("medium", "low"), High, Passed},
 		"lost, and another": {two("critical", "high"), High, Failed},
 	} {
-		e := EvidenceOfReview("ann", json.RawMessage(c.result), c.failOn, func(file string) (int, bool) { return 2, file == "a.go" })
+		e := EvidenceOfReview("ann", json.RawMessage(c.result), c.failOn, place)
 		if e.Outcome != c.want || !strings.Contains(e.Tools[0].Reason, "1 finding left out") {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
-	some := EvidenceOfReview("ann", json.RawMessage(`{"findings":[{"file":"a.go","severity":"high","message":"m"},{"file":"b.go","severity":"high","message":"n"}]}`), "",
-		func(file string) (int, bool) { return 2, file == "a.go" })
+	some := EvidenceOfReview("ann", json.RawMessage(`{"findings":[{"file":"a.go","severity":"high","message":"m"},{"file":"b.go","severity":"high","message":"n"}]}`), "", place)
 	if text := some.Text(); !strings.Contains(text, "1 finding left out") || strings.Contains(text, "b.go") {
 		t.Error(text)
 	}

@@ -3,6 +3,9 @@ package workspaces
 import (
 	"bytes"
 	"context"
+	"path"
+	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/checks"
@@ -37,11 +40,21 @@ func (l *Lander) judge(r settle.Report, review *settle.Review) {
 // evidence is what an agent found in a commit.
 func (m *Manager) evidence(run *schemas.Run, review *settle.Review) *checks.Evidence {
 	repo, err := gitrepo.OpenToCommit(m.tree)
-	return checks.EvidenceOfReview(run.Agent, run.Result, checks.Severity(review.FailOn), func(file string) (int, bool) {
-		if err != nil || file == "" {
-			return 0, false
+	return checks.EvidenceOfReview(run.Agent, run.Result, checks.Severity(review.FailOn), func(file string) (string, int, bool) {
+		if err != nil {
+			return file, 0, false
 		}
-		data, err := repo.Blob(context.Background(), review.Commit, repo.Prefix()+file)
-		return bytes.Count(append(bytes.TrimSuffix(data, []byte("\n")), '\n'), []byte("\n")), err == nil
+		// The agent works in the folder of the tree, and the difference has names from the top of the repository.
+		names := []string{path.Join(repo.Prefix(), file), file}
+		if strings.HasPrefix(file, repo.Prefix()) {
+			slices.Reverse(names)
+		}
+		for _, name := range slices.Compact(names) {
+			if data, err := repo.Blob(context.Background(), review.Commit, name); err == nil {
+				lines := bytes.Count(append(bytes.TrimSuffix(data, []byte("\n")), '\n'), []byte("\n"))
+				return strings.TrimPrefix(name, repo.Prefix()), lines, true
+			}
+		}
+		return file, 0, false
 	})
 }
