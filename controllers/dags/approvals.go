@@ -114,13 +114,14 @@ func (f *fold) commitSpan(i int32) []schemas.Span {
 	return []schemas.Span{span}
 }
 
-// keepApproval adds an approval of node i; it replaces an earlier one of the same person. One of the commit replaces none of the start.
+// keepApproval adds an approval of node i; it replaces an earlier one of the same person. One of the commit replaces none of the start, and
+// one that ignores a verdict none of another change.
 func (f *fold) keepApproval(i int32, a schemas.Approval) {
 	if f.approved == nil {
 		f.approved = map[int32][]schemas.Approval{}
 	}
 	kept := slices.DeleteFunc(slices.Clone(f.approvals(i)), func(old schemas.Approval) bool {
-		if old.Ignores != a.Ignores {
+		if old.Ignores != a.Ignores || a.Ignores != "" && old.Digest != a.Digest {
 			return false
 		}
 		if other := old.Digest != a.Digest; other && a.Ignores == "" && f.isGate(i) {

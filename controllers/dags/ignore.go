@@ -1,6 +1,8 @@
 package dags
 
 import (
+	"fmt"
+
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -17,8 +19,11 @@ func (f *fold) ignore(i int32, a actions.Pending, done *schemas.AppliedAction) b
 		done.Refused = "only people do that, and " + id.Who + " is an agent"
 	case f.pipelineOf(i) == nil:
 		done.Refused = "nothing inspects or tests what " + f.p.Spec.Nodes[i].Name + " changes"
-	case now == nil || f.recs[i].verify.landed:
+	case now == nil || f.recs[i].verify.landed():
 		done.Refused = "there is no change that is verified, waits, or was sent back"
+	case f.namesApprovers(i):
+		done.Refused = fmt.Sprintf("it needs approval%s, whatever its steps say; when it waits for that: reconcile approve dag/%s %s",
+			whoApproves(f.previewOf(i).Approval(), 0), f.p.Name, f.p.Spec.Nodes[i].Name)
 	case a.Spec.Digest == "":
 		done.Refused = "it names no digest of the change; now it is " + f.shownCommit(now)
 	case a.Spec.Digest != f.shownCommit(now):
@@ -31,9 +36,22 @@ func (f *fold) ignore(i int32, a actions.Pending, done *schemas.AppliedAction) b
 	return false
 }
 
-// overruled reports whether the run of node i with a number mends what people have taken as it is, by now.
-func (f *fold) overruled(i int32, seq int) bool {
+// namesApprovers reports whether land.preview of node i says who approves commits, or how many people do: then no one else takes one.
+func (f *fold) namesApprovers(i int32) bool {
+	a := f.previewOf(i).Approval()
+	return len(a.By) > 0 || a.Quorum() > 1
+}
+
+// overruled reports whether a run of node i mends what people have taken as it is, by now or when it was to land.
+func (f *fold) overruled(i int32, run *schemas.Run) bool {
 	r, v := &f.recs[i], &f.recs[i].verify
-	return v.change != nil && !v.landed && v.sentBack == nil && (v.of != nil || r.won) && seq > v.seq &&
-		(f.ignoring(i, v.change, schemas.StepInspect) != nil || f.ignoring(i, v.change, schemas.StepTest) != nil)
+	switch {
+	case v.change == nil || v.sentBack != nil || run.Seq <= v.seq:
+		return false
+	case v.tried == nil && v.of == nil && !r.won:
+		return false
+	case v.tried != nil && (run.StartedAt.IsZero() || !run.StartedAt.Before(v.tried.StartedAt.Time)):
+		return false
+	}
+	return f.ignoring(i, v.change, schemas.StepInspect) != nil || f.ignoring(i, v.change, schemas.StepTest) != nil
 }

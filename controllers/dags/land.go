@@ -141,9 +141,6 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	if p := f.pipelineOf(i); p != nil && r.verify.held == "" {
 		land.Tree = w.Tree
 		for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
-			if f.ignoring(i, w, step) != nil {
-				continue
-			}
 			land.Verify = append(land.Verify, settle.Verification{Step: step, Args: settle.VerifyArgs(p, step), AllowNone: p.AllowsNone(step)})
 		}
 	}

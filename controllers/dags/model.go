@@ -263,8 +263,16 @@ type verifying struct {
 	limits  int
 	// change is the latest change that was to be verified, of the run with the number seq; nil for none.
 	change *schemas.RunWorkspace
-	landed bool
 	seq    int
+	// tried is the landing of change that has ended; nil for none.
+	tried *schemas.Run
+	// other is the greatest number of a verification that runs and is not wanted any more.
+	other int
+}
+
+// landed reports whether the latest change is on the branch.
+func (v *verifying) landed() bool {
+	return v.tried != nil && v.tried.Outcome == schemas.OutcomeSucceeded
 }
 
 // reopen takes a success that does not count.

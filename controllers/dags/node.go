@@ -55,14 +55,16 @@ func (f *fold) takeClaims() {
 			f.recs[i].land.claim = claim
 		case f.claimsVerification(i, claim):
 			f.recs[i].verify.claim = claim
-		case claim.NodeKey == f.b.Keys[i] && f.overruled(i, claim.Seq):
+		case claim.NodeKey == f.b.Keys[i] && f.overruled(i, &claim.Run):
 			f.recs[i].other, f.recs[i].former = true, claim
 		case claim.NodeKey == f.b.Keys[i]:
 			f.recs[i].claim = claim
 			f.recs[i].again = f.recs[i].won && claim.Seq > f.recs[i].wonAt
 			f.reruns = f.reruns || f.recs[i].again
 			f.recs[i].starts(claim.StartedAt, f.known(i))
-		case !claim.IsWork(): // the verification or landing of a change that is not wanted any more
+		case claim.Verifies != "":
+			f.recs[i].verify.other = max(f.recs[i].verify.other, claim.Seq)
+		case !claim.IsWork(): // the landing of a change that is not wanted any more
 		case !claim.StartedAt.IsZero():
 			f.recs[i].other, f.recs[i].former = true, claim
 		}
@@ -363,9 +365,14 @@ func (f *fold) failureReason(i int32) string {
 	return settle.ReasonFailed
 }
 
+// leavesChange reports whether a run succeeded with a commit.
+func leavesChange(run *schemas.Run) bool {
+	return run.Outcome == schemas.OutcomeSucceeded && run.Workspace != nil && run.Workspace.Commit != ""
+}
+
 // takeRun takes a record of node i; verified are the verifications of its change, by step.
 func (f *fold) takeRun(i int32, run *schemas.Run, lands, verified map[string]*schemas.Run) {
-	if run.Outcome != schemas.OutcomeSucceeded && f.overruled(i, run.Seq) {
+	if f.overruled(i, run) && (f.recs[i].verify.tried != nil || !leavesChange(run)) {
 		return
 	}
 	r, pauses := &f.recs[i], f.pauses(i, run)
@@ -386,6 +393,7 @@ func (f *fold) takeRun(i int32, run *schemas.Run, lands, verified map[string]*sc
 func (f *fold) takeOrReject(r *nodeRecord, run *schemas.Run, pauses, full bool, lands map[string]*schemas.Run) {
 	land := lands[run.Key]
 	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
+		r.verify.tried = land
 		if r.won, r.land.of, r.refused, r.kept = false, nil, nil, nil; reasonOf(land) == schemas.LandedRefused {
 			r.refused = land
 			r.before, r.failures, r.unlanded, r.failed = r.attempts()+1, 0, 0, nil

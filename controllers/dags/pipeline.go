@@ -51,16 +51,17 @@ func (f *fold) verifications(i int32, runs []*schemas.Run) map[string]map[string
 	return found
 }
 
-// claimsVerification reports whether a claim is that of the verification of node i's change.
+// claimsVerification reports whether a claim is that of the next verification of node i's change.
 func (f *fold) claimsVerification(i int32, c *state.Claim) bool {
-	return f.recs[i].verify.of != nil && c.NodeKey == verifyKey(f.b.Keys[i])
+	v := &f.recs[i].verify
+	return v.of != nil && c.Step == v.step && c.Verifies == v.of.Key && c.NodeKey == verifyKey(f.b.Keys[i])
 }
 
 // takeVerified takes a success with a commit, as far as it is verified, and reports whether it counts as one by now.
 func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Run) bool {
 	p, v := f.pipelineOf(i), &f.recs[i].verify
 	v.of, v.sentBack, v.held, v.doubts, v.verdicts, v.commit = nil, v.returned[run.Workspace.Tree], "", "", of, run.Workspace.Commit
-	v.change, v.seq, v.landed = run.Workspace, run.Seq, false
+	v.change, v.seq, v.tried = run.Workspace, run.Seq, nil
 	if v.sentBack != nil && f.ignoring(i, run.Workspace, v.sentBack.Step) != nil {
 		v.sentBack = nil
 	}
@@ -122,7 +123,7 @@ func (f *fold) lets(i int32, run *schemas.Run, verified map[string]*schemas.Run,
 	switch {
 	case land != nil && land.Outcome == schemas.OutcomeSucceeded: // perhaps before there was a pipeline
 		v := &r.verify
-		if v.of, v.sentBack, v.change, v.landed, v.held, v.doubts, v.verdicts = nil, nil, w, true, "", "", verified; len(verified)+len(v.loops) > 0 {
+		if v.of, v.sentBack, v.change, v.seq, v.tried, v.held, v.doubts, v.verdicts = nil, nil, w, run.Seq, land, "", "", verified; len(verified)+len(v.loops) > 0 {
 			v.commit = w.Commit
 		}
 		return true
@@ -184,6 +185,7 @@ func (f *fold) verifyEffect(i int32) settle.Effect {
 	if v.last != nil {
 		e.Seq = v.last.Seq + 1
 	}
+	e.Seq = max(e.Seq, v.other+1)
 	e.Key = effectKey(f.p.Name, e.Node, e.NodeKey, e.Seq)
 	if e.Agent != "" {
 		f.review(i, &e)
@@ -242,7 +244,7 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 	case v.commit == "" && f.recs[i].last == nil && f.recs[i].claim == nil:
 		return nil // it has not begun
 	}
-	if v.change != nil && !v.landed && out.State != schemas.PipelineCompleted && out.State != schemas.PipelineFailed {
+	if v.change != nil && !v.landed() && out.State != schemas.PipelineCompleted && out.State != schemas.PipelineFailed {
 		out.Digest = f.shownCommit(v.change)
 	}
 	return out
