@@ -83,7 +83,7 @@ func logged(t *state.Tree, word string) (*state.Entry, error) {
 		return nil, err
 	}
 	if k := settle.TableOf(t).Row(e.Kind); k == nil || !k.Performs {
-		err = badRequest("%s has no logs; DAGs and clarification requests have", e.Ref)
+		err = badRequest("%s has no logs; DAGs, sessions and clarification requests have", e.Ref)
 	}
 	return e, err
 }
