@@ -20,7 +20,7 @@ var faults = []mutants.Mutant{
 	{"a session is mended for ever", "sessions/quality.go", "v.st.Rounds-v.st.From >= q.Most()", "false"},
 	{"what was not mended is mended again", "sessions/quality.go", "v.st.Found == digest && v.Tree.Entry(dagRef(name)) != nil", "false"},
 	{"a session completes before it is verified", "sessions/slot.go", "(spec.Quality == nil || verifiedAs(t, e))", "(spec.Quality == nil || verifiedAs(t, e) || true)"},
-	{"a plan calls for another verification", "sessions/round.go", "st != nil && !isPlan(session.Name, e.Name)", "st != nil"},
+	{"a plan calls for another verification", "sessions/round.go", "st != nil && !isPlan(session.Name, e)", "st != nil"},
 	{"the tests of a session run without an inspection", "sessions/quality.go", "v.want(step, commit)\n\t\t\treturn", "v.want(step, commit)\n\t\t\tcontinue"},
 	{"a change is sent back for ever", "dags/pipeline.go", "v.loops[by] > p.Loops()", "false"},
 	{"a verdict is ignored for the next change, too", "dags/approvals.go", " && given[k].Digest == f.shownCommit(w)", ""},
