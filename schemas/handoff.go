@@ -1,6 +1,6 @@
 package schemas
 
-// TaskState is what records tell of a node's work: what an engineer hands over to the next one, and what people see who ask.
+// TaskState is what records tell of a node's work to people who ask.
 type TaskState struct {
 	Engineer EngineerState `json:"engineerState"`
 	// Inspector and Tester are nil without a pipeline.
@@ -18,8 +18,7 @@ type EngineerState struct {
 	// ContextNotes are the end of what it said last, and its latest tool calls.
 	ContextNotes string `json:"contextNotes,omitempty"`
 	// ContextUsage is the used part of its context, 0 to 1; 0 where that is not known.
-	ContextUsage  float64 `json:"contextUsage,omitempty"`
-	HandoffReason string  `json:"handoffReason,omitempty"`
+	ContextUsage float64 `json:"contextUsage,omitempty"`
 }
 
 // FileChange is the change of a file.

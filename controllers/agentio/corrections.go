@@ -23,8 +23,6 @@ type Corrections struct {
 	Plan string
 	// Engineers are the agents among whom an architect may divide the work.
 	Engineers []string
-	// Rejected is why the architect's plan before could not be used; "" for the first.
-	Rejected string
 }
 
 // correctionsLimit bounds what is quoted of the findings, in characters.
@@ -52,7 +50,6 @@ func (c *Corrections) Question() string {
 {"tasks": [{"name": "fix_parser", "agent": "AGENT", "files": ["the files that it may change"], "prompt": "what to do", "needs": ["NAME"]}]}
 Each file below belongs to at most one task. Leave out a file that need not change. Agents: ` + labels(c.Engineers) + `.
 Files: ` + labels(c.Files) + "\n")
-	d.block("why your plan before could not be used", c.Rejected)
 	return c.end(&d)
 }
 

@@ -72,7 +72,7 @@ func correctionsOf(t *state.Tree, session *state.Entry, st *schemas.QualityStatu
 		if correctionsDigest(all) != st.Found {
 			return nil, nil
 		}
-		c := &agentio.Corrections{Session: session.Name, From: "inspector", Commit: st.Commit, Summary: e.Summary, Text: e.Text(), Engineers: engineersOf(t, session.Name)}
+		c := &agentio.Corrections{Session: session.Name, From: "inspector", Commit: st.Commit, Summary: e.Summary, Text: e.Text(), Engineers: engineersOf(t)}
 		if step == schemas.StepTest {
 			c.From = "tester"
 		}

@@ -225,7 +225,7 @@ func (v *verification) refuse(step string, e *checks.Evidence) {
 			v.st.Fix = schemas.DAGKind.Ref(fixName(v.Tree, v.Name, v.st.Rounds)).String()
 		}
 		v.st.State, v.st.Message = schemas.QualityFixing, v.st.Fix+" is made, which mends it: "+what
-		if engineersOf(v.Tree, v.Name) == nil {
+		if engineersOf(v.Tree) == nil {
 			v.wait("there is no agent with the role engineer that could mend it: " + what)
 		}
 	}

@@ -67,8 +67,8 @@ func fixes(t *state.Tree, session *state.Entry) (n int) {
 	return n
 }
 
-// engineersOf lists the agents that may mend the work of a session, by name: the programs with the role engineer.
-func engineersOf(t *state.Tree, session string) (out []string) {
+// engineersOf lists the agents that may mend the work of sessions, by name: the programs with the role engineer.
+func engineersOf(t *state.Tree) (out []string) {
 	for _, e := range t.Entries(schemas.AgentKind.Name) {
 		if a := state.SpecOf[*schemas.AgentSpec](e); a != nil && a.Role == schemas.RoleEngineer && a.Runner.AsCommand() != nil {
 			out = append(out, e.Name)
