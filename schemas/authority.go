@@ -2,7 +2,9 @@ package schemas
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
+	"slices"
 )
 
 // OnlyPeople says what only people may do of a change of a spec, as a verb phrase; "" if agents may make it, too. before is the object
@@ -47,8 +49,8 @@ func noticesOf(o *Object) [2]Notifications {
 	return [2]Notifications{}
 }
 
-// weakens says which check of an existing object a change takes away or replaces, as [OnlyPeople] does. Nodes that are new may have
-// what they like: so may those of a new DAG.
+// weakens says which check a change takes away or replaces, as [OnlyPeople] does. Checks of a node that is new would replace those of its
+// session.
 func weakens(ref Ref, before, after *Object) string {
 	was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after)
 	if was != nil && (was.Land != nil && (is == nil || !reflect.DeepEqual(was.Land, is.Land)) ||
@@ -63,33 +65,41 @@ func weakens(ref Ref, before, after *Object) string {
 	if old != nil && old.Fixes != "" || now != nil && now.Fixes != "" {
 		return "decide what mends a session by " + ref.String()
 	}
-	if old == nil {
+	if old == nil { // a new DAG may have what it likes
 		return ""
 	}
-	if now == nil {
-		now = &DAGSpec{Session: old.Session}
-	}
-	if old.Session != now.Session {
+	if now != nil && old.Session != now.Session {
 		return "change the session of " + ref.String()
 	}
-	nodes := make(map[string]*Node, len(now.Nodes))
-	for i := range now.Nodes {
-		nodes[now.Nodes[i].Name] = &now.Nodes[i]
-	}
-	for i := range old.Nodes {
-		if what := old.Nodes[i].weakenedBy(nodes[old.Nodes[i].Name]); what != "" {
-			return "change the " + what + " of node " + old.Nodes[i].Name
+	were, are := old.named(), now.named()
+	for _, names := range []map[string]*Node{were, are} {
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if what := weakenedBy(were[name], are[name]); what != "" {
+				return "change the " + what + " of node " + name
+			}
 		}
 	}
 	return ""
 }
 
-// weakenedBy says which check of a node is not the same in its next version, which may be nil: checks that a node gets replace those of
-// its session.
-func (n *Node) weakenedBy(next *Node) string {
-	if next == nil {
-		next = new(Node)
+// named are the nodes of a DAG by their names, also those that run finally. s may be nil.
+func (s *DAGSpec) named() map[string]*Node {
+	out := map[string]*Node{}
+	if s == nil {
+		return out
 	}
+	for _, nodes := range [][]Node{s.Nodes, s.Finally} {
+		for i := range nodes {
+			out[nodes[i].Name] = &nodes[i]
+		}
+	}
+	return out
+}
+
+// weakenedBy says which check of a node is not the same in its next version. Both may be nil. Checks that a node gets replace those of its
+// session.
+func weakenedBy(n, next *Node) string {
+	n, next = cmp.Or(n, new(Node)), cmp.Or(next, new(Node))
 	switch {
 	case !reflect.DeepEqual(n.Land, next.Land), !reflect.DeepEqual(n.Pipeline, next.Pipeline):
 		return "checks"

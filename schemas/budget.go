@@ -62,9 +62,9 @@ func budgetsOf(o *Object) map[string]*Budget {
 		if d.Budget != nil {
 			out[""] = d.Budget
 		}
-		for i := range d.Nodes {
-			if b := d.Nodes[i].Budget; b != nil {
-				out["node "+d.Nodes[i].Name] = b
+		for name, n := range d.named() {
+			if n.Budget != nil {
+				out["node "+name] = n.Budget
 			}
 		}
 	}

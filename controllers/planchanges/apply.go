@@ -336,18 +336,13 @@ func beyond(t *state.Tree, dag *state.Entry, after *schemas.Object) string {
 	return ""
 }
 
-// commandsOf are the commands that a node runs: its own, and the checks of its commit.
+// commandsOf are the commands that a node runs.
 func commandsOf(n *schemas.Node) (out []*schemas.Permission) {
 	if len(n.Run) > 0 {
 		out = append(out, &schemas.Permission{Argv: n.Run})
 	}
 	if n.Script != "" {
 		out = append(out, &schemas.Permission{Argv: []string{n.Script}, Shell: true})
-	}
-	if n.Land != nil {
-		for _, argv := range n.Land.Checks {
-			out = append(out, &schemas.Permission{Argv: argv})
-		}
 	}
 	return out
 }

@@ -127,6 +127,9 @@ func TestPeopleOnlySpecs(t *testing.T) {
 	dag := func(fields string) string {
 		return head + "DAG\nmetadata: {name: d}\nspec: {session: health, nodes: [{name: a, run: [x], " + fields + "}]}\n"
 	}
+	final := func(fields string) string {
+		return strings.Replace(dag(""), "nodes:", "finally: [{name: z, agent: engineer, prompt: p, "+fields+"}], nodes:", 1)
+	}
 	for _, c := range []struct{ name, before, text, inside, outside string }{
 		{"an agent", "", head + "Agent\nmetadata: {name: mine}\nspec: {runner: {command: {argv: [x]}}}\n", "only a person may", ""},
 		{"an approval", "", action("verb: approve, node: a"), "only a person may approve", ""},
@@ -149,6 +152,12 @@ func TestPeopleOnlySpecs(t *testing.T) {
 		{"checks instead of the session's", dag(""), dag("land: {checks: [['true']]}"), "only a person may change the checks of node a", ""},
 		{"checks of a session", head + "Session\nmetadata: {name: s}\nspec: {land: {checks: [[make, test]]}}\n", head + "Session\nmetadata: {name: s}\nspec: {}\n",
 			"only a person may change the checks of session/s", ""},
+		{"checks of a new node", dag(""), strings.Replace(dag(""), "]}", ", {name: b, run: [x], land: {checks: [['true']]}}]}", 1), "only a person may change the checks of node b", ""},
+		{"a pipeline of a new node", dag(""), strings.Replace(dag(""), "]}", ", {name: b, agent: engineer, prompt: p, pipeline: {failOn: critical}}]}", 1), "only a person may change the checks of node b", ""},
+		{"a new node", dag(""), strings.Replace(dag(""), "}]}", "}, {name: b, run: [x]}]}", 1), "", ""},
+		{"an approval of a final node", final("approve: {count: 1}"), final(""), "only a person may change the approval of node z", ""},
+		{"a budget of a final node", final("budget: {tokens: 5}"), final("budget: {tokens: 6}"), "only a person may change the budget of node z", ""},
+		{"nodes that were made of one", dag("matrix: {values: {v: [p, q]}}, land: {checks: [[x]]}"), dag("matrix: {values: {v: [p, r]}}, land: {checks: [[x]]}"), "", ""},
 		{"an approval of a node", dag("approve: {count: 2}"), dag("approve: {count: 1}"), "only a person may change the approval of node a", ""},
 		{"a gate", dag(""), dag("approve: {count: 1}"), "", ""},
 		{"another session", dag(""), strings.Replace(dag(""), "session: health", "session: other", 1), "only a person may change the session of dag/d", ""},

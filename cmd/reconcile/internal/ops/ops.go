@@ -101,8 +101,8 @@ func (e Env) CallerPath(p string) string {
 // mayWrite refuses, inside a run, changes that only people may make. was is nil for a new object, after for a removal.
 func (e Env) mayWrite(ref schemas.Ref, was *state.Entry, after *schemas.Object) error {
 	var before *schemas.Object
-	if was != nil {
-		before = was.Object
+	if was != nil && was.Object != nil {
+		before = was.Object.Declared()
 	}
 	if was != nil && was.Broken() {
 		if err := e.Caller.OnlyPeople("replace the invalid " + ref.String()); err != nil {
