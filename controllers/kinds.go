@@ -1,4 +1,4 @@
-// Package controllers is the table of kinds, and what is asked about the objects of all kinds: what a run would do and what that
+// Package controllers is the table of kinds, and answers questions about the objects of all kinds: what a run would do and what that
 // costs at most, how files came about and when they go to the archive, and the statuses that follow from a journal.
 //
 // A controller is a pure function of one object, the tree and the time. It returns the object's status, the effects that it

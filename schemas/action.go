@@ -175,7 +175,7 @@ func (s *ActionStatus) Distrusted(digest string) string {
 	return distrusted(s.During)
 }
 
-// distrusted says why what appeared during a run is no decision of a person; "" without a run.
+// distrusted says why a file that appeared during a run is not a decision of a person; "" without a run.
 func distrusted(during string) string {
 	if during == "" {
 		return ""

@@ -75,7 +75,7 @@ func (e Env) check(r *Report, field ...any) {
 	}
 }
 
-// check reports the fields of a source that do not fit together. What is in them by mistake may be a secret: it is not repeated.
+// check reports the fields of a source that do not fit together. Their values may be secrets by mistake: they are not repeated.
 func (v *EnvSource) check(at Spot, name string) {
 	switch variable := v.Source(name); {
 	case v.From == EnvFromCaller && v.Path != "":

@@ -15,7 +15,7 @@ import (
 // the library takes a quarter of the time of reading the tree to find that out. What a plan does not accept is judged by the
 // library (see [kindSchema]). A schema with a keyword that is not known here has no plan, which a test finds.
 
-// plan is a published schema, or a part of one, prepared to judge. Its parts are prepared when the first document has them: a
+// plan is a published schema, or a part of one, prepared to validate. Its parts are prepared when the first document contains them: a
 // run reads a few files, which use a few fields.
 type plan struct {
 	unknown error // why nothing can be judged by it

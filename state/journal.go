@@ -254,7 +254,7 @@ func (j *Journal) Started(key string, at time.Time, pid int) error {
 	return j.write([]line{{Op: opStart, Key: key, At: &t, PID: pid, Start: processStart(pid)}}, false)
 }
 
-// Progressed writes a line to the journal that says what is known of a running agent's turn; it replaces what was known.
+// Progressed writes the state of a running agent's turn to the journal; it replaces the state before.
 func (j *Journal) Progressed(key string, at time.Time, turn *schemas.Turn) error {
 	t := schemas.NewTime(at)
 	return j.write([]line{{Op: opTurn, Key: key, At: &t, Turn: turn}}, false)

@@ -247,7 +247,7 @@ func (s *Store) sweepJournals() {
 }
 
 // ForgetOrphans says that no process of the given orphans runs any more: it removes the journals that Recover took them
-// from, if all their claims are among the orphans. Before that it writes records of what they used.
+// from, if all their claims are among the orphans. Before that it writes records of their usage.
 func (s *Store) ForgetOrphans(ctx context.Context, orphans []Orphan, used []*schemas.Run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// contributions records which input of a snapshot contributed which nodes. Who contributed what is read on demand, because
+// contributions records which input of a snapshot contributed which nodes. This table is read on demand, because
 // only an update needs it.
 type contributions struct {
 	names   []string // of the inputs, sorted

@@ -30,7 +30,7 @@ type merging struct {
 	warn    func(error)
 }
 
-// addition is an item and the input that has it.
+// addition is an item and its input.
 type addition struct {
 	*graph.Item
 	of *changed
@@ -82,7 +82,7 @@ func (s *Stored) merge(warn func(error)) (*merging, error) {
 	return m, m.relate()
 }
 
-// addItem adds an item of a changed input, unless another input has it.
+// addItem adds an item of a changed input, unless another input contains it.
 func (m *merging) addItem(name string, c *changed, it *graph.Item) error {
 	if _, taken := m.added[it.ID]; taken {
 		return nil // of an input whose name comes before

@@ -115,7 +115,7 @@ func (a *app) checkReport(v any, r *ops.Checked, table func() error) error {
 	return a.result(v, nil, table)
 }
 
-// printBySession prints what was found: in files that the session of the result changed, and then elsewhere.
+// printBySession prints the findings: first those in files that the session of the result changed, then all others.
 func (a *app) printBySession(r *ops.Checked, show func(all []checks.Check) error) error {
 	if r.Session == nil {
 		return show(r.Checks)

@@ -354,7 +354,7 @@ func (a *app) textOf(word string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// guard is the prefix of an argument that looks like a flag and is none. No argument of a process can contain a zero
+// guard is the prefix of an argument that only looks like a flag. No argument of a process can contain a zero
 // byte.
 const guard = "\x00"
 

@@ -1,5 +1,5 @@
-// Command reconcile drives a tree of specs and statuses to its declared state: it compares specs/ with what has
-// happened, does the missing work, and writes the outcome to state/.
+// Command reconcile drives a tree of specs and statuses to its declared state: it compares specs/ with the observed state,
+// does the missing work, and writes the outcome to state/.
 //
 // This package contains the commands, their flags, their output and the exit codes. A command has its own file, or shares one
 // with the commands of its subject: its flags are the fields of an options struct, a constructor binds them, and its run

@@ -43,7 +43,7 @@ func (a *app) indexResult(ctx context.Context, v any, rest *ops.Pending, err err
 	return errors.Join(a.result(v, err, table), rest.Finish(ctx))
 }
 
-// problemReport prints problems as annotations for GitHub or as SARIF, and otherwise the result that has them.
+// problemReport prints problems as annotations for GitHub or as SARIF, and otherwise the result that contains them.
 func (a *app) problemReport(v any, problems []schemas.Problem, table func() error) error {
 	switch a.global.output {
 	case formatGitHub:
@@ -179,7 +179,7 @@ func terminalSize(w any) (width, height int) {
 	return 80, 24
 }
 
-// printDone prints what was done to objects with ids.
+// printDone prints the operation on objects with ids.
 func (a *app) printDone(ids []string, what string) error {
 	if a.global.output != formatTable {
 		return a.print(doneReport{IDs: ids})

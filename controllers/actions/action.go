@@ -22,7 +22,7 @@ type Pending struct {
 	Spent bool
 }
 
-// Distrusted says why the action is no decision of a person; "" if nothing is known against it.
+// Distrusted says why the action does not count as a decision of a person; "" if it does.
 func (a Pending) Distrusted() string {
 	st, _ := a.Entry.Status().(*schemas.ActionStatus)
 	if !schemas.OfPeople(a.Spec.Verb) {
@@ -216,8 +216,8 @@ func appliedMessage(st *schemas.ActionStatus) string {
 	return "applied to " + st.Target
 }
 
-// judgeAll judges an action on all sessions. It is applied as soon as the sessions that there are have applied it: one whose file is broken
-// does so when it is put right, and one that is new later does not.
+// judgeAll judges an action on all sessions. It is applied as soon as the sessions that there are have applied it: one
+// whose file is broken does so when it is corrected, and a later session does not.
 func judgeAll(in settle.In) settle.Judgement {
 	n := 0
 	for _, e := range in.Tree.Entries(schemas.SessionKind.Name) {

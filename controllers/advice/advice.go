@@ -165,7 +165,7 @@ func adviseTools(e *state.Entry, s Surroundings) (all []Advice) {
 	return all
 }
 
-// adviseKeep warns of outputs that are to be kept in git where there is none.
+// adviseKeep warns of outputs with keep: git outside of a git repository.
 func adviseKeep(e *state.Entry, s Surroundings) (all []Advice) {
 	written(e, func(n *schemas.Node, at []any) {
 		if !s.Git && n.Outputs.Keep {

@@ -18,7 +18,7 @@ type Feedback struct {
 // feedbackLimit bounds what a prompt quotes of findings, in characters: some 3,000 tokens.
 const feedbackLimit = 12_000
 
-// text tells an agent what was found in its change. It is quoted: tools print what is in the code.
+// text describes the findings in its change to an agent. They are quoted: tools print parts of the code.
 func (f *Feedback) text() string {
 	if f == nil {
 		return ""

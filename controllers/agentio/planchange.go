@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
-// PlanChange is a request to change a plan, as an architect is told it.
+// PlanChange is a request to change a plan, in the form for an architect.
 type PlanChange struct {
 	Ref  string // planchange/NAME
 	Spec *schemas.PlanChangeSpec

@@ -245,7 +245,7 @@ func Instruct(format, stdin, text string) string {
 const leastResult = 200
 
 // Fit leaves out the helpers, the oldest checkpoints but the last one, and then the largest results of needs, and says where these are,
-// until the prompt has at most most tokens by count. A prompt that is still too long stays so: what is left is the task.
+// until the prompt has at most most tokens by count. A prompt that is still too long stays so: the rest is the task.
 func (w *Work) Fit(most int, count func(string) int) {
 	text := w.prompt()
 	if most <= 0 || len(text) <= most || count(text) <= most { // a token has at least one byte
@@ -282,8 +282,7 @@ func (w *Work) Fit(most int, count func(string) int) {
 	}
 }
 
-// WithoutPrompt returns the lines of an output that the prompt does not have: what an agent was told, and repeats, is not
-// what it found out.
+// WithoutPrompt returns the lines of an output that the prompt does not have: a repeated part of the prompt is not a result.
 func WithoutPrompt(output, prompt string) string {
 	told := map[string]bool{}
 	for line := range strings.Lines(prompt) {

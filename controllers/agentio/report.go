@@ -54,7 +54,7 @@ const (
 )
 
 // readStructured reads an object of this contract (decision 26). Unknown fields are kept; a near miss of a known name is an
-// error. A report of failure is a [*FailedError], beside the report.
+// error. A report of failure is a [*FailedError], in addition to the report.
 func readStructured(value []byte) (Said, error) {
 	unknown, err := unknownFields(value)
 	if err != nil {

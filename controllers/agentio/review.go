@@ -7,11 +7,11 @@ import (
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
-// Review is what an agent is told that looks at the change of another one. The change itself is appended when its program starts.
+// Review is the input of an agent that reviews the change of another one. The change itself is appended when its program starts.
 type Review struct {
 	Of    string `json:"of"`              // the agent that made the change
 	Found string `json:"found,omitempty"` // what tools found in the change, in lines, and what people accepted
-	// Earlier is what was found in changes before this one, in lines, each with whether it is still found.
+	// Earlier are the findings in changes before this one, in lines, each with whether it is still found.
 	Earlier string `json:"earlier,omitempty"`
 }
 
@@ -35,7 +35,7 @@ The task that the change is for:
 ` + task
 }
 
-// text tells an agent what is known of the change that it reviews. It is quoted: tools print what is in the code.
+// text describes the change that an agent reviews. It is quoted: tools print parts of the code.
 func (r *Review) text() string {
 	if r == nil {
 		return ""
@@ -66,7 +66,7 @@ func Diff(format, stdin, diff string) string {
 	return d.String()
 }
 
-// shortDiff shortens a diff to most bytes, and a note of what is left out.
+// shortDiff shortens a diff to most bytes, plus a note about the omitted rest.
 func shortDiff(diff string, most int) string {
 	if len(diff) <= most {
 		return diff

@@ -18,7 +18,7 @@ type Message struct {
 	Text string       `json:"text"`
 }
 
-// Told is a message as the agent is told it while its turn runs.
+// Told is a message in the form in which a running agent gets it.
 func (m Message) Told() string {
 	var d promptDocument
 	d.say("A person says about your task:\n")
@@ -61,7 +61,7 @@ func checkpointsText(all []*schemas.Checkpoint) string {
 	return d.String()
 }
 
-// checkpointText has what is known; what is not, is left out.
+// checkpointText has the known fields and omits the others.
 func checkpointText(c *schemas.Checkpoint) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {

@@ -41,7 +41,7 @@ func UsageTotals(t *state.Tree) map[string]*turns.Total {
 	return totals
 }
 
-// running returns what is known of the turns that run now, by agent and key.
+// running returns the usage of the turns that run now, by agent and key.
 func running(t *state.Tree) map[string]map[string]*schemas.Turn {
 	out := map[string]map[string]*schemas.Turn{}
 	for _, k := range settle.TableOf(t) {
@@ -96,7 +96,7 @@ func NodeTurns(e *state.Entry) map[string]*schemas.Turn {
 	return out
 }
 
-// Wide returns a table of kinds with the columns that are too wide for every list: whether agents can work, and what they used.
+// Wide returns a table of kinds with the columns that are too wide for every list: whether agents can work, and their usage.
 func Wide(t settle.Table, tree *state.Tree, now time.Time) settle.Table {
 	totals, live, breakers := UsageTotals(tree), running(tree), breaker.BreakersOf(new(settle.Values), tree, now)
 	of := func(head string, text func(*turns.Total) string) settle.Column {

@@ -30,7 +30,7 @@ type Breaker struct {
 	Failures int          `json:"failures"`
 	Reason   string       `json:"reason,omitempty"`
 	Last     schemas.Time `json:"last,omitzero"`
-	// Until is when one run is tried, or was to be tried first; zero for a closed one.
+	// Until is the end of the wait: from then on one run is tried; zero for a closed one.
 	Until schemas.Time `json:"until,omitzero"`
 	// Trying says that a run of the agent is under way, or about to be.
 	Trying bool `json:"trying,omitempty"`

@@ -78,8 +78,7 @@ func (s *Sums) spent(a *settle.Allowance) *measure {
 }
 
 // Exceeded says which of the budgets is used up, and what lets the work go on; "" if none is. until is the end of the day if
-// that is what to wait for. ref and node are who asks:
-// the object is decided again when the answer changes.
+// that is what to wait for. ref and node belong to the requester: the object is decided again when the answer changes.
 func (s *Sums) Exceeded(all []settle.Allowance, ref schemas.Ref, node string) (why string, until time.Time) {
 	for i := range all {
 		a := &all[i]
@@ -99,7 +98,7 @@ func (s *Sums) Exceeded(all []settle.Allowance, ref schemas.Ref, node string) (w
 	return why, until
 }
 
-// budgetOf begins what is said of a budget.
+// budgetOf is the beginning of a message about a budget.
 const budgetOf = "the budget of "
 
 func usedUp(a *settle.Allowance) string { return budgetOf + a.Of + " is used up" }

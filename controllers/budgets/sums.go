@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Sums are what was used and is held, by scope, over the tree that was looked at last. They follow from tree to tree.
+// Sums are the used and reserved amounts, by scope, over the tree that was read last. They follow from tree to tree.
 type Sums struct {
 	tree       *state.Tree
 	turnTokens int64
@@ -20,7 +20,7 @@ type Sums struct {
 	asked map[asker][]string
 }
 
-// sum is what is counted under a scope.
+// sum has the amounts of a scope.
 type sum struct{ used, held use }
 
 // part is what one object adds, by scope.
@@ -163,7 +163,7 @@ func (s *Sums) set(ref schemas.Ref, p part) {
 	}
 }
 
-// at is what is counted under the scope of a budget. What is held counts for the present day.
+// at is the sum of the scope of a budget. Reserved amounts count for the present day.
 func (s *Sums) at(scope string) sum {
 	var out sum
 	if scope == dayScope {

@@ -40,8 +40,8 @@ func (s Severity) rank() int {
 // Category says what a check is about.
 type Category string
 
-// The categories of tools. A deep analysis looks for races, leaks and security holes, takes its time, and runs where it is asked for. A language
-// server is none of the checks.
+// The categories of tools. A deep analysis looks for races, leaks and security holes, takes its time, and runs where it is
+// asked for. A language server is not a check.
 const (
 	Linter        Category = "linter"
 	Formatter     Category = "formatter"
@@ -156,7 +156,7 @@ type Test struct {
 	Output   string      `json:"output,omitempty"` // of a failure, shortened
 }
 
-// OfTests are findings that say of failed tests what they say.
+// OfTests returns failed tests as findings, with their messages.
 func OfTests(tests []Test) (out []Finding) {
 	for _, t := range tests {
 		if t.Outcome == TestFailed {

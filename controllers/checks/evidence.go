@@ -11,8 +11,8 @@ import (
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
-// Evidence is what is kept of an inspection or of a run of tests: the verdict of each tool, and the first of what was found, those in
-// changed lines first. As JSON it has at most 60,000 bytes, so that it fits into the record of a run.
+// Evidence is the recorded part of an inspection or of a run of tests: the verdict of each tool, and the first findings,
+// those in changed lines first. As JSON it has at most 60,000 bytes, so that it fits into the record of a run.
 type Evidence struct {
 	Outcome  Outcome   `json:"outcome"`
 	Summary  string    `json:"summary"` // one line
@@ -48,7 +48,7 @@ const (
 	expectedChars = 300
 )
 
-// Evident sums up checks with their verdict. changed are the lines that the change has, by file; nil if nobody knows.
+// Evident sums up checks with their verdict. changed are the lines that the change has, by file; nil if they are unknown.
 func Evident(all []Check, verdict Outcome, accepted []Override, changed map[string][]LineRange) *Evidence {
 	e := &Evidence{Outcome: verdict, Overridden: accepted}
 	var counts Counts
@@ -104,7 +104,7 @@ func (e *Evidence) size() int {
 	return len(data)
 }
 
-// shrink takes away what is needed least; n counts the calls.
+// shrink removes the least important part; n counts the calls.
 func (e *Evidence) shrink(n int) {
 	switch n {
 	case 0:
@@ -139,7 +139,7 @@ func (e *Evidence) Lets(allowNone bool) bool {
 	return e.Outcome == Passed || e.Outcome == Unknown && len(e.Tools) == 0 && allowNone
 }
 
-// worth orders outcomes, those first that somebody has to look at.
+// worth orders outcomes, first those that need attention.
 func worth(o Outcome) int { return slices.Index([]Outcome{Failed, Unknown, Passed}, o) }
 
 // far is 0 for a finding in a changed line, 1 for one elsewhere in a changed file, and 2 for all others.
@@ -186,7 +186,7 @@ func summary(e *Evidence, counts Counts) string {
 	return shorten.Text(strings.Join(parts, "; "), 600)
 }
 
-// Text is what was found, in lines for who has to mend it.
+// Text lists the findings, in lines for the person or agent that fixes them.
 func (e *Evidence) Text() string {
 	var b strings.Builder
 	for _, r := range e.Tools {

@@ -11,7 +11,7 @@ import (
 // Outcome is what a check says about the code.
 type Outcome string
 
-// The outcomes. What is unknown may be good or bad: the check did not run, did not end, or was not understood.
+// The outcomes. An unknown one may be good or bad: the check did not run, did not end, or was not understood.
 const (
 	Passed  Outcome = "passed"
 	Failed  Outcome = "failed"
@@ -41,8 +41,9 @@ type Ended struct {
 	Report     Report
 }
 
-// Judge decides what the end of a tool says, and why where that is not obvious. It passes only what has run, was understood, and looked at
-// something. The reason of a failed check says what else is wrong than its findings and tests, so that these are not all that can be accepted.
+// Judge decides what the end of a tool says, and why where that is not obvious. A check passes only if it ran, its output
+// was understood, and it examined something. The reason of a failed check says what else is wrong than its findings and
+// tests, so that these are not all that can be accepted.
 func Judge(x Expected, e Ended) (Outcome, string) {
 	if why := e.broken(x); why != "" {
 		return Unknown, why

@@ -13,7 +13,7 @@ import (
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
-// Reviewed is the category of what an agent says of a change. No tool has it.
+// Reviewed is the category of an agent's opinion about a change. No tool has this category.
 const Reviewed Category = "review"
 
 // ByAgent begins the names of agents among those of tools.
@@ -25,7 +25,7 @@ const OpinionSchema = `{"type":"object","required":["findings"],"properties":{"s
 	`"severity":{"enum":["critical","high","medium","low","info"]},"category":{"type":"string"},"message":{"type":"string","minLength":1},` +
 	`"suggestion":{"type":"string"}}}}}}`
 
-// Opinion is what an agent says of a change that it looked at.
+// Opinion is an agent's verdict about a change that it reviewed.
 type Opinion struct {
 	Findings []Concern `json:"findings"`
 	Summary  string    `json:"summary"`
@@ -42,7 +42,7 @@ type Concern struct {
 }
 
 // ReadOpinion reads the result of an agent's run: an object that keeps the schema, or a text that is one, alone or between the marks of a
-// block of code. The error says why it is none.
+// block of code. The error says why the result is not an opinion.
 func ReadOpinion(result json.RawMessage) (*Opinion, error) {
 	raw, err := objectIn(result)
 	if err != nil {
@@ -112,7 +112,7 @@ func EvidenceOfReview(agent string, result json.RawMessage, failOn Severity, pla
 	return Evident([]Check{c}, c.Outcome, nil, nil)
 }
 
-// Before is what was found in an earlier version of a change, in lines, each with whether e still has it. Only tools find the same again.
+// Before lists the findings in an earlier version of a change, in lines, each with whether e still contains it. Only tools repeat a finding exactly.
 func (e *Evidence) Before(earlier *Evidence) string {
 	var b strings.Builder
 	for _, f := range earlier.Findings {

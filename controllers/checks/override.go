@@ -35,9 +35,9 @@ func (o *Override) acceptsTest(c Check, t Test) bool {
 	return o.Test != "" && o.Test == t.Name && o.Suite == t.Suite && (o.Tool == "" || o.Tool == c.Tool)
 }
 
-// Apply takes what is overridden out of checks, and decides these again: what is left of a failed check, for findings less severe than
-// failOn none, passes. It returns the overrides that are about something here, with those that do not hold any more. digest is that of the
-// files that an override covers, as they are.
+// Apply removes overridden findings from checks, and decides these again: a failed check passes if all its remaining
+// findings are less severe than failOn. It returns the overrides that are about something here, with those that do not hold
+// any more. digest is that of the files that an override covers, as they are.
 func Apply(all []Check, overrides []Override, failOn Severity, digest func(covers []string) (string, error)) ([]Override, error) {
 	var used []Override
 	for i := range overrides {

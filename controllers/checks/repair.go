@@ -2,7 +2,7 @@ package checks
 
 import "fmt"
 
-// Repair says how a tool's command that repairs files ended. What is left to repair, the checks afterwards say.
+// Repair says how a tool's command that repairs files ended. The checks afterwards report the remaining problems.
 type Repair struct {
 	Tool    string        `json:"tool"`
 	Folder  string        `json:"folder,omitempty"` // where it ran; "" is the root
@@ -10,7 +10,7 @@ type Repair struct {
 	Reason  string        `json:"reason,omitempty"` // of one that did not run to its end; it ends with the last line of the output
 }
 
-// RepairOutcome says whether a repair did what it can.
+// RepairOutcome says whether a repair succeeded.
 type RepairOutcome string
 
 // The outcomes of repairs. After one that is unknown, files may be as before, repaired or half repaired.

@@ -261,8 +261,8 @@ func NameFor(head, key string) string {
 	return head[:min(len(head), most-len(tail))] + tail
 }
 
-// SpecOfRecord is the request for a question of another program: its first turn, else its topic. What is longer than a
-// request may be is cut; the thread keeps all of it.
+// SpecOfRecord is the request for a question of another program: its first turn, else its topic. A text that is too long
+// for a request is cut; the thread keeps all of it.
 func SpecOfRecord(c *schemas.Clarification, issue int) *schemas.ClarificationRequestSpec {
 	const topic, question = 200, 2000 // characters
 	spec := &schemas.ClarificationRequestSpec{Issue: issue, From: c.From, To: c.To, Topic: shorten.Text(c.Topic, topic),

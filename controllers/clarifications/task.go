@@ -16,7 +16,7 @@ import (
 const fromRun = "run/" // begins the source of what a run said
 
 // Takes returns the question that a run of a node asked: its own request, or an earlier one to the same agent of which
-// this is the next round. It is nil while there is no such request, and if the run asked nothing.
+// this is the next round. It is nil while that request is missing, and if the run asked nothing.
 //
 // It uses only records and fields that do not change any more, so its result is the same before and after the question
 // was added: a question that was closed when the run started is not continued.

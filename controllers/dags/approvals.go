@@ -153,7 +153,7 @@ func (f *fold) ignoring(i int32, w *schemas.RunWorkspace, step string) *schemas.
 	return nil
 }
 
-// ignoredBy says whose word counts in place of a verdict; "" for nobody's.
+// ignoredBy is the person who overrode a verdict; "" for no one.
 func ignoredBy(a *schemas.Approval) string {
 	if a == nil {
 		return ""

@@ -90,7 +90,7 @@ func (g *groups) follow(t *state.Tree) {
 	g.tree = t
 }
 
-// put replaces what is known of a DAG.
+// put replaces the entry of a DAG.
 func (g *groups) put(name string, e *state.Entry) {
 	if was, ok := g.of[name]; ok {
 		delete(g.members[was], name)

@@ -76,7 +76,7 @@ func (f *fold) run() {
 	f.old = withActions(f.old, f.applied)
 }
 
-// cancelForGroup cancels what is left of the DAG for a later one of its group.
+// cancelForGroup cancels the rest of the DAG for a later one of its group.
 func (f *fold) cancelForGroup() {
 	if f.cancels == "" {
 		return

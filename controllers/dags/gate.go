@@ -16,8 +16,8 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// A node with approve is a gate: it starts only when people have approved what it shows now. A person's task with approve is no gate;
-// there approve says who may answer, and in which form. Approvals are part of the node's status under its key.
+// A node with approve is a gate: it starts only when people have approved its present content. A person's task with approve
+// is not a gate; there approve says who may answer, and in which form. Approvals are part of the node's status under its key.
 
 // shown is the digest of what a gate shows: the task with all that it is made from, its texts with their values, the results of its needs
 // with their outputs, and the commits that they landed.
@@ -77,8 +77,8 @@ func (f *fold) landedCommit(i int32) string {
 	return ""
 }
 
-// counting are the approvals of node i that count now, at most one of each person, and until when all of them do; zero: for ever. For
-// a gate those count that are about what it shows.
+// counting are the approvals of node i that count now, at most one of each person, and until when all of them do; zero: for
+// ever. For a gate those count that are about its present content.
 func (f *fold) counting(i int32, digest string) (found []schemas.Approval, until time.Time) {
 	a, started := f.approveOf(i), f.recs[i].last != nil && f.heldBack(i) == ""
 	for _, given := range f.approvals(i) {
@@ -228,7 +228,7 @@ func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) st
 	return ""
 }
 
-// isAgent reports whether who acts is none of the people.
+// isAgent reports whether the author of an action is not a person.
 func (f *fold) isAgent(id settle.Identity) bool {
 	return id.Proof == schemas.ProofRun || f.Tree.Exists(schemas.AgentKind.Ref(id.Who)) && !agents.IsPerson(f.Tree, id.Who)
 }

@@ -71,7 +71,7 @@ func (f *fold) gateView(i int32) Gate {
 	return g
 }
 
-// GateOf is the closed gate of a node; nil if it is none.
+// GateOf is the closed gate of a node; nil for any other node.
 func GateOf(in settle.In, node string) *Gate {
 	for _, g := range Gates(in) {
 		if g.Node == node {

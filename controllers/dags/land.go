@@ -78,7 +78,7 @@ func (f *fold) judgeLanding(i int32) {
 	}
 }
 
-// landed is what the status says of the commit of the node's latest success.
+// landed is the state of the commit of the node's latest success in the status.
 func (f *fold) landed(i int32) *schemas.Landed {
 	r := &f.recs[i]
 	switch last := r.land.last; {

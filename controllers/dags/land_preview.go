@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// A commit that land.preview or a pipeline holds back is a gate, like a node with approve: it lands only when people have approved what it shows.
+// A commit that land.preview or a pipeline holds back is a gate, like a node with approve: it lands only when people have approved its content.
 
 // shownDigits is the length of the digest of what a gate shows: 128 bits, so that no one finds two works with one digest.
 const shownDigits = 32
@@ -18,7 +18,7 @@ func (f *fold) previewOf(i int32) *schemas.Preview {
 	return f.p.Spec.Nodes[i].PreviewOf(f.b.SessionSpec())
 }
 
-// heldBack says why the commit of node i has to be approved before it lands; "" if it has not, or there is none.
+// heldBack says why the commit of node i needs an approval before it lands; "" if it needs none, or does not exist.
 func (f *fold) heldBack(i int32) string {
 	r := &f.recs[i]
 	if !r.won || r.again || r.land.of == nil || r.land.claim != nil {
@@ -27,7 +27,7 @@ func (f *fold) heldBack(i int32) string {
 	return cmp.Or(r.verify.held, r.verify.doubts, f.previewOf(i).Holds(r.land.of.Workspace.Change))
 }
 
-// shownCommit is the digest of the commit of a workspace, what it was made from, and the branch that it is for.
+// shownCommit is the digest of the commit of a workspace, its base, and the branch that it is for.
 func (f *fold) shownCommit(w *schemas.RunWorkspace) string {
 	o := keys.Begin(nil)
 	o.Text("base", w.Base)

@@ -102,7 +102,7 @@ type nodeCounts struct {
 	timedOut                  bool
 }
 
-// choice is who does the work of a node, where that is not simply the agent that it names.
+// choice is the agent of a node, where that is not simply the one that it names.
 type choice struct {
 	agent   string
 	instead *schemas.Instead // nil: it is the agent that the node names
@@ -174,7 +174,7 @@ func (f *fold) stop(i int32, final, reason, message string) {
 	f.set(i, final, reason, message)
 }
 
-// heldByAction reports whether an action keeps node i from what it would do next; if so, it has set the state.
+// heldByAction reports whether an action holds back the next step of node i; if so, it has set the state.
 func (f *fold) heldByAction(i int32) bool {
 	if f.verbs[i] != schemas.VerbHold {
 		return false
@@ -255,13 +255,13 @@ type verifying struct {
 	returned map[string]*schemas.Run // why changes were sent back, by the digests of their files
 	held     string                  // why a person has to decide about the change
 	doubts   string                  // the same, for one that passed
-	// verdicts are the latest of each step, and commit what they are about.
+	// verdicts are the latest of each step, about commit.
 	verdicts map[string]*schemas.Run
 	commit   string
-	// unknown count the verifications by agents that came to no verdict, by step and run, and limits those that met a rate limit.
+	// unknown counts the verifications by agents without a verdict, by step and run, and limits those that met a rate limit.
 	unknown map[string]int
 	limits  int
-	// change is the latest change that was to be verified, of the run with the number seq; nil for none.
+	// change is the latest change for verification, of the run with the number seq; nil for none.
 	change *schemas.RunWorkspace
 	seq    int
 	// tried is the landing of change that has ended; nil for none.

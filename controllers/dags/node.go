@@ -388,8 +388,7 @@ func (f *fold) takeRun(i int32, run *schemas.Run, lands, verified map[string]*sc
 	f.takeOrReject(r, run, pauses, f.endMark(i, run.Turn) > 0, lands)
 }
 
-// takeOrReject takes a record, unless it is a success whose commit could not land: then the node is to do it again, and is
-// told why.
+// takeOrReject takes a record, unless it is a success whose commit could not land: then the node runs again, and gets the reason.
 func (f *fold) takeOrReject(r *nodeRecord, run *schemas.Run, pauses, full bool, lands map[string]*schemas.Run) {
 	land := lands[run.Key]
 	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {

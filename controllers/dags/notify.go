@@ -17,8 +17,8 @@ import (
 )
 
 // A DAG that ends has its end reported: to each program and address of onFailure or onSuccess once. A notice of the status is made
-// when the end is seen, and stands until the next one. Each attempt is an effect, whose node key is a digest of the end and of what
-// is to be done, so that all processes and clones make the same one. What comes of it never changes how the DAG is.
+// when the end is seen, and stands until the next one. Each attempt is an effect, whose node key is a digest of the end and
+// of the notification, so that all processes and clones make the same one. Its result never changes the phase of the DAG.
 
 // notify brings the notices of the DAG into its new status, and returns the attempts that are wanted.
 func (f *fold) notify(st *schemas.DAGStatus) (effects []settle.Effect, again time.Time) {
@@ -150,7 +150,7 @@ func (f *fold) noticeEffect(st *schemas.DAGStatus, n *schemas.Notice, of *schema
 // mostNotices bounds how many notifications are under way at once.
 const mostNotices = 8
 
-// Bounds of what a notification says of failed nodes.
+// Bounds of the text about failed nodes in a notification.
 const (
 	mostToldNodes = 20
 	mostToldLines = 20

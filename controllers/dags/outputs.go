@@ -8,9 +8,9 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// A node that has succeeded may lack its declared outputs: in a fresh clone, or after a cleanup. Nothing follows from
-// that alone, but that the local cache gives back what it has. Only where a node that has to run needs the outputs, they
-// are restored from git, where they are kept, or the node that made them runs again under the same key.
+// A node that has succeeded may lack its declared outputs: in a fresh clone, or after a cleanup. That alone only makes the
+// local cache restore them. Only where a node that has to run needs the outputs, they are restored from git, where they are
+// kept, or the node that made them runs again under the same key.
 
 // bringBack looks for missing outputs that nodes need which are about to start, or that were requested. A node waits
 // while outputs that it needs are restored. If outputs cannot be restored, the node that made them is marked to run
@@ -147,7 +147,7 @@ func (f *fold) restoreCached() {
 	}
 }
 
-// bring adds what is to be restored, once.
+// bring adds an output to restore, once.
 func (f *fold) bring(r settle.Restore) {
 	if !slices.ContainsFunc(f.restores, func(o settle.Restore) bool { return o.Node == r.Node }) {
 		f.restores = append(f.restores, r)
@@ -195,7 +195,7 @@ func (f *fold) brings(i int32, expects []string) (out []schemas.Output) {
 	return out
 }
 
-// expects lists the outputs that node i finds at its start, by what is known now.
+// expects lists the outputs that node i finds at its start, by the present statuses.
 func (f *fold) expects(i int32) []string {
 	var out []string
 	for _, to := range f.sources(i) {

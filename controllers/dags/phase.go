@@ -171,7 +171,7 @@ func same(x, y schemas.Status) bool {
 	return a.Nodes.Same(b.Nodes, sameNode)
 }
 
-// sameAction compares two actions, with what is behind their pointers.
+// sameAction compares two actions by value, also behind their pointers.
 func sameAction(a, b schemas.AppliedAction) bool {
 	if a.Delivery != nil && b.Delivery != nil && *a.Delivery == *b.Delivery {
 		a.Delivery = b.Delivery

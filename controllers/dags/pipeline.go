@@ -14,9 +14,9 @@ import (
 )
 
 // A node with a pipeline has succeeded when its commit was inspected and tested, and has landed. The inspector and the tester are
-// effects of their own, in a checkout of the commit that the agent's run left; a verdict is about that commit and no other. What they
-// find sends the work back: the agent's session goes on in its workspace, and is told. A landing that has other files than that
-// commit, since the branch moved, verifies them once more.
+// effects of their own, in a checkout of the commit that the agent's run left; a verdict is about that commit and no other.
+// Findings send the work back: the agent's session goes on in its workspace, and gets them. A landing that has other files
+// than that commit, since the branch moved, is verified again.
 
 // verifyKey is the key of the verifications of a node. It differs from the node's key, so that their records are not attempts.
 func verifyKey(nodeKey string) string { return keys.Digest([]byte("verify " + nodeKey)) }
@@ -57,7 +57,7 @@ func (f *fold) claimsVerification(i int32, c *state.Claim) bool {
 	return v.of != nil && c.Step == v.step && c.Verifies == v.of.Key && c.NodeKey == verifyKey(f.b.Keys[i])
 }
 
-// takeVerified takes a success with a commit, as far as it is verified, and reports whether it counts as one by now.
+// takeVerified takes the verifications of a success with a commit, and reports whether it counts as a success by now.
 func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Run) bool {
 	p, v := f.pipelineOf(i), &f.recs[i].verify
 	v.of, v.sentBack, v.held, v.doubts, v.verdicts, v.commit = nil, v.returned[run.Workspace.Tree], "", "", of, run.Workspace.Commit
@@ -149,7 +149,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// judgeVerifying finds the state of a node whose work is done, and whose change has yet to be verified.
+// judgeVerifying finds the state of a node whose work is done, and whose change is not verified yet.
 func (f *fold) judgeVerifying(i int32) {
 	v := &f.recs[i].verify
 	v.wanted = false
@@ -197,7 +197,7 @@ func (f *fold) verifyEffect(i int32) settle.Effect {
 	return e
 }
 
-// feedback is what the agent of node i is told of its change that was sent back.
+// feedback describes a change that was sent back, for the agent of node i.
 func (f *fold) feedback(i int32) *agentio.Feedback {
 	v := &f.recs[i].verify
 	if v.sentBack == nil {

@@ -26,7 +26,7 @@ func stepsOf(p *schemas.Pipeline) []string {
 	return append(steps, schemas.StepTest)
 }
 
-// stepAgent is who does a step: also the role of an agent that does.
+// stepAgent names the agent of a step, and is also the role of such an agent.
 func stepAgent(step string) string {
 	if step == schemas.StepTest {
 		return schemas.RoleTester

@@ -13,7 +13,7 @@ import (
 
 // The rounds of a loop follow from the records: from the second on, a round is part of the keys of its nodes, so a round has ended
 // when the node that repeats has a success under its key of that round. A decision begins with the rounds of the status, where
-// their keys are the present ones, since old records are pruned; else with the first, and goes on as far as the records do.
+// their keys are the present ones, since old records are pruned; else with the first, and goes on to the last recorded one.
 
 // findRounds begins with the rounds of the status, if they are about the present definitions.
 func (f *fold) findRounds() {
@@ -98,7 +98,7 @@ func (f *fold) restartLoop(i int32) {
 	}
 }
 
-// addFormerRound adds to the results that node i is told what came out of the round before.
+// addFormerRound adds the results of the round before to those that node i gets.
 func (f *fold) addFormerRound(i int32, out map[string]settle.Need) {
 	if f.b.Round(i) < 2 {
 		return
@@ -121,7 +121,7 @@ func (f *fold) addFormerRound(i int32, out map[string]settle.Need) {
 	out[n.Name] = need
 }
 
-// round is what the agent of node i is told about its round.
+// round describes the round to the agent of node i.
 func (f *fold) round(i int32) *agentio.Round {
 	number := f.b.Round(i)
 	if number < 2 {

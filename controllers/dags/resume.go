@@ -39,7 +39,7 @@ func (f *fold) keep(st *schemas.DAGStatus, n nodeCounts) {
 	f.p.Keep(k)
 }
 
-// goOn returns a decision that goes on from the one before; nil if all nodes have to be judged.
+// goOn returns a decision that goes on from the one before; nil if it must judge all nodes.
 func goOn(in settle.In, p *plan.Plan, old *schemas.DAGStatus) *fold {
 	k, _ := p.Kept().(*kept)
 	if k == nil || !k.holds(in, p, old) {
@@ -76,7 +76,7 @@ func (k *kept) holds(in settle.In, p *plan.Plan, old *schemas.DAGStatus) bool {
 	return true
 }
 
-// judge judges the nodes that may have changed. It returns false if all have to be judged.
+// judge judges the nodes that may have changed. It returns false if the caller must judge all.
 func (k *kept) judge(f *fold) bool {
 	for _, i := range k.moved {
 		f.was[i] = f.next[i]

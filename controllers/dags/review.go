@@ -16,10 +16,10 @@ import (
 )
 
 // An agent that a pipeline names looks at each change after the tools. Its turn is an effect like the verifications by tools, under the
-// same key, and like any turn of an agent: it counts against budgets, waits for limits, and is on record. It cannot change the commit. What
-// it leaves unknown is no fault of who made the change: it is asked once more, and then a person decides.
+// same key, and like any turn of an agent: it counts against budgets, waits for limits, and is on record. It cannot change
+// the commit. A review without a verdict does not count against the author of the change: the agent is asked again, and then a person decides.
 
-// mostVerdicts is how often an agent is asked about one change that comes to no verdict.
+// mostVerdicts is how often an agent is asked about one change without giving a verdict.
 const mostVerdicts = 2
 
 // unfit says why an agent cannot do a step; "" if it can.
@@ -97,7 +97,7 @@ func (f *fold) review(i int32, e *settle.Effect) {
 	e.Task = agents.Task(agent, &c, nil)
 }
 
-// reviewWork is what an agent is told of the change of node i.
+// reviewWork describes the change of node i to its reviewer.
 func (f *fold) reviewWork(i int32, agent *schemas.AgentSpec, name string, needs map[string]settle.Need) *agentio.Work {
 	v, w := &f.recs[i].verify, f.workFor(i, name, agent, needs, 1)
 	found := checks.EvidenceOf(v.verdicts[schemas.StepInspect])

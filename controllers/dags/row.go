@@ -51,7 +51,7 @@ var Kind = settle.Kind{Kind: schemas.DAGKind, Decide: decide, Columns: columns, 
 	Origin: fileOrigin, Shared: true, Same: same, Note: note,
 	Mirror: &mirror.DAG, Index: &project.DAG}
 
-// before adds the DAGs that wait for budgets, agents and DAGs that are not what they were.
+// before adds the DAGs that wait for budgets, agents and DAGs that have changed.
 func before(r *settle.Round) {
 	budgets.Watch(r)
 	breaker.Watch(r)

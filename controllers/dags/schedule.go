@@ -25,7 +25,7 @@ const mostMissed = 100
 // mostLate is how late a run may start at a time that is not to be made up for. Runs on request, as those of CI, are never on time.
 const mostLate = time.Hour
 
-// scheduledBy is who asks for a scheduled run.
+// scheduledBy is the author of the Action for a scheduled run.
 const scheduledBy = "schedule"
 
 // ScheduledAction returns the Action for the time of a DAG's schedule that has come and has no run yet; ok is false without one.
@@ -87,7 +87,7 @@ func (f *fold) beginScheduled(name string, a *schemas.ActionSpec) {
 
 func makesUpForAll(s schemas.Schedule) bool { return s.Missed == schemas.MissedAll }
 
-// RunsNow reports whether a DAG waits for a time of its schedule, so that a run of it has to be asked for.
+// RunsNow reports whether a DAG waits for a time of its schedule, so that the caller must request a run of it.
 func RunsNow(dag *state.Entry) bool {
 	spec := state.SpecOf[*schemas.DAGSpec](dag)
 	if spec == nil || len(spec.Schedule) == 0 {

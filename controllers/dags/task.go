@@ -150,7 +150,7 @@ func (f *fold) stdin(i int32, needs map[string]settle.Need, attempt int) string 
 	return f.work(i, agent, needs, attempt).Stdin(agent.Runner.AsCommand().Stdin)
 }
 
-// work is the task of node i as its agent is told it.
+// work is the task of node i in the form for its agent.
 func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.Need, attempt int) *agentio.Work {
 	n, name := &f.p.Spec.Nodes[i], f.agentOf(i)
 	w := f.workFor(i, name, agent, needs, attempt)
@@ -176,7 +176,7 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 	return w
 }
 
-// recall is what the agent of a node is to be reminded for.
+// recall selects the memory for the agent of a node.
 func (f *fold) recall(i int32) *settle.Recall {
 	if !f.Tree.Settings().Memory.On() {
 		return nil

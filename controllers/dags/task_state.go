@@ -37,7 +37,7 @@ type TaskView struct {
 	schemas.TaskState
 }
 
-// Task is the task of a node that an agent works on; ok is false where there is none.
+// Task is the task of a node that an agent works on; ok is false where it does not exist.
 func Task(in settle.In, node string) (v TaskView, ok bool) {
 	f := decided(in)
 	if f == nil {
@@ -127,7 +127,7 @@ func (f *fold) engineerState(i int32) schemas.EngineerState {
 	return s
 }
 
-// changesOf are the files that differ after a run, as far as its record tells; nil where it does not.
+// changesOf are the files that differ after a run, by its record; nil if they are unknown.
 func changesOf(r *schemas.Run) (out []schemas.FileChange) {
 	var paths []string
 	switch {

@@ -7,7 +7,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// results are what the node is told of its needs.
+// results are the results of its needs in the form for the node.
 func (f *fold) results(i int32) map[string]settle.Need {
 	if len(f.p.Needs[i]) == 0 && f.b.Round(i) < 2 {
 		return nil
@@ -36,7 +36,7 @@ func (f *fold) results(i int32) map[string]settle.Need {
 	return out
 }
 
-// workFor is what an agent of a name is told that has to do with node i: to work on it, or to judge what was done.
+// workFor is the task of an agent that works on node i, or reviews its change.
 func (f *fold) workFor(i int32, name string, agent *schemas.AgentSpec, needs map[string]settle.Need, attempt int) *agentio.Work {
 	n, session := &f.p.Spec.Nodes[i], f.b.SessionSpec()
 	return &agentio.Work{Session: f.p.Spec.Session, DAG: f.p.Name, Node: n.Name, Agent: name, Role: agents.Role(name, agent),

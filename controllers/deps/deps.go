@@ -49,7 +49,7 @@ type Dependency struct {
 	api map[string]int
 }
 
-// About is what local files say of the installed version of a dependency.
+// About describes the installed version of a dependency by local files.
 type About func(ecosystem, name, version string) (deprecated, engine string)
 
 // Track relates manifests and lock files to source files. about may be nil.

@@ -15,7 +15,7 @@ import (
 // checkpointsKept bounds the checkpoints of an agent in a session; the oldest go first.
 const checkpointsKept = 50
 
-// SummaryLabel is the label that says of which kind the summary in an observation is.
+// SummaryLabel is the label with the kind of the summary in an observation.
 const SummaryLabel = "kind"
 
 // marked returns the marks of a DAG's runs, oldest first.
@@ -141,7 +141,7 @@ func (d *deriver) checkpoints(e *state.Entry) {
 	}
 }
 
-// fill fills in the content of a checkpoint: what records tell, without secrets. What they do not tell is named as unknown.
+// fill fills in the content of a checkpoint from records, without secrets. It names missing facts as unknown.
 func (d *deriver) fill(c *schemas.Checkpoint, e *state.Entry, at moment) {
 	s := &summary{d: d, dag: e, spec: schemas.SpecAs[*schemas.DAGSpec](e.Object), c: c, fields: map[string]any{}}
 	if s.spec != nil {

@@ -19,9 +19,9 @@ import (
 type Deriver struct{ changes changes }
 
 // Derive lists the spec files that the tree lacks: the requests of nodes whose latest run ended with a question, and those
-// of open questions that other programs wrote into ledgers; the session and the DAG of a start; and, if there is a memory, the observations of what agents
-// learned and of what clarifications came to. What may not be asked is left out: the node is told. The tree is one that
-// Settle has decided.
+// of open questions that other programs wrote into ledgers; the session and the DAG of a start; and, if there is a memory,
+// the observations of agents' lessons and of resolved clarifications. Forbidden questions are omitted: the node gets the
+// reason. The tree is one that Settle has decided.
 //
 // scheduled are the DAGs of whose schedules a time has come, by decisions: the Action for it is listed, too.
 //

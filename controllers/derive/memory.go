@@ -15,8 +15,7 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// learned adds what the runs of an object taught, an observation for each run. It goes by records alone: the object may
-// be broken or gone by now.
+// learned adds what the runs of an object taught, an observation for each run. It uses records alone: the object may be broken or gone by now.
 func (d *deriver) learned(e *state.Entry) {
 	if !d.remembers || !e.RunsHave(state.Learned) {
 		return
@@ -38,7 +37,7 @@ func (d *deriver) learned(e *state.Entry) {
 	}
 }
 
-// observe adds an observation that can be taken: what is on record may have been written by hand.
+// observe adds a valid observation: records may have been written by hand.
 func (d *deriver) observe(name string, spec *schemas.ObservationSpec) {
 	var r schemas.Report
 	if spec.Check(&r); len(spec.Entries) > 0 && !spec.Timestamp.IsZero() && len(r.Findings()) == 0 {
@@ -73,7 +72,7 @@ func sessionWith(e *state.Entry) string {
 	return ""
 }
 
-// resolved adds what a clarification came to, once it is resolved.
+// resolved adds the resolution of a clarification.
 func (d *deriver) resolved(e *state.Entry) {
 	st := clarifications.Status(e)
 	if !d.remembers || st.Phase != schemas.ClarificationResolved || st.ResolvedAt.IsZero() || st.ID == "" {
@@ -100,8 +99,8 @@ const (
 	longestName    = 63
 )
 
-// resolution is the decision that a clarification came to, as an observation of who gave it: who resolved an escalated
-// one, if that is an agent of the tree, else who was asked.
+// resolution is the resolution of a clarification, as an observation of its author: the one who resolved an escalated one,
+// if that is an agent of the tree, else the target.
 func (d *deriver) resolution(name string, q *schemas.ClarificationRequestSpec, st *schemas.ClarificationRequestStatus,
 ) *schemas.ObservationSpec {
 	answer, end := lastTurn(st, schemas.TurnAnswer), lastTurn(st, schemas.TurnResolution)

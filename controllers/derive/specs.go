@@ -24,7 +24,7 @@ type deriver struct {
 	derived   map[schemas.Ref]bool
 }
 
-// lacks reports whether there is no such object, nor will be one.
+// lacks reports whether an object neither exists nor is derived.
 func (d *deriver) lacks(ref schemas.Ref) bool {
 	e := d.tree.Entry(ref)
 	return (e == nil || e.Gone()) && !d.derived[ref]

@@ -84,7 +84,7 @@ func (s *summary) finish() {
 	}
 }
 
-// work fills in what records tell of any agent's work.
+// work fills in the recorded work of any agent.
 func (s *summary) work(at moment) {
 	w := &s.c.Work
 	if s.node != nil {

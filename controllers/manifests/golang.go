@@ -43,7 +43,7 @@ func readGoMod(m *Manifest, text []byte) error {
 	return nil
 }
 
-// readGoSum reads of which modules the code is fixed, not only the go.mod.
+// readGoSum lists the modules with a fixed checksum of the code, not only of go.mod.
 func readGoSum(m *Manifest, text []byte) error {
 	for i, line := range strings.Split(string(text), "\n") {
 		if w := strings.Fields(line); len(w) == 3 && !strings.HasSuffix(w[1], "/go.mod") {

@@ -33,7 +33,7 @@ func readPackageJSON(m *Manifest, text []byte) error {
 	return nil
 }
 
-// once keeps one entry for each name: one that is no development's before one that is, one that is not optional before one that is.
+// once keeps one entry for each name, preferably one that is neither for development nor optional.
 func (m *Manifest) once() {
 	weight := func(d *Dependency) (n int) {
 		if d.Dev {

@@ -226,7 +226,7 @@ func readPOM(m *Manifest, text []byte) error {
 	return nil
 }
 
-// isDependency reports whether a path of elements is that of a dependency of the project, or of what it manages.
+// isDependency reports whether a path of elements is that of a dependency of the project, or of its dependency management.
 func isDependency(path []string) bool {
 	n := len(path)
 	return n >= 3 && path[n-1] == "dependency" && path[n-2] == "dependencies" && !slices.Contains(path, "plugin") && !slices.Contains(path, "profile")

@@ -24,7 +24,7 @@ var PlanChange = Projector{
 	Write: writePlanChange,
 }
 
-// writePlanChange shows what is asked, and the answer. One that cannot be taken is not shown.
+// writePlanChange shows the request and the answer. One that cannot be taken is not shown.
 func writePlanChange(p *Page) {
 	spec := schemas.SpecAs[*schemas.PlanChangeSpec](p.Entry.Object)
 	st, ok := p.Entry.Status().(*schemas.PlanChangeStatus)

@@ -1,4 +1,4 @@
-// Package nodes tells of the nodes of a DAG what their object's status and records say: attempts, missing and kept outputs,
+// Package nodes describes the nodes of a DAG by their object's status and records: attempts, missing and kept outputs,
 // interrupted runs.
 package nodes
 
@@ -73,7 +73,7 @@ func NotHere(e *state.Entry) map[string][]string {
 	return out
 }
 
-// Recorded returns what is on record of an output of a node that has succeeded: one description for each of its successes
+// Recorded returns the recorded descriptions of an output of a node that has succeeded: one description for each of its successes
 // under the present key that has one. None: only that the file exists can be checked.
 func Recorded(e *state.Entry, node, file string) []schemas.Output {
 	st, ok := e.Status().(*schemas.DAGStatus)

@@ -109,7 +109,7 @@ func (d *draft) note(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-// clear removes what has not succeeded and the edit does not name.
+// clear removes nodes that have not succeeded and that the edit does not name.
 func (d *draft) clear(e *schemas.PlanEdit) {
 	d.nodes = slices.DeleteFunc(d.nodes, func(n Item) bool {
 		_, modified := e.Modify[n.Name]
@@ -201,7 +201,7 @@ func (d *draft) set(name string, fields map[string]any) error {
 	return nil
 }
 
-// keepsDone refuses to change or to remove what has succeeded: that stands.
+// keepsDone refuses to change or to remove nodes that have succeeded.
 func (d *draft) keepsDone(*schemas.PlanEdit) error {
 	for name, was := range d.known {
 		i := d.index(name)
@@ -271,7 +271,7 @@ func problems(all []schemas.Problem) string {
 	return schemas.Shorten(out, 5)
 }
 
-// refused says why agents may not make a change of a DAG, whoever accepts it: it takes away what holds the work back.
+// refused says why agents may not make a change of a DAG, no matter who accepts it: it removes a gate or a check.
 func refused(t *state.Tree, dag *state.Entry, after *schemas.Object) error {
 	before := dag.Object.Declared()
 	if what := schemas.OnlyPeople(dag.Ref, before, after); what != "" {

@@ -120,8 +120,8 @@ func planOf(e *state.Entry) agentio.Plan {
 	return p
 }
 
-// architect is the agent that answers a plan change: one with the role of an architect that is a program, by name, but for who asks.
-// person is one who is a person; both are empty without any.
+// architect is the agent that answers a plan change: one with the role of an architect that is a program, by name, except
+// the requester. person is an architect who is a person; both are empty without any.
 func architect(t *state.Tree, by string) (program, person string) {
 	for _, e := range t.Entries(schemas.AgentKind.Name) {
 		spec := state.SpecOf[*schemas.AgentSpec](e)

@@ -81,7 +81,7 @@ func SpecOfRun(run *schemas.Run) (name string, spec *schemas.PlanChangeSpec) {
 	return clarifications.NameFor(dag+"-"+s.Change, run.Key), s
 }
 
-// dagOf finds the DAG that an edit changes. The error says what is to be named.
+// dagOf finds the DAG that an edit changes. The error says which name is missing.
 func dagOf(t *state.Tree, spec *schemas.PlanChangeSpec, e *schemas.PlanEdit) (*state.Entry, error) {
 	to, err := spec.TargetRef()
 	if err != nil {

@@ -88,7 +88,7 @@ type Change struct {
 // Lines is the size of a change: all lines that are added or removed.
 func (c *Change) Lines() int { return c.Added + c.Removed }
 
-// Measure returns the size of a change. What is in a binary file is not counted in lines.
+// Measure returns the size of a change. Binary files count without lines.
 func Measure(files []File) (c schemas.Change) {
 	for i := range files {
 		f := &files[i]
@@ -242,7 +242,7 @@ func parseHunk(line string) (h Hunk, ok bool) {
 	return h, true
 }
 
-// Side is a file before or after a change; a nil Text is no file.
+// Side is a file before or after a change; with a nil Text the file does not exist.
 type Side struct {
 	Text []byte
 	Mode string // as git writes it; "" is 100644
@@ -361,7 +361,7 @@ func (f *File) addsSecret() bool {
 	return len(secrets.Find(b.String())) > 0
 }
 
-// sensitive says of patterns of names why a change of such a file matters. A pattern with a slash is for a path from the root.
+// sensitive has patterns of names, and why a change of such a file matters. A pattern with a slash is for a path from the root.
 var sensitive = []struct {
 	why      string
 	patterns []string
@@ -399,7 +399,7 @@ func Sensitive(p string) string {
 	return ""
 }
 
-// isExample reports whether a name says that the file only shows what another one is like, or has a public key.
+// isExample reports whether a name says that the file is only an example of another one, or has a public key.
 func isExample(p string) bool {
 	switch path.Ext(p) {
 	case ".example", ".sample", ".template", ".dist", ".pub":
@@ -411,7 +411,7 @@ func isExample(p string) bool {
 // mostChanges bounds what Changes lists.
 const mostChanges = 100
 
-// Changes lists the files of a diff, the first of them, each with what became of it.
+// Changes lists the files of a diff, the first of them, each with its kind of change.
 func Changes(diff string) (out []schemas.FileChange) {
 	types := map[string]string{Added: schemas.FileCreated, Removed: schemas.FileDeleted}
 	for _, f := range Parse(diff) {

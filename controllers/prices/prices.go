@@ -61,7 +61,7 @@ func matches(name, model string) bool {
 	return ok && (rest == "" || version().MatchString(rest))
 }
 
-// Cost is what one request costs, in US dollars. The input of its usage includes what was cached and written to a cache.
+// Cost is what one request costs, in US dollars. The input of its usage includes tokens that were read from a cache and written to one.
 func Cost(p schemas.Price, u schemas.Usage) float64 {
 	at := schemas.LongPrice{Input: p.Input, Output: p.Output, Cached: p.Cached, CacheWrite: p.CacheWrite}
 	if p.Long != nil && u.InputTokens > p.Above {

@@ -36,7 +36,7 @@ type Reading struct {
 	Succeeded bool // the last event that ends a turn is one of success
 	// Failure is the failure that the turn ended with; Retry is an error that the program was still busy with.
 	Failure, Retry *turns.Error
-	// Turn has what was reported: model, session, stop reason, usage, cost, tool calls.
+	// Turn has the reported facts: model, session, stop reason, usage, cost, tool calls.
 	Turn schemas.Turn
 	// TooLong counts the values that were too long to be read.
 	TooLong int
@@ -106,7 +106,7 @@ func (r *Reader) keep(p []byte) {
 	r.carry = append(r.carry, p...)
 }
 
-// flush reads the value that was kept. What is no JSON object is not for us: programs print notices.
+// flush reads the value that was kept. Other values are ignored: programs print notices.
 func (r *Reader) flush() {
 	if r.skip {
 		r.found.TooLong++
@@ -123,13 +123,13 @@ func (r *Reader) flush() {
 	r.carry, r.skip = r.carry[:0], false
 }
 
-// Reading returns what was read; the output has ended.
+// Reading returns the result; the output has ended.
 func (r *Reader) Reading() Reading {
 	r.flush()
 	return r.found
 }
 
-// Turn returns a copy of what was read of the turn so far. It must not be called while Write is.
+// Turn returns a copy of the state of the turn. It must not be called while Write is.
 func (r *Reader) Turn() schemas.Turn { return r.found.Turn }
 
 // LastText returns the last text that was read so far. It must not be called while Write is.
@@ -231,7 +231,7 @@ func (e *event) failure(doc any) *turns.Error {
 		RetryAfter: e.paths[e.Error.RetryAfter].Text(doc)}
 }
 
-// count adds what an event says of the use of tokens.
+// count adds the usage of tokens in an event.
 func (r *Reader) count(e *event, doc any) {
 	var u schemas.Usage
 	found := false

@@ -22,7 +22,7 @@ func RowOf(e *state.Entry) Row {
 	return Row{e.Ref, Standing(e).Waiting == 1, ReadyWord(e), PhaseWord(e), Because(e)}
 }
 
-// Report is what a run that changed nothing says of a tree with failures.
+// Report is the output of a run that changed nothing, about a tree with failures.
 type Report struct {
 	Count StandingCount // of all objects
 	// Rows are objects that wait, failed or are invalid, by kind and name: the first MostRows, and the first MostRows that do not wait.

@@ -98,7 +98,7 @@ func planned(c *agentio.Corrections, all []checks.Finding, tasks []agentio.FixTa
 	return out
 }
 
-// byRule has each file mended by the agent that changed it last, else by the first engineer. What is about no file is told to all.
+// byRule has each file mended by the agent that changed it last, else by the first engineer. Findings without a file go to all.
 func byRule(t *state.Tree, session string, c *agentio.Corrections, all []checks.Finding) (out []schemas.Node) {
 	last, files := changedBy(t, session), map[string][]string{}
 	for _, f := range c.Files {

@@ -40,7 +40,7 @@ func landedRuns(t *state.Tree, session string) iter.Seq[*schemas.Run] {
 	}
 }
 
-// changedBy says which agent of a session changed each file last, as far as the commits landed.
+// changedBy says which agent of a session changed each file last, by the landed commits.
 func changedBy(t *state.Tree, session string) map[string]string {
 	last, at := map[string]string{}, map[string]schemas.Time{}
 	for r := range landedRuns(t, session) {

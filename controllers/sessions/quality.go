@@ -16,8 +16,8 @@ import (
 )
 
 // A session with a quality is verified when all its DAGs have ended well: its branch is inspected, and then tested, by effects of its own.
-// A verdict is about the DAGs as they ended, so a DAG that ends later calls for another one. What is found becomes a DAG that mends it,
-// or waits for a person.
+// A verdict is about the DAGs as they ended, so a DAG that ends later calls for another one. Findings become a DAG that
+// fixes them, or wait for a person.
 
 // verification is the decision about the quality of a session.
 type verification struct {
@@ -61,7 +61,7 @@ func verify(in settle.In, s *slot, sum *dagSum, old *schemas.QualityStatus) *ver
 	return v
 }
 
-// fixing reports whether the DAG that mends what was found, or plans to, has not ended.
+// fixing reports whether the DAG that fixes the findings, or plans that, has not ended.
 func (v *verification) fixing() bool {
 	for _, name := range []string{v.st.Fix, planOf(v.st.Fix)} {
 		ref, err := schemas.Kinds{schemas.DAGKind}.ParseRef(name)
@@ -138,7 +138,7 @@ func (v *verification) key(step string) string {
 		settle.VerifyArgs(v.spec.Quality.Steps(), step)...), "\n")))
 }
 
-// asked is the digest of what a person who takes the work was asked about.
+// asked is the digest of the findings that a person accepts with the work.
 func (v *verification) asked() string { return v.key(schemas.StepInspect) + v.key(schemas.StepTest) }
 
 // record is the latest record of a step; nil for none. One that is older than a verdict about something else does not count.
@@ -231,7 +231,7 @@ func (v *verification) refuse(step string, e *checks.Evidence) {
 	}
 }
 
-// first shows the first of what was found.
+// first shows the first finding.
 func first(all []checks.Finding) string {
 	if len(all) == 0 {
 		return ""
@@ -317,7 +317,7 @@ func (v *verification) condition(c, old *schemas.Common) {
 	}
 }
 
-// summary says what was checked, by what, and what people accepted.
+// summary lists the checks, their tools, and the findings that people accepted.
 func (v *verification) summary() string {
 	s := fmt.Sprintf("commit %s: inspected: %s; tested: %s", v.st.Commit[:min(10, len(v.st.Commit))], v.st.Inspected, v.st.Tested)
 	if v.st.Accepted > 0 {

@@ -52,7 +52,7 @@ func mends(session string, e *state.Entry) bool {
 	return spec != nil && spec.Fixes == session
 }
 
-// isPlan reports whether a DAG only plans what is mended of a session.
+// isPlan reports whether a DAG only plans the corrections of a session.
 func isPlan(session string, e *state.Entry) bool {
 	return strings.HasSuffix(e.Name, planSuffix) && mends(session, e)
 }
@@ -105,7 +105,7 @@ func verifiedAs(t *state.Tree, session *state.Entry) bool {
 		st.Quality.Of == endedAs(t, session, func(e *state.Entry) *schemas.Brief { return e.Brief() })
 }
 
-// toVerify reports whether the work of a session has ended well, and is yet to be verified.
+// toVerify reports whether the work of a session has ended well, and is not verified yet.
 func (s *dagSums) toVerify(e *state.Entry) bool {
 	if state.SpecOf[*schemas.SessionSpec](e).Quality == nil {
 		return false

@@ -224,13 +224,13 @@ type Command struct {
 	Context *Context `json:",omitempty"`
 	// Messages are the names of the Actions whose texts are part of Stdin.
 	Messages []string `json:",omitempty"`
-	// Continues says that a session before this one has worked on the task: what it changed is appended to Stdin.
+	// Continues says that a session before this one has worked on the task: its changes are appended to Stdin.
 	Continues bool `json:",omitempty"`
 	// Workspace is the folder of its own that the command works in; nil: the tree.
 	Workspace *Workspace `json:",omitempty"`
 	// Sandbox confines the command; nil: nothing does.
 	Sandbox *Sandbox `json:",omitempty"`
-	// Limits bound what it uses; nil: nothing does.
+	// Limits bound its use of resources; nil: unbounded.
 	Limits *schemas.NodeLimits `json:",omitempty"`
 	// Recall is the subject for which an agent gets memories at the start and records some at the end; nil without a memory.
 	// Its results are not part of any key.
@@ -316,7 +316,7 @@ type AgentTurn struct {
 	Otherwise *Command
 	Model     string // to choose, where the agent offers a choice
 	Mode      string // to set; the agent must offer it
-	// Resume is the session to continue where the agent still has it; "" for a new one.
+	// Resume is the session to continue if the agent still knows it; "" for a new one.
 	Resume string
 	// Servers are those of the Model Context Protocol that the agent starts, by name.
 	Servers []Server `json:",omitempty"`
@@ -391,7 +391,7 @@ func (v *Verify) OutputPaths() []string { return nil }
 // MissingOutputs are none.
 func (v *Verify) MissingOutputs() []string { return nil }
 
-// OutputPaths are none: the files of a commit are no outputs.
+// OutputPaths is empty: the files of a commit are not outputs.
 func (l *Land) OutputPaths() []string { return nil }
 
 // MissingOutputs are none.
@@ -455,23 +455,23 @@ func ClaimOf(e *state.Entry, key string) *state.Claim {
 	return &e.Claims[i]
 }
 
-// Recall is what an agent is about to do, for whoever looks for what is worth remembering then.
+// Recall describes the next work of an agent, as a query of the memory.
 type Recall struct {
 	Agent   string
 	Issue   int    // 0: none
 	Context string // the prompt, or the question
 }
 
-// Lesson is what an agent said in a run, for whoever makes out what is worth keeping of it.
+// Lesson is the output of an agent's run, from which observations are extracted.
 type Lesson struct {
 	Recall
 	At   time.Time // when the run ended
 	Text string    // without secrets
-	// Failed says that the run came to nothing.
+	// Failed says that the run failed.
 	Failed bool
 }
 
-// Need is what a node is told of one that it needs.
+// Need is the result of a node in the form for one that needs it.
 type Need = agentio.Need
 
 // ReportKind says what happened to an effect.
@@ -513,7 +513,7 @@ type Webhook struct {
 	Secret *schemas.EnvSource `json:",omitempty"` // where the key of the signature is; nil: it is not signed
 	// Delivery is the same for all attempts to deliver one notification.
 	Delivery string
-	// To names the address without what is secret in it.
+	// To is the address without its secret parts.
 	To string
 	// Destination is what the user has to allow; nil where the address is not from the tree.
 	Destination *schemas.Destination `json:",omitempty"`

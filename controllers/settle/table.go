@@ -25,7 +25,7 @@ type Kind struct {
 	DependsOn []string
 	// Affects adds what else is to be decided with an object, beyond what depends on it. nil: nothing.
 	Affects func(*Change)
-	// Sources are names, in place of a kind, of files that are no objects; Affects is also called when one of them changes.
+	// Sources are names, in place of a kind, of files that are not objects; Affects is also called when one of them changes.
 	Sources []string
 	// Before and After add, before and after a round in which not everything is decided, what the round calls for. nil: nothing.
 	Before, After func(*Round)
@@ -62,7 +62,7 @@ type Kind struct {
 	Why func(*state.Entry, *state.Tree) []string
 	// Note says in a few words how far an object is, by its status, for the messages of commits; "" and nil: nothing.
 	Note func(schemas.Status) string
-	// Mirror says what is shown of the objects on GitHub. nil: nothing.
+	// Mirror selects the part of the objects that GitHub shows. nil: nothing.
 	Mirror *mirror.Projector
 	// Index makes the part of the search index for the objects. nil: search does not find them.
 	Index *project.Projector

@@ -15,7 +15,7 @@ import (
 // digestLength is that of the digest of what a gate shows.
 const digestLength = 32
 
-// approval adds to an approval what it is of: the digest among the words behind the target, and the answer in a fenced block.
+// approval adds its subject to an approval: the digest among the words behind the target, and the answer in a fenced block.
 func (d *commandDecider) approval(a commandTarget, spec *schemas.ActionSpec) error {
 	reason, answer, err := splitFence(a.reason)
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *commandDecider) approval(a commandTarget, spec *schemas.ActionSpec) err
 	return nil
 }
 
-// digestIn takes the digest of what is meant out of a text; "" for none.
+// digestIn finds the digest in a text; "" for none.
 func digestIn(text string) (digest, rest string) {
 	var words []string
 	for _, word := range strings.Fields(text) {
@@ -57,7 +57,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// splitFence divides a text into what stands before its first fenced block, and the content of that. A block of YAML becomes JSON.
+// splitFence divides a text into the part before its first fenced block, and the content of that. A block of YAML becomes JSON.
 func splitFence(text string) (before, inside string, err error) {
 	const fence = "```"
 	before, rest, ok := strings.Cut(text, fence)

@@ -227,7 +227,7 @@ func (g *grammar) strip(text, language string) (string, []sight) {
 	return string(b), out
 }
 
-// stringEnd is the length of the string that a text begins with, 0 if it is none that ends; long reports whether it is one between three
+// stringEnd is the length of the string that a text begins with, 0 without a complete one; long reports whether it is one between three
 // marks.
 func stringEnd(s, language string) (n int, long bool) {
 	if mark := s[:1]; len(s) >= 6 && strings.HasPrefix(s, mark+mark+mark) && language == languages.Python {

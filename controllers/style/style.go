@@ -205,7 +205,7 @@ type Difference struct {
 	Wanted string `json:"wanted"`
 }
 
-// Compare returns where a file differs from the style, by line. About what is mixed, or seldom, nothing differs. Of indentation only the first place of
+// Compare returns where a file differs from the style, by line. Mixed and rare properties are not compared. Of indentation only the first place of
 // each value counts.
 func (s *Style) Compare(f File) (out []Difference) {
 	told := map[string]bool{}

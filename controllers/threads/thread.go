@@ -1,4 +1,4 @@
-// Package threads shows questions between agents: their threads, what they wait for, and what an agent must know of them.
+// Package threads shows questions between agents: their threads, the state in which they wait, and what an agent must know of them.
 package threads
 
 import (

@@ -124,7 +124,7 @@ func (a *asserting) add(file string, before, after map[string][]string) {
 	a.before[file], a.after[file] = before, after
 }
 
-// doubts names the tests that have fewer assertions than before, unless these are in another place now. A test that is gone is none of them.
+// doubts names the tests that have fewer assertions than before, unless these are in another place now. A removed test is not among them.
 func (a *asserting) doubts() (out []string) {
 	elsewhere := map[string]int{}
 	for file, tests := range a.after {

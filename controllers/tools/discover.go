@@ -40,7 +40,7 @@ var Edition = sync.OnceValue(func() string {
 	return hex.EncodeToString(sum[:8])
 })
 
-// Facts are what is known about a project.
+// Facts describe a project.
 type Facts struct {
 	Folders map[string]*Folder // by path below the root, with slashes; "" is the root. Folders of others are not there.
 	// Programs are those that exist, by the folder for which they were looked up and their name. A program that is installed for the whole
@@ -86,7 +86,7 @@ func Manifests() []string {
 
 // Discover decides which tools a project uses: by their configuration files (high), by the dependencies in manifests (medium), and by files of CI or
 // because they are installed (low). A tool is found once for the folder that has its configuration, and for folders below only where these have one
-// of their own. Of what is merely installed only the first tool of a category and language counts, and only where no better one was found.
+// of their own. Of merely installed tools only the first of a category and language counts, and only where no better one was found.
 func Discover(f Facts) []Discovered {
 	d := &discovery{facts: f, spread: f.spread()}
 	for folder := range f.Folders {
@@ -167,7 +167,7 @@ func (f Facts) spread() map[string]map[string]int {
 	return out
 }
 
-// language is the tool's language with the most files in and below a folder; "" if there is none.
+// language is the tool's language with the most files in and below a folder; "" without any.
 func (d *discovery) language(t Tool, folder string) (best string) {
 	for _, l := range t.Languages {
 		if n := d.spread[folder][l]; n > 0 && (best == "" || n > d.spread[folder][best]) {
@@ -328,7 +328,7 @@ func (d *discovery) script(folder, program string) string {
 	return ""
 }
 
-// choose lets the choices of people win: what was chosen is sure, and other tools of its category and language are left out. What agents chose
+// choose lets the choices of people win: a chosen tool is sure, and other tools of its category and language are left out. What agents chose
 // holds only where nothing better than an installed program was found.
 func (d *discovery) choose() {
 	for _, c := range d.facts.Choices {
@@ -358,7 +358,7 @@ func (d *discovery) choose() {
 	}
 }
 
-// installCommand is the command that installs a tool, by the first package manager that has it.
+// installCommand is the command that installs a tool, by the first package manager that offers it.
 func installCommand(t Tool) []string {
 	for _, m := range []struct {
 		name string

@@ -14,7 +14,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Who wants to pass can change the code, or what looks at it. The latter is not forbidden: a person decides about it.
+// An agent can make checks pass by a change of the code, or of the checks. The latter is not forbidden: a person decides about it.
 
 // declared finds the declaration of a test in a line, and its name.
 var declared = sync.OnceValue(func() *regexp.Regexp {
@@ -161,10 +161,10 @@ func isBuild(file string) bool {
 		slices.ContainsFunc(builds, func(p string) bool { return matches(p, name) })
 }
 
-// settings are further files that say what is checked.
+// settings are further files that configure checks.
 var settings = []string{"tox.ini", "noxfile.py", ".coveragerc", ".pre-commit-config.yaml", "codecov.yml", ".codecov.yml"}
 
-// configures reports whether a file says what some tool checks. Manifests, which say so in one of their sections, are none.
+// configures reports whether a file says what some tool checks. Manifests, which do so in one of their sections, do not count.
 func configures(file string) bool {
 	name := path.Base(file)
 	is := func(pattern string) bool { return matches(pattern, name) }

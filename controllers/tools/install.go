@@ -51,7 +51,7 @@ func MayReplace(folder string) bool {
 // Wanted is a tool of an allow-list or a request: its name, and the version where it is given.
 type Wanted struct{ Tool, Version string }
 
-// ParseWanted reads NAME or NAME@VERSION, and refuses tools that the catalogue does not have, and versions that are none.
+// ParseWanted reads NAME or NAME@VERSION, and refuses tools that the catalogue does not have, and invalid versions.
 func ParseWanted(text string) (w Wanted, err error) {
 	w.Tool = text
 	if at := strings.LastIndexByte(text, '@'); at > 0 {
@@ -109,7 +109,7 @@ func NamedVersion(tool string, texts map[string]string) string {
 	return declared
 }
 
-// Site is what is known of the folder in which a tool is to be installed.
+// Site describes the folder for the installation of a tool.
 type Site struct {
 	Folder string
 	Files  []string          // names of its files and folders
@@ -232,7 +232,7 @@ func (f Facts) Named(tool string) (d Discovered, ok bool) {
 	return d, false
 }
 
-// Answers says whether an installed program is the wanted version, by what it says of itself; "" as version wants any with a number.
+// Answers says whether an installed program is the wanted version, by the version that it prints; "" as version wants any with a number.
 func Answers(said, version string) bool {
 	if version == "" {
 		return number(said) != ""
@@ -240,8 +240,8 @@ func Answers(said, version string) bool {
 	return strings.Contains(said, strings.TrimPrefix(version, "v"))
 }
 
-// LoosePackages are the packages at the top of a node_modules that nothing depends on, as NAME@VERSION, by its .package-lock.json and the package.json
-// beside it. npm removes them with each installation that does not name them.
+// LoosePackages are the packages at the top of a node_modules that nothing depends on, as NAME@VERSION, by its
+// .package-lock.json and the package.json next to it. npm removes them with each installation that does not name them.
 func LoosePackages(hidden, manifest []byte) (out []string) {
 	type packaged struct {
 		Version                                                               string
@@ -271,7 +271,7 @@ func LoosePackages(hidden, manifest []byte) (out []string) {
 	return out
 }
 
-// Installed returns what a tool does, with the program that was installed for a folder and what that says of its version.
+// Installed returns a tool with the program that was installed for a folder, and the version that it prints.
 func Installed(in Installation, program, said string) (out []Discovered) {
 	t, _ := entry(in.Tool)
 	version := number(said)

@@ -21,7 +21,7 @@ import (
 type Job struct {
 	Tool  Discovered
 	Files []string // below the root; nil: the whole folder
-	// Narrowed says that the tool checks more than what is asked for, so that only its findings in Asked count.
+	// Narrowed says that the tool checks more than requested, so that only its findings in Asked count.
 	Narrowed bool
 	Asked    []string
 	// Removed are files that are gone. With some, a finding elsewhere counts, too, unless the tool had it in the commit before.

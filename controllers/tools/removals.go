@@ -8,7 +8,7 @@ import (
 
 // Removals plans the checks that tell whether something still uses removed files, by the tools that judge more than single files. They are added to
 // the jobs for the files that changed: a tool for packages checks those of folders, and everything if a package is gone; any other tool checks its whole
-// folder. What is then found in files that did not change counts if it is new, see [Job.Removed]. all are the files of the project. unjudged are
+// folder. A finding in files that did not change counts if it is new, see [Job.Removed]. all are the files of the project. unjudged are
 // the removed files of which no tool of the project can tell that, though it has tools for files like them.
 func Removals(jobs []Job, found []Discovered, removed, all []string, folders map[string]string) (_ []Job, unjudged []string) {
 	judged, known := map[string]bool{}, map[string]bool{}

@@ -51,8 +51,8 @@ func ResearchPrompt(all []Open) string {
 	return b.String()
 }
 
-// ReadAdvice reads the answer of a knowledge agent to questions. What it says of other questions, or of tools that may not be chosen, is refused with
-// the reason, as is an advice that is not sure enough. The error says that the answer is not in the form.
+// ReadAdvice reads the answer of a knowledge agent to questions. Advice about other questions, or tools that may not be
+// chosen, is refused with the reason, as is an advice that is not sure enough. The error says that the answer is not in the form.
 func ReadAdvice(answer []byte, all []Open) (accepted []Advice, refused []string, err error) {
 	var a struct {
 		Tools []Advice `json:"tools"`

@@ -23,7 +23,7 @@ var sections = []string{"Cargo.toml#lints", "Cargo.toml#workspace.lints", "packa
 	"package.json#vitest", "package.json#xo", "pyproject.toml#tool.coverage", "pyproject.toml#tool.flake8", "pyproject.toml#tool.isort", "pyproject.toml#tool.poe", "pyproject.toml#tool.taskipy",
 	"pyproject.toml#tool.tox", "setup.cfg#coverage", "setup.cfg#isort", "setup.cfg#pycodestyle", "setup.cfg#tox"}
 
-// checkedParts are the parts of a manifest or a build file that say what is checked, by their names in words. One that cannot be read is such a
+// checkedParts are the parts of a manifest or a build file that configure checks, by their names in words. One that cannot be read is such a
 // part as a whole.
 func checkedParts(file string, text []byte) map[string]string {
 	name, out := path.Base(file), map[string]string{}
@@ -87,7 +87,7 @@ func sectionsOf(name string) (out []string) {
 	return out
 }
 
-// differs names the parts that a change of a file changes, adds or removes. A script of a new file, where nothing is checked less, is none.
+// differs names the parts that a change of a file changes, adds or removes. A script of a new file does not count: it weakens no check.
 func differs(file string, before, after []byte) (out []string) {
 	was, is := checkedParts(file, before), checkedParts(file, after)
 	for _, part := range slices.Sorted(maps.Keys(is)) {

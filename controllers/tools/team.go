@@ -8,9 +8,9 @@ import (
 // ownNames are the scripts and targets with which teams check their code.
 var ownNames = []string{"lint", "test", "typecheck", "type-check", "format", "format:check", "check"}
 
-// ownCommand is the command of the team that runs a tool on the whole folder, and where it stands: a script of package.json to which the arguments of
-// the format can be appended, or a target of a Makefile that has them. It has to be that tool alone, so that nothing hides its exit code and its output;
-// found is the exit code for findings where it is another one.
+// ownCommand is the command of the team that runs a tool on the whole folder, and its place: a script of package.json to
+// which the arguments of the format can be appended, or a target of a Makefile that contains them. It has to be that tool
+// alone, so that nothing hides its exit code and its output; found is the exit code for findings where it is another one.
 func (d *discovery) ownCommand(t Tool, r Role, folder string) (argv []string, where string, found int) {
 	x := d.facts.Folders[folder]
 	if len(r.Check) == 0 || r.List || x == nil {

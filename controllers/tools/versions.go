@@ -12,7 +12,7 @@ import (
 // Question asks a program for its version: its path, and arguments that are separated by spaces.
 type Question struct{ Path, Arguments string }
 
-// Questions lists the programs that are to be asked for the versions of the tools that were found, each once.
+// Questions lists the programs to ask for the versions of the tools that were found, each once.
 func Questions(found []Discovered) []Question {
 	var out []Question
 	for _, t := range found {
@@ -39,7 +39,7 @@ var (
 	digits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+`) })
 )
 
-// number is the number in what a program says of its version, one with dots before others; "" for none.
+// number is the number in the printed version of a program, one with dots before others; "" for none.
 func number(said string) string {
 	return cmp.Or(dotted().FindString(said), digits().FindString(said))
 }

@@ -43,7 +43,7 @@ type Facts struct {
 	Over string
 	// Missing are the signs of success that a command's profile names and its output lacks, in words.
 	Missing []string
-	// Output is why a command's output is no result; nil if it is one.
+	// Output is why a command's output is not a result; nil if it is one.
 	Output error
 	// Text is the agent's final text, or the end of a command's output. It is only read to classify a failure.
 	Text string
@@ -158,7 +158,7 @@ func (f Facts) judgeProtocol() *schemas.TurnFailure {
 	return nil
 }
 
-// suspect classifies a failure without a type by its text. Without a known class, the message is what was observed.
+// suspect classifies a failure without a type by its text. Without a known class, the message is the text itself.
 func (f Facts) suspect(observed string) *schemas.TurnFailure {
 	v := f.classify(Error{Message: f.Text})
 	if v.Class == schemas.FailureUnknown || v.Message == "" {

@@ -135,7 +135,7 @@ func SessionCost(session *float64, before *schemas.Turn) *float64 {
 	return &cost
 }
 
-// known says of how many of several turns a sum is not known.
+// known says for how many of several turns a sum is unknown.
 func known(sum string, turns, unknown int) string {
 	switch {
 	case turns == 0:

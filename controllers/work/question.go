@@ -71,7 +71,7 @@ func ownQuestion(
 	return q
 }
 
-// blocks reports whether the one who asked cannot go on: there is no answer yet, or a person has to decide.
+// blocks reports whether the author cannot go on: the answer is missing, or a person has to decide.
 func (q *openQuestion) blocks() bool {
 	return q.Blocking && (q.Waiting() || q.Status == schemas.ClarificationEscalated)
 }

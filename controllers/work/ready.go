@@ -1,4 +1,4 @@
-// Package work lists what agents and people can work on, what they have to do, and what questions block.
+// Package work lists the tasks of agents and people, and what questions block.
 package work
 
 import (
@@ -60,7 +60,7 @@ type ItemClaim struct {
 const (
 	ItemNode     = "node"     // a node of a DAG
 	ItemQuestion = "question" // one that a person has to answer, or to decide
-	// ItemPermission is what the agent of a node asks to be allowed, while its run waits and after it.
+	// ItemPermission is a permission that the agent of a node asks for, while its run waits and after it.
 	ItemPermission = "permission"
 	// ItemApproval is a node that starts when people approve it.
 	ItemApproval = "approval"

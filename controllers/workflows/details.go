@@ -38,7 +38,7 @@ func describe(t *state.Tree, e *state.Entry, spec *schemas.WorkflowSpec) []settl
 	return out
 }
 
-// stepText says who does a step, after what, whom it may ask, and how it is repeated.
+// stepText says which agent does a step, after what, whom it may ask, and how it is repeated.
 func stepText(t *state.Tree, st *schemas.Step) string {
 	text := st.Agent
 	if len(st.Needs) > 0 {

@@ -1,4 +1,4 @@
-// Package workflows decides Workflows, and makes of a start the session and the DAG of its run.
+// Package workflows decides Workflows, and makes the session and the DAG of a run from its start.
 package workflows
 
 import (

@@ -53,7 +53,7 @@ func ended(phase string, status func() schemas.Status) bool {
 }
 
 // RunOf returns the DAG of the run that a start belongs to: the one that it made, else one of the same workflow and issue that has not
-// ended. If there is none, it returns nil, and the free name for one.
+// ended. Without such a DAG it returns nil, and a free name.
 func RunOf(t *state.Tree, start string, spec *schemas.ActionSpec, ended func(*state.Entry) bool) (run *state.Entry, name string) {
 	workflow := strings.TrimPrefix(spec.Target, "workflow/")
 	head := runName(workflow, spec)

@@ -1,7 +1,7 @@
-// Package commands decides about commands that agents ask to run: whether rules allow or block them, or whether a person is to
-// be asked. A command is a list of arguments, or a text for a shell. The text is parsed, and is allowed only if it consists of
-// simple commands of literal arguments, each of which is allowed: a pattern never matches text. What the package does not
-// understand is asked. Everything here is a pure function of its arguments.
+// Package commands decides about commands that agents ask to run: whether rules allow or block them, or whether a person
+// must decide. A command is a list of arguments, or a text for a shell. The text is parsed, and is allowed only if it
+// consists of simple commands of literal arguments, each of which is allowed: a pattern never matches text. What the
+// package does not understand is asked. Everything here is a pure function of its arguments.
 package commands
 
 import (
@@ -92,7 +92,7 @@ func Exact(c Command) ([]string, error) {
 	return out, nil
 }
 
-// Default stands in lists for the default list.
+// Default represents the default list in lists.
 const Default = "@default"
 
 // defaultAllow are the commands that agents may run where nothing else is said: builds and tests of the project, and what reads it.

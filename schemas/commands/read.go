@@ -174,7 +174,7 @@ func (s *script) redirect(r *syntax.Redirect) {
 	s.doubt("redirects to or from a file")
 }
 
-// call adds a simple command, and what it runs in turn.
+// call adds a simple command, and the commands that it runs in turn.
 func (s *script) call(c call, depth int) {
 	s.calls = append(s.calls, c)
 	var argv []string

@@ -34,7 +34,7 @@ func mustLayOut(lengths []uint64) layout {
 	return l
 }
 
-// header returns what is before the body.
+// header returns the part before the body.
 func (f Format) header(lengths []uint64) []byte {
 	b := make([]byte, bodyAt(uint64(len(lengths))))
 	copy(b, f.Magic)

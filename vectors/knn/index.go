@@ -108,7 +108,7 @@ type Index struct {
 	// slots are those of the IDs in the tail; those of the base are found by order, which has its slots by ID.
 	slots map[uint64]uint32
 	order []uint32
-	// file is what the index was opened from; nil once it is no longer used.
+	// file is what the index was opened from; nil once it is not used any more.
 	file *sections.File
 }
 

@@ -105,8 +105,7 @@ func (w *vectorWalker) scanSpan(v *vectorView, q *coded, s span, whole bool) {
 	}
 }
 
-// scanParts sets w.dists so that these inner products are 2^shift times them, less a number, and returns the norms of what it
-// compares.
+// scanParts sets w.dists so that these inner products are 2^shift times them, less a number, and returns the norms of the compared vectors.
 func (w *vectorWalker) scanParts(v *vectorView, q *coded, s span, whole bool) (norms []int32, shift int, less int32) {
 	n := s.to - s.from
 	w.dists = slices.Grow(w.dists[:0], n)[:n]

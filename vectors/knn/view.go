@@ -53,7 +53,7 @@ type vectorView struct {
 	// efforts are the result of the calibration, with that many vectors.
 	efforts    efforts
 	calibrated int
-	// lists has the slots if there is no graph; it is empty if they are few.
+	// lists has the slots of an index without a graph; it is empty if they are few.
 	lists lists
 	// graph says that there are links. entry is where walks begin, at level top; noSlot if nothing is linked.
 	graph bool

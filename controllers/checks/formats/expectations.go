@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// expecting are the forms in which frameworks say what they expected: pairs of patterns for the expected and the actual value.
+// expecting are the forms in which frameworks report expectations: pairs of patterns for the expected and the actual value.
 var expecting = sync.OnceValue(func() [][2]*regexp.Regexp {
 	pair := func(expected, actual string) [2]*regexp.Regexp {
 		return [2]*regexp.Regexp{regexp.MustCompile(expected), regexp.MustCompile(actual)}
@@ -26,7 +26,7 @@ var expecting = sync.OnceValue(func() [][2]*regexp.Regexp {
 	}
 })
 
-// expectations finds in the text of a failure what was expected and what was there; "" for none.
+// expectations finds the expected and the actual value in the text of a failure; "" for none.
 func expectations(text string) (expected, actual string) {
 	if len(text) > maxText {
 		text = text[:maxText]

@@ -1,4 +1,4 @@
-// Package formats reads what tools print about code, and writes it in the forms that other programs read. Everything here is a pure function of
+// Package formats parses the output of tools about code, and writes it in the forms that other programs read. Everything here is a pure function of
 // its arguments.
 //
 // A reader never guesses that all is well: output that is not in its format is an error, what it does not understand is counted, and a format

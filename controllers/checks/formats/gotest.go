@@ -218,7 +218,7 @@ func (g *goTests) report() checks.Report {
 
 var goPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*([\w./-]+_test\.go):(\d+)(?::\d+)?:\s?(.*)`) })
 
-// The forms in which testify, go-cmp and common idioms say what they expected.
+// The forms in which testify, go-cmp and common idioms report expectations.
 var goExpected = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`(?s)expected\s*:\s(.*?)\n\s*actual\s*:\s(.*?)\n`),
@@ -230,7 +230,7 @@ var goGot = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(?:\bgot|\bhave|=)[:\s]\s*(.+?)[,;]\s+(?:want(?:ed)?|expected):?\s+(.+)$`)
 })
 
-// explain fills in what a test said: its place, its message, and what it expected.
+// explain fills in the place of a failure, its message, and the expected value.
 func (g *goTests) explain(t *goTest) {
 	text := t.out.String()
 	t.Output = text

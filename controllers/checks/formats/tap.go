@@ -23,7 +23,8 @@ var tapPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 var batsPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`in test file (.+?), line (\d+)`) })
 
 // readTAP reads TAP 13 and 14 (testanything.org): plans, results, directives, YAML diagnostics and subtests. It is complete when there were as
-// many results as planned, also in subtests, and its last line has an end; a run that bails out is not. The sum of a subtest is no test, but where it fails alone.
+// many results as planned, also in subtests, and its last line has an end; a run that bails out is not. The sum of a
+// subtest counts as a test only if it fails alone.
 func readTAP(data []byte, o Options) (checks.Report, error) {
 	r := checks.Report{Files: -1}
 	planned, seen, open, tap := -1, 0, 0, false

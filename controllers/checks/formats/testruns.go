@@ -194,7 +194,7 @@ var minitest = sync.OnceValue(func() textRun {
 	}
 })
 
-// nextest is what cargo nextest prints with --status-level all (nexte.st, "Reporting test results"): failed tests once more below the sum.
+// nextest is what cargo nextest prints with --status-level all (nexte.st, "Reporting test results"): failed tests are repeated below the sum.
 var nextest = sync.OnceValue(func() textRun {
 	return textRun{
 		test:     regexp.MustCompile(`^(?:TRY \d+ )?(?P<outcome>PASS|FAIL|SKIP|LEAK|SLOW-PASS|SIG[A-Z]+|ABORT|TIMEOUT|FLAKY) \[.*?\] (?:\( *\d+/\d+\) )?(?P<suite>\S+) (?P<name>\S+)$`),
@@ -342,7 +342,7 @@ var alcotest = sync.OnceValue(func() textRun {
 	}
 })
 
-// group is what the group of a name matched; "" if there is none.
+// group is the match of the named group; "" without one.
 func group(re *regexp.Regexp, match []string, name string) string {
 	if i := re.SubexpIndex(name); i >= 0 {
 		return match[i]

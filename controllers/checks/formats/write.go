@@ -25,7 +25,7 @@ type Related struct {
 	Message string
 }
 
-// Of returns the annotations of checks: their findings, the tests that failed, and what is unknown.
+// Of returns the annotations of checks: their findings, failed tests, and unknown outcomes.
 func Of(all []checks.Check) (out []Annotation) {
 	for _, c := range all {
 		for _, f := range c.Findings {

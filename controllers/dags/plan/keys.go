@@ -13,7 +13,7 @@ import (
 // From the second round of a loop on there are "round" and "roundOf", a digest of the definitions in the loop.
 //
 // The definition holds what is executed and what it sees, and leaves out what only says how to schedule it, what it
-// is for, or who does it: description, metadata, priority, retry, timeout, budget, agent. What is empty is left out.
+// is for, or who does it: description, metadata, priority, retry, timeout, budget, agent. Empty fields are omitted.
 //
 // With rerunOnAgentChange the definition has the agent, too, and the object a "runner": a digest of the agent's program and
 // model. Earlier versions made all keys so. The key under which a node is on record stays, whichever it is, as long as one of

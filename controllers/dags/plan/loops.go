@@ -43,8 +43,8 @@ func (p *Plan) LoopOf(i int32) *Loop {
 	return nil
 }
 
-// bindLoops digests what the nodes of each loop do: it is part of the key of each of them from the second round on, since they
-// are told what came out of the round before.
+// bindLoops digests what the nodes of each loop do: it is part of the key of each of them from the second round on, since
+// they get the results of the round before.
 func (b *Binding) bindLoops(p *Plan, defs [][]byte) {
 	if b.rounds == nil {
 		return

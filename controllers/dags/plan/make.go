@@ -92,7 +92,7 @@ func (p *Plan) wire() {
 	}
 }
 
-// add takes in one node. Definitions share one array, the arena.
+// add adds one node. Definitions share one array, the arena.
 func (p *Plan) add(i int32, arena []byte) []byte {
 	n := &p.Spec.Nodes[i]
 	if n.Agent != "" {

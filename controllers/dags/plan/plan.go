@@ -40,8 +40,7 @@ type Plan struct {
 	loopOf  map[int32]int    // the loop of each node that is in one
 	// Fault is why the DAG can never run; empty when it can.
 	Fault string
-	// last is the newest binding. It saves work and never changes what comes out: a binding is used only where
-	// everything that it was made from is the same.
+	// last is the newest binding. It saves work and never changes the result: a binding is used only where all its inputs are the same.
 	last atomic.Pointer[Binding]
 	// kept is what the last decision left for the next one, with the same promise.
 	kept atomic.Pointer[any]
@@ -157,7 +156,7 @@ type former struct {
 	tasks, withAgents []string
 }
 
-// MadeOfResults reports whether nodes of the DAG are made from what others left: then the same spec may make others.
+// MadeOfResults reports whether nodes of the DAG are made from results of others: then the same spec may make different nodes.
 func (p *Plan) MadeOfResults() bool {
 	return p.Spec.Expansion != nil && len(p.Spec.Expansion.Results) > 0
 }

@@ -160,8 +160,8 @@ func splice(src []byte, at, drop int, text string) []byte {
 	return append(out, src[at+drop:]...)
 }
 
-// AddToList returns src with items at the beginning of a list of its spec; field names the list and the objects that it is in. What
-// is missing is added.
+// AddToList returns src with items at the beginning of a list of its spec; field names the list and the objects that it is
+// in. It adds missing fields.
 func AddToList(src []byte, field, items []string) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(src, &doc); err != nil {

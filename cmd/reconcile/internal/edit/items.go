@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Item is an element of a list of objects that have names. Value is what it is to be, in JSON; nil for one that stays as it is written.
+// Item is an element of a list of objects that have names. Value is the new value, in JSON; nil keeps the text of the element.
 type Item struct {
 	Name  string
 	Value []byte

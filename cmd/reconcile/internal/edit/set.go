@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// SetIn sets fields of the mapping spec.<field> of the YAML or JSON document src to values in JSON; what is missing is added. Only a
+// SetIn sets fields of the mapping spec.<field> of the YAML or JSON document src to values in JSON, and adds missing fields. Only a
 // value on one line can be replaced. As with Spec, the caller must check the result with the decoder.
 func SetIn(src []byte, field string, values map[string]string) ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {

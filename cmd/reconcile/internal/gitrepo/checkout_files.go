@@ -275,7 +275,7 @@ func (s *dirtyScan) untrackedFolder(parent *os.Root, name, at string) error {
 }
 
 // capture is [Repo.Capture] for a checkout whose index is still that of the base, so that only the files that [Repo.Uncaptured]
-// listed can differ. The index stays so: what is committed here is listed again the next time, and compared with the base again.
+// listed can differ. The index stays so: files committed here are listed again the next time, and compared with the base again.
 func (n *native) capture(ctx context.Context, s *objectStore, c Capture) (Captured, error) {
 	base, err := s.treeOf(c.Base)
 	if err != nil {

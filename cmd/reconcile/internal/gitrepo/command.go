@@ -39,7 +39,7 @@ type call struct {
 	stdin  []byte
 }
 
-// run runs a git command, and returns what it printed, also where it failed.
+// run runs a git command, and returns its output, also where it failed.
 func (k *command) run(ctx context.Context, c call, args ...string) ([]byte, error) {
 	cmd := newGit(ctx, k.mode, k.git, k.worktree, os.Environ(), slices.Concat(plumbingConfig, c.config, args)...)
 	cmd.Env, cmd.Stdin = append(cmd.Env, c.env...), bytes.NewReader(c.stdin)

@@ -222,7 +222,7 @@ func (s *dirtyScan) compareEntry(in *os.Root, path string, d fs.DirEntry, was bl
 // neverCommitted reports whether a name is never committed: hidden, or a lock file.
 func neverCommitted(name string) bool { return name[0] == '.' || strings.HasSuffix(name, ".lock") }
 
-// fileOnDisk compares an existing file. What is not a regular file is ignored.
+// fileOnDisk compares an existing file. Files that are not regular are ignored.
 func (s *dirtyScan) fileOnDisk(path string, fi os.FileInfo, was blob) error {
 	if !fi.Mode().IsRegular() {
 		return nil

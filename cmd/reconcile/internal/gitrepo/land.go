@@ -13,7 +13,7 @@ import (
 // ErrMoved reports that a branch is no longer at the commit that it was to be moved from.
 var ErrMoved = errMoved
 
-// Pick describes a commit that is to be applied on another one.
+// Pick describes a commit to apply on another one.
 type Pick struct {
 	Commit string
 	Base   string // whose difference to Commit is applied

@@ -86,7 +86,7 @@ type recentObjects struct {
 	bytes atomic.Int64
 }
 
-// recentRoom bounds what is kept, in bytes.
+// recentRoom bounds the kept objects, in bytes.
 const recentRoom = 1 << 20
 
 type objectName struct {

@@ -21,8 +21,8 @@ const (
 	reservesRef = reserveRefs + "last"
 )
 
-// Reserve is Take for reservations, which are pushed all or none. again are the keys that were not claimed and have to be decided
-// again, since others have reserved meanwhile.
+// Reserve is Take for reservations, which are pushed all or none. again are the keys that were not claimed; the caller
+// decides them again, since other reconcilers have reserved meanwhile.
 func (m *Remote) Reserve(ctx context.Context, all []Reservation) (refused map[string]Claim, again []string, err error) {
 	for try := 0; ; try++ {
 		var wants []claimRequest

@@ -454,7 +454,7 @@ type Comparison struct {
 // emptyTree is the tree without files, which git knows without having it.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// Diff returns what differs, as git diff prints it whatever the configuration says of its form. Renames are found.
+// Diff returns the differences as git diff prints them by default, whatever its configuration. Renames are found.
 func (r *Repo) Diff(ctx context.Context, c Comparison) ([]byte, error) {
 	k, err := r.gitCommand()
 	if err != nil {

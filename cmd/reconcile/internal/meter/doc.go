@@ -4,7 +4,7 @@
 // goes over the wire, in the formats of Anthropic (messages), OpenAI (responses and chat completions) and Google
 // (generateContent), computes the cost by a table of prices, and refuses requests that exceed the budget of the run with an
 // error in the service's own format. A request that runs is never cut. Everything else below the address of the service
-// passes unchanged, and nothing goes anywhere else. What is streamed is passed on as it arrives.
+// passes unchanged, and nothing goes anywhere else. A stream is forwarded as it arrives.
 //
 // The key is never written anywhere: it is added to requests as they leave, and removed from whatever comes back.
 package meter

@@ -29,11 +29,11 @@ type Endpoint struct {
 	sum      settle.Metered
 	cost     float64 // of the requests whose price is known
 	unpriced bool    // the price of one is not known
-	// open has what is known so far of the requests that a model works on.
+	// open has the known usage of the requests that a model works on.
 	open map[*exchange]part
 }
 
-// part is what a request used, and its cost. What has no tokens costs nothing.
+// part is what a request used, and its cost. A part without tokens costs nothing.
 type part struct {
 	tokens
 	cost   float64
@@ -55,7 +55,7 @@ func (e *Endpoint) Close() {
 	e.cancel()
 }
 
-// Read returns what is known of the run so far.
+// Read returns the usage of the run so far.
 func (e *Endpoint) Read() settle.Metered {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,7 +113,7 @@ func (e *Endpoint) over() string {
 
 func dollars(c float64) string { return strconv.FormatFloat(c, 'f', 4, 64) }
 
-// note keeps what is known of a request while a model works on it, and reports its beginning and its input.
+// note keeps the usage of a request while a model works on it, and reports its beginning and its input.
 func (e *Endpoint) note(x *exchange) {
 	p := e.price(x)
 	e.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"reconcile.dev/reconcile/controllers/settle"
 )
 
-// exchange is one request to a model and what is known of its answer.
+// exchange is one request to a model with the state of its answer.
 type exchange struct {
 	tokens
 	wire   wire
@@ -26,10 +26,10 @@ type exchange struct {
 	data     []byte // of the event that is being read
 }
 
-// longestLine bounds what is kept of a line of a stream, and of an answer that is not streamed. A longer one passes unread.
+// longestLine bounds the kept part of a line of a stream, and of an answer that is not streamed. A longer one passes unread.
 const longestLine = 32 << 20
 
-// longestFailure bounds what is read of an answer that is an error.
+// longestFailure bounds the read part of an answer that is an error.
 const longestFailure = 64 << 10
 
 // begin reads the head of the answer.
@@ -102,7 +102,7 @@ func (x *exchange) endEvent() {
 	x.data = x.data[:0]
 }
 
-// end reads what is left when the answer is over. whole says that it was not cut off.
+// end reads the rest when the answer is over. whole says that it was not cut off.
 func (x *exchange) end(header http.Header, whole bool) {
 	if x.streamed {
 		x.endLine()
@@ -142,7 +142,7 @@ func (x *exchange) readWhole() {
 	}
 }
 
-// retryAfter is when a service wants to be asked again.
+// retryAfter is the earliest time for another request to a service.
 func retryAfter(h http.Header) string {
 	if ms := h.Get("Retry-After-Ms"); ms != "" {
 		return "in " + ms + " ms"

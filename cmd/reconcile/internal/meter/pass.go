@@ -32,7 +32,7 @@ func (e *Endpoint) serve(w http.ResponseWriter, r *http.Request, format wire) {
 	var header http.Header
 	if format != other {
 		x.progress = func() { e.note(x) }
-		// An agent that gives up its request, or is ended, is no failure of the service.
+		// The service has not failed if the agent gave up its request, or was ended.
 		defer func() { x.end(header, whole || ctx.Err() != nil); e.settle(x) }()
 	}
 	out, err := e.outgoing(ctx, r, x)
@@ -141,7 +141,7 @@ func (e *Endpoint) setKey(out, r *http.Request, inQuery bool) {
 	}
 }
 
-// requestBody reads the request to a model: which one is asked, and whether a streamed answer says what it used. Chat Completions
+// requestBody reads the request to a model: which one is asked, and whether a streamed answer reports its usage. Chat Completions
 // only do so where they are asked to.
 func (e *Endpoint) requestBody(r *http.Request, x *exchange) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r.Body, longestRequest+1))
@@ -171,7 +171,7 @@ func (e *Endpoint) requestBody(r *http.Request, x *exchange) ([]byte, error) {
 	return data, nil
 }
 
-// askForUsage adds what makes a streamed answer say what it used.
+// askForUsage adds the option with which a streamed answer reports its usage.
 func askForUsage(data []byte) []byte {
 	var q map[string]json.RawMessage
 	if json.Unmarshal(data, &q) != nil {

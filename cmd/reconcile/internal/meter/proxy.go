@@ -82,7 +82,7 @@ func (p *Proxy) Open(q Request) (*Endpoint, error) {
 	return e, nil
 }
 
-// tokenPrefix begins the tokens of runs, so that a person who finds one knows what it is.
+// tokenPrefix begins the tokens of runs, so that a person who finds one recognizes it.
 const tokenPrefix = "reconcile-run-"
 
 // listen starts the server; p.mu is held.

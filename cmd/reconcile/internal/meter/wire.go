@@ -40,7 +40,7 @@ func wireOf(method, path string) wire {
 	return other
 }
 
-// tokens are those of one request. Input includes what was read from a cache and written to one.
+// tokens are those of one request. Input includes tokens read from a cache and written to one.
 type tokens struct {
 	input, output, cached, written int64
 	final                          bool // the service has said its last number
@@ -82,7 +82,7 @@ type answer struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// read adds what a JSON value says to what is known of a request. Values of other forms are ignored. streamed says that it is one
+// read adds the usage in a JSON value to that of a request. Values of other forms are ignored. streamed says that it is one
 // event of several.
 func (w wire) read(data []byte, streamed bool, known *exchange) {
 	var a answer
@@ -119,7 +119,7 @@ func (w wire) read(data []byte, streamed bool, known *exchange) {
 	known.clamp()
 }
 
-// count reads a count. Events of one answer say the sum so far, and leave out what has not changed.
+// count reads a count. Events of one answer say the sum so far, and leave out unchanged counts.
 func (w wire) count(u *usage, t *tokens) {
 	set := func(to *int64, from *int64) {
 		if from != nil {
@@ -157,7 +157,7 @@ func (t *tokens) clamp() {
 	t.written = min(max(t.written, 0), t.input-t.cached)
 }
 
-// longestError bounds what is kept of the message of an error, in bytes.
+// longestError bounds the message of an error, in bytes.
 const longestError = 500
 
 // readError reads an error of any of the formats; nil for none.

@@ -87,7 +87,7 @@ type ActRequest struct {
 	Mode string
 	// Alone, with retry of a node: what depends on it stays as it is.
 	Alone bool
-	// Answer is what approve answers, as JSON or as text. Digest is that of what the caller has seen of a gate; "": what it shows now.
+	// Answer is what approve answers, as JSON or as text. Digest is that of the gate's content that the caller has seen; "": its present content.
 	Answer, Digest string
 	NoRun          bool // only write the action; the next run applies it
 	// For is how long the answer to what an agent asks for is remembered: schemas.PermitOnce, schemas.PermitSession or

@@ -96,8 +96,7 @@ type PromptResult struct {
 	Parts  []agentio.SizedPart `json:"parts"`
 }
 
-// Prompt computes the prompt that a node's agent would get if the node ran now. It changes nothing: what it recalls of the
-// memory does not count as recalled.
+// Prompt computes the prompt that a node's agent would get if the node ran now. It changes nothing: observations in it do not count as recalled.
 func Prompt(ctx context.Context, env Env, q PromptRequest) (PromptResult, error) {
 	if q.DAG == "" || q.Node == "" {
 		return PromptResult{}, badRequest("reconcile prompt needs a DAG and a node; for example: reconcile prompt dag/checks review")

@@ -364,7 +364,7 @@ func checkNames(t *state.Tree, folder, name string) error {
 	return nil
 }
 
-// sameSpec reports whether a session is in a file as it is to be applied, by the canonical JSON.
+// sameSpec reports whether a session is in a file as given, by the canonical JSON.
 func sameSpec(a, b *schemas.SessionSpec) bool {
 	x, err1 := state.Encode(a)
 	y, err2 := state.Encode(b)

@@ -6,7 +6,7 @@ import (
 
 // Authority says what of an operation only people may do. Inside a run it is refused, whatever the request.
 type Authority struct {
-	// What is the operation, as a verb phrase.
+	// What names the operation, as a verb phrase.
 	What string
 	// Anywhere says that the runs of other trees are refused, too, since it is about more than this tree.
 	Anywhere bool

@@ -26,7 +26,7 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// CheckRequest says what is to be checked, and how. Inspect and Test share it.
+// CheckRequest names the files and tools of a check. Inspect and Test share it.
 type CheckRequest struct {
 	Dir     string   // a folder of the project; its repository is the project, or else the folder itself
 	Paths   []string // files and folders, relative to Dir; none: Dir
@@ -191,7 +191,7 @@ func commandLine(folder string, argv []string) string {
 	return line
 }
 
-// allowed reports whether the checks of the project may run, and returns the list that would say so. Inside a run there is none.
+// allowed reports whether the checks of the project may run, and returns the allowlist, nil inside a run.
 func (p *project) allowed() (bool, *allowlist.List, error) {
 	if p.env.Caller.AnyRun() != nil {
 		return true, nil, nil
@@ -218,7 +218,7 @@ func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Che
 type Checked struct {
 	Root  string `json:"root"`
 	Files *int   `json:"files,omitempty"` // number of files that were asked for, also removed ones; nil: all
-	// Unjudged are removed files of which no tool that ran can tell whether something still uses them.
+	// Unjudged are removed files for which no tool that ran finds the remaining uses.
 	Unjudged []string       `json:"unjudged,omitempty"`
 	Outcome  checks.Outcome `json:"outcome"`
 	Checks   []checks.Check `json:"checks"`
@@ -232,7 +232,7 @@ type Checked struct {
 	ChangedLines map[string][]checks.LineRange `json:"-"`
 }
 
-// Evidence is what is kept of the result.
+// Evidence is the part of the result that is recorded.
 func (c *Checked) Evidence() *checks.Evidence {
 	e := checks.Evident(c.Checks, c.Outcome, c.Overridden, c.ChangedLines)
 	if len(c.Checks) == 0 && c.Files != nil && c.Outcome == checks.Unknown {
@@ -244,7 +244,7 @@ func (c *Checked) Evidence() *checks.Evidence {
 	return e
 }
 
-// UnjudgedText says which removed files no tool judges; "" if there are none.
+// UnjudgedText says which removed files no tool judges; "" without any.
 func (c *Checked) UnjudgedText() string {
 	if len(c.Unjudged) == 0 {
 		return ""

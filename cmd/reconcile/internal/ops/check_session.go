@@ -20,7 +20,7 @@ type OfSession struct {
 	Found  int      `json:"found"`            // number of findings or failed tests in Files
 }
 
-// openSession finds the session of a request, and what its nodes changed. Its branch has to be checked out.
+// openSession finds the session of a request, and what its nodes changed. Its branch must be checked out.
 func (p *project) openSession(ctx context.Context, q *CheckRequest) error {
 	if len(q.Paths) > 0 || q.Changed || q.Base != "" {
 		return badRequest("for a session everything is checked; leave out PATH, --changed and --base")
@@ -48,8 +48,8 @@ func (p *project) openSession(ctx context.Context, q *CheckRequest) error {
 	return nil
 }
 
-// BySession divides the checks of a result: what is in files that its session changed, and everything else. There has to be a session. n is the number of findings and
-// failed tests in own.
+// BySession divides the checks of a result: findings in files that its session changed, and all others. There has to be a
+// session. n is the number of findings and failed tests in own.
 func (c *Checked) BySession() (own, others []checks.Check, n int) {
 	return checks.Partition(c.Checks, func(file string) bool {
 		_, found := slices.BinarySearch(c.Session.Files, file)
@@ -57,7 +57,7 @@ func (c *Checked) BySession() (own, others []checks.Check, n int) {
 	})
 }
 
-// sessionFirst puts what is in files that the session changed in front of everything else, check by check, and counts it.
+// sessionFirst sorts findings in files that the session changed before all others, check by check, and counts them.
 func (c *Checked) sessionFirst() {
 	if c.Session == nil {
 		return

@@ -121,7 +121,7 @@ func (e Env) moduleDir() string {
 // moduleCache reads the go.mod files that Go's commands have downloaded.
 type moduleCache struct{ dir string }
 
-// about returns what the latest go.mod there says of a module, and the version of Go that the given version needs.
+// about returns the state of a module in the latest go.mod there, and the version of Go that the given version needs.
 func (c moduleCache) about(ecosystem, name, version string) (deprecated, engine string) {
 	escaped, err := module.EscapePath(name)
 	if ecosystem != manifests.Go || c.dir == "" || err != nil {

@@ -47,12 +47,12 @@ type Description struct {
 	Turns map[string]*schemas.Turn `json:"turns,omitempty"`
 	Usage *turns.Total             `json:"usage,omitempty"`
 
-	// Gates are the nodes that wait for an approval, with what there is to approve.
+	// Gates are the nodes that wait for an approval, with the content to approve.
 	Gates []dags.Gate `json:"gates,omitempty"`
 	// Estimate says how far a DAG with work is, and how long the rest may take.
 	Estimate *progress.Estimate `json:"estimate,omitempty"`
 
-	// Origins say of nodes that were reused, or ran again, from which run their results are, and why they ran.
+	// Origins name the runs whose results nodes reused, and why other nodes ran again.
 	Origins []dags.Origin `json:"origins,omitempty"`
 
 	Entry          *state.Entry        `json:"-"`

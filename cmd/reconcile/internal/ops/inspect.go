@@ -29,7 +29,7 @@ type Inspection struct {
 	Repairs    []checks.Repair         `json:"repairs,omitempty"` // how they ended, with Fix
 }
 
-// Inspect inspects a project: it discovers its tools, runs those that check files, and reads what they find. A check that did not run, or is
+// Inspect inspects a project: it discovers its tools, runs those that check files, and reads their findings. A check that did not run, or is
 // not understood, is unknown.
 func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err error) {
 	defer func() { err = typed(err) }()
@@ -94,7 +94,7 @@ func (p *project) inspect(ctx context.Context, q InspectRequest, r *Inspection) 
 	return nil
 }
 
-// jobs discovers the tools of the project, and plans what they are to check.
+// jobs discovers the tools of the project, and plans their checks.
 func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks.Category) ([]tools.Job, error) {
 	found, err := p.discovery()
 	if err != nil {

@@ -49,7 +49,7 @@ type logFollower struct {
 	lastNote string   // last note about why there is no output
 }
 
-// FollowLog follows the log of a node: it yields a LogPart for what is new, until the node ends, whichever process runs
+// FollowLog follows the log of a node: it yields a LogPart for new lines, until the node ends, whichever process runs
 // it. It starts with the last lines, or with all for a negative number. It also yields empty parts several times a
 // second, so that a caller can stop. The end of ctx is not an error.
 func FollowLog(ctx context.Context, env Env, q LogsRequest, lines int) iter.Seq2[LogPart, error] {

@@ -291,7 +291,7 @@ func readConversation(from Text, session string) (*conversation, error) {
 	return c, err
 }
 
-// learnSession captures observations from a finished session. nil: there is no conversation, or no memory.
+// learnSession captures observations from a finished session. nil: the conversation or the memory is missing.
 func (e Env) learnSession(ctx context.Context, s *state.Store, agent string, issue int, said *conversation) (_ *Learned, err error) {
 	defer func() { err = typed(err) }()
 	switch on := *s.Settings().Memory.Enabled; {

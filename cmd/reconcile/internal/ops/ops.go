@@ -115,7 +115,7 @@ func (e Env) mayWrite(ref schemas.Ref, was *state.Entry, after *schemas.Object) 
 	return e.mayName(before, after)
 }
 
-// mayName refuses a spec that names someone who acts, or a proof, that the caller cannot prove. What is not changed may stay.
+// mayName refuses a spec that names someone who acts, or a proof, that the caller cannot prove. Unchanged fields may stay.
 func (e Env) mayName(before, after *schemas.Object) error {
 	name, proof := schemas.ActingOf(after)
 	if wasName, was := schemas.ActingOf(before); wasName == name && was == proof {

@@ -167,7 +167,7 @@ func (p *project) treeDir() string {
 	return dir
 }
 
-// treeWith loads the tree of the project if it has specs of a kind, for which only the specs are read. Without them t is nil, and nothing is to be closed.
+// treeWith loads the tree of the project if it has specs of a kind, for which only the specs are read. Without them t is nil, with nothing to close.
 func (p *project) treeWith(ctx context.Context, kind schemas.Kind) (s *state.Store, t *state.Tree, err error) {
 	if _, err := state.Find(p.treeDir(), p.env.kinds()); err != nil {
 		return nil, nil, nil

@@ -23,7 +23,7 @@ type PreviewRequest struct {
 	Base string
 	// Commit is the commit whose files are compared with those of Base; "": the files of the work tree.
 	Commit string
-	// Staged compares what is staged, not the files.
+	// Staged compares the index, not the files.
 	Staged bool
 	// Proposed, unless nil, are texts that the files of Paths would get, one for each. They need no repository.
 	Proposed [][]byte

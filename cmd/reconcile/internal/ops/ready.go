@@ -118,7 +118,7 @@ func Claim(ctx context.Context, env Env, q ReadyRequest) (r ClaimResult, err err
 	return r, typed(err)
 }
 
-// Metrics returns how work waits for places, how long it runs and what it uses, by lane and by session, from the records of the tree.
+// Metrics returns how work waits for places, how long it runs and its usage, by lane and by session, from the records of the tree.
 func Metrics(ctx context.Context, env Env) (m metrics.Metrics, err error) {
 	store, t, err := env.load(ctx)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// ReportText is what a program reported that somebody ran, such as a language server: a text in one of the formats of checks.
+// ReportText is the output of a program that the caller ran, such as a language server: a text in one of the formats of checks.
 type ReportText struct {
 	Format string
 	Name   string // of the file, for messages
 	Text   []byte
 }
 
-// readReports makes checks of a category of reports. Nobody knows how their programs ended, so that one without findings, whose format does not show its end, is
-// unknown.
+// readReports makes checks of a category of reports. The exit codes of their programs are unknown, so that one without
+// findings, whose format does not show its end, is unknown.
 func (p *project) readReports(all []ReportText, of checks.Category, failOn checks.Severity) (out []checks.Check, err error) {
 	for _, r := range all {
 		if !slices.Contains(formats.Names(), r.Format) {

@@ -33,7 +33,7 @@ type Testing struct {
 	Chosen      *checks.Selected `json:"chosen,omitempty"` // the related tests; nil: all
 }
 
-// Test runs the tests of a project: it discovers its test frameworks, runs them, and reads what they report. A run without a test is unknown.
+// Test runs the tests of a project: it discovers its test frameworks, runs them, and reads their reports. A run without a test is unknown.
 func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 	defer func() { err = typed(err) }()
 	if q.Session != "" && len(q.Related) > 0 {

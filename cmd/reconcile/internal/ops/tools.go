@@ -68,7 +68,7 @@ func Tools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err er
 	return r, nil
 }
 
-// findTools discovers the tools of the project, or returns what was discovered shortly before. Programs of the project are asked for their versions
+// findTools discovers the tools of the project, or returns a recent discovery. Programs of the project are asked for their versions
 // only where its checks may run.
 func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Discovery, err error) {
 	if err := p.recover(); err != nil {
@@ -163,7 +163,7 @@ func ToolOptions(ctx context.Context, env Env, dir string, q ChooseToolRequest) 
 	return tools.Options(toolscan.Scan(p.root, nil, p.env.Tree.Getenv("PATH")), q.Language, q.Category), nil
 }
 
-// ChooseTool writes a Preference for a tool. An agent that calls it in its run states what it infers, which never wins over a person.
+// ChooseTool writes a Preference for a tool. An agent that calls it in its run states an inference, which never wins over a person.
 func ChooseTool(ctx context.Context, env Env, q ChooseToolRequest) (r *ChooseToolResult, err error) {
 	defer func() { err = typed(err) }()
 	tool, err := chosenTool(q)
@@ -206,7 +206,7 @@ func preferenceName(category checks.Category, spec *schemas.PreferenceSpec) stri
 	return specs.FitName(name, "-"+specs.NameDigest(3, spec.Key, spec.Value, spec.Session, spec.By, spec.Reason, spec.At.UnixMilli()))
 }
 
-// chosenTool returns the name of the tool that a request chooses, if the catalogue has it for that category and language.
+// chosenTool returns the name of the tool that a request chooses, if the catalogue lists it for that category and language.
 func chosenTool(q ChooseToolRequest) (string, error) {
 	if !slices.Contains(checks.Categories(), q.Category) {
 		return "", badField("category", " %q is none%s", q.Category, schemas.DidYouMean(string(q.Category), words(checks.Categories())))
@@ -265,7 +265,7 @@ func (p *project) contains(at string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// cached is a folder for what is known of a project: of its tree, or the user's where it has none.
+// cached is a folder for the cache of a project: of its tree, or the user's where it has none.
 type cached struct {
 	root *os.Root
 	dir  string // below root, with slashes

@@ -28,8 +28,8 @@ type Research struct {
 }
 
 // AskTools asks a knowledge agent, one with the role academic, about the questions that a discovery leaves open, in a DAG of its own with the time
-// limit of the request, and writes what it recommends as inferred preferences. Then it discovers the tools again: what is still open, a person decides. Only people may, since
-// it starts an agent.
+// limit of the request, and writes its recommendations as inferred preferences. Then it discovers the tools again: a person
+// decides the remaining questions. Only people may, since it starts an agent.
 func AskTools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := env.authorize("AskTools"); err != nil {

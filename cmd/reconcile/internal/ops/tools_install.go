@@ -23,7 +23,7 @@ const installTime = 10 * time.Minute
 // are missing.
 type InstallToolsRequest struct {
 	CheckRequest
-	// Accepted are the tools, as UnlistedError has them, that a person accepted though the settings do not list them.
+	// Accepted are the tools, in the form of UnlistedError, that a person accepted though the settings do not list them.
 	Accepted []string
 }
 
@@ -41,7 +41,7 @@ type InstallToolsResult struct {
 	Installed []InstalledTool `json:"installed"`
 }
 
-// UnlistedError says that the settings do not list a tool that is to be installed, and which commands would install it.
+// UnlistedError says that the settings do not list a requested tool, and which commands would install it.
 type UnlistedError struct {
 	Tools    []string // NAME or NAME@VERSION
 	Commands []string // of each tool
@@ -104,7 +104,7 @@ func (p *project) recover() error {
 	return err
 }
 
-// installations plans what is to be installed.
+// installations plans the installations of a request.
 func (p *project) installations(ctx context.Context, q *InstallToolsRequest) ([]tools.Installation, error) {
 	list, err := p.installable(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *project) installations(ctx context.Context, q *InstallToolsRequest) ([]
 	return plan, nil
 }
 
-// written is a tool as the request has it.
+// written is a tool as the request names it.
 func (q *InstallToolsRequest) written(w tools.Wanted) string {
 	if w.Version == "" {
 		return w.Tool

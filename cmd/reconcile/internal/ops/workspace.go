@@ -79,11 +79,11 @@ func DiffWorkspace(ctx context.Context, env Env, name string) (diff []byte, err 
 // DropWorkspaceResult says what a DropWorkspace did.
 type DropWorkspaceResult struct {
 	Name string `json:"name"`
-	// Parked is the reference to what was not committed in the workspace; "" for nothing.
+	// Parked is the reference to uncommitted changes of the workspace; "" without any.
 	Parked string `json:"parked,omitempty"`
 }
 
-// DropWorkspace deletes a workspace after it has committed to a reference what was not committed there. Only people may.
+// DropWorkspace deletes a workspace after it has committed its uncommitted changes to a reference. Only people may.
 func DropWorkspace(ctx context.Context, env Env, name string) (r DropWorkspaceResult, err error) {
 	defer func() { err = typed(err) }()
 	if err := env.authorize("DropWorkspace"); err != nil {

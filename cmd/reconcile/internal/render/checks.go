@@ -60,7 +60,7 @@ func outcomeColor(o checks.Outcome) Color {
 	return Yellow
 }
 
-// FailedTests writes the tests that failed, with what they said.
+// FailedTests writes the failed tests with their output.
 func FailedTests(w io.Writer, p Palette, all []checks.Check, diagnoses []checks.Diagnosis) error {
 	var b strings.Builder
 	for _, c := range all {

@@ -360,7 +360,7 @@ func (p *descriptionPage) history(e *state.Entry) string {
 	return t.text()
 }
 
-// originLines describe where results of nodes are from, at most so many.
+// originLines describe where results of nodes are from, at most 50.
 func originLines(all []dags.Origin) (out []string) {
 	const most = 50
 	for i := range all[:min(len(all), most)] {

@@ -38,7 +38,7 @@ type talk struct {
 
 	stop context.CancelFunc // of the conversation
 	done chan struct{}      // closed when the conversation is over; the fields below are final then
-	// answer is what the agent said of the turn, err why there is no answer.
+	// answer is the agent's answer to the prompt, err why it is missing.
 	answer *acp.Answer
 	err    error
 
@@ -55,7 +55,7 @@ func newTalk(a *attempt, task *settle.AgentTurn) *talk {
 	return &talk{a: a, task: task, done: make(chan struct{})}
 }
 
-// abandon closes what was opened for an agent that was not started; t may be nil.
+// abandon closes the resources of an agent that was not started; t may be nil.
 func (t *talk) abandon() {
 	if t == nil {
 		return
@@ -185,7 +185,7 @@ func (t *talk) watch(ctx context.Context) {
 	}
 }
 
-// idle reports whether the agent waits for nothing that it told of. Silence is normal while a tool runs, or a permission is
+// idle reports whether the agent waits for nothing that it has announced. Silence is normal while a tool runs, or a permission is
 // awaited.
 func (t *talk) idle() bool {
 	s := t.client.State()
@@ -283,7 +283,7 @@ func (t *talk) endLine() {
 	}
 }
 
-// report reports what is known of the turn while it runs.
+// report reports the state of the running turn.
 func (t *talk) report() {
 	t.a.runner.progress(t.a.effect.Key, t.turn())
 }

@@ -45,7 +45,7 @@ type foundPrograms struct {
 	paths map[[3]string]string // by name, folder and PATH
 }
 
-// find is findProgram, but may return what it found up to a second ago.
+// find is findProgram, but may return a result that is up to a second old.
 func (f *foundPrograms) find(name, dir, searchPath string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

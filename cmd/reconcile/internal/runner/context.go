@@ -65,7 +65,7 @@ func (m *meter) reaches(plan *settle.Context, u *schemas.Usage) int {
 	return reached
 }
 
-// noteContext notes the highest share of its context that an agent has reached, once, with what is known of its work. It does not
+// noteContext notes the highest share of its context that an agent has reached, once, with the state of its work. It does not
 // wait.
 func (a *attempt) noteContext(u *schemas.Usage, session, said string) {
 	reached := a.meter.reaches(a.task.Context, u)
@@ -173,7 +173,7 @@ func (l *liveReader) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// progress reports what is known of a turn that runs.
+// progress reports the state of a running turn.
 func (r *Runner) progress(key string, turn *schemas.Turn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 const sampleLoad = time.Second
 
 // load says how many more effects may start before the machine is as loaded as a limit allows. It looks at the machine once a second,
-// and lets as many start until the next look as there was room for: what has just started does not show in the load yet. The
+// and lets as many start until the next look as there was room for: new processes do not show in the load yet. The
 // zero value is ready.
 type load struct {
 	next time.Time // when to look again

@@ -27,12 +27,12 @@ func (e *KeyError) Error() string { return e.Why }
 
 // Endpoint is the address that one run sends its requests to. It is safe for concurrent use.
 type Endpoint interface {
-	// URL is the address, on this machine, and Token what is sent there in place of a key.
+	// URL is the address, on this machine, and Token is sent there in place of a key.
 	URL() string
 	Token() string
 	// Secret is the key itself, which must appear nowhere; "" for none.
 	Secret() string
-	// Read returns what is known of the run so far.
+	// Read returns the usage of the run so far.
 	Read() settle.Metered
 	// Close ends the use of the endpoint, and the requests that still run.
 	Close()
@@ -102,7 +102,7 @@ func (a *attempt) closeMeter() {
 	}
 }
 
-// metered reports what is known of the turn after each request, so that it is on record if this process is killed.
+// metered reports the usage of the turn after each request, so that it is on record if this process is killed.
 func (a *attempt) metered() {
 	a.heard.Store(time.Now().UnixNano())
 	turn := &schemas.Turn{Runner: a.runnerWord(), Profile: a.task.ProfileName}

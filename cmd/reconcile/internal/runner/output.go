@@ -175,7 +175,7 @@ func (s *stream) drain() {
 	}
 }
 
-// take feeds what was read into the buffer, and makes it as large as a read may be once it was full.
+// take accounts for the bytes that were read into the buffer, and makes it as large as a read may be once it was full.
 func (s *stream) take(n int) {
 	s.feed((*s.buf)[:n])
 	if n == len(*s.buf) && n < readSize {

@@ -26,7 +26,7 @@ type PermissionRequest struct {
 	// Dir is the folder in which the agent works; Own says that it is a workspace.
 	Dir string
 	Own bool
-	// Wait is to be called before a person is waited for.
+	// The caller calls Wait before it waits for a person.
 	Wait func()
 }
 

@@ -81,7 +81,7 @@ func (h *hunt) forgetReused(all []member) {
 	}
 }
 
-// startingNow stands for a process that starts now.
+// startingNow represents a process that starts now.
 func startingNow() member {
 	const ticks = 100 // a second, on each system
 	var now unix.Timespec

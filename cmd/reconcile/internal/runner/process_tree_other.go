@@ -4,7 +4,7 @@ package runner
 
 import "golang.org/x/sys/unix"
 
-// member is a whole process group on this system: there is no portable way to inspect other processes.
+// member is a whole process group on this system: other processes cannot be inspected portably.
 type member struct{ pid, group int }
 
 // roster is not used here.

@@ -23,7 +23,7 @@ func ownedBy(marks) []member { return nil }
 
 func holders(*hunt, []*tree) []member { return nil }
 
-// signalGroup kills the first process. There is no graceful way that every program supports.
+// signalGroup kills the first process. Windows has no graceful way that every program supports.
 func signalGroup(pid int, _ bool) {
 	if p, err := os.FindProcess(pid); err == nil {
 		p.Kill() //nolint:errcheck // it has ended

@@ -90,7 +90,7 @@ func (p Program) Run(ctx context.Context) (e Ended, err error) {
 	return e, nil
 }
 
-// start starts the command, confined by the policy; nil if there is none.
+// start starts the command, confined by the policy; a nil policy confines nothing.
 func (p Program) start(cmd *exec.Cmd, file string) (*sandbox.Confined, error) {
 	if p.Policy == nil {
 		return nil, cmd.Start()
@@ -122,7 +122,7 @@ func Confine(host *sandbox.Host, level string, write ...string) (*sandbox.Policy
 	return p, nil
 }
 
-// bounded keeps the beginning of what is written to it. It embeds no buffer, whose ReadFrom io.Copy would prefer to Write.
+// bounded keeps the beginning of its input. It embeds no buffer, whose ReadFrom io.Copy would prefer to Write.
 type bounded struct {
 	kept  bytes.Buffer
 	limit int

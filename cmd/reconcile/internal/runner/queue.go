@@ -20,7 +20,7 @@ func (r *Runner) unqueue(j *job) {
 }
 
 // nextInTurn is next, unless one that had its turn before has yet to start: so programs start in turn. That costs little, since a process
-// starts one program at a time. Jobs that prepare a folder first, or start no program, keep nobody waiting: that may take long.
+// starts one program at a time. Jobs that prepare a folder first, or start no program, do not delay others: that may take long.
 func (r *Runner) nextInTurn() *job {
 	if r.starting {
 		return nil

@@ -66,7 +66,7 @@ type attempt struct {
 	bound    *limits.Limit // what bounds the use of memory and processors; nil: nothing does
 	scratch  string
 	broker   *broker
-	// interrupted is the reason why there is no record; "" if there is one.
+	// interrupted is why the record is missing; "" if it exists.
 	interrupted string
 	warning     string // a note that is not part of the record
 }

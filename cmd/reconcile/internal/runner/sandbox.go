@@ -76,7 +76,7 @@ func (a *attempt) makeScratch() error {
 }
 
 // programCache is the folder in which the programs of an agent keep their caches from run to run, as those of compilers. Other
-// agents and the checks of landings have folders of their own, so that no agent prepares what another one trusts.
+// agents and the checks of landings have folders of their own, so that no agent writes to a cache that another one trusts.
 func (a *attempt) programCache() (string, error) {
 	name := path.Join(state.ProgramsDir, cmp.Or(a.effect.Agent, "_checks"))
 	return a.runner.absolute(name), a.runner.useProgram(name)
@@ -236,7 +236,7 @@ func (a *attempt) keptPaths() []string {
 	return out
 }
 
-// mayGrant refuses a path through which an agent could write what it must not. name is how the spec names it.
+// mayGrant refuses a path through which an agent could write protected files. name is how the spec names it.
 func (a *attempt) mayGrant(name, real string) error {
 	kept := append(a.keptPaths(), a.runner.dir)
 	if a.place.ws != nil {

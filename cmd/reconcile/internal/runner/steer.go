@@ -38,8 +38,7 @@ func (r *Runner) untell(j *job, action string) {
 	delete(j.told, action)
 }
 
-// steer gives the texts of people to the running turn. The agent has a text before that is on record: one that is not is told
-// again with the next prompt.
+// steer gives the texts of people to the running turn. The agent has a text before that is on record: any other is repeated with the next prompt.
 func (t *talk) steer(ctx context.Context, session string) {
 	for {
 		select {

@@ -49,7 +49,7 @@ func (a *attempt) brief(s string) string {
 	return shorten.Text(strings.Join(strings.Fields(printable([]byte(a.runner.clean(s)))), " "), 200)
 }
 
-// judge returns why the turn of an agent failed; nil if it succeeded, or if the command is no agent. The failure is recorded.
+// judge returns why the turn of an agent failed; nil if it succeeded, or if the command is not an agent. The failure is recorded.
 func (a *attempt) judge(f turns.Facts, r profiles.Reading) error {
 	f.Runner, f.At, f.Text = schemas.RunnerCommand, a.runner.o.Now(), a.lastWords(r)
 	if a.task.Profile != nil {

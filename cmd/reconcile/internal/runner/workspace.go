@@ -47,8 +47,8 @@ type Workspace interface {
 	Top() string
 	// Env are the variables that describe it.
 	Env() []string
-	// Watch notes how the places outside of the workspace are that no one but people and reconcile may write. What it returns lists those
-	// that a run changed since; shared says that other runs may have changed the tree's own files.
+	// Watch notes how the places outside of the workspace are that no one but people and reconcile may write. The returned
+	// function lists those that a run changed since; shared says that other runs may have changed the tree's own files.
 	Watch(ctx context.Context) (changed func(ctx context.Context, shared bool) ([]string, error), err error)
 	// Commit records what the run changed there. Declared outputs that are not part of the commit are copied into the tree.
 	// claimed are the files that the run says it changed; nil if it says nothing.
@@ -80,7 +80,7 @@ func (p *place) env() []string {
 	return p.ws.Env()
 }
 
-// openWorkspace makes the workspace of the attempt, if its task has one. There is no other place if that fails.
+// openWorkspace makes the workspace of the attempt, if its task has one. If that fails, the attempt cannot run elsewhere.
 func (a *attempt) openWorkspace() error {
 	if a.task.Workspace == nil {
 		return nil

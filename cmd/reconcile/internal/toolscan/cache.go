@@ -38,7 +38,7 @@ type cache struct {
 	Open    []tools.Open `json:"open"`
 }
 
-// Discovery is what is known of the tools of a project: those that were found, and the questions that remain.
+// Discovery is the result of a discovery of a project's tools: those that were found, and the questions that remain.
 type Discovery struct {
 	Found []tools.Discovered
 	Open  []tools.Open
@@ -49,8 +49,8 @@ type found struct {
 	Role tools.Role `json:"role"`
 }
 
-// Load returns the discovery that Save kept in the folder dir of root, unless it is older than an hour, was made with another key, or what it
-// depends on has changed.
+// Load returns the discovery that Save kept in the folder dir of root, unless it is older than an hour, was made with
+// another key, or a dependency of it has changed.
 func Load(root *os.Root, dir, project, key string, now time.Time) (d Discovery, ok bool) {
 	data, err := regular.Read(root, path.Join(dir, cacheFile))
 	var c cache

@@ -84,7 +84,7 @@ func OpenAt(dir string, root *os.Root, path, temp string, redact func([]byte) []
 	return b
 }
 
-// Changed reports whether a program is to be asked again: its file is another one, or it did not tell its version.
+// Changed reports whether a program must be asked again: its file is another one, or it did not report its version.
 func (b *Book) Changed() bool {
 	for name, was := range b.onFile {
 		if is, _ := find(name); is != was.file || was.Version == "" {
@@ -94,7 +94,7 @@ func (b *Book) Changed() bool {
 	return false
 }
 
-// Foretell is what is known of a program without asking it. known is false for one that was never asked.
+// Foretell returns the kept version of a program, without asking it. known is false for one that was never asked.
 func (b *Book) Foretell(name string) (is settle.Tool, known bool) {
 	was, known := b.onFile[name]
 	if !known {
@@ -133,7 +133,7 @@ func (b *Book) Version(ctx context.Context, name string) settle.Tool {
 }
 
 // Ask is Version for programs that are known by their paths, several at the same time; those that told no version are not in its result.
-// They run in their own folders, and with this searchPath, so that nothing of a project has a say in what they do.
+// They run in their own folders, and with this searchPath, so that nothing of a project influences them.
 func (b *Book) Ask(ctx context.Context, all []tools.Question, searchPath string) map[tools.Question]string {
 	environ := []string{"PATH=" + searchPath}
 	for _, kv := range cleanEnviron() {

@@ -1,4 +1,4 @@
-// Package checking runs the tools that check a project's code, reads what they print, and judges how they end.
+// Package checking runs the tools that check a project's code, parses their output, and judges how they end.
 package checking
 
 import (
@@ -54,7 +54,7 @@ type Checker struct {
 	Proofs *Proofs
 }
 
-// CacheVar names the folder of Checker.Cache, for the process that verifies what an agent wrote: its tests must not prepare what others run.
+// CacheVar names the folder of Checker.Cache, for the process that verifies what an agent wrote: its tests must not write to the cache of other runs.
 const CacheVar = "RECONCILE_CHECKS_CACHE"
 
 // passed are the variables that tools see besides those of every command: where toolchains are and keep their caches.
@@ -98,7 +98,8 @@ func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, er
 	return out, errors.Join(errs...)
 }
 
-// Fix runs the commands of the jobs that repair files, one after the other, and returns how they ended. The checks afterwards say what is left.
+// Fix runs the commands of the jobs that repair files, one after the other, and returns how they ended. The checks
+// afterwards report the remaining findings.
 func (c *Checker) Fix(ctx context.Context, jobs []tools.Job) (out []checks.Repair, err error) {
 	scratch, err := os.MkdirTemp("", "reconcile-fix-")
 	if err != nil {
@@ -222,7 +223,7 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 	}
 	p := runner.Program{Argv: argv, Dir: dir, Environ: c.Environ, Pass: passed, Set: quiet, Timeout: c.Timeout, Limit: outputLimit, Host: c.Host}
 	if flags := variable(c.Environ, "GOFLAGS"); t.Language == "go" && !t.Role.RunsTests() && strings.Contains(flags, "-trimpath") {
-		// With it, tools of Go repeat what they found in equal files of another folder, and name that one.
+		// With it, tools of Go repeat their findings in equal files of another folder, and name that one.
 		p.Set = append(slices.Clone(p.Set), "GOFLAGS="+flags+" -trimpath=false")
 	}
 	if strings.TrimSuffix(filepath.Base(t.Program), ".exe") == argv[0] {

@@ -54,7 +54,7 @@ func (c *Checker) Diagnose(ctx context.Context, found []tools.Discovered, all []
 	return out, left, nil
 }
 
-// evidence collects what is known about a failed test. The commit before is asked only if the test fails each time alone.
+// evidence collects the facts about a failed test. The commit before is asked only if the test fails each time alone.
 func (c *Checker) evidence(ctx context.Context, t tools.Discovered, test checks.Test, b *bases) (e checks.Symptoms, err error) {
 	for _, f := range b.d.Changed {
 		switch {

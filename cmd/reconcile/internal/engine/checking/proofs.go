@@ -32,7 +32,7 @@ type Proofs struct {
 	new  bool
 }
 
-// OpenProofs reads the proofs in a folder, which may be missing. What is damaged is proved again.
+// OpenProofs reads the proofs in a folder, which may be missing. A damaged proof is made again.
 func OpenProofs(dir string) *Proofs {
 	p := &Proofs{dir: dir, keys: map[string]bool{}}
 	if data, err := regular.ReadPath(filepath.Join(dir, proofsFile)); err == nil {

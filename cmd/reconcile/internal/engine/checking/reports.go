@@ -16,7 +16,7 @@ import (
 // mostReports bounds the number of reports of a run that are read.
 const mostReports = 10_000
 
-// stamp tells a file that was written from what was there before.
+// stamp distinguishes a written file from an earlier one at the same path.
 type stamp struct {
 	size    int64
 	written time.Time

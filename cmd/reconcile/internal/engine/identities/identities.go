@@ -21,7 +21,7 @@ type Prover struct {
 	Environ []string // of git
 }
 
-// Identify says who wrote an Action. What nothing proves has a reason, and is no error.
+// Identify says who wrote an Action. An unproved author gives a reason, not an error.
 func (p *Prover) Identify(ctx context.Context, settings *schemas.SettingsSpec, o *schemas.Object) (settle.Identity, error) {
 	spec := schemas.SpecAs[*schemas.ActionSpec](o)
 	if spec == nil {

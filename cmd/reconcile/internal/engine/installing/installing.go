@@ -259,7 +259,7 @@ func (c *Change) restore() error {
 	return nil
 }
 
-// finish removes what is not needed any more, the journal last.
+// finish removes the temporary files, the journal last.
 func (c *Change) finish() error {
 	for _, name := range []string{original, copied, journalAt} {
 		if err := c.root.RemoveAll(name); err != nil {
@@ -355,7 +355,7 @@ func (c *Change) Undo() error {
 	return nil
 }
 
-// Site looks at the folder in which a tool is to be installed. searchPath is a PATH for package managers.
+// Site inspects the folder for the installation of a tool. searchPath is a PATH for package managers.
 func Site(root, folder, searchPath string) (s tools.Site, err error) {
 	s = tools.Site{Folder: folder, Texts: map[string]string{}, Has: map[string]bool{}, Windows: runtime.GOOS == "windows"}
 	r, err := regular.Root(root)

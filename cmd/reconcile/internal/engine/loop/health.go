@@ -14,7 +14,7 @@ import (
 // Agents are checked before their first use, outside of the lock of the tree. Until the first result nothing is claimed for them; later
 // results replace it while work goes on. What a check finds is known to this process, and to others as a condition of the agent.
 
-// health is what is known of an agent.
+// health is the known health of an agent.
 type health struct {
 	of       *schemas.Object // that was checked
 	why      string          // why it cannot work; "" if it can
@@ -161,7 +161,7 @@ func (s *run) recheck() {
 	}
 }
 
-// checkDue is when an agent is to be checked again.
+// checkDue is the time of the next check of an agent.
 func (s *run) checkDue(agent string, h *health) time.Time {
 	spec := state.SpecOf[*schemas.AgentSpec](s.tree.Entry(schemas.AgentKind.Ref(agent)))
 	if spec == nil {

@@ -79,7 +79,7 @@ type Loop struct {
 	// CheckAgent says why an agent cannot work on this machine; "" if nothing is known against it. It may take seconds, and be called from
 	// any goroutine. nil: agents are not checked.
 	CheckAgent func(ctx context.Context, settings *schemas.SettingsSpec, spec *schemas.AgentSpec) (why string)
-	// Tools knows the versions of programs that nodes declare; nil: they are not asked, and what is on record stands.
+	// Tools knows the versions of programs that nodes declare; nil: they are not asked, and recorded versions count.
 	Tools Tools
 	// Identify says who wrote an action, and how that is proved; nil: no one looks.
 	Identify func(ctx context.Context, settings *schemas.SettingsSpec, o *schemas.Object) (settle.Identity, error)

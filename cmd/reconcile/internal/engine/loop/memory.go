@@ -41,8 +41,7 @@ type MemoryResult struct {
 // compactEvery is the interval between checks for compaction, and at least once in it the memory is settled.
 const compactEvery = 24 * time.Hour
 
-// trustMemory takes the memory as it was when the tree was settled last, unless it is due to be looked at. What changed since has to be
-// touched afterwards.
+// trustMemory takes the memory as it was when the tree was settled last, unless a compaction is due. Later changes must be touched afterwards.
 func (s *run) trustMemory(was *state.Summary) {
 	if now := s.loop.Now(); !was.Compacted.IsZero() && !was.Compacted.After(now) && now.Before(was.Compacted.Add(compactEvery)) {
 		s.memoryState, s.compacted = memorySettled, was.Compacted

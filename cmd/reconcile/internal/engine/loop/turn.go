@@ -240,7 +240,7 @@ func (s *run) specsInUse() []string {
 	return slices.Compact(paths)
 }
 
-// questionFolders are the folders into which a command of a run writes questions, and people what they tell its agent: they are
+// questionFolders are the folders into which a command of a run writes questions, and people their texts for its agent: they are
 // read before its end is evaluated.
 func (s *run) questionFolders() []string {
 	dir := s.tree.Settings().Folders.Specs + "/"

@@ -246,7 +246,7 @@ func (s *run) checkpoint(ctx context.Context) error {
 
 // deriveSpecs writes the missing specs that records call for: the question of a node's agent, a question that another
 // program wrote into a ledger, an observation that an agent learned. Input from outside becomes a file first and takes
-// effect through that file. At the end of a run it derives no new questions. What it writes may call for further specs, as a plan
+// effect through that file. At the end of a run it derives no new questions. Written specs may call for further ones, as a plan
 // change does for the DAG of its answer: without effects, no other turn would write them.
 func (s *run) deriveSpecs(ctx context.Context) error {
 	const most = 1000 // each round writes files that did not exist

@@ -17,8 +17,8 @@ const startsWithin = 24 * time.Hour
 // startsSince is the time from which such comments are read. Within an hour it is the same, so that the request is conditional.
 func startsSince(now time.Time) time.Time { return now.Add(-startsWithin).Truncate(time.Hour) }
 
-// collectStarts lists the comments that start a workflow on the issues without a comment of ours, of people who may. Others there were
-// not written to this program: no one is told anything about them.
+// collectStarts lists the comments that start a workflow on the issues without a comment of ours, of people who may. Other
+// comments there were not meant for this program, and get no reply.
 func (in *Inbox) collectStarts(ctx context.Context) ([]unread, error) {
 	recent, err := in.Client.RecentComments(ctx, startsSince(in.Mirror.Now()))
 	if err != nil {

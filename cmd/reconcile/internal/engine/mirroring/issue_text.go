@@ -22,7 +22,7 @@ type IssueReader interface {
 	Comments(ctx context.Context, issue int, since time.Time) ([]github.Comment, error)
 }
 
-// ReadIssue reads the text of an issue, and the newest hundred comments of people that are no commands. Secrets and private texts are
+// ReadIssue reads the text of an issue, and the newest hundred comments of people that are not commands. Secrets and private texts are
 // removed.
 func ReadIssue(ctx context.Context, from IssueReader, number int) (derive.Issue, error) {
 	is, err := from.Issue(ctx, number)

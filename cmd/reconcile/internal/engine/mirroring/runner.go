@@ -54,7 +54,7 @@ type Runner struct {
 }
 
 // OpenRunner opens the Runner that mirrors to the repository in the GitHub settings, or returns nil if mirroring is
-// disabled or there is no token. A late mirror is updated by a later run, and blocks no work.
+// disabled or the token is missing. A late mirror is updated by a later run, and blocks no work.
 func OpenRunner(o RunnerOptions) *Runner {
 	set := &o.Settings.GitHub
 	if !set.Mirror {

@@ -174,7 +174,7 @@ func ReadBuild() Build {
 	return v
 }
 
-// Executable is the path of the executable of this process; "" if nobody knows.
+// Executable is the path of the executable of this process; "" if it is unknown.
 func Executable() string {
 	name, err := os.Executable()
 	if err != nil {

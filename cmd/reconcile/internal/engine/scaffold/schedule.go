@@ -20,7 +20,7 @@ var words = map[string]string{"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", 
 const hourly = `    - cron: "17 * * * *"`
 
 // Scheduled adds the times of the schedules of a tree, by DAG, to the workflow that reconciles. GitHub's times are UTC. A schedule in
-// another time zone has all times of day in UTC that it gets in the year from now on, on every day: the program runs only what is due.
+// another time zone has all times of day in UTC that it gets in the year from now on, on every day: the program runs only due DAGs.
 func Scheduled(files []File, schedules map[string]schemas.Schedules, now time.Time) {
 	var lines []string
 	for dag, all := range schedules {

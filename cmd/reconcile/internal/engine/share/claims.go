@@ -165,8 +165,8 @@ func (s *Share) reportClaims(tip gitrepo.Tip) error {
 	return err
 }
 
-// noteHolds notes what other reconcilers have reserved. A claim that is gone may have a record that is not adopted yet: what it held
-// counts until then.
+// noteHolds notes what other reconcilers have reserved. A claim that is gone may have a record that is not adopted yet: its
+// reservation counts until then.
 func (s *Share) noteHolds(tip gitrepo.Tip, others []claims.Claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

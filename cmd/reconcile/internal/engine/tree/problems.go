@@ -42,7 +42,7 @@ func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 	return problems
 }
 
-// expansionProblems are those of DAGs whose files are valid, each by itself, and that have no nodes to run: calls in a circle, say. One
+// expansionProblems are those of DAGs whose files are valid individually, and that have no nodes to run: calls in a circle, say. One
 // whose parameters have no values yet only gets a warning.
 func expansionProblems(s *state.Store, t *state.Tree, known []schemas.Problem) (all []schemas.Problem) {
 	for _, e := range t.Entries(schemas.DAGKind.Name) {

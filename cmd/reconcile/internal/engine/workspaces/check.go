@@ -100,7 +100,7 @@ func (c *checkout) Changes(ctx context.Context) ([]string, []byte, error) {
 	return nil, diff, err
 }
 
-// Close implements runner.Workspace. Who has checks run drops their checkout, which they share.
+// Close implements runner.Workspace. A review drops the checkout, which verifications share.
 func (c *checkout) Close() error {
 	if c.review == nil {
 		return nil

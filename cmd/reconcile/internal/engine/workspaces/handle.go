@@ -169,7 +169,7 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 	return run, nil
 }
 
-// look measures a commit and finds what is doubtful about it. What cannot be read counts as large, and is doubtful.
+// look measures a commit and finds doubtful changes in it. An unreadable file counts as large, and is doubtful.
 func (w *workspace) look(ctx context.Context, run *schemas.RunWorkspace) {
 	var files []preview.File
 	diff, err := w.repo.Diff(ctx, gitrepo.Comparison{From: w.owner.Base, To: run.Commit})

@@ -17,7 +17,7 @@ import (
 	"reconcile.dev/reconcile/state/regular"
 )
 
-// NotReady says why a task cannot be performed yet: the workspace of a command would lack what it is made from, or a file that
+// NotReady says why a task cannot be performed yet: the workspace of a command would lack its base, or a file that
 // the user has changed is in the way of a commit. "" means that it can. It changes nothing.
 func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error) {
 	var c *settle.Command

@@ -208,7 +208,7 @@ func (l *Lander) Drain() []settle.Report {
 	return out
 }
 
-// Backlog counts what has not started.
+// Backlog counts the landings that have not started.
 func (l *Lander) Backlog() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -381,7 +381,7 @@ func checkName(e settle.Effect) string { return "check." + nameOf(e.Key) }
 // checkSuffix ends the keys of checks, which begin with that of the landing or verification. One of them runs at a time.
 const checkSuffix = ".check"
 
-// checkEffect is the effect, which nobody else knows of, that runs a check in a checkout of a commit.
+// checkEffect is the private effect that runs a check in a checkout of a commit.
 func checkEffect(e settle.Effect, commit string, c settle.Command) settle.Effect {
 	c.Workspace = &settle.Workspace{Kind: settle.CheckWorkspace, Declared: true, Commit: commit, Branch: "check", Attempts: checkName(e)}
 	return settle.Effect{Key: e.Key + checkSuffix, Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &c}
@@ -451,7 +451,7 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	return r
 }
 
-// tipOf is the commit that a verification is about; why says why none has all that there is to verify.
+// tipOf is the commit that a verification is about; why says why no commit has all the work.
 func (m *Manager) tipOf(ctx context.Context, task *settle.Verify) (commit, why string, err error) {
 	if task.Commit != "" {
 		return task.Commit, "", nil

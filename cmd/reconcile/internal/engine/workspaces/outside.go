@@ -15,10 +15,10 @@ import (
 	"reconcile.dev/reconcile/state/worktree"
 )
 
-// watched is what is known of a place outside of a workspace before a run that nothing confines.
+// watched is the state of a place outside of a workspace before an unconfined run.
 //
-// No one can tell afterwards who wrote a file. What others write is recognized by how it looks: reconcile replaces files and never
-// changes them in place; a commit, a landing and a checkout leave files as the branch has them. See docs/sandbox.md for what is left.
+// No one can tell afterwards who wrote a file. Writes of other processes are recognized by their form: reconcile replaces files and never
+// changes them in place; a commit, a landing and a checkout leave files equal to those of the branch. docs/sandbox.md describes the remaining gaps.
 type watched struct {
 	w     *workspace
 	dirty map[string]bool // tracked files that differed from the commit that is checked out
@@ -307,7 +307,7 @@ func (b *watched) committed(name string, text []byte) bool {
 	return err == nil && string(there) == string(text)
 }
 
-// forged are new files in the folder of the observed state that reconcile did not write: those that are named as JSON and are none.
+// forged are new files in the folder of the observed state that reconcile did not write: those that are named as JSON and have other content.
 func (b *watched) forged() ([]string, error) {
 	all, err := below(filepath.Join(b.w.m.tree, b.w.m.o.Settings.Folders.State))
 	var out []string

@@ -64,7 +64,7 @@ func opened(run, attempts string, by proc.ID) event {
 	}
 }
 
-// released ends a run in the workspace, whatever came of it.
+// released ends a run in the workspace, whatever its outcome.
 func released(o Owner) (Owner, error) {
 	o.Process = proc.ID{}
 	return o, nil
@@ -91,7 +91,7 @@ func landed(o Owner) (Owner, error) {
 	return o, o.refuse("its work is not done")
 }
 
-// parked gives the workspace up; commit has what was not committed, "" for nothing.
+// parked gives the workspace up; commit has its uncommitted changes, "" without any.
 func parked(commit string) event {
 	return func(o Owner) (Owner, error) {
 		if o.State == Created {
@@ -107,8 +107,7 @@ func parked(commit string) event {
 	}
 }
 
-// removable reports whether the workspace may be deleted: no one has worked in it, or it was given up and what was not
-// committed is in a reference.
+// removable reports whether the workspace may be deleted: no one has worked in it, or it was given up and a reference has its uncommitted changes.
 func (o *Owner) removable() bool { return o.State == Created || o.State == Landed || o.State == Parked }
 
 func (o *Owner) refuse(why string) error {

@@ -28,8 +28,7 @@ import (
 // includeFile lists, in the syntax of .gitignore, ignored files that a workspace gets a copy of.
 const includeFile = ".worktreeinclude"
 
-// prepare copies the ignored files that the agent needs, and runs setup. What is missing is reported before the agent
-// starts.
+// prepare copies the ignored files that the agent needs, and runs setup. It reports missing files before the agent starts.
 func (m *Manager) prepare(ctx context.Context, w *workspace, q runner.WorkspaceRequest) error {
 	if err := m.include(ctx, w); err != nil {
 		return err
@@ -168,7 +167,7 @@ func (m *Manager) runSetup(ctx context.Context, w *workspace, q runner.Workspace
 	return fmt.Errorf("workspaces.setup (%s): %w: %s", s.Setup[0], err, text)
 }
 
-// tail keeps the end of what is written to it. It embeds no buffer, whose ReadFrom io.Copy would prefer to Write.
+// tail keeps the end of its input. It embeds no buffer, whose ReadFrom io.Copy would prefer to Write.
 type tail struct{ kept bytes.Buffer }
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -242,10 +241,9 @@ func free(base, n int) bool {
 	return true
 }
 
-// Agents and commits decide what is in a workspace. What is written there goes through an [os.Root], so that no link in a workspace
-// leads it elsewhere.
+// Agents and commits control the content of a workspace. Writes go through an [os.Root], so that no link there leads them elsewhere.
 
-// CopyTree copies a file or a folder to a path below the folder top. Symbolic links stay what they are.
+// CopyTree copies a file or a folder to a path below the folder top. It copies symbolic links as links.
 func CopyTree(from, top, to string) error {
 	root, err := regular.Root(top)
 	if err != nil {

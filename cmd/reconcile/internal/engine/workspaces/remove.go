@@ -14,10 +14,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// parkedRefs is the folder of the references to what was not committed in a workspace. The name of the workspace follows.
+// parkedRefs is the folder of the references to uncommitted changes of a workspace. The name of the workspace follows.
 const parkedRefs = "refs/reconcile/parked/"
 
-// setAside moves a workspace out of the way that was made from a commit which the repository does not have: it belongs to another one
+// setAside renames a workspace whose base commit the repository does not have: it belongs to another one
 // that was in this folder before, and nothing can be parked. The folder is kept under another name. The lock is held.
 func (m *Manager) setAside(ctx context.Context, repo *gitrepo.Repo, o Owner) (bool, error) {
 	if o.State == Created || o.InUse() || !exists(m.path(o.Name)) {
@@ -44,7 +44,7 @@ func (m *Manager) discard(ctx context.Context, repo *gitrepo.Repo, o Owner) erro
 	return m.removeLocked(context.WithoutCancel(ctx), repo, o)
 }
 
-// remove parks what is not committed, and deletes the workspace. The lock is held.
+// remove parks uncommitted changes, and deletes the workspace. The lock is held.
 func (m *Manager) removeLocked(ctx context.Context, repo *gitrepo.Repo, o Owner) error {
 	if o.State != Created && exists(m.path(o.Name)) {
 		var err error
@@ -72,7 +72,7 @@ func (m *Manager) removeLocked(ctx context.Context, repo *gitrepo.Repo, o Owner)
 	return errors.Join(removeIfThere(m.path(o.Name+".index")), removeIfThere(m.path(o.Name+recordSuffix)))
 }
 
-// park commits what is in no commit yet to a reference of the repository, and records that.
+// park commits uncommitted changes to a reference of the repository, and records that.
 func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner, error) {
 	changed, err := m.checkSecrets(ctx, repo, o, nil, nil)
 	if err != nil {
@@ -236,7 +236,7 @@ func (m *Manager) DiffOf(ctx context.Context, attempts string) ([]byte, error) {
 	return nil, nil
 }
 
-// Drop parks what is not committed in a workspace, and deletes it. ref is the reference that has it; "" for nothing.
+// Drop parks uncommitted changes of a workspace, and deletes it. ref is the reference to them; "" without any.
 func (m *Manager) Drop(ctx context.Context, name string) (ref string, err error) {
 	unlock, err := m.lock()
 	if err != nil {

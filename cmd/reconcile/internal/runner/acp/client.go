@@ -25,7 +25,7 @@ type Host interface {
 	// Permit chooses one of the options of a request, by its id; "" cancels it. It is called concurrently; ctx ends when the
 	// answer is of no use any more.
 	Permit(ctx context.Context, r PermissionRequest) (optionID string)
-	// Observe is told what happens, in order. It must return soon, and not call the client.
+	// Observe receives the events, in order. It must return soon, and not call the client.
 	Observe(Event)
 }
 
@@ -106,7 +106,7 @@ func (c *Client) Changed() <-chan struct{} { return c.changed }
 // Done returns the channel that is closed when the agent has closed the connection and everything it sent is read.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// State returns what is known now.
+// State returns the present state.
 func (c *Client) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +180,7 @@ func (c *Client) take(line []byte) {
 	}
 }
 
-// noiseShown bounds how much of a line that is no message is passed on.
+// noiseShown bounds the forwarded part of a line that is not a message.
 const noiseShown = 4 << 10
 
 // answered passes an answer to who waits for it.
@@ -247,8 +247,7 @@ func (c *Client) post(m *message) error {
 	}
 }
 
-// call sends a request and decodes its answer into result. When ctx ends first, the agent is told that the request is
-// cancelled.
+// call sends a request and decodes its answer into result. When ctx ends first, the client notifies the agent that the request is cancelled.
 func (c *Client) call(ctx context.Context, method string, params, result any, taken func(json.RawMessage)) error {
 	raw, err := json.Marshal(params)
 	if err != nil {

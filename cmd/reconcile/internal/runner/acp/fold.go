@@ -23,7 +23,7 @@ const (
 	EventNoise   = "noise"   // a line that is no message
 )
 
-// State is what is known of a session. Its values are those of the last turn, unless they are named as counts.
+// State is the state of a session, folded from its messages. Its values are those of the last turn, unless they are named as counts.
 type State struct {
 	// Text is the agent's last message. TextCut says that its end is missing.
 	Text    string
@@ -48,11 +48,11 @@ type State struct {
 	// did not fit, Unmatched answered nothing, Late came after the answer. Refused are requests for permission that were
 	// cancelled unheard.
 	Messages, Skipped, Noise, Foreign, Dropped, Unmatched, Late, Refused int
-	// Others counts what is not known, by kind.
+	// Others counts unknown updates and requests, by kind.
 	Others map[string]int
 }
 
-// Idle reports whether the agent waits for nothing that it told of: no tool runs, and no permission is asked for.
+// Idle reports whether the agent waits for nothing that it has announced: no tool runs, and no permission is asked for.
 func (s *State) Idle() bool { return s.Open == 0 && s.Asking == 0 }
 
 // Failure is a typed failure (_meta.jetbrains.air.sessionFailure).

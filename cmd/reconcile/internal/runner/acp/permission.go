@@ -14,7 +14,7 @@ const (
 	RejectAlways = "reject_always"
 )
 
-// PermissionRequest is the agent's request to be allowed a tool call.
+// PermissionRequest is the agent's request to allow a tool call.
 type PermissionRequest struct {
 	ToolCallID string
 	Title      string

@@ -18,7 +18,7 @@ const (
 	methodCancelRequest = "$/cancel_request"
 )
 
-// Agent is what an agent says of itself.
+// Agent is the self-description of an agent.
 type Agent struct {
 	ProtocolVersion int `json:"protocolVersion"`
 	Info            struct {
@@ -114,7 +114,7 @@ type choice struct {
 	Choices []choice `json:"options"`
 }
 
-// named returns the value of the choice of a name; the name itself where none has it, or where it is a value. It also returns the
+// named returns the value of the choice of a name; the name itself where no choice has that name, or where it is a value. It also returns the
 // values of all choices.
 func (o *ConfigOption) named(name string) (value string, offered []string) {
 	var all []choice
@@ -219,7 +219,7 @@ func (c *Client) SetModel(ctx context.Context, s *Session, model string) error {
 // choicesShown bounds the choices in an error.
 const choicesShown = 30
 
-// setOption sets the option of that category or id to a choice, given by its value or name; missing is the error if there is no option.
+// setOption sets the option of that category or id to a choice, given by its value or name; missing is the error without such an option.
 func (c *Client) setOption(ctx context.Context, s *Session, category, value string, missing error) error {
 	for _, o := range s.Options {
 		if o.Category == category || o.ID == category {
@@ -238,14 +238,14 @@ func (c *Client) setOption(ctx context.Context, s *Session, category, value stri
 	return missing
 }
 
-// Answer is the answer to a prompt: what the agent says of the turn.
+// Answer is the answer to a prompt: how the agent describes the end of the turn.
 type Answer struct {
 	StopReason string          `json:"stopReason"`
 	Usage      *Usage          `json:"usage"`
 	Meta       json.RawMessage `json:"_meta"`
 }
 
-// Prompt takes a turn with a text, and returns when the agent says that the turn is over. That is no statement on success.
+// Prompt takes a turn with a text, and returns when the agent says that the turn is over. The turn may have failed.
 // What arrived meanwhile is in [Client.State], from which Prompt removes what earlier turns left.
 func (c *Client) Prompt(ctx context.Context, session, prompt string) (*Answer, error) {
 	c.mu.Lock()

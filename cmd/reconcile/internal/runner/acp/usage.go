@@ -46,7 +46,7 @@ func (u *Usage) Input() int64 {
 	return n
 }
 
-// count has the names that agents use beside those of the protocol.
+// count has the names that agents use in addition to those of the protocol.
 type count struct {
 	Usage
 	Input      int64 `json:"input_tokens"`

@@ -58,7 +58,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-// Details are what is known of an error beside its code and message. Agents have different names for it.
+// Details are the data of an error in addition to its code and message. Agents have different names for it.
 type Details struct {
 	Kind       string // rate_limit, usageLimitExceeded, …
 	Status     int    // HTTP status of the model's service

@@ -25,11 +25,11 @@ type Endpoint struct {
 	// Completion says that MaxTokens is called max_completion_tokens, as OpenAI's own newer models demand.
 	Completion bool
 	Client     *http.Client
-	// Listener is told each part of an answer's text as it arrives; nil: no one is.
+	// Listener gets each part of an answer's text as it arrives; nil: the text is only returned.
 	Listener Listener
 }
 
-// Listener is told what a model says, as it says it.
+// Listener receives the output of a model while it arrives.
 type Listener interface{ Hear(text string) }
 
 // Call is a call of a tool that the model asks for.
@@ -142,7 +142,7 @@ func (c *Conversation) reply(got []byte) (*Reply, error) {
 	return c.readOpenAI(got)
 }
 
-// heard tells of a part of an answer.
+// heard reports a part of an answer.
 func (c *Conversation) heard(text string) {
 	if c.endpoint.Listener != nil {
 		c.endpoint.Listener.Hear(text)

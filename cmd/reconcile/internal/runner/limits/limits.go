@@ -10,7 +10,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Bounds are what the programs of a run may use together; 0 is no bound.
+// Bounds are what the programs of a run may use together; 0 means unbounded.
 type Bounds struct {
 	Memory int64   // bytes
 	CPUs   float64 // processors
@@ -19,7 +19,7 @@ type Bounds struct {
 
 // Limit bounds the programs of one run. A nil Limit bounds nothing.
 type Limit struct {
-	// By is what does so, a LimitsBy constant of package schemas; Why says what is not bounded, and the cause.
+	// By is the mechanism, a LimitsBy constant of package schemas; Why names unbounded resources, and the cause.
 	By, Why string
 	memory  int64
 	group   string   // the folder of the control group
@@ -87,7 +87,7 @@ var signs = []string{"out of memory", "cannot allocate", "memoryerror", "bad_all
 	"allocation failed", "not enough memory"}
 
 // OutOfMemory reports whether a program that failed, and printed output, had no more memory. Of a control group the system says so; a
-// process on its own only gets an error of the system, and what it prints is the sign of it.
+// process on its own only gets an error of the system, and its output is the sign of it.
 func (l *Limit) OutOfMemory(output string) bool {
 	switch {
 	case l == nil:

@@ -38,7 +38,7 @@ func (h *Host) probe(level string) Support {
 	return s
 }
 
-// try runs a confined program that does what it may and what it must not.
+// try runs a confined program that attempts allowed and forbidden operations.
 func (h *Host) try(level string, network bool) error {
 	dir, err := os.MkdirTemp("", "reconcile-probe-")
 	if err != nil {
@@ -98,7 +98,7 @@ func (h *Host) attempt(p Policy, args []string) error {
 	return err
 }
 
-// run runs a confined program with further descriptors, and returns the first line of what it printed.
+// run runs a confined program with further descriptors, and returns the first line of its output.
 func (h *Host) run(p Policy, path string, argv []string, files ...*os.File) (said string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
@@ -133,7 +133,7 @@ func Main(args []string) {
 	os.Exit(0)
 }
 
-// attempts does what a confined program may do, and then what it must not. args are a folder that it may write, one that it must not,
+// attempts does the allowed operations of a confined program, and then the forbidden ones. args are a folder that it may write, one that it must not,
 // and the same for addresses. The error is the first thing that was not as it must be.
 func attempts(args []string) error {
 	if len(args) < 2 {

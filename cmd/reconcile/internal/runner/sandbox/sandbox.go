@@ -1,11 +1,11 @@
-// Package sandbox confines programs: what they may write, read and connect to.
+// Package sandbox confines programs: it limits the paths and addresses that they may write, read and connect to.
 //
 // There are three levels. At none, nothing is confined. At landlock, the kernel's Landlock confines a process and its children; it
 // needs no privileges and no namespaces. At bwrap, the program sees the file system through a mount namespace that bubblewrap makes,
 // in which all but the granted paths is read-only; there Landlock only limits signals and connections, where it can.
 //
 // A confined program is started by [Host.Start]: on a thread that confines itself by Landlock, and whose rules the program inherits; the
-// rest of this process is not confined. At bwrap that program is bubblewrap. What is started has the descriptors, the group and the
+// rest of this process is not confined. At bwrap that program is bubblewrap. The program has the descriptors, the group and the
 // environment that the caller gives it. A program with a main function that calls [Main] first can probe bwrap.
 //
 // Rights only add up at landlock: a folder that may be written cannot have a part that may not. Neither level covers sockets of UDP,
@@ -66,7 +66,7 @@ func NewHost(path string) *Host {
 	return h
 }
 
-// Support returns what is available of a level, one of Levels, by a real probe: what must be refused is, and what must work does.
+// Support returns the support of a level, one of Levels, by a real probe: forbidden operations are refused, and allowed ones succeed.
 func (h *Host) Support(level string) Support {
 	if h == nil {
 		return Support{Level: level, Missing: "this process confines no programs"}
@@ -74,7 +74,7 @@ func (h *Host) Support(level string) Support {
 	return h.probes[level]()
 }
 
-// Best returns the best level that is available. Its Missing says why, if that is none.
+// Best returns the best level that is available. Its Missing says why, if that is LevelNone.
 func (h *Host) Best() Support {
 	var why []string
 	for _, level := range Levels {

@@ -20,7 +20,7 @@ import (
 // firstFD is the number of the first descriptor in more of a [Spawn]: 0 to 2 are the standard streams, 3 is the caller's.
 const firstFD = 4
 
-// statusLimit bounds what is read of bubblewrap's reports.
+// statusLimit bounds the length of bubblewrap's reports.
 const statusLimit = 4096
 
 // Confined is a program that was started by [Host.Start]. A nil one is a program that was executed for sure.
@@ -70,7 +70,7 @@ func (c *Confined) Executed(path string) error {
 		"reconcile doctor says what is available"))
 }
 
-// executable returns an error of the system if there is no program at path that may be executed.
+// executable returns an error of the system unless path is an executable program.
 func executable(path string) error {
 	fi, err := os.Stat(path)
 	if err == nil && (!fi.Mode().IsRegular() || fi.Mode()&0o111 == 0) {
@@ -97,7 +97,7 @@ func (h *Host) bwrap() (string, error) {
 	return "", fmt.Errorf("bubblewrap is not installed: %w", exec.ErrNotFound)
 }
 
-// bwrapArgs are bubblewrap's arguments. Parents come before what is below them, so that the deepest path decides.
+// bwrapArgs are bubblewrap's arguments. Parents precede their descendants, so that the deepest path decides.
 func (p *Policy) bwrapArgs() []string {
 	// Without a user namespace of its own, a root user reaches other sandboxes, and with capabilities it can mount.
 	args := []string{"--unshare-user", "--cap-drop", "ALL"}

@@ -43,7 +43,7 @@ var Agents = []Agent{
 }
 
 // Install installs the agents that are not there yet in a folder of the user's cache, and returns the folders of their programs as a
-// list, as in PATH. It needs npm, and runs no script of a package. One process installs at a time; what is there is complete.
+// list, as in PATH. It needs npm, and runs no script of a package. One process installs at a time; existing folders are complete.
 // It says on log what takes its time.
 func Install(ctx context.Context, log io.Writer) (string, error) {
 	cache, err := os.UserCacheDir()
@@ -91,7 +91,7 @@ func lock(name string, log io.Writer) (unlock func(), err error) {
 	}, nil
 }
 
-// folder is the name of the folder for the agent: that of what is installed.
+// folder is the name of the agent's folder, after its packages.
 func (a Agent) folder() string {
 	return a.Name + "-" + a.Packages[0][strings.LastIndexByte(a.Packages[0], '@')+1:]
 }

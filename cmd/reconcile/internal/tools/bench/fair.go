@@ -237,7 +237,7 @@ func (b *bench) exclusive(ctx context.Context, _ []int) error {
 	return nil
 }
 
-// next: who is next of 100,000 that wait, in this process, by CPU time.
+// next: choosing the next of 100,000 waiting effects in this process, by CPU time.
 func (b *bench) next(context.Context, []int) error {
 	const queued = 100_000
 	wanted := make([]*settle.Effect, queued)

@@ -13,7 +13,7 @@ import (
 // sourceFiles is the size of the tree whose tools are discovered, a tenth as many folders.
 const sourceFiles = 50000
 
-// tools: the discovery of a project's tools, again and as it was kept, beside a listing of its files by git.
+// tools: the discovery of a project's tools, again and from the cache, compared with a listing of its files by git.
 func (b *bench) tools(ctx context.Context, _ []int) error {
 	dir, err := os.MkdirTemp("", "reconcile-bench-tools")
 	if err != nil {

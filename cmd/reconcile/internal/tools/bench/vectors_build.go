@@ -103,7 +103,7 @@ func (v *vectorFigures) file(ctx context.Context, _ []int) error {
 	return nil
 }
 
-// opens prints how soon a snapshot on disk answers, which must take so many milliseconds.
+// opens prints how soon a snapshot on disk answers, and the bound in milliseconds.
 func (v *vectorFigures) opens(x *vectorIndex, bound float64) error {
 	var samples []time.Duration
 	for i := range 3*v.runs + 1 {

@@ -6,7 +6,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/agenttest"
 )
 
-// onAgents runs the scripts with real coding agents, which it installs. Who asks for it gets it, or a failure.
+// onAgents runs the scripts with real coding agents, which it installs. If the installation fails, the step fails.
 func onAgents(ctx context.Context, c *checker) result {
 	folders, err := agenttest.Install(ctx, c.out)
 	if err != nil {

@@ -48,7 +48,7 @@ func onCheckTools(ctx context.Context, c *checker) result {
 	return r
 }
 
-// install installs the tools that are missing, those of each registry beside the others, and returns what went wrong.
+// install installs the missing tools, from all registries at the same time, and returns the errors.
 func (c *checker) install(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, installTime)
 	defer cancel()

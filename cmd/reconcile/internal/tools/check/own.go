@@ -23,7 +23,7 @@ type checked struct {
 	Counts  struct{ Passed, Failed, Skipped int }
 }
 
-// own runs a command of the program as it is here with an input, and decodes what it prints.
+// own runs a command of the program as it is here with an input, and decodes its output.
 func (c *checker) own(ctx context.Context, in io.Reader, args ...string) (r checked, text string, err error) {
 	cmd := c.command(ctx, append([]string{"go", "run", scriptsPackage}, args...))
 	cmd.Env = append(slices.Clone(cmd.Env), "RECONCILE_ALLOW=checks")

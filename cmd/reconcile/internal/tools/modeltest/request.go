@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// request is what a request to a model, in any of the four formats, says of its conversation.
+// request is the conversation in a request to a model, in any of the four formats.
 type request struct {
 	task    string // the latest text of the user
 	results int    // of tools, since then

@@ -8,8 +8,8 @@ import (
 )
 
 // Team decides what a model says to Claude Code and to Codex in examples/team. The engineer asks the architect first; then it, and
-// the builder, do not get an answer: they are to be killed. Continued, the builder meets a rate limit, as the tester does at first.
-// It goes by the latest task and by what was done since. Each works with the tools that it has.
+// the builder, do not get an answer: the test kills them. Continued, the builder meets a rate limit, as the tester does at first.
+// Its decisions depend on the latest task and on the work since. Each works with the tools that it has.
 func Team() func(body string) Answer {
 	asked := map[string]int{} // how often the first request of a task came
 	return func(body string) Answer {
@@ -33,7 +33,7 @@ func Team() func(body string) Answer {
 	}
 }
 
-// teamTask is what comes next in a task of the team, and its name; "" for one without a story.
+// teamTask is the next step in a task of the team, and its name; "" for one without a story.
 func teamTask(q request) (Answer, string) {
 	switch {
 	case strings.Contains(q.task, "asks you, architect"):
@@ -68,7 +68,7 @@ func (q request) shape(name, call, text string) Answer {
 }
 
 // Writer decides what a model says to any coding agent whose task is to write a text file, as in "Write a.txt.": it uses the tool
-// that the agent has for that, and then says what it did.
+// that the agent has for that, and then reports that.
 func Writer() func(body string) Answer {
 	return func(body string) Answer {
 		q := read(body)
