@@ -203,6 +203,9 @@ func (a *app) tools(ctx context.Context, q ops.ToolsRequest, ask bool) error {
 			installed := "no"
 			if t.Program != "" {
 				installed = cmp.Or(t.Version, "yes")
+				if t.Unversioned != "" {
+					installed = "version unknown: " + t.Unversioned
+				}
 			}
 			row := []string{string(t.Category), t.Language, cmp.Or(t.Folder, "."), t.Tool, string(t.Confidence), installed, strings.TrimSpace(t.Why)}
 			if wide {

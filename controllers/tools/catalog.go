@@ -75,10 +75,12 @@ type Discovered struct {
 	Config     string          `json:"config,omitempty"`  // the file that says so, below the root
 	Program    string          `json:"program,omitempty"` // the path of the program; "" if it is not installed
 	Version    string          `json:"version,omitempty"`
-	Check      []string        `json:"check,omitempty"`    // the command that checks the whole folder, to be run in Folder
-	Own        []string        `json:"own,omitempty"`      // the command of the team for the whole folder, which is Check then
-	OwnFound   int             `json:"ownFound,omitempty"` // its exit code for findings, where it is another one
-	Fix        []string        `json:"fix,omitempty"`
-	Install    []string        `json:"install,omitempty"` // the command that would install it
-	Role       Role            `json:"-"`                 // that applies to the version
+	// Unversioned says why the program did not tell its version in time; "" if it was not late.
+	Unversioned string   `json:"versionUnknown,omitempty"`
+	Check       []string `json:"check,omitempty"`    // the command that checks the whole folder, to be run in Folder
+	Own         []string `json:"own,omitempty"`      // the command of the team for the whole folder, which is Check then
+	OwnFound    int      `json:"ownFound,omitempty"` // its exit code for findings, where it is another one
+	Fix         []string `json:"fix,omitempty"`
+	Install     []string `json:"install,omitempty"` // the command that would install it
+	Role        Role     `json:"-"`                 // that applies to the version
 }

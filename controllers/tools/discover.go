@@ -48,6 +48,8 @@ type Facts struct {
 	Programs map[Place]Program
 	// Said is what programs said when they were asked for their versions.
 	Said map[Question]string
+	// Late says why others did not tell it in time.
+	Late map[Question]string
 	// Choices are tools that people chose, by language and category.
 	Choices []Choice
 }
@@ -285,7 +287,7 @@ func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidenc
 		return
 	}
 	x := Discovered{Tool: t.Name, Category: r.Category, Language: language, Folder: folder, Confidence: c, Tier: 1, Why: why, Config: config, Program: p.Path,
-		Version: p.Version, Role: r}
+		Version: p.Version, Unversioned: d.facts.Late[t.question(p.Path)], Role: r}
 	if slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Tool == x.Tool && o.Category == x.Category && o.Folder == x.Folder }) {
 		return
 	}

@@ -68,6 +68,11 @@ func Tools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err er
 	return r, nil
 }
 
+const (
+	versionTime   = time.Second      // a program has this long to tell its version,
+	discoveryTime = 10 * time.Second // and none is asked later than this after the discovery began
+)
+
 // findTools discovers the tools of the project, or returns a recent discovery. Programs of the project are asked for their versions
 // only where its checks may run.
 func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Discovery, err error) {
@@ -102,10 +107,13 @@ func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Di
 	if cacheErr != nil {
 		return d, nil // without a place for the answers no program is asked
 	}
-	if facts.Said, err = p.versions(ctx, c, tools.Questions(d.Found), allowed, q.Refresh); err != nil {
-		return d, err
+	asking, cancel := context.WithDeadline(ctx, began.Add(discoveryTime))
+	defer cancel()
+	facts.Said, facts.Late = p.versions(asking, c, tools.Questions(d.Found), allowed, q.Refresh)
+	if ctx.Err() != nil {
+		return d, ctx.Err()
 	}
-	if len(facts.Said) > 0 {
+	if len(facts.Said)+len(facts.Late) > 0 {
 		d.Found = tools.Discover(facts)
 	}
 	if err := toolscan.Save(c.root, c.dir, c.temp, p.root, key, toolscan.Watched(p.root, searchPath, facts, d.Found), d, began, p.env.Tree.Now()); err != nil {
@@ -234,7 +242,7 @@ func words[T ~string](all []T) []string {
 
 // versions asks programs for their versions, again if refresh is set. Where the checks are not allowed, these are programs from outside of the
 // project, without a way to those in it.
-func (p *project) versions(ctx context.Context, c cached, all []tools.Question, allowed, refresh bool) (map[tools.Question]string, error) {
+func (p *project) versions(ctx context.Context, c cached, all []tools.Question, allowed, refresh bool) (said, late map[tools.Question]string) {
 	searchPath := p.env.Tree.Getenv("PATH")
 	if !allowed {
 		searchPath = strings.Join(slices.DeleteFunc(filepath.SplitList(searchPath), p.contains), string(filepath.ListSeparator))
@@ -245,14 +253,11 @@ func (p *project) versions(ctx context.Context, c cached, all []tools.Question, 
 		_ = c.root.Remove(answers) // what remains is used
 	}
 	book := versions.OpenAt(p.root, c.root, answers, c.temp, secrets.RedactBytes)
-	said := book.Ask(ctx, all, searchPath)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
+	said, late = book.Ask(ctx, all, searchPath, versionTime)
 	if err := book.Save(); err != nil {
 		p.env.warn(err.Error())
 	}
-	return said, nil
+	return said, late
 }
 
 // contains reports whether a path lies in the project, also by a link; one that cannot be resolved counts.

@@ -24,6 +24,8 @@ const (
 	cacheFile = "discovered.json"
 	// Lasting is how long a discovery is kept.
 	Lasting = time.Hour
+	// briefly is how long it is kept where a program was too late to tell its version.
+	briefly = time.Minute
 	// tick is more than the resolution of the times of files: what changed this shortly before a scan may change again unseen.
 	tick = 20 * time.Millisecond
 )
@@ -54,7 +56,7 @@ type found struct {
 func Load(root *os.Root, dir, project, key string, now time.Time) (d Discovery, ok bool) {
 	data, err := regular.Read(root, path.Join(dir, cacheFile))
 	var c cache
-	if err != nil || json.Unmarshal(data, &c) != nil || c.Key != key || now.Before(c.At) || now.Sub(c.At) > Lasting {
+	if err != nil || json.Unmarshal(data, &c) != nil || c.Key != key || now.Before(c.At) || now.Sub(c.At) > c.lasting() {
 		return d, false
 	}
 	if is, _ := stamp(project, c.Watched); is != c.Stamp {
@@ -66,6 +68,13 @@ func Load(root *os.Root, dir, project, key string, now time.Time) (d Discovery, 
 		d.Found[i].Role = f.Role
 	}
 	return d, true
+}
+
+func (c *cache) lasting() time.Duration {
+	if slices.ContainsFunc(c.Found, func(f found) bool { return f.Unversioned != "" }) {
+		return briefly
+	}
+	return Lasting
 }
 
 // Save keeps a discovery, for [Load], by way of the folder temp. Its scan began at a time; now is the time for its age. One of files that have only just changed is not kept.

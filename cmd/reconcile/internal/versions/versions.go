@@ -31,8 +31,8 @@ const (
 	tempDir = ".reconcile/tmp"
 	most    = 4 // programs are asked at the same time
 
-	askTime   = 10 * time.Second // a program has this long for its answer,
-	askGrace  = time.Second      // and what it started this long after it
+	askTime   = 10 * time.Second       // a program that a spec declares has this long for its answer,
+	askGrace  = 500 * time.Millisecond // and what keeps its output open this long after it
 	maxOutput = 64 << 10
 	maxLine   = 200
 )
@@ -126,22 +126,24 @@ func (b *Book) Version(ctx context.Context, name string) settle.Tool {
 		if args == nil {
 			args = []string{"--version"}
 		}
-		is = b.ask(ctx, question{name, f.Path, args, b.dir, cleanEnviron()})
+		is, _ = b.ask(ctx, question{name, f.Path, args, b.dir, cleanEnviron()}, askTime)
 	}
 	b.asked[name], b.of[name] = is, f
 	return is
 }
 
-// Ask is Version for programs that are known by their paths, several at the same time; those that told no version are not in its result.
+// Ask is Version for programs that are known by their paths, several at the same time, each for at most limit and all until ctx ends. said has the
+// versions that were told, late why others are not known; those are asked again the next time.
 // They run in their own folders, and with this searchPath, so that nothing of a project influences them.
-func (b *Book) Ask(ctx context.Context, all []tools.Question, searchPath string) map[tools.Question]string {
+func (b *Book) Ask(ctx context.Context, all []tools.Question, searchPath string, limit time.Duration) (said, late map[tools.Question]string) {
 	environ := []string{"PATH=" + searchPath}
 	for _, kv := range cleanEnviron() {
 		if !strings.HasPrefix(kv, "PATH=") {
 			environ = append(environ, kv)
 		}
 	}
-	said := make([]settle.Tool, len(all))
+	answers := make([]settle.Tool, len(all))
+	tooLate := make([]bool, len(all))
 	var g sync.WaitGroup
 	slots := make(chan struct{}, most)
 	for i, p := range all {
@@ -149,24 +151,28 @@ func (b *Book) Ask(ctx context.Context, all []tools.Question, searchPath string)
 		f, err := find(p.Path)
 		b.of[name] = f
 		if was := b.onFile[name]; err != nil || was.file == f {
-			said[i].Version = was.Version // also one that told nothing is not asked again
+			answers[i].Version = was.Version // also one that told nothing is not asked again
 			continue
 		}
 		slots <- struct{}{}
 		g.Go(func() {
 			defer func() { <-slots }()
-			said[i] = b.ask(ctx, question{filepath.Base(p.Path), p.Path, strings.Fields(p.Arguments), filepath.Dir(p.Path), environ})
+			answers[i], tooLate[i] = b.ask(ctx, question{filepath.Base(p.Path), p.Path, strings.Fields(p.Arguments), filepath.Dir(p.Path), environ}, limit)
 		})
 	}
 	g.Wait()
-	out := map[tools.Question]string{}
+	said, late = map[tools.Question]string{}, map[tools.Question]string{}
 	for i, p := range all {
-		b.asked[p.Path+" "+p.Arguments] = said[i]
-		if said[i].Version != "" {
-			out[p] = said[i].Version
+		if tooLate[i] {
+			late[p] = answers[i].Why
+			continue
+		}
+		b.asked[p.Path+" "+p.Arguments] = answers[i]
+		if answers[i].Version != "" {
+			said[p] = answers[i].Version
 		}
 	}
-	return out
+	return said, late
 }
 
 // Save keeps the answers that this process has, and no others.
@@ -219,26 +225,29 @@ type question struct {
 	environ    []string
 }
 
-// ask runs a program for its version: the first line that it prints with a number.
-func (b *Book) ask(ctx context.Context, q question) settle.Tool {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+// ask runs a program for its version: the first line that it prints with a number. late says that it did not end within the limit.
+func (b *Book) ask(ctx context.Context, q question, limit time.Duration) (is settle.Tool, late bool) {
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	out := &head{}
-	cmd := exec.CommandContext(ctx, q.path, q.args...)
+	cmd := exec.CommandContext(limited, q.path, q.args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = q.dir, q.environ, askGrace
 	cmd.Stdout, cmd.Stderr = out, out
+	endTogether(cmd)
 	err := cmd.Run()
 	line := versionLine(b.redact(out.kept.Bytes()))
 	command := q.name + " " + strings.Join(q.args, " ")
 	switch {
-	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return settle.Tool{Why: fmt.Sprintf("%s did not end within %s", command, askTime)}
+	case err != nil && ctx.Err() != nil:
+		return settle.Tool{Why: "no time was left to ask"}, true
+	case err != nil && limited.Err() != nil:
+		return settle.Tool{Why: fmt.Sprintf("no answer in %g s", limit.Seconds())}, true
 	case err != nil:
-		return settle.Tool{Why: fmt.Sprintf("%s failed: %s", command, cmp.Or(line, err.Error()))}
+		return settle.Tool{Why: fmt.Sprintf("%s failed: %s", command, cmp.Or(line, err.Error()))}, false
 	case line == "":
-		return settle.Tool{Why: command + " prints nothing"}
+		return settle.Tool{Why: command + " prints nothing"}, false
 	}
-	return settle.Tool{Version: line}
+	return settle.Tool{Version: line}, false
 }
 
 // cleanEnviron is what programs see: what nodes see of the environment of reconcile.

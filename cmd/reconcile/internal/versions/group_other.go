@@ -1,0 +1,7 @@
+//go:build !unix
+
+package versions
+
+import "os/exec"
+
+func endTogether(*exec.Cmd) {}
