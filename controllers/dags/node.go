@@ -392,7 +392,7 @@ func (f *fold) takeRun(i int32, run *schemas.Run, lands, verified map[string]*sc
 func (f *fold) takeOrReject(r *nodeRecord, run *schemas.Run, pauses, full bool, lands map[string]*schemas.Run) {
 	land := lands[run.Key]
 	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
-		r.verify.tried = land
+		r.verify.tried, r.verify.sentBack = land, nil // it is done anew
 		if r.won, r.land.of, r.refused, r.kept = false, nil, nil, nil; reasonOf(land) == schemas.LandedRefused {
 			r.refused = land
 			r.before, r.failures, r.unlanded, r.failed = r.attempts()+1, 0, 0, nil
