@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/render"
+	"reconcile.dev/reconcile/schemas"
 )
 
 func newStyleCmd(a *app) *cobra.Command {
@@ -79,5 +80,13 @@ func (a *app) styleTable(q ops.StyleRequest, r *ops.StyleResult) error {
 			t.Row(s.Language, c.Name, c.Value, share, fmt.Sprint(c.Samples), c.Example, c.Declared)
 		}
 	}
-	return t.Write(a.stdout)
+	if err := t.Write(a.stdout); err != nil {
+		return err
+	}
+	for _, s := range r.Styles {
+		if n := s.Files - s.Parsed; n > 0 {
+			a.note("%s: the names and patterns of %s of %d were found line by line, without a parser", s.Language, schemas.Count(n, "file"), s.Files)
+		}
+	}
+	return nil
 }

@@ -87,10 +87,7 @@ var grammars = sync.OnceValue(func() map[string]grammar {
 		"constants": `^\s*#\s*define\s+(\w+)\s+\S`, "variables": `^\s+(?:(?:const|static|unsigned|struct|auto)\s+)*\w+[\s*&]+(\w+)\s*=[^=]`,
 	}, `^\s*#\s*include`)
 	return map[string]grammar{
-		languages.Go: grammarOf(map[string]string{
-			"functions": `^func\s+(?:\([^)]*\)\s*)?(\w+)`, "types": `^type\s+(\w+)`, "constants": `^const\s+(\w+)`,
-			"variables": `^\s*(?:if\s+|for\s+|switch\s+)?(\w+)(?:,\s*\w+)*\s*:=|^\s*var\s+(\w+)`,
-		}, `^\s+(?:\w+\s+|\.\s+)?"`),
+		languages.Go:         grammarOf(nil, ""),
 		languages.TypeScript: js, languages.JavaScript: js, languages.Python: py, languages.Ruby: rb, languages.Shell: sh, languages.Rust: rs,
 		languages.Java: grammarOf(map[string]string{
 			"functions": `^\s+(?:(?:public|private|protected|static|final|abstract|synchronized)\s+)+[\w<>\[\], ?]+\s(\w+)\([^;]*$`,
@@ -101,8 +98,8 @@ var grammars = sync.OnceValue(func() map[string]grammar {
 	}
 })
 
-// look finds what a file shows.
-func look(language string, text []byte) []sight {
+// look finds what a file shows. parsed says that a parser found the names and patterns, which else are found line by line.
+func look(language string, text []byte) (out []sight, parsed bool) {
 	g, known := grammars()[language]
 	if !known {
 		g = grammar{comment: "#", block: true, quotes: true}
@@ -111,19 +108,23 @@ func look(language string, text []byte) []sight {
 		}
 	}
 	code, quoted := g.strip(string(text), language)
-	var out []sight
+	lines := strings.Split(code, "\n")
+	switch language {
+	case languages.Go:
+		out, parsed = goSights(text), true
+	case languages.Shell:
+		out, parsed = shellSights(text)
+	}
+	out = append(out, indents(lines)...)
+	if parsed {
+		return out, true
+	}
 	if g.quotes {
 		out = append(out, quoted...)
 	}
-	lines := strings.Split(code, "\n")
-	out = append(out, indents(lines)...)
 	for i, line := range lines {
 		for aspect, pattern := range g.names {
-			if name := firstGroup(pattern.FindStringSubmatch(line)); name != "" {
-				if c := caseOf(language, name); c != "" {
-					out = append(out, sight{aspect, c, i + 1, name})
-				}
-			}
+			out = named(out, language, aspect, firstGroup(pattern.FindStringSubmatch(line)), i+1)
 		}
 	}
 	if known {
@@ -133,7 +134,15 @@ func look(language string, text []byte) []sight {
 		out = append(out, commas(lines)...)
 	}
 	if g.imports != nil {
-		out = append(out, g.grouping(strings.Split(string(text), "\n"), language)...)
+		out = append(out, g.grouping(strings.Split(string(text), "\n"))...)
+	}
+	return out, false
+}
+
+// named adds a name that is declared, if it shows how words are joined.
+func named(out []sight, language, aspect, name string, line int) []sight {
+	if c := caseOf(language, name); c != "" {
+		out = append(out, sight{aspect, c, line, name})
 	}
 	return out
 }
@@ -318,24 +327,15 @@ func (g *grammar) exits(lines []string) (out []sight) {
 }
 
 // grouping reports whether empty lines part the imports of a file with three or more of them.
-func (g *grammar) grouping(lines []string, language string) []sight {
+func (g *grammar) grouping(lines []string) []sight {
 	first, last, n := 0, 0, 0
-	open := language != languages.Go
 	for i, line := range lines {
-		switch {
-		case language == languages.Go && strings.HasPrefix(line, "import ("):
-			open = true
-		case language == languages.Go && open && strings.HasPrefix(line, ")"):
-			open, i = false, len(lines)
-		case open && g.imports.MatchString(line):
+		if g.imports.MatchString(line) {
 			if n == 0 {
 				first = i
 			}
 			last = i
 			n++
-		}
-		if i == len(lines) {
-			break
 		}
 	}
 	if n < 3 {

@@ -1,6 +1,6 @@
 // Package style infers how the source code of a project is written, by the majority of what its files show: names, formatting and
-// patterns. It reads no files. Declarations are found line by line, in texts without comments and strings; that is exact enough to
-// count, and no parser of a language.
+// patterns. It reads no files. Go and shell are parsed. Declarations of other languages are found line by line, in texts without comments and strings; that
+// is exact enough to count.
 package style
 
 import (
@@ -38,6 +38,7 @@ const fewest = 3
 type Style struct {
 	Language string `json:"language"`
 	Files    int    `json:"files"`
+	Parsed   int    `json:"parsed"` // files of which a parser found the names and patterns; those of others were found line by line
 	Naming   struct {
 		Variables Choice `json:"variables"`
 		Functions Choice `json:"functions"`
@@ -107,7 +108,11 @@ func Infer(language string, files []File, declared []Setting) *Style {
 			continue
 		}
 		s.Files++
-		for _, g := range look(language, f.Text) {
+		all, parsed := look(language, f.Text)
+		if parsed {
+			s.Parsed++
+		}
+		for _, g := range all {
 			if counts[g.aspect] == nil {
 				counts[g.aspect] = map[string]int{}
 			}
@@ -209,7 +214,8 @@ type Difference struct {
 // each value counts.
 func (s *Style) Compare(f File) (out []Difference) {
 	told := map[string]bool{}
-	for _, g := range look(s.Language, f.Text) {
+	all, _ := look(s.Language, f.Text)
+	for _, g := range all {
 		i := slices.IndexFunc(aspects, func(a aspect) bool { return a.name == g.aspect })
 		c := aspects[i].of(s)
 		if c.Value == "" || c.Value == Mixed || c.Samples < fewest && c.Declared == "" || c.Value == g.value {

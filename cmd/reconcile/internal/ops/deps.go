@@ -2,18 +2,23 @@ package ops
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/toolscan"
 	"reconcile.dev/reconcile/controllers/deps"
 	"reconcile.dev/reconcile/controllers/languages"
 	"reconcile.dev/reconcile/controllers/manifests"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -60,7 +65,63 @@ func Deps(ctx context.Context, env Env, q DepsRequest) (r *DepsResult, err error
 			sources = append(sources, f)
 		}
 	}
-	r = &DepsResult{Root: p.root, Dependencies: []*deps.Dependency{}}
+	tracked, err := p.dependencies(ctx, declared, sources)
+	if err != nil {
+		return nil, err
+	}
+	r = &DepsResult{Root: p.root, Dependencies: []*deps.Dependency{}, Unread: tracked.Unread}
+	var names []string
+	for _, d := range tracked.All {
+		names = append(names, d.Name)
+		if q.Name == "" && (d.Direct || q.All) || q.Name != "" && strings.EqualFold(d.Name, q.Name) {
+			r.Dependencies = append(r.Dependencies, d)
+		}
+	}
+	if q.Name != "" && len(r.Dependencies) == 0 {
+		return nil, badRequest("no manifest and no import has %q%s", q.Name, schemas.DidYouMean(q.Name, names))
+	}
+	return r, nil
+}
+
+// cachedDeps are the dependencies of a project with what they were found by.
+type cachedDeps struct {
+	Key    string // of the manifests, lock files and sources, by their names, sizes and times
+	At     time.Time
+	All    []*deps.Dependency
+	Unread []string
+}
+
+// dependencies tracks the dependencies of the project, or returns those that were tracked within the hour before, where none of the files changed.
+func (p *project) dependencies(ctx context.Context, declared, sources []string) (found cachedDeps, err error) {
+	const name = "deps.json"
+	key, now := p.stamp(append(append([]string{p.env.moduleDir()}, declared...), sources...)), p.env.Tree.Now()
+	c, cacheErr := p.cache()
+	if cacheErr == nil {
+		defer c.Close()
+		data, err := regular.Read(c.root, c.dir+"/"+name)
+		if err == nil && json.Unmarshal(data, &found) == nil && found.Key == key && !now.Before(found.At) && now.Sub(found.At) <= toolscan.Lasting {
+			return found, nil
+		}
+	}
+	began := time.Now()
+	found = cachedDeps{Key: key, At: now}
+	if found.All, found.Unread, err = p.track(ctx, declared, sources); err != nil {
+		return found, err
+	}
+	if cacheErr == nil && p.settled(append(declared, sources...), began) {
+		data, err := json.Marshal(found)
+		if err == nil {
+			err = durable.Replace(c.root, c.temp, c.dir+"/"+name, data)
+		}
+		if err != nil {
+			p.env.warn(fmt.Sprintf("the dependencies are not kept: %v", err))
+		}
+	}
+	return found, nil
+}
+
+// track relates the manifests of the project to the imports of its sources.
+func (p *project) track(ctx context.Context, declared, sources []string) (all []*deps.Dependency, unread []string, err error) {
 	var found []*manifests.Manifest
 	for _, f := range declared {
 		text, err := p.text(f, largestManifest)
@@ -71,28 +132,25 @@ func Deps(ctx context.Context, env Env, q DepsRequest) (r *DepsResult, err error
 				continue
 			}
 		}
-		r.Unread = append(r.Unread, err.Error())
+		unread = append(unread, err.Error())
 	}
 	texts, err := p.read(ctx, sources)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files := make([]deps.File, len(texts))
 	for i, t := range texts {
 		files[i] = deps.File(t)
 	}
-	cache := moduleCache{dir: env.moduleDir()}
-	var names []string
-	for _, d := range deps.Track(found, files, cache.about) {
-		names = append(names, d.Name)
-		if q.Name == "" && (d.Direct || q.All) || q.Name != "" && strings.EqualFold(d.Name, q.Name) {
-			r.Dependencies = append(r.Dependencies, d)
-		}
-	}
-	if q.Name != "" && len(r.Dependencies) == 0 {
-		return nil, badRequest("no manifest and no import has %q%s", q.Name, schemas.DidYouMean(q.Name, names))
-	}
-	return r, nil
+	return deps.Track(found, files, moduleCache{dir: p.env.moduleDir()}.about), unread, nil
+}
+
+// settled reports whether files were last changed clearly before a time: a later change of the others may not change their times.
+func (p *project) settled(files []string, before time.Time) bool {
+	return !slices.ContainsFunc(files, func(f string) bool {
+		fi, err := os.Lstat(filepath.Join(p.root, filepath.FromSlash(f)))
+		return err != nil || fi.ModTime().After(before.Add(-20*time.Millisecond))
+	})
 }
 
 func hasImports(f string) bool {

@@ -176,7 +176,7 @@ func spread(list []string, n int) []string {
 }
 
 // awareVersion is part of the keys of cached results: it is raised where the same files give other results.
-const awareVersion = "1"
+const awareVersion = "2"
 
 // stamp is a digest of the names, sizes and times of files.
 func (p *project) stamp(files []string) string {
