@@ -12,6 +12,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/edit"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
+	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/dags/plan"
@@ -165,6 +166,13 @@ func (e Env) approvable(t *state.Tree, spec schemas.ActionSpec) error {
 		return err
 	}
 	what := strings.TrimSpace(spec.Target + " " + spec.Node)
+	if to := t.Entry(ref); to != nil && to.HasStatus() {
+		for _, a := range actions.Unapplied(t, to, schemas.AppliedTo(to.Status())) {
+			if a.Spec.Verb == spec.Verb && a.Spec.Node == spec.Node && !a.Spent {
+				return fmt.Errorf("%s approves %s already, and the next run applies it: reconcile", a.Entry.Ref, what)
+			}
+		}
+	}
 	var waits []string
 	for _, w := range work.Waits(t, nil, e.Tree.Now()) {
 		if strings.HasPrefix(w.Command, "reconcile "+schemas.VerbApprove) {
