@@ -45,7 +45,6 @@ var faults = []mutants.Mutant{
 	{"an engineer inspects", "dags/review.go", "case a.Role != stepAgent(step):", "case false:"},
 	{"a change that removes tests lands unseen", "dags/pipeline.go", "len(all) > 0 {", "false {"},
 	{"a time limit ends what is being verified", "dags/calls.go", " || f.recs[i].verify.of != nil {", " {"},
-	{"a change that could not land is gone on from", "dags/node.go", "r.verify.tried, r.verify.sentBack = land, nil", "r.verify.tried = land"},
 	{"a change that is taken back is done", "dags/pipeline.go", "case w.Commit == \"\" && r.verify.sentBack == nil:", "case w.Commit == \"\":"},
 	{"a hold lets a change be verified", "dags/pipeline.go", "case f.heldByAction(i):", "case false:"},
 	{"a hold lets a change land", "dags/land.go", "case f.heldByAction(i):", "case false:"},
