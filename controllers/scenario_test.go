@@ -275,10 +275,21 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Workspace.Doubts = []string{strings.ReplaceAll(v, "_", " ")}
 		case "evidence": // what a verification found
 			r.Result = fmt.Appendf(nil, `{"outcome":%q,"summary":"2 findings","tools":[{"tool":"flake8","category":"linter","outcome":%[1]q}]}`, v)
-		case "found": // by it, as FILE|MESSAGE
+		case "found": // by it, as FILE|MESSAGE, with commas between several
+			var all []string
+			for f := range strings.SplitSeq(strings.ReplaceAll(v, "_", " "), ",") {
+				file, message, _ := strings.Cut(f, "|")
+				all = append(all, fmt.Sprintf(`{"id":"%d","file":%q,"line":1,"category":"linter","severity":"medium","message":%q,"tool":"flake8"}`, len(all)+1, file, message))
+			}
+			r.Result = fmt.Appendf(nil, `{"outcome":"failed","summary":"%s","tools":[{"tool":"flake8","category":"linter","outcome":"failed","findings":%d}],"findings":[%s]}`,
+				schemas.Count(len(all), "finding"), len(all), strings.Join(all, ","))
+		case "failed": // a test, as FILE|MESSAGE
 			file, message, _ := strings.Cut(strings.ReplaceAll(v, "_", " "), "|")
-			r.Result = fmt.Appendf(nil, `{"outcome":"failed","summary":"1 finding","tools":[{"tool":"flake8","category":"linter","outcome":"failed","findings":1}],`+
-				`"findings":[{"id":"1","file":%q,"line":1,"category":"linter","severity":"medium","message":%q,"tool":"flake8"}]}`, file, message)
+			r.Result = fmt.Appendf(nil, `{"outcome":"failed","summary":"1 failed","tools":[{"tool":"go test","category":"test","outcome":"failed","tests":{"failed":1}}],`+
+				`"failures":[{"name":"TestA","file":%q,"outcome":"failed","message":%q}]}`, strings.ReplaceAll(file, " ", "_"), message)
+		case "unbuilt": // what a tool printed that failed without a finding
+			r.Result = fmt.Appendf(nil, `{"outcome":"failed","summary":"it does not build","tools":[{"tool":"make","category":"build","outcome":"failed","reason":"make failed","output":%q}]}`,
+				strings.ReplaceAll(v, "_", " "))
 		case "files": // of that commit
 			r.Workspace.Files = strings.Split(v, ",")
 			r.Workspace.Changed = len(r.Workspace.Files)

@@ -18,7 +18,10 @@ type Corrections struct {
 	Commit  string
 	Summary string
 	Text    string   // the findings, in lines
-	Files   []string // that have to change
+	Files   []string // with findings
+	// Also are files without findings that may have to change, as those that a failed test is about. Any may have to if Anywhere.
+	Also     []string
+	Anywhere bool
 	// Plan is what the architect says about the files; "" for nothing.
 	Plan string
 	// Engineers are the agents among whom an architect may divide the work.
@@ -32,14 +35,22 @@ const correctionsLimit = 20_000
 func (c *Corrections) Prompt() string {
 	var d promptDocument
 	c.begin(&d)
-	if len(c.Files) > 0 {
-		d.say("Mend what is quoted, and nothing else. Change only these files, and tests of them: " + labels(c.Files) + ".\n")
+	if scope := c.Scope(); len(scope) > 0 {
+		d.say("Mend what is quoted, and nothing else. Change only these files, and tests of them: " + labels(scope) + ".\n")
 	} else {
 		d.say("Mend what is quoted, and nothing else.\n")
 	}
 	d.say("Do not weaken, skip or delete a test or a check to pass.\n")
 	d.block("what the architect says", c.Plan)
 	return c.end(&d)
+}
+
+// Scope lists the files that may change, apart from tests; nil for all.
+func (c *Corrections) Scope() []string {
+	if c.Anywhere || len(c.Files) == 0 {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Files, c.Also))))
 }
 
 // Question is the task of an architect who plans how it is mended.
@@ -49,7 +60,7 @@ func (c *Corrections) Question() string {
 	d.say(`Plan how it is mended, with as few changes as possible. Answer with one JSON object and nothing else:
 {"tasks": [{"name": "fix_parser", "agent": "AGENT", "files": ["the files that it may change"], "prompt": "what to do", "needs": ["NAME"]}]}
 Each file below belongs to at most one task. Leave out a file that need not change. Agents: ` + labels(c.Engineers) + `.
-Files: ` + labels(c.Files) + "\n")
+Files: ` + labels(slices.Concat(c.Files, c.Also)) + "\n")
 	return c.end(&d)
 }
 
@@ -131,7 +142,7 @@ func (c *Corrections) ReadFix(result json.RawMessage) ([]FixTask, error) {
 			return nil, fmt.Errorf("task %s is for %q, which is none of %s", t.Name, t.Agent, strings.Join(c.Engineers, ", "))
 		}
 		for _, file := range t.Files {
-			if !slices.Contains(c.Files, file) {
+			if !slices.Contains(c.Files, file) && !slices.Contains(c.Also, file) {
 				return nil, fmt.Errorf("task %s names %s, which nothing was found in", t.Name, file)
 			}
 			if other := owner[file]; other != "" {

@@ -138,6 +138,9 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	confined := agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))
 	land := &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
 		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env, EnvFrom: c.EnvFrom}
+	if f.p.Spec.Fixes != "" {
+		land.Within = n.Touches
+	}
 	if p := f.pipelineOf(i); p != nil && r.verify.held == "" {
 		land.Tree = w.Tree
 		for _, step := range []string{schemas.StepInspect, schemas.StepTest} {

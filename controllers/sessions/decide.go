@@ -45,8 +45,9 @@ func decide(in settle.In) settle.Out {
 		}
 	}
 	st.History = past.Entries()
-	j := SlotsOf(in.World).judge(s, sum, old.Phase)
 	v := verify(in, s, sum.dagSum, old.Quality)
+	sum.unverified = v != nil && sum.endedWell() && v.st.State != schemas.QualityVerified
+	j := SlotsOf(in.World).judge(s, sum, old.Phase)
 	v.judge(&j)
 	if !s.Open && !s.idle && st.Running > 0 && (j.Class == settle.ClassReady || j.Class == settle.ClassWaiting) {
 		j.Class = settle.ClassWorking // until what runs has finished or was ended
@@ -67,6 +68,7 @@ type summary struct {
 	*dagSum
 	done, live int            // live: working, about to, or waiting
 	invalid    []*state.Entry // whose files cannot be used; not among dags
+	unverified bool           // its work is yet to be verified
 }
 
 // failedAt is when the last of the failed DAGs failed.
@@ -142,8 +144,10 @@ func waitingPhase(phase string) string {
 func (w *Slots) judgeActive(s *slot, sum *summary, phase string) settle.Judgement {
 	complete := s.desired == schemas.SessionCompleted
 	switch {
-	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags && len(sum.invalid) == 0):
+	case complete && (phase == schemas.SessionCompleted || sum.done == sum.dags && len(sum.invalid) == 0 && !sum.unverified):
 		return settle.Judgement{Phase: schemas.SessionCompleted, Class: settle.ClassReady, Reason: settle.ReasonCompleted, Message: cmp.Or(s.Message, completedMessage)}
+	case complete && sum.unverified:
+		return settle.Judgement{Phase: schemas.SessionActive, Class: settle.ClassReady, Reason: settle.ReasonCompletionPending, Message: "completes when it is verified"}
 	case len(sum.failed) > 0 && sum.live == 0:
 		return settle.Judgement{Phase: schemas.SessionFailed, Class: settle.ClassFailed, Reason: settle.ReasonDAGFailed, Since: sum.failedAt(w.world).Time,
 			Message: fmt.Sprintf("dag/%s failed%s; retry it when the cause is gone", sum.failed[0], schemas.AndOthers(len(sum.failed)-1))}

@@ -82,6 +82,11 @@ func correctionsOf(t *state.Tree, session *state.Entry, st *schemas.QualityStatu
 			}
 		}
 		slices.Sort(c.Files)
+		if len(e.Failures) > 0 { // whose files say nothing about what is wrong
+			also, more := LandedFiles(t, session.Name)
+			c.Also = slices.DeleteFunc(also, func(f string) bool { return slices.Contains(c.Files, f) })
+			c.Anywhere = more > 0 || len(also) == 0
+		}
 		return c, all
 	}
 	return nil, nil
@@ -91,9 +96,9 @@ func correctionsOf(t *state.Tree, session *state.Entry, st *schemas.QualityStatu
 func planned(c *agentio.Corrections, all []checks.Finding, tasks []agentio.FixTask) (out []schemas.Node) {
 	for _, t := range tasks {
 		own := *c
-		own.Files, own.Plan = t.Files, t.Prompt
+		own.Files, own.Also, own.Plan = t.Files, nil, t.Prompt
 		own.Text = textOf(all, func(f checks.Finding) bool { return f.File == "" || slices.Contains(t.Files, f.File) })
-		out = append(out, schemas.Node{Name: t.Name, Agent: t.Agent, Needs: t.Needs, Prompt: own.Prompt(), Touches: globsOf(t.Files)})
+		out = append(out, schemas.Node{Name: t.Name, Agent: t.Agent, Needs: t.Needs, Prompt: own.Prompt(), Touches: globsOf(own.Scope())})
 	}
 	return out
 }
@@ -123,7 +128,7 @@ func byRule(t *state.Tree, session string, c *agentio.Corrections, all []checks.
 		if len(files) > 1 {
 			name = fmt.Sprintf("fix-%d", len(out)+1)
 		}
-		out = append(out, schemas.Node{Name: name, Agent: who, Prompt: own.Prompt(), Touches: globsOf(its)})
+		out = append(out, schemas.Node{Name: name, Agent: who, Prompt: own.Prompt(), Touches: globsOf(own.Scope())})
 	}
 	return out
 }
@@ -138,11 +143,16 @@ func textOf(all []checks.Finding, in func(checks.Finding) bool) string {
 	return e.Text()
 }
 
-// globsOf are globs of files whose names are no globs themselves.
+// globsOf are globs of files; nil if they are more than a node can name. What would be a pattern in a name becomes "?", which stands for any character.
 func globsOf(files []string) (out []string) {
 	for _, f := range files {
-		if !strings.ContainsAny(f, `*?[{\!`) && path.Clean(f) == f && len(out) < 100 {
-			out = append(out, f)
+		if len(files) <= 100 && path.Clean(f) == f {
+			out = append(out, strings.Map(func(c rune) rune {
+				if strings.ContainsRune(`*[]{}\!`, c) {
+					return '?'
+				}
+				return c
+			}, f))
 		}
 	}
 	return out

@@ -350,6 +350,7 @@ type Land struct {
 	// Files are the paths that the commit changes, below the top of the repository; the first of them, unless Whole.
 	Files  []string
 	Whole  bool
+	Within []string   `json:",omitempty"` // globs of the files that it may change, apart from tests; nil: any
 	Checks [][]string // that have to succeed on the result
 	Env    []string   // of the checks, sorted "K=V"
 	// EnvFrom are further variables of the checks, whose values are read at their start.

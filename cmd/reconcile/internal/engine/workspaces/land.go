@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/shorten"
 	"reconcile.dev/reconcile/state/regular"
@@ -185,7 +187,7 @@ func landedAs(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, tip strin
 	return "", nil
 }
 
-// refuses says why a commit must not land: it has what looks like a secret, or changes what only reconcile writes.
+// refuses says why a commit must not land: it has what looks like a secret, or changes what only reconcile writes or what its task is not about.
 func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Land) (string, error) {
 	files, err := repo.ChangedFiles(ctx, l.Base, l.Commit)
 	if err != nil {
@@ -195,6 +197,9 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 	for _, name := range files {
 		if strings.HasPrefix(name, own) || strings.HasPrefix(name, repo.Prefix()+".reconcile/") {
 			return fmt.Sprintf("%s: only reconcile writes below %s; take the change out", name, own), nil
+		}
+		if !isWithin(l, name) && !isWithin(l, strings.TrimPrefix(name, repo.Prefix())) {
+			return fmt.Sprintf("%s: the task is to change only %s, and tests; take the change out", name, some(l.Within)), nil
 		}
 		data, err := repo.Blob(ctx, l.Commit, name)
 		if what := m.ofPeople(ctx, repo, l, name, data); what != "" {
@@ -208,6 +213,11 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 		}
 	}
 	return "", nil
+}
+
+// isWithin reports whether a landing may change a file of the tree.
+func isWithin(l *settle.Land, file string) bool {
+	return len(l.Within) == 0 || tools.IsTestFile(file) || slices.ContainsFunc(l.Within, func(glob string) bool { return doublestar.MatchUnvalidated(glob, file) })
 }
 
 // ofPeople says what only people may do of a change of a file, if it is a spec; data is its new content.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -310,6 +311,18 @@ func TestVerifiedAgain(t *testing.T) {
 		step := landingCheck{step: &settle.Verification{Step: schemas.StepTest, AllowNone: c.none}}
 		if message, _ := step.failure(&schemas.Run{Outcome: schemas.OutcomeSucceeded, Result: json.RawMessage(c.result)}); (message == "") != c.lets {
 			t.Errorf("%s: %q", c.result, message)
+		}
+	}
+}
+
+// TestLandsWithin: a task that may change only some files may change tests, too, and nothing else.
+func TestLandsWithin(t *testing.T) {
+	f := newFixture(t)
+	for i, c := range [][2]string{{"a[1].go", ""}, {"a_test.go", ""}, {"b.go", "b.go: the task is to change only a?1?.go, and tests; take the change out"}} {
+		l := f.work(fmt.Sprintf("n%d", i), map[string]string{c[0]: "package a\n"})
+		l.Within = []string{"a?1?.go"}
+		if o := f.land(l, passes); o.message != c[1] || (o.reason == schemas.LandedRefused) != (c[1] != "") {
+			t.Errorf("%s: %+v", c[0], o)
 		}
 	}
 }

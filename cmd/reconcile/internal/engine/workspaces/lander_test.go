@@ -2,7 +2,10 @@ package workspaces
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"reconcile.dev/reconcile/controllers/settle"
@@ -91,5 +94,41 @@ func TestReapsChecks(t *testing.T) {
 	want := []string{"work", "landing", "test", checkEffect(settle.Effect{Key: "landing"}, "", settle.Command{}).Key, checkEffect(settle.Effect{Key: "test"}, "", settle.Command{}).Key}
 	if err != nil || !slices.Equal(a.reaped, want) {
 		t.Errorf("reaped %q, want %q: %v", a.reaped, want, err)
+	}
+}
+
+// TestTip: where nobody can say what there is to verify, the verification says why, and nothing else is verified.
+func TestTip(t *testing.T) {
+	f := newFixture(t)
+	f.git("branch", "release")
+	f.write("file", "two\n")
+	f.git("commit", "-qam", "next")
+	tip := func(task settle.Verify) (string, string) {
+		t.Helper()
+		commit, why, err := f.m.tipOf(t.Context(), &task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return commit, why
+	}
+	if commit, why := tip(settle.Verify{Branch: "release"}); commit != f.git("rev-parse", "release") || why != "" {
+		t.Errorf("%s, %q", commit, why)
+	}
+	if commit, why := tip(settle.Verify{Branch: "gone"}); commit != "" || !strings.Contains(why, "the branch gone is not in this clone") {
+		t.Errorf("%s, %q", commit, why)
+	}
+	f.write("file", "three\n")
+	if _, why := tip(settle.Verify{Clean: true}); !strings.Contains(why, "lacks changes of it: file; commit them") {
+		t.Errorf("%q", why)
+	}
+	f.write(".git/index", "torn")
+	if _, why := tip(settle.Verify{Clean: true}); !strings.Contains(why, "nobody knows what is not committed") {
+		t.Errorf("%q", why)
+	}
+	if err := os.RemoveAll(filepath.Join(f.tree, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if commit, why := tip(settle.Verify{}); commit != "" || !strings.Contains(why, "there is nothing to check out") {
+		t.Errorf("%s, %q", commit, why)
 	}
 }
