@@ -43,6 +43,7 @@ func For(t *state.Tree, s Surroundings) []Advice {
 			all = append(all, adviseText(e, spec)...)
 			all = append(all, adviseCalls(t, e)...)
 			all = append(all, adviseApprovals(e, settings)...)
+			all = append(all, adviseExclude(e)...)
 			written(e, func(n *schemas.Node, at []any) {
 				all = append(all, advisePipeline(t, e, n.Pipeline, append(slices.Clip(at), "pipeline")...)...)
 			})

@@ -2,6 +2,8 @@ package advice
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -87,5 +89,27 @@ func adviseCalls(t *state.Tree, e *state.Entry) (all []Advice) {
 				Suggestion: "give it to this DAG if it is to count here"})
 		}
 	}
+	return all
+}
+
+// adviseExclude warns of entries of exclude that leave out nothing of the values of a matrix.
+func adviseExclude(e *state.Entry) (all []Advice) {
+	written(e, func(n *schemas.Node, at []any) {
+		if n.Matrix == nil || n.Matrix.From != "" {
+			return
+		}
+		for k, entry := range n.Matrix.Exclude {
+			for _, name := range slices.Sorted(maps.Keys(entry)) {
+				has := func(v any) bool { return reflect.DeepEqual(v, entry[name]) }
+				if slices.ContainsFunc(n.Matrix.Values[name], has) {
+					continue
+				}
+				all = append(all, Advice{Code: "no-effect", Ref: e.Ref, File: e.Object.Path, Field: append(slices.Clip(at), "matrix", "exclude", k),
+					Message:    fmt.Sprintf("it leaves out nothing: no value of %s is %#v", name, entry[name]),
+					Suggestion: "write it as values has it; 1.2 is a number, and \"1.2\" a text"})
+				break
+			}
+		}
+	})
 	return all
 }
