@@ -60,3 +60,32 @@ func TestPromisesNameTests(t *testing.T) {
 		}
 	}
 }
+
+// TestStoriesNameTests: every story of the page names tests that there are.
+func TestStoriesNameTests(t *testing.T) {
+	_, stories, _ := strings.Cut(read(t, promisesPage), "\n### Pipelines, story by story\n")
+	stories, _, _ = strings.Cut(stories, "\n## ")
+	there := append(testsOf(t, "./cmd/reconcile"), testsOf(t, "./controllers")...)
+	rows := 0
+	for row := range strings.Lines(stories) {
+		cells := strings.Split(row, " | ")
+		if len(cells) != 2 || strings.HasPrefix(cells[1], "Shown by") {
+			continue
+		}
+		rows++
+		names := span.FindAllStringSubmatch(cells[1], -1)
+		if len(names) == 0 && !strings.HasPrefix(cells[1], "—") {
+			t.Errorf("%s names no test", row)
+		}
+		for _, m := range names {
+			test, file, inFile := strings.Cut(m[1], "/")
+			folder, ok := map[string]string{"TestScripts": "cmd/reconcile/testdata/script", "TestScenarios": "controllers/testdata"}[test]
+			if inFile != ok || !slices.Contains(there, test) || inFile && !present(t, folder+"/"+file+".txtar") {
+				t.Errorf("%s: there is no %s", promisesPage, m[1])
+			}
+		}
+	}
+	if rows != 35 {
+		t.Errorf("%d stories, want the 35 of the plan for pipelines", rows)
+	}
+}
