@@ -133,20 +133,29 @@ func (f *fold) waitsForApproval(i int32) bool {
 		why = " of its commit, since " + held
 	}
 	f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForApproval, fmt.Sprintf("waits for approval%s%s; reconcile approve dag/%s %s --digest %s%s",
-		whoApproves(f.approveOf(i), have), why, f.p.Name, f.p.Spec.Nodes[i].Name, digest, answer))
+		f.whoApproves(f.approveOf(i), given), why, f.p.Name, f.p.Spec.Nodes[i].Name, digest, answer))
 	return true
 }
 
-// whoApproves says whose approval is missing.
-func whoApproves(a *schemas.Approve, have int) string {
+// whoApproves says whose approval is missing, where some are given.
+func (f *fold) whoApproves(a *schemas.Approve, given []schemas.Approval) string {
 	out := ""
 	if len(a.By) > 0 {
 		out = " by " + schemas.Shorten(a.By, 3)
 	}
-	if want := a.Quorum(); want > 1 {
-		out += fmt.Sprintf(" (%d of %d people have approved)", have, want)
+	return out + f.howMany(a, given)
+}
+
+// howMany says how many of several people have approved; a may be nil.
+func (f *fold) howMany(a *schemas.Approve, given []schemas.Approval) string {
+	have, claimed := f.people(given), ""
+	switch {
+	case a == nil || a.Quorum() == 1:
+		return ""
+	case have < len(given):
+		claimed = "; names that are only claimed count as one"
 	}
-	return out
+	return fmt.Sprintf(" (%d of %d people have approved%s)", have, a.Quorum(), claimed)
 }
 
 // approveNode takes an approval of node i, or says in done why it is refused. It reports whether it changes anything.

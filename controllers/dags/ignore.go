@@ -23,7 +23,7 @@ func (f *fold) ignore(i int32, a actions.Pending, done *schemas.AppliedAction) b
 		done.Refused = "there is no change that is verified, waits, or was sent back"
 	case f.namesApprovers(i):
 		done.Refused = fmt.Sprintf("it needs approval%s, whatever its steps say; when it waits for that: reconcile approve dag/%s %s",
-			whoApproves(f.previewOf(i).Approval(), 0), f.p.Name, f.p.Spec.Nodes[i].Name)
+			f.whoApproves(f.previewOf(i).Approval(), nil), f.p.Name, f.p.Spec.Nodes[i].Name)
 	case a.Spec.Digest == "":
 		done.Refused = "it names no digest of the change; now it is " + f.shownCommit(now)
 	case a.Spec.Digest != f.shownCommit(now):

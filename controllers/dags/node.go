@@ -251,11 +251,12 @@ func (f *fold) judgeOpen(i int32) {
 	case f.waitsForPermission(i):
 	case f.waitsForTime(i):
 	case f.b.Human[i]:
+		given, _ := f.counting(i, "")
 		how := "approve it when it is done"
 		if f.asksForAnswer(i) {
 			how = fmt.Sprintf("reconcile approve %s %s --answer TEXT, in the form that the task asks for", f.Ref, n.Name)
 		}
-		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf("waits for %s; %s", f.contact(n.Agent), how))
+		f.set(i, schemas.NodeBlocked, settle.ReasonWaitsForPerson, fmt.Sprintf("waits for %s%s; %s", f.contact(n.Agent), f.howMany(f.approveOf(i), given), how))
 	case !f.textsHold(i):
 	case f.inputsUnread(i):
 		f.set(i, schemas.NodePending, "", "its inputs are read in the next turn")
