@@ -72,7 +72,7 @@ The exit code is 0 if all checks passed, 4 if one failed, and 5 if one is unknow
 }
 
 func (a *app) inspect(ctx context.Context, q ops.InspectRequest, shared *checkFlags) error {
-	q.Lines = a.global.output == formatEvidence
+	q.Verify = a.global.output == formatEvidence
 	var err error
 	if q.Reports, err = a.readReports(shared); err != nil {
 		return err

@@ -71,7 +71,7 @@ The exit code is 0 if all tests passed, 4 if one failed, and 5 if nobody knows.`
 }
 
 func (a *app) test(ctx context.Context, q ops.TestRequest, shared *checkFlags) error {
-	q.Lines = a.global.output == formatEvidence
+	q.Verify = a.global.output == formatEvidence
 	var err error
 	if q.Reports, err = a.readReports(shared); err != nil {
 		return err

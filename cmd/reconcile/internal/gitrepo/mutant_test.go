@@ -26,6 +26,12 @@ var faults = []mutants.Mutant{
 	{"a repository in a checkout is committed as files", "checkout_files.go", "if dir != \"\" || d.Name() != \".git\" {", "if false {", "TestCapturesAsGit"},
 	{"what is no file is committed as one", "checkout_files.go", "!gone && (err != nil || !fi.Mode().IsRegular()) {", "!gone && (err != nil || fi == nil) {", "TestCapturesAsGit"},
 	{"what git captured before is lost", "checkout_files.go", "|| ix.folders.files < 0 || ix.folders.hash != base {", "|| ix.folders.files < 0 {", "TestCapturesAfterGit"},
+	{"a renewed checkout has seconds only", "renew.go", "err == nil && !statOf(fi).matches(e.fixed) {", "err == nil && fi == nil {", "TestRenews"},
+	{"a renewed checkout lacks files", "renew.go", "if err == nil && n != len(ix.entries) {", "if false {", "TestRenews"},
+	{"a renewed checkout keeps new files", "renew.go", "if err := here.RemoveAll(d.Name()); err != nil {", "if err := error(nil); err != nil {", "TestRenews"},
+	{"a renewed checkout keeps its repository", "renew.go", "if err := root.RemoveAll(\".git\"); err != nil {", "if false {", "TestRenews"},
+	{"git trusts what the user trusts", "renew.go", "c.config = slices.Concat(exactStat, c.config)", "_ = slices.Concat(exactStat, c.config)", "TestRenews"},
+	{"a renewed checkout has folders of other modes", "renew.go", "if err == nil && fi.Mode() != folders {", "if false {", "TestRenews"},
 	{"names of another kind are taken for git's", "checkout_files.go", "cfg.flag(ctx, \"core.ignorecase\", false) || ", "", "TestCheckoutOfAnotherFileSystem"},
 }
 

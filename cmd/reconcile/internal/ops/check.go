@@ -39,7 +39,7 @@ type CheckRequest struct {
 	Sandbox      string       // the level that confines the tools; "": none
 	Trust        bool         // the caller has seen the commands, and lets them run from now on
 	Refresh      bool         // discover the tools again
-	Lines        bool         // also find out which lines changed, for the evidence
+	Verify       bool         // for who verifies a commit: also find out which lines changed, and end what the tools leave running
 	Last         bool         // only return the last result
 	Reports      []ReportText // are read in place of running tools; none: the tools run
 	Session      string       // a session, whose branch is checked as a whole: what is in files that its nodes changed comes first; "": none
@@ -204,7 +204,7 @@ func (p *project) allowed() (bool, *allowlist.List, error) {
 func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Checker {
 	environ := os.Environ()
 	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn, Base: q.Base,
-		Sandbox: q.Sandbox, Host: p.env.Sandbox, Cache: p.env.Tree.Getenv(checking.CacheVar)}
+		Sandbox: q.Sandbox, Host: p.env.Sandbox, Cache: p.env.Tree.Getenv(checking.CacheVar), Alone: q.Verify}
 	if cache, err := os.UserCacheDir(); err == nil {
 		c.Proofs = checking.OpenProofs(filepath.Join(cache, "reconcile"))
 	}

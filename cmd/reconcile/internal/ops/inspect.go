@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,6 +40,9 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	if q.Last {
 		return r, p.lastResult("inspect", r)
 	}
+	if err := p.changedLines(ctx, &r.Checked, &q.CheckRequest); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	if len(q.Reports) > 0 {
 		r.Checks, err = p.readReports(q.Reports, checks.Linter, q.FailOn)
@@ -51,7 +53,7 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
-	if err := errors.Join(p.override(ctx, &r.Checked, q.FailOn), p.changedLines(ctx, &r.Checked, &q.CheckRequest)); err != nil {
+	if err := p.override(ctx, &r.Checked, q.FailOn); err != nil {
 		return nil, err
 	}
 	p.sum(&r.Checked, &q.CheckRequest)
@@ -140,9 +142,9 @@ func (p *project) removals(ctx context.Context, jobs []tools.Job) ([]tools.Job, 
 	return jobs, nil
 }
 
-// changedLines adds the lines that changed to a result.
+// changedLines adds the lines that changed to a result. It comes before the tools, which could change what git does in the checkout.
 func (p *project) changedLines(ctx context.Context, r *Checked, q *CheckRequest) (err error) {
-	if q.Lines && p.narrow && p.git {
+	if q.Verify && p.narrow && p.git {
 		r.ChangedLines, err = checking.ChangedLines(ctx, p.root, q.Base)
 	}
 	return err

@@ -50,6 +50,9 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 	if q.NoRun {
 		return r, p.skipTests(ctx, r)
 	}
+	if err := p.changedLines(ctx, &r.Checked, &q.CheckRequest); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	if len(q.Reports) > 0 {
 		if r.Checks, err = p.readReports(q.Reports, checks.TestFramework, ""); err != nil {
@@ -60,7 +63,7 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
-	if err := errors.Join(p.override(ctx, &r.Checked, ""), p.changedLines(ctx, &r.Checked, &q.CheckRequest)); err != nil {
+	if err := p.override(ctx, &r.Checked, ""); err != nil {
 		return nil, err
 	}
 	p.sum(&r.Checked, &q.CheckRequest)

@@ -83,6 +83,7 @@ func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Di
 	if err != nil {
 		return d, err
 	}
+	allowed = allowed && (q.Sandbox == "" || q.Sandbox == schemas.SandboxNone) // else a program of the project would tell its version outside of the sandbox
 	choices, err := p.choices(ctx)
 	if err != nil {
 		return d, err

@@ -16,6 +16,7 @@ var faults = []mutants.Mutant{
 	{"the rest of a longer text stays", "workfile.go", "f.file.Truncate(int64(len(data)))", "nil"},
 	{"the tokens of runs are not checked", "token.go", "return subtle.ConstantTimeCompare(want, []byte(digestToken(token))) != 1", "_ = subtle.ConstantTimeCompare(want, []byte(digestToken(token)))\n\treturn false", "TestTokensProveRuns"},
 	{"a token that cannot be read is not asked for", "token.go", "return !os.IsNotExist(err)", "return os.IsExist(err)", "TestTokensProveRuns"},
+	{"what a tool left running lives on", "orphans_linux.go", "_ = unix.Kill(child, unix.SIGKILL)", "_ = child", "TestOrphansEnd"},
 	{"a secret in an output is kept", "outputs.go", "a.runner.secrets.In(data) {\n\t\t\treturn fmt", "a.runner.secrets.In(data[:0]) {\n\t\t\treturn fmt", "TestSecretsInOutputs"},
 	{"the value of a variable is in the record", "variables.go", "r.secrets.hideLines(value)", "_ = value", "TestVariablesAreReadAtTheStart"},
 	{"an output with the value of a variable is cached", "outputs.go", "a.runner.secrets.In(data) {\n\t\t\treturn true", "a.runner.secrets.In(data[:0]) {\n\t\t\treturn true", "TestVariablesAreReadAtTheStart"},

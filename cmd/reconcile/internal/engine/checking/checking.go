@@ -48,6 +48,8 @@ type Checker struct {
 	// Cache is the folder in which confined tools keep their caches, in place of those of the home folder, which they can only read then;
 	// "": in those.
 	Cache string
+	// Alone ends whatever the tools left running, where the system can; it is for a process in which nothing else runs.
+	Alone bool
 	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: no one asks.
 	Started func(j tools.Job, done, total int)
 	// Proofs knows which tools found the faults of their positive controls; the others run them, if they find nothing else.
@@ -75,6 +77,11 @@ func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, er
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
+	if c.Alone {
+		if err := runner.AdoptOrphans(); err != nil {
+			return nil, err
+		}
+	}
 	for i, j := range jobs {
 		select {
 		case places <- struct{}{}:
@@ -95,6 +102,9 @@ func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, er
 		})
 	}
 	group.Wait()
+	if c.Alone {
+		errs = append(errs, runner.EndOrphans())
+	}
 	return out, errors.Join(errs...)
 }
 

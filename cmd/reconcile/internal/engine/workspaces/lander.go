@@ -240,7 +240,7 @@ func (l *Lander) Close(ctx context.Context) error {
 	l.mu.Unlock()
 	close(l.stop)
 	l.workers.Wait()
-	return err
+	return errors.Join(err, l.m.leaveChecks())
 }
 
 // land performs a landing that has started, and returns its report.
@@ -285,14 +285,16 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 	if err != nil {
 		return "", "", "", err
 	}
-	defer func() { err = errors.Join(err, l.m.dropCheck(checkName(e))) }()
+	clean := false
+	defer func() { err = errors.Join(err, l.m.freeCheck(checkName(e), clean)) }()
 	for _, c := range all {
-		if c.step != nil { // in a checkout of its own: a check may have changed the files
-			if err := l.m.dropCheck(checkName(e)); err != nil {
+		if c.step != nil { // a check may have changed the files
+			if err := l.m.freeCheck(checkName(e), clean); err != nil {
 				return "", "", log, err
 			}
 		}
 		r := l.run(ctx, checkEffect(e, commit, c.command))
+		clean = c.step != nil && r.Kind == settle.Finished && r.Run.Outcome == schemas.OutcomeSucceeded
 		if r.Run != nil {
 			log = l.m.keepLog(r.Run.Log, e.Key)
 		}
@@ -427,7 +429,7 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	}
 	r := l.run(ctx, checkEffect(e, commit, c))
 	r.Key = e.Key
-	if err := l.m.dropCheck(checkName(e)); err != nil {
+	if err := l.m.freeCheck(checkName(e), r.Kind == settle.Finished && r.Run.Outcome == schemas.OutcomeSucceeded); err != nil {
 		l.m.o.Warn(err.Error())
 	}
 	if r.Kind != settle.Finished {

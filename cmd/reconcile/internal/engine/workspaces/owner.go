@@ -26,6 +26,7 @@ const (
 	Done    State = "done"
 	Landed  State = "landed"
 	Parked  State = "parked"
+	Spare   State = "spare"
 )
 
 // Owner is the record of a workspace.
@@ -107,8 +108,16 @@ func parked(commit string) event {
 	}
 }
 
+// spared says that nobody uses a checkout for checks.
+func spared(o Owner) (Owner, error) {
+	o.State, o.Process = Spare, proc.ID{}
+	return o, nil
+}
+
 // removable reports whether the workspace may be deleted: no one has worked in it, or it was given up and a reference has its uncommitted changes.
-func (o *Owner) removable() bool { return o.State == Created || o.State == Landed || o.State == Parked }
+func (o *Owner) removable() bool {
+	return o.State == Created || o.State == Landed || o.State == Parked || o.State == Spare
+}
 
 func (o *Owner) refuse(why string) error {
 	return fmt.Errorf("workspace %s is %s: %s", o.Name, o.State, why)

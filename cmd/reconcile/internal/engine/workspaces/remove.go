@@ -46,7 +46,7 @@ func (m *Manager) discard(ctx context.Context, repo *gitrepo.Repo, o Owner) erro
 
 // remove parks uncommitted changes, and deletes the workspace. The lock is held.
 func (m *Manager) removeLocked(ctx context.Context, repo *gitrepo.Repo, o Owner) error {
-	if o.State != Created && exists(m.path(o.Name)) {
+	if o.State != Created && o.State != Spare && exists(m.path(o.Name)) {
 		var err error
 		if o, err = m.park(ctx, repo, o); err != nil {
 			return fmt.Errorf("the workspace %s is kept: what is not committed in it cannot be parked: %w", o.Name, err)
@@ -316,7 +316,7 @@ func (m *Manager) shrink(ctx context.Context, repo *gitrepo.Repo, all []Owner) e
 		if total <= int64(*m.o.Settings.Workspaces.KeepBytes) {
 			return nil
 		}
-		if o.State == Landed || o.State == Parked {
+		if o.State == Landed || o.State == Parked || o.State == Spare {
 			if err := m.removeLocked(ctx, repo, o); err != nil {
 				m.o.Warn(err.Error())
 				continue

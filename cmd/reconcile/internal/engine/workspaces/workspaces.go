@@ -9,6 +9,7 @@
 //	done      a run succeeded, and its commit is on the branch of the node
 //	landed    the commit is part of the branch that the work is for
 //	parked    it will not be used any more
+//	spare     checks of commits ran in it, and others may
 //
 // [Manager.remove] is the only function that deletes a workspace. Before it does, it commits whatever is not committed
 // yet to refs/reconcile/parked/<name>, so that deleting loses nothing.
@@ -60,8 +61,11 @@ type Options struct {
 
 // Manager manages the workspaces of one tree. It is safe for concurrent use, and so are managers of several processes.
 type Manager struct {
-	delivered sync.Map // outputs that were copied into the work tree, below its top
-	records   sync.Map // records that were read: knownOwner by name
+	delivered sync.Map         // outputs that were copied into the work tree, below its top
+	records   sync.Map         // records that were read: knownOwner by name
+	mu        sync.Mutex       // guards the next two; locked before the records
+	checks    map[string]Owner // the checkouts for checks in use, by their users
+	spare     []Owner          // those that this process has, and nobody uses
 	o         Options
 	tree      string // real path of the tree
 	dir       string // of the workspaces
@@ -90,7 +94,7 @@ func New(o Options) (*Manager, error) {
 			"files; name a folder outside of it", base)
 	}
 	sum := sha256.Sum256([]byte(real))
-	return &Manager{o: o, tree: real, unusable: err, dir: filepath.Join(base, filepath.Base(real)+"-"+hex.EncodeToString(sum[:4]))}, nil
+	return &Manager{checks: map[string]Owner{}, o: o, tree: real, unusable: err, dir: filepath.Join(base, filepath.Base(real)+"-"+hex.EncodeToString(sum[:4]))}, nil
 }
 
 // baseDir is the folder of the workspaces of all trees.

@@ -19,8 +19,8 @@ import (
 
 // faults are those that a test of this package must notice.
 var faults = []mutants.Mutant{
-	{"a workspace is deleted without parking", "remove.go", "if o.State != Created && exists(m.path(o.Name)) {", "if false {", "TestDeletingParksFirst"},
-	{"work that is not done may be deleted", "owner.go", "return o.State == Created || o.State == Landed || o.State == Parked", "return true", "TestStates"},
+	{"a workspace is deleted without parking", "remove.go", "if o.State != Created && o.State != Spare && exists(m.path(o.Name)) {", "if false {", "TestDeletingParksFirst"},
+	{"work that is not done may be deleted", "owner.go", "return o.State == Created || o.State == Landed || o.State == Parked || o.State == Spare", "return true", "TestStates"},
 	{"a record that was read once does not change", "owner.go", "ok && os.SameFile(was.file, is) && ", "ok || os.SameFile(was.file, is) && ", "TestDeletingParksFirst"},
 	{"a failed parking is ignored", "remove.go", "if o, err = m.park(ctx, repo, o); err != nil {", "if o, err = m.park(ctx, repo, o); false {", "TestDeletingParksFirst"},
 	{"the sweep loses a commit that did not land", "remove.go", "if at != o.Commit {", "if at == \"\" {", "TestSweep"},
@@ -42,6 +42,10 @@ var faults = []mutants.Mutant{
 	{"links lead out of a workspace", "prepare.go", "if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {\n\t\treturn err\n\t}\n\treturn replace(root, name, in, fi.Mode().Perm())", "root, _ = regular.Root(filepath.Dir(filepath.Join(root.Name(), name)))\n\treturn replace(root, filepath.Base(name), in, fi.Mode().Perm())", "TestLinksLeadNowhere"},
 	{"links lead into a workspace", "prepare.go", "in, fi, err := regular.Open(root, filepath.FromSlash(from))", "in, fi, err := regular.OpenPath(filepath.Join(top, filepath.FromSlash(from)), os.O_RDONLY, 0)", "TestLinksLeadNowhere"},
 	{"a retry begins in a new workspace", "workspaces.go", "retried := before != \"\"", "retried := false && before != \"\"", "TestAttemptsGoOn"},
+	{"a checkout is used again while checks may be at work", "check.go", "if ok && clean && runner.EndsOrphans {", "if ok && runner.EndsOrphans {", "TestChecksShareCheckouts"},
+	{"a checkout of a killed process is used again", "check.go", "i >= 0 && all[i].State == Spare, m.write(o)", "i >= 0, m.write(o)", "TestChecksShareCheckouts"},
+	{"two checks work in one checkout", "check.go", "if i >= 0 && all[i].InUse() {", "if false {", "TestChecksShareCheckouts"},
+	{"a checkout keeps what checks left", "check.go", "made.repo.Renew(ctx, co, o.Base, o.Branch) != nil {", "false {", "TestChecksShareCheckouts"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
 }
 
