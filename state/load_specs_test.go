@@ -83,7 +83,3 @@ var specsMutants = []mutants.Mutant{
 	{"the specs are not decoded", "cache_decode.go", "b.ref.Kind != d.only {", "true {"},
 	{"what runs is left out", "load_specs.go", " || m.hasInJournals(ref)", ""},
 }
-
-func TestSpecsMutants(t *testing.T) {
-	mutants.Suite{Mutants: specsMutants, Args: []string{"-run", "TestLoadSpecs$"}}.Run(t)
-}

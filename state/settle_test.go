@@ -132,6 +132,7 @@ var listingMutants = []mutants.Mutant{
 	{"files that are not part of the tree are not listed", "scan.go", "if s.inState(p.dir) {\n\t\t\tv.other", "if false {\n\t\t\tv.other"},
 }
 
-func TestListingMutants(t *testing.T) {
-	mutants.Suite{Mutants: listingMutants, Args: []string{"-run", "TestListing$"}}.Run(t)
+func TestMutants(t *testing.T) {
+	mutants.Suite{Mutants: slices.Concat(mutants.NoticedBy("TestListing$", listingMutants), mutants.NoticedBy("TestUnfinishedSpecs$", unfinishedMutants),
+		mutants.NoticedBy("TestLoadSpecs$", specsMutants))}.Run(t)
 }

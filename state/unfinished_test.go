@@ -64,7 +64,3 @@ var unfinishedMutants = []mutants.Mutant{
 	{"any mistake hides", "model.go", "return p.Code == \"missing-field\" && !strings.HasPrefix(p.Field, \"spec.\")", "return strings.HasPrefix(p.Field, \"\")"},
 	{"it hides for ever", "model_index.go", "\tdelete(m.unfinished, p)\n", ""},
 }
-
-func TestUnfinishedMutants(t *testing.T) {
-	mutants.Suite{Mutants: unfinishedMutants, Args: []string{"-run", "TestUnfinishedSpecs$"}}.Run(t)
-}

@@ -17,6 +17,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/acp/acptest"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/agenttest"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/buildcache"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/modeltest"
 )
 
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exitcode": exitcode, "hooks": hooks, "models": models, "team-models": teamModels, "writer-models": writerModels,
+			"fill-build-cache": fillBuildCache,
 		},
 	})
 }
@@ -95,6 +97,14 @@ func setup(env *testscript.Env) error {
 func buildCache() string {
 	user, _ := os.UserCacheDir() // without one go has no cache either
 	return cmp.Or(os.Getenv("GOCACHE"), filepath.Join(user, "go-build"))
+}
+
+// fillBuildCache makes a folder a cache of go with the standard library.
+func fillBuildCache(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fill-build-cache FOLDER")
+	}
+	ts.Check(buildcache.Fill(ts.MkAbs(args[0])))
 }
 
 // exitcode runs a program that must end with a given exit code: exitcode 3 reconcile validate.

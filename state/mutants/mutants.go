@@ -20,10 +20,21 @@ import (
 // replacement, and the tests that must fail, in the form of go test -run; if empty, all that the suite runs.
 type Mutant [5]string
 
+// NoticedBy gives those of the mutants that name no tests these, so that mutants with different tests share a suite and its program.
+func NoticedBy(tests string, all []Mutant) []Mutant {
+	out := slices.Clone(all)
+	for i := range out {
+		if out[i][4] == "" {
+			out[i][4] = tests
+		}
+	}
+	return out
+}
+
 // Suite has the faults that the tests of one package must detect.
 type Suite struct {
 	Mutants []Mutant
-	First   string   // the tests that notice most faults soonest, in the form of go test -run; if any, the others run only for a fault that these leave
+	First   []string // the tests that notice most faults soonest, each in the form of go test -run; the next ones run only for a fault that these leave
 	Args    []string // further arguments of go test
 	Env     []string // further environment variables
 	// Parallel builds and tests several mutants at once.

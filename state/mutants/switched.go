@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -222,7 +221,11 @@ func (p *program) shows(t *testing.T, tests string, n int) bool {
 	if p == nil || !p.faults[n] {
 		return false
 	}
-	for _, tests := range slices.Compact([]string{cmp.Or(tests, p.suite.First), tests}) {
+	stages := []string{tests}
+	if tests == "" {
+		stages = append(slices.Clone(p.suite.First), tests)
+	}
+	for _, tests := range stages {
 		if out, err := p.run(t, tests, strconv.Itoa(n)); err != nil && strings.Contains(out, failure) {
 			return true
 		}

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/buildcache"
+	"reconcile.dev/reconcile/state"
 )
 
 var update = flag.Bool("update", false, "rewrite the output shown in the documents")
@@ -177,6 +180,7 @@ func linkBuildCache(t *testing.T, home string) {
 func (s *shell) run(t *testing.T, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // on a busy machine, too
 	defer cancel()
+	s.fillChecksCache(t)
 	cmd := exec.CommandContext(ctx, "sh", "-c", command+"\ncode=$?; pwd > \"$CWD_FILE\"; exit $code")
 	cmd.Dir = s.dir
 	cmd.Env = append(slices.Clone(s.env), "CWD_FILE="+s.cwd)
@@ -185,6 +189,27 @@ func (s *shell) run(t *testing.T, command string) (string, error) {
 		s.dir = strings.TrimSpace(string(dir))
 	}
 	return string(out), err
+}
+
+// fillChecksCache fills the cache of confined checks in a tree that is a module of Go, before the first run makes it.
+func (s *shell) fillChecksCache(t *testing.T) {
+	local := filepath.Join(s.dir, ".reconcile")
+	if exists(local) {
+		return
+	}
+	for _, needed := range []string{".git", "go.mod", "reconcile.yaml"} {
+		if !exists(filepath.Join(s.dir, needed)) {
+			return
+		}
+	}
+	if err := buildcache.Fill(filepath.Join(local, filepath.Base(state.ProgramsDir), "_checks", "go-build")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // volatile are the parts of output that differ from run to run.

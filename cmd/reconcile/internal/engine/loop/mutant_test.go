@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"testing"
 
 	"reconcile.dev/reconcile/state/mutants"
@@ -52,14 +53,11 @@ var distrustFaults = []mutants.Mutant{
 	{"a receipt is for any content", "../../../../../state/unconfined.go", "hexDigest(name+\"\\x00\"+string(data))", "hexDigest(name+\"\\x00\"+string(data[:0]))"},
 }
 
-func TestDistrustMutants(t *testing.T) {
-	mutants.Suite{Mutants: distrustFaults, Args: []string{"-short", "-run", "TestDistrust$|TestDistrustPreferences|TestMarkedWhileItRuns"}}.Run(t)
-}
-
+// TestMutants tests all of them with one program: most are in packages that many others import, which take long to build.
 func TestMutants(t *testing.T) {
-	mutants.Suite{Mutants: faults, Args: []string{"-short", "-run", "TestRunSinceSettledEquals|TestInputsThatANodeMakes|TestLockDoesNotLinger"}}.Run(t)
-}
-
-func TestDormantMutants(t *testing.T) {
-	mutants.Suite{Mutants: dormantFaults, Args: []string{"-short", "-run", "TestRunSinceSettledLeaves|TestTreeWithDormantObjects"}}.Run(t)
+	mutants.Suite{Args: []string{"-short"}, Mutants: slices.Concat(
+		mutants.NoticedBy("TestRunSinceSettledEquals|TestInputsThatANodeMakes|TestLockDoesNotLinger", faults),
+		mutants.NoticedBy("TestRunSinceSettledLeaves|TestTreeWithDormantObjects", dormantFaults),
+		mutants.NoticedBy("TestDistrust$|TestDistrustPreferences|TestMarkedWhileItRuns", distrustFaults),
+	)}.Run(t)
 }
