@@ -42,3 +42,8 @@ type Instead struct {
 	Of  string `json:"of"`  // the agent that the node names
 	Why string `json:"why"` // why that one does not work
 }
+
+// By says who works in place of whom, and why.
+func (s *Instead) By(agent string) string {
+	return agent + " instead of " + s.Of + ", " + s.Why
+}

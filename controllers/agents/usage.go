@@ -157,7 +157,7 @@ func UsageDetails(t *state.Tree, e *state.Entry, now time.Time) []settle.Column 
 		}
 	}
 	for _, r := range substitutes(e) {
-		out = append(out, line("Agent of "+r.Node, fmt.Sprintf("%s instead of %s, %s", r.Agent, r.Instead.Of, r.Instead.Why)))
+		out = append(out, line("Agent of "+r.Node, r.Instead.By(r.Agent)))
 	}
 	latest := NodeTurns(e)
 	for _, node := range slices.Sorted(maps.Keys(latest)) {

@@ -56,7 +56,7 @@ func (f *fold) insteadOf(i int32) string {
 	if is == nil {
 		return ""
 	}
-	return fmt.Sprintf(", by %s instead of %s, %s", f.agentOf(i), is.Of, is.Why)
+	return ", by " + is.By(f.agentOf(i))
 }
 
 // waitsForAgent chooses the agent for node i, and reports whether the node waits for one; if so, it has set the state.

@@ -34,6 +34,8 @@ type NodeRun struct {
 	Started schemas.Time `json:"startedAt,omitzero"`
 	Ended   schemas.Time `json:"finishedAt,omitzero"`
 	Message string       `json:"message,omitempty"`
+	// By is its agent, where that is not the node's, and why.
+	By string `json:"by,omitempty"`
 }
 
 // View describes a node of a DAG, without its outputs.
@@ -54,7 +56,10 @@ func View(in settle.In, node string) NodeView {
 	}
 	attempts, _ := nodes.Attempts(in.Entry, node)
 	for _, r := range attempts {
-		run := NodeRun{r.Key, r.Outcome, r.StartedAt, r.FinishedAt, r.Message}
+		run := NodeRun{Key: r.Key, Outcome: r.Outcome, Started: r.StartedAt, Ended: r.FinishedAt, Message: r.Message}
+		if r.Instead != nil {
+			run.By = r.Instead.By(r.Agent)
+		}
 		if !r.Done() {
 			run.Outcome = schemas.NodeRunning
 		}

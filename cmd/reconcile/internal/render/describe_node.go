@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,7 +56,11 @@ func (p *descriptionPage) nodeHead(v *dags.NodeView) {
 	row("File", v.Path)
 	t.Cells(Cell{Text: "State:", Color: Bold}, Cell{Text: n.State, Color: stateColor(n.State)})
 	row("Why", p.whyNode(*n))
-	row("Agent", v.Spec.Agent)
+	agent := v.Spec.Agent
+	if len(v.Runs) > 0 {
+		agent = cmp.Or(v.Runs[len(v.Runs)-1].By, agent)
+	}
+	row("Agent", agent)
 	row("Needs", strings.Join(v.Spec.Needs, ", "))
 	row("Needed by", strings.Join(v.NeededBy, ", "))
 	if n.Attempts > 0 {
