@@ -22,18 +22,18 @@ func newTaskCmd(a *app) *cobra.Command {
 		Use:   "task NAME query|prompt|interrupt|ignore-inspector|ignore-tester [TEXT]",
 		Short: "Ask about the task of an agent, tell it something, or steer its pipeline",
 		Long: `Ask about the task of an agent, tell it something, or steer its pipeline. NAME is dag/NAME:NODE, or the name of a node or of an
-agent, if it is unique; a name that is misspelled counts if it is like only one.
+agent, if it is unique.
 
 query says how the task is: its state, the loops of its pipeline, open findings, the use of the context, what the agent reported last,
 and what differs in its workspace now. All of that is from records and files: it neither interrupts the agent nor asks
-a model, and the agent hears nothing of it.
+a model, and the agent hears nothing of it. Only for query, a name that is misspelled counts if it is like only one.
 
 prompt brings the text into the running turn where the agent takes texts while it works; otherwise the text is part of the
 prompt of its next turn. A turn that ends without it is followed by one with it, in the same session where the agent can.
 interrupt ends the running turn at once; the text is part of the next turn. That uses up no attempt.
 
-ignore-inspector and ignore-tester take the present change whatever that step of its pipeline says, for the reason in TEXT. The next
-change is verified as before.
+ignore-inspector and ignore-tester take the present change whatever that step of its pipeline says, for the reason in TEXT; with --digest no
+other one than you have seen, as query shows it. The next change is verified as before.
 
 Except for query, the command writes an Action to specs/actions/ and then runs the tree once to apply it; while another run is active, that run
 applies it. The Action's status and the node's description say when and how the text arrived. A text may arrive twice if a run
@@ -65,6 +65,7 @@ is killed, but is not lost. In a run the command is refused: an agent does not a
 	}
 	f := cmd.Flags()
 	f.StringVarP(&file, "file", "f", "", "read the text from a `FILE`; - is standard input")
+	f.StringVar(&q.Digest, "digest", "", "the `DIGEST` of the change that you have seen: ignore what is said of no other one")
 	f.StringVar(&q.By, "by", "", "the `NAME` of the acting person (default: the user's login name)")
 	f.BoolVar(&q.NoRun, "no-run", false, "only write the action; the next run applies it")
 	f.DurationVar(&q.Wait, "wait", 0, "wait for at most this `TIME` until the text has arrived, and print the receipt")

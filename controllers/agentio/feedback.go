@@ -2,6 +2,7 @@ package agentio
 
 import (
 	"fmt"
+	"strings"
 
 	"reconcile.dev/reconcile/schemas/shorten"
 )
@@ -27,6 +28,12 @@ func (f *Feedback) text() string {
 	d.say(fmt.Sprintf("\n\nYour change was sent back by the %s (%d of at most %d times). Your work is still there: go on from it, and mend what is "+
 		"quoted here. Do not weaken, skip or delete a test or a check to pass.\n", label(f.From), f.Loop, f.Most))
 	d.block("verdict", f.Summary)
-	d.block("findings", shorten.Text(f.Text, feedbackLimit))
+	if strings.TrimSpace(f.Text) != "" {
+		var found promptDocument
+		found.quote(f.Text)
+		d.begin("findings")
+		d.say(shorten.Text(strings.TrimSuffix(found.String(), "\n"), feedbackLimit) + "\n")
+		d.end("findings")
+	}
 	return d.String()
 }

@@ -181,29 +181,30 @@ func verdictOf(record *schemas.Run, work []*schemas.Run) schemas.Verdict {
 	return v
 }
 
+// inspectorState is what the tools of the inspector found, and the agent that reviews.
 func (f *fold) inspectorState(i int32) *schemas.InspectorState {
 	s, work := new(schemas.InspectorState), f.workRuns(i)
-	var before []checks.Finding
-	var now *checks.Evidence
-	for _, r := range f.verdicts(i, schemas.StepInspect) {
+	all := append(f.verdicts(i, schemas.StepInspect), f.verdicts(i, schemas.StepReview)...)
+	slices.SortStableFunc(all, func(a, b *schemas.Run) int { return cmp.Compare(a.Seq, b.Seq) })
+	var before, now []checks.Finding
+	last := map[string][]checks.Finding{} // by step
+	for n, r := range all {
 		s.ValidationHistory = append(s.ValidationHistory, verdictOf(r, work))
-		if now != nil {
-			before = append(before, now.Findings...)
+		found := checks.EvidenceOf(r).Findings
+		before, last[r.Step] = append(before, last[r.Step]...), found
+		if n == len(all)-1 || r.Verifies == all[len(all)-1].Verifies {
+			now = append(now, found...)
 		}
-		now = checks.EvidenceOf(r)
 	}
-	if now == nil {
-		return s
-	}
-	for _, found := range now.Findings {
+	for _, found := range now[:min(len(now), stateEntries)] { // the most important ones come first
 		s.CurrentFindings = add(s.CurrentFindings, found.Text())
 	}
 	for _, found := range before {
-		if found.ID != "" && !slices.ContainsFunc(now.Findings, func(n checks.Finding) bool { return n.ID == found.ID }) {
+		if found.ID != "" && !slices.ContainsFunc(slices.Concat(now, last[schemas.StepInspect], last[schemas.StepReview]), func(n checks.Finding) bool { return n.ID == found.ID }) {
 			s.ResolvedByEngineer = add(s.ResolvedByEngineer, found.Text())
 		}
 	}
-	if v := f.recs[i].verify.sentBack; v != nil && v.Step == schemas.StepInspect {
+	if v := f.recs[i].verify.sentBack; v != nil && v.Step != schemas.StepTest {
 		s.PendingForEngineer = s.CurrentFindings
 	}
 	s.ValidationHistory = latestVerdicts(s.ValidationHistory)
@@ -236,12 +237,12 @@ func (f *fold) testerState(i int32, by *schemas.EngineerState) *schemas.TesterSt
 	return s
 }
 
-// add adds a text that is not there, without secrets, while there is room.
+// add adds a text that is not there, without secrets, and keeps the latest ones.
 func add(all []string, text string) []string {
-	if text = told(text, stateLine); text == "" || slices.Contains(all, text) || len(all) >= stateEntries {
+	if text = told(text, stateLine); text == "" || slices.Contains(all, text) {
 		return all
 	}
-	return append(all, text)
+	return append(all[max(0, len(all)-stateEntries+1):], text)
 }
 
 func latestVerdicts(all []schemas.Verdict) []schemas.Verdict {

@@ -22,11 +22,11 @@ func (d *commandDecider) task(c *Comment, cmd Command, name string) (*derive.Spe
 	if len(words) < 2 {
 		return nil, "", errors.New("write " + codeText("/task NAME VERB TEXT") + ", with the name of a task")
 	}
-	e, node, err := d.taskNamed(words[0])
+	verb := strings.ReplaceAll(strings.ToLower(words[1]), "_", "-")
+	e, node, err := d.taskNamed(words[0], verb == taskQuery)
 	if err != nil {
 		return nil, "", err
 	}
-	verb := strings.ReplaceAll(strings.ToLower(words[1]), "_", "-")
 	text := strings.TrimSpace(cmd.Text[strings.Index(cmd.Text, words[0])+len(words[0]):])
 	text = strings.TrimSpace(text[len(words[1]):])
 	switch {
@@ -58,8 +58,8 @@ func (d *commandDecider) task(c *Comment, cmd Command, name string) (*derive.Spe
 	return out, "", err
 }
 
-// taskNamed finds the node of an agent that a word names, and its DAG.
-func (d *commandDecider) taskNamed(word string) (*state.Entry, string, error) {
+// taskNamed finds the node of an agent that a word names, and its DAG. like also accepts the only name that is like the word.
+func (d *commandDecider) taskNamed(word string, like bool) (*state.Entry, string, error) {
 	dag, node, qualified := strings.Cut(word, ":")
 	if !qualified {
 		node = word
@@ -83,10 +83,10 @@ func (d *commandDecider) taskNamed(word string) (*state.Entry, string, error) {
 		return found[0], node, nil
 	case len(found) > 1:
 		return nil, "", fmt.Errorf("say which is meant: %s", questionChoices(ways))
-	case near != "" && near != node && qualified:
-		return d.taskNamed(dag + ":" + near)
-	case near != "" && near != node:
-		return d.taskNamed(near)
+	case like && near != "" && near != node && qualified:
+		return d.taskNamed(dag+":"+near, false)
+	case like && near != "" && near != node:
+		return d.taskNamed(near, false)
 	}
 	return nil, "", fmt.Errorf("no agent has a task %s here%s", codeText(word), nearestQuestion(node, names))
 }

@@ -21,12 +21,14 @@ const VerbQuery = "query"
 
 // TaskRequest is what a person says about the task of an agent.
 type TaskRequest struct {
-	Name  string        // dag/NAME:NODE, or the unique name of a node or an agent, or the only one that is like it
-	Verb  string        // one of TaskVerbs
-	Text  string        // for the agent; of the verbs that it hears nothing of, the reason
-	By    string        // the acting person; "": the caller
-	NoRun bool          // only write the action
-	Wait  time.Duration // wait that long until the text has arrived; 0: do not wait
+	Name string // dag/NAME:NODE, or the unique name of a node or an agent
+	Verb string // one of TaskVerbs
+	Text string // for the agent; of the verbs that it hears nothing of, the reason
+	// Digest is that of the change whose verdict is ignored, as the person has seen it; "": the present one.
+	Digest string
+	By     string        // the acting person; "": the caller
+	NoRun  bool          // only write the action
+	Wait   time.Duration // wait that long until the text has arrived; 0: do not wait
 }
 
 // TaskResult is the outcome of a TaskRequest.
@@ -55,7 +57,7 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 		return r, typed(err)
 	}
 	defer a.store.Close()
-	dag, node, err := findTask(a.tree, q.Name)
+	dag, node, err := findTask(a.tree, q.Name, false)
 	if err != nil {
 		return r, typed(err)
 	}
@@ -70,6 +72,11 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 		if spec.Digest, err = env.presentChange(a.tree, spec); err != nil {
 			return r, typed(err)
 		}
+		if q.Digest != "" && q.Digest != spec.Digest {
+			return r, badRequest("the change is another one by now; its digest is %s: reconcile task %s:%s query", spec.Digest, spec.Target, node)
+		}
+	} else if q.Digest != "" {
+		return r, badRequest("--digest is for %s and %s", schemas.VerbIgnoreInspector, schemas.VerbIgnoreTester)
 	}
 	r.Node, r.Action = spec.Target+":"+node, actionName(*spec)
 	if r.Path, r.Run, err = a.write(ctx, r.Action, q.NoRun); err != nil {
@@ -119,8 +126,8 @@ func (e Env) readReceipt(ctx context.Context, r *TaskResult) {
 }
 
 // findTask finds the node that a word names: dag/NAME:NODE, or the unique name of a node or of an agent. An agent represents the
-// node that it works on, or that waits for it.
-func findTask(t *state.Tree, word string) (dag, node string, err error) {
+// node that it works on, or that waits for it. near also accepts the only name that is like the word.
+func findTask(t *state.Tree, word string, near bool) (dag, node string, err error) {
 	if target, name, qualified := strings.Cut(word, ":"); qualified {
 		e, err := find(t, target)
 		if err != nil {
@@ -143,8 +150,8 @@ func findTask(t *state.Tree, word string) (dag, node string, err error) {
 	case len(byAgent) > 1:
 		return "", "", badRequest("agent/%s has more than one node: %s", word, schemas.Shorten(byAgent, 10))
 	default:
-		if near := schemas.OnlyNear(word, taskNames(t)); near != "" {
-			return findTask(t, near)
+		if only := schemas.OnlyNear(word, taskNames(t)); near && only != "" {
+			return findTask(t, only, false)
 		}
 		return "", "", badRequest("no node is called %q, and no agent of that name has an open one%s; write dag/NAME:NODE", word,
 			schemas.DidYouMean(word, taskNames(t)))

@@ -13,7 +13,7 @@ import (
 )
 
 // QueryTask says how the task of a node is, and what its agent has changed so far, by records and the workspace as they are now. It
-// neither interrupts the agent nor asks a model. name is as in a [TaskRequest].
+// neither interrupts the agent nor asks a model. name is as in a [TaskRequest], or the only one that is like it.
 func QueryTask(ctx context.Context, env Env, name string) (v dags.TaskView, err error) {
 	defer func() { err = typed(err) }()
 	s, t, err := env.load(ctx)
@@ -21,7 +21,7 @@ func QueryTask(ctx context.Context, env Env, name string) (v dags.TaskView, err 
 		return v, err
 	}
 	defer s.Close()
-	dag, node, err := findTask(t, name)
+	dag, node, err := findTask(t, name, true)
 	if err != nil {
 		return v, err
 	}

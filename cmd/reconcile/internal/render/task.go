@@ -21,7 +21,9 @@ func Task(w io.Writer, v *dags.TaskView) error {
 	line("Agent", v.Agent)
 	if p := v.Pipeline; p != nil {
 		line("Pipeline", p.State)
+		line("Change", p.Digest)
 		line("Inspector", strings.TrimSpace(loops(p.InspectorLoops, v.MaxLoops)+" "+p.Inspected))
+		line("Reviewed", p.Reviewed)
 		line("Tester", strings.TrimSpace(loops(p.TesterLoops, v.MaxLoops)+" "+p.Tested))
 	}
 	if s := v.Inspector; s != nil {
