@@ -290,6 +290,18 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 		case "unbuilt": // what a tool printed that failed without a finding
 			r.Result = fmt.Appendf(nil, `{"outcome":"failed","summary":"it does not build","tools":[{"tool":"make","category":"build","outcome":"failed","reason":"make failed","output":%q}]}`,
 				strings.ReplaceAll(v, "_", " "))
+		case "wrote": // tests, as FILE, or FILE|TEST for one that is said to fail
+			file, claim, _ := strings.Cut(v, "|")
+			r.Result = fmt.Appendf(nil, `{"outcome":"passed","summary":"wrote tests","written":{"by":"tester","files":[%q],"tests":["TestNew"]}}`, file)
+			if r.Workspace != nil {
+				r.Workspace.Files = []string{file}
+			}
+			if claim != "" {
+				r.Result = append(r.Result[:len(r.Result)-1], fmt.Sprintf(`,"failures":[{"name":%q,"outcome":"failed"}]}`, claim)...)
+			}
+		case "fails": // a test, as NAME|BLAME
+			name, blame, _ := strings.Cut(v, "|")
+			r.Result = fmt.Appendf(nil, `{"outcome":"failed","summary":"1 failed","failures":[{"name":%q,"outcome":"failed","blame":%q,"why":"of its reason"}]}`, name, blame)
 		case "files": // of that commit
 			r.Workspace.Files = strings.Split(v, ",")
 			r.Workspace.Changed = len(r.Workspace.Files)

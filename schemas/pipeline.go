@@ -20,6 +20,9 @@ type Pipeline struct {
 	// Inspector is an agent with the role inspector. It reviews each change that the tools of the inspector let through; what it finds
 	// counts as what they find. Default: none does.
 	Inspector string `json:"inspector,omitempty" jsonschema:"maxLength=63"`
+	// Tester is an agent with the role tester. It writes tests of each change that the inspector and the tests of the project let through. They
+	// are inspected and run, too, and land with the change. Default: none does.
+	Tester string `json:"tester,omitempty" jsonschema:"maxLength=63"`
 }
 
 // The steps that verify a change, in their order.
@@ -27,6 +30,7 @@ const (
 	StepInspect = "inspect"
 	StepReview  = "review" // by an agent
 	StepTest    = "test"
+	StepWrite   = "write-tests" // by an agent; its tests are inspected and tested then
 )
 
 // Loops is MaxLoops with its default.
@@ -63,6 +67,9 @@ func (p *Pipeline) Agents() (all []PipelineAgent) {
 	if p != nil && p.Inspector != "" {
 		all = append(all, PipelineAgent{RoleInspector, p.Inspector})
 	}
+	if p != nil && p.Tester != "" {
+		all = append(all, PipelineAgent{RoleTester, p.Tester})
+	}
 	return all
 }
 
@@ -95,6 +102,8 @@ type PipelineStatus struct {
 	Tested    string `json:"tested,omitempty"`
 	// Reviewed is the latest verdict of the agent that reviews.
 	Reviewed string `json:"reviewed,omitempty"`
+	// Written is what an agent wrote of tests of the change, with their files, which are its own.
+	Written string `json:"written,omitempty"`
 	// Commit is the commit that the verdicts are about.
 	Commit string `json:"commit,omitempty"`
 	// Digest is that of the change, for ignore-inspector and ignore-tester; empty where there is nothing to ignore.

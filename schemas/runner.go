@@ -312,9 +312,18 @@ const (
 	ToolsWrite = "write"
 )
 
-// ReadsFiles reports whether the agent can look at files that its prompt does not have.
-func (r *Runner) ReadsFiles() bool {
-	return r.HTTP == nil || r.HTTP.Tools != "" && r.HTTP.Tools != ToolsNone
+// Lacks is the tools of runner.http without which the agent cannot do what a pipeline asks of a role: to read the files of a change, of which
+// its prompt has a part, and as tester to write some. "" if it lacks none.
+func (r *Runner) Lacks(role string) string {
+	switch {
+	case r.HTTP == nil || r.HTTP.Tools == ToolsWrite:
+		return ""
+	case role == RoleTester:
+		return ToolsWrite
+	case r.HTTP.Tools != ToolsRead:
+		return ToolsRead
+	}
+	return ""
 }
 
 func (h *HTTPRunner) defaults() {

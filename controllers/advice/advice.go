@@ -209,9 +209,9 @@ func advisePipeline(t *state.Tree, e *state.Entry, p *schemas.Pipeline, field ..
 			why = fmt.Sprintf("%s is a person, who cannot be the %s of a pipeline: people decide with approve, and see each change with land.preview", a.Name, a.Field)
 		case spec.Role != a.Field:
 			why = fmt.Sprintf("%s has the role %s, and the %s of a pipeline needs the role %[3]s", a.Name, spec.Role, a.Field)
-		case !spec.Runner.ReadsFiles():
-			why = fmt.Sprintf("%s cannot read files: of a long change the %s of a pipeline would see a part only", a.Name, a.Field)
-			mend = "write tools: read in its runner.http"
+		case spec.Runner.Lacks(a.Field) != "":
+			why = fmt.Sprintf("%s cannot %s files, as the %s of a pipeline has to", a.Name, spec.Runner.Lacks(a.Field), a.Field)
+			mend = "write tools: " + spec.Runner.Lacks(a.Field) + " in its runner.http"
 		default:
 			continue
 		}

@@ -2,19 +2,6 @@ package checks
 
 import "fmt"
 
-// Blame says what a failed test is a sign of.
-type Blame string
-
-// What failed tests are signs of.
-const (
-	Flaky          Blame = "flaky"          // it passes and fails on the same files
-	Dependent      Blame = "dependent"      // it passes alone, so it depends on other tests or on what runs beside it
-	Known          Blame = "known"          // it fails in the commit before the change, too
-	Implementation Blame = "implementation" // the change of the code broke it
-	OfTest         Blame = "test"           // the change of the test broke it
-	Unclear        Blame = "unclear"
-)
-
 // Trials is how often a test passed and failed.
 type Trials struct {
 	Passed int `json:"passed"`
@@ -37,6 +24,7 @@ type Symptoms struct {
 	Alone       Trials // runs of this test alone, on the same files
 	Base        Trials // and in the commit before the change
 	BaseTested  Trials // and there with the tests of the change
+	Same        bool   // and each time there with the message that it has now
 	TestChanged bool   // the change is about the file of the test
 	CodeChanged bool   // the change is about other files of code
 }
@@ -72,6 +60,8 @@ func Diagnose(e Symptoms) (Blame, string) {
 		return Implementation, "as it is now, it passes with the code of the commit before"
 	case mixed.Failed > 0 && base.Passed > 0:
 		return OfTest, "as it was, it passes with the code of the commit before, and as it is now, it fails there"
+	case mixed.Failed > 0 && e.Same:
+		return NoDifference, "it is new, and fails in the same way with the code of the commit before: either it asks for what is not done yet, or it is wrong"
 	case mixed.Failed > 0:
 		return Unclear, "it is new, and fails with the code of the commit before, too: either it asks for what is not done yet, or it is wrong"
 	}

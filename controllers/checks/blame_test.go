@@ -17,6 +17,7 @@ func TestDiagnose(t *testing.T) {
 		{"both changed, the new test passes with the old code", Symptoms{Alone: Trials{0, 3}, Base: Trials{1, 0}, BaseTested: Trials{1, 0}, TestChanged: true, CodeChanged: true}, Implementation},
 		{"both changed, the new test fails with the old code", Symptoms{Alone: Trials{0, 3}, Base: Trials{1, 0}, BaseTested: Trials{0, 1}, TestChanged: true, CodeChanged: true}, OfTest},
 		{"a new test of new code", Symptoms{Alone: Trials{0, 3}, BaseTested: Trials{0, 1}, TestChanged: true, CodeChanged: true}, Unclear},
+		{"a new test that fails in the same way before", Symptoms{Alone: Trials{0, 3}, BaseTested: Trials{0, 1}, Same: true, TestChanged: true, CodeChanged: true}, NoDifference},
 		{"no git", Symptoms{Alone: Trials{0, 3}}, Unclear},
 		{"cannot run alone", Symptoms{}, Unclear},
 		{"cannot run alone, and passes before", Symptoms{Base: Trials{1, 0}, CodeChanged: true}, Unclear},

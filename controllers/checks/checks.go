@@ -154,7 +154,23 @@ type Test struct {
 	Actual   string      `json:"actual,omitempty"`
 	Stack    string      `json:"stack,omitempty"`
 	Output   string      `json:"output,omitempty"` // of a failure, shortened
+	Blame    Blame       `json:"blame,omitempty"`  // what a failure is a sign of, where that was found out, and why
+	Why      string      `json:"why,omitempty"`
 }
+
+// Blame says what a failed test is a sign of.
+type Blame string
+
+// What failed tests are signs of.
+const (
+	Flaky          Blame = "flaky"          // it passes and fails on the same files
+	Dependent      Blame = "dependent"      // it passes alone, so it depends on other tests or on what runs beside it
+	Known          Blame = "known"          // it fails in the commit before the change, too
+	Implementation Blame = "implementation" // the change of the code broke it
+	OfTest         Blame = "test"           // the change of the test broke it
+	NoDifference   Blame = "no-difference"  // it is new, and the change of the code makes no difference to it
+	Unclear        Blame = "unclear"
+)
 
 // OfTests returns failed tests as findings, with their messages.
 func OfTests(tests []Test) (out []Finding) {

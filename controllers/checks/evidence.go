@@ -21,6 +21,8 @@ type Evidence struct {
 	Failures []Test    `json:"failures,omitempty"`
 	// Omitted is the number of findings and failures beyond those.
 	Omitted int `json:"omitted,omitempty"`
+	// Written are the tests that an agent wrote; nil where none was to.
+	Written *Written `json:"written,omitempty"`
 	// Overridden are those that people accepted.
 	Overridden []Override `json:"overridden,omitempty"`
 }
@@ -36,6 +38,16 @@ type Ran struct {
 	Output   string   `json:"output,omitempty"` // the end of what it printed, where the outcome is not clear from the rest
 	Findings int      `json:"findings,omitempty"`
 	Tests    *Counts  `json:"tests,omitempty"`
+}
+
+// Written are tests that an agent wrote of the change of another one. What it says of them decides nothing: its files are those of its
+// commit.
+type Written struct {
+	By    string   `json:"by"`
+	Plan  []string `json:"plan,omitempty"`  // what it says that it tests
+	Files []string `json:"files,omitempty"` // below the top of the repository
+	Tests []string `json:"tests,omitempty"` // the names of the first tests in them
+	Left  string   `json:"left,omitempty"`  // what it changed besides, which was left out
 }
 
 // Bounds of evidence, in entries and characters.
@@ -86,6 +98,7 @@ func Evident(all []Check, verdict Outcome, accepted []Override, changed map[stri
 		t.Name, t.Suite, t.File = shorten.Text(t.Name, findingChars), shorten.Text(t.Suite, findingChars), shorten.Text(t.File, findingChars)
 		t.Message, t.Stack, t.Output = shorten.Text(t.Message, findingChars), shorten.Text(t.Stack, failureChars), shorten.Text(t.Output, failureChars)
 		t.Expected, t.Actual = shorten.Text(t.Expected, expectedChars), shorten.Text(t.Actual, expectedChars)
+		t.Why = shorten.Text(t.Why, findingChars)
 	}
 	for n := 0; e.size() > evidenceBytes && n < 10; n++ {
 		e.shrink(n)
@@ -217,7 +230,8 @@ func (e *Evidence) Text() string {
 		if t.File != "" {
 			fmt.Fprintf(&b, " in %s", t.File)
 		}
-		for _, part := range []struct{ what, text string }{{"", t.Message}, {"expected ", t.Expected}, {"actual ", t.Actual}, {"", t.Stack}} {
+		for _, part := range []struct{ what, text string }{{"", t.Message}, {"expected ", t.Expected}, {"actual ", t.Actual}, {"", t.Stack},
+			{"", t.Why}} {
 			if part.text != "" {
 				fmt.Fprintf(&b, "\n  %s%s", part.what, strings.ReplaceAll(part.text, "\n", "\n  "))
 			}

@@ -72,6 +72,9 @@ func Judge(x Expected, e Ended) (Outcome, string) {
 	return Passed, ""
 }
 
+// noTestRan begins the reason of a run of tests without a test.
+const noTestRan = "no test ran"
+
 func judgeTests(x Expected, e Ended) (Outcome, string) {
 	clean, found := x.Means(e.Exit)
 	c := Count(e.Report.Tests)
@@ -85,7 +88,7 @@ func judgeTests(x Expected, e Ended) (Outcome, string) {
 	case c.Run == 0 && c.Skipped > 0:
 		return Unknown, fmt.Sprintf("no test ran, %d skipped", c.Skipped)
 	case c.Run == 0:
-		return Unknown, fmt.Sprintf("no test ran (exit code %d)%s", e.Exit, e.said())
+		return Unknown, fmt.Sprintf("%s (exit code %d)%s", noTestRan, e.Exit, e.said())
 	case !clean && !found:
 		return Unknown, e.strangeExit()
 	case found:

@@ -44,15 +44,23 @@ type Concern struct {
 // ReadOpinion reads the result of an agent's run: an object that keeps the schema, or a text that is one, alone or between the marks of a
 // block of code. The error says why the result is not an opinion.
 func ReadOpinion(result json.RawMessage) (*Opinion, error) {
-	raw, err := objectIn(result)
-	if err != nil {
+	var o Opinion
+	if err := readAnswer(result, OpinionSchema, &o); err != nil {
 		return nil, err
 	}
-	if err := schemas.CheckResult([]byte(OpinionSchema), raw); err != nil {
-		return nil, errors.New(strings.Replace(err.Error(), "outputs.schema", "the form that was asked for", 1))
+	return &o, nil
+}
+
+// readAnswer reads what an agent answered into v; it has to keep a JSON Schema.
+func readAnswer(result json.RawMessage, schema string, v any) error {
+	raw, err := objectIn(result)
+	if err != nil {
+		return err
 	}
-	var o Opinion
-	return &o, json.Unmarshal(raw, &o)
+	if err := schemas.CheckResult([]byte(schema), raw); err != nil {
+		return errors.New(strings.Replace(err.Error(), "outputs.schema", "the form that was asked for", 1))
+	}
+	return json.Unmarshal(raw, v)
 }
 
 // objectIn is the JSON object that a result is, or that its text is.

@@ -23,7 +23,7 @@ import (
 // with their outputs, and the commits that they landed.
 func (f *fold) shown(i int32) string {
 	if f.heldBack(i) != "" {
-		return f.shownCommit(f.recs[i].land.of.Workspace)
+		return f.shownLanding(i)
 	}
 	n := &f.p.Spec.Nodes[i]
 	o := keys.Begin(nil)

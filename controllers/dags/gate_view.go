@@ -57,7 +57,7 @@ func (f *fold) gateView(i int32) Gate {
 	n := &f.p.Spec.Nodes[i]
 	g := Gate{Node: n.Name, Digest: f.shown(i), Approve: f.approveOf(i), Agent: n.Agent, Task: f.task(i), Needs: f.results(i)}
 	if f.heldBack(i) != "" {
-		g.Landing = f.recs[i].land.of.Workspace
+		g.Landing = f.landing(i)
 	}
 	g.Given, _ = f.counting(i, g.Digest)
 	for _, to := range f.p.Needs[i] {

@@ -135,14 +135,16 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	}
 	e.Key = effectKey(f.p.Name, n.Name, e.NodeKey, e.Seq)
 	w, c := r.land.of.Workspace, f.b.Command(f.p, i, f.agentOf(i))
-	confined := agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))
+	confined := f.confinement(i, r.verify.tests)
 	land := &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
 		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env, EnvFrom: c.EnvFrom}
 	if f.p.Spec.Fixes != "" {
 		land.Within = n.Touches
 	}
 	if p := f.pipelineOf(i); p != nil && r.verify.held == "" {
-		land.Tree = w.Tree
+		if land.Tree, land.Tests = w.Tree, testsOf(r.verify.tests); land.Tests != nil {
+			land.Tree, land.Whole = r.verify.tests.Workspace.Tree, false
+		}
 		for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
 			land.Verify = append(land.Verify, settle.Verification{Step: step, Args: settle.VerifyArgs(p, step), AllowNone: p.AllowsNone(step)})
 		}
@@ -184,4 +186,14 @@ func (f *fold) workspace(i int32) *settle.Workspace {
 // branch is where the commits of a node are before they land.
 func (f *fold) branch(node string) string {
 	return "reconcile/" + f.p.Spec.Session + "/" + f.p.Name + "/" + node
+}
+
+// confinement is how the tools are confined that run what the agent of node i wrote, and a run of another one, which may be nil: as the
+// agent of node i is, and if it is not, as the other one.
+func (f *fold) confinement(i int32, other *schemas.Run) *settle.Sandbox {
+	c := agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))
+	if (c == nil || c.Level == schemas.SandboxNone) && other != nil && other.Verifies != "" {
+		return agents.Sandbox(f.b.Agent(f.p, other.Agent), nil, &settle.Workspace{Kind: schemas.WorkspaceClone})
+	}
+	return c
 }

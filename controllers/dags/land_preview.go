@@ -24,7 +24,20 @@ func (f *fold) heldBack(i int32) string {
 	if !r.won || r.again || r.land.of == nil || r.land.claim != nil {
 		return ""
 	}
-	return cmp.Or(r.verify.held, r.verify.doubts, f.previewOf(i).Holds(r.land.of.Workspace.Change))
+	held := cmp.Or(r.verify.held, r.verify.doubts, f.previewOf(i).Holds(r.land.of.Workspace.Change))
+	if t := testsOf(r.verify.tests); t != nil && held == "" {
+		return f.previewOf(i).Holds(r.verify.tests.Workspace.Change)
+	}
+	return held
+}
+
+// shownLanding is the digest of what of node i is to land: its commit, and the tests that land with it.
+func (f *fold) shownLanding(i int32) string {
+	digest := f.shownCommit(f.recs[i].land.of.Workspace)
+	if t := testsOf(f.recs[i].verify.tests); t != nil {
+		digest = strings.TrimPrefix(keys.Digest([]byte(digest+" "+t.Commit)), "sha256:")[:shownDigits]
+	}
+	return digest
 }
 
 // shownCommit is the digest of the commit of a workspace, its base, and the branch that it is for.

@@ -243,6 +243,7 @@ type landing struct {
 // verifying is how far the change of a node's latest success is verified.
 type verifying struct {
 	of     *schemas.Run // the success whose commit has yet to be verified; nil for none
+	on     *schemas.Run // the run whose commit the next step is about: that one, or the one that wrote tests of its commit
 	step   string       // the step that comes next
 	claim  *state.Claim // the verification that is under way or about to be
 	last   *schemas.Run // the latest record of one under the node's present key
@@ -258,9 +259,17 @@ type verifying struct {
 	// verdicts are the latest of each step, about commit.
 	verdicts map[string]*schemas.Run
 	commit   string
-	// unknown counts the verifications by agents without a verdict, by step and run, and limits those that met a rate limit.
-	unknown map[string]int
-	limits  int
+	// asked count the verifications by agents, by agent and run, and limits those that met a rate limit.
+	asked  map[string]int
+	limits int
+	// tests are the run that wrote the tests of the latest change, as far as they land with it, and proofs what verified them, by step. fault says
+	// why they are to be written again; "" if they are not.
+	tests  *schemas.Run
+	proofs map[string]*schemas.Run
+	fault  string
+	// written is the latest run that wrote tests of any change, and given those whose tests the agent that makes the changes has seen run.
+	written *schemas.Run
+	given   []*schemas.Run
 	// change is the latest change for verification, of the run with the number seq; nil for none.
 	change *schemas.RunWorkspace
 	seq    int
@@ -281,6 +290,17 @@ func (r *nodeRecord) reopen(run *schemas.Run) {
 	if r.last == nil || run.Seq > r.last.Seq {
 		r.last, r.pauses, r.limited = run, false, nil
 	}
+}
+
+// testsSuffix ends the branch that has the tests of the commit of a node.
+const testsSuffix = ".tests"
+
+// testsOf are the tests that a run wrote; nil for none.
+func testsOf(r *schemas.Run) *settle.Tests {
+	if r == nil || r.Workspace == nil || r.Workspace.Commit == "" {
+		return nil
+	}
+	return &settle.Tests{Run: r.Key, Agent: r.Agent, Base: r.Workspace.Base, Commit: r.Workspace.Commit}
 }
 
 // effectKey names the effect of a DAG's node and the record of it.

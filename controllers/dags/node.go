@@ -35,7 +35,7 @@ func (f *fold) takeRuns(i int32, runs []*schemas.Run) {
 	for _, run := range runs {
 		if run.NodeKey == f.b.Keys[i] {
 			r.seq = max(r.seq, run.Seq)
-			f.takeRun(i, run, lands, verified[run.Key])
+			f.takeRun(i, run, lands, verified)
 			r.starts(run.StartedAt, known)
 		}
 	}
@@ -372,7 +372,7 @@ func leavesChange(run *schemas.Run) bool {
 }
 
 // takeRun takes a record of node i; verified are the verifications of its change, by step.
-func (f *fold) takeRun(i int32, run *schemas.Run, lands, verified map[string]*schemas.Run) {
+func (f *fold) takeRun(i int32, run *schemas.Run, lands map[string]*schemas.Run, verified map[string]map[string]*schemas.Run) {
 	if f.overruled(i, run) && (f.recs[i].verify.tried != nil || !leavesChange(run)) {
 		return
 	}

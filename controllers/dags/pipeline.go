@@ -1,11 +1,9 @@
 package dags
 
 import (
-	"fmt"
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/agentio"
-	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/keys"
 	"reconcile.dev/reconcile/controllers/settle"
@@ -54,14 +52,14 @@ func (f *fold) verifications(i int32, runs []*schemas.Run) map[string]map[string
 // claimsVerification reports whether a claim is that of the next verification of node i's change.
 func (f *fold) claimsVerification(i int32, c *state.Claim) bool {
 	v := &f.recs[i].verify
-	return v.of != nil && c.Step == v.step && c.Verifies == v.of.Key && c.NodeKey == verifyKey(f.b.Keys[i])
+	return v.of != nil && c.Step == v.step && c.Verifies == v.on.Key && c.NodeKey == verifyKey(f.b.Keys[i])
 }
 
 // takeVerified takes the verifications of a success with a commit, and reports whether it counts as a success by now.
-func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Run) bool {
-	p, v := f.pipelineOf(i), &f.recs[i].verify
+func (f *fold) takeVerified(i int32, run *schemas.Run, verified map[string]map[string]*schemas.Run) bool {
+	p, v, of := f.pipelineOf(i), &f.recs[i].verify, verified[run.Key]
 	v.of, v.sentBack, v.held, v.doubts, v.verdicts, v.commit = nil, v.returned[run.Workspace.Tree], "", "", of, run.Workspace.Commit
-	v.change, v.seq, v.tried = run.Workspace, run.Seq, nil
+	v.change, v.seq, v.tried, v.tests, v.proofs, v.fault = run.Workspace, run.Seq, nil, nil, nil, ""
 	if v.sentBack != nil && f.ignoring(i, run.Workspace, v.sentBack.Step) != nil {
 		v.sentBack = nil
 	}
@@ -75,39 +73,24 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, of map[string]*schemas.Ru
 			continue
 		}
 		if record == nil {
-			v.of, v.step = run, step
+			v.awaits(run, run, step)
 			return false
 		}
+		if step == schemas.StepWrite && testsOf(record) != nil {
+			v.written = record
+		}
 		e := checks.EvidenceOf(record)
-		if e.Lets(p.AllowsNone(step)) {
-			continue
+		switch {
+		case record.Agent != "" && e.Outcome == checks.Unknown: // that is no fault of who made the change
+			return f.asksAgain(i, run, record, "came to no verdict", e.Summary)
+		case step == schemas.StepWrite:
+			return f.takeTests(i, run, record, verified)
+		case e.Lets(p.AllowsNone(step)), step == schemas.StepTest && p.Tester != "" && e.Untested():
+		default:
+			return f.sendsBack(i, run, record)
 		}
-		if record.Agent != "" && e.Outcome == checks.Unknown { // that is no fault of who made the change
-			if v.unknown[step+" "+run.Key] < mostVerdicts {
-				v.of, v.step = run, step
-				return false
-			}
-			v.held = fmt.Sprintf("agent/%s came to no verdict, twice: %s", record.Agent, e.Summary)
-			return true
-		}
-		if v.loops == nil {
-			v.loops, v.returned = map[string]int{}, map[string]*schemas.Run{}
-		}
-		by := stepAgent(step)
-		v.loops[by]++
-		v.back = append(v.back, record)
-		if v.sentBack = record; run.Workspace.Tree != "" {
-			v.returned[run.Workspace.Tree] = record
-		}
-		if v.loops[by] > p.Loops() {
-			v.held = fmt.Sprintf("the %s has sent it back %s: %s", by, times(p.Loops()), e.Summary)
-			return true
-		}
-		return false
 	}
-	if all := run.Workspace.Doubts; len(all) > 0 {
-		v.doubts = "it " + schemas.Shorten(all, 3)
-	}
+	f.doubt(i, run.Workspace.Doubts)
 	return true
 }
 
@@ -118,13 +101,17 @@ func (f *fold) verifies(i int32, run *schemas.Run) bool {
 }
 
 // lets reports whether a success under a pipeline goes on to its landing, or has landed; if not, it has been taken.
-func (f *fold) lets(i int32, run *schemas.Run, verified map[string]*schemas.Run, land *schemas.Run) bool {
+func (f *fold) lets(i int32, run *schemas.Run, verified map[string]map[string]*schemas.Run, land *schemas.Run) bool {
 	r, w := &f.recs[i], run.Workspace
 	switch {
 	case land != nil && land.Outcome == schemas.OutcomeSucceeded: // perhaps before there was a pipeline
 		v := &r.verify
-		if v.of, v.sentBack, v.change, v.seq, v.tried, v.held, v.doubts, v.verdicts = nil, nil, w, run.Seq, land, "", "", verified; len(verified)+len(v.loops) > 0 {
+		of := verified[run.Key]
+		if v.of, v.sentBack, v.change, v.seq, v.tried, v.held, v.doubts, v.verdicts = nil, nil, w, run.Seq, land, "", "", of; len(of)+len(v.loops) > 0 {
 			v.commit = w.Commit
+		}
+		if wrote := of[schemas.StepWrite]; wrote != nil && tookTests(wrote, verified[wrote.Key]) {
+			v.tests, v.proofs = wrote, verified[wrote.Key]
 		}
 		return true
 	case w.Commit == "" && r.verify.sentBack == nil:
@@ -142,22 +129,18 @@ func (f *fold) lets(i int32, run *schemas.Run, verified map[string]*schemas.Run,
 	return false
 }
 
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
 // judgeVerifying finds the state of a node whose work is done, and whose change is not verified yet.
 func (f *fold) judgeVerifying(i int32) {
 	v := &f.recs[i].verify
 	v.wanted = false
 	reason, what := settle.ReasonInspecting, "inspected"
-	if v.step == schemas.StepTest {
+	if stepAgent(v.step) == schemas.RoleTester {
 		reason, what = settle.ReasonTesting, "tested"
+	}
+	if v.on != v.of {
+		reason, what = settle.ReasonTesting, what+" with the tests of agent/"+v.on.Agent
 	} else if agent := verifier(f.pipelineOf(i), v.step); agent != "" {
-		what = "reviewed by agent/" + agent
+		what = map[string]string{schemas.StepReview: "reviewed", schemas.StepWrite: "given tests"}[v.step] + " by agent/" + agent
 	}
 	switch {
 	case v.claim != nil:
@@ -191,9 +174,13 @@ func (f *fold) verifyEffect(i int32) settle.Effect {
 		f.review(i, &e)
 		return e
 	}
-	c, w := f.b.Command(f.p, i, f.agentOf(i)), v.of.Workspace
-	e.Task = &settle.Verify{Run: v.of.Key, Step: v.step, Commit: w.Commit, Args: append(settle.VerifyArgs(p, v.step), "--base", w.Base),
-		Env: c.Env, EnvFrom: c.EnvFrom, Sandbox: agents.Sandbox(f.b.Agent(f.p, f.agentOf(i)), nil, f.workspace(i))}
+	c, w := f.b.Command(f.p, i, f.agentOf(i)), v.on.Workspace
+	task := &settle.Verify{Run: v.on.Key, Step: v.step, Commit: w.Commit, Args: append(settle.VerifyArgs(p, v.step), "--base", w.Base),
+		Env: c.Env, EnvFrom: c.EnvFrom, Sandbox: f.confinement(i, v.on)}
+	if v.on != v.of && v.step == schemas.StepTest {
+		task.Args = append(settle.VerifyArgs(p, v.step), "--diagnose", "--base", v.of.Workspace.Base)
+	}
+	e.Task = task
 	return e
 }
 
@@ -218,8 +205,13 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 		return was.Pipeline // its records were pruned
 	}
 	out := &schemas.PipelineStatus{State: schemas.PipelineRunning, InspectorLoops: v.loops[schemas.RoleInspector], TesterLoops: v.loops[schemas.RoleTester], Commit: v.commit}
-	for step, to := range map[string]*string{schemas.StepInspect: &out.Inspected, schemas.StepReview: &out.Reviewed, schemas.StepTest: &out.Tested} {
-		if record := v.verdicts[step]; record != nil {
+	shown := map[string]*string{schemas.StepInspect: &out.Inspected, schemas.StepReview: &out.Reviewed, schemas.StepTest: &out.Tested, schemas.StepWrite: &out.Written}
+	for _, step := range stepsOf(f.pipelineOf(i)) {
+		record, to := v.verdicts[step], shown[step]
+		if with := v.proofs[step]; with != nil && step == schemas.StepTest {
+			record = with
+		}
+		if record != nil {
 			e := checks.EvidenceOf(record)
 			*to = strings.TrimSpace(string(e.Outcome) + ": " + e.Summary)
 		}
@@ -231,7 +223,7 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 	switch {
 	case s.State == schemas.NodeFailed, s.State == schemas.NodeCancelled:
 		out.State = schemas.PipelineFailed
-	case v.of != nil && v.step == schemas.StepTest:
+	case v.of != nil && (v.on != v.of || stepAgent(v.step) == schemas.RoleTester):
 		out.State = schemas.PipelineTesting
 	case v.of != nil:
 		out.State = schemas.PipelineInspecting

@@ -23,12 +23,15 @@ func stepsOf(p *schemas.Pipeline) []string {
 	if p.Inspector != "" {
 		steps = append(steps, schemas.StepReview)
 	}
-	return append(steps, schemas.StepTest)
+	if steps = append(steps, schemas.StepTest); p.Tester != "" {
+		steps = append(steps, schemas.StepWrite)
+	}
+	return steps
 }
 
 // stepAgent names the agent of a step, and is also the role of such an agent.
 func stepAgent(step string) string {
-	if step == schemas.StepTest {
+	if step == schemas.StepTest || step == schemas.StepWrite {
 		return schemas.RoleTester
 	}
 	return schemas.RoleInspector
@@ -36,8 +39,11 @@ func stepAgent(step string) string {
 
 // verifier is the agent that does a step of a pipeline; "" where tools do.
 func verifier(p *schemas.Pipeline, step string) string {
-	if step == schemas.StepReview {
+	switch step {
+	case schemas.StepReview:
 		return p.Inspector
+	case schemas.StepWrite:
+		return p.Tester
 	}
 	return ""
 }

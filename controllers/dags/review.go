@@ -15,12 +15,10 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// An agent that a pipeline names looks at each change after the tools. Its turn is an effect like the verifications by tools, under the
-// same key, and like any turn of an agent: it counts against budgets, waits for limits, and is on record. It cannot change
-// the commit. A review without a verdict does not count against the author of the change: the agent is asked again, and then a person decides.
-
-// mostVerdicts is how often an agent is asked about one change without giving a verdict.
-const mostVerdicts = 2
+// An agent that a pipeline names looks at each change after the tools, or writes tests of it. Its turn is an effect like the verifications by
+// tools, under the same key, and like any turn of an agent: it counts against budgets, waits for limits, and is on record. It cannot change the
+// commit. A turn without a verdict does not count against the author of the
+// change: the agent is asked again, and then a person decides.
 
 // unfit says why an agent cannot do a step; "" if it can.
 func (f *fold) unfit(i int32, name, step string) string {
@@ -29,8 +27,8 @@ func (f *fold) unfit(i int32, name, step string) string {
 		return "is missing, cannot be used, or is a person, who decides by approve"
 	case a.Role != stepAgent(step):
 		return fmt.Sprintf("has the role %s, and not %s", a.Role, stepAgent(step))
-	case !a.Runner.ReadsFiles():
-		return "cannot read the files of the change, of which its prompt has a part: its runner.http has no tools: read"
+	case a.Runner.Lacks(a.Role) != "":
+		return fmt.Sprintf("cannot %s files: its runner.http lacks tools: %[1]s", a.Runner.Lacks(a.Role))
 	case name == f.p.Spec.Nodes[i].Agent, f.recs[i].verify.of != nil && name == f.recs[i].verify.of.Agent: // perhaps in place of another one
 		return "would judge its own change"
 	}
@@ -48,12 +46,10 @@ func (f *fold) isVerdict(v *verifying, r *schemas.Run) bool {
 		v.limits++
 		return false
 	}
-	if checks.EvidenceOf(r).Outcome == checks.Unknown {
-		if v.unknown == nil {
-			v.unknown = map[string]int{}
-		}
-		v.unknown[r.Step+" "+r.Verifies]++
+	if v.asked == nil {
+		v.asked = map[string]int{}
 	}
+	v.asked[r.Agent+" "+r.Verifies]++
 	return true
 }
 
@@ -88,6 +84,10 @@ func (f *fold) review(i int32, e *settle.Effect) {
 	c.Needs = f.results(i)
 	c.Review = &settle.Review{Run: v.of.Key, Step: v.step, Commit: v.commit, Base: v.of.Workspace.Base, FailOn: p.FailOn}
 	c.Workspace = &settle.Workspace{Kind: settle.CheckWorkspace, Declared: true, Branch: "review"}
+	if v.step == schemas.StepWrite {
+		c.Review.Tests = testsOf(v.written)
+		c.Workspace.Branch, c.Workspace.Measure, c.Workspace.Verified = f.branch(e.Node)+testsSuffix, f.previewOf(i) != nil, true
+	}
 	c.Sandbox = agents.Sandbox(agent, c.Profile, &settle.Workspace{Kind: schemas.WorkspaceClone})
 	c.Stdin = f.reviewWork(i, agent, e.Agent, c.Needs).Stdin(c.StdinFormat)
 	e.Allowances = f.b.Allowances(f.In, f.p, i, e.Agent)
@@ -100,9 +100,24 @@ func (f *fold) review(i int32, e *settle.Effect) {
 // reviewWork describes the change of node i to its reviewer.
 func (f *fold) reviewWork(i int32, agent *schemas.AgentSpec, name string, needs map[string]settle.Need) *agentio.Work {
 	v, w := &f.recs[i].verify, f.workFor(i, name, agent, needs, 1)
-	found := checks.EvidenceOf(v.verdicts[schemas.StepInspect])
-	w.Prompt, w.Schema = agentio.ReviewTask(w.Prompt), json.RawMessage(checks.OpinionSchema)
+	before := schemas.StepInspect
+	if w.Schema = json.RawMessage(checks.OpinionSchema); v.step == schemas.StepWrite {
+		before, w.Prompt, w.Schema = schemas.StepTest, agentio.TestsTask(w.Prompt), json.RawMessage(checks.WrittenSchema)
+	} else {
+		w.Prompt = agentio.ReviewTask(w.Prompt)
+	}
+	found := checks.EvidenceOf(v.verdicts[before])
 	w.Review = &agentio.Review{Of: v.of.Agent, Found: found.Summary + "\n" + found.Text() + found.AcceptedText()}
+	if v.step == schemas.StepWrite {
+		if w.Review.Fault = v.fault; v.written != nil {
+			w.Review.Tests = v.written.Workspace.Files
+		}
+		for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
+			if proof := v.proofs[step]; proof != nil {
+				w.Review.Fault += "\n" + checks.EvidenceOf(proof).Text()
+			}
+		}
+	}
 	var b strings.Builder
 	for n, record := range v.back {
 		e := checks.EvidenceOf(record)

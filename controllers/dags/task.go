@@ -2,6 +2,7 @@ package dags
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,7 +103,7 @@ func (f *fold) effect(i int32) settle.Effect {
 		c.Stdin = f.stdin(i, c.Needs, r.attempts()+1)
 		c.Recall = f.recall(i)
 		if c.Workspace = f.workspace(i); c.Workspace != nil {
-			c.Brings = f.brings(i, c.Expects)
+			c.Brings, c.Workspace.Tests = f.brings(i, c.Expects), f.givenTests(i)
 		}
 		c.Sandbox = agents.Sandbox(f.b.Agent(f.p, e.Agent), c.Profile, c.Workspace)
 		f.goOn(i, &c)
@@ -161,6 +162,11 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 	}
 	w.Permissions = f.permissions(i)
 	w.Round, w.Feedback = f.round(i), f.feedback(i)
+	if given := f.recs[i].verify.given; len(given) > 0 {
+		last := given[len(given)-1]
+		w.Constraints = append(w.Constraints, fmt.Sprintf("The tests in %s are of %s, who alone changes them: what you change there is left out, and shown to a person.",
+			schemas.Shorten(last.Workspace.Files, 10), last.Agent))
+	}
 	if run := f.recs[i].unsuccessful(); run != nil {
 		w.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
 	}

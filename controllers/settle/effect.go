@@ -239,13 +239,23 @@ type Command struct {
 	Review *Review `json:",omitempty"`
 }
 
-// Review is the part of an agent's turn that verifies the commit of another run, in a checkout of which nothing is kept.
+// Review is the part of an agent's turn that verifies the commit of another run, in a checkout of which nothing but new tests is kept.
 type Review struct {
 	Run    string // the key of the run
-	Step   string // schemas.StepReview
+	Step   string // schemas.StepReview or schemas.StepWrite
 	Commit string // of the run
 	Base   string // the commit that it was made from; the difference is appended to Stdin
 	FailOn string // the severity from which on a finding counts; "" for the default
+	// Tests are those that the agent wrote before, of this or an earlier commit: the checkout has them. nil: none.
+	Tests *Tests `json:",omitempty"`
+}
+
+// Tests are tests that an agent wrote of the commit of another run: the files in which Commit, which is made onto Base, differs from it.
+type Tests struct {
+	Run    string // the key of the agent's run
+	Agent  string
+	Base   string
+	Commit string
 }
 
 // Continuation is a program that continues a session. schemas.ArgValue in its arguments represents the session's id.
@@ -274,6 +284,8 @@ type Workspace struct {
 	Verified bool `json:",omitempty"`
 	// Continues is the key of a run whose changes in it are committed, and whose work goes on; "" for none.
 	Continues string `json:",omitempty"`
+	// Tests are those that an agent wrote of commits before this one, the present ones last. They are there, and no part of the commit.
+	Tests []Tests `json:",omitempty"`
 	// Attempts begins the keys of the effects that work in it, one after the other: an attempt continues from the
 	// files of the one before it. Before begins those of the attempts before a retry, which continues from their files; "" for none.
 	Attempts string
@@ -361,6 +373,16 @@ type Land struct {
 	// those that were verified.
 	Verify []Verification `json:",omitempty"`
 	Tree   string         `json:",omitempty"`
+	// Tests land with it, as a commit of their own; nil: none.
+	Tests *Tests `json:",omitempty"`
+}
+
+// Top is the last of the commits that land.
+func (l *Land) Top() string {
+	if l.Tests != nil {
+		return l.Tests.Commit
+	}
+	return l.Commit
 }
 
 // Verification is a step of verifying a commit.

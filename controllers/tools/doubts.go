@@ -151,6 +151,21 @@ func IsTestFile(file string) bool {
 	})
 }
 
+// IsAddedTest reports whether a new file has tests, and what it has besides is used by tests only, by its name.
+func IsAddedTest(file string) bool {
+	return IsTestFile(file) && !configures(file) && !isBuild(file) && (path.Ext(file) != ".rs" || slices.Contains(strings.Split(path.Dir(file), "/"), "tests"))
+}
+
+// TestsIn are the names of the tests that a text declares, in its order.
+func TestsIn(text []byte) (names []string) {
+	for line := range strings.Lines(string(text)) {
+		if name, ok := declaredTest(line); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // builds are files that say mostly how the code is built, and that a tool for it is used.
 var builds = []string{"*.sln", "*.slnx", "*.csproj", "mix.exs", "Package.swift", "build.zig", "*.cmake", "*.gradle", "*.gradle.kts"}
 

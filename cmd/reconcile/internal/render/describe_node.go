@@ -82,6 +82,7 @@ func (p *descriptionPage) nodeHead(v *dags.NodeView) {
 		row("Pipeline", v.State)
 		row("Inspected", looped(v.Inspected, v.InspectorLoops))
 		row("Reviewed", v.Reviewed)
+		row("Tests", v.Written)
 		row("Tested", looped(v.Tested, v.TesterLoops))
 	}
 	for _, a := range n.Approvals {

@@ -29,13 +29,13 @@ type Diagnosing struct {
 	Git     bool     // there is a commit to compare with
 }
 
-// Diagnose finds the cause of each failed test of some checks: it runs the test alone, and in the commit before the change. Of
-// checks, each belongs to the tool in the same place of found. left is the number of failed tests that were too many.
+// Diagnose finds the cause of each failed test of some checks, and notes it there: it runs the test alone, and in the commit before the
+// change. Of checks, each belongs to the tool in the same place of found. left is the number of failed tests that were too many.
 func (c *Checker) Diagnose(ctx context.Context, found []tools.Discovered, all []checks.Check, d Diagnosing) (out []checks.Diagnosis, left int, err error) {
 	b := &bases{checker: c, d: d}
 	defer b.close()
 	for i, check := range all {
-		for _, t := range check.Tests {
+		for k, t := range check.Tests {
 			if t.Outcome != checks.TestFailed {
 				continue
 			}
@@ -48,6 +48,7 @@ func (c *Checker) Diagnose(ctx context.Context, found []tools.Discovered, all []
 				return out, left, err
 			}
 			blame, why := checks.Diagnose(e)
+			all[i].Tests[k].Blame, all[i].Tests[k].Why = blame, why
 			out = append(out, checks.Diagnosis{Test: t.Name, Suite: t.Suite, Blame: blame, Why: why, Evidence: e})
 		}
 	}
@@ -65,22 +66,24 @@ func (c *Checker) evidence(ctx context.Context, t tools.Discovered, test checks.
 		}
 	}
 	for range aloneRuns {
-		o, err := c.alone(ctx, t, test)
-		if err != nil || o == "" {
+		r, err := c.alone(ctx, t, test)
+		if err != nil || r.Outcome == "" {
 			return e, err
 		}
-		if e.Alone = e.Alone.Plus(o); e.Alone.Passed > 0 && e.Alone.Failed > 0 {
+		if e.Alone = e.Alone.Plus(r.Outcome); e.Alone.Passed > 0 && e.Alone.Failed > 0 {
 			return e, nil
 		}
 	}
 	if e.Alone.Passed > 0 || !b.d.Git {
 		return e, nil
 	}
-	if e.Base, err = b.try(ctx, t, test, false); err != nil {
+	r, err := b.try(ctx, t, test, false)
+	if e.Base = e.Base.Plus(r.Outcome); err != nil {
 		return e, err
 	}
 	if e.Base.Failed == 0 && e.TestChanged {
-		e.BaseTested, err = b.try(ctx, t, test, true)
+		r, err = b.try(ctx, t, test, true)
+		e.BaseTested, e.Same = e.BaseTested.Plus(r.Outcome), r.Outcome == checks.TestFailed && r.Message == test.Message
 	}
 	return e, err
 }
@@ -90,15 +93,15 @@ func testFolder(t tools.Discovered, test checks.Test) string {
 	return path.Join(t.Folder, strings.TrimPrefix(test.Suite, "./"))
 }
 
-// alone runs one test; "" if the tool cannot, or did not run it.
-func (c *Checker) alone(ctx context.Context, t tools.Discovered, test checks.Test) (checks.TestOutcome, error) {
+// alone runs one test; it has no outcome if the tool cannot, or did not run it.
+func (c *Checker) alone(ctx context.Context, t tools.Discovered, test checks.Test) (none checks.Test, err error) {
 	argv, can := t.One(test)
 	if !can {
-		return "", nil
+		return none, nil
 	}
 	scratch, err := os.MkdirTemp("", "reconcile-check-")
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	defer os.RemoveAll(scratch)
 	report := filepath.Join(scratch, "report")
@@ -107,14 +110,14 @@ func (c *Checker) alone(ctx context.Context, t tools.Discovered, test checks.Tes
 	}
 	ended, _, err := c.execute(ctx, t, argv, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	for _, r := range ended.Report.Tests {
 		if r.Name == test.Name && (r.Suite == test.Suite || test.Suite == "") {
-			return r.Outcome, nil
+			return r, nil
 		}
 	}
-	return "", nil
+	return none, nil
 }
 
 // bases are checkouts of the commit before a change.
@@ -134,7 +137,7 @@ func (b *bases) close() {
 }
 
 // try runs one test in a checkout, which the first one makes.
-func (b *bases) try(ctx context.Context, t tools.Discovered, test checks.Test, withTests bool) (r checks.Trials, err error) {
+func (b *bases) try(ctx context.Context, t tools.Discovered, test checks.Test, withTests bool) (r checks.Test, err error) {
 	which := 0
 	if withTests {
 		which = 1
@@ -147,8 +150,7 @@ func (b *bases) try(ctx context.Context, t tools.Discovered, test checks.Test, w
 	}
 	c := *b.checker
 	c.Root = b.dirs[which]
-	o, err := c.alone(ctx, t, test)
-	return r.Plus(o), err
+	return c.alone(ctx, t, test)
 }
 
 // linked are folders with installed dependencies, which no commit has.

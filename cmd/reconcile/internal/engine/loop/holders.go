@@ -84,7 +84,7 @@ func workOf(c *state.Claim) string {
 	switch {
 	case c.Lands != "":
 		return "the landing of "
-	case c.Step == schemas.StepTest:
+	case c.Step == schemas.StepTest, c.Step == schemas.StepWrite:
 		return "the test of "
 	case c.Verifies != "":
 		return "the inspection of "

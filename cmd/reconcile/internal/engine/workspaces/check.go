@@ -31,7 +31,7 @@ func (m *Manager) openCheck(ctx context.Context, q runner.WorkspaceRequest) (run
 	if err != nil {
 		return nil, "", err
 	}
-	made := &checkout{workspace{m: m, repo: repo}, w.Attempts, q.Task.Review}
+	made := &checkout{workspace{m: m, repo: repo, measure: w.Measure, verified: w.Verified}, w.Attempts, q.Task.Review}
 	used, ok := m.checkOf(w.Attempts)
 	if ok && used.Base == w.Commit {
 		made.owner = used
@@ -46,6 +46,13 @@ func (m *Manager) openCheck(ctx context.Context, q runner.WorkspaceRequest) (run
 	}
 	if err := m.makeCheck(ctx, made, q, renew); err != nil {
 		return nil, "", fmt.Errorf("make a checkout for the checks: %w", errors.Join(err, m.freeCheck(w.Attempts, false)))
+	}
+	if made.review != nil {
+		o := &made.owner
+		o.Agent, o.Owner, o.Node, o.Run = q.Effect.Agent, q.Effect.Owner.String(), q.Effect.Node, q.Effect.Key
+		if err := m.placeTests(ctx, repo, o.Name, made.review.Tests, w.Commit); err != nil {
+			return nil, "", fmt.Errorf("prepare the checkout for the tests: %w", errors.Join(err, m.freeCheck(w.Attempts, false)))
+		}
 	}
 	return made, "", nil
 }
@@ -153,7 +160,7 @@ func (m *Manager) leaveChecks() (err error) {
 	return err
 }
 
-// checkout implements runner.Workspace for checks, which leave nothing.
+// checkout implements runner.Workspace for checks, which leave nothing, and for agents that write tests.
 type checkout struct {
 	workspace
 	user   string
@@ -161,8 +168,11 @@ type checkout struct {
 }
 
 // Commit implements runner.Workspace.
-func (*checkout) Commit(context.Context, time.Time, []string, []string) (*schemas.RunWorkspace, error) {
-	return nil, nil
+func (c *checkout) Commit(ctx context.Context, at time.Time, _, _ []string) (*schemas.RunWorkspace, error) {
+	if c.review == nil || c.review.Step != schemas.StepWrite {
+		return nil, nil
+	}
+	return c.commitTests(ctx, at)
 }
 
 // Changes implements runner.Workspace: for a review, they are those of the commit.

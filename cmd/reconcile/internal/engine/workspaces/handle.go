@@ -133,6 +133,13 @@ func (w *workspace) untouched() []string {
 // Commit implements runner.Workspace.
 func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed []string) (*schemas.RunWorkspace, error) {
 	o := w.owner
+	doubts, tampered, err := w.tampered(ctx)
+	if err == nil {
+		err = w.dropTests(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the changes in the workspace %s are not committed: %w", o.Name, err)
+	}
 	changed, err := w.m.checkSecrets(ctx, w.repo, o, w.untouched(), w.below(outputs))
 	if err != nil {
 		return nil, fmt.Errorf("the changes in the workspace %s are not committed: %w", o.Name, err)
@@ -155,6 +162,9 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 	}
 	run := &schemas.RunWorkspace{Kind: o.Kind, Name: o.Name, Base: o.Base, Commit: got.Commit, Changed: len(got.Files),
 		Files: got.Files[:min(len(got.Files), maxFiles)], Note: difference(w.repo.Prefix(), got.Files, claimed)}
+	if len(tampered) > 0 {
+		run.Note = strings.TrimPrefix(run.Note+"; left out, since these tests are another agent's: "+some(tampered), "; ")
+	}
 	if got.Commit != "" {
 		run.Branch = o.Branch
 		if w.verified {
@@ -165,6 +175,8 @@ func (w *workspace) Commit(ctx context.Context, at time.Time, outputs, claimed [
 		if w.measure || w.verified {
 			w.look(ctx, run)
 		}
+		run.Doubts = append(doubts, run.Doubts...)
+		run.Doubts = run.Doubts[:min(len(run.Doubts), maxDoubts)]
 	}
 	return run, nil
 }

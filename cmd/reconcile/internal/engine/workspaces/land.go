@@ -54,7 +54,7 @@ func (m *Manager) inTheWay(ctx context.Context, l *settle.Land) (string, error) 
 	}
 	files := l.Files
 	if !l.Whole {
-		if files, err = repo.ChangedFiles(ctx, l.Base, l.Commit); err != nil {
+		if files, err = repo.ChangedFiles(ctx, l.Base, l.Top()); err != nil {
 			return "", err
 		}
 	}
@@ -62,7 +62,7 @@ func (m *Manager) inTheWay(ctx context.Context, l *settle.Land) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	dirty = slices.DeleteFunc(dirty, func(name string) bool { return sameAs(ctx, repo, l.Commit, name) })
+	dirty = slices.DeleteFunc(dirty, func(name string) bool { return sameAs(ctx, repo, l.Top(), name) })
 	if len(dirty) == 0 {
 		return "", nil
 	}
@@ -128,8 +128,10 @@ func (m *Manager) tryToLand(ctx context.Context, repo *gitrepo.Repo, l *settle.L
 		o.reason = schemas.LandedRefused
 		return o, err
 	}
-	picked, err := repo.PickOnto(ctx, gitrepo.Pick{Commit: l.Commit, Base: l.Base, Onto: tip.Hash, When: m.o.Now(), Author: authorOf(ctx, repo, l.Commit),
-		Sign: m.o.Settings.Git.Sign})
+	picked, err := m.pick(ctx, repo, l.Commit, l.Base, tip.Hash)
+	if l.Tests != nil && err == nil && len(picked.Conflicts) == 0 {
+		picked, err = m.pick(ctx, repo, l.Tests.Commit, l.Tests.Base, picked.Commit)
+	}
 	switch {
 	case err != nil:
 		return o, err
@@ -162,6 +164,11 @@ func (m *Manager) tryToLand(ctx context.Context, repo *gitrepo.Repo, l *settle.L
 	return o, nil
 }
 
+// pick applies the difference of a commit from its base to another commit.
+func (m *Manager) pick(ctx context.Context, repo *gitrepo.Repo, commit, base, onto string) (gitrepo.Picked, error) {
+	return repo.PickOnto(ctx, gitrepo.Pick{Commit: commit, Base: base, Onto: onto, When: m.o.Now(), Author: authorOf(ctx, repo, commit), Sign: m.o.Settings.Git.Sign})
+}
+
 func checkedReason(l *settle.Land) string {
 	if len(l.Checks)+len(l.Verify) == 0 {
 		return schemas.LandedUnchecked
@@ -172,7 +179,7 @@ func checkedReason(l *settle.Land) string {
 // runTrailer begins the line of a commit that names the run whose changes it has. It survives a rebase.
 const runTrailer = "Reconcile-Run: "
 
-// landedAs returns the commit of the branch that has the changes of the run already; "" without one.
+// landedAs returns the commit of the branch that has the changes of the run already, and the tests that land with it; "" without one.
 func landedAs(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, tip string) (string, error) {
 	const most = 10000
 	log, err := repo.Between(ctx, l.Base, tip, most)
@@ -180,7 +187,8 @@ func landedAs(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, tip strin
 		return "", err
 	}
 	for _, c := range log {
-		if strings.HasSuffix(strings.TrimSpace(c.Body), "\n"+runTrailer+l.Run) {
+		of := strings.TrimSpace(c.Body)
+		if strings.HasSuffix(of, "\n"+runTrailer+l.Run) || l.Tests != nil && strings.HasSuffix(of, "\n"+runTrailer+l.Tests.Run) {
 			return c.Hash, nil
 		}
 	}
@@ -189,7 +197,7 @@ func landedAs(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, tip strin
 
 // refuses says why a commit must not land: it has what looks like a secret, or changes what only reconcile writes or what its task is not about.
 func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Land) (string, error) {
-	files, err := repo.ChangedFiles(ctx, l.Base, l.Commit)
+	files, err := repo.ChangedFiles(ctx, l.Base, l.Top())
 	if err != nil {
 		return "", err
 	}
@@ -201,7 +209,7 @@ func (m *Manager) refuses(ctx context.Context, repo *gitrepo.Repo, l *settle.Lan
 		if !isWithin(l, name) && !isWithin(l, strings.TrimPrefix(name, repo.Prefix())) {
 			return fmt.Sprintf("%s: the task is to change only %s, and tests; take the change out", name, some(l.Within)), nil
 		}
-		data, err := repo.Blob(ctx, l.Commit, name)
+		data, err := repo.Blob(ctx, l.Top(), name)
 		if what := m.ofPeople(ctx, repo, l, name, data); what != "" {
 			return fmt.Sprintf("%s: only a person may %s; take the change out", name, what), nil
 		}

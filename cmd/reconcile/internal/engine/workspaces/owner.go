@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/state/durable"
 	"reconcile.dev/reconcile/state/filelock"
 	"reconcile.dev/reconcile/state/proc"
@@ -31,20 +32,23 @@ const (
 
 // Owner is the record of a workspace.
 type Owner struct {
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind"`
-	State     State     `json:"state"`
-	Owner     string    `json:"owner"` // "dag/checks"
-	Node      string    `json:"node"`
-	Agent     string    `json:"agent,omitempty"`
-	Run       string    `json:"run"`      // the key of the latest run that worked in it
-	Attempts  string    `json:"attempts"` // what the keys of its runs begin with
-	Process   proc.ID   `json:"process"`  // the reconcile that started that run
-	Base      string    `json:"base"`     // the commit that it was made from
-	Target    string    `json:"target,omitempty"`
-	Branch    string    `json:"branch"`
-	Commit    string    `json:"commit,omitempty"` // of the latest success
-	Parked    string    `json:"parked,omitempty"` // the commit with what was not committed
+	Name     string  `json:"name"`
+	Kind     string  `json:"kind"`
+	State    State   `json:"state"`
+	Owner    string  `json:"owner"` // "dag/checks"
+	Node     string  `json:"node"`
+	Agent    string  `json:"agent,omitempty"`
+	Run      string  `json:"run"`      // the key of the latest run that worked in it
+	Attempts string  `json:"attempts"` // what the keys of its runs begin with
+	Process  proc.ID `json:"process"`  // the reconcile that started that run
+	Base     string  `json:"base"`     // the commit that it was made from
+	Target   string  `json:"target,omitempty"`
+	Branch   string  `json:"branch"`
+	Commit   string  `json:"commit,omitempty"` // of the latest success
+	Parked   string  `json:"parked,omitempty"` // the commit with what was not committed
+	// Tests is the commit of another agent whose tests are there, which are no part of the work; it is made onto TestsOf. "": none.
+	Tests     string    `json:"tests,omitempty"`
+	TestsOf   string    `json:"testsOf,omitempty"`
 	PortBase  int       `json:"portBase,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	ChangedAt time.Time `json:"changedAt"`
@@ -63,6 +67,24 @@ func opened(run, attempts string, by proc.ID) event {
 		}
 		return o, o.refuse("a run cannot start in it")
 	}
+}
+
+// tested says that tests of another agent are in the workspace; nil: none is any more.
+func tested(t *settle.Tests) event {
+	return func(o Owner) (Owner, error) {
+		if o.Tests, o.TestsOf = "", ""; t != nil {
+			o.Tests, o.TestsOf = t.Commit, t.Base
+		}
+		return o, nil
+	}
+}
+
+// tests are those of another agent that are in the workspace; nil for none.
+func (o *Owner) tests() *settle.Tests {
+	if o.Tests == "" {
+		return nil
+	}
+	return &settle.Tests{Base: o.TestsOf, Commit: o.Tests}
 }
 
 // released ends a run in the workspace, whatever its outcome.

@@ -78,7 +78,11 @@ func (m *Manager) park(ctx context.Context, repo *gitrepo.Repo, o Owner) (Owner,
 	if err != nil {
 		return o, fmt.Errorf("%w; reconcile workspace open %s prints where it is: take the secret out, or delete the folder", err, o.Name)
 	}
-	got, err := repo.Capture(ctx, gitrepo.Capture{Checkout: m.checkout(o.Name), Base: o.Base, Changed: changed, Author: author(o), When: m.o.Now(),
+	own, err := testFiles(ctx, repo, o.tests(), o.Base)
+	if err != nil {
+		return o, err
+	}
+	got, err := repo.Capture(ctx, gitrepo.Capture{Checkout: m.checkout(o.Name), Base: o.Base, Except: own, Changed: changed, Author: author(o), When: m.o.Now(),
 		Message: fmt.Sprintf("Park %s of %s\n\nReconcile-Run: %s\n", o.Node, o.Owner, o.Run)})
 	if err != nil {
 		return o, err
@@ -219,6 +223,11 @@ func (m *Manager) changes(ctx context.Context, repo *gitrepo.Repo, o Owner, exce
 		return nil, nil, err
 	}
 	co.Index = index
+	own, err := testFiles(ctx, repo, o.tests(), o.Base)
+	if err != nil {
+		return nil, nil, err
+	}
+	except = append(own, except...)
 	return repo.Compare(ctx, scratch, gitrepo.Capture{Checkout: co, Base: o.Base, Except: except, Author: author(o), When: m.o.Now(), Message: "Compare\n"})
 }
 

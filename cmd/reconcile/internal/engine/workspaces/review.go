@@ -10,6 +10,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -37,9 +38,21 @@ func (l *Lander) judge(r settle.Report, review *settle.Review) {
 	l.report(r)
 }
 
-// evidence is what an agent found in a commit.
+// evidence is what an agent found in a commit, or which tests of it the agent wrote.
 func (m *Manager) evidence(run *schemas.Run, review *settle.Review) *checks.Evidence {
 	repo, err := gitrepo.OpenToCommit(m.tree)
+	if review.Step == schemas.StepWrite {
+		w := checks.Written{By: run.Agent}
+		if run.Workspace != nil {
+			w.Files, w.Left = run.Workspace.Files, run.Workspace.Note
+		}
+		for _, file := range w.Files {
+			if data, err := repo.Blob(context.Background(), run.Workspace.Commit, file); err == nil {
+				w.Tests = append(w.Tests, tools.TestsIn(data)...)
+			}
+		}
+		return checks.EvidenceOfTests(w, run.Result)
+	}
 	return checks.EvidenceOfReview(run.Agent, run.Result, checks.Severity(review.FailOn), func(file string) (string, int, bool) {
 		if err != nil {
 			return file, 0, false

@@ -223,7 +223,12 @@ func (m *Manager) Open(ctx context.Context, q runner.WorkspaceRequest) (runner.W
 	if o, err = m.change(o.Name, opened(q.Effect.Key, q.Task.Workspace.Attempts, proc.Self())); err != nil {
 		return nil, "", err
 	}
-	made.owner = o
+	if made.owner = o; len(q.Task.Workspace.Tests) == 0 && o.Tests == "" {
+		return made, "", nil
+	}
+	if err := made.bringTests(ctx, q.Task.Workspace.Tests); err != nil {
+		return nil, "", fmt.Errorf("prepare the workspace %s: %w", o.Name, err)
+	}
 	return made, "", nil
 }
 
