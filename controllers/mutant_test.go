@@ -57,7 +57,7 @@ var faults = []mutants.Mutant{
 	{"a review poses as the test", "dags/pipeline.go", "c.Step == v.step && c.Verifies == v.on.Key && ", ""},
 	{"who takes a change took no other one", "dags/approvals.go", " || a.Ignores != \"\" && old.Digest != a.Digest", ""},
 	{"a tester that crashes has tested", "checks/evidence.go", "return &Evidence{Outcome: Unknown, Summary", "return &Evidence{Outcome: Passed, Summary"},
-	{"an agent that comes to no verdict is asked for ever", "dags/verdicts.go", "if v.asked[agent+\" \"+run.Key] < mostVerdicts {", "if true {"},
+	{"an agent that comes to no verdict is asked for ever", "dags/verdicts.go", "v.asked[agent+\" \"+run.Key] < mostVerdicts", "v.asked[agent+\" \"+run.Key] < 1000"},
 	{"an agent that says nothing sends a change back", "dags/pipeline.go", "case record.Agent != \"\" && e.Outcome == checks.Unknown:", "case false:"},
 	{"a review that was cancelled counts", "dags/review.go", "case r.Outcome == schemas.OutcomeCancelled, r.StoppedByBudget():", "case r.StoppedByBudget():"},
 	{"tests that are wrong send a change back", "dags/written.go", "if fault != \"\" {", "if false {"},

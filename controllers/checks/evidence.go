@@ -100,10 +100,15 @@ func Evident(all []Check, verdict Outcome, accepted []Override, changed map[stri
 		t.Expected, t.Actual = shorten.Text(t.Expected, expectedChars), shorten.Text(t.Actual, expectedChars)
 		t.Why = shorten.Text(t.Why, findingChars)
 	}
+	e.fit()
+	return e
+}
+
+// fit takes away what is needed least until the evidence fits into a record.
+func (e *Evidence) fit() {
 	for n := 0; e.size() > evidenceBytes && n < 10; n++ {
 		e.shrink(n)
 	}
-	return e
 }
 
 // evidenceBytes bounds evidence as JSON.

@@ -33,6 +33,11 @@ var faults = []mutants.Mutant{
 	{"what is unknown is passed over", "judge.go", "case !slices.Contains(allowed, c.Tool):", "case false:", "TestVerdict"},
 
 	{"a serious finding in no place is passed over", "opinion.go", "lost && c.Outcome == Passed", "false", "TestReviews"},
+	{"a test that a tester got wrong sends a change back", "written.go", "t.Blame == NoDifference || ", "", "TestFault"},
+	{"tests that break others send a change back", "written.go", "case !w.owns(t) && before.Outcome == Passed:", "case false:", "TestFault"},
+	{"a tester that does not answer is believed", "written.go", "c.Outcome, c.Reason = Unknown, err.Error()", "c.Reason = err.Error()", "TestEvidenceOfTests"},
+	{"a tool that is missing is no test", "written.go", " || !strings.HasPrefix(r.Reason, noTestRan)", "", "TestUntested"},
+	{"a new test of new code is wrong", "blame.go", "mixed.Failed > 0 && e.Same", "mixed.Failed > 0", "TestDiagnose"},
 	{"a test that passes at times is not flaky", "blame.go", "case alone.Passed > 0 && alone.Failed > 0:", "case false:", "TestDiagnose"},
 	{"a test that was flaky before is not flaky", "blame.go", "case base.Passed > 0 && base.Failed > 0:", "case false:", "TestDiagnose"},
 	{"a test that passes alone is to blame", "blame.go", "case alone.Passed > 0:", "case false:", "TestDiagnose"},

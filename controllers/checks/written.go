@@ -13,10 +13,11 @@ import (
 // writing is the category of a check by an agent that wrote tests. No tool has it.
 const writing Category = "writing"
 
-// Bounds of what is kept of tests that an agent wrote, in entries.
+// Bounds of what is kept of tests that an agent wrote, in entries and characters.
 const (
 	mostPlanned = 20
-	mostNames   = 100
+	mostNames   = 60
+	nameChars   = 200
 )
 
 // WrittenSchema is the JSON Schema of the answer of an agent that writes tests.
@@ -43,14 +44,12 @@ func EvidenceOfTests(w Written, result json.RawMessage) *Evidence {
 	for _, p := range answer.Plan[:min(len(answer.Plan), mostPlanned)] {
 		w.Plan = append(w.Plan, shorten.Text(p, findingChars))
 	}
-	for i, name := range w.Tests[:min(len(w.Tests), mostNames)] {
-		w.Tests[i] = shorten.Text(name, expectedChars)
-	}
-	w.Tests = w.Tests[:min(len(w.Tests), mostNames)]
+	files, tests := len(w.Files), len(w.Tests)
+	w.Files, w.Tests, w.Left = shortened(w.Files), shortened(w.Tests), shorten.Text(w.Left, findingChars)
 	if e.Written = &w; c.Outcome == Passed {
 		parts := []string{"wrote no test"}
-		if len(w.Files) > 0 {
-			parts[0] = fmt.Sprintf("wrote %s in %s", schemas.Count(len(w.Tests), "test"), schemas.Shorten(w.Files, 3))
+		if files > 0 {
+			parts[0] = fmt.Sprintf("wrote %s in %s", schemas.Count(tests, "test"), schemas.Shorten(w.Files, 3))
 		}
 		if len(e.Failures) > 0 {
 			parts = append(parts, "says that "+schemas.Count(len(e.Failures), "test")+" failed")
@@ -60,7 +59,17 @@ func EvidenceOfTests(w Written, result json.RawMessage) *Evidence {
 	if w.Left != "" {
 		e.Summary += "; " + w.Left
 	}
+	e.fit()
 	return e
+}
+
+// shortened are the first of some names, each shortened.
+func shortened(names []string) []string {
+	out := make([]string, min(len(names), mostNames))
+	for i := range out {
+		out[i] = shorten.Text(names[i], nameChars)
+	}
+	return out
 }
 
 // owns reports whether a failed test is one of them: it is in one of their files, or has the name of one.

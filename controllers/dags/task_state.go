@@ -218,6 +218,11 @@ func (f *fold) testerState(i int32, by *schemas.EngineerState) *schemas.TesterSt
 			s.TestsCreated = add(s.TestsCreated, c.Path)
 		}
 	}
+	if w := f.recs[i].verify.written; w != nil { // by an agent of its own
+		for _, name := range w.Workspace.Files {
+			s.TestsCreated = add(s.TestsCreated, name)
+		}
+	}
 	var now *checks.Evidence
 	for _, r := range f.verdicts(i, schemas.StepTest) {
 		s.TestResults = append(s.TestResults, verdictOf(r, work))
