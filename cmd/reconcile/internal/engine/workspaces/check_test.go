@@ -96,6 +96,11 @@ func TestChecksShareCheckouts(t *testing.T) {
 	if f.m, err = New(f.m.o); err != nil {
 		t.Fatal(err)
 	}
+	old, err := os.Open(b) // while it is open, no new folder gets its number
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
 	f.check("f", first, "one\n")
 	if is, err := os.Stat(b); err != nil || os.SameFile(is, inode) {
 		t.Errorf("that of a killed process is used again: %v", err)
