@@ -65,7 +65,8 @@ func ReportOf(t *state.Tree) *Report {
 // Whole reports whether all objects that are not ready have a row.
 func (r *Report) Whole() bool { return len(r.Rows) == r.Count.Unready() }
 
-// NotReady lists the objects that wait, failed or are invalid: the first most, and the first most that do not wait.
+// NotReady lists objects that are not ready, at most the given number of them; those that failed or are invalid are listed in
+// addition if these come later, up to the same number.
 func NotReady(list iter.Seq[*state.Entry], most int) (rows []Row) {
 	all, failed := 0, 0
 	for e := range list {

@@ -295,10 +295,10 @@ func (d *commandDecider) resolveExplained(words []string) (commandTarget, error)
 	return a, err
 }
 
-// Standing returns the state of the specs of a comment, in a tree that a run has decided: HandledAccepted once all are
+// OutcomeOf returns the outcome of the specs of a comment, in a tree that a run has decided: HandledAccepted once all are
 // in force, HandledRefused with the reply to the author if one cannot be, "" while a run has yet to decide. Most are
 // refused before they are written, but another program may be faster. A spec that was removed since counts as accepted.
-func Standing(t *state.Tree, h *schemas.MirrorHandled) (outcome, reply string) {
+func OutcomeOf(t *state.Tree, h *schemas.MirrorHandled) (outcome, reply string) {
 	for _, p := range h.Specs {
 		ref, ok := refOf(p)
 		e := t.Entry(ref)

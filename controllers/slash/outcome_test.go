@@ -30,7 +30,7 @@ func TestStanding(t *testing.T) {
 			if v.Handled.Outcome != schemas.HandledAccepted {
 				continue
 			}
-			if got, _ := Standing(before, &v.Handled); got != schemas.HandledAccepted { // nothing is there: somebody removed it
+			if got, _ := OutcomeOf(before, &v.Handled); got != schemas.HandledAccepted { // nothing is there: somebody removed it
 				t.Errorf("%s, comment %d, gone: %q", file, v.Handled.Comment, got)
 			}
 			var specs []*state.Entry
@@ -39,10 +39,10 @@ func TestStanding(t *testing.T) {
 					specs = append(specs, w.entries[s.Ref])
 				}
 			}
-			if got, _ := Standing(before.With(specs...), &v.Handled); got != "" && len(specs) > 0 {
+			if got, _ := OutcomeOf(before.With(specs...), &v.Handled); got != "" && len(specs) > 0 {
 				t.Errorf("%s, comment %d, not decided: %q", file, v.Handled.Comment, got)
 			}
-			if got, why := Standing(after, &v.Handled); got != schemas.HandledAccepted {
+			if got, why := OutcomeOf(after, &v.Handled); got != schemas.HandledAccepted {
 				t.Errorf("%s, comment %d: %q %s", file, v.Handled.Comment, got, why)
 			}
 		}
@@ -62,7 +62,7 @@ func TestStandingRefused(t *testing.T) {
 			name+`"}, "spec": {"clarification": "release", "type": "answer", "from": "`+name+`", "body": "Now."}}`))
 	}
 	h := &schemas.MirrorHandled{Comment: 200, Outcome: schemas.HandledAccepted, Specs: []string{"specs/replies/gh-200-1.yaml"}}
-	got, why := Standing(settle.Tree(w.input().Tree, now, nil).Tree, h)
+	got, why := OutcomeOf(settle.Tree(w.input().Tree, now, nil).Tree, h)
 	const want = "Nothing of this was done. `an answer of gh-200-1 cannot be taken: CLR-42-002 is answered, and it would have to be " +
 		"pending or stale`."
 	if got != schemas.HandledRefused || why != want {

@@ -152,10 +152,10 @@ type envelope struct {
 }
 
 // Spec encodes the spec of the object ref as a YAML document, with its apiVersion, kind and name.
-func Spec(ref schemas.Ref, spec schemas.Spec) ([]byte, error) { return Labelled(ref, nil, spec) }
+func Spec(ref schemas.Ref, spec schemas.Spec) ([]byte, error) { return SpecWithLabels(ref, nil, spec) }
 
-// Labelled is Spec for an object with labels.
-func Labelled(ref schemas.Ref, labels map[string]string, spec schemas.Spec) ([]byte, error) {
+// SpecWithLabels encodes a spec as Spec does, with labels.
+func SpecWithLabels(ref schemas.Ref, labels map[string]string, spec schemas.Spec) ([]byte, error) {
 	e := envelope{APIVersion: schemas.APIVersion, Kind: ref.Kind, Spec: spec}
 	e.Metadata.Name, e.Metadata.Labels = ref.Name, labels
 	var b bytes.Buffer

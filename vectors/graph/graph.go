@@ -197,7 +197,7 @@ func (g *Graph) Verify() error {
 	return nil
 }
 
-// place returns the place of an id, also of a removed node.
+// place returns the number of the node with an id, also of a removed one.
 func (g *Graph) place(id string) (uint32, bool) {
 	if g.over != nil {
 		if u, ok := g.over.ids[id]; ok {

@@ -274,7 +274,7 @@ func (s *run) deriveOnce(ctx context.Context) (bool, error) {
 		} else if s.stopping {
 			continue
 		}
-		data, err := document.Labelled(spec.Ref, spec.Labels, spec.Spec)
+		data, err := document.SpecWithLabels(spec.Ref, spec.Labels, spec.Spec)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", spec.Ref, err)
 		}

@@ -114,7 +114,7 @@ func withReceipt(h schemas.MirrorHandled, t *state.Tree) schemas.MirrorHandled {
 	if outcome == schemas.HandledAccepted && len(h.Specs) > 0 {
 		outcome = ""
 		if t != nil {
-			outcome, why = slash.Standing(t, &h)
+			outcome, why = slash.OutcomeOf(t, &h)
 		}
 	}
 	switch outcome {
