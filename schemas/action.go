@@ -9,7 +9,7 @@ import (
 // ActionKind is the kind Action.
 var ActionKind = Kind{
 	Name: "Action", Plural: "actions",
-	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny, hold, prompt, interrupt, or start of a workflow; or the override of a check.",
+	Short:     "A verb applied once to something that runs: cancel, retry, pause, resume, skip, approve, deny, hold, prompt, interrupt, handoff, or start of a workflow; or the override of a check.",
 	New:       func() Spec { return new(ActionSpec) },
 	NewStatus: func() Status { return new(ActionStatus) },
 
@@ -40,6 +40,9 @@ const (
 	// VerbIgnoreInspector takes a change whatever its inspector says, VerbIgnoreTester whatever its tester does.
 	VerbIgnoreInspector = "ignore-inspector"
 	VerbIgnoreTester    = "ignore-tester"
+	// VerbHandoff ends the running turn as interrupt does, and hands the work over to a new conversation; VerbStopHandoff stops hand-offs.
+	VerbHandoff     = "handoff"
+	VerbStopHandoff = "stop-handoff"
 	// VerbStart starts a run of a workflow.
 	VerbStart = "start"
 	// VerbOverride accepts what a check found.
@@ -47,7 +50,10 @@ const (
 )
 
 // IsMessage reports whether a verb brings a text to the agent of a node.
-func IsMessage(verb string) bool { return verb == VerbPrompt || verb == VerbInterrupt }
+func IsMessage(verb string) bool { return verb == VerbPrompt || EndsTurn(verb) }
+
+// EndsTurn reports whether a verb ends the running turn of the node's agent.
+func EndsTurn(verb string) bool { return verb == VerbInterrupt || verb == VerbHandoff }
 
 // IgnoredStep is the step of a pipeline whose verdict a verb takes no notice of; "" for any other verb.
 func IgnoredStep(verb string) string {
@@ -62,7 +68,7 @@ func IgnoredStep(verb string) string {
 
 // isOfTask reports whether a verb is about the work of a node's agent.
 func isOfTask(verb string) bool {
-	return IsMessage(verb) || IgnoredStep(verb) != ""
+	return IsMessage(verb) || IgnoredStep(verb) != "" || verb == VerbStopHandoff
 }
 
 // ActionSpec asks to apply a verb once. It is immutable once applied.
@@ -73,8 +79,8 @@ type ActionSpec struct {
 	// Node is a node of the target DAG; without it the verb is about the whole target.
 	Node string `json:"node,omitempty" jsonschema:"maxLength=63"`
 	// Verb is the verb to apply.
-	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt,enum=ignore-inspector,enum=ignore-tester,enum=start,enum=override"`
-	// Text is what prompt or interrupt tells the agent of the node, or the issue that a workflow is started for, in Markdown: its first
+	Verb string `json:"verb" jsonschema:"enum=cancel,enum=retry,enum=pause,enum=resume,enum=skip,enum=approve,enum=deny,enum=hold,enum=prompt,enum=interrupt,enum=ignore-inspector,enum=ignore-tester,enum=handoff,enum=stop-handoff,enum=start,enum=override"`
+	// Text is what prompt, interrupt or handoff tells the agent of the node, or the issue that a workflow is started for, in Markdown: its first
 	// heading is the title.
 	Text string `json:"text,omitempty" jsonschema:"maxLength=70000"`
 	// Issue is the number of the issue that a workflow is started for. A second start for the same issue joins the run that has not ended.
@@ -161,7 +167,7 @@ type ActionStatus struct {
 	Common
 	// Target is the object that the action was applied to, or waits for.
 	Target string `json:"target,omitempty"`
-	// Delivery says how the text of prompt or interrupt reached the agent; nil until it has.
+	// Delivery says how the text of prompt, interrupt or handoff reached the agent; nil until it has.
 	Delivery *MessageReceipt `json:"delivery,omitempty"`
 	// During is the key of a run without a sandbox during which the file appeared; nothing shows that a person wrote it.
 	During string `json:"during,omitempty"`
@@ -221,7 +227,7 @@ type AppliedAction struct {
 	Verifies bool `json:"verifies,omitempty"`
 	// Refused is why an approval was not accepted; empty for any other action.
 	Refused string `json:"refused,omitempty"`
-	// Delivery is set once the text of prompt or interrupt has reached the agent.
+	// Delivery is set once the text of prompt, interrupt or handoff has reached the agent.
 	Delivery *MessageReceipt `json:"delivery,omitempty"`
 }
 

@@ -23,7 +23,7 @@ type Checkpoint struct {
 	CheckpointIndex int    `json:"checkpointIndex"`
 	// ContextUsage is the used part of the window, 0 to 1; Threshold the share in percent that was reached.
 	ContextUsage float64 `json:"contextUsage"`
-	Threshold    int     `json:"threshold"`
+	Threshold    int     `json:"threshold,omitempty"` // 0 for a hand-off
 	Agent        string  `json:"agent"`
 	// AgentSession is the conversation as the agent calls it.
 	AgentSession string `json:"agentSession,omitempty"`
@@ -38,6 +38,8 @@ type Checkpoint struct {
 	Unknown []string                   `json:"unknown,omitempty"`
 	// Work is what records tell of any agent's work.
 	Work CheckpointWork `json:"work"`
+	// Handoff is what the work is handed over with; nil for a checkpoint of a share of the context.
+	Handoff *PipelineHandoff `json:"handoff,omitempty"`
 }
 
 // CheckpointWork is what an agent had done and said, by the records.
@@ -59,8 +61,11 @@ func (c *Checkpoint) Name() string {
 	return fmt.Sprintf("%s/%s-%d", c.SessionID, c.Agent, c.CheckpointIndex)
 }
 
-// SameCause reports whether two checkpoints are of the same share of the same conversation.
+// SameCause reports whether two checkpoints are of the same share of the same conversation, or of the hand-off of the same run.
 func (c *Checkpoint) SameCause(d *Checkpoint) bool {
+	if c.Handoff != nil || d.Handoff != nil {
+		return c.Handoff != nil && d.Handoff != nil && c.Run == d.Run
+	}
 	return c.Agent == d.Agent && c.Threshold == d.Threshold && c.conversation() == d.conversation()
 }
 
@@ -85,7 +90,7 @@ func (c *Checkpoint) Check() error {
 		return errors.New("agent, sessionId or checkpointIndex is missing")
 	case !ok || owner != "dag/"+dag || node == "" || c.NodeKey == "":
 		return errors.New("run, node and nodeKey do not name the run of a node")
-	case c.Timestamp.IsZero() || c.Threshold < 1 || c.Threshold > 100 || c.ContextUsage < 0:
+	case c.Timestamp.IsZero() || c.Handoff == nil && c.Threshold < 1 || c.Threshold > 100 || c.ContextUsage < 0:
 		return errors.New("timestamp, threshold or contextUsage is missing")
 	}
 	return nil

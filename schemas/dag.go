@@ -236,6 +236,8 @@ type NodeStatus struct {
 	Landed *Landed `json:"landed,omitempty"`
 	// Pipeline says how far the inspection and the tests of the node's change are; nil without a pipeline.
 	Pipeline *PipelineStatus `json:"pipeline,omitempty"`
+	// Handoff has the hand-offs of the agent's work under Key; nil without any.
+	Handoff *Handoffs `json:"handoff,omitempty"`
 }
 
 // Landed says whether a commit is part of the branch that it is for.

@@ -23,6 +23,8 @@ const (
 	ChangeModify  = "modify"
 	ChangeReplace = "replace"
 	ChangeFix     = "fix"
+	// ChangeHandoff is asked by reconcile itself: an architect agrees that the work on a node is handed over.
+	ChangeHandoff = "handoff"
 )
 
 // PlanChangeSpec asks for a change of a plan. It is immutable once a run has taken it.
@@ -30,8 +32,9 @@ type PlanChangeSpec struct {
 	// Target is the DAG or the session whose plan is to change, as kind/name: dag/checks.
 	Target string `json:"target" jsonschema:"minLength=1,maxLength=130"`
 	// Change says what is asked for: extend adds nodes; modify changes, adds and removes them; replace also removes all nodes that have
-	// not succeeded and that the edit does not name; fix is as modify, for what failed or is blocked.
-	Change string `json:"change" jsonschema:"enum=extend,enum=modify,enum=replace,enum=fix"`
+	// not succeeded and that the edit does not name; fix is as modify, for what failed or is blocked. handoff is what reconcile asks
+	// when the work on a node is handed over, and no one else.
+	Change string `json:"change" jsonschema:"enum=extend,enum=modify,enum=replace,enum=fix,enum=handoff"`
 	// Reason says why, 1 to 2000 characters. Of an escalation it is the blocker.
 	Reason string `json:"reason" jsonschema:"minLength=1,maxLength=2000"`
 	// Node is the node of the target that escalates: it waits for the answer, and goes on with it.
@@ -107,6 +110,8 @@ type PlanChangeStatus struct {
 	AnswerDAG string `json:"answerDAG,omitempty"`
 	// Question is the prompt of the architect while it is asked: only a DAG with it answers.
 	Question string `json:"question,omitempty"`
+	// AskedAt is when the present try of a hand-off begins.
+	AskedAt Time `json:"askedAt,omitzero"`
 	// Proposal is the edit that the architect accepts and only a person may; nil for none.
 	Proposal *PlanEdit `json:"proposal,omitempty"`
 	// Rejected says why answers of the architect could not be applied, oldest first.
@@ -166,6 +171,9 @@ func (s *PlanChangeSpec) Check(r *Report) {
 		r.At("target").Errorf("bad-target", "%v", err)
 	case s.Node != "" && to.Kind != DAGKind.Name:
 		r.At("node").Errorf("conflict", "only a DAG has nodes, and the target is %s", to).Also("the target", "target")
+	case s.Change == ChangeHandoff && (s.Node == "" || s.Run == "" || s.Proof != "" || s.Suggestions != nil || len(s.Tried) > 0):
+		r.At("change").Errorf("conflict", "only reconcile asks for a hand-off, when the work of a run on a node is handed over").
+			Suggest("use extend, modify, replace or fix")
 	case s.Node == "" && len(s.Tried) > 0:
 		r.At("tried").Errorf("missing", "what was tried is about a node that is blocked").Suggest("add node")
 	}
@@ -240,7 +248,7 @@ func (s *PlanChangeSpec) References() []Reference {
 
 // Said describes the request in a line.
 func (s *PlanChangeSpec) Said() string {
-	if s.Node != "" {
+	if s.Node != "" && s.Change != ChangeHandoff {
 		return "blocker of " + s.Target + " " + s.Node + ": " + strings.Join(strings.Fields(s.Reason), " ")
 	}
 	return s.Change + " " + s.Target + ": " + strings.Join(strings.Fields(s.Reason), " ")

@@ -19,7 +19,7 @@ const actionTextLimit = 70000
 func newTaskCmd(a *app) *cobra.Command {
 	q, file := ops.TaskRequest{}, ""
 	cmd := &cobra.Command{
-		Use:   "task NAME query|prompt|interrupt|ignore-inspector|ignore-tester [TEXT]",
+		Use:   "task NAME query|prompt|interrupt|ignore-inspector|ignore-tester|handoff|stop-handoff [TEXT]",
 		Short: "Ask about the task of an agent, tell it something, or steer its pipeline",
 		Long: `Ask about the task of an agent, tell it something, or steer its pipeline. NAME is dag/NAME:NODE, or the name of a node or of an
 agent, if it is unique.
@@ -34,6 +34,9 @@ interrupt ends the running turn at once; the text is part of the next turn. That
 
 ignore-inspector and ignore-tester take the present change whatever that step of its pipeline says, for the reason in TEXT; with --digest no
 other one than you have seen, as query shows it. The next change is verified as before.
+
+handoff ends the running turn as interrupt does, and a new conversation goes on in the same workspace, with what records tell of the work;
+the text is part of its first turn. stop-handoff stops a hand-off that is not complete yet, and later ones, until handoff is asked for.
 
 Except for query, the command writes an Action to specs/actions/ and then runs the tree once to apply it; while another run is active, that run
 applies it. The Action's status and the node's description say when and how the text arrived. A text may arrive twice if a run

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -38,9 +39,9 @@ func origin(*state.Tree) func(*state.Entry) settle.Origin {
 }
 
 // retired is when an action was applied.
-func retired(*state.Tree) func(*state.Entry) time.Time {
+func retired(t *state.Tree) func(*state.Entry) time.Time {
 	return func(e *state.Entry) time.Time {
-		if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Delivery == nil {
+		if st, ok := e.Status().(*schemas.ActionStatus); ok && st.Delivery == nil && !refused(t, e) {
 			if spec := schemas.SpecAs[*schemas.ActionSpec](e.Object); spec != nil && schemas.IsMessage(spec.Verb) {
 				return time.Time{} // its text is still to arrive
 			}
@@ -50,4 +51,17 @@ func retired(*state.Tree) func(*state.Entry) time.Time {
 		}
 		return readiness.SinceWhen(e.Status())
 	}
+}
+
+// refused reports whether the target of an action has refused it.
+func refused(t *state.Tree, e *state.Entry) bool {
+	spec := schemas.SpecAs[*schemas.ActionSpec](e.Object)
+	if spec == nil {
+		return false
+	}
+	ref, err := spec.TargetRef()
+	to := t.Entry(ref)
+	return err == nil && to != nil && slices.ContainsFunc(schemas.AppliedTo(to.Status()), func(a schemas.AppliedAction) bool {
+		return a.Name == e.Name && a.Refused != ""
+	})
 }

@@ -64,8 +64,8 @@ type Work struct {
 	Failure *Failure `json:"failure,omitempty"`
 	// Permissions are the decisions about what the last run asked for and had to wait for.
 	Permissions []Permission `json:"permissions,omitempty"`
-	// Handoff is the report of the session that this one continues; nil where it continues none.
-	Handoff *schemas.AgentReport `json:"handoff,omitempty"`
+	// Handoff is what the session that this one continues left; nil where it continues none.
+	Handoff *Handoff `json:"handoff,omitempty"`
 	// Checkpoints are what sessions before this one knew, oldest first; Messages what people say about the task.
 	Checkpoints []*schemas.Checkpoint `json:"checkpoints,omitempty"`
 	Messages    []Message             `json:"messages,omitempty"`

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
@@ -83,7 +82,7 @@ func (w *Work) Parts() []Part {
 		{PartNeeds, needsText(w.Needs)},
 		{PartRound, w.Round.text()},
 		{PartClarifications, clarificationsText(w.Clarifications) + refusalsText(w.Refusals)},
-		{PartHandoff, handoffPrompt(w.Handoff)},
+		{PartHandoff, w.Handoff.text()},
 		{PartCheckpoints, checkpointsText(w.Checkpoints)},
 		{PartPermissions, permissionsText(w.Permissions)},
 		{PartFeedback, w.Feedback.text()},
@@ -136,19 +135,6 @@ func (w *Work) issueText() string {
 		d.quote(shorten.Text(w.About.Text, issueLimit))
 	}
 	d.end(what)
-	return d.String()
-}
-
-// handoffPrompt tells an agent what the session before it left. It is quoted: a program wrote it.
-func handoffPrompt(r *schemas.AgentReport) string {
-	if r == nil {
-		return ""
-	}
-	var d promptDocument
-	d.say("\n\nYou continue this task: a session before this one handed it off. What it reported is quoted; check it.\n")
-	d.block("summary", r.Summary)
-	d.block("files that it changed", strings.Join(r.FilesChanged, "\n"))
-	d.block("what remains", strings.Join(r.Remaining, "\n"))
 	return d.String()
 }
 
@@ -244,7 +230,7 @@ func Instruct(format, stdin, text string) string {
 // leastResult is the size up to which a result is never left out of a prompt, in bytes.
 const leastResult = 200
 
-// Fit leaves out the helpers, the oldest checkpoints but the last one, and then the largest results of needs, and says where these are,
+// Fit leaves out the helpers, the oldest checkpoints but the last one, parts of a hand-off, and then the largest results of needs, and says where these are,
 // until the prompt has at most most tokens by count. A prompt that is still too long stays so: the rest is the task.
 func (w *Work) Fit(most int, count func(string) int) {
 	text := w.prompt()
@@ -257,6 +243,14 @@ func (w *Work) Fit(most int, count func(string) int) {
 	for len(w.Checkpoints) > 1 {
 		if w.Checkpoints = w.Checkpoints[1:]; count(w.prompt()) <= most {
 			return
+		}
+	}
+	if w.Handoff != nil {
+		short := *w.Handoff
+		for w.Handoff = &short; short.shorter(); {
+			if count(w.prompt()) <= most {
+				return
+			}
 		}
 	}
 	sizes := map[string]int{}

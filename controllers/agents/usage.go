@@ -179,7 +179,11 @@ func checkpoints(t *state.Tree, agent string) string {
 	if last == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d, the last one at %d %% (%s): %s", n, last.Threshold, last.Node, last.Name())
+	at := fmt.Sprintf("at %d %%", last.Threshold)
+	if last.Handoff != nil {
+		at = "of a hand-off"
+	}
+	return fmt.Sprintf("%d, the last one %s (%s): %s", n, at, last.Node, last.Name())
 }
 
 // messageText says what a person told an agent by an action, and when and how it arrived.

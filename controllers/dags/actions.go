@@ -48,6 +48,9 @@ func (f *fold) apply(pending actions.Pending, done *schemas.AppliedAction) bool 
 		i, ok := f.p.Index[a.Node]
 		return ok && f.awaits(i, a.Permission)
 	}
+	if i, ok := f.p.Index[a.Node]; ok && (a.Verb == schemas.VerbHandoff || a.Verb == schemas.VerbStopHandoff) {
+		return f.takeHandoff(i, pending, done)
+	}
 	if schemas.IsMessage(a.Verb) {
 		return f.hears(a.Node)
 	}

@@ -18,7 +18,7 @@ import (
 // escalates reports whether a run of node i escalated a blocker: by its output, or by the command.
 func (f *fold) escalates(i int32, run *schemas.Run) bool {
 	for k := range f.escalations {
-		if x := &f.escalations[k]; x.Spec.Run == run.Key && x.Spec.Node == f.p.Spec.Nodes[i].Name {
+		if x := &f.escalations[k]; x.Escalates() && x.Spec.Run == run.Key && x.Spec.Node == f.p.Spec.Nodes[i].Name {
 			return true
 		}
 	}
@@ -29,7 +29,7 @@ func (f *fold) escalates(i int32, run *schemas.Run) bool {
 func (f *fold) waitsForHelp(i int32) bool {
 	for k := range f.escalations {
 		x := &f.escalations[k]
-		if x.Spec.Node == f.p.Spec.Nodes[i].Name && x.Holds(f.World, f.Name, f.b.Keys[i]) {
+		if x.Escalates() && x.Spec.Node == f.p.Spec.Nodes[i].Name && x.Holds(f.World, f.Name, f.b.Keys[i]) {
 			f.set(i, schemas.NodeBlocked, settle.ReasonEscalated, fmt.Sprintf("%s: %s%s", x.Entry.Ref, oneLine(x.Spec.Reason), tried(x.Spec.Tried)))
 			return true
 		}
@@ -47,7 +47,7 @@ func (f *fold) waitsForHelp(i int32) bool {
 func (f *fold) seqAfterHelp(i int32) (seq int) {
 	for k := range f.escalations {
 		half, n := clarifications.SplitSeq(f.escalations[k].Spec.Run)
-		if half == keys.OfRuns(f.p.Name, f.p.Spec.Nodes[i].Name, f.b.Keys[i]) {
+		if f.escalations[k].Escalates() && half == keys.OfRuns(f.p.Name, f.p.Spec.Nodes[i].Name, f.b.Keys[i]) {
 			seq = max(seq, n+1)
 		}
 	}
@@ -72,7 +72,7 @@ func (f *fold) help(i int32) (out []agentio.Answered) {
 	for k := range f.escalations {
 		x := &f.escalations[k]
 		st := settle.StatusAs[schemas.PlanChangeStatus](f.World, x.Entry)
-		if a := st.Answer; x.Spec.Node == f.p.Spec.Nodes[i].Name && a != nil && !st.Open() {
+		if a := st.Answer; x.Escalates() && x.Spec.Node == f.p.Spec.Nodes[i].Name && a != nil && !st.Open() {
 			word := "It was refused"
 			if a.Accept {
 				word = "It was answered"

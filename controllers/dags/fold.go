@@ -47,6 +47,9 @@ func inputsOf(in settle.In, node, last string) string {
 func (f *fold) run() {
 	f.applied = actions.Kept(f.Tree, f.old.Actions)
 	f.noteDelivered()
+	if f.p.Spec.Answers != "" {
+		f.late = planchanges.Late(f.World, f.p.Spec.Answers, f.Name)
+	}
 	f.findRounds()
 	f.openSchedule()
 	f.joinGroup()
@@ -117,6 +120,7 @@ func (f *fold) judgeAll() {
 	f.failFast()
 	for i := range f.next {
 		f.next[i].Landed, f.next[i].Pipeline = f.landed(int32(i)), f.pipelineStatus(int32(i))
+		f.closeHandoff(int32(i))
 	}
 }
 
@@ -140,6 +144,9 @@ func (f *fold) rebind() {
 		}
 		if f.approved != nil && f.keys[i] != key {
 			delete(f.approved, int32(i))
+		}
+		if f.handoffs != nil && f.keys[i] != key {
+			delete(f.handoffs, int32(i))
 		}
 	}
 	f.keys = f.b.Keys

@@ -11,7 +11,7 @@ import (
 	"reconcile.dev/reconcile/schemas"
 )
 
-// Texts of people are Actions with the verbs prompt and interrupt. A text is part of each prompt of a new session until one of the
+// Texts of people are Actions with the verbs prompt, interrupt and handoff. A text is part of each prompt of a new session until one of the
 // runs that had it is on record, and of later ones under the same key; that it is on record is its receipt. A text may arrive
 // twice, if a run is killed, and never not at all.
 
@@ -66,7 +66,7 @@ func receipt(action string, run *schemas.Run) *schemas.MessageReceipt {
 func (f *fold) messages(i int32) iter.Seq[*schemas.AppliedAction] {
 	return func(yield func(*schemas.AppliedAction) bool) {
 		for k := range f.applied {
-			if a := &f.applied[k]; schemas.IsMessage(a.Verb) && a.Node == f.p.Spec.Nodes[i].Name && !yield(a) {
+			if a := &f.applied[k]; schemas.IsMessage(a.Verb) && a.Refused == "" && a.Node == f.p.Spec.Nodes[i].Name && !yield(a) {
 				return
 			}
 		}
@@ -155,7 +155,7 @@ func (f *fold) interrupts(i int32) *schemas.AppliedAction {
 		return nil
 	}
 	for a := range f.messages(i) {
-		if a.Verb == schemas.VerbInterrupt && a.Delivery == nil && receipt(a.Name, &c.Run) == nil {
+		if schemas.EndsTurn(a.Verb) && a.Refused == "" && a.Delivery == nil && receipt(a.Name, &c.Run) == nil {
 			return a
 		}
 	}

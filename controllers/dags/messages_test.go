@@ -77,7 +77,7 @@ func TestFullContextUsesNoAttempt(t *testing.T) {
 func TestMessageMutants(t *testing.T) {
 	mutants.Suite{Mutants: []mutants.Mutant{
 		{"a text that came too late is lost", "messages.go", "if a.Delivery == nil && receipt(a.Name, run) == nil {", "if false {", "TestTextsAreNotLost"},
-		{"a text goes to any node", "messages.go", "schemas.IsMessage(a.Verb) && a.Node == f.p.Spec.Nodes[i].Name && !yield(a)", "schemas.IsMessage(a.Verb) && !yield(a)", "TestTextsAreNotLost"},
+		{"a text goes to any node", "messages.go", "a.Refused == \"\" && a.Node == f.p.Spec.Nodes[i].Name && !yield(a)", "a.Refused == \"\" && !yield(a)", "TestTextsAreNotLost"},
 		{"a claim is a receipt", "messages.go", "for _, run := range f.nodeRuns(a.Node) {", "all := slices.Clone(f.nodeRuns(a.Node))\n\tfor k := range f.Entry.Claims {\n\t\tall = append(all, &f.Entry.Claims[k].Run)\n\t}\n\tfor _, run := range all {", "TestTextsAreNotLost"},
 		{"a full context uses up an attempt", "node.go", "\t\tr.handoffs++\n", "\t\tr.handoffs++\n\t\tr.failures++\n", "TestFullContextUsesNoAttempt"},
 		{"a full context is a cancellation like others", "node.go", "run.Outcome == schemas.OutcomeCancelled && full:", "false:", "TestFullContextUsesNoAttempt"},

@@ -36,6 +36,10 @@ type fold struct {
 	// approved are the approvals of nodes that got one now, given the answers of people that came now.
 	approved map[int32][]schemas.Approval
 	given    map[int32]json.RawMessage
+	// handoffs are those of nodes about which people said something now.
+	handoffs map[int32]*schemas.Handoffs
+	// late says that the answer of the DAG is not waited for any more; "" if it is.
+	late string
 	// inputs are the digests of the declared inputs. Where the tree does not tell one, the last one stands: a run must
 	// not start because something could not be looked at.
 	inputs []string
@@ -130,7 +134,8 @@ type nodeRecord struct {
 	unpermitted int
 	handoffs    int          // runs that handed the rest of the task off; they use up no attempt
 	handoff     *schemas.Run // the latest of these; nil for none
-	pauses      bool         // the latest one did
+	handed      []*schemas.Run
+	pauses      bool // the latest one did
 	// questions are the requests of the node under its present key, in the order of the runs that made them.
 	questions []*clarifications.Question
 	// kept is the latest run that waits for a permission, or handed the rest off: its changes are committed, and the work continues there.

@@ -101,7 +101,7 @@ func (f *fold) take(r *nodeRecord, run *schemas.Run, pauses, full bool) {
 		r.kept = run
 	case run.Outcome == schemas.OutcomeHandedOff, run.Outcome == schemas.OutcomeCancelled && full:
 		r.handoffs++
-		r.handoff, r.kept = run, run
+		r.handoff, r.kept, r.handed = run, run, append(r.handed, run)
 	case run.Outcome == schemas.OutcomeSucceeded:
 		r.won, r.refused, r.kept = true, nil, nil
 		r.before, r.failures, r.unlanded, r.wonAt, r.failed = r.attempts()+1, 0, 0, run.Seq, nil
@@ -137,9 +137,6 @@ func (f *fold) remember(i int32, r *nodeRecord) {
 	}
 }
 
-// mostHandoffs bounds how many runs of a node may hand the rest of the task off.
-const mostHandoffs = 12
-
 // mostUnpermitted bounds how many runs of a node may end for a permission.
 const mostUnpermitted = 24
 
@@ -168,6 +165,8 @@ func (f *fold) judge(i int32) {
 	case r.won && !r.again && f.p.Spec.Nodes[i].Repeat != nil && f.repeats(i):
 	case r.won && !r.again:
 		f.set(i, schemas.NodeSucceeded, "", "")
+	case f.late != "":
+		f.stop(i, schemas.NodeSkipped, settle.ReasonTooLate, f.late)
 	case r.other && f.keepsFormer(i):
 	case verb == schemas.VerbSkip:
 		f.stop(i, schemas.NodeSkipped, settle.ReasonSkippedByAction, "an action skipped it")
@@ -179,9 +178,9 @@ func (f *fold) judge(i int32) {
 		f.set(i, schemas.NodeBlocked, settle.ReasonLandingRefused, f.refusal(i))
 	case r.unlanded > max(f.limits[i].Limit, landRetries):
 		f.set(i, schemas.NodeFailed, settle.ReasonNotLanded, r.failed.Message)
-	case r.handoffs > mostHandoffs && !r.running():
+	case max(r.handoffs, s.Handoff.Made()) > mostHandoffs && !r.running():
 		f.set(i, schemas.NodeFailed, settle.ReasonTooManyHandoffs, fmt.Sprintf(
-			"it handed its task off %d times; divide the task, or give the agent a larger contextWindow", r.handoffs))
+			"it handed its task off %d times; divide the task, or give the agent a larger contextWindow", max(r.handoffs, s.Handoff.Made())))
 	case r.unpermitted > mostUnpermitted && !r.running():
 		f.set(i, schemas.NodeFailed, settle.ReasonTooManyPermissions, fmt.Sprintf(
 			"%d of its runs ended for a permission; allow what it needs in commands.allow, or correct the agent", r.unpermitted))
@@ -217,6 +216,7 @@ func (f *fold) facts(i int32) {
 	if f.b.Human[i] {
 		s.Result = f.answered(i)
 	}
+	s.Handoff = f.handedOver(i)
 }
 
 // judgeOpen judges a node that is neither done nor decided by an action.
@@ -249,6 +249,7 @@ func (f *fold) judgeOpen(i int32) {
 	case (r.pauses || len(f.escalations) > 0) && f.waitsForHelp(i):
 	case (r.pauses || len(r.questions) > 0) && f.waitsForAnswer(i):
 	case f.waitsForPermission(i):
+	case f.handingOff(i):
 	case f.waitsForTime(i):
 	case f.b.Human[i]:
 		given, _ := f.counting(i, "")

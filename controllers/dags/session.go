@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reconcile.dev/reconcile/controllers/agents"
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
@@ -33,7 +34,7 @@ func (f *fold) endMark(i int32, t *schemas.Turn) int {
 
 // memory is that of the node's agent.
 func (f *fold) memory(i int32) schemas.AgentMemory {
-	if a := f.b.Agent(f.p, f.agentOf(i)); a != nil {
+	if a := f.b.Agent(f.p, f.agentOf(i)); a != nil && f.stoppedHandoffs(i) == nil {
 		return a.MemoryOf()
 	}
 	return schemas.AgentMemory{CompactAt: 100}
@@ -71,12 +72,13 @@ func (f *fold) continues(i int32) *schemas.Turn {
 		run = r.last
 	case r.limited != nil:
 		run = r.limited
-	case r.reopened != nil && r.last == r.reopened, r.last != nil && r.last.Outcome == schemas.OutcomeCancelled:
+	case r.reopened != nil && r.last == r.reopened, r.last != nil && r.last.Outcome == schemas.OutcomeCancelled,
+		r.last != nil && r.last == r.handoff: // whose hand-off was stopped
 		run = r.last
 	case agents.CutOff(r.failed):
 		run = r.failed
 	}
-	if run == nil || run.Turn == nil || run.Turn.SessionID == "" || f.isFull(i, run.Turn) || f.changesAgent(i, run) {
+	if run == nil || run.Turn == nil || run.Turn.SessionID == "" || f.isFull(i, run.Turn) || f.endsSession(i, run) || f.changesAgent(i, run) {
 		return nil
 	}
 	return run.Turn
@@ -91,12 +93,18 @@ func (f *fold) checkpoints(i int32) []*schemas.Checkpoint {
 	node := "dag/" + f.p.Name + ":" + f.p.Spec.Nodes[i].Name
 	var out []*schemas.Checkpoint
 	for _, c := range all {
-		if c.Node == node && c.NodeKey == f.b.Keys[i] {
+		if c.Node == node && c.NodeKey == f.b.Keys[i] && c.Handoff == nil && !f.superseded(i, c) {
 			out = append(out, c)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *schemas.Checkpoint) int { return a.Timestamp.Compare(b.Timestamp.Time) })
 	return out
+}
+
+// superseded reports whether a hand-off of node i has what a checkpoint says.
+func (f *fold) superseded(i int32, c *schemas.Checkpoint) bool {
+	_, seq := clarifications.SplitSeq(c.Run)
+	return f.endsSession(i, &schemas.Run{Seq: seq})
 }
 
 // endsTurn reports whether the running turn of node i is to end: its context is full, or a person interrupts it. If so, it has set
@@ -111,7 +119,11 @@ func (f *fold) endsTurn(i int32) bool {
 		if a.By != "" {
 			by = " by " + schemas.Acting(a.By, a.Proof)
 		}
-		f.set(i, schemas.NodeRunning, settle.ReasonInterrupted, "its turn is being ended: action "+a.Name+" interrupts it"+by)
+		what := "interrupts it"
+		if a.Verb == schemas.VerbHandoff {
+			what = "hands its work over"
+		}
+		f.set(i, schemas.NodeRunning, settle.ReasonInterrupted, "its turn is being ended: action "+a.Name+" "+what+by)
 		return true
 	}
 	return false

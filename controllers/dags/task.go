@@ -122,7 +122,10 @@ func (f *fold) goOn(i int32, c *settle.Command) {
 	_, c.Messages = f.texts(i)
 	agents.Resume(c, f.b.Agent(f.p, f.agentOf(i)), f.continues(i))
 	f.permit(i, c)
-	c.Continues = r.last != nil && (r.handoffs > 0 || len(f.checkpoints(i)) > 0)
+	c.Continues = r.last != nil && (r.handoffs > 0 || f.opened(i) != nil || len(f.checkpoints(i)) > 0)
+	if c.Workspace != nil && f.opened(i) != nil { // it has its workspace, and an architect may have changed other nodes in the file
+		c.Workspace.Spec, c.Workspace.Inputs = "", nil
+	}
 	switch {
 	case c.Workspace == nil:
 	case r.reopened != nil && r.last == r.reopened:
@@ -170,16 +173,42 @@ func (f *fold) work(i int32, agent *schemas.AgentSpec, needs map[string]settle.N
 	if run := f.recs[i].unsuccessful(); run != nil {
 		w.Failure = &agentio.Failure{Reason: cmp.Or(run.Message, "the run ended "+run.Outcome), Output: run.Output}
 	}
-	if run := f.recs[i].handoff; run != nil {
-		w.Handoff = run.Reported
-	}
+	w.Handoff = f.handoffTold(i)
 	w.Messages, _ = f.texts(i)
 	most := agent.PromptTokens
-	if w.Checkpoints = f.checkpoints(i); len(w.Checkpoints) > 0 {
+	if w.Checkpoints = f.checkpoints(i); len(w.Checkpoints) > 0 || w.Handoff != nil && w.Handoff.State != nil {
 		most = min(most, agent.ContextWindow*agent.MemoryOf().Target/100)
 	}
 	w.Fit(most, tokens.Count)
 	return w
+}
+
+// handoffTold is what the next conversation about node i is told of the one before; nil for the first, and where one goes on.
+func (f *fold) handoffTold(i int32) *agentio.Handoff {
+	x := f.opened(i)
+	if x == nil || f.continues(i) != nil {
+		if run := f.recs[i].handoff; run != nil && run.Reported != nil {
+			return &agentio.Handoff{AgentReport: run.Reported}
+		}
+		return nil
+	}
+	h := &agentio.Handoff{Pipeline: x.Index, Reason: x.Reason, Instructions: x.Instructions, Architect: x.Architect}
+	if x.Phase == schemas.HandoffFailed {
+		h.Pipeline, h.Failed = x.Index-1, x.Message
+	}
+	if run := f.recs[i].handoff; run != nil && run.Key == x.Run {
+		h.AgentReport = run.Reported
+	}
+	for _, c := range f.Tree.Checkpoints() {
+		if c.Handoff != nil && c.Run == x.Run && c.NodeKey == f.b.Keys[i] {
+			h.State = &c.Handoff.TaskState
+		}
+	}
+	if h.State == nil {
+		s := f.handoffState(i, x)
+		h.State = &s
+	}
+	return h
 }
 
 // recall selects the memory for the agent of a node.

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/checks"
-	"reconcile.dev/reconcile/controllers/dags/plan"
-	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/secrets"
@@ -23,56 +21,6 @@ const (
 	stateLine    = 500
 	stateEntries = 40
 )
-
-// TaskView is a task as people see it who ask about it.
-type TaskView struct {
-	Node     string                  `json:"node"` // dag/NAME:NODE
-	Agent    string                  `json:"agent"`
-	State    string                  `json:"state"`
-	Reason   string                  `json:"reason,omitempty"`
-	Message  string                  `json:"message,omitempty"`
-	Attempts int                     `json:"attempts,omitempty"`
-	Pipeline *schemas.PipelineStatus `json:"pipeline,omitempty"`
-	MaxLoops int                     `json:"maxLoops,omitempty"` // of the pipeline
-	schemas.TaskState
-}
-
-// Task is the task of a node that an agent works on; ok is false where it does not exist.
-func Task(in settle.In, node string) (v TaskView, ok bool) {
-	f := decided(in)
-	if f == nil {
-		return v, false
-	}
-	i, ok := f.p.Index[node]
-	if !ok || f.p.Spec.Nodes[i].Agent == "" {
-		return v, false
-	}
-	s := f.next[i]
-	v = TaskView{Node: in.Ref.String() + ":" + node, Agent: f.agentOf(i), State: s.State, Reason: s.Reason, Message: s.Message, Attempts: s.Attempts,
-		Pipeline: s.Pipeline, TaskState: f.taskState(i)}
-	if p := f.pipelineOf(i); p != nil {
-		v.MaxLoops = p.Loops()
-	}
-	return v, true
-}
-
-// decided decides a DAG as it is now; nil for one that cannot be decided.
-func decided(in settle.In) *fold {
-	st, ok := in.Status().(*schemas.DAGStatus)
-	if in.Gone() || in.Broken() {
-		return nil
-	}
-	if !ok {
-		st = new(schemas.DAGStatus)
-	}
-	p := plan.Of(in.Object)
-	if _, bad := unusable(in, p); bad {
-		return nil
-	}
-	f := newFold(in, p, st)
-	f.run()
-	return f
-}
 
 // taskState is that of node i.
 func (f *fold) taskState(i int32) schemas.TaskState {
@@ -263,4 +211,12 @@ func toldAll(all []string) (out []string) {
 		out = add(out, text)
 	}
 	return out
+}
+
+// handoffState is the state of node i's task as it is handed over.
+func (f *fold) handoffState(i int32, x *schemas.Handoff) schemas.TaskState {
+	s := f.taskState(i)
+	s.Engineer.PipelineID, s.Engineer.HandoffReason = schemas.PipelineID(f.p.Name, f.p.Spec.Nodes[i].Name, x.Index-1), x.Reason
+	s.Engineer.ContextUsage = max(s.Engineer.ContextUsage, x.ContextUsage)
+	return s
 }

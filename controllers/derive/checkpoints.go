@@ -94,6 +94,9 @@ func (d *deriver) summarized(e *state.Entry, c *schemas.Checkpoint) {
 	}
 	spec := &schemas.ObservationSpec{Agent: c.Agent, Issue: sessions.IssueOf(d.tree, e), Session: c.SessionID, Timestamp: c.Timestamp, Run: c.Run}
 	head := fmt.Sprintf("%s of %s at %d %% of its context, working on %s", c.Summary, c.Agent, c.Threshold, c.Node)
+	if h := c.Handoff; h != nil {
+		head = fmt.Sprintf("%s of %s, working on %s: %s", c.Summary, c.Agent, c.Node, h.HandoffReason)
+	}
 	spec.Entries = soundEntries([]schemas.ObservationEntry{{Category: schemas.CategorySummary,
 		Content: cutWords(head+"\n"+workText(&c.Work), contentLimit), Summary: cutWords(head, summaryLimit)}})
 	before := len(d.out)
@@ -126,19 +129,24 @@ func (d *deriver) checkpoints(e *state.Entry) {
 		c := &schemas.Checkpoint{APIVersion: schemas.APIVersion, Kind: schemas.CheckpointName, Timestamp: at.mark.At,
 			SessionID: cmp.Or(sessionWith(e), e.Name), ContextUsage: at.mark.Usage(), Threshold: at.mark.Percent, Agent: at.run.Agent,
 			AgentSession: at.mark.Session, Run: at.run.Key, Node: "dag/" + e.Name + ":" + at.run.Node, NodeKey: at.run.NodeKey}
-		if d.hasCheckpoint(c) {
-			continue
-		}
-		c.CheckpointIndex = d.nextIndex(c)
-		c.Metadata.Name = c.Name()
-		d.fill(c, e, at)
-		d.kept.Add = append(d.kept.Add, c)
+		d.keepCheckpoint(c, e, at)
 	}
 	for _, c := range slices.Concat(d.tree.Checkpoints(), d.kept.Add) {
 		if strings.HasPrefix(c.Node, "dag/"+e.Name+":") {
 			d.summarized(e, c)
 		}
 	}
+}
+
+// keepCheckpoint adds a checkpoint, unless it exists.
+func (d *deriver) keepCheckpoint(c *schemas.Checkpoint, e *state.Entry, at moment) {
+	if d.hasCheckpoint(c) {
+		return
+	}
+	c.CheckpointIndex = d.nextIndex(c)
+	c.Metadata.Name = c.Name()
+	d.fill(c, e, at)
+	d.kept.Add = append(d.kept.Add, c)
 }
 
 // fill fills in the content of a checkpoint from records, without secrets. It names missing facts as unknown.

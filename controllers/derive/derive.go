@@ -40,7 +40,7 @@ func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Check
 		}
 	}
 	for _, e := range due.of(t, schemas.DAGKind.Name) {
-		look(e.Ref, func() { v.asks(e) }, func() { v.planChanges(e) }, func() { v.learned(e) }, func() { v.checkpoints(e) })
+		look(e.Ref, func() { v.asks(e) }, func() { v.planChanges(e) }, func() { v.learned(e) }, func() { v.handoffs(e) }, func() { v.checkpoints(e) })
 	}
 	for _, e := range due.of(t, schemas.ActionKind.Name) {
 		look(e.Ref, func() { v.starts(e) })

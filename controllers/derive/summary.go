@@ -239,6 +239,18 @@ func (s *summary) architect() {
 
 func (s *summary) handoff() {
 	w := &s.c.Work
+	if h := s.c.Handoff; h != nil {
+		e := &h.Engineer
+		s.set("pipelineId", h.OldPipelineID)
+		s.set("originalPrompt", e.OriginalPrompt)
+		s.set("accomplished", e.Accomplished)
+		s.set("filesChanged", w.FilesChanged)
+		s.set("remaining", e.Remaining)
+		s.set("contextNotes", e.ContextNotes)
+		s.set("handoffReason", h.HandoffReason)
+		s.fields["contextUsage"] = e.ContextUsage
+		return
+	}
 	s.set("pipelineId", s.c.Node)
 	s.set("originalPrompt", w.Task)
 	s.set("accomplished", w.Reported)

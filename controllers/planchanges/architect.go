@@ -14,9 +14,6 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// mostAnswers bounds how many answers of an architect cannot be applied before a person decides.
-const mostAnswers = 3
-
 // longestQuestion bounds the prompt of an architect, in characters: that of a node has at most 100,000.
 const longestQuestion = 99_000
 
@@ -65,12 +62,17 @@ func AnswerDAG(t *state.Tree, e *state.Entry) (name string, dag *schemas.DAGSpec
 		issue = of.Issue
 	}
 	return st.AnswerDAG, &schemas.DAGSpec{Session: Session(t, spec), Issue: issue, Description: "Answer " + e.Ref.String(), Answers: e.Name,
-		Nodes: []schemas.Node{nodeOf(st)}}
+		Nodes: []schemas.Node{nodeOf(spec, st)}}
 }
 
 // nodeOf is the node in which the architect answers.
-func nodeOf(st *schemas.PlanChangeStatus) schemas.Node {
-	return schemas.Node{Name: answerNode, Agent: st.Architect, Priority: schemas.High, Prompt: st.Question, Retry: &schemas.Retry{Limit: 1}}
+func nodeOf(spec *schemas.PlanChangeSpec, st *schemas.PlanChangeStatus) schemas.Node {
+	n := schemas.Node{Name: answerNode, Agent: st.Architect, Priority: schemas.High, Prompt: st.Question, Retry: &schemas.Retry{Limit: 1}}
+	if spec.Change == schemas.ChangeHandoff {
+		limit := schemas.Duration(handoffTry)
+		n.Retry.Limit, n.Timeout = 0, &limit
+	}
+	return n
 }
 
 // isQuestion reports whether a DAG asks the architect the question on record, and nothing else.
@@ -78,7 +80,7 @@ func (f *changeFold) isQuestion(dag *schemas.DAGSpec) bool {
 	if dag == nil {
 		return false
 	}
-	want := schemas.DAGSpec{Answers: f.Name, Session: dag.Session, Issue: dag.Issue, Description: dag.Description, Nodes: []schemas.Node{nodeOf(f.st)}}
+	want := schemas.DAGSpec{Answers: f.Name, Session: dag.Session, Issue: dag.Issue, Description: dag.Description, Nodes: []schemas.Node{nodeOf(f.spec, f.st)}}
 	want.Default()
 	return reflect.DeepEqual(dag, &want)
 }
@@ -104,6 +106,11 @@ func (f *changeFold) request() *agentio.PlanChange {
 			p.Plans = append(p.Plans, planOf(dag))
 		}
 	}
+	for _, c := range f.Tree.Checkpoints() {
+		if f.spec.Change == schemas.ChangeHandoff && c.Handoff != nil && c.Run == f.spec.Run {
+			p.Handoff = &agentio.Handoff{Pipeline: c.Handoff.HandoffIndex, Reason: c.Handoff.HandoffReason, State: &c.Handoff.TaskState}
+		}
+	}
 	if n := len(f.st.Rejected); n > 0 {
 		p.Rejected = f.st.Rejected[n-1]
 	}
@@ -120,9 +127,9 @@ func planOf(e *state.Entry) agentio.Plan {
 	return p
 }
 
-// architect is the agent that answers a plan change: one with the role of an architect that is a program, by name, except
+// Architect is the agent that answers a plan change: one with the role of an architect that is a program, by name, except
 // the requester. person is an architect who is a person; both are empty without any.
-func architect(t *state.Tree, by string) (program, person string) {
+func Architect(t *state.Tree, by string) (program, person string) {
 	for _, e := range t.Entries(schemas.AgentKind.Name) {
 		spec := state.SpecOf[*schemas.AgentSpec](e)
 		switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/agentio"
@@ -23,6 +24,7 @@ type changeFold struct {
 	history settle.History
 	waits   string // what it waits for, where the phase does not say it
 	working bool   // an agent is at it
+	again   time.Time
 }
 
 // decide follows a plan change from the request through the answer to the change of the DAG.
@@ -33,6 +35,7 @@ func decide(in settle.In) settle.Out {
 	st := *Status(in.Entry)
 	st.Common = settle.Common(in.Status())
 	var j settle.Judgement
+	out := settle.Out{Status: &st}
 	digest := st.ObservedDigest
 	switch {
 	case in.Broken():
@@ -44,18 +47,23 @@ func decide(in settle.In) settle.Out {
 		f.run()
 		j, digest = f.judge(), in.Object.Digest
 		st.History = f.history.Entries()
+		out.Again, out.Await = f.again, !f.again.IsZero()
 	}
 	if st.History == nil {
 		st.History = []schemas.HistoryEntry{}
 	}
 	j.Settle(&st.Common, digest, in.Now)
-	return settle.Out{Status: &st}
+	return out
 }
 
 // run finds the phase.
 func (f *changeFold) run() {
 	if f.st.Phase == "" {
 		if f.waits = f.unknownNode(); f.waits != "" {
+			return
+		}
+		if f.spec.Change == schemas.ChangeHandoff && f.handoff() == nil {
+			f.waits = fmt.Sprintf("%s %s asks for no such hand-off: reconcile itself writes this request", f.spec.Target, f.spec.Node)
 			return
 		}
 		if err := CheckSuggestions(f.Tree, f.spec); err != nil && f.spec.Proof != schemas.ProofRun { // an agent is answered by an architect
@@ -79,7 +87,9 @@ func (f *changeFold) run() {
 		}
 		f.st.Actions = append(f.st.Actions[:len(f.st.Actions):len(f.st.Actions)], done)
 	}
-	if f.st.Phase == schemas.PlanPending {
+	if f.st.Phase == schemas.PlanPending && f.spec.Change == schemas.ChangeHandoff {
+		f.askHandoff()
+	} else if f.st.Phase == schemas.PlanPending {
 		f.ask()
 	}
 	if f.st.Phase == schemas.PlanAccepted {
@@ -201,6 +211,9 @@ func (f *changeFold) plan(a *schemas.PlanAnswer, agent string) error {
 		return err
 	}
 	edited, err := Apply(f.Tree, dag, f.spec.Change, a.Edit, false)
+	if err == nil {
+		err = f.keepsHandedOver(dag, edited)
+	}
 	if err != nil {
 		return err
 	}
@@ -216,17 +229,13 @@ func (f *changeFold) plan(a *schemas.PlanAnswer, agent string) error {
 // ask has an architect answer, and takes the answer.
 func (f *changeFold) ask() {
 	f.waits = "waits for a person: " + f.command()
-	program, person := architect(f.Tree, f.spec.By)
+	program, person := Architect(f.Tree, f.spec.By)
 	if f.st.Architect = person; program == "" || Session(f.Tree, f.spec) == "" || f.answersItself() {
 		return
 	}
 	f.st.Architect = program
 	for len(f.st.Rejected) < mostAnswers {
-		name := answerName(f.Name, len(f.st.Rejected)+1)
-		// The DAG that changes may be decided after this, so the question is made again until it is in a file.
-		if f.st.AnswerDAG != name || f.st.Question == "" || f.Tree.Entry(schemas.DAGKind.Ref(name)) == nil {
-			f.st.AnswerDAG, f.st.Question = name, f.question(name)
-		}
+		f.putQuestion(len(f.st.Rejected) + 1)
 		err := f.hear()
 		if errors.As(err, new(*beyondError)) {
 			f.waits = fmt.Sprintf("agent/%s accepts it, and only a person can: %v; %s", program, err, f.command())
@@ -238,6 +247,14 @@ func (f *changeFold) ask() {
 	}
 	f.st.AnswerDAG, f.st.Question, f.working = "", "", false
 	f.waits = fmt.Sprintf("the answers of agent/%s cannot be applied: %s; %s", program, f.st.Rejected[len(f.st.Rejected)-1], f.command())
+}
+
+// putQuestion names the DAG of try n, and what is asked there. The DAG that changes may be decided after this, so the question is made
+// again until it is in a file.
+func (f *changeFold) putQuestion(n int) {
+	if name := answerName(f.Name, n); f.st.AnswerDAG != name || f.st.Question == "" || f.Tree.Entry(schemas.DAGKind.Ref(name)) == nil {
+		f.st.AnswerDAG, f.st.Question = name, f.question(name)
+	}
 }
 
 // hear takes the answer of the architect, if it is there. The error says why the answer cannot be applied.
@@ -284,7 +301,7 @@ func (f *changeFold) take(e *state.Entry, agent string, n schemas.NodeStatus) er
 			answer.Source = "run/" + run.Key
 		}
 	}
-	if err = f.accept(answer, agent); errors.As(err, new(*beyondError)) {
+	if err = f.accept(answer, agent); errors.As(err, new(*beyondError)) && f.spec.Change != schemas.ChangeHandoff {
 		f.working, f.st.Proposal = false, answer.Edit
 	}
 	return err
@@ -348,7 +365,9 @@ func (f *changeFold) judge() settle.Judgement {
 		j.Class, j.Reason, j.Message = settle.ClassReady, settle.ReasonApplied, f.applied()
 	case schemas.PlanRefused:
 		j.Class, j.Reason = settle.ClassReady, settle.ReasonRefused
-		if j.Message = "refused by " + schemas.Acting(st.Answer.By, st.Answer.Proof) + because(st.Answer.Reason); st.Answer.Accept {
+		if st.Answer == nil {
+			j.Message = st.Rejected[len(st.Rejected)-1]
+		} else if j.Message = "refused by " + schemas.Acting(st.Answer.By, st.Answer.Proof) + because(st.Answer.Reason); st.Answer.Accept {
 			j.Message = st.Rejected[len(st.Rejected)-1]
 		}
 	}
@@ -367,4 +386,141 @@ func (f *changeFold) applied() string {
 		text += fmt.Sprintf("; %s has failed: reconcile retry %s %[1]s lets it run again, with the answer", f.spec.Node, to)
 	}
 	return text
+}
+
+// handoff is the hand-off that the request is about, as its DAG was decided; nil where none asks for it.
+func (f *changeFold) handoff() *schemas.Handoff {
+	to, _ := f.spec.TargetRef()
+	e := f.Tree.Entry(to)
+	if e == nil {
+		return nil
+	}
+	st, _ := e.Status().(*schemas.DAGStatus)
+	if st == nil {
+		return nil
+	}
+	all := st.Nodes.Of(f.spec.Node).Handoff
+	if all == nil {
+		return nil
+	}
+	for k := range all.Chain {
+		if x := &all.Chain[k]; x.PlanChange == f.Name && IsHandoff(f.spec, to.Name, f.spec.Node, x) {
+			return x
+		}
+	}
+	return nil
+}
+
+// askHandoff has an architect agree to a hand-off.
+func (f *changeFold) askHandoff() {
+	f.working = true
+	f.st.Architect, _ = Architect(f.Tree, f.spec.By)
+	if x := f.handoff(); x == nil || !x.Open() {
+		f.giveUp("the hand-off is not waited for any more")
+		return
+	}
+	for f.st.Architect != "" && len(f.st.Rejected) < mostAnswers {
+		n := len(f.st.Rejected) + 1
+		if f.st.AskedAt.IsZero() {
+			f.st.AskedAt = f.st.Created
+		}
+		if !f.isDue(f.st.AskedAt.Time) {
+			f.st.AnswerDAG, f.st.Question = "", ""
+			f.waits = fmt.Sprintf("agent/%s is asked again at %s, try %d of %d", f.st.Architect, f.st.AskedAt.UTC().Format(time.RFC3339), n, mostAnswers)
+			f.again = f.st.AskedAt.Time
+			return
+		}
+		f.putQuestion(n)
+		at, why := f.hearInTime(n)
+		if why == "" {
+			return
+		}
+		f.st.Rejected = append(slices.Clip(f.st.Rejected), why)
+		f.st.AskedAt = schemas.NewTime(at.Add(time.Second << (n - 1)))
+	}
+	why := "there is no agent with the role architect any more"
+	if n := len(f.st.Rejected); n > 0 {
+		why = fmt.Sprintf("no usable answer of agent/%s in %s: %s", f.st.Architect, fmt.Sprintf("%d of %d tries", n, mostAnswers), f.st.Rejected[n-1])
+	}
+	f.giveUp(why)
+}
+
+// isDue reports whether a time has come. A time that is far away was computed under a clock that was wrong.
+func (f *changeFold) isDue(at time.Time) bool {
+	return !f.Now.Before(at) || at.Sub(f.Now) > HandoffLimit
+}
+
+// hearInTime takes the answer of try n. why says that it is over without an answer that counts, and at is when it was.
+func (f *changeFold) hearInTime(n int) (at time.Time, why string) {
+	end := f.st.AskedAt.Add(handoffTry)
+	node, finished := f.answerNode()
+	switch {
+	case !finished.IsZero() && finished.After(end):
+		return end, f.tooLate()
+	case node.State == schemas.NodeSucceeded:
+		if err := f.hear(); err != nil {
+			return finished, err.Error()
+		}
+		return at, ""
+	case node.State == schemas.NodeFailed, node.State == schemas.NodeCancelled, node.State == schemas.NodeSkipped:
+		if finished.IsZero() {
+			finished = f.Now
+		}
+		return finished, fmt.Sprintf("agent/%s did not answer (%s): %s", f.st.Architect, node.Reason, node.Message)
+	case f.isDue(end):
+		return end, f.tooLate()
+	}
+	f.waits = fmt.Sprintf("agent/%s is asked in dag/%s, try %d of %d, until %s", f.st.Architect, f.st.AnswerDAG, n, mostAnswers, end.UTC().Format(time.RFC3339))
+	if e := f.Tree.Entry(schemas.DAGKind.Ref(f.st.AnswerDAG)); e != nil && !e.Gone() && !f.isQuestion(state.SpecOf[*schemas.DAGSpec](e)) {
+		f.waits += "; that DAG is another one, and is in the way"
+	}
+	f.again = end
+	return at, ""
+}
+
+// answerNode is the node in which the architect answers the present try, and when its latest run ended.
+func (f *changeFold) answerNode() (schemas.NodeStatus, time.Time) {
+	e := f.Tree.Entry(schemas.DAGKind.Ref(f.st.AnswerDAG))
+	if e == nil || e.Gone() || !f.isQuestion(state.SpecOf[*schemas.DAGSpec](e)) {
+		return schemas.NodeStatus{}, time.Time{}
+	}
+	st, _ := e.Status().(*schemas.DAGStatus)
+	if st == nil {
+		return schemas.NodeStatus{}, time.Time{}
+	}
+	n := st.Nodes.Of(answerNode)
+	return n, n.FinishedAt.Time
+}
+
+func (f *changeFold) tooLate() string {
+	return fmt.Sprintf("agent/%s gave no answer within %s in dag/%s, and one that comes later is ignored", f.st.Architect, handoffTry, f.st.AnswerDAG)
+}
+
+// giveUp ends the request without an answer.
+func (f *changeFold) giveUp(why string) {
+	at := schemas.NewTime(f.Now)
+	f.end(nil, schemas.PlanRefused)
+	f.st.AnswerDAG = ""
+	f.st.Rejected = append(slices.Clip(f.st.Rejected), why)
+	f.working = false
+	f.history.Add(at, settle.ReasonRefused, why)
+}
+
+// keepsHandedOver refuses an edit of the node that is handed over: its work goes on as it is.
+func (f *changeFold) keepsHandedOver(dag *state.Entry, e *Edited) error {
+	if f.spec.Change != schemas.ChangeHandoff {
+		return nil
+	}
+	name := f.spec.Node
+	if was := schemas.SpecAs[*schemas.DAGSpec](dag.Object.Declared()); was.Node(name) == nil { // made of a node of the file
+		for i := range was.Nodes {
+			if n := &was.Nodes[i]; (n.Matrix != nil || n.DAG != "") && strings.HasPrefix(f.spec.Node, n.Name+"_") {
+				name = n.Name
+			}
+		}
+	}
+	if i := slices.IndexFunc(e.Items, func(n Item) bool { return n.Name == name }); i < 0 || e.Items[i].Value != nil {
+		return fmt.Errorf("node %s is handed over, and stays as it is: write instructions for the one who goes on with it", name)
+	}
+	return nil
 }

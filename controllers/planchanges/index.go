@@ -54,6 +54,9 @@ func indexOf(t *state.Tree) *byDAG {
 	return x
 }
 
+// Escalates reports whether the plan change is about a blocker: one for a hand-off is not.
+func (x *Escalation) Escalates() bool { return x.Spec.Change != schemas.ChangeHandoff }
+
 // Holds reports whether the blocker keeps the node with a key from going on. One of a run is about the key of that run.
 func (x *Escalation) Holds(w *settle.World, dag, key string) bool {
 	if x.Spec.Run != "" && !strings.HasPrefix(x.Spec.Run, keys.OfRuns(dag, x.Spec.Node, key)) {

@@ -15,7 +15,7 @@ import (
 // Kind is the row of kind PlanChange.
 var Kind = settle.Kind{Kind: schemas.PlanChangeKind, Decide: decide, Columns: columns, Details: details,
 	DependsOn: []string{schemas.DAGKind.Name, schemas.SessionKind.Name}, Affects: affects, Before: addOpen, After: addAsking, Shared: true,
-	Origin: origin, Retired: retired, Mirror: &mirror.PlanChange, Index: &project.PlanChange}
+	PartOf: partOf, Origin: origin, Retired: retired, Mirror: &mirror.PlanChange, Index: &project.PlanChange}
 
 var columns = []settle.Column{
 	readiness.Ready, readiness.Phase,
@@ -70,6 +70,9 @@ func affects(c *settle.Change) {
 	for _, ref := range c.Tree().ReferrersOf(c.Ref, schemas.ActionKind.Name) {
 		c.Add(ref)
 	}
+	for _, ref := range c.Tree().ReferrersOf(c.Ref, schemas.DAGKind.Name) { // its answers, which may come too late by now
+		c.AddWithReaders(ref)
+	}
 }
 
 // addOpen adds the plan changes without an answer where agents changed: an architect may be among them.
@@ -100,12 +103,27 @@ func addAsking(r *settle.Round) {
 		}
 		for _, target := range []schemas.Ref{is.Ref, schemas.SessionKind.Ref(spec.Session)} {
 			for _, ref := range t.ReferrersOf(target, schemas.PlanChangeKind.Name) {
-				if st := Status(t.Entry(ref)); st.Phase == schemas.PlanPending && st.AnswerDAG != "" && t.Entry(schemas.DAGKind.Ref(st.AnswerDAG)) == nil {
+				if st := Status(t.Entry(ref)); waitsForHandoff(t.Entry(ref), st) || st.Phase == schemas.PlanPending && st.AnswerDAG != "" && t.Entry(schemas.DAGKind.Ref(st.AnswerDAG)) == nil {
 					r.AddChanged(ref)
 				}
 			}
 		}
 	})
+}
+
+// partOf is [settle.Kind.PartOf] for plan changes: a hand-off belongs to the node that is handed over.
+func partOf(e *state.Entry, _ string) (dag, of string) {
+	if spec := Spec(e); spec != nil && spec.Change == schemas.ChangeHandoff {
+		to, _ := spec.TargetRef()
+		return to.Name, spec.Node
+	}
+	return "", ""
+}
+
+// waitsForHandoff reports whether a plan change is decided by a hand-off of its DAG.
+func waitsForHandoff(e *state.Entry, st *schemas.PlanChangeStatus) bool {
+	spec := Spec(e)
+	return spec != nil && spec.Change == schemas.ChangeHandoff && (st.Phase == "" || st.Phase == schemas.PlanPending)
 }
 
 // origin: the output of an agent, or a command, once a run has taken the request.

@@ -74,6 +74,10 @@ const (
 	ReasonRunsFail             = "RunsFail"       // the last runs of an agent failed in a row, for a reason that is not the work
 	ReasonHealthy              = "Healthy"        // a check found that it can work
 
+	ReasonHandingOff     = "HandingOff"     // an architect is asked to agree that the work is handed over
+	ReasonHandoffStopped = "HandoffStopped" // its agent wants to hand its work over, and a person stopped that
+	ReasonTooLate        = "TooLate"        // the answer is not waited for any more
+
 	ReasonContextFull = "ContextFull" // the turn is being ended since the agent's context is full
 	ReasonInterrupted = "Interrupted" // the turn is being ended since a person interrupts it
 

@@ -32,8 +32,28 @@ func (s *Selection) in(table Table, t *state.Tree) func(owner schemas.Ref, node 
 			return false
 		}
 		dag, of := k.PartOf(e, node)
+		if change := handoffOf(t, e); change != nil {
+			to, _ := change.TargetRef()
+			dag, of = to.Name, change.Node
+		}
 		return dag == s.DAG && needed(of)
 	}
+}
+
+// handoffOf is the request for a hand-off that a DAG answers; nil for any other DAG. The node that is handed over waits for it.
+func handoffOf(t *state.Tree, e *state.Entry) *schemas.PlanChangeSpec {
+	if e.Kind != schemas.DAGKind.Name {
+		return nil
+	}
+	spec := state.SpecOf[*schemas.DAGSpec](e)
+	if spec == nil || spec.Answers == "" {
+		return nil
+	}
+	change := state.SpecOf[*schemas.PlanChangeSpec](t.Entry(schemas.PlanChangeKind.Ref(spec.Answers)))
+	if change == nil || change.Change != schemas.ChangeHandoff {
+		return nil
+	}
+	return change
 }
 
 // needed returns whether a node of the DAG is selected, or needed by a selected one.

@@ -14,7 +14,7 @@ import (
 // taskQuery shows how a task is; taskVerbs are the others of /task, which become Actions.
 const taskQuery = "query"
 
-var taskVerbs = []string{schemas.VerbPrompt, schemas.VerbInterrupt, schemas.VerbIgnoreInspector, schemas.VerbIgnoreTester}
+var taskVerbs = []string{schemas.VerbPrompt, schemas.VerbInterrupt, schemas.VerbIgnoreInspector, schemas.VerbIgnoreTester, schemas.VerbHandoff, schemas.VerbStopHandoff}
 
 // task interprets "/task NAME VERB [TEXT]". NAME is that of a node of the issue, dag/NAME:NODE, or the only one that is like it.
 func (d *commandDecider) task(c *Comment, cmd Command, name string) (*derive.Spec, string, error) {
@@ -42,7 +42,9 @@ func (d *commandDecider) task(c *Comment, cmd Command, name string) (*derive.Spe
 	if schemas.IsMessage(verb) {
 		spec.Text = redactedText(text)
 	} else {
-		spec.Digest, text = digestIn(text)
+		if schemas.IgnoredStep(verb) != "" {
+			spec.Digest, text = digestIn(text)
+		}
 		spec.Reason = redactedText(text)
 	}
 	if p := schemas.NodesIn(e.Status()).Of(node).Pipeline; schemas.IgnoredStep(verb) != "" {

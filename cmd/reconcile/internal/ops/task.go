@@ -14,7 +14,7 @@ import (
 )
 
 // TaskVerbs are the verbs of [Task].
-var TaskVerbs = []string{schemas.VerbPrompt, schemas.VerbInterrupt, schemas.VerbIgnoreInspector, schemas.VerbIgnoreTester}
+var TaskVerbs = []string{schemas.VerbPrompt, schemas.VerbInterrupt, schemas.VerbIgnoreInspector, schemas.VerbIgnoreTester, schemas.VerbHandoff, schemas.VerbStopHandoff}
 
 // VerbQuery is what [QueryTask] does.
 const VerbQuery = "query"

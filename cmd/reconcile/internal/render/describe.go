@@ -295,9 +295,17 @@ func (p *descriptionPage) nodes(e *state.Entry) string {
 			exit = strconv.Itoa(*n.ExitCode)
 		}
 		t.Cells(Cell{Text: name}, Cell{Text: n.State, Color: stateColor(n.State)}, Cell{Text: strconv.Itoa(n.Attempts)},
-			p.duration(n), Word(exit), Cell{Text: p.whyNode(n)})
+			p.duration(n), Word(exit), Cell{Text: strings.TrimSpace(pipelineOf(&n) + " " + p.whyNode(n))})
 	}
 	return t.text()
+}
+
+// pipelineOf names the pipeline at work on a node whose work was handed over; "" for the first.
+func pipelineOf(n *schemas.NodeStatus) string {
+	if n.Handoff == nil || n.Handoff.Index == 0 {
+		return ""
+	}
+	return fmt.Sprintf("pipeline %d", n.Handoff.Index)
 }
 
 // failures shows the end of the output of the first failed nodes.

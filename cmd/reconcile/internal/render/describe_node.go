@@ -85,6 +85,9 @@ func (p *descriptionPage) nodeHead(v *dags.NodeView) {
 		row("Tests", v.Written)
 		row("Tested", looped(v.Tested, v.TesterLoops))
 	}
+	for _, line := range dags.HandoffLines(n.Handoff) {
+		row("Hand-off", line)
+	}
 	for _, a := range n.Approvals {
 		if a.Ignores != "" {
 			row("Ignored "+a.Ignores, strings.TrimSuffix(schemas.Acting(a.By, a.Proof)+": "+a.Reason, ": "))

@@ -32,6 +32,7 @@ func Task(w io.Writer, v *dags.TaskView) error {
 	if s := v.Tester; s != nil {
 		line("Failing tests", strings.Join(s.PendingFailures, "\n"))
 	}
+	line("Hand-offs", strings.Join(dags.HandoffLines(v.Handoff), "\n"))
 	e := &v.Engineer
 	if e.ContextUsage > 0 {
 		line("Context", fmt.Sprintf("%.0f %% used", e.ContextUsage*100))

@@ -1,8 +1,10 @@
 package loop
 
 import (
+	"fmt"
 	"slices"
 
+	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -14,6 +16,8 @@ type statusStamp struct {
 	ready   string
 	actions int      // applied actions
 	blocked []string // nodes that wait for a person, sorted
+	// handoffs are the hand-offs of nodes with their phases: the status is on disk before a new conversation begins.
+	handoffs string
 }
 
 func stampOf(e *state.Entry, size int) statusStamp {
@@ -27,6 +31,13 @@ func stampOf(e *state.Entry, size int) statusStamp {
 		return is
 	}
 	is.actions = len(st.Actions)
+	if e.Object != nil && len(plan.Of(e.Object).Agents) > 0 {
+		for name, n := range st.Nodes.All() {
+			if x := n.Handoff.Last(); x != nil {
+				is.handoffs += fmt.Sprintln(name, len(n.Handoff.Chain), x.Phase)
+			}
+		}
+	}
 	if !e.Brief().Blocked {
 		return is
 	}

@@ -1,0 +1,58 @@
+package derive
+
+import (
+	"cmp"
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/dags"
+	"reconcile.dev/reconcile/controllers/dags/plan"
+	"reconcile.dev/reconcile/controllers/planchanges"
+	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
+)
+
+// handoffs adds the records of the hand-offs of a DAG's nodes with which no new conversation has begun yet, and the requests to the
+// architect. No node goes on before its record is written, in the same turn.
+func (d *deriver) handoffs(e *state.Entry) {
+	st, ok := e.Status().(*schemas.DAGStatus)
+	if !ok || e.Object == nil || len(plan.Of(e.Object).Agents) == 0 {
+		return
+	}
+	for node, n := range st.Nodes.All() {
+		last := n.Handoff.Last()
+		if last == nil || last.Phase == schemas.HandoffCancelled || d.hasRecord(last) {
+			continue
+		}
+		in := settle.In{Entry: e, Tree: d.tree, Now: last.At.Time}
+		in.World = settle.NewWorld(d.tree, in.Now, nil)
+		h, of, run := dags.HandedOver(in, node)
+		if h == nil {
+			continue
+		}
+		at := moment{run: run, mark: &schemas.ContextMark{At: of.At, Said: h.Engineer.ContextNotes}}
+		for _, f := range h.Engineer.FilesChanged {
+			at.mark.Files = append(at.mark.Files, f.Path)
+		}
+		if t := run.Turn; t != nil && len(t.Marks) > 0 {
+			at.mark.Tools = t.Marks[len(t.Marks)-1].Tools
+		}
+		c := &schemas.Checkpoint{APIVersion: schemas.APIVersion, Kind: schemas.CheckpointName, Timestamp: of.At, SessionID: cmp.Or(sessionWith(e), e.Name),
+			ContextUsage: of.ContextUsage, Agent: of.Agent, Run: of.Run, Node: "dag/" + e.Name + ":" + node, NodeKey: n.Key, Handoff: h}
+		if run.Turn != nil {
+			c.AgentSession = run.Turn.SessionID
+		}
+		d.keepCheckpoint(c, e, at)
+		if of.PlanChange != "" && of.Phase == schemas.HandoffRequested {
+			d.add(schemas.PlanChangeKind, of.PlanChange, planchanges.HandoffRequest(e.Name, node, of))
+		}
+	}
+}
+
+// hasRecord reports whether all that follows from a hand-off exists.
+func (d *deriver) hasRecord(h *schemas.Handoff) bool {
+	if h.PlanChange != "" && h.Phase == schemas.HandoffRequested && d.lacks(schemas.PlanChangeKind.Ref(h.PlanChange)) {
+		return false
+	}
+	return slices.ContainsFunc(d.tree.Checkpoints(), func(c *schemas.Checkpoint) bool { return c.Handoff != nil && c.Run == h.Run })
+}
