@@ -52,8 +52,7 @@ done
 exit ${code-0}
 `
 	testTool = toolHead + agentHead + `for a; do case $a in --junitxml=*) report=${a#--junitxml=} ;; esac; done
-sleep 0.1
-exec > "$report"
+` + takesLong + `exec > "$report"
 echo '<testsuite>'
 for f in adder sorter viewer; do
   [ -e $f.py ] || continue
@@ -66,12 +65,16 @@ exit ${code-0}
 `
 )
 
-// newPipelineTree makes a repository of pipelineFiles, with tools of its own in place of the machine's.
-func newPipelineTree(t *testing.T) *killedTree {
+// newPipelineTree makes a repository of files like pipelineFiles, with tools of its own in place of the machine's. What these do takes as long
+// as what the agents do.
+func newPipelineTree(t *testing.T, files map[string]string, makes ...string) *killedTree {
 	t.Helper()
-	k := newKilledTree(t, pipelineFiles, "team", "adder.py", "sorter.py", "viewer.py")
-	bin := filepath.Join(k.dir, "../bin")
-	writeFiles(t, bin, map[string]string{"flake8": strings.Replace(inspectTool, "TREE", k.dir, 1), "pytest": strings.Replace(testTool, "TREE", k.dir, 1)})
+	k := newKilledTree(t, files, "team", makes...)
+	bin, edit := filepath.Join(k.dir, "../bin"), strings.NewReplacer("TREE", k.dir)
+	if !strings.Contains(files["agents/coder.sh"], takesLong) {
+		edit = strings.NewReplacer("TREE", k.dir, takesLong, "")
+	}
+	writeFiles(t, bin, map[string]string{"flake8": edit.Replace(inspectTool), "pytest": edit.Replace(testTool)})
 	for _, name := range []string{"flake8", "pytest"} {
 		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -112,7 +115,8 @@ func TestPipelinesKilledTenTimes(t *testing.T) {
 		t.Skip("runs pipelines with many kills")
 	}
 	t.Parallel()
-	undisturbed, killed := newPipelineTree(t), newPipelineTree(t)
+	makes := []string{"adder.py", "sorter.py", "viewer.py"}
+	undisturbed, killed := newPipelineTree(t, pipelineFiles, makes...), newPipelineTree(t, pipelineFiles, makes...)
 	killedTenTimes(t, undisturbed, killed, map[string]string{"specs/actions/review.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Action\n" +
 		"metadata: {name: review}\nspec: {verb: approve, target: dag/team, node: review, answer: '{\"good\": true}'}\n"})
 	for _, k := range []*killedTree{undisturbed, killed} {

@@ -32,23 +32,26 @@ for other in "$live/$key".*; do
 done
 : > "$live/$key.$$"
 trap 'rm -f "$live/$key.$$"' EXIT
-sleep 0.1
-`
+` + takesLong
+
+// takesLong is the line of a program that takes a while.
+const takesLong = "sleep 0.1\n"
 
 // killedTree is a tree whose runs are killed.
 type killedTree struct {
 	*testing.T
-	dir, bin string
-	env      []string
-	kills    int
-	dag      string   // whose nodes count at the end
-	makes    []string // the files that the nodes make
+	dir, bin, home string
+	env            []string
+	kills          int
+	dag            string   // whose nodes count at the end
+	makes          []string // the files that the nodes make
 }
 
 // newKilledTree makes a tree of files, in the DAG of which the nodes make some.
 func newKilledTree(t *testing.T, files map[string]string, dag string, makes ...string) *killedTree {
 	k := &killedTree{T: t, dir: filepath.Join(inMemory(t), "tree"), bin: self(t), dag: dag, makes: makes,
-		env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1"}}
+		home: t.TempDir()}
+	k.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.home, "GIT_CONFIG_NOSYSTEM=1"}
 	writeFiles(t, k.dir, files)
 	return k
 }
