@@ -85,7 +85,7 @@ func (w *Written) hasFile(file string) bool {
 // before is the run without them.
 func (w *Written) Fault(e, before *Evidence) string {
 	if e.Outcome == Unknown {
-		return "nobody knows whether its tests pass: " + e.Summary
+		return "it is unknown how its tests end: " + e.Summary
 	}
 	for _, f := range e.Findings { // the errors of a build
 		if before.Outcome == Passed || w.hasFile(f.File) || f.File == "" {
