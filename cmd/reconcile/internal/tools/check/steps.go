@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -80,7 +79,7 @@ func steps() []step {
 		{name: "generated", about: "schemas and pages are what the Go types say",
 			run: commands([]string{"go", "run", "./cmd/reconcile/internal/tools/gen", "-check"}), quick: true},
 		{name: "short", about: "the short tests of every package", run: shortTests, quick: true, covered: true},
-		{name: "unit", about: "the tests of every package, with an emulator of GitHub", run: unitTests},
+		{name: "unit", about: "the tests of every package, with an emulator of GitHub", run: onGitHub("-timeout=20m", "./...")},
 		{name: "rules", about: "imports run downward, and the documents name what exists", run: tests("./cmd/reconcile/internal/repotest"), covered: true},
 		{name: "scripts", about: "the command line behaves as its scripts say", run: onGitHub(scriptsPackage), covered: true},
 		{name: "github", about: "what speaks with GitHub does so as GitHub describes, with an emulator of it",
@@ -131,12 +130,6 @@ func (c *checker) output(ctx context.Context, argv ...string) (string, error) {
 // tests makes a step of the tests of some packages.
 func tests(args ...string) func(context.Context, *checker) result {
 	return func(ctx context.Context, c *checker) result { return c.goTest(ctx, args) }
-}
-
-// unitTests runs all tests. Many wait for processes and disks, so it runs more at once than there are processors.
-func unitTests(ctx context.Context, c *checker) result {
-	n := fmt.Sprint(2 * runtime.NumCPU())
-	return onGitHub("-timeout=20m", "-p="+n, "-parallel="+n, "./...")(ctx, c)
 }
 
 // shortTests runs the tests that take little time. It leaves out the scripts, and the packages that need an emulator.
