@@ -206,7 +206,6 @@ var faults = []mutants.Mutant{
 	{"a hand-off begins the loops anew", "dags/verdicts.go", "v.loops[by]++\n", "v.loops[by]++\n\tif h := f.handoffsNow(i); h.Made() > 1 {\n\t\t\tv.loops[by] = 1\n\t\t}\n"},
 	{"a hand-off is made for each decision", "dags/handoff.go", "h.Of(run.Key) == nil && (h.Asked", "(h.Asked"},
 	{"an architect changes the node that is handed over", "planchanges/decide.go", "i < 0 || e.Items[i].Value != nil {", "i < 0 {"},
-	{"an answer counts that came too late", "planchanges/decide.go", "case !finished.IsZero() && finished.After(end):", "case false:"},
 	{"the run of a late answer goes on", "planchanges/handoff.go", "st.Phase == schemas.PlanPending && st.AnswerDAG == dag {", "st.AnswerDAG != \"\" {"},
 	{"a retry does not say where it worked before", "dags/plan/onrecord.go", "was.gens[i]--", "was.gens[i] = 0 * was.gens[i] - 1"},
 	{"foreign claims are ignored", "admission/admit.go", "\t\tu.foreign++\n", ""},
