@@ -155,7 +155,7 @@ func (f *fold) interrupts(i int32) *schemas.AppliedAction {
 		return nil
 	}
 	for a := range f.messages(i) {
-		if schemas.EndsTurn(a.Verb) && a.Refused == "" && a.Delivery == nil && receipt(a.Name, &c.Run) == nil {
+		if schemas.EndsTurn(a.Verb) && a.Delivery == nil && receipt(a.Name, &c.Run) == nil {
 			return a
 		}
 	}

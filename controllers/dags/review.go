@@ -17,8 +17,7 @@ import (
 
 // An agent that a pipeline names looks at each change after the tools, or writes tests of it. Its turn is an effect like the verifications by
 // tools, under the same key, and like any turn of an agent: it counts against budgets, waits for limits, and is on record. It cannot change the
-// commit. A turn without a verdict does not count against the author of the
-// change: the agent is asked again, and then a person decides.
+// commit. A turn without a verdict does not count against the author of the change: the agent is asked again, and then a person decides.
 
 // unfit says why an agent cannot do a step; "" if it can.
 func (f *fold) unfit(i int32, name, step string) string {

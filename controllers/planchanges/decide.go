@@ -440,7 +440,7 @@ func (f *changeFold) askHandoff() {
 	}
 	why := "there is no agent with the role architect any more"
 	if n := len(f.st.Rejected); n > 0 {
-		why = fmt.Sprintf("no usable answer of agent/%s in %s: %s", f.st.Architect, fmt.Sprintf("%d of %d tries", n, mostAnswers), f.st.Rejected[n-1])
+		why = fmt.Sprintf("no usable answer of agent/%s in %d of %d tries: %s", f.st.Architect, n, mostAnswers, f.st.Rejected[n-1])
 	}
 	f.giveUp(why)
 }
