@@ -33,6 +33,9 @@ const (
 	StepWrite   = "write-tests" // by an agent; its tests are inspected and tested then
 )
 
+// StepLand is the step that makes a change part of the branch.
+const StepLand = "land"
+
 // Loops is MaxLoops with its default.
 func (p *Pipeline) Loops() int { return cmp.Or(p.MaxLoops, 3) }
 

@@ -102,6 +102,14 @@ func (r *Run) OutputsAt(files []string) (found []Output, ok bool) {
 // IsWork reports whether the run is that of a command or an agent, and neither verifies nor lands the commit of one.
 func (r *Run) IsWork() bool { return r.Lands == "" && r.Verifies == "" }
 
+// Part is the step that the run performs, StepLand for a landing; "" for work.
+func (r *Run) Part() string {
+	if r.Lands != "" {
+		return StepLand
+	}
+	return r.Step
+}
+
 // Output is a file that a run left behind.
 type Output struct {
 	Path   string `json:"path"`   // slash path below the root

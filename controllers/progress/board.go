@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/controllers"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/topology"
 	"reconcile.dev/reconcile/state"
@@ -161,11 +162,19 @@ func (d *dag) take(e *state.Entry, st *schemas.DAGStatus) {
 		switch s.State {
 		case schemas.NodeRunning:
 			n.Since = s.StartedAt.Time
+			if n.Step = verifying[s.Reason]; n.Step != "" {
+				n.Usual = 0 // that is the time of its work
+			}
 		case schemas.NodeQueued:
 			n.Attempt++
 			n.Due = s.RetryAt.Time
 		}
 	}
+}
+
+// verifying are the steps that follow the work of a node, by the reason of its state.
+var verifying = map[string]string{
+	settle.ReasonInspecting: schemas.StepInspect, settle.ReasonTesting: schemas.StepTest, settle.ReasonLanding: schemas.StepLand,
 }
 
 // prepare reads the spec and the records of a DAG.

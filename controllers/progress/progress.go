@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -28,6 +29,7 @@ type Node struct {
 	Due               time.Time     // when the next attempt starts; zero: none is due
 	Took              time.Duration // of the attempt that ended
 	Usual             time.Duration // the time of its last success; 0 if none is on record
+	Step              string        // that verifies or lands the work of the node; "" for its work
 }
 
 // Event is one thing that happened to a node.
@@ -40,6 +42,8 @@ type Event struct {
 	// the path of the whole output.
 	Final       bool
 	Output, Log string
+	// Verdict is that of a verification: "Passed", "Failed" or "Unknown"; "" for all else.
+	Verdict string
 }
 
 // Ended reports whether the event ended an attempt, and so says how long it took.
@@ -58,6 +62,16 @@ type Tracker struct {
 	count   int                  // of them
 	guess   time.Duration        // about their mean
 	board   board
+}
+
+func verdict(o checks.Outcome) string {
+	switch o {
+	case checks.Passed:
+		return "Passed"
+	case checks.Failed:
+		return "Failed"
+	}
+	return "Unknown"
 }
 
 type nodeID struct{ owner, name string }
@@ -80,10 +94,13 @@ func (t *Tracker) Report(r settle.Report) []Event {
 			t.started = map[string]time.Time{}
 		}
 		t.started[r.Key] = r.At
-		e.State, e.Since = schemas.NodeRunning, r.At
+		e.State, e.Since, e.Step = schemas.NodeRunning, r.At, r.Step
 	case settle.Finished:
-		e.State, e.Took = r.Run.Outcome, ran(r.Run)
+		e.State, e.Took, e.Step = r.Run.Outcome, ran(r.Run), r.Run.Part()
 		switch {
+		case r.Run.Verifies != "" && e.State == schemas.OutcomeSucceeded:
+			found := checks.EvidenceOf(r.Run)
+			e.Verdict, e.Message = verdict(found.Outcome), found.Summary
 		case e.State != schemas.OutcomeSucceeded, !r.Run.IsWork():
 			e.Message = r.Run.Message
 		default:

@@ -1,6 +1,7 @@
 package progress_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -195,6 +196,32 @@ func TestOtherOwners(t *testing.T) {
 	tr.Report(settle.Report{Kind: settle.Released, Key: key, At: start})
 	if got := tr.Report(settle.Report{}); got != nil {
 		t.Errorf("an empty report: %+v", got)
+	}
+}
+
+// A verification is shown by its step and its verdict, and no verdict hides that it failed as a program.
+func TestVerdicts(t *testing.T) {
+	tr := progress.Tracker{CPUs: 1}
+	key := "dags/job/a-0123456789abcdef-1"
+	end := func(outcome, result string) progress.Event {
+		tr.Report(settle.Report{Kind: settle.Started, Key: key, At: start, Step: schemas.StepTest})
+		run := &schemas.Run{Key: key, Verifies: "work", Step: schemas.StepTest, Outcome: outcome, Message: "ended", Result: json.RawMessage(result)}
+		events := append(tr.Report(settle.Report{Kind: settle.Finished, Key: key, At: start, Run: run}), tr.Flush()...)
+		if len(events) != 1 {
+			t.Fatalf("%s %s: %+v", outcome, result, events)
+		}
+		return events[0]
+	}
+	for _, c := range []struct{ outcome, result, verdict, message string }{
+		{schemas.OutcomeSucceeded, `{"outcome": "passed", "summary": "3 tests passed"}`, "Passed", "3 tests passed"},
+		{schemas.OutcomeSucceeded, `{"outcome": "failed", "summary": "1 finding"}`, "Failed", "1 finding"},
+		{schemas.OutcomeSucceeded, `{"outcome": "unknown", "summary": "no tool"}`, "Unknown", "no tool"},
+		{schemas.OutcomeSucceeded, `true`, "Unknown", "it came to no verdict: ended"},
+		{schemas.OutcomeFailed, ``, "", "ended"},
+	} {
+		if e := end(c.outcome, c.result); e.Step != schemas.StepTest || e.Verdict != c.verdict || e.Message != c.message || e.State != c.outcome {
+			t.Errorf("%+v: %+v", c, e)
+		}
 	}
 }
 

@@ -107,6 +107,20 @@ func (e *Effect) HasSession() bool {
 	return e.Turn() != nil || c != nil && c.Continue != nil
 }
 
+// Step is how the effect verifies, or schemas.StepLand; "" for work.
+func (e *Effect) Step() string {
+	switch t := e.Task.(type) {
+	case *Verify:
+		return t.Step
+	case *Land:
+		return schemas.StepLand
+	}
+	if c := e.Command(); c != nil && c.Review != nil {
+		return c.Review.Step
+	}
+	return ""
+}
+
 // OutputPaths are those of the task; nil without a task.
 func (e *Effect) OutputPaths() []string {
 	if e.Task == nil {
@@ -519,6 +533,7 @@ type Report struct {
 	Key  string
 	At   time.Time
 	PID  int
+	Step string        // Started: that of the effect
 	Run  *schemas.Run  // Finished; Released: what the turn used that was interrupted, nil for nothing
 	Why  string        // Released, Held; of Finished what is worth a warning and not part of the record
 	Err  error         // Broken

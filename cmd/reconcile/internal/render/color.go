@@ -32,7 +32,7 @@ func (p Palette) Paint(c Color, s string) string {
 // or a condition's status.
 func stateColor(word string) Color {
 	switch word {
-	case "Succeeded", "Active", "Completed", "True", "Applied", "Ready", "resolved", "answered", "ok", "done":
+	case "Succeeded", "Active", "Completed", "True", "Applied", "Ready", "resolved", "answered", "ok", "done", "Passed":
 		return Green
 	case "Failed", "False", "Invalid", "Stalled", "error", "abandoned", "refused", "stuck":
 		return Red

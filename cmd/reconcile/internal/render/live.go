@@ -267,6 +267,9 @@ func liveState(n progress.Node, now time.Time) string {
 		if n.Attempt > 1 {
 			s += ", " + attempt
 		}
+		if n.Step != "" {
+			s = n.Step + " " + s
+		}
 		return s
 	case n.Due.After(now):
 		return attempt + " in " + Age(n.Due.Sub(now))

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -155,10 +156,13 @@ func progressFailure(owner, node, output, log string) []string {
 
 // eventLine formats an event as one line, wrapped on a narrow terminal.
 func eventLine(p Palette, e progress.Event) string {
-	head, state := fmt.Sprintf("%s %s %s ", e.At.UTC().Format(time.TimeOnly), Line(e.Owner), Line(e.Name)), Line(e.State)
+	head, state := fmt.Sprintf("%s %s %s ", e.At.UTC().Format(time.TimeOnly), Line(e.Owner), Line(e.Name)), Line(cmp.Or(e.Verdict, e.State))
+	if e.Step != "" && e.Step != e.Name { // that of a session has the name of the step
+		head += e.Step + " "
+	}
 	line := broken(head+state+afterState(e), p.Width)
 	if strings.HasPrefix(line, head+state) {
-		line = head + p.Paint(stateColor(e.State), state) + line[len(head+state):]
+		line = head + p.Paint(stateColor(state), state) + line[len(head+state):]
 	}
 	return line
 }

@@ -318,7 +318,7 @@ func (r *Runner) reportStart(j *job, pid int) time.Time {
 	defer r.mu.Unlock()
 	r.ran = true
 	j.started, j.since = true, r.o.Now()
-	r.post(settle.Report{Kind: settle.Started, Key: j.effect.Key, At: j.since, PID: pid})
+	r.post(settle.Report{Kind: settle.Started, Key: j.effect.Key, At: j.since, PID: pid, Step: j.effect.Step()})
 	r.begun(j)
 	return j.since
 }

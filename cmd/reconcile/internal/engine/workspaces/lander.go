@@ -37,7 +37,7 @@ type Lander struct {
 	cancel   context.CancelFunc
 	closed   bool
 	checks   map[string]chan settle.Report // of checks under way, by their keys
-	verifies map[string]context.CancelFunc // the verifications under way, by their keys
+	verifies map[string]*verifying         // the verifications under way, by their keys
 	reviews  map[string]*settle.Review     // those by agents that inner performs, by their keys
 	reports  []settle.Report
 }
@@ -45,7 +45,7 @@ type Lander struct {
 // NewLander returns a Lander in front of inner.
 func NewLander(inner loop.Performer, m *Manager) *Lander {
 	l := &Lander{inner: inner, m: m, notify: make(chan struct{}, 1), stop: make(chan struct{}), checks: map[string]chan settle.Report{},
-		verifies: map[string]context.CancelFunc{}, reviews: map[string]*settle.Review{}}
+		verifies: map[string]*verifying{}, reviews: map[string]*settle.Review{}}
 	l.workers.Go(l.forward)
 	return l
 }
@@ -80,7 +80,7 @@ func (l *Lander) collect() {
 			delete(l.checks, r.Key)
 			done <- r
 		case r.Kind == settle.Started && l.verifies[of] != nil:
-			r.Key = of
+			r.Key, r.Step = of, l.verifies[of].step
 			l.report(r)
 		}
 	}
@@ -135,7 +135,7 @@ func (l *Lander) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.busy, l.cancel = e.Key, cancel
 	started := l.m.o.Now()
-	l.report(settle.Report{Kind: settle.Started, Key: e.Key, At: started})
+	l.report(settle.Report{Kind: settle.Started, Key: e.Key, At: started, Step: e.Step()})
 	l.workers.Go(func() {
 		r := l.land(ctx, e, started)
 		cancel()
@@ -167,8 +167,8 @@ func (l *Lander) Cancel(key, why string) {
 		l.cancel()
 		return
 	}
-	if cancel := l.verifies[key]; cancel != nil {
-		cancel()
+	if v := l.verifies[key]; v != nil {
+		v.cancel()
 		return
 	}
 	l.inner.Cancel(key, why)
@@ -230,8 +230,8 @@ func (l *Lander) Close(ctx context.Context) error {
 	if l.cancel != nil {
 		l.cancel()
 	}
-	for _, cancel := range l.verifies {
-		cancel()
+	for _, v := range l.verifies {
+		v.cancel()
 	}
 	l.mu.Unlock()
 	err := l.inner.Close(ctx) // ends the checks
@@ -389,6 +389,12 @@ func checkEffect(e settle.Effect, commit string, c settle.Command) settle.Effect
 	return settle.Effect{Key: e.Key + checkSuffix, Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &c}
 }
 
+// verifying is a verification under way.
+type verifying struct {
+	cancel context.CancelFunc
+	step   string
+}
+
 // submitVerify begins a verification.
 func (l *Lander) submitVerify(e settle.Effect, task *settle.Verify) {
 	l.mu.Lock()
@@ -401,7 +407,7 @@ func (l *Lander) submitVerify(e settle.Effect, task *settle.Verify) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l.verifies[e.Key] = cancel
+	l.verifies[e.Key] = &verifying{cancel, task.Step}
 	l.workers.Go(func() {
 		r := l.verify(ctx, e, task)
 		cancel()

@@ -76,11 +76,11 @@ func TestStartsAreReported(t *testing.T) {
 	check := <-a.submitted
 	a.report(settle.Report{Kind: settle.Started, Key: check.Key, At: f.now, PID: 7})
 	a.report(settle.Report{Kind: settle.Released, Key: check.Key, At: f.now, Why: "enough"})
-	if got := untilEnd(l); len(got) != 2 || got[0].Kind != settle.Started || got[0].Key != "dags/d/a-1-1" || !got[0].At.Equal(f.now) || got[0].PID != 7 || got[1].Key != got[0].Key {
+	if got := untilEnd(l); len(got) != 2 || got[0].Kind != settle.Started || got[0].Key != "dags/d/a-1-1" || !got[0].At.Equal(f.now) || got[0].PID != 7 || got[0].Step != schemas.StepTest || got[1].Key != got[0].Key {
 		t.Errorf("the verification: %+v", got)
 	}
 	l.Submit(settle.Effect{Key: "dags/d/a-2-1", Owner: schemas.DAGKind.Ref("d"), Node: "a", Task: f.work("a", map[string]string{"new": "new\n"})})
-	if got := untilEnd(l); len(got) != 2 || got[0].Kind != settle.Started || got[0].Key != "dags/d/a-2-1" || got[1].Kind != settle.Finished || !got[1].Run.StartedAt.Equal(got[0].At) {
+	if got := untilEnd(l); len(got) != 2 || got[0].Kind != settle.Started || got[0].Key != "dags/d/a-2-1" || got[0].Step != schemas.StepLand || got[1].Kind != settle.Finished || !got[1].Run.StartedAt.Equal(got[0].At) {
 		t.Errorf("the landing: %+v", got)
 	}
 }
