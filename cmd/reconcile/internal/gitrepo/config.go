@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 
-	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
 
@@ -30,20 +29,16 @@ type gitConfig struct {
 func loadConfig(l layout, git string) (*gitConfig, error) {
 	c := &gitConfig{l: l, git: git, opaque: os.Getenv("GIT_CONFIG_PARAMETERS") != ""} // from git -c, in a private format
 	for _, path := range configPaths(l) {
-		data, err := regular.ReadPath(path)
-		if err != nil {
-			continue // absent or unreadable: git ignores it, too
-		}
-		cfg := config.New()
-		if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
-			if git == "" {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
+		cfg, err := l.recent.config(path)
+		switch {
+		case err != nil && git == "":
+			return nil, fmt.Errorf("%s: %w", path, err)
+		case err != nil:
 			c.opaque = true
-			continue
+		case cfg != nil:
+			c.files = append(c.files, cfg)
+			c.opaque = c.opaque || includes(cfg)
 		}
-		c.files = append(c.files, cfg)
-		c.opaque = c.opaque || includes(cfg)
 	}
 	return c, nil
 }
@@ -93,8 +88,10 @@ func (c *gitConfig) get(ctx context.Context, name string) (string, bool) {
 			continue
 		}
 		options := c.files[i].Section(section).Options
-		if sub != "" {
-			options = c.files[i].Section(section).Subsection(sub).Options
+		if sub != "" { // Subsection adds a missing one, and others read the file, too
+			if options = nil; c.files[i].Section(section).HasSubsection(sub) {
+				options = c.files[i].Section(section).Subsection(sub).Options
+			}
 		}
 		if options.Has(key) {
 			return options.Get(key), true

@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-git/go-git/v5/plumbing/format/config"
-	"reconcile.dev/reconcile/state/regular"
 )
 
 // native is the backend that needs no git command.
@@ -30,13 +27,12 @@ func newNative(l layout, m programMode) *native {
 // supported returns an error if this backend does not support the repository's format.
 func (n *native) supported() error {
 	path := filepath.Join(n.common, "config")
-	data, err := regular.ReadPath(path)
+	cfg, err := n.recent.config(path)
 	if err != nil {
-		return err
-	}
-	cfg := config.New()
-	if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if cfg == nil {
+		return fmt.Errorf("%s cannot be read; restore it with git init", path)
 	}
 	if err := checkWorktree(n.layout, cfg); err != nil {
 		return err

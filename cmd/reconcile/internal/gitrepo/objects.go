@@ -15,8 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
@@ -80,40 +78,9 @@ func alternates(common string) []string {
 	return found
 }
 
-// recentObjects keeps the commits and trees that the calls of one Repo read: most of them read the same few. A nil one keeps none.
-type recentObjects struct {
-	kept  sync.Map // contents by objectName
-	bytes atomic.Int64
-}
-
-// recentRoom bounds the kept objects, in bytes.
-const recentRoom = 1 << 20
-
-type objectName struct {
-	kind plumbing.ObjectType
-	hash plumbing.Hash
-}
-
-func (r *recentObjects) get(name objectName) ([]byte, bool) {
-	if r == nil {
-		return nil, false
-	}
-	data, ok := r.kept.Load(name)
-	if !ok {
-		return nil, false
-	}
-	return data.([]byte), true
-}
-
-func (r *recentObjects) add(name objectName, data []byte) {
-	if r != nil && name.kind != plumbing.BlobObject && r.bytes.Add(int64(len(data))) <= recentRoom {
-		r.kept.Store(name, data)
-	}
-}
-
 // read returns an object's content, which no one changes. In a partial clone a missing object can only be fetched by git.
 func (s *objectStore) read(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
-	if data, ok := s.l.recent.get(objectName{kind, hash}); ok {
+	if data, ok := s.l.recent.object(objectName{kind, hash}); ok {
 		return data, nil
 	}
 	obj, err := s.lookup(hash)
@@ -385,6 +352,7 @@ func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 // HasCommit reports whether a commit is in the repository.
 func (r *Repo) HasCommit(ctx context.Context, commit string) (has bool, err error) {
 	err = r.either(func(_ *native, s *objectStore) error {
+		s.l.recent = nil // it may be gone by now
 		_, err := s.commit(commit)
 		has = err == nil
 		return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -76,7 +78,8 @@ type committer interface {
 // are safe for concurrent use.
 type Repo struct {
 	layout
-	prefix  string // slash path of the tree below the work tree, with a final slash; or ""
+	objects fs.FileInfo // the folder of its objects, which another repository at the same place would not share
+	prefix  string      // slash path of the tree below the work tree, with a final slash; or ""
 	native  committer
 	command committer // nil without a git command
 	why     error     // why native does not support this repository, or nil
@@ -87,19 +90,23 @@ type layout struct {
 	worktree string
 	gitDir   string // HEAD and index of this work tree
 	common   string // objects, refs, configuration; equals gitDir except in linked work trees
-	recent   *recentObjects
+	recent   *recent
 }
 
 // Open opens the repository, read-only, whose work tree contains dir. It opens no object and reads no configuration
 // beyond the repository's format. The Repo runs no program that the repository's configuration names: it is for
 // readers.
-func Open(dir string) (*Repo, error) { return open(dir, readOnly) }
+func Open(dir string) (*Repo, error) { return open(dir, readOnly, nil) }
 
 // OpenToCommit opens the repository around dir with the programs that commits and pushes need: filters, the signing
 // program and transport programs run as in git.
-func OpenToCommit(dir string) (*Repo, error) { return open(dir, withPrograms) }
+func OpenToCommit(dir string) (*Repo, error) { return open(dir, withPrograms, nil) }
 
-func open(dir string, m programMode) (*Repo, error) {
+// ReopenToCommit is OpenToCommit. If it opens the repository that last is, it does not read again what was read there and has not
+// changed. last may be nil.
+func ReopenToCommit(dir string, last *Repo) (*Repo, error) { return open(dir, withPrograms, last) }
+
+func open(dir string, m programMode, last *Repo) (*Repo, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -114,12 +121,19 @@ func open(dir string, m programMode) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := layout{worktree: found.Top, gitDir: found.GitDir, common: found.Common, recent: new(recentObjects)}
+	l := layout{worktree: found.Top, gitDir: found.GitDir, common: found.Common, recent: new(recent)}
+	objects, err := os.Stat(filepath.Join(l.common, "objects"))
+	if err != nil {
+		return nil, err
+	}
+	if last != nil && last.common == l.common && last.gitDir == l.gitDir && os.SameFile(last.objects, objects) {
+		l.recent = last.recent
+	}
 	rel, err := filepath.Rel(l.worktree, abs)
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{layout: l}
+	r := &Repo{layout: l, objects: objects}
 	if rel != "." {
 		r.prefix = filepath.ToSlash(rel) + "/"
 	}

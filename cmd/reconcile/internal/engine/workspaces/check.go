@@ -27,7 +27,7 @@ func (m *Manager) openCheck(ctx context.Context, q runner.WorkspaceRequest) (run
 	if r := q.Task.Review; r != nil {
 		w.Commit, w.Attempts = r.Commit, checkName(q.Effect)
 	}
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if err != nil {
 		return nil, "", err
 	}

@@ -41,7 +41,7 @@ func (m *Manager) NotReady(ctx context.Context, task settle.Task) (string, error
 
 // inTheWay says which files of the user are in the way of a commit.
 func (m *Manager) inTheWay(ctx context.Context, l *settle.Land) (string, error) {
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if errors.Is(err, gitrepo.ErrNotARepo) {
 		return "the tree is in no git repository any more", nil
 	}
@@ -101,7 +101,7 @@ const landTries = 10
 
 // land makes a commit part of its branch: once, whatever happened before.
 func (m *Manager) land(ctx context.Context, l *settle.Land, check checker) (o outcome, err error) {
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if err != nil {
 		return o, err
 	}

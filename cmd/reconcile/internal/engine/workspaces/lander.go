@@ -13,7 +13,6 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/loop"
-	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
@@ -341,7 +340,7 @@ func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto 
 	if len(task.Verify) == 0 {
 		return all, nil
 	}
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if err != nil {
 		return nil, err
 	}
@@ -464,7 +463,7 @@ func (m *Manager) tipOf(ctx context.Context, task *settle.Verify) (commit, why s
 	if task.Commit != "" {
 		return task.Commit, "", nil
 	}
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if err != nil {
 		return "", "there is nothing to check out: " + err.Error(), nil
 	}

@@ -202,7 +202,7 @@ func (m *Manager) Diff(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (m *Manager) Drop(ctx context.Context, name string) (ref string, err error)
 	if o.InUse() {
 		return "", fmt.Errorf("the run %s works in %s; cancel it first: reconcile cancel %s", o.Run, name, o.Owner)
 	}
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if err != nil {
 		return "", err
 	}
@@ -288,7 +288,7 @@ func (m *Manager) Sweep(ctx context.Context) error {
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if err != nil {
 		return err
 	}

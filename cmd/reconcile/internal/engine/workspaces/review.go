@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/controllers/tools"
@@ -40,7 +39,7 @@ func (l *Lander) judge(r settle.Report, review *settle.Review) {
 
 // evidence is what an agent found in a commit, or which tests of it the agent wrote.
 func (m *Manager) evidence(run *schemas.Run, review *settle.Review) *checks.Evidence {
-	repo, err := gitrepo.OpenToCommit(m.tree)
+	repo, err := m.repository()
 	if review.Step == schemas.StepWrite {
 		w := checks.Written{By: run.Agent}
 		if run.Workspace != nil {

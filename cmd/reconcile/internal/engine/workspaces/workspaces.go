@@ -35,6 +35,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
@@ -61,11 +62,12 @@ type Options struct {
 
 // Manager manages the workspaces of one tree. It is safe for concurrent use, and so are managers of several processes.
 type Manager struct {
-	delivered sync.Map         // outputs that were copied into the work tree, below its top
-	records   sync.Map         // records that were read: knownOwner by name
-	mu        sync.Mutex       // guards the next two; locked before the records
-	checks    map[string]Owner // the checkouts for checks in use, by their users
-	spare     []Owner          // those that this process has, and nobody uses
+	delivered sync.Map                     // outputs that were copied into the work tree, below its top
+	records   sync.Map                     // records that were read: knownOwner by name
+	opened    atomic.Pointer[gitrepo.Repo] // the repository of the tree, as it was last opened
+	mu        sync.Mutex                   // guards the next two; locked before the records
+	checks    map[string]Owner             // the checkouts for checks in use, by their users
+	spare     []Owner                      // those that this process has, and nobody uses
 	o         Options
 	tree      string // real path of the tree
 	dir       string // of the workspaces
@@ -137,6 +139,15 @@ func inside(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
+// repository opens the repository of the tree, with what is known of it from the last time.
+func (m *Manager) repository() (*gitrepo.Repo, error) {
+	repo, err := gitrepo.ReopenToCommit(m.tree, m.opened.Load())
+	if err == nil {
+		m.opened.Store(repo)
+	}
+	return repo, err
+}
+
 // Uncommitted says why the work cannot be done in a workspace yet: the files that decide about it and are not as in the
 // commit that the workspace would be made from. "" means that it can.
 func (m *Manager) Uncommitted(ctx context.Context, w *settle.Workspace) (string, error) {
@@ -146,7 +157,7 @@ func (m *Manager) Uncommitted(ctx context.Context, w *settle.Workspace) (string,
 
 // base returns the repository, and the commit that a workspace is made from, or why there cannot be one.
 func (m *Manager) base(ctx context.Context, w *settle.Workspace) (repo *gitrepo.Repo, base gitrepo.Head, why string, err error) {
-	repo, err = gitrepo.OpenToCommit(m.tree)
+	repo, err = m.repository()
 	if errors.Is(err, gitrepo.ErrNotARepo) {
 		return nil, base, "a workspace is a checkout of a commit, and the tree is in no git repository; make one with git init, and commit", nil
 	}
