@@ -80,17 +80,20 @@ type Choice struct {
 	Inferred bool   // by an agent: it holds where the project itself says nothing
 }
 
-// Manifests are the names of the files whose texts Discover reads, as patterns of path.Match.
-func Manifests() []string {
-	return []string{"package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "requirements*.txt", "go.mod", "Gemfile", "composer.json", "Makefile", "GNUmakefile",
-		"justfile", "*.yml", "*.yaml"}
+// IsTelling reports whether Discover reads the text of a file, by its name.
+func IsTelling(name string) bool {
+	switch name {
+	case "package.json", "pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "go.mod", "Gemfile", "composer.json", "Makefile", "GNUmakefile", "justfile":
+		return true
+	}
+	return strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".yaml") || strings.HasPrefix(name, "requirements") && strings.HasSuffix(name, ".txt")
 }
 
 // Discover decides which tools a project uses: by their configuration files (high), by the dependencies in manifests (medium), and by files of CI or
 // because they are installed (low). A tool is found once for the folder that has its configuration, and for folders below only where these have one
 // of their own. Of merely installed tools only the first of a category and language counts, and only where no better one was found.
 func Discover(f Facts) []Discovered {
-	d := &discovery{facts: f, spread: f.spread()}
+	d := &discovery{facts: f, spread: f.spread(), found: map[string][]string{}}
 	for folder := range f.Folders {
 		d.folders = append(d.folders, folder)
 	}
@@ -101,6 +104,7 @@ func Discover(f Facts) []Discovered {
 		return strings.Compare(a, b)
 	})
 	d.names = f.names()
+	telling := d.telling()
 	for _, t := range Catalog() {
 		t.Configs = slices.DeleteFunc(slices.Clone(t.Configs), func(entry string) bool {
 			file, _, _ := strings.Cut(entry, "#")
@@ -109,7 +113,7 @@ func Discover(f Facts) []Discovered {
 		if d.language(t, "") == "" || len(t.Configs) == 0 && len(t.Packages) == 0 && len(t.Marks) == 0 {
 			continue
 		}
-		for _, folder := range d.folders {
+		for _, folder := range telling {
 			if len(t.Configs) > 0 || len(t.Marks) > 0 || len(f.Folders[folder].Texts) > 0 {
 				d.configured(t, folder)
 			}
@@ -136,7 +140,36 @@ type discovery struct {
 	folders []string
 	names   map[string]bool           // of files, without their folders
 	spread  map[string]map[string]int // number of files by language, in each folder and below it
+	found   map[string][]string       // folders in which a tool was found, by its name
 	out     []Discovered
+}
+
+// telling are the folders that may say something of a tool: those with a manifest, a configuration or a mark, and, since a configuration may lie in
+// a folder below, those above them; in the order of folders.
+func (d *discovery) telling() []string {
+	told, patterns := map[string]bool{}, []string{}
+	for _, t := range Catalog() {
+		for _, entry := range slices.Concat(t.Configs, t.Marks) {
+			file, _, _ := strings.Cut(entry, "#")
+			if file = path.Base(file); strings.ContainsAny(file, `*?[\`) {
+				patterns = append(patterns, file)
+			} else if d.names[file] {
+				told[file] = true
+			}
+		}
+	}
+	for name := range d.names {
+		told[name] = told[name] || slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
+	}
+	above := map[string]bool{}
+	for folder, x := range d.facts.Folders {
+		if len(x.Texts) > 0 || slices.ContainsFunc(x.Files, func(name string) bool { return told[name] }) {
+			for above[folder] = true; folder != ""; above[folder] = true {
+				folder = checks.Folder(folder)
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(d.folders), func(folder string) bool { return !above[folder] })
 }
 
 // names are those of all files, without their folders.
@@ -214,7 +247,7 @@ func (d *discovery) configured(t Tool, folder string) {
 
 // covered reports whether a tool was found for a folder or one above it.
 func (d *discovery) covered(t Tool, folder string) bool {
-	return slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Tool == t.Name && below(o.Folder, folder) })
+	return slices.ContainsFunc(d.found[t.Name], func(at string) bool { return below(at, folder) })
 }
 
 // mentioned finds a tool by a file of CI or a Makefile that runs it.
@@ -288,7 +321,8 @@ func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidenc
 	}
 	x := Discovered{Tool: t.Name, Category: r.Category, Language: language, Folder: folder, Confidence: c, Tier: 1, Why: why, Config: config, Program: p.Path,
 		Version: p.Version, Unversioned: d.facts.Late[t.question(p.Path)], Role: r}
-	if slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Tool == x.Tool && o.Category == x.Category && o.Folder == x.Folder }) {
+	if slices.Contains(d.found[t.Name], folder) &&
+		slices.ContainsFunc(d.out, func(o Discovered) bool { return o.Tool == x.Tool && o.Category == x.Category && o.Folder == x.Folder }) {
 		return
 	}
 	if slices.ContainsFunc(r.Scoped, func(entry string) bool { return d.has(folder, entry) != "" }) {
@@ -304,7 +338,7 @@ func (d *discovery) addRole(t Tool, r Role, folder, language string, c Confidenc
 	} else if script := d.script(folder, t.Program); script != "" {
 		x.Why += "; " + script + " runs it"
 	}
-	d.out = append(d.out, x)
+	d.out, d.found[t.Name] = append(d.out, x), append(d.found[t.Name], folder)
 }
 
 // program is the program of a tool for a folder: that of the project, of a folder above, or of the machine.

@@ -26,7 +26,7 @@ var localBins = []string{"node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Sc
 // testdata, do not count. searchPath is a PATH for the programs of the machine.
 func Scan(root string, files []string, searchPath string) tools.Facts {
 	f := tools.Facts{Folders: map[string]*tools.Folder{"": {}}, Programs: map[tools.Place]tools.Program{}}
-	manifests, vendored := tools.Manifests(), map[string]bool{}
+	vendored := map[string]bool{}
 	for _, file := range files {
 		folder, name := path.Split(file)
 		folder = strings.TrimSuffix(folder, "/")
@@ -50,7 +50,7 @@ func Scan(root string, files []string, searchPath string) tools.Facts {
 			}
 			x.Languages[l]++
 		}
-		if slices.ContainsFunc(manifests, func(p string) bool { ok, err := path.Match(p, name); return err == nil && ok }) && wanted(folder, name) {
+		if tools.IsTelling(name) && wanted(folder, name) {
 			if text, err := regular.ReadPathUpTo(filepath.Join(root, filepath.FromSlash(file)), maxText); err == nil {
 				if x.Texts == nil {
 					x.Texts = map[string]string{}

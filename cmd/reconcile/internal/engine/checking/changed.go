@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 )
@@ -52,18 +53,29 @@ func Files(ctx context.Context, root string) ([]string, error) {
 	return files, nil
 }
 
+// lookers look at files at the same time.
+const lookers = 4
+
 // present returns the names of regular files, and apart those of files that are not there; sorted, each once.
 func present(root string, names []string) (files, missing []string) {
 	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		switch fi, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); {
-		case err != nil:
-			missing = append(missing, name)
-		case fi.Mode().IsRegular():
-			files = append(files, name)
-		}
+	names = slices.Compact(names)
+	var there, gone [lookers][]string
+	var g sync.WaitGroup
+	for i := range lookers {
+		g.Go(func() {
+			for _, name := range names[i*len(names)/lookers : (i+1)*len(names)/lookers] {
+				switch fi, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); {
+				case err != nil:
+					gone[i] = append(gone[i], name)
+				case fi.Mode().IsRegular():
+					there[i] = append(there[i], name)
+				}
+			}
+		})
 	}
-	return files, missing
+	g.Wait()
+	return slices.Concat(there[:]...), slices.Concat(gone[:]...)
 }
 
 // mergeBase returns the commit where the current branch left a revision.

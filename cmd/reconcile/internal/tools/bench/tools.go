@@ -53,7 +53,7 @@ func (b *bench) tools(ctx context.Context, _ []int) error {
 	return nil
 }
 
-// writeSources writes a project of several languages, a manifest in every hundredth folder, and commits it.
+// writeSources writes a project of several languages, in every twentieth folder a package with its own configurations, and commits it.
 func writeSources(ctx context.Context, dir string) error {
 	write := func(name, text string) error {
 		name = filepath.Join(dir, filepath.FromSlash(name))
@@ -62,8 +62,11 @@ func writeSources(ctx context.Context, dir string) error {
 	err := errors.Join(write("go.mod", "module bench\n\ngo 1.22\n"), write("pyproject.toml", "[tool.ruff]\n"))
 	for i := range sourceFiles {
 		folder, language := i/10, []string{"go", "py", "ts", "js", "rs"}[i%5]
-		if i%1000 == 0 {
-			err = errors.Join(err, write(fmt.Sprintf("part%d/sub%d/package.json", folder/100, folder), `{"devDependencies": {"eslint": "9"}}`))
+		if i%200 == 0 {
+			for name, text := range map[string]string{"package.json": `{"scripts": {"lint": "eslint ."}, "devDependencies": {"eslint": "9", "vitest": "3"}}`,
+				"tsconfig.json": "{}", "eslint.config.js": "export default []\n"} {
+				err = errors.Join(err, write(fmt.Sprintf("part%d/sub%d/%s", folder/100, folder, name), text))
+			}
 		}
 		if err = errors.Join(err, write(fmt.Sprintf("part%d/sub%d/f%d.%s", folder/100, folder, i, language), "x\n")); err != nil {
 			return err
