@@ -76,7 +76,7 @@ const (
 // findTools discovers the tools of the project, or returns a recent discovery. Programs of the project are asked for their versions
 // only where its checks may run.
 func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Discovery, err error) {
-	if err := p.recover(); err != nil {
+	if err := p.recover(ctx); err != nil {
 		p.env.warn(err.Error())
 	}
 	allowed, _, err := p.allowed()

@@ -67,7 +67,7 @@ func InstallTools(ctx context.Context, env Env, q InstallToolsRequest) (r *Insta
 	if err != nil {
 		return nil, err
 	}
-	if err := p.recover(); err != nil {
+	if err := p.recover(ctx); err != nil {
 		return nil, err
 	}
 	r = &InstallToolsResult{Root: p.root, Installed: []InstalledTool{}}
@@ -95,9 +95,9 @@ func InstallTools(ctx context.Context, env Env, q InstallToolsRequest) (r *Insta
 	return r, nil
 }
 
-// recover undoes what a killed installation left.
-func (p *project) recover() error {
-	undone, err := installing.Recover(p.root)
+// recover ends and undoes what a killed installation left.
+func (p *project) recover(ctx context.Context) error {
+	undone, err := installing.Recover(ctx, p.root)
 	if undone != "" {
 		p.env.note("an installation into %s was interrupted, and is undone", undone)
 	}
@@ -231,7 +231,7 @@ func installLines(in tools.Installation) (lines []string) {
 
 // install installs a tool, and verifies that it works; otherwise the project is as before.
 func (p *project) install(ctx context.Context, in tools.Installation) (done *InstalledTool, err error) {
-	c, err := installing.Begin(p.root, in)
+	c, err := installing.Begin(ctx, p.root, in)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not installed: %w", in.Tool, err)
 	}

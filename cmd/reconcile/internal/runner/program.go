@@ -22,7 +22,8 @@ type Program struct {
 	Pass    []string // names of further variables that it sees
 	Set     []string // further variables, as NAME=VALUE
 	Timeout time.Duration
-	Limit   int // of each stream, in bytes
+	Limit   int   // of each stream, in bytes
+	Hold    *Hold // by which it can be found after this process was killed; nil: it cannot
 	// Host confines it by Policy; with a nil Policy it is not confined.
 	Host   *sandbox.Host
 	Policy *sandbox.Policy
@@ -64,6 +65,12 @@ func (p Program) Run(ctx context.Context) (e Ended, err error) {
 	cmd.Args, cmd.Dir, cmd.Env, cmd.WaitDelay = p.Argv, p.Dir, env, settleTime
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	apart(cmd)
+	if p.Hold != nil {
+		mark, file := p.Hold.mark()
+		if cmd.Env = set(env, mark); file != nil {
+			cmd.ExtraFiles = []*os.File{file}
+		}
+	}
 	start := time.Now()
 	confined, err := p.start(cmd, file)
 	if err != nil {

@@ -40,6 +40,9 @@ const (
 	original  = dir + "/original" // the environment as it was
 	copied    = dir + "/copy"     // that takes its place
 
+	// running is the key of a program that installs, by which it is found after its reconcile was killed.
+	running = "install"
+
 	outputLimit = 1 << 20 // of a stream, in bytes
 	shownLimit  = 2000    // of the output in an error, in bytes
 )
@@ -67,19 +70,19 @@ type Change struct {
 }
 
 // Begin begins an installation in the project at root, an absolute path. What an earlier process left behind is undone first.
-func Begin(root string, in tools.Installation) (c *Change, err error) {
+func Begin(ctx context.Context, root string, in tools.Installation) (c *Change, err error) {
 	c = &Change{dir: root, in: in}
 	if c.root, err = regular.Root(root); err != nil {
 		return nil, err
 	}
-	if err = c.begin(); err != nil {
+	if err = c.begin(ctx); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Change) begin() error {
+func (c *Change) begin(ctx context.Context) error {
 	_, err := c.root.Lstat(local)
 	made := errors.Is(err, fs.ErrNotExist)
 	if err := c.root.MkdirAll(dir, 0o755); err != nil {
@@ -93,7 +96,7 @@ func (c *Change) begin() error {
 	if err := c.take(); err != nil {
 		return err
 	}
-	if _, err := c.recover(); err != nil {
+	if _, err := c.recover(ctx); err != nil {
 		return err
 	}
 	c.j = journal{Env: c.in.Env, Made: made, Kept: map[string][]byte{}}
@@ -121,7 +124,7 @@ func (c *Change) begin() error {
 		return nil
 	}
 	if err := c.swap(); err != nil {
-		_, undone := c.recover()
+		_, undone := c.recover(ctx)
 		return errors.Join(err, undone)
 	}
 	return nil
@@ -167,8 +170,9 @@ func (c *Change) write() error {
 	return durable.WriteFile(c.root, tempDir, journalAt, data)
 }
 
-// Recover undoes, or finishes, what a killed process left in the project at root, and returns the environment that it was about; "" for none.
-func Recover(root string) (env string, err error) {
+// Recover ends what a killed process left running in the project at root, undoes or finishes its installation, and returns the environment that this
+// was about; "" for none.
+func Recover(ctx context.Context, root string) (env string, err error) {
 	c := &Change{dir: root}
 	if c.root, err = regular.Root(root); err != nil {
 		return "", err
@@ -183,11 +187,11 @@ func Recover(root string) (env string, err error) {
 		}
 		return "", err
 	}
-	return c.recover()
+	return c.recover(ctx)
 }
 
-// recover undoes what the journal on file says; the caller holds the lock.
-func (c *Change) recover() (env string, err error) {
+// recover undoes what the journal on file says, when nothing installs any more; the caller holds the lock.
+func (c *Change) recover(ctx context.Context) (env string, err error) {
 	data, err := regular.Read(c.root, journalAt)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -198,6 +202,9 @@ func (c *Change) recover() (env string, err error) {
 	c.j = journal{}
 	if err := json.Unmarshal(data, &c.j); err != nil {
 		return "", fmt.Errorf("%s: %w; compare the project with its commit, and remove the file", journalAt, err)
+	}
+	if err := c.endOrphans(ctx); err != nil {
+		return "", err
 	}
 	if c.j.Done {
 		return "", c.finish()
@@ -211,6 +218,18 @@ func (c *Change) recover() (env string, err error) {
 		return "", fmt.Errorf("%s names %q, which no installation changes; remove it", journalAt, c.j.Env)
 	}
 	return c.j.Env, c.undo()
+}
+
+// endOrphans ends the package manager of a reconcile that was killed: it would go on to write into what is undone.
+func (c *Change) endOrphans(ctx context.Context) error {
+	r, err := runner.New(runner.Options{Root: c.dir})
+	if err != nil {
+		return err
+	}
+	if err = r.EndHeld(ctx, running); err != nil {
+		err = fmt.Errorf("the installation into %s was interrupted, and is not undone yet: %w", c.j.Env, err)
+	}
+	return errors.Join(err, r.Close(ctx))
 }
 
 // undo makes everything as it was. It may be called again after it was interrupted.
@@ -285,7 +304,7 @@ func (c *Change) Run(ctx context.Context, argv, environ []string, secrets *runne
 			p.Pass = append(p.Pass, name)
 		}
 	}
-	end, err := p.Run(ctx)
+	end, err := c.hold(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -300,6 +319,20 @@ func (c *Change) Run(ctx context.Context, argv, environ []string, secrets *runne
 		return fmt.Errorf("%s failed (%s):\n%s", command, orExit(end), said)
 	}
 	return nil
+}
+
+// hold runs a program so that the next process finds it if this one is killed, and ends what it leaves running.
+func (c *Change) hold(ctx context.Context, p runner.Program) (end runner.Ended, err error) {
+	r, err := runner.New(runner.Options{Root: c.dir})
+	if err != nil {
+		return end, err
+	}
+	defer func() { err = errors.Join(err, r.Close(ctx)) }()
+	if p.Hold, err = r.Hold(running); err != nil {
+		return end, err
+	}
+	end, err = p.Run(ctx)
+	return end, errors.Join(err, p.Hold.End(context.WithoutCancel(ctx)))
 }
 
 func orExit(end runner.Ended) string {

@@ -84,14 +84,14 @@ func TestInstallation(t *testing.T) {
 		for _, end := range []string{"undo", "killed", "killed while undoing", "killed in Keep", "keep"} {
 			dir := project(t, existed)
 			before := contents(t, dir)
-			c, err := Begin(dir, installation)
+			c, err := Begin(t.Context(), dir, installation)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Begin(dir, installation); !errors.Is(err, ErrBusy) {
+			if _, err := Begin(t.Context(), dir, installation); !errors.Is(err, ErrBusy) {
 				t.Fatal("two at the same time:", err)
 			}
-			if env, err := Recover(dir); env != "" || err != nil {
+			if env, err := Recover(t.Context(), dir); env != "" || err != nil {
 				t.Fatal("it is undone while it works:", env, err)
 			}
 			if err := run(t, c, change); err != nil {
@@ -117,7 +117,7 @@ func TestInstallation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Recover(dir); err != nil {
+			if _, err := Recover(t.Context(), dir); err != nil {
 				t.Fatal(err)
 			}
 			want := before
@@ -142,7 +142,7 @@ func TestKilledWhileItBegins(t *testing.T) {
 	for _, renamed := range []bool{false, true} {
 		dir := project(t, true)
 		before := contents(t, dir)
-		c, err := Begin(dir, installation)
+		c, err := Begin(t.Context(), dir, installation)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestKilledWhileItBegins(t *testing.T) {
 			}
 		}
 		c.close()
-		if env, err := Recover(dir); env != "node_modules" || err != nil {
+		if env, err := Recover(t.Context(), dir); env != "node_modules" || err != nil {
 			t.Fatal(env, err)
 		}
 		if is := contents(t, dir); !maps.Equal(is, before) {
@@ -172,7 +172,7 @@ func TestForeignJournal(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, journalAt), []byte(`{"env": "src"}`), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Recover(dir); err == nil || !strings.Contains(err.Error(), `names "src"`) {
+	if _, err := Recover(t.Context(), dir); err == nil || !strings.Contains(err.Error(), `names "src"`) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "src")); err != nil {
@@ -183,7 +183,7 @@ func TestForeignJournal(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, journalAt), []byte(journal), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Recover(dir); err == nil || !strings.Contains(err.Error(), "no installation changes") {
+		if _, err := Recover(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "no installation changes") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -195,7 +195,7 @@ func TestForeignJournal(t *testing.T) {
 // faults are those in what an installation leaves behind, which the tests must notice.
 var faults = []mutants.Mutant{
 	{"the original is not put back", "installing.go", "if err := c.root.Rename(original, c.j.Env); err != nil {", "if err := c.root.RemoveAll(original); err != nil {", "TestInstallation"},
-	{"manifests stay as the package manager wrote them", "installing.go", "case was != nil && (gone || !bytes.Equal(is, was)):", "case was != nil && gone:", "TestInstallation"},
+	{"manifests stay as the package manager wrote them", "installing.go", "case was != nil && (gone || !bytes.Equal(is, was)):", "case was != nil && gone && is == nil:", "TestInstallation"},
 	{"a lock file that was made stays", "installing.go", "err = c.root.Remove(file)", "err = nil", "TestInstallation"},
 	{"what was kept is undone", "installing.go", "if c.j.Done {", "if false {", "TestInstallation"},
 	{"two install at the same time", "installing.go", "err == nil && c.lock == nil {", "false {", "TestInstallation"},
