@@ -15,11 +15,11 @@ import (
 func newExplainCmd(a *app) *cobra.Command {
 	schema, dir := false, ""
 	cmd := &cobra.Command{
-		Use:   "explain KIND[.FIELD…]",
-		Short: "Explain the fields of a kind, or print its JSON Schema",
-		Long: `Explain what may be written in a field of a kind.
+		Use:   "explain [KIND[.FIELD…]]",
+		Short: "List the kinds, explain the fields of one, or print its JSON Schema",
+		Long: `Explain what may be written in a field of a kind. Without a field, list the kinds.
 
-With --schema: print the JSON Schema (draft 2020-12) of the kind, or list the kinds. An editor with the YAML language server
+With --schema, print the JSON Schema (draft 2020-12) of the kind. An editor with the YAML language server
 checks and completes a spec whose first line is
 # yaml-language-server: $schema=PATH-OF-THE-SCHEMA`,
 		Example: "  reconcile explain dag\n" +
@@ -28,18 +28,12 @@ checks and completes a spec whose first line is
 			"  reconcile explain --schema dag\n" +
 			"  reconcile explain --schema --dir .reconcile/schemas",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			least := 1
-			if schema || dir != "" {
-				least = 0
-			}
-			if err := arguments(least, 1, "a field")(cmd, args); err != nil {
-				return err
-			}
-			if least == 0 {
+			if schema || dir != "" || len(args) == 0 {
 				return a.printSchema(cmd.Context(), args, dir)
 			}
 			return a.explain(cmd.Context(), args[0])
 		},
+		Args:              arguments(0, 1, "a field"),
 		ValidArgsFunction: completeFields,
 	}
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema instead")
