@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Condition:           condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exitcode": exitcode, "hooks": hooks, "models": models, "team-models": teamModels, "writer-models": writerModels,
+			"exitcode": exitcode, "hooks": hooks, "models": models, "team-models": teamModels, "writer-models": writerModels, "health-models": healthModels,
 			"fill-build-cache": fillBuildCache,
 		},
 	})
@@ -168,6 +168,14 @@ func writerModels(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: writer-models")
 	}
 	decideModels(ts, modeltest.Writer())
+}
+
+// healthModels starts a service of models that leads real coding agents through examples/health-endpoint, and sets $MODELS to its address.
+func healthModels(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: health-models")
+	}
+	decideModels(ts, modeltest.Health())
 }
 
 // decideModels starts a service of models, and sets $MODELS to its address.

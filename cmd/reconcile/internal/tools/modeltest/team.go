@@ -56,15 +56,7 @@ func teamTask(q request) (Answer, string) {
 // shape adds a shape to the list, and its function in a file of its own.
 func (q request) shape(name, call, text string) Answer {
 	const last = "\t{\"square\", square(2)},\n"
-	line := "\t{\"" + name + "\", " + call + "},\n"
-	text = strings.TrimSuffix(text, "\n")
-	if shell := q.tool("exec_command"); shell != "" {
-		return q.play("The "+name+" is there.", Answer{Tool: shell, Args: object{"cmd": fmt.Sprintf(
-			"awk -v line='%s' '{ print } /square\\(2\\)/ { print line }' shapes.go > new && mv new shapes.go", strings.TrimSuffix(line, "\n"))}},
-			q.file(name+".go", text+"\n"))
-	}
-	return q.play("The "+name+" is there.", Answer{Tool: "Read", Args: object{"file_path": "shapes.go"}},
-		Answer{Tool: "Edit", Args: object{"file_path": "shapes.go", "old_string": last, "new_string": last + line}}, q.file(name+".go", text+"\n"))
+	return q.play("The "+name+" is there.", q.reads("shapes.go"), q.inserts("shapes.go", last, "\t{\""+name+"\", "+call+"},\n"), q.file(name+".go", text))
 }
 
 // Writer decides what a model says to any coding agent whose task is to write a text file, as in "Write a.txt.": it uses the tool
@@ -100,7 +92,24 @@ func (q request) file(name, text string) Answer {
 			return Answer{Tool: tool, Args: object{t.path: name, t.body: text}}
 		}
 	}
-	return Answer{Tool: q.tool("exec_command"), Args: object{"cmd": "cat > " + name + " <<'END'\n" + text + "END\n"}}
+	return Answer{Tool: q.tool("exec_command"), Args: object{"cmd": "mkdir -p " + path.Dir(name) + " && cat > " + name + " <<'END'\n" + text + "END\n"}}
+}
+
+// reads is the call that reads a file: Claude Code changes none that it has not read.
+func (q request) reads(name string) Answer {
+	if shell := q.tool("exec_command"); shell != "" {
+		return Answer{Tool: shell, Args: object{"cmd": "cat " + name}}
+	}
+	return Answer{Tool: "Read", Args: object{"file_path": name}}
+}
+
+// inserts is the call that adds a line after another line of a file.
+func (q request) inserts(name, after, line string) Answer {
+	if shell := q.tool("exec_command"); shell != "" {
+		return Answer{Tool: shell, Args: object{"cmd": fmt.Sprintf("cat > line <<'END'\n%sEND\nn=$(grep -nF '%s' %s | cut -d : -f 1)\nsed -i.bak \"${n}r line\" %[3]s && rm line %[3]s.bak",
+			line, strings.TrimSpace(after), name)}}
+	}
+	return Answer{Tool: "Edit", Args: object{"file_path": name, "old_string": after, "new_string": after + line}}
 }
 
 // play returns the call after those that are done, at last the text.
