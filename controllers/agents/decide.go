@@ -56,9 +56,13 @@ func decide(in settle.In) settle.Out {
 		settle.JudgeBroken(in, st.AgentActivity.Status).Settle(&st.Common, st.ObservedDigest, in.Now)
 		return settle.Out{Status: st}
 	}
-	j.Settle(&st.Common, in.Object.Digest, in.Now)
+	h := health(in)
+	unlessAiling(j, h).Settle(&st.Common, in.Object.Digest, in.Now)
 	budgets.Warn(in, &st.Common)
-	judgeHealth(in, &st.Common)
+	if h != nil {
+		former := settle.Common(in.Status())
+		settle.Health(&st.Common, &former, h.Status, h.Reason, h.Message, in.Now)
+	}
 	return settle.Out{Status: st}
 }
 

@@ -11,26 +11,36 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// judgeHealth adds the condition Healthy to the new Common of an agent: False while a check says that it cannot work, or its runs failed
-// in a row; True while a check says that it can. Where no one has checked it, the former condition stands.
-func judgeHealth(in settle.In, c *schemas.Common) {
-	old := settle.Common(in.Status())
-	say := func(is schemas.ConditionStatus, reason, message string) {
-		settle.Health(c, &old, is, reason, message, in.Now)
+// health is the condition Healthy of an agent: False while a check says that it cannot work, or its runs failed in a row; True while a
+// check says that it can. Where no one has checked it, the former condition stands. nil: nothing is known.
+func health(in settle.In) *schemas.Condition {
+	say := func(is schemas.ConditionStatus, reason, message string) *schemas.Condition {
+		return &schemas.Condition{Status: is, Reason: reason, Message: message}
 	}
-	was := old.Condition(settle.Healthy)
+	common := settle.Common(in.Status())
+	was := common.Condition(settle.Healthy)
 	why, known := in.World.Ailing(in.Name)
 	b := breaker.BreakersOf(in.World.OfRun, in.Tree, in.Now).Ask(in.Name, in.Ref, "")
 	switch {
 	case why != "":
-		say(schemas.False, settle.ReasonAgentUnhealthy, why)
+		return say(schemas.False, settle.ReasonAgentUnhealthy, why)
 	case b.State != breaker.Closed:
-		say(schemas.False, settle.ReasonRunsFail, b.Describe())
+		return say(schemas.False, settle.ReasonRunsFail, b.Describe())
 	case known:
-		say(schemas.True, settle.ReasonHealthy, "a check found that it can work")
+		return say(schemas.True, settle.ReasonHealthy, "a check found that it can work")
 	case was != nil && was.Reason != settle.ReasonRunsFail && isChecked(in):
-		say(was.Status, was.Reason, was.Message)
+		return was
 	}
+	return nil
+}
+
+// unlessAiling is how an agent is: as it was judged by what it is at, and not ready while it cannot work. That it waits for a permission
+// stays said: a person can act on that.
+func unlessAiling(j settle.Judgement, h *schemas.Condition) settle.Judgement {
+	if h != nil && h.Status == schemas.False && j.Reason != settle.ReasonWaitsForPermission {
+		j.Class, j.Reason, j.Message = settle.ClassWaiting, h.Reason, h.Message
+	}
+	return j
 }
 
 // isChecked reports whether an agent is checked before it is used: its spec asks for it, or it works in place of another.
