@@ -228,6 +228,21 @@ func (s *Store) ClaimedElsewhere() bool {
 	return false
 }
 
+// Attended reports whether another process has a live journal as of the last load: it has performed effects in this tree, and goes on.
+func (s *Store) Attended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil {
+		return false
+	}
+	for _, v := range s.model.journals {
+		if v.alive && (s.own.Load() == nil || v != s.own.Load().view) {
+			return true
+		}
+	}
+	return false
+}
+
 // sweepJournals removes unfinished journals of killed processes. The lock of the tree keeps other processes from creating
 // one.
 func (s *Store) sweepJournals() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -34,9 +35,10 @@ func NodeNames(e *state.Entry) []string {
 	return slices.Compact(names)
 }
 
-// Interrupted lists the nodes of a DAG that are said to run and that no process runs.
-func Interrupted(e *state.Entry) []string {
-	if e.Brief().Running == 0 {
+// Interrupted lists the nodes of a DAG that are said to run and that no process runs; unless the tree is attended by a process, also
+// those that are said to wait for a place.
+func Interrupted(e *state.Entry, attended bool) []string {
+	if b := e.Brief(); b.Running == 0 && (attended || b.Phase != schemas.DAGRunning && b.Phase != schemas.DAGPending) {
 		return nil
 	}
 	st, ok := e.Status().(*schemas.DAGStatus)
@@ -46,7 +48,8 @@ func Interrupted(e *state.Entry) []string {
 	var names []string
 	for name, n := range st.Nodes.All() {
 		runs := func(c state.Claim) bool { return c.Node == name }
-		if n.State == schemas.NodeRunning && !slices.ContainsFunc(e.Claims, runs) {
+		left := n.State == schemas.NodeRunning || !attended && n.Reason == settle.ReasonWaitsForPlace
+		if left && !slices.ContainsFunc(e.Claims, runs) {
 			names = append(names, name)
 		}
 	}

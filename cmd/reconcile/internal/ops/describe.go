@@ -58,13 +58,13 @@ type Description struct {
 	Entry          *state.Entry        `json:"-"`
 	Details        []settle.Column     `json:"-"` // specific to the kind
 	OutputsMissing map[string][]string `json:"-"` // declared outputs that do not exist, by node
-	Interrupted    []string            `json:"-"` // nodes with the status Running that no process runs
+	Interrupted    []string            `json:"-"` // see GetResult
 }
 
 // Describe returns the Description of an object: its spec and status, details, referrers, and why it has its state.
 // Outputs are compared with the files only for the present tree.
 func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, error) {
-	t, done, err := env.loadAt(ctx, q.At)
+	s, t, done, err := env.loadAt(ctx, q.At)
 	if err != nil {
 		return Description{}, typed(err)
 	}
@@ -90,7 +90,7 @@ func Describe(ctx context.Context, env Env, q DescribeRequest) (Description, err
 			d.Estimate = progress.EstimateOf(t, e, runtime.NumCPU(), env.Tree.Now())
 		}
 		d.Gates = gatesOf(t, e, env.Tree.Now())
-		d.Interrupted = nodes.Interrupted(e)
+		d.Interrupted = nodes.Interrupted(e, s.Attended())
 		d.OutputsMissing, d.OutputsChanged, err = outputs.Compare(ctx, env.Tree.Dir, e)
 	}
 	return d, typed(err)
@@ -104,30 +104,30 @@ func gatesOf(t *state.Tree, e *state.Entry, now time.Time) []dags.Gate {
 	return dags.Gates(settle.In{Entry: e, Tree: t, World: settle.NewWorld(t, now, nil), Now: now})
 }
 
-// loadAt reads the tree of a commit; "" is the present tree. done releases it.
-func (e Env) loadAt(ctx context.Context, rev string) (t *state.Tree, done func(), err error) {
+// loadAt reads the tree of a commit; "" is the present tree, which alone has a store. done releases it.
+func (e Env) loadAt(ctx context.Context, rev string) (s *state.Store, t *state.Tree, done func(), err error) {
 	if rev == "" {
 		s, t, err := e.load(ctx)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		return t, func() { _ = s.Close() }, nil // this only saves a cache
+		return s, t, func() { _ = s.Close() }, nil // this only saves a cache
 	}
 	repo, commit, err := e.Tree.Revision(ctx, rev)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	dir, err := os.MkdirTemp("", "reconcile-at-")
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a folder for the tree of %s: %w", rev, err)
+		return nil, nil, nil, fmt.Errorf("make a folder for the tree of %s: %w", rev, err)
 	}
 	remove := func() { _ = os.RemoveAll(dir) } // the system removes the rest
 	t, err = e.Tree.LoadAt(ctx, repo, commit, dir)
 	if err != nil {
 		remove()
-		return nil, nil, fmt.Errorf("read the tree of %s: %w", rev, err)
+		return nil, nil, nil, fmt.Errorf("read the tree of %s: %w", rev, err)
 	}
-	return t, remove, nil
+	return nil, t, remove, nil
 }
 
 // HistoryRequest requests the changes of an object.

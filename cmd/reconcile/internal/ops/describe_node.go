@@ -11,7 +11,7 @@ import (
 // DescribeNode describes a node of the DAG that q names. Outputs are compared with the files only for the
 // present tree.
 func DescribeNode(ctx context.Context, env Env, q DescribeRequest, node string) (v dags.NodeView, err error) {
-	t, done, err := env.loadAt(ctx, q.At)
+	_, t, done, err := env.loadAt(ctx, q.At)
 	if err != nil {
 		return v, typed(err)
 	}

@@ -36,7 +36,7 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 	if err != nil {
 		return GetResult{}, err
 	}
-	t, done, err := env.loadAt(ctx, q.At)
+	s, t, done, err := env.loadAt(ctx, q.At)
 	if err != nil {
 		return GetResult{}, typed(err)
 	}
@@ -49,7 +49,7 @@ func Get(ctx context.Context, env Env, q GetRequest) (GetResult, error) {
 		r.Table = progress.Wide(r.Table, t, runtime.NumCPU(), env.Tree.Now())
 	}
 	if q.At == "" {
-		r.Interrupted = interruptedIn(r.Entries)
+		r.Interrupted = interruptedIn(r.Entries, s.Attended())
 	}
 	return r, typed(err)
 }
@@ -294,7 +294,7 @@ type GetResult struct {
 	Table   settle.Table   // of the kinds
 	// Nameless counts the problems of files without a recognizable object. It is counted for All.
 	Nameless int
-	// Interrupted has, for each DAG, the nodes with the status Running that no process runs.
+	// Interrupted has, for each DAG, the nodes that are said to run, or to wait for a place, while no process here is at them.
 	Interrupted map[schemas.Ref][]string
 	// Gone are objects that were there before; only [FollowObjects] knows.
 	Gone []schemas.Ref

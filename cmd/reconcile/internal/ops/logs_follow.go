@@ -245,10 +245,10 @@ func (f *logFollower) close() {
 	}
 }
 
-func interruptedIn(entries []*state.Entry) map[schemas.Ref][]string {
+func interruptedIn(entries []*state.Entry, attended bool) map[schemas.Ref][]string {
 	out := map[schemas.Ref][]string{}
 	for _, e := range entries {
-		if names := nodes.Interrupted(e); len(names) > 0 {
+		if names := nodes.Interrupted(e, attended); len(names) > 0 {
 			out[e.Ref] = names
 		}
 	}
