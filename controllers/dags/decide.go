@@ -42,7 +42,11 @@ func decide(in settle.In) settle.Out {
 	if j, ok := unusable(in, p); ok {
 		st := *old
 		st.Phase = cmp.Or(st.Phase, schemas.DAGPending)
-		return keepStatus(in, st, j, in.Object.Digest)
+		out := keepStatus(in, st, j, in.Object.Digest)
+		if j.Reason == settle.ReasonAgentInvalid {
+			tellNodes(out.Status.(*schemas.DAGStatus), j)
+		}
+		return out
 	}
 	f := goOn(in, p, old)
 	if f == nil {

@@ -51,6 +51,25 @@ func frozenPhase(st *schemas.DAGStatus) string {
 	return schemas.DAGPaused
 }
 
+// tellNodes gives the reason of j to each node that has not started.
+func tellNodes(st *schemas.DAGStatus, j settle.Judgement) {
+	if st.Nodes.Len() == 0 {
+		return // it was never decided
+	}
+	st.Nodes = st.Nodes.With(func(yield func(string, *schemas.NodeStatus) bool) {
+		for name, n := range st.Nodes.All() {
+			if n.State != schemas.NodePending {
+				continue
+			}
+			next := *n
+			next.Reason, next.Message = j.Reason, j.Message
+			if !yield(name, &next) {
+				return
+			}
+		}
+	})
+}
+
 // frozenNode is the status of a node that ran or was queued; moved reports whether it differs.
 func frozenNode(e *state.Entry, name string, n schemas.NodeStatus) (next schemas.NodeStatus, moved bool) {
 	if n.State != schemas.NodeRunning && n.State != schemas.NodeQueued {

@@ -290,6 +290,8 @@ func (p *descriptionPage) nodes(e *state.Entry) string {
 		n, exit := schemas.NodeStatus{State: schemas.NodePending}, ""
 		if st != nil && st.Nodes.Of(name).State != "" {
 			n = st.Nodes.Of(name)
+		} else if c := undecided(st); c != nil {
+			n.Reason, n.Message = c.Reason, c.Message
 		}
 		if n.ExitCode != nil {
 			exit = strconv.Itoa(*n.ExitCode)
@@ -298,6 +300,14 @@ func (p *descriptionPage) nodes(e *state.Entry) string {
 			p.duration(n), Word(exit), Cell{Text: strings.TrimSpace(pipelineOf(&n) + " " + p.whyNode(n))})
 	}
 	return t.text()
+}
+
+// undecided is why a DAG whose nodes have no statuses yet is not ready; nil if its status does not say.
+func undecided(st *schemas.DAGStatus) *schemas.Condition {
+	if st == nil {
+		return nil
+	}
+	return st.Condition(schemas.Ready)
 }
 
 // pipelineOf names the pipeline at work on a node whose work was handed over; "" for the first.
