@@ -32,7 +32,7 @@ func mainRun() int {
 	sandbox.Main(os.Args)
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, ancestry: runner.Ancestry, inherits: runner.InheritsLease, engine: engine.Run, collector: process.NewCollector(os.Getenv), sandbox: sandbox.NewHost(os.Getenv("PATH")),
+		getenv: os.Getenv, ancestry: runner.Ancestry, inherits: runner.InheritsLease, engine: engine.Run, collector: process.NewCollector(os.Getenv), sandbox: sandbox.NewHost(os.Getenv("PATH"), sandbox.Found(os.Getenv)...),
 	}
 	var err error
 	if a.now, err = clock(os.Getenv("RECONCILE_NOW")); err != nil {

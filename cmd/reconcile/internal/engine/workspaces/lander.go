@@ -366,7 +366,8 @@ func (m *Manager) verifier(args, env []string, from []settle.Variable, confined 
 		return c, nil
 	}
 	level := confined.Level
-	if found, err := m.o.Sandbox.Choose(&confined.Sandbox); err == nil {
+	found, err := m.o.Sandbox.Choose(&confined.Sandbox)
+	if err == nil {
 		level = found.Level
 	}
 	if level == schemas.SandboxNone {
@@ -374,6 +375,9 @@ func (m *Manager) verifier(args, env []string, from []settle.Variable, confined 
 	}
 	cache := filepath.Join(m.tree, filepath.FromSlash(state.ProgramsDir), "_checks")
 	c.Argv, c.Env = append(c.Argv, "--sandbox", level), append(slices.Clip(env), checking.CacheVar+"="+cache)
+	if err == nil { // a probe in each step costs more than all else that a step does beside its tools
+		c.Env = append(c.Env, found.Variable())
+	}
 	return c, os.MkdirAll(cache, 0o700)
 }
 
@@ -483,7 +487,7 @@ func (m *Manager) tipOf(ctx context.Context, task *settle.Verify) (commit, why s
 	if err != nil {
 		return "", "", err
 	}
-	changed, gone, err := checking.Changed(ctx, l.Top, "")
+	changed, gone, err := checking.Changed(ctx, l.Top)
 	if err != nil {
 		return "", "nobody knows what is not committed: " + err.Error(), nil
 	}

@@ -34,6 +34,8 @@ func (h *Host) probe(level string) Support {
 	s.Network = version >= netABI
 	if err := h.try(level, s.Network); err != nil {
 		s.Missing, s.Network = err.Error(), false
+	} else if level == schemas.SandboxBwrap {
+		s.Program, _ = h.bwrap() // as it was tried
 	}
 	return s
 }

@@ -13,6 +13,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -41,11 +42,31 @@ type Spawn func(path string, argv []string, more []*os.File) error
 
 // Support is what a probe found about a level.
 type Support struct {
-	Level string
+	Level string `json:"level"`
 	// Missing says why the level is not available; "" if it is.
-	Missing string
+	Missing string `json:"missing,omitempty"`
 	// Network says that connections can be limited to ports.
-	Network bool
+	Network bool `json:"network,omitempty"`
+	// Program is the program that confines, which was tried; "" for none.
+	Program string `json:"program,omitempty"`
+}
+
+// FoundVar is the variable in which a process of this program tells another one what its probe found.
+const FoundVar = "RECONCILE_SANDBOX_FOUND"
+
+// Variable is the variable that tells s.
+func (s Support) Variable() string {
+	data, _ := json.Marshal(s) // of strings and flags
+	return FoundVar + "=" + string(data)
+}
+
+// Found returns what FoundVar tells in an environment, for [NewHost]; none if it tells nothing.
+func Found(getenv func(string) string) []Support {
+	var s Support
+	if json.Unmarshal([]byte(getenv(FoundVar)), &s) != nil || !slices.Contains(Levels, s.Level) {
+		return nil
+	}
+	return []Support{s}
 }
 
 // Levels are the levels that confine, the best one first.
@@ -54,14 +75,21 @@ var Levels = []string{schemas.SandboxBwrap, schemas.SandboxLandlock}
 // Host confines programs of this process. It is safe for concurrent use. It probes each level at most once. A nil Host confines nothing.
 type Host struct {
 	path   string // PATH, where bwrap is looked for
+	tried  string // the bwrap that another process probed; "": none
 	probes map[string]func() Support
 }
 
-// NewHost returns a Host that looks for programs in the folders of path, a PATH. It probes nothing yet.
-func NewHost(path string) *Host {
+// NewHost returns a Host that looks for programs in the folders of path, a PATH. It probes nothing yet, and never what another process has found.
+func NewHost(path string, found ...Support) *Host {
 	h := &Host{path: path, probes: map[string]func() Support{}}
 	for _, level := range Levels {
 		h.probes[level] = sync.OnceValue(func() Support { return h.probe(level) })
+	}
+	for _, s := range found {
+		h.probes[s.Level] = func() Support { return s }
+		if s.Level == schemas.SandboxBwrap {
+			h.tried = s.Program
+		}
 	}
 	return h
 }

@@ -270,3 +270,29 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
+
+// A process tells another one what it found: that one confines by the program that was tried, and probes nothing.
+func TestFoundIsNotProbedAgain(t *testing.T) {
+	eachLevel(t, func(t *testing.T, h *Host, level string) {
+		told := h.Support(level)
+		name, value, _ := strings.Cut(told.Variable(), "=")
+		other := NewHost("", Found(func(asked string) string { return map[string]string{name: value}[asked] })...) // finds no bwrap of its own
+		other.probes = map[string]func() Support{level: other.probes[level]}
+		if s := other.Support(level); s != told {
+			t.Fatalf("told %+v, got %+v", told, s)
+		}
+		dir := t.TempDir()
+		mine := filepath.Join(dir, "mine")
+		if err := os.Mkdir(mine, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := sh(t, other, Policy{Level: level, Write: []string{mine}}, "echo x > "+mine+"/file && ! echo x > "+dir+"/file"); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, said := range []string{"", "{", `{"level": "none"}`, `{"level": "all"}`} {
+		if got := Found(func(string) string { return said }); got != nil {
+			t.Errorf("%q: %+v", said, got)
+		}
+	}
+}

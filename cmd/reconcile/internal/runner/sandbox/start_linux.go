@@ -88,6 +88,9 @@ func (c *Confined) Close() {
 
 // bwrap returns the path of bubblewrap.
 func (h *Host) bwrap() (string, error) {
+	if h.tried != "" {
+		return h.tried, nil
+	}
 	for dir := range strings.SplitSeq(h.path, string(filepath.ListSeparator)) {
 		p := filepath.Join(dir, "bwrap")
 		if filepath.IsAbs(dir) && executable(p) == nil {
