@@ -33,6 +33,23 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (hash string, err error)
 	return "", fmt.Errorf("%q: %w; name a commit, branch or tag, as git rev-parse takes them", rev, errNoCommit)
 }
 
+// Descends reports whether what is checked out is a commit, given by its full hash, or one of few on it. It asks no git: false says that this is
+// not known.
+func (r *Repo) Descends(ctx context.Context, commit string) bool {
+	hash, full := parseHash(commit)
+	if !full || r.why != nil {
+		return false
+	}
+	head, err := r.Head(ctx)
+	if err != nil || head.Hash == "" {
+		return false
+	}
+	s := newObjectStore(r.layout)
+	defer s.close()
+	related, known := s.relateNear(hash, head.Hash)
+	return known && related.base == hash
+}
+
 // resolveNative resolves the simple forms of a revision without a git command; "" for the others.
 func resolveNative(l layout, rev string) (string, error) {
 	name, up, _ := strings.Cut(rev, "~")

@@ -65,6 +65,19 @@ func (r *Repo) newRepository(ctx context.Context, dir, branch, commit string) er
 		writeFile(filepath.Join(dir, "HEAD"), []byte("ref: "+ref+"\n")), writeFile(filepath.Join(dir, "packed-refs"), []byte(commit+" "+ref+"\n")))
 }
 
+// Apart makes a repository in dir, a new folder, with a branch at a commit of the one around root. It has the objects of that one and none of
+// its configuration, attributes and hooks, which programs may have changed that had worked there.
+func Apart(ctx context.Context, root, dir, commit string) error {
+	r, err := Open(root)
+	if err != nil {
+		return err
+	}
+	if _, err := r.gitCommand(); err != nil {
+		return err
+	}
+	return errors.Join(r.newRepository(ctx, dir, "apart", commit), r.shareObjects(dir))
+}
+
 // shareObjects lets the repository in dir read the objects of this one.
 func (r *Repo) shareObjects(dir string) error {
 	info := filepath.Join(dir, "objects", "info")

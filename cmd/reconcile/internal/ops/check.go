@@ -16,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/allowlist"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/egress"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/toolscan"
 	"reconcile.dev/reconcile/controllers/checks"
@@ -61,13 +62,13 @@ func (*UntrustedError) BadRequest() {}
 
 // project is a folder whose code is checked.
 type project struct {
-	root   string   // absolute, without symbolic links
-	dir    string   // the folder of the request, in the same way
-	scope  []string // below root, with slashes; none: everything
-	git    bool
-	env    Env
-	listed []string // by allFiles
-	tools  []tools.Discovered
+	root  string   // absolute, without symbolic links
+	dir   string   // the folder of the request, in the same way
+	scope []string // below root, with slashes; none: everything
+	git   bool
+	env   Env
+	list  func() (listing, error) // lists the files of the project once
+	tools []tools.Discovered
 	// discovery discovers the tools of the project once.
 	discovery func() (toolscan.Discovery, error)
 	files     []string // that were asked for; nil: all
@@ -75,7 +76,14 @@ type project struct {
 	unjudged  []string // those of gone of which no tool can tell whether they are still used
 	narrow    bool
 	session   *OfSession // that was asked for; nil: none
+	base      string     // the commit that files differ from; "": the last one
+	lines     map[string][]checks.LineRange
+	accepted  []checks.Override // by people, before any tool ran
+	digests   map[string]string // of what these cover
 }
+
+// listing are the files of a project.
+type listing struct{ all, untracked []string }
 
 // openProject finds the project of a request, and the files that it is about.
 func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error) {
@@ -87,6 +95,14 @@ func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error)
 	if l, err := worktree.Find(dir); err == nil {
 		p.root, p.git = l.Top, true
 	}
+	p.list = sync.OnceValues(func() (l listing, err error) {
+		if p.git {
+			l.all, l.untracked, err = checking.List(ctx, p.root)
+		} else {
+			l.all, err = checking.Walk(ctx, p.root)
+		}
+		return l, err
+	})
 	p.discovery = sync.OnceValues(func() (toolscan.Discovery, error) { return p.findTools(ctx, q) })
 	paths := q.Paths
 	if len(paths) == 0 {
@@ -112,7 +128,7 @@ func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error)
 		}
 		var ahead sync.WaitGroup // while git compares
 		ahead.Go(func() { _, _ = p.discovery() })
-		all, gone, err := checking.Changed(ctx, p.root, q.Base)
+		all, gone, err := p.changes(ctx, q)
 		ahead.Wait()
 		if err != nil {
 			return nil, badRequest("%v", err)
@@ -122,6 +138,35 @@ func (e Env) openProject(ctx context.Context, q *CheckRequest) (*project, error)
 		p.gone = slices.DeleteFunc(gone, outside)
 	}
 	return p, nil
+}
+
+// changes lists the files that changed, and apart those that were removed. Nothing asks git what changed after the tools have run: they could change
+// what it does.
+func (p *project) changes(ctx context.Context, q *CheckRequest) (files, gone []string, err error) {
+	if q.Base == "" {
+		if repo, err := gitrepo.Open(p.root); err == nil {
+			head, _ := repo.Head(ctx) // one that is unreadable is asked for again
+			p.base = head.Hash
+		}
+		if q.Verify {
+			if p.lines, err = checking.ChangedLines(ctx, p.root); err != nil {
+				return nil, nil, err
+			}
+		}
+		return checking.Changed(ctx, p.root)
+	}
+	if p.base, err = checking.MergeBase(ctx, p.root, q.Base); err != nil {
+		return nil, nil, err
+	}
+	listed, err := p.list()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := checking.Since(ctx, p.root, p.base, listed.untracked)
+	if q.Verify {
+		p.lines = c.Lines
+	}
+	return c.Files, c.Removed, err
 }
 
 // below returns the path of a file or folder below the root, with slashes. given is relative to the folder of the request.
@@ -203,7 +248,7 @@ func (p *project) allowed() (bool, *allowlist.List, error) {
 // checker returns the checker for a request.
 func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Checker {
 	environ := os.Environ()
-	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn, Base: q.Base,
+	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn, Base: p.base,
 		Sandbox: q.Sandbox, Host: p.env.Sandbox, Cache: p.env.Tree.Getenv(checking.CacheVar), Alone: q.Verify}
 	if cache, err := os.UserCacheDir(); err == nil {
 		c.Proofs = checking.OpenProofs(filepath.Join(cache, "reconcile"))

@@ -51,7 +51,7 @@ func Deps(ctx context.Context, env Env, q DepsRequest) (r *DepsResult, err error
 	if err != nil {
 		return nil, err
 	}
-	all, err := p.allFiles(ctx)
+	all, err := p.allFiles()
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/checking"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
 )
@@ -40,12 +39,12 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 	if q.Last {
 		return r, p.lastResult("inspect", r)
 	}
-	if err := p.changedLines(ctx, &r.Checked, &q.CheckRequest); err != nil {
-		return nil, err
-	}
+	r.ChangedLines = p.lines
 	start := time.Now()
 	if len(q.Reports) > 0 {
-		r.Checks, err = p.readReports(q.Reports, checks.Linter, q.FailOn)
+		if err = p.accept(ctx); err == nil {
+			r.Checks, err = p.readReports(q.Reports, checks.Linter, q.FailOn)
+		}
 	} else {
 		err = p.inspect(ctx, q, r)
 	}
@@ -53,7 +52,7 @@ func Inspect(ctx context.Context, env Env, q InspectRequest) (r *Inspection, err
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
-	if err := p.override(ctx, &r.Checked, q.FailOn); err != nil {
+	if err := p.override(&r.Checked, q.FailOn); err != nil {
 		return nil, err
 	}
 	p.sum(&r.Checked, &q.CheckRequest)
@@ -87,6 +86,9 @@ func (p *project) inspect(ctx context.Context, q InspectRequest, r *Inspection) 
 			return err
 		}
 	}
+	if err := p.accept(ctx); err != nil {
+		return err
+	}
 	if r.Checks, err = c.Run(ctx, jobs); err != nil {
 		return err
 	}
@@ -107,7 +109,7 @@ func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks
 	}
 	files, all := p.files, []string(nil)
 	if files == nil {
-		if all, err = p.allFiles(ctx); err != nil {
+		if all, err = p.allFiles(); err != nil {
 			return nil, err
 		}
 		if len(p.scope) > 0 {
@@ -128,7 +130,7 @@ func (p *project) jobs(ctx context.Context, q *CheckRequest, categories []checks
 
 // removals adds the checks that tell whether something still uses the files that are gone.
 func (p *project) removals(ctx context.Context, jobs []tools.Job) ([]tools.Job, error) {
-	all, err := p.allFiles(ctx)
+	all, err := p.allFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +142,6 @@ func (p *project) removals(ctx context.Context, jobs []tools.Job) ([]tools.Job, 
 	}
 	jobs, p.unjudged = tools.Removals(jobs, p.tools, p.gone, all, folders)
 	return jobs, nil
-}
-
-// changedLines adds the lines that changed to a result. It comes before the tools, which could change what git does in the checkout.
-func (p *project) changedLines(ctx context.Context, r *Checked, q *CheckRequest) (err error) {
-	if q.Verify && p.narrow && p.git {
-		r.ChangedLines, err = checking.ChangedLines(ctx, p.root, q.Base)
-	}
-	return err
 }
 
 // sum decides the outcome of all checks.

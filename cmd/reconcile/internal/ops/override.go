@@ -53,7 +53,7 @@ func OverrideCheck(ctx context.Context, env Env, q OverrideRequest) (r OverrideR
 	if err != nil {
 		return r, err
 	}
-	if o.Digest, err = p.digest(ctx, o.Covers); err != nil {
+	if o.Digest, err = p.digest(o.Covers); err != nil {
 		return r, err
 	}
 	a, err := env.beginAction(ctx, schemas.VerbOverride, q.By, q.Reason)
@@ -109,7 +109,7 @@ func (p *project) overridden(ctx context.Context, q OverrideRequest) (*schemas.C
 			}
 			o := &schemas.CheckOverride{Test: t.Name, Suite: t.Suite, Tool: c.Tool, Message: t.Message}
 			var err error
-			if o.Covers, err = p.filesOfTest(ctx, c, t); err != nil {
+			if o.Covers, err = p.filesOfTest(c, t); err != nil {
 				return nil, "", err
 			}
 			found = append(found, o)
@@ -122,18 +122,18 @@ func (p *project) overridden(ctx context.Context, q OverrideRequest) (*schemas.C
 }
 
 // filesOfTest are the files that an override of a test covers: all in the folder of the test, if it is known.
-func (p *project) filesOfTest(ctx context.Context, c checks.Check, t checks.Test) ([]string, error) {
+func (p *project) filesOfTest(c checks.Check, t checks.Test) ([]string, error) {
 	if t.File == "" {
 		return nil, nil
 	}
-	all, err := p.allFiles(ctx)
+	all, err := p.allFiles()
 	return slices.DeleteFunc(all, func(f string) bool { return checks.Folder(f) != checks.Folder(t.File) }), err
 }
 
 // digest is a digest of files; with none, of all files of the project. A file that is missing counts, too.
-func (p *project) digest(ctx context.Context, files []string) (_ string, err error) {
+func (p *project) digest(files []string) (_ string, err error) {
 	if len(files) == 0 {
-		if files, err = p.allFiles(ctx); err != nil {
+		if files, err = p.allFiles(); err != nil {
 			return "", err
 		}
 		files = slices.DeleteFunc(files, p.ofTree)
@@ -185,13 +185,27 @@ func (p *project) treeWith(ctx context.Context, kind schemas.Kind) (s *state.Sto
 	return nil, nil, errors.Join(err, s.Close())
 }
 
-// override applies what people accepted to the checks of a result.
-func (p *project) override(ctx context.Context, r *Checked, failOn checks.Severity) error {
-	all, err := p.overrides(ctx)
-	if err != nil || len(all) == 0 {
+// accept reads what people accepted, and what these decisions cover. It comes before the tools: a test could write a decision, or bring files back to
+// what one is about.
+func (p *project) accept(ctx context.Context) (err error) {
+	if p.accepted, err = p.overrides(ctx); err != nil {
 		return err
 	}
-	r.Overridden, err = checks.Apply(r.Checks, all, failOn, func(covers []string) (string, error) { return p.digest(ctx, covers) })
+	p.digests = map[string]string{}
+	for _, o := range p.accepted {
+		if o.NoTests { // is about no finding and no test
+			continue
+		}
+		if p.digests[strings.Join(o.Covers, "\x00")], err = p.digest(o.Covers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// override applies what people accepted to the checks of a result.
+func (p *project) override(r *Checked, failOn checks.Severity) (err error) {
+	r.Overridden, err = checks.Apply(r.Checks, p.accepted, failOn, func(covers []string) (string, error) { return p.digests[strings.Join(covers, "\x00")], nil })
 	return err
 }
 

@@ -104,7 +104,7 @@ func Style(ctx context.Context, env Env, q StyleRequest) (r *StyleResult, err er
 
 // sources lists the source files in the scope of the project by language, and the configuration of formatters.
 func (p *project) sources(ctx context.Context) (byLanguage map[string][]string, settings []string, err error) {
-	files, err := p.allFiles(ctx)
+	files, err := p.allFiles()
 	if err != nil {
 		return nil, nil, err
 	}

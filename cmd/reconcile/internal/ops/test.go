@@ -50,11 +50,12 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 	if q.NoRun {
 		return r, p.skipTests(ctx, r)
 	}
-	if err := p.changedLines(ctx, &r.Checked, &q.CheckRequest); err != nil {
-		return nil, err
-	}
+	r.ChangedLines = p.lines
 	start := time.Now()
 	if len(q.Reports) > 0 {
+		if err := p.accept(ctx); err != nil {
+			return nil, err
+		}
 		if r.Checks, err = p.readReports(q.Reports, checks.TestFramework, ""); err != nil {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func Test(ctx context.Context, env Env, q TestRequest) (r *Testing, err error) {
 		return nil, err
 	}
 	r.Seconds = time.Since(start).Seconds()
-	if err := p.override(ctx, &r.Checked, ""); err != nil {
+	if err := p.override(&r.Checked, ""); err != nil {
 		return nil, err
 	}
 	p.sum(&r.Checked, &q.CheckRequest)
@@ -89,6 +90,15 @@ func (p *project) test(ctx context.Context, q TestRequest, r *Testing) error {
 	if err != nil {
 		return err
 	}
+	var against checking.Diagnosing
+	if q.Diagnose {
+		if against, err = p.diagnosing(ctx, &q, changed); err != nil {
+			return err
+		}
+	}
+	if err := p.accept(ctx); err != nil {
+		return err
+	}
 	c := p.checker(&q.CheckRequest, "")
 	c.Coverage = q.Coverage
 	if r.Checks, err = c.Run(ctx, jobs); err != nil {
@@ -97,7 +107,7 @@ func (p *project) test(ctx context.Context, q TestRequest, r *Testing) error {
 	r.Chosen = selected
 	r.count()
 	if q.Diagnose && r.Counts.Failed > 0 {
-		return p.diagnose(ctx, c, q, jobs, changed, r)
+		return p.diagnose(ctx, c, against, jobs, r)
 	}
 	return nil
 }
@@ -113,7 +123,7 @@ func (p *project) skipTests(ctx context.Context, r *Testing) error {
 		if !o.NoTests {
 			continue
 		}
-		now, err := p.digest(ctx, o.Covers)
+		now, err := p.digest(o.Covers)
 		if err != nil {
 			return err
 		}
@@ -153,7 +163,7 @@ func (p *project) testJobs(ctx context.Context, q *CheckRequest) ([]tools.Job, *
 	if p.tools, err = chosen(found.Found, []checks.Category{checks.TestFramework}, q.Tools); err != nil {
 		return nil, nil, err
 	}
-	all, err := p.allFiles(ctx)
+	all, err := p.allFiles()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,27 +189,26 @@ func (p *project) testJobs(ctx context.Context, q *CheckRequest) ([]tools.Job, *
 }
 
 // allFiles lists the files of the project.
-func (p *project) allFiles(ctx context.Context) (_ []string, err error) {
-	if p.listed == nil {
-		if p.git {
-			p.listed, err = checking.Files(ctx, p.root)
-		} else {
-			p.listed, err = checking.Walk(ctx, p.root)
+func (p *project) allFiles() ([]string, error) {
+	l, err := p.list()
+	return slices.Clone(l.all), err
+}
+
+// diagnosing is what failed tests are compared with. It comes before the tools, which could change what git does.
+func (p *project) diagnosing(ctx context.Context, q *TestRequest, changed []string) (d checking.Diagnosing, err error) {
+	d = checking.Diagnosing{Base: p.base, Changed: changed, Git: p.git}
+	if p.git && (changed == nil || len(q.Related) > 0) {
+		var gone []string
+		if d.Changed, gone, err = p.changes(ctx, &q.CheckRequest); err != nil {
+			return d, err
 		}
+		d.Base, d.Changed = p.base, append(d.Changed, gone...)
 	}
-	return slices.Clone(p.listed), err
+	return d, nil
 }
 
 // diagnose finds out what the failed tests are signs of.
-func (p *project) diagnose(ctx context.Context, c *checking.Checker, q TestRequest, jobs []tools.Job, changed []string, r *Testing) (err error) {
-	d := checking.Diagnosing{Base: q.Base, Changed: changed, Git: p.git}
-	if p.git && (changed == nil || len(q.Related) > 0) {
-		changed, gone, err := checking.Changed(ctx, p.root, q.Base)
-		if err != nil {
-			return err
-		}
-		d.Changed = append(changed, gone...)
-	}
+func (p *project) diagnose(ctx context.Context, c *checking.Checker, d checking.Diagnosing, jobs []tools.Job, r *Testing) (err error) {
 	found := make([]tools.Discovered, len(jobs))
 	for i, j := range jobs {
 		found[i] = j.Tool

@@ -97,7 +97,7 @@ func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Di
 			return kept, nil
 		}
 	}
-	files, err := p.allFiles(ctx)
+	files, err := p.allFiles()
 	if err != nil {
 		return d, err
 	}

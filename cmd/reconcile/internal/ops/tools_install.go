@@ -114,7 +114,7 @@ func (p *project) installations(ctx context.Context, q *InstallToolsRequest) ([]
 	if err != nil {
 		return nil, err
 	}
-	files, err := p.allFiles(ctx)
+	files, err := p.allFiles()
 	if err != nil {
 		return nil, err
 	}

@@ -12,45 +12,67 @@ import (
 	"sync"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
+	"reconcile.dev/reconcile/controllers/checks"
 )
 
-// Changed lists the files below root, the top of a work tree, that differ from a commit, sorted: also staged and untracked ones, not ignored ones; and apart those that
-// were removed. base is a revision, and the comparison is with where the current branch left it; "" is the last commit.
-func Changed(ctx context.Context, root, base string) (files, removed []string, err error) {
+// Changed lists the files below root, the top of a work tree, that differ from the last commit, sorted: also staged and untracked ones, not ignored
+// ones; and apart those that were removed.
+func Changed(ctx context.Context, root string) (files, removed []string, err error) {
+	out, err := readGit(ctx, root, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+	if err != nil {
+		return nil, nil, err
+	}
 	var names []string
-	if base == "" {
-		out, err := readGit(ctx, root, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, line := range split(out) {
-			names = append(names, line[min(3, len(line)):]) // after two states and a space
-		}
-	} else {
-		from, err := mergeBase(ctx, root, base)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", from}, {"ls-files", "-z", "--others", "--exclude-standard"}} {
-			out, err := readGit(ctx, root, args...)
-			if err != nil {
-				return nil, nil, err
-			}
-			names = append(names, split(out)...)
-		}
+	for _, line := range split(out) {
+		names = append(names, line[min(3, len(line)):]) // after two states and a space
 	}
 	files, removed = present(root, names)
 	return files, removed, nil
 }
 
-// Files lists the files below root that git tracks or does not ignore, sorted.
-func Files(ctx context.Context, root string) ([]string, error) {
-	out, err := readGit(ctx, root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+// Changes are what differs from a commit below the top of a work tree.
+type Changes struct {
+	Files   []string // that differ, also staged and untracked ones, not ignored ones; sorted
+	Removed []string
+	// Lines are those that the files have and the commit does not have, by file; files that git does not track are not among them.
+	Lines map[string][]checks.LineRange
+}
+
+// Since compares the files below root, the top of a work tree, with a commit. untracked are those that git does not track.
+func Since(ctx context.Context, root, commit string, untracked []string) (c Changes, err error) {
+	out, err := readGit(ctx, root, "diff", "--raw", "-z", "--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+		"--src-prefix=a/", "--dst-prefix=b/", commit, "--")
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	files, _ := present(root, split(out))
-	return files, nil
+	names := slices.Clone(untracked)
+	raw, diff, _ := strings.Cut(out, "\x00\x00")
+	for i, part := range strings.Split(raw, "\x00") {
+		if i%2 == 1 { // after its modes, hashes and state
+			names = append(names, part)
+		}
+	}
+	c.Files, c.Removed = present(root, names)
+	c.Lines = linesOf(diff)
+	return c, nil
+}
+
+// List lists the files below root, the top of a work tree, that git tracks or does not ignore, sorted; untracked are those of them that it does not track.
+func List(ctx context.Context, root string) (files, untracked []string, err error) {
+	out, err := readGit(ctx, root, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	for _, line := range split(out) {
+		tag, name, _ := strings.Cut(line, " ")
+		names = append(names, name)
+		if tag == "?" {
+			untracked = append(untracked, name)
+		}
+	}
+	files, _ = present(root, names)
+	return files, untracked, nil
 }
 
 // lookers look at files at the same time.
@@ -78,8 +100,11 @@ func present(root string, names []string) (files, missing []string) {
 	return slices.Concat(there[:]...), slices.Concat(gone[:]...)
 }
 
-// mergeBase returns the commit where the current branch left a revision.
-func mergeBase(ctx context.Context, root, base string) (string, error) {
+// MergeBase returns the commit where the current branch left a revision.
+func MergeBase(ctx context.Context, root, base string) (string, error) {
+	if repo, err := gitrepo.Open(root); err == nil && repo.Descends(ctx, base) {
+		return base, nil
+	}
 	out, err := readGit(ctx, root, "merge-base", "--end-of-options", base, "HEAD")
 	if err != nil {
 		return "", fmt.Errorf("find where the branch left %s: %w", base, err)

@@ -7,21 +7,15 @@ import (
 	"reconcile.dev/reconcile/controllers/preview"
 )
 
-// ChangedLines returns the lines that the files below root have now and a commit has not, by file. base is as that of [Changed]; files
-// that git does not track are not among them.
-func ChangedLines(ctx context.Context, root, base string) (map[string][]checks.LineRange, error) {
-	from := "HEAD"
-	if base != "" {
-		var err error
-		if from, err = mergeBase(ctx, root, base); err != nil {
-			return nil, err
-		}
-	}
-	diff, err := readGit(ctx, root, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--relative", "--no-renames",
-		"--src-prefix=a/", "--dst-prefix=b/", from, "--", ".")
-	if err != nil {
-		return nil, err
-	}
+// ChangedLines returns the lines that the files below root have now and the last commit does not have, by file; files that git does not track are
+// not among them.
+func ChangedLines(ctx context.Context, root string) (map[string][]checks.LineRange, error) {
+	c, err := Since(ctx, root, "HEAD", nil)
+	return c.Lines, err
+}
+
+// linesOf returns the new lines of a difference, by file.
+func linesOf(diff string) map[string][]checks.LineRange {
 	out := map[string][]checks.LineRange{}
 	for _, f := range preview.Parse(diff) {
 		out[f.Path] = []checks.LineRange{}
@@ -31,5 +25,5 @@ func ChangedLines(ctx context.Context, root, base string) (map[string][]checks.L
 			}
 		}
 	}
-	return out, nil
+	return out
 }

@@ -218,6 +218,9 @@ func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended, e
 	}
 }
 
+// confined reports whether a sandbox confines the tools.
+func (c *Checker) confined() bool { return c.Sandbox != "" && c.Sandbox != schemas.SandboxNone }
+
 func (c *Checker) expected(r tools.Role) checks.Expected {
 	return checks.Expected{Clean: r.Clean, Found: r.Found, Tests: r.RunsTests(), Format: r.Output, FailOn: c.FailOn, Timeout: c.Timeout}
 }
@@ -239,7 +242,7 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 	if strings.TrimSuffix(filepath.Base(t.Program), ".exe") == argv[0] {
 		p.Path = t.Program
 	}
-	if c.Sandbox != "" && c.Sandbox != schemas.SandboxNone {
+	if c.confined() {
 		if p.Policy, err = runner.Confine(c.Host, c.Sandbox, c.writable(scratch)...); err != nil {
 			e.NotStarted = err.Error()
 			return e, 0, nil

@@ -1,6 +1,7 @@
 package checking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ const (
 
 // Diagnosing is what failed tests are compared with.
 type Diagnosing struct {
-	Base    string   // a revision; "" is the last commit
+	Base    string   // a commit; "" is the last one
 	Changed []string // the files that changed since, also removed ones
 	Git     bool     // there is a commit to compare with
 }
@@ -171,21 +172,7 @@ func (b *bases) checkOut(ctx context.Context, t tools.Discovered, withTests bool
 		}
 	}()
 	root := b.checker.Root
-	base := b.d.Base
-	if base == "" {
-		base = "HEAD"
-	} else if base, err = mergeBase(ctx, root, base); err != nil {
-		return dir, err
-	}
-	index := filepath.Join(dir, ".reconcile-index")
-	for _, args := range [][]string{{"read-tree", "--end-of-options", base}, {"checkout-index", "-a", "-f", "--prefix=" + dir + "/"}} {
-		cmd := gitrepo.Inspect(ctx, root, os.Environ(), args...)
-		cmd.Env = append(cmd.Env, "GIT_INDEX_FILE="+index)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return dir, fmt.Errorf("git %s: %w: %s", args[0], err, lastLine(string(out)))
-		}
-	}
-	if err := os.Remove(index); err != nil {
+	if err := b.checker.checkOut(ctx, cmp.Or(b.d.Base, "HEAD"), dir); err != nil {
 		return dir, err
 	}
 	for _, folder := range slices.Compact([]string{"", t.Folder}) {
@@ -203,6 +190,33 @@ func (b *bases) checkOut(ctx context.Context, t tools.Discovered, withTests bool
 		return dir, b.addTests(t, dir)
 	}
 	return dir, nil
+}
+
+// checkOut writes the files of a commit of the project to a folder. Where tools are confined, they could have configured filters for git, which would
+// not be: then only the objects of the repository count.
+func (c *Checker) checkOut(ctx context.Context, commit, dir string) error {
+	scratch, err := os.MkdirTemp("", "reconcile-git-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	from := c.Root
+	more := []string{"GIT_INDEX_FILE=" + filepath.Join(scratch, "index")}
+	if c.confined() {
+		private := filepath.Join(scratch, "git")
+		if err := gitrepo.Apart(ctx, c.Root, private, commit); err != nil {
+			return err
+		}
+		from, more = dir, append(more, "GIT_DIR="+private, "GIT_WORK_TREE="+dir)
+	}
+	for _, args := range [][]string{{"read-tree", "--end-of-options", commit}, {"checkout-index", "-a", "-f", "--prefix=" + dir + "/"}} {
+		cmd := gitrepo.Inspect(ctx, from, os.Environ(), args...)
+		cmd.Env = append(cmd.Env, more...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w: %s", args[0], err, lastLine(string(out)))
+		}
+	}
+	return nil
 }
 
 // addTests copies the changed files with tests into a checkout.
