@@ -17,7 +17,7 @@ func kindsOf(n, queries, dims int) (specs []knntest.Spec) {
 	for _, shape := range knntest.Shapes() {
 		specs = append(specs, knntest.Spec{Shape: shape, N: n, Queries: queries, Dims: dims, Seed: 21})
 	}
-	for _, noise := range []float32{0.01, 0.2} {
+	for _, noise := range []float32{0.0015, 0.01, 0.2} {
 		specs = append(specs, knntest.Spec{Shape: knntest.Copies, N: n, Queries: queries, Dims: dims, Seed: 21, Noise: noise})
 	}
 	return specs

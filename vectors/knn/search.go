@@ -185,9 +185,14 @@ func (e *estimate) add(key uint64, similarity float32) {
 	e.least, e.most = min(e.least, off), max(e.most, off)
 }
 
+// grain is by how much distances of codes, whole numbers, differ at least where they tell vectors apart: if a query is beyond what codes
+// cover, those of a tight group may all be off by the same.
+const grain = 8
+
 // limit is above the keys of those that may have this similarity or more.
 func (e *estimate) limit(similarity float32) uint64 {
-	dist := (float64(similarity-e.most-(e.most-e.least)) - e.first) / e.each
+	spread := max(float64(e.most-e.least), -grain*e.each)
+	dist := (float64(similarity-e.most) - spread - e.first) / e.each
 	switch {
 	case dist < -nearest:
 		return 0
