@@ -49,61 +49,6 @@ func languageOf(p string) []string {
 	return []string{"lang=" + ext}
 }
 
-// Tag is a symbol found by universal-ctags: its JSON output with --fields=+neZKSl and --output-format=json.
-type Tag struct {
-	Name      string `json:"name"`
-	Path      string `json:"path"`
-	Line      int    `json:"line"`
-	End       int    `json:"end"`
-	Kind      string `json:"kind"`
-	Language  string `json:"language"`
-	Scope     string `json:"scope"`
-	Signature string `json:"signature"`
-}
-
-// kindOf maps kinds of ctags to node types; other kinds, as fields, are ignored.
-var kindOf = map[string]graph.NodeType{
-	"function": graph.Function, "func": graph.Function, "subroutine": graph.Function, "procedure": graph.Function,
-	"macro": graph.Function, "generator": graph.Function,
-	"method": graph.Method, "singletonMethod": graph.Method, "getter": graph.Method, "setter": graph.Method,
-	"class": graph.Type, "struct": graph.Type, "interface": graph.Type, "enum": graph.Type, "trait": graph.Type,
-	"typedef": graph.Type, "type": graph.Type, "union": graph.Type, "module": graph.Type, "namespace": graph.Type,
-	"typealias": graph.Type, "object": graph.Type, "annotation": graph.Type,
-	"constant": graph.Constant, "const": graph.Constant, "enumerator": graph.Constant, "enumConstant": graph.Constant,
-	"define": graph.Constant, "variable": graph.Variable, "var": graph.Variable,
-}
-
-// kind returns the node type of a symbol, 0 for one to ignore. A member is a method in Python, and a field elsewhere; a
-// constant, variable or property of JavaScript may be a function; an alias is another name for a type, a method or a command.
-func (t *Tag) kind(line []byte) graph.NodeType {
-	is := kindOf[t.Kind]
-	switch t.Language {
-	case "Python":
-		if t.Kind == "member" {
-			return graph.Method
-		}
-	case "JavaScript", "TypeScript":
-		makes := bytes.Contains(line, []byte("=>")) || bytes.Contains(line, []byte("= function"))
-		switch {
-		case t.Kind == "alias":
-			return graph.Type
-		case t.Kind == "property" && makes:
-			return graph.Method
-		case (is == graph.Constant || is == graph.Variable) && makes:
-			return graph.Function
-		}
-	case "Ruby":
-		if t.Kind == "alias" {
-			return graph.Method
-		}
-	case "Sh":
-		if t.Kind == "alias" {
-			return graph.Function
-		}
-	}
-	return is
-}
-
 // HasSymbols reports whether ctags knows symbols of a file's language, by the extension of its path, such as .c, .java,
 // .py or .ts.
 func HasSymbols(p string) bool {
@@ -126,11 +71,10 @@ func Tagged(f File, tags []Tag) graph.Part {
 		return t.Line < 1 || t.Line > len(lines) || t.Name == "" || strings.HasPrefix(t.Name, "__anon") ||
 			t.kind(lines[t.Line-1]) == 0
 	})
-	if len(tags) == 0 {
+	slices.SortStableFunc(tags, func(a, b Tag) int { return a.Line - b.Line })
+	if tags = settlePatterns(tags[:min(len(tags), maxTags)], lines); len(tags) == 0 {
 		return Plain(f)
 	}
-	slices.SortStableFunc(tags, func(a, b Tag) int { return a.Line - b.Line })
-	tags = tags[:min(len(tags), maxTags)]
 	b := &graph.PartBuilder{}
 	var names []string
 	items, told := make([]graph.Item, len(tags)), make([]bool, len(lines))
@@ -155,13 +99,6 @@ func Tagged(f File, tags []Tag) graph.Part {
 		}
 	}
 	return b.Part
-}
-
-func (t *Tag) symbol() string {
-	if t.Scope != "" {
-		return t.Scope + "." + t.Name
-	}
-	return t.Name
 }
 
 // endOf is the last line of a symbol: as ctags says, else before the next one, and of a value its first one.

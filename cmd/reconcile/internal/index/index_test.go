@@ -460,9 +460,19 @@ func TestTags(t *testing.T) {
 		"lib/a.py": "def greet(name):\n    return name\n", "notes.txt": "milk\n",
 		".ctags.d/evil.ctags": "--kinddef-python=q,quirk,quirks\n--regex-python=/return (name)/pwned/q/\n--langmap=python:+.txt\n",
 		".ctags":              "--exclude=*\n",
+		"ui/valve.tsx":        "import { type Flow } from './flow';\nexport class Valve extends React.Component<Props> {\n  private open(x: Flow) {\n    if(x) {}\n  }\n}\n",
+		"ui/pump.jsx":         "export const Page = () => <p>Don't</p>;\nexport const Pump = React.memo(Page);\n",
 	})
 	_, err := exec.LookPath("ctags")
 	installed := err == nil
+	for _, id := range []string{"ui/valve.tsx:Valve.open", "ui/pump.jsx:Pump"} {
+		if x := r.refresh(); has(x, id) != installed {
+			t.Errorf("ctags is there: %t; %s is not among %q", installed, id, ids(x))
+		}
+	}
+	if x := r.refresh(); has(x, "ui/valve.tsx:Flow") || has(x, "ui/valve.tsx:Valve.if") {
+		t.Errorf("found what is not defined: %q", ids(x))
+	}
 	if x := r.refresh(); has(x, "lib/a.py:greet") != installed || !has(x, "lib/a.py") || has(x, "lib/a.py:pwned") {
 		t.Errorf("ctags is there: %t; found %q", installed, ids(x))
 	}

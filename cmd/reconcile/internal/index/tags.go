@@ -75,8 +75,9 @@ func (t *tagger) tags(ctx context.Context, paths []string) (map[string][]source.
 	if t.program == "" || len(paths) == 0 {
 		return nil, nil
 	}
-	cmd := exec.CommandContext(ctx, t.program, "--options=NONE", "--output-format=json", "--fields=+neZKSl", "--links=no",
-		"--map-TypeScript=+.tsx", "--map-JavaScript=+.jsx", "-f", "-", "-L", "-")
+	options := append([]string{"--options=NONE", "--output-format=json", "--fields=+neZKSl", "--links=no",
+		"--map-TypeScript=+.tsx", "--map-JavaScript=+.jsx"}, source.TagPatterns()...)
+	cmd := exec.CommandContext(ctx, t.program, append(options, "-f", "-", "-L", "-")...)
 	cmd.Dir = t.dir
 	var list bytes.Buffer
 	for _, p := range paths {
