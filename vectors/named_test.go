@@ -27,6 +27,7 @@ func TestExactNamesFirst(t *testing.T) {
 	x := open(t, build(t, []vectors.Input{{Name: "go:a/b.go", Digest: 1, Part: graph.Part{Items: items}}}, options()), nil, options())
 	for query, want := range map[string]string{
 		"Object": "Object object", "object": "object Object", "Signed": "Signed", "signed": "Signed", "Admit": "Gate.Admit",
+		"admit all": "AdmitAll", "Signed-Object": "signed_object", "object_kind": "ObjectKind", "objectsigned": "objectSigned",
 		"Gate.Admit": "Gate.Admit", "gate.admit": "Gate.Admit", " Admit() ": "Gate.Admit", "all": "All", "OBJECT": "Object object",
 	} {
 		for _, mode := range []vectors.Mode{vectors.Lexical, vectors.Hybrid} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/vectors/graph"
+	"reconcile.dev/reconcile/vectors/lexical"
 	"reconcile.dev/reconcile/vectors/source"
 )
 
@@ -108,7 +109,8 @@ type Named uint8
 
 // Degrees of Named.
 const (
-	LikePart  Named = iota + 1 // in other letter case, without its type: entry for Tree.Entry
+	SameWords Named = iota + 1 // joined otherwise, with or without its type: open file or open_file for Store.openFile
+	LikePart                   // in other letter case, without its type: entry for Tree.Entry
 	LikeName                   // in other letter case: tree.entry
 	PartExact                  // without its type: Entry
 	NameExact                  // Tree.Entry
@@ -130,6 +132,9 @@ func named(n *graph.Node, name string) Named {
 		if strings.EqualFold(own, name) {
 			return like
 		}
+	}
+	if slices.ContainsFunc(namesOf(n), func(own string) bool { return lexical.NameTerm(own) == lexical.NameTerm(name) }) {
+		return SameWords
 	}
 	return 0
 }

@@ -171,11 +171,14 @@ func (v *vocabulary) text(term uint32) []byte {
 // nameMark begins the terms of names. No term of a text contains it.
 const nameMark = '\x01'
 
-// NameTerm returns the term of a document's whole name, folded to ignore case and accents. It differs from all [Terms]
-// of any text. Of a long name only the start is used.
+// NameTerm returns the term of a document's whole name, folded to ignore case, accents and what joins its words: openFile,
+// open_file and "open file" have the same. It differs from all [Terms] of any text. Of a long name only the start is used.
 func NameTerm(name string) string {
 	out := []byte{nameMark}
 	for _, r := range strings.TrimSpace(name) {
+		if r == ' ' || r == '_' || r == '-' {
+			continue
+		}
 		if out = appendFolded(out, r); len(out) > maxTerm {
 			break
 		}
