@@ -21,8 +21,8 @@ type View struct {
 	// of unknown length.
 	Left  time.Duration
 	Least bool
-	// Nodes are the running ones, the longest first, then those that are retried soon, then those that wait for a person,
-	// each with its message. There are Hidden more.
+	// Nodes are the running ones, first those whose agents ask a person, then the longest, then those that are retried soon, then
+	// those that wait for a person, each with its message. There are Hidden more.
 	Nodes  []Node
 	Hidden int
 }
@@ -68,9 +68,11 @@ func (v *View) add(c tally) {
 	v.Failed += c.failed
 }
 
-// rank orders nodes: running, to be retried, waiting.
+// rank orders nodes: running and waiting for a person, running, to be retried, waiting.
 func rank(n Node) int {
 	switch {
+	case n.Asks != "":
+		return -1
 	case n.State == schemas.NodeRunning:
 		return 0
 	case !n.Due.IsZero():
@@ -161,7 +163,7 @@ func (d *dag) take(e *state.Entry, st *schemas.DAGStatus) {
 		d.states[i] = s.State
 		switch s.State {
 		case schemas.NodeRunning:
-			n.Since = s.StartedAt.Time
+			n.Since, n.Asks = s.StartedAt.Time, asks(&s)
 			if n.Step = verifying[s.Reason]; n.Step != "" {
 				n.Usual = 0 // that is the time of its work
 			}

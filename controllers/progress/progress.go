@@ -30,6 +30,7 @@ type Node struct {
 	Took              time.Duration // of the attempt that ended
 	Usual             time.Duration // the time of its last success; 0 if none is on record
 	Step              string        // that verifies or lands the work of the node; "" for its work
+	Asks              string        // what its agent asks a person to allow, while it runs; "": nothing
 }
 
 // Event is one thing that happened to a node.
@@ -141,12 +142,53 @@ func (t *Tracker) note(n Node) {
 	}
 }
 
-// Tree sets the tree of the tracker after a turn, and returns the events of failed attempts, which it can resolve now.
-// The tree includes all reports so far.
+// Tree sets the tree of the tracker after a turn, and returns the events of failed attempts, which it can resolve now, and of agents
+// that wait for a permission. These have no time. The tree includes all reports so far.
 func (t *Tracker) Tree(tree *state.Tree) []Event {
+	asks := t.asking(tree)
 	t.tree = tree
 	clear(t.since)
-	return t.Flush()
+	return append(t.Flush(), asks...)
+}
+
+// asking returns an event for each permission that agents at work have begun to wait for since the tree before.
+func (t *Tracker) asking(tree *state.Tree) (out []Event) {
+	if t.tree == nil || tree == nil || !slices.ContainsFunc(tree.Entries(schemas.AgentKind.Name), waits) {
+		return nil
+	}
+	for was, is := range tree.Since(t.tree, schemas.DAGKind.Name) {
+		if is == nil {
+			continue
+		}
+		var before *schemas.NodeStatuses
+		if was != nil {
+			before = schemas.NodesIn(was.Status())
+		}
+		for name, n := range schemas.NodesIn(is.Status()).All() {
+			if asked := asks(n); asked != "" && asked != asks(before.Find(name)) {
+				out = append(out, Event{Node: Node{Owner: is.Ref.String(), Name: name, State: settle.ReasonWaitsForPermission, Message: asked}})
+			}
+		}
+	}
+	return out
+}
+
+// waits reports whether an agent waits for a permission.
+func waits(agent *state.Entry) bool {
+	st, ok := agent.Status().(*schemas.AgentStatus)
+	if !ok {
+		return false
+	}
+	ready := st.Condition(schemas.Ready)
+	return ready != nil && ready.Reason == settle.ReasonWaitsForPermission
+}
+
+// asks is what the agent of a node asks a person to allow while it works; "": nothing. The node may be nil.
+func asks(n *schemas.NodeStatus) string {
+	if n == nil || n.State != schemas.NodeRunning || n.Reason != settle.ReasonWaitsForPermission {
+		return ""
+	}
+	return n.Message
 }
 
 // Flush resolves the failed attempts of the tracker and returns their events, without waiting for a tree that shows the

@@ -17,18 +17,19 @@ import (
 	"reconcile.dev/reconcile/state"
 )
 
-// Play is a run of some DAGs of one session. The agent ada is a person.
+// Play is a run of some DAGs of one session. The agent ada is a person, the agent coder a program that asks for permissions.
 type Play struct {
 	testing.TB
 	Now  time.Time
 	Tree *state.Tree
 }
 
-// New makes a play whose tree has a session, an agent and the DAGs of the specs, by name, and decides it.
+// New makes a play whose tree has a session, the agents and the DAGs of the specs, by name, and decides it.
 func New(t testing.TB, now time.Time, dags map[string]*schemas.DAGSpec) *Play {
 	entries := []*state.Entry{
 		entry(t, schemas.SessionKind, "work", &schemas.SessionSpec{}),
 		entry(t, schemas.AgentKind, "ada", &schemas.AgentSpec{Runner: schemas.Runner{Human: &schemas.HumanRunner{}}}),
+		entry(t, schemas.AgentKind, "coder", &schemas.AgentSpec{Runner: schemas.Runner{ACP: &schemas.ACPRunner{}}}),
 	}
 	for name, spec := range dags {
 		spec.Session = "work"
@@ -74,6 +75,19 @@ func (p *Play) Start(dag, node string) settle.Report {
 	e.Claims = append(slices.Clone(e.Claims), state.Claim{Run: run, Process: "test"})
 	p.Tree = p.Tree.With(&e)
 	return settle.Report{Kind: settle.Started, Key: run.Key, At: p.Now}
+}
+
+// Ask has the agent of a node that was started wait for a person to allow a command.
+func (p *Play) Ask(dag, node string, command ...string) {
+	e := p.entry(dag)
+	e.Claims = slices.Clone(e.Claims)
+	for i := range e.Claims {
+		if run := &e.Claims[i].Run; run.Node == node {
+			run.Agent = "coder"
+			run.Turn = &schemas.Turn{Permissions: []schemas.Permission{{Title: "run it", Argv: command, Decision: schemas.PermissionWaiting}}}
+		}
+	}
+	p.Tree = p.Tree.With(&e)
 }
 
 // Finish ends the run of a node of a DAG that was started, with an outcome and an output, and returns the report.

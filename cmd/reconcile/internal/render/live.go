@@ -270,6 +270,9 @@ func liveState(n progress.Node, now time.Time) string {
 		if n.Step != "" {
 			s = n.Step + " " + s
 		}
+		if n.Asks != "" {
+			s += ": " + Line(n.Asks)
+		}
 		return s
 	case n.Due.After(now):
 		return attempt + " in " + Age(n.Due.Sub(now))

@@ -110,6 +110,9 @@ func (l *Lines) Close() {
 
 func (l *Lines) show(events []progress.Event) {
 	for _, e := range events {
+		if e.At.IsZero() {
+			e.At = l.Now()
+		}
 		for _, line := range l.events.of(l.Palette, e) {
 			l.write(line)
 		}

@@ -287,6 +287,35 @@ func TestLiveRun(t *testing.T) {
 	})
 }
 
+// Whoever looks at a run sees that its agent waits for a permission, and how to give it; a log says so once.
+func TestAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTerminal(t, 80, 24)
+		v := newShow(t, s, schemas.Node{Name: "n", Agent: "coder", Prompt: "Work."})
+		var log bytes.Buffer
+		lines := &Lines{W: &log, Now: func() time.Time { return v.Now }}
+		lines.Tree(v.Tree)
+		turn := func() {
+			v.live.Tree(v.Turn())
+			lines.Tree(v.Tree)
+			v.pass(redrawEvery + time.Millisecond)
+		}
+		v.start("n")
+		v.Ask("checks", "n", "npm", "ci")
+		turn()
+		turn()
+		s.shows("asked",
+			"0 of 1 node done, 1 running",
+			"  dag/checks n  500ms: coder asks to run: npm ci; allow or refuse it: reconcil…")
+		v.Ask("checks", "n", "npm", "publish")
+		turn()
+		if n := strings.Count(log.String(), "\n"); n != 2 || strings.Count(log.String(), "00:00:00 dag/checks n WaitsForPermission: coder asks to run: npm ") != 2 {
+			t.Errorf("the log has %d lines:\n%s", n, log.String())
+		}
+		v.live.Close()
+	})
+}
+
 // A watcher's view vanishes when everything has ended and comes back with the next work.
 func TestLiveComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
