@@ -31,6 +31,21 @@ func (a Pending) Distrusted() string {
 	return st.Distrusted(a.Entry.Object.Digest)
 }
 
+// Identity is who acts, and how that is known. What an action says about a comment or a signature is proved only by the comment or the
+// signature.
+func (a Pending) Identity(w *settle.World) settle.Identity {
+	if id, known := w.Identity(a.Entry.Ref); known && id.Proof != "" {
+		return id
+	}
+	id := settle.Identity{Who: a.Spec.By, Proof: a.Spec.Proof}
+	switch id.Proof {
+	case schemas.ProofRun, schemas.ProofAccount:
+	default:
+		id.Proof = schemas.ProofClaimed
+	}
+	return id
+}
+
 // Record is what the target remembers of an applied action. now counts where the action does not say when it was asked.
 func (a Pending) Record(now schemas.Time) schemas.AppliedAction {
 	at := a.Spec.At

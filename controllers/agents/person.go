@@ -6,6 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -18,6 +19,11 @@ func IsPerson(t *state.Tree, agent string) bool {
 	}
 	spec := schemas.SpecAs[*schemas.AgentSpec](e.Object)
 	return spec != nil && spec.Runner.Human != nil
+}
+
+// Acts reports whether the author of an action is an agent, and not a person.
+func Acts(t *state.Tree, id settle.Identity) bool {
+	return id.Proof == schemas.ProofRun || t.Exists(schemas.AgentKind.Ref(id.Who)) && !IsPerson(t, id.Who)
 }
 
 // Contact is the contact of an agent that is a person.

@@ -239,23 +239,10 @@ func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) st
 
 // isAgent reports whether the author of an action is not a person.
 func (f *fold) isAgent(id settle.Identity) bool {
-	return id.Proof == schemas.ProofRun || f.Tree.Exists(schemas.AgentKind.Ref(id.Who)) && !agents.IsPerson(f.Tree, id.Who)
+	return agents.Acts(f.Tree, id)
 }
 
-// identity is who approves by an action, and how that is known. What an action says about a comment or a signature is proved only by
-// the comment or the signature.
-func (f *fold) identity(a actions.Pending) settle.Identity {
-	if id, known := f.World.Identity(a.Entry.Ref); known && id.Proof != "" {
-		return id
-	}
-	id := settle.Identity{Who: a.Spec.By, Proof: a.Spec.Proof}
-	switch id.Proof {
-	case schemas.ProofRun, schemas.ProofAccount:
-	default:
-		id.Proof = schemas.ProofClaimed
-	}
-	return id
-}
+func (f *fold) identity(a actions.Pending) settle.Identity { return a.Identity(f.World) }
 
 // proved reports whether a signature or a comment proves who wrote an action.
 func (f *fold) proved(a actions.Pending) bool {

@@ -10,6 +10,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/shorten"
@@ -134,6 +135,10 @@ func CheckSuggestions(t *state.Tree, spec *schemas.PlanChangeSpec) error {
 func (f *changeFold) act(a actions.Pending, done *schemas.AppliedAction) {
 	if f.st.Phase != schemas.PlanPending {
 		done.Moot = true
+		return
+	}
+	if id := a.Identity(f.World); agents.Acts(f.Tree, id) {
+		done.Refused = "only people do that, and " + id.Who + " is an agent"
 		return
 	}
 	answer := &schemas.PlanAnswer{By: a.Spec.By, Proof: a.Spec.Proof, Source: a.Entry.Ref.String(), At: done.At, Reason: a.Spec.Reason}
