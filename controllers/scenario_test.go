@@ -53,6 +53,7 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	crash                     all claims vanish
 //	prune DAG                 all records of a DAG are removed
 //	forget DAG                the status of a DAG is lost
+//	handed DAG NODE           the records of the hand-offs of the node are traced
 //	show KIND/NAME            the status file is traced whole
 //	plan | why KIND/NAME | task DAG NODE | verdict | events
 func TestScenarios(t *testing.T) {
@@ -248,6 +249,11 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Result = json.RawMessage(v)
 		case "message":
 			r.Message = strings.ReplaceAll(v, "_", " ")
+		case "reported": // as SUMMARY|REMAINING,…
+			summary, rest, _ := strings.Cut(strings.NewReplacer("_", " ", `\e`, "\x1b", `\u`, "\u2028").Replace(v), "|")
+			if r.Reported = (&schemas.AgentReport{Summary: summary}); rest != "" {
+				r.Reported.Remaining = strings.Split(rest, ",")
+			}
 		case "outputs":
 			for _, p := range strings.Split(v, ",") {
 				r.Outputs = append(r.Outputs, schemas.Output{Path: p, Digest: "sha256:" + strings.Repeat("0", 64)})
@@ -449,6 +455,16 @@ func (s *scenario) tell(verb string, args []string) bool {
 			s.t.Fatal(err)
 		}
 		s.out.Write(append(b, '\n'))
+	case "handed":
+		for _, c := range s.checkpoints {
+			if c.Handoff != nil && c.Node == "dag/"+args[0]+":"+args[1] {
+				b, err := json.MarshalIndent(c.Handoff, "", "  ")
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				fmt.Fprintf(&s.out, "%s at %s of %s %s\n", c.Name(), c.Timestamp.UTC().Format(time.RFC3339), c.Run, b)
+			}
+		}
 	case "verdict":
 		fmt.Fprintf(&s.out, "exit %d %v\n", readiness.Verdict(s.tree(), nil), readiness.Counts(s.tree()))
 	case "events":

@@ -36,6 +36,8 @@ type sim struct {
 	checks  bool              // compare with a full decision, and so on, at every settle
 	ledgers map[int][]byte    // by issue
 	parsed  map[int]*state.Ledger
+	// checkpoints are those that were derived.
+	checkpoints []*schemas.Checkpoint
 	// settings are those without a file.
 	settings *schemas.SettingsSpec
 }
@@ -126,7 +128,7 @@ func (s *sim) tree() *state.Tree {
 			problems = append(problems, e.Problems...)
 		}
 	}
-	return state.NewTree(Schemas(), settings, problems, list...).WithLedgers(s.parsedLedgers()...)
+	return state.NewTree(Schemas(), settings, problems, list...).WithLedgers(s.parsedLedgers()...).WithCheckpoints(s.checkpoints, nil)
 }
 
 func (s *sim) parsedLedgers() []*state.Ledger {
@@ -305,7 +307,8 @@ func (s *sim) derive() []derive.Spec {
 		}
 	}
 	slices.SortFunc(due, schemas.Ref.Compare)
-	all := derivedSpecs(t, due...)
+	all, kept := new(derive.Deriver).Derive(t, due...)
+	defer func() { s.checkpoints = t.WithCheckpoints(kept.Add, kept.Drop).Checkpoints() }()
 	for range 2 { // also where nobody has written them
 		if specs, _ := s.deriver.Derive(t, due...); !reflect.DeepEqual(specs, all) {
 			s.t.Errorf("what is looked at calls for %v, and everything for %v", specs, all)

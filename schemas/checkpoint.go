@@ -61,12 +61,20 @@ func (c *Checkpoint) Name() string {
 	return fmt.Sprintf("%s/%s-%d", c.SessionID, c.Agent, c.CheckpointIndex)
 }
 
-// SameCause reports whether two checkpoints are of the same share of the same conversation, or of the hand-off of the same run.
+// SameCause reports whether two checkpoints are of the same share of the same conversation, or of the same hand-off.
 func (c *Checkpoint) SameCause(d *Checkpoint) bool {
 	if c.Handoff != nil || d.Handoff != nil {
-		return c.Handoff != nil && d.Handoff != nil && c.Run == d.Run
+		return c.Handoff != nil && d.Handoff != nil && c.hands(d.Run, d.Handoff.HandoffReason, d.Timestamp)
 	}
 	return c.Agent == d.Agent && c.Threshold == d.Threshold && c.conversation() == d.conversation()
+}
+
+// Hands reports whether a checkpoint is the record of a hand-off.
+func (c *Checkpoint) Hands(h *Handoff) bool { return c.hands(h.Run, h.Reason, h.At) }
+
+// hands reports whether a checkpoint is the record of the hand-off of a run for a reason. A run has several where a person stopped one.
+func (c *Checkpoint) hands(run, reason string, at Time) bool {
+	return c.Handoff != nil && c.Run == run && c.Handoff.HandoffReason == reason && c.Timestamp.Equal(at.Time)
 }
 
 // conversation identifies the agent's session: agents number theirs as they like, so that the node's key is part of it.

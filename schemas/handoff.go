@@ -50,10 +50,10 @@ type Handoff struct {
 	Agent        string  `json:"agent"`
 	ContextUsage float64 `json:"contextUsage,omitempty"` // the used part, 0 to 1; 0 where that is not known
 	Action       string  `json:"action,omitempty"`       // of the person who asked for it
-	// Architect is the agent whose word it waits for, and PlanChange the request to it; empty where no one is asked.
+	// Architect is the agent whose word it waits for, or who gave it, and PlanChange the request to it; empty where no one is asked.
 	Architect    string `json:"architect,omitempty"`
 	PlanChange   string `json:"planChange,omitempty"`
-	Instructions string `json:"instructions,omitempty"` // of the architect, for the one who goes on
+	Instructions string `json:"instructions,omitempty"` // of Architect, for the one who goes on
 }
 
 // Phases of a hand-off.

@@ -17,7 +17,7 @@ type Handoff struct {
 	Reason   string             `json:"reason,omitempty"`
 	Failed   string             `json:"failed,omitempty"`
 	State    *schemas.TaskState `json:"state,omitempty"`
-	// Instructions are those of the agent Architect.
+	// Instructions are those of Architect: an agent, or a person who answered in its place.
 	Instructions string `json:"instructions,omitempty"`
 	Architect    string `json:"architect,omitempty"`
 }
@@ -48,7 +48,7 @@ func (h *Handoff) text() string {
 		h.report(&d)
 	}
 	if strings.TrimSpace(h.Instructions) != "" {
-		d.say("What the architect says about how to go on:\n")
+		d.say("What was said about how to go on, when that was asked:\n")
 		d.block("instructions of "+label(h.Architect), shorten.Text(h.Instructions, handoffLimit))
 	}
 	return d.String()

@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/schemas/secrets"
 	"reconcile.dev/reconcile/schemas/shorten"
 )
 
@@ -20,7 +22,7 @@ import (
 // opens one is the record of the run that ended, so that a process that is killed leaves either the old pipeline or the new one. Where
 // there is an architect, its word is asked for; without it the work goes on all the same.
 
-// mostHandoffs bounds how many runs of a node may hand the rest of the task off.
+// mostHandoffs bounds how many runs of a node may hand the rest of the task off without a person's word.
 const mostHandoffs = 12
 
 // handsOver reports whether the agent of node i hands its work over. Agents of other roles go on from checkpoints.
@@ -62,7 +64,7 @@ func (f *fold) handedOver(i int32) *schemas.Handoffs {
 	}
 	for _, run := range r.handed {
 		late := was != nil && run != r.last // it ended while hand-offs were stopped
-		if h.Stopped == nil && !late && r.handoffs <= mostHandoffs && f.handsOver(i) && h.Of(run.Key) == nil && (h.Asked == nil || run != r.last) {
+		if h.Stopped == nil && !late && h.Made() < mostHandoffs && f.handsOver(i) && h.Of(run.Key) == nil && (h.Asked == nil || run != r.last) {
 			h.Chain = append(h.Chain, f.requested(i, run, nil))
 		}
 	}
@@ -85,22 +87,36 @@ func (f *fold) handedOver(i int32) *schemas.Handoffs {
 	return h
 }
 
+// handoffsMade counts the runs of node i that handed the rest of the task off, but for what a person asked for or stopped.
+func (f *fold) handoffsMade(i int32) int {
+	r, h, n := &f.recs[i], f.next[i].Handoff, 0
+	if h == nil {
+		return r.handoffs
+	}
+	for _, run := range r.handed { // more than the chain has
+		if h.Stopped == nil && h.Of(run.Key) == nil && (run == r.last || f.handoffsNow(i) == nil) {
+			n++
+		}
+	}
+	return n + h.Made()
+}
+
 // requested is the hand-off of the conversation of a run of node i, which by asks for; nil for its record.
 func (f *fold) requested(i int32, run *schemas.Run, by *schemas.HandoffWord) schemas.Handoff {
-	x := schemas.Handoff{Phase: schemas.HandoffRequested, At: run.FinishedAt, Run: run.Key, Agent: run.Agent, ContextUsage: f.usageOf(i, run)}
+	x := schemas.Handoff{Phase: schemas.HandoffRequested, At: run.FinishedAt, Run: run.Key, Agent: run.Agent, ContextUsage: f.usageOf(run)}
 	switch {
 	case by != nil:
 		x.Action, x.At, x.Reason = by.Action, schemas.Later(by.At, run.FinishedAt), by.Said()
 	case run.Outcome == schemas.OutcomeHandedOff:
 		x.Reason = "the agent asks for it"
-		if run.Reported != nil && run.Reported.Summary != "" {
-			x.Reason += ": " + run.Reported.Summary
+		if run.Reported != nil {
+			x.Reason = strings.TrimSuffix(x.Reason+": "+visible(run.Reported.Summary), ": ")
 		}
 	default:
 		x.Reason = fmt.Sprintf("%.0f %% of its context are used", x.ContextUsage*100)
 	}
-	x.Reason = shorten.Text(oneLine(x.Reason), 500)
-	if by == nil && f.wentOn(i, run.Key) { // a record of before hand-offs had a status
+	x.Reason = shorten.Text(x.Reason, 500)
+	if by == nil && f.wentOn(i, run.Key) || f.p.Spec.Answers != "" { // a record of before hand-offs had a status, or an architect's own work
 		return x
 	}
 	if x.Architect, _ = planchanges.Architect(f.Tree, run.Agent); x.Architect != "" {
@@ -113,8 +129,11 @@ func (f *fold) requested(i int32, run *schemas.Run, by *schemas.HandoffWord) sch
 	return x
 }
 
-// usageOf is the part of the context that a run of node i used; 0 where that is not known.
-func (f *fold) usageOf(i int32, run *schemas.Run) float64 {
+// visible is a text in one line that a spec may have: without secrets, and without characters that are not seen by themselves.
+func visible(text string) string { return oneLine(secrets.Redact(agentio.Plain(text))) }
+
+// usageOf is the part of its context, 0 to 1, that an agent had used at the end of a run; 0 where that is not known.
+func (f *fold) usageOf(run *schemas.Run) float64 {
 	window := 0
 	if a := f.b.Agent(f.p, run.Agent); a != nil {
 		window = a.ContextWindow
@@ -159,7 +178,7 @@ func (f *fold) advance(i int32, x *schemas.Handoff) {
 			x.Message = c.Message
 		}
 		if a := st.Answer; a != nil && a.Accept && st.Phase != schemas.PlanRefused {
-			x.Phase, x.Instructions = schemas.HandoffAccepted, a.Instructions
+			x.Phase, x.Architect, x.Instructions = schemas.HandoffAccepted, cmp.Or(a.By, x.Architect), a.Instructions
 		}
 		switch {
 		case st.Phase == schemas.PlanApplied, x.Phase == schemas.HandoffAccepted && due:
@@ -253,7 +272,7 @@ func (f *fold) takeHandoff(i int32, a actions.Pending, done *schemas.AppliedActi
 		*h = *was
 		h.Chain = slices.Clone(was.Chain)
 	}
-	word := &schemas.HandoffWord{Action: a.Entry.Name, By: schemas.Acting(done.By, done.Proof), Text: shorten.Text(oneLine(cmp.Or(a.Spec.Text, a.Spec.Reason)), 200), At: done.At}
+	word := &schemas.HandoffWord{Action: a.Entry.Name, By: schemas.Acting(done.By, done.Proof), Text: shorten.Text(visible(cmp.Or(a.Spec.Text, a.Spec.Reason)), 200), At: done.At}
 	if a.Spec.Verb == schemas.VerbHandoff {
 		h.Stopped, h.Asked = nil, word
 	} else {

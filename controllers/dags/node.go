@@ -178,9 +178,9 @@ func (f *fold) judge(i int32) {
 		f.set(i, schemas.NodeBlocked, settle.ReasonLandingRefused, f.refusal(i))
 	case r.unlanded > max(f.limits[i].Limit, landRetries):
 		f.set(i, schemas.NodeFailed, settle.ReasonNotLanded, r.failed.Message)
-	case max(r.handoffs, s.Handoff.Made()) > mostHandoffs && !r.running():
+	case f.handoffsMade(i) > mostHandoffs && !r.running():
 		f.set(i, schemas.NodeFailed, settle.ReasonTooManyHandoffs, fmt.Sprintf(
-			"it handed its task off %d times; divide the task, or give the agent a larger contextWindow", max(r.handoffs, s.Handoff.Made())))
+			"it handed its task off %d times; divide the task, or give the agent a larger contextWindow", f.handoffsMade(i)))
 	case r.unpermitted > mostUnpermitted && !r.running():
 		f.set(i, schemas.NodeFailed, settle.ReasonTooManyPermissions, fmt.Sprintf(
 			"%d of its runs ended for a permission; allow what it needs in commands.allow, or correct the agent", r.unpermitted))

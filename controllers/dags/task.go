@@ -200,7 +200,7 @@ func (f *fold) handoffTold(i int32) *agentio.Handoff {
 		h.AgentReport = run.Reported
 	}
 	for _, c := range f.Tree.Checkpoints() {
-		if c.Handoff != nil && c.Run == x.Run && c.NodeKey == f.b.Keys[i] {
+		if c.Hands(x) && c.NodeKey == f.b.Keys[i] {
 			h.State = &c.Handoff.TaskState
 		}
 	}

@@ -48,16 +48,15 @@ func (f *fold) engineerState(i int32) schemas.EngineerState {
 	if c := f.recs[i].claim; c != nil {
 		runs = append(runs, &c.Run)
 	}
-	window := 0
-	if a := f.b.Agent(f.p, f.agentOf(i)); a != nil {
-		window = a.ContextWindow
-	}
+	committed := "" // what it committed last; an earlier commit is part of that
 	for _, r := range runs {
 		if p := r.Reported; p != nil {
 			s.Accomplished, s.Remaining = add(s.Accomplished, p.Summary), toldAll(p.Remaining)
 		}
 		if w := r.Workspace; w != nil && w.Commit != "" {
-			s.Accomplished = add(s.Accomplished, fmt.Sprintf("committed changes of %s as %s", schemas.Count(w.Changed, "file"), w.Commit[:min(len(w.Commit), 12)]))
+			s.Accomplished = slices.DeleteFunc(s.Accomplished, func(line string) bool { return line == committed })
+			committed = fmt.Sprintf("committed changes of %s as %s", schemas.Count(w.Changed, "file"), w.Commit[:min(len(w.Commit), 12)])
+			s.Accomplished = add(s.Accomplished, committed)
 		}
 		if changed := changesOf(r); changed != nil {
 			s.FilesChanged = changed
@@ -65,11 +64,10 @@ func (f *fold) engineerState(i int32) schemas.EngineerState {
 		if notes := notesOf(r); notes != "" {
 			s.ContextNotes = notes
 		}
-		if share := r.Turn.ContextShare(window); share >= 0 {
-			s.ContextUsage = float64(share) / 100
-		}
-		if t := r.Turn; t != nil && len(t.Marks) > 0 {
-			s.ContextUsage = max(s.ContextUsage, t.Marks[len(t.Marks)-1].Usage())
+		if used := f.usageOf(r); f.endsSession(i, r) {
+			s.ContextUsage = 0 // the next conversation has its own
+		} else if used > 0 {
+			s.ContextUsage = used
 		}
 	}
 	return s
@@ -217,6 +215,6 @@ func toldAll(all []string) (out []string) {
 func (f *fold) handoffState(i int32, x *schemas.Handoff) schemas.TaskState {
 	s := f.taskState(i)
 	s.Engineer.PipelineID, s.Engineer.HandoffReason = schemas.PipelineID(f.p.Name, f.p.Spec.Nodes[i].Name, x.Index-1), x.Reason
-	s.Engineer.ContextUsage = max(s.Engineer.ContextUsage, x.ContextUsage)
+	s.Engineer.ContextUsage = x.ContextUsage
 	return s
 }

@@ -1,9 +1,13 @@
 package dags
 
 import (
+	"slices"
+
+	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state"
 )
 
 // TaskView is a task as people see it who ask about it.
@@ -57,21 +61,26 @@ func decided(in settle.In) *fold {
 	return f
 }
 
-// HandedOver is the record of the latest hand-off of a node, with the run whose conversation it ended; nil where there is none, or the node
-// has worked on since.
-func HandedOver(in settle.In, node string) (*schemas.PipelineHandoff, *schemas.Handoff, *schemas.Run) {
+// HandedOver decides a DAG once for all its hand-offs. The function that it returns makes the record of one, with the run whose conversation
+// it ended; nil where that run has no record any more.
+func HandedOver(in settle.In) func(node string, x *schemas.Handoff) (*schemas.PipelineHandoff, *schemas.Run) {
 	f := decided(in)
-	if f == nil {
-		return nil, nil, nil
+	return func(node string, x *schemas.Handoff) (*schemas.PipelineHandoff, *schemas.Run) {
+		if f == nil {
+			return nil, nil
+		}
+		i, ok := f.p.Index[node]
+		if !ok || f.recs[i].last == nil {
+			return nil, nil
+		}
+		return &schemas.PipelineHandoff{OldPipelineID: schemas.PipelineID(f.p.Name, node, x.Index-1), NewPipelineID: schemas.PipelineID(f.p.Name, node, x.Index),
+			DAGID: f.p.Name, TaskName: node, HandoffReason: x.Reason, HandoffIndex: x.Index, TaskState: f.handoffState(i, x)}, f.recs[i].last
 	}
-	i, ok := f.p.Index[node]
-	if !ok {
-		return nil, nil, nil
-	}
-	x := f.next[i].Handoff.Last()
-	if x == nil || f.wentOn(i, x.Run) || f.recs[i].last == nil {
-		return nil, nil, nil
-	}
-	return &schemas.PipelineHandoff{OldPipelineID: schemas.PipelineID(f.p.Name, node, x.Index-1), NewPipelineID: schemas.PipelineID(f.p.Name, node, x.Index),
-		DAGID: f.p.Name, TaskName: node, HandoffReason: x.Reason, HandoffIndex: x.Index, TaskState: f.handoffState(i, x)}, x, f.recs[i].last
+}
+
+// WentOn reports whether a node has worked on under the key of a run after that run.
+func WentOn(e *state.Entry, node, key, run string) bool {
+	_, seq := clarifications.SplitSeq(run)
+	later := func(r *schemas.Run) bool { return r.Node == node && r.NodeKey == key && r.Seq > seq }
+	return slices.ContainsFunc(e.Runs(), later) || slices.ContainsFunc(e.Claims, func(c state.Claim) bool { return !c.StartedAt.IsZero() && later(&c.Run) })
 }

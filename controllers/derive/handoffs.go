@@ -2,7 +2,6 @@ package derive
 
 import (
 	"cmp"
-	"slices"
 
 	"reconcile.dev/reconcile/controllers/dags"
 	"reconcile.dev/reconcile/controllers/dags/plan"
@@ -19,14 +18,27 @@ func (d *deriver) handoffs(e *state.Entry) {
 	if !ok || e.Object == nil || len(plan.Of(e.Object).Agents) == 0 {
 		return
 	}
+	var record func(string, *schemas.Handoff) (*schemas.PipelineHandoff, *schemas.Run)
 	for node, n := range st.Nodes.All() {
-		last := n.Handoff.Last()
-		if last == nil || last.Phase == schemas.HandoffCancelled || d.hasRecord(last) {
+		of := n.Handoff.Last()
+		if of == nil || of.Phase == schemas.HandoffCancelled || dags.WentOn(e, node, n.Key, of.Run) {
 			continue
 		}
-		in := settle.In{Entry: e, Tree: d.tree, Now: last.At.Time}
-		in.World = settle.NewWorld(d.tree, in.Now, nil)
-		h, of, run := dags.HandedOver(in, node)
+		if of.PlanChange != "" && of.Phase == schemas.HandoffRequested {
+			d.add(schemas.PlanChangeKind, of.PlanChange, planchanges.HandoffRequest(e.Name, node, of))
+		}
+		c := &schemas.Checkpoint{APIVersion: schemas.APIVersion, Kind: schemas.CheckpointName, Timestamp: of.At, SessionID: cmp.Or(sessionWith(e), e.Name),
+			ContextUsage: of.ContextUsage, Agent: of.Agent, Run: of.Run, Node: "dag/" + e.Name + ":" + node, NodeKey: n.Key,
+			Handoff: &schemas.PipelineHandoff{HandoffReason: of.Reason}}
+		if d.hasCheckpoint(c) {
+			continue
+		}
+		if record == nil {
+			in := settle.In{Entry: e, Tree: d.tree, Now: of.At.Time}
+			in.World = settle.NewWorld(d.tree, in.Now, nil)
+			record = dags.HandedOver(in)
+		}
+		h, run := record(node, of)
 		if h == nil {
 			continue
 		}
@@ -37,22 +49,9 @@ func (d *deriver) handoffs(e *state.Entry) {
 		if t := run.Turn; t != nil && len(t.Marks) > 0 {
 			at.mark.Tools = t.Marks[len(t.Marks)-1].Tools
 		}
-		c := &schemas.Checkpoint{APIVersion: schemas.APIVersion, Kind: schemas.CheckpointName, Timestamp: of.At, SessionID: cmp.Or(sessionWith(e), e.Name),
-			ContextUsage: of.ContextUsage, Agent: of.Agent, Run: of.Run, Node: "dag/" + e.Name + ":" + node, NodeKey: n.Key, Handoff: h}
-		if run.Turn != nil {
+		if c.Handoff = h; run.Turn != nil {
 			c.AgentSession = run.Turn.SessionID
 		}
 		d.keepCheckpoint(c, e, at)
-		if of.PlanChange != "" && of.Phase == schemas.HandoffRequested {
-			d.add(schemas.PlanChangeKind, of.PlanChange, planchanges.HandoffRequest(e.Name, node, of))
-		}
 	}
-}
-
-// hasRecord reports whether all that follows from a hand-off exists.
-func (d *deriver) hasRecord(h *schemas.Handoff) bool {
-	if h.PlanChange != "" && h.Phase == schemas.HandoffRequested && d.lacks(schemas.PlanChangeKind.Ref(h.PlanChange)) {
-		return false
-	}
-	return slices.ContainsFunc(d.tree.Checkpoints(), func(c *schemas.Checkpoint) bool { return c.Handoff != nil && c.Run == h.Run })
 }

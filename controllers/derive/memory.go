@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/clarify"
 	"reconcile.dev/reconcile/controllers/sessions"
@@ -48,7 +49,11 @@ func (d *deriver) observe(name string, spec *schemas.ObservationSpec) {
 // soundEntries are the entries that an observation may have.
 func soundEntries(entries []schemas.ObservationEntry) []schemas.ObservationEntry {
 	const most = 50
-	sound := slices.DeleteFunc(slices.Clone(entries), func(e schemas.ObservationEntry) bool {
+	sound := slices.Clone(entries)
+	for i := range sound {
+		sound[i].Content, sound[i].Summary = agentio.Plain(sound[i].Content), agentio.Plain(sound[i].Summary)
+	}
+	sound = slices.DeleteFunc(sound, func(e schemas.ObservationEntry) bool {
 		var r schemas.Report
 		one := schemas.ObservationSpec{Agent: "a", Entries: []schemas.ObservationEntry{e}}
 		one.Check(&r)

@@ -107,7 +107,7 @@ func (f *changeFold) request() *agentio.PlanChange {
 		}
 	}
 	for _, c := range f.Tree.Checkpoints() {
-		if f.spec.Change == schemas.ChangeHandoff && c.Handoff != nil && c.Run == f.spec.Run {
+		if f.spec.Change == schemas.ChangeHandoff && c.Hands(&schemas.Handoff{Run: f.spec.Run, Reason: f.spec.Reason, At: f.spec.At}) {
 			p.Handoff = &agentio.Handoff{Pipeline: c.Handoff.HandoffIndex, Reason: c.Handoff.HandoffReason, State: &c.Handoff.TaskState}
 		}
 	}
