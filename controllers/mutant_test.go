@@ -185,7 +185,6 @@ var faults = []mutants.Mutant{
 	{"an optional node fails the DAG", "dags/step.go", "return f.next[i].State == schemas.NodeFailed && f.p.Spec.Nodes[i].Optional", "return false"},
 	{"the next agent does not work in place of one that cannot", "dags/health.go", "append([]string{named}, f.b.Agent(f.p, named).Fallback...)", "[]string{named}"},
 	{"a plan change replaces what has succeeded", "planchanges/apply.go", "if d.done(name) && (i < 0", "if false && (i < 0"},
-	{"a plan change goes around a gate", "planchanges/apply.go", "if !slices.Contains(is.AllNeeds(n.Name), gate) {", "if false {"},
 	{"a plan change changes what only people may", "planchanges/apply.go", "what != \"\" {\n\t\treturn fmt.Errorf(\"it would", "what == \"never\" {\n\t\treturn fmt.Errorf(\"it would"},
 	{"an architect accepts any command", "planchanges/decide.go", "if what := beyond(f.Tree, dag, edited.Object); what != \"\" {", "if what := beyond(f.Tree, dag, edited.Object); what == \"never\" {"},
 	{"a plan change is applied before its file is", "planchanges/decide.go", "case dag.Object.Declared().Digest == edited.Object.Digest:", "case dag != nil:"},

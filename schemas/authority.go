@@ -2,18 +2,16 @@ package schemas
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
-	"slices"
 )
 
-// OnlyPeople says what only people may do of a change of a spec, as a verb phrase; "" if agents may make it, too. before is the object
+// OnlyPeople says what only people may do of a change of a spec, as a verb phrase; "" if the agent of the task may make it, too. before is the object
 // that the change replaces, nil for a new one; after is nil for a removal. Settings and agents decide what agents may do, some verbs
 // of actions are decisions of people, an action that exists may be one, a preference that is not inferred is one, the phase of a session holds or releases its work, a
 // budget that is set bounds agents, notifications send what they did elsewhere, checks of landings and approvals hold back what they
-// made, and the session of a DAG decides which of all these count. What an architect decides about a plan change is the result of a DAG
-// that no one else writes.
-func OnlyPeople(ref Ref, before, after *Object) string {
+// made, and the session of a DAG decides which of all these count, so that only people make sessions. What an architect decides about a plan
+// change is the result of a DAG that no one else writes.
+func (b *Bounds) OnlyPeople(ref Ref, before, after *Object) string {
 	if ref.Kind == SettingsKind.Name || ref.Kind == AgentKind.Name {
 		return "write " + ref.String()
 	}
@@ -30,15 +28,15 @@ func OnlyPeople(ref Ref, before, after *Object) string {
 		return "change the phase of " + ref.String()
 	}
 	was, is := budgetsOf(before), budgetsOf(after)
-	for place, b := range was {
-		if !reflect.DeepEqual(b, is[place]) {
+	for place, budget := range was {
+		if !reflect.DeepEqual(budget, is[place]) {
 			return "change the budget of " + cmp.Or(place, ref.String())
 		}
 	}
 	if !reflect.DeepEqual(noticesOf(before), noticesOf(after)) {
 		return "change the notifications of " + ref.String()
 	}
-	return weakens(ref, before, after)
+	return b.weakens(ref, before, after)
 }
 
 // noticesOf are the notifications that an object asks for: programs that run, and addresses that get results.
@@ -47,39 +45,6 @@ func noticesOf(o *Object) [2]Notifications {
 		return [2]Notifications{d.OnFailure, d.OnSuccess}
 	}
 	return [2]Notifications{}
-}
-
-// weakens says which check a change takes away or replaces, as [OnlyPeople] does. Checks of a node that is new would replace those of its
-// session.
-func weakens(ref Ref, before, after *Object) string {
-	was, is := SpecAs[*SessionSpec](before), SpecAs[*SessionSpec](after)
-	if was != nil && (was.Land != nil && (is == nil || !reflect.DeepEqual(was.Land, is.Land)) ||
-		was.Pipeline != nil && (is == nil || !reflect.DeepEqual(was.Pipeline, is.Pipeline)) ||
-		was.Quality != nil && (is == nil || !reflect.DeepEqual(was.Quality, is.Quality) || was.Branch != is.Branch || !reflect.DeepEqual(was.Env, is.Env))) {
-		return "change the checks of " + ref.String()
-	}
-	old, now := SpecAs[*DAGSpec](before), SpecAs[*DAGSpec](after)
-	if old != nil && old.Answers != "" || now != nil && now.Answers != "" {
-		return "answer a plan change by " + ref.String()
-	}
-	if old != nil && old.Fixes != "" || now != nil && now.Fixes != "" {
-		return "decide what mends a session by " + ref.String()
-	}
-	if old == nil { // a new DAG may have what it likes
-		return ""
-	}
-	if now != nil && old.Session != now.Session {
-		return "change the session of " + ref.String()
-	}
-	were, are := old.named(), now.named()
-	for _, names := range []map[string]*Node{were, are} {
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			if what := weakenedBy(were[name], are[name]); what != "" {
-				return "change the " + what + " of node " + name
-			}
-		}
-	}
-	return ""
 }
 
 // named are the nodes of a DAG by their names, also those that run finally. s may be nil.
@@ -94,19 +59,6 @@ func (s *DAGSpec) named() map[string]*Node {
 		}
 	}
 	return out
-}
-
-// weakenedBy says which check of a node is not the same in its next version. Both may be nil. Checks that a node gets replace those of its
-// session.
-func weakenedBy(n, next *Node) string {
-	n, next = cmp.Or(n, new(Node)), cmp.Or(next, new(Node))
-	switch {
-	case !reflect.DeepEqual(n.Land, next.Land), !reflect.DeepEqual(n.Pipeline, next.Pipeline):
-		return "checks"
-	case n.Approve != nil && !reflect.DeepEqual(n.Approve, next.Approve):
-		return "approval"
-	}
-	return ""
 }
 
 // OfPeople reports whether a verb is a decision of a person. An agent may stop work; it may not let go on what was stopped, has failed

@@ -19,6 +19,14 @@ func (s *WorkflowSpec) Nodes() []Node {
 	return out
 }
 
+// asDAG is the DAG of a run, as far as its workflow decides it. s may be nil.
+func (s *WorkflowSpec) asDAG() *DAGSpec {
+	if s == nil {
+		return new(DAGSpec)
+	}
+	return &DAGSpec{Session: "x", Workflow: &WorkflowRun{Name: "x"}, Params: s.Params, Nodes: s.Nodes()}
+}
+
 // scope is the names that the expressions of a step may use.
 func (s *WorkflowSpec) scope(st *Step) condition.Scope {
 	return condition.Scope{Needs: st.Needs, Params: slices.Sorted(maps.Keys(s.Params))}
@@ -99,7 +107,7 @@ func (st *Step) until(names condition.Scope) string {
 // checkStart warns of what keeps the workflow from starting: that the DAG of its run would not be valid.
 func (s *WorkflowSpec) checkStart(r *Report) {
 	var found Report
-	dag := DAGSpec{Session: "x", Workflow: &WorkflowRun{Name: "x"}, Params: s.Params, Nodes: s.Nodes()}
+	dag := s.asDAG()
 	dag.Default()
 	dag.Check(&found)
 	for _, f := range found.Findings() {

@@ -271,10 +271,10 @@ func problems(all []schemas.Problem) string {
 	return schemas.Shorten(out, 5)
 }
 
-// refused says why agents may not make a change of a DAG, no matter who accepts it: it removes a gate or a check.
+// refused says why agents may not make a change of a DAG, no matter who accepts it: it removes a gate or a check, say.
 func refused(t *state.Tree, dag *state.Entry, after *schemas.Object) error {
 	before := dag.Object.Declared()
-	if what := schemas.OnlyPeople(dag.Ref, before, after); what != "" {
+	if what := agents.Bounds(t, dag, "", "").OnlyPeople(dag.Ref, before, after); what != "" {
 		return fmt.Errorf("it would %s: only people do that, in the file", what)
 	}
 	was, is := schemas.SpecAs[*schemas.DAGSpec](before), schemas.SpecAs[*schemas.DAGSpec](after)
@@ -283,11 +283,6 @@ func refused(t *state.Tree, dag *state.Entry, after *schemas.Object) error {
 		old := was.Node(n.Name)
 		if path := guarded(t, n); path != "" && (old == nil || guarded(t, old) != path) {
 			return fmt.Errorf("node %s would write %s: only people change specs and settings", n.Name, path)
-		}
-		for _, gate := range gatesOf(t, was, n.Name) {
-			if !slices.Contains(is.AllNeeds(n.Name), gate) {
-				return fmt.Errorf("node %s would no longer wait for %s, where people decide: only people change that, in the file", n.Name, gate)
-			}
 		}
 	}
 	return nil
@@ -301,16 +296,6 @@ func guarded(t *state.Tree, n *schemas.Node) string {
 		}
 	}
 	return ""
-}
-
-// gatesOf are the nodes before which a node does not start, and in which people decide.
-func gatesOf(t *state.Tree, dag *schemas.DAGSpec, node string) (out []string) {
-	for _, name := range dag.AllNeeds(node) {
-		if n := dag.Node(name); n != nil && (n.Approve != nil || agents.IsPerson(t, n.Agent)) {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // beyond says which command an edit adds or changes that commands.allow does not allow; "" for none. An agent's consent lets run what

@@ -389,6 +389,8 @@ type Land struct {
 	Tree   string         `json:",omitempty"`
 	// Tests land with it, as a commit of their own; nil: none.
 	Tests *Tests `json:",omitempty"`
+	// Bounds are what holds for the specs that it changes; nil as the zero value.
+	Bounds *schemas.Bounds `json:",omitempty"`
 }
 
 // Top is the last of the commits that land.

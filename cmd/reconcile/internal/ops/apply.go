@@ -222,7 +222,7 @@ func (p appliedPart) items(places *yaml3.Node, list map[string]any) []appliedPar
 func (e Env) planApply(s *state.Store, t *state.Tree, d document) (SpecChange, []byte, error) {
 	c := SpecChange{Ref: d.Ref.String()}
 	is := t.Entry(d.Ref)
-	if err := e.mayWrite(d.Ref, is, d.Object); err != nil {
+	if err := e.mayWrite(t, d.Ref, is, d.Object); err != nil {
 		return c, nil, err
 	}
 	if err := specs.CheckSecrets(d.Name, d.Spec()); err != nil {
@@ -312,7 +312,7 @@ func Delete(ctx context.Context, env Env, objects []string) ([]SpecChange, error
 		case e.Gone():
 			err = notFound(t, e.Ref)
 		default:
-			err = errors.Join(env.mayWrite(e.Ref, e, nil), immutable(e.Ref))
+			err = errors.Join(env.mayWrite(t, e.Ref, e, nil), immutable(e.Ref))
 		}
 		if err != nil {
 			return nil, typed(fmt.Errorf("%w; nothing was deleted", err))

@@ -175,7 +175,10 @@ func TestPeopleOnlySpecs(t *testing.T) {
 		{"an inferred preference", "", head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: staticcheck, source: inferred}\n", "", ""},
 		{"a person's preference as inferred", head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: x}\n",
 			head + "Preference\nmetadata: {name: p}\nspec: {domain: tools, key: go/linter, value: y, source: inferred}\n", "only a person may write preference/p", ""},
-		{"a new DAG", "", dag("land: {checks: [['true']]}"), "", ""},
+		{"a new DAG of a run that proves nothing", "", dag(""), "only a person may write dag/d for another session than that of this task", ""},
+		{"a new session", "", head + "Session\nmetadata: {name: s}\nspec: {}\n", "only a person may write session/s", ""},
+		{"a workflow without its gate", head + "Workflow\nmetadata: {name: w}\nspec: {steps: [{id: a, agent: engineer, approve: {}}]}\n",
+			head + "Workflow\nmetadata: {name: w}\nspec: {steps: [{id: a, agent: engineer}]}\n", "only a person may change the approval of node a", ""},
 	} {
 		for i, want := range []string{c.inside, c.outside} {
 			env := open(t)

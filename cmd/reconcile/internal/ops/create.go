@@ -153,7 +153,7 @@ func Edit(ctx context.Context, env Env, q EditRequest) ([]SpecChange, error) {
 	case e.Gone():
 		err = notFound(t, e.Ref)
 	default:
-		err = errors.Join(env.mayWrite(e.Ref, e, e.Object), immutable(e.Ref))
+		err = errors.Join(env.mayWrite(t, e.Ref, e, e.Object), immutable(e.Ref))
 	}
 	if err != nil {
 		return nil, typed(err)

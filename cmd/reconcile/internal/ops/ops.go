@@ -16,6 +16,7 @@ import (
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/specs"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/tree"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -99,7 +100,7 @@ func (e Env) CallerPath(p string) string {
 }
 
 // mayWrite refuses, inside a run, changes that only people may make. was is nil for a new object, after for a removal.
-func (e Env) mayWrite(ref schemas.Ref, was *state.Entry, after *schemas.Object) error {
+func (e Env) mayWrite(t *state.Tree, ref schemas.Ref, was *state.Entry, after *schemas.Object) error {
 	var before *schemas.Object
 	if was != nil && was.Object != nil {
 		before = was.Object.Declared()
@@ -109,8 +110,14 @@ func (e Env) mayWrite(ref schemas.Ref, was *state.Entry, after *schemas.Object) 
 			return err
 		}
 	}
-	if what := schemas.OnlyPeople(ref, before, after); what != "" {
-		return e.Caller.OnlyPeople(what)
+	if in := e.Caller.Run(); in != nil {
+		dag, node, _ := schemas.SplitRunKey(in.Key)
+		if in.Unproved {
+			dag = "" // it may name another run than its own
+		}
+		if what := agents.Bounds(t, t.Entry(schemas.DAGKind.Ref(dag)), node, in.Agent).OnlyPeople(ref, before, after); what != "" {
+			return caller.NotInRun(what, in)
+		}
 	}
 	return e.mayName(before, after)
 }

@@ -231,18 +231,24 @@ func isWithin(l *settle.Land, file string) bool {
 // ofPeople says what only people may do of a change of a file, if it is a spec; data is its new content.
 func (m *Manager) ofPeople(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, name string, data []byte) string {
 	path, ok := strings.CutPrefix(name, repo.Prefix())
-	if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" && ext != ".json" || !ok || !strings.HasPrefix(path, m.o.Settings.Folders.Specs+"/") && strings.TrimSuffix(path, filepath.Ext(path)) != "reconcile" {
+	if ext := filepath.Ext(path); !slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, ext) || !ok || !strings.HasPrefix(path, m.o.Settings.Folders.Specs+"/") && strings.TrimSuffix(path, filepath.Ext(path)) != "reconcile" {
 		return ""
 	}
 	before, _ := repo.Blob(ctx, l.Base, name) // empty for a new file
-	guarded := schemas.Kinds{schemas.SettingsKind, schemas.AgentKind, schemas.ActionKind, schemas.DAGKind, schemas.SessionKind, schemas.PreferenceKind}
+	guarded := schemas.Kinds{schemas.SettingsKind, schemas.AgentKind, schemas.ActionKind, schemas.DAGKind, schemas.SessionKind, schemas.WorkflowKind, schemas.PreferenceKind,
+		schemas.PlanChangeKind, schemas.ClarificationRequestKind, schemas.ReplyKind}
 	decoder := schemas.DecoderFor(guarded, m.o.Settings)
 	was, is := decoder.Decode(path, before), decoder.Decode(path, data)
 	_, known := guarded.Find(was.Ref.Kind)
 	if len(before) > 0 && was.Object == nil && (known || was.Ref.Kind == "") { // it may have had what only people may change
 		return "replace what is no valid spec"
 	}
-	return cmp.Or(schemas.OnlyPeople(is.Ref, was.Object, is.Object), schemas.OnlyPeople(was.Ref, was.Object, is.Object))
+	bounds := cmp.Or(l.Bounds, new(schemas.Bounds))
+	if was.Ref != is.Ref { // one is removed, and the other is new
+		return cmp.Or(bounds.OnlyPeople(was.Ref, was.Object, nil), bounds.OnlyPeople(is.Ref, nil, is.Object), bounds.ActsAs(was.Ref, was.Object, nil),
+			bounds.ActsAs(is.Ref, nil, is.Object))
+	}
+	return cmp.Or(bounds.OnlyPeople(is.Ref, was.Object, is.Object), bounds.ActsAs(is.Ref, was.Object, is.Object))
 }
 
 func authorOf(ctx context.Context, repo *gitrepo.Repo, commit string) string {

@@ -209,13 +209,27 @@ func TestConflictNamesBothSides(t *testing.T) {
 	}
 	secret := *c
 	secret.Run, secret.Commit = "dags/d/secret", f.side("key", keyText)
+	f.write("specs/dags/old.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: old}\nspec: {session: mine, nodes: [{name: a, run: [x]}]}\n")
+	f.write("specs/workflows/w.toml", "[workflow]\nname = \"w\"\n\n[[steps]]\nid = \"a\"\nagent = \"coder\"\n\n[steps.approve]\ncount = 2\n")
 	f.write("specs/dags/broken.yaml", "kind: DAG\nmetadata: {name: broken}\nspec: {sesion: s}\n")
 	f.git("add", ".")
 	f.git("commit", "-qm", "Do a of dag/d")
 	broken := f.work("broken", map[string]string{"specs/dags/broken.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: broken}\nspec: {session: mine, nodes: []}\n"})
+	bound := func(name, file, text string) *settle.Land {
+		l := f.work(name, map[string]string{file: text})
+		l.Bounds = &schemas.Bounds{Agent: "coder", Session: "mine", Beside: "the budget of dag/plan"}
+		return l
+	}
 	preference := f.work("preference", map[string]string{"specs/preferences/p.yaml": "apiVersion: reconcile.dev/v1alpha1\nkind: Preference\nmetadata: {name: p}\n" +
 		"spec: {domain: tools, key: python/test-framework, value: unittest}\n"})
-	for node, l := range map[string]*settle.Land{"preference": preference, "state": f.work("state", map[string]string{"state/dags/d.json": "{}"}), "secret": &secret, "broken": broken} {
+	for node, l := range map[string]*settle.Land{"preference": preference, "state": f.work("state", map[string]string{"state/dags/d.json": "{}"}), "secret": &secret, "broken": broken,
+		"dag":        bound("dag", "specs/dags/free.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: free}\nspec: {session: mine, nodes: [{name: a, run: [x]}]}\n"),
+		"replaced":   bound("replaced", "specs/dags/old.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: DAG\nmetadata: {name: new}\nspec: {session: mine, nodes: [{name: a, run: [x]}]}\n"),
+		"workflow":   bound("workflow", "specs/workflows/w.toml", "[workflow]\nname = \"w\"\n\n[[steps]]\nid = \"a\"\nagent = \"coder\"\n"),
+		"reply":      bound("reply", "specs/replies/r.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Reply\nmetadata: {name: r}\nspec: {clarification: CLR-7-001, type: answer, from: lead, body: Yes.}\n"),
+		"proof":      bound("proof", "specs/replies/p.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Reply\nmetadata: {name: p}\nspec: {clarification: CLR-7-001, type: answer, from: coder, body: Yes., proof: github}\n"),
+		"planchange": bound("planchange", "specs/planchanges/r.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: PlanChange\nmetadata: {name: r}\nspec: {target: dag/d, change: extend, reason: R., by: lead, suggestions: {add: [{name: x, run: [x]}]}}\n"),
+		"session":    bound("session", "specs/sessions/free.json", `{"apiVersion": "reconcile.dev/v1alpha1", "kind": "Session", "metadata": {"name": "free"}, "spec": {}}`)} {
 		if o := f.land(l, passes); o.reason != schemas.LandedRefused || o.message == "" {
 			t.Errorf("%s: %+v", node, o)
 		}
