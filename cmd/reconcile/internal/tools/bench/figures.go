@@ -62,7 +62,7 @@ func measureAll(ctx context.Context, o options) error {
 	}
 	fmt.Printf("%d processors, %s/%s, medians of %d runs in alternation\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, o.runs)
 	for _, part := range append([]part{
-		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"graphs", b.graphs}, {"expansion", b.expansion}, {"beside", b.besides}, {"decide", b.decide}, {"agents", b.agents},
+		{"version", b.version}, {"idle", b.idle}, {"cold", b.cold}, {"watch", b.watch}, {"dag", b.dag}, {"graphs", b.graphs}, {"expansion", b.expansion}, {"beside", b.besides}, {"decide", b.decide}, {"agents", b.agents}, {"pipelines", b.pipelines},
 		{"fair", b.fair}, {"sessions", b.sessions}, {"switch", b.exclusive}, {"next", b.next},
 		{"scale", b.scale}, {"chains", b.chains}, {"commit", b.commit}, {"push", b.push}, {"ledger", b.ledger}, {"memory", b.memory}, {"memory known", b.memoryKnown}, {"fts", b.fts}, {"github", b.github}, {"tools", b.tools},
 	}, b.vectors()...) {
