@@ -158,6 +158,7 @@ func (a *attempt) execute(b *buffers) (exit, error) {
 	if err != nil {
 		return exit{}, asFault(err)
 	}
+	a.awaitTurn()
 	p, err := a.start(out)
 	if err != nil {
 		out.abandon()

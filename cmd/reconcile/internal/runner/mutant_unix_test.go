@@ -27,7 +27,7 @@ var faults = []mutants.Mutant{
 	{"a group whose number was reused is ended", "process_tree_linux.go", "\th.forgetReused(all)\n", "", "TestReusedGroups"},
 	{"a group is forgotten while it lives", "process_tree_linux.go", "(h.met[m.pid] == m.started || !t.reaped.olderThan(m))", "false", "TestReusedGroups"},
 	{"a process is signalled by its number alone", "process_tree_linux.go", "ok && now.started == m.started", "ok && now.pid == m.pid", "TestReusedNumbers"},
-	{"what may run at once starts in any order", "queue.go", "if r.starting {", "if false {", "TestStartsAreInTurn"},
+	{"what may run at once starts in any order", "command.go", "\ta.awaitTurn()\n", "", "TestStartsAreInTurn"},
 	{"a run without its token acts as the agent", "run_marks.go", "\t\t\t\tin.Agent, in.Session = \"\", \"\"\n", "", "TestTokensProveRuns"},
 }
 

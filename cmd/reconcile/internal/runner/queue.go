@@ -19,10 +19,14 @@ func (r *Runner) unqueue(j *job) {
 	}
 }
 
-// nextInTurn is next, unless one that had its turn before has yet to start: so programs start in turn. That costs little, since a process
-// starts one program at a time. Jobs that prepare a folder first, or start no program, do not delay others: that may take long.
+// preparing bounds how many jobs have had their turn and not yet started: while one starts, which takes as long as to prepare the start,
+// another one prepares.
+const preparing = 2
+
+// nextInTurn is next. Programs start in turn: their jobs await the start of those that had their turn before. That costs little, since a
+// process starts one program at a time. Jobs that prepare a folder first, or start no program, do not delay others: that may take long.
 func (r *Runner) nextInTurn() *job {
-	if r.starting {
+	if len(r.starting) == preparing {
 		return nil
 	}
 	j := r.next()
@@ -30,16 +34,30 @@ func (r *Runner) nextInTurn() *job {
 		return nil
 	}
 	if c := j.effect.Command(); c != nil && len(c.Argv) > 0 && c.Workspace == nil {
-		j.starting, r.starting = true, true
+		j.turn = make(chan struct{})
+		if r.starting = append(r.starting, j); len(r.starting) == 1 {
+			close(j.turn)
+		}
 	}
 	return j
 }
 
 // begun lets the next one start after j.
 func (r *Runner) begun(j *job) {
-	if j.starting {
-		j.starting, r.starting = false, false
-		r.dispatch()
+	i := slices.Index(r.starting, j)
+	if i < 0 {
+		return
+	}
+	if r.starting = slices.Delete(r.starting, i, i+1); i == 0 && len(r.starting) > 0 {
+		close(r.starting[0].turn)
+	}
+	r.dispatch()
+}
+
+// awaitTurn returns when all jobs that had their turn before have started.
+func (j *job) awaitTurn() {
+	if j.turn != nil {
+		<-j.turn
 	}
 }
 
@@ -98,24 +116,24 @@ func (r *Runner) settle(j *job, e settle.Report) *job {
 		r.forgetSession(j.effect.Key)
 	}
 	r.post(e)
-	r.starting = r.starting && !j.starting
 	following := r.nextInTurn()
+	r.begun(j)
 	r.dispatch()
 	return following
 }
 
 // job is one submitted effect. since, running, starting and started are guarded by Runner.mu.
 type job struct {
-	effect   settle.Effect
-	since    time.Time
-	running  bool            // it has a slot
-	starting bool            // and nobody starts before it
-	started  bool            // and a command has started
-	stop     chan cause      // at most one: the first reason to end the run
-	hurry    chan struct{}   // closed when the time of grace of the run is over
-	hurried  sync.Once       // closes hurry
-	told     map[string]bool // the messages that were put into tell, by their names
-	tell     chan settle.Message
+	effect  settle.Effect
+	since   time.Time
+	running bool            // it has a slot
+	turn    chan struct{}   // closed when those that had their turn before have started; nil: it does not wait for them
+	started bool            // and a command has started
+	stop    chan cause      // at most one: the first reason to end the run
+	hurry   chan struct{}   // closed when the time of grace of the run is over
+	hurried sync.Once       // closes hurry
+	told    map[string]bool // the messages that were put into tell, by their names
+	tell    chan settle.Message
 }
 
 func newJob(e settle.Effect, now time.Time) *job {

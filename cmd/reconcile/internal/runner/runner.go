@@ -148,7 +148,7 @@ type Runner struct {
 	queue     []*job          // in no order
 	jobs      map[string]*job // queued and running, by key
 	running   int
-	starting  bool           // one of the running ones has yet to start, and nobody starts before it
+	starting  []*job         // those of the running ones that have yet to start, in their turn
 	used      map[string]int // places taken by this process, by group
 	foreign   map[string]int // places taken by other processes
 	load      load
