@@ -82,7 +82,11 @@ func (a *attempt) start(out *output) (*process, error) {
 	if a.policy != nil {
 		return a.startConfined(path, argv, files)
 	}
-	return spawn(path, argv, a.command.dir, a.command.env, files, a.bound.Group())
+	p, err := spawn(path, argv, a.command.dir, a.command.env, files, a.bound.Group())
+	if err == nil {
+		a.lease.handOver()
+	}
+	return p, err
 }
 
 // pipeRoom is the minimum capacity of a pipe on every system.

@@ -33,6 +33,7 @@ func (k *lease) free() (bool, error) {
 
 // freeNow is free without any wait.
 func (k *lease) freeNow() (bool, error) {
+	k.freed = true
 	k.release()
 	err := k.discard()
 	if errors.Is(err, errLeaseTaken) {

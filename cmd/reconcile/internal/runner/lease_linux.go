@@ -42,10 +42,11 @@ type leases struct {
 // lease is a hold on one key. The first byte is locked through file, an open file that the processes of the run share: it
 // is free when the last of them is gone. The second is locked through the runner's own open file: it is free when the runner is gone.
 type lease struct {
-	all  *leases
-	in   int // the index of its file
-	at   int64
-	file *os.File // nil after the release
+	all   *leases
+	in    int // the index of its file
+	at    int64
+	file  *os.File // nil after the release
+	freed bool     // whether it was asked to be free
 }
 
 // open returns the runner's own open file that has the lease, and former, which may be nil.
@@ -138,6 +139,10 @@ func (k *lease) release() {
 		k.file = nil
 	}
 }
+
+// handOver leaves the first byte to the process of the run that was started. Programs that start from now on do not share it, not even
+// between fork and exec: so it is free as soon as the run has ended.
+func (k *lease) handOver() { k.release() }
 
 // discard ends the runner's hold if no process of the run has one any more; else errLeaseTaken.
 func (k *lease) discard() error {

@@ -19,9 +19,10 @@ type leases struct{ root *os.Root }
 // lease is a hold on one key: a locked file, with our descriptor file. The lock belongs to the open file, which the
 // processes of the run share, so it is free when the last of them is gone.
 type lease struct {
-	root *os.Root
-	name string
-	file *os.File // nil after the release
+	root  *os.Root
+	name  string
+	file  *os.File // nil after the release
+	freed bool     // whether it was asked to be free
 }
 
 func (l *leases) close() error { return nil }
@@ -72,6 +73,9 @@ func (k *lease) release() {
 		k.file = nil
 	}
 }
+
+// handOver does nothing: with our descriptor, the claim of this process would end.
+func (k *lease) handOver() {}
 
 // discard removes the file if no process of the run holds it any more; else errLeaseTaken.
 func (k *lease) discard() error {

@@ -200,7 +200,7 @@ func (a *attempt) perform(b *buffers) error {
 	if (a.talk != nil || a.dialogue != nil) && a.record.Turn != nil {
 		a.record.Turn.Transcript = a.record.Log
 	}
-	if a.lease.file != nil { // no command was started, or it could not be ended
+	if !a.lease.freed { // no command was started, or it could not be ended
 		a.lease.free() //nolint:errcheck // at the latest it ends with this process and the command's
 	}
 	return err

@@ -319,6 +319,31 @@ func TestHoldersAreMet(t *testing.T) {
 	}
 }
 
+// TestLeaseIsHandedOver: once a command runs, its lease is shared by its processes only. Another command that starts then has no copy of
+// it, so it is free as soon as they have ended.
+func TestLeaseIsHandedOver(t *testing.T) {
+	g := newRig(t, Options{})
+	gate := g.fifo("gate")
+	g.Submit(sh("read x < gate"))
+	g.awaitStart(theKey)
+	if n := g.openLeases(); n != 1 {
+		t.Errorf("the runner has %d open files of leases while a command runs, want its own one", n)
+	}
+	gate.release()
+	g.record(theKey)
+}
+
+// openLeases counts the descriptors of this process for leases of the rig.
+func (g *rig) openLeases() (n int) {
+	for _, fd := range numbers("/proc/self/fd") {
+		to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		if err == nil && filepath.Dir(to) == filepath.Join(g.dir, filepath.FromSlash(leaseDir)) {
+			n++
+		}
+	}
+	return n
+}
+
 // A lease that somebody holds who cannot be found, let alone ended, makes an effect Held, in bounded time.
 func TestHeldByNobodyKnown(t *testing.T) {
 	g := newRig(t, Options{Grace: time.Millisecond})
