@@ -22,9 +22,9 @@ func Task(w io.Writer, v *dags.TaskView) error {
 	if p := v.Pipeline; p != nil {
 		line("Pipeline", p.State)
 		line("Change", p.Digest)
-		line("Inspector", strings.TrimSpace(loops(p.InspectorLoops, v.MaxLoops)+" "+p.Inspected))
+		line("Inspector", verdictLine(p.InspectorLoops, v.MaxLoops, p.Inspected))
 		line("Reviewed", p.Reviewed)
-		line("Tester", strings.TrimSpace(loops(p.TesterLoops, v.MaxLoops)+" "+p.Tested))
+		line("Tester", verdictLine(p.TesterLoops, v.MaxLoops, p.Tested))
 	}
 	if s := v.Inspector; s != nil {
 		line("Findings", strings.Join(s.CurrentFindings, "\n"))
@@ -45,11 +45,12 @@ func Task(w io.Writer, v *dags.TaskView) error {
 	return err
 }
 
-func loops(n, most int) string {
-	if n == 0 {
-		return ""
+// verdictLine is how often a step sent a change back, and its verdict of the latest one; "" for a step that has looked at none.
+func verdictLine(loops, most int, verdict string) string {
+	if loops == 0 {
+		return verdict
 	}
-	return fmt.Sprintf("sent it back %d of at most %d times;", n, most)
+	return strings.TrimSuffix(fmt.Sprintf("sent it back %d of at most %d times; %s", loops, most, verdict), "; ")
 }
 
 func changedFiles(all []schemas.FileChange) string {
