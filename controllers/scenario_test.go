@@ -281,6 +281,8 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 			r.Workspace.Doubts = []string{strings.ReplaceAll(v, "_", " ")}
 		case "evidence": // what a verification found
 			r.Result = fmt.Appendf(nil, `{"outcome":%q,"summary":"2 findings","tools":[{"tool":"flake8","category":"linter","outcome":%[1]q}]}`, v)
+		case "missing": // the tool that would verify
+			r.Result = fmt.Appendf(nil, `{"outcome":"unknown","summary":"%s is unknown","tools":[{"tool":%[1]q,"category":"linter","outcome":"unknown","notInstalled":true}]}`, v)
 		case "found": // by it, as FILE|MESSAGE, with commas between several
 			var all []string
 			for f := range strings.SplitSeq(strings.ReplaceAll(v, "_", " "), ",") {

@@ -35,9 +35,11 @@ type Ran struct {
 	Version  string   `json:"version,omitempty"`
 	Outcome  Outcome  `json:"outcome"`
 	Reason   string   `json:"reason,omitempty"`
-	Output   string   `json:"output,omitempty"` // the end of what it printed, where the outcome is not clear from the rest
-	Findings int      `json:"findings,omitempty"`
-	Tests    *Counts  `json:"tests,omitempty"`
+	// NotInstalled says that this is why the outcome is unknown.
+	NotInstalled bool    `json:"notInstalled,omitempty"`
+	Output       string  `json:"output,omitempty"` // the end of what it printed, where the outcome is not clear from the rest
+	Findings     int     `json:"findings,omitempty"`
+	Tests        *Counts `json:"tests,omitempty"`
 }
 
 // Written are tests that an agent wrote of the change of another one. What it says of them decides nothing: its files are those of its
@@ -65,7 +67,7 @@ func Evident(all []Check, verdict Outcome, accepted []Override, changed map[stri
 	e := &Evidence{Outcome: verdict, Overridden: accepted}
 	var counts Counts
 	for _, c := range all {
-		ran := Ran{Tool: c.Tool, Category: c.Category, Folder: c.Folder, Version: c.Version, Outcome: c.Outcome, Reason: shorten.Text(c.Reason, findingChars),
+		ran := Ran{Tool: c.Tool, Category: c.Category, Folder: c.Folder, Version: c.Version, Outcome: c.Outcome, Reason: shorten.Text(c.Reason, findingChars), NotInstalled: c.NotInstalled,
 			Output: shorten.Text(c.Output, failureChars), Findings: len(c.Findings)}
 		if c.Category == TestFramework {
 			n := Count(c.Tests)
@@ -155,6 +157,24 @@ func EvidenceOf(record *schemas.Run) *Evidence {
 // Lets reports whether the evidence lets a change on. allowNone accepts that there is nothing with which to check it.
 func (e *Evidence) Lets(allowNone bool) bool {
 	return e.Outcome == Passed || e.Outcome == Unknown && len(e.Tools) == 0 && allowNone
+}
+
+// NotInstalled are the tools for want of which there is no verdict: all that is unknown is so because a tool is not installed. nil: nothing is, or
+// there is another reason.
+func (e *Evidence) NotInstalled() []string {
+	if e.Outcome != Unknown {
+		return nil
+	}
+	var names []string
+	for _, t := range e.Tools {
+		switch {
+		case t.Outcome == Unknown && !t.NotInstalled:
+			return nil
+		case t.Outcome == Unknown && !slices.Contains(names, t.Tool):
+			names = append(names, t.Tool)
+		}
+	}
+	return names
 }
 
 // worth orders outcomes, first those that need attention.

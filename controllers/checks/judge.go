@@ -186,22 +186,24 @@ func (c Counts) Plus(o Counts) Counts {
 
 // Check is a check that ran, or should have.
 type Check struct {
-	Tool     string    `json:"tool"`
-	Category Category  `json:"category"`
-	Language string    `json:"language,omitempty"`
-	Folder   string    `json:"folder"` // below the root; "" is the root
-	Command  []string  `json:"command,omitempty"`
-	Version  string    `json:"version,omitempty"`
-	Files    int       `json:"files,omitempty"` // number of files that were named; 0: the whole folder
-	Outcome  Outcome   `json:"outcome"`
-	Reason   string    `json:"reason,omitempty"`
-	Findings []Finding `json:"findings,omitempty"`
-	Tests    []Test    `json:"tests,omitempty"`
-	Coverage *Coverage `json:"coverage,omitempty"`
-	Seconds  float64   `json:"seconds"`
-	Sandbox  string    `json:"sandbox,omitempty"` // the level that confined it
-	Proved   bool      `json:"proved,omitempty"`  // the tool found the fault of its positive control
-	Output   string    `json:"output,omitempty"`  // the end of what it printed, if the outcome is not clear from the rest
+	Tool     string   `json:"tool"`
+	Category Category `json:"category"`
+	Language string   `json:"language,omitempty"`
+	Folder   string   `json:"folder"` // below the root; "" is the root
+	Command  []string `json:"command,omitempty"`
+	Version  string   `json:"version,omitempty"`
+	Files    int      `json:"files,omitempty"` // number of files that were named; 0: the whole folder
+	Outcome  Outcome  `json:"outcome"`
+	Reason   string   `json:"reason,omitempty"`
+	// NotInstalled says that this is why the outcome is unknown.
+	NotInstalled bool      `json:"notInstalled,omitempty"`
+	Findings     []Finding `json:"findings,omitempty"`
+	Tests        []Test    `json:"tests,omitempty"`
+	Coverage     *Coverage `json:"coverage,omitempty"`
+	Seconds      float64   `json:"seconds"`
+	Sandbox      string    `json:"sandbox,omitempty"` // the level that confined it
+	Proved       bool      `json:"proved,omitempty"`  // the tool found the fault of its positive control
+	Output       string    `json:"output,omitempty"`  // the end of what it printed, if the outcome is not clear from the rest
 }
 
 // Verdict sums up checks: failed if one failed, else unknown if one is, else passed. Without a check it is unknown. allowed lists the tools

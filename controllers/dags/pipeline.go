@@ -85,6 +85,9 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, verified map[string]map[s
 			return f.asksAgain(i, run, record, "came to no verdict", e.Summary)
 		case step == schemas.StepWrite:
 			return f.takeTests(i, run, record, verified)
+		case len(e.NotInstalled()) > 0: // its agent could not change that
+			v.held = strings.Join(e.NotInstalled(), " and ") + " would have to be installed in its checkout; let workspaces.setup of the settings do that, and retry it"
+			return true
 		case e.Lets(p.AllowsNone(step)), step == schemas.StepTest && p.Tester != "" && e.Untested():
 		default:
 			return f.sendsBack(i, run, record)

@@ -201,6 +201,7 @@ func (c *Checker) settle(check *checks.Check, j tools.Job, ended checks.Ended, e
 		}
 	}
 	check.Outcome, check.Reason = checks.Judge(expected, ended)
+	check.NotInstalled = check.Outcome == checks.Unknown && j.Tool.Program == ""
 	check.Findings, check.Tests = ended.Report.Findings, ended.Report.Tests
 	if j.Tool.Category == checks.Deep {
 		check.Findings, check.Tests = append(check.Findings, checks.OfTests(check.Tests)...), nil
