@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 	"syscall"
@@ -11,6 +12,9 @@ import (
 
 // ErrRefused is the cause of errors about paths that this package never writes to.
 var ErrRefused = errors.New("refused")
+
+// VetDir refuses a path below root of which an existing part is no folder, as a link is not.
+func VetDir(root *os.Root, dir string) error { return newWriter(root, ".").vetDir(dir) }
 
 // vetDir checks that dir and its existing parents are folders.
 func (w *durableWriter) vetDir(dir string) error {

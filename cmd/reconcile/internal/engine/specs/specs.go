@@ -94,8 +94,12 @@ const (
 	Taken // something else
 )
 
-// PresenceOf returns the Presence of a file: whether its name is free, or taken by the same data or another file.
+// PresenceOf returns the Presence of a file: whether its name is free, or taken by the same data or another file. A link in place
+// of a folder is an error.
 func PresenceOf(root *os.Root, name string, data []byte) (Presence, error) {
+	if err := durable.VetDir(root, path.Dir(name)); err != nil {
+		return Unknown, err
+	}
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
