@@ -189,7 +189,7 @@ func (a *app) getTables(r ops.GetResult) error {
 // noteInterrupted reports nodes that ran, or waited for a place, when their process ended or was killed: nothing runs them.
 func (a *app) noteInterrupted(ref schemas.Ref, nodes []string) {
 	if len(nodes) > 0 {
-		a.note("%s: no process here runs %s, which a run that was ended left so; the next run goes on", ref, schemas.Shorten(nodes, 5))
+		a.note("%s: no process here runs %s, which an earlier run left so; the next run goes on", ref, schemas.Shorten(nodes, 5))
 	}
 }
 
