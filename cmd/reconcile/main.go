@@ -18,6 +18,7 @@ import (
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/engine/process"
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gocache"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
 	"reconcile.dev/reconcile/state/durable"
@@ -30,6 +31,7 @@ func main() {
 // mainRun is main with an exit code, so that deferred calls run.
 func mainRun() int {
 	sandbox.Main(os.Args)
+	gocache.Main(os.Args)
 	a := &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		getenv: os.Getenv, ancestry: runner.Ancestry, inherits: runner.InheritsLease, engine: engine.Run, collector: process.NewCollector(os.Getenv), sandbox: sandbox.NewHost(os.Getenv("PATH"), sandbox.Found(os.Getenv)...),

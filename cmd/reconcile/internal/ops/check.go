@@ -2,6 +2,8 @@ package ops
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -251,6 +253,11 @@ func (p *project) checker(q *CheckRequest, failOn checks.Severity) *checking.Che
 	c := &checking.Checker{Root: p.root, Environ: environ, Secrets: runner.FindSecrets(environ, p.root), Timeout: q.Timeout, FailOn: failOn, Base: p.base,
 		Sandbox: q.Sandbox, Host: p.env.Sandbox, Cache: p.env.Tree.Getenv(checking.CacheVar), Alone: q.Verify}
 	if cache, err := os.UserCacheDir(); err == nil {
+		if c.Cache == "" && q.Sandbox != "" && q.Sandbox != schemas.SandboxNone {
+			sum := sha256.Sum256([]byte(p.root))
+			c.Cache = filepath.Join(cache, "reconcile", "checks", hex.EncodeToString(sum[:8]))
+			_ = os.MkdirAll(c.Cache, 0o700) // without it the tools say what they miss
+		}
 		c.Proofs = checking.OpenProofs(filepath.Join(cache, "reconcile"))
 	}
 	if sink := p.env.Sink; sink != nil {

@@ -191,7 +191,7 @@ func (s *shell) run(t *testing.T, command string) (string, error) {
 	return string(out), err
 }
 
-// fillChecksCache fills the cache of confined checks in a tree that is a module of Go, before the first run makes it.
+// fillChecksCache fills the caches of confined checks in a tree that is a module of Go, before the first run makes it.
 func (s *shell) fillChecksCache(t *testing.T) {
 	local := filepath.Join(s.dir, ".reconcile")
 	if exists(local) {
@@ -202,8 +202,10 @@ func (s *shell) fillChecksCache(t *testing.T) {
 			return
 		}
 	}
-	if err := buildcache.Fill(filepath.Join(local, filepath.Base(state.ProgramsDir), "_checks", "go-build")); err != nil {
-		t.Fatal(err)
+	for _, cache := range []string{"_checks", "_verified"} {
+		if err := buildcache.Fill(filepath.Join(local, filepath.Base(state.ProgramsDir), cache, "go-build")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package checking
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,18 +46,22 @@ type Checker struct {
 	// Sandbox is the level that confines tools; "" or none: they are not confined.
 	Sandbox string
 	Host    *sandbox.Host
-	// Cache is the folder in which confined tools keep their caches, in place of those of the home folder, which they can only read then;
-	// "": in those.
+	// Cache is the folder of the caches that confined tools share, in place of those of the home folder, which they can only read; see
+	// [Checker.caches]. It is needed where tools are confined.
 	Cache string
 	// Alone ends whatever the tools left running, where the system can; it is for a process in which nothing else runs.
 	Alone bool
 	// Started is called with each job that begins, and the numbers of ended jobs and of all; nil: no one asks.
 	Started func(j tools.Job, done, total int)
+	// project is the root of the project where Root is that of a positive control; "": Root.
+	project  string
+	team     bool // the commands are those of the team
+	compiles bool // the commands compile tests, and run none
 	// Proofs knows which tools found the faults of their positive controls; the others run them, if they find nothing else.
 	Proofs *Proofs
 }
 
-// CacheVar names the folder of Checker.Cache, for the process that verifies what an agent wrote: its tests must not write to the cache of other runs.
+// CacheVar names the folder of Checker.Cache, for the process that verifies what an agent wrote.
 const CacheVar = "RECONCILE_CHECKS_CACHE"
 
 // passed are the variables that tools see besides those of every command: where toolchains are and keep their caches.
@@ -71,41 +76,68 @@ var quiet = []string{"NO_COLOR=1", "FORCE_COLOR=0", "PY_COLORS=0", "CARGO_TERM_C
 
 // Run runs the jobs, and returns their checks in the same order. An error says that ctx ended.
 func (c *Checker) Run(ctx context.Context, jobs []tools.Job) ([]checks.Check, error) {
-	out := make([]checks.Check, len(jobs))
-	errs := make([]error, len(jobs))
-	places := make(chan struct{}, runtime.NumCPU())
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	done := 0
 	if c.Alone {
 		if err := runner.AdoptOrphans(); err != nil {
 			return nil, err
 		}
 	}
+	out, err := c.run(ctx, jobs)
+	if c.Alone {
+		err = errors.Join(err, runner.EndOrphans())
+	}
+	return out, err
+}
+
+// run runs the jobs: first those that write the caches of others, while nothing else can change what they read.
+func (c *Checker) run(ctx context.Context, jobs []tools.Job) ([]checks.Check, error) {
+	out := make([]checks.Check, len(jobs))
+	var first, rest []int
 	for i, j := range jobs {
+		if c.confined() && j.Own == nil && c.shares(j.Tool) {
+			first = append(first, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	done := 0
+	if err := c.together(ctx, jobs, first, out, &done); err != nil {
+		return nil, err
+	}
+	if c.confined() {
+		if err := c.compile(ctx, jobs); err != nil {
+			return nil, err
+		}
+	}
+	return out, c.together(ctx, jobs, rest, out, &done)
+}
+
+// together runs some of the jobs at the same time.
+func (c *Checker) together(ctx context.Context, jobs []tools.Job, some []int, out []checks.Check, done *int) error {
+	errs := make([]error, len(some))
+	places := make(chan struct{}, runtime.NumCPU())
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	for n, i := range some {
 		select {
 		case places <- struct{}{}:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		mu.Lock()
 		if c.Started != nil {
-			c.Started(j, done, len(jobs))
+			c.Started(jobs[i], *done, len(jobs))
 		}
 		mu.Unlock()
 		group.Go(func() {
 			defer func() { <-places }()
-			out[i], errs[i] = c.one(ctx, j)
+			out[i], errs[n] = c.one(ctx, jobs[i])
 			mu.Lock()
-			done++
+			*done++
 			mu.Unlock()
 		})
 	}
 	group.Wait()
-	if c.Alone {
-		errs = append(errs, runner.EndOrphans())
-	}
-	return out, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // Fix runs the commands of the jobs that repair files, one after the other, and returns how they ended. The checks
@@ -179,7 +211,9 @@ func (c *Checker) perform(ctx context.Context, j tools.Job, scratch string) (che
 	check = checks.Check{Tool: t.Tool, Category: t.Category, Language: t.Language, Folder: t.Folder, Version: t.Version, Files: len(j.Files), Sandbox: c.Sandbox}
 	report := filepath.Join(scratch, "report")
 	check.Command = j.Command(map[string]string{"report": report, "coverage": filepath.Join(scratch, "coverage"), "scratch": scratch})
-	ended, took, err := c.execute(ctx, t, check.Command, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
+	own := *c
+	own.team = j.Own != nil
+	ended, took, err := own.execute(ctx, t, check.Command, filepath.Join(c.Root, filepath.FromSlash(t.Folder)), scratch, report)
 	check.Seconds = took.Seconds()
 	return check, ended, err
 }
@@ -244,14 +278,14 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 		p.Path = t.Program
 	}
 	if c.confined() {
-		if p.Policy, err = runner.Confine(c.Host, c.Sandbox, c.writable(scratch)...); err != nil {
+		write := []string{c.Root, scratch}
+		set, shared := c.caches(scratch, p.Path != "" && c.shares(t))
+		write = append(write, shared...)
+		if p.Policy, err = runner.Confine(c.Host, c.Sandbox, write...); err != nil {
 			e.NotStarted = err.Error()
 			return e, 0, nil
 		}
-		p.Set = append(slices.Clone(p.Set), "TMPDIR="+scratch)
-		if c.Cache != "" {
-			p.Set = append(p.Set, "XDG_CACHE_HOME="+c.Cache, "GOCACHE="+filepath.Join(c.Cache, "go-build"), "npm_config_cache="+filepath.Join(c.Cache, "npm"))
-		}
+		p.Set = slices.Concat(p.Set, []string{"TMPDIR=" + scratch}, set)
 	}
 	before := writtenReports(t.Role, dir)
 	end, err := p.Run(ctx)
@@ -307,23 +341,6 @@ func (c *Checker) options(t tools.Discovered) formats.Options {
 // moduleLine is the line of a go.mod that names the module.
 var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?`) })
 
-// writable are the folders that a confined tool may write: the project, its scratch folder, and the caches of toolchains.
-func (c *Checker) writable(scratch string) []string {
-	folders := []string{c.Root, scratch}
-	if c.Cache != "" {
-		return append(folders, c.Cache)
-	}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "CARGO_HOME", "XDG_CACHE_HOME"} {
-		if v := variable(c.Environ, name); filepath.IsAbs(v) {
-			folders = append(folders, v)
-		}
-	}
-	if home := variable(c.Environ, "HOME"); filepath.IsAbs(home) {
-		folders = append(folders, filepath.Join(home, ".cache"), filepath.Join(home, ".cargo", "registry"), filepath.Join(home, ".gradle"), filepath.Join(home, ".m2"), filepath.Join(home, "go", "pkg", "mod"))
-	}
-	return folders
-}
-
 func (c *Checker) readCoverage(check *checks.Check, t tools.Discovered, file string) {
 	if fi, err := os.Stat(file); err == nil && fi.IsDir() {
 		file = filepath.Join(file, "lcov.info")
@@ -365,7 +382,7 @@ func (c *Checker) prove(ctx context.Context, t tools.Discovered, check checks.Ch
 		}
 	}
 	control := *c
-	control.Root, control.FailOn = folder, checks.Info
+	control.Root, control.FailOn, control.project = folder, checks.Info, cmp.Or(c.project, c.Root)
 	t.Folder = ""
 	j := tools.Job{Tool: t}
 	if t.Role.List {

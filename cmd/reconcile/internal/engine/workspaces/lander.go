@@ -373,12 +373,12 @@ func (m *Manager) verifier(args, env []string, from []settle.Variable, confined 
 	if level == schemas.SandboxNone {
 		return c, nil
 	}
-	cache := filepath.Join(m.tree, filepath.FromSlash(state.ProgramsDir), "_checks")
+	cache := filepath.Join(m.tree, filepath.FromSlash(state.ProgramsDir), "_verified") // not that of other checks and of setups, which run code of the change
 	c.Argv, c.Env = append(c.Argv, "--sandbox", level), append(slices.Clip(env), checking.CacheVar+"="+cache)
 	if err == nil { // a probe in each step costs more than all else that a step does beside its tools
 		c.Env = append(c.Env, found.Variable())
 	}
-	return c, os.MkdirAll(cache, 0o700)
+	return c, errors.Join(os.MkdirAll(cache, 0o700), os.Chtimes(cache, time.Time{}, m.o.Now())) // one that no run has used for long is removed
 }
 
 func checkName(e settle.Effect) string { return "check." + nameOf(e.Key) }

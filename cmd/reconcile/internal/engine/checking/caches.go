@@ -1,0 +1,74 @@
+package checking
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"reconcile.dev/reconcile/cmd/reconcile/internal/gocache"
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/tools"
+)
+
+// shares reports whether a tool may write the caches that checks share: one of Go that is no part of the project, and compiles and reads code of
+// the project without running it. What runs that code, such as a test or a linter with its plugins, could write there what later checks believe.
+func (c *Checker) shares(t tools.Discovered) bool {
+	runs := t.Role.RunsTests() && !c.compiles || t.Category == checks.Deep || c.team
+	return t.Language == "go" && !runs && outside(cmp.Or(c.project, c.Root), t.Program)
+}
+
+// outside reports whether a program is not below a folder, nor a link to a file there.
+func outside(root, program string) bool {
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return false
+	}
+	for _, at := range []string{program, real} {
+		if rel, err := filepath.Rel(root, at); err != nil || filepath.IsLocal(rel) {
+			return false
+		}
+	}
+	return true
+}
+
+// caches are the variables that say where a confined tool has its caches: in the shared folder, or in its scratch folder, which is empty at first and
+// removed with it. Of the shared ones it reads that of Go, and Gradle's in the home folder. write are the folders that it may write for them.
+func (c *Checker) caches(scratch string, share bool) (set, write []string) {
+	if share {
+		return []string{"XDG_CACHE_HOME=" + c.Cache, "GOCACHE=" + filepath.Join(c.Cache, "go-build")}, []string{c.Cache}
+	}
+	own := filepath.Join(scratch, "cache")
+	set = []string{"XDG_CACHE_HOME=" + own, "GOCACHE=" + filepath.Join(own, "go-build"), "npm_config_cache=" + filepath.Join(own, "npm"),
+		"GRADLE_USER_HOME=" + filepath.Join(own, "gradle")}
+	home := variable(c.Environ, "HOME")
+	if gradle := cmp.Or(variable(c.Environ, "GRADLE_USER_HOME"), filepath.Join(home, ".gradle")); filepath.IsAbs(gradle) {
+		set = append(set, "GRADLE_RO_DEP_CACHE="+filepath.Join(gradle, "caches"))
+	}
+	if self, err := os.Executable(); err == nil {
+		set = append(set, "GOCACHEPROG="+gocache.Program(self, filepath.Join(c.Cache, "go-build"), filepath.Join(own, "go-layer")))
+	}
+	return set, nil
+}
+
+// compile compiles what the tests of Go need into the shared cache, so that they find it there. It runs no code of the project.
+func (c *Checker) compile(ctx context.Context, jobs []tools.Job) error {
+	compiler := *c
+	compiler.compiles = true
+	for _, j := range jobs {
+		if j.Tool.Tool != "go test" || !compiler.shares(j.Tool) {
+			continue
+		}
+		scratch, err := os.MkdirTemp("", "reconcile-compile-")
+		if err != nil {
+			return err
+		}
+		j.Own, j.Tool.Role.Check = nil, []string{"go", "list", "-e", "-export", "-test", "-deps", "-f", `{{""}}`, "{packages}"}
+		_, _, err = compiler.execute(ctx, j.Tool, j.Command(nil), filepath.Join(c.Root, filepath.FromSlash(j.Tool.Folder)), scratch, "")
+		if err = errors.Join(err, os.RemoveAll(scratch)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

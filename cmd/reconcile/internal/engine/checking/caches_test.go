@@ -1,0 +1,66 @@
+package checking
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/mutants"
+)
+
+// Only what runs no code of the project writes caches that other checks read.
+func TestSharesCaches(t *testing.T) {
+	dir := t.TempDir()
+	root, elsewhere := filepath.Join(dir, "p"), filepath.Join(dir, "bin", "go")
+	inside, link := filepath.Join(root, "bin", "go"), filepath.Join(dir, "linked")
+	for _, program := range []string{inside, elsewhere} {
+		if err := os.MkdirAll(filepath.Dir(program), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(program, nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(inside, link); err != nil {
+		t.Skip(err)
+	}
+	vet := tools.Discovered{Tool: "go vet", Language: "go", Category: checks.TypeChecker, Program: elsewhere}
+	for _, c := range []struct {
+		what   string
+		change func(*Checker, *tools.Discovered)
+		want   bool
+	}{
+		{"go vet", func(*Checker, *tools.Discovered) {}, true},
+		{"a program of the project", func(_ *Checker, t *tools.Discovered) { t.Program = inside }, false},
+		{"a link to a program of the project", func(_ *Checker, t *tools.Discovered) { t.Program = link }, false},
+		{"a program that is gone", func(_ *Checker, t *tools.Discovered) { t.Program += "x" }, false},
+		{"a program of the project in its positive control", func(c *Checker, t *tools.Discovered) {
+			t.Program, c.project, c.Root = inside, c.Root, dir+"/control"
+		}, false},
+		{"the command of the team", func(c *Checker, _ *tools.Discovered) { c.team = true }, false},
+		{"tests", func(_ *Checker, t *tools.Discovered) { t.Role.TestFiles = []string{"*_test.go"} }, false},
+		{"the compiler of tests", func(c *Checker, t *tools.Discovered) { t.Role.TestFiles, c.compiles = []string{"*_test.go"}, true }, true},
+		{"the race detector", func(_ *Checker, t *tools.Discovered) { t.Category = checks.Deep }, false},
+		{"a linter with plugins", func(_ *Checker, t *tools.Discovered) { t.Language = "typescript" }, false},
+	} {
+		checker, tool := Checker{Root: root, Sandbox: schemas.SandboxLandlock}, vet
+		if c.change(&checker, &tool); checker.shares(tool) != c.want {
+			t.Errorf("%s: %v", c.what, !c.want)
+		}
+	}
+}
+
+// faults are those that let a check write what later checks believe.
+var faults = []mutants.Mutant{
+	{"tests write the shared cache", "caches.go", "t.Role.RunsTests() && !c.compiles || ", "", "TestSharesCaches"},
+	{"commands of the team write the shared cache", "caches.go", " || c.team", "", "TestSharesCaches"},
+	{"programs of the project write the shared cache", "caches.go", "err != nil || filepath.IsLocal(rel)", "err != nil || rel == \"\"", "TestSharesCaches"},
+	{"a link hides a program of the project", "caches.go", "[]string{program, real}", "[]string{program, program + real[:0]}", "TestSharesCaches"},
+	{"linters with plugins write the shared cache", "caches.go", "t.Language == \"go\" && ", "", "TestSharesCaches"},
+	{"in a positive control a program of the project is another's", "caches.go", "cmp.Or(c.project, c.Root)", "c.Root", "TestSharesCaches"},
+}
+
+func TestMutants(t *testing.T) { mutants.Suite{Mutants: faults}.Run(t) }
