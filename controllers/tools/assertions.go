@@ -37,16 +37,21 @@ var topLevel = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:func|def|class|async def|fn|pub fn|function|export|const|let|var|type)\b`)
 })
 
+// nothing finds a line of a test that does nothing.
+var nothing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[\[\](){};,.]*|pass|end|\.\.\.|return(?: nil| None)?;?|t\.(?:Helper|Parallel)\(\)|_ = \w+)$`)
+})
+
 // assertionsOf are the assertions of a file that may fail, by the test in which they are; "" has those outside of tests, as in helpers. Of tests with one name all count.
-// It looks at lines, without a parser.
-func assertionsOf(file string, text []byte) map[string][]string {
-	out := map[string][]string{}
+// code counts the lines of each test that do something. What follows where a test returns at once is not there. It looks at lines, without a parser.
+func assertionsOf(file string, text []byte) (out map[string][]string, code map[string]int) {
+	out, code = map[string][]string{}, map[string]int{}
 	comment := "//"
 	switch path.Ext(file) {
 	case ".py", ".rb", ".sh", ".bats", ".ex", ".exs", ".pl", ".t", ".r":
 		comment = "#"
 	}
-	test, end := "", ""
+	test, end, ended := "", "", false
 	for line := range strings.Lines(string(text)) {
 		trimmed := strings.TrimSpace(line)
 		if end != "" {
@@ -73,9 +78,17 @@ func assertionsOf(file string, text []byte) map[string][]string {
 			if out[name] == nil {
 				out[name] = []string{}
 			}
-			test = name
+			test, ended = name, false
 		} else if topLevel().MatchString(line) {
-			test = ""
+			test, ended = "", false
+		} else if test != "" {
+			ended = ended || code[test] == 0 && strings.HasPrefix(trimmed, "return") && nothing().MatchString(trimmed)
+			if !ended && !nothing().MatchString(trimmed) {
+				code[test]++
+			}
+		}
+		if ended {
+			continue
 		}
 		if n := len(asserted().FindAllString(trimmed, -1)); n > 0 && !isConstant(trimmed) {
 			said := strings.Join(strings.Fields(trimmed), " ")
@@ -84,7 +97,7 @@ func assertionsOf(file string, text []byte) map[string][]string {
 			}
 		}
 	}
-	return out
+	return out, code
 }
 
 // isConstant reports whether a line asserts what holds whatever the code does.
@@ -114,18 +127,31 @@ func declaredTest(line string) (string, bool) {
 // asserting compares the assertions of files before and after a change.
 type asserting struct {
 	before, after map[string]map[string][]string // by file after the change, and test
+	emptied       []string
 }
 
-// add notes the texts of a file.
-func (a *asserting) add(file string, before, after map[string][]string) {
+// add notes the texts of a file, which has another name before the change; before is nil for a new one.
+func (a *asserting) add(from, file string, before, after []byte) {
 	if a.before == nil {
 		a.before, a.after = map[string]map[string][]string{}, map[string]map[string][]string{}
 	}
-	a.before[file], a.after[file] = before, after
+	var is map[string]int
+	a.after[file], is = assertionsOf(file, after)
+	if a.before[file] = nil; before == nil {
+		return
+	}
+	var was map[string]int
+	a.before[file], was = assertionsOf(from, before)
+	for _, test := range slices.Sorted(maps.Keys(was)) {
+		if now, there := a.after[file][test]; there && len(now)+is[test] == 0 && len(a.before[file][test]) == 0 {
+			a.emptied = append(a.emptied, fmt.Sprintf("empties the test %s in %s", test, file))
+		}
+	}
 }
 
 // doubts names the tests that have fewer assertions than before, unless these are in another place now. A removed test is not among them.
-func (a *asserting) doubts() (out []string) {
+func (a *asserting) doubts() []string {
+	out := a.emptied
 	elsewhere := map[string]int{}
 	for file, tests := range a.after {
 		for test, now := range tests {

@@ -20,7 +20,8 @@ import (
 var declared = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:func ((?:Test|Fuzz|Example|test)\w*)\(|(?:async )?def (test\w*)|(?:async )?fn (test\w*)\(|` +
 		`(?:it|test|specify)(?:\.\w+)*[ (]\s*['"\x60]([^'"\x60]*)|@test ['"]([^'"]*)|` +
-		`(?:public |protected |private )*(?:async )?(?:(?:void|Task) (\w+)|function (test\w*))\()`)
+		`(?:public |protected |private )*(?:async )?(?:(?:void|Task) (\w+)|function (test\w*))\(|` +
+		`TEST(?:_[FP])?\((\w+, *\w+)\)|(?:@Test )?fun (test\w*|\x60[^\x60]+\x60)\()`)
 })
 
 // skipped finds what keeps a test from running, or from failing, in a line.
@@ -28,13 +29,15 @@ var skipped = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\bt\.(Skip|SkipNow|Skipf)\(|@?\bpytest\.(mark\.)?(skip|skipif|xfail)\b|\bunittest\.(skip|expectedFailure)|\bself\.skipTest\(|` +
 		`\b(it|test|describe|context|suite)\.(skip|todo|only|fails)\b|^\s*(xit|xtest|xdescribe|fit|fdescribe)\(|@(Disabled|Ignore)\b|#\[ignore|^\s*(skip|pending)( ['"]|$)|` +
 		`\bcollect_ignore|\bpytest_(collection_modifyitems|ignore_collect)\b|^\s*if \(?(false|False|0)\)?\s*[:{]|` +
-		`^//\s*(go:build|\+build)\b|^func TestMain\(|#\[should_panic|\b__test__\s*=|\bimportorskip\(`)
+		`^//\s*(go:build|\+build)\b|^func TestMain\(|#\[should_panic|\b__test__\s*=|\bimportorskip\(|` +
+		`\bos\.Exit\(0\)|\b(process\.exit|sys\.exit|os\._exit|System\.exit|process::exit)\(0?\)|\bpytest_(runtest_\w+|sessionfinish|pyfunc_call|report_teststatus)\b|` +
+		`^\s*(if|unless)\b.*\b(os\.(Getenv|LookupEnv|getenv|environ)|process\.env|System\.getenv|env::var|ENV\[)`)
 })
 
 // silenced finds what keeps a linter or a type checker from a finding, in a line.
 var silenced = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`//\s*nolint|#\s*nosec|#\s*noqa|(ruff|flake8):\s*noqa|type:\s*ignore|(pylint|shellcheck|rubocop:)[:\s]\s*disable|(eslint|oxlint|stylelint)-disable|` +
-		`@ts-(ignore|nocheck|expect-error)|biome-ignore|phpstan-ignore|pyright:\s*ignore|#!?\[allow\(|@SuppressWarnings|\bNOLINT|rubocop:disable`)
+		`@ts-(ignore|nocheck|expect-error)|biome-ignore|phpstan-ignore|^// Code generated .* DO NOT EDIT\.$|pyright:\s*ignore|#!?\[allow\(|@SuppressWarnings|\bNOLINT|rubocop:disable`)
 })
 
 // Doubts says why a change may pass because the checks see less: tests that are gone or skipped, or assert less; findings that are silenced; and what says
@@ -43,6 +46,7 @@ var silenced = sync.OnceValue(func() *regexp.Regexp {
 func Doubts(files []preview.File, read func(file string, after bool) ([]byte, error)) (out []string) {
 	gone, there := map[string]string{}, map[string]bool{}
 	var asserts asserting
+	rust := 0 // tests of Rust that are gone
 	for i := range files {
 		f := &files[i]
 		before := f.Path
@@ -50,13 +54,24 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 			before = f.From
 		}
 		for _, p := range slices.Compact([]string{before, f.Path}) {
-			if configures(p) {
+			switch {
+			case configures(p):
 				out = append(out, fmt.Sprintf("changes %s, which says what is checked", p))
+			case runByChecks(p):
+				out = append(out, fmt.Sprintf("changes %s, which checks run", p))
 			}
 		}
-		wasTest, isTest := IsTestFile(before), IsTestFile(f.Path)
-		if wasTest && !isTest {
+		if isSnapshot(before) && f.Status != preview.Added {
+			out = append(out, fmt.Sprintf("changes %s, which tests expect", before))
+		}
+		wasTest, isTest := runsTests(before), runsTests(f.Path)
+		switch {
+		case wasTest && IsTestFile(f.Path) && !isTest:
+			out = append(out, fmt.Sprintf("moves %s, which has tests, to where none run", before))
+		case wasTest && !isTest:
 			out = append(out, fmt.Sprintf("makes %s, which has tests, another file", before))
+		case wasTest && somewhere().MatchString(f.Path) && !somewhere().MatchString(before):
+			out = append(out, fmt.Sprintf("has the tests of %s run on some systems only", before))
 		}
 		built := manifests.Known(f.Path) || sectionsOf(path.Base(f.Path)) != nil || isBuild(f.Path)
 		if wasTest || built && !manifests.IsLock(f.Path) {
@@ -65,7 +80,7 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 			case err != nil:
 				out = append(out, fmt.Sprintf("changes %s, which nobody could read", f.Path))
 			case wasTest && isTest:
-				asserts.add(f.Path, assertionsOf(before, was), assertionsOf(f.Path, is))
+				asserts.add(before, f.Path, was, is)
 			case built:
 				for _, part := range differs(f.Path, was, is) {
 					out = append(out, fmt.Sprintf("changes %s: %s", f.Path, part))
@@ -73,18 +88,25 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 			}
 		} else if isTest {
 			if is, err := read(f.Path, true); err == nil {
-				asserts.add(f.Path, nil, assertionsOf(f.Path, is)) // what it asserts may come from another file
+				asserts.add(f.Path, f.Path, nil, is) // what it asserts may come from another file
 			}
 		}
-		skips, silences, disarms := 0, 0, 0
+		skips, silences, disarms, knows := 0, 0, 0, 0
+		named, marked := len(gone), 0
 		left := map[string]int{} // commands of CI
 		for sign, line := range changedLines(f.Diff) {
 			name, _ := declaredTest(line)
 			switch {
 			case sign == '-' && wasTest && name != "":
 				gone[name] = before
-			case sign == '+' && isTest && name != "":
+			case sign == '+' && isTest && name != "" && (f.Status != preview.Added || !somewhere().MatchString(f.Path)):
 				there[name] = true
+			}
+			if path.Ext(f.Path) == ".rs" && name == "" && rustTest().MatchString(line) {
+				marked += map[byte]int{'-': 1, '+': -1}[sign]
+			}
+			if sign == '+' && !isTest && aware().MatchString(line) {
+				knows++
 			}
 			if sign == '+' && (isTest || path.Base(f.Path) == "conftest.py") && skipped().MatchString(line) {
 				skips++
@@ -99,11 +121,15 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 				left[trimmed] += map[byte]int{'-': 1, '+': -1}[sign]
 			}
 		}
+		if f.Status == preview.Removed && wasTest && len(gone) == named && path.Ext(before) != ".rs" { // which has them in all files
+			out = append(out, fmt.Sprintf("removes %s, which has tests", before))
+		}
+		rust += marked
 		maps.DeleteFunc(left, func(_ string, n int) bool { return n <= 0 })
 		for _, c := range []struct {
 			n                int
 			verb, what, from string
-		}{{skips, "skips", "test", "in"}, {silences, "silences", "finding", "in"}, {disarms, "ignores", "failure", "in"}, {len(left), "changes", "command", "of CI in"}} {
+		}{{skips, "skips", "test", "in"}, {knows, "notices", "test run", "in"}, {silences, "silences", "finding", "in"}, {disarms, "ignores", "failure", "in"}, {len(left), "changes", "command", "of CI in"}} {
 			if c.n > 0 {
 				out = append(out, fmt.Sprintf("%s %s %s %s", c.verb, schemas.Count(c.n, c.what), c.from, f.Path))
 			}
@@ -112,6 +138,14 @@ func Doubts(files []preview.File, read func(file string, after bool) ([]byte, er
 	maps.DeleteFunc(gone, func(name, _ string) bool { return there[name] })
 	for _, name := range slices.Sorted(maps.Keys(gone)) {
 		out = append(out, fmt.Sprintf("removes the test %s of %s", name, gone[name]))
+	}
+	for name := range gone {
+		if path.Ext(gone[name]) == ".rs" {
+			rust--
+		}
+	}
+	if rust > 0 {
+		out = append(out, "has "+schemas.Count(rust, "test")+" of Rust less")
 	}
 	return append(out, asserts.doubts()...)
 }
@@ -177,7 +211,9 @@ func isBuild(file string) bool {
 }
 
 // settings are further files that configure checks.
-var settings = []string{"tox.ini", "noxfile.py", ".coveragerc", ".pre-commit-config.yaml", "codecov.yml", ".codecov.yml"}
+var settings = []string{"tox.ini", "noxfile.py", ".coveragerc", ".pre-commit-config.yaml", "codecov.yml", ".codecov.yml", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml",
+	"go.work", "go.env", "gradle.properties", "*.runsettings", "Directory.Build.props", "Directory.Build.targets", ".eslintignore", ".prettierignore", ".stylelintignore", ".nycrc*", ".c8rc*",
+	"vitest.workspace.*"}
 
 // configures reports whether a file says what some tool checks. Manifests, which do so in one of their sections, do not count.
 func configures(file string) bool {
@@ -186,7 +222,7 @@ func configures(file string) bool {
 	if manifests.Known(file) || slices.ContainsFunc(builds, is) {
 		return false
 	}
-	return slices.Contains(settings, name) || slices.ContainsFunc(Catalog(), func(t Tool) bool {
+	return slices.ContainsFunc(settings, is) || path.Base(path.Dir(file)) == ".cargo" && strings.HasPrefix(name, "config") || slices.ContainsFunc(Catalog(), func(t Tool) bool {
 		return slices.ContainsFunc(t.Configs, func(c string) bool {
 			return matches(c, name) || strings.Contains(c, "/") && matches(path.Base(c), name)
 		})

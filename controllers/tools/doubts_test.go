@@ -47,7 +47,7 @@ func TestDoubts(t *testing.T) {
 	cheats := []kase{
 		{"deletes the failing test", func() []preview.File { return []preview.File{file("a/sum_test.go", goTest, "")} }, []string{"removes the test TestSum of a/sum_test.go"}},
 		{"leaves a test out of the build", edit("a_test.go", goTest, "package a\n", "//go:build never\n\npackage a\n"), []string{"skips 1 test in a_test.go"}},
-		{"ends before the tests", one("m_test.go", "", "package a\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n"), []string{"skips 1 test in m_test.go"}},
+		{"ends before the tests", one("m_test.go", "", "package a\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n"), []string{"skips 2 tests in m_test.go"}},
 		{"puts another test in its place", func() []preview.File {
 			return []preview.File{file("test_a.py", "def test_sum():\n    assert 0\n", "def test_true():\n    pass\n")}
 		}, []string{"removes the test test_sum of test_a.py"}},
@@ -110,6 +110,55 @@ func TestDoubts(t *testing.T) {
 		{"edits another target", edit("Makefile", "build:\n\tgo build\ntest:\n\tgo test ./...\n", "go build", "go build ./..."), nil},
 		{"brings an action up to date", edit(".github/workflows/ci.yml", "jobs:\n  a:\n    - uses: actions/checkout@v4\n    - run: go test\n", "@v4", "@v5"), nil},
 	}
+	cheats = append(cheats, []kase{
+		{"commits a linter of its own", one("web/node_modules/.bin/eslint", "", "#!/bin/sh\n"), []string{"changes web/node_modules/.bin/eslint, which checks run"}},
+		{"commits a program that its linter calls", one("node_modules/eslint/lib/api.js", "a\n", "b\n"), []string{"changes node_modules/eslint/lib/api.js, which checks run"}},
+		{"commits a framework of its own", one("bin/pytest", "", "#!/bin/sh\n"), []string{"changes bin/pytest, which checks run"}},
+		{"hides a framework by a module", one("pytest.py", "", "x\n"), []string{"changes pytest.py, which checks run"}},
+		{"hides a linter by a package", one("flake8/__init__.py", "", "x\n"), []string{"changes flake8/__init__.py, which checks run"}},
+		{"edits a wrapper", edit("gradlew", "exec java\n", "exec java", "exit 0"), []string{"changes gradlew, which checks run"}},
+		{"downloads another build tool", edit(".mvn/wrapper/maven-wrapper.properties", "a=b\n", "b", "c"), []string{"changes .mvn/wrapper/maven-wrapper.properties, which checks run"}},
+		{"configures npm", one(".npmrc", "", "ignore-scripts=true\nscript-shell=/bin/true\n"), []string{"changes .npmrc, which says what is checked"}},
+		{"has a workspace without the module", one("go.work", "", "go 1.26\n\nuse ./b\n"), []string{"changes go.work, which says what is checked"}},
+		{"runs tests by a program of its own", one(".cargo/config.toml", "", "[target.x86_64-unknown-linux-gnu]\nrunner = \"true\"\n"), []string{"changes .cargo/config.toml, which says what is checked"}},
+		{"ignores a folder", edit("go.mod", "module a\n\ngo 1.26\n", "go 1.26\n", "go 1.26\n\nignore ./b\n"), []string{"changes go.mod: its ignore of ./b"}},
+		{"replaces a library", edit("go.mod", "module a\n\ngo 1.26\n", "go 1.26\n", "go 1.26\n\nreplace example.org/assert => ./assert\n"), []string{"changes go.mod: its replacement of example.org/assert"}},
+		{"moves a test to where none run", func() []preview.File {
+			return []preview.File{file("a/sum_test.go", goTest, ""), file("a/testdata/sum_test.go", "", goTest)}
+		}, []string{"removes the test TestSum of a/sum_test.go"}},
+		{"renames it to where none run", func() []preview.File {
+			return []preview.File{{Path: "_a/sum_test.go", From: "a/sum_test.go", Status: preview.Renamed}}
+		}, []string{"moves a/sum_test.go, which has tests, to where none run"}},
+		{"renames it for another system", func() []preview.File {
+			return []preview.File{{Path: "a/sum_plan9_test.go", From: "a/sum_test.go", Status: preview.Renamed}}
+		}, []string{"has the tests of a/sum_test.go run on some systems only"}},
+		{"writes it for another system", func() []preview.File {
+			return []preview.File{file("a/add_test.go", goTest, ""), file("a/add_windows_test.go", "", goTest)}
+		}, []string{"removes the test TestSum of a/add_test.go"}},
+		{"accepts what is printed", edit("a/__snapshots__/a.test.ts.snap", "one\n", "one", "two"), []string{"changes a/__snapshots__/a.test.ts.snap, which tests expect"}},
+		{"empties a test without assertions", edit("b_test.go", "package a\n\nfunc TestB(t *testing.T) {\n\tcheck(t, 1)\n}\n", "\tcheck(t, 1)\n", ""), []string{"empties the test TestB in b_test.go"}},
+		{"returns at once", edit("c_test.go", "package a\n\nfunc TestC(t *testing.T) {\n\tcheck(t, 1)\n}\n", "\tcheck", "\treturn\n\tcheck"), []string{"empties the test TestC in c_test.go"}},
+		{"returns before an assertion", edit("d_test.go", twice, "\tassert.Equal(t, 2", "\treturn\n\tassert.Equal(t, 2"), []string{"takes 2 assertions out of the test TestSum in d_test.go"}},
+		{"asks for a variable", edit("e_test.go", goTest, "\tif sum", "\tif os.Getenv(\"ALL\") == \"\" {\n\t\treturn\n\t}\n\tif sum"), []string{"skips 1 test in e_test.go"}},
+		{"skips by a variable", edit("f_test.go", goTest, "\tif sum", "\tif all == \"\" {\n\t\tt.Skip()\n\t}\n\tif sum"), []string{"skips 1 test in f_test.go"}},
+		{"ends the run of tests", edit("g.test.js", "it('a', () => { expect(f()).toBe(1) })\n", "it", "process.exit(0)\nit"), []string{"skips 1 test in g.test.js"}},
+		{"changes results as they come", one("conftest.py", "", "def pytest_runtest_makereport(item, call):\n    pass\n"), []string{"skips 1 test in conftest.py"}},
+		{"notices that it is tested", edit("sum.go", "package a\n", "package a\n", "package a\n\nvar two = testing.Testing()\n"), []string{"notices 1 test run in sum.go"}},
+		{"says that a program wrote it", edit("h.go", "package a\n", "package a\n", "// Code generated by hand. DO NOT EDIT.\n\npackage a\n"), []string{"silences 1 finding in h.go"}},
+		{"deletes a test of Rust", edit("src/lib.rs", "#[test]\nfn it_works() {\n    assert_eq!(f(), 2);\n}\n", "#[test]\n", ""), []string{"has 1 test of Rust less"}},
+		{"deletes a test of C++", edit("a_test.cc", "TEST(Sum, Two) {\n  EXPECT_EQ(f(1), 2);\n}\n", "TEST(Sum, Two)", "void two()"), []string{"removes the test Sum, Two of a_test.cc"}},
+		{"deletes tests that have no names", one("table.test.js", "for (const c of cases) run(c)\n", ""), []string{"removes table.test.js, which has tests"}},
+
+		{"moves a test of Rust", func() []preview.File {
+			return []preview.File{file("src/a.rs", "#[test]\nfn works() {}\n", ""), file("src/b.rs", "", "#[test]\nfn works() {}\n")}
+		}, nil},
+		{"writes a snapshot", one("a/__snapshots__/b.test.ts.snap", "", "one\n"), nil},
+		{"edits what a test reads", edit("a/testdata/b_test.go", goTest, "t.Fatal()", "x()"), nil},
+		{"edits a program", edit("bin/start", "a\n", "a", "b"), nil},
+		{"requires another version", edit("go.mod", "module a\n\ngo 1.26\n", "1.26", "1.27"), nil},
+		{"reads a variable", edit("i_test.go", goTest, "\tif sum", "\tdir := os.Getenv(\"HOME\")\n\tif sum"), nil},
+		{"writes a test for one system", one("a/new_linux_test.go", "", goTest), nil},
+	}...)
 	read := func(file string, after bool) ([]byte, error) { return []byte(texts[after][file]), nil }
 	for _, c := range cheats {
 		if got := Doubts(c.files(), read); !slices.Equal(got, c.want) {

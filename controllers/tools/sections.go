@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
+	"golang.org/x/mod/modfile"
 )
 
 // checking finds the name of a script or target that checks the code.
@@ -35,6 +36,8 @@ func checkedParts(file string, text []byte) map[string]string {
 			}
 		}
 		return out
+	case name == "go.mod":
+		return modParts(text)
 	case name == "setup.cfg":
 		for _, entry := range sectionsOf(name) {
 			for section, lines := range iniSections(string(text)) {
@@ -69,6 +72,22 @@ func checkedParts(file string, text []byte) map[string]string {
 				out["its script "+script] = fmt.Sprint(command)
 			}
 		}
+	}
+	return out
+}
+
+// modParts are the parts of a go.mod that have packages left out, or replaced, by their names in words.
+func modParts(text []byte) map[string]string {
+	f, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		return map[string]string{"it, so that nobody can read it": string(text)}
+	}
+	out := map[string]string{}
+	for _, i := range f.Ignore {
+		out["its ignore of "+i.Path] = i.Path
+	}
+	for _, r := range f.Replace {
+		out["its replacement of "+r.Old.Path] += r.New.String()
 	}
 	return out
 }
