@@ -248,8 +248,12 @@ func (s *PlanChangeSpec) References() []Reference {
 
 // Said describes the request in a line.
 func (s *PlanChangeSpec) Said() string {
-	if s.Node != "" && s.Change != ChangeHandoff {
-		return "blocker of " + s.Target + " " + s.Node + ": " + strings.Join(strings.Fields(s.Reason), " ")
+	what := s.Change + " " + s.Target
+	switch {
+	case s.Change == ChangeHandoff:
+		what = "hand-off of " + s.Target + " " + s.Node
+	case s.Node != "":
+		what = "blocker of " + s.Target + " " + s.Node
 	}
-	return s.Change + " " + s.Target + ": " + strings.Join(strings.Fields(s.Reason), " ")
+	return what + ": " + strings.Join(strings.Fields(s.Reason), " ")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/tools/crashtest"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // onePipeline is the tree of pipelineFiles with one engineer, whose change the inspector and then the tester send back before it lands.
@@ -25,20 +26,60 @@ spec: {session: work, nodes: [{name: adder, agent: coder, prompt: Write adder.py
 	return newPipelineTree(t, files, "adder.py")
 }
 
+// handedOverPipeline is the tree of onePipeline with an engineer who hands over before it has a change, and when the inspector has found something.
+func handedOverPipeline(t *testing.T) *killedTree {
+	files := maps.Clone(pipelineFiles)
+	delete(files, "specs/agents/reviewer.yaml")
+	files[".gitignore"] += "specs/planchanges/\nspecs/observations/\nspecs/dags/team-*\nmemory/\n"
+	files["reconcile.yaml"] = "apiVersion: reconcile.dev/v1alpha1\nkind: Settings\nmetadata: {name: settings}\nspec: {runs: {grace: 1s}, commands: {allow: [git version]}}\n"
+	files["specs/agents/coder.yaml"] = agentSpec("coder", "role: engineer, workspace: clone, sandbox: {level: none}, runner: {command: {argv: [sh, agents/coder.sh], output: json}}")
+	files["specs/agents/architect.yaml"] = agentSpec("architect", "workspace: inPlace, sandbox: {level: none}, runner: {command: {argv: [sh, agents/architect.sh], output: json}}")
+	head := strings.Replace(liveHead, takesLong, "", 1)
+	files["agents/coder.sh"] = head + `prompt=$(cat)
+case $prompt in
+*'as pipeline 2 of it'*) echo good > adder.py ;;
+*'sent back by the inspector'*) echo '{"reconcile": 1, "status": "needs_handoff", "summary": "Full.", "remaining": ["the finding"]}'; exit ;;
+*'as pipeline 1 of it'*) echo bad > adder.py ;;
+*) echo half > adder.py; echo '{"reconcile": 1, "status": "needs_handoff", "summary": "Half.", "remaining": ["the rest"]}'; exit ;;
+esac
+echo '{"reconcile": 1, "status": "done", "result": "ok"}'
+`
+	files["agents/architect.sh"] = head + `case $(cat) in
+*Full.*) echo '{"accept": true, "instructions": "Be quick."}' ;;
+*) echo '{"accept": true, "instructions": "Be good.", "edit": {"modify": {"more": {"run": ["git", "version"]}}}}' ;;
+esac
+`
+	files["specs/dags/team.yaml"] = `apiVersion: reconcile.dev/v1alpha1
+kind: DAG
+metadata: {name: team}
+spec: {session: work, nodes: [{name: adder, agent: coder, prompt: Write adder.py.}, {name: more, needs: [adder], run: [git, nothing]}]}
+`
+	return newPipelineTree(t, files, "adder.py")
+}
+
 // TestCrashPipeline kills reconcile, the engineer and the tools before calls that change files of the tree during a pipeline: while the
 // engineer works, the inspector and the tester look at its commit and send it back, and when it lands. The next run always ends in the same
 // way: no recorded run is performed again, no two are in one workspace, and the change lands once. By default a sample of the calls is
 // struck, else all of them with RECONCILE_SWEEP=all.
-func TestCrashPipeline(t *testing.T) {
-	for _, b := range blows(t, 61, 0, 0, 0) {
-		b.run(t, "pipeline", func(t *testing.T) (int, error) {
+func TestCrashPipeline(t *testing.T) { strikePipeline(t, "pipeline", 61, onePipeline) }
+
+// TestCrashPipelineHandoff does the same where the engineer hands its work over at first, and after it was sent back. An architect has its
+// say each time, and changes another node the first time.
+func TestCrashPipelineHandoff(t *testing.T) {
+	strikePipeline(t, "hand-off of a pipeline", 131, handedOverPipeline)
+}
+
+// strikePipeline kills what a tree does before every n-th call, and compares the end with that of a run that nothing happened to.
+func strikePipeline(t *testing.T, name string, every int, tree func(*testing.T) *killedTree) {
+	for _, b := range blows(t, every, 0, 0, 0) {
+		b.run(t, name, func(t *testing.T) (int, error) {
 			var k *killedTree
 			fixture := func() (crashtest.Spec, error) {
 				var err error
 				if k != nil {
 					err = errors.Join(os.RemoveAll(filepath.Dir(k.dir)), os.RemoveAll(k.home))
 				}
-				k = onePipeline(t)
+				k = tree(t)
 				return crashtest.Spec{Cmd: []string{k.bin, "-q"}, Dir: k.dir, Root: k.dir, Env: k.env, Mode: b.mode}, err
 			}
 			s, err := fixture()
@@ -48,7 +89,7 @@ func TestCrashPipeline(t *testing.T) {
 			if out, err := rerun(s); err != nil {
 				return 0, fmt.Errorf("undisturbed: %w\n%s", err, out)
 			}
-			want := k.end() + "\n" + k.git("log", "--format=%s")
+			want := k.landed()
 			if !strings.Contains(want, "\nadder.py: good\n") || strings.Count(want, "\nDo adder of dag/team\n") != 1 {
 				return 0, fmt.Errorf("undisturbed: %s", want)
 			}
@@ -60,6 +101,27 @@ func TestCrashPipeline(t *testing.T) {
 			})
 		})
 	}
+}
+
+// landed is the end of a tree, with its hand-offs, their records, and the commits.
+func (k *killedTree) landed() string {
+	var lines []string
+	for _, n := range k.nodes() {
+		if h := n.Handoff; h != nil {
+			lines = append(lines, fmt.Sprintln("pipeline", h.Index))
+			for _, x := range h.Chain {
+				lines = append(lines, fmt.Sprintln(x.Index, x.Phase, x.Reason, x.Instructions))
+			}
+		}
+	}
+	err := eachJSON(k.dir, "state/checkpoints/*/*.json", func(c schemas.Checkpoint) error {
+		lines = append(lines, fmt.Sprintln(c.Handoff.OldPipelineID, c.Handoff.NewPipelineID, c.Handoff.HandoffReason, c.Handoff.Engineer.Remaining, len(c.Handoff.Inspector.PendingForEngineer)))
+		return nil
+	})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return k.end() + "\n" + strings.Join(lines, "") + k.git("log", "--format=%s")
 }
 
 // verifiedOnce runs a tree once more after a crash, and compares its end with that of a run that nothing happened to.
@@ -80,10 +142,10 @@ func (k *killedTree) verifiedOnce(s crashtest.Spec, want string) error {
 	if twice, err := os.ReadFile(filepath.Join(k.dir, "../twice")); err == nil {
 		return fmt.Errorf("these ran beside another one in their workspace: %s", twice)
 	}
-	if got := k.end() + "\n" + k.git("log", "--format=%s"); got != want {
+	if got := k.landed(); got != want {
 		return fmt.Errorf("another end than without the crash\n%s", firstDifference(want, got))
 	}
-	if left := k.git("status", "--porcelain", "--untracked-files=no"); left != "" {
+	if left := k.git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!specs/dags"); left != "" {
 		return fmt.Errorf("not committed: %s", left)
 	}
 	end, err := outcomeOf(k.dir)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -97,17 +98,23 @@ func (k *killedTree) end() string {
 		data, err := os.ReadFile(filepath.Join(k.dir, p))
 		fmt.Fprintf(&b, "%s: %s%v\n", p, data, err)
 	}
-	data, err := os.ReadFile(filepath.Join(k.dir, "state/dags", k.dag+".json"))
-	var st struct{ Status schemas.DAGStatus }
-	if err != nil || json.Unmarshal(data, &st) != nil {
-		k.Fatalf("no status: %v: %s", err, data)
-	}
-	for name, n := range st.Status.Nodes.All() {
+	for name, n := range k.nodes() {
 		fmt.Fprintf(&b, "%s %s %s\n", name, n.State, n.Key)
 	}
 	lines := strings.Split(b.String(), "\n")
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
+}
+
+// nodes are the statuses of the DAG's nodes.
+func (k *killedTree) nodes() iter.Seq2[string, *schemas.NodeStatus] {
+	k.Helper()
+	data, err := os.ReadFile(filepath.Join(k.dir, "state/dags", k.dag+".json"))
+	var st struct{ Status schemas.DAGStatus }
+	if err != nil || json.Unmarshal(data, &st) != nil {
+		k.Fatalf("no status: %v: %s", err, data)
+	}
+	return st.Status.Nodes.All()
 }
 
 // wholeRecords checks that no key has two records of a success.

@@ -2,6 +2,7 @@ package agentio
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"reconcile.dev/reconcile/schemas"
@@ -55,7 +56,9 @@ func (h *Handoff) text() string {
 }
 
 func (h *Handoff) report(d *promptDocument) {
-	d.block("summary", h.Summary)
+	if h.State == nil || !slices.Contains(h.State.Engineer.Accomplished, h.Summary) {
+		d.block("summary", h.Summary)
+	}
 	d.block("files that it changed", strings.Join(h.FilesChanged, "\n"))
 	d.block("what remains", strings.Join(h.Remaining, "\n"))
 }

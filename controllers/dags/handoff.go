@@ -295,7 +295,11 @@ func HandoffLines(h *schemas.Handoffs) (out []string) {
 	}
 	for k := range h.Chain {
 		x := &h.Chain[k]
-		line := fmt.Sprintf("%d %s at %s: %s", x.Index, x.Phase, x.At.UTC().Format("2006-01-02T15:04:05Z"), x.Reason)
+		at := x.At
+		if !x.Open() {
+			at = x.EndedAt
+		}
+		line := fmt.Sprintf("%d %s at %s: %s", x.Index, x.Phase, at.UTC().Format("2006-01-02T15:04:05Z"), x.Reason)
 		if x.ContextUsage > 0 && !strings.Contains(x.Reason, "% of its context") {
 			line += fmt.Sprintf(" (%.0f %% of its context used)", x.ContextUsage*100)
 		}

@@ -33,7 +33,10 @@ func writePlanChange(p *Page) {
 	}
 	b := p.NewBody()
 	what := "Plan change"
-	if spec.Node != "" {
+	switch {
+	case spec.Change == schemas.ChangeHandoff:
+		what = "Hand-off of " + codeText(spec.Node)
+	case spec.Node != "":
 		what = "Blocker of " + codeText(spec.Node)
 	}
 	b.Paragraph("### %s %s: %s", what, codeText(p.Entry.Name), codeText(st.Phase))
