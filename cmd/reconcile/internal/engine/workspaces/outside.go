@@ -160,20 +160,26 @@ func (w *workspace) inPlace() ([]string, error) {
 	return append(out, records...), err
 }
 
-// atRest are the files at the top of other workspaces in which no one works, each with the owner of its workspace.
+// atRest are files of other workspaces in which no one works, each with the owner of its workspace: all of those whose work goes on or is to
+// land, and those at the top of all others.
 func (w *workspace) atRest() (map[string]*Owner, error) {
 	out := map[string]*Owner{}
 	all, err := w.m.owners()
 	for _, o := range all {
-		if o.Name == w.owner.Name || o.State == Created || o.State == Working {
+		if o.Name == w.owner.Name || o.State == Created || o.Process.PID != 0 { // what a killed reconcile left may still be at work
 			continue
 		}
-		entries, _ := os.ReadDir(w.m.path(o.Name)) // it may be gone by now
-		for _, e := range entries {
-			if e.Type().IsRegular() {
-				out[filepath.Join(w.m.path(o.Name), e.Name())] = &o
+		top := w.m.path(o.Name)
+		_ = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil: // it may be gone by now
+			case d.IsDir() && p != top && (!o.unfinished() || p == filepath.Join(top, ".git", "objects")):
+				return fs.SkipDir
+			case !d.IsDir():
+				out[p] = &o
 			}
-		}
+			return nil
+		})
 	}
 	return out, err
 }
@@ -262,8 +268,9 @@ func (b *watched) lookAtMarks() (found []string, err error) {
 			found = append(found, name)
 		}
 	}
-	forged, err := b.forged()
-	return append(found, forged...), err
+	added, err := b.added()
+	forged, err2 := b.forged()
+	return slices.Concat(found, added, forged), errors.Join(err, err2)
 }
 
 // differs reports whether a file changed in a way that no one else changes it.
@@ -279,14 +286,35 @@ func (b *watched) differs(name string, was mark) bool {
 		return !b.committed(name, text)
 	}
 	is, err := os.Lstat(name)
-	if err != nil || !os.SameFile(is, was.info) || was.birth == 0 || birth(name) != was.birth || is.Size() == was.info.Size() && is.ModTime().Equal(was.info.ModTime()) {
-		return false
+	replaced := err != nil || !os.SameFile(is, was.info)
+	changed := replaced || is.Size() != was.info.Size() || !is.ModTime().Equal(was.info.ModTime())
+	if was.owner != nil {
+		return changed && b.rests(was.owner)
 	}
-	if was.owner == nil {
-		return true
+	return changed && !replaced && was.birth != 0 && birth(name) == was.birth
+}
+
+// rests reports whether no one has worked in a workspace since. Its node may have gone on: what it changed was sent back, or retried.
+func (b *watched) rests(o *Owner) bool {
+	now, err := b.w.m.read(o.Name)
+	return err == nil && now == *o
+}
+
+// added lists new files in workspaces in which no one has worked.
+func (b *watched) added() (out []string, err error) {
+	were := map[string]*Owner{}
+	for _, was := range b.files {
+		if was.owner != nil {
+			were[was.owner.Name] = was.owner
+		}
 	}
-	now, err := b.w.m.read(was.owner.Name) // its node may have gone on: what it changed was sent back, or retried
-	return err == nil && now == *was.owner
+	resting, err := b.w.atRest()
+	for name, o := range resting {
+		if _, known := b.files[name]; !known && were[o.Name] != nil && *were[o.Name] == *o {
+			out = append(out, name)
+		}
+	}
+	return out, err
 }
 
 // committed reports whether a file is as in the commit that is checked out, as after a landing or a person's commit.

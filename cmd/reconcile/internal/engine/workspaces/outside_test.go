@@ -61,28 +61,62 @@ func TestWritesOutsideAreFound(t *testing.T) {
 	}
 }
 
-// TestWorkspacesAtRest tests that a write into a workspace in which nobody works is found, and that its own node may go on there.
+// TestWorkspacesAtRest tests that what is written, made or removed in a workspace in which nobody works is found, also where its work is to go on,
+// and that its own node may go on there.
 func TestWorkspacesAtRest(t *testing.T) {
-	f := newFixture(t)
-	rest := f.open(request("rest", "1", schemas.WorkspaceClone))
-	f.put(rest, "file", "done\n")
-	skipWithoutBirth(t, filepath.Join(rest.Dir(), "file"))
-	if _, err := rest.Commit(t.Context(), f.now, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	changed, err := f.open(request("n", "1", schemas.WorkspaceClone)).Watch(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.put(rest, "file", "other\n")
-	if got, err := changed(t.Context(), false); err != nil || !slices.Equal(got, []string{filepath.Join(rest.Dir(), "file")}) {
-		t.Errorf("a write into a workspace at rest: %q, %v", got, err)
-	}
-	again := request("rest", "2", schemas.WorkspaceClone)
-	again.Task.Workspace.Continues = request("rest", "1", schemas.WorkspaceClone).Effect.Key
-	f.open(again)
-	if got, err := changed(t.Context(), false); err != nil || len(got) != 0 {
-		t.Errorf("the node of the workspace works again: %q, %v", got, err)
+	for _, c := range []struct {
+		name string
+		done bool // its last run succeeded
+		file string
+		text string // "": it is removed
+	}{
+		{"a file of a commit that is to land", true, "file", "other\n"},
+		{"a file of a run that failed", false, "file", "other\n"},
+		{"a file in a folder", false, "folder/old", "other\n"},
+		{"a new file", false, "evil", "other\n"},
+		{"a new file in a folder", true, "folder/evil", "other\n"},
+		{"a hook", false, ".git/hooks/post-checkout", "other\n"},
+		{"a removed file", false, "folder/old", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			rest := f.open(request("rest", "1", schemas.WorkspaceClone))
+			f.put(rest, "file", "done\n")
+			f.put(rest, "folder/old", "done\n")
+			if c.done {
+				if _, err := rest.Commit(t.Context(), f.now, nil, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rest.Close(); err != nil {
+				t.Fatal(err)
+			}
+			changed, err := f.open(request("n", "1", schemas.WorkspaceClone)).Watch(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := filepath.Join(rest.Dir(), filepath.FromSlash(c.file))
+			if c.text == "" {
+				err = os.Remove(at)
+			} else {
+				f.put(rest, c.file, c.text)
+			}
+			if got, e := changed(t.Context(), false); err != nil || e != nil || !slices.Equal(got, []string{at}) {
+				t.Errorf("%q, %v, %v", got, err, e)
+			}
+			again := request("rest", "2", schemas.WorkspaceClone)
+			again.Task.Workspace.Continues = request("rest", "1", schemas.WorkspaceClone).Effect.Key
+			next := f.open(again)
+			if got, err := changed(t.Context(), false); err != nil || len(got) != 0 {
+				t.Errorf("the node of the workspace works again: %q, %v", got, err)
+			}
+			if err := next.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := changed(t.Context(), false); err != nil || len(got) != 0 {
+				t.Errorf("the node of the workspace has worked again: %q, %v", got, err)
+			}
+		})
 	}
 }
 
@@ -133,8 +167,10 @@ func TestOutsideMutants(t *testing.T) {
 		{"tracked files are not compared", "outside.go", "if !b.dirty[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
 		{"new files are not looked for", "outside.go", "if !b.untracked[name] && !shared {", "if false {", "TestWritesOutsideAreFound"},
 		{"what a commit changed is taken for the agent's", "outside.go", "return !b.committed(name, text)", "return true", "TestWritesOutsideAreFound"},
-		{"workspaces at rest are not compared", "outside.go", "return err == nil && now == *was.owner", "return false", "TestWorkspacesAtRest"},
-		{"a node that goes on writes outside", "outside.go", "return err == nil && now == *was.owner", "return true", "TestWorkspacesAtRest"},
+		{"workspaces at rest are not compared", "outside.go", "return changed && b.rests(was.owner)", "return false", "TestWorkspacesAtRest"},
+		{"a node that goes on writes outside", "outside.go", "return changed && b.rests(was.owner)", "return changed", "TestWorkspacesAtRest"},
+		{"workspaces whose run failed are not compared", "outside.go", "o.State == Created || o.Process.PID != 0", "o.State == Created || o.State == Working", "TestWorkspacesAtRest"},
+		{"new files of a node that goes on are outside", "outside.go", "were[o.Name] != nil && *were[o.Name] == *o", "were[o.Name] != nil", "TestWorkspacesAtRest"},
 		{"new agents in a tree without git are not looked for", "outside.go", "(b.w.repo == nil || filepath", "(false || filepath", "TestWritesInTheTreeAreFound"},
 	}}.Run(t)
 }

@@ -141,6 +141,9 @@ func (o *Owner) removable() bool {
 	return o.State == Created || o.State == Landed || o.State == Parked || o.State == Spare
 }
 
+// unfinished reports whether what is in the workspace may still become part of a commit.
+func (o *Owner) unfinished() bool { return o.State == Working || o.State == Done }
+
 func (o *Owner) refuse(why string) error {
 	return fmt.Errorf("workspace %s is %s: %s", o.Name, o.State, why)
 }
