@@ -101,11 +101,15 @@ func (a *admission) waits(t *state.Tree, e *settle.Effect, self string) bool {
 			u.of[c.Process]++
 		}
 	}
-	if c != nil {
+	claimed := c != nil
+	if claimed {
 		a.touched.add(e.Touches)
-		return false
 	}
-	return a.selected(e.Owner, e.Node)
+	waits := !claimed && a.selected(e.Owner, e.Node)
+	if claimed || waits {
+		a.touched.add(e.Holds)
+	}
+	return waits
 }
 
 // room reports whether one more claim fits into a group.

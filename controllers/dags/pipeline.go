@@ -163,7 +163,7 @@ func (f *fold) judgeVerifying(i int32) {
 func (f *fold) verifyEffect(i int32) settle.Effect {
 	v, p := &f.recs[i].verify, f.pipelineOf(i)
 	e := f.b.Effect(f.p, i, verifier(p, v.step))
-	e.NodeKey, e.Seq, e.Touches = verifyKey(f.b.Keys[i]), 1, nil
+	e.NodeKey, e.Seq, e.Touches, e.Holds = verifyKey(f.b.Keys[i]), 1, nil, e.Touches
 	if v.claim != nil {
 		e.Key, e.Seq = v.claim.Key, v.claim.Seq
 		return e

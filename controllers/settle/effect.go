@@ -26,6 +26,8 @@ type Effect struct {
 	Task Task
 	// Touches are the folders and files, as slash paths, that no other effect may touch at the same time.
 	Touches []string `json:",omitempty"`
+	// Holds are folders and files that no effect may begin to touch while this one is wanted: work on them is done, and not landed.
+	Holds []string `json:",omitempty"`
 	// Allowances are the budgets that the effect runs against; nil for none. Reserved is what its claim reserves of them.
 	Allowances []Allowance     `json:",omitempty"`
 	Reserved   *schemas.Budget `json:",omitempty"`
