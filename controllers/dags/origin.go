@@ -2,8 +2,10 @@ package dags
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/dags/plan"
 	"reconcile.dev/reconcile/controllers/nodes"
 	"reconcile.dev/reconcile/controllers/planchanges"
@@ -79,7 +81,7 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 		case schemas.OutcomeFailed, schemas.OutcomeTimedOut:
 			return fmt.Sprintf("run %d failed, and it is tried again", before.Seq)
 		case schemas.OutcomeSucceeded:
-			return fmt.Sprintf("run %d succeeded, and its outputs were missing, its commit did not land or was sent back, or a message came after it", before.Seq)
+			return fmt.Sprintf("run %d succeeded, and %s", before.Seq, whyNotDone(e, before, last))
 		default:
 			return fmt.Sprintf("run %d ended %s, and the work goes on", before.Seq, before.Outcome)
 		}
@@ -108,6 +110,23 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 		return "its prompt, another part of its definition, or its agent changed"
 	}
 	return "its definition changed"
+}
+
+// whyNotDone says why a node ran once more after a success.
+func whyNotDone(e *state.Entry, before, last *schemas.Run) string {
+	for _, r := range e.Runs() {
+		switch {
+		case r.Verifies == before.Key && r.Done() && checks.EvidenceOf(r).Outcome == checks.Failed:
+			return "the " + stepAgent(r.Step) + " sent its change back"
+		case r.Lands == before.Key && r.Outcome == schemas.OutcomeFailed:
+			return "its commit did not land"
+		}
+	}
+	heard := func(action string) bool { return receipt(action, before) != nil }
+	if slices.ContainsFunc(last.Messages, func(action string) bool { return !heard(action) }) {
+		return "a person wrote after that"
+	}
+	return "its outputs were missing"
 }
 
 // retriedBy names the action that asked for a run after an earlier one; "" if none did.
