@@ -72,6 +72,23 @@ func TestHandoffsOfPeopleAreUnbounded(t *testing.T) {
 	}
 }
 
+// Who stopped hand-offs before the work began can let them again.
+func TestHandoffsAreLetBeforeTheyBegin(t *testing.T) {
+	t.Parallel()
+	s := handingOver(t)
+	say(s, schemas.VerbHandoff, 0)
+	say(s, schemas.VerbStopHandoff, 1)
+	say(s, schemas.VerbHandoff, 2)
+	all := s.dag("work").Actions
+	if len(all) != 3 || !strings.Contains(all[0].Refused, "n has not begun") || all[1].Refused+all[2].Refused != "" {
+		t.Errorf("actions %+v, want only the first one refused", all)
+	}
+	handOff(s)
+	if h := s.dag("work").Nodes.Of("n").Handoff; h.Stopped != nil || len(h.Chain) != 1 || h.Chain[0].Action != "" || h.Index != 1 {
+		t.Errorf("the hand-offs: %+v", h)
+	}
+}
+
 // A tree of a version without hand-offs has records of runs that handed their task off, and nothing of that in the status.
 func TestHandoffsOfOldTrees(t *testing.T) {
 	t.Parallel()

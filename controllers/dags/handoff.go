@@ -253,7 +253,8 @@ func (f *fold) takeHandoff(i int32, a actions.Pending, done *schemas.AppliedActi
 	if id.Who != "" {
 		done.By, done.Proof = id.Who, id.Proof
 	}
-	node, r := f.p.Spec.Nodes[i].Name, &f.recs[i]
+	node := f.p.Spec.Nodes[i].Name
+	begun := f.recs[i].last != nil || f.recs[i].running()
 	switch {
 	case f.isAgent(id):
 		done.Refused = "only people do that, and " + id.Who + " is an agent"
@@ -261,7 +262,7 @@ func (f *fold) takeHandoff(i int32, a actions.Pending, done *schemas.AppliedActi
 		done.Refused = node + " has ended, or no program works on it: there is nothing to hand over"
 	case !f.handsOver(i):
 		done.Refused = fmt.Sprintf("agent/%s hands nothing over: its conversations go on from checkpoints", f.agentOf(i))
-	case r.last == nil && !r.running() && a.Spec.Verb == schemas.VerbHandoff:
+	case !begun && a.Spec.Verb == schemas.VerbHandoff && f.stoppedHandoffs(i) == nil:
 		done.Refused = node + " has not begun: there is nothing to hand over"
 	}
 	if done.Refused != "" {
@@ -274,7 +275,9 @@ func (f *fold) takeHandoff(i int32, a actions.Pending, done *schemas.AppliedActi
 	}
 	word := &schemas.HandoffWord{Action: a.Entry.Name, By: schemas.Acting(done.By, done.Proof), Text: shorten.Text(visible(cmp.Or(a.Spec.Text, a.Spec.Reason)), 200), At: done.At}
 	if a.Spec.Verb == schemas.VerbHandoff {
-		h.Stopped, h.Asked = nil, word
+		if h.Stopped, h.Asked = nil, nil; begun { // else it lets hand-offs again
+			h.Asked = word
+		}
 	} else {
 		if h.Stopped, h.Asked = word, nil; h.Last() != nil && h.Last().Open() {
 			x := h.Last()

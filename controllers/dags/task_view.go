@@ -2,6 +2,7 @@ package dags
 
 import (
 	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/dags/plan"
@@ -82,5 +83,14 @@ func HandedOver(in settle.In) func(node string, x *schemas.Handoff) (*schemas.Pi
 func WentOn(e *state.Entry, node, key, run string) bool {
 	_, seq := clarifications.SplitSeq(run)
 	later := func(r *schemas.Run) bool { return r.Node == node && r.NodeKey == key && r.Seq > seq }
-	return slices.ContainsFunc(e.Runs(), later) || slices.ContainsFunc(e.Claims, func(c state.Claim) bool { return !c.StartedAt.IsZero() && later(&c.Run) })
+	runs := e.Runs() // by node
+	first, _ := slices.BinarySearchFunc(runs, node, func(r *schemas.Run, node string) int { return strings.Compare(r.Node, node) })
+	for _, r := range runs[first:] {
+		if r.Node != node {
+			break
+		} else if later(r) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.Claims, func(c state.Claim) bool { return !c.StartedAt.IsZero() && later(&c.Run) })
 }
