@@ -129,13 +129,16 @@ func (d *Decoder) object(s *source, root *value) (*Object, []Reference, Spec) {
 }
 
 // sound decodes the usable part of broken settings: the fields without a problem. canonical is the readable part of the
-// spec.
+// spec. With an error in the folders no part is usable: the tree would be looked for elsewhere, and all of it done again.
 func (s *source) sound(k Kind, canonical []byte) Spec {
 	var fields map[string]any
 	if k.Name != SettingsKind.Name || json.Unmarshal(canonical, &fields) != nil {
 		return nil
 	}
 	for _, p := range s.problems {
+		if p.Severity == Error && (p.Field == "spec.folders" || strings.HasPrefix(p.Field, "spec.folders.")) {
+			return nil
+		}
 		if p.Severity == Error {
 			withoutFinding(fields, strings.TrimPrefix(p.Field, "spec."))
 		}

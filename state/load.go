@@ -23,7 +23,7 @@ func (s *Store) Load(ctx context.Context) (*Tree, error) {
 }
 
 func (s *Store) load(ctx context.Context, leave bool) (*Tree, error) {
-	settings := s.readSettings()
+	settings := s.newSettings()
 	s.useSettings(settings.spec)
 	if err := s.checkFolders(s.layout()); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 func (s *Store) LoadSpecs(ctx context.Context, kind string) (*Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	settings := s.readSettings()
+	settings := s.newSettings()
 	s.useSettings(settings.spec)
 	if err := s.checkFolders(s.layout()); err != nil {
 		return nil, err

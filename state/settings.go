@@ -18,10 +18,25 @@ func (s *Store) CheckSettings() (wrong error, unusable bool) {
 	f := s.readSettings()
 	for _, p := range f.problems {
 		if p.Severity == schemas.Error {
-			return p, !f.sound
+			return p, f.unusable()
 		}
 	}
 	return nil, false
+}
+
+// newSettings is readSettings for a load. While no part of the file can be used, a store that was loaded goes on with its former
+// settings: without them it could do what they forbid, or look for its state elsewhere. s.mu is locked.
+func (s *Store) newSettings() *settingsFile {
+	f := s.readSettings()
+	if f.unusable() && s.model != nil {
+		f.spec = s.model.settings.spec
+	}
+	return f
+}
+
+// unusable reports whether the file has errors and no part of it counts.
+func (f *settingsFile) unusable() bool {
+	return !f.sound && slices.ContainsFunc(f.problems, func(p schemas.Problem) bool { return p.Severity == schemas.Error })
 }
 
 // readSettings reads reconcile.yaml. It reports unusable fields, which have their defaults.

@@ -20,7 +20,7 @@ func TestSoundSettings(t *testing.T) {
 		{"unknown field", head + "{memory: {enabled: false, foo: 1}}", true, false, false, 20000, 100, "specs"},
 		{"out of range", head + "{memory: {enabled: false, maxTokens: -1}, limits: {sessions: 3}}", true, false, false, 20000, 3, "specs"},
 		{"not a number", head + "{memory: {enabled: false, weights: {recency: .nan}}}", true, false, false, 20000, 100, "specs"},
-		{"folders in each other", head + "{memory: {maxTokens: 7}, folders: {specs: state/specs}}", true, false, true, 7, 100, "specs"},
+		{"folders in each other", head + "{memory: {maxTokens: 7}, folders: {specs: state/specs}}", true, true, true, 20000, 100, "specs"},
 		{"no YAML", "spec: {memory: {enabled: false", true, true, true, 20000, 100, "specs"},
 	}
 	for _, tt := range tests {

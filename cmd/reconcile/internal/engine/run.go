@@ -105,9 +105,16 @@ func (e *NestedError) Error() string {
 		"a run inside a run would wait for itself: take the call out of the node, or point -C at another tree", e.Key)
 }
 
+// SettingsError says that a run was refused, since nothing in the file of settings can be used.
+type SettingsError struct{ Problem error }
+
+func (e *SettingsError) Error() string {
+	return fmt.Sprintf("%v; nothing was run: without its settings a run could do what they forbid, or do again what is done", e.Problem)
+}
+
 // Run drives the tree to its fixed point. When ctx ends it stops and returns ctx.Err(), except for a watcher, for which
-// this is the normal end. The error is a *NestedError or a *commits.NoRepositoryError if the run was refused before it
-// began.
+// this is the normal end. The error is a *NestedError, a *SettingsError or a *commits.NoRepositoryError if the run was refused
+// before it began.
 func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	if o.Inside != nil {
 		return Result{}, &NestedError{o.Inside.Key}
@@ -126,6 +133,9 @@ func Run(ctx context.Context, o Options, q Request) (Result, error) {
 	}
 	if fresh && (q.DecideOnly || !q.Push && !sum.Push) {
 		return unchanged, nil
+	}
+	if wrong, unusable := store.CheckSettings(); unusable {
+		return Result{}, &SettingsError{wrong}
 	}
 	if !q.Watch {
 		o.Tree.Collector.Aim(process.GCLatency)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"reconcile.dev/reconcile/cmd/reconcile/internal/engine"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/github"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gitrepo"
 	"reconcile.dev/reconcile/cmd/reconcile/internal/memstore"
@@ -45,6 +46,7 @@ func badRequest(format string, args ...any) error {
 // CodeOf returns the code of a single error; OK for nil.
 func CodeOf(err error) Code {
 	var own *Error
+	var settings *engine.SettingsError
 	var request interface {
 		error
 		BadRequest() // marks errors of the request
@@ -58,7 +60,7 @@ func CodeOf(err error) Code {
 		return BadRequest
 	case errors.Is(err, memstore.ErrInvalid):
 		return BadRequest
-	case errors.Is(err, state.ErrFolder):
+	case errors.Is(err, state.ErrFolder), errors.As(err, &settings):
 		return Invalid
 	case errors.Is(err, context.Canceled):
 		return Interrupted
