@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
@@ -51,6 +52,37 @@ func TestAttempts(t *testing.T) {
 		}
 		if got := strings.Join(keys, " "); got != c.want || fits != c.fits {
 			t.Errorf("key %q: %s, %d fit; want %s, %d", c.present, got, fits, c.want, c.fits)
+		}
+	}
+}
+
+// TestInterrupted: a node that has ended in a process that goes on, which has not written the status yet, was not left by any.
+func TestInterrupted(t *testing.T) {
+	at := func(s int) schemas.Time { return schemas.NewTime(noon.Add(time.Duration(s) * time.Second)) }
+	status := &schemas.DAGStatus{Common: schemas.Common{Phase: schemas.DAGRunning}, Running: 1, Nodes: schemas.NodeStatusesOf(map[string]schemas.NodeStatus{
+		"a": {State: schemas.NodeRunning, StartedAt: at(10)}, "b": {State: schemas.NodeQueued, Reason: settle.ReasonWaitsForPlace}})}
+	before, now := &schemas.Run{Key: "a1", Node: "a", StartedAt: at(5)}, &schemas.Run{Key: "a2", Node: "a", StartedAt: at(10)}
+	for _, c := range []struct {
+		name     string
+		attended bool
+		claimed  bool
+		runs     []*schemas.Run
+		want     string
+	}{
+		{"it was killed", false, false, []*schemas.Run{before}, "[a b]"},
+		{"it was killed after the record", false, false, []*schemas.Run{before, now}, "[a b]"},
+		{"it was killed, and another process is at work", true, false, []*schemas.Run{before}, "[a]"},
+		{"it runs", true, true, []*schemas.Run{before}, "[]"},
+		{"it has ended, and the process goes on", true, false, []*schemas.Run{before, now}, "[]"},
+	} {
+		e := &state.Entry{}
+		e.SetStatus(status)
+		e.SetRuns(c.runs)
+		if c.claimed {
+			e.Claims = []state.Claim{{Run: *now}}
+		}
+		if got := fmt.Sprint(Interrupted(e, c.attended)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }

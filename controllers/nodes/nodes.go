@@ -36,7 +36,7 @@ func NodeNames(e *state.Entry) []string {
 }
 
 // Interrupted lists the nodes of a DAG that are said to run and that no process runs; unless the tree is attended by a process, also
-// those that are said to wait for a place.
+// those that are said to wait for a place. A process that attends it writes the statuses a moment after the records of runs.
 func Interrupted(e *state.Entry, attended bool) []string {
 	if b := e.Brief(); b.Running == 0 && (attended || b.Phase != schemas.DAGRunning && b.Phase != schemas.DAGPending) {
 		return nil
@@ -48,7 +48,8 @@ func Interrupted(e *state.Entry, attended bool) []string {
 	var names []string
 	for name, n := range st.Nodes.All() {
 		runs := func(c state.Claim) bool { return c.Node == name }
-		left := n.State == schemas.NodeRunning || !attended && n.Reason == settle.ReasonWaitsForPlace
+		ran := func(r *schemas.Run) bool { return r.Node == name && !r.StartedAt.Before(n.StartedAt.Time) }
+		left := n.State == schemas.NodeRunning && !(attended && slices.ContainsFunc(e.Runs(), ran)) || !attended && n.Reason == settle.ReasonWaitsForPlace
 		if left && !slices.ContainsFunc(e.Claims, runs) {
 			names = append(names, name)
 		}
