@@ -95,8 +95,11 @@ func (o owner) keys(at []any, env schemas.Env, argv []string, do string) (all []
 	return all
 }
 
+// LiteralKey is the code of a text that looks like a key.
+const LiteralKey = "literal-key"
+
 func (o owner) literalKey(field []any, do string) Advice {
-	return Advice{Code: "literal-key", Ref: o.ref, File: o.file, Field: field, Refused: true,
+	return Advice{Code: LiteralKey, Ref: o.ref, File: o.file, Field: field, Refused: true,
 		Message: "looks like a key, and everybody who can read the repository can read it", Suggestion: do}
 }
 

@@ -38,6 +38,7 @@ func Problems(s *state.Store, t *state.Tree) []schemas.Problem {
 	for _, advice := range advice.For(t, around) {
 		problems = append(problems, adviceProblem(s, advice))
 	}
+	hideKeys(problems)
 	slices.SortStableFunc(problems, func(a, b schemas.Problem) int { return strings.Compare(a.Path, b.Path) })
 	return problems
 }
@@ -77,11 +78,36 @@ func scopeProblem(s *state.Store, e *state.Entry, refused *clarify.Error) schema
 	p := schemas.Problem{Place: schemas.Place{Path: e.Object.Path}, Severity: schemas.Warning, Code: "scope-violation",
 		Ref: e.Ref, Field: "spec.to", Message: refused.Error(),
 		Suggestion: "list it in canClarify of the agent that asks; can_clarify of a workflow step is about the runs of the step"}
-	if data, err := regular.Read(s.Root(), e.Object.Path); err == nil {
-		p.Place, p.Source = schemas.Locate(e.Object.Path, data, "spec", "to")
-		p.Path = e.Object.Path
-	}
+	locate(s, &p, e.Object.Path, "spec", "to")
 	return p
+}
+
+// locate sets the place of a problem, and its line if that has no secret.
+func locate(s *state.Store, p *schemas.Problem, file string, field ...any) {
+	data, err := regular.Read(s.Root(), file)
+	if err != nil {
+		return
+	}
+	p.Place, p.Source = schemas.Locate(file, data, field...)
+	p.Path = file
+	one := []schemas.Problem{*p}
+	schemas.Discreet(one, string(data))
+	*p = one[0]
+}
+
+// hideKeys removes lines that have what looks like a key only with the name of its field, from all problems about them.
+func hideKeys(problems []schemas.Problem) {
+	keys := map[schemas.Place]bool{}
+	for _, p := range problems {
+		if p.Code == advice.LiteralKey {
+			keys[schemas.Place{Path: p.Path, Line: p.Line}] = true
+		}
+	}
+	for i := range problems {
+		if keys[schemas.Place{Path: problems[i].Path, Line: problems[i].Line}] {
+			problems[i].Source = ""
+		}
+	}
 }
 
 func adviceProblem(s *state.Store, advice advice.Advice) schemas.Problem {
@@ -90,13 +116,7 @@ func adviceProblem(s *state.Store, advice advice.Advice) schemas.Problem {
 	if advice.Refused {
 		p.Severity = schemas.Error
 	}
-	if data, err := regular.Read(s.Root(), advice.File); err == nil {
-		p.Place, p.Source = schemas.Locate(advice.File, data, advice.Field...)
-		p.Path = advice.File
-	}
-	if advice.Refused {
-		p.Source = "" // it has the key
-	}
+	locate(s, &p, advice.File, advice.Field...)
 	return p
 }
 
