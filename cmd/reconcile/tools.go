@@ -218,8 +218,11 @@ func (a *app) tools(ctx context.Context, q ops.ToolsRequest, ask bool) error {
 		}
 		a.researched(r.Research)
 		for _, o := range r.Undecided {
-			a.note("nothing says which %s the project uses for %s:\n%s\nto choose: reconcile tools choose %s %s %s", o.Category, o.Language,
-				optionLines(o.Options), o.Category, o.Language, o.Options[0].Tool)
+			a.note("nothing says which %s the project uses for %s: %s is recommended; reconcile tools choose %s %s %s", o.Category, o.Language,
+				o.Options[0].Tool, o.Category, o.Language, o.Options[0].Tool)
+			if wide {
+				a.note("%s", optionLines(o.Options))
+			}
 		}
 		return nil
 	})

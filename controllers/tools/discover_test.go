@@ -67,6 +67,14 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
+func TestConfigures(t *testing.T) {
+	for file, want := range map[string]bool{"eslint.config.js": true, "vitest.config.ts": true, ".mocharc.cjs": true, ".prettierrc.js": true, "config.js": false, "conftest.py": false, "go.mod": false} {
+		if Configures(file) != want {
+			t.Errorf("%s: %v", file, !want)
+		}
+	}
+}
+
 func TestLanguageOf(t *testing.T) {
 	for file, want := range map[string]string{
 		"a/main.go": "go", "x.ts": "typescript", "x.d.ts": "typescript", "x.tsx": "typescript", "x.jsx": "javascript", "x.mjs": "javascript", "a.py": "python", "a.rs": "rust",

@@ -18,11 +18,16 @@ var languages = sync.OnceValue(func() (t languageTable) {
 	if err := json.Unmarshal(languagesJSON, &t); err != nil {
 		panic(fmt.Sprintf("table of languages: %v", err)) // a test decodes it
 	}
-	t.others, t.known = map[string]bool{"testdata": true}, map[string]bool{}
+	t.others, t.known, t.configs = map[string]bool{"testdata": true}, map[string]bool{}, map[string]bool{}
 	t.vendored = regexp.MustCompile("(?:" + strings.Join(t.folderPatterns(), ")|(?:") + ")")
 	for _, tool := range Catalog() {
 		for _, l := range tool.Languages {
 			t.known[l] = true
+		}
+		for _, entry := range tool.Configs {
+			if strings.Contains(entry, ".config.") || strings.HasPrefix(entry, ".") {
+				t.configs[entry] = true
+			}
 		}
 	}
 	return t
@@ -35,6 +40,7 @@ type languageTable struct {
 	others     map[string]bool     // names of folders whose files others wrote, and
 	vendored   *regexp.Regexp      // the paths of further ones
 	known      map[string]bool
+	configs    map[string]bool // names of files that configure a tool in its language
 }
 
 // folderPatterns returns the patterns that are about folders, and not only about a name, which it puts in others.
@@ -86,6 +92,10 @@ func LanguageOf(file string) string {
 	}
 	return found
 }
+
+// Configures reports whether a file, by its name, configures a tool in a programming language, as eslint.config.js does: it makes its project none of that
+// language.
+func Configures(name string) bool { return languages().configs[name] }
 
 // Vendored reports whether others wrote the files of a folder, by its path, or it is testdata.
 func Vendored(folder string) bool {

@@ -55,7 +55,8 @@ func Tools(ctx context.Context, env Env, q ToolsRequest) (r *ToolsResult, err er
 		return (len(q.Categories) == 0 || slices.Contains(q.Categories, category)) && (q.Language == "" || strings.EqualFold(language, q.Language))
 	}
 	for _, o := range d.Open {
-		if wanted(o.Category, o.Language) && len(p.scope) == 0 {
+		asked := o.Category != checks.LSP || slices.Contains(q.Categories, o.Category) // checks need none
+		if asked && wanted(o.Category, o.Language) && len(p.scope) == 0 {
 			r.Undecided = append(r.Undecided, o)
 		}
 	}

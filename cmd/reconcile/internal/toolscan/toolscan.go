@@ -44,7 +44,7 @@ func Scan(root string, files []string, searchPath string) tools.Facts {
 			f.Folders[folder] = x
 		}
 		x.Files = append(x.Files, name)
-		if l := tools.LanguageOf(name); l != "" {
+		if l := tools.LanguageOf(name); l != "" && !tools.Configures(name) {
 			if x.Languages == nil {
 				x.Languages = map[string]int{}
 			}
