@@ -68,8 +68,7 @@ const maxTags = 10_000
 func Tagged(f File, tags []Tag) graph.Part {
 	lines := linesOf(f.Text)
 	tags = slices.DeleteFunc(slices.Clone(tags), func(t Tag) bool {
-		return t.Line < 1 || t.Line > len(lines) || t.Name == "" || strings.HasPrefix(t.Name, "__anon") ||
-			t.kind(lines[t.Line-1]) == 0
+		return t.Line < 1 || t.Line > len(lines) || t.unnamed() || t.kind(lines[t.Line-1]) == 0
 	})
 	slices.SortStableFunc(tags, func(a, b Tag) int { return a.Line - b.Line })
 	if tags = settlePatterns(tags[:min(len(tags), maxTags)], lines); len(tags) == 0 {

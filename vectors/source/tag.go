@@ -3,6 +3,8 @@ package source
 import (
 	"bytes"
 	"slices"
+	"strings"
+	"unicode"
 
 	"reconcile.dev/reconcile/vectors/graph"
 )
@@ -67,6 +69,12 @@ func (t *Tag) symbol() string {
 		return t.Scope + "." + t.Name
 	}
 	return t.Name
+}
+
+// unnamed reports whether the name is one that ctags made up, as <lambda> in Kotlin; <=> in Ruby is a name.
+func (t *Tag) unnamed() bool {
+	return t.Name == "" || strings.HasPrefix(t.Name, "__anon") || strings.HasPrefix(t.Name, "<") && t.Name != "<" &&
+		unicode.IsLetter(rune(t.Name[1]))
 }
 
 // declares reports whether the line defines the alias. Else it imports or exports a type of another file, which ctags takes for
