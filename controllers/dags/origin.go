@@ -116,7 +116,7 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 func whyNotDone(e *state.Entry, before, last *schemas.Run) string {
 	for _, r := range e.Runs() {
 		switch {
-		case r.Verifies == before.Key && r.Done() && checks.EvidenceOf(r).Outcome == checks.Failed:
+		case r.Verifies == before.Key && r.Done() && !checks.EvidenceOf(r).Lets(true):
 			return "the " + stepAgent(r.Step) + " sent its change back"
 		case r.Lands == before.Key && r.Outcome == schemas.OutcomeFailed:
 			return "its commit did not land"
