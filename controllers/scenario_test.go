@@ -313,8 +313,9 @@ func (s *scenario) detail(r *schemas.Run, words []string) {
 		case "files": // of that commit
 			r.Workspace.Files = strings.Split(v, ",")
 			r.Workspace.Changed = len(r.Workspace.Files)
-		case "unlanded":
-			r.Workspace = &schemas.RunWorkspace{Kind: "land", Name: "w", Reason: v}
+		case "unlanded": // a reason, as REASON, or REASON|COMMIT for the commit of tests that conflicts
+			reason, commit, _ := strings.Cut(v, "|")
+			r.Workspace = &schemas.RunWorkspace{Kind: "land", Name: "w", Reason: reason, Commit: commit}
 		case "resolution":
 			r.Resolution = strings.ReplaceAll(v, "_", " ")
 		case "ask":

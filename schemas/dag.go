@@ -243,7 +243,7 @@ type NodeStatus struct {
 // Landed says whether a commit is part of the branch that it is for.
 type Landed struct {
 	Status ConditionStatus `json:"status"`
-	// Reason is Landed, Unchecked or NoChange, or why it is not: Landing, WaitsForApproval, TreeDirty, Conflict, ChecksFailed or Refused.
+	// Reason is Landed, Unchecked or NoChange, or why it is not: Landing, WaitsForApproval, TreeDirty, Conflict, TestsConflict, ChecksFailed or Refused.
 	Reason string `json:"reason"`
 	Commit string `json:"commit,omitempty"` // on the branch
 }
@@ -257,8 +257,10 @@ const (
 	LandedHeld      = "WaitsForApproval"
 	LandedDirty     = "TreeDirty"
 	LandedConflict  = "Conflict"
-	LandedFailed    = "ChecksFailed"
-	LandedRefused   = "Refused"
+	// LandedTestsConflict: only the tests conflict that another agent wrote of the change.
+	LandedTestsConflict = "TestsConflict"
+	LandedFailed        = "ChecksFailed"
+	LandedRefused       = "Refused"
 )
 
 // Defaults of Retry.

@@ -393,7 +393,7 @@ func (f *fold) takeRun(i int32, run *schemas.Run, lands map[string]*schemas.Run,
 // takeOrReject takes a record, unless it is a success whose commit could not land: then the node runs again, and gets the reason.
 func (f *fold) takeOrReject(r *nodeRecord, run *schemas.Run, pauses, full bool, lands map[string]*schemas.Run) {
 	land := lands[run.Key]
-	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed {
+	if run.Outcome == schemas.OutcomeSucceeded && land != nil && land.Outcome == schemas.OutcomeFailed && !testsConflict(land) {
 		r.verify.tried, r.verify.sentBack = land, nil // it is done anew
 		if r.won, r.land.of, r.refused, r.kept = false, nil, nil, nil; reasonOf(land) == schemas.LandedRefused {
 			r.refused = land

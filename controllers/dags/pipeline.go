@@ -55,8 +55,8 @@ func (f *fold) claimsVerification(i int32, c *state.Claim) bool {
 	return v.of != nil && c.Step == v.step && c.Verifies == v.on.Key && c.NodeKey == verifyKey(f.b.Keys[i])
 }
 
-// takeVerified takes the verifications of a success with a commit, and reports whether it counts as a success by now.
-func (f *fold) takeVerified(i int32, run *schemas.Run, verified map[string]map[string]*schemas.Run) bool {
+// takeVerified takes the verifications of a success with a commit, which land may have tried to land, and reports whether it counts as a success by now.
+func (f *fold) takeVerified(i int32, run *schemas.Run, verified map[string]map[string]*schemas.Run, land *schemas.Run) bool {
 	p, v, of := f.pipelineOf(i), &f.recs[i].verify, verified[run.Key]
 	v.of, v.sentBack, v.held, v.doubts, v.verdicts, v.commit = nil, v.returned[run.Workspace.Tree], "", "", of, run.Workspace.Commit
 	v.change, v.seq, v.tried, v.tests, v.proofs, v.fault = run.Workspace, run.Seq, nil, nil, nil, ""
@@ -84,7 +84,7 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, verified map[string]map[s
 		case record.Agent != "" && e.Outcome == checks.Unknown: // that is no fault of who made the change
 			return f.asksAgain(i, run, record, "came to no verdict", e.Summary)
 		case step == schemas.StepWrite:
-			return f.takeTests(i, run, record, verified)
+			return f.takeTests(i, run, record, verified, land)
 		case len(e.NotInstalled()) > 0: // its agent could not change that
 			v.held = strings.Join(e.NotInstalled(), " and ") + " would have to be installed in its checkout; let workspaces.setup of the settings do that, and retry it"
 			return true
@@ -125,7 +125,7 @@ func (f *fold) lets(i int32, run *schemas.Run, verified map[string]map[string]*s
 		failed.Message = "it took back its change after the " + stepAgent(r.verify.sentBack.Step) + " had sent it back"
 		r.failures, r.failed, r.failedAt, r.last = r.failures+1, &failed, schemas.Later(r.failedAt, run.FinishedAt), &failed
 		return false
-	case f.takeVerified(i, run, verified):
+	case f.takeVerified(i, run, verified, land):
 		return true
 	}
 	r.reopen(run)

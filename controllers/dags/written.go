@@ -14,7 +14,7 @@ import (
 
 // takeTests takes the record of a run that wrote tests of the change of another one, as far as they are verified, and reports whether the change
 // counts as a success by now, or a person has to decide.
-func (f *fold) takeTests(i int32, run, record *schemas.Run, verified map[string]map[string]*schemas.Run) bool {
+func (f *fold) takeTests(i int32, run, record *schemas.Run, verified map[string]map[string]*schemas.Run, land *schemas.Run) bool {
 	p, v, e := f.pipelineOf(i), &f.recs[i].verify, checks.EvidenceOf(record)
 	const unreliable = "left the change untested"
 	if testsOf(record) == nil {
@@ -46,6 +46,9 @@ func (f *fold) takeTests(i int32, run, record *schemas.Run, verified map[string]
 			v.given = append(v.given, record)
 			return f.sendsBack(i, run, proof)
 		}
+		if testsConflict(land) && land.Workspace.Commit == record.Workspace.Commit {
+			return f.asksAgain(i, run, record, "wrote tests that cannot land", land.Message)
+		}
 	}
 	if len(e.Failures) > 0 {
 		return f.asksAgain(i, run, record, unreliable, fmt.Sprintf("it says that %s failed, and no test fails", e.Failures[0].Name))
@@ -57,6 +60,11 @@ func (f *fold) takeTests(i int32, run, record *schemas.Run, verified map[string]
 	}
 	f.doubt(i, run.Workspace.Doubts)
 	return true
+}
+
+// testsConflict reports whether a landing failed for the tests of its change alone: who made the change need not do it anew.
+func testsConflict(land *schemas.Run) bool {
+	return land != nil && land.Outcome == schemas.OutcomeFailed && reasonOf(land) == schemas.LandedTestsConflict
 }
 
 // tookTests reports whether tests that a run wrote passed with its change, by the records that verified them.

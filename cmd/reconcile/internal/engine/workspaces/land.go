@@ -88,6 +88,7 @@ type outcome struct {
 	reason  string // one of the schemas.Landed constants
 	commit  string // on the branch
 	base    string // the commit that the branch was at
+	tests   string // the commit of tests that conflicts with it
 	message string
 	output  string // what the agent needs to know
 	waits   string // it is to be tried again later, because of this
@@ -131,6 +132,11 @@ func (m *Manager) tryToLand(ctx context.Context, repo *gitrepo.Repo, l *settle.L
 	picked, err := m.pick(ctx, repo, l.Commit, l.Base, tip.Hash)
 	if l.Tests != nil && err == nil && len(picked.Conflicts) == 0 {
 		picked, err = m.pick(ctx, repo, l.Tests.Commit, l.Tests.Base, picked.Commit)
+		if err == nil && len(picked.Conflicts) > 0 {
+			o.reason, o.tests = schemas.LandedTestsConflict, l.Tests.Commit
+			o.message = fmt.Sprintf("the tests of agent/%s conflict with what is on %s now: %s; they need another file", l.Tests.Agent, shortRef(tip), some(pathsOf(picked.Conflicts)))
+			return o, nil
+		}
 	}
 	switch {
 	case err != nil:
@@ -264,10 +270,7 @@ const conflictLimit = 3500
 
 // describeConflict names both sides of a conflict, and shows the lines.
 func describeConflict(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, tip gitrepo.Head, files []gitrepo.Conflicted) (message, output string, err error) {
-	var names []string
-	for _, f := range files {
-		names = append(names, f.Path)
-	}
+	names := pathsOf(files)
 	others, err := repo.Between(ctx, l.Base, tip.Hash, 5, names...)
 	if err != nil {
 		return "", "", err
@@ -290,6 +293,13 @@ func describeConflict(ctx context.Context, repo *gitrepo.Repo, l *settle.Land, t
 		what = fmt.Sprintf("%.10s (%s)", others[0].Hash, shorten.Text(others[0].Subject, 60))
 	}
 	return fmt.Sprintf("its commit %.10s conflicts with %s on %s in %s", l.Commit, what, shortRef(tip), some(names)), b.String(), nil
+}
+
+func pathsOf(files []gitrepo.Conflicted) (names []string) {
+	for _, f := range files {
+		names = append(names, f.Path)
+	}
+	return names
 }
 
 // hunks are the parts of a text between conflict markers, at most limit bytes.

@@ -1,6 +1,7 @@
 package workspaces
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -266,7 +267,7 @@ func (l *Lander) land(ctx context.Context, e settle.Effect, started time.Time) s
 	run := e.Claim()
 	run.StartedAt, run.FinishedAt = schemas.NewTime(started), schemas.NewTime(r.At)
 	run.Outcome, run.Message, run.Output, run.Log = schemas.OutcomeFailed, o.message, o.output, log
-	run.Workspace = &schemas.RunWorkspace{Kind: "land", Name: task.Workspace, Base: o.base, Commit: o.commit, Branch: task.Target, Reason: o.reason}
+	run.Workspace = &schemas.RunWorkspace{Kind: "land", Name: task.Workspace, Base: o.base, Commit: cmp.Or(o.commit, o.tests), Branch: task.Target, Reason: o.reason}
 	if o.commit != "" {
 		run.Outcome = schemas.OutcomeSucceeded
 		run.Message = "landed as " + o.commit[:min(10, len(o.commit))]
