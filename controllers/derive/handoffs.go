@@ -14,8 +14,11 @@ import (
 // handoffs adds the records of the hand-offs of a DAG's nodes with which no new conversation has begun yet, and the requests to the
 // architect. No node goes on before its record is written, in the same turn.
 func (d *deriver) handoffs(e *state.Entry) {
+	if e.Object == nil || !e.RunsHave(state.OfAgent) { // a hand-off follows a turn that has ended
+		return
+	}
 	st, ok := e.Status().(*schemas.DAGStatus)
-	if !ok || e.Object == nil || len(plan.Of(e.Object).Agents) == 0 {
+	if !ok || len(plan.Of(e.Object).Agents) == 0 {
 		return
 	}
 	var record func(string, *schemas.Handoff) (*schemas.PipelineHandoff, *schemas.Run)
