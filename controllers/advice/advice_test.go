@@ -35,7 +35,7 @@ func TestAdvise(t *testing.T) {
 		"specs/tests.yaml": "kind: DAG\nmetadata: {name: tests}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], matrix: {values: {go: ['1.2', '1.3'], os: [a]}, " +
 			"exclude: [{go: '1.2'}, {go: 1.3}, {os: a, arch: b}, {go: '1.3', os: a}]}}",
 		"specs/text.yaml": "kind: DAG\nmetadata: {name: text}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x, '{{ .State }}']}\n" +
-			"    - {name: b, run: [x, '{{ needs.a.result }}'], needs: [a]}\n    - {name: c, agent: gone, prompt: '{{ needs.a.state }}', needs: [a]}\n",
+			"    - {name: b, run: [x, '{{ needs.a.result }}'], needs: [a]}\n    - {name: c, agent: gone, prompt: '{{ needs.a.state }}', needs: [a]}\n    - {name: d, run: [x, 'to {{ params.env }}']}\n",
 		"specs/work.yaml": "kind: DAG\nmetadata: {name: work}\nspec:\n  session: plain\n  nodes:\n    - {name: a, run: [x], outputs: {files: [out/a.txt], keep: true}, approve: {by: [ada, nobody]}}\n    - {name: b, run: [x], inputs: [found, out/*.txt, lost]}",
 	}
 	var objects []*schemas.Object
@@ -77,6 +77,7 @@ func TestAdvise(t *testing.T) {
 		"specs/seen.yaml bad-role spec nodes 0 pipeline inspector", "specs/seen.yaml bad-role spec nodes 2 pipeline inspector",
 		"specs/tests.yaml no-effect spec nodes 0 matrix exclude 1", "specs/tests.yaml no-effect spec nodes 0 matrix exclude 2",
 		"specs/text.yaml no-effect spec nodes 1 run 1", "specs/text.yaml no-effect spec nodes 2 prompt",
+		"specs/text.yaml no-effect spec nodes 3 run 1",
 		"specs/work.yaml no-input spec nodes 1 inputs 2", "specs/work.yaml no-repository spec nodes 0 outputs keep",
 		"specs/work.yaml unknown-person spec nodes 0 approve by 1",
 	}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/condition"
@@ -56,7 +57,7 @@ func adviseText(e *state.Entry, spec *schemas.DAGSpec) (all []Advice) {
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
 		isExpression := func(text string) bool {
-			_, err := template.Compile(text, condition.Scope{Needs: n.Needs})
+			_, err := template.Compile(text, condition.Scope{Needs: n.Needs, Params: paramsIn(text)})
 			return template.Has(text) && err == nil
 		}
 		field := []any{"spec", "nodes", i, "prompt"}
@@ -70,6 +71,18 @@ func adviseText(e *state.Entry, spec *schemas.DAGSpec) (all []Advice) {
 			Suggestion: "add params to the DAG, or read the file that RECONCILE_NEEDS names"})
 	}
 	return all
+}
+
+// paramsIn lists the names that a text has after "params.".
+func paramsIn(text string) (names []string) {
+	for _, after := range strings.Split(text, "params.")[1:] {
+		end := strings.IndexFunc(after, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if end < 0 {
+			end = len(after)
+		}
+		names = append(names, after[:end])
+	}
+	return names
 }
 
 // adviseCalls warns of calls of DAGs with fields that a call leaves out.
