@@ -89,6 +89,37 @@ func TestHandoffsAreLetBeforeTheyBegin(t *testing.T) {
 	}
 }
 
+// An answer that cannot be applied is quoted in part: it may be as long as any result.
+func TestHandoffsWithLongAnswers(t *testing.T) {
+	t.Parallel()
+	s := handingOver(t)
+	s.put("specs/agents/architect.yaml", "apiVersion: reconcile.dev/v1alpha1\nkind: Agent\nmetadata: {name: architect}\n"+
+		"spec: {runner: {command: {argv: [architect], output: json}}}\n")
+	handOff(s)
+	for range 2 { // the request, and the question
+		for _, spec := range s.derive() {
+			s.write(spec)
+		}
+		s.settle()
+	}
+	change := s.dag("work").Nodes.Of("n").Handoff.Chain[0].PlanChange
+	e, ok := s.find(change+"-answer", "answer")
+	if !ok {
+		t.Fatalf("nobody is asked: %s", s.states("work"))
+	}
+	s.start(e)
+	s.settle()
+	s.finish(change+"-answer", "answer", schemas.OutcomeSucceeded, func(r *schemas.Run) {
+		r.Result = fmt.Appendf(nil, `{"accept": true, "edit": {"remove": [%q]}}`, strings.Repeat("x", 500_000))
+	})
+	s.settle()
+	for _, ref := range []schemas.Ref{schemas.PlanChangeKind.Ref(change), schemas.DAGKind.Ref("work")} {
+		if text := s.text(ref, s.entries[ref].Status()); len(text) > 20_000 || !strings.Contains(text, "try 2 of 3") {
+			t.Errorf("the status of %s has %d bytes: %.2000s", ref, len(text), text)
+		}
+	}
+}
+
 // A tree of a version without hand-offs has records of runs that handed their task off, and nothing of that in the status.
 func TestHandoffsOfOldTrees(t *testing.T) {
 	t.Parallel()

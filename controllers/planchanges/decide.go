@@ -248,10 +248,15 @@ func (f *changeFold) ask() {
 		} else if err == nil {
 			return
 		}
-		f.st.Rejected = append(slices.Clip(f.st.Rejected), err.Error())
+		f.reject(err.Error())
 	}
 	f.st.AnswerDAG, f.st.Question, f.working = "", "", false
 	f.waits = fmt.Sprintf("the answers of agent/%s cannot be applied: %s; %s", program, f.st.Rejected[len(f.st.Rejected)-1], f.command())
+}
+
+// reject keeps why an answer cannot be applied. That may quote the answer.
+func (f *changeFold) reject(why string) {
+	f.st.Rejected = append(slices.Clip(f.st.Rejected), shorten.Text(why, agentio.AnswerLimit))
 }
 
 // putQuestion names the DAG of try n, and what is asked there. The DAG that changes may be decided after this, so the question is made
@@ -328,7 +333,7 @@ func (f *changeFold) change() {
 	switch {
 	case err != nil:
 		f.st.Phase = schemas.PlanRefused
-		f.st.Rejected = append(slices.Clip(f.st.Rejected), "it cannot be applied any more: "+err.Error())
+		f.reject("it cannot be applied any more: " + err.Error())
 	case dag.Object.Declared().Digest == edited.Object.Digest:
 		f.st.Phase, f.st.Digest = schemas.PlanApplied, edited.Object.Digest
 	default:
@@ -440,7 +445,7 @@ func (f *changeFold) askHandoff() {
 		if why == "" {
 			return
 		}
-		f.st.Rejected = append(slices.Clip(f.st.Rejected), why)
+		f.reject(why)
 		f.st.AskedAt = schemas.NewTime(at.Add(time.Second << (n - 1)))
 	}
 	why := "there is no agent with the role architect any more"
@@ -506,7 +511,7 @@ func (f *changeFold) giveUp(why string) {
 	at := schemas.NewTime(f.Now)
 	f.end(nil, schemas.PlanRefused)
 	f.st.AnswerDAG = ""
-	f.st.Rejected = append(slices.Clip(f.st.Rejected), why)
+	f.reject(why)
 	f.working = false
 	f.history.Add(at, settle.ReasonRefused, why)
 }
