@@ -134,7 +134,7 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 		return what + sign + w.Version
 	}
 	var missing []string
-	for _, m := range []string{"npm", "uv", "pip", "go", "cargo", "dotnet"} {
+	for _, m := range []string{"npm", "uv", "pip", "go", "cargo"} {
 		what := t.Install[m]
 		if what == "" {
 			continue
@@ -167,11 +167,6 @@ func InstallFor(w Wanted, s Site) (in Installation, err error) {
 			in.Commands, in.Set = [][]string{{"go", "install", what + "@" + cmp.Or(version, "latest")}}, []string{"GOBIN={env}/bin", "GOFLAGS="}
 		case "cargo":
 			in.Commands = [][]string{{"cargo", "install", "--locked", "--root", "{env}", with(what, "@", "")}}
-		case "dotnet":
-			in.Commands = [][]string{{"dotnet", "tool", "install", "--tool-path", "{env}/bin", what}}
-			if w.Version != "" {
-				in.Commands[0] = append(in.Commands[0], "--version", w.Version)
-			}
 		}
 		return in, nil
 	}
