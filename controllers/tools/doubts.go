@@ -185,9 +185,9 @@ func IsTestFile(file string) bool {
 	})
 }
 
-// IsAddedTest reports whether a new file has tests, and what it has besides is used by tests only, by its name.
+// IsAddedTest reports whether a new file has tests that run where it is, and what it has besides is used by tests only, by its name.
 func IsAddedTest(file string) bool {
-	return IsTestFile(file) && !configures(file) && !isBuild(file) && (path.Ext(file) != ".rs" || slices.Contains(strings.Split(path.Dir(file), "/"), "tests"))
+	return runsTests(file) && !runByChecks(file) && !configures(file) && !isBuild(file) && (path.Ext(file) != ".rs" || slices.Contains(strings.Split(path.Dir(file), "/"), "tests"))
 }
 
 // TestsIn are the names of the tests that a text declares, in its order.

@@ -171,6 +171,16 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
+// TestIsAddedTest: of what an agent writes that is to write tests, only tests that run count.
+func TestIsAddedTest(t *testing.T) {
+	for file, want := range map[string]bool{"a_test.go": true, "a/test_b.py": true, "tests/a.rs": true, "src/a.rs": false, "a/testdata/a_test.go": false, "_a/a_test.go": false,
+		"node_modules/x/a.test.js": false, ".venv/lib/test_a.py": false, "build/test_a.py": false, "conftest.py": false, "pytest.ini": false, "a.go": false} {
+		if got := IsAddedTest(file); got != want {
+			t.Errorf("%s: %v", file, got)
+		}
+	}
+}
+
 // FuzzDoubts: whatever files have, a change that changes nothing raises no doubt, and no text breaks it.
 func FuzzDoubts(f *testing.F) {
 	for _, name := range []string{"a_test.go", "test_a.py", "package.json", "pyproject.toml", "setup.cfg", "Makefile", ".github/workflows/a.yml"} {
