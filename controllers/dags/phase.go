@@ -81,7 +81,7 @@ func (f *fold) judgement(n nodeCounts) settle.Judgement {
 	case n.queued == 0 && n.blocked > 0:
 		s, name := f.next[n.firstBlocked], f.p.Spec.Nodes[n.firstBlocked].Name
 		j := settle.Judgement{Phase: schemas.DAGPaused, Class: settle.ClassWaiting, Reason: s.Reason,
-			Message: name + ": " + s.Message + schemas.AndOthers(n.blocked-1)}
+			Message: name + schemas.AndOthers(n.blocked-1) + ": " + s.Message}
 		if n.failed > 0 { // which must not be hidden by what waits
 			waits := j.Message
 			j = f.outcome(n)
@@ -139,11 +139,11 @@ func (f *fold) outcome(n nodeCounts) settle.Judgement {
 	switch {
 	case n.failed > 0:
 		s, name := f.next[n.firstFailed], f.p.Spec.Nodes[n.firstFailed].Name
-		msg := name + " failed"
+		msg := name + schemas.AndOthers(n.failed-1) + " failed"
 		if s.Message != "" {
 			msg += ": " + s.Message
 		}
-		return settle.Judgement{Phase: schemas.DAGFailed, Class: settle.ClassFailed, Reason: s.Reason, Message: msg + schemas.AndOthers(n.failed-1)}
+		return settle.Judgement{Phase: schemas.DAGFailed, Class: settle.ClassFailed, Reason: s.Reason, Message: msg}
 	case n.timedOut:
 		return settle.Judgement{Phase: schemas.DAGFailed, Class: settle.ClassFailed, Reason: settle.ReasonDAGTimeout,
 			Message: fmt.Sprintf("the timeout of %s is over", f.p.Spec.Policy.Timeout)}
