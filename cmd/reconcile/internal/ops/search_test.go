@@ -175,6 +175,14 @@ func TestIndex(t *testing.T) {
 
 func TestSearchEval(t *testing.T) {
 	env := openCode(t)
+	write(t, env, "pump/pump.go", `package pump
+
+// Drain empties the vessel until the valve closes.
+func Drain(vessel []int) { clear(vessel) }
+
+// Throttle slows the flow by a valve.
+func Throttle(flow, valve int) int { return flow - valve }
+`)
 	r, err := ops.SearchEval(t.Context(), env, ops.SearchEvalRequest{Dir: env.Tree.Dir})
 	if err != nil || r.Questions != 2 || r.Files != 1 || len(r.Rankings) != 3 || r.Rankings[2].By != "hybrid" || r.Rankings[2].Recall10 == 0 {
 		t.Errorf("%+v, %v", r, err)
