@@ -53,6 +53,8 @@ func (b *Bounds) weakens(ref Ref, before, after *Object) string {
 		return "answer a plan change by " + ref.String()
 	case old != nil && old.Fixes != "" || now != nil && now.Fixes != "":
 		return "decide what mends a session by " + ref.String()
+	case now != nil && now.Workflow != nil && !reflect.DeepEqual(cmp.Or(old, new(DAGSpec)).Workflow, now.Workflow): // a start would join it
+		return "make " + ref.String() + " a run of a workflow"
 	case old != nil && now != nil && old.Session != now.Session:
 		return "change the session of " + ref.String()
 	case old == nil && !now.Template && now.Session != b.Session:
