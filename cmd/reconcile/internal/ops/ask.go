@@ -71,7 +71,7 @@ func Ask(ctx context.Context, env Env, q AskRequest) (*ThreadResult, error) {
 			return nil, typed(err)
 		}
 		env.note("already asked: %s", cmp.Or(requestStatus(e).ID, e.Name))
-	} else if m := nextRoundOf(o.tree, spec); m != nil {
+	} else if m := env.nextRoundOf(o.tree, spec); m != nil {
 		return env.askNextRound(ctx, o, m, spec, q.NoRun)
 	} else {
 		where, err := specs.Write(o.store, o.tree, schemas.ClarificationRequestKind, name, spec)
@@ -207,18 +207,20 @@ func sameRequest(e *state.Entry, spec *schemas.ClarificationRequestSpec) error {
 	return nil
 }
 
-// nextRoundOf returns the thread that a node's question continues: the same agent has answered it. nil without one.
-func nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *threads.Thread {
+// nextRoundOf returns the thread that a node's question continues: the same agent has answered it. nil without one. The status need not say so
+// yet: who runs the node may write that later.
+func (e Env) nextRoundOf(t *state.Tree, spec *schemas.ClarificationRequestSpec) *threads.Thread {
 	if spec.Run == "" || !spec.Blocking {
 		return nil // the run continues, and its success resolves the thread
 	}
-	for _, e := range t.Entries(schemas.ClarificationRequestKind.Name) {
-		old := requestSpec(e)
+	for _, asked := range t.Entries(schemas.ClarificationRequestKind.Name) {
+		old := requestSpec(asked)
 		if old == nil || old.To != spec.To || old.From != spec.From || !old.Blocking || !sameTask(old.Run, spec.Run) {
 			continue
 		}
-		if requestStatus(e).Phase == schemas.ClarificationAnswered {
-			if m, err := findThread(t, e.Name); err == nil {
+		now := e.decided(t, asked.Ref)
+		if requestStatus(now.Entry(asked.Ref)).Phase == schemas.ClarificationAnswered {
+			if m, err := findThread(now, asked.Name); err == nil {
 				return &m
 			}
 			return nil
