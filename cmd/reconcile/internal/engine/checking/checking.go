@@ -338,6 +338,9 @@ func (c *Checker) options(t tools.Discovered) formats.Options {
 	return o
 }
 
+// colours finds the sequences by which a terminal changes how it shows text, as Maven prints them at the end of each line.
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*[mK]`) })
+
 // moduleLine is the line of a go.mod that names the module.
 var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)"?`) })
 
@@ -472,7 +475,8 @@ func firstLine(data []byte) []byte {
 	return line
 }
 
+// lastLine is the last line of text that shows something: colours are left out.
 func lastLine(text string) string {
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(colours().ReplaceAllString(text, ""))
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }

@@ -52,3 +52,13 @@ func TestPresumedFormatter(t *testing.T) {
 		}
 	}
 }
+
+func TestLastLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\nb\n": "b", "": "", "\x1b[1;31mERROR\x1b[m no tests\n\x1b[0m\n\x1b[K": "ERROR no tests", "\x1b[0m": "",
+	} {
+		if got := lastLine(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
