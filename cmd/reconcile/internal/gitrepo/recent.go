@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -20,6 +21,22 @@ type recent struct {
 	objects sync.Map // contents by objectName
 	bytes   atomic.Int64
 	configs sync.Map // configFile by path
+}
+
+// folderID tells a folder from a later one at the same path, which may have the same number.
+type folderID struct {
+	info  fs.FileInfo
+	birth int64
+}
+
+func identify(folder string) (folderID, error) {
+	info, err := os.Stat(folder)
+	return folderID{info, disk.Birth(folder)}, err
+}
+
+// is reports whether two of them are certainly those of one folder.
+func (i folderID) is(other folderID) bool {
+	return i.birth != 0 && i.birth == other.birth && os.SameFile(i.info, other.info)
 }
 
 // recentRoom bounds the kept objects, in bytes.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -78,8 +76,8 @@ type committer interface {
 // are safe for concurrent use.
 type Repo struct {
 	layout
-	objects fs.FileInfo // the folder of its objects, which another repository at the same place would not share
-	prefix  string      // slash path of the tree below the work tree, with a final slash; or ""
+	objects folderID // of the folder of its objects: another repository at the same place has another one
+	prefix  string   // slash path of the tree below the work tree, with a final slash; or ""
 	native  committer
 	command committer // nil without a git command
 	why     error     // why native does not support this repository, or nil
@@ -122,11 +120,11 @@ func open(dir string, m programMode, last *Repo) (*Repo, error) {
 		return nil, err
 	}
 	l := layout{worktree: found.Top, gitDir: found.GitDir, common: found.Common, recent: new(recent)}
-	objects, err := os.Stat(filepath.Join(l.common, "objects"))
+	objects, err := identify(filepath.Join(l.common, "objects"))
 	if err != nil {
 		return nil, err
 	}
-	if last != nil && last.common == l.common && last.gitDir == l.gitDir && os.SameFile(last.objects, objects) {
+	if last != nil && last.common == l.common && last.gitDir == l.gitDir && objects.is(last.objects) {
 		l.recent = last.recent
 	}
 	rel, err := filepath.Rel(l.worktree, abs)

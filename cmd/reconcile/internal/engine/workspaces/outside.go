@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/regular"
 	"reconcile.dev/reconcile/state/worktree"
 )
@@ -191,7 +192,7 @@ func (w *workspace) marks() (map[string]mark, error) {
 	resting, err3 := w.atRest()
 	for _, name := range slices.AppendSeq(replaced, maps.Keys(resting)) {
 		if fi, err := os.Lstat(name); err == nil {
-			out[name] = mark{info: fi, birth: birth(name), owner: resting[name]}
+			out[name] = mark{info: fi, birth: disk.Birth(name), owner: resting[name]}
 		}
 	}
 	for _, name := range content {
@@ -291,7 +292,7 @@ func (b *watched) differs(name string, was mark) bool {
 	if was.owner != nil {
 		return changed && b.rests(was.owner)
 	}
-	return changed && !replaced && was.birth != 0 && birth(name) == was.birth
+	return changed && !replaced && was.birth != 0 && disk.Birth(name) == was.birth
 }
 
 // rests reports whether no one has worked in a workspace since. Its node may have gone on: what it changed was sent back, or retried.

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"reconcile.dev/reconcile/schemas"
+	"reconcile.dev/reconcile/state/disk"
 	"reconcile.dev/reconcile/state/mutants"
 )
 
 // skipWithoutBirth skips a test on a file system that does not know when a file was made.
 func skipWithoutBirth(t *testing.T, file string) {
 	t.Helper()
-	if birth(file) == 0 {
+	if disk.Birth(file) == 0 {
 		t.Skip("the file system does not know when files were made")
 	}
 }

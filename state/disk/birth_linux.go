@@ -1,9 +1,9 @@
-package workspaces
+package disk
 
 import "golang.org/x/sys/unix"
 
-// birth is when a file was made, in nanoseconds; 0 where the file system does not tell. Numbers of files are used again, times are not.
-func birth(path string) int64 {
+// Birth is when a file was made, in nanoseconds; 0 where the file system does not tell. Numbers of files are used again, times are not.
+func Birth(path string) int64 {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
 	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
