@@ -140,15 +140,20 @@ func spent(e *state.Entry) bool {
 	return e.Kind == schemas.ActionKind.Name && readiness.Standing(e).Ready == 1
 }
 
-// problems prints the problems of files.
+// problems prints the problems of files. Of many it prints the first.
 func (a *app) problems(list []schemas.Problem) error {
 	if len(list) == 0 {
 		return nil
 	}
+	more := ""
+	if len(list) > readiness.MostRows {
+		more = fmt.Sprintf("… and %d more; \"reconcile validate\" lists them\n", len(list)-readiness.MostRows)
+		list = list[:readiness.MostRows]
+	}
 	if err := render.Problems(a.stdout, a.palette(), list); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.stdout)
+	_, err := fmt.Fprintln(a.stdout, more)
 	return err
 }
 
