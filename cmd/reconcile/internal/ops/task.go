@@ -82,6 +82,9 @@ func Task(ctx context.Context, env Env, q TaskRequest) (r TaskResult, err error)
 	if r.Path, r.Run, err = a.write(ctx, r.Action, q.NoRun); err != nil {
 		return r, typed(err)
 	}
+	if r.Note = "the next run applies it"; r.Run == nil && !q.NoRun {
+		r.Note = "the run that is at work applies it"
+	}
 	if q.Wait > 0 {
 		_, err = Wait(ctx, env, WaitRequest{Objects: []string{"action/" + r.Action}, For: "condition=" + actions.Delivered, Timeout: q.Wait})
 	}
@@ -104,7 +107,6 @@ func (e Env) presentChange(t *state.Tree, spec *schemas.ActionSpec) (string, err
 
 // readReceipt adds to a result how its action is now.
 func (e Env) readReceipt(ctx context.Context, r *TaskResult) {
-	r.Note = "the next run applies it"
 	s, t, err := e.load(ctx)
 	if err != nil {
 		return // the run reported the error
