@@ -20,9 +20,13 @@ var ErrNoText = errors.New("nothing says what the issue is about")
 // workflow cannot start; it is ErrNoText if nothing but the text of the issue is missing.
 func Make(t *state.Tree, name, start string, a *schemas.ActionSpec) (*schemas.SessionSpec, *schemas.DAGSpec, error) {
 	workflow := strings.TrimPrefix(a.Target, "workflow/")
-	w := state.SpecOf[*schemas.WorkflowSpec](t.Entry(schemas.WorkflowKind.Ref(workflow)))
-	if w == nil {
-		return nil, nil, fmt.Errorf("there is no usable workflow/%s", workflow)
+	e := t.Entry(schemas.WorkflowKind.Ref(workflow))
+	w := state.SpecOf[*schemas.WorkflowSpec](e)
+	switch {
+	case w == nil && e != nil && len(e.Problems) > 0:
+		return nil, nil, fmt.Errorf("workflow/%s cannot start: %w", workflow, e.Problems[0])
+	case w == nil:
+		return nil, nil, fmt.Errorf("there is no workflow/%s; reconcile get workflows lists them", workflow)
 	}
 	session, known := newSession(t, a)
 	dag := &schemas.DAGSpec{Session: name, Description: w.Title, Workflow: &schemas.WorkflowRun{Name: workflow, Start: start}, Params: w.Params, With: a.Params, Nodes: w.Nodes()}
