@@ -171,7 +171,7 @@ func (f *fold) approveNode(i int32, a actions.Pending, done *schemas.AppliedActi
 	if !f.isGate(i) && (held || !f.b.Human[i]) || f.isGate(i) && held && a.Spec.Digest == "" || readiness.NodeEnded(f.next[i]) {
 		return held
 	}
-	id := f.identity(a)
+	id := a.Identity(f.World)
 	if asked != nil {
 		done.By, done.Proof = id.Who, id.Proof
 	}
@@ -218,7 +218,7 @@ func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) st
 	switch {
 	case a == nil:
 		return ""
-	case f.isAgent(id):
+	case agents.Acts(f.Tree, id):
 		return "only people approve, and " + id.Who + " is an agent"
 	case f.isGate(i) && spec.Digest == "":
 		return "it names no digest of what it approves; reconcile ready shows it"
@@ -236,13 +236,6 @@ func (f *fold) refuses(i int32, spec *schemas.ActionSpec, id settle.Identity) st
 	}
 	return ""
 }
-
-// isAgent reports whether the author of an action is not a person.
-func (f *fold) isAgent(id settle.Identity) bool {
-	return agents.Acts(f.Tree, id)
-}
-
-func (f *fold) identity(a actions.Pending) settle.Identity { return a.Identity(f.World) }
 
 // proved reports whether a signature or a comment proves who wrote an action.
 func (f *fold) proved(a actions.Pending) bool {

@@ -8,6 +8,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/actions"
 	"reconcile.dev/reconcile/controllers/agentio"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/planchanges"
 	"reconcile.dev/reconcile/controllers/readiness"
@@ -249,14 +250,14 @@ func (f *fold) endsSession(i int32, run *schemas.Run) bool {
 
 // takeHandoff takes the word of a person about the hand-offs of node i, or says in done why it is refused.
 func (f *fold) takeHandoff(i int32, a actions.Pending, done *schemas.AppliedAction) bool {
-	id := f.identity(a)
+	id := a.Identity(f.World)
 	if id.Who != "" {
 		done.By, done.Proof = id.Who, id.Proof
 	}
 	node := f.p.Spec.Nodes[i].Name
 	begun := f.recs[i].last != nil || f.recs[i].running()
 	switch {
-	case f.isAgent(id):
+	case agents.Acts(f.Tree, id):
 		done.Refused = "only people do that, and " + id.Who + " is an agent"
 	case !f.hears(node):
 		done.Refused = node + " has ended, or no program works on it: there is nothing to hand over"

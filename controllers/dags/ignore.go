@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/controllers/actions"
+	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -12,10 +13,10 @@ import (
 
 // ignore takes the word of a person about a step's verdict on the change of node i, or says in done why it is refused.
 func (f *fold) ignore(i int32, a actions.Pending, done *schemas.AppliedAction) bool {
-	id := f.identity(a)
+	id := a.Identity(f.World)
 	done.By, done.Proof = id.Who, id.Proof
 	switch now := f.recs[i].verify.change; {
-	case f.isAgent(id):
+	case agents.Acts(f.Tree, id):
 		done.Refused = "only people do that, and " + id.Who + " is an agent"
 	case f.pipelineOf(i) == nil:
 		done.Refused = "nothing inspects or tests what " + f.p.Spec.Nodes[i].Name + " changes"
