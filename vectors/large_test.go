@@ -8,7 +8,7 @@ import (
 	"reconcile.dev/reconcile/vectors/graph"
 )
 
-// An index that is large enough for a graph of its vectors, which puts them into another order, finds what was asked for.
+// An index that is large enough for lists of its vectors, which puts them into another order, finds what was asked for.
 func TestLargeIndex(t *testing.T) {
 	t.Parallel()
 	const texts, perInput = 20_100, 300

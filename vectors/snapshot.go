@@ -11,7 +11,7 @@ import (
 // format is that of snapshots and deltas. A delta has few of the sections. The sections of a snapshot are checked when one
 // is opened that is not known to be sound, but for the words, which are checked page by page as they are used, and the
 // vectors, see [Stored.Confirm]; Verify checks these, too.
-var format = sections.Format{Magic: "RECINDEX", Version: 15}
+var format = sections.Format{Magic: "RECINDEX", Version: 16}
 
 // The numbers of the sections.
 const (

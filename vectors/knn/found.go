@@ -53,7 +53,10 @@ func (l *linker) missedBy(slots []uint32, ef int) (missed []uint32) {
 		w.salt = 0
 		code := w.take(v, slots[i])
 		self := keyOf(w.one(v, code, slots[i]), slots[i], 0)
-		w.walk(v, code, 0, ef, 0, v.m, w.approach(v, code, ef)...)
+		starts := w.approach(v, code, ef)
+		w.wanted = self
+		w.walk(v, code, 0, ef, 0, v.m, starts...)
+		w.wanted = 0
 		found[i] = slices.ContainsFunc(w.pool.keys, func(key uint64) bool {
 			slot := slotOf(key, 0)
 			return slot == slots[i] || key>>distShift == self>>distShift && v.same(slot, slots[i])

@@ -79,3 +79,33 @@ func TestRandomQueries(t *testing.T) {
 		}
 	}
 }
+
+// TestWalkEndsAtWanted: a walk for a vector that is to say only whether it is found ends where it is the best one met.
+func TestWalkEndsAtWanted(t *testing.T) {
+	t.Parallel()
+	d := knntest.Spec{Shape: knntest.Clustered, N: 1500, Queries: 1, Dims: 64, Seed: 34}.Make()
+	x := build(t, Options{Dims: d.Dims, GraphFrom: 1000, EfConstruction: 60}, itemsOf(d))
+	v := x.current.Load()
+	w := newWalker(v.shape)
+	whole, ended := 0, 0
+	for slot := range uint32(v.len()) {
+		code := w.take(v, slot)
+		self := keyOf(w.one(v, code, slot), slot, 0)
+		for _, wanted := range []uint64{0, self} {
+			w.wanted = wanted
+			w.walk(v, code, 0, brief, brief+1, v.m, w.approach(v, code, brief)...)
+			if w.pool.keys[0]&^done != self {
+				t.Fatalf("slot %d, wanted %d: another one is best", slot, wanted)
+			}
+			if wanted == 0 {
+				whole += len(w.met)
+			} else {
+				ended += len(w.met)
+			}
+		}
+		w.wanted = 0
+	}
+	if ended > whole*3/4 {
+		t.Errorf("walks that may end meet %d, others %d", ended, whole)
+	}
+}

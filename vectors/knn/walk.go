@@ -27,6 +27,8 @@ type vectorWalker struct {
 	vector func(slot uint32) []float32
 	// hidden is a slot that a walk acts as if it were not there; noSlot: none.
 	hidden uint32
+	// wanted is a key that ends a walk once it is the best one met; 0: none.
+	wanted uint64
 	way    []uint32 // where descend left each level
 	// salt puts equal distances in another order for each slot that links are chosen for: of a thousand equal vectors
 	// each would else link to the same few.
@@ -162,7 +164,7 @@ func (w *vectorWalker) walk(v *vectorView, q *coded, level, ef, keep, alike int,
 		}
 	}
 	p := &w.pool
-	for next := 0; next < min(ef, len(p.keys)); {
+	for next := 0; next < min(ef, len(p.keys)) && p.keys[0]&^done != w.wanted; {
 		next = w.follow(v, level, next, ef)
 		w.measure(v, q)
 		w.sift(v, level, p.worst(), keep > ef)
