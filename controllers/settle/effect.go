@@ -295,6 +295,8 @@ type Workspace struct {
 	Inputs []string `json:",omitempty"`
 	// Commit is the commit to check out instead of the last one, for checks, which leave nothing.
 	Commit string
+	// Setup confines the programs that prepare it where the command itself is not confined; nil: as the command is.
+	Setup *Sandbox `json:",omitempty"`
 	// Measure asks for the size of the commit, Verified for the digest of its files.
 	Measure  bool `json:",omitempty"`
 	Verified bool `json:",omitempty"`

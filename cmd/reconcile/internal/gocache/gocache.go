@@ -20,21 +20,30 @@ import (
 // word is the first argument of a process that is a cache program.
 const word = "serve-go-cache"
 
-// Program is the value of GOCACHEPROG, which Go reads from version 1.24 on: the program self serves the cache in the folder shared, and keeps
-// what is new in own. It is "" for paths that cannot be quoted there.
-func Program(self, shared, own string) string {
-	if strings.Contains(self+shared+own, `"`) {
+// Program is the value of GOCACHEPROG, which Go reads from version 1.24 on: the program self serves the caches in the folders shared, and keeps
+// what is new in own; "" is a folder of the process' cache folder. It is "" for paths that cannot be quoted there.
+func Program(self, own string, shared ...string) string {
+	words := append([]string{self, word, own}, shared...)
+	if strings.Contains(strings.Join(words, ""), `"`) {
 		return ""
 	}
-	return fmt.Sprintf(`"%s" %s "%s" "%s"`, self, word, shared, own)
+	return `"` + strings.Join(words, `" "`) + `"`
 }
 
 // Main is the whole program in a process that Program started, and returns in all others.
 func Main(args []string) {
-	if len(args) != 4 || args[1] != word {
+	if len(args) < 3 || args[1] != word {
 		return
 	}
-	if err := Serve(args[2], args[3], os.Stdin, os.Stdout); err != nil {
+	own, err := args[2], error(nil)
+	if own == "" {
+		own, err = os.UserCacheDir()
+		own = filepath.Join(own, "go-layer")
+	}
+	if err == nil {
+		err = Serve(own, args[3:], os.Stdin, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "cache of the go command:", err)
 		os.Exit(1)
 	}
@@ -61,7 +70,7 @@ type response struct {
 }
 
 // Serve answers the requests of a go command until it ends.
-func Serve(shared, own string, in io.Reader, out io.Writer) error {
+func Serve(own string, shared []string, in io.Reader, out io.Writer) error {
 	to := bufio.NewWriter(out)
 	answer := func(r response) error { return errors.Join(json.NewEncoder(to).Encode(r), to.Flush()) }
 	if err := answer(response{KnownCommands: []string{"get", "put", "close"}}); err != nil {
@@ -77,8 +86,10 @@ func Serve(shared, own string, in io.Reader, out io.Writer) error {
 		r := response{ID: q.ID}
 		switch q.Command {
 		case "get":
-			if r.OutputID, r.Size, r.DiskPath = get(own, q.ActionID); r.DiskPath == "" {
-				r.OutputID, r.Size, r.DiskPath = get(shared, q.ActionID)
+			for _, dir := range append([]string{own}, shared...) {
+				if r.OutputID, r.Size, r.DiskPath = get(dir, q.ActionID); r.DiskPath != "" {
+					break
+				}
 			}
 			r.Miss = r.DiskPath == ""
 		case "put":

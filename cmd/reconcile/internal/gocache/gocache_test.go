@@ -22,7 +22,7 @@ func goIn(t *testing.T, dir, shared, own string, args ...string) string {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOCACHE="+filepath.Join(own, "unused"), "GOCACHEPROG="+Program(self, shared, own))
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOCACHE="+filepath.Join(own, "unused"), "GOCACHEPROG="+Program(self, own, shared))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -21,6 +21,8 @@ var faults = []mutants.Mutant{
 	{"the value of a variable is in the record", "variables.go", "r.secrets.hideLines(value)", "_ = value", "TestVariablesAreReadAtTheStart"},
 	{"an output with the value of a variable is cached", "outputs.go", "a.runner.secrets.In(data) {\n\t\t\treturn true", "a.runner.secrets.In(data[:0]) {\n\t\t\treturn true", "TestVariablesAreReadAtTheStart"},
 	{"a command starts without a variable", "variables.go", "return \"\", v.Missing(v.Variable)\n\t}\n\tif", "value = \"\"\n\t}\n\tif", "TestMissingVariablesKeep"},
+	{"the setup of a change writes a cache that stays", "setup.go", "\t\towner = \"\"\n", "\t\t_ = owner\n", "TestCachesOfSetups"},
+	{"the setup of a change is not confined", "setup.go", "\t\ts = w.Setup\n", "\t\t_ = w\n", "TestCachesOfSetups"},
 	{"caches of programs stay for ever", "programs.go", "if now.Sub(c.used) > age || total > most {", "if now.Sub(c.used) > age && total < most {", "TestProgramsAreBounded"},
 	{"a command's input does not block", "process_linux.go", "return openPipe(false)", "return openPipe(true)", "TestInputBlocks"},
 	{"a process that was found by its lease is forgotten", "process_tree_linux.go", "\t\t\th.met[m.pid] = m.started\n\t\t\tout", "\t\t\tout", "TestHoldersAreMet"},

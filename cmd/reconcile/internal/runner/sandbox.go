@@ -52,7 +52,7 @@ func (a *attempt) confine() error {
 	}
 	env := set(a.command.env, "TMPDIR="+a.scratch)
 	if lookup(env, "XDG_CACHE_HOME") == "" {
-		cache, err := a.programCache()
+		cache, err := a.cache(a.effect.Agent)
 		if err != nil {
 			return asFault(err)
 		}
@@ -68,17 +68,24 @@ func (a *attempt) confine() error {
 // makeScratch makes the folder for temporary files of the attempt's programs, empty.
 func (a *attempt) makeScratch() error {
 	scratch := path.Join(state.WorkDir, scratchName(a.effect.Key))
-	if err := errors.Join(removeTree(a.runner.root, scratch), a.runner.root.MkdirAll(scratch, 0o700)); err != nil {
+	if err := errors.Join(removeTree(a.runner.root, scratch), a.runner.root.MkdirAll(path.Join(scratch, "cache"), 0o700)); err != nil {
 		return asFault(err)
 	}
 	a.scratch = a.runner.absolute(scratch)
 	return nil
 }
 
-// programCache is the folder in which the programs of an agent keep their caches from run to run, as those of compilers. Other
-// agents and the checks of landings have folders of their own, so that no agent writes to a cache that another one trusts.
-func (a *attempt) programCache() (string, error) {
-	name := path.Join(state.ProgramsDir, cmp.Or(a.effect.Agent, "_checks"))
+// setupsCache is the name of the cache of programs that prepare workspaces of commits that landed. No agent has such a name.
+const setupsCache = "_setup"
+
+// cache is the folder in which the programs of an owner keep their caches from run to run, as those of compilers: each agent has its own, so that none
+// writes to a cache that somebody else trusts. "" is for programs that run what nobody has checked yet, as a check of a change does: an empty folder
+// that ends with the attempt.
+func (a *attempt) cache(owner string) (string, error) {
+	if owner == "" {
+		return filepath.Join(a.scratch, "cache"), nil
+	}
+	name := path.Join(state.ProgramsDir, owner)
 	return a.runner.absolute(name), a.runner.useProgram(name)
 }
 

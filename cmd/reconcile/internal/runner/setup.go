@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner/sandbox"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -14,6 +15,9 @@ import (
 func (a *attempt) StartSetup(cmd *exec.Cmd, top string) error {
 	apart(cmd)
 	s := a.task.Sandbox
+	if w := a.task.Workspace; w.Setup != nil {
+		s = w.Setup
+	}
 	if s == nil {
 		return cmd.Start()
 	}
@@ -31,7 +35,11 @@ func (a *attempt) StartSetup(cmd *exec.Cmd, top string) error {
 	if err := a.makeScratch(); err != nil {
 		return err
 	}
-	cache, err := a.programCache()
+	owner := setupsCache
+	if a.task.Workspace.Kind == settle.CheckWorkspace {
+		owner = ""
+	}
+	cache, err := a.cache(owner)
 	if err != nil {
 		return err
 	}

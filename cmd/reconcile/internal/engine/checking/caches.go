@@ -4,19 +4,55 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/gocache"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/tools"
+	"reconcile.dev/reconcile/state/regular"
 )
 
 // shares reports whether a tool may write the caches that checks share: one of Go that is no part of the project, and compiles and reads code of
 // the project without running it. What runs that code, such as a test or a linter with its plugins, could write there what later checks believe.
-func (c *Checker) shares(t tools.Discovered) bool {
+func (c *Checker) shares(t tools.Discovered, argv []string) bool {
 	runs := t.Role.RunsTests() && !c.compiles || t.Category == checks.Deep || c.team
-	return t.Language == "go" && !runs && outside(cmp.Or(c.project, c.Root), t.Program)
+	return t.Language == "go" && !runs && outside(cmp.Or(c.project, c.Root), t.Program) && !c.plugged(t, argv)
+}
+
+// plugged reports whether golangci-lint may load plugins, or write reports where the project wants them: it has a configuration, in a folder that it
+// checks or above, which may say so.
+func (c *Checker) plugged(t tools.Discovered, argv []string) bool {
+	if t.Tool != "golangci-lint" {
+		return false
+	}
+	for _, arg := range append([]string{"./"}, argv...) {
+		if !strings.HasPrefix(arg, "./") {
+			continue
+		}
+		for dir := path.Join(t.Folder, strings.TrimSuffix(arg, "...")); filepath.IsLocal(dir); dir = path.Dir(dir) {
+			for _, ending := range []string{"yml", "yaml", "toml", "json"} {
+				data, err := regular.ReadPath(filepath.Join(c.Root, filepath.FromSlash(dir), ".golangci."+ending))
+				if err == nil && mayPlug(data) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return true
+				}
+			}
+			if dir == "." {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// mayPlug reports whether a configuration may have the members custom or output. Its formats know escapes, and ignore case.
+func mayPlug(config []byte) bool {
+	text := strings.ToLower(string(config))
+	return slices.ContainsFunc([]string{"custom", "output", "\\x", "\\u", "\\\n", "\\\r", "\x00"}, func(s string) bool { return strings.Contains(text, s) })
 }
 
 // outside reports whether a program is not below a folder, nor a link to a file there.
@@ -47,7 +83,8 @@ func (c *Checker) caches(scratch string, share bool) (set, write []string) {
 		set = append(set, "GRADLE_RO_DEP_CACHE="+filepath.Join(gradle, "caches"))
 	}
 	if self, err := os.Executable(); err == nil {
-		set = append(set, "GOCACHEPROG="+gocache.Program(self, filepath.Join(c.Cache, "go-build"), filepath.Join(own, "go-layer")))
+		set = append(set, "GOCACHEPROG="+gocache.Program(self, filepath.Join(own, "go-layer"), filepath.Join(c.Cache, "go-build")),
+			"GOLANGCI_LINT_CACHEPROG="+gocache.Program(self, filepath.Join(own, "golangci-layer"), filepath.Join(c.Cache, "golangci-lint")))
 	}
 	return set, nil
 }
@@ -57,7 +94,7 @@ func (c *Checker) compile(ctx context.Context, jobs []tools.Job) error {
 	compiler := *c
 	compiler.compiles = true
 	for _, j := range jobs {
-		if j.Tool.Tool != "go test" || !compiler.shares(j.Tool) {
+		if j.Tool.Tool != "go test" || !compiler.shares(j.Tool, nil) {
 			continue
 		}
 		scratch, err := os.MkdirTemp("", "reconcile-compile-")

@@ -1,6 +1,7 @@
 package checking
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,6 +28,12 @@ func TestSharesCaches(t *testing.T) {
 	if err := os.Symlink(inside, link); err != nil {
 		t.Skip(err)
 	}
+	golangci := func(t *tools.Discovered, config string) { // in a folder that it checks
+		err := errors.Join(os.MkdirAll(filepath.Join(root, "a"), 0o700), os.WriteFile(filepath.Join(root, "a", ".golangci.yml"), []byte(config), 0o600))
+		if t.Tool = "golangci-lint"; err != nil {
+			panic(err)
+		}
+	}
 	vet := tools.Discovered{Tool: "go vet", Language: "go", Category: checks.TypeChecker, Program: elsewhere}
 	for _, c := range []struct {
 		what   string
@@ -45,9 +52,16 @@ func TestSharesCaches(t *testing.T) {
 		{"the compiler of tests", func(c *Checker, t *tools.Discovered) { t.Role.TestFiles, c.compiles = []string{"*_test.go"}, true }, true},
 		{"the race detector", func(_ *Checker, t *tools.Discovered) { t.Category = checks.Deep }, false},
 		{"a linter with plugins", func(_ *Checker, t *tools.Discovered) { t.Language = "typescript" }, false},
+		{"golangci-lint", func(_ *Checker, t *tools.Discovered) { golangci(t, "linters: {enable: [revive]}\n") }, true},
+		{"golangci-lint with a plugin", func(_ *Checker, t *tools.Discovered) {
+			golangci(t, "linters: {settings: {custom: {x: {path: x.so}}}}\n")
+		}, false},
+		{"golangci-lint with a plugin in other letters", func(_ *Checker, t *tools.Discovered) { golangci(t, `"Custo\u006d": {}`+"\n") }, false},
+		{"golangci-lint with a report", func(_ *Checker, t *tools.Discovered) { golangci(t, "output: {formats: {text: {path: ../x}}}\n") }, false},
+		{"a linter without such plugins", func(_ *Checker, t *tools.Discovered) { golangci(t, "custom"); t.Tool = "staticcheck" }, true},
 	} {
 		checker, tool := Checker{Root: root, Sandbox: schemas.SandboxLandlock}, vet
-		if c.change(&checker, &tool); checker.shares(tool) != c.want {
+		if c.change(&checker, &tool); checker.shares(tool, []string{"golangci-lint", "run", "./a/..."}) != c.want {
 			t.Errorf("%s: %v", c.what, !c.want)
 		}
 	}
@@ -60,6 +74,8 @@ var faults = []mutants.Mutant{
 	{"programs of the project write the shared cache", "caches.go", "err != nil || filepath.IsLocal(rel)", "err != nil || rel == \"\"", "TestSharesCaches"},
 	{"a link hides a program of the project", "caches.go", "[]string{program, real}", "[]string{program, program + real[:0]}", "TestSharesCaches"},
 	{"linters with plugins write the shared cache", "caches.go", "t.Language == \"go\" && ", "", "TestSharesCaches"},
+	{"a linter with plugins of the project writes the shared cache", "caches.go", " && !c.plugged(t, argv)", "", "TestSharesCaches"},
+	{"an escape hides a plugin", "caches.go", `, "\\u"`, "", "TestSharesCaches"},
 	{"in a positive control a program of the project is another's", "caches.go", "cmp.Or(c.project, c.Root)", "c.Root", "TestSharesCaches"},
 }
 

@@ -93,7 +93,7 @@ func (c *Checker) run(ctx context.Context, jobs []tools.Job) ([]checks.Check, er
 	out := make([]checks.Check, len(jobs))
 	var first, rest []int
 	for i, j := range jobs {
-		if c.confined() && j.Own == nil && c.shares(j.Tool) {
+		if c.confined() && j.Own == nil && c.shares(j.Tool, j.Command(nil)) {
 			first = append(first, i)
 		} else {
 			rest = append(rest, i)
@@ -279,7 +279,7 @@ func (c *Checker) execute(ctx context.Context, t tools.Discovered, argv []string
 	}
 	if c.confined() {
 		write := []string{c.Root, scratch}
-		set, shared := c.caches(scratch, p.Path != "" && c.shares(t))
+		set, shared := c.caches(scratch, p.Path != "" && c.shares(t, argv))
 		write = append(write, shared...)
 		if p.Policy, err = runner.Confine(c.Host, c.Sandbox, write...); err != nil {
 			e.NotStarted = err.Error()

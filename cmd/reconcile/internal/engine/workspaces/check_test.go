@@ -15,7 +15,7 @@ import (
 // check opens the checkout of a commit for the checks of an effect, and fails the test if it has another file.
 func (f *fixture) check(key, commit, text string) string {
 	f.Helper()
-	e := checkEffect(settle.Effect{Key: "dags/d/" + key}, commit, settle.Command{})
+	e := checkEffect(settle.Effect{Key: "dags/d/" + key}, commit, settle.Command{}, nil)
 	w := f.open(runner.WorkspaceRequest{Effect: e, Task: e.Command()})
 	data, err := os.ReadFile(filepath.Join(w.Dir(), "file"))
 	if err != nil || string(data) != text {

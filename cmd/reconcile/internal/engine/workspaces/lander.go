@@ -293,7 +293,7 @@ func (l *Lander) check(ctx context.Context, e settle.Effect, task *settle.Land, 
 				return "", "", log, err
 			}
 		}
-		r := l.run(ctx, checkEffect(e, commit, c.command))
+		r := l.run(ctx, checkEffect(e, commit, c.command, task.Sandbox))
 		clean = c.step != nil && r.Kind == settle.Finished && r.Run.Outcome == schemas.OutcomeSucceeded
 		if r.Run != nil {
 			log = l.m.keepLog(r.Run.Log, e.Key)
@@ -336,7 +336,7 @@ func (c *landingCheck) failure(run *schemas.Run) (message, output string) {
 func (m *Manager) checksOf(ctx context.Context, task *settle.Land, commit, onto string) ([]landingCheck, error) {
 	var all []landingCheck
 	for _, argv := range task.Checks {
-		all = append(all, landingCheck{command: settle.Command{Argv: argv, Env: task.Env, EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox}})
+		all = append(all, landingCheck{command: settle.Command{Argv: argv, Env: m.readsCaches(task.Env, task.Sandbox), EnvFrom: task.EnvFrom, Timeout: checkTimeout, Sandbox: task.Sandbox}})
 	}
 	if len(task.Verify) == 0 {
 		return all, nil
@@ -374,7 +374,7 @@ func (m *Manager) verifier(args, env []string, from []settle.Variable, confined 
 	if level == schemas.SandboxNone {
 		return c, nil
 	}
-	cache := filepath.Join(m.tree, filepath.FromSlash(state.ProgramsDir), "_verified") // not that of other checks and of setups, which run code of the change
+	cache := m.verifiedCache()
 	c.Argv, c.Env = append(c.Argv, "--sandbox", level), append(slices.Clip(env), checking.CacheVar+"="+cache)
 	if err == nil { // a probe in each step costs more than all else that a step does beside its tools
 		c.Env = append(c.Env, found.Variable())
@@ -387,9 +387,9 @@ func checkName(e settle.Effect) string { return "check." + nameOf(e.Key) }
 // checkSuffix ends the keys of checks, which begin with that of the landing or verification. One of them runs at a time.
 const checkSuffix = ".check"
 
-// checkEffect is the private effect that runs a check in a checkout of a commit.
-func checkEffect(e settle.Effect, commit string, c settle.Command) settle.Effect {
-	c.Workspace = &settle.Workspace{Kind: settle.CheckWorkspace, Declared: true, Commit: commit, Branch: "check", Attempts: checkName(e)}
+// checkEffect is the private effect that runs a check in a checkout of a commit. confined confines the setup of that checkout.
+func checkEffect(e settle.Effect, commit string, c settle.Command, confined *settle.Sandbox) settle.Effect {
+	c.Workspace = &settle.Workspace{Kind: settle.CheckWorkspace, Declared: true, Commit: commit, Branch: "check", Attempts: checkName(e), Setup: confined}
 	return settle.Effect{Key: e.Key + checkSuffix, Owner: e.Owner, Node: e.Node, NodeKey: e.NodeKey, Session: e.Session, Task: &c}
 }
 
@@ -437,7 +437,7 @@ func (l *Lander) verify(ctx context.Context, e settle.Effect, task *settle.Verif
 	if err != nil {
 		return settle.Report{Kind: settle.Broken, Key: e.Key, At: l.m.o.Now(), Err: err}
 	}
-	r := l.run(ctx, checkEffect(e, commit, c))
+	r := l.run(ctx, checkEffect(e, commit, c, task.Sandbox))
 	r.Key = e.Key
 	if err := l.m.freeCheck(checkName(e), r.Kind == settle.Finished && r.Run.Outcome == schemas.OutcomeSucceeded); err != nil {
 		l.m.o.Warn(err.Error())

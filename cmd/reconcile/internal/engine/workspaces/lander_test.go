@@ -91,7 +91,7 @@ func TestReapsChecks(t *testing.T) {
 	orphan := func(r schemas.Run) state.Orphan { return state.Orphan{Claim: state.Claim{Run: r}} }
 	err := l.ReapAll(t.Context(), []state.Orphan{orphan(schemas.Run{Key: "work"}), orphan(schemas.Run{Key: "landing", Lands: "work"}),
 		orphan(schemas.Run{Key: "test", Verifies: "work", Step: schemas.StepTest})})
-	want := []string{"work", "landing", "test", checkEffect(settle.Effect{Key: "landing"}, "", settle.Command{}).Key, checkEffect(settle.Effect{Key: "test"}, "", settle.Command{}).Key}
+	want := []string{"work", "landing", "test", checkEffect(settle.Effect{Key: "landing"}, "", settle.Command{}, nil).Key, checkEffect(settle.Effect{Key: "test"}, "", settle.Command{}, nil).Key}
 	if err != nil || !slices.Equal(a.reaped, want) {
 		t.Errorf("reaped %q, want %q: %v", a.reaped, want, err)
 	}

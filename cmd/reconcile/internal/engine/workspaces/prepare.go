@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/runner"
+	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas/treepath"
 	"reconcile.dev/reconcile/state/regular"
 )
@@ -108,7 +109,8 @@ func (m *Manager) setup(ctx context.Context, w *workspace, q runner.WorkspaceReq
 	if key != "" && exists(cache) {
 		return CopyTree(cache, m.path(w.owner.Name), ".")
 	}
-	if err := m.runSetup(ctx, w, q); err != nil || key == "" {
+	err = m.runSetup(ctx, w, q)
+	if err != nil || key == "" || w.owner.Kind == settle.CheckWorkspace { // nobody has checked yet what it ran, and others would get what it made
 		return err
 	}
 	return m.keepSetup(ctx, w, cache)

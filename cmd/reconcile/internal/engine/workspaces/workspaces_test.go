@@ -48,6 +48,7 @@ var faults = []mutants.Mutant{
 	{"a checkout of a killed process is used again", "check.go", "i >= 0 && all[i].State == Spare, m.write(o)", "i >= 0, m.write(o)", "TestChecksShareCheckouts"},
 	{"two checks work in one checkout", "check.go", "if i >= 0 && all[i].InUse() {", "if false {", "TestChecksShareCheckouts"},
 	{"a checkout keeps what checks left", "check.go", "made.repo.Renew(ctx, co, o.Base, o.Branch) != nil {", "false {", "TestChecksShareCheckouts"},
+	{"others get what the setup of a change made", "prepare.go", " || w.owner.Kind == settle.CheckWorkspace", "", "TestSetupIsKept"},
 	{"a workspace is made inside of the tree", "workspaces.go", "if inside(real, base) {", "if false {", "TestInsideOfTheTree"},
 }
 
@@ -272,12 +273,21 @@ func TestSetupIsKept(t *testing.T) {
 	if data, err := os.ReadFile(runs); err != nil || string(data) != "run\nrun\n" {
 		t.Errorf("%q, %v", data, err)
 	}
+	// The setup of a commit that nobody has checked makes nothing for others.
+	f.write("file", "three\n")
+	f.git("commit", "-qam", "of an agent")
+	e := checkEffect(settle.Effect{Key: "dags/d/check"}, strings.TrimSpace(f.git("rev-parse", "HEAD")), settle.Command{}, nil)
+	f.open(runner.WorkspaceRequest{Effect: e, Task: e.Command()})
+	f.open(request("f", "1", schemas.WorkspaceClone))
+	if data, err := os.ReadFile(runs); err != nil || string(data) != "run\nrun\nrun\nrun\n" {
+		t.Errorf("%q, %v", data, err)
+	}
 	f.m.o.Settings.Workspaces.Setup = []string{"sh", "-c", "echo broken; exit 3"}
 	_, _, err := f.m.Open(f.Context(), request("e", "1", schemas.WorkspaceClone))
 	if err == nil || !strings.Contains(err.Error(), "workspaces.setup (sh): exit status 3: broken") {
 		t.Error(err)
 	}
-	if list, err := f.m.List(); err != nil || len(list) != 3 {
+	if list, err := f.m.List(); err != nil || len(list) != 5 {
 		t.Errorf("%d workspaces, %v", len(list), err)
 	}
 	f.m.o.Settings.Workspaces = schemas.WorkspaceSettings{Share: []string{"ignored/absent"}, Ports: 1}
