@@ -34,7 +34,7 @@ func (s *source) fullYAML() *value {
 	if len(docs) > 1 {
 		line, col := s.secondDocument(docs[1])
 		s.fail("several-documents", line, col, "", "a second document starts here; a file holds one object").
-			hint("move it to a file of its own")
+			hint("move it to a file of its own, or remove it")
 	}
 	return s.yamlValue(docs[0].Content[0], nil, 0)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reconcile.dev/reconcile/cmd/reconcile/internal/ops"
-	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state/regular"
 )
 
@@ -55,8 +55,8 @@ What was asked, answered, captured or done is a record, and not changed.`,
 // readInput reads specs from a file or a pipe that the command line names, or from standard input for "-".
 func (a *app) readInput(name string) (ops.SpecText, error) {
 	if name == "-" {
-		text, err := io.ReadAll(io.LimitReader(a.stdin, schemas.DefaultFileSize+1))
-		return ops.SpecText{Name: "stdin.yaml", Text: text}, err
+		text, err := readStream(a.stdin)
+		return ops.SpecText{Name: "stdin" + formatOf(text), Text: text}, err
 	}
 	at := name
 	if !filepath.IsAbs(name) {
@@ -70,7 +70,7 @@ func (a *app) readInput(name string) (ops.SpecText, error) {
 	case info.Mode()&fs.ModeNamedPipe != 0:
 		text, err := a.readPipe(at)
 		if filepath.Ext(name) == "" {
-			name += ".yaml"
+			name += formatOf(text)
 		}
 		return ops.SpecText{Name: name, Text: text}, err
 	}
@@ -88,7 +88,30 @@ func (a *app) readPipe(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, schemas.DefaultFileSize+1))
+	return readStream(f)
+}
+
+// streamSize is the most that is read of a pipe or standard input, in bytes. Each document in it may be as large as a
+// file.
+const streamSize = 64 << 20
+
+// readStream reads to the end, or fails: a part of what was given is never taken for all of it.
+func readStream(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, streamSize+1))
+	if len(text) > streamSize {
+		return nil, badUsage("apply reads at most %d bytes from a pipe; nothing was written; give files with -f", streamSize)
+	}
+	return text, err
+}
+
+// formatOf is the extension of the format that a text without a name has: JSON starts with a brace and a string or a
+// comment, everything else is YAML.
+func formatOf(text []byte) string {
+	rest, brace := bytes.CutPrefix(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF"))), []byte("{"))
+	if rest = bytes.TrimSpace(rest); brace && len(rest) > 0 && (rest[0] == '"' || rest[0] == '/') {
+		return ".json"
+	}
+	return ".yaml"
 }
 
 // specChanges prints the changes of specs.

@@ -79,9 +79,14 @@ func (a *app) atFlag(cmd *cobra.Command, at *string) {
 func (a *app) get(ctx context.Context, q ops.GetRequest) error {
 	q.Wide = a.global.output == formatWide
 	r, err := ops.Get(ctx, a.env(), q)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	if n := len(r.Nameless); n > 0 {
+		a.note("not listed: %s of files in which no object can be named, the first in %s; \"reconcile validate\" shows them",
+			render.Plural(n, "problem"), r.Nameless[0].Place)
+	}
+	switch {
 	case a.global.output == formatName:
 		return a.printNames(r)
 	case a.global.output == formatTable || a.global.output == formatWide:
@@ -170,10 +175,6 @@ func (a *app) printChanged(r ops.GetResult) error {
 }
 
 func (a *app) getTables(r ops.GetResult) error {
-	if r.Nameless > 0 {
-		a.note("not listed: %s of files in which no object can be named; \"reconcile validate\" shows them",
-			render.Plural(r.Nameless, "problem"))
-	}
 	for _, ref := range slices.SortedFunc(maps.Keys(r.Interrupted), schemas.Ref.Compare) {
 		a.noteInterrupted(ref, r.Interrupted[ref])
 	}

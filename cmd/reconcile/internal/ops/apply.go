@@ -103,9 +103,18 @@ func decodeAll(t *state.Tree, texts []SpecText) ([]document, error) {
 	case len(problems) > 0:
 		return nil, &Error{Code: Invalid, Err: &ProblemsError{problems}}
 	case len(all) == 0:
-		return nil, badRequest("there is no object in what was given; nothing was written")
+		return nil, badRequest("there is no object in %s; nothing was written", givenNames(texts))
 	}
 	return all, nil
+}
+
+// givenNames lists the names of texts for a message.
+func givenNames(texts []SpecText) string {
+	names := make([]string, len(texts))
+	for i, t := range texts {
+		names[i] = t.Name
+	}
+	return schemas.Shorten(names, 5)
 }
 
 // splitDocuments splits a stream of YAML documents. Leading empty lines preserve the line numbers of each. Empty

@@ -69,18 +69,25 @@ func (q *GetRequest) pick(t *state.Tree, labels selector) (r GetResult, err erro
 		for _, kind := range t.Kinds() {
 			r.Entries = append(r.Entries, labels.pick(t.Entries(kind))...)
 		}
-		for _, p := range t.Problems() {
-			if p.Severity == schemas.Error && p.Ref == (schemas.Ref{}) {
-				r.Nameless++
-			}
-		}
+		r.Nameless = nameless(t)
 	case len(q.What) > 1 || isObject(q.What[0]):
 		r.Single = len(q.What) == 1
 		r.Entries, err = findAll(t, q.What)
 	default:
 		r.Entries, r.Kinds, err = ofKinds(t, strings.Split(q.What[0], ","), labels)
+		r.Nameless = nameless(t)
 	}
 	return r, err
+}
+
+// nameless returns the problems of files in which no object can be named: it may be of every kind.
+func nameless(t *state.Tree) (out []schemas.Problem) {
+	for _, p := range t.Problems() {
+		if p.Severity == schemas.Error && p.Ref == (schemas.Ref{}) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // ofKinds lists the objects of the kinds that words name, and the names of the kinds: one by its plural, several as
@@ -292,8 +299,8 @@ type GetResult struct {
 	Kinds   []string       // the requested kinds
 	Single  bool           // one object was named
 	Table   settle.Table   // of the kinds
-	// Nameless counts the problems of files without a recognizable object. It is counted for All.
-	Nameless int
+	// Nameless are the problems of files without a recognizable object; none where objects are named.
+	Nameless []schemas.Problem
 	// Interrupted has, for each DAG, the nodes that are said to run, or to wait for a place, while no process here is at them.
 	Interrupted map[schemas.Ref][]string
 	// Gone are objects that were there before; only [FollowObjects] knows.

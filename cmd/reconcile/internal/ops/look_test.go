@@ -73,7 +73,7 @@ func TestGet(t *testing.T) {
 		}
 	}
 	r, err := ops.Get(t.Context(), env, ops.GetRequest{})
-	if err != nil || !r.All || r.Nameless != 1 || len(r.Entries) < 10 {
+	if err != nil || !r.All || len(r.Nameless) != 1 || len(r.Entries) < 10 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err = ops.Get(t.Context(), env, ops.GetRequest{What: []string{"dag/checks"}})
