@@ -111,4 +111,35 @@ type PipelineStatus struct {
 	Commit string `json:"commit,omitempty"`
 	// Digest is that of the change, for ignore-inspector and ignore-tester; empty where there is nothing to ignore.
 	Digest string `json:"digest,omitempty"`
+	// Undecided are the questions about tools that the change waits for.
+	Undecided []ToolQuestion `json:"undecided,omitempty"`
 }
+
+// ToolQuestion is a question that a verification leaves open: nothing in the project says which tool of a category checks a language.
+type ToolQuestion struct {
+	Language string `json:"language"`
+	Category string `json:"category"`
+	Files    int    `json:"files,omitempty"` // of the language in the project
+	// Installed are the tools that could do it at once.
+	Installed []string `json:"installed,omitempty"`
+	// Chosen is the tool that was chosen by then, and did not decide it; "" for none.
+	Chosen string `json:"chosen,omitempty"`
+}
+
+// UndecidedOf are the questions about tools that changes of a DAG wait for, by its brief; the status is read only if there may be some.
+func UndecidedOf(b *Brief, status func() Status) (all []ToolQuestion) {
+	if b == nil || b.Phase != DAGRunning && b.Phase != DAGPaused {
+		return nil
+	}
+	if st, ok := status().(*DAGStatus); ok {
+		for _, n := range st.Nodes.All() {
+			if n.Pipeline != nil {
+				all = append(all, n.Pipeline.Undecided...)
+			}
+		}
+	}
+	return all
+}
+
+// Key is the key of the preference that answers the question.
+func (q ToolQuestion) Key() string { return q.Language + "/" + q.Category }

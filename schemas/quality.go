@@ -76,6 +76,8 @@ type QualityStatus struct {
 	// TakenBy is who took the work as it is, with the reason; "" for no one. TakenAs is the digest of what was asked then.
 	TakenBy string `json:"takenBy,omitempty"`
 	TakenAs string `json:"takenAs,omitempty"`
+	// Undecided are the questions about tools that the verification waits for.
+	Undecided []ToolQuestion `json:"undecided,omitempty"`
 	// Base is the commit that the first task of the session began with, of those that landed.
 	Base string `json:"base,omitempty"`
 	// Message says what it waits for.

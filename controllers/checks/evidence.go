@@ -25,6 +25,8 @@ type Evidence struct {
 	Written *Written `json:"written,omitempty"`
 	// Overridden are those that people accepted.
 	Overridden []Override `json:"overridden,omitempty"`
+	// Undecided are the questions that remained about which tools to use.
+	Undecided []schemas.ToolQuestion `json:"undecided,omitempty"`
 }
 
 // Ran is the verdict of one tool.

@@ -6,6 +6,7 @@ import (
 
 	"reconcile.dev/reconcile/controllers/agents"
 	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/preferences"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -137,7 +138,8 @@ func (f *fold) landEffect(i int32) settle.Effect {
 	w, c := r.land.of.Workspace, f.b.Command(f.p, i, f.agentOf(i))
 	confined := f.confinement(i, r.verify.tests)
 	land := &settle.Land{Sandbox: confined, Run: r.land.of.Key, Workspace: w.Name, Base: w.Base, Commit: w.Commit, Target: session.Branch, Files: w.Files,
-		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), Env: c.Env, EnvFrom: c.EnvFrom,
+		Whole: len(w.Files) == w.Changed, Checks: f.landChecks(n), EnvFrom: c.EnvFrom,
+		Env:    preferences.WithTools(c.Env, f.Tree, f.p.Spec.Session),
 		Bounds: agents.Bounds(f.Tree, f.Entry, n.Name, f.agentOf(i))}
 	if f.p.Spec.Fixes != "" {
 		land.Within = n.Touches

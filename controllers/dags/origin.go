@@ -57,7 +57,7 @@ func Origins(e *state.Entry) (out []Origin) {
 
 // originOf is the origin of one node; nil where it has not run, or ran for the first time.
 func originOf(e *state.Entry, st *schemas.DAGStatus, name string, needs []string) *Origin {
-	all, fits := nodes.Attempts(e, name)
+	all, fits := workAt(e, name)
 	if fits == 0 || st.Nodes.Of(name).State == schemas.NodeQueued || st.Nodes.Of(name).State == schemas.NodePending {
 		return nil
 	}
@@ -71,6 +71,12 @@ func originOf(e *state.Entry, st *schemas.DAGStatus, name string, needs []string
 		return nil
 	}
 	return o
+}
+
+// workAt are the attempts at a node as nodes.Attempts lists them, without the landings and verifications of what they left.
+func workAt(e *state.Entry, node string) (list []*schemas.Run, fits int) {
+	list, fits = nodes.Attempts(e, node)
+	return slices.DeleteFunc(list, func(r *schemas.Run) bool { return !r.IsWork() }), fits
 }
 
 // whyAgain says why the last attempt of a node was made; "" if it was the first.
@@ -94,7 +100,7 @@ func whyAgain(e *state.Entry, st *schemas.DAGStatus, all []*schemas.Run, fits in
 		return a
 	}
 	for _, need := range needs {
-		runs, present := nodes.Attempts(e, need)
+		runs, present := workAt(e, need)
 		if present > 0 && runs[len(runs)-1].StartedAt.After(before.StartedAt.Time) && len(runs) > present {
 			return "its need " + need + " has another key"
 		}

@@ -6,6 +6,7 @@ import (
 	"reconcile.dev/reconcile/controllers/agentio"
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/preferences"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -60,6 +61,7 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, verified map[string]map[s
 	p, v, of := f.pipelineOf(i), &f.recs[i].verify, verified[run.Key]
 	v.of, v.sentBack, v.held, v.doubts, v.verdicts, v.commit = nil, v.returned[run.Workspace.Tree], "", "", of, run.Workspace.Commit
 	v.change, v.seq, v.tried, v.tests, v.proofs, v.fault = run.Workspace, run.Seq, nil, nil, nil, ""
+	v.undecided, v.asks = nil, ""
 	if v.sentBack != nil && f.ignoring(i, run.Workspace, v.sentBack.Step) != nil {
 		v.sentBack = nil
 	}
@@ -80,6 +82,9 @@ func (f *fold) takeVerified(i int32, run *schemas.Run, verified map[string]map[s
 			v.written = record
 		}
 		e := checks.EvidenceOf(record)
+		if f.openQuestions(i, run, record, e) {
+			return v.held != ""
+		}
 		switch {
 		case record.Agent != "" && e.Outcome == checks.Unknown: // that is no fault of who made the change
 			return f.asksAgain(i, run, record, "came to no verdict", e.Summary)
@@ -110,7 +115,7 @@ func (f *fold) lets(i int32, run *schemas.Run, verified map[string]map[string]*s
 	case land != nil && land.Outcome == schemas.OutcomeSucceeded: // perhaps before there was a pipeline
 		v := &r.verify
 		of := verified[run.Key]
-		if v.of, v.sentBack, v.change, v.seq, v.tried, v.held, v.doubts, v.verdicts = nil, nil, w, run.Seq, land, "", "", of; len(of)+len(v.loops) > 0 {
+		if v.of, v.sentBack, v.change, v.seq, v.tried, v.held, v.doubts, v.verdicts, v.undecided = nil, nil, w, run.Seq, land, "", "", of, nil; len(of)+len(v.loops) > 0 {
 			v.commit = w.Commit
 		}
 		if wrote := of[schemas.StepWrite]; wrote != nil && tookTests(wrote, verified[wrote.Key]) {
@@ -152,6 +157,8 @@ func (f *fold) judgeVerifying(i int32) {
 	case f.heldByAction(i):
 	case !f.gate.Open:
 		f.set(i, schemas.NodePending, f.gate.Reason, f.gate.Message)
+	case v.asks != "":
+		f.set(i, schemas.NodePending, reason, "its change waits for "+v.asks)
 	case f.waitsForVerifier(i):
 	default:
 		f.set(i, schemas.NodeQueued, reason, "its change waits until it can be "+what)
@@ -179,7 +186,7 @@ func (f *fold) verifyEffect(i int32) settle.Effect {
 	}
 	c, w := f.b.Command(f.p, i, f.agentOf(i)), v.on.Workspace
 	task := &settle.Verify{Run: v.on.Key, Step: v.step, Commit: w.Commit, Args: append(settle.VerifyArgs(p, v.step), "--base", w.Base),
-		Env: c.Env, EnvFrom: c.EnvFrom, Sandbox: f.confinement(i, v.on)}
+		Env: preferences.WithTools(c.Env, f.Tree, f.p.Spec.Session), EnvFrom: c.EnvFrom, Sandbox: f.confinement(i, v.on)}
 	if v.on != v.of && v.step == schemas.StepTest {
 		task.Args = append(settle.VerifyArgs(p, v.step), "--diagnose", "--base", v.of.Workspace.Base)
 	}
@@ -240,7 +247,7 @@ func (f *fold) pipelineStatus(i int32) *schemas.PipelineStatus {
 		return nil // it has not begun
 	}
 	if v.change != nil && !v.landed() && out.State != schemas.PipelineCompleted && out.State != schemas.PipelineFailed {
-		out.Digest = f.shownCommit(v.change)
+		out.Digest, out.Undecided = f.shownCommit(v.change), v.undecided
 	}
 	return out
 }

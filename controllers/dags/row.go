@@ -8,7 +8,9 @@ import (
 	"reconcile.dev/reconcile/controllers/clarifications"
 	"reconcile.dev/reconcile/controllers/mirror"
 	"reconcile.dev/reconcile/controllers/nodes"
+	"reconcile.dev/reconcile/controllers/preferences"
 	"reconcile.dev/reconcile/controllers/readiness"
+	"reconcile.dev/reconcile/controllers/research"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
@@ -62,6 +64,11 @@ func before(r *settle.Round) {
 func after(r *settle.Round) {
 	clarifications.AddMovedQuestions(r)
 	addChangedGroups(r)
+	r.EachChanged(schemas.DAGKind.Name, func(_, is *state.Entry) {
+		if research.IsDAG(is.Name) {
+			preferences.AddUndecided(r.Worklist)
+		}
+	})
 }
 
 // partOf is [settle.Kind.PartOf] for DAGs.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/controllers/research"
 	"reconcile.dev/reconcile/schemas"
 )
 
@@ -38,6 +39,27 @@ func (f *fold) doubt(i int32, all []string) {
 	if len(all) > 0 {
 		f.recs[i].verify.doubts = "it " + schemas.Shorten(all, 3)
 	}
+}
+
+// openQuestions reports whether the questions about tools that a verification left open come before its verdict. They are asked of the knowledge
+// agent, whose answer has the change verified again, as does that of a person; who is asked where no tool looked at the change at all.
+func (f *fold) openQuestions(i int32, run, record *schemas.Run, e *checks.Evidence) bool {
+	v := &f.recs[i].verify
+	if len(e.Undecided) == 0 || record.Agent != "" || f.pipelineOf(i).AllowsNone(record.Step) {
+		return false
+	}
+	asked := research.Of(f.Tree, f.p.Spec.Session, e.Undecided)
+	switch {
+	case asked.Asks != "", asked.Answered:
+		v.awaits(run, run, record.Step)
+		v.asks = asked.Asks
+	case record.Step == schemas.StepInspect && len(e.Tools) == 0:
+		v.held = research.Choice(e.Undecided)
+	default:
+		return false
+	}
+	v.undecided = e.Undecided
+	return true
 }
 
 // asksAgain has the agent that made a record about the change of a run do its step once more, since the record is of no use. It reports whether

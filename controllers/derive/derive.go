@@ -40,7 +40,8 @@ func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Check
 		}
 	}
 	for _, e := range due.of(t, schemas.DAGKind.Name) {
-		look(e.Ref, func() { v.asks(e) }, func() { v.planChanges(e) }, func() { v.learned(e) }, func() { v.handoffs(e) }, func() { v.checkpoints(e) })
+		look(e.Ref, func() { v.asks(e) }, func() { v.planChanges(e) }, func() { v.learned(e) }, func() { v.handoffs(e) }, func() { v.checkpoints(e) },
+			func() { v.tools(e) })
 	}
 	for _, e := range due.of(t, schemas.ActionKind.Name) {
 		look(e.Ref, func() { v.starts(e) })
@@ -56,7 +57,7 @@ func (d *Deriver) Derive(t *state.Tree, scheduled ...schemas.Ref) ([]Spec, Check
 		look(e.Ref, func() { v.answers(e) })
 	}
 	for _, e := range due.of(t, schemas.SessionKind.Name) {
-		look(e.Ref, func() { v.fixes(e) })
+		look(e.Ref, func() { v.fixes(e) }, func() { v.research(e) })
 	}
 	for _, l := range due.ledgers(t) {
 		look(l.Ref(), func() { v.imports(l) })

@@ -3,16 +3,20 @@ package preferences
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
+	"strings"
 
+	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/readiness"
 	"reconcile.dev/reconcile/controllers/settle"
+	"reconcile.dev/reconcile/controllers/tools"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/state"
 )
 
 // Kind is the row of kind Preference.
-var Kind = settle.Kind{Kind: schemas.PreferenceKind, Decide: decide, Columns: []settle.Column{
+var Kind = settle.Kind{Kind: schemas.PreferenceKind, Decide: decide, Affects: affects, Columns: []settle.Column{
 	readiness.Ready,
 	readiness.OfSpec("DOMAIN", func(s *schemas.PreferenceSpec) string { return s.Domain }),
 	readiness.OfSpec("KEY", func(s *schemas.PreferenceSpec) string { return s.Key }),
@@ -71,6 +75,53 @@ func Holding(all []Held, domain, session string) []Held {
 			boolOrder(a.Session == "", b.Session == ""), b.At.Compare(a.At.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return slices.CompactFunc(out, func(a, b Held) bool { return a.Key == b.Key })
+}
+
+// Tools are the choices of tools that hold in a session, "" for outside of any.
+func Tools(t *state.Tree, session string) (out []tools.Choice) {
+	for _, h := range Holding(Of(t), schemas.PreferenceTools, session) {
+		language, category, _ := strings.Cut(h.Key, "/")
+		by := (schemas.Ref{Kind: schemas.PreferenceKind.Name, Name: h.Name}).String()
+		if h.By != "" {
+			by = h.By + ", " + by
+		}
+		out = append(out, tools.Choice{Language: language, Category: checks.Category(category), Tool: h.Value, By: by, Inferred: h.Source == schemas.PreferenceInferred})
+	}
+	return out
+}
+
+// WithTools adds to variables the one that has a verification use the choices of a tree, and not those in the commit that it is about. Without
+// any it adds nothing.
+func WithTools(env []string, t *state.Tree, session string) []string {
+	all := Tools(t, session)
+	if len(all) == 0 {
+		return env
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return env // they have only texts
+	}
+	return append(slices.Clip(env), tools.ChoicesVar+"="+string(data))
+}
+
+func affects(c *settle.Change) {
+	if !c.Everything() && c.Note("questions about tools") {
+		AddUndecided(c.Worklist)
+	}
+}
+
+// AddUndecided adds what waits for the answer to a question about tools: DAGs and sessions.
+func AddUndecided(c settle.Worklist) {
+	for _, e := range c.Tree().Active(schemas.SessionKind.Name) {
+		if st, ok := e.Status().(*schemas.SessionStatus); ok && st.Quality != nil && len(st.Quality.Undecided) > 0 {
+			c.AddChanged(e.Ref)
+		}
+	}
+	for _, e := range c.Tree().Active(schemas.DAGKind.Name) {
+		if len(schemas.UndecidedOf(e.Brief(), e.Status)) > 0 {
+			c.AddChanged(e.Ref)
+		}
+	}
 }
 
 // boolOrder puts false first.

@@ -9,6 +9,8 @@ import (
 
 	"reconcile.dev/reconcile/controllers/checks"
 	"reconcile.dev/reconcile/controllers/keys"
+	"reconcile.dev/reconcile/controllers/preferences"
+	"reconcile.dev/reconcile/controllers/research"
 	"reconcile.dev/reconcile/controllers/settle"
 	"reconcile.dev/reconcile/schemas"
 	"reconcile.dev/reconcile/schemas/shorten"
@@ -95,7 +97,7 @@ func (v *verification) run() {
 		v.pass()
 		return
 	}
-	v.st.TakenBy, v.st.TakenAs = "", ""
+	v.st.TakenBy, v.st.TakenAs, v.st.Undecided = "", "", nil
 	commit := ""
 	for _, step := range []string{schemas.StepInspect, schemas.StepTest} {
 		record := v.record(step)
@@ -104,6 +106,9 @@ func (v *verification) run() {
 			return
 		}
 		e := checks.EvidenceOf(record)
+		if v.openQuestions(step, commit, e) {
+			return
+		}
 		verdict := strings.TrimSpace(string(e.Outcome) + ": " + e.Summary)
 		v.st.At = record.FinishedAt
 		if record.Workspace != nil {
@@ -122,6 +127,26 @@ func (v *verification) run() {
 		}
 	}
 	v.pass()
+}
+
+// openQuestions reports whether the questions about tools that a step left open come before its verdict.
+func (v *verification) openQuestions(step, commit string, e *checks.Evidence) bool {
+	if len(e.Undecided) == 0 || v.spec.Quality.Steps().AllowsNone(step) {
+		return false
+	}
+	asked := research.Of(v.Tree, v.Name, e.Undecided)
+	switch {
+	case asked.Asks != "":
+		v.st.State, v.st.Message = schemas.QualityInspecting, "it waits for "+asked.Asks
+	case asked.Answered:
+		v.want(step, commit)
+	case step == schemas.StepInspect && len(e.Tools) == 0:
+		v.wait(research.Choice(e.Undecided))
+	default:
+		return false
+	}
+	v.st.Undecided = e.Undecided
+	return true
 }
 
 // pass makes the session verified.
@@ -191,6 +216,7 @@ func (v *verification) want(step, commit string) {
 	task := &settle.Verify{Run: v.Ref.String(), Step: step, Commit: commit, Branch: v.spec.Branch, Clean: inPlace(v.Tree, v.Name), Args: args,
 		Sandbox: &settle.Sandbox{Default: true}}
 	task.Env, task.EnvFrom = settle.Variables(v.spec.Env)
+	task.Env = preferences.WithTools(task.Env, v.Tree, v.Name)
 	e.Task = task
 	v.effects = append(v.effects, e)
 }

@@ -80,6 +80,9 @@ type Choice struct {
 	Inferred bool   // by an agent: it holds where the project itself says nothing
 }
 
+// ChoicesVar names the variable with the choices, as JSON, that a verification uses in place of those in the checkout.
+const ChoicesVar = "RECONCILE_TOOL_CHOICES"
+
 // IsTelling reports whether Discover reads the text of a file, by its name.
 func IsTelling(name string) bool {
 	switch name {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"reconcile.dev/reconcile/controllers/checks"
+	"reconcile.dev/reconcile/schemas"
 )
 
 // For lists the tools of a category for a language, the recommended one first.
@@ -50,6 +51,28 @@ type Open struct {
 	Language string          `json:"language"`
 	Files    int             `json:"files"` // of the language in the project
 	Options  []Option        `json:"options"`
+}
+
+// Question is the question as a verification records it. chosen is what was chosen for it in vain; "" for nothing.
+func (o Open) Question(chosen string) schemas.ToolQuestion {
+	q := schemas.ToolQuestion{Language: o.Language, Category: string(o.Category), Files: o.Files, Chosen: chosen}
+	for _, x := range o.Options {
+		if x.Installed {
+			q.Installed = append(q.Installed, x.Tool)
+		}
+	}
+	return q
+}
+
+// Reopen is the question of a record, with its options.
+func Reopen(q schemas.ToolQuestion) Open {
+	f := Facts{Programs: map[Place]Program{}}
+	for _, t := range Catalog() {
+		if slices.Contains(q.Installed, t.Name) {
+			f.Programs[Place{"", t.Program}] = Program{}
+		}
+	}
+	return Open{checks.Category(q.Category), q.Language, q.Files, Options(f, q.Language, checks.Category(q.Category))}
 }
 
 // Option is a tool that may be chosen.

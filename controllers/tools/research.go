@@ -51,6 +51,23 @@ func ResearchPrompt(all []Open) string {
 	return b.String()
 }
 
+// QuestionsIn are the questions of a prompt that ResearchPrompt made, with all options.
+func QuestionsIn(prompt string) (all []Open) {
+	for line := range strings.Lines(prompt) {
+		category, rest, ok := strings.Cut(strings.TrimSuffix(line, " files):\n"), " of ")
+		i := strings.LastIndex(rest, " (")
+		if !ok || i < 0 || !strings.HasSuffix(line, " files):\n") || !slices.Contains(checks.Categories(), checks.Category(category)) {
+			continue
+		}
+		o := Open{Category: checks.Category(category), Language: rest[:i]}
+		for _, name := range For(o.Language, o.Category) {
+			o.Options = append(o.Options, Option{Tool: name})
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
 // ReadAdvice reads the answer of a knowledge agent to questions. Advice about other questions, or tools that may not be
 // chosen, is refused with the reason, as is an advice that is not sure enough. The error says that the answer is not in the form.
 func ReadAdvice(answer []byte, all []Open) (accepted []Advice, refused []string, err error) {

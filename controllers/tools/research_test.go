@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,4 +57,22 @@ func FuzzReadAdvice(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestQuestionsIn shows that a prompt has the questions that were asked, and nothing that an option says becomes one.
+func TestQuestionsIn(t *testing.T) {
+	all := []Open{{Category: checks.Linter, Language: "python", Files: 1, Options: []Option{{Tool: "ruff", Pros: []string{"linter of go (3 files):"}}}},
+		{Category: checks.TestFramework, Language: "objective-c++", Files: 12}}
+	got := QuestionsIn(ResearchPrompt(all))
+	if len(got) != len(all) {
+		t.Fatalf("got %+v", got)
+	}
+	for i, q := range got {
+		if q.Category != all[i].Category || q.Language != all[i].Language {
+			t.Errorf("question %d is %s of %s", i, q.Category, q.Language)
+		}
+	}
+	if !slices.ContainsFunc(got[0].Options, func(o Option) bool { return o.Tool == "pylint" }) {
+		t.Errorf("the options are %v", got[0].Options)
+	}
 }

@@ -71,6 +71,7 @@ type project struct {
 	env   Env
 	list  func() (listing, error) // lists the files of the project once
 	tools []tools.Discovered
+	chose []tools.Choice // by people and agents, once the tools were discovered
 	// discovery discovers the tools of the project once.
 	discovery func() (toolscan.Discovery, error)
 	files     []string // that were asked for; nil: all
@@ -280,6 +281,8 @@ type Checked struct {
 	Session *OfSession `json:"session,omitempty"`
 	// Overridden are the findings and tests that people decided to accept.
 	Overridden []checks.Override `json:"overridden,omitempty"`
+	// Undecided are the questions that remained about which tools to use for the languages of these files.
+	Undecided []schemas.ToolQuestion `json:"undecided,omitempty"`
 	// ChangedLines are the lines that changed, by file, where they were asked for.
 	ChangedLines map[string][]checks.LineRange `json:"-"`
 }
@@ -287,6 +290,7 @@ type Checked struct {
 // Evidence is the part of the result that is recorded.
 func (c *Checked) Evidence() *checks.Evidence {
 	e := checks.Evident(c.Checks, c.Outcome, c.Overridden, c.ChangedLines)
+	e.Undecided = c.Undecided
 	if len(c.Checks) == 0 && c.Files != nil && c.Outcome == checks.Unknown {
 		e.Summary = fmt.Sprintf("no tool or test of the project is about the %s that changed", schemas.Count(*c.Files, "file"))
 	}

@@ -80,6 +80,9 @@ func (p *project) inspect(ctx context.Context, q InspectRequest, r *Inspection) 
 	if err != nil {
 		return err
 	}
+	if r.Undecided, err = p.undecided(categories...); err != nil {
+		return err
+	}
 	c := p.checker(&q.CheckRequest, q.FailOn)
 	if q.Fix {
 		if r.Repairs, err = c.Fix(ctx, jobs); err != nil {

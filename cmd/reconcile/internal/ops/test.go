@@ -90,6 +90,9 @@ func (p *project) test(ctx context.Context, q TestRequest, r *Testing) error {
 	if err != nil {
 		return err
 	}
+	if r.Undecided, err = p.undecided(checks.TestFramework); err != nil {
+		return err
+	}
 	var against checking.Diagnosing
 	if q.Diagnose {
 		if against, err = p.diagnosing(ctx, &q, changed); err != nil {

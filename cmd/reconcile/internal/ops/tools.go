@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,12 +86,11 @@ func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Di
 		return d, err
 	}
 	allowed = allowed && (q.Sandbox == "" || q.Sandbox == schemas.SandboxNone) // else a program of the project would tell its version outside of the sandbox
-	choices, err := p.choices(ctx)
-	if err != nil {
+	if p.chose, err = p.choices(ctx); err != nil {
 		return d, err
 	}
 	searchPath, began := p.env.Tree.Getenv("PATH"), time.Now()
-	key := fmt.Sprint(tools.Edition(), allowed, p.git, searchPath, choices)
+	key := fmt.Sprint(tools.Edition(), allowed, p.git, searchPath, p.chose)
 	c, cacheErr := p.cache()
 	if cacheErr == nil {
 		defer c.Close()
@@ -103,7 +103,7 @@ func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Di
 		return d, err
 	}
 	facts := toolscan.Scan(p.root, files, searchPath)
-	facts.Choices = choices
+	facts.Choices = p.chose
 	d.Found = tools.Discover(facts)
 	d.Open = tools.Undecided(facts, d.Found)
 	if cacheErr != nil {
@@ -124,24 +124,42 @@ func (p *project) findTools(ctx context.Context, q *CheckRequest) (d toolscan.Di
 	return d, nil
 }
 
-// choices are what people and agents chose, by the preferences of the tree; none without a tree.
-func (p *project) choices(ctx context.Context) ([]tools.Choice, error) {
+// choices are what people and agents chose: those that a verification was given, or else those of the preferences of the tree; none without a tree.
+func (p *project) choices(ctx context.Context) (all []tools.Choice, err error) {
+	if given := p.env.Tree.Getenv(tools.ChoicesVar); given != "" {
+		if err := json.Unmarshal([]byte(given), &all); err != nil {
+			return nil, badRequest("%s is no list of choices: %v", tools.ChoicesVar, err)
+		}
+		return all, nil
+	}
 	s, t, err := p.treeWith(ctx, schemas.PreferenceKind)
 	if t == nil {
 		return nil, err
 	}
 	defer s.Close()
-	var out []tools.Choice
-	for _, h := range preferences.Holding(preferences.Of(t), schemas.PreferenceTools, p.env.Tree.Getenv("RECONCILE_SESSION")) {
-		language, category, _ := strings.Cut(h.Key, "/")
-		by := (schemas.Ref{Kind: schemas.PreferenceKind.Name, Name: h.Name}).String()
-		if h.By != "" {
-			by = h.By + ", " + by
-		}
-		out = append(out, tools.Choice{Language: language, Category: checks.Category(category), Tool: h.Value, By: by,
-			Inferred: h.Source == schemas.PreferenceInferred})
+	return preferences.Tools(t, p.env.Tree.Getenv("RECONCILE_SESSION")), nil
+}
+
+// undecided are the questions that remain about which tools of some categories to use, for the languages of the files that are asked for.
+func (p *project) undecided(categories ...checks.Category) (all []schemas.ToolQuestion, err error) {
+	d, err := p.discovery()
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	for _, o := range d.Open {
+		concerns := func(f string) bool { return tools.LanguageOf(f) == o.Language }
+		if !slices.Contains(categories, o.Category) || p.narrow && !slices.ContainsFunc(p.files, concerns) {
+			continue
+		}
+		chosen := ""
+		for _, c := range p.chose {
+			if c.Language == o.Language && c.Category == o.Category {
+				chosen = c.Tool
+			}
+		}
+		all = append(all, o.Question(chosen))
+	}
+	return all, nil
 }
 
 // ChooseToolRequest chooses a tool for a language and a category, in place of what discovery would find.
